@@ -1,8 +1,12 @@
 package rlx
 
 import (
+	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -28,11 +32,13 @@ func GlorotNormal() Initializer {
 
 // GlorotUniform draws from [−a, a) with a = √(6/(fan in + fan out)).
 func GlorotUniform() Initializer {
-	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
-		in, out := fans(t)
-		a := math.Sqrt(6 / (in + out))
-		return Uniform(-a, a)(b, key, t)
-	}
+	return scaledUniform(func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) })
+}
+
+// HeUniform draws from [−a, a) with a = √(6/(fan in)), as torch.nn.init.kaiming_uniform_
+// does for ReLU.
+func HeUniform() Initializer {
+	return scaledUniform(func(in, _ float64) float64 { return math.Sqrt(6 / in) })
 }
 
 // Normal draws from a normal distribution.
@@ -59,6 +65,16 @@ func Constant(x float64) Initializer {
 func scaledNormal(deviation func(in, out float64) float64) Initializer {
 	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
 		return Normal(0, deviation(fans(t)))(b, key, t)
+	}
+}
+
+// scaledUniform draws from [−a, a). The numbers are (2u−1)·a for u in [0, 1): as 2u−1 is
+// exact, a device that contracts products and sums gives the same bits.
+func scaledUniform(bound func(in, out float64) float64) Initializer {
+	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
+		u := ops.Uniform(b, key, t.DType, t.Shape...)
+		centred := ops.Sub(b, ops.Mul(b, u, ops.ConstLike(b, u, 2)), ops.OnesLike(b, u))
+		return ops.Mul(b, centred, ops.ConstLike(b, u, bound(fans(t))))
 	}
 }
 
@@ -91,36 +107,37 @@ const SeedInput = "seed"
 
 // InitGraph returns a graph that sets every state of a training step to its
 // first value: those that trained names and that are of a floating type by their
-// initializers, where they have one by name, or GlorotUniform for weights of two axes and
+// initializers, where they have one in by, or GlorotUniform for weights of two axes and
 // more; all others, the optimiser's states among them, to zero. Parameters that the step
 // only reads are set where trained or by names them, and else left as they are: they may
-// belong to another step. Parameter number i in the order of
-// the step's ports draws from the seed's key folded with i, so that the same
-// seed gives the same numbers on every device. The error is of kind
-// [ir.ErrName] for an initializer of no state.
+// belong to another step. The keys of by are names, or patterns for parameters like those
+// of [optim.Options.Frozen]; a name has precedence over patterns.
+//
+// A parameter draws from a key made of its name and the seed, so that the same seed gives
+// the same numbers on every device, in TypeScript, and whatever other parameters there
+// are. The error is of kind [ir.ErrName] for a name or a pattern of nothing, and for a
+// parameter that two patterns match.
 func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir.Graph, error) {
 	if err := step.Given(); err != nil {
 		return nil, err
 	}
-	for name := range by {
-		if p, ok := step.Port(name); !ok || p.Kind == ir.InputPort {
-			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which is no parameter or state of %q", name, step.Name())
-		}
+	own, err := initializers(step, by)
+	if err != nil {
+		return nil, err
 	}
 	weights := map[string]bool{}
 	for _, name := range trained {
 		weights[name] = true
 	}
 	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
-		low := ops.Reshape(b, b.Input(SeedInput, ir.U32), ir.N(1))
-		key := ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), low)
-		for i, p := range step.Ports() {
+		seed := b.Input(SeedInput, ir.U32)
+		for _, p := range step.Ports() {
 			t := p.Value.Type()
-			if p.Kind == ir.InputPort || p.Kind == ir.ParamPort && !weights[p.Name] && by[p.Name] == nil {
+			if p.Kind == ir.InputPort || p.Kind == ir.ParamPort && !weights[p.Name] && own[p.Name] == nil {
 				continue
 			}
 			b.Port(ir.StatePort, p.Name, t)
-			init := by[p.Name]
+			init := own[p.Name]
 			switch {
 			case init != nil:
 			case weights[p.Name] && t.DType.IsFloat():
@@ -128,7 +145,48 @@ func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir
 			default:
 				init = Constant(0)
 			}
-			b.SetState(p.Name, init(b, ops.FoldIn(b, key, ops.Const(b, ir.U32, float64(i))), t))
+			b.SetState(p.Name, init(b, ops.FoldIn(b, ops.Key(b, nameHash(p.Name)), seed), t))
 		}
 	})
+}
+
+// nameHash is FNV-1a of 64 bits, as in js/src/graph/initial.ts.
+func nameHash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// initializers returns the initializers of a step's parameters and states by their names,
+// given by names and patterns.
+func initializers(step *ir.Graph, by map[string]Initializer) (map[string]Initializer, error) {
+	own, from := map[string]Initializer{}, map[string]string{}
+	var params []string
+	for _, p := range step.Ports() {
+		if p.Kind == ir.ParamPort {
+			params = append(params, p.Name)
+		}
+		if p.Kind != ir.InputPort && by[p.Name] != nil {
+			own[p.Name], from[p.Name] = by[p.Name], p.Name
+		}
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(by)) {
+		matched := own[pattern] != nil
+		for _, name := range params {
+			if !optim.Covers(pattern, name) {
+				continue
+			}
+			matched = true
+			switch other := from[name]; {
+			case other == "":
+				own[name], from[name] = by[pattern], pattern
+			case other != name && pattern != name:
+				return nil, ir.Errorf(ir.ErrName, "initializers for %q and for %q both match parameter %q: give it one by its name", other, pattern, name)
+			}
+		}
+		if !matched {
+			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which matches no parameter or state of %q: there are %s", pattern, step.Name(), abbreviated(params))
+		}
+	}
+	return own, nil
 }

@@ -1,8 +1,14 @@
 package rlx_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -52,6 +58,7 @@ func TestInitializersHaveTheMomentsTheyPromise(t *testing.T) {
 		"HeNormal":      {rlx.HeNormal(), 0, 2. / 200},
 		"GlorotNormal":  {rlx.GlorotNormal(), 0, 2. / 500},
 		"GlorotUniform": {rlx.GlorotUniform(), 0, 2. / 500},
+		"HeUniform":     {rlx.HeUniform(), 0, 2. / 200},
 		"Normal":        {rlx.Normal(3, 2), 3, 4},
 		"Uniform":       {rlx.Uniform(1, 3), 2, 1. / 3},
 		"Constant":      {rlx.Constant(5), 5, 0},
@@ -97,6 +104,122 @@ func TestScalesOfNormsBeginAsOnes(t *testing.T) {
 		}
 		if got, err := x.Float32s(); err != nil || slices.ContainsFunc(got, func(v float32) bool { return v != want }) {
 			t.Errorf("%s begins as %v, %v; want %v", name, got, err, want)
+		}
+	}
+}
+
+// begun is what a parameter of testdata/initial.json begins with.
+type begun struct {
+	Seed        uint32
+	Name, DType string
+	Shape       []int
+	Initial     any // nil for the default, "glorot", "he" or a number
+	SHA256      string
+}
+
+func (p begun) initializer() rlx.Initializer {
+	switch v := p.Initial.(type) {
+	case float64:
+		return rlx.Constant(v)
+	case string:
+		return map[string]rlx.Initializer{"glorot": rlx.GlorotUniform(), "he": rlx.HeUniform()}[v]
+	}
+	return nil
+}
+
+// bySeed returns the parameters of testdata/initial.json, which the tests of TypeScript
+// read too.
+func bySeed(t *testing.T) map[uint32][]begun {
+	t.Helper()
+	data, err := os.ReadFile("testdata/initial.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Params []begun }
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	out := map[uint32][]begun{}
+	for _, p := range file.Params {
+		out[p.Seed] = append(out[p.Seed], p)
+	}
+	return out
+}
+
+// The same model and seed begin with the same bits in Go and in TypeScript, whatever order
+// the parameters are declared in.
+func TestParametersBeginWithTheSameBitsInBothLanguages(t *testing.T) {
+	for seed, params := range bySeed(t) {
+		for _, backwards := range []bool{false, true} {
+			if backwards {
+				slices.Reverse(params)
+			}
+			by := map[string]rlx.Initializer{}
+			loss := must(ir.Build("loss", func(b *ir.Builder) {
+				sum := ops.Const(b, ir.F32, 0)
+				for _, p := range params {
+					if init := p.initializer(); init != nil {
+						by[p.Name] = init
+					}
+					d := map[string]ir.DType{"f32": ir.F32, "f16": ir.F16, "bf16": ir.BF16}[p.DType]
+					sum = ops.Add(b, sum, ops.ReduceSum(b, ops.Convert(b, b.Param(p.Name, d, ir.Dims(p.Shape...)...), ir.F32)))
+				}
+				b.Output("loss", sum)
+			}))(t)
+			tr := must(session(t).Train(ctx, loss, rlx.Training{Seed: seed, Init: by}))(t)
+			for _, p := range params {
+				x := must(tr.Program().Get(ctx, p.Name))(t)
+				if got := sha256.Sum256(x.Data); hex.EncodeToString(got[:]) != p.SHA256 {
+					t.Errorf("seed %d: %s begins otherwise: % x…", seed, p.Name, x.Data[:8])
+				}
+			}
+			if err := tr.Program().Close(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Init takes the patterns that Frozen takes, and a name before them.
+func TestInitializersByPattern(t *testing.T) {
+	loss := must(ir.Build("layers", func(b *ir.Builder) {
+		sum := ops.Const(b, ir.F32, 0)
+		for _, name := range []string{"a/w", "a/b", "b/w", "b/b", "c/d/w"} {
+			sum = ops.Add(b, sum, ops.ReduceSum(b, b.Param(name, ir.F32, ir.N(2))))
+		}
+		b.Output("loss", sum)
+	}))(t)
+	n := func(x float64) rlx.Initializer { return rlx.Constant(x) }
+	for _, c := range []struct {
+		init map[string]rlx.Initializer
+		want map[string]float32
+		err  string // words of the error
+	}{
+		{map[string]rlx.Initializer{"*/w": n(2)}, map[string]float32{"a/w": 2, "b/w": 2, "a/b": 0, "c/d/w": 0}, ""},
+		{map[string]rlx.Initializer{"c": n(3), "a": n(1)}, map[string]float32{"c/d/w": 3, "a/w": 1, "a/b": 1, "b/w": 0}, ""},
+		{map[string]rlx.Initializer{"*/w": n(2), "a/w": n(5), "a": n(4), "b/w": n(6)}, map[string]float32{"a/w": 5, "a/b": 4, "b/w": 6}, ""},
+		{map[string]rlx.Initializer{"*/w": n(2), "a": n(4)}, nil, `"*/w" and for "a" both match parameter "a/w"`},
+		{map[string]rlx.Initializer{"z/*": n(2)}, nil, `"z/*", which matches no parameter`},
+		{map[string]rlx.Initializer{"*": n(2)}, map[string]float32{"a/w": 2, "c/d/w": 2, "optim/m/a/w": 0}, ""},
+	} {
+		tr, err := session(t).Train(ctx, loss, rlx.Training{Init: c.init})
+		if c.err != "" {
+			if !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v instead of %s", err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for name, want := range c.want {
+			if got := must(must(tr.Program().Get(ctx, name))(t).Float32s())(t); got[0] != want {
+				t.Errorf("%s begins as %v, not %v", name, got[0], want)
+			}
+		}
+		if err := tr.Program().Close(ctx); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func Open(device string) (*Session, error) {
 func (s *Session) Device() Device { return Device{Name: s.backend.Name(), Info: s.info} }
 
 // Compile makes the entries of a module ready to run, with memory of their own.
-// Parameters and states are zeros at first. All dimensions must be constant: what
+// States are zeros at first; parameters have no value, and an entry that reads one before
+// it is given is refused: see [Program.Run]. All dimensions must be constant: what
 // [ir.Graph.Bind] makes of a graph for each size, as for each size of a batch, is an
 // entry of its own, and shares the parameters.
 func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
@@ -84,12 +85,13 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Program: p}, nil
+	return &Program{Program: p, unset: unsetParams(m)}, nil
 }
 
 // Program is a compiled module with its memory.
 type Program struct {
 	native.Program
+	unset   *unset
 	trainer atomic.Pointer[Trainer] // the one that counts its steps
 }
 

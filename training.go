@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -33,6 +32,7 @@ type Training struct {
 	// axes and more, and zeros for all else. States begin as zeros, but the running
 	// variance of a batch norm as ones.
 	Seed uint32
+	// Init are initializers by the names of parameters, or by patterns: see [InitGraph].
 	Init map[string]Initializer
 	// Eval are further entries, which see the parameters as they are.
 	Eval []ir.Entry
@@ -116,7 +116,16 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 			params = append(params, p.Name)
 		}
 	}
-	first, err := InitGraph(step, params, o.initializers(loss))
+	by, err := initializers(step, o.Init)
+	if err != nil {
+		return nil, err
+	}
+	for name := range loss.BeginAsOnes() {
+		if by[name] == nil {
+			by[name] = Constant(1)
+		}
+	}
+	first, err := InitGraph(step, params, by)
 	if err != nil {
 		return nil, err
 	}
@@ -146,21 +155,6 @@ func changes(g *ir.Graph, state string) bool {
 
 // lossName is the output of the graph that is the loss.
 func (o *Training) lossName() string { return cmp.Or(o.Loss, "loss") }
-
-// initializers returns Init with ones for what the ops of the loss want to begin so.
-func (o *Training) initializers(loss *ir.Graph) map[string]Initializer {
-	by := maps.Clone(o.Init)
-	for name := range loss.BeginAsOnes() {
-		if _, given := by[name]; given {
-			continue
-		}
-		if by == nil {
-			by = map[string]Initializer{}
-		}
-		by[name] = Constant(1)
-	}
-	return by
-}
 
 // drawThere draws the first weights on the device, by its entry for that.
 func drawThere(ctx context.Context, p *Program, _ *ir.Graph, seed uint32) error {

@@ -202,12 +202,15 @@ func TestALossIsReadBeforeAShortHistoryForgetsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := ir.NewModule("short", ir.Entry{Name: "step", Graph: g})
+		m, err := ir.NewModule("short", ir.Entry{Name: "step", Graph: g}, ir.Entry{Name: "init", Graph: must(rlx.InitGraph(g, []string{"w1", "w2"}, map[string]rlx.Initializer{"b1": rlx.Constant(0), "b2": rlx.Constant(0)}))(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p, err := session(t).Compile(ctx, m)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(0)}); err != nil {
 			t.Fatal(err)
 		}
 		tr, err := rlx.NewTrainer(ctx, p, "loss")

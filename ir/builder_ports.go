@@ -20,7 +20,8 @@ func (b *Builder) Input(name string, d DType, axes ...Dim) Value {
 	return b.Port(InputPort, name, Type{d, axes})
 }
 
-// Param declares a parameter: a persistent value that this graph only reads.
+// Param declares a parameter: a persistent value that the user gives before the first run
+// that reads it. [Builder.SetState] may change it, as training does.
 func (b *Builder) Param(name string, d DType, axes ...Dim) Value {
 	return b.Port(ParamPort, b.within(name), Type{d, axes})
 }
@@ -88,9 +89,23 @@ func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 		return Errorf(ErrName, "%s without a name", kind)
 	}
 	if i, taken := b.named[portName{name, spacePorts}]; taken {
-		return Errorf(ErrName, "%q is declared twice, first as %s %s", name, b.ports[i].Kind, b.ports[i].Value.Type())
+		return b.declaredTwice(name, b.ports[i])
 	}
 	return nil
+}
+
+// declaredTwice is the error for a second port of a name. Functions that declare their
+// parameters meet it when they are called twice.
+func (b *Builder) declaredTwice(name string, first Port) error {
+	at := first.Value.node.pos.String()
+	if at != "" {
+		at = ", at " + at
+	}
+	remedy := ""
+	if first.Kind != InputPort {
+		remedy = ": to share it, pass on the value that was declared first; for another one, give it another name, or call what declares it within a scope"
+	}
+	return Errorf(ErrName, "%q is declared twice, first as %s %s%s%s", name, first.Kind, first.Value.Type(), at, remedy)
 }
 
 // Output declares an output.
@@ -98,15 +113,15 @@ func (b *Builder) Output(name string, v Value) {
 	b.output(spaceOutputs, Output{Name: name, Value: v})
 }
 
-// SetState declares the value a state has after a run. Its type must be that
-// of the state.
+// SetState declares the value that a state, or a parameter, has after a run. Its type must
+// be that of the state.
 func (b *Builder) SetState(name string, v Value) {
 	if b.err != nil {
 		return
 	}
 	name = b.within(name)
 	i, ok := b.named[portName{name, spacePorts}]
-	if !ok || b.ports[i].Kind != StatePort {
+	if !ok || b.ports[i].Kind == InputPort {
 		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))
 		return
 	}

@@ -176,11 +176,12 @@ type PortKind uint8
 const (
 	// InputPort: given anew with every run.
 	InputPort PortKind = iota
-	// ParamPort: persistent, read but not changed by this graph. Another
-	// entry of the same [Module] may hold it as state of the same name.
+	// ParamPort: persistent, and without a value until its owner gives it one. A graph
+	// that trains it replaces it at the end of a run, as it does a state. Another entry of
+	// the same [Module] may hold it as state of the same name.
 	ParamPort
-	// StatePort: persistent, read at the start of a run and replaced at its
-	// end by the output that forms a pair with it.
+	// StatePort: persistent, zeros until something else is said, read at the start of a
+	// run and replaced at its end by the output that forms a pair with it.
 	StatePort
 )
 
@@ -195,7 +196,7 @@ type Port struct {
 }
 
 // Output is a named value that a graph gives. With State set it is the new
-// value of the state of that name, the other half of the pair.
+// value of the state or the parameter of that name, the other half of the pair.
 type Output struct {
 	Name  string
 	State bool
@@ -210,6 +211,37 @@ type Graph struct {
 	ports   []Port
 	outputs []Output
 	named   map[portName]int // index in ports or outputs
+}
+
+// ReadPorts returns the names of the ports whose value a node of g takes, or an output. A
+// state, or a parameter, that only stays as it was is not read.
+func (g *Graph) ReadPorts() map[string]bool {
+	read := map[string]bool{}
+	note := func(v Value, but string) {
+		if p, ok := v.node.attrs.(*PortAttrs); ok && p.Name != but {
+			read[p.Name] = true
+		}
+	}
+	for _, n := range g.nodes {
+		for _, v := range n.inputs {
+			note(v, "")
+		}
+	}
+	for _, o := range g.outputs {
+		if o.State {
+			note(o.Value, o.Name)
+		} else {
+			note(o.Value, "")
+		}
+	}
+	return read
+}
+
+// Updates reports whether g gives a state or a parameter of that name its value for the next
+// run.
+func (g *Graph) Updates(name string) bool {
+	_, ok := g.named[portName{name, spaceStates}]
+	return ok
 }
 
 // Given returns an error of kind [ErrGraph] where g is nil. Whoever takes a graph asks it

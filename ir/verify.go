@@ -150,7 +150,7 @@ func (v *verifier) output(o Output) error {
 		return v.name(o.Name, spaceOutputs)
 	}
 	p, ok := v.g.Port(o.Name)
-	if !ok || p.Kind != StatePort {
+	if !ok || p.Kind == InputPort {
 		return Errorf(ErrName, "there is no such state")
 	}
 	if t, u := p.Value.Type(), o.Value.Type(); !t.Equal(u) {

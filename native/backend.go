@@ -89,9 +89,9 @@ type Role uint8
 const (
 	// Input: given with every run, or kept from the last time it was given.
 	Input Role = iota
-	// Param: persistent; read by some entry without being changed by it.
+	// Param: persistent; a parameter of some entry, which its user gives.
 	Param
-	// State: persistent; changed by every entry that holds it.
+	// State: persistent; changed by every entry that holds it, and zeros at first.
 	State
 	// Output: the value of a run.
 	Output

@@ -29,7 +29,7 @@ func ExampleStep() {
 	}
 	// Output:
 	// input x f32[4]
-	// state w f32[4]
+	// param w f32[4]
 	// state optim/m/w f32[4]
 	// state optim/v/w f32[4]
 	// state optim/step i32[]

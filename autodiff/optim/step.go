@@ -1,12 +1,14 @@
 package optim
 
 import (
+	"errors"
 	"path"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -101,6 +103,10 @@ type Options struct {
 	// path.Match, as in "*/bias"; one of a scope, as "encoder" or "block[0-3]", stands for
 	// all that is in it. They stay parameters in the step graph.
 	Frozen []string
+	// ConstantKeys lets random ops of the loss draw the same numbers in every step, as
+	// fixed random features do. Without it a key that depends on no input and on no state
+	// that changes is an error: dropout with such a key always drops the same elements.
+	ConstantKeys bool
 	// Missing says what to do about a trained parameter that the loss does not
 	// depend on.
 	Missing autodiff.Missing
@@ -113,8 +119,9 @@ type Options struct {
 // computed with the parameters as they are before the step, and the update of
 // all its parameters of floating type by the gradients of the output lossName.
 // The error is of kind [ir.ErrName] for an unknown loss or parameter,
-// [ir.ErrAttr] for a hyper-parameter out of its domain, or one of those of
-// [autodiff.GradWith].
+// [ir.ErrAttr] for a hyper-parameter out of its domain, [ir.ErrGraph] for a random op with
+// the same key in every step, or one of those of [autodiff.GradWith], which names a
+// parameter that the loss does not depend on.
 func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
 	if opt == nil {
 		return nil, ir.Attrf("a training step without an optimizer")
@@ -123,6 +130,9 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 		return nil, err
 	}
 	if err := o.checkName(); err != nil {
+		return nil, err
+	}
+	if err := o.checkNoise(loss, lossName); err != nil {
 		return nil, err
 	}
 	params, err := trained(loss, o.Frozen)
@@ -143,6 +153,9 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	}
 	s.loss = loss
 	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing, Keep: o.Keep})
+	if path := (*autodiff.NoPathError)(nil); errors.As(err, &path) {
+		return nil, format.Errorf("%w: no step would change %q; freeze it (optim.Options.Frozen), or take its gradient for zeros (optim.Options.Missing)", err, path.Port)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +175,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 		stays := false
 		for i, pattern := range frozen {
-			if covers(pattern, p.Name) {
+			if Covers(pattern, p.Name) {
 				matched[i], stays = true, true
 			}
 		}
@@ -179,8 +192,9 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	return out, nil
 }
 
-// covers reports whether a pattern matches a name, or a scope that it is in.
-func covers(pattern, name string) bool {
+// Covers reports whether a pattern of path.Match, as in "*/bias", matches a name, or a scope
+// that it is in: "encoder" and "block[0-3]" stand for all that is in them.
+func Covers(pattern, name string) bool {
 	for end := range len(name) + 1 {
 		if end < len(name) && name[end] != '/' {
 			continue
@@ -251,8 +265,8 @@ func (s *step) build(b *ir.Builder) {
 	}
 }
 
-// forward adds the loss and its gradients, with the trained parameters as
-// states, and declares the outputs of the loss graph.
+// forward adds the loss and its gradients, with what the optimiser keeps for the trained
+// parameters as states, and declares the outputs of the loss graph.
 func (s *step) forward(b *ir.Builder) {
 	in := make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
@@ -261,11 +275,10 @@ func (s *step) forward(b *ir.Builder) {
 			in[i] = s.scaling.begin(b)
 			continue
 		}
+		in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
 		if k < 0 {
-			in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
 			continue
 		}
-		in[i] = b.Port(ir.StatePort, port.Name, port.Value.Type())
 		s.params[k].value = in[i]
 		for _, slot := range slotsOf(s.params[k].group.Optimizer, port.Value.Type()) {
 			v := b.State(s.options.SlotState(slot.Name, port.Name), updateType(port.Value.DType()), slot.Shape...)

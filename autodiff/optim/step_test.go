@@ -273,7 +273,7 @@ func TestFrozenParametersStayParameters(t *testing.T) {
 	for _, p := range g.Ports() {
 		got = append(got, p.Kind.String()+" "+p.Name)
 	}
-	want := []string{"input x", "input y", "state w", "state optim/m/w", "state optim/v/w", "param v", "state optim/step", "input lr"}
+	want := []string{"input x", "input y", "param w", "state optim/m/w", "state optim/v/w", "param v", "state optim/step", "input lr"}
 	if !slices.Equal(got, want) {
 		t.Errorf("ports %q, want %q", got, want)
 	}

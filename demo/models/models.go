@@ -185,11 +185,11 @@ func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 			}
 		}
 		for _, port := range step.Ports() {
-			if port.Kind != ir.StatePort {
+			if port.Kind == ir.InputPort {
 				continue
 			}
 			t := port.Value.Type()
-			b.Port(port.Kind, port.Name, t)
+			b.Port(ir.StatePort, port.Name, t)
 			value, ok := drawn[port.Name]
 			if !ok {
 				value = ops.Zeros(b, t.DType, t.Shape...)

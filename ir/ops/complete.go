@@ -35,6 +35,13 @@ func (a *ArgAttrs) Complete(in []ir.Type, given func(name string) bool) {
 // Complete fills in strides and dilations of 1, no padding and one group.
 func (a *Conv2DAttrs) Complete([]ir.Type, func(name string) bool) { a.complete() }
 
+// Complete fills in strides and dilations of 1, no padding, one group and axes in order.
+func (a *ConvAttrs) Complete(in []ir.Type, _ func(name string) bool) {
+	if len(in) > 0 {
+		a.complete(len(in[0].Shape))
+	}
+}
+
 // Complete fills in strides as long as the windows, and no padding.
 func (a *PoolAttrs) Complete([]ir.Type, func(name string) bool) { a.complete() }
 

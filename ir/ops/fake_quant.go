@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -29,7 +30,8 @@ const (
 
 // FakeQuantAttrs say to how many bits numbers are rounded, along which axes
 // scales differ, what stands for the derivative, and where scales come from;
-// Decay is the share of the old running mean.
+// Decay is the share of the old running mean. To [FakeQuant] zeros stand for 8 bits, one
+// scale, [STEIdentity], [ScaleBatch] and a Decay of 0.99.
 type FakeQuantAttrs struct {
 	Bits  int
 	Axes  []int
@@ -70,7 +72,7 @@ func init() {
 			"max|x| along all but some axes (\"batch\"), decay·largest + (1 − decay)·max|x| (\"ema\": a state), or largest as it is (\"fixed\"). " +
 			"What is 0 everywhere stays so. The derivative by x is, for ste \"identity\", 1; \"clipped\", 1 up to the largest size and 0 beyond; " +
 			"\"tanh\", 1 − tanh²(x); \"hard_tanh\", 1 up to 1 and 0 beyond. No other one passes.",
-		newAttrs:    func() ir.Attrs { return &FakeQuantAttrs{8, nil, STEIdentity, ScaleBatch, 0.99} },
+		newAttrs:    func() ir.Attrs { a := defaultFakeQuant; return &a },
 		constraints: []string{"largest has the element type of x and its sizes along the axes", bits, "decay is in [0, 1]"},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*FakeQuantAttrs)
@@ -89,7 +91,7 @@ func init() {
 		doc: "x rounded to whole multiples of a scale that is learned, from −q − 1 to q of them for q = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size " +
 			"Quantization). The derivative by x is 1 inside that range and 0 outside, that by the scale round(x/scale) − x/scale inside and the " +
 			"end of the range outside, times factor.",
-		newAttrs:    func() ir.Attrs { return &LSQAttrs{8, nil, 1} },
+		newAttrs:    func() ir.Attrs { a := defaultLSQ; return &a },
 		constraints: []string{"scale has the element type of x and its sizes along the axes", bits},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*LSQAttrs)
@@ -225,14 +227,23 @@ func lsqSamples() []ir.Sample {
 	}
 }
 
+var (
+	defaultFakeQuant = FakeQuantAttrs{Bits: 8, STE: STEIdentity, Scale: ScaleBatch, Decay: 0.99}
+	defaultLSQ       = LSQAttrs{Bits: 8, Factor: 1}
+)
+
 // FakeQuant returns x rounded to a.Bits bits, and the largest size, which by
 // a.Scale is that of x, a running mean with largest, or largest.
 func FakeQuant(b *ir.Builder, x, largest ir.Value, a FakeQuantAttrs) (y, newLargest ir.Value) {
+	d := defaultFakeQuant
+	a.Bits, a.STE, a.Scale, a.Decay = cmp.Or(a.Bits, d.Bits), cmp.Or(a.STE, d.STE), cmp.Or(a.Scale, d.Scale), cmp.Or(a.Decay, d.Decay)
 	out := several(2, b.Add(OpFakeQuant, &a, x, largest))
 	return out[0], out[1]
 }
 
-// FakeQuantLSQ returns x rounded to multiples of a scale that is learned.
+// FakeQuantLSQ returns x rounded to multiples of a scale that is learned. Zeros stand for 8
+// bits and a factor of 1.
 func FakeQuantLSQ(b *ir.Builder, x, scale ir.Value, a LSQAttrs) ir.Value {
+	a.Bits, a.Factor = cmp.Or(a.Bits, defaultLSQ.Bits), cmp.Or(a.Factor, defaultLSQ.Factor)
 	return b.Add1(OpFakeQuantLSQ, &a, x, scale)
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
@@ -21,7 +22,7 @@ type SearchAttrs struct{ Right bool }
 func (a *SearchAttrs) Visit(v ir.AttrVisitor) { v.Bool("right", &a.Right) }
 
 // SegmentAttrs say how many segments there are and how the elements of one are
-// combined: "sum", "mean", "prod", "max" or "min".
+// combined: "sum", which an empty one stands for, "mean", "prod", "max" or "min".
 type SegmentAttrs struct {
 	Segments  ir.Dim
 	Reduction string
@@ -241,6 +242,7 @@ func SearchSorted(b *ir.Builder, sorted, values ir.Value, right bool) ir.Value {
 // SegmentReduce returns the elements of x along its first axis combined by
 // segment: ids tells the one of each.
 func SegmentReduce(b *ir.Builder, x, ids ir.Value, a SegmentAttrs) ir.Value {
+	a.Reduction = cmp.Or(a.Reduction, "sum")
 	return b.Add1(OpSegmentReduce, &a, x, ids)
 }
 

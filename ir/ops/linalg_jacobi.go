@@ -14,7 +14,7 @@ const OpJacobi ir.Op = "jacobi"
 // JacobiAttrs say what is to become orthogonal.
 type JacobiAttrs struct {
 	// Length is how many elements of each row are, from the first on; those after
-	// them are turned along.
+	// them are turned along. 0 stands for all to [Jacobi].
 	Length int
 	// Sweeps is how often each two rows are turned at most; 0 stands for as often as
 	// it takes.
@@ -77,7 +77,10 @@ func init() {
 
 // Jacobi returns v·x for orthogonal v by which parts of the rows of matrices become
 // orthogonal.
-func Jacobi(b *ir.Builder, x ir.Value, a JacobiAttrs) ir.Value { return b.Add1(OpJacobi, &a, x) }
+func Jacobi(b *ir.Builder, x ir.Value, a JacobiAttrs) ir.Value {
+	a.Complete([]ir.Type{x.Type()}, func(string) bool { return a.Length != 0 })
+	return b.Add1(OpJacobi, &a, x)
+}
 
 // jacobiSweeps are enough for f64: each sweep squares what is left over once little
 // is, and it takes some log₂ n sweeps to get there, a few more where rows are of

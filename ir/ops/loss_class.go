@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -17,7 +19,7 @@ const (
 // in the mean.
 type ClassLossAttrs struct {
 	LossAttrs
-	Axis           int
+	Axis           int // of the classes
 	Ignored        []int
 	LabelSmoothing float64 // in [0, 1]: the share that goes to all classes alike
 }
@@ -228,16 +230,19 @@ func cosineSamples() []ir.Sample {
 
 // CrossEntropyLoss returns [CrossEntropy] along any axis of the logits with
 // weights of classes, labels that are ignored, smoothing and a reduction. The
-// weight, [classes], may be left out (the zero Value). A negative axis counts from
-// the last, an empty reduction stands for the mean.
+// weight, [classes], may be left out (the zero Value). An axis of 0 stands for the last, a
+// negative one counts from the end, so that the first of n is −n; an empty reduction stands
+// for the mean.
 func CrossEntropyLoss(b *ir.Builder, logits, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
-	a.Axis = fromFront([]int{a.Axis}, logits.Rank())[0]
+	a.Axis = classAxis(a.Axis, logits.Rank())
 	return loss(b, OpCrossEntropyLoss, &a, &a.Reduction, given(logits, labels, weight)...)
 }
 
+func classAxis(axis, rank int) int { return fromFront([]int{cmp.Or(axis, -1)}, rank)[0] }
+
 // NLL is [CrossEntropyLoss] for logarithms of probabilities.
 func NLL(b *ir.Builder, logs, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
-	a.Axis = fromFront([]int{a.Axis}, logs.Rank())[0]
+	a.Axis = classAxis(a.Axis, logs.Rank())
 	return loss(b, OpNLL, &a, &a.Reduction, given(logs, labels, weight)...)
 }
 

@@ -137,5 +137,5 @@ func ctcSamples() []ir.Sample {
 // probabilities, [time, batch, classes], of which so many steps and labels of
 // each sequence, i32[batch], count.
 func CTCLoss(b *ir.Builder, logs, labels, times, lengths ir.Value, a CTCAttrs) ir.Value {
-	return b.Add1(OpCTC, &a, logs, labels, times, lengths)
+	return loss(b, OpCTC, &a, &a.Reduction, logs, labels, times, lengths)
 }

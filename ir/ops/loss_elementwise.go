@@ -1,6 +1,10 @@
 package ops
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"cmp"
+
+	"github.com/rlx-go/rlx/ir"
+)
 
 // Losses that compare a prediction with a target of the same shape, element by
 // element.
@@ -31,7 +35,8 @@ func (a *DeltaLossAttrs) Visit(v ir.AttrVisitor) {
 
 // FocalAttrs hold the weight of the positive examples, Alpha, that of the
 // others being 1 − Alpha, and the exponent that makes easy examples count less.
-// A negative Alpha stands for no weights.
+// A negative Alpha stands for no weights. To [Focal] an Alpha of 0 stands for 0.25, and a
+// Gamma of 0 for 2, those of Lin et al. 2017; without a focus it is [BCEWithLogits].
 type FocalAttrs struct {
 	LossAttrs
 	Alpha, Gamma float64
@@ -43,6 +48,11 @@ func (a *FocalAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("alpha", &a.Alpha)
 	v.Float("gamma", &a.Gamma)
 }
+
+const (
+	defaultAlpha = 0.25
+	defaultGamma = 2
+)
 
 // elementLoss describes a loss of the elements of two operands.
 type elementLoss struct {
@@ -107,7 +117,7 @@ func init() {
 		{
 			op: OpFocal, doc: "bce_with_logits times (1 − p)^gamma, where p is the probability given to the target, and times alpha for targets of 1 " +
 				"and 1 − alpha for those of 0, unless alpha is negative (Lin et al., Focal Loss for Dense Object Detection).",
-			x: any2, target: unit, newAttrs: func() ir.Attrs { return &FocalAttrs{LossAttrs{LossMean}, 0.25, 2} },
+			x: any2, target: unit, newAttrs: func() ir.Attrs { return &FocalAttrs{LossAttrs{LossMean}, defaultAlpha, defaultGamma} },
 			loss: focal,
 		},
 	} {
@@ -242,5 +252,6 @@ func KLDiv(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
 
 // Focal returns the focal loss of the probabilities sigmoid(x).
 func Focal(b *ir.Builder, x, target ir.Value, a FocalAttrs) ir.Value {
+	a.Alpha, a.Gamma = cmp.Or(a.Alpha, defaultAlpha), cmp.Or(a.Gamma, defaultGamma)
 	return loss(b, OpFocal, &a, &a.Reduction, x, target)
 }

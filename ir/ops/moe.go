@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -13,7 +15,7 @@ const (
 	OpLoRAMatMul    ir.Op = "lora_matmul"
 )
 
-// MoERouteAttrs say to how many experts each token goes, how many tokens an
+// MoERouteAttrs say to how many experts each token goes (0: one), how many tokens an
 // expert takes (0: all), and whether the weights of a token sum to 1.
 type MoERouteAttrs struct {
 	K, Capacity int
@@ -184,6 +186,7 @@ func slotSamples(a ir.Attrs, in func(d ir.DType) []*ir.Array) []ir.Sample {
 // experts chosen for each token, [tokens, a.K], their slots, and the loss that
 // keeps experts equally busy, of rank 0.
 func MoERoute(b *ir.Builder, logits ir.Value, a MoERouteAttrs) (weights, experts, slots, loss ir.Value) {
+	a.K = cmp.Or(a.K, 1)
 	out := several(4, b.Add(OpMoERoute, &a, logits))
 	return out[0], out[1], out[2], out[3]
 }

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -99,8 +101,10 @@ func init() {
 	})
 }
 
-// AdaNorm returns x normalised over its last axis, times 1 + scale, plus shift.
+// AdaNorm returns x normalised over its last axis, times 1 + scale, plus shift. An epsilon of
+// 0 stands for 1e-5.
 func AdaNorm(b *ir.Builder, x, scale, shift ir.Value, a AdaNormAttrs) ir.Value {
+	a.Epsilon = cmp.Or(a.Epsilon, defaultEpsilon)
 	return b.Add1(OpAdaNorm, &a, x, scale, shift)
 }
 

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
@@ -29,7 +30,8 @@ func (a *LinearQuantAttrs) Visit(v ir.AttrVisitor) {
 
 // RequantAttrs describe a product of whole numbers: the zero points of both
 // factors and of the result, and what sums are multiplied by to become results,
-// the product of the factors' scales over that of the result.
+// the product of the factors' scales over that of the result (0 stands for 1); the result
+// is i8 where DType is left out.
 type RequantAttrs struct {
 	XZero, WZero, OutZero int
 	Mult                  float64
@@ -238,14 +240,21 @@ func DequantizeLinear(b *ir.Builder, x, scale, zero ir.Value, axis int) ir.Value
 	return b.Add1(OpDequantizeLinear, axisAttrs(x, axis), given(x, scale, zero)...)
 }
 
+// fill sets what is left out.
+func (a *RequantAttrs) fill() {
+	a.Mult, a.DType = cmp.Or(a.Mult, 1), cmp.Or(a.DType, ir.I8)
+}
+
 // QMatMul returns the product of whole numbers x [..., k] and w [k, n], with a
 // bias i32[n], which may be left out (the zero Value), as whole numbers.
 func QMatMul(b *ir.Builder, x, w, bias ir.Value, a RequantAttrs) ir.Value {
+	a.fill()
 	return b.Add1(OpQMatMul, &a, given(x, w, bias)...)
 }
 
 // QConv2D returns [Conv2D] of whole numbers as whole numbers.
 func QConv2D(b *ir.Builder, x, w, bias ir.Value, a QConv2DAttrs) ir.Value {
 	a.complete()
+	a.fill()
 	return b.Add1(OpQConv2D, &a, given(x, w, bias)...)
 }

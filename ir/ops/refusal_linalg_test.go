@@ -90,12 +90,12 @@ var refusalsOfMatrices = map[string]struct {
 	"filters beyond half the rate":       {nil, filters(ops.MelBankAttrs{Filters: 3, Length: 16, Rate: 8000, High: 4001, DType: ir.F32}), ir.ErrAttr, "low is 0, high 4001 and rate 8000: it must be that 0 ≤ low < high ≤ rate/2"},
 	"no filters":                         {nil, filters(ops.MelBankAttrs{Length: 16, Rate: 8000, High: 4000, DType: ir.F32}), ir.ErrAttr, "filters is 0 and length 16: they must be positive, and the table of at most 16777216 elements"},
 	"stft of a short signal":             {types("f32[4]", "f32[8]"), stft(ops.FrameAttrs{Hop: 1, Center: true}), ir.ErrShape, "a signal of 4 elements is too short for frames of 8"},
-	"stft without a hop":                 {types("f32[9]", "f32[8]"), stft(ops.FrameAttrs{}), ir.ErrAttr, "hop is 0"},
+	"stft with a hop below 1":            {types("f32[9]", "f32[8]"), stft(ops.FrameAttrs{Hop: -1}), ir.ErrAttr, "hop is -1"},
 	"stft with a window of another type": {types("f32[9]", "f16[8]"), stft(ops.FrameAttrs{Hop: 1}), ir.ErrShape, "a signal f32[9] and a window f16[8]"},
 	"istft of other frames":              {types("f32[3,5]", "f32[3,5]", "f32[7]"), istft(0), ir.ErrShape, "f32[3,5] and f32[3,5] are no transforms of frames of f32[7]"},
 	"istft of too long a signal":         {types("f32[3,5]", "f32[3,5]", "f32[8]"), istft(13), ir.ErrAttr, "length is 13: it must be what 3 frames give at a hop of 2"},
 	"log_mel with other filters": {types("f32[20]", "f32[8]", "f32[3,4]"), func(b *ir.Builder, in values) {
 		ops.LogMel(b, in[0], in[1], in[2], ops.LogMelAttrs{FrameAttrs: ops.FrameAttrs{Hop: 2}, Floor: 1})
 	}, ir.ErrShape, "filters f32[3,4] for 5 frequencies of f32"},
-	"welch at no rate": {types("f32[20]", "f32[8]"), func(b *ir.Builder, in values) { ops.Welch(b, in[0], in[1], ops.WelchAttrs{Hop: 2}) }, ir.ErrAttr, "rate is 0"},
+	"welch at a rate below 0": {types("f32[20]", "f32[8]"), func(b *ir.Builder, in values) { ops.Welch(b, in[0], in[1], ops.WelchAttrs{Hop: 2, Rate: -1}) }, ir.ErrAttr, "rate is -1"},
 }

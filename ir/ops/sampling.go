@@ -65,7 +65,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpSampleToken, operands: []string{"logits", "key"}, types: floats, noGrad: "integer result",
-		newAttrs: func() ir.Attrs { return &SampleAttrs{Temperature: 1, TopP: 1} },
+		newAttrs: func() ir.Attrs { return &SampleAttrs{TopP: 1} },
 		doc: "A token for each row of logits, [..., tokens], i32: drawn by the probabilities softmax(logits/temperature) of the top_k tokens with the largest " +
 			"logits (0: of all), and of the fewest of these whose probabilities make up top_p; of tokens with equal logits all stay. A temperature of 0 takes " +
 			"the most likely one.",

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -15,7 +17,7 @@ const (
 
 // FrameAttrs say how a signal is cut.
 type FrameAttrs struct {
-	// Hop is how many elements a frame starts after the one before.
+	// Hop is how many elements a frame starts after the one before; 0 stands for 1.
 	Hop int
 	// Center gives the signal half a frame more at both ends, its own elements
 	// reflected, so that frame i is about element i·Hop.
@@ -44,7 +46,7 @@ func (a *UnframeAttrs) Visit(v ir.AttrVisitor) {
 // LogMelAttrs are those of a spectrogram on the mel scale.
 type LogMelAttrs struct {
 	FrameAttrs
-	// Floor is the least energy: the logarithm is of nothing smaller.
+	// Floor is the least energy: the logarithm is of nothing smaller. 0 stands for 1e-10.
 	Floor float64
 }
 
@@ -54,8 +56,11 @@ func (a *LogMelAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("floor", &a.Floor)
 }
 
+// defaultFloor is the least energy of [LogMel], as in Whisper.
+const defaultFloor = 1e-10
+
 // WelchAttrs are those of an estimate of spectral density: Rate is how many
-// elements there are for each unit of time.
+// elements there are for each unit of time. Zeros stand for 1.
 type WelchAttrs struct {
 	Hop  int
 	Rate float64
@@ -72,7 +77,7 @@ const framesText = "frames have the length n of the window, hop is positive, and
 func init() {
 	defineSpectra(spectra{
 		op: OpSTFT, doc: "The Fourier transforms of frames of a signal times a window, as real and imaginary parts: [..., frames, n/2 + 1], not scaled.",
-		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &FrameAttrs{Hop: 1, Center: true} },
+		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &FrameAttrs{Hop: 1} },
 		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			re, im := spectraOf(b, n.Op(), in[0], in[1], *n.Attrs().(*FrameAttrs), false)
@@ -87,7 +92,7 @@ func init() {
 	})
 	defineSpectra(spectra{
 		op: OpISTFT, doc: "The signal whose frames, times the window, have these transforms, or the nearest one: frames laid over each other and divided by the sum of the squares of the window there, which must not be 0.",
-		operands: []string{"re", "im", "window"}, newAttrs: func() ir.Attrs { return &UnframeAttrs{FrameAttrs: FrameAttrs{1, true}} },
+		operands: []string{"re", "im", "window"}, newAttrs: func() ir.Attrs { return &UnframeAttrs{FrameAttrs: FrameAttrs{Hop: 1}} },
 		constraints: []string{"re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its element type and has one axis, of n elements", "hop is positive and length is not more than the frames cover"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{unframed(b, in[0], in[1], in[2], n.Attrs().(*UnframeAttrs))}
@@ -102,7 +107,7 @@ func init() {
 	})
 	defineSpectra(spectra{
 		op: OpLogMel, doc: "The logarithms of the energies that filters let through in each frame of a signal: log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. Gradients go to the filters too.",
-		operands: []string{"x", "window", "filters"}, newAttrs: func() ir.Attrs { return &LogMelAttrs{FrameAttrs{1, true}, 1e-10} },
+		operands: []string{"x", "window", "filters"}, newAttrs: func() ir.Attrs { return &LogMelAttrs{FrameAttrs{Hop: 1}, defaultFloor} },
 		constraints: []string{"x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]", framesText, "floor is positive"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*LogMelAttrs)
@@ -164,6 +169,7 @@ func defineSpectra(s spectra) {
 // STFT returns the real and imaginary parts of the transforms of frames of
 // signals along the last axis, [..., frames, n/2 + 1] for a window of n elements.
 func STFT(b *ir.Builder, x, window ir.Value, a FrameAttrs) (re, im ir.Value) {
+	a.Hop = cmp.Or(a.Hop, 1)
 	out := several(2, b.Add(OpSTFT, &a, x, window))
 	return out[0], out[1]
 }
@@ -172,6 +178,7 @@ func STFT(b *ir.Builder, x, window ir.Value, a FrameAttrs) (re, im ir.Value) {
 // from: the inverse of [STFT], for re and im [..., frames, n/2 + 1], f32 or f64,
 // and a window [n].
 func ISTFT(b *ir.Builder, re, im, window ir.Value, a UnframeAttrs) ir.Value {
+	a.Hop = cmp.Or(a.Hop, 1)
 	return b.Add1(OpISTFT, &a, re, im, window)
 }
 
@@ -179,6 +186,7 @@ func ISTFT(b *ir.Builder, re, im, window ir.Value, a UnframeAttrs) ir.Value {
 // let through in each frame of signals x, [..., samples], times a window [n]:
 // [..., frames, filters]. All are f32 or f64. See [MelFilterbank].
 func LogMel(b *ir.Builder, x, window, filters ir.Value, a LogMelAttrs) ir.Value {
+	a.Hop, a.Floor = cmp.Or(a.Hop, 1), cmp.Or(a.Floor, defaultFloor)
 	return b.Add1(OpLogMel, &a, x, window, filters)
 }
 
@@ -186,5 +194,6 @@ func LogMel(b *ir.Builder, x, window, filters ir.Value, a LogMelAttrs) ir.Value 
 // or f64, by frames times a window [n]: [..., n/2 + 1]. Rate is that of the
 // samples, in hertz.
 func Welch(b *ir.Builder, x, window ir.Value, a WelchAttrs) ir.Value {
+	a.Hop, a.Rate = cmp.Or(a.Hop, 1), cmp.Or(a.Rate, 1)
 	return b.Add1(OpWelch, &a, x, window)
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
@@ -18,7 +19,8 @@ var windowCosines = map[string][]float64{
 	"nuttall": {0.3635819, 0.4891775, 0.1365995, 0.0106411}, "blackmanharris": {0.35875, 0.48829, 0.14128, 0.01168},
 }
 
-// WindowAttrs describe a window of Length elements.
+// WindowAttrs describe a window of Length elements; to [Window] no Kind stands for "hann",
+// no DType for f32.
 type WindowAttrs struct {
 	Kind   string
 	Length int
@@ -116,7 +118,10 @@ func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.
 }
 
 // Window returns the elements of a window.
-func Window(b *ir.Builder, a WindowAttrs) ir.Value { return b.Add1(OpWindow, &a) }
+func Window(b *ir.Builder, a WindowAttrs) ir.Value {
+	a.Kind, a.DType = cmp.Or(a.Kind, "hann"), cmp.Or(a.DType, ir.F32)
+	return b.Add1(OpWindow, &a)
+}
 
 // MelFilterbank returns triangular filters, [filters, length/2 + 1].
 func MelFilterbank(b *ir.Builder, a MelBankAttrs) ir.Value { return b.Add1(OpMelBank, &a) }

@@ -130,6 +130,7 @@ func (c *compiler) entry(e ir.Entry) error {
 	if err := ec.addSlots(); err != nil {
 		return err
 	}
+	ec.addParams(e.Graph)
 	return ec.addSteps()
 }
 

@@ -5,6 +5,9 @@ func (r *reader) entry(e *Entry) {
 	e.Inputs, e.Scalars, e.Outputs = numbers(r, 4, r.u32), numbers(r, 4, r.u32), numbers(r, 4, r.u32)
 	e.UniformBytes = r.u32()
 	e.Steps = r.steps(0)
+	if r.off < r.end {
+		e.Reads, e.Sets = numbers(r, 4, r.u32), numbers(r, 4, r.u32)
+	}
 }
 
 func (r *reader) steps(depth int) []Step {

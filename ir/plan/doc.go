@@ -129,8 +129,8 @@
 //     offsets.
 //  25. Status codes are not 0, which is no fault, and differ.
 //  26. An entry has a name, and no other has the same.
-//  27. An entry lists slots that exist: inputs, scalars, and as outputs those
-//     with that role and persistent ones.
+//  27. An entry lists slots that exist: inputs, scalars, as outputs those
+//     with that role and persistent ones, and parameters as those it reads and sets.
 //  28. The names of an entry's inputs and scalars differ, and those of its
 //     outputs; an output has no name of a parameter or state. So the host's
 //     names are unambiguous.

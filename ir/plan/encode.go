@@ -38,7 +38,8 @@ import (
 //	BOXS  list of {u32 kernel, u32 storage array, string dtype, u64 first element, lists of u64 dims,
 //	      strides, size}; absent without boxes, else required
 //	ROUT  list of {string name, list of u64 words}; absent without routines, else required
-//	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps}
+//	ENTR  list of {string name, list of u32 inputs, scalars, outputs, u32 uniform bytes, steps, and since
+//	      version 1.4, where it has any, list of u32 parameters read, parameters set}
 //	STAT  u32 buffer, u64 offset, list of {u32 code, string node, string message}; absent without status
 //	VARI  a plan file with other requirements; optional, any number of them
 //
@@ -242,6 +243,10 @@ func (w *writer) entry(e *Entry) {
 	w.ints(e.Outputs)
 	w.u32(e.UniformBytes)
 	w.steps(e.Steps)
+	if len(e.Reads)+len(e.Sets) > 0 {
+		w.ints(e.Reads)
+		w.ints(e.Sets)
+	}
 }
 
 func (w *writer) steps(steps []Step) {

@@ -13,7 +13,7 @@ import (
 // by readers that do not know it.
 const (
 	Major = 1
-	Minor = 3
+	Minor = 4
 )
 
 const (

@@ -69,6 +69,7 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	p := plantest.Linear()
 	p.Requires.Features = []string{"shader-f16", "subgroups"}
 	p.Requires.Subgroup = [2]int{4, 32}
+	p.Entries[entryStep].Reads, p.Entries[entryStep].Sets = []int{slotOf(p, "w")}, []int{slotOf(p, "w")}
 	p.Variants = []*plan.Plan{plantest.Drafted()}
 	readBack(t, p)
 }

@@ -211,6 +211,9 @@ type Entry struct {
 	// Inputs, Scalars and Outputs are indices into Plan.Slots. An output may
 	// also be a persistent slot.
 	Inputs, Scalars, Outputs []int
+	// Reads are the parameters whose value a run takes, and which must have been given
+	// one; Sets are those that have one after it. They are indices into Plan.Slots.
+	Reads, Sets []int
 	// UniformBytes is the size of the row of scalars.
 	UniformBytes int
 	Steps        []Step

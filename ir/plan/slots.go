@@ -48,8 +48,8 @@ func (c *entryCompiler) tensorSlot(name string, role Role, t *group.Tensor) Slot
 	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
 }
 
-// persistentSlot adds a parameter or state once for all entries. What some
-// entry only reads is a parameter, what all of them update a state.
+// persistentSlot adds a parameter or state once for all entries. What is a parameter of
+// some entry is one, whatever it is to others.
 func (c *entryCompiler) persistentSlot(t *group.Tensor) {
 	if _, ok := c.slots[t.Name]; ok {
 		return
@@ -61,6 +61,23 @@ func (c *entryCompiler) persistentSlot(t *group.Tensor) {
 		}
 	}
 	c.slots[t.Name] = c.slot(c.portSlot(role, t))
+}
+
+// addParams lists the parameters that the entry reads and sets.
+func (c *entryCompiler) addParams(g *ir.Graph) {
+	read := g.ReadPorts()
+	for _, p := range g.Ports() {
+		i, ok := c.slots[p.Name]
+		if !ok || c.plan.Slots[i].Role != Param {
+			continue
+		}
+		if p.Kind == ir.ParamPort && read[p.Name] {
+			c.entry.Reads = append(c.entry.Reads, i)
+		}
+		if g.Updates(p.Name) {
+			c.entry.Sets = append(c.entry.Sets, i)
+		}
+	}
 }
 
 // portSlot is the slot of a port of the graph.

@@ -55,6 +55,8 @@ func (v *validator) entrySlots(e *Entry) *FormatError {
 		{e.Inputs, func(r Role) bool { return r == Input }},
 		{e.Scalars, func(r Role) bool { return r == Scalar }},
 		{e.Outputs, func(r Role) bool { return r == Output || r.Persistent() }},
+		{e.Reads, func(r Role) bool { return r == Param }},
+		{e.Sets, func(r Role) bool { return r == Param }},
 	} {
 		for _, i := range list.slots {
 			if i < 0 || i >= len(v.p.Slots) {

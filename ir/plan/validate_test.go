@@ -166,6 +166,12 @@ var refused = []planCase{
 	{"an entry without a name", func(p *plan.Plan) { p.Entries[entryFold].Name = "" }, 26, "name", false},
 	{"an input as a scalar", func(p *plan.Plan) { p.Entries[entryStep].Scalars[0] = 0 }, 27, "wrong list", false},
 	{"an input as an output of its own", func(p *plan.Plan) { p.Entries[entryStep].Outputs[0] = 0 }, 27, "wrong list", false},
+	{"a parameter that is read and set", func(p *plan.Plan) {
+		e := &p.Entries[entryStep]
+		e.Reads, e.Sets = []int{slotOf(p, "w")}, []int{slotOf(p, "w")}
+	}, 0, "", false},
+	{"an input as a parameter that is read", func(p *plan.Plan) { p.Entries[entryStep].Reads = []int{0} }, 27, "wrong list", false},
+	{"an unknown slot as a parameter that is set", func(p *plan.Plan) { p.Entries[entryStep].Sets = []int{99} }, 27, "no slot 99", false},
 	{"an output given twice", func(p *plan.Plan) { e := &p.Entries[entryStep]; e.Outputs = append(e.Outputs, e.Outputs[0]) }, 28, "twice", false},
 	{"an input with a scalar's name", func(p *plan.Plan) { named(p, "x").Name = "rate" }, 28, "twice", false},
 	{"an output as an input", func(p *plan.Plan) { p.Entries[entryStep].Inputs[0] = p.Entries[entryStep].Outputs[0] }, 27, "wrong list", false},
@@ -321,4 +327,9 @@ func TestSlotBytes(t *testing.T) {
 			t.Errorf("%s%v: %d, %v, want %d", c.dt, c.dims, got, err, c.want)
 		}
 	}
+}
+
+// slotOf is the place of a plan's slot.
+func slotOf(p *plan.Plan, name string) int {
+	return slices.IndexFunc(p.Slots, func(s plan.Slot) bool { return s.Name == name })
 }

@@ -279,6 +279,8 @@ test('parameters begin as their declarations say, in a session too', async () =>
   });
   for (const on of ['gpu', 'cpu']) {
     const s = await session({ entries: { main: made } }, { on });
+    await assert.rejects(s.run('main'), { kind: 'missing', message: 'main: rest is missing: give f32[2,2], or load it' });
+    await s.load({ rest: { dtype: 'f32', shape: [2, 2], data: new Float32Array(4) } }, { allowMissing: true });
     const { reading } = await s.run('main', {}, { read: ['y'] });
     assert.deepEqual([...(await reading).values.y], [6, 8]);
     s.close();
@@ -517,6 +519,7 @@ describe('what does not fit is a typed error', () => {
   for (const on of ['gpu', 'cpu']) {
     test(`inputs, on the ${on}`, async () => {
       const s = await session({ entries: { step: perceptron() } }, { on, worker: false });
+      await s.load(initialParams(perceptron()));
       const run = (inputs) => s.run('step', inputs, { read: ['loss'] }).then(({ reading }) => reading);
       await assert.rejects(run({ x: data.x }), isError('missing', /labels is missing: give i32\[4\]/));
       await assert.rejects(run({ ...data, y: 1 }), isError('name', /no input y/));

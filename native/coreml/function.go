@@ -44,7 +44,7 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 	if err != nil {
 		return forms.Value{}, p.Value.Node().Fail(err)
 	}
-	if p.Kind == ir.StatePort && f.w.States || p.Kind == ir.ParamPort && f.w.ParamStates {
+	if f.graph.Updates(p.Name) && f.w.States || p.Kind == ir.ParamPort && f.w.ParamStates {
 		if t.DType != mil.Float16 {
 			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "states of Core ML hold fp16, this one is %s; ask for Half, or go without", t.DType))
 		}

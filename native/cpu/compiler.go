@@ -113,9 +113,9 @@ func (p *program) compile(s source) (*entry, error) {
 	return made, nil
 }
 
-// hasStates reports whether a graph has a state, which a run of it writes.
+// hasStates reports whether a graph has a state or a parameter that a run of it writes.
 func hasStates(g *ir.Graph) bool {
-	return slices.ContainsFunc(g.Ports(), func(p ir.Port) bool { return p.Kind == ir.StatePort })
+	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State })
 }
 
 // reduced returns a graph of what the backend computes itself: composites are taken

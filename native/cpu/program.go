@@ -73,8 +73,7 @@ func (p *program) store(t *group.Tensor) *buffer {
 	return b
 }
 
-// roles tells parameters from states: what some entry only reads is a
-// parameter.
+// roles tells parameters from states: what is a parameter of some entry is one.
 func (p *program) roles(m *ir.Module) {
 	for _, e := range m.Entries {
 		for _, port := range e.Graph.Ports() {

@@ -27,6 +27,7 @@ func New() *wire.Service {
 		"parse":    parse,
 		"text":     text,
 		"describe": describe,
+		"matching": matching,
 		"bind":     bind,
 		"derive":   deriveGraph,
 		"vmap":     vmap,

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/passes"
@@ -61,6 +62,27 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		w.ValueType(o.Value.Type())
 	}
 	return nil
+}
+
+// matching (graph, patterns) → the parameters that each pattern matches.
+func matching(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	for _, pattern := range r.Texts() {
+		var names []string
+		for _, p := range g.Ports() {
+			if p.Kind == ir.ParamPort && optim.Covers(pattern, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+		w.U32(len(names))
+		for _, name := range names {
+			w.Text(name)
+		}
+	}
+	return r.Err()
 }
 
 // bind (graph, symbols) → graph.

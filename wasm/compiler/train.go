@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/wasm/wire"
@@ -111,6 +112,10 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	o := optim.Options{
 		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
+	}
+	o.ConstantKeys = h["constant_keys"] != 0
+	if h["allow_unreached"] != 0 {
+		o.Missing = autodiff.MissingIsZero
 	}
 	if h["decay_matrices"] != 0 {
 		h[weightDecay] = optim.NoDecay

@@ -73,6 +73,10 @@ export interface StepOptions {
   schedule?: Schedule;
   /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. A scope's stands for all that is in it. */
   frozen?: readonly string[];
+  /** Lets random ops draw the same numbers in every step, as fixed random features do. A key that depends on no input and on no state that changes is refused if not given. */
+  constantKeys?: boolean;
+  /** Takes the gradient of a parameter that the loss does not depend on for zeros. It is refused if not given; `frozen` leaves one out. */
+  allowUnreached?: boolean;
   /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
   /**
@@ -127,6 +131,12 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return new Graph(invoke(this.#request('derive', transform).text(transform).text(output, 'the output').texts(names, 'the list of ports').u32(order, 'order')).u32(), this.initial);
   }
 
+  /** The parameters that each pattern, like those of {@link StepOptions.frozen}, matches. @internal */
+  matching(patterns: readonly string[]): string[][] {
+    const r = invoke(this.#request('matching').texts(patterns), this.#instance);
+    return patterns.map(() => r.list(() => r.text()));
+  }
+
   /** The graph as text, which {@link parseGraph} reads. */
   text(): string { return invoke(this.#request('text')).text(); }
 
@@ -168,14 +178,14 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 
   /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
   step(options: StepOptions): Graph<StepTypes<T>> {
-    checkOptions('step', options, 'optimizer loss schedule frozen history precision');
-    const { optimizer, loss = 'loss', schedule, frozen = [], history = 0, precision } = options ?? {};
+    checkOptions('step', options, 'optimizer loss schedule frozen constantKeys allowUnreached history precision');
+    const { optimizer, loss = 'loss', schedule, frozen = [], constantKeys, allowUnreached, history = 0, precision } = options ?? {};
     if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
     checkOptions('an optimizer', optimizer, 'kind momentum nesterov beta1 beta2 epsilon weightDecay decayMatrices clipNorm clipValue centered accumulate average');
     checkOptions('a schedule', schedule, 'kind rate finalRate steps warmUp factor exponent growth');
     if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
     const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
-    const request = this.#request('step').text(loss, 'loss').text(kind, 'kind of the optimizer').numbers(reals({ ...hyper, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history');
+    const request = this.#request('step').text(loss, 'loss').text(kind, 'kind of the optimizer').numbers(reals({ ...hyper, constantKeys, allowUnreached, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history');
     const step = new Graph<StepTypes<T>>(invoke(request).u32(), this.initial);
     return precision ? step.mixed(precision) : step;
   }

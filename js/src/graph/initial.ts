@@ -1,15 +1,15 @@
 // What parameters begin with.
 
-import { generator } from '../session/batches.js';
 import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
-import { classOf, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, classOf, RlxError, unknownName } from '../values/errors.js';
+import { converted } from '../safetensors/convert.js';
 import type { Graph, Port } from './graph.js';
 import type { HostTensor } from '../session/session.js';
 import type { Module } from './train.js';
 
 /**
  * What a parameter begins with: one number everywhere, its elements, or random numbers, drawn
- * uniformly. The last axis is what a layer puts out, the one before what it takes in, all others
+ * uniformly, by the name of the parameter and a seed: the same as in Go. The last axis is what a layer puts out, the one before what it takes in, all others
  * are its receptive field: with `glorot` their bound is √(6 / (fan in + fan out)), with `he` √(6 / fan in).
  */
 export type Initial = number | TensorData | 'glorot' | 'he';
@@ -21,53 +21,118 @@ export function checkInitial(name: string, initial: Initial): void {
   throw new RlxError('attr', `parameter ${name} begins with a number, its elements in a typed array, 'glorot' or 'he', not with ${given}`, { name });
 }
 
-const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param').sort((a, b) => a.name < b.name ? -1 : 1);
+const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param');
 
-/** The values that a graph's parameters begin with, drawn in the order of their names, and those of states that begin as ones. */
+/**
+ * The values that a graph's parameters begin with, and those of states that begin as ones. What is
+ * given is by name, or by a pattern like those of {@link StepOptions.frozen}; a name has precedence. The
+ * same names and seed, a whole number below 2³², give the same values everywhere.
+ */
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
   if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is a graph, given as ${classOf(graph)}`);
   if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is a number, given as ${classOf(seed)}`);
-  const params = paramsOf(graph);
-  for (const name in given) {
-    if (!params.some((port) => port.name === name)) throw unknownName(`graph ${graph.name} has no parameter`, name, params.map((port) => port.name));
-    checkInitial(name, given[name]!);
-  }
-  const random = generator(seed);
+  checkCount('seed', seed, 0, 2 ** 32 - 1);
+  const params = paramsOf(graph), own = byParameter(graph, params.map(({ name }) => name), given ?? {});
   return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
-    const initial = given?.[port.name] ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
-    return [port.name, drawn(port, initial, random)];
+    const initial = own.get(port.name) ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
+    return [port.name, drawn(port, initial, seed)];
   }));
+}
+
+/** What is given by names and patterns, by the names of parameters. */
+function byParameter(graph: Graph, params: readonly string[], given: Readonly<Record<string, Initial>>): Map<string, Initial> {
+  const patterns = Object.keys(given), own = new Map<string, Initial>(), from = new Map<string, string>();
+  graph.matching(patterns).forEach((matched, i) => {
+    const pattern = patterns[i]!, initial = given[pattern]!;
+    if (!matched.length) throw unknownName(`graph ${graph.name} has no parameter`, pattern, params);
+    checkInitial(pattern, initial);
+    for (const name of matched) {
+      const other = from.get(name);
+      if (other !== undefined && other !== name && pattern !== name && !Object.hasOwn(given, name)) {
+        throw new RlxError('name', `parameter ${name} begins as ${other} and as ${pattern} say, which both match it: give it a value by its name`, { name });
+      }
+      if (other === name) continue;
+      own.set(name, initial);
+      from.set(name, pattern);
+    }
+  });
+  return own;
 }
 
 /** The values of the parameters of a module's graphs whose declarations say what they begin with. */
 export function declaredParams({ entries, symbols = {} }: Module): Record<string, HostTensor> {
-  const random = generator(0), made: Record<string, HostTensor> = {};
+  const made: Record<string, HostTensor> = {};
   for (const graph of Object.values(entries)) {
     if (typeof graph === 'string' || graph.initial.size === 0) continue;
     const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
     for (const port of paramsOf(bound)) {
       const initial = graph.initial.get(port.name);
-      if (initial !== undefined && !made[port.name]) made[port.name] = drawn(port, initial, random);
+      if (initial !== undefined && !made[port.name]) made[port.name] = drawn(port, initial, 0);
     }
   }
   return made;
 }
 
-function drawn({ name, dtype, shape: dims }: Port, initial: Initial, random: () => number): HostTensor {
+function drawn({ name, dtype, shape: dims }: Port, initial: Initial, seed: number): HostTensor {
   const shape = dims.map((d) => {
     if (typeof d === 'number') return d;
     throw new RlxError('symbol', `parameter ${name} has the size ${d}, which no symbol gives`, { name });
   });
-  return { dtype, shape, data: fill(name, dtype, shape, initial, random) };
+  return { dtype, shape, data: fill(name, dtype, shape, initial, seed) };
 }
 
-function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, random: () => number): TensorData {
+function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, seed: number): TensorData {
   if (typeof initial === 'object') return initial;
-  const size = sizeOf(shape), type = arrayType(dtype), data = new type(new ArrayBuffer(size * type.BYTES_PER_ELEMENT), 0, size);
-  if (typeof initial === 'number' && (initial === 0 || dtype !== 'f16' && dtype !== 'bf16')) return data.fill(initial);
-  if (dtype !== 'f32') throw new RlxError('dtype', `parameter ${name} is ${dtype}: give its elements`, { name });
-  const out = shape.at(-1) ?? 1, into = size / Math.max(out, 1), field = into / Math.max(shape.at(-2) ?? 1, 1);
-  const bound = Math.sqrt(6 / (initial === 'he' ? into : into + out * field));
-  for (let i = 0; i < size; i++) data[i] = (2 * random() - 1) * bound;
-  return data;
+  const size = sizeOf(shape), narrow = dtype === 'f16' || dtype === 'bf16';
+  if (typeof initial === 'number') {
+    if (narrow) return rounded(name, dtype, new Float32Array(size).fill(initial));
+    const type = arrayType(dtype);
+    return new type(new ArrayBuffer(size * type.BYTES_PER_ELEMENT), 0, size).fill(initial);
+  }
+  const bits = fractionBits[dtype];
+  if (!bits) throw new RlxError('dtype', `parameter ${name} is ${dtype}: give its elements`, { name });
+  const out = shape.at(-1) ?? 1, into = shape.at(-2) ?? out, field = sizeOf(shape.slice(0, -2));
+  const bound = Float32Array.of(Math.sqrt(6 / (field * (initial === 'he' ? into : into + out))));
+  const exact = narrow ? converted(name, { dtype, shape: [1], data: rounded(name, dtype, bound) }, 'f32')[0] as number : bound[0]!;
+  const key = blocks(nameHash(name), seed, new Uint32Array(2)), data = new Float32Array(size), words = new Uint32Array(2048);
+  for (let i = 0; i < size; i++) {
+    const at = 2 * i % words.length;
+    if (at === 0) blocks(key, i, words);
+    data[i] = (2 * ((words[at]! ^ words[at + 1]!) >>> 32 - bits) / 2 ** bits - 1) * exact; // all but the product is exact
+  }
+  return narrow ? rounded(name, dtype, data) : data;
+}
+
+/** How many bits the significand of a float stores, which is how many random bits it takes. */
+const fractionBits: Record<string, number> = { f32: 23, f16: 10, bf16: 7 };
+
+const rounded = (name: string, dtype: string, data: Float32Array): TensorData =>
+  converted(name, { dtype: 'f32', shape: [data.length], data }, dtype, { narrow: true }) as TensorData;
+
+/** FNV-1a of 64 bits, high word first, as in the Go package rlx. */
+function nameHash(name: string): Uint32Array {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(name)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return Uint32Array.of(Number(hash >> 32n), Number(hash & 0xffffffffn));
+}
+
+const rotations = [[13, 15, 26, 6], [17, 29, 16, 24]] as const;
+
+/** Fills words, two by two, with the blocks of Threefry-2x32 with 20 rounds, as the op `random_bits` has them, for a key and counters below 2³². */
+function blocks([k0, k1]: Uint32Array, counter: number, words: Uint32Array): Uint32Array {
+  const keys = [k0!, k1!, k0! ^ k1! ^ 0x1bd11bda];
+  for (let at = 0; at < words.length; at += 2, counter++) {
+    let x = keys[0]!, y = counter + keys[1]! | 0;
+    for (let n = 1; n <= 5; n++) {
+      for (const by of rotations[(n + 1) % 2]!) {
+        x = x + y | 0;
+        y = (y << by | y >>> 32 - by) ^ x;
+      }
+      x = x + keys[n % 3]! | 0;
+      y = y + keys[(n + 1) % 3]! + n | 0;
+    }
+    words[at] = x;
+    words[at + 1] = y;
+  }
+  return words;
 }

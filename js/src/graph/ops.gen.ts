@@ -532,8 +532,10 @@ export abstract class ValueOps {
    * - C6: the output features are a multiple of both group counts, the batch is one of
    *   batch_groups.
    * - C7: a result axis is empty where the dilated rhs is longer than the padded lhs.
+   *
+   * If not given, `lhs` is all axes, `rhs` is all axes, `out` is all axes.
    */
-  convGeneral(rhs: Operand, attributes: { strides?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; lhsDilation?: readonly number[]; rhsDilation?: readonly number[]; lhs: readonly number[]; rhs: readonly number[]; out: readonly number[]; featureGroups?: readonly Dim[]; batchGroups?: readonly Dim[] }): Value { return this.apply('conv_general', [rhs], attributes)[0]!; }
+  convGeneral(rhs: Operand, attributes: { strides?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; lhsDilation?: readonly number[]; rhsDilation?: readonly number[]; lhs?: readonly number[]; rhs?: readonly number[]; out?: readonly number[]; featureGroups?: readonly Dim[]; batchGroups?: readonly Dim[] } = {}): Value { return this.apply('conv_general', [rhs], attributes)[0]!; }
 
   /**
    * The transpose of a convolution by its image, plus a bias: each element of x is spread over a
@@ -1375,7 +1377,7 @@ export abstract class ValueOps {
    *   element type and has one axis, of n elements
    * - C2: hop is positive and length is not more than the frames cover
    *
-   * If not given, `hop` is 1, `center` is true, `length` is 0.
+   * If not given, `hop` is 1, `center` is false, `length` is 0.
    */
   istft(im: Operand, window: Operand, attributes: { hop?: number; center?: boolean; length?: number } = {}): Value { return this.apply('istft', [im, window], attributes)[0]!; }
 
@@ -1517,7 +1519,7 @@ export abstract class ValueOps {
    *   frame; with center, the signal is longer than n/2
    * - C3: floor is positive
    *
-   * If not given, `hop` is 1, `center` is true, `floor` is 1e-10.
+   * If not given, `hop` is 1, `center` is false, `floor` is 1e-10.
    */
   logMel(window: Operand, filters: Operand, attributes: { hop?: number; center?: boolean; floor?: number } = {}): Value { return this.apply('log_mel', [window, filters], attributes)[0]!; }
 
@@ -2535,7 +2537,7 @@ export abstract class ValueOps {
    * - C2: logits have rank 1 or more and a last axis that is not empty; key is u32[2]
    * - C3: temperature and top_k are not negative, top_p is in (0, 1]
    *
-   * If not given, `temperature` is 1, `topK` is 0, `topP` is 1.
+   * If not given, `temperature` is 0, `topK` is 0, `topP` is 1.
    */
   sampleToken(key: Operand, attributes: { temperature?: number; topK?: number; topP?: number } = {}): Value { return this.apply('sample_token', [key], attributes)[0]!; }
 
@@ -2966,7 +2968,7 @@ export abstract class ValueOps {
    * - C2: frames have the length n of the window, hop is positive, and there is at least one
    *   frame; with center, the signal is longer than n/2
    *
-   * If not given, `hop` is 1, `center` is true.
+   * If not given, `hop` is 1, `center` is false.
    */
   stft(window: Operand, attributes: { hop?: number; center?: boolean } = {}): [Value, Value] { return this.apply('stft', [window], attributes) as [Value, Value]; }
 

@@ -92,7 +92,7 @@ function checkLimits(limits: Limits): void {
   for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
 }
 
-const trainingOptions = 'optimizer loss schedule frozen history precision rate entries params seed symbols limits tune';
+const trainingOptions = 'optimizer loss schedule frozen constantKeys allowUnreached history precision rate entries params seed symbols limits tune';
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
   checkPlace(on);
@@ -167,12 +167,12 @@ export async function train<T extends GraphTypes, const G extends Readonly<Recor
 
 async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${sessionOptions}`);
-  const { optimizer, loss = 'loss', schedule, frozen, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
+  const { optimizer, loss = 'loss', schedule, frozen, constantKeys, allowUnreached, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
   if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...precision && { precision } });
+  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...precision && { precision } });
   const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation
   const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
   try {

@@ -4,7 +4,7 @@ import type { Binding, Dispatch, Plan, Slot, Step } from './plan.js';
 import { Reader } from './reader.js';
 import { maxCounters, refuse, validate } from './validate.js';
 
-const major = 1, minor = 3, headerBytes = 16, variant = 'VARI';
+const major = 1, minor = 4, headerBytes = 16, variant = 'VARI';
 
 const kinds = ['constant', 'input', 'state', 'temp', 'status'] as const;
 const roles = ['input', 'scalar', 'param', 'state', 'output'] as const;
@@ -72,9 +72,10 @@ const mandatory: Sections = {
     }));
   },
   ENTR(r, plan) {
-    const numbers = () => r.list(() => r.u32());
+    const numbers = () => r.list(() => r.u32()), more = () => r.at < r.end ? numbers() : []; // since version 1.4
     plan.entries = r.records(() => ({
       name: r.string(), inputs: numbers(), scalars: numbers(), outputs: numbers(), uniformBytes: r.u32(), steps: readSteps(r, 0),
+      reads: more(), sets: more(),
     }));
   },
 };

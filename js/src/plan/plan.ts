@@ -59,12 +59,17 @@ export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: numb
 export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
 export type Step = Dispatch | Copy | Repeat;
 
-/** One way to run a plan. Inputs, scalars and outputs are places in `slots`. */
+/**
+ * One way to run a plan. Inputs, scalars, outputs, the parameters whose value it takes (`reads`) and
+ * those that have one after it (`sets`) are places in `slots`.
+ */
 export interface Entry {
   name: string;
   inputs: number[];
   scalars: number[];
   outputs: number[];
+  reads: number[];
+  sets: number[];
   uniformBytes: number;
   steps: Step[];
 }

@@ -98,6 +98,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
       return slots[i]!;
     });
     const given = list(entry.inputs, 'input'), row = list(entry.scalars, 'scalar'), results = list(entry.outputs, 'output param state');
+    list([...entry.reads, ...entry.sets], 'param');
     need(differ([...given, ...row], nameOf) && differ(results, nameOf) && !results.some(({ role, name }) => role === 'output' && persistent.has(name)), 28);
     need(differ(row, ({ offset }) => offset) && row.every(({ offset }) => offset + 4 <= entry.uniformBytes), 29);
     need(work(entry.steps, entry.uniformBytes, 0) <= maxDispatches, 40);

@@ -85,7 +85,7 @@ function shuffleRows(order: Uint32Array, random: () => number): void {
 }
 
 /** Numbers in [0, 1), the same for the same seed: SplitMix32. */
-export function generator(seed: number): () => number {
+function generator(seed: number): () => number {
   return () => {
     seed = seed + 0x9e3779b9 | 0;
     let z = Math.imul(seed ^ seed >>> 16, 0x21f0aaad);

@@ -76,9 +76,9 @@ export function checkNames(names: readonly string[]): readonly string[] {
   return names;
 }
 
-/** The error for an input that no run and no binding gave, or a parameter that is not among those to load. */
-export const missing = (op: string, { name, dtype, shape: expected }: Slot): RlxError =>
-  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : 'bind it'}`, { expected });
+/** The error for an input that no run and no binding gave, and for a parameter that is read without a value or is not among those to load. */
+export const missing = (op: string, { name, role, dtype, shape: expected }: Slot): RlxError =>
+  wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : role === 'param' ? 'load it' : 'bind it'}`, { expected });
 
 /** The device's bytes for a scalar: for one value, or for the values of some steps where those are listed. */
 export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number): Uint8Array[] {

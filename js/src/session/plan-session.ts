@@ -47,8 +47,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   readonly #entries: ReadonlyMap<string, E>;
   readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
-  /** Slots whose contents stand in for an input that is not given. */
-  readonly #bound = new Set<Slot>();
+  /** What needs no value any more: inputs that are bound, parameters that were given one, and entries that found all of theirs. */
+  readonly #bound = new Set<Slot | Entry>();
   #announce!: (error: RlxError) => void;
 
   constructor(plan: Plan, { entries, maxSteps }: Runnables<E>) {
@@ -118,6 +118,11 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
         scalars.push([slot.offset, scalarBytes(op, slot, value, bind ? undefined : steps)]);
       }
     }
+    if (!bind && !this.#bound.has(entry)) {
+      for (const slot of this.#slots(entry.reads)) if (!this.#bound.has(slot)) throw missing(op, slot);
+      this.#bound.add(entry);
+      for (const slot of this.#slots(entry.sets)) this.#bound.add(slot);
+    }
     for (let k = 0; k < steps; k++) {
       rows.copyWithin(k * stride, 0, stride); // what is bound is in the first row
       for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
@@ -159,9 +164,15 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     return named('the plan has no parameter or state', name, this.#persistent);
   }
 
+  /** Gives parameters and states values. */
+  #give(uploads: Upload[]): void {
+    this.store(uploads);
+    for (const { slot } of uploads) this.#bound.add(slot);
+  }
+
   async write(name: string, value: Input): Promise<void> {
     this.check();
-    this.store([this.#checkInput('write', this.#stateSlot(name), value)]);
+    this.#give([this.#checkInput('write', this.#stateSlot(name), value)]);
   }
 
   async upload(tensor: HostTensor): Promise<Tensor> {
@@ -186,7 +197,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     this.check();
-    this.store(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
+    this.#give(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
   }
 
   close(): void {

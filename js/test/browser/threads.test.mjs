@@ -42,7 +42,7 @@ globalThis.run = async (worker) => {
 /** How many workgroups there are in some runs right after a session is opened, and how many of them this thread claims. */
 globalThis.shares = async () => {
   const { compareExchange, store } = Atomics, n = 256, shares = { all: 0, own: 0 };
-  const g = graph('product', (b) => { b.setState('y', b.state('y', 'f32', [n, n]).matmul(b.param('w', 'f32', [n, n]))); });
+  const g = graph('product', (b) => { b.setState('y', b.state('y', 'f32', [n, n]).matmul(b.param('w', 'f32', [n, n], 0))); });
   const s = await session({ entries: { product: g } }, { on: 'cpu', worker: false });
   Atomics.compareExchange = (words, at, before, after) => {
     const found = compareExchange(words, at, before, after);

@@ -122,7 +122,7 @@ func (s *Session) begin(step *ir.Graph) {
 		if _, known := s.values[p.Name]; !known && p.Kind == ir.StatePort {
 			s.values[p.Name] = native.Zeros(slot.DType, slot.Dims...)
 		}
-		if p.Kind == ir.StatePort {
+		if step.Updates(p.Name) {
 			s.next[p.Name+"_next"] = native.Zeros(slot.DType, slot.Dims...)
 		}
 	}

@@ -1,0 +1,122 @@
+package optim
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// checkNoise returns an error of kind [ir.ErrGraph] for a random op that the loss depends on
+// and whose key is the same in every step: dropout would drop the same elements each time,
+// and train a smaller network.
+func (o Options) checkNoise(loss *ir.Graph, lossName string) error {
+	out, ok := loss.Output(lossName)
+	if o.ConstantKeys || !ok {
+		return nil
+	}
+	varies := map[*ir.Node]bool{}
+	for _, p := range loss.Ports() {
+		varies[p.Value.Node()] = p.Kind == ir.InputPort || changes(loss, p)
+	}
+	n := constantDraw(loss.Nodes(), varies, needed(loss, out.Value))
+	if n == nil {
+		return nil
+	}
+	return n.Fail(ir.Errorf(ir.ErrGraph, "it draws the same numbers in every step, as its key is a constant: make the key of an input or of a state that changes, by ops.FoldIn say, or set optim.Options.ConstantKeys"))
+}
+
+// changes reports whether a graph gives a state or a parameter another value than it had.
+func changes(g *ir.Graph, p ir.Port) bool {
+	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State && o.Name == p.Name && o.Value != p.Value })
+}
+
+// needed returns the nodes that a value depends on.
+func needed(g *ir.Graph, v ir.Value) map[*ir.Node]bool {
+	on := map[*ir.Node]bool{v.Node(): true}
+	for _, n := range slices.Backward(g.Nodes()) {
+		for _, in := range n.Inputs() {
+			on[in.Node()] = on[in.Node()] || on[n]
+		}
+	}
+	return on
+}
+
+// constantDraw returns the first of some nodes, of those that count, that draws random
+// numbers by a key that does not vary. It completes varies, which knows the ports.
+func constantDraw(nodes []*ir.Node, varies, counts map[*ir.Node]bool) *ir.Node {
+	for _, n := range nodes {
+		for _, in := range n.Inputs() {
+			varies[n] = varies[n] || varies[in.Node()]
+		}
+		if counts != nil && !counts[n] {
+			continue
+		}
+		if keys := keysOf(n); keys != nil && !slices.ContainsFunc(keys, func(k ir.Value) bool { return varies[k.Node()] }) {
+			return n
+		}
+		for _, sub := range n.Subgraphs() {
+			if found := constantDrawInside(n, sub, varies); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// constantDrawInside is constantDraw of a graph that a node owns. What a loop carries varies
+// where that of a later step does.
+func constantDrawInside(n *ir.Node, sub *ir.Graph, varies map[*ir.Node]bool) *ir.Node {
+	ports := make([]bool, len(sub.Ports()))
+	front := len(n.Inputs()) - len(ports) // a predicate, say; bodies of several elements have more ports
+	for i := range ports {
+		ports[i] = varies[n] && (front < 0 || varies[n.Input(front+i).Node()])
+	}
+	for {
+		inside := map[*ir.Node]bool{}
+		for i, p := range sub.Ports() {
+			inside[p.Value.Node()] = ports[i]
+		}
+		found, grown := constantDraw(sub.Nodes(), inside, nil), false
+		for i, first := 0, firstCarry(n); first >= 0 && i < min(len(sub.Outputs()), len(ports)-first); i++ {
+			if inside[sub.Outputs()[i].Value.Node()] && !ports[first+i] {
+				ports[first+i], grown = true, true
+			}
+		}
+		if !grown {
+			return found
+		}
+	}
+}
+
+// firstCarry is the place of what a loop carries among its operands, -1 for other nodes.
+func firstCarry(n *ir.Node) int {
+	switch a := n.Attrs().(type) {
+	case *ops.ScanAttrs:
+		return a.Consts
+	case *ops.WhileAttrs:
+		return a.Consts
+	}
+	return -1
+}
+
+// keysOf returns what the numbers depend on that a node draws, nil where it draws none or
+// makes keys of others.
+func keysOf(n *ir.Node) []ir.Value {
+	switch a := n.Attrs().(type) {
+	case *ops.RandomBitsAttrs:
+		if !a.Pairs {
+			return n.Inputs()
+		}
+		return nil
+	case *ops.DropoutAttrs:
+		if a.Rate == 0 {
+			return nil
+		}
+	}
+	i := slices.Index(n.Def().Operands, "key")
+	if i < 0 || i >= len(n.Inputs()) || n.Input(i).DType() != ir.U32 {
+		return nil
+	}
+	return []ir.Value{n.Input(i)}
+}

@@ -1,0 +1,132 @@
+package rlx
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// unset knows the parameters of a program that nobody has given a value yet, so that no
+// entry computes with the zeros that their memory holds.
+type unset struct {
+	mu     sync.Mutex
+	params map[string]bool     // without a value
+	reads  map[string][]string // by entry, the parameters whose value it takes
+	sets   map[string][]string // by entry, those that have one after it
+}
+
+func unsetParams(m *ir.Module) *unset {
+	u := &unset{params: map[string]bool{}, reads: map[string][]string{}, sets: map[string][]string{}}
+	for _, e := range m.Entries {
+		read := e.Graph.ReadPorts()
+		for _, p := range e.Graph.Ports() {
+			if p.Kind == ir.ParamPort {
+				u.params[p.Name] = true
+				if read[p.Name] {
+					u.reads[e.Name] = append(u.reads[e.Name], p.Name)
+				}
+			}
+			if e.Graph.Updates(p.Name) {
+				u.sets[e.Name] = append(u.sets[e.Name], p.Name)
+			}
+		}
+	}
+	return u
+}
+
+// check returns an error of kind [ir.ErrName] where an entry reads a parameter without a
+// value.
+func (u *unset) check(entry string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.params) == 0 {
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Clone(u.reads[entry]), func(name string) bool { return !u.params[name] })
+	if len(names) == 0 {
+		return nil
+	}
+	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value, %s: load or set them, or run an entry that does, as that of rlx.InitGraph", entry, abbreviated(names))
+}
+
+// given notes that parameters have a value.
+func (u *unset) given(names []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, name := range names {
+		delete(u.params, name)
+	}
+}
+
+// Run is [native.Program.Run]; the error is of kind [ir.ErrName] where the entry reads a
+// parameter that nobody gave a value, by [Program.Set] or [Program.Load] or a run of an
+// entry that sets it.
+func (p *Program) Run(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
+	if p.unset == nil {
+		return p.Program.Run(ctx, entry, in)
+	}
+	if err := p.unset.check(entry); err != nil {
+		return nil, err
+	}
+	r, err := p.Program.Run(ctx, entry, in)
+	if err == nil {
+		p.unset.given(p.unset.sets[entry])
+	}
+	return r, err
+}
+
+// Set is [native.Program.Set].
+func (p *Program) Set(ctx context.Context, name string, t Tensor) error {
+	return p.set(func() error { return p.Program.Set(ctx, name, t) }, name)
+}
+
+// SetAll is [native.Program.SetAll].
+func (p *Program) SetAll(ctx context.Context, values map[string]Tensor) error {
+	return p.set(func() error { return p.Program.SetAll(ctx, values) }, slices.Collect(maps.Keys(values))...)
+}
+
+func (p *Program) set(write func() error, names ...string) error {
+	if err := write(); err != nil || p.unset == nil {
+		return err
+	}
+	p.unset.given(names)
+	return nil
+}
+
+// Bind is [native.Program.Bind]; the first Start finds parameters without a value, as
+// [Program.Run] does.
+func (p *Program) Bind(ctx context.Context, entry string, in, out map[string]Tensor) (native.Bound, error) {
+	b, err := p.Program.Bind(ctx, entry, in, out)
+	if err != nil || p.unset == nil {
+		return b, err
+	}
+	return &firstBound{Bound: b, unset: p.unset, entry: entry}, nil
+}
+
+// firstBound looks for parameters without a value until it has started once: what has a
+// value keeps one.
+type firstBound struct {
+	native.Bound
+	unset   *unset
+	entry   string
+	started bool
+}
+
+// Start is [native.Bound.Start].
+func (b *firstBound) Start(ctx context.Context) error {
+	if b.started {
+		return b.Bound.Start(ctx)
+	}
+	if err := b.unset.check(b.entry); err != nil {
+		return err
+	}
+	err := b.Bound.Start(ctx)
+	if b.started = err == nil; b.started {
+		b.unset.given(b.unset.sets[b.entry])
+	}
+	return err
+}
