@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel/device"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
@@ -31,8 +31,8 @@ type Caps struct {
 	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The warp that copies
 	// comes on top of the threads that Limits allow.
 	Boxes bool
-	// Device is what costs depend on: the zero value stands for [device.Unknown].
-	Device device.Profile
+	// Device is what costs depend on: the zero value stands for [hardware.Unknown].
+	Device hardware.Profile
 	// Drafts says that devices take long to compile large kernels, and that plans have
 	// other ones that stand in for them meanwhile.
 	Drafts bool
@@ -85,10 +85,10 @@ const (
 
 // Profile returns the profile of the target's device, with as many processors as the target
 // has multiprocessors where it says so.
-func (c Caps) Profile() device.Profile {
+func (c Caps) Profile() hardware.Profile {
 	p := c.Device
-	if p == (device.Profile{}) {
-		p = device.Unknown()
+	if p == (hardware.Profile{}) {
+		p = hardware.Unknown()
 	}
 	if c.Multiprocessors > 0 {
 		p.Processors = c.Multiprocessors

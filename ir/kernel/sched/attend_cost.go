@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/device"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -55,7 +55,7 @@ const (
 	attendTurn    = 900
 )
 
-func attendRateOf(d ir.DType, p device.Profile) float64 {
+func attendRateOf(d ir.DType, p hardware.Profile) float64 {
 	if d == ir.F32 {
 		return attendRateF32 * p.MatrixScale()
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/device"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -18,7 +18,7 @@ import (
 // choice.
 func choosy() plan.Target {
 	t := plan.WebGPU()
-	t.Device = device.Unknown()
+	t.Device = hardware.Unknown()
 	t.Device.Launch = 1e-6
 	return t
 }

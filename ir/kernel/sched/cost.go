@@ -1,12 +1,12 @@
 package sched
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel/device"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 )
 
 // sectorElements is how many elements of 4 bytes a sector of memory has.
-const sectorElements = device.SectorBytes / 4
+const sectorElements = hardware.SectorBytes / 4
 
 // pointOps is what a thread does for an element besides computing it: to find where it
 // lies, to load and to store it.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/device"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -14,7 +14,7 @@ import (
 // launch that takes no time makes any of them large.
 func TestMapsSideBySideGoByVectors(t *testing.T) {
 	quick := hopper()
-	quick.Device = device.H200()
+	quick.Device = hardware.H200()
 	for _, c := range []struct {
 		name    string
 		sizes   []int

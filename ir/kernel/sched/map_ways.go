@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/device"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -154,9 +154,9 @@ func (w *mapWays) cost(s Schedule) float64 {
 	if s.Family == Turned {
 		each = s.M * s.N / mapThreads
 	}
-	t := device.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
+	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
 	for _, a := range w.look() {
-		t.Sectors += float64(n) * device.SectorBytes / float64(w.used(a, s.Family == Turned))
+		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.used(a, s.Family == Turned))
 	}
 	t.Ops = float64(n/each) * (w.shared(s.Each) + pointOps)
 	if s.Family == Turned {
@@ -203,7 +203,7 @@ func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
 // used is how many elements of a sector an access of a warp takes.
 func (w *mapWays) used(a access, turned bool) int {
 	steps, ok := w.steps(a)
-	last, elements := len(steps)-1, device.SectorBytes/loop.DeviceSize(a.root.DType)
+	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
 	switch {
 	case !ok:
 		return 1

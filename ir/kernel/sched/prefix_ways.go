@@ -3,8 +3,8 @@ package sched
 import (
 	"math"
 
-	"github.com/rlx-go/rlx/ir/kernel/device"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -249,10 +249,10 @@ func (p *prefix) cost(s Schedule) float64 {
 }
 
 // work is that of the launch that stores the results, but for what it gathers.
-func (p *prefix) work(s Schedule) device.Work {
+func (p *prefix) work(s Schedule) hardware.Work {
 	elements := float64(p.rows) * float64(p.length)
 	threads := ceilDiv(p.rows, s.Rows) * p.span(s).chunks * s.Rows * s.Lanes
-	load := device.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
+	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
 	together := p.beside // elements that a warp reads side by side
 	if s.Family != Lines {
 		together = sectorElements

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/device"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -241,9 +241,9 @@ func (p *productPlan) rates() productRate {
 }
 
 // rate is how many operations a nanosecond the library does on a processor of the device.
-func (p *productPlan) rate(d device.Profile) float64 {
+func (p *productPlan) rate(d hardware.Profile) float64 {
 	if !p.TF32 && p.Operand == ir.F32 {
-		return ratesF32.rate * d.Flops / device.H200().Flops
+		return ratesF32.rate * d.Flops / hardware.H200().Flops
 	}
 	return p.rates().rate * d.MatrixScale()
 }

@@ -1,8 +1,8 @@
 package sched
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel/device"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 )
 
 // reduceWays are the ways of a reduction: over how many threads and workgroups its rows
@@ -78,7 +78,7 @@ func (w *reduceWays) cost(s Schedule) float64 {
 	rows, length := max(group.Product(w.g.Outer), 1), max(group.Product(w.g.Inner), 1)
 	groups := ceilDiv(rows, s.Rows) * s.Split
 	each := ceilDiv(ceilDiv(length, s.Split), s.Lanes)
-	load := device.Work{
+	load := hardware.Work{
 		Bytes:   bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()),
 		Threads: groups * s.Lanes * s.Rows, UnderWay: 4 * min(each, maxTogether),
 		Ops: float64(rows) * float64(length) * float64(w.g.Weight()+pointOps),

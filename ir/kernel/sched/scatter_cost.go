@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/rlx-go/rlx/ir/kernel/device"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -23,11 +23,11 @@ func (s *scatterEmitter) heaviest() float64 {
 }
 
 // moved is what is read of updates, and read and written of the rows that they change.
-func (s *scatterEmitter) moved() device.Work {
+func (s *scatterEmitter) moved() hardware.Work {
 	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
-	return device.Work{
+	return hardware.Work{
 		Bytes:    (positions + 2*rows) * float64(s.Window*size),
-		Sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*device.SectorBytes),
+		Sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*hardware.SectorBytes),
 		Threads:  s.Positions * s.Window,
 		UnderWay: size,
 	}

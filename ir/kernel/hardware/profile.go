@@ -1,10 +1,10 @@
-// Package device describes the processors that plans are made for, as data, and has the one
+// Package hardware describes the processors that plans are made for, as data, and has the one
 // model by which schedules are costed on them.
 //
 // A plan depends on a profile and never on the machine that it is made on: what a driver
 // tells of a device is put into a profile first ([Profile.Asked]), so that the same module,
 // target and profile make the same plan, natively and in a page.
-package device
+package hardware
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package device
+package hardware
 
 // SectorBytes is what memory is made of: a device reads and writes a sector as a whole.
 const SectorBytes = 32

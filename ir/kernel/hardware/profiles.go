@@ -1,4 +1,4 @@
-package device
+package hardware
 
 // sheet is a data sheet: what a maker says of a device as a whole.
 type sheet struct {
@@ -36,7 +36,7 @@ func H200() Profile { return h200 }
 // small device would leave most of a large one idle.
 func Unknown() Profile {
 	p := h200
-	p.Name, p.Processors = "unknown", 128
+	p.Name, p.Processors, p.Measured = "unknown", 128, false
 	return p
 }
 
@@ -72,4 +72,13 @@ func (s sheet) profile() Profile {
 		Cache: s.cache << 10, Shared: s.shared << 10, CacheRate: h200.CacheRate,
 		Latency: s.latency, Barrier: h200.Barrier, Launch: s.launch,
 	}
+}
+
+// All returns the profiles of all devices that are known by name.
+func All() []Profile {
+	all := []Profile{h200}
+	for _, s := range sheets {
+		all = append(all, s.profile())
+	}
+	return all
 }
