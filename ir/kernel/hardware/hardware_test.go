@@ -24,6 +24,10 @@ func TestDevicesAreKnownByName(t *testing.T) {
 		"SwiftShader Device (LLVM 10.0.0)":   "SwiftShader",
 		"a device of next year":              "unknown",
 		"Intel(R) Iris(R) Xe Graphics (TGL)": "Iris(R) Xe",
+		"apple metal-3  ":                    "Apple M1",
+		"intel gen-12lp  ":                   "Iris(R) Xe",
+		"nvidia lovelace  ":                  "unknown",
+		"google swiftshader":                 "SwiftShader",
 		"":                                   "unknown",
 	} {
 		if got := hardware.Named(name).Name; got != want {
@@ -75,5 +79,38 @@ func TestTimesAreRoofs(t *testing.T) {
 		if got := c.work.Time(p); got != c.want {
 			t.Errorf("%s: %g ns, not %g", name, got, c.want)
 		}
+	}
+}
+
+// Rows are cut where they are few workgroups, and further stages wait for whole rows only
+// where those keep the device busy.
+func TestRowsFillTheDevice(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		p            hardware.Profile
+		rows, length int
+		beside       bool
+		parts        int
+		stages       bool
+	}{
+		{"batch norm of 64 channels, last", hardware.H200(), 64, 32 * 112 * 112, true, 512, false},
+		{"batch norm of 64 channels, first", hardware.H200(), 64, 32 * 112 * 112, false, 16, false},
+		{"batch norm of 2048 channels of 7×7", hardware.H200(), 2048, 64 * 7 * 7, true, 12, false},
+		{"layer norm", hardware.H200(), 16384, 768, false, 1, true},
+		{"softmax of a vocabulary", hardware.H200(), 1024, 50257, false, 1, true},
+		{"a loss", hardware.H200(), 1, 1 << 20, false, 1024, false},
+		{"small columns", hardware.H200(), 128, 768, true, 1, true},
+		{"on a small device", hardware.Named("Apple M1"), 64, 32 * 112 * 112, false, 1, true},
+		{"on a device that is not known", hardware.Unknown(), 64, 32 * 112 * 112, true, 512, false},
+	} {
+		if got := c.p.Parts(c.rows, c.length, c.beside); got != c.parts {
+			t.Errorf("%s: %d parts, not %d", c.name, got, c.parts)
+		}
+		if got := c.p.Stages(c.rows, c.length, c.beside); got != c.stages {
+			t.Errorf("%s: further stages %t, not %t", c.name, got, c.stages)
+		}
+	}
+	if s := (hardware.Serial{Profile: hardware.H200()}); !s.Stages(64, 32*112*112, true) {
+		t.Error("processors of one thread wait for rows of their own")
 	}
 }

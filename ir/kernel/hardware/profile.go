@@ -83,14 +83,16 @@ func (p Profile) Asked(processors int, bandwidth float64, cache int) Profile {
 	return p
 }
 
-// Named returns the profile of a device by the name that its driver gives it, [Unknown]
-// where no profile has it.
+// Named returns the profile of a device by the name that its driver gives it, or by the
+// words that WebGPU has for an adapter, one after the other: vendor, architecture, device
+// and description. It is [Unknown] where no profile has the name.
 func Named(name string) Profile {
-	if strings.Contains(name, h200.Name) {
+	name = strings.ToLower(name)
+	if strings.Contains(name, strings.ToLower(h200.Name)) {
 		return h200
 	}
 	for _, s := range sheets {
-		if strings.Contains(name, s.name) {
+		if strings.Contains(name, strings.ToLower(s.name)) || s.adapter != "" && strings.Contains(name, s.adapter) {
 			return s.profile()
 		}
 	}

@@ -10,6 +10,7 @@ type sheet struct {
 	cache           int     // KiB
 	shared          int     // KiB of a processor
 	latency, launch float64 // ns, estimates but for an H200's
+	adapter         string  // what browsers say in place of the name, "" where that tells nothing
 }
 
 // What an H200 reaches of its data sheet in kernels that costs are held to: 3.04 of 4.8
@@ -43,24 +44,26 @@ func Unknown() Profile {
 // sheets are the devices that are known by name; a name that holds another stands before
 // it. NVIDIA's are those of its data sheets and of the CUDA C++ Programming Guide (threads
 // and shared memory by compute capability), Apple's those of its technical specifications,
-// with 128 lanes a core at 1.28 and 1.4 GHz for f32. What computes on a CPU is an estimate
+// with 128 lanes a core at 1.28 and 1.4 GHz for f32. Browsers tell the generation of a GPU
+// and not its size, which stands for the smallest of those that have no memory of their own;
+// of NVIDIA's and AMD's it tells nothing. What computes on a CPU is an estimate
 // for four cores with vectors of 256 bits.
 var sheets = []sheet{
-	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000},
-	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000},
-	{"A100-SXM4-80GB", 108, 2048, 2039, 19.5, 312, 40 << 10, 164, 600, 3000},
-	{"A100", 108, 2048, 1555, 19.5, 312, 40 << 10, 164, 600, 3000},
-	{"L40", 142, 1536, 864, 90.5, 181, 96 << 10, 100, 600, 3000},
-	{"L4", 58, 1536, 300, 30.3, 121, 48 << 10, 100, 600, 3000},
-	{"RTX 4090", 128, 1536, 1008, 82.6, 165, 72 << 10, 100, 600, 3000},
-	{"RTX 3060", 28, 1536, 360, 12.7, 25.5, 3 << 10, 100, 600, 3000},
-	{"T4", 40, 1024, 320, 8.1, 65, 4 << 10, 64, 600, 3000},
-	{"Apple M1", 8, 1024, 68, 2.6, 2.6, 8 << 10, 32, 700, 5000},
-	{"Apple M3", 10, 1024, 100, 3.6, 3.6, 8 << 10, 32, 700, 5000},
-	{"Iris(R) Xe", 6, 1792, 68, 2.1, 2.1, 4 << 10, 128, 800, 8000},
-	{"Radeon 780M", 12, 1024, 90, 8.3, 16.6, 2 << 10, 64, 800, 8000},
-	{"SwiftShader", 4, 256, 25, 0.2, 0.2, 8 << 10, 32, 100, 20000},
-	{"llvmpipe", 4, 256, 25, 0.3, 0.3, 8 << 10, 32, 100, 20000},
+	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000, ""},
+	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000, ""},
+	{"A100-SXM4-80GB", 108, 2048, 2039, 19.5, 312, 40 << 10, 164, 600, 3000, ""},
+	{"A100", 108, 2048, 1555, 19.5, 312, 40 << 10, 164, 600, 3000, ""},
+	{"L40", 142, 1536, 864, 90.5, 181, 96 << 10, 100, 600, 3000, ""},
+	{"L4", 58, 1536, 300, 30.3, 121, 48 << 10, 100, 600, 3000, ""},
+	{"RTX 4090", 128, 1536, 1008, 82.6, 165, 72 << 10, 100, 600, 3000, ""},
+	{"RTX 3060", 28, 1536, 360, 12.7, 25.5, 3 << 10, 100, 600, 3000, ""},
+	{"T4", 40, 1024, 320, 8.1, 65, 4 << 10, 64, 600, 3000, ""},
+	{"Apple M1", 8, 1024, 68, 2.6, 2.6, 8 << 10, 32, 700, 5000, "apple metal-3"},
+	{"Apple M3", 10, 1024, 100, 3.6, 3.6, 8 << 10, 32, 700, 5000, ""},
+	{"Iris(R) Xe", 6, 1792, 68, 2.1, 2.1, 4 << 10, 128, 800, 8000, "intel gen-12"},
+	{"Radeon 780M", 12, 1024, 90, 8.3, 16.6, 2 << 10, 64, 800, 8000, ""},
+	{"SwiftShader", 4, 256, 25, 0.2, 0.2, 8 << 10, 32, 100, 20000, ""},
+	{"llvmpipe", 4, 256, 25, 0.3, 0.3, 8 << 10, 32, 100, 20000, ""},
 }
 
 // profile makes a profile of a data sheet.

@@ -1,7 +1,5 @@
 package hardware
 
-import "math"
-
 // What kernels of reductions are taken to be, where it is decided what is one kernel.
 const (
 	// rowThreads is how many threads a workgroup has, and rowBytes how much each reads
@@ -46,17 +44,22 @@ func (p Profile) Parts(rows, length int, beside bool) int {
 		if length < leastParts*splitLength {
 			return 1
 		}
-		return max(1, min(p.wantedGroups()/rows, length/splitLength))
+		return max(1, min(p.Workgroups(rowGroups)/rows, length/splitLength))
 	}
 	if length < splitLength {
 		return 1
 	}
-	return max(1, min(p.wantedGroups()/groupsOf(rows, beside), length/splitBeside))
+	return max(1, min(p.Workgroups(rowGroups)/groupsOf(rows, beside), length/splitBeside))
 }
 
-// wantedGroups is rowGroups for each processor, rounded to a power of two.
-func (p Profile) wantedGroups() int {
-	return 1 << int(math.Round(math.Log2(float64(rowGroups*max(p.Processors, 1)))))
+// Workgroups is about how many workgroups the device has where each processor has a number
+// of them: a power of two, which rows and parts are often numbers of.
+func (p Profile) Workgroups(each int) int {
+	n, wanted := 1, each*max(p.Processors, 1)
+	for 3*n <= 2*wanted {
+		n *= 2
+	}
+	return n
 }
 
 // groupsOf is how many workgroups rows are that are not cut.

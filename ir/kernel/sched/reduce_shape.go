@@ -133,7 +133,7 @@ func (e *emitter) shapeColumns(rows, length int) Schedule {
 	for s.Lanes < limit/s.Rows && s.Lanes*leastColumn < length {
 		s.Lanes *= 2
 	}
-	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*wantedGroups {
+	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*e.caps.Profile().Workgroups(wantedGroups) {
 		s.Rows *= 2
 	}
 	return s
