@@ -176,6 +176,7 @@ func (c *compiler) fuse(e ir.Entry) (*group.Partition, error) {
 	o.Unfused = c.target.Unfused
 	o.Long = c.target.Long
 	o.TensorCores = c.target.Mma
+	o.Policy = c.target.rows()
 	return group.Build(g, o)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 )
@@ -71,6 +72,14 @@ func (t Target) claims(n *ir.Node) bool {
 		most = sched.ScoreBytes
 	}
 	return sched.AttendsInBlocks(n, t.Caps, most)
+}
+
+// rows tells fusion what the target makes of reductions.
+func (t Target) rows() group.Policy {
+	if t.Invocations == 1 {
+		return hardware.Serial{Profile: t.Profile()}
+	}
+	return t.Profile()
 }
 
 // touchesLong reports whether positions in an operand or result of a node are counted in 64

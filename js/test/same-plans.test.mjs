@@ -12,6 +12,7 @@ const targets = {
   webgpu: { target: 'webgpu' },
   'webgpu f16': { target: 'webgpu', limits: { f16: true } },
   'webgpu subgroups 32': { target: 'webgpu', limits: { subgroup: 32 } },
+  'webgpu of an M1': { target: 'webgpu', limits: { device: 'apple metal-3' } },
   wasm: { target: 'wasm' },
 };
 

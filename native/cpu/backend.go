@@ -16,6 +16,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/synchronous"
@@ -98,5 +99,5 @@ const firstCode = 1
 // choice costs next to nothing; branches of a few elements are computed both to
 // fuse with what is around.
 func (b backend) options() group.Options {
-	return group.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long}
+	return group.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
 }

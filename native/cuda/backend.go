@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -213,6 +214,7 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
+	t.Device = hardware.Named(d.Name).Asked(d.Multiprocessors, d.Bandwidth, d.Cache)
 	if d.groups || d.MultipliesByWarps() {
 		t.Mma, t.MmaByWarps, t.MmaBytes, t.Boxes = true, !d.groups, d.Shared, d.groups
 	}

@@ -7,6 +7,7 @@
 #   build/cuda/h200.sh test               there: every test that takes a GPU
 #   build/cuda/h200.sh bench              there: the table of speeds
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
+#   build/cuda/h200.sh families           there: ResNets, and where the time goes; peers families times PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
@@ -35,6 +36,7 @@ pack) pack "${2:?a folder to pack into}" ;;
 test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test" -test.run '^TestGPU' ;;
 bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
 gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
+families) describe && "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkFamilies$' -test.benchtime "${2:-10x}" ;;
 first) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkFirst$' -test.benchtime 1x ;;
 products)
   "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
@@ -58,5 +60,5 @@ check)
     done
   done
   ;;
-*) sed -n '2,16s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,17s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
@@ -103,7 +104,7 @@ func targetOf(d *device) plan.Target {
 	t.BindingBytes = min(t.BindingBytes, t.BufferBytes)
 	t.SharedBytes = min(t.SharedBytes, i.Shared)
 	t.Invocations = min(t.Invocations, i.Threads[0])
-	t.BFloat = i.BFloat
+	t.BFloat, t.Device = i.BFloat, hardware.Named(i.Name)
 	return t
 }
 

@@ -3,6 +3,7 @@ package compiler
 import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/wasm/simd"
 	"github.com/rlx-go/rlx/wasm/wire"
@@ -51,10 +52,10 @@ type job struct {
 	printer plan.Printer
 }
 
-// readJob reads a job: a module, limits, f16, subgroup and the target. Limits are those
-// of loop.Limits in order; 0 stands for the default. f16 says that the device computes
-// with it, and subgroup is the one size of its subgroups, 0 where it has several or that
-// is not known. All count for WebGPU alone.
+// readJob reads a job: a module, limits, f16, subgroup, device and the target. Limits are
+// those of loop.Limits in order; 0 stands for the default. f16 says that the device computes
+// with it, subgroup is the one size of its subgroups, 0 where it has several or that
+// is not known, and device what it is called: see [hardware.Named]. All count for WebGPU alone.
 func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	m, err := module(c, r)
 	if err != nil {
@@ -74,6 +75,7 @@ func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 		}
 		j.target = j.target.WithSubgroups(int(size))
 	}
+	j.target.Device = hardware.Named(r.Text())
 	if target := r.U32(); target != targetWebGPU {
 		relaxed := target == targetRelaxedWASM
 		j.target, j.printer = plan.WebAssembly(relaxed), simd.Printer{Relaxed: relaxed}

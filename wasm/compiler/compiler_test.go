@@ -173,7 +173,7 @@ func train(t *testing.T, g *ir.Graph, values map[string]*ir.Array, n int) (losse
 func TestModuleCompilesToAPlan(t *testing.T) {
 	h, g := perceptron(t)
 	step := Must(t, h.Service, "step", g, "loss", "sgd", List{}, "", List{}, List{}, 0).U32()
-	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0}
+	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", 0}
 	r := Must(t, h.Service, "compile", append([]any{"mlp", Entries(2, "step", step, "eval", g), List{}}, limits...)...)
 	p, err := plan.Decode(r.Bytes())
 	if err != nil {
@@ -183,7 +183,7 @@ func TestModuleCompilesToAPlan(t *testing.T) {
 		t.Errorf("%d entries, for %d storage buffers", len(p.Entries), p.Requires.Limits.StorageBuffers)
 	}
 	for target, features := range map[int]int{1: 0, 2: 1} { // WebAssembly, with relaxed SIMD or without
-		r := Must(t, h.Service, "compile", "mlp", Entries(2, "step", step, "eval", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, target)
+		r := Must(t, h.Service, "compile", "mlp", Entries(2, "step", step, "eval", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", target)
 		p, err := plan.Decode(r.Bytes())
 		if err != nil {
 			t.Fatal(err)
@@ -300,7 +300,7 @@ func TestWhatDoesNotFitIsATypedError(t *testing.T) {
 func TestWrongModulesAreTypedErrors(t *testing.T) {
 	h, g := perceptron(t)
 	many := Must(t, h.Service, "vmap", g, "n", Entries(1, "x", 0.0), List{}).U32()
-	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0}
+	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", 0}
 	for _, c := range []struct {
 		name, method string
 		args         []any
@@ -309,7 +309,7 @@ func TestWrongModulesAreTypedErrors(t *testing.T) {
 		{"unbound symbol", "compile", append([]any{"m", Entries(1, "f", many), List{}}, limits...), "symbol"},
 		{"symbol bound twice", "compile", append([]any{"m", Entries(1, "f", many), Entries(2, "n", 3, "n", 4)}, limits...), "symbol"},
 		{"entries of one name", "compile", append([]any{"m", Entries(2, "f", g, "f", g), List{}}, limits...), "name"},
-		{"subgroups of three", "compile", []any{"m", Entries(1, "f", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 3, 0}, "attr"},
+		{"subgroups of three", "compile", []any{"m", Entries(1, "f", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 3, "", 0}, "attr"},
 		{"unknown loss", "derive", []any{g, "grad", "nonsense", List{}, 1}, "name"},
 		{"no path", "derive", []any{g, "grad", "loss", Of("labels"), 1}, "dtype"},
 		{"products in no half precision", "derive", []any{g, "mixed", "i8", List{}, 1}, "dtype"},
@@ -360,7 +360,7 @@ func FuzzRequests(f *testing.F) {
 		Request("vmap", 2, "3", Entries(1, "w", 0.0), List{}),
 		Request("bind", 2, Entries(1, "n", 4)),
 		Request("step", 2, "y", "adam", List{}, "cosine", Entries(1, "steps", 9.0), List{}, 2),
-		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0, 0),
+		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0, "", 0),
 	} {
 		f.Add(request)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/wasm/simd"
@@ -41,11 +42,17 @@ var sourceTargets = []struct {
 	{"webgpu", plan.WebGPU(), wgsl.Printer{}},
 	{"webgpu f16", withF16(plan.WebGPU()), wgsl.Printer{}},
 	{"webgpu subgroups 32", plan.WebGPU().WithSubgroups(32), wgsl.Printer{}},
+	{"webgpu of an M1", of(plan.WebGPU(), "Apple M1"), wgsl.Printer{}},
 	{"wasm", plan.WebAssembly(false), simd.Printer{}},
 }
 
 func withF16(t plan.Target) plan.Target {
 	t.F16 = true
+	return t
+}
+
+func of(t plan.Target, device string) plan.Target {
+	t.Device = hardware.Named(device)
 	return t
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -21,6 +22,9 @@ func Build(g *ir.Graph, o Options) (p *Partition, err error) {
 			p, err = nil, format.Errorf("group: cannot cut graph %q into groups: %v", name, r)
 		}
 	}()
+	if o.Policy == nil {
+		o.Policy = hardware.Unknown()
+	}
 	if g, err = prepared(g, o); err != nil {
 		return nil, err
 	}

@@ -2,13 +2,6 @@ package group
 
 import "slices"
 
-// splitReduce is the length from which on a reduction with few results is cut
-// over several workgroups, which a group of several stages cannot be.
-const splitReduce = 4096
-
-// enoughRows is the number of outer points that fill a device without that.
-const enoughRows = 64
-
 // fuseAll merges all groups that can be. Its time is that of a few sweeps over
 // the groups: each is compared with the few that it reads, groups are bounded,
 // and nothing is renumbered.
@@ -193,7 +186,7 @@ func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 		return nil
 	}
 	pointwise := slices.ContainsFunc(phi, func(c int) bool { return c >= len(a.Outer) })
-	if pointwise && !rowsSuffice(a) {
+	if pointwise && !a.allowsStages() {
 		return nil
 	}
 	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
@@ -202,7 +195,7 @@ func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 // mergeReductions makes b a further stage of a.
 func (p *Partition) mergeReductions(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
-	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) || !rowsSuffice(a) {
+	if !ok || len(a.Outer) != len(b.Outer) || len(a.Inner) != len(b.Inner) || !a.allowsStages() {
 		return nil
 	}
 	for i := range phi {
@@ -223,7 +216,7 @@ func (p *Partition) mergeReductions(a, b *Group) *Group {
 // mergeBeforeReduce computes a map inside the reductions that read it.
 func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
-	if !ok || !rowsSuffice(b) {
+	if !ok || !b.isWhole() {
 		return nil
 	}
 	back := make([]int, len(a.Outer))
@@ -247,10 +240,14 @@ func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	return m
 }
 
-// rowsSuffice reports whether a reduction fills a device without cutting its
-// rows, so that more stages may depend on whole rows.
-func rowsSuffice(g *Group) bool {
-	return Product(g.Outer) >= enoughRows || Product(g.Inner) <= splitReduce
+// isWhole reports whether a reduction fills the device without cutting its rows.
+func (g *Group) isWhole() bool {
+	return g.partition.options.Policy.Whole(Product(g.Outer), Product(g.Inner))
+}
+
+// allowsStages reports whether further stages may depend on the whole rows of a reduction.
+func (g *Group) allowsStages() bool {
+	return g.partition.options.Policy.Stages(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
 }
 
 func join(kind Kind, outer, inner []int, a, b []*Member) *Group {

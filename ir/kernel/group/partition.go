@@ -86,6 +86,8 @@ type Options struct {
 	// Long is from how many elements on positions are counted in I64, 0 for never, see
 	// [loop.Caps]: then what has more than [loop.MaxElements] is refused.
 	Long int
+	// Policy tells what the target makes of reductions, [hardware.Unknown] if it is nil.
+	Policy Policy
 	// Unfused makes a group of every node that is no literal: what fusion is
 	// checked against.
 	Unfused bool

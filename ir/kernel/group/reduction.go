@@ -65,14 +65,19 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 // in f32, or one of 16-bit elements.
 const leastDigit = 16
 
-// RowsAreContiguous reports whether most of what the reductions read lies side
-// by side along the outer coordinates, as in a sum over the first axis.
+// RowsAreContiguous reports whether most of what the reductions load lies side
+// by side along the outer coordinates, as in a sum over the first axis. What the
+// group computes itself is not loaded: by the mean of a group norm the rows that
+// it is of would lie side by side.
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
 	for _, m := range g.Members {
 		s := g.partition.spaceOf(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
+			if g.member(v) != nil {
+				continue
+			}
 			size, _ := v.Shape().Size().Const()
 			for axis := len(a.at) - 1; axis >= 0; axis-- {
 				if v.Dim(axis).Is(1) {

@@ -15,7 +15,7 @@ func (p *Partition) fuseSiblings() bool {
 	first := map[siblingKey]*Group{}
 	found := false
 	for i, g := range p.groups {
-		if g.Kind != ReduceKind || !rowsSuffice(g) {
+		if g.Kind != ReduceKind || !g.isWhole() {
 			continue
 		}
 		keys := p.siblingKeys(g, levels[i], p.phase(g))

@@ -6,19 +6,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Bounds of cutting rows: a dispatch that reduces should have wantedReductions
-// workgroups, since it does little else than wait for memory: eight on each of a
-// large device's 132 processors. Each has at least splitLength inner points. Rows that
-// are read side by side have so few workgroups that each may have less, where many can:
-// the sums of 384 columns of 16,384 elements took 14.7 µs in 64 parts on an H200 in WebGPU,
-// and 19.3 in 16. Other rows are cut from leastParts parts on: a workgroup goes through
-// 4,096 elements in less time than a second launch takes.
-const (
-	wantedReductions = 1024
-	splitLength      = 1024
-	splitBeside      = 256
-	leastParts       = 8
-)
+// Policy answers what fusion has to know of a target to weigh a pass over memory that is
+// saved against processors that stay idle. Beside says that neighbouring rows lie side by
+// side in memory, see [Group.RowsAreContiguous].
+type Policy interface {
+	// Parts is over how many workgroups each row of a reduction is best cut, 1 for none.
+	Parts(rows, length int, beside bool) int
+	// Whole reports whether rows that are not cut fill the device.
+	Whole(rows, length int) bool
+	// Stages reports whether further stages may depend on whole rows.
+	Stages(rows, length int, beside bool) bool
+}
 
 // RowParts returns over how many workgroups each row of a reduction is cut.
 // Groups with several stages, or with results inside the rows, need whole rows.
@@ -28,17 +26,7 @@ func (g *Group) RowParts() int {
 	if !g.Splits() {
 		return 1
 	}
-	rows, length := Product(g.Outer), Product(g.Inner)
-	if !g.RowsAreContiguous() {
-		if length < leastParts*splitLength {
-			return 1
-		}
-		return max(1, min(wantedReductions/max(rows, 1), length/splitLength))
-	}
-	if length < splitLength {
-		return 1
-	}
-	return max(1, min(wantedReductions/((rows+31)/32), length/splitBeside))
+	return g.partition.options.Policy.Parts(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
 }
 
 // keeps reports whether some result of a node is needed outside of the group.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/routine"
 )
 
@@ -24,13 +25,14 @@ type Caps struct {
 	// statement is. MmaBytes is the shared memory that a kernel with atoms, or one that
 	// keeps more steps of its operands there than SharedBytes holds, may have on such a
 	// target, and Multiprocessors is how many workgroups of that size run at once, 0 where
-	// that is not known. Costs are told by it and by Rates.
+	// that is not known: then it is the device's number of processors.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
 	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The warp that copies
 	// comes on top of the threads that Limits allow.
 	Boxes bool
-	Rates Rates
+	// Device is what costs depend on: the zero value stands for [hardware.Unknown].
+	Device hardware.Profile
 	// Drafts says that devices take long to compile large kernels, and that plans have
 	// other ones that stand in for them meanwhile.
 	Drafts bool
@@ -80,6 +82,19 @@ const (
 	// AllProducts: all that it can compute, for tests and comparisons.
 	AllProducts
 )
+
+// Profile returns the profile of the target's device, with as many processors as the target
+// has multiprocessors where it says so.
+func (c Caps) Profile() hardware.Profile {
+	p := c.Device
+	if p == (hardware.Profile{}) {
+		p = hardware.Unknown()
+	}
+	if c.Multiprocessors > 0 {
+		p.Processors = c.Multiprocessors
+	}
+	return p
+}
 
 // Support returns what kernels of the target can do with elements of a type: what
 // the table of its dialect says ([dtype.DType.On]), but that in WGSL f16 is only

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -44,7 +45,7 @@ func scores(s ir.Attend) float64 {
 	return n
 }
 
-// Costs of attention by multiply-adds: what a multiprocessor does in a nanosecond,
+// Costs of attention by multiply-adds: what a multiprocessor of an H200 does in a nanosecond,
 // 2,700 to 3,500 on an H200 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
 // TF32; and an estimate of the nanoseconds of one block of columns for a workgroup that
 // has the multiprocessor to itself.
@@ -54,16 +55,16 @@ const (
 	attendTurn    = 900
 )
 
-func attendRateOf(d ir.DType) float64 {
+func attendRateOf(d ir.DType, p hardware.Profile) float64 {
 	if d == ir.F32 {
-		return attendRateF32
+		return attendRateF32 * p.MatrixScale()
 	}
-	return attendRate
+	return attendRate * p.MatrixScale()
 }
 
 // mmaTime estimates the nanoseconds of attention by multiply-adds.
 func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
-	time := 0.0
+	p, time := caps.Profile(), 0.0
 	for _, kind := range attendKinds(s) {
 		t := pickAttendMma(kind, d, s, caps.MmaBytes)
 		rows, cols, products := s.Queries, s.Keys, 2
@@ -82,8 +83,8 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 		if seen := float64(ceilDiv(s.Window+t.rows(), t.columns)); s.Window > 0 && seen < turns {
 			work, turns = work*seen/turns, seen
 		}
-		busy := math.Ceil(groups/float64(caps.Multiprocessors)) * work / attendRateOf(d)
-		time += launchTime + tileStart + max(busy, turns*attendTurn)
+		busy := math.Ceil(groups/float64(p.Processors)) * work / attendRateOf(d, p)
+		time += p.Launch + tileStart + max(busy, turns*attendTurn)
 	}
 	return time
 }
@@ -96,6 +97,6 @@ func keptTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 		launches, products, bytes = 6, 5, 40
 	}
 	operations := 2 * float64(products) * scores(s) * float64(max(s.Depth, s.Width))
-	perNanosecond := float64(caps.Multiprocessors)
-	return float64(launches)*launchTime + scores(s)*float64(bytes)/(memoryRate*perNanosecond) + operations/(attendRateOf(d)*perNanosecond)
+	p := caps.Profile()
+	return float64(launches)*p.Launch + scores(s)*float64(bytes)/p.Bandwidth() + operations/(attendRateOf(d, p)*float64(p.Processors))
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/sched"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/plan"
@@ -18,7 +18,8 @@ import (
 // choice.
 func choosy() plan.Target {
 	t := plan.WebGPU()
-	t.Rates = loop.Rates{Bytes: 23, Flops: 270, Launch: 1e-6}
+	t.Device = hardware.Unknown()
+	t.Device.Launch = 1e-6
 	return t
 }
 

@@ -41,21 +41,21 @@ const copiedRate = 1.48
 
 // cost estimates the nanoseconds of a contraction in tiles with its sums cut into parts.
 func (t tile) cost(c *group.Contraction, parts int, caps loop.Caps) float64 {
-	rates, groups := caps.Profile(), t.count(c)*parts
+	d, groups := caps.Profile(), t.count(c)*parts
 	steps := ceilDiv(group.Product(c.K), parts*t.k)
 	own := 2 * float64(t.m*t.n*t.k*steps)
-	turns := math.Ceil(float64(groups) / float64(caps.Processors()))
+	turns := math.Ceil(float64(groups) / float64(d.Processors))
 	if withMma && t == tall && turns == 1 {
 		turns /= alone
 	}
 	read := float64(groups) * float64(4*(t.m+t.n)*t.k*steps)
-	time := rates.Launch + max(
-		turns*own/(rates.Flops*t.rate()),
-		read/(cacheRate*caps.Bandwidth()),
-		float64(steps)*latency/2, // of which the arithmetic of the step before hides a part
+	time := d.Launch + max(
+		turns*own/(d.Flops*t.rate()),
+		read/d.CacheBandwidth(),
+		float64(steps)*d.Latency/2, // of which the arithmetic of the step before hides a part
 	)
 	if parts > 1 {
-		time += rates.Launch + 8*sums(c)*float64(parts)/caps.Bandwidth()
+		time += d.Launch + 8*sums(c)*float64(parts)/d.Bandwidth()
 	}
 	return time
 }
@@ -89,14 +89,14 @@ func reductionCost(c *group.Contraction, s Schedule, caps loop.Caps) float64 {
 	if thin := min(group.Product(c.M), group.Product(c.N)); thin <= thinSide {
 		read = 4 * work // a matrix that is read once, and vectors that stay near
 	}
-	rates := caps.Profile()
-	time := rates.Launch + max(
-		read/(cacheRate*caps.Bandwidth()),
-		work*pointOps/(issued*rates.Flops*float64(caps.Processors())),
-		float64(each)/maxTogether*latency*caps.Waves(int(sums(c))*s.Split, s.Lanes),
+	d := caps.Profile()
+	time := d.Launch + max(
+		read/d.CacheBandwidth(),
+		d.OpsTime(work*pointOps),
+		float64(each)/maxTogether*d.Latency*d.Waves(int(sums(c))*s.Split, s.Lanes),
 	)
 	if s.Split > 1 {
-		time += rates.Launch
+		time += d.Launch
 	}
 	return time
 }

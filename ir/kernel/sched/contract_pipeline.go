@@ -46,7 +46,7 @@ const fullTurns = 0.9
 // fills reports whether tiles keep a device busy: those of the last turn come two to a
 // multiprocessor, as those of the turns before, even where there is one for each.
 func (t tile) fills(c *group.Contraction, caps loop.Caps) bool {
-	count, at := t.count(c), caps.Processors()
+	count, at := t.count(c), caps.Profile().Processors
 	turns := 1
 	if count > at {
 		turns = 2 * ceilDiv(count, 2*at)

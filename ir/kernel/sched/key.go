@@ -53,7 +53,7 @@ func keyOf(c *group.Canon, caps loop.Caps) (k Key) {
 	return k
 }
 
-// capsWords are all numbers of a target. Its rates are not among them: a schedule that
+// capsWords are all numbers of a target. Its device is not among them: a schedule that
 // was measured needs no estimates. Nor is whether it wants drafts: they follow from the
 // schedule.
 func capsWords(c loop.Caps) []int {

@@ -15,7 +15,7 @@ func TestKeysTellTargetsApart(t *testing.T) {
 	without := map[string]string{
 		"Drafts":   "a schedule has its draft",
 		"Refused":  "a schedule that leaves a product to a library that refuses it does not fit, and is not taken",
-		"Rates":    "what was measured needs no estimates",
+		"Device":   "what was measured needs no estimates",
 		"ShareOps": "groups have no choice where a workgroup has one thread, but for sorts, which are not shared",
 	}
 	var visit func(name string, field reflect.Value)

@@ -31,7 +31,7 @@ func mapsByVectors(e *emitter, name string, parts []*group.Group) (Launch, bool)
 		starts[i+1] = starts[i] + ceilDiv(group.Product(part.Outer)/width, mapThreads)
 		bytes += bytesOf(part.Reads()) + bytesOf(part.Writes())
 	}
-	if bytes <= e.caps.Profile().Launch*e.caps.Bandwidth() {
+	if bytes <= e.caps.Profile().LaunchBytes() {
 		return Launch{}, false
 	}
 	b := &besideEmitter{newMover(e.another().writer(mapThreads)), map[*group.Group]string{}, map[*group.Group][]kept{}}

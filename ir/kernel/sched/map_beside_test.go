@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -13,7 +14,7 @@ import (
 // launch that takes no time makes any of them large.
 func TestMapsSideBySideGoByVectors(t *testing.T) {
 	quick := hopper()
-	quick.Rates = loop.Rates{Bytes: 23, Flops: 270, Launch: 1}
+	quick.Device = hardware.H200()
 	for _, c := range []struct {
 		name    string
 		sizes   []int
@@ -25,7 +26,7 @@ func TestMapsSideBySideGoByVectors(t *testing.T) {
 		{"no more than a launch moves", []int{4096, 2052}, 3000, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			quick.Rates.Launch = c.launch
+			quick.Device.Launch = c.launch
 			g := build(t, func(b *ir.Builder) {
 				for i, n := range c.sizes {
 					x := b.Input(fmt.Sprint("x", i), ir.F32, ir.N(n))

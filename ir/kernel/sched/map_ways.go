@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -74,7 +75,7 @@ func (w *mapWays) candidates() []Ranked {
 // large reports whether a map moves so much that another schedule could be worth its
 // text: what takes less time than a launch does is as fast by any.
 func (w *mapWays) large() bool {
-	return len(w.g.Copies) == 0 && bytesOf(w.g.Reads())+bytesOf(w.g.Writes()) > w.e.caps.Profile().Launch*w.e.caps.Bandwidth()
+	return len(w.g.Copies) == 0 && bytesOf(w.g.Reads())+bytesOf(w.g.Writes()) > w.e.caps.Profile().LaunchBytes()
 }
 
 func (w *mapWays) fits(s Schedule) bool {
@@ -153,15 +154,15 @@ func (w *mapWays) cost(s Schedule) float64 {
 	if s.Family == Turned {
 		each = s.M * s.N / mapThreads
 	}
-	t := traffic{bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), threads: n / each, underWay: w.elementBytes() * each}
+	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
 	for _, a := range w.look() {
-		t.sectors += float64(n) * sectorBytes / float64(w.used(a, s.Family == Turned))
+		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.used(a, s.Family == Turned))
 	}
-	t.ops = float64(n/each) * (w.shared(s.Each) + pointOps)
+	t.Ops = float64(n/each) * (w.shared(s.Each) + pointOps)
 	if s.Family == Turned {
-		t.ops = float64(n) * float64(w.g.Weight()+pointOps)
+		t.Ops = float64(n) * float64(w.g.Weight()+pointOps)
 	}
-	return t.cost(w.e.caps)
+	return t.Time(w.e.caps.Profile())
 }
 
 // elementBytes is the size of the largest elements of what a map moves at each point.
@@ -202,7 +203,7 @@ func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
 // used is how many elements of a sector an access of a warp takes.
 func (w *mapWays) used(a access, turned bool) int {
 	steps, ok := w.steps(a)
-	last, elements := len(steps)-1, sectorBytes/loop.DeviceSize(a.root.DType)
+	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
 	switch {
 	case !ok:
 		return 1

@@ -8,22 +8,14 @@ import (
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
-// Costs of other work on a device that has multiply-adds, by multiprocessor.
-const (
-	// plainRate is the operations a nanosecond of tiles without them: on an H200
-	// 230 in products of 1024 and 310 in those of 4096.
-	plainRate  = 270
-	memoryRate = 23 // bytes a nanosecond: 3 TB/s on an H200
-	// Estimates in nanoseconds: of a launch, and of filling the stages and storing
-	// the results of a tile.
-	launchTime = 3000
-	tileStart  = 2500
-)
+// tileStart is an estimate of the nanoseconds of filling the stages and storing the results
+// of a tile: four loads one after the other, whatever the device.
+const tileStart = 2500
 
 // chooseMma completes a plan with the tile that takes the least time, if that is
 // less than tiles without multiply-adds take.
 func chooseMma(p mmaPlan, c *group.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
-	least := 2 * points(c) / (plainRate * float64(caps.Multiprocessors))
+	least := 2 * points(c) / caps.Profile().Arithmetic()
 	for _, t := range mmaTilesOf(caps) {
 		q := p.in(t)
 		q.split(c, q.wantedParts(c, caps))
@@ -53,31 +45,32 @@ func (p *mmaPlan) wantedParts(c *group.Contraction, caps loop.Caps) int {
 	rows, columns := p.tiles(c)
 	count := group.Product(c.Batch) * rows * columns
 	steps := ceilDiv(group.Product(c.K), p.length())
-	return max(1, min(caps.Multiprocessors/count, steps/p.stages, mostParts(c, caps)))
+	return max(1, min(caps.Profile().Processors/count, steps/p.stages, mostParts(c, caps)))
 }
 
 // time estimates the nanoseconds of the products.
 func (p *mmaPlan) time(c *group.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
-	waves := math.Ceil(float64(group.Product(c.Batch)*rows*columns*p.parts) / float64(caps.Multiprocessors))
-	rate := p.rate
+	d := caps.Profile()
+	waves := math.Ceil(float64(group.Product(c.Batch)*rows*columns*p.parts) / float64(d.Processors))
+	rate := p.rate * d.MatrixScale()
 	if p.operand == ir.F32 {
 		rate /= 2
 	}
-	time := launchTime + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.length())/rate)
+	time := d.Launch + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.length())/rate)
 	if p.parts > 1 {
-		time += launchTime + 8*sums(c)*float64(p.parts)/(memoryRate*float64(caps.Multiprocessors))
+		time += d.Launch + 8*sums(c)*float64(p.parts)/d.Bandwidth()
 	}
 	return time
 }
 
 // stagingTime estimates the nanoseconds of what comes before the products.
 func (p *mmaPlan) stagingTime(c *group.Contraction, caps loop.Caps) float64 {
-	time := 0.0
+	d, time := caps.Profile(), 0.0
 	for i, free := range [2][]int{c.M, c.N} {
 		if p.layout[i] == staged {
 			elements := float64(group.Product(c.Batch) * group.Product(free) * group.Product(c.K))
-			time += launchTime + elements*float64(4+p.operand.Size())/(memoryRate*float64(caps.Multiprocessors))
+			time += d.Launch + elements*float64(4+p.operand.Size())/d.Bandwidth()
 		}
 	}
 	return time

@@ -36,9 +36,9 @@ func (p *prefix) gathers(s Schedule) bool {
 	if s.Family == Lines || p.span(s).chunks > mostGathered*s.Lanes || s.Family == Strips && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
 		return false
 	}
-	apart, gathering := p.traffic(s), p.traffic(s)
-	gathering.sectors += p.gatheredBytes(s)
-	return gathering.cost(p.e.caps) <= apart.cost(p.e.caps)+p.e.caps.Profile().Launch
+	d, apart, gathering := p.e.caps.Profile(), p.work(s), p.work(s)
+	gathering.Sectors += p.gatheredBytes(s)
+	return gathering.Time(d) <= apart.Time(d)+d.Launch
 }
 
 // gatheredBytes is what workgroups read of totals: half of them each.

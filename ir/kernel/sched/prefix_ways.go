@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -32,8 +33,8 @@ const (
 
 // enoughThreads and enoughGroups are what fills a device: threads of which each reads some
 // elements ahead, and workgroups that have a row together.
-func enoughThreads(caps loop.Caps) int { return aheadThreads * caps.Processors() }
-func enoughGroups(caps loop.Caps) int  { return rowGroups * caps.Processors() }
+func enoughThreads(caps loop.Caps) int { return aheadThreads * caps.Profile().Processors }
+func enoughGroups(caps loop.Caps) int  { return rowGroups * caps.Profile().Processors }
 
 const (
 	// aheadThreads of a multiprocessor, with prefixEach elements of 4 bytes each, have more
@@ -232,26 +233,26 @@ func (w prefixWays) emit(s Schedule) []Launch {
 // cost is that of reading what the elements are made of, once more where rows are cut, and
 // of storing the results.
 func (p *prefix) cost(s Schedule) float64 {
-	rates, of, elements := p.e.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
-	load, apart := p.traffic(s), 0.0
+	d, of, elements := p.e.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
+	load, apart := p.work(s), 0.0
 	if of.chunks > 1 {
-		apart = rates.Launch + 4*elements/p.e.caps.Bandwidth()
+		apart = d.Launch + 4*elements/d.Bandwidth()
 		if p.gathers(s) {
-			load.sectors += p.gatheredBytes(s)
+			load.Sectors += p.gatheredBytes(s)
 		} else {
-			apart += rates.Launch
+			apart += d.Launch
 		}
 	}
 	tiles := float64(ceilDiv(of.chunk, s.Lanes*s.Each))
-	waves := p.e.caps.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
-	return apart + math.Max(load.cost(p.e.caps), rates.Launch+tiles*waves*latency)
+	waves := d.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
+	return apart + math.Max(load.Time(d), d.Launch+tiles*waves*d.Latency)
 }
 
-// traffic is that of the launch that stores the results, but for what it gathers.
-func (p *prefix) traffic(s Schedule) traffic {
+// work is that of the launch that stores the results, but for what it gathers.
+func (p *prefix) work(s Schedule) hardware.Work {
 	elements := float64(p.rows) * float64(p.length)
 	threads := ceilDiv(p.rows, s.Rows) * p.span(s).chunks * s.Rows * s.Lanes
-	load := traffic{bytes: 4 * elements * float64(p.tensors), threads: threads, underWay: 4 * s.Each}
+	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
 	together := p.beside // elements that a warp reads side by side
 	if s.Family != Lines {
 		together = sectorElements
@@ -259,7 +260,7 @@ func (p *prefix) traffic(s Schedule) traffic {
 			together = 1
 		}
 	}
-	load.sectors = load.bytes * math.Max(1, float64(sectorElements)/float64(together))
-	load.ops = elements * pointOps
+	load.Sectors = load.Bytes * math.Max(1, float64(sectorElements)/float64(together))
+	load.Ops = elements * pointOps
 	return load
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -205,9 +206,9 @@ func ownResult(e *emitter, g *group.Group, operands ...*group.Tensor) *group.Ten
 }
 
 // productRate is how many operations a nanosecond a multiprocessor of an H200 does
-// with each type in the library's products, and least how many a product has to
-// have for it to be faster than kernels alone there. BenchmarkProducts of
-// native/cuda measures both.
+// with each type in the library's products, of which other devices do as many more or
+// fewer as their units are faster, and least how many a product has to have for it to be
+// faster than kernels alone there. BenchmarkProducts of native/cuda measures both.
 type productRate struct{ rate, least float64 }
 
 var (
@@ -239,6 +240,14 @@ func (p *productPlan) rates() productRate {
 	return rates16
 }
 
+// rate is how many operations a nanosecond the library does on a processor of the device.
+func (p *productPlan) rate(d hardware.Profile) float64 {
+	if !p.TF32 && p.Operand == ir.F32 {
+		return ratesF32.rate * d.Flops / hardware.H200().Flops
+	}
+	return p.rates().rate * d.MatrixScale()
+}
+
 // aligned reports whether tensor cores can compute the product.
 func (p *productPlan) aligned() bool {
 	factors, result := p.Operand.Size(), p.Result.Size()
@@ -253,8 +262,8 @@ func (p *productPlan) pays(c *group.Contraction) bool {
 
 // cost estimates the nanoseconds of the call, and of the kernel behind it.
 func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
-	results, units := sums(c), float64(caps.Multiprocessors)
-	time := launchTime + math.Max(2*points(c)/p.rates().rate, float64(p.Result.Size())*results/memoryRate)/units
+	d, stored := caps.Profile(), float64(p.Result.Size())*sums(c)
+	time := d.Launch + math.Max(2*points(c)/p.rate(d), stored/d.Bytes)/float64(d.Processors)
 	time += p.libraryFinishes(caps)
 	if !p.alone {
 		time = finishWorth * (time + p.behind.apart(caps))
@@ -265,7 +274,7 @@ func (p *productPlan) cost(c *group.Contraction, caps loop.Caps) float64 {
 // tilesTime estimates the nanoseconds of tiles without multiply-adds: at the rate that
 // they have where they fill the device, or by what is known of the tile that is taken.
 func tilesTime(c *group.Contraction, caps loop.Caps) float64 {
-	time := launchTime + 2*points(c)/(plainRate*float64(caps.Multiprocessors))
+	time := caps.Profile().Launch + 2*points(c)/caps.Profile().Arithmetic()
 	if t, parts, ok := chooseTile(c, caps); ok {
 		time = math.Max(time, t.cost(c, parts, caps))
 	}

@@ -141,5 +141,5 @@ func (p *productPlan) libraryFinishes(caps loop.Caps) float64 {
 	if !p.Adds {
 		return 0
 	}
-	return float64(p.Result.Size()) * float64(p.Batch*p.M*p.N) / memoryRate / float64(caps.Multiprocessors)
+	return float64(p.Result.Size()) * float64(p.Batch*p.M*p.N) / caps.Profile().Bytes / float64(caps.Profile().Processors)
 }

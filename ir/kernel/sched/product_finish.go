@@ -46,9 +46,12 @@ const (
 	finishWeight = 0.011
 	finishWhole  = 0.18
 	apartWeight  = 0.0067
-	finishTime   = 4000 // nanoseconds of a launch
 	finishWorth  = 1.2
 )
+
+// finishStart is how many nanoseconds more than another launch a kernel takes that waits
+// for a library's product.
+const finishStart = 1000
 
 // within is what it takes in the kernel that computes the product, nothing where
 // nothing follows.
@@ -56,12 +59,13 @@ func (f finish) within(caps loop.Caps) float64 {
 	if f.weight == 0 {
 		return 0
 	}
-	return f.results * (finishWithin + finishWeight*f.weight + finishWhole*f.wholes) / float64(caps.Multiprocessors)
+	return f.results * (finishWithin + finishWeight*f.weight + finishWhole*f.wholes) / float64(caps.Profile().Processors)
 }
 
 // apart is what a kernel behind the product takes.
 func (f finish) apart(caps loop.Caps) float64 {
-	return finishTime + f.results*math.Max((f.product+f.bytes)/memoryRate, apartWeight*f.weight)/float64(caps.Multiprocessors)
+	d := caps.Profile()
+	return d.Launch + finishStart + f.results*math.Max((f.product+f.bytes)/d.Bytes, apartWeight*f.weight)/float64(d.Processors)
 }
 
 // finishTogether is how many neighbouring results a thread of such a kernel makes: reads

@@ -89,10 +89,6 @@ func usualThreads(caps loop.Caps) int {
 	return caps.Invocations
 }
 
-// cacheBytes is what a device keeps of rows that are read again before it writes what is
-// made of them: two thirds of the 50 MB of an H200's second cache.
-const cacheBytes = 32 << 20
-
 // leavesCache reports whether rows that are read in several stages, and do not fit
 // registers, are too many for the cache where each has so many threads: then each stage
 // reads them from memory, where those of fewer and wider workgroups would lie in the cache.
@@ -107,8 +103,8 @@ func (e *emitter) leavesCache(g *group.Group, lanes int) bool {
 			row += length * loop.DeviceSize(t.DType)
 		}
 	}
-	atOnce := min(group.Product(g.Outer), e.caps.Threads()/lanes)
-	return atOnce*row > cacheBytes
+	atOnce := min(group.Product(g.Outer), e.caps.Profile().Resident()/lanes)
+	return atOnce*row > e.caps.Profile().Kept()
 }
 
 // manyRows is how many rows are enough for the least workgroups to be many more than any
@@ -137,7 +133,7 @@ func (e *emitter) shapeColumns(rows, length int) Schedule {
 	for s.Lanes < limit/s.Rows && s.Lanes*leastColumn < length {
 		s.Lanes *= 2
 	}
-	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*wantedGroups {
+	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*e.caps.Profile().Workgroups(wantedGroups) {
 		s.Rows *= 2
 	}
 	return s

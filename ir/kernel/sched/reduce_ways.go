@@ -2,6 +2,7 @@ package sched
 
 import (
 	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 )
 
 // reduceWays are the ways of a reduction: over how many threads and workgroups its rows
@@ -77,21 +78,22 @@ func (w *reduceWays) cost(s Schedule) float64 {
 	rows, length := max(group.Product(w.g.Outer), 1), max(group.Product(w.g.Inner), 1)
 	groups := ceilDiv(rows, s.Rows) * s.Split
 	each := ceilDiv(ceilDiv(length, s.Split), s.Lanes)
-	load := traffic{
-		bytes:   bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()),
-		threads: groups * s.Lanes * s.Rows, underWay: 4 * min(each, maxTogether),
-		ops: float64(rows) * float64(length) * float64(w.g.Weight()+pointOps),
+	load := hardware.Work{
+		Bytes:   bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()),
+		Threads: groups * s.Lanes * s.Rows, UnderWay: 4 * min(each, maxTogether),
+		Ops: float64(rows) * float64(length) * float64(w.g.Weight()+pointOps),
 	}
-	load.sectors = load.bytes
+	load.Sectors = load.Bytes
 	if short := min(s.Lanes, length); s.Family == Rows && short < sectorElements {
-		load.sectors *= float64(sectorElements) / float64(short)
+		load.Sectors *= float64(sectorElements) / float64(short)
 	}
-	time := load.cost(w.e.caps)
+	d := w.e.caps.Profile()
+	time := load.Time(d)
 	for lanes := s.Lanes; lanes > 1; lanes /= 2 {
-		time += meetTime * w.e.caps.Waves(groups, s.Lanes*s.Rows)
+		time += d.Barrier * d.Waves(groups, s.Lanes*s.Rows)
 	}
 	if s.Split > 1 {
-		time += w.e.caps.Profile().Launch + 2*4*float64(rows*s.Split)/w.e.caps.Bandwidth()
+		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
 	}
 	return time
 }

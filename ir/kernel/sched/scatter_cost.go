@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/rlx-go/rlx/ir/kernel/hardware"
 	"github.com/rlx-go/rlx/ir/kernel/loop"
 )
 
@@ -22,13 +23,13 @@ func (s *scatterEmitter) heaviest() float64 {
 }
 
 // moved is what is read of updates, and read and written of the rows that they change.
-func (s *scatterEmitter) moved() traffic {
+func (s *scatterEmitter) moved() hardware.Work {
 	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
-	return traffic{
-		bytes:    (positions + 2*rows) * float64(s.Window*size),
-		sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*sectorBytes),
-		threads:  s.Positions * s.Window,
-		underWay: size,
+	return hardware.Work{
+		Bytes:    (positions + 2*rows) * float64(s.Window*size),
+		Sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*hardware.SectorBytes),
+		Threads:  s.Positions * s.Window,
+		UnderWay: size,
 	}
 }
 
@@ -38,23 +39,23 @@ func (s *scatterEmitter) moved() traffic {
 // words are exchanged up to some 1,000 of them, where 48 µs were measured for it and 42 for
 // sorting (H200, WebGPU; 21 and 35 for 512, 123 and 56 for 2,048).
 func (s *scatterEmitter) atomicCost() float64 {
-	each := additionTime
+	d, each := s.caps.Profile(), additionTime
 	if s.caps.AtomicFloats == loop.ExchangedFloats {
-		each = latency
+		each = d.Latency
 	}
-	return max(s.moved().cost(s.caps), s.caps.Profile().Launch+each*s.heaviest())
+	return max(s.moved().Time(d), d.Launch+each*s.heaviest())
 }
 
 // sortedCost estimates the nanoseconds of the launches of [scatterEmitter.sorted]. For
 // each position of a chunk a thread waits for its place and then for the update.
 func (s *scatterEmitter) sortedCost() float64 {
-	launch, chunk := s.caps.Profile().Launch, min(chunkOf(s.Positions), s.Positions)
+	d, chunk := s.caps.Profile(), min(chunkOf(s.Positions), s.Positions)
 	chunks := ceilDiv(s.Positions, chunk)
-	waves := s.caps.Waves(ceilDiv(chunks*s.Window, mapThreads), mapThreads)
-	combine := launch + max(s.moved().bytes/s.caps.Bandwidth(), 2*latency*waves*float64(chunk))
+	waves := d.Waves(ceilDiv(chunks*s.Window, mapThreads), mapThreads)
+	combine := d.Launch + max(s.moved().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
 	cost := sortWays{s.byRow()}.candidates()[0].Cost + combine
 	if chunks > 1 {
-		cost += launch + latency*float64(bits.Len(uint(s.Positions))) // to find where runs end
+		cost += d.Launch + d.Latency*float64(bits.Len(uint(s.Positions))) // to find where runs end
 	}
 	return cost
 }

@@ -48,11 +48,11 @@ func (w sortWays) emit(s Schedule) []Launch {
 
 // networkCost counts the steps of a bitonic network, in each of which all threads meet.
 func (s *sorting) networkCost() float64 {
-	rates, width := s.caps.Profile(), powerOfTwo(s.length)
+	d, width := s.caps.Profile(), powerOfTwo(s.length)
 	rounds := bits.Len(uint(width)) - 1
 	steps := float64(rounds * (rounds + 1) / 2)
-	waves := s.caps.Waves(s.rows, width/2)
-	return rates.Launch + steps*waves*(meetTime+float64(ceilDiv(width/2, s.caps.Invocations))*pairTime)
+	waves := d.Waves(s.rows, width/2)
+	return d.Launch + steps*waves*(d.Barrier+float64(ceilDiv(width/2, s.caps.Invocations))*pairTime)
 }
 
 // pairTime is how many nanoseconds a workgroup takes for a pair of each of its threads: an
@@ -62,7 +62,7 @@ const pairTime = 20
 // digitsCost counts the passes over memory: counts read the keys once, moves read and
 // write keys and places.
 func (s *sorting) digitsCost() float64 {
-	passes := float64(ceilDiv(s.bits, digitBits))
+	d, passes := s.caps.Profile(), float64(ceilDiv(s.bits, digitBits))
 	elements := float64(s.rows * s.length * (s.keyType.Size() + 4))
-	return passes * (3*s.caps.Profile().Launch + 2.5*elements/s.caps.Bandwidth())
+	return passes * (3*d.Launch + 2.5*elements/d.Bandwidth())
 }

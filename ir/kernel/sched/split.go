@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// wantedGroups is how many workgroups a dispatch should have to fill a large device: two
-// on each of an H200's 132 multiprocessors, about.
-const wantedGroups = 256
+// wantedGroups is how many workgroups a dispatch should have on each processor to fill the
+// device.
+const wantedGroups = 2
 
 // scheduleSplit reduces in two kernels: the first leaves one set of running
 // values for each part of a row, the second combines the parts in order, so

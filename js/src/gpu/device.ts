@@ -91,6 +91,12 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
   }
 }
 
+/** All that an adapter says of itself, by which the compiler knows some. @internal */
+export function wordsOf(from: Capable): string {
+  const { vendor, architecture, device, description } = infoOf(from);
+  return [vendor, architecture, device, description].join(' ');
+}
+
 /** A device with its name. @internal */
 export function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
   const { vendor, architecture, description } = infoOf(from);

@@ -32,6 +32,11 @@ export interface Limits {
    * adapter's info) and it has the features `subgroups` and `subgroup-size-control`.
    */
   subgroup?: number;
+  /**
+   * What it is called, or what its adapter's info says, by which kernels are divided among as many processors as it has.
+   * A {@link session} tells it by itself.
+   */
+  device?: string;
 }
 
 /** What is compiled: graphs in their text form, by entry. */
@@ -134,7 +139,7 @@ function ask(instance: Instance, method: string, { name, entries, symbols, limit
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).u32(targets.indexOf(target)), instance);
+    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).text(limits.device ?? '').u32(targets.indexOf(target)), instance);
   } finally {
     for (const { handle } of graphs) release(instance, handle);
   }

@@ -1,6 +1,6 @@
 import { blameWaiting } from './blame.js';
 import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
-import { type DeviceOptions, requestAdapter } from '../gpu/device.js';
+import { type DeviceOptions, requestAdapter, wordsOf } from '../gpu/device.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
 import { Graph, type StepOptions } from './graph.js';
 import { declaredParams, type Initial, initialParams } from './initial.js';
@@ -88,7 +88,8 @@ async function sessionOn(module: Module, options: ModuleSessionOptions): Promise
 /** Refuses limits that are not known, or no counts. */
 function checkLimits(limits: Limits): void {
   const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';
-  checkOptions('limits', limits, `f16 ${counts}`);
+  checkOptions('limits', limits, `f16 device ${counts}`);
+  if (typeof (limits?.device ?? '') !== 'string') throw new RlxError('attr', `limits.device is a text, given as ${classOf(limits.device)}`, { name: 'device' });
   for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
 }
 
@@ -99,9 +100,12 @@ async function openModule(module: Module, { on = 'best', ...given }: ModuleSessi
   const options = withDefaults(given), job = jobOf(module);
   if (on === 'cpu') return openOnCPU(job, given);
   try {
-    if (!options.device && (on === 'best' || !options.worker)) { // before the compiler's work
+    if (options.device) {
+      job.limits = { device: wordsOf(options.device), ...job.limits };
+    } else if (on === 'best' || !options.worker) { // before the compiler's work
       const adapter = await requestAdapter(options);
       if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
+      job.limits = { device: wordsOf(adapter), ...job.limits };
     }
     return await openSession(await compileJob(job, module.tune, options), options);
   } catch (reason) {

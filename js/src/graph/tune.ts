@@ -106,7 +106,7 @@ async function least(trial: Trial, times: number, best: number): Promise<number>
 /** A device that trials run on, and the name under which a store knows it. */
 interface Bench { name: string; open(plan: Uint8Array<ArrayBuffer>): Promise<Trial>; close(): void }
 
-async function openBench({ limits: { f16, ...limits } }: Job, where: DeviceOptions): Promise<Bench> {
+async function openBench({ limits: { f16, device: words, ...limits } }: Job, where: DeviceOptions): Promise<Bench> {
   const { gpu: device, owned, name } = where.device
     ? describe(where.device, false, where.device)
     : await requestDevice(await requestAdapter(where), { features: f16 ? ['shader-f16'] : [], limits });

@@ -1,5 +1,5 @@
 """Times what BenchmarkStep, BenchmarkGPT2, BenchmarkMatMul, BenchmarkRows, BenchmarkMatrices,
-BenchmarkFourier and BenchmarkAttention of native/cuda time, in PyTorch and JAX on the same GPU.
+BenchmarkFourier, BenchmarkAttention and BenchmarkFamilies of native/cuda time, in PyTorch and JAX on the same GPU.
 
     python3 peers.py            every job, each in a process of its own
     python3 peers.py gpt2 rows  some
@@ -297,7 +297,35 @@ def gpt2():
         del model, compiled, adam, step
 
 
-JOBS = {job.__name__: job for job in (matmul, rows, matrices, fourier, mlp, cnn, attention, gpt2)}
+def families():
+    """Training steps of BenchmarkFamilies: SGD with momentum, channels last."""
+    import torch
+    import torchvision
+
+    torch.backends.cudnn.benchmark = True
+    batch, size = 64, 224
+    for name in ("resnet18", "resnet50"):
+        for precision in ("bf16", "tf32", "f32"):
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+            model = getattr(torchvision.models, name)().cuda().to(memory_format=torch.channels_last)
+            compiled = torch.compile(model)
+            sgd = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)
+            x = torch.randn(batch, 3, size, size, device="cuda").to(memory_format=torch.channels_last)
+            labels = torch.randint(0, 1000, (batch,), device="cuda")
+
+            def step():
+                sgd.zero_grad(set_to_none=True)
+                with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
+                    loss = torch.nn.functional.cross_entropy(compiled(x), labels)
+                loss.backward()
+                sgd.step()
+
+            seconds = torch_seconds(step, 6, 6)
+            report(f"{name} step, batch {batch}, {precision}", "PyTorch compile", seconds, batch / seconds, "images/s")
+            del model, compiled, sgd, step
+
+
+JOBS = {job.__name__: job for job in (matmul, rows, matrices, fourier, mlp, cnn, attention, gpt2, families)}
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:

@@ -189,6 +189,7 @@ RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
 typedef struct {
 	char name[256];
 	int major, minor, multiprocessors, clock_khz, shared;
+	int memory_khz, bus_bits, cache; // 0 where a driver does not tell
 	size_t memory;
 } rlx_info;
 int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);

@@ -23,6 +23,11 @@ type Device struct {
 	Clock           int // of a multiprocessor, in kHz
 	Shared          int // the most shared memory of a workgroup, in bytes
 	Memory          int // in bytes
+	// Bandwidth is what memory moves in a nanosecond by its clock and the width of its bus,
+	// in bytes, and Cache how many bytes the second cache has, each 0 where the driver does
+	// not tell.
+	Bandwidth float64
+	Cache     int
 	// Compiler compiles for the device.
 	Compiler *Compiler
 	// Products is the version of cuBLASLt, as in "13.1.0", "" where there is none.
@@ -67,7 +72,8 @@ func (d *Device) open(ordinal int) (err error) {
 	}
 	d.Name, d.Major, d.Minor = C.GoString(&info.name[0]), int(info.major), int(info.minor)
 	d.Multiprocessors, d.Clock, d.Memory = int(info.multiprocessors), int(info.clock_khz), int(info.memory)
-	d.Shared = int(info.shared)
+	d.Shared, d.Cache = int(info.shared), int(info.cache)
+	d.Bandwidth = bandwidthOf(int(info.memory_khz), int(info.bus_bits))
 	capability := 10*d.Major + d.Minor
 	if capability < oldestCapability {
 		return fmt.Errorf("%s has compute capability %s, and this program needs %s or later", d.Name, capabilityText(capability), capabilityText(oldestCapability))
@@ -78,6 +84,10 @@ func (d *Device) open(ordinal int) (err error) {
 	d.loadProducts()
 	return l.check("cuDevicePrimaryCtxRetain", C.rlx_retain(d.c))
 }
+
+// bandwidthOf is how many bytes memory moves in a nanosecond that has two transfers in a
+// cycle of its clock.
+func bandwidthOf(kHz, bits int) float64 { return 2 * float64(kHz) / 1e6 * float64(bits) / 8 }
 
 // loadProducts loads cuBLASLt of the compiler's major version. Without it all is computed
 // by kernels.

@@ -179,7 +179,7 @@ EXPORT int cuDeviceGet(int *d, int i) { CALL("cuDeviceGet"); return *d = i, 0; }
 EXPORT int cuDeviceGetName(char *name, int n, int d) { return snprintf(name, n, "Fake GPU %d", d), 0; }
 EXPORT int cuDeviceGetAttribute(int *v, int which, int d) {
 	const int capability = atoi(setting("RLX_FAKE_CAPABILITY", "90"));
-	*v = which == 75 ? capability / 10 : which == 76 ? capability % 10 : which == 16 ? 2 : which == 97 ? (capability == 89 ? 99 : 227) << 10 : 1000000;
+	*v = which == 75 ? capability / 10 : which == 76 ? capability % 10 : which == 16 ? 2 : which >= 36 && which <= 38 ? 0 : which == 97 ? (capability == 89 ? 99 : 227) << 10 : 1000000;
 	return 0;
 }
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int d) { return *bytes = memory(), 0; }
