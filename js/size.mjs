@@ -53,7 +53,7 @@ async function bundled(name, imports, later = false) {
 }
 
 const rows = [
-  { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_110_000 } },
+  { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_185_000 } },
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.5 * 1024 } },
   { name: '  with the CPU', parts: () => packed('runtime.js', true), budget: { gzip: 17.5 * 1024 } },

@@ -1,7 +1,6 @@
-// The compiler's module collects its memory while nothing else of it runs, so its code tells the
-// collector of no pointer that it writes (the Makefile's WASM). Go's runtime checks that here: after
-// each collection it marks a second time, and panics if what is in use was missed; what is freed it
-// overwrites. Without gcstoptheworld the test fails by that.
+// Of the maps of live pointers the module keeps those alone that the collector asks for. Go's runtime
+// checks that here: after each collection it marks a second time, and panics if what is in use was
+// missed; what is freed it overwrites.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"runtime"
-	"strings"
 )
 
 // What is known of the table of functions, from Go's runtime/symtab.go and
-// runtime2.go. It is that of one version of Go: another one is refused.
+// runtime2.go of the releases in layouts: others are refused.
 const (
-	knownVersion = "go1.26"
-	magic        = "\xf1\xff\xff\xff\x00\x00\x01\x08" // with the sizes of an instruction and a pointer
+	magic = "\xf1\xff\xff\xff\x00\x00\x01\x08" // with the sizes of an instruction and a pointer
 
 	// The fixed part of a function's record, in words of 4 bytes; the offsets
 	// of its pcdata tables and of its funcdata follow.
@@ -65,8 +62,9 @@ type table struct {
 
 // readTable reads the table of functions of a program.
 func readTable(memory []byte) (*table, error) {
-	if !strings.HasPrefix(runtime.Version(), knownVersion) {
-		return nil, fmt.Errorf("the tables of %s are unknown: this is for %s", runtime.Version(), knownVersion)
+	layout, err := layoutOf(runtime.Version())
+	if err != nil {
+		return nil, err
 	}
 	at := bytes.Index(memory, []byte(magic))
 	if at < 0 || len(memory)-at < 72 {
@@ -79,23 +77,23 @@ func readTable(memory []byte) (*table, error) {
 	if t.names > t.units || t.units > t.files || t.files > t.values || t.values > t.funcs || t.funcs > size || t.functions > (size-t.funcs)/8 {
 		return nil, errors.New("the table of functions is damaged")
 	}
-	if err := t.findModule(memory); err != nil {
+	if err := t.findModule(memory, layout); err != nil {
 		return nil, err
 	}
 	return t, t.readRecords()
 }
 
 // findModule finds the runtime's moduledata.
-func (t *table) findModule(memory []byte) error {
+func (t *table) findModule(memory []byte, layout moduleLayout) error {
 	base := uint64(len(memory) - len(t.memory))
 	begin := binary.LittleEndian.AppendUint64(nil, base)
 	begin = binary.LittleEndian.AppendUint64(begin, base+t.names)
 	at := bytes.Index(memory, begin)
-	if at < 0 || at+moduleEndOfTables+8 > len(memory) {
+	if at < 0 || at+layout.end+8 > len(memory) {
 		return errors.New("there is no description of the module")
 	}
 	t.module = func(offset int) uint64 { return binary.LittleEndian.Uint64(memory[at+offset:]) }
-	data, buckets, end := t.module(moduleData), t.module(moduleBuckets), t.module(moduleEndOfTables)
+	data, buckets, end := t.module(layout.data), t.module(moduleBuckets), t.module(layout.end)
 	if data > buckets || buckets > end || end > uint64(len(memory)) {
 		return errors.New("the description of the module is damaged")
 	}

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // What is known of the table that leads from an address to a function, from
@@ -15,9 +19,29 @@ const (
 	bucketSize         = 20
 	bucketsPerFunction = 1 << pcBits / bucketAddresses
 
-	// Places in the runtime's moduledata.
-	moduleBuckets, moduleMinPC, moduleMaxPC, moduleData, moduleEndOfTables = 152, 160, 168, 320, 328
+	// Offsets in the runtime's moduledata: findfunctab, minpc, maxpc.
+	moduleBuckets, moduleMinPC, moduleMaxPC = 152, 160, 168
 )
+
+// moduleLayout holds the offsets in the runtime's moduledata that differ between releases of
+// Go: gofunc, where the data of functions begin, and epclntab, where the tables end.
+type moduleLayout struct{ data, end int }
+
+// layouts are those of the releases whose modules can be shrunk.
+var layouts = map[string]moduleLayout{
+	"go1.26": {data: 320, end: 328},
+	"go1.27": {data: 344, end: 352},
+}
+
+// layoutOf returns the layout of a release, as runtime.Version names it.
+func layoutOf(version string) (moduleLayout, error) {
+	for release, layout := range layouts {
+		if version == release || strings.HasPrefix(version, release+".") {
+			return layout, nil
+		}
+	}
+	return moduleLayout{}, fmt.Errorf("the tables of %s are unknown, those of %s are known: build with SHRINK=0", version, strings.Join(slices.Sorted(maps.Keys(layouts)), " and "))
+}
 
 // computed are the tables in memory that a module computes when it starts, in
 // place of downloading them.

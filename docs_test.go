@@ -1,0 +1,83 @@
+package rlx_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// read returns a file of the module as text.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestREADMEShowsTheExample holds the Go code of the README against Example,
+// which the tests run.
+func TestREADMEShowsTheExample(t *testing.T) {
+	_, shown, _ := strings.Cut(read(t, "README.md"), "```go\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	_, body, _ := strings.Cut(read(t, "example_test.go"), "func Example() {\n")
+	body, _, _ = strings.Cut(body, "\t// Output:")
+	var want strings.Builder
+	for line := range strings.Lines(body) {
+		want.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	if shown == "" || shown != want.String() {
+		t.Errorf("the README shows\n%s\nthe example is\n%s", shown, want.String())
+	}
+}
+
+// variables finds where a program or a script names an environment variable of rlx.
+var variables = regexp.MustCompile(`(?:"|process\.env\.|\$\{?|^|[ =])(RLX_[A-Z0-9_]+)(?:"|\b)`)
+
+// TestCONTRIBUTINGListsTheEnvironment finds environment variables that the table of
+// CONTRIBUTING lacks, and rows whose variable nothing reads. A row that ends in an ellipsis
+// stands for all variables that begin so.
+func TestCONTRIBUTINGListsTheEnvironment(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "## Environment variables\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	unused := map[string]bool{}
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		names, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for _, name := range regexp.MustCompile("`(RLX_[^`]+)`").FindAllStringSubmatch(names, -1) {
+			unused[name[1]] = true
+		}
+	}
+	listed := slices.Collect(maps.Keys(unused))
+	files, err := exec.Command("git", "ls-files", "*.go", "*.mjs", "*.ts", "*.sh", "*.py", "Makefile").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]string{}
+	for _, file := range strings.Fields(string(files)) {
+		for _, found := range variables.FindAllStringSubmatch(read(t, file), -1) {
+			i := slices.IndexFunc(listed, func(row string) bool {
+				prefix, many := strings.CutSuffix(row, "…")
+				return found[1] == row || many && strings.HasPrefix(found[1], prefix)
+			})
+			if i < 0 {
+				missing[found[1]] = file
+			} else {
+				delete(unused, listed[i])
+			}
+		}
+	}
+	for name, file := range missing {
+		t.Errorf("%s reads %s, which the table of CONTRIBUTING.md lacks", file, name)
+	}
+	for name := range unused {
+		t.Errorf("CONTRIBUTING.md lists %s, which nothing reads", name)
+	}
+}
