@@ -11,7 +11,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"ir/format"},
+	{"ir/format", "internal/api"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/kernel/routine"},
