@@ -67,13 +67,17 @@ func FunctionCases(d ir.DType) ([]FunctionCase, error) {
 var functionBounds = map[ir.Op]float64{"tan": 5.5, "erfc": 6}
 
 // Check says at which point the function is computed with a larger error than the bound that
-// the documentation of package ops gives, "" where at none.
-func (c *FunctionCase) Check(got *ir.Array) string {
+// the documentation of package ops gives, "" where at none. If flushes is set, results of f32
+// that are subnormal may be 0.
+func (c *FunctionCase) Check(got *ir.Array, flushes bool) string {
 	bound := max(4, functionBounds[c.Op])
 	if c.DType == ir.F64 {
 		bound = 4
 	}
 	for i, want := range c.Want {
+		if flushes && c.DType == ir.F32 && got.Float(i) == 0 && math.Abs(want) < 0x1p-126 {
+			continue
+		}
 		if e := ulps(c.DType, got.Float(i), want); !(e <= bound) {
 			at := make([]float64, len(c.Sample.In))
 			for k, a := range c.Sample.In {

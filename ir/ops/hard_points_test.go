@@ -28,12 +28,12 @@ func TestFunctionsAtHardPoints(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if fault := c.Check(out[0]); fault != "" {
+				if fault := c.Check(out[0], false); fault != "" {
 					t.Errorf("%s, %s: %s", c.Op, way, fault)
 				}
 			}
 			if def, _ := ir.Lookup(c.Op); def.Scalar != nil {
-				if fault := c.Check(byExpression(t, def, n, c)); fault != "" {
+				if fault := c.Check(byExpression(t, def, n, c), false); fault != "" {
 					t.Errorf("%s, expression: %s", c.Op, fault)
 				}
 			}

@@ -24,7 +24,7 @@ func everyLevel(t *testing.T, f func(t *testing.T)) {
 }
 
 func TestFunctionsAtHardPoints(t *testing.T) {
-	everyLevel(t, func(t *testing.T) { backendtest.Functions(t, cpu.Backend()) })
+	everyLevel(t, func(t *testing.T) { backendtest.Functions(t, cpu.Backend(), false) })
 }
 
 func TestConventionsOfNaN(t *testing.T) {

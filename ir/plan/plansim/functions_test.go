@@ -38,7 +38,7 @@ func TestFunctionsAtHardPoints(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if fault := c.Check(out["0"]); fault != "" {
+				if fault := c.Check(out["0"], false); fault != "" {
 					t.Errorf("%s, %s: %s", name, c.Op, fault)
 				}
 			}
