@@ -13,7 +13,7 @@ FUZZTIME ?= 30s
 ARM64_TESTS := Backend|Rows|Columns|Large|Packed|Merged|Special|Subnormals|Cores|Convolutions|Jobs|Panic
 # What is tested where an int has 32 bits: all that counts elements and bytes, by tests
 # that are quick, and of schedules and whole plans what depends on large sizes.
-INT32_PACKAGES := ./ir ./ir/derive ./ir/dtype ./ir/format ./ir/passes ./ir/plan ./ir/kernel/group ./ir/kernel/loop ./ir/kernel/routine ./ir/kernel/sim
+INT32_PACKAGES := ./ir ./internal/derive ./ir/dtype ./internal/format ./internal/compiler/passes ./internal/compiler/plan ./internal/compiler/fusion ./ir/loop ./ir/routine ./internal/compiler/sim
 INT32_TESTS    := Counts|Chosen|KernelsOfLanguageModels
 # Devices and browsers whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu,firefox,webkit
@@ -97,18 +97,18 @@ test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 
 .PHONY: test-avx2
 test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
-	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' ./native/cpu/jit
-	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./native/cpu/simd
+	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' ./internal/codegen/jit
+	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./internal/simd
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./native/cpu/jit ./native/cpu/simd
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./internal/codegen/jit ./internal/simd
 	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-386
 test-386: ## test the compiler where an int has 32 bits: right, or refused
 	CGO_ENABLED=0 GOARCH=386 $(GO) test $(INT32_PACKAGES)
-	CGO_ENABLED=0 GOARCH=386 $(GO) test -run '$(INT32_TESTS)' ./ir/kernel/sched ./ir/plan/plansim
+	CGO_ENABLED=0 GOARCH=386 $(GO) test -run '$(INT32_TESTS)' ./internal/compiler/sched ./internal/compiler/plan/plansim
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
@@ -129,7 +129,7 @@ $(NVRTC)/.installed: native/cuda/nvrtc.txt
 test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
 	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO) test -count=1 -run=NVRTC ./native/cuda
 
-$(ZIG)/.installed: native/applecheck/zig.txt
+$(ZIG)/.installed: internal/applecheck/zig.txt
 	rm -rf $(ZIG)
 	python3 -m venv $(ZIG)/venv
 	$(ZIG)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(ZIG) -r $<
@@ -138,16 +138,16 @@ $(ZIG)/.installed: native/applecheck/zig.txt
 .PHONY: test-darwin
 test-darwin: $(ZIG)/.installed ## build a program of all backends for macOS, with cgo, by zig's C compiler
 	RLX_ZIG=$(CURDIR)/$(ZIG)/ziglang/zig ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/$(ZIG)/cache RLX_REQUIRE=zig \
-	  $(GO) test -count=1 -run=BuildsForMacOS ./native/applecheck
+	  $(GO) test -count=1 -run=BuildsForMacOS ./internal/applecheck
 
 .PHONY: test-metal
 test-metal: test-darwin ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
-	$(GO) test -count=1 -timeout 30m ./native/metal/... ./native/applecheck
+	$(GO) test -count=1 -timeout 30m ./native/metal/... ./internal/applecheck
 	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal
 
 .PHONY: test-apple
 test-apple: ## on a Mac: test Metal and Core ML, measure, and print a report to send in
-	native/metal/apple.sh build/apple
+	internal/metal/apple.sh build/apple
 
 $(COREML)/.installed: native/coreml/suite/requirements.txt
 	rm -rf $(COREML)
@@ -164,13 +164,13 @@ test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sa
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
-	$(NODE_TEST) webgpu/wgsl/check/*.test.mjs
-	$(NODE) webgpu/wgsl/check/tint.mjs webgpu/wgsl/testdata
+	$(NODE_TEST) internal/codegen/wgsl/check/*.test.mjs
+	$(NODE) internal/codegen/wgsl/check/tint.mjs internal/codegen/wgsl/testdata
 
 .PHONY: suite
 suite: ## write the conformance suite to build/conformance
 	rm -rf build/conformance
-	$(GO) run ./webgpu/conformance/write build/conformance
+	$(GO) run ./internal/conformance/write build/conformance
 
 .PHONY: conformance
 conformance: js suite ## run the whole conformance suite over Dawn and in Firefox: minutes without a GPU

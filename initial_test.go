@@ -108,7 +108,7 @@ func TestScalesOfNormsBeginAsOnes(t *testing.T) {
 	}
 }
 
-// begun is what a parameter of testdata/initial.json begins with.
+// begun is what a parameter of ir/irtest/cases/initial.json begins with.
 type begun struct {
 	Seed        uint32
 	Name, DType string
@@ -127,11 +127,11 @@ func (p begun) initializer() rlx.Initializer {
 	return nil
 }
 
-// bySeed returns the parameters of testdata/initial.json, which the tests of TypeScript
+// bySeed returns the parameters of ir/irtest/cases/initial.json, which the tests of TypeScript
 // read too.
 func bySeed(t *testing.T) map[uint32][]begun {
 	t.Helper()
-	data, err := os.ReadFile("testdata/initial.json")
+	data, err := os.ReadFile("ir/irtest/cases/initial.json")
 	if err != nil {
 		t.Fatal(err)
 	}

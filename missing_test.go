@@ -9,10 +9,10 @@ import (
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/passes"
-	"github.com/rlx-go/rlx/ir/plan"
 )
 
 // Where no graph is given, the answer is an error.

@@ -1,8 +1,8 @@
 package rlx
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // Precision says in which type the products of a program are computed: matrix

@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// refusal is a case of testdata/refusals.json, which the tests of TypeScript read too.
+// refusal is a case of ir/irtest/cases/refusals.json, which the tests of TypeScript read too.
 type refusal struct {
 	Name         string
 	Graph        json.RawMessage // lines of the text form, or the name of a case before
@@ -34,7 +34,7 @@ var kindsOfRefusals = map[string]error{
 }
 
 func TestRefusalsAreThoseOfTypeScript(t *testing.T) {
-	data, err := os.ReadFile("testdata/refusals.json")
+	data, err := os.ReadFile("ir/irtest/cases/refusals.json")
 	if err != nil {
 		t.Fatal(err)
 	}

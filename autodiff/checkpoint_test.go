@@ -7,12 +7,12 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/irtest"
-	kernel "github.com/rlx-go/rlx/ir/kernel/loop"
+	kernel "github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/plan"
 )
 
 // textPrinter prints kernels in the text form of the loop IR.

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/ir/plan/plansim"
 )
 
 // devices run a graph of f32: the kernels of WebGPU in the simulator, and the CPU.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/internal/format"
 )
 
 // The kinds of error a graph can have. Every error of this module that stems

@@ -1,6 +1,6 @@
 package ir
 
-import "github.com/rlx-go/rlx/ir/format"
+import "github.com/rlx-go/rlx/internal/format"
 
 // EvalOptions steer [Eval].
 type EvalOptions struct {

@@ -3,7 +3,7 @@ package ir
 import (
 	"strings"
 
-	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/internal/format"
 )
 
 // Op names an operation. It is the name of the text form, and the key under

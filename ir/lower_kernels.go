@@ -3,9 +3,9 @@ package ir
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/format"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/kernel/routine"
+	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
 )
 
 // KernelsLowering is an op that brings kernels of its own, where a schedule

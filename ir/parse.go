@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/internal/format"
 )
 
 // SyntaxError says where a text is not the text form of a graph.

@@ -12,9 +12,9 @@ import (
 // is where the user's code asked for a node.
 var ownPackages = [...]string{
 	"github.com/rlx-go/rlx/ir.",
-	"github.com/rlx-go/rlx/ir/derive.",
+	"github.com/rlx-go/rlx/internal/derive.",
 	"github.com/rlx-go/rlx/ir/ops.",
-	"github.com/rlx-go/rlx/ir/passes.",
+	"github.com/rlx-go/rlx/internal/compiler/passes.",
 	"github.com/rlx-go/rlx/autodiff.",
 	"github.com/rlx-go/rlx/autodiff/optim.",
 }

@@ -3,7 +3,7 @@ package ir
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/internal/format"
 )
 
 // Verify holds a graph against all that a graph promises: operands come before

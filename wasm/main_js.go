@@ -2,8 +2,8 @@
 package main
 
 import (
-	"github.com/rlx-go/rlx/wasm/compiler"
-	"github.com/rlx-go/rlx/wasm/wire"
+	"github.com/rlx-go/rlx/wasm/internal/compiler"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
 
 func main() { wire.Serve(compiler.New()) }

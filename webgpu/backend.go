@@ -8,12 +8,12 @@ import (
 	"math"
 	"sync"
 
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/async"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/planned"
-	"github.com/rlx-go/rlx/webgpu/exec"
-	"github.com/rlx-go/rlx/webgpu/wgsl"
+	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
 // The name can only be taken by another package that calls itself webgpu, which
@@ -70,7 +70,7 @@ func (b *backend) Info() native.Info {
 // Support refuses the element types that WGSL can neither compute with nor store.
 // It may be asked where there is no device, so it knows what every one has.
 func (b *backend) Support(n *ir.Node) native.Support {
-	return planned.Support(n, plan.WebGPU(), "WGSL shaders")
+	return async.Support(n, plan.WebGPU(), "WGSL shaders")
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
@@ -92,7 +92,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	}
 	budget, err := o.Budget(device)
 	if err == nil {
-		err = planned.CheckMemory(p, budget)
+		err = async.CheckMemory(p, budget)
 	}
 	if err != nil {
 		return nil, fault("compile", err)

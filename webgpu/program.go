@@ -6,17 +6,17 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/async"
+	"github.com/rlx-go/rlx/internal/executor/fair"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/fair"
-	"github.com/rlx-go/rlx/native/planned"
-	"github.com/rlx-go/rlx/webgpu/exec"
+	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
 // program is a session of package exec.
 type program struct {
-	planned.Signature
+	async.Signature
 	turns   fair.Lock // held from the first input of a run to its submission
 	s       *exec.Session
 	plan    *plan.Plan
@@ -33,7 +33,7 @@ type entry struct {
 }
 
 func newProgram(s *exec.Session) *program {
-	p := &program{Signature: planned.SignatureOf(s.Plan()), s: s, plan: s.Plan(), entries: map[string]*entry{}}
+	p := &program{Signature: async.SignatureOf(s.Plan()), s: s, plan: s.Plan(), entries: map[string]*entry{}}
 	for i := range p.plan.Entries {
 		spec := &p.plan.Entries[i]
 		run, err := s.Entry(spec.Name)

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // derivative is a derived graph without the outputs of the original one.

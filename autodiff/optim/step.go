@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/derive"
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
-	"github.com/rlx-go/rlx/ir/format"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 

@@ -1,7 +1,7 @@
 package sparse
 
 import (
-	"github.com/rlx-go/rlx/ir/derive"
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // Pattern says which elements of a matrix may differ from zero. Rows and columns

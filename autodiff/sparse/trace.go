@@ -1,8 +1,8 @@
 package sparse
 
 import (
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // traced is what is known of a value: its elements, where no port goes into them,

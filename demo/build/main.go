@@ -15,10 +15,10 @@ import (
 
 	"github.com/rlx-go/rlx/demo/data"
 	"github.com/rlx-go/rlx/demo/models"
+	"github.com/rlx-go/rlx/internal/codegen/wasmsimd"
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/wasm/simd"
-	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
 func main() {
@@ -99,7 +99,7 @@ func compile(m *ir.Module, onCPU bool) ([]byte, error) {
 		return nil, err
 	}
 	if onCPU {
-		if p.Variants, err = simd.Plans(m); err != nil {
+		if p.Variants, err = wasmsimd.Plans(m); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"go/build"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,10 @@ const (
 	golden = "testdata"
 )
 
+// private are the names of folders whose packages nobody is promised: those below internal, and
+// the programs of the demos and benchmarks.
+var private = []string{"internal", "testdata", "node_modules", "build", "demo", "js"}
+
 // public returns the folders of the packages that other modules may import, relative to the
 // module's root.
 func public(t *testing.T) []string {
@@ -28,7 +33,7 @@ func public(t *testing.T) []string {
 			return err
 		}
 		name := d.Name()
-		if path != root && (name == "internal" || name == "testdata" || name == "node_modules" || name == "build" || strings.HasPrefix(name, ".")) {
+		if path != root && (slices.Contains(private, name) || strings.HasPrefix(name, ".")) {
 			return filepath.SkipDir
 		}
 		if pkg, err := linux().ImportDir(path, 0); err == nil && pkg.Name != "main" {

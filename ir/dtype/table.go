@@ -3,7 +3,7 @@ package dtype
 import (
 	"math"
 
-	"github.com/rlx-go/rlx/ir/format"
+	"github.com/rlx-go/rlx/internal/format"
 )
 
 // DType is the type of one element of a tensor. The zero value is Invalid.

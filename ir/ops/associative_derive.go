@@ -3,8 +3,8 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // jvpAssociativeScan follows y = combine(y before, x): its tangent is a linear

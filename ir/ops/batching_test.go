@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // TestBatchingIsALoop compares, for each sample, the batching rule with the op

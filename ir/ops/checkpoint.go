@@ -3,8 +3,8 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // OpCheckpoint is a part of a graph of which reverse mode keeps the operands alone.

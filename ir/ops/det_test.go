@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // leibniz returns the derivative of the determinant of x by some of its elements, row and

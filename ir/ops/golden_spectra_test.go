@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/passes"
 )
 
 func pair(b *ir.Builder, in values) ir.Value { return ops.Complex(b, in[0], in[1]) }

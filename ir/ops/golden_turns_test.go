@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // triangles are what scipy.linalg.lapack.dgeqrf of SciPy 1.17.1 returns for

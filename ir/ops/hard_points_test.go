@@ -3,9 +3,9 @@ package ops_test
 import (
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 

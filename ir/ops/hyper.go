@@ -3,9 +3,9 @@ package ops
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/elementary"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Hyperbolic and sigmoid functions.

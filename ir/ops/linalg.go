@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // Linear algebra: ops on the matrices that the last two axes of their operands

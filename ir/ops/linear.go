@@ -3,8 +3,8 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // Ops that own the graphs of their derivative.

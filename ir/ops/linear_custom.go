@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 func inferCustomVJP(n *ir.Node) ([]ir.Type, error) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // TestANaNInAMatrixIsInItsResults puts a NaN at either end of what is factorised: results

@@ -3,8 +3,8 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // jvpScan makes one loop of the node's and its derivative: each group of

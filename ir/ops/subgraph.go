@@ -3,8 +3,8 @@ package ops
 import (
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // closed builds a graph for a node to own, from operands of the given types to

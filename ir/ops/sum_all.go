@@ -1,8 +1,8 @@
 package ops
 
 import (
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/derive"
 )
 
 // OpSumAll adds up all elements of any number of values.

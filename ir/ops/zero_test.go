@@ -181,7 +181,7 @@ func constructorsWithAttrs(t *testing.T) (names []string) {
 	return names
 }
 
-// omission is a case of testdata/defaults.json: the node that is made of an op where no
+// omission is a case of ir/irtest/cases/defaults.json: the node that is made of an op where no
 // attribute is given, or words of why none is.
 type omission struct {
 	Op    ir.Op    `json:"op"`
@@ -190,7 +190,7 @@ type omission struct {
 	Err   bool     `json:"err,omitempty"`
 }
 
-const defaultsFile = "../../testdata/defaults.json"
+const defaultsFile = "../irtest/cases/defaults.json"
 
 // TestDefaultsAreThoseOfTypeScript keeps the file of what attributes are that are left out,
 // by which the tests of TypeScript hold its methods to the same.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/cmplx"
 
+	"github.com/rlx-go/rlx/internal/elementary"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // Apply returns the value of the operation of node n for operand values v in

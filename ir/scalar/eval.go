@@ -3,8 +3,8 @@ package scalar
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/format"
 )
 
 // Env is what the leaves of an expression stand for during an evaluation.

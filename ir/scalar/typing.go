@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/format"
 )
 
 // TypeError says that an operation was given operands it is not defined for.

@@ -1,5 +1,5 @@
 // Graphs built, differentiated, compiled and trained in JavaScript: against the meaning of
-// their ops, as the Go package wasm/compiler wrote it down.
+// their ops, as the Go package wasm/internal/compiler wrote it down.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Runs the conformance suite, which webgpu/conformance/write compiles into a folder, on
+// Runs the conformance suite, which internal/conformance/write compiles into a folder, on
 // any WebGPU device or on the CPU, in Node or in a page.
 //
 // WGSL lets a device assume that there is no infinity and no NaN: where an operand or a

@@ -8,7 +8,7 @@ import { countGPU } from './rig/counter.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
 // The plan of linear.mjs with a draft for the kernel of predict: four workgroups of one thread.
-const drafted = () => new Uint8Array(readFileSync(new URL('../../ir/plan/testdata/drafted_v1_3.rlxp', import.meta.url)));
+const drafted = () => new Uint8Array(readFileSync(new URL('../../internal/compiler/plan/testdata/drafted_v1_3.rlxp', import.meta.url)));
 const x = Float32Array.from({ length: 12 }, (_, i) => i), weights = [0.5, 1, 1.5], draftGroups = '4,1,1';
 
 let dawn, counter;

@@ -1,10 +1,10 @@
-// The plan of the Go package ir/plan/plantest: what its entries compute, once more, in
+// The plan of the Go package internal/compiler/plan/plantest: what its entries compute, once more, in
 // JavaScript's own numbers.
 
 import { readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
-const golden = new URL('../../ir/plan/testdata/linear_v1_0.rlxp', import.meta.url);
+const golden = new URL('../../internal/compiler/plan/testdata/linear_v1_0.rlxp', import.meta.url);
 
 /** The bytes of the plan file. */
 export const linearPlan = () => new Uint8Array(readFileSync(golden));

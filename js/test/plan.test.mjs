@@ -78,8 +78,8 @@ test('every changed byte is an error', () => {
   }
 });
 
-// The files of ir/plan/testdata/cases.json, on which the Go package says the same.
-const shared = JSON.parse(readFileSync(new URL('../../ir/plan/testdata/cases.json', import.meta.url), 'utf8'));
+// The files of internal/compiler/plan/testdata/cases.json, on which the Go package says the same.
+const shared = JSON.parse(readFileSync(new URL('../../internal/compiler/plan/testdata/cases.json', import.meta.url), 'utf8'));
 const base = Buffer.from(shared.base, 'base64');
 
 /** The file of a case: edits of the base, from the last to the first. */

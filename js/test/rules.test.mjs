@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { graph, init, initialParams, parseGraph, RlxError, session } from '../dist/index.js';
 
-const shared = (name) => JSON.parse(readFileSync(new URL(`../../testdata/${name}.json`, import.meta.url), 'utf8'));
+const shared = (name) => JSON.parse(readFileSync(new URL(`../../ir/irtest/cases/${name}.json`, import.meta.url), 'utf8'));
 
 before(() => init({ compileWorker: false }));
 

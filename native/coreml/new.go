@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml/forms"
 	"github.com/rlx-go/rlx/native/coreml/mil"

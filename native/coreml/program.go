@@ -3,9 +3,9 @@ package coreml
 import (
 	"errors"
 
+	"github.com/rlx-go/rlx/internal/executor/synchronous"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/synchronous"
 )
 
 // program is a module whose entries are models, the machine of a [synchronous.Program].

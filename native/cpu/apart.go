@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -13,14 +13,14 @@ const (
 )
 
 // elements writes out values as a row-major array.
-func (c *compiler) elements(name string, x group.Elements) (*buffer, error) {
+func (c *compiler) elements(name string, x fusion.Elements) (*buffer, error) {
 	buf := c.scratch(x.Value.Type, product(x.Dims))
 	return buf, c.elementsInto(name, x, buf)
 }
 
-func (c *compiler) elementsInto(name string, x group.Elements, buf *buffer) error {
-	code := &group.Code{Rows: []group.ElementStore{{
-		Tensor: &group.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
+func (c *compiler) elementsInto(name string, x fusion.Elements, buf *buffer) error {
+	code := &fusion.Code{Rows: []fusion.ElementStore{{
+		Tensor: &fusion.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
 		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
 	}}}
 	var dims []int
@@ -29,16 +29,16 @@ func (c *compiler) elementsInto(name string, x group.Elements, buf *buffer) erro
 }
 
 // keep stores a row-major array of a space where a group's result lies.
-func (c *compiler) keep(name string, space group.Elements, buf *buffer, store func(value scalar.Expr) group.ElementStore) error {
+func (c *compiler) keep(name string, space fusion.Elements, buf *buffer, store func(value scalar.Expr) fusion.ElementStore) error {
 	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
-	code := &group.Code{Rows: []group.ElementStore{store(value)}}
+	code := &fusion.Code{Rows: []fusion.ElementStore{store(value)}}
 	var dims []int
 	code.Outer, dims = coordinates(space.At, space.Dims)
 	return c.nest(name, code, dims, nil, map[int]*buffer{resultID: buf})
 }
 
 // sort compiles a sort: the keys, their order, and the result.
-func (c *compiler) sort(g *group.Group) error {
+func (c *compiler) sort(g *fusion.Group) error {
 	x := g.Sort()
 	if x.Rows*x.Length == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (c *compiler) sort(g *group.Group) error {
 
 // scatter compiles a scatter: the rows that updates go to, the updates, and what
 // they are combined with.
-func (c *compiler) scatter(g *group.Group) error {
+func (c *compiler) scatter(g *fusion.Group) error {
 	x := g.Scatter()
 	s := &scatterStep{
 		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
@@ -75,7 +75,7 @@ func (c *compiler) scatter(g *group.Group) error {
 			return err
 		}
 	case !x.InPlace:
-		base := group.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
+		base := fusion.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
 		if err = c.store(g.Name()+" base", base, x.Store(g, x.Operand.Value)); err != nil {
 			return err
 		}
@@ -84,12 +84,12 @@ func (c *compiler) scatter(g *group.Group) error {
 	if direct {
 		return nil
 	}
-	return c.keep(g.Name(), x.Operand, s.out, func(value scalar.Expr) group.ElementStore { return x.Store(g, value) })
+	return c.keep(g.Name(), x.Operand, s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(g, value) })
 }
 
 // store runs one store over a space.
-func (c *compiler) store(name string, space group.Elements, store group.ElementStore) error {
-	code := &group.Code{Rows: []group.ElementStore{store}}
+func (c *compiler) store(name string, space fusion.Elements, store fusion.ElementStore) error {
+	code := &fusion.Code{Rows: []fusion.ElementStore{store}}
 	var dims []int
 	code.Outer, dims = coordinates(space.At, space.Dims)
 	return c.nest(name, code, dims, nil, nil)

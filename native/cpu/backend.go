@@ -1,7 +1,7 @@
 // Package cpu runs modules on the processor: the backend "cpu", which is always
 // there. Importing the package registers it.
 //
-// Groups of a [group.Partition] run in turn, each on all cores: maps and
+// Groups of a [fusion.Partition] run in turn, each on all cores: maps and
 // reductions block by block through their scalar expressions, contractions
 // through the matrix products of package simd, with factors used where they lie
 // if they are plain matrices. All memory is set aside when a module is compiled, and a
@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/executor/synchronous"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/hardware"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/synchronous"
 )
 
 // Name is the name of the backend.
@@ -98,6 +98,6 @@ const firstCode = 1
 // options let a group touch any number of tensors: there are no bindings here. A
 // choice costs next to nothing; branches of a few elements are computed both to
 // fuse with what is around.
-func (b backend) options() group.Options {
-	return group.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
+func (b backend) options() fusion.Options {
+	return fusion.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -62,7 +62,7 @@ func bytesOf(d ir.DType, dims []int) int64 {
 }
 
 // part returns a tensor as a part of what a program holds.
-func part(t *group.Tensor) native.Allocation {
+func part(t *fusion.Tensor) native.Allocation {
 	bytes := bytesOf(t.DType, t.Dims)
 	switch {
 	case t.Constant != nil:
@@ -86,7 +86,7 @@ func roleOf(k ir.PortKind) native.Role {
 // source is an entry before it is compiled.
 type source struct {
 	entry     ir.Entry
-	partition *group.Partition
+	partition *fusion.Partition
 }
 
 // check returns a [*native.MemoryError] where the tensors of all entries take more than
@@ -119,8 +119,8 @@ func computed(s source) []native.Allocation {
 	var largest native.Allocation
 	var parts []native.Allocation
 	last := lastUses(s.partition)
-	var visit func(p *group.Partition, now int)
-	write := func(t *group.Tensor, now int) {
+	var visit func(p *fusion.Partition, now int)
+	write := func(t *fusion.Tensor, now int) {
 		if t.Port != nil || t.Constant != nil || t.Outer != nil {
 			return
 		}
@@ -134,7 +134,7 @@ func computed(s source) []native.Allocation {
 		}
 		a.take(int(made.Bytes), now, max(last[t], now))
 	}
-	visit = func(p *group.Partition, at int) {
+	visit = func(p *fusion.Partition, at int) {
 		for i, item := range p.Items {
 			now := at
 			if at < 0 {
@@ -143,7 +143,7 @@ func computed(s source) []native.Allocation {
 			for _, t := range item.Writes() {
 				write(t, now)
 			}
-			if c, ok := item.(group.Control); ok {
+			if c, ok := item.(fusion.Control); ok {
 				for _, inner := range c.Partitions() {
 					visit(inner, now)
 				}
@@ -164,8 +164,8 @@ func arenaPart(entry string, bytes int64, largest native.Allocation) native.Allo
 }
 
 // lastUses returns the item that needs each tensor last.
-func lastUses(p *group.Partition) map[*group.Tensor]int {
-	last := map[*group.Tensor]int{}
+func lastUses(p *fusion.Partition) map[*fusion.Tensor]int {
+	last := map[*fusion.Tensor]int{}
 	for i, item := range p.Items {
 		for _, t := range slices.Concat(item.Writes(), item.Reads()) {
 			last[t] = i

@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -89,7 +89,7 @@ type blocks struct {
 // add counts terms, and carries where a block is full. To begin the code for that takes as
 // long as some terms do, so that blocks are twice as long as need be.
 func (b *blocks) add(terms int) {
-	if b.done += terms; b.done >= 2*group.SumBlock && len(b.code.carry) > 0 {
+	if b.done += terms; b.done >= 2*fusion.SumBlock && len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
 		b.done = 0
 	}

@@ -3,20 +3,20 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // coalesce makes one coordinate of two neighbours wherever every load and store
 // goes through them in the same order, so that blocks are as long as can be.
-func coalesce(c *group.Code, outer, inner []int) (outerDims, innerDims []int) {
+func coalesce(c *fusion.Code, outer, inner []int) (outerDims, innerDims []int) {
 	c.Outer, outer = coalesceSpace(c, c.Outer, outer)
 	c.Inner, inner = coalesceSpace(c, c.Inner, inner)
 	return outer, inner
 }
 
-func coalesceSpace(c *group.Code, vars []scalar.Expr, dims []int) ([]scalar.Expr, []int) {
+func coalesceSpace(c *fusion.Code, vars []scalar.Expr, dims []int) ([]scalar.Expr, []int) {
 	vars, dims = slices.Clone(vars), slices.Clone(dims)
 	for i := len(vars) - 2; i >= 0; i-- {
 		if vars[i].Type != vars[i+1].Type || dims[i] > loop.MaxElements/max(dims[i+1], 1) {
@@ -99,7 +99,7 @@ func (p *pair) mergeable(e scalar.Expr) bool {
 // eachExpr replaces every expression of the code that may refer to coordinates
 // by what expr makes of it, and every offset of a store by what offset makes of
 // it.
-func eachExpr(c *group.Code, expr, offset func(scalar.Expr) scalar.Expr) {
+func eachExpr(c *fusion.Code, expr, offset func(scalar.Expr) scalar.Expr) {
 	bindings := func(list []scalar.Local) {
 		for i := range list {
 			list[i].Value = expr(list[i].Value)
@@ -114,7 +114,7 @@ func eachExpr(c *group.Code, expr, offset func(scalar.Expr) scalar.Expr) {
 			bindings(r.Results)
 		}
 	}
-	for _, stores := range [][]group.ElementStore{c.Rows, c.Points} {
+	for _, stores := range [][]fusion.ElementStore{c.Rows, c.Points} {
 		for i := range stores {
 			stores[i].Value, stores[i].Offset = expr(stores[i].Value), offset(stores[i].Offset)
 		}

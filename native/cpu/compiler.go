@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/passes"
-	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 )
 
@@ -25,7 +25,7 @@ type compiler struct {
 	steps   []step
 	// Temporary memory: when each tensor is last needed, by item, and where
 	// it was put.
-	last  map[*group.Tensor]int
+	last  map[*fusion.Tensor]int
 	item  int
 	loops int
 	arena arena
@@ -76,7 +76,7 @@ func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget)
 }
 
 // partitioned returns what an entry is made of.
-func partitioned(b backend, e ir.Entry) (*group.Partition, error) {
+func partitioned(b backend, e ir.Entry) (*fusion.Partition, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func partitioned(b backend, e ir.Entry) (*group.Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return group.Build(g, b.options())
+	return fusion.Build(g, b.options())
 }
 
 func (p *program) compile(s source) (*entry, error) {
@@ -132,7 +132,7 @@ func reduced(g *ir.Graph) (*ir.Graph, error) {
 }
 
 // place gives everything its memory that lasts: inputs, states, constants.
-func (c *compiler) place(prog *group.Partition) {
+func (c *compiler) place(prog *fusion.Partition) {
 	for _, port := range prog.Scalars {
 		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
 	}
@@ -153,7 +153,7 @@ func (c *compiler) place(prog *group.Partition) {
 }
 
 // constant gives a literal memory with its elements.
-func (c *compiler) constant(t *group.Tensor) {
+func (c *compiler) constant(t *fusion.Tensor) {
 	b := c.buffer(t)
 	c.p.memory.ask(part(t), func(data []byte) {
 		b.data = data
@@ -162,7 +162,7 @@ func (c *compiler) constant(t *group.Tensor) {
 }
 
 // input adds an input in memory of the entry's own.
-func (c *compiler) input(s native.Slot, t *group.Tensor) {
+func (c *compiler) input(s native.Slot, t *fusion.Tensor) {
 	b, at := c.buffer(t), len(c.e.inputs)
 	c.e.inputs = append(c.e.inputs, input{slot: len(c.e.slots), buf: b})
 	c.e.slots = append(c.e.slots, s)
@@ -170,7 +170,7 @@ func (c *compiler) input(s native.Slot, t *group.Tensor) {
 }
 
 // buffer makes the buffer of a tensor, without memory.
-func (c *compiler) buffer(t *group.Tensor) *buffer {
+func (c *compiler) buffer(t *fusion.Tensor) *buffer {
 	b := &buffer{dtype: t.DType, elems: t.Len()}
 	c.buffers[t.ID] = b
 	return b
@@ -179,7 +179,7 @@ func (c *compiler) buffer(t *group.Tensor) *buffer {
 // temporary gives a tensor that an item of the program writes memory of the
 // arena, if it has none. In the body of a loop, tensors have it while the loop
 // lasts.
-func (c *compiler) temporary(t *group.Tensor) {
+func (c *compiler) temporary(t *fusion.Tensor) {
 	if c.buffers[t.ID] != nil || t.Outer != nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 }
 
 // finish asks for the memory of the temporary tensors and notes the outputs.
-func (c *compiler) finish(prog *group.Partition) {
+func (c *compiler) finish(prog *fusion.Partition) {
 	c.p.memory.ask(arenaPart(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
 		for _, t := range c.temps {
 			t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
@@ -217,16 +217,16 @@ func (c *compiler) finish(prog *group.Partition) {
 
 func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
 
-func (c *compiler) add1(item group.Item) error {
+func (c *compiler) add1(item fusion.Item) error {
 	switch item := item.(type) {
-	case *group.Loop:
+	case *fusion.Loop:
 		return c.loop(item)
-	case *group.Branch:
+	case *fusion.Branch:
 		return c.branch(item)
-	case *group.While:
+	case *fusion.While:
 		return c.while(item)
 	}
-	g := item.(*group.Group)
+	g := item.(*fusion.Group)
 	if len(g.Parts) == 0 {
 		return c.group(g)
 	}
@@ -238,19 +238,19 @@ func (c *compiler) add1(item group.Item) error {
 	return nil
 }
 
-func (c *compiler) group(g *group.Group) error {
+func (c *compiler) group(g *fusion.Group) error {
 	switch g.Kind {
-	case group.ContractKind:
+	case fusion.ContractKind:
 		return c.contract(g)
-	case group.PrefixKind:
+	case fusion.PrefixKind:
 		return c.prefix(g)
-	case group.ScatterKind:
+	case fusion.ScatterKind:
 		return c.scatter(g)
-	case group.SortKind:
+	case fusion.SortKind:
 		return c.sort(g)
-	case group.RoutineKind:
+	case fusion.RoutineKind:
 		return c.routine(g)
-	case group.KernelsKind:
+	case fusion.KernelsKind:
 		if claims(g.Members[0].Node) {
 			return c.routine(g)
 		}
@@ -260,12 +260,12 @@ func (c *compiler) group(g *group.Group) error {
 }
 
 // reduce compiles a map or a reduction.
-func (c *compiler) reduce(g *group.Group, name string) error {
+func (c *compiler) reduce(g *fusion.Group, name string) error {
 	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
 }
 
 // nest adds a nest; more are buffers of its own.
-func (c *compiler) nest(name string, code *group.Code, outer, inner []int, more map[int]*buffer) error {
+func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more map[int]*buffer) error {
 	if product(outer) == 0 {
 		return nil
 	}

@@ -3,9 +3,9 @@ package cpu
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -48,7 +48,7 @@ const (
 // contract compiles a contraction: factors that lie in memory as matrices are
 // used where they are, others are written out as such first; what follows the
 // product runs over its memory, unless that is the result itself.
-func (c *compiler) contract(g *group.Group) error {
+func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
 	if k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64 {
@@ -106,7 +106,7 @@ const narrow = 24
 
 // inSpaces writes what follows the product in the coordinates of the batch, the
 // rows and the columns, whose sizes it returns with the place of the sum.
-func inSpaces(code *group.Code, k *group.Contract) (scalar.Expr, []int) {
+func inSpaces(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
 	as := map[string]scalar.Expr{}
 	for i, v := range code.Outer {
 		as[v.Name] = k.Outer[i]
@@ -119,7 +119,7 @@ func inSpaces(code *group.Code, k *group.Contract) (scalar.Expr, []int) {
 }
 
 // replaceVars puts expressions in place of variables.
-func replaceVars(code *group.Code, as map[string]scalar.Expr) {
+func replaceVars(code *fusion.Code, as map[string]scalar.Expr) {
 	replace := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
 			if n.Op != scalar.OpVar {
@@ -146,7 +146,7 @@ func coordinates(vars ir.Index, dims []int) ([]scalar.Expr, []int) {
 
 // directResult returns the store of a contraction that keeps the sums as they
 // are, in their own order and whatever checks say, nil for any other.
-func directResult(code *group.Code, k *group.Contract, at scalar.Expr) *group.ElementStore {
+func directResult(code *fusion.Code, k *fusion.Contract, at scalar.Expr) *fusion.ElementStore {
 	if len(code.Rows) != 1 {
 		return nil
 	}
@@ -210,8 +210,8 @@ func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byC
 	dims := slices.Concat(order.batch, order.rows, order.cols)
 	m.buf = c.scratch(e.Type, product(dims))
 	m.batch = rowMajor(x.batch, rows*cols)
-	code := &group.Code{Rows: []group.ElementStore{{
-		Tensor: &group.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
+	code := &fusion.Code{Rows: []fusion.ElementStore{{
+		Tensor: &fusion.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
 	}}}
 	code.Outer, dims = coordinates(vars, dims)
 	m.fit(rows, cols)
@@ -308,7 +308,7 @@ func (m *matrix) first(batch []int, item int, env *environment) int {
 
 // contractElements computes a contraction of a type that there are no products
 // of as a reduction.
-func (c *compiler) contractElements(g *group.Group, name string) error {
+func (c *compiler) contractElements(g *fusion.Group, name string) error {
 	return c.reduce(g.Reduction(), name)
 }
 

@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -53,8 +53,8 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 		return matrix{}, false, nil
 	}
 	buf := c.scratch(e.Type, elems)
-	code := &group.Code{Outer: vars, Rows: []group.ElementStore{{
-		Tensor: &group.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
+	code := &fusion.Code{Outer: vars, Rows: []fusion.ElementStore{{
+		Tensor: &fusion.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(sizes, vars)), Value: scalar.Simplify(value),
 	}}}
 	var sum affine
 	for i, stride := range rowMajor(sizes, 1) {
@@ -209,7 +209,7 @@ func strides(e scalar.Expr) map[string]int {
 
 // sumAsLoaded orders the axes of the sum of a contraction as they lie in the
 // left factor, so that its elements are read one after the other.
-func sumAsLoaded(k *group.Contract) {
+func sumAsLoaded(k *fusion.Contract) {
 	a, b := strides(k.A), strides(k.B)
 	order := make([]int, len(k.K))
 	for i := range order {

@@ -3,10 +3,10 @@ package cpu
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // shortRow is the fewest columns that are worth a product of their own.
@@ -16,7 +16,7 @@ const shortRow = 64
 // out, where it can: rows and columns change places, and an axis of the columns
 // between which the rows lie, as images are between which channels lie, becomes
 // one of the batch.
-func orient(code *group.Code, k *group.Contract) {
+func orient(code *fusion.Code, k *fusion.Contract) {
 	if len(code.Rows) == 0 {
 		return
 	}
@@ -45,7 +45,7 @@ func orient(code *group.Code, k *group.Contract) {
 }
 
 // inOrder returns the sizes and coordinates of batch, rows and columns.
-func inOrder(k *group.Contract) ([]int, ir.Index) {
+func inOrder(k *fusion.Contract) ([]int, ir.Index) {
 	return slices.Concat(k.Batch, k.M, k.N), slices.Concat(k.BatchAt, k.MAt, k.NAt)
 }
 
@@ -75,7 +75,7 @@ func (m *matrix) longStretches() bool { return simd.Stretches(m.colAt)*narrow <=
 
 // turn makes the transposed product of a contraction: its right factor becomes the left
 // one.
-func (x *contraction) turn(k *group.Contract) {
+func (x *contraction) turn(k *fusion.Contract) {
 	x.m, x.n = x.n, x.m
 	x.a, x.b = x.b.transposed(), x.a.transposed()
 	k.M, k.N, k.MAt, k.NAt = k.N, k.M, k.NAt, k.MAt

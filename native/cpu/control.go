@@ -1,12 +1,12 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 )
 
 // loop compiles a scan.
-func (c *compiler) loop(l *group.Loop) error {
+func (c *compiler) loop(l *fusion.Loop) error {
 	step := &loopStep{count: l.Count, depth: c.loops}
 	var err error
 	if step.body, err = c.repeated(l.Node, l.Body); err != nil {
@@ -20,7 +20,7 @@ func (c *compiler) loop(l *group.Loop) error {
 }
 
 // while compiles a loop of unknown length.
-func (c *compiler) while(w *group.While) error {
+func (c *compiler) while(w *fusion.While) error {
 	step := &whileStep{max: w.Max, depth: c.loops, pred: c.buffers[w.Pred.ID]}
 	var err error
 	if step.cond, err = c.repeated(w.Node, w.Cond); err != nil {
@@ -34,7 +34,7 @@ func (c *compiler) while(w *group.While) error {
 }
 
 // branch compiles a choice.
-func (c *compiler) branch(x *group.Branch) error {
+func (c *compiler) branch(x *fusion.Branch) error {
 	step := &branchStep{pred: c.buffers[x.Pred.ID]}
 	for k, p := range x.Taken {
 		var err error
@@ -47,7 +47,7 @@ func (c *compiler) branch(x *group.Branch) error {
 }
 
 // repeated compiles a program that the loop of a node runs.
-func (c *compiler) repeated(n *ir.Node, p *group.Partition) ([]step, error) {
+func (c *compiler) repeated(n *ir.Node, p *fusion.Partition) ([]step, error) {
 	if c.loops == maxDepth {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
 	}
@@ -57,7 +57,7 @@ func (c *compiler) repeated(n *ir.Node, p *group.Partition) ([]step, error) {
 }
 
 // inner returns the steps of a program inside that of the entry.
-func (c *compiler) inner(p *group.Partition) ([]step, error) {
+func (c *compiler) inner(p *fusion.Partition) ([]step, error) {
 	outside := c.steps
 	defer func() { c.steps = outside }()
 	c.steps = nil

@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // estimate returns the nanoseconds that one worker takes for the whole nest.

@@ -3,9 +3,9 @@ package cpu_test
 import (
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cpu"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // TestBackend runs the suite with every level that the processor has.

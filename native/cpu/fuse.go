@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // fused is a stretch of instructions as one kernel, or all that is done for rows as

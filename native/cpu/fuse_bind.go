@@ -3,7 +3,7 @@ package cpu
 import (
 	"unsafe"
 
-	"github.com/rlx-go/rlx/native/cpu/jit"
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
 // boundAccess is the elements of a tensor that a kernel reads or writes.

@@ -1,6 +1,6 @@
 package cpu
 
-import "github.com/rlx-go/rlx/native/cpu/jit"
+import "github.com/rlx-go/rlx/internal/codegen/jit"
 
 // combine makes running values those of a, or where merged is set those of a
 // merged with those of b.

@@ -1,9 +1,9 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // kind is which numbers the lanes of a kernel are: all of one kernel are alike.

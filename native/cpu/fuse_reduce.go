@@ -4,9 +4,9 @@ import (
 	"maps"
 	"math"
 
-	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // longStretch is the most inner points that a kernel takes at once where it needs no
@@ -18,7 +18,7 @@ const longStretch = 4096
 func (p *phase) longest() int {
 	switch {
 	case p.sets > 1:
-		return min(longStretch, p.even*group.SumBlock)
+		return min(longStretch, p.even*fusion.SumBlock)
 	case p.sets == 1:
 		return min(longStretch, oneStretch())
 	}
@@ -26,7 +26,7 @@ func (p *phase) longest() int {
 }
 
 // oneStretch is how many inner points a kernel with one set of running values takes at once.
-func oneStretch() int { return 2 * group.SumBlock * jit.Width() }
+func oneStretch() int { return 2 * fusion.SumBlock * jit.Width() }
 
 // tighten makes one kernel of what a reduction does with inner points, where the
 // lanes are these: running values stay in registers.

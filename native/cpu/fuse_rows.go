@@ -3,7 +3,7 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/native/cpu/jit"
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
 // longestRow is the most lanes of a row that one kernel goes through: longer rows

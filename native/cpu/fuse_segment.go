@@ -3,8 +3,8 @@ package cpu
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // segment is a stretch of instructions that becomes a kernel.

@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"github.com/rlx-go/rlx/native/cpu/simd"
+	"github.com/rlx-go/rlx/internal/simd"
 )
 
 // spaces are the memory that workers compute products in.

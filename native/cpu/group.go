@@ -1,13 +1,13 @@
 package cpu
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // makeNest compiles the code of a map or reduction, with blocks along the
 // points that promise to be faster.
-func makeNest(name string, c *group.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
+func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
 	var tries []blocking
 	for _, w := range widths(outer) {
 		tries = append(tries, blocking{false, w})
@@ -32,7 +32,7 @@ func makeNest(name string, c *group.Code, outer, inner []int, buffers map[int]*b
 
 // noInnerPoints takes out what is done for inner points where there are none, so
 // that nothing of it is done ahead either.
-func noInnerPoints(c *group.Code) {
+func noInnerPoints(c *fusion.Code) {
 	for _, s := range c.Stages {
 		for _, r := range s.Reductions {
 			for i, a := range r.Accumulators {
@@ -43,7 +43,7 @@ func noInnerPoints(c *group.Code) {
 	c.Points = nil
 }
 
-func buildNest(name string, c *group.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
+func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
 	m := newMaker(name, c.Outer, c.Inner, outer, inner, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
@@ -69,7 +69,7 @@ func (m *maker) lets(list []scalar.Local) {
 
 // reductions compiles one loop over the inner points for all of the
 // reductions, and names their results in the next phase.
-func (m *maker) reductions(list []group.Reduction) {
+func (m *maker) reductions(list []fusion.Reduction) {
 	if len(list) == 0 {
 		return
 	}
@@ -83,7 +83,7 @@ func (m *maker) reductions(list []group.Reduction) {
 	}
 }
 
-func (m *maker) reduction(r group.Reduction) {
+func (m *maker) reduction(r fusion.Reduction) {
 	c := &combining{}
 	accs, others := make([]scalar.Expr, len(r.Elements)), make([]scalar.Expr, len(r.Elements))
 	for i, a := range r.Accumulators {
@@ -104,7 +104,7 @@ func (m *maker) reduction(r group.Reduction) {
 		m.forget(accs) // what the last element found out about them
 		m.combine(c, r.Combine(accs, others))
 	}
-	if r.Sums() && m.n.inner.points() > group.SumBlock {
+	if r.Sums() && m.n.inner.points() > fusion.SumBlock {
 		for i := range accs {
 			m.carry(accs[i], c.acc[i])
 		}
@@ -136,7 +136,7 @@ func (m *maker) merge(c *combining, merged []scalar.Expr) {
 }
 
 // stores compiles all values, and then the stores of them.
-func (m *maker) stores(list []group.ElementStore) {
+func (m *maker) stores(list []fusion.ElementStore) {
 	values := make([]value, len(list))
 	for i, s := range list {
 		values[i] = m.expr(s.Value)

@@ -3,9 +3,9 @@ package cpu
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/elementary"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/ir/scalar/elementary"
 )
 
 // number is a type with the arithmetic that loops are written for.

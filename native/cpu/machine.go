@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // machine is a nest made ready for one worker: its registers, and its code

@@ -3,9 +3,9 @@ package cpu
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -145,7 +145,7 @@ func (m *maker) load(e scalar.Expr) value {
 
 // store compiles the store of an element. It is done for each point: of the
 // outer space outside loops, of both inside.
-func (m *maker) store(s group.ElementStore, v value) {
+func (m *maker) store(s fusion.ElementStore, v value) {
 	buf := m.buffers[s.Tensor.ID]
 	if buf == nil {
 		m.fail("tensor %s has no memory", s.Tensor.Name)

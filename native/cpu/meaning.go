@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
 )
@@ -18,7 +18,7 @@ type meaningStep struct {
 }
 
 // meaning compiles a node whose op has neither a body nor a routine.
-func (c *compiler) meaning(g *group.Group) error {
+func (c *compiler) meaning(g *fusion.Group) error {
 	x := g.Routine()
 	if x.Node.Def().Eval == nil {
 		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "it has kernels for GPUs alone: no body, and no plain meaning"))
@@ -48,7 +48,7 @@ func (c *compiler) meaning(g *group.Group) error {
 		if space == nil {
 			continue
 		}
-		if err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) group.ElementStore { return x.Store(i, value) }); err != nil {
+		if err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore { return x.Store(i, value) }); err != nil {
 			return err
 		}
 	}

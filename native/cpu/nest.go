@@ -1,9 +1,9 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // level is how often a value is computed.

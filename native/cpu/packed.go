@@ -1,11 +1,11 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // packings are the formats of packed weights that products read as they are.
@@ -38,7 +38,7 @@ type packedStep struct {
 
 // packedProduct compiles a product of rows with packed weights, which are read where
 // they lie.
-func (c *compiler) packedProduct(g *group.Group, p simd.Packing) error {
+func (c *compiler) packedProduct(g *fusion.Group, p simd.Packing) error {
 	r := g.Routine()
 	x, w := r.In[0], r.In[1]
 	x.Value = scalar.Convert(x.Value, ir.F32)
@@ -60,7 +60,7 @@ func (c *compiler) packedProduct(g *group.Group, p simd.Packing) error {
 	s.each = max(1, chunkCost/perRow)
 	c.add(s)
 	d := r.Node.Types()[0].DType
-	return c.keep(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) group.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
+	return c.keep(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
 }
 
 // packedRate is how many packed numbers a core multiplies in a nanosecond, roughly.
@@ -68,7 +68,7 @@ const packedRate = 30
 
 // elementsWhere returns values as a row-major array, where they lie if they are one
 // already.
-func (c *compiler) elementsWhere(name string, x group.Elements) (*buffer, error) {
+func (c *compiler) elementsWhere(name string, x fusion.Elements) (*buffer, error) {
 	if e := x.Value; e.Op == scalar.OpLoad && scalar.Equal(scalar.Simplify(e.Args[0]), scalar.Simplify(linear(x.Dims, x.At))) {
 		if b := c.buffers[e.Ref]; b != nil {
 			return b, nil

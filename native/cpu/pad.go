@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -18,7 +18,7 @@ type padStep struct {
 
 // newPad returns a step for code that does nothing else, of 32-bit elements and
 // in row-major order; nil for any other.
-func newPad(code *group.Code, dims []int, buffers map[int]*buffer) *padStep {
+func newPad(code *fusion.Code, dims []int, buffers map[int]*buffer) *padStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded || len(dims) == 0 {
 		return nil
 	}

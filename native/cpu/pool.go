@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlx-go/rlx/native/cpu/simd"
+	"github.com/rlx-go/rlx/internal/simd"
 )
 
 // workers is how many goroutines compute at once: the caller of a run and the

@@ -3,14 +3,14 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // prefix compiles a running combination: lanes are the points of the other
 // axes, and the axis is gone along point by point.
-func (c *compiler) prefix(g *group.Group) error {
+func (c *compiler) prefix(g *fusion.Group) error {
 	x := g.Prefix()
 	var outer []scalar.Expr
 	var dims []int
@@ -45,7 +45,7 @@ func (c *compiler) prefix(g *group.Group) error {
 	return nil
 }
 
-func prefixNest(name string, x *group.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
+func prefixNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
 	m := newMaker(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
 	m.enterLoop()
 	for i, a := range x.Accumulators {

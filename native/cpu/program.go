@@ -3,11 +3,11 @@ package cpu
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/executor/synchronous"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/synchronous"
 )
 
 // program is a compiled module with its memory, the machine of a [synchronous.Program].
@@ -62,7 +62,7 @@ type output struct {
 }
 
 // store returns the memory of a parameter or a state, which entries share.
-func (p *program) store(t *group.Tensor) *buffer {
+func (p *program) store(t *fusion.Tensor) *buffer {
 	if s := p.persistent[t.Name]; s != nil {
 		return s.buf
 	}

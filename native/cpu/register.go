@@ -4,9 +4,9 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/jit"
 )
 
 // lanes is how many points a block has at most: registers of f32 then take 2 KB

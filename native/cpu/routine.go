@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
 )
@@ -33,7 +33,7 @@ type routineStep struct {
 
 // routine compiles a call: the operands, the results of all matrices, and the
 // stores of those that are read.
-func (c *compiler) routine(g *group.Group) error {
+func (c *compiler) routine(g *fusion.Group) error {
 	if p, ok := packingOf(g.Members[0].Node); ok {
 		return c.packedProduct(g, p)
 	}
@@ -63,7 +63,7 @@ func (c *compiler) routine(g *group.Group) error {
 			continue
 		}
 		d := x.Node.Types()[i].DType
-		err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) group.ElementStore {
+		err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore {
 			return x.Store(i, scalar.Convert(value, d))
 		})
 		if err != nil {
@@ -74,7 +74,7 @@ func (c *compiler) routine(g *group.Group) error {
 }
 
 // works notes the memory that workers take in the first run: a few matrices each.
-func (c *compiler) works(g *group.Group, s *routineStep) {
+func (c *compiler) works(g *fusion.Group, s *routineStep) {
 	const matrices = 2
 	most := 0
 	for _, n := range slices.Concat(s.sizes[0], s.sizes[1]) {

@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cpu"
 )

@@ -3,13 +3,13 @@ package cpu
 import (
 	"cmp"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
 )
 
 // scatterStep combines updates into the rows that they go to, in order.
 type scatterStep struct {
-	x                *group.Scatter
+	x                *fusion.Scatter
 	row, update, out *buffer
 	env              *environment
 	guarded          bool // not once a check has failed

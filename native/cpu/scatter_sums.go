@@ -1,13 +1,13 @@
 package cpu
 
 import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // oftenUpdated keeps what rounding leaves out of the sums in rows that more than
-// group.SumBlock updates go to.
+// fusion.SumBlock updates go to.
 type oftenUpdated struct {
 	places *buffer // of each row: its number among them, from 1 on, 0 for other rows
 	rests  *buffer // one after the other
@@ -16,12 +16,12 @@ type oftenUpdated struct {
 
 // oftenUpdated returns the memory for the rows of a scatter, nil where it is no sum of f32
 // or none can be updated so often.
-func (c *compiler) oftenUpdated(x *group.Scatter) *oftenUpdated {
+func (c *compiler) oftenUpdated(x *fusion.Scatter) *oftenUpdated {
 	updates := product(x.Row.Dims)
-	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= group.SumBlock {
+	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlock {
 		return nil
 	}
-	most := updates / (group.SumBlock + 1)
+	most := updates / (fusion.SumBlock + 1)
 	return &oftenUpdated{places: c.scratch(ir.I32, product(x.RowDims)), rests: c.scratch(ir.F32, most*len(x.WindowAt))}
 }
 
@@ -37,7 +37,7 @@ func (o *oftenUpdated) find(rows []int32, window int) bool {
 	o.count = 0
 	for row, updates := range places {
 		places[row] = 0
-		if updates > group.SumBlock {
+		if updates > fusion.SumBlock {
 			o.count++
 			places[row] = int32(o.count)
 		}

@@ -3,15 +3,15 @@ package cpu
 import (
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/kernel/group"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // split makes two coordinates of an outer one that offsets take quotients and
 // remainders of, as those of merged axes are: both then stand in sums, and lanes
 // that lie side by side are seen to.
-func split(c *group.Code, outer []int) []int {
+func split(c *fusion.Code, outer []int) []int {
 	for i := 0; i < len(c.Outer); i++ {
 		v, size := c.Outer[i], outer[i]
 		by := divisorOf(c, v.Name, size)
@@ -37,7 +37,7 @@ func split(c *group.Code, outer []int) []int {
 
 // divisorOf returns a number, less than the size of a coordinate and a divisor of
 // it, that offsets divide the coordinate by; 0 where there is none.
-func divisorOf(c *group.Code, name string, size int) int {
+func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
 	look := func(e scalar.Expr) scalar.Expr {
 		scalar.Walk(e, func(x scalar.Expr) {

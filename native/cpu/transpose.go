@@ -1,9 +1,9 @@
 package cpu
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel/group"
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir/scalar"
-	"github.com/rlx-go/rlx/native/cpu/simd"
 )
 
 // transposeStep copies a tensor in another order of axes, in pieces of the two axes along
@@ -25,7 +25,7 @@ const longestTurn, shortestTurn = 256, 32
 
 // newTranspose returns a step for code that does nothing else, nil for any
 // other.
-func newTranspose(code *group.Code, dims []int, buffers map[int]*buffer) *transposeStep {
+func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *transposeStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded {
 		return nil
 	}

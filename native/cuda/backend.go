@@ -9,14 +9,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/executor/async"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/hardware"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/kernel/routine"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/planned"
 )
 
 // The name can only be taken by another package that calls itself cuda, which
@@ -122,7 +122,7 @@ func (b *backend) Info() native.Info {
 }
 
 func (b *backend) Support(n *ir.Node) native.Support {
-	return planned.Support(n, Target(), "CUDA kernels")
+	return async.Support(n, Target(), "CUDA kernels")
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
@@ -132,18 +132,18 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	}
 	budget, err := budgetOf(d, o)
 	if err != nil {
-		return nil, planned.Fault(&program{name: b.name, device: d}, "compile", err)
+		return nil, async.Fault(&program{name: b.name, device: d}, "compile", err)
 	}
 	t := targetOf(d, o, b.choice)
 	t.Long = b.long
 	if o.Tune {
 		if t.Schedules, err = tuned(ctx, d, m, t); err != nil {
-			return nil, planned.Fault(&program{name: b.name, device: d}, "tune", err)
+			return nil, async.Fault(&program{name: b.name, device: d}, "tune", err)
 		}
 	}
 	p, err := b.compile(ctx, d, m, t, budget, nil)
 	if err != nil {
-		return nil, planned.Fault(p, "compile", err)
+		return nil, async.Fault(p, "compile", err)
 	}
 	return p, nil
 }
@@ -175,7 +175,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err != nil {
 		return err
 	}
-	if err := planned.CheckMemory(made, p.budget); err != nil {
+	if err := async.CheckMemory(made, p.budget); err != nil {
 		return err
 	}
 	return p.open(ctx, made)
@@ -206,7 +206,7 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	if err := p.build(ctx); err != nil {
 		return p.abandon(err)
 	}
-	p.Program = planned.NewProgram(made, p)
+	p.Program = async.NewProgram(made, p)
 	return nil
 }
 

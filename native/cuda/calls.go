@@ -5,10 +5,10 @@ package cuda
 import (
 	"errors"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/routine"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/ir/routine"
 )
 
 // productBytes is what cuBLASLt gets to work in: what NVIDIA advises for Hopper

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/demo"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // The models of the digits demo learn as the meaning of their graphs does.

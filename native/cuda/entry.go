@@ -5,9 +5,9 @@ package cuda
 import (
 	"errors"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/planned"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/executor/async"
 )
 
 // maxGraph is how many launches a graph may have. A longer entry, a loop of many
@@ -47,7 +47,7 @@ type span struct {
 }
 
 func newEntry(p *program, spec *plan.Entry) *entry {
-	e := &entry{p: p, spec: spec, checks: planned.Checks(p.plan, spec), bytes: plan.RowBytes}
+	e := &entry{p: p, spec: spec, checks: async.Checks(p.plan, spec), bytes: plan.RowBytes}
 	e.layInputs()
 	e.row = e.reserve(spec.UniformBytes)
 	for _, i := range spec.Scalars {

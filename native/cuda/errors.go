@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
 // Kind returns what an error of the driver is, and notes a device that is lost.

@@ -7,11 +7,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/tune"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/tune"
 )
 
 // New returns a backend with a device of its own.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/cubin"
 )
 
 // BenchmarkFirst times the way from nothing to the end of GPT-2's first step, in a process

@@ -22,7 +22,7 @@ pack() {
   mkdir -p "$1"
   local dir
   dir=$(cd "$1" && pwd)
-  for package in . ./cudacpp; do
+  for package in . ../../internal/codegen/cudacpp; do
     (cd "$here" && CGO_ENABLED=1 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$dir/" "$package")
   done
   cp "$0" "$1/h200.sh"

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/cubin"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
 // load makes the kernels of the plan ready to launch, on all cores: takes each from the

@@ -3,8 +3,8 @@
 package cuda
 
 import (
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
 // mapsOf makes the tensor maps of a kernel whose storage arrays are at some addresses. A

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // A product of warp groups is launched with a tensor map of each operand, by the types,

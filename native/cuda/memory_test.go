@@ -6,10 +6,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // TestAProgramTakesTheMemoryOfItsPlan: the device gives out what the plan's buffers take and

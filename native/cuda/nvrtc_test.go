@@ -14,19 +14,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx/internal/clang"
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/kernel/kerneltest"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/check"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // capabilities are the compute capabilities of NVIDIA's GPUs since Volta.
@@ -173,7 +173,7 @@ func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string 
 	printer := cudacpp.Printer{Warps: target.MmaByWarps}
 	out := map[string]string{driver.FillName: driver.FillSource}
 	add := func(name string, plans ...*plan.Plan) {
-		var all check.Batch
+		var all clang.Batch
 		for i, p := range plans {
 			all.Add(fmt.Sprintf("%s_%d", name, i), cudacpp.Prefix, p)
 		}

@@ -3,9 +3,9 @@
 package cuda
 
 import (
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // order is which steps of a graph wait for which: those whose memory they read, or write

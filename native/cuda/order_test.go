@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/kernel/routine"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 

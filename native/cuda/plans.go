@@ -9,10 +9,10 @@ import (
 	"os"
 	"sync"
 
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/cubin"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
 )
 
 // worthKeeping is how many nodes a module has whose plan is kept on disk: some 50 ms of

@@ -11,14 +11,14 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/routine"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/routine"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/cubin"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // tall is a graph whose plan is worth keeping, of a number that its kernels have.

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // twoProducts is a chain of products, of which something follows the second: it

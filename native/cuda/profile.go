@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/routine"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/routine"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/driver"
 )
 
 // Profile implements [native.Profiler]. Steps are asked for one by one, with a mark

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // The fake's clock goes on by a millisecond with every mark, so that each step takes

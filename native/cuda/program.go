@@ -8,15 +8,15 @@ import (
 	"os"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/executor/async"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/planned"
 )
 
 // program is a plan on a GPU with its memory.
 type program struct {
-	*planned.Program
+	*async.Program
 	name   string // of the backend
 	device *device
 	plan   *plan.Plan
@@ -134,7 +134,7 @@ func (p *program) at(buffer, offset int) driver.Ptr { return p.buffers[buffer] +
 
 // abandon gives back what a build that failed has made.
 func (p *program) abandon(err error) error {
-	err = planned.Fault(p, "compile", err) // notes a device that is lost
+	err = async.Fault(p, "compile", err) // notes a device that is lost
 	return errors.Join(err, p.Release())
 }
 
@@ -193,4 +193,4 @@ func (p *program) InFlight(int) int { return inFlight }
 func (p *program) Led(int) bool { return false }
 
 // NewStage makes the stage of one more run of an entry.
-func (p *program) NewStage(entry int) (planned.Stage, error) { return p.entries[entry].newStage() }
+func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage() }

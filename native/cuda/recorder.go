@@ -7,9 +7,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/cubin"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
 // recorder asks a stream for the steps of an entry: for a run, or for a graph that is

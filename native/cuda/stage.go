@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"errors"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
 // inFlight is how many runs of an entry may be under way before the next one

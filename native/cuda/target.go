@@ -3,9 +3,9 @@ package cuda
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // worthBranch is how many elements two branches must compute for only one to run: a

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 func TestATrainerResumesOnAFakeGPU(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/sched"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/tune"
 )
 
 // tuned returns the schedules of a module that are the fastest on a device, measured

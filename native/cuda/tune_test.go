@@ -8,15 +8,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
+	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
-	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/cudacpp"
-	"github.com/rlx-go/rlx/native/cuda/fake"
-	"github.com/rlx-go/rlx/native/tune"
 )
 
 // TestTuningOnAFakeGPU compiles by measured schedules, and once more by those that were

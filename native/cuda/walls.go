@@ -7,8 +7,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/cuda/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
 // walls is where the arrays of a launch are put for tests: each in memory of its own, with

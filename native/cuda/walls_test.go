@@ -9,14 +9,14 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/passes"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/cuda"
-	"github.com/rlx-go/rlx/native/cuda/driver"
-	"github.com/rlx-go/rlx/native/cuda/fake"
 )
 
 // sides are the two ways to put an array between walls.

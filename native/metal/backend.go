@@ -8,14 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rlx-go/rlx/internal/codegen/msl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/async"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/kernel/hardware"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/metal/driver"
-	"github.com/rlx-go/rlx/native/metal/msl"
-	"github.com/rlx-go/rlx/native/planned"
 )
 
 // The name can only be taken by another package that calls itself metal, which then
@@ -79,7 +79,7 @@ func (b *backend) Info() native.Info {
 }
 
 func (b *backend) Support(n *ir.Node) native.Support {
-	return planned.Support(n, Target(), "Metal kernels")
+	return async.Support(n, Target(), "Metal kernels")
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
@@ -89,10 +89,10 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	}
 	p := &program{device: d}
 	if p.budget, err = o.Budget(native.Budget{Bytes: int64(d.Info().Memory), Source: "the device's memory"}); err != nil {
-		return nil, planned.Fault(p, "compile", err)
+		return nil, async.Fault(p, "compile", err)
 	}
 	if err := p.compile(ctx, m, targetOf(d)); err != nil {
-		return nil, planned.Fault(p, "compile", err)
+		return nil, async.Fault(p, "compile", err)
 	}
 	return p, nil
 }
@@ -122,7 +122,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if len(made.Routines) > 0 {
 		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library that Metal does not have")
 	}
-	if err := planned.CheckMemory(made, p.budget); err != nil {
+	if err := async.CheckMemory(made, p.budget); err != nil {
 		return err
 	}
 	p.plan = made
@@ -132,6 +132,6 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	if err := p.build(ctx); err != nil {
 		return errors.Join(err, p.Release())
 	}
-	p.Program = planned.NewProgram(made, p)
+	p.Program = async.NewProgram(made, p)
 	return nil
 }

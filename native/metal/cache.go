@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
 // CacheVariable is the environment variable that names the folder of compiled pipelines.

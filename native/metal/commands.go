@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/metal/driver"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // part is a list of commands that becomes one command buffer.

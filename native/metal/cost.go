@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/kernel/loop"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 

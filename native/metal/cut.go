@@ -5,8 +5,8 @@ package metal
 import (
 	"time"
 
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // bufferTime is how long a command buffer may take on the slowest GPU, by estimate. macOS

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/planned"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/async"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // entry is one way to run a program.
@@ -31,7 +31,7 @@ type entry struct {
 const longEntry = 1 << 14
 
 func newEntry(p *program, spec *plan.Entry) *entry {
-	e := &entry{p: p, spec: spec, checks: planned.Checks(p.plan, spec)}
+	e := &entry{p: p, spec: spec, checks: async.Checks(p.plan, spec)}
 	for _, i := range slices.Concat(spec.Inputs, spec.Scalars) {
 		e.inputs = append(e.inputs, &p.plan.Slots[i])
 	}

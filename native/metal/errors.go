@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/metal/driver"
 )
 
 // Kind returns what an error of the driver is, and notes what is lost.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/native"
 )
 

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/metal/driver"
+	"github.com/rlx-go/rlx/internal/metal/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/metal"
-	"github.com/rlx-go/rlx/native/metal/driver"
-	"github.com/rlx-go/rlx/native/metal/software"
 )
 
 func TestAKernelThatIsRefusedIsNamed(t *testing.T) {

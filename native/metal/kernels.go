@@ -8,9 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/metal/driver"
-	"github.com/rlx-go/rlx/native/metal/msl"
+	"github.com/rlx-go/rlx/internal/codegen/msl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
 // load makes the plan's kernels ready to run, on all cores: first all functions, then all

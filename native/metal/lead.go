@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlx-go/rlx/native/metal/driver"
-	"github.com/rlx-go/rlx/native/planned"
+	"github.com/rlx-go/rlx/internal/executor/async"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
 // underWay is a command buffer that was committed.
@@ -138,7 +138,7 @@ func (s *stage) commit(p *part) error {
 
 // wait waits until all that was committed is done.
 func (s *stage) wait() error {
-	for begin := time.Now(); ; planned.Pause(time.Since(begin)) {
+	for begin := time.Now(); ; async.Pause(time.Since(begin)) {
 		if over, err := s.idle(); over {
 			return err
 		}

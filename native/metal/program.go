@@ -7,15 +7,15 @@ import (
 	"os"
 	"time"
 
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/async"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/metal/driver"
-	"github.com/rlx-go/rlx/native/planned"
 )
 
 // program is a plan on the GPU with its memory.
 type program struct {
-	*planned.Program
+	*async.Program
 	device *device
 	plan   *plan.Plan
 
@@ -101,7 +101,7 @@ func (p *program) Ordered() bool { return false }
 // Write writes a parameter or a state.
 func (p *program) Write(s *plan.Slot, data []byte) error {
 	delete(p.doubt, s)
-	planned.Copy(p.memory(s), data)
+	async.Copy(p.memory(s), data)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (p *program) Read(s *plan.Slot, data []byte) error {
 	if err := p.doubtOf(s, "get"); err != nil {
 		return err
 	}
-	planned.Copy(data, p.memory(s))
+	async.Copy(data, p.memory(s))
 	return nil
 }
 
@@ -128,4 +128,4 @@ func (p *program) InFlight(entry int) int {
 func (p *program) Led(entry int) bool { return p.entries[entry].loops || p.entries[entry].long() }
 
 // NewStage makes the stage of one more run of an entry.
-func (p *program) NewStage(entry int) (planned.Stage, error) { return p.entries[entry].newStage() }
+func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage() }

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx/demo"
+	"github.com/rlx-go/rlx/internal/codegen/msl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/metal/software"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/plan"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/metal"
-	"github.com/rlx-go/rlx/native/metal/msl"
-	"github.com/rlx-go/rlx/native/metal/software"
 )
 
 // install makes the software device Metal's, with an empty cache, and at the end of the

@@ -5,8 +5,8 @@ package metal
 import (
 	"time"
 
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/metal/driver"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
 // inFlight is how many runs of an entry may be under way before the next one waits.

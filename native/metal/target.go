@@ -3,10 +3,10 @@ package metal
 import (
 	"math"
 
+	"github.com/rlx-go/rlx/internal/codegen/msl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/native/metal/msl"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // Target is what plans are compiled for: any of Apple's GPUs from the M1 on (family

@@ -6,10 +6,10 @@ import (
 	"math/cmplx"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops/nan"
-	"github.com/rlx-go/rlx/ir/passes"
 )
 
 // TestEveryOpHasOneRule holds that the table has each op once, and no other.

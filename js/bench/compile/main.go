@@ -25,10 +25,10 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
 // What a device must allow for the tensors of GPT-2; compile.mjs has the same.

@@ -29,12 +29,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rlx-go/rlx/internal/codegen/wasmsimd"
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/kernel/loop"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/wasm/simd"
-	"github.com/rlx-go/rlx/webgpu/wgsl"
+	"github.com/rlx-go/rlx/ir/loop"
 )
 
 // job is a module under the name of its file, for the smallest device unless it
@@ -141,7 +141,7 @@ func writeAll(folder string, jobs []job) error {
 			return err
 		}
 		if j.cpu {
-			both, err := simd.Plans(m)
+			both, err := wasmsimd.Plans(m)
 			if err != nil {
 				return fmt.Errorf("%s: %w", j.name, err)
 			}

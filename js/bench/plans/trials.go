@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
 	"github.com/rlx-go/rlx/ir/irtest"
-	"github.com/rlx-go/rlx/ir/kernel/sched"
-	"github.com/rlx-go/rlx/ir/plan"
-	"github.com/rlx-go/rlx/webgpu/wgsl"
 )
 
 const (

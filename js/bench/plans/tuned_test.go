@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlx-go/rlx/ir/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 )
 
 // asNear is which part of the speed of the fastest schedule that was measured the one must

@@ -22,7 +22,7 @@ export interface Program extends Runnables<ProgramEntry> {
 
 const pageBytes = 1 << 16;
 
-/** Lays out the memory, as the Go package ir/plan says, and compiles the module, unless it is given, for runs of up to `maxSteps` steps. */
+/** Lays out the memory, as the Go package internal/compiler/plan says, and compiles the module, unless it is given, for runs of up to `maxSteps` steps. */
 export async function buildProgram(plan: Plan, maxSteps: number, given?: WebAssembly.Module): Promise<Program> {
   // Below lies what is each kernel's own, once for each thread.
   const own = greatest(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);

@@ -15,7 +15,7 @@ export function helpers({ entries }: Plan): number {
   return Math.min(groups, navigator.hardwareConcurrency) - 1;
 }
 
-/** The import of a memory that has a largest size, as package wasm/simd writes it: the last byte says so, and says with bit 1 that it is shared. */
+/** The import of a memory that has a largest size, as package internal/codegen/wasmsimd writes it: the last byte says so, and says with bit 1 that it is shared. */
 const memory = new TextEncoder().encode('memory\x02\x01');
 
 /** The module of a plan, with a memory that threads share. */

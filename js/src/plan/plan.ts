@@ -1,5 +1,5 @@
 // What a plan is. The format of its files and their rules are described, and files written, in
-// the Go package ir/plan; decode.ts reads them.
+// the Go package internal/compiler/plan; decode.ts reads them.
 
 /** What a device must have: WebGPU's names of features and limits, and the range of subgroup sizes. */
 export interface Requires {

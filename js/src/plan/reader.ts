@@ -1,4 +1,4 @@
-// The fields of a plan file, one after the other. Rules 1 to 6 of the Go package ir/plan.
+// The fields of a plan file, one after the other. Rules 1 to 6 of the Go package internal/compiler/plan.
 
 import { refuse, typeBytes } from './validate.js';
 

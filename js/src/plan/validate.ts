@@ -1,5 +1,5 @@
 // The rules of plans that are about the plan, not the file: 9 and up. The comment of the Go
-// package ir/plan lists them with their reasons, and it checks the same in the same order. Here
+// package internal/compiler/plan lists them with their reasons, and it checks the same in the same order. Here
 // errors have a rule's number for its words: this is part of the least that a page loads.
 
 import { makers, roundUp, sizeOf } from '../values/dtype.js';

@@ -2,7 +2,7 @@
 
 import { asError, RlxError } from '../values/errors.js';
 
-/** The version of the calls, as in the Go package wasm/wire. */
+/** The version of the calls, as in the Go package wasm/internal/wire. */
 const abi = 3;
 
 /**

@@ -1,4 +1,4 @@
-// The wire form of calls to the compiler, as the Go package wasm/compiler reads and writes it.
+// The wire form of calls to the compiler, as the Go package wasm/internal/compiler reads and writes it.
 
 import { classOf, RlxError, shown } from '../values/errors.js';
 

@@ -3,7 +3,7 @@ package apple_test
 import (
 	"testing"
 
-	"github.com/rlx-go/rlx/native/applecheck"
+	"github.com/rlx-go/rlx/internal/applecheck"
 	"github.com/rlx-go/rlx/native/coreml/apple"
 )
 

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/clang"
 	"github.com/rlx-go/rlx/native/coreml/apple"
 	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/cuda/check"
 )
 
 //go:embed lib
@@ -34,7 +34,7 @@ var libraries = []string{"-lBlocksRuntime", "-lgnustep-base", "-lobjc"}
 // build writes the sources of the binding and of this package into a directory and
 // makes a library of them.
 func build(dir string) (string, error) {
-	clang, err := check.Compiler()
+	clang, err := clang.Compiler()
 	if err != nil {
 		return "", err
 	}

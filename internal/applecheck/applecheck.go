@@ -1,0 +1,129 @@
+// Package applecheck builds the Objective-C of a binding for macOS on machines that are
+// no Macs, and holds what it asks of Apple's libraries against a list of documented
+// names, for tests. It has as much of Foundation and of C as the bindings use, written
+// from Apple's documentation, and text stubs of libraries; the framework that is bound
+// comes with the binding.
+package applecheck
+
+import (
+	"debug/macho"
+	"embed"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/clang"
+)
+
+// System has the folder sdk with headers and the folder lib with text stubs.
+//
+//go:embed sdk lib
+var System embed.FS
+
+// architectures are those of macOS, by the name that Apple's tools have for them.
+var architectures = []string{"arm64", "x86_64"}
+
+// Binding is the Objective-C of a package that calls one of Apple's frameworks.
+type Binding struct {
+	// Sources is a pattern of file names.
+	Sources string
+	// Headers has the folder include with the header of the framework, as in
+	// Metal/Metal.h, and the folder lib with its text stub.
+	Headers fs.FS
+	// Framework is the name of the framework, as in "Metal".
+	Framework string
+	// Since is the oldest macOS that the binding is for, as in "11.0".
+	Since string
+}
+
+// Run builds the binding for all architectures of macOS, for a test of the folder that
+// has testdata/selectors.txt: in each line a method that is sent, and the page of Apple's
+// documentation on it. It fails for one that is not in the list, for one that is not
+// sent, and for a declaration of the header that is not used. With -update the list is
+// written anew. Methods and constants are held to testdata/outside.txt too.
+func Run(t *testing.T, b Binding) {
+	for _, architecture := range architectures {
+		t.Run(architecture, func(t *testing.T) {
+			file := b.library(t, architecture)
+			libraries, err := file.ImportedLibraries()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{b.Framework + ".framework", "Foundation.framework", "libobjc", "libSystem"} {
+				if !slices.ContainsFunc(libraries, func(l string) bool { return strings.Contains(l, want) }) {
+					t.Errorf("not linked with %s: %v", want, libraries)
+				}
+			}
+			checkSelectors(t, selectors(t, file))
+		})
+	}
+	t.Run("declarations are used", func(t *testing.T) { b.checkDeclarations(t) })
+	t.Run("others know the same", func(t *testing.T) {
+		o := readOutside(t)
+		o.checkMethods(t, documented(t))
+		b.checkConstants(t, o)
+	})
+}
+
+// library builds the binding as a library, and opens it.
+func (b Binding) library(t *testing.T, architecture string) *macho.File {
+	t.Helper()
+	dir := t.TempDir()
+	clang := b.unpack(t, dir)
+	sources, err := filepath.Glob(b.Sources)
+	if err != nil || len(sources) == 0 {
+		t.Fatal("no sources: ", err)
+	}
+	var objects []string
+	for _, source := range sources {
+		objects = append(objects, b.compile(t, clang, dir, architecture, source))
+	}
+	stubs, err := filepath.Glob(filepath.Join(dir, "lib", "*.tbd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(dir, "binding.dylib")
+	run(t, strings.Replace(clang, "clang", "ld64.lld", 1), slices.Concat(
+		[]string{"-arch", architecture, "-platform_version", "macos", b.Since, "15.0", "-dylib", "-o", library}, objects, stubs)...)
+	file, err := macho.Open(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// unpack writes the headers and stubs to a folder, and returns the compiler.
+func (b Binding) unpack(t *testing.T, dir string) (compiler string) {
+	t.Helper()
+	compiler, err := clang.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range []fs.FS{System, b.Headers} {
+		if err := os.CopyFS(dir, files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return compiler
+}
+
+// compile compiles a source by the headers of a folder, and returns the object there.
+func (b Binding) compile(t *testing.T, clang, dir, architecture, source string) (object string) {
+	t.Helper()
+	object = filepath.Join(dir, filepath.Base(source)+".o")
+	run(t, clang, "-target", architecture+"-apple-macos"+b.Since, "-nostdlibinc", "-isystem", filepath.Join(dir, "sdk"), "-isystem", filepath.Join(dir, "include"),
+		"-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-fblocks", "-fobjc-exceptions", "-O2", "-c", source, "-o", object)
+	return object
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}

@@ -1,0 +1,127 @@
+package clike
+
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Async is how a language writes asynchronous work.
+type Async struct {
+	// Copy returns a copy of bytes between the addresses to and from, of zeros
+	// where valid, unless it is "", is false.
+	Copy func(w *Writer, bytes int, to, from, valid string) string
+	// Commit and Fence are a CopyCommit and a ProxyFence, Wait a CopyWait. Fence is ""
+	// where multiply-adds see what threads do.
+	Commit, Fence string
+	Wait          func(pending int) string
+	// Mma returns the lines of multiply-adds that are waited for together, and
+	// MmaWait of the wait, nil where they are done when they are over.
+	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
+	MmaWait func(pending int, list []Variable) string
+	// Pack returns the statement of a [loop.Pack].
+	Pack func(w *Writer, t dtype.DType, to, low, high string) string
+	// Roles writes roles and what they wait for, nil where the language has none.
+	Roles *Roles
+}
+
+// Variable is one that multiply-adds work on.
+type Variable struct {
+	Name string
+	Type dtype.DType
+}
+
+// MmaTerm is a [loop.MmaTerm] with its variables in text, and where its operands
+// begin: the name of the array, and how many pieces of 16 bytes from there.
+type MmaTerm struct {
+	loop.MmaTerm
+	ArrayA, PieceA string
+	ArrayB, PieceB string
+}
+
+// async writes a statement of asynchronous work.
+func (w *Writer) async(s loop.Stmt) {
+	d := w.d.Async
+	switch s := s.(type) {
+	case *loop.CopyAsync:
+		w.copyAsync(s)
+	case *loop.CopyCommit:
+		w.line(d.Commit)
+	case *loop.CopyWait:
+		w.line(d.Wait(s.Pending))
+	case *loop.ProxyFence:
+		if d.Fence != "" {
+			w.line(d.Fence)
+		}
+	case *loop.Mma:
+		w.mma(s)
+	case *loop.MmaWait:
+		if d.MmaWait == nil {
+			return
+		}
+		list := make([]Variable, len(s.Names))
+		for i, name := range s.Names {
+			list[i] = Variable{w.name(name), w.mutable[name]}
+		}
+		w.line(d.MmaWait(s.Pending, list))
+	case *loop.Pack:
+		e := w.bind(s.Low, s.High)
+		w.line(d.Pack(w, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
+	default:
+		w.role(s)
+	}
+}
+
+func (w *Writer) copyAsync(s *loop.CopyAsync) {
+	roots := []scalar.Expr{s.ToAt, s.FromAt}
+	if s.Valid != nil {
+		roots = append(roots, s.Valid)
+	}
+	e, valid := w.bind(roots...), ""
+	if s.Valid != nil {
+		valid = w.expr(e[2]).s
+	}
+	bytes := s.Count * loop.DeviceSize(w.k.Arrays[s.From].DType)
+	to := "&" + w.element(s.To, e[0])
+	if w.k.Arrays[s.To].Width > 1 {
+		to = "&" + w.out.Names[s.To] + "[0].x + " + w.expr(e[0]).s
+	}
+	w.line(w.d.Async.Copy(w, bytes, to, "&"+w.element(s.From, e[1]), valid))
+}
+
+func (w *Writer) mma(s *loop.Mma) {
+	terms := make([]MmaTerm, len(s.Terms))
+	for i, t := range s.Terms {
+		t.Sums, t.Left = w.variables(t.Sums), w.variables(t.Left)
+		terms[i].MmaTerm = t
+		terms[i].ArrayB, terms[i].PieceB = w.tile(t.B)
+		if t.Left == nil {
+			terms[i].ArrayA, terms[i].PieceA = w.tile(t.A)
+		}
+	}
+	for _, line := range w.d.Async.Mma(w, s.Atom, terms) {
+		w.line(line)
+	}
+}
+
+// tile returns where an operand begins.
+func (w *Writer) tile(t loop.Tile) (array, piece string) {
+	k, d := t.K, w.k.Arrays[t.Array].DType
+	if t.Depth > 0 {
+		k *= loop.RowElements(d)
+	}
+	at := scalar.FloorDiv(scalar.Add(t.At, loop.Int(k)), loop.Int(loop.PieceElements(d)))
+	return w.out.Names[t.Array], w.expr(w.bind(w.ranges.Simplify(at))[0]).s
+}
+
+// variables returns the names that the text has for variables, nil for nil.
+func (w *Writer) variables(names []string) []string {
+	if names == nil {
+		return nil
+	}
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = w.name(name)
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package clike
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Roles is how a language writes the roles of threads, barriers that go from phase to
+// phase, and copies of boxes. Barriers are given by their addresses.
+type Roles struct {
+	// Thread is the number of a thread, an int.
+	Thread string
+	// Barrier makes the threads of a role meet, which have a number from 1 on.
+	Barrier func(role, threads int) string
+	// Copy returns a [loop.CopyBox] of so many bytes to an address, from a place along each
+	// axis.
+	Copy   func(w *Writer, box, bytes int, to string, from []string, barrier string) string
+	Arrive func(w *Writer, barrier string) string
+	Await  func(w *Writer, barrier, phase string) string
+}
+
+// role writes a statement of roles.
+func (w *Writer) role(s loop.Stmt) {
+	d := w.d.Async.Roles
+	if d == nil {
+		w.Fail("%s", w.k.Label(s))
+		return
+	}
+	switch s := s.(type) {
+	case *loop.Roles:
+		w.roles(s)
+	case *loop.CopyBox:
+		b := &w.k.Boxes[s.Box]
+		e := w.bind(append(append([]scalar.Expr{}, s.From...), s.ToAt, s.At)...)
+		n := len(s.From)
+		from := make([]string, n)
+		for i := range from {
+			from[i] = w.expr(e[i]).s
+		}
+		bytes := b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType)
+		w.line(d.Copy(w, s.Box, bytes, "&"+w.element(s.To, e[n]), from, w.mbarrier(s.Mbarrier, e[n+1])))
+	case *loop.Arrive:
+		w.line(d.Arrive(w, w.mbarrier(s.Mbarrier, w.bind(s.At)[0])))
+	case *loop.Await:
+		e := w.bind(s.At, s.Phase)
+		w.line(d.Await(w, w.mbarrier(s.Mbarrier, e[0]), w.expr(e[1]).s))
+	}
+}
+
+// mbarrier returns the address of a barrier.
+func (w *Writer) mbarrier(number int, at scalar.Expr) string {
+	return "&" + w.out.Mbarriers[number] + "[" + w.expr(at).s + "]"
+}
+
+// roles writes a branch for each role.
+func (w *Writer) roles(s *loop.Roles) {
+	end := 0
+	for i, r := range s.List {
+		end += r.Threads
+		head := "if (" + w.d.Async.Roles.Thread + " < " + strconv.Itoa(end) + ")"
+		if i > 0 {
+			head = "} else " + head
+		}
+		if i > 0 && i == len(s.List)-1 {
+			head = "} else"
+		}
+		w.meeting = w.d.Async.Roles.Barrier(i+1, r.Threads)
+		w.nested(head, r.Body)
+	}
+	w.meeting = ""
+	w.line("}")
+}
+
+// barrier writes a barrier of the role, or of the workgroup.
+func (w *Writer) barrier() {
+	if w.meeting != "" {
+		w.line(w.meeting)
+		return
+	}
+	for _, line := range w.d.Barrier(w.storage) {
+		w.line(line)
+	}
+}

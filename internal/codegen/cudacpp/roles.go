@@ -1,0 +1,88 @@
+package cudacpp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlx-go/rlx/internal/codegen/clike"
+)
+
+// roles are named barriers, mbarriers and copies by tensor maps. See the PTX ISA,
+// "Parallel Synchronization and Communication Instructions" and "cp.async.bulk.tensor".
+var roles = clike.Roles{
+	Thread: "int(threadIdx.x)",
+	Barrier: func(role, threads int) string {
+		return fmt.Sprintf(`asm volatile("bar.sync %d, %d;" ::: "memory");`, role, threads)
+	},
+	Copy: copyBox,
+	Arrive: func(w *clike.Writer, barrier string) string {
+		w.Define("arrive_at", arriveAt)
+		return "arrive_at(" + barrier + ");"
+	},
+	Await: func(w *clike.Writer, barrier, phase string) string {
+		w.Define("await_phase", awaitPhase)
+		return "await_phase(" + barrier + ", " + phase + ");"
+	},
+}
+
+// boxName is the parameter with the tensor map of a box.
+func boxName(number int) string { return fmt.Sprintf("box%d", number) }
+
+// copyBox has one thread announce the bytes and ask for them.
+func copyBox(w *clike.Writer, box, bytes int, to string, from []string, barrier string) string {
+	name := fmt.Sprintf("copy_box_%d", len(from))
+	var params, places, inputs strings.Builder
+	for i := range from {
+		fmt.Fprintf(&params, ", int x%d", i)
+		fmt.Fprintf(&inputs, `, "r"(x%d)`, i)
+		places.WriteString(strings.Repeat(", ", min(i, 1)) + fmt.Sprintf("%%%d", 4+i))
+	}
+	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(void *to, const TensorMap *box%s, unsigned long long *barrier, unsigned bytes) {
+  if (threadIdx.x %% 32u == 0u)
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%%2], %%3;\n"
+                 "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [%%0], [%%1, {%s}], [%%2];"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(box), "r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(bytes)%s : "memory");
+}
+`, name, params.String(), len(from), places.String(), inputs.String()))
+	return fmt.Sprintf("%s(%s, &%s, %s, %s, %d);", name, to, boxName(box), strings.Join(from, ", "), barrier, bytes)
+}
+
+// arriveAt makes what the threads of a warp have done visible, and counts the warp.
+const arriveAt = `static __device__ __forceinline__ void arrive_at(unsigned long long *barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32u == 0u)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(barrier)) : "memory");
+}
+`
+
+// awaitPhase tells phases apart by their lowest bit, as the hardware does.
+const awaitPhase = `static __device__ __forceinline__ void await_phase(unsigned long long *barrier, int phase) {
+  asm volatile("{\n.reg .pred over;\nagain:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n@!over bra again;\n}"
+               :: "r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(phase & 1) : "memory");
+}
+`
+
+// tensorMap is CUtensorMap, which the driver fills in.
+const tensorMap = `
+struct __align__(64) TensorMap {
+  unsigned char bytes[128];
+};`
+
+// beginBarriers has one thread begin the barriers.
+func (p *printer) beginBarriers() {
+	if len(p.k.Mbarriers) == 0 {
+		return
+	}
+	p.line("  if (threadIdx.x == 0u) {")
+	for i, m := range p.k.Mbarriers {
+		p.line("    for (int i = 0; i < %d; i++) begin_barrier(&%s[i], %d);", m.Len, p.src.Mbarriers[i], m.Warps)
+	}
+	p.line("    %s\n  }\n  __syncthreads();", async.Fence)
+}
+
+// beginBarrier is for the first phase of a barrier.
+const beginBarrier = `
+static __device__ __forceinline__ void begin_barrier(unsigned long long *barrier, int warps) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(warps) : "memory");
+}`

@@ -1,0 +1,81 @@
+package cudacpp
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// StaticShared is the most shared memory that a kernel declares by itself. One
+// that takes more gets all of it with its launch, after the driver was told how
+// much (CUDA C++ Programming Guide, "Shared Memory" of compute capability 7.x).
+const StaticShared = 48 << 10
+
+// DynamicShared returns the bytes of shared memory that the launch of a kernel
+// brings, given those that its arrays take.
+func DynamicShared(bytes int) int {
+	if bytes > StaticShared {
+		return bytes
+	}
+	return 0
+}
+
+// shared declares the shared arrays. Those of tiles begin at multiples of their
+// alignment, so in memory of the launch they come first.
+func (p *printer) shared() {
+	align := func(i int) int {
+		if p.tiles[i] {
+			return loop.MmaBytes
+		}
+		return 16
+	}
+	var list []int
+	for i, a := range p.k.Arrays {
+		if a.Space == loop.Shared {
+			list = append(list, i)
+		}
+	}
+	if DynamicShared(p.k.SharedBytes()) == 0 {
+		for i, m := range p.k.Mbarriers {
+			p.line("  __shared__ unsigned long long %s[%d];", p.src.Mbarriers[i], m.Len)
+		}
+		for _, i := range list {
+			attribute := ""
+			if p.tiles[i] {
+				attribute = "__align__(1024) "
+			}
+			p.line("  __shared__ %s%s %s[%d];", attribute, memoryType(p.k.Arrays[i]), p.src.Names[i], p.k.Arrays[i].Len)
+		}
+		return
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(align(b), align(a)) })
+	p.line("  extern __shared__ __align__(1024) unsigned char dynamic_shared[];")
+	at := 0
+	for _, i := range list {
+		t := memoryType(p.k.Arrays[i])
+		p.line("  %s *const %s = (%s *)(dynamic_shared + %d);", t, p.src.Names[i], t, at)
+		at += p.k.Arrays[i].Bytes()
+	}
+	at = (at + 7) / 8 * 8
+	for i, m := range p.k.Mbarriers {
+		p.line("  unsigned long long *const %s = (unsigned long long *)(dynamic_shared + %d);", p.src.Mbarriers[i], at)
+		at += 8 * m.Len
+	}
+}
+
+// tilesOf returns the arrays that multiply-adds read.
+func tilesOf(k *loop.Kernel) map[int]bool {
+	out := map[int]bool{}
+	loop.Walk(k.Body, func(s loop.Stmt) {
+		if s, ok := s.(*loop.Mma); ok {
+			for _, t := range s.Terms {
+				if t.Left == nil {
+					out[t.A.Array] = true
+				}
+				out[t.B.Array] = true
+			}
+		}
+	})
+	return out
+}

@@ -1,0 +1,31 @@
+package jit
+
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/simd"
+)
+
+// call runs code with its arguments on n lanes.
+//
+//go:noescape
+func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
+
+func compiles(level simd.Level) bool { return level != simd.Go }
+
+func mostRunning(level simd.Level) int {
+	if level == simd.AVX512 {
+		return 12
+	}
+	return 5
+}
+
+func widthOf(level simd.Level) int {
+	if level == simd.AVX512 {
+		return 16
+	}
+	return 8
+}
+
+// synchronize does nothing: processors see code that was written to memory.
+func synchronize(unsafe.Pointer, int) {}

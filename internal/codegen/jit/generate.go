@@ -1,0 +1,159 @@
+//go:build amd64 || arm64
+
+package jit
+
+import "github.com/rlx-go/rlx/internal/simd"
+
+// generator writes the code of kernels. What a step does in the instructions of a
+// processor is in the files of that processor.
+type generator struct {
+	encoder
+	allocator
+	k     *Kernel
+	first int   // the number of the kernel's first array among those of all
+	width int   // lanes of a register
+	temps []int // registers of the step at work, free after it
+	work  *step
+}
+
+// Where the arguments of code lie: which lanes count, room for values that no
+// register is left for, the number of rows that are left, and the arrays.
+const (
+	maskArgument = iota
+	roomArgument
+	rowsArgument
+	arrayArgument = firstArray
+)
+
+// generate returns the code of rows and the bytes of room that it needs.
+func generate(r *Rows, level simd.Level) (text []byte, room int) {
+	g := &generator{}
+	g.at(level, r.Kernels[0].Long)
+	begin := len(g.text)
+	for _, k := range r.Kernels {
+		g.kernel(k.tidy())
+		g.first += k.arrays
+	}
+	if r.Steps != nil {
+		g.nextRow(r, begin)
+	}
+	g.leave()
+	return g.finish(), g.slotCount * slotBytes
+}
+
+// slotBytes is the room for one register.
+const slotBytes = 4 * Lanes
+
+// kernel writes the loop of a kernel, and what is done after it.
+func (g *generator) kernel(k *Kernel) {
+	g.k, g.width = k, k.Width()
+	g.allocator = allocator{move: g.spill, slotCount: g.slotCount}
+	for s := range g.slotCount {
+		g.slots = append(g.slots, s)
+	}
+	g.registers()
+	g.places = make([]place, len(k.types))
+	for v, t := range k.types {
+		g.places[v] = place{reg: none, slot: none, masked: g.masks(t)}
+	}
+	for i := range min(k.arrays, len(pointers)) {
+		g.loadPointer(pointers[i], arrayArgument+g.first+i)
+	}
+	if len(k.steps) > 0 {
+		g.loop()
+	}
+	if len(k.after) > 0 {
+		g.clearIndex()
+		g.section(k.after, nil)
+	}
+}
+
+// loop writes the loop of a kernel.
+func (g *generator) loop() {
+	if len(g.k.running) > 0 {
+		g.countedLanes()
+	}
+	for _, r := range g.k.running {
+		p := &g.places[r.value]
+		p.reg, _ = g.vector.take()
+		p.stays = true
+		g.spreadBits(p.reg, r.initial)
+	}
+	g.clearIndex()
+	start := len(g.text)
+	var kept []Value
+	for _, r := range g.k.running {
+		kept = append(kept, r.next)
+	}
+	g.section(g.k.steps, kept)
+	for _, r := range g.k.running { // become what they have become, in the lanes that count
+		g.moveCounted(g.places[r.value].reg, g.places[r.next].reg)
+	}
+	g.again(g.width*max(1, g.k.stride), start)
+}
+
+// section writes steps, and has the values that are kept in registers at its end.
+func (g *generator) section(steps []step, kept []Value) {
+	for i := range steps {
+		for _, a := range steps[i].args {
+			if !a.constant {
+				p := &g.places[a.value]
+				p.uses = append(p.uses, i)
+			}
+		}
+	}
+	for _, v := range kept {
+		p := &g.places[v]
+		p.uses = append(p.uses, len(steps))
+	}
+	for i := range steps {
+		g.now = i
+		g.do(&steps[i])
+	}
+	for _, v := range kept {
+		g.bring(v)
+	}
+	g.now = len(steps)
+}
+
+// do writes one step.
+func (g *generator) do(s *step) {
+	g.work = s
+	for _, a := range s.args {
+		if !a.constant {
+			g.bring(a.value)
+		}
+	}
+	switch s.kind {
+	case load:
+		g.load(s)
+	case spread:
+		g.spread(s)
+	case store:
+		g.store(s)
+	case storeFirst:
+		g.storeFirst(s)
+	case rotate:
+		g.rotate(s)
+	case least, most:
+		g.lesser(s)
+	case scale:
+		g.scale(s)
+	case turn:
+		g.turn(s)
+	case roundHalf:
+		g.roundHalf(s)
+	default:
+		g.apply(s)
+	}
+	g.vector.free = append(g.vector.free, g.temps...)
+	g.temps = g.temps[:0]
+	for _, a := range s.args {
+		if !a.constant {
+			g.ended(a.value)
+		}
+	}
+	if s.dst != noValue {
+		g.ended(s.dst) // where nothing reads it
+	}
+}

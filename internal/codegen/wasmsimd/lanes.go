@@ -1,0 +1,288 @@
+package wasmsimd
+
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// lanes is how many turns of a loop a vector holds.
+const lanes = 4
+
+// writtenOut is up to how many turns a loop over lanes of known bounds is
+// written out.
+const writtenOut = 64
+
+// takesLanes reports whether a loop is over lanes and its statements have a form
+// in vectors.
+func (w *writer) takesLanes(s *loop.For) bool {
+	step, _ := s.Step.IntConst()
+	if !s.Lanes || w.lanes || step != 1 {
+		return false
+	}
+	v := &vectorizer{w: w, varying: map[string]bool{s.Var: true}, own: map[string]bool{}}
+	return v.block(s.Body)
+}
+
+// vectorizer looks whether statements can run in four lanes at once.
+type vectorizer struct {
+	w       *writer
+	varying map[string]bool // names that may differ between lanes
+	own     map[string]bool // variables of a lane
+}
+
+func (v *vectorizer) block(body []loop.Stmt) bool {
+	for _, s := range body {
+		ok := true
+		loop.EachExpr(s, func(e scalar.Expr) { ok = ok && words(e) })
+		if !ok || !v.stmt(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *vectorizer) stmt(s loop.Stmt) bool {
+	switch s := s.(type) {
+	case *loop.Let:
+		v.varying[s.Name] = v.varies(s.Value)
+		return true
+	case *loop.Var:
+		v.varying[s.Name], v.own[s.Name] = true, true
+		return true
+	case *loop.Assign:
+		return v.own[s.Name]
+	case *loop.Store:
+		return true
+	case *loop.For:
+		v.varying[s.Var] = false
+		return !v.varies(s.Start) && !v.varies(s.End) && v.block(s.Body)
+	case *loop.If:
+		return !v.varies(s.Cond) && v.block(s.Then) && v.block(s.Else)
+	}
+	return false
+}
+
+func (v *vectorizer) varies(e scalar.Expr) bool {
+	varies := false
+	scalar.Walk(e, func(n scalar.Expr) {
+		varies = varies || n.Op == scalar.OpVar && v.varying[n.Name]
+	})
+	return varies
+}
+
+// words reports whether all of an expression, as it will be expanded, is of
+// types that lanes hold: of at most 32 bits.
+func words(e scalar.Expr) bool {
+	fits := true
+	scalar.Walk(e, func(n scalar.Expr) {
+		fits = fits && (n.Type.Size() <= wordBytes)
+	})
+	return fits
+}
+
+// knownTurns returns the bounds of a loop over lanes that is written out.
+func knownTurns(s *loop.For) (start, end int64, ok bool) {
+	start, knownStart := s.Start.IntConst()
+	end, knownEnd := s.End.IntConst()
+	return start, end, knownStart && knownEnd && (end-start)%lanes == 0 && end-start <= writtenOut
+}
+
+// laneLoop writes a loop four turns at once, and those left over one by one.
+func (w *writer) laneLoop(s *loop.For) {
+	if start, end, ok := knownTurns(s); ok {
+		body := w.splatOnce(s)
+		w.lanes = true
+		for at := start; at < end; at += lanes {
+			w.env[s.Var] = binding{kind: boundConstant, constant: at, step: 1}
+			w.block(body)
+		}
+		w.lanes = false
+		return
+	}
+	e := w.bind(s.Start, s.End)
+	v := w.f.local(typeI32)
+	w.expr(e[0])
+	w.f.set(v)
+	end := w.bound(e[1])
+	w.counted(s, v, end, lanes-1, func() {
+		w.env[s.Var] = binding{kind: boundAffine, local: v, step: 1}
+		w.lanes = true
+		w.block(s.Body)
+		w.lanes = false
+	})
+	n, known := scalar.Simplify(scalar.Sub(s.End, s.Start)).IntConst()
+	if known && n%lanes == 0 {
+		return
+	}
+	w.counted(s, v, end, 0, func() { w.block(s.Body) })
+}
+
+// splatOnce returns the body of a loop over lanes that is written out, with what
+// all its turns load from one place loaded before: an engine does not see that
+// what one turn stores leaves it as it is.
+func (w *writer) splatOnce(s *loop.For) []loop.Stmt {
+	v := &vectorizer{w: w, varying: map[string]bool{s.Var: true}, own: map[string]bool{}}
+	v.block(s.Body)
+	stored := map[int]bool{}
+	straight := true
+	loop.Walk(s.Body, func(s loop.Stmt) {
+		switch s := s.(type) {
+		case *loop.Store:
+			stored[s.Array] = true
+		case *loop.If, *loop.For:
+			straight = false // what it depends on is one number
+		}
+		for _, name := range loop.Defines(s) {
+			v.varying[name] = true // not known before the loop
+		}
+	})
+	if !straight {
+		return s.Body
+	}
+	known := map[string]scalar.Expr{}
+	return loop.MapExprs(s.Body, func(e scalar.Expr) scalar.Expr {
+		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+			if n.Op != scalar.OpLoad || !n.Type.IsFloat() || stored[n.Ref] || w.places[n.Ref].registers != nil || v.varies(n) {
+				return nil, false
+			}
+			key := scalar.Key(n)
+			if known[key] == nil {
+				local := w.f.local(typeV128)
+				w.splat(n)
+				w.f.set(local)
+				known[key] = w.named(local, n.Type)
+				w.env[known[key].Name] = binding{kind: boundVector, local: local}
+			}
+			return known[key], true
+		})
+	})
+}
+
+// affine returns by how much e grows from lane to lane, and whether it does so
+// evenly: 0 where it is the same in all lanes.
+func (w *writer) affine(e scalar.Expr) (step int64, ok bool) {
+	if !w.lanes || !w.varies(e) {
+		return 0, true
+	}
+	if e.Type != dtype.I32 {
+		return 0, false
+	}
+	switch e.Op {
+	case scalar.OpVar:
+		b := w.env[e.Name]
+		return b.step, b.kind != boundVector
+	case scalar.OpAdd, scalar.OpSub:
+		a, okA := w.affine(e.Args[0])
+		b, okB := w.affine(e.Args[1])
+		if e.Op == scalar.OpSub {
+			b = -b
+		}
+		return a + b, okA && okB
+	case scalar.OpMul:
+		for i, x := range e.Args {
+			if c, isConst := x.IntConst(); isConst {
+				step, ok = w.affine(e.Args[1-i])
+				return step * c, ok
+			}
+		}
+	}
+	return 0, false
+}
+
+// varies reports whether e may differ between lanes.
+func (w *writer) varies(e scalar.Expr) bool {
+	if !w.lanes {
+		return false
+	}
+	varies := false
+	scalar.Walk(e, func(n scalar.Expr) {
+		if n.Op == scalar.OpVar {
+			b := w.env[n.Name]
+			varies = varies || b.kind == boundVector || b.step != 0
+		}
+	})
+	return varies
+}
+
+// registerArrays finds the arrays of the kernel itself that vectors can hold: those accessed
+// at known places alone, or four at once in loops over lanes that are written
+// out.
+func (w *writer) registerArrays() map[int]bool {
+	r := &registers{w: w, out: map[int]bool{}}
+	for i, a := range w.k.Arrays {
+		if a.Space != loop.Storage && a.Width == 1 && a.Len%lanes == 0 && (a.DType.IsBool() || a.DType.Size() == 4) {
+			r.out[i] = true
+		}
+	}
+	if len(r.out) > 0 {
+		r.block(w.k.Body)
+	}
+	return r.out
+}
+
+type registers struct {
+	w    *writer
+	out  map[int]bool
+	lane string // the variable of the loop over lanes around, "" outside
+}
+
+func (r *registers) block(body []loop.Stmt) {
+	for _, s := range body {
+		loop.EachNode(s, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				r.access(n.Ref, n.Args[0])
+			}
+		})
+		switch s := s.(type) {
+		case *loop.Store:
+			r.access(s.Array, s.At)
+		case *loop.For:
+			lane := r.lane
+			if _, _, known := knownTurns(s); known && r.w.takesLanes(s) {
+				r.lane = s.Var
+			}
+			r.block(s.Body)
+			r.lane = lane
+		case *loop.If:
+			r.block(s.Then)
+			r.block(s.Else)
+		}
+	}
+}
+
+func (r *registers) access(array int, at scalar.Expr) {
+	if !r.out[array] {
+		return
+	}
+	rest, c := splitConstant(at)
+	known := rest.Op == scalar.OpConst && r.lane == ""
+	inLanes := r.lane != "" && rest.Op == scalar.OpVar && rest.Name == r.lane && c%lanes == 0
+	if !known && !inLanes {
+		delete(r.out, array)
+	}
+}
+
+// registerIndex is the known place of an access to an array in registers: of
+// lane 0 in a loop over lanes.
+func (w *writer) registerIndex(at scalar.Expr) int64 {
+	x, _ := w.known(at)
+	return x
+}
+
+// known returns the value of an integer in lane 0, where it is known.
+func (w *writer) known(e scalar.Expr) (x int64, ok bool) {
+	if x, ok := e.IntConst(); ok {
+		return x, true
+	}
+	switch e.Op {
+	case scalar.OpVar:
+		b := w.env[e.Name]
+		return b.constant, b.kind == boundConstant
+	case scalar.OpAdd:
+		x, okX := w.known(e.Args[0])
+		y, okY := w.known(e.Args[1])
+		return x + y, okX && okY
+	}
+	return 0, false
+}

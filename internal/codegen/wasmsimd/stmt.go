@@ -1,0 +1,232 @@
+package wasmsimd
+
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
+const boundPrefix = "%"
+
+// bind binds the parts of a statement's expressions that are used more than
+// once to locals, and records the checks among them. It returns what is left of
+// the expressions.
+func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
+	n := len(roots)
+	all := make([]scalar.Expr, n)
+	for i, r := range roots {
+		all[i] = expand(r)
+	}
+	var codes []int
+	for i, r := range all {
+		all[i] = scalar.TakeChecks(r, func(cond scalar.Expr, code int) {
+			all, codes = append(all, scalar.Not(cond)), append(codes, code)
+		})
+	}
+	s := scalar.BindShared(boundPrefix, all...)
+	for _, b := range s.Locals {
+		w.define(b.Var.Name, b.Value)
+	}
+	for i, code := range codes {
+		w.check(s.Roots[n+i], code)
+	}
+	return s.Roots[:n]
+}
+
+// check records a code where failed holds, in any lane: the largest stays.
+func (w *writer) check(failed scalar.Expr, code int) {
+	if w.varies(failed) {
+		w.vector(failed)
+		w.f.op(opV128AnyTrue)
+	} else {
+		w.expr(failed)
+	}
+	status := w.k.StatusArray()
+	w.f.begin(opIf)
+	w.combine(scalar.OpMax, status, scalar.ConstI(dtype.I32, 0), scalar.ConstI(dtype.U32, int64(code)))
+	w.f.end()
+}
+
+// define makes a name stand for the value of an expression.
+func (w *writer) define(name string, value scalar.Expr) {
+	switch step, affine := w.affine(value); {
+	case !w.lanes || affine && step == 0:
+		v := w.f.local(valueTypes[classOf(value.Type)])
+		w.expr(value)
+		w.f.set(v)
+		w.env[name] = binding{kind: boundScalar, local: v}
+	case affine:
+		if at, known := w.known(value); known {
+			w.env[name] = binding{kind: boundConstant, constant: at, step: step}
+			return
+		}
+		v := w.f.local(typeI32)
+		w.expr(value)
+		w.f.set(v)
+		w.env[name] = binding{kind: boundAffine, local: v, step: step}
+	default:
+		v := w.f.local(typeV128)
+		w.vector(value)
+		w.f.set(v)
+		w.env[name] = binding{kind: boundVector, local: v}
+	}
+}
+
+func (w *writer) block(body []loop.Stmt) {
+	for _, s := range body {
+		w.stmt(s)
+	}
+}
+
+func (w *writer) stmt(s loop.Stmt) {
+	switch s := s.(type) {
+	case *loop.Let:
+		w.define(s.Name, w.bind(s.Value)[0])
+	case *loop.Var:
+		w.declare(s)
+	case *loop.Assign:
+		w.assign(s)
+	case *loop.Store:
+		e := w.bind(s.At, s.Value)
+		if w.lanes {
+			w.storeLanes(s.Array, e[0], e[1])
+			return
+		}
+		w.store(s.Array, e[0], func() { w.expr(e[1]) })
+	case *loop.LoadVec:
+		w.loadVec(s)
+	case *loop.StoreVec:
+		w.storeVec(s)
+	case *loop.For:
+		w.loop(s)
+	case *loop.If:
+		w.expr(w.bind(s.Cond)[0])
+		w.f.begin(opIf)
+		w.block(s.Then)
+		if len(s.Else) > 0 {
+			w.f.op(opElse)
+			w.block(s.Else)
+		}
+		w.f.end()
+	case *loop.Barrier: // there is one thread
+	case *loop.AtomicOp:
+		w.atomic(s)
+	case *loop.Subgroup:
+		w.fail("subgroups")
+	}
+}
+
+// declare makes a variable. Inside a loop over lanes it holds one value for
+// each.
+func (w *writer) declare(s *loop.Var) {
+	init := w.bind(s.Init)[0]
+	if w.lanes {
+		v := w.f.local(typeV128)
+		w.vector(init)
+		w.f.set(v)
+		w.env[s.Name] = binding{kind: boundVector, local: v}
+		return
+	}
+	v := w.f.local(valueTypes[classOf(init.Type)])
+	w.expr(init)
+	w.f.set(v)
+	w.env[s.Name] = binding{kind: boundScalar, local: v}
+}
+
+func (w *writer) assign(s *loop.Assign) {
+	value := w.bind(s.Value)[0]
+	b := w.env[s.Name]
+	if b.kind == boundVector {
+		w.vector(value)
+	} else {
+		w.expr(value)
+	}
+	w.f.set(b.local)
+}
+
+// loadVec and storeVec take the elements of a vector one by one: kernels for one
+// thread have loops over lanes instead.
+func (w *writer) loadVec(s *loop.LoadVec) {
+	at, a := w.bind(s.At)[0], w.k.Arrays[s.Array]
+	for i, name := range s.Names {
+		w.define(name, scalar.LoadAt(s.Array, a.DType, member(at, i, a.Width)))
+	}
+}
+
+func (w *writer) storeVec(s *loop.StoreVec) {
+	e := w.bind(append([]scalar.Expr{s.At}, s.Values...)...)
+	for i, value := range e[1:] {
+		w.store(s.Array, member(e[0], i, len(s.Values)), func() { w.expr(value) })
+	}
+}
+
+// member is the place of an element of a vector.
+func member(at scalar.Expr, i, width int) scalar.Expr {
+	return scalar.Add(scalar.Mul(at, scalar.ConstI(at.Type, int64(width))), scalar.ConstI(at.Type, int64(i)))
+}
+
+func (w *writer) atomic(s *loop.AtomicOp) {
+	e := w.bind(s.At, s.Value)
+	if s.Old != "" {
+		w.define(s.Old, scalar.LoadAt(s.Array, s.Value.Type, e[0]))
+	}
+	w.combine(s.Op, s.Array, e[0], e[1])
+}
+
+// combine changes an element by what is combined with it.
+func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
+	old := scalar.LoadAt(array, value.Type, at)
+	s := scalar.BindShared(boundPrefix+"a", old, expand(scalar.New(op, old, value)))
+	for _, b := range s.Locals {
+		w.define(b.Var.Name, b.Value)
+	}
+	w.store(array, at, func() { w.expr(s.Roots[1]) })
+}
+
+// loop writes a loop: over lanes where it is one and can be.
+func (w *writer) loop(s *loop.For) {
+	if w.takesLanes(s) {
+		w.laneLoop(s)
+		return
+	}
+	e := w.bind(s.Start, s.End)
+	v := w.f.local(typeI32)
+	w.expr(e[0])
+	w.f.set(v)
+	w.counted(s, v, w.bound(e[1]), 0, func() { w.block(s.Body) })
+}
+
+// bound leaves the end of a loop in a local, unless it is known.
+func (w *writer) bound(end scalar.Expr) scalar.Expr {
+	if end.Op == scalar.OpConst {
+		return end
+	}
+	return w.copied(end)
+}
+
+// counted writes a loop while the variable in v is below end - short.
+func (w *writer) counted(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
+	w.env[loop.Var] = binding{kind: boundScalar, local: v}
+	below := func() {
+		w.f.get(v)
+		w.expr(scalar.Sub(end, scalar.ConstI(dtype.I32, short)))
+		w.f.op(opI32LtS)
+	}
+	step, _ := loop.Step.IntConst()
+	if short > 0 {
+		step = lanes
+	}
+	below()
+	w.f.begin(opIf)
+	w.f.begin(opLoop)
+	body()
+	w.f.get(v)
+	w.f.constI32(int32(step))
+	w.f.op(opI32Add)
+	w.f.set(v)
+	below()
+	w.f.with(opBranchIf, 0)
+	w.f.end()
+	w.f.end()
+}

@@ -1,0 +1,248 @@
+package wasmsimd
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// In vectors a bool is a mask: all bits of its lane, or none.
+
+// vector leaves the values of e in four lanes on the stack.
+func (w *writer) vector(e scalar.Expr) {
+	if !w.varies(e) {
+		w.splat(e)
+		return
+	}
+	if step, ok := w.affine(e); ok {
+		w.expr(e)
+		w.f.op(opI32x4Splat)
+		s := uint32(step)
+		w.f.constLanes([4]uint32{0, s, 2 * s, 3 * s})
+		w.f.op(opI32x4Add)
+		return
+	}
+	switch e.Op {
+	case scalar.OpVar:
+		w.f.get(w.env[e.Name].local)
+	case scalar.OpLoad:
+		w.vectorLoad(e)
+	case scalar.OpConvert:
+		w.vectorConvert(e)
+	case scalar.OpBitcast:
+		w.vector(e.Args[0])
+		w.wrapLanes(e.Type)
+	default:
+		w.vectorOperation(e)
+	}
+}
+
+// splat leaves a value that is the same in all lanes in each of them.
+func (w *writer) splat(e scalar.Expr) {
+	if v, ok := e.Value(); ok {
+		word := uint32(v.I)
+		switch {
+		case e.Type.IsBool():
+			word = -word
+		case isNarrow(e.Type) && e.Type.IsFloat():
+			word = uint32(e.Type.FloatBits(v.F))
+		case e.Type.IsFloat():
+			word = math.Float32bits(float32(v.F))
+		}
+		w.f.constLanes([4]uint32{word, word, word, word})
+		return
+	}
+	if e.Op == scalar.OpLoad && e.Type.Size() == wordBytes && w.places[e.Ref].registers == nil {
+		offset := w.address(e.Ref, e.Args[0])
+		w.f.memory(opV128LoadSplat, 2, offset)
+		return
+	}
+	if e.Type.IsBool() {
+		w.f.constI32(0)
+		w.expr(e)
+		w.f.op(opI32Sub)
+	} else {
+		w.expr(e)
+	}
+	w.spread(e.Type)
+}
+
+// spread copies the number on the stack to all lanes.
+func (w *writer) spread(t dtype.DType) {
+	if classOf(t) == classF32 {
+		w.f.op(opF32x4Splat)
+		return
+	}
+	w.f.op(opI32x4Splat)
+}
+
+// vectorConvert changes the type of four lanes.
+func (w *writer) vectorConvert(e scalar.Expr) {
+	from, to := e.Args[0].Type, e.Type
+	w.vector(e.Args[0])
+	switch {
+	case from == to:
+	case to.IsBool():
+		w.f.constLanes([4]uint32{})
+		if from.IsFloat() {
+			w.f.op(opF32x4Ne)
+		} else {
+			w.f.op(opI32x4Ne)
+		}
+	case from.IsBool():
+		one := uint32(1)
+		if to.IsFloat() {
+			one = math.Float32bits(1)
+		}
+		w.f.constLanes([4]uint32{one, one, one, one})
+		w.f.op(opV128And)
+	default:
+		if c := vectorConversions[classOf(from)][classOf(to)]; c != 0 {
+			w.f.op(c)
+		}
+		w.wrapLanes(to)
+	}
+}
+
+// vectorOperation writes an operation on four lanes.
+func (w *writer) vectorOperation(e scalar.Expr) {
+	last := e.Args[len(e.Args)-1]
+	if w.refuses(e.Op, last.Type) {
+		return
+	}
+	switch e.Op {
+	case scalar.OpSelect:
+		w.vectors(e.Args[1], e.Args[2], e.Args[0])
+		w.f.op(opV128Bitselect)
+		return
+	case scalar.OpRsqrt:
+		w.vector(scalar.Div(scalar.ConstF(e.Type, 1), scalar.Sqrt(last)))
+		return
+	case scalar.OpIsNaN:
+		w.vectors(last, last)
+		w.f.op(opF32x4Ne)
+		return
+	case scalar.OpIsFinite:
+		w.vector(scalar.Lt(scalar.Abs(last), scalar.Extreme(last.Type, 1)))
+		return
+	case scalar.OpShl, scalar.OpShr:
+		if w.varies(last) {
+			w.laneByLane(e)
+			return
+		}
+		w.vector(e.Args[0])
+		w.expr(last)
+		w.f.op(vectorForms[e.Op][classOf(last.Type)])
+		return
+	case scalar.OpFma, scalar.OpAdd, scalar.OpSub:
+		if w.multiplyAdd(e) {
+			return
+		}
+	}
+	form := vectorForms[e.Op][classOf(last.Type)]
+	if form == 0 {
+		w.laneByLane(e)
+		return
+	}
+	w.vectors(e.Args...)
+	w.f.op(form)
+}
+
+func (w *writer) vectors(list ...scalar.Expr) {
+	for _, e := range list {
+		w.vector(e)
+	}
+}
+
+// multiplyAdd writes a sum of floats with a product, as one instruction where
+// there are relaxed ones, and reports whether e is such a sum that it wrote.
+func (w *writer) multiplyAdd(e scalar.Expr) bool {
+	product := func(x scalar.Expr) bool { return x.Op == scalar.OpMul }
+	var a, b, c scalar.Expr
+	code := opF32x4RelaxMadd
+	switch {
+	case e.Op == scalar.OpFma:
+		a, b, c = e.Args[0], e.Args[1], e.Args[2]
+	case !e.Type.IsFloat():
+		return false
+	case e.Op == scalar.OpAdd && product(e.Args[1]):
+		a, b, c = e.Args[1].Args[0], e.Args[1].Args[1], e.Args[0]
+	case e.Op == scalar.OpAdd && product(e.Args[0]):
+		a, b, c = e.Args[0].Args[0], e.Args[0].Args[1], e.Args[1]
+	case e.Op == scalar.OpSub && product(e.Args[1]):
+		a, b, c = e.Args[1].Args[0], e.Args[1].Args[1], e.Args[0]
+		code = opF32x4RelaxNmad
+	default:
+		return false
+	}
+	if w.relaxed {
+		w.vectors(a, b, c)
+		w.f.op(code)
+		return true
+	}
+	if e.Op != scalar.OpFma {
+		return false
+	}
+	w.vectors(a, b)
+	w.f.op(opF32x4Mul)
+	w.vector(c)
+	w.f.op(opF32x4Add)
+	return true
+}
+
+// laneByLane writes an operation that has no form in vectors four times.
+func (w *writer) laneByLane(e scalar.Expr) {
+	args := make([]uint32, len(e.Args))
+	for i, a := range e.Args {
+		args[i] = w.f.local(typeV128)
+		w.vector(a)
+		w.f.set(args[i])
+	}
+	out := w.f.local(typeV128)
+	for lane := range lanes {
+		w.f.get(out)
+		parts := make([]scalar.Expr, len(args))
+		for i, local := range args {
+			w.f.get(local)
+			w.extract(e.Args[i].Type, lane)
+			parts[i] = w.popped(e.Args[i].Type)
+		}
+		w.expr(&scalar.Node{Op: e.Op, Type: e.Type, Args: parts, Ref: e.Ref})
+		w.replace(e.Type, lane)
+		w.f.set(out)
+	}
+	w.f.get(out)
+}
+
+// popped names the value on the stack.
+func (w *writer) popped(t dtype.DType) scalar.Expr {
+	v := w.f.local(valueTypes[classOf(t)])
+	w.f.set(v)
+	return w.named(v, t)
+}
+
+// extract takes a lane of the vector on the stack.
+func (w *writer) extract(t dtype.DType, lane int) {
+	if classOf(t) == classF32 {
+		w.f.lane(opF32x4Extract, lane)
+		return
+	}
+	w.f.lane(opI32x4Extract, lane)
+	if t.IsBool() {
+		w.truth(t)
+	}
+}
+
+// replace puts the value on the stack into a lane of the vector below.
+func (w *writer) replace(t dtype.DType, lane int) {
+	if classOf(t) == classF32 {
+		w.f.lane(opF32x4Replace, lane)
+		return
+	}
+	if t.IsBool() {
+		w.f.constI32(-1)
+		w.f.op(opI32Mul)
+	}
+	w.f.lane(opI32x4Replace, lane)
+}

@@ -1,0 +1,238 @@
+package fusion
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Canon is all of a group that its kernels depend on, besides the target: what
+// its members compute, from operands named by the order in which they come up.
+type Canon struct {
+	// Text is the same for two groups that have the same kernels but for the values
+	// of literals.
+	Text string
+	// Literals are those values, in the order in which they come up.
+	Literals []Literal
+	// Operands are the tensors that hold the memory the group touches, in order.
+	Operands []*Tensor
+
+	p *Partition
+}
+
+// Literal is a number of 32 bits in a group's expressions.
+type Literal struct {
+	Expr scalar.Expr
+	Key  string // that of the expression
+}
+
+// CanonOf returns the canonical form of a group.
+func CanonOf(g *Group) *Canon { return NewCanons().Of(g) }
+
+// Operand returns the number of a tensor among the operands.
+func (c *Canon) Operand(t *Tensor) (n int, ok bool) {
+	n = slices.Index(c.Operands, t)
+	return n, n >= 0
+}
+
+// Canons makes canonical forms of many groups, of which equal ones share their text. It
+// must not be used by two goroutines at once.
+type Canons struct {
+	texts map[string]string
+	keys  map[scalar.Expr]string // of literals
+
+	// Of the group at hand.
+	p        *Partition
+	text     []byte
+	literals []Literal
+	operands []*Tensor
+	number   map[*Tensor]int // among operands
+	members  map[*ir.Node]int
+	nodes    map[*ir.Node]int // virtual nodes that are written already
+}
+
+// NewCanons returns no canonical forms yet.
+func NewCanons() *Canons {
+	return &Canons{
+		texts: map[string]string{}, keys: map[scalar.Expr]string{},
+		number: map[*Tensor]int{}, members: map[*ir.Node]int{}, nodes: map[*ir.Node]int{},
+	}
+}
+
+// Of returns the canonical form of a group.
+func (c *Canons) Of(g *Group) *Canon {
+	c.p, c.text, c.literals, c.operands = g.partition, c.text[:0], c.literals[:0], c.operands[:0]
+	clear(c.number)
+	clear(c.members)
+	clear(c.nodes)
+	c.ints(c.p.Depth(), len(g.SideBySide()))
+	for _, part := range g.SideBySide() {
+		c.group(part)
+	}
+	text, known := c.texts[string(c.text)]
+	if !known {
+		text = string(c.text)
+		c.texts[text] = text
+	}
+	return &Canon{text, slices.Clone(c.literals), slices.Clone(c.operands), c.p}
+}
+
+// keyOf returns the key of a literal.
+func (c *Canons) keyOf(e scalar.Expr) string {
+	key, known := c.keys[e]
+	if !known {
+		key = scalar.Key(e)
+		c.keys[e] = key
+	}
+	return key
+}
+
+func (c *Canons) group(g *Group) {
+	c.ints(int(g.Kind), len(g.Members), len(g.Copies))
+	c.list(g.Outer)
+	c.list(g.Inner)
+	for _, m := range g.Members {
+		c.members[m.Node] = len(c.members)
+	}
+	for _, m := range g.Members {
+		c.member(m)
+	}
+	for _, x := range g.Copies {
+		c.tensor(x.To)
+		c.stored(x.To)
+		if x.From != nil {
+			c.tensor(x.From)
+		} else {
+			c.string(c.keyOf(x.Literal))
+		}
+	}
+}
+
+func (c *Canons) member(m *Member) {
+	c.bool(m.Reduced)
+	c.list(m.Coord)
+	c.list(m.Inner)
+	c.node(m.Node)
+	for _, t := range m.Store {
+		c.bool(t != nil)
+		if t != nil {
+			c.tensor(t)
+			c.stored(t)
+		}
+	}
+}
+
+// node writes what a node does and where its operands come from.
+func (c *Canons) node(n *ir.Node) {
+	c.string(c.p.forms.Text(int(c.p.formOf[n.ID()])))
+	if n.Op() == ops.OpCheckIndex {
+		c.ints(c.p.code(n))
+	}
+	for _, v := range n.Inputs() {
+		c.value(v)
+	}
+}
+
+func (c *Canons) value(v ir.Value) {
+	n := v.Node()
+	if i, ok := c.members[n]; ok {
+		c.tag('m')
+		c.ints(i, v.Index())
+		return
+	}
+	if e, ok := c.p.literal(v); ok {
+		c.literal(e)
+		return
+	}
+	if c.p.decided.stored(n) {
+		c.tag('t')
+		c.tensor(c.p.tensors[v])
+		return
+	}
+	i, known := c.nodes[n]
+	if !known {
+		i = len(c.nodes)
+		c.nodes[n] = i
+		c.tag('n')
+		c.node(n)
+	}
+	c.tag('v')
+	c.ints(i, v.Index())
+}
+
+// literal writes the number of a literal that could be a word in memory as well,
+// and of any other its value.
+func (c *Canons) literal(e scalar.Expr) {
+	key := c.keyOf(e)
+	if !isWord(e) {
+		c.tag('l')
+		c.string(key)
+		return
+	}
+	i := slices.IndexFunc(c.literals, func(l Literal) bool { return l.Key == key })
+	if i < 0 {
+		i = len(c.literals)
+		c.literals = append(c.literals, Literal{e, key})
+	}
+	c.tag('w')
+	c.ints(int(e.Type), i)
+}
+
+// tensor writes the number of the tensor that holds the memory of t, and the way
+// there.
+func (c *Canons) tensor(t *Tensor) {
+	for ; t.Outer != nil; t = t.Outer {
+		c.tag('o')
+		c.bool(t.PerStep)
+		c.bool(t.Reverse)
+		c.bool(t.View)
+		c.ints(int(t.DType))
+		c.list(t.Dims)
+	}
+	i, known := c.number[t]
+	if !known {
+		i = len(c.operands)
+		c.number[t] = i
+		c.operands = append(c.operands, t)
+		c.ints(int(t.DType))
+		c.list(t.Dims)
+	}
+	c.ints(i)
+}
+
+// stored writes what else counts of a tensor that is written.
+func (c *Canons) stored(t *Tensor) {
+	for t.Outer != nil {
+		t = t.Outer
+	}
+	c.bool(c.p.Guards(t))
+}
+
+func (c *Canons) tag(b byte) { c.text = append(c.text, b) }
+
+func (c *Canons) bool(b bool) {
+	if b {
+		c.tag('1')
+	} else {
+		c.tag('0')
+	}
+}
+
+func (c *Canons) ints(xs ...int) {
+	for _, x := range xs {
+		c.text = append(strconv.AppendInt(c.text, int64(x), 10), ' ')
+	}
+}
+
+func (c *Canons) list(xs []int) {
+	c.ints(len(xs))
+	c.ints(xs...)
+}
+
+func (c *Canons) string(s string) {
+	c.ints(len(s))
+	c.text = append(c.text, s...)
+}

@@ -1,0 +1,297 @@
+package fusion
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// control turns the group of a node that runs graphs into items.
+func (p *Partition) control(g *Group) ([]Item, error) {
+	switch g.Members[0].Node.Op() {
+	case ops.OpCond:
+		return p.branch(g.Members[0])
+	case ops.OpWhile:
+		return p.while(g.Members[0])
+	}
+	return p.loop(g)
+}
+
+// branch turns a cond into a choice between two partitions.
+func (p *Partition) branch(m *Member) ([]Item, error) {
+	p.storeAll(m)
+	pred, items := p.flag(m.Node.Input(0))
+	out := &Branch{Node: m.Node, Pred: pred, reads: p.operandsOf(m.Node), writes: m.Store}
+	if !slices.Contains(out.reads, pred) {
+		out.reads = append(out.reads, pred)
+	}
+	for k, g := range m.Node.Subgraphs() {
+		b, err := p.inner(g, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i, port := range b.Graph.Ports() {
+			b.take(port, m.Node.Input(1+i))
+		}
+		for i, o := range b.Graph.Outputs() {
+			b.stacked = append(b.stacked, stackedOutput{o.Value, m.Store[i]})
+		}
+		if out.Taken[k], err = build(b); err != nil {
+			return nil, err
+		}
+	}
+	return append(items, out), nil
+}
+
+// flag returns a tensor with a boolean that is an array of its own, and what
+// copies it there.
+func (p *Partition) flag(v ir.Value) (*Tensor, []Item) {
+	if t := p.tensors[v]; t != nil && t.Outer == nil {
+		return t, nil
+	}
+	t := p.newTensor("flag", v.Type())
+	return t, p.copyItems([]Copy{p.copyOf(v, t)})
+}
+
+// while turns a while_loop into copies of the first carries and the loop, whose
+// carries are in one place: how often it runs is not known.
+func (p *Partition) while(m *Member) ([]Item, error) {
+	a := m.Node.Attrs().(*ops.WhileAttrs)
+	p.storeAll(m)
+	var first []Copy
+	for i := range m.Store {
+		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), m.Store[i]))
+	}
+	w := &While{Node: m.Node, Max: a.MaxSteps, Pred: p.newTensor("going_on", ir.TypeOf(ir.Bool))}
+	w.reads, w.writes = p.operandsOf(m.Node), append(slices.Clone(m.Store), w.Pred)
+	var err error
+	if w.Cond, err = p.step(m, a.Consts, 0); err != nil {
+		return nil, err
+	}
+	w.Cond.stacked = []stackedOutput{{w.Cond.Graph.Outputs()[0].Value, w.Cond.seen("going_on", w.Pred.Type(), w.Pred)}}
+	if w.Cond, err = build(w.Cond); err != nil {
+		return nil, err
+	}
+	if w.Body, err = p.step(m, a.Consts, 1); err != nil {
+		return nil, err
+	}
+	for i, o := range w.Body.Graph.Outputs() {
+		w.Body.pairs = append(w.Body.pairs, newValue{old: w.Body.Graph.Ports()[a.Consts+i].Value, new: o.Value, name: o.Name})
+	}
+	if w.Body, err = build(w.Body); err != nil {
+		return nil, err
+	}
+	return append(p.copyItems(first), w), nil
+}
+
+// step returns the partition of one of the graphs of a while_loop, still to be
+// built.
+func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
+	b, err := p.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
+	if err != nil {
+		return nil, err
+	}
+	b.repeated = true
+	for i, port := range b.Graph.Ports() {
+		if i < consts {
+			b.take(port, m.Node.Input(i))
+		} else {
+			b.tensors[port.Value] = b.seen(port.Name, port.Value.Type(), m.Store[i-consts])
+		}
+	}
+	return b, nil
+}
+
+// loop turns the group of a scan into items: copies of the first carries to
+// where the loop keeps them, and the loop itself. The carries after the last
+// step stay where they are, as results of the scan.
+func (p *Partition) loop(g *Group) ([]Item, error) {
+	m := g.Members[0]
+	a := m.Node.Attrs().(*ops.ScanAttrs)
+	count, _ := a.Length.Const()
+	p.storeAll(m)
+	l := &Loop{Node: m.Node, Count: count, writes: slices.Clone(m.Store)}
+	var first, last []Copy
+	if count > 0 {
+		var err error
+		if l.Body, err = p.body(m, a); err != nil {
+			return nil, err
+		}
+	}
+	for i := range a.Carries {
+		begin, end := p.carry(l, i)
+		first = append(first, p.copyOf(m.Node.Input(a.Consts+i), begin))
+		if end != m.Store[i] {
+			last = append(last, Copy{From: end, To: m.Store[i]})
+		}
+	}
+	items := p.copyItems(first)
+	if count == 0 {
+		return items, nil
+	}
+	l.reads = p.operandsOf(m.Node)
+	return append(append(items, l), p.copyItems(last)...), nil
+}
+
+// storeAll gives every result of a node that runs graphs a tensor.
+func (p *Partition) storeAll(m *Member) {
+	for i, t := range m.Store {
+		if t == nil {
+			v := m.Node.Result(i)
+			m.Store[i] = p.newTensor(resultName(v), v.Type())
+		}
+	}
+}
+
+// operandsOf returns the tensors of a node's operands, each once.
+func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
+	var out []*Tensor
+	for _, v := range n.Inputs() {
+		if t := p.whole(v).shown(); t != nil && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// carry tells the body of a loop where carry i is, and returns where it is
+// before the first step and after the last one. A carry that is not written in
+// place has two places, which change roles with every step.
+func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
+	end = l.writes[i]
+	if l.Body == nil {
+		return end, end
+	}
+	pair := l.Body.pairs[i]
+	old := l.Body.tensors[pair.old]
+	if pair.old == pair.new || l.Body.inPlace[pair.old] {
+		old.Outer = end
+		return end, end
+	}
+	if end.Sliced() { // the other place is no slice, and one kernel is to write both
+		end = p.newTensor(end.Name+"_last", pair.old.Type())
+		l.writes = append(l.writes, end)
+	}
+	places := [2]*Tensor{p.newTensor(end.Name+"_turn", pair.old.Type()), end}
+	l.writes = append(l.writes, places[0])
+	if l.Count%2 == 0 {
+		places[0], places[1] = places[1], places[0]
+	}
+	old.Outer, pair.next.Outer = places[0], places[1]
+	l.Swaps = append(l.Swaps, places)
+	return places[0], end
+}
+
+// copyItems returns items that make copies.
+func (p *Partition) copyItems(copies []Copy) []Item {
+	var items []Item
+	for _, g := range p.copyGroups(copies) {
+		p.collectLoads(g)
+		items = append(items, g)
+	}
+	return items
+}
+
+// body builds the partition of a scan's step, whose ports are tensors of the
+// partition around it. Where its carries are is told by [Partition.carry].
+func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
+	b, err := p.inner(m.Node.Subgraphs()[0], a.Carries)
+	if err != nil {
+		return nil, err
+	}
+	b.repeated, b.turns = true, true
+	for i, port := range b.Graph.Ports() {
+		if i >= a.Consts && i < a.Consts+a.Carries {
+			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), nil)
+		} else if t := b.take(port, m.Node.Input(i)); t != nil {
+			t.PerStep = i >= a.Consts
+			t.Reverse = a.Reverse && t.PerStep
+		}
+	}
+	for i, o := range b.Graph.Outputs() {
+		if i < a.Carries {
+			old := b.Graph.Ports()[a.Consts+i].Value
+			b.pairs = append(b.pairs, newValue{old, o.Value, o.Name, p.alias(o.Name, o.Value.Type(), nil)})
+			continue
+		}
+		y := p.alias(o.Name, o.Value.Type(), m.Store[i])
+		y.PerStep, y.Reverse = true, a.Reverse
+		b.stacked = append(b.stacked, stackedOutput{o.Value, y})
+	}
+	return build(b)
+}
+
+// inner returns the partition of a graph that a node owns, still to be built. The
+// first outputs are the next values of carries.
+func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
+	g, err := prepared(g, p.options)
+	if err != nil {
+		return nil, err
+	}
+	if g, err = ownCarries(g, carries); err != nil {
+		return nil, err
+	}
+	return &Partition{
+		Graph: g, parent: p, options: p.options, byID: p.byID,
+		tensors: map[ir.Value]*Tensor{}, given: map[ir.Value]scalar.Expr{},
+	}, nil
+}
+
+// take gives a port the value v of the partition around p, and returns the tensor,
+// nil where v is a literal.
+func (p *Partition) take(port ir.Port, v ir.Value) *Tensor {
+	if literal, ok := p.parent.decided.literals[v]; ok {
+		p.given[port.Value] = literal
+		return nil
+	}
+	p.tensors[port.Value] = p.seen(port.Name, port.Value.Type(), p.parent.whole(v))
+	return p.tensors[port.Value]
+}
+
+// seen returns a tensor of the partition around p as p sees it.
+func (p *Partition) seen(name string, t ir.Type, outer *Tensor) *Tensor {
+	if !p.repeated {
+		return outer
+	}
+	return p.parent.alias(name, t, outer)
+}
+
+// ownCarries returns a step in which no carry after it is an output besides: so
+// that what is kept of it is written next to it, and not copied.
+func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
+	outputs := g.Outputs()
+	shared, found := make([]bool, len(outputs)), false
+	for i, carry := range outputs[:carries] {
+		others := slices.Concat(outputs[:i], outputs[carries:])
+		shared[i] = !isLeaf(carry.Value.Node()) && slices.ContainsFunc(others, func(o ir.Output) bool { return o.Value == carry.Value })
+		found = found || shared[i]
+	}
+	if !found {
+		return g, nil
+	}
+	return ir.Build(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		for _, n := range g.Nodes() {
+			if n.Op() != ir.OpPort {
+				m.SetAll(n, b.Copy(n, m.Inputs(n)))
+			}
+		}
+		for i, o := range outputs {
+			v := m.Get(o.Value)
+			if shared[i] {
+				v = b.AddNode(ops.OpReshape, &ops.ReshapeAttrs{Shape: v.Shape()}, nil, v)[0]
+			}
+			b.CopyOutput(o, v)
+		}
+	})
+}
+
+// alias returns a tensor for a value that a loop's body sees of outer, which may
+// be told later.
+func (p *Partition) alias(name string, t ir.Type, outer *Tensor) *Tensor {
+	dims, _ := t.Shape.Ints()
+	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})
+}

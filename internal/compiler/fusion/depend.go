@@ -1,0 +1,50 @@
+package fusion
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// producers returns the groups that b reads, in order of their places.
+func (p *Partition) producers(b *Group) []*Group {
+	var out []*Group
+	for _, part := range b.SideBySide() {
+		for _, u := range part.touch.reads {
+			if g := p.groupOf[u.v.Node()]; g != nil && g != b && !slices.Contains(out, g) {
+				out = append(out, g)
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y *Group) int { return x.place - y.place })
+	return out
+}
+
+// readsOf returns the stored values that a group reads and does not compute.
+func (p *Partition) readsOf(g *Group) []ir.Value {
+	var out []ir.Value
+	for _, part := range g.SideBySide() {
+		for _, u := range part.touch.reads {
+			out = append(out, u.v)
+		}
+	}
+	return out
+}
+
+// before returns all groups that a group has to wait for directly.
+func (p *Partition) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
+
+// findLevels gives each group its place, and tells by place how many groups it has to
+// wait for in a row: groups of one level do not wait for each other. They stand in order.
+func (p *Partition) findLevels() []int {
+	level := make([]int, len(p.groups))
+	for i, g := range p.groups {
+		g.place = i
+	}
+	for i, g := range p.groups {
+		for _, q := range p.producers(g) {
+			level[i] = max(level[i], level[q.place]+1)
+		}
+	}
+	return level
+}

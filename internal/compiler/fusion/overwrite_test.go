@@ -1,0 +1,109 @@
+package fusion_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// A softmax between two products lies where its scores were, unless something else
+// reads them later, or it reads them at other places than it writes to.
+func TestRowsLieWhereNothingReadsWhatTheyAreMadeOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(b *ir.Builder, scores ir.Value) ir.Value
+		want    bool
+	}{
+		"a softmax": {func(b *ir.Builder, s ir.Value) ir.Value { return ops.Softmax(b, s, 1) }, true},
+		"scores that the host reads": {func(b *ir.Builder, s ir.Value) ir.Value {
+			b.Output("scores", s)
+			return ops.Softmax(b, s, 1)
+		}, false},
+		"scores that are read later": {func(b *ir.Builder, s ir.Value) ir.Value {
+			p := ops.Softmax(b, s, 1)
+			return ops.Add(b, ops.MatMul(b, p, p), s)
+		}, false},
+		"scores that are added turned": {func(b *ir.Builder, s ir.Value) ir.Value {
+			return ops.Add(b, ops.Softmax(b, s, 1), ops.Transpose(b, s, 1, 0))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := build(t, func(b *ir.Builder) {
+				x := b.Input("x", ir.F32, ir.Dims(128, 128)...)
+				b.Output("y", ops.MatMul(b, c.between(b, ops.MatMul(b, x, x)), x))
+			})
+			o := fusion.DefaultOptions
+			o.TensorCores = true
+			p := groupsWith(t, g, o)
+			found := slices.ContainsFunc(p.Items, func(item fusion.Item) bool {
+				g, ok := item.(*fusion.Group)
+				return ok && g.Kind == fusion.ReduceKind && slices.ContainsFunc(g.Writes(), func(w *fusion.Tensor) bool { return slices.Contains(g.Reads(), w) })
+			})
+			if found != c.want {
+				t.Errorf("rows overwrite what they are made of: %t, not %t\n%s", found, c.want, p)
+			}
+			if o.TensorCores = false; slices.ContainsFunc(groupsWith(t, g, o).Items, func(item fusion.Item) bool {
+				return slices.ContainsFunc(item.Writes(), func(w *fusion.Tensor) bool { return slices.Contains(item.Reads(), w) })
+			}) {
+				t.Error("a value is overwritten on a target that is not for it")
+			}
+		})
+	}
+}
+
+// Rows leave nothing where another operand lay that they do not make it of: its store would
+// follow the load of that at once. The last sum of a row is made of it, and lies there.
+func TestRowsLieOnlyWhereWhatTheyAreMadeOfLay(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		in := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(128, 128)...) }
+		half := func(x ir.Value) ir.Value { return ops.Convert(b, x, ir.BF16) }
+		product := func(x ir.Value) ir.Value { return ops.MatMul(b, x, x) }
+		wide := product(in("wide"))
+		sum := ops.Convert(b, ops.Add(b, product(half(in("one"))), product(half(in("other")))), ir.F32)
+		rows := ops.Add(b, wide, ops.Softmax(b, sum, 1))
+		b.Output("y", ops.MatMul(b, product(rows), sum))
+	})
+	o := fusion.DefaultOptions
+	o.TensorCores = true
+	p := groupsWith(t, g, o)
+	var placed []ir.Op
+	for _, item := range p.Items {
+		g := item.(*fusion.Group)
+		for _, m := range g.Members {
+			if slices.ContainsFunc(m.Store, func(s *fusion.Tensor) bool { return s != nil && slices.Contains(g.Reads(), s) }) {
+				placed = append(placed, m.Node.Op())
+			}
+		}
+	}
+	if len(placed) != 1 || placed[0] != ops.OpAdd {
+		t.Errorf("%v lie where an operand lay, not the rows alone\n%s", placed, p)
+	}
+}
+
+// In a residual stream each sum is stored with the rows that are made of it, beside tensor
+// cores: were it computed again by all that read it, the last would read the sums before, too.
+func TestSumsOfAStreamAreStoredWithTheirRows(t *testing.T) {
+	const layers = 4
+	g := build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(128, 64)...)
+		for i := range layers {
+			w := b.Param(string(rune('a'+i)), ir.BF16, ir.Dims(64, 64)...)
+			rows := ops.Convert(b, ops.Softmax(b, x, 1), ir.BF16)
+			x = ops.Add(b, x, ops.Convert(b, ops.MatMul(b, rows, w), ir.F32))
+		}
+		b.Output("y", ops.Softmax(b, x, 1))
+	})
+	o := fusion.DefaultOptions
+	o.TensorCores = true
+	p := groupsWith(t, g, o)
+	if len(p.Items) != 2*layers+1 {
+		t.Errorf("%d groups, not one for each product and one for the rows around it\n%s", len(p.Items), p)
+	}
+	for _, item := range p.Items {
+		if g := item.(*fusion.Group); len(g.Reads()) > 2 {
+			t.Errorf("%s reads %d values", g.Name(), len(g.Reads()))
+		}
+	}
+}

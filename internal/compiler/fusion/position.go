@@ -1,0 +1,144 @@
+package fusion
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Coords returns one variable for each axis, named by prefix and place, and
+// the constant 0 for axes of size 1.
+func Coords(prefix string, dims []int) ir.Index {
+	at := make(ir.Index, len(dims))
+	for i, d := range dims {
+		if d == 1 {
+			at[i] = loop.Int(0)
+			continue
+		}
+		at[i] = coordinate(prefix+strconv.Itoa(i), d, d > loop.MaxElements)
+	}
+	return at
+}
+
+// variables is [Coords] with a variable for axes of size 1 too.
+func (p *Partition) variables(prefix string, dims []int) ir.Index {
+	at := make(ir.Index, len(dims))
+	for i, d := range dims {
+		at[i] = coordinate(prefix+strconv.Itoa(i), d, p.Long(d))
+	}
+	return at
+}
+
+// coordinate returns the variable of positions below n, an I64 if they are long.
+func coordinate(name string, n int, long bool) scalar.Expr {
+	t := ir.I32
+	if long {
+		t = ir.I64
+	}
+	return scalar.NewVar(name, t, 0, int64(max(n-1, 0)))
+}
+
+// Long reports whether n elements are so many that positions among them are counted in
+// 64 bits.
+func (p *Partition) Long(n int) bool { return p.options.Long > 0 && n >= p.options.Long }
+
+// Unflatten returns the coordinates of element number i in row-major order.
+func Unflatten(s *scalar.Simplifier, i scalar.Expr, dims []int) ir.Index {
+	at := make(ir.Index, len(dims))
+	for k := len(dims) - 1; k > 0; k-- {
+		at[k] = scalar.Mod(i, loop.Int(dims[k]))
+		i = scalar.FloorDiv(i, loop.Int(dims[k]))
+	}
+	if len(dims) > 0 {
+		at[0] = i
+	}
+	return simplifyAll(s, at)
+}
+
+// Spread puts coordinates in the places of the axes longer than 1.
+func Spread(at ir.Index, dims []int) ir.Index {
+	out := make(ir.Index, len(dims))
+	k := 0
+	for i, d := range dims {
+		out[i] = loop.Int(0)
+		if d != 1 {
+			out[i] = at[k]
+			k++
+		}
+	}
+	return out
+}
+
+// linear returns the place in row-major order of a position, counted in I64 if it is long.
+func linear(dims []int, at ir.Index, long bool) scalar.Expr {
+	offset, stride := loop.Int(0), 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		x := at[i]
+		if long {
+			x = loop.Long(x)
+		}
+		offset = scalar.Add(scalar.Mul(x, loop.Int(stride)), offset)
+		stride *= dims[i]
+	}
+	return offset
+}
+
+// squeeze returns the sizes other than 1.
+func squeeze(dims []int) []int {
+	var out []int
+	for _, d := range dims {
+		if d != 1 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Product returns the number of points of a space with these sizes.
+func Product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// simplifyAll returns a position with each of its coordinates simplified.
+func simplifyAll(s *scalar.Simplifier, at ir.Index) ir.Index {
+	out := make(ir.Index, len(at))
+	for i, e := range at {
+		if e.Op == scalar.OpVar || e.Op == scalar.OpConst {
+			out[i] = e
+			continue
+		}
+		out[i] = s.Simplify(e)
+	}
+	return out
+}
+
+// pick returns a position of a member from one of its group: for each axis the
+// coordinate it runs along.
+func pick(at ir.Index, coord []int) ir.Index {
+	out := make(ir.Index, len(coord))
+	for i, c := range coord {
+		if c < 0 {
+			out[i] = loop.Int(0)
+		} else {
+			out[i] = at[c]
+		}
+	}
+	return out
+}
+
+// stepsOf returns how far neighbours along each axis lie apart in row-major
+// order.
+func stepsOf(dims []int) []int {
+	steps, step := make([]int, len(dims)), 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		steps[i] = step
+		step *= dims[i]
+	}
+	return steps
+}

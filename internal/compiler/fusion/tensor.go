@@ -1,0 +1,159 @@
+package fusion
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Tensor is a value in memory, dense and row-major.
+type Tensor struct {
+	ID    int
+	Name  string
+	DType ir.DType
+	Dims  []int
+	// Port is set for values that come from outside.
+	Port *ir.Port
+	// Constant is set for literals.
+	Constant []byte
+	// Outer is set in the body of a loop for a value of the partition around it.
+	// With PerStep it is the slice of Outer that belongs to the loop's count,
+	// from the end with Reverse.
+	Outer            *Tensor
+	PerStep, Reverse bool
+	// View says that Outer is a tensor of the same partition, and t its elements in
+	// other dimensions.
+	View bool
+}
+
+// Root returns the tensor that holds the memory of t.
+func (t *Tensor) Root() *Tensor {
+	for t.Outer != nil {
+		t = t.Outer
+	}
+	return t
+}
+
+// shown returns the tensor of the same partition that a view shows, t for any other.
+func (t *Tensor) shown() *Tensor {
+	for t != nil && t.View {
+		t = t.Outer
+	}
+	return t
+}
+
+// Sliced reports whether t is a slice that goes from place to place with a loop.
+func (t *Tensor) Sliced() bool {
+	for ; t.Outer != nil; t = t.Outer {
+		if t.PerStep {
+			return true
+		}
+	}
+	return false
+}
+
+// Persistent reports whether the tensor keeps its value between runs.
+func (t *Tensor) Persistent() bool { return t.Port != nil && t.Port.Kind != ir.InputPort }
+
+// Type returns the type of the values.
+func (t *Tensor) Type() ir.Type { return ir.Type{DType: t.DType, Shape: ir.Dims(t.Dims...)} }
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int { return Product(t.Dims) }
+
+// Bytes returns the storage the tensor takes on a device, where booleans are
+// 32-bit words.
+func (t *Tensor) Bytes() int { return t.Len() * loop.DeviceSize(t.DType) }
+
+// Load returns the load of the element of a tensor at a position. Its slot is
+// the ID of the tensor that holds the memory.
+func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Expr {
+	root, offset := p.Place(t, at)
+	return scalar.LoadAt(root.ID, t.DType, s.Simplify(offset))
+}
+
+// Place returns where the element of a tensor at a position lies: the tensor
+// that holds the memory, and the number of the element there, not simplified.
+func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
+	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))
+}
+
+// resolve goes from an element of t to the same element of the tensor that
+// holds its memory, out through the loops around it.
+func (p *Partition) resolve(t *Tensor, offset scalar.Expr) (*Tensor, scalar.Expr) {
+	for depth := p.Depth(); t.Outer != nil; t = t.Outer {
+		if t.View {
+			continue
+		}
+		depth--
+		if !t.PerStep {
+			continue
+		}
+		count := loop.Counter(depth)
+		if t.Reverse {
+			count = scalar.Sub(loop.Int(t.Outer.Dims[0]-1), count)
+		}
+		if p.Long(t.Outer.Len()) {
+			count = loop.Long(count)
+		}
+		step := loop.Int(t.Len())
+		offset = scalar.Add(scalar.Mul(count, step), offset)
+	}
+	return t, offset
+}
+
+// Tensor returns the tensor with an ID, of this partition or of one that runs it
+// or is run by it, nil where there is none.
+func (p *Partition) Tensor(id int) *Tensor { return p.byID[id] }
+
+// TensorOf returns the tensor that a value of the partition lies in, nil where it is
+// computed wherever it is read.
+func (p *Partition) TensorOf(v ir.Value) *Tensor {
+	if _, literal := p.decided.literals[v]; literal || !p.decided.stored(v.Node()) {
+		return nil
+	}
+	return p.tensors[v]
+}
+
+// whole returns the tensor of a value that what runs graphs takes whole, nil where it
+// is a literal: that of a view is a tensor of the value that it shows.
+func (p *Partition) whole(v ir.Value) *Tensor {
+	n := v.Node()
+	if p.tensors[v] == nil && p.decided.virtual[n.ID()] && showsWhole(n) {
+		if t := p.whole(n.Input(0)); t != nil {
+			p.tensors[v] = p.alias(resultName(v), v.Type(), t)
+			p.tensors[v].View = true
+		}
+	}
+	return p.tensors[v]
+}
+
+// newTensor adds a tensor for values of a type.
+func (p *Partition) newTensor(name string, t ir.Type) *Tensor {
+	dims, _ := t.Shape.Ints()
+	x := p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims})
+	p.Tensors = append(p.Tensors, x)
+	return x
+}
+
+// numbered gives a tensor its ID.
+func (p *Partition) numbered(t *Tensor) *Tensor {
+	t.ID = len(p.byID)
+	p.byID[t.ID] = t
+	return t
+}
+
+// Scratch adds a tensor for what goes from one kernel of a group to the next.
+func (p *Partition) Scratch(name string, d ir.DType, dims ...int) *Tensor {
+	return p.newTensor(name, ir.Type{DType: d, Shape: ir.Dims(dims...)})
+}
+
+// Guards reports whether a tensor must be left as it is once an index was found
+// out of range: it is persistent, and somewhere in the whole partition an index is
+// checked.
+func (p *Partition) Guards(t *Tensor) bool {
+	for p.parent != nil {
+		p = p.parent
+	}
+	return t.Persistent() && len(p.Checks) > 0
+}

@@ -1,0 +1,211 @@
+package passes_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// lines returns what a graph computes after the usual passes, a node a line.
+func lines(t *testing.T, g *ir.Graph) string {
+	t.Helper()
+	g, err := passes.Run(g, passes.Options{Verify: ir.Verify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.String()
+}
+
+func mixed(t *testing.T, half ir.DType, f func(b *ir.Builder)) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("f", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = passes.Mixed(g, half); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestMixedIsWhatOneWouldWrite compares with the same graph written by hand.
+func TestMixedIsWhatOneWouldWrite(t *testing.T) {
+	graph := func(name string, wide, narrow func(b *ir.Builder, x ir.Value) ir.Value) func(b *ir.Builder) {
+		return func(b *ir.Builder) {
+			x, w := b.Input("x", ir.F32, ir.Dims(3, 4)...), b.Param("w", ir.F32, ir.Dims(4, 4)...)
+			k := b.Input("k", ir.F32, ir.Dims(2, 1, 2, 2)...)
+			whole := b.Input("n", ir.I32, ir.Dims(4, 4)...)
+			h := wide(b, ops.MatMul(b, narrow(b, x), narrow(b, w)))
+			soft := ops.Softmax(b, ops.Relu(b, h), -1)
+			y := wide(b, ops.MatMul(b, narrow(b, soft), ops.Transpose(b, narrow(b, w), 1, 0)))
+			image := ops.Reshape(b, narrow(b, y), ir.Dims(1, 1, 3, 4)...)
+			b.Output("y", y)
+			b.Output("conv", wide(b, ops.ConvGeneral(b, image, narrow(b, k), ops.ConvAttrs{})))
+			b.Output("whole", ops.MatMul(b, whole, whole))
+		}
+	}
+	same := func(_ *ir.Builder, x ir.Value) ir.Value { return x }
+	for _, half := range []ir.DType{ir.F16, ir.BF16} {
+		got := mixed(t, half, graph("f", same, same))
+		want, err := ir.Build("f", graph("f",
+			func(b *ir.Builder, x ir.Value) ir.Value { return ops.Convert(b, x, ir.F32) },
+			func(b *ir.Builder, x ir.Value) ir.Value { return ops.Convert(b, x, half) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, w := lines(t, got), lines(t, want); g != w {
+			t.Errorf("%s:\n%s\nnot\n%s", half, g, w)
+		}
+	}
+}
+
+func TestMixedReachesIntoSubgraphsAndComposites(t *testing.T) {
+	g := mixed(t, ir.BF16, func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.Dims(2, 2)...), b.Param("w", ir.F32, ir.Dims(2, 2)...)
+		body := func(b *ir.Builder, consts, carry, _ []ir.Value) ([]ir.Value, []ir.Value) {
+			return []ir.Value{ops.MatMul(b, carry[0], consts[0])}, nil
+		}
+		out, _ := ops.Scan(b, ops.Loop{Consts: []ir.Value{w}, Carries: []ir.Value{x}, Length: ir.N(3), Body: body})
+		q := ops.Reshape(b, out[0], ir.Dims(1, 2, 2)...)
+		b.Output("y", ops.Attention(b, q, q, q, ir.Value{}, ops.AttentionAttrs{Causal: true}))
+	})
+	text := g.String()
+	for _, want := range []string{"dot_general(", "attention("} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	eachNode(g, func(n *ir.Node) {
+		if op := n.Op(); (op == ops.OpDotGeneral || op == ops.OpAttention) && n.Input(0).DType() != ir.BF16 {
+			t.Errorf("%s of %s", op, n.Input(0).Type())
+		}
+	})
+	if o := g.Outputs()[0].Value; o.DType() != ir.F32 {
+		t.Errorf("the output is %s", o.Type())
+	}
+}
+
+func eachNode(g *ir.Graph, f func(n *ir.Node)) {
+	for _, n := range g.Nodes() {
+		f(n)
+		for _, sub := range n.Subgraphs() {
+			eachNode(sub, f)
+		}
+	}
+}
+
+// TestMixedTrainingStepRoundsEachWeightOnce looks at a whole step of a language
+// model: all products are in half, forward and backward, every weight is rounded
+// once, and what is kept between steps is f32.
+func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
+	loss, err := irtest.GPT{Vocab: 11, Context: 4, Width: 8, Heads: 2, Blocks: 2, Batch: 2}.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{ClipNorm: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step, err = passes.Mixed(step, ir.BF16); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range step.Ports() {
+		if p.Value.DType() == ir.BF16 {
+			t.Errorf("port %s is %s", p.Name, p.Value.Type())
+		}
+	}
+	claim := func(n *ir.Node) bool { return n.Op() == ops.OpAttentionForward || n.Op() == ops.OpAttentionBackward }
+	g, err := passes.Run(step, passes.Options{Claim: claim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounded, products := map[string]int{}, map[string]int{}
+	eachNode(g, func(n *ir.Node) {
+		switch n.Op() {
+		case ops.OpDotGeneral, ops.OpAttentionForward, ops.OpAttentionBackward:
+			products[fmt.Sprint(n.Op(), " of ", n.Input(0).DType())]++
+		case ops.OpConvert:
+			if p, ok := n.Input(0).Node().Attrs().(*ir.PortAttrs); ok {
+				rounded[p.Name]++
+			}
+		}
+	})
+	// A block has six products, of which each has two derivatives; the head too.
+	want := map[string]int{"dot_general of bf16": 3 * (2*6 + 1), "attention_forward of bf16": 2, "attention_backward of bf16": 2}
+	if fmt.Sprint(products) != fmt.Sprint(want) {
+		t.Errorf("products %v, want %v", products, want)
+	}
+	if n := rounded["block0/up/w"]; n != 1 || len(rounded) != 2*6+1 {
+		t.Errorf("weights are rounded %v times", rounded)
+	}
+}
+
+// TestMixedProductsRoundAndSumAsStated has a product whose value f16 and bf16
+// tell apart from f32: closed forms.
+func TestMixedProductsRoundAndSumAsStated(t *testing.T) {
+	x := []float64{1 + 0x1p-9, 1, 1, 1}
+	for half, want := range map[ir.DType]float64{
+		ir.F16:  4, // 4 + 2⁻⁹ is no f16 near 4, whose values are 2⁻⁸ apart: half way, to even
+		ir.BF16: 4, // 1 + 2⁻⁹ is 1 already
+	} {
+		g := mixed(t, half, func(b *ir.Builder) {
+			v := b.Input("x", ir.F32, ir.N(4))
+			b.Output("y", ops.MatMul(b, v, ops.OnesLike(b, v)))
+			b.Output("sum", ops.ReduceSum(b, v))
+		})
+		out, err := ir.Eval(g, map[string]*ir.Array{"x": ir.Floats(ir.F32, x)}, ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out[0].F[0]; got != want {
+			t.Errorf("%s: the product is %v, want %v", half, got, want)
+		}
+		if got := out[1].F[0]; got != 4+0x1p-9 {
+			t.Errorf("%s: the sum is %v", half, got)
+		}
+	}
+}
+
+func TestMixedRefusesOtherTypes(t *testing.T) {
+	g, err := ir.Build("f", func(b *ir.Builder) { b.Output("y", b.Input("x", ir.F32)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []ir.DType{ir.F32, ir.F8E4M3, ir.I8, ir.C64} {
+		if _, err := passes.Mixed(g, d); !errors.Is(err, ir.ErrDType) {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
+
+// TestMixedSumsWhatProductsTake has a layer's gradient: that of the bias adds up the
+// rounded elements that the gradient of the weights is made of, 1 + 2⁻⁹ in bf16 being
+// 1. What is there already, or is taken by something else too, is summed as it is.
+func TestMixedSumsWhatProductsTake(t *testing.T) {
+	x := []float64{1 + 0x1p-9, 1, 1, 1}
+	g := mixed(t, ir.BF16, func(b *ir.Builder) {
+		v := b.Input("x", ir.F32, ir.Dims(1, 4)...)
+		double, other := ops.Add(b, v, v), ops.Mul(b, v, ops.Const(b, ir.F32, 4))
+		b.Output("product", ops.MatMul(b, double, ops.Transpose(b, double, 1, 0)))
+		b.Output("sum", ops.ReduceSum(b, double))
+		b.Output("again", ops.MatMul(b, other, ops.Transpose(b, v, 1, 0)))
+		b.Output("sum of another", ops.ReduceSum(b, other))
+		b.Output("other", ops.Neg(b, other))
+	})
+	out, err := ir.Eval(g, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, 1, 4)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]float64{0: 16, 1: 8, 2: 16, 3: 16 + 0x1p-7} {
+		if got := out[i].F[0]; got != want {
+			t.Errorf("%s is %v, not %v", g.Outputs()[i].Name, got, want)
+		}
+	}
+}

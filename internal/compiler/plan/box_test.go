@@ -1,0 +1,98 @@
+package plan_test
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plantest"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// boxing is the plan of package plantest with a kernel that copies parts of a matrix of
+// 2×32 f32, which it only reads.
+func boxing() *plan.Plan {
+	p := plantest.Linear()
+	k := p.Kernels[0]
+	k.Name, k.Storage = "boxing", []loop.Access{loop.Read}
+	k.ScalarBytes, k.Counters = 0, 0
+	k.Boxes = []plan.Box{{Box: loop.Box{Dims: []int{32, 2}, Strides: []int{32}, Size: []int{32, 8}}, DType: dtype.F32}}
+	p.Kernels = append(p.Kernels, k)
+	p.Entries = append(p.Entries, plan.Entry{Name: "copy", Steps: []plan.Step{
+		&plan.Dispatch{Kernel: len(p.Kernels) - 1, Groups: [3]int{1, 1, 1}, Bindings: []plan.Binding{{Buffer: 1, Bytes: 256}}},
+	}})
+	return p
+}
+
+// boxCases are changes of that plan, as those of [refused].
+var boxCases = []planCase{
+	{"nothing", func(*plan.Plan) {}, 0, "", false},
+	{"an array that is not there", func(p *plan.Plan) { boxOf(p).Array = 1 }, 43, "no storage array", false},
+	{"an atomic array", func(p *plan.Plan) {
+		boxKernel(p).Storage[0] = loop.Atomic
+		p.Entries[len(p.Entries)-1].Steps[0].(*plan.Dispatch).Bindings[0].Buffer = 3
+	}, 43, "no storage array", false},
+	{"a box beyond the window", func(p *plan.Plan) { boxOf(p).Dims[1] = 3 }, 43, "beyond the 64 elements", false},
+	{"a box of very many rows", func(p *plan.Plan) { boxOf(p).Dims[1] = math.MaxInt }, 43, "beyond the 64 elements", false},
+	{"rows that lie far apart", func(p *plan.Plan) { boxOf(p).Strides[0] = math.MaxInt &^ 3 }, 43, "beyond the 64 elements", false},
+	{"no axes", func(p *plan.Plan) { boxOf(p).Box = loop.Box{} }, 43, "0 axes", false},
+	{"a type that is not copied", func(p *plan.Plan) { boxOf(p).DType = dtype.I32 }, 43, "a box of i32", false},
+}
+
+func boxKernel(p *plan.Plan) *plan.Kernel { return &p.Kernels[len(p.Kernels)-1] }
+
+func boxOf(p *plan.Plan) *plan.Box { return &boxKernel(p).Boxes[0] }
+
+func TestRulesOfBoxes(t *testing.T) { rulesHold(t, boxing, boxCases) }
+
+func TestPlansWithBoxesInFiles(t *testing.T) {
+	b := readBack(t, boxing())
+	section := strings.Index(string(b), "BOXS")
+	if b[section+4] != 1 {
+		t.Error("readers may step over the boxes")
+	}
+	b[section+20] = 99 // the kernel of the box
+	if _, err := plan.Decode(seal(b)); !errors.Is(err, plan.ErrDamaged) || !strings.Contains(err.Error(), "kernel 99") {
+		t.Errorf("a box of a kernel that is not there: %v", err)
+	}
+}
+
+// The boxes of kernels go into the plan, with the numbers of their storage arrays.
+func TestProductsOfWarpGroupsHaveBoxes(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		x, y := b.Input("x", ir.BF16, ir.Dims(1024, 512)...), b.Input("y", ir.BF16, ir.Dims(512, 1024)...)
+		b.Output("z", ops.MatMul(b, x, y))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := plan.WebGPU()
+	target.Dialect, target.Mma, target.Boxes, target.MmaBytes, target.Multiprocessors = dtype.CUDA, true, true, 227<<10, 132
+	p, err := plan.Compile(m, target, printed{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []plan.Box{
+		{Box: loop.Box{Array: 0, Dims: []int{512, 1024}, Strides: []int{512}, Size: []int{64, 128}}, DType: ir.BF16},
+		{Box: loop.Box{Array: 1, Dims: []int{1024, 512}, Strides: []int{1024}, Size: []int{64, 64}}, DType: ir.BF16},
+	}
+	if got := p.Kernels[0].Boxes; !reflect.DeepEqual(got, want) {
+		t.Errorf("boxes %+v, want %+v", got, want)
+	}
+}
+
+// printed prints kernels of CUDA as their text form.
+type printed struct{}
+
+func (printed) Dialect() dtype.Dialect               { return dtype.CUDA }
+func (printed) Print(k *loop.Kernel) (string, error) { return k.String(), nil }

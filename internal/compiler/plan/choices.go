@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// Choice is a group of a module that may be scheduled in several ways.
+type Choice struct {
+	Key  sched.Key
+	Name string // of the group's kernels
+	// Candidates are its schedules, the one first that is taken unless the target's
+	// Schedules tell another: see [sched.Candidates].
+	Candidates []sched.Ranked
+
+	target    Target
+	partition *fusion.Partition
+	group     *fusion.Group
+	rounds    []*round
+	caps      loop.Caps
+}
+
+// Choices returns the groups of a module that have a choice on a target, in the order in
+// which they run, equal ones once. The errors are those of [Compile].
+func Choices(m *ir.Module, t Target) ([]*Choice, error) {
+	if m == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no module given")
+	}
+	c := newCompiler(m, t, nil)
+	f := &finder{target: t, known: map[sched.Key]bool{}}
+	for _, e := range m.Entries {
+		p, err := c.fuse(e)
+		if err != nil {
+			return nil, format.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+		}
+		c.addCodes(p.Checks)
+		if err := f.partition(p, nil, false); err != nil {
+			return nil, err
+		}
+	}
+	return f.found, nil
+}
+
+// finder goes through partitions for what has a choice.
+type finder struct {
+	target Target
+	known  map[sched.Key]bool
+	found  []*Choice
+}
+
+func (f *finder) partition(p *fusion.Partition, rounds []*round, condition bool) error {
+	for _, item := range p.Items {
+		switch item := item.(type) {
+		case *fusion.Group:
+			if err := f.group(p, item, rounds, condition); err != nil {
+				return err
+			}
+		case *fusion.Loop:
+			if err := f.partition(item.Body, append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()}), condition); err != nil {
+				return err
+			}
+		case fusion.Control:
+			inner := rounds
+			if _, ok := item.(*fusion.While); ok {
+				inner = append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()})
+			}
+			for _, p := range item.Partitions() {
+				if err := f.partition(p, inner, true); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// group notes a group with a choice. Maps side by side have none: they share a kernel.
+func (f *finder) group(p *fusion.Partition, g *fusion.Group, rounds []*round, condition bool) error {
+	caps := f.target.capsUnder(condition)
+	list, err := sched.Candidates(g, caps)
+	if err != nil || len(list) < 2 {
+		return err
+	}
+	if key := sched.KeyOf(g, caps); !f.known[key] {
+		f.known[key] = true
+		f.found = append(f.found, &Choice{key, g.Name(), list, f.target, p, g, rounds, caps})
+	}
+	return nil
+}
+
+// Trial returns a plan with an entry "run" that does the work of the group so many times
+// by a schedule, on memory of its own that nobody fills: for measuring. The error is
+// that of [sched.Emit] or [Compile].
+func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
+	c := newCompiler(&ir.Module{Name: x.Name}, x.target, pr)
+	c.plan.Entries = []Entry{{Name: "run"}}
+	ec := &entryCompiler{
+		compiler: c, partition: x.partition, entry: &c.plan.Entries[0],
+		regions: map[*fusion.Tensor]region{}, parts: map[string]int{},
+	}
+	caps := x.caps
+	caps.Drafts = false // they are not what is measured
+	launches, err := sched.Emit(x.group, s, caps)
+	if err != nil {
+		return nil, err
+	}
+	rounds := append(x.rounds[:len(x.rounds):len(x.rounds)], &round{count: times})
+	for _, l := range launches {
+		ec.launches = append(ec.launches, placedLaunch{Launch: l, rounds: rounds})
+	}
+	if err := ec.placeTrial(); err != nil {
+		return nil, err
+	}
+	if err := ec.addSteps(); err != nil {
+		return nil, err
+	}
+	ec.entry.UniformBytes = WordBytes * len(x.partition.Scalars)
+	c.status()
+	c.link()
+	c.plan.Requires.Limits = c.plan.needs()
+	return c.plan, Validate(c.plan)
+}
+
+// placeTrial places what the launches touch: ports and constants of the module as states,
+// everything else as temporary memory.
+func (c *entryCompiler) placeTrial() error {
+	for _, l := range c.launches {
+		for _, t := range l.Args {
+			if _, placed := c.regions[t]; placed || t == nil || t.Port == nil && t.Constant == nil {
+				continue
+			}
+			r, err := c.states.place(t)
+			if err != nil {
+				return err
+			}
+			c.regions[t] = r
+		}
+	}
+	return c.placeTemps(nil)
+}

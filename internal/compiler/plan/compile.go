@@ -1,0 +1,274 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// Version names this compiler in the plans it makes.
+const Version = "rlx 0.1.0"
+
+// Compile lowers a module to a plan for one target: passes, fusion, schedules,
+// memory, and last the text of the kernels, because how a kernel accesses its
+// arrays depends on where they lie. All dimensions must be constant
+// ([ir.Graph.Bind]). The same module and target give the same plan.
+//
+// Errors are of the kinds of package ir and name the node or the tensor:
+// [ir.ErrUnsupported] for what the target cannot do or hold, [ir.ErrShape] for
+// unbound symbols.
+func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
+	p, _, err := CompileKernels(m, t, pr)
+	return p, err
+}
+
+// Printed is a kernel of a plan in the loop IR, as it was printed, and its draft, if it has
+// one.
+type Printed struct {
+	*loop.Kernel
+	Draft *loop.Kernel
+}
+
+// CompileKernels is [Compile] for those who also want the kernels in the loop
+// IR, in the order of the plan's Kernels: the simulator, and tools that show them.
+func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error) {
+	if m == nil || pr == nil {
+		return nil, nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
+	}
+	c := newCompiler(m, t, pr)
+	for _, e := range m.Entries {
+		if err := c.entry(e); err != nil {
+			return nil, nil, format.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+		}
+	}
+	c.status()
+	c.link()
+	c.plan.Requires.Limits = c.plan.needs()
+	if err := Validate(c.plan); err != nil {
+		return nil, nil, err
+	}
+	return c.plan, c.printed, nil
+}
+
+// link makes the module of a dialect of binary code.
+func (c *compiler) link() {
+	l, ok := c.printer.(Linker)
+	if !ok {
+		return
+	}
+	sources := make([]string, len(c.plan.Kernels))
+	for i, k := range c.plan.Kernels {
+		sources[i] = k.Source
+	}
+	code, names := l.Link(sources)
+	c.plan.Code = code
+	for i, name := range names {
+		c.plan.Kernels[i].Source = name
+	}
+}
+
+// compiler makes one plan.
+type compiler struct {
+	plan       *Plan
+	module     *ir.Module
+	target     Target
+	printer    Printer
+	persistent map[string]region
+	slots      map[string]int // persistent slots by name
+	cache      *sched.Cache
+	numbers    map[kernelKey]int
+	kernels    map[string]int // by access and source
+	printed    []Printed
+	states     arenas
+	inputs     arenas
+	constants  arenas
+	temps      pool
+	gates      arenas
+	codes      []StatusCode
+	statusAt   int // the status buffer, -1 while there is none
+}
+
+func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
+	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
+	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
+	most := roomOf(t.Limits)
+	return &compiler{
+		plan: p, module: m, target: t, printer: pr,
+		persistent: map[string]region{}, slots: map[string]int{},
+		cache: sched.NewCache(t.Schedules), numbers: map[kernelKey]int{}, kernels: map[string]int{},
+		states:    arenas{p: p, kind: StateBuffer, room: most},
+		inputs:    arenas{p: p, kind: InputBuffer, room: most},
+		constants: arenas{p: p, kind: ConstantBuffer, room: most},
+		temps:     pool{p: p, room: most, blocks: map[int][]block{}},
+		gates:     arenas{p: p, kind: TempBuffer, room: most},
+		statusAt:  -1,
+	}
+}
+
+// entryCompiler adds one entry.
+type entryCompiler struct {
+	*compiler
+	partition *fusion.Partition
+	entry     *Entry
+	declared  *ir.Graph // as the host knows it, complex values included
+	launches  []placedLaunch
+	regions   map[*fusion.Tensor]region
+	parts     map[string]int // how many parts of bundles have a key
+}
+
+func (c *compiler) entry(e ir.Entry) error {
+	ec, err := c.place(e)
+	if err != nil {
+		return err
+	}
+	if err := ec.addSlots(); err != nil {
+		return err
+	}
+	ec.addParams(e.Graph)
+	return ec.addSteps()
+}
+
+// place makes the launches of an entry and gives their tensors memory.
+func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
+	prog, err := c.fuse(e)
+	if err != nil {
+		return nil, err
+	}
+	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
+	ec := &entryCompiler{
+		compiler: c, partition: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
+		launches: make([]placedLaunch, 0, len(prog.Items)),
+		regions:  make(map[*fusion.Tensor]region, len(prog.Tensors)), parts: map[string]int{},
+	}
+	c.addCodes(prog.Checks)
+	ec.learn(prog)
+	if err := ec.schedule(prog, nil, nil); err != nil {
+		return nil, err
+	}
+	if err := ec.placeAll(); err != nil {
+		return nil, err
+	}
+	if err := ec.cut(); err != nil {
+		return nil, err
+	}
+	return ec, ec.makeGates()
+}
+
+// fuse makes the groups of an entry.
+func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
+	g, err := c.simplified(e.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.require(g); err != nil {
+		return nil, err
+	}
+	o := fusion.DefaultOptions
+	o.Tensors = c.target.Limits.Tensors()
+	o.FirstCode = len(c.codes) + 1
+	o.Branch = c.target.Branch
+	o.Unfused = c.target.Unfused
+	o.Long = c.target.Long
+	o.TensorCores = c.target.Mma
+	o.Policy = c.target.rows()
+	return fusion.Build(g, o)
+}
+
+// simplified returns the graph after all passes, with complex values as pairs where
+// the target has none, but their parts.
+func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
+	o := passes.Options{Claim: c.target.claims, Apart: c.target.Apart}
+	g, err := passes.Run(g, o)
+	if err != nil {
+		return nil, err
+	}
+	pairs := false
+	for _, d := range []ir.DType{ir.C64, ir.C128} {
+		if c.target.Support(d) != dtype.Unsupported || !passes.HasType(g, d) {
+			continue
+		}
+		if c.target.Support(d.Real()) == dtype.Unsupported {
+			return g, nil // it is refused by its name
+		}
+		pairs = true
+	}
+	if !pairs {
+		return g, nil
+	}
+	if g, err = passes.Pairs(g); err != nil {
+		return nil, err
+	}
+	return passes.Run(g, o)
+}
+
+// addCodes numbers the checks of an entry after those of the entries before.
+func (c *compiler) addCodes(checks []*ir.Node) {
+	for _, n := range checks {
+		name := n.Label()
+		if name == "" {
+			name = format.Sprintf("%s %d", n.Op(), n.ID())
+		}
+		message := "index out of range " + ir.FormatAttrs(n.Attrs())
+		c.codes = append(c.codes, StatusCode{Code: uint32(len(c.codes) + 1), Node: name, Message: message})
+	}
+}
+
+// statusBuffer returns the buffer of the status words, made at first use.
+func (c *compiler) statusBuffer() int {
+	if c.statusAt < 0 {
+		c.statusAt = len(c.plan.Buffers)
+		c.plan.Buffers = append(c.plan.Buffers, Buffer{Kind: StatusBuffer, Bytes: RowBytes})
+	}
+	return c.statusAt
+}
+
+func (c *compiler) status() {
+	if c.statusAt >= 0 {
+		c.plan.Status = &Status{Buffer: c.statusAt, Codes: c.codes}
+	}
+}
+
+// needs returns the least limits that the plan runs under, and not less than
+// what every device has.
+func (p *Plan) needs() loop.Limits {
+	l := loop.DefaultLimits()
+	for _, b := range p.Buffers {
+		l.BufferBytes = max(l.BufferBytes, b.Bytes)
+	}
+	for _, k := range p.Kernels {
+		l.StorageBuffers = max(l.StorageBuffers, len(k.Storage))
+		l.SharedBytes = max(l.SharedBytes, k.SharedBytes)
+		l.Invocations = max(l.Invocations, k.Workgroup[0]*k.Workgroup[1]*k.Workgroup[2])
+		for i, n := range k.Workgroup {
+			l.Workgroup[i] = max(l.Workgroup[i], n)
+		}
+	}
+	for _, e := range p.Entries {
+		raise(&l, e.Steps)
+	}
+	return l
+}
+
+// raise makes room under limits for the dispatches of some steps.
+func raise(l *loop.Limits, steps []Step) {
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *Dispatch:
+			l.Groups = max(l.Groups, slices.Max(s.Groups[:]), slices.Max(s.DraftGroups[:]))
+			for _, b := range s.Bindings {
+				l.BindingBytes = max(l.BindingBytes, b.Bytes)
+			}
+		case *Repeat:
+			raise(l, s.Steps)
+			raise(l, s.Odd)
+		case *While:
+			raise(l, s.Steps)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// Package plan is the form in which a compiled module leaves the compiler: the
+// buffers to make, the kernels to build, and for each entry point the list of
+// dispatches to replay. A [Plan] is for one target; it knows nothing of graphs.
+//
+// [Encode] and [Decode] convert a plan to and from a file of its own format
+// (see the comment at [Encode]); [Validate] checks everything that the
+// executors rely on, WebGPU's usage rules included: the rules below. The
+// executors are the TypeScript replayer under js/src and package webgpu/internal/exec.
+//
+// # How a plan is run
+//
+// Making a session makes one GPU buffer for each of Buffers, writes Constants
+// into them, and builds Kernels. All other contents start as zeros. A run of an
+// entry writes the slots of its inputs, writes its scalars as one row of a
+// uniform buffer, and issues its steps in order in a single submission; a
+// persistent slot (a parameter or a state) keeps its contents from run to run
+// and is shared by all entries. An input slot keeps its contents too, because
+// no step may write it; an output holds its value until the next run of any
+// entry. A repeat may have other steps for odd rounds, and a dispatch may find its
+// grid in memory: steps before have left there the one it states, or zeros. For a loop
+// of unknown length ([While]) executors look at a word of memory in the middle of a
+// run: those for WebGPU submit what comes before, and read the word behind so many
+// rounds that waiting for it costs little.
+//
+// Making a session need not wait for all kernels: those with a Draft may be built later,
+// and until then the draft runs in their place, over the grid that each dispatch states
+// for it. It leaves the same values, added up in the same order.
+//
+// # How a routine is called
+//
+// Routines are what libraries of the device compute in place of kernels: see
+// [routine.Routine]. A [Call] gives one the windows of its arrays, those of the
+// memory it works in among them. Executors whose device has no such library refuse
+// the plan, or run the plain reference of the routine, as package replay does.
+//
+// # How a kernel is bound
+//
+// Bind group 0 holds the storage arrays in the order of Kernel.Storage: the
+// bindings of the [Dispatch]. Bind group 1 exists where the kernel reads
+// scalars or counters. Its bindings are uniform, with dynamic offsets: binding
+// 0 is the entry's row of scalars (where Kernel.ScalarBytes is not 0), binding
+// 1+d the counter of the repeat at depth d, a u32 in a row of its own, for d
+// below Kernel.Counters. A row takes a multiple of [RowBytes]. The shader's
+// entry point is "main".
+//
+// # Plans for WebAssembly
+//
+// A plan with Code is run by calls: its kernels are functions of that module, which
+// imports one memory. An executor lays the buffers out there, above as many bytes as
+// the largest Kernel.SharedBytes, and calls a kernel with the addresses of its
+// windows, then that of the row of scalars where Kernel.ScalarBytes is not 0, then
+// the counts of Kernel.Counters repeats. Where the grid has several workgroups, three
+// more say which of them to run, from the first to below the second, and where their
+// memory lies. Grids are loops of the kernel; a dispatch that finds zeros for its grid
+// is left out.
+//
+// # Plans are code
+//
+// A plan is a program. The rules below bound what an executor does by itself, and a
+// kernel reaches nothing but the memory of its session; but what a kernel computes, and
+// whether it ends, is its own affair, as with any program. A browser ends a shader that
+// runs for too long, and with it the device; a function of Code runs until its thread
+// is ended. Run the plans of those whose programs you would run, or run them in a
+// worker, which the close of a session ends.
+//
+// # The status word
+//
+// Four u32 words in a buffer of their own: word 0 is 0, or the code of the
+// first check that failed; the words after it are that check's own. Kernels
+// that find word 0 set leave persistent slots alone. It is read together with
+// every slot that is read, and cleared by the host once it was reported.
+//
+// # The rules
+//
+// A file is a plan that can be run where it obeys these rules, which this
+// package and js/src/plan check in the same order; errors name the rule.
+// testdata/cases.json has a case for each, which the tests of both run. Rules 1
+// to 8 are about the form of the file ([ErrDamaged]; 2 and 8 [ErrVersion]), the
+// others about the plan ([ErrInvalid]). "The limits" are those in
+// Plan.Requires, which a device is asked for before anything is made.
+//
+//  1. The file begins with its magic number and states its own length and the
+//     checksum of what follows: a file that is cut or changed is noticed
+//     before any of it is believed.
+//  2. Its major version is that of the reader.
+//  3. A section, record, list or string has the length it states, padding
+//     included, within what it lies in, and its fields take all of it, unless
+//     the minor version is later: so no length is believed that is not there.
+//  4. A u64 or i64 is at most 2⁵³-1 from 0, a u64 not negative: all readers
+//     have the same numbers, and sums of two do not overflow. A reader whose
+//     integers have 32 bits refuses by this rule what they do not hold.
+//  5. Strings are UTF-8.
+//  6. Buffer kinds, roles, element types, accesses and truth values are among
+//     the known.
+//  7. META, REQS, BUFS, SLOT, CNST, KRNL and ENTR are there, no known section
+//     twice but VARI; a variant has no variants.
+//  8. A section flagged as required, and the kind of a step, is known: what is
+//     skipped would compute something else.
+//  9. A buffer's size is a positive multiple of [RowBytes], so that windows
+//     rounded up to rows end in it, and within the limit.
+//  10. A slot has a name.
+//  11. A slot's size is that of its elements ([SlotBytes]); its dimensions other
+//     than 0 multiply to no more than rule 4 allows; quantised types come in
+//     whole blocks.
+//  12. Bounds are for inputs of integers, and in order: they are what the host
+//     checks in place of the kernel.
+//  13. A scalar is one f32, i32, u32 or bool at a multiple of [WordBytes]: a
+//     word of the row of scalars.
+//  14. The window of a slot, constant, copy, binding, grid or the status word lies in
+//     a buffer that exists; its size is a multiple of [WordBytes], its offset
+//     one of WordBytes, of bindings and the status word one of [RowBytes], as
+//     WebGPU asks.
+//  15. Inputs lie in buffers for inputs, parameters and states in those for
+//     state, outputs in these, temporary or constant ones, constants in those
+//     for constants or state, the status word in its own kind: steps or other
+//     slots would overwrite them otherwise.
+//  16. No two parameters or states have one name: files of weights are by name.
+//  17. No two inputs, parameters or states share a byte: all keep their contents.
+//  18. A kernel's name is [a-z0-9_]+, fit for labels, and its source is not empty.
+//  19. Its workgroup has 1 thread or more along each axis, and each axis and the
+//     whole are within the limits.
+//  20. Its workgroup memory is within the limit.
+//  21. It has at least one storage array, and no more than the limit.
+//  22. The uniform block of a kernel and the row of scalars of an entry are
+//     multiples of [WordBytes], at most [MaxUniformBytes].
+//  23. The rows of all entries, each rounded up to [RowBytes], take at most
+//     [MaxRowsBytes]: an executor makes many of each before the first run.
+//  24. A kernel reads at most [MaxCounters] counters: WebGPU binds no more with
+//     offsets.
+//  25. Status codes are not 0, which is no fault, and differ.
+//  26. An entry has a name, and no other has the same.
+//  27. An entry lists slots that exist: inputs, scalars, as outputs those
+//     with that role and persistent ones, and parameters as those it reads and sets.
+//  28. The names of an entry's inputs and scalars differ, and those of its
+//     outputs; an output has no name of a parameter or state. So the host's
+//     names are unambiguous.
+//  29. Scalars lie within their entry's row, no two in one place.
+//  30. A dispatch runs a kernel that exists.
+//  31. It runs 1 workgroup or more along each axis, within the limit.
+//  32. It has one binding for each storage array of the kernel.
+//  33. A kernel's uniform block is no larger than the entry's row, and it reads
+//     no more counters than there are repeats around the dispatch.
+//  34. A copy or binding is not empty, and a binding within the limit.
+//  35. No step writes to buffers for constants or inputs, which keep their
+//     contents.
+//  36. In one dispatch a buffer is either only read, or all its windows are
+//     writable and share no byte: WebGPU's usage rule, without which results
+//     depend on the order of threads. The buffer that an indirect dispatch reads
+//     its grid from, within which the grid's window lies (rule 14), is not written.
+//  37. A copy is between two buffers, as WebGPU asks.
+//  38. A repeat is run 1 to [MaxRepeat] times: the counters are that many rows.
+//     The steps of its odd rounds obey the rules even where it has none.
+//  39. Repeats, loops of unknown length among them, are nested at most [MaxCounters] deep: readers recurse.
+//  40. An entry makes at most [MaxDispatches] dispatches, copies and rounds of
+//     empty repeats, all repeats written out: its run ends.
+//  41. A call runs a routine that exists, with a window for each of its arrays that
+//     is at least as large. Only executors whose device has such a library read
+//     files with routines: others meet a required section that they do not know.
+//  42. In one call a window that is written overlaps no other.
+//  43. A box of a kernel is of a storage array that no atomics change, and lies within
+//     what a dispatch binds there. Only executors for devices that copy boxes read files with
+//     some.
+//  44. A draft is of a kernel that exists. The dispatches of a kernel with a draft state a
+//     grid for that, for which rule 31 holds, and find none in memory; others state none.
+//  45. The kernel of each dispatch of a plan with Code is a function that the module
+//     exports, with as many parameters as it is called with, all i32, and no results.
+//     A page checks it when it opens a session, as only then the module is compiled.
+//
+// Rules are checked in time linear in the file, but for sorting, and nothing is
+// made or repeated by a number before its limit is checked.
+package plan

@@ -1,0 +1,165 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
+	"github.com/rlx-go/rlx/internal/codegen/wgsl"
+	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native/cuda"
+)
+
+// families are losses of models of many kinds, whose training steps are held to the floor
+// of memory, at the sizes at which they are trained.
+var families = []struct {
+	name string
+	loss func() (*ir.Graph, error)
+}{
+	{"resnet18", irtest.ResNet18.Loss},
+	{"resnet50", irtest.ResNet50.Loss},
+	{"batch norm, channels last", lossOf(func(b *ir.Builder) ir.Value { return normalised(b, ir.Dims(32, 112, 112, 64), 0, 1, 2) })},
+	{"batch norm, channels first", lossOf(func(b *ir.Builder) ir.Value { return normalised(b, ir.Dims(32, 64, 112, 112), 0, 2, 3) })},
+	{"group norm of a u-net", lossOf(func(b *ir.Builder) ir.Value {
+		x, scale, bias := b.Param("x", ir.F32, ir.Dims(8, 64, 64, 320)...), b.Param("scale", ir.F32, ir.N(320)), b.Param("bias", ir.F32, ir.N(320))
+		return ops.Silu(b, ops.GroupNorm(b, x, scale, bias, 32, 1e-5))
+	})},
+	{"layer norm of odd rows", lossOf(func(b *ir.Builder) ir.Value {
+		x, scale, bias := b.Param("x", ir.F32, ir.Dims(8191, 1001)...), b.Param("scale", ir.F32, ir.N(1001)), b.Param("bias", ir.F32, ir.N(1001))
+		return ops.LayerNorm(b, x, scale, bias, 1e-5)
+	})},
+	{"layer norm of few long rows", lossOf(func(b *ir.Builder) ir.Value {
+		x, scale, bias := b.Param("x", ir.F32, ir.Dims(7, 1000003)...), b.Param("scale", ir.F32, ir.N(1000003)), b.Param("bias", ir.F32, ir.N(1000003))
+		return ops.LayerNorm(b, x, scale, bias, 1e-5)
+	})},
+	{"lstm", lossOf(func(b *ir.Builder) ir.Value {
+		const steps, batch, width = 35, 20, 650
+		x := b.Input("x", ir.F32, ir.Dims(steps, batch, width)...)
+		h, c := b.Input("h", ir.F32, ir.Dims(1, batch, width)...), b.Input("c", ir.F32, ir.Dims(1, batch, width)...)
+		weights := []ir.Value{b.Param("w", ir.F32, ir.Dims(width, 4*width)...), b.Param("u", ir.F32, ir.Dims(width, 4*width)...), b.Param("bias0", ir.F32, ir.N(4*width)), b.Param("bias1", ir.F32, ir.N(4*width))}
+		y, _, _ := ops.LSTM(b, x, h, c, weights, ops.RecurrentAttrs{})
+		return y
+	})},
+	{"embedding", lossOf(func(b *ir.Builder) ir.Value {
+		table, at := b.Param("table", ir.F32, ir.Dims(50257, 768)...), b.Input("at", ir.I32, ir.Dims(16384)...)
+		return ops.Embedding(b, table, at)
+	})},
+}
+
+// lossOf is the sum of sines of what a model computes.
+func lossOf(model func(b *ir.Builder) ir.Value) func() (*ir.Graph, error) {
+	return func() (*ir.Graph, error) {
+		return ir.Build("loss", func(b *ir.Builder) { b.Output("loss", ops.ReduceSum(b, ops.Sin(b, model(b)))) })
+	}
+}
+
+// normalised is a parameter less its mean and divided by its deviation over axes.
+func normalised(b *ir.Builder, dims []ir.Dim, axes ...int) ir.Value {
+	x := b.Param("x", ir.F32, dims...)
+	centred := ops.Sub(b, x, ops.KeepDims(b, ops.Mean, x, axes...))
+	variance := ops.KeepDims(b, ops.Mean, ops.Square(b, centred), axes...)
+	return ops.Mul(b, centred, ops.Rsqrt(b, ops.Add(b, variance, ops.ConstLike(b, variance, 1e-5))))
+}
+
+// familyTargets are what the steps are planned for.
+var familyTargets = []struct {
+	name    string
+	half    ir.DType
+	target  func() plan.Target
+	printer plan.Printer
+}{
+	{"H200, bf16", ir.BF16, hopper, cudacpp.Printer{}},
+	{"WebGPU", 0, roomy, wgsl.Printer{}},
+}
+
+// hopper is an H200 with its multiply-adds and its library.
+func hopper() plan.Target {
+	t := cuda.Target()
+	t.Device = hardware.H200()
+	t.Mma, t.Boxes, t.MmaBytes, t.Multiprocessors = true, true, 227<<10, 132
+	t.Products, t.ProductBytes = loop.FasterProducts, 32<<20
+	return t
+}
+
+// roomy is WebGPU on a device that holds the tensors of the largest family.
+func roomy() plan.Target {
+	t := plan.WebGPU()
+	t.Limits.BindingBytes, t.Limits.BufferBytes = 1<<31-1<<8, 1<<31-1<<8
+	return t
+}
+
+// Bounds of what a kernel may take: times its floor, and of the whole step.
+const (
+	mostOfFloor = 3.0
+	mostOfStep  = 0.05
+)
+
+// slow names the kernels over these bounds, by family, target and name, with what they wait for.
+var slow = map[string]string{
+	"lstm, H200, bf16, map_sigmoid_mul_mul_reshape": ofStep,
+	"lstm, WebGPU, map_add_tanh_mul_reshape":        ofStep,
+	"lstm, WebGPU, map_sigmoid_mul":                 ofStep,
+	"lstm, WebGPU, map_mul_zero":                    ofStep,
+}
+
+// ofStep is what kernels of a time step have: a slice of arrays of all steps, which are counted
+// as wholes.
+const ofStep = "one step of the arrays of all"
+
+// TestFamiliesKeepToTheFloor predicts for each launch of a training step how long memory and
+// waiting for it take with the workgroups that it has, beside the floor: its bytes at full
+// bandwidth and a launch. One that leaves most of a device idle is named here with a reason.
+func TestFamiliesKeepToTheFloor(t *testing.T) {
+	var table strings.Builder
+	for _, target := range familyTargets {
+		for _, f := range families {
+			launches, step := launchesOf(t, f.loss, target.half, target.target(), target.printer)
+			d, floor := target.target().Profile(), 0.0
+			for _, l := range launches {
+				time, least := l.Work.Time(d), d.Launch+l.Work.Bytes/d.Bandwidth()
+				floor += least
+				key := f.name + ", " + target.name + ", " + l.Name
+				if time > mostOfFloor*least && time > mostOfStep*step && slow[key] == "" {
+					t.Errorf("%s: %d workgroups on %d processors take %.0f µs, and %.0f at the least", key, l.Groups, d.Processors, time/1e3, least/1e3)
+				}
+			}
+			fmt.Fprintf(&table, "%-12s %-28s %4d launches %8.0f µs, floor %8.0f\n", target.name, f.name, len(launches), step/1e3, floor/1e3)
+		}
+	}
+	kerneltest.Golden(t, "families.txt", table.String(), *update)
+}
+
+// launchesOf plans a training step and predicts the nanoseconds of all launches.
+func launchesOf(t *testing.T, loss func() (*ir.Graph, error), half ir.DType, target plan.Target, pr plan.Printer) (launches []plan.Launch, step float64) {
+	t.Helper()
+	g, err := loss()
+	if err == nil {
+		g, err = optim.Step(g, "loss", optim.SGD{Momentum: 0.9}, optim.Options{})
+	}
+	if err == nil && half != 0 {
+		g, err = passes.Mixed(g, half)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("family", ir.Entry{Name: "step", Graph: g})
+	if err == nil {
+		launches, err = plan.Launches(m, target, pr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range launches {
+		step += l.Work.Time(target.Profile())
+	}
+	return launches, step
+}

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// The version of the format that Encode writes. A reader reads every minor
+// version of its major: what a later minor version adds is a new section,
+// flagged as required if the plan cannot be run without it, or new fields at
+// the end of a record, which a reader steps over. A new kind of step is refused
+// by readers that do not know it.
+const (
+	Major = 1
+	Minor = 4
+)
+
+const (
+	magic       = "RLXP"
+	headerBytes = 16
+	// flagRequired in a section's flags: who does not know the section must
+	// refuse the plan.
+	flagRequired = 1
+)
+
+// The tags of sections, in the order they are written.
+const (
+	tagMeta      = "META"
+	tagRequires  = "REQS"
+	tagSymbols   = "SYMS"
+	tagBuffers   = "BUFS"
+	tagSlots     = "SLOT"
+	tagConstants = "CNST"
+	tagKernels   = "KRNL"
+	tagCode      = "CODE"
+	tagDrafts    = "DRFT"
+	tagBoxes     = "BOXS"
+	tagRoutines  = "ROUT"
+	tagEntries   = "ENTR"
+	tagStatus    = "STAT"
+	tagVariant   = "VARI"
+)
+
+// The numbers of step kinds.
+const (
+	stepDispatch = iota
+	stepCopy
+	stepRepeat
+	stepTurns
+	stepIndirect
+	stepCall
+	stepWhile
+)
+
+// maxExact bounds what is read into an int: JavaScript's numbers are exact up
+// to here, and sums of a few do not overflow where an int has 32 bits.
+const maxExact = min(1<<53-1, math.MaxInt/4)
+
+// accesses is how many kinds of loop.Access there are; their numbers are
+// those of the file.
+const accesses = int(loop.Atomic) + 1

@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// placedLaunch is a launch with the loops it is in, outermost first, and what it
+// stands under. Where gate is set it is that of a gate.
+type placedLaunch struct {
+	sched.Launch
+	rounds []*round
+	guard  *guard
+	gate   *gate
+}
+
+// round is a loop around launches: the partitions that are run in turn, how often or
+// by which gate that is told,
+// and the places that change roles with every round.
+type round struct {
+	count      int // 0 where going tells
+	going      *gate
+	swaps      [][2]*fusion.Tensor
+	partitions []*fusion.Partition
+}
+
+// learn tells the cache what it will be asked for.
+func (c *entryCompiler) learn(p *fusion.Partition) {
+	for _, item := range p.Items {
+		switch item := item.(type) {
+		case *fusion.Group:
+			c.cache.Learn(item, c.target.Caps)
+		case fusion.Control:
+			for _, inner := range item.Partitions() {
+				c.learn(inner)
+			}
+		}
+	}
+}
+
+// schedule makes the kernels of all items, those of loops and branches in place.
+func (c *entryCompiler) schedule(p *fusion.Partition, rounds []*round, u *guard) error {
+	for _, item := range p.Items {
+		if err := c.scheduleItem(p, item, rounds, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, rounds []*round, u *guard) error {
+	switch item := item.(type) {
+	case *fusion.Group:
+		launches, err := c.cache.Schedule(item, c.target.capsUnder(u != nil))
+		for _, l := range launches {
+			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+		}
+		return err
+	case *fusion.Loop:
+		if launches, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
+			return err
+		} else if ok && !c.target.Unfused {
+			for _, l := range launches {
+				c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+			}
+			return nil
+		}
+		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
+		if err != nil {
+			return err
+		}
+		return c.schedule(item.Body, inner, u)
+	case *fusion.Branch:
+		g := c.addGate(item.Pred, u, rounds)
+		for side, taken := range item.Taken {
+			if err := c.schedule(taken, rounds, &guard{g, side}); err != nil {
+				return err
+			}
+		}
+	case *fusion.While:
+		return c.scheduleWhile(item, rounds, u)
+	}
+	return nil
+}
+
+// capsUnder returns what the target can do under a condition: it calls no routines
+// there, since only kernels can be held back, and drafts would need a grid of their own.
+func (t Target) capsUnder(condition bool) loop.Caps {
+	caps := t.Caps
+	if condition {
+		caps.Products, caps.Drafts = loop.NoProducts, false
+	}
+	return caps
+}
+
+// scheduleWhile makes a repeat of as many rounds as the loop may take, or rounds
+// until its gate is closed. Once its condition does not hold its carries stay, and so
+// does the condition.
+func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*round, u *guard) error {
+	own := &round{count: w.Max, partitions: w.Partitions()}
+	inner, err := inside(rounds, w.Node, own)
+	if err != nil {
+		return err
+	}
+	if err := c.schedule(w.Cond, inner, u); err != nil {
+		return err
+	}
+	g := c.addGate(w.Pred, u, inner)
+	if w.Max == 0 {
+		own.going, g.needed = g, true
+	}
+	return c.schedule(w.Body, inner, &guard{g, 0})
+}
+
+// inside returns the loops around what the loop r of a node runs.
+func inside(rounds []*round, n *ir.Node, r *round) ([]*round, error) {
+	if r.count > MaxRepeat {
+		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", r.count, MaxRepeat))
+	}
+	return append(slices.Clone(rounds), r), nil
+}

@@ -1,0 +1,148 @@
+// Package plansim runs whole plans in the simulator of the loop IR: all buffers
+// with what shares them, all kernels with every access watched. It is the
+// device on which plans are checked where there is no GPU.
+package plansim
+
+import (
+	"bytes"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/replay"
+	"github.com/rlx-go/rlx/internal/compiler/sim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Session is a plan in the simulator.
+type Session struct {
+	*replay.Session
+	// Options are handed to the simulator for every kernel.
+	Options sim.Options
+	// Counted, where set, is told of every dispatch what its kernel did.
+	Counted func(k *loop.Kernel, c sim.Counts)
+}
+
+// Text stands in for the printer of a dialect: the kernel's own text form.
+var Text plan.Printer = text{}
+
+type text struct{}
+
+func (text) Dialect() dtype.Dialect               { return dtype.WGSL }
+func (text) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
+
+// Open compiles a module for a device with the given target's limits and gives
+// it memory. Temporary memory starts as rubbish, since plans must not rely on
+// what is in it.
+func Open(m *ir.Module, t plan.Target) (*Session, error) {
+	p, kernels, err := plan.CompileKernels(m, t, Text)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{}
+	d := &device{kernels: kernels, session: s}
+	for _, b := range p.Buffers {
+		data := make([]byte, b.Bytes)
+		if b.Kind == plan.TempBuffer {
+			for i := range data {
+				data[i] = 0xff
+			}
+		}
+		d.buffers = append(d.buffers, data)
+	}
+	s.Session, err = replay.New(p, d)
+	return s, err
+}
+
+// device is the memory and the kernels of a plan.
+type device struct {
+	kernels []plan.Printed
+	buffers [][]byte
+	session *Session
+}
+
+func (d *device) Write(buffer, offset int, data []byte) error {
+	copy(d.buffers[buffer][offset:], data)
+	return nil
+}
+
+func (d *device) Read(data []byte, buffer, offset int) error {
+	copy(data, d.buffers[buffer][offset:])
+	return nil
+}
+
+func (d *device) Copy(c *plan.Copy) error {
+	copy(d.buffers[c.Dst][c.DstOffset:][:c.Bytes], d.buffers[c.Src][c.SrcOffset:])
+	return nil
+}
+
+// Dispatch runs a kernel. Where a draft may stand in for it, that is run before, and has to
+// leave the same bytes, unless some workgroups are a sample.
+func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) error {
+	k := d.kernels[step.Kernel]
+	if step.DraftGroups == [3]int{} || d.session.Options.Sample > 0 {
+		return d.run(k.Kernel, step, scalars, counters, d.session.Counted)
+	}
+	before := d.bound(step)
+	if err := d.run(k.Draft, step, scalars, counters, nil); err != nil {
+		return err
+	}
+	drafted := d.bound(step)
+	for buffer, data := range before {
+		copy(d.buffers[buffer], data)
+	}
+	if err := d.run(k.Kernel, step, scalars, counters, d.session.Counted); err != nil {
+		return err
+	}
+	for buffer, data := range drafted {
+		if !bytes.Equal(data, d.buffers[buffer]) {
+			return ir.Errorf(ir.ErrGraph, "the draft of %s leaves other values in buffer %d", k.Name, buffer)
+		}
+	}
+	return nil
+}
+
+// bound returns copies of the buffers that a dispatch binds, by number.
+func (d *device) bound(step *plan.Dispatch) map[int][]byte {
+	out := map[int][]byte{}
+	for _, b := range step.Bindings {
+		out[b.Buffer] = bytes.Clone(d.buffers[b.Buffer])
+	}
+	return out
+}
+
+func (d *device) run(k *loop.Kernel, step *plan.Dispatch, scalars []byte, counters []int, counted func(*loop.Kernel, sim.Counts)) error {
+	l := sim.Launch{Counters: counters}
+	for _, b := range step.Bindings {
+		l.Arrays = append(l.Arrays, sim.Binding{Buffer: d.buffers[b.Buffer], Offset: b.Offset, Bytes: b.Bytes})
+	}
+	for i, t := range k.Scalars {
+		v, err := word(t, scalars[i*plan.WordBytes:])
+		if err != nil {
+			return err
+		}
+		l.Scalars = append(l.Scalars, v)
+	}
+	if counted == nil {
+		return sim.Run(k, l, d.session.Options)
+	}
+	o, c := d.session.Options, sim.Counts{}
+	o.Counts = &c
+	err := sim.Run(k, l, o)
+	counted(k, c)
+	return err
+}
+
+// word returns a scalar of the row of scalars; of type Invalid are those that
+// the kernel does not read.
+func word(t dtype.DType, row []byte) (scalar.Value, error) {
+	if t == dtype.Invalid {
+		return scalar.Value{}, nil
+	}
+	a, err := ir.ArrayOf(ir.Type{DType: t}, row[:t.Size()])
+	if err != nil {
+		return scalar.Value{}, err
+	}
+	return a.Element(0), nil
+}

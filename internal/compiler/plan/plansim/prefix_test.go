@@ -1,0 +1,41 @@
+package plansim_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestRunningSumsOfMoreRowsThanAGridIsWide has rows whose workgroups lie in a
+// rectangle with some to spare, which must leave memory alone: they would write
+// the last row a second time, beside the workgroup that has it.
+func TestRunningSumsOfMoreRowsThanAGridIsWide(t *testing.T) {
+	short := plan.WebGPU()
+	short.Limits.Groups = 7
+	for name, c := range map[string]struct {
+		target plan.Target
+		dims   []int
+		axis   int
+	}{
+		"a short grid":             {short, []int{11, 5}, 1},
+		"a short grid, other axis": {short, []int{5, 2, 13}, 0},
+		"one row to spare":         {short, []int{13, 300}, 1},
+		"none to spare":            {short, []int{14, 3}, 1},
+		"the default limits":       {plan.WebGPU(), []int{65537, 2}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := ir.Build("g", func(b *ir.Builder) {
+				s := b.State("s", ir.F32, ir.Dims(c.dims...)...)
+				sums := ops.CumSum(b, s, ops.CumSumAttrs{Axis: c.axis})
+				b.Output("sums", sums)
+				b.SetState("s", ops.CumSum(b, s, ops.CumSumAttrs{Axis: c.axis, Reverse: true, Exclusive: true}))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTwoRuns(t, g, someValues(g), c.target)
+		})
+	}
+}

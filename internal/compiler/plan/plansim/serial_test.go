@@ -1,0 +1,66 @@
+package plansim_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// The schedules for one thread in the simulator, which watches bounds and memory
+// that nobody has written.
+
+// undivided is a target whose kernels have one workgroup each, divided one whose
+// kernels have as many as they can have: the simulator watches too that these do
+// not need each other.
+var undivided, divided = plan.WebAssembly(false), plan.WebAssembly(false)
+
+func init() { undivided.ShareOps, divided.ShareOps = 0, 1 }
+
+func TestSamplesOnOneThread(t *testing.T) {
+	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) {
+		checkSampleOn(t, undivided, op, s)
+		checkSampleOn(t, divided, op, s)
+	})
+}
+
+func TestRandomGraphsOnOneThread(t *testing.T) {
+	for name, target := range map[string]plan.Target{"undivided": undivided, "divided": divided} {
+		t.Run(name, func(t *testing.T) {
+			eachRandomGraph(t, func(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array) {
+				checkTwoRuns(t, g, inputs, target)
+			})
+		})
+	}
+}
+
+// TestManyMapsOnOneThread has more tensors than a kernel binds, of types of which
+// no two share a binding.
+func TestManyMapsOnOneThread(t *testing.T) {
+	for _, d := range []ir.DType{ir.U8, ir.BF16, ir.F64} {
+		t.Run(d.String(), func(t *testing.T) {
+			inputs := map[string]*ir.Array{}
+			g, err := ir.Build("g", func(b *ir.Builder) {
+				for i := range 40 {
+					x := ir.NewArray(d, 3+i%2)
+					for j := range x.I {
+						x.I[j] = int64(i + j)
+					}
+					for j := range x.F {
+						x.F[j] = float64(i + j)
+					}
+					name := "x" + strconv.Itoa(i)
+					inputs[name] = x
+					v := b.Input(name, d, ir.N(x.Len()))
+					b.Output("y"+strconv.Itoa(i), ops.Add(b, v, v))
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkGraphOn(t, plan.WebAssembly(false), g, inputs)
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// addSlots names what the host reads and writes of the entry.
+func (c *entryCompiler) addSlots() error {
+	for i, port := range c.partition.Scalars {
+		at := WordBytes * i
+		c.entry.Scalars = append(c.entry.Scalars, c.slot(Slot{Name: port.Name, Role: Scalar, DType: port.Value.DType(), Offset: at, Bytes: WordBytes}))
+		c.entry.UniformBytes = at + WordBytes
+	}
+	bounds := CheckedBounds(c.partition.Graph)
+	for _, t := range c.partition.Tensors {
+		if t.Port == nil {
+			continue
+		}
+		if t.Port.Kind != ir.InputPort {
+			c.persistentSlot(t)
+			continue
+		}
+		s := c.portSlot(Input, t)
+		s.Hi, s.Checked = bounds[t.Port.Value]
+		c.entry.Inputs = append(c.entry.Inputs, c.slot(s))
+	}
+	for i, o := range c.partition.Graph.Outputs() {
+		if t := c.partition.Outputs[i]; t != nil {
+			s := c.tensorSlot(o.Name, Output, t)
+			if d, ok := c.declared.Output(o.Name); ok {
+				asDeclared(&s, d.Value.Type())
+			}
+			c.entry.Outputs = append(c.entry.Outputs, c.slot(s))
+		}
+	}
+	return nil
+}
+
+func (c *entryCompiler) slot(s Slot) int {
+	c.plan.Slots = append(c.plan.Slots, s)
+	return len(c.plan.Slots) - 1
+}
+
+func (c *entryCompiler) tensorSlot(name string, role Role, t *fusion.Tensor) Slot {
+	r := c.regions[t]
+	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
+}
+
+// persistentSlot adds a parameter or state once for all entries. What is a parameter of
+// some entry is one, whatever it is to others.
+func (c *entryCompiler) persistentSlot(t *fusion.Tensor) {
+	if _, ok := c.slots[t.Name]; ok {
+		return
+	}
+	role := State
+	for _, e := range c.module.Entries {
+		if p, ok := e.Graph.Port(t.Name); ok && p.Kind == ir.ParamPort {
+			role = Param
+		}
+	}
+	c.slots[t.Name] = c.slot(c.portSlot(role, t))
+}
+
+// addParams lists the parameters that the entry reads and sets.
+func (c *entryCompiler) addParams(g *ir.Graph) {
+	read := g.ReadPorts()
+	for _, p := range g.Ports() {
+		i, ok := c.slots[p.Name]
+		if !ok || c.plan.Slots[i].Role != Param {
+			continue
+		}
+		if p.Kind == ir.ParamPort && read[p.Name] {
+			c.entry.Reads = append(c.entry.Reads, i)
+		}
+		if g.Updates(p.Name) {
+			c.entry.Sets = append(c.entry.Sets, i)
+		}
+	}
+}
+
+// portSlot is the slot of a port of the graph.
+func (c *entryCompiler) portSlot(role Role, t *fusion.Tensor) Slot {
+	s := c.tensorSlot(t.Name, role, t)
+	if p, ok := c.declared.Port(t.Name); ok {
+		asDeclared(&s, p.Value.Type())
+	}
+	return s
+}
+
+// asDeclared gives a slot the complex type that it has for the host: kernels see
+// the parts along an axis of their own.
+func asDeclared(s *Slot, t ir.Type) {
+	if t.DType.IsComplex() && !s.DType.IsComplex() {
+		s.DType = t.DType
+		s.Dims, _ = t.Shape.Ints()
+	}
+}
+
+// CheckedBounds returns, for each input of a graph whose elements are checked as indices on
+// the device, the bound below which they must be, so that the host can refuse others
+// before. One pass finds all: a graph may have many inputs.
+func CheckedBounds(g *ir.Graph) map[ir.Value]int {
+	out := map[ir.Value]int{}
+	for _, n := range g.Nodes() {
+		if n.Op() != ops.OpCheckIndex {
+			continue
+		}
+		root := rootOf(n.Input(0))
+		bound, known := n.Attrs().(*ops.CheckIndexAttrs).Bound.Const()
+		if least, seen := out[root]; known && (!seen || bound < least) {
+			out[root] = bound
+		}
+	}
+	return out
+}
+
+// rootOf goes back through ops that only move elements.
+func rootOf(v ir.Value) ir.Value {
+	for {
+		switch v.Node().Op() {
+		case ops.OpReshape, ops.OpTranspose, ops.OpBroadcastInDim, ops.OpConvert:
+			v = v.Node().Input(0)
+		default:
+			return v
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
+)
+
+// addSteps prints the kernels and lists the dispatches.
+func (c *entryCompiler) addSteps() (err error) {
+	c.entry.Steps, err = c.steps(c.launches, 0)
+	return err
+}
+
+// steps prints the kernels of launches inside depth loops and lists their
+// dispatches, those of further loops nested. Tensors lie in c.regions, where two
+// places that a loop swaps have changed roles in its odd rounds.
+func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error) {
+	out := make([]Step, 0, len(launches))
+	for len(launches) > 0 {
+		l, n := launches[0], 1
+		var step Step
+		var err error
+		if len(l.rounds) == depth {
+			step, err = c.launch(l)
+		} else {
+			for n < len(launches) && c.inLoop(launches[n], depth, l.rounds[depth]) {
+				n++
+			}
+			step, err = c.repeat(l.rounds[depth], launches[:n], depth+1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out, launches = append(out, step), launches[n:]
+	}
+	return out, nil
+}
+
+func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (Step, error) {
+	if l.going != nil {
+		steps, err := c.steps(launches, depth)
+		return &While{Going: *c.cell(&guard{l.going, 0}, l.going.grids[0][0]), Steps: steps}, err
+	}
+	r := &Repeat{Count: l.count}
+	var err error
+	if r.Steps, err = c.steps(launches, depth); err != nil || l.count == 1 || len(l.swaps) == 0 {
+		return r, err
+	}
+	c.swap(l.swaps)
+	defer c.swap(l.swaps)
+	r.Odd, err = c.steps(launches, depth)
+	return r, err
+}
+
+func (c *entryCompiler) swap(pairs [][2]*fusion.Tensor) {
+	for _, p := range pairs {
+		a, b := p[0].Root(), p[1].Root()
+		c.regions[a], c.regions[b] = c.regions[b], c.regions[a]
+	}
+}
+
+// cut makes launches of what was left to be made until tensors have places.
+func (c *entryCompiler) cut() error {
+	for i := range c.launches {
+		for j := range c.launches[i].Parts {
+			c.parts[c.launches[i].Parts[j].Key]++
+		}
+	}
+	if len(c.parts) == 0 {
+		return nil
+	}
+	launches := c.launches
+	c.launches = make([]placedLaunch, 0, len(launches))
+	for _, l := range launches {
+		if len(l.Parts) == 0 {
+			c.launches = append(c.launches, l)
+		} else if err := c.pack(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindable reports whether a kernel can bind these tensors, those in one arena
+// together where all of them are of words, in all rounds of the loops around it.
+func (c *entryCompiler) bindable(args []*fusion.Tensor, rounds []*round) bool {
+	if len(rounds) > 0 {
+		if !c.bindable(args, rounds[1:]) {
+			return false
+		}
+		c.swap(rounds[0].swaps)
+		defer c.swap(rounds[0].swaps)
+		return len(rounds[0].swaps) == 0 || c.bindable(args, rounds[1:])
+	}
+	bindings := len(args)
+	for _, members := range c.shareable(args) {
+		bindings -= len(members) - 1
+	}
+	return bindings <= c.target.Limits.StorageBuffers
+}
+
+// shareable returns, by buffer, the places in args of tensors that one binding
+// can hold: all of that buffer, if they are of words.
+func (c *entryCompiler) shareable(args []*fusion.Tensor) map[int][]int {
+	out := map[int][]int{}
+	for i, t := range args {
+		if t != nil {
+			out[c.regions[t].buffer] = append(out[c.regions[t].buffer], i)
+		}
+	}
+	for buffer, members := range out {
+		words := !slices.ContainsFunc(members, func(i int) bool { return loop.DeviceSize(args[i].DType) != WordBytes })
+		if !words || c.plan.Buffers[buffer].Bytes/WordBytes > loop.MaxElements {
+			delete(out, buffer)
+		}
+	}
+	return out
+}
+
+// launch makes the step of a launch.
+func (c *entryCompiler) launch(l placedLaunch) (Step, error) {
+	if l.Routine != nil {
+		return &Call{Routine: c.routine(l.Routine), Bindings: c.bindings(l.Args)}, nil
+	}
+	return c.dispatch(l)
+}
+
+// routine returns the number of a routine, which is added unless it is known.
+func (c *entryCompiler) routine(r routine.Routine) int {
+	i := slices.Index(c.plan.Routines, r)
+	if i < 0 {
+		i = len(c.plan.Routines)
+		c.plan.Routines = append(c.plan.Routines, r)
+	}
+	return i
+}
+
+// dispatch binds a launch and prints its kernel.
+func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
+	k, bindings, err := c.bound(l.Kernel, l.Args)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
+	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
+	if l.Draft != nil {
+		if key.draft, _, err = c.bound(l.Draft, l.Args); err != nil {
+			return nil, err
+		}
+		d.DraftGroups = l.Draft.Groups
+	}
+	if d.Kernel, err = c.kernel(key); err != nil {
+		return nil, err
+	}
+	if l.guard != nil {
+		d.Grid = c.cell(l.guard, d.Groups)
+	}
+	return d, nil
+}
+
+// bound returns a kernel with the windows of its storage arrays, which share bindings where
+// there would be too many.
+func (c *entryCompiler) bound(k *loop.Kernel, args []*fusion.Tensor) (*loop.Kernel, []Binding, error) {
+	bindings := c.bindings(args)
+	if len(bindings) <= c.target.Limits.StorageBuffers {
+		return k, bindings, nil
+	}
+	return c.merged(k, bindings, c.shareable(args))
+}
+
+// bindings returns the windows of a launch's storage arrays.
+func (c *entryCompiler) bindings(args []*fusion.Tensor) []Binding {
+	out := make([]Binding, len(args))
+	for i, t := range args {
+		if t == nil {
+			out[i] = Binding{c.statusBuffer(), 0, StatusBytes}
+			continue
+		}
+		r := c.regions[t]
+		out[i] = Binding{r.buffer, r.offset, r.bytes}
+	}
+	return out
+}
+
+// merged puts arrays of one buffer into one binding that spans them all, those
+// of the buffer that has most of them first, until a kernel can have the
+// bindings.
+func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
+	buffers := slices.SortedFunc(maps.Keys(shareable), func(a, b int) int {
+		return cmp.Or(len(shareable[b])-len(shareable[a]), a-b)
+	})
+	left := len(bindings)
+	var spans []loop.Span
+	gone := map[int]bool{}
+	for _, buffer := range buffers {
+		members := shareable[buffer]
+		if left <= c.target.Limits.StorageBuffers || len(members) < 2 {
+			break
+		}
+		from, to := bindings[members[0]].Offset, 0
+		for _, i := range members {
+			from = min(from, bindings[i].Offset)
+			to = max(to, bindings[i].Offset+bindings[i].Bytes)
+		}
+		span := loop.Span{Bytes: to - from}
+		for _, i := range members {
+			span.Windows = append(span.Windows, loop.Window{Array: i, First: loop.Int((bindings[i].Offset - from) / WordBytes)})
+			gone[i] = i != members[0]
+		}
+		bindings[members[0]] = Binding{buffer, from, to - from}
+		spans = append(spans, span)
+		left -= len(members) - 1
+	}
+	if left > c.target.Limits.StorageBuffers {
+		return nil, nil, ir.Errorf(ir.ErrUnsupported, "kernel %s needs %d bindings, and this target has %d", k.Name, left, c.target.Limits.StorageBuffers)
+	}
+	k, err := loop.MergeArrays(k, spans)
+	var out []Binding
+	for i, b := range bindings {
+		if !gone[i] {
+			out = append(out, b)
+		}
+	}
+	if err != nil {
+		return nil, nil, ir.Errorf(ir.ErrUnsupported, "%v", err)
+	}
+	return k, out, nil
+}
+
+// kernelKey is a kernel as it is used in a dispatch: with its draft, if it has one, and
+// the access of each storage array, a byte each.
+type kernelKey struct {
+	kernel, draft *loop.Kernel
+	access        string
+}
+
+// accessOf returns the access of the arrays, widened to that of their whole
+// buffer in this dispatch: WebGPU refuses a buffer that is bound for reading and
+// for writing at once, even where the windows are disjoint.
+func accessOf(k *loop.Kernel, bindings []Binding) string {
+	written := map[int]bool{}
+	for i, b := range bindings {
+		if k.Arrays[i].Access != loop.Read {
+			written[b.Buffer] = true
+		}
+	}
+	out := make([]byte, len(bindings))
+	for i, b := range bindings {
+		a := k.Arrays[i].Access
+		if a == loop.Read && written[b.Buffer] {
+			a = loop.ReadWrite
+		}
+		out[i] = byte(a)
+	}
+	return string(out)
+}
+
+// withAccess returns a kernel with other accesses of its storage arrays.
+func withAccess(of *loop.Kernel, access string) *loop.Kernel {
+	k := *of
+	k.Arrays = slices.Clone(k.Arrays)
+	for i := range access {
+		k.Arrays[i].Access = loop.Access(access[i])
+	}
+	return &k
+}
+
+// kernel prints a kernel, unless it is known, and returns its number; kernels
+// with one text are one.
+func (c *entryCompiler) kernel(key kernelKey) (int, error) {
+	if number, ok := c.numbers[key]; ok {
+		return number, nil
+	}
+	k, source, err := c.print(key.kernel, key.access)
+	if err != nil {
+		return 0, err
+	}
+	p, text := Printed{Kernel: k}, key.access+source // binary code does not tell the access
+	draft := ""
+	if key.draft != nil {
+		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {
+			return 0, err
+		}
+		text += draft
+	}
+	number, ok := c.kernels[text]
+	if !ok {
+		number = c.addKernel(p, source, draft)
+	}
+	c.numbers[key], c.kernels[text] = number, number
+	return number, nil
+}
+
+// print returns a kernel as a dispatch accesses its arrays, and its text.
+func (c *entryCompiler) print(k *loop.Kernel, access string) (*loop.Kernel, string, error) {
+	k = loop.Widen(withAccess(k, access), c.target.Caps)
+	source, err := c.printer.Print(k)
+	return k, source, err
+}
+
+func (c *entryCompiler) addKernel(k Printed, source, draft string) int {
+	out := Kernel{Name: k.Name, Source: source, Draft: draft, Workgroup: k.Workgroup, Counters: k.Counters}
+	storage := make([]int, len(k.Arrays))
+	for i, a := range k.Arrays {
+		if a.Space == loop.Storage {
+			storage[i] = len(out.Storage)
+			out.Storage = append(out.Storage, a.Access)
+		}
+	}
+	out.SharedBytes = k.SharedBytes()
+	for _, b := range k.Boxes {
+		d := k.Arrays[b.Array].DType
+		b.Array = storage[b.Array]
+		out.Boxes = append(out.Boxes, Box{b, d})
+	}
+	out.ScalarBytes = 4 * len(k.Scalars)
+	c.plan.Kernels = append(c.plan.Kernels, out)
+	c.printed = append(c.printed, k)
+	c.requireSubgroups(k.Kernel)
+	return len(c.plan.Kernels) - 1
+}

@@ -1,0 +1,263 @@
+package sched
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// attendMma has tables in the registers of multiply-adds of warp groups: see
+// [loop.Atom]. What belongs to the rows stays in shared memory throughout, and what
+// belongs to the columns comes in stages, by copies that go on beside the arithmetic.
+// Weights become the left operand of the next product without leaving registers. Of
+// f32, the right one comes from a turned copy: see [attention.turn].
+type attendMma struct {
+	*attender
+	t       attendMmaTile
+	l       layout
+	operand ir.DType
+	thread  scalar.Expr
+	group   scalar.Expr // the thread's warp group
+	lane    scalar.Expr // the thread's place among the four that share a row
+	held    []*held     // operands in shared memory
+	slot    int         // of stats
+	stage   scalar.Expr // of the block at hand
+	packed  [][]string  // weights as operands, for each of the sums
+	// begun are the variables of the multiply-adds of a turn, statement by statement.
+	begun  [][]string
+	waited int // how many of them are known to be done
+	// next begins to copy a block that comes later, beside the first products.
+	next func()
+}
+
+// held is an operand in shared memory: for each piece of rows as long as one of a
+// [loop.Tile], the rows of a block, in each stage.
+type held struct {
+	matrix
+	side    *attendSide
+	streams bool // it belongs to the columns
+	turned  bool // its rows are those of its turned copy, each a part of a column
+	slot    int
+}
+
+// rows and columns are those of a block.
+func (h *held) rows() int {
+	if h.turned {
+		return h.matrix.length
+	}
+	return h.side.block
+}
+
+func (h *held) columns() int {
+	if h.turned {
+		return h.side.block
+	}
+	return h.matrix.length
+}
+
+func newAttendMma(a *attender) *attendMma {
+	m := &attendMma{attender: a, t: a.mmaTile(a.kind), operand: a.operandType()}
+	a.workgroup, a.resident = [3]int{m.t.threads(), 1, 1}, m.t.resident
+	atom := loop.Atom{Operand: m.operand}
+	m.l = layout{
+		rows: m.t.rows(), cols: m.t.columns, width: 16, pairs: true,
+		own: 2, columns: func(length int) int { return length / 4 },
+		rowAt:    func(i int) int { row, _ := atom.Sum(2 * i); return row },
+		columnAt: func(c int) int { _, column := atom.Sum(c/2*4 + c%2); return column },
+	}
+	return m
+}
+
+func (m *attendMma) layout() *layout { return &m.l }
+
+func (m *attendMma) begin() {
+	m.thread = loop.LocalID(0, m.t.threads())
+	m.group = m.let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
+	row, column := loop.Atom{}.Origin(scalar.Mod(m.thread, loop.Int(loop.WarpGroup)))
+	m.lane = m.let("lane", column)
+	m.l.row = m.let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), row))
+	m.l.column = scalar.Mul(m.lane, loop.Int(2))
+	m.l.first = scalar.Eq(m.lane, loop.Int(0))
+	m.holdAll()
+	if !m.byQuery {
+		m.slot = m.shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
+	}
+	m.packed = make([][]string, 1)
+	if m.kind == attendKeys {
+		m.packed = make([][]string, 2)
+	}
+	left := loop.Atom{Operand: m.operand}.LeftType()
+	for s := range m.packed {
+		for i := range m.t.columns * m.operand.Size() / 8 {
+			name := "packed" + strconv.Itoa(s) + "_" + strconv.Itoa(i)
+			m.packed[s] = append(m.packed[s], name)
+			m.add(&loop.Var{Name: name, Init: scalar.Const(left, 0)})
+		}
+	}
+}
+
+// holdAll gives shared memory to the operands that belong to the rows and to the
+// columns of a kernel.
+func (m *attendMma) holdAll() {
+	rows, cols := []matrix{m.q()}, []matrix{m.k(), m.v()}
+	switch m.kind {
+	case attendQueries:
+		rows = append(rows, m.dout())
+	case attendKeys:
+		rows, cols = cols, []matrix{m.q(), m.dout()}
+	}
+	for _, x := range rows {
+		m.hold(held{matrix: x, side: &m.rows})
+	}
+	for _, x := range cols {
+		scores := m.kind != attendForward || x != m.v()
+		if scores || !m.turns() {
+			m.hold(held{matrix: x, side: &m.cols, streams: true})
+		}
+		if m.turned[x.operand] != nil {
+			m.hold(held{matrix: x, side: &m.cols, streams: true, turned: true})
+		}
+	}
+}
+
+// hold gives an operand shared memory.
+func (m *attendMma) hold(h held) {
+	length := h.length(m)
+	if h.streams {
+		length *= m.t.stages
+	}
+	name := attendNames[h.operand]
+	if h.turned {
+		name += "_turned"
+	}
+	h.slot = m.shared(name, m.operand, 1, length)
+	m.held = append(m.held, &h)
+}
+
+// length is the elements of an operand's block.
+func (h *held) length(m *attendMma) int {
+	row := loop.RowElements(m.operand)
+	return ceilDiv(h.columns(), row) * row * h.rows()
+}
+
+func (m *attendMma) find(x matrix, turned bool) *held {
+	for _, h := range m.held {
+		if h.operand == x.operand && h.turned == turned {
+			return h
+		}
+	}
+	panic("an operand is not in shared memory")
+}
+
+// base is where the block at hand of an operand begins.
+func (m *attendMma) base(h *held) scalar.Expr {
+	if !h.streams {
+		return loop.Int(0)
+	}
+	return scalar.Mul(m.stage, loop.Int(h.length(m)))
+}
+
+// tile is an operand with its elements along k, from position k on.
+func (m *attendMma) tile(h *held, from scalar.Expr, k int) loop.Tile {
+	row := loop.RowElements(m.operand)
+	from = sum(m.base(h), loop.Int(k/row*row*h.rows()), from)
+	return loop.Tile{Array: h.slot, At: m.Simplify(from), K: k % row}
+}
+
+func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
+	left, right := m.find(rows, false), m.find(cols, false)
+	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: m.t.columns}}
+	own := scalar.Mul(m.group, loop.Int(loop.AtomRows*loop.RowElements(m.operand)))
+	for k := 0; k < rows.length; k += s.Atom.K() {
+		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
+	}
+	m.add(s)
+	m.begun = append(m.begun, f.sums())
+	number := len(m.begun)
+	return func() {
+		if m.next != nil {
+			m.next()
+			m.next = nil
+		}
+		m.wait(number, f.sums())
+	}
+}
+
+// accumulate puts the weights into registers of their own. It does not wait: a later
+// wait does.
+func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) {
+	h := m.find(x, m.turns())
+	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
+	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: x.length}}
+	for k := 0; k < m.t.columns; k += s.Atom.K() {
+		left := packed[4*len(s.Terms):][:4]
+		m.pack(s.Atom, left, weights, k)
+		right := loop.Tile{Array: h.slot, At: m.Simplify(m.base(h)), Depth: m.t.columns, K: k}
+		if m.turns() {
+			right = m.tile(h, loop.Int(0), k)
+		}
+		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), Left: left, B: right})
+	}
+	return func() {
+		m.add(s)
+		m.begun = append(m.begun, slices.Concat(sums.sums(), packed))
+	}
+}
+
+// pack puts the weights from a column on into the registers of an operand. Those of f32
+// stand where a thread has them, in another order of columns: see [turnedOrder].
+func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, column int) {
+	for i, name := range registers {
+		row, at := atom.Left(i)
+		if m.turns() {
+			m.add(&loop.Assign{Name: name, Value: weights.at(row/8, column/4+at/4)})
+			continue
+		}
+		r, c := row/8, (column+at)/4
+		m.add(&loop.Pack{Name: name, Type: m.operand, Low: weights.at(r, c), High: weights.at(r, c+1)})
+	}
+}
+
+// wait waits for the first multiply-adds that the turn has begun, and for those of
+// turns before. What goes beyond a turn is named where it may be used again.
+func (m *attendMma) wait(number int, names []string) {
+	busy := slices.Concat(m.begun[number:]...)
+	for i, f := range m.sums {
+		if lasting := slices.Concat(f.sums(), m.packed[i]); !slices.Contains(busy, lasting[0]) {
+			names = append(names, lasting...)
+		}
+	}
+	m.add(&loop.MmaWait{Pending: len(m.begun) - number, Names: names})
+	m.waited = number
+}
+
+// sums are the registers in the order of [loop.Atom.Sum].
+func (f fragment) sums() []string {
+	out := make([]string, 2*f.columns)
+	for i := range out {
+		out[i] = f.register(i/2%2, i/4*2+i%2)
+	}
+	return out
+}
+
+// fold combines over the four threads that share a row.
+func (m *attendMma) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
+	for i, x := range values {
+		x = m.let("mine", x)
+		for across := 1; across < 4; across *= 2 {
+			other := m.name("other")
+			m.add(&loop.Shuffle{Name: other, Value: x, Xor: across})
+			x = m.let("both", combine(x, scalar.FreeVar(other, ir.F32)))
+		}
+		m.add(&loop.Assign{Name: into[i], Value: combine(scalar.FreeVar(into[i], ir.F32), x)})
+	}
+}
+
+func (m *attendMma) columnStat(c, which int) scalar.Expr {
+	column := sum(m.l.column, loop.Int(m.l.columnAt(c)))
+	at := sum(scalar.Mul(m.stage, loop.Int(2*m.t.columns)), scalar.Mul(column, loop.Int(2)), loop.Int(which))
+	return m.let("stat", scalar.LoadAt(m.slot, ir.F32, m.Simplify(at)))
+}

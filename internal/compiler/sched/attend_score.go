@@ -1,0 +1,195 @@
+package sched
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// query is what the scores of a query have in common.
+type query struct {
+	limit      scalar.Expr // the query sees the keys before it
+	first      scalar.Expr // and from here on; nil: from the first of all
+	lse, delta scalar.Expr // the columns of stats, for cotangents
+}
+
+// limit names the key that is the first that a query does not see.
+func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
+	limit := loop.Int(a.Keys)
+	if a.whole {
+		return limit
+	}
+	if a.Causal {
+		limit = scalar.Min(scalar.Max(scalar.Add(at, loop.Int(a.Keys-a.Queries+1)), loop.Int(0)), limit)
+	}
+	if _, ok := s.inside(at); ok.Op != scalar.OpConst {
+		limit = scalar.Select(ok, limit, loop.Int(0))
+	}
+	if limit.Op == scalar.OpConst {
+		return limit
+	}
+	return a.let("limit", limit)
+}
+
+// firstSeen names the first key that a query sees.
+func (a *attender) firstSeen(at scalar.Expr) scalar.Expr {
+	if a.whole || a.Window == 0 {
+		return nil
+	}
+	return a.let("first_seen", scalar.Add(at, loop.Int(a.Keys-a.Queries-a.Window+1)))
+}
+
+// element is what becomes of a product of a query and a key.
+type element struct {
+	score scalar.Expr
+	seen  scalar.Expr // false where the query must not see the key
+	// capped is what the soft cap multiplies, of which the derivative of the score
+	// by the product is a function; nil without one.
+	capped scalar.Expr
+}
+
+// slope is the derivative of a score by the product that it is made of, but for
+// the scale, which is left to the sums.
+func (a *attender) slope(capped scalar.Expr) scalar.Expr {
+	if capped == nil {
+		return scalar.ConstF(ir.F32, 1)
+	}
+	return scalar.Sub(scalar.ConstF(ir.F32, 1), scalar.Mul(capped, capped))
+}
+
+// eachScore replaces the products of a fragment by what f makes of them. There
+// is a query for each row or for each column.
+func (a *attender) eachScore(products fragment, queries []query, f func(i, c int, x element) scalar.Expr) {
+	rows, rowsInMask := a.positions("row", &a.rows, products.rows, a.row)
+	cols, colsInMask := a.positions("column", &a.cols, products.columns, a.column)
+	for i := range rows {
+		for c := range cols {
+			of, key, query, masked := i, cols[c], rowsInMask[i], colsInMask[c]
+			if !a.byQuery {
+				of, key, query, masked = c, rows[i], masked, query
+			}
+			x := a.element(products.at(i, c), key, queries[of], a.maskAt(query, masked))
+			a.assign(products, i, c, f(i, c, x))
+		}
+	}
+}
+
+// positions names the positions of a thread along a side, and those in a mask,
+// which has none beyond the last query and key.
+func (a *attender) positions(prefix string, s *attendSide, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
+	for i := range n {
+		pos := position(i)
+		if !a.whole || a.Mask >= 0 {
+			pos = a.let(prefix, pos)
+		}
+		at, inMask = append(at, pos), append(inMask, pos)
+		if inside, _ := s.inside(pos); a.Mask >= 0 && inside != pos {
+			inMask[i] = a.let("masked", inside)
+		}
+	}
+	return at, inMask
+}
+
+// element takes a product x with the key at a position through scale, cap and mask.
+func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
+	e := element{score: x, seen: scalar.ConstBool(true)}
+	if !a.whole {
+		e.seen = a.Simplify(scalar.Lt(key, q.limit))
+		if q.first != nil {
+			e.seen = a.Simplify(scalar.And(e.seen, scalar.Ge(key, q.first)))
+		}
+	}
+	if !a.scaledLast() {
+		e.score = scalar.Mul(x, scalar.ConstF(ir.F32, a.Scale))
+	}
+	if a.Softcap != 0 {
+		e.capped = a.let("t", scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.Softcap))))
+		e.score = scalar.Mul(e.capped, scalar.ConstF(ir.F32, a.Softcap))
+	}
+	if a.Mask < 0 {
+		return e
+	}
+	mask := a.read(a.Mask, maskAt)
+	if mask.Type == ir.Bool {
+		e.seen = scalar.And(e.seen, mask)
+	} else {
+		e.score = scalar.Add(e.score, scalar.Convert(mask, ir.F32))
+	}
+	return e
+}
+
+// maskAt returns the place in the mask for a score of the head at hand.
+func (a *attender) maskAt(row, col scalar.Expr) ir.Index {
+	if a.Mask < 0 {
+		return nil
+	}
+	dims, _ := a.m.Node.Input(a.Mask).Shape().Ints()
+	all := slices.Concat(a.queryHead, ir.Index{row, col})
+	at := all[len(all)-len(dims):]
+	for i, d := range dims {
+		if d == 1 {
+			at[i] = loop.Int(0)
+		}
+	}
+	return at
+}
+
+// floats returns variables of f32.
+func floats(names []string) []scalar.Expr {
+	out := make([]scalar.Expr, len(names))
+	for i, name := range names {
+		out[i] = scalar.FreeVar(name, ir.F32)
+	}
+	return out
+}
+
+// base is how many times as large exponents of [attention.power] are as those of e:
+// where scores come from multiply-adds, their exponentials are what takes time, and
+// powers of 2 are one instruction.
+func (n *attention) base() float64 {
+	if n.mma {
+		return math.Log2E
+	}
+	return 1
+}
+
+func (n *attention) power(x scalar.Expr) scalar.Expr {
+	if n.mma {
+		return scalar.Pow(scalar.ConstF(ir.F32, 2), x)
+	}
+	return scalar.Exp(x)
+}
+
+// scaledLast reports whether scores are the bare products, and the scale is part of
+// [attention.exponent]: where nothing comes between, and it keeps their order.
+func (n *attention) scaledLast() bool {
+	added := n.Mask >= 0 && !n.m.Node.Input(n.Mask).DType().IsBool()
+	return n.mma && n.Scale > 0 && n.Softcap == 0 && !added
+}
+
+// exponent returns what the base is raised to for a score.
+func (n *attention) exponent(score scalar.Expr) scalar.Expr {
+	if n.scaledLast() {
+		return times(score, n.base()*n.Scale)
+	}
+	return times(score, n.base())
+}
+
+// natural returns the score that a number stands for.
+func (n *attention) natural(score scalar.Expr) scalar.Expr {
+	if n.scaledLast() {
+		return times(score, n.Scale)
+	}
+	return score
+}
+
+// times multiplies by a number.
+func times(x scalar.Expr, by float64) scalar.Expr {
+	if by == 1 {
+		return x
+	}
+	return scalar.Mul(x, scalar.ConstF(ir.F32, by))
+}

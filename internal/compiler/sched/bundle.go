@@ -1,0 +1,164 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// MaxBeside is how many parts that differ in what they do share a kernel: its text
+// has all of them.
+const MaxBeside = 8
+
+// Part is one of several pieces of work side by side: it does the same for each of
+// some elements, and waits for none of the other parts. What is launched together
+// is decided when it is known where tensors lie: parts of one key by [Cache.Segments],
+// a few others by [Cache.Beside].
+type Part struct {
+	// Key is the same for parts that do the same to as many tensors, whatever their
+	// lengths and wherever they lie.
+	Key string
+	// Args are the tensors that the part touches, in the order in which the key
+	// names them; the status words, where it has them, stand as nil.
+	Args []*fusion.Tensor
+	// Written tells which of Args the part stores to.
+	Written []bool
+	// First tells for each of Args how many elements of it belong to other parts.
+	First []int
+	// Len is how many elements the part goes through, at least 1.
+	Len int
+
+	work work
+	p    *fusion.Partition
+}
+
+// work is what a part does.
+type work interface {
+	// name is that of a kernel of such work.
+	name() string
+	// share is how many elements a workgroup has at most.
+	share() int
+	// write writes what a workgroup does.
+	write(w *writer, s segment)
+}
+
+// segment is the place of a workgroup in its part: its number there, the number of
+// elements of the part, how many of what it stores come before the part's own, and
+// how many elements each thread of a map has.
+type segment struct{ workgroup, length, first, turns scalar.Expr }
+
+// Groups is how many workgroups the part takes at least.
+func (p *Part) Groups() int { return ceilDiv(p.Len, p.work.share()) }
+
+// IsMap reports whether the part is a map, which [Cache.Beside] takes.
+func (p *Part) IsMap() bool {
+	_, ok := p.work.(mapWork)
+	return ok
+}
+
+// newPart returns a part with the key of its work: the text of a kernel for it
+// that knows neither its length nor those of its tensors.
+func newPart(x work, length int, p *fusion.Partition, caps loop.Caps) Part {
+	w := newWriter(p, caps, mapThreads)
+	w.groups = [3]int{1, 1, 1}
+	free := func(name string) scalar.Expr { return scalar.FreeVar(name, ir.I32) }
+	x.write(w, segment{free("workgroup"), free("length"), loop.Int(0), free("turns")})
+	l := w.launch(x.name())
+	part := Part{Args: l.Args, First: make([]int, len(l.Args)), Len: length, work: x, p: p}
+	for i := range l.Kernel.Arrays {
+		if a := &l.Kernel.Arrays[i]; a.Space == loop.Storage {
+			a.Len = 0
+			part.Written = append(part.Written, a.Access != loop.Read)
+		}
+	}
+	part.Key = l.Kernel.String()
+	return part
+}
+
+// alone returns the launch of the part by itself.
+func (p *Part) alone(caps loop.Caps) Launch {
+	w := newWriter(p.p, caps, mapThreads)
+	first := 0
+	for _, n := range p.First {
+		first = max(first, n)
+	}
+	p.work.write(w, segment{w.let("workgroup", w.linearGroup(p.Groups())), loop.Int(p.Len), loop.Int(first), loop.Int(1)})
+	return w.launch(p.work.name())
+}
+
+// bundle returns the launch of parts, without a kernel yet, or none where there
+// are none. What only is read comes first, so that places are
+// given to it before.
+func bundle(parts []Part) []Launch {
+	if len(parts) == 0 {
+		return nil
+	}
+	l := Launch{Parts: parts}
+	var written []*fusion.Tensor
+	seen := map[*fusion.Tensor]bool{}
+	for _, part := range parts {
+		for i, t := range part.Args {
+			switch {
+			case part.Written[i] && t != nil:
+				written = append(written, t)
+			case !seen[t]:
+				seen[t] = true
+				l.Args = append(l.Args, t)
+			}
+		}
+	}
+	slices.SortFunc(written, func(a, b *fusion.Tensor) int { return a.ID - b.ID })
+	l.Args = append(l.Args, slices.Compact(written)...)
+	return []Launch{l}
+}
+
+// mapWork computes the elements of a map.
+type mapWork struct {
+	g     *fusion.Group
+	words *fusion.Words // nil where all literals are in the kernel
+}
+
+// A thread of a bundle of maps has up to mapTurns elements, so that its workgroup
+// finds its part but once for them: as many as leave fullGroups workgroups, which
+// hide the time that this takes: twice those that an H200 holds at a time, eight on each
+// of 132 multiprocessors.
+const (
+	mapTurns   = 4
+	fullGroups = 2048
+)
+
+func (m mapWork) name() string { return m.g.Name() + "_parts" }
+
+func (m mapWork) share() int { return mapTurns * mapThreads }
+
+func (m mapWork) write(w *writer, s segment) {
+	first := w.let("first", scalar.Add(scalar.Mul(scalar.Mul(s.workgroup, s.turns), loop.Int(mapThreads)), loop.LocalID(0, mapThreads)))
+	w.loop("turn", loop.Int(0), s.turns, 1, mapTurns-1, func(turn scalar.Expr) {
+		name := w.name("i")
+		w.add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(turn, loop.Int(mapThreads)))})
+		i := scalar.NewVar(name, ir.I32, 0, loop.MaxElements-1)
+		w.when(scalar.Lt(scalar.FreeVar(name, ir.I32), s.length), func() {
+			m.words.Read(func() { w.add(w.mapElements(m.g, w.unflatten(i, m.g.Outer))...) })
+		})
+	})
+}
+
+// updates reports whether a group is a map that stores states alone. Then it is a
+// part, even by itself: others like it, of other lengths, share its kernel.
+func updates(g *fusion.Group) bool {
+	return g.Kind == fusion.MapKind && !slices.ContainsFunc(g.Writes(), func(t *fusion.Tensor) bool { return !t.Root().Persistent() })
+}
+
+// mapParts returns the parts of a bundle of maps, with all literals in their kernels.
+func mapParts(g *fusion.Group, caps loop.Caps) []Part {
+	var out []Part
+	for _, part := range g.SideBySide() {
+		if n := fusion.Product(part.Outer); n > 0 {
+			out = append(out, newPart(mapWork{g: part}, n, g.Partition(), caps))
+		}
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package sched
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
+)
+
+// Cache remembers the kernels of groups, so that equal groups, such as those of
+// equal layers, are scheduled once and share their kernels. Partitions that are
+// compiled together share a cache; it must not be used by two goroutines at
+// once.
+type Cache struct {
+	launches map[string][]canonicalLaunch
+	parts    map[string]canonicalPart
+	segments map[string]Segmented
+	forms    map[string]variants // by the text without the values of literals
+	canons   *fusion.Canons
+	learned  map[*fusion.Group]*fusion.Canon
+	tuned    Tuned
+	targets  []loop.Caps // those that were asked for
+	text     []byte      // the key at hand: the number of a target, and what there is for it
+}
+
+// NewCache returns an empty cache for groups of which some have schedules that were
+// found to be the best, nil for none.
+func NewCache(tuned Tuned) *Cache {
+	return &Cache{
+		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]Segmented{},
+		forms: map[string]variants{}, canons: fusion.NewCanons(), learned: map[*fusion.Group]*fusion.Canon{}, tuned: tuned,
+	}
+}
+
+// key begins the key of something for a target.
+func (c *Cache) key(caps loop.Caps, text string) {
+	target := slices.Index(c.targets, caps)
+	if target < 0 {
+		target = len(c.targets)
+		c.targets = append(c.targets, caps)
+	}
+	c.text = append(strconv.AppendInt(c.text[:0], int64(target), 10), text...)
+}
+
+// Schedule returns the launches of a group, in order: those of the schedule that it was
+// tuned to, or of its first candidate. Maps side by side, and those that change states
+// alone, come as [Part]s. The error is that of [Emit].
+func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, err error) {
+	defer recovered(g, &err)
+	aside := len(g.Parts) > 0 || updates(g)
+	if aside && caps.Invocations > 1 {
+		return bundle(c.mapParts(g, caps)), nil
+	}
+	canon := c.canonOf(g)
+	if aside || g.Kind == fusion.TotalKind {
+		return c.emit(g, canon, caps)
+	}
+	which := c.words(g, canon, caps)
+	words := canon.Words(which)
+	c.keyOf(canon, caps, which)
+	if known, ok := c.launches[string(c.text)]; ok {
+		return recall(known, canon, g.Partition()), nil
+	}
+	words.Read(func() { launches, err = c.emit(g, canon, caps) })
+	if err == nil {
+		c.launches[string(c.text)] = remember(launches, canon)
+	}
+	return launches, err
+}
+
+// emit returns the launches of a group that is not known yet.
+func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]Launch, error) {
+	w, err := waysOf(g, caps)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.tuned) > 0 {
+		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
+			return w.emit(s), nil
+		}
+	}
+	return w.emit(w.rule()), nil
+}
+
+// Beside returns the launch of one part, or of at most [MaxBeside] maps: each takes a
+// range of workgroups of its own.
+func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
+	m, ok := parts[0].work.(mapWork)
+	if !ok {
+		return parts[0].alone(caps)
+	}
+	groups, e := make([]*fusion.Group, len(parts)), newEmitter(parts[0].p, caps)
+	for i, part := range parts {
+		groups[i] = part.work.(mapWork).g
+		e.long = e.long || groups[i].Long()
+	}
+	if len(parts) == 1 {
+		w := newMapWays(e, m.g)
+		s := w.rule()
+		if len(c.tuned) > 0 {
+			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
+				s = best
+			}
+		}
+		return w.emit(s)[0]
+	}
+	if l, ok := mapsByVectors(e, m.g.Name(), groups); ok {
+		return l
+	}
+	return scheduleMaps(e, m.g.Name(), groups)[0]
+}
+
+// canonicalLaunch is a launch with its tensors named by their place in the group.
+type canonicalLaunch struct {
+	kernel, draft *loop.Kernel
+	routine       routine.Routine
+	args          []canonicalArg
+}
+
+// canonicalArg is what a storage array is bound to: an operand of the group by
+// its number, scratch memory between the group's kernels, or the status words.
+type canonicalArg struct {
+	kind   argKind
+	number int
+	dtype  ir.DType // of scratch memory, as are its sizes and name
+	dims   []int
+	name   string
+}
+
+type argKind uint8
+
+const (
+	operandArg argKind = iota
+	scratchArg
+	statusArg
+)
+
+// remember returns launches with their tensors named by their place.
+func remember(launches []Launch, c *fusion.Canon) []canonicalLaunch {
+	out := make([]canonicalLaunch, len(launches))
+	scratch := map[*fusion.Tensor]int{}
+	for i, l := range launches {
+		out[i] = canonicalLaunch{l.Kernel, l.Draft, l.Routine, rememberArgs(l.Args, c, scratch)}
+	}
+	return out
+}
+
+func rememberArgs(args []*fusion.Tensor, c *fusion.Canon, scratch map[*fusion.Tensor]int) []canonicalArg {
+	out := make([]canonicalArg, len(args))
+	for i, t := range args {
+		out[i] = canonicalArg{kind: statusArg}
+		if n, ok := c.Operand(t); ok {
+			out[i] = canonicalArg{kind: operandArg, number: n}
+		} else if t != nil {
+			if _, known := scratch[t]; !known {
+				scratch[t] = len(scratch)
+			}
+			out[i] = canonicalArg{scratchArg, scratch[t], t.DType, t.Dims, t.Name}
+		}
+	}
+	return out
+}
+
+// recall returns remembered launches for the group of c, with scratch memory of
+// its own.
+func recall(launches []canonicalLaunch, c *fusion.Canon, p *fusion.Partition) []Launch {
+	out := make([]Launch, len(launches))
+	var scratch []*fusion.Tensor
+	for i, l := range launches {
+		out[i] = Launch{Kernel: l.kernel, Draft: l.draft, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
+	}
+	return out
+}
+
+func recallArgs(args []canonicalArg, c *fusion.Canon, p *fusion.Partition, scratch *[]*fusion.Tensor) []*fusion.Tensor {
+	out := make([]*fusion.Tensor, len(args))
+	for i, arg := range args {
+		switch arg.kind {
+		case operandArg:
+			out[i] = c.Operands[arg.number]
+		case scratchArg:
+			if arg.number == len(*scratch) { // they are numbered as they come up
+				*scratch = append(*scratch, p.Scratch(arg.name, arg.dtype, arg.dims...))
+			}
+			out[i] = (*scratch)[arg.number]
+		}
+	}
+	return out
+}
+
+// canonicalPart is what a [Part] has in common with all that are equal to it.
+type canonicalPart struct {
+	key     string
+	written []bool
+	args    []canonicalArg
+}
+
+// mapParts returns the parts of a bundle of maps, each with the words that it reads. Equal
+// ones are written out once.
+func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []Part {
+	var out []Part
+	for _, g := range g.SideBySide() {
+		n := fusion.Product(g.Outer)
+		if n == 0 {
+			continue
+		}
+		canon, x := c.canonOf(g), mapWork{g: g}
+		which := c.words(g, canon, caps)
+		x.words = canon.Words(which)
+		c.keyOf(canon, caps, which)
+		known, ok := c.parts[string(c.text)]
+		if !ok {
+			part := newPart(x, n, g.Partition(), caps)
+			c.parts[string(c.text)] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
+			out = append(out, part)
+			continue
+		}
+		out = append(out, Part{
+			Key: known.key, Written: known.written, Args: recallArgs(known.args, canon, g.Partition(), nil),
+			First: make([]int, len(known.args)), Len: n, work: x, p: g.Partition(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package sched_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// choosy is WebGPU where a launch takes no time, so that nothing is too small for a
+// choice.
+func choosy() plan.Target {
+	t := plan.WebGPU()
+	t.Device = hardware.Unknown()
+	t.Device.Launch = 1e-6
+	return t
+}
+
+// choosing are graphs whose groups have choices, at sizes that are no multiples of
+// tiles and at some that are.
+var choosing = map[string]func(b *ir.Builder){
+	"map": func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(40, 64)...)
+		b.Output("y", ops.Gelu(b, ops.Add(b, x, ops.BroadcastInDim(b, b.Param("bias", ir.F32, ir.N(64)), x.Shape(), []int{1}))))
+	},
+	"map of a row's number": func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(40, 64)...)
+		b.Output("y", ops.Mul(b, x, ops.BroadcastInDim(b, b.Param("scale", ir.F32, ir.N(40)), x.Shape(), []int{0})))
+	},
+	"state in place": func(b *ir.Builder) {
+		x := b.State("x", ir.F32, ir.Dims(16, 32)...)
+		b.SetState("x", ops.Mul(b, x, b.Input("y", ir.F32, ir.Dims(16, 32)...)))
+	},
+	"random words, two of a block": func(b *ir.Builder) {
+		b.Output("y", ops.ThreefryBoth.Bits(b, b.Input("key", ir.U32, ir.N(2)), ir.Dims(40, 64)...))
+	},
+	"random words of odd rows": func(b *ir.Builder) {
+		words := ops.ThreefryBoth13.Bits(b, b.Input("key", ir.U32, ir.N(2)), ir.Dims(8, 7)...)
+		b.Output("y", ops.Xor(b, words, ops.BroadcastInDim(b, b.Input("row", ir.U32, ir.N(7)), words.Shape(), []int{1})))
+	},
+	"random words of keys": func(b *ir.Builder) {
+		attrs := &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(3, 5), Generator: ops.ThreefryBoth}}
+		b.Output("y", b.Add1(ops.OpRandomBits, attrs, b.Input("key", ir.U32, ir.Dims(4, 2)...)))
+	},
+	"transpose":          transposed(64, 96),
+	"transpose of odds":  transposed(45, 83),
+	"transpose of fours": transposed(44, 100),
+	"axes in the middle": func(b *ir.Builder) {
+		b.Output("y", ops.Exp(b, ops.Transpose(b, b.Input("x", ir.F32, ir.Dims(3, 36, 2, 40)...), 0, 3, 2, 1)))
+	},
+	"sum with a transpose": func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(64, 64)...)
+		b.Output("y", ops.Sub(b, x, ops.Transpose(b, x, 1, 0)))
+	},
+	"two transposed": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(36, 70)...), b.Input("y", ir.I32, ir.Dims(36, 70)...)
+		b.Output("z", ops.Mul(b, ops.Transpose(b, x, 1, 0), ops.Convert(b, ops.Transpose(b, y, 1, 0), ir.F32)))
+	},
+	"half transposed": func(b *ir.Builder) {
+		b.Output("y", ops.Neg(b, ops.Transpose(b, b.Input("x", ir.F16, ir.Dims(48, 34)...), 1, 0)))
+	},
+	"softmax": func(b *ir.Builder) { b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(9, 300)...), 1)) },
+	"sums of rows": func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(3, 5000)...)
+		b.Output("y", ops.ReduceSum(b, x, 1))
+		b.Output("z", ops.ReduceMax(b, x, 1))
+	},
+	"sums of columns": func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(3000, 40)...), 0)) },
+	"product": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(70, 300)...), b.Input("y", ir.F32, ir.Dims(300, 40)...)
+		b.Output("z", ops.Relu(b, ops.MatMul(b, x, y)))
+	},
+	"running sum":                    func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
+	"running sum of one row":         func(b *ir.Builder) { runningOf(b, true, 1, 9001) },
+	"running sum of columns":         func(b *ir.Builder) { runningOf(b, true, 700, 40, 1) },
+	"running sum of whole":           func(b *ir.Builder) { runningOf(b, false, 512, 64, 1) },
+	"running sum in vectors":         func(b *ir.Builder) { runningOf(b, false, 3, 3000) },
+	"running sum in vectors, one":    func(b *ir.Builder) { runningOf(b, true, 1, 9004) },
+	"running sum of many short rows": func(b *ir.Builder) { runningOf(b, true, 37, 100) },
+	"linear recurrence in vectors": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(3, 2060)...), b.Input("y", ir.F32, ir.Dims(3, 2060)...)
+		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Axis: 1, Reverse: true}))
+	},
+	"linear recurrence of one row": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.N(20480)), b.Input("y", ir.F32, ir.N(20480))
+		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{}))
+	},
+	"running maxima, few": func(b *ir.Builder) {
+		b.Output("y", ops.CumMax(b, b.Input("x", ir.F32, ir.Dims(150, 9, 3)...), ops.CumSumAttrs{Axis: 1}))
+	},
+	"linear recurrence, down": func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Dims(130, 12)...), b.Input("y", ir.F32, ir.Dims(130, 12)...)
+		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Reverse: true}))
+	},
+	"sort": func(b *ir.Builder) {
+		b.Output("y", ops.Sort(b, ops.SortAttrs{Axis: 1}, b.Input("x", ir.F32, ir.Dims(3, 300)...))[0])
+	},
+}
+
+func transposed(rows, columns int) func(b *ir.Builder) {
+	return func(b *ir.Builder) {
+		b.Output("y", ops.Transpose(b, b.Input("x", ir.F32, ir.Dims(rows, columns)...), 1, 0))
+	}
+}
+
+// runningOf is a running sum along the last axis, or the one before where a 1 stands
+// behind.
+func runningOf(b *ir.Builder, exclusive bool, dims ...int) {
+	axis := 1
+	if len(dims) > 2 {
+		axis, dims = 0, dims[:2]
+	}
+	b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(dims...)...), ops.CumSumAttrs{Axis: axis, Exclusive: exclusive}))
+}
+
+// TestEveryCandidateIsRight runs each graph by each candidate of each of its groups.
+func TestEveryCandidateIsRight(t *testing.T) {
+	families := map[sched.Family]int{}
+	for name, f := range choosing {
+		g := build(t, f)
+		for _, c := range choicesOf(t, g, choosy()) {
+			if len(c.Candidates) > sched.MaxCandidates {
+				t.Errorf("%s: %d candidates of %s", name, len(c.Candidates), c.Name)
+			}
+			for i, r := range c.Candidates {
+				families[r.Family]++
+				if j := slices.IndexFunc(c.Candidates, func(q sched.Ranked) bool { return q.Schedule == r.Schedule }); j != i {
+					t.Errorf("%s: %s stands at %d and %d", name, r, i, j)
+				}
+				if i > 1 && r.Cost < c.Candidates[i-1].Cost {
+					t.Errorf("%s: %s is ranked behind what costs more", name, r)
+				}
+				t.Run(fmt.Sprintf("%s, %s", name, r), func(t *testing.T) {
+					runOn(t, g, forced(t, g, choosy(), func(o *plan.Choice) (sched.Schedule, bool) { return r.Schedule, o.Key == c.Key }), 0)
+				})
+			}
+		}
+	}
+	for f := range sched.Families {
+		if families[f] < 1 && !elsewhere[f] {
+			t.Errorf("no candidate of %s", f)
+		}
+	}
+}
+
+// elsewhere are the families that WebGPU has no candidates of without features: tests of
+// their own run them.
+var elsewhere = map[sched.Family]bool{
+	sched.Sole:      true, // no choice
+	sched.Pipelined: true, sched.Fragments: true, sched.WarpGroups: true, sched.Library: true,
+}
+
+func choicesOf(t *testing.T, g *ir.Graph, target plan.Target) []*plan.Choice {
+	t.Helper()
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choices, err := plan.Choices(m, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return choices
+}
+
+// TestTrials has plans of one group each, which the simulator runs as often as asked.
+func TestTrials(t *testing.T) {
+	for name, f := range choosing {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range choicesOf(t, build(t, f), choosy()) {
+				for _, r := range c.Candidates {
+					p, err := c.Trial(r.Schedule, 3, plansim.Text)
+					if err != nil {
+						t.Fatalf("%s: %v", r, err)
+					}
+					repeat, ok := p.Entries[0].Steps[0].(*plan.Repeat)
+					if !ok || repeat.Count != 3 || len(p.Slots) > 0 {
+						t.Errorf("%s: steps %v, slots %v", r, p.Entries[0].Steps, p.Slots)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestSchedulesThatDoNotFit are refused by Emit, and passed over where they are told.
+func TestSchedulesThatDoNotFit(t *testing.T) {
+	g := build(t, choosing["product"])
+	c := choicesOf(t, g, choosy())[0]
+	for _, s := range []sched.Schedule{
+		{},
+		{Family: sched.Elements, Each: 1},
+		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
+		{Family: sched.Library},
+		{Family: sched.Tiles, M: 48, N: 48, K: 16, RM: 4, RN: 4, Split: 1},
+		{Family: sched.Rows, Lanes: 3, Rows: 1, Split: 1},
+		{Family: sched.Rows, Lanes: 512, Rows: 1, Split: 1},
+		{Family: sched.Rows, Lanes: 32, Rows: 1, Split: 1, M: 5},
+	} {
+		if _, err := c.Trial(s, 1, plansim.Text); !errors.Is(err, ir.ErrUnsupported) {
+			t.Errorf("%s: error %v, want one of kind %q", s, err, ir.ErrUnsupported)
+		}
+		runOn(t, g, forced(t, g, choosy(), func(o *plan.Choice) (sched.Schedule, bool) { return s, o.Key == c.Key }), 0)
+	}
+}
+
+func TestSchedulesAsText(t *testing.T) {
+	for _, s := range []sched.Schedule{
+		{},
+		{Family: sched.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2},
+		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
+		{Family: sched.Digits},
+		{Family: sched.Lines, Lanes: 8, Rows: 32, Each: 8, Split: 3},
+	} {
+		back, err := sched.ParseSchedule(s.String())
+		if err != nil || back != s {
+			t.Errorf("%q is read as %q, error %v", s, back, err)
+		}
+	}
+	for text, kind := range map[string]error{
+		"": ir.ErrName, "spirals": ir.ErrName, "rows width=3": ir.ErrName, "rows lanes=0": ir.ErrAttr, "rows lanes": ir.ErrAttr, "rows lanes=99999": ir.ErrAttr,
+	} {
+		if _, err := sched.ParseSchedule(text); !errors.Is(err, kind) {
+			t.Errorf("%q: error %v, want one of kind %q", text, err, kind)
+		}
+	}
+}

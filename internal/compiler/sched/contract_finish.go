@@ -1,0 +1,129 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// maxDirect is how many operations behind a contraction are written out, of all
+// registers of a thread together.
+const maxDirect = 128
+
+// direct stores the sums of a thread from its registers, one by one: for vectors a driver
+// has to keep sums in registers side by side, and products of 4096 ran at 35 TFLOP/s so and
+// not at 41 (H200, WebGPU). In CUDA the same costs them 2 %.
+func (te *tileEmitter) direct(result storeResult) {
+	var body []loop.Stmt
+	for i := range te.t.rm {
+		row := te.place(&te.side[0], i)
+		var inRow []loop.Stmt
+		for j := range te.t.rn {
+			column := te.place(&te.side[1], j)
+			at := te.point(te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
+			stores := te.storeAll(result(scalar.FreeVar(te.acc(i*te.t.rn+j), ir.F32), at))
+			inRow = append(inRow, te.within(&te.side[1], column, stores)...)
+		}
+		body = append(body, te.within(&te.side[0], row, inRow)...)
+	}
+	te.body = append(te.body, guard(te.valid, body)...)
+}
+
+// staged stores the sums by way of workgroup memory, in rounds of as many rows as
+// fit. There each thread finds four neighbouring ones at a time, so that what is
+// computed from them is written out four times, in a loop, and neighbouring
+// threads store side by side.
+func (te *tileEmitter) staged(result storeResult) {
+	rows := te.roundRows()
+	rounds := te.t.m / rows
+	outer := append(te.body, &loop.Barrier{})
+	te.body = nil
+	round := loop.Int(0)
+	name := te.name("round")
+	if rounds > 1 {
+		round = scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
+	}
+	te.stage(round, rows)
+	te.body = append(te.body, &loop.Barrier{})
+	te.finishRound(round, rows, result)
+	if rounds > 1 {
+		te.body = append(te.body, &loop.Barrier{})
+		te.body = []loop.Stmt{&loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: te.body}}
+	}
+	te.body = append(outer, te.body...)
+}
+
+// roundRows is how many rows of the tile workgroup memory holds: those of all
+// threads for some of their registers, or of some of the threads.
+func (te *tileEmitter) roundRows() int {
+	rows := 4 * te.t.m / te.t.rm
+	for rows*te.t.n*4 > te.t.sharedBytes() {
+		rows /= 2
+	}
+	return rows
+}
+
+// stage writes the registers of a round's rows into workgroup memory. A thread
+// has four neighbouring rows in each of its groups of registers.
+func (te *tileEmitter) stage(round scalar.Expr, rows int) {
+	s, c := &te.side[0], &te.side[1]
+	perGroup := te.t.m / te.t.rm / (rows / 4) // rounds for a group of registers
+	local := te.let("local", scalar.Mul(scalar.Mod(s.thread, loop.Int(rows/4)), loop.Int(4)), rows-4)
+	var groups [][]loop.Stmt
+	for first := 0; first < te.t.rm; first += 4 {
+		var stores []loop.Stmt
+		for i := first; i < first+4; i++ {
+			for j := 0; j < te.t.rn; j += 4 {
+				at := scalar.Mul(scalar.Add(local, loop.Int(i%4)), loop.Int(te.t.n/4))
+				at = scalar.Add(at, scalar.Add(c.thread, loop.Int(j*te.t.n/te.t.rn/4)))
+				stores = append(stores, &loop.StoreVec{Array: te.slot, At: te.Simplify(at), Values: te.accs(i, j)})
+			}
+		}
+		groups = append(groups, stores)
+	}
+	slices.Reverse(groups)
+	body := groups[0]
+	for i, stores := range groups[1:] {
+		last := (len(groups) - 1 - i) * perGroup // the first round of the groups after this one
+		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(round, loop.Int(last)), Then: stores, Else: body}}
+	}
+	mine := scalar.Eq(scalar.FloorDiv(s.thread, loop.Int(rows/4)), scalar.Mod(round, loop.Int(perGroup)))
+	te.body = append(te.body, guard(te.Simplify(mine), body)...)
+}
+
+// accs returns the sums of a row and four columns from j on.
+func (te *tileEmitter) accs(i, j int) []scalar.Expr {
+	out := make([]scalar.Expr, 4)
+	for k := range out {
+		out[k] = scalar.FreeVar(te.acc(i*te.t.rn+j+k), ir.F32)
+	}
+	return out
+}
+
+// finishRound computes and stores the results of the rows in workgroup memory.
+func (te *tileEmitter) finishRound(round scalar.Expr, rows int, result storeResult) {
+	s, c := &te.side[0], &te.side[1]
+	across, threads := te.t.n/4, te.t.threads()
+	name := te.name("at")
+	at := scalar.NewVar(name, ir.I32, 0, int64(rows*across-1))
+	outer := te.body
+	te.body = nil
+	sums := make([]scalar.Expr, 4)
+	names := make([]string, 4)
+	for j := range names {
+		names[j] = te.name("sum")
+		sums[j] = scalar.FreeVar(names[j], ir.F32)
+	}
+	te.body = append(te.body, &loop.LoadVec{Names: names, Array: te.slot, At: at})
+	row := scalar.Add(s.first, scalar.Add(scalar.Mul(round, loop.Int(rows)), scalar.FloorDiv(at, loop.Int(across))))
+	column := scalar.Add(scalar.FloorDiv(c.first, loop.Int(4)), scalar.Mod(at, loop.Int(across)))
+	te.finishFour(four{sums, te.let("row", row, te.last(s)), scalar.Mul(te.let("column", column, te.last(c)/4), loop.Int(4))}, result)
+	each := &loop.For{Var: name, Start: te.lane, End: loop.Int(rows * across), Step: loop.Int(threads), Body: te.body}
+	te.body = append(outer, each)
+}
+
+// last is the last free position of the tiles of a side.
+func (te *tileEmitter) last(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }

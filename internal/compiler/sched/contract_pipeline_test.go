@@ -1,0 +1,113 @@
+package sched_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestPipelinedProductsInEveryTile has tiles that are not full, contracted spaces that end
+// within a step, sums in parts, one step alone, and results that are stored from registers
+// and by way of workgroup memory.
+func TestPipelinedProductsInEveryTile(t *testing.T) {
+	shapes := []struct{ m, n, k, parts int }{{132, 72, 36, 1}, {20, 260, 96, 2}, {4, 8, 4, 1}, {256, 128, 32, 1}}
+	for i := range sched.PipelinedSchedules(1) {
+		for _, s := range shapes {
+			for layout, behind := range map[string]func(*ir.Builder, ir.Value) ir.Value{"nn": ops.Relu, "tn": ops.Gelu, "nt": ops.Relu, "tt": ops.Gelu} {
+				schedule := sched.PipelinedSchedules(s.parts)[i]
+				t.Run(fmt.Sprintf("%s, %dx%dx%d %s", schedule, s.m, s.n, s.k, layout), func(t *testing.T) {
+					t.Parallel()
+					g := build(t, func(b *ir.Builder) { matmulBias(b, s.m, s.n, s.k, layout, behind) })
+					if !takes(t, g, schedule) {
+						t.Fatal("it does not fit")
+					}
+					names := runOn(t, g, contractionsBy(t, g, ownProducts(), schedule), 0)
+					if want := min(s.parts, 2); len(names) != want {
+						t.Errorf("kernels %v, want %d", names, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestPipelinedContractions has batches, axes in other orders, and windows that reach beyond
+// an image, where operands lie as copies take them.
+func TestPipelinedContractions(t *testing.T) {
+	for name, f := range map[string]func(b *ir.Builder){
+		"batches": func(b *ir.Builder) {
+			x, y := b.Input("x", ir.F32, ir.Dims(3, 20, 24)...), b.Input("y", ir.F32, ir.Dims(3, 24, 12)...)
+			b.Output("z", ops.MatMul(b, x, y))
+		},
+		"heads": func(b *ir.Builder) {
+			x, y := b.Input("x", ir.F32, ir.Dims(2, 20, 4, 8)...), b.Input("y", ir.F32, ir.Dims(2, 28, 4, 8)...)
+			b.Output("z", ops.DotGeneral(b, x, y, ops.DotAttrs{LhsBatch: []int{0, 2}, RhsBatch: []int{0, 2}, LhsContract: []int{3}, RhsContract: []int{3}}))
+		},
+		"windows": func(b *ir.Builder) {
+			x, w := b.Input("x", ir.F32, ir.Dims(2, 6, 5, 4)...), b.Input("w", ir.F32, ir.Dims(3, 3, 4, 8)...)
+			b.Output("z", ops.ConvGeneral(b, x, w, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}, Lhs: []int{0, 3, 1, 2}, Rhs: []int{3, 2, 0, 1}, Out: []int{0, 3, 1, 2}}))
+		},
+	} {
+		g := build(t, f)
+		for _, schedule := range sched.PipelinedSchedules(1) {
+			t.Run(fmt.Sprintf("%s, %s", name, schedule), func(t *testing.T) {
+				if !takes(t, g, schedule) {
+					t.Fatal("it does not fit")
+				}
+				runOn(t, g, contractionsBy(t, g, ownProducts(), schedule), 0)
+			})
+		}
+	}
+}
+
+// TestPipelinedTilesAreChosen has what was the fastest where both tiles were measured:
+// products whose wide tiles fill the device, those whose leave half of it idle in their last
+// turn, and small ones, with sums in as many parts as fill it. Operands that no copy can take
+// go by way of registers.
+func TestPipelinedTilesAreChosen(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		layout  string
+		want    string
+	}{
+		{4096, 4096, 4096, "nn", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{4096, 4096, 4096, "tt", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{2048, 2048, 2048, "nn", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{4096, 512, 512, "nt", "pipelined m=128 n=128 k=8 rm=16 rn=8 split=1 stages=2"},
+		{16384, 1152, 384, "nn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=1 stages=2"},
+		{16384, 384, 1536, "nt", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=1 stages=2"},
+		{2560, 2560, 8192, "nn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=4 stages=2"},
+		{1024, 1024, 1024, "nn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=1 stages=2"},
+		{512, 512, 4096, "tn", "pipelined m=64 n=128 k=16 rm=8 rn=8 split=8 stages=2"},
+		{4095, 4095, 4095, "nn", "tiles m=64 n=128 k=8 rm=8 rn=8 split=1"},
+	} {
+		g := build(t, func(b *ir.Builder) { matmulOf(b, ir.F32, c.m, c.n, c.k, c.layout, false) })
+		if got := choicesOf(t, g, ownProducts())[0].Candidates[0].Schedule.String(); got != c.want {
+			t.Errorf("%dx%dx%d %s is scheduled by %s, want %s", c.m, c.n, c.k, c.layout, got, c.want)
+		}
+	}
+}
+
+// ownProducts is an H200 that computes products of f32 in f32.
+func ownProducts() plan.Target {
+	t := hopper()
+	t.TF32 = false
+	return t
+}
+
+// takes reports whether the contraction of a graph can have a schedule.
+func takes(t *testing.T, g *ir.Graph, s sched.Schedule) bool {
+	t.Helper()
+	for _, c := range choicesOf(t, g, ownProducts()) {
+		if isContraction(c) {
+			_, err := c.Trial(s, 1, plansim.Text)
+			return err == nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,306 @@
+package sched
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/routine"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Launch is a kernel with the tensors to bind to its storage arrays, in order;
+// the status words, where the kernel has them, stand as nil. Or it is a routine of
+// a library, with the tensors of its arrays: then there is no kernel.
+type Launch struct {
+	Kernel *loop.Kernel
+	// Draft, where it is set, leaves the same in the same arrays and is sooner compiled.
+	Draft   *loop.Kernel
+	Routine routine.Routine
+	Args    []*fusion.Tensor
+	// Parts are pieces of work side by side that become kernels once their tensors
+	// have places: Kernel is nil then, and Args are all that any of them touches.
+	Parts []Part
+}
+
+// emitter collects the pieces of one kernel. While it is built, loads and
+// stores name arrays by tensor ID, or by a negative slot for memory of the
+// kernel itself; finish numbers them as the kernel's arrays.
+type emitter struct {
+	*scalar.Simplifier
+	p         *fusion.Partition
+	caps      loop.Caps
+	long      bool // the numbers of workgroups are I64, and so is what is made of them
+	workgroup [3]int
+	groups    [3]int
+	resident  int // see [loop.Kernel]
+	own       []loop.Array
+	boxes     []loop.Box // of tensors by ID
+	mbarriers []loop.Mbarrier
+	wide      map[int]int      // tensors that are touched by vectors alone, of so many elements
+	args      []*fusion.Tensor // those that come first, where their order is given
+	fresh     int
+}
+
+func newEmitter(p *fusion.Partition, caps loop.Caps) *emitter {
+	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
+}
+
+// another returns the emitter of one more kernel of the same work.
+func (e *emitter) another() *emitter {
+	out := newEmitter(e.p, e.caps)
+	out.long = e.long
+	return out
+}
+
+// reader returns a reader for the kernel.
+func (e *emitter) reader() *fusion.Reader { return fusion.NewReader(e.p, e.Simplifier) }
+
+// statusSlot stands for the status words where a kernel only reads them.
+const statusSlot = -1 << 20
+
+// name returns a new variable name.
+func (e *emitter) name(prefix string) string {
+	e.fresh++
+	return prefix + strconv.Itoa(e.fresh)
+}
+
+// shared declares workgroup memory and returns its slot.
+func (e *emitter) shared(name string, d ir.DType, width, length int) int {
+	e.own = append(e.own, loop.Array{Name: name, DType: d, Width: width, Len: length, Space: loop.Shared})
+	return -len(e.own)
+}
+
+// mbarrier declares barriers for so many warps each and returns their number.
+func (e *emitter) mbarrier(name string, length, warps int) int {
+	e.mbarriers = append(e.mbarriers, loop.Mbarrier{Name: name, Len: length, Warps: warps})
+	return len(e.mbarriers) - 1
+}
+
+// store returns the statements that write an element of a tensor at a position.
+// A persistent tensor is left as it is once the status words tell of an error.
+func (e *emitter) store(t *fusion.Tensor, at ir.Index, value scalar.Expr) []loop.Stmt {
+	root, offset := e.p.Place(t, at)
+	return e.guardStatus(root, &loop.Store{Array: root.ID, At: e.Simplify(offset), Value: value})
+}
+
+// atomic is store for a value that is combined with what is there.
+func (e *emitter) atomic(op scalar.Op, t *fusion.Tensor, at ir.Index, value scalar.Expr) []loop.Stmt {
+	root, offset := e.p.Place(t, at)
+	return e.guardStatus(root, &loop.AtomicOp{Op: op, Array: root.ID, At: e.Simplify(offset), Value: value})
+}
+
+// guardStatus puts a change of a persistent tensor under the condition that the
+// status words tell of no error.
+func (e *emitter) guardStatus(root *fusion.Tensor, s ...loop.Stmt) []loop.Stmt {
+	if !e.p.Guards(root) {
+		return s
+	}
+	fine := scalar.Eq(scalar.LoadAt(statusSlot, ir.U32, loop.Int(0)), scalar.ConstI(ir.U32, 0))
+	return []loop.Stmt{&loop.If{Cond: fine, Then: s}}
+}
+
+// linearGroup lays n workgroups out in a grid, since an axis of a dispatch is
+// bounded, and returns the number of the workgroup that a thread is in. Numbers
+// from n on may come up and must do nothing.
+func (e *emitter) linearGroup(n int) scalar.Expr {
+	n = max(n, 1)
+	cols, rows := n, 1
+	if n > e.caps.Groups {
+		rows = ceilDiv(n, e.caps.Groups)
+		cols = ceilDiv(n, rows)
+	}
+	e.groups = [3]int{cols, rows, 1}
+	x, y := loop.GroupID(0, cols), loop.GroupID(1, rows)
+	if e.long {
+		x, y = loop.Long(x), loop.Long(y)
+	}
+	return scalar.Add(x, scalar.Mul(y, loop.Int(cols)))
+}
+
+// position returns the variable of the numbers of n elements.
+func (e *emitter) position(name string, n int) scalar.Expr {
+	t := ir.I32
+	if e.long {
+		t = ir.I64
+	}
+	return scalar.NewVar(name, t, 0, int64(n-1))
+}
+
+// load returns the load of an element of a tensor.
+func (e *emitter) load(t *fusion.Tensor, at ir.Index) scalar.Expr {
+	return e.p.Load(e.Simplifier, t, at)
+}
+
+// unflatten returns the coordinates of element number i in row-major order.
+func (e *emitter) unflatten(i scalar.Expr, dims []int) ir.Index {
+	return fusion.Unflatten(e.Simplifier, i, dims)
+}
+
+// boundedGroup is linearGroup for kernels whose barriers need all threads: the
+// number stays below n, and exists is false where it is not the workgroup's
+// own, which then must store nothing.
+func (e *emitter) boundedGroup(n int) (workgroup, exists scalar.Expr) {
+	workgroup = e.linearGroup(n)
+	if !e.overshoots() {
+		return workgroup, scalar.ConstBool(true)
+	}
+	return scalar.Min(workgroup, loop.Int(n-1)), scalar.Lt(workgroup, loop.Int(n))
+}
+
+// finish makes a kernel of its body: it gathers the tensors and numbers the
+// arrays, device memory first.
+func (e *emitter) finish(name string, body []loop.Stmt) Launch {
+	body = loop.Hoist(body)
+	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}, atomic: map[int]bool{}}
+	for _, t := range e.args {
+		if t != nil {
+			f.need(t.ID)
+		}
+	}
+	loop.WalkStores(body, func(array int) { f.written[array] = true })
+	for _, b := range e.boxes {
+		f.need(b.Array)
+	}
+	loop.Walk(body, f.take)
+	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
+	if f.together && e.caps.Subgroups {
+		k.Subgroup = e.caps.Subgroup
+	}
+	args := f.layOut(k)
+	k.Body = loop.MapExprs(body, f.renumber)
+	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
+	for _, b := range e.boxes {
+		b.Array = f.slot[b.Array]
+		k.Boxes = append(k.Boxes, b)
+	}
+	k.Mbarriers = e.mbarriers
+	return Launch{Kernel: k, Args: args}
+}
+
+// finisher numbers the arrays of a kernel.
+type finisher struct {
+	e        *emitter
+	order    []int
+	slot     map[int]int
+	written  map[int]bool
+	atomic   map[int]bool
+	scalars  []ir.DType
+	counters int
+	checks   bool
+	together bool // threads of a subgroup work together
+}
+
+// take notes what a statement itself uses. Arrays are numbered in the order in which the
+// body first touches them, read or written, behind those of boxes: kernels that do the same
+// have one text then, whatever the numbers of their tensors.
+func (f *finisher) take(s loop.Stmt) {
+	loop.EachNode(s, f.visit)
+	loop.Arrays(s, func(array *int) { f.need(*array) })
+	switch s := s.(type) {
+	case *loop.AtomicOp:
+		f.atomic[s.Array] = true
+	case *loop.Shuffle, *loop.Subgroup, *loop.FragmentZero:
+		f.together = true
+	}
+}
+
+func (f *finisher) visit(x scalar.Expr) {
+	switch x.Op {
+	case scalar.OpLoad:
+		f.need(x.Ref)
+	case scalar.OpCheck:
+		f.checks = true
+	case scalar.OpVar:
+		switch kind, i := loop.BuiltinOf(x.Name); kind {
+		case loop.BuiltinScalar:
+			for len(f.scalars) <= i {
+				f.scalars = append(f.scalars, 0)
+			}
+			f.scalars[i] = x.Type
+		case loop.BuiltinCounter:
+			f.counters = max(f.counters, i+1)
+		}
+	}
+}
+
+func (f *finisher) need(id int) {
+	if !slices.Contains(f.order, id) {
+		f.order = append(f.order, id)
+	}
+}
+
+// layOut fills in the kernel's arrays: tensors, named by their place so that
+// equal kernels have one text, the table of segments and the status words last among
+// them, then the kernel's own memory.
+func (f *finisher) layOut(k *loop.Kernel) []*fusion.Tensor {
+	var args []*fusion.Tensor
+	add := func(id int, a loop.Array) {
+		f.slot[id] = len(k.Arrays)
+		k.Arrays = append(k.Arrays, a)
+	}
+	for _, id := range f.order {
+		if id < 0 {
+			continue
+		}
+		t := f.e.p.Tensor(id)
+		a := loop.Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
+		if f.written[id] {
+			a.Access = loop.ReadWrite
+		}
+		if width := f.e.wide[id]; width > 0 {
+			a.Width, a.Len = width, a.Len/width
+		}
+		if f.atomic[id] {
+			a.Access = loop.Atomic
+		}
+		add(id, a)
+		args = append(args, t)
+	}
+	status := loop.Array{Name: "status", DType: ir.U32, Width: 1, Len: 4}
+	if f.checks {
+		status.Access = loop.Atomic
+	}
+	if slices.Contains(f.order, tableSlot) {
+		add(tableSlot, loop.Array{Name: "table", DType: ir.I32, Width: 1})
+		args = append(args, segmentTable)
+	}
+	if f.checks || slices.Contains(f.order, statusSlot) {
+		add(statusSlot, status)
+		args = append(args, nil)
+	}
+	for i, a := range f.e.own {
+		add(-1-i, a)
+	}
+	return args
+}
+
+func (f *finisher) renumber(x scalar.Expr) scalar.Expr { return withSlots(x, f.slot) }
+
+// withSlots returns an expression whose loads name arrays by other numbers.
+func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
+	if !scalar.Any(x, func(n scalar.Expr) bool { return n.Op == scalar.OpLoad }) {
+		return x
+	}
+	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpLoad {
+			return nil, false
+		}
+		return scalar.LoadAt(slot[n.Ref], n.Type, withSlots(n.Args[0], slot)), true
+	})
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// guard puts statements under a condition, unless it always holds.
+func guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
+	if x, ok := cond.IntConst(); ok && x != 0 {
+		return then
+	}
+	return []loop.Stmt{&loop.If{Cond: cond, Then: then}}
+}
+
+// overshoots reports whether the grid has more workgroups than were asked for.
+func (e *emitter) overshoots() bool { return e.groups[1] > 1 }

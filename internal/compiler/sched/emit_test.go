@@ -1,0 +1,27 @@
+package sched_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestKernelsDoNotTellTheOrderOfTensors has a product whose factors, which it reads by
+// vectors, are tensors in the one order and in the other.
+func TestKernelsDoNotTellTheOrderOfTensors(t *testing.T) {
+	product := func(names ...string) string {
+		g := build(t, func(b *ir.Builder) {
+			in := map[string]ir.Value{}
+			for _, name := range names {
+				in[name] = b.Input(name, ir.F32, ir.Dims(512, 512)...)
+			}
+			b.Output("z", ops.MatMul(b, ops.Transpose(b, in["x"], 1, 0), in["y"]))
+		})
+		return kernelsOf(t, g, plan.WebGPU())[0].String()
+	}
+	if a, b := product("x", "y"), product("y", "x"); a != b {
+		t.Errorf("one product is two kernels (- x before y, + y before x):\n%s", lineDiff(a, b))
+	}
+}

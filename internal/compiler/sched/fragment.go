@@ -1,0 +1,201 @@
+package sched
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// fragmentLanes is the size of subgroups that fragments are scheduled for.
+const fragmentLanes = 32
+
+// fragmentTiles are the choices of tiles whose products are added up in fragments, largest
+// first: of four subgroups each. Both keep to 32 KiB of workgroup memory. Nobody has
+// measured them on a device that has fragments.
+var fragmentTiles = []tile{
+	{64, 64, 16, 32, 32, fragmentLanes, 0},
+	{32, 32, 16, 16, 16, fragmentLanes, 0},
+}
+
+// fragmentPad is how much longer than its elements a row of a tile in workgroup memory is,
+// in bytes, so that those of a column are not all in one bank.
+const fragmentPad = 16
+
+// fragmentCore adds the products of a tile up in fragments: each subgroup has RM×RN of the
+// results. Workgroup memory holds operands of the type that is multiplied, with neighbours
+// along the axis along which memory has them, and takes the results in rounds of eight rows
+// of each subgroup.
+type fragmentCore struct {
+	*tileEmitter
+	operand ir.DType
+	slot    [2]int // of the tiles of both operands
+	sums    int    // of a round of results
+}
+
+func newFragmentCore(te *tileEmitter) *fragmentCore {
+	f := &fragmentCore{tileEmitter: te, operand: fragmentOperand(te.c, te.caps)}
+	for i := range te.side {
+		f.slot[i] = te.shared([2]string{"rows", "columns"}[i], f.operand, 1, 2*f.tileLength(&te.side[i]))
+	}
+	f.sums = te.shared("sums", ir.F32, 1, te.t.m/te.t.rm*loop.FragmentSize*f.sumsRow())
+	return f
+}
+
+// fragmentOperand is the type that a contraction multiplies in fragments.
+func fragmentOperand(c *fusion.Contraction, caps loop.Caps) ir.DType {
+	in := c.Node.Inputs()
+	a, b := in[0].Type().DType, in[1].Type().DType
+	if a == b && (a == ir.F16 && caps.HalfFragments || a == ir.BF16 && caps.BFloat) {
+		return a
+	}
+	return ir.F32
+}
+
+// stride is the elements from one row of a side's tile to the next.
+func (f *fragmentCore) stride(s *side) int {
+	pad := fragmentPad / f.operand.Size()
+	if s.kFast {
+		return f.t.k + pad
+	}
+	return s.tile + pad
+}
+
+// tileLength is the elements of a side's tile.
+func (f *fragmentCore) tileLength(s *side) int {
+	if s.kFast {
+		return s.tile * f.stride(s)
+	}
+	return f.t.k * f.stride(s)
+}
+
+// sumsRow is the elements from one row of results to the next.
+func (f *fragmentCore) sumsRow() int { return f.t.n + fragmentPad/ir.F32.Size() }
+
+// fragmentBytes is the most workgroup memory that a tile takes: with operands of f32 whose
+// rows are along the contracted space.
+func (t tile) fragmentBytes() int {
+	return 2*(t.m+t.n)*(4*t.k+fragmentPad) + t.m/t.rm*loop.FragmentSize*(4*t.n+fragmentPad)
+}
+
+// place returns where an operand's element at a free and a contracted position lies in one
+// of its two tiles.
+func (f *fragmentCore) place(s *side, buffer, free, k scalar.Expr) scalar.Expr {
+	row, at := k, free
+	if s.kFast {
+		row, at = free, k
+	}
+	at = scalar.Add(scalar.Mul(row, loop.Int(f.stride(s))), at)
+	return f.Simplify(scalar.Add(scalar.Mul(buffer, loop.Int(f.tileLength(s))), at))
+}
+
+func (f *fragmentCore) sum(i, j int) string { return "sum" + strconv.Itoa(i) + "_" + strconv.Itoa(j) }
+
+// declare defines the sums.
+func (f *fragmentCore) declare() {
+	for i := range f.t.rm / loop.FragmentSize {
+		for j := range f.t.rn / loop.FragmentSize {
+			f.body = append(f.body, &loop.FragmentZero{Name: f.sum(i, j)})
+		}
+	}
+}
+
+// put writes what was read ahead into a tile.
+func (f *fragmentCore) put(buffer scalar.Expr) {
+	f.eachAhead(func(s *side, v int, names []string) {
+		vec, kk := f.vectorPlace(s, v)
+		var stores []loop.Stmt
+		for j, name := range names {
+			free := scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(j))
+			value := scalar.Convert(scalar.FreeVar(name, ir.F32), f.operand)
+			stores = append(stores, &loop.Store{Array: f.slot[s.operand], At: f.place(s, buffer, free, kk), Value: value})
+		}
+		f.body = append(f.body, f.ownVector(s, v, stores)...)
+	})
+}
+
+// multiply adds the products of one step.
+func (f *fragmentCore) multiply(buffer scalar.Expr) {
+	name := f.name("k")
+	k := scalar.NewVar(name, ir.I32, 0, int64(f.t.k-loop.FragmentSize))
+	outer := f.body
+	f.body = nil
+	for i := range f.side {
+		s := &f.side[i]
+		for j := range s.reg / loop.FragmentSize {
+			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
+			f.body = append(f.body, &loop.FragmentLoad{
+				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.place(s, buffer, free, k), Stride: f.stride(s),
+				Turned: s.kFast == (s.operand == 1), // rows are those of the first operand, columns of the second
+				Right:  s.operand == 1,
+			})
+		}
+	}
+	for i := range f.t.rm / loop.FragmentSize {
+		for j := range f.t.rn / loop.FragmentSize {
+			f.body = append(f.body, &loop.FragmentMulAdd{Sum: f.sum(i, j), A: "a" + strconv.Itoa(i), B: "b" + strconv.Itoa(j)})
+		}
+	}
+	each := &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(f.t.k), Step: loop.Int(loop.FragmentSize), Body: f.body}
+	f.body = append(outer, each)
+}
+
+// store stores the sums by way of workgroup memory, in rounds of a row of fragments of each
+// subgroup: what follows the contraction is then a loop, whose neighbouring threads store
+// side by side.
+func (f *fragmentCore) store(result storeResult) {
+	rounds := f.t.rm / loop.FragmentSize
+	name := f.name("round")
+	round := scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
+	outer := f.body
+	f.body = []loop.Stmt{&loop.Barrier{}}
+	f.putRound(round)
+	f.body = append(f.body, &loop.Barrier{})
+	f.finishRound(round, result)
+	f.body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.body})
+}
+
+// putRound writes the fragments of a round. Which they are must be known to the compiler,
+// so there is a branch for each round.
+func (f *fragmentCore) putRound(round scalar.Expr) {
+	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsRow()))
+	first = scalar.Add(first, scalar.Mul(f.side[1].thread, loop.Int(f.t.rn)))
+	var body []loop.Stmt
+	for i := f.t.rm/loop.FragmentSize - 1; i >= 0; i-- {
+		var stores []loop.Stmt
+		for j := range f.t.rn / loop.FragmentSize {
+			at := f.Simplify(scalar.Add(first, loop.Int(j*loop.FragmentSize)))
+			stores = append(stores, &loop.FragmentStore{Array: f.sums, At: at, Stride: f.sumsRow(), Name: f.sum(i, j)})
+		}
+		if body != nil {
+			stores = []loop.Stmt{&loop.If{Cond: scalar.Lt(round, loop.Int(i+1)), Then: stores, Else: body}}
+		}
+		body = stores
+	}
+	f.body = append(f.body, body...)
+}
+
+// finishRound computes and stores the results of a round.
+func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
+	rows, columns := &f.side[0], &f.side[1]
+	count := f.t.m / f.t.rm * loop.FragmentSize * f.t.n
+	name := f.name("at")
+	at := scalar.NewVar(name, ir.I32, 0, int64(count-1))
+	outer := f.body
+	f.body = nil
+	local := f.let("local_row", scalar.FloorDiv(at, loop.Int(f.t.n)), count/f.t.n-1)
+	across := f.let("local_column", scalar.Mod(at, loop.Int(f.t.n)), f.t.n-1)
+	row := scalar.Mul(scalar.FloorDiv(local, loop.Int(loop.FragmentSize)), loop.Int(f.t.rm))
+	row = scalar.Add(row, scalar.Add(scalar.Mul(round, loop.Int(loop.FragmentSize)), scalar.Mod(local, loop.Int(loop.FragmentSize))))
+	row = f.let("row", scalar.Add(rows.first, row), f.last(rows))
+	column := f.let("column", scalar.Add(columns.first, across), f.last(columns))
+	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsRow())), across)))
+	total := f.name("total")
+	f.body = append(f.body, &loop.Let{Name: total, Value: sum})
+	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column))))
+	f.body = append(f.body, guard(f.valid, f.within(rows, row, f.within(columns, column, stores)))...)
+	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.body}
+	f.body = append(outer, each)
+}

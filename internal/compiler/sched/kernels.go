@@ -1,0 +1,131 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// HasKernels reports whether a node has kernels of its own for a target, or wants to
+// have and is wrong about them: then [Schedule] tells the error.
+func HasKernels(n *ir.Node, caps loop.Caps) bool {
+	l, ok := n.Def().Lower.(*ir.KernelsLowering)
+	if !ok {
+		return false
+	}
+	a, err := l.For(n, caps)
+	return a != nil || err != nil
+}
+
+// scheduleKernels binds the kernels that an op brings. They know their operands and
+// results as whole arrays: what is none in memory is written to one first, and
+// results that belong into a part of a larger array are copied there.
+func scheduleKernels(g *fusion.Group, caps loop.Caps) ([]Launch, error) {
+	n := g.Members[0].Node
+	a, err := n.Def().Lower.(*ir.KernelsLowering).For(n, caps)
+	switch {
+	case err != nil:
+		return nil, n.Fail(err)
+	case a == nil:
+		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "it has no kernels for this target, and no body"))
+	}
+	b := &kernelBinder{g: g, p: g.Partition(), caps: caps}
+	b.take(a)
+	for _, x := range a.Launches {
+		b.launches = append(b.launches, b.launch(x))
+	}
+	b.storeResults()
+	return b.launches, nil
+}
+
+// kernelBinder gives memory to the kernels of one node.
+type kernelBinder struct {
+	g        *fusion.Group
+	p        *fusion.Partition
+	caps     loop.Caps
+	memory   [3][]*fusion.Tensor // by [ir.MemorySpace]
+	launches []Launch
+}
+
+// take finds the memory of a node, and writes operands that have none.
+func (b *kernelBinder) take(a *ir.Algorithm) {
+	m := b.g.Members[0]
+	for _, v := range m.Node.Inputs() {
+		t := b.p.TensorOf(v)
+		if t == nil || t.Sliced() {
+			own := b.scratch("operand", v.Type())
+			b.write(own, "operand", func(w *writer, at ir.Index) scalar.Expr { return w.reader().Element(v, at) })
+			t = own
+		}
+		b.memory[ir.OperandMemory] = append(b.memory[ir.OperandMemory], t.Root())
+	}
+	for i, t := range m.Store {
+		if t == nil || t.Sliced() {
+			t = b.scratch("result", m.Node.Types()[i])
+		}
+		b.memory[ir.ResultMemory] = append(b.memory[ir.ResultMemory], t.Root())
+	}
+	for _, t := range a.Scratch {
+		b.memory[ir.ScratchMemory] = append(b.memory[ir.ScratchMemory], b.scratch("scratch", t))
+	}
+}
+
+func (b *kernelBinder) scratch(name string, t ir.Type) *fusion.Tensor {
+	dims, _ := t.Shape.Ints()
+	return b.p.Scratch(name, t.DType, dims...)
+}
+
+// write adds a launch that writes all elements of a tensor.
+func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *writer, at ir.Index) scalar.Expr) {
+	if to.Len() == 0 {
+		return
+	}
+	w := newWriter(b.p, b.caps, min(b.caps.Invocations, mapThreads))
+	w.threads(to.Len(), func(i scalar.Expr) {
+		at := w.unflatten(i, to.Dims)
+		w.save(to, at, element(w, at))
+	})
+	b.launches = append(b.launches, w.launch(b.g.Name()+"_"+name))
+}
+
+// storeResults copies the results that no kernel could store where they belong.
+func (b *kernelBinder) storeResults() {
+	for i, t := range b.g.Members[0].Store {
+		if own := b.memory[ir.ResultMemory][i]; t != nil && t.Root() != own {
+			b.write(t, "result", func(w *writer, at ir.Index) scalar.Expr { return w.load(own, at) })
+		}
+	}
+}
+
+// launch names the arrays of a kernel, or of a routine, by the tensors that they are.
+func (b *kernelBinder) launch(x ir.KernelLaunch) Launch {
+	if x.Routine != nil {
+		call := Launch{Routine: x.Routine}
+		for _, m := range x.Arrays {
+			call.Args = append(call.Args, b.memory[m.Space][m.Number])
+		}
+		return call
+	}
+	k := x.Kernel
+	e := newEmitter(b.p, b.caps)
+	e.workgroup, e.groups = k.Workgroup, k.Groups
+	slots := make(map[int]int, len(k.Arrays))
+	storage := 0
+	for i, a := range k.Arrays {
+		if a.Space != loop.Storage {
+			e.own = append(e.own, a)
+			slots[i] = -len(e.own)
+			continue
+		}
+		m := x.Arrays[storage]
+		storage++
+		slots[i] = b.memory[m.Space][m.Number].ID
+		if a.Width == 4 {
+			e.wide[slots[i]] = 4
+		}
+	}
+	body := loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr { return withSlots(x, slots) })
+	loop.WalkArrays(body, func(array *int) { *array = slots[*array] })
+	return e.finish(b.g.Name()+"_"+k.Name, body)
+}

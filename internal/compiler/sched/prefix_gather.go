@@ -1,0 +1,92 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// place is where a thread stands whose neighbours share its row.
+type place struct {
+	local, lane scalar.Expr // of the workgroup, and of the row
+	row, mine   scalar.Expr // of the thread, and whether it exists
+	number      scalar.Expr // of the workgroup's chunk of the row
+}
+
+// place finds it in workgroups of Rows rows, with Lanes threads each.
+func (p *prefix) place(w *writer, s Schedule, of span) place {
+	at := place{local: loop.LocalID(0, s.Lanes*s.Rows)}
+	workgroup, exists := w.boundedGroup(ceilDiv(p.rows, s.Rows) * of.chunks)
+	at.lane = w.let("lane", scalar.Mod(at.local, loop.Int(s.Lanes)))
+	row := scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(of.chunks)), loop.Int(s.Rows))
+	row = w.let("at", scalar.Add(row, scalar.FloorDiv(at.local, loop.Int(s.Lanes))))
+	at.row = w.let("row", scalar.Min(row, loop.Int(p.rows-1)))
+	at.mine = w.let("mine", scalar.And(exists, scalar.Lt(row, loop.Int(p.rows))))
+	at.number = w.let("chunk", of.number(scalar.Mod(workgroup, loop.Int(of.chunks))))
+	return at
+}
+
+// mostGathered is how many totals a thread gathers at most: all are on their way at once.
+const mostGathered = 16
+
+// gathers reports whether workgroups gather what the chunks before theirs come to. They read
+// each total as often as there are chunks behind it, from the cache; otherwise a launch goes
+// through the totals.
+func (p *prefix) gathers(s Schedule) bool {
+	if s.Family == Lines || p.span(s).chunks > mostGathered*s.Lanes || s.Family == Strips && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
+		return false
+	}
+	d, apart, gathering := p.e.caps.Profile(), p.work(s), p.work(s)
+	gathering.Sectors += p.gatheredBytes(s)
+	return gathering.Time(d) <= apart.Time(d)+d.Launch
+}
+
+// gatheredBytes is what workgroups read of totals: half of them each.
+func (p *prefix) gatheredBytes(s Schedule) float64 {
+	of := p.span(s)
+	return float64(p.rows) * float64(of.chunks) * float64(of.chunks) / 2 * float64(p.accBytes())
+}
+
+// gather reads the totals of the chunks before one's own that a thread has; combined returns
+// what they come to. They are neighbours, so that those of all threads stay in order, unless
+// any will do: then neighbouring threads have neighbours.
+func (p *prefix) gather(w *writer, s Schedule, of span, at place) (combined func() []scalar.Expr) {
+	unit := 1
+	if of.chunks > s.Lanes && p.rows == 1 && of.chunks%width == 0 {
+		unit = width
+	}
+	units := ceilDiv(of.chunks, s.Lanes*unit)
+	own, step := scalar.Mul(at.lane, loop.Int(units)), 1
+	if p.anyOrder() {
+		own, step = at.lane, s.Lanes
+	}
+	var totals, before []scalar.Expr // of each, whether it is of a chunk before
+	m := newMover(w)
+	for i := range units {
+		first := w.let("gather", scalar.Add(own, loop.Int(i*step)))
+		var theirs, values []scalar.Expr
+		for j := range unit {
+			number := scalar.Add(scalar.Mul(first, loop.Int(unit)), loop.Int(j))
+			theirs = append(theirs, loadAll(w, of.totals, ir.Index{number, at.row})...)
+			values = append(values, p.init()...)
+			before = append(before, scalar.Lt(number, at.number))
+		}
+		m.see(theirs...)
+		m.settle()
+		values = w.vars("total", values)
+		w.when(before[i*unit], func() {
+			m.load(theirs)
+			w.setAll(values, theirs)
+		})
+		totals = append(totals, values...)
+	}
+	return func() []scalar.Expr {
+		n := len(p.accs)
+		for i, is := range before {
+			if i%unit > 0 { // a vector may reach behind the last of them
+				copy(totals[i*n:], choose(is, totals[i*n:][:n], p.init()))
+			}
+		}
+		return p.inTurn(w, totals)
+	}
+}

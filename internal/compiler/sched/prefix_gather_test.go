@@ -1,0 +1,75 @@
+package sched_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// cutRows are running combinations of rows, by rows and length: one whose elements commute,
+// and some whose order counts.
+var cutRows = map[string]func(b *ir.Builder, rows, length int){
+	"exclusive sum": func(b *ir.Builder, rows, length int) { runningOf(b, true, rows, length) },
+	"reverse maxima": func(b *ir.Builder, rows, length int) {
+		b.Output("y", ops.CumMax(b, matrix(b, rows, length), ops.CumSumAttrs{Axis: 1, Reverse: true}))
+	},
+	"recurrence": func(b *ir.Builder, rows, length int) {
+		y := b.Input("y", ir.F32, ir.Dims(rows, length)...)
+		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, matrix(b, rows, length)), y, ops.CumSumAttrs{Axis: 1}))
+	},
+	"what comes first": func(b *ir.Builder, rows, length int) {
+		n := b.Input("n", ir.I32, ir.Dims(rows, length)...)
+		first := func(b *ir.Builder, x, _ []ir.Value) []ir.Value { return x }
+		b.Output("y", ops.AssociativeScan(b, ops.AssociativeAttrs{Axis: 1}, []ir.Value{n}, first)[0])
+	},
+}
+
+// TestRowsThatAreCut has chunks of one tile and of several, whole ones and not, and rows of
+// more of them than the threads of a workgroup gather, which takes a launch more.
+func TestRowsThatAreCut(t *testing.T) {
+	strips := func(lanes, rows, each, split int) sched.Schedule {
+		return sched.Schedule{Family: sched.Strips, Lanes: lanes, Rows: rows, Each: each, Split: split}
+	}
+	stretches := func(lanes, rows, each, split int) sched.Schedule {
+		return sched.Schedule{Family: sched.Stretches, Lanes: lanes, Rows: rows, Each: each, Split: split}
+	}
+	for _, c := range []struct {
+		schedule               sched.Schedule
+		rows, length, launches int
+	}{
+		{strips(64, 1, 16, 8), 1, 8192, 2},
+		{strips(64, 1, 16, 4), 1, 8192, 2},
+		{strips(32, 2, 8, 3), 3, 3004, 2}, // four tiles, the last chunk three
+		{strips(32, 1, 4, 4), 2, 3000, 2}, // six tiles
+		{strips(32, 1, 8, 1), 2, 3000, 1},
+		{strips(8, 4, 4, 300), 1, 9600, 3},
+		{strips(8, 4, 4, 150), 3, 9596, 3},
+		{strips(32, 1, 4, 80), 1, 10240, 2}, // gathered by vectors
+		{strips(8, 4, 4, 100), 1, 3200, 2},  // several vectors by each thread
+		{strips(8, 4, 4, 100), 2, 3200, 2},
+		{stretches(8, 4, 2, 100), 2, 1600, 2},
+		{stretches(32, 2, 4, 5), 3, 3001, 2},
+		{stretches(8, 4, 2, 150), 2, 4799, 3},
+	} {
+		for name, f := range cutRows {
+			for _, target := range []plan.Target{choosy(), hopper(), plan.WebGPU().WithSubgroups(32)} {
+				t.Run(fmt.Sprint(name, c.rows, c.length, c.schedule, target.Name, target.Subgroup), func(t *testing.T) {
+					g := build(t, func(b *ir.Builder) { f(b, c.rows, c.length) })
+					target := forced(t, g, target, func(*plan.Choice) (sched.Schedule, bool) { return c.schedule, true })
+					kernels := slices.DeleteFunc(kernelsOf(t, g, target), func(k *loop.Kernel) bool { return !strings.HasPrefix(k.Name, "prefix") })
+					if len(kernels) != c.launches {
+						t.Errorf("%d launches, not %d", len(kernels), c.launches)
+					}
+					runOn(t, g, target, 0)
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// prefixLines is a workgroup that goes through rows that lie side by side, each shared by
+// a few threads: in every turn a thread reads neighbours of its row at once and combines
+// them, and the threads of the row tell each other what theirs come to.
+type prefixLines struct {
+	*writer
+	p      *prefix
+	s      Schedule
+	of     span
+	lane   scalar.Expr
+	column scalar.Expr // of the row in the workgroup
+	row    scalar.Expr
+	mine   scalar.Expr // the thread's row exists
+	to     scalar.Expr // the end of the chunk
+	totals []int       // shared arrays, one for each running value
+	carry  []scalar.Expr
+}
+
+// lines gives threads chunks of rows.
+func (p *prefix) lines(s Schedule, of span) Launch {
+	t, number := p.newLines(s, of)
+	init := p.init()
+	if of.starts != nil {
+		init = loadAll(t.writer, of.starts, ir.Index{number, t.row})
+	}
+	t.carry = t.vars("carry", init)
+	from := t.let("from", scalar.Mul(number, loop.Int(of.chunk)))
+	t.to = t.let("to", scalar.Min(scalar.Add(from, loop.Int(of.chunk)), loop.Int(p.length)))
+	t.loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.turn)
+	if of.first {
+		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
+			saveAll(t.writer, of.totals, ir.Index{number, t.row}, t.carry)
+		})
+	}
+	return t.launch(p.name)
+}
+
+func (p *prefix) newLines(s Schedule, of span) (t *prefixLines, number scalar.Expr) {
+	t = &prefixLines{writer: p.e.another().writer(1), p: p, s: s, of: of}
+	t.workgroup = [3]int{s.Rows, s.Lanes, 1}
+	blocks := ceilDiv(p.rows, s.Rows)
+	workgroup, exists := t.boundedGroup(blocks * of.chunks)
+	number = t.let("chunk", of.number(scalar.FloorDiv(workgroup, loop.Int(blocks))))
+	t.column, t.lane = loop.LocalID(0, s.Rows), loop.LocalID(1, s.Lanes)
+	at := t.let("at", scalar.Add(scalar.Mul(scalar.Mod(workgroup, loop.Int(blocks)), loop.Int(s.Rows)), t.column))
+	t.row = t.let("row", scalar.Min(at, loop.Int(p.rows-1)))
+	t.mine = t.let("mine", scalar.And(exists, scalar.Lt(at, loop.Int(p.rows))))
+	for _, a := range p.accs {
+		if s.Lanes > 1 {
+			t.totals = append(t.totals, t.shared("totals"+t.name(""), a.DType, 1, s.Lanes*s.Rows))
+		}
+	}
+	return t, number
+}
+
+// turn goes through the tile of each row that begins at tile.
+func (t *prefixLines) turn(tile scalar.Expr) {
+	first := t.let("first", scalar.Add(tile, scalar.Mul(t.lane, loop.Int(t.s.Each))))
+	elements := make([]lineElement, t.s.Each)
+	for e := range elements {
+		elements[e] = t.bring(scalar.Add(first, loop.Int(e)))
+	}
+	before, all := t.meet(elements)
+	if !t.of.first {
+		t.run(before, elements)
+	}
+	t.setAll(t.carry, t.p.combine(t.carry, all))
+}
+
+// lineElement is an element of a row that a thread has: where it is, kept to where the
+// row has some, whether it is one of the chunk, and what it then brings.
+type lineElement struct {
+	at, inside scalar.Expr
+	values     []scalar.Expr
+}
+
+// bring reads element i of the row.
+func (t *prefixLines) bring(i scalar.Expr) lineElement {
+	x := lineElement{i, t.mine, nil}
+	if tile := t.s.Lanes * t.s.Each; tile > 1 && (t.p.length != t.of.chunk*t.of.chunks || t.of.chunk%tile != 0) {
+		x.at, x.inside = scalar.Min(i, loop.Int(t.p.length-1)), t.let("inside", scalar.And(t.mine, scalar.Lt(i, t.to)))
+	}
+	if x.inside.Op == scalar.OpConst {
+		x.values = t.letAll("x", t.p.element(t.writer, t.row, x.at))
+		return x
+	}
+	x.values = t.vars("x", t.p.init())
+	t.when(x.inside, func() { t.setAll(x.values, t.p.element(t.writer, t.row, x.at)) })
+	return x
+}
+
+// meet returns what the elements of the threads before come to, and those of all threads
+// of the row.
+func (t *prefixLines) meet(elements []lineElement) (before, all []scalar.Expr) {
+	own := elements[0].values
+	for _, x := range elements[1:] {
+		own = t.letAll("own", t.p.combine(own, x.values))
+	}
+	if t.s.Lanes == 1 {
+		return t.p.init(), own
+	}
+	at := func(lane scalar.Expr) scalar.Expr { return scalar.Add(scalar.Mul(lane, loop.Int(t.s.Rows)), t.column) }
+	for k, slot := range t.totals {
+		t.put(slot, at(t.lane), own[k])
+	}
+	t.barrier()
+	before, all = t.p.init(), t.p.init()
+	for lane := range t.s.Lanes {
+		theirs := make([]scalar.Expr, len(t.totals))
+		for k, a := range t.p.accs {
+			theirs[k] = scalar.LoadAt(t.totals[k], a.DType, at(loop.Int(lane)))
+		}
+		theirs = t.letAll("theirs", theirs)
+		next := t.p.combine(before, theirs)
+		for k := range next {
+			next[k] = scalar.Select(scalar.Lt(loop.Int(lane), t.lane), next[k], before[k])
+		}
+		before, all = t.letAll("before", next), t.letAll("all", t.p.combine(all, theirs))
+	}
+	t.barrier()
+	return before, all
+}
+
+// run stores the running values of the thread's elements.
+func (t *prefixLines) run(before []scalar.Expr, elements []lineElement) {
+	running := t.carry
+	if t.s.Lanes > 1 {
+		running = t.letAll("running", t.p.combine(t.carry, before))
+	}
+	for _, x := range elements {
+		next := t.letAll("next", t.p.combine(running, x.values))
+		kept := next
+		if t.p.exclusive {
+			kept = running
+		}
+		t.when(x.inside, func() { t.p.save(t.writer, t.row, x.at, kept) })
+		running = next
+	}
+}

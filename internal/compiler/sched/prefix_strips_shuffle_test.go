@@ -1,0 +1,47 @@
+package sched_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestRunningCombinationsInWarps has rows of less than a warp, of one and of several, by
+// themselves and together, and a combination whose order counts.
+func TestRunningCombinationsInWarps(t *testing.T) {
+	for name, f := range map[string]func(b *ir.Builder){
+		"sum":       func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
+		"exclusive": func(b *ir.Builder) { runningOf(b, true, 3, 1204) },
+		"recurrence": func(b *ir.Builder) {
+			x, y := b.Input("x", ir.F32, ir.Dims(3, 2060)...), b.Input("y", ir.F32, ir.Dims(3, 2060)...)
+			b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Axis: 1, Reverse: true}))
+		},
+	} {
+		for _, s := range []sched.Schedule{
+			{Lanes: 256, Rows: 1, Each: 16, Split: 1}, {Lanes: 64, Rows: 2, Each: 8, Split: 2}, {Lanes: 32, Rows: 2, Each: 4, Split: 1}, {Lanes: 8, Rows: 8, Each: 16, Split: 3},
+		} {
+			s.Family = sched.Strips
+			t.Run(fmt.Sprint(name, ", ", s), func(t *testing.T) {
+				g := build(t, f)
+				target := forced(t, g, hopper(), func(*plan.Choice) (sched.Schedule, bool) { return s, true })
+				exchanges := 0
+				for _, k := range kernelsOf(t, g, target) {
+					loop.Walk(k.Body, func(s loop.Stmt) {
+						if _, ok := s.(*loop.Shuffle); ok {
+							exchanges++
+						}
+					})
+				}
+				if exchanges == 0 {
+					t.Error("no exchange within warps")
+				}
+				runOn(t, g, target, 0)
+			})
+		}
+	}
+}

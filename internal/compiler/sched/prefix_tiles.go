@@ -1,0 +1,200 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// padding is after how many elements of workgroup memory one is left out, so
+// that threads whose stretches begin a power of two apart use different banks.
+const padding = 32
+
+// prefixTile is a workgroup that goes through its rows tile by tile. Elements
+// come in and go out side by side, and are combined in stretches of neighbours,
+// one for each thread.
+type prefixTile struct {
+	*writer
+	p                     *prefix
+	threads, lanes, each  int
+	perGroup              int // rows of a workgroup
+	local, lane           scalar.Expr
+	firstRow, first, last scalar.Expr // of the workgroup: row, and element of its chunk of each row and the one after
+	exists                scalar.Expr
+	cells, scans          []int // shared arrays, one for each running value
+}
+
+// tiles gives workgroups chunks of rows.
+func (p *prefix) tiles(s Schedule, of span) Launch {
+	t := p.newTile(s, of)
+	chunk := of.chunk
+	number := t.let("chunk", scalar.FloorDiv(t.first, loop.Int(chunk)))
+	row := t.let("row", scalar.Min(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows-1)))
+	carry := t.vars("carry", t.start(s, of, number, row))
+	tile := t.lanes * t.each
+	pass := func(from scalar.Expr) {
+		t.bring(from)
+		before, all := t.scan(t.stretch())
+		if !of.first {
+			t.run(p.combine(carry, before))
+			t.take(from)
+		}
+		if chunk > tile || of.first {
+			t.setAll(carry, p.combine(carry, all))
+		}
+	}
+	if chunk <= tile {
+		pass(t.first)
+	} else {
+		t.loop("tile", t.first, t.last, tile, p.length-1, func(from scalar.Expr) {
+			pass(from)
+			t.barrier()
+		})
+	}
+	if of.first {
+		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
+		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, of.totals, ir.Index{number, row}, carry) })
+	}
+	return t.launch(p.name)
+}
+
+// start returns what the running values of the chunk begin as.
+func (t *prefixTile) start(s Schedule, of span, number, row scalar.Expr) []scalar.Expr {
+	switch {
+	case of.starts != nil:
+		return loadAll(t.writer, of.starts, ir.Index{number, row})
+	case of.gathers():
+		_, all := t.scan(t.p.gather(t.writer, s, of, place{lane: t.lane, row: row, number: number})())
+		return all
+	}
+	return t.p.init()
+}
+
+func (p *prefix) newTile(s Schedule, of span) *prefixTile {
+	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
+	chunk, chunks := of.chunk, of.chunks
+	t := &prefixTile{
+		writer: p.e.another().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
+		local: loop.LocalID(0, threads),
+	}
+	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, perGroup) * chunks)
+	t.exists = exists
+	t.lane = t.let("lane_of_row", scalar.Mod(t.local, loop.Int(lanes)))
+	t.firstRow = t.let("first_row", scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(chunks)), loop.Int(perGroup)))
+	t.first = t.let("first", scalar.Mul(of.number(scalar.Mod(workgroup, loop.Int(chunks))), loop.Int(chunk)))
+	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(chunk)), loop.Int(p.length)))
+	n := threads * each
+	for _, a := range p.accs {
+		t.cells = append(t.cells, t.shared("cells"+t.name(""), a.DType, 1, n+n/padding))
+		t.scans = append(t.scans, t.shared("scans"+t.name(""), a.DType, 1, 2*threads))
+	}
+	return t
+}
+
+// cell is where element number i of the tile lies.
+func (t *prefixTile) cell(i scalar.Expr) scalar.Expr {
+	return scalar.Add(i, scalar.FloorDiv(i, loop.Int(padding)))
+}
+
+func (t *prefixTile) load(slots []int, at scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(slots))
+	for k, a := range t.p.accs {
+		out[k] = scalar.LoadAt(slots[k], a.DType, at)
+	}
+	return out
+}
+
+func (t *prefixTile) put(slots []int, at scalar.Expr, values []scalar.Expr) {
+	at = t.let("at", at)
+	for k := range t.p.accs {
+		t.writer.put(slots[k], at, values[k])
+	}
+}
+
+// sideBySide writes what f does for the elements of the tile that begins at
+// from, neighbouring threads having neighbouring elements.
+func (t *prefixTile) sideBySide(from scalar.Expr, f func(number, row, i, inside scalar.Expr)) {
+	t.times("each", t.each, func(each scalar.Expr) {
+		number := t.let("number", scalar.Add(scalar.Mul(each, loop.Int(t.threads)), t.local))
+		row := t.let("row", scalar.Add(t.firstRow, scalar.FloorDiv(number, loop.Int(t.lanes*t.each))))
+		i := t.let("i", scalar.Add(from, scalar.Mod(number, loop.Int(t.lanes*t.each))))
+		inside := scalar.And(scalar.Lt(row, loop.Int(t.p.rows)), scalar.Lt(i, t.last))
+		f(number, t.let("near_row", scalar.Min(row, loop.Int(t.p.rows-1))), t.let("near", scalar.Min(i, loop.Int(t.p.length-1))), inside)
+	})
+}
+
+// bring puts what elements bring into workgroup memory.
+func (t *prefixTile) bring(from scalar.Expr) {
+	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
+		values := t.p.element(t.writer, row, i)
+		for k, a := range t.p.accs {
+			values[k] = scalar.Select(inside, values[k], a.Init)
+		}
+		t.put(t.cells, t.cell(number), values)
+	})
+	t.barrier()
+}
+
+// own writes what f does for the thread's own stretch.
+func (t *prefixTile) own(f func(at scalar.Expr)) {
+	first := t.let("own", scalar.Mul(t.local, loop.Int(t.each)))
+	t.times("each", t.each, func(each scalar.Expr) { f(t.let("cell", t.cell(scalar.Add(first, each)))) })
+}
+
+// stretch returns what the thread's stretch comes to.
+func (t *prefixTile) stretch() []scalar.Expr {
+	sum := t.vars("sum", t.p.init())
+	t.own(func(at scalar.Expr) { t.setAll(sum, t.p.combine(sum, t.load(t.cells, at))) })
+	return sum
+}
+
+// scan returns what the stretches of a row before the thread's own come to, and
+// all of them. It doubles its reach, from one half of its memory to the other.
+func (t *prefixTile) scan(own []scalar.Expr) (before, all []scalar.Expr) {
+	half := 0
+	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*t.threads), i) }
+	t.put(t.scans, at(t.local), own)
+	t.barrier()
+	for reach := 1; reach < t.lanes; reach *= 2 {
+		near := t.letAll("near", t.load(t.scans, at(t.local)))
+		far := t.letAll("far", t.load(t.scans, at(scalar.Max(scalar.Sub(t.local, loop.Int(reach)), loop.Int(0)))))
+		sum := t.p.combine(far, near)
+		for k := range sum {
+			sum[k] = scalar.Select(scalar.Ge(t.lane, loop.Int(reach)), sum[k], near[k])
+		}
+		half = 1 - half
+		t.put(t.scans, at(t.local), sum)
+		t.barrier()
+	}
+	before = t.load(t.scans, at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))))
+	for k, a := range t.p.accs {
+		before[k] = scalar.Select(scalar.Gt(t.lane, loop.Int(0)), before[k], a.Init)
+	}
+	end := scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.lanes-1))
+	return t.letAll("before", before), t.letAll("all", t.load(t.scans, at(end)))
+}
+
+// run leaves the running values of the thread's stretch in place of what its
+// elements bring.
+func (t *prefixTile) run(start []scalar.Expr) {
+	running := t.vars("running", start)
+	t.own(func(at scalar.Expr) {
+		next := t.letAll("next", t.p.combine(running, t.load(t.cells, at)))
+		kept := next
+		if t.p.exclusive {
+			kept = running
+		}
+		for k := range t.p.accs {
+			t.writer.put(t.cells[k], at, kept[k])
+		}
+		t.setAll(running, next)
+	})
+	t.barrier()
+}
+
+// take stores results.
+func (t *prefixTile) take(from scalar.Expr) {
+	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
+		t.when(scalar.And(t.exists, inside), func() { t.p.save(t.writer, row, i, t.load(t.cells, t.cell(number))) })
+	})
+}

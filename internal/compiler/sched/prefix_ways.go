@@ -1,0 +1,266 @@
+package sched
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// prefixWays are the ways of a running combination: how many threads and workgroups
+// share a row.
+type prefixWays struct{ p *prefix } // nil where there are no elements
+
+func newPrefixWays(e *emitter, g *fusion.Group) ways { return prefixWays{prefixOf(e, g)} }
+
+const (
+	// manyBeside is from how many rows side by side on threads have rows by themselves,
+	// or share one by a few: neighbouring threads then read whole sectors of memory.
+	manyBeside = sectorElements
+	// leastSteps is how many elements a thread goes through at least, to be worth the
+	// launches of a cut.
+	leastSteps = 64
+	// prefixEach is how many neighbours of a row a thread has at a time, where there is
+	// room for them: a sector of f32.
+	prefixEach = sectorElements
+	// lineColumns is how many rows side by side a workgroup has: a warp's.
+	lineColumns = 32
+	// leastTiles is how many tiles a row has at least to be cut, which reads it twice and
+	// takes a launch more, or two. An estimate.
+	leastTiles = 4
+)
+
+// enoughThreads and enoughGroups are what fills a device: threads of which each reads some
+// elements ahead, and workgroups that have a row together.
+func enoughThreads(caps loop.Caps) int { return aheadThreads * caps.Profile().Processors }
+func enoughGroups(caps loop.Caps) int  { return rowGroups * caps.Profile().Processors }
+
+const (
+	// aheadThreads of a multiprocessor, with prefixEach elements of 4 bytes each, have more
+	// than half of what memory brings it while a load is on its way: 23 bytes in each of 600
+	// ns. All of it would take nearly twice as many chunks, and rows that are cut are read
+	// twice.
+	aheadThreads = 256
+	// rowGroups are four for each that a multiprocessor has at a time, of 256 threads, so that
+	// those which end early are followed by others: one row of 2²⁴ moved 2,504 GB/s with them,
+	// 2,450 with half as many (H200, WebGPU; in CUDA both 2,700).
+	rowGroups = 32
+)
+
+// rule is the choice where nobody has measured.
+func (p *prefix) rule() Schedule {
+	s := p.stretches()
+	switch {
+	case p.beside >= manyBeside:
+		s = p.sharedLines()
+	case p.vectors():
+		if whole := p.wholeStrips(); whole.Lanes >= leastLanes {
+			s = whole
+		}
+	}
+	if p.arrays() > p.e.caps.Tensors() {
+		s.Split = 1 // no room for what goes from chunk to chunk
+	}
+	return s
+}
+
+// arrays is how many tensors the last launch of rows that are cut touches.
+func (p *prefix) arrays() int { return p.tensors + len(p.accs) }
+
+// sharedLines has as many threads share rows side by side as fill a device, and cuts rows
+// where a workgroup's threads are not enough for that.
+func (p *prefix) sharedLines() Schedule {
+	s := Schedule{Family: Lines, Lanes: 1, Rows: min(lineColumns, powerOfTwo(p.rows)), Each: 1, Split: 1}
+	if p.length < leastSteps {
+		s.Rows = min(p.e.caps.Invocations, mapThreads)
+		return s
+	}
+	s.Each = prefixEach
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
+		s.Lanes *= 2
+	}
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) {
+		s.Rows *= 2
+	}
+	s.Split = max(1, min(enoughThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
+	return s
+}
+
+// stretches has a workgroup go through rows of neighbours: as many elements at a time as
+// workgroup memory holds, with the running values of all threads twice. Short rows share
+// a workgroup; long ones are cut where there are few.
+func (p *prefix) stretches() Schedule {
+	threads, each := min(p.e.caps.Invocations, mapThreads), prefixEach
+	for !p.room(threads, each) && threads > 32 {
+		threads /= 2
+	}
+	for each > 1 && (!p.room(threads, each) || each/2 >= p.length) {
+		each /= 2
+	}
+	lanes := min(threads, powerOfTwo(ceilDiv(p.length, each)))
+	for threads > lanes && threads/2/lanes >= p.rows {
+		threads /= 2
+	}
+	s := Schedule{Family: Stretches, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
+	p.cut(&s)
+	return s
+}
+
+// leastLanes is how many threads share a row at least to keep it in registers: with fewer,
+// rows are so short that neighbouring threads would not read side by side.
+const leastLanes = 8
+
+// wholeStrips has a workgroup go through rows in registers, with as many strips as
+// workgroup memory has room for.
+func (p *prefix) wholeStrips() Schedule {
+	s := Schedule{Family: Strips, Each: width * mostStrips, Rows: 1, Split: 1}
+	threads := min(p.e.caps.Invocations, mapThreads)
+	for s.Each > width && (!p.meets(threads, s.Each/width) || s.Each/2 >= p.length) {
+		s.Each /= 2
+	}
+	s.Lanes = min(threads, powerOfTwo(ceilDiv(p.length, s.Each)))
+	for s.Rows*s.Lanes < threads && s.Rows < p.rows {
+		s.Rows *= 2
+	}
+	p.cut(&s)
+	if s.Split > 1 && s.Each > width && !p.gathers(s) {
+		less := s
+		less.Each /= 2
+		if p.cut(&less); p.gathers(less) { // there is room for what is gathered, too
+			return less
+		}
+	}
+	return s
+}
+
+// cut has rows of many tiles cut over as many workgroups as fill a device.
+func (p *prefix) cut(s *Schedule) {
+	s.Split = 1
+	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
+		s.Split = max(1, min(enoughGroups(p.e.caps)/p.rows, tiles))
+	}
+}
+
+// meets reports whether workgroup memory holds what so many strips of some threads come
+// to, twice.
+func (p *prefix) meets(threads, strips int) bool {
+	return 2*threads*strips*p.accBytes() <= p.e.caps.SharedBytes
+}
+
+// room reports whether workgroup memory holds so many elements of each of some threads.
+func (p *prefix) room(threads, each int) bool {
+	n := threads * each
+	return (n+n/padding+2*threads)*p.accBytes() <= p.e.caps.SharedBytes
+}
+
+// accBytes is what a set of running values takes.
+func (p *prefix) accBytes() int {
+	bytes := 0
+	for _, a := range p.accs {
+		bytes += loop.DeviceSize(a.DType)
+	}
+	return bytes
+}
+
+func (w prefixWays) rule() Schedule {
+	if w.p == nil {
+		return Schedule{}
+	}
+	return w.p.rule()
+}
+
+func (w prefixWays) candidates() []Ranked {
+	if w.p == nil {
+		return []Ranked{{}}
+	}
+	rule := w.p.rule()
+	list := []Ranked{{rule, w.p.cost(rule)}}
+	add := func(s Schedule) {
+		if w.fits(s) {
+			list = append(list, Ranked{s, w.p.cost(s)})
+		}
+	}
+	for _, base := range []Schedule{rule, w.p.stretches(), w.p.sharedLines(), w.p.wholeStrips()} {
+		for _, split := range []int{base.Split, 1, base.Split / 4, base.Split / 2, 2 * base.Split} {
+			s := base
+			s.Split = split
+			add(s)
+		}
+		for _, each := range []int{base.Each / 2, 2 * base.Each} {
+			s := base
+			s.Each = each
+			add(s)
+		}
+	}
+	return list
+}
+
+func (w prefixWays) fits(s Schedule) bool {
+	if w.p == nil {
+		return s == Schedule{}
+	}
+	p := w.p
+	if s.Lanes < 1 || s.Rows < 1 || s.Each < 1 || s.Split < 1 ||
+		s != (Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Each: s.Each, Split: s.Split}) {
+		return false
+	}
+	threads := s.Lanes * s.Rows
+	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.e.caps.Invocations || s.Each > 2*prefixEach {
+		return false
+	}
+	if s.Split > 1 && (p.arrays() > p.e.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
+		return false
+	}
+	switch s.Family {
+	case Lines:
+		return s.Lanes <= 2*prefixEach
+	case Stretches:
+		return p.room(threads, s.Each)
+	case Strips:
+		return s.Each%width == 0 && p.meets(threads, s.Each/width) && p.vectors()
+	}
+	return false
+}
+
+func (w prefixWays) emit(s Schedule) []Launch {
+	if w.p == nil {
+		return nil
+	}
+	return w.p.launches(s)
+}
+
+// cost is that of reading what the elements are made of, once more where rows are cut, and
+// of storing the results.
+func (p *prefix) cost(s Schedule) float64 {
+	d, of, elements := p.e.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
+	load, apart := p.work(s), 0.0
+	if of.chunks > 1 {
+		apart = d.Launch + 4*elements/d.Bandwidth()
+		if p.gathers(s) {
+			load.Sectors += p.gatheredBytes(s)
+		} else {
+			apart += d.Launch
+		}
+	}
+	tiles := float64(ceilDiv(of.chunk, s.Lanes*s.Each))
+	waves := d.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
+	return apart + math.Max(load.Time(d), d.Launch+tiles*waves*d.Latency)
+}
+
+// work is that of the launch that stores the results, but for what it gathers.
+func (p *prefix) work(s Schedule) hardware.Work {
+	elements := float64(p.rows) * float64(p.length)
+	threads := ceilDiv(p.rows, s.Rows) * p.span(s).chunks * s.Rows * s.Lanes
+	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
+	together := p.beside // elements that a warp reads side by side
+	if s.Family != Lines {
+		together = sectorElements
+		if p.beside > 1 {
+			together = 1
+		}
+	}
+	load.Sectors = load.Bytes * math.Max(1, float64(sectorElements)/float64(together))
+	load.Ops = elements * pointOps
+	return load
+}

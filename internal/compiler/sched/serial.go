@@ -1,0 +1,261 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// serial writes kernels for targets with one thread: a group is nests of loops,
+// the innermost over lanes where that reads and writes side by side. It starts
+// from the code of a group ([fusion.Code]), which knows nothing of threads.
+type serial struct {
+	*writer
+	// bound is what the variables of the group's code stand for.
+	bound map[string]scalar.Expr
+	// kept are elements of the row at hand that are kept, by their keys.
+	kept map[string]keptElement
+	division
+}
+
+// scheduleSerial writes a group for one thread.
+func scheduleSerial(g *fusion.Group, caps loop.Caps) []Launch {
+	return serialParts(g, g.SideBySide(), caps)
+}
+
+// writeSerial writes parts of a group, divided among some workgroups.
+func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.Caps) *serial {
+	s := &serial{writer: newWriter(g.Partition(), caps, 1), division: division{shares: shares}}
+	s.groups = [3]int{1, 1, 1}
+	for _, part := range parts {
+		s.bound, s.kept = map[string]scalar.Expr{}, nil
+		s.group(part)
+	}
+	return s
+}
+
+// serialParts writes parts of a group, in one kernel if that can bind all of their
+// tensors: of those of words as many as there are, in what they lie in together.
+func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []Launch {
+	s := writeSerial(g, parts, 1, caps)
+	if len(s.body) == 0 {
+		return nil
+	}
+	if shares := s.worthyShares(); shares > 1 {
+		s = writeSerial(g, parts, shares, caps)
+	}
+	l, half := s.launch(g.Name()), len(parts)/2
+	if half == 0 || len(l.Args) <= caps.StorageBuffers || !slices.ContainsFunc(l.Args, noWords) {
+		return []Launch{l}
+	}
+	return append(serialParts(g, parts[:half], caps), serialParts(g, parts[half:], caps)...)
+}
+
+func noWords(t *fusion.Tensor) bool { return t != nil && loop.DeviceSize(t.DType) != 4 }
+
+func (s *serial) group(g *fusion.Group) {
+	if fusion.Product(g.Outer) == 0 {
+		return
+	}
+	switch g.Kind {
+	case fusion.ReduceKind:
+		s.reduce(g, fusion.SumBlock)
+	case fusion.ContractKind:
+		s.contract(g)
+	case fusion.PrefixKind:
+		s.prefix(g.Prefix())
+	case fusion.ScatterKind:
+		s.outermost(func(bool) { s.scatter(g) }) // one update after the other
+	default:
+		code := g.Code()
+		s.over(code.Outer, storedBy(code.Rows), func() { s.storeAll(code.Rows) })
+	}
+}
+
+// storedBy lists the expressions of stores.
+func storedBy(stores []fusion.ElementStore) []scalar.Expr {
+	var out []scalar.Expr
+	for _, x := range stores {
+		out = append(out, x.Offset, x.Value)
+	}
+	return out
+}
+
+// expr returns an expression of the group's code with its variables replaced.
+func (s *serial) expr(e scalar.Expr) scalar.Expr { return s.Simplify(replaced(e, s.bound)) }
+
+// replaced returns e with variables replaced, also where what they stand for is
+// in terms of others.
+func replaced(e scalar.Expr, bound map[string]scalar.Expr) scalar.Expr {
+	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpVar {
+			return nil, false
+		}
+		x, ok := bound[n.Name]
+		return x, ok
+	})
+}
+
+func (s *serial) exprs(list []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(list))
+	for i, e := range list {
+		out[i] = s.expr(e)
+	}
+	return out
+}
+
+// bind makes variables stand for expressions.
+func (s *serial) bind(vars, values []scalar.Expr) {
+	for i, v := range vars {
+		if v.Op == scalar.OpVar {
+			s.bound[v.Name] = values[i]
+		}
+	}
+}
+
+// define names the value of a binding of the code in the kernel.
+func (s *serial) define(b scalar.Local) {
+	s.bound[b.Var.Name] = s.let("v", s.expr(b.Value))
+}
+
+// storeAll writes stores at one point. Their values come before any of them.
+func (s *serial) storeAll(stores []fusion.ElementStore) {
+	values := make([]scalar.Expr, len(stores))
+	for i, x := range stores {
+		values[i] = s.expr(x.Value)
+	}
+	s.add(s.nameAll(values)...)
+	for i, x := range stores {
+		s.storeOne(x, values[i])
+	}
+}
+
+func (s *serial) storeOne(x fusion.ElementStore, value scalar.Expr) {
+	store := &loop.Store{Array: x.Tensor.ID, At: s.expr(x.Offset), Value: value}
+	if x.Guarded {
+		s.add(s.guardStatus(x.Tensor, store)...)
+		return
+	}
+	s.add(store)
+}
+
+// over writes loops over the points of a space, given by the variables of its
+// coordinates, the innermost over lanes, and in it what f writes. list are
+// expressions of the body: the last coordinates become one loop where these need
+// no division for it.
+func (s *serial) over(vars, list []scalar.Expr, f func()) {
+	s.split(vars, list, func(outer, flat []scalar.Expr) {
+		s.all(outer, func() { s.flat(flat, true, f) })
+	})
+}
+
+// split splits the coordinates of a space into those with loops of their own and
+// those that one loop counts.
+func (s *serial) split(vars, list []scalar.Expr, f func(outer, flat []scalar.Expr)) {
+	n := len(vars) - s.flatCoords(vars, list)
+	f(vars[:n], vars[n:])
+}
+
+// all writes a loop for each coordinate.
+func (s *serial) all(vars []scalar.Expr, f func()) {
+	if len(vars) == 0 {
+		f()
+		return
+	}
+	s.flat(vars[:1], false, func() { s.all(vars[1:], f) })
+}
+
+// flat writes one loop over some coordinates.
+func (s *serial) flat(vars []scalar.Expr, lanes bool, f func()) {
+	n := sizeOf(vars)
+	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, lanes, func(i scalar.Expr) {
+		s.bind(vars, s.coordinates(i, vars))
+		f()
+	})
+}
+
+// count writes a loop; the turns of one over lanes do not need each other.
+func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lanes bool, f func(i scalar.Expr)) {
+	if start, ok := from.IntConst(); ok && last == int(start) && step == 1 {
+		if end, known := to.IntConst(); known && end == start+1 {
+			f(from)
+			return
+		}
+	}
+	s.outermost(func(divided bool) {
+		if divided {
+			n, _ := to.IntConst()
+			share := s.share(int(n), multiple(step, lanes))
+			from, to = share.from, share.to
+		}
+		s.loop(prefix, from, to, step, last, f)
+		s.body[len(s.body)-1].(*loop.For).Lanes = lanes
+	})
+}
+
+// multiple is of how many turns of a loop a share of it is.
+func multiple(step int, lanes bool) int {
+	if lanes {
+		return shareMultiple
+	}
+	return step
+}
+
+// coordinates returns the coordinates of point i of a space.
+func (s *serial) coordinates(i scalar.Expr, vars []scalar.Expr) ir.Index {
+	return s.unflatten(i, sizesOf(vars))
+}
+
+// sizesOf returns the sizes of the axes that variables run along; a constant
+// stands for an axis of one.
+func sizesOf(vars []scalar.Expr) []int {
+	out := make([]int, len(vars))
+	for i, v := range vars {
+		out[i] = 1
+		if v.Op == scalar.OpVar {
+			out[i] = int(v.Hi) + 1
+		}
+	}
+	return out
+}
+
+func sizeOf(vars []scalar.Expr) int { return fusion.Product(sizesOf(vars)) }
+
+// flatCoords returns how many of the last coordinates can be counted by one
+// variable without more divisions than their own.
+func (s *serial) flatCoords(vars, list []scalar.Expr) int {
+	least := s.divisions(nil, list)
+	for n := len(vars); n > 1; n-- {
+		if s.divisions(vars[len(vars)-n:], list) <= least {
+			return n
+		}
+	}
+	return min(1, len(vars))
+}
+
+// divisions counts the divisions of integers in expressions where one variable
+// counts some coordinates.
+func (s *serial) divisions(vars, list []scalar.Expr) int {
+	bound := map[string]scalar.Expr{}
+	i := scalar.NewVar("flat", ir.I32, 0, int64(max(sizeOf(vars)-1, 0)))
+	for k, x := range s.coordinates(i, vars) {
+		if vars[k].Op == scalar.OpVar {
+			bound[vars[k].Name] = x
+		}
+	}
+	n := 0
+	for _, e := range list {
+		scalar.Walk(s.Simplify(replaced(e, bound)), func(x scalar.Expr) {
+			switch x.Op {
+			case scalar.OpDiv, scalar.OpRem, scalar.OpFloorDiv, scalar.OpMod:
+				if x.Type.IsInteger() {
+					n++
+				}
+			}
+		})
+	}
+	return n
+}

@@ -1,0 +1,313 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// vectorLanes is how many elements the vectors of targets with one thread hold,
+// and wideLanes how many of them a reduction combines apart from each other, so
+// that none waits for the one before.
+const (
+	vectorLanes = 4
+	wideLanes   = 16
+	// lightElement is up to how many operations an element is written out for all
+	// of them.
+	lightElement = 16
+)
+
+// reduce writes the rows of a reduction: each on its own, or some that lie side
+// by side at once. Sums of f32 go by blocks of so many terms.
+func (s *serial) reduce(g *fusion.Group, block int) {
+	code, points := g.Code(), fusion.Product(g.Inner)
+	columns := len(code.Outer) > 0 && sizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.RowsAreContiguous()
+	if columns && points > 0 && s.wideColumns(code, block) {
+		return
+	}
+	rows := len(code.Outer)
+	if columns {
+		rows--
+	} else {
+		s.keepElements(code)
+	}
+	var write func(i int)
+	write = func(i int) {
+		if i < len(code.Outer) {
+			s.flat(code.Outer[i:i+1], i == rows, func() { write(i + 1) })
+			return
+		}
+		for _, stage := range code.Stages {
+			s.stage(code, newFold(s, stage.Reductions, block, points), stage, points, !columns)
+		}
+		s.storeAll(code.Rows)
+		if len(code.Points) > 0 && points > 0 {
+			s.split(code.Inner, storedBy(code.Points), func(outer, flat []scalar.Expr) {
+				s.all(outer, func() { s.flat(flat, !columns, func() { s.storeAll(code.Points) }) })
+			})
+		}
+	}
+	write(0)
+}
+
+// stage writes the reductions of a stage over some inner points, by lanes along
+// them or one after the other.
+func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points int, lanes bool) {
+	for _, b := range stage.Lets {
+		s.define(b)
+	}
+	if len(stage.Reductions) == 0 {
+		return
+	}
+	if points == 0 {
+		f.begin()
+		f.results()
+		return
+	}
+	s.split(code.Inner, f.elements, func(outer, flat []scalar.Expr) {
+		width := f.width(sizeOf(flat))
+		if !lanes || width == 0 {
+			f.begin()
+			f.over(outer, sizeOf(flat), func() {
+				f.along(sizeOf(flat), 1, func(i scalar.Expr) {
+					s.bind(flat, s.coordinates(i, flat))
+					f.step()
+				})
+			})
+			f.end()
+			return
+		}
+		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // of what lanes leave over
+		if len(outer) == 0 && sizeOf(flat)/width <= f.block {
+			f.carried = nil
+		}
+		f.beginWide(width)
+		f.over(outer, sizeOf(flat)/width, func() { f.stepWide(flat, width) })
+		f.end()
+		f.joinWide(width)
+	})
+	f.results()
+}
+
+// fold is the reductions of one stage, which run together.
+type fold struct {
+	s          *serial
+	reductions []fusion.Reduction
+	elements   []scalar.Expr
+	running    []scalar.Expr // variables of the kernel
+	slots      []int         // of a value for each lane
+	carried    []carriedSum
+	block      int  // of how many terms sums are that are carried
+	single     bool // whether running values without lanes are
+	lanes      int
+}
+
+// newFold returns the reductions of a stage over some points, of which sums go by blocks.
+func newFold(s *serial, reductions []fusion.Reduction, block, points int) *fold {
+	f := &fold{s: s, reductions: reductions, block: block, single: true}
+	for _, r := range reductions {
+		if r.Sums() && points > block {
+			for k := range r.Elements {
+				f.carried = append(f.carried, carriedSum{of: len(f.elements) + k})
+			}
+		}
+		f.elements = append(f.elements, r.Elements...)
+	}
+	return f
+}
+
+func (f *fold) accumulators() []ir.Accumulator {
+	var out []ir.Accumulator
+	for _, r := range f.reductions {
+		out = append(out, r.Accumulators...)
+	}
+	return out
+}
+
+// width is how many lanes combine apart along so many points: 0 where there are
+// too few, or types that vectors do not have.
+func (f *fold) width(n int) int {
+	weight := 0
+	for _, a := range f.accumulators() {
+		if loop.DeviceSize(a.DType) != 4 {
+			return 0
+		}
+	}
+	for _, e := range f.elements {
+		weight += scalar.Count(e)
+	}
+	switch {
+	case n >= 2*wideLanes && weight <= lightElement:
+		return wideLanes
+	case n >= 2*vectorLanes:
+		return vectorLanes
+	}
+	return 0
+}
+
+// begin declares the running values.
+func (f *fold) begin() {
+	f.running = nil
+	for _, a := range f.accumulators() {
+		f.running = append(f.running, f.s.variable("acc", a.Init))
+	}
+	f.beginSums()
+}
+
+// combine returns the running values with others combined into them.
+func (f *fold) combine(a, b []scalar.Expr) []scalar.Expr {
+	var out []scalar.Expr
+	for _, r := range f.reductions {
+		n := len(r.Accumulators)
+		out = append(out, r.Combine(a[:n], b[:n])...)
+		a, b = a[n:], b[n:]
+	}
+	return out
+}
+
+// step combines the elements of a point into the running values.
+func (f *fold) step() { f.s.setAll(f.running, f.combine(f.running, f.point())) }
+
+// point returns the elements of a point, and keeps those that come up again.
+func (f *fold) point() []scalar.Expr {
+	out := f.s.exprs(f.elements)
+	for i, e := range f.elements {
+		if k, ok := f.s.kept[scalar.Key(e)]; ok {
+			out[i] = f.s.let("element", out[i])
+			f.s.put(k.slot, f.s.expr(k.at), out[i])
+		}
+	}
+	return out
+}
+
+// results names what comes of the running values.
+func (f *fold) results() {
+	for _, r := range f.reductions {
+		n := len(r.Accumulators)
+		f.s.bind(r.Running, f.running[:n])
+		f.running = f.running[n:]
+		for _, b := range r.Results {
+			f.s.define(b)
+		}
+	}
+}
+
+// beginWide declares a running value for each lane.
+func (f *fold) beginWide(width int) {
+	f.begin()
+	f.slots = nil
+	for _, a := range f.accumulators() {
+		f.slots = append(f.slots, f.s.shared(f.s.name("lanes"), a.DType, 1, width))
+	}
+	f.s.lanes(width, func(l scalar.Expr) {
+		for i, a := range f.accumulators() {
+			f.s.put(f.slots[i], l, a.Init)
+		}
+	})
+	f.beginLaneSums(width)
+}
+
+// at returns the running values of a lane.
+func (f *fold) at(l scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(f.slots))
+	for i, a := range f.accumulators() {
+		out[i] = scalar.LoadAt(f.slots[i], a.DType, f.s.Simplify(l))
+	}
+	return out
+}
+
+func (f *fold) putAll(l scalar.Expr, values []scalar.Expr) {
+	values = slices.Clone(values)
+	f.s.add(f.s.nameAll(values)...)
+	for i, x := range values {
+		f.s.put(f.slots[i], l, x)
+	}
+}
+
+// stepWide combines the elements along a row into the lanes, and those left over
+// into the running values.
+func (f *fold) stepWide(flat []scalar.Expr, width int) {
+	s, n := f.s, sizeOf(flat)
+	whole := n / width * width
+	f.along(whole, width, func(r scalar.Expr) {
+		s.lanes(width, func(l scalar.Expr) {
+			s.bind(flat, s.coordinates(scalar.Add(r, l), flat))
+			f.putAll(l, f.combine(f.at(l), f.point()))
+		})
+	})
+	if whole < n {
+		s.count("r", loop.Int(whole), loop.Int(n), 1, n-1, false, func(r scalar.Expr) {
+			s.bind(flat, s.coordinates(r, flat))
+			f.step()
+		})
+	}
+}
+
+// joinWide combines the lanes, in halves as long as vectors hold them.
+func (f *fold) joinWide(width int) {
+	s := f.s
+	for half := width / 2; half >= vectorLanes; half /= 2 {
+		s.lanes(half, func(l scalar.Expr) {
+			f.putAll(l, f.combine(f.at(l), f.at(scalar.Add(l, loop.Int(half)))))
+		})
+	}
+	for l := range vectorLanes {
+		s.setAll(f.running, f.combine(f.running, f.at(loop.Int(l))))
+	}
+}
+
+// lanes writes a loop over lanes of known number.
+func (s *serial) lanes(width int, f func(l scalar.Expr)) {
+	s.count("l", loop.Int(0), loop.Int(width), 1, width-1, true, f)
+}
+
+// wideColumns writes a reduction of one stage for several vectors of rows side by
+// side, so that whole lines of memory are used when they are read. It reports
+// whether it could.
+func (s *serial) wideColumns(code *fusion.Code, block int) bool {
+	if len(code.Stages) != 1 || len(code.Stages[0].Lets) > 0 || len(code.Points) > 0 {
+		return false
+	}
+	last := code.Outer[len(code.Outer)-1]
+	n := sizeOf([]scalar.Expr{last})
+	f := newFold(s, code.Stages[0].Reductions, block, sizeOf(code.Inner))
+	if f.width(n) != wideLanes {
+		return false
+	}
+	whole := n / wideLanes * wideLanes
+	s.all(code.Outer[:len(code.Outer)-1], func() {
+		s.count("c", loop.Int(0), loop.Int(whole), wideLanes, whole-wideLanes, false, func(c scalar.Expr) {
+			f.single = false
+			f.beginWide(wideLanes)
+			f.over(code.Inner, 1, func() {
+				s.lanes(wideLanes, func(l scalar.Expr) {
+					s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
+					f.putAll(l, f.combine(f.at(l), s.exprs(f.elements)))
+				})
+			})
+			f.end()
+			s.lanes(wideLanes, func(l scalar.Expr) {
+				s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
+				f.running = f.at(l)
+				f.results()
+				s.storeAll(code.Rows)
+			})
+		})
+		if whole == n {
+			return
+		}
+		s.count("c", loop.Int(whole), loop.Int(n), 1, n-1, true, func(c scalar.Expr) {
+			s.bind([]scalar.Expr{last}, []scalar.Expr{c})
+			f.single, f.slots = true, nil
+			f.begin()
+			f.over(code.Inner, 1, f.step)
+			f.end()
+			f.results()
+			s.storeAll(code.Rows)
+		})
+	})
+	return true
+}

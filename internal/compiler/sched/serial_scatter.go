@@ -1,0 +1,88 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// oftenUpdated is a scatter that adds up numbers of f32, some rows of which may get more
+// than fusion.SumBlock updates: of those what rounding leaves out is kept.
+type oftenUpdated struct {
+	*serial
+	x *fusion.Scatter
+	r *fusion.RowScatter
+	// places has for each row its number among those that are updated often, from 1 on, 0
+	// for others; rests has what is left out of them, one row after the other.
+	places, rests *fusion.Tensor
+}
+
+// oftenUpdated returns a scatter with the memory for such rows, nil where there are none.
+func (s *serial) oftenUpdated(x *fusion.Scatter, r *fusion.RowScatter) *oftenUpdated {
+	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlock {
+		return nil
+	}
+	most := r.Positions / (fusion.SumBlock + 1)
+	return &oftenUpdated{s, x, r, s.p.Scratch("places", ir.I32, r.Rows), s.p.Scratch("rests", ir.F32, most, r.Window)}
+}
+
+func (o *oftenUpdated) write() {
+	o.find()
+	o.eachUpdate(o.x, func(row, w scalar.Expr) {
+		place := o.let("place", o.load(o.places, ir.Index{row}))
+		o.choose(scalar.Gt(place, loop.Int(0)), func() {
+			o.flat([]scalar.Expr{w}, true, func() { o.addRow(place, row, o.expr(w)) })
+		}, func() {
+			o.flat([]scalar.Expr{w}, true, func() { o.update(o.x, o.r, row, o.expr(w)) })
+		})
+	})
+	o.eachOften(func(place, row, w scalar.Expr) {
+		at := o.r.At(o.Simplifier, row, w)
+		o.save(o.x.Out, at, scalar.Compensated(o.load(o.x.Out, at), o.load(o.rests, o.rest(place, w))))
+	})
+}
+
+// find numbers the rows that many updates go to.
+func (o *oftenUpdated) find() {
+	rows := func(f func(row scalar.Expr)) {
+		o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, f)
+	}
+	rows(func(row scalar.Expr) { o.save(o.places, ir.Index{row}, loop.Int(0)) })
+	o.eachUpdate(o.x, func(row, _ scalar.Expr) {
+		o.save(o.places, ir.Index{row}, scalar.Add(o.load(o.places, ir.Index{row}), loop.Int(1)))
+	})
+	last := o.variable("last", loop.Int(0))
+	rows(func(row scalar.Expr) {
+		often := o.let("often", scalar.Gt(o.load(o.places, ir.Index{row}), loop.Int(fusion.SumBlock)))
+		o.set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))
+		o.save(o.places, ir.Index{row}, scalar.Select(often, last, loop.Int(0)))
+	})
+	o.eachOften(func(place, _, w scalar.Expr) { o.save(o.rests, o.rest(place, w), scalar.Const(ir.F32, 0)) })
+}
+
+// eachOften writes loops over the rows that are updated often, and their elements.
+func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
+	o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, func(row scalar.Expr) {
+		place := o.let("place", o.load(o.places, ir.Index{row}))
+		o.when(scalar.Gt(place, loop.Int(0)), func() {
+			o.count("w", loop.Int(0), loop.Int(o.r.Window), 1, o.r.Window-1, true, func(w scalar.Expr) { f(place, row, w) })
+		})
+	})
+}
+
+// rest is where what is left out of an element lies.
+func (o *oftenUpdated) rest(place, w scalar.Expr) ir.Index {
+	bound := scalar.Max(scalar.Sub(place, loop.Int(1)), loop.Int(0))
+	return ir.Index{scalar.Min(bound, loop.Int(o.rests.Dims[0]-1)), w}
+}
+
+// addRow adds an element of an update to that of a row.
+func (o *oftenUpdated) addRow(place, row, w scalar.Expr) {
+	at, rest := o.r.At(o.Simplifier, row, w), o.rest(place, w)
+	next, left := scalar.TwoSum(o.load(o.x.Out, at), o.expr(o.x.Update.Value))
+	values := []scalar.Expr{next, scalar.Add(o.load(o.rests, rest), left)}
+	o.add(o.nameAll(values)...)
+	o.save(o.x.Out, at, values[0])
+	o.save(o.rests, rest, values[1])
+}

@@ -1,0 +1,139 @@
+package sched
+
+import (
+	"math/bits"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// sorting is a stable sort of the elements of each of some rows by an unsigned
+// key: what it leaves is where the elements stood before, and the keys where
+// someone wants them.
+type sorting struct {
+	p            *fusion.Partition
+	caps         loop.Caps
+	name         string
+	rows, length int
+	keyType      ir.DType // U32 or U64
+	bits         int      // low bits of the keys that may be set
+	// key returns the key of element i of a row.
+	key func(e *emitter, row, i scalar.Expr) scalar.Expr
+	// save stores, for place i of a row, where its element stood and its key.
+	save func(w *writer, row, i, from, key scalar.Expr)
+}
+
+// sortingOf returns the sort of a group of kind SortKind, which leaves the order of the
+// elements of each row, or nil where there are none.
+func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
+	n, out := g.Members[0].Node, g.Members[0].Store[0]
+	l := n.Def().Lower.(*ir.SortLowering)
+	axis := l.Axis(n)
+	if out.Len() == 0 {
+		return nil
+	}
+	lines := append([]int{}, out.Dims...)
+	lines[axis] = 1
+	place := func(e *emitter, row, i scalar.Expr) ir.Index {
+		at := e.unflatten(row, lines)
+		at[axis] = i
+		return at
+	}
+	return &sorting{
+		p: g.Partition(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
+		keyType: l.Key(n, scalar.FreeVar("x", n.Input(0).DType())).Type,
+		key: func(e *emitter, row, i scalar.Expr) scalar.Expr {
+			return l.Key(n, e.reader().Element(n.Input(0), place(e, row, i)))
+		},
+		save: func(w *writer, row, i, from, _ scalar.Expr) { w.save(out, place(w.emitter, row, i), from) },
+	}
+}
+
+func (s *sorting) launches() []Launch {
+	if s.length <= s.capacity() {
+		return []Launch{s.network()}
+	}
+	return s.radix()
+}
+
+// capacity is how many elements, a power of two, a workgroup holds: keys and
+// places.
+func (s *sorting) capacity() int {
+	each := s.keyType.Size() + ir.I32.Size()
+	return 1 << (bits.Len(uint(s.caps.SharedBytes/each)) - 1)
+}
+
+// networkSlots is how many elements a workgroup sorts at least, a pair for each of 256
+// threads: short rows share one.
+const networkSlots = 512
+
+// network sorts rows that fit a workgroup by bitonic merging. Elements are told
+// apart by their places, which makes the network stable; those beyond the end of
+// a row have the largest key and the largest places.
+func (s *sorting) network() Launch {
+	width := max(powerOfTwo(s.length), 2)
+	perGroup := max(1, min(networkSlots, s.capacity())/width)
+	for perGroup > 1 && perGroup/2 >= s.rows {
+		perGroup /= 2
+	}
+	slots := width * perGroup
+	w := newWriter(s.p, s.caps, min(usualThreads(s.caps), slots/2))
+	threads := w.workgroup[0]
+	workgroup, exists := w.boundedGroup(ceilDiv(s.rows, perGroup))
+	lane := loop.LocalID(0, threads)
+	keys, from := w.shared("keys", s.keyType, 1, slots), w.shared("from", ir.I32, 1, slots)
+
+	overSlots := func(f func(slot, row, i, inside scalar.Expr)) {
+		w.loop("slot", lane, loop.Int(slots), threads, slots-1, func(slot scalar.Expr) {
+			row := scalar.Add(scalar.Mul(workgroup, loop.Int(perGroup)), scalar.FloorDiv(slot, loop.Int(width)))
+			i := w.let("at", scalar.Mod(slot, loop.Int(width)))
+			inside := scalar.And(exists, scalar.And(scalar.Lt(row, loop.Int(s.rows)), scalar.Lt(i, loop.Int(s.length))))
+			f(slot, w.let("row", scalar.Min(row, loop.Int(s.rows-1))), i, inside)
+		})
+	}
+	overSlots(func(slot, row, i, inside scalar.Expr) {
+		key := s.key(w.emitter, row, w.let("near", scalar.Min(i, loop.Int(s.length-1))))
+		w.put(keys, slot, scalar.Select(inside, key, scalar.Not(scalar.ConstI(s.keyType, 0))))
+		w.put(from, slot, i)
+	})
+	w.barrier()
+	s.merge(w, keys, from, slots, width)
+	overSlots(func(slot, row, i, inside scalar.Expr) {
+		w.when(inside, func() {
+			s.save(w, row, scalar.Min(i, loop.Int(s.length-1)), scalar.LoadAt(from, ir.I32, slot), scalar.LoadAt(keys, s.keyType, slot))
+		})
+	})
+	return w.launch(s.name)
+}
+
+// merge sorts each run of width slots.
+func (s *sorting) merge(w *writer, keys, from, slots, width int) {
+	threads := w.workgroup[0]
+	rounds := bits.Len(uint(width)) - 1
+	w.loop("round", loop.Int(1), loop.Int(rounds+1), 1, rounds, func(round scalar.Expr) {
+		w.loop("step", loop.Int(0), round, 1, rounds-1, func(step scalar.Expr) {
+			shift := w.let("shift", scalar.Sub(scalar.Sub(round, loop.Int(1)), step))
+			w.loop("pair", loop.LocalID(0, threads), loop.Int(slots/2), threads, slots/2-1, func(pair scalar.Expr) {
+				reach := w.let("reach", scalar.Convert(scalar.Shl(word(1), scalar.Convert(shift, ir.U32)), ir.I32))
+				low := scalar.And(pair, scalar.Sub(reach, loop.Int(1)))
+				a := w.let("a", scalar.Add(scalar.Mul(scalar.Sub(pair, low), loop.Int(2)), low))
+				b := w.let("b", scalar.Add(a, reach))
+				key := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(keys, s.keyType, at) }
+				place := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(from, ir.I32, at) }
+				keyA, keyB := w.let("key", key(a)), w.let("key", key(b))
+				fromA, fromB := w.let("place", place(a)), w.let("place", place(b))
+				after := scalar.Or(scalar.Gt(keyA, keyB), scalar.And(scalar.Eq(keyA, keyB), scalar.Gt(fromA, fromB)))
+				down := scalar.Ne(scalar.And(scalar.Shr(scalar.And(a, loop.Int(width-1)), round), loop.Int(1)), loop.Int(0))
+				w.when(scalar.Ne(after, down), func() {
+					w.put(keys, a, keyB)
+					w.put(keys, b, keyA)
+					w.put(from, a, fromB)
+					w.put(from, b, fromA)
+				})
+			})
+			w.barrier()
+		})
+	})
+}

@@ -1,0 +1,107 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// totalShare is how many elements a workgroup adds up, 32 for each of its threads. It is the same for all
+// devices, and parts are cut by the lengths of values alone: so the order of the sum
+// depends on nothing else.
+const totalShare = 8192
+
+// scheduleTotal adds up all elements of any number of values in two steps: sums of
+// shares of each value, side by side, and the sum of these.
+func scheduleTotal(e *emitter, g *fusion.Group) []Launch {
+	n := g.Members[0].Node
+	d := n.Def().Lower.(*ir.TotalLowering).Sum(n)
+	shares := 0
+	for _, v := range n.Inputs() {
+		shares += ceilDiv(elements(v), totalShare)
+	}
+	sums := e.p.Scratch("sums", d, shares)
+	var parts []Part
+	first := 0
+	for i, v := range n.Inputs() {
+		if elements(v) == 0 {
+			continue
+		}
+		part := newPart(totalWork{g, i, sums}, elements(v), e.p, e.caps)
+		for j, t := range part.Args {
+			if t == sums {
+				part.First[j] = first
+			}
+		}
+		parts = append(parts, part)
+		first += part.Groups()
+	}
+	return append(bundle(parts), totalOfSums(e, g, sums))
+}
+
+func elements(v ir.Value) int {
+	n, _ := v.Shape().Size().Const()
+	return n
+}
+
+// totalWork adds up an operand of a node in shares.
+type totalWork struct {
+	g       *fusion.Group
+	operand int
+	sums    *fusion.Tensor
+}
+
+func (t totalWork) name() string { return t.g.Name() + "_shares" }
+
+func (t totalWork) share() int { return totalShare }
+
+func (t totalWork) write(w *writer, s segment) {
+	n := t.g.Members[0].Node
+	dims, _ := n.Input(t.operand).Shape().Ints()
+	from := w.let("from", scalar.Mul(s.workgroup, loop.Int(totalShare)))
+	to := w.let("to", scalar.Min(scalar.Add(from, loop.Int(totalShare)), s.length))
+	load := w.reader().Operand(n)
+	sum := w.sum(t.sums.DType, from, to, func(i scalar.Expr) scalar.Expr {
+		return load(t.operand, w.unflatten(i, dims))
+	})
+	own := scalar.And(scalar.Eq(loop.LocalID(0, mapThreads), loop.Int(0)), scalar.Lt(from, s.length))
+	w.when(own, func() { w.save(t.sums, ir.Index{scalar.Add(s.first, s.workgroup)}, sum) })
+}
+
+// totalOfSums has one workgroup add up the sums of shares.
+func totalOfSums(e *emitter, g *fusion.Group, sums *fusion.Tensor) Launch {
+	w := e.another().writer(mapThreads)
+	w.groups = [3]int{1, 1, 1}
+	sum := w.sum(sums.DType, loop.Int(0), loop.Int(sums.Len()), func(i scalar.Expr) scalar.Expr { return w.load(sums, ir.Index{i}) })
+	w.when(scalar.Eq(loop.LocalID(0, mapThreads), loop.Int(0)), func() {
+		for _, t := range g.Members[0].Store {
+			if t != nil {
+				w.save(t, nil, scalar.Convert(sum, t.DType))
+			}
+		}
+	})
+	return w.launch(g.Name())
+}
+
+// sum adds up what element gives for numbers from one bound to below another, which
+// are the same for the whole workgroup: each thread every mapThreads-th of them, and
+// then all threads by halves.
+func (w *writer) sum(d ir.DType, from, to scalar.Expr, element func(i scalar.Expr) scalar.Expr) scalar.Expr {
+	lane := loop.LocalID(0, mapThreads)
+	sum := w.variable("sum", scalar.Const(d, 0))
+	w.loop("i", scalar.Add(from, lane), to, mapThreads, loop.MaxElements-1, func(i scalar.Expr) {
+		w.set(sum, scalar.Add(sum, scalar.Convert(element(i), d)))
+	})
+	cells := w.shared("cells", d, 1, mapThreads)
+	w.put(cells, lane, sum)
+	w.barrier()
+	for half := mapThreads / 2; half > 0; half /= 2 {
+		w.when(scalar.Lt(lane, loop.Int(half)), func() {
+			other := scalar.LoadAt(cells, d, scalar.Add(lane, loop.Int(half)))
+			w.put(cells, lane, scalar.Add(scalar.LoadAt(cells, d, lane), other))
+		})
+		w.barrier()
+	}
+	return scalar.LoadAt(cells, d, loop.Int(0))
+}

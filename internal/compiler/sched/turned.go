@@ -1,0 +1,224 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// turning is what of a map goes through workgroup memory: loads whose neighbours lie
+// along another axis than those of the results. A tile is M elements along that axis,
+// across, by N along the last one. It is brought row by row of neighbours along across,
+// and taken by columns; rows are one element longer than M, so that neither meets a bank
+// twice.
+type turning struct {
+	Schedule
+	across, last int
+	loads        []access
+}
+
+// leastTurned is how long both axes are at least for tiles to be worth it: half a side of
+// the smallest, of which more than half would be empty.
+const leastTurned = 16
+
+// turning finds what a schedule moves through workgroup memory.
+func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
+	last := len(w.g.Outer) - 1
+	if last < 1 || w.g.Outer[last] < leastTurned || !turnedTile(s) {
+		return t, false
+	}
+	t = turning{Schedule: s, across: -1, last: last}
+	bytes := 0
+	for _, a := range w.look() {
+		steps, ok := w.steps(a)
+		if !ok || steps[last] < sectorElements || a.root.DType.IsComplex() {
+			continue
+		}
+		along := slices.Index(steps, 1)
+		if along < 0 || w.g.Outer[along] < leastTurned || t.across >= 0 && along != t.across {
+			continue
+		}
+		if bytes += loop.DeviceSize(a.root.DType) * s.N * (s.M + 1); bytes > w.e.caps.SharedBytes {
+			break
+		}
+		t.across = along
+		t.loads = append(t.loads, a)
+	}
+	return t, t.across >= 0
+}
+
+// turnedTile takes tiles whose rows and columns are whole vectors of a workgroup's
+// threads.
+func turnedTile(s Schedule) bool {
+	ok := func(n int) bool { return n >= 32 && n <= 64 && powerOfTwo(n) == n }
+	return ok(s.M) && ok(s.N)
+}
+
+// turner writes a map whose loads go through workgroup memory. Positions beyond the ends
+// of both axes are those of the ends: they are read and computed, but not stored.
+type turner struct {
+	*mover
+	turning
+	w         *mapWays
+	point     ir.Index // the coordinates that a workgroup has but one of
+	tiles     [2]scalar.Expr
+	exists    scalar.Expr
+	slots     []int
+	lane      scalar.Expr
+	shapes    [2]int // sizes of across and last
+	tileSizes [2]int
+}
+
+// along and down are the axes of a tile.
+const (
+	along = iota // across
+	down         // last
+)
+
+func (w *mapWays) turned(s Schedule) Launch {
+	tr, _ := w.turning(s)
+	t := &turner{mover: newMover(w.e.another().writer(mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
+	t.shapes, t.tileSizes = [2]int{w.g.Outer[tr.across], w.g.Outer[tr.last]}, [2]int{s.M, s.N}
+	t.place()
+	for _, a := range tr.loads {
+		t.slots = append(t.slots, t.shared("tile"+t.name(""), a.root.DType, 1, s.N*(s.M+1)))
+	}
+	brought := t.quads(along, t.bring)
+	taken := t.quads(down, t.take)
+	t.settle()
+	for _, write := range brought {
+		write()
+	}
+	t.barrier()
+	for _, write := range taken {
+		write()
+	}
+	return t.launch(w.g.Name())
+}
+
+// place finds the tile of a workgroup.
+func (t *turner) place() {
+	outer := slices.Clone(t.w.g.Outer)
+	counts := [2]int{ceilDiv(t.shapes[along], t.tileSizes[along]), ceilDiv(t.shapes[down], t.tileSizes[down])}
+	outer[t.across], outer[t.last] = counts[along], counts[down]
+	number, exists := t.boundedGroup(fusion.Product(outer))
+	t.exists = exists
+	t.point = t.unflatten(t.let("workgroup", number), outer)
+	for axis := range t.point {
+		t.point[axis] = t.let("c", t.point[axis])
+	}
+	t.tiles = [2]scalar.Expr{t.point[t.across], t.point[t.last]}
+}
+
+// quad is four neighbours along an axis of the tile that a thread moves.
+type quad struct {
+	points []ir.Index     // their coordinates, kept to those that exist
+	inTile [2]scalar.Expr // the place of the first in the tile
+	inside scalar.Expr    // some of them exist
+	each   []scalar.Expr  // which of them do, if some do
+}
+
+// quads calls f for each quad of a thread along an axis of the tile, and returns what
+// it returns.
+func (t *turner) quads(axis int, f func(p quad) func()) (out []func()) {
+	other := 1 - axis
+	lanes := t.tileSizes[axis] / width
+	rows := mapThreads / lanes
+	x, y := t.let("x", scalar.Mod(t.lane, loop.Int(lanes))), t.let("y", scalar.FloorDiv(t.lane, loop.Int(lanes)))
+	for pass := range t.tileSizes[other] / rows {
+		row := scalar.Add(y, loop.Int(pass*rows))
+		p := t.quad(axis, x, row)
+		p.inTile[axis], p.inTile[other] = scalar.Mul(x, loop.Int(width)), row
+		out = append(out, f(p))
+	}
+	return out
+}
+
+// quad returns vector x of a row along an axis of the tile.
+func (t *turner) quad(axis int, x, row scalar.Expr) (p quad) {
+	other := 1 - axis
+	n, axes := t.shapes[axis], [2]int{t.across, t.last}
+	at, fits := t.clamp(scalar.Add(scalar.Mul(t.tiles[other], loop.Int(t.tileSizes[other])), row), t.shapes[other])
+	vector := scalar.Add(scalar.Mul(t.tiles[axis], loop.Int(t.tileSizes[axis]/width)), x)
+	vector, some := t.clamp(vector, ceilDiv(n, width))
+	p.inside = t.let("inside", scalar.And(t.exists, scalar.And(fits, some)))
+	for k := range width {
+		along := t.Simplify(scalar.Add(scalar.Mul(vector, loop.Int(width)), loop.Int(k)))
+		kept, exists := along, scalar.Expr(scalar.ConstBool(true))
+		if n%width != 0 {
+			kept, exists = t.clamp(along, n)
+		}
+		point := slices.Clone(t.point)
+		point[axes[axis]], point[axes[other]] = kept, at
+		p.points, p.each = append(p.points, point), append(p.each, exists)
+	}
+	return p
+}
+
+// clamp keeps a position below n, and reports whether it was.
+func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
+	at = t.Simplify(at)
+	if _, hi, ok := scalar.Range(at); ok && hi < int64(n) {
+		return t.let("at", at), scalar.ConstBool(true)
+	}
+	return t.let("at", scalar.Min(at, loop.Int(n-1))), scalar.Lt(at, loop.Int(n))
+}
+
+// at returns an expression of the map's coordinates at a point.
+func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
+	return t.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		for axis, c := range t.w.at {
+			if n.Op == scalar.OpVar && n.Name == c.Name {
+				return point[axis], true
+			}
+		}
+		return nil, false
+	}))
+}
+
+// bring reads a quad of each load and puts it into its row of workgroup memory.
+func (t *turner) bring(p quad) func() {
+	var values []scalar.Expr
+	for _, a := range t.loads {
+		for _, point := range p.points {
+			values = append(values, scalar.LoadAt(a.root.ID, a.root.DType, t.at(a.at, point)))
+		}
+	}
+	t.see(values...)
+	return func() {
+		t.load(values)
+		t.add(t.nameAll(values)...)
+		for i, x := range values {
+			at := scalar.Add(scalar.Mul(p.inTile[down], loop.Int(t.M+1)), scalar.Add(p.inTile[along], loop.Int(i%width)))
+			t.put(t.slots[i/width], at, x)
+		}
+	}
+}
+
+// take computes a quad of the results from columns of workgroup memory.
+func (t *turner) take(p quad) func() {
+	cells := map[string]scalar.Expr{}
+	for i, a := range t.loads {
+		for k, point := range p.points {
+			at := scalar.Add(scalar.Mul(scalar.Add(p.inTile[down], loop.Int(k)), loop.Int(t.M+1)), p.inTile[along])
+			load := scalar.LoadAt(a.root.ID, a.root.DType, t.at(a.at, point))
+			cells[scalar.Key(load)] = scalar.LoadAt(t.slots[i], a.root.DType, t.Simplify(at))
+		}
+	}
+	stores := t.values(t.w.g, t.reader(), p.points...)
+	for i := range stores {
+		stores[i].value = scalar.Substitute(stores[i].value, func(n scalar.Expr) (scalar.Expr, bool) {
+			if n.Op != scalar.OpLoad {
+				return nil, false
+			}
+			cell, ok := cells[scalar.Key(scalar.LoadAt(n.Ref, n.Type, t.Simplify(n.Args[0])))]
+			return cell, ok
+		})
+		t.see(stores[i].value)
+	}
+	t.seeStores(stores, width)
+	return func() { t.when(p.inside, func() { t.store(stores, width, p.each) }) }
+}

@@ -1,0 +1,87 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// writer writes the body of a kernel statement by statement: what schedules use
+// whose loops and branches depend on data.
+type writer struct {
+	*emitter
+	body []loop.Stmt
+}
+
+// newWriter returns the writer of a kernel whose workgroups have some threads in
+// a row.
+func newWriter(p *fusion.Partition, caps loop.Caps, threads int) *writer {
+	return newEmitter(p, caps).writer(threads)
+}
+
+// writer is [newWriter] for an emitter.
+func (e *emitter) writer(threads int) *writer {
+	e.workgroup = [3]int{threads, 1, 1}
+	return &writer{emitter: e}
+}
+
+// launch makes the kernel of what was written.
+func (w *writer) launch(name string) Launch { return w.finish(name, w.body) }
+
+// on returns the writer of statements that are part of any kernel.
+func (w *writer) on() *loop.Writer {
+	return &loop.Writer{Simplifier: w.Simplifier, Body: &w.body, Name: w.name}
+}
+
+func (w *writer) add(s ...loop.Stmt) { w.body = append(w.body, s...) }
+
+func (w *writer) let(prefix string, x scalar.Expr) scalar.Expr { return w.on().Let(prefix, x) }
+
+func (w *writer) variable(prefix string, init scalar.Expr) scalar.Expr {
+	return w.on().Var(prefix, init)
+}
+
+func (w *writer) set(v, x scalar.Expr) { w.on().Set(v, x) }
+
+func (w *writer) when(cond scalar.Expr, f func()) { w.on().When(cond, f) }
+
+func (w *writer) choose(cond scalar.Expr, then, otherwise func()) {
+	w.on().Choose(cond, then, otherwise)
+}
+
+func (w *writer) loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
+	w.on().Loop(prefix, from, to, step, last, f)
+}
+
+func (w *writer) times(prefix string, n int, f func(i scalar.Expr)) { w.on().Times(prefix, n, f) }
+
+func (w *writer) nested(f func()) []loop.Stmt { return w.on().Nested(f) }
+
+// put writes an element of workgroup memory.
+func (w *writer) put(slot int, at, value scalar.Expr) { w.on().Store(slot, at, value) }
+
+func (w *writer) barrier() { w.on().Barrier() }
+
+// save stores an element of a tensor.
+func (w *writer) save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
+	w.add(w.store(t, at, value)...)
+}
+
+// threads lays out one thread for each of n elements, and writes what f does for
+// one of them.
+func (w *writer) threads(n int, f func(i scalar.Expr)) {
+	size := w.workgroup[0]
+	groups := ceilDiv(n, size)
+	flat := scalar.Add(scalar.Mul(w.linearGroup(groups), loop.Int(size)), loop.LocalID(0, size))
+	name := w.name("i")
+	w.add(&loop.Let{Name: name, Value: flat})
+	i := scalar.NewVar(name, flat.Type, 0, int64(n-1))
+	inside := scalar.Expr(scalar.ConstBool(true))
+	if groups*size != n || w.overshoots() {
+		inside = scalar.Lt(scalar.FreeVar(name, flat.Type), loop.Int(n))
+	}
+	w.when(inside, func() { f(i) })
+}
+
+func word(x int) scalar.Expr { return scalar.ConstI(ir.U32, int64(x)) }

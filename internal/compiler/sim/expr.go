@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// temp returns a column that is free until the next statement.
+func (c *compiler) temp(t dtype.DType) column {
+	pool := 1
+	if t.IsFloat() {
+		pool = 0
+	}
+	if c.used[pool] == len(c.temps[pool]) {
+		c.temps[pool] = append(c.temps[pool], newColumn(t, c.m.threads))
+	}
+	c.used[pool]++
+	return c.temps[pool][c.used[pool]-1]
+}
+
+// expr adds the steps that compute e and returns where its values will be. The
+// column may be that of a variable: it is not to be written.
+func (c *compiler) expr(e scalar.Expr) column {
+	if col, ok := c.done[e]; ok {
+		return col
+	}
+	if e.Type.IsComplex() && c.err == nil {
+		c.err = c.m.launchError("complex numbers are not simulated")
+	}
+	var col column
+	switch e.Op {
+	case scalar.OpConst:
+		col = c.constant(e)
+	case scalar.OpVar:
+		col = c.variable(e)
+	default:
+		col = c.operator(e)
+	}
+	c.done[e] = col
+	return col
+}
+
+func (c *compiler) constant(e scalar.Expr) column {
+	key := constant{e.Type, e.Bits}
+	col, ok := c.fixed[key]
+	if !ok {
+		v, _ := e.Value()
+		col = newColumn(e.Type, c.m.threads)
+		col.fill(v)
+		c.fixed[key] = col
+	}
+	return col
+}
+
+func (c *compiler) variable(e scalar.Expr) column {
+	if kind, _ := loop.BuiltinOf(e.Name); kind != loop.NoBuiltin {
+		col, ok := c.m.builtin[e.Name]
+		if !ok {
+			col = newColumn(e.Type, c.m.threads)
+			c.m.builtin[e.Name] = col
+		}
+		return col
+	}
+	col, m := c.scope[e.Name], c.m
+	c.free(e.Name)
+	if e.Lo <= e.Hi {
+		c.add(func(active []int32) {
+			for _, t := range active {
+				if x := col.i[t]; x < e.Lo || x > e.Hi {
+					m.fail(OutOfRange, t, e.Name, int(x), 0)
+					return
+				}
+			}
+		})
+	}
+	return col
+}
+
+// operator adds the step of an operation after those of its operands.
+func (c *compiler) operator(e scalar.Expr) column {
+	var args [3]column
+	for i, a := range e.Args {
+		args[i] = c.expr(a)
+	}
+	if c.err != nil {
+		return newColumn(e.Type, c.m.threads)
+	}
+	out := c.temp(e.Type)
+	switch e.Op {
+	case scalar.OpLoad:
+		c.load(c.m.arrays[e.Ref], args[0], out)
+		return out
+	case scalar.OpCheck:
+		c.check(e, args[1])
+		return args[0]
+	case scalar.OpDiv, scalar.OpRem, scalar.OpFloorDiv, scalar.OpMod:
+		if e.Type.IsInteger() {
+			c.divisor(args[1])
+		}
+	}
+	var s step
+	switch operand := e.Args[len(e.Args)-1].Type; {
+	case operand.IsFloat():
+		s = floatStep(e, args, out)
+	case operand.IsInteger() && operand != dtype.U64:
+		s = intStep(e, args, out)
+	}
+	if s == nil {
+		s = applyStep(e, args, out)
+	}
+	c.add(s)
+	return out
+}
+
+// check records the code of threads whose condition is false: the largest of
+// all stays in the status word, whatever the order.
+func (c *compiler) check(e scalar.Expr, cond column) {
+	m, code := c.m, uint32(e.Ref)
+	c.add(func(active []int32) {
+		for _, t := range active {
+			if cond.i[t] == 0 {
+				old := binary.LittleEndian.Uint32(m.status.data)
+				binary.LittleEndian.PutUint32(m.status.data, max(old, code))
+			}
+		}
+	})
+}
+
+// divisor looks for zeros.
+func (c *compiler) divisor(d column) {
+	m := c.m
+	c.add(func(active []int32) {
+		if m.opts.ZeroDivisors {
+			return
+		}
+		for _, t := range active {
+			if d.i[t] == 0 {
+				m.fail(ZeroDivisor, t, "", 0, 0)
+				return
+			}
+		}
+	})
+}

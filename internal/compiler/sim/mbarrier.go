@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// mbarrier is the state of one barrier of a [loop.Mbarrier].
+type mbarrier struct {
+	name    string
+	index   int
+	warps   int       // that arrive in a phase
+	over    int       // how many phases are
+	here    int       // warps that have arrived in the one under way
+	coming  []arrival // what was begun to be copied in it
+	told    []uint32  // what those know who have arrived, by [part.seen]
+	seen    []uint32  // as it was at the end of the last phase
+	landing int32     // the writer of what arrives, see [firstCopy]
+}
+
+// barriers is how many single barriers the kernel has.
+func (m *machine) barriers() int {
+	n := 0
+	for _, b := range m.k.Mbarriers {
+		n += b.Len
+	}
+	return n
+}
+
+// newBarriers makes the barriers of a workgroup.
+func (m *machine) newBarriers() {
+	m.mbarriers = m.mbarriers[:0]
+	number := 0
+	for _, b := range m.k.Mbarriers {
+		row := make([]*mbarrier, b.Len)
+		for i := range row {
+			row[i] = &mbarrier{name: b.Name, index: i, warps: b.Warps, landing: int32(firstCopy - number)}
+			number++
+		}
+		m.mbarriers = append(m.mbarriers, row)
+	}
+}
+
+// barrierAt returns the barrier that all threads name, or reports that there is none.
+func (m *machine) barrierAt(number int, at column, active []int32) (*mbarrier, bool) {
+	if !m.together(active) {
+		return nil, false
+	}
+	i, row := at.i[active[0]], m.mbarriers[number]
+	if i < 0 || i >= int64(len(row)) {
+		m.fail(OutOfBounds, active[0], m.k.Mbarriers[number].Name, int(i), 0)
+		return nil, false
+	}
+	return row[i], true
+}
+
+// join takes the later of two times for each component.
+func join(a, b []uint32) []uint32 {
+	if a == nil {
+		return slices.Clone(b)
+	}
+	for i, t := range b {
+		a[i] = max(a[i], t)
+	}
+	return a
+}
+
+// arriveAt counts the warps that come. Who waits for the phase knows of all they did.
+func (c *compiler) arriveAt(s *loop.Arrive) {
+	m, at := c.m, c.expr(s.At)
+	c.add(func(active []int32) {
+		b, ok := m.barrierAt(s.Mbarrier, at, active)
+		if !ok {
+			return
+		}
+		if b.here += len(active) / loop.Warp; b.here > b.warps {
+			m.fail(Overrun, active[0], b.name, b.index, 0)
+			return
+		}
+		b.told = join(b.told, m.part.seen)
+		b.told[m.part.number] = m.epoch
+		m.epoch++
+		if b.here == b.warps {
+			m.endPhase(b, active[0])
+		}
+	})
+}
+
+// endPhase puts down what was copied: nothing says that it was there before.
+func (m *machine) endPhase(b *mbarrier, t int32) {
+	for _, x := range b.coming {
+		x.to.a.async[x.to.elem].coming = false
+		if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
+			m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
+			return
+		}
+		cell := &x.to.a.cells[x.to.elem]
+		cell.writeEpoch, cell.writer, cell.writeGroup = m.epoch, b.landing, m.group
+		x.to.a.own.setNumber(x.to.elem, x.value)
+	}
+	b.told[m.roleOf(b.landing)] = m.epoch
+	b.seen = join(b.seen, b.told)
+	m.epoch++
+	b.coming, b.here, b.over = b.coming[:0], 0, b.over+1
+}
+
+// await lets the other roles run until a phase is over.
+func (c *compiler) await(s *loop.Await) {
+	m, at, phase := c.m, c.expr(s.At), c.expr(s.Phase)
+	c.add(func(active []int32) {
+		b, ok := m.barrierAt(s.Mbarrier, at, active)
+		if !ok {
+			return
+		}
+		p, until, here := m.part, int(phase.i[active[0]])+1, m.at
+		if p.ready = func() bool { return b.over >= until }; !p.ready() {
+			p.at, p.awaited = here, b
+			p.yield()
+			m.at = here
+		}
+		p.ready = nil
+		switch {
+		case m.fault != nil || b.over < until: // it was told to end
+			return
+		case b.over > until: // the hardware would wait for the next but one
+			m.fail(Overrun, active[0], b.name, b.index, 0)
+		case b.over > 0:
+			p.seen = join(p.seen, b.seen)
+		}
+	})
+}
+
+// copyBox begins to copy: the values are taken at once, and put down when the phase ends.
+func (c *compiler) copyBox(s *loop.CopyBox) {
+	m, to := c.m, c.m.arrays[s.To]
+	box := &m.k.Boxes[s.Box]
+	from := m.arrays[box.Array]
+	toAt, at := c.expr(s.ToAt), c.expr(s.At)
+	origin := make([]column, len(s.From))
+	for i, e := range s.From {
+		origin[i] = c.expr(e)
+	}
+	c.add(func(active []int32) {
+		b, ok := m.barrierAt(s.Mbarrier, at, active)
+		if !ok {
+			return
+		}
+		t := active[0]
+		base := int(toAt.i[t])
+		if base < 0 || base+box.Elements() > to.Len {
+			m.fail(OutOfBounds, t, to.Name, base, 0)
+			return
+		}
+		if base*to.size%loop.MmaBytes != 0 {
+			m.fail(Misaligned, t, to.Name, base, 0)
+			return
+		}
+		for i := range box.Elements() {
+			x := arrival{to: elementOf(to, base, i, box)}
+			if elem, inside := boxElement(box, origin, i, t); inside {
+				x.from = place{from, elem}
+			}
+			if !m.beginBox(&x, t) {
+				return
+			}
+			b.coming = append(b.coming, x)
+		}
+	})
+}
+
+// elementOf is where element number i of a copy goes: rows of a tile.
+func elementOf(to *array, base, i int, box *loop.Box) place {
+	tile := loop.Tile{}
+	return place{to, base + tile.Element(to.DType, i/box.Size[0], i%box.Size[0])}
+}
+
+// boxElement returns which element of the array number i of a copy is, and whether it lies
+// within the box.
+func boxElement(box *loop.Box, origin []column, i int, t int32) (elem int, inside bool) {
+	elem, inside = box.First, true
+	for axis, size := range box.Size {
+		stride := 1
+		if axis > 0 {
+			stride = box.Strides[axis-1]
+		}
+		at := int(origin[axis].i[t]) + i%size
+		i /= size
+		elem += at * stride
+		inside = inside && at >= 0 && at < box.Dims[axis]
+	}
+	return elem, inside
+}
+
+// beginBox looks whether an element may be written from now on.
+func (m *machine) beginBox(x *arrival, t int32) bool {
+	if x.from.a != nil {
+		if !m.noteRead(x.from.a, x.from.elem, t) {
+			return false
+		}
+		x.value = x.from.number()
+	}
+	s, c := &x.to.a.async[x.to.elem], &x.to.a.cells[x.to.elem]
+	switch {
+	case s.coming || s.reading > 0:
+		m.fail(Unfinished, t, x.to.a.Name, x.to.elem, 0)
+	case !m.known(c.writeEpoch, c.writer, t):
+		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.writer))
+	case !m.known(c.readEpoch, c.reader, t):
+		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.reader))
+	default:
+		s.coming = true
+		return true
+	}
+	return false
+}

@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// array is the memory behind one array of the kernel.
+type array struct {
+	loop.Array
+	size int // bytes an element takes in storage
+
+	// Storage lies in the bound window.
+	data []byte
+	// Shared and private memory is kept as columns of elements; a private
+	// array has one run of elements for each thread.
+	own     column
+	perLane int // elements from one thread's run to the next, 0 for shared
+
+	cells []cell // nil where nothing can race
+	unit  int    // cells an element covers; 0 and 1 are the same
+	first int    // cell of element 0
+	// offset is the address of element 0, in bytes, up to a multiple of 1,024.
+	offset int
+	// async is the state of elements of shared memory that asynchronous work may
+	// touch, nil for other arrays.
+	async []asyncState
+	// filled holds, for private memory, the first epoch of the workgroup that
+	// last wrote an element.
+	filled []uint32
+}
+
+// cell remembers who touched a piece of memory last.
+type cell struct {
+	writeEpoch, readEpoch uint32
+	writer, reader        int32 // threads
+	writeGroup, readGroup int32 // numbers plus 1
+}
+
+func newArray(a loop.Array, threads int) *array {
+	m := &array{Array: a, size: loop.DeviceSize(a.DType), unit: 1}
+	n := a.Len * a.Width
+	switch a.Space {
+	case loop.Shared:
+		m.own = newColumn(a.DType, n)
+		m.cells = make([]cell, n)
+	case loop.Private:
+		m.own = newColumn(a.DType, n*threads)
+		m.filled = make([]uint32, n*threads)
+		m.perLane = n
+	}
+	return m
+}
+
+// bindStorage attaches the windows and makes one set of cells for each buffer
+// that the kernel writes.
+func (m *machine) bindStorage(windows []Binding) error {
+	var storage []*array
+	for _, a := range m.arrays {
+		if a.Space == loop.Storage {
+			storage = append(storage, a)
+		}
+	}
+	if len(windows) != len(storage) {
+		return m.launchError("%d bindings for %d storage arrays", len(windows), len(storage))
+	}
+	units, written := map[*byte]int{}, map[*byte]bool{}
+	for i, a := range storage {
+		w := windows[i]
+		if w.Offset < 0 || w.Bytes < a.Bytes() || w.Offset+w.Bytes > len(w.Buffer) {
+			return m.launchError("array %s of %d bytes is bound to %d bytes at %d of %d",
+				a.Name, a.Bytes(), w.Bytes, w.Offset, len(w.Buffer))
+		}
+		if w.Offset%a.size != 0 {
+			return m.launchError("array %s of elements of %d bytes is bound at %d", a.Name, a.size, w.Offset)
+		}
+		id := &w.Buffer[0]
+		if u, ok := units[id]; !ok || a.size < u {
+			units[id] = a.size
+		}
+		written[id] = written[id] || a.Access == loop.ReadWrite
+		a.data, a.offset = w.Buffer[w.Offset:w.Offset+w.Bytes], w.Offset
+		if a.Len == 0 {
+			a.Len = w.Bytes / (a.size * a.Width)
+		}
+	}
+	cells := map[*byte][]cell{}
+	for i, a := range storage {
+		id := &windows[i].Buffer[0]
+		a.cells = nil
+		if a.Access == loop.Atomic || !written[id] {
+			continue
+		}
+		if cells[id] == nil {
+			cells[id] = make([]cell, len(windows[i].Buffer)/units[id]+1)
+		}
+		a.cells, a.unit, a.first = cells[id], a.size/units[id], windows[i].Offset/units[id]
+	}
+	return nil
+}
+
+// index returns the first element that thread t means with index at, or
+// reports that there is none.
+func (m *machine) index(a *array, at int64, t int32) (elem int, ok bool) {
+	if at < 0 || at >= int64(a.Len) {
+		m.fail(OutOfBounds, t, a.Name, int(at), 0)
+		return 0, false
+	}
+	return int(at) * a.Width, true
+}
+
+// noteRead records that thread t reads an element and reports whether it may.
+func (m *machine) noteRead(a *array, elem int, t int32) bool {
+	if c := m.opts.Counts; c != nil && a.Space == loop.Storage {
+		c.Read += a.size
+	}
+	if a.filled != nil && a.filled[elem+int(t)*a.perLane] != m.first {
+		m.fail(Uninitialised, t, a.Name, elem, 0)
+		return false
+	}
+	if a.async != nil && !m.noteAsync(a, elem, t, loads) {
+		return false
+	}
+	if a.cells == nil {
+		return true
+	}
+	start := a.first + elem*a.unit
+	for i := start; i < start+a.unit; i++ {
+		c := &a.cells[i]
+		switch {
+		case a.Space == loop.Shared && c.writeEpoch < m.first:
+			m.fail(Uninitialised, t, a.Name, elem, 0)
+			return false
+		case !m.known(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, another(c.writer))
+			return false
+		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
+			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
+			return false
+		}
+		m.reads(c, t)
+		switch {
+		case c.readGroup == 0:
+			c.readGroup = m.group
+		case c.readGroup != m.group:
+			c.readGroup = several
+		}
+	}
+	return true
+}
+
+// noteWrite records that thread t writes an element and reports whether it may.
+func (m *machine) noteWrite(a *array, elem int, t int32) bool {
+	if c := m.opts.Counts; c != nil && a.Space == loop.Storage {
+		c.Written += a.size
+	}
+	if a.filled != nil {
+		a.filled[elem+int(t)*a.perLane] = m.first
+	}
+	if a.async != nil && !m.noteAsync(a, elem, t, stores) {
+		return false
+	}
+	if a.cells == nil {
+		return true
+	}
+	start := a.first + elem*a.unit
+	for i := start; i < start+a.unit; i++ {
+		c := &a.cells[i]
+		switch {
+		case !m.known(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, another(c.writer))
+			return false
+		case !m.known(c.readEpoch, c.reader, t):
+			m.fail(Race, t, a.Name, elem, another(c.reader))
+			return false
+		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
+			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
+			return false
+		case a.Space == loop.Storage && c.readGroup != 0 && c.readGroup != m.group:
+			m.fail(GroupRace, t, a.Name, elem, max(int(c.readGroup)-1, several))
+			return false
+		}
+		c.writeEpoch, c.writer, c.writeGroup = m.epoch, t, m.group
+	}
+	return true
+}
+
+// get moves an element to the value of thread t in a column.
+func (a *array) get(elem int, t int32, out column) {
+	if a.Space != loop.Storage {
+		elem += int(t) * a.perLane
+		if out.f != nil {
+			out.f[t] = a.own.f[elem]
+		} else {
+			out.i[t] = a.own.i[elem]
+		}
+		return
+	}
+	data := a.data[elem*a.size:]
+	switch a.DType {
+	case dtype.F32:
+		out.f[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data)))
+	case dtype.I32:
+		out.i[t] = int64(int32(binary.LittleEndian.Uint32(data)))
+	case dtype.U32:
+		out.i[t] = int64(binary.LittleEndian.Uint32(data))
+	default:
+		out.set(t, decode(a.DType, data[:a.size]))
+	}
+}
+
+// put is the inverse of get.
+func (a *array) put(elem int, t int32, from column) {
+	if a.Space != loop.Storage {
+		elem += int(t) * a.perLane
+		if from.f != nil {
+			a.own.f[elem] = from.f[t]
+		} else {
+			a.own.i[elem] = from.i[t]
+		}
+		return
+	}
+	data := a.data[elem*a.size:]
+	switch a.DType {
+	case dtype.F32:
+		binary.LittleEndian.PutUint32(data, math.Float32bits(float32(from.f[t])))
+	case dtype.I32, dtype.U32:
+		binary.LittleEndian.PutUint32(data, uint32(from.i[t]))
+	default:
+		encode(a.DType, data[:a.size], from.value(t))
+	}
+}
+
+func decode(t dtype.DType, data []byte) scalar.Value {
+	var b [8]byte
+	copy(b[:], data)
+	bits := binary.LittleEndian.Uint64(b[:])
+	if t.IsFloat() {
+		return scalar.Value{F: t.FloatFromBits(bits)}
+	}
+	return scalar.Value{I: t.Wrap(int64(bits))}
+}
+
+func encode(t dtype.DType, data []byte, v scalar.Value) {
+	bits := uint64(v.I)
+	if t.IsFloat() {
+		bits = t.FloatBits(v.F)
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], bits)
+	copy(data, b[:])
+}

@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// batch is an Mma statement under way: the variables that it works on, and what
+// it reads of shared memory.
+type batch struct {
+	names []string
+	reads []place
+}
+
+// free has a use of a variable looked at: it must take part in nothing.
+func (c *compiler) free(name string) {
+	m := c.m
+	if m.whole.held == nil {
+		return
+	}
+	c.add(func(active []int32) {
+		if _, held := m.part.held[name]; held && len(active) > 0 {
+			m.fail(Unfinished, active[0], name, 0, 0)
+		}
+	})
+}
+
+// mma computes the products at once, since nobody may touch what they read or
+// what they add to before it is waited for.
+func (c *compiler) mma(s *loop.Mma) {
+	m := c.m
+	run := make([]func(group int) []place, len(s.Terms))
+	var names []string
+	for i, t := range s.Terms {
+		names = append(append(names, t.Sums...), t.Left...)
+		run[i] = c.term(s.Atom, t)
+	}
+	c.add(func(active []int32) {
+		if !m.together(active) {
+			return
+		}
+		b := batch{names: names}
+		for group := int(active[0]) / loop.WarpGroup; group < (int(active[0])+len(active))/loop.WarpGroup; group++ {
+			for _, f := range run {
+				if b.reads = append(b.reads, f(group)...); m.fault != nil {
+					return
+				}
+			}
+		}
+		for _, name := range names {
+			m.part.held[name]++
+		}
+		for _, p := range b.reads {
+			p.a.async[p.elem].reading++
+		}
+		m.part.batches = append(m.part.batches, b)
+	})
+}
+
+func (c *compiler) mmaWait(s *loop.MmaWait) {
+	m := c.m
+	c.add(func(active []int32) {
+		if !m.together(active) {
+			return
+		}
+		m.finish(s.Pending)
+		for _, name := range s.Names {
+			if m.part.held[name] > 0 {
+				m.fail(Unfinished, active[0], name, 0, 0)
+			}
+			delete(m.part.held, name)
+		}
+	})
+}
+
+// finish waits for all but the last statements. That another thread has waited
+// is known after a barrier only, so what they read counts as read now.
+func (m *machine) finish(pending int) {
+	for p := m.part; len(p.batches) > pending; {
+		b := p.batches[0]
+		p.batches = p.batches[1:]
+		for _, name := range b.names {
+			p.held[name]--
+		}
+		for _, p := range b.reads {
+			p.a.async[p.elem].reading--
+			m.reads(&p.a.cells[p.elem], m.severalHere())
+		}
+	}
+}
+
+// term returns what computes one multiply-add of a warp group and tells what it
+// read.
+func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
+	m := c.m
+	sums := make([]column, len(t.Sums))
+	for i, name := range t.Sums {
+		sums[i] = c.scope[name]
+	}
+	left := make([]column, len(t.Left))
+	for i, name := range t.Left {
+		left[i] = c.scope[name]
+	}
+	b := c.tile(a, t.B, a.N)
+	var tile func(thread int32, out []float64) []place
+	if t.Left == nil {
+		tile = c.tile(a, t.A, loop.AtomRows)
+	}
+	rows, columns := origins(a)
+	x, y := make([]float64, loop.AtomRows*a.K()), make([]float64, a.N*a.K())
+	return func(group int) []place {
+		first := int32(group * loop.WarpGroup)
+		var read []place
+		if tile != nil {
+			read = tile(first, x)
+		} else {
+			for thread := range int32(loop.WarpGroup) {
+				for i, col := range left {
+					row, k := a.Left(i)
+					at := x[(rows[thread]+row)*a.K()+k:]
+					if a.Operand == dtype.F32 {
+						at[columns[thread]] = multiplied(a.Operand, col.f[first+thread])
+						continue
+					}
+					bits := uint64(col.i[first+thread])
+					at[2*columns[thread]], at[2*columns[thread]+1] = a.Operand.FloatFromBits(bits&0xffff), a.Operand.FloatFromBits(bits>>16&0xffff)
+				}
+			}
+		}
+		if read = append(read, b(first, y)...); m.fault != nil {
+			return nil
+		}
+		for thread := range int32(loop.WarpGroup) {
+			for i, col := range sums {
+				row, column := a.Sum(i)
+				at := &col.f[first+thread]
+				if t.First {
+					*at = 0
+				}
+				*at = dotted(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
+			}
+		}
+		return read
+	}
+}
+
+// origins are those of the threads of a warp group.
+func origins(a loop.Atom) (rows, columns [loop.WarpGroup]int) {
+	s := scalar.NewSimplifier()
+	for t := range rows {
+		row, column := a.Origin(scalar.ConstI(dtype.I32, int64(t)))
+		r, _ := s.Simplify(row).IntConst()
+		c, _ := s.Simplify(column).IntConst()
+		rows[t], columns[t] = int(r), int(c)
+	}
+	return rows, columns
+}
+
+// dotted adds products to a sum. Hardware rounds in ways of its own; here it is
+// once.
+func dotted(sum float64, x, y []float64) float64 {
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return float64(float32(sum))
+}
+
+// multiplied is what counts of an operand: of f32 the bits of TF32.
+func multiplied(t dtype.DType, x float64) float64 {
+	if t != dtype.F32 {
+		return x
+	}
+	return float64(math.Float32frombits(math.Float32bits(float32(x)) &^ (1<<13 - 1)))
+}
+
+// tile returns what reads an operand from shared memory, for the warp group of a
+// first thread: the elements at each free position, k by k.
+func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, out []float64) []place {
+	m, array, at := c.m, c.m.arrays[t.Array], c.expr(t.At)
+	return func(first int32, out []float64) []place {
+		base := int(at.i[first])
+		for thread := first; thread < first+loop.WarpGroup; thread++ {
+			if base*array.size%loop.MmaBytes != 0 || int(at.i[thread]) != base {
+				m.fail(Misaligned, thread, array.Name, int(at.i[thread]), 0)
+				return nil
+			}
+		}
+		read := make([]place, 0, len(out))
+		for f := range free {
+			for k := range a.K() {
+				elem := base + t.Element(a.Operand, f, k)
+				if !m.noteMma(array, elem, first) {
+					return nil
+				}
+				out[f*a.K()+k] = multiplied(a.Operand, array.own.f[elem])
+				read = append(read, place{array, elem})
+			}
+		}
+		return read
+	}
+}
+
+// noteMma records that the hardware reads an element for a warp group and
+// reports whether it may.
+func (m *machine) noteMma(a *array, elem int, first int32) bool {
+	if elem < 0 || elem >= a.Len {
+		m.fail(OutOfBounds, first, a.Name, elem, 0)
+		return false
+	}
+	c, s := &a.cells[elem], &a.async[elem]
+	switch {
+	case c.writeEpoch < m.first:
+		m.fail(Uninitialised, first, a.Name, elem, 0)
+	case s.coming:
+		m.fail(Unfinished, first, a.Name, elem, 0)
+	case s.stored:
+		m.fail(Unfenced, first, a.Name, elem, 0)
+	case !m.known(c.writeEpoch, c.writer, m.severalHere()):
+		m.fail(Race, first, a.Name, elem, another(c.writer))
+	default:
+		m.reads(c, m.severalHere())
+		return true
+	}
+	return false
+}
+
+// pack rounds two values and puts their bits into a word.
+func (c *compiler) pack(s *loop.Pack, low, high column) {
+	to := c.scope[s.Name]
+	c.add(func(active []int32) {
+		for _, t := range active {
+			to.i[t] = int64(s.Type.FloatBits(low.f[t]) | s.Type.FloatBits(high.f[t])<<16)
+		}
+	})
+}
+
+// shuffle exchanges values between threads.
+func (c *compiler) shuffle(s *loop.Shuffle) []string {
+	value, out, m := c.expr(s.Value), c.define(s.Name, s.Value.Type), c.m
+	c.add(func(active []int32) {
+		if !m.together(active) {
+			return
+		}
+		for _, t := range active {
+			out.set(t, value.value(t^int32(s.Xor)))
+		}
+	})
+	return []string{s.Name}
+}

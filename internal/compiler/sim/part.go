@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"iter"
+
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// part is the threads that come to statements together: those of the workgroup, or of one
+// of its roles.
+type part struct {
+	all []int32
+	// since is the time of their last barrier: what they did before it they all know of.
+	since uint32
+	// seen tells how much they know of what others do: by role and, behind these, by
+	// barrier that copies complete at, up to which time. It is nil for the workgroup.
+	seen   []uint32
+	number int // of the role
+	// batches are multiply-adds under way, oldest first, and held how many of them a
+	// variable takes part in until a wait names it; nil where there are none.
+	batches []batch
+	held    map[string]int
+	// yield lets other roles run until ready.
+	yield func()
+	ready func() bool
+	// awaited is the barrier that the role waits for, at a statement.
+	awaited *mbarrier
+	at      string
+}
+
+// Who has touched memory last, besides a thread: several threads, several of one role, or
+// a copy that a barrier tells of.
+const several = -1
+
+func severalOf(role int) int32 { return int32(-2 - role) }
+
+// severalHere stands for several threads of the part.
+func (m *machine) severalHere() int32 {
+	if m.part.seen == nil {
+		return several
+	}
+	return severalOf(m.part.number)
+}
+
+// firstCopy is the writer of what arrives by the first barrier, those of others follow it
+// downwards.
+const firstCopy = -100
+
+// known reports whether what someone did at a time was done before what thread t does now.
+func (m *machine) known(time uint32, who, t int32) bool {
+	p := m.part
+	if p.seen == nil {
+		return time < p.since || who == t
+	}
+	switch role := m.roleOf(who); {
+	case role == p.number:
+		return time < p.since || who == t
+	case role >= 0:
+		return time <= p.seen[role]
+	}
+	for role, seen := range p.seen[:len(m.roles)] {
+		if role == p.number && time >= p.since || role != p.number && time > seen {
+			return false
+		}
+	}
+	return true
+}
+
+// another is what a fault tells of who else has touched memory.
+func another(who int32) int { return int(max(who, several)) }
+
+// roleOf returns the component of [part.seen] that someone is told of by, -1 for threads
+// of any role.
+func (m *machine) roleOf(who int32) int {
+	switch {
+	case who >= 0:
+		return int(m.roleOfThread[who])
+	case who <= firstCopy:
+		return len(m.roles) + int(firstCopy-who)
+	}
+	return int(-2 - who) // several is -1
+}
+
+// reads notes that thread t, or several of the part, read a piece of memory.
+func (m *machine) reads(c *cell, t int32) {
+	switch {
+	case m.known(c.readEpoch, c.reader, t):
+		c.reader = t
+	case m.part.seen == nil:
+		c.reader = several
+	case m.roleOf(c.reader) == m.part.number:
+		c.reader = severalOf(m.part.number)
+	default:
+		c.reader = several
+	}
+	c.readEpoch = m.epoch
+}
+
+// together reports whether all threads of the part are active.
+func (m *machine) together(active []int32) bool {
+	for i, t := range m.part.all {
+		if i >= len(active) || active[i] != t {
+			m.fail(DivergentBarrier, t, "", 0, 0)
+			return false
+		}
+	}
+	return true
+}
+
+// roles runs the bodies of roles side by side: each until it waits for a barrier.
+func (c *compiler) roles(s *loop.Roles) {
+	m := c.m
+	bodies := make([]step, len(s.List))
+	for i, r := range s.List {
+		bodies[i] = c.block(r.Body)
+	}
+	c.begin()
+	c.add(func(active []int32) {
+		if m.together(active) {
+			m.divide(s)
+			m.sideBySide(bodies)
+			m.part = m.whole
+		}
+	})
+}
+
+// divide makes the roles of the workgroup.
+func (m *machine) divide(s *loop.Roles) {
+	m.roles, m.roleOfThread = m.roles[:0], m.roleOfThread[:0]
+	known := m.whole.since - 1 // what all did before the last barrier
+	for i, r := range s.List {
+		first := len(m.roleOfThread)
+		p := &part{all: m.all[first : first+r.Threads], since: m.whole.since, number: i, held: map[string]int{}}
+		p.seen = make([]uint32, len(s.List)+m.barriers())
+		for j := range p.seen {
+			p.seen[j] = known
+		}
+		m.roles = append(m.roles, p)
+		for range r.Threads {
+			m.roleOfThread = append(m.roleOfThread, int32(i))
+		}
+	}
+}
+
+// sideBySide runs the roles in turn, as long as one of them can go on.
+func (m *machine) sideBySide(bodies []step) {
+	going := make([]func() (struct{}, bool), len(bodies))
+	for i, body := range bodies {
+		p := m.roles[i]
+		next, stop := iter.Pull(func(yield func(struct{}) bool) {
+			p.yield = func() { yield(struct{}{}) }
+			body(p.all)
+		})
+		defer stop()
+		going[i] = next
+	}
+	for left := len(bodies); left > 0 && m.fault == nil; {
+		moved := false
+		for i, p := range m.roles {
+			if going[i] == nil || p.ready != nil && !p.ready() {
+				continue
+			}
+			moved, m.part = true, p
+			if _, more := going[i](); !more {
+				m.over(p)
+				going[i], left = nil, left-1
+			}
+			if m.fault != nil {
+				return
+			}
+		}
+		if !moved {
+			m.deadlock(going)
+			return
+		}
+	}
+}
+
+// over looks for what is under way when a role ends.
+func (m *machine) over(p *part) {
+	if len(p.batches) > 0 && m.fault == nil {
+		m.at = "the end of a role"
+		m.fail(Unfinished, p.all[0], p.batches[0].names[0], 0, 0)
+	}
+}
+
+// deadlock tells of the first role that waits for ever.
+func (m *machine) deadlock(going []func() (struct{}, bool)) {
+	for i, p := range m.roles {
+		if going[i] != nil {
+			m.at = p.at
+			m.fail(Deadlock, p.all[0], p.awaited.name, p.awaited.index, 0)
+			return
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Binding is the window of a buffer that a storage array is bound to. Windows
+// of one buffer, recognised by its first byte, may overlap: a race between two
+// arrays that share memory is found too. Elements are little endian, a Bool is
+// a 32-bit word.
+type Binding struct {
+	Buffer        []byte
+	Offset, Bytes int
+}
+
+// Launch is what one dispatch of a kernel gets.
+type Launch struct {
+	// Arrays has a window for each storage array, in order.
+	Arrays []Binding
+	// Scalars are the values of the kernel's Scalars, Counters those of the
+	// enclosing repeats, outermost first.
+	Scalars  []scalar.Value
+	Counters []int
+}
+
+// Options say how a kernel is simulated. The zero value is fine.
+type Options struct {
+	// Subgroup is the number of threads in a subgroup; 0 is the smallest that
+	// the kernel is right for.
+	Subgroup int
+	// Sample bounds how many workgroups run, spread evenly over the grid with
+	// the first and the last among them; 0 runs all.
+	Sample int
+	// ZeroDivisors allows division of integers by zero, which gives what the
+	// divisor 1 would: for kernels that divide what users bring.
+	ZeroDivisors bool
+	// Counts, where set, is added to.
+	Counts *Counts
+}
+
+// Run simulates one dispatch and leaves its results in the bound buffers. The
+// error is a *loop.CheckError for a kernel that breaks a rule of the loop IR,
+// a *LaunchError for a launch that does not fit it, or a *Fault.
+func Run(k *loop.Kernel, l Launch, o Options) error {
+	if err := loop.Check(k); err != nil {
+		return err
+	}
+	return runUnchecked(k, l, o)
+}
+
+// runUnchecked is [Run] of a kernel that may break rules of the loop IR.
+func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
+	c := newCompiler(k)
+	body := c.block(k.Body)
+	if c.err != nil {
+		return c.err
+	}
+	m := c.m
+	if err := m.bind(l, o); err != nil {
+		return err
+	}
+	total := m.k.Groups[0] * m.k.Groups[1] * m.k.Groups[2]
+	count := total
+	if o.Sample > 0 {
+		count = min(count, o.Sample)
+	}
+	for i := range count {
+		group := i
+		if count > 1 {
+			group = i * (total - 1) / (count - 1)
+		}
+		m.start(group)
+		if o.Counts != nil {
+			o.Counts.Groups++
+		}
+		body(m.all)
+		m.settled()
+		if m.fault != nil {
+			return m.fault
+		}
+	}
+	return nil
+}
+
+// step runs a piece of the kernel for the threads of active, in ascending
+// order. It stops early where the machine has a fault.
+type step func(active []int32)
+
+// machine is the state of the workgroup that runs.
+type machine struct {
+	k       *loop.Kernel
+	threads int
+	all     []int32 // every thread
+	arrays  []*array
+	status  *array // for Check, nil without
+	builtin map[string]column
+	opts    Options
+	lanes   int // threads in a subgroup
+
+	group int32  // linear number of the workgroup, plus 1
+	epoch uint32 // interval between barriers, never the same in two workgroups
+	first uint32 // the workgroup's first epoch
+	at    string // the statement that runs
+	fault *Fault
+
+	copies [][]copyGroup // by thread: those under way and, last, the open one
+	stored [][]place     // by thread: what it stored since its last proxy fence, where that matters
+
+	whole, part  *part // the workgroup, and those of it that run
+	roles        []*part
+	roleOfThread []int32
+	mbarriers    [][]*mbarrier
+}
+
+func (m *machine) launchError(format string, args ...any) error {
+	return &LaunchError{m.k.Name, fmt.Sprintf(format, args...)}
+}
+
+// bind attaches arrays, scalars and counters for one dispatch.
+func (m *machine) bind(l Launch, o Options) error {
+	m.opts, m.fault, m.lanes = o, nil, o.Subgroup
+	if m.lanes == 0 {
+		m.lanes = max(m.k.Subgroup[0], 1)
+	}
+	if sizes := m.k.Subgroup; sizes != [2]int{} && (m.lanes < sizes[0] || m.lanes > sizes[1] || m.lanes&(m.lanes-1) != 0) {
+		return m.launchError("subgroups of %d, not %d to %d", m.lanes, sizes[0], sizes[1])
+	}
+	if len(l.Scalars) < len(m.k.Scalars) || len(l.Counters) < m.k.Counters {
+		return m.launchError("%d scalars and %d counters, not %d and %d",
+			len(l.Scalars), len(l.Counters), len(m.k.Scalars), m.k.Counters)
+	}
+	for name, c := range m.builtin {
+		kind, i := loop.BuiltinOf(name)
+		switch kind {
+		case loop.BuiltinScalar:
+			c.fill(l.Scalars[i])
+		case loop.BuiltinCounter:
+			c.fill(scalar.Value{I: int64(l.Counters[i])})
+		default:
+			for t := range m.threads {
+				c.i[t] = m.position(kind, i, t)
+			}
+		}
+	}
+	return m.bindStorage(l.Arrays)
+}
+
+// position returns the value of a built-in variable of thread t that does not
+// depend on the workgroup.
+func (m *machine) position(kind loop.Builtin, axis, t int) int64 {
+	size := m.k.Workgroup
+	switch kind {
+	case loop.BuiltinLocalID:
+		return int64([3]int{t % size[0], t / size[0] % size[1], t / size[0] / size[1]}[axis])
+	case loop.BuiltinLane:
+		return int64(t % m.lanes)
+	case loop.BuiltinSubgroupIndex:
+		return int64(t / m.lanes)
+	}
+	return int64(t)
+}
+
+// start begins the workgroup with the given linear number.
+func (m *machine) start(group int) {
+	m.group = int32(group) + 1
+	m.epoch++
+	m.first = m.epoch
+	m.forget()
+	id := m.groupID()
+	for name, c := range m.builtin {
+		if kind, axis := loop.BuiltinOf(name); kind == loop.BuiltinGroupID {
+			c.fill(scalar.Value{I: int64(id[axis])})
+		}
+	}
+}
+
+func (m *machine) groupID() [3]int {
+	g, n := int(m.group)-1, m.k.Groups
+	return [3]int{g % n[0], g / n[0] % n[1], g / n[0] / n[1]}
+}
+
+// fail records the first fault.
+func (m *machine) fail(kind Kind, thread int32, array string, index, other int) {
+	if m.fault == nil {
+		m.fault = &Fault{kind, m.k.Name, m.groupID(), int(thread), array, index, other, m.at}
+	}
+}

@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// compiler turns statements into steps that work on the columns of a machine.
+type compiler struct {
+	m     *machine
+	scope map[string]column
+	// fragments are those that were defined so far: the checker knows which are visible.
+	fragments map[string]*fragment
+	path      []string
+	err       error
+
+	// Columns for the values within one statement are used again by the next.
+	temps [2][]column // floats, others
+	used  [2]int
+	steps []step // of the statement at hand
+	done  map[scalar.Expr]column
+	fixed map[constant]column
+}
+
+// constant identifies a constant by type and bits.
+type constant struct {
+	typ  dtype.DType
+	bits uint64
+}
+
+func newCompiler(k *loop.Kernel) *compiler {
+	m := &machine{k: k, threads: k.Threads(), builtin: map[string]column{}}
+	for t := range m.threads {
+		m.all = append(m.all, int32(t))
+	}
+	for _, a := range k.Arrays {
+		m.arrays = append(m.arrays, newArray(a, m.threads))
+	}
+	if i := k.StatusArray(); i >= 0 {
+		m.status = m.arrays[i]
+	}
+	m.whole = &part{all: m.all}
+	m.prepare(k.Body)
+	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}}
+}
+
+// block compiles statements that follow each other.
+func (c *compiler) block(body []loop.Stmt) step {
+	depth := len(c.path)
+	var steps []step
+	var defined []string
+	for _, s := range body {
+		c.path = append(c.path[:depth], c.m.k.Label(s))
+		at := strings.Join(c.path, " > ")
+		m := c.m
+		steps = append(steps, func([]int32) { m.at = at })
+		names := c.stmt(s)
+		defined = append(defined, names...)
+		steps = append(steps, c.steps...)
+	}
+	c.path = c.path[:depth]
+	for _, name := range defined {
+		delete(c.scope, name)
+	}
+	return c.m.sequence(steps)
+}
+
+// sequence runs steps until one faults.
+func (m *machine) sequence(steps []step) step {
+	return func(active []int32) {
+		for _, s := range steps {
+			s(active)
+			if m.fault != nil {
+				return
+			}
+		}
+	}
+}
+
+// begin starts a statement: the columns of the one before are free.
+func (c *compiler) begin() {
+	c.steps, c.used, c.done = nil, [2]int{}, map[scalar.Expr]column{}
+}
+
+func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
+
+// define makes a variable with a column of its own.
+func (c *compiler) define(name string, t dtype.DType) column {
+	col := newColumn(t, c.m.threads)
+	c.scope[name] = col
+	return col
+}
+
+// stmt leaves the steps of a statement in c.steps and returns the names that it
+// defines for those after it.
+func (c *compiler) stmt(s loop.Stmt) []string {
+	c.begin()
+	switch s := s.(type) {
+	case *loop.Let:
+		c.move(c.expr(s.Value), func() column { return c.define(s.Name, s.Value.Type) })
+		return []string{s.Name}
+	case *loop.Var:
+		c.move(c.expr(s.Init), func() column { return c.define(s.Name, s.Init.Type) })
+		return []string{s.Name}
+	case *loop.Assign:
+		value := c.expr(s.Value)
+		c.free(s.Name)
+		c.move(value, func() column { return c.scope[s.Name] })
+	case *loop.Store:
+		c.store(c.m.arrays[s.Array], c.expr(s.At), c.expr(s.Value))
+	case *loop.StoreVec:
+		var values []column
+		for _, v := range s.Values {
+			values = append(values, c.expr(v))
+		}
+		c.store(c.m.arrays[s.Array], c.expr(s.At), values...)
+	case *loop.LoadVec:
+		a, at := c.m.arrays[s.Array], c.expr(s.At)
+		var outs []column
+		for _, name := range s.Names {
+			outs = append(outs, c.define(name, a.DType))
+		}
+		c.load(a, at, outs...)
+		return s.Names
+	case *loop.For:
+		c.loop(s)
+	case *loop.If:
+		c.branch(s)
+	case *loop.Barrier:
+		c.barrier()
+	case *loop.AtomicOp:
+		return c.atomic(s)
+	case *loop.Subgroup:
+		return c.subgroup(s)
+	case *loop.CopyAsync:
+		c.copyAsync(s)
+	case *loop.CopyBox:
+		c.copyBox(s)
+	case *loop.Arrive:
+		c.arriveAt(s)
+	case *loop.Await:
+		c.await(s)
+	case *loop.Roles:
+		c.roles(s)
+	case *loop.CopyCommit:
+		c.add(c.m.commit)
+	case *loop.CopyWait:
+		c.add(func(active []int32) { c.m.land(active, s.Pending) })
+	case *loop.ProxyFence:
+		c.add(c.m.fence)
+	case *loop.Mma:
+		c.mma(s)
+	case *loop.Pack:
+		low, high := c.expr(s.Low), c.expr(s.High)
+		c.free(s.Name)
+		c.pack(s, low, high)
+	case *loop.Shuffle:
+		return c.shuffle(s)
+	case *loop.MmaWait:
+		c.mmaWait(s)
+	case *loop.FragmentZero:
+		return c.fragmentZero(s)
+	case *loop.FragmentLoad:
+		return c.fragmentLoad(s)
+	case *loop.FragmentMulAdd:
+		c.fragmentMulAdd(s)
+	case *loop.FragmentStore:
+		c.fragmentStore(s)
+	}
+	return nil
+}
+
+// move copies a value to the column that to returns once the value is had.
+func (c *compiler) move(from column, to func() column) {
+	col := to()
+	c.add(func(active []int32) { col.copyFrom(from, active) })
+}
+
+// store writes one vector a thread, values having one column for each of its
+// elements.
+func (c *compiler) store(a *array, at column, values ...column) {
+	m := c.m
+	c.add(func(active []int32) {
+		for _, t := range active {
+			elem, ok := m.index(a, at.i[t], t)
+			if !ok {
+				return
+			}
+			for w, v := range values {
+				if !m.noteWrite(a, elem+w, t) {
+					return
+				}
+				a.put(elem+w, t, v)
+			}
+		}
+		m.countAccess(a, at, active)
+	})
+}
+
+// load reads one vector a thread.
+func (c *compiler) load(a *array, at column, outs ...column) {
+	m := c.m
+	c.add(func(active []int32) {
+		for _, t := range active {
+			elem, ok := m.index(a, at.i[t], t)
+			if !ok {
+				return
+			}
+			for w, out := range outs {
+				if !m.noteRead(a, elem+w, t) {
+					return
+				}
+				a.get(elem+w, t, out)
+			}
+		}
+		m.countAccess(a, at, active)
+	})
+}
+
+func (c *compiler) loop(s *loop.For) {
+	start, end := c.expr(s.Start), c.expr(s.End)
+	step, _ := s.Step.IntConst()
+	head, stop, v := c.m.sequence(c.steps), newColumn(s.Type(), c.m.threads), c.define(s.Var, s.Type())
+	body := c.block(s.Body)
+	delete(c.scope, s.Var)
+	c.begin()
+	m := c.m
+	running := make([]int32, 0, m.threads)
+	c.add(func(active []int32) {
+		if head(active); m.fault != nil {
+			return
+		}
+		stop.copyFrom(end, active)
+		running = running[:0]
+		for _, t := range active {
+			if v.i[t] = start.i[t]; v.i[t] < stop.i[t] {
+				running = append(running, t)
+			}
+		}
+		for len(running) > 0 {
+			if body(running); m.fault != nil {
+				return
+			}
+			still := running[:0]
+			for _, t := range running {
+				if v.i[t] += step; v.i[t] < stop.i[t] {
+					still = append(still, t)
+				}
+			}
+			running = still
+		}
+	})
+}
+
+func (c *compiler) branch(s *loop.If) {
+	cond := c.expr(s.Cond)
+	head := c.m.sequence(c.steps)
+	then, otherwise := c.block(s.Then), c.block(s.Else)
+	c.begin()
+	m := c.m
+	yes, no := make([]int32, 0, m.threads), make([]int32, 0, m.threads)
+	c.add(func(active []int32) {
+		if head(active); m.fault != nil {
+			return
+		}
+		yes, no = yes[:0], no[:0]
+		for _, t := range active {
+			if cond.i[t] != 0 {
+				yes = append(yes, t)
+			} else {
+				no = append(no, t)
+			}
+		}
+		if len(yes) > 0 {
+			then(yes)
+		}
+		if len(no) > 0 && m.fault == nil {
+			otherwise(no)
+		}
+	})
+}

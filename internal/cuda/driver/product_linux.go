@@ -1,0 +1,148 @@
+//go:build amd64 || arm64
+
+package driver
+
+/*
+#cgo noescape rlx_product_run
+#cgo nocallback rlx_product_run
+#include <stdlib.h>
+#include "cuda_linux.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"sync"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/routine"
+)
+
+// Multiplier computes products of matrices on a device by cuBLASLt. It keeps what
+// it has found out about each for the life of the process.
+type Multiplier struct {
+	device *Device
+	handle C.rlx_handle
+
+	mu       sync.Mutex
+	products map[routine.Product]*Product
+}
+
+// Product is a product of matrices ready to be computed.
+type Product struct {
+	by *Multiplier
+	c  *C.rlx_product // with the life of the process
+	routine.Product
+}
+
+// NewMultiplier returns what computes products, or nil where cuBLASLt was not
+// found, or has nothing for the device.
+func (d *Device) NewMultiplier() (*Multiplier, error) {
+	if d.blas == nil {
+		return nil, nil
+	}
+	m := &Multiplier{device: d, products: map[routine.Product]*Product{}}
+	var handle C.rlx_handle
+	err := d.checkProducts("cublasLtCreate", C.rlx_blas_create(d.blas, d.c, &handle))
+	if errors.Is(err, ErrNoAlgorithm) {
+		d.Products = ""
+		return nil, nil // as if it were not there
+	}
+	m.handle = handle
+	return m, err
+}
+
+// Product chooses an algorithm for a product, or returns the one that was chosen
+// before. The error is [ErrNoAlgorithm] where there is none.
+func (m *Multiplier) Product(p routine.Product) (*Product, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.products[p]; ok {
+		return known, nil
+	}
+	s := shapeOf(p)
+	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product)), p}
+	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	defer C.free(unsafe.Pointer(call))
+	d := m.device
+	if r := C.rlx_product_make(d.blas, m.handle, d.c, &s, made.c, call); r != 0 {
+		C.free(unsafe.Pointer(made.c))
+		return nil, d.checkProducts(C.GoString(*call), r)
+	}
+	m.products[p] = made
+	return made, nil
+}
+
+// Numbers of library_types.h and cublas_api.h.
+const (
+	computeF32Pedantic = 69
+	computeF32         = 68
+	computeTF32        = 77
+	archMismatch       = 8
+	notSupported       = 15
+)
+
+var elementTypes = map[dtype.DType]C.int{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 14}
+
+// shapeOf describes a product to cuBLASLt, which has matrices by columns: the
+// memory of a matrix by rows is there its transpose, and resultᵀ = rightᵀ·leftᵀ.
+// Sums of f32 are not left to anything but f32.
+func shapeOf(p routine.Product) C.rlx_shape {
+	s := C.rlx_shape{
+		compute: computeF32, factors: elementTypes[p.Operand], result: elementTypes[p.Result],
+		m: C.uint64_t(p.N), n: C.uint64_t(p.M), k: C.uint64_t(p.K), workspace: C.uint64_t(p.Workspace), batch: C.int32_t(p.Batch),
+		epilogue: C.rlx_epilogue_none,
+	}
+	switch {
+	case p.TF32:
+		s.compute = computeTF32
+	case p.Operand == dtype.F32:
+		s.compute = computeF32Pedantic
+	}
+	if p.Bias {
+		s.epilogue = C.rlx_epilogue_bias
+	}
+	if p.Adds {
+		s.adds = 1
+	}
+	for i, l := range []routine.Layout{p.Right, p.Left, p.Out, p.Added} {
+		s.row[i], s.step[i] = C.int64_t(l.Row), C.int64_t(l.Step)
+		if i < 2 && l.Turned {
+			s.turned[i] = 1
+		}
+	}
+	return s
+}
+
+// Multiply computes a product, with arrays in the order of [routine.Product]. Where
+// they are is told to the library's description of the product, so that one call of it
+// is made at a time. The error is [ErrNoAlgorithm] where the library turns out to lack the
+// product on this device.
+func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
+	var bias, added C.rlx_ptr
+	rest := arrays[4:]
+	if p.Bias {
+		bias, rest = C.rlx_ptr(rest[0]), rest[1:]
+	}
+	if p.Adds {
+		added = C.rlx_ptr(rest[0])
+	}
+	p.by.mu.Lock()
+	defer p.by.mu.Unlock()
+	d := s.device
+	return d.checkProducts("cublasLtMatmul", C.rlx_product_run(d.blas, p.by.handle, d.c, p.c,
+		C.rlx_ptr(arrays[1]), C.rlx_ptr(arrays[0]), C.rlx_ptr(arrays[2]), C.rlx_ptr(arrays[3]), bias, added, s.handle))
+}
+
+// checkProducts makes an error of a result of cuBLASLt's: [ErrNoAlgorithm] where it says that
+// it cannot compute the product at all, or not on this device.
+func (d *Device) checkProducts(call string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	if code == C.rlx_no_algorithm || code == notSupported || code == archMismatch {
+		return ErrNoAlgorithm
+	}
+	return &Error{Call: call, Code: int(code), Name: C.GoString(C.rlx_blas_status(d.blas, code))}
+}

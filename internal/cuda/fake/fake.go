@@ -1,0 +1,130 @@
+// Package fake is a CUDA driver, an NVRTC and a cuBLASLt for tests on machines
+// without a GPU: libraries in C, built by the machine's compiler and found by package
+// driver through its search. Device memory is host memory, streams work at
+// once, graphs are lists; kernels are compiled by clang and run as fibers. What
+// they are asked for is written to a log.
+package fake
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/clang"
+	"github.com/rlx-go/rlx/internal/cuda/cubin"
+	"github.com/rlx-go/rlx/internal/cuda/driver"
+)
+
+//go:embed lib
+var sources embed.FS
+
+// GPU is an installed fake.
+type GPU struct {
+	// Dir holds the libraries, for [driver.PathVariable].
+	Dir string
+	log string
+}
+
+// Libraries builds the libraries into a folder: the driver, and an NVRTC of the
+// given major versions, each the first of its own.
+func Libraries(t testing.TB, dir string, compilers ...int) {
+	t.Helper()
+	compile(t, t.TempDir(), "driver.c", filepath.Join(dir, "libcuda.so.1"))
+	for _, major := range compilers {
+		Compiler(t, dir, major, 0)
+	}
+}
+
+// Compiler builds an NVRTC of a version into a folder.
+func Compiler(t testing.TB, dir string, major, minor int) {
+	t.Helper()
+	compile(t, t.TempDir(), "nvrtc.c", filepath.Join(dir, fmt.Sprintf("libnvrtc.so.%d", major)), fmt.Sprintf("-DVERSION=%q", fmt.Sprintf("%d.%d", major, minor)))
+}
+
+// Products adds a cuBLASLt of a major version to a folder with a driver.
+// RLX_FAKE_PRODUCTS steers it: "none" leaves it without algorithms, "none 6 5 7" without one
+// for products of 6×7 and 7×5 alone, and "later 6 5 7" says so when they are computed, "bias"
+// without those that add a bias; a number is what its products fail with.
+func Products(t testing.TB, dir string, major int) {
+	t.Helper()
+	t.Setenv("RLX_FAKE_PRODUCTS", "")
+	compile(t, t.TempDir(), "blas.c", filepath.Join(dir, fmt.Sprintf("libcublasLt.so.%d", major)), filepath.Join(dir, "libcuda.so.1"))
+}
+
+// compile builds a library of one of the sources, which it writes to a folder, with more
+// arguments for the compiler.
+func compile(t testing.TB, src, from, to string, more ...string) {
+	t.Helper()
+	for _, name := range []string{"fake.h", from} {
+		text, err := sources.ReadFile("lib/" + name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(src, name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append([]string{"-O1", "-w", "-shared", "-fPIC", "-o", to, filepath.Join(src, from), "-ldl"}, more...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", to, err, out)
+	}
+}
+
+// Install builds a fake and makes it the GPU of this test. With kernels they
+// are compiled and run, for which clang is needed; otherwise their launches are
+// noted only.
+//
+// Environment variables steer it: RLX_FAKE_VERSION is the driver's, 13000 by
+// default; RLX_FAKE_NVRTC the version of NVRTC, "12.4"; RLX_FAKE_DEVICES how many there
+// are; RLX_FAKE_MEMORY the bytes of each. RLX_FAKE_FAIL, "cuMemAlloc 2 3", lets
+// the third call of a name fail with code 2, for good from 700 on. RLX_FAKE_DELAY
+// is how often an event is looked at before it has happened, RLX_FAKE_REFUSE a
+// text that NVRTC takes for an error. RLX_FAKE_CAPABILITY is the compute capability, 90
+// by default. RLX_FAKE_NO_PTX, if it is not empty, has the driver take no PTX.
+func Install(t testing.TB, kernels bool) *GPU {
+	t.Helper()
+	dir := t.TempDir()
+	Libraries(t, dir, 13)
+	t.Setenv(driver.PathVariable, dir)
+	t.Setenv(cubin.Variable, filepath.Join(dir, "cache"))
+	g := &GPU{Dir: dir, log: filepath.Join(dir, "log")}
+	t.Setenv("RLX_FAKE_LOG", g.log)
+	for _, name := range []string{"VERSION", "DEVICES", "MEMORY", "FAIL", "DELAY", "NVRTC", "CLANG", "REFUSE", "CAPABILITY", "NO_PTX"} {
+		t.Setenv("RLX_FAKE_"+name, "")
+	}
+	if !kernels {
+		return g
+	}
+	clang, err := clang.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prelude, err := sources.ReadFile("lib/prelude.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "prelude.h")
+	if err := os.WriteFile(path, prelude, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RLX_FAKE_CLANG", clang)
+	t.Setenv("RLX_FAKE_PRELUDE", path)
+	return g
+}
+
+// Calls returns what was asked for since the last time, oldest first.
+func (g *GPU) Calls(t testing.TB) []string {
+	t.Helper()
+	text, err := os.ReadFile(g.log)
+	if err == nil {
+		err = os.Truncate(g.log, 0)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}

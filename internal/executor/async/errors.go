@@ -1,0 +1,96 @@
+package async
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Fault makes an error of a call to a machine: nil stays nil, and an error that is of its
+// type stays as it is.
+func Fault(m Machine, call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var typed *native.Error
+	if errors.As(err, &typed) {
+		return err
+	}
+	kind := m.Kind(err)
+	if kind == nil {
+		kind = native.KindOf(err)
+	}
+	return &native.Error{Backend: m.Backend(), Call: call, Kind: kind, Err: err}
+}
+
+// Blame is [Fault] for an error that a tensor is to blame for; the name may be empty.
+func Blame(m Machine, call, name string, err error) error {
+	return &native.Error{Backend: m.Backend(), Call: call, Kind: native.KindOf(err), Name: name, Err: err}
+}
+
+// fault is [Fault] with the number of runs that a loss has cost.
+func (p *Program) fault(call string, err error) error {
+	err = Fault(p.machine, call, err)
+	var typed *native.Error
+	if errors.As(err, &typed) && typed.Kind == native.ErrLost && typed.Steps == 0 {
+		typed.Steps = p.runs
+	}
+	return err
+}
+
+// usable returns why the program cannot be used any more, if it cannot.
+func (p *Program) usable(call string) error {
+	if p.closed {
+		return &native.Error{Backend: p.machine.Backend(), Call: call, Kind: native.ErrClosed}
+	}
+	if err := p.machine.Lost(); err != nil {
+		return &native.Error{Backend: p.machine.Backend(), Call: call, Kind: native.ErrLost, Steps: p.runs, Err: err}
+	}
+	return nil
+}
+
+// failed returns what the status word of a run of the entry says.
+func (e *entry) failed(word []byte) error {
+	code := binary.LittleEndian.Uint32(word)
+	if code == 0 {
+		return nil
+	}
+	for _, c := range e.p.plan.Status.Codes {
+		if c.Code == code {
+			return &native.Error{
+				Backend: e.p.machine.Backend(), Call: e.spec.Name, Kind: ir.ErrIndex,
+				Node: c.Node, Err: ir.Errorf(ir.ErrIndex, "%s", c.Message),
+			}
+		}
+	}
+	return ir.Errorf(ir.ErrIndex, "a check failed with code %d", code)
+}
+
+// Checks reports whether some kernel of an entry may leave a code in the status word.
+func Checks(p *plan.Plan, e *plan.Entry) bool {
+	return p.Status != nil && binds(e.Steps, p.Status.Buffer)
+}
+
+// binds reports whether some kernel binds a buffer.
+func binds(steps []plan.Step, buffer int) bool {
+	for _, s := range steps {
+		found := false
+		switch s := s.(type) {
+		case *plan.Dispatch:
+			for _, b := range s.Bindings {
+				found = found || b.Buffer == buffer
+			}
+		case *plan.Repeat:
+			found = binds(s.Steps, buffer) || binds(s.Odd, buffer)
+		case *plan.While:
+			found = binds(s.Steps, buffer)
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,117 @@
+package hardware_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/ir/hardware"
+)
+
+// Drivers' names, and the profiles that they find.
+func TestDevicesAreKnownByName(t *testing.T) {
+	for name, want := range map[string]string{
+		"NVIDIA H200":                        "H200",
+		"NVIDIA H100 80GB HBM3":              "H100",
+		"NVIDIA H100 PCIe":                   "H100 PCIe",
+		"NVIDIA A100-SXM4-80GB":              "A100-SXM4-80GB",
+		"NVIDIA A100-PCIE-40GB":              "A100",
+		"NVIDIA L40S":                        "NVIDIA L40",
+		"NVIDIA L4":                          "NVIDIA L4",
+		"Tesla T4":                           "Tesla T4",
+		"NVIDIA GeForce RTX 4090":            "RTX 4090",
+		"NVIDIA GeForce RTX 3060":            "RTX 3060",
+		"Apple M1 Pro":                       "Apple M1",
+		"llvmpipe (LLVM 15.0.6, 256 bits)":   "llvmpipe",
+		"SwiftShader Device (LLVM 10.0.0)":   "SwiftShader",
+		"NVIDIA GeForce GT 430, GT430":       "unknown",
+		"a device of next year":              "unknown",
+		"Intel(R) Iris(R) Xe Graphics (TGL)": "Iris(R) Xe",
+		"apple metal-3  ":                    "Apple M1",
+		"intel gen-12lp  ":                   "Iris(R) Xe",
+		"nvidia lovelace  ":                  "unknown",
+		"google swiftshader":                 "SwiftShader",
+		"":                                   "unknown",
+	} {
+		if got := hardware.Named(name).Name; got != want {
+			t.Errorf("%q has the profile of %q, not of %q", name, got, want)
+		}
+	}
+}
+
+// Every profile states all that costs divide by or multiply with.
+func TestProfilesAreWhole(t *testing.T) {
+	for _, p := range append(hardware.All(), hardware.Unknown()) {
+		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared) <= 0 ||
+			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 {
+			t.Errorf("incomplete: %+v", p)
+		}
+		if p.Kept() > p.Cache || p.Resident() > p.Processors*p.Threads {
+			t.Errorf("%s keeps or holds more than it has", p.Name)
+		}
+	}
+}
+
+// What a driver tells replaces a data sheet and not what was measured.
+func TestDriversReplaceDataSheets(t *testing.T) {
+	if got := hardware.H200().Asked(66, 4917, 60<<20); got.Processors != 66 || got.Bytes != 23 || got.Cache != hardware.H200().Cache {
+		t.Errorf("half an H200 becomes %+v", got)
+	}
+	got := hardware.Unknown().Asked(48, 672, 96<<20)
+	if got.Processors != 48 || got.Bandwidth() < 400 || got.Bandwidth() > 672 || got.Cache != 96<<20 {
+		t.Errorf("an unknown device of 672 GB/s becomes %+v", got)
+	}
+	if got := hardware.Unknown().Asked(0, 0, 0); got != hardware.Unknown() {
+		t.Errorf("a driver that tells nothing makes %+v", got)
+	}
+}
+
+// A launch takes what bounds it: memory, the cache, arithmetic, or waiting.
+func TestTimesAreRoofs(t *testing.T) {
+	p := hardware.H200()
+	for name, c := range map[string]struct {
+		work hardware.Work
+		want float64
+	}{
+		"nothing": {hardware.Work{}, p.Launch + p.Latency},
+		"memory":  {hardware.Work{Bytes: 1e9, Threads: 1 << 20, UnderWay: 64}, p.Launch + 1e9/p.Bandwidth()},
+		"cache":   {hardware.Work{Bytes: 1e9, Sectors: 8e9, Threads: 1 << 20, UnderWay: 64}, p.Launch + 8e9/p.CacheBandwidth()},
+		"ops":     {hardware.Work{Bytes: 1e6, Ops: 1e12, Threads: 1 << 20, UnderWay: 64}, p.Launch + p.OpsTime(1e12)},
+		"waiting": {hardware.Work{Bytes: 1e9, Threads: 512, UnderWay: 16}, p.Launch + p.Latency*1e9/(512*16)},
+	} {
+		if got := c.work.Time(p); got != c.want {
+			t.Errorf("%s: %g ns, not %g", name, got, c.want)
+		}
+	}
+}
+
+// Rows are cut where they are few workgroups, and further stages wait for whole rows only
+// where those keep the device busy.
+func TestRowsFillTheDevice(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		p            hardware.Profile
+		rows, length int
+		beside       bool
+		parts        int
+		stages       bool
+	}{
+		{"batch norm of 64 channels, last", hardware.H200(), 64, 32 * 112 * 112, true, 512, false},
+		{"batch norm of 64 channels, first", hardware.H200(), 64, 32 * 112 * 112, false, 16, false},
+		{"batch norm of 2048 channels of 7×7", hardware.H200(), 2048, 64 * 7 * 7, true, 12, false},
+		{"layer norm", hardware.H200(), 16384, 768, false, 1, true},
+		{"softmax of a vocabulary", hardware.H200(), 1024, 50257, false, 1, true},
+		{"a loss", hardware.H200(), 1, 1 << 20, false, 1024, false},
+		{"small columns", hardware.H200(), 128, 768, true, 1, true},
+		{"on a small device", hardware.Named("Apple M1"), 64, 32 * 112 * 112, false, 1, true},
+		{"on a device that is not known", hardware.Unknown(), 64, 32 * 112 * 112, true, 512, false},
+	} {
+		if got := c.p.Parts(c.rows, c.length, c.beside); got != c.parts {
+			t.Errorf("%s: %d parts, not %d", c.name, got, c.parts)
+		}
+		if got := c.p.Stages(c.rows, c.length, c.beside); got != c.stages {
+			t.Errorf("%s: further stages %t, not %t", c.name, got, c.stages)
+		}
+	}
+	if s := (hardware.Serial{Profile: hardware.H200()}); !s.Stages(64, 32*112*112, true) {
+		t.Error("processors of one thread wait for rows of their own")
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !js
-
-package group
-
-// withTensorCores is false where [Options.TensorCores] has no use.
-const withTensorCores = true

@@ -1,0 +1,143 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// Box is a view of a storage array of which [CopyBox] copies parts: what a tensor map of
+// CUDA describes (PTX ISA, "Tensors").
+type Box struct {
+	Array int
+	// First is the element of the array at the origin of the view.
+	First int
+	// Dims are how many elements the view has along each axis, from the one on along which
+	// neighbours lie side by side, and Strides how far neighbours are apart along the axes
+	// after that one, in elements. First and Strides are multiples of 16 bytes.
+	Dims, Strides []int
+	// Size is how many elements a copy brings along each axis: a row of a [Tile] along the
+	// first one.
+	Size []int
+}
+
+// maxBoxAxes and maxBoxSize are the most axes of a [Box] and the most elements that a copy
+// brings along one of them (CUDA Driver API, cuTensorMapEncodeTiled).
+const (
+	maxBoxAxes = 5
+	maxBoxSize = 256
+)
+
+// Elements is how many elements a copy brings.
+func (b *Box) Elements() int {
+	n := 1
+	for _, size := range b.Size {
+		n *= size
+	}
+	return n
+}
+
+// CopyBox begins a copy of a part of a box to a shared array of its type, with zeros in
+// place of what lies beyond the ends of the box. In shared memory it is rows of a [Tile]
+// of Depth 0, one for each position of the axes after the first. The copy is part of a
+// phase of an [Mbarrier], which is not over before it has arrived. A warp comes to it
+// together and begins one copy.
+type CopyBox struct {
+	Box int // number among [Kernel.Boxes]
+	// From is where the part begins along each axis of the box.
+	From []scalar.Expr
+	To   int
+	ToAt scalar.Expr // a multiple of 1,024 bytes
+	// Mbarrier and At name the barrier, see [Arrive].
+	Mbarrier int
+	At       scalar.Expr
+}
+
+func (*CopyBox) stmt() {}
+
+// exprs returns all expressions of the copy, in the order that with takes them.
+func (s *CopyBox) exprs() []scalar.Expr { return append(slices.Clone(s.From), s.ToAt, s.At) }
+
+// with returns the copy with each of its expressions taken through f.
+func (s *CopyBox) with(f func(scalar.Expr) scalar.Expr) *CopyBox {
+	out := *s
+	out.From = make([]scalar.Expr, len(s.From))
+	for i, at := range s.From {
+		out.From[i] = f(at)
+	}
+	out.ToAt, out.At = f(s.ToAt), f(s.At)
+	return &out
+}
+
+// Check returns what keeps the box from being a view of an array of so many elements of a
+// type, "" where nothing does.
+func (b *Box) Check(d dtype.DType, length int) string {
+	axes := len(b.Dims)
+	switch {
+	case d != dtype.F16 && d != dtype.BF16 && d != dtype.F32:
+		return format.Sprintf("a box of %s", d)
+	case axes < 2 || axes > maxBoxAxes || len(b.Strides) != axes-1 || len(b.Size) != axes:
+		return format.Sprintf("a box of %d axes with %d strides and %d sizes", axes, len(b.Strides), len(b.Size))
+	case b.Size[0] != RowElements(d):
+		return format.Sprintf("a copy of %d elements of %s along the first axis, not of %d", b.Size[0], d, RowElements(d))
+	case b.First < 0 || b.First%PieceElements(d) != 0:
+		return format.Sprintf("a box that begins at element %d", b.First)
+	}
+	left := length - b.First // from the last element of the box on
+	for i, n := range b.Dims {
+		stride := 1
+		if i > 0 {
+			stride = b.Strides[i-1]
+		}
+		switch {
+		case n < 1 || b.Size[i] < 1 || b.Size[i] > maxBoxSize:
+			return format.Sprintf("a box of %d elements along axis %d, copied by %d", n, i, b.Size[i])
+		case i > 0 && (stride < 1 || stride%PieceElements(d) != 0):
+			return format.Sprintf("rows of a box are %d elements apart along axis %d", stride, i)
+		case left < 1 || n-1 > (left-1)/stride:
+			return format.Sprintf("a box that ends beyond the %d elements of its array", length)
+		}
+		left -= (n - 1) * stride
+	}
+	return ""
+}
+
+// checkBox checks a view, whatever is copied of it.
+func (c *checker) checkBox(b *Box) error {
+	if b.Array < 0 || b.Array >= len(c.k.Arrays) {
+		return c.fail("a box of array %d, which there is not", b.Array)
+	}
+	a := c.k.Arrays[b.Array]
+	if a.Space != Storage || a.Access == Atomic || a.Width != 1 || a.Len == 0 {
+		return c.fail("a box of %s, which is no storage of width 1", a.Name)
+	}
+	if wrong := b.Check(a.DType, a.Len); wrong != "" {
+		return c.fail("%s", wrong)
+	}
+	return nil
+}
+
+func (c *checker) copyBox(s *CopyBox, uniform bool) error {
+	if err := c.mbarrier(s.Mbarrier, uniform, s.exprs()...); err != nil {
+		return err
+	}
+	if s.Box < 0 || s.Box >= len(c.k.Boxes) {
+		return c.fail("there is no box %d", s.Box)
+	}
+	to, err := c.access(s.To, 1, stores, s.ToAt)
+	if err != nil {
+		return err
+	}
+	b := &c.k.Boxes[s.Box]
+	switch from := c.k.Arrays[b.Array]; {
+	case len(s.From) != len(b.Dims):
+		return c.fail("%d positions in a box of %d axes", len(s.From), len(b.Dims))
+	case to.Space != Shared || to.DType != from.DType:
+		return c.fail("a copy from %s of %s to %s, not to shared memory of the same type", from.Name, from.DType, to.Name)
+	case c.threads != Warp:
+		return c.fail("%d threads begin a copy, not those of one warp", c.threads)
+	}
+	return nil
+}

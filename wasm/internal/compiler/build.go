@@ -1,0 +1,232 @@
+package compiler
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
+)
+
+// builder is a graph under construction, with its values by number.
+type builder struct {
+	b      *ir.Builder
+	values []ir.Value
+	// finish ends the construction and returns the graph.
+	finish func() (*ir.Graph, error)
+}
+
+// newBuilder (name) → handle.
+func newBuilder(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, finish := ir.NewBuilder(r.Text())
+	w.U32(c.Add(&builder{b: b, finish: finish}))
+	return nil
+}
+
+// keep numbers values and writes number and type of each.
+func (b *builder) keep(w *wire.Response, values ...ir.Value) error {
+	if err := b.b.TakeErr(); err != nil {
+		return err
+	}
+	w.U32(len(values))
+	for _, v := range values {
+		w.U32(len(b.values))
+		w.ValueType(v.Type())
+		b.values = append(b.values, v)
+	}
+	return nil
+}
+
+// value reads a value by its number.
+func (b *builder) value(r *wire.Request) ir.Value {
+	i := r.U32()
+	if i >= len(b.values) {
+		b.b.Fail(ir.Errorf(ir.ErrGraph, "value %d does not belong to this graph", i))
+		return ir.Value{}
+	}
+	return b.values[i]
+}
+
+func (b *builder) valueList(r *wire.Request) []ir.Value {
+	var out []ir.Value
+	r.List(func() { out = append(out, b.value(r)) })
+	return out
+}
+
+func readType(r *wire.Request) (ir.Type, error) {
+	d, err := dtype.Parse(r.Text())
+	if err != nil {
+		return ir.Type{}, ir.DTypef("%v", err)
+	}
+	t := ir.Type{DType: d}
+	for _, s := range r.Texts() {
+		n, err := ir.ParseDim(s)
+		if err != nil {
+			return ir.Type{}, ir.Shapef("%q is not a size", s)
+		}
+		t.Shape = append(t.Shape, n)
+	}
+	return t, r.Err()
+}
+
+var portKinds = map[string]ir.PortKind{"input": ir.InputPort, "param": ir.ParamPort, "state": ir.StatePort}
+
+// addPort (builder, kind, name, type) → value.
+func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	kind, ok := portKinds[r.Text()]
+	if !ok {
+		return ir.Errorf(ir.ErrName, "a port is an input, a param or a state")
+	}
+	name := r.Text()
+	t, err := readType(r)
+	if err != nil {
+		return err
+	}
+	return b.keep(w, b.b.Port(kind, name, t))
+}
+
+// addConstant (builder, type, data) → value.
+func addConstant(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	t, err := readType(r)
+	if err != nil {
+		return err
+	}
+	return b.keep(w, b.b.Constant(t, append([]byte(nil), r.Bytes()...)))
+}
+
+// addFull (builder, type, number) → value with the number in every place.
+func addFull(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	t, err := readType(r)
+	if err != nil {
+		return err
+	}
+	return b.keep(w, ops.Const(b.b, t.DType, r.F64(), t.Shape...))
+}
+
+// setLabel (builder, label).
+func setLabel(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err == nil {
+		b.b.Label(r.Text())
+	}
+	return err
+}
+
+// addOp (builder, op, operands, attributes, subgraphs) → values. The operands
+// of elementwise ops are broadcast against each other.
+func addOp(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	op := ir.Op(r.Text())
+	d, ok := ir.Lookup(op)
+	if !ok {
+		return ir.Errorf(ir.ErrName, "there is no op %q", string(op))
+	}
+	in := b.valueList(r)
+	attrs, keep, err := readAttrs(r, d, in)
+	if err != nil {
+		return &ir.OpError{Op: op, In: typesOf(in), Err: err}
+	}
+	var subs []*ir.Graph
+	r.List(func() {
+		g, e := wire.Get[*ir.Graph](c, r)
+		if e != nil {
+			err = e
+		}
+		subs = append(subs, g)
+	})
+	if err != nil {
+		return err
+	}
+	if d.Scalar != nil && len(in) > 1 {
+		in = ops.Broadcast(b.b, op, in...)
+	}
+	out := b.b.AddNode(op, attrs, subs, in...)
+	if keep && b.b.Err() == nil {
+		out[0] = ops.ExpandDims(b.b, out[0], d.Reduces(out[0].Node())...)
+	}
+	return b.keep(w, out...)
+}
+
+func typesOf(in []ir.Value) []ir.Type {
+	out := make([]ir.Type, len(in))
+	for i, v := range in {
+		out[i] = v.Type()
+	}
+	return out
+}
+
+// addOutput (builder, name, value).
+func addOutput(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	name := r.Text()
+	b.b.Output(name, b.value(r))
+	return b.b.TakeErr()
+}
+
+// setState (builder, name, value).
+func setState(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+	b, err := wire.Get[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	name := r.Text()
+	b.b.SetState(name, b.value(r))
+	return b.b.TakeErr()
+}
+
+// build (builder, names of ports) → graph, with its ports in that order, or in
+// the order they were declared in where no names are given. The builder is gone.
+func build(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	b, err := wire.Take[*builder](c, r)
+	if err != nil {
+		return err
+	}
+	order := r.Texts()
+	if r.Err() != nil {
+		return r.Err()
+	}
+	g, err := b.finish()
+	if err == nil && len(order) > 0 {
+		g, err = arrange(g, order)
+	}
+	return keepGraph(c, w, g, err)
+}
+
+// arrange returns the graph with its ports, which are inputs, in another order.
+func arrange(g *ir.Graph, order []string) (*ir.Graph, error) {
+	if len(order) != len(g.Ports()) {
+		return nil, ir.Errorf(ir.ErrName, "%d ports are named, graph %q has %d", len(order), g.Name(), len(g.Ports()))
+	}
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
+		made := map[string]ir.Value{}
+		for _, name := range order {
+			if p, ok := g.Port(name); ok {
+				made[name] = b.Port(p.Kind, name, p.Value.Type())
+			}
+		}
+		in := make([]ir.Value, len(order))
+		for i, p := range g.Ports() {
+			in[i] = made[p.Name]
+		}
+		for i, v := range b.Splice(g, in) {
+			b.CopyOutput(g.Outputs()[i], v)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+// Package compiler is what the WebAssembly module offers to its host, apart
+// from how bytes get in and out: building graphs op by op, differentiating
+// them, turning them into training steps, and compiling them to plans. It is
+// plain Go, so that it is tested without a browser.
+//
+// Every call is one request and one response, see package wire. Graphs and
+// builders stay on this side; the host holds them by handle and frees them.
+package compiler
+
+import "github.com/rlx-go/rlx/wasm/internal/wire"
+
+//go:generate go run ../../gen ../../../js/src/graph/ops.gen.ts
+
+// New returns a compiler without any objects.
+func New() *wire.Service {
+	return wire.New(map[string]wire.Method{
+		"builder":  newBuilder,
+		"port":     addPort,
+		"constant": addConstant,
+		"full":     addFull,
+		"op":       addOp,
+		"call":     callFunction,
+		"label":    setLabel,
+		"output":   addOutput,
+		"state":    setState,
+		"build":    build,
+		"parse":    parse,
+		"text":     text,
+		"describe": describe,
+		"matching": matching,
+		"bind":     bind,
+		"derive":   deriveGraph,
+		"vmap":     vmap,
+		"step":     trainingStep,
+		"init":     initialState,
+		"compile":  compile,
+		"choices":  choices,
+		"trial":    trial,
+		"tuned":    tuned,
+	})
+}

@@ -1,0 +1,167 @@
+package compiler
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
+)
+
+func atoi(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}
+
+// keepGraph gives the host a graph, or the error that came instead.
+func keepGraph(c *wire.Service, w *wire.Response, g *ir.Graph, err error) error {
+	if err == nil {
+		w.U32(c.Add(g))
+	}
+	return err
+}
+
+// parse (text) → graph.
+func parse(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := ir.Parse(r.Text())
+	return keepGraph(c, w, g, err)
+}
+
+// text (graph) → text form.
+func text(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err == nil {
+		w.Text(g.String())
+	}
+	return err
+}
+
+// describe (graph) → name, ports (name, kind, begins as ones?, type), outputs
+// (name, state?, type).
+func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	w.Text(g.Name())
+	w.U32(len(g.Ports()))
+	ones := g.BeginAsOnes()
+	for _, p := range g.Ports() {
+		w.Text(p.Name)
+		w.Text(p.Kind.String())
+		w.Bool(ones[p.Name])
+		w.ValueType(p.Value.Type())
+	}
+	w.U32(len(g.Outputs()))
+	for _, o := range g.Outputs() {
+		w.Text(o.Name)
+		w.Bool(o.State)
+		w.ValueType(o.Value.Type())
+	}
+	return nil
+}
+
+// matching (graph, patterns) → the parameters that each pattern matches.
+func matching(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	for _, pattern := range r.Texts() {
+		var names []string
+		for _, p := range g.Ports() {
+			if p.Kind == ir.ParamPort && optim.Covers(pattern, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+		w.U32(len(names))
+		for _, name := range names {
+			w.Text(name)
+		}
+	}
+	return r.Err()
+}
+
+// bind (graph, symbols) → graph.
+func bind(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	values := r.Symbols()
+	if r.Err() != nil {
+		return r.Err()
+	}
+	g, err = g.Bind(values)
+	return keepGraph(c, w, g, err)
+}
+
+// deriveGraph (graph, transform, output, names, order) → graph. Which of the
+// arguments count depends on the transform; of mixed, output is the element type
+// of products.
+func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	transform, output, names, order := r.Text(), r.Text(), r.Texts(), r.U32()
+	if r.Err() != nil {
+		return r.Err()
+	}
+	switch transform {
+	case "grad":
+		g, err = autodiff.Grad(g, output, names...)
+	case "value_and_grad":
+		g, err = autodiff.ValueAndGrad(g, output, names...)
+	case "vjp":
+		g, err = autodiff.VJP(g, names...)
+	case "jvp":
+		g, err = autodiff.JVP(g, names...)
+	case "hvp":
+		g, err = autodiff.HVP(g, output, names...)
+	case "nth":
+		if len(names) != 1 {
+			return ir.Errorf(ir.ErrName, "the derivative of order %d is by one port", order)
+		}
+		g, err = autodiff.NthOrder(g, output, names[0], order)
+	case "mixed":
+		d, bad := dtype.Parse(output)
+		if bad != nil {
+			return ir.DTypef("%v", bad)
+		}
+		g, err = passes.Mixed(g, d)
+	default:
+		return ir.Errorf(ir.ErrName, "there is no transform %q", transform)
+	}
+	return keepGraph(c, w, g, err)
+}
+
+// vmap (graph, size, ports with axes, outputs with axes) → graph.
+func vmap(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	size, err := ir.ParseDim(r.Text())
+	if err != nil {
+		return err
+	}
+	o := autodiff.VmapOptions{In: axes(r), Out: axes(r)}
+	if r.Err() != nil {
+		return r.Err()
+	}
+	g, err = autodiff.Vmap(g, size, o)
+	return keepGraph(c, w, g, err)
+}
+
+func axes(r *wire.Request) map[string]int {
+	out := map[string]int{}
+	r.List(func() {
+		name := r.Text()
+		out[name] = int(r.F64())
+	})
+	return out
+}

@@ -1,0 +1,143 @@
+package compiler
+
+import (
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
+)
+
+// hyper reads hyper-parameters by name; a name that is not there reads as 0,
+// for which the optimisers have their defaults. A weight decay of 0 is none at all.
+func hyper(r *wire.Request) map[string]float64 {
+	out := map[string]float64{}
+	r.List(func() {
+		name := r.Text()
+		out[name] = r.F64()
+	})
+	if decay, given := out[weightDecay]; given && decay == 0 {
+		out[weightDecay] = optim.NoDecay
+	}
+	return out
+}
+
+const weightDecay = "weight_decay"
+
+// optimizer returns the optimiser of that name.
+func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
+	adam := optim.Adam{Beta1: h["beta1"], Beta2: h["beta2"], Eps: h["epsilon"], WeightDecay: h[weightDecay]}
+	switch name {
+	case "sgd":
+		return optim.SGD{Momentum: h["momentum"], Nesterov: h["nesterov"] != 0, WeightDecay: adam.WeightDecay}, nil
+	case "adam":
+		return adam, nil
+	case "adamw":
+		return optim.AdamW(adam), nil
+	case "nadam":
+		return optim.NAdam{Adam: adam}, nil
+	case "radam":
+		return optim.RAdam{Adam: adam}, nil
+	case "lamb":
+		return optim.LAMB{Adam: adam}, nil
+	case "schedule-free":
+		return optim.ScheduleFree{Adam: adam}, nil
+	case "lion":
+		return optim.Lion{Beta1: adam.Beta1, Beta2: adam.Beta2, WeightDecay: adam.WeightDecay}, nil
+	case "adagrad":
+		return optim.Adagrad{Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "rmsprop":
+		return optim.RMSProp{Alpha: adam.Beta2, Eps: adam.Eps, Momentum: h["momentum"], Centered: h["centered"] != 0, WeightDecay: adam.WeightDecay}, nil
+	case "adadelta":
+		return optim.Adadelta{Rho: adam.Beta2, Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "adafactor":
+		return optim.Adafactor{WeightDecay: adam.WeightDecay}, nil
+	case "muon":
+		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
+	}
+	return nil, ir.Errorf(ir.ErrName, "there is no optimizer %q", name)
+}
+
+// schedule returns the learning rate as a function of the step, nil where it is
+// an input.
+func schedule(name string, h map[string]float64) (optim.Schedule, error) {
+	var s optim.Schedule
+	steps := int(h["steps"])
+	switch name {
+	case "":
+		return nil, nil
+	case "constant":
+		s = optim.Constant(h["rate"])
+	case "linear":
+		s = optim.Linear(h["rate"], h["final_rate"], steps)
+	case "cosine":
+		s = optim.Cosine(h["rate"], h["final_rate"], steps)
+	case "steps":
+		s = optim.Steps(h["rate"], h["factor"], steps)
+	case "exponential":
+		s = optim.Exponential(h["rate"], h["factor"])
+	case "polynomial":
+		s = optim.Polynomial(h["rate"], h["final_rate"], h["exponent"], steps)
+	case "cosine-restarts":
+		s = optim.CosineRestarts(h["rate"], h["final_rate"], steps, max(int(h["growth"]), 1))
+	case "one-cycle":
+		s = optim.OneCycle(h["rate"], steps, 0.3)
+	default:
+		return nil, ir.Errorf(ir.ErrName, "there is no schedule %q", name)
+	}
+	if w := int(h["warm_up"]); w > 0 {
+		s = optim.WarmUp(w, s)
+	}
+	return s, nil
+}
+
+// trainingStep (loss graph, loss, optimizer, hyper-parameters, schedule, its
+// parameters, frozen, how many losses to keep) → step graph.
+func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	loss, name, h := r.Text(), r.Text(), hyper(r)
+	scheduleName, sh, frozen, kept := r.Text(), hyper(r), r.Texts(), r.U32()
+	if r.Err() != nil {
+		return r.Err()
+	}
+	opt, err := optimizer(name, h)
+	if err != nil {
+		return err
+	}
+	s, err := schedule(scheduleName, sh)
+	if err != nil {
+		return err
+	}
+	o := optim.Options{
+		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
+	}
+	o.ConstantKeys = h["constant_keys"] != 0
+	if h["allow_unreached"] != 0 {
+		o.Missing = autodiff.MissingIsZero
+	}
+	if h["decay_matrices"] != 0 {
+		h[weightDecay] = optim.NoDecay
+		rest, _ := optimizer(name, h)
+		o.Groups = []optim.Group{optim.Vectors(g, rest)}
+	}
+	if scale := h["loss_scale"]; scale != 0 {
+		o.Scale = &optim.LossScale{Initial: scale}
+	}
+	g, err = optim.Step(g, loss, opt, o)
+	if err == nil && kept > 0 {
+		g, err = optim.History(g, loss, kept)
+	}
+	return keepGraph(c, w, g, err)
+}
+
+// initialState (step graph) → graph that sets the optimiser's states.
+func initialState(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	g, err = optim.Init(g)
+	return keepGraph(c, w, g, err)
+}

@@ -1,0 +1,95 @@
+//go:build cgo && !js
+
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+)
+
+// releaser is any object of the binding.
+type releaser interface{ Release() }
+
+// builder makes a plan's objects, each layout and bind group once.
+type builder struct {
+	dev       *wgpu.Device
+	p         *plan.Plan
+	buffers   []*wgpu.Buffer
+	counters  *wgpu.Buffer
+	look      *wgpu.Buffer // where the host sees whether a loop goes on, nil without such loops
+	pipelines []*wgpu.ComputePipeline
+	layouts   map[string]*wgpu.BindGroupLayout
+	groups    map[string]*wgpu.BindGroup
+	owned     []releaser
+}
+
+// release gives back all objects, the newest first.
+func (b *builder) release() {
+	for i := len(b.owned) - 1; i >= 0; i-- {
+		b.owned[i].Release()
+	}
+	b.owned = nil
+}
+
+// own notes an object for release, unless its maker failed.
+func own[T releaser](b *builder, kind error, op string, made T, err error) (T, error) {
+	if err != nil {
+		return made, fromBinding(kind, op, err)
+	}
+	b.owned = append(b.owned, made)
+	return made, nil
+}
+
+func (b *builder) buffer(label string, bytes int, usage wgpu.BufferUsage) (*wgpu.Buffer, error) {
+	buf, err := b.dev.CreateBuffer(&wgpu.BufferDescriptor{Label: "rlx " + label, Size: uint64(bytes), Usage: usage})
+	return own(b, ErrGPU, label, buf, err)
+}
+
+func (b *builder) makeBuffers(queue *wgpu.Queue) error {
+	for i, spec := range b.p.Buffers {
+		label := fmt.Sprintf("%s %d", spec.Kind, i)
+		buf, err := b.buffer(label, spec.Bytes, wgpu.BufferUsageStorage|wgpu.BufferUsageIndirect|wgpu.BufferUsageCopySrc|wgpu.BufferUsageCopyDst)
+		if err != nil {
+			return err
+		}
+		b.buffers = append(b.buffers, buf)
+	}
+	for _, c := range b.p.Constants {
+		if err := queue.WriteBuffer(b.buffers[c.Buffer], uint64(c.Offset), c.Data); err != nil {
+			return fromBinding(ErrGPU, "constants", err)
+		}
+	}
+	rows := 0
+	for i := range b.p.Entries {
+		rows = max(rows, mostRepeats(b.p.Entries[i].Steps))
+	}
+	if rows == 0 {
+		return nil
+	}
+	numbers := make([]byte, rows*plan.RowBytes)
+	for i := range rows {
+		binary.LittleEndian.PutUint32(numbers[i*plan.RowBytes:], uint32(i))
+	}
+	var err error
+	if b.counters, err = b.buffer("counters", len(numbers), wgpu.BufferUsageUniform|wgpu.BufferUsageCopyDst); err != nil {
+		return err
+	}
+	return fromBinding(ErrGPU, "counters", queue.WriteBuffer(b.counters, 0, numbers))
+}
+
+func mostRepeats(steps []plan.Step) int {
+	most := 0
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *plan.Repeat:
+			most = max(most, s.Count, mostRepeats(s.Steps), mostRepeats(s.Odd))
+		case *plan.While:
+			most = max(most, 1, mostRepeats(s.Steps)) // its own count is always 0
+		}
+	}
+	return most
+}

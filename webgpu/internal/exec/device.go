@@ -1,0 +1,178 @@
+//go:build cgo && !js
+
+package exec
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/executor/fair"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// Options say which device to open.
+type Options struct {
+	// Limits are what plans may use, where that is above WebGPU's defaults.
+	// The zero value asks for the defaults.
+	Limits loop.Limits
+	// LowPower prefers a GPU that saves power.
+	LowPower bool
+}
+
+// Info describes a device.
+type Info struct {
+	Name    string // the driver's own words
+	Backend string // "vulkan", "metal", "d3d12"
+	CPU     bool   // the GPU is made of software
+}
+
+// Device is an open device. Its methods and those of its sessions may be called
+// from several goroutines; they take turns in the order in which they were called.
+type Device struct {
+	*gpu
+	closed atomic.Bool
+}
+
+// gpu is what devices opened with the same options share. It is kept for the
+// life of the process: where devices come and go, this wgpu confuses them.
+type gpu struct {
+	turns  fair.Lock // of all that uses the device
+	dev    *wgpu.Device
+	queue  *wgpu.Queue
+	info   Info
+	limits loop.Limits
+}
+
+var opened struct {
+	sync.Mutex
+	instance *wgpu.Instance
+	gpus     map[Options]*gpu
+}
+
+// Open opens the best GPU of this machine. The error is of kind [ErrDevice] or
+// [ErrLimit] and says what is missing.
+func Open(opts Options) (*Device, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	if g := opened.gpus[opts]; g != nil {
+		return &Device{gpu: g}, nil
+	}
+	if opened.instance == nil {
+		wgpu.SetLogLevel(wgpu.LogLevelOff) // every error comes back as a value
+		// No descriptor: the binding would pass on fields that it leaves as it
+		// found them in memory.
+		opened.instance = wgpu.CreateInstance(nil)
+		opened.gpus = map[Options]*gpu{}
+	}
+	g, err := openGPU(opened.instance, opts)
+	if err != nil {
+		return nil, err
+	}
+	opened.gpus[opts] = g
+	return &Device{gpu: g}, nil
+}
+
+func openGPU(inst *wgpu.Instance, opts Options) (*gpu, error) {
+	power := wgpu.PowerPreferenceHighPerformance
+	if opts.LowPower {
+		power = wgpu.PowerPreferenceLowPower
+	}
+	adapter, err := inst.RequestAdapter(&wgpu.RequestAdapterOptions{PowerPreference: power})
+	if err != nil {
+		return nil, &Error{Kind: ErrDevice, Op: "open", Msg: "no adapter: there is no GPU, or no Vulkan, Metal or Direct3D 12 driver"}
+	}
+	defer adapter.Release()
+	limits, required := requiredLimits(opts.Limits)
+	has := adapter.GetLimits().Limits
+	if !(plan.Requires{Limits: limits}).Met(nil, limitsOf(&has), [2]int{}) {
+		return nil, &Error{Kind: ErrLimit, Op: "open", Msg: fmt.Sprintf("asked for %+v, the adapter has %+v", limits, limitsOf(&has))}
+	}
+	dev, err := adapter.RequestDevice(&wgpu.DeviceDescriptor{Label: "rlx", RequiredLimits: required})
+	if err != nil {
+		return nil, &Error{Kind: ErrDevice, Op: "open", Msg: "the adapter gives no device: " + err.Error()}
+	}
+	info := adapter.GetInfo()
+	return &gpu{
+		dev: dev, queue: dev.GetQueue(), limits: limits,
+		info: Info{Name: info.DriverDescription, Backend: info.BackendType.String(), CPU: info.AdapterType == wgpu.AdapterTypeCPU},
+	}, nil
+}
+
+// requiredLimits returns the limits asked for, defaults included, in the
+// plan's terms and in the binding's.
+func requiredLimits(asked loop.Limits) (loop.Limits, *wgpu.RequiredLimits) {
+	l := loop.DefaultLimits()
+	l.StorageBuffers = max(l.StorageBuffers, asked.StorageBuffers)
+	l.BindingBytes = max(l.BindingBytes, asked.BindingBytes)
+	l.BufferBytes = max(l.BufferBytes, asked.BufferBytes)
+	l.SharedBytes = max(l.SharedBytes, asked.SharedBytes)
+	l.Invocations = max(l.Invocations, asked.Invocations)
+	l.Groups = max(l.Groups, asked.Groups)
+	for i := range l.Workgroup {
+		l.Workgroup[i] = max(l.Workgroup[i], asked.Workgroup[i])
+	}
+	w := wgpu.DefaultLimits()
+	w.MaxStorageBuffersPerShaderStage = uint32(l.StorageBuffers)
+	w.MaxStorageBufferBindingSize = uint64(l.BindingBytes)
+	w.MaxBufferSize = uint64(l.BufferBytes)
+	w.MaxComputeWorkgroupStorageSize = uint32(l.SharedBytes)
+	w.MaxComputeInvocationsPerWorkgroup = uint32(l.Invocations)
+	w.MaxComputeWorkgroupSizeX = uint32(l.Workgroup[0])
+	w.MaxComputeWorkgroupSizeY = uint32(l.Workgroup[1])
+	w.MaxComputeWorkgroupSizeZ = uint32(l.Workgroup[2])
+	w.MaxComputeWorkgroupsPerDimension = uint32(l.Groups)
+	return l, &wgpu.RequiredLimits{Limits: w}
+}
+
+func limitsOf(l *wgpu.Limits) loop.Limits {
+	return loop.Limits{
+		StorageBuffers: int(l.MaxStorageBuffersPerShaderStage),
+		BindingBytes:   int(l.MaxStorageBufferBindingSize),
+		BufferBytes:    int(l.MaxBufferSize),
+		SharedBytes:    int(l.MaxComputeWorkgroupStorageSize),
+		Invocations:    int(l.MaxComputeInvocationsPerWorkgroup),
+		Workgroup:      [3]int{int(l.MaxComputeWorkgroupSizeX), int(l.MaxComputeWorkgroupSizeY), int(l.MaxComputeWorkgroupSizeZ)},
+		Groups:         int(l.MaxComputeWorkgroupsPerDimension),
+	}
+}
+
+// Info describes the device.
+func (d *Device) Info() Info { return d.info }
+
+// Target is what plans for this device are compiled for.
+func (d *Device) Target() plan.Target {
+	t := plan.WebGPU()
+	t.Limits = d.limits
+	return t
+}
+
+// Close ends the use of the device. Its sessions are closed on their own.
+func (d *Device) Close() {
+	d.closed.Store(true)
+}
+
+// drain waits until the device has nothing to do, or the context is done. It
+// polls: wgpu's own waiting takes work that is not done after five seconds as
+// done.
+func (g *gpu) drain(ctx context.Context) error {
+	pause := 10 * time.Microsecond
+	for tries := 0; !g.dev.Poll(false, nil); tries++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if tries < 16 {
+			runtime.Gosched()
+			continue
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, time.Millisecond)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+//go:build cgo && !js
+
+package exec
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// maxSteps is how many rows of scalars an entry has: the most steps of a run.
+const maxSteps = 64
+
+// The operations of an entry with their objects made.
+type (
+	op any
+
+	dispatchOp struct {
+		pipeline *wgpu.ComputePipeline
+		storage  *wgpu.BindGroup
+		uniforms *wgpu.BindGroup // nil where the kernel reads none
+		scalars  bool
+		counters int
+		groups   [3]uint32
+		grid     *wgpu.Buffer // nil where groups are the grid
+		gridAt   uint64
+	}
+	copyOp struct {
+		src, dst             *wgpu.Buffer
+		srcOffset, dstOffset uint64
+		bytes                uint64
+	}
+	repeatOp struct {
+		count int
+		ops   [2][]op // of even rounds and of odd ones
+	}
+)
+
+// ops makes the operations of a list of steps; scalars is the entry's buffer
+// of rows, nil where it has none, and stride the size of a row.
+func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op, error) {
+	out := make([]op, 0, len(steps))
+	for _, step := range steps {
+		switch s := step.(type) {
+		case *plan.Dispatch:
+			made, err := b.dispatch(s, scalars, stride)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, made)
+		case *plan.Call:
+			return nil, ir.Errorf(ir.ErrUnsupported, "WebGPU has no routine %q", b.p.Routines[s.Routine].Name())
+		case *plan.Copy:
+			out = append(out, &copyOp{
+				src: b.buffers[s.Src], srcOffset: uint64(s.SrcOffset),
+				dst: b.buffers[s.Dst], dstOffset: uint64(s.DstOffset), bytes: uint64(s.Bytes),
+			})
+		case *plan.Repeat:
+			r := &repeatOp{count: s.Count}
+			var err error
+			if r.ops[0], err = b.ops(s.Steps, scalars, stride); err != nil {
+				return nil, err
+			}
+			r.ops[1] = r.ops[0]
+			if len(s.Odd) > 0 {
+				if r.ops[1], err = b.ops(s.Odd, scalars, stride); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, r)
+		case *plan.While:
+			w, err := b.while(s, scalars, stride)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer, stride int) (*dispatchOp, error) {
+	k := &b.p.Kernels[s.Kernel]
+	made := &dispatchOp{
+		pipeline: b.pipelines[s.Kernel], scalars: k.ScalarBytes > 0, counters: k.Counters,
+		groups: [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
+	}
+	if s.Grid != nil {
+		made.grid, made.gridAt = b.buffers[s.Grid.Buffer], uint64(s.Grid.Offset)
+	}
+	layout, err := b.storageLayout(k)
+	if err != nil {
+		return nil, err
+	}
+	windows := make([]wgpu.BindGroupEntry, len(s.Bindings))
+	for i, w := range s.Bindings {
+		windows[i] = wgpu.BindGroupEntry{Binding: uint32(i), Buffer: b.buffers[w.Buffer], Offset: uint64(w.Offset), Size: uint64(w.Bytes)}
+	}
+	if made.storage, err = b.group(k.Name, layout, windows); err != nil {
+		return nil, err
+	}
+	bindings := uniformBindings(k)
+	if len(bindings) == 0 {
+		return made, nil
+	}
+	if layout, err = b.uniformLayout(bindings); err != nil {
+		return nil, err
+	}
+	windows = windows[:0]
+	for _, n := range bindings {
+		w := wgpu.BindGroupEntry{Binding: n, Buffer: b.counters, Size: plan.RowBytes}
+		if n == 0 {
+			w.Buffer, w.Size = scalars, uint64(stride)
+		}
+		windows = append(windows, w)
+	}
+	made.uniforms, err = b.group("uniforms", layout, windows)
+	return made, err
+}
+
+// group makes the bind group of a layout and windows once.
+func (b *builder) group(label string, layout *wgpu.BindGroupLayout, windows []wgpu.BindGroupEntry) (*wgpu.BindGroup, error) {
+	var key strings.Builder
+	fmt.Fprintf(&key, "%p", layout)
+	for _, w := range windows {
+		fmt.Fprintf(&key, " %d %p %d %d", w.Binding, w.Buffer, w.Offset, w.Size)
+	}
+	if made := b.groups[key.String()]; made != nil {
+		return made, nil
+	}
+	made, err := b.dev.CreateBindGroup(&wgpu.BindGroupDescriptor{Label: label, Layout: layout, Entries: windows})
+	if made, err = own(b, ErrGPU, label, made, err); err == nil {
+		b.groups[key.String()] = made
+	}
+	return made, err
+}

@@ -1,0 +1,162 @@
+//go:build cgo && !js
+
+package exec
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cogentcore/webgpu/wgpu"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Session is a plan on a device: its buffers, its kernels, its state. All
+// contents are zeros at first, but for the plan's constants.
+type Session struct {
+	d          *Device
+	p          *plan.Plan
+	b          *builder
+	entries    map[string]*Entry
+	persistent map[string]*plan.Slot
+	given      map[*plan.Slot]bool // inputs that were set
+	last       *Entry              // the entry that ran last
+	rec        recorder
+	ring       ring
+	scratch    []byte
+	inFlight   int
+	submitted  int // submissions
+	steps      int
+	savedAt    int
+	closed     bool
+}
+
+// Load makes the first of a plan and its variants that the device can run ready
+// to run. The error is an [*Error] of kind [ErrLimit], [ErrShader], [ErrMemory]
+// or [ErrGPU].
+func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
+	if err := d.turns.Lock(ctx); err != nil {
+		return nil, err
+	}
+	defer d.turns.Unlock()
+	if d.closed.Load() {
+		return nil, &Error{Kind: ErrClosed, Op: "load"}
+	}
+	fits := func(v *plan.Plan) bool { return v.Target == "webgpu" && v.Requires.Met(nil, d.limits, [2]int{}) }
+	candidates := append([]*plan.Plan{p}, p.Variants...)
+	i := slices.IndexFunc(candidates, fits)
+	if i < 0 {
+		return nil, &Error{Kind: ErrLimit, Op: "load", Msg: fmt.Sprintf("the plan is for %s and requires %+v, the device has %+v", p.Target, p.Requires, d.limits)}
+	}
+	p = candidates[i]
+	if err := plan.Validate(p); err != nil {
+		return nil, err
+	}
+	s := &Session{
+		d: d, p: p, entries: map[string]*Entry{}, persistent: map[string]*plan.Slot{}, given: map[*plan.Slot]bool{},
+		b: &builder{dev: d.dev, p: p, layouts: map[string]*wgpu.BindGroupLayout{}, groups: map[string]*wgpu.BindGroup{}},
+	}
+	if err := s.build(); err != nil {
+		s.b.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) build() error {
+	if err := s.b.makeBuffers(s.d.queue); err != nil {
+		return err
+	}
+	if err := s.b.makePipelines(); err != nil {
+		return err
+	}
+	for i := range s.p.Slots {
+		if slot := &s.p.Slots[i]; slot.Role.Persistent() {
+			s.persistent[slot.Name] = slot
+		}
+	}
+	largest := 0
+	for i := range s.p.Entries {
+		e, err := s.newEntry(&s.p.Entries[i])
+		if err != nil {
+			return err
+		}
+		s.entries[e.spec.Name] = e
+		bytes := 0
+		for _, o := range e.spec.Outputs {
+			bytes += s.p.Slots[o].Bytes
+		}
+		largest = max(largest, bytes)
+	}
+	return s.ring.make(s.b, min(largest, 1<<20))
+}
+
+// Plan returns the plan, of its variants the one that runs. Do not change it.
+func (s *Session) Plan() *plan.Plan { return s.p }
+
+// Steps returns how many steps were run.
+func (s *Session) Steps() int { return s.steps }
+
+// Entry returns the entry of that name. The error is of kind [ir.ErrName].
+func (s *Session) Entry(name string) (*Entry, error) {
+	if e := s.entries[name]; e != nil {
+		return e, nil
+	}
+	return nil, &Error{Kind: ir.ErrName, Op: name, Msg: "the plan has no such entry: it has " + list(maps.Keys(s.entries))}
+}
+
+func list(names func(func(string) bool)) string {
+	sorted := slices.Sorted(names)
+	if len(sorted) == 0 {
+		return "none"
+	}
+	return strings.Join(sorted, ", ")
+}
+
+// lock takes the device for a call, after all calls before it, unless the session is
+// closed or ctx is done.
+func (s *Session) lock(ctx context.Context, op string) error {
+	if err := s.d.turns.Lock(ctx); err != nil {
+		return err
+	}
+	if s.closed {
+		s.d.turns.Unlock()
+		return &Error{Kind: ErrClosed, Op: op}
+	}
+	return nil
+}
+
+func (s *Session) unlock() { s.d.turns.Unlock() }
+
+// fail adds to a lost device what it has cost.
+func (s *Session) fail(err error) error {
+	if e, ok := err.(*Error); ok && e.Kind == ErrLost {
+		e.Steps = s.steps - s.savedAt
+	}
+	return err
+}
+
+// Close gives back all memory, once the device is done with it. A second call
+// does nothing. The error is that of ctx, where it is done before: the session is open
+// then. One that the device has no work of is closed whatever ctx says.
+func (s *Session) Close(ctx context.Context) error {
+	if !s.d.turns.TryLock() {
+		if err := s.d.turns.Lock(ctx); err != nil {
+			return err
+		}
+	}
+	defer s.unlock()
+	if s.closed {
+		return nil
+	}
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	s.closed = true
+	s.b.release()
+	return nil
+}

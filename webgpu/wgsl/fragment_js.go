@@ -1,6 +1,0 @@
-package wgsl
-
-import "github.com/rlx-go/rlx/ir/kernel/clike"
-
-// fragments is nil in the browser, where nothing is scheduled in fragments.
-var fragments *clike.Fragments
