@@ -6,7 +6,7 @@ import { checkInitial, type Initial } from './initial.js';
 import type { Instance } from '../wasm/module.js';
 import { BuilderOps } from './ops.gen.js';
 import { type Attributes, type Dim, dimOf, type Operand, snake, Value, type ValueType } from './value.js';
-import { Request } from '../wasm/internal/wire.js';
+import { Request } from '../wasm/wire.js';
 
 /**
  * One step of a {@link GraphBuilder.scan}, for the loop's constants, the carries and the step's

@@ -6,7 +6,7 @@ import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
 import type { SessionOptions } from '../session/open.js';
 import { startScript } from '../worker/remote.js';
 import { Caller } from '../worker/rpc.js';
-import { Request, Response } from '../wasm/internal/wire.js';
+import { Request, Response } from '../wasm/wire.js';
 
 export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */

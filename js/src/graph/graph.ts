@@ -7,7 +7,7 @@ import type { Initial } from './initial.js';
 import { type Dim, dimOf, snake, Value, type ValueType } from './value.js';
 import type { GraphTypes, Name, StepTypes } from '../session/types.js';
 import type { DType } from '../values/dtype.js';
-import { Request, type Response } from '../wasm/internal/wire.js';
+import { Request, type Response } from '../wasm/wire.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {

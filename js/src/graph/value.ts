@@ -2,7 +2,7 @@ import { blameCallers } from './blame.js';
 import type { GraphBuilder } from './builder.js';
 import { ValueOps } from './ops.gen.js';
 import { checkWord } from '../values/errors.js';
-import type { Attribute } from '../wasm/internal/wire.js';
+import type { Attribute } from '../wasm/wire.js';
 
 /** A size: a number, or a polynomial in symbols, such as `'batch'` or `'2*n + 1'`. */
 export type Dim = number | string;
