@@ -89,6 +89,28 @@ func BenchmarkSgemm(b *testing.B) {
 	}
 }
 
+// BenchmarkCumSum is a running sum of rows, from one long one to many short ones.
+func BenchmarkCumSum(b *testing.B) {
+	for _, dims := range [][2]int{{1, 100_000}, {8, 20_000}, {64, 4096}, {4096, 64}} {
+		rows, n := dims[0], dims[1]
+		b.Run(fmt.Sprintf("%dx%d", rows, n), func(b *testing.B) {
+			g, err := ir.Build("cumsum", func(b *ir.Builder) {
+				b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(rows, n)...), ops.CumSumAttrs{Axis: 1}))
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			step := bind(b, compileGraphs(b, ir.Entry{Name: "run", Graph: g}), "run",
+				map[string]native.Tensor{"x": native.Float32s(random(rows*n), rows, n)},
+				map[string]native.Tensor{"y": native.Zeros(ir.F32, rows, n)})
+			for b.Loop() {
+				runBound(b, step)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows*n), "ns/element")
+		})
+	}
+}
+
 // mlpStep returns a bound Adam step of a ReLU network.
 func mlpStep(tb testing.TB, batch int, layers ...int) native.Bound {
 	tb.Helper()

@@ -12,6 +12,9 @@ import (
 // axes, and the axis is gone along point by point.
 func (c *compiler) prefix(g *fusion.Group) error {
 	x := g.Prefix()
+	if len(x.Terms) == 1 && product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes {
+		return c.scanLines(g, x)
+	}
 	var outer []scalar.Expr
 	var dims []int
 	for i, at := range x.At {

@@ -132,7 +132,10 @@ type Prefix struct {
 	At                 ir.Index // the variables of the coordinates, one for each axis
 	Accumulators       []ir.Accumulator
 	Running, Combined  []scalar.Expr
-	Stores             []ElementStore
+	// Terms are what each point adds where the combination is a sum of f32, one for each half
+	// of Running: the sums, then what rounding left out of them. Nil for other combinations.
+	Terms  []scalar.Expr
+	Stores []ElementStore
 }
 
 // coder writes the code of one group.

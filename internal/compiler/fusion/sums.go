@@ -35,6 +35,7 @@ const SumBlock = 32
 // compensate makes each running sum two numbers, the sum and what rounding left out of it,
 // and returns what these come to. Each waits only for the addition before, as a plain sum does.
 func (x *Prefix) compensate(c *coder, element []scalar.Expr) []scalar.Expr {
+	x.Terms = element
 	var rests, kept, results []scalar.Expr
 	for i, running := range x.Running {
 		sum, left := scalar.TwoSum(running, element[i])
