@@ -130,3 +130,31 @@ func sameNaN(got, want []*ir.Array) bool {
 	}
 	return true
 }
+
+// LongSums holds sums of 10⁵ terms of f32, alone and inside other ops, to what they come to in
+// f64: see [irtest.LongSums].
+func LongSums(t *testing.T, b native.Backend) {
+	for name, equal := range map[string]bool{"equal": true, "spread": false} {
+		for _, c := range irtest.LongSums(1e5) {
+			t.Run(c.Name+"/"+name, func(t *testing.T) {
+				s, err := c.Make(equal)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := compile(t, b, s.Graph)
+				defer closeProgram(t, p)
+				out, err := run(p, s.Graph.Name(), s.Inputs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []float64
+				for _, v := range floats(t, out["y"]) {
+					got = append(got, float64(v))
+				}
+				if err := s.Check(got); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

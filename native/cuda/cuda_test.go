@@ -37,6 +37,8 @@ func TestGPUPassesTheSuite(t *testing.T) { backendtest.Run(t, cuda.Backend()) }
 // The instruction for powers of two flushes subnormal results.
 func TestGPUFunctionsAtHardPoints(t *testing.T) { backendtest.Functions(t, gpu(t), true) }
 
+func TestGPULongSums(t *testing.T) { backendtest.LongSums(t, gpu(t)) }
+
 func TestGPUConventionsOfNaN(t *testing.T) { backendtest.NaN(t, gpu(t)) }
 
 // compile makes a program of one graph, entry "step".
