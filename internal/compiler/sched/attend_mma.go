@@ -9,6 +9,107 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// attendMmaTile is how attention by multiply-adds is cut: a workgroup has the rows of
+// so many warp groups, goes through blocks of so many columns, and has room in shared
+// memory for stages of them. A multiprocessor holds so many such workgroups: while one
+// takes exponentials, others multiply.
+type attendMmaTile struct{ groups, columns, stages, resident int }
+
+// attendMmaLongest bounds the length of queries, keys and values: sums of longer ones
+// leave too few registers. Blocks of longer ones of f32 leave too little shared memory.
+func attendMmaLongest(d ir.DType) int {
+	if d == ir.F32 {
+		return 64
+	}
+	return 128
+}
+
+// attendMmaTiles are the tiles by what is computed, for lengths up to 64 and up to 128
+// of 16 bits: the fastest of some ten each on an H200, for 8×16 causal heads of 2048 in
+// bf16.
+var attendMmaTiles = [...][2]attendMmaTile{
+	attendForward: {{1, 64, 3, 4}, {1, 64, 3, 2}},
+	attendQueries: {{1, 64, 4, 2}, {2, 64, 3, 1}},
+	attendKeys:    {{1, 64, 4, 2}, {2, 64, 3, 1}},
+}
+
+// attendMmaTilesF32 are those of f32, as TF32, for lengths up to 64: the fastest of six
+// to nine each, there.
+var attendMmaTilesF32 = [...]attendMmaTile{
+	attendForward: {1, 64, 3, 2},
+	attendQueries: {2, 64, 3, 1},
+	attendKeys:    {2, 32, 4, 1},
+}
+
+// attendMmaSmall is the tile for devices whose shared memory does not hold the others.
+var attendMmaSmall = attendMmaTile{1, 32, 3, 1}
+
+// pickAttendMma returns the tile of a kernel on a device with so much shared memory.
+var pickAttendMma = func(kind attendKind, d ir.DType, s ir.Attend, bytes int) attendMmaTile {
+	t := attendMmaTilesF32[kind]
+	if d != ir.F32 {
+		t = attendMmaTiles[kind][ceilDiv(max(s.Depth, s.Width), 64)-1]
+	}
+	if t.sharedBytes(kind, d, s) > bytes {
+		return attendMmaSmall
+	}
+	return t
+}
+
+// mmaTile is the tile of a kernel of attention by multiply-adds.
+func (n *attention) mmaTile(kind attendKind) attendMmaTile {
+	return pickAttendMma(kind, n.operandType(), n.Attend, n.caps.MmaBytes)
+}
+
+// sharedBytes bounds the workgroup memory of a kernel: the operands of the rows, and in
+// each stage those of the columns with their turned copies and what belongs to queries.
+func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int {
+	row := loop.RowElements(d)
+	depth, width := ceilDiv(s.Depth, row)*row, ceilDiv(s.Width, row)*row
+	rows, columns := depth, depth+width
+	if kind != attendForward {
+		rows = depth + width
+	}
+	if d == ir.F32 { // blocks are whole rows of a turned copy
+		columns += map[attendKind]int{attendQueries: s.Depth, attendKeys: s.Depth + s.Width}[kind]
+	}
+	bytes := d.Size() * (t.rows()*rows + t.stages*t.columns*columns)
+	if kind == attendKeys {
+		bytes += 8 * t.stages * t.columns
+	}
+	return bytes
+}
+
+func (t attendMmaTile) threads() int { return t.groups * loop.WarpGroup }
+func (t attendMmaTile) rows() int    { return t.groups * loop.AtomRows }
+
+// ahead is how many blocks are on their way: one stage is read, and of another it is
+// not known whether all threads are through with it.
+func (t attendMmaTile) ahead() int { return t.stages - 2 }
+
+// attendsByMma reports whether the target has multiply-adds for attention.
+func attendsByMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
+	k := loop.Atom{Operand: d}.K()
+	has := caps.Mma && (d == ir.F16 || d == ir.BF16 || d == ir.F32 && caps.TF32)
+	if !has || max(s.Depth, s.Width) > attendMmaLongest(d) || s.Depth%k != 0 || s.Width%k != 0 {
+		return false
+	}
+	for _, kind := range attendKinds(s) {
+		if t := pickAttendMma(kind, d, s, caps.MmaBytes); t.sharedBytes(kind, d, s) > caps.MmaBytes {
+			return false
+		}
+	}
+	return true
+}
+
+// attendKinds are the kernels of an attention that multiply.
+func attendKinds(s ir.Attend) []attendKind {
+	if s.Backward {
+		return []attendKind{attendQueries, attendKeys}
+	}
+	return []attendKind{attendForward}
+}
+
 // attendMma has tables in the registers of multiply-adds of warp groups: see
 // [loop.Atom]. What belongs to the rows stays in shared memory throughout, and what
 // belongs to the columns comes in stages, by copies that go on beside the arithmetic.
@@ -260,4 +361,127 @@ func (m *attendMma) columnStat(c, which int) scalar.Expr {
 	column := sum(m.l.column, loop.Int(m.l.columnAt(c)))
 	at := sum(scalar.Mul(m.stage, loop.Int(2*m.t.columns)), scalar.Mul(column, loop.Int(2)), loop.Int(which))
 	return m.let("stat", scalar.LoadAt(m.slot, ir.F32, m.Simplify(at)))
+}
+
+// blocks has the operands of the columns come to shared memory a few blocks before
+// they are multiplied.
+func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
+	lo, hi = m.let("from", lo), m.let("to", hi)
+	m.copyRows()
+	for s := range m.t.ahead() {
+		m.ahead(m.Simplify(scalar.Add(lo, loop.Int(s))), hi)
+	}
+	at := lo
+	for i, end := range []scalar.Expr{whole[0], whole[1], hi} {
+		end = m.let("end", scalar.Max(scalar.Min(end, hi), at))
+		if scalar.Equal(end, at) {
+			continue
+		}
+		m.whole = i == 1
+		m.loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.turn(block, hi, body) })
+		at = end
+	}
+	m.whole, m.begun, m.waited = false, nil, 0
+	m.wait(0, nil)
+	m.add(&loop.CopyWait{}, &loop.Barrier{})
+}
+
+// turn computes with a block that has arrived, and begins to copy another over what
+// all threads are known to have read: the barrier tells that they have waited for the
+// multiply-adds of two blocks ago.
+func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
+	m.add(&loop.CopyWait{Pending: m.t.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
+	m.stage = m.let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
+	m.next = func() { m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi) }
+	m.move(&m.cols, block)
+	m.begun, m.waited = nil, 0
+	body()
+	if last := len(m.begun) - 1; m.waited < last {
+		m.wait(last, nil) // NVIDIA's compiler gives up on two that go on into the next turn
+	}
+}
+
+// ahead begins to copy a block of columns, if there is one. A group of copies is made
+// in any case, so that groups can be counted.
+func (m *attendMma) ahead(block, hi scalar.Expr) {
+	m.when(scalar.Lt(block, hi), func() {
+		inside := m.let("ahead", scalar.Min(block, loop.Int(m.cols.blocks()-1)))
+		stage := m.let("place", scalar.Mod(inside, loop.Int(m.t.stages)))
+		first := scalar.Mul(inside, loop.Int(m.cols.block))
+		for _, h := range m.held {
+			if h.streams {
+				m.copies(h, first, scalar.Mul(stage, loop.Int(h.length(m))))
+			}
+		}
+		if !m.byQuery {
+			m.copyStats(first, scalar.Mul(stage, loop.Int(2*m.cols.block)))
+		}
+	})
+	m.add(&loop.CopyCommit{})
+}
+
+// copyRows begins to copy what belongs to the rows.
+func (m *attendMma) copyRows() {
+	for _, h := range m.held {
+		if !h.streams {
+			m.copies(h, m.rows.first, loop.Int(0))
+		}
+	}
+}
+
+// copies begins to copy a thread's share of a block, from a position on, to a place.
+func (m *attendMma) copies(h *held, first, place scalar.Expr) {
+	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
+	per := h.columns() / each
+	m.share(h.rows()*per, func(id scalar.Expr) {
+		r, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mul(scalar.Mod(id, loop.Int(per)), loop.Int(each))
+		p, exists := m.pieceOfBlock(h, first, r, at)
+		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
+			loop.TilePlace(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
+		c := &loop.CopyAsync{To: h.slot, ToAt: m.Simplify(to), From: p.array, FromAt: m.Simplify(p.at), Count: each, Valid: p.valid}
+		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
+			c.Valid = both(c.Valid, exists)
+		}
+		m.add(c)
+	})
+}
+
+// pieceOfBlock returns 16 bytes of row r of a block, from a column on, and whether they
+// are those of an operand.
+func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
+	if h.turned {
+		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
+		root, from := m.p.Place(m.turned[h.operand], at)
+		return piece{array: root.ID, at: from}, scalar.ConstBool(true)
+	}
+	pos, exists := h.side.inside(m.Simplify(scalar.Add(first, r)))
+	p, ok := m.piece(h.operand, m.emitter, m.read, m.head(h.operand), pos, m.Simplify(column))
+	if !ok {
+		panic("an operand does not lie as it was found to")
+	}
+	return p, exists
+}
+
+// copyStats begins to copy the numbers of a block's queries.
+func (m *attendMma) copyStats(first, place scalar.Expr) {
+	m.share(m.cols.block, func(id scalar.Expr) {
+		pos, exists := m.cols.inside(m.Simplify(scalar.Add(first, id)))
+		root, from := m.p.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
+		c := &loop.CopyAsync{
+			To: m.slot, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
+			From: root.ID, FromAt: m.Simplify(from), Count: 2,
+		}
+		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
+			c.Valid = exists
+		}
+		m.add(c)
+	})
+}
+
+// share writes what f does for each of n pieces of work, spread over the threads.
+func (m *attendMma) share(n int, f func(id scalar.Expr)) {
+	for first := 0; first < n; first += m.t.threads() {
+		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
+		m.when(scalar.Lt(id, loop.Int(n)), func() { f(id) })
+	}
 }

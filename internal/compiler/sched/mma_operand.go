@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"strconv"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -141,4 +143,263 @@ func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan
 		w.save(t, at, w.Simplify(scalar.Convert(x, p.operand)))
 	})
 	return w.launch(g.Name() + "_" + name), t
+}
+
+// mmaSide is one operand of the multiply-adds: tiles of free positions by those
+// of a step.
+type mmaSide struct {
+	layout mmaLayout
+	// pieceAt returns a piece of the operand. Its positions are inside.
+	pieceAt func(free, k scalar.Expr) piece
+	free    int         // positions in all,
+	tile    int         // and of a workgroup
+	index   scalar.Expr // number of the workgroup's tile
+	length  int         // contracted positions in all
+	slot    int         // workgroup memory: the tiles of all stages
+	// plain tiles are read by threads, not by multiply-adds.
+	plain bool
+	// view is the operand as a box, nil where it is none or the target copies none, and box
+	// the number of it in the kernel.
+	view *boxed
+	box  int
+}
+
+// newSide declares the memory of an operand, number 0 for rows and 1 for columns
+// of the multiply-adds. An operand in scratch memory is read from there.
+func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
+	c := m.out.c
+	s := mmaSide{
+		layout: m.p.layout[operand], free: fusion.Product([2][]int{c.M, c.N}[operand]), length: fusion.Product(c.K),
+		tile: [2]int{mmaRows, m.p.columns}[number], plain: number == 0 && m.p.inRegisters(),
+	}
+	s.slot = m.shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))
+	if scratch != nil {
+		s.layout, s.length = alongK, stagedLength(c, m.p.operand)
+		s.pieceAt = func(free, k scalar.Expr) piece {
+			root, at := m.emitter.p.Place(scratch, ir.Index{m.batch, free, k})
+			return piece{array: root.ID, at: m.Simplify(at)}
+		}
+		return s
+	}
+	r := &reading{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.out.batch}
+	load := m.reader().Operand(c.Node)
+	s.pieceAt = func(free, k scalar.Expr) piece {
+		p, ok := r.pieceAt(load, free, k, s.layout)
+		if !ok {
+			panic("an operand does not lie as it was found to")
+		}
+		return p
+	}
+	return s
+}
+
+// stageLength is the elements of a stage's tile.
+func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.length() }
+
+// copies begins to copy a thread's share of a step to a stage.
+func (m *mmaEmitter) copies(s *mmaSide, step, stage scalar.Expr) {
+	each := loop.PieceElements(m.p.operand)
+	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
+	for first := 0; first < s.stageLength(m.p)/each; first += mmaThreads {
+		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
+		var to scalar.Expr
+		var p piece
+		if s.layout == alongK {
+			to, p = m.pieceAlongK(s, step, id)
+		} else {
+			to, p = m.pieceAlongFree(s, step, id)
+		}
+		m.add(&loop.CopyAsync{
+			To: s.slot, ToAt: m.Simplify(scalar.Add(base, to)), From: p.array, FromAt: p.at, Count: each, Valid: p.valid,
+		})
+	}
+}
+
+// pieceAlongK returns piece number id of a step's tile and its place: neighbouring
+// threads have neighbours along k. Beyond the free positions any will do, since
+// nothing is made of them; beyond the contracted ones there are zeros.
+func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
+	each, length := loop.PieceElements(m.p.operand), m.p.length()
+	per := length / each
+	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+	free := scalar.Add(scalar.Mul(s.index, loop.Int(s.tile)), row)
+	if s.free%s.tile != 0 {
+		free = scalar.Min(free, loop.Int(s.free-1))
+	}
+	k, inside := m.contracted(s, scalar.Add(scalar.Mul(step, loop.Int(per)), at), each)
+	p = s.pieceAt(m.Simplify(free), scalar.Mul(k, loop.Int(each)))
+	p.valid = both(p.valid, inside)
+	return loop.TilePlace(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
+}
+
+// pieceAlongFree is pieceAlongK where neighbouring threads have neighbours along
+// the free axis.
+func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
+	each, length := loop.PieceElements(m.p.operand), m.p.length()
+	per := s.tile / each
+	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+	free := scalar.Add(scalar.Mul(s.index, loop.Int(per)), at)
+	if s.free%s.tile != 0 {
+		free = scalar.Min(free, loop.Int(s.free/each-1))
+	}
+	k, inside := m.contracted(s, scalar.Add(scalar.Mul(step, loop.Int(length)), row), 1)
+	p = s.pieceAt(scalar.Mul(m.Simplify(free), loop.Int(each)), k)
+	p.valid = both(p.valid, inside)
+	local := scalar.Mul(at, loop.Int(each))
+	if s.plain {
+		return plainPlace(s.tile, local, row), p
+	}
+	return loop.TilePlace(m.p.operand, length, local, row), p
+}
+
+// contracted keeps a contracted position, in units of so many, inside the space,
+// and tells whether it was, nil where all are.
+func (m *mmaEmitter) contracted(s *mmaSide, k scalar.Expr, unit int) (at, inside scalar.Expr) {
+	have, all := s.length/unit, m.p.parts*m.p.steps*m.p.length()/unit
+	if all <= have {
+		return m.Simplify(k), nil
+	}
+	return m.Simplify(scalar.Min(k, loop.Int(have-1))), m.Simplify(scalar.Lt(k, loop.Int(have)))
+}
+
+func both(a, b scalar.Expr) scalar.Expr {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return scalar.And(a, b)
+}
+
+// plainPlace is where a tile that threads read has an element of f32: rows of one
+// contracted position, pieces of which are exchanged so that what a warp reads
+// for an [loop.Atom], 8 free positions by 4 contracted ones, lies in 32 banks.
+func plainPlace(tile int, free, k scalar.Expr) scalar.Expr {
+	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
+	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
+	return scalar.Add(scalar.Mul(k, loop.Int(tile)), at)
+}
+
+// declareLeft declares the registers of the rows' operand.
+func (m *mmaEmitter) declareLeft() {
+	if !m.p.inRegisters() {
+		return
+	}
+	for parity := range m.left {
+		for i := range m.p.length() / m.atom.K() * 4 {
+			name := "left" + strconv.Itoa(parity) + "_" + strconv.Itoa(i)
+			m.left[parity] = append(m.left[parity], name)
+			m.add(&loop.Var{Name: name, Init: scalar.ConstF(ir.F32, 0)})
+		}
+	}
+}
+
+// loadLeft reads a thread's part of the rows' operand of a step.
+func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
+	s := &m.side[0]
+	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
+	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
+	for i, name := range m.left[parity] {
+		row, k := m.atom.Left(i % 4)
+		at := plainPlace(s.tile, scalar.Add(first, loop.Int(row)), scalar.Add(m.column, loop.Int(i/4*m.atom.K()+k)))
+		m.add(&loop.Assign{Name: name, Value: scalar.LoadAt(s.slot, ir.F32, m.Simplify(scalar.Add(base, at)))})
+	}
+}
+
+// boxed is an operand of multiply-adds as a box of memory, whose first axis is that along
+// which neighbours lie, the second the other one of the free and the contracted positions,
+// and the third the batch, where it has a part in it.
+type boxed struct {
+	loop.Box // of a tensor by ID, without Size
+	batch    bool
+}
+
+// operandAt returns where memory has 16 bytes of an operand, at positions that are whole
+// pieces along the layout's axis.
+type operandAt func(batch, free, k scalar.Expr) (p piece, ok bool)
+
+// boxOf finds out whether an operand is a box.
+func (e *emitter) boxOf(d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b boxed, ok bool) {
+	each := loop.PieceElements(d)
+	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
+	read := func(x [3]scalar.Expr) (piece, bool) { return at(x[2], x[1], x[0]) }
+	if layout == alongFree {
+		axes[0], axes[1] = axis{"f", free, each}, axis{"k", length, 1}
+		read = func(x [3]scalar.Expr) (piece, bool) { return at(x[2], x[0], x[1]) }
+	}
+	first, ok := read([3]scalar.Expr{loop.Int(0), loop.Int(0), loop.Int(0)})
+	if !ok || first.valid != nil {
+		return b, false
+	}
+	from, known := e.Simplify(first.at).IntConst()
+	if !known {
+		return b, false
+	}
+	b.Array, b.First = first.array, int(from)
+	for i, a := range axes {
+		stride, linear := e.strideOf(read, axes, i)
+		switch {
+		case !linear || i == 0 && stride != each || i == 1 && stride == 0 || stride%each != 0:
+			return b, false
+		case i == 2 && stride == 0: // one for all batches
+			return b, true
+		}
+		b.Dims = append(b.Dims, a.length)
+		if i > 0 {
+			b.Strides = append(b.Strides, stride)
+		}
+	}
+	b.batch = true
+	return b, true
+}
+
+// axis is a space of positions, which are looked at in steps.
+type axis struct {
+	name         string
+	length, step int
+}
+
+// position returns any position of the axis but those that so many steps lead out of it.
+func (a axis) position(steps int) scalar.Expr {
+	return scalar.Mul(scalar.NewVar(a.name, ir.I32, 0, int64(max(a.length/a.step-1-steps, 0))), loop.Int(a.step))
+}
+
+// strideOf returns how many elements a step along one axis leads on, wherever it begins.
+func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis, i int) (stride int, linear bool) {
+	var here, there [3]scalar.Expr
+	for j, a := range axes {
+		here[j] = a.position(0)
+		there[j] = here[j]
+	}
+	if axes[i].length <= axes[i].step {
+		if i == 2 {
+			return 0, true
+		}
+		return axes[0].length, true // there is no other
+	}
+	here[i] = axes[i].position(1)
+	there[i] = scalar.Add(here[i], loop.Int(axes[i].step))
+	p, ok := read(here)
+	q, also := read(there)
+	if !ok || !also || p.valid != nil || q.valid != nil || p.array != q.array {
+		return 0, false
+	}
+	apart, known := e.Simplify(scalar.Sub(q.at, p.at)).IntConst()
+	return int(apart), known
+}
+
+// boxOfSide finds the box of an operand of a contraction, or of the memory that it is
+// staged in.
+func (m *mmaEmitter) boxOfSide(operand int, s *mmaSide, scratch *fusion.Tensor) (boxed, bool) {
+	c := m.out.c
+	at := func(batch, free, k scalar.Expr) (piece, bool) {
+		if scratch != nil {
+			root, place := m.emitter.p.Place(scratch, ir.Index{batch, free, k})
+			return piece{array: root.ID, at: m.Simplify(place)}, true
+		}
+		r := &reading{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.unflatten(m.Simplify(batch), c.Batch)}
+		return r.pieceAt(m.reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
+	}
+	return m.boxOf(m.p.operand, s.layout, fusion.Product(c.Batch), s.free, s.length, at)
 }

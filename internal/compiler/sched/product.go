@@ -290,3 +290,250 @@ func (p *productPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan
 	}
 	return p.pays(c) && p.cost(c, caps) < own+p.behind.within(caps)
 }
+
+// take leaves to the library what follows a product, where that is all that the group
+// keeps, and is a bias and a matrix of the result's layout that are added, each or not. In
+// f32 alone: in 16 bits the library rounds once where the graph rounds the product too. A
+// maximum with 0 is not left to it, for it keeps what is no number.
+func (p *productPlan) take(e *emitter, g *fusion.Group, c *fusion.Contraction) {
+	if p.out != nil || p.Batch != 1 || p.Result != ir.F32 || len(g.Copies) > 0 {
+		return
+	}
+	f := &follower{e: e, c: c, p: p, product: scalar.FreeVar("product", ir.F32)}
+	k, ok := f.only(g)
+	if !ok || k.t.Outer != nil || e.p.Guards(k.t) || k.t.DType != p.Result {
+		return
+	}
+	_, at := e.p.Place(k.t, k.at)
+	if lies, ok := f.layout(e.Simplify(at)); !ok || lies != p.Out {
+		return
+	}
+	if !f.sum(k.value) || f.met != 1 || k.t.Root() == p.left.Root() || k.t.Root() == p.right.Root() || f.reads(k.t) {
+		return
+	}
+	p.Bias, p.Adds, p.Added = f.bias != nil, f.adds != nil, f.added
+	p.out, p.alone = k.t, true
+	for _, t := range []*fusion.Tensor{f.bias, f.adds} {
+		if t != nil {
+			p.rest = append(p.rest, t)
+		}
+	}
+}
+
+// follower finds out what follows a product.
+type follower struct {
+	e       *emitter
+	c       *fusion.Contraction
+	p       *productPlan
+	product scalar.Expr
+	// met counts how often the product was met.
+	met        int
+	bias, adds *fusion.Tensor
+	added      routine.Layout
+}
+
+// only returns what a group keeps, for the product at coordinates of the contraction,
+// if it is one value.
+func (f *follower) only(g *fusion.Group) (k kept, ok bool) {
+	m := g.Members[0]
+	b := fusion.Coords("b", f.c.Batch)
+	rows, columns := f.p.spaces(f.c)
+	product := f.c.Out(b, rows.at, columns.at)
+	at := make(ir.Index, len(g.Outer))
+	for axis, coordinate := range m.Coord {
+		if coordinate >= 0 {
+			at[coordinate] = product[axis]
+		}
+	}
+	for _, x := range at {
+		if x == nil {
+			return k, false
+		}
+	}
+	rd := f.e.reader()
+	rd.Given = map[ir.Value]scalar.Expr{m.Node.Result(0): f.product}
+	all := f.e.values(g, rd, at)
+	if len(all) != 1 {
+		return k, false
+	}
+	return all[0], true
+}
+
+// layout returns how a matrix of M×N lies with its element at a position.
+func (f *follower) layout(at scalar.Expr) (routine.Layout, bool) {
+	down, across := f.sides()
+	return layoutAt(at, space{}, down, across)
+}
+
+// sides are the spaces of the rows and columns of the result, as the library has it.
+func (f *follower) sides() (down, across space) {
+	down, across = f.p.spaces(f.c)
+	if f.p.swapped {
+		return across, down
+	}
+	return down, across
+}
+
+// sum takes a sum apart.
+func (f *follower) sum(x scalar.Expr) bool {
+	switch {
+	case scalar.Equal(x, f.product):
+		f.met++
+		return true
+	case x.Op == scalar.OpAdd:
+		return f.sum(x.Args[0]) && f.sum(x.Args[1])
+	case x.Op != scalar.OpLoad || x.Type != ir.F32 || x.Ref < 0:
+		return false
+	}
+	t := f.e.p.Tensor(x.Ref)
+	at := f.e.Simplify(x.Args[0])
+	if f.bias == nil && f.perColumn(at) {
+		f.bias = t
+		return true
+	}
+	if l, ok := f.layout(at); ok && f.adds == nil && !l.Turned {
+		f.adds, f.added = t, l
+		return true
+	}
+	return false
+}
+
+// perColumn reports whether a position is the number of the column.
+func (f *follower) perColumn(at scalar.Expr) bool {
+	factors := map[string]int{}
+	if !linearFactors(at, 1, factors) {
+		return false
+	}
+	down, across := f.sides()
+	step, ok := across.step(factors)
+	if !ok || step != 1 {
+		return false
+	}
+	step, ok = down.step(factors)
+	return ok && step == 0 && len(factors) == 0
+}
+
+// reads reports whether what is added lies where a tensor does.
+func (f *follower) reads(t *fusion.Tensor) bool {
+	return f.bias != nil && f.bias.Root() == t.Root() || f.adds != nil && f.adds.Root() == t.Root()
+}
+
+// libraryFinishes estimates the nanoseconds that what follows a product takes the
+// library: what it reads besides.
+func (p *productPlan) libraryFinishes(caps loop.Caps) float64 {
+	if !p.Adds {
+		return 0
+	}
+	return float64(p.Result.Size()) * float64(p.Batch*p.M*p.N) / caps.Profile().Bytes / float64(caps.Profile().Processors)
+}
+
+// finish is what follows a product: for each of so many results so many operations, and
+// bytes that are read and written besides the product itself.
+type finish struct {
+	results, weight float64
+	product         float64 // bytes of one result of the product
+	wholes, bytes   float64 // values of as many elements that are read, and all bytes for a result
+}
+
+// newFinish returns what a group does behind a product that is computed as planned.
+func newFinish(g *fusion.Group, p *productPlan) finish {
+	f := finish{results: float64(p.Batch * p.M * p.N), weight: float64(g.EpilogueWeight()), product: float64(p.Result.Size())}
+	for _, t := range g.Reads() {
+		if t != p.left && t != p.right && float64(t.Len()) >= f.results {
+			f.wholes++
+			f.bytes += float64(loop.DeviceSize(t.DType))
+		}
+	}
+	for _, t := range g.Writes() {
+		if t != p.out {
+			f.bytes += float64(loop.DeviceSize(t.DType))
+		}
+	}
+	return f
+}
+
+// Costs of what follows a product, in nanoseconds a multiprocessor and result. Within a
+// kernel of multiply-adds few threads do it, while no products are computed. On an H200
+// 12 to 20 µs for a bias and a maximum in products of 4096, 110 for the gelu and 300 for
+// its gradient in those of 16384 × 3072. Apart it is a map, whose operations take what
+// the device's rate says, 1.5 instructions each, or its bytes do. The second way is
+// worth it only where the first is expected to take longer by a factor.
+const (
+	finishWithin = 0.12
+	finishWeight = 0.011
+	finishWhole  = 0.18
+	apartWeight  = 0.0067
+	finishWorth  = 1.2
+)
+
+// finishStart is how many nanoseconds more than another launch a kernel takes that waits
+// for a library's product.
+const finishStart = 1000
+
+// within is what it takes in the kernel that computes the product, nothing where
+// nothing follows.
+func (f finish) within(caps loop.Caps) float64 {
+	if f.weight == 0 {
+		return 0
+	}
+	return f.results * (finishWithin + finishWeight*f.weight + finishWhole*f.wholes) / float64(caps.Profile().Processors)
+}
+
+// apart is what a kernel behind the product takes.
+func (f finish) apart(caps loop.Caps) float64 {
+	d := caps.Profile()
+	return d.Launch + finishStart + f.results*math.Max((f.product+f.bytes)/d.Bytes, apartWeight*f.weight)/float64(d.Processors)
+}
+
+// finishTogether is how many neighbouring results a thread of such a kernel makes: reads
+// of several narrow values are on their way at once. finishWritten is how many operations
+// are written out for them at most.
+const (
+	finishTogether = 4
+	finishWritten  = 320
+)
+
+// scheduleProduct computes a contraction by a library, and what follows it by a kernel.
+func scheduleProduct(e *emitter, g *fusion.Group, p *productPlan) []Launch {
+	out := p.out
+	if out == nil {
+		dims, _ := g.Members[0].Node.Types()[0].Shape.Ints()
+		out = e.p.Scratch("product", p.Result, dims...)
+	}
+	space := e.p.Scratch("workspace", ir.U32, ceilDiv(p.Workspace, 4))
+	call := Launch{Routine: p.Product, Args: append([]*fusion.Tensor{p.left, p.right, space, out}, p.rest...)}
+	if p.alone {
+		return []Launch{call}
+	}
+	return []Launch{call, finishProduct(e, g, p, out)}
+}
+
+// finishProduct makes of a product what the group keeps other than the product.
+func finishProduct(e *emitter, g *fusion.Group, p *productPlan, out *fusion.Tensor) Launch {
+	n := g.Members[0].Node
+	together := finishTogether
+	if fusion.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > finishWritten {
+		together = 1
+	}
+	w := newMover(e.another().writer(mapThreads))
+	w.threads(fusion.Product(g.Outer)/together, func(i scalar.Expr) {
+		byTensor := make([][]kept, len(g.Writes()))
+		for k := range together {
+			at := w.unflatten(scalar.Add(scalar.Mul(i, loop.Int(together)), loop.Int(k)), g.Outer)
+			rd := w.reader()
+			rd.Given = map[ir.Value]scalar.Expr{n.Result(0): w.emitter.load(out, g.Members[0].At(at))}
+			for i, s := range w.values(g, rd, at) {
+				s.value = w.Simplify(s.value)
+				byTensor[i] = append(byTensor[i], s)
+			}
+		}
+		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s kept) bool { return s.t == p.out })
+		for _, s := range stores {
+			w.see(s.value)
+		}
+		w.seeStores(stores, together)
+		w.settle()
+		w.store(stores, together, all(together))
+	})
+	return w.launch(g.Name())
+}

@@ -127,3 +127,132 @@ func (te *tileEmitter) finishRound(round scalar.Expr, rows int, result storeResu
 
 // last is the last free position of the tiles of a side.
 func (te *tileEmitter) last(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }
+
+// results is what becomes of the sums of a contraction group, at positions of a
+// batch.
+type results struct {
+	*emitter
+	g     *fusion.Group
+	c     *fusion.Contraction
+	batch ir.Index
+}
+
+// point returns the outer coordinates of the group for a result.
+func (r *results) point(m, n ir.Index) ir.Index {
+	at := make(ir.Index, len(r.g.Outer))
+	for axis, e := range r.c.Out(r.batch, m, n) {
+		if c := r.g.Members[0].Coord[axis]; c >= 0 {
+			at[c] = e
+		}
+	}
+	return at
+}
+
+// members returns what follows the contraction, computed in registers.
+func (r *results) members(acc scalar.Expr, at ir.Index) []kept {
+	n := r.g.Members[0].Node
+	rd := r.reader()
+	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
+	return r.values(r.g, rd, at)
+}
+
+// four is the sums of four neighbouring columns of a row; the first column is a multiple
+// of four.
+type four struct {
+	sums        []scalar.Expr
+	row, column scalar.Expr
+}
+
+// finishFour stores what becomes of four sums, as vectors where memory has the results of
+// four columns side by side and what is read for them.
+func (te *tileEmitter) finishFour(f four, result storeResult) {
+	rows, columns := &te.side[0], &te.side[1]
+	m := newMover(&writer{emitter: te.emitter})
+	m.keep(te.body)
+	stores := te.fourResults(f, result)
+	for _, s := range stores {
+		m.see(s.value)
+	}
+	m.seeStores(stores, 4)
+	m.settle()
+	exists := all(4)
+	for j := range exists {
+		if columns.ragged() {
+			exists[j] = scalar.Lt(scalar.Add(f.column, loop.Int(j)), loop.Int(fusion.Product(columns.free)))
+		}
+	}
+	then := m.nested(func() { m.store(stores, 4, exists) })
+	te.body = append(te.body, guard(te.valid, te.within(rows, f.row, te.within(columns, f.column, then)))...)
+}
+
+// fourResults returns what is stored of four sums, the elements of a tensor one after the
+// other.
+func (te *tileEmitter) fourResults(f four, result storeResult) []kept {
+	each := make([][]kept, len(f.sums))
+	for j, sum := range f.sums {
+		each[j] = result(sum, te.point(te.freeAt(&te.side[0], f.row), te.columnAt(f.column, j)))
+	}
+	return sideBySide(each)
+}
+
+// ragged reports whether of four neighbouring positions of a side some may exist and
+// others not.
+func (s *side) ragged() bool {
+	n := fusion.Product(s.free)
+	return n%s.tile != 0 && n%4 != 0
+}
+
+// columnAt returns the coordinates of a column behind one that exists, kept inside.
+func (te *tileEmitter) columnAt(first scalar.Expr, behind int) ir.Index {
+	s := &te.side[1]
+	at := scalar.Add(first, loop.Int(behind))
+	if s.ragged() {
+		at = scalar.Min(at, loop.Int(fusion.Product(s.free)-1))
+	}
+	return te.unflatten(te.Simplify(at), s.free)
+}
+
+// partsAhead is how many parts of four sums a thread reads at once at most: 64 registers.
+const partsAhead = 16
+
+// addParts returns the launch that adds up the parts of a contraction's sums in order, four
+// neighbouring results in a thread, and computes what follows it; or false where not all
+// that it touches lies in vectors, where parts are many, or where there are so few results
+// that several threads should share one.
+func addParts(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, partial *fusion.Tensor) (l Launch, ok bool) {
+	n := fusion.Product(g.Outer)
+	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > partsAhead {
+		return Launch{}, false
+	}
+	m := newMover(e.another().writer(mapThreads))
+	r := results{emitter: m.emitter, g: g, c: c}
+	m.threads(n/width, func(i scalar.Expr) {
+		each := make([][]kept, width)
+		for j := range each {
+			at := m.unflatten(scalar.Add(scalar.Mul(i, loop.Int(width)), loop.Int(j)), g.Outer)
+			sum := m.emitter.load(partial, append(ir.Index{loop.Int(0)}, at...))
+			for p := 1; p < parts; p++ {
+				sum = scalar.Add(sum, m.emitter.load(partial, append(ir.Index{loop.Int(p)}, at...)))
+			}
+			each[j] = r.members(sum, at)
+		}
+		stores := sideBySide(each)
+		for _, s := range stores {
+			m.see(s.value)
+		}
+		m.seeStores(stores, width)
+		m.settle()
+		m.store(stores, width, all(width))
+	})
+	return m.launch(g.Name()), len(m.scalars) == 0
+}
+
+// sideBySide returns what neighbours store, the elements of a tensor one after the other.
+func sideBySide(each [][]kept) (stores []kept) {
+	for i := range each[0] {
+		for _, own := range each {
+			stores = append(stores, own[i])
+		}
+	}
+	return stores
+}
