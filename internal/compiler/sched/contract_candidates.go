@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// contractWays are the ways of a contraction: in tiles, as a reduction, or by what some
-// devices have.
+// contractWays are the candidates of a contraction: tiles, reductions, and the schedules of some
+// devices.
 type contractWays struct {
 	e         *emitter
 	g         *fusion.Group
@@ -96,13 +96,14 @@ func (w *contractWays) fits(s Schedule) bool {
 	return w.reduction.fits(s)
 }
 
-// copied reports whether both operands lie in memory as copies can take them.
+// copied reports whether both operands lie in memory such that asynchronous copies can read
+// them.
 func (w *contractWays) copied() bool {
 	return withMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }
 
-// cuts reports whether sums can be cut as a schedule says: into parts that are not
-// empty, and that one array holds.
+// cuts reports whether split-K fits a schedule: no part is empty, and one array holds the
+// partial sums.
 func (w *contractWays) cuts(s Schedule) bool {
 	return s.Split >= 1 && s.Split <= fusion.Product(w.c.K) && (s.Split == 1 || s.Split <= mostParts(w.c, w.e.caps))
 }
@@ -119,6 +120,7 @@ func (w *contractWays) emit(s Schedule) []Launch {
 	return scheduleReduce(w.e, w.reduction.g, s)
 }
 
+// schedule returns the schedule of a tile with split-K parts.
 func (t tile) schedule(parts int) Schedule {
 	family := Tiles
 	switch {
@@ -130,7 +132,7 @@ func (t tile) schedule(parts int) Schedule {
 	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts, Stages: t.stages}
 }
 
-// everyTile are all tiles there are, whatever the target.
+// everyTile returns the tiles of all targets.
 func everyTile() []tile {
 	if withMma {
 		return slices.Concat(fragmentTiles, pipelinedTiles, tiles)
@@ -138,7 +140,7 @@ func everyTile() []tile {
 	return tiles
 }
 
-// tileOf finds the tile of a schedule among those there are.
+// tileOf returns the tile of a schedule.
 func tileOf(s Schedule) (tile, bool) {
 	for _, t := range everyTile() {
 		if t.schedule(s.Split) == s {
@@ -148,15 +150,15 @@ func tileOf(s Schedule) (tile, bool) {
 	return tile{}, false
 }
 
-// deviceWays are the ways of a contraction by what some devices have: multiply-adds of
-// warp groups, and a library of products. In the browser nothing of it is called; its
-// methods have other names than those of [ways] have, so that the linker knows.
+// deviceWays are the candidates of a contraction that only some devices have: warp-group
+// multiply-adds and the products of a library. The browser calls none of its methods; their
+// names differ from those of [ways] so that the linker drops them there.
 type deviceWays struct {
 	e       *emitter
 	g       *fusion.Group
 	c       *fusion.Contraction
-	mma     *mmaPlan     // without a tile, nil where the target has no multiply-adds for it
-	product *productPlan // nil where no library takes it
+	mma     *mmaPlan     // without a tile; nil if the target has no multiply-adds for c
+	product *productPlan // nil if no library computes c
 }
 
 func newDeviceWays(e *emitter, g *fusion.Group, c *fusion.Contraction) deviceWays {
@@ -166,10 +168,10 @@ func newDeviceWays(e *emitter, g *fusion.Group, c *fusion.Contraction) deviceWay
 	return w
 }
 
-// ofDevice reports whether a schedule is one of these ways.
+// ofDevice reports whether a schedule is one of deviceWays.
 func ofDevice(s Schedule) bool { return s.Family == WarpGroups || s.Family == Library }
 
-// rule returns what is expected to be faster than tiles, if anything is.
+// rule returns the schedule that is expected to be faster than tiles, if there is one.
 func (w *deviceWays) rule() (Schedule, bool) {
 	var best *mmaPlan
 	if w.mma != nil {
@@ -184,7 +186,7 @@ func (w *deviceWays) rule() (Schedule, bool) {
 	return Schedule{}, false
 }
 
-// schedules are those that are worth comparing.
+// schedules returns the candidates that are worth comparing.
 func (w *deviceWays) schedules() (list []Schedule) {
 	if w.product != nil && w.product.pays(w.c) {
 		list = append(list, Schedule{Family: Library})
@@ -200,7 +202,7 @@ func (w *deviceWays) schedules() (list []Schedule) {
 	return list
 }
 
-// plan completes the plan of multiply-adds by a schedule.
+// plan completes the plan of multiply-adds for a schedule.
 func (w *deviceWays) plan(s Schedule) mmaPlan {
 	t, _ := mmaTileOf(s, w.e.caps)
 	p := w.mma.in(t)
@@ -214,7 +216,7 @@ func (w *deviceWays) cost(s Schedule) float64 {
 	}
 	p := w.plan(s)
 	time := p.cost(w.c, w.e.caps)
-	if w.product != nil { // what follows costs differently behind a library's product
+	if w.product != nil { // a library's product does not fuse the epilogue
 		time += w.product.behind.within(w.e.caps)
 	}
 	return time

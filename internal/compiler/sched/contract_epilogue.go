@@ -9,13 +9,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxDirect is how many operations behind a contraction are written out, of all
-// registers of a thread together.
+// maxDirect is the maximum number of unrolled epilogue operations of a thread, over all its
+// accumulators.
 const maxDirect = 128
 
-// direct stores the sums of a thread from its registers, one by one: for vectors a driver
-// has to keep sums in registers side by side, and products of 4096 ran at 35 TFLOP/s so and
-// not at 41 (H200, WebGPU). In CUDA the same costs them 2 %.
+// direct stores the accumulators of a thread from its registers, one by one. Vector stores would
+// make the driver keep accumulators in adjacent registers: products of 4096 ran at 35 TFLOP/s
+// with them and at 41 without (H200, WebGPU). In CUDA scalar stores cost 2 %.
 func (te *tileEmitter) direct(result storeResult) {
 	var body []loop.Stmt
 	for i := range te.t.rm {
@@ -32,10 +32,9 @@ func (te *tileEmitter) direct(result storeResult) {
 	te.body = append(te.body, guard(te.valid, body)...)
 }
 
-// staged stores the sums by way of workgroup memory, in rounds of as many rows as
-// fit. There each thread finds four neighbouring ones at a time, so that what is
-// computed from them is written out four times, in a loop, and neighbouring
-// threads store side by side.
+// staged stores the accumulators through workgroup memory, in rounds of as many rows as fit.
+// Each thread then computes the epilogue of four neighbouring results at a time, in a loop, and
+// stores are coalesced.
 func (te *tileEmitter) staged(result storeResult) {
 	rows := te.roundRows()
 	rounds := te.t.m / rows
@@ -56,8 +55,8 @@ func (te *tileEmitter) staged(result storeResult) {
 	te.body = append(outer, te.body...)
 }
 
-// roundRows is how many rows of the tile workgroup memory holds: those of all
-// threads for some of their registers, or of some of the threads.
+// roundRows returns the number of tile rows that workgroup memory holds in a round: some
+// registers of all threads, or of some threads.
 func (te *tileEmitter) roundRows() int {
 	rows := 4 * te.t.m / te.t.rm
 	for rows*te.t.n*4 > te.t.sharedBytes() {
@@ -66,8 +65,8 @@ func (te *tileEmitter) roundRows() int {
 	return rows
 }
 
-// stage writes the registers of a round's rows into workgroup memory. A thread
-// has four neighbouring rows in each of its groups of registers.
+// stage stores the accumulators of a round's rows into workgroup memory. A thread has four
+// neighbouring rows in each of its register groups.
 func (te *tileEmitter) stage(round scalar.Expr, rows int) {
 	s, c := &te.side[0], &te.side[1]
 	perGroup := te.t.m / te.t.rm / (rows / 4) // rounds for a group of registers
@@ -94,7 +93,7 @@ func (te *tileEmitter) stage(round scalar.Expr, rows int) {
 	te.body = append(te.body, guard(te.Simplify(mine), body)...)
 }
 
-// accs returns the sums of a row and four columns from j on.
+// accs returns the accumulators of row i and the four columns from j on.
 func (te *tileEmitter) accs(i, j int) []scalar.Expr {
 	out := make([]scalar.Expr, 4)
 	for k := range out {
@@ -125,11 +124,10 @@ func (te *tileEmitter) finishRound(round scalar.Expr, rows int, result storeResu
 	te.body = append(outer, each)
 }
 
-// last is the last free position of the tiles of a side.
+// last returns the last free position of the tiles of a side.
 func (te *tileEmitter) last(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }
 
-// results is what becomes of the sums of a contraction group, at positions of a
-// batch.
+// results computes the epilogue of a contraction group, for one batch position.
 type results struct {
 	*emitter
 	g     *fusion.Group
@@ -148,7 +146,7 @@ func (r *results) point(m, n ir.Index) ir.Index {
 	return at
 }
 
-// members returns what follows the contraction, computed in registers.
+// members computes the epilogue of the sum acc in registers and returns the values to store.
 func (r *results) members(acc scalar.Expr, at ir.Index) []kept {
 	n := r.g.Members[0].Node
 	rd := r.reader()
@@ -156,15 +154,15 @@ func (r *results) members(acc scalar.Expr, at ir.Index) []kept {
 	return r.values(r.g, rd, at)
 }
 
-// four is the sums of four neighbouring columns of a row; the first column is a multiple
-// of four.
+// four is the sums of four neighbouring columns of a row. The first column is a multiple of
+// four.
 type four struct {
 	sums        []scalar.Expr
 	row, column scalar.Expr
 }
 
-// finishFour stores what becomes of four sums, as vectors where memory has the results of
-// four columns side by side and what is read for them.
+// finishFour computes and stores the results of four sums, with vector loads and stores where
+// the elements of four columns are adjacent in memory.
 func (te *tileEmitter) finishFour(f four, result storeResult) {
 	rows, columns := &te.side[0], &te.side[1]
 	m := newMover(&writer{emitter: te.emitter})
@@ -185,8 +183,7 @@ func (te *tileEmitter) finishFour(f four, result storeResult) {
 	te.body = append(te.body, guard(te.valid, te.within(rows, f.row, te.within(columns, f.column, then)))...)
 }
 
-// fourResults returns what is stored of four sums, the elements of a tensor one after the
-// other.
+// fourResults returns the stores of four sums, tensor by tensor.
 func (te *tileEmitter) fourResults(f four, result storeResult) []kept {
 	each := make([][]kept, len(f.sums))
 	for j, sum := range f.sums {
@@ -195,14 +192,14 @@ func (te *tileEmitter) fourResults(f four, result storeResult) []kept {
 	return sideBySide(each)
 }
 
-// ragged reports whether of four neighbouring positions of a side some may exist and
+// ragged reports whether of four neighbouring positions of a side some can be in range and
 // others not.
 func (s *side) ragged() bool {
 	n := fusion.Product(s.free)
 	return n%s.tile != 0 && n%4 != 0
 }
 
-// columnAt returns the coordinates of a column behind one that exists, kept inside.
+// columnAt returns the coordinates of the column behind places after first, clamped to the last.
 func (te *tileEmitter) columnAt(first scalar.Expr, behind int) ir.Index {
 	s := &te.side[1]
 	at := scalar.Add(first, loop.Int(behind))
@@ -212,13 +209,14 @@ func (te *tileEmitter) columnAt(first scalar.Expr, behind int) ir.Index {
 	return te.unflatten(te.Simplify(at), s.free)
 }
 
-// partsAhead is how many parts of four sums a thread reads at once at most: 64 registers.
+// partsAhead is the maximum number of parts that addParts reads at once: 64 registers for four
+// results.
 const partsAhead = 16
 
-// addParts returns the launch that adds up the parts of a contraction's sums in order, four
-// neighbouring results in a thread, and computes what follows it; or false where not all
-// that it touches lies in vectors, where parts are many, or where there are so few results
-// that several threads should share one.
+// addParts returns the launch that adds up the split-K partial sums in order, four neighbouring
+// results per thread, and computes the epilogue. It returns false if some access is not by
+// vectors, if there are more than partsAhead parts, or if there are so few results that several
+// threads should share one.
 func addParts(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, partial *fusion.Tensor) (l Launch, ok bool) {
 	n := fusion.Product(g.Outer)
 	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > partsAhead {
@@ -247,7 +245,8 @@ func addParts(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, par
 	return m.launch(g.Name()), len(m.scalars) == 0
 }
 
-// sideBySide returns what neighbours store, the elements of a tensor one after the other.
+// sideBySide transposes the stores of neighbouring points, each[point][tensor], to tensor-major
+// order.
 func sideBySide(each [][]kept) (stores []kept) {
 	for i := range each[0] {
 		for _, own := range each {

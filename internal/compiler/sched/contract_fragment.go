@@ -9,30 +9,28 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// fragmentLanes is the size of subgroups that fragments are scheduled for.
+// fragmentLanes is the subgroup size that fragments are scheduled for.
 const fragmentLanes = 32
 
-// fragmentTiles are the choices of tiles whose products are added up in fragments, largest
-// first: of four subgroups each. Both keep to 32 KiB of workgroup memory. Nobody has
-// measured them on a device that has fragments.
+// fragmentTiles are the tiles that accumulate in fragments, largest first, four subgroups each.
+// Both take at most 32 KiB of workgroup memory. Not measured on a device that has fragments.
 var fragmentTiles = []tile{
 	{64, 64, 16, 32, 32, fragmentLanes, 0},
 	{32, 32, 16, 16, 16, fragmentLanes, 0},
 }
 
-// fragmentPad is how much longer than its elements a row of a tile in workgroup memory is,
-// in bytes, so that those of a column are not all in one bank.
+// fragmentPad is the padding of a tile's row in workgroup memory, in bytes. It avoids bank
+// conflicts along columns.
 const fragmentPad = 16
 
-// fragmentCore adds the products of a tile up in fragments: each subgroup has RM×RN of the
-// results. Workgroup memory holds operands of the type that is multiplied, with neighbours
-// along the axis along which memory has them, and takes the results in rounds of eight rows
-// of each subgroup.
+// fragmentCore accumulates a tile in fragments: each subgroup has rm×rn of the results.
+// Workgroup memory holds the operands in the type that is multiplied, contiguous along the same
+// axis as in memory. In the epilogue it holds rounds of eight rows of each subgroup.
 type fragmentCore struct {
 	*tileEmitter
 	operand ir.DType
-	slot    [2]int // of the tiles of both operands
-	sums    int    // of a round of results
+	slot    [2]int // workgroup arrays of the tiles of both operands
+	sums    int    // workgroup array of a round of results
 }
 
 func newFragmentCore(te *tileEmitter) *fragmentCore {
@@ -44,7 +42,7 @@ func newFragmentCore(te *tileEmitter) *fragmentCore {
 	return f
 }
 
-// fragmentOperand is the type that a contraction multiplies in fragments.
+// fragmentOperand returns the type that a contraction multiplies in fragments.
 func fragmentOperand(c *fusion.Contraction, caps loop.Caps) ir.DType {
 	in := c.Node.Inputs()
 	a, b := in[0].Type().DType, in[1].Type().DType
@@ -54,7 +52,7 @@ func fragmentOperand(c *fusion.Contraction, caps loop.Caps) ir.DType {
 	return ir.F32
 }
 
-// stride is the elements from one row of a side's tile to the next.
+// stride returns the elements from one row of a side's tile to the next.
 func (f *fragmentCore) stride(s *side) int {
 	pad := fragmentPad / f.operand.Size()
 	if s.kFast {
@@ -63,7 +61,7 @@ func (f *fragmentCore) stride(s *side) int {
 	return s.tile + pad
 }
 
-// tileLength is the elements of a side's tile.
+// tileLength returns the elements of a side's tile.
 func (f *fragmentCore) tileLength(s *side) int {
 	if s.kFast {
 		return s.tile * f.stride(s)
@@ -71,17 +69,17 @@ func (f *fragmentCore) tileLength(s *side) int {
 	return f.t.k * f.stride(s)
 }
 
-// sumsRow is the elements from one row of results to the next.
+// sumsRow returns the elements from one row of results to the next.
 func (f *fragmentCore) sumsRow() int { return f.t.n + fragmentPad/ir.F32.Size() }
 
-// fragmentBytes is the most workgroup memory that a tile takes: with operands of f32 whose
-// rows are along the contracted space.
+// fragmentBytes returns the maximum bytes of workgroup memory of a tile: operands of f32 with
+// rows along the contracted space.
 func (t tile) fragmentBytes() int {
 	return 2*(t.m+t.n)*(4*t.k+fragmentPad) + t.m/t.rm*loop.FragmentSize*(4*t.n+fragmentPad)
 }
 
-// place returns where an operand's element at a free and a contracted position lies in one
-// of its two tiles.
+// place returns the offset of an operand's element, at a free and a contracted position, in one
+// of its two buffers.
 func (f *fragmentCore) place(s *side, buffer, free, k scalar.Expr) scalar.Expr {
 	row, at := k, free
 	if s.kFast {
@@ -93,7 +91,7 @@ func (f *fragmentCore) place(s *side, buffer, free, k scalar.Expr) scalar.Expr {
 
 func (f *fragmentCore) sum(i, j int) string { return "sum" + strconv.Itoa(i) + "_" + strconv.Itoa(j) }
 
-// declare defines the sums.
+// declare defines the accumulators.
 func (f *fragmentCore) declare() {
 	for i := range f.t.rm / loop.FragmentSize {
 		for j := range f.t.rn / loop.FragmentSize {
@@ -102,7 +100,7 @@ func (f *fragmentCore) declare() {
 	}
 }
 
-// put writes what was read ahead into a tile.
+// put converts the prefetched operands and stores them into a buffer.
 func (f *fragmentCore) put(buffer scalar.Expr) {
 	f.eachAhead(func(s *side, v int, names []string) {
 		vec, kk := f.vectorPlace(s, v)
@@ -116,7 +114,7 @@ func (f *fragmentCore) put(buffer scalar.Expr) {
 	})
 }
 
-// multiply adds the products of one step.
+// multiply accumulates the products of one step.
 func (f *fragmentCore) multiply(buffer scalar.Expr) {
 	name := f.name("k")
 	k := scalar.NewVar(name, ir.I32, 0, int64(f.t.k-loop.FragmentSize))
@@ -128,7 +126,7 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
 			f.body = append(f.body, &loop.FragmentLoad{
 				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.place(s, buffer, free, k), Stride: f.stride(s),
-				Turned: s.kFast == (s.operand == 1), // rows are those of the first operand, columns of the second
+				Turned: s.kFast == (s.operand == 1), // operand 0 is stored by rows, operand 1 by columns
 				Right:  s.operand == 1,
 			})
 		}
@@ -142,9 +140,8 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 	f.body = append(outer, each)
 }
 
-// store stores the sums by way of workgroup memory, in rounds of a row of fragments of each
-// subgroup: what follows the contraction is then a loop, whose neighbouring threads store
-// side by side.
+// store stores the accumulators through workgroup memory, in rounds of a row of fragments of
+// each subgroup. The epilogue is then a loop with coalesced stores.
 func (f *fragmentCore) store(result storeResult) {
 	rounds := f.t.rm / loop.FragmentSize
 	name := f.name("round")
@@ -157,8 +154,8 @@ func (f *fragmentCore) store(result storeResult) {
 	f.body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.body})
 }
 
-// putRound writes the fragments of a round. Which they are must be known to the compiler,
-// so there is a branch for each round.
+// putRound stores the fragments of a round. Fragments are named statically, so each round has a
+// branch.
 func (f *fragmentCore) putRound(round scalar.Expr) {
 	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsRow()))
 	first = scalar.Add(first, scalar.Mul(f.side[1].thread, loop.Int(f.t.rn)))

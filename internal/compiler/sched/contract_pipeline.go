@@ -8,25 +8,25 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tiles whose operands are copied. Wide ones are faster where they fill a device, tall ones
-// share it better. On an H200, in TFLOP/s, beside PyTorch's in the same run, stored as they
-// are, with the first matrix turned, the second, and both:
+// The tiles of the asynchronous-copy pipeline. Wide ones are faster where they fill a
+// device; tall ones balance better. Rates on an H200 in TFLOP/s, with those of PyTorch in
+// the same run, for the layouts NN, TN, NT and TT:
 //
 //	4096 × 4096 × 4096   wide 52.0 53.7 49.5 51.0   tall 51.0 52.1 47.4 49.0   PyTorch 51.5 51.9 50.4 49.3
 //	2048 × 2048 × 2048   wide 52.0                  tall 48.2                  PyTorch 50.4
 //	16384 × 1152 × 384   wide 43.9                  tall 47.9                  PyTorch 42.2
 //
-// A step of 8 contracted positions for wide ones, and of 16 for tall ones, is some 1,150
-// instructions: those of twice as many, which do not stay in the cache of instructions, ran at
-// 48.4 where wide ones ran at 52.0.
+// A step (8 contracted positions of wide tiles, 16 of tall ones) is about 1,150
+// instructions. Steps twice as long overflow the instruction cache and ran at 48.4 instead
+// of 52.0.
 var (
 	wide           = tile{128, 128, 8, 16, 8, 1, 2}
 	tall           = tile{64, 128, 16, 8, 8, 1, 2}
 	pipelinedTiles = []tile{wide, tall}
 )
 
-// pipelined returns what takes the place of a tile where operands can be copied: it, too,
-// where nothing does.
+// pipelined replaces a tile and its split-K parts by those of the pipeline where the operands
+// can be copied asynchronously. Otherwise it returns its arguments.
 func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
 	caps := w.e.caps
 	if !tall.pipelines(caps) || !w.copied() || t.together > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
@@ -38,13 +38,13 @@ func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
 	return tall, tall.cheapestParts(w.c, caps)
 }
 
-// fullTurns is which part of the multiprocessors must be busy in all turns of wide tiles. Of
-// 16384 × 1152 results, whose tiles are 0.87 of ten turns, they took 330 µs, where tall ones
-// took 303; of 16384 × 768, which are 0.97 of six, 1,488 and 1,531 (H200).
+// fullTurns is the minimum share of busy multiprocessors over all waves of wide tiles. 16384 ×
+// 1152 results fill 0.87 of ten waves: wide tiles took 330 µs and tall ones 303. 16384 × 768
+// fill 0.97 of six: 1,488 and 1,531 µs (H200).
 const fullTurns = 0.9
 
-// fills reports whether tiles keep a device busy: those of the last turn come two to a
-// multiprocessor, as those of the turns before, even where there is one for each.
+// fills reports whether the tiles keep a device busy. Tiles of the last wave run two to a
+// multiprocessor, like those of the waves before, even where one each would do.
 func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
 	count, at := t.count(c), caps.Profile().Processors
 	turns := 1
@@ -54,39 +54,38 @@ func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
 	return float64(count) >= fullTurns*float64(turns*at)
 }
 
-// The threads of a warp have warpRows rows of vectors of results by warpColumns columns.
+// A warp covers warpRows × warpColumns vectors of results.
 const (
 	warpRows    = 4
 	warpColumns = 8
 )
 
-// pipelineRegisters are those of a multiprocessor that sums may take: the other half is for
-// operands and places.
+// pipelineRegisters is the number of a multiprocessor's registers that accumulators may take.
+// The other half is for operands and addresses.
 const pipelineRegisters = 32 << 10
 
-// pipelineBytes is the workgroup memory of all stages.
+// pipelineBytes returns the bytes of workgroup memory of all stages.
 func (t tile) pipelineBytes() int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
 
-// pitch is the elements from one contracted position of a side's tile to the next: a vector
-// more than a row has, so that threads that write to neighbouring rows do not write to one
-// bank.
+// pitch returns the elements from one contracted position of a side's tile to the next: one
+// vector of padding per row avoids bank conflicts of threads that write to neighbouring rows.
 func (t tile) pitch(row int) int { return row + width }
 
-// pipelines reports whether a target has the copies, and room for a tile's.
+// pipelines reports whether a target has asynchronous copies and room for the tile's stages.
 func (t tile) pipelines(caps loop.Caps) bool {
 	return caps.Dialect == dtype.CUDA && caps.Mma && t.threads() <= caps.Invocations && t.sharedBytes() <= caps.MmaBytes
 }
 
-// pipeline is the steps of a tile whose operands are copied to workgroup memory beside the
-// arithmetic: those of all steps but one that are there are on their way. Each thread reads
-// what it multiplies next into registers while it multiplies, over the border of a step too.
+// pipeline is the main loop of a tile whose operands are copied asynchronously to workgroup
+// memory: the copies of all stages but one are in flight during the arithmetic. Each thread
+// double-buffers its operands in registers, across the end of a step too.
 type pipeline struct {
 	*tileEmitter
 	first [2][]string // a thread's operands of the first contracted position of a step
-	// from is where a thread's operands of a step begin in workgroup memory, in vectors. They
-	// are variables, since NVRTC folds the constants by which reads are further on into its
-	// instructions only where it does not see what they are added to: they took one
-	// instruction in forty.
+	// from names the offsets in workgroup memory, in vectors, of a thread's operands of a
+	// step. They are variables because NVRTC folds the constant part of an address into the
+	// load only where it does not know the base. Without them one instruction in forty was
+	// address arithmetic.
 	from [2]string
 }
 
@@ -99,10 +98,10 @@ func newPipeline(te *tileEmitter) *pipeline {
 	return &pipeline{tileEmitter: te}
 }
 
-// warpPlace is where a thread's results are, in vectors from the first of the tile. Threads
-// whose numbers differ in the lowest bit are below each other, and those that differ in the
-// highest of a warp are, too: what a warp reads of one operand is then the same for
-// neighbours in pairs, by which workgroup memory serves 16 threads at once and not 8.
+// warpPlace returns the place of a thread's results in the tile, in vectors. Lanes that differ
+// in the lowest bit lie below each other, and so do those that differ in the highest. Pairs of
+// neighbouring lanes then read the same vector of one operand, so that workgroup memory serves
+// 16 threads at once instead of 8.
 func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
 	warp, in := scalar.FloorDiv(te.lane, loop.Int(loop.Warp)), scalar.Mod(te.lane, loop.Int(loop.Warp))
 	across := te.t.n / te.t.rn / warpColumns
@@ -113,19 +112,20 @@ func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
 	return down, right
 }
 
-// at is vector number vec of contracted position k of a side's tile in a stage.
+// at returns the offset, in vectors, of vector vec of contracted position k of a side's tile in
+// a stage.
 func (p *pipeline) at(s *side, stage, k, vec scalar.Expr) scalar.Expr {
 	pitch := p.t.pitch(s.tile) / width
 	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
 	return p.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
 }
 
-// stage is where a step's tiles lie.
+// stage names the stage of a step.
 func (p *pipeline) stage(step scalar.Expr) scalar.Expr {
 	return p.let("stage", scalar.Mod(step, loop.Int(p.t.stages)), p.t.stages-1)
 }
 
-// begin begins to copy the first tiles, and reads what the first step begins with.
+// begin starts the copies of the first tiles and loads the first operands.
 func (p *pipeline) begin() {
 	for i := range p.t.stages - 1 {
 		p.copies(loop.Int(i))
@@ -149,8 +149,8 @@ func (p *pipeline) arrive() {
 	p.body = append(p.body, &loop.CopyWait{Pending: p.t.stages - 2}, &loop.Barrier{})
 }
 
-// step multiplies the tiles of a step, while those of another one are copied over the ones
-// of the step before, which all threads have read.
+// step multiplies the tiles of a step. Copies in flight overwrite the stage of the step before,
+// which all threads have read.
 func (p *pipeline) step(at scalar.Expr) {
 	p.copies(scalar.Add(at, loop.Int(p.t.stages-1)))
 	now := p.first
@@ -173,15 +173,15 @@ func (p *pipeline) step(at scalar.Expr) {
 	}
 }
 
-// end waits for the copies that were begun in place of those of steps that there are not.
+// end waits for the copies started in place of those of steps beyond the last.
 func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
 
-// own is the first vector of a thread's operands of a side in a stage.
+// own returns the offset, in vectors, of a thread's first operands of a side in a stage.
 func (p *pipeline) own(s *side, stage scalar.Expr) scalar.Expr {
 	return p.at(s, stage, loop.Int(0), s.thread)
 }
 
-// read reads a thread's operands of contracted position k of a step.
+// read loads a thread's operands of contracted position k of a step.
 func (p *pipeline) read(k int) (out [2][]string) {
 	for i := range p.side {
 		s := &p.side[i]
@@ -199,11 +199,11 @@ func (p *pipeline) read(k int) (out [2][]string) {
 	return out
 }
 
-// products adds the products of a contracted position, row after row to and fro: each has a
-// factor of the one before. A multiprocessor reads a register of either of two banks at a
-// time, and keeps what it read for the next instruction, so that a product takes one turn
-// where its sum and one factor are all it reads, and two at the beginning of each row where
-// rows begin at the same end.
+// products accumulates the products of a contracted position, going through the rows in
+// alternate directions, so that each multiply-add shares an operand with the one before. A
+// multiprocessor reads one register of each of two banks per cycle and caches it for the next
+// instruction. A multiply-add takes one cycle if it reads only its accumulator and one operand,
+// and two at the start of each row if all rows go in the same direction.
 func (p *pipeline) products(now [2][]string) {
 	for i, x := range now[0] {
 		for j := range now[1] {
@@ -217,11 +217,12 @@ func (p *pipeline) products(now [2][]string) {
 	}
 }
 
-// turnedRows is how many contracted positions neighbouring threads have of an operand that
-// is turned on its way: a sector of memory each, and places in all banks.
+// turnedRows is the number of contracted positions that neighbouring threads copy of an operand
+// that is transposed on the way: one memory sector each, without bank conflicts.
 const turnedRows = 8
 
-// copies begins to copy the tiles of a step, of the last one again where there is none.
+// copies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
+// again.
 func (p *pipeline) copies(step scalar.Expr) {
 	at := p.let("copied", scalar.Min(step, loop.Int(p.steps-1)), p.steps-1)
 	stage := p.stage(step)
@@ -243,8 +244,8 @@ func (p *pipeline) copies(step scalar.Expr) {
 	p.body = append(p.body, &loop.CopyCommit{})
 }
 
-// copied is how many elements of a side go at once: a vector, or one where the tile has
-// neighbours along another axis than memory.
+// copied returns the number of elements of each copy of a side: a vector, or one element if the
+// tile is transposed.
 func (s *side) copied() int {
 	if s.kFast {
 		return 1
@@ -252,8 +253,8 @@ func (s *side) copied() int {
 	return width
 }
 
-// copyPlace is the contracted position of copy number id in the tile, and its number along
-// the free positions.
+// copyPlace returns the contracted position of copy id in the tile, and its number along the
+// free positions.
 func (s *side) copyPlace(id scalar.Expr) (k, free scalar.Expr) {
 	if !s.kFast {
 		return scalar.FloorDiv(id, loop.Int(s.tile/width)), scalar.Mod(id, loop.Int(s.tile/width))
@@ -262,8 +263,8 @@ func (s *side) copyPlace(id scalar.Expr) (k, free scalar.Expr) {
 	return scalar.Add(low, scalar.Mul(scalar.FloorDiv(rest, loop.Int(s.tile)), loop.Int(turnedRows))), scalar.Mod(rest, loop.Int(s.tile))
 }
 
-// copy is the copy of so many elements of a side. Beyond the free positions any will do,
-// since nothing is made of them; beyond the contracted ones there are zeros.
+// copy returns the copy of count elements of a side. Out-of-range free positions are clamped,
+// since their results are not stored; out-of-range contracted positions are zero.
 func (p *pipeline) copy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
 	var inside scalar.Expr
 	if length := fusion.Product(p.c.K); p.parts*p.steps*p.t.k > length {
@@ -278,7 +279,7 @@ func (p *pipeline) copy(s *side, load ir.Load, k, free scalar.Expr, count int) *
 	x := p.c.Factor(s.operand, p.batch, p.unflatten(f, s.free), p.unflatten(p.Simplify(k), p.c.K), load)
 	from, ok := storedAt(ir.F32, p.Simplify(x))
 	if !ok {
-		panic("an operand does not lie as it was found to")
+		panic("an operand's layout has changed")
 	}
 	return &loop.CopyAsync{From: from.array, FromAt: p.Simplify(from.at), Count: count, Valid: both(from.valid, inside)}
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// tile is how a contraction is cut: a workgroup computes m×n results, each of
-// its threads rm×rn of them, or so many threads together, in steps of k along the
-// contracted space. m, n, rm and rn are multiples of 4, the width of a vector. Where stages
-// is not 0, copies bring the operands, and so many steps of them are in workgroup memory.
+// tile is the shape of a tiled contraction. A workgroup computes m×n results and each thread
+// rm×rn of them, or together threads do as a subgroup. A step is k contracted positions. m, n,
+// rm and rn are multiples of 4, the vector width. A nonzero stages selects the pipeline of
+// asynchronous copies with that many stages in workgroup memory.
 type tile struct{ m, n, k, rm, rn, together, stages int }
 
-// tiles are the choices, in the order in which they are tried. Larger ones load less per
-// result, smaller ones make more workgroups, narrow ones waste less on narrow results. The
-// second, of which a multiprocessor has two workgroups at most, is for tuners: a step of an
-// MLP of 4096 rows took 538 µs by it and 517 by the first, and some of its products have
-// taken 1.8 times as long as those of the first (H200, WebGPU).
+// tiles are the candidates, in the order of trial. Larger ones load less per result, smaller
+// ones make more workgroups, narrow ones waste less on narrow results. The second is for tuners:
+// a multiprocessor holds at most two of its workgroups. A step of an MLP of 4096 rows took 538
+// µs with it and 517 with the first, and some of its products took 1.8 times as long as with the
+// first (H200, WebGPU).
 var tiles = []tile{
 	{64, 128, 8, 8, 8, 1, 0},
 	{128, 128, 8, 8, 8, 1, 0},
@@ -29,8 +29,8 @@ var tiles = []tile{
 	{16, 64, 16, 4, 4, 1, 0},
 }
 
-// tilesOf are the tiles that are chosen from on a target: where it has fragments, those in
-// place of others as wide.
+// tilesOf returns the candidates on a target: where it has fragments, fragment tiles replace
+// others as wide.
 func tilesOf(caps loop.Caps) []tile {
 	if withMma && caps.Fragments {
 		narrow := slices.DeleteFunc(slices.Clone(tiles), func(t tile) bool { return min(t.m, t.n) >= fragmentTiles[1].m })
@@ -39,41 +39,42 @@ func tilesOf(caps loop.Caps) []tile {
 	return tiles
 }
 
-// Bounds of cutting a contraction into tiles. What they choose is held to times that were
-// measured on an H200, which has 132 multiprocessors: see TestUntunedIsNearTuned.
+// Thresholds of the choice of a tile. TestUntunedIsNearTuned holds the choices to times
+// measured on an H200, which has 132 multiprocessors.
 const (
 	enoughTiles = 200 // workgroups that keep a large device busy: three for two multiprocessors
-	fewTiles    = 32  // so few leave three quarters of it idle,
-	deepSpace   = 256 // which matters when each of them has this long to go
-	// partLength is of a contracted space that is cut into parts, eight steps or more: of
-	// the first one nothing is computed while it is loaded.
+	fewTiles    = 32  // fewer workgroups idle three quarters of a large device, which
+	deepSpace   = 256 // matters from this contracted length on
+	// partLength is the minimum contracted length of a split-K part: at least eight steps,
+	// as no arithmetic hides the load of the first.
 	partLength = 128
-	// wantedThreads is how many threads a product should have to fill a large device:
-	// four workgroups of 64×128 results on each of an H200's 132 multiprocessors.
+	// wantedThreads is the number of threads that fill a large device: four workgroups of
+	// 64×128 results on each of an H200's 132 multiprocessors.
 	wantedThreads = 132 * 4 * 128
-	// Products of shortWork multiplications take little longer in tiles for wholeThreads or
-	// more than a second launch does, which adds up parts.
+	// Up to shortWork multiply-adds, a contraction with wholeThreads threads or more does
+	// not gain from split-K: adding up the parts takes a second launch.
 	shortWork    = 1 << 29
 	wholeThreads = 1 << 14
-	// shallowSpace is the longest step of any tile. What is contracted fits it where a network's
-	// classes are: of 10 a tile of two steps computes 16, and waits twice. A product of 4096 × 10 with
-	// 10 × 512 took 4 of its 14 µs less in one step (H200, WebGPU, within a training step).
+	// shallowSpace is the longest step of any tile. Contractions over a network's classes
+	// fit one step: of 10 positions, a tile of two steps computes 16 and waits twice. A
+	// product of 4096 × 10 with 10 × 512 took 10 instead of 14 µs in one step (H200,
+	// WebGPU, within a training step).
 	shallowSpace = 16
 	thinSide     = 2 // results this thin are a matrix times a vector
-	mostWaste    = 4 // how often what is asked for the tiles may compute
-	// smallProduct is so few multiplications that a launch takes longer, and
-	// shortSpace so few in a row that one thread can do them. Tiles gain nothing
-	// there, and on GPUs made of software cost much: SwiftShader takes a second to
-	// compile their workgroup memory, whose initialisation it writes out word by
-	// word, and long at every barrier.
+	mostWaste    = 4 // maximum ratio of computed to wanted results
+	// A contraction of up to smallProduct multiply-adds takes less time than a launch, and
+	// one thread can do a row of up to shortSpace. Tiles gain nothing there and cost much
+	// on software GPUs: SwiftShader takes a second to compile the initialisation of
+	// workgroup memory, which it unrolls word by word, and is slow at every barrier.
 	smallProduct = 1 << 21
 	shortSpace   = 256
 )
 
+// threads returns the number of threads of a workgroup.
 func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) * t.together }
 
-// sharedBytes is the workgroup memory of two buffers of both operands, and of what
-// fragments need besides.
+// sharedBytes returns the bytes of workgroup memory of a tile: two buffers of both operands, all
+// stages of a pipeline, or the buffers of fragments.
 func (t tile) sharedBytes() int {
 	if withMma && t.stages > 0 {
 		return t.pipelineBytes()
@@ -84,29 +85,29 @@ func (t tile) sharedBytes() int {
 	return 2 * t.k * (t.m + t.n) * 4
 }
 
-// draft returns the tile of a draft, which has a quarter of the sums in each thread: a
-// driver takes 90 to 140 ms to compile a kernel of 64 sums (NVIDIA's, Vulkan), and half of that
-// for one of 16. Steps are as long as the tile's own, so that sums are
-// cut at the same places, and each thread brings one vector of either operand.
+// draft returns the tile of a draft kernel, which has a quarter of the accumulators per thread:
+// a driver takes 90 to 140 ms to compile a kernel of 64 accumulators (NVIDIA's, Vulkan), and
+// half of that for one of 16. It keeps k, so that split-K cuts at the same places, and each
+// thread loads one vector of each operand.
 func (t tile) draft() (tile, bool) {
 	return tile{32, 32, t.k, 4, 4, 1, 0}, t.rm*t.rn > 16 && t.together == 1 && t.stages == 0
 }
 
-// count is how many tiles cover the results of a contraction.
+// count returns the number of tiles that cover the results of a contraction.
 func (t tile) count(c *fusion.Contraction) int {
 	return fusion.Product(c.Batch) * ceilDiv(fusion.Product(c.M), t.m) * ceilDiv(fusion.Product(c.N), t.n)
 }
 
-// padded is how many results the tiles of a contraction have room for.
+// padded returns the number of results that the tiles of a contraction have room for.
 func (t tile) padded(c *fusion.Contraction) float64 { return float64(t.count(c)) * float64(t.m*t.n) }
 
-// parts is over how many workgroups the sum of each result is spread, where
-// there are few tiles, the contracted space is long, and the partial sums fit an
-// array.
+// parts returns the split-K parts that fill a large device: more than one if there are few
+// tiles, the contracted space is long, and one array holds the partial sums.
 func (t tile) parts(c *fusion.Contraction, caps loop.Caps) int {
 	return max(1, min(wantedThreads/(t.count(c)*t.threads()), fusion.Product(c.K)/partLength, mostParts(c, caps)))
 }
 
+// fits reports whether a target has what the tile needs.
 func (t tile) fits(caps loop.Caps) bool {
 	if withMma && t.stages > 0 {
 		return t.pipelines(caps)
@@ -114,7 +115,7 @@ func (t tile) fits(caps loop.Caps) bool {
 	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments && caps.Lanes() == t.together)
 }
 
-// tileable reports whether a tile can compute c at all.
+// tileable reports whether tiles can compute c at all.
 func tileable(c *fusion.Contraction) bool {
 	return c.Acc == ir.F32 && points(c) > 0
 }
@@ -125,9 +126,8 @@ func small(c *fusion.Contraction) bool {
 	return points(c) <= smallProduct && k <= shortSpace && float64(k) <= sums(c)
 }
 
-// chooseTile returns the first tile that makes enough workgroups and computes
-// hardly more in vain than any other, and how many parts it cuts sums into; or
-// false where tiles do not pay.
+// chooseTile returns the first tile that makes enough workgroups without wasting much more than
+// others, and its split-K parts. It returns false if tiles do not pay.
 func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok bool) {
 	m, n, k := fusion.Product(c.M), fusion.Product(c.N), fusion.Product(c.K)
 	if !tileable(c) || min(m, n) <= thinSide || small(c) {
@@ -144,7 +144,7 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 			continue
 		}
 		if t.together < best.together {
-			break // nobody has measured where more workgroups outweigh what fragments do at once
+			break // not measured where more workgroups outweigh fragments
 		}
 		if p := t.parts(c, caps); groups < enoughTiles && t.count(c)*p > groups {
 			best, parts, groups = t, p, t.count(c)*p
@@ -160,8 +160,8 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
 }
 
-// wastes reports whether a tile computes a quarter more, in vain, than the one that does
-// least, and is not the faster one all the same.
+// wastes reports whether a tile computes a quarter more results than the least, unless it is
+// still faster than those that do not.
 func (t tile) wastes(c *fusion.Contraction, least float64, all []tile) bool {
 	if 4*t.padded(c) <= 5*least {
 		return false
@@ -175,27 +175,28 @@ func (t tile) wastes(c *fusion.Contraction, least float64, all []tile) bool {
 	return t.padded(c) > mostWaste*sums(c)
 }
 
-// sharedBalance is how many products there must be for each number read from workgroup
-// memory so that arithmetic bounds a tile: a multiprocessor does 128 products in a cycle
-// and reads 32 numbers.
+// sharedBalance is the ratio of multiply-adds to loads from workgroup memory from which on
+// arithmetic bounds a tile: a multiprocessor does 128 multiply-adds and loads 32 numbers per
+// cycle.
 const sharedBalance = 4
 
-// sums is how many results a contraction has, and points how many products it adds up.
-// They are floats, as products may be more than an int of 32 bits holds.
+// sums returns the number of results of a contraction. It is a float because it may overflow an
+// int of 32 bits.
 func sums(c *fusion.Contraction) float64 {
 	return float64(fusion.Product(c.Batch)) * float64(fusion.Product(c.M)) * float64(fusion.Product(c.N))
 }
 
+// points returns the number of multiply-adds of a contraction, as a float.
 func points(c *fusion.Contraction) float64 { return sums(c) * float64(fusion.Product(c.K)) }
 
-// mostParts is into how many parts sums can be cut so that one array of f32 holds them, which
-// is not long.
+// mostParts returns the maximum number of split-K parts: one array of f32, addressed by 32 bits,
+// holds the partial sums.
 func mostParts(c *fusion.Contraction, caps loop.Caps) int {
 	return int(math.Min(float64(caps.BindingBytes)/4, loop.MaxElements) / sums(c))
 }
 
-// rate is which part of a multiprocessor's arithmetic the tile can use, of that of tiles
-// whose operands go by way of registers.
+// rate returns the tile's rate of arithmetic relative to the peak rate of tiles that load
+// operands through registers.
 func (t tile) rate() float64 {
 	if withMma && t.stages > 0 {
 		return copiedRate
@@ -203,11 +204,11 @@ func (t tile) rate() float64 {
 	return math.Min(1, float64(t.rm*t.rn)/float64(t.rm+t.rn)/sharedBalance)
 }
 
-// copiedRate is how much faster tiles are whose operands are copied: products of 4096 run at
-// 51 and 52 TFLOP/s in such on an H200, and at 38.6 by way of registers.
+// copiedRate is the rate of pipelined tiles relative to others: products of 4096 run at 51 to 52
+// TFLOP/s on an H200 with asynchronous copies, and at 38.6 through registers.
 const copiedRate = 1.48
 
-// cost estimates the nanoseconds of a contraction in tiles with its sums cut into parts.
+// cost estimates the nanoseconds of a tiled contraction with split-K parts.
 func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	d, groups := caps.Profile(), t.count(c)*parts
 	steps := ceilDiv(fusion.Product(c.K), parts*t.k)
@@ -220,7 +221,7 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	time := d.Launch + max(
 		turns*own/(d.Flops*t.rate()),
 		read/d.CacheBandwidth(),
-		float64(steps)*d.Latency/2, // of which the arithmetic of the step before hides a part
+		float64(steps)*d.Latency/2, // the arithmetic of the step before hides a part
 	)
 	if parts > 1 {
 		time += d.Launch + 8*sums(c)*float64(parts)/d.Bandwidth()
@@ -228,12 +229,12 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	return time
 }
 
-// alone is which part of its arithmetic a multiprocessor uses that has one workgroup of tall
-// tiles whose operands are copied: a product of 1024, in 128 of them, took 53 µs on an H200,
-// and 56 cut into 256 (a launch more).
+// alone is the share of its peak at which a multiprocessor runs a single workgroup of tall
+// tiles: a product of 1024, in 128 of them, took 53 µs on an H200, and 56 when split into 256
+// (one launch more).
 const alone = 0.9
 
-// cheapestParts is into how many parts sums are cut at the least cost.
+// cheapestParts returns the number of split-K parts with the least cost.
 func (t tile) cheapestParts(c *fusion.Contraction, caps loop.Caps) int {
 	best, least := 1, math.Inf(1)
 	for parts := range min(fusion.Product(c.K)/partLength, mostParts(c, caps)) {
@@ -244,9 +245,8 @@ func (t tile) cheapestParts(c *fusion.Contraction, caps loop.Caps) int {
 	return best
 }
 
-// reductionCost estimates the nanoseconds of a contraction as a reduction, whose factors
-// come from the cache: for one thread each result, neighbouring threads share one of
-// them.
+// reductionCost estimates the nanoseconds of a contraction as a reduction, whose operands come
+// from the cache. With one thread per result, neighbouring threads share one operand.
 func reductionCost(c *fusion.Contraction, s Schedule, caps loop.Caps) float64 {
 	work := points(c)
 	each := fusion.Product(c.K)/max(s.Lanes*s.Split, 1) + 1
@@ -255,7 +255,7 @@ func reductionCost(c *fusion.Contraction, s Schedule, caps loop.Caps) float64 {
 		read = 4 * work
 	}
 	if thin := min(fusion.Product(c.M), fusion.Product(c.N)); thin <= thinSide {
-		read = 4 * work // a matrix that is read once, and vectors that stay near
+		read = 4 * work // a matrix that is read once, and vectors that stay in the cache
 	}
 	d := caps.Profile()
 	time := d.Launch + max(
