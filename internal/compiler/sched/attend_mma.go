@@ -457,7 +457,7 @@ func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece
 	pos, exists := h.side.inside(m.Simplify(scalar.Add(first, r)))
 	p, ok := m.piece(h.operand, m.emitter, m.read, m.head(h.operand), pos, m.Simplify(column))
 	if !ok {
-		panic("an operand does not lie as it was found to")
+		panic("an operand's layout has changed")
 	}
 	return p, exists
 }

@@ -216,7 +216,7 @@ func (w *deviceWays) cost(s Schedule) float64 {
 	}
 	p := w.plan(s)
 	time := p.cost(w.c, w.e.caps)
-	if w.product != nil { // a library's product does not fuse the epilogue
+	if w.product != nil { // the library's cost includes the epilogue, so this one must too
 		time += w.product.behind.within(w.e.caps)
 	}
 	return time

@@ -9,9 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// mmaEmitter writes the kernel of a contraction by multiply-adds. Steps of both
-// operands are copied to shared memory well before they are multiplied, by
-// copies that go on beside the arithmetic.
+// mmaEmitter writes the kernel of a contraction by multiply-adds. Asynchronous copies bring the
+// steps of both operands to shared memory several steps ahead of the arithmetic.
 type mmaEmitter struct {
 	*writer
 	out    results
@@ -24,9 +23,9 @@ type mmaEmitter struct {
 	group  scalar.Expr // the thread's warp group
 	row    scalar.Expr // origin of the thread in its warp group's part,
 	column scalar.Expr // see [loop.Atom]
-	side   [2]mmaSide  // of rows, of columns
-	sums   []string
-	left   [2][]string // parts of the rows' operand in registers, of even and of odd steps
+	side   [2]mmaSide  // rows, columns
+	sums   []string    // accumulators
+	left   [2][]string // the rows' operand in registers, of even and of odd steps
 }
 
 func newMmaEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, scratch [2]*fusion.Tensor) *mmaEmitter {
@@ -46,7 +45,7 @@ func newMmaEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPla
 	return m
 }
 
-// ownPlace names what a thread that multiplies is.
+// ownPlace names the coordinates of a thread that multiplies.
 func (m *mmaEmitter) ownPlace() {
 	m.thread = loop.LocalID(0, mmaThreads)
 	m.group = m.let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
@@ -54,7 +53,7 @@ func (m *mmaEmitter) ownPlace() {
 	m.row, m.column = m.let("row", row), m.let("column", column)
 }
 
-// declareSums begins the sums.
+// declareSums defines the accumulators.
 func (m *mmaEmitter) declareSums() {
 	for i := range m.atom.Sums() {
 		m.sums = append(m.sums, "sum"+strconv.Itoa(i))
@@ -62,9 +61,9 @@ func (m *mmaEmitter) declareSums() {
 	}
 }
 
-// place finds out which part, batch and tile the workgroup has, and returns the
-// tile's row and column. Workgroups that run at about the same time have tiles of
-// few rows of tiles, so that the cache holds what they read.
+// place names the part and the batch of the workgroup, and returns the row and the column of its
+// tile. Workgroups that run at about the same time have tiles of few rows, so that the cache
+// holds their operands.
 func (m *mmaEmitter) place(c *fusion.Contraction) (row, column scalar.Expr) {
 	rows, columns := m.p.tiles(c)
 	batches := fusion.Product(c.Batch)
@@ -81,7 +80,7 @@ func (m *mmaEmitter) place(c *fusion.Contraction) (row, column scalar.Expr) {
 	return m.bounded("tile_row", scalar.Add(first, scalar.Rem(at, high)), rows), m.bounded("tile_column", scalar.Div(at, high), columns)
 }
 
-// bounded names an integer from 0 to below n.
+// bounded names an integer in [0, n).
 func (m *mmaEmitter) bounded(prefix string, x scalar.Expr, n int) scalar.Expr {
 	if n == 1 {
 		return loop.Int(0)
@@ -91,7 +90,7 @@ func (m *mmaEmitter) bounded(prefix string, x scalar.Expr, n int) scalar.Expr {
 	return scalar.NewVar(name, ir.I32, 0, int64(n-1))
 }
 
-// kernel writes the whole kernel; result stores a sum.
+// kernel writes the whole kernel; result returns the stores of a sum.
 func (m *mmaEmitter) kernel(name string, result storeResult) Launch {
 	if m.declareBoxes() {
 		m.workgroup[0] += loop.Warp
@@ -117,9 +116,9 @@ func (m *mmaEmitter) kernel(name string, result storeResult) Launch {
 	return m.launch(name)
 }
 
-// step multiplies a step that has arrived, and begins to copy another over what
-// all threads are known to have read: the barrier tells that they have waited for
-// the multiply-adds of as many steps ago as may be read.
+// step multiplies a step that has arrived and starts the copies of a later one. They overwrite a
+// stage that all threads have read: before the barrier each has waited for the multiply-adds of
+// read steps ago.
 func (m *mmaEmitter) step(at scalar.Expr, parity int) {
 	m.add(&loop.CopyWait{Pending: m.p.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	stage := m.let("stage", scalar.Mod(at, loop.Int(m.p.stages)))
@@ -128,12 +127,12 @@ func (m *mmaEmitter) step(at scalar.Expr, parity int) {
 	}
 	m.add(m.multiply(stage, parity))
 	m.ahead(m.Simplify(scalar.Add(at, loop.Int(m.p.ahead()))))
-	// The other registers of the rows' operand are free: its multiply-adds are done.
+	// The registers of the other parity are free once its multiply-adds are done.
 	m.add(&loop.MmaWait{Pending: m.p.read - 1, Names: m.left[1-parity]})
 }
 
-// ahead begins to copy a step, if there is one. A group of copies is made in any
-// case, so that groups can be counted.
+// ahead starts the copies of a step, if it exists. It commits a group of copies in any case, so
+// that groups can be counted.
 func (m *mmaEmitter) ahead(step scalar.Expr) {
 	m.when(scalar.Lt(step, loop.Int(m.p.steps)), func() {
 		inside := m.bounded("ahead", scalar.Min(step, loop.Int(m.p.steps-1)), m.p.steps)
@@ -173,16 +172,16 @@ func (m *mmaEmitter) operand(s *mmaSide, stage scalar.Expr, k int, from scalar.E
 	return t
 }
 
-// partial stores sums of a part of the contracted space.
+// partial returns the stores of split-K partial sums.
 func (m *mmaEmitter) partial(t *fusion.Tensor) storeResult {
 	return func(sum scalar.Expr, at ir.Index) []kept {
 		return []kept{{t, append(ir.Index{m.part}, at...), sum}}
 	}
 }
 
-// rolesKernel writes the kernel of a target that copies boxes: one warp begins all copies,
-// and the others multiply what has arrived. A stage has two barriers: full is over when its
-// operands are there, empty when all warps have read them.
+// rolesKernel writes a warp-specialised kernel for targets with tensor maps (TMA): one producer
+// warp starts all copies and the others multiply. Each stage has two barriers: full completes
+// when its operands have arrived, empty when all warps have read them.
 func (m *mmaEmitter) rolesKernel(name string, result storeResult) Launch {
 	full := m.mbarrier("full", m.p.stages, 1)
 	empty := m.mbarrier("empty", m.p.stages, mmaThreads/loop.Warp)
@@ -197,14 +196,14 @@ func (m *mmaEmitter) rolesKernel(name string, result storeResult) Launch {
 	return m.launch(name)
 }
 
-// turn returns in which stage a step is, and how often that was used before.
+// turn returns the stage of a step and the number of its earlier uses.
 func (m *mmaEmitter) turn(step scalar.Expr) (stage, phase scalar.Expr) {
 	stages := loop.Int(m.p.stages)
 	return m.let("stage", scalar.Mod(step, stages)), m.Simplify(scalar.FloorDiv(step, stages))
 }
 
-// multiplySteps multiplies each step as it arrives, and gives the stage back of the one
-// before, whose multiply-adds are over.
+// multiplySteps multiplies each step as it arrives, and releases the stage of the step before,
+// whose multiply-adds are done.
 func (m *mmaEmitter) multiplySteps(full, empty int) {
 	m.times("step", m.p.steps, func(step scalar.Expr) {
 		stage, phase := m.turn(step)
@@ -218,7 +217,7 @@ func (m *mmaEmitter) multiplySteps(full, empty int) {
 	m.add(&loop.MmaWait{Names: m.sums})
 }
 
-// fetchSteps begins to copy each step when its stage is empty.
+// fetchSteps starts the copies of each step when its stage is empty.
 func (m *mmaEmitter) fetchSteps(full, empty int) {
 	m.times("step", m.p.steps, func(step scalar.Expr) {
 		stage, phase := m.turn(step)
@@ -231,8 +230,8 @@ func (m *mmaEmitter) fetchSteps(full, empty int) {
 	})
 }
 
-// copyBoxes begins to copy the tile of a side from a contracted position on: at once where
-// rows in shared memory lie along it, else panel by panel.
+// copyBoxes starts the copies of a side's tile at a contracted position: one copy if rows in
+// shared memory lie along k, otherwise one for each panel.
 func (m *mmaEmitter) copyBoxes(s *mmaSide, k, stage scalar.Expr, full int) {
 	free, row := scalar.Mul(s.index, loop.Int(s.tile)), loop.RowElements(m.p.operand)
 	to := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
@@ -257,10 +256,10 @@ func (m *mmaEmitter) copyBoxes(s *mmaSide, k, stage scalar.Expr, full int) {
 	}
 }
 
-// declareBoxes makes boxes of both operands, and reports whether they are some. A product of
-// one step has nothing to copy beside its arithmetic: 64 of 256×256×64 in bf16 ran at
-// 79 TFLOP/s by copies of all threads and at 73 by boxes on an H200, those of 4096 at 711 and
-// 747.
+// declareBoxes declares the tensor maps of both operands, or returns false if one has none. It
+// also returns false for a product of one step, which has no arithmetic to overlap with copies:
+// 64 of 256×256×64 in bf16 ran at 79 TFLOP/s with copies by all threads and at 73 with tensor
+// maps on an H200; those of 4096 at 711 and 747.
 func (m *mmaEmitter) declareBoxes() bool {
 	if m.p.steps == 1 {
 		return false
@@ -287,14 +286,13 @@ func (m *mmaEmitter) declareBoxes() bool {
 	return true
 }
 
-// maxRoundPad is the most that a row of results in shared memory is longer than
-// they need.
+// maxRoundPad is the maximum padding of a row of results in shared memory.
 const maxRoundPad = 4
 
-// roundRow is the elements from one row of results in shared memory to the next.
-// Neighbouring threads read neighbours along the last axis of the result: where
-// that is the atoms' columns, 68 puts what a warp writes into different banks but
-// for pairs; where it is their rows, 65 lets a warp read from all banks.
+// roundRow returns the elements from one row of results in shared memory to the next. Threads
+// read results coalesced along the last axis of the output: if that is the atoms' columns, a
+// pitch of 68 limits a warp's writes to two-way bank conflicts; if it is their rows, 65 makes a
+// warp's reads free of conflicts.
 func (m *mmaEmitter) roundRow() int {
 	if m.p.rows == 1 {
 		return roundColumns + 1
@@ -302,13 +300,12 @@ func (m *mmaEmitter) roundRow() int {
 	return roundColumns + maxRoundPad
 }
 
-// finishPoints is how many results a thread finds at a time, so that what is read
-// for them is read together.
+// finishPoints is the number of results that a thread computes at a time, so that their loads
+// are in flight together.
 const finishPoints = 4
 
-// store stores the sums by way of shared memory, in rounds of some columns: what
-// follows the contraction is then a loop, whose neighbouring threads store side
-// by side.
+// store stores the accumulators through shared memory, in rounds of some columns. The epilogue
+// is then a loop with coalesced stores.
 func (m *mmaEmitter) store(result storeResult) {
 	slot := m.shared("results", ir.F32, 1, mmaRows*m.roundRow())
 	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
@@ -325,8 +322,8 @@ func (m *mmaEmitter) store(result storeResult) {
 	})
 }
 
-// putRound writes the sums of a round, the thread's first to the place own. Which of a thread's registers these are
-// must be known to the compiler, so there is a branch for each round.
+// putRound stores the accumulators of a round, the thread's first at offset own. Registers are
+// named statically, so each round has a branch.
 func (m *mmaEmitter) putRound(slot int, round, own scalar.Expr) {
 	per := m.atom.Sums() * roundColumns / m.p.columns
 	var body []loop.Stmt

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// piece is 16 bytes of an operand as memory has them. Where valid is given and
-// false, its elements are zero.
+// piece is 16 contiguous bytes of an operand in memory. If valid is not nil and is false, its
+// elements are zero.
 type piece struct {
 	array     int
 	at, valid scalar.Expr
@@ -25,9 +25,9 @@ type reading struct {
 	batch   ir.Index
 }
 
-// pieceAt returns the elements from a free and a contracted position on, along
-// one of the two, or reports that they do not lie side by side at a multiple of
-// their size. The positions are inside their spaces.
+// pieceAt returns the piece of elements at a free and a contracted position, along the axis of
+// the layout. It returns false if they are not contiguous and aligned. The positions are in
+// range.
 func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p piece, ok bool) {
 	spaces := [2][]int{r.c.M, r.c.N}
 	return r.e.pieceOf(r.d, func(j int) scalar.Expr {
@@ -42,8 +42,8 @@ func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (
 	})
 }
 
-// pieceOf returns the elements of type d that element gives by number, or reports
-// that they do not lie side by side at a multiple of their size.
+// pieceOf returns the piece of the elements of type d that element returns by number, or false
+// if they are not contiguous and aligned.
 func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece, ok bool) {
 	for j := range loop.PieceElements(d) {
 		q, stored := storedAt(d, e.Simplify(element(j)))
@@ -64,7 +64,8 @@ func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece,
 	return p, known && rest == 0
 }
 
-// storedAt returns where memory has an element, which may be zero under a condition.
+// storedAt returns the location of an element that is read as stored, or is zero under a
+// condition.
 func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 	if x.Op == scalar.OpSelect {
 		if zero, is := x.Args[2].Value(); !is || zero.F != 0 {
@@ -82,7 +83,7 @@ func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 	return p, true
 }
 
-// layoutOf finds out how an operand lies in memory.
+// layoutOf returns the layout of an operand in memory.
 func layoutOf(e *emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
 	r := &reading{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
 	free, k := fusion.Product([2][]int{c.M, c.N}[operand]), fusion.Product(c.K)
@@ -116,13 +117,14 @@ func writes(e *emitter, g *fusion.Group, id int) bool {
 	return false
 }
 
-// stagedLength is the contracted space of a staged operand: whole pieces.
+// stagedLength returns the contracted length of a staged operand: whole pieces.
 func stagedLength(c *fusion.Contraction, d ir.DType) int {
 	each := loop.PieceElements(d)
 	return ceilDiv(fusion.Product(c.K), each) * each
 }
 
-// stageOperand computes an operand into memory, batch by batch and along k.
+// stageOperand returns the launch that writes an operand to scratch memory, batch by batch and
+// contiguous along k.
 func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, operand int) (Launch, *fusion.Tensor) {
 	free := [2][]int{c.M, c.N}[operand]
 	length := stagedLength(c, p.operand)
@@ -145,27 +147,24 @@ func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan
 	return w.launch(g.Name() + "_" + name), t
 }
 
-// mmaSide is one operand of the multiply-adds: tiles of free positions by those
-// of a step.
+// mmaSide is one operand of the multiply-adds: tiles of free positions by the contracted
+// positions of a step.
 type mmaSide struct {
 	layout mmaLayout
-	// pieceAt returns a piece of the operand. Its positions are inside.
+	// pieceAt returns a piece of the operand at positions that are in range.
 	pieceAt func(free, k scalar.Expr) piece
-	free    int         // positions in all,
-	tile    int         // and of a workgroup
+	free    int         // all free positions
+	tile    int         // free positions of a workgroup
 	index   scalar.Expr // number of the workgroup's tile
-	length  int         // contracted positions in all
-	slot    int         // workgroup memory: the tiles of all stages
-	// plain tiles are read by threads, not by multiply-adds.
-	plain bool
-	// view is the operand as a box, nil where it is none or the target copies none, and box
-	// the number of it in the kernel.
-	view *boxed
-	box  int
+	length  int         // all contracted positions
+	slot    int         // workgroup array of the tiles of all stages
+	plain   bool        // threads read the tiles, not multiply-adds
+	view    *boxed      // tensor map; nil if the operand or the target has none
+	box     int         // number of the tensor map in the kernel
 }
 
-// newSide declares the memory of an operand, number 0 for rows and 1 for columns
-// of the multiply-adds. An operand in scratch memory is read from there.
+// newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
+// staged operand is read from scratch.
 func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
 	c := m.out.c
 	s := mmaSide{
@@ -186,17 +185,17 @@ func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSid
 	s.pieceAt = func(free, k scalar.Expr) piece {
 		p, ok := r.pieceAt(load, free, k, s.layout)
 		if !ok {
-			panic("an operand does not lie as it was found to")
+			panic("an operand's layout has changed")
 		}
 		return p
 	}
 	return s
 }
 
-// stageLength is the elements of a stage's tile.
+// stageLength returns the elements of a stage's tile.
 func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.length() }
 
-// copies begins to copy a thread's share of a step to a stage.
+// copies starts the copies of a thread's share of a step to a stage.
 func (m *mmaEmitter) copies(s *mmaSide, step, stage scalar.Expr) {
 	each := loop.PieceElements(m.p.operand)
 	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
@@ -215,9 +214,9 @@ func (m *mmaEmitter) copies(s *mmaSide, step, stage scalar.Expr) {
 	}
 }
 
-// pieceAlongK returns piece number id of a step's tile and its place: neighbouring
-// threads have neighbours along k. Beyond the free positions any will do, since
-// nothing is made of them; beyond the contracted ones there are zeros.
+// pieceAlongK returns piece id of a step's tile, contiguous along k, and its offset in the
+// stage. Neighbouring threads have neighbours along k. Out-of-range free positions are clamped,
+// since their results are not stored; out-of-range contracted positions are zero.
 func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
 	each, length := loop.PieceElements(m.p.operand), m.p.length()
 	per := length / each
@@ -232,8 +231,7 @@ func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Ex
 	return loop.TilePlace(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
 }
 
-// pieceAlongFree is pieceAlongK where neighbouring threads have neighbours along
-// the free axis.
+// pieceAlongFree is pieceAlongK for operands contiguous along the free axis.
 func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
 	each, length := loop.PieceElements(m.p.operand), m.p.length()
 	per := s.tile / each
@@ -252,8 +250,8 @@ func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar
 	return loop.TilePlace(m.p.operand, length, local, row), p
 }
 
-// contracted keeps a contracted position, in units of so many, inside the space,
-// and tells whether it was, nil where all are.
+// contracted clamps a contracted position, in units of unit elements, and returns the condition
+// that it was in range, nil if it always is.
 func (m *mmaEmitter) contracted(s *mmaSide, k scalar.Expr, unit int) (at, inside scalar.Expr) {
 	have, all := s.length/unit, m.p.parts*m.p.steps*m.p.length()/unit
 	if all <= have {
@@ -262,6 +260,7 @@ func (m *mmaEmitter) contracted(s *mmaSide, k scalar.Expr, unit int) (at, inside
 	return m.Simplify(scalar.Min(k, loop.Int(have-1))), m.Simplify(scalar.Lt(k, loop.Int(have)))
 }
 
+// both returns the conjunction of two conditions; nil is true.
 func both(a, b scalar.Expr) scalar.Expr {
 	switch {
 	case a == nil:
@@ -272,9 +271,9 @@ func both(a, b scalar.Expr) scalar.Expr {
 	return scalar.And(a, b)
 }
 
-// plainPlace is where a tile that threads read has an element of f32: rows of one
-// contracted position, pieces of which are exchanged so that what a warp reads
-// for an [loop.Atom], 8 free positions by 4 contracted ones, lies in 32 banks.
+// plainPlace returns the offset of an element of f32 in a tile that threads read. A row is one
+// contracted position; its pieces are swizzled so that a warp reads an [loop.Atom], 8 free by 4
+// contracted positions, without bank conflicts.
 func plainPlace(tile int, free, k scalar.Expr) scalar.Expr {
 	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
 	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
@@ -295,7 +294,7 @@ func (m *mmaEmitter) declareLeft() {
 	}
 }
 
-// loadLeft reads a thread's part of the rows' operand of a step.
+// loadLeft loads a thread's registers of the rows' operand of a step.
 func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
 	s := &m.side[0]
 	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
@@ -307,19 +306,18 @@ func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
 	}
 }
 
-// boxed is an operand of multiply-adds as a box of memory, whose first axis is that along
-// which neighbours lie, the second the other one of the free and the contracted positions,
-// and the third the batch, where it has a part in it.
+// boxed is an operand as a tensor map: axis 0 is the contiguous one, axis 1 the other of the
+// free and the contracted positions, and axis 2 the batch, if the operand depends on it.
 type boxed struct {
-	loop.Box // of a tensor by ID, without Size
+	loop.Box // Array is a tensor's ID; Size is not set
 	batch    bool
 }
 
-// operandAt returns where memory has 16 bytes of an operand, at positions that are whole
-// pieces along the layout's axis.
+// operandAt returns the piece of an operand at positions that are multiples of a piece along the
+// layout's axis.
 type operandAt func(batch, free, k scalar.Expr) (p piece, ok bool)
 
-// boxOf finds out whether an operand is a box.
+// boxOf returns the tensor map of an operand, or false if it has none.
 func (e *emitter) boxOf(d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b boxed, ok bool) {
 	each := loop.PieceElements(d)
 	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
@@ -354,18 +352,19 @@ func (e *emitter) boxOf(d ir.DType, layout mmaLayout, batches, free, length int,
 	return b, true
 }
 
-// axis is a space of positions, which are looked at in steps.
+// axis is a range of positions, visited in steps.
 type axis struct {
 	name         string
 	length, step int
 }
 
-// position returns any position of the axis but those that so many steps lead out of it.
+// position returns a symbolic position of the axis that is at least steps steps before its end.
 func (a axis) position(steps int) scalar.Expr {
 	return scalar.Mul(scalar.NewVar(a.name, ir.I32, 0, int64(max(a.length/a.step-1-steps, 0))), loop.Int(a.step))
 }
 
-// strideOf returns how many elements a step along one axis leads on, wherever it begins.
+// strideOf returns the elements between neighbouring steps along axis i, or false if they depend
+// on the position.
 func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis, i int) (stride int, linear bool) {
 	var here, there [3]scalar.Expr
 	for j, a := range axes {
@@ -389,8 +388,8 @@ func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis
 	return int(apart), known
 }
 
-// boxOfSide finds the box of an operand of a contraction, or of the memory that it is
-// staged in.
+// boxOfSide returns the tensor map of an operand of a contraction, or of the scratch memory that
+// it is staged in.
 func (m *mmaEmitter) boxOfSide(operand int, s *mmaSide, scratch *fusion.Tensor) (boxed, bool) {
 	c := m.out.c
 	at := func(batch, free, k scalar.Expr) (piece, bool) {
