@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// backward writes the kernels of the cotangents of attention. Each of them computes
-// the weights anew: one for blocks of queries, one for blocks of keys, and one for
-// blocks of a mask that is added. So nothing is summed up by two workgroups.
+// backward returns the kernels of the cotangents of attention. Each recomputes the weights: one
+// for blocks of queries, one for blocks of keys, and one for blocks of an additive mask, so that
+// no sum needs two workgroups.
 func (n *attention) backward() []Launch {
 	dims := slices.Concat(n.Heads, []int{n.Queries, 2})
 	n.stats = n.p.Scratch("attention_rows", ir.F32, dims...)
@@ -30,11 +30,11 @@ func (n *attention) backward() []Launch {
 
 // The columns of stats.
 const (
-	statLSE   = iota // the logarithm of the sum of exponentials as an exponent, 0 where it is not finite
-	statDelta        // what to take off the cotangents of the weights
+	statLSE   = iota // log of the sum of exponentials, as an exponent; 0 if it is -Inf
+	statDelta        // subtracted from the cotangents of the weights
 )
 
-// pack writes the kernel that fills stats.
+// pack returns the kernel that fills stats.
 func (n *attention) pack() Launch {
 	dims := n.stats.Dims[:len(n.stats.Dims)-1]
 	w := newWriter(n.p, n.caps, mapThreads)
@@ -47,13 +47,13 @@ func (n *attention) pack() Launch {
 	return w.launch(n.prefix + "_rows")
 }
 
-// stat names a number of a query, of the head at hand.
+// stat names a number of stats for a query of the current head.
 func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr {
 	at, _ := s.inside(query)
 	return a.let("stat", a.load(a.stats, slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})))
 }
 
-// rowQueries returns the queries of a thread's rows, for cotangents with their stats.
+// rowQueries returns the queries of a thread's rows, with their stats in backward kernels.
 func (a *attender) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
@@ -77,13 +77,13 @@ func (a *attender) columnQueries() []query {
 	return out
 }
 
-// weight is the softmax of a score.
+// weight returns the softmax of a score.
 func (a *attender) weight(x element, q query) scalar.Expr {
 	return orZero(x.seen, a.power(scalar.Sub(a.exponent(x.score), q.lse)))
 }
 
-// cotangents returns the cotangents of a block's scores, or with slope those of
-// its products but for the scale. Its rows are queries.
+// cotangents returns the cotangents of a block's scores, or with slope those of the unscaled
+// products. Rows are queries.
 func (a *attender) cotangents(queries []query, slope bool) fragment {
 	weights, by := a.zeros("w", a.cols.block), a.zeros("b", a.cols.block)
 	ready, readyBy := a.product(weights, a.q(), a.k()), a.product(by, a.dout(), a.v())
@@ -101,7 +101,7 @@ func (a *attender) cotangents(queries []query, slope bool) fragment {
 	return weights
 }
 
-// queries writes the kernel of the cotangents of the queries.
+// queries returns the kernel of the queries' cotangents.
 func (n *attention) queries() Launch {
 	a := n.overQueries(attendQueries)
 	queries := a.rowQueries()
@@ -118,8 +118,8 @@ func (a *attender) scaled(sums fragment) func(i, c int) scalar.Expr {
 	return func(i, c int) scalar.Expr { return times(sums.at(i, c), a.Scale) }
 }
 
-// keys writes the kernel of the cotangents of keys and values: each workgroup
-// has a block of keys and goes through the queries of all heads that see them.
+// keys returns the kernel of the cotangents of keys and values. Each workgroup has a block of
+// keys and loops over the queries of all heads that see them.
 func (n *attention) keys() Launch {
 	a := n.attender(attendKeys)
 	blocks := a.rows.blocks()
@@ -140,8 +140,8 @@ func (n *attention) keys() Launch {
 	return a.launch(n.prefix + "_keys")
 }
 
-// blockOfQueries adds to the cotangents of keys and values, as far as they are
-// wanted, what comes from the block of queries at hand.
+// blockOfQueries adds the contributions of the current block of queries to the requested
+// cotangents of keys and values.
 func (a *attender) blockOfQueries(keys, values fragment) {
 	queries := a.columnQueries()
 	weights, by := a.zeros("w", a.cols.block), fragment{}
@@ -181,7 +181,7 @@ func (a *attender) blockOfQueries(keys, values fragment) {
 	addKeys()
 }
 
-// atKeyHead goes to a head of the keys, by its number among all.
+// atKeyHead sets the current head of the keys.
 func (a *attender) atKeyHead(head scalar.Expr) {
 	dims := slices.Clone(a.Heads)
 	if last := len(dims) - 1; last >= 0 {
@@ -193,8 +193,8 @@ func (a *attender) atKeyHead(head scalar.Expr) {
 	}
 }
 
-// atQueryHead goes to one of the heads of the queries that have the head of the
-// keys at hand.
+// atQueryHead sets the current head of the queries to one of those that share the current head
+// of the keys.
 func (a *attender) atQueryHead(of scalar.Expr) {
 	a.queryHead = slices.Clone(a.keyHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
@@ -203,18 +203,17 @@ func (a *attender) atQueryHead(of scalar.Expr) {
 	}
 }
 
-// maskEmitter writes the kernel of the cotangent of a mask that is added to the
-// scores. Each workgroup has a block of the mask, or all that is one along an
-// axis of the scores, and goes through the scores that it is added to.
+// maskEmitter writes the kernel of an additive mask's cotangent. Each workgroup has a block of
+// the mask, or all of a broadcast axis, and loops over the scores that it is added to.
 type maskEmitter struct {
 	*attender
 	plain *attendPlain
-	dims  []int    // of the mask, with as many axes as the scores
-	at    ir.Index // the mask's own head
-	adds  fragment // the block's or the row's or the column's cotangents
+	dims  []int    // of the mask, padded to the rank of the scores
+	at    ir.Index // head of the mask
+	adds  fragment // cotangents of the block, row or column
 }
 
-// mask writes the kernel of the cotangent of the mask.
+// mask returns the kernel of the mask's cotangent.
 func (n *attention) mask() Launch {
 	t := n.m.Store[3]
 	rank := len(n.Heads)
@@ -241,7 +240,7 @@ func (n *attention) mask() Launch {
 	return a.launch(n.prefix + "_mask")
 }
 
-// overHeads runs a body for all heads of the queries that have the mask's head.
+// overHeads loops over the heads of the queries that share the mask's head.
 func (x *maskEmitter) overHeads(body func()) {
 	rest := make([]int, len(x.at))
 	for i, d := range x.dims[:len(rest)] {
@@ -257,7 +256,8 @@ func (x *maskEmitter) overHeads(body func()) {
 	})
 }
 
-// overRows runs a body for the block of rows that is the workgroup's, or for all.
+// overRows runs body for the workgroup's block of rows, or loops over all blocks if the mask is
+// broadcast along the rows.
 func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 	if x.dims[len(x.at)] > 1 {
 		x.move(&x.rows, block)
@@ -270,7 +270,7 @@ func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 	})
 }
 
-// overColumns adds up the cotangents of the scores in the rows at hand.
+// overColumns accumulates the cotangents of the scores in the current rows.
 func (x *maskEmitter) overColumns(block scalar.Expr) {
 	queries := x.rowQueries()
 	lo, hi := loop.Int(0), loop.Int(x.cols.blocks())
@@ -283,8 +283,7 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	})
 }
 
-// meetAndStore adds up what threads have along the axes on which the mask is one,
-// and stores the sums.
+// meetAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
 func (x *maskEmitter) meetAndStore(t *fusion.Tensor, row, column scalar.Expr) {
 	x.move(&x.rows, row)
 	x.move(&x.cols, column)
@@ -314,15 +313,14 @@ func (x *maskEmitter) meetAndStore(t *fusion.Tensor, row, column scalar.Expr) {
 	x.body = append(x.body, guard(x.exists, body)...)
 }
 
-// totals adds four values of each thread up, over the threads of a row or of a
-// column.
+// totals sums four values of each thread over the threads of a row, or of a column.
 func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
 	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
 	x.plain.meet(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
 	return floats(totals)
 }
 
-// exist reports whether there is a position.
+// exist returns the condition that a position is in range.
 func (x *maskEmitter) exist(s *attendSide, pos scalar.Expr) scalar.Expr {
 	_, ok := s.inside(pos)
 	return x.Simplify(ok)

@@ -9,15 +9,15 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// ScoreBytes is the most that the scores of an attention, in f32, take before
-// they are computed in blocks of plain registers and not kept: what a binding of
-// every WebGPU device holds. Up to there they come from contractions with larger
-// tiles, and the masks and what else surrounds them is fused.
+// ScoreBytes is the maximum size of an attention's scores, in f32, up to which they are kept in
+// memory and not computed in blocks of plain registers: what a binding of every WebGPU device
+// holds. Up to there contractions with larger tiles compute them, and masks and other
+// elementwise operations are fused.
 const ScoreBytes = 128 << 20
 
-// AttendsInBlocks reports whether a node is attention that is better computed
-// without its scores in memory: where they take more bytes than most, or where
-// multiply-adds take less time for blocks than for scores that are kept.
+// AttendsInBlocks reports whether a node is attention that is better computed without its scores
+// in memory: if they take more than most bytes, or if multiply-adds in blocks take less time
+// than scores in memory.
 func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 	l, ok := n.Def().Lower.(*ir.AttendLowering)
 	if !ok || caps.Invocations < attendThreads || caps.SharedBytes < attendShared {
@@ -36,7 +36,7 @@ func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, d, caps) && mmaTime(s, d, caps) < keptTime(s, d, caps)
 }
 
-// scores is how many there are, which may be more than an int holds.
+// scores returns the number of scores, which may overflow an int.
 func scores(s ir.Attend) float64 {
 	n := 1.0
 	for _, size := range append([]int{s.Queries, s.Keys}, s.Heads...) {
@@ -45,10 +45,10 @@ func scores(s ir.Attend) float64 {
 	return n
 }
 
-// Costs of attention by multiply-adds: what a multiprocessor of an H200 does in a nanosecond,
-// 2,700 to 3,500 on an H200 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
-// TF32; and an estimate of the nanoseconds of one block of columns for a workgroup that
-// has the multiprocessor to itself.
+// Costs of attention by multiply-adds: operations per nanosecond of a multiprocessor of an
+// H200 (measured 2,700 to 3,500 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
+// TF32), and the estimated nanoseconds of a block of columns for a workgroup that has the
+// multiprocessor to itself.
 const (
 	attendRate    = 2700
 	attendRateF32 = 1600
@@ -89,8 +89,8 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	return time
 }
 
-// keptTime estimates the nanoseconds of attention with its scores in memory: they are
-// written and read three times, by products and by what comes between.
+// keptTime estimates the nanoseconds of attention with its scores in memory: products and the
+// operations between them write and read them three times.
 func keptTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	launches, products, bytes := 3, 2, 20
 	if s.Backward {

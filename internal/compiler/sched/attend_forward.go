@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// forward writes the kernel of attention: each workgroup has a block of queries and
-// goes once through the keys that they see, with the greatest score and the sum of
-// exponentials of each query so far.
+// forward returns the kernel of attention. Each workgroup has a block of queries and makes one
+// pass over the keys visible to them, with the running maximum and sum of the exponentials of
+// each query (online softmax).
 func (n *attention) forward() Launch {
 	a := n.overQueries(attendForward)
 	none := scalar.FreeVar("none", ir.F32)
@@ -29,8 +29,8 @@ func (n *attention) forward() Launch {
 	return a.launch(n.prefix)
 }
 
-// overQueries starts a kernel whose workgroups have a block of queries each,
-// those that see most keys first.
+// overQueries returns the emitter of a kernel whose workgroups have one block of queries each.
+// Those with the most visible keys come first.
 func (n *attention) overQueries(kind attendKind) *attender {
 	a := n.attender(kind)
 	blocks := a.rows.blocks()
@@ -44,15 +44,15 @@ func (n *attention) overQueries(kind attendKind) *attender {
 	return a
 }
 
-// running is what a thread has of its rows so far: the greatest scores, its part of
-// the sums of exponentials, and the sums of values.
+// running is the online softmax of a thread's rows: the maximum scores, the thread's part of the
+// sums of exponentials, and the accumulated values.
 type running struct {
 	greatest, total []string
 	out             fragment
 }
 
-// rescale replaces the scores of a block by their exponentials, adds these to
-// the total, and takes total and sums to the greatest score that there is now.
+// rescale replaces the scores of a block by their exponentials and adds them to the total. It
+// rescales the total and the accumulators to the new maximum.
 func (a *attender) rescale(scores fragment, r running) {
 	local, next := make([]scalar.Expr, scores.rows), make([]string, scores.rows)
 	for i := range local {
@@ -83,13 +83,13 @@ func (a *attender) rescale(scores fragment, r running) {
 	}
 }
 
-// maxExponent is how large exponents may become before what they are counted from
-// moves on: powers of 2 up to 2⁸ are as exact as smaller ones, and fit f16.
+// maxExponent is the maximum growth of exponents before the running maximum is updated. Powers
+// of 2 up to 2⁸ are as exact as smaller ones, and fit f16.
 const maxExponent = 8
 
-// whenGreater runs a body for a row whose greatest score has changed. Where that would
-// take much of the time, a little greater is left as it is: what exponents are counted
-// from need not be the greatest.
+// whenGreater runs body for a row whose maximum has changed. With multiply-adds, where rescaling
+// would take much of the time, small changes are skipped: the exponents' offset need not be the
+// maximum.
 func (a *attender) whenGreater(next, greatest scalar.Expr, body func()) {
 	if !a.mma {
 		body()
@@ -98,8 +98,8 @@ func (a *attender) whenGreater(next, greatest scalar.Expr, body func()) {
 	a.when(scalar.Gt(a.exponent(next), scalar.Add(a.exponent(greatest), scalar.ConstF(ir.F32, maxExponent))), body)
 }
 
-// greater returns the greater of two scores. What it makes of NaN is no matter:
-// the exponential of such a score is NaN whatever is subtracted from it.
+// greater returns the greater of two scores. Its result for NaN does not matter: the exponential
+// of such a score is NaN whatever is subtracted from it.
 func (n *attention) greater(a, b scalar.Expr) scalar.Expr {
 	if n.mma {
 		return scalar.Max(a, b) // one instruction there
@@ -107,7 +107,7 @@ func (n *attention) greater(a, b scalar.Expr) scalar.Expr {
 	return scalar.Select(scalar.Lt(a, b), b, a)
 }
 
-// storeForward stores the results that are wanted.
+// storeForward stores the requested results.
 func (a *attender) storeForward(r running, none scalar.Expr) {
 	zero := scalar.ConstF(ir.F32, 0)
 	names := a.vars("sum", zero)
@@ -115,7 +115,7 @@ func (a *attender) storeForward(r running, none scalar.Expr) {
 	sums := floats(names)
 	if t := a.m.Store[0]; t != nil {
 		one := scalar.ConstF(ir.F32, 1)
-		factors := make([]scalar.Expr, len(sums)) // where no key is seen the sums are 0 too
+		factors := make([]scalar.Expr, len(sums)) // without visible keys the accumulators are 0 too
 		for i := range factors {
 			factors[i] = a.let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
 		}

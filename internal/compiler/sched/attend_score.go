@@ -11,12 +11,12 @@ import (
 
 // query is what the scores of a query have in common.
 type query struct {
-	limit      scalar.Expr // the query sees the keys before it
-	first      scalar.Expr // and from here on; nil: from the first of all
-	lse, delta scalar.Expr // the columns of stats, for cotangents
+	first      scalar.Expr // first visible key; nil means 0
+	limit      scalar.Expr // end of the visible keys, exclusive
+	lse, delta scalar.Expr // columns of stats, in backward kernels
 }
 
-// limit names the key that is the first that a query does not see.
+// limit names the exclusive end of the keys visible to the query at a position.
 func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 	limit := loop.Int(a.Keys)
 	if a.whole {
@@ -34,7 +34,8 @@ func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 	return a.let("limit", limit)
 }
 
-// firstSeen names the first key that a query sees.
+// firstSeen names the first key visible to the query at a position, or returns nil without a
+// window.
 func (a *attender) firstSeen(at scalar.Expr) scalar.Expr {
 	if a.whole || a.Window == 0 {
 		return nil
@@ -42,17 +43,17 @@ func (a *attender) firstSeen(at scalar.Expr) scalar.Expr {
 	return a.let("first_seen", scalar.Add(at, loop.Int(a.Keys-a.Queries-a.Window+1)))
 }
 
-// element is what becomes of a product of a query and a key.
+// element is the score of a query and a key.
 type element struct {
 	score scalar.Expr
-	seen  scalar.Expr // false where the query must not see the key
-	// capped is what the soft cap multiplies, of which the derivative of the score
-	// by the product is a function; nil without one.
+	seen  scalar.Expr // false where the key is masked
+	// capped is the tanh of the soft cap, which determines the derivative; nil without a
+	// cap.
 	capped scalar.Expr
 }
 
-// slope is the derivative of a score by the product that it is made of, but for
-// the scale, which is left to the sums.
+// slope returns the derivative of a score by its product, without the scale, which is applied to
+// the accumulators.
 func (a *attender) slope(capped scalar.Expr) scalar.Expr {
 	if capped == nil {
 		return scalar.ConstF(ir.F32, 1)
@@ -60,8 +61,8 @@ func (a *attender) slope(capped scalar.Expr) scalar.Expr {
 	return scalar.Sub(scalar.ConstF(ir.F32, 1), scalar.Mul(capped, capped))
 }
 
-// eachScore replaces the products of a fragment by what f makes of them. There
-// is a query for each row or for each column.
+// eachScore replaces the products of a fragment by f of their scores. queries has one entry for
+// each row, or for each column if rows are keys.
 func (a *attender) eachScore(products fragment, queries []query, f func(i, c int, x element) scalar.Expr) {
 	rows, rowsInMask := a.positions("row", &a.rows, products.rows, a.row)
 	cols, colsInMask := a.positions("column", &a.cols, products.columns, a.column)
@@ -77,8 +78,7 @@ func (a *attender) eachScore(products fragment, queries []query, f func(i, c int
 	}
 }
 
-// positions names the positions of a thread along a side, and those in a mask,
-// which has none beyond the last query and key.
+// positions names a thread's positions along a side, and those clamped to the mask.
 func (a *attender) positions(prefix string, s *attendSide, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
 	for i := range n {
 		pos := position(i)
@@ -93,7 +93,7 @@ func (a *attender) positions(prefix string, s *attendSide, n int, position func(
 	return at, inMask
 }
 
-// element takes a product x with the key at a position through scale, cap and mask.
+// element applies scale, soft cap and mask to the product x with the key at a position.
 func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 	e := element{score: x, seen: scalar.ConstBool(true)}
 	if !a.whole {
@@ -121,7 +121,7 @@ func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element
 	return e
 }
 
-// maskAt returns the place in the mask for a score of the head at hand.
+// maskAt returns the index into the mask for a score of the current head.
 func (a *attender) maskAt(row, col scalar.Expr) ir.Index {
 	if a.Mask < 0 {
 		return nil
@@ -146,9 +146,9 @@ func floats(names []string) []scalar.Expr {
 	return out
 }
 
-// base is how many times as large exponents of [attention.power] are as those of e:
-// where scores come from multiply-adds, their exponentials are what takes time, and
-// powers of 2 are one instruction.
+// base is the factor from natural exponents to those of [attention.power]: log₂e where scores
+// come from multiply-adds, since exponentials dominate there and a power of 2 is one
+// instruction.
 func (n *attention) base() float64 {
 	if n.mma {
 		return math.Log2E
@@ -156,6 +156,7 @@ func (n *attention) base() float64 {
 	return 1
 }
 
+// power returns the exponential of an exponent, in base 2 or e.
 func (n *attention) power(x scalar.Expr) scalar.Expr {
 	if n.mma {
 		return scalar.Pow(scalar.ConstF(ir.F32, 2), x)
@@ -163,14 +164,14 @@ func (n *attention) power(x scalar.Expr) scalar.Expr {
 	return scalar.Exp(x)
 }
 
-// scaledLast reports whether scores are the bare products, and the scale is part of
-// [attention.exponent]: where nothing comes between, and it keeps their order.
+// scaledLast reports whether scores are the bare products and [attention.exponent] applies the
+// scale: no operation lies between, and a positive scale keeps their order.
 func (n *attention) scaledLast() bool {
 	added := n.Mask >= 0 && !n.m.Node.Input(n.Mask).DType().IsBool()
 	return n.mma && n.Scale > 0 && n.Softcap == 0 && !added
 }
 
-// exponent returns what the base is raised to for a score.
+// exponent returns the exponent of a score for [attention.power].
 func (n *attention) exponent(score scalar.Expr) scalar.Expr {
 	if n.scaledLast() {
 		return times(score, n.base()*n.Scale)
@@ -178,7 +179,7 @@ func (n *attention) exponent(score scalar.Expr) scalar.Expr {
 	return times(score, n.base())
 }
 
-// natural returns the score that a number stands for.
+// natural returns a score with the scale applied.
 func (n *attention) natural(score scalar.Expr) scalar.Expr {
 	if n.scaledLast() {
 		return times(score, n.Scale)
@@ -194,26 +195,26 @@ func times(x scalar.Expr, by float64) scalar.Expr {
 	return scalar.Mul(x, scalar.ConstF(ir.F32, by))
 }
 
-// attendSide is what goes along one side of the scores: queries or keys.
+// attendSide is one axis of the scores: queries or keys.
 type attendSide struct {
-	count int         // of them
-	block int         // of a tile
-	first scalar.Expr // of the block at hand
+	count int         // all positions
+	block int         // positions of a block
+	first scalar.Expr // first position of the current block
 }
 
 func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
 
-// move goes to a block.
+// move sets the current block of a side.
 func (a *attender) move(s *attendSide, block scalar.Expr) {
 	s.first = a.let("first", scalar.Mul(block, loop.Int(s.block)))
 }
 
-// inside returns a position that exists, and whether it is the one asked for.
+// inside clamps a position, and returns the condition that it was in range.
 func (s *attendSide) inside(pos scalar.Expr) (at, ok scalar.Expr) {
 	return withinBounds(pos, s.count, s.count%s.block == 0)
 }
 
-// atHead goes to a head of the queries, by its number among all.
+// atHead sets the current head of the queries, and of the keys that they share.
 func (a *attender) atHead(head scalar.Expr) {
 	a.queryHead = a.unflatten(head, a.Heads)
 	for i, h := range a.queryHead {
@@ -225,7 +226,7 @@ func (a *attender) atHead(head scalar.Expr) {
 	}
 }
 
-// head is the head at hand of an operand.
+// head returns the current head of an operand.
 func (a *attender) head(operand int) ir.Index {
 	if operand == a.k().operand || operand == a.v().operand {
 		return a.keyHead
@@ -233,7 +234,7 @@ func (a *attender) head(operand int) ir.Index {
 	return a.queryHead
 }
 
-// count runs a body for 0, 1, … n-1.
+// count runs body for 0, 1, … n-1; without a loop if n is 1.
 func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
 	if n == 1 {
 		body(loop.Int(0))
@@ -242,10 +243,10 @@ func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
 	a.times(prefix, n, body)
 }
 
-// columnBlocks runs a body for the blocks of columns in which any of the rows at
-// hand sees, or is seen, from block lo on and before block hi.
+// columnBlocks loops over the blocks of columns in [lo, hi) that are not masked for all of the
+// current rows by causality or the window.
 func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
-	later := a.Keys - a.Queries // query i belongs to key i + later
+	later := a.Keys - a.Queries // query i is at the position of key i + later
 	block := loop.Int(a.cols.block)
 	whole := [2]scalar.Expr{lo, scalar.Min(hi, loop.Int(a.cols.count/a.cols.block))}
 	if a.Causal && a.byQuery {
@@ -269,9 +270,8 @@ func (a *attender) columnBlocks(lo, hi scalar.Expr, body func()) {
 	a.blocks(a.Simplify(lo), a.Simplify(hi), whole, body)
 }
 
-// windowBlocks leaves out the blocks of columns that the window hides from all the
-// rows at hand, or from which it hides all of them, and takes from the whole ones
-// those that it hides from some.
+// windowBlocks narrows [lo, hi) to the blocks that the window leaves visible to some of the
+// current rows, and whole to those visible to all.
 func (a *attender) windowBlocks(lo, hi scalar.Expr, whole [2]scalar.Expr) (first, end scalar.Expr, inner [2]scalar.Expr) {
 	later, block := a.Keys-a.Queries, loop.Int(a.cols.block)
 	from := func(offset int) scalar.Expr {
@@ -279,17 +279,17 @@ func (a *attender) windowBlocks(lo, hi scalar.Expr, whole [2]scalar.Expr) (first
 	}
 	up := a.cols.block - 1 // rounds a quotient up
 	if a.byQuery {
-		hidden := later - a.Window + 1 // query i does not see the keys before i + hidden
+		hidden := later - a.Window + 1 // query i does not attend to the keys before i + hidden
 		lo = scalar.Max(lo, scalar.FloorDiv(from(hidden), block))
 		byAll := scalar.FloorDiv(from(hidden+a.rows.block-1+up), block)
 		return lo, hi, [2]scalar.Expr{scalar.Max(lo, byAll), whole[1]}
 	}
-	seeing := a.Window - later // key j is not seen by queries from j + seeing on
+	seeing := a.Window - later // queries from j + seeing on do not attend to key j
 	hi = scalar.Min(hi, scalar.FloorDiv(from(seeing+a.rows.block-1+up), block))
 	return lo, hi, [2]scalar.Expr{whole[0], scalar.Min(whole[1], scalar.FloorDiv(from(seeing), block))}
 }
 
-// withinBounds returns a position below n, and whether it is the one asked for.
+// withinBounds clamps a position below n, and returns the condition that it was.
 func withinBounds(pos scalar.Expr, n int, always bool) (at, ok scalar.Expr) {
 	if always {
 		return pos, scalar.ConstBool(true)
@@ -297,8 +297,10 @@ func withinBounds(pos scalar.Expr, n int, always bool) (at, ok scalar.Expr) {
 	return scalar.Min(pos, loop.Int(n-1)), scalar.Lt(pos, loop.Int(n))
 }
 
+// orZero returns x if ok, else 0.
 func orZero(ok, x scalar.Expr) scalar.Expr { return scalar.Select(ok, x, scalar.ConstF(ir.F32, 0)) }
 
+// sum returns the sum of its arguments.
 func sum(first scalar.Expr, rest ...scalar.Expr) scalar.Expr {
 	for _, x := range rest {
 		first = scalar.Add(first, x)
@@ -306,8 +308,8 @@ func sum(first scalar.Expr, rest ...scalar.Expr) scalar.Expr {
 	return first
 }
 
-// zeroForNone keeps what is subtracted from scores that are all -Inf from
-// making NaN of them. A NaN stays.
+// zeroForNone replaces -Inf, the maximum of a row without visible keys, by 0, so that
+// subtracting it from scores does not give NaN. It keeps NaN.
 func zeroForNone(x scalar.Expr) scalar.Expr {
 	none := scalar.Lt(x, scalar.ConstF(ir.F32, -math.MaxFloat32))
 	return scalar.Select(none, scalar.ConstF(ir.F32, 0), x)
