@@ -9,14 +9,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// attendMmaTile is how attention by multiply-adds is cut: a workgroup has the rows of
-// so many warp groups, goes through blocks of so many columns, and has room in shared
-// memory for stages of them. A multiprocessor holds so many such workgroups: while one
-// takes exponentials, others multiply.
+// attendMmaTile is the shape of attention by multiply-adds: a workgroup has the rows of groups
+// warp groups, loops over blocks of columns columns, and holds stages of them in shared memory.
+// A multiprocessor holds resident such workgroups: while one computes exponentials, others
+// multiply.
 type attendMmaTile struct{ groups, columns, stages, resident int }
 
-// attendMmaLongest bounds the length of queries, keys and values: sums of longer ones
-// leave too few registers. Blocks of longer ones of f32 leave too little shared memory.
+// attendMmaLongest returns the maximum length of queries, keys and values. Accumulators of
+// longer ones leave too few registers, and blocks of longer ones of f32 too little shared
+// memory.
 func attendMmaLongest(d ir.DType) int {
 	if d == ir.F32 {
 		return 64
@@ -24,27 +25,26 @@ func attendMmaLongest(d ir.DType) int {
 	return 128
 }
 
-// attendMmaTiles are the tiles by what is computed, for lengths up to 64 and up to 128
-// of 16 bits: the fastest of some ten each on an H200, for 8×16 causal heads of 2048 in
-// bf16.
+// attendMmaTiles are the tiles by kind, for lengths up to 64 and up to 128 of 16 bits: the
+// fastest of about ten each on an H200, for 8×16 causal heads of 2048 in bf16.
 var attendMmaTiles = [...][2]attendMmaTile{
 	attendForward: {{1, 64, 3, 4}, {1, 64, 3, 2}},
 	attendQueries: {{1, 64, 4, 2}, {2, 64, 3, 1}},
 	attendKeys:    {{1, 64, 4, 2}, {2, 64, 3, 1}},
 }
 
-// attendMmaTilesF32 are those of f32, as TF32, for lengths up to 64: the fastest of six
-// to nine each, there.
+// attendMmaTilesF32 are those of f32, as TF32, for lengths up to 64: the fastest of six to nine
+// each, measured in the same way.
 var attendMmaTilesF32 = [...]attendMmaTile{
 	attendForward: {1, 64, 3, 2},
 	attendQueries: {2, 64, 3, 1},
 	attendKeys:    {2, 32, 4, 1},
 }
 
-// attendMmaSmall is the tile for devices whose shared memory does not hold the others.
+// attendMmaSmall is the tile for devices with too little shared memory for the others.
 var attendMmaSmall = attendMmaTile{1, 32, 3, 1}
 
-// pickAttendMma returns the tile of a kernel on a device with so much shared memory.
+// pickAttendMma returns the tile of a kernel on a device with bytes of shared memory.
 var pickAttendMma = func(kind attendKind, d ir.DType, s ir.Attend, bytes int) attendMmaTile {
 	t := attendMmaTilesF32[kind]
 	if d != ir.F32 {
@@ -56,13 +56,13 @@ var pickAttendMma = func(kind attendKind, d ir.DType, s ir.Attend, bytes int) at
 	return t
 }
 
-// mmaTile is the tile of a kernel of attention by multiply-adds.
+// mmaTile returns the tile of a kernel of attention by multiply-adds.
 func (n *attention) mmaTile(kind attendKind) attendMmaTile {
 	return pickAttendMma(kind, n.operandType(), n.Attend, n.caps.MmaBytes)
 }
 
-// sharedBytes bounds the workgroup memory of a kernel: the operands of the rows, and in
-// each stage those of the columns with their turned copies and what belongs to queries.
+// sharedBytes bounds the workgroup memory of a kernel: the operands of the rows, and for each
+// stage those of the columns, their transposed copies and the stats of queries.
 func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int {
 	row := loop.RowElements(d)
 	depth, width := ceilDiv(s.Depth, row)*row, ceilDiv(s.Width, row)*row
@@ -70,7 +70,7 @@ func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int
 	if kind != attendForward {
 		rows = depth + width
 	}
-	if d == ir.F32 { // blocks are whole rows of a turned copy
+	if d == ir.F32 { // blocks are whole rows of a transposed copy
 		columns += map[attendKind]int{attendQueries: s.Depth, attendKeys: s.Depth + s.Width}[kind]
 	}
 	bytes := d.Size() * (t.rows()*rows + t.stages*t.columns*columns)
@@ -83,8 +83,8 @@ func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int
 func (t attendMmaTile) threads() int { return t.groups * loop.WarpGroup }
 func (t attendMmaTile) rows() int    { return t.groups * loop.AtomRows }
 
-// ahead is how many blocks are on their way: one stage is read, and of another it is
-// not known whether all threads are through with it.
+// ahead returns the number of blocks whose copies are in flight: one stage is being read, and
+// some threads may still read another.
 func (t attendMmaTile) ahead() int { return t.stages - 2 }
 
 // attendsByMma reports whether the target has multiply-adds for attention.
@@ -102,7 +102,7 @@ func attendsByMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
 	return true
 }
 
-// attendKinds are the kernels of an attention that multiply.
+// attendKinds returns the kernels of an attention that multiply.
 func attendKinds(s ir.Attend) []attendKind {
 	if s.Backward {
 		return []attendKind{attendQueries, attendKeys}
@@ -110,11 +110,11 @@ func attendKinds(s ir.Attend) []attendKind {
 	return []attendKind{attendForward}
 }
 
-// attendMma has tables in the registers of multiply-adds of warp groups: see
-// [loop.Atom]. What belongs to the rows stays in shared memory throughout, and what
-// belongs to the columns comes in stages, by copies that go on beside the arithmetic.
-// Weights become the left operand of the next product without leaving registers. Of
-// f32, the right one comes from a turned copy: see [attention.turn].
+// attendMma has tables in the registers of warp-group multiply-adds, see [loop.Atom]. Operands
+// of the rows stay in shared memory; operands of the columns arrive in stages, by asynchronous
+// copies that overlap the arithmetic. Weights become the left operand of the next product
+// without leaving registers. For f32, the right operand comes from a transposed copy, see
+// [attention.turn].
 type attendMma struct {
 	*attender
 	t       attendMmaTile
@@ -122,29 +122,27 @@ type attendMma struct {
 	operand ir.DType
 	thread  scalar.Expr
 	group   scalar.Expr // the thread's warp group
-	lane    scalar.Expr // the thread's place among the four that share a row
+	lane    scalar.Expr // the thread's number among the four that share a row
 	held    []*held     // operands in shared memory
-	slot    int         // of stats
-	stage   scalar.Expr // of the block at hand
-	packed  [][]string  // weights as operands, for each of the sums
-	// begun are the variables of the multiply-adds of a turn, statement by statement.
-	begun  [][]string
-	waited int // how many of them are known to be done
-	// next begins to copy a block that comes later, beside the first products.
-	next func()
+	slot    int         // shared array of stats
+	stage   scalar.Expr // stage of the current block
+	packed  [][]string  // weights as left operands, for each of the accumulators
+	begun   [][]string  // variables of the multiply-adds in flight in an iteration, by statement
+	waited  int         // number of those known to be done
+	next    func()      // starts the copies of a later block, to overlap the first products
 }
 
-// held is an operand in shared memory: for each piece of rows as long as one of a
-// [loop.Tile], the rows of a block, in each stage.
+// held is an operand in shared memory: in each stage, the rows of a block for each piece as long
+// as a row of a [loop.Tile].
 type held struct {
 	matrix
 	side    *attendSide
-	streams bool // it belongs to the columns
-	turned  bool // its rows are those of its turned copy, each a part of a column
+	streams bool // it belongs to the columns and is copied in stages
+	turned  bool // it is the transposed copy
 	slot    int
 }
 
-// rows and columns are those of a block.
+// rows returns the rows of a block in shared memory.
 func (h *held) rows() int {
 	if h.turned {
 		return h.matrix.length
@@ -152,6 +150,7 @@ func (h *held) rows() int {
 	return h.side.block
 }
 
+// columns returns the elements of a row in shared memory.
 func (h *held) columns() int {
 	if h.turned {
 		return h.side.block
@@ -200,8 +199,7 @@ func (m *attendMma) begin() {
 	}
 }
 
-// holdAll gives shared memory to the operands that belong to the rows and to the
-// columns of a kernel.
+// holdAll declares the shared memory of the operands of a kernel's rows and columns.
 func (m *attendMma) holdAll() {
 	rows, cols := []matrix{m.q()}, []matrix{m.k(), m.v()}
 	switch m.kind {
@@ -224,7 +222,7 @@ func (m *attendMma) holdAll() {
 	}
 }
 
-// hold gives an operand shared memory.
+// hold declares the shared memory of an operand.
 func (m *attendMma) hold(h held) {
 	length := h.length(m)
 	if h.streams {
@@ -238,12 +236,13 @@ func (m *attendMma) hold(h held) {
 	m.held = append(m.held, &h)
 }
 
-// length is the elements of an operand's block.
+// length returns the elements of an operand's block.
 func (h *held) length(m *attendMma) int {
 	row := loop.RowElements(m.operand)
 	return ceilDiv(h.columns(), row) * row * h.rows()
 }
 
+// find returns an operand in shared memory.
 func (m *attendMma) find(x matrix, turned bool) *held {
 	for _, h := range m.held {
 		if h.operand == x.operand && h.turned == turned {
@@ -253,7 +252,7 @@ func (m *attendMma) find(x matrix, turned bool) *held {
 	panic("an operand is not in shared memory")
 }
 
-// base is where the block at hand of an operand begins.
+// base returns the offset of an operand's current block.
 func (m *attendMma) base(h *held) scalar.Expr {
 	if !h.streams {
 		return loop.Int(0)
@@ -261,7 +260,7 @@ func (m *attendMma) base(h *held) scalar.Expr {
 	return scalar.Mul(m.stage, loop.Int(h.length(m)))
 }
 
-// tile is an operand with its elements along k, from position k on.
+// tile returns an operand's tile, contiguous along k, at contracted position k.
 func (m *attendMma) tile(h *held, from scalar.Expr, k int) loop.Tile {
 	row := loop.RowElements(m.operand)
 	from = sum(m.base(h), loop.Int(k/row*row*h.rows()), from)
@@ -287,8 +286,8 @@ func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 	}
 }
 
-// accumulate puts the weights into registers of their own. It does not wait: a later
-// wait does.
+// accumulate moves the weights to registers of their own. It does not wait for the products; a
+// later wait does.
 func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) {
 	h := m.find(x, m.turns())
 	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
@@ -308,8 +307,8 @@ func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) 
 	}
 }
 
-// pack puts the weights from a column on into the registers of an operand. Those of f32
-// stand where a thread has them, in another order of columns: see [turnedOrder].
+// pack moves the weights from a column on into the registers of an operand. Those of f32 stay in
+// the registers of their thread, in another order of columns, see [turnedOrder].
 func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, column int) {
 	for i, name := range registers {
 		row, at := atom.Left(i)
@@ -322,8 +321,8 @@ func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, c
 	}
 }
 
-// wait waits for the first multiply-adds that the turn has begun, and for those of
-// turns before. What goes beyond a turn is named where it may be used again.
+// wait waits for the first number multiply-adds of the iteration and for those of earlier ones.
+// It names the variables that outlive the iteration and may be used again.
 func (m *attendMma) wait(number int, names []string) {
 	busy := slices.Concat(m.begun[number:]...)
 	for i, f := range m.sums {
@@ -335,7 +334,7 @@ func (m *attendMma) wait(number int, names []string) {
 	m.waited = number
 }
 
-// sums are the registers in the order of [loop.Atom.Sum].
+// sums returns the registers in the order of [loop.Atom.Sum].
 func (f fragment) sums() []string {
 	out := make([]string, 2*f.columns)
 	for i := range out {
@@ -344,7 +343,7 @@ func (f fragment) sums() []string {
 	return out
 }
 
-// fold combines over the four threads that share a row.
+// fold reduces over the four threads that share a row, by shuffles.
 func (m *attendMma) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, x := range values {
 		x = m.let("mine", x)
@@ -363,8 +362,8 @@ func (m *attendMma) columnStat(c, which int) scalar.Expr {
 	return m.let("stat", scalar.LoadAt(m.slot, ir.F32, m.Simplify(at)))
 }
 
-// blocks has the operands of the columns come to shared memory a few blocks before
-// they are multiplied.
+// blocks copies the operands of the columns to shared memory a few blocks ahead of the
+// arithmetic.
 func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
 	lo, hi = m.let("from", lo), m.let("to", hi)
 	m.copyRows()
@@ -386,8 +385,8 @@ func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()
 	m.add(&loop.CopyWait{}, &loop.Barrier{})
 }
 
-// turn computes with a block that has arrived, and begins to copy another over what
-// all threads are known to have read: the barrier tells that they have waited for the
+// turn computes with a block that has arrived and starts the copies of a later one. They
+// overwrite a stage that all threads have read: before the barrier each has waited for the
 // multiply-adds of two blocks ago.
 func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
 	m.add(&loop.CopyWait{Pending: m.t.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
@@ -397,12 +396,12 @@ func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
 	m.begun, m.waited = nil, 0
 	body()
 	if last := len(m.begun) - 1; m.waited < last {
-		m.wait(last, nil) // NVIDIA's compiler gives up on two that go on into the next turn
+		m.wait(last, nil) // NVIDIA's compiler does not pipeline two that are in flight across iterations
 	}
 }
 
-// ahead begins to copy a block of columns, if there is one. A group of copies is made
-// in any case, so that groups can be counted.
+// ahead starts the copies of a block of columns, if it exists. It commits a group of copies in
+// any case, so that groups can be counted.
 func (m *attendMma) ahead(block, hi scalar.Expr) {
 	m.when(scalar.Lt(block, hi), func() {
 		inside := m.let("ahead", scalar.Min(block, loop.Int(m.cols.blocks()-1)))
@@ -420,7 +419,7 @@ func (m *attendMma) ahead(block, hi scalar.Expr) {
 	m.add(&loop.CopyCommit{})
 }
 
-// copyRows begins to copy what belongs to the rows.
+// copyRows starts the copies of the rows' operands.
 func (m *attendMma) copyRows() {
 	for _, h := range m.held {
 		if !h.streams {
@@ -429,7 +428,8 @@ func (m *attendMma) copyRows() {
 	}
 }
 
-// copies begins to copy a thread's share of a block, from a position on, to a place.
+// copies starts the copies of a thread's share of a block, from position first on, to offset
+// place.
 func (m *attendMma) copies(h *held, first, place scalar.Expr) {
 	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
 	per := h.columns() / each
@@ -446,8 +446,8 @@ func (m *attendMma) copies(h *held, first, place scalar.Expr) {
 	})
 }
 
-// pieceOfBlock returns 16 bytes of row r of a block, from a column on, and whether they
-// are those of an operand.
+// pieceOfBlock returns the piece of row r of a block at a column, and the condition that it is
+// in range.
 func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
 	if h.turned {
 		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
@@ -462,7 +462,7 @@ func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece
 	return p, exists
 }
 
-// copyStats begins to copy the numbers of a block's queries.
+// copyStats starts the copies of the stats of a block's queries.
 func (m *attendMma) copyStats(first, place scalar.Expr) {
 	m.share(m.cols.block, func(id scalar.Expr) {
 		pos, exists := m.cols.inside(m.Simplify(scalar.Add(first, id)))
@@ -478,7 +478,7 @@ func (m *attendMma) copyStats(first, place scalar.Expr) {
 	})
 }
 
-// share writes what f does for each of n pieces of work, spread over the threads.
+// share distributes n items over the threads and calls f for each of a thread's items.
 func (m *attendMma) share(n int, f func(id scalar.Expr)) {
 	for first := 0; first < n; first += m.t.threads() {
 		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))

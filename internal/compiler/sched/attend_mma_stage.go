@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// piece returns 16 bytes of an operand, or reports that it does not lie in such.
+// piece returns a piece of an operand, or false if its elements are not contiguous and aligned.
 func (n *attention) piece(operand int, e *emitter, read ir.Load, head ir.Index, pos, at scalar.Expr) (p piece, ok bool) {
 	return e.pieceOf(n.m.Node.Input(operand).DType(), func(j int) scalar.Expr {
 		index := slices.Concat(head, ir.Index{pos, scalar.Add(at, loop.Int(j))})
@@ -20,8 +20,8 @@ func (n *attention) piece(operand int, e *emitter, read ir.Load, head ir.Index, 
 	})
 }
 
-// stage writes those operands to memory of their own that are computed, or do not
-// lie in pieces of 16 bytes, and turned copies where they are needed.
+// stage returns the launches that copy operands to scratch memory, if they are computed or do
+// not consist of pieces, and that write the transposed copies.
 func (n *attention) stage() []Launch {
 	operands := []int{n.q().operand, n.k().operand, n.v().operand}
 	if n.Backward {
@@ -29,7 +29,7 @@ func (n *attention) stage() []Launch {
 	}
 	out := n.turn()
 	if n.turns() && !n.Backward {
-		operands = operands[:2] // values are read turned alone
+		operands = operands[:2] // only the transposed copy of the values is read
 	}
 	for _, operand := range operands {
 		if !n.pieces(operand) {
@@ -39,7 +39,7 @@ func (n *attention) stage() []Launch {
 	return out
 }
 
-// pieces reports whether an operand lies in pieces of 16 bytes.
+// pieces reports whether an operand consists of aligned pieces of 16 bytes.
 func (n *attention) pieces(operand int) bool {
 	e := newEmitter(n.p, n.caps)
 	x := n.m.Node.Input(operand)
@@ -51,6 +51,7 @@ func (n *attention) pieces(operand int) bool {
 	return ok
 }
 
+// stageOperand returns the launch that copies an operand to scratch memory.
 func (n *attention) stageOperand(operand int) Launch {
 	t := n.m.Node.Input(operand).Type()
 	dims, _ := t.Shape.Ints()
@@ -66,22 +67,20 @@ func (n *attention) stageOperand(operand int) Launch {
 	return w.launch(name)
 }
 
-// attendNames are the names of operands.
+// attendNames are the names of operands, by number.
 var attendNames = map[int]string{0: "q", 1: "k", 2: "v", 5: "dout"}
 
-// Multiply-adds of f32 want the neighbours of their right operand along the sums (see
-// [loop.Tile]), which for sums over queries or keys is across the rows of what is
-// multiplied. So there are copies with rows and columns exchanged.
-
-// operandType is the type of what is multiplied.
+// operandType returns the type that is multiplied.
 func (n *attention) operandType() ir.DType { return n.m.Node.Input(0).DType() }
 
-// turns reports whether sums over rows are made from turned copies.
+// turns reports whether sums over rows read transposed copies. Multiply-adds of f32 need a right
+// operand that is contiguous along the contracted axis (see [loop.Tile]), and sums over queries
+// or keys contract across its rows.
 func (n *attention) turns() bool { return n.operandType() == ir.F32 }
 
-// turnedOrder returns which position stands at place i of a turned copy. A thread has
-// sums at columns 2c and 2c+1 of each eight ([loop.Atom.Sum]) and is asked for those at
-// c and c+4 of the left operand ([loop.Atom.Left]): in this order they are the same.
+// turnedOrder returns the position at place i of a transposed copy. A thread has accumulators at
+// columns 2c and 2c+1 of each eight ([loop.Atom.Sum]) and must supply columns c and c+4 of the
+// left operand ([loop.Atom.Left]). This permutation makes them the same.
 func turnedOrder(i scalar.Expr) scalar.Expr {
 	eight, four, two := loop.Int(8), loop.Int(4), loop.Int(2)
 	within := scalar.Mod(i, eight)
@@ -89,7 +88,7 @@ func turnedOrder(i scalar.Expr) scalar.Expr {
 	return scalar.Add(scalar.Mul(scalar.FloorDiv(i, eight), eight), within)
 }
 
-// turn writes the turned copies that the kernels will read.
+// turn returns the launches that write the transposed copies.
 func (n *attention) turn() []Launch {
 	if !n.turns() {
 		return nil
@@ -110,11 +109,12 @@ func (n *attention) turn() []Launch {
 	return out
 }
 
-// turnedRow is how many neighbours of a row a thread turns: those of a sector.
+// turnedRow is the number of neighbours of a row that a thread transposes: those of a memory
+// sector.
 const turnedRow = 8
 
-// turnOperand writes the turned copy of an operand for a kernel, whose blocks of columns
-// it fills up with zeros. Threads side by side write side by side.
+// turnOperand returns the launch that writes the transposed copy of an operand for a kernel,
+// padded with zeros to whole blocks of columns. Its stores are coalesced.
 func (n *attention) turnOperand(x matrix, kind attendKind, rows int) Launch {
 	dims, _ := n.m.Node.Input(x.operand).Shape().Ints()
 	heads, block := dims[:len(dims)-2], n.mmaTile(kind).columns

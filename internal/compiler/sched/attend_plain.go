@@ -6,34 +6,33 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Bounds of attention in blocks.
+// Limits of attention in blocks of plain registers.
 const (
 	attendThreads = 128
-	// attendShared is the workgroup memory in bytes: 8 KiB for a group of scores, of which a
-	// thread has sixteen, and half as much for a factor beside it. All devices of WebGPU
-	// have 16 KiB.
+	// attendShared is the bytes of workgroup memory: 8 KiB for a group of scores, sixteen
+	// per thread, and half as much for an operand. All WebGPU devices have 16 KiB.
 	attendShared = 12 << 10
-	// attendVectors is how many vectors of sums each of a thread's four rows has room for:
-	// 64 registers in all.
+	// attendVectors is the maximum number of accumulator vectors in each of a thread's four
+	// rows: 64 registers in all.
 	attendVectors = 4
-	// attendDepth is how many contracted positions are in workgroup memory at a time: twice
-	// as many of both factors of the widest tiles do not fit.
+	// attendDepth is the maximum number of contracted positions in workgroup memory. Twice
+	// as many do not fit for both operands of the widest tiles.
 	attendDepth = 16
-	// attendAcross is how many threads a row of them has at most.
+	// attendAcross is the maximum number of threads that share a row.
 	attendAcross = 32
-	// attendLongest bounds queries, keys and values: two sums as long, those of keys and
-	// values, fit the vectors where threads stand in the longest rows.
+	// attendLongest is the maximum length of queries, keys and values: the accumulators of
+	// both keys and values fit the vectors if attendAcross threads share a row.
 	attendLongest = attendVectors / 2 * 4 * attendAcross
 )
 
-// attendTile is how attention is cut: a workgroup has a block of rows and goes
-// through blocks of columns; one of the two are queries and the other keys. Its
-// threads stand in rows of across. Each has four neighbouring rows, and vectors
-// of four columns in each of the groups into which a block is cut.
+// attendTile is the shape of attention in plain registers. A workgroup has a block of rows and
+// loops over blocks of columns; one of them are queries and the other keys. across threads share
+// a row. Each thread has four neighbouring rows, and vectors of four columns in each of the
+// column groups of a block.
 type attendTile struct{ across, groups int }
 
-// pickAttendTile returns the tile with most rows of which a thread has registers
-// for its part of the sums, rows that long.
+// pickAttendTile returns the tile with the most rows for which a thread has enough registers for
+// accumulators of the given row lengths.
 func pickAttendTile(sums ...int) attendTile {
 	for t := (attendTile{across: 8, groups: 1}); ; t.across *= 2 {
 		vectors := 0
@@ -49,21 +48,20 @@ func pickAttendTile(sums ...int) attendTile {
 func (t attendTile) down() int { return attendThreads / t.across }
 func (t attendTile) rows() int { return 4 * t.down() }
 
-// piece is the columns of a group, which pass through workgroup memory together.
+// piece returns the columns of a group, which pass through workgroup memory together.
 func (t attendTile) piece() int { return 4 * t.across }
 func (t attendTile) cols() int  { return t.groups * t.piece() }
 
-// vectors is how many vectors of a row of sums each thread has.
+// vectors returns the number of a thread's vectors in a row of accumulators.
 func (t attendTile) vectors(length int) int { return ceilDiv(length, 4*t.across) }
 
-// depth is how many contracted positions of rows and columns workgroup memory
-// holds. Each of them has a vector more than it needs, so that neighbouring
-// threads do not write to the same bank.
+// depth returns the number of contracted positions of rows and columns that workgroup memory
+// holds. Each is padded by a vector to avoid bank conflicts.
 func (t attendTile) depth(length int) int {
 	return largestPower(min(attendDepth, length, attendShared/4/(t.rows()+t.cols()+8)))
 }
 
-// turns is how many columns' vectors workgroup memory holds besides a piece.
+// turns returns the number of columns' vectors that workgroup memory holds besides a piece.
 func (t attendTile) turns(length int) int {
 	free := attendShared/4 - t.rows()*t.piece()
 	return largestPower(min(t.piece(), free/(t.vectors(length)*4*t.across)))
@@ -78,17 +76,16 @@ func largestPower(n int) int {
 	return p
 }
 
-// attendPlain has tables in tiles of plain registers. Operands come by way of
-// workgroup memory, block by block, and are multiplied from there by vectors of 4,
-// as those of contractions are: see [attendTile]. Every step leaves workgroup memory
-// free behind it, with a barrier.
+// attendPlain has tables in tiles of plain registers. Operands are loaded into workgroup memory
+// block by block and multiplied by vectors of 4, as in tiled contractions. See [attendTile].
+// Every step ends with a barrier, after which workgroup memory is free.
 type attendPlain struct {
 	*attender
 	t    attendTile
 	l    layout
-	x, y scalar.Expr // where the thread stands
+	x, y scalar.Expr // the thread's column and row of the tile
 	lane scalar.Expr
-	slot int // workgroup memory
+	slot int // workgroup array
 }
 
 func newAttendPlain(a *attender) *attendPlain {
@@ -103,7 +100,7 @@ func newAttendPlain(a *attender) *attendPlain {
 	}}
 }
 
-// plainTile is the tile of a kernel.
+// plainTile returns the tile of a kernel.
 func (a *attender) plainTile() attendTile {
 	switch a.kind {
 	case attendQueries:
@@ -115,7 +112,7 @@ func (a *attender) plainTile() attendTile {
 	}
 	t := pickAttendTile(a.Width)
 	if a.Mask < 0 && a.Softcap == 0 && t.vectors(a.Width) <= attendVectors/2 {
-		t.groups = 2 // otherwise there is more to write for each score, or for each sum
+		t.groups = 2 // otherwise a score or an accumulator unrolls to more code
 	}
 	return t
 }
@@ -125,7 +122,7 @@ func (a *attendPlain) begin() {
 	a.slot = a.shared("blocks", ir.F32, 4, attendShared/16)
 }
 
-// stand defines where the thread stands.
+// stand names the thread's coordinates.
 func (a *attendPlain) stand() {
 	a.lane = loop.LocalID(0, attendThreads)
 	a.x = a.let("x", scalar.Mod(a.lane, loop.Int(a.t.across)))
@@ -147,14 +144,14 @@ func (a *attendPlain) blocks(lo, hi scalar.Expr, _ [2]scalar.Expr, body func()) 
 	})
 }
 
-// element returns the element of an operand at a place in the head at hand, in f32.
+// element returns an element of an operand in the current head, in f32.
 func (a *attendPlain) element(operand int, pos, at scalar.Expr) scalar.Expr {
 	index := append(append(ir.Index{}, a.head(operand)...), pos, at)
 	return scalar.Convert(a.read(operand, index), ir.F32)
 }
 
-// addProducts adds the products of four numbers of a thread's rows and vectors of
-// its columns, read from workgroup memory.
+// addProducts accumulates the products of four numbers of a thread's rows and vectors of its
+// columns, loaded from workgroup memory.
 func (a *attendPlain) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
 	read := func(at scalar.Expr) []string {
 		names := []string{a.name("a"), a.name("a"), a.name("a"), a.name("a")}
@@ -173,12 +170,12 @@ func (a *attendPlain) addProducts(f fragment, left scalar.Expr, right []scalar.E
 	}
 }
 
-// product leaves the work to ready: registers are held no longer than need be.
+// product defers the work to ready, which shortens the live ranges of registers.
 func (a *attendPlain) product(f fragment, rows, cols matrix) (ready func()) {
 	return func() { a.multiply(f, rows, cols) }
 }
 
-// multiply adds to a table of scores the products of the rows of two operands.
+// multiply accumulates the products of the rows of two operands in a table of scores.
 func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 	depth := a.t.depth(rows.length)
 	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
@@ -199,9 +196,7 @@ func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 	})
 }
 
-// accumulate adds to sums the products of a table of weights and the rows of an
-// operand that belong to its columns. The weights go by way of workgroup memory
-// to the threads that need them.
+// accumulate passes the weights through workgroup memory to the threads that need them.
 func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
 	base := down * piece
@@ -225,7 +220,7 @@ func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()
 	return func() {}
 }
 
-// stagePiece writes a group of columns into workgroup memory.
+// stagePiece stores a group of columns into workgroup memory.
 func (a *attendPlain) stagePiece(f fragment, which scalar.Expr) {
 	down := a.t.down()
 	for g := range a.t.groups {
@@ -243,8 +238,8 @@ func (f fragment) fourRows(c int) []scalar.Expr {
 	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
 }
 
-// meet combines four values of each thread over the threads of a row, or of a
-// column, into variables that hold what they start from.
+// meet reduces four values of each thread over the threads of a row, or of a column, into
+// variables that hold the initial values.
 func (a *attendPlain) meet(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
 	a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
 	n := a.t.down()
@@ -269,8 +264,8 @@ func (a *attendPlain) fold(into []string, values []scalar.Expr, combine func(a, 
 	a.meet(into, values, true, combine)
 }
 
-// stageDown copies contracted positions from k on of the rows of a block into
-// workgroup memory, each with those of all the block's rows side by side.
+// stageDown copies the contracted positions from k on of a block's rows into workgroup memory,
+// one contracted position after the other.
 func (a *attendPlain) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
 	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, down := scalar.FloorDiv(id, loop.Int(depth)), scalar.Mod(id, loop.Int(depth))
@@ -284,7 +279,7 @@ func (a *attendPlain) stageDown(m matrix, s *attendSide, base int, k scalar.Expr
 	})
 }
 
-// stageRows copies rows of a block, from one on, into workgroup memory.
+// stageRows copies rows of a block, starting at from, into workgroup memory.
 func (a *attendPlain) stageRows(m matrix, s *attendSide, base int, from scalar.Expr, rows int) {
 	width := a.t.vectors(m.length) * a.t.across
 	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
@@ -298,7 +293,7 @@ func (a *attendPlain) stageRows(m matrix, s *attendSide, base int, from scalar.E
 	})
 }
 
-// stage has the threads write so many vectors into workgroup memory.
+// stage has the threads store a number of vectors into workgroup memory.
 func (a *attendPlain) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
 	a.count("turn", ceilDiv(vectors, attendThreads), func(turn scalar.Expr) {
 		outer := a.body

@@ -6,26 +6,26 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// attendSubgroup has tables in tiles of plain registers, as [attendPlain] has, and
-// multiplies in fragments of subgroups, of f32. How a fragment lies in its threads is not
-// known, so what was multiplied comes to the threads by way of workgroup memory, a tile of
-// all rows and one vector of columns of each thread at a time; weights go the other way.
-// Threads of a row meet by shuffles. Every step leaves workgroup memory free behind it,
-// with a barrier. Nobody has measured it on a device that has fragments.
+// attendSubgroup has tables in tiles of plain registers, as [attendPlain] has, and multiplies in
+// subgroup fragments of f32. The layout of a fragment over its lanes is unspecified, so products
+// reach the threads through workgroup memory, a tile of all rows and one vector of columns per
+// thread at a time; weights go the other way. Threads of a row exchange values by shuffles.
+// Every step ends with a barrier, after which workgroup memory is free. Not measured on a device
+// that has fragments.
 type attendSubgroup struct {
 	*attendPlain
-	left, right int         // workgroup memory, of the factors; left takes a tile as well
-	down, over  int         // fragments of a tile that each subgroup has
-	ty, tx      scalar.Expr // where the subgroup stands
+	left, right int         // workgroup arrays of the operands; left also holds a tile
+	down, over  int         // rows and columns of fragments of each subgroup
+	ty, tx      scalar.Expr // the subgroup's row and column
 }
 
-// Bounds of attention by subgroups.
+// Limits of attention by subgroups.
 const (
 	attendGroups = attendThreads / fragmentLanes
-	attendStage  = 32              // contracted positions in workgroup memory at a time
-	attendPad    = fragmentPad / 4 // elements that a row of contracted positions is longer there
-	// attendRegion is the elements of each of two arrays, a tile or a factor: half a stage of
-	// the columns of the widest tile.
+	attendStage  = 32              // maximum contracted positions in workgroup memory
+	attendPad    = fragmentPad / 4 // padding of a row of contracted positions, in elements
+	// attendRegion is the elements of each of the two workgroup arrays: half a stage of the
+	// columns of the widest tile.
 	attendRegion = 4 * attendAcross * (attendStage/2 + attendPad)
 )
 
@@ -56,7 +56,7 @@ func (a *attendSubgroup) begin() {
 	a.tx = a.let("tx", scalar.Mod(number, loop.Int(across)))
 }
 
-// product leaves the work to ready: registers are held no longer than need be.
+// product defers the work to ready, which shortens the live ranges of registers.
 func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 	return func() {
 		depth := min(a.stageDepth(), ceilDiv(rows.length, loop.FragmentSize)*loop.FragmentSize)
@@ -73,7 +73,7 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 	}
 }
 
-// accumulate goes through the columns of the sums by vectors of each thread.
+// accumulate goes through the accumulators by one vector of columns per thread.
 func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	stride := a.stride()
 	turns := min(a.t.piece(), largestPower(attendRegion/stride))
@@ -92,7 +92,7 @@ func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin fun
 	return func() {}
 }
 
-// stageDepth is how many contracted positions of scores are in workgroup memory at a time.
+// stageDepth returns the number of contracted positions of scores in workgroup memory.
 func (a *attendSubgroup) stageDepth() int {
 	depth := attendStage
 	for max(a.t.rows(), a.t.piece())*(depth+attendPad) > attendRegion {
@@ -101,11 +101,11 @@ func (a *attendSubgroup) stageDepth() int {
 	return depth
 }
 
-// stride is the elements from one row of a tile to the next: so many more than it has that
-// the threads of a subgroup, which stand four rows apart, are at banks of their own.
+// stride returns the elements from one row of a tile to the next. The padding avoids bank
+// conflicts between the threads of a subgroup, which are four rows apart.
 func (a *attendSubgroup) stride() int { return a.t.piece() + a.t.across/4 }
 
-// zeroTile defines the fragments of a tile that a subgroup has, by rows.
+// zeroTile declares a subgroup's fragments of a tile, by rows.
 func (a *attendSubgroup) zeroTile() []string {
 	names := make([]string, a.down*a.over)
 	for i := range names {
@@ -115,8 +115,7 @@ func (a *attendSubgroup) zeroTile() []string {
 	return names
 }
 
-// factor is a matrix in workgroup memory, from a place on. It lies by rows; where turned is
-// set, by columns.
+// factor is a matrix in workgroup memory, stored by rows, or by columns if turned.
 type factor struct {
 	array  int
 	at     scalar.Expr
@@ -124,7 +123,7 @@ type factor struct {
 	turned bool
 }
 
-// load names a fragment of the left or the right factor at a row and a column of elements.
+// load names a fragment of the left or the right operand at a row and a column.
 func (a *attendSubgroup) load(f factor, row, column scalar.Expr, right bool) string {
 	if f.turned {
 		row, column = column, row
@@ -135,7 +134,7 @@ func (a *attendSubgroup) load(f factor, row, column scalar.Expr, right bool) str
 	return name
 }
 
-// multiplyTile adds to a tile the product of two factors with so many contracted positions.
+// multiplyTile accumulates in a tile the product of two factors with depth contracted positions.
 func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth int) {
 	const size = loop.FragmentSize
 	a.count("k", depth/size, func(k scalar.Expr) {
@@ -155,7 +154,7 @@ func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth i
 	})
 }
 
-// addTile adds a tile to a vector of columns of a table, from column c on.
+// addTile adds a tile to a vector of columns of a table, starting at column c.
 func (a *attendSubgroup) addTile(f fragment, c int, tile []string) {
 	const size = loop.FragmentSize
 	stride := a.stride()
@@ -172,12 +171,13 @@ func (a *attendSubgroup) addTile(f fragment, c int, tile []string) {
 	a.barrier()
 }
 
-// putTile writes a table, which is one tile, to workgroup memory.
+// putTile stores a table, which is one tile, into workgroup memory.
 func (a *attendSubgroup) putTile(f fragment) {
 	a.eachOfTile(func(i, j int, at scalar.Expr) { a.put(a.left, at, f.at(i, j)) })
 }
 
-// eachOfTile shows a thread's elements of a tile, and where they lie in workgroup memory.
+// eachOfTile calls visit for each of a thread's elements of a tile, with its offset in workgroup
+// memory.
 func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
 	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*a.stride())), a.x))
 	for i := range 4 {
@@ -187,8 +187,8 @@ func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
 	}
 }
 
-// stageDepths copies contracted positions of the rows of a block to workgroup memory, zeros
-// where there is nothing.
+// stageDepths copies contracted positions of a block's rows into workgroup memory, with zeros
+// out of range.
 func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from scalar.Expr, depth int) {
 	a.stageElements(slot, s.block, depth, depth+attendPad, func(row, k scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(from, k), m.length, m.length%depth == 0)
@@ -197,8 +197,8 @@ func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from sca
 	})
 }
 
-// stagePositions copies rows of an operand that belong to columns of the block at hand, from
-// one on, to workgroup memory: those of their elements that a vector of the threads takes.
+// stagePositions copies rows of an operand that belong to columns of the current block, starting
+// at from, into workgroup memory: the elements of one vector of the threads.
 func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) {
 	a.stageElements(a.right, rows, a.t.piece(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.piece()), column), m.length, m.length%a.t.piece() == 0)
@@ -207,7 +207,7 @@ func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows
 	})
 }
 
-// stageElements has the threads write a matrix to workgroup memory, neighbours side by side.
+// stageElements has the threads store a matrix into workgroup memory, coalesced.
 func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
 	a.count("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
 		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
@@ -219,7 +219,7 @@ func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element 
 	})
 }
 
-// fold has the threads of a row, which are neighbours, exchange what they have.
+// fold reduces over the threads of a row, which are neighbours, by shuffles.
 func (a *attendSubgroup) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, value := range values {
 		mine := a.variable("mine", value)

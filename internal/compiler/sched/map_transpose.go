@@ -9,22 +9,21 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// turning is what of a map goes through workgroup memory: loads whose neighbours lie
-// along another axis than those of the results. A tile is M elements along that axis,
-// across, by N along the last one. It is brought row by row of neighbours along across,
-// and taken by columns; rows are one element longer than M, so that neither meets a bank
-// twice.
+// turning is the loads of a map that are transposed through workgroup memory: their contiguous
+// axis, across, is not the last axis of the results. A tile is M elements along across by N
+// along the last axis. Its loads are coalesced along across, and its columns are read back along
+// the last axis. Rows are padded by one element to avoid bank conflicts.
 type turning struct {
 	Schedule
 	across, last int
 	loads        []access
 }
 
-// leastTurned is how long both axes are at least for tiles to be worth it: half a side of
-// the smallest, of which more than half would be empty.
+// leastTurned is the minimum length of both axes: half a side of the smallest tile. Shorter ones
+// would leave more than half of it empty.
 const leastTurned = 16
 
-// turning finds what a schedule moves through workgroup memory.
+// turning returns the loads that a schedule transposes, or false if there are none.
 func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 	last := len(w.g.Outer) - 1
 	if last < 1 || w.g.Outer[last] < leastTurned || !turnedTile(s) {
@@ -50,20 +49,19 @@ func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 	return t, t.across >= 0
 }
 
-// turnedTile takes tiles whose rows and columns are whole vectors of a workgroup's
-// threads.
+// turnedTile reports whether the sides of a tile are powers of two from 32 to 64.
 func turnedTile(s Schedule) bool {
 	ok := func(n int) bool { return n >= 32 && n <= 64 && powerOfTwo(n) == n }
 	return ok(s.M) && ok(s.N)
 }
 
-// turner writes a map whose loads go through workgroup memory. Positions beyond the ends
-// of both axes are those of the ends: they are read and computed, but not stored.
+// turner writes a map whose loads are transposed through workgroup memory. Out-of-range
+// positions are clamped: they are read and computed, but not stored.
 type turner struct {
 	*mover
 	turning
 	w         *mapWays
-	point     ir.Index // the coordinates that a workgroup has but one of
+	point     ir.Index // coordinates of the workgroup: its tile, and its place along the other axes
 	tiles     [2]scalar.Expr
 	exists    scalar.Expr
 	slots     []int
@@ -99,7 +97,7 @@ func (w *mapWays) turned(s Schedule) Launch {
 	return t.launch(w.g.Name())
 }
 
-// place finds the tile of a workgroup.
+// place names the coordinates of the workgroup's tile.
 func (t *turner) place() {
 	outer := slices.Clone(t.w.g.Outer)
 	counts := [2]int{ceilDiv(t.shapes[along], t.tileSizes[along]), ceilDiv(t.shapes[down], t.tileSizes[down])}
@@ -115,14 +113,13 @@ func (t *turner) place() {
 
 // quad is four neighbours along an axis of the tile that a thread moves.
 type quad struct {
-	points []ir.Index     // their coordinates, kept to those that exist
-	inTile [2]scalar.Expr // the place of the first in the tile
-	inside scalar.Expr    // some of them exist
-	each   []scalar.Expr  // which of them do, if some do
+	points []ir.Index     // their coordinates, clamped
+	inTile [2]scalar.Expr // coordinates of the first in the tile
+	inside scalar.Expr    // at least one is in range
+	each   []scalar.Expr  // which are in range, if inside
 }
 
-// quads calls f for each quad of a thread along an axis of the tile, and returns what
-// it returns.
+// quads calls f for each of a thread's quads along an axis of the tile, and returns the results.
 func (t *turner) quads(axis int, f func(p quad) func()) (out []func()) {
 	other := 1 - axis
 	lanes := t.tileSizes[axis] / width
@@ -158,7 +155,7 @@ func (t *turner) quad(axis int, x, row scalar.Expr) (p quad) {
 	return p
 }
 
-// clamp keeps a position below n, and reports whether it was.
+// clamp clamps a position below n, and returns the condition that it was in range.
 func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
 	at = t.Simplify(at)
 	if _, hi, ok := scalar.Range(at); ok && hi < int64(n) {
@@ -167,7 +164,7 @@ func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
 	return t.let("at", scalar.Min(at, loop.Int(n-1))), scalar.Lt(at, loop.Int(n))
 }
 
-// at returns an expression of the map's coordinates at a point.
+// at substitutes a point for the map's coordinates in x.
 func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
 	return t.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		for axis, c := range t.w.at {
@@ -179,7 +176,8 @@ func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
 	}))
 }
 
-// bring reads a quad of each load and puts it into its row of workgroup memory.
+// bring loads a quad of each load. The returned function stores it into its row of workgroup
+// memory.
 func (t *turner) bring(p quad) func() {
 	var values []scalar.Expr
 	for _, a := range t.loads {
@@ -198,7 +196,8 @@ func (t *turner) bring(p quad) func() {
 	}
 }
 
-// take computes a quad of the results from columns of workgroup memory.
+// take computes a quad of the results from columns of workgroup memory. The returned function
+// stores it.
 func (t *turner) take(p quad) func() {
 	cells := map[string]scalar.Expr{}
 	for i, a := range t.loads {
