@@ -14,13 +14,13 @@ import (
 // in memory (flash attention).
 type attention struct {
 	ir.Attend
-	p      *fusion.Partition
-	caps   loop.Caps
-	m      *fusion.Member
-	prefix string                 // of the kernels' names
-	mma    bool                   // the kernels use multiply-adds of warp groups
-	staged map[int]*fusion.Tensor // operands copied to scratch memory, by number
-	turned map[int]*fusion.Tensor // transposed copies of operands, by number
+	p          *fusion.Partition
+	caps       loop.Caps
+	m          *fusion.Member
+	prefix     string                 // of the kernels' names
+	mma        bool                   // the kernels use multiply-adds of warp groups
+	staged     map[int]*fusion.Tensor // operands copied to scratch memory, by number
+	transposed map[int]*fusion.Tensor // transposed copies of operands, by number
 	// stats holds the two numbers of each query that its cotangents depend on. They share
 	// a tensor because the kernels have few bindings left.
 	stats *fusion.Tensor
@@ -31,7 +31,7 @@ func scheduleAttend(e *emitter, g *fusion.Group) []Launch {
 	m := g.Members[0]
 	n := &attention{
 		Attend: m.Node.Def().Lower.(*ir.AttendLowering).Spec(m.Node),
-		p:      e.p, caps: e.caps, m: m, prefix: g.Name(), staged: map[int]*fusion.Tensor{}, turned: map[int]*fusion.Tensor{},
+		p:      e.p, caps: e.caps, m: m, prefix: g.Name(), staged: map[int]*fusion.Tensor{}, transposed: map[int]*fusion.Tensor{},
 	}
 	n.mma = withMma && attendsByMma(n.Attend, m.Node.Input(0).DType(), e.caps)
 	var launches []Launch
@@ -69,7 +69,7 @@ type attender struct {
 	queryHead  ir.Index   // the current head of the queries
 	keyHead    ir.Index   // and of the keys
 	sums       []fragment // accumulators over all blocks
-	whole      bool       // no position of the current block is masked by its position
+	unmasked   bool       // no position of the current block is masked by its position
 }
 
 // fragments is how the threads of a workgroup hold tables (scores or accumulators) and multiply:
@@ -172,8 +172,8 @@ func (a *attender) zeros(prefix string, length int) fragment {
 	return f
 }
 
-// total declares a fragment of accumulators over all blocks.
-func (a *attender) total(prefix string, length int) fragment {
+// accumulators declares a fragment of accumulators over all blocks.
+func (a *attender) accumulators(prefix string, length int) fragment {
 	f := a.zeros(prefix, length)
 	a.sums = append(a.sums, f)
 	return f
@@ -228,7 +228,7 @@ func (a *attender) storeSums(t *fusion.Tensor, head ir.Index, length int, value 
 			col = a.let("column", col)
 		}
 		for i := range l.own {
-			_, exists := a.rows.inside(a.row(i))
+			_, exists := a.rows.clamp(a.row(i))
 			a.when(exists, func() {
 				root, offset := a.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
 				if a.storePairs(root, offset, l.columns(length), func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
@@ -266,7 +266,7 @@ func (a *attender) storePairs(root *fusion.Tensor, offset scalar.Expr, columns i
 func (a *attender) storeRows(t *fusion.Tensor, head ir.Index, value func(i int) scalar.Expr) {
 	a.when(scalar.And(a.exists, a.layout().first), func() {
 		for i := range a.layout().own {
-			_, exists := a.rows.inside(a.row(i))
+			_, exists := a.rows.clamp(a.row(i))
 			at := append(slices.Clone(head), a.row(i))
 			a.when(exists, func() { a.save(t, at, scalar.Convert(value(i), t.DType)) })
 		}

@@ -49,7 +49,7 @@ func (n *attention) pack() Launch {
 
 // stat names a number of stats for a query of the current head.
 func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr {
-	at, _ := s.inside(query)
+	at, _ := s.clamp(query)
 	return a.let("stat", a.load(a.stats, slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})))
 }
 
@@ -57,7 +57,7 @@ func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr
 func (a *attender) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
-		out[i].limit, out[i].first = a.limit(&a.rows, a.row(i)), a.firstSeen(a.row(i))
+		out[i].limit, out[i].first = a.limit(&a.rows, a.row(i)), a.firstVisible(a.row(i))
 		if a.Backward {
 			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
 		}
@@ -70,7 +70,7 @@ func (a *attender) columnQueries() []query {
 	out := make([]query, a.columns())
 	for c := range out {
 		out[c] = query{
-			limit: a.limit(&a.cols, a.column(c)), first: a.firstSeen(a.column(c)),
+			limit: a.limit(&a.cols, a.column(c)), first: a.firstVisible(a.column(c)),
 			lse: a.columnStat(c, statLSE), delta: a.columnStat(c, statDelta),
 		}
 	}
@@ -79,7 +79,7 @@ func (a *attender) columnQueries() []query {
 
 // weight returns the softmax of a score.
 func (a *attender) weight(x element, q query) scalar.Expr {
-	return orZero(x.seen, a.power(scalar.Sub(a.exponent(x.score), q.lse)))
+	return orZero(x.visible, a.power(scalar.Sub(a.exponent(x.score), q.lse)))
 }
 
 // cotangents returns the cotangents of a block's scores, or with slope those of the unscaled
@@ -105,7 +105,7 @@ func (a *attender) cotangents(queries []query, slope bool) fragment {
 func (n *attention) queries() Launch {
 	a := n.overQueries(attendQueries)
 	queries := a.rowQueries()
-	sums := a.total("s", n.Depth)
+	sums := a.accumulators("s", n.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())()
 	})
@@ -126,8 +126,8 @@ func (n *attention) keys() Launch {
 	workgroup := a.workgroups(fusion.Product(n.Heads) / n.Share * blocks)
 	a.move(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
 	a.atKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
-	keys, values := a.total("s", n.Depth), a.total("s", n.Width)
-	a.count("head", n.Share, func(of scalar.Expr) {
+	keys, values := a.accumulators("s", n.Depth), a.accumulators("s", n.Width)
+	a.repeat("head", n.Share, func(of scalar.Expr) {
 		a.atQueryHead(of)
 		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.blockOfQueries(keys, values) })
 	})
@@ -236,7 +236,7 @@ func (n *attention) mask() Launch {
 	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
 	column := a.let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
-	x.meetAndStore(t, row, column)
+	x.reduceAndStore(t, row, column)
 	return a.launch(n.prefix + "_mask")
 }
 
@@ -246,7 +246,7 @@ func (x *maskEmitter) overHeads(body func()) {
 	for i, d := range x.dims[:len(rest)] {
 		rest[i] = x.Heads[i] / d
 	}
-	x.count("head", fusion.Product(rest), func(n scalar.Expr) {
+	x.repeat("head", fusion.Product(rest), func(n scalar.Expr) {
 		head := loop.Int(0)
 		for i, other := range x.unflatten(n, rest) {
 			head = sum(scalar.Mul(head, loop.Int(x.Heads[i])), x.at[i], other) // one of the two is 0
@@ -283,12 +283,12 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	})
 }
 
-// meetAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
-func (x *maskEmitter) meetAndStore(t *fusion.Tensor, row, column scalar.Expr) {
+// reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
+func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) {
 	x.move(&x.rows, row)
 	x.move(&x.cols, column)
-	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.exist(&x.rows, x.row(i)) }
-	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.exist(&x.cols, x.column(c)) }
+	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.inRange(&x.rows, x.row(i)) }
+	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.inRange(&x.cols, x.column(c)) }
 	first := func(int) scalar.Expr { return loop.Int(0) }
 	value := x.adds.at
 	if x.dims[len(x.at)+1] == 1 {
@@ -316,12 +316,12 @@ func (x *maskEmitter) meetAndStore(t *fusion.Tensor, row, column scalar.Expr) {
 // totals sums four values of each thread over the threads of a row, or of a column.
 func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
 	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
-	x.plain.meet(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
+	x.plain.reduceThreads(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
 	return floats(totals)
 }
 
-// exist returns the condition that a position is in range.
-func (x *maskEmitter) exist(s *attendSide, pos scalar.Expr) scalar.Expr {
-	_, ok := s.inside(pos)
+// inRange returns the condition that a position is in range.
+func (x *maskEmitter) inRange(s *attendSide, pos scalar.Expr) scalar.Expr {
+	_, ok := s.clamp(pos)
 	return x.Simplify(ok)
 }

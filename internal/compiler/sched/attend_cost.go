@@ -29,11 +29,11 @@ func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 		}
 	}
 	s := l.Spec(n)
-	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest || scores(s) == 0 {
+	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > maxAttendLength || scores(s) == 0 {
 		return false
 	}
 	d := n.Input(0).DType()
-	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, d, caps) && mmaTime(s, d, caps) < keptTime(s, d, caps)
+	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, d, caps) && mmaTime(s, d, caps) < storedScoresTime(s, d, caps)
 }
 
 // scores returns the number of scores, which may overflow an int.
@@ -50,9 +50,9 @@ func scores(s ir.Attend) float64 {
 // TF32), and the estimated nanoseconds of a block of columns for a workgroup that has the
 // multiprocessor to itself.
 const (
-	attendRate    = 2700
-	attendRateF32 = 1600
-	attendTurn    = 900
+	attendRate      = 2700
+	attendRateF32   = 1600
+	attendBlockTime = 900
 )
 
 func attendRateOf(d ir.DType, p hardware.Profile) float64 {
@@ -84,14 +84,14 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 			work, turns = work*seen/turns, seen
 		}
 		busy := math.Ceil(groups/float64(p.Processors)) * work / attendRateOf(d, p)
-		time += p.Launch + tileStart + max(busy, turns*attendTurn)
+		time += p.Launch + tileStart + max(busy, turns*attendBlockTime)
 	}
 	return time
 }
 
-// keptTime estimates the nanoseconds of attention with its scores in memory: products and the
+// storedScoresTime estimates the nanoseconds of attention with its scores in memory: products and the
 // operations between them write and read them three times.
-func keptTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
+func storedScoresTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	launches, products, bytes := 3, 2, 20
 	if s.Backward {
 		launches, products, bytes = 6, 5, 40

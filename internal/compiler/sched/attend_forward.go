@@ -17,11 +17,11 @@ func (n *attention) forward() Launch {
 	none := scalar.FreeVar("none", ir.F32)
 	a.add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
 	queries := a.rowQueries()
-	r := running{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.total("o", n.Width)}
+	r := onlineSoftmax{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.accumulators("o", n.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		scores := a.zeros("s", a.cols.block)
 		a.product(scores, a.q(), a.k())()
-		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.seen, x.score, none) })
+		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.visible, x.score, none) })
 		a.rescale(scores, r)
 		a.accumulate(r.out, scores, a.v())()
 	})
@@ -44,16 +44,16 @@ func (n *attention) overQueries(kind attendKind) *attender {
 	return a
 }
 
-// running is the online softmax of a thread's rows: the maximum scores, the thread's part of the
+// onlineSoftmax is the online softmax of a thread's rows: the maximum scores, the thread's part of the
 // sums of exponentials, and the accumulated values.
-type running struct {
-	greatest, total []string
-	out             fragment
+type onlineSoftmax struct {
+	maxima, total []string
+	out           fragment
 }
 
 // rescale replaces the scores of a block by their exponentials and adds them to the total. It
 // rescales the total and the accumulators to the new maximum.
-func (a *attender) rescale(scores fragment, r running) {
+func (a *attender) rescale(scores fragment, r onlineSoftmax) {
 	local, next := make([]scalar.Expr, scores.rows), make([]string, scores.rows)
 	for i := range local {
 		local[i] = scores.at(i, 0)
@@ -61,11 +61,11 @@ func (a *attender) rescale(scores fragment, r running) {
 			local[i] = a.greater(local[i], scores.at(i, c))
 		}
 		next[i] = a.name("next")
-		a.add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.greatest[i], ir.F32)})
+		a.add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.maxima[i], ir.F32)})
 	}
 	a.fold(next, local, a.greater)
 	for i := range next {
-		greatest, total := scalar.FreeVar(r.greatest[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
+		greatest, total := scalar.FreeVar(r.maxima[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
 		a.whenGreater(scalar.FreeVar(next[i], ir.F32), greatest, func() {
 			top := a.exponent(zeroForNone(scalar.FreeVar(next[i], ir.F32)))
 			factor := a.let("factor", a.power(scalar.Sub(a.exponent(greatest), top)))
@@ -108,7 +108,7 @@ func (n *attention) greater(a, b scalar.Expr) scalar.Expr {
 }
 
 // storeForward stores the requested results.
-func (a *attender) storeForward(r running, none scalar.Expr) {
+func (a *attender) storeForward(r onlineSoftmax, none scalar.Expr) {
 	zero := scalar.ConstF(ir.F32, 0)
 	names := a.vars("sum", zero)
 	a.fold(names, floats(r.total), scalar.Add)
@@ -123,7 +123,7 @@ func (a *attender) storeForward(r running, none scalar.Expr) {
 	}
 	if t := a.m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {
-			lse := scalar.Add(a.natural(zeroForNone(scalar.FreeVar(r.greatest[i], ir.F32))), scalar.Log(sums[i]))
+			lse := scalar.Add(a.natural(zeroForNone(scalar.FreeVar(r.maxima[i], ir.F32))), scalar.Log(sums[i]))
 			return scalar.Select(scalar.Eq(sums[i], zero), none, lse)
 		})
 	}

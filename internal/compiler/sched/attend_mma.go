@@ -15,10 +15,10 @@ import (
 // multiply.
 type attendMmaTile struct{ groups, columns, stages, resident int }
 
-// attendMmaLongest returns the maximum length of queries, keys and values. Accumulators of
+// maxAttendMmaLength returns the maximum length of queries, keys and values. Accumulators of
 // longer ones leave too few registers, and blocks of longer ones of f32 too little shared
 // memory.
-func attendMmaLongest(d ir.DType) int {
+func maxAttendMmaLength(d ir.DType) int {
 	if d == ir.F32 {
 		return 64
 	}
@@ -83,15 +83,15 @@ func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int
 func (t attendMmaTile) threads() int { return t.groups * loop.WarpGroup }
 func (t attendMmaTile) rows() int    { return t.groups * loop.AtomRows }
 
-// ahead returns the number of blocks whose copies are in flight: one stage is being read, and
+// inFlight returns the number of blocks whose copies are in flight: one stage is being read, and
 // some threads may still read another.
-func (t attendMmaTile) ahead() int { return t.stages - 2 }
+func (t attendMmaTile) inFlight() int { return t.stages - 2 }
 
 // attendsByMma reports whether the target has multiply-adds for attention.
 func attendsByMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
 	k := loop.Atom{Operand: d}.K()
 	has := caps.Mma && (d == ir.F16 || d == ir.BF16 || d == ir.F32 && caps.TF32)
-	if !has || max(s.Depth, s.Width) > attendMmaLongest(d) || s.Depth%k != 0 || s.Width%k != 0 {
+	if !has || max(s.Depth, s.Width) > maxAttendMmaLength(d) || s.Depth%k != 0 || s.Width%k != 0 {
 		return false
 	}
 	for _, kind := range attendKinds(s) {
@@ -114,45 +114,45 @@ func attendKinds(s ir.Attend) []attendKind {
 // of the rows stay in shared memory; operands of the columns arrive in stages, by asynchronous
 // copies that overlap the arithmetic. Weights become the left operand of the next product
 // without leaving registers. For f32, the right operand comes from a transposed copy, see
-// [attention.turn].
+// [attention.transposedCopies].
 type attendMma struct {
 	*attender
-	t       attendMmaTile
-	l       layout
-	operand ir.DType
-	thread  scalar.Expr
-	group   scalar.Expr // the thread's warp group
-	lane    scalar.Expr // the thread's number among the four that share a row
-	held    []*held     // operands in shared memory
-	slot    int         // shared array of stats
-	stage   scalar.Expr // stage of the current block
-	packed  [][]string  // weights as left operands, for each of the accumulators
-	begun   [][]string  // variables of the multiply-adds in flight in an iteration, by statement
-	waited  int         // number of those known to be done
-	next    func()      // starts the copies of a later block, to overlap the first products
+	t        attendMmaTile
+	l        layout
+	operand  ir.DType
+	thread   scalar.Expr
+	group    scalar.Expr      // the thread's warp group
+	lane     scalar.Expr      // the thread's number among the four that share a row
+	operands []*sharedOperand // operands in shared memory
+	slot     int              // shared array of stats
+	stage    scalar.Expr      // stage of the current block
+	packed   [][]string       // weights as left operands, for each of the accumulators
+	inFlight [][]string       // variables of the multiply-adds in flight in an iteration, by statement
+	waited   int              // number of those known to be done
+	next     func()           // starts the copies of a later block, to overlap the first products
 }
 
-// held is an operand in shared memory: in each stage, the rows of a block for each piece as long
+// sharedOperand is an operand in shared memory: in each stage, the rows of a block for each piece as long
 // as a row of a [loop.Tile].
-type held struct {
+type sharedOperand struct {
 	matrix
-	side    *attendSide
-	streams bool // it belongs to the columns and is copied in stages
-	turned  bool // it is the transposed copy
-	slot    int
+	side       *attendSide
+	streams    bool // it belongs to the columns and is copied in stages
+	transposed bool // it is the transposed copy
+	slot       int
 }
 
 // rows returns the rows of a block in shared memory.
-func (h *held) rows() int {
-	if h.turned {
+func (h *sharedOperand) rows() int {
+	if h.transposed {
 		return h.matrix.length
 	}
 	return h.side.block
 }
 
 // columns returns the elements of a row in shared memory.
-func (h *held) columns() int {
-	if h.turned {
+func (h *sharedOperand) columns() int {
+	if h.transposed {
 		return h.side.block
 	}
 	return h.matrix.length
@@ -181,7 +181,7 @@ func (m *attendMma) begin() {
 	m.l.row = m.let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), row))
 	m.l.column = scalar.Mul(m.lane, loop.Int(2))
 	m.l.first = scalar.Eq(m.lane, loop.Int(0))
-	m.holdAll()
+	m.declareOperands()
 	if !m.byQuery {
 		m.slot = m.shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
 	}
@@ -199,8 +199,8 @@ func (m *attendMma) begin() {
 	}
 }
 
-// holdAll declares the shared memory of the operands of a kernel's rows and columns.
-func (m *attendMma) holdAll() {
+// declareOperands declares the shared memory of the operands of a kernel's rows and columns.
+func (m *attendMma) declareOperands() {
 	rows, cols := []matrix{m.q()}, []matrix{m.k(), m.v()}
 	switch m.kind {
 	case attendQueries:
@@ -209,43 +209,43 @@ func (m *attendMma) holdAll() {
 		rows, cols = cols, []matrix{m.q(), m.dout()}
 	}
 	for _, x := range rows {
-		m.hold(held{matrix: x, side: &m.rows})
+		m.declareOperand(sharedOperand{matrix: x, side: &m.rows})
 	}
 	for _, x := range cols {
 		scores := m.kind != attendForward || x != m.v()
-		if scores || !m.turns() {
-			m.hold(held{matrix: x, side: &m.cols, streams: true})
+		if scores || !m.needsTransposed() {
+			m.declareOperand(sharedOperand{matrix: x, side: &m.cols, streams: true})
 		}
-		if m.turned[x.operand] != nil {
-			m.hold(held{matrix: x, side: &m.cols, streams: true, turned: true})
+		if m.transposed[x.operand] != nil {
+			m.declareOperand(sharedOperand{matrix: x, side: &m.cols, streams: true, transposed: true})
 		}
 	}
 }
 
-// hold declares the shared memory of an operand.
-func (m *attendMma) hold(h held) {
+// declareOperand declares the shared memory of an operand.
+func (m *attendMma) declareOperand(h sharedOperand) {
 	length := h.length(m)
 	if h.streams {
 		length *= m.t.stages
 	}
 	name := attendNames[h.operand]
-	if h.turned {
+	if h.transposed {
 		name += "_turned"
 	}
 	h.slot = m.shared(name, m.operand, 1, length)
-	m.held = append(m.held, &h)
+	m.operands = append(m.operands, &h)
 }
 
 // length returns the elements of an operand's block.
-func (h *held) length(m *attendMma) int {
+func (h *sharedOperand) length(m *attendMma) int {
 	row := loop.RowElements(m.operand)
 	return ceilDiv(h.columns(), row) * row * h.rows()
 }
 
 // find returns an operand in shared memory.
-func (m *attendMma) find(x matrix, turned bool) *held {
-	for _, h := range m.held {
-		if h.operand == x.operand && h.turned == turned {
+func (m *attendMma) find(x matrix, turned bool) *sharedOperand {
+	for _, h := range m.operands {
+		if h.operand == x.operand && h.transposed == turned {
 			return h
 		}
 	}
@@ -253,7 +253,7 @@ func (m *attendMma) find(x matrix, turned bool) *held {
 }
 
 // base returns the offset of an operand's current block.
-func (m *attendMma) base(h *held) scalar.Expr {
+func (m *attendMma) base(h *sharedOperand) scalar.Expr {
 	if !h.streams {
 		return loop.Int(0)
 	}
@@ -261,7 +261,7 @@ func (m *attendMma) base(h *held) scalar.Expr {
 }
 
 // tile returns an operand's tile, contiguous along k, at contracted position k.
-func (m *attendMma) tile(h *held, from scalar.Expr, k int) loop.Tile {
+func (m *attendMma) tile(h *sharedOperand, from scalar.Expr, k int) loop.Tile {
 	row := loop.RowElements(m.operand)
 	from = sum(m.base(h), loop.Int(k/row*row*h.rows()), from)
 	return loop.Tile{Array: h.slot, At: m.Simplify(from), K: k % row}
@@ -275,8 +275,8 @@ func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
 	}
 	m.add(s)
-	m.begun = append(m.begun, f.sums())
-	number := len(m.begun)
+	m.inFlight = append(m.inFlight, f.sums())
+	number := len(m.inFlight)
 	return func() {
 		if m.next != nil {
 			m.next()
@@ -289,30 +289,30 @@ func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 // accumulate moves the weights to registers of their own. It does not wait for the products; a
 // later wait does.
 func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) {
-	h := m.find(x, m.turns())
+	h := m.find(x, m.needsTransposed())
 	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
 	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: x.length}}
 	for k := 0; k < m.t.columns; k += s.Atom.K() {
 		left := packed[4*len(s.Terms):][:4]
 		m.pack(s.Atom, left, weights, k)
 		right := loop.Tile{Array: h.slot, At: m.Simplify(m.base(h)), Depth: m.t.columns, K: k}
-		if m.turns() {
+		if m.needsTransposed() {
 			right = m.tile(h, loop.Int(0), k)
 		}
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), Left: left, B: right})
 	}
 	return func() {
 		m.add(s)
-		m.begun = append(m.begun, slices.Concat(sums.sums(), packed))
+		m.inFlight = append(m.inFlight, slices.Concat(sums.sums(), packed))
 	}
 }
 
 // pack moves the weights from a column on into the registers of an operand. Those of f32 stay in
-// the registers of their thread, in another order of columns, see [turnedOrder].
+// the registers of their thread, in another order of columns, see [transposedOrder].
 func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, column int) {
 	for i, name := range registers {
 		row, at := atom.Left(i)
-		if m.turns() {
+		if m.needsTransposed() {
 			m.add(&loop.Assign{Name: name, Value: weights.at(row/8, column/4+at/4)})
 			continue
 		}
@@ -324,13 +324,13 @@ func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, c
 // wait waits for the first number multiply-adds of the iteration and for those of earlier ones.
 // It names the variables that outlive the iteration and may be used again.
 func (m *attendMma) wait(number int, names []string) {
-	busy := slices.Concat(m.begun[number:]...)
+	busy := slices.Concat(m.inFlight[number:]...)
 	for i, f := range m.sums {
 		if lasting := slices.Concat(f.sums(), m.packed[i]); !slices.Contains(busy, lasting[0]) {
 			names = append(names, lasting...)
 		}
 	}
-	m.add(&loop.MmaWait{Pending: len(m.begun) - number, Names: names})
+	m.add(&loop.MmaWait{Pending: len(m.inFlight) - number, Names: names})
 	m.waited = number
 }
 
@@ -367,8 +367,8 @@ func (m *attendMma) columnStat(c, which int) scalar.Expr {
 func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
 	lo, hi = m.let("from", lo), m.let("to", hi)
 	m.copyRows()
-	for s := range m.t.ahead() {
-		m.ahead(m.Simplify(scalar.Add(lo, loop.Int(s))), hi)
+	for s := range m.t.inFlight() {
+		m.prefetch(m.Simplify(scalar.Add(lo, loop.Int(s))), hi)
 	}
 	at := lo
 	for i, end := range []scalar.Expr{whole[0], whole[1], hi} {
@@ -376,40 +376,40 @@ func (m *attendMma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()
 		if scalar.Equal(end, at) {
 			continue
 		}
-		m.whole = i == 1
-		m.loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.turn(block, hi, body) })
+		m.unmasked = i == 1
+		m.loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.iterate(block, hi, body) })
 		at = end
 	}
-	m.whole, m.begun, m.waited = false, nil, 0
+	m.unmasked, m.inFlight, m.waited = false, nil, 0
 	m.wait(0, nil)
 	m.add(&loop.CopyWait{}, &loop.Barrier{})
 }
 
-// turn computes with a block that has arrived and starts the copies of a later one. They
+// iterate computes with a block that has arrived and starts the copies of a later one. They
 // overwrite a stage that all threads have read: before the barrier each has waited for the
 // multiply-adds of two blocks ago.
-func (m *attendMma) turn(block, hi scalar.Expr, body func()) {
-	m.add(&loop.CopyWait{Pending: m.t.ahead() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
+func (m *attendMma) iterate(block, hi scalar.Expr, body func()) {
+	m.add(&loop.CopyWait{Pending: m.t.inFlight() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	m.stage = m.let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
-	m.next = func() { m.ahead(scalar.Add(block, loop.Int(m.t.ahead())), hi) }
+	m.next = func() { m.prefetch(scalar.Add(block, loop.Int(m.t.inFlight())), hi) }
 	m.move(&m.cols, block)
-	m.begun, m.waited = nil, 0
+	m.inFlight, m.waited = nil, 0
 	body()
-	if last := len(m.begun) - 1; m.waited < last {
+	if last := len(m.inFlight) - 1; m.waited < last {
 		m.wait(last, nil) // NVIDIA's compiler does not pipeline two that are in flight across iterations
 	}
 }
 
-// ahead starts the copies of a block of columns, if it exists. It commits a group of copies in
+// prefetch starts the copies of a block of columns, if it exists. It commits a group of copies in
 // any case, so that groups can be counted.
-func (m *attendMma) ahead(block, hi scalar.Expr) {
+func (m *attendMma) prefetch(block, hi scalar.Expr) {
 	m.when(scalar.Lt(block, hi), func() {
 		inside := m.let("ahead", scalar.Min(block, loop.Int(m.cols.blocks()-1)))
 		stage := m.let("place", scalar.Mod(inside, loop.Int(m.t.stages)))
 		first := scalar.Mul(inside, loop.Int(m.cols.block))
-		for _, h := range m.held {
+		for _, h := range m.operands {
 			if h.streams {
-				m.copies(h, first, scalar.Mul(stage, loop.Int(h.length(m))))
+				m.startCopies(h, first, scalar.Mul(stage, loop.Int(h.length(m))))
 			}
 		}
 		if !m.byQuery {
@@ -421,16 +421,16 @@ func (m *attendMma) ahead(block, hi scalar.Expr) {
 
 // copyRows starts the copies of the rows' operands.
 func (m *attendMma) copyRows() {
-	for _, h := range m.held {
+	for _, h := range m.operands {
 		if !h.streams {
-			m.copies(h, m.rows.first, loop.Int(0))
+			m.startCopies(h, m.rows.first, loop.Int(0))
 		}
 	}
 }
 
-// copies starts the copies of a thread's share of a block, from position first on, to offset
+// startCopies starts the copies of a thread's share of a block, from position first on, to offset
 // place.
-func (m *attendMma) copies(h *held, first, place scalar.Expr) {
+func (m *attendMma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
 	per := h.columns() / each
 	m.share(h.rows()*per, func(id scalar.Expr) {
@@ -448,13 +448,13 @@ func (m *attendMma) copies(h *held, first, place scalar.Expr) {
 
 // pieceOfBlock returns the piece of row r of a block at a column, and the condition that it is
 // in range.
-func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
-	if h.turned {
+func (m *attendMma) pieceOfBlock(h *sharedOperand, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
+	if h.transposed {
 		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
-		root, from := m.p.Place(m.turned[h.operand], at)
+		root, from := m.p.Place(m.transposed[h.operand], at)
 		return piece{array: root.ID, at: from}, scalar.ConstBool(true)
 	}
-	pos, exists := h.side.inside(m.Simplify(scalar.Add(first, r)))
+	pos, exists := h.side.clamp(m.Simplify(scalar.Add(first, r)))
 	p, ok := m.piece(h.operand, m.emitter, m.read, m.head(h.operand), pos, m.Simplify(column))
 	if !ok {
 		panic("an operand's layout has changed")
@@ -465,7 +465,7 @@ func (m *attendMma) pieceOfBlock(h *held, first, r, column scalar.Expr) (p piece
 // copyStats starts the copies of the stats of a block's queries.
 func (m *attendMma) copyStats(first, place scalar.Expr) {
 	m.share(m.cols.block, func(id scalar.Expr) {
-		pos, exists := m.cols.inside(m.Simplify(scalar.Add(first, id)))
+		pos, exists := m.cols.clamp(m.Simplify(scalar.Add(first, id)))
 		root, from := m.p.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
 		c := &loop.CopyAsync{
 			To: m.slot, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),

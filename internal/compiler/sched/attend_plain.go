@@ -20,9 +20,9 @@ const (
 	attendDepth = 16
 	// attendAcross is the maximum number of threads that share a row.
 	attendAcross = 32
-	// attendLongest is the maximum length of queries, keys and values: the accumulators of
+	// maxAttendLength is the maximum length of queries, keys and values: the accumulators of
 	// both keys and values fit the vectors if attendAcross threads share a row.
-	attendLongest = attendVectors / 2 * 4 * attendAcross
+	maxAttendLength = attendVectors / 2 * 4 * attendAcross
 )
 
 // attendTile is the shape of attention in plain registers. A workgroup has a block of rows and
@@ -61,8 +61,8 @@ func (t attendTile) depth(length int) int {
 	return largestPower(min(attendDepth, length, attendShared/4/(t.rows()+t.cols()+8)))
 }
 
-// turns returns the number of columns' vectors that workgroup memory holds besides a piece.
-func (t attendTile) turns(length int) int {
+// stageColumns returns the number of columns' vectors that workgroup memory holds besides a piece.
+func (t attendTile) stageColumns(length int) int {
 	free := attendShared/4 - t.rows()*t.piece()
 	return largestPower(min(t.piece(), free/(t.vectors(length)*4*t.across)))
 }
@@ -118,12 +118,12 @@ func (a *attender) plainTile() attendTile {
 }
 
 func (a *attendPlain) begin() {
-	a.stand()
+	a.threadCoords()
 	a.slot = a.shared("blocks", ir.F32, 4, attendShared/16)
 }
 
-// stand names the thread's coordinates.
-func (a *attendPlain) stand() {
+// threadCoords names the thread's coordinates.
+func (a *attendPlain) threadCoords() {
 	a.lane = loop.LocalID(0, attendThreads)
 	a.x = a.let("x", scalar.Mod(a.lane, loop.Int(a.t.across)))
 	a.y = a.let("y", scalar.FloorDiv(a.lane, loop.Int(a.t.across)))
@@ -180,12 +180,12 @@ func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 	depth := a.t.depth(rows.length)
 	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
 	base := depth * rowStride
-	a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
+	a.repeat("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
 		k := a.let("k", scalar.Mul(chunk, loop.Int(depth)))
 		a.stageDown(rows, &a.rows, 0, k, depth)
 		a.stageDown(cols, &a.cols, base, k, depth)
 		a.barrier()
-		a.count("k", depth, func(k scalar.Expr) {
+		a.repeat("k", depth, func(k scalar.Expr) {
 			right := make([]scalar.Expr, a.t.groups)
 			for g := range right {
 				right[g] = sum(loop.Int(base+g*a.t.across), scalar.Mul(k, loop.Int(colStride)), a.x)
@@ -198,16 +198,16 @@ func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 
 // accumulate passes the weights through workgroup memory to the threads that need them.
 func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()) {
-	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
+	turns, down, piece := a.t.stageColumns(m.length), a.t.down(), a.t.piece()
 	base := down * piece
 	width := a.t.vectors(m.length) * a.t.across
-	a.count("group", a.t.groups, func(which scalar.Expr) {
+	a.repeat("group", a.t.groups, func(which scalar.Expr) {
 		a.stagePiece(weights, which)
-		a.count("turn", piece/turns, func(turn scalar.Expr) {
+		a.repeat("turn", piece/turns, func(turn scalar.Expr) {
 			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
 			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), turns)
 			a.barrier()
-			a.count("k", turns, func(k scalar.Expr) {
+			a.repeat("k", turns, func(k scalar.Expr) {
 				right := make([]scalar.Expr, a.t.vectors(m.length))
 				for v := range right {
 					right[v] = sum(loop.Int(base+v*a.t.across), scalar.Mul(k, loop.Int(width)), a.x)
@@ -238,15 +238,15 @@ func (f fragment) fourRows(c int) []scalar.Expr {
 	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
 }
 
-// meet reduces four values of each thread over the threads of a row, or of a column, into
+// reduceThreads reduces four values of each thread over the threads of a row, or of a column, into
 // variables that hold the initial values.
-func (a *attendPlain) meet(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
+func (a *attendPlain) reduceThreads(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
 	a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
 	n := a.t.down()
 	if across {
 		n = a.t.across
 	}
-	a.count("other", n, func(other scalar.Expr) {
+	a.repeat("other", n, func(other scalar.Expr) {
 		at := sum(scalar.Mul(other, loop.Int(a.t.across)), a.x)
 		if across {
 			at = sum(scalar.Mul(a.y, loop.Int(a.t.across)), other)
@@ -261,7 +261,7 @@ func (a *attendPlain) meet(into []string, values []scalar.Expr, across bool, com
 }
 
 func (a *attendPlain) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
-	a.meet(into, values, true, combine)
+	a.reduceThreads(into, values, true, combine)
 }
 
 // stageDown copies the contracted positions from k on of a block's rows into workgroup memory,
@@ -272,7 +272,7 @@ func (a *attendPlain) stageDown(m matrix, s *attendSide, base int, k scalar.Expr
 		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))))
 		at, ok := withinBounds(scalar.Add(k, down), m.length, m.length%depth == 0)
 		for j := range 4 {
-			row, exists := s.inside(scalar.Add(pos, loop.Int(j)))
+			row, exists := s.clamp(scalar.Add(pos, loop.Int(j)))
 			values = append(values, orZero(scalar.And(ok, exists), a.element(m.operand, row, at)))
 		}
 		return sum(loop.Int(base), scalar.Mul(down, loop.Int(s.block/4+1)), vec), values
@@ -284,7 +284,7 @@ func (a *attendPlain) stageRows(m matrix, s *attendSide, base int, from scalar.E
 	width := a.t.vectors(m.length) * a.t.across
 	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, row := scalar.Mod(id, loop.Int(width)), scalar.FloorDiv(id, loop.Int(width))
-		pos, exists := s.inside(a.let("pos", sum(s.first, from, row)))
+		pos, exists := s.clamp(a.let("pos", sum(s.first, from, row)))
 		for j := range 4 {
 			at, ok := withinBounds(sum(scalar.Mul(vec, loop.Int(4)), loop.Int(j)), m.length, m.length == 4*width)
 			values = append(values, orZero(scalar.And(ok, exists), a.element(m.operand, pos, at)))
@@ -295,7 +295,7 @@ func (a *attendPlain) stageRows(m matrix, s *attendSide, base int, from scalar.E
 
 // stage has the threads store a number of vectors into workgroup memory.
 func (a *attendPlain) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
-	a.count("turn", ceilDiv(vectors, attendThreads), func(turn scalar.Expr) {
+	a.repeat("turn", ceilDiv(vectors, attendThreads), func(turn scalar.Expr) {
 		outer := a.body
 		a.body = nil
 		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))

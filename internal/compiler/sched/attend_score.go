@@ -19,13 +19,13 @@ type query struct {
 // limit names the exclusive end of the keys visible to the query at a position.
 func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 	limit := loop.Int(a.Keys)
-	if a.whole {
+	if a.unmasked {
 		return limit
 	}
 	if a.Causal {
 		limit = scalar.Min(scalar.Max(scalar.Add(at, loop.Int(a.Keys-a.Queries+1)), loop.Int(0)), limit)
 	}
-	if _, ok := s.inside(at); ok.Op != scalar.OpConst {
+	if _, ok := s.clamp(at); ok.Op != scalar.OpConst {
 		limit = scalar.Select(ok, limit, loop.Int(0))
 	}
 	if limit.Op == scalar.OpConst {
@@ -34,10 +34,10 @@ func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
 	return a.let("limit", limit)
 }
 
-// firstSeen names the first key visible to the query at a position, or returns nil without a
+// firstVisible names the first key visible to the query at a position, or returns nil without a
 // window.
-func (a *attender) firstSeen(at scalar.Expr) scalar.Expr {
-	if a.whole || a.Window == 0 {
+func (a *attender) firstVisible(at scalar.Expr) scalar.Expr {
+	if a.unmasked || a.Window == 0 {
 		return nil
 	}
 	return a.let("first_seen", scalar.Add(at, loop.Int(a.Keys-a.Queries-a.Window+1)))
@@ -45,8 +45,8 @@ func (a *attender) firstSeen(at scalar.Expr) scalar.Expr {
 
 // element is the score of a query and a key.
 type element struct {
-	score scalar.Expr
-	seen  scalar.Expr // false where the key is masked
+	score   scalar.Expr
+	visible scalar.Expr // false where the key is masked
 	// capped is the tanh of the soft cap, which determines the derivative; nil without a
 	// cap.
 	capped scalar.Expr
@@ -82,11 +82,11 @@ func (a *attender) eachScore(products fragment, queries []query, f func(i, c int
 func (a *attender) positions(prefix string, s *attendSide, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
 	for i := range n {
 		pos := position(i)
-		if !a.whole || a.Mask >= 0 {
+		if !a.unmasked || a.Mask >= 0 {
 			pos = a.let(prefix, pos)
 		}
 		at, inMask = append(at, pos), append(inMask, pos)
-		if inside, _ := s.inside(pos); a.Mask >= 0 && inside != pos {
+		if inside, _ := s.clamp(pos); a.Mask >= 0 && inside != pos {
 			inMask[i] = a.let("masked", inside)
 		}
 	}
@@ -95,11 +95,11 @@ func (a *attender) positions(prefix string, s *attendSide, n int, position func(
 
 // element applies scale, soft cap and mask to the product x with the key at a position.
 func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
-	e := element{score: x, seen: scalar.ConstBool(true)}
-	if !a.whole {
-		e.seen = a.Simplify(scalar.Lt(key, q.limit))
+	e := element{score: x, visible: scalar.ConstBool(true)}
+	if !a.unmasked {
+		e.visible = a.Simplify(scalar.Lt(key, q.limit))
 		if q.first != nil {
-			e.seen = a.Simplify(scalar.And(e.seen, scalar.Ge(key, q.first)))
+			e.visible = a.Simplify(scalar.And(e.visible, scalar.Ge(key, q.first)))
 		}
 	}
 	if !a.scaledLast() {
@@ -114,7 +114,7 @@ func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element
 	}
 	mask := a.read(a.Mask, maskAt)
 	if mask.Type == ir.Bool {
-		e.seen = scalar.And(e.seen, mask)
+		e.visible = scalar.And(e.visible, mask)
 	} else {
 		e.score = scalar.Add(e.score, scalar.Convert(mask, ir.F32))
 	}
@@ -209,8 +209,8 @@ func (a *attender) move(s *attendSide, block scalar.Expr) {
 	s.first = a.let("first", scalar.Mul(block, loop.Int(s.block)))
 }
 
-// inside clamps a position, and returns the condition that it was in range.
-func (s *attendSide) inside(pos scalar.Expr) (at, ok scalar.Expr) {
+// clamp clamps a position, and returns the condition that it was in range.
+func (s *attendSide) clamp(pos scalar.Expr) (at, ok scalar.Expr) {
 	return withinBounds(pos, s.count, s.count%s.block == 0)
 }
 
@@ -234,8 +234,8 @@ func (a *attender) head(operand int) ir.Index {
 	return a.queryHead
 }
 
-// count runs body for 0, 1, … n-1; without a loop if n is 1.
-func (a *attender) count(prefix string, n int, body func(i scalar.Expr)) {
+// repeat runs body for 0, 1, … n-1; without a loop if n is 1.
+func (a *attender) repeat(prefix string, n int, body func(i scalar.Expr)) {
 	if n == 1 {
 		body(loop.Int(0))
 		return

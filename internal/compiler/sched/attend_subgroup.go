@@ -46,7 +46,7 @@ func newAttendSubgroup(a *attender) *attendSubgroup {
 }
 
 func (a *attendSubgroup) begin() {
-	a.stand()
+	a.threadCoords()
 	a.l.column = a.x
 	a.left = a.attender.shared("left", ir.F32, 1, attendRegion)
 	a.right = a.attender.shared("right", ir.F32, 1, attendRegion)
@@ -61,7 +61,7 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 	return func() {
 		depth := min(a.stageDepth(), ceilDiv(rows.length, loop.FragmentSize)*loop.FragmentSize)
 		t := a.zeroTile()
-		a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
+		a.repeat("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
 			from := a.let("from", scalar.Mul(chunk, loop.Int(depth)))
 			a.stageDepths(a.left, rows, &a.rows, from, depth)
 			a.stageDepths(a.right, cols, &a.cols, from, depth)
@@ -80,7 +80,7 @@ func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin fun
 	for v := range a.t.vectors(m.length) {
 		t := a.zeroTile()
 		a.putTile(weights)
-		a.count("turn", a.t.piece()/turns, func(turn scalar.Expr) {
+		a.repeat("turn", a.t.piece()/turns, func(turn scalar.Expr) {
 			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
 			a.stagePositions(m, from, v, turns)
 			a.barrier()
@@ -117,27 +117,27 @@ func (a *attendSubgroup) zeroTile() []string {
 
 // factor is a matrix in workgroup memory, stored by rows, or by columns if turned.
 type factor struct {
-	array  int
-	at     scalar.Expr
-	stride int
-	turned bool
+	array      int
+	at         scalar.Expr
+	stride     int
+	transposed bool
 }
 
 // load names a fragment of the left or the right operand at a row and a column.
 func (a *attendSubgroup) load(f factor, row, column scalar.Expr, right bool) string {
-	if f.turned {
+	if f.transposed {
 		row, column = column, row
 	}
 	name := a.name("part")
 	at := sum(f.at, scalar.Mul(row, loop.Int(f.stride)), column)
-	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.turned, Right: right})
+	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.transposed, Right: right})
 	return name
 }
 
 // multiplyTile accumulates in a tile the product of two factors with depth contracted positions.
 func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth int) {
 	const size = loop.FragmentSize
-	a.count("k", depth/size, func(k scalar.Expr) {
+	a.repeat("k", depth/size, func(k scalar.Expr) {
 		k = scalar.Mul(k, loop.Int(size))
 		rows, columns := make([]string, a.down), make([]string, a.over)
 		for i := range rows {
@@ -192,7 +192,7 @@ func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
 func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from scalar.Expr, depth int) {
 	a.stageElements(slot, s.block, depth, depth+attendPad, func(row, k scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(from, k), m.length, m.length%depth == 0)
-		pos, exists := s.inside(scalar.Add(s.first, row))
+		pos, exists := s.clamp(scalar.Add(s.first, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
 	})
 }
@@ -202,14 +202,14 @@ func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from sca
 func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) {
 	a.stageElements(a.right, rows, a.t.piece(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.piece()), column), m.length, m.length%a.t.piece() == 0)
-		pos, exists := a.cols.inside(sum(a.cols.first, from, row))
+		pos, exists := a.cols.clamp(sum(a.cols.first, from, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
 	})
 }
 
 // stageElements has the threads store a matrix into workgroup memory, coalesced.
 func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
-	a.count("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
+	a.repeat("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
 		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
 		at, ok := withinBounds(id, rows*columns, rows*columns%attendThreads == 0)
 		a.when(ok, func() {

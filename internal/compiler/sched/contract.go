@@ -15,19 +15,19 @@ import (
 func scheduleTiles(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, parts int) []Launch {
 	te := newTileEmitter(e, g, c, t, parts)
 	if te.parts == 1 {
-		return []Launch{te.drafted(parts, nil)}
+		return []Launch{te.launchWithDraft(parts, nil)}
 	}
 	partial := newPartial(0, ir.F32, g, te.parts)
-	first := te.drafted(parts, partial)
-	if second, ok := addParts(e, g, c, te.parts, partial); ok {
+	first := te.launchWithDraft(parts, partial)
+	if second, ok := addPartials(e, g, c, te.parts, partial); ok {
 		return []Launch{first, second}
 	}
 	return []Launch{first, e.another().combineParts(g.Reduction(), te.parts, []*fusion.Tensor{partial})}
 }
 
-// drafted returns the launch of the tiled kernel, with a draft kernel where the target wants one
+// launchWithDraft returns the launch of the tiled kernel, with a draft kernel where the target wants one
 // and the tile has one. A draft adds the same products in the same order.
-func (te *tileEmitter) drafted(parts int, partial *fusion.Tensor) Launch {
+func (te *tileEmitter) launchWithDraft(parts int, partial *fusion.Tensor) Launch {
 	l := te.launch(te.g.Name(), partial)
 	if draft, ok := te.t.draft(); ok && te.caps.Drafts && draft.fits(te.caps) {
 		e := te.another()
@@ -43,22 +43,22 @@ func (te *tileEmitter) drafted(parts int, partial *fusion.Tensor) Launch {
 // each part if partial is not nil.
 func (te *tileEmitter) launch(name string, partial *fusion.Tensor) Launch {
 	if partial == nil {
-		return te.kernel(name, te.storesBehind(te.g.EpilogueWeight()), te.members)
+		return te.kernel(name, te.epilogueStore(te.g.EpilogueWeight()), te.stores)
 	}
-	return te.kernel(name+"_parts", te.storesBehind(0), func(acc scalar.Expr, at ir.Index) []kept {
+	return te.kernel(name+"_parts", te.epilogueStore(0), func(acc scalar.Expr, at ir.Index) []kept {
 		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
 	})
 }
 
-// storesBehind picks the store path for an epilogue with weight operations per result.
-func (te *tileEmitter) storesBehind(weight int) func(storeResult) {
-	if withMma && te.t.together > 1 {
+// epilogueStore picks the store path for an epilogue with weight operations per result.
+func (te *tileEmitter) epilogueStore(weight int) func(resultStores) {
+	if withMma && te.t.lanes > 1 {
 		return te.core.(*fragmentCore).store
 	}
-	if weight*te.t.rm*te.t.rn > maxDirect {
-		return te.staged
+	if weight*te.t.rm*te.t.rn > maxDirectOps {
+		return te.storeStaged
 	}
-	return te.direct
+	return te.storeDirect
 }
 
 // tileCore holds the accumulators of a tile and the two buffers of operand tiles in workgroup
@@ -67,7 +67,7 @@ type tileCore interface {
 	// declare defines the accumulators, as zeros.
 	declare()
 	// put stores the prefetched operands into a buffer.
-	put(buffer scalar.Expr)
+	storeOperands(buffer scalar.Expr)
 	// multiply accumulates the products of one step.
 	multiply(buffer scalar.Expr)
 }
@@ -78,7 +78,7 @@ type tileCore interface {
 // Its steps load the operands through registers; [pipeline] replaces them by asynchronous
 // copies.
 type tileEmitter struct {
-	results
+	epilogue
 	core  tileCore
 	t     tile
 	parts int         // split-K parts, each for workgroups of its own
@@ -106,15 +106,15 @@ type side struct {
 }
 
 func newTileEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, parts int) *tileEmitter {
-	te := &tileEmitter{results: results{emitter: e, g: g, c: c}, t: t}
+	te := &tileEmitter{epilogue: epilogue{emitter: e, g: g, c: c}, t: t}
 	te.steps = ceilDiv(fusion.Product(c.K), parts*t.k)
 	te.parts = ceilDiv(fusion.Product(c.K), te.steps*t.k)
 	threads := t.threads()
 	e.workgroup = [3]int{threads, 1, 1}
 	te.lane = loop.LocalID(0, threads)
 	across, number := t.n/t.rn, te.lane
-	if withMma && t.together > 1 {
-		number = loop.SubgroupIndex(threads / t.together)
+	if withMma && t.lanes > 1 {
+		number = loop.SubgroupIndex(threads / t.lanes)
 	}
 	tilesM, tilesN := ceilDiv(fusion.Product(c.M), t.m), ceilDiv(fusion.Product(c.N), t.n)
 	workgroup, valid := e.boundedGroup(te.parts * t.count(c))
@@ -126,7 +126,7 @@ func newTileEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, 
 	te.batch = te.unflatten(te.let("batch", batch, fusion.Product(c.Batch)-1), c.Batch)
 	down, right := scalar.FloorDiv(number, loop.Int(across)), scalar.Mod(number, loop.Int(across))
 	if withMma && t.stages > 0 {
-		down, right = te.warpPlace()
+		down, right = te.warpCoords()
 	}
 	te.side[0] = side{
 		operand: 0, free: c.M, tile: t.m, reg: t.rm, prefix: "a",
@@ -146,7 +146,7 @@ func newTileEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, 
 		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
 	}
 	te.core = te
-	if withMma && t.together > 1 {
+	if withMma && t.lanes > 1 {
 		te.core = newFragmentCore(te)
 		return te
 	}
@@ -185,12 +185,12 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	return moves
 }
 
-// storeResult returns what to store for one result of a contraction, given the sum and its
+// resultStores returns what to store for one result of a contraction, given the sum and its
 // coordinates in the group.
-type storeResult func(sum scalar.Expr, at ir.Index) []kept
+type resultStores func(sum scalar.Expr, at ir.Index) []kept
 
 // kernel writes the whole kernel; finish stores the accumulators, as result says.
-func (te *tileEmitter) kernel(title string, finish func(storeResult), result storeResult) Launch {
+func (te *tileEmitter) kernel(title string, finish func(resultStores), result resultStores) Launch {
 	begin, step, end := te.begin, te.step, te.end
 	if withMma && te.t.stages > 0 {
 		p := newPipeline(te)
@@ -210,9 +210,9 @@ func (te *tileEmitter) kernel(title string, finish func(storeResult), result sto
 
 // begin loads the first tiles before the loop: a condition inside the loop would slow it down.
 func (te *tileEmitter) begin() {
-	te.declareAhead()
-	te.loadAhead(loop.Int(0))
-	te.core.put(loop.Int(0))
+	te.declarePrefetch()
+	te.prefetch(loop.Int(0))
+	te.core.storeOperands(loop.Int(0))
 	te.body = append(te.body, &loop.Barrier{})
 }
 
@@ -220,11 +220,11 @@ func (te *tileEmitter) begin() {
 func (te *tileEmitter) step(at scalar.Expr) {
 	buffer := te.let("half", scalar.Mod(at, loop.Int(2)), 1)
 	if te.steps > 1 {
-		te.loadAhead(te.let("next", scalar.Min(scalar.Add(at, loop.Int(1)), loop.Int(te.steps-1)), te.steps-1))
+		te.prefetch(te.let("next", scalar.Min(scalar.Add(at, loop.Int(1)), loop.Int(te.steps-1)), te.steps-1))
 	}
 	te.core.multiply(buffer)
 	if te.steps > 1 {
-		te.core.put(scalar.Sub(loop.Int(1), buffer))
+		te.core.storeOperands(scalar.Sub(loop.Int(1), buffer))
 		te.body = append(te.body, &loop.Barrier{})
 	}
 }
@@ -245,7 +245,7 @@ func (te *tileEmitter) acc(i int) string { return "c" + strconv.Itoa(i) }
 
 // unrolledProducts is the number of multiply-adds that a thread's loop body unrolls: two
 // contracted positions for 64 accumulators. Contractions of at least longProducts
-// multiply-adds unroll leastUnrolled positions. In WGSL on an H200, products of 4096 then
+// multiply-adds unroll minUnrolledK positions. In WGSL on an H200, products of 4096 then
 // ran at 41.0 TFLOP/s instead of 40.1, and at 39.9 with all eight positions unrolled. The
 // driver takes 70 ms longer to compile such a kernel, so shorter contractions do not gain.
 // In WGSL those from midProducts to twice that do: a step of an MLP with five of them took
@@ -254,7 +254,7 @@ func (te *tileEmitter) acc(i int) string { return "c" + strconv.Itoa(i) }
 // measured in CUDA.
 const (
 	unrolledProducts = 128
-	leastUnrolled    = 4
+	minUnrolledK     = 4
 	longProducts     = 1 << 35
 	midProducts      = 1 << 30
 	// draftProducts is unrolledProducts for drafts. A draft exists to be compiled soon, and less
@@ -263,16 +263,16 @@ const (
 	draftProducts = 32
 )
 
-// together returns the number of contracted positions that the loop body unrolls.
-func (te *tileEmitter) together() int {
+// unroll returns the number of contracted positions that the loop body unrolls.
+func (te *tileEmitter) unroll() int {
 	if te.draft {
 		return draftProducts / (te.t.rm * te.t.rn)
 	}
 	n := unrolledProducts / (te.t.rm * te.t.rn)
-	long := points(te.c)
+	long := mulAddCount(te.c)
 	mid := long >= midProducts && long < 2*midProducts && te.caps.Dialect == dtype.WGSL
 	if mid || long >= longProducts {
-		n = max(n, leastUnrolled)
+		n = max(n, minUnrolledK)
 	}
 	return min(te.t.k, n)
 }
@@ -280,7 +280,7 @@ func (te *tileEmitter) together() int {
 // multiply accumulates the products of one step. A thread's results lie in 4×4 squares spread
 // over the tile, so that neighbouring threads read neighbouring vectors.
 func (te *tileEmitter) multiply(buffer scalar.Expr) {
-	together := te.together()
+	together := te.unroll()
 	outer, inner := te.name("k"), te.name("u")
 	kk := scalar.Mul(scalar.NewVar(outer, ir.I32, 0, int64(te.t.k/together-1)), loop.Int(together))
 	kk = scalar.Add(kk, scalar.NewVar(inner, ir.I32, 0, int64(together-1)))
@@ -294,7 +294,7 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 				names[j] = s.prefix + strconv.Itoa(4*v+j)
 			}
 			at := scalar.Add(scalar.Mul(buffer, loop.Int(te.t.k*s.tile/4)), scalar.Mul(kk, loop.Int(s.tile/4)))
-			at = scalar.Add(at, scalar.Add(loop.Int(s.base), s.turned(scalar.Add(s.thread, loop.Int(v*s.tile/s.reg)), kk)))
+			at = scalar.Add(at, scalar.Add(loop.Int(s.base), s.swizzle(scalar.Add(s.thread, loop.Int(v*s.tile/s.reg)), kk)))
 			body = append(body, &loop.LoadVec{Names: names, Array: te.slot, At: te.Simplify(at)})
 			regs[i] = append(regs[i], names...)
 		}
@@ -310,14 +310,14 @@ func (te *tileEmitter) multiply(buffer scalar.Expr) {
 	te.body = append(te.body, &loop.For{Var: outer, Start: loop.Int(0), End: loop.Int(te.t.k / together), Step: loop.Int(1), Body: body})
 }
 
-// place returns the free position of a thread's register i.
-func (te *tileEmitter) place(s *side, i int) scalar.Expr {
+// freePosition returns the free position of a thread's register i.
+func (te *tileEmitter) freePosition(s *side, i int) scalar.Expr {
 	vec := scalar.Add(s.thread, loop.Int(i/4*(s.tile/s.reg)))
 	return scalar.Add(s.first, scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(i%4)))
 }
 
-// within guards statements by the free position f being in range.
-func (te *tileEmitter) within(s *side, f scalar.Expr, then []loop.Stmt) []loop.Stmt {
+// guardFree guards statements by the free position f being in range.
+func (te *tileEmitter) guardFree(s *side, f scalar.Expr, then []loop.Stmt) []loop.Stmt {
 	n := fusion.Product(s.free)
 	if n%s.tile == 0 {
 		return then
@@ -325,22 +325,22 @@ func (te *tileEmitter) within(s *side, f scalar.Expr, then []loop.Stmt) []loop.S
 	return guard(te.Simplify(scalar.Lt(f, loop.Int(n))), then)
 }
 
-// vectors returns how many vectors of a side each thread moves per step.
-func (te *tileEmitter) vectors(s *side) int { return ceilDiv(s.tile/4*te.t.k, te.t.threads()) }
+// vectorsPerThread returns how many vectors of a side each thread moves per step.
+func (te *tileEmitter) vectorsPerThread(s *side) int { return ceilDiv(s.tile/4*te.t.k, te.t.threads()) }
 
-// declareAhead declares the registers of the next tiles: na0, na1, … of a, nb0, … of b.
-func (te *tileEmitter) declareAhead() {
-	te.eachAhead(func(_ *side, _ int, names []string) {
+// declarePrefetch declares the registers of the next tiles: na0, na1, … of a, nb0, … of b.
+func (te *tileEmitter) declarePrefetch() {
+	te.eachPrefetch(func(_ *side, _ int, names []string) {
 		for _, name := range names {
 			te.body = append(te.body, &loop.Var{Name: name, Init: scalar.ConstF(ir.F32, 0)})
 		}
 	})
 }
 
-func (te *tileEmitter) eachAhead(f func(s *side, v int, names []string)) {
+func (te *tileEmitter) eachPrefetch(f func(s *side, v int, names []string)) {
 	for i := range te.side {
 		s := &te.side[i]
-		for v := range te.vectors(s) {
+		for v := range te.vectorsPerThread(s) {
 			names := make([]string, 4)
 			for j := range names {
 				names[j] = "n" + s.prefix + strconv.Itoa(4*v+j)
@@ -350,9 +350,9 @@ func (te *tileEmitter) eachAhead(f func(s *side, v int, names []string)) {
 	}
 }
 
-// vectorPlace returns the coordinates of a thread's vector v: its number along the free
+// vectorCoords returns the coordinates of a thread's vector v: its number along the free
 // positions, and its contracted position.
-func (te *tileEmitter) vectorPlace(s *side, v int) (vec, k scalar.Expr) {
+func (te *tileEmitter) vectorCoords(s *side, v int) (vec, k scalar.Expr) {
 	threads, per := te.t.threads(), s.tile/4
 	id := scalar.Add(te.lane, loop.Int(v*threads))
 	if s.kFast {
@@ -361,15 +361,15 @@ func (te *tileEmitter) vectorPlace(s *side, v int) (vec, k scalar.Expr) {
 	return te.Simplify(scalar.Mod(id, loop.Int(per))), te.Simplify(scalar.FloorDiv(id, loop.Int(per)))
 }
 
-// loadAhead loads a thread's share of a step's tiles into registers.
-func (te *tileEmitter) loadAhead(step scalar.Expr) {
+// prefetch loads a thread's share of a step's tiles into registers.
+func (te *tileEmitter) prefetch(step scalar.Expr) {
 	rd := te.reader()
 	load := rd.Operand(te.c.Node)
 	length := fusion.Product(te.c.K)
 	first := scalar.Mul(scalar.Add(scalar.Mul(te.part, loop.Int(te.steps)), step), loop.Int(te.t.k))
 	k := te.let("k", first, te.parts*te.steps*te.t.k-1)
-	te.eachAhead(func(s *side, v int, names []string) {
-		vec, kk := te.vectorPlace(s, v)
+	te.eachPrefetch(func(s *side, v int, names []string) {
+		vec, kk := te.vectorCoords(s, v)
 		pos := scalar.Add(k, kk)
 		inside := scalar.ConstBool(true)
 		if te.parts*te.steps*te.t.k > length {
@@ -408,23 +408,23 @@ func (te *tileEmitter) freeAt(s *side, f scalar.Expr) ir.Index {
 	return te.unflatten(te.Simplify(f), s.free)
 }
 
-// put stores the registers into a buffer of workgroup memory. A row holds one contracted
+// storeOperands stores the registers into a buffer of workgroup memory. A row holds one contracted
 // position.
-func (te *tileEmitter) put(buffer scalar.Expr) {
-	te.eachAhead(func(s *side, v int, names []string) {
-		vec, kk := te.vectorPlace(s, v)
+func (te *tileEmitter) storeOperands(buffer scalar.Expr) {
+	te.eachPrefetch(func(s *side, v int, names []string) {
+		vec, kk := te.vectorCoords(s, v)
 		values := make([]scalar.Expr, 4)
 		for j, name := range names {
 			values[j] = scalar.FreeVar(name, ir.F32)
 		}
-		at := scalar.Add(scalar.Mul(buffer, loop.Int(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, loop.Int(s.tile/4)), s.turned(vec, kk)))
+		at := scalar.Add(scalar.Mul(buffer, loop.Int(te.t.k*s.tile/4)), scalar.Add(scalar.Mul(kk, loop.Int(s.tile/4)), s.swizzle(vec, kk)))
 		store := &loop.StoreVec{Array: te.slot, At: te.Simplify(scalar.Add(at, loop.Int(s.base))), Values: values}
-		te.body = append(te.body, te.ownVector(s, v, []loop.Stmt{store})...)
+		te.body = append(te.body, te.guardVector(s, v, []loop.Stmt{store})...)
 	})
 }
 
-// ownVector guards statements about vector v by the thread having one.
-func (te *tileEmitter) ownVector(s *side, v int, then []loop.Stmt) []loop.Stmt {
+// guardVector guards statements about vector v by the thread having one.
+func (te *tileEmitter) guardVector(s *side, v int, then []loop.Stmt) []loop.Stmt {
 	total := te.t.k * s.tile / 4
 	if (v+1)*te.t.threads() <= total {
 		return then
@@ -432,10 +432,10 @@ func (te *tileEmitter) ownVector(s *side, v int, then []loop.Stmt) []loop.Stmt {
 	return guard(scalar.Lt(scalar.Add(te.lane, loop.Int(v*te.t.threads())), loop.Int(total)), then)
 }
 
-// turned swizzles the place of a vector in its row of workgroup memory. Where neighbouring
+// swizzle swizzles the place of a vector in its row of workgroup memory. Where neighbouring
 // threads write to neighbouring rows, each row is rotated against the one before, so that the
 // writes cause no bank conflicts.
-func (s *side) turned(vec, row scalar.Expr) scalar.Expr {
+func (s *side) swizzle(vec, row scalar.Expr) scalar.Expr {
 	if !s.kFast {
 		return vec
 	}

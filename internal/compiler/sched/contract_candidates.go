@@ -35,7 +35,7 @@ func (w *contractWays) rule() Schedule {
 	}
 	if t, parts, ok := chooseTile(w.c, w.e.caps); ok {
 		if withMma {
-			t, parts = w.pipelined(t, parts)
+			t, parts = w.preferPipeline(t, parts)
 		}
 		return t.schedule(parts)
 	}
@@ -52,7 +52,7 @@ func (w *contractWays) ranked(s Schedule) Ranked {
 			return Ranked{s, w.device.cost(s)}
 		}
 	}
-	if t, ok := tileOf(s); ok {
+	if t, ok := tileFor(s); ok {
 		return Ranked{s, t.cost(w.c, s.Split, w.e.caps)}
 	}
 	return Ranked{s, reductionCost(w.c, s, w.e.caps)}
@@ -70,8 +70,8 @@ func (w *contractWays) candidates() []Ranked {
 	if !tileable(w.c) {
 		return list
 	}
-	for _, t := range everyTile() {
-		if t.fits(w.e.caps) && (t.stages == 0 || w.copied()) {
+	for _, t := range allTiles() {
+		if t.fits(w.e.caps) && (t.stages == 0 || w.asyncCopyable()) {
 			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.caps))), w.ranked(t.schedule(1)))
 		}
 	}
@@ -86,26 +86,26 @@ func (w *contractWays) candidates() []Ranked {
 func (w *contractWays) fits(s Schedule) bool {
 	if withMma {
 		if ofDevice(s) {
-			return w.device.has(s) && (s.Family == Library || w.cuts(s))
+			return w.device.has(s) && (s.Family == Library || w.canSplit(s))
 		}
 	}
 	if s.Family == Tiles || s.Family == Pipelined || s.Family == Fragments {
-		t, ok := tileOf(s)
-		return ok && tileable(w.c) && t.fits(w.e.caps) && w.cuts(s) && (t.stages == 0 || w.copied())
+		t, ok := tileFor(s)
+		return ok && tileable(w.c) && t.fits(w.e.caps) && w.canSplit(s) && (t.stages == 0 || w.asyncCopyable())
 	}
 	return w.reduction.fits(s)
 }
 
-// copied reports whether both operands lie in memory such that asynchronous copies can read
+// asyncCopyable reports whether both operands lie in memory such that asynchronous copies can read
 // them.
-func (w *contractWays) copied() bool {
+func (w *contractWays) asyncCopyable() bool {
 	return withMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }
 
-// cuts reports whether split-K fits a schedule: no part is empty, and one array holds the
+// canSplit reports whether split-K fits a schedule: no part is empty, and one array holds the
 // partial sums.
-func (w *contractWays) cuts(s Schedule) bool {
-	return s.Split >= 1 && s.Split <= fusion.Product(w.c.K) && (s.Split == 1 || s.Split <= mostParts(w.c, w.e.caps))
+func (w *contractWays) canSplit(s Schedule) bool {
+	return s.Split >= 1 && s.Split <= fusion.Product(w.c.K) && (s.Split == 1 || s.Split <= maxParts(w.c, w.e.caps))
 }
 
 func (w *contractWays) emit(s Schedule) []Launch {
@@ -114,7 +114,7 @@ func (w *contractWays) emit(s Schedule) []Launch {
 			return w.device.launches(s)
 		}
 	}
-	if t, ok := tileOf(s); ok {
+	if t, ok := tileFor(s); ok {
 		return scheduleTiles(w.e, w.g, w.c, t, s.Split)
 	}
 	return scheduleReduce(w.e, w.reduction.g, s)
@@ -124,7 +124,7 @@ func (w *contractWays) emit(s Schedule) []Launch {
 func (t tile) schedule(parts int) Schedule {
 	family := Tiles
 	switch {
-	case t.together > 1:
+	case t.lanes > 1:
 		family = Fragments
 	case t.stages > 0:
 		family = Pipelined
@@ -132,17 +132,17 @@ func (t tile) schedule(parts int) Schedule {
 	return Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts, Stages: t.stages}
 }
 
-// everyTile returns the tiles of all targets.
-func everyTile() []tile {
+// allTiles returns the tiles of all targets.
+func allTiles() []tile {
 	if withMma {
 		return slices.Concat(fragmentTiles, pipelinedTiles, tiles)
 	}
 	return tiles
 }
 
-// tileOf returns the tile of a schedule.
-func tileOf(s Schedule) (tile, bool) {
-	for _, t := range everyTile() {
+// tileFor returns the tile of a schedule.
+func tileFor(s Schedule) (tile, bool) {
+	for _, t := range allTiles() {
 		if t.schedule(s.Split) == s {
 			return t, true
 		}
@@ -188,14 +188,14 @@ func (w *deviceWays) rule() (Schedule, bool) {
 
 // schedules returns the candidates that are worth comparing.
 func (w *deviceWays) schedules() (list []Schedule) {
-	if w.product != nil && w.product.pays(w.c) {
+	if w.product != nil && w.product.worthwhile(w.c) {
 		list = append(list, Schedule{Family: Library})
 	}
 	if w.mma == nil {
 		return list
 	}
 	for _, t := range mmaTilesOf(w.e.caps) {
-		p := w.mma.in(t)
+		p := w.mma.withTile(t)
 		p.split(w.c, p.wantedParts(w.c, w.e.caps))
 		list = append(list, p.schedule())
 	}
@@ -204,8 +204,8 @@ func (w *deviceWays) schedules() (list []Schedule) {
 
 // plan completes the plan of multiply-adds for a schedule.
 func (w *deviceWays) plan(s Schedule) mmaPlan {
-	t, _ := mmaTileOf(s, w.e.caps)
-	p := w.mma.in(t)
+	t, _ := mmaTileFor(s, w.e.caps)
+	p := w.mma.withTile(t)
 	p.split(w.c, s.Split)
 	return p
 }
@@ -217,7 +217,7 @@ func (w *deviceWays) cost(s Schedule) float64 {
 	p := w.plan(s)
 	time := p.cost(w.c, w.e.caps)
 	if w.product != nil { // the library's cost includes the epilogue, so this one must too
-		time += w.product.behind.within(w.e.caps)
+		time += w.product.epilogue.fusedTime(w.e.caps)
 	}
 	return time
 }
@@ -226,7 +226,7 @@ func (w *deviceWays) has(s Schedule) bool {
 	if s.Family == Library {
 		return w.product != nil && s == Schedule{Family: Library}
 	}
-	_, ok := mmaTileOf(s, w.e.caps)
+	_, ok := mmaTileFor(s, w.e.caps)
 	return ok && w.mma != nil
 }
 
@@ -242,7 +242,7 @@ func (p *mmaPlan) schedule() Schedule {
 	return Schedule{Family: WarpGroups, N: p.columns, Stages: p.stages, Split: p.parts}
 }
 
-func mmaTileOf(s Schedule, caps loop.Caps) (mmaTile, bool) {
+func mmaTileFor(s Schedule, caps loop.Caps) (mmaTile, bool) {
 	for _, t := range mmaTilesOf(caps) {
 		if s == (Schedule{Family: WarpGroups, N: t.columns, Stages: t.stages, Split: s.Split}) {
 			return t, true

@@ -9,33 +9,33 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxDirect is the maximum number of unrolled epilogue operations of a thread, over all its
+// maxDirectOps is the maximum number of unrolled epilogue operations of a thread, over all its
 // accumulators.
-const maxDirect = 128
+const maxDirectOps = 128
 
-// direct stores the accumulators of a thread from its registers, one by one. Vector stores would
+// storeDirect stores the accumulators of a thread from its registers, one by one. Vector stores would
 // make the driver keep accumulators in adjacent registers: products of 4096 ran at 35 TFLOP/s
 // with them and at 41 without (H200, WebGPU). In CUDA scalar stores cost 2 %.
-func (te *tileEmitter) direct(result storeResult) {
+func (te *tileEmitter) storeDirect(result resultStores) {
 	var body []loop.Stmt
 	for i := range te.t.rm {
-		row := te.place(&te.side[0], i)
+		row := te.freePosition(&te.side[0], i)
 		var inRow []loop.Stmt
 		for j := range te.t.rn {
-			column := te.place(&te.side[1], j)
+			column := te.freePosition(&te.side[1], j)
 			at := te.point(te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
 			stores := te.storeAll(result(scalar.FreeVar(te.acc(i*te.t.rn+j), ir.F32), at))
-			inRow = append(inRow, te.within(&te.side[1], column, stores)...)
+			inRow = append(inRow, te.guardFree(&te.side[1], column, stores)...)
 		}
-		body = append(body, te.within(&te.side[0], row, inRow)...)
+		body = append(body, te.guardFree(&te.side[0], row, inRow)...)
 	}
 	te.body = append(te.body, guard(te.valid, body)...)
 }
 
-// staged stores the accumulators through workgroup memory, in rounds of as many rows as fit.
+// storeStaged stores the accumulators through workgroup memory, in rounds of as many rows as fit.
 // Each thread then computes the epilogue of four neighbouring results at a time, in a loop, and
 // stores are coalesced.
-func (te *tileEmitter) staged(result storeResult) {
+func (te *tileEmitter) storeStaged(result resultStores) {
 	rows := te.roundRows()
 	rounds := te.t.m / rows
 	outer := append(te.body, &loop.Barrier{})
@@ -45,9 +45,9 @@ func (te *tileEmitter) staged(result storeResult) {
 	if rounds > 1 {
 		round = scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
 	}
-	te.stage(round, rows)
+	te.stageRound(round, rows)
 	te.body = append(te.body, &loop.Barrier{})
-	te.finishRound(round, rows, result)
+	te.storeRound(round, rows, result)
 	if rounds > 1 {
 		te.body = append(te.body, &loop.Barrier{})
 		te.body = []loop.Stmt{&loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: te.body}}
@@ -65,9 +65,9 @@ func (te *tileEmitter) roundRows() int {
 	return rows
 }
 
-// stage stores the accumulators of a round's rows into workgroup memory. A thread has four
+// stageRound stores the accumulators of a round's rows into workgroup memory. A thread has four
 // neighbouring rows in each of its register groups.
-func (te *tileEmitter) stage(round scalar.Expr, rows int) {
+func (te *tileEmitter) stageRound(round scalar.Expr, rows int) {
 	s, c := &te.side[0], &te.side[1]
 	perGroup := te.t.m / te.t.rm / (rows / 4) // rounds for a group of registers
 	local := te.let("local", scalar.Mul(scalar.Mod(s.thread, loop.Int(rows/4)), loop.Int(4)), rows-4)
@@ -102,8 +102,8 @@ func (te *tileEmitter) accs(i, j int) []scalar.Expr {
 	return out
 }
 
-// finishRound computes and stores the results of the rows in workgroup memory.
-func (te *tileEmitter) finishRound(round scalar.Expr, rows int, result storeResult) {
+// storeRound computes and stores the results of the rows in workgroup memory.
+func (te *tileEmitter) storeRound(round scalar.Expr, rows int, result resultStores) {
 	s, c := &te.side[0], &te.side[1]
 	across, threads := te.t.n/4, te.t.threads()
 	name := te.name("at")
@@ -119,7 +119,7 @@ func (te *tileEmitter) finishRound(round scalar.Expr, rows int, result storeResu
 	te.body = append(te.body, &loop.LoadVec{Names: names, Array: te.slot, At: at})
 	row := scalar.Add(s.first, scalar.Add(scalar.Mul(round, loop.Int(rows)), scalar.FloorDiv(at, loop.Int(across))))
 	column := scalar.Add(scalar.FloorDiv(c.first, loop.Int(4)), scalar.Mod(at, loop.Int(across)))
-	te.finishFour(four{sums, te.let("row", row, te.last(s)), scalar.Mul(te.let("column", column, te.last(c)/4), loop.Int(4))}, result)
+	te.storeQuad(sumQuad{sums, te.let("row", row, te.last(s)), scalar.Mul(te.let("column", column, te.last(c)/4), loop.Int(4))}, result)
 	each := &loop.For{Var: name, Start: te.lane, End: loop.Int(rows * across), Step: loop.Int(threads), Body: te.body}
 	te.body = append(outer, each)
 }
@@ -127,8 +127,8 @@ func (te *tileEmitter) finishRound(round scalar.Expr, rows int, result storeResu
 // last returns the last free position of the tiles of a side.
 func (te *tileEmitter) last(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }
 
-// results computes the epilogue of a contraction group, for one batch position.
-type results struct {
+// epilogue computes the epilogue of a contraction group, for one batch position.
+type epilogue struct {
 	*emitter
 	g     *fusion.Group
 	c     *fusion.Contraction
@@ -136,7 +136,7 @@ type results struct {
 }
 
 // point returns the outer coordinates of the group for a result.
-func (r *results) point(m, n ir.Index) ir.Index {
+func (r *epilogue) point(m, n ir.Index) ir.Index {
 	at := make(ir.Index, len(r.g.Outer))
 	for axis, e := range r.c.Out(r.batch, m, n) {
 		if c := r.g.Members[0].Coord[axis]; c >= 0 {
@@ -146,28 +146,28 @@ func (r *results) point(m, n ir.Index) ir.Index {
 	return at
 }
 
-// members computes the epilogue of the sum acc in registers and returns the values to store.
-func (r *results) members(acc scalar.Expr, at ir.Index) []kept {
+// stores computes the epilogue of the sum acc in registers and returns the values to store.
+func (r *epilogue) stores(acc scalar.Expr, at ir.Index) []kept {
 	n := r.g.Members[0].Node
 	rd := r.reader()
 	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
 	return r.values(r.g, rd, at)
 }
 
-// four is the sums of four neighbouring columns of a row. The first column is a multiple of
+// sumQuad is the sums of four neighbouring columns of a row. The first column is a multiple of
 // four.
-type four struct {
+type sumQuad struct {
 	sums        []scalar.Expr
 	row, column scalar.Expr
 }
 
-// finishFour computes and stores the results of four sums, with vector loads and stores where
+// storeQuad computes and stores the results of four sums, with vector loads and stores where
 // the elements of four columns are adjacent in memory.
-func (te *tileEmitter) finishFour(f four, result storeResult) {
+func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 	rows, columns := &te.side[0], &te.side[1]
 	m := newMover(&writer{emitter: te.emitter})
 	m.keep(te.body)
-	stores := te.fourResults(f, result)
+	stores := te.quadStores(f, result)
 	for _, s := range stores {
 		m.see(s.value)
 	}
@@ -180,16 +180,16 @@ func (te *tileEmitter) finishFour(f four, result storeResult) {
 		}
 	}
 	then := m.nested(func() { m.store(stores, 4, exists) })
-	te.body = append(te.body, guard(te.valid, te.within(rows, f.row, te.within(columns, f.column, then)))...)
+	te.body = append(te.body, guard(te.valid, te.guardFree(rows, f.row, te.guardFree(columns, f.column, then)))...)
 }
 
-// fourResults returns the stores of four sums, tensor by tensor.
-func (te *tileEmitter) fourResults(f four, result storeResult) []kept {
+// quadStores returns the stores of four sums, tensor by tensor.
+func (te *tileEmitter) quadStores(f sumQuad, result resultStores) []kept {
 	each := make([][]kept, len(f.sums))
 	for j, sum := range f.sums {
 		each[j] = result(sum, te.point(te.freeAt(&te.side[0], f.row), te.columnAt(f.column, j)))
 	}
-	return sideBySide(each)
+	return byTensor(each)
 }
 
 // ragged reports whether of four neighbouring positions of a side some can be in range and
@@ -209,21 +209,21 @@ func (te *tileEmitter) columnAt(first scalar.Expr, behind int) ir.Index {
 	return te.unflatten(te.Simplify(at), s.free)
 }
 
-// partsAhead is the maximum number of parts that addParts reads at once: 64 registers for four
+// maxPartials is the maximum number of parts that addPartials reads at once: 64 registers for four
 // results.
-const partsAhead = 16
+const maxPartials = 16
 
-// addParts returns the launch that adds up the split-K partial sums in order, four neighbouring
+// addPartials returns the launch that adds up the split-K partial sums in order, four neighbouring
 // results per thread, and computes the epilogue. It returns false if some access is not by
-// vectors, if there are more than partsAhead parts, or if there are so few results that several
+// vectors, if there are more than maxPartials parts, or if there are so few results that several
 // threads should share one.
-func addParts(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, partial *fusion.Tensor) (l Launch, ok bool) {
+func addPartials(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, partial *fusion.Tensor) (l Launch, ok bool) {
 	n := fusion.Product(g.Outer)
-	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > partsAhead {
+	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > maxPartials {
 		return Launch{}, false
 	}
 	m := newMover(e.another().writer(mapThreads))
-	r := results{emitter: m.emitter, g: g, c: c}
+	r := epilogue{emitter: m.emitter, g: g, c: c}
 	m.threads(n/width, func(i scalar.Expr) {
 		each := make([][]kept, width)
 		for j := range each {
@@ -232,9 +232,9 @@ func addParts(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, par
 			for p := 1; p < parts; p++ {
 				sum = scalar.Add(sum, m.emitter.load(partial, append(ir.Index{loop.Int(p)}, at...)))
 			}
-			each[j] = r.members(sum, at)
+			each[j] = r.stores(sum, at)
 		}
-		stores := sideBySide(each)
+		stores := byTensor(each)
 		for _, s := range stores {
 			m.see(s.value)
 		}
@@ -245,9 +245,9 @@ func addParts(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, par
 	return m.launch(g.Name()), len(m.scalars) == 0
 }
 
-// sideBySide transposes the stores of neighbouring points, each[point][tensor], to tensor-major
+// byTensor transposes the stores of neighbouring points, each[point][tensor], to tensor-major
 // order.
-func sideBySide(each [][]kept) (stores []kept) {
+func byTensor(each [][]kept) (stores []kept) {
 	for i := range each[0] {
 		for _, own := range each {
 			stores = append(stores, own[i])

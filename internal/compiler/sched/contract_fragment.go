@@ -38,7 +38,7 @@ func newFragmentCore(te *tileEmitter) *fragmentCore {
 	for i := range te.side {
 		f.slot[i] = te.shared([2]string{"rows", "columns"}[i], f.operand, 1, 2*f.tileLength(&te.side[i]))
 	}
-	f.sums = te.shared("sums", ir.F32, 1, te.t.m/te.t.rm*loop.FragmentSize*f.sumsRow())
+	f.sums = te.shared("sums", ir.F32, 1, te.t.m/te.t.rm*loop.FragmentSize*f.sumsStride())
 	return f
 }
 
@@ -69,8 +69,8 @@ func (f *fragmentCore) tileLength(s *side) int {
 	return f.t.k * f.stride(s)
 }
 
-// sumsRow returns the elements from one row of results to the next.
-func (f *fragmentCore) sumsRow() int { return f.t.n + fragmentPad/ir.F32.Size() }
+// sumsStride returns the elements from one row of results to the next.
+func (f *fragmentCore) sumsStride() int { return f.t.n + fragmentPad/ir.F32.Size() }
 
 // fragmentBytes returns the maximum bytes of workgroup memory of a tile: operands of f32 with
 // rows along the contracted space.
@@ -78,9 +78,9 @@ func (t tile) fragmentBytes() int {
 	return 2*(t.m+t.n)*(4*t.k+fragmentPad) + t.m/t.rm*loop.FragmentSize*(4*t.n+fragmentPad)
 }
 
-// place returns the offset of an operand's element, at a free and a contracted position, in one
+// operandOffset returns the offset of an operand's element, at a free and a contracted position, in one
 // of its two buffers.
-func (f *fragmentCore) place(s *side, buffer, free, k scalar.Expr) scalar.Expr {
+func (f *fragmentCore) operandOffset(s *side, buffer, free, k scalar.Expr) scalar.Expr {
 	row, at := k, free
 	if s.kFast {
 		row, at = free, k
@@ -100,17 +100,17 @@ func (f *fragmentCore) declare() {
 	}
 }
 
-// put converts the prefetched operands and stores them into a buffer.
-func (f *fragmentCore) put(buffer scalar.Expr) {
-	f.eachAhead(func(s *side, v int, names []string) {
-		vec, kk := f.vectorPlace(s, v)
+// storeOperands converts the prefetched operands and stores them into a buffer.
+func (f *fragmentCore) storeOperands(buffer scalar.Expr) {
+	f.eachPrefetch(func(s *side, v int, names []string) {
+		vec, kk := f.vectorCoords(s, v)
 		var stores []loop.Stmt
 		for j, name := range names {
 			free := scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(j))
 			value := scalar.Convert(scalar.FreeVar(name, ir.F32), f.operand)
-			stores = append(stores, &loop.Store{Array: f.slot[s.operand], At: f.place(s, buffer, free, kk), Value: value})
+			stores = append(stores, &loop.Store{Array: f.slot[s.operand], At: f.operandOffset(s, buffer, free, kk), Value: value})
 		}
-		f.body = append(f.body, f.ownVector(s, v, stores)...)
+		f.body = append(f.body, f.guardVector(s, v, stores)...)
 	})
 }
 
@@ -125,7 +125,7 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 		for j := range s.reg / loop.FragmentSize {
 			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
 			f.body = append(f.body, &loop.FragmentLoad{
-				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.place(s, buffer, free, k), Stride: f.stride(s),
+				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.operandOffset(s, buffer, free, k), Stride: f.stride(s),
 				Turned: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
 				Right:  s.operand == 1,
 			})
@@ -142,29 +142,29 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 
 // store stores the accumulators through workgroup memory, in rounds of a row of fragments of
 // each subgroup. The epilogue is then a loop with coalesced stores.
-func (f *fragmentCore) store(result storeResult) {
+func (f *fragmentCore) store(result resultStores) {
 	rounds := f.t.rm / loop.FragmentSize
 	name := f.name("round")
 	round := scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
 	outer := f.body
 	f.body = []loop.Stmt{&loop.Barrier{}}
-	f.putRound(round)
+	f.stageRound(round)
 	f.body = append(f.body, &loop.Barrier{})
-	f.finishRound(round, result)
+	f.storeRound(round, result)
 	f.body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.body})
 }
 
-// putRound stores the fragments of a round. Fragments are named statically, so each round has a
+// stageRound stores the fragments of a round. Fragments are named statically, so each round has a
 // branch.
-func (f *fragmentCore) putRound(round scalar.Expr) {
-	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsRow()))
+func (f *fragmentCore) stageRound(round scalar.Expr) {
+	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsStride()))
 	first = scalar.Add(first, scalar.Mul(f.side[1].thread, loop.Int(f.t.rn)))
 	var body []loop.Stmt
 	for i := f.t.rm/loop.FragmentSize - 1; i >= 0; i-- {
 		var stores []loop.Stmt
 		for j := range f.t.rn / loop.FragmentSize {
 			at := f.Simplify(scalar.Add(first, loop.Int(j*loop.FragmentSize)))
-			stores = append(stores, &loop.FragmentStore{Array: f.sums, At: at, Stride: f.sumsRow(), Name: f.sum(i, j)})
+			stores = append(stores, &loop.FragmentStore{Array: f.sums, At: at, Stride: f.sumsStride(), Name: f.sum(i, j)})
 		}
 		if body != nil {
 			stores = []loop.Stmt{&loop.If{Cond: scalar.Lt(round, loop.Int(i+1)), Then: stores, Else: body}}
@@ -174,8 +174,8 @@ func (f *fragmentCore) putRound(round scalar.Expr) {
 	f.body = append(f.body, body...)
 }
 
-// finishRound computes and stores the results of a round.
-func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
+// storeRound computes and stores the results of a round.
+func (f *fragmentCore) storeRound(round scalar.Expr, result resultStores) {
 	rows, columns := &f.side[0], &f.side[1]
 	count := f.t.m / f.t.rm * loop.FragmentSize * f.t.n
 	name := f.name("at")
@@ -188,11 +188,11 @@ func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
 	row = scalar.Add(row, scalar.Add(scalar.Mul(round, loop.Int(loop.FragmentSize)), scalar.Mod(local, loop.Int(loop.FragmentSize))))
 	row = f.let("row", scalar.Add(rows.first, row), f.last(rows))
 	column := f.let("column", scalar.Add(columns.first, across), f.last(columns))
-	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsRow())), across)))
+	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
 	total := f.name("total")
 	f.body = append(f.body, &loop.Let{Name: total, Value: sum})
 	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column))))
-	f.body = append(f.body, guard(f.valid, f.within(rows, row, f.within(columns, column, stores)))...)
+	f.body = append(f.body, guard(f.valid, f.guardFree(rows, row, f.guardFree(columns, column, stores)))...)
 	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.body}
 	f.body = append(outer, each)
 }

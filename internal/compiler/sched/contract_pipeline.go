@@ -25,11 +25,11 @@ var (
 	pipelinedTiles = []tile{wide, tall}
 )
 
-// pipelined replaces a tile and its split-K parts by those of the pipeline where the operands
+// preferPipeline replaces a tile and its split-K parts by those of the pipeline where the operands
 // can be copied asynchronously. Otherwise it returns its arguments.
-func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
+func (w *contractWays) preferPipeline(t tile, parts int) (tile, int) {
 	caps := w.e.caps
-	if !tall.pipelines(caps) || !w.copied() || t.together > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
+	if !tall.fitsPipeline(caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts
 	}
 	if wide.fills(w.c, caps) {
@@ -38,10 +38,10 @@ func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
 	return tall, tall.cheapestParts(w.c, caps)
 }
 
-// fullTurns is the minimum share of busy multiprocessors over all waves of wide tiles. 16384 ×
+// minWaveUse is the minimum share of busy multiprocessors over all waves of wide tiles. 16384 ×
 // 1152 results fill 0.87 of ten waves: wide tiles took 330 µs and tall ones 303. 16384 × 768
 // fill 0.97 of six: 1,488 and 1,531 µs (H200).
-const fullTurns = 0.9
+const minWaveUse = 0.9
 
 // fills reports whether the tiles keep a device busy. Tiles of the last wave run two to a
 // multiprocessor, like those of the waves before, even where one each would do.
@@ -51,7 +51,7 @@ func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
 	if count > at {
 		turns = 2 * ceilDiv(count, 2*at)
 	}
-	return float64(count) >= fullTurns*float64(turns*at)
+	return float64(count) >= minWaveUse*float64(turns*at)
 }
 
 // A warp covers warpRows × warpColumns vectors of results.
@@ -71,8 +71,8 @@ func (t tile) pipelineBytes() int { return t.stages * t.k * (t.pitch(t.m) + t.pi
 // vector of padding per row avoids bank conflicts of threads that write to neighbouring rows.
 func (t tile) pitch(row int) int { return row + width }
 
-// pipelines reports whether a target has asynchronous copies and room for the tile's stages.
-func (t tile) pipelines(caps loop.Caps) bool {
+// fitsPipeline reports whether a target has asynchronous copies and room for the tile's stages.
+func (t tile) fitsPipeline(caps loop.Caps) bool {
 	return caps.Dialect == dtype.CUDA && caps.Mma && t.threads() <= caps.Invocations && t.sharedBytes() <= caps.MmaBytes
 }
 
@@ -98,11 +98,11 @@ func newPipeline(te *tileEmitter) *pipeline {
 	return &pipeline{tileEmitter: te}
 }
 
-// warpPlace returns the place of a thread's results in the tile, in vectors. Lanes that differ
+// warpCoords returns the place of a thread's results in the tile, in vectors. Lanes that differ
 // in the lowest bit lie below each other, and so do those that differ in the highest. Pairs of
 // neighbouring lanes then read the same vector of one operand, so that workgroup memory serves
 // 16 threads at once instead of 8.
-func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
+func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
 	warp, in := scalar.FloorDiv(te.lane, loop.Int(loop.Warp)), scalar.Mod(te.lane, loop.Int(loop.Warp))
 	across := te.t.n / te.t.rn / warpColumns
 	down = scalar.Add(scalar.Mod(in, loop.Int(2)), scalar.Mul(scalar.FloorDiv(in, loop.Int(loop.Warp/2)), loop.Int(2)))
@@ -112,9 +112,9 @@ func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
 	return down, right
 }
 
-// at returns the offset, in vectors, of vector vec of contracted position k of a side's tile in
+// vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a side's tile in
 // a stage.
-func (p *pipeline) at(s *side, stage, k, vec scalar.Expr) scalar.Expr {
+func (p *pipeline) vectorOffset(s *side, stage, k, vec scalar.Expr) scalar.Expr {
 	pitch := p.t.pitch(s.tile) / width
 	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
 	return p.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
@@ -128,14 +128,14 @@ func (p *pipeline) stage(step scalar.Expr) scalar.Expr {
 // begin starts the copies of the first tiles and loads the first operands.
 func (p *pipeline) begin() {
 	for i := range p.t.stages - 1 {
-		p.copies(loop.Int(i))
+		p.startCopies(loop.Int(i))
 	}
-	p.arrive()
+	p.awaitStep()
 	for i := range p.side {
 		p.from[i] = p.name("from")
-		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.own(&p.side[i], loop.Int(0))})
+		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.ownOffset(&p.side[i], loop.Int(0))})
 	}
-	for i, names := range p.read(0) {
+	for i, names := range p.loadOperands(0) {
 		for _, name := range names {
 			first := p.name(p.side[i].prefix)
 			p.first[i] = append(p.first[i], first)
@@ -144,28 +144,28 @@ func (p *pipeline) begin() {
 	}
 }
 
-// arrive waits for the tiles of the next step.
-func (p *pipeline) arrive() {
+// awaitStep waits for the tiles of the next step.
+func (p *pipeline) awaitStep() {
 	p.body = append(p.body, &loop.CopyWait{Pending: p.t.stages - 2}, &loop.Barrier{})
 }
 
 // step multiplies the tiles of a step. Copies in flight overwrite the stage of the step before,
 // which all threads have read.
 func (p *pipeline) step(at scalar.Expr) {
-	p.copies(scalar.Add(at, loop.Int(p.t.stages-1)))
+	p.startCopies(scalar.Add(at, loop.Int(p.t.stages-1)))
 	now := p.first
 	for k := 1; k < p.t.k; k++ {
-		next := p.read(k)
-		p.products(now)
+		next := p.loadOperands(k)
+		p.mulAdd(now)
 		now = next
 	}
-	p.arrive()
+	p.awaitStep()
 	stage := p.stage(scalar.Add(at, loop.Int(1)))
 	for i := range p.side {
-		p.body = append(p.body, &loop.Assign{Name: p.from[i], Value: p.own(&p.side[i], stage)})
+		p.body = append(p.body, &loop.Assign{Name: p.from[i], Value: p.ownOffset(&p.side[i], stage)})
 	}
-	next := p.read(0)
-	p.products(now)
+	next := p.loadOperands(0)
+	p.mulAdd(now)
 	for i := range next {
 		for j, name := range next[i] {
 			p.body = append(p.body, &loop.Assign{Name: p.first[i][j], Value: scalar.FreeVar(name, ir.F32)})
@@ -176,13 +176,13 @@ func (p *pipeline) step(at scalar.Expr) {
 // end waits for the copies started in place of those of steps beyond the last.
 func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
 
-// own returns the offset, in vectors, of a thread's first operands of a side in a stage.
-func (p *pipeline) own(s *side, stage scalar.Expr) scalar.Expr {
-	return p.at(s, stage, loop.Int(0), s.thread)
+// ownOffset returns the offset, in vectors, of a thread's first operands of a side in a stage.
+func (p *pipeline) ownOffset(s *side, stage scalar.Expr) scalar.Expr {
+	return p.vectorOffset(s, stage, loop.Int(0), s.thread)
 }
 
-// read loads a thread's operands of contracted position k of a step.
-func (p *pipeline) read(k int) (out [2][]string) {
+// loadOperands loads a thread's operands of contracted position k of a step.
+func (p *pipeline) loadOperands(k int) (out [2][]string) {
 	for i := range p.side {
 		s := &p.side[i]
 		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.t.pipelineBytes()/(4*width)-1))
@@ -199,12 +199,12 @@ func (p *pipeline) read(k int) (out [2][]string) {
 	return out
 }
 
-// products accumulates the products of a contracted position, going through the rows in
+// mulAdd accumulates the products of a contracted position, going through the rows in
 // alternate directions, so that each multiply-add shares an operand with the one before. A
 // multiprocessor reads one register of each of two banks per cycle and caches it for the next
 // instruction. A multiply-add takes one cycle if it reads only its accumulator and one operand,
 // and two at the start of each row if all rows go in the same direction.
-func (p *pipeline) products(now [2][]string) {
+func (p *pipeline) mulAdd(now [2][]string) {
 	for i, x := range now[0] {
 		for j := range now[1] {
 			if i%2 == 1 {
@@ -217,13 +217,13 @@ func (p *pipeline) products(now [2][]string) {
 	}
 }
 
-// turnedRows is the number of contracted positions that neighbouring threads copy of an operand
+// transposedRows is the number of contracted positions that neighbouring threads copy of an operand
 // that is transposed on the way: one memory sector each, without bank conflicts.
-const turnedRows = 8
+const transposedRows = 8
 
-// copies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
+// startCopies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
 // again.
-func (p *pipeline) copies(step scalar.Expr) {
+func (p *pipeline) startCopies(step scalar.Expr) {
 	at := p.let("copied", scalar.Min(step, loop.Int(p.steps-1)), p.steps-1)
 	stage := p.stage(step)
 	k := scalar.Mul(scalar.Add(scalar.Mul(p.part, loop.Int(p.steps)), at), loop.Int(p.t.k))
@@ -231,12 +231,12 @@ func (p *pipeline) copies(step scalar.Expr) {
 	load := p.reader().Operand(p.c.Node)
 	for i := range p.side {
 		s := &p.side[i]
-		count := s.copied()
+		count := s.copyWidth()
 		for v := range ceilDiv(s.tile*p.t.k/count, p.t.threads()) {
 			id := scalar.Add(p.lane, loop.Int(v*p.t.threads()))
-			kk, free := s.copyPlace(id)
-			x := p.copy(s, load, scalar.Add(k, kk), free, count)
-			to := scalar.Add(scalar.Mul(p.at(s, stage, kk, loop.Int(0)), loop.Int(width)), scalar.Mul(free, loop.Int(count)))
+			kk, free := s.copyCoords(id)
+			x := p.asyncCopy(s, load, scalar.Add(k, kk), free, count)
+			to := scalar.Add(scalar.Mul(p.vectorOffset(s, stage, kk, loop.Int(0)), loop.Int(width)), scalar.Mul(free, loop.Int(count)))
 			x.To, x.ToAt = p.slot, p.Simplify(to)
 			p.body = append(p.body, x)
 		}
@@ -244,28 +244,28 @@ func (p *pipeline) copies(step scalar.Expr) {
 	p.body = append(p.body, &loop.CopyCommit{})
 }
 
-// copied returns the number of elements of each copy of a side: a vector, or one element if the
+// copyWidth returns the number of elements of each copy of a side: a vector, or one element if the
 // tile is transposed.
-func (s *side) copied() int {
+func (s *side) copyWidth() int {
 	if s.kFast {
 		return 1
 	}
 	return width
 }
 
-// copyPlace returns the contracted position of copy id in the tile, and its number along the
+// copyCoords returns the contracted position of copy id in the tile, and its number along the
 // free positions.
-func (s *side) copyPlace(id scalar.Expr) (k, free scalar.Expr) {
+func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
 	if !s.kFast {
 		return scalar.FloorDiv(id, loop.Int(s.tile/width)), scalar.Mod(id, loop.Int(s.tile/width))
 	}
-	low, rest := scalar.Mod(id, loop.Int(turnedRows)), scalar.FloorDiv(id, loop.Int(turnedRows))
-	return scalar.Add(low, scalar.Mul(scalar.FloorDiv(rest, loop.Int(s.tile)), loop.Int(turnedRows))), scalar.Mod(rest, loop.Int(s.tile))
+	low, rest := scalar.Mod(id, loop.Int(transposedRows)), scalar.FloorDiv(id, loop.Int(transposedRows))
+	return scalar.Add(low, scalar.Mul(scalar.FloorDiv(rest, loop.Int(s.tile)), loop.Int(transposedRows))), scalar.Mod(rest, loop.Int(s.tile))
 }
 
-// copy returns the copy of count elements of a side. Out-of-range free positions are clamped,
+// asyncCopy returns the copy of count elements of a side. Out-of-range free positions are clamped,
 // since their results are not stored; out-of-range contracted positions are zero.
-func (p *pipeline) copy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
+func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
 	var inside scalar.Expr
 	if length := fusion.Product(p.c.K); p.parts*p.steps*p.t.k > length {
 		inside = p.Simplify(scalar.Lt(k, loop.Int(length)))

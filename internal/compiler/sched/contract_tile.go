@@ -13,7 +13,7 @@ import (
 // rm×rn of them, or together threads do as a subgroup. A step is k contracted positions. m, n,
 // rm and rn are multiples of 4, the vector width. A nonzero stages selects the pipeline of
 // asynchronous copies with that many stages in workgroup memory.
-type tile struct{ m, n, k, rm, rn, together, stages int }
+type tile struct{ m, n, k, rm, rn, lanes, stages int }
 
 // tiles are the candidates, in the order of trial. Larger ones load less per result, smaller
 // ones make more workgroups, narrow ones waste less on narrow results. The second is for tuners:
@@ -29,9 +29,9 @@ var tiles = []tile{
 	{16, 64, 16, 4, 4, 1, 0},
 }
 
-// tilesOf returns the candidates on a target: where it has fragments, fragment tiles replace
+// tilesFor returns the candidates on a target: where it has fragments, fragment tiles replace
 // others as wide.
-func tilesOf(caps loop.Caps) []tile {
+func tilesFor(caps loop.Caps) []tile {
 	if withMma && caps.Fragments {
 		narrow := slices.DeleteFunc(slices.Clone(tiles), func(t tile) bool { return min(t.m, t.n) >= fragmentTiles[1].m })
 		return append(slices.Clone(fragmentTiles), narrow...)
@@ -61,7 +61,7 @@ const (
 	// WebGPU, within a training step).
 	shallowSpace = 16
 	thinSide     = 2 // results this thin are a matrix times a vector
-	mostWaste    = 4 // maximum ratio of computed to wanted results
+	maxWaste     = 4 // maximum ratio of computed to wanted results
 	// A contraction of up to smallProduct multiply-adds takes less time than a launch, and
 	// one thread can do a row of up to shortSpace. Tiles gain nothing there and cost much
 	// on software GPUs: SwiftShader takes a second to compile the initialisation of
@@ -71,7 +71,7 @@ const (
 )
 
 // threads returns the number of threads of a workgroup.
-func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) * t.together }
+func (t tile) threads() int { return t.m / t.rm * (t.n / t.rn) * t.lanes }
 
 // sharedBytes returns the bytes of workgroup memory of a tile: two buffers of both operands, all
 // stages of a pipeline, or the buffers of fragments.
@@ -79,7 +79,7 @@ func (t tile) sharedBytes() int {
 	if withMma && t.stages > 0 {
 		return t.pipelineBytes()
 	}
-	if withMma && t.together > 1 {
+	if withMma && t.lanes > 1 {
 		return t.fragmentBytes()
 	}
 	return 2 * t.k * (t.m + t.n) * 4
@@ -90,7 +90,7 @@ func (t tile) sharedBytes() int {
 // half of that for one of 16. It keeps k, so that split-K cuts at the same places, and each
 // thread loads one vector of each operand.
 func (t tile) draft() (tile, bool) {
-	return tile{32, 32, t.k, 4, 4, 1, 0}, t.rm*t.rn > 16 && t.together == 1 && t.stages == 0
+	return tile{32, 32, t.k, 4, 4, 1, 0}, t.rm*t.rn > 16 && t.lanes == 1 && t.stages == 0
 }
 
 // count returns the number of tiles that cover the results of a contraction.
@@ -104,26 +104,26 @@ func (t tile) padded(c *fusion.Contraction) float64 { return float64(t.count(c))
 // parts returns the split-K parts that fill a large device: more than one if there are few
 // tiles, the contracted space is long, and one array holds the partial sums.
 func (t tile) parts(c *fusion.Contraction, caps loop.Caps) int {
-	return max(1, min(wantedThreads/(t.count(c)*t.threads()), fusion.Product(c.K)/partLength, mostParts(c, caps)))
+	return max(1, min(wantedThreads/(t.count(c)*t.threads()), fusion.Product(c.K)/partLength, maxParts(c, caps)))
 }
 
 // fits reports whether a target has what the tile needs.
 func (t tile) fits(caps loop.Caps) bool {
 	if withMma && t.stages > 0 {
-		return t.pipelines(caps)
+		return t.fitsPipeline(caps)
 	}
-	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.together == 1 || caps.Fragments && caps.Lanes() == t.together)
+	return t.threads() <= caps.Invocations && t.sharedBytes() <= caps.SharedBytes && (t.lanes == 1 || caps.Fragments && caps.Lanes() == t.lanes)
 }
 
 // tileable reports whether tiles can compute c at all.
 func tileable(c *fusion.Contraction) bool {
-	return c.Acc == ir.F32 && points(c) > 0
+	return c.Acc == ir.F32 && mulAddCount(c) > 0
 }
 
 // small reports whether each result is best computed by one thread alone.
 func small(c *fusion.Contraction) bool {
 	k := fusion.Product(c.K)
-	return points(c) <= smallProduct && k <= shortSpace && float64(k) <= sums(c)
+	return mulAddCount(c) <= smallProduct && k <= shortSpace && float64(k) <= resultCount(c)
 }
 
 // chooseTile returns the first tile that makes enough workgroups without wasting much more than
@@ -133,26 +133,26 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	if !tileable(c) || min(m, n) <= thinSide || small(c) {
 		return tile{}, 0, false
 	}
-	least := mostWaste * sums(c)
-	all := tilesOf(caps)
+	least := maxWaste * resultCount(c)
+	all := tilesFor(caps)
 	for _, t := range all {
 		least = min(least, t.padded(c))
 	}
 	groups := 0
 	for _, t := range all {
-		if !t.fits(caps) || t.wastes(c, least, all) || t.k < k && k <= shallowSpace {
+		if !t.fits(caps) || t.wasteful(c, least, all) || t.k < k && k <= shallowSpace {
 			continue
 		}
-		if t.together < best.together {
+		if t.lanes < best.lanes {
 			break // not measured where more workgroups outweigh fragments
 		}
 		if p := t.parts(c, caps); groups < enoughTiles && t.count(c)*p > groups {
 			best, parts, groups = t, p, t.count(c)*p
 		}
 	}
-	if parts > 1 && points(c) <= shortWork {
+	if parts > 1 && mulAddCount(c) <= shortWork {
 		for _, t := range all {
-			if t.fits(caps) && !t.wastes(c, least, all) && t.count(c)*t.threads() >= wholeThreads {
+			if t.fits(caps) && !t.wasteful(c, least, all) && t.count(c)*t.threads() >= wholeThreads {
 				return t, 1, true
 			}
 		}
@@ -160,9 +160,9 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
 }
 
-// wastes reports whether a tile computes a quarter more results than the least, unless it is
+// wasteful reports whether a tile computes a quarter more results than the least, unless it is
 // still faster than those that do not.
-func (t tile) wastes(c *fusion.Contraction, least float64, all []tile) bool {
+func (t tile) wasteful(c *fusion.Contraction, least float64, all []tile) bool {
 	if 4*t.padded(c) <= 5*least {
 		return false
 	}
@@ -172,7 +172,7 @@ func (t tile) wastes(c *fusion.Contraction, least float64, all []tile) bool {
 			return true
 		}
 	}
-	return t.padded(c) > mostWaste*sums(c)
+	return t.padded(c) > maxWaste*resultCount(c)
 }
 
 // sharedBalance is the ratio of multiply-adds to loads from workgroup memory from which on
@@ -180,19 +180,19 @@ func (t tile) wastes(c *fusion.Contraction, least float64, all []tile) bool {
 // cycle.
 const sharedBalance = 4
 
-// sums returns the number of results of a contraction. It is a float because it may overflow an
+// resultCount returns the number of results of a contraction. It is a float because it may overflow an
 // int of 32 bits.
-func sums(c *fusion.Contraction) float64 {
+func resultCount(c *fusion.Contraction) float64 {
 	return float64(fusion.Product(c.Batch)) * float64(fusion.Product(c.M)) * float64(fusion.Product(c.N))
 }
 
-// points returns the number of multiply-adds of a contraction, as a float.
-func points(c *fusion.Contraction) float64 { return sums(c) * float64(fusion.Product(c.K)) }
+// mulAddCount returns the number of multiply-adds of a contraction, as a float.
+func mulAddCount(c *fusion.Contraction) float64 { return resultCount(c) * float64(fusion.Product(c.K)) }
 
-// mostParts returns the maximum number of split-K parts: one array of f32, addressed by 32 bits,
+// maxParts returns the maximum number of split-K parts: one array of f32, addressed by 32 bits,
 // holds the partial sums.
-func mostParts(c *fusion.Contraction, caps loop.Caps) int {
-	return int(math.Min(float64(caps.BindingBytes)/4, loop.MaxElements) / sums(c))
+func maxParts(c *fusion.Contraction, caps loop.Caps) int {
+	return int(math.Min(float64(caps.BindingBytes)/4, loop.MaxElements) / resultCount(c))
 }
 
 // rate returns the tile's rate of arithmetic relative to the peak rate of tiles that load
@@ -215,7 +215,7 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	own := 2 * float64(t.m*t.n*t.k*steps)
 	turns := math.Ceil(float64(groups) / float64(d.Processors))
 	if withMma && t == tall && turns == 1 {
-		turns /= alone
+		turns /= tallAloneRate
 	}
 	read := float64(groups) * float64(4*(t.m+t.n)*t.k*steps)
 	time := d.Launch + max(
@@ -224,20 +224,20 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 		float64(steps)*d.Latency/2, // the arithmetic of the step before hides a part
 	)
 	if parts > 1 {
-		time += d.Launch + 8*sums(c)*float64(parts)/d.Bandwidth()
+		time += d.Launch + 8*resultCount(c)*float64(parts)/d.Bandwidth()
 	}
 	return time
 }
 
-// alone is the share of its peak at which a multiprocessor runs a single workgroup of tall
+// tallAloneRate is the share of its peak at which a multiprocessor runs a single workgroup of tall
 // tiles: a product of 1024, in 128 of them, took 53 µs on an H200, and 56 when split into 256
 // (one launch more).
-const alone = 0.9
+const tallAloneRate = 0.9
 
 // cheapestParts returns the number of split-K parts with the least cost.
 func (t tile) cheapestParts(c *fusion.Contraction, caps loop.Caps) int {
 	best, least := 1, math.Inf(1)
-	for parts := range min(fusion.Product(c.K)/partLength, mostParts(c, caps)) {
+	for parts := range min(fusion.Product(c.K)/partLength, maxParts(c, caps)) {
 		if cost := t.cost(c, parts+1, caps); cost < least {
 			best, least = parts+1, cost
 		}
@@ -248,7 +248,7 @@ func (t tile) cheapestParts(c *fusion.Contraction, caps loop.Caps) int {
 // reductionCost estimates the nanoseconds of a contraction as a reduction, whose operands come
 // from the cache. With one thread per result, neighbouring threads share one operand.
 func reductionCost(c *fusion.Contraction, s Schedule, caps loop.Caps) float64 {
-	work := points(c)
+	work := mulAddCount(c)
 	each := fusion.Product(c.K)/max(s.Lanes*s.Split, 1) + 1
 	read := 8 * work
 	if s.Family == Columns {
@@ -261,7 +261,7 @@ func reductionCost(c *fusion.Contraction, s Schedule, caps loop.Caps) float64 {
 	time := d.Launch + max(
 		read/d.CacheBandwidth(),
 		d.OpsTime(work*pointOps),
-		float64(each)/maxTogether*d.Latency*d.Waves(int(sums(c))*s.Split, s.Lanes),
+		float64(each)/maxTogether*d.Latency*d.Waves(int(resultCount(c))*s.Split, s.Lanes),
 	)
 	if s.Split > 1 {
 		time += d.Launch

@@ -19,14 +19,14 @@ type turning struct {
 	loads        []access
 }
 
-// leastTurned is the minimum length of both axes: half a side of the smallest tile. Shorter ones
+// minTransposed is the minimum length of both axes: half a side of the smallest tile. Shorter ones
 // would leave more than half of it empty.
-const leastTurned = 16
+const minTransposed = 16
 
 // turning returns the loads that a schedule transposes, or false if there are none.
 func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 	last := len(w.g.Outer) - 1
-	if last < 1 || w.g.Outer[last] < leastTurned || !turnedTile(s) {
+	if last < 1 || w.g.Outer[last] < minTransposed || !validTransposeTile(s) {
 		return t, false
 	}
 	t = turning{Schedule: s, across: -1, last: last}
@@ -37,7 +37,7 @@ func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 			continue
 		}
 		along := slices.Index(steps, 1)
-		if along < 0 || w.g.Outer[along] < leastTurned || t.across >= 0 && along != t.across {
+		if along < 0 || w.g.Outer[along] < minTransposed || t.across >= 0 && along != t.across {
 			continue
 		}
 		if bytes += loop.DeviceSize(a.root.DType) * s.N * (s.M + 1); bytes > w.e.caps.SharedBytes {
@@ -49,15 +49,15 @@ func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 	return t, t.across >= 0
 }
 
-// turnedTile reports whether the sides of a tile are powers of two from 32 to 64.
-func turnedTile(s Schedule) bool {
+// validTransposeTile reports whether the sides of a tile are powers of two from 32 to 64.
+func validTransposeTile(s Schedule) bool {
 	ok := func(n int) bool { return n >= 32 && n <= 64 && powerOfTwo(n) == n }
 	return ok(s.M) && ok(s.N)
 }
 
-// turner writes a map whose loads are transposed through workgroup memory. Out-of-range
+// transposer writes a map whose loads are transposed through workgroup memory. Out-of-range
 // positions are clamped: they are read and computed, but not stored.
-type turner struct {
+type transposer struct {
 	*mover
 	turning
 	w         *mapWays
@@ -78,14 +78,14 @@ const (
 
 func (w *mapWays) turned(s Schedule) Launch {
 	tr, _ := w.turning(s)
-	t := &turner{mover: newMover(w.e.another().writer(mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
+	t := &transposer{mover: newMover(w.e.another().writer(mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
 	t.shapes, t.tileSizes = [2]int{w.g.Outer[tr.across], w.g.Outer[tr.last]}, [2]int{s.M, s.N}
 	t.place()
 	for _, a := range tr.loads {
 		t.slots = append(t.slots, t.shared("tile"+t.name(""), a.root.DType, 1, s.N*(s.M+1)))
 	}
-	brought := t.quads(along, t.bring)
-	taken := t.quads(down, t.take)
+	brought := t.quads(along, t.stageIn)
+	taken := t.quads(down, t.readBack)
 	t.settle()
 	for _, write := range brought {
 		write()
@@ -98,7 +98,7 @@ func (w *mapWays) turned(s Schedule) Launch {
 }
 
 // place names the coordinates of the workgroup's tile.
-func (t *turner) place() {
+func (t *transposer) place() {
 	outer := slices.Clone(t.w.g.Outer)
 	counts := [2]int{ceilDiv(t.shapes[along], t.tileSizes[along]), ceilDiv(t.shapes[down], t.tileSizes[down])}
 	outer[t.across], outer[t.last] = counts[along], counts[down]
@@ -120,7 +120,7 @@ type quad struct {
 }
 
 // quads calls f for each of a thread's quads along an axis of the tile, and returns the results.
-func (t *turner) quads(axis int, f func(p quad) func()) (out []func()) {
+func (t *transposer) quads(axis int, f func(p quad) func()) (out []func()) {
 	other := 1 - axis
 	lanes := t.tileSizes[axis] / width
 	rows := mapThreads / lanes
@@ -135,7 +135,7 @@ func (t *turner) quads(axis int, f func(p quad) func()) (out []func()) {
 }
 
 // quad returns vector x of a row along an axis of the tile.
-func (t *turner) quad(axis int, x, row scalar.Expr) (p quad) {
+func (t *transposer) quad(axis int, x, row scalar.Expr) (p quad) {
 	other := 1 - axis
 	n, axes := t.shapes[axis], [2]int{t.across, t.last}
 	at, fits := t.clamp(scalar.Add(scalar.Mul(t.tiles[other], loop.Int(t.tileSizes[other])), row), t.shapes[other])
@@ -156,7 +156,7 @@ func (t *turner) quad(axis int, x, row scalar.Expr) (p quad) {
 }
 
 // clamp clamps a position below n, and returns the condition that it was in range.
-func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
+func (t *transposer) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
 	at = t.Simplify(at)
 	if _, hi, ok := scalar.Range(at); ok && hi < int64(n) {
 		return t.let("at", at), scalar.ConstBool(true)
@@ -165,7 +165,7 @@ func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
 }
 
 // at substitutes a point for the map's coordinates in x.
-func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
+func (t *transposer) at(x scalar.Expr, point ir.Index) scalar.Expr {
 	return t.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		for axis, c := range t.w.at {
 			if n.Op == scalar.OpVar && n.Name == c.Name {
@@ -176,9 +176,9 @@ func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
 	}))
 }
 
-// bring loads a quad of each load. The returned function stores it into its row of workgroup
+// stageIn loads a quad of each load. The returned function stores it into its row of workgroup
 // memory.
-func (t *turner) bring(p quad) func() {
+func (t *transposer) stageIn(p quad) func() {
 	var values []scalar.Expr
 	for _, a := range t.loads {
 		for _, point := range p.points {
@@ -196,9 +196,9 @@ func (t *turner) bring(p quad) func() {
 	}
 }
 
-// take computes a quad of the results from columns of workgroup memory. The returned function
+// readBack computes a quad of the results from columns of workgroup memory. The returned function
 // stores it.
-func (t *turner) take(p quad) func() {
+func (t *transposer) readBack(p quad) func() {
 	cells := map[string]scalar.Expr{}
 	for i, a := range t.loads {
 		for k, point := range p.points {

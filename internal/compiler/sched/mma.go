@@ -65,10 +65,10 @@ func mmaTilesOf(caps loop.Caps) []mmaTile {
 	return out
 }
 
-// mmaRowGroup is the number of rows of tiles that are computed at about the same time
+// rasterRows is the number of rows of tiles that are computed at about the same time
 // (rasterisation), so that they share columns in the cache. It is the best of 8, 16 and 32 for
 // products of 8192.
-const mmaRowGroup = 16
+const rasterRows = 16
 
 // mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
@@ -84,7 +84,7 @@ type mmaPlan struct {
 type mmaLayout uint8
 
 const (
-	// staged operands are first written to scratch memory: they are computed, or do not
+	// storeStaged operands are first written to scratch memory: they are computed, or do not
 	// consist of aligned pieces of 16 bytes.
 	staged mmaLayout = iota
 	// alongK operands are contiguous along the contracted space, alongFree operands along
@@ -108,7 +108,7 @@ func scheduleMma(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan)
 	// Tiles and positions fit I32; only offsets into arrays may be long.
 	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
 	if p.parts == 1 {
-		return append(launches, m.kernel(g.Name(), m.out.members))
+		return append(launches, m.kernel(g.Name(), m.out.stores))
 	}
 	partial := newPartial(0, ir.F32, g, p.parts)
 	first := m.kernel(g.Name()+"_parts", m.partial(partial))
@@ -165,8 +165,8 @@ func (p *mmaPlan) free(c *fusion.Contraction) (rows, columns []int) {
 	return c.M, c.N
 }
 
-// length returns the contracted elements of a step.
-func (p *mmaPlan) length() int { return mmaStep / p.operand.Size() }
+// stepLength returns the contracted elements of a step.
+func (p *mmaPlan) stepLength() int { return mmaStep / p.operand.Size() }
 
 // tiles returns the number of tiles along the rows and along the columns.
 func (p *mmaPlan) tiles(c *fusion.Contraction) (rows, columns int) {
@@ -176,7 +176,7 @@ func (p *mmaPlan) tiles(c *fusion.Contraction) (rows, columns int) {
 
 // split cuts the contracted space into at most parts parts of whole steps.
 func (p *mmaPlan) split(c *fusion.Contraction, parts int) {
-	steps := ceilDiv(fusion.Product(c.K), p.length())
+	steps := ceilDiv(fusion.Product(c.K), p.stepLength())
 	p.steps = ceilDiv(steps, parts)
 	if p.inRegisters() {
 		p.steps += p.steps % 2 // the loop body has two steps
@@ -201,8 +201,8 @@ func (t mmaTile) sharedBytes() int {
 
 func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
 
-// ahead returns the number of steps whose copies are in flight while one is multiplied.
-func (t mmaTile) ahead() int { return t.stages - t.read }
+// inFlight returns the number of steps whose copies are in flight while one is multiplied.
+func (t mmaTile) inFlight() int { return t.stages - t.read }
 
 // tileStart estimates the nanoseconds of a tile's prologue and epilogue, filling the stages and
 // storing the results: four dependent loads, whatever the device.
@@ -211,9 +211,9 @@ const tileStart = 2500
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
 // multiply-adds are faster.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
-	least := 2 * points(c) / caps.Profile().Arithmetic()
+	least := 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	for _, t := range mmaTilesOf(caps) {
-		q := p.in(t)
+		q := p.withTile(t)
 		q.split(c, q.wantedParts(c, caps))
 		if time := q.cost(c, caps); time < least {
 			best, least = &q, time
@@ -222,8 +222,8 @@ func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan,
 	return best, best != nil
 }
 
-// in returns the plan with a tile.
-func (p *mmaPlan) in(t mmaTile) mmaPlan {
+// withTile returns the plan with a tile.
+func (p *mmaPlan) withTile(t mmaTile) mmaPlan {
 	q := *p
 	q.mmaTile = t
 	return q
@@ -239,8 +239,8 @@ func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
 	rows, columns := p.tiles(c)
 	count := fusion.Product(c.Batch) * rows * columns
-	steps := ceilDiv(fusion.Product(c.K), p.length())
-	return max(1, min(caps.Profile().Processors/count, steps/p.stages, mostParts(c, caps)))
+	steps := ceilDiv(fusion.Product(c.K), p.stepLength())
+	return max(1, min(caps.Profile().Processors/count, steps/p.stages, maxParts(c, caps)))
 }
 
 // time estimates the nanoseconds of the products.
@@ -252,9 +252,9 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	if p.operand == ir.F32 {
 		rate /= 2
 	}
-	time := d.Launch + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.length())/rate)
+	time := d.Launch + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.stepLength())/rate)
 	if p.parts > 1 {
-		time += d.Launch + 8*sums(c)*float64(p.parts)/d.Bandwidth()
+		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}
 	return time
 }

@@ -16,8 +16,8 @@ type piece struct {
 	at, valid scalar.Expr
 }
 
-// reading reads an operand of a contraction by pieces.
-type reading struct {
+// pieceReader reads an operand of a contraction by pieces.
+type pieceReader struct {
 	e       *emitter
 	c       *fusion.Contraction
 	d       ir.DType
@@ -28,7 +28,7 @@ type reading struct {
 // pieceAt returns the piece of elements at a free and a contracted position, along the axis of
 // the layout. It returns false if they are not contiguous and aligned. The positions are in
 // range.
-func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p piece, ok bool) {
+func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p piece, ok bool) {
 	spaces := [2][]int{r.c.M, r.c.N}
 	return r.e.pieceOf(r.d, func(j int) scalar.Expr {
 		f, kk := free, k
@@ -85,7 +85,7 @@ func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 
 // layoutOf returns the layout of an operand in memory.
 func layoutOf(e *emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
-	r := &reading{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
+	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
 	free, k := fusion.Product([2][]int{c.M, c.N}[operand]), fusion.Product(c.K)
 	each := loop.PieceElements(d)
 	position := func(name string, n, step int) scalar.Expr {
@@ -152,15 +152,15 @@ func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan
 type mmaSide struct {
 	layout mmaLayout
 	// pieceAt returns a piece of the operand at positions that are in range.
-	pieceAt func(free, k scalar.Expr) piece
-	free    int         // all free positions
-	tile    int         // free positions of a workgroup
-	index   scalar.Expr // number of the workgroup's tile
-	length  int         // all contracted positions
-	slot    int         // workgroup array of the tiles of all stages
-	plain   bool        // threads read the tiles, not multiply-adds
-	view    *boxed      // tensor map; nil if the operand or the target has none
-	box     int         // number of the tensor map in the kernel
+	pieceAt    func(free, k scalar.Expr) piece
+	free       int         // all free positions
+	tile       int         // free positions of a workgroup
+	index      scalar.Expr // number of the workgroup's tile
+	length     int         // all contracted positions
+	slot       int         // workgroup array of the tiles of all stages
+	threadRead bool        // threads read the tiles, not multiply-adds
+	tensorMap  *tensorMap  // tensor map; nil if the operand or the target has none
+	mapNumber  int         // number of the tensor map in the kernel
 }
 
 // newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
@@ -169,7 +169,7 @@ func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSid
 	c := m.out.c
 	s := mmaSide{
 		layout: m.p.layout[operand], free: fusion.Product([2][]int{c.M, c.N}[operand]), length: fusion.Product(c.K),
-		tile: [2]int{mmaRows, m.p.columns}[number], plain: number == 0 && m.p.inRegisters(),
+		tile: [2]int{mmaRows, m.p.columns}[number], threadRead: number == 0 && m.p.inRegisters(),
 	}
 	s.slot = m.shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))
 	if scratch != nil {
@@ -180,7 +180,7 @@ func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSid
 		}
 		return s
 	}
-	r := &reading{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.out.batch}
+	r := &pieceReader{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.out.batch}
 	load := m.reader().Operand(c.Node)
 	s.pieceAt = func(free, k scalar.Expr) piece {
 		p, ok := r.pieceAt(load, free, k, s.layout)
@@ -193,10 +193,10 @@ func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSid
 }
 
 // stageLength returns the elements of a stage's tile.
-func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.length() }
+func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.stepLength() }
 
-// copies starts the copies of a thread's share of a step to a stage.
-func (m *mmaEmitter) copies(s *mmaSide, step, stage scalar.Expr) {
+// startCopies starts the copies of a thread's share of a step to a stage.
+func (m *mmaEmitter) startCopies(s *mmaSide, step, stage scalar.Expr) {
 	each := loop.PieceElements(m.p.operand)
 	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
 	for first := 0; first < s.stageLength(m.p)/each; first += mmaThreads {
@@ -218,14 +218,14 @@ func (m *mmaEmitter) copies(s *mmaSide, step, stage scalar.Expr) {
 // stage. Neighbouring threads have neighbours along k. Out-of-range free positions are clamped,
 // since their results are not stored; out-of-range contracted positions are zero.
 func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
-	each, length := loop.PieceElements(m.p.operand), m.p.length()
+	each, length := loop.PieceElements(m.p.operand), m.p.stepLength()
 	per := length / each
 	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
 	free := scalar.Add(scalar.Mul(s.index, loop.Int(s.tile)), row)
 	if s.free%s.tile != 0 {
 		free = scalar.Min(free, loop.Int(s.free-1))
 	}
-	k, inside := m.contracted(s, scalar.Add(scalar.Mul(step, loop.Int(per)), at), each)
+	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(per)), at), each)
 	p = s.pieceAt(m.Simplify(free), scalar.Mul(k, loop.Int(each)))
 	p.valid = both(p.valid, inside)
 	return loop.TilePlace(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
@@ -233,27 +233,27 @@ func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Ex
 
 // pieceAlongFree is pieceAlongK for operands contiguous along the free axis.
 func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
-	each, length := loop.PieceElements(m.p.operand), m.p.length()
+	each, length := loop.PieceElements(m.p.operand), m.p.stepLength()
 	per := s.tile / each
 	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
 	free := scalar.Add(scalar.Mul(s.index, loop.Int(per)), at)
 	if s.free%s.tile != 0 {
 		free = scalar.Min(free, loop.Int(s.free/each-1))
 	}
-	k, inside := m.contracted(s, scalar.Add(scalar.Mul(step, loop.Int(length)), row), 1)
+	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(length)), row), 1)
 	p = s.pieceAt(scalar.Mul(m.Simplify(free), loop.Int(each)), k)
 	p.valid = both(p.valid, inside)
 	local := scalar.Mul(at, loop.Int(each))
-	if s.plain {
-		return plainPlace(s.tile, local, row), p
+	if s.threadRead {
+		return threadTileOffset(s.tile, local, row), p
 	}
 	return loop.TilePlace(m.p.operand, length, local, row), p
 }
 
-// contracted clamps a contracted position, in units of unit elements, and returns the condition
+// clampK clamps a contracted position, in units of unit elements, and returns the condition
 // that it was in range, nil if it always is.
-func (m *mmaEmitter) contracted(s *mmaSide, k scalar.Expr, unit int) (at, inside scalar.Expr) {
-	have, all := s.length/unit, m.p.parts*m.p.steps*m.p.length()/unit
+func (m *mmaEmitter) clampK(s *mmaSide, k scalar.Expr, unit int) (at, inside scalar.Expr) {
+	have, all := s.length/unit, m.p.parts*m.p.steps*m.p.stepLength()/unit
 	if all <= have {
 		return m.Simplify(k), nil
 	}
@@ -271,10 +271,10 @@ func both(a, b scalar.Expr) scalar.Expr {
 	return scalar.And(a, b)
 }
 
-// plainPlace returns the offset of an element of f32 in a tile that threads read. A row is one
+// threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is one
 // contracted position; its pieces are swizzled so that a warp reads an [loop.Atom], 8 free by 4
 // contracted positions, without bank conflicts.
-func plainPlace(tile int, free, k scalar.Expr) scalar.Expr {
+func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
 	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
 	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
 	return scalar.Add(scalar.Mul(k, loop.Int(tile)), at)
@@ -286,7 +286,7 @@ func (m *mmaEmitter) declareLeft() {
 		return
 	}
 	for parity := range m.left {
-		for i := range m.p.length() / m.atom.K() * 4 {
+		for i := range m.p.stepLength() / m.atom.K() * 4 {
 			name := "left" + strconv.Itoa(parity) + "_" + strconv.Itoa(i)
 			m.left[parity] = append(m.left[parity], name)
 			m.add(&loop.Var{Name: name, Init: scalar.ConstF(ir.F32, 0)})
@@ -301,14 +301,14 @@ func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
 	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
 	for i, name := range m.left[parity] {
 		row, k := m.atom.Left(i % 4)
-		at := plainPlace(s.tile, scalar.Add(first, loop.Int(row)), scalar.Add(m.column, loop.Int(i/4*m.atom.K()+k)))
+		at := threadTileOffset(s.tile, scalar.Add(first, loop.Int(row)), scalar.Add(m.column, loop.Int(i/4*m.atom.K()+k)))
 		m.add(&loop.Assign{Name: name, Value: scalar.LoadAt(s.slot, ir.F32, m.Simplify(scalar.Add(base, at)))})
 	}
 }
 
-// boxed is an operand as a tensor map: axis 0 is the contiguous one, axis 1 the other of the
+// tensorMap is an operand as a tensor map: axis 0 is the contiguous one, axis 1 the other of the
 // free and the contracted positions, and axis 2 the batch, if the operand depends on it.
-type boxed struct {
+type tensorMap struct {
 	loop.Box // Array is a tensor's ID; Size is not set
 	batch    bool
 }
@@ -317,8 +317,8 @@ type boxed struct {
 // layout's axis.
 type operandAt func(batch, free, k scalar.Expr) (p piece, ok bool)
 
-// boxOf returns the tensor map of an operand, or false if it has none.
-func (e *emitter) boxOf(d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b boxed, ok bool) {
+// tensorMapOf returns the tensor map of an operand, or false if it has none.
+func (e *emitter) tensorMapOf(d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b tensorMap, ok bool) {
 	each := loop.PieceElements(d)
 	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
 	read := func(x [3]scalar.Expr) (piece, bool) { return at(x[2], x[1], x[0]) }
@@ -388,17 +388,17 @@ func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis
 	return int(apart), known
 }
 
-// boxOfSide returns the tensor map of an operand of a contraction, or of the scratch memory that
+// sideTensorMap returns the tensor map of an operand of a contraction, or of the scratch memory that
 // it is staged in.
-func (m *mmaEmitter) boxOfSide(operand int, s *mmaSide, scratch *fusion.Tensor) (boxed, bool) {
+func (m *mmaEmitter) sideTensorMap(operand int, s *mmaSide, scratch *fusion.Tensor) (tensorMap, bool) {
 	c := m.out.c
 	at := func(batch, free, k scalar.Expr) (piece, bool) {
 		if scratch != nil {
 			root, place := m.emitter.p.Place(scratch, ir.Index{batch, free, k})
 			return piece{array: root.ID, at: m.Simplify(place)}, true
 		}
-		r := &reading{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.unflatten(m.Simplify(batch), c.Batch)}
+		r := &pieceReader{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.unflatten(m.Simplify(batch), c.Batch)}
 		return r.pieceAt(m.reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
 	}
-	return m.boxOf(m.p.operand, s.layout, fusion.Product(c.Batch), s.free, s.length, at)
+	return m.tensorMapOf(m.p.operand, s.layout, fusion.Product(c.Batch), s.free, s.length, at)
 }

@@ -18,11 +18,11 @@ type productPlan struct {
 	routine.Product
 	left, right *fusion.Tensor
 	swapped     bool             // the operands were swapped
-	rest        []*fusion.Tensor // bias and matrix that the library adds
+	addends     []*fusion.Tensor // bias and matrix that the library adds
 	// out is the tensor that the product is written to, nil for scratch memory.
-	out    *fusion.Tensor
-	alone  bool   // no epilogue kernel follows
-	behind finish // the epilogue kernel, unless alone
+	out      *fusion.Tensor
+	complete bool         // no epilogue kernel follows
+	epilogue epilogueWork // the epilogue kernel, unless complete
 }
 
 // planProduct returns the plan of a contraction as a library's product, or false if the target's
@@ -38,26 +38,26 @@ func planProduct(e *emitter, g *fusion.Group, c *fusion.Contraction) (*productPl
 		Workspace: e.caps.ProductBytes,
 	}}
 	p.TF32 = e.caps.TF32 && p.Operand == ir.F32
-	if in[1].Type().DType != p.Operand || !p.layOut(e, c) || p.Check() != nil {
+	if in[1].Type().DType != p.Operand || !p.setLayouts(e, c) || p.Check() != nil {
 		return nil, false
 	}
 	p.out = ownResult(e, g, p.left, p.right)
-	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
+	p.complete = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
 	plain := *p
-	if p.take(e, g, c); e.caps.Refused.Has(p.Product) {
+	if p.fuseEpilogue(e, g, c); e.caps.Refused.Has(p.Product) {
 		*p = plain // the library refuses the epilogue: a kernel computes it
 	}
 	if e.caps.Refused.Has(p.Product) {
 		return nil, false
 	}
-	p.behind = newFinish(g, p)
+	p.epilogue = newEpilogueWork(g, p)
 	return p, true
 }
 
-// layOut sets the layouts of the operands and of the result. Rows of the result lie along the
+// setLayouts sets the layouts of the operands and of the result. Rows of the result lie along the
 // space of its last axis: if that is the first operand's, the library computes the transpose
 // with the operands swapped.
-func (p *productPlan) layOut(e *emitter, c *fusion.Contraction) (ok bool) {
+func (p *productPlan) setLayouts(e *emitter, c *fusion.Contraction) (ok bool) {
 	m, n := p.spaces(c)
 	if p.Out, ok = p.resultLayout(e, c, m, n); !ok {
 		return false
@@ -95,7 +95,7 @@ func (p *productPlan) operandLayout(e *emitter, c *fusion.Contraction, operand i
 	batch := space{fusion.Coords("b", c.Batch), c.Batch}
 	m, n := p.spaces(c)
 	free, k := []space{m, n}[operand], space{fusion.Coords("k", c.K), c.K}
-	r := &reading{e: e, c: c, d: p.Operand, operand: operand, batch: batch.at}
+	r := &pieceReader{e: e, c: c, d: p.Operand, operand: operand, batch: batch.at}
 	x := e.Simplify(c.Factor(operand, batch.at, free.at, k.at, e.reader().Operand(c.Node)))
 	stored, ok := storedAt(r.d, x)
 	if !ok || stored.valid != nil {
@@ -204,7 +204,7 @@ func ownResult(e *emitter, g *fusion.Group, operands ...*fusion.Tensor) *fusion.
 // a multiprocessor of an H200, which scale with the units of other devices, and the least
 // operations of a product for which the library is faster than kernels there. BenchmarkProducts
 // of native/cuda measures both.
-type productRate struct{ rate, least float64 }
+type productRate struct{ rate, min float64 }
 
 var (
 	ratesF32  = productRate{380, 1 << 27}
@@ -212,21 +212,21 @@ var (
 	rates16   = productRate{5600, 1 << 25}
 )
 
-// rateTurned is the rate of TF32 products whose left operand alone is transposed.
-const rateTurned = 1970
+// rateTransposed is the rate of TF32 products whose left operand alone is transposed.
+const rateTransposed = 1970
 
 // The library is faster if rows are aligned for tensor cores and the result is not thinner
 // than its tiles.
 const (
 	alignedBytes = 16
-	leastSide    = 64
+	minSide      = 64
 )
 
 // rates returns the H200's rate of the product's types.
 func (p *productPlan) rates() productRate {
 	switch {
 	case p.TF32 && p.Left.Turned && !p.Right.Turned:
-		return productRate{rateTurned, ratesTF32.least}
+		return productRate{rateTransposed, ratesTF32.min}
 	case p.TF32:
 		return ratesTF32
 	case p.Operand == ir.F32:
@@ -249,19 +249,19 @@ func (p *productPlan) aligned() bool {
 	return (p.Left.Row*factors)%alignedBytes == 0 && (p.Right.Row*factors)%alignedBytes == 0 && (p.Out.Row*result)%alignedBytes == 0
 }
 
-// pays reports whether the library can be expected to be faster than kernels.
-func (p *productPlan) pays(c *fusion.Contraction) bool {
+// worthwhile reports whether the library can be expected to be faster than kernels.
+func (p *productPlan) worthwhile(c *fusion.Contraction) bool {
 	byTensorCores := p.TF32 || p.Operand != ir.F32
-	return 2*points(c) >= p.rates().least && min(p.M, p.N) >= leastSide && (!byTensorCores || p.aligned())
+	return 2*mulAddCount(c) >= p.rates().min && min(p.M, p.N) >= minSide && (!byTensorCores || p.aligned())
 }
 
 // cost estimates the nanoseconds of the library call and of the epilogue kernel.
 func (p *productPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
-	d, stored := caps.Profile(), float64(p.Result.Size())*sums(c)
-	time := d.Launch + math.Max(2*points(c)/p.rate(d), stored/d.Bytes)/float64(d.Processors)
-	time += p.libraryFinishes(caps)
-	if !p.alone {
-		time = finishWorth * (time + p.behind.apart(caps))
+	d, stored := caps.Profile(), float64(p.Result.Size())*resultCount(c)
+	time := d.Launch + math.Max(2*mulAddCount(c)/p.rate(d), stored/d.Bytes)/float64(d.Processors)
+	time += p.libraryEpilogueTime(caps)
+	if !p.complete {
+		time = separateMargin * (time + p.epilogue.separateTime(caps))
 	}
 	return time
 }
@@ -269,7 +269,7 @@ func (p *productPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 // tilesTime estimates the nanoseconds of tiles without multiply-adds: those at the device's full
 // rate, or those of the chosen tile if they are more.
 func tilesTime(c *fusion.Contraction, caps loop.Caps) float64 {
-	time := caps.Profile().Launch + 2*points(c)/caps.Profile().Arithmetic()
+	time := caps.Profile().Launch + 2*mulAddCount(c)/caps.Profile().Arithmetic()
 	if t, parts, ok := chooseTile(c, caps); ok {
 		time = math.Max(time, t.cost(c, parts, caps))
 	}
@@ -283,19 +283,19 @@ func (p *productPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan
 	if mma != nil {
 		own = mma.cost(c, caps)
 	}
-	return p.pays(c) && p.cost(c, caps) < own+p.behind.within(caps)
+	return p.worthwhile(c) && p.cost(c, caps) < own+p.epilogue.fusedTime(caps)
 }
 
-// take fuses the epilogue into the library call if all that the group stores is the product plus
+// fuseEpilogue fuses the epilogue into the library call if all that the group stores is the product plus
 // a bias, a matrix of the result's layout, or both. Only f32: for types of 16 bits the library
 // rounds once where the graph rounds the product too. A relu is not fused because the library's
 // does not propagate NaN.
-func (p *productPlan) take(e *emitter, g *fusion.Group, c *fusion.Contraction) {
+func (p *productPlan) fuseEpilogue(e *emitter, g *fusion.Group, c *fusion.Contraction) {
 	if p.out != nil || p.Batch != 1 || p.Result != ir.F32 || len(g.Copies) > 0 {
 		return
 	}
-	f := &follower{e: e, c: c, p: p, product: scalar.FreeVar("product", ir.F32)}
-	k, ok := f.only(g)
+	f := &epilogueMatcher{e: e, c: c, p: p, product: scalar.FreeVar("product", ir.F32)}
+	k, ok := f.soleStore(g)
 	if !ok || k.t.Outer != nil || e.p.Guards(k.t) || k.t.DType != p.Result {
 		return
 	}
@@ -303,32 +303,32 @@ func (p *productPlan) take(e *emitter, g *fusion.Group, c *fusion.Contraction) {
 	if lies, ok := f.layout(e.Simplify(at)); !ok || lies != p.Out {
 		return
 	}
-	if !f.sum(k.value) || f.met != 1 || k.t.Root() == p.left.Root() || k.t.Root() == p.right.Root() || f.reads(k.t) {
+	if !f.matchSum(k.value) || f.seen != 1 || k.t.Root() == p.left.Root() || k.t.Root() == p.right.Root() || f.aliases(k.t) {
 		return
 	}
 	p.Bias, p.Adds, p.Added = f.bias != nil, f.adds != nil, f.added
-	p.out, p.alone = k.t, true
+	p.out, p.complete = k.t, true
 	for _, t := range []*fusion.Tensor{f.bias, f.adds} {
 		if t != nil {
-			p.rest = append(p.rest, t)
+			p.addends = append(p.addends, t)
 		}
 	}
 }
 
-// follower matches the epilogue of a product.
-type follower struct {
+// epilogueMatcher matches the epilogue of a product.
+type epilogueMatcher struct {
 	e          *emitter
 	c          *fusion.Contraction
 	p          *productPlan
 	product    scalar.Expr
-	met        int // occurrences of the product
+	seen       int // occurrences of the product
 	bias, adds *fusion.Tensor
 	added      routine.Layout
 }
 
-// only returns the single value that a group stores, for the product at symbolic coordinates. It
+// soleStore returns the single value that a group stores, for the product at symbolic coordinates. It
 // returns false if there are several.
-func (f *follower) only(g *fusion.Group) (k kept, ok bool) {
+func (f *epilogueMatcher) soleStore(g *fusion.Group) (k kept, ok bool) {
 	m := g.Members[0]
 	b := fusion.Coords("b", f.c.Batch)
 	rows, columns := f.p.spaces(f.c)
@@ -355,13 +355,13 @@ func (f *follower) only(g *fusion.Group) (k kept, ok bool) {
 
 // layout returns the layout of an M×N matrix, given the offset of its element at symbolic
 // coordinates.
-func (f *follower) layout(at scalar.Expr) (routine.Layout, bool) {
+func (f *epilogueMatcher) layout(at scalar.Expr) (routine.Layout, bool) {
 	down, across := f.sides()
 	return layoutAt(at, space{}, down, across)
 }
 
 // sides returns the spaces of the rows and the columns of the library's result.
-func (f *follower) sides() (down, across space) {
+func (f *epilogueMatcher) sides() (down, across space) {
 	down, across = f.p.spaces(f.c)
 	if f.p.swapped {
 		return across, down
@@ -369,14 +369,14 @@ func (f *follower) sides() (down, across space) {
 	return down, across
 }
 
-// sum matches x as a sum of the product, a bias and a matrix.
-func (f *follower) sum(x scalar.Expr) bool {
+// matchSum matches x as a sum of the product, a bias and a matrix.
+func (f *epilogueMatcher) matchSum(x scalar.Expr) bool {
 	switch {
 	case scalar.Equal(x, f.product):
-		f.met++
+		f.seen++
 		return true
 	case x.Op == scalar.OpAdd:
-		return f.sum(x.Args[0]) && f.sum(x.Args[1])
+		return f.matchSum(x.Args[0]) && f.matchSum(x.Args[1])
 	case x.Op != scalar.OpLoad || x.Type != ir.F32 || x.Ref < 0:
 		return false
 	}
@@ -394,7 +394,7 @@ func (f *follower) sum(x scalar.Expr) bool {
 }
 
 // perColumn reports whether an offset is the column's number.
-func (f *follower) perColumn(at scalar.Expr) bool {
+func (f *epilogueMatcher) perColumn(at scalar.Expr) bool {
 	factors := map[string]int{}
 	if !linearFactors(at, 1, factors) {
 		return false
@@ -408,31 +408,31 @@ func (f *follower) perColumn(at scalar.Expr) bool {
 	return ok && step == 0 && len(factors) == 0
 }
 
-// reads reports whether a bias or matrix lies in the memory of t.
-func (f *follower) reads(t *fusion.Tensor) bool {
+// aliases reports whether a bias or matrix lies in the memory of t.
+func (f *epilogueMatcher) aliases(t *fusion.Tensor) bool {
 	return f.bias != nil && f.bias.Root() == t.Root() || f.adds != nil && f.adds.Root() == t.Root()
 }
 
-// libraryFinishes estimates the nanoseconds of the epilogue that the library computes: those of
+// libraryEpilogueTime estimates the nanoseconds of the epilogue that the library computes: those of
 // reading the added matrix.
-func (p *productPlan) libraryFinishes(caps loop.Caps) float64 {
+func (p *productPlan) libraryEpilogueTime(caps loop.Caps) float64 {
 	if !p.Adds {
 		return 0
 	}
 	return float64(p.Result.Size()) * float64(p.Batch*p.M*p.N) / caps.Profile().Bytes / float64(caps.Profile().Processors)
 }
 
-// finish is the epilogue of a product: the number of results, and the operations and bytes of
+// epilogueWork is the epilogue of a product: the number of results, and the operations and bytes of
 // each.
-type finish struct {
+type epilogueWork struct {
 	results, weight float64
 	product         float64 // bytes of one result of the product
 	wholes, bytes   float64 // tensors of full size that are read; bytes read and written per result
 }
 
-// newFinish returns the epilogue of a group behind a planned product.
-func newFinish(g *fusion.Group, p *productPlan) finish {
-	f := finish{results: float64(p.Batch * p.M * p.N), weight: float64(g.EpilogueWeight()), product: float64(p.Result.Size())}
+// newEpilogueWork returns the epilogue of a group behind a planned product.
+func newEpilogueWork(g *fusion.Group, p *productPlan) epilogueWork {
+	f := epilogueWork{results: float64(p.Batch * p.M * p.N), weight: float64(g.EpilogueWeight()), product: float64(p.Result.Size())}
 	for _, t := range g.Reads() {
 		if t != p.left && t != p.right && float64(t.Len()) >= f.results {
 			f.wholes++
@@ -451,41 +451,41 @@ func newFinish(g *fusion.Group, p *productPlan) finish {
 // multiply-adds few threads compute it, and no products meanwhile: on an H200 12 to 20 µs
 // for a bias and a maximum in products of 4096, 110 for the gelu and 300 for its gradient in
 // those of 16384 × 3072. A separate epilogue kernel is a map, bound by its bytes or by its
-// operations, at 1.5 instructions each. finishWorth is the factor by which the library must
+// operations, at 1.5 instructions each. separateMargin is the factor by which the library must
 // be faster to be chosen with a separate epilogue.
 const (
-	finishWithin = 0.12
-	finishWeight = 0.011
-	finishWhole  = 0.18
-	apartWeight  = 0.0067
-	finishWorth  = 1.2
+	fusedBase      = 0.12
+	fusedWeight    = 0.011
+	fusedWhole     = 0.18
+	separateWeight = 0.0067
+	separateMargin = 1.2
 )
 
-// finishStart is the extra launch latency, in nanoseconds, of a kernel that waits for a
+// waitLatency is the extra launch latency, in nanoseconds, of a kernel that waits for a
 // library's product.
-const finishStart = 1000
+const waitLatency = 1000
 
-// within estimates the nanoseconds of the epilogue fused into the kernel of the product, 0 if
+// fusedTime estimates the nanoseconds of the epilogue fused into the kernel of the product, 0 if
 // there is no epilogue.
-func (f finish) within(caps loop.Caps) float64 {
+func (f epilogueWork) fusedTime(caps loop.Caps) float64 {
 	if f.weight == 0 {
 		return 0
 	}
-	return f.results * (finishWithin + finishWeight*f.weight + finishWhole*f.wholes) / float64(caps.Profile().Processors)
+	return f.results * (fusedBase + fusedWeight*f.weight + fusedWhole*f.wholes) / float64(caps.Profile().Processors)
 }
 
-// apart estimates the nanoseconds of a separate epilogue kernel.
-func (f finish) apart(caps loop.Caps) float64 {
+// separateTime estimates the nanoseconds of a separate epilogue kernel.
+func (f epilogueWork) separateTime(caps loop.Caps) float64 {
 	d := caps.Profile()
-	return d.Launch + finishStart + f.results*math.Max((f.product+f.bytes)/d.Bytes, apartWeight*f.weight)/float64(d.Processors)
+	return d.Launch + waitLatency + f.results*math.Max((f.product+f.bytes)/d.Bytes, separateWeight*f.weight)/float64(d.Processors)
 }
 
-// finishTogether is the number of contiguous results per thread of an epilogue kernel, which
-// puts more bytes in flight for narrow types. finishWritten is the maximum number of unrolled
+// resultsPerThread is the number of contiguous results per thread of an epilogue kernel, which
+// puts more bytes in flight for narrow types. maxEpilogueOps is the maximum number of unrolled
 // operations.
 const (
-	finishTogether = 4
-	finishWritten  = 320
+	resultsPerThread = 4
+	maxEpilogueOps   = 320
 )
 
 // scheduleProduct emits a contraction as a library call, followed by an epilogue kernel if there
@@ -497,19 +497,19 @@ func scheduleProduct(e *emitter, g *fusion.Group, p *productPlan) []Launch {
 		out = e.p.Scratch("product", p.Result, dims...)
 	}
 	space := e.p.Scratch("workspace", ir.U32, ceilDiv(p.Workspace, 4))
-	call := Launch{Routine: p.Product, Args: append([]*fusion.Tensor{p.left, p.right, space, out}, p.rest...)}
-	if p.alone {
+	call := Launch{Routine: p.Product, Args: append([]*fusion.Tensor{p.left, p.right, space, out}, p.addends...)}
+	if p.complete {
 		return []Launch{call}
 	}
-	return []Launch{call, finishProduct(e, g, p, out)}
+	return []Launch{call, epilogueKernel(e, g, p, out)}
 }
 
-// finishProduct returns the epilogue kernel: it computes what the group stores, other than the
+// epilogueKernel returns the epilogue kernel: it computes what the group stores, other than the
 // product, from the product.
-func finishProduct(e *emitter, g *fusion.Group, p *productPlan, out *fusion.Tensor) Launch {
+func epilogueKernel(e *emitter, g *fusion.Group, p *productPlan, out *fusion.Tensor) Launch {
 	n := g.Members[0].Node
-	together := finishTogether
-	if fusion.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > finishWritten {
+	together := resultsPerThread
+	if fusion.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > maxEpilogueOps {
 		together = 1
 	}
 	w := newMover(e.another().writer(mapThreads))
