@@ -74,17 +74,17 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 		case attendKeys:
 			rows, cols, products = s.Keys, s.Queries, 4
 		}
-		turns := float64(ceilDiv(cols, t.columns))
+		blocks := float64(ceilDiv(cols, t.columns))
 		groups := float64(fusion.Product(s.Heads) * ceilDiv(rows, t.rows()))
-		work := 2 * float64(products) * float64(t.rows()*t.columns*max(s.Depth, s.Width)) * turns
+		work := 2 * float64(products) * float64(t.rows()*t.columns*max(s.Depth, s.Width)) * blocks
 		if s.Causal {
-			work, turns = work/2, (turns+1)/2
+			work, blocks = work/2, (blocks+1)/2
 		}
-		if seen := float64(ceilDiv(s.Window+t.rows(), t.columns)); s.Window > 0 && seen < turns {
-			work, turns = work*seen/turns, seen
+		if seen := float64(ceilDiv(s.Window+t.rows(), t.columns)); s.Window > 0 && seen < blocks {
+			work, blocks = work*seen/blocks, seen
 		}
 		busy := math.Ceil(groups/float64(p.Processors)) * work / attendRateOf(d, p)
-		time += p.Launch + tileStart + max(busy, turns*attendBlockTime)
+		time += p.Launch + tileStart + max(busy, blocks*attendBlockTime)
 	}
 	return time
 }

@@ -243,9 +243,9 @@ func (h *sharedOperand) length(m *attendMma) int {
 }
 
 // find returns an operand in shared memory.
-func (m *attendMma) find(x matrix, turned bool) *sharedOperand {
+func (m *attendMma) find(x matrix, transposed bool) *sharedOperand {
 	for _, h := range m.operands {
-		if h.operand == x.operand && h.transposed == turned {
+		if h.operand == x.operand && h.transposed == transposed {
 			return h
 		}
 	}

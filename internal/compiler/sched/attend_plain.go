@@ -198,16 +198,16 @@ func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 
 // accumulate passes the weights through workgroup memory to the threads that need them.
 func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()) {
-	turns, down, piece := a.t.stageColumns(m.length), a.t.down(), a.t.piece()
+	columns, down, piece := a.t.stageColumns(m.length), a.t.down(), a.t.piece()
 	base := down * piece
 	width := a.t.vectors(m.length) * a.t.across
 	a.repeat("group", a.t.groups, func(which scalar.Expr) {
 		a.stagePiece(weights, which)
-		a.repeat("turn", piece/turns, func(turn scalar.Expr) {
-			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
-			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), turns)
+		a.repeat("turn", piece/columns, func(turn scalar.Expr) {
+			from := a.let("from", scalar.Mul(turn, loop.Int(columns)))
+			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), columns)
 			a.barrier()
-			a.repeat("k", turns, func(k scalar.Expr) {
+			a.repeat("k", columns, func(k scalar.Expr) {
 				right := make([]scalar.Expr, a.t.vectors(m.length))
 				for v := range right {
 					right[v] = sum(loop.Int(base+v*a.t.across), scalar.Mul(k, loop.Int(width)), a.x)

@@ -76,15 +76,15 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 // accumulate goes through the accumulators by one vector of columns per thread.
 func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	stride := a.stride()
-	turns := min(a.t.piece(), largestPower(attendRegion/stride))
+	columns := min(a.t.piece(), largestPower(attendRegion/stride))
 	for v := range a.t.vectors(m.length) {
 		t := a.zeroTile()
 		a.putTile(weights)
-		a.repeat("turn", a.t.piece()/turns, func(turn scalar.Expr) {
-			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
-			a.stagePositions(m, from, v, turns)
+		a.repeat("turn", a.t.piece()/columns, func(turn scalar.Expr) {
+			from := a.let("from", scalar.Mul(turn, loop.Int(columns)))
+			a.stagePositions(m, from, v, columns)
 			a.barrier()
-			a.multiplyTile(t, factor{a.left, from, stride, false}, factor{a.right, loop.Int(0), stride, false}, turns)
+			a.multiplyTile(t, factor{a.left, from, stride, false}, factor{a.right, loop.Int(0), stride, false}, columns)
 			a.barrier()
 		})
 		a.addTile(sums, 4*v, t)
@@ -115,7 +115,7 @@ func (a *attendSubgroup) zeroTile() []string {
 	return names
 }
 
-// factor is a matrix in workgroup memory, stored by rows, or by columns if turned.
+// factor is a matrix in workgroup memory, stored by rows, or by columns if transposed.
 type factor struct {
 	array      int
 	at         scalar.Expr

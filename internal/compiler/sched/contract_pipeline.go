@@ -47,11 +47,11 @@ const minWaveUse = 0.9
 // multiprocessor, like those of the waves before, even where one each would do.
 func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
 	count, at := t.count(c), caps.Profile().Processors
-	turns := 1
+	waves := 1
 	if count > at {
-		turns = 2 * ceilDiv(count, 2*at)
+		waves = 2 * ceilDiv(count, 2*at)
 	}
-	return float64(count) >= minWaveUse*float64(turns*at)
+	return float64(count) >= minWaveUse*float64(waves*at)
 }
 
 // A warp covers warpRows × warpColumns vectors of results.

@@ -133,14 +133,14 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	if !tileable(c) || min(m, n) <= thinSide || small(c) {
 		return tile{}, 0, false
 	}
-	least := maxWaste * resultCount(c)
+	minPadded := maxWaste * resultCount(c)
 	all := tilesFor(caps)
 	for _, t := range all {
-		least = min(least, t.padded(c))
+		minPadded = min(least, t.padded(c))
 	}
 	groups := 0
 	for _, t := range all {
-		if !t.fits(caps) || t.wasteful(c, least, all) || t.k < k && k <= shallowSpace {
+		if !t.fits(caps) || t.wasteful(c, minPadded, all) || t.k < k && k <= shallowSpace {
 			continue
 		}
 		if t.lanes < best.lanes {
@@ -152,7 +152,7 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	}
 	if parts > 1 && mulAddCount(c) <= shortWork {
 		for _, t := range all {
-			if t.fits(caps) && !t.wasteful(c, least, all) && t.count(c)*t.threads() >= wholeThreads {
+			if t.fits(caps) && !t.wasteful(c, minPadded, all) && t.count(c)*t.threads() >= wholeThreads {
 				return t, 1, true
 			}
 		}
@@ -162,13 +162,13 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 
 // wasteful reports whether a tile computes a quarter more results than the least, unless it is
 // still faster than those that do not.
-func (t tile) wasteful(c *fusion.Contraction, least float64, all []tile) bool {
-	if 4*t.padded(c) <= 5*least {
+func (t tile) wasteful(c *fusion.Contraction, minPadded float64, all []tile) bool {
+	if 4*t.padded(c) <= 5*minPadded {
 		return false
 	}
 	for _, other := range all {
 		own, others := t.padded(c)/t.rate(), other.padded(c)/other.rate()
-		if 4*other.padded(c) <= 5*least && 5*own > 4*others {
+		if 4*other.padded(c) <= 5*minPadded && 5*own > 4*others {
 			return true
 		}
 	}
@@ -213,13 +213,13 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	d, groups := caps.Profile(), t.count(c)*parts
 	steps := ceilDiv(fusion.Product(c.K), parts*t.k)
 	own := 2 * float64(t.m*t.n*t.k*steps)
-	turns := math.Ceil(float64(groups) / float64(d.Processors))
-	if withMma && t == tall && turns == 1 {
-		turns /= tallAloneRate
+	waves := math.Ceil(float64(groups) / float64(d.Processors))
+	if withMma && t == tall && waves == 1 {
+		waves /= tallAloneRate
 	}
 	read := float64(groups) * float64(4*(t.m+t.n)*t.k*steps)
 	time := d.Launch + max(
-		turns*own/(d.Flops*t.rate()),
+		waves*own/(d.Flops*t.rate()),
 		read/d.CacheBandwidth(),
 		float64(steps)*d.Latency/2, // the arithmetic of the step before hides a part
 	)
@@ -234,12 +234,12 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 // (one launch more).
 const tallAloneRate = 0.9
 
-// cheapestParts returns the number of split-K parts with the least cost.
+// cheapestParts returns the number of split-K parts with the lowest cost.
 func (t tile) cheapestParts(c *fusion.Contraction, caps loop.Caps) int {
-	best, least := 1, math.Inf(1)
+	best, lowest := 1, math.Inf(1)
 	for parts := range min(fusion.Product(c.K)/partLength, maxParts(c, caps)) {
-		if cost := t.cost(c, parts+1, caps); cost < least {
-			best, least = parts+1, cost
+		if cost := t.cost(c, parts+1, caps); cost < lowest {
+			best, lowest = parts+1, cost
 		}
 	}
 	return best

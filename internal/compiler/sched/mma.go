@@ -211,12 +211,12 @@ const tileStart = 2500
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
 // multiply-adds are faster.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
-	least := 2 * mulAddCount(c) / caps.Profile().Arithmetic()
+	lowest := 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	for _, t := range mmaTilesOf(caps) {
 		q := p.withTile(t)
 		q.split(c, q.wantedParts(c, caps))
-		if time := q.cost(c, caps); time < least {
-			best, least = &q, time
+		if time := q.cost(c, caps); time < lowest {
+			best, lowest = &q, time
 		}
 	}
 	return best, best != nil

@@ -102,11 +102,11 @@ func (m *mmaEmitter) kernel(name string, result resultStores) Launch {
 	for s := range m.p.inFlight() {
 		m.prefetch(loop.Int(s))
 	}
-	turns, each := m.p.steps, 1
+	iterations, each := m.p.steps, 1
 	if m.p.inRegisters() {
-		turns, each = turns/2, 2
+		iterations, each = iterations/2, 2
 	}
-	m.times("step", turns, func(i scalar.Expr) {
+	m.times("step", iterations, func(i scalar.Expr) {
 		for parity := range each {
 			m.step(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(parity)), parity)
 		}
