@@ -41,7 +41,7 @@ func (n *attention) pack() Launch {
 	load := w.reader().Operand(n.m.Node)
 	w.threads(fusion.Product(dims), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)
-		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(zeroForNone(load(3, at)), n.base()))
+		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), n.exponentScale()))
 		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))
 	})
 	return w.launch(n.prefix + "_rows")
@@ -57,7 +57,7 @@ func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr
 func (a *attender) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
-		out[i].limit, out[i].first = a.limit(&a.rows, a.row(i)), a.firstVisible(a.row(i))
+		out[i].end, out[i].first = a.visibleEnd(&a.rows, a.row(i)), a.firstVisible(a.row(i))
 		if a.Backward {
 			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
 		}
@@ -70,7 +70,7 @@ func (a *attender) columnQueries() []query {
 	out := make([]query, a.columns())
 	for c := range out {
 		out[c] = query{
-			limit: a.limit(&a.cols, a.column(c)), first: a.firstVisible(a.column(c)),
+			end: a.visibleEnd(&a.cols, a.column(c)), first: a.firstVisible(a.column(c)),
 			lse: a.columnStat(c, statLSE), delta: a.columnStat(c, statDelta),
 		}
 	}
@@ -79,7 +79,7 @@ func (a *attender) columnQueries() []query {
 
 // weight returns the softmax of a score.
 func (a *attender) weight(x element, q query) scalar.Expr {
-	return orZero(x.visible, a.power(scalar.Sub(a.exponent(x.score), q.lse)))
+	return orZero(x.visible, a.exponential(scalar.Sub(a.exponent(x.score), q.lse)))
 }
 
 // cotangents returns the cotangents of a block's scores, or with slope those of the unscaled
@@ -90,7 +90,7 @@ func (a *attender) cotangents(queries []query, slope bool) fragment {
 	ready()
 	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
 		if slope {
-			return scalar.Mul(a.weight(x, queries[i]), a.slope(x.capped))
+			return scalar.Mul(a.weight(x, queries[i]), a.scoreDerivative(x.capped))
 		}
 		return a.weight(x, queries[i])
 	})
@@ -124,12 +124,12 @@ func (n *attention) keys() Launch {
 	a := n.attender(attendKeys)
 	blocks := a.rows.blocks()
 	workgroup := a.workgroups(fusion.Product(n.Heads) / n.Share * blocks)
-	a.move(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
-	a.atKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	a.setBlock(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
+	a.setKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
 	keys, values := a.accumulators("s", n.Depth), a.accumulators("s", n.Width)
 	a.repeat("head", n.Share, func(of scalar.Expr) {
-		a.atQueryHead(of)
-		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.blockOfQueries(keys, values) })
+		a.setQueryHead(of)
+		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.accumulateQueries(keys, values) })
 	})
 	if t := n.m.Store[1]; t != nil {
 		a.storeSums(t, a.keyHead, n.Depth, a.scaled(keys))
@@ -140,9 +140,9 @@ func (n *attention) keys() Launch {
 	return a.launch(n.prefix + "_keys")
 }
 
-// blockOfQueries adds the contributions of the current block of queries to the requested
+// accumulateQueries adds the contributions of the current block of queries to the requested
 // cotangents of keys and values.
-func (a *attender) blockOfQueries(keys, values fragment) {
+func (a *attender) accumulateQueries(keys, values fragment) {
 	queries := a.columnQueries()
 	weights, by := a.zeros("w", a.cols.block), fragment{}
 	ready, readyBy := a.product(weights, a.k(), a.q()), func() {}
@@ -173,7 +173,7 @@ func (a *attender) blockOfQueries(keys, values fragment) {
 	}
 	readyBy()
 	weights.each(func(i, c int) {
-		slope := scalar.Mul(weights.at(i, c), a.slope(capped(i, c)))
+		slope := scalar.Mul(weights.at(i, c), a.scoreDerivative(capped(i, c)))
 		a.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
 	})
 	addKeys := a.accumulate(keys, weights, a.q())
@@ -181,8 +181,8 @@ func (a *attender) blockOfQueries(keys, values fragment) {
 	addKeys()
 }
 
-// atKeyHead sets the current head of the keys.
-func (a *attender) atKeyHead(head scalar.Expr) {
+// setKeyHead sets the current head of the keys.
+func (a *attender) setKeyHead(head scalar.Expr) {
 	dims := slices.Clone(a.Heads)
 	if last := len(dims) - 1; last >= 0 {
 		dims[last] /= a.Share
@@ -193,9 +193,9 @@ func (a *attender) atKeyHead(head scalar.Expr) {
 	}
 }
 
-// atQueryHead sets the current head of the queries to one of those that share the current head
+// setQueryHead sets the current head of the queries to one of those that share the current head
 // of the keys.
-func (a *attender) atQueryHead(of scalar.Expr) {
+func (a *attender) setQueryHead(of scalar.Expr) {
 	a.queryHead = slices.Clone(a.keyHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
 		head := scalar.Add(scalar.Mul(a.keyHead[last], loop.Int(a.Share)), of)
@@ -210,7 +210,7 @@ type maskEmitter struct {
 	plain *attendPlain
 	dims  []int    // of the mask, padded to the rank of the scores
 	at    ir.Index // head of the mask
-	adds  fragment // cotangents of the block, row or column
+	cotangent  fragment // cotangents of the block, row or column
 }
 
 // mask returns the kernel of the mask's cotangent.
@@ -232,7 +232,7 @@ func (n *attention) mask() Launch {
 	for i, h := range x.at {
 		x.at[i] = a.let("mask_head", h)
 	}
-	x.adds = a.zeros("s", a.cols.block)
+	x.cotangent = a.zeros("s", a.cols.block)
 	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
 	column := a.let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
@@ -251,7 +251,7 @@ func (x *maskEmitter) overHeads(body func()) {
 		for i, other := range x.unflatten(n, rest) {
 			head = sum(scalar.Mul(head, loop.Int(x.Heads[i])), x.at[i], other) // one of the two is 0
 		}
-		x.atHead(x.Simplify(head))
+		x.setHead(x.Simplify(head))
 		body()
 	})
 }
@@ -260,12 +260,12 @@ func (x *maskEmitter) overHeads(body func()) {
 // broadcast along the rows.
 func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 	if x.dims[len(x.at)] > 1 {
-		x.move(&x.rows, block)
+		x.setBlock(&x.rows, block)
 		body()
 		return
 	}
 	x.times("row_block", x.rows.blocks(), func(block scalar.Expr) {
-		x.move(&x.rows, block)
+		x.setBlock(&x.rows, block)
 		body()
 	})
 }
@@ -279,18 +279,18 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	}
 	x.columnBlocks(lo, hi, func() {
 		ds := x.cotangents(queries, false)
-		ds.each(func(i, c int) { x.assign(x.adds, i, c, scalar.Add(x.adds.at(i, c), ds.at(i, c))) })
+		ds.each(func(i, c int) { x.assign(x.cotangent, i, c, scalar.Add(x.cotangent.at(i, c), ds.at(i, c))) })
 	})
 }
 
 // reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
 func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) {
-	x.move(&x.rows, row)
-	x.move(&x.cols, column)
+	x.setBlock(&x.rows, row)
+	x.setBlock(&x.cols, column)
 	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.inRange(&x.rows, x.row(i)) }
 	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.inRange(&x.cols, x.column(c)) }
 	first := func(int) scalar.Expr { return loop.Int(0) }
-	value := x.adds.at
+	value := x.cotangent.at
 	if x.dims[len(x.at)+1] == 1 {
 		totals := x.totals(true, func(i int) scalar.Expr { return sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3)) })
 		value = func(i, _ int) scalar.Expr { return totals[i] }

@@ -84,7 +84,7 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 			work, blocks = work*seen/blocks, seen
 		}
 		busy := math.Ceil(groups/float64(p.Processors)) * work / attendRateOf(d, p)
-		time += p.Launch + tileStart + max(busy, blocks*attendBlockTime)
+		time += p.Launch + tileOverhead + max(busy, blocks*attendBlockTime)
 	}
 	return time
 }

@@ -39,8 +39,8 @@ func (n *attention) overQueries(kind attendKind) *attender {
 	if n.Causal {
 		block = scalar.Sub(loop.Int(blocks-1), block)
 	}
-	a.move(&a.rows, block)
-	a.atHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	a.setBlock(&a.rows, block)
+	a.setHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
 	return a
 }
 
@@ -58,26 +58,26 @@ func (a *attender) rescale(scores fragment, r onlineSoftmax) {
 	for i := range local {
 		local[i] = scores.at(i, 0)
 		for c := 1; c < scores.columns; c++ {
-			local[i] = a.greater(local[i], scores.at(i, c))
+			local[i] = a.maxScore(local[i], scores.at(i, c))
 		}
 		next[i] = a.name("next")
 		a.add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.maxima[i], ir.F32)})
 	}
-	a.fold(next, local, a.greater)
+	a.fold(next, local, a.maxScore)
 	for i := range next {
 		greatest, total := scalar.FreeVar(r.maxima[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
 		a.whenGreater(scalar.FreeVar(next[i], ir.F32), greatest, func() {
-			top := a.exponent(zeroForNone(scalar.FreeVar(next[i], ir.F32)))
-			factor := a.let("factor", a.power(scalar.Sub(a.exponent(greatest), top)))
+			top := a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32)))
+			factor := a.let("factor", a.exponential(scalar.Sub(a.exponent(greatest), top)))
 			a.set(greatest, scalar.FreeVar(next[i], ir.F32))
 			a.set(total, scalar.Mul(total, factor))
 			for c := range r.out.columns {
 				a.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
 			}
 		})
-		top := a.let("top", a.exponent(zeroForNone(greatest)))
+		top := a.let("top", a.exponent(finiteOrZero(greatest)))
 		for c := range scores.columns {
-			a.assign(scores, i, c, a.power(scalar.Sub(a.exponent(scores.at(i, c)), top)))
+			a.assign(scores, i, c, a.exponential(scalar.Sub(a.exponent(scores.at(i, c)), top)))
 			a.set(total, scalar.Add(total, scores.at(i, c)))
 		}
 	}
@@ -98,9 +98,9 @@ func (a *attender) whenGreater(next, greatest scalar.Expr, body func()) {
 	a.when(scalar.Gt(a.exponent(next), scalar.Add(a.exponent(greatest), scalar.ConstF(ir.F32, maxExponent))), body)
 }
 
-// greater returns the greater of two scores. Its result for NaN does not matter: the exponential
+// maxScore returns the greater of two scores. Its result for NaN does not matter: the exponential
 // of such a score is NaN whatever is subtracted from it.
-func (n *attention) greater(a, b scalar.Expr) scalar.Expr {
+func (n *attention) maxScore(a, b scalar.Expr) scalar.Expr {
 	if n.mma {
 		return scalar.Max(a, b) // one instruction there
 	}
@@ -123,7 +123,7 @@ func (a *attender) storeForward(r onlineSoftmax, none scalar.Expr) {
 	}
 	if t := a.m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {
-			lse := scalar.Add(a.natural(zeroForNone(scalar.FreeVar(r.maxima[i], ir.F32))), scalar.Log(sums[i]))
+			lse := scalar.Add(a.scaledScore(finiteOrZero(scalar.FreeVar(r.maxima[i], ir.F32))), scalar.Log(sums[i]))
 			return scalar.Select(scalar.Eq(sums[i], zero), none, lse)
 		})
 	}

@@ -124,7 +124,7 @@ type attendMma struct {
 	group    scalar.Expr      // the thread's warp group
 	lane     scalar.Expr      // the thread's number among the four that share a row
 	operands []*sharedOperand // operands in shared memory
-	slot     int              // shared array of stats
+	statsArray     int              // shared array of stats
 	stage    scalar.Expr      // stage of the current block
 	packed   [][]string       // weights as left operands, for each of the accumulators
 	inFlight [][]string       // variables of the multiply-adds in flight in an iteration, by statement
@@ -183,7 +183,7 @@ func (m *attendMma) begin() {
 	m.l.first = scalar.Eq(m.lane, loop.Int(0))
 	m.declareOperands()
 	if !m.byQuery {
-		m.slot = m.shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
+		m.statsArray = m.shared("stats", ir.F32, 1, m.t.stages*2*m.t.columns)
 	}
 	m.packed = make([][]string, 1)
 	if m.kind == attendKeys {
@@ -359,7 +359,7 @@ func (m *attendMma) fold(into []string, values []scalar.Expr, combine func(a, b 
 func (m *attendMma) columnStat(c, which int) scalar.Expr {
 	column := sum(m.l.column, loop.Int(m.l.columnAt(c)))
 	at := sum(scalar.Mul(m.stage, loop.Int(2*m.t.columns)), scalar.Mul(column, loop.Int(2)), loop.Int(which))
-	return m.let("stat", scalar.LoadAt(m.slot, ir.F32, m.Simplify(at)))
+	return m.let("stat", scalar.LoadAt(m.statsArray, ir.F32, m.Simplify(at)))
 }
 
 // blocks copies the operands of the columns to shared memory a few blocks ahead of the
@@ -392,7 +392,7 @@ func (m *attendMma) iterate(block, hi scalar.Expr, body func()) {
 	m.add(&loop.CopyWait{Pending: m.t.inFlight() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	m.stage = m.let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
 	m.next = func() { m.prefetch(scalar.Add(block, loop.Int(m.t.inFlight())), hi) }
-	m.move(&m.cols, block)
+	m.setBlock(&m.cols, block)
 	m.inFlight, m.waited = nil, 0
 	body()
 	if last := len(m.inFlight) - 1; m.waited < last {
@@ -433,9 +433,9 @@ func (m *attendMma) copyRows() {
 func (m *attendMma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
 	per := h.columns() / each
-	m.share(h.rows()*per, func(id scalar.Expr) {
+	m.distribute(h.rows()*per, func(id scalar.Expr) {
 		r, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mul(scalar.Mod(id, loop.Int(per)), loop.Int(each))
-		p, exists := m.pieceOfBlock(h, first, r, at)
+		p, exists := m.blockPiece(h, first, r, at)
 		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
 			loop.TilePlace(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
 		c := &loop.CopyAsync{To: h.slot, ToAt: m.Simplify(to), From: p.array, FromAt: m.Simplify(p.at), Count: each, Valid: p.valid}
@@ -446,9 +446,9 @@ func (m *attendMma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 	})
 }
 
-// pieceOfBlock returns the piece of row r of a block at a column, and the condition that it is
+// blockPiece returns the piece of row r of a block at a column, and the condition that it is
 // in range.
-func (m *attendMma) pieceOfBlock(h *sharedOperand, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
+func (m *attendMma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
 	if h.transposed {
 		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
 		root, from := m.p.Place(m.transposed[h.operand], at)
@@ -464,11 +464,11 @@ func (m *attendMma) pieceOfBlock(h *sharedOperand, first, r, column scalar.Expr)
 
 // copyStats starts the copies of the stats of a block's queries.
 func (m *attendMma) copyStats(first, place scalar.Expr) {
-	m.share(m.cols.block, func(id scalar.Expr) {
+	m.distribute(m.cols.block, func(id scalar.Expr) {
 		pos, exists := m.cols.clamp(m.Simplify(scalar.Add(first, id)))
 		root, from := m.p.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
 		c := &loop.CopyAsync{
-			To: m.slot, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
+			To: m.statsArray, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
 			From: root.ID, FromAt: m.Simplify(from), Count: 2,
 		}
 		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
@@ -478,8 +478,8 @@ func (m *attendMma) copyStats(first, place scalar.Expr) {
 	})
 }
 
-// share distributes n items over the threads and calls f for each of a thread's items.
-func (m *attendMma) share(n int, f func(id scalar.Expr)) {
+// distribute distributes n items over the threads and calls f for each of a thread's items.
+func (m *attendMma) distribute(n int, f func(id scalar.Expr)) {
 	for first := 0; first < n; first += m.t.threads() {
 		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
 		m.when(scalar.Lt(id, loop.Int(n)), func() { f(id) })

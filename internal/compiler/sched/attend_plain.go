@@ -48,9 +48,9 @@ func pickAttendTile(sums ...int) attendTile {
 func (t attendTile) down() int { return attendThreads / t.across }
 func (t attendTile) rows() int { return 4 * t.down() }
 
-// piece returns the columns of a group, which pass through workgroup memory together.
-func (t attendTile) piece() int { return 4 * t.across }
-func (t attendTile) cols() int  { return t.groups * t.piece() }
+// groupColumns returns the columns of a group, which pass through workgroup memory together.
+func (t attendTile) groupColumns() int { return 4 * t.across }
+func (t attendTile) cols() int  { return t.groups * t.groupColumns() }
 
 // vectors returns the number of a thread's vectors in a row of accumulators.
 func (t attendTile) vectors(length int) int { return ceilDiv(length, 4*t.across) }
@@ -63,8 +63,8 @@ func (t attendTile) depth(length int) int {
 
 // stageColumns returns the number of columns' vectors that workgroup memory holds besides a piece.
 func (t attendTile) stageColumns(length int) int {
-	free := attendShared/4 - t.rows()*t.piece()
-	return largestPower(min(t.piece(), free/(t.vectors(length)*4*t.across)))
+	free := attendShared/4 - t.rows()*t.groupColumns()
+	return largestPower(min(t.groupColumns(), free/(t.vectors(length)*4*t.across)))
 }
 
 // largestPower returns the largest power of two up to n, which is positive.
@@ -95,8 +95,8 @@ func newAttendPlain(a *attender) *attendPlain {
 		rows: t.rows(), cols: t.cols(),
 		own: 4, columns: func(length int) int { return 4 * t.vectors(length) },
 		rowAt:    func(i int) int { return i },
-		columnAt: func(c int) int { return c/4*t.piece() + c%4 },
-		width:    t.piece(),
+		columnAt: func(c int) int { return c/4*t.groupColumns() + c%4 },
+		width:    t.groupColumns(),
 	}}
 }
 
@@ -139,7 +139,7 @@ func (a *attendPlain) columnStat(c, which int) scalar.Expr {
 
 func (a *attendPlain) blocks(lo, hi scalar.Expr, _ [2]scalar.Expr, body func()) {
 	a.loop("block", lo, hi, 1, a.cols.blocks()-1, func(block scalar.Expr) {
-		a.move(&a.cols, block)
+		a.setBlock(&a.cols, block)
 		body()
 	})
 }
@@ -150,9 +150,9 @@ func (a *attendPlain) element(operand int, pos, at scalar.Expr) scalar.Expr {
 	return scalar.Convert(a.read(operand, index), ir.F32)
 }
 
-// addProducts accumulates the products of four numbers of a thread's rows and vectors of its
+// mulAdd accumulates the products of four numbers of a thread's rows and vectors of its
 // columns, loaded from workgroup memory.
-func (a *attendPlain) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
+func (a *attendPlain) mulAdd(f fragment, left scalar.Expr, right []scalar.Expr) {
 	read := func(at scalar.Expr) []string {
 		names := []string{a.name("a"), a.name("a"), a.name("a"), a.name("a")}
 		a.body = append(a.body, &loop.LoadVec{Names: names, Array: a.slot, At: a.Simplify(at)})
@@ -182,15 +182,15 @@ func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 	base := depth * rowStride
 	a.repeat("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
 		k := a.let("k", scalar.Mul(chunk, loop.Int(depth)))
-		a.stageDown(rows, &a.rows, 0, k, depth)
-		a.stageDown(cols, &a.cols, base, k, depth)
+		a.stageByDepth(rows, &a.rows, 0, k, depth)
+		a.stageByDepth(cols, &a.cols, base, k, depth)
 		a.barrier()
 		a.repeat("k", depth, func(k scalar.Expr) {
 			right := make([]scalar.Expr, a.t.groups)
 			for g := range right {
 				right[g] = sum(loop.Int(base+g*a.t.across), scalar.Mul(k, loop.Int(colStride)), a.x)
 			}
-			a.addProducts(f, sum(scalar.Mul(k, loop.Int(rowStride)), a.y), right)
+			a.mulAdd(f, sum(scalar.Mul(k, loop.Int(rowStride)), a.y), right)
 		})
 		a.barrier()
 	})
@@ -198,7 +198,7 @@ func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 
 // accumulate passes the weights through workgroup memory to the threads that need them.
 func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()) {
-	columns, down, piece := a.t.stageColumns(m.length), a.t.down(), a.t.piece()
+	columns, down, piece := a.t.stageColumns(m.length), a.t.down(), a.t.groupColumns()
 	base := down * piece
 	width := a.t.vectors(m.length) * a.t.across
 	a.repeat("group", a.t.groups, func(which scalar.Expr) {
@@ -212,7 +212,7 @@ func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()
 				for v := range right {
 					right[v] = sum(loop.Int(base+v*a.t.across), scalar.Mul(k, loop.Int(width)), a.x)
 				}
-				a.addProducts(sums, sum(scalar.Mul(scalar.Add(from, k), loop.Int(down)), a.y), right)
+				a.mulAdd(sums, sum(scalar.Mul(scalar.Add(from, k), loop.Int(down)), a.y), right)
 			})
 			a.barrier()
 		})
@@ -227,14 +227,14 @@ func (a *attendPlain) stagePiece(f fragment, which scalar.Expr) {
 		var stores []loop.Stmt
 		for j := range 4 {
 			at := sum(scalar.Mul(a.x, loop.Int(4*down)), loop.Int(j*down), a.y)
-			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.Simplify(at), Values: f.fourRows(4*g + j)})
+			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.Simplify(at), Values: f.rowsOf(4*g + j)})
 		}
 		a.body = append(a.body, guard(scalar.Eq(which, loop.Int(g)), stores)...)
 	}
 }
 
-// fourRows returns a thread's rows of a column.
-func (f fragment) fourRows(c int) []scalar.Expr {
+// rowsOf returns a thread's rows of a column.
+func (f fragment) rowsOf(c int) []scalar.Expr {
 	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
 }
 
@@ -264,9 +264,9 @@ func (a *attendPlain) fold(into []string, values []scalar.Expr, combine func(a, 
 	a.reduceThreads(into, values, true, combine)
 }
 
-// stageDown copies the contracted positions from k on of a block's rows into workgroup memory,
+// stageByDepth copies the contracted positions from k on of a block's rows into workgroup memory,
 // one contracted position after the other.
-func (a *attendPlain) stageDown(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
+func (a *attendPlain) stageByDepth(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
 	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
 		vec, down := scalar.FloorDiv(id, loop.Int(depth)), scalar.Mod(id, loop.Int(depth))
 		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))))

@@ -12,12 +12,12 @@ import (
 // query is what the scores of a query have in common.
 type query struct {
 	first      scalar.Expr // first visible key; nil means 0
-	limit      scalar.Expr // end of the visible keys, exclusive
+	end      scalar.Expr // end of the visible keys, exclusive
 	lse, delta scalar.Expr // columns of stats, in backward kernels
 }
 
-// limit names the exclusive end of the keys visible to the query at a position.
-func (a *attender) limit(s *attendSide, at scalar.Expr) scalar.Expr {
+// visibleEnd names the exclusive end of the keys visible to the query at a position.
+func (a *attender) visibleEnd(s *attendSide, at scalar.Expr) scalar.Expr {
 	limit := loop.Int(a.Keys)
 	if a.unmasked {
 		return limit
@@ -52,9 +52,9 @@ type element struct {
 	capped scalar.Expr
 }
 
-// slope returns the derivative of a score by its product, without the scale, which is applied to
+// scoreDerivative returns the derivative of a score by its product, without the scale, which is applied to
 // the accumulators.
-func (a *attender) slope(capped scalar.Expr) scalar.Expr {
+func (a *attender) scoreDerivative(capped scalar.Expr) scalar.Expr {
 	if capped == nil {
 		return scalar.ConstF(ir.F32, 1)
 	}
@@ -97,7 +97,7 @@ func (a *attender) positions(prefix string, s *attendSide, n int, position func(
 func (a *attender) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 	e := element{score: x, visible: scalar.ConstBool(true)}
 	if !a.unmasked {
-		e.visible = a.Simplify(scalar.Lt(key, q.limit))
+		e.visible = a.Simplify(scalar.Lt(key, q.end))
 		if q.first != nil {
 			e.visible = a.Simplify(scalar.And(e.visible, scalar.Ge(key, q.first)))
 		}
@@ -146,18 +146,18 @@ func floats(names []string) []scalar.Expr {
 	return out
 }
 
-// base is the factor from natural exponents to those of [attention.power]: log₂e where scores
+// exponentScale is the factor from natural exponents to those of [attention.exponential]: log₂e where scores
 // come from multiply-adds, since exponentials dominate there and a power of 2 is one
 // instruction.
-func (n *attention) base() float64 {
+func (n *attention) exponentScale() float64 {
 	if n.mma {
 		return math.Log2E
 	}
 	return 1
 }
 
-// power returns the exponential of an exponent, in base 2 or e.
-func (n *attention) power(x scalar.Expr) scalar.Expr {
+// exponential returns the exponential of an exponent, in base 2 or e.
+func (n *attention) exponential(x scalar.Expr) scalar.Expr {
 	if n.mma {
 		return scalar.Pow(scalar.ConstF(ir.F32, 2), x)
 	}
@@ -171,16 +171,16 @@ func (n *attention) scaledLast() bool {
 	return n.mma && n.Scale > 0 && n.Softcap == 0 && !added
 }
 
-// exponent returns the exponent of a score for [attention.power].
+// exponent returns the exponent of a score for [attention.exponential].
 func (n *attention) exponent(score scalar.Expr) scalar.Expr {
 	if n.scaledLast() {
-		return times(score, n.base()*n.Scale)
+		return times(score, n.exponentScale()*n.Scale)
 	}
-	return times(score, n.base())
+	return times(score, n.exponentScale())
 }
 
-// natural returns a score with the scale applied.
-func (n *attention) natural(score scalar.Expr) scalar.Expr {
+// scaledScore returns a score with the scale applied.
+func (n *attention) scaledScore(score scalar.Expr) scalar.Expr {
 	if n.scaledLast() {
 		return times(score, n.Scale)
 	}
@@ -204,8 +204,8 @@ type attendSide struct {
 
 func (s *attendSide) blocks() int { return ceilDiv(s.count, s.block) }
 
-// move sets the current block of a side.
-func (a *attender) move(s *attendSide, block scalar.Expr) {
+// setBlock sets the current block of a side.
+func (a *attender) setBlock(s *attendSide, block scalar.Expr) {
 	s.first = a.let("first", scalar.Mul(block, loop.Int(s.block)))
 }
 
@@ -214,8 +214,8 @@ func (s *attendSide) clamp(pos scalar.Expr) (at, ok scalar.Expr) {
 	return withinBounds(pos, s.count, s.count%s.block == 0)
 }
 
-// atHead sets the current head of the queries, and of the keys that they share.
-func (a *attender) atHead(head scalar.Expr) {
+// setHead sets the current head of the queries, and of the keys that they share.
+func (a *attender) setHead(head scalar.Expr) {
 	a.queryHead = a.unflatten(head, a.Heads)
 	for i, h := range a.queryHead {
 		a.queryHead[i] = a.let("head", h)
@@ -308,9 +308,9 @@ func sum(first scalar.Expr, rest ...scalar.Expr) scalar.Expr {
 	return first
 }
 
-// zeroForNone replaces -Inf, the maximum of a row without visible keys, by 0, so that
+// finiteOrZero replaces -Inf, the maximum of a row without visible keys, by 0, so that
 // subtracting it from scores does not give NaN. It keeps NaN.
-func zeroForNone(x scalar.Expr) scalar.Expr {
+func finiteOrZero(x scalar.Expr) scalar.Expr {
 	none := scalar.Lt(x, scalar.ConstF(ir.F32, -math.MaxFloat32))
 	return scalar.Select(none, scalar.ConstF(ir.F32, 0), x)
 }

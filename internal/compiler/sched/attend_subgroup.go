@@ -15,43 +15,43 @@ import (
 type attendSubgroup struct {
 	*attendPlain
 	left, right int         // workgroup arrays of the operands; left also holds a tile
-	down, over  int         // rows and columns of fragments of each subgroup
+	fragmentRows, fragmentColumns  int         // rows and columns of fragments of each subgroup
 	ty, tx      scalar.Expr // the subgroup's row and column
 }
 
 // Limits of attention by subgroups.
 const (
-	attendGroups = attendThreads / fragmentLanes
-	attendStage  = 32              // maximum contracted positions in workgroup memory
+	attendSubgroups = attendThreads / fragmentLanes
+	attendStageDepth  = 32              // maximum contracted positions in workgroup memory
 	attendPad    = fragmentPad / 4 // padding of a row of contracted positions, in elements
-	// attendRegion is the elements of each of the two workgroup arrays: half a stage of the
+	// attendArrayLength is the elements of each of the two workgroup arrays: half a stage of the
 	// columns of the widest tile.
-	attendRegion = 4 * attendAcross * (attendStage/2 + attendPad)
+	attendArrayLength = 4 * attendAcross * (attendStageDepth/2 + attendPad)
 )
 
 // attendsBySubgroup reports whether a kernel of attention multiplies in fragments.
 func attendsBySubgroup(kind attendKind, caps loop.Caps) bool {
 	return withMma && kind != attendMask && caps.Fragments && caps.Shuffles && caps.Subgroup == [2]int{fragmentLanes, fragmentLanes} &&
-		caps.SharedBytes >= 2*4*attendRegion
+		caps.SharedBytes >= 2*4*attendArrayLength
 }
 
 func newAttendSubgroup(a *attender) *attendSubgroup {
 	p := newAttendPlain(a)
 	p.t.groups = 1
 	p.l.cols, p.l.subgroup = p.t.cols(), fragmentLanes
-	p.l.columnAt = func(c int) int { return c/4*p.t.piece() + c%4*p.t.across } // neighbours side by side
-	rows, columns := p.t.rows()/loop.FragmentSize, p.t.piece()/loop.FragmentSize
-	groupRows := min(attendGroups, rows)
-	return &attendSubgroup{attendPlain: p, down: rows / groupRows, over: columns * groupRows / attendGroups}
+	p.l.columnAt = func(c int) int { return c/4*p.t.groupColumns() + c%4*p.t.across } // neighbours side by side
+	rows, columns := p.t.rows()/loop.FragmentSize, p.t.groupColumns()/loop.FragmentSize
+	groupRows := min(attendSubgroups, rows)
+	return &attendSubgroup{attendPlain: p, fragmentRows: rows / groupRows, fragmentColumns: columns * groupRows / attendSubgroups}
 }
 
 func (a *attendSubgroup) begin() {
 	a.threadCoords()
 	a.l.column = a.x
-	a.left = a.attender.shared("left", ir.F32, 1, attendRegion)
-	a.right = a.attender.shared("right", ir.F32, 1, attendRegion)
-	across := a.t.piece() / loop.FragmentSize / a.over
-	number := loop.SubgroupIndex(attendGroups)
+	a.left = a.attender.shared("left", ir.F32, 1, attendArrayLength)
+	a.right = a.attender.shared("right", ir.F32, 1, attendArrayLength)
+	across := a.t.groupColumns() / loop.FragmentSize / a.fragmentColumns
+	number := loop.SubgroupIndex(attendSubgroups)
 	a.ty = a.let("ty", scalar.FloorDiv(number, loop.Int(across)))
 	a.tx = a.let("tx", scalar.Mod(number, loop.Int(across)))
 }
@@ -76,11 +76,11 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 // accumulate goes through the accumulators by one vector of columns per thread.
 func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	stride := a.stride()
-	columns := min(a.t.piece(), largestPower(attendRegion/stride))
+	columns := min(a.t.groupColumns(), largestPower(attendArrayLength/stride))
 	for v := range a.t.vectors(m.length) {
 		t := a.zeroTile()
-		a.putTile(weights)
-		a.repeat("turn", a.t.piece()/columns, func(turn scalar.Expr) {
+		a.storeTile(weights)
+		a.repeat("turn", a.t.groupColumns()/columns, func(turn scalar.Expr) {
 			from := a.let("from", scalar.Mul(turn, loop.Int(columns)))
 			a.stagePositions(m, from, v, columns)
 			a.barrier()
@@ -94,8 +94,8 @@ func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin fun
 
 // stageDepth returns the number of contracted positions of scores in workgroup memory.
 func (a *attendSubgroup) stageDepth() int {
-	depth := attendStage
-	for max(a.t.rows(), a.t.piece())*(depth+attendPad) > attendRegion {
+	depth := attendStageDepth
+	for max(a.t.rows(), a.t.groupColumns())*(depth+attendPad) > attendArrayLength {
 		depth /= 2
 	}
 	return depth
@@ -103,11 +103,11 @@ func (a *attendSubgroup) stageDepth() int {
 
 // stride returns the elements from one row of a tile to the next. The padding avoids bank
 // conflicts between the threads of a subgroup, which are four rows apart.
-func (a *attendSubgroup) stride() int { return a.t.piece() + a.t.across/4 }
+func (a *attendSubgroup) stride() int { return a.t.groupColumns() + a.t.across/4 }
 
 // zeroTile declares a subgroup's fragments of a tile, by rows.
 func (a *attendSubgroup) zeroTile() []string {
-	names := make([]string, a.down*a.over)
+	names := make([]string, a.fragmentRows*a.fragmentColumns)
 	for i := range names {
 		names[i] = a.name("tile")
 		a.add(&loop.FragmentZero{Name: names[i]})
@@ -139,16 +139,16 @@ func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth i
 	const size = loop.FragmentSize
 	a.repeat("k", depth/size, func(k scalar.Expr) {
 		k = scalar.Mul(k, loop.Int(size))
-		rows, columns := make([]string, a.down), make([]string, a.over)
+		rows, columns := make([]string, a.fragmentRows), make([]string, a.fragmentColumns)
 		for i := range rows {
-			rows[i] = a.load(left, sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i*size)), k, false)
+			rows[i] = a.load(left, sum(scalar.Mul(a.ty, loop.Int(a.fragmentRows*size)), loop.Int(i*size)), k, false)
 		}
 		for j := range columns {
-			columns[j] = a.load(right, k, sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(j*size)), true)
+			columns[j] = a.load(right, k, sum(scalar.Mul(a.tx, loop.Int(a.fragmentColumns*size)), loop.Int(j*size)), true)
 		}
 		for i, row := range rows {
 			for j, column := range columns {
-				a.add(&loop.FragmentMulAdd{Sum: tile[i*a.over+j], A: row, B: column})
+				a.add(&loop.FragmentMulAdd{Sum: tile[i*a.fragmentColumns+j], A: row, B: column})
 			}
 		}
 	})
@@ -159,26 +159,26 @@ func (a *attendSubgroup) addTile(f fragment, c int, tile []string) {
 	const size = loop.FragmentSize
 	stride := a.stride()
 	for i, name := range tile {
-		row := sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i/a.over*size))
-		column := sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(i%a.over*size))
+		row := sum(scalar.Mul(a.ty, loop.Int(a.fragmentRows*size)), loop.Int(i/a.fragmentColumns*size))
+		column := sum(scalar.Mul(a.tx, loop.Int(a.fragmentColumns*size)), loop.Int(i%a.fragmentColumns*size))
 		at := a.Simplify(scalar.Add(scalar.Mul(row, loop.Int(stride)), column))
 		a.add(&loop.FragmentStore{Array: a.left, At: at, Stride: stride, Name: name})
 	}
 	a.barrier()
-	a.eachOfTile(func(i, j int, at scalar.Expr) {
+	a.eachTileElement(func(i, j int, at scalar.Expr) {
 		a.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
 	})
 	a.barrier()
 }
 
-// putTile stores a table, which is one tile, into workgroup memory.
-func (a *attendSubgroup) putTile(f fragment) {
-	a.eachOfTile(func(i, j int, at scalar.Expr) { a.put(a.left, at, f.at(i, j)) })
+// storeTile stores a table, which is one tile, into workgroup memory.
+func (a *attendSubgroup) storeTile(f fragment) {
+	a.eachTileElement(func(i, j int, at scalar.Expr) { a.put(a.left, at, f.at(i, j)) })
 }
 
-// eachOfTile calls visit for each of a thread's elements of a tile, with its offset in workgroup
+// eachTileElement calls visit for each of a thread's elements of a tile, with its offset in workgroup
 // memory.
-func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
+func (a *attendSubgroup) eachTileElement(visit func(i, j int, at scalar.Expr)) {
 	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*a.stride())), a.x))
 	for i := range 4 {
 		for j := range 4 {
@@ -200,8 +200,8 @@ func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from sca
 // stagePositions copies rows of an operand that belong to columns of the current block, starting
 // at from, into workgroup memory: the elements of one vector of the threads.
 func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) {
-	a.stageElements(a.right, rows, a.t.piece(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
-		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.piece()), column), m.length, m.length%a.t.piece() == 0)
+	a.stageElements(a.right, rows, a.t.groupColumns(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
+		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.groupColumns()), column), m.length, m.length%a.t.groupColumns() == 0)
 		pos, exists := a.cols.clamp(sum(a.cols.first, from, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
 	})

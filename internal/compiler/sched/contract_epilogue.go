@@ -119,13 +119,13 @@ func (te *tileEmitter) storeRound(round scalar.Expr, rows int, result resultStor
 	te.body = append(te.body, &loop.LoadVec{Names: names, Array: te.slot, At: at})
 	row := scalar.Add(s.first, scalar.Add(scalar.Mul(round, loop.Int(rows)), scalar.FloorDiv(at, loop.Int(across))))
 	column := scalar.Add(scalar.FloorDiv(c.first, loop.Int(4)), scalar.Mod(at, loop.Int(across)))
-	te.storeQuad(sumQuad{sums, te.let("row", row, te.last(s)), scalar.Mul(te.let("column", column, te.last(c)/4), loop.Int(4))}, result)
+	te.storeQuad(sumQuad{sums, te.let("row", row, te.lastFree(s)), scalar.Mul(te.let("column", column, te.lastFree(c)/4), loop.Int(4))}, result)
 	each := &loop.For{Var: name, Start: te.lane, End: loop.Int(rows * across), Step: loop.Int(threads), Body: te.body}
 	te.body = append(outer, each)
 }
 
-// last returns the last free position of the tiles of a side.
-func (te *tileEmitter) last(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }
+// lastFree returns the last free position of the tiles of a side.
+func (te *tileEmitter) lastFree(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }
 
 // epilogue computes the epilogue of a contraction group, for one batch position.
 type epilogue struct {

@@ -136,7 +136,7 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 	minPadded := maxWaste * resultCount(c)
 	all := tilesFor(caps)
 	for _, t := range all {
-		minPadded = min(least, t.padded(c))
+		minPadded = min(minPadded, t.padded(c))
 	}
 	groups := 0
 	for _, t := range all {

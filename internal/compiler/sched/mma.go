@@ -27,7 +27,7 @@ type mmaTile struct {
 	columns, stages int
 	// read is the number of stages that threads may be reading: the current one and, where
 	// multiply-adds are asynchronous, the one before.
-	read int
+	stagesRead int
 	rate float64
 }
 
@@ -58,7 +58,7 @@ func mmaTilesOf(caps loop.Caps) []mmaTile {
 	for _, t := range mmaTilesByWarps {
 		results := t.sharedBytes() - t.stages*t.stageBytes()
 		t.stages = min(t.stages, (caps.MmaBytes-results)/t.stageBytes())
-		if t.stages > t.read {
+		if t.stages > t.stagesRead {
 			out = append(out, t)
 		}
 	}
@@ -202,11 +202,11 @@ func (t mmaTile) sharedBytes() int {
 func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
 
 // inFlight returns the number of steps whose copies are in flight while one is multiplied.
-func (t mmaTile) inFlight() int { return t.stages - t.read }
+func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 
-// tileStart estimates the nanoseconds of a tile's prologue and epilogue, filling the stages and
+// tileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages and
 // storing the results: four dependent loads, whatever the device.
-const tileStart = 2500
+const tileOverhead = 2500
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
 // multiply-adds are faster.
@@ -252,7 +252,7 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	if p.operand == ir.F32 {
 		rate /= 2
 	}
-	time := d.Launch + waves*(tileStart+2*float64(mmaRows*p.columns*p.steps*p.stepLength())/rate)
+	time := d.Launch + waves*(tileOverhead+2*float64(mmaRows*p.columns*p.steps*p.stepLength())/rate)
 	if p.parts > 1 {
 		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}

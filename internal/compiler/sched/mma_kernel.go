@@ -128,7 +128,7 @@ func (m *mmaEmitter) step(at scalar.Expr, parity int) {
 	m.add(m.multiply(stage, parity))
 	m.prefetch(m.Simplify(scalar.Add(at, loop.Int(m.p.inFlight()))))
 	// The registers of the other parity are free once its multiply-adds are done.
-	m.add(&loop.MmaWait{Pending: m.p.read - 1, Names: m.left[1-parity]})
+	m.add(&loop.MmaWait{Pending: m.p.stagesRead - 1, Names: m.left[1-parity]})
 }
 
 // prefetch starts the copies of a step, if it exists. It commits a group of copies in any case, so

@@ -200,7 +200,7 @@ type productShape struct {
 	behind         bool
 }
 
-// read takes a line apart: "64x256x256x64_nt_f32_bias_relu 33111 18961".
+// stagesRead takes a line apart: "64x256x256x64_nt_f32_bias_relu 33111 18961".
 func (s *productShape) read(t *testing.T, line string, times ...*float64) {
 	t.Helper()
 	fields := strings.Fields(line)
