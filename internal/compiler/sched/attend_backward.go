@@ -207,10 +207,10 @@ func (a *attender) setQueryHead(of scalar.Expr) {
 // the mask, or all of a broadcast axis, and loops over the scores that it is added to.
 type maskEmitter struct {
 	*attender
-	plain *attendPlain
-	dims  []int    // of the mask, padded to the rank of the scores
-	at    ir.Index // head of the mask
-	cotangent  fragment // cotangents of the block, row or column
+	plain     *attendPlain
+	dims      []int    // of the mask, padded to the rank of the scores
+	at        ir.Index // head of the mask
+	cotangent fragment // cotangents of the block, row or column
 }
 
 // mask returns the kernel of the mask's cotangent.

@@ -117,19 +117,19 @@ func attendKinds(s ir.Attend) []attendKind {
 // [attention.transposedCopies].
 type attendMma struct {
 	*attender
-	t        attendMmaTile
-	l        layout
-	operand  ir.DType
-	thread   scalar.Expr
-	group    scalar.Expr      // the thread's warp group
-	lane     scalar.Expr      // the thread's number among the four that share a row
-	operands []*sharedOperand // operands in shared memory
-	statsArray     int              // shared array of stats
-	stage    scalar.Expr      // stage of the current block
-	packed   [][]string       // weights as left operands, for each of the accumulators
-	inFlight [][]string       // variables of the multiply-adds in flight in an iteration, by statement
-	waited   int              // number of those known to be done
-	next     func()           // starts the copies of a later block, to overlap the first products
+	t          attendMmaTile
+	l          layout
+	operand    ir.DType
+	thread     scalar.Expr
+	group      scalar.Expr      // the thread's warp group
+	lane       scalar.Expr      // the thread's number among the four that share a row
+	operands   []*sharedOperand // operands in shared memory
+	statsArray int              // shared array of stats
+	stage      scalar.Expr      // stage of the current block
+	packed     [][]string       // weights as left operands, for each of the accumulators
+	inFlight   [][]string       // variables of the multiply-adds in flight in an iteration, by statement
+	waited     int              // number of those known to be done
+	next       func()           // starts the copies of a later block, to overlap the first products
 }
 
 // sharedOperand is an operand in shared memory: in each stage, the rows of a block for each piece as long

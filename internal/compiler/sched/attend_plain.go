@@ -50,7 +50,7 @@ func (t attendTile) rows() int { return 4 * t.down() }
 
 // groupColumns returns the columns of a group, which pass through workgroup memory together.
 func (t attendTile) groupColumns() int { return 4 * t.across }
-func (t attendTile) cols() int  { return t.groups * t.groupColumns() }
+func (t attendTile) cols() int         { return t.groups * t.groupColumns() }
 
 // vectors returns the number of a thread's vectors in a row of accumulators.
 func (t attendTile) vectors(length int) int { return ceilDiv(length, 4*t.across) }

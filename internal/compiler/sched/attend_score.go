@@ -12,7 +12,7 @@ import (
 // query is what the scores of a query have in common.
 type query struct {
 	first      scalar.Expr // first visible key; nil means 0
-	end      scalar.Expr // end of the visible keys, exclusive
+	end        scalar.Expr // end of the visible keys, exclusive
 	lse, delta scalar.Expr // columns of stats, in backward kernels
 }
 

@@ -14,16 +14,16 @@ import (
 // that has fragments.
 type attendSubgroup struct {
 	*attendPlain
-	left, right int         // workgroup arrays of the operands; left also holds a tile
-	fragmentRows, fragmentColumns  int         // rows and columns of fragments of each subgroup
-	ty, tx      scalar.Expr // the subgroup's row and column
+	left, right                   int         // workgroup arrays of the operands; left also holds a tile
+	fragmentRows, fragmentColumns int         // rows and columns of fragments of each subgroup
+	ty, tx                        scalar.Expr // the subgroup's row and column
 }
 
 // Limits of attention by subgroups.
 const (
-	attendSubgroups = attendThreads / fragmentLanes
-	attendStageDepth  = 32              // maximum contracted positions in workgroup memory
-	attendPad    = fragmentPad / 4 // padding of a row of contracted positions, in elements
+	attendSubgroups  = attendThreads / fragmentLanes
+	attendStageDepth = 32              // maximum contracted positions in workgroup memory
+	attendPad        = fragmentPad / 4 // padding of a row of contracted positions, in elements
 	// attendArrayLength is the elements of each of the two workgroup arrays: half a stage of the
 	// columns of the widest tile.
 	attendArrayLength = 4 * attendAcross * (attendStageDepth/2 + attendPad)

@@ -125,7 +125,9 @@ func (te *tileEmitter) storeRound(round scalar.Expr, rows int, result resultStor
 }
 
 // lastFree returns the last free position of the tiles of a side.
-func (te *tileEmitter) lastFree(s *side) int { return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1 }
+func (te *tileEmitter) lastFree(s *side) int {
+	return ceilDiv(fusion.Product(s.free), s.tile)*s.tile - 1
+}
 
 // epilogue computes the epilogue of a contraction group, for one batch position.
 type epilogue struct {

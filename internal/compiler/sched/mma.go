@@ -28,7 +28,7 @@ type mmaTile struct {
 	// read is the number of stages that threads may be reading: the current one and, where
 	// multiply-adds are asynchronous, the one before.
 	stagesRead int
-	rate float64
+	rate       float64
 }
 
 // mmaTiles are the candidates with warp-group multiply-adds. The rates for 256 and 128 columns
