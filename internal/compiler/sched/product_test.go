@@ -199,7 +199,7 @@ type productShape struct {
 	behind         bool
 }
 
-// read takes a line apart: "64x256x256x64_nt_f32_bias_relu 33111 18961".
+// read parses a line such as "64x256x256x64_nt_f32_bias_relu 33111 18961".
 func (s *productShape) read(t *testing.T, line string, times ...*float64) {
 	t.Helper()
 	fields := strings.Fields(line)
@@ -215,7 +215,7 @@ func (s *productShape) read(t *testing.T, line string, times ...*float64) {
 	}
 }
 
-// isCalled reports whether the product is left to the target's library.
+// isCalled reports whether the target's library computes the product.
 func (s *productShape) isCalled(t *testing.T, target plan.Target) bool {
 	t.Helper()
 	d := map[string]ir.DType{"f32": ir.F32, "tf32": ir.F32, "bf16": ir.BF16}[s.kind]
