@@ -9,11 +9,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// turning is the loads of a map that are transposed through workgroup memory: their contiguous
+// transposition is the loads of a map that are transposed through workgroup memory: their contiguous
 // axis, across, is not the last axis of the results. A tile is M elements along across by N
 // along the last axis. Its loads are coalesced along across, and its columns are read back along
 // the last axis. Rows are padded by one element to avoid bank conflicts.
-type turning struct {
+type transposition struct {
 	Schedule
 	across, last int
 	loads        []access
@@ -24,12 +24,12 @@ type turning struct {
 const minTransposed = 16
 
 // turning returns the loads that a schedule transposes, or false if there are none.
-func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
+func (w *mapWays) turning(s Schedule) (t transposition, ok bool) {
 	last := len(w.g.Outer) - 1
 	if last < 1 || w.g.Outer[last] < minTransposed || !validTransposeTile(s) {
 		return t, false
 	}
-	t = turning{Schedule: s, across: -1, last: last}
+	t = transposition{Schedule: s, across: -1, last: last}
 	bytes := 0
 	for _, a := range w.look() {
 		steps, ok := w.steps(a)
@@ -59,7 +59,7 @@ func validTransposeTile(s Schedule) bool {
 // positions are clamped: they are read and computed, but not stored.
 type transposer struct {
 	*mover
-	turning
+	transposition
 	w         *mapWays
 	point     ir.Index // coordinates of the workgroup: its tile, and its place along the other axes
 	tiles     [2]scalar.Expr
@@ -78,7 +78,7 @@ const (
 
 func (w *mapWays) turned(s Schedule) Launch {
 	tr, _ := w.turning(s)
-	t := &transposer{mover: newMover(w.e.another().writer(mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
+	t := &transposer{mover: newMover(w.e.another().writer(mapThreads)), transposition: tr, w: w, lane: loop.LocalID(0, mapThreads)}
 	t.shapes, t.tileSizes = [2]int{w.g.Outer[tr.across], w.g.Outer[tr.last]}, [2]int{s.M, s.N}
 	t.place()
 	for _, a := range tr.loads {
