@@ -89,8 +89,8 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	return time
 }
 
-// storedScoresTime estimates the nanoseconds of attention with its scores in memory: products and the
-// operations between them write and read them three times.
+// storedScoresTime estimates the nanoseconds of attention with its scores in memory: products
+// and the operations between them write and read them three times.
 func storedScoresTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	launches, products, bytes := 3, 2, 20
 	if s.Backward {

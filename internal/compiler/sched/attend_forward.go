@@ -44,8 +44,8 @@ func (n *attention) overQueries(kind attendKind) *attender {
 	return a
 }
 
-// onlineSoftmax is the online softmax of a thread's rows: the maximum scores, the thread's part of the
-// sums of exponentials, and the accumulated values.
+// onlineSoftmax is the online softmax of a thread's rows: the maximum scores, the thread's part
+// of the sums of exponentials, and the accumulated values.
 type onlineSoftmax struct {
 	maxima, total []string
 	out           fragment

@@ -132,8 +132,8 @@ type attendMma struct {
 	next       func()           // starts the copies of a later block, to overlap the first products
 }
 
-// sharedOperand is an operand in shared memory: in each stage, the rows of a block for each piece as long
-// as a row of a [loop.Tile].
+// sharedOperand is an operand in shared memory: in each stage, the rows of a block for each
+// piece as long as a row of a [loop.Tile].
 type sharedOperand struct {
 	matrix
 	side       *attendSide

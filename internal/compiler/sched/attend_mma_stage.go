@@ -73,14 +73,14 @@ var attendNames = map[int]string{0: "q", 1: "k", 2: "v", 5: "dout"}
 // operandType returns the type that is multiplied.
 func (n *attention) operandType() ir.DType { return n.m.Node.Input(0).DType() }
 
-// needsTransposed reports whether sums over rows read transposed copies. Multiply-adds of f32 need a right
-// operand that is contiguous along the contracted axis (see [loop.Tile]), and sums over queries
-// or keys contract across its rows.
+// needsTransposed reports whether sums over rows read transposed copies. Multiply-adds of f32
+// need a right operand that is contiguous along the contracted axis (see [loop.Tile]), and sums
+// over queries or keys contract across its rows.
 func (n *attention) needsTransposed() bool { return n.operandType() == ir.F32 }
 
-// transposedOrder returns the position at place i of a transposed copy. A thread has accumulators at
-// columns 2c and 2c+1 of each eight ([loop.Atom.Sum]) and must supply columns c and c+4 of the
-// left operand ([loop.Atom.Left]). This permutation makes them the same.
+// transposedOrder returns the position at place i of a transposed copy. A thread has
+// accumulators at columns 2c and 2c+1 of each eight ([loop.Atom.Sum]) and must supply columns c
+// and c+4 of the left operand ([loop.Atom.Left]). This permutation makes them the same.
 func transposedOrder(i scalar.Expr) scalar.Expr {
 	eight, four, two := loop.Int(8), loop.Int(4), loop.Int(2)
 	within := scalar.Mod(i, eight)

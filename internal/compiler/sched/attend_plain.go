@@ -61,7 +61,8 @@ func (t attendTile) depth(length int) int {
 	return largestPower(min(attendDepth, length, attendShared/4/(t.rows()+t.cols()+8)))
 }
 
-// stageColumns returns the number of columns' vectors that workgroup memory holds besides a piece.
+// stageColumns returns the number of columns' vectors that workgroup memory holds besides a
+// piece.
 func (t attendTile) stageColumns(length int) int {
 	free := attendShared/4 - t.rows()*t.groupColumns()
 	return largestPower(min(t.groupColumns(), free/(t.vectors(length)*4*t.across)))
@@ -238,8 +239,8 @@ func (f fragment) rowsOf(c int) []scalar.Expr {
 	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
 }
 
-// reduceThreads reduces four values of each thread over the threads of a row, or of a column, into
-// variables that hold the initial values.
+// reduceThreads reduces four values of each thread over the threads of a row, or of a column,
+// into variables that hold the initial values.
 func (a *attendPlain) reduceThreads(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
 	a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
 	n := a.t.down()

@@ -52,8 +52,8 @@ type element struct {
 	capped scalar.Expr
 }
 
-// scoreDerivative returns the derivative of a score by its product, without the scale, which is applied to
-// the accumulators.
+// scoreDerivative returns the derivative of a score by its product, without the scale, which is
+// applied to the accumulators.
 func (a *attender) scoreDerivative(capped scalar.Expr) scalar.Expr {
 	if capped == nil {
 		return scalar.ConstF(ir.F32, 1)
@@ -146,9 +146,9 @@ func floats(names []string) []scalar.Expr {
 	return out
 }
 
-// exponentScale is the factor from natural exponents to those of [attention.exponential]: log₂e where scores
-// come from multiply-adds, since exponentials dominate there and a power of 2 is one
-// instruction.
+// exponentScale is the factor from natural exponents to those of [attention.exponential]: log₂e
+// where scores come from multiply-adds, since exponentials dominate there and a power of 2 is
+// one instruction.
 func (n *attention) exponentScale() float64 {
 	if n.mma {
 		return math.Log2E

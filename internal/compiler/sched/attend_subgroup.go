@@ -176,8 +176,8 @@ func (a *attendSubgroup) storeTile(f fragment) {
 	a.eachTileElement(func(i, j int, at scalar.Expr) { a.put(a.left, at, f.at(i, j)) })
 }
 
-// eachTileElement calls visit for each of a thread's elements of a tile, with its offset in workgroup
-// memory.
+// eachTileElement calls visit for each of a thread's elements of a tile, with its offset in
+// workgroup memory.
 func (a *attendSubgroup) eachTileElement(visit func(i, j int, at scalar.Expr)) {
 	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*a.stride())), a.x))
 	for i := range 4 {

@@ -25,8 +25,8 @@ func scheduleTiles(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, p
 	return []Launch{first, e.another().combineParts(g.Reduction(), te.parts, []*fusion.Tensor{partial})}
 }
 
-// launchWithDraft returns the launch of the tiled kernel, with a draft kernel where the target wants one
-// and the tile has one. A draft adds the same products in the same order.
+// launchWithDraft returns the launch of the tiled kernel, with a draft kernel where the target
+// wants one and the tile has one. A draft adds the same products in the same order.
 func (te *tileEmitter) launchWithDraft(parts int, partial *fusion.Tensor) Launch {
 	l := te.launch(te.g.Name(), partial)
 	if draft, ok := te.t.draft(); ok && te.caps.Drafts && draft.fits(te.caps) {
@@ -66,7 +66,7 @@ func (te *tileEmitter) epilogueStore(weight int) func(resultStores) {
 type tileCore interface {
 	// declare defines the accumulators, as zeros.
 	declare()
-	// put stores the prefetched operands into a buffer.
+	// storeOperands stores the prefetched operands into a buffer.
 	storeOperands(buffer scalar.Expr)
 	// multiply accumulates the products of one step.
 	multiply(buffer scalar.Expr)
@@ -408,8 +408,8 @@ func (te *tileEmitter) freeAt(s *side, f scalar.Expr) ir.Index {
 	return te.unflatten(te.Simplify(f), s.free)
 }
 
-// storeOperands stores the registers into a buffer of workgroup memory. A row holds one contracted
-// position.
+// storeOperands stores the registers into a buffer of workgroup memory. A row holds one
+// contracted position.
 func (te *tileEmitter) storeOperands(buffer scalar.Expr) {
 	te.eachPrefetch(func(s *side, v int, names []string) {
 		vec, kk := te.vectorCoords(s, v)

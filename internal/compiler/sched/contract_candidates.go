@@ -96,8 +96,8 @@ func (w *contractWays) fits(s Schedule) bool {
 	return w.reduction.fits(s)
 }
 
-// asyncCopyable reports whether both operands lie in memory such that asynchronous copies can read
-// them.
+// asyncCopyable reports whether both operands lie in memory such that asynchronous copies can
+// read them.
 func (w *contractWays) asyncCopyable() bool {
 	return withMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }

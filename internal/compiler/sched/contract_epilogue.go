@@ -13,9 +13,9 @@ import (
 // accumulators.
 const maxDirectOps = 128
 
-// storeDirect stores the accumulators of a thread from its registers, one by one. Vector stores would
-// make the driver keep accumulators in adjacent registers: products of 4096 ran at 35 TFLOP/s
-// with them and at 41 without (H200, WebGPU). In CUDA scalar stores cost 2 %.
+// storeDirect stores the accumulators of a thread from its registers, one by one. Vector stores
+// would make the driver keep accumulators in adjacent registers: products of 4096 ran at 35
+// TFLOP/s with them and at 41 without (H200, WebGPU). In CUDA scalar stores cost 2 %.
 func (te *tileEmitter) storeDirect(result resultStores) {
 	var body []loop.Stmt
 	for i := range te.t.rm {
@@ -211,14 +211,14 @@ func (te *tileEmitter) columnAt(first scalar.Expr, behind int) ir.Index {
 	return te.unflatten(te.Simplify(at), s.free)
 }
 
-// maxPartials is the maximum number of parts that addPartials reads at once: 64 registers for four
-// results.
+// maxPartials is the maximum number of parts that addPartials reads at once: 64 registers for
+// four results.
 const maxPartials = 16
 
-// addPartials returns the launch that adds up the split-K partial sums in order, four neighbouring
-// results per thread, and computes the epilogue. It returns false if some access is not by
-// vectors, if there are more than maxPartials parts, or if there are so few results that several
-// threads should share one.
+// addPartials returns the launch that adds up the split-K partial sums in order, four
+// neighbouring results per thread, and computes the epilogue. It returns false if some access is
+// not by vectors, if there are more than maxPartials parts, or if there are so few results that
+// several threads should share one.
 func addPartials(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, partial *fusion.Tensor) (l Launch, ok bool) {
 	n := fusion.Product(g.Outer)
 	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > maxPartials {

@@ -78,8 +78,8 @@ func (t tile) fragmentBytes() int {
 	return 2*(t.m+t.n)*(4*t.k+fragmentPad) + t.m/t.rm*loop.FragmentSize*(4*t.n+fragmentPad)
 }
 
-// operandOffset returns the offset of an operand's element, at a free and a contracted position, in one
-// of its two buffers.
+// operandOffset returns the offset of an operand's element, at a free and a contracted position,
+// in one of its two buffers.
 func (f *fragmentCore) operandOffset(s *side, buffer, free, k scalar.Expr) scalar.Expr {
 	row, at := k, free
 	if s.kFast {

@@ -25,8 +25,8 @@ var (
 	pipelinedTiles = []tile{wide, tall}
 )
 
-// preferPipeline replaces a tile and its split-K parts by those of the pipeline where the operands
-// can be copied asynchronously. Otherwise it returns its arguments.
+// preferPipeline replaces a tile and its split-K parts by those of the pipeline where the
+// operands can be copied asynchronously. Otherwise it returns its arguments.
 func (w *contractWays) preferPipeline(t tile, parts int) (tile, int) {
 	caps := w.e.caps
 	if !tall.fitsPipeline(caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
@@ -112,8 +112,8 @@ func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
 	return down, right
 }
 
-// vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a side's tile in
-// a stage.
+// vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a
+// side's tile in a stage.
 func (p *pipeline) vectorOffset(s *side, stage, k, vec scalar.Expr) scalar.Expr {
 	pitch := p.t.pitch(s.tile) / width
 	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
@@ -217,8 +217,8 @@ func (p *pipeline) mulAdd(now [2][]string) {
 	}
 }
 
-// transposedRows is the number of contracted positions that neighbouring threads copy of an operand
-// that is transposed on the way: one memory sector each, without bank conflicts.
+// transposedRows is the number of contracted positions that neighbouring threads copy of an
+// operand that is transposed on the way: one memory sector each, without bank conflicts.
 const transposedRows = 8
 
 // startCopies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
@@ -244,8 +244,8 @@ func (p *pipeline) startCopies(step scalar.Expr) {
 	p.body = append(p.body, &loop.CopyCommit{})
 }
 
-// copyWidth returns the number of elements of each copy of a side: a vector, or one element if the
-// tile is transposed.
+// copyWidth returns the number of elements of each copy of a side: a vector, or one element if
+// the tile is transposed.
 func (s *side) copyWidth() int {
 	if s.kFast {
 		return 1
@@ -263,8 +263,8 @@ func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
 	return scalar.Add(low, scalar.Mul(scalar.FloorDiv(rest, loop.Int(s.tile)), loop.Int(transposedRows))), scalar.Mod(rest, loop.Int(s.tile))
 }
 
-// asyncCopy returns the copy of count elements of a side. Out-of-range free positions are clamped,
-// since their results are not stored; out-of-range contracted positions are zero.
+// asyncCopy returns the copy of count elements of a side. Out-of-range free positions are
+// clamped, since their results are not stored; out-of-range contracted positions are zero.
 func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
 	var inside scalar.Expr
 	if length := fusion.Product(p.c.K); p.parts*p.steps*p.t.k > length {

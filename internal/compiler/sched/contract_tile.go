@@ -180,8 +180,8 @@ func (t tile) wasteful(c *fusion.Contraction, minPadded float64, all []tile) boo
 // cycle.
 const sharedBalance = 4
 
-// resultCount returns the number of results of a contraction. It is a float because it may overflow an
-// int of 32 bits.
+// resultCount returns the number of results of a contraction. It is a float because it may
+// overflow an int of 32 bits.
 func resultCount(c *fusion.Contraction) float64 {
 	return float64(fusion.Product(c.Batch)) * float64(fusion.Product(c.M)) * float64(fusion.Product(c.N))
 }
@@ -229,9 +229,9 @@ func (t tile) cost(c *fusion.Contraction, parts int, caps loop.Caps) float64 {
 	return time
 }
 
-// tallAloneRate is the share of its peak at which a multiprocessor runs a single workgroup of tall
-// tiles: a product of 1024, in 128 of them, took 53 µs on an H200, and 56 when split into 256
-// (one launch more).
+// tallAloneRate is the share of its peak at which a multiprocessor runs a single workgroup of
+// tall tiles: a product of 1024, in 128 of them, took 53 µs on an H200, and 56 when split into
+// 256 (one launch more).
 const tallAloneRate = 0.9
 
 // cheapestParts returns the number of split-K parts with the lowest cost.

@@ -9,18 +9,18 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// transposition is the loads of a map that are transposed through workgroup memory: their contiguous
-// axis, across, is not the last axis of the results. A tile is M elements along across by N
-// along the last axis. Its loads are coalesced along across, and its columns are read back along
-// the last axis. Rows are padded by one element to avoid bank conflicts.
+// transposition is the loads of a map that are transposed through workgroup memory: their
+// contiguous axis, across, is not the last axis of the results. A tile is M elements along
+// across by N along the last axis. Its loads are coalesced along across, and its columns are
+// read back along the last axis. Rows are padded by one element to avoid bank conflicts.
 type transposition struct {
 	Schedule
 	across, last int
 	loads        []access
 }
 
-// minTransposed is the minimum length of both axes: half a side of the smallest tile. Shorter ones
-// would leave more than half of it empty.
+// minTransposed is the minimum length of both axes: half a side of the smallest tile. Shorter
+// ones would leave more than half of it empty.
 const minTransposed = 16
 
 // turning returns the loads that a schedule transposes, or false if there are none.

@@ -204,8 +204,8 @@ func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
 // inFlight returns the number of steps whose copies are in flight while one is multiplied.
 func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
 
-// tileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages and
-// storing the results: four dependent loads, whatever the device.
+// tileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages
+// and storing the results: four dependent loads, whatever the device.
 const tileOverhead = 2500
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without

@@ -61,9 +61,9 @@ func (m *mmaEmitter) declareSums() {
 	}
 }
 
-// assignTile names the part and the batch of the workgroup, and returns the row and the column of its
-// tile. Workgroups that run at about the same time have tiles of few rows, so that the cache
-// holds their operands.
+// assignTile names the part and the batch of the workgroup, and returns the row and the column
+// of its tile. Workgroups that run at about the same time have tiles of few rows, so that the
+// cache holds their operands.
 func (m *mmaEmitter) assignTile(c *fusion.Contraction) (row, column scalar.Expr) {
 	rows, columns := m.p.tiles(c)
 	batches := fusion.Product(c.Batch)
@@ -131,8 +131,8 @@ func (m *mmaEmitter) step(at scalar.Expr, parity int) {
 	m.add(&loop.MmaWait{Pending: m.p.stagesRead - 1, Names: m.left[1-parity]})
 }
 
-// prefetch starts the copies of a step, if it exists. It commits a group of copies in any case, so
-// that groups can be counted.
+// prefetch starts the copies of a step, if it exists. It commits a group of copies in any case,
+// so that groups can be counted.
 func (m *mmaEmitter) prefetch(step scalar.Expr) {
 	m.when(scalar.Lt(step, loop.Int(m.p.steps)), func() {
 		inside := m.bounded("ahead", scalar.Min(step, loop.Int(m.p.steps-1)), m.p.steps)
@@ -179,9 +179,9 @@ func (m *mmaEmitter) partial(t *fusion.Tensor) resultStores {
 	}
 }
 
-// specializedKernel writes a warp-specialised kernel for targets with tensor maps (TMA): one producer
-// warp starts all copies and the others multiply. Each stage has two barriers: full completes
-// when its operands have arrived, empty when all warps have read them.
+// specializedKernel writes a warp-specialised kernel for targets with tensor maps (TMA): one
+// producer warp starts all copies and the others multiply. Each stage has two barriers: full
+// completes when its operands have arrived, empty when all warps have read them.
 func (m *mmaEmitter) specializedKernel(name string, result resultStores) Launch {
 	full := m.mbarrier("full", m.p.stages, 1)
 	empty := m.mbarrier("empty", m.p.stages, mmaThreads/loop.Warp)
@@ -230,8 +230,8 @@ func (m *mmaEmitter) copySteps(full, empty int) {
 	})
 }
 
-// copyByTensorMap starts the copies of a side's tile at a contracted position: one copy if rows in
-// shared memory lie along k, otherwise one for each panel.
+// copyByTensorMap starts the copies of a side's tile at a contracted position: one copy if rows
+// in shared memory lie along k, otherwise one for each panel.
 func (m *mmaEmitter) copyByTensorMap(s *mmaSide, k, stage scalar.Expr, full int) {
 	free, row := scalar.Mul(s.index, loop.Int(s.tile)), loop.RowElements(m.p.operand)
 	to := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
@@ -256,10 +256,10 @@ func (m *mmaEmitter) copyByTensorMap(s *mmaSide, k, stage scalar.Expr, full int)
 	}
 }
 
-// declareTensorMaps declares the tensor maps of both operands, or returns false if one has none. It
-// also returns false for a product of one step, which has no arithmetic to overlap with copies:
-// 64 of 256×256×64 in bf16 ran at 79 TFLOP/s with copies by all threads and at 73 with tensor
-// maps on an H200; those of 4096 at 711 and 747.
+// declareTensorMaps declares the tensor maps of both operands, or returns false if one has none.
+// It also returns false for a product of one step, which has no arithmetic to overlap with
+// copies: 64 of 256×256×64 in bf16 ran at 79 TFLOP/s with copies by all threads and at 73 with
+// tensor maps on an H200; those of 4096 at 711 and 747.
 func (m *mmaEmitter) declareTensorMaps() bool {
 	if m.p.steps == 1 {
 		return false

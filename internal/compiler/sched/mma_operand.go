@@ -271,9 +271,9 @@ func both(a, b scalar.Expr) scalar.Expr {
 	return scalar.And(a, b)
 }
 
-// threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is one
-// contracted position; its pieces are swizzled so that a warp reads an [loop.Atom], 8 free by 4
-// contracted positions, without bank conflicts.
+// threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is
+// one contracted position; its pieces are swizzled so that a warp reads an [loop.Atom], 8 free
+// by 4 contracted positions, without bank conflicts.
 func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
 	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
 	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
@@ -388,8 +388,8 @@ func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis
 	return int(apart), known
 }
 
-// sideTensorMap returns the tensor map of an operand of a contraction, or of the scratch memory that
-// it is staged in.
+// sideTensorMap returns the tensor map of an operand of a contraction, or of the scratch memory
+// that it is staged in.
 func (m *mmaEmitter) sideTensorMap(operand int, s *mmaSide, scratch *fusion.Tensor) (tensorMap, bool) {
 	c := m.out.c
 	at := func(batch, free, k scalar.Expr) (piece, bool) {

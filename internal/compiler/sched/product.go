@@ -286,10 +286,10 @@ func (p *productPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan
 	return p.worthwhile(c) && p.cost(c, caps) < own+p.epilogue.fusedTime(caps)
 }
 
-// fuseEpilogue fuses the epilogue into the library call if all that the group stores is the product plus
-// a bias, a matrix of the result's layout, or both. Only f32: for types of 16 bits the library
-// rounds once where the graph rounds the product too. A relu is not fused because the library's
-// does not propagate NaN.
+// fuseEpilogue fuses the epilogue into the library call if all that the group stores is the
+// product plus a bias, a matrix of the result's layout, or both. Only f32: for types of 16 bits
+// the library rounds once where the graph rounds the product too. A relu is not fused because
+// the library's does not propagate NaN.
 func (p *productPlan) fuseEpilogue(e *emitter, g *fusion.Group, c *fusion.Contraction) {
 	if p.out != nil || p.Batch != 1 || p.Result != ir.F32 || len(g.Copies) > 0 {
 		return
@@ -326,8 +326,8 @@ type epilogueMatcher struct {
 	added      routine.Layout
 }
 
-// soleStore returns the single value that a group stores, for the product at symbolic coordinates. It
-// returns false if there are several.
+// soleStore returns the single value that a group stores, for the product at symbolic
+// coordinates. It returns false if there are several.
 func (f *epilogueMatcher) soleStore(g *fusion.Group) (k kept, ok bool) {
 	m := g.Members[0]
 	b := fusion.Coords("b", f.c.Batch)
@@ -413,8 +413,8 @@ func (f *epilogueMatcher) aliases(t *fusion.Tensor) bool {
 	return f.bias != nil && f.bias.Root() == t.Root() || f.adds != nil && f.adds.Root() == t.Root()
 }
 
-// libraryEpilogueTime estimates the nanoseconds of the epilogue that the library computes: those of
-// reading the added matrix.
+// libraryEpilogueTime estimates the nanoseconds of the epilogue that the library computes: those
+// of reading the added matrix.
 func (p *productPlan) libraryEpilogueTime(caps loop.Caps) float64 {
 	if !p.Adds {
 		return 0
@@ -422,8 +422,8 @@ func (p *productPlan) libraryEpilogueTime(caps loop.Caps) float64 {
 	return float64(p.Result.Size()) * float64(p.Batch*p.M*p.N) / caps.Profile().Bytes / float64(caps.Profile().Processors)
 }
 
-// epilogueWork is the epilogue of a product: the number of results, and the operations and bytes of
-// each.
+// epilogueWork is the epilogue of a product: the number of results, and the operations and bytes
+// of each.
 type epilogueWork struct {
 	results, weight float64
 	product         float64 // bytes of one result of the product
