@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// backward writes the kernels of the cotangents of attention. Each of them computes
-// the weights anew: one for blocks of queries, one for blocks of keys, and one for
-// blocks of a mask that is added. So nothing is summed up by two workgroups.
+// backward returns the kernels of the cotangents of attention. Each recomputes the weights: one
+// for blocks of queries, one for blocks of keys, and one for blocks of an additive mask, so that
+// no sum needs two workgroups.
 func (n *attention) backward() []Launch {
 	dims := slices.Concat(n.Heads, []int{n.Queries, 2})
 	n.stats = n.p.Scratch("attention_rows", ir.F32, dims...)
@@ -30,34 +30,34 @@ func (n *attention) backward() []Launch {
 
 // The columns of stats.
 const (
-	statLSE   = iota // the logarithm of the sum of exponentials as an exponent, 0 where it is not finite
-	statDelta        // what to take off the cotangents of the weights
+	statLSE   = iota // log of the sum of exponentials, as an exponent; 0 if it is -Inf
+	statDelta        // subtracted from the cotangents of the weights
 )
 
-// pack writes the kernel that fills stats.
+// pack returns the kernel that fills stats.
 func (n *attention) pack() Launch {
 	dims := n.stats.Dims[:len(n.stats.Dims)-1]
 	w := newWriter(n.p, n.caps, mapThreads)
 	load := w.reader().Operand(n.m.Node)
 	w.threads(fusion.Product(dims), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)
-		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(zeroForNone(load(3, at)), n.base()))
+		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), n.exponentScale()))
 		w.save(n.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))
 	})
 	return w.launch(n.prefix + "_rows")
 }
 
-// stat names a number of a query, of the head at hand.
+// stat names a number of stats for a query of the current head.
 func (a *attender) stat(s *attendSide, query scalar.Expr, which int) scalar.Expr {
-	at, _ := s.inside(query)
+	at, _ := s.clamp(query)
 	return a.let("stat", a.load(a.stats, slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})))
 }
 
-// rowQueries returns the queries of a thread's rows, for cotangents with their stats.
+// rowQueries returns the queries of a thread's rows, with their stats in backward kernels.
 func (a *attender) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
-		out[i].limit, out[i].first = a.limit(&a.rows, a.row(i)), a.firstSeen(a.row(i))
+		out[i].end, out[i].first = a.visibleEnd(&a.rows, a.row(i)), a.firstVisible(a.row(i))
 		if a.Backward {
 			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
 		}
@@ -70,27 +70,27 @@ func (a *attender) columnQueries() []query {
 	out := make([]query, a.columns())
 	for c := range out {
 		out[c] = query{
-			limit: a.limit(&a.cols, a.column(c)), first: a.firstSeen(a.column(c)),
+			end: a.visibleEnd(&a.cols, a.column(c)), first: a.firstVisible(a.column(c)),
 			lse: a.columnStat(c, statLSE), delta: a.columnStat(c, statDelta),
 		}
 	}
 	return out
 }
 
-// weight is the softmax of a score.
+// weight returns the softmax of a score.
 func (a *attender) weight(x element, q query) scalar.Expr {
-	return orZero(x.seen, a.power(scalar.Sub(a.exponent(x.score), q.lse)))
+	return orZero(x.visible, a.exponential(scalar.Sub(a.exponent(x.score), q.lse)))
 }
 
-// cotangents returns the cotangents of a block's scores, or with slope those of
-// its products but for the scale. Its rows are queries.
+// cotangents returns the cotangents of a block's scores, or with slope those of the unscaled
+// products. Rows are queries.
 func (a *attender) cotangents(queries []query, slope bool) fragment {
 	weights, by := a.zeros("w", a.cols.block), a.zeros("b", a.cols.block)
 	ready, readyBy := a.product(weights, a.q(), a.k()), a.product(by, a.dout(), a.v())
 	ready()
 	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
 		if slope {
-			return scalar.Mul(a.weight(x, queries[i]), a.slope(x.capped))
+			return scalar.Mul(a.weight(x, queries[i]), a.scoreDerivative(x.capped))
 		}
 		return a.weight(x, queries[i])
 	})
@@ -101,11 +101,11 @@ func (a *attender) cotangents(queries []query, slope bool) fragment {
 	return weights
 }
 
-// queries writes the kernel of the cotangents of the queries.
+// queries returns the kernel of the queries' cotangents.
 func (n *attention) queries() Launch {
 	a := n.overQueries(attendQueries)
 	queries := a.rowQueries()
-	sums := a.total("s", n.Depth)
+	sums := a.accumulators("s", n.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())()
 	})
@@ -118,18 +118,18 @@ func (a *attender) scaled(sums fragment) func(i, c int) scalar.Expr {
 	return func(i, c int) scalar.Expr { return times(sums.at(i, c), a.Scale) }
 }
 
-// keys writes the kernel of the cotangents of keys and values: each workgroup
-// has a block of keys and goes through the queries of all heads that see them.
+// keys returns the kernel of the cotangents of keys and values. Each workgroup has a block of
+// keys and loops over the queries of all heads that see them.
 func (n *attention) keys() Launch {
 	a := n.attender(attendKeys)
 	blocks := a.rows.blocks()
 	workgroup := a.workgroups(fusion.Product(n.Heads) / n.Share * blocks)
-	a.move(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
-	a.atKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
-	keys, values := a.total("s", n.Depth), a.total("s", n.Width)
-	a.count("head", n.Share, func(of scalar.Expr) {
-		a.atQueryHead(of)
-		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.blockOfQueries(keys, values) })
+	a.setBlock(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
+	a.setKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	keys, values := a.accumulators("s", n.Depth), a.accumulators("s", n.Width)
+	a.repeat("head", n.Share, func(of scalar.Expr) {
+		a.setQueryHead(of)
+		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.accumulateQueries(keys, values) })
 	})
 	if t := n.m.Store[1]; t != nil {
 		a.storeSums(t, a.keyHead, n.Depth, a.scaled(keys))
@@ -140,9 +140,9 @@ func (n *attention) keys() Launch {
 	return a.launch(n.prefix + "_keys")
 }
 
-// blockOfQueries adds to the cotangents of keys and values, as far as they are
-// wanted, what comes from the block of queries at hand.
-func (a *attender) blockOfQueries(keys, values fragment) {
+// accumulateQueries adds the contributions of the current block of queries to the requested
+// cotangents of keys and values.
+func (a *attender) accumulateQueries(keys, values fragment) {
 	queries := a.columnQueries()
 	weights, by := a.zeros("w", a.cols.block), fragment{}
 	ready, readyBy := a.product(weights, a.k(), a.q()), func() {}
@@ -173,7 +173,7 @@ func (a *attender) blockOfQueries(keys, values fragment) {
 	}
 	readyBy()
 	weights.each(func(i, c int) {
-		slope := scalar.Mul(weights.at(i, c), a.slope(capped(i, c)))
+		slope := scalar.Mul(weights.at(i, c), a.scoreDerivative(capped(i, c)))
 		a.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
 	})
 	addKeys := a.accumulate(keys, weights, a.q())
@@ -181,8 +181,8 @@ func (a *attender) blockOfQueries(keys, values fragment) {
 	addKeys()
 }
 
-// atKeyHead goes to a head of the keys, by its number among all.
-func (a *attender) atKeyHead(head scalar.Expr) {
+// setKeyHead sets the current head of the keys.
+func (a *attender) setKeyHead(head scalar.Expr) {
 	dims := slices.Clone(a.Heads)
 	if last := len(dims) - 1; last >= 0 {
 		dims[last] /= a.Share
@@ -193,12 +193,135 @@ func (a *attender) atKeyHead(head scalar.Expr) {
 	}
 }
 
-// atQueryHead goes to one of the heads of the queries that have the head of the
-// keys at hand.
-func (a *attender) atQueryHead(of scalar.Expr) {
+// setQueryHead sets the current head of the queries to one of those that share the current head
+// of the keys.
+func (a *attender) setQueryHead(of scalar.Expr) {
 	a.queryHead = slices.Clone(a.keyHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
 		head := scalar.Add(scalar.Mul(a.keyHead[last], loop.Int(a.Share)), of)
 		a.queryHead[last] = a.let("head", head)
 	}
+}
+
+// maskEmitter writes the kernel of an additive mask's cotangent. Each workgroup has a block of
+// the mask, or all of a broadcast axis, and loops over the scores that it is added to.
+type maskEmitter struct {
+	*attender
+	plain     *attendPlain
+	dims      []int    // of the mask, padded to the rank of the scores
+	at        ir.Index // head of the mask
+	cotangent fragment // cotangents of the block, row or column
+}
+
+// mask returns the kernel of the mask's cotangent.
+func (n *attention) mask() Launch {
+	t := n.m.Store[3]
+	rank := len(n.Heads)
+	dims := make([]int, rank+2)
+	for i := range dims {
+		dims[i] = 1
+		if own := i - len(dims) + len(t.Dims); own >= 0 {
+			dims[i] = t.Dims[own]
+		}
+	}
+	a := n.attender(attendMask)
+	rows, cols := ceilDiv(dims[rank], a.rows.block), ceilDiv(dims[rank+1], a.cols.block)
+	workgroup := a.workgroups(fusion.Product(dims[:rank]) * rows * cols)
+	x := &maskEmitter{attender: a, plain: a.fragments.(*attendPlain), dims: dims}
+	x.at = a.unflatten(scalar.FloorDiv(workgroup, loop.Int(rows*cols)), dims[:rank])
+	for i, h := range x.at {
+		x.at[i] = a.let("mask_head", h)
+	}
+	x.cotangent = a.zeros("s", a.cols.block)
+	row := a.let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
+	column := a.let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
+	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
+	x.reduceAndStore(t, row, column)
+	return a.launch(n.prefix + "_mask")
+}
+
+// overHeads loops over the heads of the queries that share the mask's head.
+func (x *maskEmitter) overHeads(body func()) {
+	rest := make([]int, len(x.at))
+	for i, d := range x.dims[:len(rest)] {
+		rest[i] = x.Heads[i] / d
+	}
+	x.repeat("head", fusion.Product(rest), func(n scalar.Expr) {
+		head := loop.Int(0)
+		for i, other := range x.unflatten(n, rest) {
+			head = sum(scalar.Mul(head, loop.Int(x.Heads[i])), x.at[i], other) // one of the two is 0
+		}
+		x.setHead(x.Simplify(head))
+		body()
+	})
+}
+
+// overRows runs body for the workgroup's block of rows, or loops over all blocks if the mask is
+// broadcast along the rows.
+func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
+	if x.dims[len(x.at)] > 1 {
+		x.setBlock(&x.rows, block)
+		body()
+		return
+	}
+	x.times("row_block", x.rows.blocks(), func(block scalar.Expr) {
+		x.setBlock(&x.rows, block)
+		body()
+	})
+}
+
+// overColumns accumulates the cotangents of the scores in the current rows.
+func (x *maskEmitter) overColumns(block scalar.Expr) {
+	queries := x.rowQueries()
+	lo, hi := loop.Int(0), loop.Int(x.cols.blocks())
+	if x.dims[len(x.at)+1] > 1 {
+		lo, hi = block, scalar.Add(block, loop.Int(1))
+	}
+	x.columnBlocks(lo, hi, func() {
+		ds := x.cotangents(queries, false)
+		ds.each(func(i, c int) { x.assign(x.cotangent, i, c, scalar.Add(x.cotangent.at(i, c), ds.at(i, c))) })
+	})
+}
+
+// reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
+func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) {
+	x.setBlock(&x.rows, row)
+	x.setBlock(&x.cols, column)
+	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.inRange(&x.rows, x.row(i)) }
+	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.inRange(&x.cols, x.column(c)) }
+	first := func(int) scalar.Expr { return loop.Int(0) }
+	value := x.cotangent.at
+	if x.dims[len(x.at)+1] == 1 {
+		totals := x.totals(true, func(i int) scalar.Expr { return sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3)) })
+		value = func(i, _ int) scalar.Expr { return totals[i] }
+		cols, colAt, colExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.plain.x, loop.Int(0)) }
+	}
+	if x.dims[len(x.at)] == 1 {
+		before := value
+		totals := x.totals(false, func(c int) scalar.Expr { return sum(before(0, c), before(1, c), before(2, c), before(3, c)) })
+		value = func(_, c int) scalar.Expr { return totals[c] }
+		rows, rowAt, rowExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.plain.y, loop.Int(0)) }
+	}
+	var body []loop.Stmt
+	for i := range rows {
+		for c := range cols {
+			at := slices.Concat(x.at, ir.Index{rowAt(i), colAt(c)})
+			store := x.store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
+			body = append(body, guard(scalar.And(rowExists(i), colExists(c)), store)...)
+		}
+	}
+	x.body = append(x.body, guard(x.exists, body)...)
+}
+
+// totals sums four values of each thread over the threads of a row, or of a column.
+func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
+	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
+	x.plain.reduceThreads(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
+	return floats(totals)
+}
+
+// inRange returns the condition that a position is in range.
+func (x *maskEmitter) inRange(s *attendSide, pos scalar.Expr) scalar.Expr {
+	_, ok := s.clamp(pos)
+	return x.Simplify(ok)
 }

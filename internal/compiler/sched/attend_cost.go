@@ -9,15 +9,15 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// ScoreBytes is the most that the scores of an attention, in f32, take before
-// they are computed in blocks of plain registers and not kept: what a binding of
-// every WebGPU device holds. Up to there they come from contractions with larger
-// tiles, and the masks and what else surrounds them is fused.
+// ScoreBytes is the maximum size of an attention's scores, in f32, up to which they are kept in
+// memory and not computed in blocks of plain registers: what a binding of every WebGPU device
+// holds. Up to there contractions with larger tiles compute them, and masks and other
+// elementwise operations are fused.
 const ScoreBytes = 128 << 20
 
-// AttendsInBlocks reports whether a node is attention that is better computed
-// without its scores in memory: where they take more bytes than most, or where
-// multiply-adds take less time for blocks than for scores that are kept.
+// AttendsInBlocks reports whether a node is attention that is better computed without its scores
+// in memory: if they take more than most bytes, or if multiply-adds in blocks take less time
+// than scores in memory.
 func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 	l, ok := n.Def().Lower.(*ir.AttendLowering)
 	if !ok || caps.Invocations < attendThreads || caps.SharedBytes < attendShared {
@@ -29,14 +29,14 @@ func AttendsInBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 		}
 	}
 	s := l.Spec(n)
-	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > attendLongest || scores(s) == 0 {
+	if min(s.Depth, s.Width) == 0 || max(s.Depth, s.Width) > maxAttendLength || scores(s) == 0 {
 		return false
 	}
 	d := n.Input(0).DType()
-	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, d, caps) && mmaTime(s, d, caps) < keptTime(s, d, caps)
+	return 4*scores(s) > float64(most) || withMma && attendsByMma(s, d, caps) && mmaTime(s, d, caps) < storedScoresTime(s, d, caps)
 }
 
-// scores is how many there are, which may be more than an int holds.
+// scores returns the number of scores, which may overflow an int.
 func scores(s ir.Attend) float64 {
 	n := 1.0
 	for _, size := range append([]int{s.Queries, s.Keys}, s.Heads...) {
@@ -45,14 +45,14 @@ func scores(s ir.Attend) float64 {
 	return n
 }
 
-// Costs of attention by multiply-adds: what a multiprocessor of an H200 does in a nanosecond,
-// 2,700 to 3,500 on an H200 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
-// TF32; and an estimate of the nanoseconds of one block of columns for a workgroup that
-// has the multiprocessor to itself.
+// Costs of attention by multiply-adds: operations per nanosecond of a multiprocessor of an
+// H200 (measured 2,700 to 3,500 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
+// TF32), and the estimated nanoseconds of a block of columns for a workgroup that has the
+// multiprocessor to itself.
 const (
-	attendRate    = 2700
-	attendRateF32 = 1600
-	attendTurn    = 900
+	attendRate      = 2700
+	attendRateF32   = 1600
+	attendBlockTime = 900
 )
 
 func attendRateOf(d ir.DType, p hardware.Profile) float64 {
@@ -74,24 +74,24 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 		case attendKeys:
 			rows, cols, products = s.Keys, s.Queries, 4
 		}
-		turns := float64(ceilDiv(cols, t.columns))
+		blocks := float64(ceilDiv(cols, t.columns))
 		groups := float64(fusion.Product(s.Heads) * ceilDiv(rows, t.rows()))
-		work := 2 * float64(products) * float64(t.rows()*t.columns*max(s.Depth, s.Width)) * turns
+		work := 2 * float64(products) * float64(t.rows()*t.columns*max(s.Depth, s.Width)) * blocks
 		if s.Causal {
-			work, turns = work/2, (turns+1)/2
+			work, blocks = work/2, (blocks+1)/2
 		}
-		if seen := float64(ceilDiv(s.Window+t.rows(), t.columns)); s.Window > 0 && seen < turns {
-			work, turns = work*seen/turns, seen
+		if seen := float64(ceilDiv(s.Window+t.rows(), t.columns)); s.Window > 0 && seen < blocks {
+			work, blocks = work*seen/blocks, seen
 		}
 		busy := math.Ceil(groups/float64(p.Processors)) * work / attendRateOf(d, p)
-		time += p.Launch + tileStart + max(busy, turns*attendTurn)
+		time += p.Launch + tileOverhead + max(busy, blocks*attendBlockTime)
 	}
 	return time
 }
 
-// keptTime estimates the nanoseconds of attention with its scores in memory: they are
-// written and read three times, by products and by what comes between.
-func keptTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
+// storedScoresTime estimates the nanoseconds of attention with its scores in memory: products
+// and the operations between them write and read them three times.
+func storedScoresTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 	launches, products, bytes := 3, 2, 20
 	if s.Backward {
 		launches, products, bytes = 6, 5, 40

@@ -9,19 +9,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// forward writes the kernel of attention: each workgroup has a block of queries and
-// goes once through the keys that they see, with the greatest score and the sum of
-// exponentials of each query so far.
+// forward returns the kernel of attention. Each workgroup has a block of queries and makes one
+// pass over the keys visible to them, with the running maximum and sum of the exponentials of
+// each query (online softmax).
 func (n *attention) forward() Launch {
 	a := n.overQueries(attendForward)
 	none := scalar.FreeVar("none", ir.F32)
 	a.add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
 	queries := a.rowQueries()
-	r := running{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.total("o", n.Width)}
+	r := onlineSoftmax{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.accumulators("o", n.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		scores := a.zeros("s", a.cols.block)
 		a.product(scores, a.q(), a.k())()
-		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.seen, x.score, none) })
+		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.visible, x.score, none) })
 		a.rescale(scores, r)
 		a.accumulate(r.out, scores, a.v())()
 	})
@@ -29,8 +29,8 @@ func (n *attention) forward() Launch {
 	return a.launch(n.prefix)
 }
 
-// overQueries starts a kernel whose workgroups have a block of queries each,
-// those that see most keys first.
+// overQueries returns the emitter of a kernel whose workgroups have one block of queries each.
+// Those with the most visible keys come first.
 func (n *attention) overQueries(kind attendKind) *attender {
 	a := n.attender(kind)
 	blocks := a.rows.blocks()
@@ -39,57 +39,57 @@ func (n *attention) overQueries(kind attendKind) *attender {
 	if n.Causal {
 		block = scalar.Sub(loop.Int(blocks-1), block)
 	}
-	a.move(&a.rows, block)
-	a.atHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	a.setBlock(&a.rows, block)
+	a.setHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
 	return a
 }
 
-// running is what a thread has of its rows so far: the greatest scores, its part of
-// the sums of exponentials, and the sums of values.
-type running struct {
-	greatest, total []string
-	out             fragment
+// onlineSoftmax is the online softmax of a thread's rows: the maximum scores, the thread's part
+// of the sums of exponentials, and the accumulated values.
+type onlineSoftmax struct {
+	maxima, total []string
+	out           fragment
 }
 
-// rescale replaces the scores of a block by their exponentials, adds these to
-// the total, and takes total and sums to the greatest score that there is now.
-func (a *attender) rescale(scores fragment, r running) {
+// rescale replaces the scores of a block by their exponentials and adds them to the total. It
+// rescales the total and the accumulators to the new maximum.
+func (a *attender) rescale(scores fragment, r onlineSoftmax) {
 	local, next := make([]scalar.Expr, scores.rows), make([]string, scores.rows)
 	for i := range local {
 		local[i] = scores.at(i, 0)
 		for c := 1; c < scores.columns; c++ {
-			local[i] = a.greater(local[i], scores.at(i, c))
+			local[i] = a.maxScore(local[i], scores.at(i, c))
 		}
 		next[i] = a.name("next")
-		a.add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.greatest[i], ir.F32)})
+		a.add(&loop.Var{Name: next[i], Init: scalar.FreeVar(r.maxima[i], ir.F32)})
 	}
-	a.fold(next, local, a.greater)
+	a.fold(next, local, a.maxScore)
 	for i := range next {
-		greatest, total := scalar.FreeVar(r.greatest[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
+		greatest, total := scalar.FreeVar(r.maxima[i], ir.F32), scalar.FreeVar(r.total[i], ir.F32)
 		a.whenGreater(scalar.FreeVar(next[i], ir.F32), greatest, func() {
-			top := a.exponent(zeroForNone(scalar.FreeVar(next[i], ir.F32)))
-			factor := a.let("factor", a.power(scalar.Sub(a.exponent(greatest), top)))
+			top := a.exponent(finiteOrZero(scalar.FreeVar(next[i], ir.F32)))
+			factor := a.let("factor", a.exponential(scalar.Sub(a.exponent(greatest), top)))
 			a.set(greatest, scalar.FreeVar(next[i], ir.F32))
 			a.set(total, scalar.Mul(total, factor))
 			for c := range r.out.columns {
 				a.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
 			}
 		})
-		top := a.let("top", a.exponent(zeroForNone(greatest)))
+		top := a.let("top", a.exponent(finiteOrZero(greatest)))
 		for c := range scores.columns {
-			a.assign(scores, i, c, a.power(scalar.Sub(a.exponent(scores.at(i, c)), top)))
+			a.assign(scores, i, c, a.exponential(scalar.Sub(a.exponent(scores.at(i, c)), top)))
 			a.set(total, scalar.Add(total, scores.at(i, c)))
 		}
 	}
 }
 
-// maxExponent is how large exponents may become before what they are counted from
-// moves on: powers of 2 up to 2⁸ are as exact as smaller ones, and fit f16.
+// maxExponent is the maximum growth of exponents before the running maximum is updated. Powers
+// of 2 up to 2⁸ are as exact as smaller ones, and fit f16.
 const maxExponent = 8
 
-// whenGreater runs a body for a row whose greatest score has changed. Where that would
-// take much of the time, a little greater is left as it is: what exponents are counted
-// from need not be the greatest.
+// whenGreater runs body for a row whose maximum has changed. With multiply-adds, where rescaling
+// would take much of the time, small changes are skipped: the exponents' offset need not be the
+// maximum.
 func (a *attender) whenGreater(next, greatest scalar.Expr, body func()) {
 	if !a.mma {
 		body()
@@ -98,24 +98,24 @@ func (a *attender) whenGreater(next, greatest scalar.Expr, body func()) {
 	a.when(scalar.Gt(a.exponent(next), scalar.Add(a.exponent(greatest), scalar.ConstF(ir.F32, maxExponent))), body)
 }
 
-// greater returns the greater of two scores. What it makes of NaN is no matter:
-// the exponential of such a score is NaN whatever is subtracted from it.
-func (n *attention) greater(a, b scalar.Expr) scalar.Expr {
+// maxScore returns the greater of two scores. Its result for NaN does not matter: the exponential
+// of such a score is NaN whatever is subtracted from it.
+func (n *attention) maxScore(a, b scalar.Expr) scalar.Expr {
 	if n.mma {
 		return scalar.Max(a, b) // one instruction there
 	}
 	return scalar.Select(scalar.Lt(a, b), b, a)
 }
 
-// storeForward stores the results that are wanted.
-func (a *attender) storeForward(r running, none scalar.Expr) {
+// storeForward stores the requested results.
+func (a *attender) storeForward(r onlineSoftmax, none scalar.Expr) {
 	zero := scalar.ConstF(ir.F32, 0)
 	names := a.vars("sum", zero)
 	a.fold(names, floats(r.total), scalar.Add)
 	sums := floats(names)
 	if t := a.m.Store[0]; t != nil {
 		one := scalar.ConstF(ir.F32, 1)
-		factors := make([]scalar.Expr, len(sums)) // where no key is seen the sums are 0 too
+		factors := make([]scalar.Expr, len(sums)) // without visible keys the accumulators are 0 too
 		for i := range factors {
 			factors[i] = a.let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
 		}
@@ -123,7 +123,7 @@ func (a *attender) storeForward(r running, none scalar.Expr) {
 	}
 	if t := a.m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {
-			lse := scalar.Add(a.natural(zeroForNone(scalar.FreeVar(r.greatest[i], ir.F32))), scalar.Log(sums[i]))
+			lse := scalar.Add(a.scaledScore(finiteOrZero(scalar.FreeVar(r.maxima[i], ir.F32))), scalar.Log(sums[i]))
 			return scalar.Select(scalar.Eq(sums[i], zero), none, lse)
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// attentionOf gives out attention and its cotangents.
+// attentionOf outputs attention and its cotangents.
 func attentionOf(b *ir.Builder, d ir.DType, heads, queries, keys, length int, a ops.AttentionAttrs) {
 	in := func(name string, rows int) ir.Value { return b.Input(name, d, ir.Dims(heads, rows, length)...) }
 	q, k, v, dout := in("q", queries), in("k", keys), in("v", keys), in("dout", queries)
@@ -24,8 +24,7 @@ func attentionOf(b *ir.Builder, d ir.DType, heads, queries, keys, length int, a 
 	}
 }
 
-// mmaKernels are the names of the kernels of attention, those by multiply-adds among
-// them.
+// mmaKernels returns the names of all attention kernels and of those by multiply-adds.
 func mmaKernels(t *testing.T, g *ir.Graph) (all, byMma []string) {
 	t.Helper()
 	kernels := kernelsOf(t, g, hopper())
@@ -43,8 +42,8 @@ func mmaKernels(t *testing.T, g *ir.Graph) (all, byMma []string) {
 	return all, byMma
 }
 
-// A step of a language model in mixed precision has its attention by multiply-adds,
-// one kernel forward and three backward, whatever the number of its blocks.
+// TestMixedPrecisionAttendsByMultiplyAdds expects one forward and three backward kernels in a
+// training step of a language model in mixed precision, whatever the number of its blocks.
 func TestMixedPrecisionAttendsByMultiplyAdds(t *testing.T) {
 	gpt := irtest.CharacterGPT
 	gpt.Blocks = 2
@@ -65,7 +64,7 @@ func TestMixedPrecisionAttendsByMultiplyAdds(t *testing.T) {
 	}
 }
 
-// What is chosen by cost: see attend_cost.go.
+// TestAttentionByMultiplyAddsIsChosenByCost tests the estimates of attend_cost.go.
 func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 	for _, c := range []struct {
 		name                         string
@@ -93,7 +92,7 @@ func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 	}
 }
 
-// Tiles of other sizes than those that are picked compute the same.
+// TestAttentionByMultiplyAddsInOtherTiles compares tiles that are not picked.
 func TestAttentionByMultiplyAddsInOtherTiles(t *testing.T) {
 	target := hopper()
 	target.ScoreBytes = 1
@@ -114,12 +113,11 @@ func TestAttentionByMultiplyAddsInOtherTiles(t *testing.T) {
 	}
 }
 
-// Products of f32 as TF32 keep 10 bits of fraction, as those of f16 do.
+// asF16 is the tolerance of f16, whose fraction has 10 bits as that of TF32 has.
 func asF16(ir.DType) float64 { return irtest.LooseToleranceFor(ir.F16).Rel }
 
-// Attention of f32 by multiply-adds, whose sums over rows come from turned copies: with
-// parts of blocks, lengths that differ, shared heads, masks and a cap, and operands that
-// are computed.
+// TestAttentionOfF32ByMultiplyAdds covers transposed copies with partial blocks, lengths that
+// differ, shared heads, masks, a cap, and operands that are computed.
 func TestAttentionOfF32ByMultiplyAdds(t *testing.T) {
 	target := hopper()
 	target.ScoreBytes = 1
@@ -139,8 +137,8 @@ func TestAttentionOfF32ByMultiplyAdds(t *testing.T) {
 	}
 }
 
-// Operands that are computed where they are read, or lie across rows, are written to
-// memory of their own before; parts of a larger array are not.
+// TestOperandsOfAttentionAreStagedWhereTheyMustBe expects operands that are computed or not
+// contiguous along rows to be staged in scratch memory, and slices of larger arrays not to be.
 func TestOperandsOfAttentionAreStagedWhereTheyMustBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		view func(b *ir.Builder, x ir.Value) ir.Value

@@ -6,17 +6,87 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// attendPlain has tables in tiles of plain registers. Operands come by way of
-// workgroup memory, block by block, and are multiplied from there by vectors of 4,
-// as those of contractions are: see [attendTile]. Every step leaves workgroup memory
-// free behind it, with a barrier.
+// Limits of attention in blocks of plain registers.
+const (
+	attendThreads = 128
+	// attendShared is the bytes of workgroup memory: 8 KiB for a group of scores, sixteen
+	// per thread, and half as much for an operand. All WebGPU devices have 16 KiB.
+	attendShared = 12 << 10
+	// attendVectors is the maximum number of accumulator vectors in each of a thread's four
+	// rows: 64 registers in all.
+	attendVectors = 4
+	// attendDepth is the maximum number of contracted positions in workgroup memory. Twice
+	// as many do not fit for both operands of the widest tiles.
+	attendDepth = 16
+	// attendAcross is the maximum number of threads that share a row.
+	attendAcross = 32
+	// maxAttendLength is the maximum length of queries, keys and values: the accumulators of
+	// both keys and values fit the vectors if attendAcross threads share a row.
+	maxAttendLength = attendVectors / 2 * 4 * attendAcross
+)
+
+// attendTile is the shape of attention in plain registers. A workgroup has a block of rows and
+// loops over blocks of columns; one of them are queries and the other keys. across threads share
+// a row. Each thread has four neighbouring rows, and vectors of four columns in each of the
+// column groups of a block.
+type attendTile struct{ across, groups int }
+
+// pickAttendTile returns the tile with the most rows for which a thread has enough registers for
+// accumulators of the given row lengths.
+func pickAttendTile(sums ...int) attendTile {
+	for t := (attendTile{across: 8, groups: 1}); ; t.across *= 2 {
+		vectors := 0
+		for _, length := range sums {
+			vectors += t.vectors(length)
+		}
+		if vectors <= attendVectors || t.across == attendAcross {
+			return t
+		}
+	}
+}
+
+func (t attendTile) down() int { return attendThreads / t.across }
+func (t attendTile) rows() int { return 4 * t.down() }
+
+// groupColumns returns the columns of a group, which pass through workgroup memory together.
+func (t attendTile) groupColumns() int { return 4 * t.across }
+func (t attendTile) cols() int         { return t.groups * t.groupColumns() }
+
+// vectors returns the number of a thread's vectors in a row of accumulators.
+func (t attendTile) vectors(length int) int { return ceilDiv(length, 4*t.across) }
+
+// depth returns the number of contracted positions of rows and columns that workgroup memory
+// holds. Each is padded by a vector to avoid bank conflicts.
+func (t attendTile) depth(length int) int {
+	return largestPower(min(attendDepth, length, attendShared/4/(t.rows()+t.cols()+8)))
+}
+
+// stageColumns returns the number of columns' vectors that workgroup memory holds besides a
+// piece.
+func (t attendTile) stageColumns(length int) int {
+	free := attendShared/4 - t.rows()*t.groupColumns()
+	return largestPower(min(t.groupColumns(), free/(t.vectors(length)*4*t.across)))
+}
+
+// largestPower returns the largest power of two up to n, which is positive.
+func largestPower(n int) int {
+	p := 1
+	for 2*p <= n {
+		p *= 2
+	}
+	return p
+}
+
+// attendPlain has tables in tiles of plain registers. Operands are loaded into workgroup memory
+// block by block and multiplied by vectors of 4, as in tiled contractions. See [attendTile].
+// Every step ends with a barrier, after which workgroup memory is free.
 type attendPlain struct {
 	*attender
 	t    attendTile
 	l    layout
-	x, y scalar.Expr // where the thread stands
+	x, y scalar.Expr // the thread's column and row of the tile
 	lane scalar.Expr
-	slot int // workgroup memory
+	slot int // workgroup array
 }
 
 func newAttendPlain(a *attender) *attendPlain {
@@ -26,12 +96,12 @@ func newAttendPlain(a *attender) *attendPlain {
 		rows: t.rows(), cols: t.cols(),
 		own: 4, columns: func(length int) int { return 4 * t.vectors(length) },
 		rowAt:    func(i int) int { return i },
-		columnAt: func(c int) int { return c/4*t.piece() + c%4 },
-		width:    t.piece(),
+		columnAt: func(c int) int { return c/4*t.groupColumns() + c%4 },
+		width:    t.groupColumns(),
 	}}
 }
 
-// plainTile is the tile of a kernel.
+// plainTile returns the tile of a kernel.
 func (a *attender) plainTile() attendTile {
 	switch a.kind {
 	case attendQueries:
@@ -43,18 +113,18 @@ func (a *attender) plainTile() attendTile {
 	}
 	t := pickAttendTile(a.Width)
 	if a.Mask < 0 && a.Softcap == 0 && t.vectors(a.Width) <= attendVectors/2 {
-		t.groups = 2 // otherwise there is more to write for each score, or for each sum
+		t.groups = 2 // otherwise a score or an accumulator unrolls to more code
 	}
 	return t
 }
 
 func (a *attendPlain) begin() {
-	a.stand()
+	a.threadCoords()
 	a.slot = a.shared("blocks", ir.F32, 4, attendShared/16)
 }
 
-// stand defines where the thread stands.
-func (a *attendPlain) stand() {
+// threadCoords names the thread's coordinates.
+func (a *attendPlain) threadCoords() {
 	a.lane = loop.LocalID(0, attendThreads)
 	a.x = a.let("x", scalar.Mod(a.lane, loop.Int(a.t.across)))
 	a.y = a.let("y", scalar.FloorDiv(a.lane, loop.Int(a.t.across)))
@@ -70,20 +140,20 @@ func (a *attendPlain) columnStat(c, which int) scalar.Expr {
 
 func (a *attendPlain) blocks(lo, hi scalar.Expr, _ [2]scalar.Expr, body func()) {
 	a.loop("block", lo, hi, 1, a.cols.blocks()-1, func(block scalar.Expr) {
-		a.move(&a.cols, block)
+		a.setBlock(&a.cols, block)
 		body()
 	})
 }
 
-// element returns the element of an operand at a place in the head at hand, in f32.
+// element returns an element of an operand in the current head, in f32.
 func (a *attendPlain) element(operand int, pos, at scalar.Expr) scalar.Expr {
 	index := append(append(ir.Index{}, a.head(operand)...), pos, at)
 	return scalar.Convert(a.read(operand, index), ir.F32)
 }
 
-// addProducts adds the products of four numbers of a thread's rows and vectors of
-// its columns, read from workgroup memory.
-func (a *attendPlain) addProducts(f fragment, left scalar.Expr, right []scalar.Expr) {
+// mulAdd accumulates the products of four numbers of a thread's rows and vectors of its
+// columns, loaded from workgroup memory.
+func (a *attendPlain) mulAdd(f fragment, left scalar.Expr, right []scalar.Expr) {
 	read := func(at scalar.Expr) []string {
 		names := []string{a.name("a"), a.name("a"), a.name("a"), a.name("a")}
 		a.body = append(a.body, &loop.LoadVec{Names: names, Array: a.slot, At: a.Simplify(at)})
@@ -101,51 +171,49 @@ func (a *attendPlain) addProducts(f fragment, left scalar.Expr, right []scalar.E
 	}
 }
 
-// product leaves the work to ready: registers are held no longer than need be.
+// product defers the work to ready, which shortens the live ranges of registers.
 func (a *attendPlain) product(f fragment, rows, cols matrix) (ready func()) {
 	return func() { a.multiply(f, rows, cols) }
 }
 
-// multiply adds to a table of scores the products of the rows of two operands.
+// multiply accumulates the products of the rows of two operands in a table of scores.
 func (a *attendPlain) multiply(f fragment, rows, cols matrix) {
 	depth := a.t.depth(rows.length)
 	rowStride, colStride := a.rows.block/4+1, a.cols.block/4+1
 	base := depth * rowStride
-	a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
+	a.repeat("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
 		k := a.let("k", scalar.Mul(chunk, loop.Int(depth)))
-		a.stageDown(rows, &a.rows, 0, k, depth)
-		a.stageDown(cols, &a.cols, base, k, depth)
+		a.stageByDepth(rows, &a.rows, 0, k, depth)
+		a.stageByDepth(cols, &a.cols, base, k, depth)
 		a.barrier()
-		a.count("k", depth, func(k scalar.Expr) {
+		a.repeat("k", depth, func(k scalar.Expr) {
 			right := make([]scalar.Expr, a.t.groups)
 			for g := range right {
 				right[g] = sum(loop.Int(base+g*a.t.across), scalar.Mul(k, loop.Int(colStride)), a.x)
 			}
-			a.addProducts(f, sum(scalar.Mul(k, loop.Int(rowStride)), a.y), right)
+			a.mulAdd(f, sum(scalar.Mul(k, loop.Int(rowStride)), a.y), right)
 		})
 		a.barrier()
 	})
 }
 
-// accumulate adds to sums the products of a table of weights and the rows of an
-// operand that belong to its columns. The weights go by way of workgroup memory
-// to the threads that need them.
+// accumulate passes the weights through workgroup memory to the threads that need them.
 func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()) {
-	turns, down, piece := a.t.turns(m.length), a.t.down(), a.t.piece()
+	columns, down, piece := a.t.stageColumns(m.length), a.t.down(), a.t.groupColumns()
 	base := down * piece
 	width := a.t.vectors(m.length) * a.t.across
-	a.count("group", a.t.groups, func(which scalar.Expr) {
+	a.repeat("group", a.t.groups, func(which scalar.Expr) {
 		a.stagePiece(weights, which)
-		a.count("turn", piece/turns, func(turn scalar.Expr) {
-			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
-			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), turns)
+		a.repeat("turn", piece/columns, func(turn scalar.Expr) {
+			from := a.let("from", scalar.Mul(turn, loop.Int(columns)))
+			a.stageRows(m, &a.cols, base, scalar.Add(from, scalar.Mul(which, loop.Int(piece))), columns)
 			a.barrier()
-			a.count("k", turns, func(k scalar.Expr) {
+			a.repeat("k", columns, func(k scalar.Expr) {
 				right := make([]scalar.Expr, a.t.vectors(m.length))
 				for v := range right {
 					right[v] = sum(loop.Int(base+v*a.t.across), scalar.Mul(k, loop.Int(width)), a.x)
 				}
-				a.addProducts(sums, sum(scalar.Mul(scalar.Add(from, k), loop.Int(down)), a.y), right)
+				a.mulAdd(sums, sum(scalar.Mul(scalar.Add(from, k), loop.Int(down)), a.y), right)
 			})
 			a.barrier()
 		})
@@ -153,33 +221,33 @@ func (a *attendPlain) accumulate(sums, weights fragment, m matrix) (begin func()
 	return func() {}
 }
 
-// stagePiece writes a group of columns into workgroup memory.
+// stagePiece stores a group of columns into workgroup memory.
 func (a *attendPlain) stagePiece(f fragment, which scalar.Expr) {
 	down := a.t.down()
 	for g := range a.t.groups {
 		var stores []loop.Stmt
 		for j := range 4 {
 			at := sum(scalar.Mul(a.x, loop.Int(4*down)), loop.Int(j*down), a.y)
-			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.Simplify(at), Values: f.fourRows(4*g + j)})
+			stores = append(stores, &loop.StoreVec{Array: a.slot, At: a.Simplify(at), Values: f.rowsOf(4*g + j)})
 		}
 		a.body = append(a.body, guard(scalar.Eq(which, loop.Int(g)), stores)...)
 	}
 }
 
-// fourRows returns a thread's rows of a column.
-func (f fragment) fourRows(c int) []scalar.Expr {
+// rowsOf returns a thread's rows of a column.
+func (f fragment) rowsOf(c int) []scalar.Expr {
 	return []scalar.Expr{f.at(0, c), f.at(1, c), f.at(2, c), f.at(3, c)}
 }
 
-// meet combines four values of each thread over the threads of a row, or of a
-// column, into variables that hold what they start from.
-func (a *attendPlain) meet(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
+// reduceThreads reduces four values of each thread over the threads of a row, or of a column,
+// into variables that hold the initial values.
+func (a *attendPlain) reduceThreads(into []string, values []scalar.Expr, across bool, combine func(a, b scalar.Expr) scalar.Expr) {
 	a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.lane, Values: values}, &loop.Barrier{})
 	n := a.t.down()
 	if across {
 		n = a.t.across
 	}
-	a.count("other", n, func(other scalar.Expr) {
+	a.repeat("other", n, func(other scalar.Expr) {
 		at := sum(scalar.Mul(other, loop.Int(a.t.across)), a.x)
 		if across {
 			at = sum(scalar.Mul(a.y, loop.Int(a.t.across)), other)
@@ -194,5 +262,48 @@ func (a *attendPlain) meet(into []string, values []scalar.Expr, across bool, com
 }
 
 func (a *attendPlain) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
-	a.meet(into, values, true, combine)
+	a.reduceThreads(into, values, true, combine)
+}
+
+// stageByDepth copies the contracted positions from k on of a block's rows into workgroup memory,
+// one contracted position after the other.
+func (a *attendPlain) stageByDepth(m matrix, s *attendSide, base int, k scalar.Expr, depth int) {
+	a.stage(s.block/4*depth, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
+		vec, down := scalar.FloorDiv(id, loop.Int(depth)), scalar.Mod(id, loop.Int(depth))
+		pos := a.let("pos", scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))))
+		at, ok := withinBounds(scalar.Add(k, down), m.length, m.length%depth == 0)
+		for j := range 4 {
+			row, exists := s.clamp(scalar.Add(pos, loop.Int(j)))
+			values = append(values, orZero(scalar.And(ok, exists), a.element(m.operand, row, at)))
+		}
+		return sum(loop.Int(base), scalar.Mul(down, loop.Int(s.block/4+1)), vec), values
+	})
+}
+
+// stageRows copies rows of a block, starting at from, into workgroup memory.
+func (a *attendPlain) stageRows(m matrix, s *attendSide, base int, from scalar.Expr, rows int) {
+	width := a.t.vectors(m.length) * a.t.across
+	a.stage(rows*width, func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr) {
+		vec, row := scalar.Mod(id, loop.Int(width)), scalar.FloorDiv(id, loop.Int(width))
+		pos, exists := s.clamp(a.let("pos", sum(s.first, from, row)))
+		for j := range 4 {
+			at, ok := withinBounds(sum(scalar.Mul(vec, loop.Int(4)), loop.Int(j)), m.length, m.length == 4*width)
+			values = append(values, orZero(scalar.And(ok, exists), a.element(m.operand, pos, at)))
+		}
+		return scalar.Add(loop.Int(base), id), values
+	})
+}
+
+// stage has the threads store a number of vectors into workgroup memory.
+func (a *attendPlain) stage(vectors int, vector func(id scalar.Expr) (to scalar.Expr, values []scalar.Expr)) {
+	a.repeat("turn", ceilDiv(vectors, attendThreads), func(turn scalar.Expr) {
+		outer := a.body
+		a.body = nil
+		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
+		at, ok := withinBounds(id, vectors, vectors%attendThreads == 0)
+		to, values := vector(at)
+		a.body = append(a.body, a.nameAll(values)...)
+		a.body = append(a.body, &loop.StoreVec{Array: a.slot, At: a.Simplify(to), Values: values})
+		a.body = append(outer, guard(ok, a.body)...)
+	})
 }

@@ -6,62 +6,62 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// attendSubgroup has tables in tiles of plain registers, as [attendPlain] has, and
-// multiplies in fragments of subgroups, of f32. How a fragment lies in its threads is not
-// known, so what was multiplied comes to the threads by way of workgroup memory, a tile of
-// all rows and one vector of columns of each thread at a time; weights go the other way.
-// Threads of a row meet by shuffles. Every step leaves workgroup memory free behind it,
-// with a barrier. Nobody has measured it on a device that has fragments.
+// attendSubgroup has tables in tiles of plain registers, as [attendPlain] has, and multiplies in
+// subgroup fragments of f32. The layout of a fragment over its lanes is unspecified, so products
+// reach the threads through workgroup memory, a tile of all rows and one vector of columns per
+// thread at a time; weights go the other way. Threads of a row exchange values by shuffles.
+// Every step ends with a barrier, after which workgroup memory is free. Not measured on a device
+// that has fragments.
 type attendSubgroup struct {
 	*attendPlain
-	left, right int         // workgroup memory, of the factors; left takes a tile as well
-	down, over  int         // fragments of a tile that each subgroup has
-	ty, tx      scalar.Expr // where the subgroup stands
+	left, right                   int         // workgroup arrays of the operands; left also holds a tile
+	fragmentRows, fragmentColumns int         // rows and columns of fragments of each subgroup
+	ty, tx                        scalar.Expr // the subgroup's row and column
 }
 
-// Bounds of attention by subgroups.
+// Limits of attention by subgroups.
 const (
-	attendGroups = attendThreads / fragmentLanes
-	attendStage  = 32              // contracted positions in workgroup memory at a time
-	attendPad    = fragmentPad / 4 // elements that a row of contracted positions is longer there
-	// attendRegion is the elements of each of two arrays, a tile or a factor: half a stage of
-	// the columns of the widest tile.
-	attendRegion = 4 * attendAcross * (attendStage/2 + attendPad)
+	attendSubgroups  = attendThreads / fragmentLanes
+	attendStageDepth = 32              // maximum contracted positions in workgroup memory
+	attendPad        = fragmentPad / 4 // padding of a row of contracted positions, in elements
+	// attendArrayLength is the elements of each of the two workgroup arrays: half a stage of the
+	// columns of the widest tile.
+	attendArrayLength = 4 * attendAcross * (attendStageDepth/2 + attendPad)
 )
 
 // attendsBySubgroup reports whether a kernel of attention multiplies in fragments.
 func attendsBySubgroup(kind attendKind, caps loop.Caps) bool {
 	return withMma && kind != attendMask && caps.Fragments && caps.Shuffles && caps.Subgroup == [2]int{fragmentLanes, fragmentLanes} &&
-		caps.SharedBytes >= 2*4*attendRegion
+		caps.SharedBytes >= 2*4*attendArrayLength
 }
 
 func newAttendSubgroup(a *attender) *attendSubgroup {
 	p := newAttendPlain(a)
 	p.t.groups = 1
 	p.l.cols, p.l.subgroup = p.t.cols(), fragmentLanes
-	p.l.columnAt = func(c int) int { return c/4*p.t.piece() + c%4*p.t.across } // neighbours side by side
-	rows, columns := p.t.rows()/loop.FragmentSize, p.t.piece()/loop.FragmentSize
-	groupRows := min(attendGroups, rows)
-	return &attendSubgroup{attendPlain: p, down: rows / groupRows, over: columns * groupRows / attendGroups}
+	p.l.columnAt = func(c int) int { return c/4*p.t.groupColumns() + c%4*p.t.across } // neighbours side by side
+	rows, columns := p.t.rows()/loop.FragmentSize, p.t.groupColumns()/loop.FragmentSize
+	groupRows := min(attendSubgroups, rows)
+	return &attendSubgroup{attendPlain: p, fragmentRows: rows / groupRows, fragmentColumns: columns * groupRows / attendSubgroups}
 }
 
 func (a *attendSubgroup) begin() {
-	a.stand()
+	a.threadCoords()
 	a.l.column = a.x
-	a.left = a.attender.shared("left", ir.F32, 1, attendRegion)
-	a.right = a.attender.shared("right", ir.F32, 1, attendRegion)
-	across := a.t.piece() / loop.FragmentSize / a.over
-	number := loop.SubgroupIndex(attendGroups)
+	a.left = a.attender.shared("left", ir.F32, 1, attendArrayLength)
+	a.right = a.attender.shared("right", ir.F32, 1, attendArrayLength)
+	across := a.t.groupColumns() / loop.FragmentSize / a.fragmentColumns
+	number := loop.SubgroupIndex(attendSubgroups)
 	a.ty = a.let("ty", scalar.FloorDiv(number, loop.Int(across)))
 	a.tx = a.let("tx", scalar.Mod(number, loop.Int(across)))
 }
 
-// product leaves the work to ready: registers are held no longer than need be.
+// product defers the work to ready, which shortens the live ranges of registers.
 func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 	return func() {
 		depth := min(a.stageDepth(), ceilDiv(rows.length, loop.FragmentSize)*loop.FragmentSize)
 		t := a.zeroTile()
-		a.count("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
+		a.repeat("chunk", ceilDiv(rows.length, depth), func(chunk scalar.Expr) {
 			from := a.let("from", scalar.Mul(chunk, loop.Int(depth)))
 			a.stageDepths(a.left, rows, &a.rows, from, depth)
 			a.stageDepths(a.right, cols, &a.cols, from, depth)
@@ -73,18 +73,18 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 	}
 }
 
-// accumulate goes through the columns of the sums by vectors of each thread.
+// accumulate goes through the accumulators by one vector of columns per thread.
 func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	stride := a.stride()
-	turns := min(a.t.piece(), largestPower(attendRegion/stride))
+	columns := min(a.t.groupColumns(), largestPower(attendArrayLength/stride))
 	for v := range a.t.vectors(m.length) {
 		t := a.zeroTile()
-		a.putTile(weights)
-		a.count("turn", a.t.piece()/turns, func(turn scalar.Expr) {
-			from := a.let("from", scalar.Mul(turn, loop.Int(turns)))
-			a.stagePositions(m, from, v, turns)
+		a.storeTile(weights)
+		a.repeat("turn", a.t.groupColumns()/columns, func(turn scalar.Expr) {
+			from := a.let("from", scalar.Mul(turn, loop.Int(columns)))
+			a.stagePositions(m, from, v, columns)
 			a.barrier()
-			a.multiplyTile(t, factor{a.left, from, stride, false}, factor{a.right, loop.Int(0), stride, false}, turns)
+			a.multiplyTile(t, factor{a.left, from, stride, false}, factor{a.right, loop.Int(0), stride, false}, columns)
 			a.barrier()
 		})
 		a.addTile(sums, 4*v, t)
@@ -92,22 +92,22 @@ func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin fun
 	return func() {}
 }
 
-// stageDepth is how many contracted positions of scores are in workgroup memory at a time.
+// stageDepth returns the number of contracted positions of scores in workgroup memory.
 func (a *attendSubgroup) stageDepth() int {
-	depth := attendStage
-	for max(a.t.rows(), a.t.piece())*(depth+attendPad) > attendRegion {
+	depth := attendStageDepth
+	for max(a.t.rows(), a.t.groupColumns())*(depth+attendPad) > attendArrayLength {
 		depth /= 2
 	}
 	return depth
 }
 
-// stride is the elements from one row of a tile to the next: so many more than it has that
-// the threads of a subgroup, which stand four rows apart, are at banks of their own.
-func (a *attendSubgroup) stride() int { return a.t.piece() + a.t.across/4 }
+// stride returns the elements from one row of a tile to the next. The padding avoids bank
+// conflicts between the threads of a subgroup, which are four rows apart.
+func (a *attendSubgroup) stride() int { return a.t.groupColumns() + a.t.across/4 }
 
-// zeroTile defines the fragments of a tile that a subgroup has, by rows.
+// zeroTile declares a subgroup's fragments of a tile, by rows.
 func (a *attendSubgroup) zeroTile() []string {
-	names := make([]string, a.down*a.over)
+	names := make([]string, a.fragmentRows*a.fragmentColumns)
 	for i := range names {
 		names[i] = a.name("tile")
 		a.add(&loop.FragmentZero{Name: names[i]})
@@ -115,70 +115,70 @@ func (a *attendSubgroup) zeroTile() []string {
 	return names
 }
 
-// factor is a matrix in workgroup memory, from a place on. It lies by rows; where turned is
-// set, by columns.
+// factor is a matrix in workgroup memory, stored by rows, or by columns if transposed.
 type factor struct {
-	array  int
-	at     scalar.Expr
-	stride int
-	turned bool
+	array      int
+	at         scalar.Expr
+	stride     int
+	transposed bool
 }
 
-// load names a fragment of the left or the right factor at a row and a column of elements.
+// load names a fragment of the left or the right operand at a row and a column.
 func (a *attendSubgroup) load(f factor, row, column scalar.Expr, right bool) string {
-	if f.turned {
+	if f.transposed {
 		row, column = column, row
 	}
 	name := a.name("part")
 	at := sum(f.at, scalar.Mul(row, loop.Int(f.stride)), column)
-	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.turned, Right: right})
+	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.transposed, Right: right})
 	return name
 }
 
-// multiplyTile adds to a tile the product of two factors with so many contracted positions.
+// multiplyTile accumulates in a tile the product of two factors with depth contracted positions.
 func (a *attendSubgroup) multiplyTile(tile []string, left, right factor, depth int) {
 	const size = loop.FragmentSize
-	a.count("k", depth/size, func(k scalar.Expr) {
+	a.repeat("k", depth/size, func(k scalar.Expr) {
 		k = scalar.Mul(k, loop.Int(size))
-		rows, columns := make([]string, a.down), make([]string, a.over)
+		rows, columns := make([]string, a.fragmentRows), make([]string, a.fragmentColumns)
 		for i := range rows {
-			rows[i] = a.load(left, sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i*size)), k, false)
+			rows[i] = a.load(left, sum(scalar.Mul(a.ty, loop.Int(a.fragmentRows*size)), loop.Int(i*size)), k, false)
 		}
 		for j := range columns {
-			columns[j] = a.load(right, k, sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(j*size)), true)
+			columns[j] = a.load(right, k, sum(scalar.Mul(a.tx, loop.Int(a.fragmentColumns*size)), loop.Int(j*size)), true)
 		}
 		for i, row := range rows {
 			for j, column := range columns {
-				a.add(&loop.FragmentMulAdd{Sum: tile[i*a.over+j], A: row, B: column})
+				a.add(&loop.FragmentMulAdd{Sum: tile[i*a.fragmentColumns+j], A: row, B: column})
 			}
 		}
 	})
 }
 
-// addTile adds a tile to a vector of columns of a table, from column c on.
+// addTile adds a tile to a vector of columns of a table, starting at column c.
 func (a *attendSubgroup) addTile(f fragment, c int, tile []string) {
 	const size = loop.FragmentSize
 	stride := a.stride()
 	for i, name := range tile {
-		row := sum(scalar.Mul(a.ty, loop.Int(a.down*size)), loop.Int(i/a.over*size))
-		column := sum(scalar.Mul(a.tx, loop.Int(a.over*size)), loop.Int(i%a.over*size))
+		row := sum(scalar.Mul(a.ty, loop.Int(a.fragmentRows*size)), loop.Int(i/a.fragmentColumns*size))
+		column := sum(scalar.Mul(a.tx, loop.Int(a.fragmentColumns*size)), loop.Int(i%a.fragmentColumns*size))
 		at := a.Simplify(scalar.Add(scalar.Mul(row, loop.Int(stride)), column))
 		a.add(&loop.FragmentStore{Array: a.left, At: at, Stride: stride, Name: name})
 	}
 	a.barrier()
-	a.eachOfTile(func(i, j int, at scalar.Expr) {
+	a.eachTileElement(func(i, j int, at scalar.Expr) {
 		a.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
 	})
 	a.barrier()
 }
 
-// putTile writes a table, which is one tile, to workgroup memory.
-func (a *attendSubgroup) putTile(f fragment) {
-	a.eachOfTile(func(i, j int, at scalar.Expr) { a.put(a.left, at, f.at(i, j)) })
+// storeTile stores a table, which is one tile, into workgroup memory.
+func (a *attendSubgroup) storeTile(f fragment) {
+	a.eachTileElement(func(i, j int, at scalar.Expr) { a.put(a.left, at, f.at(i, j)) })
 }
 
-// eachOfTile shows a thread's elements of a tile, and where they lie in workgroup memory.
-func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
+// eachTileElement calls visit for each of a thread's elements of a tile, with its offset in
+// workgroup memory.
+func (a *attendSubgroup) eachTileElement(visit func(i, j int, at scalar.Expr)) {
 	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*a.stride())), a.x))
 	for i := range 4 {
 		for j := range 4 {
@@ -187,29 +187,29 @@ func (a *attendSubgroup) eachOfTile(visit func(i, j int, at scalar.Expr)) {
 	}
 }
 
-// stageDepths copies contracted positions of the rows of a block to workgroup memory, zeros
-// where there is nothing.
+// stageDepths copies contracted positions of a block's rows into workgroup memory, with zeros
+// out of range.
 func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from scalar.Expr, depth int) {
 	a.stageElements(slot, s.block, depth, depth+attendPad, func(row, k scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(from, k), m.length, m.length%depth == 0)
-		pos, exists := s.inside(scalar.Add(s.first, row))
+		pos, exists := s.clamp(scalar.Add(s.first, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
 	})
 }
 
-// stagePositions copies rows of an operand that belong to columns of the block at hand, from
-// one on, to workgroup memory: those of their elements that a vector of the threads takes.
+// stagePositions copies rows of an operand that belong to columns of the current block, starting
+// at from, into workgroup memory: the elements of one vector of the threads.
 func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) {
-	a.stageElements(a.right, rows, a.t.piece(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
-		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.piece()), column), m.length, m.length%a.t.piece() == 0)
-		pos, exists := a.cols.inside(sum(a.cols.first, from, row))
+	a.stageElements(a.right, rows, a.t.groupColumns(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
+		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.groupColumns()), column), m.length, m.length%a.t.groupColumns() == 0)
+		pos, exists := a.cols.clamp(sum(a.cols.first, from, row))
 		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
 	})
 }
 
-// stageElements has the threads write a matrix to workgroup memory, neighbours side by side.
+// stageElements has the threads store a matrix into workgroup memory, coalesced.
 func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
-	a.count("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
+	a.repeat("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
 		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
 		at, ok := withinBounds(id, rows*columns, rows*columns%attendThreads == 0)
 		a.when(ok, func() {
@@ -219,7 +219,7 @@ func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element 
 	})
 }
 
-// fold has the threads of a row, which are neighbours, exchange what they have.
+// fold reduces over the threads of a row, which are neighbours, by shuffles.
 func (a *attendSubgroup) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, value := range values {
 		mine := a.variable("mine", value)

@@ -8,28 +8,28 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tiles whose operands are copied. Wide ones are faster where they fill a device, tall ones
-// share it better. On an H200, in TFLOP/s, beside PyTorch's in the same run, stored as they
-// are, with the first matrix turned, the second, and both:
+// The tiles of the asynchronous-copy pipeline. Wide ones are faster where they fill a
+// device; tall ones balance better. Rates on an H200 in TFLOP/s, with those of PyTorch in
+// the same run, for the layouts NN, TN, NT and TT:
 //
 //	4096 × 4096 × 4096   wide 52.0 53.7 49.5 51.0   tall 51.0 52.1 47.4 49.0   PyTorch 51.5 51.9 50.4 49.3
 //	2048 × 2048 × 2048   wide 52.0                  tall 48.2                  PyTorch 50.4
 //	16384 × 1152 × 384   wide 43.9                  tall 47.9                  PyTorch 42.2
 //
-// A step of 8 contracted positions for wide ones, and of 16 for tall ones, is some 1,150
-// instructions: those of twice as many, which do not stay in the cache of instructions, ran at
-// 48.4 where wide ones ran at 52.0.
+// A step (8 contracted positions of wide tiles, 16 of tall ones) is about 1,150
+// instructions. Steps twice as long overflow the instruction cache and ran at 48.4 instead
+// of 52.0.
 var (
 	wide           = tile{128, 128, 8, 16, 8, 1, 2}
 	tall           = tile{64, 128, 16, 8, 8, 1, 2}
 	pipelinedTiles = []tile{wide, tall}
 )
 
-// pipelined returns what takes the place of a tile where operands can be copied: it, too,
-// where nothing does.
-func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
+// preferPipeline replaces a tile and its split-K parts by those of the pipeline where the
+// operands can be copied asynchronously. Otherwise it returns its arguments.
+func (w *contractWays) preferPipeline(t tile, parts int) (tile, int) {
 	caps := w.e.caps
-	if !tall.pipelines(caps) || !w.copied() || t.together > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
+	if !tall.fitsPipeline(caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts
 	}
 	if wide.fills(w.c, caps) {
@@ -38,55 +38,54 @@ func (w *contractWays) pipelined(t tile, parts int) (tile, int) {
 	return tall, tall.cheapestParts(w.c, caps)
 }
 
-// fullTurns is which part of the multiprocessors must be busy in all turns of wide tiles. Of
-// 16384 × 1152 results, whose tiles are 0.87 of ten turns, they took 330 µs, where tall ones
-// took 303; of 16384 × 768, which are 0.97 of six, 1,488 and 1,531 (H200).
-const fullTurns = 0.9
+// minWaveUse is the minimum share of busy multiprocessors over all waves of wide tiles. 16384 ×
+// 1152 results fill 0.87 of ten waves: wide tiles took 330 µs and tall ones 303. 16384 × 768
+// fill 0.97 of six: 1,488 and 1,531 µs (H200).
+const minWaveUse = 0.9
 
-// fills reports whether tiles keep a device busy: those of the last turn come two to a
-// multiprocessor, as those of the turns before, even where there is one for each.
+// fills reports whether the tiles keep a device busy. Tiles of the last wave run two to a
+// multiprocessor, like those of the waves before, even where one each would do.
 func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
 	count, at := t.count(c), caps.Profile().Processors
-	turns := 1
+	waves := 1
 	if count > at {
-		turns = 2 * ceilDiv(count, 2*at)
+		waves = 2 * ceilDiv(count, 2*at)
 	}
-	return float64(count) >= fullTurns*float64(turns*at)
+	return float64(count) >= minWaveUse*float64(waves*at)
 }
 
-// The threads of a warp have warpRows rows of vectors of results by warpColumns columns.
+// A warp covers warpRows × warpColumns vectors of results.
 const (
 	warpRows    = 4
 	warpColumns = 8
 )
 
-// pipelineRegisters are those of a multiprocessor that sums may take: the other half is for
-// operands and places.
+// pipelineRegisters is the number of a multiprocessor's registers that accumulators may take.
+// The other half is for operands and addresses.
 const pipelineRegisters = 32 << 10
 
-// pipelineBytes is the workgroup memory of all stages.
+// pipelineBytes returns the bytes of workgroup memory of all stages.
 func (t tile) pipelineBytes() int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
 
-// pitch is the elements from one contracted position of a side's tile to the next: a vector
-// more than a row has, so that threads that write to neighbouring rows do not write to one
-// bank.
+// pitch returns the elements from one contracted position of a side's tile to the next: one
+// vector of padding per row avoids bank conflicts of threads that write to neighbouring rows.
 func (t tile) pitch(row int) int { return row + width }
 
-// pipelines reports whether a target has the copies, and room for a tile's.
-func (t tile) pipelines(caps loop.Caps) bool {
+// fitsPipeline reports whether a target has asynchronous copies and room for the tile's stages.
+func (t tile) fitsPipeline(caps loop.Caps) bool {
 	return caps.Dialect == dtype.CUDA && caps.Mma && t.threads() <= caps.Invocations && t.sharedBytes() <= caps.MmaBytes
 }
 
-// pipeline is the steps of a tile whose operands are copied to workgroup memory beside the
-// arithmetic: those of all steps but one that are there are on their way. Each thread reads
-// what it multiplies next into registers while it multiplies, over the border of a step too.
+// pipeline is the main loop of a tile whose operands are copied asynchronously to workgroup
+// memory: the copies of all stages but one are in flight during the arithmetic. Each thread
+// double-buffers its operands in registers, across the end of a step too.
 type pipeline struct {
 	*tileEmitter
 	first [2][]string // a thread's operands of the first contracted position of a step
-	// from is where a thread's operands of a step begin in workgroup memory, in vectors. They
-	// are variables, since NVRTC folds the constants by which reads are further on into its
-	// instructions only where it does not see what they are added to: they took one
-	// instruction in forty.
+	// from names the offsets in workgroup memory, in vectors, of a thread's operands of a
+	// step. They are variables because NVRTC folds the constant part of an address into the
+	// load only where it does not know the base. Without them one instruction in forty was
+	// address arithmetic.
 	from [2]string
 }
 
@@ -99,11 +98,11 @@ func newPipeline(te *tileEmitter) *pipeline {
 	return &pipeline{tileEmitter: te}
 }
 
-// warpPlace is where a thread's results are, in vectors from the first of the tile. Threads
-// whose numbers differ in the lowest bit are below each other, and those that differ in the
-// highest of a warp are, too: what a warp reads of one operand is then the same for
-// neighbours in pairs, by which workgroup memory serves 16 threads at once and not 8.
-func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
+// warpCoords returns the place of a thread's results in the tile, in vectors. Lanes that differ
+// in the lowest bit lie below each other, and so do those that differ in the highest. Pairs of
+// neighbouring lanes then read the same vector of one operand, so that workgroup memory serves
+// 16 threads at once instead of 8.
+func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
 	warp, in := scalar.FloorDiv(te.lane, loop.Int(loop.Warp)), scalar.Mod(te.lane, loop.Int(loop.Warp))
 	across := te.t.n / te.t.rn / warpColumns
 	down = scalar.Add(scalar.Mod(in, loop.Int(2)), scalar.Mul(scalar.FloorDiv(in, loop.Int(loop.Warp/2)), loop.Int(2)))
@@ -113,29 +112,30 @@ func (te *tileEmitter) warpPlace() (down, right scalar.Expr) {
 	return down, right
 }
 
-// at is vector number vec of contracted position k of a side's tile in a stage.
-func (p *pipeline) at(s *side, stage, k, vec scalar.Expr) scalar.Expr {
+// vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a
+// side's tile in a stage.
+func (p *pipeline) vectorOffset(s *side, stage, k, vec scalar.Expr) scalar.Expr {
 	pitch := p.t.pitch(s.tile) / width
 	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
 	return p.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
 }
 
-// stage is where a step's tiles lie.
+// stage names the stage of a step.
 func (p *pipeline) stage(step scalar.Expr) scalar.Expr {
 	return p.let("stage", scalar.Mod(step, loop.Int(p.t.stages)), p.t.stages-1)
 }
 
-// begin begins to copy the first tiles, and reads what the first step begins with.
+// begin starts the copies of the first tiles and loads the first operands.
 func (p *pipeline) begin() {
 	for i := range p.t.stages - 1 {
-		p.copies(loop.Int(i))
+		p.startCopies(loop.Int(i))
 	}
-	p.arrive()
+	p.awaitStep()
 	for i := range p.side {
 		p.from[i] = p.name("from")
-		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.own(&p.side[i], loop.Int(0))})
+		p.body = append(p.body, &loop.Var{Name: p.from[i], Init: p.ownOffset(&p.side[i], loop.Int(0))})
 	}
-	for i, names := range p.read(0) {
+	for i, names := range p.loadOperands(0) {
 		for _, name := range names {
 			first := p.name(p.side[i].prefix)
 			p.first[i] = append(p.first[i], first)
@@ -144,28 +144,28 @@ func (p *pipeline) begin() {
 	}
 }
 
-// arrive waits for the tiles of the next step.
-func (p *pipeline) arrive() {
+// awaitStep waits for the tiles of the next step.
+func (p *pipeline) awaitStep() {
 	p.body = append(p.body, &loop.CopyWait{Pending: p.t.stages - 2}, &loop.Barrier{})
 }
 
-// step multiplies the tiles of a step, while those of another one are copied over the ones
-// of the step before, which all threads have read.
+// step multiplies the tiles of a step. Copies in flight overwrite the stage of the step before,
+// which all threads have read.
 func (p *pipeline) step(at scalar.Expr) {
-	p.copies(scalar.Add(at, loop.Int(p.t.stages-1)))
+	p.startCopies(scalar.Add(at, loop.Int(p.t.stages-1)))
 	now := p.first
 	for k := 1; k < p.t.k; k++ {
-		next := p.read(k)
-		p.products(now)
+		next := p.loadOperands(k)
+		p.mulAdd(now)
 		now = next
 	}
-	p.arrive()
+	p.awaitStep()
 	stage := p.stage(scalar.Add(at, loop.Int(1)))
 	for i := range p.side {
-		p.body = append(p.body, &loop.Assign{Name: p.from[i], Value: p.own(&p.side[i], stage)})
+		p.body = append(p.body, &loop.Assign{Name: p.from[i], Value: p.ownOffset(&p.side[i], stage)})
 	}
-	next := p.read(0)
-	p.products(now)
+	next := p.loadOperands(0)
+	p.mulAdd(now)
 	for i := range next {
 		for j, name := range next[i] {
 			p.body = append(p.body, &loop.Assign{Name: p.first[i][j], Value: scalar.FreeVar(name, ir.F32)})
@@ -173,16 +173,16 @@ func (p *pipeline) step(at scalar.Expr) {
 	}
 }
 
-// end waits for the copies that were begun in place of those of steps that there are not.
+// end waits for the copies started in place of those of steps beyond the last.
 func (p *pipeline) end() { p.body = append(p.body, &loop.CopyWait{}) }
 
-// own is the first vector of a thread's operands of a side in a stage.
-func (p *pipeline) own(s *side, stage scalar.Expr) scalar.Expr {
-	return p.at(s, stage, loop.Int(0), s.thread)
+// ownOffset returns the offset, in vectors, of a thread's first operands of a side in a stage.
+func (p *pipeline) ownOffset(s *side, stage scalar.Expr) scalar.Expr {
+	return p.vectorOffset(s, stage, loop.Int(0), s.thread)
 }
 
-// read reads a thread's operands of contracted position k of a step.
-func (p *pipeline) read(k int) (out [2][]string) {
+// loadOperands loads a thread's operands of contracted position k of a step.
+func (p *pipeline) loadOperands(k int) (out [2][]string) {
 	for i := range p.side {
 		s := &p.side[i]
 		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.t.pipelineBytes()/(4*width)-1))
@@ -199,12 +199,12 @@ func (p *pipeline) read(k int) (out [2][]string) {
 	return out
 }
 
-// products adds the products of a contracted position, row after row to and fro: each has a
-// factor of the one before. A multiprocessor reads a register of either of two banks at a
-// time, and keeps what it read for the next instruction, so that a product takes one turn
-// where its sum and one factor are all it reads, and two at the beginning of each row where
-// rows begin at the same end.
-func (p *pipeline) products(now [2][]string) {
+// mulAdd accumulates the products of a contracted position, going through the rows in
+// alternate directions, so that each multiply-add shares an operand with the one before. A
+// multiprocessor reads one register of each of two banks per cycle and caches it for the next
+// instruction. A multiply-add takes one cycle if it reads only its accumulator and one operand,
+// and two at the start of each row if all rows go in the same direction.
+func (p *pipeline) mulAdd(now [2][]string) {
 	for i, x := range now[0] {
 		for j := range now[1] {
 			if i%2 == 1 {
@@ -215,4 +215,71 @@ func (p *pipeline) products(now [2][]string) {
 			p.body = append(p.body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
 		}
 	}
+}
+
+// transposedRows is the number of contracted positions that neighbouring threads copy of an
+// operand that is transposed on the way: one memory sector each, without bank conflicts.
+const transposedRows = 8
+
+// startCopies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
+// again.
+func (p *pipeline) startCopies(step scalar.Expr) {
+	at := p.let("copied", scalar.Min(step, loop.Int(p.steps-1)), p.steps-1)
+	stage := p.stage(step)
+	k := scalar.Mul(scalar.Add(scalar.Mul(p.part, loop.Int(p.steps)), at), loop.Int(p.t.k))
+	k = p.let("k", k, p.parts*p.steps*p.t.k-1)
+	load := p.reader().Operand(p.c.Node)
+	for i := range p.side {
+		s := &p.side[i]
+		count := s.copyWidth()
+		for v := range ceilDiv(s.tile*p.t.k/count, p.t.threads()) {
+			id := scalar.Add(p.lane, loop.Int(v*p.t.threads()))
+			kk, free := s.copyCoords(id)
+			x := p.asyncCopy(s, load, scalar.Add(k, kk), free, count)
+			to := scalar.Add(scalar.Mul(p.vectorOffset(s, stage, kk, loop.Int(0)), loop.Int(width)), scalar.Mul(free, loop.Int(count)))
+			x.To, x.ToAt = p.slot, p.Simplify(to)
+			p.body = append(p.body, x)
+		}
+	}
+	p.body = append(p.body, &loop.CopyCommit{})
+}
+
+// copyWidth returns the number of elements of each copy of a side: a vector, or one element if
+// the tile is transposed.
+func (s *side) copyWidth() int {
+	if s.kFast {
+		return 1
+	}
+	return width
+}
+
+// copyCoords returns the contracted position of copy id in the tile, and its number along the
+// free positions.
+func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
+	if !s.kFast {
+		return scalar.FloorDiv(id, loop.Int(s.tile/width)), scalar.Mod(id, loop.Int(s.tile/width))
+	}
+	low, rest := scalar.Mod(id, loop.Int(transposedRows)), scalar.FloorDiv(id, loop.Int(transposedRows))
+	return scalar.Add(low, scalar.Mul(scalar.FloorDiv(rest, loop.Int(s.tile)), loop.Int(transposedRows))), scalar.Mod(rest, loop.Int(s.tile))
+}
+
+// asyncCopy returns the copy of count elements of a side. Out-of-range free positions are
+// clamped, since their results are not stored; out-of-range contracted positions are zero.
+func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
+	var inside scalar.Expr
+	if length := fusion.Product(p.c.K); p.parts*p.steps*p.t.k > length {
+		inside = p.Simplify(scalar.Lt(k, loop.Int(length)))
+		k = scalar.Min(k, loop.Int(length-1))
+	}
+	f := scalar.Add(scalar.FloorDiv(s.first, loop.Int(count)), free)
+	if n := fusion.Product(s.free); n%s.tile != 0 {
+		f = scalar.Min(f, loop.Int(n/count-1))
+	}
+	f = p.Simplify(scalar.Mul(f, loop.Int(count)))
+	x := p.c.Factor(s.operand, p.batch, p.unflatten(f, s.free), p.unflatten(p.Simplify(k), p.c.K), load)
+	from, ok := storedAt(ir.F32, p.Simplify(x))
+	if !ok {
+		panic("an operand's layout has changed")
+	}
+	return &loop.CopyAsync{From: from.array, FromAt: p.Simplify(from.at), Count: count, Valid: both(from.valid, inside)}
 }

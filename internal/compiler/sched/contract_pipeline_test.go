@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestPipelinedProductsInEveryTile has tiles that are not full, contracted spaces that end
-// within a step, sums in parts, one step alone, and results that are stored from registers
-// and by way of workgroup memory.
+// TestPipelinedProductsInEveryTile covers partial tiles, contracted spaces that end within a
+// step, split-K, a single step, and epilogues stored from registers and through workgroup
+// memory.
 func TestPipelinedProductsInEveryTile(t *testing.T) {
 	shapes := []struct{ m, n, k, parts int }{{132, 72, 36, 1}, {20, 260, 96, 2}, {4, 8, 4, 1}, {256, 128, 32, 1}}
 	for i := range sched.PipelinedSchedules(1) {
@@ -36,8 +36,8 @@ func TestPipelinedProductsInEveryTile(t *testing.T) {
 	}
 }
 
-// TestPipelinedContractions has batches, axes in other orders, and windows that reach beyond
-// an image, where operands lie as copies take them.
+// TestPipelinedContractions covers batches, axes in other orders, and windows beyond the edge of
+// an image, all with operands that asynchronous copies can read.
 func TestPipelinedContractions(t *testing.T) {
 	for name, f := range map[string]func(b *ir.Builder){
 		"batches": func(b *ir.Builder) {
@@ -65,10 +65,10 @@ func TestPipelinedContractions(t *testing.T) {
 	}
 }
 
-// TestPipelinedTilesAreChosen has what was the fastest where both tiles were measured:
-// products whose wide tiles fill the device, those whose leave half of it idle in their last
-// turn, and small ones, with sums in as many parts as fill it. Operands that no copy can take
-// go by way of registers.
+// TestPipelinedTilesAreChosen expects the tile that was faster where both were measured: wide
+// tiles if they fill the device, tall ones if wide ones leave half of it idle in the last wave
+// or the product is small, with the split-K that fills it. Operands that cannot be copied
+// asynchronously go through registers.
 func TestPipelinedTilesAreChosen(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int
@@ -93,14 +93,14 @@ func TestPipelinedTilesAreChosen(t *testing.T) {
 	}
 }
 
-// ownProducts is an H200 that computes products of f32 in f32.
+// ownProducts is an H200 without TF32.
 func ownProducts() plan.Target {
 	t := hopper()
 	t.TF32 = false
 	return t
 }
 
-// takes reports whether the contraction of a graph can have a schedule.
+// takes reports whether the contraction of a graph fits a schedule.
 func takes(t *testing.T, g *ir.Graph, s sched.Schedule) bool {
 	t.Helper()
 	for _, c := range choicesOf(t, g, ownProducts()) {

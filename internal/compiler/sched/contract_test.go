@@ -17,16 +17,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// run compiles a graph, runs it once in the simulator on random inputs, and
-// compares every output with the reference meaning. It returns the names of the
-// kernels and routines, in the order in which they are run.
+// run compiles a graph, runs it once in the simulator on random inputs, and compares every
+// output with the reference implementation. It returns the names of the kernels and routines in
+// launch order.
 func run(t *testing.T, g *ir.Graph) []string {
 	t.Helper()
 	return runOn(t, g, plan.WebGPU(), 0)
 }
 
-// runOn is run for a target. Inputs are whole numbers below a bound in size, where
-// that is not 0.
+// runOn is run for a target. If bound is not 0, inputs are integers of smaller absolute value.
 func runOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 	t.Helper()
 	tolerance := func(d ir.DType) float64 {
@@ -38,7 +37,7 @@ func runOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 	return runWithin(t, g, target, whole, tolerance)
 }
 
-// runWithin is runOn with what results may differ by, for each type.
+// runWithin is runOn with a tolerance for each type.
 func runWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, tolerance func(d ir.DType) float64) []string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -122,7 +121,7 @@ func build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
 	return g
 }
 
-// kernelsOf returns the kernels that a graph becomes on a target.
+// kernelsOf returns the kernels of a graph on a target.
 func kernelsOf(t *testing.T, g *ir.Graph, target plan.Target) (kernels []*loop.Kernel) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
@@ -156,8 +155,8 @@ func TestContractionsInEveryTile(t *testing.T) {
 	}
 }
 
-// TestSampleContractionsInEveryTile also has batches, groups, strides, dilations and
-// axes in all orders.
+// TestSampleContractionsInEveryTile also covers batches, groups, strides, dilations and axes in
+// all orders.
 func TestSampleContractionsInEveryTile(t *testing.T) {
 	for _, op := range []ir.Op{ops.OpDotGeneral, ops.OpConvGeneral} {
 		d, _ := ir.Lookup(op)
@@ -182,9 +181,9 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 	}
 }
 
-// matmulBias is a product of matrices, either of which may be stored transposed,
-// with a bias and a function behind it. A relu is stored from registers, a gelu by
-// way of workgroup memory.
+// matmulBias is a matrix product with a bias and a function. Either operand may be stored
+// transposed. The epilogue of relu is stored from registers, that of gelu through workgroup
+// memory.
 func matmulBias(b *ir.Builder, m, n, k int, layout string, behind func(*ir.Builder, ir.Value) ir.Value) {
 	dims := func(t byte, r, c int) []ir.Dim {
 		if t == 't' {
@@ -269,8 +268,8 @@ func TestWhatFusesIntoHowManyKernels(t *testing.T) {
 	}
 }
 
-// TestContractionsInParts has the partial sums of batches, of a loop's body, and
-// of a state that takes the sum in place.
+// TestContractionsInParts covers split-K in batches, in a loop's body, and into a state that is
+// updated in place.
 func TestContractionsInParts(t *testing.T) {
 	for name, f := range map[string]func(b *ir.Builder){
 		"batches": func(b *ir.Builder) {
@@ -308,9 +307,9 @@ func TestContractionsInParts(t *testing.T) {
 	}
 }
 
-// TestPartsAreAddedUpByVectors has enough results for the smallest device to add up their
-// parts four at a time, a bias along the rows with them. More parts than a thread reads at
-// once are reduced, and those with a bias for each row, which lies in no vectors.
+// TestPartsAreAddedUpByVectors has enough results for the smallest device to add up split-K
+// parts four results at a time, with a bias along the rows. More than maxPartials parts are
+// reduced instead, and so are those with a bias for each row, which has no vectors.
 func TestPartsAreAddedUpByVectors(t *testing.T) {
 	target := plan.WebGPU()
 	target.Multiprocessors = 1

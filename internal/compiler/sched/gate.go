@@ -10,16 +10,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Flag is a boolean in memory and what it must be.
+// Flag is a boolean in memory and its required value.
 type Flag struct {
 	Tensor *fusion.Tensor
 	Want   bool
 }
 
-// Gate returns the launch that writes, for other launches, whether they run: for
-// each grid its three sizes, where all flags are as wanted, or zeros. cells takes
-// grids that need one flag more to be true, and after them those that need it to
-// be false.
+// Gate returns the launch that enables or disables other launches: it writes to cells the three
+// sizes of each grid if all flags have their required values, else zeros. grids[0] also requires
+// last to be true, grids[1] to be false; cells holds grids[0], then grids[1].
 func Gate(flags []Flag, last *fusion.Tensor, grids [2][][3]int, cells *fusion.Tensor) Launch {
 	k := &loop.Kernel{Name: "gate", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{1, 1, 1}}
 	var args []*fusion.Tensor

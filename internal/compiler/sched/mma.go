@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -8,48 +9,47 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// mmaRows is the rows of results of a workgroup that computes with multiply-adds:
-// those of two warp groups.
+// mmaRows is the number of rows of results of a workgroup of multiply-adds: those of two warp
+// groups.
 const mmaRows = 2 * loop.AtomRows
 
-// mmaThreads is their threads.
+// mmaThreads is the number of threads that multiply.
 const mmaThreads = 2 * loop.WarpGroup
 
-// mmaStep is how many bytes a step goes along the contracted space: a row of a
-// tile in shared memory.
+// mmaStep is the number of bytes of a step along the contracted space: a row of a tile in shared
+// memory.
 const mmaStep = 128
 
-// mmaTile is how many columns of results a workgroup computes, and how many steps
-// of both operands its shared memory holds: those that threads may be reading, and
-// those on their way. Rate is how many operations of bf16 a multiprocessor does with it
-// in a nanosecond. Those of f32 are half as fast.
+// mmaTile is the shape of a contraction by multiply-adds: a workgroup computes mmaRows × columns
+// results, with stages steps of both operands in shared memory. rate is the operations of bf16
+// per nanosecond of a multiprocessor; f32 has half of it.
 type mmaTile struct {
 	columns, stages int
-	// read is how many steps threads may be reading: one, and where multiply-adds go on
-	// after they were begun one whose reading others may not have waited for.
-	read int
-	rate float64
+	// read is the number of stages that threads may be reading: the current one and, where
+	// multiply-adds are asynchronous, the one before.
+	stagesRead int
+	rate       float64
 }
 
-// mmaTiles are the choices where warp groups multiply: for 256 and 128 columns measured
-// on an H200 with matrices of 8192, for 64 an estimate.
+// mmaTiles are the candidates with warp-group multiply-adds. The rates for 256 and 128 columns
+// were measured on an H200 with matrices of 8192; that for 64 is an estimate.
 var mmaTiles = []mmaTile{
 	{256, 4, 2, 5000},
 	{128, 6, 2, 4300},
 	{64, 8, 2, 2800},
 }
 
-// mmaTilesByWarps are those where warps do, with the most stages that pay. Each warp
-// reads all columns from shared memory, 128 bytes in a cycle, which bounds the rate: that
-// of 256 columns was measured on an H200 with matrices of 4096, and the others are as much
-// less as the bound is.
+// mmaTilesByWarps are the candidates with warp multiply-adds, with the maximum useful number of
+// stages. Each warp reads all columns from shared memory at 128 bytes per cycle, which bounds
+// the rate. The rate for 256 columns was measured on an H200 with matrices of 4096; the others
+// are scaled by the bound.
 var mmaTilesByWarps = []mmaTile{
 	{256, 4, 1, 2500},
 	{128, 6, 1, 2350},
 	{64, 6, 1, 2100},
 }
 
-// mmaTilesOf are the choices on a target, with the stages that its shared memory holds.
+// mmaTilesOf returns the candidates on a target, with the stages that its shared memory holds.
 func mmaTilesOf(caps loop.Caps) []mmaTile {
 	if !caps.MmaByWarps {
 		return slices.DeleteFunc(slices.Clone(mmaTiles), func(t mmaTile) bool { return t.sharedBytes() > caps.MmaBytes })
@@ -58,43 +58,43 @@ func mmaTilesOf(caps loop.Caps) []mmaTile {
 	for _, t := range mmaTilesByWarps {
 		results := t.sharedBytes() - t.stages*t.stageBytes()
 		t.stages = min(t.stages, (caps.MmaBytes-results)/t.stageBytes())
-		if t.stages > t.read {
+		if t.stages > t.stagesRead {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// mmaRowGroup is how many rows of tiles are computed near each other in time: they
-// share columns in the cache. Of 8, 16 and 32 it is the best for products of 8192.
-const mmaRowGroup = 16
+// rasterRows is the number of rows of tiles that are computed at about the same time
+// (rasterisation), so that they share columns in the cache. It is the best of 8, 16 and 32 for
+// products of 8192.
+const rasterRows = 16
 
-// mmaPlan is how a contraction is computed by multiply-adds.
+// mmaPlan computes a contraction by multiply-adds.
 type mmaPlan struct {
 	mmaTile
 	operand ir.DType
-	// rows is the operand that the rows of atoms are of; the columns are the
-	// other's.
-	rows   int
-	layout [2]mmaLayout
-	steps  int // of a part
-	parts  int // of the contracted space, each for a workgroup of its own
+	rows    int // the operand along the rows of atoms; the other is along the columns
+	layout  [2]mmaLayout
+	steps   int // steps of a part
+	parts   int // split-K parts, each for workgroups of its own
 }
 
-// mmaLayout is how an operand comes to shared memory.
+// mmaLayout is the layout of an operand that is copied to shared memory.
 type mmaLayout uint8
 
 const (
-	// staged operands are written to memory of their own first: what has to be
-	// computed, and what does not lie in pieces of 16 bytes.
+	// storeStaged operands are first written to scratch memory: they are computed, or do not
+	// consist of aligned pieces of 16 bytes.
 	staged mmaLayout = iota
-	// alongK operands have neighbours along the contracted space, alongFree along
-	// the free one.
+	// alongK operands are contiguous along the contracted space, alongFree operands along
+	// the free space.
 	alongK
 	alongFree
 )
 
-// scheduleMma computes a contraction by multiply-adds of warp groups.
+// scheduleMma emits a contraction by multiply-adds, with kernels that stage operands before it
+// and that add up split-K parts after it.
 func scheduleMma(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan) []Launch {
 	var launches []Launch
 	var scratch [2]*fusion.Tensor
@@ -105,17 +105,17 @@ func scheduleMma(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan)
 			launches = append(launches, l)
 		}
 	}
-	// Tiles, and positions in a space, are counted in I32: only places in arrays are long.
+	// Tiles and positions fit I32; only offsets into arrays may be long.
 	m := newMmaEmitter(newEmitter(e.p, e.caps), g, c, p, scratch)
 	if p.parts == 1 {
-		return append(launches, m.kernel(g.Name(), m.out.members))
+		return append(launches, m.kernel(g.Name(), m.out.stores))
 	}
 	partial := newPartial(0, ir.F32, g, p.parts)
 	first := m.kernel(g.Name()+"_parts", m.partial(partial))
 	return append(launches, first, e.another().combineParts(g.Reduction(), p.parts, []*fusion.Tensor{partial}))
 }
 
-// mmaOperand is the type that a contraction multiplies, if the target has
+// mmaOperand returns the type that a contraction multiplies, or false if the target has no
 // multiply-adds for it.
 func mmaOperand(c *fusion.Contraction, caps loop.Caps) (ir.DType, bool) {
 	in := c.Node.Inputs()
@@ -129,8 +129,7 @@ func mmaOperand(c *fusion.Contraction, caps loop.Caps) (ir.DType, bool) {
 	return a, a == ir.F32 && caps.TF32
 }
 
-// planMma finds out how a contraction can be computed by multiply-adds, in tiles that
-// are still to be chosen.
+// planMma returns a plan without a tile, or false if c cannot be computed by multiply-adds.
 func planMma(e *emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPlan, ok bool) {
 	d, ok := mmaOperand(c, e.caps)
 	counted := max(fusion.Product(c.M), fusion.Product(c.N), fusion.Product(c.K)) <= loop.MaxElements
@@ -145,8 +144,8 @@ func planMma(e *emitter, g *fusion.Group, c *fusion.Contraction) (p *mmaPlan, ok
 	return p, true
 }
 
-// orient decides which operand the rows are of. The columns of f32 have their
-// neighbours along k, see [loop.Tile].
+// orient picks the operand along the rows. The one along the columns, if f32, must be contiguous
+// along k, see [loop.Tile].
 func (p *mmaPlan) orient() {
 	if p.operand != ir.F32 || p.layout[1] != alongFree {
 		return
@@ -158,7 +157,7 @@ func (p *mmaPlan) orient() {
 	p.rows = 1
 }
 
-// free returns the free spaces of the rows' and the columns' operand.
+// free returns the free spaces of the rows' and of the columns' operand.
 func (p *mmaPlan) free(c *fusion.Contraction) (rows, columns []int) {
 	if p.rows == 1 {
 		return c.N, c.M
@@ -166,41 +165,108 @@ func (p *mmaPlan) free(c *fusion.Contraction) (rows, columns []int) {
 	return c.M, c.N
 }
 
-// length is how many elements a step goes along the contracted space.
-func (p *mmaPlan) length() int { return mmaStep / p.operand.Size() }
+// stepLength returns the contracted elements of a step.
+func (p *mmaPlan) stepLength() int { return mmaStep / p.operand.Size() }
 
+// tiles returns the number of tiles along the rows and along the columns.
 func (p *mmaPlan) tiles(c *fusion.Contraction) (rows, columns int) {
 	r, n := p.free(c)
 	return ceilDiv(fusion.Product(r), mmaRows), ceilDiv(fusion.Product(n), p.columns)
 }
 
-// split cuts the contracted space into at most so many parts of whole steps.
+// split cuts the contracted space into at most parts parts of whole steps.
 func (p *mmaPlan) split(c *fusion.Contraction, parts int) {
-	steps := ceilDiv(fusion.Product(c.K), p.length())
+	steps := ceilDiv(fusion.Product(c.K), p.stepLength())
 	p.steps = ceilDiv(steps, parts)
 	if p.inRegisters() {
-		p.steps += p.steps % 2 // two of them are one turn of the loop
+		p.steps += p.steps % 2 // the loop body has two steps
 	}
 	p.parts = ceilDiv(steps, p.steps)
 }
 
-// inRegisters reports whether the rows' operand goes through registers: where
-// tiles cannot have it as it lies.
+// inRegisters reports whether the rows' operand goes through registers, because multiply-adds
+// cannot read its layout from shared memory.
 func (p *mmaPlan) inRegisters() bool { return p.operand == ir.F32 && p.layout[p.rows] == alongFree }
 
-// roundColumns is how many columns of results go by way of shared memory at once,
-// and roundRow the elements from one row of them to the next.
+// roundColumns is the number of columns of results that pass through shared memory in a round.
 const roundColumns = 64
 
-// mbarrierBytes are those of a barrier of [loop.Mbarrier].
+// mbarrierBytes is the size of a [loop.Mbarrier].
 const mbarrierBytes = 8
 
-// sharedBytes is the workgroup memory of the stages and of a round of results.
+// sharedBytes returns the bytes of workgroup memory of the stages and of a round of results.
 func (t mmaTile) sharedBytes() int {
 	return t.stages*(t.stageBytes()+2*mbarrierBytes) + 4*mmaRows*(roundColumns+maxRoundPad)
 }
 
 func (t mmaTile) stageBytes() int { return (mmaRows + t.columns) * mmaStep }
 
-// ahead is how many steps are on their way while one is multiplied.
-func (t mmaTile) ahead() int { return t.stages - t.read }
+// inFlight returns the number of steps whose copies are in flight while one is multiplied.
+func (t mmaTile) inFlight() int { return t.stages - t.stagesRead }
+
+// tileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages
+// and storing the results: four dependent loads, whatever the device.
+const tileOverhead = 2500
+
+// chooseMma completes a plan with the fastest tile, or returns false if tiles without
+// multiply-adds are faster.
+func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
+	lowest := 2 * mulAddCount(c) / caps.Profile().Arithmetic()
+	for _, t := range mmaTilesOf(caps) {
+		q := p.withTile(t)
+		q.split(c, q.wantedParts(c, caps))
+		if time := q.cost(c, caps); time < lowest {
+			best, lowest = &q, time
+		}
+	}
+	return best, best != nil
+}
+
+// withTile returns the plan with a tile.
+func (p *mmaPlan) withTile(t mmaTile) mmaPlan {
+	q := *p
+	q.mmaTile = t
+	return q
+}
+
+// cost estimates the nanoseconds of all launches.
+func (p *mmaPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
+	return p.time(c, caps) + p.stagingTime(c, caps)
+}
+
+// wantedParts returns the split-K parts that keep the multiprocessors busy if there are few
+// tiles, as long as each part fills the stages.
+func (p *mmaPlan) wantedParts(c *fusion.Contraction, caps loop.Caps) int {
+	rows, columns := p.tiles(c)
+	count := fusion.Product(c.Batch) * rows * columns
+	steps := ceilDiv(fusion.Product(c.K), p.stepLength())
+	return max(1, min(caps.Profile().Processors/count, steps/p.stages, maxParts(c, caps)))
+}
+
+// time estimates the nanoseconds of the products.
+func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
+	rows, columns := p.tiles(c)
+	d := caps.Profile()
+	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns*p.parts) / float64(d.Processors))
+	rate := p.rate * d.MatrixScale()
+	if p.operand == ir.F32 {
+		rate /= 2
+	}
+	time := d.Launch + waves*(tileOverhead+2*float64(mmaRows*p.columns*p.steps*p.stepLength())/rate)
+	if p.parts > 1 {
+		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
+	}
+	return time
+}
+
+// stagingTime estimates the nanoseconds of the kernels that stage operands.
+func (p *mmaPlan) stagingTime(c *fusion.Contraction, caps loop.Caps) float64 {
+	d, time := caps.Profile(), 0.0
+	for i, free := range [2][]int{c.M, c.N} {
+		if p.layout[i] == staged {
+			elements := float64(fusion.Product(c.Batch) * fusion.Product(free) * fusion.Product(c.K))
+			time += d.Launch + elements*float64(4+p.operand.Size())/d.Bandwidth()
+		}
+	}
+	return time
+}

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// boxCases are products by whether their operands can be copied as boxes, of how many axes.
+// boxCases are products, with the rank of the first operand's tensor map.
 var boxCases = []struct {
 	name string
 	axes int // of the first operand's box, 0 for none
@@ -36,7 +36,8 @@ var boxCases = []struct {
 	}},
 }
 
-// Operands that are boxes are copied so, and all products are right, also beyond the ends.
+// TestOperandsThatAreBoxes expects copies by tensor map for operands that have one, and right
+// results for all, also beyond the ends.
 func TestOperandsThatAreBoxes(t *testing.T) {
 	for _, c := range boxCases {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,5 +2,5 @@
 
 package sched
 
-// withMma is false where no target has multiply-adds of warp groups.
+// withMma reports whether some target has multiply-adds of warp groups.
 const withMma = true

@@ -1,21 +1,23 @@
 package sched
 
 import (
+	"strconv"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// piece is 16 bytes of an operand as memory has them. Where valid is given and
-// false, its elements are zero.
+// piece is 16 contiguous bytes of an operand in memory. If valid is not nil and is false, its
+// elements are zero.
 type piece struct {
 	array     int
 	at, valid scalar.Expr
 }
 
-// reading reads an operand of a contraction by pieces.
-type reading struct {
+// pieceReader reads an operand of a contraction by pieces.
+type pieceReader struct {
 	e       *emitter
 	c       *fusion.Contraction
 	d       ir.DType
@@ -23,10 +25,10 @@ type reading struct {
 	batch   ir.Index
 }
 
-// pieceAt returns the elements from a free and a contracted position on, along
-// one of the two, or reports that they do not lie side by side at a multiple of
-// their size. The positions are inside their spaces.
-func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p piece, ok bool) {
+// pieceAt returns the piece of elements at a free and a contracted position, along the axis of
+// the layout. It returns false if they are not contiguous and aligned. The positions are in
+// range.
+func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p piece, ok bool) {
 	spaces := [2][]int{r.c.M, r.c.N}
 	return r.e.pieceOf(r.d, func(j int) scalar.Expr {
 		f, kk := free, k
@@ -40,8 +42,8 @@ func (r *reading) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (
 	})
 }
 
-// pieceOf returns the elements of type d that element gives by number, or reports
-// that they do not lie side by side at a multiple of their size.
+// pieceOf returns the piece of the elements of type d that element returns by number, or false
+// if they are not contiguous and aligned.
 func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece, ok bool) {
 	for j := range loop.PieceElements(d) {
 		q, stored := storedAt(d, e.Simplify(element(j)))
@@ -62,7 +64,8 @@ func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece,
 	return p, known && rest == 0
 }
 
-// storedAt returns where memory has an element, which may be zero under a condition.
+// storedAt returns the location of an element that is read as stored, or is zero under a
+// condition.
 func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 	if x.Op == scalar.OpSelect {
 		if zero, is := x.Args[2].Value(); !is || zero.F != 0 {
@@ -80,9 +83,9 @@ func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 	return p, true
 }
 
-// layoutOf finds out how an operand lies in memory.
+// layoutOf returns the layout of an operand in memory.
 func layoutOf(e *emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
-	r := &reading{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
+	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
 	free, k := fusion.Product([2][]int{c.M, c.N}[operand]), fusion.Product(c.K)
 	each := loop.PieceElements(d)
 	position := func(name string, n, step int) scalar.Expr {
@@ -114,13 +117,14 @@ func writes(e *emitter, g *fusion.Group, id int) bool {
 	return false
 }
 
-// stagedLength is the contracted space of a staged operand: whole pieces.
+// stagedLength returns the contracted length of a staged operand: whole pieces.
 func stagedLength(c *fusion.Contraction, d ir.DType) int {
 	each := loop.PieceElements(d)
 	return ceilDiv(fusion.Product(c.K), each) * each
 }
 
-// stageOperand computes an operand into memory, batch by batch and along k.
+// stageOperand returns the launch that writes an operand to scratch memory, batch by batch and
+// contiguous along k.
 func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, operand int) (Launch, *fusion.Tensor) {
 	free := [2][]int{c.M, c.N}[operand]
 	length := stagedLength(c, p.operand)
@@ -141,4 +145,260 @@ func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan
 		w.save(t, at, w.Simplify(scalar.Convert(x, p.operand)))
 	})
 	return w.launch(g.Name() + "_" + name), t
+}
+
+// mmaSide is one operand of the multiply-adds: tiles of free positions by the contracted
+// positions of a step.
+type mmaSide struct {
+	layout mmaLayout
+	// pieceAt returns a piece of the operand at positions that are in range.
+	pieceAt    func(free, k scalar.Expr) piece
+	free       int         // all free positions
+	tile       int         // free positions of a workgroup
+	index      scalar.Expr // number of the workgroup's tile
+	length     int         // all contracted positions
+	slot       int         // workgroup array of the tiles of all stages
+	threadRead bool        // threads read the tiles, not multiply-adds
+	tensorMap  *tensorMap  // tensor map; nil if the operand or the target has none
+	mapNumber  int         // number of the tensor map in the kernel
+}
+
+// newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
+// staged operand is read from scratch.
+func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
+	c := m.out.c
+	s := mmaSide{
+		layout: m.p.layout[operand], free: fusion.Product([2][]int{c.M, c.N}[operand]), length: fusion.Product(c.K),
+		tile: [2]int{mmaRows, m.p.columns}[number], threadRead: number == 0 && m.p.inRegisters(),
+	}
+	s.slot = m.shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))
+	if scratch != nil {
+		s.layout, s.length = alongK, stagedLength(c, m.p.operand)
+		s.pieceAt = func(free, k scalar.Expr) piece {
+			root, at := m.emitter.p.Place(scratch, ir.Index{m.batch, free, k})
+			return piece{array: root.ID, at: m.Simplify(at)}
+		}
+		return s
+	}
+	r := &pieceReader{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.out.batch}
+	load := m.reader().Operand(c.Node)
+	s.pieceAt = func(free, k scalar.Expr) piece {
+		p, ok := r.pieceAt(load, free, k, s.layout)
+		if !ok {
+			panic("an operand's layout has changed")
+		}
+		return p
+	}
+	return s
+}
+
+// stageLength returns the elements of a stage's tile.
+func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.stepLength() }
+
+// startCopies starts the copies of a thread's share of a step to a stage.
+func (m *mmaEmitter) startCopies(s *mmaSide, step, stage scalar.Expr) {
+	each := loop.PieceElements(m.p.operand)
+	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
+	for first := 0; first < s.stageLength(m.p)/each; first += mmaThreads {
+		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
+		var to scalar.Expr
+		var p piece
+		if s.layout == alongK {
+			to, p = m.pieceAlongK(s, step, id)
+		} else {
+			to, p = m.pieceAlongFree(s, step, id)
+		}
+		m.add(&loop.CopyAsync{
+			To: s.slot, ToAt: m.Simplify(scalar.Add(base, to)), From: p.array, FromAt: p.at, Count: each, Valid: p.valid,
+		})
+	}
+}
+
+// pieceAlongK returns piece id of a step's tile, contiguous along k, and its offset in the
+// stage. Neighbouring threads have neighbours along k. Out-of-range free positions are clamped,
+// since their results are not stored; out-of-range contracted positions are zero.
+func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
+	each, length := loop.PieceElements(m.p.operand), m.p.stepLength()
+	per := length / each
+	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+	free := scalar.Add(scalar.Mul(s.index, loop.Int(s.tile)), row)
+	if s.free%s.tile != 0 {
+		free = scalar.Min(free, loop.Int(s.free-1))
+	}
+	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(per)), at), each)
+	p = s.pieceAt(m.Simplify(free), scalar.Mul(k, loop.Int(each)))
+	p.valid = both(p.valid, inside)
+	return loop.TilePlace(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
+}
+
+// pieceAlongFree is pieceAlongK for operands contiguous along the free axis.
+func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
+	each, length := loop.PieceElements(m.p.operand), m.p.stepLength()
+	per := s.tile / each
+	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+	free := scalar.Add(scalar.Mul(s.index, loop.Int(per)), at)
+	if s.free%s.tile != 0 {
+		free = scalar.Min(free, loop.Int(s.free/each-1))
+	}
+	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(length)), row), 1)
+	p = s.pieceAt(scalar.Mul(m.Simplify(free), loop.Int(each)), k)
+	p.valid = both(p.valid, inside)
+	local := scalar.Mul(at, loop.Int(each))
+	if s.threadRead {
+		return threadTileOffset(s.tile, local, row), p
+	}
+	return loop.TilePlace(m.p.operand, length, local, row), p
+}
+
+// clampK clamps a contracted position, in units of unit elements, and returns the condition
+// that it was in range, nil if it always is.
+func (m *mmaEmitter) clampK(s *mmaSide, k scalar.Expr, unit int) (at, inside scalar.Expr) {
+	have, all := s.length/unit, m.p.parts*m.p.steps*m.p.stepLength()/unit
+	if all <= have {
+		return m.Simplify(k), nil
+	}
+	return m.Simplify(scalar.Min(k, loop.Int(have-1))), m.Simplify(scalar.Lt(k, loop.Int(have)))
+}
+
+// both returns the conjunction of two conditions; nil is true.
+func both(a, b scalar.Expr) scalar.Expr {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return scalar.And(a, b)
+}
+
+// threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is
+// one contracted position; its pieces are swizzled so that a warp reads an [loop.Atom], 8 free
+// by 4 contracted positions, without bank conflicts.
+func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
+	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
+	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
+	return scalar.Add(scalar.Mul(k, loop.Int(tile)), at)
+}
+
+// declareLeft declares the registers of the rows' operand.
+func (m *mmaEmitter) declareLeft() {
+	if !m.p.inRegisters() {
+		return
+	}
+	for parity := range m.left {
+		for i := range m.p.stepLength() / m.atom.K() * 4 {
+			name := "left" + strconv.Itoa(parity) + "_" + strconv.Itoa(i)
+			m.left[parity] = append(m.left[parity], name)
+			m.add(&loop.Var{Name: name, Init: scalar.ConstF(ir.F32, 0)})
+		}
+	}
+}
+
+// loadLeft loads a thread's registers of the rows' operand of a step.
+func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
+	s := &m.side[0]
+	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
+	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
+	for i, name := range m.left[parity] {
+		row, k := m.atom.Left(i % 4)
+		at := threadTileOffset(s.tile, scalar.Add(first, loop.Int(row)), scalar.Add(m.column, loop.Int(i/4*m.atom.K()+k)))
+		m.add(&loop.Assign{Name: name, Value: scalar.LoadAt(s.slot, ir.F32, m.Simplify(scalar.Add(base, at)))})
+	}
+}
+
+// tensorMap is an operand as a tensor map: axis 0 is the contiguous one, axis 1 the other of the
+// free and the contracted positions, and axis 2 the batch, if the operand depends on it.
+type tensorMap struct {
+	loop.Box // Array is a tensor's ID; Size is not set
+	batch    bool
+}
+
+// operandAt returns the piece of an operand at positions that are multiples of a piece along the
+// layout's axis.
+type operandAt func(batch, free, k scalar.Expr) (p piece, ok bool)
+
+// tensorMapOf returns the tensor map of an operand, or false if it has none.
+func (e *emitter) tensorMapOf(d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b tensorMap, ok bool) {
+	each := loop.PieceElements(d)
+	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
+	read := func(x [3]scalar.Expr) (piece, bool) { return at(x[2], x[1], x[0]) }
+	if layout == alongFree {
+		axes[0], axes[1] = axis{"f", free, each}, axis{"k", length, 1}
+		read = func(x [3]scalar.Expr) (piece, bool) { return at(x[2], x[0], x[1]) }
+	}
+	first, ok := read([3]scalar.Expr{loop.Int(0), loop.Int(0), loop.Int(0)})
+	if !ok || first.valid != nil {
+		return b, false
+	}
+	from, known := e.Simplify(first.at).IntConst()
+	if !known {
+		return b, false
+	}
+	b.Array, b.First = first.array, int(from)
+	for i, a := range axes {
+		stride, linear := e.strideOf(read, axes, i)
+		switch {
+		case !linear || i == 0 && stride != each || i == 1 && stride == 0 || stride%each != 0:
+			return b, false
+		case i == 2 && stride == 0: // one for all batches
+			return b, true
+		}
+		b.Dims = append(b.Dims, a.length)
+		if i > 0 {
+			b.Strides = append(b.Strides, stride)
+		}
+	}
+	b.batch = true
+	return b, true
+}
+
+// axis is a range of positions, visited in steps.
+type axis struct {
+	name         string
+	length, step int
+}
+
+// position returns a symbolic position of the axis that is at least steps steps before its end.
+func (a axis) position(steps int) scalar.Expr {
+	return scalar.Mul(scalar.NewVar(a.name, ir.I32, 0, int64(max(a.length/a.step-1-steps, 0))), loop.Int(a.step))
+}
+
+// strideOf returns the elements between neighbouring steps along axis i, or false if they depend
+// on the position.
+func (e *emitter) strideOf(read func([3]scalar.Expr) (piece, bool), axes [3]axis, i int) (stride int, linear bool) {
+	var here, there [3]scalar.Expr
+	for j, a := range axes {
+		here[j] = a.position(0)
+		there[j] = here[j]
+	}
+	if axes[i].length <= axes[i].step {
+		if i == 2 {
+			return 0, true
+		}
+		return axes[0].length, true // there is no other
+	}
+	here[i] = axes[i].position(1)
+	there[i] = scalar.Add(here[i], loop.Int(axes[i].step))
+	p, ok := read(here)
+	q, also := read(there)
+	if !ok || !also || p.valid != nil || q.valid != nil || p.array != q.array {
+		return 0, false
+	}
+	apart, known := e.Simplify(scalar.Sub(q.at, p.at)).IntConst()
+	return int(apart), known
+}
+
+// sideTensorMap returns the tensor map of an operand of a contraction, or of the scratch memory
+// that it is staged in.
+func (m *mmaEmitter) sideTensorMap(operand int, s *mmaSide, scratch *fusion.Tensor) (tensorMap, bool) {
+	c := m.out.c
+	at := func(batch, free, k scalar.Expr) (piece, bool) {
+		if scratch != nil {
+			root, place := m.emitter.p.Place(scratch, ir.Index{batch, free, k})
+			return piece{array: root.ID, at: m.Simplify(place)}, true
+		}
+		r := &pieceReader{e: m.emitter, c: c, d: m.p.operand, operand: operand, batch: m.unflatten(m.Simplify(batch), c.Batch)}
+		return r.pieceAt(m.reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
+	}
+	return m.tensorMapOf(m.p.operand, s.layout, fusion.Product(c.Batch), s.free, s.length, at)
 }

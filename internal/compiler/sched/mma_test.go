@@ -21,8 +21,7 @@ func hopper() plan.Target {
 	}}
 }
 
-// ampere has those of a GPU whose warps multiply by themselves, with the shared memory of
-// an A100.
+// ampere has the warp multiply-adds and the shared memory of an A100.
 func ampere() plan.Target {
 	t := hopper()
 	t.Name, t.MmaByWarps, t.Boxes, t.MmaBytes, t.Multiprocessors = "ampere", true, false, 163<<10, 108
@@ -36,10 +35,10 @@ func ada() plan.Target {
 	return t
 }
 
-// wholes keeps inputs to small integers, of which no bit is lost in any type.
+// wholes limits inputs to small integers, which are exact in all types.
 const wholes = 2
 
-// matmulOf is a product of operands as they are stored, with something behind it.
+// matmulOf is a product of operands as they are stored, with an epilogue.
 func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool) {
 	dims := func(t byte, r, c int) []ir.Dim {
 		if t == 't' {
@@ -86,8 +85,8 @@ func productsInEveryTile(t *testing.T, target plan.Target) {
 	}
 }
 
-// What is chosen, by the costs in mma.go: large products have large tiles, those of
-// few tiles have smaller ones or sums in parts, and small ones no multiply-adds.
+// TestTilesOfMultiplyAddsAreChosenByCost tests the estimates of mma.go: large products have
+// large tiles, those of few tiles have smaller ones or split-K, and small ones no multiply-adds.
 func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int

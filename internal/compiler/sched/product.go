@@ -12,24 +12,21 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// productPlan is how a contraction is computed by a library: by a product of
-// matrices, and what follows it by a kernel of its own.
+// productPlan computes a contraction by a library's matrix product, and the epilogue by a kernel
+// of its own or by the library.
 type productPlan struct {
 	routine.Product
 	left, right *fusion.Tensor
-	// swapped says that the operands were swapped, and rest are what is added to the
-	// product.
-	swapped bool
-	rest    []*fusion.Tensor
-	// out is where the product goes: to a tensor that the group keeps, or nil for
-	// memory of its own. behind is what a kernel behind it does, if alone is not set.
-	out    *fusion.Tensor
-	alone  bool
-	behind finish
+	swapped     bool             // the operands were swapped
+	addends     []*fusion.Tensor // bias and matrix that the library adds
+	// out is the tensor that the product is written to, nil for scratch memory.
+	out      *fusion.Tensor
+	complete bool         // no epilogue kernel follows
+	epilogue epilogueWork // the epilogue kernel, unless complete
 }
 
-// planProduct finds out whether a contraction is a product that the target's
-// library computes, as its operands lie.
+// planProduct returns the plan of a contraction as a library's product, or false if the target's
+// library cannot compute it with the operands as they lie.
 func planProduct(e *emitter, g *fusion.Group, c *fusion.Contraction) (*productPlan, bool) {
 	if e.caps.Products == loop.NoProducts || !tileable(c) {
 		return nil, false
@@ -41,26 +38,26 @@ func planProduct(e *emitter, g *fusion.Group, c *fusion.Contraction) (*productPl
 		Workspace: e.caps.ProductBytes,
 	}}
 	p.TF32 = e.caps.TF32 && p.Operand == ir.F32
-	if in[1].Type().DType != p.Operand || !p.layOut(e, c) || p.Check() != nil {
+	if in[1].Type().DType != p.Operand || !p.setLayouts(e, c) || p.Check() != nil {
 		return nil, false
 	}
 	p.out = ownResult(e, g, p.left, p.right)
-	p.alone = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
+	p.complete = p.out != nil && len(g.Members) == 1 && len(g.Copies) == 0
 	plain := *p
-	if p.take(e, g, c); e.caps.Refused.Has(p.Product) {
-		*p = plain // what is added goes into the kernel behind it
+	if p.fuseEpilogue(e, g, c); e.caps.Refused.Has(p.Product) {
+		*p = plain // the library refuses the epilogue: a kernel computes it
 	}
 	if e.caps.Refused.Has(p.Product) {
 		return nil, false
 	}
-	p.behind = newFinish(g, p)
+	p.epilogue = newEpilogueWork(g, p)
 	return p, true
 }
 
-// layOut finds the matrices in the operands and the result of a contraction. The
-// result's rows are along the space that its last axis is of: where that is the
-// first operand's, the product is computed turned, with the operands swapped.
-func (p *productPlan) layOut(e *emitter, c *fusion.Contraction) (ok bool) {
+// setLayouts sets the layouts of the operands and of the result. Rows of the result lie along the
+// space of its last axis: if that is the first operand's, the library computes the transpose
+// with the operands swapped.
+func (p *productPlan) setLayouts(e *emitter, c *fusion.Contraction) (ok bool) {
 	m, n := p.spaces(c)
 	if p.Out, ok = p.resultLayout(e, c, m, n); !ok {
 		return false
@@ -71,8 +68,7 @@ func (p *productPlan) layOut(e *emitter, c *fusion.Contraction) (ok bool) {
 	if p.Right, p.right, ok = p.operandLayout(e, c, 1); !ok {
 		return false
 	}
-	// Both were found with the free space down and the contracted one across,
-	// which the right matrix has the other way round.
+	// Both layouts are free × contracted positions; the right matrix is the transpose.
 	p.Right.Turned = !p.Right.Turned
 	if p.Out.Turned {
 		p.Out.Turned, p.swapped = false, true
@@ -84,7 +80,7 @@ func (p *productPlan) layOut(e *emitter, c *fusion.Contraction) (ok bool) {
 	return true
 }
 
-// space is a space of a contraction: coordinates, and sizes.
+// space is a coordinate space of a contraction: its coordinates and sizes.
 type space struct {
 	at   ir.Index
 	dims []int
@@ -94,12 +90,12 @@ func (p *productPlan) spaces(c *fusion.Contraction) (m, n space) {
 	return space{fusion.Coords("m", c.M), c.M}, space{fusion.Coords("n", c.N), c.N}
 }
 
-// operandLayout finds the matrices of an operand, which are stored as they are.
+// operandLayout returns the layout and the tensor of an operand that is read as stored.
 func (p *productPlan) operandLayout(e *emitter, c *fusion.Contraction, operand int) (routine.Layout, *fusion.Tensor, bool) {
 	batch := space{fusion.Coords("b", c.Batch), c.Batch}
 	m, n := p.spaces(c)
 	free, k := []space{m, n}[operand], space{fusion.Coords("k", c.K), c.K}
-	r := &reading{e: e, c: c, d: p.Operand, operand: operand, batch: batch.at}
+	r := &pieceReader{e: e, c: c, d: p.Operand, operand: operand, batch: batch.at}
 	x := e.Simplify(c.Factor(operand, batch.at, free.at, k.at, e.reader().Operand(c.Node)))
 	stored, ok := storedAt(r.d, x)
 	if !ok || stored.valid != nil {
@@ -109,7 +105,7 @@ func (p *productPlan) operandLayout(e *emitter, c *fusion.Contraction, operand i
 	return l, e.p.Tensor(stored.array), ok
 }
 
-// resultLayout finds the matrices of the result in memory of its type.
+// resultLayout returns the layout of the result in a tensor of its type.
 func (p *productPlan) resultLayout(e *emitter, c *fusion.Contraction, m, n space) (routine.Layout, bool) {
 	batch := space{fusion.Coords("b", c.Batch), c.Batch}
 	dims, _ := c.Node.Types()[0].Shape.Ints()
@@ -122,8 +118,8 @@ func (p *productPlan) resultLayout(e *emitter, c *fusion.Contraction, m, n space
 	return layoutAt(e.Simplify(at), batch, m, n)
 }
 
-// layoutAt returns the layout of matrices with the element of given coordinates at
-// a position, rows along down.
+// layoutAt returns the layout of a batch of matrices, given the offset of the element at
+// symbolic coordinates. Rows lie along down.
 func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok bool) {
 	factors := map[string]int{}
 	if !linearFactors(at, 1, factors) {
@@ -136,7 +132,7 @@ func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok b
 		}
 	}
 	if len(factors) > 0 {
-		return l, false // it goes from place to place with a loop
+		return l, false // the offset depends on a loop variable
 	}
 	rows, columns := fusion.Product(down.dims), fusion.Product(across.dims)
 	switch step, row, column := steps[0], steps[1], steps[2]; {
@@ -148,8 +144,8 @@ func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok b
 	return l, false
 }
 
-// linearFactors adds up the factors of the variables in x, times factor, and under ""
-// what is left, unless that is 0; or reports that x is no sum of variables times numbers.
+// linearFactors adds the coefficients of the variables in x, times factor, to of, and the
+// constant term under "" unless it is 0. It reports whether x is linear.
 func linearFactors(x scalar.Expr, factor int, of map[string]int) bool {
 	if n, ok := x.IntConst(); ok {
 		if of[""] += factor * int(n); of[""] == 0 {
@@ -173,9 +169,8 @@ func linearFactors(x scalar.Expr, factor int, of map[string]int) bool {
 	return false
 }
 
-// step returns how far neighbours along a space are apart, where all that are
-// neighbours in row-major order are equally far. It takes its coordinates out of
-// the factors.
+// step returns the stride of a space, if all neighbours in row-major order are equally far
+// apart, and removes its coordinates from the factors.
 func (s space) step(factors map[string]int) (step int, ok bool) {
 	size, first := 1, true
 	for i := len(s.dims) - 1; i >= 0; i-- {
@@ -195,8 +190,8 @@ func (s space) step(factors map[string]int) (step int, ok bool) {
 	return step, step >= 0
 }
 
-// ownResult returns where a library may leave the result of a contraction: in the
-// tensor that the group stores it to, if it does.
+// ownResult returns the tensor that the group stores the bare contraction to, or nil if there is
+// none that a library may write.
 func ownResult(e *emitter, g *fusion.Group, operands ...*fusion.Tensor) *fusion.Tensor {
 	t := g.Members[0].Store[0]
 	if t == nil || t.Outer != nil || e.p.Guards(t) || slices.Contains(operands, t) {
@@ -205,11 +200,11 @@ func ownResult(e *emitter, g *fusion.Group, operands ...*fusion.Tensor) *fusion.
 	return t
 }
 
-// productRate is how many operations a nanosecond a multiprocessor of an H200 does
-// with each type in the library's products, of which other devices do as many more or
-// fewer as their units are faster, and least how many a product has to have for it to be
-// faster than kernels alone there. BenchmarkProducts of native/cuda measures both.
-type productRate struct{ rate, least float64 }
+// productRate is the rate of the library's products of a type: the operations per nanosecond of
+// a multiprocessor of an H200, which scale with the units of other devices, and the least
+// operations of a product for which the library is faster than kernels there. BenchmarkProducts
+// of native/cuda measures both.
+type productRate struct{ rate, min float64 }
 
 var (
 	ratesF32  = productRate{380, 1 << 27}
@@ -217,21 +212,21 @@ var (
 	rates16   = productRate{5600, 1 << 25}
 )
 
-// rateTurned is the rate of products of tf32 whose left factor alone is turned.
-const rateTurned = 1970
+// rateTransposed is the rate of TF32 products whose left operand alone is transposed.
+const rateTransposed = 1970
 
-// Bounds of the products that the library is faster at: rows of 16 bytes, which
-// tensor cores take, and results that are no thinner than its tiles.
+// The library is faster if rows are aligned for tensor cores and the result is not thinner
+// than its tiles.
 const (
 	alignedBytes = 16
-	leastSide    = 64
+	minSide      = 64
 )
 
-// rates returns what the library does with the product's types.
+// rates returns the H200's rate of the product's types.
 func (p *productPlan) rates() productRate {
 	switch {
 	case p.TF32 && p.Left.Turned && !p.Right.Turned:
-		return productRate{rateTurned, ratesTF32.least}
+		return productRate{rateTransposed, ratesTF32.min}
 	case p.TF32:
 		return ratesTF32
 	case p.Operand == ir.F32:
@@ -240,7 +235,7 @@ func (p *productPlan) rates() productRate {
 	return rates16
 }
 
-// rate is how many operations a nanosecond the library does on a processor of the device.
+// rate returns the library's operations per nanosecond on a multiprocessor of the device.
 func (p *productPlan) rate(d hardware.Profile) float64 {
 	if !p.TF32 && p.Operand == ir.F32 {
 		return ratesF32.rate * d.Flops / hardware.H200().Flops
@@ -254,39 +249,288 @@ func (p *productPlan) aligned() bool {
 	return (p.Left.Row*factors)%alignedBytes == 0 && (p.Right.Row*factors)%alignedBytes == 0 && (p.Out.Row*result)%alignedBytes == 0
 }
 
-// pays reports whether the library is to be expected to be faster than kernels at all.
-func (p *productPlan) pays(c *fusion.Contraction) bool {
+// worthwhile reports whether the library can be expected to be faster than kernels.
+func (p *productPlan) worthwhile(c *fusion.Contraction) bool {
 	byTensorCores := p.TF32 || p.Operand != ir.F32
-	return 2*points(c) >= p.rates().least && min(p.M, p.N) >= leastSide && (!byTensorCores || p.aligned())
+	return 2*mulAddCount(c) >= p.rates().min && min(p.M, p.N) >= minSide && (!byTensorCores || p.aligned())
 }
 
-// cost estimates the nanoseconds of the call, and of the kernel behind it.
+// cost estimates the nanoseconds of the library call and of the epilogue kernel.
 func (p *productPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
-	d, stored := caps.Profile(), float64(p.Result.Size())*sums(c)
-	time := d.Launch + math.Max(2*points(c)/p.rate(d), stored/d.Bytes)/float64(d.Processors)
-	time += p.libraryFinishes(caps)
-	if !p.alone {
-		time = finishWorth * (time + p.behind.apart(caps))
+	d, stored := caps.Profile(), float64(p.Result.Size())*resultCount(c)
+	time := d.Launch + math.Max(2*mulAddCount(c)/p.rate(d), stored/d.Bytes)/float64(d.Processors)
+	time += p.libraryEpilogueTime(caps)
+	if !p.complete {
+		time = separateMargin * (time + p.epilogue.separateTime(caps))
 	}
 	return time
 }
 
-// tilesTime estimates the nanoseconds of tiles without multiply-adds: at the rate that
-// they have where they fill the device, or by what is known of the tile that is taken.
+// tilesTime estimates the nanoseconds of tiles without multiply-adds: those at the device's full
+// rate, or those of the chosen tile if they are more.
 func tilesTime(c *fusion.Contraction, caps loop.Caps) float64 {
-	time := caps.Profile().Launch + 2*points(c)/caps.Profile().Arithmetic()
+	time := caps.Profile().Launch + 2*mulAddCount(c)/caps.Profile().Arithmetic()
 	if t, parts, ok := chooseTile(c, caps); ok {
 		time = math.Max(time, t.cost(c, parts, caps))
 	}
 	return time
 }
 
-// faster reports whether the library is expected to take less time than kernels: those
-// of mma, if it is not nil, or tiles without multiply-adds.
+// faster reports whether the library is expected to be faster than kernels: those of mma, or
+// tiles if mma is nil.
 func (p *productPlan) faster(c *fusion.Contraction, caps loop.Caps, mma *mmaPlan) bool {
 	own := tilesTime(c, caps)
 	if mma != nil {
 		own = mma.cost(c, caps)
 	}
-	return p.pays(c) && p.cost(c, caps) < own+p.behind.within(caps)
+	return p.worthwhile(c) && p.cost(c, caps) < own+p.epilogue.fusedTime(caps)
+}
+
+// fuseEpilogue fuses the epilogue into the library call if all that the group stores is the
+// product plus a bias, a matrix of the result's layout, or both. Only f32: for types of 16 bits
+// the library rounds once where the graph rounds the product too. A relu is not fused because
+// the library's does not propagate NaN.
+func (p *productPlan) fuseEpilogue(e *emitter, g *fusion.Group, c *fusion.Contraction) {
+	if p.out != nil || p.Batch != 1 || p.Result != ir.F32 || len(g.Copies) > 0 {
+		return
+	}
+	f := &epilogueMatcher{e: e, c: c, p: p, product: scalar.FreeVar("product", ir.F32)}
+	k, ok := f.soleStore(g)
+	if !ok || k.t.Outer != nil || e.p.Guards(k.t) || k.t.DType != p.Result {
+		return
+	}
+	_, at := e.p.Place(k.t, k.at)
+	if lies, ok := f.layout(e.Simplify(at)); !ok || lies != p.Out {
+		return
+	}
+	if !f.matchSum(k.value) || f.seen != 1 || k.t.Root() == p.left.Root() || k.t.Root() == p.right.Root() || f.aliases(k.t) {
+		return
+	}
+	p.Bias, p.Adds, p.Added = f.bias != nil, f.adds != nil, f.added
+	p.out, p.complete = k.t, true
+	for _, t := range []*fusion.Tensor{f.bias, f.adds} {
+		if t != nil {
+			p.addends = append(p.addends, t)
+		}
+	}
+}
+
+// epilogueMatcher matches the epilogue of a product.
+type epilogueMatcher struct {
+	e          *emitter
+	c          *fusion.Contraction
+	p          *productPlan
+	product    scalar.Expr
+	seen       int // occurrences of the product
+	bias, adds *fusion.Tensor
+	added      routine.Layout
+}
+
+// soleStore returns the single value that a group stores, for the product at symbolic
+// coordinates. It returns false if there are several.
+func (f *epilogueMatcher) soleStore(g *fusion.Group) (k kept, ok bool) {
+	m := g.Members[0]
+	b := fusion.Coords("b", f.c.Batch)
+	rows, columns := f.p.spaces(f.c)
+	product := f.c.Out(b, rows.at, columns.at)
+	at := make(ir.Index, len(g.Outer))
+	for axis, coordinate := range m.Coord {
+		if coordinate >= 0 {
+			at[coordinate] = product[axis]
+		}
+	}
+	for _, x := range at {
+		if x == nil {
+			return k, false
+		}
+	}
+	rd := f.e.reader()
+	rd.Given = map[ir.Value]scalar.Expr{m.Node.Result(0): f.product}
+	all := f.e.values(g, rd, at)
+	if len(all) != 1 {
+		return k, false
+	}
+	return all[0], true
+}
+
+// layout returns the layout of an M×N matrix, given the offset of its element at symbolic
+// coordinates.
+func (f *epilogueMatcher) layout(at scalar.Expr) (routine.Layout, bool) {
+	down, across := f.sides()
+	return layoutAt(at, space{}, down, across)
+}
+
+// sides returns the spaces of the rows and the columns of the library's result.
+func (f *epilogueMatcher) sides() (down, across space) {
+	down, across = f.p.spaces(f.c)
+	if f.p.swapped {
+		return across, down
+	}
+	return down, across
+}
+
+// matchSum matches x as a sum of the product, a bias and a matrix.
+func (f *epilogueMatcher) matchSum(x scalar.Expr) bool {
+	switch {
+	case scalar.Equal(x, f.product):
+		f.seen++
+		return true
+	case x.Op == scalar.OpAdd:
+		return f.matchSum(x.Args[0]) && f.matchSum(x.Args[1])
+	case x.Op != scalar.OpLoad || x.Type != ir.F32 || x.Ref < 0:
+		return false
+	}
+	t := f.e.p.Tensor(x.Ref)
+	at := f.e.Simplify(x.Args[0])
+	if f.bias == nil && f.perColumn(at) {
+		f.bias = t
+		return true
+	}
+	if l, ok := f.layout(at); ok && f.adds == nil && !l.Turned {
+		f.adds, f.added = t, l
+		return true
+	}
+	return false
+}
+
+// perColumn reports whether an offset is the column's number.
+func (f *epilogueMatcher) perColumn(at scalar.Expr) bool {
+	factors := map[string]int{}
+	if !linearFactors(at, 1, factors) {
+		return false
+	}
+	down, across := f.sides()
+	step, ok := across.step(factors)
+	if !ok || step != 1 {
+		return false
+	}
+	step, ok = down.step(factors)
+	return ok && step == 0 && len(factors) == 0
+}
+
+// aliases reports whether a bias or matrix lies in the memory of t.
+func (f *epilogueMatcher) aliases(t *fusion.Tensor) bool {
+	return f.bias != nil && f.bias.Root() == t.Root() || f.adds != nil && f.adds.Root() == t.Root()
+}
+
+// libraryEpilogueTime estimates the nanoseconds of the epilogue that the library computes: those
+// of reading the added matrix.
+func (p *productPlan) libraryEpilogueTime(caps loop.Caps) float64 {
+	if !p.Adds {
+		return 0
+	}
+	return float64(p.Result.Size()) * float64(p.Batch*p.M*p.N) / caps.Profile().Bytes / float64(caps.Profile().Processors)
+}
+
+// epilogueWork is the epilogue of a product: the number of results, and the operations and bytes
+// of each.
+type epilogueWork struct {
+	results, weight float64
+	product         float64 // bytes of one result of the product
+	wholes, bytes   float64 // tensors of full size that are read; bytes read and written per result
+}
+
+// newEpilogueWork returns the epilogue of a group behind a planned product.
+func newEpilogueWork(g *fusion.Group, p *productPlan) epilogueWork {
+	f := epilogueWork{results: float64(p.Batch * p.M * p.N), weight: float64(g.EpilogueWeight()), product: float64(p.Result.Size())}
+	for _, t := range g.Reads() {
+		if t != p.left && t != p.right && float64(t.Len()) >= f.results {
+			f.wholes++
+			f.bytes += float64(loop.DeviceSize(t.DType))
+		}
+	}
+	for _, t := range g.Writes() {
+		if t != p.out {
+			f.bytes += float64(loop.DeviceSize(t.DType))
+		}
+	}
+	return f
+}
+
+// Costs of an epilogue, in nanoseconds per multiprocessor and result. In a kernel of
+// multiply-adds few threads compute it, and no products meanwhile: on an H200 12 to 20 µs
+// for a bias and a maximum in products of 4096, 110 for the gelu and 300 for its gradient in
+// those of 16384 × 3072. A separate epilogue kernel is a map, bound by its bytes or by its
+// operations, at 1.5 instructions each. separateMargin is the factor by which the library must
+// be faster to be chosen with a separate epilogue.
+const (
+	fusedBase      = 0.12
+	fusedWeight    = 0.011
+	fusedWhole     = 0.18
+	separateWeight = 0.0067
+	separateMargin = 1.2
+)
+
+// waitLatency is the extra launch latency, in nanoseconds, of a kernel that waits for a
+// library's product.
+const waitLatency = 1000
+
+// fusedTime estimates the nanoseconds of the epilogue fused into the kernel of the product, 0 if
+// there is no epilogue.
+func (f epilogueWork) fusedTime(caps loop.Caps) float64 {
+	if f.weight == 0 {
+		return 0
+	}
+	return f.results * (fusedBase + fusedWeight*f.weight + fusedWhole*f.wholes) / float64(caps.Profile().Processors)
+}
+
+// separateTime estimates the nanoseconds of a separate epilogue kernel.
+func (f epilogueWork) separateTime(caps loop.Caps) float64 {
+	d := caps.Profile()
+	return d.Launch + waitLatency + f.results*math.Max((f.product+f.bytes)/d.Bytes, separateWeight*f.weight)/float64(d.Processors)
+}
+
+// resultsPerThread is the number of contiguous results per thread of an epilogue kernel, which
+// puts more bytes in flight for narrow types. maxEpilogueOps is the maximum number of unrolled
+// operations.
+const (
+	resultsPerThread = 4
+	maxEpilogueOps   = 320
+)
+
+// scheduleProduct emits a contraction as a library call, followed by an epilogue kernel if there
+// is one.
+func scheduleProduct(e *emitter, g *fusion.Group, p *productPlan) []Launch {
+	out := p.out
+	if out == nil {
+		dims, _ := g.Members[0].Node.Types()[0].Shape.Ints()
+		out = e.p.Scratch("product", p.Result, dims...)
+	}
+	space := e.p.Scratch("workspace", ir.U32, ceilDiv(p.Workspace, 4))
+	call := Launch{Routine: p.Product, Args: append([]*fusion.Tensor{p.left, p.right, space, out}, p.addends...)}
+	if p.complete {
+		return []Launch{call}
+	}
+	return []Launch{call, epilogueKernel(e, g, p, out)}
+}
+
+// epilogueKernel returns the epilogue kernel: it computes what the group stores, other than the
+// product, from the product.
+func epilogueKernel(e *emitter, g *fusion.Group, p *productPlan, out *fusion.Tensor) Launch {
+	n := g.Members[0].Node
+	together := resultsPerThread
+	if fusion.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > maxEpilogueOps {
+		together = 1
+	}
+	w := newMover(e.another().writer(mapThreads))
+	w.threads(fusion.Product(g.Outer)/together, func(i scalar.Expr) {
+		byTensor := make([][]kept, len(g.Writes()))
+		for k := range together {
+			at := w.unflatten(scalar.Add(scalar.Mul(i, loop.Int(together)), loop.Int(k)), g.Outer)
+			rd := w.reader()
+			rd.Given = map[ir.Value]scalar.Expr{n.Result(0): w.emitter.load(out, g.Members[0].At(at))}
+			for i, s := range w.values(g, rd, at) {
+				s.value = w.Simplify(s.value)
+				byTensor[i] = append(byTensor[i], s)
+			}
+		}
+		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s kept) bool { return s.t == p.out })
+		for _, s := range stores {
+			w.see(s.value)
+		}
+		w.seeStores(stores, together)
+		w.settle()
+		w.store(stores, together, all(together))
+	})
+	return w.launch(g.Name())
 }

@@ -42,9 +42,8 @@ func TestProductsByALibrary(t *testing.T) {
 	}
 }
 
-// What may follow a product and be left to the library: a bias and a matrix. Anything else
-// is a kernel behind it, a maximum too, which the library does its own way with what is no
-// number.
+// TestWhatFollowsAProductByALibrary covers the epilogues that a library computes, a bias and a
+// matrix. Anything else is a kernel, also a relu, whose NaN differs in the library.
 func TestWhatFollowsAProductByALibrary(t *testing.T) {
 	const m, n, k = 13, 18, 21
 	type follows func(b *ir.Builder, z ir.Value) ir.Value
@@ -82,8 +81,8 @@ func TestWhatFollowsAProductByALibrary(t *testing.T) {
 	}
 }
 
-// What a library's product can say: batches, factors that are shared, results whose
-// rows or matrices lie between those of others, and sums that go on to the next.
+// TestFormsOfProductsByALibrary covers batches, broadcast operands, results whose rows or
+// matrices interleave with others, and accumulation.
 func TestFormsOfProductsByALibrary(t *testing.T) {
 	input := func(b *ir.Builder, name string, dims ...int) ir.Value {
 		return b.Input(name, ir.F32, ir.Dims(dims...)...)
@@ -156,8 +155,8 @@ func TestFormsOfProductsByALibrary(t *testing.T) {
 	}
 }
 
-// TestTheFasterWayIsChosen holds the choice to measurements: it is the faster way, or
-// within a sixth of it.
+// TestTheFasterWayIsChosen holds the choice between kernels and library to measurements: the
+// chosen one may take at most a sixth longer than the other.
 func TestTheFasterWayIsChosen(t *testing.T) {
 	measured, err := os.ReadFile("testdata/products_h200.txt")
 	if err != nil {
@@ -174,7 +173,7 @@ func TestTheFasterWayIsChosen(t *testing.T) {
 		var byKernels, byLibrary float64
 		s.read(t, line, &byKernels, &byLibrary)
 		if min(s.m, s.n) < 64 {
-			continue // too few of these were measured: they are left to kernels
+			continue // too few of these were measured, so kernels compute them
 		}
 		target.TF32 = s.kind == "tf32"
 		chosen := byKernels
@@ -182,25 +181,25 @@ func TestTheFasterWayIsChosen(t *testing.T) {
 			chosen, calls = byLibrary, calls+1
 		}
 		if chosen > min(byKernels, byLibrary)*7/6 {
-			t.Errorf("%s: the way that takes %.0f ns is chosen", strings.TrimSpace(line), chosen)
+			t.Errorf("%s: chosen one takes %.0f ns", strings.TrimSpace(line), chosen)
 		}
 	}
 	if calls < 50 {
-		t.Errorf("%d products are left to the library", calls)
+		t.Errorf("the library computes %d products", calls)
 	}
 	if odd := (productShape{1, 2047, 2047, 2047, "nn", "bf16", false}); odd.isCalled(t, target) {
-		t.Error("a product is left to the library that its tensor cores cannot read")
+		t.Error("the library computes a product that is not aligned for tensor cores")
 	}
 }
 
-// productShape is a product that was measured.
+// productShape is a measured product.
 type productShape struct {
 	batch, m, n, k int
 	layout, kind   string
 	behind         bool
 }
 
-// read takes a line apart: "64x256x256x64_nt_f32_bias_relu 33111 18961".
+// read parses a line such as "64x256x256x64_nt_f32_bias_relu 33111 18961".
 func (s *productShape) read(t *testing.T, line string, times ...*float64) {
 	t.Helper()
 	fields := strings.Fields(line)
@@ -216,7 +215,7 @@ func (s *productShape) read(t *testing.T, line string, times ...*float64) {
 	}
 }
 
-// isCalled reports whether the product is left to the target's library.
+// isCalled reports whether the target's library computes the product.
 func (s *productShape) isCalled(t *testing.T, target plan.Target) bool {
 	t.Helper()
 	d := map[string]ir.DType{"f32": ir.F32, "tf32": ir.F32, "bf16": ir.BF16}[s.kind]

@@ -10,27 +10,27 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// width is how many elements a vector has.
+// width is the number of elements of a vector.
 const width = 4
 
-// mover writes loads and stores of a kernel that may go by vectors. An array is of
-// vectors in the whole kernel or not at all, so it first has to see all accesses.
+// mover vectorises the loads and stores of a kernel. A kernel sees an array either as vectors or
+// as scalars, so the mover first looks at all accesses, then decides, then writes.
 type mover struct {
 	*writer
-	scalars map[int]bool // tensors that some access does not go to by vectors
+	scalars map[int]bool // tensors with an access that cannot be vectorised
 	seen    map[int]bool
 }
 
 func newMover(w *writer) *mover { return &mover{w, map[int]bool{}, map[int]bool{}} }
 
-// wider reports whether elements of a tensor can be vectors at all. WGSL has none of
-// less than 32 bits.
+// wider reports whether the elements of a tensor can form vectors. WGSL has no vectors of types
+// of less than 32 bits.
 func (m *mover) wider(t *fusion.Tensor) bool {
 	half := m.caps.Dialect == dtype.CUDA && (t.DType == ir.F16 || t.DType == ir.BF16)
 	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32 || half) && t.Len()%width == 0
 }
 
-// see notes the loads in some values.
+// see records the loads in values.
 func (m *mover) see(values ...scalar.Expr) {
 	for _, x := range values {
 		scalar.Walk(x, func(n scalar.Expr) {
@@ -42,7 +42,7 @@ func (m *mover) see(values ...scalar.Expr) {
 	}
 }
 
-// keep notes the loads in statements that were written before: they stay what they are.
+// keep records the loads in statements that are already written, as scalars.
 func (m *mover) keep(body []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) {
 		loop.EachNode(s, func(n scalar.Expr) {
@@ -53,7 +53,7 @@ func (m *mover) keep(body []loop.Stmt) {
 	})
 }
 
-// seeStores notes stores, in runs of so many neighbours.
+// seeStores records stores, in runs of run neighbours.
 func (m *mover) seeStores(stores []kept, run int) {
 	for s := range slices.Chunk(stores, run) {
 		root, _, ok := m.run(s)
@@ -68,7 +68,7 @@ func (m *mover) note(id int, ok bool) {
 	}
 }
 
-// settle makes vectors of what can be.
+// settle marks as vectors the tensors whose accesses all are.
 func (m *mover) settle() {
 	for id := range m.seen {
 		if !m.scalars[id] {
@@ -77,7 +77,7 @@ func (m *mover) settle() {
 	}
 }
 
-// vectorAt returns which vector an element is in, and which of its elements it is.
+// vectorAt splits an offset into a vector's number and an element of it.
 func (m *mover) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bool) {
 	rest, ok := m.Simplify(scalar.Mod(at, loop.Int(width))).IntConst()
 	if !ok {
@@ -86,8 +86,8 @@ func (m *mover) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bo
 	return m.Simplify(scalar.FloorDiv(at, loop.Int(width))), int(rest), true
 }
 
-// run reports whether stores go to whole vectors one after the other, and to the first
-// of which.
+// run returns the tensor and the first vector of stores to consecutive whole vectors, or false
+// if they are not.
 func (m *mover) run(stores []kept) (root *fusion.Tensor, first scalar.Expr, ok bool) {
 	root, at := m.p.Place(stores[0].t, stores[0].at)
 	first, element, ok := m.vectorAt(at)
@@ -103,7 +103,8 @@ func (m *mover) run(stores []kept) (root *fusion.Tensor, first scalar.Expr, ok b
 	return root, first, true
 }
 
-// load names the vectors that values are made of, and replaces loads by their elements.
+// load emits the vector loads that values need, and replaces the loads in values by their
+// elements.
 func (m *mover) load(values []scalar.Expr) {
 	names := map[string][]string{}
 	for i, x := range values {
@@ -127,8 +128,8 @@ func (m *mover) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
 	})
 }
 
-// store stores values in runs of so many neighbours, each where it exists: those of
-// whole vectors do together.
+// store stores values in runs of run neighbours, each if it exists. Runs to whole vectors are
+// stored together and share one condition outside.
 func (m *mover) store(stores []kept, run int, exists []scalar.Expr) {
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
@@ -155,5 +156,5 @@ func (m *mover) storeRun(stores []kept, values, exists []scalar.Expr) {
 	}
 }
 
-// all says of n elements that they exist.
+// all returns n true conditions.
 func all(n int) []scalar.Expr { return slices.Repeat([]scalar.Expr{scalar.ConstBool(true)}, n) }

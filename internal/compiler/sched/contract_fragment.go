@@ -9,30 +9,28 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// fragmentLanes is the size of subgroups that fragments are scheduled for.
+// fragmentLanes is the subgroup size that fragments are scheduled for.
 const fragmentLanes = 32
 
-// fragmentTiles are the choices of tiles whose products are added up in fragments, largest
-// first: of four subgroups each. Both keep to 32 KiB of workgroup memory. Nobody has
-// measured them on a device that has fragments.
+// fragmentTiles are the tiles that accumulate in fragments, largest first, four subgroups each.
+// Both take at most 32 KiB of workgroup memory. Not measured on a device that has fragments.
 var fragmentTiles = []tile{
 	{64, 64, 16, 32, 32, fragmentLanes, 0},
 	{32, 32, 16, 16, 16, fragmentLanes, 0},
 }
 
-// fragmentPad is how much longer than its elements a row of a tile in workgroup memory is,
-// in bytes, so that those of a column are not all in one bank.
+// fragmentPad is the padding of a tile's row in workgroup memory, in bytes. It avoids bank
+// conflicts along columns.
 const fragmentPad = 16
 
-// fragmentCore adds the products of a tile up in fragments: each subgroup has RM×RN of the
-// results. Workgroup memory holds operands of the type that is multiplied, with neighbours
-// along the axis along which memory has them, and takes the results in rounds of eight rows
-// of each subgroup.
+// fragmentCore accumulates a tile in fragments: each subgroup has rm×rn of the results.
+// Workgroup memory holds the operands in the type that is multiplied, contiguous along the same
+// axis as in memory. In the epilogue it holds rounds of eight rows of each subgroup.
 type fragmentCore struct {
 	*tileEmitter
 	operand ir.DType
-	slot    [2]int // of the tiles of both operands
-	sums    int    // of a round of results
+	slot    [2]int // workgroup arrays of the tiles of both operands
+	sums    int    // workgroup array of a round of results
 }
 
 func newFragmentCore(te *tileEmitter) *fragmentCore {
@@ -40,11 +38,11 @@ func newFragmentCore(te *tileEmitter) *fragmentCore {
 	for i := range te.side {
 		f.slot[i] = te.shared([2]string{"rows", "columns"}[i], f.operand, 1, 2*f.tileLength(&te.side[i]))
 	}
-	f.sums = te.shared("sums", ir.F32, 1, te.t.m/te.t.rm*loop.FragmentSize*f.sumsRow())
+	f.sums = te.shared("sums", ir.F32, 1, te.t.m/te.t.rm*loop.FragmentSize*f.sumsStride())
 	return f
 }
 
-// fragmentOperand is the type that a contraction multiplies in fragments.
+// fragmentOperand returns the type that a contraction multiplies in fragments.
 func fragmentOperand(c *fusion.Contraction, caps loop.Caps) ir.DType {
 	in := c.Node.Inputs()
 	a, b := in[0].Type().DType, in[1].Type().DType
@@ -54,7 +52,7 @@ func fragmentOperand(c *fusion.Contraction, caps loop.Caps) ir.DType {
 	return ir.F32
 }
 
-// stride is the elements from one row of a side's tile to the next.
+// stride returns the elements from one row of a side's tile to the next.
 func (f *fragmentCore) stride(s *side) int {
 	pad := fragmentPad / f.operand.Size()
 	if s.kFast {
@@ -63,7 +61,7 @@ func (f *fragmentCore) stride(s *side) int {
 	return s.tile + pad
 }
 
-// tileLength is the elements of a side's tile.
+// tileLength returns the elements of a side's tile.
 func (f *fragmentCore) tileLength(s *side) int {
 	if s.kFast {
 		return s.tile * f.stride(s)
@@ -71,18 +69,18 @@ func (f *fragmentCore) tileLength(s *side) int {
 	return f.t.k * f.stride(s)
 }
 
-// sumsRow is the elements from one row of results to the next.
-func (f *fragmentCore) sumsRow() int { return f.t.n + fragmentPad/ir.F32.Size() }
+// sumsStride returns the elements from one row of results to the next.
+func (f *fragmentCore) sumsStride() int { return f.t.n + fragmentPad/ir.F32.Size() }
 
-// fragmentBytes is the most workgroup memory that a tile takes: with operands of f32 whose
-// rows are along the contracted space.
+// fragmentBytes returns the maximum bytes of workgroup memory of a tile: operands of f32 with
+// rows along the contracted space.
 func (t tile) fragmentBytes() int {
 	return 2*(t.m+t.n)*(4*t.k+fragmentPad) + t.m/t.rm*loop.FragmentSize*(4*t.n+fragmentPad)
 }
 
-// place returns where an operand's element at a free and a contracted position lies in one
-// of its two tiles.
-func (f *fragmentCore) place(s *side, buffer, free, k scalar.Expr) scalar.Expr {
+// operandOffset returns the offset of an operand's element, at a free and a contracted position,
+// in one of its two buffers.
+func (f *fragmentCore) operandOffset(s *side, buffer, free, k scalar.Expr) scalar.Expr {
 	row, at := k, free
 	if s.kFast {
 		row, at = free, k
@@ -93,7 +91,7 @@ func (f *fragmentCore) place(s *side, buffer, free, k scalar.Expr) scalar.Expr {
 
 func (f *fragmentCore) sum(i, j int) string { return "sum" + strconv.Itoa(i) + "_" + strconv.Itoa(j) }
 
-// declare defines the sums.
+// declare defines the accumulators.
 func (f *fragmentCore) declare() {
 	for i := range f.t.rm / loop.FragmentSize {
 		for j := range f.t.rn / loop.FragmentSize {
@@ -102,21 +100,21 @@ func (f *fragmentCore) declare() {
 	}
 }
 
-// put writes what was read ahead into a tile.
-func (f *fragmentCore) put(buffer scalar.Expr) {
-	f.eachAhead(func(s *side, v int, names []string) {
-		vec, kk := f.vectorPlace(s, v)
+// storeOperands converts the prefetched operands and stores them into a buffer.
+func (f *fragmentCore) storeOperands(buffer scalar.Expr) {
+	f.eachPrefetch(func(s *side, v int, names []string) {
+		vec, kk := f.vectorCoords(s, v)
 		var stores []loop.Stmt
 		for j, name := range names {
 			free := scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(j))
 			value := scalar.Convert(scalar.FreeVar(name, ir.F32), f.operand)
-			stores = append(stores, &loop.Store{Array: f.slot[s.operand], At: f.place(s, buffer, free, kk), Value: value})
+			stores = append(stores, &loop.Store{Array: f.slot[s.operand], At: f.operandOffset(s, buffer, free, kk), Value: value})
 		}
-		f.body = append(f.body, f.ownVector(s, v, stores)...)
+		f.body = append(f.body, f.guardVector(s, v, stores)...)
 	})
 }
 
-// multiply adds the products of one step.
+// multiply accumulates the products of one step.
 func (f *fragmentCore) multiply(buffer scalar.Expr) {
 	name := f.name("k")
 	k := scalar.NewVar(name, ir.I32, 0, int64(f.t.k-loop.FragmentSize))
@@ -127,8 +125,8 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 		for j := range s.reg / loop.FragmentSize {
 			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
 			f.body = append(f.body, &loop.FragmentLoad{
-				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.place(s, buffer, free, k), Stride: f.stride(s),
-				Turned: s.kFast == (s.operand == 1), // rows are those of the first operand, columns of the second
+				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.operandOffset(s, buffer, free, k), Stride: f.stride(s),
+				Turned: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
 				Right:  s.operand == 1,
 			})
 		}
@@ -142,32 +140,31 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 	f.body = append(outer, each)
 }
 
-// store stores the sums by way of workgroup memory, in rounds of a row of fragments of each
-// subgroup: what follows the contraction is then a loop, whose neighbouring threads store
-// side by side.
-func (f *fragmentCore) store(result storeResult) {
+// store stores the accumulators through workgroup memory, in rounds of a row of fragments of
+// each subgroup. The epilogue is then a loop with coalesced stores.
+func (f *fragmentCore) store(result resultStores) {
 	rounds := f.t.rm / loop.FragmentSize
 	name := f.name("round")
 	round := scalar.NewVar(name, ir.I32, 0, int64(rounds-1))
 	outer := f.body
 	f.body = []loop.Stmt{&loop.Barrier{}}
-	f.putRound(round)
+	f.stageRound(round)
 	f.body = append(f.body, &loop.Barrier{})
-	f.finishRound(round, result)
+	f.storeRound(round, result)
 	f.body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rounds), Step: loop.Int(1), Body: f.body})
 }
 
-// putRound writes the fragments of a round. Which they are must be known to the compiler,
-// so there is a branch for each round.
-func (f *fragmentCore) putRound(round scalar.Expr) {
-	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsRow()))
+// stageRound stores the fragments of a round. Fragments are named statically, so each round has a
+// branch.
+func (f *fragmentCore) stageRound(round scalar.Expr) {
+	first := scalar.Mul(f.side[0].thread, loop.Int(loop.FragmentSize*f.sumsStride()))
 	first = scalar.Add(first, scalar.Mul(f.side[1].thread, loop.Int(f.t.rn)))
 	var body []loop.Stmt
 	for i := f.t.rm/loop.FragmentSize - 1; i >= 0; i-- {
 		var stores []loop.Stmt
 		for j := range f.t.rn / loop.FragmentSize {
 			at := f.Simplify(scalar.Add(first, loop.Int(j*loop.FragmentSize)))
-			stores = append(stores, &loop.FragmentStore{Array: f.sums, At: at, Stride: f.sumsRow(), Name: f.sum(i, j)})
+			stores = append(stores, &loop.FragmentStore{Array: f.sums, At: at, Stride: f.sumsStride(), Name: f.sum(i, j)})
 		}
 		if body != nil {
 			stores = []loop.Stmt{&loop.If{Cond: scalar.Lt(round, loop.Int(i+1)), Then: stores, Else: body}}
@@ -177,8 +174,8 @@ func (f *fragmentCore) putRound(round scalar.Expr) {
 	f.body = append(f.body, body...)
 }
 
-// finishRound computes and stores the results of a round.
-func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
+// storeRound computes and stores the results of a round.
+func (f *fragmentCore) storeRound(round scalar.Expr, result resultStores) {
 	rows, columns := &f.side[0], &f.side[1]
 	count := f.t.m / f.t.rm * loop.FragmentSize * f.t.n
 	name := f.name("at")
@@ -189,13 +186,13 @@ func (f *fragmentCore) finishRound(round scalar.Expr, result storeResult) {
 	across := f.let("local_column", scalar.Mod(at, loop.Int(f.t.n)), f.t.n-1)
 	row := scalar.Mul(scalar.FloorDiv(local, loop.Int(loop.FragmentSize)), loop.Int(f.t.rm))
 	row = scalar.Add(row, scalar.Add(scalar.Mul(round, loop.Int(loop.FragmentSize)), scalar.Mod(local, loop.Int(loop.FragmentSize))))
-	row = f.let("row", scalar.Add(rows.first, row), f.last(rows))
-	column := f.let("column", scalar.Add(columns.first, across), f.last(columns))
-	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsRow())), across)))
+	row = f.let("row", scalar.Add(rows.first, row), f.lastFree(rows))
+	column := f.let("column", scalar.Add(columns.first, across), f.lastFree(columns))
+	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
 	total := f.name("total")
 	f.body = append(f.body, &loop.Let{Name: total, Value: sum})
 	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column))))
-	f.body = append(f.body, guard(f.valid, f.within(rows, row, f.within(columns, column, stores)))...)
+	f.body = append(f.body, guard(f.valid, f.guardFree(rows, row, f.guardFree(columns, column, stores)))...)
 	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.body}
 	f.body = append(outer, each)
 }

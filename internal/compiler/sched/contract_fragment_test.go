@@ -46,8 +46,8 @@ func TestProductsOfFragmentsInEveryTile(t *testing.T) {
 	}
 }
 
-// Where a target has fragments, they are in the place of wide tiles; they hold operands of
-// 16 bits as such where both are so.
+// TestFragmentsAreChosenForWideProducts expects fragments in place of wide tiles. Operands of 16
+// bits stay so if both are.
 func TestFragmentsAreChosenForWideProducts(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k   int

@@ -5,17 +5,17 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// manyVariants is from how many values on a literal that equal groups differ in is a
-// word in memory: to compile a few kernels more costs less than to load it in each
-// run.
+// manyVariants is the number of values from which on a literal in which otherwise equal groups
+// differ is passed in memory. Compiling a few more kernels costs less than loading the literal
+// in every run.
 const manyVariants = 4
 
-// variants are the values that each literal has in groups that are equal otherwise.
+// variants are the values of each literal over all groups with the same canonical form.
 type variants []map[string]bool
 
-// Learn notes a group that [Cache.Schedule] will be asked for: which of its literals
-// have many values, as the keys of dropout in the layers of a model do, is known only
-// once all of its kind have been seen.
+// Learn records a group that [Cache.Schedule] will be called with. Which literals have many
+// values (such as dropout keys over the layers of a model) is known only after all groups have
+// been seen.
 func (c *Cache) Learn(g *fusion.Group, caps loop.Caps) {
 	for _, part := range g.SideBySide() {
 		if !part.HasRoom() {
@@ -38,7 +38,7 @@ func (c *Cache) Learn(g *fusion.Group, caps loop.Caps) {
 	}
 }
 
-// canonOf returns the canonical form of a group, which may be known.
+// canonOf returns the canonical form of a group, reusing that of Learn.
 func (c *Cache) canonOf(g *fusion.Group) *fusion.Canon {
 	canon := c.learned[g]
 	if delete(c.learned, g); canon == nil {
@@ -47,7 +47,7 @@ func (c *Cache) canonOf(g *fusion.Group) *fusion.Canon {
 	return canon
 }
 
-// words tells which literals of a group are words; nil where none is.
+// words returns which literals of a group are passed in memory, nil if none.
 func (c *Cache) words(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) []bool {
 	if !g.HasRoom() {
 		return nil
@@ -66,8 +66,8 @@ func (c *Cache) words(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) []bo
 	return out
 }
 
-// keyOf writes the key of the kernels of a group: its canonical form, and the literals that
-// are no words.
+// keyOf writes the cache key of a group's kernels: its canonical form and the literals that are
+// not passed in memory.
 func (c *Cache) keyOf(canon *fusion.Canon, caps loop.Caps, words []bool) {
 	c.key(caps, canon.Text)
 	for i, l := range canon.Literals {

@@ -9,28 +9,27 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// turning is what of a map goes through workgroup memory: loads whose neighbours lie
-// along another axis than those of the results. A tile is M elements along that axis,
-// across, by N along the last one. It is brought row by row of neighbours along across,
-// and taken by columns; rows are one element longer than M, so that neither meets a bank
-// twice.
-type turning struct {
+// transposition is the loads of a map that are transposed through workgroup memory: their
+// contiguous axis, across, is not the last axis of the results. A tile is M elements along
+// across by N along the last axis. Its loads are coalesced along across, and its columns are
+// read back along the last axis. Rows are padded by one element to avoid bank conflicts.
+type transposition struct {
 	Schedule
 	across, last int
 	loads        []access
 }
 
-// leastTurned is how long both axes are at least for tiles to be worth it: half a side of
-// the smallest, of which more than half would be empty.
-const leastTurned = 16
+// minTransposed is the minimum length of both axes: half a side of the smallest tile. Shorter
+// ones would leave more than half of it empty.
+const minTransposed = 16
 
-// turning finds what a schedule moves through workgroup memory.
-func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
+// turning returns the loads that a schedule transposes, or false if there are none.
+func (w *mapWays) turning(s Schedule) (t transposition, ok bool) {
 	last := len(w.g.Outer) - 1
-	if last < 1 || w.g.Outer[last] < leastTurned || !turnedTile(s) {
+	if last < 1 || w.g.Outer[last] < minTransposed || !validTransposeTile(s) {
 		return t, false
 	}
-	t = turning{Schedule: s, across: -1, last: last}
+	t = transposition{Schedule: s, across: -1, last: last}
 	bytes := 0
 	for _, a := range w.look() {
 		steps, ok := w.steps(a)
@@ -38,7 +37,7 @@ func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 			continue
 		}
 		along := slices.Index(steps, 1)
-		if along < 0 || w.g.Outer[along] < leastTurned || t.across >= 0 && along != t.across {
+		if along < 0 || w.g.Outer[along] < minTransposed || t.across >= 0 && along != t.across {
 			continue
 		}
 		if bytes += loop.DeviceSize(a.root.DType) * s.N * (s.M + 1); bytes > w.e.caps.SharedBytes {
@@ -50,20 +49,19 @@ func (w *mapWays) turning(s Schedule) (t turning, ok bool) {
 	return t, t.across >= 0
 }
 
-// turnedTile takes tiles whose rows and columns are whole vectors of a workgroup's
-// threads.
-func turnedTile(s Schedule) bool {
+// validTransposeTile reports whether the sides of a tile are powers of two from 32 to 64.
+func validTransposeTile(s Schedule) bool {
 	ok := func(n int) bool { return n >= 32 && n <= 64 && powerOfTwo(n) == n }
 	return ok(s.M) && ok(s.N)
 }
 
-// turner writes a map whose loads go through workgroup memory. Positions beyond the ends
-// of both axes are those of the ends: they are read and computed, but not stored.
-type turner struct {
+// transposer writes a map whose loads are transposed through workgroup memory. Out-of-range
+// positions are clamped: they are read and computed, but not stored.
+type transposer struct {
 	*mover
-	turning
+	transposition
 	w         *mapWays
-	point     ir.Index // the coordinates that a workgroup has but one of
+	point     ir.Index // coordinates of the workgroup: its tile, and its place along the other axes
 	tiles     [2]scalar.Expr
 	exists    scalar.Expr
 	slots     []int
@@ -80,14 +78,14 @@ const (
 
 func (w *mapWays) turned(s Schedule) Launch {
 	tr, _ := w.turning(s)
-	t := &turner{mover: newMover(w.e.another().writer(mapThreads)), turning: tr, w: w, lane: loop.LocalID(0, mapThreads)}
+	t := &transposer{mover: newMover(w.e.another().writer(mapThreads)), transposition: tr, w: w, lane: loop.LocalID(0, mapThreads)}
 	t.shapes, t.tileSizes = [2]int{w.g.Outer[tr.across], w.g.Outer[tr.last]}, [2]int{s.M, s.N}
 	t.place()
 	for _, a := range tr.loads {
 		t.slots = append(t.slots, t.shared("tile"+t.name(""), a.root.DType, 1, s.N*(s.M+1)))
 	}
-	brought := t.quads(along, t.bring)
-	taken := t.quads(down, t.take)
+	brought := t.quads(along, t.stageIn)
+	taken := t.quads(down, t.readBack)
 	t.settle()
 	for _, write := range brought {
 		write()
@@ -99,8 +97,8 @@ func (w *mapWays) turned(s Schedule) Launch {
 	return t.launch(w.g.Name())
 }
 
-// place finds the tile of a workgroup.
-func (t *turner) place() {
+// place names the coordinates of the workgroup's tile.
+func (t *transposer) place() {
 	outer := slices.Clone(t.w.g.Outer)
 	counts := [2]int{ceilDiv(t.shapes[along], t.tileSizes[along]), ceilDiv(t.shapes[down], t.tileSizes[down])}
 	outer[t.across], outer[t.last] = counts[along], counts[down]
@@ -115,15 +113,14 @@ func (t *turner) place() {
 
 // quad is four neighbours along an axis of the tile that a thread moves.
 type quad struct {
-	points []ir.Index     // their coordinates, kept to those that exist
-	inTile [2]scalar.Expr // the place of the first in the tile
-	inside scalar.Expr    // some of them exist
-	each   []scalar.Expr  // which of them do, if some do
+	points []ir.Index     // their coordinates, clamped
+	inTile [2]scalar.Expr // coordinates of the first in the tile
+	inside scalar.Expr    // at least one is in range
+	each   []scalar.Expr  // which are in range, if inside
 }
 
-// quads calls f for each quad of a thread along an axis of the tile, and returns what
-// it returns.
-func (t *turner) quads(axis int, f func(p quad) func()) (out []func()) {
+// quads calls f for each of a thread's quads along an axis of the tile, and returns the results.
+func (t *transposer) quads(axis int, f func(p quad) func()) (out []func()) {
 	other := 1 - axis
 	lanes := t.tileSizes[axis] / width
 	rows := mapThreads / lanes
@@ -138,7 +135,7 @@ func (t *turner) quads(axis int, f func(p quad) func()) (out []func()) {
 }
 
 // quad returns vector x of a row along an axis of the tile.
-func (t *turner) quad(axis int, x, row scalar.Expr) (p quad) {
+func (t *transposer) quad(axis int, x, row scalar.Expr) (p quad) {
 	other := 1 - axis
 	n, axes := t.shapes[axis], [2]int{t.across, t.last}
 	at, fits := t.clamp(scalar.Add(scalar.Mul(t.tiles[other], loop.Int(t.tileSizes[other])), row), t.shapes[other])
@@ -158,8 +155,8 @@ func (t *turner) quad(axis int, x, row scalar.Expr) (p quad) {
 	return p
 }
 
-// clamp keeps a position below n, and reports whether it was.
-func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
+// clamp clamps a position below n, and returns the condition that it was in range.
+func (t *transposer) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
 	at = t.Simplify(at)
 	if _, hi, ok := scalar.Range(at); ok && hi < int64(n) {
 		return t.let("at", at), scalar.ConstBool(true)
@@ -167,8 +164,8 @@ func (t *turner) clamp(at scalar.Expr, n int) (kept, fits scalar.Expr) {
 	return t.let("at", scalar.Min(at, loop.Int(n-1))), scalar.Lt(at, loop.Int(n))
 }
 
-// at returns an expression of the map's coordinates at a point.
-func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
+// at substitutes a point for the map's coordinates in x.
+func (t *transposer) at(x scalar.Expr, point ir.Index) scalar.Expr {
 	return t.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		for axis, c := range t.w.at {
 			if n.Op == scalar.OpVar && n.Name == c.Name {
@@ -179,8 +176,9 @@ func (t *turner) at(x scalar.Expr, point ir.Index) scalar.Expr {
 	}))
 }
 
-// bring reads a quad of each load and puts it into its row of workgroup memory.
-func (t *turner) bring(p quad) func() {
+// stageIn loads a quad of each load. The returned function stores it into its row of workgroup
+// memory.
+func (t *transposer) stageIn(p quad) func() {
 	var values []scalar.Expr
 	for _, a := range t.loads {
 		for _, point := range p.points {
@@ -198,8 +196,9 @@ func (t *turner) bring(p quad) func() {
 	}
 }
 
-// take computes a quad of the results from columns of workgroup memory.
-func (t *turner) take(p quad) func() {
+// readBack computes a quad of the results from columns of workgroup memory. The returned function
+// stores it.
+func (t *transposer) readBack(p quad) func() {
 	cells := map[string]scalar.Expr{}
 	for i, a := range t.loads {
 		for k, point := range p.points {
