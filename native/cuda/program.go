@@ -189,8 +189,8 @@ func (p *program) Read(s *plan.Slot, data []byte) error {
 // InFlight returns how many runs of an entry may be under way.
 func (p *program) InFlight(int) int { return inFlight }
 
-// Led: the stream has the whole of a run when it has begun.
-func (p *program) Led(int) bool { return false }
+// HostDriven: the stream has the whole of a run when it has begun.
+func (p *program) HostDriven(int) bool { return false }
 
 // NewStage makes the stage of one more run of an entry.
 func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage() }

@@ -46,8 +46,8 @@ func (s *stage) Output(i int) []byte { return s.of(&s.e.outputs[i]) }
 // Status returns the status word.
 func (s *stage) Status() []byte { return s.memory[:plan.StatusBytes] }
 
-// Over reports whether the last run is over.
-func (s *stage) Over() (bool, error) { return s.event.Happened() }
+// Done reports whether the last run is over.
+func (s *stage) Done() (bool, error) { return s.event.Happened() }
 
 // Release gives the stage back; nothing of it is left of a device that is lost.
 func (s *stage) Release() error {

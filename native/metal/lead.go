@@ -45,9 +45,9 @@ func (s *stage) end() {
 	p.running = slices.DeleteFunc(p.running, func(run *stage) bool { return run == s })
 }
 
-// Over reports whether the run is over, with the first of its errors. Where the host has
+// Done reports whether the run is over, with the first of its errors. Where the host has
 // to look whether a loop goes on, that is when it does, and begins what comes next.
-func (s *stage) Over() (bool, error) {
+func (s *stage) Done() (bool, error) {
 	over, err := s.idle()
 	if over && err == nil && s.lostBy == 0 && !s.look() {
 		err = s.advance()

@@ -123,9 +123,9 @@ func (p *program) InFlight(entry int) int {
 	return inFlight
 }
 
-// Led reports whether an entry has a loop of unknown length, of which the host begins
+// HostDriven reports whether an entry has a loop of unknown length, of which the host begins
 // round after round, or is long, of which it begins some command buffers at a time.
-func (p *program) Led(entry int) bool { return p.entries[entry].loops || p.entries[entry].long() }
+func (p *program) HostDriven(entry int) bool { return p.entries[entry].loops || p.entries[entry].long() }
 
 // NewStage makes the stage of one more run of an entry.
 func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage() }
