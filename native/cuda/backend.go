@@ -46,9 +46,9 @@ type backend struct {
 	dev    *device
 	// choice is which products are left to cuBLASLt, if it is there.
 	choice loop.Products
-	// walled makes the walls of a program; nil but in tests. Those may have warps multiply
+	// guarded makes the guards of a program; nil but in tests. Those may have warps multiply
 	// where warp groups can, and arrays be long from other lengths on, see [loop.Caps].
-	walled func() *walls
+	guarded func() *guards
 	warps  bool
 	long   int
 }
@@ -61,8 +61,8 @@ type device struct {
 	lost       atomic.Bool
 	// refused are the products that cuBLASLt was found to have no algorithm for.
 	refused atomic.Pointer[routine.Refusals]
-	// hostDecides says that no kernel that sets the conditions of graphs could be made.
-	hostDecides atomic.Bool
+	// hostBranches says that no kernel that sets the conditions of graphs could be made.
+	hostBranches atomic.Bool
 }
 
 func (b *backend) Device(number int) native.Backend { return numbered(number) }
@@ -84,7 +84,7 @@ func (b *backend) device() (*device, error) {
 		dev.Device, err = l.Open(b.number)
 	}
 	if err == nil {
-		dev.groups = dev.MultipliesByWarpGroups() && !b.warps
+		dev.groups = dev.HasWgmma() && !b.warps
 		dev.multiplier, err = dev.NewMultiplier()
 	}
 	if err != nil {
@@ -152,8 +152,8 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 // to have no algorithm for are computed by kernels, and the others by cuBLASLt still.
 func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, made []native.Timing) (*program, error) {
 	p := &program{name: b.name, device: d, budget: budget, made: made}
-	if b.walled != nil {
-		p.walls = b.walled()
+	if b.guarded != nil {
+		p.guards = b.guarded()
 	}
 	t.Refused = d.refused.Load()
 	err := p.compile(ctx, m, t)
@@ -215,7 +215,7 @@ func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
 	t.Device = hardware.Named(d.Name).Asked(d.Multiprocessors, d.Bandwidth, d.Cache)
-	if d.groups || d.MultipliesByWarps() {
+	if d.groups || d.HasMma() {
 		t.Mma, t.MmaByWarps, t.MmaBytes, t.Boxes = true, !d.groups, d.Shared, d.groups
 	}
 	if d.multiplier != nil {

@@ -26,7 +26,7 @@ func (d *device) calls(routines []routine.Routine) ([]call, error) {
 	for i, r := range routines {
 		var err error
 		out[i], err = d.call(r)
-		if err = d.refuses(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
+		if err = d.noteRefusal(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
 			refused = err // of the others too
 		} else if err != nil {
 			return nil, err
@@ -35,9 +35,9 @@ func (d *device) calls(routines []routine.Routine) ([]call, error) {
 	return out, refused
 }
 
-// refuses notes a product that cuBLASLt has no algorithm for, by the error of its making or
+// noteRefusal notes a product that cuBLASLt has no algorithm for, by the error of its making or
 // of its first call, which it returns.
-func (d *device) refuses(r routine.Routine, err error) error {
+func (d *device) noteRefusal(r routine.Routine, err error) error {
 	if p, ok := r.(routine.Product); ok && errors.Is(err, driver.ErrNoAlgorithm) {
 		for known := d.refused.Load(); !known.Has(p) && !d.refused.CompareAndSwap(known, known.With(p)); {
 			known = d.refused.Load()
@@ -91,7 +91,7 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 		switch s := s.(type) {
 		case *plan.Call:
 			if !done[s.Routine] {
-				done[s.Routine], err = true, p.device.refuses(p.plan.Routines[s.Routine], p.call(p.stream, s))
+				done[s.Routine], err = true, p.device.noteRefusal(p.plan.Routines[s.Routine], p.call(p.stream, s))
 			}
 		case *plan.Repeat:
 			err = p.warmSteps(s.Steps, done)

@@ -30,7 +30,7 @@ type entry struct {
 	bytes   int // of a stage
 	// Inputs of some size arrive here, while the run before computes, and are
 	// copied to their places at the beginning of their run.
-	arrival           driver.Ptr
+	landing           driver.Ptr
 	arrived, consumed *driver.Event
 }
 
@@ -97,17 +97,17 @@ func (e *entry) layInputs() {
 	}
 }
 
-// enough is how many bytes of inputs are worth a stream of their own.
-const enough = 64 << 10
+// minOverlap is how many bytes of inputs are worth a stream of their own.
+const minOverlap = 64 << 10
 
-// arriving returns how many bytes of inputs are copied while the run before
+// overlappedBytes returns how many bytes of inputs are copied while the run before
 // computes: all of them, or none.
-func (e *entry) arriving() int {
+func (e *entry) overlappedBytes() int {
 	if len(e.spans) == 0 {
 		return 0
 	}
 	last := e.spans[len(e.spans)-1]
-	if n := last.offset + last.bytes - e.spans[0].offset; n >= enough {
+	if n := last.offset + last.bytes - e.spans[0].offset; n >= minOverlap {
 		return n
 	}
 	return 0
@@ -115,7 +115,7 @@ func (e *entry) arriving() int {
 
 // build makes what the entry needs on the device.
 func (e *entry) build() (err error) {
-	if e.arriving() > 0 {
+	if e.overlappedBytes() > 0 {
 		if e.arrived, err = e.p.device.NewEvent(); err != nil {
 			return err
 		}

@@ -32,8 +32,8 @@ func (p *program) Lost() error {
 	return nil
 }
 
-// tooMuch says how much memory was asked for and how much there was.
-func (p *program) tooMuch(what string, bytes int, err error) error {
+// outOfMemory says how much memory was asked for and how much there was.
+func (p *program) outOfMemory(what string, bytes int, err error) error {
 	var e *driver.Error
 	if !errors.As(err, &e) || !e.OutOfMemory() {
 		return err

@@ -20,22 +20,22 @@ type order struct {
 
 // ordered is a step that was asked for.
 type ordered struct {
-	touches []touch
+	regions []region
 	nodes   []driver.Node // its last ones
 	after   []uint64      // the steps that it waits for, directly or not, as bits
 }
 
-// touch is a part of a buffer that a step goes to.
-type touch struct {
+// region is a part of a buffer that a step goes to.
+type region struct {
 	buffer, from, to int
 	access           loop.Access
 }
 
-// mostOrdered bounds the steps of a graph that are ordered so: each is compared with those
+// maxOrdered bounds the steps of a graph that are ordered so: each is compared with those
 // before it.
-const mostOrdered = 2048
+const maxOrdered = 2048
 
-// orders reports whether steps are ordered by what they touch: those that are all asked
+// orders reports whether steps are ordered by what they region: those that are all asked
 // for, each once.
 func orders(steps []plan.Step) bool {
 	for _, s := range steps {
@@ -44,13 +44,13 @@ func orders(steps []plan.Step) bool {
 			return false
 		}
 	}
-	return len(steps) <= mostOrdered
+	return len(steps) <= maxOrdered
 }
 
-// touchesOf returns what a step goes to.
-func touchesOf(p *plan.Plan, s plan.Step) (out []touch) {
+// regionsOf returns what a step goes to.
+func regionsOf(p *plan.Plan, s plan.Step) (out []region) {
 	add := func(b plan.Binding, a loop.Access) {
-		out = append(out, touch{b.Buffer, b.Offset, b.Offset + b.Bytes, a})
+		out = append(out, region{b.Buffer, b.Offset, b.Offset + b.Bytes, a})
 	}
 	switch s := s.(type) {
 	case *plan.Dispatch:
@@ -69,21 +69,21 @@ func touchesOf(p *plan.Plan, s plan.Step) (out []touch) {
 	return out
 }
 
-// meets reports whether two steps that touch memory so must keep their order. Codes in the
+// conflict reports whether two steps that region memory so must keep their order. Codes in the
 // status word are combined, whichever comes first.
-func (o *order) meets(a, b touch) bool {
+func (o *order) conflict(a, b region) bool {
 	if a.buffer != b.buffer || a.from >= b.to || b.from >= a.to || a.access == loop.Read && b.access == loop.Read {
 		return false
 	}
 	return a.buffer != o.status || a.access != loop.Atomic || b.access != loop.Atomic
 }
 
-// next returns the steps that one waits for which touches some memory, without those that
+// next returns the steps that one waits for which regions some memory, without those that
 // others of them wait for.
-func (o *order) next(touches []touch) (waits []int, after []uint64) {
+func (o *order) next(regions []region) (waits []int, after []uint64) {
 	after = make([]uint64, len(o.steps)/64+1)
 	for i := len(o.steps) - 1; i >= 0; i-- {
-		if after[i/64]>>(i%64)&1 == 1 || !o.meet(o.steps[i].touches, touches) {
+		if after[i/64]>>(i%64)&1 == 1 || !o.anyConflict(o.steps[i].regions, regions) {
 			continue
 		}
 		waits = append(waits, i)
@@ -95,10 +95,10 @@ func (o *order) next(touches []touch) (waits []int, after []uint64) {
 	return waits, after
 }
 
-func (o *order) meet(a, b []touch) bool {
+func (o *order) anyConflict(a, b []region) bool {
 	for _, x := range a {
 		for _, y := range b {
-			if o.meets(x, y) {
+			if o.conflict(x, y) {
 				return true
 			}
 		}
@@ -148,25 +148,25 @@ func (r *recorder) ordered(steps []plan.Step) error {
 		return nil
 	}
 	var err error
-	if o.begun, err = r.stream.Frontier(); err != nil {
+	if o.begun, err = r.stream.Dependencies(); err != nil {
 		return err
 	}
 	for i := range steps {
-		s := ordered{touches: touchesOf(r.p.plan, steps[i])}
+		s := ordered{regions: regionsOf(r.p.plan, steps[i])}
 		var waits []int
-		waits, s.after = o.next(s.touches)
+		waits, s.after = o.next(s.regions)
 		if i > 0 {
-			if err := r.stream.SetFrontier(o.nodes(waits)); err != nil {
+			if err := r.stream.SetDependencies(o.nodes(waits)); err != nil {
 				return err
 			}
 		}
 		if err := r.plain(steps[i:i+1], nil); err != nil {
 			return err
 		}
-		if s.nodes, err = r.stream.Frontier(); err != nil {
+		if s.nodes, err = r.stream.Dependencies(); err != nil {
 			return err
 		}
 		o.steps = append(o.steps, s)
 	}
-	return r.stream.SetFrontier(o.nodes(o.last()))
+	return r.stream.SetDependencies(o.nodes(o.last()))
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// worthKeeping is how many nodes a module has whose plan is kept on disk: some 50 ms of
+// minCachedNodes is how many nodes a module has whose plan is kept on disk: some 50 ms of
 // compiling. Plans of less would be many files that save nothing.
-const worthKeeping = 1000
+const minCachedNodes = 1000
 
 // planOf compiles a module, or takes the plan that the same program has made of an equal
 // one before. A file that is damaged, or no plan, is made again.
@@ -52,8 +52,8 @@ func planKey(m *ir.Module, t plan.Target) (key cubin.Key, ok bool) {
 	for _, e := range m.Entries {
 		nodes += len(e.Graph.Nodes())
 	}
-	build := thisBuild()
-	if nodes < worthKeeping || build == "" {
+	build := buildID()
+	if nodes < minCachedNodes || build == "" {
 		return key, false
 	}
 	parts := []string{"plan", build, fmt.Sprintf("%+v", t), m.Name}
@@ -63,9 +63,9 @@ func planKey(m *ir.Module, t plan.Target) (key cubin.Key, ok bool) {
 	return cubin.KeyOf(parts...), true
 }
 
-// thisBuild is the build identifier that the linker has put into the executable, a sum of
+// buildID is the build identifier that the linker has put into the executable, a sum of
 // all that it is made of; "" where it has none.
-var thisBuild = sync.OnceValue(func() string {
+var buildID = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""

@@ -34,13 +34,13 @@ type program struct {
 	entries   []*entry
 	debug     bool
 	budget    native.Budget
-	walls     *walls          // nil but in tests
+	guards     *guards          // nil but in tests
 	made      []native.Timing // the parts of what made the program
 }
 
 // build makes all that the plan needs.
 func (p *program) build(ctx context.Context) error {
-	p.debug = os.Getenv("RLX_CUDA_DEBUG") != "" || p.walls != nil
+	p.debug = os.Getenv("RLX_CUDA_DEBUG") != "" || p.guards != nil
 	for _, part := range []struct {
 		name string
 		do   func() error
@@ -99,20 +99,20 @@ func (p *program) allocate() error {
 	}
 	for i := range p.plan.Entries {
 		e := newEntry(p, &p.plan.Entries[i])
-		e.scalars, e.arrival = take(e.spec.UniformBytes), take(e.arriving())
+		e.scalars, e.landing = take(e.spec.UniformBytes), take(e.overlappedBytes())
 		p.entries = append(p.entries, e)
 	}
 	total = max(total, plan.RowBytes)
 	var err error
 	if p.arena, err = p.device.Alloc(total); err != nil {
-		return p.tooMuch("the module", total, err)
+		return p.outOfMemory("the module", total, err)
 	}
 	for i := range p.buffers {
 		p.buffers[i] += p.arena
 	}
 	for _, e := range p.entries {
 		e.scalars += p.arena
-		e.arrival += p.arena
+		e.landing += p.arena
 	}
 	return p.stream.Clear(p.arena, total)
 }
@@ -156,8 +156,8 @@ func (p *program) Release() error {
 			failed = errors.Join(failed, m.Unload())
 		}
 	}
-	if p.walls != nil {
-		failed = errors.Join(failed, p.walls.release())
+	if p.guards != nil {
+		failed = errors.Join(failed, p.guards.release())
 	}
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))

@@ -192,8 +192,8 @@ func (r *recorder) repeat(s *plan.Repeat, counters []int) error {
 
 func (r *recorder) launch(d *plan.Dispatch, counters []int) error {
 	k := &r.p.plan.Kernels[d.Kernel]
-	if r.p.walls != nil {
-		return driver.In(k.Name, r.launchWalled(d, k, counters))
+	if r.p.guards != nil {
+		return driver.In(k.Name, r.launchGuarded(d, k, counters))
 	}
 	pointers := make([]driver.Ptr, 0, len(d.Bindings)+1)
 	for _, b := range d.Bindings {
@@ -253,7 +253,7 @@ func (p *program) loadHelpers() (err error) {
 // the driver may take. Where neither is taken there is no such kernel, and the host decides
 // what runs.
 func (p *program) loadCondition() error {
-	if p.device.hostDecides.Load() {
+	if p.device.hostBranches.Load() {
 		return nil
 	}
 	code := p.device.Compiler.Code
@@ -269,7 +269,7 @@ func (p *program) loadCondition() error {
 			return err
 		}
 	}
-	p.device.hostDecides.Store(true)
+	p.device.hostBranches.Store(true)
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (e *entry) newStage() (*stage, error) {
 	s := &stage{e: e}
 	var err error
 	if s.memory, err = e.p.device.AllocHost(e.bytes); err != nil {
-		return nil, e.p.tooMuch("the host's memory for inputs and outputs", e.bytes, err)
+		return nil, e.p.outOfMemory("the host's memory for inputs and outputs", e.bytes, err)
 	}
 	if s.event, err = e.p.device.NewEvent(); err != nil {
 		return nil, errors.Join(err, e.p.device.ReleaseHost(s.memory))
@@ -47,7 +47,7 @@ func (s *stage) Output(i int) []byte { return s.of(&s.e.outputs[i]) }
 func (s *stage) Status() []byte { return s.memory[:plan.StatusBytes] }
 
 // Done reports whether the last run is over.
-func (s *stage) Done() (bool, error) { return s.event.Happened() }
+func (s *stage) Done() (bool, error) { return s.event.Done() }
 
 // Release gives the stage back; nothing of it is left of a device that is lost.
 func (s *stage) Release() error {
@@ -62,14 +62,14 @@ func (s *stage) Begin(reads []int) error {
 	err := s.e.enqueue(s, reads)
 	if err != nil {
 		s.e.sent = nil
-		err = s.e.giveUp(err)
+		err = s.e.drain(err)
 	}
 	return err
 }
 
-// giveUp waits for what was asked for before a failure, which may still use the
+// drain waits for what was asked for before a failure, which may still use the
 // stage. Where that fails, it is why.
-func (e *entry) giveUp(err error) error {
+func (e *entry) drain(err error) error {
 	var failed *driver.Error
 	if errors.As(err, &failed) && failed.Lost() {
 		return err
@@ -79,7 +79,7 @@ func (e *entry) giveUp(err error) error {
 
 // send copies the inputs.
 func (e *entry) send(s *stage) error {
-	n := e.arriving()
+	n := e.overlappedBytes()
 	if n == 0 {
 		for _, x := range e.spans {
 			if err := e.p.stream.Write(e.p.at(x.buffer, x.to), s.memory[x.offset:x.offset+x.bytes]); err != nil {
@@ -91,7 +91,7 @@ func (e *entry) send(s *stage) error {
 	first := e.spans[0].offset
 	err := errors.Join(
 		e.p.copies.Await(e.consumed),
-		e.p.copies.Write(e.arrival, s.memory[first:first+n]),
+		e.p.copies.Write(e.landing, s.memory[first:first+n]),
 		e.p.copies.Record(e.arrived),
 		e.p.stream.Await(e.arrived),
 	)
@@ -99,7 +99,7 @@ func (e *entry) send(s *stage) error {
 		return err
 	}
 	for _, x := range e.spans {
-		if err := e.p.stream.Copy(e.p.at(x.buffer, x.to), e.arrival+driver.Ptr(x.offset-first), x.bytes); err != nil {
+		if err := e.p.stream.Copy(e.p.at(x.buffer, x.to), e.landing+driver.Ptr(x.offset-first), x.bytes); err != nil {
 			return err
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// worthBranch is how many elements two branches must compute for only one to run: a
+// minBranchElements is how many elements two branches must compute for only one to run: a
 // condition takes 4 µs on an H200 where it does not hold and 9 where it does.
-const worthBranch = 1 << 20
+const minBranchElements = 1 << 20
 
-// mostBytes is more than any GPU has.
-const mostBytes = 1 << 40
+// maxBytes is more than any GPU has.
+const maxBytes = 1 << 40
 
-// widest is how many threads a workgroup may have (CUDA C++ Programming Guide, compute
+// maxThreads is how many threads a workgroup may have (CUDA C++ Programming Guide, compute
 // capabilities).
-const widest = 1024
+const maxThreads = 1024
 
 // Target is what plans are compiled for: any GPU since Volta. Workgroups keep to
 // 16 KiB of shared memory, of which a multiprocessor holds several, and but for rows that
@@ -27,9 +27,9 @@ const widest = 1024
 func Target() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers = 64
-	l.Invocations, l.Workgroup[0], l.Workgroup[1] = widest, widest, widest
-	l.BindingBytes = int(min(mostBytes, math.MaxInt)) / plan.RowBytes * plan.RowBytes // memory does the rest
+	l.Invocations, l.Workgroup[0], l.Workgroup[1] = maxThreads, maxThreads, maxThreads
+	l.BindingBytes = int(min(maxBytes, math.MaxInt)) / plan.RowBytes * plan.RowBytes // memory does the rest
 	l.BufferBytes = l.BindingBytes
 	caps := loop.Caps{Dialect: dtype.CUDA, Limits: l, Shuffles: true, AtomicFloats: loop.NativeFloats, Long: loop.LongElements}
-	return plan.Target{Name: Name, Caps: caps, Branches: true, Branch: worthBranch}
+	return plan.Target{Name: Name, Caps: caps, Branches: true, Branch: minBranchElements}
 }

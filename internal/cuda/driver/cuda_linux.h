@@ -79,7 +79,7 @@ typedef unsigned long long rlx_ptr;
 	  (rlx_handle, const rlx_handle *, const rlx_handle *, size_t))                                        \
 	X(cuGraphDestroyNode, "cuGraphDestroyNode", int, (rlx_handle))
 
-// Memory that is mapped by hand, optional too: see rlx_walled_make.
+// Memory that is mapped by hand, optional too: see rlx_guarded_make.
 #define RLX_WALLS(X)                                                                                       \
 	X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", int, (size_t *, const void *, int))  \
 	X(cuMemAddressReserve, "cuMemAddressReserve", int, (rlx_ptr *, size_t, size_t, rlx_ptr, unsigned long long)) \
@@ -128,7 +128,7 @@ typedef unsigned long long rlx_ptr;
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, walls; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, guards; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
@@ -216,10 +216,10 @@ int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr ad
 int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition);
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
 
-// rlx_frontier_get tells which nodes what a stream captures next waits for, at most so
-// many of count; rlx_frontier_set says so.
-int rlx_frontier_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count);
-int rlx_frontier_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count);
+// rlx_dependencies_get tells which nodes what a stream captures next waits for, at most so
+// many of count; rlx_dependencies_set says so.
+int rlx_dependencies_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count);
+int rlx_dependencies_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count);
 static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 
 // rlx_fills_to_kernels puts a kernel that fills rows, with parameters (to, width, rows,
@@ -230,16 +230,16 @@ int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const
 int rlx_count_nodes(rlx_device *d, rlx_handle graph, int *kinds, int most, const char **call);
 static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
 
-// rlx_walled is memory of which the range of addresses has a part on either side that
+// rlx_guarded is memory of which the range of addresses has a part on either side that
 // nothing is mapped to.
 typedef struct {
 	rlx_ptr range, at;     // of all addresses, and of the mapped ones
 	size_t reserved, bytes; // of the two
 	unsigned long long memory;
-} rlx_walled;
-int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **call);
-int rlx_walled_free(rlx_device *d, const rlx_walled *w, const char **call);
-static inline int rlx_walls(const rlx_cuda *cu) { return cu->walls; }
+} rlx_guarded;
+int rlx_guarded_make(rlx_device *d, size_t bytes, rlx_guarded *w, const char **call);
+int rlx_guarded_free(rlx_device *d, const rlx_guarded *w, const char **call);
+static inline int rlx_has_guards(const rlx_cuda *cu) { return cu->guards; }
 
 // rlx_compile leaves a cubin, or PTX where ptx is set, in image, or a log where the result
 // is not 0; either is freed by the caller.

@@ -109,20 +109,20 @@ func (d *Device) loadProducts() {
 // Library returns the library that the device was opened with.
 func (d *Device) Library() *Library { return d.library }
 
-// quickFrom is the version of NVRTC from which on multiply-adds of warp groups compile in
+// wgmmaFrom is the version of NVRTC from which on multiply-adds of warp groups compile in
 // seconds: a product of bf16 takes 12.0 112 s, and a product of TF32 with a relu behind it
 // 12.4 60 s, where 12.6 and 12.8 take 3 s and less.
-const quickFrom = 12060
+const wgmmaFrom = 12060
 
-// MultipliesByWarpGroups reports whether kernels may have the multiply-adds of warp
+// HasWgmma reports whether kernels may have the multiply-adds of warp
 // groups: this generation alone has them, and they need a compiler that is quick at them.
-func (d *Device) MultipliesByWarpGroups() bool {
-	return d.Major == 9 && d.Compiler.version >= quickFrom && !d.Compiler.Code.PTX
+func (d *Device) HasWgmma() bool {
+	return d.Major == 9 && d.Compiler.version >= wgmmaFrom && !d.Compiler.Code.PTX
 }
 
-// MultipliesByWarps reports whether kernels may have multiply-adds of warps in f16, bf16
+// HasMma reports whether kernels may have multiply-adds of warps in f16, bf16
 // and TF32.
-func (d *Device) MultipliesByWarps() bool { return d.Compiler.Code.Capability >= 80 }
+func (d *Device) HasMma() bool { return d.Compiler.Code.Capability >= 80 }
 
 func (d *Device) check(call string, code C.int) error {
 	if code == 0 {

@@ -43,8 +43,8 @@ const FillSource = `extern "C" __global__ void __launch_bounds__(256) k_fill(uns
 // that fill memory.
 func (d *Device) EditsGraphs() bool { return C.rlx_edits(d.library.cu) != 0 }
 
-// fillByKernels changes a graph that is not instantiated yet.
-func (d *Device) fillByKernels(graph C.rlx_handle, fill Function) error {
+// replaceFills changes a graph that is not instantiated yet.
+func (d *Device) replaceFills(graph C.rlx_handle, fill Function) error {
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(call))
 	if r := C.rlx_fills_to_kernels(d.c, graph, fill.handle, call); r != 0 {

@@ -117,7 +117,7 @@ const NodeKinds = 16
 
 // Capture returns the work that record asks the stream for, which is not done. Where
 // fill is given, the kernel of [FillSource], it takes the place of what fills memory;
-// the error is [ErrUnchanged] where the driver refuses.
+// the error is [ErrUnchanged] where the driver noteRefusal.
 func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	// A capture belongs to the thread that begins it.
 	runtime.LockOSThread()
@@ -136,7 +136,7 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 		defer C.rlx_cuGraphDestroy(d.c, graph)
 	}
 	if err == nil && fill != nil {
-		if failed := d.fillByKernels(graph, *fill); failed != nil {
+		if failed := d.replaceFills(graph, *fill); failed != nil {
 			err = errors.Join(ErrUnchanged, failed)
 		}
 	}
@@ -205,9 +205,9 @@ func (s *Stream) Await(e *Event) error {
 // notReady is the code of work that is under way.
 const notReady = 600
 
-// Happened reports whether the event has happened. The error is one of the work
+// Done reports whether the event has happened. The error is one of the work
 // before it, or of any work on the device.
-func (e *Event) Happened() (bool, error) {
+func (e *Event) Done() (bool, error) {
 	code := C.rlx_cuEventQuery(e.device.c, e.handle)
 	if code == notReady {
 		return false, nil

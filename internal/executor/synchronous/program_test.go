@@ -132,7 +132,7 @@ func TestABoundRunTellsItsErrorOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var typed *native.Error
-	if err := b.Wait(ctx); !errors.As(err, &typed) || told.Backend != "adder" || told.Call != "add" || !errors.Is(err, a.fail) {
+	if err := b.Wait(ctx); !errors.As(err, &typed) || typed.Backend != "adder" || typed.Call != "add" || !errors.Is(err, a.fail) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := b.Wait(ctx); err != nil {

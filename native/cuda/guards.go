@@ -11,32 +11,32 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// walls is where the arrays of a launch are put for tests: each in memory of its own, with
+// guards is where the arrays of a launch are put for tests: each in memory of its own, with
 // nothing mapped around it, so that an access beyond an array is an illegal address and
 // not an element of another array of the arena. Kernels are waited for one by one, and an
 // error names its kernel.
-type walls struct {
+type guards struct {
 	// behind puts the end of an array at that of its memory, which may be up to
-	// [wallBytes] further; otherwise it begins where its memory begins.
+	// [guardAlign] further; otherwise it begins where its memory begins.
 	behind bool
 	// short is how many bytes arrays are said to be shorter than they are: with some,
 	// each kernel is one that goes too far.
 	short int
-	rooms []*driver.Walled
+	rooms []*driver.Guarded
 }
 
-// wallBytes is what arrays are aligned to: the widest access of a kernel.
-const wallBytes = 16
+// guardAlign is what arrays are aligned to: the maxThreads access of a kernel.
+const guardAlign = 16
 
-// walled is a part of a program's memory that is put between walls for a launch.
-type walled struct {
+// guarded is a part of a program's memory that is put between guards for a launch.
+type guarded struct {
 	from, to driver.Ptr
 	bytes    int
 }
 
-// launchWalled launches a kernel with its arrays between walls.
-func (r *recorder) launchWalled(d *plan.Dispatch, k *plan.Kernel, counters []int) error {
-	pointers, parts, err := r.p.walls.enter(r.p, r.stream, d.Bindings)
+// launchGuarded launches a kernel with its arrays between guards.
+func (r *recorder) launchGuarded(d *plan.Dispatch, k *plan.Kernel, counters []int) error {
+	pointers, parts, err := r.p.guards.enter(r.p, r.stream, d.Bindings)
 	if err == nil {
 		err = r.start(d, k, pointers, counters)
 	}
@@ -46,21 +46,21 @@ func (r *recorder) launchWalled(d *plan.Dispatch, k *plan.Kernel, counters []int
 	return leave(r.stream, parts)
 }
 
-// enter copies the windows of a launch to where they have walls and returns their
+// enter copies the windows of a launch to where they have guards and returns their
 // addresses there, and the parts to copy back. Windows that share bytes stay together.
-func (w *walls) enter(p *program, s *driver.Stream, windows []plan.Binding) ([]driver.Ptr, []walled, error) {
-	var parts []walled
+func (w *guards) enter(p *program, s *driver.Stream, windows []plan.Binding) ([]driver.Ptr, []guarded, error) {
+	var parts []guarded
 	order := slices.SortedFunc(slices.Values(windows), func(a, b plan.Binding) int {
 		return cmp.Compare(p.at(a.Buffer, a.Offset), p.at(b.Buffer, b.Offset))
 	})
 	for _, b := range order {
-		at, bytes := p.at(b.Buffer, b.Offset), max(b.Bytes-w.short, wallBytes)
+		at, bytes := p.at(b.Buffer, b.Offset), max(b.Bytes-w.short, guardAlign)
 		if n := len(parts); n > 0 && at < parts[n-1].from+driver.Ptr(parts[n-1].bytes) {
 			last := &parts[n-1]
 			last.bytes = max(last.bytes, int(at-last.from)+bytes)
 			continue
 		}
-		parts = append(parts, walled{from: at, bytes: bytes})
+		parts = append(parts, guarded{from: at, bytes: bytes})
 	}
 	for i := range parts {
 		if err := w.put(p.device.Device, s, i, &parts[i]); err != nil {
@@ -70,14 +70,14 @@ func (w *walls) enter(p *program, s *driver.Stream, windows []plan.Binding) ([]d
 	out := make([]driver.Ptr, len(windows))
 	for i, b := range windows {
 		at := p.at(b.Buffer, b.Offset)
-		in := slices.IndexFunc(parts, func(x walled) bool { return at >= x.from && at < x.from+driver.Ptr(x.bytes) })
+		in := slices.IndexFunc(parts, func(x guarded) bool { return at >= x.from && at < x.from+driver.Ptr(x.bytes) })
 		out[i] = parts[in].to + at - parts[in].from
 	}
 	return out, parts, nil
 }
 
 // put copies a part to room i, which nothing uses any more.
-func (w *walls) put(d *driver.Device, s *driver.Stream, i int, x *walled) error {
+func (w *guards) put(d *driver.Device, s *driver.Stream, i int, x *guarded) error {
 	if i == len(w.rooms) {
 		w.rooms = append(w.rooms, nil)
 	}
@@ -88,21 +88,21 @@ func (w *walls) put(d *driver.Device, s *driver.Stream, i int, x *walled) error 
 			}
 		}
 		var err error
-		if w.rooms[i], err = d.AllocWalled(x.bytes); err != nil {
+		if w.rooms[i], err = d.AllocGuarded(x.bytes); err != nil {
 			w.rooms[i] = nil
 			return err
 		}
 	}
 	room, offset := w.rooms[i], 0
 	if w.behind {
-		offset = (room.Bytes() - x.bytes) / wallBytes * wallBytes
+		offset = (room.Bytes() - x.bytes) / guardAlign * guardAlign
 	}
 	x.to = room.At(offset)
 	return s.Copy(x.to, x.from, x.bytes)
 }
 
 // leave copies back what a launch has left.
-func leave(s *driver.Stream, parts []walled) error {
+func leave(s *driver.Stream, parts []guarded) error {
 	for _, x := range parts {
 		if err := s.Copy(x.from, x.to, x.bytes); err != nil {
 			return err
@@ -111,7 +111,7 @@ func leave(s *driver.Stream, parts []walled) error {
 	return nil
 }
 
-func (w *walls) release() error {
+func (w *guards) release() error {
 	var failed error
 	for _, room := range w.rooms {
 		if room != nil {
