@@ -11,44 +11,43 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// guards is where the arrays of a launch are put for tests: each in memory of its own, with
-// nothing mapped around it, so that an access beyond an array is an illegal address and
-// not an element of another array of the arena. Kernels are waited for one by one, and an
-// error names its kernel.
+// guards runs kernels with guard pages, for tests: it copies the arrays of a launch to
+// blocks with unmapped addresses around them, so that an access out of bounds faults
+// instead of reaching another array of the arena. Kernels are synchronised one by one, and
+// an error names its kernel.
 type guards struct {
-	// behind puts the end of an array at that of its memory, which may be up to
-	// [guardAlign] further; otherwise it begins where its memory begins.
+	// behind aligns the end of an array with the end of its block, up to [guardAlign];
+	// otherwise the array begins where the block begins.
 	behind bool
-	// short is how many bytes arrays are said to be shorter than they are: with some,
-	// each kernel is one that goes too far.
-	short int
-	rooms []*driver.Guarded
+	// short shortens the arrays by a number of bytes, to provoke accesses out of bounds.
+	short  int
+	blocks []*driver.Guarded
 }
 
-// guardAlign is what arrays are aligned to: the maxThreads access of a kernel.
+// guardAlign is the alignment of arrays: the widest access of a kernel.
 const guardAlign = 16
 
-// guarded is a part of a program's memory that is put between guards for a launch.
+// guarded is a part of the arena that is copied to a block for a launch.
 type guarded struct {
 	from, to driver.Ptr
 	bytes    int
 }
 
-// launchGuarded launches a kernel with its arrays between guards.
+// launchGuarded launches a kernel on guarded copies of its arrays.
 func (r *recorder) launchGuarded(d *plan.Dispatch, k *plan.Kernel, counters []int) error {
-	pointers, parts, err := r.p.guards.enter(r.p, r.stream, d.Bindings)
+	pointers, parts, err := r.p.guards.copyIn(r.p, r.stream, d.Bindings)
 	if err == nil {
 		err = r.start(d, k, pointers, counters)
 	}
 	if err != nil {
 		return err
 	}
-	return leave(r.stream, parts)
+	return copyBack(r.stream, parts)
 }
 
-// enter copies the windows of a launch to where they have guards and returns their
-// addresses there, and the parts to copy back. Windows that share bytes stay together.
-func (w *guards) enter(p *program, s *driver.Stream, windows []plan.Binding) ([]driver.Ptr, []guarded, error) {
+// copyIn copies the windows of a launch to guarded blocks and returns their addresses there
+// and the parts to copy back. Overlapping windows share a block.
+func (w *guards) copyIn(p *program, s *driver.Stream, windows []plan.Binding) ([]driver.Ptr, []guarded, error) {
 	var parts []guarded
 	order := slices.SortedFunc(slices.Values(windows), func(a, b plan.Binding) int {
 		return cmp.Compare(p.at(a.Buffer, a.Offset), p.at(b.Buffer, b.Offset))
@@ -76,33 +75,33 @@ func (w *guards) enter(p *program, s *driver.Stream, windows []plan.Binding) ([]
 	return out, parts, nil
 }
 
-// put copies a part to room i, which nothing uses any more.
+// put copies a part to block i.
 func (w *guards) put(d *driver.Device, s *driver.Stream, i int, x *guarded) error {
-	if i == len(w.rooms) {
-		w.rooms = append(w.rooms, nil)
+	if i == len(w.blocks) {
+		w.blocks = append(w.blocks, nil)
 	}
-	if room := w.rooms[i]; room == nil || room.Bytes() < x.bytes {
-		if room != nil {
-			if err := room.Release(); err != nil {
+	if old := w.blocks[i]; old == nil || old.Bytes() < x.bytes {
+		if old != nil {
+			if err := old.Release(); err != nil {
 				return err
 			}
 		}
 		var err error
-		if w.rooms[i], err = d.AllocGuarded(x.bytes); err != nil {
-			w.rooms[i] = nil
+		if w.blocks[i], err = d.AllocGuarded(x.bytes); err != nil {
+			w.blocks[i] = nil
 			return err
 		}
 	}
-	room, offset := w.rooms[i], 0
+	block, offset := w.blocks[i], 0
 	if w.behind {
-		offset = (room.Bytes() - x.bytes) / guardAlign * guardAlign
+		offset = (block.Bytes() - x.bytes) / guardAlign * guardAlign
 	}
-	x.to = room.At(offset)
+	x.to = block.At(offset)
 	return s.Copy(x.to, x.from, x.bytes)
 }
 
-// leave copies back what a launch has left.
-func leave(s *driver.Stream, parts []guarded) error {
+// copyBack copies the parts back to the arena.
+func copyBack(s *driver.Stream, parts []guarded) error {
 	for _, x := range parts {
 		if err := s.Copy(x.from, x.to, x.bytes); err != nil {
 			return err
@@ -113,11 +112,11 @@ func leave(s *driver.Stream, parts []guarded) error {
 
 func (w *guards) release() error {
 	var failed error
-	for _, room := range w.rooms {
-		if room != nil {
-			failed = errors.Join(failed, room.Release())
+	for _, block := range w.blocks {
+		if block != nil {
+			failed = errors.Join(failed, block.Release())
 		}
 	}
-	w.rooms = nil
+	w.blocks = nil
 	return failed
 }

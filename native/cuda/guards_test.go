@@ -25,7 +25,7 @@ var sides = []struct {
 	behind bool
 }{{"guards behind", true}, {"guards before", false}}
 
-// Kernels region nothing but their arrays: each launch of the suite's graphs has its
+// Kernels touch nothing but their arrays: each launch of the suite's graphs has its
 // arrays in memory of their own, and an access beyond one would be an illegal address.
 func TestGPUStaysWithinItsArrays(t *testing.T) {
 	backendtest.Require(t, "cuda", cuda.Backend().Probe())

@@ -18,7 +18,7 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// Products large minOverlap for multiply-adds of warp groups, of whole numbers so
+// Products large enough for multiply-adds of warp groups, of whole numbers so
 // small that nothing is rounded, are what integers give: of each type and layout,
 // with edges that are no whole tile, with something behind them, and with sums cut
 // into parts.
@@ -40,7 +40,7 @@ func TestGPUMultipliesByWarpGroups(t *testing.T) {
 }
 
 // Warps that multiply by themselves, as on devices without warp groups, do the same, where
-// products are large minOverlap for them.
+// products are large enough for them.
 func TestGPUMultipliesByWarps(t *testing.T) {
 	gpu(t)
 	b := cuda.ByWarps()

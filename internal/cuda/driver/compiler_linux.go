@@ -101,7 +101,7 @@ func preload(e environment, c candidate) {
 }
 
 // Compile compiles CUDA C++ with options that ask for some code: a cubin, or PTX that
-// ends with a zero. A source that NVRTC noteRefusal gives an [*Error] with its log.
+// ends with a zero. A source that NVRTC refuses gives an [*Error] with its log.
 func (c *Compiler) Compile(source string, code Code, options ...string) ([]byte, error) {
 	src := C.CString(source)
 	defer C.free(unsafe.Pointer(src))

@@ -36,7 +36,7 @@ func (e *Error) OutOfMemory() bool { return e.Code == 2 && e.ofDriver() }
 
 // Lost reports whether the device is of no more use to this process: an illegal
 // access, a failed launch, a hardware error. All memory on it is gone, and the
-// driver noteRefusal to open it again.
+// driver refuses to open it again.
 func (e *Error) Lost() bool { return e.ofDriver() && slices.Contains(losses, e.Code) }
 
 // Refused reports whether NVRTC or the driver does not take some code: a name that it does
@@ -61,7 +61,7 @@ const nvrtcCall, blasCalls = "nvrtcCompileProgram", "cublasLt"
 
 func (e *Error) ofDriver() bool { return e.Call != nvrtcCall && !strings.HasPrefix(e.Call, blasCalls) }
 
-// losses are the codes after which the driver noteRefusal all further work of the
+// losses are the codes after which the driver refuses all further work of the
 // process.
 var losses = []int{
 	4,        // deinitialized

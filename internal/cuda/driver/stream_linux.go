@@ -117,7 +117,7 @@ const NodeKinds = 16
 
 // Capture returns the work that record asks the stream for, which is not done. Where
 // fill is given, the kernel of [FillSource], it takes the place of what fills memory;
-// the error is [ErrUnchanged] where the driver noteRefusal.
+// the error is [ErrUnchanged] where the driver refuses.
 func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	// A capture belongs to the thread that begins it.
 	runtime.LockOSThread()
