@@ -10,14 +10,14 @@ import "C"
 
 import "unsafe"
 
-// Node is a node of a graph that is captured.
+// Node is a node of a graph during capture.
 type Node C.rlx_handle
 
-// maxDependencies bounds the nodes that one waits for.
+// maxDependencies bounds the direct dependencies of a node.
 const maxDependencies = 4096
 
-// Dependencies returns the nodes that what the stream captures next waits for: after a call
-// that was captured its last ones. The device has [Device.Branches].
+// Dependencies returns the capture dependencies of the stream: the nodes before the next
+// captured node. It requires [Device.Branches].
 func (s *Stream) Dependencies() ([]Node, error) {
 	list := nodeList(maxDependencies)
 	defer C.free(unsafe.Pointer(list))
@@ -30,7 +30,7 @@ func (s *Stream) Dependencies() ([]Node, error) {
 	return out, err
 }
 
-// SetDependencies makes what the stream captures next wait for some nodes, and no others.
+// SetDependencies sets the capture dependencies of the stream.
 func (s *Stream) SetDependencies(nodes []Node) error {
 	list := nodeList(len(nodes))
 	defer C.free(unsafe.Pointer(list))

@@ -10,8 +10,8 @@ import "C"
 
 import "unsafe"
 
-// Guarded is device memory with addresses on either side that nothing is mapped to: an
-// access just before it or behind it is an illegal address.
+// Guarded is device memory with unmapped addresses on either side: an access just out of
+// bounds faults.
 type Guarded struct {
 	device *Device
 	c      C.rlx_guarded
@@ -20,9 +20,8 @@ type Guarded struct {
 // Guards reports whether the driver has [Device.AllocGuarded].
 func (d *Device) HasGuards() bool { return C.rlx_has_guards(d.library.cu) != 0 }
 
-// AllocGuarded returns guarded memory of at least so many bytes, whole pages of the device
-// (2 MiB on an H200), with anything in it. What a failure leaves mapped stays so to the
-// end of the process.
+// AllocGuarded allocates guarded memory of at least the given bytes, in whole pages of the
+// device (2 MiB on an H200), uninitialised. After a failure some of it may stay mapped.
 func (d *Device) AllocGuarded(bytes int) (*Guarded, error) {
 	w := &Guarded{device: d}
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
@@ -33,13 +32,13 @@ func (d *Device) AllocGuarded(bytes int) (*Guarded, error) {
 	return w, nil
 }
 
-// Bytes is how much memory there is.
+// Bytes returns the size of the memory.
 func (w *Guarded) Bytes() int { return int(w.c.bytes) }
 
-// At returns the address of a byte, counted from the first.
+// At returns the address at an offset.
 func (w *Guarded) At(offset int) Ptr { return Ptr(w.c.at) + Ptr(offset) }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (w *Guarded) Release() error {
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(call))
