@@ -90,7 +90,7 @@ func (w work) plus(o work, n float64) work {
 	return work{bytes: w.bytes + n*o.bytes, loads: w.loads + n*o.loads, operations: w.operations + n*o.operations}
 }
 
-// most returns the more of each.
+// max returns the componentwise maximum.
 func (w work) max(o work) work {
 	return work{bytes: max(w.bytes, o.bytes), loads: max(w.loads, o.loads), operations: max(w.operations, o.operations)}
 }
@@ -144,7 +144,7 @@ func (c *counter) own(s loop.Stmt) (w work) {
 	return w
 }
 
-// touch counts one access of an array.
+// access counts one access to an array.
 func (c *counter) access(w *work, array int) {
 	a := &c.k.Arrays[array]
 	w.operations++

@@ -57,7 +57,7 @@ func (e *entry) long() bool { return e.time > e.p.limit }
 // roundUp rounds a size up to the alignment of parts of a buffer.
 func roundUp(bytes int) int { return (bytes + plan.RowBytes - 1) / plan.RowBytes * plan.RowBytes }
 
-// persist notes the parameters and states in a window that is read or written.
+// notePersistent records the parameters and states in a window that is read or written.
 func (e *entry) notePersistent(b plan.Binding, written bool) {
 	if e.p.plan.Buffers[b.Buffer].Kind != plan.StateBuffer {
 		return

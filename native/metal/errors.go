@@ -73,7 +73,7 @@ func (s *stage) failed(err error) error {
 	behind := s.loseDependents()
 	failure.Steps += behind
 	failure.Err = fmt.Errorf("run %d is lost, with %d begun behind it, and %s may be written in part: set them, as from a checkpoint: %w",
-		s.number, behind, strings.Join(p.checkTorn(), ", "), err)
+		s.number, behind, strings.Join(p.tornNames(), ", "), err)
 	return failure
 }
 
@@ -104,8 +104,8 @@ func (s *stage) lostError() error {
 	}
 }
 
-// checkTorn returns the names of parameters and states that may be written in part.
-func (p *program) checkTorn() (names []string) {
+// tornNames returns the names of parameters and states that may be partly written.
+func (p *program) tornNames() (names []string) {
 	for s := range p.torn {
 		names = append(names, s.Name)
 	}
@@ -113,7 +113,7 @@ func (p *program) checkTorn() (names []string) {
 	return names
 }
 
-// checkTorn returns an error where the entry uses what may be written in part.
+// checkTorn returns an error if the entry uses a parameter or state that may be torn.
 func (e *entry) checkTorn() error {
 	for _, s := range e.touches {
 		if err := e.p.tornError(s, e.spec.Name); err != nil {

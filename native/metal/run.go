@@ -86,8 +86,8 @@ func (s *stage) idle() (bool, error) {
 // maxRepeats bounds how often a one-part loop is committed between checks.
 const maxRepeats = 8
 
-// look finds out where a run goes on of which the parts so far are done, and reports whether it is
-// at its end. A loop that has gone on for long is looked at less often.
+// nextPart selects the part after those committed, and reports whether the run has ended. A
+// loop is checked less often the longer it runs.
 func (s *stage) nextPart() (end bool) {
 	if s.next == len(s.parts) {
 		return true

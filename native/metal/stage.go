@@ -77,8 +77,8 @@ func (s *stage) Input(i int) []byte {
 	return from.Bytes[slot.Offset:][:slot.Bytes]
 }
 
-// stays reports whether an output lies in memory of the run, so that it need not be copied
-// before the next run writes there.
+// inStage reports whether an output lies in memory of the run, so that it need not be
+// copied.
 func (s *stage) inStage(i int) bool {
 	_, ok := s.buffers[s.e.outputs[i].Buffer]
 	return ok
