@@ -30,7 +30,7 @@ type program struct {
 	cuts    []bool             // which of them may run in pieces of their grids
 	limit   time.Duration      // estimated time of a command buffer
 	begun   int                // number of runs begun
-	running []*stage           // number of runs begun
+	running []*stage           // runs in flight, oldest first
 	torn    map[*plan.Slot]int // partly written parameters and states, by the number of the failed run
 }
 
