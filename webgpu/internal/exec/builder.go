@@ -82,14 +82,14 @@ func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 }
 
 func maxRepeats(steps []plan.Step) int {
-	deepest := 0
+	largest := 0
 	for _, s := range steps {
 		switch s := s.(type) {
 		case *plan.Repeat:
-			deepest = max(deepest, s.Count, maxRepeats(s.Steps), maxRepeats(s.Odd))
+			largest = max(largest, s.Count, maxRepeats(s.Steps), maxRepeats(s.Odd))
 		case *plan.While:
-			deepest = max(deepest, 1, maxRepeats(s.Steps)) // its own count is always 0
+			largest = max(largest, 1, maxRepeats(s.Steps)) // its own count is always 0
 		}
 	}
-	return deepest
+	return largest
 }
