@@ -28,7 +28,7 @@ type use uint8
 
 const (
 	inference use = iota // run as it is
-	gradient             // run as it is
+	gradient             // run with its VJP
 	training             // run with its VJP
 )
 
