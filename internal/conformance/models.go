@@ -29,7 +29,7 @@ type use uint8
 const (
 	inference use = iota // run as it is
 	gradient             // run with its VJP
-	training             // run with its VJP
+	training             // trained with Adam on its output "loss"
 )
 
 // models lists graphs that exercise several passes together.

@@ -21,9 +21,9 @@ export class Recorder {
   #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
   readonly #program: Program;
-  /** What is recorded into. */
+  /** The current encoder. */
   encoder!: GPUCommandEncoder;
-  /** The word that was asked for last. */
+  /** The word of the last condition. */
   going: unknown;
 
   constructor(program: Program) { this.#program = program; }

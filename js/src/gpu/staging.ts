@@ -10,7 +10,7 @@ import { statusError } from '../session/plan-session.js';
 import type { Reading } from '../session/session.js';
 import { statusBytes } from '../plan/validate.js';
 
-/** Where a value lies on the device. */
+/** The location of a value on the device. */
 export interface Source {
   name: string;
   dtype: string;
@@ -20,7 +20,7 @@ export interface Source {
   bytes: number;
 }
 
-/** A read that was asked for. */
+/** A pending read. */
 export interface ReadRequest {
   sources: Source[];
   promise: Promise<Reading>;
@@ -31,7 +31,7 @@ export interface ReadRequest {
 export function readRequest(sources: Source[]): ReadRequest {
   const request = { sources } as ReadRequest;
   request.promise = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }));
-  request.promise.catch(() => {}); // who asked may not listen
+  request.promise.catch(() => {}); // the caller may not handle it
   return request;
 }
 
@@ -40,10 +40,10 @@ interface Place { buffer: GPUBuffer; bytes: number; busy: boolean }
 /** A copy in a submission: `arrive` is to be called when that is submitted. */
 export interface Capture { arrive(step: number, submission: number): void }
 
-/** Buffers begin no larger than the first, and become no larger than the second: what is larger is read in parts. */
+/** The minimal and maximal size of buffers: larger values are read in parts. */
 const firstBytes = 1 << 20, mostBytes = 64 << 20;
 
-/** What the session does beside. */
+/** The callbacks to the session. */
 export interface StagingHost {
   /** Called when a buffer is free again. */
   onFree(): void;
@@ -58,7 +58,7 @@ export class StagingRing {
   /** The most bytes of a buffer, a multiple of 256. */
   readonly #most: number;
   readonly #places: Place[];
-  /** Where the status words lie, if there are any: each read begins with them. */
+  /** The location of the status words, if any: each read begins with them. */
   readonly #status: Source[];
   /** Requests that found every buffer in use, oldest first. */
   readonly postponed: ReadRequest[] = [];
@@ -149,7 +149,7 @@ export class StagingRing {
     this.#host.onFree();
   }
 
-  /** Throws what the status word says, and clears it for the runs to come. */
+  /** Throws the error encoded in the status word, and clears it for later runs. */
   #checkStatus(words: Uint32Array, submission: number): void {
     const status = this.#program.plan.status!, error = statusError(status, words);
     if (!error) return;

@@ -18,11 +18,11 @@ export type LoopBody = (b: GraphBuilder, consts: Value[], carries: Value[], slic
 export interface LoopOptions {
   /** Values that are the same in every step. Those that the body takes from the graph around it join them. */
   consts?: readonly Value[];
-  /** What the first step gets from the one before. */
+  /** The initial carries. */
   carries?: readonly Value[];
   /** Values that are cut into slices along their first axis, one for each step. */
   xs?: readonly Value[];
-  /** How many steps; it may be left out where there are `xs`. */
+  /** The number of steps; optional if there are `xs`. */
   length?: Dim;
   /** Whether the steps begin with the last slice. */
   reverse?: boolean;
@@ -34,7 +34,7 @@ export type WhileBody<T> = (b: GraphBuilder, consts: Value[], carries: Value[]) 
 export interface WhileOptions {
   /** Values that are the same in every step. Those that the graphs take from the one around them join them. */
   consts?: readonly Value[];
-  /** What the first step gets from the one before. */
+  /** The initial carries. */
   carries: readonly Value[];
   /**
    * How many steps there are at the most, 0 for no bound. Reverse derivatives need one. Without one a
@@ -43,7 +43,7 @@ export interface WhileOptions {
   maxSteps?: number;
 }
 
-/** Refuses what is no function. `what` begins the message. @internal */
+/** Throws unless the value is a function. `what` begins the message. @internal */
 export function checkFunction(what: string, given: unknown): void {
   if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
 }
@@ -58,7 +58,7 @@ function checkValues(op: string, lists: Readonly<Record<string, readonly unknown
   }
 }
 
-/** Builds a graph, see {@link graph}. What does not fit throws an {@link RlxError} at once. */
+/** Builds a graph, see {@link graph}. Invalid calls throw an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps {
   readonly #instance: Instance = compiler();
   readonly #handle: number;
@@ -67,11 +67,11 @@ export class GraphBuilder extends BuilderOps {
   /** The scopes that are open, joined by slashes. */
   #scope = '';
   #label = '';
-  /** What parameters begin with. @internal */
+  /** The initial values of parameters. @internal */
   readonly initial = new Map<string, Initial>();
   /** The graph around that of a body. */
   readonly #outer: GraphBuilder | undefined;
-  /** What a body uses of the graph around it, and the input it has for each. */
+  /** The values of the enclosing graph that a body captures, with the input for each. */
   readonly #captured = new Map<Value, { name: string; value: Value }>();
 
   /** @internal */
@@ -81,7 +81,7 @@ export class GraphBuilder extends BuilderOps {
     this.#handle = invoke(new Request('builder').text(name)).u32();
   }
 
-  /** `what` is what errors say is called. */
+  /** `what` names the caller in errors. */
   #request(method: string, what = method): Request {
     if (!this.#open) throw new RlxError('closed', 'the graph is finished');
     return new Request(method, what).u32(this.#handle);
@@ -146,7 +146,7 @@ export class GraphBuilder extends BuilderOps {
     return this.#scope && name ? `${this.#scope}/${name}` : name;
   }
 
-  /** Gives a state its value for the next run. */
+  /** Sets the next value of a state. */
   setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
 
   /** Names a result. */
@@ -157,7 +157,7 @@ export class GraphBuilder extends BuilderOps {
     invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
   }
 
-  /** Names what is built from here on, in errors and in the kernels' labels. */
+  /** Names the nodes built from here on, in errors and in kernel labels. */
   label(text: string): void { this.#setLabel(this.#within(text) || this.#scope); }
 
   #setLabel(text: string): void {
@@ -195,7 +195,7 @@ export class GraphBuilder extends BuilderOps {
 
   #idOf(value: Value): number { return (value?.builder === this ? value : this.#capture(value).value).id; }
 
-  /** The input of a body that stands for a value of the graph around, or further out. */
+  /** The input of a body for a captured value of an enclosing graph. */
   #capture(value: Value): { name: string; value: Value } {
     if (!(value instanceof Value)) throw new RlxError('graph', `a value of the graph is expected, given as ${classOf(value)}`);
     if (!this.#outer) throw new RlxError('graph', `a value, ${value.dtype}[${value.shape}], belongs to another graph: one of a body is to be returned from it`);
@@ -208,7 +208,7 @@ export class GraphBuilder extends BuilderOps {
     return inner;
   }
 
-  /** Adds an op. Numbers get the element type of the first value that is not boolean, f32 where there is none. @internal */
+  /** Adds an op. Numbers get the element type of the first value that is not boolean, or f32. @internal */
   apply(op: string, operands: readonly (Operand | undefined)[], attributes: Attributes = {}, graphs: readonly number[] = []): Value[] {
     if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are a list, given as ${classOf(operands)}`, { op });
     const given = operands.filter((operand) => operand !== undefined);
@@ -319,7 +319,7 @@ export class GraphBuilder extends BuilderOps {
       this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
   }
 
-  /** Ends the construction, and returns the graph's handle; its ports are in the order of the names, if any are given. @internal */
+  /** Finishes the graph and returns its handle; its ports are in the order of the names, if given. @internal */
   finish(names: readonly string[] = []): number {
     const request = this.#request('build').texts(names);
     this.#open = false;

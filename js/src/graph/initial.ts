@@ -1,4 +1,4 @@
-// What parameters begin with.
+// Initial values of parameters.
 
 import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
 import { checkCount, classOf, RlxError, unknownName } from '../values/errors.js';
@@ -14,7 +14,7 @@ import type { Module } from './train.js';
  */
 export type Initial = number | TensorData | 'glorot' | 'he';
 
-/** Refuses what is no {@link Initial}. */
+/** Throws unless the value is an {@link Initial}. */
 export function checkInitial(name: string, initial: Initial): void {
   if (typeof initial === 'number' || ArrayBuffer.isView(initial) || initial === 'glorot' || initial === 'he') return;
   const given = typeof initial === 'string' ? initial : classOf(initial);
@@ -39,7 +39,7 @@ export function initialParams(graph: Graph, given: Readonly<Record<string, Initi
   }));
 }
 
-/** What is given by names and patterns, by the names of parameters. */
+/** Expands values given by names and patterns to parameter names. */
 function byParameter(graph: Graph, params: readonly string[], given: Readonly<Record<string, Initial>>): Map<string, Initial> {
   const patterns = Object.keys(given), own = new Map<string, Initial>(), from = new Map<string, string>();
   graph.matching(patterns).forEach((matched, i) => {
@@ -59,7 +59,7 @@ function byParameter(graph: Graph, params: readonly string[], given: Readonly<Re
   return own;
 }
 
-/** The values of the parameters of a module's graphs whose declarations say what they begin with. */
+/** The declared initial values of the parameters of a module's graphs. */
 export function declaredParams({ entries, symbols = {} }: Module): Record<string, HostTensor> {
   const made: Record<string, HostTensor> = {};
   for (const graph of Object.values(entries)) {

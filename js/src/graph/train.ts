@@ -12,13 +12,13 @@ import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
 export interface Module {
-  /** What the plan is called. `main` if not given. */
+  /** The plan's name, `main` by default. */
   name?: string;
   /** Graphs, or their text form. */
   entries: Readonly<Record<string, Graph | string>>;
   /** The sizes of symbolic dimensions. */
   symbols?: Readonly<Record<string, number>>;
-  /** What the device allows. What every WebGPU device allows if not given. */
+  /** The device's capabilities; by default those of every WebGPU device. */
   limits?: Limits;
   /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
   target?: Target;
@@ -58,7 +58,7 @@ export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> 
   return blameWaiting(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
 }
 
-/** Compiles, after measuring on a device where that is asked for and there is something to measure. */
+/** Compiles, after tuning on a device if requested and useful. */
 function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
   return tune && job.target === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
 }
@@ -120,7 +120,7 @@ function isSoftware({ info }: GPUAdapter): boolean {
   return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
 }
 
-/** A function that multiplies, adds and drops vectors: valid where there is relaxed SIMD. */
+/** A function with relaxed SIMD instructions: it validates only where those are supported. */
 const relaxedModule = Uint8Array.of(
   0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 20, 1, 18, 0,
   65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 26, 11,
@@ -144,9 +144,9 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.session.bind('step', { lr })`. */
   rate?: number;
-  /** More entries beside `step`, such as `eval`. */
+  /** Additional entries, such as `eval`. */
   entries?: G;
-  /** What parameters begin with, in place of what their declarations say. */
+  /** Initial values of parameters that override their declarations. */
   params?: Readonly<Record<string, Initial>>;
   /** The seed of random parameters. 0 if not given. */
   seed?: number;

@@ -6,7 +6,7 @@ import { openSession } from '../session/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
 import { type Found, TuneStore } from './tune-store.js';
 
-/** What is told of tuning while it goes on. */
+/** A progress report of tuning. */
 export interface TuneOptions {
   /** Called for each group of kernels that was measured. */
   onMeasured?: (measured: Measured) => void;
@@ -20,7 +20,7 @@ export interface TuneOptions {
 
 /** A group of kernels that was measured. */
 export interface Measured extends Found {
-  /** What its kernels are called. */
+  /** The name of its kernels. */
   name: string;
 }
 
@@ -53,7 +53,7 @@ export async function compileTuned(job: Job, tune: TuneOptions, where: DeviceOpt
   }
 }
 
-/** The number of the schedule for a group: what is known, or is found now. */
+/** The number of the schedule for a group: stored, or measured now. */
 async function choose(bench: Bench, store: TuneStore, tuning: number, i: number, group: Group, { onMeasured }: TuneOptions): Promise<number> {
   const known = await store.get(group);
   if (known) return group.schedules.indexOf(known.schedule);
@@ -66,7 +66,7 @@ async function choose(bench: Bench, store: TuneStore, tuning: number, i: number,
 /** Times all schedules of a group. One that the device cannot run is passed over. */
 async function measure(bench: Bench, tuning: number, i: number, { schedules }: Group): Promise<Found> {
   const best: Found = { schedule: schedules[0]!, untuned: Infinity, tuned: Infinity };
-  let times = 0; // as many for all: what a submission takes is then in all their times alike
+  let times = 0; // the same count for all, so that submission overhead affects all times alike
   for (const [k, schedule] of schedules.entries()) {
     let trial: Trial | undefined;
     try {
@@ -84,7 +84,7 @@ async function measure(bench: Bench, tuning: number, i: number, { schedules }: G
   return best;
 }
 
-/** A plan that is measured: `run` gives the milliseconds of doing its work so many times. */
+/** A plan to measure: `run` returns the milliseconds for a number of repetitions. */
 interface Trial { run(times: number): Promise<number>; close(): void }
 
 /** How many times make a run long enough to be measured. */
@@ -95,7 +95,7 @@ async function enough(trial: Trial): Promise<number> {
   return times;
 }
 
-/** The milliseconds for one time, at best. Of what is far behind the best so far a single run says enough. */
+/** The best milliseconds per repetition. A single run suffices for a candidate far behind the best. */
 async function least(trial: Trial, times: number, best: number): Promise<number> {
   await trial.run(1);
   let took = Infinity;

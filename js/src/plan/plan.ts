@@ -1,11 +1,11 @@
 // What a plan is. The format of its files and their rules are described, and files written, in
 // the Go package internal/compiler/plan; decode.ts reads them.
 
-/** What a device must have: WebGPU's names of features and limits, and the range of subgroup sizes. */
+/** The required device: WebGPU's names of features and limits, and the range of subgroup sizes. */
 export interface Requires {
   features: string[];
   limits: Record<string, number>;
-  /** The least and the greatest subgroup size the kernels are right for; zeros where any will do. */
+  /** The minimal and maximal subgroup size that the kernels support; zeros for any. */
   subgroup: [number, number];
 }
 
@@ -22,7 +22,7 @@ export interface Slot {
   /** In bytes; of a scalar, in the entry's row of scalars. */
   offset: number;
   bytes: number;
-  /** Where set, elements lie in [lo, hi), and the host checks it. */
+  /** If set, elements lie in [lo, hi), which the host checks. */
   range?: [lo: number, hi: number];
 }
 
@@ -42,7 +42,7 @@ export interface Kernel {
   storage: Access[];
   scalarBytes: number;
   counters: number;
-  /** The source of another kernel, which leaves the same, is slower, and takes devices less time to compile. */
+  /** An alternative source with the same results, which is slower and compiles faster. */
   draft?: string;
 }
 
@@ -82,7 +82,7 @@ export function allSteps(lists: { steps: Step[] }[]): Step[] {
   });
 }
 
-/** Where kernels report failed checks, and what their codes mean. */
+/** The status word for failed checks, and the meaning of its codes. */
 export interface Status {
   buffer: number;
   offset: number;
