@@ -1,6 +1,6 @@
-// A grid of workgroups that threads share: words of a shared memory say what is to be run, and each
-// thread claims one workgroup after the other. Whoever asks takes part, so that nothing waits for a
-// thread that has not begun.
+// A grid of workgroups that threads share: words in shared memory describe the kernel to run, and each
+// thread claims one workgroup after another. The calling thread takes part, so it never waits for a
+// thread that has not started.
 
 /** The words by index: the remaining grid with its number; the number of unfinished workgroups; whether one failed. */
 const left = 0, open = 1, failed = 2, kernel = 3, count = 4, args = 5;

@@ -25,8 +25,8 @@ export interface GPUSessionOptions {
   /** The maximal number of submissions in flight, 1 to 64. By default 3, and up to 16 while they are less than 8 ms of work. */
   inFlight?: number;
   /**
-   * Whether a session is ready before the kernels that take longest to compile: others, which leave the
-   * same values, stand in for them at a fraction of their speed until they are compiled. True if not given.
+   * Whether a session is ready before the kernels that compile slowest: drafts with equal results replace them at a
+   * fraction of their speed until they are compiled. True by default.
    */
   drafts?: boolean;
   /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
@@ -104,8 +104,8 @@ export function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device 
 }
 
 /**
- * Calls a function when a device is lost; what it returns ends that. The device's promise, which
- * may outlive many sessions, then keeps hold of nothing of the function's. @internal
+ * Calls a function when a device is lost; the returned function cancels that. The device's promise, which may
+ * outlive many sessions, then retains nothing of the listener. @internal
  */
 export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
   let tell: typeof listener | undefined = listener;

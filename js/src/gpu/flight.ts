@@ -1,16 +1,16 @@
 import type { RlxError } from '../values/errors.js';
 
 /**
- * The milliseconds of work that the device should have before it. Chromium tells up to 1.8 ms late that
- * something is done (on an H200), so that three submissions of half a millisecond left the device idle for
- * half of the time. Half a frame of most displays is a delay that nobody sees.
+ * The milliseconds of work to queue ahead of the device. Chromium reports completions up to 1.8 ms late (on an
+ * H200), so three submissions of half a millisecond left the device idle for half of the time. Half a frame of
+ * most displays is an invisible delay.
  */
 const ahead = 8;
 
 /**
- * Admits submissions in the order they ask: so many at a time as the device does in {@link ahead}, by the
- * pace at which they end, but no fewer than 3 and no more than 16, with which reads of every tenth step find a
- * staging buffer free; or a number that was asked for.
+ * Admits submissions in order, with a bounded number in flight: as many as the device completes in {@link ahead},
+ * by its recent pace, from 3 to 16, with which reads of every tenth step find a free staging buffer; or a given
+ * number.
  */
 export class Flight {
   readonly #asked: number | undefined;

@@ -37,8 +37,8 @@ export interface WhileOptions {
   /** The initial carries. */
   carries: readonly Value[];
   /**
-   * How many steps there are at the most, 0 for no bound. Reverse derivatives need one. Without one a
-   * run on the GPU waits for the device, which is asked every 8 to 64 steps whether the loop goes on.
+   * The maximal number of steps, 0 for no bound. Reverse-mode derivatives need a bound. Without one a run on the GPU
+   * synchronises with the device every 8 to 64 steps, to check the condition.
    */
   maxSteps?: number;
 }
@@ -104,8 +104,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * A parameter: kept between runs, and trained. It begins as {@link Initial} says; if that is not given as ones where it is
-   * the scale of a norm, else as `glorot` if it has two axes or more, and as 0 if not.
+   * A parameter: persistent and trained. `initial` is its initial value, see {@link Initial}; by default ones for
+   * the scale of a norm, else `glorot` from two axes on, else 0.
    */
   param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
     name = this.#within(name);
@@ -124,9 +124,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * Builds a part of the graph, and returns what `build` does, with a name before those of the
-   * parameters and states there: `w` becomes `name/w`, and so does a label. Scopes nest; inputs
-   * and outputs keep their names.
+   * Builds a part of the graph and returns the result of `build`. The scope's name prefixes those of parameters and
+   * states (`w` becomes `name/w`) and labels. Scopes nest; inputs and outputs keep their names.
    */
   scope<T>(name: string, build: () => T): T {
     if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
@@ -234,8 +233,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * Builds graphs for a node to own, for values like the given ones, and has the node made of
-   * them. What they use of this graph comes among their inputs at a place, the same in all.
+   * Builds the bodies of a node, for values like the given ones, and makes the node. The values that the bodies
+   * capture from this graph become inputs at a common index.
    */
   #withBodies<T>(like: readonly ValueType[], place: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
     const bodies: GraphBuilder[] = [], graphs: number[] = [];
@@ -266,8 +265,7 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * A loop: runs a graph once for each slice. Returns the carries after the last step, and of
-   * each of the `ys` those of all steps, stacked along a first axis.
+   * A loop over slices. Returns the final carries, and the `ys` of all steps, stacked along a first axis.
    */
   scan(options: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
     checkOptions('scan', options, 'consts carries xs length reverse');
@@ -291,8 +289,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * A loop: runs `step`, which returns the next carries, as long as `condition` returns a true
-   * boolean without axes. Returns the carries in the end.
+   * A loop: runs `step`, which returns the next carries, while `condition` returns true, a boolean of rank 0.
+   * Returns the final carries.
    */
   whileLoop(options: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
     checkOptions('while_loop', options, 'consts carries maxSteps');
@@ -310,8 +308,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * What one of two graphs returns for the operands: the first where the predicate, a boolean
-   * without axes, is true. They may use values of this graph that are no operands too.
+   * A conditional: the results of the first graph if the predicate, a boolean of rank 0, is true, else of the
+   * second. The graphs may capture other values of this graph.
    */
   cond(predicate: Value, operands: readonly Value[], whenTrue: Branch, whenFalse: Branch): Value[] {
     checkValues('cond', { predicate: [predicate], operands });

@@ -1,5 +1,5 @@
 // The compiler: a WebAssembly module in this thread, which builds and differentiates graphs,
-// and one in a worker, which turns them into plans.
+// and one in a worker, which compiles them to plans.
 
 import { checkOptions, type ErrorKind, RlxError } from '../values/errors.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';

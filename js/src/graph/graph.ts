@@ -50,9 +50,10 @@ export interface Optimizer {
 }
 
 /**
- * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after `warmUp` steps that rise to it.
- * `steps` multiplies it by `factor` after every `steps`, `exponential` at every one; `polynomial` goes by the power `exponent`;
- * `cosine-restarts` begins again, each time after `growth` times as many steps; `one-cycle` rises to `rate` and falls.
+ * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after a linear warm-up of
+ * `warmUp` steps. `steps` multiplies it by `factor` after every `steps` steps, `exponential` after each;
+ * `polynomial` uses the power `exponent`; `cosine-restarts` restarts with periods that grow by the factor
+ * `growth`; `one-cycle` rises to `rate` and falls.
  */
 export interface Schedule {
   kind: 'constant' | 'linear' | 'cosine' | 'steps' | 'exponential' | 'polynomial' | 'cosine-restarts' | 'one-cycle';
@@ -90,8 +91,8 @@ export interface StepOptions {
 const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>(({ instance, handle }) => release(instance, handle));
 
 /**
- * A graph, and what can be made of it. It never changes: each method returns another graph.
- * Methods throw an {@link RlxError} that says what does not fit.
+ * A graph. It is immutable: each method returns another graph. Methods throw an {@link RlxError} for invalid
+ * arguments.
  */
 export class Graph<T extends GraphTypes = GraphTypes> {
   /** The types of the graph for TypeScript; the property does not exist. */

@@ -23,10 +23,9 @@ export interface Module {
   /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
   target?: Target;
   /**
-   * Measures, on the page's GPU, the ways in which each group of kernels can be computed, and takes the
-   * fastest. It takes seconds to minutes, once: what is found is kept in IndexedDB, by group and device,
-   * and where all is known compiling takes about twice as long as untuned. Plans are then no longer the
-   * same everywhere. For WebAssembly there is nothing to measure.
+   * Times the candidate schedules of each group of kernels on the page's GPU and uses the fastest. This takes
+   * seconds to minutes, once: results are stored in IndexedDB, by group and device; with all results stored,
+   * compiling takes about twice as long as untuned. Plans then differ between devices. WebAssembly is not tuned.
    */
   tune?: boolean | TuneOptions;
 }
@@ -64,10 +63,9 @@ function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promi
 }
 
 /**
- * A session on graphs. Its device is the one that {@link init} was given, unless the options have
- * another. Where there is no WebGPU it is on the CPU, and its `fallbackReason` says why. Parameters
- * begin as their declarations say, and as 0 where those say nothing: {@link initialParams} draws
- * all of them.
+ * A session on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
+ * the CPU, and its `fallbackReason` says why. Parameters without a declared initial value are 0; {@link
+ * initialParams} draws all of them.
  */
 export async function session<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleSessionOptions = {}): Promise<Session<TypesOfGraphs<G>>> {
   return blameWaiting(session, () => sessionOn(module, options) as Promise<Session<any>>);

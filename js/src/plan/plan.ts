@@ -47,14 +47,14 @@ export interface Kernel {
 }
 
 /**
- * `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run.
- * `draft` are the groups of the kernel's draft.
+ * `grid`, if set, is the location of an indirect grid: `groups` or zeros, in which case the kernel does not run.
+ * `draft` is the number of groups of the kernel's draft.
  */
 export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding; draft?: number[] }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
 /**
- * `odd` are the steps of rounds 1, 3, … where they differ. With `going` there are as many rounds as it
- * takes for the word there to be 0 after one: more of them change nothing.
+ * `odd` lists the steps of odd iterations, if they differ. With `going` the loop repeats until the word is 0 after
+ * an iteration; superfluous iterations change nothing.
  */
 export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
 export type Step = Dispatch | Copy | Repeat;

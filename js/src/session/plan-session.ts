@@ -100,9 +100,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   /**
-   * Checks what is given for some steps of an entry, and writes its scalars; returns what is to be stored.
-   * Nothing is written before all is known to be right. What is given with `bind` stands in for inputs of
-   * runs to come, until one is given them.
+   * Checks the inputs for some steps of an entry, writes its scalars, and returns the uploads. Nothing is written
+   * unless all are valid. Inputs with `bind` also serve later runs, until replaced.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
     const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = new Set(slots.map(({ name }) => name));
