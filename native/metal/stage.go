@@ -12,7 +12,7 @@ import (
 // inFlight is the maximal number of runs in flight of an entry.
 const inFlight = 3
 
-// stage is what one run under way has of its own: memory and lists of commands.
+// stage is the memory and the command lists of one run in flight.
 type stage struct {
 	e       *entry
 	heap    *driver.Heap
@@ -21,7 +21,7 @@ type stage struct {
 	results driver.Buffer // copies of outputs that the next run overwrites
 	made    []variant
 	limit   time.Duration // the time limit that made was built for
-	// Of the run under way:
+	// The run in flight:
 	run   []committed // command buffers in flight
 	parts []part      // all parts of the run
 	next  int         // the part to commit next, or whose condition to check
