@@ -9,31 +9,30 @@ import (
 // Backend is a kind of device. Its methods may be called from several
 // goroutines.
 type Backend interface {
-	// Name is how users ask for it: "cpu", "webgpu". Lower case, no spaces.
+	// Name returns the name for [Lookup], lower case without spaces: "cpu", "webgpu".
 	Name() string
-	// Probe looks whether the device can be used now, by asking the driver. The
-	// error is of kind [ErrUnavailable] and says what is missing.
+	// Probe asks the driver whether the device is usable now. The error is of kind
+	// [ErrUnavailable] and says what is missing.
 	Probe() error
-	// Info describes the device. It is the zero Info where Probe fails.
+	// Info describes the device. It is the zero Info if Probe fails.
 	Info() Info
-	// Support tells how a node would be computed.
+	// Support returns how the backend computes a node.
 	Support(n *ir.Node) Support
-	// Compile makes a module ready to run, in memory of its own, all zeros.
-	// All dimensions must be constant ([ir.Graph.Bind]). Errors are [*Error]; a module
-	// that needs more memory than [Options] allow is a [*MemoryError] inside.
+	// Compile compiles a module and allocates its memory, zeroed. All dimensions
+	// must be constant ([ir.Graph.Bind]). Errors are [*Error]s; one wraps a
+	// [*MemoryError] if the module needs more memory than [Options] allow.
 	Compile(ctx context.Context, m *ir.Module, o Options) (Program, error)
 }
 
 // Info describes a device.
 type Info struct {
-	// Description is for people: the driver's or the processor's own words.
+	// Description is the name that the driver or the processor reports.
 	Description string
 	// Software is set for a device that is emulated or a CPU.
 	Software bool
-	// Memory is the memory of the device in bytes, 0 where it is not known.
+	// Memory is the memory of the device in bytes, 0 if unknown.
 	Memory int64
-	// Speed orders devices: a rough figure of GFLOP/s, for choosing the
-	// fastest, not for quoting.
+	// Speed is a rough estimate of GFLOP/s, only for ranking devices.
 	Speed float64
 }
 
@@ -42,13 +41,13 @@ type Level uint8
 
 // The levels, best first.
 const (
-	// Native: by code for this op.
+	// Native is an op with code of its own.
 	Native Level = iota
-	// Claimed: a composite, by a kernel that the backend has for the whole.
+	// Claimed is a composite with one kernel for the whole.
 	Claimed
-	// Decomposed: a composite, by way of its body.
+	// Decomposed is a composite computed by its body.
 	Decomposed
-	// Unsupported: not at all.
+	// Unsupported is an op that the device cannot compute.
 	Unsupported
 )
 
@@ -60,7 +59,7 @@ func (l Level) String() string {
 	return [...]string{"native", "claimed", "decomposed", "unsupported"}[l]
 }
 
-// Support is a level, with the reason where it is [Unsupported].
+// Support is a level, with a reason if it is [Unsupported].
 type Support struct {
 	Level  Level
 	Reason string
@@ -68,32 +67,31 @@ type Support struct {
 
 // Options steer the compilation of a module.
 type Options struct {
-	// TF32 lets products of f32 be computed from 10 of the 23 bits of fraction of
-	// their factors, with sums in f32, where a device is faster so.
+	// TF32 lets matrix products of f32 round their factors to 10 bits of mantissa,
+	// with f32 accumulation, where that is faster.
 	TF32 bool
-	// Tune has the schedules of kernels measured on the device, the best of which are
-	// kept on disk: see package tune. Compiling takes seconds more the first time. On
-	// devices other than CUDA it changes nothing.
+	// Tune measures candidate schedules on the device and keeps the best on disk.
+	// The first compilation takes seconds longer. Only CUDA uses it.
 	Tune bool
-	// Memory is how many bytes the program may hold on the device, inputs, outputs and
-	// what is computed in between included; 0 stands for [MemoryVariable], or, without
-	// it, what the device has. For a module that needs more, Compile returns a
-	// [*MemoryError] before it allocates anything.
+	// Memory bounds the bytes that the program holds on the device, including
+	// inputs, outputs and intermediate values. 0 means [MemoryVariable] if set,
+	// else the memory of the device. If the module needs more, Compile returns a
+	// [*MemoryError] and allocates nothing.
 	Memory int64
 }
 
-// Role is what a slot is to its user.
+// Role is the role of a slot for the caller.
 type Role uint8
 
 // The roles of slots.
 const (
-	// Input: given with every run, or kept from the last time it was given.
+	// Input is given with every run, or kept from the last time it was given.
 	Input Role = iota
-	// Param: persistent; a parameter of some entry, which its user gives.
+	// Param is a persistent parameter, which the caller sets.
 	Param
-	// State: persistent; changed by every entry that holds it, and zeros at first.
+	// State is persistent, zero at first, and changed by every entry that holds it.
 	State
-	// Output: the value of a run.
+	// Output is a result of a run.
 	Output
 )
 
@@ -105,14 +103,14 @@ func (r Role) String() string {
 	return [...]string{"input", "param", "state", "output"}[r]
 }
 
-// Slot is a named tensor that the host gives or gets.
+// Slot is a named tensor that the host writes or reads.
 type Slot struct {
 	Name  string
 	Role  Role
 	DType ir.DType
 	Dims  []int
-	// Lo and Hi bound the elements of an input where Checked is set: indices
-	// outside [Lo, Hi) are refused before the run.
+	// If Checked is set, elements of an input outside [Lo, Hi) are refused before
+	// the run.
 	Lo, Hi  int
 	Checked bool
 }
@@ -124,64 +122,59 @@ func SlotOf(name string, role Role, v ir.Value) Slot {
 }
 
 // Program is a compiled module with its memory. Its methods may be called from
-// several goroutines. They take turns in the order in which they were called: none is
-// kept out by others that call without end. A call whose ctx is done before its turn is
-// given up, with the error of ctx. Calls that change no parameter and no state run at
-// the same time where the device can. Errors are [*Error]s of the kinds
-// [ir.ErrName], [ir.ErrDType] and [ir.ErrShape] for names and tensors that do
-// not fit, [ir.ErrIndex] for an index out of range, found by the host or by the
-// device: parameters and states are then as they were before the run.
+// several goroutines and are served first come, first served. A call whose ctx is
+// done before it is served fails with the error of ctx. Calls that change no parameter
+// and no state run concurrently where the device can. Errors are [*Error]s: of the
+// kinds [ir.ErrName], [ir.ErrDType] and [ir.ErrShape] for names and tensors that do
+// not fit, and [ir.ErrIndex] for an index out of range, found by the host or by the
+// device. A failed run leaves parameters and states unchanged.
 type Program interface {
 	// Entries returns the names of the entries, in the order of the module.
 	Entries() []string
-	// Slots returns the inputs and outputs of an entry, nil where there is
-	// none of that name.
+	// Slots returns the inputs and outputs of an entry, nil if there is no such entry.
 	Slots(entry string) []Slot
 	// Persistent returns the parameters and states of all entries.
 	Persistent() []Slot
-	// Set writes a parameter or a state, after all runs that were asked for.
+	// Set writes a parameter or a state, after all runs started before.
 	Set(ctx context.Context, name string, t Tensor) error
-	// Get returns the value of a parameter or a state after all runs that were
-	// asked for.
+	// Get returns a parameter or a state, after all runs started before.
 	Get(ctx context.Context, name string) (Tensor, error)
-	// Memory returns how many bytes the program holds on the device.
+	// Memory returns the bytes that the program holds on the device.
 	Memory() int64
-	// GetAll returns the values of all parameters and states at one time, between two
-	// runs.
+	// GetAll returns a consistent snapshot of all parameters and states.
 	GetAll(ctx context.Context) (map[string]Tensor, error)
-	// SetAll is Set for several parameters and states at one time. Where one is unknown
-	// or does not fit, none is written.
+	// SetAll writes several parameters and states, or none if one is unknown or
+	// does not fit.
 	SetAll(ctx context.Context, values map[string]Tensor) error
-	// Run starts an entry with its inputs and returns at once. The memory of
-	// the inputs must be left alone until the run is over. The run is given up
-	// where ctx is done before it begins.
+	// Run starts an entry with its inputs and returns at once. The memory of the
+	// inputs must not change until the run is done. The run fails if ctx is done
+	// before it begins.
 	Run(ctx context.Context, entry string, in map[string]Tensor) (Run, error)
-	// Bind fixes the memory from which an entry takes its inputs and into
-	// which it puts outputs; of outputs, those not named are not fetched. A
-	// scalar input may be bound like any other. Outputs have memory of their own:
-	// what overlaps is an [*OverlapError], but for an output in exactly the memory of
-	// an input, which the run reads before it writes it.
+	// Bind fixes the memory of an entry's inputs and outputs. Outputs that are not
+	// named are not fetched. Outputs must not overlap other tensors (the error is an
+	// [*OverlapError]), except that an output may lie in exactly the memory of an
+	// input: the run reads the input before it writes the output.
 	Bind(ctx context.Context, entry string, in, out map[string]Tensor) (Bound, error)
-	// Close gives back the program's memory after the last run. Entries, Slots
-	// and Persistent are as before; all other calls are errors of kind
-	// [ErrClosed]. Where ctx is done before the runs under way are over, the program
-	// stays open. A program that nobody uses is closed whatever ctx says.
+	// Close frees the program's memory after the last run. Entries, Slots and
+	// Persistent still work; all other calls fail with [ErrClosed]. If ctx is done
+	// before the runs in flight are, the program stays open. An idle program is
+	// closed even if ctx is done.
 	Close(ctx context.Context) error
 }
 
 // Run is one run of an entry.
 type Run interface {
-	// Wait returns the outputs, once they are there, or what went wrong. It may
-	// be called again.
+	// Wait waits for the run and returns its outputs or its error. It may be called
+	// again.
 	Wait(ctx context.Context) (map[string]Tensor, error)
 }
 
-// Bound is an entry with its memory fixed. It is for one goroutine.
+// Bound is an entry with fixed memory, for use by one goroutine.
 type Bound interface {
-	// Start begins a run with what the bound inputs hold now. Inputs and
-	// outputs must be left alone until Wait has returned.
+	// Start begins a run with the current contents of the bound inputs. Inputs and
+	// outputs must not be touched until Wait returns.
 	Start(ctx context.Context) error
 	// Wait waits until the bound outputs hold the results of the last Start. It
-	// returns what went wrong since the last Wait, and nil before any Start.
+	// returns the first error since the last Wait, nil before any Start.
 	Wait(ctx context.Context) error
 }

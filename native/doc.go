@@ -1,6 +1,9 @@
-// Package native is what devices look like to a Go program: the [Backend]
-// interface, the registry that backends enter when they are imported, tensors
-// in host memory, and the errors that all backends share.
+// Package native defines the interface between a Go program and its devices:
+// [Backend] and [Program], the registry of backends, [Tensor] for values in host
+// memory, and the errors that all backends share.
+//
+// It takes an [ir.Module] and yields a [Program]; the compiler and the executors
+// behind it are internal. Start reading at backend.go.
 //
 // A program compiles a module for one backend and runs its entries:
 //
@@ -10,7 +13,7 @@
 //	run, err := p.Run(ctx, "step", map[string]native.Tensor{"x": x, "labels": labels})
 //	out, err := run.Wait(ctx)
 //
-// What is run over and over is bound once, after which a run allocates nothing:
-// see [Program.Bind]. Package rlx, at the root of the module, is the
-// convenient face of all this.
+// [Program.Bind] fixes the memory of an entry that runs many times; its runs then
+// allocate nothing. Package rlx, at the root of the module, is a more convenient
+// API on top of this one.
 package native

@@ -8,35 +8,33 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// The kinds of error of devices, besides those of package ir: ir.ErrName,
-// ir.ErrDType, ir.ErrShape and ir.ErrIndex for wrong inputs, ir.ErrUnsupported
-// for what a backend cannot compute; and those of package context,
-// context.Canceled and context.DeadlineExceeded, for what was given up because
-// its context was done.
+// The kinds of error of devices. Backends also return the kinds ir.ErrName,
+// ir.ErrDType, ir.ErrShape and ir.ErrIndex for wrong inputs, ir.ErrUnsupported for
+// ops that they cannot compute, and context.Canceled and context.DeadlineExceeded
+// for calls whose context was done.
 var (
-	// ErrUnavailable: the device is not there, or cannot be used; the text says
-	// what is missing.
+	// ErrUnavailable means that the device is missing or unusable.
 	ErrUnavailable = errors.New("device unavailable")
-	// ErrLost: the device is gone, and all state on it.
+	// ErrLost means that the device is gone, with all state on it.
 	ErrLost = errors.New("device lost")
-	// ErrMemory: the device is out of memory, or the tensor is over its limits.
+	// ErrMemory means that the device is out of memory or a tensor exceeds its limits.
 	ErrMemory = errors.New("out of device memory")
-	// ErrOverlap: an output was given memory that is another tensor's.
+	// ErrOverlap means that an output shares memory with another tensor.
 	ErrOverlap = errors.New("overlapping memory")
-	// ErrClosed: the program was closed before.
+	// ErrClosed means that the program is closed.
 	ErrClosed = errors.New("closed")
-	// ErrDevice: any other failure that the device reports.
+	// ErrDevice is any other failure that the device reports.
 	ErrDevice = errors.New("device error")
 )
 
-// Error says what went wrong on which device.
+// Error is a failed call to a backend.
 type Error struct {
 	Backend string // the backend's name
-	Call    string // what was asked for: an entry, "set", "compile"
-	Kind    error  // one of this package's, of package ir's or of package context's
-	Name    string // the input, output, parameter or state, "" where none is to blame
-	Node    string // the node of the graph whose check failed, "" otherwise
-	Steps   int    // how many runs a lost device, or a run that failed on it, has cost
+	Call    string // the call: an entry, "set", "compile"
+	Kind    error  // a kind of this package, of package ir or of package context
+	Name    string // the input, output, parameter or state at fault, or ""
+	Node    string // the node of the graph whose check failed, or ""
+	Steps   int    // the number of runs lost with the device
 	Err     error  // the reason, may be nil
 }
 
@@ -51,7 +49,7 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		reason = e.Err.Error()
 	}
-	if e.Kind != nil && !strings.Contains(reason, e.Kind.Error()) { // which may say it behind a name
+	if e.Kind != nil && !strings.Contains(reason, e.Kind.Error()) {
 		sb.WriteString(": " + e.Kind.Error())
 	}
 	if e.Node != "" {
@@ -76,7 +74,7 @@ func (e *Error) Unwrap() []error {
 	return out
 }
 
-// kinds are all kinds that an error may have, for [KindOf].
+// kinds lists all kinds of errors, for [KindOf].
 var kinds = []error{
 	context.Canceled, context.DeadlineExceeded,
 	ErrUnavailable, ErrLost, ErrMemory, ErrOverlap, ErrClosed,
@@ -84,7 +82,7 @@ var kinds = []error{
 	ErrDevice,
 }
 
-// KindOf returns the kind of an error, [ErrDevice] where it has none.
+// KindOf returns the kind of an error, [ErrDevice] if it has none.
 func KindOf(err error) error {
 	for _, k := range kinds {
 		if errors.Is(err, k) {

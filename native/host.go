@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// HostMemory returns what this process may have of the machine's memory: all of it, or the
-// limit of its control group or process, where that is less.
+// HostMemory returns the memory available to this process: the machine's memory or, if
+// lower, the limit of its control group or of the process.
 func HostMemory() Budget {
-	least := Budget{Bytes: 1 << 40, Source: "the bound where the machine's memory is not known"}
+	budget := Budget{Bytes: 1 << 40, Source: "the bound where the machine's memory is not known"}
 	if math.MaxInt == math.MaxInt32 {
-		least = Budget{Bytes: math.MaxInt32, Source: "the address space"}
+		budget = Budget{Bytes: math.MaxInt32, Source: "the address space"}
 	}
 	if bytes := machineMemory(); bytes > 0 {
-		least = lower(least, Budget{bytes, "the machine's memory"})
+		budget = lower(budget, Budget{bytes, "the machine's memory"})
 	}
 	if bytes := processLimit(); bytes > 0 {
-		least = lower(least, Budget{bytes, "the process's limit of address space"})
+		budget = lower(budget, Budget{bytes, "the process's limit of address space"})
 	}
-	return lower(least, groupLimit(os.DirFS("/")))
+	return lower(budget, groupLimit(os.DirFS("/")))
 }
 
-// lower returns the budget of fewer bytes; one of 0 bytes is none.
+// lower returns the lower of two budgets; b of 0 bytes is no limit.
 func lower(a, b Budget) Budget {
 	if b.Bytes > 0 && b.Bytes < a.Bytes {
 		return b
@@ -34,9 +34,9 @@ func lower(a, b Budget) Budget {
 	return a
 }
 
-// groupLimit returns the memory of the control group of this process, and of those around
-// it, in a file system that has /proc and /sys: versions 2 and 1 of control groups
-// (cgroups(7)). It is of 0 bytes where there is no limit.
+// groupLimit returns the lowest memory limit of this process's control group and its
+// ancestors, cgroups(7) versions 1 and 2, in a file system with /proc and /sys. It has
+// 0 bytes if there is no limit.
 func groupLimit(root fs.FS) Budget {
 	f, err := root.Open("proc/self/cgroup")
 	if err != nil {
@@ -56,7 +56,7 @@ func groupLimit(root fs.FS) Budget {
 				continue
 			}
 		}
-		// In a container the group may be shown by a name that only the host has.
+		// In a container the path may exist only on the host.
 		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
 			if limit := number(root, path.Join(folder, at, file)); limit > 0 && (out.Bytes == 0 || limit < out.Bytes) {
 				out = Budget{limit, "the control group's limit"}
@@ -69,7 +69,7 @@ func groupLimit(root fs.FS) Budget {
 	return out
 }
 
-// number returns the number in a file, 0 where there is none.
+// number returns the number in a file, 0 if there is none.
 func number(root fs.FS, name string) int64 {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// MemoryVariable is the environment variable that bounds the memory of every program:
-// bytes, as [ParseBytes] reads them.
+// MemoryVariable is the environment variable that bounds the memory of every program,
+// in the syntax of [ParseBytes].
 const MemoryVariable = "RLX_MEMORY"
 
-// Budget is how much memory a program may hold.
+// Budget bounds the memory of a program.
 type Budget struct {
 	Bytes int64
-	// Source says where the number is from: "the machine's memory", "RLX_MEMORY".
+	// Source names the origin of the bound: "the machine's memory", "RLX_MEMORY".
 	Source string
 }
 
-// Budget returns what a program may hold: Memory, else [MemoryVariable], else what the
-// device has. The error is of kind [ir.ErrAttr] for a number that is none of bytes.
+// Budget returns the memory budget of a program: Memory, else [MemoryVariable], else
+// the device's. The error is of kind [ir.ErrAttr] for an invalid number of bytes.
 func (o Options) Budget(device Budget) (Budget, error) {
 	if o.Memory < 0 {
 		return Budget{}, ir.Attrf("the option Memory is %d bytes: the number must not be negative", o.Memory)
@@ -43,7 +43,7 @@ func (o Options) Budget(device Budget) (Budget, error) {
 	return Budget{bytes, MemoryVariable}, nil
 }
 
-// units are the suffixes that [ParseBytes] knows.
+// units maps the suffixes that [ParseBytes] accepts to bytes.
 var units = map[string]float64{
 	"": 1, "B": 1,
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
@@ -51,8 +51,8 @@ var units = map[string]float64{
 	"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 }
 
-// ParseBytes reads a number of bytes, at least 1: "8GiB", "1.5 GB", "500M" (as in Java and
-// Docker: MiB) or "1048576". The error is of kind [ir.ErrAttr].
+// ParseBytes parses a positive number of bytes: "8GiB", "1.5 GB", "500M" (MiB, as in Java
+// and Docker) or "1048576". The error is of kind [ir.ErrAttr].
 func ParseBytes(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRight(text, "BKMGTik")
@@ -64,7 +64,7 @@ func ParseBytes(text string) (int64, error) {
 	return 0, ir.Attrf("%q is not a number of bytes such as 8GiB, 500MB or 1048576", text)
 }
 
-// FormatBytes writes a number of bytes for people: "1.50 GiB", "12 bytes".
+// FormatBytes formats a number of bytes: "1.50 GiB", "12 bytes".
 func FormatBytes(bytes int64) string {
 	for _, u := range []struct {
 		name string
@@ -77,26 +77,25 @@ func FormatBytes(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// Allocation is a part of what a program holds.
+// Allocation is a part of a program's memory.
 type Allocation struct {
-	// Name is that of an input, a parameter or a state with its type, or says what else
-	// lies there.
+	// Name is the slot with its type, or a description.
 	Name  string
 	Bytes int64
-	// Fixed is set for what every batch needs as it is: parameters, states, constants.
+	// Fixed marks memory that does not grow with the batch: parameters, states, constants.
 	Fixed bool
 }
 
-// MemoryError says that a program would hold more than its budget. It is of kind
+// MemoryError reports a program that needs more memory than its budget. It is of kind
 // [ErrMemory]; nothing was allocated.
 type MemoryError struct {
-	// Needed is how many bytes the program would hold.
+	// Needed is the number of bytes that the program needs.
 	Needed int64
 	Budget Budget
-	// Largest are the largest parts of it, largest first.
+	// Largest lists its largest parts, largest first.
 	Largest []Allocation
-	// Batch is the common first size of the inputs, and Fits about how large it may be; 0
-	// where the inputs have none in common, or none fits.
+	// Batch is the common first dimension of the inputs, and Fits an estimate of the
+	// largest batch that fits. Both are 0 if there is no common dimension or no batch fits.
 	Batch, Fits int
 }
 
@@ -117,8 +116,8 @@ func (e *MemoryError) Error() string {
 // Unwrap returns [ErrMemory].
 func (e *MemoryError) Unwrap() error { return ErrMemory }
 
-// Check returns a [*MemoryError] where what a program with the given slots is to hold is
-// more than the budget.
+// Check returns a [*MemoryError] if the parts of a program with the given slots exceed
+// the budget.
 func (b Budget) Check(parts []Allocation, slots []Slot) error {
 	var needed, fixed int64
 	for _, a := range parts {
@@ -130,10 +129,10 @@ func (b Budget) Check(parts []Allocation, slots []Slot) error {
 	if needed <= b.Bytes {
 		return nil
 	}
-	const most = 5
+	const maxListed = 5
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(x, y Allocation) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	e := &MemoryError{Needed: needed, Budget: b, Largest: parts[:min(most, len(parts))]}
+	e := &MemoryError{Needed: needed, Budget: b, Largest: parts[:min(maxListed, len(parts))]}
 	if batch := batchOf(slots); batch > 1 && fixed < b.Bytes {
 		e.Batch = batch
 		e.Fits = int(float64(batch) * float64(b.Bytes-fixed) / float64(needed-fixed))
@@ -141,7 +140,7 @@ func (b Budget) Check(parts []Allocation, slots []Slot) error {
 	return e
 }
 
-// addBytes adds without overflow.
+// addBytes is a saturating sum.
 func addBytes(x, y int64) int64 {
 	if y > math.MaxInt64-x {
 		return math.MaxInt64
@@ -149,7 +148,7 @@ func addBytes(x, y int64) int64 {
 	return x + y
 }
 
-// batchOf returns the first size that all inputs with axes have, 0 where they differ.
+// batchOf returns the first dimension that all inputs of rank 1 and more share, or 0.
 func batchOf(slots []Slot) int {
 	batch := 0
 	for _, s := range slots {

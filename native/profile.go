@@ -7,38 +7,35 @@ import (
 	"time"
 )
 
-// Profiler is a [Program] that can tell where the time of an entry goes.
+// Profiler is a [Program] that can time the kernels of an entry.
 type Profiler interface {
 	Program
-	// Profile runs an entry a number of times with the inputs that the device has
-	// and returns what each kernel, routine and kind of copy takes of a run, the
-	// longest first. States change as with any run. Launches are timed one by one
-	// and not overlapped, so that the whole is somewhat longer than a run: by about
-	// a launch for each. Errors are of the kinds of [Program.Run], and of kind
-	// [ir.ErrAttr] for less than one run.
+	// Profile runs an entry a number of times with the inputs on the device and
+	// returns the time of each kernel, library routine and kind of copy, longest
+	// first. States change as with any run. Launches are timed one by one and do not
+	// overlap, so the total exceeds a run by about one launch overhead per launch.
+	// Errors are of the kinds of [Program.Run], and of kind [ir.ErrAttr] for runs < 1.
 	Profile(ctx context.Context, entry string, runs int) ([]Timing, error)
 }
 
-// Timing is what a kernel, a routine of a library or copies take in a run of an
-// entry.
+// Timing is the cost of a kernel, a library routine or copies in a run of an entry.
 type Timing struct {
-	// Name is the kernel's, what a routine computes, or "copy".
+	// Name is the kernel's, the routine's, or "copy".
 	Name string
-	// Launches is how often it is started in a run.
+	// Launches is the number of launches in a run.
 	Launches int
-	// Time is that of all launches of a run, the mean over the runs.
+	// Time is the total time of the launches of a run, averaged over the runs.
 	Time time.Duration
-	// Bytes is what all launches may read and write: the size of what they are
-	// bound to. A kernel that reads a part of it moves less.
+	// Bytes is the total size of the launches' buffers, an upper bound of their
+	// memory traffic.
 	Bytes int64
-	// Operations is the multiplications and additions of routines, 0 for kernels,
-	// which are not counted.
+	// Operations counts the multiplications and additions of routines. It is 0 for
+	// kernels.
 	Operations float64
 }
 
-// WriteTimings prints a table, a line each: part of the whole, time, launches, bytes
-// bound in a nanosecond, operations in a picosecond where they are known, name. Below
-// it are sums.
+// WriteTimings prints a table with a line for each timing: share of the total, time,
+// launches, GB/s, TFLOP/s if known, name. The last line has the totals.
 func WriteTimings(w io.Writer, timings []Timing) error {
 	var whole time.Duration
 	launches := 0

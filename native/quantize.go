@@ -9,14 +9,13 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Quantize returns numbers, rounded, in the blocks of a packed type, q8_0 or
-// q4_0: 32 neighbours share a scale s, an f16. In q8_0 an element is s·q for q
-// from -127 to 127, s being the largest magnitude over 127; in q4_0 it is
-// s·(q−8) for q from 0 to 15, s being the element of largest magnitude over −8.
-// They are the blocks of GGUF files, bytes in u8: those of a row lie in a row, as
-// ops.Dequantize and ops.QuantizedMatMul take them. The last of the dims must be
-// whole blocks; without dims, all numbers are one row. The error is of kind
-// [ir.ErrShape] or [ir.ErrDType].
+// Quantize rounds x to the packed type q8_0 or q4_0, in the block format of GGUF files:
+// 32 consecutive elements share an f16 scale s. In q8_0 an element is s·q with q from
+// -127 to 127 and s = max|x|/127; in q4_0 it is s·(q−8) with q from 0 to 15 and s the
+// element of largest magnitude divided by −8. The result is a u8 tensor whose rows are
+// the blocks of the rows of x, as ops.Dequantize and ops.QuantizedMatMul take it. The
+// last dimension must be a multiple of 32; without dims, x is one row. The error is of
+// kind [ir.ErrShape] or [ir.ErrDType].
 func Quantize(d ir.DType, x []float32, dims ...int) (Tensor, error) {
 	if dims == nil {
 		dims = []int{len(x)}
@@ -58,7 +57,7 @@ func packHalves(to []byte, x []float32) {
 	}
 }
 
-// quotient is 0 where the scale is.
+// quotient returns x/scale, or 0 if scale is 0.
 func quotient(x float32, scale float64) float64 {
 	if scale == 0 {
 		return 0
@@ -66,7 +65,7 @@ func quotient(x float32, scale float64) float64 {
 	return float64(x) / scale
 }
 
-// largest returns the number of largest magnitude.
+// largest returns the element of largest magnitude.
 func largest(x []float32) float32 {
 	var out float32
 	for _, v := range x {

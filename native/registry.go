@@ -15,9 +15,9 @@ var registry struct {
 	backends []Backend
 }
 
-// Register adds a backend. Packages that bring one call it when they are
-// imported; whether the device is there is left to [Backend.Probe]. The error
-// is of kind [ir.ErrName] for a name that is taken or empty.
+// Register adds a backend. Backend packages call it from init, whether or not the
+// device is present ([Backend.Probe] reports that). The error is of kind
+// [ir.ErrName] for a name that is taken or empty.
 func Register(b Backend) error {
 	registry.Lock()
 	defer registry.Unlock()
@@ -39,18 +39,18 @@ func Backends() []Backend {
 	})
 }
 
-// Numbered is a backend for which a machine may have several devices. The
-// backend itself is the first of them; "cuda:1" is the second of "cuda".
-type Numbered interface {
+// MultiDevice is a backend with several devices on one machine. The backend
+// itself is the first; "cuda:1" is the second device of "cuda".
+type MultiDevice interface {
 	Backend
-	// Device returns the backend of the device with a number from 0 on, whose
-	// Probe fails where there is none.
+	// Device returns the backend of a device, counted from 0. Its Probe fails if
+	// there is no such device.
 	Device(number int) Backend
 }
 
-// Lookup returns the backend of that name, which may be that of a [Numbered]
-// backend with a colon and a number. The error is of kind [ir.ErrName] and lists
-// those there are.
+// Lookup returns the backend with a name: "cpu", or "cuda:1" for the second device
+// of a [MultiDevice] backend. The error is of kind [ir.ErrName] and says which
+// package to import.
 func Lookup(name string) (Backend, error) {
 	base, digits, _ := strings.Cut(name, ":")
 	number, notANumber := strconv.ParseUint(digits, 10, 16)
@@ -59,10 +59,29 @@ func Lookup(name string) (Backend, error) {
 		if b.Name() == name {
 			return b, nil
 		}
-		if n, ok := b.(Numbered); ok && b.Name() == base && notANumber == nil {
+		if n, ok := b.(MultiDevice); ok && b.Name() == base && notANumber == nil {
 			return n.Device(int(number)), nil
 		}
 		names = append(names, b.Name())
 	}
-	return nil, &Error{Backend: name, Kind: ir.ErrName, Err: fmt.Errorf("no such backend: this program has %s; what else there is comes with an import, see package rlx", strings.Join(names, ", "))}
+	if pkg := packages[base]; pkg != "" && !slices.Contains(names, base) {
+		return nil, unknownError(fmt.Sprintf("unknown device %q: import _ %q", name, pkg))
+	}
+	return nil, unknownError(fmt.Sprintf("unknown device %q: this program has %s", name, strings.Join(names, ", ")))
 }
+
+// packages maps the names of rlx's own backends to the packages that register them.
+var packages = map[string]string{
+	"cpu":    "github.com/rlx-go/rlx/native/cpu",
+	"coreml": "github.com/rlx-go/rlx/native/coreml",
+	"cuda":   "github.com/rlx-go/rlx/native/cuda",
+	"metal":  "github.com/rlx-go/rlx/native/metal",
+	"webgpu": "github.com/rlx-go/rlx/webgpu",
+}
+
+// unknownError is the error of [Lookup], of kind [ir.ErrName].
+type unknownError string
+
+func (e unknownError) Error() string { return string(e) }
+
+func (e unknownError) Unwrap() error { return ir.ErrName }

@@ -8,22 +8,21 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Tensor is a value in host memory: elements in row-major order with no gaps,
-// little endian, a bool as one byte 0 or 1. A copy of a Tensor shares its
-// memory.
+// Tensor is a value in host memory: contiguous row-major little-endian elements, a
+// bool being one byte, 0 or 1. A copy of a Tensor shares its memory.
 type Tensor struct {
 	DType ir.DType
 	Dims  []int
 	Data  []byte
 }
 
-// Element is a Go type that tensors can be made of without copying.
+// Element is a Go type whose slices tensors can share.
 type Element interface {
 	~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~bool | ~complex64 | ~complex128
 }
 
-// Float32s returns a tensor of f32 in the memory of x; without dims, a vector
-// of all elements. Whether the dims fit is checked where the tensor is used.
+// Float32s returns an f32 tensor that shares the memory of x; without dims, a vector.
+// Dims that do not fit len(x) are an error where the tensor is used.
 func Float32s(x []float32, dims ...int) Tensor { return of(ir.F32, x, dims) }
 
 // Float64s is [Float32s] for f64.
@@ -59,9 +58,9 @@ func Uint32(x uint32) Tensor { return scalarOf(ir.U32, x) }
 // Bool returns a bool of rank 0.
 func Bool(x bool) Tensor { return scalarOf(ir.Bool, x) }
 
-// Of returns a tensor of type d in the memory of x: the way to types that Go
-// has no name for, such as f16 as []uint16, and [Elements] the way back. The error is of kind [ir.ErrDType]
-// where an element of d is not as large as one of x.
+// Of returns a tensor of type d that shares the memory of x, for types that Go does
+// not have, such as f16 as []uint16. [Elements] is the inverse. The error is of kind
+// [ir.ErrDType] if the sizes of d and T differ.
 func Of[T Element](d ir.DType, x []T, dims ...int) (Tensor, error) {
 	var zero T
 	if size := int(unsafe.Sizeof(zero)); d.Size() != size {
@@ -70,7 +69,7 @@ func Of[T Element](d ir.DType, x []T, dims ...int) (Tensor, error) {
 	return of(d, x, dims), nil
 }
 
-// Zeros returns a tensor of zeros in memory of its own.
+// Zeros returns a new tensor of zeros.
 func Zeros(d ir.DType, dims ...int) Tensor {
 	n, ok := count(dims)
 	if !ok {
@@ -88,7 +87,7 @@ func FromArray(a *ir.Array) Tensor {
 	return Tensor{DType: a.DType, Dims: slices.Clone(a.Dims), Data: a.Bytes()}
 }
 
-// aligned returns zeroed memory that begins where an element of any type may.
+// aligned returns zeroed memory aligned for elements of any type.
 func aligned(bytes int) []byte {
 	if bytes == 0 {
 		return []byte{}
@@ -110,8 +109,8 @@ func of[T Element](d ir.DType, x []T, dims []int) Tensor {
 
 func scalarOf[T Element](d ir.DType, x T) Tensor { return of(d, []T{x}, []int{}) }
 
-// Float32s returns the elements of an f32 tensor, in its own memory. The error
-// is of kind [ir.ErrDType] for any other type.
+// Float32s returns the elements of an f32 tensor, sharing its memory. The error is of
+// kind [ir.ErrDType] for any other type.
 func (t Tensor) Float32s() ([]float32, error) { return elements[float32](t, ir.F32) }
 
 // Float64s is [Tensor.Float32s] for f64.
@@ -136,9 +135,8 @@ func elements[T Element](t Tensor, d ir.DType) ([]T, error) {
 	return Elements[T](t)
 }
 
-// Elements returns the elements of a tensor in its own memory, or a copy where
-// that does not begin on the boundary that T needs. The error is of kind
-// [ir.ErrDType] where an element is not as large as a T.
+// Elements returns the elements of a tensor, sharing its memory, or a copy if that is
+// not aligned for T. The error is of kind [ir.ErrDType] if the sizes differ.
 func Elements[T Element](t Tensor) ([]T, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -161,15 +159,15 @@ func elementSize(d ir.DType, size int) error {
 	return ir.DTypef("an element of %s has %d bytes and is not one of a slice of %d", d, d.Size(), size)
 }
 
-// Len returns the number of elements, 0 where the dims make no sense.
+// Len returns the number of elements, 0 if the dims are invalid.
 func (t Tensor) Len() int {
 	n, _ := count(t.Dims)
 	return n
 }
 
-// Check returns an error of kind [ir.ErrShape] where the memory is not that of
-// a tensor of the type and the dims, or [ir.ErrDType] without a type and for a
-// bool that is neither 0 nor 1.
+// Check returns an error of kind [ir.ErrShape] if the size of the memory does not
+// match the type and the dims, or [ir.ErrDType] if the type is missing or a bool is
+// neither 0 nor 1.
 func (t Tensor) Check() error {
 	if !t.DType.Valid() {
 		return ir.DTypef("a tensor without an element type")
@@ -196,8 +194,7 @@ func (t Tensor) Check() error {
 	return nil
 }
 
-// Aligned reports whether the memory begins on the boundary that an element
-// needs.
+// Aligned reports whether the memory is aligned for the element type.
 func (t Tensor) Aligned() bool {
 	size := t.DType.Size()
 	if t.DType.IsComplex() {
@@ -206,14 +203,14 @@ func (t Tensor) Aligned() bool {
 	return len(t.Data) == 0 || size == 0 || uintptr(unsafe.Pointer(&t.Data[0]))%uintptr(size) == 0
 }
 
-// Clone returns a tensor with memory of its own.
+// Clone returns a copy with new memory.
 func (t Tensor) Clone() Tensor {
 	data := aligned(len(t.Data))
 	copy(data, t.Data)
 	return Tensor{DType: t.DType, Dims: slices.Clone(t.Dims), Data: data}
 }
 
-// Array returns the elements in the form of the reference meanings.
+// Array returns the elements as the reference implementations of ops take them.
 func (t Tensor) Array() (*ir.Array, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -224,11 +221,10 @@ func (t Tensor) Array() (*ir.Array, error) {
 // String returns the type, as in "f32[2,3]".
 func (t Tensor) String() string { return typeText(t.DType, t.Dims) }
 
-// typeText is a type as graphs have it in their text.
+// typeText formats a type as the text form of graphs does.
 func typeText(d ir.DType, dims []int) string { return d.String() + ir.Dims(dims...).String() }
 
-// count returns the product of sizes, false where one is negative or the
-// product overflows.
+// count returns the product of dims, false if one is negative or the product overflows.
 func count(dims []int) (int, bool) {
 	n := 1
 	for _, d := range dims {

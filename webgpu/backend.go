@@ -16,11 +16,11 @@ import (
 	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
-// The name can only be taken by another package that calls itself webgpu, which
-// then serves in its place.
+// Register fails only if another package has registered "webgpu", which then serves
+// instead.
 func init() { _ = native.Register(the) }
 
-// the is the one backend; its device is opened when it is first asked for.
+// the is the only backend; its device is opened on first use.
 var the = &backend{}
 
 // Backend returns the backend.
@@ -31,8 +31,7 @@ type backend struct {
 	dev *exec.Device
 }
 
-// device returns the device, opened if it is not yet. A failure is not
-// remembered: a driver may come later.
+// device returns the device and opens it on first use. It retries after a failure.
 func (b *backend) device() (*exec.Device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,13 +61,13 @@ func (b *backend) Info() native.Info {
 	info := dev.Info()
 	out := native.Info{Description: info.Name + " (" + info.Backend + ")", Software: info.CPU, Speed: 1000}
 	if info.CPU {
-		out.Speed = 1 // one that emulates a GPU is slower than computing itself
+		out.Speed = 1 // an emulated GPU is slower than the CPU backend
 	}
 	return out
 }
 
-// Support refuses the element types that WGSL can neither compute with nor store.
-// It may be asked where there is no device, so it knows what every one has.
+// Support refuses the element types that WGSL can neither compute with nor store. It works
+// without a device and assumes what every device supports.
 func (b *backend) Support(n *ir.Node) native.Support {
 	return async.Support(n, plan.WebGPU(), "WGSL shaders")
 }
@@ -85,7 +84,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	if err != nil {
 		return nil, fault("compile", err)
 	}
-	// WebGPU does not tell how much memory a GPU has; one made of software has the host's.
+	// WebGPU does not report the memory of a GPU; a software device uses the host's.
 	device := native.Budget{Bytes: math.MaxInt64, Source: "no bound"}
 	if dev.Info().CPU {
 		device = native.HostMemory()
@@ -104,8 +103,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	return newProgram(s), nil
 }
 
-// fault makes an error of this backend of one of package exec, or of the
-// compiler.
+// fault wraps an error of package exec or of the compiler in a [*native.Error].
 func fault(call string, err error) error {
 	if err == nil {
 		return nil
@@ -119,7 +117,7 @@ func fault(call string, err error) error {
 	return out
 }
 
-// kindOf returns the kind that all backends have for one of package exec.
+// kindOf maps the kinds of package exec to those of package native.
 func kindOf(kind error) error {
 	switch kind {
 	case exec.ErrDevice:

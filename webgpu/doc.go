@@ -1,11 +1,11 @@
-// Package webgpu is the backend "webgpu" of native programs: modules run on the
-// GPU of this machine through Vulkan, Metal or Direct3D 12. Importing the
-// package registers it:
+// Package webgpu is the backend "webgpu" of native programs: it runs modules on the
+// machine's GPU through Vulkan, Metal or Direct3D 12. Importing the package registers it:
 //
 //	import _ "github.com/rlx-go/rlx/webgpu"
 //
-// It needs cgo; in a program built without, the backend is there and says so.
-// Package exec has what is below: devices, plans, submissions.
+// It needs cgo; without, Probe says so. It compiles a module to a plan with WGSL kernels
+// and runs the plan through webgpu/internal/exec. Start reading at backend.go, then
+// program.go.
 package webgpu
 
 // Name is the name of the backend.

@@ -14,10 +14,10 @@ import (
 	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
-// program is a session of package exec.
+// program runs a session of package exec.
 type program struct {
 	async.Signature
-	turns   fair.Lock // held from the first input of a run to its submission
+	turns   fair.Lock // held from the first input of a run until its submission
 	s       *exec.Session
 	plan    *plan.Plan
 	entries map[string]*entry
@@ -28,7 +28,7 @@ type program struct {
 type entry struct {
 	run   *exec.Entry
 	slots []native.Slot
-	// reads are the names of the outputs.
+	// reads lists the names of the outputs.
 	reads []string
 }
 
@@ -118,7 +118,7 @@ func (p *program) Run(ctx context.Context, name string, in map[string]native.Ten
 		}
 	}
 	reads := e.reads
-	if len(reads) == 0 { // something to bring the news of failed checks
+	if len(reads) == 0 { // a failed check is only seen by a reading
 		reads = p.smallest()
 	}
 	reading, err := e.run.Run(ctx, 1, reads...)
@@ -128,8 +128,7 @@ func (p *program) Run(ctx context.Context, name string, in map[string]native.Ten
 	return &handle{name, e, reading}, nil
 }
 
-// smallest returns the name of the smallest parameter or state, if there is
-// one.
+// smallest returns the name of the smallest parameter or state, if any.
 func (p *program) smallest() []string {
 	var best *plan.Slot
 	for i := range p.plan.Slots {
@@ -143,11 +142,11 @@ func (p *program) smallest() []string {
 	return []string{best.Name}
 }
 
-// handle is a run under way.
+// handle is a run in flight.
 type handle struct {
 	name    string
 	e       *entry
-	reading *exec.Reading // nil for a run that leaves nothing to read
+	reading *exec.Reading // nil if there is nothing to read
 }
 
 func (h *handle) Wait(ctx context.Context) (map[string]native.Tensor, error) {
@@ -165,7 +164,7 @@ func (h *handle) Wait(ctx context.Context) (map[string]native.Tensor, error) {
 	return out, nil
 }
 
-// bound is an entry with its memory fixed.
+// bound is an entry with fixed memory.
 type bound struct {
 	p       *program
 	name    string
@@ -196,8 +195,8 @@ func (p *program) Bind(ctx context.Context, name string, in, out map[string]nati
 	return b, nil
 }
 
-// Start submits the run. Without bound outputs it does not wait for the one
-// before, as long as few are under way.
+// Start submits the run. Without bound outputs it only waits if too many runs are in
+// flight.
 func (b *bound) Start(ctx context.Context) error {
 	if err := b.p.turns.Lock(ctx); err != nil {
 		return fault(b.name, err)

@@ -1,8 +1,8 @@
-// Package applecheck builds the Objective-C of a binding for macOS on machines that are
-// no Macs, and holds what it asks of Apple's libraries against a list of documented
-// names, for tests. It has as much of Foundation and of C as the bindings use, written
-// from Apple's documentation, and text stubs of libraries; the framework that is bound
-// comes with the binding.
+// Package applecheck builds Objective-C bindings for macOS on other systems and checks the
+// methods and constants that they use against a list of documented names, for tests. It
+// declares the part of Foundation and C that the bindings use, written from Apple's
+// documentation, with text stubs of libraries; each binding provides the same for its
+// framework.
 package applecheck
 
 import (
@@ -19,32 +19,32 @@ import (
 	"github.com/rlx-go/rlx/internal/clang"
 )
 
-// System has the folder sdk with headers and the folder lib with text stubs.
+// System holds the folder sdk with headers and the folder lib with text stubs.
 //
 //go:embed sdk lib
 var System embed.FS
 
-// architectures are those of macOS, by the name that Apple's tools have for them.
+// architectures lists the architectures of macOS by their names in Apple's tools.
 var architectures = []string{"arm64", "x86_64"}
 
 // Binding is the Objective-C of a package that calls one of Apple's frameworks.
 type Binding struct {
 	// Sources is a pattern of file names.
 	Sources string
-	// Headers has the folder include with the header of the framework, as in
-	// Metal/Metal.h, and the folder lib with its text stub.
+	// Headers holds the folder include with the framework's header, such as Metal/Metal.h,
+	// and the folder lib with its text stub.
 	Headers fs.FS
 	// Framework is the name of the framework, as in "Metal".
 	Framework string
-	// Since is the oldest macOS that the binding is for, as in "11.0".
+	// Since is the oldest supported macOS, as in "11.0".
 	Since string
 }
 
-// Run builds the binding for all architectures of macOS, for a test of the folder that
-// has testdata/selectors.txt: in each line a method that is sent, and the page of Apple's
-// documentation on it. It fails for one that is not in the list, for one that is not
-// sent, and for a declaration of the header that is not used. With -update the list is
-// written anew. Methods and constants are held to testdata/outside.txt too.
+// Run builds the binding for all architectures of macOS and compares the methods that it
+// sends to testdata/selectors.txt, which has a method and the page of Apple's documentation
+// on each line. It fails for unlisted methods, listed methods that are not sent, and unused
+// declarations of the header. With -update it rewrites the list. Methods and constants are
+// also checked against testdata/outside.txt.
 func Run(t *testing.T, b Binding) {
 	for _, architecture := range architectures {
 		t.Run(architecture, func(t *testing.T) {
@@ -69,7 +69,7 @@ func Run(t *testing.T, b Binding) {
 	})
 }
 
-// library builds the binding as a library, and opens it.
+// library builds and opens the binding as a library.
 func (b Binding) library(t *testing.T, architecture string) *macho.File {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func (b Binding) library(t *testing.T, architecture string) *macho.File {
 	return file
 }
 
-// unpack writes the headers and stubs to a folder, and returns the compiler.
+// unpack writes headers and stubs to a folder, and returns the compiler.
 func (b Binding) unpack(t *testing.T, dir string) (compiler string) {
 	t.Helper()
 	compiler, err := clang.Compiler()
@@ -112,7 +112,7 @@ func (b Binding) unpack(t *testing.T, dir string) (compiler string) {
 	return compiler
 }
 
-// compile compiles a source by the headers of a folder, and returns the object there.
+// compile compiles a source with the headers of a folder to an object there.
 func (b Binding) compile(t *testing.T, clang, dir, architecture, source string) (object string) {
 	t.Helper()
 	object = filepath.Join(dir, filepath.Base(source)+".o")

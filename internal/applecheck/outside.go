@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// outsideFile has facts that others have read from Apple's headers: in each line "method",
-// its name and who says so, or "constant", its name, its value and who says so.
+// outsideFile lists facts from third parties who read Apple's headers: lines of "method",
+// name and source, or "constant", name, value and source.
 const outsideFile = "testdata/outside.txt"
 
 // outside are the facts of a framework.
@@ -41,9 +41,8 @@ func readOutside(t *testing.T) outside {
 	return o
 }
 
-// checkMethods fails for methods of the framework that nobody outside knows, by the pages
-// that document them: those of Foundation are declared by GNUstep, for which the binding is
-// built too.
+// checkMethods fails for methods of the framework that no third party confirms. GNUstep,
+// which the binding is also built for, declares those of Foundation.
 func (o outside) checkMethods(t *testing.T, pages map[string]string) {
 	t.Helper()
 	for selector, page := range pages {
@@ -54,10 +53,10 @@ func (o outside) checkMethods(t *testing.T, pages map[string]string) {
 	}
 }
 
-// constant is the name of a constant where a header gives its value.
+// constant matches a constant whose value a header gives.
 var constant = regexp.MustCompile(`\b(MT?L[A-Z]\w+) = [^;]`)
 
-// checkConstants has the compiler compare the constants of the header with the facts.
+// checkConstants compares the constants of the header with the facts, at compile time.
 func (b Binding) checkConstants(t *testing.T, o outside) {
 	header, err := fs.ReadFile(b.Headers, "include/"+b.Framework+"/"+b.Framework+".h")
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	documentation = "https://developer.apple.com/documentation/"
 )
 
-// selectors returns the names of the methods that a library sends, sorted.
+// selectors returns the methods that a library sends, sorted.
 func selectors(t *testing.T, file *macho.File) []string {
 	t.Helper()
 	section := file.Section("__objc_methname")
@@ -39,7 +39,7 @@ func selectors(t *testing.T, file *macho.File) []string {
 	return out
 }
 
-// checkSelectors holds the methods that are sent against the list, or writes it.
+// checkSelectors compares the methods sent with the list, or rewrites it.
 func checkSelectors(t *testing.T, sent []string) {
 	pages := documented(t)
 	if *update {
@@ -57,7 +57,7 @@ func checkSelectors(t *testing.T, sent []string) {
 	}
 }
 
-// documented returns the list: by selector, the page that documents it.
+// documented returns the list: documentation pages by selector.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(selectorsFile)
@@ -73,7 +73,7 @@ func documented(t *testing.T) map[string]string {
 	return out
 }
 
-// writeSelectors writes the list again; a new selector has a question mark for its page.
+// writeSelectors rewrites the list; a new selector gets a question mark as its page.
 func writeSelectors(t *testing.T, sent []string, pages map[string]string) {
 	var sb strings.Builder
 	for _, s := range sent {
@@ -88,8 +88,8 @@ func writeSelectors(t *testing.T, sent []string, pages map[string]string) {
 	}
 }
 
-// checkDeclarations fails for methods that the header declares and nobody sends: they
-// would be held to no page.
+// checkDeclarations fails for methods that the header declares and nobody sends, since they
+// have no page.
 func (b Binding) checkDeclarations(t *testing.T) {
 	pages := documented(t)
 	header, err := fs.ReadFile(b.Headers, "include/"+b.Framework+"/"+b.Framework+".h")
@@ -107,7 +107,7 @@ func (b Binding) checkDeclarations(t *testing.T) {
 	}
 }
 
-// declaration is a method from its sign to its semicolon, of as many lines as it has.
+// declaration matches a method declaration, which may span lines.
 var declaration = regexp.MustCompile(`(?m)^[-+] \([^;]*;`)
 
 // declarations returns the names of the methods that a header declares.
@@ -119,12 +119,12 @@ func declarations(header string) []string {
 	return out
 }
 
-// parameter is what stands behind the colon of a part of a name: a type in parentheses,
-// with parentheses of its own where it is a block, and a name.
+// parameter matches the type and name after a colon of a method declaration; a block type
+// has nested parentheses.
 var parameter = regexp.MustCompile(`:\((?:[^()]|\([^()]*\))*\)\s*\w+`)
 
-// selectorOf returns the name of a method by its declaration, as in
-// "- (void)setSize:(NSUInteger)size;".
+// selectorOf returns the selector of a method declaration such as "-
+// (void)setSize:(NSUInteger)size;".
 func selectorOf(method string) string {
 	_, method, _ = strings.Cut(method, ")")
 	method = parameter.ReplaceAllString(strings.TrimSuffix(method, ";"), ":")

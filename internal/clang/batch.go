@@ -7,16 +7,16 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 )
 
-// Batch is the kernels of several plans as one source, which a compiler takes in a fraction
-// of the time: each in a namespace, with a name of its own. Of kernels that differ in
-// numbers alone it has one.
+// Batch combines the kernels of several plans in one source, which compiles much faster
+// than each alone: each kernel has a namespace and a unique name. Kernels that differ only
+// in numbers are included once.
 type Batch struct {
 	text strings.Builder
-	seen map[string]bool // without digits
+	seen map[string]bool // sources without digits
 }
 
-// Add adds the kernels of a plan; prefix comes before a kernel's name in that of its
-// function, name tells the plan in the compiler's messages.
+// Add adds the kernels of a plan; prefix begins the names of their functions, and name
+// identifies the plan in compiler messages.
 func (b *Batch) Add(name, prefix string, p *plan.Plan) {
 	if b.seen == nil {
 		b.seen = map[string]bool{}

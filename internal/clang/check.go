@@ -1,9 +1,9 @@
-// Package check compiles generated CUDA C++ on a machine with neither a GPU nor the
-// CUDA toolkit, so that every kernel a test prints is known to be one a compiler takes.
+// Package check compiles generated CUDA C++ without a GPU or a CUDA toolkit, so that tests
+// know that a compiler accepts every kernel.
 //
-// Clang turns the source into PTX for compute capability 9.0. What NVRTC would declare
-// on its own (built-in variables, barriers, shuffles, atomics, device math) comes from
-// the embedded device.h; a name that is not there is an error, as it is for NVRTC.
+// Clang compiles the source to PTX for compute capability 9.0. The embedded device.h
+// declares what NVRTC declares implicitly (built-in variables, barriers, shuffles, atomics,
+// device math); an undeclared name is an error, as in NVRTC.
 package clang
 
 import (
@@ -20,31 +20,31 @@ import (
 //go:embed device.h
 var deviceHeader string
 
-// SourceName is the file name by which compiler messages call the source.
+// SourceName is the name of the source in compiler messages.
 const SourceName = "kernel.cu"
 
-// ErrNoCompiler says that no clang with a CUDA front end and a PTX back end was found.
-// A test treats it as a failure: kernels nobody compiled are not tested.
+// ErrNoCompiler means that no clang with a CUDA front end and a PTX back end was found.
+// Tests treat it as a failure.
 var ErrNoCompiler = errors.New("check: no clang for CUDA here (install clang-19, or name one in $RLX_CLANG)")
 
-// CompileError is a source that the compiler refuses.
+// CompileError reports a source that the compiler refuses.
 type CompileError struct {
-	// Output is what the compiler wrote, lines counted from the source's first.
+	// Output is the compiler's output, with line numbers of the source.
 	Output string
 }
 
 func (e *CompileError) Error() string { return "check: " + strings.TrimSpace(e.Output) }
 
-// arguments selects device code only and no toolkit. Reading a variable that may be
-// unset and leaving a function without its value are errors, since NVRTC is silent there.
+// arguments selects device code without a toolkit. Reads of unset variables and missing
+// returns are errors, since NVRTC does not report them.
 var arguments = []string{
 	"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib",
 	"--cuda-feature=+ptx80", "-std=c++17", "-O2", "-S", "-o", "-", "-fno-caret-diagnostics", "-Wno-unknown-cuda-version",
 	"-Werror=uninitialized", "-Werror=return-type", "-",
 }
 
-// Compiler gives the path of the clang that [Compile] runs: $RLX_CLANG if that is set,
-// otherwise the oldest release from 19 on. The error wraps [ErrNoCompiler].
+// Compiler returns the path of the clang for [Compile]: $RLX_CLANG, or the oldest release
+// from 19 on. The error wraps [ErrNoCompiler].
 func Compiler() (string, error) { return findCompiler() }
 
 var findCompiler = sync.OnceValues(func() (string, error) {
@@ -60,9 +60,8 @@ var findCompiler = sync.OnceValues(func() (string, error) {
 	return "", ErrNoCompiler
 })
 
-// Compile compiles CUDA C++ source, as NVRTC is given it, to PTX text for sm_90. The
-// error is a [*CompileError] for a bad source and wraps [ErrNoCompiler] where there is
-// no compiler. Compile may be called from several goroutines.
+// Compile compiles CUDA C++ to PTX for sm_90. The error is a [*CompileError] for a bad
+// source and wraps [ErrNoCompiler] if there is no compiler. It is safe for concurrent use.
 func Compile(source string) (ptx string, err error) {
 	path, err := Compiler()
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package conformance is a suite of tests that any WebGPU device can be put to:
-// modules, values to run them with, and what has to come out. The values come
-// from the reference meaning of graphs in float64 ([ir.Eval]) and never from a
-// device, so whatever runs the suite is judged by the same numbers.
+// Package conformance is a test suite for WebGPU devices: modules, input values and
+// expected results. The expected values come from the reference implementations of ops in
+// float64 ([ir.Eval]), never from a device.
 //
-// [Suite] makes it, [Write] compiles it and writes it as files that need no Go
-// to be run (js/test/conformance.mjs).
+// [Suite] returns the suite; [Write] compiles it and writes files that run without Go
+// (js/test/conformance.mjs).
 package conformance
 
 import (
@@ -15,29 +14,29 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// Module is a module to compile and what to do with it.
+// Module is a module to compile, with its cases.
 type Module struct {
 	*ir.Module
-	// F16 says that it computes in f16, for which a device needs a feature.
+	// F16 is set if it computes in f16, which needs a feature of the device.
 	F16 bool
-	// ScoreBytes is that of the target: see [plan.Target].
+	// ScoreBytes is the target's, see [plan.Target].
 	ScoreBytes int
 	Cases      []Case
 }
 
-// Target is what the module is compiled for.
+// Target returns the compilation target of the module.
 func (m Module) Target() plan.Target {
 	t := plan.WebGPU()
 	t.F16, t.ScoreBytes = m.F16, m.ScoreBytes
 	return t
 }
 
-// Case runs one entry, on fresh state.
+// Case is a sequence of runs of one entry, from fresh state.
 type Case struct {
-	// Name is what is tested: an op, "vjp" and an op, or a model.
+	// Name is the subject of the test: an op, "vjp" and an op, or a model.
 	Name  string
 	Entry string
-	// State are the parameters and states before the first run.
+	// State holds the parameters and states before the first run.
 	State map[string]*ir.Array
 	Runs  []Run
 }
@@ -48,20 +47,20 @@ type Run struct {
 	Want   []Result
 }
 
-// Result is what an output, parameter or state has to be after a run.
+// Result is the expected value of an output, parameter or state after a run.
 type Result struct {
 	Output string
-	// About says which of the case's parts the output belongs to.
+	// About names the part of the case that the output belongs to.
 	About string
 	Array *ir.Array
 	irtest.Tolerance
-	// NonFinite says that an operand or a result holds an infinity or NaN,
-	// which WGSL lets a device assume does not occur.
+	// NonFinite is set if an operand or a result holds an infinity or NaN, which WGSL lets
+	// devices assume away.
 	NonFinite bool
 }
 
-// Suite returns all modules: for each op its samples, some side by side, and a
-// gradient, the models, and random patchworks.
+// Suite returns all modules: samples and a gradient of each op, the models, and random
+// patchworks.
 func Suite() ([]Module, error) {
 	var all []Module
 	for _, op := range ir.Ops() {

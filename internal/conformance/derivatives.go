@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// derivativesModule computes the first four derivatives of functions of one number at
-// some points, and expects what closed forms give.
+// derivativesModule computes the first four derivatives of scalar functions at some points;
+// the expected values are closed forms.
 func derivativesModule() (*Module, error) {
 	points := irtest.DerivativePoints
 	run := Run{Inputs: map[string]*ir.Array{"x": ir.Floats(ir.F32, points, len(points))}}

@@ -11,28 +11,28 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// model is a graph that holds many ops together, and how it is used.
+// model is a graph that combines many ops.
 type model struct {
 	name string
-	// build adds the model. Its output "loss", where it has one, is trained on.
+	// build adds the model. If it has an output "loss", training minimises that.
 	build func(b *ir.Builder)
 	use   use
-	// steps is how often it is run, each time with new inputs.
+	// steps is the number of runs, each with new inputs.
 	steps int
-	// scoreBytes is that of the target.
+	// scoreBytes is the target's.
 	scoreBytes int
 }
 
-// use is what is done with a model's graph.
+// use is how a model's graph is used.
 type use uint8
 
 const (
-	asItIs   use = iota // run
-	gradient            // run with its vector-Jacobian product
-	training            // made a step of Adam on its output "loss"
+	inference use = iota // run as it is
+	gradient             // run with its VJP
+	training             // trained with Adam on its output "loss"
 )
 
-// models are the graphs of which several pieces have to work together.
+// models lists graphs that exercise several passes together.
 var models = []model{
 	{name: "mlp adam", build: mlp, use: training, steps: 5},
 	{name: "cnn adam", build: cnn, use: training, steps: 3},
@@ -43,11 +43,11 @@ var models = []model{
 	{name: "layer norm", build: layerNorm, use: gradient, steps: 1},
 	{name: "embedding", build: embedding, use: gradient, steps: 1},
 	{name: "dropout", build: dropout, use: gradient, steps: 1},
-	{name: "random numbers", build: randomNumbers, use: asItIs, steps: 2},
-	{name: "running mean", build: runningMean, use: asItIs, steps: 4},
+	{name: "random numbers", build: randomNumbers, use: inference, steps: 2},
+	{name: "running mean", build: runningMean, use: inference, steps: 4},
 	{name: "long sums", build: longSums, use: gradient, steps: 1},
 	{name: "matrix products", build: matrixProducts, use: gradient, steps: 1},
-	{name: "loops without a bound", build: unboundedLoops, use: asItIs, steps: 3},
+	{name: "loops without a bound", build: unboundedLoops, use: inference, steps: 3},
 }
 
 func mlp(b *ir.Builder) {
@@ -122,8 +122,8 @@ func dropout(b *ir.Builder) {
 	b.Output("y", ops.Dropout(b, x, key, 0.3))
 }
 
-// randomNumbers draws bits, which are exact, and makes numbers of them. The key
-// is a state that is split in every run.
+// randomNumbers draws exact random bits and converts them to numbers. The key is a state
+// that is split in every run.
 func randomNumbers(b *ir.Builder) {
 	keys := ops.SplitKey(b, b.State("key", ir.U32, ir.N(2)), ir.N(2))
 	row := func(i int) ir.Value { return ops.Squeeze(b, ops.SliceAxis(b, keys, 0, ir.N(i), ir.N(1)), 0) }
@@ -136,7 +136,7 @@ func randomNumbers(b *ir.Builder) {
 	b.Output("normal-both", ops.ThreefryBoth.Normal(b, row(1), ir.F32, ir.N(501)))
 }
 
-// runningMean reads states before, while and after they change.
+// runningMean reads states before, during and after their update.
 func runningMean(b *ir.Builder) {
 	mean, count := b.State("mean", ir.F32, ir.Dims(6, 50)...), b.State("count", ir.I32)
 	x := b.Input("x", ir.F32, ir.Dims(6, 50)...)
@@ -148,7 +148,7 @@ func runningMean(b *ir.Builder) {
 	b.Output("after", ops.ReduceSum(b, moved, 1))
 }
 
-// longSums are reductions that are cut over workgroups.
+// longSums has reductions that are split over workgroups.
 func longSums(b *ir.Builder) {
 	x := b.Input("x", ir.F32, ir.Dims(3, 5003)...)
 	b.Output("sum", ops.ReduceSum(b, x))
@@ -157,7 +157,7 @@ func longSums(b *ir.Builder) {
 	b.Output("greatest", ops.ReduceMax(b, x, 1))
 }
 
-// matrixProducts have sizes on all sides of those of a tile.
+// matrixProducts has sizes below, at and above the tile sizes.
 func matrixProducts(b *ir.Builder) {
 	for i, n := range [][3]int{{130, 67, 65}, {1, 300, 70}, {64, 64, 64}, {200, 33, 1}} {
 		name := func(s string) string { return s + string(rune('0'+i)) }
@@ -166,7 +166,7 @@ func matrixProducts(b *ir.Builder) {
 	}
 }
 
-// unboundedLoops count up to a number: alone, in each step of a scan, in a branch.
+// unboundedLoops counts up to a number: alone, in each step of a scan, in a branch.
 func unboundedLoops(b *ir.Builder) {
 	upTo := func(b *ir.Builder, x ir.Value, least float64) ir.Value {
 		return ops.WhileLoop(b, ops.While{
@@ -181,7 +181,7 @@ func unboundedLoops(b *ir.Builder) {
 	}
 	x := b.Input("x", ir.F32, ir.N(3))
 	first := ops.ReduceMax(b, x)
-	b.Output("alone", upTo(b, first, 70)) // some 70 rounds: executors look several times
+	b.Output("alone", upTo(b, first, 70)) // about 70 iterations, several checks of the condition
 	_, each := ops.Scan(b, ops.Loop{Xs: []ir.Value{x}, Body: func(b *ir.Builder, _, _, xs []ir.Value) (next, ys []ir.Value) {
 		return nil, []ir.Value{upTo(b, xs[0], 3)}
 	}})
@@ -191,7 +191,7 @@ func unboundedLoops(b *ir.Builder) {
 		func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Neg(b, in[0])} })[0])
 }
 
-// graph returns the graph that the model is used as.
+// graph returns the model's graph for its use.
 func (m model) graph() (*ir.Graph, error) {
 	g, err := ir.Build(m.name, m.build)
 	if err != nil {
@@ -236,10 +236,10 @@ func (m model) module() (*Module, error) {
 	return &Module{Module: module, ScoreBytes: m.scoreBytes, Cases: []Case{c}}, err
 }
 
-// learningRate is that of the models which are trained.
+// learningRate is the learning rate of trained models.
 const learningRate = 0.01
 
-// run draws inputs, computes what has to come out, and moves the states on.
+// run draws inputs, computes the expected results, and advances the states.
 func (m model) run(g *ir.Graph, rng *rand.Rand, values map[string]*ir.Array) (*Run, error) {
 	run := &Run{Inputs: map[string]*ir.Array{}}
 	for _, p := range g.Ports() {

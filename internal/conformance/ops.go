@@ -14,19 +14,18 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// part is a sample of an op in a graph with others.
+// part is a sample in a graph with several.
 type part struct {
 	ir.Sample
 	node *ir.Node
 }
 
-// sideBySide is how many samples there are in one module.
-const sideBySide = 5
+// samplesPerModule is the number of samples in a module.
+const samplesPerModule = 5
 
-// opModules returns the modules of an op: their entry "forward" computes some of
-// its samples, and the entry "vjp" of the first the gradient of one. There are
-// none for an op without a sample that WebGPU can compute. Samples in f16 have
-// modules of their own.
+// opModules returns the modules of an op: entry "forward" computes some of its samples, and
+// entry "vjp" of the first module the gradient of one. An op without samples for WebGPU has
+// none. Samples in f16 have modules of their own.
 func opModules(op ir.Op) ([]Module, error) {
 	d, _ := ir.Lookup(op)
 	if d.Samples == nil {
@@ -60,7 +59,7 @@ func opModules(op ir.Op) ([]Module, error) {
 
 func sampleModules(d *ir.Def, name string, samples []ir.Sample) ([]Module, error) {
 	var modules []Module
-	for some := range slices.Chunk(samples, sideBySide) {
+	for some := range slices.Chunk(samples, samplesPerModule) {
 		g, forward, err := forwardCase(d.Op, name, some)
 		if err != nil {
 			return nil, err
@@ -87,9 +86,8 @@ func sampleModules(d *ir.Def, name string, samples []ir.Sample) ([]Module, error
 	return modules, nil
 }
 
-// computable reports whether all values of a sample are of types that WebGPU
-// devices compute with or store, complex ones by their parts, and whether f16 and
-// complex numbers are among them.
+// computable reports whether WebGPU devices compute with or store all values of a sample,
+// complex ones as pairs, and whether it uses f16 and complex numbers.
 func computable(op ir.Op, s ir.Sample) (ok, f16, complexNumbers bool) {
 	g, _, err := irtest.SampleGraph(op, s)
 	if err != nil {
@@ -107,8 +105,8 @@ func computable(op ir.Op, s ir.Sample) (ok, f16, complexNumbers bool) {
 	return true, f16, complexNumbers
 }
 
-// sampleGraph puts samples side by side. Operand i of sample k is the input
-// "xk_i", result i its output "yk_i".
+// sampleGraph combines samples in one graph. Operand i of sample k is the input "xk_i",
+// result i its output "yk_i".
 func sampleGraph(op ir.Op, samples []ir.Sample) (*ir.Graph, []part, map[string]*ir.Array, error) {
 	inputs := map[string]*ir.Array{}
 	var parts []part
@@ -129,7 +127,7 @@ func sampleGraph(op ir.Op, samples []ir.Sample) (*ir.Graph, []part, map[string]*
 	return g, parts, inputs, err
 }
 
-// forwardCase returns the graph of samples side by side.
+// forwardCase returns the case of a graph of samples.
 func forwardCase(op ir.Op, name string, samples []ir.Sample) (*ir.Graph, *Case, error) {
 	g, parts, inputs, err := sampleGraph(op, samples)
 	if err != nil {
@@ -155,11 +153,10 @@ func hasNonFinite(a *ir.Array) bool {
 	return slices.ContainsFunc(a.F, func(x float64) bool { return math.IsNaN(x) || math.IsInf(dtype.F32.Round(x), 0) })
 }
 
-// largestGradient is the number of elements up to which a sample is taken for
-// the gradient.
+// largestGradient is the maximal number of elements of a sample for the gradient.
 const largestGradient = 400
 
-// sampleToDifferentiate picks the largest sample that has a gradient everywhere.
+// sampleToDifferentiate returns the largest sample that is differentiable everywhere.
 func sampleToDifferentiate(d *ir.Def, samples []ir.Sample) (best ir.Sample, ok bool) {
 	size := -1
 	for _, s := range samples {
@@ -176,8 +173,8 @@ func sampleToDifferentiate(d *ir.Def, samples []ir.Sample) (best ir.Sample, ok b
 	return best, size >= 0
 }
 
-// gradientCase returns the graph of a sample's results and their gradients along
-// random cotangents.
+// gradientCase returns a case with a sample's results and their VJPs with random
+// cotangents.
 func gradientCase(op ir.Op, name string, s ir.Sample) (*ir.Graph, *Case, error) {
 	g, _, inputs, err := sampleGraph(op, []ir.Sample{s})
 	if err != nil {

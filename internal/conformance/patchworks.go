@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// patchworkModules are the random patchworks in which, together, every op stands that WebGPU
-// has, and those that have once failed a test.
+// patchworkModules returns random patchworks that together cover every op of WebGPU, and
+// those that once failed.
 func patchworkModules() ([]Module, error) {
 	accepted := func(op ir.Op, s ir.Sample) bool {
 		ok, f16, _ := computable(op, s)

@@ -13,17 +13,16 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// SourcesFile is the name of the file with the text of modules and the hashes of the plans
-// that this program compiles them to. The same module and target give the same plan wherever
-// the compiler runs: js/test/same-plans.test.mjs holds the compiler in a page to these hashes.
+// SourcesFile is the name of the file with the text of modules and the hashes of their
+// plans. Compilation is deterministic: js/test/same-plans.test.mjs checks the compiler in a
+// page against these hashes.
 const SourcesFile = "sources.json"
 
 type (
 	sourceJSON struct {
 		Name    string            `json:"name"`
 		Entries []sourceEntryJSON `json:"entries"`
-		// Plans holds the SHA-256 of the plan file for each target that the module can be
-		// compiled for, by the target's name.
+		// Plans holds the SHA-256 of the plan file for each target, by the target's name.
 		Plans map[string]string `json:"plans"`
 	}
 	sourceEntryJSON struct {
@@ -32,8 +31,8 @@ type (
 	}
 )
 
-// sourceTargets are targets that a page's compiler can be asked for, by name: one for each
-// way that schedules and printers can take.
+// sourceTargets maps names to targets that cover the paths of the schedulers and printers
+// in a page.
 var sourceTargets = []struct {
 	name    string
 	target  plan.Target
@@ -56,7 +55,7 @@ func of(t plan.Target, device string) plan.Target {
 	return t
 }
 
-// sources returns the text and the plans' hashes of the suite's modules and of [largeGraphs].
+// sources returns the texts and plan hashes of the suite's modules and of [largeGraphs].
 func sources(suite []Module) ([]sourceJSON, error) {
 	all := make([]*ir.Module, 0, len(suite)+len(largeGraphs))
 	for _, m := range suite {
@@ -76,8 +75,8 @@ func sources(suite []Module) ([]sourceJSON, error) {
 	return out, nil
 }
 
-// sourceOf returns the text of a module and the hashes of its plans. Targets that refuse the
-// module have none.
+// sourceOf returns the text of a module and the hashes of its plans, without those of
+// targets that refuse it.
 func sourceOf(m *ir.Module) sourceJSON {
 	s := sourceJSON{Name: m.Name, Plans: map[string]string{}}
 	for _, e := range m.Entries {
@@ -96,11 +95,11 @@ func sourceOf(m *ir.Module) sourceJSON {
 	return s
 }
 
-// largeGraph is a graph of a size that is worth a schedule of its own, and too large for the
-// suite to run.
+// largeGraph is a graph with sizes that select special schedules, too large for the suite
+// to run.
 type largeGraph struct {
 	name     string
-	gradient bool // compile its vector-Jacobian product
+	gradient bool // compile its VJP
 	build    func(b *ir.Builder)
 }
 
@@ -115,7 +114,7 @@ func (l largeGraph) module() (*ir.Module, error) {
 	return ir.NewModule(l.name, ir.Entry{Name: "main", Graph: g})
 }
 
-// largeGraphs reach the schedules that small shapes do not.
+// largeGraphs covers schedules that small shapes do not select.
 var largeGraphs = []largeGraph{
 	{"large running sums of rows", false, func(b *ir.Builder) {
 		b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(64, 65536)...), ops.CumSumAttrs{Axis: 1}))

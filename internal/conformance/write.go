@@ -15,9 +15,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// IndexFile and ValuesFile are the names of the files that [Write] writes beside
-// the plans: what there is, as JSON, and the elements of all tensors, each at a
-// multiple of 8 bytes.
+// IndexFile and ValuesFile are the names of the files that [Write] writes besides the
+// plans: the index in JSON, and the elements of all tensors, aligned to 8 bytes.
 const (
 	IndexFile  = "index.json"
 	ValuesFile = "values.bin"
@@ -30,10 +29,10 @@ type (
 	}
 	moduleJSON struct {
 		Name     string     `json:"name"`
-		Plan     string     `json:"plan"`     // the name of its file, for WebGPU
-		Code     string     `json:"code"`     // that of the one for WebAssembly
+		Plan     string     `json:"plan"`     // the file name of the plan for WebGPU
+		Code     string     `json:"code"`     // the file name of the plan for WebAssembly
 		Bytes    int        `json:"bytes"`    // of the plan for devices without subgroups
-		Features []string   `json:"features"` // that the device must have
+		Features []string   `json:"features"` // required of the device
 		Cases    []caseJSON `json:"cases"`
 	}
 	caseJSON struct {
@@ -54,8 +53,7 @@ type (
 		Rel       float64    `json:"rel"`
 		NonFinite bool       `json:"nonFinite,omitempty"`
 	}
-	// tensorJSON is a tensor whose elements begin at a byte of the values; a
-	// bool takes one.
+	// tensorJSON is a tensor at an offset of the values; a bool takes one byte.
 	tensorJSON struct {
 		DType string `json:"dtype"`
 		Shape []int  `json:"shape"`
@@ -63,8 +61,7 @@ type (
 	}
 )
 
-// Write compiles the modules for WebGPU and WebAssembly and writes them into a
-// folder.
+// Write compiles the modules for WebGPU and WebAssembly into a folder.
 func Write(folder string, modules []Module) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -135,9 +132,9 @@ func (w *writer) module(m Module) error {
 	return w.file(out.Plan, bySubgroups)
 }
 
-// subgroupPlans returns the plans of a module for devices whose subgroups have 8 threads,
-// as lavapipe's, or 32, and then p, which is for others: a file of which a device takes the
-// first that it can run. Where no kernel has subgroups it is p alone.
+// subgroupPlans returns the plans of a module for subgroup sizes 8 (lavapipe) and 32, and
+// then p for other devices; a device takes the first that it supports. Without subgroup
+// kernels it returns p alone.
 func subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
 	var all []*plan.Plan
 	for _, size := range []int{8, 32} {
@@ -154,7 +151,7 @@ func subgroupPlans(m Module, p *plan.Plan) ([]byte, error) {
 	return plan.Encode(all[0])
 }
 
-// code writes the plan of a module for WebAssembly.
+// code compiles the plan of a module for WebAssembly.
 func (w *writer) code(m Module, name string) error {
 	both, err := wasmsimd.Plans(m.Module)
 	if err != nil {
@@ -187,7 +184,7 @@ func (w *writer) tensors(arrays map[string]*ir.Array) map[string]tensorJSON {
 	return out
 }
 
-// tensor adds the elements, rounded to their type.
+// tensor appends the elements, rounded to their type.
 func (w *writer) tensor(a *ir.Array) tensorJSON {
 	a = a.Clone()
 	a.Round()

@@ -17,29 +17,29 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched"
 )
 
-// Variable is the environment variable that names the folder of stores; without it that
-// is rlx/tune in the user's cache folder. "off" is none.
+// Variable is the environment variable for the folder of stores, by default rlx/tune in the
+// user's cache folder. "off" disables them.
 const Variable = "RLX_TUNE_CACHE"
 
-// Store is what was found on one device. It is a text of a line for each group, after one
-// that names its form and the device:
+// Store holds the tuning results of one device. The file has a line that names the format
+// and the device, then a line for each group:
 //
 //	rlx-tune 1 NVIDIA H200, driver 13.0
 //	0f3a…  elements each=4  201183ns  131737ns
 //
-// with the key, the schedule, and the times untuned and tuned between tabs. Not for several
-// goroutines.
+// with the key, the schedule, and the untuned and the tuned time, separated by tabs. A
+// Store is not safe for concurrent use.
 type Store struct {
 	path    string // "" where nothing is kept
 	device  string
 	found   map[sched.Key]Result
 	changed bool
-	// Problems say what of the file was not understood and is measured again.
+	// Problems lists the parts of the file that were invalid, which are measured again.
 	Problems []error
 }
 
-// Open reads the store of a device, by a name that tells it and its driver from others.
-// A store that cannot be read is empty, and its Problems say why.
+// Open reads the store of a device; the name must identify the device and its driver. An
+// unreadable store is empty and has Problems.
 func Open(device string) *Store {
 	s := &Store{device: strings.Join(strings.Fields(device), " "), found: map[sched.Key]Result{}}
 	dir := os.Getenv(Variable)
@@ -108,20 +108,20 @@ func parseResult(line string) (r Result, err error) {
 	return r, err
 }
 
-// Get returns what was found for a group.
+// Get returns the result for a group.
 func (s *Store) Get(k sched.Key) (Result, bool) {
 	r, ok := s.found[k]
 	return r, ok
 }
 
-// Put notes what was found for a group. [Store.Save] keeps it.
+// Put records the result for a group. [Store.Save] writes it.
 func (s *Store) Put(r Result) {
 	s.found[r.Key] = r
 	s.changed = true
 }
 
-// Save writes what was found, where something is new. Two processes that save at once
-// leave the file of one of them, whole; what the other found is measured again.
+// Save writes the store if it changed. If two processes save at once, one of the files
+// wins; the other results are measured again.
 func (s *Store) Save() error {
 	if s.path == "" || !s.changed {
 		return nil
@@ -134,12 +134,12 @@ func (s *Store) Save() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
 		return err
 	}
-	// A file that is written appears under another name, and is renamed once it is whole.
+	// Written under a temporary name and renamed, so that readers see whole files.
 	f, err := os.CreateTemp(filepath.Dir(s.path), "new-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it is renamed
+	defer os.Remove(f.Name()) // fails after the rename
 	_, err = f.WriteString(s.head() + "\n" + strings.Join(lines, ""))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

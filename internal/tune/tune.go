@@ -1,9 +1,10 @@
-// Package tune finds by measuring which schedules of a module's groups are the fastest
-// on a device, and keeps them on disk, so that a group is measured once on a machine.
+// Package tune autotunes schedules: it times the candidates of each fusion group of a
+// module on a device and stores the best on disk. Its input is a module and a target, its
+// output the schedules for [plan.Target]. Start reading at [Module].
 //
-// Each group that has a choice becomes plans of its own, one for each candidate, which
-// the device runs. So what is found depends on the group, the target and the device
-// alone, and serves every module that has an equal group.
+// Each group with several candidates becomes one plan per candidate, which the device runs.
+// The result depends only on the group, the target and the device, so all modules with an
+// equal group share it.
 package tune
 
 import (
@@ -15,29 +16,28 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Device runs plans to measure them.
+// Device times plans.
 type Device interface {
-	// Time returns how long a run of a plan's entry "run" takes at best.
+	// Time returns the best time of a run of the plan's entry "run".
 	Time(ctx context.Context, p *plan.Plan) (time.Duration, error)
 }
 
-// Result is what was found for a group.
+// Result is the tuning result of a group.
 type Result struct {
 	Key      sched.Key
-	Name     string // of the group's kernels
+	Name     string // name of the group's kernels
 	Schedule sched.Schedule
-	// Untuned is the time of what would have been taken without measuring, Tuned that of
-	// Schedule, each for one time.
+	// Untuned is the time with the default schedule, Tuned that with Schedule.
 	Untuned, Tuned time.Duration
 }
 
-// worthwhile is how much of the untuned time another schedule must save to be taken:
-// times vary by some hundredths from run to run.
-const worthwhile = 0.03
+// minSaving is the share of the untuned time that another schedule must save, above the
+// noise of a few percent.
+const minSaving = 0.03
 
-// Module measures the groups of a module that have a choice and that the store does not
-// know, and returns what is the best for all of them. Candidates that the device cannot
-// run are passed over. The errors are those of [plan.Choices], and that of ctx.
+// Module tunes the groups of a module with several candidates that the store lacks, and
+// returns the results of all. Candidates that the device cannot run are skipped. The errors
+// are those of [plan.Choices] and of ctx.
 func Module(ctx context.Context, m *ir.Module, t plan.Target, pr plan.Printer, d Device, s *Store) ([]Result, error) {
 	choices, err := plan.Choices(m, t)
 	if err != nil {
@@ -58,7 +58,7 @@ func Module(ctx context.Context, m *ir.Module, t plan.Target, pr plan.Printer, d
 	return out, nil
 }
 
-// Schedules returns what was found as a target takes it.
+// Schedules converts results to the schedules of a target.
 func Schedules(results []Result) sched.Tuned {
 	out := sched.Tuned{}
 	for _, r := range results {
@@ -67,14 +67,14 @@ func Schedules(results []Result) sched.Tuned {
 	return out
 }
 
-// Trial is a candidate with the time that it took, or why the device did not run it.
+// Trial is a candidate with its time, or the error of the device.
 type Trial struct {
 	sched.Ranked
 	Took time.Duration
 	Err  error
 }
 
-// Trials times all candidates of a group, in their order. The error is that of ctx.
+// Trials times all candidates of a group in order. The error is that of ctx.
 func Trials(ctx context.Context, c *plan.Choice, pr plan.Printer, d Device) ([]Trial, error) {
 	out := make([]Trial, len(c.Candidates))
 	for i, r := range c.Candidates {
@@ -87,7 +87,7 @@ func Trials(ctx context.Context, c *plan.Choice, pr plan.Printer, d Device) ([]T
 	return out, nil
 }
 
-// measure finds the best candidate of a group.
+// measure returns the best candidate of a group.
 func measure(ctx context.Context, c *plan.Choice, pr plan.Printer, d Device) (Result, error) {
 	best := Result{Key: c.Key, Schedule: c.Candidates[0].Schedule}
 	trials, err := Trials(ctx, c, pr, d)
@@ -96,15 +96,15 @@ func measure(ctx context.Context, c *plan.Choice, pr plan.Printer, d Device) (Re
 		case t.Err != nil:
 		case i == 0:
 			best.Untuned, best.Tuned = t.Took, t.Took
-		case best.Tuned == 0 || float64(t.Took) < (1-worthwhile)*float64(best.Tuned):
+		case best.Tuned == 0 || float64(t.Took) < (1-minSaving)*float64(best.Tuned):
 			best.Schedule, best.Tuned = t.Schedule, t.Took
 		}
 	}
 	return best, err
 }
 
-// A trial does its work as often as takes about long, by its cost, so that what the host
-// does is little of it.
+// A trial repeats its work for about the time long, by its estimated cost, to hide launch
+// overhead.
 const (
 	long      = time.Millisecond
 	mostTimes = 100

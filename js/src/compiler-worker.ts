@@ -1,4 +1,4 @@
-// What a worker runs: the compiler, for the page that started it.
+// The entry point of a worker that runs the compiler for the page that started it.
 
 import { compilerHandlers } from './graph/compiler.js';
 import { serve } from './worker/rpc.js';

@@ -74,12 +74,12 @@ function checkClass(name: string, dtype: string, data: StoredData): void {
   throw new RlxError('dtype', `${name} is ${dtype}, given as ${type.name}, not as ${got}`, { name });
 }
 
-/** Where a tensor lies in the bytes after the header. */
+/** The location of a tensor in the bytes after the header. */
 interface Place { name: string; dtype: string; shape: number[]; begin: number; end: number }
 
-/** What {@link decodeSafetensors} gives of tensors. */
+/** Options of {@link decodeSafetensors}. */
 export interface DecodeOptions {
-  /** Gives the tensors of these names alone, and copies no others. Throws an {@link RlxError} of kind `missing` for one that is not there. */
+  /** Returns only the tensors with these names, without copying others. Throws an {@link RlxError} of kind `missing` for an unknown one. */
   only?: readonly string[];
 }
 
@@ -135,7 +135,7 @@ const areBools = (bytes: StoredData): boolean => (bytes as Uint8Array).every((by
 function countKeys(json: Uint8Array): number {
   let keys = 0, inside = false;
   for (let i = 0; i < json.length; i++) {
-    if (json[i] === 0x5c) i++; // a backslash and what it escapes
+    if (json[i] === 0x5c) i++; // a backslash and the escaped character
     else if (json[i] === 0x22) inside = !inside;
     else if (json[i] === 0x3a && !inside) keys++;
   }

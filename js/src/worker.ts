@@ -1,4 +1,4 @@
-// What a worker runs: sessions, for the page that started it, or a part of the work of one.
+// The entry point of a worker that runs sessions, or a part of the work of one, for the page that started it.
 
 import { helpWhenAsked } from './cpu/help.js';
 import { setWorkerURL } from './worker/remote.js';

@@ -1,12 +1,11 @@
-// Package backendtest is the suite that every backend passes: all ops by their
-// samples, gradients, whole training steps, and wrong input. Each result is
-// held against the reference meaning of the ops, computed in float64.
+// Package backendtest is the test suite of all backends: ops on their samples, gradients,
+// training steps, and wrong input. Results are compared to the reference implementations of
+// the ops, evaluated in float64. Start reading at [Run].
 //
 //	func TestBackend(t *testing.T) { backendtest.Run(t, mydevice.Backend()) }
 //
-// A device that is not there skips the tests, unless the environment variable
-// RLX_REQUIRE, a list of names separated by commas, has its name: then they
-// fail.
+// Tests of a missing device are skipped, or fail if the environment variable RLX_REQUIRE, a
+// comma-separated list, contains its name.
 package backendtest
 
 import (
@@ -36,8 +35,8 @@ func Run(t *testing.T, b native.Backend) {
 	t.Run("random", func(t *testing.T) { Random(t, b) })
 }
 
-// Require skips or fails a test where a device is missing for the given reason;
-// nil stands for a device that is there.
+// Require skips or fails a test if a device is missing; missing is nil for a present
+// device.
 func Require(t testing.TB, device string, missing error) {
 	t.Helper()
 	if missing == nil {
@@ -49,8 +48,8 @@ func Require(t testing.TB, device string, missing error) {
 	t.Skipf("%s: %v", device, missing)
 }
 
-// Compare returns how a result differs from the reference by more than it may,
-// "" where it does not. Tolerances are those of package irtest, by element type.
+// Compare describes how a result differs from the reference beyond the tolerance, or
+// returns "". Package irtest has the tolerances of the element types.
 func Compare(got native.Tensor, want *ir.Array, tol irtest.Tolerance) string {
 	a, err := got.Array()
 	if err != nil {
@@ -93,7 +92,7 @@ func element(a *ir.Array, i int) string {
 	return fmt.Sprint(a.I[i])
 }
 
-// supported returns why a backend cannot run a graph, "" where it can.
+// supported returns why a backend cannot run a graph, or "".
 func supported(b native.Backend, g *ir.Graph) string {
 	for _, n := range g.Nodes() {
 		if s := b.Support(n); s.Level == native.Unsupported {
@@ -108,7 +107,7 @@ func supported(b native.Backend, g *ir.Graph) string {
 	return ""
 }
 
-// one is an entry of a test module, with what goes in and what should come out.
+// one is an entry of a test module with its inputs and expected outputs.
 type one struct {
 	name  string
 	graph *ir.Graph
@@ -116,8 +115,8 @@ type one struct {
 	tol   func(d ir.DType) irtest.Tolerance
 }
 
-// check compiles cases as the entries of one module, runs each and holds the
-// outputs against the reference.
+// check compiles cases as the entries of one module, runs each and compares the outputs to
+// the reference.
 func check(t *testing.T, b native.Backend, cases []one) {
 	t.Helper()
 	var entries []ir.Entry

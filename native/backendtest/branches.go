@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// halved halves a number of values until its greatest is at most 1, and counts.
+// halved halves values until their maximum is at most 1, and counts the iterations.
 func halved(b *ir.Builder, x, count ir.Value) (y, n ir.Value) {
 	out := ops.WhileLoop(b, ops.While{
 		Carries: []ir.Value{x, count},
@@ -24,8 +24,8 @@ func halved(b *ir.Builder, x, count ir.Value) (y, n ir.Value) {
 	return out[0], out[1]
 }
 
-// Branching is a program whose way depends on its input: loops without a bound, alone,
-// in a branch, around a scan and within one.
+// Branching returns a program with data-dependent control flow: unbounded loops alone, in a
+// branch, around a scan and inside one.
 func Branching(t testing.TB) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("branching", func(b *ir.Builder) {
@@ -67,8 +67,8 @@ func Branching(t testing.TB) *ir.Graph {
 	return g
 }
 
-// Branches runs [Branching] for inputs that take other ways. It is not part of [Run]: a
-// backend whose plans are recorded before it is known how often a loop runs refuses it.
+// Branches runs [Branching] on inputs that take different paths. It is not part of [Run],
+// since backends with fixed recorded plans refuse it.
 func Branches(t *testing.T, b native.Backend) {
 	t.Helper()
 	g := Branching(t)

@@ -12,9 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Derivatives takes the first four derivatives of functions of one number, by reverse
-// mode four times over, and holds them against closed forms: in f32, and in f64 where
-// the backend has it.
+// Derivatives compares the first four derivatives of scalar functions, by nested reverse
+// mode, with closed forms: in f32, and in f64 if supported.
 func Derivatives(t *testing.T, b native.Backend) {
 	for _, d := range []ir.DType{ir.F32, ir.F64} {
 		if !supports(b, d) {
@@ -62,8 +61,8 @@ func checkDerivatives(t *testing.T, b native.Backend, f irtest.Derivatives, d ir
 	}
 }
 
-// slopeOf returns the derivative of a function of each element by itself: the gradient
-// of the sum. Adding x·0 makes a way back to x where the function is constant.
+// slopeOf returns the elementwise derivative of a function: the gradient of the sum. Adding
+// x·0 keeps a path to x if the function is constant.
 func slopeOf(f func(b *ir.Builder, x ir.Value) ir.Value) func(b *ir.Builder, x ir.Value) ir.Value {
 	return func(b *ir.Builder, x ir.Value) ir.Value {
 		sum := func(b *ir.Builder, in []ir.Value) []ir.Value {

@@ -15,14 +15,14 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// model is a graph of a loss that is trained for some steps.
+// model is a graph of a loss with a number of training steps.
 type model struct {
 	name string
 	loss func(b *ir.Builder) ir.Value
 }
 
-// models are small, but have all that larger ones have: products of matrices,
-// convolutions, pools, softmax, indices, loops.
+// models are small but have the parts of larger ones: matrix products, convolutions,
+// pooling, softmax, indexing, loops.
 var models = []model{
 	{"MLP", func(b *ir.Builder) ir.Value {
 		x, labels := b.Input("x", ir.F32, ir.Dims(9, 7)...), b.Input("labels", ir.I32, ir.N(9))
@@ -51,13 +51,13 @@ var models = []model{
 	}},
 	{"RNN in checkpointed segments", func(b *ir.Builder) ir.Value {
 		x, labels := b.Input("x", ir.F32, ir.Dims(6, 12)...), b.Input("labels", ir.I32, ir.N(4))
-		cut := ops.Reshape(b, ops.MatMul(b, x, weight(b, "wx", 12, 32)), ir.Dims(2, 3, 4, 8)...) // loops take it as it lies in memory
+		cut := ops.Reshape(b, ops.MatMul(b, x, weight(b, "wx", 12, 32)), ir.Dims(2, 3, 4, 8)...) // a loop's slices are contiguous
 		h := segment(b, 2, weight(b, "wh", 8, 8), ops.Zeros(b, ir.F32, ir.Dims(4, 8)...), cut)
 		return ops.CrossEntropyMean(b, ops.Linear(b, h, weight(b, "w", 8, 5), weight(b, "b", 5)), labels)
 	}},
 }
 
-// segment is a loop of loops to a depth, the steps of each under a Checkpoint.
+// segment nests loops to a depth, with each step under a Checkpoint.
 func segment(b *ir.Builder, depth int, w, h, x ir.Value) ir.Value {
 	if depth == 0 {
 		return ops.Tanh(b, ops.Add(b, x, ops.MatMul(b, h, w)))
@@ -77,8 +77,8 @@ func weight(b *ir.Builder, name string, dims ...int) ir.Value {
 	return b.Param(name, ir.F32, ir.Dims(dims...)...)
 }
 
-// Graphs trains small models for a few steps, and holds losses and parameters
-// against the same graphs evaluated in float64.
+// Graphs trains small models for a few steps and compares losses and parameters with a
+// float64 evaluation of the same graphs.
 func Graphs(t *testing.T, b native.Backend) {
 	for _, m := range models {
 		t.Run(m.name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func stepGraph(m model) (*ir.Graph, error) {
 	return optim.Step(loss, "loss", optim.Adam{}, optim.Options{Missing: autodiff.MissingIsError})
 }
 
-// firstValues draws values for all ports of a graph.
+// firstValues returns random values for all ports of a graph.
 func firstValues(g *ir.Graph) map[string]*ir.Array {
 	r := rand.New(rand.NewPCG(7, 1))
 	out := map[string]*ir.Array{}
@@ -167,7 +167,7 @@ func train(t *testing.T, b native.Backend, step *ir.Graph) {
 	}
 }
 
-// compile makes a program of one graph under its own name.
+// compile compiles graphs as entries with their own names.
 func compile(t *testing.T, b native.Backend, graphs ...*ir.Graph) native.Program {
 	t.Helper()
 	var entries []ir.Entry

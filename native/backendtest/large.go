@@ -10,9 +10,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// LargeMaps checks maps that move more than a launch is worth, which GPUs compute by
-// vectors and, where they turn axes, by way of workgroup memory: of matrices whose sides
-// are whole vectors, and of others.
+// LargeMaps checks maps large enough for vectorised kernels and tiled transposes, with
+// sides that are multiples of the vector length and sides that are not.
 func LargeMaps(t *testing.T, b native.Backend) {
 	for _, c := range []struct{ rows, columns int }{{1100, 1188}, {1103, 1187}} {
 		t.Run(fmt.Sprintf("%dx%d", c.rows, c.columns), func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Functions holds elementwise functions at points at which they are hard to compute to the
-// error bounds of the documentation of package ops. Devices with looser functions do not pass
-// it; one that flushes subnormal results of f32 to 0 says so.
+// Functions checks elementwise functions at hard points against the error bounds in the
+// documentation of package ops. Set flushes for a device that flushes subnormal f32 results
+// to 0.
 func Functions(t *testing.T, b native.Backend, flushes bool) {
 	for _, d := range []ir.DType{ir.F32, ir.F64} {
 		cases, err := irtest.FunctionCases(d)
@@ -30,8 +30,9 @@ func Functions(t *testing.T, b native.Backend, flushes bool) {
 	}
 }
 
-// NaN runs samples of every op with a NaN and looks for the conventions of package nan:
-// results are NaN where those of the meaning are. WebGPU does not promise that.
+// NaN runs samples of every op with a NaN operand and checks the conventions of package
+// nan: results are NaN where those of the reference implementation are. WebGPU does not
+// guarantee that.
 func NaN(t *testing.T, b native.Backend) {
 	for _, c := range nan.Conventions() {
 		var samples []ir.Sample
@@ -58,8 +59,8 @@ func NaN(t *testing.T, b native.Backend) {
 	}
 }
 
-// runSamples returns the results of samples as the entries of one module, and what the meaning
-// of the op gives for them.
+// runSamples returns the results of samples, run as entries of one module, and those of the
+// reference implementation.
 func runSamples(t *testing.T, b native.Backend, op ir.Op, samples []ir.Sample) (got, want [][]*ir.Array) {
 	t.Helper()
 	entries := make([]ir.Entry, len(samples))
@@ -119,7 +120,8 @@ func countNaN(list []*ir.Array) (n int) {
 	return n
 }
 
-// sameNaN reports whether results are NaN at the same places, and equal where they are no floats.
+// sameNaN reports whether results are NaN at the same elements; other types than floats
+// must be equal.
 func sameNaN(got, want []*ir.Array) bool {
 	for r, a := range want {
 		for i := range a.Len() {

@@ -13,8 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Ops runs every sample of every op that the backend supports, those of one op
-// in one module.
+// Ops runs every sample of every op that the backend supports, with one module for each op.
 func Ops(t *testing.T, b native.Backend) {
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
@@ -57,7 +56,7 @@ func sample(op ir.Op, s ir.Sample) (one, error) {
 	return c, err
 }
 
-// sampleTolerance is irtest's, which has no complex numbers.
+// sampleTolerance extends irtest's tolerance to complex numbers.
 func sampleTolerance(n *ir.Node, s ir.Sample, d ir.DType) irtest.Tolerance {
 	if d.IsComplex() {
 		return irtest.ToleranceFor(d.Real())
@@ -86,8 +85,7 @@ func Gradients(t *testing.T, b native.Backend) {
 	}
 }
 
-// gradient returns the gradient graph of a sample, or false for one that is not
-// fit for it.
+// gradient returns the gradient graph of a sample, or false if it has none.
 func gradient(b native.Backend, op ir.Op, s ir.Sample) (one, bool, error) {
 	if s.NoGrad != "" {
 		return one{}, false, nil
@@ -130,7 +128,7 @@ func gradient(b native.Backend, op ir.Op, s ir.Sample) (one, bool, error) {
 	return c, err == nil && supported(b, c.graph) == "", err
 }
 
-// weighted returns a sum of the elements of y in which no two count alike.
+// weighted returns a weighted sum of the elements of y with distinct weights.
 func weighted(b *ir.Builder, y ir.Value) ir.Value {
 	n := ops.DimSize(b, ir.F32, y.Shape()...)
 	flat := ops.Reshape(b, y, y.Shape().Size())

@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// counter is a program with a state: step adds x to total and returns the sum,
-// peek returns twice the total as a parameter.
+// counter compiles a program with a state: step adds x to total and returns the sum, peek
+// returns twice the total as a parameter.
 func counter(t *testing.T, b native.Backend) native.Program {
 	t.Helper()
 	step := build(t, "step", func(b *ir.Builder) {
@@ -27,8 +27,8 @@ func counter(t *testing.T, b native.Backend) native.Program {
 	return compile(t, b, step, peek)
 }
 
-// Programs checks what a program does besides computing: state, entries, runs
-// one after the other and at the same time, bound memory, closing.
+// Programs checks programs beyond computing: state, entries, serial and concurrent runs,
+// bound memory, closing.
 func Programs(t *testing.T, b native.Backend) {
 	ctx := context.Background()
 	x := native.Float32s([]float32{1, 2, 3})
@@ -127,8 +127,7 @@ func Programs(t *testing.T, b native.Backend) {
 	})
 }
 
-// givenUp calls what waits with contexts that are done: cancelled, or past
-// their deadline.
+// givenUp makes blocking calls with contexts that are cancelled or past their deadline.
 func givenUp(t *testing.T, b native.Backend) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -10,14 +10,13 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// randomTolerance is that of results which many ops in a row have rounded.
+// randomTolerance is the tolerance of results rounded by many ops in sequence.
 func randomTolerance(d ir.DType) irtest.Tolerance {
 	tol := irtest.LooseToleranceFor(d)
 	return irtest.Tolerance{Abs: 2 * tol.Abs, Rel: 2 * tol.Rel}
 }
 
-// Random runs some random graphs, a few in one module: those of which the
-// backend supports every node.
+// Random runs random graphs of supported ops, a few in each module.
 func Random(t *testing.T, b native.Backend) {
 	const graphs, together = 12, 6
 	for first := uint64(0); first < graphs; first += together {
@@ -48,8 +47,8 @@ func Random(t *testing.T, b native.Backend) {
 	})
 }
 
-// somePatchworks are the numbers of random patchworks that a backend runs, with any of the
-// ops that it supports: few, as it runs the samples of each op too.
+// somePatchworks returns the seeds of the random patchworks that a backend runs: few, since
+// it also runs the samples of each op.
 func somePatchworks(b native.Backend) []uint64 {
 	const patchworks = 6
 	step := max(1, irtest.Patchworks(accepts(b))/patchworks)
@@ -84,8 +83,8 @@ func randomCase(seed uint64) (one, error) {
 	return c, err
 }
 
-// plainPorts makes plain inputs and outputs of the persistent values of a graph, as
-// entries of one module share these.
+// plainPorts turns the persistent values of a graph into inputs and outputs, since entries
+// of a module would share them.
 func plainPorts(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		ports := make([]ir.Value, len(g.Ports()))

@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// fairTurns has goroutines call a program without end while another one uses it: each of
-// its calls ends within the time of a few rounds.
+// fairTurns checks fairness: while goroutines call a program endlessly, each call of
+// another one ends within a few rounds.
 func fairTurns(t *testing.T, b native.Backend) {
 	const callers = 16
 	p := counter(t, b)
@@ -24,14 +24,14 @@ func fairTurns(t *testing.T, b native.Backend) {
 	for i := range callers {
 		all.Go(func() { ended <- callWithoutEnd(ctx, p, i%2 == 0) })
 	}
-	time.Sleep(10 * time.Millisecond) // until they are all at it
+	time.Sleep(10 * time.Millisecond) // until all are running
 	for range 5 {
 		if err := everyCall(ctx, p); err != nil {
 			t.Error(err)
 		}
 	}
-	// A caller has at most one run that nobody waits for, and each of those that wait one
-	// more: what is called then comes after these.
+	// Each caller has at most one run without a waiter and one with, and a new call comes
+	// after these.
 	begun := time.Now()
 	if err := p.Close(ctx); err != nil {
 		t.Errorf("closing: %v", err)
@@ -48,7 +48,7 @@ func fairTurns(t *testing.T, b native.Backend) {
 	}
 }
 
-// callWithoutEnd calls an entry again and again, and returns the first error.
+// callWithoutEnd calls an entry in a loop and returns the first error.
 func callWithoutEnd(ctx context.Context, p native.Program, boundMemory bool) error {
 	in := map[string]native.Tensor{"x": native.Float32s([]float32{1, 2, 3}), "scale": native.Float32(1)}
 	bound, err := p.Bind(ctx, "step", in, map[string]native.Tensor{"sum": native.Zeros(ir.F32, 3)})
@@ -67,7 +67,7 @@ func callWithoutEnd(ctx context.Context, p native.Program, boundMemory bool) err
 	return err
 }
 
-// everyCall does all that can be done with a program.
+// everyCall makes every kind of call to a program.
 func everyCall(ctx context.Context, p native.Program) error {
 	err := p.Set(ctx, "total", native.Float32s([]float32{4, 5, 6}))
 	if err == nil {
@@ -87,8 +87,8 @@ func everyCall(ctx context.Context, p native.Program) error {
 	return errors.Join(bound.Start(ctx), bound.Wait(ctx), attempt(p, "peek", nil))
 }
 
-// wholeState keeps two states equal, by runs and by writes from other goroutines: whoever
-// reads both finds them so.
+// wholeState checks that runs and writes of other goroutines are atomic: two states that
+// are always written together read equal.
 func wholeState(t *testing.T, b native.Backend) {
 	p := compile(t, b, build(t, "both", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32)
@@ -141,7 +141,7 @@ func wholeState(t *testing.T, b native.Backend) {
 	}
 }
 
-// overlappingMemory binds outputs to memory that other tensors have.
+// overlappingMemory binds outputs to memory of other tensors.
 func overlappingMemory(t *testing.T, b native.Backend) {
 	const n = 64
 	p := compile(t, b, build(t, "twice", func(b *ir.Builder) {
@@ -174,8 +174,8 @@ func overlappingMemory(t *testing.T, b native.Backend) {
 	outputsInInputs(t, p, memory)
 }
 
-// outputsInInputs binds an output to exactly the memory of an input, and inputs to the
-// memory of one another.
+// outputsInInputs binds an output to exactly the memory of an input, and inputs to shared
+// memory.
 func outputsInInputs(t *testing.T, p native.Program, memory []float32) {
 	ctx, n := context.Background(), len(memory)/4
 	for i := range memory {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// sizes are graphs with n elements somewhere.
+// sizes are graphs with a dimension n.
 var sizes = map[string]func(b *ir.Builder, n ir.Dim){
 	"input":         func(b *ir.Builder, n ir.Dim) { b.Output("y", ops.Neg(b, b.Input("x", ir.F32, n))) },
 	"input of rows": func(b *ir.Builder, n ir.Dim) { b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, n, n))) },
@@ -36,8 +36,8 @@ var sizes = map[string]func(b *ir.Builder, n ir.Dim){
 	},
 }
 
-// absurdSizes compiles graphs of sizes that no machine has: each is an error of a kind, and
-// takes no memory.
+// absurdSizes compiles graphs of impossible sizes: each is a typed error and allocates
+// nothing.
 func absurdSizes(t *testing.T, b native.Backend) {
 	for name, f := range sizes {
 		for _, size := range []int64{1 << 40, 1 << 46, 1 << 53, 1<<62 + 1} {
@@ -67,7 +67,7 @@ func absurdSizes(t *testing.T, b native.Backend) {
 	}
 }
 
-// memoryBudget compiles a graph with less memory than it takes, and with all of it.
+// memoryBudget compiles a graph with less memory than it needs, and with enough.
 func memoryBudget(t *testing.T, b native.Backend) {
 	g := build(t, "budget", func(b *ir.Builder) {
 		b.Output("y", ops.MatMul(b, b.Input("x", ir.F32, ir.N(256), ir.N(1024)), b.Param("w", ir.F32, ir.N(1024), ir.N(16))))

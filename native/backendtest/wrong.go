@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// picker is a program that is easily given wrong input: its labels are checked
-// by the host, the labels plus a shift by the device. Its state counts runs.
+// picker compiles a program for wrong inputs: the host checks its labels, the device the
+// labels plus a shift. Its state counts runs.
 func picker(t *testing.T, b native.Backend) native.Program {
 	t.Helper()
 	return compile(t, b, build(t, "pick", func(b *ir.Builder) {
@@ -28,9 +28,8 @@ func picker(t *testing.T, b native.Backend) native.Program {
 	}))
 }
 
-// WrongInput gives a program wrong input of every kind. Each must be an error
-// of its kind that leaves the state as it was, and does no harm to what comes
-// after.
+// WrongInput gives a program every kind of wrong input. Each must be an error of its kind,
+// leave the state unchanged and not affect later runs.
 func WrongInput(t *testing.T, b native.Backend) {
 	p := picker(t, b)
 	defer closeProgram(t, p)
@@ -103,7 +102,7 @@ func WrongInput(t *testing.T, b native.Backend) {
 	t.Run("bound indices", func(t *testing.T) { wrongBound(t, p, good) })
 }
 
-// wrongModules compiles what no device, or not this one, can run.
+// wrongModules compiles modules that no device, or not this one, can run.
 func wrongModules(t *testing.T, b native.Backend) {
 	double := func(x func(b *ir.Builder) ir.Value) *ir.Graph {
 		return build(t, "double", func(b *ir.Builder) {
@@ -131,7 +130,7 @@ func wrongModules(t *testing.T, b native.Backend) {
 	}
 }
 
-// attempt runs an entry and returns what goes wrong at any point.
+// attempt runs an entry and returns the first error of Run or Wait.
 func attempt(p native.Program, entry string, in map[string]native.Tensor) error {
 	r, err := p.Run(context.Background(), entry, in)
 	if err != nil {
@@ -160,7 +159,7 @@ func wrongState(t *testing.T, p native.Program) {
 	}
 }
 
-// wrongBound changes bound labels to wrong ones between runs.
+// wrongBound writes invalid labels to bound memory between runs.
 func wrongBound(t *testing.T, p native.Program, good map[string]native.Tensor) {
 	labels := []int32{0, 1, 2, 0}
 	in := map[string]native.Tensor{"labels": native.Int32s(labels), "x": good["x"], "shift": good["shift"]}

@@ -15,13 +15,13 @@ import (
 // Name is the backend's name.
 const Name = driver.Backend
 
-// The name can only be taken by another package that calls itself coreml, which
-// then serves in its place.
+// Register fails only if another package has registered "coreml", which then serves
+// instead.
 func init() { _ = native.Register(Backend()) }
 
-// Backend returns the backend: each entry of a module becomes a model of its own, which
-// takes the parameters and states that the host keeps, and gives back the states. It
-// computes in the types of the module, so that f32 stays off the Neural Engine.
+// Backend returns the backend. Each entry of a module becomes a model that takes the
+// parameters and states from the host and returns the new states. It computes in the types
+// of the module, so f32 does not run on the Neural Engine.
 func Backend() native.Backend { return backend{} }
 
 type backend struct{}
@@ -29,7 +29,7 @@ type backend struct{}
 func (backend) Name() string                      { return Name }
 func (backend) Support(n *ir.Node) native.Support { return Support(n) }
 
-// open returns Core ML, if it is one for the models that the backend writes.
+// open returns Core ML if it supports the models that the backend writes.
 func open(call string) (driver.Runtime, driver.System, error) {
 	rt, err := driver.Open()
 	var s driver.System
@@ -47,8 +47,8 @@ func (backend) Probe() error {
 	return err
 }
 
-// speed puts Core ML behind the CPU, so that it is taken where it is asked for: it has
-// neither random numbers nor 64-bit types, and was not measured.
+// speed ranks Core ML below the CPU, so that it is used only on request: it lacks random
+// numbers and 64-bit types, and was not measured.
 const speed = 1
 
 func (backend) Info() native.Info {
@@ -92,8 +92,7 @@ func (backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (nat
 	return synchronous.NewProgram(p.signature(), p), nil
 }
 
-// compile makes a model of an entry that tells of indices out of range, by way of a
-// package that is gone when it returns.
+// compile makes a model of an entry, with checks of indices, through a temporary package.
 func compile(rt driver.Runtime, e ir.Entry) (*Model, error) {
 	for _, p := range e.Graph.Ports() {
 		if _, constant := p.Value.Shape().Ints(); !constant {

@@ -7,18 +7,17 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// held returns what a program keeps on the host: inputs and outputs of each entry, and
-// parameters and states, of which it has the next values, too. What Core ML computes in
-// between is not known.
+// held returns the memory of a program on the host: inputs and outputs of each entry,
+// parameters, and states twice. The intermediate values of Core ML are unknown.
 func held(m *ir.Module) (parts []native.Allocation, slots []native.Slot) {
 	known := map[string]bool{}
 	add := func(name string, role native.Role, v ir.Value, times int) {
 		slot := native.SlotOf(name, role, v)
-		bytes := int64(math.MaxInt64) // of a size that overflows
+		bytes := int64(math.MaxInt64) // the size overflows
 		if n, err := v.Type().Bytes(); err == nil {
 			bytes = int64(min(n, math.MaxInt/times) * times)
 		} else if _, constant := v.Shape().Ints(); !constant {
-			return // refused later, by its symbol
+			return // compilation refuses the symbol
 		}
 		parts, slots = append(parts, native.AllocationOf(slot, bytes)), append(slots, slot)
 	}

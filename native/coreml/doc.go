@@ -1,25 +1,22 @@
-// Package coreml writes graphs as Core ML models, on any system, and runs them on
-// Apple's.
+// Package coreml writes graphs as Core ML models, on any system, and runs them on macOS and
+// iOS.
 //
-// As a backend, "coreml", it runs modules like any other device where Core ML is that of
-// macOS 15 or iOS 18; see [Backend]. Models for apps are made by hand:
+// As the backend "coreml" it runs modules with Core ML of macOS 15 or iOS 18; see
+// [Backend]. Models for apps are made explicitly:
 //
-// [New] turns a module into a model package, an .mlpackage: every entry is a
-// function of an ML program, parameters are its weights or its inputs, and states
-// are states of Core ML where it has them. What MIL, the language of such
-// programs, cannot say is a typed error before anything is written;
-// [Support] tells how a node would be computed, and [Lint] what would keep a
+// [New] compiles a module to a model package, an .mlpackage: each entry is a function of an
+// ML program, parameters are its weights or inputs, and states are states of Core ML if
+// supported. Ops that MIL, the language of ML programs, lacks are typed errors before
+// anything is written; [Support] returns how a node is computed, and [Lint] what keeps a
 // model off the Neural Engine.
 //
-// [Load], [LoadSizes] and [LoadEntries] make what a package holds ready to run, by package
-// driver, and tell where Core ML would run it. Functions with states run on the CPU and the
-// GPU unless others are asked for, see [driver.DefaultUnits]. What Core ML compiles of a package is kept in a cache,
-// see [driver.CacheVariable].
+// [Load], [LoadSizes] and [LoadEntries] load a package through package driver and report
+// where Core ML would run it. Functions with states run on the CPU and the GPU by default,
+// see [driver.DefaultUnits]. Compiled packages are cached, see [driver.CacheVariable].
 //
-// Below it, package mil has programs and their files, and package forms says what
-// each op is in MIL.
+// Package mil has programs and their files, and package forms the lowering of each op to
+// MIL. Start reading at new.go and function.go.
 //
-// What is written is held to the types and the values of coremltools, Apple's
-// own reader, by `make test-coreml`. No model written by this package has been
-// compiled or run by Core ML itself yet: that takes a Mac.
+// `make test-coreml` checks the types and values of models against coremltools. Core ML
+// itself has not yet compiled or run a model of this package, for lack of a Mac.
 package coreml

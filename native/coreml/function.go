@@ -17,12 +17,12 @@ type function struct {
 	w        *writer
 	graph    *ir.Graph
 	name     string
-	features map[string]bool    // names that are taken
-	states   map[string]mil.Ref // by the names of the graph
+	features map[string]bool    // names in use
+	states   map[string]mil.Ref // by name in the graph
 }
 
-// feature returns a name like base for a port or an output of the graph, and notes in
-// the metadata what it stands for: its role, type and name.
+// feature returns a unique name like base for a port or an output of the graph, and records
+// its role, type and name in the metadata.
 func (f *function) feature(role, base, name string, t ir.Type) string {
 	base = identifier(base)
 	feature := base
@@ -34,8 +34,7 @@ func (f *function) feature(role, base, name string, t ir.Type) string {
 	return feature
 }
 
-// port declares what the graph gets from outside: weights that are stored, a state
-// of Core ML, or an input.
+// port declares a port of the graph: a stored weight, a state of Core ML, or an input.
 func (f *function) port(p ir.Port) (forms.Value, error) {
 	if weights, stored := f.w.Weights[p.Name]; stored && p.Kind == ir.ParamPort {
 		return f.stored(p, weights)
@@ -60,7 +59,7 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 	return forms.Value{Ref: f.inside(in, t.DType), Dims: t.Dims}, f.Err()
 }
 
-// stored makes a parameter a constant. Bytes are for the ops that unpack them.
+// stored makes a parameter a constant. Bytes are kept for the ops that unpack them.
 func (f *function) stored(p ir.Port, weights native.Tensor) (forms.Value, error) {
 	f.w.used[p.Name] = true
 	a, err := weights.Array()
@@ -76,9 +75,8 @@ func (f *function) stored(p ir.Port, weights native.Tensor) (forms.Value, error)
 	return f.Literal(a), f.Err()
 }
 
-// outside returns the type by which a value enters and leaves a model: bools do so
-// as int32, and fp16 as fp32 where the graph has it so or the opset knows no other
-// way.
+// outside returns the type of a value at the boundary of a model: bool becomes int32, and
+// fp16 becomes fp32 if the graph has f32 or the opset requires it.
 func (f *function) outside(t ir.Type, in mil.Type) mil.Type {
 	switch {
 	case in.DType == mil.Bool:
@@ -89,7 +87,7 @@ func (f *function) outside(t ir.Type, in mil.Type) mil.Type {
 	return in
 }
 
-// inside converts an input to the type that is computed with.
+// inside converts an input to the type of the computation.
 func (f *function) inside(in mil.Ref, d mil.DType) mil.Ref {
 	if in.Type.DType == d {
 		return in
@@ -97,7 +95,7 @@ func (f *function) inside(in mil.Ref, d mil.DType) mil.Ref {
 	return f.Op("cast", mil.Args{"x": in, "dtype": d.String()})
 }
 
-// outputs adds the nodes of the graph and what it gives.
+// outputs adds the nodes and the outputs of the graph.
 func (f *function) outputs(ports []forms.Value) {
 	names := make([]string, len(f.graph.Outputs()))
 	for i, o := range f.graph.Outputs() {
@@ -125,15 +123,15 @@ func (f *function) outputs(ports []forms.Value) {
 	}
 }
 
-// result keeps a name for an output, which stands for what the graph calls by name.
+// result declares an output of the model for an output of the graph.
 func (f *function) result(role, base, name string, t ir.Type) string {
 	feature := f.feature(role, base, name, t)
 	f.Reserve(feature)
 	return feature
 }
 
-// faults adds an output that tells which check of indices failed, and whose name are
-// those of the nodes that check.
+// faults adds an output that encodes which check of indices failed; its name in the
+// metadata lists the checking nodes.
 func (f *function) faults() {
 	nodes, code := f.Faults()
 	if !f.w.Checks || f.Err() != nil || len(nodes) == 0 {

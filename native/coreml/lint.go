@@ -7,12 +7,12 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Finding is something in a model that keeps an operation off the Neural Engine, or
-// makes it slow there.
+// Finding reports something that keeps an operation off the Neural Engine, or makes it slow
+// there.
 type Finding struct {
 	Function string
 	Op       string // kind and name of the operation
-	Rule     string // which rule, in a word
+	Rule     string // the rule's name
 	Reason   string
 	Slow     bool // it would run there, but slowly
 }
@@ -22,10 +22,9 @@ func (f Finding) String() string {
 	return strings.Join([]string{f.Function, f.Op, f.Rule, f.Reason}, ": ")
 }
 
-// rule is one of the limits of the Neural Engine. They are what Apple's researchers
-// and users have published (machinelearning.apple.com/research/neural-engine-transformers;
-// the ANE guide at ane-guide.readthedocs.io), not a promise of Apple, and nothing of
-// it was measured by us.
+// rule is a limit of the Neural Engine, as published by Apple's researchers and users
+// (machinelearning.apple.com/research/neural-engine-transformers; the ANE guide at
+// ane-guide.readthedocs.io). Apple does not guarantee them and none was measured here.
 type rule struct {
 	name  string
 	fault func(op *mil.Op, result mil.Type) string // "" where there is none
@@ -84,10 +83,10 @@ var rules = []rule{
 	}, true},
 }
 
-// Lint tells what in a model would keep operations off the Neural Engine, or make
-// them slow there, in the order of the program: types, operations, products that are no
-// convolutions, sizes, kernels of convolutions wider than 13, and axes longer than 2,048 to
-// find the largest element along. Constants and moves to and from inputs are passed over.
+// Lint returns what would keep operations of a model off the Neural Engine or make them
+// slow there, in program order: types, operations, products that are not convolutions,
+// sizes, convolution kernels wider than 13, and argmax axes longer than 2,048. It skips
+// constants and moves to and from inputs.
 func Lint(p *mil.Package) []Finding {
 	var out []Finding
 	for _, f := range p.Program.Functions {
@@ -113,7 +112,7 @@ func Lint(p *mil.Package) []Finding {
 	return out
 }
 
-// operandFault looks at what an operation takes.
+// operandFault checks the operands of an operation.
 func operandFault(op *mil.Op, types map[string]mil.Type) string {
 	for _, a := range op.Inputs {
 		t := types[a.Values[0]]

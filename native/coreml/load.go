@@ -12,38 +12,36 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// feature is an input or an output: what the graph has, and what the model has.
+// feature is an input or an output, as seen by the graph and by the model.
 type feature struct {
 	native.Slot
 	feature string
-	outside native.Tensor // its type, without data
-	next    string        // the state whose next value it is, "" for others
+	outside native.Tensor // type only
+	next    string        // the state whose next value it is, or ""
 }
 
-// The roles of features, as the metadata of a package have them: those of ports, and
-// those of outputs. The value of a nextRole is for a state that is an input, and that of
-// a faultRole is 0 or tells which check of indices failed.
+// The roles of features in the metadata of a package. nextRole is the next value of a state
+// that is an input; faultRole is 0 or encodes the failed check of indices.
 const (
 	outputRole = "output"
 	nextRole   = "next"
 	faultRole  = "fault"
 )
 
-// roles are those of slots.
+// roles maps roles to those of slots.
 var roles = map[string]native.Role{
 	ir.InputPort.String(): native.Input, ir.ParamPort.String(): native.Param, ir.StatePort.String(): native.State,
 	outputRole: native.Output, nextRole: native.Output, faultRole: native.Output,
 }
 
-// outsideTypes are the element types of multi-arrays.
+// outsideTypes maps the element types of multi-arrays.
 var outsideTypes = map[mil.DType]ir.DType{mil.Float32: ir.F32, mil.Float16: ir.F16, mil.Int32: ir.I32}
 
-// Load makes an entry of a package ready to run. Of an entry with several sizes one can
-// be asked for by the name of its function, as [New] names it, as in "step_batch4"; see
-// [LoadSizes] for all of them. Its states are its own: [LoadEntries] is for entries that
-// share some. The error is an [*Error] of kind [ir.ErrName] for an entry
-// that is not there, or of several sizes, a [*mil.Error] for a package that does not hold
-// together, or that of the runtime.
+// Load loads an entry of a package. An entry with several sizes is loaded by the name of a
+// function, as given by [New], such as "step_batch4"; [LoadSizes] loads all of them. The
+// model has states of its own; [LoadEntries] shares them. The error is an [*Error] of kind
+// [ir.ErrName] for an unknown entry or one with several sizes, a [*mil.Error] for an
+// inconsistent package, or that of the runtime.
 func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
@@ -56,7 +54,7 @@ func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, err
 	return load(rt, dir, p, f, units)
 }
 
-// load makes a function of a package ready to run.
+// load loads a function of a package.
 func load(rt driver.Runtime, dir string, p *mil.Package, f *mil.Function, units driver.Units) (m *Model, err error) {
 	m = &Model{call: "predict"}
 	if err := m.describe(p, f); err != nil {
@@ -66,8 +64,7 @@ func load(rt driver.Runtime, dir string, p *mil.Package, f *mil.Function, units 
 	return m, err
 }
 
-// functionOf returns the function of an entry, by its own name or by that of the entry
-// where it is the only one.
+// functionOf returns a function by its name, or by the name of an entry with only one.
 func functionOf(p *mil.Package, entry string) (*mil.Function, error) {
 	var named, of []string
 	for _, f := range p.Program.Functions {
@@ -88,7 +85,7 @@ func functionOf(p *mil.Package, entry string) (*mil.Function, error) {
 	return nil, &Error{entry, ir.Errorf(ir.ErrName, "the entry has several sizes: ask for one of %v", of)}
 }
 
-// describe reads what the metadata say of the inputs and outputs of a function.
+// describe parses the metadata of the inputs and outputs of a function.
 func (m *Model) describe(p *mil.Package, f *mil.Function) error {
 	for _, in := range f.Inputs {
 		d, _, err := featureOf(p, f.Name, in.Name, in.Type)
@@ -123,7 +120,7 @@ func (m *Model) describe(p *mil.Package, f *mil.Function) error {
 	return nil
 }
 
-// output returns the first output of a name, nil where there is none.
+// output returns the first output with a name, or nil.
 func (m *Model) output(name string) *feature {
 	i := slices.IndexFunc(m.outputs, func(f feature) bool { return f.Name == name })
 	if i < 0 {
@@ -132,9 +129,8 @@ func (m *Model) output(name string) *feature {
 	return &m.outputs[i]
 }
 
-// featureOf reads what the metadata say of an input or an output, as in "input
-// f32[4,2] x", and in another line the range of its indices, if it has one, as in
-// "0 10".
+// featureOf parses the metadata of an input or an output, such as "input f32[4,2] x", with
+// an optional second line for the range of its indices, such as "0 10".
 func featureOf(p *mil.Package, function, name string, t mil.Type) (f feature, role string, err error) {
 	key := featureKey(function, name)
 	words := strings.SplitN(p.Metadata[key], " ", 3)
@@ -167,8 +163,8 @@ func featureOf(p *mil.Package, function, name string, t mil.Type) (f feature, ro
 	return f, words[0], nil
 }
 
-// featureKey is where the metadata tell what a feature stands for.
+// featureKey is the metadata key of a feature.
 func featureKey(function, feature string) string { return function + "/" + feature }
 
-// rangeKey is where they tell the range of its indices.
+// rangeKey is the metadata key of the range of its indices.
 func rangeKey(feature string) string { return feature + "/range" }

@@ -9,25 +9,24 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
-// Model is a function of a package with the names and the types of the graph that it
-// was made of. It is for one goroutine.
+// Model is a function of a package with the names and types of its graph. It is not safe
+// for concurrent use.
 type Model struct {
 	loaded  driver.Loaded
 	call    string // for errors
 	inputs  []feature
-	outputs []feature // and next values of states
-	states  []feature // of Core ML, parameters among them
-	fault   string    // the output that tells of checks, "" where there are none
-	checks  []string  // the names of the nodes that check
-	// shared are states that other models have too, nil where none has; versions are those
-	// that this one has.
+	outputs []feature // including next values of states
+	states  []feature // of Core ML, including parameters
+	fault   string    // the output of failed checks, or ""
+	checks  []string  // the checking nodes
+	// shared holds the states shared with other models, or nil; versions holds the versions
+	// that this model has.
 	shared   shared
 	versions map[string]int
 }
 
-// Slots returns what the function takes and what it gives, by the names of the
-// graph. The next value of a state that is not one of Core ML is an output "s_next"
-// beside the input "s".
+// Slots returns the inputs and outputs by the names of the graph. The next value of a state
+// that is not a state of Core ML is an output "s_next" beside the input "s".
 func (m *Model) Slots() []native.Slot {
 	var out []native.Slot
 	for _, f := range slices.Concat(m.inputs, m.outputs) {
@@ -36,10 +35,9 @@ func (m *Model) Slots() []native.Slot {
 	return out
 }
 
-// Predict runs the function and returns its outputs. All inputs are needed. The error
-// is a [*native.Error] of kind [ir.ErrName], [ir.ErrDType] or [ir.ErrShape] for inputs
-// that are missing, unknown or do not fit, of kind [ir.ErrIndex] for an index out of
-// range, of kind [native.ErrDevice] for what Core ML reports.
+// Predict runs the function on all of its inputs and returns its outputs. The error is a
+// [*native.Error] of kind [ir.ErrName], [ir.ErrDType] or [ir.ErrShape] for wrong inputs,
+// [ir.ErrIndex] for an index out of range, and [native.ErrDevice] for errors of Core ML.
 func (m *Model) Predict(in map[string]native.Tensor) (map[string]native.Tensor, error) {
 	out := make(map[string]native.Tensor, len(m.outputs))
 	for _, f := range m.outputs {
@@ -48,9 +46,9 @@ func (m *Model) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 	return out, m.PredictTo(in, out)
 }
 
-// PredictTo is [Model.Predict] into memory of the caller, for as many outputs as out
-// has. Where the model has the element type of the graph nothing is copied on the way.
-// What is in out after an error is undefined.
+// PredictTo is [Model.Predict] with memory of the caller for the outputs in out. It copies
+// nothing if the model and the graph have the same element types. After an error the
+// contents of out are undefined.
 func (m *Model) PredictTo(in, out map[string]native.Tensor) error {
 	given, err := m.given(in)
 	if err != nil {
@@ -90,7 +88,7 @@ func (m *Model) PredictTo(in, out map[string]native.Tensor) error {
 	return m.fetch(room, out)
 }
 
-// given returns the inputs as the model has them.
+// given returns the inputs in the model's types.
 func (m *Model) given(in map[string]native.Tensor) (map[string]native.Tensor, error) {
 	given := make(map[string]native.Tensor, len(m.inputs))
 	for _, f := range m.inputs {
@@ -111,8 +109,8 @@ func (m *Model) given(in map[string]native.Tensor) (map[string]native.Tensor, er
 	return given, nil
 }
 
-// faultIn returns the error of the first check that failed: the model gives the number
-// of checks for the first one, one less for the second, and 0 where none failed.
+// faultIn returns the error of the first failed check: the model outputs the number of
+// checks for the first one, one less for the second, and 0 for none.
 func (m *Model) faultIn(room map[string]native.Tensor) error {
 	if m.fault == "" {
 		return nil
@@ -128,7 +126,7 @@ func (m *Model) faultIn(room map[string]native.Tensor) error {
 	return e
 }
 
-// fetch puts outputs of another type where they belong.
+// fetch converts the outputs whose types differ.
 func (m *Model) fetch(room, out map[string]native.Tensor) error {
 	for _, f := range m.outputs {
 		t, wanted := out[f.Name]
@@ -143,8 +141,8 @@ func (m *Model) fetch(room, out map[string]native.Tensor) error {
 	return nil
 }
 
-// Set gives a state of Core ML, or a parameter that is one ([Options].ParamStates), its
-// values; they begin as zeros. The error is that of [Model.Predict].
+// Set sets a state of Core ML, or a parameter that is one ([Options].ParamStates); they are
+// zero at first. The error is that of [Model.Predict].
 func (m *Model) Set(name string, t native.Tensor) error {
 	f, err := m.state(name)
 	if err != nil {
@@ -160,8 +158,7 @@ func (m *Model) Set(name string, t native.Tensor) error {
 	return nil
 }
 
-// Get returns the values of a state of Core ML, or of a parameter that is one, as it is
-// there: rounded to fp16.
+// Get returns a state of Core ML, or a parameter that is one, rounded to fp16 as stored.
 func (m *Model) Get(name string) (native.Tensor, error) {
 	f, err := m.state(name)
 	if err != nil {
@@ -185,9 +182,9 @@ func (m *Model) state(name string) (feature, error) {
 	return m.states[i], nil
 }
 
-// Placements tells on which processor each operation would run and what part of the
-// time it would take, by Core ML's own plan. The error is of kind
-// [native.ErrUnavailable] before macOS 14.4 and iOS 17.4.
+// Placements returns the processor of each operation and its share of the time, according
+// to Core ML's plan. The error is of kind [native.ErrUnavailable] before macOS 14.4 and iOS
+// 17.4.
 func (m *Model) Placements() ([]driver.Placement, error) {
 	p, err := m.loaded.Plan()
 	if err != nil {
@@ -196,12 +193,12 @@ func (m *Model) Placements() ([]driver.Placement, error) {
 	return p, nil
 }
 
-// Close gives back what the model holds.
+// Close releases the model.
 func (m *Model) Close() error { return m.loaded.Close() }
 
 func (m *Model) failed(name string, err error) error { return fault(m.call, name, err) }
 
-// fault makes an error one of the backend.
+// fault wraps an error in one of the backend.
 func fault(call, name string, err error) error {
 	var e *native.Error
 	if errors.As(err, &e) {
@@ -210,8 +207,8 @@ func fault(call, name string, err error) error {
 	return &native.Error{Backend: Name, Call: call, Kind: native.KindOf(err), Name: name, Err: err}
 }
 
-// retyped returns a tensor, whose data fit it, with another element type and other
-// sizes of as many elements; its data are shared where the element type stays.
+// retyped returns a tensor with another element type and shape of equal length; it shares
+// the data if the element type stays.
 func retyped(t native.Tensor, d ir.DType, dims []int) native.Tensor {
 	if dims == nil {
 		dims = []int{}

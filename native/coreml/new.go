@@ -13,37 +13,35 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Options steer what a model is made of.
+// Options control the conversion of a module to a model.
 type Options struct {
-	// Opset is the set of operations, and with it the oldest system that runs the
-	// model; 0 stands for CoreML8, iOS 18 and macOS 15.
+	// Opset is the set of operations, which determines the oldest system that runs the
+	// model; 0 means CoreML8, iOS 18 and macOS 15.
 	Opset mil.Opset
-	// Half computes what the graph has in f32 in fp16, the only type of the Neural
-	// Engine. Inputs and outputs stay as they are.
+	// Half computes the graph's f32 in fp16, the only type of the Neural Engine. Inputs and
+	// outputs keep their types.
 	Half bool
-	// States makes states of the module states of Core ML, which stay on the device
-	// from run to run. They hold fp16, so that it takes Half or a graph in f16, and
-	// CoreML8. Without it a state is an input and, for its next value, an output.
+	// States maps the module's states to states of Core ML, which stay on the device
+	// between runs. They are fp16, so it needs Half or a graph in f16, and CoreML8. Without
+	// it a state is an input and, for its next value, an output.
 	States bool
-	// ParamStates makes states of Core ML of the parameters, too, those apart that are
-	// stored: a [Model] is given their values by [Model.Set], when they change, and not
-	// with every run. It takes what States takes.
+	// ParamStates also maps parameters that are not stored to states of Core ML:
+	// [Model.Set] sets them when they change. It has the requirements of States.
 	ParamStates bool
-	// Checks lets functions tell of indices out of range, which check_index finds: a
-	// [Model] gives an error for them. Without it the results are undefined then.
-	// It costs some operations of integers, which are off the Neural Engine.
+	// Checks makes functions report indices out of range found by check_index: a [Model]
+	// then returns an error. Without it the results are undefined. It costs some integer
+	// operations, which do not run on the Neural Engine.
 	Checks bool
-	// Weights are the values of parameters, by name, which are stored in the
-	// package. Parameters without a value are inputs.
+	// Weights are the values of parameters by name, stored in the package. Parameters
+	// without a value are inputs.
 	Weights map[string]native.Tensor
-	// Shapes give the sizes of symbolic dimensions. Each of them makes a function of
-	// every entry, with memory planned for it; they share the weights. It is nil for
-	// a module without symbolic dimensions.
+	// Shapes give sizes of symbolic dimensions. Each makes a function of every entry; they
+	// share the weights. It is nil for a module without symbolic dimensions.
 	Shapes []map[string]int
 }
 
-// Error is what keeps a module from becoming a model. Err is of one of the kinds of
-// package ir and names the node.
+// Error reports why a module cannot become a model. Err is of a kind of package ir and
+// names the node.
 type Error struct {
 	Entry string
 	Err   error
@@ -60,14 +58,13 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// mainFunction is what the function of a model with only one must be called.
+// mainFunction is the required name of the only function of a model.
 const mainFunction = "main"
 
-// New makes the model package of a module. The error is an [*Error]: of kind
-// [ir.ErrUnsupported] for what MIL cannot say or the opset lacks, [ir.ErrSymbol] for
-// a symbolic dimension without sizes, [ir.ErrName] for weights that no entry has and
-// for shapes of the same name, [ir.ErrShape] and [ir.ErrDType] for weights of another
-// type.
+// New converts a module to a model package. The error is an [*Error]: of kind
+// [ir.ErrUnsupported] for ops that MIL or the opset lacks, [ir.ErrSymbol] for a symbolic
+// dimension without sizes, [ir.ErrName] for unknown weights and duplicate shapes,
+// [ir.ErrShape] and [ir.ErrDType] for weights of another type.
 func New(m *ir.Module, o Options) (*mil.Package, error) {
 	if o.Opset == 0 {
 		o.Opset = mil.CoreML8
@@ -102,7 +99,7 @@ func New(m *ir.Module, o Options) (*mil.Package, error) {
 	return w.pkg, nil
 }
 
-// functionName returns the name of an entry's function for some sizes, as in
+// functionName returns the name of an entry's function for some sizes, such as
 // "step_batch4".
 func functionName(entry string, sizes map[string]int) string {
 	name := identifier(entry)
@@ -112,7 +109,7 @@ func functionName(entry string, sizes map[string]int) string {
 	return name
 }
 
-// identifier returns a name of which Core ML accepts every letter.
+// identifier returns a name that Core ML accepts.
 func identifier(name string) string {
 	out := strings.Map(func(r rune) rune {
 		if r < 0x80 && mil.IsName("a"+string(r)) {
@@ -126,14 +123,14 @@ func identifier(name string) string {
 	return out
 }
 
-// writer makes a package, function by function.
+// writer builds a package, function by function.
 type writer struct {
 	Options
 	pkg  *mil.Package
 	used map[string]bool // weights
 }
 
-// entry adds the function of an entry.
+// entry adds the functions of an entry.
 func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error {
 	if w.pkg.Program.Function(name) != nil {
 		return ir.Errorf(ir.ErrName, "function %q is there twice", name)
@@ -168,7 +165,7 @@ func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error 
 	return err
 }
 
-// packed returns the stored weights that are bytes.
+// packed returns the stored weights that are packed bytes.
 func (w *writer) packed(g *ir.Graph) (map[string]*ir.Array, error) {
 	out := map[string]*ir.Array{}
 	for _, p := range g.Ports() {

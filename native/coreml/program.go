@@ -8,23 +8,23 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// program is a module whose entries are models, the machine of a [synchronous.Program].
-// The host keeps what persists.
+// program is a module with a model for each entry, the machine of a [synchronous.Program].
+// Parameters and states live on the host.
 type program struct {
 	entries    []*entry
 	persistent map[string]*stored
-	order      []*stored // what is persistent, in order of appearance
-	bytes      int64     // of what the host keeps
+	order      []*stored // parameters and states, in order of appearance
+	bytes      int64     // of the host's memory
 }
 
-// stored is a parameter or a state. The next value of a state is put beside its value,
-// and takes its place where the run goes well.
+// stored is a parameter or a state. The next value of a state is written to a second
+// buffer, which becomes current if the run succeeds.
 type stored struct {
 	slot      native.Slot
 	now, next native.Tensor
 }
 
-// entry is one way to run a program.
+// entry is an entry of a program.
 type entry struct {
 	name  string
 	model *Model
@@ -32,8 +32,8 @@ type entry struct {
 	kept  []string      // parameters and states that the model takes
 }
 
-// newProgram returns the program of a module, without its entries, with all that
-// persists at zero.
+// newProgram returns the program of a module, without its entries and with zeroed
+// parameters and states.
 func newProgram(m *ir.Module) *program {
 	p := &program{persistent: map[string]*stored{}}
 	for _, e := range m.Entries {
@@ -73,7 +73,7 @@ func (p *program) add(of ir.Entry, m *Model) {
 	p.entries = append(p.entries, e)
 }
 
-// signature is what the program looks like from outside.
+// signature returns the signature of the program.
 func (p *program) signature() synchronous.Signature {
 	out := synchronous.Signature{Memory: p.bytes}
 	for _, e := range p.entries {
@@ -87,7 +87,7 @@ func (p *program) signature() synchronous.Signature {
 
 func (p *program) Backend() string { return Name }
 
-// Run changes the states if nothing goes wrong.
+// Run updates the states if it succeeds.
 func (p *program) Run(entry int, values []native.Tensor) error {
 	e := p.entries[entry]
 	in, out := p.memory(e, values)
@@ -103,7 +103,8 @@ func (p *program) Run(entry int, values []native.Tensor) error {
 	return nil
 }
 
-// memory names what a model reads and writes: the tensors of a run, and what persists.
+// memory returns the tensors that a model reads and writes: those of a run, parameters and
+// states.
 func (p *program) memory(e *entry, values []native.Tensor) (in, out map[string]native.Tensor) {
 	in, out = map[string]native.Tensor{}, map[string]native.Tensor{}
 	for i, s := range e.slots {
@@ -129,7 +130,7 @@ func (p *program) Write(i int, t native.Tensor) { copy(p.order[i].now.Data, t.Da
 
 func (p *program) Read(i int) native.Tensor { return p.order[i].now.Clone() }
 
-// Release gives the models back.
+// Release releases the models.
 func (p *program) Release() error {
 	var failed error
 	for _, e := range p.entries {

@@ -10,20 +10,18 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Entries are entries of a package that share states: what a run of one leaves in a state
-// of a name, the next run of any finds, whatever its sizes. They are for one goroutine.
+// Entries are the entries of a package with shared states, for any of their sizes. They are
+// not safe for concurrent use.
 //
-// Core ML has a state for each function that is loaded. So a state is copied when another
-// function than the last one comes to it, by way of the host; as long as the same function
-// runs nothing is copied.
+// Core ML has a copy of a state for each loaded function. A state is copied, through the
+// host, when another function than the last one uses it.
 type Entries struct {
 	names []string
 	sizes map[string]*Sizes
 }
 
-// LoadEntries makes entries of a package ready to run, all sizes of each. The errors are
-// those of [Load], and of kind [ir.ErrShape] or [ir.ErrDType] for a state that is not of
-// one type in all of them.
+// LoadEntries loads entries of a package, with all of their sizes. The errors are those of
+// [Load], and of kind [ir.ErrShape] or [ir.ErrDType] for a state whose types differ.
 func LoadEntries(rt driver.Runtime, dir string, units driver.Units, entries ...string) (*Entries, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
@@ -43,7 +41,7 @@ func LoadEntries(rt driver.Runtime, dir string, units driver.Units, entries ...s
 	return e, nil
 }
 
-// Entry returns one of the entries, with all of its sizes. It is closed with e. The error
+// Entry returns one of the entries, with all of its sizes. Closing e closes it. The error
 // is an [*Error] of kind [ir.ErrName].
 func (e *Entries) Entry(name string) (*Sizes, error) {
 	if s := e.sizes[name]; s != nil {
@@ -52,7 +50,7 @@ func (e *Entries) Entry(name string) (*Sizes, error) {
 	return nil, &Error{name, ir.Errorf(ir.ErrName, "the entry was not loaded: there are %v", e.names)}
 }
 
-// Close gives back what the entries hold.
+// Close releases the entries.
 func (e *Entries) Close() error {
 	var errs []error
 	for _, name := range e.names {
@@ -61,17 +59,17 @@ func (e *Entries) Close() error {
 	return errors.Join(errs...)
 }
 
-// shared are the states that models share, by name.
+// shared holds the states that models share, by name.
 type shared map[string]*sharedState
 
-// sharedState is a state of several models, each of which has a copy.
+// sharedState is a state of several models, each with a copy.
 type sharedState struct {
 	feature
-	last    *Model // that changed it
-	version int    // how often it was changed
+	last    *Model // the model with the current value
+	version int    // number of changes
 }
 
-// join lets a model share its states with those that joined before.
+// join makes a model share its states with the models before it.
 func (s shared) join(m *Model) error {
 	m.shared, m.versions = s, map[string]int{}
 	for _, f := range m.states {
@@ -88,7 +86,7 @@ func (s shared) join(m *Model) error {
 	return nil
 }
 
-// fetchState brings a state to the model from the one that changed it last.
+// fetchState copies a state to the model from the one that changed it last.
 func (m *Model) fetchState(f feature) error {
 	s := m.shared[f.Name]
 	if s == nil || m.versions[f.Name] == s.version {
@@ -109,7 +107,7 @@ func (m *Model) fetchState(f feature) error {
 	return nil
 }
 
-// fetchStates is fetchState for all.
+// fetchStates fetches all states.
 func (m *Model) fetchStates() error {
 	for _, f := range m.states {
 		if err := m.fetchState(f); err != nil {
@@ -119,7 +117,7 @@ func (m *Model) fetchStates() error {
 	return nil
 }
 
-// changed notes that the model has the newest value of a state.
+// changed records that the model has the current value of a state.
 func (m *Model) changed(f feature) {
 	if s := m.shared[f.Name]; s != nil {
 		s.version++
@@ -127,9 +125,8 @@ func (m *Model) changed(f feature) {
 	}
 }
 
-// ran notes what a run may have changed: no parameters, which are states that only the host
-// changes. After one that failed the values are those before it, where another model has
-// them.
+// ran records the states that a run may have changed, not parameters. After a failed run,
+// the previous values are current if another model has them.
 func (m *Model) ran(err error) {
 	for _, f := range m.states {
 		switch {
@@ -142,5 +139,5 @@ func (m *Model) ran(err error) {
 	}
 }
 
-// unknown is the version of a state that a run may have changed in part.
+// unknown is the version of a state that may be partly written.
 const unknown = -1

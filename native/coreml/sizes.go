@@ -12,14 +12,13 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Sizes is an entry with its enumerated sizes: a model for each of them, which share their
-// states, see [Entries]. It is for one goroutine.
+// Sizes is an entry with a model for each of its enumerated sizes, which share states, see
+// [Entries]. It is not safe for concurrent use.
 type Sizes struct {
 	models []*Model
 }
 
-// LoadSizes makes all sizes of an entry ready to run. The errors are those of
-// [LoadEntries].
+// LoadSizes loads all sizes of an entry. The errors are those of [LoadEntries].
 func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
@@ -28,7 +27,7 @@ func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes
 	return loadSizes(rt, dir, p, entry, units, shared{})
 }
 
-// loadSizes is LoadSizes of a package that was read, with states that others share.
+// loadSizes is LoadSizes for a decoded package and shared states.
 func loadSizes(rt driver.Runtime, dir string, p *mil.Package, entry string, units driver.Units, held shared) (*Sizes, error) {
 	s := &Sizes{}
 	for _, f := range p.Program.Functions {
@@ -50,12 +49,12 @@ func loadSizes(rt driver.Runtime, dir string, p *mil.Package, entry string, unit
 	return s, nil
 }
 
-// Models returns the model of each size, in the order of [Options.Shapes]. They are
-// closed with s.
+// Models returns the model of each size, in the order of [Options.Shapes]. Closing s closes
+// them.
 func (s *Sizes) Models() []*Model { return slices.Clone(s.models) }
 
-// Predict runs the model whose sizes are those of the inputs, as [Model.Predict] does.
-// The error for other sizes is of kind [ir.ErrShape] and lists those there are.
+// Predict runs the model with the sizes of the inputs, like [Model.Predict]. The error for
+// other sizes is of kind [ir.ErrShape] and lists the available ones.
 func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, error) {
 	for _, m := range s.models {
 		if m.takes(in) {
@@ -63,7 +62,7 @@ func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 		}
 	}
 	if len(s.models) == 1 {
-		return s.models[0].Predict(in) // whose error says more
+		return s.models[0].Predict(in) // for a more precise error
 	}
 	var known []string
 	for _, m := range s.models {
@@ -72,16 +71,15 @@ func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 	return nil, s.models[0].failed("", ir.Shapef("no model is of the sizes given: there are %s", strings.Join(known, "; ")))
 }
 
-// Set gives a state its values, or a parameter that is one, for all sizes, as [Model.Set]
-// does.
+// Set sets a state, or a parameter that is one, for all sizes, like [Model.Set].
 func (s *Sizes) Set(name string, t native.Tensor) error { return s.models[0].Set(name, t) }
 
-// Get returns the values of a state, or of a parameter that is one, which the last run of
-// any size has left, as [Model.Get] does.
+// Get returns the current value of a state, or of a parameter that is one, like
+// [Model.Get].
 func (s *Sizes) Get(name string) (native.Tensor, error) { return s.models[0].Get(name) }
 
-// takes reports whether all inputs are of the sizes of a model. Other faults are its own
-// to tell.
+// takes reports whether the inputs have the sizes of a model. The model reports other
+// faults.
 func (m *Model) takes(in map[string]native.Tensor) bool {
 	return !slices.ContainsFunc(m.inputs, func(f feature) bool {
 		t, given := in[f.Name]
@@ -89,7 +87,7 @@ func (m *Model) takes(in map[string]native.Tensor) bool {
 	})
 }
 
-// inputSizes returns the sizes of all inputs, as in "x[4,2] y[4]".
+// inputSizes formats the sizes of all inputs, as in "x[4,2] y[4]".
 func (m *Model) inputSizes() string {
 	var out []string
 	for _, f := range m.inputs {
@@ -98,7 +96,7 @@ func (m *Model) inputSizes() string {
 	return strings.Join(out, " ")
 }
 
-// Close gives back what the models hold.
+// Close releases the models.
 func (s *Sizes) Close() error {
 	var errs []error
 	for _, m := range s.models {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Support tells how a node would be computed by a model of CoreML8 in f32, found by
-// writing it: natively, as one composite (claimed), or by what it is made of.
+// Support returns how a CoreML8 model computes a node in f32, by lowering it: natively, as
+// one composite (claimed), or by its body.
 func Support(n *ir.Node) native.Support {
 	e := &forms.Emitter{Builder: mil.NewBuilder(mainFunction, mil.CoreML8)}
 	for _, t := range n.Types() {

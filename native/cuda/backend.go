@@ -19,17 +19,16 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// The name can only be taken by another package that calls itself cuda, which
-// then serves in its place.
+// Register fails only if another package has registered "cuda", which then serves instead.
 func init() { _ = native.Register(Backend()) }
 
 // Backend returns the backend of the first GPU.
-func Backend() native.Backend { return numbered(0) }
+func Backend() native.Backend { return backendOf(0) }
 
-// backends are those of the GPUs that were asked for, by number.
+// backends holds the backends by device number.
 var backends sync.Map
 
-func numbered(number int) *backend {
+func backendOf(number int) *backend {
 	b, _ := backends.LoadOrStore(number, newBackend(number))
 	return b.(*backend)
 }
@@ -38,37 +37,37 @@ func newBackend(number int) *backend {
 	return &backend{number: number, name: nameOf(number), choice: loop.FasterProducts, long: loop.LongElements}
 }
 
-// backend is one GPU, opened when it is first needed.
+// backend is one GPU, opened on first use.
 type backend struct {
 	number int
 	name   string
 	mu     sync.Mutex
 	dev    *device
-	// choice is which products are left to cuBLASLt, if it is there.
+	// choice selects the products that cuBLASLt computes, if it is installed.
 	choice loop.Products
-	// walled makes the walls of a program; nil but in tests. Those may have warps multiply
-	// where warp groups can, and arrays be long from other lengths on, see [loop.Caps].
-	walled func() *walls
-	warps  bool
-	long   int
+	// The rest is for tests: guarded makes the guards of a program, warps disables wgmma,
+	// and long is [loop.Caps.Long].
+	guarded func() *guards
+	warps   bool
+	long    int
 }
 
 // device is an open GPU.
 type device struct {
 	*driver.Device
 	multiplier *driver.Multiplier // nil without cuBLASLt
-	groups     bool               // its warp groups multiply, and not its warps alone
+	groups     bool               // uses wgmma
 	lost       atomic.Bool
-	// refused are the products that cuBLASLt was found to have no algorithm for.
+	// refused holds the products for which cuBLASLt has no algorithm.
 	refused atomic.Pointer[routine.Refusals]
-	// hostDecides says that no kernel that sets the conditions of graphs could be made.
-	hostDecides atomic.Bool
+	// hostBranches is set if the kernel that sets conditions does not compile.
+	hostBranches atomic.Bool
 }
 
-func (b *backend) Device(number int) native.Backend { return numbered(number) }
+func (b *backend) Device(number int) native.Backend { return backendOf(number) }
 
-// device returns the GPU, opened if it is not yet. A failure is not remembered: a
-// driver may come later. A GPU that is lost stays so.
+// device returns the GPU and opens it on first use. It retries after a failure, but a lost
+// GPU stays lost.
 func (b *backend) device() (*device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +83,7 @@ func (b *backend) device() (*device, error) {
 		dev.Device, err = l.Open(b.number)
 	}
 	if err == nil {
-		dev.groups = dev.MultipliesByWarpGroups() && !b.warps
+		dev.groups = dev.HasWgmma() && !b.warps
 		dev.multiplier, err = dev.NewMultiplier()
 	}
 	if err != nil {
@@ -94,7 +93,7 @@ func (b *backend) device() (*device, error) {
 	return b.dev, nil
 }
 
-// errGone is the reason of calls for a GPU that is lost.
+// errGone is the reason of errors after the GPU is lost.
 var errGone = errors.New("after an earlier error this process cannot use the GPU any more: start it again")
 
 func (b *backend) Name() string { return b.name }
@@ -117,7 +116,7 @@ func (b *backend) Info() native.Info {
 	return native.Info{
 		Description: fmt.Sprintf("%s, compute capability %d.%d, driver for CUDA %d.%d, NVRTC %s%s", d.Name, d.Major, d.Minor, l.Version/1000, l.Version%1000/10, d.Compiler.Version, products),
 		Memory:      int64(d.Memory),
-		Speed:       float64(d.Multiprocessors) * 128 * 2 * float64(d.Clock) / 1e6, // a core does a multiplication and an addition in a cycle
+		Speed:       float64(d.Multiprocessors) * 128 * 2 * float64(d.Clock) / 1e6, // 128 cores with a fused multiply-add each cycle
 	}
 }
 
@@ -148,12 +147,12 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	return p, nil
 }
 
-// compile makes a program after what took the time so far. Products that cuBLASLt turns out
-// to have no algorithm for are computed by kernels, and the others by cuBLASLt still.
+// compile makes a program; made holds the timings so far. It compiles again, with kernels for
+// the refused products, if cuBLASLt turns out to lack an algorithm.
 func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, made []native.Timing) (*program, error) {
 	p := &program{name: b.name, device: d, budget: budget, made: made}
-	if b.walled != nil {
-		p.walls = b.walled()
+	if b.guarded != nil {
+		p.guards = b.guarded()
 	}
 	t.Refused = d.refused.Load()
 	err := p.compile(ctx, m, t)
@@ -181,8 +180,8 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	return p.open(ctx, made)
 }
 
-// budgetOf returns how much memory a program may take: what is free on the device, unless
-// the user says less.
+// budgetOf returns the memory budget of a program: the free memory of the device, unless the
+// options set one.
 func budgetOf(d *device, o native.Options) (native.Budget, error) {
 	free, _, err := d.MemoryInfo()
 	if err != nil {
@@ -192,8 +191,8 @@ func budgetOf(d *device, o native.Options) (native.Budget, error) {
 	return o.Budget(device)
 }
 
-// open makes a plan ready to run. The error is [driver.ErrNoAlgorithm] where cuBLASLt
-// has none for one of its products.
+// open prepares a plan to run. The error is [driver.ErrNoAlgorithm] if cuBLASLt lacks an
+// algorithm for one of its products.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	err = p.timed("algorithms", func() (err error) {
 		p.calls, err = p.device.calls(made.Routines)
@@ -210,12 +209,12 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 	return nil
 }
 
-// targetOf is [Target] with what a device has besides.
+// targetOf returns [Target] with the features and the profile of a device.
 func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
 	t.Device = hardware.Named(d.Name).Asked(d.Multiprocessors, d.Bandwidth, d.Cache)
-	if d.groups || d.MultipliesByWarps() {
+	if d.groups || d.HasMma() {
 		t.Mma, t.MmaByWarps, t.MmaBytes, t.Boxes = true, !d.groups, d.Shared, d.groups
 	}
 	if d.multiplier != nil {

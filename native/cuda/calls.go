@@ -11,23 +11,23 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// productBytes is what cuBLASLt gets to work in: what NVIDIA advises for Hopper
-// (cuBLAS documentation, cublasSetWorkspace).
+// productBytes is the size of cuBLASLt's workspace, as NVIDIA recommends for Hopper (cuBLAS
+// documentation, cublasSetWorkspace).
 const productBytes = 32 << 20
 
-// call asks a stream for a routine, with its arrays in order.
+// call enqueues a routine with its arrays.
 type call func(on *driver.Stream, arrays []driver.Ptr) error
 
-// calls makes the routines of a plan ready. The error is [driver.ErrNoAlgorithm] where
-// cuBLASLt has none for some of its products; the device then knows for which.
+// calls prepares the routines of a plan. If cuBLASLt lacks an algorithm for a product, the
+// error is [driver.ErrNoAlgorithm] and the device records the product.
 func (d *device) calls(routines []routine.Routine) ([]call, error) {
 	out := make([]call, len(routines))
 	var refused error
 	for i, r := range routines {
 		var err error
 		out[i], err = d.call(r)
-		if err = d.refuses(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
-			refused = err // of the others too
+		if err = d.noteRefusal(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
+			refused = err // goes on, to record all refused products
 		} else if err != nil {
 			return nil, err
 		}
@@ -35,9 +35,8 @@ func (d *device) calls(routines []routine.Routine) ([]call, error) {
 	return out, refused
 }
 
-// refuses notes a product that cuBLASLt has no algorithm for, by the error of its making or
-// of its first call, which it returns.
-func (d *device) refuses(r routine.Routine, err error) error {
+// noteRefusal records a product if err, which it returns, is [driver.ErrNoAlgorithm].
+func (d *device) noteRefusal(r routine.Routine, err error) error {
 	if p, ok := r.(routine.Product); ok && errors.Is(err, driver.ErrNoAlgorithm) {
 		for known := d.refused.Load(); !known.Has(p) && !d.refused.CompareAndSwap(known, known.With(p)); {
 			known = d.refused.Load()
@@ -46,8 +45,8 @@ func (d *device) refuses(r routine.Routine, err error) error {
 	return err
 }
 
-// call makes a routine ready: its library chooses an algorithm. The error is of kind
-// [ir.ErrUnsupported] where the device has no library for it.
+// call prepares a routine: its library chooses an algorithm. The error is of kind
+// [ir.ErrUnsupported] if the device has no library for it.
 func (d *device) call(r routine.Routine) (call, error) {
 	p, ok := r.(routine.Product)
 	if !ok || d.multiplier == nil {
@@ -60,7 +59,7 @@ func (d *device) call(r routine.Routine) (call, error) {
 	return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, nil
 }
 
-// call asks a stream for a routine. Where kernels are waited for it is too.
+// call enqueues a routine; in debug mode it waits for it.
 func (p *program) call(on *driver.Stream, c *plan.Call) error {
 	arrays := make([]driver.Ptr, len(c.Bindings))
 	for i, b := range c.Bindings {
@@ -73,8 +72,8 @@ func (p *program) call(on *driver.Stream, c *plan.Call) error {
 	return driver.In(p.plan.Routines[c.Routine].Name(), err)
 }
 
-// warm calls every routine once: the library loads its kernels then, which it
-// cannot do while a graph is captured. All memory is zeros, and so are products.
+// warm calls every routine once, since the library loads its kernels on the first call and
+// cannot do so during a capture. All memory is zero, and so are the products.
 func (p *program) warm() error {
 	done := make([]bool, len(p.calls))
 	for i := range p.plan.Entries {
@@ -91,7 +90,7 @@ func (p *program) warmSteps(steps []plan.Step, done []bool) error {
 		switch s := s.(type) {
 		case *plan.Call:
 			if !done[s.Routine] {
-				done[s.Routine], err = true, p.device.refuses(p.plan.Routines[s.Routine], p.call(p.stream, s))
+				done[s.Routine], err = true, p.device.noteRefusal(p.plan.Routines[s.Routine], p.call(p.stream, s))
 			}
 		case *plan.Repeat:
 			err = p.warmSteps(s.Steps, done)

@@ -5,36 +5,38 @@
 //
 //	session, err := rlx.Open("cuda") // or "cuda:1", the second GPU
 //
-// A program needs cgo and nothing of NVIDIA's to be built, and runs with or
-// without a GPU: the driver and NVRTC, of CUDA 12 or 13, are found when the
-// device is first asked for, as package driver tells: an NVRTC that knows the GPU, or one
-// whose PTX the driver compiles for it. Without them, and in a
-// program built without cgo or not for Linux, the device is there and says what
-// is missing. GPUs are of compute capability 7.0 or later.
+// The package takes a module, compiles it to a plan with CUDA C++ kernels
+// (internal/compiler/plan, internal/codegen/cudacpp) and runs the plan through
+// internal/executor/async. Start reading at backend.go, then program.go, entry.go
+// and recorder.go.
 //
-// Kernels are compiled to machine code in parallel and kept on disk, and so are plans that
-// took long to make, for the program that made them: see package cubin. A program has one block of device memory; an entry is captured as one
-// CUDA graph, so that a run is a copy of its inputs, one launch, and a copy of
-// its outputs, none of which is waited for until the outputs are. Up to three
-// runs of an entry are under way at a time, each with page-locked memory of the
-// host for its inputs and outputs.
+// A program needs cgo but no CUDA toolkit to build, and starts without a GPU. The driver
+// and NVRTC, of CUDA 12 or 13, are loaded when the device is first used (see package
+// driver); NVRTC must compile for the GPU, or make PTX that the driver compiles. If
+// something is missing, or the program was built without cgo or not for Linux, Probe says
+// so. GPUs must have compute capability 7.0 or later.
 //
-// Products and attention of f16, bf16 and, where TF32 is asked for, f32 go by tensor cores:
-// by multiply-adds of warp groups on compute capability 9.0, by those of warps from 8.0 on
-// and where NVRTC is older than 12.6, which takes minutes to compile the others.
+// Kernels are compiled in parallel and cached on disk, as are plans of large modules: see
+// package cubin. A program has one arena of device memory. Each entry is captured as one
+// CUDA graph, so a run is a copy of its inputs, one launch, and a copy of its outputs, all
+// asynchronous. Up to three runs of an entry are in flight, each with page-locked host
+// memory for its inputs and outputs.
 //
-// Products of matrices that cuBLASLt was measured to be faster at are left to it,
-// where it is installed: those of f32 in full precision, those of tf32 where that is
-// asked for, those of f16 and bf16 with sums in f32. It gets 32 MiB of the program's
-// memory to work in. All else, and all where it is missing, is computed by kernels, and so
-// is a product that it turns out to have no algorithm for.
+// Matrix products and attention of f16, bf16 and, if TF32 is set, f32 use tensor cores:
+// by wgmma on compute capability 9.0, by mma from 8.0 on and with NVRTC older than 12.6,
+// which takes minutes to compile wgmma.
 //
-// Branches and loops of unknown length are nodes of the graph with a driver for CUDA 12.4 or
-// later. Where NVRTC is older than 12.3 the driver compiles what sets their conditions; where
-// it does not, kernels are launched one by one and the host decides which.
+// Matrix products that cuBLASLt was measured to compute faster use it if it is installed:
+// f32 in full precision, TF32 if set, f16 and bf16 with f32 accumulation. It gets a
+// workspace of 32 MiB. Everything else is computed by kernels, as are products for which
+// cuBLASLt has no algorithm.
 //
-// Where the environment variable RLX_CUDA_DEBUG is not empty, kernels are
-// launched one by one and waited for, so that an error names its kernel.
+// Branches and loops of unknown trip count are conditional nodes of the graph with a driver
+// for CUDA 12.4 or later. With NVRTC older than 12.3 the driver compiles the kernel that
+// sets the conditions; if that fails, the host launches kernels one by one and branches.
+//
+// If the environment variable RLX_CUDA_DEBUG is not empty, kernels are launched and
+// synchronised one by one, so that an error names its kernel.
 //
 // After an illegal access or a failure of the hardware, the device is lost
 // ([native.ErrLost]) to the whole process; only another process can open it

@@ -10,37 +10,36 @@ import (
 	"github.com/rlx-go/rlx/internal/executor/async"
 )
 
-// maxGraph is how many launches a graph may have. A longer entry, a loop of many
-// steps, is launched kernel by kernel: its graph would take more memory than its
-// tensors.
+// maxGraph bounds the launches of a graph. A longer entry is launched kernel by kernel, since
+// its graph would take more memory than its tensors.
 const maxGraph = 1 << 15
 
-// entry is one way to run a program.
+// entry is an entry of the plan on the device.
 type entry struct {
 	p       *program
 	spec    *plan.Entry
-	inputs  []field // by their places among the inputs and scalars
-	outputs []field // by their places among the outputs
-	spans   []span  // of inputs, one after the other
-	row     int     // where in a stage the scalars lie
+	inputs  []field // inputs and scalars
+	outputs []field
+	spans   []span // of inputs, contiguous in a stage
+	row     int    // offset of the scalars in a stage
 	scalars driver.Ptr
-	sent    []byte // the scalars that the device has
-	checks  bool   // kernels may leave a code in the status word
+	sent    []byte // the scalars on the device
+	checks  bool   // kernels may set the status word
 	graph   *driver.Graph
-	bytes   int // of a stage
-	// Inputs of some size arrive here, while the run before computes, and are
-	// copied to their places at the beginning of their run.
-	arrival           driver.Ptr
+	bytes   int // size of a stage
+	// Large inputs are copied to landing while the previous run computes, and from there
+	// to their buffers when their run begins.
+	landing           driver.Ptr
 	arrived, consumed *driver.Event
 }
 
-// field is where in a stage the host's side of a slot lies.
+// field is a slot with its offset in a stage.
 type field struct {
 	slot   *plan.Slot
 	offset int
 }
 
-// span is a part of a stage that is copied to a buffer as it is.
+// span is a part of a stage that is copied to a buffer at once.
 type span struct {
 	buffer, to    int
 	offset, bytes int
@@ -61,16 +60,15 @@ func newEntry(p *program, spec *plan.Entry) *entry {
 	return e
 }
 
-// reserve sets room of a stage aside.
+// reserve reserves bytes of a stage.
 func (e *entry) reserve(bytes int) (offset int) {
 	offset = e.bytes
 	e.bytes += roundUp(bytes)
 	return offset
 }
 
-// layInputs lays inputs out in a stage as they lie on the device, so that those
-// of one buffer are copied at once. Nothing but inputs of this entry lies
-// between them there.
+// layInputs lays out inputs in a stage as on the device, so that one copy serves the inputs of
+// a buffer. On the device only inputs of this entry lie between them.
 func (e *entry) layInputs() {
 	e.inputs = make([]field, len(e.spec.Inputs))
 	byBuffer := map[int][]int{}
@@ -97,25 +95,24 @@ func (e *entry) layInputs() {
 	}
 }
 
-// enough is how many bytes of inputs are worth a stream of their own.
-const enough = 64 << 10
+// minOverlap is the least number of input bytes worth the copy stream.
+const minOverlap = 64 << 10
 
-// arriving returns how many bytes of inputs are copied while the run before
-// computes: all of them, or none.
-func (e *entry) arriving() int {
+// overlappedBytes returns the number of input bytes copied on the copy stream: all or 0.
+func (e *entry) overlappedBytes() int {
 	if len(e.spans) == 0 {
 		return 0
 	}
 	last := e.spans[len(e.spans)-1]
-	if n := last.offset + last.bytes - e.spans[0].offset; n >= enough {
+	if n := last.offset + last.bytes - e.spans[0].offset; n >= minOverlap {
 		return n
 	}
 	return 0
 }
 
-// build makes what the entry needs on the device.
+// build makes the events and the graph of the entry.
 func (e *entry) build() (err error) {
-	if e.arriving() > 0 {
+	if e.overlappedBytes() > 0 {
 		if e.arrived, err = e.p.device.NewEvent(); err != nil {
 			return err
 		}
@@ -126,8 +123,8 @@ func (e *entry) build() (err error) {
 	return e.capture()
 }
 
-// capture makes a graph of the steps. Where no graph can branch, for the driver or NVRTC is
-// too old, steps that do are asked for in each run.
+// capture captures the steps as a graph. Entries in debug mode, very long entries, and
+// branching entries without support for conditional nodes have none.
 func (e *entry) capture() error {
 	n := e.spec.Dispatches()
 	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.condition == nil {
@@ -139,7 +136,7 @@ func (e *entry) capture() error {
 	}
 	var err error
 	e.graph, err = e.p.stream.Capture(e.p.fill, record)
-	if errors.Is(err, driver.ErrUnchanged) { // its launch takes the host longer, and that is all
+	if errors.Is(err, driver.ErrUnchanged) { // a graph with fill nodes only launches slower
 		e.graph, err = e.p.stream.Capture(nil, record)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Kind returns what an error of the driver is, and notes a device that is lost.
+// Kind classifies an error of the driver and records a lost device.
 func (p *program) Kind(err error) error {
 	var e *driver.Error
 	switch {
@@ -24,7 +24,7 @@ func (p *program) Kind(err error) error {
 	return nil
 }
 
-// Lost returns why the program cannot be used any more.
+// Lost returns errGone if the device is lost.
 func (p *program) Lost() error {
 	if p.device.lost.Load() {
 		return errGone
@@ -32,8 +32,8 @@ func (p *program) Lost() error {
 	return nil
 }
 
-// tooMuch says how much memory was asked for and how much there was.
-func (p *program) tooMuch(what string, bytes int, err error) error {
+// outOfMemory adds the requested and the free memory to an out-of-memory error.
+func (p *program) outOfMemory(what string, bytes int, err error) error {
 	var e *driver.Error
 	if !errors.As(err, &e) || !e.OutOfMemory() {
 		return err
@@ -45,7 +45,7 @@ func (p *program) tooMuch(what string, bytes int, err error) error {
 	return fmt.Errorf("%s takes %s, and of the %s of the device %s are free: %w", what, size(bytes), size(total), size(free), err)
 }
 
-// size prints a number of bytes.
+// size formats a number of bytes.
 func size(bytes int) string {
 	switch {
 	case bytes >= 1<<30:

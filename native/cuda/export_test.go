@@ -41,21 +41,21 @@ func ByWarps() native.Backend {
 	return b
 }
 
-// Walled returns a backend with a device of its own that puts the arrays of each launch
+// Guarded returns a backend with a device of its own that puts the arrays of each launch
 // where nothing is mapped around them: their ends at that of their memory, or their
 // beginnings. Arrays are said to be shorter than they are by some bytes. Kernels compute all
 // products.
-func Walled(behind bool, short int) native.Backend {
+func Guarded(behind bool, short int) native.Backend {
 	b := newBackend(0)
 	b.choice = loop.NoProducts
-	b.walled = func() *walls { return &walls{behind: behind, short: short} }
+	b.guarded = func() *guards { return &guards{behind: behind, short: short} }
 	return b
 }
 
-// Walls reports whether the device of a backend can have walled memory.
-func Walls(b native.Backend) bool {
+// Guards reports whether the device of a backend can have guarded memory.
+func Guards(b native.Backend) bool {
 	d, err := b.(*backend).device()
-	return err == nil && d.Walls()
+	return err == nil && d.HasGuards()
 }
 
 // Kinds returns how many nodes the graph of a program's first entry has of each kind.
@@ -68,9 +68,9 @@ func PlanName(p native.Program) string { return p.(*program).plan.Name }
 func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 	o := &order{status: p.Status.Buffer}
 	for _, s := range steps {
-		x := ordered{touches: touchesOf(p, s)}
+		x := ordered{regions: regionsOf(p, s)}
 		var waits []int
-		waits, x.after = o.next(x.touches)
+		waits, x.after = o.next(x.regions)
 		o.steps = append(o.steps, x)
 		out = append(out, waits)
 	}

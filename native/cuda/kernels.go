@@ -15,8 +15,8 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// load makes the kernels of the plan ready to launch, on all cores: takes each from the
-// cache or compiles it, and gives it to the driver. The error names the kernel.
+// load loads the kernels of the plan from the cache or compiles them, on all cores. The
+// error names the kernel.
 func (p *program) load(ctx context.Context) error {
 	store, n := cubin.Open(), len(p.plan.Kernels)
 	p.modules, p.functions = make([]*driver.Module, n), make([]driver.Function, n)
@@ -31,7 +31,7 @@ func (p *program) load(ctx context.Context) error {
 					return
 				}
 				if errs[i] = p.loadKernel(store, i); errs[i] != nil {
-					next.Store(int64(n)) // no need of the rest
+					next.Store(int64(n)) // stops the other goroutines
 				}
 			}
 		})
@@ -45,7 +45,7 @@ func (p *program) load(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// loadKernel makes one kernel ready.
+// loadKernel loads one kernel.
 func (p *program) loadKernel(store cubin.Store, i int) error {
 	k := &p.plan.Kernels[i]
 	code, err := image(p.device, store, k)
@@ -59,7 +59,7 @@ func (p *program) loadKernel(store cubin.Store, i int) error {
 	return err
 }
 
-// image returns the code of a kernel.
+// image returns the code of a kernel for the device.
 func image(d *device, store cubin.Store, k *plan.Kernel) ([]byte, error) {
 	return imageAs(d, store, k, d.Compiler.Code)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// mapsOf makes the tensor maps of a kernel whose storage arrays are at some addresses. A
-// launch has them by value, and so has a graph.
+// mapsOf makes the tensor maps of a kernel with its storage arrays at the given addresses. A
+// launch and a graph hold them by value.
 func (d *device) mapsOf(k *plan.Kernel, arrays []driver.Ptr) ([]driver.Map, error) {
 	var out []driver.Map
 	for i := range k.Boxes {

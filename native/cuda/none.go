@@ -17,10 +17,10 @@ func init() { _ = native.Register(Backend()) }
 // Backend returns the backend.
 func Backend() native.Backend { return none(Name) }
 
-// none is the backend of a program that cannot call the driver, by its name.
+// none is the backend, by name, in a program that cannot call the driver.
 type none string
 
-// unavailable says why.
+// unavailable returns the error of all calls.
 func (n none) unavailable() error {
 	why := errors.New("this program was built without cgo, by which the driver is called: build it with CGO_ENABLED=1 and a C compiler")
 	if system := runtime.GOOS + "/" + runtime.GOARCH; system != "linux/amd64" && system != "linux/arm64" {

@@ -77,7 +77,7 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 				plans[key] = kernelsFor(t, target, whole)
 			}
 			for kernels, source := range plans[key] {
-				options := cudacpp.Options(d.Compiler.Code.Architecture(d.MultipliesByWarpGroups()))
+				options := cudacpp.Options(d.Compiler.Code.Architecture(d.HasWgmma()))
 				jobs = append(jobs, job{name + ": " + kernels, func() error {
 					_, err := d.Compiler.Compile(source, d.Compiler.Code, options...)
 					return err

@@ -15,12 +15,12 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// worthKeeping is how many nodes a module has whose plan is kept on disk: some 50 ms of
-// compiling. Plans of less would be many files that save nothing.
-const worthKeeping = 1000
+// minCachedNodes is the number of nodes of a module from which on its plan is cached:
+// compiling that takes about 50 ms.
+const minCachedNodes = 1000
 
-// planOf compiles a module, or takes the plan that the same program has made of an equal
-// one before. A file that is damaged, or no plan, is made again.
+// planOf compiles a module, or reads the plan from the cache if the same executable has
+// compiled an equal module. An invalid file is compiled again.
 func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
 	key, ok := planKey(m, t)
 	if !ok {
@@ -45,15 +45,15 @@ func planOf(m *ir.Module, t plan.Target) (*plan.Plan, error) {
 // printerOf returns the printer of a target's kernels.
 func printerOf(t plan.Target) cudacpp.Printer { return cudacpp.Printer{Warps: t.MmaByWarps} }
 
-// planKey names the plan of a module by all that it depends on: the graphs, the target
-// and the compiler, which is this very executable. Not every plan is worth a name.
+// planKey returns the cache key of a module's plan: a hash of the graphs, the target and the
+// build of this executable. ok is false if the plan is not worth caching.
 func planKey(m *ir.Module, t plan.Target) (key cubin.Key, ok bool) {
 	nodes := 0
 	for _, e := range m.Entries {
 		nodes += len(e.Graph.Nodes())
 	}
-	build := thisBuild()
-	if nodes < worthKeeping || build == "" {
+	build := buildID()
+	if nodes < minCachedNodes || build == "" {
 		return key, false
 	}
 	parts := []string{"plan", build, fmt.Sprintf("%+v", t), m.Name}
@@ -63,9 +63,8 @@ func planKey(m *ir.Module, t plan.Target) (key cubin.Key, ok bool) {
 	return cubin.KeyOf(parts...), true
 }
 
-// thisBuild is the build identifier that the linker has put into the executable, a sum of
-// all that it is made of; "" where it has none.
-var thisBuild = sync.OnceValue(func() string {
+// buildID returns the Go build ID of the executable, "" if it has none.
+var buildID = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""

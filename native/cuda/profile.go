@@ -17,8 +17,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Profile implements [native.Profiler]. Steps are asked for one by one, with a mark
-// behind each, so that what is timed is what a graph replays.
+// Profile implements [native.Profiler]. It enqueues the steps one by one with a timing event
+// after each.
 func (p *program) Profile(ctx context.Context, name string, runs int) ([]native.Timing, error) {
 	var out []native.Timing
 	err := p.Do(ctx, name, func(entry int) (err error) {
@@ -49,16 +49,16 @@ func (p *program) profile(ctx context.Context, e *entry, runs int) ([]native.Tim
 	return f.timings(), nil
 }
 
-// profile is a profile that is being taken of an entry.
+// profile accumulates the timings of an entry.
 type profile struct {
 	e     *entry
 	runs  int
-	marks []*driver.Event // one before all steps, then one behind each
+	marks []*driver.Event // one before the steps and one after each
 	steps []plan.Step     // of the run
 	total map[plan.Step]*native.Timing
 }
 
-// run runs the entry once and adds what its steps took.
+// run runs the entry once and adds the times of its steps.
 func (f *profile) run() error {
 	f.steps = f.steps[:0]
 	r := recorder{entry: f.e, stream: f.e.p.stream, after: f.mark}
@@ -86,7 +86,7 @@ func (f *profile) run() error {
 	return nil
 }
 
-// mark makes a mark behind a step. Loops are timed by their steps.
+// mark records an event after a step. Loops are timed by their steps.
 func (f *profile) mark(s plan.Step) error {
 	switch s.(type) {
 	case *plan.Repeat, *plan.While:
@@ -111,7 +111,7 @@ func (f *profile) release() error {
 	return failed
 }
 
-// timings joins the steps of one kernel or routine.
+// timings sums the steps of each kernel and routine.
 func (f *profile) timings() []native.Timing {
 	type key struct {
 		kind byte
@@ -150,7 +150,7 @@ func (f *profile) timings() []native.Timing {
 	return out
 }
 
-// described returns what a step is, with the bytes and operations of one launch.
+// described returns the name of a step with the bytes and operations of one launch.
 func (p *program) described(s plan.Step) *native.Timing {
 	t := &native.Timing{Name: "copy"}
 	bound := func(bindings []plan.Binding) {

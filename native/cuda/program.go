@@ -25,22 +25,22 @@ type program struct {
 	copies    *driver.Stream // copies inputs while the stream computes
 	modules   []*driver.Module
 	functions []driver.Function
-	condition *driver.Function // nil where no graph branches
-	fill      *driver.Function // nil where graphs keep what fills memory
-	captures  []*driver.Stream // of what stands under conditions, by their depth
+	condition *driver.Function // sets conditions; nil if no graph branches
+	fill      *driver.Function // replaces fill nodes; nil if graphs keep them
+	captures  []*driver.Stream // capture the bodies of conditionals, by depth
 	calls     []call           // of the plan's routines
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena
 	entries   []*entry
 	debug     bool
 	budget    native.Budget
-	walls     *walls          // nil but in tests
-	made      []native.Timing // the parts of what made the program
+	guards    *guards         // for tests, else nil
+	made      []native.Timing // the phases of compilation
 }
 
-// build makes all that the plan needs.
+// build allocates and loads everything that the plan needs.
 func (p *program) build(ctx context.Context) error {
-	p.debug = os.Getenv("RLX_CUDA_DEBUG") != "" || p.walls != nil
+	p.debug = os.Getenv("RLX_CUDA_DEBUG") != "" || p.guards != nil
 	for _, part := range []struct {
 		name string
 		do   func() error
@@ -60,7 +60,7 @@ func (p *program) build(ctx context.Context) error {
 	return nil
 }
 
-// timed does a part of what makes a program and notes how long it took.
+// timed runs a phase of compilation and records its time.
 func (p *program) timed(name string, do func() error) error {
 	begun := time.Now()
 	err := do()
@@ -75,7 +75,7 @@ func (p *program) makeStreams() (err error) {
 	return err
 }
 
-// capture makes the graphs of the entries, and waits for all that was asked for so far.
+// capture captures the graphs of the entries and synchronises the stream.
 func (p *program) capture() error {
 	for _, e := range p.entries {
 		if err := e.build(); err != nil {
@@ -85,39 +85,39 @@ func (p *program) capture() error {
 	return p.stream.Synchronize()
 }
 
-// allocate lays the plan's buffers and what entries need besides out in one
-// block of memory, all zeros.
+// allocate places the plan's buffers and the entries' scalars and landing buffers in a
+// zeroed arena.
 func (p *program) allocate() error {
 	total := 0
-	take := func(bytes int) driver.Ptr {
+	reserve := func(bytes int) driver.Ptr {
 		at := total
 		total += roundUp(bytes)
 		return driver.Ptr(at)
 	}
 	for _, b := range p.plan.Buffers {
-		p.buffers = append(p.buffers, take(b.Bytes))
+		p.buffers = append(p.buffers, reserve(b.Bytes))
 	}
 	for i := range p.plan.Entries {
 		e := newEntry(p, &p.plan.Entries[i])
-		e.scalars, e.arrival = take(e.spec.UniformBytes), take(e.arriving())
+		e.scalars, e.landing = reserve(e.spec.UniformBytes), reserve(e.overlappedBytes())
 		p.entries = append(p.entries, e)
 	}
 	total = max(total, plan.RowBytes)
 	var err error
 	if p.arena, err = p.device.Alloc(total); err != nil {
-		return p.tooMuch("the module", total, err)
+		return p.outOfMemory("the module", total, err)
 	}
 	for i := range p.buffers {
 		p.buffers[i] += p.arena
 	}
 	for _, e := range p.entries {
 		e.scalars += p.arena
-		e.arrival += p.arena
+		e.landing += p.arena
 	}
 	return p.stream.Clear(p.arena, total)
 }
 
-// writeConstants writes them to where products were tried out.
+// writeConstants writes the constants, after warm has overwritten their buffers.
 func (p *program) writeConstants() error {
 	for _, c := range p.plan.Constants {
 		if err := p.stream.Write(p.at(c.Buffer, c.Offset), c.Data); err != nil {
@@ -127,19 +127,18 @@ func (p *program) writeConstants() error {
 	return nil
 }
 
-// roundUp returns the room that a part of a block of memory takes.
+// roundUp rounds a size up to the alignment of parts of the arena and of stages.
 func roundUp(bytes int) int { return (bytes + plan.RowBytes - 1) / plan.RowBytes * plan.RowBytes }
 
 func (p *program) at(buffer, offset int) driver.Ptr { return p.buffers[buffer] + driver.Ptr(offset) }
 
-// abandon gives back what a build that failed has made.
+// abandon releases what a failed build has made.
 func (p *program) abandon(err error) error {
-	err = async.Fault(p, "compile", err) // notes a device that is lost
+	err = async.Fault(p, "compile", err) // records a lost device
 	return errors.Join(err, p.Release())
 }
 
-// Release gives back all that the program has on the device. Nothing of it is
-// left of a device that is lost.
+// Release frees the program's resources on the device. A lost device has freed them already.
 func (p *program) Release() error {
 	if p.device.lost.Load() {
 		return nil
@@ -156,8 +155,8 @@ func (p *program) Release() error {
 			failed = errors.Join(failed, m.Unload())
 		}
 	}
-	if p.walls != nil {
-		failed = errors.Join(failed, p.walls.release())
+	if p.guards != nil {
+		failed = errors.Join(failed, p.guards.release())
 	}
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))
@@ -173,7 +172,7 @@ func (p *program) Release() error {
 // Backend returns the name of the backend.
 func (p *program) Backend() string { return p.name }
 
-// Ordered: memory is written and read by the stream that runs are asked of.
+// Ordered returns true: Write and Read use the stream of the runs.
 func (p *program) Ordered() bool { return true }
 
 // Write writes a parameter or a state.
@@ -181,16 +180,16 @@ func (p *program) Write(s *plan.Slot, data []byte) error {
 	return p.stream.Write(p.at(s.Buffer, s.Offset), data)
 }
 
-// Read reads a parameter or a state, after the runs that were begun.
+// Read reads a parameter or a state, after the runs begun before.
 func (p *program) Read(s *plan.Slot, data []byte) error {
 	return p.stream.Read(data, p.at(s.Buffer, s.Offset))
 }
 
-// InFlight returns how many runs of an entry may be under way.
+// InFlight returns the maximal number of runs in flight.
 func (p *program) InFlight(int) int { return inFlight }
 
-// Led: the stream has the whole of a run when it has begun.
-func (p *program) Led(int) bool { return false }
+// HostDriven returns false: Begin enqueues the whole run.
+func (p *program) HostDriven(int) bool { return false }
 
-// NewStage makes the stage of one more run of an entry.
+// NewStage makes a stage for an entry.
 func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage() }

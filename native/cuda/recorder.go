@@ -12,19 +12,19 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// recorder asks a stream for the steps of an entry: for a run, or for a graph that is
-// captured, in which conditions are nodes.
+// recorder enqueues the steps of an entry on a stream, for a run or for the capture of a
+// graph, in which conditions become nodes.
 type recorder struct {
 	*entry
 	stream   *driver.Stream
 	captures bool
-	depth    int // of conditions around the steps, each of which is captured by a stream of its own
-	// after is told of each step that was asked for; nil where nobody wants to know.
+	depth    int // nesting depth of conditions, each captured by a stream of its own
+	// after, if not nil, is called after each step.
 	after func(plan.Step) error
 }
 
-// record asks for all steps. Each run begins with a clear status word: one that failed
-// does not hold up the next.
+// record enqueues all steps. It clears the status word first, so that a failed run does not
+// affect the next.
 func (r *recorder) record() error {
 	if r.checks {
 		st := r.p.plan.Status
@@ -38,20 +38,20 @@ func (r *recorder) record() error {
 	return r.steps(r.spec.Steps, nil)
 }
 
-// steps asks for some steps, those under one condition together; counters are the
-// counts of the repeats around them, outermost first.
+// steps enqueues steps; consecutive steps under the same condition share one conditional.
+// counters holds the iteration counts of the enclosing repeats, outermost first.
 func (r *recorder) steps(steps []plan.Step, counters []int) error {
 	for len(steps) > 0 {
 		n, cell := 1, conditionOf(steps[:1])
 		for cell != nil && n < len(steps) && conditionOf(steps[:n+1]) != nil {
 			n++
 		}
-		ask := func(r *recorder) error { return r.plain(steps[:n], counters) }
+		body := func(r *recorder) error { return r.plain(steps[:n], counters) }
 		var err error
 		if cell != nil {
-			err = r.when(cell, ask)
+			err = r.when(cell, body)
 		} else {
-			err = ask(r)
+			err = body(r)
 		}
 		if err != nil {
 			return err
@@ -61,8 +61,7 @@ func (r *recorder) steps(steps []plan.Step, counters []int) error {
 	return nil
 }
 
-// conditionOf returns the cell that tells whether some steps run, all of them or none;
-// nil where there is no such cell.
+// conditionOf returns the cell that is the common condition of some steps, or nil.
 func conditionOf(steps []plan.Step) *plan.Cell {
 	var cell *plan.Cell
 	for _, s := range steps {
@@ -81,7 +80,7 @@ func conditionOf(steps []plan.Step) *plan.Cell {
 	return cell
 }
 
-// branches reports whether some steps run by what is in memory then.
+// branches reports whether a step depends on a condition in device memory.
 func branches(steps []plan.Step) bool {
 	return slices.ContainsFunc(steps, func(s plan.Step) bool {
 		switch s := s.(type) {
@@ -96,28 +95,28 @@ func branches(steps []plan.Step) bool {
 	})
 }
 
-// when asks for steps that run where a word is not 0.
-func (r *recorder) when(cell *plan.Cell, ask func(r *recorder) error) error {
+// when enqueues a body that runs if a word is not 0.
+func (r *recorder) when(cell *plan.Cell, body func(r *recorder) error) error {
 	if r.captures {
-		return r.conditional(cell, false, ask)
+		return r.conditional(cell, false, body)
 	}
-	going, err := r.look(cell)
+	going, err := r.readCondition(cell)
 	if err != nil || !going {
 		return err
 	}
-	return ask(r)
+	return body(r)
 }
 
-// while asks for rounds of steps, until a word is 0 after one.
+// while enqueues iterations of a do-while loop: it ends when the word is 0 after one.
 func (r *recorder) while(s *plan.While, counters []int) error {
-	ask := func(r *recorder) error { return r.steps(s.Steps, append(slices.Clone(counters), 0)) }
+	body := func(r *recorder) error { return r.steps(s.Steps, append(slices.Clone(counters), 0)) }
 	if r.captures {
-		return r.conditional(&s.Going, true, ask)
+		return r.conditional(&s.Going, true, body)
 	}
 	for going := true; going; {
-		err := ask(r)
+		err := body(r)
 		if err == nil {
-			going, err = r.look(&s.Going)
+			going, err = r.readCondition(&s.Going)
 		}
 		if err != nil {
 			return err
@@ -126,19 +125,19 @@ func (r *recorder) while(s *plan.While, counters []int) error {
 	return nil
 }
 
-// conditional adds a node for steps under a condition.
-func (r *recorder) conditional(cell *plan.Cell, loop bool, ask func(r *recorder) error) error {
+// conditional captures a body as a conditional node.
+func (r *recorder) conditional(cell *plan.Cell, loop bool, body func(r *recorder) error) error {
 	inner := recorder{entry: r.entry, captures: true, depth: r.depth + 1}
 	var err error
-	if inner.stream, err = r.p.inner(r.depth); err != nil {
+	if inner.stream, err = r.p.captureStream(r.depth); err != nil {
 		return err
 	}
 	word := r.p.at(cell.Buffer, cell.Offset)
-	return r.stream.Conditional(inner.stream, *r.p.condition, word, loop, func() error { return ask(&inner) })
+	return r.stream.Conditional(inner.stream, *r.p.condition, word, loop, func() error { return body(&inner) })
 }
 
-// look waits for what was asked for, and reports whether a word is not 0.
-func (r *recorder) look(cell *plan.Cell) (bool, error) {
+// readCondition synchronises the stream and reports whether a word is not 0.
+func (r *recorder) readCondition(cell *plan.Cell) (bool, error) {
 	word := make([]byte, plan.WordBytes)
 	if err := r.stream.Read(word, r.p.at(cell.Buffer, cell.Offset)); err != nil {
 		return false, err
@@ -147,7 +146,7 @@ func (r *recorder) look(cell *plan.Cell) (bool, error) {
 	return binary.LittleEndian.Uint32(word) != 0, err
 }
 
-// plain asks for steps whose own conditions hold.
+// plain enqueues steps whose conditions are known to hold.
 func (r *recorder) plain(steps []plan.Step, counters []int) error {
 	for _, step := range steps {
 		var err error
@@ -173,17 +172,17 @@ func (r *recorder) plain(steps []plan.Step, counters []int) error {
 	return nil
 }
 
-// repeat asks for the rounds of a repeat. Where it stands under one condition that is
-// known to hold already.
+// repeat enqueues the iterations of a repeat. If its steps share a condition, the caller has
+// checked it.
 func (r *recorder) repeat(s *plan.Repeat, counters []int) error {
-	ask := r.steps
+	enqueue := r.steps
 	if conditionOf([]plan.Step{s}) != nil {
-		ask = r.plain
+		enqueue = r.plain
 	}
 	inner := append(slices.Clone(counters), 0)
 	for i := range s.Count {
 		inner[len(counters)] = i
-		if err := ask(s.Round(i), inner); err != nil {
+		if err := enqueue(s.Round(i), inner); err != nil {
 			return err
 		}
 	}
@@ -192,8 +191,8 @@ func (r *recorder) repeat(s *plan.Repeat, counters []int) error {
 
 func (r *recorder) launch(d *plan.Dispatch, counters []int) error {
 	k := &r.p.plan.Kernels[d.Kernel]
-	if r.p.walls != nil {
-		return driver.In(k.Name, r.launchWalled(d, k, counters))
+	if r.p.guards != nil {
+		return driver.In(k.Name, r.launchGuarded(d, k, counters))
 	}
 	pointers := make([]driver.Ptr, 0, len(d.Bindings)+1)
 	for _, b := range d.Bindings {
@@ -202,7 +201,7 @@ func (r *recorder) launch(d *plan.Dispatch, counters []int) error {
 	return driver.In(k.Name, r.start(d, k, pointers, counters))
 }
 
-// start launches a kernel with its arrays at some addresses.
+// start launches a kernel with its arrays at the given addresses.
 func (r *recorder) start(d *plan.Dispatch, k *plan.Kernel, pointers []driver.Ptr, counters []int) error {
 	if k.ScalarBytes > 0 {
 		pointers = append(pointers, r.scalars)
@@ -218,9 +217,9 @@ func (r *recorder) start(d *plan.Dispatch, k *plan.Kernel, pointers []driver.Ptr
 	return err
 }
 
-// inner returns the stream that captures what stands under so many conditions and one
-// more.
-func (p *program) inner(depth int) (*driver.Stream, error) {
+// captureStream returns the stream that captures the body of a conditional inside depth
+// others.
+func (p *program) captureStream(depth int) (*driver.Stream, error) {
 	if depth == len(p.captures) {
 		s, err := p.device.NewStream()
 		if err != nil {
@@ -231,7 +230,7 @@ func (p *program) inner(depth int) (*driver.Stream, error) {
 	return p.captures[depth], nil
 }
 
-// loadHelpers loads the kernels that graphs need besides those of the plan.
+// loadHelpers loads the helper kernels of graphs.
 func (p *program) loadHelpers() (err error) {
 	if p.debug {
 		return nil // there are no graphs
@@ -248,12 +247,11 @@ func (p *program) loadHelpers() (err error) {
 	return err
 }
 
-// loadCondition loads the kernel that sets the conditions of graphs. The function that it
-// calls is the driver's, and NVRTC 12.0 to 12.2 do not know it: they make PTX of it, which
-// the driver may take. Where neither is taken there is no such kernel, and the host decides
-// what runs.
+// loadCondition loads the kernel that sets the conditions of graphs. It calls a device
+// function of the driver that NVRTC 12.0 to 12.2 do not link, so it falls back to PTX. If
+// the driver refuses that too, the host branches.
 func (p *program) loadCondition() error {
-	if p.device.hostDecides.Load() {
+	if p.device.hostBranches.Load() {
 		return nil
 	}
 	code := p.device.Compiler.Code
@@ -269,11 +267,11 @@ func (p *program) loadCondition() error {
 			return err
 		}
 	}
-	p.device.hostDecides.Store(true)
+	p.device.hostBranches.Store(true)
 	return nil
 }
 
-// helper loads a kernel that is not of the plan.
+// helper loads a kernel that is not part of the plan.
 func (p *program) helper(name, source string, as driver.Code) (*driver.Function, error) {
 	k := plan.Kernel{Name: name, Source: source}
 	code, err := imageAs(p.device, cubin.Open(), &k, as)

@@ -10,23 +10,22 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// inFlight is how many runs of an entry may be under way before the next one
-// waits.
+// inFlight is the maximal number of runs in flight of an entry.
 const inFlight = 3
 
-// stage is host memory of one run: the status word, scalars, inputs, outputs.
+// stage is the page-locked host memory of one run: status word, scalars, inputs, outputs.
 type stage struct {
 	e      *entry
 	memory []byte
 	event  *driver.Event
 }
 
-// newStage makes what a stage is made of.
+// newStage allocates a stage.
 func (e *entry) newStage() (*stage, error) {
 	s := &stage{e: e}
 	var err error
 	if s.memory, err = e.p.device.AllocHost(e.bytes); err != nil {
-		return nil, e.p.tooMuch("the host's memory for inputs and outputs", e.bytes, err)
+		return nil, e.p.outOfMemory("the host's memory for inputs and outputs", e.bytes, err)
 	}
 	if s.event, err = e.p.device.NewEvent(); err != nil {
 		return nil, errors.Join(err, e.p.device.ReleaseHost(s.memory))
@@ -34,7 +33,7 @@ func (e *entry) newStage() (*stage, error) {
 	return s, nil
 }
 
-// of returns the part of a stage that a field has.
+// of returns the memory of a field.
 func (s *stage) of(f *field) []byte { return s.memory[f.offset : f.offset+f.slot.Bytes] }
 
 // Input returns the memory of an input or a scalar.
@@ -46,10 +45,10 @@ func (s *stage) Output(i int) []byte { return s.of(&s.e.outputs[i]) }
 // Status returns the status word.
 func (s *stage) Status() []byte { return s.memory[:plan.StatusBytes] }
 
-// Over reports whether the last run is over.
-func (s *stage) Over() (bool, error) { return s.event.Happened() }
+// Done reports whether the last run is done.
+func (s *stage) Done() (bool, error) { return s.event.Done() }
 
-// Release gives the stage back; nothing of it is left of a device that is lost.
+// Release frees the stage. A lost device has freed it already.
 func (s *stage) Release() error {
 	if s.e.p.device.lost.Load() {
 		return nil
@@ -57,19 +56,19 @@ func (s *stage) Release() error {
 	return errors.Join(s.e.p.device.ReleaseHost(s.memory), s.event.Destroy())
 }
 
-// Begin asks for a run that reads some outputs.
+// Begin enqueues a run that fetches the outputs reads.
 func (s *stage) Begin(reads []int) error {
 	err := s.e.enqueue(s, reads)
 	if err != nil {
 		s.e.sent = nil
-		err = s.e.giveUp(err)
+		err = s.e.drain(err)
 	}
 	return err
 }
 
-// giveUp waits for what was asked for before a failure, which may still use the
-// stage. Where that fails, it is why.
-func (e *entry) giveUp(err error) error {
+// drain waits, after a failed enqueue, for the work that may still use the stage, unless the
+// device is lost. It returns err and the errors of the wait.
+func (e *entry) drain(err error) error {
 	var failed *driver.Error
 	if errors.As(err, &failed) && failed.Lost() {
 		return err
@@ -77,9 +76,9 @@ func (e *entry) giveUp(err error) error {
 	return errors.Join(e.p.copies.Synchronize(), e.p.stream.Synchronize(), err)
 }
 
-// send copies the inputs.
+// send copies the inputs to the device, on the copy stream if they are large.
 func (e *entry) send(s *stage) error {
-	n := e.arriving()
+	n := e.overlappedBytes()
 	if n == 0 {
 		for _, x := range e.spans {
 			if err := e.p.stream.Write(e.p.at(x.buffer, x.to), s.memory[x.offset:x.offset+x.bytes]); err != nil {
@@ -91,7 +90,7 @@ func (e *entry) send(s *stage) error {
 	first := e.spans[0].offset
 	err := errors.Join(
 		e.p.copies.Await(e.consumed),
-		e.p.copies.Write(e.arrival, s.memory[first:first+n]),
+		e.p.copies.Write(e.landing, s.memory[first:first+n]),
 		e.p.copies.Record(e.arrived),
 		e.p.stream.Await(e.arrived),
 	)
@@ -99,7 +98,7 @@ func (e *entry) send(s *stage) error {
 		return err
 	}
 	for _, x := range e.spans {
-		if err := e.p.stream.Copy(e.p.at(x.buffer, x.to), e.arrival+driver.Ptr(x.offset-first), x.bytes); err != nil {
+		if err := e.p.stream.Copy(e.p.at(x.buffer, x.to), e.landing+driver.Ptr(x.offset-first), x.bytes); err != nil {
 			return err
 		}
 	}
@@ -131,7 +130,7 @@ func (e *entry) enqueue(s *stage, reads []int) error {
 	return stream.Record(s.event)
 }
 
-// replay asks for the steps.
+// replay enqueues the steps.
 func (e *entry) replay() error {
 	if e.graph != nil {
 		return e.p.stream.Replay(e.graph)
@@ -140,7 +139,7 @@ func (e *entry) replay() error {
 	return r.record()
 }
 
-// sendScalars copies the scalars unless the device has them.
+// sendScalars copies the scalars if they changed.
 func (e *entry) sendScalars(s *stage) error {
 	now := s.memory[e.row : e.row+e.spec.UniformBytes]
 	if bytes.Equal(now, e.sent) {

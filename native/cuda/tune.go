@@ -14,8 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// tuned returns the schedules of a module that are the fastest on a device, measured
-// there unless they were before.
+// tuned returns the fastest schedules of a module on a device, measured or from the store.
 func tuned(ctx context.Context, d *device, m *ir.Module, t plan.Target) (sched.Tuned, error) {
 	store := tune.Open(fmt.Sprintf("%s, driver %d, NVRTC %s", d.Name, d.Library().Version, d.Compiler.Version))
 	results, err := tune.Module(ctx, m, t, printerOf(t), stopwatch{d}, store)
@@ -29,10 +28,10 @@ func tuned(ctx context.Context, d *device, m *ir.Module, t plan.Target) (sched.T
 // stopwatch times plans on a device.
 type stopwatch struct{ d *device }
 
-// runs is how many runs the best of is taken of, after one that is not counted.
+// runs is the number of timed runs, after one warm-up run; the best counts.
 const runs = 3
 
-// Time makes a program of the plan for as long as it is timed.
+// Time returns the best time of a run of the plan.
 func (w stopwatch) Time(ctx context.Context, made *plan.Plan) (best time.Duration, err error) {
 	p := &program{name: Name, device: w.d}
 	if err := p.open(ctx, made); err != nil {

@@ -18,11 +18,10 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// The name can only be taken by another package that calls itself metal, which then
-// serves in its place.
+// Register fails only if another package has registered "metal", which then serves instead.
 func init() { _ = native.Register(the) }
 
-// the is the one backend; its device is opened when it is first asked for.
+// the is the only backend; its device is opened on first use.
 var the = &backend{}
 
 // Backend returns the backend.
@@ -39,8 +38,8 @@ type device struct {
 	lost atomic.Bool
 }
 
-// device returns the GPU, opened if it is not yet. A failure is not remembered. A GPU
-// that is lost stays so.
+// device returns the GPU and opens it on first use. It retries after a failure, but a lost
+// GPU stays lost.
 func (b *backend) device() (*device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +64,8 @@ func (b *backend) Probe() error {
 	return err
 }
 
-// speed orders Metal among the devices of a machine: before its CPU, behind a GPU of
-// NVIDIA. Metal does not tell how many cores there are.
+// speed ranks Metal above the machine's CPU and below an NVIDIA GPU. Metal does not report
+// the number of cores.
 const speed = 2000
 
 func (b *backend) Info() native.Info {
@@ -97,7 +96,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (
 	return p, nil
 }
 
-// targetOf is [Target] with the limits of a device.
+// targetOf returns [Target] with the limits of a device.
 func targetOf(d *device) plan.Target {
 	t, i := Target(), d.Info()
 	t.BufferBytes = min(t.BufferBytes, i.Buffer/plan.RowBytes*plan.RowBytes)
@@ -113,7 +112,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 		return err
 	}
 	limit := bufferTime
-	p.limit, p.doubt = limit, map[*plan.Slot]int{}
+	p.limit, p.torn = limit, map[*plan.Slot]int{}
 	cut := func(k *loop.Kernel) bool { return needsCut(k, limit) }
 	made, kernels, err := plan.CompileKernels(m, t, msl.Printer{BFloat: t.BFloat, Cut: cut})
 	if err != nil {

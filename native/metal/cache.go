@@ -12,19 +12,19 @@ import (
 	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
-// CacheVariable is the environment variable that names the folder of compiled pipelines.
+// CacheVariable is the environment variable for the folder of compiled pipelines.
 const CacheVariable = "RLX_METAL_CACHE"
 
-// cache is the file of the pipelines of one plan. Metal looks at what is in it and takes
-// it for what it is, so a file of another system or GPU costs time only. All failures do.
+// cache is the file with the pipelines of one plan. Metal validates its content, so a file
+// of another system or GPU only costs time, as do all failures.
 type cache struct {
 	archive driver.Archive // the zero Archive where there is none
-	fresh   bool           // it was not there, and is written when it is closed
+	fresh   bool           // the file is new and is written by close
 	path    string
 	usable  bool
 }
 
-// openCache opens the file of the kernels of a plan for a device.
+// openCache opens the file for the kernels of a plan on a device.
 func openCache(d *driver.Device, kernels []plan.Kernel) *cache {
 	c := &cache{path: cachePath(d.Info().Name, kernels)}
 	if c.path == "" || len(kernels) == 0 {
@@ -42,7 +42,7 @@ func openCache(d *driver.Device, kernels []plan.Kernel) *cache {
 	return c
 }
 
-// cachePath returns "" where there is no folder for it.
+// cachePath returns the file's path, "" if there is no cache folder.
 func cachePath(device string, kernels []plan.Kernel) string {
 	folder := os.Getenv(CacheVariable)
 	if folder == "" {
@@ -61,7 +61,7 @@ func cachePath(device string, kernels []plan.Kernel) string {
 	return filepath.Join(folder, hex.EncodeToString(sum.Sum(nil))+".binarchive")
 }
 
-// close writes a new file, whole or not at all, and gives the archive back.
+// close writes a new file atomically and releases the archive.
 func (c *cache) close() {
 	if !c.usable {
 		return
@@ -76,6 +76,6 @@ func (c *cache) close() {
 	}
 	name := file.Name()
 	if file.Close() != nil || c.archive.Save(name) != nil || os.Rename(name, c.path) != nil {
-		_ = os.Remove(name) // left over it costs room only
+		_ = os.Remove(name) // a leftover only takes space
 	}
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// part is a list of commands that becomes one command buffer.
+// part is a command list that becomes one command buffer.
 type part struct {
 	list   *driver.List
-	kernel string // the only one in it, where kernels are waited for
-	// going, where its buffer is set, is a word that the host looks at when all before is
-	// done: where it is not 0 the run goes on at the part with number back.
+	kernel string // its only kernel, in debug mode
+	// going, if its buffer is set, is the condition of a loop that ends with the part: if
+	// it is not 0 after the part, the run continues at part back.
 	going driver.Place
 	back  int
-	// writes says that some command writes a parameter or a state, stop that the host waits
-	// for all before it begins the next one.
+	// writes is set if a command writes a parameter or a state, stop if the host checks for
+	// errors after the part.
 	writes, stop bool
-	time         time.Duration // that it takes, by estimate
+	time         time.Duration // estimated
 }
 
-// loops reports whether a loop of unknown length ends with the part.
+// loops reports whether a loop of unknown trip count ends with the part.
 func (p *part) loops() bool { return p.going.Buffer.Bytes != nil }
 
-// variant is the commands of runs that read the same outputs.
+// variant is the command list for a set of fetched outputs.
 type variant struct {
 	reads []int
 	parts []part
 }
 
-// commands returns the command buffers of a run that reads some outputs: one, but for long
-// entries. They are made once for a stage and what a command buffer may take.
+// commands returns the parts of a run that fetches the outputs reads: one except for long
+// entries and loops. They are cached in the stage until the time limit changes.
 func (s *stage) commands(reads []int) []part {
 	if s.limit != s.e.p.limit {
 		s.releaseCommands()
@@ -49,7 +49,7 @@ func (s *stage) commands(reads []int) []part {
 	r := recorder{s: s}
 	r.steps(s.e.spec.Steps, nil)
 	for _, i := range reads {
-		if slot := s.e.outputs[i]; slot.Bytes > 0 && !s.stays(i) { // Metal copies no empty value
+		if slot := s.e.outputs[i]; slot.Bytes > 0 && !s.inStage(i) { // Metal copies no empty value
 			r.copy(s.result(i), s.at(slot.Buffer, slot.Offset), slot.Bytes, false)
 		}
 	}
@@ -57,34 +57,34 @@ func (s *stage) commands(reads []int) []part {
 	return r.parts
 }
 
-// recorder writes the steps of a plan into lists.
+// recorder records the steps of a plan into parts.
 type recorder struct {
 	s     *stage
 	parts []part
-	full  bool // nothing is added to the last part
-	wrote bool // there was a command that writes a parameter or a state
+	full  bool // the last part is complete
+	wrote bool // a command writes a parameter or a state
 }
 
-// partsAtOnce is how many command buffers of a long entry are begun before the host looks
-// whether one has failed. Metal gives no more than 64 of a queue.
-const partsAtOnce = 8
+// partsPerBatch is the number of command buffers of a long entry between checks for errors.
+// A queue of Metal has at most 64.
+const partsPerBatch = 8
 
-// command is what decides which command buffer a command goes to.
+// command holds what decides the part of a command.
 type command struct {
 	kernel string // "" for a copy
 	time   time.Duration
 	writes bool // a parameter or a state
 }
 
-// list returns the list for the next command. The first one of a long entry that writes what
-// persists begins when all before it is known to be done, so that a failure up to there
-// changes nothing.
+// list returns the list for the next command. In a long entry, the first command that
+// writes a parameter or a state starts a part that is committed only after everything
+// before it has succeeded, so that an earlier failure changes nothing.
 func (r *recorder) list(c command) *driver.List {
 	n, p := len(r.parts), r.s.e.p
 	commits := c.writes && !r.wrote && r.s.e.long()
 	if n == 0 || r.full || commits || p.debug || r.parts[n-1].time+c.time > p.limit || r.parts[n-1].list.Len() >= longEntry {
 		if n > 0 && r.s.e.long() {
-			r.parts[n-1].stop = commits || n%partsAtOnce == 0
+			r.parts[n-1].stop = commits || n%partsPerBatch == 0
 		}
 		next := part{list: driver.NewList(r.s.e.spec.Name)}
 		if p.debug {
@@ -99,20 +99,19 @@ func (r *recorder) list(c command) *driver.List {
 	return last.list
 }
 
-// longestCopy is how many bytes are copied by one command: they take less than a command
-// buffer may.
-const longestCopy = 1 << 30
+// maxCopyBytes bounds one copy command, so that it keeps to the time limit.
+const maxCopyBytes = 1 << 30
 
 func (r *recorder) copy(to, from driver.Place, bytes int, writes bool) {
 	for bytes > 0 {
-		n := min(bytes, longestCopy)
+		n := min(bytes, maxCopyBytes)
 		r.list(command{"", copyTime(n), writes}).Copy(to, from, n)
 		to.Offset, from.Offset, bytes = to.Offset+n, from.Offset+n, bytes-n
 	}
 }
 
-// steps records some steps; counters are the counts of the repeats around them, outermost
-// first.
+// steps records steps; counters holds the iteration counts of the enclosing repeats,
+// outermost first.
 func (r *recorder) steps(steps []plan.Step, counters []int) {
 	for _, step := range steps {
 		switch s := step.(type) {
@@ -132,19 +131,19 @@ func (r *recorder) steps(steps []plan.Step, counters []int) {
 	}
 }
 
-// roundsAtOnce is how many rounds of a loop of unknown length are asked for before the host
-// looks whether it goes on: to look is to wait until the GPU has nothing to do. A round too
-// many costs a few dispatches with empty grids.
-const roundsAtOnce = 8
+// roundsPerCheck is the number of iterations of a loop of unknown trip count between checks
+// of its condition, since a check drains the GPU. A superfluous iteration costs a few
+// dispatches with empty grids.
+const roundsPerCheck = 8
 
-// while records rounds of a loop, of which the last part leads back to the first. One
-// around another is looked at after each round.
+// while records iterations of a loop whose last part jumps back to the first. A loop around
+// another is checked after each iteration.
 func (r *recorder) while(s *plan.While, counters []int) {
 	first, inner := len(r.parts), append(slices.Clone(counters), 0)
 	r.full = true
-	for range roundsAtOnce {
+	for range roundsPerCheck {
 		r.steps(s.Steps, inner)
-		if holdsLoop(s.Steps) {
+		if hasLoop(s.Steps) {
 			break
 		}
 	}
@@ -157,12 +156,12 @@ func (r *recorder) while(s *plan.While, counters []int) {
 	r.full = true
 }
 
-// holdsLoop reports whether there is a loop of unknown length among some steps.
-func holdsLoop(steps []plan.Step) bool {
+// hasLoop reports whether steps contain a loop of unknown trip count.
+func hasLoop(steps []plan.Step) bool {
 	return slices.ContainsFunc(steps, func(s plan.Step) bool {
 		switch s := s.(type) {
 		case *plan.Repeat:
-			return holdsLoop(s.Steps) || holdsLoop(s.Odd)
+			return hasLoop(s.Steps) || hasLoop(s.Odd)
 		case *plan.While:
 			return true
 		}

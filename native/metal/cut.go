@@ -9,20 +9,18 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// bufferTime is how long a command buffer may take on the slowest GPU, by estimate. macOS
-// ends those that hold up its windows for some seconds.
+// bufferTime is the estimated time of a command buffer on the slowest GPU. macOS kills
+// those that block its windows for some seconds.
 var bufferTime = 500 * time.Millisecond // changed by tests
 
-// needsCut reports whether a kernel's grid takes so long that it is dispatched in pieces, and
-// is printed for that.
+// needsCut reports whether a kernel must be printed to run in pieces of its grid.
 func needsCut(k *loop.Kernel, limit time.Duration) bool { return workOf(k).of(k.Groups) > limit }
 
-// piece is a part of a grid, by the first of its workgroups and how many they are.
+// piece is a part of a grid: its first workgroup and its size.
 type piece struct{ first, groups [3]int }
 
-// cut returns a grid in pieces of which each takes at most the limit, where one workgroup
-// does: that is never cut. It halves the outermost axis with several workgroups, as those
-// side by side share the most.
+// cut splits a grid into pieces that take at most the limit or have one workgroup. It
+// halves the outermost axis, since neighbours along the inner axes share the most data.
 func cut(w work, p piece, limit time.Duration) []piece {
 	axis := 2
 	for axis > 0 && p.groups[axis] == 1 {
@@ -38,7 +36,7 @@ func cut(w work, p piece, limit time.Duration) []piece {
 	return append(cut(w, low, limit), cut(w, high, limit)...)
 }
 
-// time returns how long steps take, loops of unknown length once.
+// time estimates the time of steps, counting loops of unknown trip count once.
 func (p *program) time(steps []plan.Step) (sum time.Duration) {
 	for _, s := range steps {
 		switch s := s.(type) {

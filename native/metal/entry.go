@@ -11,23 +11,23 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// entry is one way to run a program.
+// entry is an entry of the plan on the device.
 type entry struct {
 	p       *program
 	spec    *plan.Entry
-	inputs  []*plan.Slot  // by their places among the inputs and scalars
+	inputs  []*plan.Slot  // inputs and scalars
 	outputs []*plan.Slot  // by their places among the outputs
-	own     []int         // the plan's buffers that each run has of its own
-	results int           // bytes of a stage for outputs
-	checks  bool          // kernels may leave a code in the status word
-	loops   bool          // there are loops of unknown length
-	time    time.Duration // that it takes, by estimate
-	touches []*plan.Slot  // parameters and states that it reads or writes
+	own     []int         // the buffers of which each run has its own
+	results int           // size of the outputs in a stage
+	checks  bool          // kernels may set the status word
+	loops   bool          // has loops of unknown trip count
+	time    time.Duration // estimated
+	touches []*plan.Slot  // parameters and states that it accesses
 	writes  []*plan.Slot  // those that it writes
 }
 
-// longEntry is how many dispatches make an entry long: its list of commands is held once,
-// not for each run under way.
+// longEntry is the number of dispatches from which on an entry holds its command list only
+// once.
 const longEntry = 1 << 14
 
 func newEntry(p *program, spec *plan.Entry) *entry {
@@ -51,14 +51,14 @@ func newEntry(p *program, spec *plan.Entry) *entry {
 	return e
 }
 
-// long reports whether the entry takes more than a command buffer may.
+// long reports whether the entry exceeds the time limit of a command buffer.
 func (e *entry) long() bool { return e.time > e.p.limit }
 
-// roundUp returns the room that a part of a buffer takes.
+// roundUp rounds a size up to the alignment of parts of a buffer.
 func roundUp(bytes int) int { return (bytes + plan.RowBytes - 1) / plan.RowBytes * plan.RowBytes }
 
-// persist notes the parameters and states in a window that is read or written.
-func (e *entry) persist(b plan.Binding, written bool) {
+// notePersistent records the parameters and states in a window that is read or written.
+func (e *entry) notePersistent(b plan.Binding, written bool) {
 	if e.p.plan.Buffers[b.Buffer].Kind != plan.StateBuffer {
 		return
 	}
@@ -76,9 +76,9 @@ func (e *entry) persist(b plan.Binding, written bool) {
 	}
 }
 
-// use notes a buffer that each run has of its own.
+// use records a buffer of which each run has its own.
 func (e *entry) use(buffer int) {
-	if ofRun(e.p.plan.Buffers[buffer]) && !slices.Contains(e.own, buffer) {
+	if perRun(e.p.plan.Buffers[buffer]) && !slices.Contains(e.own, buffer) {
 		e.own = append(e.own, buffer)
 	}
 }
@@ -89,12 +89,12 @@ func (e *entry) useAll(steps []plan.Step) {
 		case *plan.Dispatch:
 			for i, b := range s.Bindings {
 				e.use(b.Buffer)
-				e.persist(b, e.p.plan.Kernels[s.Kernel].Storage[i] != loop.Read)
+				e.notePersistent(b, e.p.plan.Kernels[s.Kernel].Storage[i] != loop.Read)
 			}
 		case *plan.Copy:
 			e.use(s.Src)
-			e.persist(plan.Binding{Buffer: s.Src, Offset: s.SrcOffset, Bytes: s.Bytes}, false)
-			e.persist(plan.Binding{Buffer: s.Dst, Offset: s.DstOffset, Bytes: s.Bytes}, true)
+			e.notePersistent(plan.Binding{Buffer: s.Src, Offset: s.SrcOffset, Bytes: s.Bytes}, false)
+			e.notePersistent(plan.Binding{Buffer: s.Dst, Offset: s.DstOffset, Bytes: s.Bytes}, true)
 		case *plan.Repeat:
 			e.useAll(s.Steps)
 			e.useAll(s.Odd)

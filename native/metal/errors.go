@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Kind returns what an error of the driver is, and notes what is lost.
+// Kind classifies an error of the driver and records a lost device.
 func (p *program) Kind(err error) error {
 	var e *driver.Error
 	switch {
@@ -28,10 +28,10 @@ func (p *program) Kind(err error) error {
 	return nil
 }
 
-// errGone is the reason of calls for a GPU that is lost.
+// errGone is the reason of errors after the GPU is lost.
 var errGone = errors.New("after an earlier error this process cannot use the GPU any more: start it again")
 
-// Lost returns why the program cannot be used any more.
+// Lost returns errGone if the device is lost.
 func (p *program) Lost() error {
 	if p.device.lost.Load() {
 		return errGone
@@ -39,18 +39,18 @@ func (p *program) Lost() error {
 	return nil
 }
 
-// notBegun reports whether a command buffer failed before it did anything.
-func notBegun(err error) bool {
+// neverStarted reports whether a command buffer failed before it executed anything.
+func neverStarted(err error) bool {
 	var e *driver.Error
 	return err != nil && errors.As(err, &e) && e.Kind == driver.OutOfMemory
 }
 
-// shorter is by how much less command buffers may take after one was ended.
+// shorter is the factor by which the time limit of command buffers falls after a failure.
 const shorter = 4
 
-// failed returns the error of a run that a failure of a command buffer ended: which runs are
-// lost by it, and what parameters and states. The program goes on, by shorter command
-// buffers: those that are too long are what macOS ends.
+// failed returns the error of a run whose command buffer failed, with the runs, parameters
+// and states lost with it. The program goes on with shorter command buffers, since macOS
+// kills those that are too long.
 func (s *stage) failed(err error) error {
 	if err == nil {
 		return nil
@@ -70,24 +70,24 @@ func (s *stage) failed(err error) error {
 		failure.Err = fmt.Errorf("run %d is lost, and changes nothing: %w", s.number, err)
 		return failure
 	}
-	behind := s.loseBehind()
+	behind := s.loseDependents()
 	failure.Steps += behind
 	failure.Err = fmt.Errorf("run %d is lost, with %d begun behind it, and %s may be written in part: set them, as from a checkpoint: %w",
-		s.number, behind, strings.Join(p.doubtful(), ", "), err)
+		s.number, behind, strings.Join(p.tornNames(), ", "), err)
 	return failure
 }
 
-// loseBehind notes what may be written in part after a run that failed, and by which of the
-// runs under way that were begun behind it: those that read it. It returns how many they are.
-func (s *stage) loseBehind() (lost int) {
+// loseDependents records the parameters and states that may be torn after a failed run, and
+// marks the later runs in flight that use them. It returns the number of these runs.
+func (s *stage) loseDependents() (lost int) {
 	doubt := func(run *stage) {
 		for _, slot := range run.e.writes {
-			s.e.p.doubt[slot] = s.number
+			s.e.p.torn[slot] = s.number
 		}
 	}
 	doubt(s)
 	for _, run := range s.e.p.running {
-		if run.number > s.number && run.lostBy == 0 && run.e.doubtful() != nil {
+		if run.number > s.number && run.lostBy == 0 && run.e.checkTorn() != nil {
 			run.lostBy = s.number
 			doubt(run)
 			lost++
@@ -96,37 +96,36 @@ func (s *stage) loseBehind() (lost int) {
 	return lost
 }
 
-// lostBehind returns the error of a run that was begun behind one that failed.
-func (s *stage) lostBehind() error {
+// lostError returns the error of a run that depended on a failed one.
+func (s *stage) lostError() error {
 	return &native.Error{
 		Backend: Name, Call: s.e.spec.Name, Kind: native.ErrDevice, Steps: 1,
 		Err: fmt.Errorf("run %d is lost, as run %d before it has failed", s.number, s.lostBy),
 	}
 }
 
-// doubtful returns the names of parameters and states that may be written in part.
-func (p *program) doubtful() (names []string) {
-	for s := range p.doubt {
+// tornNames returns the names of parameters and states that may be partly written.
+func (p *program) tornNames() (names []string) {
+	for s := range p.torn {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// doubtful returns an error where the entry uses what may be written in part.
-func (e *entry) doubtful() error {
+// checkTorn returns an error if the entry uses a parameter or state that may be torn.
+func (e *entry) checkTorn() error {
 	for _, s := range e.touches {
-		if err := e.p.doubtOf(s, e.spec.Name); err != nil {
+		if err := e.p.tornError(s, e.spec.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// doubtOf returns the error of a call that wants a parameter or a state that may be written
-// in part, nil for others.
-func (p *program) doubtOf(s *plan.Slot, call string) error {
-	run, torn := p.doubt[s]
+// tornError returns an error if a parameter or a state may be torn.
+func (p *program) tornError(s *plan.Slot, call string) error {
+	run, torn := p.torn[s]
 	if !torn {
 		return nil
 	}
@@ -136,8 +135,8 @@ func (p *program) doubtOf(s *plan.Slot, call string) error {
 	}
 }
 
-// tooMuch says how much memory was asked for and how much there was.
-func (p *program) tooMuch(what string, bytes int, err error) error {
+// outOfMemory adds the requested and the allocated memory to an out-of-memory error.
+func (p *program) outOfMemory(what string, bytes int, err error) error {
 	var e *driver.Error
 	if !errors.As(err, &e) || e.Kind != driver.OutOfMemory {
 		return err

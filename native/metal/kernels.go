@@ -13,8 +13,8 @@ import (
 	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
-// load makes the plan's kernels ready to run, on all cores: first all functions, then all
-// pipelines, from the cache where they are there. The error names the kernel.
+// load compiles the plan's kernels on all cores: first the functions, then the pipelines,
+// from the cache if possible. The error names the kernel.
 func (p *program) load(ctx context.Context) error {
 	kernels := p.plan.Kernels
 	functions := make([]driver.Function, len(kernels))
@@ -52,7 +52,8 @@ func (p *program) load(ctx context.Context) error {
 	return err
 }
 
-// onAllCores calls f for each kernel, until one fails, and names that in the error.
+// onAllCores calls f for each kernel in parallel until one fails; the error names that
+// kernel.
 func onAllCores(ctx context.Context, kernels []plan.Kernel, f func(i int, k *plan.Kernel) error) error {
 	errs := make([]error, len(kernels))
 	var next atomic.Int64
@@ -65,7 +66,7 @@ func onAllCores(ctx context.Context, kernels []plan.Kernel, f func(i int, k *pla
 					return
 				}
 				if errs[i] = in(kernels[i].Name, f(i, &kernels[i])); errs[i] != nil {
-					next.Store(int64(len(kernels))) // no need of the rest
+					next.Store(int64(len(kernels))) // stops the other goroutines
 				}
 			}
 		})

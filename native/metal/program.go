@@ -21,20 +21,20 @@ type program struct {
 
 	pipelines []driver.Pipeline // of the plan's kernels
 	heap      *driver.Heap
-	buffers   []driver.Buffer // the plan's, but for those that each run has of its own
+	buffers   []driver.Buffer // the plan's, except those of each run
 	entries   []*entry
 	debug     bool
 	budget    native.Budget
 
 	works   []work             // of the plan's kernels
-	cuts    []bool             // which of them run by pieces of their grids
-	limit   time.Duration      // of a command buffer, by estimate
-	begun   int                // runs
-	running []*stage           // in the order in which their runs were begun
-	doubt   map[*plan.Slot]int // parameters and states that may be written in part, by the run that failed
+	cuts    []bool             // which of them may run in pieces of their grids
+	limit   time.Duration      // estimated time of a command buffer
+	begun   int                // number of runs begun
+	running []*stage           // runs in flight, oldest first
+	torn    map[*plan.Slot]int // partly written parameters and states, by the number of the failed run
 }
 
-// build makes all that the plan needs.
+// build allocates and loads everything that the plan needs.
 func (p *program) build(ctx context.Context) error {
 	p.debug = os.Getenv("RLX_METAL_DEBUG") != ""
 	if err := p.load(ctx); err != nil {
@@ -46,16 +46,16 @@ func (p *program) build(ctx context.Context) error {
 	return p.allocate()
 }
 
-// ofRun reports whether each run has a buffer of its own: what the host writes before it,
-// while the run before may still read.
-func ofRun(b plan.Buffer) bool { return b.Kind == plan.InputBuffer || b.Kind == plan.StatusBuffer }
+// perRun reports whether each run has a buffer of its own, since the host writes it while
+// earlier runs may still read.
+func perRun(b plan.Buffer) bool { return b.Kind == plan.InputBuffer || b.Kind == plan.StatusBuffer }
 
-// allocate makes the plan's buffers in one heap, all zeros but for the constants.
+// allocate places the plan's buffers in one heap, zeroed except for the constants.
 func (p *program) allocate() error {
 	var sizes, numbers []int
 	total := 0
 	for i, b := range p.plan.Buffers {
-		if !ofRun(b) {
+		if !perRun(b) {
 			sizes, numbers, total = append(sizes, b.Bytes), append(numbers, i), total+b.Bytes
 		}
 	}
@@ -65,7 +65,7 @@ func (p *program) allocate() error {
 	}
 	var err error
 	if p.heap, err = p.device.NewHeap(sizes); err != nil {
-		return p.tooMuch("the module", total, err)
+		return p.outOfMemory("the module", total, err)
 	}
 	for i, b := range p.heap.Buffers {
 		clear(b.Bytes)
@@ -77,7 +77,7 @@ func (p *program) allocate() error {
 	return nil
 }
 
-// Release gives back all that the program has on the device.
+// Release frees the program's resources on the device.
 func (p *program) Release() error {
 	for _, x := range p.pipelines {
 		x.Release()
@@ -89,33 +89,33 @@ func (p *program) Release() error {
 	return nil
 }
 
-// memory is where a parameter or a state lies, which host and GPU share.
+// memory returns the shared memory of a parameter or a state.
 func (p *program) memory(s *plan.Slot) []byte { return p.buffers[s.Buffer].Bytes[s.Offset:][:s.Bytes] }
 
 // Backend returns the name of the backend.
 func (p *program) Backend() string { return Name }
 
-// Ordered: what the host writes is there at once, before the runs under way are over.
+// Ordered returns false: Write and Read access shared memory at once.
 func (p *program) Ordered() bool { return false }
 
 // Write writes a parameter or a state.
 func (p *program) Write(s *plan.Slot, data []byte) error {
-	delete(p.doubt, s)
+	delete(p.torn, s)
 	async.Copy(p.memory(s), data)
 	return nil
 }
 
 // Read reads a parameter or a state.
 func (p *program) Read(s *plan.Slot, data []byte) error {
-	if err := p.doubtOf(s, "get"); err != nil {
+	if err := p.tornError(s, "get"); err != nil {
 		return err
 	}
 	async.Copy(data, p.memory(s))
 	return nil
 }
 
-// InFlight returns how many runs of an entry may be under way. The list of commands of a
-// very long entry is held once, not for each.
+// InFlight returns the maximal number of runs in flight: 1 for very long entries, to hold
+// their command list once.
 func (p *program) InFlight(entry int) int {
 	if p.entries[entry].spec.Dispatches() > longEntry {
 		return 1
@@ -123,9 +123,11 @@ func (p *program) InFlight(entry int) int {
 	return inFlight
 }
 
-// Led reports whether an entry has a loop of unknown length, of which the host begins
-// round after round, or is long, of which it begins some command buffers at a time.
-func (p *program) Led(entry int) bool { return p.entries[entry].loops || p.entries[entry].long() }
+// HostDriven reports whether the host commits a run in several batches: a loop of unknown
+// trip count or a long entry.
+func (p *program) HostDriven(entry int) bool {
+	return p.entries[entry].loops || p.entries[entry].long()
+}
 
-// NewStage makes the stage of one more run of an entry.
+// NewStage makes a stage for an entry.
 func (p *program) NewStage(entry int) (async.Stage, error) { return p.entries[entry].newStage() }

@@ -9,26 +9,26 @@ import (
 	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
-// inFlight is how many runs of an entry may be under way before the next one waits.
+// inFlight is the maximal number of runs in flight of an entry.
 const inFlight = 3
 
-// stage is what one run under way has of its own: memory and lists of commands.
+// stage is the memory and the command lists of one run in flight.
 type stage struct {
 	e       *entry
 	heap    *driver.Heap
-	buffers map[int]driver.Buffer // the plan's, of kinds that are the run's
+	buffers map[int]driver.Buffer // the plan's buffers of which each run has its own
 	scalars driver.Buffer
-	results driver.Buffer // outputs that lie where the next run writes
+	results driver.Buffer // copies of outputs that the next run overwrites
 	made    []variant
-	limit   time.Duration // that its command buffers were made for
-	// Of the run under way:
-	run   []underWay // command buffers that are not known to be done
-	parts []part     // all that there may be
-	next  int        // the part to begin, or at whose end the host looks
-	times int        // how often to begin a part that leads back to itself
-	// number counts it among those of the program, from 1; torn says that parameters or
-	// states may be written in part where it fails; lostBy is the run by whose failure it is
-	// lost, 0 for none.
+	limit   time.Duration // the time limit that made was built for
+	// The run in flight:
+	run   []committed // command buffers in flight
+	parts []part      // all parts of the run
+	next  int         // the part to commit next, or whose condition to check
+	times int         // how often to commit a part that loops to itself
+	// number is the run's number in the program, from 1. torn is set if parameters or
+	// states may be partly written when it fails. lostBy is the number of the failed run
+	// that this run depends on, or 0.
 	number int
 	torn   bool
 	lostBy int
@@ -47,7 +47,7 @@ func (e *entry) newStage() (*stage, error) {
 	}
 	heap, err := e.p.device.NewHeap(sizes)
 	if err != nil {
-		return nil, e.p.tooMuch("memory for inputs and outputs", total, err)
+		return nil, e.p.outOfMemory("memory for inputs and outputs", total, err)
 	}
 	for _, b := range heap.Buffers {
 		clear(b.Bytes)
@@ -60,7 +60,7 @@ func (e *entry) newStage() (*stage, error) {
 	return s, nil
 }
 
-// at returns a place of the plan as a run sees it.
+// at returns a location in a buffer of the plan, as seen by the run.
 func (s *stage) at(buffer, offset int) driver.Place {
 	if b, ok := s.buffers[buffer]; ok {
 		return driver.Place{Buffer: b, Offset: offset}
@@ -77,16 +77,16 @@ func (s *stage) Input(i int) []byte {
 	return from.Bytes[slot.Offset:][:slot.Bytes]
 }
 
-// stays reports whether an output lies in memory of the run, so that it need not be copied
-// before the next run writes there.
-func (s *stage) stays(i int) bool {
+// inStage reports whether an output lies in memory of the run, so that it need not be
+// copied.
+func (s *stage) inStage(i int) bool {
 	_, ok := s.buffers[s.e.outputs[i].Buffer]
 	return ok
 }
 
-// result returns where an output is after the run.
+// result returns the location of an output after the run.
 func (s *stage) result(i int) driver.Place {
-	if slot := s.e.outputs[i]; s.stays(i) {
+	if slot := s.e.outputs[i]; s.inStage(i) {
 		return s.at(slot.Buffer, slot.Offset)
 	}
 	offset := 0
@@ -108,7 +108,7 @@ func (s *stage) Status() []byte {
 	return s.buffers[st.Buffer].Bytes[st.Offset:][:plan.StatusBytes]
 }
 
-// Release gives the stage back.
+// Release frees the stage.
 func (s *stage) Release() error {
 	for _, r := range s.run {
 		r.Forget()

@@ -9,15 +9,15 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Target is what plans are compiled for: any of Apple's GPUs from the M1 on (family
-// Apple7 of the Metal Feature Set Tables). Workgroups keep to 256 threads, as they do for
-// CUDA; none of its figures was measured.
+// Target returns the compilation target of Apple's GPUs from the M1 on (family Apple7 of
+// the Metal Feature Set Tables). Workgroups have at most 256 threads, as for CUDA; none of
+// the figures was measured.
 func Target() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers = msl.StorageBuffers
 	l.SharedBytes = 32 << 10
-	// Positions in an array are 32-bit numbers, so that 4-byte elements bound an array;
-	// the device's longest buffer does the rest.
+	// Indices are 32-bit, which bounds arrays of 4-byte elements; the device's buffer limit
+	// also applies.
 	l.BindingBytes = int(min(4*int64(loop.MaxElements), math.MaxInt)) / plan.RowBytes * plan.RowBytes
 	l.BufferBytes = l.BindingBytes
 	t := plan.WebGPU() // whose indirect dispatches Metal has too
@@ -26,7 +26,7 @@ func Target() plan.Target {
 	return t
 }
 
-// scoreBytes is the most that the scores of an attention take before they are computed in
-// blocks, by matrices of SIMD-groups, and not kept: about what the last cache of the smallest
-// of these GPUs holds. It was not measured.
+// scoreBytes bounds the scores of an attention that are materialised; larger ones are
+// computed in blocks with simdgroup_matrix. It is about the size of the last-level cache of
+// the smallest of these GPUs, not measured.
 const scoreBytes = 8 << 20

@@ -15,7 +15,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// ReadFile is [Read] for the file of that name.
+// ReadFile reads the file of a name, like [Read].
 func ReadFile(name string) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -27,13 +27,11 @@ func ReadFile(name string) (tensors map[string]native.Tensor, metadata map[strin
 	return tensors, metadata, err
 }
 
-// WriteFile is [Write] to the file of that name, in place of one that is there,
-// whose permissions are kept from the first byte on. Links are followed, one to a file that
-// is not there yet too. Whatever happens, even that the process is killed or the power
-// fails, the file is the old one or the new one, and whole: the tensors are written to a
-// file beside it, which then takes its name. That file, ".rlx-H-N.tmp" with a number H of
-// the name, is left behind only by a process that was killed; the next one that saves under
-// the name an hour later or more removes it.
+// WriteFile writes a file like [Write], atomically: even if the process is killed or the
+// power fails, the file is the old one or the new one. It writes a temporary file beside it
+// and renames that. It keeps the permissions of an existing file and follows links, also to
+// a missing file. Only a killed process leaves its temporary file, ".rlx-H-N.tmp" with a
+// hash H of the name; a later WriteFile to the same name removes it after an hour.
 func WriteFile(name string, tensors map[string]native.Tensor, metadata map[string]string) error {
 	name, mode, exists, err := target(name)
 	if err != nil {
@@ -41,20 +39,20 @@ func WriteFile(name string, tensors map[string]native.Tensor, metadata map[strin
 	}
 	dir, base := filepath.Split(name)
 	removeStale(dir, base)
-	// A name of its own length: one as long as a file name may be has room for no more.
+	// The name has a fixed length, since the file's own name may have the maximal length.
 	beside := filepath.Join(dir, fmt.Sprintf("%s%016x.tmp", temporaryPrefix(base), rand.Uint64()))
 	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	if exists {
-		err = f.Chmod(mode) // which the process's mask has had a part in
+		err = f.Chmod(mode) // undoes the umask
 	}
 	if err == nil {
 		err = Write(f, tensors, metadata)
 	}
 	if err == nil {
-		err = f.Sync() // a name must not come to stand for what is not on the disk
+		err = f.Sync() // the data must be on disk before the rename
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
@@ -66,18 +64,17 @@ func WriteFile(name string, tensors map[string]native.Tensor, metadata map[strin
 	return syncFolder(dir)
 }
 
-// temporaryPrefix begins the names of the files that are written in place of one.
+// temporaryPrefix returns the prefix of the temporary files for a file.
 func temporaryPrefix(base string) string {
 	h := fnv.New64a()
 	h.Write([]byte(base)) // never fails
 	return fmt.Sprintf(".rlx-%016x-", h.Sum64())
 }
 
-// staleAfter is how long nothing was written to a file that nobody will finish.
+// staleAfter is the age from which on a temporary file is abandoned.
 const staleAfter = time.Hour
 
-// removeStale removes what processes that were killed have left of saves under a name. It
-// is no failure of a save if that fails.
+// removeStale removes temporary files of killed processes. It ignores errors.
 func removeStale(dir, base string) {
 	left, err := filepath.Glob(filepath.Join(escaped(dir), temporaryPrefix(base)+strings.Repeat("[0-9a-f]", 16)+".tmp"))
 	if err != nil {
@@ -90,24 +87,24 @@ func removeStale(dir, base string) {
 	}
 }
 
-// escaped returns a pattern that a folder alone matches.
+// escaped returns a glob pattern that matches only the folder.
 func escaped(dir string) string {
 	if runtime.GOOS == "windows" {
-		return dir // whose patterns have no escapes
+		return dir // its patterns have no escapes
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// newFile is what a file that is not there yet is made with, less the process's mask.
+// newFile is the mode of new files, before the umask.
 const newFile fs.FileMode = 0o666
 
-// mostLinks is how many links are followed, as on Linux.
-const mostLinks = 40
+// maxLinks bounds the links followed, as on Linux.
+const maxLinks = 40
 
-// target follows links to the file that is to be replaced, and returns its
-// permissions, those of a new file where there is none yet.
+// target follows links and returns the file to replace and its permissions, newFile if it
+// does not exist.
 func target(name string) (file string, mode fs.FileMode, exists bool, err error) {
-	for range mostLinks {
+	for range maxLinks {
 		info, err := os.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -135,7 +132,7 @@ func target(name string) (file string, mode fs.FileMode, exists bool, err error)
 	return name, 0, false, &fs.PathError{Op: "replace", Path: name, Err: errors.New("too many links")}
 }
 
-// syncFolder makes the new name last. Windows has nothing of the kind.
+// syncFolder makes the rename durable. Windows has no such call.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

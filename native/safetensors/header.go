@@ -11,13 +11,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// header is what the header of a file says.
+// header is the parsed header of a file.
 type header struct {
 	places   []place
 	metadata map[string]string
 }
 
-// place is where a tensor lies in the bytes after the header.
+// place is the location of a tensor in the bytes after the header.
 type place struct {
 	name     string
 	dtype    ir.DType
@@ -25,7 +25,7 @@ type place struct {
 	from, to int
 }
 
-// dtypes are the element types by the words of the format.
+// dtypes maps the format's names of element types.
 var dtypes = func() map[string]ir.DType {
 	out := map[string]ir.DType{}
 	for d, name := range names {
@@ -34,9 +34,9 @@ var dtypes = func() map[string]ir.DType {
 	return out
 }()
 
-// parser reads the header word by word. Decoding it into structs would let
-// pass what two readers may understand in two ways: keys that are there twice,
-// that are missing, or that differ in case, and lists of another length.
+// parser reads the header token by token. Decoding into structs would accept headers that
+// readers interpret differently: with duplicate or missing keys, keys that differ in case,
+// or lists of the wrong length.
 type parser struct{ *json.Decoder }
 
 func parseHeader(text []byte) (*header, error) {
@@ -72,8 +72,7 @@ func (p parser) begin(with json.Delim, what string) error {
 	return err
 }
 
-// object reads an object, each of whose keys is there once; value reads that of
-// a key.
+// object reads an object without duplicate keys; value reads the value of a key.
 func (p parser) object(value func(key string) error) error {
 	if err := p.begin('{', "an object"); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (p parser) object(value func(key string) error) error {
 	return err
 }
 
-// place reads how a tensor is described.
+// place reads the description of a tensor.
 func (p parser) place(name string) (place, error) {
 	at := place{name: name, dims: []int{}}
 	var given struct{ dtype, shape, offsets bool }
@@ -161,14 +160,14 @@ func (p parser) offsets() (from, to int, err error) {
 	return list[0], list[1], nil
 }
 
-// sizes appends a list of integers, none of them negative and no more than most.
-func (p parser) sizes(out []int, most int) ([]int, error) {
+// sizes appends a list of integers from 0 to limit.
+func (p parser) sizes(out []int, limit int) ([]int, error) {
 	if err := p.begin('[', "a list"); err != nil {
 		return nil, err
 	}
 	for p.More() {
-		if len(out) == most {
-			return nil, fmt.Errorf("a list of more than %d numbers", most)
+		if len(out) == limit {
+			return nil, fmt.Errorf("a list of more than %d numbers", limit)
 		}
 		t, err := p.Token()
 		if err != nil {

@@ -1,7 +1,7 @@
-// Package safetensors reads and writes files of named tensors in the format of
-// that name (https://github.com/huggingface/safetensors): the length of a
-// header as a little-endian u64, the header in JSON, then the bytes of all
-// tensors without gaps.
+// Package safetensors reads and writes files of named tensors in the safetensors format
+// (https://github.com/huggingface/safetensors): the length of the header as a little-endian
+// u64, the header in JSON, then the bytes of all tensors without gaps. Start reading at
+// [WriteFile] and [ReadFile].
 package safetensors
 
 import (
@@ -21,30 +21,29 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// ErrDamaged is the kind of every error for a file that is not whole and well
-// formed.
+// ErrDamaged is the kind of the errors for malformed files.
 var ErrDamaged = errors.New("damaged safetensors file")
 
-// maxHeader bounds the header, as the format's own readers do.
+// maxHeader bounds the header, as the reference implementation does.
 const maxHeader = 100 << 20
 
-// maxRank is how many axes a tensor may have: as many as an array of NumPy.
+// maxRank bounds the rank of a tensor, as in NumPy.
 const maxRank = 64
 
-// metadataKey is the header's entry that is no tensor.
+// metadataKey is the header's entry that is not a tensor.
 const metadataKey = "__metadata__"
 
-// names are the words of the format for element types.
+// names maps element types to their names in the format.
 var names = map[ir.DType]string{
 	ir.Bool: "BOOL", ir.I8: "I8", ir.I16: "I16", ir.I32: "I32", ir.I64: "I64",
 	ir.U8: "U8", ir.U16: "U16", ir.U32: "U32", ir.U64: "U64",
 	ir.F8E4M3: "F8_E4M3", ir.F8E5M2: "F8_E5M2", ir.F16: "F16", ir.BF16: "BF16", ir.F32: "F32", ir.F64: "F64", ir.C64: "C64",
 }
 
-// Write writes tensors in the order of their names, with metadata, which may be
-// nil. The error is of kind [ir.ErrName] for a name that the format reserves or that is
-// not UTF-8, as metadata must be, too; [ir.ErrDType] for an element type that the format
-// does not have, and [ir.ErrShape] for more than 64 axes.
+// Write writes tensors sorted by name, with metadata, which may be nil. The error is of
+// kind [ir.ErrName] for a reserved name and for names or metadata that are not UTF-8,
+// [ir.ErrDType] for an element type that the format lacks, and [ir.ErrShape] for more than
+// 64 axes.
 func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]string) error {
 	header := map[string]any{}
 	if len(metadata) > 0 {
@@ -97,9 +96,8 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 	return out.Flush()
 }
 
-// Read reads all tensors of a file. Errors of the file are of kind [ErrDamaged];
-// others are those of r. The tensors have memory of their own, in all no more
-// than the file has bytes.
+// Read reads all tensors of a file. Errors are of kind [ErrDamaged] or those of r. The
+// tensors have memory of their own, in total no more than the file.
 func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -108,7 +106,7 @@ func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]st
 	return Decode(data)
 }
 
-// Decode is [Read] for a file in memory, which the tensors do not share.
+// Decode reads a file in memory, like [Read]. The tensors do not share that memory.
 func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
 	if len(data) < 8 {
 		return nil, nil, damaged("%d bytes", len(data))
@@ -122,7 +120,7 @@ func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]
 		return nil, nil, damaged("header: %v", err)
 	}
 	body := data[8+n:]
-	// Only now is memory taken: no two tensors have a byte in common.
+	// Memory is allocated only after this check: the tensors do not overlap.
 	if err := checkPlaces(h.places, len(body)); err != nil {
 		return nil, nil, err
 	}
@@ -137,8 +135,8 @@ func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]
 	return tensors, h.metadata, nil
 }
 
-// checkPlaces makes sure that the tensors cover the body without gap or overlap.
-// It sorts them by where they begin.
+// checkPlaces checks that the tensors cover the body without gap or overlap. It sorts them
+// by offset.
 func checkPlaces(places []place, size int) error {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))

@@ -82,7 +82,7 @@ func (g gpu) maps(t *testing.T, k *loop.Kernel, arrays []driver.Ptr) (out []driv
 func (g gpu) run(t *testing.T, c *kerneltest.Case) [][]float64 {
 	source, err := cudacpp.Print(c.Kernel)
 	must(t, err)
-	image, err := g.Compiler.Compile(source, g.Compiler.Code, cudacpp.Options(g.Compiler.Code.Architecture(g.MultipliesByWarpGroups()))...)
+	image, err := g.Compiler.Compile(source, g.Compiler.Code, cudacpp.Options(g.Compiler.Code.Architecture(g.HasWgmma()))...)
 	must(t, err)
 	m, err := g.LoadModule(image)
 	must(t, err)

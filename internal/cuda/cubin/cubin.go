@@ -1,11 +1,10 @@
-// Package cubin keeps compiled kernels, and the plans they are of, on disk, so that a
-// program compiles each but once on a machine. Entries are named by all that the code depends on,
-// written whole or not at all, and looked at before they are used: processes
-// share a folder safely, and what is damaged counts as missing.
+// Package cubin is an on-disk cache of compiled kernels and plans. Keys are hashes of
+// everything that the content depends on. Files are written atomically and have a checksum,
+// so processes can share a folder and damaged files count as missing.
 //
-// The folder is rlx/cuda in the user's cache folder, or the one that the
-// environment variable RLX_CUDA_CACHE names; "off" is none. A folder that cannot
-// be written to costs time and is no error. Deleting it is always safe.
+// The folder is rlx/cuda in the user's cache folder, or the value of the environment
+// variable RLX_CUDA_CACHE; "off" disables the cache. Failing writes only cost time. Deleting
+// the folder is always safe.
 package cubin
 
 import (
@@ -25,18 +24,18 @@ const Variable = "RLX_CUDA_CACHE"
 // Key names an entry.
 type Key [sha256.Size]byte
 
-// KeyOf returns the key of what depends on the given texts: of a cubin source,
-// compiler, architecture, options.
+// KeyOf hashes the inputs of an entry: for a cubin the source, compiler, architecture and
+// options.
 func KeyOf(parts ...string) Key {
 	h := sha256.New()
 	for _, p := range parts {
-		_ = binary.Write(h, binary.LittleEndian, uint64(len(p))) // a hash takes all
+		_ = binary.Write(h, binary.LittleEndian, uint64(len(p))) // a hash never fails
 		h.Write([]byte(p))
 	}
 	return Key(h.Sum(nil))
 }
 
-// Store is a folder of cubins. The zero Store holds nothing.
+// Store is a folder of entries. The zero Store is empty and discards writes.
 type Store struct{ dir string }
 
 // Open returns the store of this user.
@@ -55,7 +54,7 @@ func Open() Store {
 	return Store{dir}
 }
 
-// magic begins every file; a sum of the cubin and the cubin itself follow.
+// magic begins every file. The checksum of the content and the content follow.
 const magic = "rlxcubin"
 
 func (s Store) path(k Key) string {
@@ -63,7 +62,7 @@ func (s Store) path(k Key) string {
 	return filepath.Join(s.dir, name[:2], name[2:])
 }
 
-// Get returns a cubin that was put, if it is there and whole.
+// Get returns an entry, if it is present and intact.
 func (s Store) Get(k Key) ([]byte, bool) {
 	if s.dir == "" {
 		return nil, false
@@ -79,7 +78,7 @@ func (s Store) Get(k Key) ([]byte, bool) {
 	return image, true
 }
 
-// Put keeps a cubin. The error says why it could not.
+// Put writes an entry.
 func (s Store) Put(k Key, image []byte) error {
 	if s.dir == "" {
 		return nil
@@ -88,13 +87,12 @@ func (s Store) Put(k Key, image []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// A file that is written appears under another name, and is renamed once it
-	// is whole.
+	// Written under a temporary name and renamed, so that readers see whole files.
 	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it is renamed
+	defer os.Remove(f.Name()) // fails after the rename
 	sum := sha256.Sum256(image)
 	_, err = f.Write(slices.Concat([]byte(magic), sum[:], image))
 	if err = errors.Join(err, f.Close()); err != nil {

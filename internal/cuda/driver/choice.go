@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// oldestCapability is the oldest compute capability that kernels are written for, Volta.
+// oldestCapability is the oldest supported compute capability, Volta.
 const oldestCapability = 70
 
-// Code is what a compiler makes for a device: a cubin for its compute capability, 90 for
-// 9.0, or PTX for that of an older one, which the driver compiles.
+// Code is the output format of a compiler for a device: a cubin for its compute capability
+// (90 for 9.0), or PTX for an older one, which the driver compiles.
 type Code struct {
 	Capability int
 	PTX        bool
 }
 
-// Architecture returns what NVRTC is to compile for: "sm_80", or "compute_80" for PTX.
-// With own it is "sm_90a", which has the instructions that this generation alone has.
+// Architecture returns the architecture for NVRTC: "sm_80", or "compute_80" for PTX. If own
+// is set it is "sm_90a", with the architecture-specific instructions.
 func (c Code) Architecture(own bool) string {
 	kind, suffix := "sm", ""
 	if c.PTX {
@@ -29,16 +29,16 @@ func (c Code) Architecture(own bool) string {
 	return fmt.Sprintf("%s_%d%s", kind, c.Capability, suffix)
 }
 
-// edition is what the choice of a compiler depends on: its version, 12040 for 12.4, where it
-// is, and the compute capabilities that it compiles for.
+// edition describes an installed NVRTC: its version (12040 for 12.4), path and supported
+// compute capabilities.
 type edition struct {
 	version      int
 	path         string
 	capabilities []int
 }
 
-// codeOf returns what a compiler makes for a GPU of a compute capability, and whether it
-// makes anything that a driver takes. PTX of a later version than the driver's is none.
+// codeOf returns the code that a compiler makes for a compute capability. ok is false if the
+// driver cannot load it: PTX must not be newer than the driver.
 func (e edition) codeOf(capability, driver int) (Code, bool) {
 	if slices.Contains(e.capabilities, capability) {
 		return Code{Capability: capability}, true
@@ -50,9 +50,8 @@ func (e edition) codeOf(capability, driver int) (Code, bool) {
 	return Code{slices.Max(older), true}, true
 }
 
-// choose returns which of some compilers, in the order of the search, is taken for a GPU,
-// and what it makes for it: the first that compiles for the GPU itself, else the one whose
-// PTX is nearest. It returns -1 where none is of use.
+// choose returns the index of the compiler to use for a GPU and its code: the first that
+// compiles for the GPU itself, else the one with the nearest PTX, or -1 if none fits.
 func choose(editions []edition, capability, driver int) (best int, made Code) {
 	best = -1
 	for i, e := range editions {
@@ -67,9 +66,9 @@ func choose(editions []edition, capability, driver int) (best int, made Code) {
 	return best, made
 }
 
-// knownSince tells which versions of NVRTC compile for a compute capability: the first, and
-// the last where later ones do not any more. Those of CUDA 12.0 to 13.5 say so themselves
-// (nvrtcGetSupportedArchs).
+// knownSince maps a compute capability to the first version of NVRTC that compiles for it,
+// and the last if support was dropped, according to nvrtcGetSupportedArchs of CUDA 12.0 to
+// 13.5.
 var knownSince = map[int]struct{ first, last int }{
 	70: {12000, 12090}, 72: {12000, 12090}, 75: {first: 12000}, 80: {first: 12000}, 86: {first: 12000},
 	87: {first: 12000}, 89: {first: 12000}, 90: {first: 12000},
@@ -77,7 +76,7 @@ var knownSince = map[int]struct{ first, last int }{
 	88: {first: 13000}, 110: {first: 13000}, 107: {first: 13040},
 }
 
-// remedy says what to install for a GPU under a driver for which no compiler is of use.
+// remedy returns what to install for a GPU and a driver without a usable compiler.
 func remedy(capability, driver int) string {
 	known, ok := knownSince[capability]
 	if !ok {
@@ -97,7 +96,7 @@ func remedy(capability, driver int) string {
 	return fmt.Sprintf("install NVRTC %s, of a CUDA toolkit or by Python's package %s, or set %s to the folder of libnvrtc.so", versions, wheel, PathVariable)
 }
 
-// wheelOf returns the Python package that has NVRTC of a major version.
+// wheelOf returns the Python package of NVRTC of a major version.
 func wheelOf(major int) string {
 	if major < 13 {
 		return fmt.Sprintf("nvidia-cuda-nvrtc-cu%d", major)
@@ -105,7 +104,7 @@ func wheelOf(major int) string {
 	return "nvidia-cuda-nvrtc"
 }
 
-// unusable says why none of some compilers is of use for a GPU.
+// unusable explains why no compiler is usable for a GPU.
 func unusable(editions []edition, capability, driver int) string {
 	if len(editions) == 0 {
 		return "there is no NVRTC"
@@ -122,8 +121,8 @@ func unusable(editions []edition, capability, driver int) string {
 	return strings.Join(out, "; ")
 }
 
-// versionText writes a version such as 12040 as "12.4".
+// versionText formats a version such as 12040 as "12.4".
 func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// capabilityText writes a compute capability such as 90 as "9.0".
+// capabilityText formats a compute capability such as 90 as "9.0".
 func capabilityText(c int) string { return fmt.Sprintf("%d.%d", c/10, c%10) }

@@ -17,20 +17,20 @@ import (
 	"unsafe"
 )
 
-// Compiler is an NVRTC, and what it makes for a device. Its methods may be called from
-// several goroutines.
+// Compiler is an NVRTC that compiles for a device. Its methods may be called from several
+// goroutines.
 type Compiler struct {
-	// Version is that of NVRTC, as in "13.0", and Path is where it was found.
+	// Version is the version of NVRTC, as in "13.0", and Path its file.
 	Version, Path string
-	// Code is what it makes.
+	// Code is its output format for the device.
 	Code Code
 
 	version int // 13000 for 13.0
 	rtc     *C.rlx_nvrtc
 }
 
-// compilerFor returns the compiler for a GPU, by its name and compute capability. Nothing
-// is loaded after one that compiles for that very capability.
+// compilerFor returns the compiler for a GPU of a name and compute capability. It stops
+// searching at the first that compiles for that capability.
 func (l *Library) compilerFor(name string, capability int) (*Compiler, error) {
 	var tables []*C.rlx_nvrtc
 	var editions []edition
@@ -69,7 +69,7 @@ func (l *Library) compilerFor(name string, capability int) (*Compiler, error) {
 		name, capabilityText(capability), versionText(l.Version), why, remedy(capability, l.Version), strings.Join(libraryDirs(l.environment), " "))
 }
 
-// describe asks an NVRTC for its version and for what it compiles.
+// describe queries an NVRTC for its version and its compute capabilities.
 func describe(rtc *C.rlx_nvrtc, path string) (edition, error) {
 	var major, minor, count C.int
 	if r := C.rlx_nvrtc_version(rtc, &major, &minor); r != 0 {
@@ -89,8 +89,8 @@ func describe(rtc *C.rlx_nvrtc, path string) (edition, error) {
 	return e, nil
 }
 
-// preload loads what NVRTC itself would look for where the system's loader
-// does.
+// preload loads the NVRTC builtins of the same folder, which NVRTC itself would only find
+// through the system's loader.
 func preload(e environment, c candidate) {
 	major := c.path[strings.LastIndex(c.path, ".")+1:]
 	for _, path := range e.glob(filepath.Join(c.dir, "libnvrtc-builtins.so."+major+".*")) {
@@ -100,8 +100,8 @@ func preload(e environment, c candidate) {
 	}
 }
 
-// Compile compiles CUDA C++ with options that ask for some code: a cubin, or PTX that
-// ends with a zero. A source that NVRTC refuses gives an [*Error] with its log.
+// Compile compiles CUDA C++ to a cubin or to zero-terminated PTX; the options must name the
+// matching architecture. If NVRTC refuses the source, the error is an [*Error] with its log.
 func (c *Compiler) Compile(source string, code Code, options ...string) ([]byte, error) {
 	src := C.CString(source)
 	defer C.free(unsafe.Pointer(src))

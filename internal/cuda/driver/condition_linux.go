@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// branchesFrom is the version of CUDA from which on the graphs of conditional nodes
-// may have copies and conditional nodes in them.
+// branchesFrom is the version of CUDA from which on the bodies of conditional nodes may
+// contain copies and conditional nodes.
 const branchesFrom = 12040
 
 // Branches reports whether graphs can have conditional nodes.
@@ -25,26 +25,25 @@ func (d *Device) Branches() bool {
 // ConditionName is the kernel of [ConditionSource].
 const ConditionName = "k_condition"
 
-// ConditionSource is the kernel that gives a condition its value: whether a word is
-// not 0, or always true. The function that it calls is the driver's: no header and
-// no library of the toolkit is needed for it.
+// ConditionSource is the kernel that sets a condition: to whether a word is not 0, or to
+// true. The driver provides the function that it calls; no header or library of the toolkit
+// is needed.
 const ConditionSource = `extern "C" __device__ void cudaGraphSetConditional(unsigned long long condition, unsigned value);
 extern "C" __global__ void __launch_bounds__(1) k_condition(const unsigned *word, unsigned long long condition, unsigned always) {
   cudaGraphSetConditional(condition, always | (*word != 0u));
 }
 `
 
-// Conditional adds to what the stream captures the work that body asks another stream
-// for, inner, to be done where a word is not 0: once, or where loop is set as long as
-// that is so after a round, of which there is one at least. set is the kernel of
-// [ConditionSource].
+// Conditional adds a conditional node to the graph that the stream captures. Its body is the
+// work that body enqueues on inner. It runs if a word is not 0 or, if loop is set, as a
+// do-while loop until the word is 0. set is the kernel of [ConditionSource].
 func (s *Stream) Conditional(inner *Stream, set Function, word Ptr, loop bool, body func() error) error {
 	d := s.device
 	var condition C.ulonglong
 	if err := d.check("cuGraphConditionalHandleCreate", C.rlx_condition_make(d.c, s.handle, &condition)); err != nil {
 		return err
 	}
-	look := func(on *Stream, always int) error {
+	setCondition := func(on *Stream, always int) error {
 		one := [3]int{1, 1, 1}
 		return on.Launch(set, one, one, []Ptr{word, Ptr(condition)}, []int{always})
 	}
@@ -52,7 +51,7 @@ func (s *Stream) Conditional(inner *Stream, set Function, word Ptr, loop bool, b
 	if loop {
 		always, kind = 1, 1
 	}
-	if err := look(s, always); err != nil {
+	if err := setCondition(s, always); err != nil {
 		return err
 	}
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
@@ -62,7 +61,7 @@ func (s *Stream) Conditional(inner *Stream, set Function, word Ptr, loop bool, b
 	}
 	failed := body()
 	if failed == nil && loop {
-		failed = look(inner, 0)
+		failed = setCondition(inner, 0)
 	}
 	var graph C.rlx_handle
 	return errors.Join(failed, d.check("cuStreamEndCapture", C.rlx_cuStreamEndCapture(d.c, inner.handle, &graph)))

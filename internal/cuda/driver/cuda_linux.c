@@ -26,7 +26,7 @@
 
 #define RLX_LOOK_WALL(name, symbol, result, params)                      \
 	*(void **)&table->name = dlsym(lib, symbol);                         \
-	if (!table->name) table->walls = 0;
+	if (!table->name) table->guards = 0;
 
 static void *open_library(const char *path, char *why, size_t why_len) {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -39,7 +39,7 @@ rlx_cuda *rlx_load_cuda(const char *path, char *why, size_t why_len) {
 	if (!lib) return 0;
 	rlx_cuda *table = malloc(sizeof *table);
 	RLX_DRIVER(RLX_RESOLVE)
-	table->branches = table->edits = table->walls = 1;
+	table->branches = table->edits = table->guards = 1;
 	RLX_BRANCHES(RLX_LOOK_BRANCH)
 	RLX_EDITS(RLX_LOOK_EDIT)
 	RLX_WALLS(RLX_LOOK_WALL)
@@ -144,7 +144,7 @@ int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsi
 	return r;
 }
 
-int rlx_frontier_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count) {
+int rlx_dependencies_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count) {
 	int status, r = d->cu->cuCtxSetCurrent(d->context);
 	const rlx_handle *before = 0;
 	if (!r) r = d->cu->cuStreamGetCaptureInfo(stream, &status, 0, 0, &before, count);
@@ -152,7 +152,7 @@ int rlx_frontier_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t
 	return r;
 }
 
-int rlx_frontier_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count) {
+int rlx_dependencies_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count) {
 	enum { set_dependencies = 1 };
 	int r = d->cu->cuCtxSetCurrent(d->context);
 	return r ? r : d->cu->cuStreamUpdateCaptureDependencies(stream, nodes, count, set_dependencies);

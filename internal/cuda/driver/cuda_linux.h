@@ -54,7 +54,7 @@ typedef unsigned long long rlx_ptr;
 	X(cuGetErrorName, "cuGetErrorName", int, (int, const char **))                                         \
 	X(cuGetErrorString, "cuGetErrorString", int, (int, const char **))
 
-// What drivers for CUDA 12.4 have besides, which is optional: graphs that branch.
+// Optional, from CUDA 12.4 on: conditional nodes of graphs.
 #define RLX_BRANCHES(X)                                                                                    \
 	X(cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2", int,                                            \
 	  (rlx_handle, int *, unsigned long long *, rlx_handle *, const rlx_handle **, size_t *))              \
@@ -66,7 +66,7 @@ typedef unsigned long long rlx_ptr;
 	  (unsigned long long *, rlx_handle, rlx_handle, unsigned, unsigned))                                  \
 	X(cuGraphAddNode, "cuGraphAddNode", int, (rlx_handle *, rlx_handle, const rlx_handle *, size_t, void *))
 
-// What graphs are changed by before they are instantiated, optional too.
+// Optional: editing graphs before instantiation.
 #define RLX_EDITS(X)                                                                                       \
 	X(cuGraphGetNodes, "cuGraphGetNodes", int, (rlx_handle, rlx_handle *, size_t *))                       \
 	X(cuGraphNodeGetType, "cuGraphNodeGetType", int, (rlx_handle, int *))                                  \
@@ -79,7 +79,7 @@ typedef unsigned long long rlx_ptr;
 	  (rlx_handle, const rlx_handle *, const rlx_handle *, size_t))                                        \
 	X(cuGraphDestroyNode, "cuGraphDestroyNode", int, (rlx_handle))
 
-// Memory that is mapped by hand, optional too: see rlx_walled_make.
+// Optional: virtual memory management, see rlx_guarded_make.
 #define RLX_WALLS(X)                                                                                       \
 	X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", int, (size_t *, const void *, int))  \
 	X(cuMemAddressReserve, "cuMemAddressReserve", int, (rlx_ptr *, size_t, size_t, rlx_ptr, unsigned long long)) \
@@ -128,7 +128,7 @@ typedef unsigned long long rlx_ptr;
 	   rlx_handle, const void *, rlx_ptr, size_t, rlx_handle))
 
 #define RLX_FIELD(name, symbol, result, params) result(*name) params;
-typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, walls; } rlx_cuda;
+typedef struct rlx_cuda { RLX_DRIVER(RLX_FIELD) RLX_BRANCHES(RLX_FIELD) RLX_EDITS(RLX_FIELD) RLX_WALLS(RLX_FIELD) int branches, edits, guards; } rlx_cuda;
 typedef struct rlx_nvrtc { RLX_NVRTC(RLX_FIELD) } rlx_nvrtc;
 typedef struct rlx_blas { RLX_BLAS(RLX_FIELD) } rlx_blas;
 #undef RLX_FIELD
@@ -185,11 +185,11 @@ RLX_CALL(cuFuncSetAttribute, (rlx_device *d, rlx_handle f, int which, int value)
 RLX_CALL(cuModuleUnload, (rlx_device *d, rlx_handle module), (module))
 #undef RLX_CALL
 
-// rlx_describe finds a device and tells what it is; rlx_retain retains its primary context.
+// rlx_describe finds and describes a device; rlx_retain retains its primary context.
 typedef struct {
 	char name[256];
 	int major, minor, multiprocessors, clock_khz, shared;
-	int memory_khz, bus_bits, cache; // 0 where a driver does not tell
+	int memory_khz, bus_bits, cache; // 0 if unknown
 	size_t memory;
 } rlx_info;
 int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
@@ -204,9 +204,8 @@ int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned
 // while it is made.
 enum { rlx_map_bytes = 128, rlx_map_alignment = 64 };
 
-// rlx_map_encode makes the tensor map of a view whose copies become rows of 128 bytes with
-// pieces exchanged, and have zeros beyond its ends. Strides are bytes, of the axes after
-// the first.
+// rlx_map_encode makes a tensor map with a 128-byte swizzle and zero fill out of bounds.
+// Strides are in bytes, of the axes after the first.
 int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr address, const uint64_t *dims,
                    const uint64_t *strides, const unsigned *size);
 
@@ -216,38 +215,36 @@ int rlx_map_encode(rlx_device *d, void *map, int type, unsigned axes, rlx_ptr ad
 int rlx_condition_make(rlx_device *d, rlx_handle stream, unsigned long long *condition);
 int rlx_condition_enter(rlx_device *d, rlx_handle stream, rlx_handle inner, unsigned long long condition, int loop, const char **call);
 
-// rlx_frontier_get tells which nodes what a stream captures next waits for, at most so
-// many of count; rlx_frontier_set says so.
-int rlx_frontier_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count);
-int rlx_frontier_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count);
+// rlx_dependencies_get returns the capture dependencies of a stream, at most count;
+// rlx_dependencies_set sets them.
+int rlx_dependencies_get(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t most, size_t *count);
+int rlx_dependencies_set(rlx_device *d, rlx_handle stream, rlx_handle *nodes, size_t count);
 static inline int rlx_branches(const rlx_cuda *cu) { return cu->branches; }
 
-// rlx_fills_to_kernels puts a kernel that fills rows, with parameters (to, width, rows,
-// pitch, word), in the place of each node of a graph that fills memory.
+// rlx_fills_to_kernels replaces each fill node of a graph by a kernel with parameters (to,
+// width, rows, pitch, word).
 int rlx_fills_to_kernels(rlx_device *d, rlx_handle graph, rlx_handle fill, const char **call);
 // rlx_count_nodes adds to kinds how many nodes a graph has of each kind, by
 // CUgraphNodeType.
 int rlx_count_nodes(rlx_device *d, rlx_handle graph, int *kinds, int most, const char **call);
 static inline int rlx_edits(const rlx_cuda *cu) { return cu->edits; }
 
-// rlx_walled is memory of which the range of addresses has a part on either side that
-// nothing is mapped to.
+// rlx_guarded is memory with unmapped addresses on either side.
 typedef struct {
 	rlx_ptr range, at;     // of all addresses, and of the mapped ones
 	size_t reserved, bytes; // of the two
 	unsigned long long memory;
-} rlx_walled;
-int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **call);
-int rlx_walled_free(rlx_device *d, const rlx_walled *w, const char **call);
-static inline int rlx_walls(const rlx_cuda *cu) { return cu->walls; }
+} rlx_guarded;
+int rlx_guarded_make(rlx_device *d, size_t bytes, rlx_guarded *w, const char **call);
+int rlx_guarded_free(rlx_device *d, const rlx_guarded *w, const char **call);
+static inline int rlx_has_guards(const rlx_cuda *cu) { return cu->guards; }
 
-// rlx_compile leaves a cubin, or PTX where ptx is set, in image, or a log where the result
-// is not 0; either is freed by the caller.
+// rlx_compile returns a cubin, or PTX if ptx is set, in image, or a log if the result is not
+// 0. The caller frees both.
 int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, int count, int ptx, char **image, size_t *size, char **log);
 
-// rlx_shape is a product of matrices as cublasLt has them, by columns: first (m×k)
-// times second (k×n). Rows are how far columns are apart in memory, steps how far
-// matrices are.
+// rlx_shape is a matrix product with cublasLt's column-major layout: first (m×k) times second
+// (k×n). row is the leading dimension, step the batch stride.
 typedef struct {
 	int compute, factors, result; // cublasComputeType_t, cudaDataType_t
 	int turned[2];
@@ -268,7 +265,7 @@ typedef struct {
 	char algorithm[64];
 } rlx_product;
 
-// rlx_no_algorithm is what rlx_product_make returns where the library knows no way.
+// rlx_no_algorithm is the result of rlx_product_make if the library has no algorithm.
 enum { rlx_no_algorithm = -1 };
 int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle);
 int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call);

@@ -14,36 +14,34 @@ import (
 	"unsafe"
 )
 
-// Device is a GPU with its primary context. Its methods, and those of what it
-// makes, may be called from any goroutine; calls for one stream take turns.
+// Device is a GPU with its primary context. Its methods, and those of its modules, streams
+// and events, may be called from any goroutine; calls for one stream must be serialised.
 type Device struct {
 	Name            string
 	Major, Minor    int // compute capability
 	Multiprocessors int
 	Clock           int // of a multiprocessor, in kHz
-	Shared          int // the most shared memory of a workgroup, in bytes
+	Shared          int // maximal shared memory of a workgroup, in bytes
 	Memory          int // in bytes
-	// Bandwidth is what memory moves in a nanosecond by its clock and the width of its bus,
-	// in bytes, and Cache how many bytes the second cache has, each 0 where the driver does
-	// not tell.
+	// Bandwidth is the theoretical memory bandwidth in GB/s, and Cache the size of the L2
+	// cache in bytes; each is 0 if unknown.
 	Bandwidth float64
 	Cache     int
 	// Compiler compiles for the device.
 	Compiler *Compiler
-	// Products is the version of cuBLASLt, as in "13.1.0", "" where there is none.
+	// Products is the version of cuBLASLt, as in "13.1.0", or "".
 	Products string
 
 	library *Library
-	blas    *C.rlx_blas   // nil where it is not there
-	c       *C.rlx_device // with the life of the process
+	blas    *C.rlx_blas   // nil without cuBLASLt
+	c       *C.rlx_device // never freed
 }
 
 // Ptr is an address in device memory.
 type Ptr uint64
 
-// Open returns a device by its number, with a compiler for it. The error is of kind
-// [ErrUnavailable]; where there is no such device, or nothing that compiles for it, it says
-// what to install.
+// Open opens a device by its ordinal, with a compiler for it. The error is of kind
+// [ErrUnavailable] and says what to install.
 func (l *Library) Open(ordinal int) (*Device, error) {
 	n, err := l.Count()
 	if err != nil {
@@ -60,8 +58,7 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 	return d, nil
 }
 
-// open describes a device, finds its compiler, and retains its context: not before it is
-// known to be of use.
+// open describes a device, finds its compiler and then retains its context.
 func (d *Device) open(ordinal int) (err error) {
 	l := d.library
 	var info C.rlx_info
@@ -85,12 +82,10 @@ func (d *Device) open(ordinal int) (err error) {
 	return l.check("cuDevicePrimaryCtxRetain", C.rlx_retain(d.c))
 }
 
-// bandwidthOf is how many bytes memory moves in a nanosecond that has two transfers in a
-// cycle of its clock.
+// bandwidthOf returns the bandwidth in GB/s of double-data-rate memory.
 func bandwidthOf(kHz, bits int) float64 { return 2 * float64(kHz) / 1e6 * float64(bits) / 8 }
 
-// loadProducts loads cuBLASLt of the compiler's major version. Without it all is computed
-// by kernels.
+// loadProducts loads cuBLASLt of the compiler's major version, if installed.
 func (d *Device) loadProducts() {
 	major := d.Compiler.version / 1000
 	for _, c := range candidates(d.library.environment, "cublasLt", 1000*major) {
@@ -109,20 +104,19 @@ func (d *Device) loadProducts() {
 // Library returns the library that the device was opened with.
 func (d *Device) Library() *Library { return d.library }
 
-// quickFrom is the version of NVRTC from which on multiply-adds of warp groups compile in
-// seconds: a product of bf16 takes 12.0 112 s, and a product of TF32 with a relu behind it
-// 12.4 60 s, where 12.6 and 12.8 take 3 s and less.
-const quickFrom = 12060
+// wgmmaFrom is the version of NVRTC from which on wgmma compiles in seconds: a bf16 product
+// takes 12.0 112 s, and a TF32 product with a relu epilogue takes 12.4 60 s; 12.6 and 12.8
+// take at most 3 s.
+const wgmmaFrom = 12060
 
-// MultipliesByWarpGroups reports whether kernels may have the multiply-adds of warp
-// groups: this generation alone has them, and they need a compiler that is quick at them.
-func (d *Device) MultipliesByWarpGroups() bool {
-	return d.Major == 9 && d.Compiler.version >= quickFrom && !d.Compiler.Code.PTX
+// HasWgmma reports whether kernels may use wgmma: on compute capability 9.x only, with a
+// compiler that is fast enough at it.
+func (d *Device) HasWgmma() bool {
+	return d.Major == 9 && d.Compiler.version >= wgmmaFrom && !d.Compiler.Code.PTX
 }
 
-// MultipliesByWarps reports whether kernels may have multiply-adds of warps in f16, bf16
-// and TF32.
-func (d *Device) MultipliesByWarps() bool { return d.Compiler.Code.Capability >= 80 }
+// HasMma reports whether kernels may use mma in f16, bf16 and TF32.
+func (d *Device) HasMma() bool { return d.Compiler.Code.Capability >= 80 }
 
 func (d *Device) check(call string, code C.int) error {
 	if code == 0 {
@@ -131,26 +125,26 @@ func (d *Device) check(call string, code C.int) error {
 	return d.library.check(call, code)
 }
 
-// MemoryInfo returns how many bytes of memory are free, and how many there are.
+// MemoryInfo returns the free and the total memory in bytes.
 func (d *Device) MemoryInfo() (free, total int, err error) {
 	var f, t C.size_t
 	err = d.check("cuMemGetInfo", C.rlx_cuMemGetInfo(d.c, &f, &t))
 	return int(f), int(t), err
 }
 
-// Alloc returns device memory, with anything in it.
+// Alloc allocates uninitialised device memory.
 func (d *Device) Alloc(bytes int) (Ptr, error) {
 	var p C.rlx_ptr
 	err := d.check("cuMemAlloc", C.rlx_cuMemAlloc(d.c, &p, C.size_t(bytes)))
 	return Ptr(p), err
 }
 
-// Release gives device memory back.
+// Release frees device memory.
 func (d *Device) Release(p Ptr) error {
 	return d.check("cuMemFree", C.rlx_cuMemFree(d.c, C.rlx_ptr(p)))
 }
 
-// AllocHost returns host memory that the device reads and writes on its own.
+// AllocHost allocates page-locked host memory.
 func (d *Device) AllocHost(bytes int) ([]byte, error) {
 	var p unsafe.Pointer
 	if err := d.check("cuMemHostAlloc", C.rlx_cuMemHostAlloc(d.c, &p, C.size_t(bytes))); err != nil {
@@ -159,7 +153,7 @@ func (d *Device) AllocHost(bytes int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), bytes), nil
 }
 
-// ReleaseHost gives memory of AllocHost back.
+// ReleaseHost frees memory of AllocHost.
 func (d *Device) ReleaseHost(mem []byte) error {
 	return d.check("cuMemFreeHost", C.rlx_cuMemFreeHost(d.c, unsafe.Pointer(unsafe.SliceData(mem))))
 }
@@ -170,7 +164,7 @@ type Module struct {
 	handle C.rlx_handle
 }
 
-// LoadModule loads what [Compiler.Compile] made.
+// LoadModule loads the output of [Compiler.Compile].
 func (d *Device) LoadModule(image []byte) (*Module, error) {
 	m := &Module{device: d}
 	if len(image) == 0 {
@@ -191,8 +185,8 @@ type Function struct {
 // maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const maxDynamicShared = 8
 
-// Function returns a kernel of the module whose launches bring it the given bytes
-// of shared memory, 0 for kernels that declare theirs.
+// Function returns a kernel of the module, launched with the given bytes of dynamic shared
+// memory.
 func (m *Module) Function(name string, shared int) (Function, error) {
 	n := C.CString(name)
 	defer C.free(unsafe.Pointer(n))
@@ -204,7 +198,7 @@ func (m *Module) Function(name string, shared int) (Function, error) {
 	return Function{handle, shared}, err
 }
 
-// Unload gives the code back.
+// Unload unloads the module.
 func (m *Module) Unload() error {
 	return m.device.check("cuModuleUnload", C.rlx_cuModuleUnload(m.device.c, m.handle))
 }

@@ -1,17 +1,16 @@
-// Package driver calls the CUDA driver, NVRTC and, where it is there, cuBLASLt,
-// which it finds at run time: a
-// program that imports it builds without a toolkit or NVIDIA's headers and
-// starts without a driver. It has what the backend needs, on Linux and with
-// cgo; elsewhere the package is this search alone.
+// Package driver calls the CUDA driver, NVRTC and, if installed, cuBLASLt. It loads them at
+// run time: programs build without a toolkit or NVIDIA's headers and start without a
+// driver. The bindings exist on Linux with cgo; elsewhere the package only has the search.
+// It is the lowest layer of the backend native/cuda. Start reading at library_linux.go and
+// device_linux.go.
 //
-// # Where libraries are looked for
+// # Search for libraries
 //
-// The driver, libcuda.so.1, is looked for in the folders of $RLX_CUDA_PATH (a
-// list separated by colons), where the system's loader looks, and in the usual
-// places of Linux and WSL. It must be of CUDA 12.0 or later.
+// The driver, libcuda.so.1, is searched in the folders of $RLX_CUDA_PATH (a list separated
+// by colons), by the system's loader, and in the usual places of Linux and WSL. It must
+// support CUDA 12.0 or later.
 //
-// NVRTC is looked for in the order of these folders, and cuBLASLt of the same major version
-// after it:
+// NVRTC, and cuBLASLt of the same major version, are searched in this order:
 //
 //   - those of $RLX_CUDA_PATH;
 //   - of a toolkit: lib64, lib and targets/*/lib under $CUDA_HOME, $CUDA_PATH
@@ -22,17 +21,15 @@
 //   - /usr/local/cuda/lib64, /usr/local/cuda-*/lib64, /opt/cuda/lib64 and the
 //     system's folders of libraries;
 //   - wheels installed for the system or the user;
-//   - where the system's loader looks.
+//   - by the system's loader.
 //
-// Only libraries of one major version of CUDA are used together. Those of the driver's come
-// first, in any of the folders, then those of an older one from 12 on, which newer drivers
-// run as well.
+// All libraries have the same major version of CUDA: the driver's if there are such, else
+// the newest older one from 12 on.
 //
-// # Which compiler is taken
+// # Choice of the compiler
 //
-// The first NVRTC in that order which compiles for the GPU (nvrtcGetSupportedArchs): for
-// compute capability 7.0 those of CUDA 12, for 10.0 and 12.0 those from 12.8 on. Where there
-// is none, the one whose PTX is nearest to the GPU, if it is not newer than the driver, which
-// then compiles for the GPU. Where there is none of that either, [Library.Open] says which
-// version to install.
+// The first NVRTC in that order that compiles for the GPU (nvrtcGetSupportedArchs) is used:
+// for compute capability 7.0 one of CUDA 12, for 10.0 and 12.0 one from 12.8 on. If there is
+// none, it is the one with the nearest older PTX, if it is not newer than the driver, which
+// then compiles the PTX. Otherwise [Library.Open] says which version to install.
 package driver

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// ErrUnavailable says that the machine has no CUDA driver, no NVRTC or no
-// device.
+// ErrUnavailable means that the machine lacks a CUDA driver, an NVRTC or a device.
 var ErrUnavailable = errors.New("CUDA is not available")
 
-// Error is a call that failed.
+// Error is a failed call.
 type Error struct {
 	Call   string // of the driver's, NVRTC's or cuBLASLt's API
-	Code   int    // what it returned
+	Code   int    // the status that it returned
 	Name   string // "CUDA_ERROR_OUT_OF_MEMORY"
-	Text   string // the driver's words, or NVRTC's log
-	Kernel string // the kernel it was for, "" where it was for none
+	Text   string // the driver's description, or NVRTC's log
+	Kernel string // the kernel concerned, or ""
 }
 
 // Error returns "kernel map_add: cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1):
@@ -30,39 +29,37 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s%s: %s (%d): %s", kernel, e.Call, e.Name, e.Code, e.Text)
 }
 
-// OutOfMemory reports whether the device had too little memory for the call;
-// everything else goes on.
+// OutOfMemory reports whether the device had too little memory for the call. The device
+// stays usable.
 func (e *Error) OutOfMemory() bool { return e.Code == 2 && e.ofDriver() }
 
-// Lost reports whether the device is of no more use to this process: an illegal
-// access, a failed launch, a hardware error. All memory on it is gone, and the
-// driver refuses to open it again.
+// Lost reports whether the process has lost the device: after an illegal access, a failed
+// launch or a hardware error. Its memory is gone, and the driver refuses to open it again.
 func (e *Error) Lost() bool { return e.ofDriver() && slices.Contains(losses, e.Code) }
 
-// Refused reports whether NVRTC or the driver does not take some code: a name that it does
-// not know, a version or an architecture that is not its own.
+// Refused reports whether NVRTC or the driver rejected code: an unknown name, an unsupported
+// version or architecture.
 func (e *Error) Refused() bool {
 	return e.Call == nvrtcCall || e.ofDriver() && slices.Contains(refusals, e.Code)
 }
 
-// refusals are the codes of code that is not taken.
+// refusals lists the driver's codes for rejected code.
 var refusals = []int{
 	200, 209, // invalid image, none for the device
 	218, 221, 222, 223, // invalid PTX, no compiler for it, unsupported version, compiling disabled
 	300, 302, // invalid source, a symbol that is not found
 }
 
-// ErrNoAlgorithm says that cuBLASLt knows no way to compute a product.
+// ErrNoAlgorithm means that cuBLASLt has no algorithm for a product.
 var ErrNoAlgorithm = errors.New("cuBLASLt has no algorithm for the product")
 
-// nvrtcCall and what begins with blasCalls are calls whose codes are not the
-// driver's.
+// nvrtcCall, and names that begin with blasCalls, are calls of other libraries than the
+// driver.
 const nvrtcCall, blasCalls = "nvrtcCompileProgram", "cublasLt"
 
 func (e *Error) ofDriver() bool { return e.Call != nvrtcCall && !strings.HasPrefix(e.Call, blasCalls) }
 
-// losses are the codes after which the driver refuses all further work of the
-// process.
+// losses lists the codes after which the driver refuses all further work of the process.
 var losses = []int{
 	4,        // deinitialized
 	46,       // device unavailable
@@ -77,7 +74,7 @@ var losses = []int{
 	999, // unknown
 }
 
-// In returns err with the name of a kernel, where it is an [*Error].
+// In adds the name of a kernel to err if it is an [*Error].
 func In(kernel string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -13,17 +13,16 @@ import (
 	"unsafe"
 )
 
-// ErrUnchanged is the error of a graph that the driver did not let be changed.
+// ErrUnchanged means that the driver refused to edit a graph.
 var ErrUnchanged = errors.New("a graph could not be changed")
 
 // FillName is the kernel of [FillSource].
 const FillName = "k_fill"
 
-// FillSource is the kernel that fills rows of memory with a word, as often as it goes
-// into so many bytes, in the graphs of [Stream.Capture]. A graph of nothing but kernels,
-// one after the other, takes the driver 2 to 4 µs to launch, however many there are; each
-// node of another kind, such as cuBLASLt asks for to clear its workspace, takes 1.1 µs
-// more (H200, driver for CUDA 13.0).
+// FillSource is the kernel that fills rows of memory with a repeated word, in the graphs of
+// [Stream.Capture]. The driver launches a linear graph of kernels in 2 to 4 µs, however
+// long; each node of another kind, such as cuBLASLt's fill of its workspace, adds 1.1 µs
+// (H200, driver for CUDA 13.0).
 const FillSource = `extern "C" __global__ void __launch_bounds__(256) k_fill(unsigned char *to, unsigned width, unsigned rows, unsigned pitch, unsigned word) {
   const unsigned first = blockIdx.x * 256u + threadIdx.x, all = gridDim.x * 256u;
   for (unsigned row = 0; row < rows; row++) {
@@ -39,12 +38,11 @@ const FillSource = `extern "C" __global__ void __launch_bounds__(256) k_fill(uns
 }
 `
 
-// EditsGraphs reports whether the driver lets graphs be changed: others keep the nodes
-// that fill memory.
+// EditsGraphs reports whether the driver can edit graphs.
 func (d *Device) EditsGraphs() bool { return C.rlx_edits(d.library.cu) != 0 }
 
-// fillByKernels changes a graph that is not instantiated yet.
-func (d *Device) fillByKernels(graph C.rlx_handle, fill Function) error {
+// replaceFills replaces the fill nodes of a graph before its instantiation.
+func (d *Device) replaceFills(graph C.rlx_handle, fill Function) error {
 	call := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(call))
 	if r := C.rlx_fills_to_kernels(d.c, graph, fill.handle, call); r != 0 {
@@ -53,7 +51,7 @@ func (d *Device) fillByKernels(graph C.rlx_handle, fill Function) error {
 	return nil
 }
 
-// kinds counts the nodes of a graph that is not instantiated yet.
+// kinds counts the nodes of a graph by kind, before its instantiation.
 func (d *Device) kinds(graph C.rlx_handle) (out [NodeKinds]int, err error) {
 	if !d.EditsGraphs() {
 		return out, nil

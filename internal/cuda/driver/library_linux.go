@@ -16,17 +16,17 @@ import (
 	"unsafe"
 )
 
-// Library is the CUDA driver, loaded. Its methods may be called from several goroutines.
+// Library is the loaded CUDA driver. Its methods may be called from several goroutines.
 type Library struct {
 	cu          *C.rlx_cuda
 	environment environment
 
-	// Version is what the driver supports, as in 13000 for CUDA 13.0.
+	// Version is the version of CUDA that the driver supports: 13000 for 13.0.
 	Version int
 }
 
-// Load loads the driver. The error is of kind [ErrUnavailable] and says what is missing
-// and where it was looked for.
+// Load loads the driver. The error is of kind [ErrUnavailable] and says what is missing and
+// where it was searched.
 func Load() (*Library, error) { return load(system()) }
 
 func load(e environment) (*Library, error) {
@@ -37,10 +37,10 @@ func load(e environment) (*Library, error) {
 	return l, nil
 }
 
-// whyBytes is the room for a loader's message.
+// whyBytes is the size of the buffer for a loader's message.
 const whyBytes = 1024
 
-// open calls a loader of the C side, which may leave the reason of a failure.
+// open calls a loader in C, which writes the reason of a failure.
 func open[T any](path string, load func(path *C.char, why *C.char) *T) (*T, error) {
 	p, why := C.CString(path), (*C.char)(C.calloc(1, whyBytes))
 	defer C.free(unsafe.Pointer(p))
@@ -79,11 +79,10 @@ func (l *Library) loadDriver(e environment) error {
 	return nil
 }
 
-// missing reports whether a library was not there, rather than there and of no
-// use.
+// missing reports whether a library does not exist, rather than fails to load.
 func missing(err error) bool { return strings.Contains(err.Error(), "cannot open shared object file") }
 
-// check makes an error of a result of the driver's.
+// check converts a status of the driver to an error.
 func (l *Library) check(call string, code C.int) error {
 	if code == 0 {
 		return nil
@@ -94,7 +93,7 @@ func (l *Library) check(call string, code C.int) error {
 	}
 }
 
-// Count returns how many devices there are. $CUDA_VISIBLE_DEVICES may hide some.
+// Count returns the number of devices. $CUDA_VISIBLE_DEVICES may hide some.
 func (l *Library) Count() (int, error) {
 	var n C.int
 	err := l.check("cuDeviceGetCount", C.rlx_count(l.cu, &n))

@@ -13,16 +13,15 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Map is a view of device memory that kernels copy parts of: CUtensorMap.
+// Map is a tensor map, CUtensorMap: a tensor in device memory from which TMA copies tiles.
 type Map [C.rlx_map_bytes]byte
 
 // mapTypes are the numbers of CUtensorMapDataType.
 var mapTypes = map[dtype.DType]C.int{dtype.F16: 6, dtype.F32: 7, dtype.BF16: 9}
 
-// NewMap returns the view of elements of f16, bf16 or f32 from an address on, a multiple of
-// 16 bytes: dims are its lengths, from the axis on along which elements lie side by side,
-// strides how many bytes neighbours are apart along the axes after that one, and size what
-// a copy brings, 128 bytes along the first axis. There are up to 5 axes.
+// NewMap returns the tensor map of a tensor of f16, bf16 or f32 at an address that is a
+// multiple of 16. dims lists its dimensions, the contiguous one first, up to 5; strides the
+// byte strides of the others; size the tile of a copy, 128 bytes along the first axis.
 func (d *Device) NewMap(t dtype.DType, at Ptr, dims, strides, size []int) (Map, error) {
 	var m Map
 	long := func(list []int) *C.uint64_t {

@@ -19,8 +19,8 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// Multiplier computes products of matrices on a device by cuBLASLt. It keeps what
-// it has found out about each for the life of the process.
+// Multiplier computes matrix products on a device with cuBLASLt. It caches the chosen
+// algorithms.
 type Multiplier struct {
 	device *Device
 	handle C.rlx_handle
@@ -29,15 +29,15 @@ type Multiplier struct {
 	products map[routine.Product]*Product
 }
 
-// Product is a product of matrices ready to be computed.
+// Product is a matrix product with its algorithm.
 type Product struct {
 	by *Multiplier
-	c  *C.rlx_product // with the life of the process
+	c  *C.rlx_product // never freed
 	routine.Product
 }
 
-// NewMultiplier returns what computes products, or nil where cuBLASLt was not
-// found, or has nothing for the device.
+// NewMultiplier returns a multiplier, or nil if cuBLASLt is missing or does not support the
+// device.
 func (d *Device) NewMultiplier() (*Multiplier, error) {
 	if d.blas == nil {
 		return nil, nil
@@ -47,14 +47,14 @@ func (d *Device) NewMultiplier() (*Multiplier, error) {
 	err := d.checkProducts("cublasLtCreate", C.rlx_blas_create(d.blas, d.c, &handle))
 	if errors.Is(err, ErrNoAlgorithm) {
 		d.Products = ""
-		return nil, nil // as if it were not there
+		return nil, nil // as if it were not installed
 	}
 	m.handle = handle
 	return m, err
 }
 
-// Product chooses an algorithm for a product, or returns the one that was chosen
-// before. The error is [ErrNoAlgorithm] where there is none.
+// Product returns a product with an algorithm. The error is [ErrNoAlgorithm] if there is
+// none.
 func (m *Multiplier) Product(p routine.Product) (*Product, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,9 +85,8 @@ const (
 
 var elementTypes = map[dtype.DType]C.int{dtype.F32: 0, dtype.F16: 2, dtype.BF16: 14}
 
-// shapeOf describes a product to cuBLASLt, which has matrices by columns: the
-// memory of a matrix by rows is there its transpose, and resultᵀ = rightᵀ·leftᵀ.
-// Sums of f32 are not left to anything but f32.
+// shapeOf describes a product to cuBLASLt, whose matrices are column-major: a row-major
+// matrix is its transpose there, and resultᵀ = rightᵀ·leftᵀ. Accumulation is in f32.
 func shapeOf(p routine.Product) C.rlx_shape {
 	s := C.rlx_shape{
 		compute: computeF32, factors: elementTypes[p.Operand], result: elementTypes[p.Result],
@@ -115,10 +114,9 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	return s
 }
 
-// Multiply computes a product, with arrays in the order of [routine.Product]. Where
-// they are is told to the library's description of the product, so that one call of it
-// is made at a time. The error is [ErrNoAlgorithm] where the library turns out to lack the
-// product on this device.
+// Multiply enqueues a product with arrays in the order of [routine.Product]. It sets
+// pointers in the library's description of the product, so calls are serialised. The error
+// is [ErrNoAlgorithm] if the library refuses the product on this device.
 func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
 	var bias, added C.rlx_ptr
 	rest := arrays[4:]
@@ -135,8 +133,8 @@ func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
 		C.rlx_ptr(arrays[1]), C.rlx_ptr(arrays[0]), C.rlx_ptr(arrays[2]), C.rlx_ptr(arrays[3]), bias, added, s.handle))
 }
 
-// checkProducts makes an error of a result of cuBLASLt's: [ErrNoAlgorithm] where it says that
-// it cannot compute the product at all, or not on this device.
+// checkProducts converts a status of cuBLASLt to an error: [ErrNoAlgorithm] if it does not
+// support the product or the device.
 func (d *Device) checkProducts(call string, code C.int) error {
 	if code == 0 {
 		return nil

@@ -8,14 +8,13 @@ import (
 	"slices"
 )
 
-// PathVariable is the environment variable that names folders of libraries to
-// look into before all others.
+// PathVariable is the environment variable that lists the folders to search first.
 const PathVariable = "RLX_CUDA_PATH"
 
-// oldest is the oldest major version of CUDA that is used.
+// oldest is the oldest supported major version of CUDA.
 const oldest = 12
 
-// environment is what the search depends on, for tests.
+// environment is the input of the search; tests replace it.
 type environment struct {
 	get  func(name string) string
 	glob func(pattern string) []string
@@ -34,8 +33,8 @@ func system() environment {
 	}
 }
 
-// programPath does not follow links: that of a virtual environment leads to the
-// system's Python.
+// programPath does not follow links: in a virtual environment they lead to the system's
+// Python.
 func programPath(program string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
@@ -45,7 +44,7 @@ func programPath(program string) string {
 	return ""
 }
 
-// driverPaths are the paths to try for the driver, in order.
+// driverPaths returns the paths to try for the driver, in order.
 func driverPaths(e environment) []string {
 	const name = "libcuda.so.1"
 	var out []string
@@ -64,8 +63,8 @@ func systemDirs() []string {
 	return []string{filepath.Join("/usr/lib", triple), "/usr/lib64", "/usr/lib"}
 }
 
-// libraryDirs are the folders to look for the toolkit's libraries in, in order;
-// the last, "", stands for where the system's loader looks.
+// libraryDirs returns the folders to search for the toolkit's libraries, in order; the last,
+// "", stands for the search of the system's loader.
 func libraryDirs(e environment) []string {
 	out := filepath.SplitList(e.get(PathVariable))
 	add := func(patterns ...string) {
@@ -101,14 +100,14 @@ func libraryDirs(e environment) []string {
 	return append(out, "")
 }
 
-// candidate is a place where a library may be.
+// candidate is a path where a library may be.
 type candidate struct {
 	dir, path string
 	major     int
 }
 
-// candidates are the places of a library of the toolkit, "nvrtc", in the order
-// in which they are to be tried for a driver of a version such as 13000.
+// candidates returns the paths to try for a library of the toolkit ("nvrtc"), in order, with
+// a driver of a version such as 13000.
 func candidates(e environment, library string, driverVersion int) []candidate {
 	var out []candidate
 	dirs := libraryDirs(e)

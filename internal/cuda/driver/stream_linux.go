@@ -31,20 +31,20 @@ import (
 	"unsafe"
 )
 
-// Stream is a queue of work that the device does in order.
+// Stream is a CUDA stream: a queue of work that the device executes in order.
 type Stream struct {
 	device *Device
 	handle C.rlx_handle
 }
 
-// NewStream returns a stream that waits for no other.
+// NewStream returns a non-blocking stream.
 func (d *Device) NewStream() (*Stream, error) {
 	var handle C.rlx_handle
 	err := d.check("cuStreamCreate", C.rlx_cuStreamCreate(d.c, &handle))
 	return &Stream{d, handle}, err
 }
 
-// Destroy gives the stream back once its work is done.
+// Destroy destroys the stream after its work.
 func (s *Stream) Destroy() error {
 	return s.device.check("cuStreamDestroy", C.rlx_cuStreamDestroy(s.device.c, s.handle))
 }
@@ -54,8 +54,8 @@ func (s *Stream) Synchronize() error {
 	return s.device.check("cuStreamSynchronize", C.rlx_cuStreamSynchronize(s.device.c, s.handle))
 }
 
-// Write copies host memory to the device. Memory that is not of AllocHost is
-// free again when Write returns, other memory when the copy is done.
+// Write copies host memory to the device. Memory of AllocHost must not change until the copy
+// is done; other memory may be reused when Write returns.
 func (s *Stream) Write(to Ptr, from []byte) error {
 	if len(from) == 0 {
 		return nil
@@ -63,8 +63,7 @@ func (s *Stream) Write(to Ptr, from []byte) error {
 	return s.device.check("cuMemcpyHtoDAsync", C.rlx_cuMemcpyHtoDAsync(s.device.c, C.rlx_ptr(to), unsafe.Pointer(&from[0]), C.size_t(len(from)), s.handle))
 }
 
-// Read copies device memory to the host. It returns when the copy is done, but
-// for memory of AllocHost.
+// Read copies device memory to the host. It is asynchronous for memory of AllocHost.
 func (s *Stream) Read(to []byte, from Ptr) error {
 	if len(to) == 0 {
 		return nil
@@ -82,7 +81,7 @@ func (s *Stream) Clear(p Ptr, bytes int) error {
 	return s.device.check("cuMemsetD32Async", C.rlx_cuMemsetD32Async(s.device.c, C.rlx_ptr(p), C.size_t(bytes/4), s.handle))
 }
 
-// Launch starts a kernel whose parameters are pointers, then numbers of 32 bits, then maps.
+// Launch launches a kernel whose parameters are pointers, then 32-bit numbers, then maps.
 func (s *Stream) Launch(f Function, grid, block [3]int, pointers []Ptr, numbers []int, maps ...Map) error {
 	params := make([]byte, 0, 8*len(pointers)+4*len(numbers)+len(Map{})*len(maps)+1)
 	for _, p := range pointers {
@@ -101,23 +100,23 @@ func (s *Stream) Launch(f Function, grid, block [3]int, pointers []Ptr, numbers 
 
 func dims(n [3]int) [3]C.uint { return [3]C.uint{C.uint(n[0]), C.uint(n[1]), C.uint(n[2])} }
 
-// Graph is work that is started by one call.
+// Graph is an instantiated CUDA graph.
 type Graph struct {
-	// Kinds are how many nodes it has of each kind, by CUgraphNodeType of cuda.h: 0 is a
-	// kernel, 1 a copy, 2 what fills memory. Those under conditions do not count, and of
-	// drivers that do not tell there are none.
+	// Kinds counts its nodes by CUgraphNodeType: 0 is a kernel, 1 a copy, 2 a fill. It
+	// excludes the bodies of conditional nodes, and is zero with drivers that do not report
+	// nodes.
 	Kinds [NodeKinds]int
 
 	device *Device
 	handle C.rlx_handle
 }
 
-// NodeKinds is more than there are kinds of nodes.
+// NodeKinds bounds the number of kinds of nodes.
 const NodeKinds = 16
 
-// Capture returns the work that record asks the stream for, which is not done. Where
-// fill is given, the kernel of [FillSource], it takes the place of what fills memory;
-// the error is [ErrUnchanged] where the driver refuses.
+// Capture captures the work that record enqueues on the stream as a graph. If fill, the kernel
+// of [FillSource], is not nil, it replaces the fill nodes; the error is [ErrUnchanged] if the
+// driver refuses that.
 func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	// A capture belongs to the thread that begins it.
 	runtime.LockOSThread()
@@ -136,7 +135,7 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 		defer C.rlx_cuGraphDestroy(d.c, graph)
 	}
 	if err == nil && fill != nil {
-		if failed := d.fillByKernels(graph, *fill); failed != nil {
+		if failed := d.replaceFills(graph, *fill); failed != nil {
 			err = errors.Join(ErrUnchanged, failed)
 		}
 	}
@@ -152,12 +151,12 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	return g, err
 }
 
-// Replay starts the work of a graph.
+// Replay launches a graph.
 func (s *Stream) Replay(g *Graph) error {
 	return s.device.check("cuGraphLaunch", C.rlx_cuGraphLaunch(s.device.c, g.handle, s.handle))
 }
 
-// Destroy gives the graph back.
+// Destroy destroys the graph.
 func (g *Graph) Destroy() error {
 	return g.device.check("cuGraphExecDestroy", C.rlx_cuGraphExecDestroy(g.device.c, g.handle))
 }
@@ -171,10 +170,10 @@ type Event struct {
 // disableTiming is CU_EVENT_DISABLE_TIMING, with which an event costs less.
 const disableTiming = 2
 
-// NewEvent returns an event, which has happened.
+// NewEvent returns an event that is done.
 func (d *Device) NewEvent() (*Event, error) { return d.newEvent(disableTiming) }
 
-// NewMark returns an event that [Event.Since] takes.
+// NewMark returns an event with timing, for [Event.Since].
 func (d *Device) NewMark() (*Event, error) { return d.newEvent(0) }
 
 func (d *Device) newEvent(flags C.uint) (*Event, error) {
@@ -183,31 +182,29 @@ func (d *Device) newEvent(flags C.uint) (*Event, error) {
 	return &Event{d, handle}, err
 }
 
-// Since returns how long after another mark the device came to this one. Both have
-// happened.
+// Since returns the time between two marks. Both must be done.
 func (e *Event) Since(from *Event) (time.Duration, error) {
 	var ms C.float
 	err := e.device.check("cuEventElapsedTime", C.rlx_cuEventElapsedTime(e.device.c, &ms, from.handle, e.handle))
 	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
 
-// Record makes the event happen when the work asked for so far is done.
+// Record records the event after the work enqueued so far.
 func (s *Stream) Record(e *Event) error {
 	return s.device.check("cuEventRecord", C.rlx_cuEventRecord(s.device.c, e.handle, s.handle))
 }
 
-// Await makes the work asked for from now on wait for an event, as it was
-// recorded last.
+// Await makes the work enqueued from now on wait for an event.
 func (s *Stream) Await(e *Event) error {
 	return s.device.check("cuStreamWaitEvent", C.rlx_cuStreamWaitEvent(s.device.c, s.handle, e.handle))
 }
 
-// notReady is the code of work that is under way.
+// notReady is CUDA_ERROR_NOT_READY.
 const notReady = 600
 
-// Happened reports whether the event has happened. The error is one of the work
-// before it, or of any work on the device.
-func (e *Event) Happened() (bool, error) {
+// Done reports whether the work before the event is done. The error may be of any work on the
+// device.
+func (e *Event) Done() (bool, error) {
 	code := C.rlx_cuEventQuery(e.device.c, e.handle)
 	if code == notReady {
 		return false, nil
@@ -215,7 +212,7 @@ func (e *Event) Happened() (bool, error) {
 	return code == 0, e.device.check("cuEventQuery", code)
 }
 
-// Destroy gives the event back.
+// Destroy destroys the event.
 func (e *Event) Destroy() error {
 	return e.device.check("cuEventDestroy", C.rlx_cuEventDestroy(e.device.c, e.handle))
 }

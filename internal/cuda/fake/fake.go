@@ -1,8 +1,7 @@
-// Package fake is a CUDA driver, an NVRTC and a cuBLASLt for tests on machines
-// without a GPU: libraries in C, built by the machine's compiler and found by package
-// driver through its search. Device memory is host memory, streams work at
-// once, graphs are lists; kernels are compiled by clang and run as fibers. What
-// they are asked for is written to a log.
+// Package fake provides a fake CUDA driver, NVRTC and cuBLASLt for tests without a GPU: C
+// libraries, built with gcc, which package driver finds through its search. Device
+// memory is host memory, streams run synchronously, graphs are lists of calls; kernels are
+// compiled by clang and run as fibers. All calls are logged.
 package fake
 
 import (
@@ -29,8 +28,7 @@ type GPU struct {
 	log string
 }
 
-// Libraries builds the libraries into a folder: the driver, and an NVRTC of the
-// given major versions, each the first of its own.
+// Libraries builds the driver and an NVRTC of each given major version into a folder.
 func Libraries(t testing.TB, dir string, compilers ...int) {
 	t.Helper()
 	compile(t, t.TempDir(), "driver.c", filepath.Join(dir, "libcuda.so.1"))
@@ -46,17 +44,16 @@ func Compiler(t testing.TB, dir string, major, minor int) {
 }
 
 // Products adds a cuBLASLt of a major version to a folder with a driver.
-// RLX_FAKE_PRODUCTS steers it: "none" leaves it without algorithms, "none 6 5 7" without one
-// for products of 6×7 and 7×5 alone, and "later 6 5 7" says so when they are computed, "bias"
-// without those that add a bias; a number is what its products fail with.
+// RLX_FAKE_PRODUCTS controls it: "none" removes all algorithms, "none 6 5 7" those of products
+// of 6×7 and 7×5, "later 6 5 7" makes these fail when computed, "bias" removes those with a
+// bias; a number is the status of all products.
 func Products(t testing.TB, dir string, major int) {
 	t.Helper()
 	t.Setenv("RLX_FAKE_PRODUCTS", "")
 	compile(t, t.TempDir(), "blas.c", filepath.Join(dir, fmt.Sprintf("libcublasLt.so.%d", major)), filepath.Join(dir, "libcuda.so.1"))
 }
 
-// compile builds a library of one of the sources, which it writes to a folder, with more
-// arguments for the compiler.
+// compile builds a library from a source, with additional compiler arguments.
 func compile(t testing.TB, src, from, to string, more ...string) {
 	t.Helper()
 	for _, name := range []string{"fake.h", from} {
@@ -74,17 +71,16 @@ func compile(t testing.TB, src, from, to string, more ...string) {
 	}
 }
 
-// Install builds a fake and makes it the GPU of this test. With kernels they
-// are compiled and run, for which clang is needed; otherwise their launches are
-// noted only.
+// Install builds the fake libraries and makes them the GPU of the test. If kernels is set,
+// kernels are compiled and run, which needs clang; otherwise launches are only logged.
 //
-// Environment variables steer it: RLX_FAKE_VERSION is the driver's, 13000 by
-// default; RLX_FAKE_NVRTC the version of NVRTC, "12.4"; RLX_FAKE_DEVICES how many there
-// are; RLX_FAKE_MEMORY the bytes of each. RLX_FAKE_FAIL, "cuMemAlloc 2 3", lets
-// the third call of a name fail with code 2, for good from 700 on. RLX_FAKE_DELAY
-// is how often an event is looked at before it has happened, RLX_FAKE_REFUSE a
-// text that NVRTC takes for an error. RLX_FAKE_CAPABILITY is the compute capability, 90
-// by default. RLX_FAKE_NO_PTX, if it is not empty, has the driver take no PTX.
+// Environment variables control it: RLX_FAKE_VERSION is the driver's version, 13000 by
+// default; RLX_FAKE_NVRTC NVRTC's, "12.4"; RLX_FAKE_DEVICES the number of devices;
+// RLX_FAKE_MEMORY the bytes of each; RLX_FAKE_CAPABILITY the compute capability, 90 by
+// default. RLX_FAKE_FAIL, "cuMemAlloc 2 3", makes the third call of a name fail with code 2,
+// and all further calls from code 700 on. RLX_FAKE_DELAY is the number of queries before an
+// event is done, RLX_FAKE_REFUSE a text that NVRTC rejects. If RLX_FAKE_NO_PTX is not empty,
+// the driver rejects PTX.
 func Install(t testing.TB, kernels bool) *GPU {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,7 +112,7 @@ func Install(t testing.TB, kernels bool) *GPU {
 	return g
 }
 
-// Calls returns what was asked for since the last time, oldest first.
+// Calls returns the calls logged since the last time, oldest first.
 func (g *GPU) Calls(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(g.log)

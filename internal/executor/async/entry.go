@@ -9,30 +9,30 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// entry is one way to run a program, with the runs under way.
+// entry is an entry of a program with a ring of stages for the runs in flight.
 type entry struct {
 	p      *Program
 	number int
 	spec   *plan.Entry
-	inputs int           // how many slots are inputs and scalars
-	slots  []native.Slot // these, then outputs
+	inputs int           // number of inputs and scalars
+	slots  []native.Slot // inputs, scalars, outputs
 	checks bool
-	stages []place
-	next   int // of stages, in turn
+	stages []ringSlot
+	next   int // index of the next stage to use
 }
 
-// place is where a run under way has its stage, which is made when it is first needed.
-type place struct {
+// ringSlot holds a stage, made on first use, and the run that uses it.
+type ringSlot struct {
 	stage Stage
-	user  user // nil where no run is under way
+	run   run // nil if no run is in flight
 }
 
-// user is who wants a run. Its methods are called with the program locked.
-type user interface {
-	// put writes the inputs.
-	put(s Stage)
-	// take is told that the run is over, with its stage or an error.
-	take(s Stage, err error)
+// run is a run in flight. Its methods are called with the program locked.
+type run interface {
+	// writeInputs copies the inputs to the stage.
+	writeInputs(s Stage)
+	// readOutputs copies the outputs of the finished run from its stage, or records err.
+	readOutputs(s Stage, err error)
 }
 
 func newEntry(p *Program, number int) *entry {
@@ -40,13 +40,12 @@ func newEntry(p *Program, number int) *entry {
 	return &entry{
 		p: p, number: number, spec: spec,
 		inputs: len(spec.Inputs) + len(spec.Scalars), slots: p.Slots(spec.Name),
-		checks: Checks(p.plan, spec), stages: make([]place, p.machine.InFlight(number)),
+		checks: Checks(p.plan, spec), stages: make([]ringSlot, p.machine.InFlight(number)),
 	}
 }
 
-// start asks for a run with the inputs of a user, whose outputs of the given places are
-// read. It waits for nothing but a free stage.
-func (e *entry) start(ctx context.Context, u user, reads []int) error {
+// start begins a run that fetches the outputs reads. It waits only for a free stage.
+func (e *entry) start(ctx context.Context, r run, reads []int) error {
 	if err := e.p.usable(e.spec.Name); err != nil {
 		return err
 	}
@@ -57,31 +56,30 @@ func (e *entry) start(ctx context.Context, u user, reads []int) error {
 	if err != nil {
 		return err
 	}
-	u.put(at.stage)
+	r.writeInputs(at.stage)
 	e.p.runs++
 	if err := at.stage.Begin(reads); err != nil {
 		e.p.runs--
 		return e.p.fault(e.spec.Name, err)
 	}
-	at.user = u
-	if e.p.machine.Led(e.number) {
-		e.p.led = e
+	at.run = r
+	if e.p.machine.HostDriven(e.number) {
+		e.p.hostDriven = e
 	}
 	return nil
 }
 
-// free returns the next place, after the run that has it is over, and one that the host
-// leads to its end.
-func (e *entry) free(ctx context.Context) (*place, error) {
+// free returns the next slot of the ring, after its run and any host-driven run are done.
+func (e *entry) free(ctx context.Context) (*ringSlot, error) {
 	for {
 		at := &e.stages[e.next]
-		over := func() bool { e.collect(); return at.user == nil }
-		if led := e.p.led; led != nil && led.busy() {
-			over = func() bool { led.collect(); return !led.busy() }
-		} else if at.user == nil {
+		done := func() bool { e.collect(); return at.run == nil }
+		if driven := e.p.hostDriven; driven != nil && driven.busy() {
+			done = func() bool { driven.collect(); return !driven.busy() }
+		} else if at.run == nil {
 			break
 		}
-		if err := e.p.await(ctx, e.spec.Name, over); err != nil {
+		if err := e.p.await(ctx, e.spec.Name, done); err != nil {
 			return nil, err
 		}
 	}
@@ -97,29 +95,29 @@ func (e *entry) free(ctx context.Context) (*place, error) {
 	return at, nil
 }
 
-// collect gives the stages of runs that are over to their users, the oldest first.
+// collect finishes the runs that are done, oldest first.
 func (e *entry) collect() {
 	for i := range e.stages {
 		at := &e.stages[(e.next+i)%len(e.stages)]
-		if at.user == nil {
+		if at.run == nil {
 			continue
 		}
-		over, err := at.stage.Over()
-		if !over && err == nil {
+		done, err := at.stage.Done()
+		if !done && err == nil {
 			return
 		}
 		if err == nil && e.checks {
-			err = e.failed(at.stage.Status())
+			err = e.statusError(at.stage.Status())
 		}
-		u := at.user
-		at.user = nil
-		u.take(at.stage, e.p.fault(e.spec.Name, err))
+		r := at.run
+		at.run = nil
+		r.readOutputs(at.stage, e.p.fault(e.spec.Name, err))
 	}
 }
 
-// busy reports whether a run is under way.
+// busy reports whether a run is in flight.
 func (e *entry) busy() bool {
-	return slices.ContainsFunc(e.stages, func(at place) bool { return at.user != nil })
+	return slices.ContainsFunc(e.stages, func(at ringSlot) bool { return at.run != nil })
 }
 
 func (e *entry) release() error {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Fault makes an error of a call to a machine: nil stays nil, and an error that is of its
-// type stays as it is.
+// Fault wraps an error of a machine in a [*native.Error] of the call. It returns nil and
+// errors that hold a [*native.Error] unchanged.
 func Fault(m Machine, call string, err error) error {
 	if err == nil {
 		return nil
@@ -26,12 +26,12 @@ func Fault(m Machine, call string, err error) error {
 	return &native.Error{Backend: m.Backend(), Call: call, Kind: kind, Err: err}
 }
 
-// Blame is [Fault] for an error that a tensor is to blame for; the name may be empty.
+// Blame wraps an error in a [*native.Error] that names the tensor at fault, which may be "".
 func Blame(m Machine, call, name string, err error) error {
 	return &native.Error{Backend: m.Backend(), Call: call, Kind: native.KindOf(err), Name: name, Err: err}
 }
 
-// fault is [Fault] with the number of runs that a loss has cost.
+// fault is [Fault] with the number of runs lost with the device.
 func (p *Program) fault(call string, err error) error {
 	err = Fault(p.machine, call, err)
 	var typed *native.Error
@@ -41,7 +41,7 @@ func (p *Program) fault(call string, err error) error {
 	return err
 }
 
-// usable returns why the program cannot be used any more, if it cannot.
+// usable returns an error if the program is closed or its device is lost.
 func (p *Program) usable(call string) error {
 	if p.closed {
 		return &native.Error{Backend: p.machine.Backend(), Call: call, Kind: native.ErrClosed}
@@ -52,8 +52,8 @@ func (p *Program) usable(call string) error {
 	return nil
 }
 
-// failed returns what the status word of a run of the entry says.
-func (e *entry) failed(word []byte) error {
+// statusError returns the error that the status word of a run encodes, nil for 0.
+func (e *entry) statusError(word []byte) error {
 	code := binary.LittleEndian.Uint32(word)
 	if code == 0 {
 		return nil
@@ -69,12 +69,12 @@ func (e *entry) failed(word []byte) error {
 	return ir.Errorf(ir.ErrIndex, "a check failed with code %d", code)
 }
 
-// Checks reports whether some kernel of an entry may leave a code in the status word.
+// Checks reports whether a kernel of an entry may set the status word.
 func Checks(p *plan.Plan, e *plan.Entry) bool {
 	return p.Status != nil && binds(e.Steps, p.Status.Buffer)
 }
 
-// binds reports whether some kernel binds a buffer.
+// binds reports whether a kernel binds a buffer.
 func binds(steps []plan.Step, buffer int) bool {
 	for _, s := range steps {
 		found := false

@@ -16,28 +16,25 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Program is a plan on a device as a [native.Program]: it looks at what callers give,
-// keeps the runs of each entry in their order, hands outputs and errors to who waits for
-// them, and leaves the device to a [Machine].
+// Program is a plan on a device, a [native.Program].
 type Program struct {
 	Signature
 	plan    *plan.Plan
 	machine Machine
 	kept    map[string]*plan.Slot // parameters and states by name
 
-	// turns are of calls that ask something of the machine, in their order; those that
-	// wait for what was asked need none. Who has one may then lock mu.
-	turns   fair.Lock
-	mu      sync.Mutex
-	entries []*entry
-	led     *entry // the last one begun whose runs the host leads, nil before
-	runs    int    // that were begun
-	// silent is a bound entry that has failed and has nobody waiting for it.
-	silent *bound
-	closed bool
+	// order serialises calls that use the machine, first come, first served. It is
+	// acquired before mu. Calls that only wait for a run take mu alone.
+	order      fair.Lock
+	mu         sync.Mutex
+	entries    []*entry
+	hostDriven *entry // the last host-driven entry begun, or nil
+	runs       int    // number of runs begun
+	unreported *bound // a bound entry without outputs whose run failed, or nil
+	closed     bool
 }
 
-// NewProgram returns the program of a plan on a machine that is ready to run it.
+// NewProgram returns a program that runs a plan on a machine.
 func NewProgram(p *plan.Plan, m Machine) *Program {
 	made := &Program{Signature: SignatureOf(p), plan: p, machine: m, kept: map[string]*plan.Slot{}}
 	for i := range p.Slots {
@@ -51,24 +48,23 @@ func NewProgram(p *plan.Plan, m Machine) *Program {
 	return made
 }
 
-// Do calls f with the number of an entry in the plan, while nobody else uses the program.
-// It returns f's error as one of this call, and one of kind [ir.ErrName] where there is no
-// such entry.
+// Do calls f with the number of an entry in the plan, with the program locked. It wraps
+// f's error as [Fault] does; the error is of kind [ir.ErrName] for an unknown entry.
 func (p *Program) Do(ctx context.Context, entry string, f func(number int) error) error {
 	if err := p.lock(ctx, entry); err != nil {
 		return err
 	}
 	defer p.unlock()
-	e, err := p.look(entry)
+	e, err := p.lookup(entry)
 	if err != nil {
 		return err
 	}
 	return p.fault(entry, f(e.number))
 }
 
-// lock takes a turn and the program for a call, after all calls before it.
+// lock locks the program for a call, in the order of calls.
 func (p *Program) lock(ctx context.Context, call string) error {
-	if err := p.turns.Lock(ctx); err != nil {
+	if err := p.order.Lock(ctx); err != nil {
 		return p.fault(call, err)
 	}
 	p.mu.Lock()
@@ -77,11 +73,11 @@ func (p *Program) lock(ctx context.Context, call string) error {
 
 func (p *Program) unlock() {
 	p.mu.Unlock()
-	p.turns.Unlock()
+	p.order.Unlock()
 }
 
-// look returns an entry for a call, with the program locked.
-func (p *Program) look(name string) (*entry, error) {
+// lookup returns an entry. The program is locked.
+func (p *Program) lookup(name string) (*entry, error) {
 	if err := p.usable(name); err != nil {
 		return nil, err
 	}
@@ -92,7 +88,7 @@ func (p *Program) look(name string) (*entry, error) {
 	return p.entries[i], nil
 }
 
-// find returns a parameter or a state for a call, with the program locked.
+// find returns a parameter or a state. The program is locked.
 func (p *Program) find(call, name string) (*plan.Slot, error) {
 	if err := p.usable(call); err != nil {
 		return nil, err
@@ -107,12 +103,12 @@ func (p *Program) find(call, name string) (*plan.Slot, error) {
 	return nil, Blame(p.machine, call, name, ir.Errorf(ir.ErrName, "there is no parameter or state %q: there are %v", name, names))
 }
 
-// Set writes a parameter or a state, after the runs that were begun.
+// Set writes a parameter or a state, after the runs begun before.
 func (p *Program) Set(ctx context.Context, name string, t native.Tensor) error {
 	return p.SetAll(ctx, map[string]native.Tensor{name: t})
 }
 
-// SetAll writes several parameters and states at one time, or none.
+// SetAll writes several parameters and states, or none.
 func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) error {
 	if err := p.lock(ctx, "set"); err != nil {
 		return err
@@ -142,8 +138,8 @@ func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) e
 	return nil
 }
 
-// Get waits for all runs. Of a run of a bound entry without outputs that failed, which
-// nobody waits for, it returns the error.
+// Get waits for all runs and returns a parameter or a state, or the unreported error of a
+// bound entry without outputs.
 func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
 	if err := p.lock(ctx, "get"); err != nil {
 		return native.Tensor{}, err
@@ -159,7 +155,7 @@ func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
 	return p.read(slot)
 }
 
-// GetAll is [Program.Get] for all parameters and states at one time.
+// GetAll is [Program.Get] for all parameters and states.
 func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
 	if err := p.lock(ctx, "get"); err != nil {
 		return nil, err
@@ -186,13 +182,13 @@ func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) 
 	return out, nil
 }
 
-// settle waits for all runs and returns the error of one that nobody waits for.
+// settle waits for all runs and returns an unreported error.
 func (p *Program) settle(ctx context.Context) error {
 	if err := p.drain(ctx, "get"); err != nil {
 		return err
 	}
-	if b := p.silent; b != nil {
-		return b.taken()
+	if b := p.unreported; b != nil {
+		return b.takeError()
 	}
 	return nil
 }
@@ -213,7 +209,7 @@ func (p *Program) read(slot *plan.Slot) (native.Tensor, error) {
 	return t, nil
 }
 
-// drain waits for all runs and collects what they have left.
+// drain waits for all runs and collects their results.
 func (p *Program) drain(ctx context.Context, call string) error {
 	for _, e := range p.entries {
 		if err := p.await(ctx, call, func() bool { e.collect(); return !e.busy() }); err != nil {
@@ -223,10 +219,9 @@ func (p *Program) drain(ctx context.Context, call string) error {
 	return nil
 }
 
-// await waits until something is over, or ctx is done. It lets go of the lock while it
-// waits.
-func (p *Program) await(ctx context.Context, call string, over func() bool) error {
-	for begin := time.Now(); !over(); {
+// await polls done until it holds or ctx is done. It releases mu between polls.
+func (p *Program) await(ctx context.Context, call string, done func() bool) error {
+	for begin := time.Now(); !done(); {
 		if err := p.usable(call); err != nil {
 			return err
 		}
@@ -240,8 +235,8 @@ func (p *Program) await(ctx context.Context, call string, over func() bool) erro
 	return nil
 }
 
-// Pause lets others run between two looks at a run that has been waited for so long:
-// shortly at first, since a step takes less time than a sleep.
+// Pause waits between two polls of a run, longer the longer the run was waited for. It
+// only yields at first, since a step takes less time than a sleep.
 func Pause(waited time.Duration) {
 	if waited < time.Millisecond {
 		runtime.Gosched()
@@ -250,11 +245,11 @@ func Pause(waited time.Duration) {
 	time.Sleep(min(waited/16, time.Millisecond))
 }
 
-// Close waits for what is under way. What it was to leave can still be waited for. See
+// Close waits for the runs in flight; their results can still be waited for. See
 // [native.Program].
 func (p *Program) Close(ctx context.Context) error {
-	if !p.turns.TryLock() {
-		if err := p.turns.Lock(ctx); err != nil {
+	if !p.order.TryLock() {
+		if err := p.order.Lock(ctx); err != nil {
 			return p.fault("close", err)
 		}
 	}

@@ -22,14 +22,14 @@ var errGPU = errors.New("the GPU is gone")
 // machine is a device whose entry adds its input to the state "sum" and returns the sum
 // and whether it is positive. Runs end when the test says so.
 type machine struct {
-	held   bool   // runs under way do not end
-	led    bool   // runs are led by the host
-	code   uint32 // that the next run leaves in the status word
-	fail   error  // of the next run
-	lost   error
-	sum    float32
-	stages int // that were made and not given back
-	begun  int
+	held       bool // runs under way do not end
+	hostDriven bool
+	code       uint32 // that the next run leaves in the status word
+	fail       error  // of the next run
+	lost       error
+	sum        float32
+	stages     int // that were made and not given back
+	begun      int
 }
 
 type stage struct {
@@ -38,12 +38,12 @@ type stage struct {
 	err             error
 }
 
-func (m *machine) Backend() string  { return "test" }
-func (m *machine) Lost() error      { return m.lost }
-func (m *machine) Led(int) bool     { return m.led }
-func (m *machine) InFlight(int) int { return 3 }
-func (m *machine) Ordered() bool    { return false }
-func (m *machine) Release() error   { return nil }
+func (m *machine) Backend() string     { return "test" }
+func (m *machine) Lost() error         { return m.lost }
+func (m *machine) HostDriven(int) bool { return m.hostDriven }
+func (m *machine) InFlight(int) int    { return 3 }
+func (m *machine) Ordered() bool       { return false }
+func (m *machine) Release() error      { return nil }
 func (m *machine) Read(_ *plan.Slot, d []byte) error {
 	binary.LittleEndian.PutUint32(d, math.Float32bits(m.sum))
 	return nil
@@ -70,7 +70,7 @@ func (m *machine) NewStage(int) (async.Stage, error) {
 func (s *stage) Input(int) []byte    { return s.in }
 func (s *stage) Output(i int) []byte { return [][]byte{s.out, s.is}[i] }
 func (s *stage) Status() []byte      { return s.st }
-func (s *stage) Over() (bool, error) { return !s.m.held, s.err }
+func (s *stage) Done() (bool, error) { return !s.m.held, s.err }
 func (s *stage) Release() error      { s.m.stages--; return nil }
 
 func (s *stage) Begin([]int) error {
@@ -146,7 +146,7 @@ func TestAFourthRunWaitsForTheFirst(t *testing.T) {
 }
 
 func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
-	m := &machine{held: true, led: true}
+	m := &machine{held: true, hostDriven: true}
 	p := open(m)
 	_, err := p.Run(context.Background(), "step", x(1))
 	must(t, err)

@@ -1,5 +1,5 @@
-// Package fair has a lock for readers and writers that is given in the order in which it
-// was asked for, and for which nobody waits longer than a context allows.
+// Package fair provides a first-come-first-served readers-writer lock whose waits end with
+// a context. The executors order the calls of a program with it.
 package fair
 
 import (
@@ -8,18 +8,16 @@ import (
 )
 
 // Lock is held by one writer or by any number of readers. Requests are served first come,
-// first served: a reader that comes behind a waiting writer waits for it, so that calls
-// without end keep nobody out. The zero value is a lock that nobody holds. A lock that is
-// free is taken without allocation.
+// first served: a reader waits for the writers before it, so no request starves. The zero
+// value is an unlocked Lock. Taking a free lock does not allocate.
 type Lock struct {
-	mu      sync.Mutex
-	readers int
-	writing bool
-	// The queue of those that wait, the first of which has to wait.
-	first, last *Request
+	mu          sync.Mutex
+	readers     int
+	writing     bool
+	first, last *Request // the queue; its first request cannot be granted yet
 }
 
-// Request is a place in the queue of a lock.
+// Request is a request for a lock, waiting or granted.
 type Request struct {
 	lock    *Lock
 	shared  bool
@@ -27,18 +25,18 @@ type Request struct {
 	next    *Request
 }
 
-// Lock waits until the lock is held for writing. The error is that of ctx, where it is
-// done before: the lock is not held then.
+// Lock locks l for writing. If ctx is done first, it returns the error of ctx without the
+// lock.
 func (l *Lock) Lock(ctx context.Context) error { return l.acquire(ctx, false) }
 
-// RLock is [Lock.Lock] for reading.
+// RLock locks l for reading, as [Lock.Lock] does for writing.
 func (l *Lock) RLock(ctx context.Context) error { return l.acquire(ctx, true) }
 
-// TryLock holds the lock for writing if nobody holds it or waits for it.
+// TryLock locks l for writing if nobody holds it or waits for it.
 func (l *Lock) TryLock() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.take(false)
+	return l.tryAcquire(false)
 }
 
 func (l *Lock) acquire(ctx context.Context, shared bool) error {
@@ -46,17 +44,17 @@ func (l *Lock) acquire(ctx context.Context, shared bool) error {
 		return err
 	}
 	l.mu.Lock()
-	if l.take(shared) {
+	if l.tryAcquire(shared) {
 		l.mu.Unlock()
 		return nil
 	}
-	r := l.join(shared)
+	r := l.enqueue(shared)
 	l.mu.Unlock()
 	return r.Wait(ctx)
 }
 
-// take holds the lock if that is possible at once, without overtaking anybody.
-func (l *Lock) take(shared bool) bool {
+// tryAcquire acquires the lock if it is free and the queue is empty.
+func (l *Lock) tryAcquire(shared bool) bool {
 	if l.first != nil || !l.free(shared) {
 		return false
 	}
@@ -74,8 +72,8 @@ func (l *Lock) hold(shared bool) {
 	}
 }
 
-// join puts a request at the end of the queue.
-func (l *Lock) join(shared bool) *Request {
+// enqueue appends a request to the queue.
+func (l *Lock) enqueue(shared bool) *Request {
 	r := &Request{lock: l, shared: shared, granted: make(chan struct{})}
 	if l.first == nil {
 		l.first = r
@@ -86,21 +84,21 @@ func (l *Lock) join(shared bool) *Request {
 	return r
 }
 
-// Join asks for the lock without waiting, to fix the order of what is done later.
-// [Request.Wait] must be called, once.
+// Join requests the lock without waiting, which fixes its place in the queue. The caller
+// must call [Request.Wait] once.
 func (l *Lock) Join(shared bool) *Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.take(shared) {
+	if l.tryAcquire(shared) {
 		r := &Request{lock: l, shared: shared, granted: make(chan struct{})}
 		close(r.granted)
 		return r
 	}
-	return l.join(shared)
+	return l.enqueue(shared)
 }
 
-// Wait waits until the lock is held. Where ctx is done before, or by the time it is held,
-// the request is withdrawn and the error is that of ctx.
+// Wait waits until the lock is held. If ctx is done by then, it withdraws the request and
+// returns the error of ctx.
 func (r *Request) Wait(ctx context.Context) error {
 	select {
 	case <-r.granted:
@@ -113,7 +111,7 @@ func (r *Request) Wait(ctx context.Context) error {
 	return err
 }
 
-// Granted reports whether the lock is held for the request.
+// Granted reports whether the request holds the lock.
 func (r *Request) Granted() bool {
 	select {
 	case <-r.granted:
@@ -123,7 +121,7 @@ func (r *Request) Granted() bool {
 	}
 }
 
-// Release gives back the lock that Wait has taken.
+// Release unlocks the lock that Wait acquired.
 func (r *Request) Release() {
 	if r.shared {
 		r.lock.RUnlock()
@@ -132,7 +130,7 @@ func (r *Request) Release() {
 	}
 }
 
-// withdraw leaves the queue, or gives the lock back where it came meanwhile.
+// withdraw removes the request from the queue, or unlocks if it was granted meanwhile.
 func (r *Request) withdraw() {
 	l := r.lock
 	l.mu.Lock()
@@ -154,10 +152,10 @@ func (r *Request) withdraw() {
 	if l.last == r {
 		l.last = before
 	}
-	l.serve() // readers may have waited behind a writer that left
+	l.serve() // readers may have waited for a withdrawn writer
 }
 
-// Unlock gives back a lock that is held for writing.
+// Unlock unlocks a lock held for writing.
 func (l *Lock) Unlock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +163,7 @@ func (l *Lock) Unlock() {
 	l.serve()
 }
 
-// RUnlock gives back a lock that is held for reading.
+// RUnlock unlocks a lock held for reading.
 func (l *Lock) RUnlock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +171,7 @@ func (l *Lock) RUnlock() {
 	l.serve()
 }
 
-// serve gives the lock to those that can have it now, in their order.
+// serve grants the lock to the first requests that can hold it together.
 func (l *Lock) serve() {
 	for r := l.first; r != nil && l.free(r.shared); r = l.first {
 		l.hold(r.shared)

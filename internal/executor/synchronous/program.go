@@ -11,22 +11,22 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Program makes a [native.Program] of a [Machine].
+// Program is a [native.Program] on a [Machine].
 type Program struct {
 	signature Signature
 	machine   Machine
 
-	turns   fair.Lock      // of the machine: read by what changes no parameter and no state
-	entries []fair.Lock    // each of them is run once at a time
-	places  map[string]int // of parameters and states, by name
-	closed  atomic.Bool    // changed by who has turns
+	order   fair.Lock      // of the machine; a read lock for calls that change no parameter and no state
+	entries []fair.Lock    // serialise the runs of each entry
+	index   map[string]int // of parameters and states in signature.Persistent, by name
+	closed  atomic.Bool    // set with order locked
 }
 
-// NewProgram returns the program of a machine that is ready to run.
+// NewProgram returns a program that runs on a machine.
 func NewProgram(s Signature, m Machine) *Program {
-	p := &Program{signature: s, machine: m, entries: make([]fair.Lock, len(s.Entries)), places: map[string]int{}}
+	p := &Program{signature: s, machine: m, entries: make([]fair.Lock, len(s.Entries)), index: map[string]int{}}
 	for i, s := range s.Persistent {
-		p.places[s.Name] = i
+		p.index[s.Name] = i
 	}
 	return p
 }
@@ -40,7 +40,7 @@ func (p *Program) Entries() []string {
 	return out
 }
 
-// Slots returns the inputs and outputs of an entry; nil where there is none of that name.
+// Slots returns the inputs and outputs of an entry, nil if there is no such entry.
 func (p *Program) Slots(entry string) []native.Slot {
 	for _, e := range p.signature.Entries {
 		if e.Name == entry {
@@ -53,22 +53,22 @@ func (p *Program) Slots(entry string) []native.Slot {
 // Persistent returns the parameters and states.
 func (p *Program) Persistent() []native.Slot { return slices.Clone(p.signature.Persistent) }
 
-// Memory returns how many bytes the machine has.
+// Memory returns the machine's memory in bytes.
 func (p *Program) Memory() int64 { return p.signature.Memory }
 
-// fault returns an error of a call, that of the machine as it is. No error costs nothing:
-// steps allocate nothing.
+// fault wraps an error in a [*native.Error] of the call. It returns nil and errors that
+// hold a [*native.Error] unchanged, without allocation.
 func (p *Program) fault(call, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if told := (*native.Error)(nil); errors.As(err, &told) {
+	if typed := (*native.Error)(nil); errors.As(err, &typed) {
 		return err
 	}
 	return &native.Error{Backend: p.machine.Backend(), Call: call, Kind: native.KindOf(err), Name: name, Err: err}
 }
 
-// usable returns an error of a call where the program is closed.
+// usable returns an error if the program is closed.
 func (p *Program) usable(call string) error {
 	if p.closed.Load() {
 		return p.fault(call, "", native.ErrClosed)
@@ -76,9 +76,9 @@ func (p *Program) usable(call string) error {
 	return nil
 }
 
-// held returns the error of a call that has waited for the machine with a result. Where
-// the program was closed meanwhile, it gives the machine back.
-func (p *Program) held(call string, err error, release func()) error {
+// acquired checks the result of waiting for a lock. If the program was closed meanwhile,
+// it calls release and returns an error.
+func (p *Program) acquired(call string, err error, release func()) error {
 	if err != nil {
 		return p.fault(call, "", err)
 	}
@@ -89,10 +89,10 @@ func (p *Program) held(call string, err error, release func()) error {
 	return nil
 }
 
-// lock takes the machine for a call that changes something, after all calls before it,
-// unless the program is closed or ctx is done.
+// lock locks the machine for a call that writes, in the order of calls. It fails if the
+// program is closed or ctx is done.
 func (p *Program) lock(ctx context.Context, call string) error {
-	return p.held(call, p.turns.Lock(ctx), p.turns.Unlock)
+	return p.acquired(call, p.order.Lock(ctx), p.order.Unlock)
 }
 
 // entry returns the number of an entry.
@@ -104,9 +104,9 @@ func (p *Program) entry(name string) (int, error) {
 	return i, nil
 }
 
-// find returns the place of a parameter or a state.
+// find returns the index of a parameter or a state.
 func (p *Program) find(call, name string) (int, error) {
-	i, found := p.places[name]
+	i, found := p.index[name]
 	if !found {
 		var names []string
 		for _, s := range p.signature.Persistent {
@@ -117,18 +117,18 @@ func (p *Program) find(call, name string) (int, error) {
 	return i, nil
 }
 
-// Set writes a parameter or a state, after the runs that were asked for.
+// Set writes a parameter or a state, after the runs started before.
 func (p *Program) Set(ctx context.Context, name string, t native.Tensor) error {
 	return p.SetAll(ctx, map[string]native.Tensor{name: t})
 }
 
-// SetAll writes several parameters and states at one time, or none.
+// SetAll writes several parameters and states, or none.
 func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) error {
 	if err := p.lock(ctx, "set"); err != nil {
 		return err
 	}
-	defer p.turns.Unlock()
-	places := make(map[string]int, len(values))
+	defer p.order.Unlock()
+	indices := make(map[string]int, len(values))
 	for name, t := range values {
 		i, err := p.find("set", name)
 		if err != nil {
@@ -137,20 +137,20 @@ func (p *Program) SetAll(ctx context.Context, values map[string]native.Tensor) e
 		if err := p.signature.Persistent[i].Accept(t); err != nil {
 			return p.fault("set", name, err)
 		}
-		places[name] = i
+		indices[name] = i
 	}
-	for name, i := range places {
+	for name, i := range indices {
 		p.machine.Write(i, values[name])
 	}
 	return nil
 }
 
-// Get returns a parameter or a state after the runs that were asked for.
+// Get returns a parameter or a state, after the runs started before.
 func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
-	if err := p.held("get", p.turns.RLock(ctx), p.turns.RUnlock); err != nil {
+	if err := p.acquired("get", p.order.RLock(ctx), p.order.RUnlock); err != nil {
 		return native.Tensor{}, err
 	}
-	defer p.turns.RUnlock()
+	defer p.order.RUnlock()
 	i, err := p.find("get", name)
 	if err != nil {
 		return native.Tensor{}, err
@@ -158,12 +158,12 @@ func (p *Program) Get(ctx context.Context, name string) (native.Tensor, error) {
 	return p.machine.Read(i), nil
 }
 
-// GetAll returns all parameters and states after the runs that were asked for.
+// GetAll returns all parameters and states, after the runs started before.
 func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) {
-	if err := p.held("get", p.turns.RLock(ctx), p.turns.RUnlock); err != nil {
+	if err := p.acquired("get", p.order.RLock(ctx), p.order.RUnlock); err != nil {
 		return nil, err
 	}
-	defer p.turns.RUnlock()
+	defer p.order.RUnlock()
 	out := make(map[string]native.Tensor, len(p.signature.Persistent))
 	for i, s := range p.signature.Persistent {
 		out[s.Name] = p.machine.Read(i)
@@ -171,14 +171,14 @@ func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) 
 	return out, nil
 }
 
-// Close gives the machine back after the last run. See [native.Program].
+// Close releases the machine after the last run. See [native.Program].
 func (p *Program) Close(ctx context.Context) error {
-	if !p.turns.TryLock() {
-		if err := p.turns.Lock(ctx); err != nil {
+	if !p.order.TryLock() {
+		if err := p.order.Lock(ctx); err != nil {
 			return p.fault("close", "", err)
 		}
 	}
-	defer p.turns.Unlock()
+	defer p.order.Unlock()
 	if p.closed.Swap(true) {
 		return nil
 	}

@@ -131,12 +131,12 @@ func TestABoundRunTellsItsErrorOnce(t *testing.T) {
 	if err := b.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	var told *native.Error
-	if err := b.Wait(ctx); !errors.As(err, &told) || told.Backend != "adder" || told.Call != "add" || !errors.Is(err, a.fail) {
+	var typed *native.Error
+	if err := b.Wait(ctx); !errors.As(err, &typed) || typed.Backend != "adder" || typed.Call != "add" || !errors.Is(err, a.fail) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := b.Wait(ctx); err != nil {
-		t.Errorf("told again: %v", err)
+		t.Errorf("reported again: %v", err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// run is a run under way, in a goroutine of its own that waits for its turn.
+// run is a run in flight, in a goroutine of its own.
 type run struct {
 	p    *Program
 	done chan struct{}
@@ -28,19 +28,19 @@ func (p *Program) Run(ctx context.Context, name string, in map[string]native.Ten
 	if err := native.AcceptAll(p.machine.Backend(), name, e.Slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
-	r, turn := &run{p: p, done: make(chan struct{})}, p.turns.Join(e.OnlyReads)
+	r, request := &run{p: p, done: make(chan struct{})}, p.order.Join(e.OnlyReads)
 	go func() {
 		defer close(r.done)
-		if r.err = p.held(name, turn.Wait(ctx), turn.Release); r.err != nil {
+		if r.err = p.acquired(name, request.Wait(ctx), request.Release); r.err != nil {
 			return
 		}
-		defer turn.Release()
+		defer request.Release()
 		r.out, r.err = p.runOnce(ctx, number, in)
 	}()
 	return r, nil
 }
 
-// runOnce runs an entry with new memory for its outputs, in its turn.
+// runOnce runs an entry with new memory for its outputs. The machine is locked.
 func (p *Program) runOnce(ctx context.Context, number int, in map[string]native.Tensor) (map[string]native.Tensor, error) {
 	e := &p.signature.Entries[number]
 	out := map[string]native.Tensor{}
@@ -55,7 +55,7 @@ func (p *Program) runOnce(ctx context.Context, number int, in map[string]native.
 	return out, nil
 }
 
-// runEntry runs an entry in its turn, after others that run the same one.
+// runEntry runs an entry, after other runs of the same entry. The machine is locked.
 func (p *Program) runEntry(ctx context.Context, number int, values []native.Tensor) error {
 	name := p.signature.Entries[number].Name
 	if err := p.entries[number].Lock(ctx); err != nil {
@@ -79,17 +79,18 @@ func (r *run) Wait(ctx context.Context) (map[string]native.Tensor, error) {
 	}
 }
 
-// bound is an entry with its memory fixed.
+// bound is an entry with fixed memory.
 type bound struct {
-	p      *Program
-	number int
-	values []native.Tensor // by slot
-	fed    []feedback
-	err    error
+	p        *Program
+	number   int
+	values   []native.Tensor // by slot
+	feedback []feedback
+	err      error
 }
 
-// feedback is an output in the memory of an input, which is written after the run.
-type feedback struct{ made, to native.Tensor }
+// feedback is an output that is bound to the memory of an input: the run writes a
+// temporary tensor, which is copied afterwards.
+type feedback struct{ temporary, to native.Tensor }
 
 // Bind fixes the memory of an entry, as [native.Program] says.
 func (p *Program) Bind(ctx context.Context, name string, in, out map[string]native.Tensor) (native.Bound, error) {
@@ -115,25 +116,25 @@ func (p *Program) Bind(ctx context.Context, name string, in, out map[string]nati
 	for i, s := range e.Slots {
 		if t := b.values[i]; s.Role == native.Output && len(t.Data) > 0 && inputs[&t.Data[0]] {
 			b.values[i] = native.Zeros(s.DType, s.Dims...)
-			b.fed = append(b.fed, feedback{b.values[i], t})
+			b.feedback = append(b.feedback, feedback{b.values[i], t})
 		}
 	}
 	return b, nil
 }
 
-// Start does the run before it returns.
+// Start performs the whole run.
 func (b *bound) Start(ctx context.Context) error {
 	p, e := b.p, &b.p.signature.Entries[b.number]
 	if e.OnlyReads {
-		if err := p.held(e.Name, p.turns.RLock(ctx), p.turns.RUnlock); err != nil {
+		if err := p.acquired(e.Name, p.order.RLock(ctx), p.order.RUnlock); err != nil {
 			return err
 		}
-		defer p.turns.RUnlock()
+		defer p.order.RUnlock()
 	} else {
 		if err := p.lock(ctx, e.Name); err != nil {
 			return err
 		}
-		defer p.turns.Unlock()
+		defer p.order.Unlock()
 	}
 	for i := range e.Slots {
 		if s := &e.Slots[i]; s.Checked && s.Role == native.Input {
@@ -143,14 +144,14 @@ func (b *bound) Start(ctx context.Context) error {
 		}
 	}
 	if b.err = p.runEntry(ctx, b.number, b.values); b.err == nil {
-		for _, f := range b.fed {
-			copy(f.to.Data, f.made.Data)
+		for _, f := range b.feedback {
+			copy(f.to.Data, f.temporary.Data)
 		}
 	}
 	return nil
 }
 
-// Wait tells of an error once.
+// Wait returns the error of the last run once.
 func (b *bound) Wait(context.Context) error {
 	err := b.err
 	b.err = nil

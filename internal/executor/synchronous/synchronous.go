@@ -1,43 +1,44 @@
-// Package synchronous is what the backends have in common whose runs are over when a call
-// returns, as on the CPU: how runs are asked for, checked, kept in order and waited for
-// ([Program]), whatever does them ([Machine]).
+// Package synchronous executes programs on devices whose runs are done when the call
+// returns, such as the CPU. A [Program] is a [native.Program]: it checks what callers give
+// and keeps runs in order. A backend implements [Machine], which runs entries.
 //
-// Runs of different entries that change no parameter and no state go on at the same time,
-// beside what reads parameters and states. Those of one entry come one after the other, as
-// they share the memory for what the entry computes on the way.
+// Runs of different entries that change no parameter and no state are concurrent, with
+// each other and with reads of parameters and states. Runs of one entry are serial, since
+// they share temporary memory.
+//
+// Start reading at [Machine], then program.go and run.go.
 package synchronous
 
 import "github.com/rlx-go/rlx/native"
 
-// Machine is what a backend does for one [Program]. Its methods are called by one
-// goroutine at a time, but for Read, and Run of entries that only read: several of these
-// are called at a time, each entry by one goroutine.
+// Machine is the backend's part of a [Program]. Its methods are called by one goroutine at
+// a time, except Read and Run of entries with OnlyReads: these are concurrent, with at most
+// one Run of each entry.
 type Machine interface {
-	// Backend is the name of the backend, for errors.
+	// Backend returns the name of the backend, for errors.
 	Backend() string
-	// Run does a run of an entry, by its number: values has a tensor for each slot, in
-	// their order, and outputs are written where they lie. Those without memory are not
-	// wanted, but for tensors of no elements. No output has memory of
-	// another tensor. The tensors must not be kept. Parameters and
-	// states are as before where a run fails. An error that is no [*native.Error] becomes
-	// one.
+	// Run runs an entry, given by its number. values holds a tensor for each slot; Run
+	// writes the outputs in place. An output without memory, unless it is empty, is not
+	// wanted. No output shares memory with another tensor. Run must not keep the tensors,
+	// and must leave parameters and states unchanged if it fails. The program wraps
+	// errors that hold no [*native.Error].
 	Run(entry int, values []native.Tensor) error
-	// Write writes a parameter or a state, by its place in [Signature.Persistent].
+	// Write writes element i of [Signature.Persistent].
 	Write(i int, t native.Tensor)
-	// Read returns a parameter or a state in memory of its own.
+	// Read returns a copy of element i of [Signature.Persistent].
 	Read(i int) native.Tensor
-	// Release gives back all that the machine has.
+	// Release frees the machine's memory.
 	Release() error
 }
 
-// Signature is what a program looks like from outside.
+// Signature lists the entries, parameters and states of a program.
 type Signature struct {
 	Entries    []Entry
 	Persistent []native.Slot // parameters and states
 	Memory     int64         // in bytes
 }
 
-// Entry is one way to run a program.
+// Entry is an entry of a program.
 type Entry struct {
 	Name  string
 	Slots []native.Slot // inputs and outputs, in the order of [Machine.Run]
@@ -45,7 +46,7 @@ type Entry struct {
 	OnlyReads bool
 }
 
-// values puts tensors into the order of the slots.
+// values returns the tensors in the order of the slots.
 func (e *Entry) values(in, out map[string]native.Tensor) []native.Tensor {
 	values := make([]native.Tensor, len(e.Slots))
 	for i, s := range e.Slots {

@@ -1,13 +1,12 @@
-// Package apple holds what stands in for Metal's header and library on machines that
-// have none: declarations of the part of Metal that package driver uses, written from
-// Apple's documentation, and a list of the symbols that it links. With them the binding
-// is built as for a Mac, by package applecheck.
+// Package apple provides stand-ins for Metal's header and library: declarations of the part
+// of Metal that package driver uses, written from Apple's documentation, and a list of the
+// symbols that it links. Package applecheck builds the binding for macOS with them.
 package apple
 
 import "embed"
 
-// Headers has the folder include with Metal/Metal.h, which is also what package software
-// implements, and the folder lib with a text stub of the library.
+// Headers holds the folder include with Metal/Metal.h, which package software implements,
+// and the folder lib with a text stub of the library.
 //
 //go:embed include lib
 var Headers embed.FS

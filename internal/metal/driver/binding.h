@@ -1,5 +1,5 @@
-// What package driver asks of Metal, as functions of C: the files of Objective-C beside
-// this one have them.
+// The C functions through which package driver calls Metal, implemented in the Objective-C
+// files beside this one.
 #ifndef RLX_BINDING_H
 #define RLX_BINDING_H
 
@@ -10,28 +10,28 @@
 enum {
 	RLX_OK,
 	RLX_UNAVAILABLE, // no device, or one that is too old
-	RLX_MEMORY,      // it has no room
+	RLX_MEMORY,      // out of memory
 	RLX_SOURCE,      // the compiler refuses a kernel
 	RLX_LOST,        // the device is gone
 	RLX_FAILED,      // anything else
 };
 
-// rlx_error is what went wrong. code is Metal's own, of the domain of the call.
+// rlx_error is a failure. code is Metal's error code, of the domain of the call.
 typedef struct {
 	int kind;
 	long code;
 	char text[2048];
 } rlx_error;
 
-// rlx_info is what the device says of itself. Sizes are in bytes.
+// rlx_info describes a device. Sizes are in bytes.
 typedef struct {
 	char name[128];
-	uint64_t memory;    // that it recommends to use at most
+	uint64_t memory;    // recommended maximal working set
 	uint64_t allocated; // by this process
-	uint64_t buffer;    // the longest
+	uint64_t buffer;    // maximal length of a buffer
 	uint64_t shared;    // memory of a threadgroup
 	uint64_t threads[3]; // of a threadgroup along each axis
-	int bfloat;          // its compiler has the type bfloat
+	int bfloat;          // the compiler supports bfloat
 } rlx_info;
 
 // RLX_BUFFERS is the length of the buffer argument table (Metal Feature Set Tables).
@@ -46,8 +46,8 @@ typedef struct {
 	uint64_t offset;
 } rlx_binding;
 
-// rlx_command is one step of a command list: a dispatch where pipeline is not NULL,
-// otherwise a copy of bytes from bindings[1] to bindings[0].
+// rlx_command is a command: a dispatch if pipeline is not NULL, else a copy of bytes from
+// bindings[1] to bindings[0].
 typedef struct {
 	void *pipeline;
 	const rlx_binding *bindings;
@@ -60,8 +60,8 @@ typedef struct {
 	uint64_t bytes;
 } rlx_command;
 
-// rlx_run is a command buffer that was committed. state goes from RLX_RUNNING to one of
-// the others once, after error was written; it is to be read atomically.
+// rlx_run is a committed command buffer. state changes once from RLX_RUNNING to another
+// value, after error was written; it is read atomically.
 enum { RLX_RUNNING, RLX_DONE, RLX_BROKEN };
 typedef struct {
 	uint32_t state;
@@ -69,29 +69,29 @@ typedef struct {
 	rlx_error error;
 } rlx_run;
 
-// rlx_metal are the functions. Those that can fail return NULL, or 0, and fill the
-// error. Objects are given back with release.
+// rlx_metal is the table of functions. Those that can fail return NULL or 0 and fill in the
+// error. Objects are released with release.
 typedef struct {
 	// open returns the device, with a queue.
 	void *(*open)(rlx_error *);
 	void (*info)(void *device, rlx_info *);
-	// heap allocates buffers together, in memory that host and device share, and writes
-	// them to buffers. What they hold is undefined. drop gives a heap and its buffers back.
-	// Neither is called by two threads at once.
+	// heap allocates buffers together, in memory shared by host and device, with undefined
+	// contents, and writes them to buffers. drop releases a heap and its buffers. Calls of
+	// the two must be serialised.
 	void *(*heap)(void *device, const uint64_t *bytes, size_t count, void **buffers, rlx_error *);
 	void (*drop)(void *device, void *heap, void **buffers, size_t count);
 	void *(*contents)(void *buffer);
-	// archive opens a file of compiled pipelines, or begins an empty one.
+	// archive opens a file of compiled pipelines, or a new archive.
 	void *(*archive)(void *device, const char *path, rlx_error *);
 	int (*save)(void *archive, const char *path, rlx_error *);
-	// function compiles a source, in which it returns the kernel of a name.
+	// function compiles a source and returns its kernel with a name.
 	void *(*function)(void *device, const char *source, const char *name, rlx_error *);
-	// pipeline makes a function ready to run with so many threads in a threadgroup.
-	// archive, where not NULL, is where it looks first; add has it put there.
+	// pipeline compiles a function for threadgroups of the given number of threads.
+	// archive, if not NULL, is searched first; if add is set the pipeline is added to it.
 	void *(*pipeline)(void *device, void *function, uint64_t threads, void *archive, int add, rlx_error *);
 	// commit encodes a list as one command buffer and begins it.
 	rlx_run *(*commit)(void *device, const char *label, const rlx_command *list, size_t count, rlx_error *);
-	// forget gives back a run, which may still be under way.
+	// forget releases a run, which may be in flight.
 	void (*forget)(rlx_run *);
 	void (*release)(void *object);
 } rlx_metal;

@@ -19,16 +19,16 @@ import (
 	"unsafe"
 )
 
-// Device is Apple's GPU in this machine, with a queue. It may be used by several
-// goroutines, and is never given back.
+// Device is the machine's Apple GPU with a command queue. It is safe for concurrent use and
+// never released.
 type Device struct {
 	m      *C.rlx_metal
 	handle unsafe.Pointer
-	heaps  sync.Mutex // held where heaps come and go
+	heaps  sync.Mutex // serialises making and releasing heaps
 }
 
-// Open returns the device, a new one each time. The error is an [*Error] of kind
-// Unavailable that says what is missing.
+// Open opens the device, anew each time. The error is an [*Error] of kind Unavailable that
+// says what is missing.
 func Open() (*Device, error) {
 	m, err := load()
 	if err != nil {
@@ -39,7 +39,7 @@ func Open() (*Device, error) {
 	return d, failure("open", d.handle != nil, &e)
 }
 
-// failure returns the error of a call, nil where it went well.
+// failure returns the error of a call, nil if ok.
 func failure(call string, ok bool, e *C.rlx_error) error {
 	if ok {
 		return nil
@@ -47,18 +47,18 @@ func failure(call string, ok bool, e *C.rlx_error) error {
 	return &Error{Call: call, Kind: Kind(e.kind), Code: int(e.code), Text: C.GoString(&e.text[0])}
 }
 
-// Info is what a device says of itself. Sizes are in bytes.
+// Info describes a device. Sizes are in bytes.
 type Info struct {
 	Name      string
-	Memory    int // that it recommends to use at most
-	Allocated int // by this process
-	Buffer    int // the longest
-	Shared    int // memory of a threadgroup
+	Memory    int // recommended maximal working set
+	Allocated int // allocated by this process
+	Buffer    int // maximal length of a buffer
+	Shared    int // maximal threadgroup memory
 	Threads   [3]int
-	BFloat    bool // the compiler has the type bfloat: MSL 3.1, since macOS 14
+	BFloat    bool // the compiler supports bfloat: MSL 3.1, since macOS 14
 }
 
-// Info asks the device.
+// Info returns the properties of the device.
 func (d *Device) Info() Info {
 	var i C.rlx_info
 	C.call_info(d.m, d.handle, &i)
@@ -69,22 +69,22 @@ func (d *Device) Info() Info {
 	return out
 }
 
-// Buffer is memory that host and GPU share.
+// Buffer is memory shared by host and GPU.
 type Buffer struct {
 	handle unsafe.Pointer
-	// Bytes is the memory, until the heap is released.
+	// Bytes is the memory, valid until the heap is released.
 	Bytes []byte
 }
 
-// Heap is memory that was allocated at once for some buffers.
+// Heap is a block of memory with several buffers.
 type Heap struct {
 	d       *Device
 	handle  unsafe.Pointer
 	Buffers []Buffer
 }
 
-// NewHeap allocates a buffer for each size, in bytes and not 0, all of them or none. What
-// they hold is undefined.
+// NewHeap allocates a buffer of each size, in bytes and not 0. Their contents are
+// undefined.
 func (d *Device) NewHeap(sizes []int) (*Heap, error) {
 	bytes, handles := make([]C.uint64_t, len(sizes)), make([]unsafe.Pointer, len(sizes))
 	for i, n := range sizes {
@@ -104,7 +104,7 @@ func (d *Device) NewHeap(sizes []int) (*Heap, error) {
 	return h, nil
 }
 
-// Release gives the heap and its buffers back, once no run uses them.
+// Release frees the heap and its buffers. No run may use them.
 func (h *Heap) Release() {
 	handles := make([]unsafe.Pointer, len(h.Buffers))
 	for i, b := range h.Buffers {

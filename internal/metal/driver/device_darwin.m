@@ -1,5 +1,5 @@
-// The device and its memory. Memory is counted by hand: methods that begin with new
-// give an object that is released here, others one that the pool releases.
+// The device and its memory. References are counted manually: methods that begin with new
+// return an object that is released here; the autorelease pool owns the others.
 #include "internal_darwin.h"
 
 #include <stdio.h>
@@ -14,9 +14,8 @@ void *rlx_metal_fail(rlx_error *e, int kind, NSError *from, const char *what) {
 	return NULL;
 }
 
-// residency_of returns a set whose heaps the system keeps resident for all of a queue's
-// command buffers, so that it does not look for them one by one; nil before macOS 15, where
-// it does.
+// residency_of returns a set whose heaps are resident for all of a queue's command buffers,
+// which saves tracking them for each; nil before macOS 15.
 static id<rlx_residency_set> residency_of(id<MTLDevice> device, id<MTLCommandQueue> queue) {
 	if (![(NSObject *)device respondsToSelector:@selector(newResidencySetWithDescriptor:error:)]) return nil;
 	id descriptor = [[[(Class)NSClassFromString(@"MTLResidencySetDescriptor") alloc] init] autorelease];
@@ -65,8 +64,8 @@ static void device_info(void *device, rlx_info *info) {
 	}
 }
 
-// heap_of returns a heap with room for the buffers. Hazards are tracked: encoders of one
-// command buffer wait for what those before them write, as they do for other buffers.
+// heap_of returns a heap for the buffers. Hazard tracking orders the encoders of a command
+// buffer, as for other buffers.
 static id<MTLHeap> heap_of(id<MTLDevice> device, const uint64_t *bytes, size_t count) {
 	NSUInteger total = 0;
 	for (size_t i = 0; i < count; i++) {

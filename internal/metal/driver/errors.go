@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Kind says what a failure means.
+// Kind classifies an [Error].
 type Kind int
 
 // The kinds of [Error], in the order of binding.h.
 const (
-	// Unavailable: there is no device, or it is too old.
+	// Unavailable means that there is no device or it is too old.
 	Unavailable Kind = 1 + iota
-	// OutOfMemory: the device has no room.
+	// OutOfMemory means that the device has too little memory.
 	OutOfMemory
-	// BadSource: the compiler refuses a kernel.
+	// BadSource means that the compiler refuses a kernel.
 	BadSource
-	// Lost: the device is gone.
+	// Lost means that the device is gone.
 	Lost
-	// Failed: anything else.
+	// Failed is any other failure.
 	Failed
 )
 
@@ -29,13 +29,13 @@ var kindNames = map[Kind]string{
 // String returns the kind in words.
 func (k Kind) String() string { return kindNames[k] }
 
-// Error is a failure that Metal reports.
+// Error is a failure reported by Metal.
 type Error struct {
-	Call   string // what was asked for: "load", "open", "heap", "compile", "pipeline", "archive", "run"
+	Call   string // "load", "open", "heap", "compile", "pipeline", "archive", "run"
 	Kind   Kind
-	Kernel string // which one it was about, "" where none
-	Code   int    // Metal's own, 0 where there is none
-	Text   string // Metal's words, which may be several lines
+	Kernel string // the kernel concerned, or ""
+	Code   int    // Metal's error code, or 0
+	Text   string // Metal's description, which may have several lines
 }
 
 // Error returns "metal: pipeline: kernel softmax: refused by the compiler (3): words", or what

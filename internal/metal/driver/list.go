@@ -16,8 +16,7 @@ import (
 	"unsafe"
 )
 
-// Place is where in a buffer something begins, in bytes: a multiple of 4, and for what a
-// kernel binds of 256.
+// Place is a byte offset in a buffer: a multiple of 4, for bindings of 256.
 type Place struct {
 	Buffer Buffer
 	Offset int
@@ -26,20 +25,22 @@ type Place struct {
 // Dispatch runs a kernel over a grid of threadgroups.
 type Dispatch struct {
 	Pipeline Pipeline
-	// Bindings are the kernel's buffers. Counters, where there are any, come after them.
+	// Bindings are the kernel's buffers; the counters are bound after them.
 	Bindings        []Place
 	Counters        []int
 	Groups, Threads [3]int
-	// Grid is where the groups are found instead, three u32, if its buffer is set.
+	// Grid, if its buffer is set, holds the number of groups, three u32 (an indirect
+	// dispatch).
 	Grid Place
-	// Piece says that Groups is a piece of a larger grid, which begins with First, of a
-	// kernel that is printed for that. Of Grid then only counts whether it is zeros.
+	// Piece is set if the dispatch is a piece, Groups in size and beginning at First, of a
+	// larger grid; the kernel must be printed for that. Grid then only says whether the
+	// grid is empty.
 	Piece bool
 	First [3]int
 }
 
-// List is a list of commands in the making, and then one that can be committed any number
-// of times. It lies in memory of C's, which Metal's encoders are fed from by one call.
+// List is a list of commands under construction, and then one that can be committed
+// repeatedly. It lies in C memory, so one call encodes it.
 type List struct {
 	label    *C.char
 	commands []C.rlx_command
@@ -48,14 +49,14 @@ type List struct {
 	err      *C.rlx_error
 }
 
-// NewList begins a list with the name that its command buffers have for debuggers.
+// NewList returns an empty list; its command buffers have the label.
 func NewList(label string) *List {
 	l := &List{label: C.CString(label), err: (*C.rlx_error)(C.calloc(1, C.sizeof_rlx_error))}
 	l.owned = append(l.owned, unsafe.Pointer(l.label), unsafe.Pointer(l.err))
 	return l
 }
 
-// Len returns how many commands there are.
+// Len returns the number of commands.
 func (l *List) Len() int { return len(l.commands) }
 
 func own[T any](l *List, values []T) *T {
@@ -76,7 +77,7 @@ func (l *List) bindings(places []Place) *C.rlx_binding {
 	return own(l, list)
 }
 
-// Dispatch adds a dispatch. It begins when what was added before is done.
+// Dispatch adds a dispatch that runs after the commands before it.
 func (l *List) Dispatch(d Dispatch) {
 	counters := make([]C.int32_t, len(d.Counters))
 	for i, n := range d.Counters {
@@ -103,7 +104,7 @@ func (l *List) Copy(to, from Place, bytes int) {
 	l.commands = append(l.commands, C.rlx_command{bindings: l.bindings([]Place{to, from}), binding_count: 2, bytes: C.uint64_t(bytes)})
 }
 
-// Release gives the list's memory back.
+// Release frees the list.
 func (l *List) Release() {
 	for _, p := range l.owned {
 		C.free(p)
@@ -111,14 +112,14 @@ func (l *List) Release() {
 	*l = List{}
 }
 
-// Run is a command buffer that was committed.
+// Run is a committed command buffer.
 type Run struct {
 	d *Device
 	c *C.rlx_run
 }
 
-// Commit encodes a list, to which nothing is added any more, as one command buffer that
-// begins when those before it are done.
+// Commit encodes a list as one command buffer, which runs after those before it. Nothing
+// may be added to the list afterwards.
 func (d *Device) Commit(l *List) (Run, error) {
 	if l.sealed == nil {
 		l.sealed = unsafe.Pointer(own(l, l.commands))
@@ -127,7 +128,7 @@ func (d *Device) Commit(l *List) (Run, error) {
 	return Run{d, c}, failure("run", c != nil, l.err)
 }
 
-// Done reports whether a run is over, and what went wrong.
+// Done reports whether a run is done, with its error.
 func (r Run) Done() (bool, error) {
 	switch atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.c.state))) {
 	case C.RLX_RUNNING:
@@ -138,5 +139,5 @@ func (r Run) Done() (bool, error) {
 	return true, failure("run", false, &r.c.error)
 }
 
-// Forget gives a run back, which may still be under way.
+// Forget releases a run, which may be in flight.
 func (r Run) Forget() { C.call_forget(r.d.m, r.c) }

@@ -8,8 +8,8 @@ package driver
 */
 import "C"
 
-// Software is whether this is not Metal itself.
+// Software reports whether the device is a stand-in for Metal.
 const Software = false
 
-// load returns the binding that is part of the program.
+// load returns the linked binding.
 func load() (*C.rlx_metal, error) { return C.rlx_metal_binding(), nil }

@@ -24,11 +24,11 @@ import (
 	"unsafe"
 )
 
-// LibraryVariable is the environment variable that names a library with a device in
-// software, see the comment of the package.
+// LibraryVariable is the environment variable that names a library with a software device;
+// see the package documentation.
 const LibraryVariable = "RLX_METAL_LIBRARY"
 
-// Software is whether this is not Metal itself.
+// Software reports whether the device is a stand-in for Metal.
 const Software = true
 
 // Sources are the files of the binding, for building such a library.
@@ -36,7 +36,7 @@ const Software = true
 //go:embed *.h *.m
 var Sources embed.FS
 
-// load returns the binding of the library that [LibraryVariable] names.
+// load returns the binding of the library named by [LibraryVariable].
 func load() (*C.rlx_metal, error) {
 	path := os.Getenv(LibraryVariable)
 	if path == "" {

@@ -16,20 +16,20 @@ import "C"
 
 import "unsafe"
 
-// object is one of Metal's.
+// object is a Metal object.
 type object struct {
 	m      *C.rlx_metal
 	handle unsafe.Pointer
 }
 
-// Release gives the object back.
+// Release releases the object.
 func (o object) Release() { C.release_object(o.m, o.handle) }
 
 // Archive is a file of compiled pipelines (MTLBinaryArchive).
 type Archive struct{ object }
 
-// OpenArchive opens a file, or for "" begins an empty archive. The error is of kind
-// Failed for a file that is missing, damaged, or of another system.
+// OpenArchive opens a file, or a new archive for "". The error is of kind Failed for a file
+// that is missing, damaged, or of another system.
 func (d *Device) OpenArchive(path string) (Archive, error) {
 	var name *C.char
 	if path != "" {
@@ -52,7 +52,7 @@ func (a Archive) Save(path string) error {
 // Function is a kernel in the compiler's intermediate form.
 type Function struct{ object }
 
-// Compile compiles a source and returns the kernel of a name in it. The error is of kind
+// Compile compiles a source and returns its kernel with a name. The error is of kind
 // BadSource, with the compiler's messages.
 func (d *Device) Compile(source, name string) (Function, error) {
 	text, function := C.CString(source), C.CString(name)
@@ -63,12 +63,12 @@ func (d *Device) Compile(source, name string) (Function, error) {
 	return f, failure("compile", f.handle != nil, &e)
 }
 
-// Pipeline is a kernel that is ready to run.
+// Pipeline is a compiled kernel.
 type Pipeline struct{ object }
 
-// NewPipeline makes a function ready to run with so many threads in a threadgroup, from
-// an archive if it is there; add says that it is put there. The error is of kind
-// BadSource where it cannot have so many.
+// NewPipeline compiles a function for threadgroups of the given number of threads, or takes
+// it from the archive; if add is set it is added to the archive. The error is of kind
+// BadSource if the device does not support that many threads.
 func (d *Device) NewPipeline(f Function, threads int, a Archive, add bool) (Pipeline, error) {
 	flag := C.int(0)
 	if add {

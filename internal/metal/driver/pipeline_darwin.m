@@ -1,4 +1,4 @@
-// Kernels: from source to pipelines, by way of a binary archive on disk.
+// Kernels: from source to pipelines, through a binary archive on disk.
 #include "internal_darwin.h"
 
 #include <string.h>
@@ -26,9 +26,8 @@ int rlx_archive_save(void *archive, const char *path, rlx_error *e) {
 	}
 }
 
-// Kernels rely on infinities and NaN being told by their bits and on division being
-// rounded, so mathematics is not fast. Kernels with bfloat are of the first version of the
-// language that has it.
+// Kernels test infinities and NaN by their bits and need rounded division, so fast math is
+// off. Kernels with bfloat use the first language version that has it.
 static MTLCompileOptions *compile_options(const char *source) {
 	MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
 	[options setFastMathEnabled:NO];

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// encoders are those of a command buffer, of which one is open at a time: dispatches in
-// a row share one, and run in its order.
+// encoders are the encoders of a command buffer, one open at a time. Consecutive dispatches
+// share one and run in order.
 typedef struct {
 	id<MTLCommandBuffer> buffer;
 	id<MTLComputeCommandEncoder> compute;
 	id<MTLBlitCommandEncoder> blit;
-	void *pipeline;                // that compute has
-	rlx_binding bound[RLX_BUFFERS]; // and its buffers, by their index
+	void *pipeline;                // the pipeline set on compute
+	rlx_binding bound[RLX_BUFFERS]; // the buffers set, by index
 } encoders;
 
 static void end_encoding(encoders *x) {
@@ -40,8 +40,8 @@ static void encode_bytes(encoders *x, const void *bytes, size_t length, uint32_t
 	x->bound[index].buffer = NULL;
 }
 
-// encode_bindings gives a dispatch its buffers and counters. What the encoder has already is left: in
-// a step most of what neighbouring kernels bind is the same.
+// encode_bindings binds the buffers and counters of a dispatch. It skips what is bound
+// already: neighbouring kernels share most bindings.
 static void encode_bindings(encoders *x, const rlx_command *c) {
 	for (uint32_t i = 0; i < c->binding_count; i++) {
 		const rlx_binding *b = &c->bindings[i];
@@ -76,7 +76,7 @@ static void encode_dispatch(encoders *x, const rlx_command *c) {
 		[to dispatchThreadgroups:MTLSizeMake(c->groups[0], c->groups[1], c->groups[2]) threadsPerThreadgroup:threads];
 }
 
-// kind_of returns what an error of a command buffer means for those after it.
+// kind_of classifies an error of a command buffer.
 static int kind_of(NSError *error) {
 	switch ([error code]) {
 	case MTLCommandBufferErrorOutOfMemory:

@@ -22,32 +22,31 @@ import (
 //go:embed lib
 var sources embed.FS
 
-// built is the device as a library.
+// built is the device, built as a library.
 type built struct {
 	library, clang string
 	kernelFlags    []string // for kernels
 }
 
-// deviceFlags are for the device. GCC's Objective-C runtime, which GNUstep on Debian is
-// made for, has no automatic reference counting, so the files are for counting by hand.
+// deviceFlags are the compiler flags of the device. GCC's Objective-C runtime, for which
+// Debian builds GNUstep, has no automatic reference counting.
 var deviceFlags = []string{
 	"-shared", "-fPIC", "-O1", "-Wall", "-Werror=objc-method-access", "-fobjc-runtime=gcc", "-fblocks", "-fobjc-exceptions",
 	"-fconstant-string-class=NSConstantString", "-I/usr/include/GNUstep",
 }
 
-// deviceLibraries has the runtime of blocks first: GNUstep has a function to copy a block
-// too, which does not.
+// deviceLibraries lists the runtime of blocks first: GNUstep's own function that copies
+// blocks does not work.
 var deviceLibraries = []string{"-lBlocksRuntime", "-lgnustep-base", "-lobjc", "-lpthread"}
 
-// kernelFlags are for kernels: what C++ leaves undefined becomes a call of the device. It
-// takes longer to optimise a kernel than to run it.
+// kernelFlags are the compiler flags of kernels. Undefined behaviour of C++ becomes a call
+// of the device. Optimisation would take longer than running the kernel.
 var kernelFlags = []string{
 	"-O0", "-w", "-shared", "-fPIC", "-ffp-contract=on",
 	"-fsanitize=array-bounds,signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
 }
 
-// build returns the device, built in this process or before: a folder of the system's
-// temporary ones keeps it, by what it is built of.
+// build returns the device, cached in a temporary folder by a hash of its sources.
 var build = sync.OnceValues(func() (*built, error) {
 	clang, err := clang.Compiler()
 	if err != nil {
@@ -81,7 +80,7 @@ var build = sync.OnceValues(func() (*built, error) {
 	return b, nil
 })
 
-// allFiles returns what the device is built of, by path in a folder, and a name for it.
+// allFiles returns the sources of the device by path, and their hash.
 func allFiles() (files map[string][]byte, key string, err error) {
 	files, sum := map[string][]byte{}, sha256.New()
 	for _, from := range []embed.FS{sources, apple.Headers, driver.Sources} {

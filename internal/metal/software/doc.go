@@ -1,7 +1,7 @@
-// Package software is a Metal device for tests on machines that are no Macs: Metal's
-// protocols in Objective-C, over GNUstep, linked with the very files of package driver
-// that are for Macs. Device memory is host memory; kernels are compiled by clang as C++
-// with a header that stands in for Metal's library, and run as fibers, with their buffers
-// and arrays watched; command buffers are executed by a thread of their own. What Metal's
-// documentation forbids, and objects that are not given back, are told.
+// Package software provides a Metal device for tests without a Mac: Metal's protocols in
+// Objective-C over GNUstep, linked with the files of package driver for Macs. Device memory
+// is host memory; kernels are compiled by clang as C++ with a replacement of Metal's
+// standard library and run as fibers, with bounds checks on buffers and arrays; a thread
+// executes the command buffers. It reports violations of Metal's documentation and leaked
+// objects.
 package software

@@ -31,22 +31,22 @@ type Device struct {
 	log     string
 }
 
-// settings are the names of the environment variables that steer the device, without
-// RLX_SOFTWARE_; tests set them after [Install].
+// settings lists the environment variables that control the device, without RLX_SOFTWARE_;
+// tests set them after [Install].
 var settings = []string{"LOG", "CLANG", "FLAGS", "FOLDER", "FAIL", "DELAY", "MEMORY", "FAMILY", "REFUSE", "BFLOAT", "RESIDENCY"}
 
-// Install makes the software device Metal's of this test. With kernels they are compiled
-// and run; otherwise they are noted only. Without clang or GNUstep the test fails. At its
-// end it fails for calls that Metal's documentation forbids.
+// Install makes the software device the Metal device of the test. If kernels is set,
+// kernels are compiled and run; otherwise they are only logged. Without clang or GNUstep
+// the test fails. At its end it fails for calls that Metal's documentation forbids.
 //
-// Environment variables steer it: RLX_SOFTWARE_MEMORY is how many bytes it has;
-// RLX_SOFTWARE_FAMILY the newest family that it is of, 0 for no device at all; RLX_SOFTWARE_REFUSE a text that its
-// compiler takes for an error; RLX_SOFTWARE_BFLOAT 0 for one that has no bfloat;
-// RLX_SOFTWARE_RESIDENCY 0 for a system before macOS 15, without residency sets. RLX_SOFTWARE_FAIL, "commit 8 3", lets the third commit end
-// with error 8, for good from an error that tells of a device that is removed; there are
-// also newHeap, threads for a pipeline that is good for one thread, and width for one whose
-// SIMD-groups have as many threads as the error's number. RLX_SOFTWARE_DELAY is how
-// many microseconds a command buffer waits.
+// Environment variables control it: RLX_SOFTWARE_MEMORY is its size in bytes;
+// RLX_SOFTWARE_FAMILY its newest family, 0 for no device; RLX_SOFTWARE_REFUSE a text that
+// its compiler rejects; RLX_SOFTWARE_BFLOAT 0 removes bfloat; RLX_SOFTWARE_RESIDENCY 0
+// simulates a system before macOS 15, without residency sets. RLX_SOFTWARE_FAIL, "commit 8
+// 3", makes the third commit end with error 8, and all later ones after an error for a
+// removed device; it also accepts newHeap, threads for a pipeline that supports one thread,
+// and width for one whose SIMD-groups have the error's number of threads.
+// RLX_SOFTWARE_DELAY delays a command buffer by microseconds.
 func Install(t testing.TB, kernels bool) *Device {
 	t.Helper()
 	b, err := build()
@@ -75,9 +75,9 @@ func Install(t testing.TB, kernels bool) *Device {
 	return d
 }
 
-// Calls returns what the device was asked for so far, oldest first: "compile k_add",
-// "pipeline k_add" or "found k_add", "newHeap 4096", "resident 2" for as many heaps, "commit
-// step", and when they are done "run k_add 4 1 1" and "copy 16".
+// Calls returns the logged calls, oldest first: "compile k_add", "pipeline k_add" or "found
+// k_add", "newHeap 4096", "resident 2" with the number of heaps, "commit step", and on
+// completion "run k_add 4 1 1" and "copy 16".
 func (d *Device) Calls(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(d.log)
@@ -87,8 +87,7 @@ func (d *Device) Calls(t testing.TB) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// Forget empties the list of calls. Calls of which Metal's documentation forbids one are
-// told before.
+// Forget clears the log, after reporting forbidden calls.
 func (d *Device) Forget(t testing.TB) {
 	t.Helper()
 	for _, call := range d.Calls(t) {
@@ -101,15 +100,15 @@ func (d *Device) Forget(t testing.TB) {
 	}
 }
 
-// Living returns how many of Metal's objects there are in this process that were not given
-// back, besides devices and their queues.
+// Living returns the number of live Metal objects of this process, except devices and their
+// queues.
 func (d *Device) Living() int { return d.count("sw_living") }
 
-// Encoded returns how often encoders were told something in this process: a pipeline, a
-// buffer, bytes, a dispatch, a copy.
+// Encoded returns the number of encoder calls of this process: pipelines, buffers, bytes,
+// dispatches, copies.
 func (d *Device) Encoded() int { return d.count("sw_encoded") }
 
-// count calls a function of the device, -1 where it was not loaded yet.
+// count calls a function of the device, or returns -1 if it is not loaded.
 func (d *Device) count(function string) int {
 	path, name := C.CString(d.library), C.CString(function)
 	defer C.free(unsafe.Pointer(path))

@@ -49,7 +49,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
     this.steps++;
   }
 
-  /** Throws what the status word says, and clears it for the runs to come. */
+  /** Throws the error encoded in the status word, and clears it for later runs. */
   #checkStatus(): void {
     const { status } = this.plan;
     if (!status) return;

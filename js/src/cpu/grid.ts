@@ -1,10 +1,10 @@
-// A grid of workgroups that threads share: words of a shared memory say what is to be run, and each
-// thread claims one workgroup after the other. Whoever asks takes part, so that nothing waits for a
-// thread that has not begun.
+// A grid of workgroups that threads share: words in shared memory describe the kernel to run, and each
+// thread claims one workgroup after another. The calling thread takes part, so it never waits for a
+// thread that has not started.
 
-/** The words, by their places: what is left of the grid, beside its number; how many workgroups are not done; whether one failed. */
+/** The words by index: the remaining grid with its number; the number of unfinished workgroups; whether one failed. */
 const left = 0, open = 1, failed = 2, kernel = 3, count = 4, args = 5;
-/** What the words take: a kernel has fewer arguments than there is room for. */
+/** The size of the words: kernels have fewer arguments. */
 export const gridBytes = 256;
 
 const leftBits = 8, leftMask = (1 << leftBits) - 1;
@@ -18,7 +18,7 @@ function work(words: Int32Array, kernels: Kernels, own: number): void {
   for (;;) {
     const before = Atomics.load(words, left), group = (before & leftMask) - 1;
     if (group < 0) return;
-    // The number of the grid is compared too: what is claimed is of the grid that the words tell of.
+    // The grid number is compared too, so that a claim belongs to the current grid.
     if (Atomics.compareExchange(words, left, before, before - 1) !== before) continue;
     try {
       kernels[words[kernel]!]!(...words.subarray(args, args + words[count]!), group, group + 1, own);

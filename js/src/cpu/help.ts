@@ -1,9 +1,9 @@
-// What a thread does that helps a session on the CPU.
+// The worker side of a session's helper threads on the CPU.
 
 import { gridBytes, help, type Kernels } from './grid.js';
 import type { Help } from './threads.js';
 
-/** Has this worker help, for as long as it lives, once it is asked to. */
+/** Makes this worker a helper thread for its lifetime, on request. */
 export function helpWhenAsked(): void {
   addEventListener('message', async ({ data }: MessageEvent<Partial<Help> | null>) => {
     if (!(data?.module instanceof WebAssembly.Module)) return;

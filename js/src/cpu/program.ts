@@ -1,4 +1,4 @@
-// A plan with code made into calls, once: memory, the module's functions, and for each entry a list of what to call.
+// Compiles a plan with code to calls: memory, the module's functions, and a list of calls for each entry.
 
 import { greatest, roundUp } from '../values/dtype.js';
 import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.js';
@@ -14,7 +14,7 @@ type Call = () => void;
 
 export interface Program extends Runnables<ProgramEntry> {
   memory: ArrayBufferLike;
-  /** Where each buffer of the plan lies, and the row of scalars. */
+  /** The addresses of the plan's buffers, and of the row of scalars. */
   places: number[];
   row: number;
   threads: Worker[];
@@ -24,7 +24,7 @@ const pageBytes = 1 << 16;
 
 /** Lays out the memory, as the Go package internal/compiler/plan says, and compiles the module, unless it is given, for runs of up to `maxSteps` steps. */
 export async function buildProgram(plan: Plan, maxSteps: number, given?: WebAssembly.Module): Promise<Program> {
-  // Below lies what is each kernel's own, once for each thread.
+  // Scratch memory of kernels follows, once for each thread.
   const own = greatest(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);
   const count = given ? 0 : helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
   const runnables = plan.entries.map((entry) => withRows(entry, maxSteps));
@@ -42,13 +42,13 @@ export async function buildProgram(plan: Plan, maxSteps: number, given?: WebAsse
   return { memory: buffer, places, row, maxSteps, entries: new Map(entries), threads: await startThreads(count, { module, memory, names, grid }, own) };
 }
 
-/** What steps become, given what they touch: calls in their order, inside `depth` repeats. */
+/** Compiles steps, with the regions they access, to calls in order, inside `depth` repeats. */
 function makerOf(kernelsOf: Plan['kernels'], places: number[], row: number, buffer: ArrayBufferLike, kernels: Kernels, words: Int32Array | undefined) {
-  /** The rounds of the repeats that are under way. */
+  /** The iteration counts of the enclosing repeats. */
   const counts: number[] = [];
   const word = ({ buffer: at, offset }: Binding) => new Uint32Array(buffer, places[at]! + offset, 1);
 
-  /** What runs a kernel over a grid, for n arguments: a kernel of several workgroups is told which, and where their memory lies. */
+  /** Runs a kernel with n arguments over a grid: a kernel of several workgroups gets its index and its scratch memory. */
   function runner(index: number, groups: number, n: number): (args: number[]) => void {
     const kernel = kernels[index]!;
     if (!kernel?.call || kernel.length !== (groups < 2 ? n : n + 3)) refuse(45, kernelsOf[index]!.name);

@@ -5,10 +5,10 @@ import { greatest } from '../values/dtype.js';
 import { allSteps, type Plan } from '../plan/plan.js';
 import { startWorker } from '../worker/remote.js';
 
-/** What a thread is told to help with. */
+/** The message that starts a helper thread. */
 export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; names: string[]; grid: number; own: number }
 
-/** How many threads are of use to a plan, beside the one that asks. WebKit can be without shared memory where a page is isolated. */
+/** The number of useful helper threads of a plan. WebKit can lack shared memory in an isolated page. */
 export function helpers({ entries }: Plan): number {
   if (!globalThis.crossOriginIsolated || !globalThis.SharedArrayBuffer) return 0;
   const groups = greatest(allSteps(entries), (step) => step.kind === 'dispatch' ? step.groups[0]! : 1, 1);

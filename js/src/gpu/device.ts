@@ -1,4 +1,4 @@
-// Getting a GPUDevice, and knowing what one can do.
+// Requests a GPUDevice and queries its capabilities.
 
 import { RlxError } from '../values/errors.js';
 import type { Plan, Requires } from '../plan/plan.js';
@@ -10,7 +10,7 @@ declare global {
   interface GPUDevice {}
 }
 
-/** Where a device comes from. */
+/** The source of a device. */
 export interface DeviceOptions {
   /** A device of your own. It is used as it is, and never destroyed by this library. */
   device?: GPUDevice;
@@ -22,11 +22,11 @@ export interface DeviceOptions {
 
 /** How a session deals with the device. */
 export interface GPUSessionOptions {
-  /** How many submissions may be under way before `run` waits, 1 to 64. If not given 3, and up to 16 while they are less than 8 ms of work. */
+  /** The maximal number of submissions in flight, 1 to 64. By default 3, and up to 16 while they are less than 8 ms of work. */
   inFlight?: number;
   /**
-   * Whether a session is ready before the kernels that take longest to compile: others, which leave the
-   * same values, stand in for them at a fraction of their speed until they are compiled. True if not given.
+   * Whether a session is ready before the kernels that compile slowest: drafts with equal results replace them at a
+   * fraction of their speed until they are compiled. True by default.
    */
   drafts?: boolean;
   /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
@@ -47,7 +47,7 @@ type Capable = GPUAdapter | GPUDevice;
 const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
-/** What an adapter or a device lacks to run a plan, in words. */
+/** Describes what an adapter or a device lacks to run a plan. */
 function lacking({ target, requires: { features, limits, subgroup: [least, most] } }: Plan, from: Capable): string[] {
   const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
   return [
@@ -65,7 +65,7 @@ function pickVariant(plan: Plan, from: Capable): Plan {
   throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking(plan, from).join(', ')}`, { op: plan.name });
 }
 
-/** Asks for an adapter. Rejects with an {@link RlxError} of kind `device` where there is none. @internal */
+/** Requests an adapter. Rejects with an {@link RlxError} of kind `device` if there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions = {}): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
   if (!gpu?.requestAdapter) throw new RlxError('device', 'WebGPU is not here: navigator.gpu is missing: use https, or another browser; in Node, give the option gpu');
@@ -104,8 +104,8 @@ export function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device 
 }
 
 /**
- * Calls a function when a device is lost; what it returns ends that. The device's promise, which
- * may outlive many sessions, then keeps hold of nothing of the function's. @internal
+ * Calls a function when a device is lost; the returned function cancels that. The device's promise, which may
+ * outlive many sessions, then retains nothing of the listener. @internal
  */
 export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
   let tell: typeof listener | undefined = listener;

@@ -1,22 +1,22 @@
 import type { RlxError } from '../values/errors.js';
 
 /**
- * The milliseconds of work that the device should have before it. Chromium tells up to 1.8 ms late that
- * something is done (on an H200), so that three submissions of half a millisecond left the device idle for
- * half of the time. Half a frame of most displays is a delay that nobody sees.
+ * The milliseconds of work to queue ahead of the device. Chromium reports completions up to 1.8 ms late (on an
+ * H200), so three submissions of half a millisecond left the device idle for half of the time. Half a frame of
+ * most displays is an invisible delay.
  */
 const ahead = 8;
 
 /**
- * Admits submissions in the order they ask: so many at a time as the device does in {@link ahead}, by the
- * pace at which they end, but no fewer than 3 and no more than 16, with which reads of every tenth step find a
- * staging buffer free; or a number that was asked for.
+ * Admits submissions in order, with a bounded number in flight: as many as the device completes in {@link ahead},
+ * by its recent pace, from 3 to 16, with which reads of every tenth step find a free staging buffer; or a given
+ * number.
  */
 export class Flight {
   readonly #asked: number | undefined;
-  /** How many may be under way. */
+  /** The maximal number of submissions in flight. */
   #limit: number;
-  /** How many of those may still enter: none where somebody waits, and less where the limit fell. */
+  /** The number of free places; negative after the limit fell. */
   #free: number;
   /** How many have left since a time. */
   #left = 0;
@@ -37,7 +37,7 @@ export class Flight {
     return new Promise((go, stop) => this.#queue.push({ go, stop }));
   }
 
-  /** Gives a place to the next, or back. */
+  /** Releases a place, to the next in the queue if any. */
   leave(): void {
     this.#free++;
     this.#left++;
@@ -45,7 +45,7 @@ export class Flight {
     for (; this.#free > 0 && this.#queue[0]; this.#free--) this.#queue.shift()!.go();
   }
 
-  /** Sets the limit once a whole one has left, in a time in which browsers tell of several that are done. */
+  /** Adapts the limit to the pace, once a full window has ended, over a time longer than browsers' batching of completions. */
   #adapt(): void {
     const now = performance.now(), time = now - this.#since;
     if (this.#left < this.#limit || time < ahead / 2) return;
@@ -54,7 +54,7 @@ export class Flight {
     [this.#limit, this.#left, this.#since] = [limit, 0, now];
   }
 
-  /** Turns away all who wait. */
+  /** Rejects the whole queue. */
   close(error: RlxError): void {
     for (const { stop } of this.#queue.splice(0)) stop(error);
   }

@@ -15,7 +15,7 @@ import { Tensor, type TensorType } from '../values/tensor.js';
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
-/** Whether runs of a plan have to wait for what the device says. */
+/** Whether runs of a plan must wait for a result of the device. */
 const looks = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.going);
 
 export class GPUSession extends PlanSession<ProgramEntry> {
@@ -73,7 +73,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     }
     try {
       this.check();
-      // Outputs of entries share memory: what is to be read of another's goes before it is lost.
+      // Outputs of entries share memory: pending reads of another entry go first.
       while (target !== this.lastEntry && this.#ring.postponed[0]) this.#carry(true);
       const uploads = this.accept(target, inputs ?? {}, steps);
       this.#send(uploads);
@@ -128,7 +128,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     return this.steps;
   }
 
-  /** Submits what was recorded, and a read behind it. */
+  /** Submits the recorded commands, followed by a read. */
   #flush(request: ReadRequest | undefined): void {
     const { encoder } = this.#recorder;
     this.#recorder.end();
@@ -143,7 +143,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#nudge();
   }
 
-  /** Writes what comes from the host. */
+  /** Writes inputs from the host. */
   #send(uploads: Upload[]): void {
     for (const { slot, bytes } of uploads) {
       if (bytes?.length) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
@@ -158,7 +158,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     target.sent = rows.slice(0, stride);
   }
 
-  /** Records the copies of what is on the device. */
+  /** Records copies of inputs on the device. */
   #copy(encoder: GPUCommandEncoder, uploads: Upload[]): void {
     for (const { slot, from } of uploads) {
       if (from) encoder.copyBufferToBuffer(from as GPUBuffer, 0, this.#program.buffers[slot.buffer]!, slot.offset, slot.bytes);
@@ -254,7 +254,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
 const lostError = ({ reason, message }: GPUDeviceLostInfo, steps: number): RlxError =>
   new RlxError('lost', `the device was lost (${reason}): ${message}; last saved ${steps} steps ago`, { steps });
 
-/** Rethrows what a lost device makes of calls, as what it is. */
+/** Rethrows errors of calls on a lost device as its loss. */
 export async function unlessLost<T>(gpu: GPUDevice, calls: () => Promise<T>): Promise<T> {
   let forget!: () => void;
   const lost = new Promise<never>((_, reject) => {

@@ -10,13 +10,13 @@ import { type Runnable, withRows } from '../session/plan-session.js';
 /** The objects of a dispatch, but for its pipeline. */
 export interface DispatchObjects {
   storage: GPUBindGroup;
-  /** The group of uniforms, absent where the kernel reads none, and its bindings. */
+  /** The bind group of uniforms, absent if the kernel reads none, and its bindings. */
   uniforms?: GPUBindGroup;
   dynamic: readonly number[];
-  /** Where the device has the grid. */
+  /** The location of an indirect grid. */
   grid?: [buffer: GPUBuffer, offset: number];
 }
-/** What each dispatch of an entry is made of. */
+/** The objects of each dispatch of an entry. */
 export type Dispatches = Map<Dispatch, DispatchObjects>;
 
 /** An entry with its objects. */
@@ -29,7 +29,7 @@ export interface ProgramEntry extends Runnable {
   proven: boolean;
 }
 
-/** Makes calls, and gives what they give. Rejects with the first error that WebGPU does not throw, if there is no other. */
+/** Makes calls and returns their results. Rejects with the first error of an error scope, unless a call throws. */
 export async function watched<T>(gpu: GPUDevice, what: string, calls: () => Promise<T>): Promise<T> {
   const filters = ['validation', 'out-of-memory', 'internal'] as const;
   for (const filter of filters) gpu.pushErrorScope(filter);
@@ -62,7 +62,7 @@ type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 export class Program {
   readonly buffers: GPUBuffer[] = [];
   readonly entries = new Map<string, ProgramEntry>();
-  /** What only the labels of these objects begin with: an error that has it is about one of them. */
+  /** The unique prefix of these objects' labels, which attributes errors to them. */
   readonly tag = `rlx-${Math.random()}`;
   readonly #owned: GPUBuffer[] = [];
   readonly #cache = new Map<string, unknown>();
@@ -76,7 +76,7 @@ export class Program {
   pipelines: readonly GPUComputePipeline[] = [];
   /** Whether drafts stand in for kernels. */
   drafts: boolean;
-  /** Whether what they stand in for is yet to be compiled. */
+  /** Whether the final pipelines are still being compiled. */
   #replaceable: boolean;
 
   constructor(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean) {
@@ -86,7 +86,7 @@ export class Program {
     this.#replaceable = this.drafts = drafts && plan.kernels.some(({ draft }) => draft);
   }
 
-  /** Makes each key's object once. Labels are among what keys are made of: no two objects here share one. */
+  /** Makes the object of each key once. Keys include labels, so no two objects share one. */
   #once<T extends object>(key: string, make: (label: string) => T): T {
     let made = this.#cache.get(key) as T | undefined;
     if (!made) this.#cache.set(key, made = make(this.#label(key)));
@@ -141,10 +141,10 @@ export class Program {
     watched(this.#gpu, this.plan.name, async () => {
       this.pipelines = await Promise.all(this.plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
       this.drafts = false;
-    }).catch(() => {}); // where that fails they stay
+    }).catch(() => {}); // after a failure the fallbacks stay
   }
 
-  /** The layouts of a kernel's bind groups: that of its storage arrays, and of its uniforms where it reads any. */
+  /** The bind group layouts of a kernel: storage arrays, and uniforms if it reads any. */
   #layouts(kernel: Kernel): GPUBindGroupLayout[] {
     const uniforms = uniformBindings(kernel), visibility = flags.computeStage;
     const layouts = [this.#layout(kernel.storage.map((access, binding) => ({ binding, visibility, buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' } })))];

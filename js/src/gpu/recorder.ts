@@ -7,11 +7,10 @@ import { rowBytes } from '../plan/validate.js';
  * more, as one that took long may take longer. A round too many costs its dispatches, which find no
  * workgroups; a look costs a way to the device and back.
  */
-const firstRounds = 8, mostRounds = 64;
+const firstRounds = 8, maxRounds = 64;
 
 /**
- * Writes an entry's steps into a command encoder: one compute pass, unless a copy breaks it in two. What is
- * set already is not set again.
+ * Encodes an entry's steps: one compute pass, unless copies split it. It skips redundant state changes.
  */
 export class Recorder {
   #pass: GPUComputePassEncoder | undefined;
@@ -21,18 +20,17 @@ export class Recorder {
   #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
   readonly #program: Program;
-  /** What is recorded into. */
+  /** The current encoder. */
   encoder!: GPUCommandEncoder;
-  /** The word that was asked for last. */
+  /** The word of the last condition. */
   going: unknown;
 
   constructor(program: Program) { this.#program = program; }
 
   /**
-   * Records a list of steps; `at` are the byte offsets of uniforms by their bindings: of the run's scalars,
-   * then of the counters' rows, outermost first. Where a loop of unknown length may be done it gives the place of
-   * the word that says so: then all before is to be submitted, there is to be another encoder, and `going` is to
-   * be the word.
+   * Records steps; `at` holds the byte offsets of uniforms by binding: of the run's scalars, then of the counters'
+   * rows, outermost first. At the check of a loop of unknown trip count it yields the location of the condition: the
+   * caller submits everything recorded, sets another encoder, and sets `going` to the word.
    */
   * record(steps: readonly Step[], dispatches: Dispatches, ...at: number[]): Generator<Binding, void, void> {
     for (const step of steps) {
@@ -46,7 +44,7 @@ export class Recorder {
         let count = going ? firstRounds : step.count;
         do {
           for (let i = 0; i < count; i++) yield* this.record(i % 2 ? step.odd : step.steps, dispatches, ...at, going ? 0 : i * rowBytes);
-          count = Math.min(2 * count, mostRounds);
+          count = Math.min(2 * count, maxRounds);
           if (going) yield going;
         } while (going && this.going);
       }

@@ -10,7 +10,7 @@ import { statusError } from '../session/plan-session.js';
 import type { Reading } from '../session/session.js';
 import { statusBytes } from '../plan/validate.js';
 
-/** Where a value lies on the device. */
+/** The location of a value on the device. */
 export interface Source {
   name: string;
   dtype: string;
@@ -20,7 +20,7 @@ export interface Source {
   bytes: number;
 }
 
-/** A read that was asked for. */
+/** A pending read. */
 export interface ReadRequest {
   sources: Source[];
   promise: Promise<Reading>;
@@ -31,7 +31,7 @@ export interface ReadRequest {
 export function readRequest(sources: Source[]): ReadRequest {
   const request = { sources } as ReadRequest;
   request.promise = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }));
-  request.promise.catch(() => {}); // who asked may not listen
+  request.promise.catch(() => {}); // the caller may not handle it
   return request;
 }
 
@@ -40,10 +40,10 @@ interface Place { buffer: GPUBuffer; bytes: number; busy: boolean }
 /** A copy in a submission: `arrive` is to be called when that is submitted. */
 export interface Capture { arrive(step: number, submission: number): void }
 
-/** Buffers begin no larger than the first, and become no larger than the second: what is larger is read in parts. */
+/** The minimal and maximal size of buffers: larger values are read in parts. */
 const firstBytes = 1 << 20, mostBytes = 64 << 20;
 
-/** What the session does beside. */
+/** The callbacks to the session. */
 export interface StagingHost {
   /** Called when a buffer is free again. */
   onFree(): void;
@@ -55,10 +55,10 @@ export class StagingRing {
   readonly #gpu: GPUDevice;
   readonly #program: Program;
   readonly #host: StagingHost;
-  /** The most bytes of a buffer, a multiple of 256. */
-  readonly #most: number;
+  /** The maximal size of a buffer, a multiple of 256. */
+  readonly #max: number;
   readonly #places: Place[];
-  /** Where the status words lie, if there are any: each read begins with them. */
+  /** The location of the status words, if any: each read begins with them. */
   readonly #status: Source[];
   /** Requests that found every buffer in use, oldest first. */
   readonly postponed: ReadRequest[] = [];
@@ -74,7 +74,7 @@ export class StagingRing {
     this.#gpu = gpu;
     this.#program = program;
     this.#host = host;
-    this.#most = Math.min(mostBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
+    this.#max = Math.min(mostBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
     const { status, entries, slots } = program.plan;
     this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: program.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
     const bytes = greatest(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
@@ -82,28 +82,28 @@ export class StagingRing {
   }
 
   #place(bytes: number): Place {
-    const size = Math.min(roundUp(bytes, 256), this.#most);
+    const size = Math.min(roundUp(bytes, 256), this.#max);
     return { buffer: this.#gpu.createBuffer({ label: `${this.#program.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
   }
 
   /**
-   * Records the copies of a request, or of the oldest postponed one. Where all buffers are in use
-   * the request is postponed and undefined returned. One that must go `now`, and one in several
-   * parts, which are of one moment, have buffers of their own instead.
+   * Records the copies of a request, or of the oldest postponed one. If all buffers are in use the request is
+   * postponed and undefined returned. A request that must go `now`, and one in several parts, which must be
+   * consistent, get buffers of their own.
    */
   capture(encoder: GPUCommandEncoder, now: boolean, request?: ReadRequest): Capture | undefined {
     if (request) this.postponed.push(request);
     const next = this.postponed[0];
     if (!next) return undefined;
-    const most = this.#most, sources = [...this.#status, ...next.sources];
+    const max = this.#max, sources = [...this.#status, ...next.sources];
     const total = sources.reduce((sum, { bytes }) => sum + bytes, 0);
-    const places = now || total > most
-      ? Array.from({ length: Math.ceil(total / most) }, () => this.#place(total))
+    const places = now || total > max
+      ? Array.from({ length: Math.ceil(total / max) }, () => this.#place(total))
       : this.#free(total);
     if (!places) return undefined;
     this.postponed.shift();
     this.arriving.add(next);
-    eachPiece(sources, most, ({ buffer, offset }, from, i, at, bytes) => {
+    eachPiece(sources, max, ({ buffer, offset }, from, i, at, bytes) => {
       encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
     });
     return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
@@ -124,15 +124,15 @@ export class StagingRing {
 
   async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
     this.#latest = submission;
-    const most = this.#most, sources = [...this.#status, ...request.sources];
+    const max = this.#max, sources = [...this.#status, ...request.sources];
     try {
       const mapped = await Promise.all(places.map(async ({ buffer }, i) => {
-        const bytes = Math.min(most, total - i * most);
+        const bytes = Math.min(max, total - i * max);
         await buffer.mapAsync(flags.mapRead, 0, bytes);
         return buffer.getMappedRange(0, bytes);
       }));
       const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
-      eachPiece(sources, most, (source, from, i, at, bytes) => {
+      eachPiece(sources, max, (source, from, i, at, bytes) => {
         values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
       });
       for (const status of this.#status) this.#checkStatus(new Uint32Array(values.get(status)!.buffer), submission);
@@ -149,7 +149,7 @@ export class StagingRing {
     this.#host.onFree();
   }
 
-  /** Throws what the status word says, and clears it for the runs to come. */
+  /** Throws the error encoded in the status word, and clears it for later runs. */
   #checkStatus(words: Uint32Array, submission: number): void {
     const status = this.#program.plan.status!, error = statusError(status, words);
     if (!error) return;
@@ -168,15 +168,15 @@ export class StagingRing {
 }
 
 /**
- * Cuts values, which lie one after the other, into what goes through staging
- * buffers of `most` bytes: calls `piece` with a value, where in it, which buffer, where in that, and how much.
+ * Splits consecutive values into pieces for staging buffers of `max` bytes: calls `piece` with a value, the offset
+ * in it, the buffer's index, the offset in that, and the length.
  */
-function eachPiece(sources: Source[], most: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
+function eachPiece(sources: Source[], max: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
   let at = 0;
   for (const source of sources) {
     for (let from = 0, bytes = 0; from < source.bytes; from += bytes, at += bytes) {
-      bytes = Math.min(source.bytes - from, most - at % most);
-      piece(source, from, Math.floor(at / most), at % most, bytes);
+      bytes = Math.min(source.bytes - from, max - at % max);
+      piece(source, from, Math.floor(at / max), at % max, bytes);
     }
   }
 }

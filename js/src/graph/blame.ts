@@ -1,4 +1,4 @@
-// Has errors begin where this package was called: a mistake then shows the line of whoever made it.
+// Trims error stacks to the caller of this package, so that they begin at the line with the mistake.
 
 import { RlxError } from '../values/errors.js';
 
@@ -6,12 +6,12 @@ import { RlxError } from '../values/errors.js';
 type Called = (...args: any[]) => unknown;
 const { captureStackTrace } = Error as { captureStackTrace?(error: object, called: Called): void };
 
-/** Whether something here is under way that was called from outside: what is called now is called from here. */
+/** Whether a call from outside is in progress: nested calls are then internal. */
 let inside = false;
 /** Errors that begin at a caller already. */
 const blamed = new WeakSet<object>();
 
-/** Runs what a caller gave: its calls come from outside. */
+/** Runs a callback of the caller: its calls come from outside. */
 export function outside<T>(run: () => T): T {
   const before = inside;
   inside = false;
@@ -50,7 +50,7 @@ export function blameCallers({ prototype }: { prototype: object }): void {
   }
 }
 
-/** {@link blaming} for a function that waits: nothing of its caller is left on the stack where it fails. */
+/** {@link blaming} for an async function, which captures the stack before its caller is gone from it. */
 export async function blameWaiting<T>(called: Called, run: () => Promise<T>): Promise<T> {
   const error: { -readonly [K in keyof RlxError]: RlxError[K] } = new RlxError('internal', '');
   captureStackTrace?.(error, called);

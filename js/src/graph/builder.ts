@@ -18,11 +18,11 @@ export type LoopBody = (b: GraphBuilder, consts: Value[], carries: Value[], slic
 export interface LoopOptions {
   /** Values that are the same in every step. Those that the body takes from the graph around it join them. */
   consts?: readonly Value[];
-  /** What the first step gets from the one before. */
+  /** The initial carries. */
   carries?: readonly Value[];
   /** Values that are cut into slices along their first axis, one for each step. */
   xs?: readonly Value[];
-  /** How many steps; it may be left out where there are `xs`. */
+  /** The number of steps; optional if there are `xs`. */
   length?: Dim;
   /** Whether the steps begin with the last slice. */
   reverse?: boolean;
@@ -34,16 +34,16 @@ export type WhileBody<T> = (b: GraphBuilder, consts: Value[], carries: Value[]) 
 export interface WhileOptions {
   /** Values that are the same in every step. Those that the graphs take from the one around them join them. */
   consts?: readonly Value[];
-  /** What the first step gets from the one before. */
+  /** The initial carries. */
   carries: readonly Value[];
   /**
-   * How many steps there are at the most, 0 for no bound. Reverse derivatives need one. Without one a
-   * run on the GPU waits for the device, which is asked every 8 to 64 steps whether the loop goes on.
+   * The maximal number of steps, 0 for no bound. Reverse-mode derivatives need a bound. Without one a run on the GPU
+   * synchronises with the device every 8 to 64 steps, to check the condition.
    */
   maxSteps?: number;
 }
 
-/** Refuses what is no function. `what` begins the message. @internal */
+/** Throws unless the value is a function. `what` begins the message. @internal */
 export function checkFunction(what: string, given: unknown): void {
   if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
 }
@@ -58,7 +58,7 @@ function checkValues(op: string, lists: Readonly<Record<string, readonly unknown
   }
 }
 
-/** Builds a graph, see {@link graph}. What does not fit throws an {@link RlxError} at once. */
+/** Builds a graph, see {@link graph}. Invalid calls throw an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps {
   readonly #instance: Instance = compiler();
   readonly #handle: number;
@@ -67,11 +67,11 @@ export class GraphBuilder extends BuilderOps {
   /** The scopes that are open, joined by slashes. */
   #scope = '';
   #label = '';
-  /** What parameters begin with. @internal */
+  /** The initial values of parameters. @internal */
   readonly initial = new Map<string, Initial>();
   /** The graph around that of a body. */
   readonly #outer: GraphBuilder | undefined;
-  /** What a body uses of the graph around it, and the input it has for each. */
+  /** The values of the enclosing graph that a body captures, with the input for each. */
   readonly #captured = new Map<Value, { name: string; value: Value }>();
 
   /** @internal */
@@ -81,7 +81,7 @@ export class GraphBuilder extends BuilderOps {
     this.#handle = invoke(new Request('builder').text(name)).u32();
   }
 
-  /** `what` is what errors say is called. */
+  /** `what` names the caller in errors. */
   #request(method: string, what = method): Request {
     if (!this.#open) throw new RlxError('closed', 'the graph is finished');
     return new Request(method, what).u32(this.#handle);
@@ -104,8 +104,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * A parameter: kept between runs, and trained. It begins as {@link Initial} says; if that is not given as ones where it is
-   * the scale of a norm, else as `glorot` if it has two axes or more, and as 0 if not.
+   * A parameter: persistent and trained. `initial` is its initial value, see {@link Initial}; by default ones for
+   * the scale of a norm, else `glorot` from two axes on, else 0.
    */
   param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
     name = this.#within(name);
@@ -124,9 +124,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * Builds a part of the graph, and returns what `build` does, with a name before those of the
-   * parameters and states there: `w` becomes `name/w`, and so does a label. Scopes nest; inputs
-   * and outputs keep their names.
+   * Builds a part of the graph and returns the result of `build`. The scope's name prefixes those of parameters and
+   * states (`w` becomes `name/w`) and labels. Scopes nest; inputs and outputs keep their names.
    */
   scope<T>(name: string, build: () => T): T {
     if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
@@ -146,7 +145,7 @@ export class GraphBuilder extends BuilderOps {
     return this.#scope && name ? `${this.#scope}/${name}` : name;
   }
 
-  /** Gives a state its value for the next run. */
+  /** Sets the next value of a state. */
   setState(name: string, value: Value): void { this.#result('state', this.#within(name), value, 'a carry, or a result,'); }
 
   /** Names a result. */
@@ -157,7 +156,7 @@ export class GraphBuilder extends BuilderOps {
     invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
   }
 
-  /** Names what is built from here on, in errors and in the kernels' labels. */
+  /** Names the nodes built from here on, in errors and in kernel labels. */
   label(text: string): void { this.#setLabel(this.#within(text) || this.#scope); }
 
   #setLabel(text: string): void {
@@ -195,7 +194,7 @@ export class GraphBuilder extends BuilderOps {
 
   #idOf(value: Value): number { return (value?.builder === this ? value : this.#capture(value).value).id; }
 
-  /** The input of a body that stands for a value of the graph around, or further out. */
+  /** The input of a body for a captured value of an enclosing graph. */
   #capture(value: Value): { name: string; value: Value } {
     if (!(value instanceof Value)) throw new RlxError('graph', `a value of the graph is expected, given as ${classOf(value)}`);
     if (!this.#outer) throw new RlxError('graph', `a value, ${value.dtype}[${value.shape}], belongs to another graph: one of a body is to be returned from it`);
@@ -208,7 +207,7 @@ export class GraphBuilder extends BuilderOps {
     return inner;
   }
 
-  /** Adds an op. Numbers get the element type of the first value that is not boolean, f32 where there is none. @internal */
+  /** Adds an op. Numbers get the element type of the first value that is not boolean, or f32. @internal */
   apply(op: string, operands: readonly (Operand | undefined)[], attributes: Attributes = {}, graphs: readonly number[] = []): Value[] {
     if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are a list, given as ${classOf(operands)}`, { op });
     const given = operands.filter((operand) => operand !== undefined);
@@ -234,8 +233,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * Builds graphs for a node to own, for values like the given ones, and has the node made of
-   * them. What they use of this graph comes among their inputs at a place, the same in all.
+   * Builds the bodies of a node, for values like the given ones, and makes the node. The values that the bodies
+   * capture from this graph become inputs at a common index.
    */
   #withBodies<T>(like: readonly ValueType[], place: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
     const bodies: GraphBuilder[] = [], graphs: number[] = [];
@@ -266,8 +265,7 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * A loop: runs a graph once for each slice. Returns the carries after the last step, and of
-   * each of the `ys` those of all steps, stacked along a first axis.
+   * A loop over slices. Returns the final carries, and the `ys` of all steps, stacked along a first axis.
    */
   scan(options: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
     checkOptions('scan', options, 'consts carries xs length reverse');
@@ -291,8 +289,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * A loop: runs `step`, which returns the next carries, as long as `condition` returns a true
-   * boolean without axes. Returns the carries in the end.
+   * A loop: runs `step`, which returns the next carries, while `condition` returns true, a boolean of rank 0.
+   * Returns the final carries.
    */
   whileLoop(options: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
     checkOptions('while_loop', options, 'consts carries maxSteps');
@@ -310,8 +308,8 @@ export class GraphBuilder extends BuilderOps {
   }
 
   /**
-   * What one of two graphs returns for the operands: the first where the predicate, a boolean
-   * without axes, is true. They may use values of this graph that are no operands too.
+   * A conditional: the results of the first graph if the predicate, a boolean of rank 0, is true, else of the
+   * second. The graphs may capture other values of this graph.
    */
   cond(predicate: Value, operands: readonly Value[], whenTrue: Branch, whenFalse: Branch): Value[] {
     checkValues('cond', { predicate: [predicate], operands });
@@ -319,7 +317,7 @@ export class GraphBuilder extends BuilderOps {
       this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
   }
 
-  /** Ends the construction, and returns the graph's handle; its ports are in the order of the names, if any are given. @internal */
+  /** Finishes the graph and returns its handle; its ports are in the order of the names, if given. @internal */
   finish(names: readonly string[] = []): number {
     const request = this.#request('build').texts(names);
     this.#open = false;

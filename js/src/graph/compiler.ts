@@ -1,5 +1,5 @@
 // The compiler: a WebAssembly module in this thread, which builds and differentiates graphs,
-// and one in a worker, which turns them into plans.
+// and one in a worker, which compiles them to plans.
 
 import { checkOptions, type ErrorKind, RlxError } from '../values/errors.js';
 import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
@@ -39,7 +39,7 @@ export interface Limits {
   device?: string;
 }
 
-/** What is compiled: graphs in their text form, by entry. */
+/** The input of a compilation: graphs in their text form, by entry. */
 export interface Job {
   name: string;
   entries: { name: string; text: string }[];
@@ -48,7 +48,7 @@ export interface Job {
   target: Target;
 }
 
-/** What plans are for: a GPU, or the CPU by WebAssembly, with relaxed SIMD or without. */
+/** The targets of plans: a GPU, or the CPU by WebAssembly, with or without relaxed SIMD. */
 export type Target = 'webgpu' | 'wasm' | 'wasm-relaxed';
 export const targets: readonly Target[] = ['webgpu', 'wasm', 'wasm-relaxed'];
 
@@ -60,13 +60,13 @@ let starting: Promise<void> | undefined;
 /** The compiler in a worker. */
 interface Remote { caller: Caller; end(): void }
 let remote: Promise<Remote> | undefined;
-/** How many calls are under way that need the worker, and how many tunings that it knows. */
+/** The number of calls in progress that need the worker, and of tunings that it holds. */
 let uses = 0;
 let resting: ReturnType<typeof setTimeout> | undefined;
-/** How long a worker is kept for the next call, in milliseconds, where it keeps the process alive: in Bun and Deno. */
+/** How long an idle worker is kept, in milliseconds, where it keeps the process alive: in Bun and Deno. */
 const restMs = 250;
 
-/** What {@link init} was given. */
+/** The options of {@link init}. */
 export const initOptions = (): InitOptions => options;
 
 /**
@@ -95,7 +95,7 @@ function endWorker(): void {
   remote = undefined;
 }
 
-/** Counts uses of the worker: one that nobody uses ends where it would keep the process from its end. */
+/** Counts uses of the worker; an idle one is terminated where it would keep the process alive. */
 function use(more: number): void {
   uses += more;
   clearTimeout(resting);
@@ -124,7 +124,7 @@ export function invoke(request: Request, instance = compiler()): Response {
   throw new RlxError(kind, message, op ? { op, operands } : {});
 }
 
-/** Gives an object back, if its module still has it. */
+/** Frees an object, if its module still has it. */
 export function release(instance: Instance, handle: number): void {
   if (instance.alive) invoke(new Request('free').u32(handle), instance);
 }
@@ -149,18 +149,18 @@ type PlanFile = Uint8Array<ArrayBuffer>;
 
 /** A group of kernels that can be scheduled in several ways. */
 export interface Group {
-  /** What equal groups have alike, whatever graphs they are of. */
+  /** The key that equal groups of any graph share. */
   key: string;
-  /** What its kernels are called. */
+  /** The name of its kernels. */
   name: string;
-  /** Its schedules, the one first that is taken where nobody has measured. */
+  /** Its schedules, the default first. */
   schedules: string[];
 }
 
-/** The groups of a job, and the number by which the compiler knows them until it is told to `forget` it. */
+/** The groups of a job, and its handle in the compiler until `forget`. */
 export interface Choices { tuning: number; groups: Group[] }
 
-/** What the compiler does that takes long, for graphs in their text form. */
+/** The slow calls of the compiler, for graphs in their text form. */
 const methodsOf = (instance: () => Instance | Promise<Instance>) => ({
   /** The plan file of a job. */
   async compile(job: Job) { return ask(await instance(), 'compile', job).data() as PlanFile; },
@@ -182,7 +182,7 @@ const methodsOf = (instance: () => Instance | Promise<Instance>) => ({
 type Methods = ReturnType<typeof methodsOf>;
 type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
 
-/** Calls the compiler in a worker, where there is one, so that this thread is free meanwhile. */
+/** Calls the compiler in a worker if possible, so that this thread stays free. */
 export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
   await init();
   compiler(); // which may have been closed meanwhile

@@ -13,7 +13,7 @@ import { Request, type Response } from '../wasm/wire.js';
 export interface Port extends ValueType {
   readonly name: string;
   readonly kind: 'input' | 'param' | 'state';
-  /** Whether it begins as ones where nothing else is said: the scale of a norm, and the running variance of a batch norm. */
+  /** Whether the default initial value is ones: the scale of a norm, and the running variance of a batch norm. */
   readonly ones: boolean;
 }
 
@@ -50,9 +50,10 @@ export interface Optimizer {
 }
 
 /**
- * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after `warmUp` steps that rise to it.
- * `steps` multiplies it by `factor` after every `steps`, `exponential` at every one; `polynomial` goes by the power `exponent`;
- * `cosine-restarts` begins again, each time after `growth` times as many steps; `one-cycle` rises to `rate` and falls.
+ * A learning rate as a function of the step, from `rate` to `finalRate` over `steps`, after a linear warm-up of
+ * `warmUp` steps. `steps` multiplies it by `factor` after every `steps` steps, `exponential` after each;
+ * `polynomial` uses the power `exponent`; `cosine-restarts` restarts with periods that grow by the factor
+ * `growth`; `one-cycle` rises to `rate` and falls.
  */
 export interface Schedule {
   kind: 'constant' | 'linear' | 'cosine' | 'steps' | 'exponential' | 'polynomial' | 'cosine-restarts' | 'one-cycle';
@@ -69,13 +70,13 @@ export interface StepOptions {
   optimizer: Optimizer;
   /** The output to minimise. `loss` if not given. */
   loss?: string;
-  /** The learning rate. Where there is no schedule it is the f32 input `lr`. */
+  /** The learning rate. Without a schedule it is the f32 input `lr`. */
   schedule?: Schedule;
   /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. A scope's stands for all that is in it. */
   frozen?: readonly string[];
   /** Lets random ops draw the same numbers in every step, as fixed random features do. A key that depends on no input and on no state that changes is refused if not given. */
   constantKeys?: boolean;
-  /** Takes the gradient of a parameter that the loss does not depend on for zeros. It is refused if not given; `frozen` leaves one out. */
+  /** Treats missing gradients of parameters that the loss does not depend on as zeros. By default they are an error; `frozen` excludes parameters. */
   allowUnreached?: boolean;
   /** How many losses to keep on the device. None if not given to `step`. */
   history?: number;
@@ -90,11 +91,11 @@ export interface StepOptions {
 const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>(({ instance, handle }) => release(instance, handle));
 
 /**
- * A graph, and what can be made of it. It never changes: each method returns another graph.
- * Methods throw an {@link RlxError} that says what does not fit.
+ * A graph. It is immutable: each method returns another graph. Methods throw an {@link RlxError} for invalid
+ * arguments.
  */
 export class Graph<T extends GraphTypes = GraphTypes> {
-  /** What TypeScript knows of it; there is no such property. */
+  /** The types of the graph for TypeScript; the property does not exist. */
   declare readonly types?: T;
   readonly #instance: Instance;
   readonly #handle: number;
@@ -103,7 +104,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
   readonly ports: readonly Port[];
   readonly outputs: readonly Output[];
   readonly name: string;
-  /** What its parameters begin with, as far as that was said where they were declared. */
+  /** The declared initial values of its parameters. */
   readonly initial: ReadonlyMap<string, Initial>;
 
   /** @internal */
@@ -118,7 +119,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     this.outputs = r.list(() => ({ name: r.text(), state: r.u32() === 1, ...readType(r) }));
   }
 
-  /** What the compiler knows it by. @internal */
+  /** The compiler's handle. @internal */
   get handle(): number {
     if (this.#freed) throw new RlxError('closed', `graph ${this.name} was freed`);
     if (this.#instance !== compiler()) throw new RlxError('closed', `graph ${this.name} is gone: the compiler was started anew`);
@@ -171,7 +172,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return this.#derive('mixed', type, []);
   }
 
-  /** Gives symbolic dimensions their sizes. */
+  /** Sets the sizes of symbolic dimensions. */
   bind(symbols: Readonly<Record<string, number>>): Graph<T> {
     return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32', 'symbols')).u32(), this.initial);
   }
@@ -190,7 +191,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return precision ? step.mixed(precision) : step;
   }
 
-  /** Gives the graph back now, rather than some time after nobody can reach it. */
+  /** Frees the graph now instead of when it is collected. */
   free(): void {
     if (this.#freed) return;
     this.#freed = true;
@@ -212,7 +213,7 @@ function readType(r: Response): ValueType {
   return { dtype: r.text(), shape: r.list(() => dimOf(r.text())) };
 }
 
-/** The element type and the shape of a port; of a parameter also what it begins with. */
+/** The element type and the shape of a port, and the initial value of a parameter. */
 export type Declaration = readonly [dtype: DType, shape?: readonly Dim[], initial?: Initial];
 
 /** The ports of a graph, by name. */
@@ -222,7 +223,7 @@ export interface Declarations {
   readonly states?: Readonly<Record<string, Declaration>>;
 }
 
-/** Names of what is declared. */
+/** Names of declarations. */
 type Declared<P extends Declarations, K extends keyof Declarations> = P[K] extends Readonly<Record<string, Declaration>> ? keyof P[K] & string : never;
 
 /** The types of a graph that is declared. A name with a slash is of a scope, which a declaration does not list. */
@@ -231,7 +232,7 @@ export interface DeclaredTypes<P extends Declarations, O> {
   values: Declared<P, 'params'> | Declared<P, 'states'> | keyof O & string | `${string}/${string}`;
 }
 
-/** What can be read beside outputs: nothing that is known, or what scopes hold. */
+/** The readable values besides outputs, if known from scopes. */
 type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `${string}/${string}`;
 
 /** The ways in which {@link graph} is called. */
@@ -266,7 +267,7 @@ export interface GraphFunction {
 export const graph: GraphFunction = blaming((name: string, first: unknown, build?: unknown): Graph<any> =>
   typeof first === 'function' ? graphOf(name, (b) => outside(() => first(b))) : graphOf(name, declared(name, first as Declarations, build)));
 
-/** Builds a graph of what is declared, and of what a function makes of it. */
+/** Builds a graph from declarations and a function. */
 function declared(name: string, declarations: Declarations, build: unknown): (b: GraphBuilder) => unknown {
   if (build === undefined) checkFunction(`graph ${shown(name)} is built by`, declarations);
   checkOptions('graph', declarations, 'inputs params states');

@@ -1,4 +1,4 @@
-// What parameters begin with.
+// Initial values of parameters.
 
 import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
 import { checkCount, classOf, RlxError, unknownName } from '../values/errors.js';
@@ -8,13 +8,13 @@ import type { HostTensor } from '../session/session.js';
 import type { Module } from './train.js';
 
 /**
- * What a parameter begins with: one number everywhere, its elements, or random numbers, drawn
- * uniformly, by the name of the parameter and a seed: the same as in Go. The last axis is what a layer puts out, the one before what it takes in, all others
- * are its receptive field: with `glorot` their bound is √(6 / (fan in + fan out)), with `he` √(6 / fan in).
+ * The initial value of a parameter: one number, its elements, or uniform random numbers from the parameter's name
+ * and a seed, the same as in Go. The last axis is fan out, the one before it fan in, and all others the receptive
+ * field: the bound of `glorot` is √(6 / (fan in + fan out)), of `he` √(6 / fan in).
  */
 export type Initial = number | TensorData | 'glorot' | 'he';
 
-/** Refuses what is no {@link Initial}. */
+/** Throws unless the value is an {@link Initial}. */
 export function checkInitial(name: string, initial: Initial): void {
   if (typeof initial === 'number' || ArrayBuffer.isView(initial) || initial === 'glorot' || initial === 'he') return;
   const given = typeof initial === 'string' ? initial : classOf(initial);
@@ -24,9 +24,9 @@ export function checkInitial(name: string, initial: Initial): void {
 const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param');
 
 /**
- * The values that a graph's parameters begin with, and those of states that begin as ones. What is
- * given is by name, or by a pattern like those of {@link StepOptions.frozen}; a name has precedence. The
- * same names and seed, a whole number below 2³², give the same values everywhere.
+ * The initial values of a graph's parameters, and of states that begin as ones. Given values are by name, or by a
+ * pattern as in {@link StepOptions.frozen}; names have precedence. Equal names and seeds, integers below 2³², give
+ * equal values everywhere.
  */
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
   if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is a graph, given as ${classOf(graph)}`);
@@ -39,7 +39,7 @@ export function initialParams(graph: Graph, given: Readonly<Record<string, Initi
   }));
 }
 
-/** What is given by names and patterns, by the names of parameters. */
+/** Expands values given by names and patterns to parameter names. */
 function byParameter(graph: Graph, params: readonly string[], given: Readonly<Record<string, Initial>>): Map<string, Initial> {
   const patterns = Object.keys(given), own = new Map<string, Initial>(), from = new Map<string, string>();
   graph.matching(patterns).forEach((matched, i) => {
@@ -59,7 +59,7 @@ function byParameter(graph: Graph, params: readonly string[], given: Readonly<Re
   return own;
 }
 
-/** The values of the parameters of a module's graphs whose declarations say what they begin with. */
+/** The declared initial values of the parameters of a module's graphs. */
 export function declaredParams({ entries, symbols = {} }: Module): Record<string, HostTensor> {
   const made: Record<string, HostTensor> = {};
   for (const graph of Object.values(entries)) {

@@ -12,21 +12,20 @@ import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
 export interface Module {
-  /** What the plan is called. `main` if not given. */
+  /** The plan's name, `main` by default. */
   name?: string;
   /** Graphs, or their text form. */
   entries: Readonly<Record<string, Graph | string>>;
   /** The sizes of symbolic dimensions. */
   symbols?: Readonly<Record<string, number>>;
-  /** What the device allows. What every WebGPU device allows if not given. */
+  /** The device's capabilities; by default those of every WebGPU device. */
   limits?: Limits;
   /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
   target?: Target;
   /**
-   * Measures, on the page's GPU, the ways in which each group of kernels can be computed, and takes the
-   * fastest. It takes seconds to minutes, once: what is found is kept in IndexedDB, by group and device,
-   * and where all is known compiling takes about twice as long as untuned. Plans are then no longer the
-   * same everywhere. For WebAssembly there is nothing to measure.
+   * Times the candidate schedules of each group of kernels on the page's GPU and uses the fastest. This takes
+   * seconds to minutes, once: results are stored in IndexedDB, by group and device; with all results stored,
+   * compiling takes about twice as long as untuned. Plans then differ between devices. WebAssembly is not tuned.
    */
   tune?: boolean | TuneOptions;
 }
@@ -58,16 +57,15 @@ export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> 
   return blameWaiting(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
 }
 
-/** Compiles, after measuring on a device where that is asked for and there is something to measure. */
+/** Compiles, after tuning on a device if requested and useful. */
 function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
   return tune && job.target === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
 }
 
 /**
- * A session on graphs. Its device is the one that {@link init} was given, unless the options have
- * another. Where there is no WebGPU it is on the CPU, and its `fallbackReason` says why. Parameters
- * begin as their declarations say, and as 0 where those say nothing: {@link initialParams} draws
- * all of them.
+ * A session on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
+ * the CPU, and its `fallbackReason` says why. Parameters without a declared initial value are 0; {@link
+ * initialParams} draws all of them.
  */
 export async function session<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleSessionOptions = {}): Promise<Session<TypesOfGraphs<G>>> {
   return blameWaiting(session, () => sessionOn(module, options) as Promise<Session<any>>);
@@ -120,7 +118,7 @@ function isSoftware({ info }: GPUAdapter): boolean {
   return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
 }
 
-/** A function that multiplies, adds and drops vectors: valid where there is relaxed SIMD. */
+/** A function with relaxed SIMD instructions: it validates only where those are supported. */
 const relaxedModule = Uint8Array.of(
   0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 20, 1, 18, 0,
   65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 26, 11,
@@ -144,9 +142,9 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
   history?: number;
   /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.session.bind('step', { lr })`. */
   rate?: number;
-  /** More entries beside `step`, such as `eval`. */
+  /** Additional entries, such as `eval`. */
   entries?: G;
-  /** What parameters begin with, in place of what their declarations say. */
+  /** Initial values of parameters that override their declarations. */
   params?: Readonly<Record<string, Initial>>;
   /** The seed of random parameters. 0 if not given. */
   seed?: number;

@@ -1,9 +1,9 @@
-// What tuning found, kept in IndexedDB: for each device and each key of a group its fastest schedule.
+// Tuning results in IndexedDB: the fastest schedule of each group key, by device.
 
 import { RlxError } from '../values/errors.js';
 import type { Group } from './compiler.js';
 
-/** What was found for a group. */
+/** The result for a group. */
 export interface Found {
   /** The fastest schedule, in words. */
   schedule: string;
@@ -14,7 +14,7 @@ export interface Found {
 
 const databaseName = 'rlx', table = 'tuned';
 
-/** What was found on one device. Where there is no database to keep it, it is found for this time. */
+/** The results of one device. Without a database they last as long as the page. */
 export class TuneStore {
   readonly #device: string;
   readonly #database: IDBDatabase | undefined;
@@ -26,7 +26,7 @@ export class TuneStore {
     this.#onProblem = onProblem;
   }
 
-  /** Opens the store of a device. Where there is none to be had, `onProblem` hears why, and an empty one keeps nothing. */
+  /** Opens the store of a device. If that fails, calls `onProblem` and returns an empty store that keeps nothing. */
   static async open(device: string, onProblem: (problem: RlxError) => void): Promise<TuneStore> {
     try {
       const request = globalThis.indexedDB.open(databaseName, 1);
@@ -38,7 +38,7 @@ export class TuneStore {
     }
   }
 
-  /** What is kept of a group, unless it is none of the group's schedules. */
+  /** The stored result of a group, if it is one of the group's schedules. */
   async get(group: Group): Promise<Found | undefined> {
     const found: Partial<Found> | undefined = await this.#ask(group, 'readonly', (objects) => objects.get(this.#keyOf(group)));
     if (found === undefined || group.schedules.includes(found?.schedule!)) return found as Found | undefined;
@@ -46,7 +46,7 @@ export class TuneStore {
     return undefined;
   }
 
-  /** Keeps what was found. */
+  /** Stores a result. */
   async put(group: Group, found: Found): Promise<void> {
     await this.#ask(group, 'readwrite', (objects) => objects.put(found, this.#keyOf(group)));
   }

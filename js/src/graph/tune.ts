@@ -6,35 +6,34 @@ import { openSession } from '../session/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
 import { type Found, TuneStore } from './tune-store.js';
 
-/** What is told of tuning while it goes on. */
+/** A progress report of tuning. */
 export interface TuneOptions {
   /** Called for each group of kernels that was measured. */
   onMeasured?: (measured: Measured) => void;
   /**
-   * Called with an error of kind `store` where what is found cannot be kept, or what was kept cannot be
-   * read: then all, or the group that it names, is measured, now and the next time. A warning on the
-   * console if not given.
+   * Called with an error of kind `store` if results cannot be written or read: then all groups, or the one named,
+   * are measured now and the next time. By default it logs a warning to the console.
    */
   onProblem?: (problem: RlxError) => void;
 }
 
 /** A group of kernels that was measured. */
 export interface Measured extends Found {
-  /** What its kernels are called. */
+  /** The name of its kernels. */
   name: string;
 }
 
-/** How much of the time that is taken untuned another schedule must save: times vary by some hundredths. */
-const worthwhile = 0.03;
-/** A measured run takes about as long, in milliseconds: a submission, and hearing of its end, take one or two. */
-const long = 10;
-/** The most times that a run does the work of a group, and how many runs the least is taken of. */
-const mostTimes = 256, repeats = 3;
+/** The share of the untuned time that another schedule must save, above the noise of a few percent. */
+const minSaving = 0.03;
+/** The length of a measured run, in milliseconds: submission and completion take one or two. */
+const targetMs = 10;
+/** The maximal repetitions of a run, and the number of runs of which the best counts. */
+const maxRepetitions = 256, repeats = 3;
 
 /**
- * Compiles a job with the schedules that are the fastest on a device. A group that was measured there
- * before is not measured again. Rejects with an {@link RlxError} of kind `device` where there is no GPU,
- * `lost` where measuring costs the device, and otherwise as compiling does.
+ * Compiles a job with the fastest schedules on a device. Stored results are not measured again. Rejects with an
+ * {@link RlxError} of kind `device` without a GPU, `lost` if measuring loses the device, and otherwise as
+ * compiling does.
  */
 export async function compileTuned(job: Job, tune: TuneOptions, where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
   checkOptions('tune', tune, 'onMeasured onProblem');
@@ -53,7 +52,7 @@ export async function compileTuned(job: Job, tune: TuneOptions, where: DeviceOpt
   }
 }
 
-/** The number of the schedule for a group: what is known, or is found now. */
+/** The number of the schedule for a group: stored, or measured now. */
 async function choose(bench: Bench, store: TuneStore, tuning: number, i: number, group: Group, { onMeasured }: TuneOptions): Promise<number> {
   const known = await store.get(group);
   if (known) return group.schedules.indexOf(known.schedule);
@@ -66,7 +65,7 @@ async function choose(bench: Bench, store: TuneStore, tuning: number, i: number,
 /** Times all schedules of a group. One that the device cannot run is passed over. */
 async function measure(bench: Bench, tuning: number, i: number, { schedules }: Group): Promise<Found> {
   const best: Found = { schedule: schedules[0]!, untuned: Infinity, tuned: Infinity };
-  let times = 0; // as many for all: what a submission takes is then in all their times alike
+  let times = 0; // the same count for all, so that submission overhead affects all times alike
   for (const [k, schedule] of schedules.entries()) {
     let trial: Trial | undefined;
     try {
@@ -74,7 +73,7 @@ async function measure(bench: Bench, tuning: number, i: number, { schedules }: G
       times ||= await enough(trial);
       const took = await least(trial, times, best.tuned);
       if (k === 0) best.untuned = took;
-      if (took < (1 - worthwhile) * best.tuned) Object.assign(best, { schedule, tuned: took });
+      if (took < (1 - minSaving) * best.tuned) Object.assign(best, { schedule, tuned: took });
     } catch (reason) {
       if ((reason as RlxError).kind === 'lost') throw reason;
     } finally {
@@ -84,18 +83,18 @@ async function measure(bench: Bench, tuning: number, i: number, { schedules }: G
   return best;
 }
 
-/** A plan that is measured: `run` gives the milliseconds of doing its work so many times. */
+/** A plan to measure: `run` returns the milliseconds for a number of repetitions. */
 interface Trial { run(times: number): Promise<number>; close(): void }
 
 /** How many times make a run long enough to be measured. */
 async function enough(trial: Trial): Promise<number> {
   let times = 1;
   await trial.run(times); // the first run of anything takes longer
-  while (times < mostTimes && await trial.run(times) < long) times *= 4;
+  while (times < maxRepetitions && await trial.run(times) < targetMs) times *= 4;
   return times;
 }
 
-/** The milliseconds for one time, at best. Of what is far behind the best so far a single run says enough. */
+/** The best milliseconds per repetition. A single run suffices for a candidate far behind the best. */
 async function least(trial: Trial, times: number, best: number): Promise<number> {
   await trial.run(1);
   let took = Infinity;
@@ -113,7 +112,7 @@ async function openBench({ limits: { f16, device: words, ...limits } }: Job, whe
   return {
     name,
     async open(plan) {
-      const session = await openSession(plan, { device, maxSteps: mostTimes });
+      const session = await openSession(plan, { device, maxSteps: maxRepetitions });
       return {
         async run(steps) {
           const begun = performance.now();

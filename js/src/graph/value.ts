@@ -13,17 +13,17 @@ export interface ValueType {
   readonly shape: readonly Dim[];
 }
 
-/** What an op takes: a value, or a number, which gets the element type of the op's other operands. */
+/** An operand: a value, or a number, which gets the element type of the op's other operands. */
 export type Operand = Value | number | boolean;
 
 /** The attributes of an op by name; those that are not given have their defaults. */
 export type Attributes = Readonly<Record<string, Attribute | undefined>>;
 
-/** What an index outside its axis gives: nothing (zeros), the nearest element, or that counted on from the other end. */
+/** The result of an index out of range: zeros, the nearest element, or wrapped from the other end. */
 export type Outside = 'fill' | 'clip' | 'wrap';
 const outsides = 'fill clip wrap';
 
-/** What the compiler knows an {@link Outside} by. */
+/** The compiler's code of an {@link Outside}. */
 function numberOf(op: string, outside: Outside): number {
   checkWord(`${op}: outside`, outside, outsides);
   return outsides.split(' ').indexOf(outside);
@@ -72,7 +72,7 @@ export class Value extends ValueOps implements ValueType {
   take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
     return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, numberOf('take', outside)]);
   }
-  /** For each place the element along an axis that indices, of the same rank, tell; an index outside is as with `take`. */
+  /** The elements along an axis at indices of the same rank; indices out of range are as in `take`. */
   takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
     return this.builder.call('take_along_axis', [this, indices], [axis, numberOf('takeAlongAxis', outside)]);
   }

@@ -24,7 +24,7 @@ export function checkMemory(plan: Plan, maxSteps: number, memory: number | undef
   if (needed > allowed) throw tooLarge(plan.name, needed, allowed);
 }
 
-/** The error for a plan that takes more bytes than it may: 4 GiB are what the addresses of a WebAssembly memory reach. */
+/** The error for a plan that exceeds its memory: a WebAssembly memory addresses 4 GiB. */
 export const tooLarge = (op: string, needed: number, allowed = 2 ** 32): RlxError =>
   new RlxError('memory', `plan ${op} takes ${needed} bytes, and may take ${allowed}`, { op, needed, allowed });
 

@@ -1,11 +1,11 @@
 // What a plan is. The format of its files and their rules are described, and files written, in
 // the Go package internal/compiler/plan; decode.ts reads them.
 
-/** What a device must have: WebGPU's names of features and limits, and the range of subgroup sizes. */
+/** The required device: WebGPU's names of features and limits, and the range of subgroup sizes. */
 export interface Requires {
   features: string[];
   limits: Record<string, number>;
-  /** The least and the greatest subgroup size the kernels are right for; zeros where any will do. */
+  /** The minimal and maximal subgroup size that the kernels support; zeros for any. */
   subgroup: [number, number];
 }
 
@@ -22,7 +22,7 @@ export interface Slot {
   /** In bytes; of a scalar, in the entry's row of scalars. */
   offset: number;
   bytes: number;
-  /** Where set, elements lie in [lo, hi), and the host checks it. */
+  /** If set, elements lie in [lo, hi), which the host checks. */
   range?: [lo: number, hi: number];
 }
 
@@ -42,19 +42,19 @@ export interface Kernel {
   storage: Access[];
   scalarBytes: number;
   counters: number;
-  /** The source of another kernel, which leaves the same, is slower, and takes devices less time to compile. */
+  /** An alternative source with the same results, which is slower and compiles faster. */
   draft?: string;
 }
 
 /**
- * `grid`, where it is set, is where steps before left `groups`, or zeros: then the kernel does not run.
- * `draft` are the groups of the kernel's draft.
+ * `grid`, if set, is the location of an indirect grid: `groups` or zeros, in which case the kernel does not run.
+ * `draft` is the number of groups of the kernel's draft.
  */
 export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding; draft?: number[] }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
 /**
- * `odd` are the steps of rounds 1, 3, … where they differ. With `going` there are as many rounds as it
- * takes for the word there to be 0 after one: more of them change nothing.
+ * `odd` lists the steps of odd iterations, if they differ. With `going` the loop repeats until the word is 0 after
+ * an iteration; superfluous iterations change nothing.
  */
 export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
 export type Step = Dispatch | Copy | Repeat;
@@ -82,7 +82,7 @@ export function allSteps(lists: { steps: Step[] }[]): Step[] {
   });
 }
 
-/** Where kernels report failed checks, and what their codes mean. */
+/** The status word for failed checks, and the meaning of its codes. */
 export interface Status {
   buffer: number;
   offset: number;

@@ -4,7 +4,7 @@ import { refuse, typeBytes } from './validate.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads fields between at and end, and throws where there is none. */
+/** Reads fields between at and end, and throws past the end. */
 export class Reader {
   at = 0;
   end: number;
@@ -30,7 +30,7 @@ export class Reader {
     if (n > this.end - this.at) this.fail(3);
   }
 
-  /** Steps over n bytes, and returns where they begin. */
+  /** Skips n bytes and returns their offset. */
   #skip(n: number): number {
     this.#room(n);
     return (this.at += n) - n;
@@ -72,7 +72,7 @@ export class Reader {
     }
   }
 
-  /** Every item takes at least `size` bytes, so the count is bounded by what is there. */
+  /** Every item takes at least `size` bytes, so the remaining bytes bound the count. */
   list<T>(item: () => T, size = 4): T[] {
     const n = this.u32();
     this.#room(n * size);

@@ -6,7 +6,7 @@ import { makers, roundUp, sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
 import { type Binding, type Dispatch, type Entry, type Kernel, persistentOf, type Plan, type Slot, type Step } from './plan.js';
 
-/** The stride of uniform rows, and what offsets of storage bindings are multiples of. */
+/** The stride of uniform rows, and the alignment of storage bindings. */
 export const rowBytes = 256;
 /** The size of the status word with its details. */
 export const statusBytes = 16;
@@ -41,7 +41,7 @@ const nameOf = ({ name }: { name: string }): string => name;
 const within = (n: number, most: number): boolean => n > 0 && n <= most;
 const fitsRow = (bytes: number): boolean => bytes % 4 === 0 && bytes <= maxUniformBytes;
 
-/** Whether windows, none of them empty, are free of conflicts; sorts them. Where any two are in conflict, two neighbours are. */
+/** Whether non-empty windows are free of conflicts; sorts them. If any two conflict, two neighbours do. */
 function apart(windows: (Binding & { writes: boolean })[]): boolean {
   windows.sort((a, b) => a.buffer - b.buffer || a.offset - b.offset);
   return windows.every((b, i) => {
@@ -60,7 +60,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   const [arrays, bindingBytes, bufferBytes, sharedBytes, threads, x, y, z, groups] = Object.values(requires.limits) as Nine;
 
   function window({ buffer, offset, bytes }: Binding, alignment: number, kinds?: string): void {
-    // What there is no buffer for is not within its bytes.
+    // A missing buffer has no bytes.
     need(offset + bytes <= buffers[buffer]?.bytes! && offset % alignment === 0 && bytes % 4 === 0, 14);
     need(!kinds || kinds.includes(buffers[buffer]!.kind), 15);
   }

@@ -4,7 +4,7 @@ import { byName } from '../values/named.js';
 import { checkHost } from './inputs.js';
 import type { HostTensor, Inputs } from './session.js';
 
-/** What a last, smaller batch becomes. */
+/** The handling of a last, smaller batch. */
 export type LastBatch =
   /** Its rows are left out of this epoch. */
   | 'drop'
@@ -16,7 +16,7 @@ export type LastBatch =
 export interface BatchOptions {
   /** Rows in a batch. */
   size: number;
-  /** What to do with the rows left over. It must be said where the data is not a multiple of `size`. */
+  /** The handling of remaining rows. Required if the data is not a multiple of `size`. */
   last?: LastBatch;
   /** A seed: each epoch takes the rows in another order. Without it they come in their own. */
   shuffle?: number;
@@ -64,7 +64,7 @@ export function batches(data: Readonly<Record<string, HostTensor>>, options: Bat
   }();
 }
 
-/** Returns a function that collects rows into arrays made once; rows that are not there are zeros. */
+/** Returns a function that collects rows into reused arrays; missing rows are zeros. */
 function collector(columns: [string, HostTensor][], size: number): (rows: Uint32Array) => Record<string, { data: TensorData; shape: number[] }> {
   const into = columns.map(([name, { shape, data }]) => {
     const width = data.length / shape[0]!, made = new (data.constructor as { new (length: number): TensorData })(size * width);

@@ -1,4 +1,4 @@
-// Checking what a user gives before it goes to the device.
+// Checks of user inputs before they go to the device.
 
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
 import { classOf, type ErrorKind, type ErrorPlace, need, RlxError } from '../values/errors.js';
@@ -6,7 +6,7 @@ import type { Slot } from '../plan/plan.js';
 import type { HostTensor, Input } from './session.js';
 import { Tensor } from '../values/tensor.js';
 
-/** What of a slot a value for it is held to. */
+/** The properties of a slot that a value is checked against. */
 type Held = Pick<Slot, 'name' | 'dtype' | 'bytes' | 'range'> & { shape: readonly number[] };
 
 /** An error about one value: its message begins with the op and the name. */
@@ -58,19 +58,19 @@ export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>)
   return toDevice(dtype, data);
 }
 
-/** Checks a tensor on the device, and returns what its owner knows it by. */
+/** Checks a tensor on the device, and returns its owner's handle. */
 export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: object): unknown {
   checkDType(op, slot, tensor.dtype);
   checkShape(op, slot, tensor.shape);
   return tensor.handleOf(owner);
 }
 
-/** Refuses what is no tensor in host memory. */
+/** Throws unless the value is a tensor in host memory. */
 export function checkHost(op: string, name: string, value: HostTensor): void {
   if (!Array.isArray(value?.shape)) throw wrong('dtype', op, name, `is a tensor { dtype, shape, data }, given as ${classOf(value)}`);
 }
 
-/** Refuses what is no list of names of values to read. */
+/** Throws unless the value is a list of names to read. */
 export function checkNames(names: readonly string[]): readonly string[] {
   need(Array.isArray(names), 'name', 'what to read is a list of names', names);
   return names;
@@ -80,7 +80,7 @@ export function checkNames(names: readonly string[]): readonly string[] {
 export const missing = (op: string, { name, role, dtype, shape: expected }: Slot): RlxError =>
   wrong('missing', op, name, `is missing: give ${dtype}[${expected}], or ${op === 'load' ? 'allowMissing' : role === 'param' ? 'load it' : 'bind it'}`, { expected });
 
-/** The device's bytes for a scalar: for one value, or for the values of some steps where those are listed. */
+/** The device's bytes of a scalar: one value, or a list with one for each step. */
 export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number): Uint8Array[] {
   const { name, dtype } = slot;
   if (steps && Array.isArray(value)) {

@@ -1,4 +1,4 @@
-// What a session is given to load.
+// Checks of the tensors that a session loads.
 
 import type { Slot } from '../plan/plan.js';
 import { checkOptions, unknownName } from '../values/errors.js';

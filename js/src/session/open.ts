@@ -8,10 +8,10 @@ import { openRemote, type WorkerOptions } from '../worker/remote.js';
 import type { Session } from './session.js';
 import type { EntryTypes } from './types.js';
 
-/** Where a session is to be: on a GPU, on the CPU, or on the CPU only where there is no GPU. */
+/** The place of a session: a GPU, the CPU, or the CPU only without a GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';
 
-/** Refuses what is no {@link Place}. @internal */
+/** Throws unless the value is a {@link Place}. @internal */
 export const checkPlace = (on: Place): void => checkWord('on', on, 'gpu cpu best');
 
 /** The options of a session. @internal */
@@ -27,7 +27,7 @@ export interface SessionOptions extends DeviceOptions, GPUSessionOptions, Worker
    * WebAssembly memory, and the device's `maxBufferSize` for each buffer.
    */
   memory?: number;
-  /** `best` if not given. A plan runs only where it, or a variant of it, is made for. */
+  /** `best` by default. A plan only runs in a place that it or one of its variants targets. */
   on?: Place;
   /**
    * The plan's code for the CPU, compiled already, for where none can be compiled at run time, as in

@@ -1,4 +1,4 @@
-// What sessions have in common wherever kernels run: names, checks, the rows of scalars.
+// The common part of sessions on all devices: names, checks, the rows of scalars.
 
 import { roundUp, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, RlxError, unknownName } from '../values/errors.js';
@@ -10,10 +10,10 @@ import { rowBytes } from '../plan/validate.js';
 import type { HostTensor, Input, Inputs, LoadOptions, Reading, Run, RunOptions, Session, StoredTensor } from './session.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
 
-/** What a checked input does to the device: bytes to write, or what the session knows a tensor by. */
+/** The effect of a checked input: bytes to write, or the session's handle of a tensor. */
 export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }
 
-/** An entry with the rows of its scalars, one for each step of a run; what is bound is in the first. */
+/** An entry with the rows of its scalars, one for each step of a run; bound scalars are in the first. */
 export interface Runnable { entry: Entry; rows: Uint8Array<ArrayBuffer>; stride: number }
 
 /** The entries of a plan, for runs of up to `maxSteps` steps. */
@@ -25,21 +25,21 @@ export function withRows(entry: Entry, maxSteps: number): Runnable {
   return { entry, stride, rows: new Uint8Array(stride * maxSteps) };
 }
 
-/** What the status words say, where a check failed on the device. */
+/** The error encoded in the status words, if a check failed on the device. */
 export function statusError({ codes }: Status, [code, ...detail]: Uint32Array): RlxError | undefined {
   if (!code) return undefined;
   const { node, message } = codes.find((c) => c.code === code) ?? { node: 'unknown', message: `code ${code}` };
   return new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
 }
 
-/** A session on a plan, but for what depends on where its kernels run. */
+/** A session on a plan, without the device-specific part. */
 export abstract class PlanSession<E extends Runnable = Runnable> implements Session {
   readonly plan: Plan;
   abstract readonly deviceName: string;
   readonly lost: Promise<RlxError>;
   steps = 0;
 
-  /** What ended the session. */
+  /** The error that ended the session. */
   protected error: RlxError | undefined;
   protected lastEntry: E | undefined;
   /** The step that was last saved. */
@@ -47,7 +47,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   readonly #entries: ReadonlyMap<string, E>;
   readonly #maxSteps: number;
   readonly #persistent: Map<string, Slot>;
-  /** What needs no value any more: inputs that are bound, parameters that were given one, and entries that found all of theirs. */
+  /** The names that need no value any more: bound inputs, parameters with a value, and complete entries. */
   readonly #bound = new Set<Slot | Entry>();
   #announce!: (error: RlxError) => void;
 
@@ -60,20 +60,20 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   abstract run(entry: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run>;
-  /** Does what inputs ask for. */
+  /** Applies inputs. */
   protected abstract store(uploads: Upload[]): void;
   /** The contents of slots as of now. */
   protected abstract capture(slots: Slot[]): Promise<Reading>;
-  /** A tensor of its own, of some bytes or of what is in a slot now. */
+  /** A new tensor, of some bytes or of the current value of a slot. */
   protected abstract tensor(type: TensorType, from: Uint8Array<ArrayBuffer> | Slot): Tensor;
-  /** Gives back what is held outside this object. */
+  /** Releases the resources outside this object. */
   protected abstract release(): void;
 
   protected check(): void {
     if (this.error) throw this.error;
   }
 
-  /** Rejects what is under way, and all calls to come. False if that happened before. */
+  /** Rejects the calls in progress and all later ones. False if it has happened before. */
   protected end(error: RlxError): boolean {
     if (this.error) return false;
     this.error = error;
@@ -90,7 +90,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     return named('the plan has no entry', name, this.#entries);
   }
 
-  /** Checks the options of a run. `slots` are what it is to read. */
+  /** Checks the options of a run. `slots` are the values to read. */
   protected options(name: string, given: RunOptions | null | undefined): { target: E; steps: number; slots: Slot[] | undefined } {
     this.check();
     const { read, steps = 1 } = given ?? {}, target = this.#entryOf(name);
@@ -100,9 +100,8 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   /**
-   * Checks what is given for some steps of an entry, and writes its scalars; returns what is to be stored.
-   * Nothing is written before all is known to be right. What is given with `bind` stands in for inputs of
-   * runs to come, until one is given them.
+   * Checks the inputs for some steps of an entry, writes its scalars, and returns the uploads. Nothing is written
+   * unless all are valid. Inputs with `bind` also serve later runs, until replaced.
    */
   protected accept({ entry, rows, stride }: Runnable, given: Inputs, steps: number, bind = false): Upload[] {
     const op = entry.name, slots = this.#slots(entry.inputs, entry.scalars), names = new Set(slots.map(({ name }) => name));
@@ -124,7 +123,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
       for (const slot of this.#slots(entry.sets)) this.#bound.add(slot);
     }
     for (let k = 0; k < steps; k++) {
-      rows.copyWithin(k * stride, 0, stride); // what is bound is in the first row
+      rows.copyWithin(k * stride, 0, stride); // bound scalars are in the first row
       for (const [offset, values] of scalars) rows.set(values[k % values.length]!, k * stride + offset);
     }
     for (const slot of slots) if (given[slot.name] !== undefined) this.#bound[bind ? 'add' : 'delete'](slot);
@@ -142,7 +141,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     this.store(this.accept(this.#entryOf(name), inputs ?? {}, 1, true));
   }
 
-  /** Where a readable value lies: a persistent one, or an output of the entry that ran last. */
+  /** The location of a readable value: a persistent one, or an output of the last entry run. */
   #source(name: string, from = this.lastEntry): Slot {
     const outputs = this.#slots(from?.entry.outputs ?? []);
     const slot = this.#persistent.get(name) ?? outputs.find((output) => output.name === name);
@@ -164,7 +163,7 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
     return named('the plan has no parameter or state', name, this.#persistent);
   }
 
-  /** Gives parameters and states values. */
+  /** Sets parameters and states. */
   #give(uploads: Upload[]): void {
     this.store(uploads);
     for (const { slot } of uploads) this.#bound.add(slot);

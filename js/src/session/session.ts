@@ -1,4 +1,4 @@
-// What a session is, wherever it runs: on a GPU in this thread, or in a worker.
+// The interface of sessions, on a GPU in this thread or in a worker.
 
 import type { DType, StoredData, TensorData } from '../values/dtype.js';
 import type { RlxError } from '../values/errors.js';
@@ -25,11 +25,11 @@ export interface StoredTensor {
   as?(dtype: string): StoredTensor;
 }
 
-/** What {@link Session.load} does with tensors and parameters that do not fit each other by name. */
+/** How {@link Session.load} handles tensors and parameters whose names do not match. */
 export interface LoadOptions {
-  /** Leaves out tensors that are of no parameter and no state. They are refused if not given. */
+  /** Ignores tensors that match no parameter or state. By default they are an error. */
   allowExtra?: boolean;
-  /** Leaves parameters as they are that have no tensor. It is refused if not given. */
+  /** Keeps parameters without a tensor. By default they are an error. */
   allowMissing?: boolean;
 }
 
@@ -75,9 +75,9 @@ export interface Run {
 export interface Session<E extends EntryTypes = any> {
   /** The plan, of its variants the one that runs. */
   readonly plan: Plan;
-  /** What the device calls itself. */
+  /** The device's own name. */
   readonly deviceName: string;
-  /** Why the session is on the CPU, where it was not asked to be. */
+  /** Why the session fell back to the CPU, if it did. */
   fallbackReason?: string;
   /** How many steps have been run, of all entries. */
   readonly steps: number;
@@ -102,7 +102,7 @@ export interface Session<E extends EntryTypes = any> {
   upload(tensor: HostTensor): Promise<Tensor>;
   /** A copy, on the device, of an output, parameter or state as of now. */
   keep<V extends string>(name: Name<V, ValuesOf<E>>): Promise<Tensor>;
-  /** All parameters and states. What a lost device costs is counted from here. */
+  /** All parameters and states. Steps lost with a device are counted from here. */
   save(): Promise<Record<string, HostTensor>>;
   /**
    * Sets parameters and states, as {@link Session.save} gave them or a file has them; states that are
@@ -110,6 +110,6 @@ export interface Session<E extends EntryTypes = any> {
    * otherwise. Tensors that were read from a file are widened, f16 to f32 say, where no value changes.
    */
   load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void>;
-  /** Gives back all memory. What is under way rejects. */
+  /** Frees all memory. Calls in progress reject. */
   close(): void;
 }

@@ -21,20 +21,20 @@ export interface TrainerOptions {
   history?: { ring: string; count: string };
 }
 
-/** Where the inputs of a run of steps come from: an iterable, or a function of the step. */
+/** The inputs of a series of steps: an iterable, or a function of the step. */
 export type BatchSource<I = Inputs> = Iterable<Batch> | AsyncIterable<Batch> | ((step: number) => I | Promise<I>);
 
 export interface TrainOptions<I = Inputs> {
   steps: number;
   /** An iterator is closed at the end of the run: give an iterable, or a function, for several runs. */
   batches: BatchSource<I>;
-  /** Inputs of every step besides its batch, such as a learning rate: looked at before each step. */
+  /** Inputs of every step besides its batch, such as a learning rate: read before each step. */
   inputs?: I | ((step: number) => I);
   /** Every how many steps losses are read. 10 if not given; at most the length of the plan's history. */
   every?: number;
-  /** Stops before the next step, or while a batch is waited for; `run` then resolves with what was done. */
+  /** Stops before the next step, or while waiting for a batch; `run` then resolves with the steps done. */
   signal?: AbortSignal;
-  /** Rejects with an error of kind `nan`, which tells the step, once a loss that was read is not a number. */
+  /** Rejects with an error of kind `nan`, with the step, once a loss that was read is not a number. */
   stopOnNaN?: boolean;
   onProgress?: (progress: Progress) => void;
 }
@@ -45,11 +45,11 @@ export interface EvaluateOptions<N extends string = string> {
   batches: Iterable<Batch> | AsyncIterable<Batch>;
 }
 
-/** How far a run has come, by what has been read back. */
+/** The progress of a run, as far as it was read back. */
 export interface Progress {
   /** Steps of the trainer's whole life, up to the last loss here. */
   step: number;
-  /** The loss of each step since the last report, oldest first; only the last one where the plan has no history. */
+  /** The losses since the last report, oldest first; only the last one if the plan has no history. */
   losses: number[];
   /** Steps done a second, over the whole run. */
   stepsPerSecond: number;
@@ -63,7 +63,7 @@ export interface Summary {
   seconds: number;
   /** Whether the signal ended it. */
   aborted: boolean;
-  /** What ended it: all steps were made, the batches were used up, or the signal. */
+  /** The reason of the end: all steps done, batches exhausted, or the signal. */
   end: 'steps' | 'batches' | 'signal';
 }
 
@@ -146,7 +146,7 @@ export class Trainer<E extends EntryTypes = any> {
     };
     running.add(key);
     try {
-      if (history) { // what it has now may be of a run before, or of a file
+      if (history) { // its current contents may be of an earlier run or of a file
         every = Math.min(every, history.ring.shape[0]!);
         this.#reported = countIn(history.count.name, await this.#session.read(history.count.name));
       }
@@ -209,10 +209,10 @@ export class Trainer<E extends EntryTypes = any> {
     return byName(outputs, (slot) => gather(slot, parts));
   }
 
-  /** All parameters and states: what {@link Trainer.load} goes on from. */
+  /** All parameters and states, for {@link Trainer.load}. */
   save(): Promise<Record<string, HostTensor>> { return this.session.save(); }
 
-  /** What {@link Trainer.save} gives but for the optimizer's states and the losses: what a session that only infers loads. */
+  /** The values of {@link Trainer.save} without the optimizer's states and the losses, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
     return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history)\//.test(name)));
   }

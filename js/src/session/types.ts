@@ -5,7 +5,7 @@ import type { TensorData } from '../values/dtype.js';
 import type { Tensor } from '../values/tensor.js';
 import type { Input, Inputs } from './session.js';
 
-/** The inputs of a graph, with their element types, and the names of what can be read after it ran. */
+/** The inputs of a graph, with their element types, and the names of its readable values. */
 export interface GraphTypes {
   inputs: Readonly<Record<string, string>>;
   values: string;
@@ -20,13 +20,13 @@ export type ArrayOf<D> =
   D extends 'f16' | 'bf16' | 'u16' ? Uint16Array : D extends 'i16' ? Int16Array : D extends 'i8' ? Int8Array :
   D extends 'bool' | 'u8' | 'f8e4m3fn' | 'f8e5m2' ? Uint8Array : TensorData;
 
-/** What an input of an element type takes. */
+/** The accepted values of an input with an element type. */
 export type InputOf<D> = number | boolean | readonly number[] | Tensor | ArrayOf<D> | { data: ArrayOf<D>; shape: readonly number[]; dtype?: D | (string & {}) };
 
 /** The inputs of a graph; those that are bound need not be given. */
 export type InputsOf<T extends GraphTypes> = string extends keyof T['inputs'] ? Inputs : { readonly [N in keyof T['inputs']]?: InputOf<T['inputs'][N]> };
 
-/** What can be read of a session. */
+/** The readable values of a session. */
 export type ValuesOf<E extends EntryTypes> = E[keyof E]['values'];
 
 /** A name that is a literal has to be one that is known; one that is made when the program runs may be any. */
@@ -38,7 +38,7 @@ export interface StepTypes<T extends GraphTypes> {
   values: T['values'] | `optim/${string}` | `history/${string}`;
 }
 
-/** The graphs that a module is made of, or their texts, and their types. */
+/** The graphs of a module, or their texts, and their types. */
 export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };
 
 /** The inputs of an entry, if a session has it. */

@@ -42,7 +42,7 @@ export function fromDevice(dtype: string, shape: readonly number[], bytes: Array
   return new (arrayType(dtype))(bytes, 0, arrayLength(dtype, shape, bytes.byteLength));
 }
 
-/** The bytes of a tensor as the device has them: a view where that can be, a copy otherwise. */
+/** The bytes of a tensor in the device's form: a view if possible, else a copy. */
 export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffer> {
   const words = dtype === 'bool' ? Uint32Array.from(data) : data;
   const bytes = new Uint8Array(words.buffer as ArrayBuffer, words.byteOffset, words.byteLength);

@@ -26,7 +26,7 @@ export type ErrorKind =
   | 'attr' | 'graph' | 'symbol' | 'syntax' | 'rule' | 'unsupported'
   | 'plan' | 'version' | 'limit' | 'device' | 'shader' | 'memory' | 'gpu' | 'lost' | 'wasm' | 'store' | 'internal' | 'closed' | 'abort';
 
-/** Where an error comes from; what is not known is not there. */
+/** The origin of an error; unknown parts are absent. */
 export interface ErrorPlace {
   /** The op, entry point or kernel. */
   op?: string;
@@ -40,7 +40,7 @@ export interface ErrorPlace {
   shape?: readonly number[];
   /** The shape that was expected. */
   expected?: readonly number[];
-  /** Where memory is short: the bytes that are needed, and those that are allowed. */
+  /** For errors of memory: the bytes that are needed, and those that are allowed. */
   needed?: number;
   allowed?: number;
   /** After a lost device: the steps run since the state was last saved. */
@@ -53,7 +53,7 @@ export class RlxError extends Error {
   static override readonly name = 'RlxError'; // that of the class changes when code is minified
   static { this.prototype.name = this.name; }
   readonly kind: ErrorKind;
-  /** Where the error comes from. */
+  /** The origin of the error. */
   readonly place: ErrorPlace;
 
   constructor(kind: ErrorKind, message: string, place: ErrorPlace = {}) {
@@ -63,18 +63,18 @@ export class RlxError extends Error {
   }
 }
 
-/** What a value is, for messages: `Float32Array`, `Null`. */
+/** The class of a value, for messages: `Float32Array`, `Null`. */
 export const classOf = (value: unknown): string => ({}).toString.call(value).slice(8, -1);
 
-/** A value for messages: itself, or what an object is. */
+/** A value for messages: itself, or the class of an object. */
 export const shown = (value: unknown): string => Object(value) === value ? classOf(value) : String(value);
 
-/** Refuses a value of the wrong class. `what` says what it has to be. */
+/** Throws unless a value is of the class. `what` names the requirement. */
 export function need(ok: unknown, kind: ErrorKind, what: string, value: unknown): asserts ok {
   if (!ok) throw new RlxError(kind, `${what}, given as ${classOf(value)}`);
 }
 
-/** The error for a name that is none of those known. `what` says what was looked for where. */
+/** The error for an unknown name. `what` says what was looked up. */
 export function unknownName(what: string, name: unknown, known: Iterable<string>, op?: string): RlxError {
   const text = shown(name), message = `${what} ${text}: there are ${[...known].join(', ') || 'none'}`;
   return new RlxError('name', message, op ? { op, name: text } : { name: text });
@@ -102,7 +102,7 @@ export function checkCount(name: string, n: number, least: number, most = Infini
   throw new RlxError('limit', `${name} is ${shown(n)}, not a whole number from ${least} to ${most}`, { name });
 }
 
-/** Makes an RlxError of anything thrown; what asks for too much memory throws a RangeError. */
+/** Converts anything thrown to an RlxError; excessive allocations throw a RangeError. */
 export function asError(reason: unknown, kind: ErrorKind = 'gpu'): RlxError {
   return reason instanceof RlxError ? reason : new RlxError(reason instanceof RangeError ? 'memory' : kind, (reason as Error)?.message ?? String(reason), { cause: reason });
 }

@@ -15,11 +15,11 @@ export const liveTensors = (): number => live;
 /** The type of a tensor. */
 export interface TensorType { dtype: string; shape: readonly number[] }
 
-/** What a tensor is made of; `free` must not hold on to the tensor. */
+/** The parts of a tensor; `free` must not retain the tensor. */
 export interface TensorSource extends TensorType {
   /** The session it belongs to. */
   owner: object;
-  /** What the owner knows it by. */
+  /** The owner's handle of it. */
   handle: unknown;
   data(): Promise<TensorData>;
   free(): void;
@@ -56,7 +56,7 @@ export class Tensor {
   /** The elements. */
   async data(): Promise<TensorData> { return this.#live().data(); }
 
-  /** Gives the memory back. A second call does nothing. */
+  /** Frees the memory. A second call does nothing. */
   dispose(): void {
     if (!this.#source) return;
     live--;
@@ -67,7 +67,7 @@ export class Tensor {
 
   [disposeSymbol](): void { this.dispose(); }
 
-  /** What `owner` knows the tensor by. @internal */
+  /** The handle of the tensor at `owner`. @internal */
   handleOf(owner: object): unknown {
     const source = this.#live();
     if (source.owner !== owner) throw new RlxError('name', 'the tensor belongs to another session');

@@ -11,7 +11,7 @@ const abi = 3;
  */
 const collector = { GOGC: '800', GOMEMLIMIT: '768MiB' };
 
-/** Where a module comes from: an address, its bytes, or the compiled module. */
+/** The source of a module: an address, its bytes, or the compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
 interface GoRuntime {
@@ -40,7 +40,7 @@ export async function loadModule(source: WasmSource): Promise<WebAssembly.Module
   }
 }
 
-/** Compiles a module, while it is loaded where that can be. */
+/** Compiles a module, streaming if possible. */
 async function compileFrom(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source !== 'string' && !(source instanceof URL)) return WebAssembly.compile(source);

@@ -7,7 +7,7 @@ const encoder = new TextEncoder(), decoder = new TextDecoder();
 /** An attribute of an op. */
 export type Attribute = number | boolean | string | readonly (number | string)[];
 
-/** What a list may be: an array, or an array of numbers. */
+/** A list: an array, or a typed array of numbers. */
 const isList = (value: unknown): boolean => Array.isArray(value) || ArrayBuffer.isView(value);
 
 /**
@@ -19,7 +19,7 @@ export class Request {
   #size = 0;
   readonly #what: string;
 
-  /** `what` is what errors say is called. */
+  /** `what` names the caller in errors. */
   constructor(method: string, what = method) {
     this.#what = what;
     this.text(method);
@@ -29,7 +29,7 @@ export class Request {
     if (!ok) throw new RlxError(given === undefined ? 'missing' : 'attr', `${this.#what}: ${name} is ${type}, given as ${typeof given === 'number' ? given : classOf(given)}`, { op: this.#what, name });
   }
 
-  /** What was written. */
+  /** The bytes written. */
   get bytes(): Uint8Array { return this.#bytes.subarray(0, this.#size); }
 
   #room(n: number): DataView {

@@ -14,7 +14,7 @@ export interface WorkerOptions {
   worker?: boolean | Worker;
 }
 
-/** What the worker tells of a session it opened. */
+/** The worker's description of a session that it opened. */
 export interface RemoteInfo { plan: Plan; deviceName: string; fallbackReason?: string | undefined }
 /** A tensor as it is known on both sides. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
@@ -32,7 +32,7 @@ export function startScript(url: URL, name: string): Worker {
 
 let workerURL: string | undefined;
 
-/** Says where `worker.js` is, for a worker that runs it: bundlers give the file another name, and know nothing of an address in it. */
+/** Sets the address of `worker.js`: bundlers rename the file and do not see computed addresses. */
 export function setWorkerURL(url: string | undefined): void { workerURL = url; }
 
 /** Starts a worker on this package's `worker.js`, which holds sessions, or is a thread that helps one. */
@@ -81,7 +81,7 @@ class RemoteSession implements Session {
 
   #call<T>(method: string, ...args: unknown[]): Promise<T> { return this.#caller.call<T>(method, ...args); }
 
-  /** Tensors stay where they are: only their numbers are sent. */
+  /** Tensors stay in the worker: only their handles are sent. */
   #pack(value: Input): unknown {
     return value instanceof Tensor ? { tensor: value.handleOf(this) } : value;
   }

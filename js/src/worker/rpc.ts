@@ -7,7 +7,7 @@ interface ErrorMessage { kind: ErrorKind; message: string; place: ErrorPlace }
 interface Outcome { value?: unknown; error?: ErrorMessage | undefined }
 interface Answer extends Outcome { id: number; life?: string }
 
-/** What can be called from the other thread. */
+/** The functions that the other thread can call. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- arguments are checked by their caller's types
 export type Handlers = Record<string, (...args: any[]) => unknown>;
 
@@ -37,7 +37,7 @@ export function serve(handlersFor: () => Handlers): void {
   });
 }
 
-/** Takes a lock that this thread has until its end, and gives its name: who gets it next knows of that end. */
+/** Takes a lock for the life of this thread and returns its name: whoever gets it next knows that this thread has ended. */
 function holdLock(): Promise<string | undefined> {
   const name = `rlx ${Math.random()}`, locks = globalThis.navigator?.locks;
   return new Promise((resolve) => {
@@ -49,7 +49,7 @@ function holdLock(): Promise<string | undefined> {
 function answer(port: MessagePort, handlers: Handlers): void {
   port.onmessage = async ({ data }) => {
     const { id, method, args } = Object(data);
-    if (typeof id !== 'number') return; // it is no call, and nobody waits for an answer
+    if (typeof id !== 'number') return; // not a call, and without a reply
     const reply: Answer = { id };
     try {
       if (!Object.hasOwn(handlers, method) || !Array.isArray(args)) throw unknownName('the worker has no method', method, Object.keys(handlers));
@@ -75,7 +75,7 @@ export class Caller {
     this.#port = port1;
     const { signal } = this.#listening;
     worker.addEventListener('error', ({ message }) => this.end(failure(`failed: ${message ?? 'it could not be loaded'}`)), { signal });
-    // Node tells a port that the thread of the other one is gone, browsers do not: there its lock does.
+    // Node closes the port when the other thread ends, browsers do not: there its lock is released.
     const gone = () => this.end(failure('was ended'));
     port1.addEventListener('close', gone);
     port1.onmessage = ({ data }: MessageEvent<Answer>) => {
@@ -96,7 +96,7 @@ export class Caller {
       throw new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause });
     }
     const { value, error } = await new Promise<Outcome>((resolve) => this.#open.set(this.#next++, resolve));
-    if (error) throw new RlxError(error.kind, error.message, error.place); // made here, so that its stack tells who waits
+    if (error) throw new RlxError(error.kind, error.message, error.place); // made here, so that its stack shows the caller
     return value as T;
   }
 

@@ -8,7 +8,7 @@ import type { Handlers } from './rpc.js';
 import type { Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
 import type { Tensor } from '../values/tensor.js';
 
-/** A session, and what its other half knows by number. */
+/** A session with the handles that its other half uses. */
 class Served {
   readonly #tensors = new Map<number, Tensor>();
   readonly #readings = new Map<number, Promise<Reading>>();

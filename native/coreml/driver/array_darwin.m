@@ -1,4 +1,4 @@
-// Multi-arrays: on memory of the caller, and with rows that lie apart.
+// Multi-arrays: on memory of the caller, and with padded rows.
 #include "internal_darwin.h"
 
 MLMultiArray *rlx_around(const rlx_array *a, NSError **error) {

@@ -12,12 +12,11 @@ import (
 	"path/filepath"
 )
 
-// cached is the folder of a compiled model in the cache, "" where there is none for it. It
-// is there whole or not at all, whoever else works with the cache: it gets its name, and
-// loses it, by being renamed.
+// cached is the folder of a compiled model in the cache, "" if disabled. Renames make
+// adding and removing it atomic, for concurrent processes.
 type cached string
 
-// cacheEntry returns the entry of a package for a version of the system.
+// cacheEntry returns the cache entry of a package for a version of the system.
 func cacheEntry(dir, version string) cached {
 	folder := os.Getenv(CacheVariable)
 	if folder == "" {
@@ -35,8 +34,7 @@ func cacheEntry(dir, version string) cached {
 	return cached(filepath.Join(folder, hex.EncodeToString(sum.Sum(nil))+".mlmodelc"))
 }
 
-// sumOf adds the names, the lengths and the bytes of all files of a folder, in the order of
-// their names.
+// sumOf hashes the names, lengths and contents of all files of a folder, sorted by name.
 func sumOf(sum io.Writer, dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -61,14 +59,13 @@ func sumOf(sum io.Writer, dir string) error {
 	})
 }
 
-// there reports whether there is such an entry.
+// there reports whether the entry exists.
 func (c cached) there() bool {
 	_, err := os.Lstat(string(c))
 	return c != "" && err == nil
 }
 
-// remove takes an entry out of the cache. Failures cost time only: the package is compiled
-// each time.
+// remove removes an entry from the cache. It ignores failures, which only cost time.
 func (c cached) remove() {
 	if away, err := os.MkdirTemp(filepath.Dir(string(c)), "old-*"); err == nil {
 		_ = os.Rename(string(c), filepath.Join(away, "model"))
@@ -76,8 +73,8 @@ func (c cached) remove() {
 	}
 }
 
-// keep moves a compiled model into the cache. It reports whether it is there now, by this
-// process or another one, and then has removed it where it was.
+// keep moves a compiled model into the cache. If the entry exists afterwards, by this
+// process or another, it removes the original and returns true.
 func (c cached) keep(compiled string) bool {
 	if c == "" || os.MkdirAll(filepath.Dir(string(c)), 0o755) != nil {
 		return false
@@ -88,7 +85,7 @@ func (c cached) keep(compiled string) bool {
 	if !c.there() && !c.keepCopy(compiled) {
 		return false
 	}
-	_ = os.RemoveAll(compiled) // what is left over costs room only
+	_ = os.RemoveAll(compiled) // a leftover only takes space
 	return true
 }
 

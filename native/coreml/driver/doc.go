@@ -1,14 +1,13 @@
-// Package driver runs model packages by Core ML. Its binding is Objective-C with memory
-// counted by hand: inputs are multi-arrays on memory of the caller, outputs come into
-// memory of the caller too where Core ML takes it as a backing, and are copied from
-// where Core ML has them, row by row as it pads them, where it does not.
+// Package driver runs model packages with Core ML. The binding is Objective-C with manual
+// reference counting. Inputs are multi-arrays on memory of the caller. Outputs are written
+// to memory of the caller if Core ML accepts it as a backing, else copied row by row from
+// padded memory of Core ML. Start reading at driver.go and load.go.
 //
-// What Core ML compiles of a package is kept in a folder of the user's cache, or the one
-// that the environment variable [CacheVariable] names, by what the package holds and the
-// version of the system. Where that cannot be written to, or an entry cannot be loaded, the
-// package is compiled again.
+// Compiled packages are cached in the user's cache folder, or in the folder named by the
+// environment variable [CacheVariable], keyed by content and system version. If the cache
+// is not writable or an entry does not load, the package is compiled again.
 //
-// On Linux the same files are built against headers of the project's own and a Core ML
-// in software, package software, which the environment variable [LibraryVariable]
-// names; that is how they are tested. We have not run them on a Mac.
+// On Linux, for tests, the same files are built against the project's own headers and a
+// software Core ML (package software), named by the environment variable [LibraryVariable].
+// They have not run on a Mac.
 package driver

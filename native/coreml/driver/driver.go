@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Open returns Core ML, or an error of kind [native.ErrUnavailable] that says what
-// is missing.
+// Open opens Core ML. The error is of kind [native.ErrUnavailable] and says what is
+// missing.
 func Open() (Runtime, error) {
 	b, err := binding()
 	if err != nil {
@@ -28,7 +28,7 @@ func Open() (Runtime, error) {
 // system is Core ML.
 type system struct{ binding *C.rlx_coreml }
 
-// System asks Core ML what it is.
+// System queries Core ML.
 func (s system) System() (System, error) {
 	var of C.rlx_system
 	var why C.rlx_why
@@ -45,7 +45,7 @@ func (s system) System() (System, error) {
 	return System{Description: "Core ML, " + C.GoString(&of.version[0]) + ": " + strings.Join(parts, ", "), Software: standIn}, nil
 }
 
-// version tells the system from others, older ones too, for which System is an error.
+// version identifies the system, also older ones for which System is an error.
 func (s system) version() string {
 	var of C.rlx_system
 	var why C.rlx_why
@@ -53,7 +53,7 @@ func (s system) version() string {
 	return runtime.GOOS + " " + runtime.GOARCH + " " + C.GoString(&of.version[0])
 }
 
-// processors are the bits of sets, in the order of what they are.
+// processors are the bits of sets of processors.
 var processors = []C.int{C.RLX_CPU, C.RLX_GPU, C.RLX_NEURAL_ENGINE}
 
 func setOf(set C.int) []Processor {

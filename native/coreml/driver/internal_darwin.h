@@ -18,7 +18,7 @@ typedef struct {
 	NSString *function;
 } rlx_model;
 
-// rlx_coreml_fail notes what went wrong and returns NULL.
+// rlx_coreml_fail records an error and returns NULL.
 void *rlx_coreml_fail(rlx_why *why, const char *what, NSError *from);
 
 // rlx_around returns a multi-array on the memory of an array, which must outlive it.

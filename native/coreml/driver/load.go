@@ -47,9 +47,9 @@ func (s system) Load(dir, function string, units Units) (Loaded, error) {
 	return m, nil
 }
 
-// fromCache has load take what is compiled of a package: from the cache, or else compiled
-// now and, where that can be, put there. temporary is the folder to remove with what was
-// loaded, "" where it is one of the cache.
+// fromCache calls load with the compiled package: from the cache, or compiled now and, if
+// possible, added to it. temporary is the folder to remove after use, "" for one in the
+// cache.
 func (s system) fromCache(dir string, load func(compiled string) (unsafe.Pointer, error)) (handle unsafe.Pointer, temporary string, err error) {
 	entry := cacheEntry(dir, s.version())
 	if entry.there() {
@@ -84,7 +84,7 @@ func (s system) compile(dir string) (string, error) {
 	return C.GoString(compiled), nil
 }
 
-// load loads a function of what was compiled, "" for the only one.
+// load loads a function of a compiled package, "" for the only one.
 func (s system) load(compiled, function string, units Units, states bool) (unsafe.Pointer, error) {
 	path := C.CString(compiled)
 	defer C.free(unsafe.Pointer(path))
@@ -105,7 +105,7 @@ func (s system) load(compiled, function string, units Units, states bool) (unsaf
 	return handle, nil
 }
 
-// arrays are what a function takes and gives, in memory of C but for their data.
+// arrays describes the inputs and outputs of a function, in C memory except for their data.
 type arrays struct{ inputs, outputs, states []C.rlx_array }
 
 func arraysOf(f *mil.Function) arrays {
@@ -123,7 +123,7 @@ func arraysOf(f *mil.Function) arrays {
 	return a
 }
 
-// arrayTypes are the numbers of element types in Core ML.
+// arrayTypes maps element types to Core ML's numbers.
 var arrayTypes = map[mil.DType]C.int{mil.Float16: C.RLX_FLOAT16, mil.Float32: C.RLX_FLOAT32, mil.Int32: C.RLX_INT32}
 
 func array(name string, t mil.Type) C.rlx_array {

@@ -8,7 +8,7 @@ package driver
 */
 import "C"
 
-// standIn is whether this is not Core ML itself.
+// standIn reports whether this is not Core ML itself.
 const standIn = false
 
 // binding returns the functions that are part of the program.

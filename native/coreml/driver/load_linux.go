@@ -33,7 +33,7 @@ const LibraryVariable = "RLX_COREML_LIBRARY"
 //go:embed *.h *.m
 var Sources embed.FS
 
-// standIn is whether this is not Core ML itself.
+// standIn reports whether this is not Core ML itself.
 const standIn = true
 
 // binding returns the functions of the library that [LibraryVariable] names.

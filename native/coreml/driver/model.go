@@ -89,7 +89,7 @@ func fits(a *C.rlx_array, t native.Tensor) error {
 	return nil
 }
 
-// SetState gives a state its values.
+// SetState sets a state.
 func (m *model) SetState(name string, t native.Tensor) error { return m.moveState(name, t, 1) }
 
 // State reads the values of a state.
@@ -124,7 +124,7 @@ func point(pin *runtime.Pinner, a *C.rlx_array, data []byte) {
 	a.data = p
 }
 
-// Close gives back the model.
+// Close releases the model.
 func (m *model) Close() error {
 	if m.handle == nil {
 		return native.ErrClosed

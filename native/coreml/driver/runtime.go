@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// CacheVariable is the environment variable that names the folder of compiled models.
+// CacheVariable is the environment variable for the folder of compiled models.
 const CacheVariable = "RLX_COREML_CACHE"
 
 // Units are the processors that Core ML may use.
@@ -35,7 +35,7 @@ func (u Units) For(states bool) Units {
 	return AllUnits
 }
 
-// Runtime loads model packages: Core ML, or what stands in for it in tests.
+// Runtime loads model packages: Core ML, or a stand-in for tests.
 type Runtime interface {
 	// System tells what computes, or what is missing for models of CoreML8: an error
 	// of kind [native.ErrUnavailable].
@@ -46,15 +46,15 @@ type Runtime interface {
 	Load(dir, function string, units Units) (Loaded, error)
 }
 
-// System is what a Core ML says of itself.
+// System describes a Core ML.
 type System struct {
-	// Description is the version of the system and its processors, for people.
+	// Description is the version of the system and its processors.
 	Description string
-	// Software is set for what stands in for Core ML.
+	// Software is set for a stand-in.
 	Software bool
 }
 
-// Loaded is a function that is ready to run. It is for one goroutine.
+// Loaded is a loaded function, not safe for concurrent use.
 type Loaded interface {
 	// Predict runs the function on the values of its inputs and puts its results into
 	// the memory of out, by the names and with the types that the package has; all of
@@ -65,10 +65,10 @@ type Loaded interface {
 	// memory of t; name and type are those of the package. There is no run under way.
 	SetState(name string, t native.Tensor) error
 	State(name string, t native.Tensor) error
-	// Plan tells where each operation would run. The error is of kind
-	// [native.ErrUnavailable] on a system that does not tell.
+	// Plan returns where each operation would run. The error is of kind
+	// [native.ErrUnavailable] on systems without plans.
 	Plan() ([]Placement, error)
-	// Close gives back what the function holds.
+	// Close releases the function.
 	Close() error
 }
 
@@ -91,14 +91,14 @@ func (p Processor) String() string {
 	return [...]string{"none", "CPU", "GPU", "Neural Engine"}[p]
 }
 
-// Placement is what Core ML says of an operation before it is run.
+// Placement is Core ML's plan for an operation.
 type Placement struct {
 	Kind string // of the operation, as in "matmul"
 	Name string // of its result
-	// Preferred is where it would run, and Supported where it could.
+	// Preferred is the processor chosen, and Supported lists the possible ones.
 	Preferred Processor
 	Supported []Processor
-	// Cost is its part of the time of the whole function, from 0 to 1, by Core ML's
-	// estimate; negative where it has none.
+	// Cost is its share of the function's time, from 0 to 1, as estimated by Core ML;
+	// negative if unknown.
 	Cost float64
 }

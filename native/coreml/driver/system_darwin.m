@@ -1,4 +1,4 @@
-// What Core ML says of itself and of its models. Classes of later systems are asked for
+// What Core ML reports of itself and of its models. Classes of later systems are looked up
 // by name, so that programs start on earlier ones.
 #include "internal_darwin.h"
 
@@ -60,8 +60,7 @@ static MLComputePlan *compute_plan(rlx_model *m, rlx_why *why) {
 	return plan;
 }
 
-// place fills in what a plan says of an operation. Constants have neither a device nor a
-// cost.
+// place fills in the placement of an operation. Constants have neither a device nor a cost.
 static void place(MLComputePlan *plan, MLModelStructureProgramOperation *op, rlx_placement *to) {
 	memset(to, 0, sizeof *to);
 	snprintf(to->kind, sizeof to->kind, "%s", [[op operatorName] UTF8String]);

@@ -18,10 +18,9 @@ import (
 
 // Runtime is a [driver.Runtime] on the CPU.
 type Runtime struct {
-	// Open is how many functions are loaded and not closed.
+	// Open is the number of open functions.
 	Open int
-	// Given is how often each input and each state of a function was given a value, by
-	// name.
+	// Given counts how often each input and each state of a function was set, by name.
 	Given map[string]int
 }
 
@@ -32,7 +31,7 @@ func (r *Runtime) give(name string) {
 	r.Given[name]++
 }
 
-// System says that nothing of it is Core ML.
+// System reports a software device.
 func (r *Runtime) System() (driver.System, error) {
 	return driver.System{Description: "Core ML in Go", Software: true}, nil
 }
@@ -101,7 +100,7 @@ func (m *model) Predict(in, out map[string]native.Tensor) error {
 	return err
 }
 
-// SetState gives a state its values.
+// SetState sets a state.
 func (m *model) SetState(name string, t native.Tensor) error {
 	m.runtime.give(name)
 	return m.program.Set(context.Background(), name, t)
@@ -114,7 +113,7 @@ func (m *model) State(name string, t native.Tensor) error {
 	return err
 }
 
-// Plan says that all is run on the CPU, where each operation has its part of the cost.
+// Plan reports that all operations run on the CPU, with equal shares of the cost.
 func (m *model) Plan() ([]driver.Placement, error) {
 	var run float64
 	for _, op := range m.function.Ops {
@@ -132,7 +131,7 @@ func (m *model) Plan() ([]driver.Placement, error) {
 	return out, nil
 }
 
-// Close gives back the memory.
+// Close frees the memory.
 func (m *model) Close() error {
 	m.runtime.Open--
 	return m.program.Close(context.Background())

@@ -32,7 +32,7 @@ type patch struct {
 // The numbers 1 and 0 in f16.
 const oneHalf, zeroHalf = "\x00\x3c", "\x00\x00"
 
-// sixBits are the scales 1 and the minima 0 of q4_k and q5_k.
+// sixBits sets the scales to 1 and the minima to 0 in q4_k and q5_k.
 var sixBits = []patch{{0, oneHalf, 1}, {2, zeroHalf, 1}, {4, "\x01", 4}, {8, "\x00", 4}, {12, "\x01", 4}}
 
 // blocks are the formats, laid out as package ops has them. Numbers of 5 and 6 bits, and

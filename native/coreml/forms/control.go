@@ -23,7 +23,7 @@ func init() {
 	})
 }
 
-// chosen returns values where a bool of one element is true and others elsewhere.
+// chosen selects between values by a bool of one element.
 func (e *Emitter) chosen(cond mil.Ref, yes, no []Value) []Value {
 	out := make([]Value, len(yes))
 	for i := range out {
@@ -79,8 +79,8 @@ func (e *Emitter) stacked(parts []mil.Ref, dims []int) Value {
 	return e.value(r, dims)
 }
 
-// whileLoop writes as many turns as there may be. A turn after the last one
-// leaves the carries as they are.
+// whileLoop unrolls the maximal number of iterations. Iterations after the last one leave
+// the carries unchanged.
 func whileLoop(e *Emitter, n *ir.Node, in []Value) []Value {
 	a := n.Attrs().(*ops.WhileAttrs)
 	if a.MaxSteps == 0 {

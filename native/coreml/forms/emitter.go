@@ -11,7 +11,7 @@ import (
 // compiles every turn.
 const maxOps = 100_000
 
-// maxRank is the most axes that Core ML's tensors have.
+// maxRank is the maximal rank of Core ML's tensors.
 const maxRank = 5
 
 // Value is what a value of a graph is in MIL: Ref has the sizes of Dims, or sizes
@@ -24,7 +24,7 @@ type Value struct {
 // Emitter adds the nodes of graphs to a function.
 type Emitter struct {
 	*mil.Builder
-	// Half makes values of f32 fp16.
+	// Half computes f32 values in fp16.
 	Half bool
 	// Packed are the bytes of parameters that are stored with the model and hold
 	// numbers packed into blocks, by name.
@@ -38,13 +38,13 @@ type Emitter struct {
 // form adds a node to a function and returns its results.
 type form func(e *Emitter, n *ir.Node, in []Value) []Value
 
-// forms is the table, by op.
+// forms maps ops to their forms.
 var forms = map[ir.Op]form{}
 
 // add enters a form into the table. It is called from init functions.
 func add(op ir.Op, f form) { forms[op] = f }
 
-// single makes a form of one for ops with one result.
+// single makes a form from a function with one result.
 func single(f func(e *Emitter, n *ir.Node, in []Value) Value) form {
 	return func(e *Emitter, n *ir.Node, in []Value) []Value { return []Value{f(e, n, in)} }
 }
@@ -61,7 +61,7 @@ func (e *Emitter) Claims(n *ir.Node) bool {
 	return true
 }
 
-// onlyWhere holds the conditions under which the form of a composite serves.
+// onlyWhere holds the conditions under which the form of a composite applies.
 var onlyWhere = map[ir.Op]func(e *Emitter, n *ir.Node) bool{}
 
 // Type returns what a type is in MIL. The error is of kind [ir.ErrUnsupported] for
@@ -96,7 +96,7 @@ func (e *Emitter) dtype(d ir.DType) (mil.DType, error) {
 	return 0, ir.Errorf(ir.ErrUnsupported, "MIL does not compute with %s", d)
 }
 
-// fold returns the sizes that a value of the given ones has in MIL.
+// fold returns the MIL shape of a value.
 func fold(dims []int) []int {
 	switch {
 	case len(dims) == 0:
@@ -165,7 +165,7 @@ func (e *Emitter) Node(n *ir.Node, in []Value) []Value {
 	return out
 }
 
-// form finds what a node is in MIL.
+// form returns the MIL form of a node.
 func (e *Emitter) form(n *ir.Node) form {
 	f, ok := forms[n.Op()]
 	if n.Def().IsComposite() && !e.Claims(n) {

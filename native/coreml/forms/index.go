@@ -36,7 +36,7 @@ func addressingOf(a ops.IndexedAxes, operand, indices ir.Type) *addressing {
 	return d
 }
 
-// batch is how many rows the batch axes repeat, and width how long a row is.
+// batch is the number of rows per batch, and width the length of a row.
 func (d *addressing) batch() int { return product(pick(d.operand, d.OperandBatch)) }
 func (d *addressing) width() int { return product(pick(d.operand, d.window)) }
 
@@ -79,7 +79,7 @@ func (d *addressing) addresses(e *Emitter, indices mil.Ref) (row, inside mil.Ref
 	return row, inside
 }
 
-// batchRows returns where the rows of each batch begin, [batch, 1].
+// batchRows returns the index of the first row of each batch, [batch, 1].
 func (e *Emitter) batchRows(batch, rows int) mil.Ref {
 	if batch == 1 {
 		return e.number(mil.Int32, 0)
@@ -153,7 +153,7 @@ func scatter(e *Emitter, n *ir.Node, in []Value, mode string) Value {
 	return e.value(r, out)
 }
 
-// updates returns what is scattered as rows, [batch·positions, window].
+// updates returns the scattered values as rows, [batch·positions, window].
 func (d *addressing) updates(e *Emitter, u mil.Ref, count int) mil.Ref {
 	last := len(d.indices) - 1
 	dims := slices.Concat(d.indices[:last], pick(d.operand, d.window))

@@ -45,7 +45,7 @@ func init() {
 	onlyWhere[ops.OpAttention] = isPlainAttention
 }
 
-// copySign is made of bits elsewhere. The sign of a NaN is not seen.
+// copySign is lowered without bit operations. It ignores the sign of a NaN.
 func copySign(e *Emitter, n *ir.Node, in []Value) Value {
 	x, y := scalar.Arg(0, n.Input(0).DType()), scalar.Arg(1, n.Input(1).DType())
 	size := scalar.Abs(x)

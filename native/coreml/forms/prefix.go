@@ -58,7 +58,7 @@ func prefix(e *Emitter, n *ir.Node, in []Value) []Value {
 	return out
 }
 
-// running is a running combination along the second of three axes.
+// running is a scan along the second of three axes.
 type running struct {
 	*Emitter
 	node  *ir.Node

@@ -72,7 +72,7 @@ func mulZero(x scalar.Expr) scalar.Expr {
 	return scalar.Select(scalar.Or(scalar.Eq(a, zero), scalar.Eq(b, zero)), zero, scalar.Mul(a, b))
 }
 
-// divisor returns what to divide an integer by: 1 in place of 0.
+// divisor returns an integer divisor with 0 replaced by 1.
 func divisor(b scalar.Expr) scalar.Expr {
 	if v, ok := b.IntConst(); ok && v != 0 {
 		return b
@@ -93,7 +93,7 @@ func divide(x scalar.Expr) scalar.Expr {
 	return scalar.Add(q, scalar.Convert(scalar.And(inexact, opposite), ir.I32))
 }
 
-// safely keeps integers from being divided by 0.
+// safely guards integers against division by 0.
 func safely(x scalar.Expr) scalar.Expr {
 	b := divisor(x.Args[1])
 	if b == x.Args[1] || x.Type != ir.I32 || x.Args[1].Op == scalar.OpSelect {
@@ -113,13 +113,13 @@ func atan2(y, x scalar.Expr) scalar.Expr {
 	return scalar.Select(negative(x), turned, scalar.Atan(ratio))
 }
 
-// negative tells the sign of a number, also of a zero, by its reciprocal.
+// negative returns the sign bit of a number, including −0, by its reciprocal.
 func negative(x scalar.Expr) scalar.Expr {
 	zero := like(x, 0)
 	return scalar.Or(scalar.Lt(x, zero), scalar.And(scalar.Eq(x, zero), scalar.Lt(scalar.Div(like(x, 1), x), zero)))
 }
 
-// infinite tells infinities, and not NaN.
+// infinite reports infinities, but not NaN.
 func infinite(x scalar.Expr) scalar.Expr { return scalar.Eq(scalar.Abs(x), like(x, math.Inf(1))) }
 
 // erfc is 1 − erf near 0, and beyond it exp(−x²) times a polynomial of 2/(|x| + 2).

@@ -58,12 +58,12 @@ var operations = map[scalar.Op]string{
 	scalar.OpEq: "equal", scalar.OpNe: "not_equal", scalar.OpLt: "less", scalar.OpLe: "less_equal", scalar.OpGt: "greater", scalar.OpGe: "greater_equal",
 }
 
-// logical are the operations on bools.
+// logical lists the operations on bools.
 var logical = map[scalar.Op]string{
 	scalar.OpAnd: "logical_and", scalar.OpOr: "logical_or", scalar.OpXor: "logical_xor", scalar.OpNe: "logical_xor",
 }
 
-// bitwise are those that MIL has for bools at most.
+// bitwise lists the operations that MIL has at most for bools.
 var bitwise = map[scalar.Op]bool{
 	scalar.OpAnd: true, scalar.OpOr: true, scalar.OpXor: true, scalar.OpNot: true, scalar.OpShl: true, scalar.OpShr: true, scalar.OpPopCount: true,
 }
@@ -141,8 +141,7 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	return p.op2(kind, args[0], args[1])
 }
 
-// remainder has the sign of the first operand; that of MIL's mod is the second
-// one's. Nothing is divided by the integer 0.
+// remainder has the sign of the first operand; MIL's mod has that of the second.
 func (p *scalarPrinter) remainder(x, y mil.Ref) mil.Ref {
 	zero := p.number(x.Type.DType, 0)
 	if x.Type.DType == mil.Int32 {

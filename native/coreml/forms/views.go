@@ -118,8 +118,8 @@ func neighbours(dims, perm []int) [][]int {
 	return runs
 }
 
-// around returns a tensor with three axes: what lies before an axis, the axis,
-// and what lies after it.
+// around reshapes a tensor to three axes: those before an axis, the axis, and those after
+// it.
 func (e *Emitter) around(r mil.Ref, dims []int, axis int) mil.Ref {
 	return e.reshape(r, []int{product(dims[:axis]), dims[axis], product(dims[axis+1:])})
 }

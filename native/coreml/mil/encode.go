@@ -45,7 +45,7 @@ func (e *encoder) description(p *Package) message {
 	return m
 }
 
-// features tells inputs, outputs and states of a function.
+// features returns the inputs, outputs and states of a function.
 func (e *encoder) features(m *message, f *Function, input, output, state protowire.Number) {
 	for _, in := range f.Inputs {
 		if in.State {

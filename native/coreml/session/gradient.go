@@ -16,7 +16,7 @@ import (
 const (
 	// scaleInput multiplies the loss that gradients are taken of.
 	scaleInput = "rlx/scale"
-	// scaledOutput is that loss.
+	// scaledOutput is the scaled loss.
 	scaledOutput = "rlx/scaled"
 	// halfExponent is the logarithm of the first loss scale. It must be a number of
 	// fp16 itself, of which the largest is below 2^16.
@@ -51,7 +51,7 @@ func gradientOf(forward *ir.Graph, loss string, params []string) (*ir.Graph, err
 	return autodiff.GradWith(scaled, autodiff.GradOptions{Loss: scaledOutput, Wrt: params})
 }
 
-// scale returns what the loss is multiplied by: 1 but for gradients in fp16.
+// scale returns the loss scale: 1 except for fp16 gradients.
 func (s *Session) scale(ctx context.Context) (float64, error) {
 	if !s.options.Half {
 		return 1, nil

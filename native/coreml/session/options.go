@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
-// Path is how a step is computed.
+// Path is the way a step is computed.
 type Path int
 
 // The paths.
@@ -25,24 +25,24 @@ func (p Path) String() string {
 	return "gradient"
 }
 
-// Eligibility tells whether Core ML itself, by MLUpdateTask, can train a model.
+// Eligibility says whether Core ML itself, by MLUpdateTask, can train a model.
 type Eligibility struct {
 	UpdateTask bool
 	Reason     string // why not
 }
 
-// Eligible tells it of the models that are written here.
+// Eligible returns the eligibility of the models that this package writes.
 func Eligible() Eligibility {
 	return Eligibility{Reason: "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"}
 }
 
 // Options steer a session.
 type Options struct {
-	// Loss is the output that is made small, "loss" where it is empty.
+	// Loss is the output to minimise, "loss" if empty.
 	Loss string
-	// Optimizer is the update rule; nil is Adam.
+	// Optimizer is the update rule, Adam if nil.
 	Optimizer optim.Optimizer
-	// Rate is the learning rate, 0.001 where 0.
+	// Rate is the learning rate, 0.001 if 0.
 	Rate float64
 	// Fuse makes the update part of the model where that can be; see
 	// [Session.FusedActive].
@@ -59,10 +59,10 @@ type Options struct {
 	Units driver.Units
 }
 
-// Report tells of a step.
+// Report describes a step.
 type Report struct {
 	Loss float64
-	// Path is how the step was computed, and Eligibility why not by MLUpdateTask.
+	// Path is the way the step was computed, and Eligibility why not by MLUpdateTask.
 	Path        Path
 	Eligibility Eligibility
 	// Skipped is set where gradients in fp16 were not finite: the loss scale was

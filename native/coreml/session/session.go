@@ -32,7 +32,7 @@ type Session struct {
 	steps   int
 }
 
-// defaultRate is the learning rate where none is given.
+// defaultRate is the default learning rate.
 const defaultRate = 1e-3
 
 // New makes a session of a graph with a loss. Parameters begin as initial says, f32
@@ -68,7 +68,7 @@ func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 	return s, nil
 }
 
-// prepare makes the model and, where the update is not part of it, the update.
+// prepare makes the model and, if it is not fused, the update.
 func (s *Session) prepare(rt driver.Runtime, forward *ir.Graph) error {
 	if s.options.Fuse && !s.options.Half && fusible(s.options.Optimizer) {
 		step, err := optim.Step(forward, s.options.Loss, s.options.Optimizer, optim.Options{})
@@ -92,7 +92,7 @@ func (s *Session) prepare(rt driver.Runtime, forward *ir.Graph) error {
 	return s.prepareUpdate(forward)
 }
 
-// give gives the model the parameters where it keeps them itself.
+// give sets the parameters of a model that keeps them itself.
 func (s *Session) give() error {
 	if !s.Resident() {
 		return nil
@@ -114,7 +114,7 @@ func fusible(o optim.Optimizer) bool {
 	return false
 }
 
-// begin sets what an optimiser keeps to zeros, and makes room for what a step gives.
+// begin zeroes the optimiser's states and allocates the outputs of a step.
 func (s *Session) begin(step *ir.Graph) {
 	s.next = map[string]native.Tensor{}
 	for _, p := range step.Ports() {
@@ -175,7 +175,7 @@ func (s *Session) Param(name string) (native.Tensor, bool) {
 	return s.values[name].Clone(), true
 }
 
-// Close gives back what the session holds.
+// Close releases the session.
 func (s *Session) Close() error {
 	var errs []error
 	if s.model != nil {
@@ -188,7 +188,7 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Step does one update with a batch.
+// Step performs one update with a batch.
 func (s *Session) Step(ctx context.Context, batch map[string]native.Tensor) (Report, error) {
 	if s.fused {
 		return s.fusedStep(batch)

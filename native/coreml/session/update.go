@@ -41,7 +41,7 @@ type curved interface {
 	Curvature(loss *ir.Graph, lossName string, seed uint64, o optim.Options) (*ir.Graph, error)
 }
 
-// curvatureSteps is how many steps an estimate serves, as Liu et al. have it.
+// curvatureSteps is the number of steps between curvature estimates, as in Liu et al.
 const curvatureSteps = 10
 
 // prepareUpdate compiles the update for the host and, for an optimiser that wants it,

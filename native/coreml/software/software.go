@@ -86,10 +86,10 @@ func Alive(library string) int { return count(library, "rlx_software_alive") }
 // Compiled returns how many packages it has compiled.
 func Compiled(library string) int { return count(library, "rlx_software_compiled") }
 
-// Input returns where the last input of the last prediction lay in memory.
+// Input returns the address of the last input of the last prediction.
 func Input(library string) uintptr { return uintptr(count(library, "rlx_software_input")) }
 
-// Units returns the units that were asked for last, a number of MLComputeUnits.
+// Units returns the last requested units, a value of MLComputeUnits.
 func Units(library string) int { return count(library, "rlx_software_units") }
 
 func count(library, what string) int {
@@ -99,7 +99,7 @@ func count(library, what string) int {
 	return int(C.count(path, name))
 }
 
-// Older makes the system one before macOS 14.4, or the newest again.
+// Older simulates a system before macOS 14.4, or the newest.
 func Older(library string, older bool) {
 	path := C.CString(library)
 	defer C.free(unsafe.Pointer(path))
@@ -110,7 +110,7 @@ func Older(library string, older bool) {
 	C.older(path, yes)
 }
 
-// function is a loaded one, with the types of what it takes, gives and keeps.
+// function is a loaded function with the types of its inputs, outputs and states.
 type function struct {
 	driver.Loaded
 	ops             []*mil.Op
@@ -150,7 +150,7 @@ func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C
 	return C.uintptr_t(cgo.NewHandle(l))
 }
 
-// tell says what went wrong, and returns no handle.
+// tell reports an error and returns no handle.
 func tell(why *C.rlx_why, err error) C.uintptr_t {
 	text := C.CString(err.Error())
 	defer C.free(unsafe.Pointer(text))

@@ -11,23 +11,23 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 )
 
-// releaser is any object of the binding.
+// releaser is an object of the binding.
 type releaser interface{ Release() }
 
-// builder makes a plan's objects, each layout and bind group once.
+// builder makes a plan's objects and deduplicates layouts and bind groups.
 type builder struct {
 	dev       *wgpu.Device
 	p         *plan.Plan
 	buffers   []*wgpu.Buffer
 	counters  *wgpu.Buffer
-	look      *wgpu.Buffer // where the host sees whether a loop goes on, nil without such loops
+	look      *wgpu.Buffer // staging buffer for loop conditions, nil without loops
 	pipelines []*wgpu.ComputePipeline
 	layouts   map[string]*wgpu.BindGroupLayout
 	groups    map[string]*wgpu.BindGroup
 	owned     []releaser
 }
 
-// release gives back all objects, the newest first.
+// release releases all objects, newest first.
 func (b *builder) release() {
 	for i := len(b.owned) - 1; i >= 0; i-- {
 		b.owned[i].Release()
@@ -35,7 +35,7 @@ func (b *builder) release() {
 	b.owned = nil
 }
 
-// own notes an object for release, unless its maker failed.
+// own registers an object for release, unless its maker failed.
 func own[T releaser](b *builder, kind error, op string, made T, err error) (T, error) {
 	if err != nil {
 		return made, fromBinding(kind, op, err)
@@ -65,7 +65,7 @@ func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 	}
 	rows := 0
 	for i := range b.p.Entries {
-		rows = max(rows, mostRepeats(b.p.Entries[i].Steps))
+		rows = max(rows, maxRepeats(b.p.Entries[i].Steps))
 	}
 	if rows == 0 {
 		return nil
@@ -81,15 +81,15 @@ func (b *builder) makeBuffers(queue *wgpu.Queue) error {
 	return fromBinding(ErrGPU, "counters", queue.WriteBuffer(b.counters, 0, numbers))
 }
 
-func mostRepeats(steps []plan.Step) int {
-	most := 0
+func maxRepeats(steps []plan.Step) int {
+	largest := 0
 	for _, s := range steps {
 		switch s := s.(type) {
 		case *plan.Repeat:
-			most = max(most, s.Count, mostRepeats(s.Steps), mostRepeats(s.Odd))
+			largest = max(largest, s.Count, maxRepeats(s.Steps), maxRepeats(s.Odd))
 		case *plan.While:
-			most = max(most, 1, mostRepeats(s.Steps)) // its own count is always 0
+			largest = max(largest, 1, maxRepeats(s.Steps)) // its own count is always 0
 		}
 	}
-	return most
+	return largest
 }

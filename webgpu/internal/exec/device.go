@@ -17,31 +17,30 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Options say which device to open.
+// Options select the device to open.
 type Options struct {
-	// Limits are what plans may use, where that is above WebGPU's defaults.
-	// The zero value asks for the defaults.
+	// Limits are the required limits; the zero value means WebGPU's defaults.
 	Limits loop.Limits
-	// LowPower prefers a GPU that saves power.
+	// LowPower prefers a power-saving GPU.
 	LowPower bool
 }
 
 // Info describes a device.
 type Info struct {
-	Name    string // the driver's own words
+	Name    string // as reported by the driver
 	Backend string // "vulkan", "metal", "d3d12"
-	CPU     bool   // the GPU is made of software
+	CPU     bool   // a software device
 }
 
-// Device is an open device. Its methods and those of its sessions may be called
-// from several goroutines; they take turns in the order in which they were called.
+// Device is an open device. Its methods and those of its sessions may be called from
+// several goroutines and are served first come, first served.
 type Device struct {
 	*gpu
 	closed atomic.Bool
 }
 
-// gpu is what devices opened with the same options share. It is kept for the
-// life of the process: where devices come and go, this wgpu confuses them.
+// gpu is the underlying device, shared by devices opened with equal options. It is never
+// released, since this wgpu confuses objects of released devices.
 type gpu struct {
 	turns  fair.Lock // of all that uses the device
 	dev    *wgpu.Device
@@ -56,8 +55,8 @@ var opened struct {
 	gpus     map[Options]*gpu
 }
 
-// Open opens the best GPU of this machine. The error is of kind [ErrDevice] or
-// [ErrLimit] and says what is missing.
+// Open opens the fastest GPU. The error is of kind [ErrDevice] or [ErrLimit] and says what
+// is missing.
 func Open(opts Options) (*Device, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -66,8 +65,7 @@ func Open(opts Options) (*Device, error) {
 	}
 	if opened.instance == nil {
 		wgpu.SetLogLevel(wgpu.LogLevelOff) // every error comes back as a value
-		// No descriptor: the binding would pass on fields that it leaves as it
-		// found them in memory.
+		// No descriptor: the binding would pass uninitialised fields.
 		opened.instance = wgpu.CreateInstance(nil)
 		opened.gpus = map[Options]*gpu{}
 	}
@@ -105,8 +103,8 @@ func openGPU(inst *wgpu.Instance, opts Options) (*gpu, error) {
 	}, nil
 }
 
-// requiredLimits returns the limits asked for, defaults included, in the
-// plan's terms and in the binding's.
+// requiredLimits returns the limits to request, defaults included, in the plan's and in the
+// binding's form.
 func requiredLimits(asked loop.Limits) (loop.Limits, *wgpu.RequiredLimits) {
 	l := loop.DefaultLimits()
 	l.StorageBuffers = max(l.StorageBuffers, asked.StorageBuffers)
@@ -146,21 +144,20 @@ func limitsOf(l *wgpu.Limits) loop.Limits {
 // Info describes the device.
 func (d *Device) Info() Info { return d.info }
 
-// Target is what plans for this device are compiled for.
+// Target returns the compilation target of the device.
 func (d *Device) Target() plan.Target {
 	t := plan.WebGPU()
 	t.Limits = d.limits
 	return t
 }
 
-// Close ends the use of the device. Its sessions are closed on their own.
+// Close closes the device, but not its sessions.
 func (d *Device) Close() {
 	d.closed.Store(true)
 }
 
-// drain waits until the device has nothing to do, or the context is done. It
-// polls: wgpu's own waiting takes work that is not done after five seconds as
-// done.
+// drain polls until the device is idle or the context is done. wgpu's own wait reports
+// unfinished work as done after five seconds.
 func (g *gpu) drain(ctx context.Context) error {
 	pause := 10 * time.Microsecond
 	for tries := 0; !g.dev.Poll(false, nil); tries++ {

@@ -12,20 +12,19 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Entry is one way to run a session's plan. What is set stays set.
+// Entry is an entry of a session's plan. Inputs and scalars keep their values between runs.
 type Entry struct {
 	s       *Session
 	spec    *plan.Entry
 	ops     []op
 	inputs  map[string]*plan.Slot
 	outputs map[string]*plan.Slot
-	// The rows of scalars, as the host fills them, and whether the device has
-	// them so.
+	// The rows of scalars: the device's buffer and the host's copy.
 	scalars *wgpu.Buffer
 	rows    []byte
 	stride  int
-	written int // bytes of rows that the device has as they are
-	// How many rows each scalar is set in; 0 for a scalar that is not set.
+	written int // bytes of rows up to date on the device
+	// The number of rows set for each scalar.
 	set map[*plan.Slot]int
 }
 
@@ -51,10 +50,9 @@ func (s *Session) newEntry(spec *plan.Entry) (*Entry, error) {
 	return e, err
 }
 
-// Set gives an input or a scalar for the runs to come. A scalar may also be
-// given as a vector, one element for each step of a run. Errors are of kind
-// [ir.ErrName], [ir.ErrDType], [ir.ErrShape], and [ir.ErrIndex] for an index
-// that the plan has bounds for.
+// Set sets an input or a scalar for the following runs. A scalar may be a vector with one
+// element for each step of a run. Errors are of kind [ir.ErrName], [ir.ErrDType],
+// [ir.ErrShape], or [ir.ErrIndex] for an index out of bounds.
 func (e *Entry) Set(ctx context.Context, name string, t Tensor) error {
 	if err := e.s.lock(ctx, e.spec.Name); err != nil {
 		return err
@@ -87,8 +85,7 @@ func (e *Entry) inputNames() string {
 	})
 }
 
-// setScalar fills in a scalar's place in all rows, or one row for each element
-// of a vector.
+// setScalar writes a scalar to all rows, or a vector to one row for each element.
 func (e *Entry) setScalar(slot *plan.Slot, t Tensor) error {
 	dims, rows := slot.Dims, maxSteps
 	if len(t.Dims) == 1 {
@@ -120,9 +117,9 @@ func (e *Entry) setScalar(slot *plan.Slot, t Tensor) error {
 	return nil
 }
 
-// Run runs the entry a number of times in one submission, and reads the named
-// outputs, parameters and states as they are after it; the reading is nil
-// without names. It waits only while [InFlight] submissions are under way.
+// Run runs a number of steps in one submission and reads the named outputs, parameters and
+// states after it; the reading is nil without names. It waits only if [InFlight]
+// submissions are in flight.
 func (e *Entry) Run(ctx context.Context, steps int, read ...string) (*Reading, error) {
 	s := e.s
 	if err := s.lock(ctx, e.spec.Name); err != nil {

@@ -6,35 +6,34 @@ import (
 	"strings"
 )
 
-// The kinds of error of this package besides those of package ir (ErrShape,
-// ErrDType, ErrName and ErrIndex for wrong inputs); each [*Error] says to
-// [errors.Is] which it is.
+// The kinds of error of this package, besides ErrShape, ErrDType, ErrName and ErrIndex of
+// package ir for wrong inputs. [errors.Is] finds them in an [*Error].
 var (
-	// ErrDevice: there is no adapter, or it gives no device.
+	// ErrDevice means that there is no adapter or no device.
 	ErrDevice = errors.New("no device")
-	// ErrLimit: the plan needs more than the device has.
+	// ErrLimit means that the plan exceeds the device's limits.
 	ErrLimit = errors.New("over the device's limits")
-	// ErrShader: a kernel does not compile.
+	// ErrShader means that a kernel does not compile.
 	ErrShader = errors.New("kernel refused")
-	// ErrMemory: the device is out of memory.
+	// ErrMemory means that the device is out of memory.
 	ErrMemory = errors.New("out of device memory")
-	// ErrGPU: any other error that the device reports.
+	// ErrGPU is any other error of the device.
 	ErrGPU = errors.New("device error")
-	// ErrLost: the device is gone, and all state on it.
+	// ErrLost means that the device is gone, with all state on it.
 	ErrLost = errors.New("device lost")
-	// ErrClosed: the session or the device was closed before.
+	// ErrClosed means that the session or the device is closed.
 	ErrClosed = errors.New("closed")
 )
 
-// Error says what went wrong where.
+// Error is a failed call.
 type Error struct {
-	Kind error  // one of this package's or of package ir's
+	Kind error  // a kind of this package or of package ir
 	Op   string // the entry, the kernel or the call
-	Name string // the input, output, parameter or state, "" where none is to blame
+	Name string // the input, output, parameter or state at fault, or ""
 	Node string // the node of the graph whose check failed on the device
 	Msg  string
-	// Steps is how many steps a lost device has cost: those since the state was
-	// last read or written in full.
+	// Steps is the number of steps lost with the device, since the state was last read or
+	// written in full.
 	Steps int
 }
 
@@ -55,7 +54,7 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// fromBinding makes an error of what a call of the binding returned.
+// fromBinding converts an error of the binding.
 func fromBinding(kind error, op string, err error) error {
 	if err == nil {
 		return nil

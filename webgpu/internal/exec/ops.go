@@ -12,21 +12,21 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// maxSteps is how many rows of scalars an entry has: the most steps of a run.
+// maxSteps is the maximal number of steps of a run: the rows of scalars of an entry.
 const maxSteps = 64
 
-// The operations of an entry with their objects made.
+// The operations of an entry, with their objects.
 type (
 	op any
 
 	dispatchOp struct {
 		pipeline *wgpu.ComputePipeline
 		storage  *wgpu.BindGroup
-		uniforms *wgpu.BindGroup // nil where the kernel reads none
+		uniforms *wgpu.BindGroup // nil if the kernel reads none
 		scalars  bool
 		counters int
 		groups   [3]uint32
-		grid     *wgpu.Buffer // nil where groups are the grid
+		grid     *wgpu.Buffer // of an indirect dispatch, else nil
 		gridAt   uint64
 	}
 	copyOp struct {
@@ -36,12 +36,12 @@ type (
 	}
 	repeatOp struct {
 		count int
-		ops   [2][]op // of even rounds and of odd ones
+		ops   [2][]op // of even and of odd iterations
 	}
 )
 
-// ops makes the operations of a list of steps; scalars is the entry's buffer
-// of rows, nil where it has none, and stride the size of a row.
+// ops makes the operations of steps; scalars is the entry's buffer of rows, or nil, and
+// stride the size of a row.
 func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op, error) {
 	out := make([]op, 0, len(steps))
 	for _, step := range steps {
@@ -122,7 +122,7 @@ func (b *builder) dispatch(s *plan.Dispatch, scalars *wgpu.Buffer, stride int) (
 	return made, err
 }
 
-// group makes the bind group of a layout and windows once.
+// group returns the bind group of a layout and windows.
 func (b *builder) group(label string, layout *wgpu.BindGroupLayout, windows []wgpu.BindGroupEntry) (*wgpu.BindGroup, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%p", layout)

@@ -53,7 +53,7 @@ func (b *builder) pipeline(k *plan.Kernel) (*wgpu.ComputePipeline, error) {
 	return own(b, ErrShader, "kernel "+k.Name, made, err)
 }
 
-// layout makes the layout of a key once.
+// layout returns the bind group layout of a key.
 func (b *builder) layout(key string, entries func() []wgpu.BindGroupLayoutEntry) (*wgpu.BindGroupLayout, error) {
 	if made := b.layouts[key]; made != nil {
 		return made, nil
@@ -81,8 +81,8 @@ func (b *builder) storageLayout(k *plan.Kernel) (*wgpu.BindGroupLayout, error) {
 	})
 }
 
-// uniformBindings lists the bindings of group 1 that a kernel has: 0 for the
-// row of scalars, 1+d for the counter of the repeat at depth d.
+// uniformBindings lists a kernel's bindings of group 1: 0 is the row of scalars, 1+d the
+// counter of the repeat at depth d.
 func uniformBindings(k *plan.Kernel) []uint32 {
 	var out []uint32
 	if k.ScalarBytes > 0 {

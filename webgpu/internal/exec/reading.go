@@ -14,16 +14,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// readings is how many readings can be under way.
+// readings is the maximal number of readings in flight.
 const readings = 4
 
-// Reading is values on their way from the device.
+// Reading is a set of values in flight from the device.
 type Reading struct {
-	// Step is how many steps had been run when the values were taken.
+	// Step is the number of steps run before the values were read.
 	Step int
 
 	s          *Session
-	place      *place
+	staging    *staging
 	sources    []*plan.Slot
 	bytes      int
 	submission int
@@ -32,34 +32,33 @@ type Reading struct {
 	done       bool
 }
 
-// place is a staging buffer.
-type place struct {
+// staging is a staging buffer with its reading.
+type staging struct {
 	buffer *wgpu.Buffer
 	bytes  int
 	used   *Reading // nil for a free one
 }
 
-// ring is the staging buffers, made once. One that is too small for a reading
-// is made anew.
+// ring is a ring of staging buffers, which grow as needed.
 type ring struct {
-	places [readings]place
-	next   int
-	// The last submission whose failed check was reported: later ones had the
-	// status word cleared before them.
+	stagings [readings]staging
+	next     int
+	// The last submission whose failed check was reported; later submissions began with a
+	// clear status word.
 	cleared int
 }
 
 func (g *ring) make(b *builder, bytes int) error {
-	for i := range g.places {
-		if err := g.places[i].make(b, bytes); err != nil {
+	for i := range g.stagings {
+		if err := g.stagings[i].make(b, bytes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// make gives the place a buffer for so many bytes and the status word.
-func (p *place) make(b *builder, bytes int) error {
+// make allocates a buffer for the given bytes and the status word.
+func (p *staging) make(b *builder, bytes int) error {
 	p.bytes = plan.StatusBytes + bytes
 	made, err := b.buffer("staging", p.bytes, wgpu.BufferUsageMapRead|wgpu.BufferUsageCopyDst)
 	if err != nil {
@@ -74,14 +73,14 @@ func (p *place) make(b *builder, bytes int) error {
 	return nil
 }
 
-// take gives a reading the next place. If that is still in use, its reading is
-// collected first, which waits for the device.
+// take returns a reading in the next staging buffer. If that is in use, it first collects
+// its reading, which waits for the device.
 func (g *ring) take(ctx context.Context, s *Session, sources []*plan.Slot) (*Reading, error) {
 	r := &Reading{s: s, sources: sources}
 	for _, slot := range sources {
 		r.bytes += slot.Bytes
 	}
-	p := &g.places[g.next]
+	p := &g.stagings[g.next]
 	if p.used != nil {
 		if _, err := p.used.collect(ctx); err != nil && !p.used.done {
 			return nil, err
@@ -94,7 +93,7 @@ func (g *ring) take(ctx context.Context, s *Session, sources []*plan.Slot) (*Rea
 	}
 	g.next = (g.next + 1) % readings
 	p.used = r
-	r.place = p
+	r.staging = p
 	return r, nil
 }
 
@@ -103,7 +102,7 @@ func (r *Reading) copyIn(encoder *wgpu.CommandEncoder) error {
 	at := uint64(0)
 	buffers := r.s.b.buffers
 	if st := r.s.p.Status; st != nil {
-		if err := encoder.CopyBufferToBuffer(buffers[st.Buffer], uint64(st.Offset), r.place.buffer, 0, plan.StatusBytes); err != nil {
+		if err := encoder.CopyBufferToBuffer(buffers[st.Buffer], uint64(st.Offset), r.staging.buffer, 0, plan.StatusBytes); err != nil {
 			return err
 		}
 		at = plan.StatusBytes
@@ -112,7 +111,7 @@ func (r *Reading) copyIn(encoder *wgpu.CommandEncoder) error {
 		if slot.Bytes == 0 {
 			continue
 		}
-		if err := encoder.CopyBufferToBuffer(buffers[slot.Buffer], uint64(slot.Offset), r.place.buffer, at, uint64(slot.Bytes)); err != nil {
+		if err := encoder.CopyBufferToBuffer(buffers[slot.Buffer], uint64(slot.Offset), r.staging.buffer, at, uint64(slot.Bytes)); err != nil {
 			return err
 		}
 		at += uint64(slot.Bytes)
@@ -120,9 +119,9 @@ func (r *Reading) copyIn(encoder *wgpu.CommandEncoder) error {
 	return nil
 }
 
-// Wait returns the values by name once the device has come to them. An error of
-// kind [ir.ErrIndex] is a check that failed in a kernel: it names the node, and
-// parameters and states are as they were before. Wait may be called again.
+// Wait waits for the values and returns them by name. An error of kind [ir.ErrIndex] is a
+// failed check in a kernel: it names the node, and parameters and states are unchanged.
+// Wait may be called again.
 func (r *Reading) Wait(ctx context.Context) (map[string]Tensor, error) {
 	if err := r.s.lock(ctx, "read"); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func (r *Reading) Wait(ctx context.Context) (map[string]Tensor, error) {
 	return r.collect(ctx)
 }
 
-// collect is Wait for those who hold the device.
+// collect is Wait with the device locked.
 func (r *Reading) collect(ctx context.Context) (map[string]Tensor, error) {
 	if r.done {
 		return r.values, r.err
@@ -140,12 +139,12 @@ func (r *Reading) collect(ctx context.Context) (map[string]Tensor, error) {
 		return nil, err
 	}
 	r.done = true
-	r.place.used = nil
+	r.staging.used = nil
 	r.values, r.err = r.fetch()
 	return r.values, r.err
 }
 
-// fetch maps the staging buffer, once all work is done.
+// fetch maps the staging buffer. The device must be idle.
 func (r *Reading) fetch() (values map[string]Tensor, err error) {
 	bytes := r.bytes
 	if r.s.p.Status != nil {
@@ -154,15 +153,15 @@ func (r *Reading) fetch() (values map[string]Tensor, err error) {
 	if bytes == 0 {
 		return r.decode(nil)
 	}
-	err = r.s.mapped(r.place.buffer, bytes, func(data []byte) (err error) {
+	err = r.s.mapped(r.staging.buffer, bytes, func(data []byte) (err error) {
 		values, err = r.decode(data)
 		return err
 	})
 	return values, err
 }
 
-// mapped shows the first bytes of a buffer to see. All work has to be done, so that the
-// callback comes at the next poll: the binding does not keep it alive for longer.
+// mapped calls see with the first bytes of a buffer. The device must be idle, so that the
+// callback fires at the next poll: the binding does not keep it alive longer.
 func (s *Session) mapped(buffer *wgpu.Buffer, bytes int, see func([]byte) error) error {
 	status := wgpu.BufferMapAsyncStatusUnknown
 	called := false
@@ -200,8 +199,7 @@ func (r *Reading) decode(data []byte) (map[string]Tensor, error) {
 	return values, nil
 }
 
-// checkStatus returns what the status word says, and clears it for the runs to
-// come.
+// checkStatus returns the error encoded in the status word and clears the word.
 func (r *Reading) checkStatus(words []byte) error {
 	code := binary.LittleEndian.Uint32(words)
 	if code == 0 {

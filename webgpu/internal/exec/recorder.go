@@ -8,22 +8,22 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 )
 
-// recorder writes operations into a command encoder: one compute pass, unless
-// a copy breaks it in two. What is set already is not set again.
+// recorder encodes operations into as few compute passes as possible; copies split a pass.
+// It skips redundant state changes.
 type recorder struct {
 	encoder  *wgpu.CommandEncoder
 	pass     *wgpu.ComputePassEncoder
 	pipeline *wgpu.ComputePipeline
 	storage  *wgpu.BindGroup
 	uniforms *wgpu.BindGroup
-	row      uint32                   // of the scalars that are set
-	depth    int                      // of the repeat that is being recorded
-	counters [plan.MaxCounters]uint32 // offsets of the counters' rows, the outermost first
+	row      uint32                   // the bound row of scalars
+	depth    int                      // of the current repeat
+	counters [plan.MaxCounters]uint32 // row offsets of the counters, outermost first
 	offsets  [1 + plan.MaxCounters]uint32
 	goesOn   func(*whileOp) (bool, error) // submits what is recorded so far
 }
 
-// record writes a list; row is the byte offset of the run's scalars.
+// record encodes operations; row is the byte offset of the run's scalars.
 func (r *recorder) record(ops []op, row uint32) error {
 	for _, o := range ops {
 		switch o := o.(type) {

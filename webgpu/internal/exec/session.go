@@ -15,15 +15,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Session is a plan on a device: its buffers, its kernels, its state. All
-// contents are zeros at first, but for the plan's constants.
+// Session is a plan on a device with its buffers, kernels and state. All memory is zero at
+// first, except the plan's constants.
 type Session struct {
 	d          *Device
 	p          *plan.Plan
 	b          *builder
 	entries    map[string]*Entry
 	persistent map[string]*plan.Slot
-	given      map[*plan.Slot]bool // inputs that were set
+	given      map[*plan.Slot]bool // inputs that are set
 	last       *Entry              // the entry that ran last
 	rec        recorder
 	ring       ring
@@ -35,9 +35,8 @@ type Session struct {
 	closed     bool
 }
 
-// Load makes the first of a plan and its variants that the device can run ready
-// to run. The error is an [*Error] of kind [ErrLimit], [ErrShader], [ErrMemory]
-// or [ErrGPU].
+// Load prepares the first variant of a plan that the device supports. The error is an
+// [*Error] of kind [ErrLimit], [ErrShader], [ErrMemory] or [ErrGPU].
 func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
 	if err := d.turns.Lock(ctx); err != nil {
 		return nil, err
@@ -95,10 +94,10 @@ func (s *Session) build() error {
 	return s.ring.make(s.b, min(largest, 1<<20))
 }
 
-// Plan returns the plan, of its variants the one that runs. Do not change it.
+// Plan returns the variant of the plan that runs. It must not be changed.
 func (s *Session) Plan() *plan.Plan { return s.p }
 
-// Steps returns how many steps were run.
+// Steps returns the number of steps run.
 func (s *Session) Steps() int { return s.steps }
 
 // Entry returns the entry of that name. The error is of kind [ir.ErrName].
@@ -117,7 +116,7 @@ func list(names func(func(string) bool)) string {
 	return strings.Join(sorted, ", ")
 }
 
-// lock takes the device for a call, after all calls before it, unless the session is
+// lock locks the device for a call, in the order of calls. It fails if the session is
 // closed or ctx is done.
 func (s *Session) lock(ctx context.Context, op string) error {
 	if err := s.d.turns.Lock(ctx); err != nil {
@@ -132,7 +131,7 @@ func (s *Session) lock(ctx context.Context, op string) error {
 
 func (s *Session) unlock() { s.d.turns.Unlock() }
 
-// fail adds to a lost device what it has cost.
+// fail adds the number of lost steps to the error of a lost device.
 func (s *Session) fail(err error) error {
 	if e, ok := err.(*Error); ok && e.Kind == ErrLost {
 		e.Steps = s.steps - s.savedAt
@@ -140,9 +139,8 @@ func (s *Session) fail(err error) error {
 	return err
 }
 
-// Close gives back all memory, once the device is done with it. A second call
-// does nothing. The error is that of ctx, where it is done before: the session is open
-// then. One that the device has no work of is closed whatever ctx says.
+// Close releases all memory when the device is done with it. A second call does nothing. If
+// ctx is done first, the session stays open; an idle session is closed even if ctx is done.
 func (s *Session) Close(ctx context.Context) error {
 	if !s.d.turns.TryLock() {
 		if err := s.d.turns.Lock(ctx); err != nil {

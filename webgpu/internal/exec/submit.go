@@ -8,11 +8,11 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 )
 
-// InFlight is how many runs may be under way before the next one waits.
+// InFlight is the maximal number of runs in flight.
 const InFlight = 3
 
-// submit makes one submission: what record writes, if anything, and the copies
-// for a reading of the sources, if there are any.
+// submit submits the work that record encodes, if any, and the copies for a reading of the
+// sources, if any.
 func (s *Session) submit(ctx context.Context, op string, sources []*plan.Slot, record func() error) (r *Reading, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -26,11 +26,11 @@ func (s *Session) submit(ctx context.Context, op string, sources []*plan.Slot, r
 		if r, err = s.ring.take(ctx, s, sources); err != nil {
 			return nil, err
 		}
-		defer func(p *place) {
+		defer func(p *staging) {
 			if err != nil {
 				p.used = nil
 			}
-		}(r.place)
+		}(r.staging)
 	}
 	encoder, err := s.d.dev.CreateCommandEncoder(nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Session) submit(ctx context.Context, op string, sources []*plan.Slot, r
 	return r, nil
 }
 
-// send submits what was recorded.
+// send submits the encoded commands.
 func (s *Session) send(op string) error {
 	defer s.drop()
 	commands, err := s.rec.encoder.Finish(nil)
@@ -73,7 +73,7 @@ func (s *Session) send(op string) error {
 	return nil
 }
 
-// drop gives the encoder back.
+// drop releases the encoder.
 func (s *Session) drop() {
 	if s.rec.encoder != nil {
 		s.rec.encoder.Release()
@@ -81,7 +81,7 @@ func (s *Session) drop() {
 	}
 }
 
-// drain waits until the device has done all that was submitted.
+// drain waits until the device is idle.
 func (s *Session) drain(ctx context.Context) error {
 	if err := s.d.drain(ctx); err != nil {
 		return err

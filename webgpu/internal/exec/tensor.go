@@ -19,7 +19,7 @@ type Tensor struct {
 	Data  []byte
 }
 
-// check says what keeps t from being a value of the slot.
+// check returns an error if t is not a valid value of the slot.
 func check(op string, s *plan.Slot, t Tensor, dims []int) error {
 	fail := func(kind error, format string, args ...any) error {
 		return &Error{Kind: kind, Op: op, Name: s.Name, Msg: fmt.Sprintf("%s is %s%s", s.Name, s.DType, ir.Dims(dims...)) + fmt.Sprintf(format, args...)}
@@ -69,8 +69,8 @@ func integer(t Tensor, i int) int64 {
 	return int64(binary.LittleEndian.Uint64(t.Data[8*i:]))
 }
 
-// toDevice returns the bytes of a checked tensor as the device has them: the
-// tensor's own where that can be, otherwise in scratch, which may grow.
+// toDevice returns the bytes of a checked tensor in the device's form: the tensor's own if
+// possible, else in scratch, which may grow.
 func toDevice(s *plan.Slot, t Tensor, scratch *[]byte) []byte {
 	if s.DType != dtype.Bool && len(t.Data) == s.Bytes {
 		return t.Data
@@ -85,7 +85,7 @@ func toDevice(s *plan.Slot, t Tensor, scratch *[]byte) []byte {
 	return out
 }
 
-// fromDevice makes a tensor of a slot's bytes on the device, which it copies.
+// fromDevice makes a tensor from a copy of a slot's bytes on the device.
 func fromDevice(s *plan.Slot, device []byte) Tensor {
 	t := Tensor{DType: s.DType, Dims: slices.Clone(s.Dims)}
 	if s.DType == dtype.Bool {

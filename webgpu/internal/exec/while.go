@@ -20,7 +20,7 @@ const (
 	mostRounds  = 64
 )
 
-// whileOp is a loop of unknown length: the word tells whether it goes on.
+// whileOp is a loop of unknown trip count: it continues while the word is not 0.
 type whileOp struct {
 	ops  []op
 	word *wgpu.Buffer

@@ -61,7 +61,7 @@ static void hold(work *w, int i, id object) {
 static NSUInteger length_of(id<MTLBuffer> b) { return ((SWBuffer *)b)->bytes; }
 
 static long encoded;
-// sw_encoded returns how often encoders were told something, their ends not counted.
+// sw_encoded returns the number of encoder calls, without their ends.
 long sw_encoded(void) { return __atomic_load_n(&encoded, __ATOMIC_SEQ_CST); }
 
 @implementation SWEncoder
@@ -139,7 +139,7 @@ long sw_encoded(void) { return __atomic_load_n(&encoded, __ATOMIC_SEQ_CST); }
 }
 @end
 
-// perform does one piece of work; it returns 1 with an error's text where it fails.
+// perform executes one piece of work; it returns 1 and an error text on failure.
 static int perform(work *w, char *text, size_t n) {
 	if (!w->pipeline) {
 		sw_note("copy %zu", w->table[0].bytes);

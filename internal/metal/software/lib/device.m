@@ -59,7 +59,7 @@ NSError *sw_error(NSString *domain, NSInteger code, const char *text) {
 }
 
 static long living;
-// sw_living returns how many objects there are: those that were not given back.
+// sw_living returns the number of live objects.
 long sw_living(void) { return __atomic_load_n(&living, __ATOMIC_SEQ_CST); }
 
 @implementation SWObject

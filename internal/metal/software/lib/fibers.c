@@ -1,7 +1,6 @@
-// Runs kernels on this processor: the threads of a threadgroup are fibers, taken in turn,
-// that let go of the processor where they wait for others. What a kernel does outside its
-// buffers and arrays, what its language leaves undefined, and barriers that not all
-// threads come to, are told.
+// Runs kernels on this processor: the threads of a threadgroup are fibers that yield where
+// they wait for others. It reports accesses out of bounds, undefined behaviour, and
+// divergent barriers.
 #include "software.h"
 
 #include <setjmp.h>

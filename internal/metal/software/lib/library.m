@@ -93,7 +93,7 @@ id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *given, NSError **
 	return nil;
 }
 
-// build compiles the code of some libraries together and returns why that failed.
+// build compiles several libraries together and returns an error text or nil.
 static NSString *build(NSArray *libraries) {
 	const char *clang = sw_setting("RLX_SOFTWARE_CLANG", NULL), *folder = sw_setting("RLX_SOFTWARE_FOLDER", "/tmp");
 	if (!clang) return nil; // kernels are noted only
@@ -111,8 +111,8 @@ static NSString *build(NSArray *libraries) {
 	return nil;
 }
 
-// build_pending compiles all libraries that wait for it at once, as that takes a tenth of
-// the time; where one is refused, each by itself.
+// build_pending compiles all pending libraries at once, which takes a tenth of the time; if
+// one is refused, each by itself.
 static void build_pending(void) {
 	NSArray *list = pending;
 	pending = [NSMutableArray new];

@@ -8,8 +8,8 @@
 @implementation MTLResidencySetDescriptor
 @end
 
-// A set keeps what is in it, so that a heap that is not taken out is one that is not given
-// back. What was added or taken out counts once the set is committed.
+// A set retains its heaps, so a heap that is not removed leaks. Changes take effect when
+// the set is committed.
 @interface SWResidencySet : NSObject <MTLResidencySet> { // not counted, as the device
 @public
 	NSMutableSet *staged, *resident;

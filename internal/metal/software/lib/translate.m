@@ -18,8 +18,7 @@ static NSString *trim(NSString *s) { return [s stringByTrimmingCharactersInSet:[
 
 static NSString *without(NSString *s, NSString *words) { return trim([s stringByReplacingOccurrencesOfString:words withString:@""]); }
 
-// parameter adds one parameter of a kernel and what is passed for it; NO where it is none
-// that Metal would take.
+// parameter adds one parameter of a kernel and its argument; NO if Metal would refuse it.
 static BOOL parameter(SWLibrary *lib, NSString *text, NSMutableArray *declared, NSMutableArray *passed) {
 	NSRange at = [text rangeOfString:@"[["];
 	if (at.location == NSNotFound) return NO;

@@ -12,20 +12,20 @@ import (
 	"github.com/rlx-go/rlx/internal/metal/driver"
 )
 
-// underWay is a command buffer that was committed.
-type underWay struct {
+// committed is a command buffer in flight.
+type committed struct {
 	driver.Run
-	kernel string // the only one in it, where kernels are waited for
+	kernel string // its only kernel, in debug mode
 	writes bool   // parameters or states
 }
 
-// Begin asks for a run that reads some outputs: for all of it, or up to where the host has
-// to look whether a loop goes on.
+// Begin commits a run that fetches the outputs reads, all of it or up to the first point
+// where the host must check a condition.
 func (s *stage) Begin(reads []int) error {
-	if err := s.e.doubtful(); err != nil {
+	if err := s.e.checkTorn(); err != nil {
 		return err
 	}
-	if s.e.checks { // a run that failed does not hold up the next
+	if s.e.checks { // a failed run must not fail the next
 		clear(s.Status())
 	}
 	p := s.e.p
@@ -39,17 +39,17 @@ func (s *stage) Begin(reads []int) error {
 	return s.failed(err)
 }
 
-// end notes that the run is not under way any more.
+// end removes the run from those in flight.
 func (s *stage) end() {
 	p := s.e.p
 	p.running = slices.DeleteFunc(p.running, func(run *stage) bool { return run == s })
 }
 
-// Over reports whether the run is over, with the first of its errors. Where the host has
-// to look whether a loop goes on, that is when it does, and begins what comes next.
-func (s *stage) Over() (bool, error) {
+// Done reports whether the run is done, with its first error. It also drives the run: when
+// all that was committed is done, it checks the condition and commits the next batch.
+func (s *stage) Done() (bool, error) {
 	over, err := s.idle()
-	if over && err == nil && s.lostBy == 0 && !s.look() {
+	if over && err == nil && s.lostBy == 0 && !s.nextPart() {
 		err = s.advance()
 		over = err != nil
 	}
@@ -58,12 +58,12 @@ func (s *stage) Over() (bool, error) {
 	}
 	s.end()
 	if err == nil && s.lostBy > 0 {
-		return true, s.lostBehind()
+		return true, s.lostError()
 	}
 	return true, s.failed(err)
 }
 
-// idle reports whether all that was committed is done, with the first of its errors.
+// idle reports whether all that was committed is done, with the first error.
 func (s *stage) idle() (bool, error) {
 	for _, r := range s.run {
 		if done, _ := r.Done(); !done {
@@ -76,34 +76,33 @@ func (s *stage) idle() (bool, error) {
 		if err != nil && first == nil {
 			first = in(r.kernel, err)
 		}
-		s.torn = s.torn || r.writes && !notBegun(err)
+		s.torn = s.torn || r.writes && !neverStarted(err)
 		r.Forget()
 	}
 	s.run = s.run[:0]
 	return true, first
 }
 
-// mostTimes bounds how often a loop of one part is committed before the host looks.
-const mostTimes = 8
+// maxRepeats bounds how often a one-part loop is committed between checks.
+const maxRepeats = 8
 
-// look finds out where a run goes on of which the parts so far are done, and reports whether it is
-// at its end. A loop that has gone on for long is looked at less often.
-func (s *stage) look() (end bool) {
+// nextPart selects the part after those committed, and reports whether the run has ended. A
+// loop is checked less often the longer it runs.
+func (s *stage) nextPart() (end bool) {
 	if s.next == len(s.parts) {
 		return true
 	}
 	p := &s.parts[s.next]
 	if p.loops() && binary.LittleEndian.Uint32(p.going.Buffer.Bytes[p.going.Offset:]) != 0 {
-		s.next, s.times = p.back, min(2*s.times, mostTimes)
+		s.next, s.times = p.back, min(2*s.times, maxRepeats)
 		return false
 	}
 	s.next, s.times = s.next+1, 1
 	return s.next == len(s.parts)
 }
 
-// advance begins the command buffers of a run up to where the host has to look; where
-// kernels are waited for, one after the other until one fails. Of a run that fails here
-// nothing is under way afterwards.
+// advance commits the parts up to the next check; in debug mode it waits for each. After an
+// error nothing is in flight.
 func (s *stage) advance() error {
 	for ; s.next < len(s.parts); s.next++ {
 		p, times := &s.parts[s.next], 1
@@ -125,7 +124,7 @@ func (s *stage) advance() error {
 func (s *stage) commit(p *part) error {
 	run, err := s.e.p.device.Commit(p.list)
 	if err == nil {
-		s.run = append(s.run, underWay{run, p.kernel, p.writes})
+		s.run = append(s.run, committed{run, p.kernel, p.writes})
 		if !s.e.p.debug {
 			return nil
 		}
@@ -145,7 +144,7 @@ func (s *stage) wait() error {
 	}
 }
 
-// in names the kernel of an error of the driver.
+// in adds the name of a kernel to an error of the driver.
 func in(kernel string, err error) error {
 	var e *driver.Error
 	if errors.As(err, &e) && e.Kernel == "" {

@@ -19,7 +19,7 @@ typedef struct {
 
 enum { on_device = 1, pinned = 1, read_and_write = 3, least = 0 };
 
-int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **call) {
+int rlx_guarded_make(rlx_device *d, size_t bytes, rlx_guarded *w, const char **call) {
 	const rlx_cuda *cu = d->cu;
 	const allocation what = {.type = pinned, .at = {on_device, d->number}};
 	const access_to access = {{on_device, d->number}, read_and_write};
@@ -27,7 +27,7 @@ int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **cal
 	int r = 0;
 	RLX_TRY(cuCtxSetCurrent, (d->context));
 	RLX_TRY(cuMemGetAllocationGranularity, (&page, &what, least));
-	*w = (rlx_walled){.bytes = (bytes + page - 1) / page * page};
+	*w = (rlx_guarded){.bytes = (bytes + page - 1) / page * page};
 	w->reserved = w->bytes + 2 * page;
 	RLX_TRY(cuMemAddressReserve, (&w->range, w->reserved, page, 0, 0));
 	w->at = w->range + page;
@@ -37,7 +37,7 @@ int rlx_walled_make(rlx_device *d, size_t bytes, rlx_walled *w, const char **cal
 	return r;
 }
 
-int rlx_walled_free(rlx_device *d, const rlx_walled *w, const char **call) {
+int rlx_guarded_free(rlx_device *d, const rlx_guarded *w, const char **call) {
 	const rlx_cuda *cu = d->cu;
 	int r = 0;
 	RLX_TRY(cuCtxSetCurrent, (d->context));

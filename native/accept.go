@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Accept returns why a tensor cannot be a value of the slot: an error of kind
+// Accept checks that a tensor is a valid value of the slot. The error is of kind
 // [ir.ErrDType], [ir.ErrShape] or [ir.ErrIndex].
 func (s Slot) Accept(t Tensor) error {
 	if t.DType != s.DType {
@@ -69,9 +69,9 @@ func checkRange[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](s Slot
 	return nil
 }
 
-// AcceptAll checks the tensors given to an entry: all are known, all fit. With
-// complete, none may be missing. The error is an [*Error] of the given backend
-// and call. It takes time linear in the slots: an entry may have very many.
+// AcceptAll checks the tensors given for the slots of a role: all names are known and
+// all tensors fit. If complete is set, none may be missing. The error is an [*Error] of
+// the given backend and call.
 func AcceptAll(backend, call string, slots []Slot, role Role, given map[string]Tensor, complete bool) error {
 	known, missing := 0, (*Slot)(nil)
 	for i := range slots {
@@ -99,8 +99,8 @@ func AcceptAll(backend, call string, slots []Slot, role Role, given map[string]T
 	return nil
 }
 
-// unknown returns the first name, in their order, that no slot of a role has, and those
-// that slots have.
+// unknown returns the first given name, in sorted order, that no slot of the role has,
+// and the names of the slots.
 func unknown(slots []Slot, role Role, given map[string]Tensor) (name string, there []string) {
 	has := map[string]bool{}
 	for _, s := range slots {
@@ -116,9 +116,9 @@ func unknown(slots []Slot, role Role, given map[string]Tensor) (name string, the
 	return "", there
 }
 
-// AcceptBound checks the memory that an entry is bound to: that the tensors fit, and that
-// they do not overlap ([CheckOverlap]). Indices are left to the start of each run. The
-// error is as that of [AcceptAll].
+// AcceptBound checks the tensors that an entry is bound to: they fit, and they do not
+// overlap ([CheckOverlap]). Indices are checked when a run starts. The error is an
+// [*Error] of the given backend and call.
 func AcceptBound(backend, call string, slots []Slot, in, out map[string]Tensor) error {
 	unchecked := slices.Clone(slots)
 	for i := range unchecked {
@@ -134,4 +134,75 @@ func AcceptBound(backend, call string, slots []Slot, in, out map[string]Tensor) 
 		return &Error{Backend: backend, Call: call, Kind: ErrOverlap, Name: err.Output, Err: err}
 	}
 	return nil
+}
+
+// OverlapError reports an output that shares memory with another tensor. It is of kind
+// [ErrOverlap].
+type OverlapError struct {
+	Output, With string
+	Role         Role // of With: Input or Output
+	Bytes        int  // the number of shared bytes
+}
+
+// Error returns `output "y" and input "x" overlap in 252 bytes: an output needs memory of
+// its own`.
+func (e *OverlapError) Error() string {
+	return fmt.Sprintf("output %q and %s %q overlap in %d bytes: an output needs memory of its own", e.Output, e.Role, e.With, e.Bytes)
+}
+
+// Unwrap returns [ErrOverlap].
+func (e *OverlapError) Unwrap() error { return ErrOverlap }
+
+// span is the address range of a tensor.
+type span struct {
+	name     string
+	role     Role
+	from, to uintptr
+}
+
+// CheckOverlap returns an error if an output shares memory with another output, or with
+// an input in a different range. Inputs may share memory.
+func CheckOverlap(in, out map[string]Tensor) *OverlapError {
+	spans := append(spansOf(in, Input), spansOf(out, Output)...)
+	slices.SortStableFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
+	})
+	var input, output span // those with the furthest end so far
+	for _, s := range spans {
+		if s.from < output.to && (s.role == Output || !s.same(output)) {
+			return overlap(output, s)
+		}
+		if s.role == Output && s.from < input.to && !s.same(input) {
+			return overlap(s, input)
+		}
+		furthest := &input
+		if s.role == Output {
+			furthest = &output
+		}
+		if s.to > furthest.to {
+			*furthest = s
+		}
+	}
+	return nil
+}
+
+func (s span) same(o span) bool { return s.from == o.from && s.to == o.to }
+
+func overlap(output, with span) *OverlapError {
+	return &OverlapError{
+		Output: output.name, With: with.name, Role: with.role,
+		Bytes: int(min(output.to, with.to) - max(output.from, with.from)),
+	}
+}
+
+// spansOf returns the address ranges of the non-empty tensors, sorted by name.
+func spansOf(tensors map[string]Tensor, role Role) []span {
+	var out []span
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		if data := tensors[name].Data; len(data) > 0 {
+			from := uintptr(unsafe.Pointer(&data[0]))
+			out = append(out, span{name, role, from, from + uintptr(len(data))})
+		}
+	}
+	return out
 }

@@ -19,19 +19,19 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// sides are the two ways to put an array between walls.
+// sides are the two ways to put an array between guards.
 var sides = []struct {
 	name   string
 	behind bool
-}{{"walls behind", true}, {"walls before", false}}
+}{{"guards behind", true}, {"guards before", false}}
 
 // Kernels touch nothing but their arrays: each launch of the suite's graphs has its
 // arrays in memory of their own, and an access beyond one would be an illegal address.
 func TestGPUStaysWithinItsArrays(t *testing.T) {
 	backendtest.Require(t, "cuda", cuda.Backend().Probe())
 	for _, side := range sides {
-		b := cuda.Walled(side.behind, 0)
-		if !cuda.Walls(b) {
+		b := cuda.Guarded(side.behind, 0)
+		if !cuda.Guards(b) {
 			t.Fatal("the driver maps no memory by hand")
 		}
 		t.Run(side.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestProgramsOfAFakeGPUStayWithinTheirArrays(t *testing.T) {
 	for _, side := range sides {
 		t.Run(side.name, func(t *testing.T) {
 			fake.Install(t, true)
-			b := cuda.Walled(side.behind, 0)
+			b := cuda.Guarded(side.behind, 0)
 			t.Run("graphs", func(t *testing.T) { backendtest.Graphs(t, b) })
 			t.Run("large maps", func(t *testing.T) { backendtest.LargeMaps(t, b) })
 		})
@@ -109,7 +109,7 @@ func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 		}
 		return
 	}
-	right := compile(t, cuda.Walled(true, 0), running(t))
+	right := compile(t, cuda.Guarded(true, 0), running(t))
 	must(t, errors.Join(call(right), right.Close(context.Background())))
 	var e *driver.Error
 	if err := goBeyond(t); !errors.Is(err, native.ErrLost) || !errors.As(err, &e) || e.Kernel != "map_add" {
@@ -134,5 +134,5 @@ func TestAFakeGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 // goBeyond runs a program whose arrays are said to be four elements shorter than they are.
 func goBeyond(t *testing.T) error {
 	t.Helper()
-	return call(compile(t, cuda.Walled(true, 16), running(t)))
+	return call(compile(t, cuda.Guarded(true, 16), running(t)))
 }

@@ -1,0 +1,114 @@
+package async
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Signature lists the entries, inputs, outputs and states of a plan, as
+// [native.Program] returns them. It is immutable; programs embed it.
+type Signature struct {
+	entries    []string
+	slots      map[string][]native.Slot
+	persistent []native.Slot
+	memory     int64
+}
+
+// SignatureOf returns the signature of a plan.
+func SignatureOf(p *plan.Plan) Signature {
+	s := Signature{slots: map[string][]native.Slot{}}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		var slots []native.Slot
+		for _, n := range slices.Concat(e.Inputs, e.Scalars) {
+			slots = append(slots, SlotOf(&p.Slots[n], native.Input))
+		}
+		for _, n := range e.Outputs {
+			slots = append(slots, SlotOf(&p.Slots[n], native.Output))
+		}
+		s.entries, s.slots[e.Name] = append(s.entries, e.Name), slots
+	}
+	for i := range p.Slots {
+		switch slot := &p.Slots[i]; slot.Role {
+		case plan.Param:
+			s.persistent = append(s.persistent, SlotOf(slot, native.Param))
+		case plan.State:
+			s.persistent = append(s.persistent, SlotOf(slot, native.State))
+		}
+	}
+	for _, b := range p.Buffers {
+		s.memory += int64(b.Bytes)
+	}
+	return s
+}
+
+// Memory returns the size of the plan's buffers in bytes.
+func (s *Signature) Memory() int64 { return s.memory }
+
+// SlotOf returns a slot of a plan with its role for the caller.
+func SlotOf(s *plan.Slot, role native.Role) native.Slot {
+	return native.Slot{Name: s.Name, Role: role, DType: s.DType, Dims: s.Dims, Lo: s.Lo, Hi: s.Hi, Checked: s.Checked}
+}
+
+// Entries returns the names of the entries, in the order of the plan.
+func (s *Signature) Entries() []string { return slices.Clone(s.entries) }
+
+// Slots returns the inputs of an entry, buffers before scalars, and then its outputs;
+// nil if there is no such entry.
+func (s *Signature) Slots(entry string) []native.Slot { return slices.Clone(s.slots[entry]) }
+
+// Persistent returns the parameters and states.
+func (s *Signature) Persistent() []native.Slot { return slices.Clone(s.persistent) }
+
+// CheckMemory returns a [*native.MemoryError] if the buffers of a plan exceed the budget.
+func CheckMemory(p *plan.Plan, budget native.Budget) error {
+	var parts []native.Allocation
+	var slots []native.Slot
+	s := SignatureOf(p)
+	rest := s.memory
+	for i := range p.Slots {
+		slot := &p.Slots[i]
+		role, bytes := roles[slot.Role], int64(slot.Bytes)
+		if slot.Role == plan.Scalar || slot.Role == plan.Output { // an output may alias a state
+			continue
+		}
+		given := SlotOf(slot, role)
+		slots = append(slots, given)
+		parts = append(parts, native.AllocationOf(given, bytes))
+		rest -= bytes
+	}
+	parts = append(parts, native.Allocation{Name: "what is computed", Bytes: rest})
+	return budget.Check(parts, slots)
+}
+
+// roles maps the roles of a plan's slots to those for callers.
+var roles = map[plan.Role]native.Role{
+	plan.Input: native.Input, plan.Scalar: native.Input, plan.Param: native.Param, plan.State: native.State, plan.Output: native.Output,
+}
+
+// Support implements [native.Backend.Support] for a compilation target: it refuses
+// element types that the target can neither compute with nor store, except complex types
+// that are lowered to pairs of reals. Reasons begin with holder, such as "CUDA kernels".
+func Support(n *ir.Node, t plan.Target, holder string) native.Support {
+	types := n.Types()
+	for _, v := range n.Inputs() {
+		types = append(types[:len(types):len(types)], v.Type())
+	}
+	for _, x := range types {
+		inParts := x.DType.IsComplex() && t.Support(x.DType.Real()) != dtype.Unsupported && passes.Pairable(n)
+		if !inParts && t.Support(x.DType) == dtype.Unsupported {
+			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("%s cannot hold %s", holder, x.DType)}
+		}
+	}
+	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) || t.Apart(n) {
+		return native.Support{Level: native.Decomposed}
+	}
+	return native.Support{Level: native.Native}
+}
