@@ -5,6 +5,8 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -175,4 +177,292 @@ func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
 		values[i] = scalar.FreeVar(name, root.Type)
 	}
 	return body
+}
+
+// mapWays are the ways of a map: how many elements a thread has, and whether what lies
+// across goes through workgroup memory.
+type mapWays struct {
+	e *emitter
+	g *fusion.Group
+	// accesses are to what the map reads and writes at a point, once they were asked for.
+	accesses []access
+	at       ir.Index // the point
+}
+
+// access is to an element of a tensor, whose place is told by the coordinates of a point.
+type access struct {
+	root *fusion.Tensor
+	at   scalar.Expr
+}
+
+func newMapWays(e *emitter, g *fusion.Group) *mapWays { return &mapWays{e: e, g: g} }
+
+// mostEach is how many elements a thread has at most, severalWeight how many operations
+// where it has several: about what the text of a kernel has at most anyway.
+const (
+	mostEach      = 8
+	severalWeight = 600
+)
+
+// worthwhile is by how much the cost of a schedule must be below that of a thread for
+// each element to be taken: costs are estimates, and the text of others is longer.
+const worthwhile = 1.05
+
+func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
+
+// candidates has the one of least cost first, where that is worth it.
+func (w *mapWays) candidates() []Ranked {
+	plain := Schedule{Family: Elements, Each: w.e.perThread(w.g)}
+	list := []Ranked{{plain, 0}}
+	if !w.large() {
+		return list
+	}
+	list[0].Cost = w.cost(plain)
+	for each := width; each <= mostEach; each *= 2 {
+		if s := (Schedule{Family: Elements, Each: each}); s != plain && w.fits(s) && w.byVectors() {
+			list = append(list, Ranked{s, w.cost(s)})
+		}
+	}
+	// Sides of 32 and more: a warp then reads and writes whole lines of the cache.
+	for _, tile := range [][2]int{{64, 32}, {32, 64}, {32, 32}} {
+		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
+			list = append(list, Ranked{s, w.cost(s)})
+		}
+	}
+	best := 0
+	for i, r := range list {
+		if r.Cost < list[best].Cost {
+			best = i
+		}
+	}
+	if list[0].Cost > worthwhile*list[best].Cost {
+		list[0], list[best] = list[best], list[0]
+	}
+	return list
+}
+
+// large reports whether a map moves so much that another schedule could be worth its
+// text: what takes less time than a launch does is as fast by any.
+func (w *mapWays) large() bool {
+	return len(w.g.Copies) == 0 && bytesOf(w.g.Reads())+bytesOf(w.g.Writes()) > w.e.caps.Profile().LaunchBytes()
+}
+
+func (w *mapWays) fits(s Schedule) bool {
+	switch s.Family {
+	case Elements:
+		rule := w.e.perThread(w.g)
+		whole := s.Each >= 1 && s.Each <= mostEach && s.Each%rule == 0 && fusion.Product(w.g.Outer)%s.Each == 0
+		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && w.short(s.Each))
+	case Turned:
+		if s != (Schedule{Family: Turned, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
+			return false
+		}
+		_, ok := w.turning(s)
+		return ok
+	}
+	return false
+}
+
+// short reports whether the text of so many elements is. What a vector's share, as a block of
+// random bits that is for several, counts once.
+func (w *mapWays) short(each int) bool {
+	return each*w.g.Weight() <= severalWeight || each == width && w.shared(each) <= severalWeight
+}
+
+// look builds the map's expressions at a point, to see what they read.
+func (w *mapWays) look() []access {
+	if w.accesses != nil {
+		return w.accesses
+	}
+	w.at = fusion.Coords("c", w.g.Outer)
+	stores := w.e.values(w.g, w.e.reader(), w.at)
+	values := make([]scalar.Expr, len(stores))
+	for i, s := range stores {
+		root, at := w.e.p.Place(s.t, s.at)
+		w.accesses = append(w.accesses, access{root, w.e.Simplify(at)})
+		values[i] = s.value
+	}
+	seen := map[string]bool{}
+	for _, x := range values {
+		scalar.Walk(x, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad && n.Ref >= 0 && !seen[scalar.Key(n)] {
+				seen[scalar.Key(n)] = true
+				w.accesses = append(w.accesses, access{w.e.p.Tensor(n.Ref), w.e.Simplify(n.Args[0])})
+			}
+		})
+	}
+	return w.accesses
+}
+
+// steps returns how far neighbours along each coordinate of a point are apart, or false
+// where that is not the same everywhere.
+func (w *mapWays) steps(a access) (steps []int, ok bool) {
+	factors := map[string]int{}
+	if !linearFactors(a.at, 1, factors) {
+		return nil, false
+	}
+	for _, c := range w.at {
+		steps = append(steps, factors[c.Name])
+	}
+	return steps, true
+}
+
+// byVectors reports whether what is read and written lies as the results do, or is the
+// same for neighbours: then several elements of a thread are vectors.
+func (w *mapWays) byVectors() bool {
+	last := len(w.g.Outer) - 1
+	return last >= 0 && !slices.ContainsFunc(w.look(), func(a access) bool {
+		steps, ok := w.steps(a)
+		return a.root.Bytes() > 0 && (!ok || steps[last] > 1 || steps[last] < 0)
+	})
+}
+
+// cost is that of moving what is read and written, by sectors as a warp touches them.
+func (w *mapWays) cost(s Schedule) float64 {
+	n, each := fusion.Product(w.g.Outer), max(s.Each, 1)
+	if s.Family == Turned {
+		each = s.M * s.N / mapThreads
+	}
+	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
+	for _, a := range w.look() {
+		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.used(a, s.Family == Turned))
+	}
+	t.Ops = float64(n/each) * (w.shared(s.Each) + pointOps)
+	if s.Family == Turned {
+		t.Ops = float64(n) * float64(w.g.Weight()+pointOps)
+	}
+	return t.Time(w.e.caps.Profile())
+}
+
+// elementBytes is the size of the largest elements of what a map moves at each point.
+func (w *mapWays) elementBytes() int {
+	size := 1
+	for _, t := range slices.Concat(w.g.Reads(), w.g.Writes()) {
+		if t.Len() >= fusion.Product(w.g.Outer) {
+			size = max(size, loop.DeviceSize(t.DType))
+		}
+	}
+	return size
+}
+
+// shared is how many operations a thread does for so many elements side by side, what
+// these share once.
+func (w *mapWays) shared(each int) float64 {
+	seen := map[*scalar.Node]bool{}
+	i := w.e.position("i", fusion.Product(w.g.Outer)/max(each, 1))
+	for _, s := range w.e.values(w.g, w.e.reader(), w.neighbours(w.e, i, each)...) {
+		scalar.Walk(w.e.Simplify(s.value), func(n scalar.Expr) {
+			if len(n.Args) > 0 {
+				seen[n] = true
+			}
+		})
+	}
+	return float64(len(seen))
+}
+
+// neighbours are the coordinates of so many elements side by side, the i-th of such runs.
+func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
+	at := make([]ir.Index, each)
+	for k := range at {
+		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.g.Outer)
+	}
+	return at
+}
+
+// used is how many elements of a sector an access of a warp takes.
+func (w *mapWays) used(a access, turned bool) int {
+	steps, ok := w.steps(a)
+	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
+	switch {
+	case !ok:
+		return 1
+	case last < 0 || steps[last] <= 1 || turned && slices.Contains(steps, 1):
+		return elements
+	}
+	return max(1, elements/steps[last])
+}
+
+func (w *mapWays) emit(s Schedule) []Launch {
+	switch {
+	case fusion.Product(w.g.Outer) == 0:
+		return nil
+	case s.Family == Turned:
+		return []Launch{w.turned(s)}
+	case s.Each > w.e.perThread(w.g):
+		return []Launch{w.several(s.Each)}
+	}
+	return scheduleMaps(w.e, w.g.Name(), []*fusion.Group{w.g})
+}
+
+// several gives each thread so many elements side by side.
+func (w *mapWays) several(each int) Launch {
+	m := newMover(w.e.another().writer(mapThreads))
+	m.threads(fusion.Product(w.g.Outer)/each, func(i scalar.Expr) {
+		stores := m.values(w.g, m.reader(), w.neighbours(m.emitter, i, each)...)
+		for i := range stores {
+			stores[i].value = m.Simplify(stores[i].value) // what neighbours share is then seen to be the same
+			m.see(stores[i].value)
+		}
+		m.seeStores(stores, each)
+		m.settle()
+		m.store(stores, each, all(each))
+	})
+	return m.launch(w.g.Name())
+}
+
+// besideEmitter writes a kernel of maps side by side, of each of which a thread has a vector.
+type besideEmitter struct {
+	*mover
+	// at is the number of a thread in each part, and stores what it stores.
+	at     map[*fusion.Group]string
+	stores map[*fusion.Group][]kept
+}
+
+// mapsByVectors gives each thread a vector of neighbours of its part, on CUDA, or reports
+// that some part does not lie so, or that all of them move no more than in the time of a
+// launch, see [mapWays.large].
+func mapsByVectors(e *emitter, name string, parts []*fusion.Group) (Launch, bool) {
+	if !withMma || e.caps.Dialect != dtype.CUDA {
+		return Launch{}, false
+	}
+	each, starts, bytes := Schedule{Family: Elements, Each: width}, make([]int, len(parts)+1), 0.0
+	for i, part := range parts {
+		w := newMapWays(e.another(), part)
+		if !w.fits(each) || !w.byVectors() {
+			return Launch{}, false
+		}
+		starts[i+1] = starts[i] + ceilDiv(fusion.Product(part.Outer)/width, mapThreads)
+		bytes += bytesOf(part.Reads()) + bytesOf(part.Writes())
+	}
+	if bytes <= e.caps.Profile().LaunchBytes() {
+		return Launch{}, false
+	}
+	b := &besideEmitter{newMover(e.another().writer(mapThreads)), map[*fusion.Group]string{}, map[*fusion.Group][]kept{}}
+	for _, part := range parts {
+		b.look(part)
+	}
+	b.settle()
+	return b.partsAt(name, parts, starts, b.part), true
+}
+
+// look finds what a thread of a part stores.
+func (b *besideEmitter) look(part *fusion.Group) {
+	name := b.name("i")
+	i := b.position(name, fusion.Product(part.Outer)/width)
+	stores := b.values(part, b.reader(), newMapWays(b.emitter, part).neighbours(b.emitter, i, width)...)
+	for i := range stores {
+		stores[i].value = b.Simplify(stores[i].value)
+		b.see(stores[i].value)
+	}
+	b.seeStores(stores, width)
+	b.at[part], b.stores[part] = name, stores
+}
+
+// part is [writePart] for the vectors of a part.
+func (b *besideEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
+	body := b.nested(func() { b.store(b.stores[part], width, all(width)) })
+	if n := fusion.Product(part.Outer) / width; span != n || b.overshoots() {
+		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(b.at[part], thread.Type), loop.Int(n)), Then: body}}
+	}
+	return append([]loop.Stmt{&loop.Let{Name: b.at[part], Value: thread}}, body...)
 }

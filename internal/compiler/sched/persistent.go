@@ -1,8 +1,11 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -182,4 +185,360 @@ func (p *persistent) round(round, exists scalar.Expr) {
 		p.put(k.slot, i, scalar.LoadAt(k.next.slot, k.dtype, i))
 	})
 	p.barrier()
+}
+
+// keptRows are rows of a tensor in workgroup memory.
+type keptRows struct {
+	slot, length int
+	dtype        ir.DType
+	// from and to are where a carry lies before the first and after the last step, next
+	// is where the body leaves its next value: nil for what is no carry, or in place.
+	from, to *fusion.Tensor
+	next     *keptRows
+}
+
+// keepCarries gives workgroup memory to the carries.
+func (p *persistent) keepCarries() bool {
+	for _, swap := range p.l.Swaps {
+		begin, other := swap[0].Root(), swap[1].Root()
+		old, next := p.keep(begin), p.keep(other)
+		if old == nil || next == nil || swap[0].Sliced() || swap[1].Sliced() {
+			return false
+		}
+		old.from, old.to, old.next = begin, begin, next
+		if p.l.Count%2 == 1 {
+			old.to = other
+		}
+	}
+	for _, t := range p.l.Writes() { // those in place
+		root := t.Root()
+		if p.written[root.ID] == nil || p.kept[root.ID] != nil || p.stacked[root.ID] {
+			continue
+		}
+		k := p.keep(root)
+		if k == nil || t.Sliced() {
+			return false
+		}
+		k.from, k.to = root, root
+	}
+	return true
+}
+
+// keepRest gives workgroup memory to what a step leaves for its own groups.
+func (p *persistent) keepRest() bool {
+	return p.all(func(x *rowPart) bool {
+		for _, s := range x.code.Rows {
+			if p.kept[s.Tensor.ID] != nil || p.stacked[s.Tensor.ID] {
+				continue
+			}
+			if !slices.Contains(p.l.Body.Tensors, s.Tensor) || p.keep(s.Tensor) == nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// keep gives workgroup memory to the rows of a tensor, or returns nil where that
+// cannot be.
+func (p *persistent) keep(t *fusion.Tensor) *keptRows {
+	if t.Len() == 0 || t.Len()%p.rows != 0 || !isWordType(t.DType) || p.kept[t.ID] != nil {
+		return nil
+	}
+	k := &keptRows{length: t.Len() / p.rows, dtype: t.DType}
+	p.bytes += k.length * t.DType.Size()
+	p.kept[t.ID] = k
+	p.order = append(p.order, k)
+	return k
+}
+
+func isWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }
+
+func mentions(e scalar.Expr, name string) bool {
+	found := false
+	scalar.Walk(e, func(n scalar.Expr) { found = found || n.Op == scalar.OpVar && n.Name == name })
+	return found
+}
+
+// each writes what f does for the elements of some kept rows: their place there and in
+// the whole tensor.
+func (p *persistent) each(which func(k *keptRows) bool, f func(k *keptRows, i, at scalar.Expr)) {
+	threads := p.workgroup[0]
+	for _, k := range p.order {
+		if which(k) {
+			p.loop("i", loop.LocalID(0, threads), loop.Int(k.length), threads, k.length-1, func(i scalar.Expr) {
+				f(k, i, scalar.Add(scalar.Mul(p.row, loop.Int(k.length)), i))
+			})
+		}
+	}
+}
+
+// rowPart is a group of the body of a [persistent] loop.
+type rowPart struct {
+	g    *fusion.Group
+	code *fusion.Code
+	row  scalar.Expr // the coordinate that counts rows; nil where there is one row
+	rest []scalar.Expr
+	// points are how many there are in a row, each how many elements one goes through.
+	points, each int
+	// packed are the tensors in which what elements of sums load lies as the threads of
+	// a workgroup read it, see pack.
+	packed map[scalar.Expr]*fusion.Tensor
+}
+
+// newRowPart reads a group, or reports that it is of another kind than those which a
+// thread computes point by point.
+func newRowPart(g *fusion.Group, rows int) (*rowPart, bool) {
+	switch g.Kind {
+	case fusion.ContractKind:
+		g = g.Reduction()
+	case fusion.MapKind, fusion.ReduceKind:
+	default:
+		return nil, false
+	}
+	x := &rowPart{g: g, code: g.Code()}
+	x.rest = x.code.Outer
+	if rows > 1 {
+		x.row, x.rest = x.code.Outer[0], x.code.Outer[1:]
+	}
+	x.points, x.each = sizeOf(x.rest), max(1, sizeOf(x.code.Inner))
+	if len(x.code.Points) > 0 || sizeOf(x.code.Inner) == 0 {
+		return nil, false
+	}
+	for _, s := range x.code.Rows {
+		if s.Guarded || !isWordType(s.Tensor.DType) {
+			return nil, false
+		}
+	}
+	return x, true
+}
+
+// exprs returns all expressions of the part.
+func (x *rowPart) exprs() []scalar.Expr {
+	var out []scalar.Expr
+	for _, s := range x.code.Stages {
+		for _, b := range s.Lets {
+			out = append(out, b.Value)
+		}
+		for _, r := range s.Reductions {
+			out = append(out, r.Elements...)
+			for _, b := range r.Results {
+				out = append(out, b.Value)
+			}
+		}
+	}
+	for _, s := range x.code.Rows {
+		out = append(out, s.Value)
+	}
+	return out
+}
+
+// inRows reports whether a part reads and writes rows of its own number alone of what
+// the loop writes, and checks no index.
+func (p *persistent) inRows(x *rowPart) bool {
+	for _, e := range x.exprs() {
+		checks := false
+		scalar.Walk(e, func(n scalar.Expr) { checks = checks || n.Op == scalar.OpCheck })
+		if checks {
+			return false
+		}
+	}
+	return x.row == nil || x.g.ByRows(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
+}
+
+// part writes what a workgroup does of a part in a round: its threads take a point each.
+func (p *persistent) part(x *rowPart, round, exists scalar.Expr) {
+	threads := p.workgroup[0]
+	p.loop("point", loop.LocalID(0, threads), loop.Int(x.points), threads, x.points-1, func(point scalar.Expr) {
+		e := &rowPoint{persistent: p, part: x, point: point, bound: map[string]scalar.Expr{p.count: round}}
+		if x.row != nil {
+			e.bound[x.row.Name] = p.row
+		}
+		e.bind(x.rest, p.unflatten(point, sizesOf(x.rest)))
+		for _, s := range x.code.Stages {
+			for _, b := range s.Lets {
+				e.bound[b.Var.Name] = p.let("v", e.expr(b.Value))
+			}
+			for _, r := range s.Reductions {
+				e.reduce(r, x.code.Inner)
+			}
+		}
+		e.store(x, exists)
+	})
+}
+
+// rowPoint is a point of a part.
+type rowPoint struct {
+	*persistent
+	bound          map[string]scalar.Expr // what the variables of the code stand for
+	part           *rowPart
+	point, element scalar.Expr // the numbers of the point and of the element of a sum
+}
+
+func (e *rowPoint) bind(vars, values []scalar.Expr) { bindAll(e.bound, vars, values) }
+
+// expr returns an expression of the code in the kernel's variables: kept rows are
+// workgroup memory.
+func (e *rowPoint) expr(x scalar.Expr) scalar.Expr {
+	return e.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		switch n.Op {
+		case scalar.OpVar:
+			v, ok := e.bound[n.Name]
+			return v, ok
+		case scalar.OpLoad:
+			if k := e.kept[n.Ref]; k != nil {
+				return scalar.LoadAt(k.slot, n.Type, e.place(k, n.Args[0])), true
+			}
+			if t := e.part.packed[n]; t != nil {
+				at := scalar.Add(scalar.Mul(e.element, loop.Int(e.part.points)), e.point)
+				return scalar.LoadAt(t.ID, n.Type, e.Simplify(at)), true
+			}
+		}
+		return nil, false
+	}))
+}
+
+// place returns where an element of a tensor lies in its kept row.
+func (e *rowPoint) place(k *keptRows, at scalar.Expr) scalar.Expr {
+	return e.Simplify(scalar.Sub(e.expr(at), scalar.Mul(e.row, loop.Int(k.length))))
+}
+
+// reduce writes the loop of a reduction at the point. Some elements are loaded before
+// the first of them is waited for.
+func (e *rowPoint) reduce(r fusion.Reduction, inner []scalar.Expr) {
+	running := make([]scalar.Expr, len(r.Running))
+	for i, a := range r.Accumulators {
+		running[i] = e.variable("running", e.expr(a.Init))
+	}
+	n, at := sizeOf(inner), 8
+	for n%at != 0 {
+		at /= 2
+	}
+	e.loop("r", loop.Int(0), loop.Int(n), at, n-at, func(first scalar.Expr) {
+		elements := make([][]scalar.Expr, at)
+		for i := range elements {
+			e.element = e.Simplify(scalar.Add(first, loop.Int(i)))
+			e.bind(inner, e.unflatten(e.element, sizesOf(inner)))
+			for _, x := range r.Elements {
+				elements[i] = append(elements[i], e.let("element", e.expr(x)))
+			}
+		}
+		for _, x := range elements {
+			e.setAll(running, r.Combine(running, x))
+		}
+	})
+	e.bind(r.Running, running)
+	for _, b := range r.Results {
+		e.bound[b.Var.Name] = e.let("v", e.expr(b.Value))
+	}
+}
+
+// store writes the stores of the point.
+func (e *rowPoint) store(x *rowPart, exists scalar.Expr) {
+	values := make([]scalar.Expr, len(x.code.Rows))
+	for i, s := range x.code.Rows {
+		values[i] = e.expr(s.Value)
+	}
+	e.add(e.nameAll(values)...)
+	for i, s := range x.code.Rows {
+		if k := e.kept[s.Tensor.ID]; k != nil {
+			e.put(k.slot, e.place(k, s.Offset), values[i])
+			continue
+		}
+		e.when(exists, func() {
+			e.add(&loop.Store{Array: s.Tensor.ID, At: e.expr(s.Offset), Value: values[i]})
+		})
+	}
+}
+
+// pack returns the launches that write, before the loop, what sums load in each step in
+// the order in which the threads of a workgroup read it: neighbours have neighbouring
+// points. It is done where they would read far apart, as of the weights in the product
+// of a derivative, which are those of the way forward turned.
+func (p *persistent) pack(caps loop.Caps) []Launch {
+	var out []Launch
+	p.all(func(x *rowPart) bool {
+		x.packed = map[scalar.Expr]*fusion.Tensor{}
+		for _, load := range p.scattered(x) {
+			if x.packed[load] != nil {
+				continue
+			}
+			t := p.l.Body.Scratch("packed", load.Type, x.each, x.points)
+			x.packed[load] = t
+			w := newWriter(p.l.Body, caps, mapThreads)
+			w.threads(t.Len(), func(i scalar.Expr) {
+				at := w.unflatten(i, t.Dims)
+				bound := map[string]scalar.Expr{}
+				bindAll(bound, x.code.Inner, w.unflatten(at[0], sizesOf(x.code.Inner)))
+				bindAll(bound, x.rest, w.unflatten(at[1], sizesOf(x.rest)))
+				w.save(t, at, scalar.LoadAt(load.Ref, load.Type, w.Simplify(replaced(load.Args[0], bound))))
+			})
+			out = append(out, w.launch("pack_"+x.g.Name()))
+		}
+		return true
+	})
+	return out
+}
+
+// scattered returns the loads of a part's sums that are alike in all steps and rows,
+// and whose places are far apart for neighbouring points.
+func (p *persistent) scattered(x *rowPart) []scalar.Expr {
+	var out []scalar.Expr
+	if len(x.rest) == 0 || x.each == 1 {
+		return nil
+	}
+	last := x.rest[len(x.rest)-1]
+	for _, s := range x.code.Stages {
+		for _, r := range s.Reductions {
+			for _, e := range r.Elements {
+				scalar.Walk(e, func(n scalar.Expr) {
+					if n.Op == scalar.OpLoad && p.written[n.Ref] == nil && p.kept[n.Ref] == nil && p.steady(x, n.Args[0]) && !besides(n.Args[0], last) {
+						out = append(out, n)
+					}
+				})
+			}
+		}
+	}
+	return out
+}
+
+// steady reports whether an expression is the same in all steps and rows, in terms of
+// the coordinates of a part.
+func (p *persistent) steady(x *rowPart, e scalar.Expr) bool {
+	known := map[string]bool{}
+	for _, v := range append(append([]scalar.Expr{}, x.rest...), x.code.Inner...) {
+		known[v.Name] = true
+	}
+	ok := true
+	scalar.Walk(e, func(n scalar.Expr) {
+		counter, number := loop.BuiltinOf(n.Name)
+		outer := counter == loop.BuiltinCounter && number < p.l.Body.Depth()-1
+		ok = ok && n.Op != scalar.OpLoad && (n.Op != scalar.OpVar || known[n.Name] || outer)
+	})
+	return ok
+}
+
+// besides reports whether the place that an expression tells is the same, or the next,
+// for the next value of a variable.
+func besides(at, v scalar.Expr) bool {
+	if v.Op != scalar.OpVar || v.Hi == 0 {
+		return true
+	}
+	s := scalar.NewSimplifier()
+	here := scalar.NewVar(v.Name, ir.I32, 0, v.Hi-1)
+	step := s.Simplify(scalar.Sub(
+		replaced(at, map[string]scalar.Expr{v.Name: scalar.Add(here, loop.Int(1))}),
+		replaced(at, map[string]scalar.Expr{v.Name: here}),
+	))
+	n, known := step.IntConst()
+	return known && (n == 0 || n == 1)
+}
+
+// bindAll makes variables stand for values.
+func bindAll(bound map[string]scalar.Expr, vars, values []scalar.Expr) {
+	for i, v := range vars {
+		if v.Op == scalar.OpVar {
+			bound[v.Name] = values[i]
+		}
+	}
 }

@@ -106,3 +106,282 @@ func vars(at ir.Index) []scalar.Expr {
 	}
 	return out
 }
+
+// What packing an element takes, for each of the two factors: those of rows are
+// stored one by one.
+const (
+	packRow    = 3
+	packColumn = 1
+)
+
+// cut decides how much is packed at once.
+func (p *product) cut() {
+	steps, each := sizeOf(p.outer), sizeOf(p.inner)
+	if len(p.outer) == 0 {
+		steps, each = each, 1
+	}
+	p.blocks = evenBlocks(steps, max(1, packedDepth/each))
+	if p.blocks > 1 && p.sumSize()*p.m*panelColumns > sumBytes {
+		p.blocks = 1
+	}
+	p.depth = ceilDiv(steps, p.blocks) * each
+	most, shares := max(1, packedBytes/(4*p.depth)), p.shares
+	if p.blocks > 1 {
+		most = min(most, sumBytes/(p.sumSize()*p.sumRows()))
+	}
+	if len(vars(p.x.BatchAt)) > 0 {
+		shares = 1 // products are divided, not one of them
+	}
+	p.area = areaOf(p.m, p.n, shares, most)
+	p.a = p.shared("rows", ir.F32, 1, panelRows*p.depth)
+	p.b = p.shared("columns", ir.F32, 1, p.area.columns*p.depth)
+	p.c = p.shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
+	if p.carries() {
+		p.rest = p.shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
+	}
+}
+
+// carries reports whether a sum is of so many blocks that what rounding leaves out of it
+// is kept beside it.
+func (p *product) carries() bool { return p.blocks > fusion.SumBlock/2 }
+
+// sumSize is what a sum takes.
+func (p *product) sumSize() int {
+	if p.carries() {
+		return 8
+	}
+	return 4
+}
+
+// evenBlocks returns into how many blocks of at most some steps a number of them is
+// cut: of the same size, where it does not take many more blocks, since places in
+// uneven ones have to be bounded.
+func evenBlocks(steps, most int) int {
+	n := ceilDiv(steps, most)
+	for even := n; even <= n+n/2; even++ {
+		if steps%even == 0 {
+			return even
+		}
+	}
+	return n
+}
+
+// wholeSteps returns n as a multiple of step.
+func wholeSteps(n, step int) int { return ceilDiv(n, step) * step }
+
+// sumRows is how many rows of sums are kept: those of a panel, or all of them
+// where their depth comes in blocks.
+func (p *product) sumRows() int {
+	if p.blocks == 1 {
+		return panelRows
+	}
+	return ceilDiv(p.m, panelRows) * panelRows
+}
+
+// area is how many rows and columns of a product's result a workgroup has, and how
+// many columns of these it packs at once.
+type area struct{ m, n, columns int }
+
+// areaOf divides a result of m × n among workgroups so that packing takes least, as
+// each packs all of its rows and columns for itself, at most some columns at once.
+func areaOf(m, n, shares, most int) area {
+	best, least := area{}, 0
+	for across := 1; across <= shares; across++ {
+		if shares%across != 0 {
+			continue
+		}
+		x := area{m: min(m, wholeSteps(ceilDiv(m, shares/across), panelRows)), n: ceilDiv(n, across)}
+		x.columns = wholeSteps(ceilDiv(x.n, ceilDiv(x.n, most)), panelColumns)
+		x.n = min(n, wholeSteps(x.n, x.columns))
+		cost := packRow*m*ceilDiv(n, x.n) + packColumn*n*ceilDiv(m, x.m)
+		if least == 0 || cost < least {
+			best, least = x, cost
+		}
+	}
+	return best
+}
+
+// steps writes a loop over the depth of a block and binds the coordinates of the
+// sum there; f is given the place in the block.
+func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
+	if len(p.outer) == 0 {
+		n := sizeOf(p.inner)
+		p.blockSteps(block, n, func(k, at scalar.Expr) {
+			p.bind(p.inner, p.coordinates(at, p.inner))
+			f(k)
+		})
+		return
+	}
+	each := sizeOf(p.inner)
+	p.blockSteps(block, sizeOf(p.outer), func(step, at scalar.Expr) {
+		p.bind(p.outer, p.coordinates(at, p.outer))
+		p.count("k", loop.Int(0), loop.Int(each), 1, each-1, false, func(k scalar.Expr) {
+			p.bind(p.inner, p.coordinates(k, p.inner))
+			f(p.Simplify(scalar.Add(scalar.Mul(step, loop.Int(each)), k)))
+		})
+	})
+}
+
+// blockSteps writes a loop over what a block has of n steps, with the place in the
+// block and in the whole.
+func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
+	size := ceilDiv(n, p.blocks)
+	first := p.let("first", scalar.Mul(block, loop.Int(size)))
+	end := p.let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
+	p.count("k", loop.Int(0), end, 1, size-1, false, func(k scalar.Expr) {
+		at := scalar.Add(first, k)
+		if p.blocks*size > n {
+			at = scalar.Min(at, loop.Int(n-1)) // what the range of first does not say
+		}
+		f(k, p.Simplify(at))
+	})
+}
+
+// depthOf returns how much of the depth a block has.
+func (p *product) depthOf(block scalar.Expr) scalar.Expr {
+	k := fusion.Product(p.x.K)
+	rest := scalar.Sub(loop.Int(k), scalar.Mul(block, loop.Int(p.depth)))
+	return p.let("depth", scalar.Min(loop.Int(p.depth), rest))
+}
+
+// packColumns packs the columns from n on, panel by panel: those of one step of
+// the sum side by side.
+func (p *product) packColumns(n, block scalar.Expr) {
+	pack := func(panel scalar.Expr, whole bool) {
+		first := p.let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
+		p.steps(block, func(k scalar.Expr) {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				at := scalar.Add(first, l)
+				if !whole {
+					at = scalar.Min(at, loop.Int(p.n-1))
+				}
+				p.bind(p.x.NAt, p.coordinates(p.Simplify(at), p.x.NAt))
+				to := scalar.Mul(scalar.Add(scalar.Mul(panel, loop.Int(p.depth)), k), loop.Int(panelColumns))
+				p.put(p.b, scalar.Add(to, l), p.expr(p.x.B))
+			})
+		})
+	}
+	whole := p.let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
+	most := p.area.columns / panelColumns
+	p.count("panel", loop.Int(0), whole, 1, most-1, false, func(panel scalar.Expr) { pack(panel, true) })
+	if p.n%panelColumns != 0 {
+		p.when(scalar.Lt(whole, loop.Int(most)), func() { pack(whole, false) })
+	}
+}
+
+// packRows packs a panel of rows from m on.
+func (p *product) packRows(m, block scalar.Expr) {
+	rows := make([]ir.Index, panelRows)
+	for i := range rows {
+		at := scalar.Add(m, loop.Int(i))
+		if p.m%panelRows != 0 {
+			at = scalar.Min(at, loop.Int(p.m-1))
+		}
+		rows[i] = p.coordinates(p.let("row", at), p.x.MAt)
+		for axis, x := range rows[i] {
+			rows[i][axis] = p.let("at", x)
+		}
+	}
+	p.steps(block, func(k scalar.Expr) {
+		for i, at := range rows {
+			p.bind(p.x.MAt, at)
+			p.put(p.a, scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i)), p.expr(p.x.A))
+		}
+	})
+}
+
+// sumAt is the place of the sum of a row of the panel from m on.
+func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
+	if p.blocks > 1 {
+		row = scalar.Add(m, row)
+	}
+	return scalar.Add(scalar.Mul(row, loop.Int(p.area.columns)), column)
+}
+
+// panels multiplies the packed rows with each panel of columns.
+func (p *product) panels(m, n, block scalar.Expr) {
+	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
+	most := p.area.columns / panelColumns
+	depth := p.depthOf(block)
+	p.count("panel", loop.Int(0), p.let("panels", panels), 1, most-1, false, func(panel scalar.Expr) {
+		acc := p.shared(p.name("acc"), ir.F32, 1, panelRows*panelColumns)
+		row := p.shared(p.name("row"), ir.F32, 1, panelColumns)
+		at := func(i int, l scalar.Expr) scalar.Expr { return scalar.Add(l, loop.Int(i*panelColumns)) }
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) { p.put(acc, at(i, l), scalar.ConstF(ir.F32, 0)) })
+		}
+		first := p.let("first", scalar.Mul(panel, loop.Int(p.depth*panelColumns)))
+		p.count("k", loop.Int(0), depth, 1, p.depth-1, false, func(k scalar.Expr) {
+			from := scalar.Add(first, scalar.Mul(k, loop.Int(panelColumns)))
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				p.put(row, l, scalar.LoadAt(p.b, ir.F32, p.Simplify(scalar.Add(from, l))))
+			})
+			for i := range panelRows {
+				a := scalar.LoadAt(p.a, ir.F32, p.Simplify(scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i))))
+				p.lanes(panelColumns, func(l scalar.Expr) {
+					b, sum := scalar.LoadAt(row, ir.F32, l), scalar.LoadAt(acc, ir.F32, at(i, l))
+					p.put(acc, at(i, l), scalar.Add(sum, scalar.Mul(a, b)))
+				})
+			}
+		})
+		p.keep(m, panel, block, func(i int, l scalar.Expr) scalar.Expr { return scalar.LoadAt(acc, ir.F32, at(i, l)) })
+	})
+}
+
+// keep stores the sums of a panel, or adds them to those of the blocks before.
+func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
+	each := func(store func(at, x scalar.Expr)) {
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				store(p.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l))), sum(i, l))
+			})
+		}
+	}
+	first := func() {
+		each(func(at, x scalar.Expr) {
+			p.put(p.c, at, x)
+			if p.carries() {
+				p.put(p.rest, at, scalar.Const(ir.F32, 0))
+			}
+		})
+	}
+	if p.blocks == 1 {
+		first()
+		return
+	}
+	p.choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
+}
+
+// addBlock adds what a block came to.
+func (p *product) addBlock(at, x scalar.Expr) {
+	before := scalar.LoadAt(p.c, ir.F32, at)
+	if !p.carries() {
+		p.put(p.c, at, scalar.Add(before, x))
+		return
+	}
+	next, left := scalar.TwoSum(before, x)
+	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.rest, ir.F32, at), left)}
+	p.add(p.nameAll(values)...)
+	p.put(p.c, at, values[0])
+	p.put(p.rest, at, values[1])
+}
+
+// finish computes and stores what follows the sums of a panel of rows.
+func (p *product) finish(m, n scalar.Expr) {
+	rows := p.let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
+	columns := p.let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
+	p.count("i", loop.Int(0), rows, 1, panelRows-1, false, func(i scalar.Expr) {
+		row := p.coordinates(p.let("row", scalar.Add(m, i)), p.x.MAt)
+		p.bind(p.x.MAt, row)
+		p.count("j", loop.Int(0), columns, 1, p.area.columns-1, true, func(j scalar.Expr) {
+			p.bind(p.x.NAt, p.coordinates(p.Simplify(scalar.Add(n, j)), p.x.NAt))
+			at := p.Simplify(p.sumAt(m, i, j))
+			sum := scalar.LoadAt(p.c, ir.F32, at)
+			if p.carries() {
+				sum = scalar.Compensated(sum, scalar.LoadAt(p.rest, ir.F32, at))
+			}
+			p.bound[p.x.Sum.Name] = sum
+			p.storeAll(p.rows)
+		})
+	})
+}
