@@ -259,3 +259,48 @@ func (s *serial) divisions(vars, list []scalar.Expr) int {
 	}
 	return n
 }
+
+// prefix writes a running combination, of some lines at once where they lie side
+// by side.
+func (s *serial) prefix(x *fusion.Prefix) {
+	var lines []scalar.Expr
+	for axis, at := range x.At {
+		if axis != x.Axis {
+			lines = append(lines, at)
+		}
+	}
+	last := len(x.Dims) - 1
+	var write func(i int)
+	write = func(i int) {
+		if i < len(lines) {
+			s.flat(lines[i:i+1], i == len(lines)-1 && x.Axis != last, func() { write(i + 1) })
+			return
+		}
+		s.line(x)
+	}
+	write(0)
+}
+
+// line writes the running combination along one line.
+func (s *serial) line(x *fusion.Prefix) {
+	init := make([]scalar.Expr, len(x.Accumulators))
+	for i, a := range x.Accumulators {
+		init[i] = a.Init
+	}
+	running := s.vars("running", init)
+	s.bind(x.Running, running)
+	n := x.Dims[x.Axis]
+	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, false, func(i scalar.Expr) {
+		if x.Reverse {
+			i = scalar.Sub(loop.Int(n-1), i)
+		}
+		s.bind(x.At[x.Axis:x.Axis+1], []scalar.Expr{s.Simplify(i)})
+		if x.Exclusive {
+			s.storeAll(x.Stores)
+		}
+		s.setAll(running, s.exprs(x.Combined))
+		if !x.Exclusive {
+			s.storeAll(x.Stores)
+		}
+	})
+}

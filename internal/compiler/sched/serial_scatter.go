@@ -86,3 +86,40 @@ func (o *oftenUpdated) addRow(place, row, w scalar.Expr) {
 	o.save(o.x.Out, at, values[0])
 	o.save(o.rests, rest, values[1])
 }
+
+// scatter writes the operand, unless it lies where the result does, and then
+// combines the updates into it in their order.
+func (s *serial) scatter(g *fusion.Group) {
+	x, r := g.Scatter(), fusion.RowScatterOf(g)
+	if !x.InPlace {
+		begin := x.Store(g, x.Operand.Value)
+		s.over(x.Operand.At, storedBy([]fusion.ElementStore{begin}), func() { s.storeAll([]fusion.ElementStore{begin}) })
+	}
+	if fusion.Product(x.Update.Dims) == 0 {
+		return
+	}
+	if o := s.oftenUpdated(x, r); o != nil {
+		o.write()
+		return
+	}
+	s.eachUpdate(x, func(row, w scalar.Expr) {
+		s.flat([]scalar.Expr{w}, true, func() { s.update(x, r, row, s.expr(w)) })
+	})
+}
+
+// eachUpdate writes a loop over the positions that have a row, which f is told with the
+// variable of the elements of an update.
+func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
+	position, w := x.Update.At[0], x.Update.At[1]
+	s.all([]scalar.Expr{position}, func() {
+		row := s.let("row", s.expr(replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
+		s.when(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
+	})
+}
+
+// update combines one element of an update into a row.
+func (s *serial) update(x *fusion.Scatter, r *fusion.RowScatter, row, w scalar.Expr) {
+	at := r.At(s.Simplifier, row, w)
+	old, update := s.load(x.Out, at), s.expr(x.Update.Value)
+	s.add(s.store(x.Out, at, x.Mode.Combine(old, update))...)
+}
