@@ -11,16 +11,16 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// mapThreads is the workgroup size of map kernels: a multiple of every
-// subgroup size, and what WebGPU allows everywhere.
+// mapThreads is the workgroup size of map kernels: a multiple of every subgroup size, and
+// within WebGPU's default limits.
 const mapThreads = 256
 
-// mapWeight is how many operations a thread of a map may be given where it
-// computes the elements of a whole word: they are written out one after the other.
+// maxWordWeight is the maximum number of operations of a thread that computes all elements of a
+// word, which are unrolled.
 const mapWeight = 128
 
-// perThread is how many elements of a part a thread computes: one, or as many as
-// it has to store at once where memory is made of words.
+// perThread returns the number of elements per thread: 1, or the elements of a word where the
+// target stores whole words only.
 func (e *emitter) perThread(part *fusion.Group) int {
 	per := 1
 	for _, t := range part.Writes() {
@@ -32,9 +32,8 @@ func (e *emitter) perThread(part *fusion.Group) int {
 	return per
 }
 
-// scheduleMaps gives each thread one element, or as many as it has to store at once.
-// Groups side by side take consecutive ranges of workgroups, so that no workgroup's
-// threads diverge.
+// scheduleMaps lowers maps with perThread elements per thread. Horizontally fused groups take
+// consecutive ranges of workgroups, so that no workgroup diverges.
 func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p *fusion.Group) bool { return fusion.Product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)
@@ -48,19 +47,20 @@ func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
 	return []Launch{e.partsAt(name, parts, starts, e.mapPart)}
 }
 
-// writePart writes what a thread does that has some number in a part; there are span threads.
+// writePart returns the statements of one thread of a part, by the thread's number; there are
+// span threads.
 type writePart func(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt
 
-// partsAt is a kernel of parts that begin at some workgroups, and end at the last of these.
+// fuseParts returns the kernel of horizontally fused parts. starts are the first workgroups of
+// the parts, then the end of the last.
 func (e *emitter) partsAt(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
 	e.workgroup = [3]int{mapThreads, 1, 1}
 	workgroup := e.linearGroup(starts[len(parts)])
 	return e.finish(name, e.halve(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
 }
 
-// halve lets a workgroup find its part by halving, since languages bound how
-// deep statements may nest. starts are the first workgroups of the parts, and
-// the one after the last.
+// branchParts branches to the part of a workgroup by binary search, since languages bound the
+// nesting of statements. starts are as in fuseParts.
 func (e *emitter) halve(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
 	if len(parts) == 1 {
 		first := scalar.Sub(workgroup, loop.Int(starts[0]))
@@ -75,8 +75,7 @@ func (e *emitter) halve(parts []*fusion.Group, starts []int, workgroup, lane sca
 	}}
 }
 
-// mapPart computes the elements of a part that belong to the thread with the given
-// number; there are span of them.
+// mapPart is [writePart] with perThread elements per thread.
 func (e *emitter) mapPart(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
 	per := e.perThread(part)
 	n := fusion.Product(part.Outer) / per
@@ -93,7 +92,7 @@ func (e *emitter) mapPart(part *fusion.Group, thread scalar.Expr, span int) []lo
 	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
 }
 
-// mapElements computes some elements of each result of a map.
+// mapElements computes the elements of a map's results at some points.
 func (e *emitter) mapElements(g *fusion.Group, at ...ir.Index) []loop.Stmt {
 	body := e.points(g, e.reader(), at...)
 	for _, c := range g.Copies {
@@ -113,20 +112,20 @@ func (e *emitter) copyElement(c fusion.Copy, at ir.Index) []loop.Stmt {
 	return e.store(c.To, at, value)
 }
 
-// kept is a value that is stored.
+// kept is a value to store.
 type kept struct {
 	t     *fusion.Tensor
 	at    ir.Index
 	value scalar.Expr
 }
 
-// points computes the members at some points of a group and stores what is kept.
+// points computes the members of a group at some points and stores the results.
 func (e *emitter) points(g *fusion.Group, r *fusion.Reader, at ...ir.Index) []loop.Stmt {
 	return e.storeAll(e.values(g, r, at...))
 }
 
-// values returns what the members keep at some points of a group, the elements of a
-// tensor one after the other.
+// values returns the stores of a group's members at some points, the elements of one tensor
+// after those of another.
 func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []kept) {
 	for _, m := range g.Members {
 		for i, t := range m.Store {
@@ -143,7 +142,7 @@ func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (sto
 	return stores
 }
 
-// storeAll stores values. What several of them need is named once by the printer.
+// storeAll stores values. The printer names shared subexpressions.
 func (e *emitter) storeAll(stores []kept) []loop.Stmt {
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
@@ -156,8 +155,8 @@ func (e *emitter) storeAll(stores []kept) []loop.Stmt {
 	return body
 }
 
-// nameAll names what several values share, and the values themselves where
-// there is more than one: their stores may overwrite what they are made of.
+// nameAll names shared subexpressions of values, and the values themselves where there are
+// several, since the store of one may overwrite an operand of another.
 func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
 	if len(values) < 2 {
 		return nil
@@ -179,17 +178,17 @@ func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
 	return body
 }
 
-// mapWays are the ways of a map: how many elements a thread has, and whether what lies
-// across goes through workgroup memory.
+// mapWays is the schedule space of a map: elements per thread, and whether operands are
+// transposed through workgroup memory.
 type mapWays struct {
 	e *emitter
 	g *fusion.Group
-	// accesses are to what the map reads and writes at a point, once they were asked for.
+	// accesses caches the memory accesses of the map at the point at, see look.
 	accesses []access
 	at       ir.Index // the point
 }
 
-// access is to an element of a tensor, whose place is told by the coordinates of a point.
+// access is an access to an element of a tensor, addressed in terms of a point's coordinates.
 type access struct {
 	root *fusion.Tensor
 	at   scalar.Expr
@@ -197,20 +196,20 @@ type access struct {
 
 func newMapWays(e *emitter, g *fusion.Group) *mapWays { return &mapWays{e: e, g: g} }
 
-// mostEach is how many elements a thread has at most, severalWeight how many operations
-// where it has several: about what the text of a kernel has at most anyway.
+// maxEach bounds the elements per thread, maxVectorWeight the operations of a thread that has
+// several.
 const (
 	mostEach      = 8
 	severalWeight = 600
 )
 
-// worthwhile is by how much the cost of a schedule must be below that of a thread for
-// each element to be taken: costs are estimates, and the text of others is longer.
+// minGain is the factor by which a schedule's cost must undercut that of the plain one: costs
+// are estimates, and other kernels have longer text.
 const worthwhile = 1.05
 
 func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
 
-// candidates has the one of least cost first, where that is worth it.
+// candidates returns the cheapest schedule first where it gains minGain.
 func (w *mapWays) candidates() []Ranked {
 	plain := Schedule{Family: Elements, Each: w.e.perThread(w.g)}
 	list := []Ranked{{plain, 0}}
@@ -223,7 +222,7 @@ func (w *mapWays) candidates() []Ranked {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
 	}
-	// Sides of 32 and more: a warp then reads and writes whole lines of the cache.
+	// Sides of 32 and more: a warp then reads and writes whole cache lines.
 	for _, tile := range [][2]int{{64, 32}, {32, 64}, {32, 32}} {
 		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
 			list = append(list, Ranked{s, w.cost(s)})
@@ -241,8 +240,8 @@ func (w *mapWays) candidates() []Ranked {
 	return list
 }
 
-// large reports whether a map moves so much that another schedule could be worth its
-// text: what takes less time than a launch does is as fast by any.
+// large reports whether a map moves enough bytes for another schedule to pay: a map that is
+// shorter than a launch is as fast by any.
 func (w *mapWays) large() bool {
 	return len(w.g.Copies) == 0 && bytesOf(w.g.Reads())+bytesOf(w.g.Writes()) > w.e.caps.Profile().LaunchBytes()
 }
@@ -263,13 +262,13 @@ func (w *mapWays) fits(s Schedule) bool {
 	return false
 }
 
-// short reports whether the text of so many elements is. What a vector's share, as a block of
-// random bits that is for several, counts once.
+// unrollable reports whether the text of each unrolled elements is short enough. Subexpressions
+// that a vector shares, such as a block of random bits, count once.
 func (w *mapWays) short(each int) bool {
 	return each*w.g.Weight() <= severalWeight || each == width && w.shared(each) <= severalWeight
 }
 
-// look builds the map's expressions at a point, to see what they read.
+// look returns the memory accesses of the map at a symbolic point.
 func (w *mapWays) look() []access {
 	if w.accesses != nil {
 		return w.accesses
@@ -294,8 +293,8 @@ func (w *mapWays) look() []access {
 	return w.accesses
 }
 
-// steps returns how far neighbours along each coordinate of a point are apart, or false
-// where that is not the same everywhere.
+// steps returns the stride of an access along each coordinate, or false where the address is
+// not affine.
 func (w *mapWays) steps(a access) (steps []int, ok bool) {
 	factors := map[string]int{}
 	if !linearFactors(a.at, 1, factors) {
@@ -307,8 +306,8 @@ func (w *mapWays) steps(a access) (steps []int, ok bool) {
 	return steps, true
 }
 
-// byVectors reports whether what is read and written lies as the results do, or is the
-// same for neighbours: then several elements of a thread are vectors.
+// vectorizes reports whether all accesses are contiguous or uniform along the last axis, so
+// that the elements of a thread are vectors.
 func (w *mapWays) byVectors() bool {
 	last := len(w.g.Outer) - 1
 	return last >= 0 && !slices.ContainsFunc(w.look(), func(a access) bool {
@@ -317,7 +316,7 @@ func (w *mapWays) byVectors() bool {
 	})
 }
 
-// cost is that of moving what is read and written, by sectors as a warp touches them.
+// cost estimates the time to move the operands and results, in sectors as a warp accesses them.
 func (w *mapWays) cost(s Schedule) float64 {
 	n, each := fusion.Product(w.g.Outer), max(s.Each, 1)
 	if s.Family == Turned {
@@ -334,7 +333,7 @@ func (w *mapWays) cost(s Schedule) float64 {
 	return t.Time(w.e.caps.Profile())
 }
 
-// elementBytes is the size of the largest elements of what a map moves at each point.
+// elementBytes returns the size of the largest element that is moved at each point.
 func (w *mapWays) elementBytes() int {
 	size := 1
 	for _, t := range slices.Concat(w.g.Reads(), w.g.Writes()) {
@@ -345,8 +344,8 @@ func (w *mapWays) elementBytes() int {
 	return size
 }
 
-// shared is how many operations a thread does for so many elements side by side, what
-// these share once.
+// vectorOps counts the operations of a thread with each contiguous elements, shared
+// subexpressions once.
 func (w *mapWays) shared(each int) float64 {
 	seen := map[*scalar.Node]bool{}
 	i := w.e.position("i", fusion.Product(w.g.Outer)/max(each, 1))
@@ -360,7 +359,7 @@ func (w *mapWays) shared(each int) float64 {
 	return float64(len(seen))
 }
 
-// neighbours are the coordinates of so many elements side by side, the i-th of such runs.
+// contiguous returns the coordinates of the i-th run of each contiguous elements.
 func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
 	at := make([]ir.Index, each)
 	for k := range at {
@@ -369,7 +368,7 @@ func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
 	return at
 }
 
-// used is how many elements of a sector an access of a warp takes.
+// sectorUse returns the number of elements that a warp's access uses of each sector.
 func (w *mapWays) used(a access, turned bool) int {
 	steps, ok := w.steps(a)
 	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
@@ -394,13 +393,13 @@ func (w *mapWays) emit(s Schedule) []Launch {
 	return scheduleMaps(w.e, w.g.Name(), []*fusion.Group{w.g})
 }
 
-// several gives each thread so many elements side by side.
+// vectorized gives each thread each contiguous elements.
 func (w *mapWays) several(each int) Launch {
 	m := newMover(w.e.another().writer(mapThreads))
 	m.threads(fusion.Product(w.g.Outer)/each, func(i scalar.Expr) {
 		stores := m.values(w.g, m.reader(), w.neighbours(m.emitter, i, each)...)
 		for i := range stores {
-			stores[i].value = m.Simplify(stores[i].value) // what neighbours share is then seen to be the same
+			stores[i].value = m.Simplify(stores[i].value) // exposes common subexpressions
 			m.see(stores[i].value)
 		}
 		m.seeStores(stores, each)
@@ -410,17 +409,17 @@ func (w *mapWays) several(each int) Launch {
 	return m.launch(w.g.Name())
 }
 
-// besideEmitter writes a kernel of maps side by side, of each of which a thread has a vector.
+// fusedMapEmitter writes a kernel of horizontally fused maps with a vector per thread.
 type besideEmitter struct {
 	*mover
-	// at is the number of a thread in each part, and stores what it stores.
+	// at is the variable of the thread number in each part, stores are its stores.
 	at     map[*fusion.Group]string
 	stores map[*fusion.Group][]kept
 }
 
-// mapsByVectors gives each thread a vector of neighbours of its part, on CUDA, or reports
-// that some part does not lie so, or that all of them move no more than in the time of a
-// launch, see [mapWays.large].
+// vectorizedMaps fuses maps horizontally with a vector per thread, on CUDA. It reports false
+// where a part does not vectorise, or where all parts together are shorter than a launch, see
+// [mapWays.large].
 func mapsByVectors(e *emitter, name string, parts []*fusion.Group) (Launch, bool) {
 	if !withMma || e.caps.Dialect != dtype.CUDA {
 		return Launch{}, false
@@ -445,7 +444,7 @@ func mapsByVectors(e *emitter, name string, parts []*fusion.Group) (Launch, bool
 	return b.partsAt(name, parts, starts, b.part), true
 }
 
-// look finds what a thread of a part stores.
+// collect computes the stores of a thread of a part.
 func (b *besideEmitter) look(part *fusion.Group) {
 	name := b.name("i")
 	i := b.position(name, fusion.Product(part.Outer)/width)
@@ -458,7 +457,7 @@ func (b *besideEmitter) look(part *fusion.Group) {
 	b.at[part], b.stores[part] = name, stores
 }
 
-// part is [writePart] for the vectors of a part.
+// part is [writePart] with a vector per thread.
 func (b *besideEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
 	body := b.nested(func() { b.store(b.stores[part], width, all(width)) })
 	if n := fusion.Product(part.Outer) / width; span != n || b.overshoots() {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// reduceWays are the ways of a reduction: over how many threads and workgroups its rows
-// are spread.
+// reduceWays is the schedule space of a reduction: the threads per row, the rows per workgroup
+// and the split.
 type reduceWays struct {
 	e *emitter
 	g *fusion.Group
@@ -45,8 +45,8 @@ func (w *reduceWays) candidates() []Ranked {
 	return list
 }
 
-// fits takes powers of two of threads, as those in which they meet are, and as many
-// parts of rows as leave each thread something to do.
+// fits accepts powers of two of threads, as the trees over lanes need, and splits that leave
+// each thread an element.
 func (w *reduceWays) fits(s Schedule) bool {
 	if s.Family != Rows && s.Family != Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||
 		s != (Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Split: s.Split}) {
@@ -59,8 +59,8 @@ func (w *reduceWays) fits(s Schedule) bool {
 	return s.Split == 1 || s.Split*s.Lanes <= length && w.splits()
 }
 
-// splits reports whether rows may be cut: the running values between the two kernels
-// are bound like any other tensor.
+// splits reports whether rows can be split: the partial results between the two kernels need
+// bindings.
 func (w *reduceWays) splits() bool {
 	if !w.g.Splits() {
 		return false
@@ -74,8 +74,8 @@ func (w *reduceWays) splits() bool {
 	return running+max(len(w.g.Reads()), len(w.g.Writes())) <= w.e.caps.Tensors()
 }
 
-// cost is that of reading what the rows are made of, by as many threads as there are,
-// and of a tree in which those of a row meet after each stage.
+// cost estimates the time to read the rows, and of a tree with a barrier per level over the
+// lanes of a row.
 func (w *reduceWays) cost(s Schedule) float64 {
 	rows, length := max(fusion.Product(w.g.Outer), 1), max(fusion.Product(w.g.Inner), 1)
 	groups := ceilDiv(rows, s.Rows) * s.Split
@@ -102,31 +102,30 @@ func (w *reduceWays) cost(s Schedule) float64 {
 
 func (w *reduceWays) emit(s Schedule) []Launch { return scheduleReduce(w.e, w.g, s) }
 
-// rowsShape is how a workgroup is laid over the outer points ("rows") and the
-// inner points of a reduction.
+// rowsShape maps a workgroup onto the outer points ("rows") and the inner points of a
+// reduction.
 type rowsShape struct {
-	lanes, rows int  // threads along the inner points, and rows a workgroup has
+	lanes, rows int  // threads per row, and rows per workgroup
 	rowsFirst   bool // neighbouring threads have neighbouring rows, not lanes
-	chunks      int  // inner points of one thread, where they are written out; 0: a loop
+	chunks      int  // unrolled inner points per thread; 0: a loop
 }
 
-// shapeOf returns the layout that a schedule says.
+// shapeOf returns the layout of a schedule.
 func shapeOf(s Schedule, g *fusion.Group) rowsShape {
 	shape := rowsShape{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == Columns}
 	return shape.writeOut(g, fusion.Product(g.Inner))
 }
 
-// Bounds of writing out the inner points of a thread, which keeps them in
-// registers between the stages of a reduction: how many there may be, so that what is
-// read of three or four tensors fits 64 registers, and how many operations that writes
-// out in all.
+// Bounds of unrolling the inner points of a thread, which keeps them in registers between the
+// stages of a reduction: maxUnrolled points, so that three or four operands fit 64 registers,
+// and maxUnrolledWeight operations in all.
 const (
 	maxChunks     = 16
 	maxWrittenOut = 400
 )
 
-// aloneThreads is the size of a workgroup whose threads have nothing to do with
-// each other: small, so that there are many.
+// independentThreads is the workgroup size of threads that do not cooperate: small, for many
+// workgroups.
 const aloneThreads = 64
 
 // rowAlone gives each row to one thread.
@@ -134,11 +133,11 @@ func rowAlone(g *fusion.Group) Schedule {
 	return Schedule{Family: Columns, Lanes: 1, Rows: min(aloneThreads, powerOfTwo(fusion.Product(g.Outer))), Split: 1}
 }
 
-// aloneLength is how long a row is that one thread goes through while others do more: of
-// 128 elements it takes 13 µs on an H200, of which four threads need less than half.
+// maxSerialRow is the longest row of one thread: a row of 128 takes 13 µs on an H200, less than
+// half with four threads.
 const aloneLength = 64
 
-// rowByFew gives each row to a few threads of a small workgroup.
+// rowByFew gives each row to one thread, or to a few where it is longer than maxSerialRow.
 func rowByFew(g *fusion.Group) Schedule {
 	s := rowAlone(g)
 	if fusion.Product(g.Inner) > aloneLength && s.Rows == aloneThreads {
@@ -147,20 +146,20 @@ func rowByFew(g *fusion.Group) Schedule {
 	return s
 }
 
-// leastThreads is how many threads a workgroup has at least where there is work for them:
-// those of the widest subgroups that devices have.
+// minThreads is the minimum workgroup size where there is work for it: the widest subgroup of
+// any device.
 const leastThreads = 64
 
-// columnsBeside is how many neighbouring rows are read side by side: a line of 128 bytes of
-// the cache in f32. leastColumn is how many elements of a column a thread has before others
+// adjacentColumns is the number of adjacent rows read together: a cache line of 128 bytes in
+// f32. minColumnElements is the number of elements of a column per thread before more threads
 // share it.
 const (
 	columnsBeside = 32
 	leastColumn   = 4
 )
 
-// shapeRows chooses threads. Those that are neighbours should read neighbouring
-// elements; rows shorter than a workgroup share one.
+// shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
+// and short rows share a workgroup.
 func (e *emitter) shapeRows(g *fusion.Group) Schedule {
 	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
 	if g.RowsAreContiguous() {
@@ -176,8 +175,8 @@ func (e *emitter) shapeRows(g *fusion.Group) Schedule {
 	return e.shareShortRows(s, rows, length)
 }
 
-// usualThreads is how many threads a workgroup has at most but for long rows: on CUDA fewer
-// than it may have, since with 1,024 softmax and layer norm were a fifth slower on an H100.
+// usualThreads is the workgroup size except for long rows: 256 on CUDA, where 1,024 slowed
+// softmax and layer norm by a fifth on an H100.
 func usualThreads(caps loop.Caps) int {
 	if withMma && caps.Dialect == dtype.CUDA {
 		return min(caps.Invocations, mapThreads)
@@ -185,9 +184,9 @@ func usualThreads(caps loop.Caps) int {
 	return caps.Invocations
 }
 
-// leavesCache reports whether rows that are read in several stages, and do not fit
-// registers, are too many for the cache where each has so many threads: then each stage
-// reads them from memory, where those of fewer and wider workgroups would lie in the cache.
+// exceedsCache reports whether rows that several stages read, and that do not fit registers,
+// overflow the cache at the given lanes per row: each stage would then read them from memory,
+// while fewer rows at a time in wider workgroups stay cached.
 func (e *emitter) leavesCache(g *fusion.Group, lanes int) bool {
 	length := fusion.Product(g.Inner)
 	if g.Splits() || ceilDiv(length, lanes) <= maxChunks {
@@ -203,15 +202,13 @@ func (e *emitter) leavesCache(g *fusion.Group, lanes int) bool {
 	return atOnce*row > e.caps.Profile().Kept()
 }
 
-// manyRows is how many rows are enough for the least workgroups to be many more than any
-// device has at once.
+// manyRows is a number of rows that fills any device with the smallest workgroups.
 const manyRows = 1 << 14
 
-// shareShortRows lets workgroups have as many short rows as they have threads for, with
-// some elements for each thread, where there are so many that the device is full anyway:
-// a row of 64 costs more by the meetings of its threads than by its elements (on an
-// H200 196,608 of them, products of bf16, took 123 µs with a workgroup each, where
-// memory takes 12, and 16,384 softmaxes of 256 took 251 µs in WebGPU, where 114 will do).
+// shareShortRows packs short rows into workgroups with several elements per thread where the
+// rows fill the device anyway: combining the lanes of a row of 64 costs more than its elements
+// (H200: 196,608 rows of bf16 products took 123 µs with a workgroup each, where memory takes
+// 12; 16,384 softmaxes of 256 took 251 µs in WebGPU instead of 114).
 func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
 	const each, least, most = 4, 8, 32
 	if rows < manyRows || length > 2*usualThreads(e.caps) || s.Lanes < each*least {
@@ -222,7 +219,7 @@ func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
 	return s
 }
 
-// shapeColumns is shapeRows for rows that are read side by side.
+// shapeColumns is shapeRows for rows that are contiguous across rows.
 func (e *emitter) shapeColumns(rows, length int) Schedule {
 	s := Schedule{Family: Columns, Lanes: 1, Rows: min(columnsBeside, powerOfTwo(rows)), Split: 1}
 	limit := usualThreads(e.caps)
@@ -235,8 +232,8 @@ func (e *emitter) shapeColumns(rows, length int) Schedule {
 	return s
 }
 
-// writeOut returns s with the inner points of a thread written out if they are
-// few. A single one always is.
+// unroll returns s with the inner points of a thread unrolled if they are few. A single point
+// always is.
 func (s rowsShape) writeOut(g *fusion.Group, length int) rowsShape {
 	c := max(ceilDiv(length, s.lanes), 1)
 	if c == 1 || c <= maxChunks && c*g.Weight() <= maxWrittenOut {
