@@ -10,7 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// rowEmitter writes the kernel of a reduction.
+// rowEmitter writes the kernel of a reduction: each row of inner points is reduced by the lanes
+// of one workgroup.
 type rowEmitter struct {
 	*emitter
 	g       *fusion.Group
@@ -18,26 +19,25 @@ type rowEmitter struct {
 	row     ir.Index // the outer coordinates of the thread's row, clamped
 	inRange scalar.Expr
 	lane    scalar.Expr
-	place   scalar.Expr // the row's place in the workgroup
+	place   scalar.Expr // the row's index in the workgroup
 	levels  map[*fusion.Member]int
-	// named holds the variables of what is computed once for each row; points
-	// those of one inner point, where chunks are written out.
+	// named holds the variables of values computed once per row, points those of one unrolled
+	// inner point, loads its loaded elements.
 	named   map[ir.Value]scalar.Expr
 	points  []map[ir.Value]scalar.Expr
 	loads   []map[scalar.Expr]scalar.Expr
 	body    []loop.Stmt
 	scratch map[scratchKey]int
-	// from and to bound the inner points that the workgroup has, where it does
-	// not have them all.
+	// from and to bound the workgroup's inner points where rows are split.
 	from, to scalar.Expr
-	length   int // of each part, 1 where they differ
-	// each is how many neighbours a thread has at each of its points in a loop: width
-	// where it goes by vectors, otherwise one.
+	length   int // of each part, 1 where parts differ
+	// each is the number of contiguous elements per point of a loop: width with vectors,
+	// otherwise 1.
 	each int
 }
 
-// scheduleReduce gives each row to a set of lanes of one workgroup, which meet
-// after each stage. Few long rows are cut over several workgroups instead.
+// scheduleReduce reduces each row in one workgroup, whose lanes are combined after each stage.
+// Few long rows are split over several workgroups instead.
 func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	if fusion.Product(g.Outer) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	return []Launch{e.finish(g.Name(), r.rows())}
 }
 
-// rows writes the body of a kernel that has whole rows.
+// rows writes the body of a kernel whose rows are not split.
 func (r *rowEmitter) rows() []loop.Stmt {
 	last := 0
 	for _, m := range r.g.Members {
@@ -75,7 +75,7 @@ func (r *rowEmitter) rows() []loop.Stmt {
 	return r.body
 }
 
-// wholeRows is newRowEmitter for workgroups that have all of their rows.
+// wholeRows is newRowEmitter for rows that are not split.
 func wholeRows(e *emitter, g *fusion.Group, shape rowsShape) *rowEmitter {
 	return newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(fusion.Product(g.Outer), shape.rows)))
 }
@@ -130,7 +130,7 @@ func (r *rowEmitter) membersAt(level int, reduced bool) []*fusion.Member {
 	return out
 }
 
-// stage runs the reductions of one level over all inner points.
+// stage reduces over all inner points for the reductions of one level.
 func (r *rowEmitter) stage(level int, members []*fusion.Member) {
 	accs := r.declare(members)
 	if len(accs) == 0 {
@@ -163,8 +163,7 @@ func (r *rowEmitter) finishMember(m *fusion.Member, accs []accumulator) {
 	}
 }
 
-// nameRows computes the members that have one element for each row and that a
-// level makes possible.
+// nameRows computes the members with one element per row that a level makes available.
 func (r *rowEmitter) nameRows(level int) {
 	for _, m := range r.membersAt(level, false) {
 		if m.Pointwise(len(r.g.Outer)) {
@@ -177,7 +176,7 @@ func (r *rowEmitter) nameRows(level int) {
 	}
 }
 
-// finishRows stores what there is one of for each row.
+// finishRows stores the results with one element per row.
 func (r *rowEmitter) finishRows() {
 	var stores []loop.Stmt
 	for _, m := range r.g.Members {
@@ -200,15 +199,15 @@ func (r *rowEmitter) finishRows() {
 	r.body = append(r.body, guard(writes, stores)...)
 }
 
-// chunk is one inner point of a thread: number j of those written out, or the
-// body of the loop over them (j = -1).
+// chunk is one inner point of a thread: unrolled point j, or the body of the loop over points
+// (j = -1).
 type chunk struct {
 	j     int
 	inner ir.Index
-	valid scalar.Expr // the point exists, where the row has no whole number of chunks
+	valid scalar.Expr // the point exists; false past the end of a row
 }
 
-// overPoints writes code for all inner points of a thread.
+// overPoints writes f for all inner points of a thread.
 func (r *rowEmitter) overPoints(f func(c *chunk)) {
 	n, lanes := fusion.Product(r.g.Inner), r.shape.lanes
 	if n == 0 {
@@ -228,7 +227,7 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 	}
 }
 
-// reader returns a reader for the expressions at a chunk.
+// reader returns a reader for expressions at a chunk.
 func (c *chunk) reader(r *rowEmitter) *fusion.Reader {
 	return r.reader().InGroup(r.g, slices.Concat(r.row, c.inner), func(v ir.Value) (scalar.Expr, bool) {
 		x, ok := r.named[v]
@@ -239,8 +238,8 @@ func (c *chunk) reader(r *rowEmitter) *fusion.Reader {
 	})
 }
 
-// namePoints computes, where chunks are written out, the pointwise members that
-// a level makes possible, so that later stages find them in registers.
+// namePoints computes, for unrolled points, the pointwise members that a level makes available,
+// so that later stages find them in registers.
 func (c *chunk) namePoints(r *rowEmitter, level int) {
 	if c.j < 0 {
 		return
@@ -261,8 +260,7 @@ func (c *chunk) namePoints(r *rowEmitter, level int) {
 	}
 }
 
-// cached replaces the loads of an expression by variables that keep them for
-// later stages. In a loop there is nothing to keep.
+// cached replaces the loads of an unrolled point by variables that later stages reuse.
 func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 	if c.j < 0 {
 		return x
@@ -295,7 +293,7 @@ func (c *chunk) accumulate(r *rowEmitter, m *fusion.Member, accs []accumulator) 
 	r.assign(own, l.Combine(m.Node, old, next))
 }
 
-// finishPoints stores what there is one of for each inner point.
+// finishPoints stores the results with one element per inner point.
 func (r *rowEmitter) finishPoints() {
 	var members []*fusion.Member
 	last := 0
@@ -330,12 +328,11 @@ func (r *rowEmitter) storePoints(c *chunk, members []*fusion.Member) {
 	r.body = append(r.body, guard(scalar.And(c.valid, r.inRange), stores)...)
 }
 
-// loopOver writes a loop over the inner points of a thread, a few of which are
-// written out in each turn so that the loads of one need not wait for those of the
-// other, and a second loop over those that are left at the end of a long row.
+// loopOver writes a loop over the inner points of a thread, unrolled to keep several loads in
+// flight, and a second loop over the remainder of a long row.
 func (r *rowEmitter) loopOver(f func(c *chunk)) {
 	turns, to := r.together(), r.to
-	if r.each > 1 { // of whole rows
+	if r.each > 1 { // rows are not split
 		to = loop.Int(r.length / r.each)
 	}
 	if withMma && turns == 1 && r.hasRest() {
@@ -348,8 +345,8 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 	r.turns(f, turns, scalar.Add(r.from, r.lane), to)
 }
 
-// turns writes a loop from a thread's point on, so many of which are written out. A point
-// is a vector where the rows go by such.
+// strided writes a loop over a thread's points from from on, in steps of unroll × lanes. A
+// point is a vector where r.each is more than 1.
 func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	n, lanes := fusion.Product(r.g.Inner)/r.each, r.shape.lanes
 	name, inner := r.name("r"), r.name("u")
@@ -379,9 +376,8 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	r.body = append(append(outer, before...), each)
 }
 
-// checkedBefore takes what belongs to a row and is checked out of the turns of a loop over
-// its points, where it is read from memory that the kernel does not write. Compilers
-// leave a check in its place, and move no load across it.
+// hoistChecks hoists loop-invariant index checks out of a loop over points, where the kernel
+// does not write the index. Compilers leave a check in place and move no load across it.
 func (r *rowEmitter) checkedBefore(body []loop.Stmt, changing ...string) (before, rest []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
 	named := map[string]scalar.Expr{}
@@ -409,8 +405,7 @@ func (r *rowEmitter) checkedBefore(body []loop.Stmt, changing ...string) (before
 	return before, rest
 }
 
-// steady reports whether an expression is the same in every turn of a loop that changes
-// some variables.
+// invariant reports whether an expression is invariant in a loop that changes some variables.
 func (r *rowEmitter) steady(x scalar.Expr, changing []string) bool {
 	same := true
 	scalar.Walk(x, func(n scalar.Expr) {
@@ -424,35 +419,34 @@ func (r *rowEmitter) steady(x scalar.Expr, changing []string) bool {
 	return same
 }
 
-// maxTogether is how many inner points of a thread are written out in a turn of a
-// loop over them, so that as many loads are under way.
+// maxTogether is the maximum unroll factor of loops over inner points, and so the number of
+// loads in flight.
 const maxTogether = 4
 
-// longRow is how many turns with points written out make up for code that is there twice.
+// longRow is the number of unrolled iterations that pay for the code of a remainder loop.
 const longRow = 8
 
-// hasRest reports whether rows are so long that points are written out though they do not
-// come out even. In WGSL and MSL, where nobody has measured it, they are not.
+// hasRemainder reports whether the loop is unrolled with a remainder loop. CUDA only: it is not
+// measured in WGSL and MSL.
 func (r *rowEmitter) hasRest() bool {
 	from, known := r.from.IntConst()
 	return r.caps.Dialect == dtype.CUDA && known && from == 0 && r.length == fusion.Product(r.g.Inner) &&
 		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxWrittenOut
 }
 
-// rolledTerms is from how many terms on the loop of a thread by itself is not to be written
-// out, where the whole takes less than a launch anyway: Mesa's driver for processors writes
-// out up to 32 turns, and what compiling takes there grows with the square of the loads. On
-// lavapipe a product of 24 terms takes 1.2 s of processor time in 6 turns of 4 terms that
-// are written out, and 0.15 s in a loop.
+// rolledTerms is the length from which the loop of a thread that reduces a row alone must stay
+// rolled, where the whole takes less than a launch: Mesa's CPU driver unrolls up to 32
+// iterations, and its compile time grows with the square of the loads. On lavapipe a product of
+// 24 terms takes 1.2 s of CPU time in 6 iterations of 4 unrolled terms, 0.15 s in a loop.
 const rolledTerms = 12
 
-// rolled reports whether a loop over the points of a thread is to stay one.
+// rolled reports whether a loop over the points of a thread must stay rolled.
 func (r *rowEmitter) rolled() bool {
 	return r.shape.lanes == 1 && r.length > rolledTerms && float64(r.length)*float64(fusion.Product(r.g.Outer)) <= smallProduct
 }
 
-// together returns how many points are written out in each turn: as many as come
-// out even for every thread of every workgroup.
+// unrollFactor returns the largest unroll factor without a remainder in any thread of any
+// workgroup.
 func (r *rowEmitter) together() int {
 	most := maxTogether
 	if r.shape.rowsFirst {

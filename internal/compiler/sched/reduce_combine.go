@@ -16,7 +16,7 @@ type accumulator struct {
 	name string
 }
 
-// value is what the thread's own running value is now.
+// value returns the thread's own running value.
 func (a accumulator) value() scalar.Expr { return scalar.FreeVar(a.name, a.spec.DType) }
 
 // combineOf combines two sets of running values of one reduction.
@@ -25,7 +25,7 @@ func combineOf(accs []accumulator, a, b []scalar.Expr) []scalar.Expr {
 	return m.Reduction().Combine(m.Node, a, b)
 }
 
-// declare starts the running values of reductions.
+// declare declares the accumulators of reductions with their initial values.
 func (r *rowEmitter) declare(members []*fusion.Member) []accumulator {
 	var accs []accumulator
 	for _, m := range members {
@@ -38,7 +38,7 @@ func (r *rowEmitter) declare(members []*fusion.Member) []accumulator {
 	return accs
 }
 
-// assign gives the running values of one reduction new values, all at once.
+// assign assigns the running values of one reduction, all at once.
 func (r *rowEmitter) assign(accs []accumulator, values []scalar.Expr) {
 	r.body = append(r.body, r.nameAll(values)...)
 	for i, a := range accs {
@@ -56,8 +56,8 @@ func ownAccumulators(accs []accumulator, m *fusion.Member) []accumulator {
 	return own
 }
 
-// meet combines the accumulators of all lanes of a row, and leaves the result
-// in each of them. There is room in workgroup memory for some of them at a time.
+// allReduce combines the accumulators of the lanes of a row and leaves the result in every
+// lane, in rounds of as many accumulators as fit workgroup memory.
 func (r *rowEmitter) meet(accs []accumulator) {
 	if r.shape.lanes == 1 {
 		return
@@ -78,13 +78,13 @@ func (r *rowEmitter) meet(accs []accumulator) {
 	r.meetInMemory(round)
 }
 
-// roomToMeet is how many accumulators meet at once: a quarter of what workgroup
-// memory holds of 32-bit values, since each element type has arrays of its own.
+// sharedRoom is the number of accumulators combined in one round: a quarter of the 32-bit
+// values that workgroup memory holds, since each element type has arrays of its own.
 func (r *rowEmitter) roomToMeet() int {
 	return r.caps.SharedBytes / (4 * r.shape.lanes * r.shape.rows) / 4
 }
 
-// byMember cuts a list of accumulators into those of each member.
+// byMember groups a list of accumulators by member.
 func byMember(accs []accumulator) [][]accumulator {
 	var out [][]accumulator
 	for i, a := range accs {
@@ -96,18 +96,18 @@ func byMember(accs []accumulator) [][]accumulator {
 	return out
 }
 
-// directLanes is of how many lanes each thread reads what all have come to, where there are
-// no more; else the last round is of lastLanes at most, and those before are of as many
-// each: what all threads read takes as long as what some do in several rounds.
+// directLanes is the maximum number of lanes that each thread combines directly. With more,
+// rounds combine lastLanes each until lastLanes or fewer remain: a read by all threads takes as
+// long as several rounds of reads by some.
 const (
 	directLanes = 16
 	lastLanes   = 8
 )
 
-// meetInMemory combines the accumulators of reductions, listed for each of them, by way of
-// workgroup memory. Each thread combines those of all lanes; where there are many, the
-// first lanes before combine those of a part each. That takes four barriers in place of a
-// tree's nine for 256 lanes, and what a thread reads in a round it reads at once.
+// sharedAllReduce combines the accumulators of reductions, listed by reduction, through
+// workgroup memory. Each thread combines all lanes; where there are many, the first lanes
+// combine a part each before. That takes four barriers instead of a tree's nine for 256 lanes,
+// and the loads of a round are in flight together.
 func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
@@ -128,8 +128,8 @@ func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 	r.body = append(r.body, append(r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})...)
 }
 
-// combineLanes gives the thread's accumulators what those of so many lanes, each at a
-// distance from the one before, come to.
+// combineLanes sets the thread's accumulators to the combination of count lanes, from first on,
+// stride apart.
 func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, apart, count int) []loop.Stmt {
 	outer := r.body
 	r.body = nil
@@ -149,8 +149,8 @@ func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first
 	return body
 }
 
-// combineHalves combines sets of running values, those of each half first, so that few
-// operations wait for others and few values are there at a time.
+// combineTree combines sets of running values as a tree, depth first: short dependency chains
+// and few live values.
 func (r *rowEmitter) combineHalves(accs []accumulator, values [][]scalar.Expr) []scalar.Expr {
 	if len(values) == 1 {
 		return values[0]
@@ -163,8 +163,8 @@ func (r *rowEmitter) combineHalves(accs []accumulator, values [][]scalar.Expr) [
 	return combined
 }
 
-// slotOf is the place of a lane of the thread's row in workgroup memory. Rows
-// are the inner axis where neighbouring threads have neighbouring rows.
+// slotOf is the slot of a lane of the thread's row in workgroup memory. Rows are the inner axis
+// where neighbouring threads have neighbouring rows.
 func (r *rowEmitter) slotOf(lane scalar.Expr) scalar.Expr {
 	if r.shape.rowsFirst {
 		return r.Simplify(scalar.Add(scalar.Mul(lane, loop.Int(r.shape.rows)), r.place))
@@ -172,14 +172,14 @@ func (r *rowEmitter) slotOf(lane scalar.Expr) scalar.Expr {
 	return r.Simplify(scalar.Add(scalar.Mul(r.place, loop.Int(r.shape.lanes)), lane))
 }
 
-// scratchKey is the k-th array of workgroup memory of a type and a length.
+// scratchKey is the k-th workgroup array of a type and a length.
 type scratchKey struct {
 	d         ir.DType
 	k, length int
 }
 
-// scratchSlots returns an array of workgroup memory, of so many elements, for each
-// accumulator; the stages share them.
+// scratchSlots returns a workgroup array of the given length for each accumulator; the stages
+// share them.
 func (r *rowEmitter) scratchSlots(accs []accumulator, length int) []int {
 	used := map[ir.DType]int{}
 	out := make([]int, len(accs))
@@ -197,9 +197,8 @@ func (r *rowEmitter) scratchSlots(accs []accumulator, length int) []int {
 	return out
 }
 
-// shuffles reports whether the accumulators can meet by exchanges among the threads of
-// a warp, which need no barrier and no memory: the lanes of a row have to be neighbours,
-// and warps whole.
+// shuffles reports whether accumulators can be combined by warp shuffles, without barriers and
+// memory: the lanes of a row must be contiguous, and warps whole.
 func (r *rowEmitter) shuffles(accs []accumulator) bool {
 	warp, lanes := r.caps.Lanes(), r.shape.lanes
 	if warp == 0 || r.shape.rowsFirst || lanes*r.shape.rows%warp != 0 || lanes&(lanes-1) != 0 || lanes > warp*warp {
@@ -210,8 +209,8 @@ func (r *rowEmitter) shuffles(accs []accumulator) bool {
 	})
 }
 
-// meetInWarps combines the accumulators of reductions within warps, and where a row has
-// several of these, what each of them has by way of workgroup memory.
+// warpAllReduce combines accumulators by shuffles within warps, then the warps of a row through
+// workgroup memory.
 func (r *rowEmitter) meetInWarps(reductions [][]accumulator) {
 	warp := r.caps.Lanes()
 	r.exchange(reductions, min(r.shape.lanes, warp))
@@ -237,9 +236,9 @@ func (r *rowEmitter) meetInWarps(reductions [][]accumulator) {
 	r.exchange(reductions, warps)
 }
 
-// exchange combines the accumulators of each so many neighbouring threads. Two threads
-// that meet combine theirs in the order of their lanes, so that both get the same. Sums over
-// whole subgroups are the device's own.
+// butterfly combines the accumulators of groups of contiguous threads by xor shuffles. Both
+// threads of a pair combine in lane order, so that they get the same value. Sums over whole
+// subgroups use the device's own reduction.
 func (r *rowEmitter) exchange(reductions [][]accumulator, threads int) {
 	if threads == r.caps.Lanes() && r.caps.Subgroups {
 		reductions = slices.DeleteFunc(slices.Clone(reductions), r.addsUp)
@@ -262,7 +261,7 @@ func (r *rowEmitter) exchange(reductions [][]accumulator, threads int) {
 	}
 }
 
-// addsUp has a subgroup add up the accumulator of a reduction, if that is a plain sum.
+// subgroupSum sums an accumulator by a subgroup reduction, if it is a plain sum.
 func (r *rowEmitter) addsUp(accs []accumulator) bool {
 	own, other := accs[0].value(), scalar.FreeVar(r.name("other"), accs[0].spec.DType)
 	if len(accs) > 1 || scalar.Key(combineOf(accs, []scalar.Expr{own}, []scalar.Expr{other})[0]) != scalar.Key(scalar.Add(own, other)) {
@@ -274,8 +273,7 @@ func (r *rowEmitter) addsUp(accs []accumulator) bool {
 	return true
 }
 
-// commutes reports whether a combination is one operation whose operands can change
-// places.
+// commutes reports whether a combination is one commutative operation.
 func commutes(combined []scalar.Expr) bool {
 	if len(combined) != 1 || len(combined[0].Args) != 2 {
 		return false
@@ -284,7 +282,7 @@ func commutes(combined []scalar.Expr) bool {
 	return op == scalar.OpAdd || op == scalar.OpMul || op == scalar.OpMax || op == scalar.OpMin
 }
 
-// choose names what is x where a condition holds and else y, one by one.
+// choose selects x or y element by element.
 func choose(cond scalar.Expr, x, y []scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(x))
 	for i := range x {

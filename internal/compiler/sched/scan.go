@@ -9,27 +9,26 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefix is a running combination along the rows of some elements. A row has
-// its elements side by side, or as far apart as there are rows beside it.
+// scan is a scan along the rows of a tensor. The elements of a row are stride apart; rows that
+// start within one stride are adjacent.
 type prefix struct {
-	e                  *emitter // of a kernel like those of the combination
+	e                  *emitter // of another kernel of the same group
 	name               string
 	accs               []ir.Accumulator
 	combine            func(a, b []scalar.Expr) []scalar.Expr
 	exclusive, reverse bool
-	// rows counts all rows; beside is how many of them lie side by side, so that
-	// the elements of a row are that far apart.
+	// rows is the number of rows, stride the distance between the elements of a row, and so the
+	// number of adjacent rows.
 	rows, beside, length int
-	tensors              int // that element and save touch
-	// element returns what element i of a row brings, kept is what is stored of its result,
-	// and save stores it. What goes between kernels has no kept.
+	tensors              int // accessed by element and save
+	// element returns the terms of element i of a row, kept the stores of its results, and save
+	// writes these stores. Scans of the totals between kernels have no kept.
 	element func(w *writer, row, i scalar.Expr) []scalar.Expr
 	kept    func(w *writer, row, i scalar.Expr, acc []scalar.Expr) []kept
 	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
 }
 
-// prefixOf returns the running combination that a group is, or nil where it has no
-// elements.
+// scanOf returns the scan of a group, or nil where it has no elements.
 func prefixOf(e *emitter, g *fusion.Group) *prefix {
 	m := g.Members[0]
 	n := m.Node
@@ -74,10 +73,11 @@ func prefixOf(e *emitter, g *fusion.Group) *prefix {
 	}
 }
 
-// launches cuts rows over workgroups where a schedule says so: then chunks of rows are
-// combined first, and gone through from what those before them come to. Each workgroup
-// gathers that for itself, or where this takes longer than a launch, one goes through
-// what the chunks come to. No workgroup waits for another.
+// launches splits rows into chunks over workgroups where the schedule says so: a
+// reduce-then-scan. The first launch reduces each chunk to its total; the last scans each chunk
+// from the exclusive prefix of its totals. Each workgroup combines the totals before its chunk
+// itself, or, where that takes longer than a launch, a launch between scans them. No workgroup
+// waits for another.
 func (p *prefix) launches(s Schedule) []Launch {
 	of := p.span(s)
 	if of.chunks == 1 {
@@ -92,7 +92,7 @@ func (p *prefix) launches(s Schedule) []Launch {
 	return append(out, p.kernel(s, of))
 }
 
-// total is the launch that leaves what chunks come to.
+// total is the launch that reduces chunks to their totals.
 func (p *prefix) total(s Schedule, of span) Launch {
 	first := *p
 	first.name = p.name + "_totals"
@@ -103,7 +103,7 @@ func (p *prefix) total(s Schedule, of span) Launch {
 	return first.kernel(s, of)
 }
 
-// between goes through what chunks come to.
+// scanTotals scans the totals of chunks.
 func (p *prefix) between(of span) []Launch {
 	starts := *p
 	starts.name, starts.exclusive, starts.length, starts.beside, starts.tensors = p.name+"_starts", true, of.chunks, p.rows, 2*len(p.accs)
@@ -115,7 +115,7 @@ func (p *prefix) between(of span) []Launch {
 	return starts.launches(starts.rule())
 }
 
-// scratch is memory for sets of running values.
+// scratch allocates memory for sets of running values.
 func (p *prefix) scratch(name string, dims ...int) []*fusion.Tensor {
 	out := make([]*fusion.Tensor, len(p.accs))
 	for i, a := range p.accs {
@@ -124,16 +124,16 @@ func (p *prefix) scratch(name string, dims ...int) []*fusion.Tensor {
 	return out
 }
 
-// span is what of each row a kernel goes through.
+// chunking is how a kernel splits rows.
 type span struct {
-	chunk, chunks int  // elements of a chunk, and chunks of a row
-	first         bool // totals are all that the kernel leaves
-	// totals are by chunk and row: what it comes to. starts are what the chunks before come
-	// to, nil where workgroups gather it.
+	chunk, chunks int  // elements per chunk, and chunks per row
+	first         bool // the kernel stores totals only
+	// totals are the totals by chunk and row, starts their exclusive scan, nil where workgroups
+	// gather it.
 	totals, starts []*fusion.Tensor
 }
 
-// span tells what a schedule cuts rows into: chunks that are whole tiles, or the row.
+// chunking returns the chunks of a schedule: whole tiles, or the row.
 func (p *prefix) span(s Schedule) span {
 	tile := s.Lanes * s.Each
 	tiles := ceilDiv(p.length, tile)
@@ -144,11 +144,11 @@ func (p *prefix) span(s Schedule) span {
 	return span{chunk: share * tile, chunks: ceilDiv(tiles, share)}
 }
 
-// gathers reports whether workgroups gather what those before theirs come to.
+// gathers reports whether workgroups combine the totals before their chunk themselves.
 func (s span) gathers() bool { return s.totals != nil && !s.first && s.starts == nil }
 
-// number is which chunk of a row a workgroup has, by its own number among them. Those that
-// were read last are gone through first, since they are in the cache.
+// number maps a workgroup's number to its chunk of the row. The second pass runs in reverse,
+// since the chunks that were read last are in the cache.
 func (s span) number(i scalar.Expr) scalar.Expr {
 	if s.first || s.totals == nil {
 		return i
@@ -156,12 +156,12 @@ func (s span) number(i scalar.Expr) scalar.Expr {
 	return scalar.Sub(loop.Int(s.chunks-1), i)
 }
 
-// whole reports whether workgroups have whole tiles of a schedule and nothing else.
+// whole reports whether workgroups have whole tiles of a schedule only.
 func (s span) whole(p *prefix, by Schedule) bool {
 	return p.length == s.chunk*s.chunks && s.chunk%(by.Lanes*by.Each) == 0
 }
 
-// anyOrder reports whether elements may be combined in any order.
+// commutative reports whether elements may be combined in any order.
 func (p *prefix) anyOrder() bool {
 	a, b := make([]scalar.Expr, len(p.accs)), make([]scalar.Expr, len(p.accs))
 	for i, acc := range p.accs {
@@ -194,7 +194,7 @@ func saveAll(w *writer, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) 
 	}
 }
 
-// init returns what the running values begin as.
+// init returns the initial running values.
 func (p *prefix) init() []scalar.Expr {
 	out := make([]scalar.Expr, len(p.accs))
 	for i, a := range p.accs {
@@ -212,7 +212,7 @@ func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
 	return out
 }
 
-// vars declares variables, setAll changes them all at once.
+// vars declares variables.
 func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(init))
 	for i, x := range init {
@@ -229,7 +229,7 @@ func (w *writer) setAll(vars, values []scalar.Expr) {
 	}
 }
 
-// inTurn combines sets of running values one after the other.
+// combineAll combines sets of running values in order.
 func (p *prefix) inTurn(w *writer, values []scalar.Expr) []scalar.Expr {
 	n := len(p.accs)
 	all := values[:n]

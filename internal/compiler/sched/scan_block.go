@@ -6,25 +6,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// padding is after how many elements of workgroup memory one is left out, so
-// that threads whose stretches begin a power of two apart use different banks.
+// padding is the number of elements after which workgroup memory has a pad, which avoids bank
+// conflicts between threads whose elements are a power of two apart.
 const padding = 32
 
-// prefixTile is a workgroup that goes through its rows tile by tile. Elements
-// come in and go out side by side, and are combined in stretches of neighbours,
-// one for each thread.
+// blockScanner is a workgroup that scans its rows tile by tile. Elements are loaded and stored
+// coalesced through workgroup memory, where each thread scans contiguous elements.
 type prefixTile struct {
 	*writer
 	p                     *prefix
 	threads, lanes, each  int
-	perGroup              int // rows of a workgroup
+	perGroup              int // rows per workgroup
 	local, lane           scalar.Expr
-	firstRow, first, last scalar.Expr // of the workgroup: row, and element of its chunk of each row and the one after
+	firstRow, first, last scalar.Expr // of the workgroup: its first row, and the bounds of its chunk of each row
 	exists                scalar.Expr
-	cells, scans          []int // shared arrays, one for each running value
+	cells, scans          []int // workgroup arrays, one per running value
 }
 
-// tiles gives workgroups chunks of rows.
+// block scans chunks of rows.
 func (p *prefix) tiles(s Schedule, of span) Launch {
 	t := p.newTile(s, of)
 	chunk := of.chunk
@@ -58,7 +57,7 @@ func (p *prefix) tiles(s Schedule, of span) Launch {
 	return t.launch(p.name)
 }
 
-// start returns what the running values of the chunk begin as.
+// start returns the initial running values of the chunk.
 func (t *prefixTile) start(s Schedule, of span, number, row scalar.Expr) []scalar.Expr {
 	switch {
 	case of.starts != nil:
@@ -91,7 +90,7 @@ func (p *prefix) newTile(s Schedule, of span) *prefixTile {
 	return t
 }
 
-// cell is where element number i of the tile lies.
+// cell is the padded index of element i of the tile.
 func (t *prefixTile) cell(i scalar.Expr) scalar.Expr {
 	return scalar.Add(i, scalar.FloorDiv(i, loop.Int(padding)))
 }
@@ -111,8 +110,8 @@ func (t *prefixTile) put(slots []int, at scalar.Expr, values []scalar.Expr) {
 	}
 }
 
-// sideBySide writes what f does for the elements of the tile that begins at
-// from, neighbouring threads having neighbouring elements.
+// coalesced writes f for the elements of the tile that begins at from, with neighbouring
+// threads on neighbouring elements.
 func (t *prefixTile) sideBySide(from scalar.Expr, f func(number, row, i, inside scalar.Expr)) {
 	t.times("each", t.each, func(each scalar.Expr) {
 		number := t.let("number", scalar.Add(scalar.Mul(each, loop.Int(t.threads)), t.local))
@@ -123,7 +122,7 @@ func (t *prefixTile) sideBySide(from scalar.Expr, f func(number, row, i, inside 
 	})
 }
 
-// bring puts what elements bring into workgroup memory.
+// loadTile loads the terms of a tile into workgroup memory.
 func (t *prefixTile) bring(from scalar.Expr) {
 	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
 		values := t.p.element(t.writer, row, i)
@@ -135,21 +134,21 @@ func (t *prefixTile) bring(from scalar.Expr) {
 	t.barrier()
 }
 
-// own writes what f does for the thread's own stretch.
+// own writes f for the thread's own contiguous elements.
 func (t *prefixTile) own(f func(at scalar.Expr)) {
 	first := t.let("own", scalar.Mul(t.local, loop.Int(t.each)))
 	t.times("each", t.each, func(each scalar.Expr) { f(t.let("cell", t.cell(scalar.Add(first, each)))) })
 }
 
-// stretch returns what the thread's stretch comes to.
+// ownTotal returns the total of the thread's own elements.
 func (t *prefixTile) stretch() []scalar.Expr {
 	sum := t.vars("sum", t.p.init())
 	t.own(func(at scalar.Expr) { t.setAll(sum, t.p.combine(sum, t.load(t.cells, at))) })
 	return sum
 }
 
-// scan returns what the stretches of a row before the thread's own come to, and
-// all of them. It doubles its reach, from one half of its memory to the other.
+// exclusive returns the exclusive scan over the threads of a row and the total of all, by
+// recursive doubling with double buffering.
 func (t *prefixTile) scan(own []scalar.Expr) (before, all []scalar.Expr) {
 	half := 0
 	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*t.threads), i) }
@@ -174,8 +173,7 @@ func (t *prefixTile) scan(own []scalar.Expr) (before, all []scalar.Expr) {
 	return t.letAll("before", before), t.letAll("all", t.load(t.scans, at(end)))
 }
 
-// run leaves the running values of the thread's stretch in place of what its
-// elements bring.
+// scanOwn replaces the terms of the thread's own elements by their scan.
 func (t *prefixTile) run(start []scalar.Expr) {
 	running := t.vars("running", start)
 	t.own(func(at scalar.Expr) {
@@ -192,7 +190,7 @@ func (t *prefixTile) run(start []scalar.Expr) {
 	t.barrier()
 }
 
-// take stores results.
+// saveTile stores the results of a tile.
 func (t *prefixTile) take(from scalar.Expr) {
 	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
 		t.when(scalar.And(t.exists, inside), func() { t.p.save(t.writer, row, i, t.load(t.cells, t.cell(number))) })

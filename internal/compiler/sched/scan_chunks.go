@@ -6,14 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// place is where a thread stands whose neighbours share its row.
+// place is the position of a thread whose neighbours share its row.
 type place struct {
-	local, lane scalar.Expr // of the workgroup, and of the row
-	row, mine   scalar.Expr // of the thread, and whether it exists
-	number      scalar.Expr // of the workgroup's chunk of the row
+	local, lane scalar.Expr // the thread's index in the workgroup and in the row
+	row, mine   scalar.Expr // the thread's row, and whether it exists
+	number      scalar.Expr // of the workgroup's chunk in the row
 }
 
-// place finds it in workgroups of Rows rows, with Lanes threads each.
+// place computes the position in workgroups of Rows rows with Lanes threads each.
 func (p *prefix) place(w *writer, s Schedule, of span) place {
 	at := place{local: loop.LocalID(0, s.Lanes*s.Rows)}
 	workgroup, exists := w.boundedGroup(ceilDiv(p.rows, s.Rows) * of.chunks)
@@ -26,12 +26,12 @@ func (p *prefix) place(w *writer, s Schedule, of span) place {
 	return at
 }
 
-// mostGathered is how many totals a thread gathers at most: all are on their way at once.
+// maxGathered is the maximum number of totals that a thread gathers: all loads are in flight at
+// once.
 const mostGathered = 16
 
-// gathers reports whether workgroups gather what the chunks before theirs come to. They read
-// each total as often as there are chunks behind it, from the cache; otherwise a launch goes
-// through the totals.
+// gathers reports whether workgroups combine the totals of the chunks before theirs. Each total
+// is then read once for every later chunk, from the cache; otherwise a launch scans the totals.
 func (p *prefix) gathers(s Schedule) bool {
 	if s.Family == Lines || p.span(s).chunks > mostGathered*s.Lanes || s.Family == Strips && !p.meets(s.Lanes*s.Rows, s.Each/width+1) {
 		return false
@@ -41,15 +41,15 @@ func (p *prefix) gathers(s Schedule) bool {
 	return gathering.Time(d) <= apart.Time(d)+d.Launch
 }
 
-// gatheredBytes is what workgroups read of totals: half of them each.
+// gatheredBytes is the bytes of totals that workgroups read: half of the totals each.
 func (p *prefix) gatheredBytes(s Schedule) float64 {
 	of := p.span(s)
 	return float64(p.rows) * float64(of.chunks) * float64(of.chunks) / 2 * float64(p.accBytes())
 }
 
-// gather reads the totals of the chunks before one's own that a thread has; combined returns
-// what they come to. They are neighbours, so that those of all threads stay in order, unless
-// any will do: then neighbouring threads have neighbours.
+// gather loads a thread's share of the totals before its chunk; combined returns their
+// combination. A thread's totals are contiguous, to keep the order across threads; if the
+// combination commutes, they are interleaved for coalescing.
 func (p *prefix) gather(w *writer, s Schedule, of span, at place) (combined func() []scalar.Expr) {
 	unit := 1
 	if of.chunks > s.Lanes && p.rows == 1 && of.chunks%width == 0 {
@@ -60,7 +60,7 @@ func (p *prefix) gather(w *writer, s Schedule, of span, at place) (combined func
 	if p.anyOrder() {
 		own, step = at.lane, s.Lanes
 	}
-	var totals, before []scalar.Expr // of each, whether it is of a chunk before
+	var totals, before []scalar.Expr // before: whether a total is of an earlier chunk
 	m := newMover(w)
 	for i := range units {
 		first := w.let("gather", scalar.Add(own, loop.Int(i*step)))
@@ -83,7 +83,7 @@ func (p *prefix) gather(w *writer, s Schedule, of span, at place) (combined func
 	return func() []scalar.Expr {
 		n := len(p.accs)
 		for i, is := range before {
-			if i%unit > 0 { // a vector may reach behind the last of them
+			if i%unit > 0 { // a vector may extend past the last earlier chunk
 				copy(totals[i*n:], choose(is, totals[i*n:][:n], p.init()))
 			}
 		}
@@ -91,20 +91,20 @@ func (p *prefix) gather(w *writer, s Schedule, of span, at place) (combined func
 	}
 }
 
-// prefixTotals is a workgroup that leaves what a chunk comes to whose elements may be combined
-// in any order: each thread combines its own, whatever lies between them, and they meet once.
+// chunkTotals is a workgroup that reduces a chunk whose elements commute: each thread combines
+// interleaved elements, and one tree combines the threads.
 type prefixTotals struct {
 	*mover
 	place
 	p     *prefix
 	s     Schedule
 	of    span
-	unit  int // elements that a thread has side by side
+	unit  int // contiguous elements per thread
 	slots []int
 }
 
-// meetAtOnce is how many threads' totals one thread combines after a barrier: those of 256
-// meet in two rounds.
+// treeRadix is the number of threads whose totals one thread combines per barrier: 256 threads
+// take two rounds.
 const meetAtOnce = 16
 
 func (p *prefix) totalInAnyOrder(s Schedule, of span) Launch {
@@ -123,8 +123,7 @@ func (p *prefix) totalInAnyOrder(s Schedule, of span) Launch {
 	return t.launch(p.name)
 }
 
-// combine sets a total to what the thread's elements come to of the chunk that begins at a
-// unit.
+// combine reduces the thread's elements of the chunk that begins at unit from.
 func (t *prefixTotals) combine(from scalar.Expr, total []scalar.Expr) {
 	tile := t.s.Lanes * t.s.Each
 	if t.of.chunk <= tile {
@@ -135,7 +134,7 @@ func (t *prefixTotals) combine(from scalar.Expr, total []scalar.Expr) {
 	t.loop("tile", from, to, tile/t.unit, t.p.length/t.unit-1, func(at scalar.Expr) { t.tile(at, total) })
 }
 
-// tile adds the thread's elements of a tile to a total.
+// tile combines the thread's elements of a tile into a total.
 func (t *prefixTotals) tile(from scalar.Expr, total []scalar.Expr) {
 	units, whole := t.p.length/t.unit, t.of.whole(t.p, t.s)
 	var values []scalar.Expr
@@ -159,7 +158,7 @@ func (t *prefixTotals) tile(from scalar.Expr, total []scalar.Expr) {
 	t.setAll(total, t.p.inTurn(t.writer, append(total, t.letAll("x", values)...)))
 }
 
-// meet combines the totals of a row's threads in the first of them.
+// reduce combines the totals of a row's threads in its first thread.
 func (t *prefixTotals) meet(total []scalar.Expr) {
 	for n := t.s.Lanes; n > 1; {
 		rest := ceilDiv(n, meetAtOnce)

@@ -8,31 +8,30 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefixStrips is a workgroup that goes through its rows tile by tile and keeps the
-// elements in registers: a tile is a few strips, and of each a thread has a vector of
-// neighbours. So memory is read and written by vectors side by side, a whole tile is
-// under way at once, and what the vectors come to meets for all strips together: rows
-// of 4,096 ran at 3,864 GB/s so, and at 2,971 by way of workgroup memory (cumsum, H200,
-// WebGPU).
+// registerScanner is a workgroup that scans its rows tile by tile with the elements in
+// registers. A tile is a few strips, in each of which a thread has a contiguous vector. So
+// loads and stores are coalesced vectors, a whole tile is in flight at once, and one block scan
+// serves all strips: rows of 4,096 ran at 3,864 GB/s so, and at 2,971 through workgroup memory
+// (cumsum, H200, WebGPU).
 type prefixStrips struct {
 	*mover
 	place
 	p              *prefix
 	s              Schedule
 	of             span
-	parts          int         // strips of a tile
-	first, last    scalar.Expr // vector of the chunk and the one behind it
-	scans          []int       // arrays of workgroup memory, one for each running value
-	sides          []int       // arrays beside these, where chunks before are gathered
+	parts          int         // strips per tile
+	first, last    scalar.Expr // the first vector of the chunk, and the end
+	scans          []int       // workgroup arrays for strips, one per running value
+	sides          []int       // the same for gathered totals
 	carry          []scalar.Expr
 	wholeTilesOnly bool
 }
 
-// mostStrips is how many strips a tile has at most: as many as a vector has
-// elements, by which what they come to is exchanged.
+// maxStrips is the maximum number of strips per tile: the elements of a vector, in which the
+// partial results of all strips are exchanged.
 const mostStrips = width
 
-// vectors reports whether all that a row reads and stores at neighbours are vectors.
+// vectors reports whether all loads and stores of contiguous elements of a row are vectors.
 func (p *prefix) vectors() bool {
 	if p.kept == nil || p.beside != 1 || p.length%width != 0 {
 		return false
@@ -50,8 +49,7 @@ func (p *prefix) vectors() bool {
 	return len(m.scalars) == 0
 }
 
-// byTensor sorts what is stored for a vector, element by element, so that those of a
-// tensor stand side by side and in the order of memory.
+// byTensor sorts the stores of a vector by tensor, in memory order.
 func (p *prefix) byTensor(stores []kept) (out []kept) {
 	results := len(stores) / width
 	for k := range results {
@@ -67,7 +65,7 @@ func (p *prefix) byTensor(stores []kept) (out []kept) {
 	return out
 }
 
-// strips gives workgroups chunks of rows, and of rows that are not cut all tiles.
+// register scans chunks of rows, tile by tile.
 func (p *prefix) strips(s Schedule, of span) Launch {
 	t := p.newStrips(s, of)
 	var gathered func() []scalar.Expr
@@ -114,16 +112,15 @@ func (p *prefix) newStrips(s Schedule, of span) *prefixStrips {
 	return t
 }
 
-// strip is what a thread has of a strip: a vector of the row, kept to where the row
-// has some, whether it is one of the chunk, and what its elements come to one after the
-// other.
+// strip is a thread's vector of a strip: its index, clamped to the row, whether it is in the
+// chunk, and the inclusive scan of its elements.
 type strip struct {
 	vector, inside scalar.Expr
 	running        [width][]scalar.Expr
 }
 
-// turn goes through the tile that begins at a vector. What the threads gather, if
-// anything, meets along with what the strips come to.
+// tile scans the tile that begins at a vector. The gathered totals, if any, go through the same
+// block scan as the strips.
 func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 	parts := make([]strip, t.parts)
 	for s := range parts {
@@ -157,12 +154,12 @@ func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 	t.setAll(t.carry, start)
 }
 
-// at is element j of a vector of a row.
+// at is the index of element j of the vector.
 func (x *strip) at(j int) scalar.Expr {
 	return scalar.Add(scalar.Mul(x.vector, loop.Int(width)), loop.Int(j))
 }
 
-// bring reads the vectors of all strips, and combines the elements of each.
+// loadStrips loads the vectors of all strips and scans the elements of each.
 func (t *prefixStrips) bring(parts []strip) {
 	var values []scalar.Expr
 	for s := range parts {
@@ -193,12 +190,12 @@ func (t *prefixStrips) bring(parts []strip) {
 	}
 }
 
-// results are what a strip stores where its vector begins from start. Before its elements
-// are there it tells the places alone.
+// results returns the stores of a strip whose vector begins from start. Before loadStrips only
+// their addresses are meaningful.
 func (t *prefixStrips) results(x *strip, start []scalar.Expr) []kept {
 	var stores []kept
 	for j := range width {
-		value, last := start, j // up to which element the result goes
+		value, last := start, j // the last element combined
 		if t.p.exclusive {
 			last--
 		}
@@ -215,14 +212,13 @@ func (t *prefixStrips) take(x *strip, start []scalar.Expr) {
 	t.when(x.inside, func() { t.store(stores, width, all(width)) })
 }
 
-// widening is by how much a thread sees further after each barrier: one row of 2²⁴ moves
+// reachFactor is the factor by which each barrier widens a thread's reach: one row of 2²⁴ moves
 // 2,504 GB/s with 4 and 2,447 with 2 (H200, WebGPU).
 const widening = 4
 
-// meet returns, for each of some values that every thread has, what those of the threads
-// before come to, and those of all threads of the row. These are what the strips come to,
-// what the thread has gathered, or the one before the other. Where threads cannot exchange
-// them it widens its reach, from one half of workgroup memory to the other.
+// exclusive returns, for each value that every thread has, the exclusive scan over the threads
+// of a row and the total of all. The values are the totals of strips, the gathered total, or
+// both. Without shuffles the reach widens step by step, double buffered in workgroup memory.
 func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	if t.shuffles() {
 		return t.meetInWarps(own)
@@ -248,14 +244,14 @@ func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	return before, t.told(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))), len(own))
 }
 
-// tell leaves values in workgroup memory for the other threads.
+// exchangePartials stores partial results for the other threads, with a barrier.
 func (t *prefixStrips) tell(at scalar.Expr, values [][]scalar.Expr) {
 	t.leave(at, values)
 	t.barrier()
 }
 
-// leave writes values into workgroup memory: those of strips together, and what was
-// gathered beside them.
+// storePartials stores partial results in workgroup memory: those of strips as vectors, a
+// gathered total in arrays of its own.
 func (t *prefixStrips) leave(at scalar.Expr, values [][]scalar.Expr) {
 	if len(values) != t.parts {
 		t.p.leave(t.writer, t.sides, at, values[len(values)-1:])
@@ -266,7 +262,7 @@ func (t *prefixStrips) leave(at scalar.Expr, values [][]scalar.Expr) {
 	}
 }
 
-// told returns so many values that a thread has told.
+// loadPartials loads n partial results written by storePartials.
 func (t *prefixStrips) told(at scalar.Expr, n int) (out [][]scalar.Expr) {
 	at = t.let("at", at)
 	if n >= t.parts {
@@ -278,7 +274,7 @@ func (t *prefixStrips) told(at scalar.Expr, n int) (out [][]scalar.Expr) {
 	return out
 }
 
-// leave writes sets of running values into workgroup memory, each running value into an array.
+// storeSets stores sets of running values in workgroup memory, an array per running value.
 func (p *prefix) leave(w *writer, slots []int, at scalar.Expr, sets [][]scalar.Expr) {
 	for k, slot := range slots {
 		vector := make([]scalar.Expr, len(sets))
@@ -293,7 +289,7 @@ func (p *prefix) leave(w *writer, slots []int, at scalar.Expr, sets [][]scalar.E
 	}
 }
 
-// told names so many sets that [prefix.leave] has written.
+// loadSets loads n sets written by storeSets.
 func (p *prefix) told(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.Expr {
 	out := make([][]scalar.Expr, n)
 	for k, a := range p.accs {
@@ -311,8 +307,8 @@ func (p *prefix) told(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.
 	return out
 }
 
-// shuffles reports whether what strips come to can meet by exchanges among the threads of a
-// warp: warps are whole, have a row each or share one, and the device exchanges the types.
+// shuffles reports whether partial results can be exchanged by warp shuffles: warps are whole,
+// lie within a row or hold whole rows, and the device shuffles the types.
 func (t *prefixStrips) shuffles() bool {
 	warp := t.caps.Lanes()
 	if warp == 0 || t.s.Lanes*t.s.Rows%warp != 0 || t.s.Lanes > warp*warp {
@@ -323,8 +319,8 @@ func (t *prefixStrips) shuffles() bool {
 	})
 }
 
-// meetInWarps is meet by exchanges within warps, with two barriers where a row has several
-// warps and none where it has not: a doubled reach has one for each doubling.
+// warpExclusive is exclusive by warp shuffles, with two barriers where a row has several warps
+// and none otherwise; recursive doubling takes one per step.
 func (t *prefixStrips) meetInWarps(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	warp := t.caps.Lanes()
 	before, all = make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
@@ -356,9 +352,8 @@ func (t *prefixStrips) meetInWarps(own [][]scalar.Expr) (before, all [][]scalar.
 	return before, sums
 }
 
-// exchange returns what so many neighbouring threads before one's own come to, and all of
-// them. The blocks of threads that are put together double: for the upper one all of the
-// lower comes before.
+// butterfly returns the exclusive scan over groups of contiguous threads and their totals. The
+// blocks that are combined double: for the upper one all of the lower comes before.
 func (t *prefixStrips) exchange(own []scalar.Expr, threads int) (before, all []scalar.Expr) {
 	before, all = t.p.init(), own
 	for across := 1; across < threads; across *= 2 {

@@ -8,47 +8,45 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// prefixWays are the ways of a running combination: how many threads and workgroups
-// share a row.
+// scanSpace is the schedule space of a scan: the threads and workgroups that share a row.
 type prefixWays struct{ p *prefix } // nil where there are no elements
 
 func newPrefixWays(e *emitter, g *fusion.Group) ways { return prefixWays{prefixOf(e, g)} }
 
 const (
-	// manyBeside is from how many rows side by side on threads have rows by themselves,
-	// or share one by a few: neighbouring threads then read whole sectors of memory.
+	// minAdjacent is the number of adjacent rows from which threads scan rows serially:
+	// neighbouring threads then read whole sectors.
 	manyBeside = sectorElements
-	// leastSteps is how many elements a thread goes through at least, to be worth the
-	// launches of a cut.
+	// minScanSteps is the minimum number of elements per thread that pays for the launches of a
+	// split.
 	leastSteps = 64
-	// prefixEach is how many neighbours of a row a thread has at a time, where there is
-	// room for them: a sector of f32.
+	// scanEach is the number of contiguous elements of a thread at a time, where there is room:
+	// a sector of f32.
 	prefixEach = sectorElements
-	// lineColumns is how many rows side by side a workgroup has: a warp's.
+	// serialRows is the number of adjacent rows per workgroup: a warp's.
 	lineColumns = 32
-	// leastTiles is how many tiles a row has at least to be cut, which reads it twice and
-	// takes a launch more, or two. An estimate.
+	// minTiles is the minimum number of tiles of a row that is split, which reads it twice and
+	// takes one or two more launches. An estimate.
 	leastTiles = 4
 )
 
-// enoughThreads and enoughGroups are what fills a device: threads of which each reads some
-// elements ahead, and workgroups that have a row together.
+// fullThreads is the number of prefetching threads that fill a device, fullWorkgroups the
+// number of workgroups that share rows.
 func enoughThreads(caps loop.Caps) int { return aheadThreads * caps.Profile().Processors }
 func enoughGroups(caps loop.Caps) int  { return rowGroups * caps.Profile().Processors }
 
 const (
-	// aheadThreads of a multiprocessor, with prefixEach elements of 4 bytes each, have more
-	// than half of what memory brings it while a load is on its way: 23 bytes in each of 600
-	// ns. All of it would take nearly twice as many chunks, and rows that are cut are read
-	// twice.
+	// aheadThreads of a multiprocessor, with scanEach elements of 4 bytes each, have more than
+	// half of the bytes in flight that memory needs: 23 bytes in each of 600 ns. All of them
+	// would need nearly twice as many chunks, and split rows are read twice.
 	aheadThreads = 256
-	// rowGroups are four for each that a multiprocessor has at a time, of 256 threads, so that
-	// those which end early are followed by others: one row of 2²⁴ moved 2,504 GB/s with them,
+	// rowGroups is four times the resident workgroups of 256 threads of a multiprocessor, so
+	// that workgroups that end early have successors: one row of 2²⁴ moved 2,504 GB/s with it,
 	// 2,450 with half as many (H200, WebGPU; in CUDA both 2,700).
 	rowGroups = 32
 )
 
-// rule is the choice where nobody has measured.
+// rule returns the default schedule.
 func (p *prefix) rule() Schedule {
 	s := p.stretches()
 	switch {
@@ -60,16 +58,16 @@ func (p *prefix) rule() Schedule {
 		}
 	}
 	if p.arrays() > p.e.caps.Tensors() {
-		s.Split = 1 // no room for what goes from chunk to chunk
+		s.Split = 1 // no bindings for the totals of chunks
 	}
 	return s
 }
 
-// arrays is how many tensors the last launch of rows that are cut touches.
+// arrays is the number of tensors that the last launch of split rows binds.
 func (p *prefix) arrays() int { return p.tensors + len(p.accs) }
 
-// sharedLines has as many threads share rows side by side as fill a device, and cuts rows
-// where a workgroup's threads are not enough for that.
+// serialScan returns a serial-scan schedule with enough threads per row to fill a device, with
+// split rows where a workgroup is not enough.
 func (p *prefix) sharedLines() Schedule {
 	s := Schedule{Family: Lines, Lanes: 1, Rows: min(lineColumns, powerOfTwo(p.rows)), Each: 1, Split: 1}
 	if p.length < leastSteps {
@@ -87,9 +85,9 @@ func (p *prefix) sharedLines() Schedule {
 	return s
 }
 
-// stretches has a workgroup go through rows of neighbours: as many elements at a time as
-// workgroup memory holds, with the running values of all threads twice. Short rows share
-// a workgroup; long ones are cut where there are few.
+// blockScan returns a block-scan schedule with tiles as large as workgroup memory holds beside
+// the running values of all threads, twice. Short rows share a workgroup; few long ones are
+// split.
 func (p *prefix) stretches() Schedule {
 	threads, each := min(p.e.caps.Invocations, mapThreads), prefixEach
 	for !p.room(threads, each) && threads > 32 {
@@ -107,12 +105,12 @@ func (p *prefix) stretches() Schedule {
 	return s
 }
 
-// leastLanes is how many threads share a row at least to keep it in registers: with fewer,
-// rows are so short that neighbouring threads would not read side by side.
+// minLanes is the minimum number of threads per row of a register scan: with fewer, rows are
+// too short for coalesced loads.
 const leastLanes = 8
 
-// wholeStrips has a workgroup go through rows in registers, with as many strips as
-// workgroup memory has room for.
+// registerScan returns a register-scan schedule with as many strips as workgroup memory has
+// room for.
 func (p *prefix) wholeStrips() Schedule {
 	s := Schedule{Family: Strips, Each: width * mostStrips, Rows: 1, Split: 1}
 	threads := min(p.e.caps.Invocations, mapThreads)
@@ -127,14 +125,14 @@ func (p *prefix) wholeStrips() Schedule {
 	if s.Split > 1 && s.Each > width && !p.gathers(s) {
 		less := s
 		less.Each /= 2
-		if p.cut(&less); p.gathers(less) { // there is room for what is gathered, too
+		if p.cut(&less); p.gathers(less) { // the gathered totals fit as well
 			return less
 		}
 	}
 	return s
 }
 
-// cut has rows of many tiles cut over as many workgroups as fill a device.
+// split splits rows of many tiles over as many workgroups as fill a device.
 func (p *prefix) cut(s *Schedule) {
 	s.Split = 1
 	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
@@ -142,19 +140,19 @@ func (p *prefix) cut(s *Schedule) {
 	}
 }
 
-// meets reports whether workgroup memory holds what so many strips of some threads come
-// to, twice.
+// fitsPartials reports whether workgroup memory holds the partial results of the strips of all
+// threads, twice.
 func (p *prefix) meets(threads, strips int) bool {
 	return 2*threads*strips*p.accBytes() <= p.e.caps.SharedBytes
 }
 
-// room reports whether workgroup memory holds so many elements of each of some threads.
+// fitsTile reports whether workgroup memory holds a tile.
 func (p *prefix) room(threads, each int) bool {
 	n := threads * each
 	return (n+n/padding+2*threads)*p.accBytes() <= p.e.caps.SharedBytes
 }
 
-// accBytes is what a set of running values takes.
+// accBytes is the size of a set of running values.
 func (p *prefix) accBytes() int {
 	bytes := 0
 	for _, a := range p.accs {
@@ -230,8 +228,8 @@ func (w prefixWays) emit(s Schedule) []Launch {
 	return w.p.launches(s)
 }
 
-// cost is that of reading what the elements are made of, once more where rows are cut, and
-// of storing the results.
+// cost estimates the time to read the elements, once more where rows are split, and to store
+// the results.
 func (p *prefix) cost(s Schedule) float64 {
 	d, of, elements := p.e.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
 	load, apart := p.work(s), 0.0
@@ -248,12 +246,12 @@ func (p *prefix) cost(s Schedule) float64 {
 	return apart + math.Max(load.Time(d), d.Launch+tiles*waves*d.Latency)
 }
 
-// work is that of the launch that stores the results, but for what it gathers.
+// work is the work of the launch that stores the results, without the gathered totals.
 func (p *prefix) work(s Schedule) hardware.Work {
 	elements := float64(p.rows) * float64(p.length)
 	threads := ceilDiv(p.rows, s.Rows) * p.span(s).chunks * s.Rows * s.Lanes
 	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
-	together := p.beside // elements that a warp reads side by side
+	together := p.beside // contiguous elements per warp
 	if s.Family != Lines {
 		together = sectorElements
 		if p.beside > 1 {

@@ -6,24 +6,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefixLines is a workgroup that goes through rows that lie side by side, each shared by
-// a few threads: in every turn a thread reads neighbours of its row at once and combines
-// them, and the threads of the row tell each other what theirs come to.
+// serialScan is a workgroup that scans adjacent rows, each shared by a few threads: per
+// iteration a thread loads contiguous elements of its row and combines them, and the threads of
+// the row exchange their totals.
 type prefixLines struct {
 	*writer
 	p      *prefix
 	s      Schedule
 	of     span
 	lane   scalar.Expr
-	column scalar.Expr // of the row in the workgroup
+	column scalar.Expr // the row's index in the workgroup
 	row    scalar.Expr
 	mine   scalar.Expr // the thread's row exists
 	to     scalar.Expr // the end of the chunk
-	totals []int       // shared arrays, one for each running value
+	totals []int       // workgroup arrays, one per running value
 	carry  []scalar.Expr
 }
 
-// lines gives threads chunks of rows.
+// serial scans chunks of adjacent rows.
 func (p *prefix) lines(s Schedule, of span) Launch {
 	t, number := p.newLines(s, of)
 	init := p.init()
@@ -60,7 +60,7 @@ func (p *prefix) newLines(s Schedule, of span) (t *prefixLines, number scalar.Ex
 	return t, number
 }
 
-// turn goes through the tile of each row that begins at tile.
+// tile scans the tile of each row that begins at tile.
 func (t *prefixLines) turn(tile scalar.Expr) {
 	first := t.let("first", scalar.Add(tile, scalar.Mul(t.lane, loop.Int(t.s.Each))))
 	elements := make([]lineElement, t.s.Each)
@@ -74,14 +74,14 @@ func (t *prefixLines) turn(tile scalar.Expr) {
 	t.setAll(t.carry, t.p.combine(t.carry, all))
 }
 
-// lineElement is an element of a row that a thread has: where it is, kept to where the
-// row has some, whether it is one of the chunk, and what it then brings.
+// serialElement is an element of a thread: its index, clamped to the row, whether it is in the
+// chunk, and its terms.
 type lineElement struct {
 	at, inside scalar.Expr
 	values     []scalar.Expr
 }
 
-// bring reads element i of the row.
+// loadElement loads element i of the row.
 func (t *prefixLines) bring(i scalar.Expr) lineElement {
 	x := lineElement{i, t.mine, nil}
 	if tile := t.s.Lanes * t.s.Each; tile > 1 && (t.p.length != t.of.chunk*t.of.chunks || t.of.chunk%tile != 0) {
@@ -96,8 +96,7 @@ func (t *prefixLines) bring(i scalar.Expr) lineElement {
 	return x
 }
 
-// meet returns what the elements of the threads before come to, and those of all threads
-// of the row.
+// exclusive returns the exclusive scan over the threads of the row, and the total of all.
 func (t *prefixLines) meet(elements []lineElement) (before, all []scalar.Expr) {
 	own := elements[0].values
 	for _, x := range elements[1:] {
@@ -128,7 +127,7 @@ func (t *prefixLines) meet(elements []lineElement) (before, all []scalar.Expr) {
 	return before, all
 }
 
-// run stores the running values of the thread's elements.
+// save stores the scan of the thread's elements.
 func (t *prefixLines) run(before []scalar.Expr, elements []lineElement) {
 	running := t.carry
 	if t.s.Lanes > 1 {
