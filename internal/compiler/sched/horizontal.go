@@ -11,58 +11,55 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// MaxBeside is how many parts that differ in what they do share a kernel: its text
-// has all of them.
+// MaxBeside is the maximum number of different parts in one kernel, whose text has all of them.
 const MaxBeside = 8
 
-// Part is one of several pieces of work side by side: it does the same for each of
-// some elements, and waits for none of the other parts. What is launched together
-// is decided when it is known where tensors lie: parts of one key by [Cache.Segments],
-// a few others by [Cache.Beside].
+// Part is one of several independent pieces of work, an element-wise map or a partial sum.
+// Parts are fused horizontally once their tensors are placed: those of one key by
+// [Cache.Segments], a few others by [Cache.Beside].
 type Part struct {
-	// Key is the same for parts that do the same to as many tensors, whatever their
-	// lengths and wherever they lie.
+	// Key is equal for parts that do the same to as many tensors, whatever their lengths and
+	// addresses.
 	Key string
-	// Args are the tensors that the part touches, in the order in which the key
-	// names them; the status words, where it has them, stand as nil.
+	// Args are the tensors that the part touches, in the order of the key; nil stands for the
+	// status words.
 	Args []*fusion.Tensor
-	// Written tells which of Args the part stores to.
+	// Written reports which of Args the part stores to.
 	Written []bool
-	// First tells for each of Args how many elements of it belong to other parts.
+	// First is, for each of Args, the number of its elements before the part's own.
 	First []int
-	// Len is how many elements the part goes through, at least 1.
+	// Len is the number of elements of the part, at least 1.
 	Len int
 
 	work work
 	p    *fusion.Partition
 }
 
-// work is what a part does.
+// work is the computation of a part.
 type work interface {
-	// name is that of a kernel of such work.
+	// name returns the kernel's name.
 	name() string
-	// share is how many elements a workgroup has at most.
+	// share returns the maximum number of elements per workgroup.
 	share() int
-	// write writes what a workgroup does.
+	// write writes the work of a workgroup.
 	write(w *writer, s segment)
 }
 
-// segment is the place of a workgroup in its part: its number there, the number of
-// elements of the part, how many of what it stores come before the part's own, and
-// how many elements each thread of a map has.
+// segment is the position of a workgroup in its part: its number, the part's number of
+// elements, the stored elements before the part's own, and the elements per thread of a map.
 type segment struct{ workgroup, length, first, turns scalar.Expr }
 
-// Groups is how many workgroups the part takes at least.
+// Groups returns the minimum number of workgroups of the part.
 func (p *Part) Groups() int { return ceilDiv(p.Len, p.work.share()) }
 
-// IsMap reports whether the part is a map, which [Cache.Beside] takes.
+// IsMap reports whether the part is a map, which [Cache.Beside] accepts.
 func (p *Part) IsMap() bool {
 	_, ok := p.work.(mapWork)
 	return ok
 }
 
-// newPart returns a part with the key of its work: the text of a kernel for it
-// that knows neither its length nor those of its tensors.
+// newPart returns a part. Its key is the text of a kernel for it that knows neither its length
+// nor those of its tensors.
 func newPart(x work, length int, p *fusion.Partition, caps loop.Caps) Part {
 	w := newWriter(p, caps, mapThreads)
 	w.groups = [3]int{1, 1, 1}
@@ -80,7 +77,7 @@ func newPart(x work, length int, p *fusion.Partition, caps loop.Caps) Part {
 	return part
 }
 
-// alone returns the launch of the part by itself.
+// alone returns the launch of the part in a kernel of its own.
 func (p *Part) alone(caps loop.Caps) Launch {
 	w := newWriter(p.p, caps, mapThreads)
 	first := 0
@@ -91,9 +88,8 @@ func (p *Part) alone(caps loop.Caps) Launch {
 	return w.launch(p.work.name())
 }
 
-// bundle returns the launch of parts, without a kernel yet, or none where there
-// are none. What only is read comes first, so that places are
-// given to it before.
+// bundle returns the launch of parts whose kernels are not built yet, or none if there are no
+// parts. Tensors that are only read come first, so that they are placed first.
 func bundle(parts []Part) []Launch {
 	if len(parts) == 0 {
 		return nil
@@ -120,13 +116,12 @@ func bundle(parts []Part) []Launch {
 // mapWork computes the elements of a map.
 type mapWork struct {
 	g     *fusion.Group
-	words *fusion.Words // nil where all literals are in the kernel
+	words *fusion.Words // nil: all literals are in the kernel
 }
 
-// A thread of a bundle of maps has up to mapTurns elements, so that its workgroup
-// finds its part but once for them: as many as leave fullGroups workgroups, which
-// hide the time that this takes: twice those that an H200 holds at a time, eight on each
-// of 132 multiprocessors.
+// A thread of horizontally fused maps computes up to mapTurns elements, to share the search for
+// its part, as long as fullGroups workgroups remain to hide the latency of the search: twice
+// the resident workgroups of an H200, eight on each of 132 multiprocessors.
 const (
 	mapTurns   = 4
 	fullGroups = 2048
@@ -148,13 +143,13 @@ func (m mapWork) write(w *writer, s segment) {
 	})
 }
 
-// updates reports whether a group is a map that stores states alone. Then it is a
-// part, even by itself: others like it, of other lengths, share its kernel.
+// updates reports whether a group is a map that only stores states. It is lowered as a part,
+// even by itself, so that maps like it of other lengths share its kernel.
 func updates(g *fusion.Group) bool {
 	return g.Kind == fusion.MapKind && !slices.ContainsFunc(g.Writes(), func(t *fusion.Tensor) bool { return !t.Root().Persistent() })
 }
 
-// mapParts returns the parts of a bundle of maps, with all literals in their kernels.
+// mapParts returns the parts of horizontally fused maps, with all literals in their kernels.
 func mapParts(g *fusion.Group, caps loop.Caps) []Part {
 	var out []Part
 	for _, part := range g.SideBySide() {
@@ -165,25 +160,24 @@ func mapParts(g *fusion.Group, caps loop.Caps) []Part {
 	return out
 }
 
-// Bindings of a kernel for segments other than arenas.
+// Bindings of a segmented kernel other than arenas.
 const (
-	TableBinding  = -1 // the table
+	TableBinding  = -1 // the segment table
 	StatusBinding = -2 // the status words
 )
 
-// Segmented is a kernel for any number of parts of one key, whose tensors lie in
-// arenas. What differs between the parts stands in a table that it reads, see
-// [Table].
+// Segmented is a kernel for any number of parts of one key, whose tensors lie in arenas. It
+// reads what differs between the parts from a table, see [Table].
 type Segmented struct {
 	Kernel *loop.Kernel
-	// Bindings are what the kernel's storage arrays are bound to: the number of an
-	// arena, TableBinding or StatusBinding.
+	// Bindings are the bindings of the kernel's storage arrays: the number of an arena,
+	// TableBinding or StatusBinding.
 	Bindings []int
 }
 
-// Segments returns the kernel for parts like the given one in so many workgroups.
-// arenas numbers for each of the part's Args the arena that it lies in, from 0;
-// tensors of one arena are of elements of 4 bytes.
+// Segments returns the kernel for parts of one key in the given number of workgroups. arenas
+// holds the arena of each of the part's Args, from 0; the tensors of an arena have elements of
+// 4 bytes.
 func (c *Cache) Segments(part *Part, arenas []int, groups int, caps loop.Caps) (s Segmented, err error) {
 	c.key(caps, part.Key)
 	c.text = strconv.AppendInt(c.text, int64(groups), 10)
@@ -215,25 +209,24 @@ func segments(part *Part, arenas []int, groups int, caps loop.Caps) (Segmented, 
 	return Segmented{k, w.bindings(l.Args, arenas)}, err
 }
 
-// segmentWriter writes the kernel for segments.
+// segmentWriter writes a segmented kernel.
 type segmentWriter struct {
 	*writer
 	part  *Part
-	first []scalar.Expr // for each of the part's tensors, where the workgroup's begins in its arena
+	first []scalar.Expr // the first element of each of the part's tensors in its arena
 }
 
-// The table holds 32-bit integers. The first is the number of parts; then come rows,
-// one for each part: the first of its workgroups, its length, how many elements a
-// thread has, and for each of its tensors the first element in the arena that it lies
-// in. One more row ends with its first number, which no workgroup has.
+// The table holds 32-bit integers: the number of parts, then a row for each part: its first
+// workgroup, its length, the elements per thread, and the first element of each of its tensors
+// in its arena. A last row starts with a workgroup number that does not occur.
 const (
 	tableHead = 1
 	rowHead   = 3
 )
 
-// Table returns the table of parts of one key, and how many workgroups they take.
-// first tells for each part and each of its Args, other than the status words, the
-// place of the first element of that tensor in its arena.
+// Table returns the table of parts of one key, and their number of workgroups. first holds, for
+// each part and each of its Args other than the status words, the first element of the tensor
+// in its arena.
 func Table(parts []Part, first [][]int) (table []int32, groups int) {
 	table = []int32{int32(len(parts))}
 	share, turns := shareOf(parts)
@@ -247,8 +240,8 @@ func Table(parts []Part, first [][]int) (table []int32, groups int) {
 	return append(table, math.MaxInt32), groups
 }
 
-// shareOf returns how many elements a workgroup of parts of one key has, and in how
-// many turns if they are maps.
+// shareOf returns the elements per workgroup of parts of one key, and the elements per thread
+// if they are maps.
 func shareOf(parts []Part) (share, turns int) {
 	if !parts[0].IsMap() {
 		return parts[0].work.share(), 1
@@ -261,20 +254,19 @@ func shareOf(parts []Part) (share, turns int) {
 	return turns * mapThreads, turns
 }
 
-// tableSlot stands for the table while a kernel is built, segmentTable among the
-// tensors that it binds.
+// tableSlot is the slot of the table while a kernel is built, segmentTable its tensor among the
+// arguments.
 const tableSlot = statusSlot + 1
 
 var segmentTable = &fusion.Tensor{Name: "table", DType: ir.I32}
 
-// find lets a workgroup find its part: each thread looks at one, and tells the others
-// if it is theirs.
+// find finds the part of a workgroup: each thread tests one row of the table at a time.
 func (w *segmentWriter) find(groups int) segment {
 	load := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(tableSlot, ir.I32, at) }
 	row := func(part scalar.Expr) scalar.Expr {
 		return scalar.Add(scalar.Mul(part, loop.Int(rowHead+len(w.part.Args))), loop.Int(tableHead))
 	}
-	// The size of the grid is no part of the text, not even where it is 1.
+	// The size of the grid must not appear in the text, not even where it is 1.
 	workgroup := scalar.FreeVar(w.let("workgroup", w.linearGroup(max(groups, 2))).Name, ir.I32)
 	w.groups[0] = min(groups, w.groups[0])
 	found := w.shared("found", ir.I32, 1, 1)
@@ -292,8 +284,8 @@ func (w *segmentWriter) find(groups int) segment {
 	return s
 }
 
-// bindings tells what the arrays of the kernel are bound to, of which args are the
-// tensors before those of one arena became one.
+// bindings returns the bindings of the kernel's arrays. args are the tensors before the arrays
+// of an arena were merged.
 func (w *segmentWriter) bindings(args []*fusion.Tensor, arenas []int) []int {
 	var out []int
 	for _, t := range args {

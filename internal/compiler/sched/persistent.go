@@ -10,43 +10,42 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Bounds of loops that run as one kernel. What a workgroup does in a step takes as
-// many cycles as a launch of each group on the whole device would at most: a launch
-// takes 2 to 3 µs. A thread takes some cycles for a point, and some for each element
-// of a sum; and a multiprocessor gets some 64 bytes in a cycle from what all share,
-// as it reads all the weights in each step. A device must be done with a kernel before
-// it is taken for stuck.
+// Bounds of loops that run as one persistent kernel. A step of a workgroup must take no more
+// cycles than a launch of each group on the whole device, 2 to 3 µs each. Points and elements
+// of sums take the cycles below per thread; a multiprocessor gets some 64 bytes per cycle from
+// the shared cache, from which it reads all weights in each step. The whole must end before the
+// device's watchdog fires.
 const (
 	launchCycles  = 4096
 	pointCycles   = 64
 	elementCycles = 6
 	barrierCycles = 128
-	mostCycles    = 1 << 27 // of all steps: some 75 ms
-	mostPerStep   = 1 << 17 // elements that a step of one row goes through
-	fewSteps      = 4       // from how many steps on it pays
+	mostCycles    = 1 << 27 // of all steps: 75 ms or so
+	mostPerStep   = 1 << 17 // elements per step of one row
+	fewSteps      = 4       // the minimum number of steps
 )
 
-// persistent is a loop whose rounds are all in one kernel. Each row of its values
-// belongs to a workgroup, which keeps its carries and what goes from group to group of
-// the body in its own memory, so that a barrier is all that a step waits for.
+// persistent is a loop whose iterations all run in one kernel. Each row of its values belongs
+// to a workgroup, which keeps its carries and the values between the groups of the body in
+// workgroup memory, so that a step waits for barriers only.
 type persistent struct {
 	*writer
 	l       *fusion.Loop
 	rows    int
 	row     scalar.Expr // of the workgroup
-	count   string      // the variable that the body knows the count by
+	count   string      // the body's loop counter
 	stages  [][]*rowPart
-	kept    map[int]*keptRows // by the tensors' IDs
+	kept    map[int]*keptRows // by tensor ID
 	order   []*keptRows
-	written map[int]*fusion.Tensor // what the body stores to
-	stacked map[int]bool           // those of which it stores a slice in each step
-	step    int                    // elements that a step of a row goes through
-	bytes   int                    // of kept rows
+	written map[int]*fusion.Tensor // tensors that the body stores, by ID
+	stacked map[int]bool           // whether each step stores a slice of it
+	step    int                    // elements per step of a row
+	bytes   int                    // size of kept rows
 }
 
-// Persistent returns the launch of a kernel that runs all rounds of a loop, behind those
-// that pack weights for it; or false where the loop is not one of values that go by
-// rows, or too much for that. A compiler bug comes back as an error.
+// Persistent returns the launch of a kernel that runs all iterations of a loop, after launches
+// that pack its weights. It reports false where the rows of the loop's values are not
+// independent, or too large. A compiler bug is returned as an error.
 func Persistent(l *fusion.Loop, caps loop.Caps) (out []Launch, ok bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -68,8 +67,8 @@ func Persistent(l *fusion.Loop, caps loop.Caps) (out []Launch, ok bool, err erro
 	return out, false, nil
 }
 
-// rowsOf returns how many rows the values of a loop may have: the first coordinate of
-// its groups, 0 where they have none in common.
+// rowsOf returns the number of rows of a loop's values: the first coordinate of its groups, 0
+// where they have none in common.
 func rowsOf(l *fusion.Loop) int {
 	rows := 0
 	for _, item := range l.Body.Items {
@@ -87,12 +86,11 @@ func rowsOf(l *fusion.Loop) int {
 	return rows
 }
 
-// plan reads the groups of the body and checks that each of their rows needs rows of
-// its own number alone.
+// plan lowers the groups of the body and checks that their rows are independent.
 func (p *persistent) plan() bool {
 	for _, item := range p.l.Body.Items {
 		g, ok := item.(*fusion.Group)
-		if !ok || g.Long() { // what is kept lies in workgroup memory, whose indices are I32
+		if !ok || g.Long() { // indices of workgroup memory are I32
 			return false
 		}
 		var parts []*rowPart
@@ -113,7 +111,7 @@ func (p *persistent) plan() bool {
 	return p.keepCarries() && p.keepRest() && p.all(p.inRows)
 }
 
-// all reports whether something holds for all parts of the body.
+// all reports whether all parts of the body satisfy a predicate.
 func (p *persistent) all(holds func(x *rowPart) bool) bool {
 	for _, parts := range p.stages {
 		for _, x := range parts {
@@ -125,8 +123,7 @@ func (p *persistent) all(holds func(x *rowPart) bool) bool {
 	return true
 }
 
-// pays reports whether one workgroup for each row is as fast as launches of all groups
-// in each step.
+// pays reports whether one workgroup per row is as fast as launches of all groups in each step.
 func (p *persistent) pays() bool {
 	threads, cycles := p.workgroupSize(), barrierCycles*len(p.stages)
 	p.all(func(x *rowPart) bool {
@@ -136,8 +133,8 @@ func (p *persistent) pays() bool {
 	return cycles <= launchCycles*len(p.stages) && cycles <= mostCycles/p.l.Count && p.step <= mostPerStep
 }
 
-// workgroupSize returns a size of workgroups with which as few threads as can be have nothing
-// to do in the last of their turns through the points of a row.
+// workgroupSize returns the workgroup size that leaves the fewest threads idle in the last pass
+// over the points of a row.
 func (p *persistent) workgroupSize() int {
 	most := 1
 	p.all(func(x *rowPart) bool {
@@ -169,8 +166,7 @@ func (p *persistent) write(caps loop.Caps) Launch {
 	return p.launch("loop_" + p.l.Body.Items[0].(*fusion.Group).Name())
 }
 
-// round writes a step: its groups one after the other, and then the carries take their
-// next values.
+// round writes a step: its groups in order, then the update of the carries.
 func (p *persistent) round(round, exists scalar.Expr) {
 	for _, parts := range p.stages {
 		for _, x := range parts {
@@ -187,17 +183,17 @@ func (p *persistent) round(round, exists scalar.Expr) {
 	p.barrier()
 }
 
-// keptRows are rows of a tensor in workgroup memory.
+// keptRows is the row of a tensor that a workgroup keeps in workgroup memory.
 type keptRows struct {
 	slot, length int
 	dtype        ir.DType
-	// from and to are where a carry lies before the first and after the last step, next
-	// is where the body leaves its next value: nil for what is no carry, or in place.
+	// from and to hold a carry before the first and after the last step, next its next value:
+	// nil for tensors that are no carry, or updated in place.
 	from, to *fusion.Tensor
 	next     *keptRows
 }
 
-// keepCarries gives workgroup memory to the carries.
+// keepCarries allocates workgroup memory for the carries.
 func (p *persistent) keepCarries() bool {
 	for _, swap := range p.l.Swaps {
 		begin, other := swap[0].Root(), swap[1].Root()
@@ -210,7 +206,7 @@ func (p *persistent) keepCarries() bool {
 			old.to = other
 		}
 	}
-	for _, t := range p.l.Writes() { // those in place
+	for _, t := range p.l.Writes() { // carries updated in place
 		root := t.Root()
 		if p.written[root.ID] == nil || p.kept[root.ID] != nil || p.stacked[root.ID] {
 			continue
@@ -224,7 +220,7 @@ func (p *persistent) keepCarries() bool {
 	return true
 }
 
-// keepRest gives workgroup memory to what a step leaves for its own groups.
+// keepRest allocates workgroup memory for values within a step.
 func (p *persistent) keepRest() bool {
 	return p.all(func(x *rowPart) bool {
 		for _, s := range x.code.Rows {
@@ -239,8 +235,7 @@ func (p *persistent) keepRest() bool {
 	})
 }
 
-// keep gives workgroup memory to the rows of a tensor, or returns nil where that
-// cannot be.
+// keep allocates workgroup memory for the rows of a tensor; nil where that is impossible.
 func (p *persistent) keep(t *fusion.Tensor) *keptRows {
 	if t.Len() == 0 || t.Len()%p.rows != 0 || !isWordType(t.DType) || p.kept[t.ID] != nil {
 		return nil
@@ -260,8 +255,7 @@ func mentions(e scalar.Expr, name string) bool {
 	return found
 }
 
-// each writes what f does for the elements of some kept rows: their place there and in
-// the whole tensor.
+// each writes f for the elements of some kept rows: their index there and in the whole tensor.
 func (p *persistent) each(which func(k *keptRows) bool, f func(k *keptRows, i, at scalar.Expr)) {
 	threads := p.workgroup[0]
 	for _, k := range p.order {
@@ -273,21 +267,19 @@ func (p *persistent) each(which func(k *keptRows) bool, f func(k *keptRows, i, a
 	}
 }
 
-// rowPart is a group of the body of a [persistent] loop.
+// rowPart is a group of the body of a persistent loop.
 type rowPart struct {
 	g    *fusion.Group
 	code *fusion.Code
-	row  scalar.Expr // the coordinate that counts rows; nil where there is one row
+	row  scalar.Expr // the row coordinate; nil if there is one row
 	rest []scalar.Expr
-	// points are how many there are in a row, each how many elements one goes through.
+	// points is the number of points per row, each the number of elements reduced per point.
 	points, each int
-	// packed are the tensors in which what elements of sums load lies as the threads of
-	// a workgroup read it, see pack.
+	// packed holds the operands of sums packed in the order of access, see pack.
 	packed map[scalar.Expr]*fusion.Tensor
 }
 
-// newRowPart reads a group, or reports that it is of another kind than those which a
-// thread computes point by point.
+// newRowPart lowers a group, or reports false where it is not computed point by point.
 func newRowPart(g *fusion.Group, rows int) (*rowPart, bool) {
 	switch g.Kind {
 	case fusion.ContractKind:
@@ -333,8 +325,8 @@ func (x *rowPart) exprs() []scalar.Expr {
 	return out
 }
 
-// inRows reports whether a part reads and writes rows of its own number alone of what
-// the loop writes, and checks no index.
+// inRows reports whether a part accesses only rows of its own number of what the loop writes,
+// and checks no index.
 func (p *persistent) inRows(x *rowPart) bool {
 	for _, e := range x.exprs() {
 		checks := false
@@ -346,7 +338,7 @@ func (p *persistent) inRows(x *rowPart) bool {
 	return x.row == nil || x.g.ByRows(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
 }
 
-// part writes what a workgroup does of a part in a round: its threads take a point each.
+// part writes the work of a workgroup for a part: a point per thread at a time.
 func (p *persistent) part(x *rowPart, round, exists scalar.Expr) {
 	threads := p.workgroup[0]
 	p.loop("point", loop.LocalID(0, threads), loop.Int(x.points), threads, x.points-1, func(point scalar.Expr) {
@@ -367,18 +359,18 @@ func (p *persistent) part(x *rowPart, round, exists scalar.Expr) {
 	})
 }
 
-// rowPoint is a point of a part.
+// rowPoint writes one point of a part.
 type rowPoint struct {
 	*persistent
-	bound          map[string]scalar.Expr // what the variables of the code stand for
+	bound          map[string]scalar.Expr // values of the code's variables
 	part           *rowPart
-	point, element scalar.Expr // the numbers of the point and of the element of a sum
+	point, element scalar.Expr // the index of the point and of the element of a sum
 }
 
 func (e *rowPoint) bind(vars, values []scalar.Expr) { bindAll(e.bound, vars, values) }
 
-// expr returns an expression of the code in the kernel's variables: kept rows are
-// workgroup memory.
+// expr returns an expression of the code in the kernel's variables, with kept rows in workgroup
+// memory.
 func (e *rowPoint) expr(x scalar.Expr) scalar.Expr {
 	return e.Simplify(scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		switch n.Op {
@@ -398,13 +390,12 @@ func (e *rowPoint) expr(x scalar.Expr) scalar.Expr {
 	}))
 }
 
-// place returns where an element of a tensor lies in its kept row.
+// place returns the index of a tensor's element in its kept row.
 func (e *rowPoint) place(k *keptRows, at scalar.Expr) scalar.Expr {
 	return e.Simplify(scalar.Sub(e.expr(at), scalar.Mul(e.row, loop.Int(k.length))))
 }
 
-// reduce writes the loop of a reduction at the point. Some elements are loaded before
-// the first of them is waited for.
+// reduce writes the loop of a reduction at the point, unrolled to keep several loads in flight.
 func (e *rowPoint) reduce(r fusion.Reduction, inner []scalar.Expr) {
 	running := make([]scalar.Expr, len(r.Running))
 	for i, a := range r.Accumulators {
@@ -451,10 +442,9 @@ func (e *rowPoint) store(x *rowPart, exists scalar.Expr) {
 	}
 }
 
-// pack returns the launches that write, before the loop, what sums load in each step in
-// the order in which the threads of a workgroup read it: neighbours have neighbouring
-// points. It is done where they would read far apart, as of the weights in the product
-// of a derivative, which are those of the way forward turned.
+// pack returns launches that pack, before the loop, what sums load in each step in the order in
+// which the threads read it: neighbouring threads have neighbouring points. It packs loads that
+// would not be coalesced, such as the transposed weights of a backward step.
 func (p *persistent) pack(caps loop.Caps) []Launch {
 	var out []Launch
 	p.all(func(x *rowPart) bool {
@@ -480,8 +470,8 @@ func (p *persistent) pack(caps loop.Caps) []Launch {
 	return out
 }
 
-// scattered returns the loads of a part's sums that are alike in all steps and rows,
-// and whose places are far apart for neighbouring points.
+// uncoalesced returns the loads of a part's sums that are invariant over steps and rows, and
+// not contiguous across neighbouring points.
 func (p *persistent) scattered(x *rowPart) []scalar.Expr {
 	var out []scalar.Expr
 	if len(x.rest) == 0 || x.each == 1 {
@@ -502,8 +492,8 @@ func (p *persistent) scattered(x *rowPart) []scalar.Expr {
 	return out
 }
 
-// steady reports whether an expression is the same in all steps and rows, in terms of
-// the coordinates of a part.
+// invariant reports whether an expression in a part's coordinates is the same in all steps and
+// rows.
 func (p *persistent) steady(x *rowPart, e scalar.Expr) bool {
 	known := map[string]bool{}
 	for _, v := range append(append([]scalar.Expr{}, x.rest...), x.code.Inner...) {
@@ -518,8 +508,7 @@ func (p *persistent) steady(x *rowPart, e scalar.Expr) bool {
 	return ok
 }
 
-// besides reports whether the place that an expression tells is the same, or the next,
-// for the next value of a variable.
+// contiguousIn reports whether an index has stride 0 or 1 in a variable.
 func besides(at, v scalar.Expr) bool {
 	if v.Op != scalar.OpVar || v.Hi == 0 {
 		return true
@@ -534,7 +523,7 @@ func besides(at, v scalar.Expr) bool {
 	return known && (n == 0 || n == 1)
 }
 
-// bindAll makes variables stand for values.
+// bindAll binds variables to values.
 func bindAll(bound map[string]scalar.Expr, vars, values []scalar.Expr) {
 	for i, v := range vars {
 		if v.Op == scalar.OpVar {

@@ -7,38 +7,38 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// A product for one thread. Both factors are packed into workgroup memory, in
-// panels of as many rows or columns as registers hold, so that whatever computes
-// or gathers them is paid once, and the innermost loop reads straight on.
+// A contraction for one thread. Both operands are packed into workgroup memory, in panels of as
+// many rows or columns as fit registers, so that the operands' prologues run once per element
+// and the innermost loop reads contiguously.
 const (
-	panelRows    = 6 // with panelColumns: 12 vectors of sums, of 16 registers
+	panelRows    = 6 // with panelColumns: 12 accumulator vectors of 16 registers
 	panelColumns = 8
-	// packedDepth is about how much of a sum is packed at once: a panel of rows
-	// and one of columns, 18 KiB, fit the first cache, of 32 KiB or more.
+	// packedDepth is the approximate depth packed at once: a panel of rows and one of columns,
+	// 18 KiB, fit a first-level cache of 32 KiB.
 	packedDepth = 320
-	// packedBytes is what packed columns take, half of a second cache of 1 MiB, and
-	// sumBytes what sums take that wait for the rest of their depth: beyond it the third
-	// cache does not hold them, and the whole depth is packed at once.
+	// packedBytes bounds the packed columns, half of a second-level cache of 1 MiB; sumBytes
+	// bounds the sums of partial depths: if they exceed it, the third-level cache does not hold
+	// them, and the whole depth is packed at once.
 	packedBytes = 512 << 10
 	sumBytes    = 8 << 20
 )
 
-// product is a contraction with how it is cut.
+// product is a contraction with its blocking.
 type product struct {
 	*serial
 	x       *fusion.Contract
 	rows    []fusion.ElementStore
 	m, n    int
-	outer   []scalar.Expr // coordinates of the sum that are counted one by one
-	inner   []scalar.Expr // and those that one loop counts
-	depth   int           // of the sum that is packed at once
-	blocks  int           // of that depth
-	area    area          // of the result, that a workgroup has
-	a, b, c int           // slots: a panel of rows, panels of columns, sums
-	rest    int           // and what rounding leaves out of these
+	outer   []scalar.Expr // reduced coordinates with loops of their own
+	inner   []scalar.Expr // reduced coordinates collapsed into one loop
+	depth   int           // reduced points packed at once
+	blocks  int           // number of such blocks
+	area    area          // of the result, per workgroup
+	a, b, c int           // slots of a panel of rows, panels of columns, sums
+	rest    int           // slot of the sums' rounding errors
 }
 
-// contract writes a contraction, as a reduction where it is thin.
+// contract writes a contraction, or a reduction where it is thin.
 func (s *serial) contract(g *fusion.Group) {
 	code := g.Code()
 	x := code.Stages[0].Contract
@@ -58,8 +58,8 @@ func (s *serial) contract(g *fusion.Group) {
 	p.write()
 }
 
-// bindOuter makes stores see a coordinate of the result as what it is of the
-// spaces.
+// bindOuter substitutes the M, N or batch coordinate for a coordinate of the result in the
+// stores.
 func (p *product) bindOuter(v, space scalar.Expr) {
 	for i := range p.rows {
 		bound := map[string]scalar.Expr{v.Name: space}
@@ -107,14 +107,14 @@ func vars(at ir.Index) []scalar.Expr {
 	return out
 }
 
-// What packing an element takes, for each of the two factors: those of rows are
-// stored one by one.
+// The relative cost of packing an element of each operand: rows are stored one element at a
+// time.
 const (
 	packRow    = 3
 	packColumn = 1
 )
 
-// cut decides how much is packed at once.
+// cut chooses the block sizes.
 func (p *product) cut() {
 	steps, each := sizeOf(p.outer), sizeOf(p.inner)
 	if len(p.outer) == 0 {
@@ -130,7 +130,7 @@ func (p *product) cut() {
 		most = min(most, sumBytes/(p.sumSize()*p.sumRows()))
 	}
 	if len(vars(p.x.BatchAt)) > 0 {
-		shares = 1 // products are divided, not one of them
+		shares = 1 // the batch is divided instead
 	}
 	p.area = areaOf(p.m, p.n, shares, most)
 	p.a = p.shared("rows", ir.F32, 1, panelRows*p.depth)
@@ -141,11 +141,10 @@ func (p *product) cut() {
 	}
 }
 
-// carries reports whether a sum is of so many blocks that what rounding leaves out of it
-// is kept beside it.
+// carries reports whether a sum has so many blocks that its rounding error is kept.
 func (p *product) carries() bool { return p.blocks > fusion.SumBlock/2 }
 
-// sumSize is what a sum takes.
+// sumSize is the size of a sum in bytes.
 func (p *product) sumSize() int {
 	if p.carries() {
 		return 8
@@ -153,9 +152,8 @@ func (p *product) sumSize() int {
 	return 4
 }
 
-// evenBlocks returns into how many blocks of at most some steps a number of them is
-// cut: of the same size, where it does not take many more blocks, since places in
-// uneven ones have to be bounded.
+// evenBlocks returns the number of blocks of at most most steps: equal blocks, where that does
+// not take half as many blocks more, since indices in uneven ones must be clamped.
 func evenBlocks(steps, most int) int {
 	n := ceilDiv(steps, most)
 	for even := n; even <= n+n/2; even++ {
@@ -166,11 +164,10 @@ func evenBlocks(steps, most int) int {
 	return n
 }
 
-// wholeSteps returns n as a multiple of step.
+// wholeSteps rounds n up to a multiple of step.
 func wholeSteps(n, step int) int { return ceilDiv(n, step) * step }
 
-// sumRows is how many rows of sums are kept: those of a panel, or all of them
-// where their depth comes in blocks.
+// sumRows is the number of rows of stored sums: a panel's, or all where the depth is blocked.
 func (p *product) sumRows() int {
 	if p.blocks == 1 {
 		return panelRows
@@ -178,12 +175,12 @@ func (p *product) sumRows() int {
 	return ceilDiv(p.m, panelRows) * panelRows
 }
 
-// area is how many rows and columns of a product's result a workgroup has, and how
-// many columns of these it packs at once.
+// area is the rows and columns of the result per workgroup, and the columns that it packs at
+// once.
 type area struct{ m, n, columns int }
 
-// areaOf divides a result of m × n among workgroups so that packing takes least, as
-// each packs all of its rows and columns for itself, at most some columns at once.
+// areaOf divides an m × n result among workgroups so that packing costs least, as each packs
+// its own rows and columns, at most most columns at once.
 func areaOf(m, n, shares, most int) area {
 	best, least := area{}, 0
 	for across := 1; across <= shares; across++ {
@@ -201,8 +198,8 @@ func areaOf(m, n, shares, most int) area {
 	return best
 }
 
-// steps writes a loop over the depth of a block and binds the coordinates of the
-// sum there; f is given the place in the block.
+// steps writes a loop over the depth of a block and binds the reduced coordinates; f is given
+// the index in the block.
 func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
 	if len(p.outer) == 0 {
 		n := sizeOf(p.inner)
@@ -222,8 +219,8 @@ func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
 	})
 }
 
-// blockSteps writes a loop over what a block has of n steps, with the place in the
-// block and in the whole.
+// blockSteps writes a loop over a block of n steps; f is given the index in the block and in
+// the whole.
 func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
 	size := ceilDiv(n, p.blocks)
 	first := p.let("first", scalar.Mul(block, loop.Int(size)))
@@ -231,21 +228,21 @@ func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)
 	p.count("k", loop.Int(0), end, 1, size-1, false, func(k scalar.Expr) {
 		at := scalar.Add(first, k)
 		if p.blocks*size > n {
-			at = scalar.Min(at, loop.Int(n-1)) // what the range of first does not say
+			at = scalar.Min(at, loop.Int(n-1)) // the range of first is too wide
 		}
 		f(k, p.Simplify(at))
 	})
 }
 
-// depthOf returns how much of the depth a block has.
+// depthOf returns the depth of a block.
 func (p *product) depthOf(block scalar.Expr) scalar.Expr {
 	k := fusion.Product(p.x.K)
 	rest := scalar.Sub(loop.Int(k), scalar.Mul(block, loop.Int(p.depth)))
 	return p.let("depth", scalar.Min(loop.Int(p.depth), rest))
 }
 
-// packColumns packs the columns from n on, panel by panel: those of one step of
-// the sum side by side.
+// packColumns packs the columns from n on, panel by panel, the columns of one depth step
+// contiguous.
 func (p *product) packColumns(n, block scalar.Expr) {
 	pack := func(panel scalar.Expr, whole bool) {
 		first := p.let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
@@ -290,7 +287,7 @@ func (p *product) packRows(m, block scalar.Expr) {
 	})
 }
 
-// sumAt is the place of the sum of a row of the panel from m on.
+// sumAt is the index of the sum of a row of the panel from m on.
 func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
 	if p.blocks > 1 {
 		row = scalar.Add(m, row)
@@ -328,7 +325,7 @@ func (p *product) panels(m, n, block scalar.Expr) {
 	})
 }
 
-// keep stores the sums of a panel, or adds them to those of the blocks before.
+// keep stores the sums of a panel, or adds them to those of earlier blocks.
 func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
 	each := func(store func(at, x scalar.Expr)) {
 		for i := range panelRows {
@@ -352,7 +349,7 @@ func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Exp
 	p.choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
 }
 
-// addBlock adds what a block came to.
+// addBlock adds the sum of a block.
 func (p *product) addBlock(at, x scalar.Expr) {
 	before := scalar.LoadAt(p.c, ir.F32, at)
 	if !p.carries() {
@@ -366,7 +363,7 @@ func (p *product) addBlock(at, x scalar.Expr) {
 	p.put(p.rest, at, values[1])
 }
 
-// finish computes and stores what follows the sums of a panel of rows.
+// finish computes and stores the epilogue of a panel of rows.
 func (p *product) finish(m, n scalar.Expr) {
 	rows := p.let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
 	columns := p.let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))

@@ -9,19 +9,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// vectorLanes is how many elements the vectors of targets with one thread hold,
-// and wideLanes how many of them a reduction combines apart from each other, so
-// that none waits for the one before.
+// vectorLanes is the number of vector lanes of targets with one thread, and wideLanes the
+// number of independent accumulators of a reduction, to hide the latency of their dependency
+// chains.
 const (
 	vectorLanes = 4
 	wideLanes   = 16
-	// lightElement is up to how many operations an element is written out for all
-	// of them.
+	// lightElement is the maximum number of operations of an element that is reduced in
+	// wideLanes accumulators.
 	lightElement = 16
 )
 
-// reduce writes the rows of a reduction: each on its own, or some that lie side
-// by side at once. Sums of f32 go by blocks of so many terms.
+// reduce writes the rows of a reduction, one by one, or vectorised across adjacent rows. Sums
+// of f32 are blocked by the given number of terms.
 func (s *serial) reduce(g *fusion.Group, block int) {
 	code, points := g.Code(), fusion.Product(g.Inner)
 	columns := len(code.Outer) > 0 && sizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.RowsAreContiguous()
@@ -53,8 +53,8 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 	write(0)
 }
 
-// stage writes the reductions of a stage over some inner points, by lanes along
-// them or one after the other.
+// stage writes the reductions of a stage over the inner points, vectorised along them if lanes
+// is set.
 func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points int, lanes bool) {
 	for _, b := range stage.Lets {
 		s.define(b)
@@ -80,7 +80,7 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 			f.end()
 			return
 		}
-		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // of what lanes leave over
+		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // a remainder without lanes
 		if len(outer) == 0 && sizeOf(flat)/width <= f.block {
 			f.carried = nil
 		}
@@ -92,20 +92,20 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 	f.results()
 }
 
-// fold is the reductions of one stage, which run together.
+// fold is the reductions of one stage, which share a loop.
 type fold struct {
 	s          *serial
 	reductions []fusion.Reduction
 	elements   []scalar.Expr
-	running    []scalar.Expr // variables of the kernel
-	slots      []int         // of a value for each lane
+	running    []scalar.Expr // accumulators, variables of the kernel
+	slots      []int         // accumulators per lane
 	carried    []carriedSum
-	block      int  // of how many terms sums are that are carried
-	single     bool // whether running values without lanes are
+	block      int  // terms per block of compensated sums
+	single     bool // whether accumulators without lanes have compensated sums
 	lanes      int
 }
 
-// newFold returns the reductions of a stage over some points, of which sums go by blocks.
+// newFold returns the reductions of a stage over some points, with f32 sums blocked.
 func newFold(s *serial, reductions []fusion.Reduction, block, points int) *fold {
 	f := &fold{s: s, reductions: reductions, block: block, single: true}
 	for _, r := range reductions {
@@ -127,8 +127,8 @@ func (f *fold) accumulators() []ir.Accumulator {
 	return out
 }
 
-// width is how many lanes combine apart along so many points: 0 where there are
-// too few, or types that vectors do not have.
+// width returns the number of accumulator lanes along n points: 0 for too few points, or for
+// types without vectors.
 func (f *fold) width(n int) int {
 	weight := 0
 	for _, a := range f.accumulators() {
@@ -148,7 +148,7 @@ func (f *fold) width(n int) int {
 	return 0
 }
 
-// begin declares the running values.
+// begin declares the accumulators.
 func (f *fold) begin() {
 	f.running = nil
 	for _, a := range f.accumulators() {
@@ -157,7 +157,7 @@ func (f *fold) begin() {
 	f.beginSums()
 }
 
-// combine returns the running values with others combined into them.
+// combine combines two sets of running values.
 func (f *fold) combine(a, b []scalar.Expr) []scalar.Expr {
 	var out []scalar.Expr
 	for _, r := range f.reductions {
@@ -168,10 +168,10 @@ func (f *fold) combine(a, b []scalar.Expr) []scalar.Expr {
 	return out
 }
 
-// step combines the elements of a point into the running values.
+// step accumulates the elements of a point.
 func (f *fold) step() { f.s.setAll(f.running, f.combine(f.running, f.point())) }
 
-// point returns the elements of a point, and keeps those that come up again.
+// point returns the elements of a point, and stores those that are reused.
 func (f *fold) point() []scalar.Expr {
 	out := f.s.exprs(f.elements)
 	for i, e := range f.elements {
@@ -183,7 +183,7 @@ func (f *fold) point() []scalar.Expr {
 	return out
 }
 
-// results names what comes of the running values.
+// results names the results of the reductions.
 func (f *fold) results() {
 	for _, r := range f.reductions {
 		n := len(r.Accumulators)
@@ -195,7 +195,7 @@ func (f *fold) results() {
 	}
 }
 
-// beginWide declares a running value for each lane.
+// beginWide declares the accumulators of all lanes.
 func (f *fold) beginWide(width int) {
 	f.begin()
 	f.slots = nil
@@ -210,7 +210,7 @@ func (f *fold) beginWide(width int) {
 	f.beginLaneSums(width)
 }
 
-// at returns the running values of a lane.
+// at returns the accumulators of a lane.
 func (f *fold) at(l scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(f.slots))
 	for i, a := range f.accumulators() {
@@ -227,8 +227,8 @@ func (f *fold) putAll(l scalar.Expr, values []scalar.Expr) {
 	}
 }
 
-// stepWide combines the elements along a row into the lanes, and those left over
-// into the running values.
+// stepWide accumulates the elements along a row into the lanes, and the remainder into the
+// accumulators without lanes.
 func (f *fold) stepWide(flat []scalar.Expr, width int) {
 	s, n := f.s, sizeOf(flat)
 	whole := n / width * width
@@ -246,7 +246,7 @@ func (f *fold) stepWide(flat []scalar.Expr, width int) {
 	}
 }
 
-// joinWide combines the lanes, in halves as long as vectors hold them.
+// joinWide combines the lanes, by halves down to a vector.
 func (f *fold) joinWide(width int) {
 	s := f.s
 	for half := width / 2; half >= vectorLanes; half /= 2 {
@@ -259,14 +259,13 @@ func (f *fold) joinWide(width int) {
 	}
 }
 
-// lanes writes a loop over lanes of known number.
+// lanes writes a loop over a constant number of lanes.
 func (s *serial) lanes(width int, f func(l scalar.Expr)) {
 	s.count("l", loop.Int(0), loop.Int(width), 1, width-1, true, f)
 }
 
-// wideColumns writes a reduction of one stage for several vectors of rows side by
-// side, so that whole lines of memory are used when they are read. It reports
-// whether it could.
+// wideColumns writes a reduction of one stage for several vectors of adjacent rows at once, to
+// use whole cache lines. It reports whether it could.
 func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 	if len(code.Stages) != 1 || len(code.Stages[0].Lets) > 0 || len(code.Points) > 0 {
 		return false
@@ -312,18 +311,18 @@ func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 	return true
 }
 
-// productBlock is [fusion.SumBlock] for products, whose sums need not be as exact.
+// productBlock is [fusion.SumBlock] for contractions, whose sums may be less exact.
 const productBlock = 8 * fusion.SumBlock
 
-// carriedSum is a sum of f32 that goes by blocks: what those before come to, and what
-// rounding left out of that. There are slots for sums of lanes.
+// compensatedSum is a blocked sum of f32: the sum of the blocks so far and its rounding error.
+// The slots hold those of lanes.
 type carriedSum struct {
-	of                int // the number of the running value
+	of                int // index of the accumulator
 	sum, rest         scalar.Expr
 	sumSlot, restSlot int
 }
 
-// beginSums declares the sums of blocks beside running values.
+// beginSums declares the compensated sums of accumulators.
 func (f *fold) beginSums() {
 	if !f.single {
 		return
@@ -334,7 +333,7 @@ func (f *fold) beginSums() {
 	}
 }
 
-// beginLaneSums declares those beside the running values of lanes.
+// beginLaneSums declares the compensated sums of lanes.
 func (f *fold) beginLaneSums(width int) {
 	for i := range f.carried {
 		x := &f.carried[i]
@@ -358,8 +357,8 @@ func (f *fold) eachLaneSum(write func(x *carriedSum, l scalar.Expr)) {
 	})
 }
 
-// over writes loops over coordinates, in which f adds some terms to each sum. The
-// innermost ones that add more than a block go by blocks.
+// over writes loops over coordinates whose body adds terms terms to each sum. The innermost
+// loops that add more than a block are blocked.
 func (f *fold) over(vars []scalar.Expr, terms int, write func()) {
 	k := len(vars)
 	for k > 0 && terms <= f.block {
@@ -379,7 +378,7 @@ func (f *fold) over(vars []scalar.Expr, terms int, write func()) {
 	})
 }
 
-// along writes a loop over points that adds a term to each sum in a turn.
+// along writes a loop over points that adds one term per iteration to each sum.
 func (f *fold) along(n, step int, write func(i scalar.Expr)) {
 	if len(f.carried) == 0 || n/step <= f.block {
 		f.s.count("r", loop.Int(0), loop.Int(n), step, n-step, false, write)
@@ -388,7 +387,7 @@ func (f *fold) along(n, step int, write func(i scalar.Expr)) {
 	f.blocks(n, f.block*step, step, write)
 }
 
-// blocks writes a loop over blocks of a size, and one over the turns of each.
+// blocks writes a loop over blocks of a size and one over the iterations of each.
 func (f *fold) blocks(n, size, step int, write func(i scalar.Expr)) {
 	s := f.s
 	s.count("block", loop.Int(0), loop.Int(n), size, (n-1)/size*size, false, func(from scalar.Expr) {
@@ -401,7 +400,7 @@ func (f *fold) blocks(n, size, step int, write func(i scalar.Expr)) {
 	})
 }
 
-// carry adds what a block came to, and begins another.
+// carry adds the sum of a block to the compensated sum and clears it.
 func (f *fold) carry() {
 	zero := scalar.Const(ir.F32, 0)
 	if f.slots != nil {
@@ -424,7 +423,7 @@ func (f *fold) carry() {
 	}
 }
 
-// end leaves in the running values what the blocks come to.
+// end sets the accumulators to the compensated sums.
 func (f *fold) end() {
 	f.carry()
 	if f.slots != nil {
@@ -440,23 +439,22 @@ func (f *fold) end() {
 	}
 }
 
-// Bounds of keeping the elements of a row for what follows its reductions: how
-// many operations one must have to be dearer than a store and a load, and how many there
-// may be, 64 KiB of f32, which the second cache holds.
+// Bounds of storing the elements of a row for reuse after its reductions: worthKeeping is the
+// minimum number of operations of an element, which must cost more than a store and a load;
+// maxKept the maximum number of elements, 64 KiB of f32, which the second-level cache holds.
 const (
 	worthKeeping = 8
 	mostKept     = 1 << 14
 )
 
-// keptElement is where an element that a reduction computes is kept for the points of
-// the row.
+// keptElement is the place of an element that a reduction stores for the points of the row.
 type keptElement struct {
 	slot int
 	at   scalar.Expr // in the inner coordinates
 }
 
-// keepElements has the reductions of a row keep the elements that its points need
-// again, as a softmax does its exponentials.
+// keepElements has the reductions of a row store elements that its points reuse, as a softmax
+// its exponentials.
 func (s *serial) keepElements(code *fusion.Code) {
 	s.kept = map[string]keptElement{}
 	n := sizeOf(code.Inner)

@@ -7,18 +7,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// oftenUpdated is a scatter that adds up numbers of f32, some rows of which may get more
-// than fusion.SumBlock updates: of those what rounding leaves out is kept.
+// compensatedScatter is an f32 scatter-add in which rows may get more than fusion.SumBlock
+// updates: their rounding errors are kept.
 type oftenUpdated struct {
 	*serial
 	x *fusion.Scatter
 	r *fusion.RowScatter
-	// places has for each row its number among those that are updated often, from 1 on, 0
-	// for others; rests has what is left out of them, one row after the other.
+	// places numbers the rows with many updates, from 1 on, and is 0 for others; rests holds
+	// their rounding errors, row by row.
 	places, rests *fusion.Tensor
 }
 
-// oftenUpdated returns a scatter with the memory for such rows, nil where there are none.
+// compensated returns a scatter with the memory for rows with many updates, nil where there are
+// none.
 func (s *serial) oftenUpdated(x *fusion.Scatter, r *fusion.RowScatter) *oftenUpdated {
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlock {
 		return nil
@@ -43,7 +44,7 @@ func (o *oftenUpdated) write() {
 	})
 }
 
-// find numbers the rows that many updates go to.
+// find numbers the rows with many updates.
 func (o *oftenUpdated) find() {
 	rows := func(f func(row scalar.Expr)) {
 		o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, f)
@@ -61,7 +62,7 @@ func (o *oftenUpdated) find() {
 	o.eachOften(func(place, _, w scalar.Expr) { o.save(o.rests, o.rest(place, w), scalar.Const(ir.F32, 0)) })
 }
 
-// eachOften writes loops over the rows that are updated often, and their elements.
+// eachOften writes loops over the rows with many updates and their elements.
 func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
 	o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, func(row scalar.Expr) {
 		place := o.let("place", o.load(o.places, ir.Index{row}))
@@ -71,13 +72,13 @@ func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
 	})
 }
 
-// rest is where what is left out of an element lies.
+// rest is the index of an element's rounding error.
 func (o *oftenUpdated) rest(place, w scalar.Expr) ir.Index {
 	bound := scalar.Max(scalar.Sub(place, loop.Int(1)), loop.Int(0))
 	return ir.Index{scalar.Min(bound, loop.Int(o.rests.Dims[0]-1)), w}
 }
 
-// addRow adds an element of an update to that of a row.
+// addRow adds an element of an update to a row with compensation.
 func (o *oftenUpdated) addRow(place, row, w scalar.Expr) {
 	at, rest := o.r.At(o.Simplifier, row, w), o.rest(place, w)
 	next, left := scalar.TwoSum(o.load(o.x.Out, at), o.expr(o.x.Update.Value))
@@ -87,8 +88,8 @@ func (o *oftenUpdated) addRow(place, row, w scalar.Expr) {
 	o.save(o.rests, rest, values[1])
 }
 
-// scatter writes the operand, unless it lies where the result does, and then
-// combines the updates into it in their order.
+// scatter copies the operand, unless it is in place, then combines the updates into it in
+// order.
 func (s *serial) scatter(g *fusion.Group) {
 	x, r := g.Scatter(), fusion.RowScatterOf(g)
 	if !x.InPlace {
@@ -107,8 +108,8 @@ func (s *serial) scatter(g *fusion.Group) {
 	})
 }
 
-// eachUpdate writes a loop over the positions that have a row, which f is told with the
-// variable of the elements of an update.
+// eachUpdate writes a loop over the positions with a row in range; f is given the row and the
+// variable of the update's elements.
 func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
 	position, w := x.Update.At[0], x.Update.At[1]
 	s.all([]scalar.Expr{position}, func() {
