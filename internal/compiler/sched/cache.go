@@ -51,7 +51,7 @@ func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, er
 	defer recovered(g, &err)
 	aside := len(g.Parts) > 0 || updates(g)
 	if aside && caps.Invocations > 1 {
-		return bundle(c.mapParts(g, caps)), nil
+		return partsLaunch(c.mapParts(g, caps)), nil
 	}
 	canon := c.canonOf(g)
 	if aside || g.Kind == fusion.TotalKind {
@@ -72,7 +72,7 @@ func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, er
 
 // emit lowers a group that is not cached.
 func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]Launch, error) {
-	w, err := waysOf(g, caps)
+	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 		e.long = e.long || groups[i].Long()
 	}
 	if len(parts) == 1 {
-		w := newMapWays(e, m.g)
+		w := newMapSpace(e, m.g)
 		s := w.rule()
 		if len(c.tuned) > 0 {
 			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
@@ -106,7 +106,7 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 		}
 		return w.emit(s)[0]
 	}
-	if l, ok := mapsByVectors(e, m.g.Name(), groups); ok {
+	if l, ok := vectorizedMaps(e, m.g.Name(), groups); ok {
 		return l
 	}
 	return scheduleMaps(e, m.g.Name(), groups)[0]

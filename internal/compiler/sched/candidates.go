@@ -40,7 +40,7 @@ type ways interface {
 // workgroup memory where it gains little, since software GPUs take long to compile it.
 func Candidates(g *fusion.Group, caps loop.Caps) (list []Ranked, err error) {
 	defer recovered(g, &err)
-	w, err := waysOf(g, caps)
+	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (r Ranked) before(o Ranked) bool {
 // running a kernel.
 func Emit(g *fusion.Group, s Schedule, caps loop.Caps) (launches []Launch, err error) {
 	defer recovered(g, &err)
-	w, err := waysOf(g, caps)
+	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func recovered(g *fusion.Group, err *error) {
 }
 
 // spaceOf returns the schedule space of a group.
-func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
+func spaceOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	switch {
 	case g.Kind == fusion.ControlKind:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
@@ -109,7 +109,7 @@ func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	case caps.Invocations == 1 && g.Kind != fusion.SortKind:
 		return sole(func() []Launch { return scheduleSerial(g, caps) }), nil
 	case len(g.Parts) > 0:
-		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
+		return sole(func() []Launch { return partsLaunch(mapParts(g, caps)) }), nil
 	}
 	e := newEmitter(g.Partition(), caps)
 	e.long = g.Long()
@@ -119,9 +119,9 @@ func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	case fusion.ContractKind:
 		return newContractWays(e, g), nil
 	case fusion.PrefixKind:
-		return newPrefixWays(e, g), nil
+		return newScanSpace(e, g), nil
 	case fusion.SortKind:
-		return newSortWays(g, caps), nil
+		return newSortSpace(g, caps), nil
 	case fusion.TotalKind:
 		return sole(func() []Launch { return scheduleTotal(e, g) }), nil
 	case fusion.AttendKind:
@@ -129,7 +129,7 @@ func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	case fusion.ScatterKind:
 		return sole(func() []Launch { return scheduleScatter(g, caps) }), nil
 	}
-	return newMapWays(e, g), nil
+	return newMapSpace(e, g), nil
 }
 
 // sole is a schedule space with one schedule.

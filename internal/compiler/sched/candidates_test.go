@@ -216,8 +216,8 @@ func TestSchedulesAsText(t *testing.T) {
 		{},
 		{Family: sched.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2},
 		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
-		{Family: sched.Digits},
-		{Family: sched.Lines, Lanes: 8, Rows: 32, Each: 8, Split: 3},
+		{Family: sched.RadixSort},
+		{Family: sched.SerialScan, Lanes: 8, Rows: 32, Each: 8, Split: 3},
 	} {
 		back, err := sched.ParseSchedule(s.String())
 		if err != nil || back != s {

@@ -67,7 +67,7 @@ var counted = map[string]func(b *ir.Builder){
 	"rows that are set":  func(b *ir.Builder) { scattered(b, ops.Scatter, false) },
 }
 
-// scattered brings 1024 rows to places of 8192.
+// scattered moves 1024 rows to places of 8192.
 func scattered(b *ir.Builder, scatter func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value, unordered bool) {
 	into, at := b.State("into", ir.F32, ir.Dims(8192, 64)...), b.Input("at", ir.I32, ir.Dims(1024, 1)...)
 	b.SetState("into", scatter(b, into, at, matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Unordered: unordered}}))

@@ -164,7 +164,7 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	}
 	loop.Walk(body, f.take)
 	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
-	if f.together && e.caps.Subgroups {
+	if f.usesSubgroups && e.caps.Subgroups {
 		k.Subgroup = e.caps.Subgroup
 	}
 	args := f.layOut(k)
@@ -180,15 +180,15 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 
 // finisher numbers the arrays of a kernel.
 type finisher struct {
-	e        *emitter
-	order    []int
-	slot     map[int]int
-	written  map[int]bool
-	atomic   map[int]bool
-	scalars  []ir.DType
-	counters int
-	checks   bool
-	together bool // the kernel uses subgroup operations
+	e             *emitter
+	order         []int
+	slot          map[int]int
+	written       map[int]bool
+	atomic        map[int]bool
+	scalars       []ir.DType
+	counters      int
+	checks        bool
+	usesSubgroups bool // the kernel uses subgroup operations
 }
 
 // take records what a statement uses. Arrays are numbered in the order of their first use in
@@ -201,7 +201,7 @@ func (f *finisher) take(s loop.Stmt) {
 	case *loop.AtomicOp:
 		f.atomic[s.Array] = true
 	case *loop.Shuffle, *loop.Subgroup, *loop.FragmentZero:
-		f.together = true
+		f.usesSubgroups = true
 	}
 }
 

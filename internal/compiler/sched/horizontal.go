@@ -88,9 +88,9 @@ func (p *Part) alone(caps loop.Caps) Launch {
 	return w.launch(p.work.name())
 }
 
-// bundle returns the launch of parts whose kernels are not built yet, or none if there are no
+// partsLaunch returns the launch of parts whose kernels are not built yet, or none if there are no
 // parts. Tensors that are only read come first, so that they are placed first.
-func bundle(parts []Part) []Launch {
+func partsLaunch(parts []Part) []Launch {
 	if len(parts) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ const mapThreads = 256
 
 // maxWordWeight is the maximum number of operations of a thread that computes all elements of a
 // word, which are unrolled.
-const mapWeight = 128
+const maxWordWeight = 128
 
 // perThread returns the number of elements per thread: 1, or the elements of a word where the
 // target stores whole words only.
@@ -26,7 +26,7 @@ func (e *emitter) perThread(part *fusion.Group) int {
 	for _, t := range part.Writes() {
 		per = max(per, e.caps.Together(t.DType))
 	}
-	if fusion.Product(part.Outer)%per != 0 || per*part.Weight() > mapWeight {
+	if fusion.Product(part.Outer)%per != 0 || per*part.Weight() > maxWordWeight {
 		return 1
 	}
 	return per
@@ -44,7 +44,7 @@ func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
 	if starts[len(parts)] == 0 {
 		return nil
 	}
-	return []Launch{e.partsAt(name, parts, starts, e.mapPart)}
+	return []Launch{e.fuseParts(name, parts, starts, e.mapPart)}
 }
 
 // writePart returns the statements of one thread of a part, by the thread's number; there are
@@ -53,15 +53,15 @@ type writePart func(part *fusion.Group, thread scalar.Expr, span int) []loop.Stm
 
 // fuseParts returns the kernel of horizontally fused parts. starts are the first workgroups of
 // the parts, then the end of the last.
-func (e *emitter) partsAt(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
+func (e *emitter) fuseParts(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
 	e.workgroup = [3]int{mapThreads, 1, 1}
 	workgroup := e.linearGroup(starts[len(parts)])
-	return e.finish(name, e.halve(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
+	return e.finish(name, e.branchParts(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
 }
 
 // branchParts branches to the part of a workgroup by binary search, since languages bound the
 // nesting of statements. starts are as in fuseParts.
-func (e *emitter) halve(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
+func (e *emitter) branchParts(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
 	if len(parts) == 1 {
 		first := scalar.Sub(workgroup, loop.Int(starts[0]))
 		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
@@ -70,8 +70,8 @@ func (e *emitter) halve(parts []*fusion.Group, starts []int, workgroup, lane sca
 	half := len(parts) / 2
 	return []loop.Stmt{&loop.If{
 		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
-		Then: e.halve(parts[:half], starts[:half+1], workgroup, lane, write),
-		Else: e.halve(parts[half:], starts[half:], workgroup, lane, write),
+		Then: e.branchParts(parts[:half], starts[:half+1], workgroup, lane, write),
+		Else: e.branchParts(parts[half:], starts[half:], workgroup, lane, write),
 	}}
 }
 
@@ -194,18 +194,18 @@ type access struct {
 	at   scalar.Expr
 }
 
-func newMapWays(e *emitter, g *fusion.Group) *mapWays { return &mapWays{e: e, g: g} }
+func newMapSpace(e *emitter, g *fusion.Group) *mapWays { return &mapWays{e: e, g: g} }
 
 // maxEach bounds the elements per thread, maxVectorWeight the operations of a thread that has
 // several.
 const (
-	mostEach      = 8
-	severalWeight = 600
+	maxEach         = 8
+	maxVectorWeight = 600
 )
 
 // minGain is the factor by which a schedule's cost must undercut that of the plain one: costs
 // are estimates, and other kernels have longer text.
-const worthwhile = 1.05
+const minGain = 1.05
 
 func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
 
@@ -217,8 +217,8 @@ func (w *mapWays) candidates() []Ranked {
 		return list
 	}
 	list[0].Cost = w.cost(plain)
-	for each := width; each <= mostEach; each *= 2 {
-		if s := (Schedule{Family: Elements, Each: each}); s != plain && w.fits(s) && w.byVectors() {
+	for each := width; each <= maxEach; each *= 2 {
+		if s := (Schedule{Family: Elements, Each: each}); s != plain && w.fits(s) && w.vectorizes() {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
 	}
@@ -234,7 +234,7 @@ func (w *mapWays) candidates() []Ranked {
 			best = i
 		}
 	}
-	if list[0].Cost > worthwhile*list[best].Cost {
+	if list[0].Cost > minGain*list[best].Cost {
 		list[0], list[best] = list[best], list[0]
 	}
 	return list
@@ -250,8 +250,8 @@ func (w *mapWays) fits(s Schedule) bool {
 	switch s.Family {
 	case Elements:
 		rule := w.e.perThread(w.g)
-		whole := s.Each >= 1 && s.Each <= mostEach && s.Each%rule == 0 && fusion.Product(w.g.Outer)%s.Each == 0
-		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && w.short(s.Each))
+		whole := s.Each >= 1 && s.Each <= maxEach && s.Each%rule == 0 && fusion.Product(w.g.Outer)%s.Each == 0
+		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && w.unrollable(s.Each))
 	case Turned:
 		if s != (Schedule{Family: Turned, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
 			return false
@@ -264,8 +264,8 @@ func (w *mapWays) fits(s Schedule) bool {
 
 // unrollable reports whether the text of each unrolled elements is short enough. Subexpressions
 // that a vector shares, such as a block of random bits, count once.
-func (w *mapWays) short(each int) bool {
-	return each*w.g.Weight() <= severalWeight || each == width && w.shared(each) <= severalWeight
+func (w *mapWays) unrollable(each int) bool {
+	return each*w.g.Weight() <= maxVectorWeight || each == width && w.vectorOps(each) <= maxVectorWeight
 }
 
 // look returns the memory accesses of the map at a symbolic point.
@@ -308,7 +308,7 @@ func (w *mapWays) steps(a access) (steps []int, ok bool) {
 
 // vectorizes reports whether all accesses are contiguous or uniform along the last axis, so
 // that the elements of a thread are vectors.
-func (w *mapWays) byVectors() bool {
+func (w *mapWays) vectorizes() bool {
 	last := len(w.g.Outer) - 1
 	return last >= 0 && !slices.ContainsFunc(w.look(), func(a access) bool {
 		steps, ok := w.steps(a)
@@ -324,9 +324,9 @@ func (w *mapWays) cost(s Schedule) float64 {
 	}
 	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
 	for _, a := range w.look() {
-		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.used(a, s.Family == Turned))
+		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.sectorUse(a, s.Family == Turned))
 	}
-	t.Ops = float64(n/each) * (w.shared(s.Each) + pointOps)
+	t.Ops = float64(n/each) * (w.vectorOps(s.Each) + pointOps)
 	if s.Family == Turned {
 		t.Ops = float64(n) * float64(w.g.Weight()+pointOps)
 	}
@@ -346,10 +346,10 @@ func (w *mapWays) elementBytes() int {
 
 // vectorOps counts the operations of a thread with each contiguous elements, shared
 // subexpressions once.
-func (w *mapWays) shared(each int) float64 {
+func (w *mapWays) vectorOps(each int) float64 {
 	seen := map[*scalar.Node]bool{}
 	i := w.e.position("i", fusion.Product(w.g.Outer)/max(each, 1))
-	for _, s := range w.e.values(w.g, w.e.reader(), w.neighbours(w.e, i, each)...) {
+	for _, s := range w.e.values(w.g, w.e.reader(), w.contiguous(w.e, i, each)...) {
 		scalar.Walk(w.e.Simplify(s.value), func(n scalar.Expr) {
 			if len(n.Args) > 0 {
 				seen[n] = true
@@ -360,7 +360,7 @@ func (w *mapWays) shared(each int) float64 {
 }
 
 // contiguous returns the coordinates of the i-th run of each contiguous elements.
-func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
+func (w *mapWays) contiguous(e *emitter, i scalar.Expr, each int) []ir.Index {
 	at := make([]ir.Index, each)
 	for k := range at {
 		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.g.Outer)
@@ -369,7 +369,7 @@ func (w *mapWays) neighbours(e *emitter, i scalar.Expr, each int) []ir.Index {
 }
 
 // sectorUse returns the number of elements that a warp's access uses of each sector.
-func (w *mapWays) used(a access, turned bool) int {
+func (w *mapWays) sectorUse(a access, turned bool) int {
 	steps, ok := w.steps(a)
 	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
 	switch {
@@ -388,16 +388,16 @@ func (w *mapWays) emit(s Schedule) []Launch {
 	case s.Family == Turned:
 		return []Launch{w.turned(s)}
 	case s.Each > w.e.perThread(w.g):
-		return []Launch{w.several(s.Each)}
+		return []Launch{w.vectorized(s.Each)}
 	}
 	return scheduleMaps(w.e, w.g.Name(), []*fusion.Group{w.g})
 }
 
 // vectorized gives each thread each contiguous elements.
-func (w *mapWays) several(each int) Launch {
+func (w *mapWays) vectorized(each int) Launch {
 	m := newMover(w.e.another().writer(mapThreads))
 	m.threads(fusion.Product(w.g.Outer)/each, func(i scalar.Expr) {
-		stores := m.values(w.g, m.reader(), w.neighbours(m.emitter, i, each)...)
+		stores := m.values(w.g, m.reader(), w.contiguous(m.emitter, i, each)...)
 		for i := range stores {
 			stores[i].value = m.Simplify(stores[i].value) // exposes common subexpressions
 			m.see(stores[i].value)
@@ -410,7 +410,7 @@ func (w *mapWays) several(each int) Launch {
 }
 
 // fusedMapEmitter writes a kernel of horizontally fused maps with a vector per thread.
-type besideEmitter struct {
+type fusedMapEmitter struct {
 	*mover
 	// at is the variable of the thread number in each part, stores are its stores.
 	at     map[*fusion.Group]string
@@ -420,14 +420,14 @@ type besideEmitter struct {
 // vectorizedMaps fuses maps horizontally with a vector per thread, on CUDA. It reports false
 // where a part does not vectorise, or where all parts together are shorter than a launch, see
 // [mapWays.large].
-func mapsByVectors(e *emitter, name string, parts []*fusion.Group) (Launch, bool) {
+func vectorizedMaps(e *emitter, name string, parts []*fusion.Group) (Launch, bool) {
 	if !withMma || e.caps.Dialect != dtype.CUDA {
 		return Launch{}, false
 	}
 	each, starts, bytes := Schedule{Family: Elements, Each: width}, make([]int, len(parts)+1), 0.0
 	for i, part := range parts {
-		w := newMapWays(e.another(), part)
-		if !w.fits(each) || !w.byVectors() {
+		w := newMapSpace(e.another(), part)
+		if !w.fits(each) || !w.vectorizes() {
 			return Launch{}, false
 		}
 		starts[i+1] = starts[i] + ceilDiv(fusion.Product(part.Outer)/width, mapThreads)
@@ -436,19 +436,19 @@ func mapsByVectors(e *emitter, name string, parts []*fusion.Group) (Launch, bool
 	if bytes <= e.caps.Profile().LaunchBytes() {
 		return Launch{}, false
 	}
-	b := &besideEmitter{newMover(e.another().writer(mapThreads)), map[*fusion.Group]string{}, map[*fusion.Group][]kept{}}
+	b := &fusedMapEmitter{newMover(e.another().writer(mapThreads)), map[*fusion.Group]string{}, map[*fusion.Group][]kept{}}
 	for _, part := range parts {
-		b.look(part)
+		b.collect(part)
 	}
 	b.settle()
-	return b.partsAt(name, parts, starts, b.part), true
+	return b.fuseParts(name, parts, starts, b.part), true
 }
 
 // collect computes the stores of a thread of a part.
-func (b *besideEmitter) look(part *fusion.Group) {
+func (b *fusedMapEmitter) collect(part *fusion.Group) {
 	name := b.name("i")
 	i := b.position(name, fusion.Product(part.Outer)/width)
-	stores := b.values(part, b.reader(), newMapWays(b.emitter, part).neighbours(b.emitter, i, width)...)
+	stores := b.values(part, b.reader(), newMapSpace(b.emitter, part).contiguous(b.emitter, i, width)...)
 	for i := range stores {
 		stores[i].value = b.Simplify(stores[i].value)
 		b.see(stores[i].value)
@@ -458,7 +458,7 @@ func (b *besideEmitter) look(part *fusion.Group) {
 }
 
 // part is [writePart] with a vector per thread.
-func (b *besideEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
+func (b *fusedMapEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
 	body := b.nested(func() { b.store(b.stores[part], width, all(width)) })
 	if n := fusion.Product(part.Outer) / width; span != n || b.overshoots() {
 		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(b.at[part], thread.Type), loop.Int(n)), Then: body}}

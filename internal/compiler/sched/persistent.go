@@ -16,13 +16,13 @@ import (
 // the shared cache, from which it reads all weights in each step. The whole must end before the
 // device's watchdog fires.
 const (
-	launchCycles  = 4096
-	pointCycles   = 64
-	elementCycles = 6
-	barrierCycles = 128
-	mostCycles    = 1 << 27 // of all steps: 75 ms or so
-	mostPerStep   = 1 << 17 // elements per step of one row
-	fewSteps      = 4       // the minimum number of steps
+	launchCycles    = 4096
+	pointCycles     = 64
+	elementCycles   = 6
+	barrierCycles   = 128
+	maxCycles       = 1 << 27 // of all steps: 75 ms or so
+	maxStepElements = 1 << 17 // elements per step of one row
+	minLoopSteps    = 4       // the minimum number of steps
 )
 
 // persistent is a loop whose iterations all run in one kernel. Each row of its values belongs
@@ -52,7 +52,7 @@ func Persistent(l *fusion.Loop, caps loop.Caps) (out []Launch, ok bool, err erro
 			err = format.Errorf("sched: cannot make a kernel of a loop, %s: %v", l.Node.Op(), r)
 		}
 	}()
-	if l.Count < fewSteps || caps.Invocations < mapThreads {
+	if l.Count < minLoopSteps || caps.Invocations < mapThreads {
 		return out, false, nil
 	}
 	for _, rows := range []int{rowsOf(l), 1} {
@@ -130,7 +130,7 @@ func (p *persistent) pays() bool {
 		cycles += ceilDiv(x.points, threads) * (pointCycles + x.each*elementCycles)
 		return true
 	})
-	return cycles <= launchCycles*len(p.stages) && cycles <= mostCycles/p.l.Count && p.step <= mostPerStep
+	return cycles <= launchCycles*len(p.stages) && cycles <= maxCycles/p.l.Count && p.step <= maxStepElements
 }
 
 // workgroupSize returns the workgroup size that leaves the fewest threads idle in the last pass
@@ -449,7 +449,7 @@ func (p *persistent) pack(caps loop.Caps) []Launch {
 	var out []Launch
 	p.all(func(x *rowPart) bool {
 		x.packed = map[scalar.Expr]*fusion.Tensor{}
-		for _, load := range p.scattered(x) {
+		for _, load := range p.uncoalesced(x) {
 			if x.packed[load] != nil {
 				continue
 			}
@@ -472,7 +472,7 @@ func (p *persistent) pack(caps loop.Caps) []Launch {
 
 // uncoalesced returns the loads of a part's sums that are invariant over steps and rows, and
 // not contiguous across neighbouring points.
-func (p *persistent) scattered(x *rowPart) []scalar.Expr {
+func (p *persistent) uncoalesced(x *rowPart) []scalar.Expr {
 	var out []scalar.Expr
 	if len(x.rest) == 0 || x.each == 1 {
 		return nil
@@ -482,7 +482,7 @@ func (p *persistent) scattered(x *rowPart) []scalar.Expr {
 		for _, r := range s.Reductions {
 			for _, e := range r.Elements {
 				scalar.Walk(e, func(n scalar.Expr) {
-					if n.Op == scalar.OpLoad && p.written[n.Ref] == nil && p.kept[n.Ref] == nil && p.steady(x, n.Args[0]) && !besides(n.Args[0], last) {
+					if n.Op == scalar.OpLoad && p.written[n.Ref] == nil && p.kept[n.Ref] == nil && p.invariant(x, n.Args[0]) && !contiguousIn(n.Args[0], last) {
 						out = append(out, n)
 					}
 				})
@@ -494,7 +494,7 @@ func (p *persistent) scattered(x *rowPart) []scalar.Expr {
 
 // invariant reports whether an expression in a part's coordinates is the same in all steps and
 // rows.
-func (p *persistent) steady(x *rowPart, e scalar.Expr) bool {
+func (p *persistent) invariant(x *rowPart, e scalar.Expr) bool {
 	known := map[string]bool{}
 	for _, v := range append(append([]scalar.Expr{}, x.rest...), x.code.Inner...) {
 		known[v.Name] = true
@@ -509,7 +509,7 @@ func (p *persistent) steady(x *rowPart, e scalar.Expr) bool {
 }
 
 // contiguousIn reports whether an index has stride 0 or 1 in a variable.
-func besides(at, v scalar.Expr) bool {
+func contiguousIn(at, v scalar.Expr) bool {
 	if v.Op != scalar.OpVar || v.Hi == 0 {
 		return true
 	}

@@ -15,7 +15,7 @@ import (
 type rowEmitter struct {
 	*emitter
 	g       *fusion.Group
-	shape   rowsShape
+	shape   rowLayout
 	row     ir.Index // the outer coordinates of the thread's row, clamped
 	inRange scalar.Expr
 	lane    scalar.Expr
@@ -45,7 +45,7 @@ func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	if s.Split > 1 {
 		return scheduleSplit(e, g, s)
 	}
-	shape := shapeOf(s, g)
+	shape := rowLayoutOf(s, g)
 	if withMma && shape.byVectors(g, e.caps.Dialect) {
 		r := wholeRows(e.another(), g, shape)
 		r.each = width
@@ -76,11 +76,11 @@ func (r *rowEmitter) rows() []loop.Stmt {
 }
 
 // wholeRows is newRowEmitter for rows that are not split.
-func wholeRows(e *emitter, g *fusion.Group, shape rowsShape) *rowEmitter {
+func wholeRows(e *emitter, g *fusion.Group, shape rowLayout) *rowEmitter {
 	return newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(fusion.Product(g.Outer), shape.rows)))
 }
 
-func newRowEmitter(e *emitter, g *fusion.Group, shape rowsShape, workgroup scalar.Expr) *rowEmitter {
+func newRowEmitter(e *emitter, g *fusion.Group, shape rowLayout, workgroup scalar.Expr) *rowEmitter {
 	r := &rowEmitter{
 		emitter: e, g: g, shape: shape, levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
 		scratch: map[scratchKey]int{}, from: loop.Int(0), to: loop.Int(fusion.Product(g.Inner)), length: fusion.Product(g.Inner),
@@ -142,7 +142,7 @@ func (r *rowEmitter) stage(level int, members []*fusion.Member) {
 			c.accumulate(r, m, accs)
 		}
 	})
-	r.meet(accs)
+	r.allReduce(accs)
 	for _, m := range members {
 		r.finishMember(m, accs)
 	}
@@ -331,23 +331,23 @@ func (r *rowEmitter) storePoints(c *chunk, members []*fusion.Member) {
 // loopOver writes a loop over the inner points of a thread, unrolled to keep several loads in
 // flight, and a second loop over the remainder of a long row.
 func (r *rowEmitter) loopOver(f func(c *chunk)) {
-	turns, to := r.together(), r.to
+	turns, to := r.unrollFactor(), r.to
 	if r.each > 1 { // rows are not split
 		to = loop.Int(r.length / r.each)
 	}
-	if withMma && turns == 1 && r.hasRest() {
+	if withMma && turns == 1 && r.hasRemainder() {
 		whole := maxTogether * r.shape.lanes
 		whole *= r.length / r.each / whole
-		r.turns(f, maxTogether, scalar.Add(r.from, r.lane), loop.Int(whole))
-		r.turns(f, 1, scalar.Add(loop.Int(whole), r.lane), to)
+		r.strided(f, maxTogether, scalar.Add(r.from, r.lane), loop.Int(whole))
+		r.strided(f, 1, scalar.Add(loop.Int(whole), r.lane), to)
 		return
 	}
-	r.turns(f, turns, scalar.Add(r.from, r.lane), to)
+	r.strided(f, turns, scalar.Add(r.from, r.lane), to)
 }
 
 // strided writes a loop over a thread's points from from on, in steps of unroll × lanes. A
 // point is a vector where r.each is more than 1.
-func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
+func (r *rowEmitter) strided(f func(c *chunk), turns int, from, to scalar.Expr) {
 	n, lanes := fusion.Product(r.g.Inner)/r.each, r.shape.lanes
 	name, inner := r.name("r"), r.name("u")
 	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Rolled: r.rolled()}
@@ -367,7 +367,7 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 	body := r.body
 	var before []loop.Stmt
 	if withMma && r.caps.Dialect == dtype.CUDA {
-		before, body = r.checkedBefore(body, name, inner)
+		before, body = r.hoistChecks(body, name, inner)
 	}
 	if turns > 1 {
 		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
@@ -378,11 +378,11 @@ func (r *rowEmitter) turns(f func(c *chunk), turns int, from, to scalar.Expr) {
 
 // hoistChecks hoists loop-invariant index checks out of a loop over points, where the kernel
 // does not write the index. Compilers leave a check in place and move no load across it.
-func (r *rowEmitter) checkedBefore(body []loop.Stmt, changing ...string) (before, rest []loop.Stmt) {
+func (r *rowEmitter) hoistChecks(body []loop.Stmt, changing ...string) (before, rest []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
 	named := map[string]scalar.Expr{}
 	take := func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpCheck || !r.steady(n, changing) {
+		if n.Op != scalar.OpCheck || !r.invariant(n, changing) {
 			return nil, false
 		}
 		key := scalar.Key(n)
@@ -406,7 +406,7 @@ func (r *rowEmitter) checkedBefore(body []loop.Stmt, changing ...string) (before
 }
 
 // invariant reports whether an expression is invariant in a loop that changes some variables.
-func (r *rowEmitter) steady(x scalar.Expr, changing []string) bool {
+func (r *rowEmitter) invariant(x scalar.Expr, changing []string) bool {
 	same := true
 	scalar.Walk(x, func(n scalar.Expr) {
 		switch n.Op {
@@ -428,10 +428,10 @@ const longRow = 8
 
 // hasRemainder reports whether the loop is unrolled with a remainder loop. CUDA only: it is not
 // measured in WGSL and MSL.
-func (r *rowEmitter) hasRest() bool {
+func (r *rowEmitter) hasRemainder() bool {
 	from, known := r.from.IntConst()
 	return r.caps.Dialect == dtype.CUDA && known && from == 0 && r.length == fusion.Product(r.g.Inner) &&
-		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxWrittenOut
+		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxUnrolledWeight
 }
 
 // rolledTerms is the length from which the loop of a thread that reduces a row alone must stay
@@ -447,13 +447,13 @@ func (r *rowEmitter) rolled() bool {
 
 // unrollFactor returns the largest unroll factor without a remainder in any thread of any
 // workgroup.
-func (r *rowEmitter) together() int {
+func (r *rowEmitter) unrollFactor() int {
 	most := maxTogether
 	if r.shape.rowsFirst {
-		most = r.columnTurns(r.g)
+		most = r.columnUnroll(r.g)
 	}
 	for t := most; t > 1; t /= 2 {
-		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxWrittenOut {
+		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxUnrolledWeight {
 			return t
 		}
 	}

@@ -58,29 +58,29 @@ func ownAccumulators(accs []accumulator, m *fusion.Member) []accumulator {
 
 // allReduce combines the accumulators of the lanes of a row and leaves the result in every
 // lane, in rounds of as many accumulators as fit workgroup memory.
-func (r *rowEmitter) meet(accs []accumulator) {
+func (r *rowEmitter) allReduce(accs []accumulator) {
 	if r.shape.lanes == 1 {
 		return
 	}
 	if r.shuffles(accs) {
-		r.meetInWarps(byMember(accs))
+		r.warpAllReduce(byMember(accs))
 		return
 	}
 	var round [][]accumulator
 	n := 0
 	for _, own := range byMember(accs) {
-		if n+len(own) > r.roomToMeet() && n > 0 {
-			r.meetInMemory(round)
+		if n+len(own) > r.sharedRoom() && n > 0 {
+			r.sharedAllReduce(round)
 			round, n = nil, 0
 		}
 		round, n = append(round, own), n+len(own)
 	}
-	r.meetInMemory(round)
+	r.sharedAllReduce(round)
 }
 
 // sharedRoom is the number of accumulators combined in one round: a quarter of the 32-bit
 // values that workgroup memory holds, since each element type has arrays of its own.
-func (r *rowEmitter) roomToMeet() int {
+func (r *rowEmitter) sharedRoom() int {
 	return r.caps.SharedBytes / (4 * r.shape.lanes * r.shape.rows) / 4
 }
 
@@ -108,21 +108,21 @@ const (
 // workgroup memory. Each thread combines all lanes; where there are many, the first lanes
 // combine a part each before. That takes four barriers instead of a tree's nine for 256 lanes,
 // and the loads of a round are in flight together.
-func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
+func (r *rowEmitter) sharedAllReduce(reductions [][]accumulator) {
 	accs := slices.Concat(reductions...)
 	slots := r.scratchSlots(accs, r.shape.lanes*r.shape.rows)
-	tell := func() []loop.Stmt {
+	store := func() []loop.Stmt {
 		var out []loop.Stmt
 		for i, a := range accs {
 			out = append(out, &loop.Store{Array: slots[i], At: r.slotOf(r.lane), Value: a.value()})
 		}
 		return out
 	}
-	r.body = append(r.body, append(tell(), &loop.Barrier{})...)
+	r.body = append(r.body, append(store(), &loop.Barrier{})...)
 	left := r.shape.lanes
 	for left > lastLanes && r.shape.lanes > directLanes {
 		left /= lastLanes
-		part := append(r.combineLanes(reductions, slots, r.lane, left, lastLanes), tell()...)
+		part := append(r.combineLanes(reductions, slots, r.lane, left, lastLanes), store()...)
 		r.body = append(r.body, &loop.If{Cond: scalar.Lt(r.lane, loop.Int(left)), Then: part}, &loop.Barrier{})
 	}
 	r.body = append(r.body, append(r.combineLanes(reductions, slots, loop.Int(0), 1, left), &loop.Barrier{})...)
@@ -130,19 +130,19 @@ func (r *rowEmitter) meetInMemory(reductions [][]accumulator) {
 
 // combineLanes sets the thread's accumulators to the combination of count lanes, from first on,
 // stride apart.
-func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, apart, count int) []loop.Stmt {
+func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first scalar.Expr, stride, count int) []loop.Stmt {
 	outer := r.body
 	r.body = nil
 	for _, accs := range reductions {
 		values := make([][]scalar.Expr, count)
 		for i := range values {
-			at := r.slotOf(scalar.Add(first, loop.Int(i*apart)))
+			at := r.slotOf(scalar.Add(first, loop.Int(i*stride)))
 			for k, a := range accs {
 				values[i] = append(values[i], scalar.LoadAt(slots[k], a.spec.DType, at))
 			}
 		}
 		slots = slots[len(accs):]
-		r.assign(accs, r.combineHalves(accs, values))
+		r.assign(accs, r.combineTree(accs, values))
 	}
 	body := r.body
 	r.body = outer
@@ -151,12 +151,12 @@ func (r *rowEmitter) combineLanes(reductions [][]accumulator, slots []int, first
 
 // combineTree combines sets of running values as a tree, depth first: short dependency chains
 // and few live values.
-func (r *rowEmitter) combineHalves(accs []accumulator, values [][]scalar.Expr) []scalar.Expr {
+func (r *rowEmitter) combineTree(accs []accumulator, values [][]scalar.Expr) []scalar.Expr {
 	if len(values) == 1 {
 		return values[0]
 	}
 	half := len(values) / 2
-	combined := combineOf(accs, r.combineHalves(accs, values[:half]), r.combineHalves(accs, values[half:]))
+	combined := combineOf(accs, r.combineTree(accs, values[:half]), r.combineTree(accs, values[half:]))
 	for i, x := range combined {
 		combined[i] = r.let("both", x)
 	}
@@ -211,9 +211,9 @@ func (r *rowEmitter) shuffles(accs []accumulator) bool {
 
 // warpAllReduce combines accumulators by shuffles within warps, then the warps of a row through
 // workgroup memory.
-func (r *rowEmitter) meetInWarps(reductions [][]accumulator) {
+func (r *rowEmitter) warpAllReduce(reductions [][]accumulator) {
 	warp := r.caps.Lanes()
-	r.exchange(reductions, min(r.shape.lanes, warp))
+	r.butterfly(reductions, min(r.shape.lanes, warp))
 	warps := r.shape.lanes / warp
 	if warps <= 1 {
 		return
@@ -233,15 +233,15 @@ func (r *rowEmitter) meetInWarps(reductions [][]accumulator) {
 		r.body = append(r.body, &loop.Assign{Name: a.name, Value: scalar.LoadAt(slots[i], a.spec.DType, at)})
 	}
 	r.body = append(r.body, &loop.Barrier{})
-	r.exchange(reductions, warps)
+	r.butterfly(reductions, warps)
 }
 
 // butterfly combines the accumulators of groups of contiguous threads by xor shuffles. Both
 // threads of a pair combine in lane order, so that they get the same value. Sums over whole
 // subgroups use the device's own reduction.
-func (r *rowEmitter) exchange(reductions [][]accumulator, threads int) {
+func (r *rowEmitter) butterfly(reductions [][]accumulator, threads int) {
 	if threads == r.caps.Lanes() && r.caps.Subgroups {
-		reductions = slices.DeleteFunc(slices.Clone(reductions), r.addsUp)
+		reductions = slices.DeleteFunc(slices.Clone(reductions), r.subgroupSum)
 	}
 	for across := 1; across < threads; across *= 2 {
 		for _, accs := range reductions {
@@ -262,7 +262,7 @@ func (r *rowEmitter) exchange(reductions [][]accumulator, threads int) {
 }
 
 // subgroupSum sums an accumulator by a subgroup reduction, if it is a plain sum.
-func (r *rowEmitter) addsUp(accs []accumulator) bool {
+func (r *rowEmitter) subgroupSum(accs []accumulator) bool {
 	own, other := accs[0].value(), scalar.FreeVar(r.name("other"), accs[0].spec.DType)
 	if len(accs) > 1 || scalar.Key(combineOf(accs, []scalar.Expr{own}, []scalar.Expr{other})[0]) != scalar.Key(scalar.Add(own, other)) {
 		return false

@@ -102,60 +102,60 @@ func (w *reduceWays) cost(s Schedule) float64 {
 
 func (w *reduceWays) emit(s Schedule) []Launch { return scheduleReduce(w.e, w.g, s) }
 
-// rowsShape maps a workgroup onto the outer points ("rows") and the inner points of a
+// rowLayout maps a workgroup onto the outer points ("rows") and the inner points of a
 // reduction.
-type rowsShape struct {
+type rowLayout struct {
 	lanes, rows int  // threads per row, and rows per workgroup
 	rowsFirst   bool // neighbouring threads have neighbouring rows, not lanes
 	chunks      int  // unrolled inner points per thread; 0: a loop
 }
 
-// shapeOf returns the layout of a schedule.
-func shapeOf(s Schedule, g *fusion.Group) rowsShape {
-	shape := rowsShape{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == Columns}
-	return shape.writeOut(g, fusion.Product(g.Inner))
+// rowLayoutOf returns the layout of a schedule.
+func rowLayoutOf(s Schedule, g *fusion.Group) rowLayout {
+	shape := rowLayout{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == Columns}
+	return shape.unroll(g, fusion.Product(g.Inner))
 }
 
 // Bounds of unrolling the inner points of a thread, which keeps them in registers between the
 // stages of a reduction: maxUnrolled points, so that three or four operands fit 64 registers,
 // and maxUnrolledWeight operations in all.
 const (
-	maxChunks     = 16
-	maxWrittenOut = 400
+	maxUnrolled       = 16
+	maxUnrolledWeight = 400
 )
 
 // independentThreads is the workgroup size of threads that do not cooperate: small, for many
 // workgroups.
-const aloneThreads = 64
+const independentThreads = 64
 
 // rowAlone gives each row to one thread.
 func rowAlone(g *fusion.Group) Schedule {
-	return Schedule{Family: Columns, Lanes: 1, Rows: min(aloneThreads, powerOfTwo(fusion.Product(g.Outer))), Split: 1}
+	return Schedule{Family: Columns, Lanes: 1, Rows: min(independentThreads, powerOfTwo(fusion.Product(g.Outer))), Split: 1}
 }
 
 // maxSerialRow is the longest row of one thread: a row of 128 takes 13 µs on an H200, less than
 // half with four threads.
-const aloneLength = 64
+const maxSerialRow = 64
 
 // rowByFew gives each row to one thread, or to a few where it is longer than maxSerialRow.
 func rowByFew(g *fusion.Group) Schedule {
 	s := rowAlone(g)
-	if fusion.Product(g.Inner) > aloneLength && s.Rows == aloneThreads {
-		s.Lanes, s.Rows = 4, aloneThreads/4
+	if fusion.Product(g.Inner) > maxSerialRow && s.Rows == independentThreads {
+		s.Lanes, s.Rows = 4, independentThreads/4
 	}
 	return s
 }
 
 // minThreads is the minimum workgroup size where there is work for it: the widest subgroup of
 // any device.
-const leastThreads = 64
+const minThreads = 64
 
 // adjacentColumns is the number of adjacent rows read together: a cache line of 128 bytes in
 // f32. minColumnElements is the number of elements of a column per thread before more threads
 // share it.
 const (
-	columnsBeside = 32
-	leastColumn   = 4
+	adjacentColumns   = 32
+	minColumnElements = 4
 )
 
 // shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
@@ -166,10 +166,10 @@ func (e *emitter) shapeRows(g *fusion.Group) Schedule {
 		return e.shapeColumns(rows, length)
 	}
 	s := Schedule{Family: Rows, Lanes: min(usualThreads(e.caps), powerOfTwo(length)), Rows: 1, Split: 1}
-	for s.Lanes < min(e.caps.Invocations, powerOfTwo(length)) && e.leavesCache(g, s.Lanes) {
+	for s.Lanes < min(e.caps.Invocations, powerOfTwo(length)) && e.exceedsCache(g, s.Lanes) {
 		s.Lanes *= 2
 	}
-	for s.Rows*s.Lanes < leastThreads && s.Rows < rows {
+	for s.Rows*s.Lanes < minThreads && s.Rows < rows {
 		s.Rows *= 2
 	}
 	return e.shareShortRows(s, rows, length)
@@ -187,9 +187,9 @@ func usualThreads(caps loop.Caps) int {
 // exceedsCache reports whether rows that several stages read, and that do not fit registers,
 // overflow the cache at the given lanes per row: each stage would then read them from memory,
 // while fewer rows at a time in wider workgroups stay cached.
-func (e *emitter) leavesCache(g *fusion.Group, lanes int) bool {
+func (e *emitter) exceedsCache(g *fusion.Group, lanes int) bool {
 	length := fusion.Product(g.Inner)
-	if g.Splits() || ceilDiv(length, lanes) <= maxChunks {
+	if g.Splits() || ceilDiv(length, lanes) <= maxUnrolled {
 		return false
 	}
 	row := 0
@@ -221,9 +221,9 @@ func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
 
 // shapeColumns is shapeRows for rows that are contiguous across rows.
 func (e *emitter) shapeColumns(rows, length int) Schedule {
-	s := Schedule{Family: Columns, Lanes: 1, Rows: min(columnsBeside, powerOfTwo(rows)), Split: 1}
+	s := Schedule{Family: Columns, Lanes: 1, Rows: min(adjacentColumns, powerOfTwo(rows)), Split: 1}
 	limit := usualThreads(e.caps)
-	for s.Lanes < limit/s.Rows && s.Lanes*leastColumn < length {
+	for s.Lanes < limit/s.Rows && s.Lanes*minColumnElements < length {
 		s.Lanes *= 2
 	}
 	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*e.caps.Profile().Workgroups(wantedGroups) {
@@ -234,9 +234,9 @@ func (e *emitter) shapeColumns(rows, length int) Schedule {
 
 // unroll returns s with the inner points of a thread unrolled if they are few. A single point
 // always is.
-func (s rowsShape) writeOut(g *fusion.Group, length int) rowsShape {
+func (s rowLayout) unroll(g *fusion.Group, length int) rowLayout {
 	c := max(ceilDiv(length, s.lanes), 1)
-	if c == 1 || c <= maxChunks && c*g.Weight() <= maxWrittenOut {
+	if c == 1 || c <= maxUnrolled && c*g.Weight() <= maxUnrolledWeight {
 		s.chunks = c
 	}
 	return s

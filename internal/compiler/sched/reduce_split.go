@@ -25,7 +25,7 @@ func scheduleSplit(e *emitter, g *fusion.Group, s Schedule) []Launch {
 
 // splitRows reduces each part of each row.
 func (e *emitter) splitRows(g *fusion.Group, s Schedule, partials *[]*fusion.Tensor) Launch {
-	shape, parts := shapeOf(s, g), s.Split
+	shape, parts := rowLayoutOf(s, g), s.Split
 	shape.chunks = 0
 	blocks := ceilDiv(fusion.Product(g.Outer), shape.rows)
 	workgroup := e.linearGroup(blocks * parts)
@@ -35,7 +35,7 @@ func (e *emitter) splitRows(g *fusion.Group, s Schedule, partials *[]*fusion.Ten
 	if r.length = length; length*parts != fusion.Product(g.Inner) {
 		r.length = 1
 	}
-	if turn, ok := e.evenTurn(g, shape); ok && ceilDiv(length, turn)*turn*(parts-1) < fusion.Product(g.Inner) {
+	if turn, ok := e.evenStep(g, shape); ok && ceilDiv(length, turn)*turn*(parts-1) < fusion.Product(g.Inner) {
 		length = ceilDiv(length, turn) * turn
 		r.length = turn
 	}
@@ -59,7 +59,7 @@ const columnBytes = 32
 
 // columnUnroll is the unroll factor over the elements of columns, on CUDA: more for narrow
 // types, by bytes in flight. In WGSL and MSL, where it is not measured, it is maxTogether.
-func (e *emitter) columnTurns(g *fusion.Group) int {
+func (e *emitter) columnUnroll(g *fusion.Group) int {
 	if !withMma || e.caps.Dialect != dtype.CUDA {
 		return maxTogether
 	}
@@ -70,7 +70,7 @@ func (e *emitter) columnTurns(g *fusion.Group) int {
 		}
 	}
 	turns := maxTogether
-	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxWrittenOut {
+	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxUnrolledWeight {
 		turns *= 2
 	}
 	return turns
@@ -78,17 +78,17 @@ func (e *emitter) columnTurns(g *fusion.Group) int {
 
 // evenStep returns the number of points that the threads of a column handle per iteration, if
 // columns are whole iterations: parts of whole iterations need no remainder loop.
-func (e *emitter) evenTurn(g *fusion.Group, s rowsShape) (turn int, ok bool) {
+func (e *emitter) evenStep(g *fusion.Group, s rowLayout) (turn int, ok bool) {
 	if !withMma || e.caps.Dialect != dtype.CUDA || !s.rowsFirst {
 		return 0, false
 	}
-	turn = e.columnTurns(g) * s.lanes
+	turn = e.columnUnroll(g) * s.lanes
 	return turn, fusion.Product(g.Inner)%turn == 0
 }
 
 // evenParts returns about the given number of parts, of whole iterations each.
 func (e *emitter) evenParts(g *fusion.Group, s Schedule, parts int) int {
-	turn, ok := e.evenTurn(g, shapeOf(s, g))
+	turn, ok := e.evenStep(g, rowLayoutOf(s, g))
 	if parts == 1 || !ok {
 		return parts
 	}
@@ -106,14 +106,14 @@ func (r *rowEmitter) partialStage(members []*fusion.Member) []accumulator {
 			c.accumulate(r, m, accs)
 		}
 	})
-	r.meet(accs)
+	r.allReduce(accs)
 	return accs
 }
 
 // combineParts combines the partial results of each row and finishes the group.
 func (e *emitter) combineParts(g *fusion.Group, parts int, partials []*fusion.Tensor) Launch {
 	whole := g.OverParts(parts)
-	shape := shapeOf(e.shapeColumns(fusion.Product(g.Outer), parts), whole)
+	shape := rowLayoutOf(e.shapeColumns(fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.linearGroup(ceilDiv(fusion.Product(g.Outer), shape.rows)))
 	next := 0
 	for _, m := range r.membersAt(0, true) {
@@ -121,7 +121,7 @@ func (e *emitter) combineParts(g *fusion.Group, parts int, partials []*fusion.Te
 		own := partials[next : next+len(accs)]
 		next += len(accs)
 		r.overPoints(func(c *chunk) { c.accumulateParts(r, m, accs, own) })
-		r.meet(accs)
+		r.allReduce(accs)
 		r.finishMember(m, accs)
 	}
 	r.nameRows(0)

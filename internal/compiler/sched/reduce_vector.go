@@ -12,10 +12,10 @@ import (
 // byVectors reports whether vector loads are worth a try: rows longer than registers, of whole
 // vectors, several per thread. CUDA only: WGSL has no vectors of 16-bit elements, which would
 // gain most.
-func (s rowsShape) byVectors(g *fusion.Group, dialect dtype.Dialect) bool {
+func (s rowLayout) byVectors(g *fusion.Group, dialect dtype.Dialect) bool {
 	n := fusion.Product(g.Inner)
 	return dialect == dtype.CUDA && s.chunks == 0 && !s.rowsFirst && n%width == 0 && n >= longRow*width*s.lanes &&
-		width*g.Weight() <= maxWrittenOut
+		width*g.Weight() <= maxUnrolledWeight
 }
 
 // vectors vectorises the loops of a kernel, or reports false where an access is not contiguous:

@@ -11,7 +11,7 @@ import (
 
 // scan is a scan along the rows of a tensor. The elements of a row are stride apart; rows that
 // start within one stride are adjacent.
-type prefix struct {
+type scan struct {
 	e                  *emitter // of another kernel of the same group
 	name               string
 	accs               []ir.Accumulator
@@ -19,7 +19,7 @@ type prefix struct {
 	exclusive, reverse bool
 	// rows is the number of rows, stride the distance between the elements of a row, and so the
 	// number of adjacent rows.
-	rows, beside, length int
+	rows, stride, length int
 	tensors              int // accessed by element and save
 	// element returns the terms of element i of a row, kept the stores of its results, and save
 	// writes these stores. Scans of the totals between kernels have no kept.
@@ -29,7 +29,7 @@ type prefix struct {
 }
 
 // scanOf returns the scan of a group, or nil where it has no elements.
-func prefixOf(e *emitter, g *fusion.Group) *prefix {
+func scanOf(e *emitter, g *fusion.Group) *scan {
 	m := g.Members[0]
 	n := m.Node
 	l := n.Def().Lower.(*ir.PrefixLowering)
@@ -60,9 +60,9 @@ func prefixOf(e *emitter, g *fusion.Group) *prefix {
 		}
 		return stores
 	}
-	return &prefix{
+	return &scan{
 		e: e, name: g.Name(), accs: l.Accumulators(n), exclusive: l.Exclusive(n), reverse: l.Reverse(n),
-		rows: fusion.Product(lines), beside: fusion.Product(dims[axis+1:]), length: dims[axis],
+		rows: fusion.Product(lines), stride: fusion.Product(dims[axis+1:]), length: dims[axis],
 		tensors: len(g.Reads()) + len(g.Writes()),
 		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
 		element: func(w *writer, row, i scalar.Expr) []scalar.Expr {
@@ -78,45 +78,45 @@ func prefixOf(e *emitter, g *fusion.Group) *prefix {
 // from the exclusive prefix of its totals. Each workgroup combines the totals before its chunk
 // itself, or, where that takes longer than a launch, a launch between scans them. No workgroup
 // waits for another.
-func (p *prefix) launches(s Schedule) []Launch {
-	of := p.span(s)
-	if of.chunks == 1 {
-		return []Launch{p.kernel(s, of)}
+func (p *scan) launches(s Schedule) []Launch {
+	cut := p.chunking(s)
+	if cut.chunks == 1 {
+		return []Launch{p.kernel(s, cut)}
 	}
-	of.totals = p.scratch("total", of.chunks, p.rows)
-	out := []Launch{p.total(s, of)}
+	cut.totals = p.scratch("total", cut.chunks, p.rows)
+	out := []Launch{p.total(s, cut)}
 	if !p.gathers(s) {
-		of.starts = p.scratch("start", of.chunks, p.rows)
-		out = append(out, p.between(of)...)
+		cut.starts = p.scratch("start", cut.chunks, p.rows)
+		out = append(out, p.scanTotals(cut)...)
 	}
-	return append(out, p.kernel(s, of))
+	return append(out, p.kernel(s, cut))
 }
 
 // total is the launch that reduces chunks to their totals.
-func (p *prefix) total(s Schedule, of span) Launch {
+func (p *scan) total(s Schedule, cut chunking) Launch {
 	first := *p
 	first.name = p.name + "_totals"
-	of.first = true
-	if s.Family != Lines && p.anyOrder() {
-		return first.totalInAnyOrder(s, of)
+	cut.first = true
+	if s.Family != SerialScan && p.commutative() {
+		return first.totalCommutative(s, cut)
 	}
-	return first.kernel(s, of)
+	return first.kernel(s, cut)
 }
 
 // scanTotals scans the totals of chunks.
-func (p *prefix) between(of span) []Launch {
+func (p *scan) scanTotals(cut chunking) []Launch {
 	starts := *p
-	starts.name, starts.exclusive, starts.length, starts.beside, starts.tensors = p.name+"_starts", true, of.chunks, p.rows, 2*len(p.accs)
+	starts.name, starts.exclusive, starts.length, starts.stride, starts.tensors = p.name+"_starts", true, cut.chunks, p.rows, 2*len(p.accs)
 	starts.kept = nil
 	starts.element = func(w *writer, row, i scalar.Expr) []scalar.Expr {
-		return loadAll(w, of.totals, ir.Index{i, row})
+		return loadAll(w, cut.totals, ir.Index{i, row})
 	}
-	starts.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, of.starts, ir.Index{i, row}, acc) }
+	starts.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, cut.starts, ir.Index{i, row}, acc) }
 	return starts.launches(starts.rule())
 }
 
 // scratch allocates memory for sets of running values.
-func (p *prefix) scratch(name string, dims ...int) []*fusion.Tensor {
+func (p *scan) scratch(name string, dims ...int) []*fusion.Tensor {
 	out := make([]*fusion.Tensor, len(p.accs))
 	for i, a := range p.accs {
 		out[i] = p.e.p.Scratch(name, a.DType, dims...)
@@ -125,7 +125,7 @@ func (p *prefix) scratch(name string, dims ...int) []*fusion.Tensor {
 }
 
 // chunking is how a kernel splits rows.
-type span struct {
+type chunking struct {
 	chunk, chunks int  // elements per chunk, and chunks per row
 	first         bool // the kernel stores totals only
 	// totals are the totals by chunk and row, starts their exclusive scan, nil where workgroups
@@ -134,22 +134,22 @@ type span struct {
 }
 
 // chunking returns the chunks of a schedule: whole tiles, or the row.
-func (p *prefix) span(s Schedule) span {
+func (p *scan) chunking(s Schedule) chunking {
 	tile := s.Lanes * s.Each
 	tiles := ceilDiv(p.length, tile)
 	share := ceilDiv(tiles, s.Split)
 	if share == tiles {
-		return span{chunk: p.length, chunks: 1}
+		return chunking{chunk: p.length, chunks: 1}
 	}
-	return span{chunk: share * tile, chunks: ceilDiv(tiles, share)}
+	return chunking{chunk: share * tile, chunks: ceilDiv(tiles, share)}
 }
 
 // gathers reports whether workgroups combine the totals before their chunk themselves.
-func (s span) gathers() bool { return s.totals != nil && !s.first && s.starts == nil }
+func (s chunking) gathers() bool { return s.totals != nil && !s.first && s.starts == nil }
 
 // number maps a workgroup's number to its chunk of the row. The second pass runs in reverse,
 // since the chunks that were read last are in the cache.
-func (s span) number(i scalar.Expr) scalar.Expr {
+func (s chunking) number(i scalar.Expr) scalar.Expr {
 	if s.first || s.totals == nil {
 		return i
 	}
@@ -157,12 +157,12 @@ func (s span) number(i scalar.Expr) scalar.Expr {
 }
 
 // whole reports whether workgroups have whole tiles of a schedule only.
-func (s span) whole(p *prefix, by Schedule) bool {
+func (s chunking) whole(p *scan, by Schedule) bool {
 	return p.length == s.chunk*s.chunks && s.chunk%(by.Lanes*by.Each) == 0
 }
 
 // commutative reports whether elements may be combined in any order.
-func (p *prefix) anyOrder() bool {
+func (p *scan) commutative() bool {
 	a, b := make([]scalar.Expr, len(p.accs)), make([]scalar.Expr, len(p.accs))
 	for i, acc := range p.accs {
 		a[i], b[i] = scalar.FreeVar("a"+strconv.Itoa(i), acc.DType), scalar.FreeVar("b"+strconv.Itoa(i), acc.DType)
@@ -170,14 +170,14 @@ func (p *prefix) anyOrder() bool {
 	return commutes(p.combine(a, b))
 }
 
-func (p *prefix) kernel(s Schedule, of span) Launch {
+func (p *scan) kernel(s Schedule, cut chunking) Launch {
 	switch s.Family {
-	case Lines:
-		return p.lines(s, of)
-	case Strips:
-		return p.strips(s, of)
+	case SerialScan:
+		return p.serial(s, cut)
+	case RegisterScan:
+		return p.register(s, cut)
 	}
-	return p.tiles(s, of)
+	return p.block(s, cut)
 }
 
 func loadAll(w *writer, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
@@ -195,7 +195,7 @@ func saveAll(w *writer, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) 
 }
 
 // init returns the initial running values.
-func (p *prefix) init() []scalar.Expr {
+func (p *scan) init() []scalar.Expr {
 	out := make([]scalar.Expr, len(p.accs))
 	for i, a := range p.accs {
 		out[i] = a.Init
@@ -230,7 +230,7 @@ func (w *writer) setAll(vars, values []scalar.Expr) {
 }
 
 // combineAll combines sets of running values in order.
-func (p *prefix) inTurn(w *writer, values []scalar.Expr) []scalar.Expr {
+func (p *scan) combineAll(w *writer, values []scalar.Expr) []scalar.Expr {
 	n := len(p.accs)
 	all := values[:n]
 	for i := n; i < len(values); i += n {

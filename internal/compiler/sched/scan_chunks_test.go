@@ -35,10 +35,10 @@ var cutRows = map[string]func(b *ir.Builder, rows, length int){
 // more of them than the threads of a workgroup gather, which takes a launch more.
 func TestRowsThatAreCut(t *testing.T) {
 	strips := func(lanes, rows, each, split int) sched.Schedule {
-		return sched.Schedule{Family: sched.Strips, Lanes: lanes, Rows: rows, Each: each, Split: split}
+		return sched.Schedule{Family: sched.RegisterScan, Lanes: lanes, Rows: rows, Each: each, Split: split}
 	}
 	stretches := func(lanes, rows, each, split int) sched.Schedule {
-		return sched.Schedule{Family: sched.Stretches, Lanes: lanes, Rows: rows, Each: each, Split: split}
+		return sched.Schedule{Family: sched.BlockScan, Lanes: lanes, Rows: rows, Each: each, Split: split}
 	}
 	for _, c := range []struct {
 		schedule               sched.Schedule

@@ -13,27 +13,27 @@ import (
 // loads and stores are coalesced vectors, a whole tile is in flight at once, and one block scan
 // serves all strips: rows of 4,096 ran at 3,864 GB/s so, and at 2,971 through workgroup memory
 // (cumsum, H200, WebGPU).
-type prefixStrips struct {
+type registerScanner struct {
 	*mover
 	place
-	p              *prefix
+	p              *scan
 	s              Schedule
-	of             span
+	cut            chunking
 	parts          int         // strips per tile
 	first, last    scalar.Expr // the first vector of the chunk, and the end
 	scans          []int       // workgroup arrays for strips, one per running value
-	sides          []int       // the same for gathered totals
+	gatherSlots    []int       // the same for gathered totals
 	carry          []scalar.Expr
 	wholeTilesOnly bool
 }
 
 // maxStrips is the maximum number of strips per tile: the elements of a vector, in which the
 // partial results of all strips are exchanged.
-const mostStrips = width
+const maxStrips = width
 
 // vectors reports whether all loads and stores of contiguous elements of a row are vectors.
-func (p *prefix) vectors() bool {
-	if p.kept == nil || p.beside != 1 || p.length%width != 0 {
+func (p *scan) vectors() bool {
+	if p.kept == nil || p.stride != 1 || p.length%width != 0 {
 		return false
 	}
 	m := newMover(p.e.another().writer(1))
@@ -50,7 +50,7 @@ func (p *prefix) vectors() bool {
 }
 
 // byTensor sorts the stores of a vector by tensor, in memory order.
-func (p *prefix) byTensor(stores []kept) (out []kept) {
+func (p *scan) byTensor(stores []kept) (out []kept) {
 	results := len(stores) / width
 	for k := range results {
 		run := make([]kept, width)
@@ -66,47 +66,47 @@ func (p *prefix) byTensor(stores []kept) (out []kept) {
 }
 
 // register scans chunks of rows, tile by tile.
-func (p *prefix) strips(s Schedule, of span) Launch {
-	t := p.newStrips(s, of)
+func (p *scan) register(s Schedule, cut chunking) Launch {
+	t := p.newRegister(s, cut)
 	var gathered func() []scalar.Expr
 	init := p.init()
 	switch {
-	case of.starts != nil:
-		init = loadAll(t.writer, of.starts, ir.Index{t.number, t.row})
-	case of.gathers():
-		gathered = p.gather(t.writer, s, of, t.place)
+	case cut.starts != nil:
+		init = loadAll(t.writer, cut.starts, ir.Index{t.number, t.row})
+	case cut.gathers():
+		gathered = p.gather(t.writer, s, cut, t.place)
 	}
-	oneTile := of.chunk <= s.Lanes*s.Each
+	oneTile := cut.chunk <= s.Lanes*s.Each
 	if gathered != nil && !oneTile {
-		_, all := t.meet([][]scalar.Expr{gathered()})
+		_, all := t.exclusive([][]scalar.Expr{gathered()})
 		init = all[0]
 		t.barrier()
 	}
 	t.carry = t.vars("carry", init)
 	if oneTile {
-		t.turn(t.first, gathered)
+		t.tile(t.first, gathered)
 	} else {
 		t.loop("tile", t.first, t.last, s.Lanes*t.parts, p.length/width-1, func(first scalar.Expr) {
-			t.turn(first, nil)
+			t.tile(first, nil)
 			t.barrier()
 		})
 	}
-	if of.first {
-		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.writer, of.totals, ir.Index{t.number, t.row}, t.carry) })
+	if cut.first {
+		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.writer, cut.totals, ir.Index{t.number, t.row}, t.carry) })
 	}
 	return t.launch(p.name)
 }
 
-func (p *prefix) newStrips(s Schedule, of span) *prefixStrips {
+func (p *scan) newRegister(s Schedule, cut chunking) *registerScanner {
 	w := p.e.another().writer(s.Lanes * s.Rows)
-	t := &prefixStrips{mover: newMover(w), place: p.place(w, s, of), p: p, s: s, of: of, parts: s.Each / width}
-	t.first = t.let("first", scalar.Mul(t.number, loop.Int(of.chunk/width)))
-	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(of.chunk/width)), loop.Int(p.length/width)))
-	t.wholeTilesOnly = of.whole(p, s)
+	t := &registerScanner{mover: newMover(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / width}
+	t.first = t.let("first", scalar.Mul(t.number, loop.Int(cut.chunk/width)))
+	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk/width)), loop.Int(p.length/width)))
+	t.wholeTilesOnly = cut.whole(p, s)
 	for _, a := range p.accs {
 		t.scans = append(t.scans, t.shared("scans"+t.name(""), a.DType, t.parts, 2*s.Lanes*s.Rows))
-		if of.gathers() {
-			t.sides = append(t.sides, t.shared("sides"+t.name(""), a.DType, 1, 2*s.Lanes*s.Rows))
+		if cut.gathers() {
+			t.gatherSlots = append(t.gatherSlots, t.shared("sides"+t.name(""), a.DType, 1, 2*s.Lanes*s.Rows))
 		}
 	}
 	return t
@@ -121,7 +121,7 @@ type strip struct {
 
 // tile scans the tile that begins at a vector. The gathered totals, if any, go through the same
 // block scan as the strips.
-func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
+func (t *registerScanner) tile(first scalar.Expr, gathered func() []scalar.Expr) {
 	parts := make([]strip, t.parts)
 	for s := range parts {
 		vector := scalar.Add(first, scalar.Add(t.lane, loop.Int(s*t.s.Lanes)))
@@ -132,7 +132,7 @@ func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 			parts[s].vector = t.let("near", scalar.Min(vector, loop.Int(t.p.length/width-1)))
 		}
 	}
-	t.bring(parts)
+	t.loadStrips(parts)
 	own := make([][]scalar.Expr, len(parts))
 	for s := range parts {
 		own[s] = parts[s].running[width-1]
@@ -141,13 +141,13 @@ func (t *prefixStrips) turn(first scalar.Expr, gathered func() []scalar.Expr) {
 	if gathered != nil {
 		own = append(own, gathered())
 	}
-	before, all := t.meet(own)
+	before, all := t.exclusive(own)
 	if gathered != nil {
 		start = all[len(parts)]
 	}
 	for s := range parts {
-		if !t.of.first {
-			t.take(&parts[s], t.letAll("start", t.p.combine(start, before[s])))
+		if !t.cut.first {
+			t.saveStrip(&parts[s], t.letAll("start", t.p.combine(start, before[s])))
 		}
 		start = t.letAll("end", t.p.combine(start, all[s]))
 	}
@@ -160,7 +160,7 @@ func (x *strip) at(j int) scalar.Expr {
 }
 
 // loadStrips loads the vectors of all strips and scans the elements of each.
-func (t *prefixStrips) bring(parts []strip) {
+func (t *registerScanner) loadStrips(parts []strip) {
 	var values []scalar.Expr
 	for s := range parts {
 		for j := range width {
@@ -192,7 +192,7 @@ func (t *prefixStrips) bring(parts []strip) {
 
 // results returns the stores of a strip whose vector begins from start. Before loadStrips only
 // their addresses are meaningful.
-func (t *prefixStrips) results(x *strip, start []scalar.Expr) []kept {
+func (t *registerScanner) results(x *strip, start []scalar.Expr) []kept {
 	var stores []kept
 	for j := range width {
 		value, last := start, j // the last element combined
@@ -207,75 +207,75 @@ func (t *prefixStrips) results(x *strip, start []scalar.Expr) []kept {
 	return t.p.byTensor(stores)
 }
 
-func (t *prefixStrips) take(x *strip, start []scalar.Expr) {
+func (t *registerScanner) saveStrip(x *strip, start []scalar.Expr) {
 	stores := t.results(x, start)
 	t.when(x.inside, func() { t.store(stores, width, all(width)) })
 }
 
 // reachFactor is the factor by which each barrier widens a thread's reach: one row of 2²⁴ moves
 // 2,504 GB/s with 4 and 2,447 with 2 (H200, WebGPU).
-const widening = 4
+const reachFactor = 4
 
 // exclusive returns, for each value that every thread has, the exclusive scan over the threads
 // of a row and the total of all. The values are the totals of strips, the gathered total, or
 // both. Without shuffles the reach widens step by step, double buffered in workgroup memory.
-func (t *prefixStrips) meet(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
+func (t *registerScanner) exclusive(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	if t.shuffles() {
-		return t.meetInWarps(own)
+		return t.warpExclusive(own)
 	}
 	half, threads := 0, t.s.Lanes*t.s.Rows
 	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*threads), i) }
-	t.tell(at(t.local), own)
-	for reach := 1; reach < t.s.Lanes; reach *= widening {
-		for far := reach; far < min(widening*reach, t.s.Lanes); far += reach {
-			theirs, sums := t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(far)), loop.Int(0))), len(own)), make([][]scalar.Expr, len(own))
+	t.exchangePartials(at(t.local), own)
+	for reach := 1; reach < t.s.Lanes; reach *= reachFactor {
+		for far := reach; far < min(reachFactor*reach, t.s.Lanes); far += reach {
+			theirs, sums := t.loadPartials(at(scalar.Max(scalar.Sub(t.local, loop.Int(far)), loop.Int(0))), len(own)), make([][]scalar.Expr, len(own))
 			for s := range own {
 				sums[s] = t.letAll("sum", choose(scalar.Ge(t.lane, loop.Int(far)), t.p.combine(theirs[s], own[s]), own[s]))
 			}
 			own = sums
 		}
 		half = 1 - half
-		t.tell(at(t.local), own)
+		t.exchangePartials(at(t.local), own)
 	}
-	before = t.told(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))), len(own))
+	before = t.loadPartials(at(scalar.Max(scalar.Sub(t.local, loop.Int(1)), loop.Int(0))), len(own))
 	for s := range before {
 		before[s] = t.letAll("before", choose(scalar.Gt(t.lane, loop.Int(0)), before[s], t.p.init()))
 	}
-	return before, t.told(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))), len(own))
+	return before, t.loadPartials(at(scalar.Add(scalar.Sub(t.local, t.lane), loop.Int(t.s.Lanes-1))), len(own))
 }
 
 // exchangePartials stores partial results for the other threads, with a barrier.
-func (t *prefixStrips) tell(at scalar.Expr, values [][]scalar.Expr) {
-	t.leave(at, values)
+func (t *registerScanner) exchangePartials(at scalar.Expr, values [][]scalar.Expr) {
+	t.storePartials(at, values)
 	t.barrier()
 }
 
 // storePartials stores partial results in workgroup memory: those of strips as vectors, a
 // gathered total in arrays of its own.
-func (t *prefixStrips) leave(at scalar.Expr, values [][]scalar.Expr) {
+func (t *registerScanner) storePartials(at scalar.Expr, values [][]scalar.Expr) {
 	if len(values) != t.parts {
-		t.p.leave(t.writer, t.sides, at, values[len(values)-1:])
+		t.p.storeSets(t.writer, t.gatherSlots, at, values[len(values)-1:])
 		values = values[:len(values)-1]
 	}
 	if len(values) > 0 {
-		t.p.leave(t.writer, t.scans, at, values)
+		t.p.storeSets(t.writer, t.scans, at, values)
 	}
 }
 
 // loadPartials loads n partial results written by storePartials.
-func (t *prefixStrips) told(at scalar.Expr, n int) (out [][]scalar.Expr) {
+func (t *registerScanner) loadPartials(at scalar.Expr, n int) (out [][]scalar.Expr) {
 	at = t.let("at", at)
 	if n >= t.parts {
-		out = t.p.told(t.writer, t.scans, at, t.parts)
+		out = t.p.loadSets(t.writer, t.scans, at, t.parts)
 	}
 	if n != t.parts {
-		out = append(out, t.p.told(t.writer, t.sides, at, 1)...)
+		out = append(out, t.p.loadSets(t.writer, t.gatherSlots, at, 1)...)
 	}
 	return out
 }
 
 // storeSets stores sets of running values in workgroup memory, an array per running value.
-func (p *prefix) leave(w *writer, slots []int, at scalar.Expr, sets [][]scalar.Expr) {
+func (p *scan) storeSets(w *writer, slots []int, at scalar.Expr, sets [][]scalar.Expr) {
 	for k, slot := range slots {
 		vector := make([]scalar.Expr, len(sets))
 		for s := range sets {
@@ -290,7 +290,7 @@ func (p *prefix) leave(w *writer, slots []int, at scalar.Expr, sets [][]scalar.E
 }
 
 // loadSets loads n sets written by storeSets.
-func (p *prefix) told(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.Expr {
+func (p *scan) loadSets(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.Expr {
 	out := make([][]scalar.Expr, n)
 	for k, a := range p.accs {
 		names := make([]string, n)
@@ -309,7 +309,7 @@ func (p *prefix) told(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.
 
 // shuffles reports whether partial results can be exchanged by warp shuffles: warps are whole,
 // lie within a row or hold whole rows, and the device shuffles the types.
-func (t *prefixStrips) shuffles() bool {
+func (t *registerScanner) shuffles() bool {
 	warp := t.caps.Lanes()
 	if warp == 0 || t.s.Lanes*t.s.Rows%warp != 0 || t.s.Lanes > warp*warp {
 		return false
@@ -321,11 +321,11 @@ func (t *prefixStrips) shuffles() bool {
 
 // warpExclusive is exclusive by warp shuffles, with two barriers where a row has several warps
 // and none otherwise; recursive doubling takes one per step.
-func (t *prefixStrips) meetInWarps(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
+func (t *registerScanner) warpExclusive(own [][]scalar.Expr) (before, all [][]scalar.Expr) {
 	warp := t.caps.Lanes()
 	before, all = make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
 	for s := range own {
-		before[s], all[s] = t.exchange(own[s], min(t.s.Lanes, warp))
+		before[s], all[s] = t.butterfly(own[s], min(t.s.Lanes, warp))
 	}
 	warps := t.s.Lanes / warp
 	if warps <= 1 {
@@ -333,14 +333,14 @@ func (t *prefixStrips) meetInWarps(own [][]scalar.Expr) (before, all [][]scalar.
 	}
 	first := t.let("first_warp", scalar.FloorDiv(scalar.Sub(t.local, t.lane), loop.Int(warp)))
 	mine := t.let("warp", scalar.FloorDiv(t.lane, loop.Int(warp)))
-	t.when(scalar.Eq(scalar.Mod(t.local, loop.Int(warp)), loop.Int(0)), func() { t.leave(scalar.Add(first, mine), all) })
+	t.when(scalar.Eq(scalar.Mod(t.local, loop.Int(warp)), loop.Int(0)), func() { t.storePartials(scalar.Add(first, mine), all) })
 	t.barrier()
 	sums, ahead := make([][]scalar.Expr, len(own)), make([][]scalar.Expr, len(own))
 	for s := range own {
 		sums[s], ahead[s] = t.p.init(), t.p.init()
 	}
 	for w := range warps {
-		theirs := t.told(scalar.Add(first, loop.Int(w)), len(own))
+		theirs := t.loadPartials(scalar.Add(first, loop.Int(w)), len(own))
 		for s := range own {
 			ahead[s] = t.letAll("ahead", choose(scalar.Eq(mine, loop.Int(w)), sums[s], ahead[s]))
 			sums[s] = t.letAll("sum", t.p.combine(sums[s], theirs[s]))
@@ -354,7 +354,7 @@ func (t *prefixStrips) meetInWarps(own [][]scalar.Expr) (before, all [][]scalar.
 
 // butterfly returns the exclusive scan over groups of contiguous threads and their totals. The
 // blocks that are combined double: for the upper one all of the lower comes before.
-func (t *prefixStrips) exchange(own []scalar.Expr, threads int) (before, all []scalar.Expr) {
+func (t *registerScanner) butterfly(own []scalar.Expr, threads int) (before, all []scalar.Expr) {
 	before, all = t.p.init(), own
 	for across := 1; across < threads; across *= 2 {
 		others := make([]scalar.Expr, len(all))

@@ -25,7 +25,7 @@ func TestRunningCombinationsInWarps(t *testing.T) {
 		for _, s := range []sched.Schedule{
 			{Lanes: 256, Rows: 1, Each: 16, Split: 1}, {Lanes: 64, Rows: 2, Each: 8, Split: 2}, {Lanes: 32, Rows: 2, Each: 4, Split: 1}, {Lanes: 8, Rows: 8, Each: 16, Split: 3},
 		} {
-			s.Family = sched.Strips
+			s.Family = sched.RegisterScan
 			t.Run(fmt.Sprint(name, ", ", s), func(t *testing.T) {
 				g := build(t, f)
 				target := forced(t, g, hopper(), func(*plan.Choice) (sched.Schedule, bool) { return s, true })

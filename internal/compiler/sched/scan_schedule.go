@@ -9,31 +9,31 @@ import (
 )
 
 // scanSpace is the schedule space of a scan: the threads and workgroups that share a row.
-type prefixWays struct{ p *prefix } // nil where there are no elements
+type scanSpace struct{ p *scan } // nil where there are no elements
 
-func newPrefixWays(e *emitter, g *fusion.Group) ways { return prefixWays{prefixOf(e, g)} }
+func newScanSpace(e *emitter, g *fusion.Group) ways { return scanSpace{scanOf(e, g)} }
 
 const (
 	// minAdjacent is the number of adjacent rows from which threads scan rows serially:
 	// neighbouring threads then read whole sectors.
-	manyBeside = sectorElements
+	minAdjacent = sectorElements
 	// minScanSteps is the minimum number of elements per thread that pays for the launches of a
 	// split.
-	leastSteps = 64
+	minScanSteps = 64
 	// scanEach is the number of contiguous elements of a thread at a time, where there is room:
 	// a sector of f32.
-	prefixEach = sectorElements
+	scanEach = sectorElements
 	// serialRows is the number of adjacent rows per workgroup: a warp's.
-	lineColumns = 32
+	serialRows = 32
 	// minTiles is the minimum number of tiles of a row that is split, which reads it twice and
 	// takes one or two more launches. An estimate.
-	leastTiles = 4
+	minTiles = 4
 )
 
-// fullThreads is the number of prefetching threads that fill a device, fullWorkgroups the
+// enoughThreads is the number of prefetching threads that fill a device, fullWorkgroups the
 // number of workgroups that share rows.
-func enoughThreads(caps loop.Caps) int { return aheadThreads * caps.Profile().Processors }
-func enoughGroups(caps loop.Caps) int  { return rowGroups * caps.Profile().Processors }
+func enoughThreads(caps loop.Caps) int  { return aheadThreads * caps.Profile().Processors }
+func fullWorkgroups(caps loop.Caps) int { return rowGroups * caps.Profile().Processors }
 
 const (
 	// aheadThreads of a multiprocessor, with scanEach elements of 4 bytes each, have more than
@@ -47,13 +47,13 @@ const (
 )
 
 // rule returns the default schedule.
-func (p *prefix) rule() Schedule {
-	s := p.stretches()
+func (p *scan) rule() Schedule {
+	s := p.blockScan()
 	switch {
-	case p.beside >= manyBeside:
-		s = p.sharedLines()
+	case p.stride >= minAdjacent:
+		s = p.serialScan()
 	case p.vectors():
-		if whole := p.wholeStrips(); whole.Lanes >= leastLanes {
+		if whole := p.registerScan(); whole.Lanes >= minLanes {
 			s = whole
 		}
 	}
@@ -64,68 +64,68 @@ func (p *prefix) rule() Schedule {
 }
 
 // arrays is the number of tensors that the last launch of split rows binds.
-func (p *prefix) arrays() int { return p.tensors + len(p.accs) }
+func (p *scan) arrays() int { return p.tensors + len(p.accs) }
 
 // serialScan returns a serial-scan schedule with enough threads per row to fill a device, with
 // split rows where a workgroup is not enough.
-func (p *prefix) sharedLines() Schedule {
-	s := Schedule{Family: Lines, Lanes: 1, Rows: min(lineColumns, powerOfTwo(p.rows)), Each: 1, Split: 1}
-	if p.length < leastSteps {
+func (p *scan) serialScan() Schedule {
+	s := Schedule{Family: SerialScan, Lanes: 1, Rows: min(serialRows, powerOfTwo(p.rows)), Each: 1, Split: 1}
+	if p.length < minScanSteps {
 		s.Rows = min(p.e.caps.Invocations, mapThreads)
 		return s
 	}
-	s.Each = prefixEach
-	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) && s.Lanes < prefixEach {
+	s.Each = scanEach
+	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) && s.Lanes < scanEach {
 		s.Lanes *= 2
 	}
 	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) {
 		s.Rows *= 2
 	}
-	s.Split = max(1, min(enoughThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*leastSteps)))
+	s.Split = max(1, min(enoughThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*minScanSteps)))
 	return s
 }
 
 // blockScan returns a block-scan schedule with tiles as large as workgroup memory holds beside
 // the running values of all threads, twice. Short rows share a workgroup; few long ones are
 // split.
-func (p *prefix) stretches() Schedule {
-	threads, each := min(p.e.caps.Invocations, mapThreads), prefixEach
-	for !p.room(threads, each) && threads > 32 {
+func (p *scan) blockScan() Schedule {
+	threads, each := min(p.e.caps.Invocations, mapThreads), scanEach
+	for !p.fitsTile(threads, each) && threads > 32 {
 		threads /= 2
 	}
-	for each > 1 && (!p.room(threads, each) || each/2 >= p.length) {
+	for each > 1 && (!p.fitsTile(threads, each) || each/2 >= p.length) {
 		each /= 2
 	}
 	lanes := min(threads, powerOfTwo(ceilDiv(p.length, each)))
 	for threads > lanes && threads/2/lanes >= p.rows {
 		threads /= 2
 	}
-	s := Schedule{Family: Stretches, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
-	p.cut(&s)
+	s := Schedule{Family: BlockScan, Lanes: lanes, Rows: threads / lanes, Each: each, Split: 1}
+	p.split(&s)
 	return s
 }
 
 // minLanes is the minimum number of threads per row of a register scan: with fewer, rows are
 // too short for coalesced loads.
-const leastLanes = 8
+const minLanes = 8
 
 // registerScan returns a register-scan schedule with as many strips as workgroup memory has
 // room for.
-func (p *prefix) wholeStrips() Schedule {
-	s := Schedule{Family: Strips, Each: width * mostStrips, Rows: 1, Split: 1}
+func (p *scan) registerScan() Schedule {
+	s := Schedule{Family: RegisterScan, Each: width * maxStrips, Rows: 1, Split: 1}
 	threads := min(p.e.caps.Invocations, mapThreads)
-	for s.Each > width && (!p.meets(threads, s.Each/width) || s.Each/2 >= p.length) {
+	for s.Each > width && (!p.fitsPartials(threads, s.Each/width) || s.Each/2 >= p.length) {
 		s.Each /= 2
 	}
 	s.Lanes = min(threads, powerOfTwo(ceilDiv(p.length, s.Each)))
 	for s.Rows*s.Lanes < threads && s.Rows < p.rows {
 		s.Rows *= 2
 	}
-	p.cut(&s)
+	p.split(&s)
 	if s.Split > 1 && s.Each > width && !p.gathers(s) {
 		less := s
 		less.Each /= 2
-		if p.cut(&less); p.gathers(less) { // the gathered totals fit as well
+		if p.split(&less); p.gathers(less) { // the gathered totals fit as well
 			return less
 		}
 	}
@@ -133,27 +133,27 @@ func (p *prefix) wholeStrips() Schedule {
 }
 
 // split splits rows of many tiles over as many workgroups as fill a device.
-func (p *prefix) cut(s *Schedule) {
+func (p *scan) split(s *Schedule) {
 	s.Split = 1
-	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= leastTiles {
-		s.Split = max(1, min(enoughGroups(p.e.caps)/p.rows, tiles))
+	if tiles := ceilDiv(p.length, s.Lanes*s.Each); tiles >= minTiles {
+		s.Split = max(1, min(fullWorkgroups(p.e.caps)/p.rows, tiles))
 	}
 }
 
 // fitsPartials reports whether workgroup memory holds the partial results of the strips of all
 // threads, twice.
-func (p *prefix) meets(threads, strips int) bool {
+func (p *scan) fitsPartials(threads, strips int) bool {
 	return 2*threads*strips*p.accBytes() <= p.e.caps.SharedBytes
 }
 
 // fitsTile reports whether workgroup memory holds a tile.
-func (p *prefix) room(threads, each int) bool {
+func (p *scan) fitsTile(threads, each int) bool {
 	n := threads * each
 	return (n+n/padding+2*threads)*p.accBytes() <= p.e.caps.SharedBytes
 }
 
 // accBytes is the size of a set of running values.
-func (p *prefix) accBytes() int {
+func (p *scan) accBytes() int {
 	bytes := 0
 	for _, a := range p.accs {
 		bytes += loop.DeviceSize(a.DType)
@@ -161,14 +161,14 @@ func (p *prefix) accBytes() int {
 	return bytes
 }
 
-func (w prefixWays) rule() Schedule {
+func (w scanSpace) rule() Schedule {
 	if w.p == nil {
 		return Schedule{}
 	}
 	return w.p.rule()
 }
 
-func (w prefixWays) candidates() []Ranked {
+func (w scanSpace) candidates() []Ranked {
 	if w.p == nil {
 		return []Ranked{{}}
 	}
@@ -179,7 +179,7 @@ func (w prefixWays) candidates() []Ranked {
 			list = append(list, Ranked{s, w.p.cost(s)})
 		}
 	}
-	for _, base := range []Schedule{rule, w.p.stretches(), w.p.sharedLines(), w.p.wholeStrips()} {
+	for _, base := range []Schedule{rule, w.p.blockScan(), w.p.serialScan(), w.p.registerScan()} {
 		for _, split := range []int{base.Split, 1, base.Split / 4, base.Split / 2, 2 * base.Split} {
 			s := base
 			s.Split = split
@@ -194,7 +194,7 @@ func (w prefixWays) candidates() []Ranked {
 	return list
 }
 
-func (w prefixWays) fits(s Schedule) bool {
+func (w scanSpace) fits(s Schedule) bool {
 	if w.p == nil {
 		return s == Schedule{}
 	}
@@ -204,24 +204,24 @@ func (w prefixWays) fits(s Schedule) bool {
 		return false
 	}
 	threads := s.Lanes * s.Rows
-	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.e.caps.Invocations || s.Each > 2*prefixEach {
+	if powerOfTwo(threads) != threads || powerOfTwo(s.Lanes) != s.Lanes || threads > p.e.caps.Invocations || s.Each > 2*scanEach {
 		return false
 	}
 	if s.Split > 1 && (p.arrays() > p.e.caps.Tensors() || s.Split > ceilDiv(p.length, s.Lanes*s.Each)) {
 		return false
 	}
 	switch s.Family {
-	case Lines:
-		return s.Lanes <= 2*prefixEach
-	case Stretches:
-		return p.room(threads, s.Each)
-	case Strips:
-		return s.Each%width == 0 && p.meets(threads, s.Each/width) && p.vectors()
+	case SerialScan:
+		return s.Lanes <= 2*scanEach
+	case BlockScan:
+		return p.fitsTile(threads, s.Each)
+	case RegisterScan:
+		return s.Each%width == 0 && p.fitsPartials(threads, s.Each/width) && p.vectors()
 	}
 	return false
 }
 
-func (w prefixWays) emit(s Schedule) []Launch {
+func (w scanSpace) emit(s Schedule) []Launch {
 	if w.p == nil {
 		return nil
 	}
@@ -230,10 +230,10 @@ func (w prefixWays) emit(s Schedule) []Launch {
 
 // cost estimates the time to read the elements, once more where rows are split, and to store
 // the results.
-func (p *prefix) cost(s Schedule) float64 {
-	d, of, elements := p.e.caps.Profile(), p.span(s), float64(p.rows)*float64(p.length)
+func (p *scan) cost(s Schedule) float64 {
+	d, cut, elements := p.e.caps.Profile(), p.chunking(s), float64(p.rows)*float64(p.length)
 	load, apart := p.work(s), 0.0
-	if of.chunks > 1 {
+	if cut.chunks > 1 {
 		apart = d.Launch + 4*elements/d.Bandwidth()
 		if p.gathers(s) {
 			load.Sectors += p.gatheredBytes(s)
@@ -241,20 +241,20 @@ func (p *prefix) cost(s Schedule) float64 {
 			apart += d.Launch
 		}
 	}
-	tiles := float64(ceilDiv(of.chunk, s.Lanes*s.Each))
-	waves := d.Waves(ceilDiv(p.rows, s.Rows)*of.chunks, s.Rows*s.Lanes)
+	tiles := float64(ceilDiv(cut.chunk, s.Lanes*s.Each))
+	waves := d.Waves(ceilDiv(p.rows, s.Rows)*cut.chunks, s.Rows*s.Lanes)
 	return apart + math.Max(load.Time(d), d.Launch+tiles*waves*d.Latency)
 }
 
 // work is the work of the launch that stores the results, without the gathered totals.
-func (p *prefix) work(s Schedule) hardware.Work {
+func (p *scan) work(s Schedule) hardware.Work {
 	elements := float64(p.rows) * float64(p.length)
-	threads := ceilDiv(p.rows, s.Rows) * p.span(s).chunks * s.Rows * s.Lanes
+	threads := ceilDiv(p.rows, s.Rows) * p.chunking(s).chunks * s.Rows * s.Lanes
 	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
-	together := p.beside // contiguous elements per warp
-	if s.Family != Lines {
+	together := p.stride // contiguous elements per warp
+	if s.Family != SerialScan {
 		together = sectorElements
-		if p.beside > 1 {
+		if p.stride > 1 {
 			together = 1
 		}
 	}

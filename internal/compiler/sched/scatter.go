@@ -210,12 +210,12 @@ const eulerGamma = 0.5772156649
 // maxUpdates estimates the updates of the most updated row. Indices are known only at run time;
 // typical ones are words, whose k-th most frequent is 1/k as frequent as the first (Zipf's
 // law).
-func (s *scatterEmitter) heaviest() float64 {
+func (s *scatterEmitter) maxUpdates() float64 {
 	return min(1, 1/(math.Log(float64(s.Rows))+eulerGamma)) * float64(s.Positions)
 }
 
 // traffic is the memory traffic: updates read, updated rows read and written.
-func (s *scatterEmitter) moved() hardware.Work {
+func (s *scatterEmitter) traffic() hardware.Work {
 	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
 	return hardware.Work{
 		Bytes:    (positions + 2*rows) * float64(s.Window*size),
@@ -234,7 +234,7 @@ func (s *scatterEmitter) atomicCost() float64 {
 	if s.caps.AtomicFloats == loop.ExchangedFloats {
 		each = d.Latency
 	}
-	return max(s.moved().Time(d), d.Launch+each*s.heaviest())
+	return max(s.traffic().Time(d), d.Launch+each*s.maxUpdates())
 }
 
 // sortedCost estimates the nanoseconds of [scatterEmitter.sorted]. For each position of a chunk
@@ -243,8 +243,8 @@ func (s *scatterEmitter) sortedCost() float64 {
 	d, chunk := s.caps.Profile(), min(chunkOf(s.Positions), s.Positions)
 	chunks := ceilDiv(s.Positions, chunk)
 	waves := d.Waves(ceilDiv(chunks*s.Window, mapThreads), mapThreads)
-	combine := d.Launch + max(s.moved().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
-	cost := sortWays{s.byRow()}.candidates()[0].Cost + combine
+	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
+	cost := sortSpace{s.byRow()}.candidates()[0].Cost + combine
 	if chunks > 1 {
 		cost += d.Launch + d.Latency*float64(bits.Len(uint(s.Positions))) // to find the ends of runs
 	}

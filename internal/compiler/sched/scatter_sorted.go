@@ -60,7 +60,7 @@ func (r *runs) combine() Launch {
 				w.set(row, next)
 				acc.clear(w)
 			})
-			acc.turn(w, i)
+			acc.nextBlock(w, i)
 			w.when(scalar.Lt(next, word(r.Rows)), func() {
 				position := w.let("position", w.load(r.from, ir.Index{i}))
 				w.set(acc.block, r.Lowering.Mode.Combine(acc.block, r.updated(w, position, x)))
@@ -86,8 +86,8 @@ func (r *runs) sum(w *writer) *runSum {
 	return s
 }
 
-// turn begins a new block at the block's first position.
-func (s *runSum) turn(w *writer, i scalar.Expr) {
+// nextBlock begins a new block at the block's first position.
+func (s *runSum) nextBlock(w *writer, i scalar.Expr) {
 	if s.before == nil {
 		return
 	}

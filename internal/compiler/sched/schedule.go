@@ -38,19 +38,19 @@ const (
 	WarpGroups
 	// Library: a contraction by a routine of the target's library.
 	Library
-	// Stretches: a block scan. Lanes threads share a row, each scans Each contiguous elements
+	// BlockScan: Lanes threads share a row, each scans Each contiguous elements
 	// at a time in workgroup memory; a row is split into Split chunks.
-	Stretches
-	// Lines: a serial scan. Lanes threads share a row of many adjacent rows and each prefetches
+	BlockScan
+	// SerialScan: Lanes threads share a row of many adjacent rows and each prefetches
 	// Each elements; a row is split into Split chunks.
-	Lines
-	// Strips is a block scan with the elements in registers: a tile has Each/4 strips, and a
+	SerialScan
+	// RegisterScan is a block scan with the elements in registers: a tile has Each/4 strips, and a
 	// thread has a vector of four contiguous elements in each.
-	Strips
-	// Network is a bitonic sort of rows that fit a workgroup, Digits a radix sort by four bits
+	RegisterScan
+	// BitonicSort is a bitonic sort of rows that fit a workgroup, RadixSort a radix sort by four bits
 	// at a time.
-	Network
-	Digits
+	BitonicSort
+	RadixSort
 )
 
 var familyNames = [...]string{

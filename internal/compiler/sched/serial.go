@@ -44,7 +44,7 @@ func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []Launc
 	if len(s.body) == 0 {
 		return nil
 	}
-	if shares := s.worthyShares(); shares > 1 {
+	if shares := s.chooseShares(); shares > 1 {
 		s = writeSerial(g, parts, shares, caps)
 	}
 	l, half := s.launch(g.Name()), len(parts)/2
@@ -66,7 +66,7 @@ func (s *serial) group(g *fusion.Group) {
 	case fusion.ContractKind:
 		s.contract(g)
 	case fusion.PrefixKind:
-		s.prefix(g.Prefix())
+		s.scan(g.Prefix())
 	case fusion.ScatterKind:
 		s.outermost(func(bool) { s.scatter(g) }) // one update after the other
 	default:
@@ -257,8 +257,8 @@ func (s *serial) divisions(vars, list []scalar.Expr) int {
 	return n
 }
 
-// prefix writes a scan, vectorised across lines where they are adjacent.
-func (s *serial) prefix(x *fusion.Prefix) {
+// scan writes a scan, vectorised across lines where they are adjacent.
+func (s *serial) scan(x *fusion.Prefix) {
 	var lines []scalar.Expr
 	for axis, at := range x.At {
 		if axis != x.Axis {

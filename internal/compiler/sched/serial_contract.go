@@ -54,7 +54,7 @@ func (s *serial) contract(g *fusion.Group) {
 		}
 	}
 	s.split(x.KAt, []scalar.Expr{x.A, x.B}, func(outer, inner []scalar.Expr) { p.outer, p.inner = outer, inner })
-	p.cut()
+	p.chooseBlocks()
 	p.write()
 }
 
@@ -114,8 +114,8 @@ const (
 	packColumn = 1
 )
 
-// cut chooses the block sizes.
-func (p *product) cut() {
+// chooseBlocks picks the block sizes.
+func (p *product) chooseBlocks() {
 	steps, each := sizeOf(p.outer), sizeOf(p.inner)
 	if len(p.outer) == 0 {
 		steps, each = each, 1

@@ -11,7 +11,7 @@ import (
 // run in parallel.
 const (
 	// maxShares is the maximum number of workgroups: web pages get few processors.
-	mostShares = 8
+	maxShares = 8
 	// shareMultiple is the granularity of a share of a loop over lanes: whole vectors, and
 	// whole cache lines.
 	shareMultiple = 16
@@ -57,15 +57,15 @@ func (s *serial) portion(i scalar.Expr, n, size int) interval {
 	return interval{from, s.let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))}
 }
 
-// worthyShares returns the number of workgroups that pays for what was written, 1 where it
+// chooseShares returns the number of workgroups that pays for what was written, 1 where it
 // cannot be divided.
-func (s *serial) worthyShares() int {
+func (s *serial) chooseShares() int {
 	isLet := func(x loop.Stmt) bool { _, ok := x.(*loop.Let); return ok }
 	outside := slices.Concat(s.body[:s.begin], s.body[s.end:])
 	if s.caps.ShareOps == 0 || s.regions != 1 || slices.ContainsFunc(outside, func(x loop.Stmt) bool { return !isLet(x) }) || hasChecks(s.body) {
 		return 1
 	}
-	return int(max(1, min(mostShares, operations(s.body)/float64(s.caps.ShareOps))))
+	return int(max(1, min(maxShares, operations(s.body)/float64(s.caps.ShareOps))))
 }
 
 // hasChecks reports whether statements check indices: the report of the first bad index takes
@@ -84,7 +84,7 @@ func operations(body []loop.Stmt) float64 {
 		loop.EachExpr(s, func(e scalar.Expr) { n += float64(scalar.Count(e)) })
 		switch s := s.(type) {
 		case *loop.For:
-			n += turns(s) * operations(s.Body)
+			n += tripCount(s) * operations(s.Body)
 		case *loop.If:
 			n += operations(s.Then) + operations(s.Else)
 		}
@@ -92,8 +92,8 @@ func operations(body []loop.Stmt) float64 {
 	return n
 }
 
-// turns returns the maximum number of iterations of a loop.
-func turns(s *loop.For) float64 {
+// tripCount returns the maximum number of iterations of a loop.
+func tripCount(s *loop.For) float64 {
 	lo, _, _ := scalar.Range(s.Start)
 	_, hi, _ := scalar.Range(s.End)
 	step, _ := s.Step.IntConst()

@@ -82,7 +82,7 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 		}
 		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // a remainder without lanes
 		if len(outer) == 0 && sizeOf(flat)/width <= f.block {
-			f.carried = nil
+			f.compensated = nil
 		}
 		f.beginWide(width)
 		f.over(outer, sizeOf(flat)/width, func() { f.stepWide(flat, width) })
@@ -94,15 +94,15 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 
 // fold is the reductions of one stage, which share a loop.
 type fold struct {
-	s          *serial
-	reductions []fusion.Reduction
-	elements   []scalar.Expr
-	running    []scalar.Expr // accumulators, variables of the kernel
-	slots      []int         // accumulators per lane
-	carried    []carriedSum
-	block      int  // terms per block of compensated sums
-	single     bool // whether accumulators without lanes have compensated sums
-	lanes      int
+	s           *serial
+	reductions  []fusion.Reduction
+	elements    []scalar.Expr
+	running     []scalar.Expr // accumulators, variables of the kernel
+	slots       []int         // accumulators per lane
+	compensated []compensatedSum
+	block       int  // terms per block of compensated sums
+	single      bool // whether accumulators without lanes have compensated sums
+	lanes       int
 }
 
 // newFold returns the reductions of a stage over some points, with f32 sums blocked.
@@ -111,7 +111,7 @@ func newFold(s *serial, reductions []fusion.Reduction, block, points int) *fold 
 	for _, r := range reductions {
 		if r.Sums() && points > block {
 			for k := range r.Elements {
-				f.carried = append(f.carried, carriedSum{of: len(f.elements) + k})
+				f.compensated = append(f.compensated, compensatedSum{of: len(f.elements) + k})
 			}
 		}
 		f.elements = append(f.elements, r.Elements...)
@@ -316,7 +316,7 @@ const productBlock = 8 * fusion.SumBlock
 
 // compensatedSum is a blocked sum of f32: the sum of the blocks so far and its rounding error.
 // The slots hold those of lanes.
-type carriedSum struct {
+type compensatedSum struct {
 	of                int // index of the accumulator
 	sum, rest         scalar.Expr
 	sumSlot, restSlot int
@@ -327,32 +327,32 @@ func (f *fold) beginSums() {
 	if !f.single {
 		return
 	}
-	for i := range f.carried {
-		x := &f.carried[i]
+	for i := range f.compensated {
+		x := &f.compensated[i]
 		x.sum, x.rest = f.s.variable("sum", scalar.Const(ir.F32, 0)), f.s.variable("rest", scalar.Const(ir.F32, 0))
 	}
 }
 
 // beginLaneSums declares the compensated sums of lanes.
 func (f *fold) beginLaneSums(width int) {
-	for i := range f.carried {
-		x := &f.carried[i]
+	for i := range f.compensated {
+		x := &f.compensated[i]
 		x.sumSlot, x.restSlot = f.s.shared(f.s.name("sums"), ir.F32, 1, width), f.s.shared(f.s.name("rests"), ir.F32, 1, width)
 	}
 	f.lanes = width
-	f.eachLaneSum(func(x *carriedSum, l scalar.Expr) {
+	f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
 		f.s.put(x.sumSlot, l, scalar.Const(ir.F32, 0))
 		f.s.put(x.restSlot, l, scalar.Const(ir.F32, 0))
 	})
 }
 
-func (f *fold) eachLaneSum(write func(x *carriedSum, l scalar.Expr)) {
-	if len(f.carried) == 0 {
+func (f *fold) eachLaneSum(write func(x *compensatedSum, l scalar.Expr)) {
+	if len(f.compensated) == 0 {
 		return
 	}
 	f.s.lanes(f.lanes, func(l scalar.Expr) {
-		for i := range f.carried {
-			write(&f.carried[i], l)
+		for i := range f.compensated {
+			write(&f.compensated[i], l)
 		}
 	})
 }
@@ -365,7 +365,7 @@ func (f *fold) over(vars []scalar.Expr, terms int, write func()) {
 		k--
 		terms *= sizeOf(vars[k : k+1])
 	}
-	if len(f.carried) == 0 || terms <= f.block || k == len(vars) {
+	if len(f.compensated) == 0 || terms <= f.block || k == len(vars) {
 		f.s.all(vars, write)
 		return
 	}
@@ -380,7 +380,7 @@ func (f *fold) over(vars []scalar.Expr, terms int, write func()) {
 
 // along writes a loop over points that adds one term per iteration to each sum.
 func (f *fold) along(n, step int, write func(i scalar.Expr)) {
-	if len(f.carried) == 0 || n/step <= f.block {
+	if len(f.compensated) == 0 || n/step <= f.block {
 		f.s.count("r", loop.Int(0), loop.Int(n), step, n-step, false, write)
 		return
 	}
@@ -404,7 +404,7 @@ func (f *fold) blocks(n, size, step int, write func(i scalar.Expr)) {
 func (f *fold) carry() {
 	zero := scalar.Const(ir.F32, 0)
 	if f.slots != nil {
-		f.eachLaneSum(func(x *carriedSum, l scalar.Expr) {
+		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
 			sum, rest := scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.restSlot, ir.F32, l)
 			next, left := scalar.TwoSum(sum, f.at(l)[x.of])
 			values := []scalar.Expr{next, scalar.Add(rest, left)}
@@ -417,7 +417,7 @@ func (f *fold) carry() {
 	if !f.single {
 		return
 	}
-	for _, x := range f.carried {
+	for _, x := range f.compensated {
 		next, left := scalar.TwoSum(x.sum, f.running[x.of])
 		f.s.setAll([]scalar.Expr{x.sum, x.rest, f.running[x.of]}, []scalar.Expr{next, scalar.Add(x.rest, left), zero})
 	}
@@ -427,14 +427,14 @@ func (f *fold) carry() {
 func (f *fold) end() {
 	f.carry()
 	if f.slots != nil {
-		f.eachLaneSum(func(x *carriedSum, l scalar.Expr) {
+		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
 			f.s.put(f.slots[x.of], l, scalar.Compensated(scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.restSlot, ir.F32, l)))
 		})
 	}
 	if !f.single {
 		return
 	}
-	for _, x := range f.carried {
+	for _, x := range f.compensated {
 		f.s.set(f.running[x.of], scalar.Compensated(x.sum, x.rest))
 	}
 }
@@ -444,7 +444,7 @@ func (f *fold) end() {
 // maxKept the maximum number of elements, 64 KiB of f32, which the second-level cache holds.
 const (
 	worthKeeping = 8
-	mostKept     = 1 << 14
+	maxKept      = 1 << 14
 )
 
 // keptElement is the place of an element that a reduction stores for the points of the row.
@@ -458,7 +458,7 @@ type keptElement struct {
 func (s *serial) keepElements(code *fusion.Code) {
 	s.kept = map[string]keptElement{}
 	n := sizeOf(code.Inner)
-	if n > mostKept || len(code.Points) == 0 {
+	if n > maxKept || len(code.Points) == 0 {
 		return
 	}
 	at := scalar.Expr(loop.Int(0))

@@ -9,7 +9,7 @@ import (
 
 // compensatedScatter is an f32 scatter-add in which rows may get more than fusion.SumBlock
 // updates: their rounding errors are kept.
-type oftenUpdated struct {
+type compensatedScatter struct {
 	*serial
 	x *fusion.Scatter
 	r *fusion.RowScatter
@@ -20,15 +20,15 @@ type oftenUpdated struct {
 
 // compensated returns a scatter with the memory for rows with many updates, nil where there are
 // none.
-func (s *serial) oftenUpdated(x *fusion.Scatter, r *fusion.RowScatter) *oftenUpdated {
+func (s *serial) compensated(x *fusion.Scatter, r *fusion.RowScatter) *compensatedScatter {
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlock {
 		return nil
 	}
 	most := r.Positions / (fusion.SumBlock + 1)
-	return &oftenUpdated{s, x, r, s.p.Scratch("places", ir.I32, r.Rows), s.p.Scratch("rests", ir.F32, most, r.Window)}
+	return &compensatedScatter{s, x, r, s.p.Scratch("places", ir.I32, r.Rows), s.p.Scratch("rests", ir.F32, most, r.Window)}
 }
 
-func (o *oftenUpdated) write() {
+func (o *compensatedScatter) write() {
 	o.find()
 	o.eachUpdate(o.x, func(row, w scalar.Expr) {
 		place := o.let("place", o.load(o.places, ir.Index{row}))
@@ -45,7 +45,7 @@ func (o *oftenUpdated) write() {
 }
 
 // find numbers the rows with many updates.
-func (o *oftenUpdated) find() {
+func (o *compensatedScatter) find() {
 	rows := func(f func(row scalar.Expr)) {
 		o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, f)
 	}
@@ -63,7 +63,7 @@ func (o *oftenUpdated) find() {
 }
 
 // eachOften writes loops over the rows with many updates and their elements.
-func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
+func (o *compensatedScatter) eachOften(f func(place, row, w scalar.Expr)) {
 	o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, func(row scalar.Expr) {
 		place := o.let("place", o.load(o.places, ir.Index{row}))
 		o.when(scalar.Gt(place, loop.Int(0)), func() {
@@ -73,13 +73,13 @@ func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
 }
 
 // rest is the index of an element's rounding error.
-func (o *oftenUpdated) rest(place, w scalar.Expr) ir.Index {
+func (o *compensatedScatter) rest(place, w scalar.Expr) ir.Index {
 	bound := scalar.Max(scalar.Sub(place, loop.Int(1)), loop.Int(0))
 	return ir.Index{scalar.Min(bound, loop.Int(o.rests.Dims[0]-1)), w}
 }
 
 // addRow adds an element of an update to a row with compensation.
-func (o *oftenUpdated) addRow(place, row, w scalar.Expr) {
+func (o *compensatedScatter) addRow(place, row, w scalar.Expr) {
 	at, rest := o.r.At(o.Simplifier, row, w), o.rest(place, w)
 	next, left := scalar.TwoSum(o.load(o.x.Out, at), o.expr(o.x.Update.Value))
 	values := []scalar.Expr{next, scalar.Add(o.load(o.rests, rest), left)}
@@ -99,7 +99,7 @@ func (s *serial) scatter(g *fusion.Group) {
 	if fusion.Product(x.Update.Dims) == 0 {
 		return
 	}
-	if o := s.oftenUpdated(x, r); o != nil {
+	if o := s.compensated(x, r); o != nil {
 		o.write()
 		return
 	}

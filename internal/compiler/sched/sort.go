@@ -65,13 +65,13 @@ func (s *sorting) capacity() int {
 
 // minNetworkSlots is the minimum number of elements per workgroup, a pair for each of 256
 // threads: short rows share one.
-const networkSlots = 512
+const minNetworkSlots = 512
 
 // network sorts rows that fit a workgroup by a bitonic network. Equal keys compare by position,
 // which makes it stable; padding has the largest key and the largest positions.
 func (s *sorting) network() Launch {
 	width := max(powerOfTwo(s.length), 2)
-	perGroup := max(1, min(networkSlots, s.capacity())/width)
+	perGroup := max(1, min(minNetworkSlots, s.capacity())/width)
 	for perGroup > 1 && perGroup/2 >= s.rows {
 		perGroup /= 2
 	}
@@ -136,39 +136,39 @@ func (s *sorting) merge(w *writer, keys, from, slots, width int) {
 }
 
 // sortSpace is the schedule space of a sort.
-type sortWays struct{ s *sorting } // nil where there is nothing to sort
+type sortSpace struct{ s *sorting } // nil where there is nothing to sort
 
-func newSortWays(g *fusion.Group, caps loop.Caps) ways { return sortWays{sortingOf(g, caps)} }
+func newSortSpace(g *fusion.Group, caps loop.Caps) ways { return sortSpace{sortingOf(g, caps)} }
 
-func (w sortWays) rule() Schedule {
-	if s := (Schedule{Family: Network}); w.fits(s) {
+func (w sortSpace) rule() Schedule {
+	if s := (Schedule{Family: BitonicSort}); w.fits(s) {
 		return s
 	}
-	return Schedule{Family: Digits}
+	return Schedule{Family: RadixSort}
 }
 
-func (w sortWays) candidates() []Ranked {
+func (w sortSpace) candidates() []Ranked {
 	if w.s == nil {
 		return []Ranked{{w.rule(), 0}}
 	}
 	list := []Ranked{{w.rule(), w.s.digitsCost()}}
-	if list[0].Family == Network {
+	if list[0].Family == BitonicSort {
 		list[0].Cost = w.s.networkCost()
-		list = append(list, Ranked{Schedule{Family: Digits}, w.s.digitsCost()})
+		list = append(list, Ranked{Schedule{Family: RadixSort}, w.s.digitsCost()})
 	}
 	return list
 }
 
 // fits accepts networks for rows that fit a workgroup.
-func (w sortWays) fits(s Schedule) bool {
-	return s == Schedule{Family: Digits} || s == Schedule{Family: Network} && (w.s == nil || w.s.length <= w.s.capacity())
+func (w sortSpace) fits(s Schedule) bool {
+	return s == Schedule{Family: RadixSort} || s == Schedule{Family: BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
 }
 
-func (w sortWays) emit(s Schedule) []Launch {
+func (w sortSpace) emit(s Schedule) []Launch {
 	switch {
 	case w.s == nil:
 		return nil
-	case s.Family == Network:
+	case s.Family == BitonicSort:
 		return []Launch{w.s.network()}
 	}
 	return w.s.radix()

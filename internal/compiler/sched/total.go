@@ -36,7 +36,7 @@ func scheduleTotal(e *emitter, g *fusion.Group) []Launch {
 		parts = append(parts, part)
 		first += part.Groups()
 	}
-	return append(bundle(parts), totalOfSums(e, g, sums))
+	return append(partsLaunch(parts), totalOfSums(e, g, sums))
 }
 
 func elements(v ir.Value) int {
