@@ -204,9 +204,7 @@ func (r *rowEmitter) shuffles(accs []accumulator) bool {
 	if warp == 0 || r.shape.rowsFirst || lanes*r.shape.rows%warp != 0 || lanes&(lanes-1) != 0 || lanes > warp*warp {
 		return false
 	}
-	return !slices.ContainsFunc(accs, func(a accumulator) bool {
-		return a.spec.DType != ir.F32 && a.spec.DType != ir.I32 && a.spec.DType != ir.U32
-	})
+	return !slices.ContainsFunc(accs, func(a accumulator) bool { return !isWordType(a.spec.DType) })
 }
 
 // warpAllReduce combines accumulators by shuffles within warps, then the warps of a row through

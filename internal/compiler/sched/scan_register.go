@@ -314,9 +314,7 @@ func (t *registerScanner) shuffles() bool {
 	if warp == 0 || t.s.Lanes*t.s.Rows%warp != 0 || t.s.Lanes > warp*warp {
 		return false
 	}
-	return !slices.ContainsFunc(t.p.accs, func(a ir.Accumulator) bool {
-		return a.DType != ir.F32 && a.DType != ir.I32 && a.DType != ir.U32
-	})
+	return !slices.ContainsFunc(t.p.accs, func(a ir.Accumulator) bool { return !isWordType(a.DType) })
 }
 
 // warpExclusive is exclusive by warp shuffles, with two barriers where a row has several warps

@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestRunningCombinationsInWarps has rows of less than a warp, of one and of several, by
-// themselves and together, and a combination whose order counts.
-func TestRunningCombinationsInWarps(t *testing.T) {
+// TestScansInWarps scans rows shorter than a warp, of one and of several, alone and several per
+// workgroup, with a combination that does not commute.
+func TestScansInWarps(t *testing.T) {
 	for name, f := range map[string]func(b *ir.Builder){
 		"sum":       func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
 		"exclusive": func(b *ir.Builder) { runningOf(b, true, 3, 1204) },

@@ -107,13 +107,7 @@ func (s *serial) exprs(list []scalar.Expr) []scalar.Expr {
 }
 
 // bind binds variables to expressions.
-func (s *serial) bind(vars, values []scalar.Expr) {
-	for i, v := range vars {
-		if v.Op == scalar.OpVar {
-			s.bound[v.Name] = values[i]
-		}
-	}
-}
+func (s *serial) bind(vars, values []scalar.Expr) { bindAll(s.bound, vars, values) }
 
 // define names the value of a binding of the code in the kernel.
 func (s *serial) define(b scalar.Local) {
