@@ -102,6 +102,72 @@ func (e *emitter) guardStatus(root *fusion.Tensor, s ...loop.Stmt) []loop.Stmt {
 	return []loop.Stmt{&loop.If{Cond: fine, Then: s}}
 }
 
+// kept is a value to store.
+type kept struct {
+	t     *fusion.Tensor
+	at    ir.Index
+	value scalar.Expr
+}
+
+// points computes the members of a group at some points and stores the results.
+func (e *emitter) points(g *fusion.Group, r *fusion.Reader, at ...ir.Index) []loop.Stmt {
+	return e.storeAll(e.values(g, r, at...))
+}
+
+// values returns the stores of a group's members at some points, the elements of one tensor
+// after those of another.
+func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []kept) {
+	for _, m := range g.Members {
+		for i, t := range m.Store {
+			for _, point := range at {
+				if t == nil {
+					continue
+				}
+				r.InGroup(g, point, func(ir.Value) (scalar.Expr, bool) { return nil, false })
+				pos := m.At(point)
+				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
+			}
+		}
+	}
+	return stores
+}
+
+// storeAll stores values. The printer names shared subexpressions.
+func (e *emitter) storeAll(stores []kept) []loop.Stmt {
+	values := make([]scalar.Expr, len(stores))
+	for i, s := range stores {
+		values[i] = s.value
+	}
+	body := e.nameAll(values)
+	for i, s := range stores {
+		body = append(body, e.store(s.t, s.at, values[i])...)
+	}
+	return body
+}
+
+// nameAll names shared subexpressions of values, and the values themselves where there are
+// several, since the store of one may overwrite an operand of another.
+func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
+	if len(values) < 2 {
+		return nil
+	}
+	var body []loop.Stmt
+	s := scalar.BindShared(e.name("s")+"_", values...)
+	for _, b := range s.Locals {
+		body = append(body, &loop.Let{Name: b.Var.Name, Value: b.Value})
+	}
+	for i, root := range s.Roots {
+		if root.Op == scalar.OpVar || root.Op == scalar.OpConst {
+			values[i] = root
+			continue
+		}
+		name := e.name("v")
+		body = append(body, &loop.Let{Name: name, Value: root})
+		values[i] = scalar.FreeVar(name, root.Type)
+	}
+	return body
+}
+
 // linearGroup sets a grid of at least n workgroups and returns the linear workgroup ID. An axis
 // of a dispatch is bounded, so IDs of n and more may occur and must do nothing.
 func (e *emitter) linearGroup(n int) scalar.Expr {
@@ -291,6 +357,15 @@ func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
+// powerOfTwo returns the smallest power of two that is at least n.
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
 // guard wraps statements in an If, unless the condition is always true.
 func guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
 	if x, ok := cond.IntConst(); ok && x != 0 {
@@ -301,3 +376,6 @@ func guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
 
 // overshoots reports whether the grid may have more workgroups than asked for.
 func (e *emitter) overshoots() bool { return e.groups[1] > 1 }
+
+// isWordType reports whether values of a type are 32-bit words.
+func isWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// TestKeysHoldAllOfATarget finds a number of a target that the keys of groups do not hash: a
+// TestKeysTellTargetsApart finds a number of a target that the keys of groups do not hash: a
 // schedule measured on one target would be used on another.
-func TestKeysHoldAllOfATarget(t *testing.T) {
+func TestKeysTellTargetsApart(t *testing.T) {
 	base := loop.Caps{}
 	plain := capsWords(base)
 	without := map[string]string{

@@ -32,152 +32,6 @@ func (e *emitter) perThread(part *fusion.Group) int {
 	return per
 }
 
-// scheduleMaps lowers maps with perThread elements per thread. Horizontally fused groups take
-// consecutive ranges of workgroups, so that no workgroup diverges.
-func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
-	parts = slices.DeleteFunc(slices.Clone(parts), func(p *fusion.Group) bool { return fusion.Product(p.Outer) == 0 })
-	starts := make([]int, len(parts)+1)
-	for i, part := range parts {
-		threads := fusion.Product(part.Outer) / e.perThread(part)
-		starts[i+1] = starts[i] + ceilDiv(threads, mapThreads)
-	}
-	if starts[len(parts)] == 0 {
-		return nil
-	}
-	return []Launch{e.fuseParts(name, parts, starts, e.mapPart)}
-}
-
-// writePart returns the statements of one thread of a part, by the thread's number; there are
-// span threads.
-type writePart func(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt
-
-// fuseParts returns the kernel of horizontally fused parts. starts are the first workgroups of
-// the parts, then the end of the last.
-func (e *emitter) fuseParts(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
-	e.workgroup = [3]int{mapThreads, 1, 1}
-	workgroup := e.linearGroup(starts[len(parts)])
-	return e.finish(name, e.branchParts(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
-}
-
-// branchParts branches to the part of a workgroup by binary search, since languages bound the
-// nesting of statements. starts are as in fuseParts.
-func (e *emitter) branchParts(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
-	if len(parts) == 1 {
-		first := scalar.Sub(workgroup, loop.Int(starts[0]))
-		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
-		return write(parts[0], flat, (starts[1]-starts[0])*mapThreads)
-	}
-	half := len(parts) / 2
-	return []loop.Stmt{&loop.If{
-		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
-		Then: e.branchParts(parts[:half], starts[:half+1], workgroup, lane, write),
-		Else: e.branchParts(parts[half:], starts[half:], workgroup, lane, write),
-	}}
-}
-
-// mapPart is [writePart] with perThread elements per thread.
-func (e *emitter) mapPart(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
-	per := e.perThread(part)
-	n := fusion.Product(part.Outer) / per
-	name := e.name("i")
-	i := scalar.NewVar(name, thread.Type, 0, int64(n-1))
-	at := make([]ir.Index, per)
-	for k := range at {
-		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(per)), loop.Int(k)), part.Outer)
-	}
-	body := e.mapElements(part, at...)
-	if span != n || e.overshoots() {
-		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, thread.Type), loop.Int(n)), Then: body}}
-	}
-	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
-}
-
-// mapElements computes the elements of a map's results at some points.
-func (e *emitter) mapElements(g *fusion.Group, at ...ir.Index) []loop.Stmt {
-	body := e.points(g, e.reader(), at...)
-	for _, c := range g.Copies {
-		for _, at := range at {
-			body = append(body, e.copyElement(c, at)...)
-		}
-	}
-	return body
-}
-
-func (e *emitter) copyElement(c fusion.Copy, at ir.Index) []loop.Stmt {
-	at = fusion.Spread(at, c.To.Dims)
-	value := c.Literal
-	if c.From != nil {
-		value = e.load(c.From, at)
-	}
-	return e.store(c.To, at, value)
-}
-
-// kept is a value to store.
-type kept struct {
-	t     *fusion.Tensor
-	at    ir.Index
-	value scalar.Expr
-}
-
-// points computes the members of a group at some points and stores the results.
-func (e *emitter) points(g *fusion.Group, r *fusion.Reader, at ...ir.Index) []loop.Stmt {
-	return e.storeAll(e.values(g, r, at...))
-}
-
-// values returns the stores of a group's members at some points, the elements of one tensor
-// after those of another.
-func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []kept) {
-	for _, m := range g.Members {
-		for i, t := range m.Store {
-			for _, point := range at {
-				if t == nil {
-					continue
-				}
-				r.InGroup(g, point, func(ir.Value) (scalar.Expr, bool) { return nil, false })
-				pos := m.At(point)
-				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
-			}
-		}
-	}
-	return stores
-}
-
-// storeAll stores values. The printer names shared subexpressions.
-func (e *emitter) storeAll(stores []kept) []loop.Stmt {
-	values := make([]scalar.Expr, len(stores))
-	for i, s := range stores {
-		values[i] = s.value
-	}
-	body := e.nameAll(values)
-	for i, s := range stores {
-		body = append(body, e.store(s.t, s.at, values[i])...)
-	}
-	return body
-}
-
-// nameAll names shared subexpressions of values, and the values themselves where there are
-// several, since the store of one may overwrite an operand of another.
-func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
-	if len(values) < 2 {
-		return nil
-	}
-	var body []loop.Stmt
-	s := scalar.BindShared(e.name("s")+"_", values...)
-	for _, b := range s.Locals {
-		body = append(body, &loop.Let{Name: b.Var.Name, Value: b.Value})
-	}
-	for i, root := range s.Roots {
-		if root.Op == scalar.OpVar || root.Op == scalar.OpConst {
-			values[i] = root
-			continue
-		}
-		name := e.name("v")
-		body = append(body, &loop.Let{Name: name, Value: root})
-		values[i] = scalar.FreeVar(name, root.Type)
-	}
-	return body
-}
-
 // mapWays is the schedule space of a map: elements per thread, and whether operands are
 // transposed through workgroup memory.
 type mapWays struct {
@@ -407,6 +261,86 @@ func (w *mapWays) vectorized(each int) Launch {
 		m.store(stores, each, all(each))
 	})
 	return m.launch(w.g.Name())
+}
+
+// scheduleMaps lowers maps with perThread elements per thread. Horizontally fused groups take
+// consecutive ranges of workgroups, so that no workgroup diverges.
+func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p *fusion.Group) bool { return fusion.Product(p.Outer) == 0 })
+	starts := make([]int, len(parts)+1)
+	for i, part := range parts {
+		threads := fusion.Product(part.Outer) / e.perThread(part)
+		starts[i+1] = starts[i] + ceilDiv(threads, mapThreads)
+	}
+	if starts[len(parts)] == 0 {
+		return nil
+	}
+	return []Launch{e.fuseParts(name, parts, starts, e.mapPart)}
+}
+
+// writePart returns the statements of one thread of a part, by the thread's number; there are
+// span threads.
+type writePart func(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt
+
+// fuseParts returns the kernel of horizontally fused parts. starts are the first workgroups of
+// the parts, then the end of the last.
+func (e *emitter) fuseParts(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
+	e.workgroup = [3]int{mapThreads, 1, 1}
+	workgroup := e.linearGroup(starts[len(parts)])
+	return e.finish(name, e.branchParts(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
+}
+
+// branchParts branches to the part of a workgroup by binary search, since languages bound the
+// nesting of statements. starts are as in fuseParts.
+func (e *emitter) branchParts(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
+	if len(parts) == 1 {
+		first := scalar.Sub(workgroup, loop.Int(starts[0]))
+		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
+		return write(parts[0], flat, (starts[1]-starts[0])*mapThreads)
+	}
+	half := len(parts) / 2
+	return []loop.Stmt{&loop.If{
+		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
+		Then: e.branchParts(parts[:half], starts[:half+1], workgroup, lane, write),
+		Else: e.branchParts(parts[half:], starts[half:], workgroup, lane, write),
+	}}
+}
+
+// mapPart is [writePart] with perThread elements per thread.
+func (e *emitter) mapPart(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
+	per := e.perThread(part)
+	n := fusion.Product(part.Outer) / per
+	name := e.name("i")
+	i := scalar.NewVar(name, thread.Type, 0, int64(n-1))
+	at := make([]ir.Index, per)
+	for k := range at {
+		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(per)), loop.Int(k)), part.Outer)
+	}
+	body := e.mapElements(part, at...)
+	if span != n || e.overshoots() {
+		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(name, thread.Type), loop.Int(n)), Then: body}}
+	}
+	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
+}
+
+// mapElements computes the elements of a map's results at some points.
+func (e *emitter) mapElements(g *fusion.Group, at ...ir.Index) []loop.Stmt {
+	body := e.points(g, e.reader(), at...)
+	for _, c := range g.Copies {
+		for _, at := range at {
+			body = append(body, e.copyElement(c, at)...)
+		}
+	}
+	return body
+}
+
+func (e *emitter) copyElement(c fusion.Copy, at ir.Index) []loop.Stmt {
+	at = fusion.Spread(at, c.To.Dims)
+	value := c.Literal
+	if c.From != nil {
+		value = e.load(c.From, at)
+	}
+	return e.store(c.To, at, value)
 }
 
 // fusedMapEmitter writes a kernel of horizontally fused maps with a vector per thread.

@@ -247,8 +247,6 @@ func (p *persistent) keep(t *fusion.Tensor) *keptRows {
 	return k
 }
 
-func isWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }
-
 func mentions(e scalar.Expr, name string) bool {
 	found := false
 	scalar.Walk(e, func(n scalar.Expr) { found = found || n.Op == scalar.OpVar && n.Name == name })

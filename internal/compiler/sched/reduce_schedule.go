@@ -241,11 +241,3 @@ func (s rowLayout) unroll(g *fusion.Group, length int) rowLayout {
 	}
 	return s
 }
-
-func powerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
-}

@@ -180,20 +180,6 @@ func (p *scan) kernel(s Schedule, cut chunking) Launch {
 	return p.block(s, cut)
 }
 
-func loadAll(w *writer, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
-	out := make([]scalar.Expr, len(from))
-	for k, t := range from {
-		out[k] = w.load(t, at)
-	}
-	return out
-}
-
-func saveAll(w *writer, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) {
-	for k, t := range to {
-		w.save(t, at, values[k])
-	}
-}
-
 // init returns the initial running values.
 func (p *scan) init() []scalar.Expr {
 	out := make([]scalar.Expr, len(p.accs))
@@ -201,32 +187,6 @@ func (p *scan) init() []scalar.Expr {
 		out[i] = a.Init
 	}
 	return out
-}
-
-// letAll names values.
-func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
-	out := make([]scalar.Expr, len(values))
-	for i, x := range values {
-		out[i] = w.let(prefix, x)
-	}
-	return out
-}
-
-// vars declares variables.
-func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
-	out := make([]scalar.Expr, len(init))
-	for i, x := range init {
-		out[i] = w.variable(prefix, x)
-	}
-	return out
-}
-
-func (w *writer) setAll(vars, values []scalar.Expr) {
-	values = append([]scalar.Expr{}, values...)
-	w.add(w.nameAll(values)...)
-	for i, v := range vars {
-		w.set(v, values[i])
-	}
 }
 
 // combineAll combines sets of running values in order.

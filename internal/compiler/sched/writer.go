@@ -67,6 +67,46 @@ func (w *writer) save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
 	w.add(w.store(t, at, value)...)
 }
 
+// letAll names values.
+func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(values))
+	for i, x := range values {
+		out[i] = w.let(prefix, x)
+	}
+	return out
+}
+
+// vars declares variables.
+func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(init))
+	for i, x := range init {
+		out[i] = w.variable(prefix, x)
+	}
+	return out
+}
+
+func (w *writer) setAll(vars, values []scalar.Expr) {
+	values = append([]scalar.Expr{}, values...)
+	w.add(w.nameAll(values)...)
+	for i, v := range vars {
+		w.set(v, values[i])
+	}
+}
+
+func loadAll(w *writer, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
+	out := make([]scalar.Expr, len(from))
+	for k, t := range from {
+		out[k] = w.load(t, at)
+	}
+	return out
+}
+
+func saveAll(w *writer, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) {
+	for k, t := range to {
+		w.save(t, at, values[k])
+	}
+}
+
 // threads launches one thread for each of n elements; f writes the work of one.
 func (w *writer) threads(n int, f func(i scalar.Expr)) {
 	size := w.workgroup[0]
