@@ -89,7 +89,7 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]La
 func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 	m, ok := parts[0].work.(mapWork)
 	if !ok {
-		return parts[0].alone(caps)
+		return parts[0].ownLaunch(caps)
 	}
 	groups, e := make([]*fusion.Group, len(parts)), newEmitter(parts[0].p, caps)
 	for i, part := range parts {

@@ -228,7 +228,7 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	for _, b := range e.boxes {
 		f.need(b.Array)
 	}
-	loop.Walk(body, f.take)
+	loop.Walk(body, f.visitStmt)
 	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
 	if f.usesSubgroups && e.caps.Subgroups {
 		k.Subgroup = e.caps.Subgroup
@@ -257,11 +257,11 @@ type finisher struct {
 	usesSubgroups bool // the kernel uses subgroup operations
 }
 
-// take records what a statement uses. Arrays are numbered in the order of their first use in
+// visitStmt records what a statement uses. Arrays are numbered in the order of their first use in
 // the body, after those of tensor maps, so that kernels that do the same have one text,
 // whatever their tensors' IDs.
-func (f *finisher) take(s loop.Stmt) {
-	loop.EachNode(s, f.visit)
+func (f *finisher) visitStmt(s loop.Stmt) {
+	loop.EachNode(s, f.visitExpr)
 	loop.Arrays(s, func(array *int) { f.need(*array) })
 	switch s := s.(type) {
 	case *loop.AtomicOp:
@@ -271,7 +271,7 @@ func (f *finisher) take(s loop.Stmt) {
 	}
 }
 
-func (f *finisher) visit(x scalar.Expr) {
+func (f *finisher) visitExpr(x scalar.Expr) {
 	switch x.Op {
 	case scalar.OpLoad:
 		f.need(x.Ref)

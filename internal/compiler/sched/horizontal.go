@@ -47,7 +47,7 @@ type work interface {
 
 // segment is the position of a workgroup in its part: its number, the part's number of
 // elements, the stored elements before the part's own, and the elements per thread of a map.
-type segment struct{ workgroup, length, first, turns scalar.Expr }
+type segment struct{ workgroup, length, first, perThread scalar.Expr }
 
 // Groups returns the minimum number of workgroups of the part.
 func (p *Part) Groups() int { return ceilDiv(p.Len, p.work.share()) }
@@ -77,8 +77,8 @@ func newPart(x work, length int, p *fusion.Partition, caps loop.Caps) Part {
 	return part
 }
 
-// alone returns the launch of the part in a kernel of its own.
-func (p *Part) alone(caps loop.Caps) Launch {
+// ownLaunch returns the launch of the part in a kernel of its own.
+func (p *Part) ownLaunch(caps loop.Caps) Launch {
 	w := newWriter(p.p, caps, mapThreads)
 	first := 0
 	for _, n := range p.First {
@@ -88,8 +88,8 @@ func (p *Part) alone(caps loop.Caps) Launch {
 	return w.launch(p.work.name())
 }
 
-// partsLaunch returns the launch of parts whose kernels are not built yet, or none if there are no
-// parts. Tensors that are only read come first, so that they are placed first.
+// partsLaunch returns the launch of parts whose kernels are not built yet, or none if there are
+// no parts. Tensors that are only read come first, so that they are placed first.
 func partsLaunch(parts []Part) []Launch {
 	if len(parts) == 0 {
 		return nil
@@ -119,21 +119,21 @@ type mapWork struct {
 	words *fusion.Words // nil: all literals are in the kernel
 }
 
-// A thread of horizontally fused maps computes up to mapTurns elements, to share the search for
-// its part, as long as fullGroups workgroups remain to hide the latency of the search: twice
-// the resident workgroups of an H200, eight on each of 132 multiprocessors.
+// A thread of horizontally fused maps computes up to maxPerThread elements, to share the search
+// for its part, as long as fullGroups workgroups remain to hide the latency of the search:
+// twice the resident workgroups of an H200, eight on each of 132 multiprocessors.
 const (
-	mapTurns   = 4
-	fullGroups = 2048
+	maxPerThread = 4
+	fullGroups   = 2048
 )
 
 func (m mapWork) name() string { return m.g.Name() + "_parts" }
 
-func (m mapWork) share() int { return mapTurns * mapThreads }
+func (m mapWork) share() int { return maxPerThread * mapThreads }
 
 func (m mapWork) write(w *writer, s segment) {
-	first := w.let("first", scalar.Add(scalar.Mul(scalar.Mul(s.workgroup, s.turns), loop.Int(mapThreads)), loop.LocalID(0, mapThreads)))
-	w.loop("turn", loop.Int(0), s.turns, 1, mapTurns-1, func(turn scalar.Expr) {
+	first := w.let("first", scalar.Add(scalar.Mul(scalar.Mul(s.workgroup, s.perThread), loop.Int(mapThreads)), loop.LocalID(0, mapThreads)))
+	w.loop("turn", loop.Int(0), s.perThread, 1, maxPerThread-1, func(turn scalar.Expr) {
 		name := w.name("i")
 		w.add(&loop.Let{Name: name, Value: scalar.Add(first, scalar.Mul(turn, loop.Int(mapThreads)))})
 		i := scalar.NewVar(name, ir.I32, 0, loop.MaxElements-1)
@@ -250,7 +250,7 @@ func shareOf(parts []Part) (share, turns int) {
 	for _, part := range parts {
 		elements += part.Len
 	}
-	turns = min(max(elements/(mapThreads*fullGroups), 1), mapTurns)
+	turns = min(max(elements/(mapThreads*fullGroups), 1), maxPerThread)
 	return turns * mapThreads, turns
 }
 

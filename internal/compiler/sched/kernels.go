@@ -31,7 +31,7 @@ func scheduleKernels(g *fusion.Group, caps loop.Caps) ([]Launch, error) {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "it has no kernels for this target, and no body"))
 	}
 	b := &kernelBinder{g: g, p: g.Partition(), caps: caps}
-	b.take(a)
+	b.allocate(a)
 	for _, x := range a.Launches {
 		b.launches = append(b.launches, b.launch(x))
 	}
@@ -48,8 +48,8 @@ type kernelBinder struct {
 	launches []Launch
 }
 
-// take finds the memory of a node and materialises operands that have none.
-func (b *kernelBinder) take(a *ir.Algorithm) {
+// allocate finds the memory of a node and materialises operands that have none.
+func (b *kernelBinder) allocate(a *ir.Algorithm) {
 	m := b.g.Members[0]
 	for _, v := range m.Node.Inputs() {
 		t := b.p.TensorOf(v)

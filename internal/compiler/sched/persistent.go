@@ -157,7 +157,7 @@ func (p *persistent) write(caps loop.Caps) Launch {
 		p.put(k.slot, i, scalar.LoadAt(k.from.ID, k.dtype, p.Simplify(at)))
 	})
 	p.barrier()
-	p.times("round", p.l.Count, func(round scalar.Expr) { p.round(round, exists) })
+	p.times("round", p.l.Count, func(round scalar.Expr) { p.writeStep(round, exists) })
 	p.each(func(k *keptRows) bool { return k.to != nil }, func(k *keptRows, i, at scalar.Expr) {
 		p.when(exists, func() {
 			p.add(&loop.Store{Array: k.to.ID, At: p.Simplify(at), Value: scalar.LoadAt(k.slot, k.dtype, i)})
@@ -166,11 +166,11 @@ func (p *persistent) write(caps loop.Caps) Launch {
 	return p.launch("loop_" + p.l.Body.Items[0].(*fusion.Group).Name())
 }
 
-// round writes a step: its groups in order, then the update of the carries.
-func (p *persistent) round(round, exists scalar.Expr) {
+// writeStep writes a step: its groups in order, then the update of the carries.
+func (p *persistent) writeStep(round, exists scalar.Expr) {
 	for _, parts := range p.stages {
 		for _, x := range parts {
-			p.part(x, round, exists)
+			p.writePoints(x, round, exists)
 		}
 		p.barrier()
 	}
@@ -336,8 +336,8 @@ func (p *persistent) inRows(x *rowPart) bool {
 	return x.row == nil || x.g.ByRows(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
 }
 
-// part writes the work of a workgroup for a part: a point per thread at a time.
-func (p *persistent) part(x *rowPart, round, exists scalar.Expr) {
+// writePoints writes the work of a workgroup for a part: a point per thread at a time.
+func (p *persistent) writePoints(x *rowPart, round, exists scalar.Expr) {
 	threads := p.workgroup[0]
 	p.loop("point", loop.LocalID(0, threads), loop.Int(x.points), threads, x.points-1, func(point scalar.Expr) {
 		e := &rowPoint{persistent: p, part: x, point: point, bound: map[string]scalar.Expr{p.count: round}}

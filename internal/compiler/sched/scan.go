@@ -84,7 +84,7 @@ func (p *scan) launches(s Schedule) []Launch {
 		return []Launch{p.kernel(s, cut)}
 	}
 	cut.totals = p.scratch("total", cut.chunks, p.rows)
-	out := []Launch{p.total(s, cut)}
+	out := []Launch{p.reduceChunks(s, cut)}
 	if !p.gathers(s) {
 		cut.starts = p.scratch("start", cut.chunks, p.rows)
 		out = append(out, p.scanTotals(cut)...)
@@ -92,8 +92,8 @@ func (p *scan) launches(s Schedule) []Launch {
 	return append(out, p.kernel(s, cut))
 }
 
-// total is the launch that reduces chunks to their totals.
-func (p *scan) total(s Schedule, cut chunking) Launch {
+// reduceChunks is the launch that reduces chunks to their totals.
+func (p *scan) reduceChunks(s Schedule, cut chunking) Launch {
 	first := *p
 	first.name = p.name + "_totals"
 	cut.first = true

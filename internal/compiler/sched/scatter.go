@@ -38,13 +38,13 @@ func scheduleScatter(g *fusion.Group, caps loop.Caps) []Launch {
 	case unique:
 		return append(out, s.direct(func(*writer, scalar.Expr, scalar.Expr) scalar.Expr { return scalar.ConstBool(true) }))
 	case s.Few():
-		return append(out, s.few())
+		return append(out, s.bySearch())
 	case s.Lowering.Mode == ir.ScatterSet:
-		return append(out, s.winners()...)
+		return append(out, s.lastWriter()...)
 	case s.hasAtomic():
-		return append(out, s.atomic())
+		return append(out, s.byAtomics())
 	}
-	return append(out, s.sorted()...)
+	return append(out, s.bySort()...)
 }
 
 // writer begins a kernel with one thread per element.
@@ -98,9 +98,9 @@ func (s *scatterEmitter) direct(counts func(w *writer, i, row scalar.Expr) scala
 	return w.launch(s.g.Name())
 }
 
-// few handles few positions by search: the first position of a row combines the updates of all
-// positions of the row, in order.
-func (s *scatterEmitter) few() Launch {
+// bySearch handles few positions by search: the first position of a row combines the updates of
+// all positions of the row, in order.
+func (s *scatterEmitter) bySearch() Launch {
 	w := s.writer()
 	s.each(w, func(i, x, row scalar.Expr) {
 		same := func(j scalar.Expr) scalar.Expr {
@@ -136,7 +136,7 @@ func (s *scatterEmitter) hasAtomic() bool {
 	return false
 }
 
-func (s *scatterEmitter) atomic() Launch {
+func (s *scatterEmitter) byAtomics() Launch {
 	op := map[ir.ScatterMode]scalar.Op{ir.ScatterAdd: scalar.OpAdd, ir.ScatterMin: scalar.OpMin, ir.ScatterMax: scalar.OpMax}[s.Lowering.Mode]
 	w := s.writer()
 	s.each(w, func(i, x, row scalar.Expr) {
@@ -145,9 +145,9 @@ func (s *scatterEmitter) atomic() Launch {
 	return w.launch(s.g.Name())
 }
 
-// winners lets the last position of a row set it: a table holds the number of that position
+// lastWriter lets the last position of a row set it: a table holds the number of that position
 // plus one for each row, 0 for none.
-func (s *scatterEmitter) winners() []Launch {
+func (s *scatterEmitter) lastWriter() []Launch {
 	table := s.p.Scratch("winners", ir.U32, s.Rows)
 	clear := s.writer()
 	clear.threads(s.Rows, func(row scalar.Expr) { clear.save(table, ir.Index{row}, word(0)) })
@@ -165,9 +165,9 @@ func (s *scatterEmitter) winners() []Launch {
 	}
 }
 
-// sorted sorts the positions by row and combines the updates of each run, chunk by chunk: a
+// bySort sorts the positions by row and combines the updates of each run, chunk by chunk: a
 // segmented reduction.
-func (s *scatterEmitter) sorted() []Launch {
+func (s *scatterEmitter) bySort() []Launch {
 	r := &runs{
 		scatterEmitter: s,
 		row:            s.p.Scratch("row", ir.U32, s.Positions),
@@ -237,7 +237,7 @@ func (s *scatterEmitter) atomicCost() float64 {
 	return max(s.traffic().Time(d), d.Launch+each*s.maxUpdates())
 }
 
-// sortedCost estimates the nanoseconds of [scatterEmitter.sorted]. For each position of a chunk
+// sortedCost estimates the nanoseconds of [scatterEmitter.bySort]. For each position of a chunk
 // a thread waits for the index and then for the update.
 func (s *scatterEmitter) sortedCost() float64 {
 	d, chunk := s.caps.Profile(), min(chunkOf(s.Positions), s.Positions)

@@ -36,9 +36,9 @@ func (r *runs) each(w *writer, f func(chunk, x, from, to scalar.Expr)) {
 	})
 }
 
-// around returns the rows of the positions before and after a chunk, or a row that no position
-// has.
-func (r *runs) around(w *writer, from, to scalar.Expr) (before, after scalar.Expr) {
+// neighbours returns the rows of the positions before and after a chunk, or a row that no
+// position has.
+func (r *runs) neighbours(w *writer, from, to scalar.Expr) (before, after scalar.Expr) {
 	none, last := word(r.Rows+1), loop.Int(r.Positions-1)
 	before = scalar.Select(scalar.Gt(from, loop.Int(0)), r.rowAt(w, scalar.Max(scalar.Sub(from, loop.Int(1)), loop.Int(0))), none)
 	after = scalar.Select(scalar.Lt(to, loop.Int(r.Positions)), r.rowAt(w, scalar.Min(to, last)), none)
@@ -49,10 +49,10 @@ func (r *runs) around(w *writer, from, to scalar.Expr) (before, after scalar.Exp
 func (r *runs) combine() Launch {
 	w := r.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
-		before, after := r.around(w, from, to)
+		before, after := r.neighbours(w, from, to)
 		row := w.variable("row", r.rowAt(w, from))
 		acc := r.sum(w)
-		end := func() { r.end(w, chunk, x, row, acc.value(), before, after) }
+		end := func() { r.endRun(w, chunk, x, row, acc.value(), before, after) }
 		w.loop("i", from, to, 1, r.Positions-1, func(i scalar.Expr) {
 			next := w.let("next", r.rowAt(w, i))
 			w.when(scalar.Ne(next, row), func() {
@@ -119,8 +119,8 @@ const (
 	chunkParts
 )
 
-// end applies a run, or stores its partial result.
-func (r *runs) end(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
+// endRun applies a run, or stores its partial result.
+func (r *runs) endRun(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
 	w.when(scalar.Lt(row, word(r.Rows)), func() {
 		if r.chunks == 1 {
 			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
@@ -139,7 +139,7 @@ func (r *runs) end(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
 func (r *runs) join() Launch {
 	w := r.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
-		before, after := r.around(w, from, to)
+		before, after := r.neighbours(w, from, to)
 		row := w.let("row", r.rowAt(w, scalar.Sub(to, loop.Int(1))))
 		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
 		w.when(scalar.And(begins, scalar.Lt(row, word(r.Rows))), func() {

@@ -44,11 +44,11 @@ const (
 	// SerialScan: Lanes threads share a row of many adjacent rows and each prefetches
 	// Each elements; a row is split into Split chunks.
 	SerialScan
-	// RegisterScan is a block scan with the elements in registers: a tile has Each/4 strips, and a
-	// thread has a vector of four contiguous elements in each.
+	// RegisterScan is a block scan with the elements in registers: a tile has Each/4 strips,
+	// and a thread has a vector of four contiguous elements in each.
 	RegisterScan
-	// BitonicSort is a bitonic sort of rows that fit a workgroup, RadixSort a radix sort by four bits
-	// at a time.
+	// BitonicSort is a bitonic sort of rows that fit a workgroup, RadixSort a radix sort by
+	// four bits at a time.
 	BitonicSort
 	RadixSort
 )

@@ -71,7 +71,7 @@ func (s *serial) group(g *fusion.Group) {
 		s.outermost(func(bool) { s.scatter(g) }) // one update after the other
 	default:
 		code := g.Code()
-		s.over(code.Outer, storedBy(code.Rows), func() { s.storeAll(code.Rows) })
+		s.nest(code.Outer, storedBy(code.Rows), func() { s.storeAll(code.Rows) })
 	}
 }
 
@@ -135,33 +135,33 @@ func (s *serial) storeOne(x fusion.ElementStore, value scalar.Expr) {
 	s.add(store)
 }
 
-// over writes a loop nest over the space of some coordinates, the innermost loop over vector
+// nest writes a loop nest over the space of some coordinates, the innermost loop over vector
 // lanes, with f as its body. list are expressions of the body: trailing coordinates are
 // collapsed into one loop where that adds no division to them.
-func (s *serial) over(vars, list []scalar.Expr, f func()) {
+func (s *serial) nest(vars, list []scalar.Expr, f func()) {
 	s.split(vars, list, func(outer, flat []scalar.Expr) {
-		s.all(outer, func() { s.flat(flat, true, f) })
+		s.loops(outer, func() { s.collapsed(flat, true, f) })
 	})
 }
 
 // split splits coordinates into those with loops of their own and those collapsed into one
 // loop.
 func (s *serial) split(vars, list []scalar.Expr, f func(outer, flat []scalar.Expr)) {
-	n := len(vars) - s.flatCoords(vars, list)
+	n := len(vars) - s.collapsible(vars, list)
 	f(vars[:n], vars[n:])
 }
 
-// all writes a loop per coordinate.
-func (s *serial) all(vars []scalar.Expr, f func()) {
+// loops writes a loop per coordinate.
+func (s *serial) loops(vars []scalar.Expr, f func()) {
 	if len(vars) == 0 {
 		f()
 		return
 	}
-	s.flat(vars[:1], false, func() { s.all(vars[1:], f) })
+	s.collapsed(vars[:1], false, func() { s.loops(vars[1:], f) })
 }
 
-// flat writes one loop over collapsed coordinates.
-func (s *serial) flat(vars []scalar.Expr, lanes bool, f func()) {
+// collapsed writes one loop over collapsed coordinates.
+func (s *serial) collapsed(vars []scalar.Expr, lanes bool, f func()) {
 	n := sizeOf(vars)
 	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, lanes, func(i scalar.Expr) {
 		s.bind(vars, s.coordinates(i, vars))
@@ -215,9 +215,9 @@ func sizesOf(vars []scalar.Expr) []int {
 
 func sizeOf(vars []scalar.Expr) int { return fusion.Product(sizesOf(vars)) }
 
-// flatCoords returns the number of trailing coordinates that can be collapsed into one loop
+// collapsible returns the number of trailing coordinates that can be collapsed into one loop
 // without additional divisions.
-func (s *serial) flatCoords(vars, list []scalar.Expr) int {
+func (s *serial) collapsible(vars, list []scalar.Expr) int {
 	least := s.divisions(nil, list)
 	for n := len(vars); n > 1; n-- {
 		if s.divisions(vars[len(vars)-n:], list) <= least {
@@ -263,7 +263,7 @@ func (s *serial) scan(x *fusion.Prefix) {
 	var write func(i int)
 	write = func(i int) {
 		if i < len(lines) {
-			s.flat(lines[i:i+1], i == len(lines)-1 && x.Axis != last, func() { write(i + 1) })
+			s.collapsed(lines[i:i+1], i == len(lines)-1 && x.Axis != last, func() { write(i + 1) })
 			return
 		}
 		s.line(x)

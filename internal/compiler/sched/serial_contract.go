@@ -26,16 +26,16 @@ const (
 // product is a contraction with its blocking.
 type product struct {
 	*serial
-	x       *fusion.Contract
-	rows    []fusion.ElementStore
-	m, n    int
-	outer   []scalar.Expr // reduced coordinates with loops of their own
-	inner   []scalar.Expr // reduced coordinates collapsed into one loop
-	depth   int           // reduced points packed at once
-	blocks  int           // number of such blocks
-	area    area          // of the result, per workgroup
-	a, b, c int           // slots of a panel of rows, panels of columns, sums
-	rest    int           // slot of the sums' rounding errors
+	x         *fusion.Contract
+	rows      []fusion.ElementStore
+	m, n      int
+	outer     []scalar.Expr // reduced coordinates with loops of their own
+	inner     []scalar.Expr // reduced coordinates collapsed into one loop
+	depth     int           // reduced points packed at once
+	blocks    int           // number of such blocks
+	area      area          // of the result, per workgroup
+	a, b, c   int           // slots of a panel of rows, panels of columns, sums
+	errorSlot int           // slot of the sums' rounding errors
 }
 
 // contract writes a contraction, or a reduction where it is thin.
@@ -68,7 +68,7 @@ func (p *product) bindOuter(v, space scalar.Expr) {
 }
 
 func (p *product) write() {
-	p.all(vars(p.x.BatchAt), func() {
+	p.loops(vars(p.x.BatchAt), func() {
 		p.outermost(func(divided bool) {
 			if !divided {
 				p.part(interval{loop.Int(0), loop.Int(p.m)}, interval{loop.Int(0), loop.Int(p.n)})
@@ -136,17 +136,17 @@ func (p *product) chooseBlocks() {
 	p.a = p.shared("rows", ir.F32, 1, panelRows*p.depth)
 	p.b = p.shared("columns", ir.F32, 1, p.area.columns*p.depth)
 	p.c = p.shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
-	if p.carries() {
-		p.rest = p.shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
+	if p.compensates() {
+		p.errorSlot = p.shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
 	}
 }
 
-// carries reports whether a sum has so many blocks that its rounding error is kept.
-func (p *product) carries() bool { return p.blocks > fusion.SumBlock/2 }
+// compensates reports whether a sum has so many blocks that its rounding error is kept.
+func (p *product) compensates() bool { return p.blocks > fusion.SumBlock/2 }
 
 // sumSize is the size of a sum in bytes.
 func (p *product) sumSize() int {
-	if p.carries() {
+	if p.compensates() {
 		return 8
 	}
 	return 4
@@ -164,8 +164,8 @@ func evenBlocks(steps, most int) int {
 	return n
 }
 
-// wholeSteps rounds n up to a multiple of step.
-func wholeSteps(n, step int) int { return ceilDiv(n, step) * step }
+// roundUp rounds n up to a multiple of step.
+func roundUp(n, step int) int { return ceilDiv(n, step) * step }
 
 // sumRows is the number of rows of stored sums: a panel's, or all where the depth is blocked.
 func (p *product) sumRows() int {
@@ -187,9 +187,9 @@ func areaOf(m, n, shares, most int) area {
 		if shares%across != 0 {
 			continue
 		}
-		x := area{m: min(m, wholeSteps(ceilDiv(m, shares/across), panelRows)), n: ceilDiv(n, across)}
-		x.columns = wholeSteps(ceilDiv(x.n, ceilDiv(x.n, most)), panelColumns)
-		x.n = min(n, wholeSteps(x.n, x.columns))
+		x := area{m: min(m, roundUp(ceilDiv(m, shares/across), panelRows)), n: ceilDiv(n, across)}
+		x.columns = roundUp(ceilDiv(x.n, ceilDiv(x.n, most)), panelColumns)
+		x.n = min(n, roundUp(x.n, x.columns))
 		cost := packRow*m*ceilDiv(n, x.n) + packColumn*n*ceilDiv(m, x.m)
 		if least == 0 || cost < least {
 			best, least = x, cost
@@ -337,8 +337,8 @@ func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Exp
 	first := func() {
 		each(func(at, x scalar.Expr) {
 			p.put(p.c, at, x)
-			if p.carries() {
-				p.put(p.rest, at, scalar.Const(ir.F32, 0))
+			if p.compensates() {
+				p.put(p.errorSlot, at, scalar.Const(ir.F32, 0))
 			}
 		})
 	}
@@ -352,15 +352,15 @@ func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Exp
 // addBlock adds the sum of a block.
 func (p *product) addBlock(at, x scalar.Expr) {
 	before := scalar.LoadAt(p.c, ir.F32, at)
-	if !p.carries() {
+	if !p.compensates() {
 		p.put(p.c, at, scalar.Add(before, x))
 		return
 	}
 	next, left := scalar.TwoSum(before, x)
-	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.rest, ir.F32, at), left)}
+	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.errorSlot, ir.F32, at), left)}
 	p.add(p.nameAll(values)...)
 	p.put(p.c, at, values[0])
-	p.put(p.rest, at, values[1])
+	p.put(p.errorSlot, at, values[1])
 }
 
 // finish computes and stores the epilogue of a panel of rows.
@@ -374,8 +374,8 @@ func (p *product) finish(m, n scalar.Expr) {
 			p.bind(p.x.NAt, p.coordinates(p.Simplify(scalar.Add(n, j)), p.x.NAt))
 			at := p.Simplify(p.sumAt(m, i, j))
 			sum := scalar.LoadAt(p.c, ir.F32, at)
-			if p.carries() {
-				sum = scalar.Compensated(sum, scalar.LoadAt(p.rest, ir.F32, at))
+			if p.compensates() {
+				sum = scalar.Compensated(sum, scalar.LoadAt(p.errorSlot, ir.F32, at))
 			}
 			p.bound[p.x.Sum.Name] = sum
 			p.storeAll(p.rows)

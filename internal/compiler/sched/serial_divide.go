@@ -44,7 +44,7 @@ type interval struct{ from, to scalar.Expr }
 
 // share returns the workgroup's part of [0, n), in multiples of step.
 func (s *serial) share(n, step int) interval {
-	size := wholeSteps(ceilDiv(n, s.shares), step)
+	size := roundUp(ceilDiv(n, s.shares), step)
 	return s.portion(s.linearGroup(ceilDiv(n, size)), n, size)
 }
 

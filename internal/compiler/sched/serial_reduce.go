@@ -15,9 +15,9 @@ import (
 const (
 	vectorLanes = 4
 	wideLanes   = 16
-	// lightElement is the maximum number of operations of an element that is reduced in
+	// maxWideWeight is the maximum number of operations of an element that is reduced in
 	// wideLanes accumulators.
-	lightElement = 16
+	maxWideWeight = 16
 )
 
 // reduce writes the rows of a reduction, one by one, or vectorised across adjacent rows. Sums
@@ -25,7 +25,7 @@ const (
 func (s *serial) reduce(g *fusion.Group, block int) {
 	code, points := g.Code(), fusion.Product(g.Inner)
 	columns := len(code.Outer) > 0 && sizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.RowsAreContiguous()
-	if columns && points > 0 && s.wideColumns(code, block) {
+	if columns && points > 0 && s.columns(code, block) {
 		return
 	}
 	rows := len(code.Outer)
@@ -37,7 +37,7 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 	var write func(i int)
 	write = func(i int) {
 		if i < len(code.Outer) {
-			s.flat(code.Outer[i:i+1], i == rows, func() { write(i + 1) })
+			s.collapsed(code.Outer[i:i+1], i == rows, func() { write(i + 1) })
 			return
 		}
 		for _, stage := range code.Stages {
@@ -46,7 +46,7 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 		s.storeAll(code.Rows)
 		if len(code.Points) > 0 && points > 0 {
 			s.split(code.Inner, storedBy(code.Points), func(outer, flat []scalar.Expr) {
-				s.all(outer, func() { s.flat(flat, !columns, func() { s.storeAll(code.Points) }) })
+				s.loops(outer, func() { s.collapsed(flat, !columns, func() { s.storeAll(code.Points) }) })
 			})
 		}
 	}
@@ -71,8 +71,8 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 		width := f.width(sizeOf(flat))
 		if !lanes || width == 0 {
 			f.begin()
-			f.over(outer, sizeOf(flat), func() {
-				f.along(sizeOf(flat), 1, func(i scalar.Expr) {
+			f.loopCoords(outer, sizeOf(flat), func() {
+				f.loopPoints(sizeOf(flat), 1, func(i scalar.Expr) {
 					s.bind(flat, s.coordinates(i, flat))
 					f.step()
 				})
@@ -84,10 +84,10 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 		if len(outer) == 0 && sizeOf(flat)/width <= f.block {
 			f.compensated = nil
 		}
-		f.beginWide(width)
-		f.over(outer, sizeOf(flat)/width, func() { f.stepWide(flat, width) })
+		f.beginLanes(width)
+		f.loopCoords(outer, sizeOf(flat)/width, func() { f.stepLanes(flat, width) })
 		f.end()
-		f.joinWide(width)
+		f.joinLanes(width)
 	})
 	f.results()
 }
@@ -140,7 +140,7 @@ func (f *fold) width(n int) int {
 		weight += scalar.Count(e)
 	}
 	switch {
-	case n >= 2*wideLanes && weight <= lightElement:
+	case n >= 2*wideLanes && weight <= maxWideWeight:
 		return wideLanes
 	case n >= 2*vectorLanes:
 		return vectorLanes
@@ -195,8 +195,8 @@ func (f *fold) results() {
 	}
 }
 
-// beginWide declares the accumulators of all lanes.
-func (f *fold) beginWide(width int) {
+// beginLanes declares the accumulators of all lanes.
+func (f *fold) beginLanes(width int) {
 	f.begin()
 	f.slots = nil
 	for _, a := range f.accumulators() {
@@ -227,12 +227,12 @@ func (f *fold) putAll(l scalar.Expr, values []scalar.Expr) {
 	}
 }
 
-// stepWide accumulates the elements along a row into the lanes, and the remainder into the
+// stepLanes accumulates the elements along a row into the lanes, and the remainder into the
 // accumulators without lanes.
-func (f *fold) stepWide(flat []scalar.Expr, width int) {
+func (f *fold) stepLanes(flat []scalar.Expr, width int) {
 	s, n := f.s, sizeOf(flat)
 	whole := n / width * width
-	f.along(whole, width, func(r scalar.Expr) {
+	f.loopPoints(whole, width, func(r scalar.Expr) {
 		s.lanes(width, func(l scalar.Expr) {
 			s.bind(flat, s.coordinates(scalar.Add(r, l), flat))
 			f.putAll(l, f.combine(f.at(l), f.point()))
@@ -246,8 +246,8 @@ func (f *fold) stepWide(flat []scalar.Expr, width int) {
 	}
 }
 
-// joinWide combines the lanes, by halves down to a vector.
-func (f *fold) joinWide(width int) {
+// joinLanes combines the lanes, by halves down to a vector.
+func (f *fold) joinLanes(width int) {
 	s := f.s
 	for half := width / 2; half >= vectorLanes; half /= 2 {
 		s.lanes(half, func(l scalar.Expr) {
@@ -264,9 +264,9 @@ func (s *serial) lanes(width int, f func(l scalar.Expr)) {
 	s.count("l", loop.Int(0), loop.Int(width), 1, width-1, true, f)
 }
 
-// wideColumns writes a reduction of one stage for several vectors of adjacent rows at once, to
+// columns writes a reduction of one stage for several vectors of adjacent rows at once, to
 // use whole cache lines. It reports whether it could.
-func (s *serial) wideColumns(code *fusion.Code, block int) bool {
+func (s *serial) columns(code *fusion.Code, block int) bool {
 	if len(code.Stages) != 1 || len(code.Stages[0].Lets) > 0 || len(code.Points) > 0 {
 		return false
 	}
@@ -277,11 +277,11 @@ func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 		return false
 	}
 	whole := n / wideLanes * wideLanes
-	s.all(code.Outer[:len(code.Outer)-1], func() {
+	s.loops(code.Outer[:len(code.Outer)-1], func() {
 		s.count("c", loop.Int(0), loop.Int(whole), wideLanes, whole-wideLanes, false, func(c scalar.Expr) {
 			f.single = false
-			f.beginWide(wideLanes)
-			f.over(code.Inner, 1, func() {
+			f.beginLanes(wideLanes)
+			f.loopCoords(code.Inner, 1, func() {
 				s.lanes(wideLanes, func(l scalar.Expr) {
 					s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
 					f.putAll(l, f.combine(f.at(l), s.exprs(f.elements)))
@@ -302,7 +302,7 @@ func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 			s.bind([]scalar.Expr{last}, []scalar.Expr{c})
 			f.single, f.slots = true, nil
 			f.begin()
-			f.over(code.Inner, 1, f.step)
+			f.loopCoords(code.Inner, 1, f.step)
 			f.end()
 			f.results()
 			s.storeAll(code.Rows)
@@ -317,9 +317,9 @@ const productBlock = 8 * fusion.SumBlock
 // compensatedSum is a blocked sum of f32: the sum of the blocks so far and its rounding error.
 // The slots hold those of lanes.
 type compensatedSum struct {
-	of                int // index of the accumulator
-	sum, rest         scalar.Expr
-	sumSlot, restSlot int
+	of               int // index of the accumulator
+	sum, err         scalar.Expr
+	sumSlot, errSlot int
 }
 
 // beginSums declares the compensated sums of accumulators.
@@ -329,7 +329,7 @@ func (f *fold) beginSums() {
 	}
 	for i := range f.compensated {
 		x := &f.compensated[i]
-		x.sum, x.rest = f.s.variable("sum", scalar.Const(ir.F32, 0)), f.s.variable("rest", scalar.Const(ir.F32, 0))
+		x.sum, x.err = f.s.variable("sum", scalar.Const(ir.F32, 0)), f.s.variable("rest", scalar.Const(ir.F32, 0))
 	}
 }
 
@@ -337,12 +337,12 @@ func (f *fold) beginSums() {
 func (f *fold) beginLaneSums(width int) {
 	for i := range f.compensated {
 		x := &f.compensated[i]
-		x.sumSlot, x.restSlot = f.s.shared(f.s.name("sums"), ir.F32, 1, width), f.s.shared(f.s.name("rests"), ir.F32, 1, width)
+		x.sumSlot, x.errSlot = f.s.shared(f.s.name("sums"), ir.F32, 1, width), f.s.shared(f.s.name("rests"), ir.F32, 1, width)
 	}
 	f.lanes = width
 	f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
 		f.s.put(x.sumSlot, l, scalar.Const(ir.F32, 0))
-		f.s.put(x.restSlot, l, scalar.Const(ir.F32, 0))
+		f.s.put(x.errSlot, l, scalar.Const(ir.F32, 0))
 	})
 }
 
@@ -357,38 +357,38 @@ func (f *fold) eachLaneSum(write func(x *compensatedSum, l scalar.Expr)) {
 	})
 }
 
-// over writes loops over coordinates whose body adds terms terms to each sum. The innermost
-// loops that add more than a block are blocked.
-func (f *fold) over(vars []scalar.Expr, terms int, write func()) {
+// loopCoords writes loops over coordinates whose body adds the given number of terms to each
+// sum. The innermost loops that add more than a block are blocked.
+func (f *fold) loopCoords(vars []scalar.Expr, terms int, write func()) {
 	k := len(vars)
 	for k > 0 && terms <= f.block {
 		k--
 		terms *= sizeOf(vars[k : k+1])
 	}
 	if len(f.compensated) == 0 || terms <= f.block || k == len(vars) {
-		f.s.all(vars, write)
+		f.s.loops(vars, write)
 		return
 	}
 	n := sizeOf(vars[k : k+1])
-	f.s.all(vars[:k], func() {
-		f.blocks(n, max(1, f.block/(terms/n)), 1, func(i scalar.Expr) {
+	f.s.loops(vars[:k], func() {
+		f.loopBlocks(n, max(1, f.block/(terms/n)), 1, func(i scalar.Expr) {
 			f.s.bind(vars[k:k+1], []scalar.Expr{i})
-			f.s.all(vars[k+1:], write)
+			f.s.loops(vars[k+1:], write)
 		})
 	})
 }
 
-// along writes a loop over points that adds one term per iteration to each sum.
-func (f *fold) along(n, step int, write func(i scalar.Expr)) {
+// loopPoints writes a loop over points that adds one term per iteration to each sum.
+func (f *fold) loopPoints(n, step int, write func(i scalar.Expr)) {
 	if len(f.compensated) == 0 || n/step <= f.block {
 		f.s.count("r", loop.Int(0), loop.Int(n), step, n-step, false, write)
 		return
 	}
-	f.blocks(n, f.block*step, step, write)
+	f.loopBlocks(n, f.block*step, step, write)
 }
 
-// blocks writes a loop over blocks of a size and one over the iterations of each.
-func (f *fold) blocks(n, size, step int, write func(i scalar.Expr)) {
+// loopBlocks writes a loop over blocks of a size and one over the iterations of each.
+func (f *fold) loopBlocks(n, size, step int, write func(i scalar.Expr)) {
 	s := f.s
 	s.count("block", loop.Int(0), loop.Int(n), size, (n-1)/size*size, false, func(from scalar.Expr) {
 		to := scalar.Add(from, loop.Int(size))
@@ -396,21 +396,21 @@ func (f *fold) blocks(n, size, step int, write func(i scalar.Expr)) {
 			to = s.let("to", scalar.Min(to, loop.Int(n)))
 		}
 		s.count("r", from, to, step, n-step, false, write)
-		f.carry()
+		f.endBlock()
 	})
 }
 
-// carry adds the sum of a block to the compensated sum and clears it.
-func (f *fold) carry() {
+// endBlock adds the sum of a block to the compensated sum and clears it.
+func (f *fold) endBlock() {
 	zero := scalar.Const(ir.F32, 0)
 	if f.slots != nil {
 		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
-			sum, rest := scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.restSlot, ir.F32, l)
+			sum, rest := scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)
 			next, left := scalar.TwoSum(sum, f.at(l)[x.of])
 			values := []scalar.Expr{next, scalar.Add(rest, left)}
 			f.s.add(f.s.nameAll(values)...)
 			f.s.put(x.sumSlot, l, values[0])
-			f.s.put(x.restSlot, l, values[1])
+			f.s.put(x.errSlot, l, values[1])
 			f.s.put(f.slots[x.of], l, zero)
 		})
 	}
@@ -419,32 +419,32 @@ func (f *fold) carry() {
 	}
 	for _, x := range f.compensated {
 		next, left := scalar.TwoSum(x.sum, f.running[x.of])
-		f.s.setAll([]scalar.Expr{x.sum, x.rest, f.running[x.of]}, []scalar.Expr{next, scalar.Add(x.rest, left), zero})
+		f.s.setAll([]scalar.Expr{x.sum, x.err, f.running[x.of]}, []scalar.Expr{next, scalar.Add(x.err, left), zero})
 	}
 }
 
 // end sets the accumulators to the compensated sums.
 func (f *fold) end() {
-	f.carry()
+	f.endBlock()
 	if f.slots != nil {
 		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
-			f.s.put(f.slots[x.of], l, scalar.Compensated(scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.restSlot, ir.F32, l)))
+			f.s.put(f.slots[x.of], l, scalar.Compensated(scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)))
 		})
 	}
 	if !f.single {
 		return
 	}
 	for _, x := range f.compensated {
-		f.s.set(f.running[x.of], scalar.Compensated(x.sum, x.rest))
+		f.s.set(f.running[x.of], scalar.Compensated(x.sum, x.err))
 	}
 }
 
-// Bounds of storing the elements of a row for reuse after its reductions: worthKeeping is the
+// Bounds of storing the elements of a row for reuse after its reductions: minKeptWeight is the
 // minimum number of operations of an element, which must cost more than a store and a load;
 // maxKept the maximum number of elements, 64 KiB of f32, which the second-level cache holds.
 const (
-	worthKeeping = 8
-	maxKept      = 1 << 14
+	minKeptWeight = 8
+	maxKept       = 1 << 14
 )
 
 // keptElement is the place of an element that a reduction stores for the points of the row.
@@ -476,7 +476,7 @@ func (s *serial) keepElements(code *fusion.Code) {
 
 func (s *serial) keepElement(code *fusion.Code, e, at scalar.Expr) {
 	key := scalar.Key(e)
-	if scalar.Count(expanded(e)) < worthKeeping {
+	if scalar.Count(expanded(e)) < minKeptWeight {
 		return
 	}
 	for i := range code.Points {

@@ -15,7 +15,7 @@ type compensatedScatter struct {
 	r *fusion.RowScatter
 	// places numbers the rows with many updates, from 1 on, and is 0 for others; rests holds
 	// their rounding errors, row by row.
-	places, rests *fusion.Tensor
+	places, errors *fusion.Tensor
 }
 
 // compensated returns a scatter with the memory for rows with many updates, nil where there are
@@ -33,14 +33,14 @@ func (o *compensatedScatter) write() {
 	o.eachUpdate(o.x, func(row, w scalar.Expr) {
 		place := o.let("place", o.load(o.places, ir.Index{row}))
 		o.choose(scalar.Gt(place, loop.Int(0)), func() {
-			o.flat([]scalar.Expr{w}, true, func() { o.addRow(place, row, o.expr(w)) })
+			o.collapsed([]scalar.Expr{w}, true, func() { o.addRow(place, row, o.expr(w)) })
 		}, func() {
-			o.flat([]scalar.Expr{w}, true, func() { o.update(o.x, o.r, row, o.expr(w)) })
+			o.collapsed([]scalar.Expr{w}, true, func() { o.update(o.x, o.r, row, o.expr(w)) })
 		})
 	})
 	o.eachOften(func(place, row, w scalar.Expr) {
 		at := o.r.At(o.Simplifier, row, w)
-		o.save(o.x.Out, at, scalar.Compensated(o.load(o.x.Out, at), o.load(o.rests, o.rest(place, w))))
+		o.save(o.x.Out, at, scalar.Compensated(o.load(o.x.Out, at), o.load(o.errors, o.errorAt(place, w))))
 	})
 }
 
@@ -59,7 +59,7 @@ func (o *compensatedScatter) find() {
 		o.set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))
 		o.save(o.places, ir.Index{row}, scalar.Select(often, last, loop.Int(0)))
 	})
-	o.eachOften(func(place, _, w scalar.Expr) { o.save(o.rests, o.rest(place, w), scalar.Const(ir.F32, 0)) })
+	o.eachOften(func(place, _, w scalar.Expr) { o.save(o.errors, o.errorAt(place, w), scalar.Const(ir.F32, 0)) })
 }
 
 // eachOften writes loops over the rows with many updates and their elements.
@@ -72,20 +72,20 @@ func (o *compensatedScatter) eachOften(f func(place, row, w scalar.Expr)) {
 	})
 }
 
-// rest is the index of an element's rounding error.
-func (o *compensatedScatter) rest(place, w scalar.Expr) ir.Index {
+// errorAt is the index of an element's rounding error.
+func (o *compensatedScatter) errorAt(place, w scalar.Expr) ir.Index {
 	bound := scalar.Max(scalar.Sub(place, loop.Int(1)), loop.Int(0))
-	return ir.Index{scalar.Min(bound, loop.Int(o.rests.Dims[0]-1)), w}
+	return ir.Index{scalar.Min(bound, loop.Int(o.errors.Dims[0]-1)), w}
 }
 
 // addRow adds an element of an update to a row with compensation.
 func (o *compensatedScatter) addRow(place, row, w scalar.Expr) {
-	at, rest := o.r.At(o.Simplifier, row, w), o.rest(place, w)
+	at, rest := o.r.At(o.Simplifier, row, w), o.errorAt(place, w)
 	next, left := scalar.TwoSum(o.load(o.x.Out, at), o.expr(o.x.Update.Value))
-	values := []scalar.Expr{next, scalar.Add(o.load(o.rests, rest), left)}
+	values := []scalar.Expr{next, scalar.Add(o.load(o.errors, rest), left)}
 	o.add(o.nameAll(values)...)
 	o.save(o.x.Out, at, values[0])
-	o.save(o.rests, rest, values[1])
+	o.save(o.errors, rest, values[1])
 }
 
 // scatter copies the operand, unless it is in place, then combines the updates into it in
@@ -94,7 +94,7 @@ func (s *serial) scatter(g *fusion.Group) {
 	x, r := g.Scatter(), fusion.RowScatterOf(g)
 	if !x.InPlace {
 		begin := x.Store(g, x.Operand.Value)
-		s.over(x.Operand.At, storedBy([]fusion.ElementStore{begin}), func() { s.storeAll([]fusion.ElementStore{begin}) })
+		s.nest(x.Operand.At, storedBy([]fusion.ElementStore{begin}), func() { s.storeAll([]fusion.ElementStore{begin}) })
 	}
 	if fusion.Product(x.Update.Dims) == 0 {
 		return
@@ -104,7 +104,7 @@ func (s *serial) scatter(g *fusion.Group) {
 		return
 	}
 	s.eachUpdate(x, func(row, w scalar.Expr) {
-		s.flat([]scalar.Expr{w}, true, func() { s.update(x, r, row, s.expr(w)) })
+		s.collapsed([]scalar.Expr{w}, true, func() { s.update(x, r, row, s.expr(w)) })
 	})
 }
 
@@ -112,7 +112,7 @@ func (s *serial) scatter(g *fusion.Group) {
 // variable of the update's elements.
 func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
 	position, w := x.Update.At[0], x.Update.At[1]
-	s.all([]scalar.Expr{position}, func() {
+	s.loops([]scalar.Expr{position}, func() {
 		row := s.let("row", s.expr(replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
 		s.when(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
 	})

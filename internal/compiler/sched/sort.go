@@ -151,10 +151,10 @@ func (w sortSpace) candidates() []Ranked {
 	if w.s == nil {
 		return []Ranked{{w.rule(), 0}}
 	}
-	list := []Ranked{{w.rule(), w.s.digitsCost()}}
+	list := []Ranked{{w.rule(), w.s.radixCost()}}
 	if list[0].Family == BitonicSort {
 		list[0].Cost = w.s.networkCost()
-		list = append(list, Ranked{Schedule{Family: RadixSort}, w.s.digitsCost()})
+		list = append(list, Ranked{Schedule{Family: RadixSort}, w.s.radixCost()})
 	}
 	return list
 }
@@ -187,9 +187,9 @@ func (s *sorting) networkCost() float64 {
 // loads, a comparison and two stores in workgroup memory.
 const pairTime = 20
 
-// digitsCost counts the passes over memory: the histogram reads the keys, the scatter reads and
+// radixCost counts the passes over memory: the histogram reads the keys, the scatter reads and
 // writes keys and positions.
-func (s *sorting) digitsCost() float64 {
+func (s *sorting) radixCost() float64 {
 	d, passes := s.caps.Profile(), float64(ceilDiv(s.bits, digitBits))
 	elements := float64(s.rows * s.length * (s.keyType.Size() + 4))
 	return passes * (3*d.Launch + 2.5*elements/d.Bandwidth())

@@ -38,7 +38,7 @@ func (s *sorting) radix() []Launch {
 		if pass < passes-1 {
 			r.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, s.length), s.p.Scratch("from", ir.I32, s.rows, s.length)}
 		}
-		out = append(out, r.count(), r.places(), r.move())
+		out = append(out, r.histogram(), r.scanCounts(), r.scatter())
 		before = r.to
 	}
 	return out
@@ -110,11 +110,11 @@ func (t *sortTile) column(pair scalar.Expr) scalar.Expr {
 // slot returns the slot in which the thread counts a key's digit, and the increment.
 func (t *sortTile) slot(key scalar.Expr) (at, one scalar.Expr) {
 	d := t.r.digit(t.writer, key)
-	return t.let("slot", t.column(scalar.And(d, loop.Int(digitPair-1)))), t.let("one", scalar.Shl(word(1), half(d)))
+	return t.let("slot", t.column(scalar.And(d, loop.Int(digitPair-1)))), t.let("one", scalar.Shl(word(1), bitOffset(d)))
 }
 
-// half is the bit offset of a digit's count in its word.
-func half(digit scalar.Expr) scalar.Expr {
+// bitOffset is the bit offset of a digit's count in its word.
+func bitOffset(digit scalar.Expr) scalar.Expr {
 	return scalar.Convert(scalar.Mul(scalar.FloorDiv(digit, loop.Int(digitPair)), loop.Int(16)), ir.U32)
 }
 
@@ -130,8 +130,8 @@ func (t *sortTile) elements(f func(from, key scalar.Expr)) {
 	})
 }
 
-// count stores the digit histogram of each tile.
-func (r *radixPass) count() Launch {
+// histogram stores the digit histogram of each tile.
+func (r *radixPass) histogram() Launch {
 	t := r.tile()
 	t.barrier()
 	// Several threads sum each digit; neighbouring threads read neighbouring words.
@@ -141,7 +141,7 @@ func (r *radixPass) count() Launch {
 	sum := t.variable("sum", word(0))
 	t.loop("from", part, loop.Int(r.threads), parts, r.threads-1, func(from scalar.Expr) {
 		at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), from)
-		t.set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), half(digit)), word(0xffff))))
+		t.set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), word(0xffff))))
 	})
 	t.put(sums, t.lane, sum)
 	t.barrier()
@@ -156,9 +156,9 @@ func (r *radixPass) count() Launch {
 	return t.launch(r.name + "_count")
 }
 
-// places is the exclusive scan of a row's counts, ordered by digit, then tile, in one
+// scanCounts is the exclusive scan of a row's counts, ordered by digit, then tile, in one
 // workgroup.
-func (r *radixPass) places() Launch {
+func (r *radixPass) scanCounts() Launch {
 	w := newWriter(r.p, r.caps, r.threads)
 	row, exists := w.boundedGroup(r.rows)
 	lane := loop.LocalID(0, r.threads)
@@ -187,8 +187,8 @@ func (r *radixPass) places() Launch {
 	return w.launch(r.name + "_places")
 }
 
-// move scatters the elements of each tile to their places.
-func (r *radixPass) move() Launch {
+// scatter scatters the elements of each tile to their places.
+func (r *radixPass) scatter() Launch {
 	t := r.tile()
 	t.barrier()
 	t.rank()
@@ -220,7 +220,7 @@ func (r *radixPass) move() Launch {
 
 // field returns the count of a digit in a word of the tally.
 func (t *sortTile) field(at, digit scalar.Expr) scalar.Expr {
-	return scalar.Convert(scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), half(digit)), word(0xffff)), ir.I32)
+	return scalar.Convert(scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), word(0xffff)), ir.I32)
 }
 
 // rank turns the counts into the rank in the sorted tile of each thread's first element of each
