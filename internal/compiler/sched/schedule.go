@@ -53,6 +53,7 @@ const (
 	RadixSort
 )
 
+// familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
 	"network", "digits",
