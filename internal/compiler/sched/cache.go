@@ -10,24 +10,23 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// Cache remembers the kernels of groups, so that equal groups, such as those of
-// equal layers, are scheduled once and share their kernels. Partitions that are
-// compiled together share a cache; it must not be used by two goroutines at
-// once.
+// Cache memoises the kernels of groups: equal groups, such as those of equal layers, are
+// lowered once and share their kernels. Partitions that are compiled together share a cache. It
+// is not safe for concurrent use.
 type Cache struct {
 	launches map[string][]canonicalLaunch
 	parts    map[string]canonicalPart
 	segments map[string]Segmented
-	forms    map[string]variants // by the text without the values of literals
+	forms    map[string]variants // by the text without literal values
 	canons   *fusion.Canons
 	learned  map[*fusion.Group]*fusion.Canon
 	tuned    Tuned
-	targets  []loop.Caps // those that were asked for
-	text     []byte      // the key at hand: the number of a target, and what there is for it
+	targets  []loop.Caps // in order of first use
+	text     []byte      // scratch for keys: the number of a target and the text
 }
 
-// NewCache returns an empty cache for groups of which some have schedules that were
-// found to be the best, nil for none.
+// NewCache returns an empty cache. tuned holds schedules that replace the default, nil for
+// none.
 func NewCache(tuned Tuned) *Cache {
 	return &Cache{
 		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]Segmented{},
@@ -35,7 +34,7 @@ func NewCache(tuned Tuned) *Cache {
 	}
 }
 
-// key begins the key of something for a target.
+// key sets c.text to the key of a text on a target.
 func (c *Cache) key(caps loop.Caps, text string) {
 	target := slices.Index(c.targets, caps)
 	if target < 0 {
@@ -45,14 +44,14 @@ func (c *Cache) key(caps loop.Caps, text string) {
 	c.text = append(strconv.AppendInt(c.text[:0], int64(target), 10), text...)
 }
 
-// Schedule returns the launches of a group, in order: those of the schedule that it was
-// tuned to, or of its first candidate. Maps side by side, and those that change states
-// alone, come as [Part]s. The error is that of [Emit].
+// Schedule returns the launches of a group, in order, by its tuned schedule or the default.
+// Horizontally fused maps, and maps that only update states, are returned as [Part]s. The
+// errors are those of [Emit].
 func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, err error) {
 	defer recovered(g, &err)
 	aside := len(g.Parts) > 0 || updates(g)
 	if aside && caps.Invocations > 1 {
-		return bundle(c.mapParts(g, caps)), nil
+		return partsLaunch(c.mapParts(g, caps)), nil
 	}
 	canon := c.canonOf(g)
 	if aside || g.Kind == fusion.TotalKind {
@@ -71,9 +70,9 @@ func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, er
 	return launches, err
 }
 
-// emit returns the launches of a group that is not known yet.
+// emit lowers a group that is not cached.
 func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]Launch, error) {
-	w, err := waysOf(g, caps)
+	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +84,12 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]La
 	return w.emit(w.rule()), nil
 }
 
-// Beside returns the launch of one part, or of at most [MaxBeside] maps: each takes a
-// range of workgroups of its own.
+// Beside returns the launch of one part, or of up to [MaxBeside] maps fused horizontally, each
+// with its own range of workgroups.
 func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 	m, ok := parts[0].work.(mapWork)
 	if !ok {
-		return parts[0].alone(caps)
+		return parts[0].ownLaunch(caps)
 	}
 	groups, e := make([]*fusion.Group, len(parts)), newEmitter(parts[0].p, caps)
 	for i, part := range parts {
@@ -98,7 +97,7 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 		e.long = e.long || groups[i].Long()
 	}
 	if len(parts) == 1 {
-		w := newMapWays(e, m.g)
+		w := newMapSpace(e, m.g)
 		s := w.rule()
 		if len(c.tuned) > 0 {
 			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
@@ -107,25 +106,25 @@ func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
 		}
 		return w.emit(s)[0]
 	}
-	if l, ok := mapsByVectors(e, m.g.Name(), groups); ok {
+	if l, ok := vectorizedMaps(e, m.g.Name(), groups); ok {
 		return l
 	}
 	return scheduleMaps(e, m.g.Name(), groups)[0]
 }
 
-// canonicalLaunch is a launch with its tensors named by their place in the group.
+// canonicalLaunch is a launch with its tensors named by their position in the group.
 type canonicalLaunch struct {
 	kernel, draft *loop.Kernel
 	routine       routine.Routine
 	args          []canonicalArg
 }
 
-// canonicalArg is what a storage array is bound to: an operand of the group by
-// its number, scratch memory between the group's kernels, or the status words.
+// canonicalArg is the binding of a storage array: an operand of the group by number, scratch
+// memory between the group's kernels, or the status words.
 type canonicalArg struct {
 	kind   argKind
 	number int
-	dtype  ir.DType // of scratch memory, as are its sizes and name
+	dtype  ir.DType // dtype, dims and name are those of scratch memory
 	dims   []int
 	name   string
 }
@@ -138,7 +137,7 @@ const (
 	statusArg
 )
 
-// remember returns launches with their tensors named by their place.
+// remember returns launches with their tensors named by position.
 func remember(launches []Launch, c *fusion.Canon) []canonicalLaunch {
 	out := make([]canonicalLaunch, len(launches))
 	scratch := map[*fusion.Tensor]int{}
@@ -164,8 +163,7 @@ func rememberArgs(args []*fusion.Tensor, c *fusion.Canon, scratch map[*fusion.Te
 	return out
 }
 
-// recall returns remembered launches for the group of c, with scratch memory of
-// its own.
+// recall returns remembered launches for the group of c, with new scratch memory.
 func recall(launches []canonicalLaunch, c *fusion.Canon, p *fusion.Partition) []Launch {
 	out := make([]Launch, len(launches))
 	var scratch []*fusion.Tensor
@@ -182,7 +180,7 @@ func recallArgs(args []canonicalArg, c *fusion.Canon, p *fusion.Partition, scrat
 		case operandArg:
 			out[i] = c.Operands[arg.number]
 		case scratchArg:
-			if arg.number == len(*scratch) { // they are numbered as they come up
+			if arg.number == len(*scratch) { // numbered in order of first use
 				*scratch = append(*scratch, p.Scratch(arg.name, arg.dtype, arg.dims...))
 			}
 			out[i] = (*scratch)[arg.number]
@@ -191,15 +189,15 @@ func recallArgs(args []canonicalArg, c *fusion.Canon, p *fusion.Partition, scrat
 	return out
 }
 
-// canonicalPart is what a [Part] has in common with all that are equal to it.
+// canonicalPart is what equal [Part]s share.
 type canonicalPart struct {
 	key     string
 	written []bool
 	args    []canonicalArg
 }
 
-// mapParts returns the parts of a bundle of maps, each with the words that it reads. Equal
-// ones are written out once.
+// mapParts returns the parts of horizontally fused maps, each with the words that it reads.
+// Equal parts are lowered once.
 func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []Part {
 	var out []Part
 	for _, g := range g.SideBySide() {

@@ -14,8 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// choosy is WebGPU where a launch takes no time, so that nothing is too small for a
-// choice.
+// choosy is WebGPU with free launches, so that no group is too small for a choice.
 func choosy() plan.Target {
 	t := plan.WebGPU()
 	t.Device = hardware.Unknown()
@@ -23,8 +22,8 @@ func choosy() plan.Target {
 	return t
 }
 
-// choosing are graphs whose groups have choices, at sizes that are no multiples of
-// tiles and at some that are.
+// choosing are graphs whose groups have several candidates, at sizes that are multiples of
+// tiles and at others.
 var choosing = map[string]func(b *ir.Builder){
 	"map": func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(40, 64)...)
@@ -110,8 +109,8 @@ func transposed(rows, columns int) func(b *ir.Builder) {
 	}
 }
 
-// runningOf is a running sum along the last axis, or the one before where a 1 stands
-// behind.
+// runningOf is a cumulative sum along the last axis, or along the one before if the last has
+// size 1.
 func runningOf(b *ir.Builder, exclusive bool, dims ...int) {
 	axis := 1
 	if len(dims) > 2 {
@@ -150,8 +149,8 @@ func TestEveryCandidateIsRight(t *testing.T) {
 	}
 }
 
-// elsewhere are the families that WebGPU has no candidates of without features: tests of
-// their own run them.
+// elsewhere are the families without candidates on WebGPU without features; they have tests of
+// their own.
 var elsewhere = map[sched.Family]bool{
 	sched.Sole:      true, // no choice
 	sched.Pipelined: true, sched.Fragments: true, sched.WarpGroups: true, sched.Library: true,
@@ -170,7 +169,7 @@ func choicesOf(t *testing.T, g *ir.Graph, target plan.Target) []*plan.Choice {
 	return choices
 }
 
-// TestTrials has plans of one group each, which the simulator runs as often as asked.
+// TestTrials runs plans of one group each on the simulator, repeatedly.
 func TestTrials(t *testing.T) {
 	for name, f := range choosing {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +189,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestSchedulesThatDoNotFit are refused by Emit, and passed over where they are told.
+// TestSchedulesThatDoNotFit expects Emit to refuse schedules that do not fit, and a cache to
+// ignore them.
 func TestSchedulesThatDoNotFit(t *testing.T) {
 	g := build(t, choosing["product"])
 	c := choicesOf(t, g, choosy())[0]
@@ -216,8 +216,8 @@ func TestSchedulesAsText(t *testing.T) {
 		{},
 		{Family: sched.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2},
 		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
-		{Family: sched.Digits},
-		{Family: sched.Lines, Lanes: 8, Rows: 32, Each: 8, Split: 3},
+		{Family: sched.RadixSort},
+		{Family: sched.SerialScan, Lanes: 8, Rows: 32, Each: 8, Split: 3},
 	} {
 		back, err := sched.ParseSchedule(s.String())
 		if err != nil || back != s {

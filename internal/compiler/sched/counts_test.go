@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/counts.txt again")
 
-// counted are graphs whose kernels are held to what they do on a GPU, at sizes at which
-// that counts.
+// counted are graphs whose kernels have their device operations counted, at sizes at which
+// these matter.
 var counted = map[string]func(b *ir.Builder){
 	"map": func(b *ir.Builder) {
 		x := matrix(b, 2048, 1024)
@@ -67,32 +67,31 @@ var counted = map[string]func(b *ir.Builder){
 	"rows that are set":  func(b *ir.Builder) { scattered(b, ops.Scatter, false) },
 }
 
-// scattered brings 1024 rows to places of 8192.
+// scattered scatters 1024 rows into 8192.
 func scattered(b *ir.Builder, scatter func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value, unordered bool) {
 	into, at := b.State("into", ir.F32, ir.Dims(8192, 64)...), b.Input("at", ir.I32, ir.Dims(1024, 1)...)
 	b.SetState("into", scatter(b, into, at, matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Unordered: unordered}}))
 }
 
-// adding are those of a target that adds floats by an instruction.
+// adding are graphs for a target with atomic float addition.
 var adding = map[string]func(b *ir.Builder){
 	"gradient in any order": func(b *ir.Builder) { scattered(b, ops.ScatterAdd, true) },
 }
 
-// attended are those of a target with fragments that keeps no scores of attention. What
-// fragments are loaded from and stored to is not counted.
+// attended are graphs for a target with fragments that does not store attention scores. Loads
+// and stores of fragments are not counted.
 var attended = map[string]func(b *ir.Builder){
 	"attention, 64":  func(b *ir.Builder) { attention(b, 64) },
 	"attention, 128": func(b *ir.Builder) { attention(b, 128) },
 }
 
-// pipelined are products on a target that copies operands beside the arithmetic. The copies
-// are not counted.
+// pipelined are contractions on a target with asynchronous copies, which are not counted.
 var pipelined = map[string]func(b *ir.Builder){
 	"pipelined product":         func(b *ir.Builder) { matmulOf(b, ir.F32, 512, 512, 64, "nn", false) },
 	"pipelined product, turned": func(b *ir.Builder) { matmulOf(b, ir.F32, 512, 512, 64, "tt", false) },
 }
 
-// pipelining is a target that takes the largest of these tiles, however small a product is.
+// pipelining is a target that picks the largest of these tiles, however small the contraction.
 func pipelining(t *testing.T) func(g *ir.Graph) plan.Target {
 	return func(g *ir.Graph) plan.Target {
 		return contractionsBy(t, g, ownProducts(), sched.PipelinedSchedules(1)[0])
@@ -111,11 +110,11 @@ func matrix(b *ir.Builder, rows, columns int) ir.Value {
 	return b.Input("x", ir.F32, ir.Dims(rows, columns)...)
 }
 
-// countedGroups is how many workgroups of each kernel are run: enough to have the first
-// and the last, and some between.
+// countedGroups is the number of simulated workgroups of each kernel: the first, the last and
+// some between.
 const countedGroups = 4
 
-// count tells what the kernels of a graph do, on zeros.
+// count counts the operations of a graph's kernels, on zeros.
 func count(t *testing.T, g *ir.Graph, target plan.Target, counted func(k *loop.Kernel, c sim.Counts)) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
@@ -139,9 +138,9 @@ func count(t *testing.T, g *ir.Graph, target plan.Target, counted func(k *loop.K
 	}
 }
 
-// TestKernelsKeepToTheirCounts compares what the kernels of a table of graphs do with
-// testdata/counts.txt, so that a schedule that has become worse is seen. After a change
-// that is meant, `go test ./internal/compiler/sched -run Counts -update` writes the file again.
+// TestKernelsKeepToTheirCounts compares the operations of the kernels of some graphs with
+// testdata/counts.txt, to catch schedules that get worse. After an intended change, `go test
+// ./internal/compiler/sched -run Counts -update` rewrites the file.
 func TestKernelsKeepToTheirCounts(t *testing.T) {
 	var got strings.Builder
 	got.WriteString(countsHead)

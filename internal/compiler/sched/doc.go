@@ -1,27 +1,22 @@
-// Package sched makes kernels of groups: it decides what each thread of a device
-// does.
+// Package sched lowers fusion groups to kernels. It stands between package fusion, which
+// decides the nodes of a group, and package plan, which places tensors in memory.
 //
-// A [Schedule] is the choice of a family of algorithms and of its sizes. [Candidates]
-// lists those that are worth comparing for a group, with their costs; [Emit] returns
-// the group's launches by one of them, each a kernel in the loop IR with the tensors it
-// binds, and a [Cache] those by the first, or by the one that the group was tuned to.
-// The ways of each kind of group stand in files *_ways.go.
+// Input: a [fusion.Group] and the target's [loop.Caps]. Output: [Launch] values, each a kernel
+// in the loop IR with the tensors that it binds. Read candidates.go first.
 //
-// There are kernels for maps (map.go, vector.go, turned.go), for reductions with any
-// number of stages (reduce.go, and split.go for few long rows), for contractions in tiles
-// (contract.go, tile.go) and by multiply-adds of warp groups (mma.go), attention, written
-// once for both (attend.go, attend_plain.go, attend_mma.go), running combinations
-// (prefix.go), scatters (scatter.go, runs.go), sorts (sort.go, radix.go) and sums of many
-// values (total.go). Pieces of work side by side become kernels when it is known where
-// tensors lie (bundle.go, segments.go).
+// A [Schedule] is a family of algorithms with its sizes: tiles, threads, splits, pipeline
+// stages. [Candidates] lists the schedules of a group with their estimated costs, the default
+// first. [Emit] lowers a group by one schedule. A [Cache] uses the tuned schedule or the
+// default, and gives equal groups the same kernels. The element expressions come from a
+// [fusion.Reader]; schedules only decide which thread computes what.
 //
-// All of them collect a kernel's pieces in an emitter (emit.go); those whose loops and
-// branches depend on data write it statement by statement (writer.go). A [Cache] gives equal groups the same kernels.
+// Maps: map.go, vector.go (vector loads and stores), turned.go (transposes through workgroup
+// memory). Reductions: reduce.go, reduce_schedule.go, reduce_combine.go, reduce_vector.go,
+// reduce_split.go, total.go. Scans: scan.go and scan_*.go. Contractions: contract.go, tile.go,
+// mma.go. Attention: attend.go. Scatters: scatter.go, scatter_sorted.go. Sorts: sort.go,
+// sort_radix.go. Horizontal fusion of parts whose addresses are known late: horizontal.go.
+// Whole loops in one kernel: persistent.go. Targets with one thread: serial.go and serial_*.go.
 //
-// Targets with one thread have schedules of their own (serial.go and serial_*.go),
-// but for sorts: nests of loops, the innermost over lanes.
-//
-// What an element is made of is none of its business: every schedule asks a
-// [fusion.Reader]. Which nodes make a group is settled before, where the tensors lie
-// comes after.
+// An emitter (emit.go) collects the pieces of a kernel. Kernels whose control flow depends on
+// data are written statement by statement with a writer (writer.go).
 package sched

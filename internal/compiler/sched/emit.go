@@ -11,36 +11,35 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Launch is a kernel with the tensors to bind to its storage arrays, in order;
-// the status words, where the kernel has them, stand as nil. Or it is a routine of
-// a library, with the tensors of its arrays: then there is no kernel.
+// Launch is a kernel with the tensors bound to its storage arrays, in order; nil stands for the
+// status words. Or it is a library routine with the tensors of its arrays, and Kernel is nil.
 type Launch struct {
 	Kernel *loop.Kernel
-	// Draft, where it is set, leaves the same in the same arrays and is sooner compiled.
+	// Draft, if set, computes the same as Kernel and compiles faster.
 	Draft   *loop.Kernel
 	Routine routine.Routine
 	Args    []*fusion.Tensor
-	// Parts are pieces of work side by side that become kernels once their tensors
-	// have places: Kernel is nil then, and Args are all that any of them touches.
+	// Parts are independent parts that become kernels once their tensors are placed: Kernel is
+	// nil then, and Args are all tensors that a part touches.
 	Parts []Part
 }
 
-// emitter collects the pieces of one kernel. While it is built, loads and
-// stores name arrays by tensor ID, or by a negative slot for memory of the
-// kernel itself; finish numbers them as the kernel's arrays.
+// emitter collects the pieces of one kernel. While the kernel is built, loads and stores name
+// arrays by tensor ID, or by a negative slot for the kernel's own memory; finish numbers them
+// as the kernel's arrays.
 type emitter struct {
 	*scalar.Simplifier
 	p         *fusion.Partition
 	caps      loop.Caps
-	long      bool // the numbers of workgroups are I64, and so is what is made of them
+	long      bool // workgroup numbers, and what is computed from them, are I64
 	workgroup [3]int
 	groups    [3]int
 	resident  int // see [loop.Kernel]
 	own       []loop.Array
-	boxes     []loop.Box // of tensors by ID
+	boxes     []loop.Box // tensor maps, by tensor ID
 	mbarriers []loop.Mbarrier
-	wide      map[int]int      // tensors that are touched by vectors alone, of so many elements
-	args      []*fusion.Tensor // those that come first, where their order is given
+	wide      map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
+	args      []*fusion.Tensor // the first arguments, where their order matters
 	fresh     int
 }
 
@@ -48,7 +47,7 @@ func newEmitter(p *fusion.Partition, caps loop.Caps) *emitter {
 	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
 }
 
-// another returns the emitter of one more kernel of the same work.
+// another returns an emitter for one more kernel of the same group.
 func (e *emitter) another() *emitter {
 	out := newEmitter(e.p, e.caps)
 	out.long = e.long
@@ -58,7 +57,7 @@ func (e *emitter) another() *emitter {
 // reader returns a reader for the kernel.
 func (e *emitter) reader() *fusion.Reader { return fusion.NewReader(e.p, e.Simplifier) }
 
-// statusSlot stands for the status words where a kernel only reads them.
+// statusSlot is the slot of the status words in kernels that only read them.
 const statusSlot = -1 << 20
 
 // name returns a new variable name.
@@ -73,27 +72,28 @@ func (e *emitter) shared(name string, d ir.DType, width, length int) int {
 	return -len(e.own)
 }
 
-// mbarrier declares barriers for so many warps each and returns their number.
+// mbarrier declares length barriers, each for the given number of warps, and returns their
+// number.
 func (e *emitter) mbarrier(name string, length, warps int) int {
 	e.mbarriers = append(e.mbarriers, loop.Mbarrier{Name: name, Len: length, Warps: warps})
 	return len(e.mbarriers) - 1
 }
 
-// store returns the statements that write an element of a tensor at a position.
-// A persistent tensor is left as it is once the status words tell of an error.
+// store returns the statements that store an element of a tensor. A persistent tensor keeps its
+// value once the status words hold an error.
 func (e *emitter) store(t *fusion.Tensor, at ir.Index, value scalar.Expr) []loop.Stmt {
 	root, offset := e.p.Place(t, at)
 	return e.guardStatus(root, &loop.Store{Array: root.ID, At: e.Simplify(offset), Value: value})
 }
 
-// atomic is store for a value that is combined with what is there.
+// atomic is store by an atomic read-modify-write.
 func (e *emitter) atomic(op scalar.Op, t *fusion.Tensor, at ir.Index, value scalar.Expr) []loop.Stmt {
 	root, offset := e.p.Place(t, at)
 	return e.guardStatus(root, &loop.AtomicOp{Op: op, Array: root.ID, At: e.Simplify(offset), Value: value})
 }
 
-// guardStatus puts a change of a persistent tensor under the condition that the
-// status words tell of no error.
+// guardStatus guards stores to a persistent tensor with the condition that the status words
+// hold no error.
 func (e *emitter) guardStatus(root *fusion.Tensor, s ...loop.Stmt) []loop.Stmt {
 	if !e.p.Guards(root) {
 		return s
@@ -102,9 +102,74 @@ func (e *emitter) guardStatus(root *fusion.Tensor, s ...loop.Stmt) []loop.Stmt {
 	return []loop.Stmt{&loop.If{Cond: fine, Then: s}}
 }
 
-// linearGroup lays n workgroups out in a grid, since an axis of a dispatch is
-// bounded, and returns the number of the workgroup that a thread is in. Numbers
-// from n on may come up and must do nothing.
+// kept is a value to store.
+type kept struct {
+	t     *fusion.Tensor
+	at    ir.Index
+	value scalar.Expr
+}
+
+// points computes the members of a group at some points and stores the results.
+func (e *emitter) points(g *fusion.Group, r *fusion.Reader, at ...ir.Index) []loop.Stmt {
+	return e.storeAll(e.values(g, r, at...))
+}
+
+// values returns the stores of a group's members at some points, the elements of one tensor
+// after those of another.
+func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []kept) {
+	for _, m := range g.Members {
+		for i, t := range m.Store {
+			for _, point := range at {
+				if t == nil {
+					continue
+				}
+				r.InGroup(g, point, func(ir.Value) (scalar.Expr, bool) { return nil, false })
+				pos := m.At(point)
+				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
+			}
+		}
+	}
+	return stores
+}
+
+// storeAll stores values. The printer names shared subexpressions.
+func (e *emitter) storeAll(stores []kept) []loop.Stmt {
+	values := make([]scalar.Expr, len(stores))
+	for i, s := range stores {
+		values[i] = s.value
+	}
+	body := e.nameAll(values)
+	for i, s := range stores {
+		body = append(body, e.store(s.t, s.at, values[i])...)
+	}
+	return body
+}
+
+// nameAll names shared subexpressions of values, and the values themselves where there are
+// several, since the store of one may overwrite an operand of another.
+func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
+	if len(values) < 2 {
+		return nil
+	}
+	var body []loop.Stmt
+	s := scalar.BindShared(e.name("s")+"_", values...)
+	for _, b := range s.Locals {
+		body = append(body, &loop.Let{Name: b.Var.Name, Value: b.Value})
+	}
+	for i, root := range s.Roots {
+		if root.Op == scalar.OpVar || root.Op == scalar.OpConst {
+			values[i] = root
+			continue
+		}
+		name := e.name("v")
+		body = append(body, &loop.Let{Name: name, Value: root})
+		values[i] = scalar.FreeVar(name, root.Type)
+	}
+	return body
+}
+
+// linearGroup sets a grid of at least n workgroups and returns the linear workgroup ID. An axis
+// of a dispatch is bounded, so IDs of n and more may occur and must do nothing.
 func (e *emitter) linearGroup(n int) scalar.Expr {
 	n = max(n, 1)
 	cols, rows := n, 1
@@ -120,7 +185,7 @@ func (e *emitter) linearGroup(n int) scalar.Expr {
 	return scalar.Add(x, scalar.Mul(y, loop.Int(cols)))
 }
 
-// position returns the variable of the numbers of n elements.
+// position returns a variable with the range of n elements.
 func (e *emitter) position(name string, n int) scalar.Expr {
 	t := ir.I32
 	if e.long {
@@ -134,14 +199,13 @@ func (e *emitter) load(t *fusion.Tensor, at ir.Index) scalar.Expr {
 	return e.p.Load(e.Simplifier, t, at)
 }
 
-// unflatten returns the coordinates of element number i in row-major order.
+// unflatten returns the row-major coordinates of element i.
 func (e *emitter) unflatten(i scalar.Expr, dims []int) ir.Index {
 	return fusion.Unflatten(e.Simplifier, i, dims)
 }
 
-// boundedGroup is linearGroup for kernels whose barriers need all threads: the
-// number stays below n, and exists is false where it is not the workgroup's
-// own, which then must store nothing.
+// boundedGroup is linearGroup for kernels whose barriers need all threads: the ID is clamped
+// below n, and exists is false for workgroups past the end, which must store nothing.
 func (e *emitter) boundedGroup(n int) (workgroup, exists scalar.Expr) {
 	workgroup = e.linearGroup(n)
 	if !e.overshoots() {
@@ -150,8 +214,8 @@ func (e *emitter) boundedGroup(n int) (workgroup, exists scalar.Expr) {
 	return scalar.Min(workgroup, loop.Int(n-1)), scalar.Lt(workgroup, loop.Int(n))
 }
 
-// finish makes a kernel of its body: it gathers the tensors and numbers the
-// arrays, device memory first.
+// finish builds the kernel from its body: it collects the tensors and numbers the arrays,
+// device memory first.
 func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	body = loop.Hoist(body)
 	f := &finisher{e: e, slot: map[int]int{}, written: map[int]bool{}, atomic: map[int]bool{}}
@@ -164,9 +228,9 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	for _, b := range e.boxes {
 		f.need(b.Array)
 	}
-	loop.Walk(body, f.take)
+	loop.Walk(body, f.visitStmt)
 	k := &loop.Kernel{Name: name, Workgroup: e.workgroup, Groups: e.groups, Resident: e.resident, Scalars: f.scalars, Counters: f.counters}
-	if f.together && e.caps.Subgroups {
+	if f.usesSubgroups && e.caps.Subgroups {
 		k.Subgroup = e.caps.Subgroup
 	}
 	args := f.layOut(k)
@@ -182,32 +246,32 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 
 // finisher numbers the arrays of a kernel.
 type finisher struct {
-	e        *emitter
-	order    []int
-	slot     map[int]int
-	written  map[int]bool
-	atomic   map[int]bool
-	scalars  []ir.DType
-	counters int
-	checks   bool
-	together bool // threads of a subgroup work together
+	e             *emitter
+	order         []int
+	slot          map[int]int
+	written       map[int]bool
+	atomic        map[int]bool
+	scalars       []ir.DType
+	counters      int
+	checks        bool
+	usesSubgroups bool // the kernel uses subgroup operations
 }
 
-// take notes what a statement itself uses. Arrays are numbered in the order in which the
-// body first touches them, read or written, behind those of boxes: kernels that do the same
-// have one text then, whatever the numbers of their tensors.
-func (f *finisher) take(s loop.Stmt) {
-	loop.EachNode(s, f.visit)
+// visitStmt records what a statement uses. Arrays are numbered in the order of their first use in
+// the body, after those of tensor maps, so that kernels that do the same have one text,
+// whatever their tensors' IDs.
+func (f *finisher) visitStmt(s loop.Stmt) {
+	loop.EachNode(s, f.visitExpr)
 	loop.Arrays(s, func(array *int) { f.need(*array) })
 	switch s := s.(type) {
 	case *loop.AtomicOp:
 		f.atomic[s.Array] = true
 	case *loop.Shuffle, *loop.Subgroup, *loop.FragmentZero:
-		f.together = true
+		f.usesSubgroups = true
 	}
 }
 
-func (f *finisher) visit(x scalar.Expr) {
+func (f *finisher) visitExpr(x scalar.Expr) {
 	switch x.Op {
 	case scalar.OpLoad:
 		f.need(x.Ref)
@@ -232,9 +296,8 @@ func (f *finisher) need(id int) {
 	}
 }
 
-// layOut fills in the kernel's arrays: tensors, named by their place so that
-// equal kernels have one text, the table of segments and the status words last among
-// them, then the kernel's own memory.
+// layOut fills in the kernel's arrays: tensors, named by position so that equal kernels have
+// one text, then the segment table and the status words, then the kernel's own memory.
 func (f *finisher) layOut(k *loop.Kernel) []*fusion.Tensor {
 	var args []*fusion.Tensor
 	add := func(id int, a loop.Array) {
@@ -279,7 +342,7 @@ func (f *finisher) layOut(k *loop.Kernel) []*fusion.Tensor {
 
 func (f *finisher) renumber(x scalar.Expr) scalar.Expr { return withSlots(x, f.slot) }
 
-// withSlots returns an expression whose loads name arrays by other numbers.
+// withSlots renumbers the arrays of an expression's loads.
 func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 	if !scalar.Any(x, func(n scalar.Expr) bool { return n.Op == scalar.OpLoad }) {
 		return x
@@ -294,7 +357,16 @@ func withSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// guard puts statements under a condition, unless it always holds.
+// powerOfTwo returns the smallest power of two that is at least n.
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// guard wraps statements in an If, unless the condition is always true.
 func guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
 	if x, ok := cond.IntConst(); ok && x != 0 {
 		return then
@@ -302,5 +374,8 @@ func guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
 	return []loop.Stmt{&loop.If{Cond: cond, Then: then}}
 }
 
-// overshoots reports whether the grid has more workgroups than were asked for.
+// overshoots reports whether the grid may have more workgroups than asked for.
 func (e *emitter) overshoots() bool { return e.groups[1] > 1 }
+
+// isWordType reports whether values of a type are 32-bit words.
+func isWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestKernelsDoNotTellTheOrderOfTensors has a product whose factors, which it reads by
-// vectors, are tensors in the one order and in the other.
-func TestKernelsDoNotTellTheOrderOfTensors(t *testing.T) {
+// TestKernelTextIgnoresTensorOrder lowers a contraction with vector loads whose operands are
+// tensors in either order.
+func TestKernelTextIgnoresTensorOrder(t *testing.T) {
 	product := func(names ...string) string {
 		g := build(t, func(b *ir.Builder) {
 			in := map[string]ir.Value{}

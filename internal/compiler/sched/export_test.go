@@ -5,10 +5,10 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Families is how many families there are.
+// Families is the number of families.
 const Families = Family(len(familyNames))
 
-// TileSchedules are those of all tiles, with sums cut into so many parts.
+// TileSchedules returns the schedules of all tiles with a split-K factor.
 func TileSchedules(parts int) []Schedule {
 	var out []Schedule
 	for _, t := range tiles {
@@ -17,7 +17,7 @@ func TileSchedules(parts int) []Schedule {
 	return out
 }
 
-// MmaSchedules are those of all tiles of multiply-adds on a target.
+// MmaSchedules returns the schedules of all warp-group MMA tiles of a target.
 func MmaSchedules(parts int, caps loop.Caps) []Schedule {
 	var out []Schedule
 	for _, t := range mmaTilesOf(caps) {
@@ -26,9 +26,8 @@ func MmaSchedules(parts int, caps loop.Caps) []Schedule {
 	return out
 }
 
-// ForceAttendMma makes attention by multiply-adds use a tile of so many warp groups,
-// columns and stages, of which so many workgroups are resident, until the returned
-// function is called.
+// ForceAttendMma makes MMA attention use a tile of the given warp groups, columns, stages and
+// resident workgroups, until undo is called.
 func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
 	pick := pickAttendMma
 	pickAttendMma = func(attendKind, ir.DType, ir.Attend, int) attendMmaTile {
@@ -37,7 +36,7 @@ func ForceAttendMma(groups, columns, stages, resident int) (undo func()) {
 	return func() { pickAttendMma = pick }
 }
 
-// FragmentSchedules are those of all tiles of fragments.
+// FragmentSchedules returns the schedules of all fragment tiles.
 func FragmentSchedules(parts int) []Schedule {
 	var out []Schedule
 	for _, t := range fragmentTiles {
@@ -46,15 +45,14 @@ func FragmentSchedules(parts int) []Schedule {
 	return out
 }
 
-// ProductArea returns how many rows and columns of a product of m × n one of some
-// workgroups has where nothing knows of threads, and how many columns of these are
-// packed at once, of at most some.
+// ProductArea returns the rows and columns per workgroup of an m × n product for one thread,
+// and the columns that it packs at once, at most most.
 func ProductArea(m, n, shares, most int) (rows, columns, packed int) {
 	a := areaOf(m, n, shares, most)
 	return a.m, a.n, a.columns
 }
 
-// PipelinedSchedules are those of all tiles whose operands are copied.
+// PipelinedSchedules returns the schedules of all pipelined tiles.
 func PipelinedSchedules(parts int) []Schedule {
 	var out []Schedule
 	for _, t := range pipelinedTiles {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// forced returns the target with the schedules that pick tells for the groups of a
-// graph that have a choice; it leaves those alone that it returns false for.
+// forced returns the target with the schedules that pick returns for the groups of a graph that
+// have a choice, except those for which it returns false.
 func forced(t *testing.T, g *ir.Graph, target plan.Target, pick func(c *plan.Choice) (sched.Schedule, bool)) plan.Target {
 	t.Helper()
 	choices := choicesOf(t, g, target)
@@ -23,13 +23,13 @@ func forced(t *testing.T, g *ir.Graph, target plan.Target, pick func(c *plan.Cho
 	return target
 }
 
-// contractionsBy has every contraction by one schedule.
+// contractionsBy schedules every contraction by one schedule.
 func contractionsBy(t *testing.T, g *ir.Graph, target plan.Target, s sched.Schedule) plan.Target {
 	t.Helper()
 	return forced(t, g, target, func(c *plan.Choice) (sched.Schedule, bool) { return s, isContraction(c) })
 }
 
-// asReductions has every contraction be a reduction.
+// asReductions lowers every contraction as a reduction.
 func asReductions(t *testing.T, g *ir.Graph, target plan.Target) plan.Target {
 	t.Helper()
 	return forced(t, g, target, func(c *plan.Choice) (sched.Schedule, bool) {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// HasKernels reports whether a node has kernels of its own for a target, or wants to
-// have and is wrong about them: then [Schedule] tells the error.
+// HasKernels reports whether an op brings its own kernels for a node on a target. It is also
+// true where they are invalid: [Emit] then returns the error.
 func HasKernels(n *ir.Node, caps loop.Caps) bool {
 	l, ok := n.Def().Lower.(*ir.KernelsLowering)
 	if !ok {
@@ -18,9 +18,9 @@ func HasKernels(n *ir.Node, caps loop.Caps) bool {
 	return a != nil || err != nil
 }
 
-// scheduleKernels binds the kernels that an op brings. They know their operands and
-// results as whole arrays: what is none in memory is written to one first, and
-// results that belong into a part of a larger array are copied there.
+// scheduleKernels binds the kernels that an op brings. They take operands and results as whole
+// arrays: an operand without memory is materialised first, and a result that is part of a
+// larger array is copied there.
 func scheduleKernels(g *fusion.Group, caps loop.Caps) ([]Launch, error) {
 	n := g.Members[0].Node
 	a, err := n.Def().Lower.(*ir.KernelsLowering).For(n, caps)
@@ -31,7 +31,7 @@ func scheduleKernels(g *fusion.Group, caps loop.Caps) ([]Launch, error) {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "it has no kernels for this target, and no body"))
 	}
 	b := &kernelBinder{g: g, p: g.Partition(), caps: caps}
-	b.take(a)
+	b.allocate(a)
 	for _, x := range a.Launches {
 		b.launches = append(b.launches, b.launch(x))
 	}
@@ -39,7 +39,7 @@ func scheduleKernels(g *fusion.Group, caps loop.Caps) ([]Launch, error) {
 	return b.launches, nil
 }
 
-// kernelBinder gives memory to the kernels of one node.
+// kernelBinder binds memory to the kernels of one node.
 type kernelBinder struct {
 	g        *fusion.Group
 	p        *fusion.Partition
@@ -48,8 +48,8 @@ type kernelBinder struct {
 	launches []Launch
 }
 
-// take finds the memory of a node, and writes operands that have none.
-func (b *kernelBinder) take(a *ir.Algorithm) {
+// allocate finds the memory of a node and materialises operands that have none.
+func (b *kernelBinder) allocate(a *ir.Algorithm) {
 	m := b.g.Members[0]
 	for _, v := range m.Node.Inputs() {
 		t := b.p.TensorOf(v)
@@ -76,7 +76,7 @@ func (b *kernelBinder) scratch(name string, t ir.Type) *fusion.Tensor {
 	return b.p.Scratch(name, t.DType, dims...)
 }
 
-// write adds a launch that writes all elements of a tensor.
+// write adds a launch that stores all elements of a tensor.
 func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *writer, at ir.Index) scalar.Expr) {
 	if to.Len() == 0 {
 		return
@@ -89,7 +89,7 @@ func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *wri
 	b.launches = append(b.launches, w.launch(b.g.Name()+"_"+name))
 }
 
-// storeResults copies the results that no kernel could store where they belong.
+// storeResults copies results that the kernels could not store in place.
 func (b *kernelBinder) storeResults() {
 	for i, t := range b.g.Members[0].Store {
 		if own := b.memory[ir.ResultMemory][i]; t != nil && t.Root() != own {
@@ -98,7 +98,7 @@ func (b *kernelBinder) storeResults() {
 	}
 }
 
-// launch names the arrays of a kernel, or of a routine, by the tensors that they are.
+// launch binds a kernel's arrays, or a routine's, to tensors.
 func (b *kernelBinder) launch(x ir.KernelLaunch) Launch {
 	if x.Routine != nil {
 		call := Launch{Routine: x.Routine}

@@ -10,10 +10,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Key tells apart groups by what their schedules depend on: the canonical form, and what
-// the target can do. It is FNV-1a of 128 bits: two groups that should share a key by
-// accident would share a schedule, which is slower at worst, for one that does not fit is
-// not taken.
+// Key identifies the groups that can share a schedule: it hashes the canonical form and the
+// target's capabilities by FNV-1a of 128 bits. A collision shares a schedule, which is slower
+// at worst, since a schedule that does not fit is not used.
 type Key [16]byte
 
 // String returns the key as 32 hexadecimal digits, which [ParseKey] reads.
@@ -25,7 +24,7 @@ func (k Key) String() string {
 	return text
 }
 
-// ParseKey reads what [Key.String] writes. The error is of kind [ir.ErrAttr].
+// ParseKey parses the text form of [Key.String]. The error is of kind [ir.ErrAttr].
 func ParseKey(text string) (k Key, err error) {
 	bad := len(text) != 2*len(k)
 	for i := 0; i < len(k) && !bad; i++ {
@@ -53,9 +52,8 @@ func keyOf(c *fusion.Canon, caps loop.Caps) (k Key) {
 	return k
 }
 
-// capsWords are all numbers of a target. Its device is not among them: a schedule that
-// was measured needs no estimates. Nor is whether it wants drafts: they follow from the
-// schedule.
+// capsWords returns all numbers of a target, except its device profile, which only serves
+// estimates, and whether it wants drafts, which follow from the schedule.
 func capsWords(c loop.Caps) []int {
 	flags := 0
 	for i, set := range []bool{c.F16, c.Subgroups, c.Mma, c.TF32, c.Shuffles, c.MmaByWarps} {
@@ -89,5 +87,5 @@ func capsWords(c loop.Caps) []int {
 	return words
 }
 
-// Tuned are the schedules that were found to be the best for groups.
+// Tuned maps groups to the schedules that tuning found fastest.
 type Tuned map[Key]Schedule

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// TestKeysTellTargetsApart finds a number of a target that the keys of groups do not hold:
-// a schedule measured on one target would be taken on another.
+// TestKeysTellTargetsApart finds a number of a target that the keys of groups do not hash: a
+// schedule measured on one target would be used on another.
 func TestKeysTellTargetsApart(t *testing.T) {
 	base := loop.Caps{}
 	plain := capsWords(base)

@@ -15,7 +15,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// far is a target like CUDA, with memory for any array.
+// far is a target like CUDA with unlimited memory.
 func far() plan.Target {
 	t := plan.WebGPU()
 	t.Dialect, t.Shuffles, t.Long = dtype.CUDA, true, loop.LongElements
@@ -23,14 +23,14 @@ func far() plan.Target {
 	return t
 }
 
-// farHopper is far with the multiply-adds of an H200.
+// farHopper is far with the MMA of an H200.
 func farHopper() plan.Target {
 	t := hopper()
 	t.Long, t.BindingBytes, t.BufferBytes = loop.LongElements, 1<<50, 1<<50
 	return t
 }
 
-// long are graphs of tensors of more than 2³¹ elements, in one axis or in several.
+// long are graphs of tensors with more than 2³¹ elements, in one axis or in several.
 var long = map[string]func(b *ir.Builder){
 	"map": func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(70_000, 40_001)...)
@@ -117,8 +117,8 @@ func sumOf(axis int, dims ...int) func(b *ir.Builder) {
 	return func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(dims...)...), axis)) }
 }
 
-// TestNoIndexOverflows follows the ranges of all numbers that a kernel's indices are made
-// of: no step on the way to one leaves its type, however long the arrays are.
+// TestNoIndexOverflows propagates ranges through the index expressions of kernels: no
+// intermediate value overflows its type, however long the arrays are.
 func TestNoIndexOverflows(t *testing.T) {
 	for name, f := range long {
 		t.Run(name, func(t *testing.T) {
@@ -134,11 +134,11 @@ func TestNoIndexOverflows(t *testing.T) {
 	}
 }
 
-// overflows looks for indices of a kernel that may leave their types.
+// overflows finds indices of a kernel that may overflow their types.
 type overflows struct {
 	t    *testing.T
 	k    *loop.Kernel
-	vars map[string]scalar.Expr // with the ranges that they have
+	vars map[string]scalar.Expr // with known ranges
 }
 
 func (o *overflows) block(body []loop.Stmt) {
@@ -182,7 +182,7 @@ func (o *overflows) block(body []loop.Stmt) {
 	}
 }
 
-// define gives a variable the range from the least of one value to the greatest of another.
+// define sets the range of a variable from the minimum of one value to the maximum of another.
 func (o *overflows) define(name string, d ir.DType, from, to scalar.Expr) {
 	lo, _, ok := scalar.Range(o.known(from))
 	_, hi, ok2 := scalar.Range(o.known(to))
@@ -191,8 +191,8 @@ func (o *overflows) define(name string, d ir.DType, from, to scalar.Expr) {
 	}
 }
 
-// known returns an expression with variables of known ranges; those that the kernel claims
-// are kept where they say more.
+// known returns an expression with variables of known ranges; ranges that the kernel claims are
+// kept where they are narrower.
 func (o *overflows) known(x scalar.Expr) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		v, ok := o.vars[n.Name]
@@ -206,7 +206,7 @@ func (o *overflows) index(array int, at scalar.Expr) {
 	}
 }
 
-// check looks at an expression that is not made of what memory holds.
+// check checks an expression without loads.
 func (o *overflows) check(what string, x scalar.Expr) {
 	free := true
 	scalar.Walk(x, func(n scalar.Expr) { free = free && n.Op != scalar.OpLoad && !n.Type.IsUnsigned() })
@@ -215,8 +215,8 @@ func (o *overflows) check(what string, x scalar.Expr) {
 	}
 }
 
-// TestMultiplyAddsOfLongArrays has places in arrays of 64 bits beside tiles of 32.
-func TestMultiplyAddsOfLongArrays(t *testing.T) {
+// TestMmaOfLongArrays has 64-bit array indices with 32-bit tile indices.
+func TestMmaOfLongArrays(t *testing.T) {
 	copying := hopper()
 	copying.Name, copying.Boxes = "copying", false
 	for _, target := range []plan.Target{hopper(), copying, ampere()} {
@@ -230,14 +230,14 @@ func TestMultiplyAddsOfLongArrays(t *testing.T) {
 	}
 }
 
-// TestEveryCandidateCountsIn64Bits is TestEveryCandidateIsRight with positions of 64 bits in
-// arrays of any length.
+// TestEveryCandidateCountsIn64Bits is TestEveryCandidateIsRight with 64-bit indices in arrays
+// of any length.
 func TestEveryCandidateCountsIn64Bits(t *testing.T) {
 	target := choosy()
 	target.Dialect, target.Shuffles, target.Long = dtype.CUDA, true, 1
 	for name, f := range choosing {
 		if name == "sort" {
-			continue // which counts in 32
+			continue // which uses 32-bit indices
 		}
 		g := build(t, f)
 		for _, c := range choicesOf(t, g, target) {

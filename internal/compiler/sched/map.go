@@ -5,34 +5,266 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// mapThreads is the workgroup size of map kernels: a multiple of every
-// subgroup size, and what WebGPU allows everywhere.
+// mapThreads is the workgroup size of map kernels: a multiple of every subgroup size, and
+// within WebGPU's default limits.
 const mapThreads = 256
 
-// mapWeight is how many operations a thread of a map may be given where it
-// computes the elements of a whole word: they are written out one after the other.
-const mapWeight = 128
+// maxWordWeight is the maximum number of operations of a thread that computes all elements of a
+// word, which are unrolled.
+const maxWordWeight = 128
 
-// perThread is how many elements of a part a thread computes: one, or as many as
-// it has to store at once where memory is made of words.
+// perThread returns the number of elements per thread: 1, or the elements of a word where the
+// target stores whole words only.
 func (e *emitter) perThread(part *fusion.Group) int {
 	per := 1
 	for _, t := range part.Writes() {
 		per = max(per, e.caps.Together(t.DType))
 	}
-	if fusion.Product(part.Outer)%per != 0 || per*part.Weight() > mapWeight {
+	if fusion.Product(part.Outer)%per != 0 || per*part.Weight() > maxWordWeight {
 		return 1
 	}
 	return per
 }
 
-// scheduleMaps gives each thread one element, or as many as it has to store at once.
-// Groups side by side take consecutive ranges of workgroups, so that no workgroup's
-// threads diverge.
+// mapWays is the schedule space of a map: elements per thread, and whether operands are
+// transposed through workgroup memory.
+type mapWays struct {
+	e *emitter
+	g *fusion.Group
+	// accesses caches the memory accesses of the map at the point at, see look.
+	accesses []access
+	at       ir.Index // the point
+}
+
+// access is an access to an element of a tensor, addressed in terms of a point's coordinates.
+type access struct {
+	root *fusion.Tensor
+	at   scalar.Expr
+}
+
+func newMapSpace(e *emitter, g *fusion.Group) *mapWays { return &mapWays{e: e, g: g} }
+
+// maxEach bounds the elements per thread, maxVectorWeight the operations of a thread that has
+// several.
+const (
+	maxEach         = 8
+	maxVectorWeight = 600
+)
+
+// minGain is the factor by which a schedule's cost must undercut that of the plain one: costs
+// are estimates, and other kernels have longer text.
+const minGain = 1.05
+
+func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
+
+// candidates returns the cheapest schedule first where it gains minGain.
+func (w *mapWays) candidates() []Ranked {
+	plain := Schedule{Family: Elements, Each: w.e.perThread(w.g)}
+	list := []Ranked{{plain, 0}}
+	if !w.large() {
+		return list
+	}
+	list[0].Cost = w.cost(plain)
+	for each := width; each <= maxEach; each *= 2 {
+		if s := (Schedule{Family: Elements, Each: each}); s != plain && w.fits(s) && w.vectorizes() {
+			list = append(list, Ranked{s, w.cost(s)})
+		}
+	}
+	// Sides of 32 and more: a warp then reads and writes whole cache lines.
+	for _, tile := range [][2]int{{64, 32}, {32, 64}, {32, 32}} {
+		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
+			list = append(list, Ranked{s, w.cost(s)})
+		}
+	}
+	best := 0
+	for i, r := range list {
+		if r.Cost < list[best].Cost {
+			best = i
+		}
+	}
+	if list[0].Cost > minGain*list[best].Cost {
+		list[0], list[best] = list[best], list[0]
+	}
+	return list
+}
+
+// large reports whether a map moves enough bytes for another schedule to pay: a map that is
+// shorter than a launch is as fast by any.
+func (w *mapWays) large() bool {
+	return len(w.g.Copies) == 0 && bytesOf(w.g.Reads())+bytesOf(w.g.Writes()) > w.e.caps.Profile().LaunchBytes()
+}
+
+func (w *mapWays) fits(s Schedule) bool {
+	switch s.Family {
+	case Elements:
+		rule := w.e.perThread(w.g)
+		whole := s.Each >= 1 && s.Each <= maxEach && s.Each%rule == 0 && fusion.Product(w.g.Outer)%s.Each == 0
+		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && w.unrollable(s.Each))
+	case Turned:
+		if s != (Schedule{Family: Turned, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
+			return false
+		}
+		_, ok := w.turning(s)
+		return ok
+	}
+	return false
+}
+
+// unrollable reports whether the text of each unrolled elements is short enough. Subexpressions
+// that a vector shares, such as a block of random bits, count once.
+func (w *mapWays) unrollable(each int) bool {
+	return each*w.g.Weight() <= maxVectorWeight || each == width && w.vectorOps(each) <= maxVectorWeight
+}
+
+// look returns the memory accesses of the map at a symbolic point.
+func (w *mapWays) look() []access {
+	if w.accesses != nil {
+		return w.accesses
+	}
+	w.at = fusion.Coords("c", w.g.Outer)
+	stores := w.e.values(w.g, w.e.reader(), w.at)
+	values := make([]scalar.Expr, len(stores))
+	for i, s := range stores {
+		root, at := w.e.p.Place(s.t, s.at)
+		w.accesses = append(w.accesses, access{root, w.e.Simplify(at)})
+		values[i] = s.value
+	}
+	seen := map[string]bool{}
+	for _, x := range values {
+		scalar.Walk(x, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad && n.Ref >= 0 && !seen[scalar.Key(n)] {
+				seen[scalar.Key(n)] = true
+				w.accesses = append(w.accesses, access{w.e.p.Tensor(n.Ref), w.e.Simplify(n.Args[0])})
+			}
+		})
+	}
+	return w.accesses
+}
+
+// steps returns the stride of an access along each coordinate, or false where the address is
+// not affine.
+func (w *mapWays) steps(a access) (steps []int, ok bool) {
+	factors := map[string]int{}
+	if !linearFactors(a.at, 1, factors) {
+		return nil, false
+	}
+	for _, c := range w.at {
+		steps = append(steps, factors[c.Name])
+	}
+	return steps, true
+}
+
+// vectorizes reports whether all accesses are contiguous or uniform along the last axis, so
+// that the elements of a thread are vectors.
+func (w *mapWays) vectorizes() bool {
+	last := len(w.g.Outer) - 1
+	return last >= 0 && !slices.ContainsFunc(w.look(), func(a access) bool {
+		steps, ok := w.steps(a)
+		return a.root.Bytes() > 0 && (!ok || steps[last] > 1 || steps[last] < 0)
+	})
+}
+
+// cost estimates the time to move the operands and results, in sectors as a warp accesses them.
+func (w *mapWays) cost(s Schedule) float64 {
+	n, each := fusion.Product(w.g.Outer), max(s.Each, 1)
+	if s.Family == Turned {
+		each = s.M * s.N / mapThreads
+	}
+	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
+	for _, a := range w.look() {
+		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.sectorUse(a, s.Family == Turned))
+	}
+	t.Ops = float64(n/each) * (w.vectorOps(s.Each) + pointOps)
+	if s.Family == Turned {
+		t.Ops = float64(n) * float64(w.g.Weight()+pointOps)
+	}
+	return t.Time(w.e.caps.Profile())
+}
+
+// elementBytes returns the size of the largest element that is moved at each point.
+func (w *mapWays) elementBytes() int {
+	size := 1
+	for _, t := range slices.Concat(w.g.Reads(), w.g.Writes()) {
+		if t.Len() >= fusion.Product(w.g.Outer) {
+			size = max(size, loop.DeviceSize(t.DType))
+		}
+	}
+	return size
+}
+
+// vectorOps counts the operations of a thread with each contiguous elements, shared
+// subexpressions once.
+func (w *mapWays) vectorOps(each int) float64 {
+	seen := map[*scalar.Node]bool{}
+	i := w.e.position("i", fusion.Product(w.g.Outer)/max(each, 1))
+	for _, s := range w.e.values(w.g, w.e.reader(), w.contiguous(w.e, i, each)...) {
+		scalar.Walk(w.e.Simplify(s.value), func(n scalar.Expr) {
+			if len(n.Args) > 0 {
+				seen[n] = true
+			}
+		})
+	}
+	return float64(len(seen))
+}
+
+// contiguous returns the coordinates of the i-th run of each contiguous elements.
+func (w *mapWays) contiguous(e *emitter, i scalar.Expr, each int) []ir.Index {
+	at := make([]ir.Index, each)
+	for k := range at {
+		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.g.Outer)
+	}
+	return at
+}
+
+// sectorUse returns the number of elements that a warp's access uses of each sector.
+func (w *mapWays) sectorUse(a access, turned bool) int {
+	steps, ok := w.steps(a)
+	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
+	switch {
+	case !ok:
+		return 1
+	case last < 0 || steps[last] <= 1 || turned && slices.Contains(steps, 1):
+		return elements
+	}
+	return max(1, elements/steps[last])
+}
+
+func (w *mapWays) emit(s Schedule) []Launch {
+	switch {
+	case fusion.Product(w.g.Outer) == 0:
+		return nil
+	case s.Family == Turned:
+		return []Launch{w.turned(s)}
+	case s.Each > w.e.perThread(w.g):
+		return []Launch{w.vectorized(s.Each)}
+	}
+	return scheduleMaps(w.e, w.g.Name(), []*fusion.Group{w.g})
+}
+
+// vectorized gives each thread each contiguous elements.
+func (w *mapWays) vectorized(each int) Launch {
+	m := newMover(w.e.another().writer(mapThreads))
+	m.threads(fusion.Product(w.g.Outer)/each, func(i scalar.Expr) {
+		stores := m.values(w.g, m.reader(), w.contiguous(m.emitter, i, each)...)
+		for i := range stores {
+			stores[i].value = m.Simplify(stores[i].value) // exposes common subexpressions
+			m.see(stores[i].value)
+		}
+		m.seeStores(stores, each)
+		m.settle()
+		m.store(stores, each, all(each))
+	})
+	return m.launch(w.g.Name())
+}
+
+// scheduleMaps lowers maps with perThread elements per thread. Horizontally fused groups take
+// consecutive ranges of workgroups, so that no workgroup diverges.
 func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p *fusion.Group) bool { return fusion.Product(p.Outer) == 0 })
 	starts := make([]int, len(parts)+1)
@@ -43,23 +275,24 @@ func scheduleMaps(e *emitter, name string, parts []*fusion.Group) []Launch {
 	if starts[len(parts)] == 0 {
 		return nil
 	}
-	return []Launch{e.partsAt(name, parts, starts, e.mapPart)}
+	return []Launch{e.fuseParts(name, parts, starts, e.mapPart)}
 }
 
-// writePart writes what a thread does that has some number in a part; there are span threads.
+// writePart returns the statements of one thread of a part, by the thread's number; there are
+// span threads.
 type writePart func(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt
 
-// partsAt is a kernel of parts that begin at some workgroups, and end at the last of these.
-func (e *emitter) partsAt(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
+// fuseParts returns the kernel of horizontally fused parts. starts are the first workgroups of
+// the parts, then the end of the last.
+func (e *emitter) fuseParts(name string, parts []*fusion.Group, starts []int, write writePart) Launch {
 	e.workgroup = [3]int{mapThreads, 1, 1}
 	workgroup := e.linearGroup(starts[len(parts)])
-	return e.finish(name, e.halve(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
+	return e.finish(name, e.branchParts(parts, starts, workgroup, loop.LocalID(0, mapThreads), write))
 }
 
-// halve lets a workgroup find its part by halving, since languages bound how
-// deep statements may nest. starts are the first workgroups of the parts, and
-// the one after the last.
-func (e *emitter) halve(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
+// branchParts branches to the part of a workgroup by binary search, since languages bound the
+// nesting of statements. starts are as in fuseParts.
+func (e *emitter) branchParts(parts []*fusion.Group, starts []int, workgroup, lane scalar.Expr, write writePart) []loop.Stmt {
 	if len(parts) == 1 {
 		first := scalar.Sub(workgroup, loop.Int(starts[0]))
 		flat := scalar.Add(scalar.Mul(first, loop.Int(mapThreads)), lane)
@@ -68,13 +301,12 @@ func (e *emitter) halve(parts []*fusion.Group, starts []int, workgroup, lane sca
 	half := len(parts) / 2
 	return []loop.Stmt{&loop.If{
 		Cond: scalar.Lt(workgroup, loop.Int(starts[half])),
-		Then: e.halve(parts[:half], starts[:half+1], workgroup, lane, write),
-		Else: e.halve(parts[half:], starts[half:], workgroup, lane, write),
+		Then: e.branchParts(parts[:half], starts[:half+1], workgroup, lane, write),
+		Else: e.branchParts(parts[half:], starts[half:], workgroup, lane, write),
 	}}
 }
 
-// mapPart computes the elements of a part that belong to the thread with the given
-// number; there are span of them.
+// mapPart is [writePart] with perThread elements per thread.
 func (e *emitter) mapPart(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
 	per := e.perThread(part)
 	n := fusion.Product(part.Outer) / per
@@ -91,7 +323,7 @@ func (e *emitter) mapPart(part *fusion.Group, thread scalar.Expr, span int) []lo
 	return append([]loop.Stmt{&loop.Let{Name: name, Value: thread}}, body...)
 }
 
-// mapElements computes some elements of each result of a map.
+// mapElements computes the elements of a map's results at some points.
 func (e *emitter) mapElements(g *fusion.Group, at ...ir.Index) []loop.Stmt {
 	body := e.points(g, e.reader(), at...)
 	for _, c := range g.Copies {
@@ -111,68 +343,59 @@ func (e *emitter) copyElement(c fusion.Copy, at ir.Index) []loop.Stmt {
 	return e.store(c.To, at, value)
 }
 
-// kept is a value that is stored.
-type kept struct {
-	t     *fusion.Tensor
-	at    ir.Index
-	value scalar.Expr
+// fusedMapEmitter writes a kernel of horizontally fused maps with a vector per thread.
+type fusedMapEmitter struct {
+	*mover
+	// at is the variable of the thread number in each part, stores are its stores.
+	at     map[*fusion.Group]string
+	stores map[*fusion.Group][]kept
 }
 
-// points computes the members at some points of a group and stores what is kept.
-func (e *emitter) points(g *fusion.Group, r *fusion.Reader, at ...ir.Index) []loop.Stmt {
-	return e.storeAll(e.values(g, r, at...))
-}
-
-// values returns what the members keep at some points of a group, the elements of a
-// tensor one after the other.
-func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []kept) {
-	for _, m := range g.Members {
-		for i, t := range m.Store {
-			for _, point := range at {
-				if t == nil {
-					continue
-				}
-				r.InGroup(g, point, func(ir.Value) (scalar.Expr, bool) { return nil, false })
-				pos := m.At(point)
-				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
-			}
+// vectorizedMaps fuses maps horizontally with a vector per thread, on CUDA. It reports false
+// where a part does not vectorise, or where all parts together are shorter than a launch, see
+// [mapWays.large].
+func vectorizedMaps(e *emitter, name string, parts []*fusion.Group) (Launch, bool) {
+	if !withMma || e.caps.Dialect != dtype.CUDA {
+		return Launch{}, false
+	}
+	each, starts, bytes := Schedule{Family: Elements, Each: width}, make([]int, len(parts)+1), 0.0
+	for i, part := range parts {
+		w := newMapSpace(e.another(), part)
+		if !w.fits(each) || !w.vectorizes() {
+			return Launch{}, false
 		}
+		starts[i+1] = starts[i] + ceilDiv(fusion.Product(part.Outer)/width, mapThreads)
+		bytes += bytesOf(part.Reads()) + bytesOf(part.Writes())
 	}
-	return stores
+	if bytes <= e.caps.Profile().LaunchBytes() {
+		return Launch{}, false
+	}
+	b := &fusedMapEmitter{newMover(e.another().writer(mapThreads)), map[*fusion.Group]string{}, map[*fusion.Group][]kept{}}
+	for _, part := range parts {
+		b.collect(part)
+	}
+	b.settle()
+	return b.fuseParts(name, parts, starts, b.part), true
 }
 
-// storeAll stores values. What several of them need is named once by the printer.
-func (e *emitter) storeAll(stores []kept) []loop.Stmt {
-	values := make([]scalar.Expr, len(stores))
-	for i, s := range stores {
-		values[i] = s.value
+// collect computes the stores of a thread of a part.
+func (b *fusedMapEmitter) collect(part *fusion.Group) {
+	name := b.name("i")
+	i := b.position(name, fusion.Product(part.Outer)/width)
+	stores := b.values(part, b.reader(), newMapSpace(b.emitter, part).contiguous(b.emitter, i, width)...)
+	for i := range stores {
+		stores[i].value = b.Simplify(stores[i].value)
+		b.see(stores[i].value)
 	}
-	body := e.nameAll(values)
-	for i, s := range stores {
-		body = append(body, e.store(s.t, s.at, values[i])...)
-	}
-	return body
+	b.seeStores(stores, width)
+	b.at[part], b.stores[part] = name, stores
 }
 
-// nameAll names what several values share, and the values themselves where
-// there is more than one: their stores may overwrite what they are made of.
-func (e *emitter) nameAll(values []scalar.Expr) []loop.Stmt {
-	if len(values) < 2 {
-		return nil
+// part is [writePart] with a vector per thread.
+func (b *fusedMapEmitter) part(part *fusion.Group, thread scalar.Expr, span int) []loop.Stmt {
+	body := b.nested(func() { b.store(b.stores[part], width, all(width)) })
+	if n := fusion.Product(part.Outer) / width; span != n || b.overshoots() {
+		body = []loop.Stmt{&loop.If{Cond: scalar.Lt(scalar.FreeVar(b.at[part], thread.Type), loop.Int(n)), Then: body}}
 	}
-	var body []loop.Stmt
-	s := scalar.BindShared(e.name("s")+"_", values...)
-	for _, b := range s.Locals {
-		body = append(body, &loop.Let{Name: b.Var.Name, Value: b.Value})
-	}
-	for i, root := range s.Roots {
-		if root.Op == scalar.OpVar || root.Op == scalar.OpConst {
-			values[i] = root
-			continue
-		}
-		name := e.name("v")
-		body = append(body, &loop.Let{Name: name, Value: root})
-		values[i] = scalar.FreeVar(name, root.Type)
-	}
-	return body
+	return append([]loop.Stmt{&loop.Let{Name: b.at[part], Value: thread}}, body...)
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// What is stored and what is computed again for tensor cores changes nothing: a
-// training step of a transformer in bf16 leaves the weights that its graph means,
-// node by node, to what bf16 rounds.
-func TestATrainingStepForTensorCoresIsWhatItsGraphMeans(t *testing.T) {
+// TestMixedPrecisionStep compares a training step of a transformer in bf16 for tensor cores,
+// with rematerialisation, to the graph's values node by node, within the rounding of bf16.
+func TestMixedPrecisionStep(t *testing.T) {
 	loss, err := irtest.GPT{Vocab: 96, Context: 64, Width: 64, Heads: 1, Blocks: 1, Batch: 2, Tied: true, Packed: true, Tanh: true}.Loss()
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +88,8 @@ func begun(g *ir.Graph) map[string]*ir.Array {
 	return in
 }
 
-// near compares what a step has changed: its size is that of a gradient, of which
-// bf16 keeps 8 bits of each factor of each product.
+// near compares the changes of a step: relative to the size of a gradient, of which bf16 keeps
+// 8 bits of each operand of each product.
 func near(t *testing.T, name string, got, want, old *ir.Array) {
 	t.Helper()
 	apart, change := 0., 0.
@@ -103,8 +102,8 @@ func near(t *testing.T, name string, got, want, old *ir.Array) {
 	}
 }
 
-// Short rows share workgroups where there are many: what each thread adds up, and where
-// those of a row meet, is right for whole workgroups and for one that is not full.
+// TestManyShortRowsShareWorkgroups checks reductions of many short rows, with whole workgroups
+// and with one that is not full.
 func TestManyShortRowsShareWorkgroups(t *testing.T) {
 	for _, rows := range []int{1 << 14, 1<<14 + 3} {
 		for _, length := range []int{64, 50} {

@@ -1,40 +1,43 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// rowEmitter writes the kernel of a reduction.
+// rowEmitter writes the kernel of a reduction: each row of inner points is reduced by the lanes
+// of one workgroup.
 type rowEmitter struct {
 	*emitter
 	g       *fusion.Group
-	shape   rowsShape
+	shape   rowLayout
 	row     ir.Index // the outer coordinates of the thread's row, clamped
 	inRange scalar.Expr
 	lane    scalar.Expr
-	place   scalar.Expr // the row's place in the workgroup
+	place   scalar.Expr // the row's index in the workgroup
 	levels  map[*fusion.Member]int
-	// named holds the variables of what is computed once for each row; points
-	// those of one inner point, where chunks are written out.
+	// named holds the variables of values computed once per row, points those of one unrolled
+	// inner point, loads its loaded elements.
 	named   map[ir.Value]scalar.Expr
 	points  []map[ir.Value]scalar.Expr
 	loads   []map[scalar.Expr]scalar.Expr
 	body    []loop.Stmt
 	scratch map[scratchKey]int
-	// from and to bound the inner points that the workgroup has, where it does
-	// not have them all.
+	// from and to bound the workgroup's inner points where rows are split.
 	from, to scalar.Expr
-	length   int // of each part, 1 where they differ
-	// each is how many neighbours a thread has at each of its points in a loop: width
-	// where it goes by vectors, otherwise one.
+	length   int // of each part, 1 where parts differ
+	// each is the number of contiguous elements per point of a loop: width with vectors,
+	// otherwise 1.
 	each int
 }
 
-// scheduleReduce gives each row to a set of lanes of one workgroup, which meet
-// after each stage. Few long rows are cut over several workgroups instead.
+// scheduleReduce reduces each row in one workgroup, whose lanes are combined after each stage.
+// Few long rows are split over several workgroups instead.
 func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	if fusion.Product(g.Outer) == 0 {
 		return nil
@@ -42,7 +45,7 @@ func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	if s.Split > 1 {
 		return scheduleSplit(e, g, s)
 	}
-	shape := shapeOf(s, g)
+	shape := rowLayoutOf(s, g)
 	if withMma && shape.byVectors(g, e.caps.Dialect) {
 		r := wholeRows(e.another(), g, shape)
 		r.each = width
@@ -54,7 +57,7 @@ func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	return []Launch{e.finish(g.Name(), r.rows())}
 }
 
-// rows writes the body of a kernel that has whole rows.
+// rows writes the body of a kernel whose rows are not split.
 func (r *rowEmitter) rows() []loop.Stmt {
 	last := 0
 	for _, m := range r.g.Members {
@@ -72,12 +75,12 @@ func (r *rowEmitter) rows() []loop.Stmt {
 	return r.body
 }
 
-// wholeRows is newRowEmitter for workgroups that have all of their rows.
-func wholeRows(e *emitter, g *fusion.Group, shape rowsShape) *rowEmitter {
+// wholeRows is newRowEmitter for rows that are not split.
+func wholeRows(e *emitter, g *fusion.Group, shape rowLayout) *rowEmitter {
 	return newRowEmitter(e, g, shape, e.linearGroup(ceilDiv(fusion.Product(g.Outer), shape.rows)))
 }
 
-func newRowEmitter(e *emitter, g *fusion.Group, shape rowsShape, workgroup scalar.Expr) *rowEmitter {
+func newRowEmitter(e *emitter, g *fusion.Group, shape rowLayout, workgroup scalar.Expr) *rowEmitter {
 	r := &rowEmitter{
 		emitter: e, g: g, shape: shape, levels: g.Levels(), named: map[ir.Value]scalar.Expr{},
 		scratch: map[scratchKey]int{}, from: loop.Int(0), to: loop.Int(fusion.Product(g.Inner)), length: fusion.Product(g.Inner),
@@ -127,7 +130,7 @@ func (r *rowEmitter) membersAt(level int, reduced bool) []*fusion.Member {
 	return out
 }
 
-// stage runs the reductions of one level over all inner points.
+// stage reduces over all inner points for the reductions of one level.
 func (r *rowEmitter) stage(level int, members []*fusion.Member) {
 	accs := r.declare(members)
 	if len(accs) == 0 {
@@ -139,7 +142,7 @@ func (r *rowEmitter) stage(level int, members []*fusion.Member) {
 			c.accumulate(r, m, accs)
 		}
 	})
-	r.meet(accs)
+	r.allReduce(accs)
 	for _, m := range members {
 		r.finishMember(m, accs)
 	}
@@ -160,8 +163,7 @@ func (r *rowEmitter) finishMember(m *fusion.Member, accs []accumulator) {
 	}
 }
 
-// nameRows computes the members that have one element for each row and that a
-// level makes possible.
+// nameRows computes the members with one element per row that a level makes available.
 func (r *rowEmitter) nameRows(level int) {
 	for _, m := range r.membersAt(level, false) {
 		if m.Pointwise(len(r.g.Outer)) {
@@ -174,7 +176,7 @@ func (r *rowEmitter) nameRows(level int) {
 	}
 }
 
-// finishRows stores what there is one of for each row.
+// finishRows stores the results with one element per row.
 func (r *rowEmitter) finishRows() {
 	var stores []loop.Stmt
 	for _, m := range r.g.Members {
@@ -195,4 +197,265 @@ func (r *rowEmitter) finishRows() {
 		writes = scalar.And(scalar.Eq(r.lane, loop.Int(0)), writes)
 	}
 	r.body = append(r.body, guard(writes, stores)...)
+}
+
+// chunk is one inner point of a thread: unrolled point j, or the body of the loop over points
+// (j = -1).
+type chunk struct {
+	j     int
+	inner ir.Index
+	valid scalar.Expr // the point exists; false past the end of a row
+}
+
+// overPoints writes f for all inner points of a thread.
+func (r *rowEmitter) overPoints(f func(c *chunk)) {
+	n, lanes := fusion.Product(r.g.Inner), r.shape.lanes
+	if n == 0 {
+		return
+	}
+	if r.shape.chunks == 0 {
+		r.loopOver(f)
+		return
+	}
+	for j := range r.shape.chunks {
+		at, valid := scalar.Add(r.lane, loop.Int(j*lanes)), scalar.ConstBool(true)
+		if (j+1)*lanes > n {
+			valid = scalar.Lt(at, loop.Int(n))
+			at = scalar.Min(at, loop.Int(n-1))
+		}
+		f(&chunk{j, r.unflatten(r.Simplify(at), r.g.Inner), r.Simplify(valid)})
+	}
+}
+
+// reader returns a reader for expressions at a chunk.
+func (c *chunk) reader(r *rowEmitter) *fusion.Reader {
+	return r.reader().InGroup(r.g, slices.Concat(r.row, c.inner), func(v ir.Value) (scalar.Expr, bool) {
+		x, ok := r.named[v]
+		if !ok && c.j >= 0 {
+			x, ok = r.points[c.j][v]
+		}
+		return x, ok
+	})
+}
+
+// namePoints computes, for unrolled points, the pointwise members that a level makes available,
+// so that later stages find them in registers.
+func (c *chunk) namePoints(r *rowEmitter, level int) {
+	if c.j < 0 {
+		return
+	}
+	at := slices.Concat(r.row, c.inner)
+	for _, m := range r.membersAt(level, false) {
+		if !m.Pointwise(len(r.g.Outer)) {
+			continue
+		}
+		for i := range m.Node.Types() {
+			v := m.Node.Result(i)
+			if _, ok := r.points[c.j][v]; ok {
+				continue
+			}
+			x := c.cached(r, c.reader(r).Body(m.Node, i, m.At(at)))
+			r.points[c.j][v] = r.let("p", x)
+		}
+	}
+}
+
+// cached replaces the loads of an unrolled point by variables that later stages reuse.
+func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
+	if c.j < 0 {
+		return x
+	}
+	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpLoad {
+			return nil, false
+		}
+		key := r.Shared(n)
+		v, ok := r.loads[c.j][key]
+		if !ok {
+			v = r.let("x", scalar.LoadAt(n.Ref, n.Type, c.cached(r, n.Args[0])))
+			r.loads[c.j][key] = v
+		}
+		return v, true
+	})
+}
+
+func (c *chunk) accumulate(r *rowEmitter, m *fusion.Member, accs []accumulator) {
+	l := m.Reduction()
+	rd := c.reader(r)
+	at := slices.Concat(r.row, c.inner)
+	elements := l.Element(m.Node, m.At(at), m.InnerAt(at), rd.Operand(m.Node))
+	own := ownAccumulators(accs, m)
+	var old, next []scalar.Expr
+	for i, x := range elements {
+		old = append(old, scalar.FreeVar(own[i].name, own[i].spec.DType))
+		next = append(next, scalar.Select(c.valid, c.cached(r, x), own[i].spec.Init))
+	}
+	r.assign(own, l.Combine(m.Node, old, next))
+}
+
+// finishPoints stores the results with one element per inner point.
+func (r *rowEmitter) finishPoints() {
+	var members []*fusion.Member
+	last := 0
+	for _, m := range r.g.Members {
+		kept := slices.ContainsFunc(m.Store, func(t *fusion.Tensor) bool { return t != nil })
+		if kept && m.Pointwise(len(r.g.Outer)) {
+			members = append(members, m)
+			last = max(last, r.levels[m])
+		}
+	}
+	if len(members) == 0 {
+		return
+	}
+	r.overPoints(func(c *chunk) {
+		c.namePoints(r, last)
+		r.storePoints(c, members)
+	})
+}
+
+func (r *rowEmitter) storePoints(c *chunk, members []*fusion.Member) {
+	at := slices.Concat(r.row, c.inner)
+	rd := c.reader(r)
+	var stores []loop.Stmt
+	for _, m := range members {
+		for i, t := range m.Store {
+			if t != nil {
+				pos := m.At(at)
+				stores = append(stores, r.store(t, pos, rd.Element(m.Node.Result(i), pos))...)
+			}
+		}
+	}
+	r.body = append(r.body, guard(scalar.And(c.valid, r.inRange), stores)...)
+}
+
+// loopOver writes a loop over the inner points of a thread, unrolled to keep several loads in
+// flight, and a second loop over the remainder of a long row.
+func (r *rowEmitter) loopOver(f func(c *chunk)) {
+	turns, to := r.unrollFactor(), r.to
+	if r.each > 1 { // rows are not split
+		to = loop.Int(r.length / r.each)
+	}
+	if withMma && turns == 1 && r.hasRemainder() {
+		whole := maxTogether * r.shape.lanes
+		whole *= r.length / r.each / whole
+		r.strided(f, maxTogether, scalar.Add(r.from, r.lane), loop.Int(whole))
+		r.strided(f, 1, scalar.Add(loop.Int(whole), r.lane), to)
+		return
+	}
+	r.strided(f, turns, scalar.Add(r.from, r.lane), to)
+}
+
+// strided writes a loop over a thread's points from from on, in steps of unroll × lanes. A
+// point is a vector where r.each is more than 1.
+func (r *rowEmitter) strided(f func(c *chunk), turns int, from, to scalar.Expr) {
+	n, lanes := fusion.Product(r.g.Inner)/r.each, r.shape.lanes
+	name, inner := r.name("r"), r.name("u")
+	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Rolled: r.rolled()}
+	at := scalar.NewVar(name, each.Type(), 0, int64(n-1-(turns-1)*lanes))
+	if turns > 1 {
+		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(turns-1)), loop.Int(lanes)))
+	}
+	outer := r.body
+	r.body = nil
+	for j := range r.each {
+		element := at
+		if r.each > 1 {
+			element = scalar.Add(scalar.Mul(at, loop.Int(r.each)), loop.Int(j))
+		}
+		f(&chunk{-1, r.unflatten(element, r.g.Inner), scalar.ConstBool(true)})
+	}
+	body := r.body
+	var before []loop.Stmt
+	if withMma && r.caps.Dialect == dtype.CUDA {
+		before, body = r.hoistChecks(body, name, inner)
+	}
+	if turns > 1 {
+		body = []loop.Stmt{&loop.For{Var: inner, Start: loop.Int(0), End: loop.Int(turns), Step: loop.Int(1), Unroll: true, Body: body}}
+	}
+	each.Body = body
+	r.body = append(append(outer, before...), each)
+}
+
+// hoistChecks hoists loop-invariant index checks out of a loop over points, where the kernel
+// does not write the index. Compilers leave a check in place and move no load across it.
+func (r *rowEmitter) hoistChecks(body []loop.Stmt, changing ...string) (before, rest []loop.Stmt) {
+	loop.Walk(body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
+	named := map[string]scalar.Expr{}
+	take := func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpCheck || !r.invariant(n, changing) {
+			return nil, false
+		}
+		key := scalar.Key(n)
+		if named[key] == nil {
+			name := r.name("checked")
+			named[key] = scalar.FreeVar(name, n.Type)
+			if lo, hi, ok := scalar.Range(n); ok {
+				named[key] = scalar.NewVar(name, n.Type, lo, hi)
+			}
+			before = append(before, &loop.Let{Name: name, Value: n})
+		}
+		return named[key], true
+	}
+	for _, s := range body {
+		if _, branch := s.(*loop.If); !branch {
+			s = loop.MapExprs([]loop.Stmt{s}, func(x scalar.Expr) scalar.Expr { return scalar.Substitute(x, take) })[0]
+		}
+		rest = append(rest, s)
+	}
+	return before, rest
+}
+
+// invariant reports whether an expression is invariant in a loop that changes some variables.
+func (r *rowEmitter) invariant(x scalar.Expr, changing []string) bool {
+	same := true
+	scalar.Walk(x, func(n scalar.Expr) {
+		switch n.Op {
+		case scalar.OpVar:
+			same = same && !slices.Contains(changing, n.Name)
+		case scalar.OpLoad:
+			same = same && !writes(r.emitter, r.g, n.Ref)
+		}
+	})
+	return same
+}
+
+// maxTogether is the maximum unroll factor of loops over inner points, and so the number of
+// loads in flight.
+const maxTogether = 4
+
+// longRow is the number of unrolled iterations that pay for the code of a remainder loop.
+const longRow = 8
+
+// hasRemainder reports whether the loop is unrolled with a remainder loop. CUDA only: it is not
+// measured in WGSL and MSL.
+func (r *rowEmitter) hasRemainder() bool {
+	from, known := r.from.IntConst()
+	return r.caps.Dialect == dtype.CUDA && known && from == 0 && r.length == fusion.Product(r.g.Inner) &&
+		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxUnrolledWeight
+}
+
+// rolledTerms is the length from which the loop of a thread that reduces a row alone must stay
+// rolled, where the whole takes less than a launch: Mesa's CPU driver unrolls up to 32
+// iterations, and its compile time grows with the square of the loads. On lavapipe a product of
+// 24 terms takes 1.2 s of CPU time in 6 iterations of 4 unrolled terms, 0.15 s in a loop.
+const rolledTerms = 12
+
+// rolled reports whether a loop over the points of a thread must stay rolled.
+func (r *rowEmitter) rolled() bool {
+	return r.shape.lanes == 1 && r.length > rolledTerms && float64(r.length)*float64(fusion.Product(r.g.Outer)) <= smallProduct
+}
+
+// unrollFactor returns the largest unroll factor without a remainder in any thread of any
+// workgroup.
+func (r *rowEmitter) unrollFactor() int {
+	most := maxTogether
+	if r.shape.rowsFirst {
+		most = r.columnUnroll(r.g)
+	}
+	for t := most; t > 1; t /= 2 {
+		if r.length%(t*r.each*r.shape.lanes) == 0 && t*r.each*r.g.Weight() <= maxUnrolledWeight {
+			return t
+		}
+	}
+	return 1
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// byVectors reports whether it is worth trying to have threads go through rows by vectors:
-// rows that are too long for registers, of whole vectors, several for each thread. WGSL
-// has no vectors of 16 bits, whose single elements are what costs.
-func (s rowsShape) byVectors(g *fusion.Group, dialect dtype.Dialect) bool {
+// byVectors reports whether vector loads are worth a try: rows longer than registers, of whole
+// vectors, several per thread. CUDA only: WGSL has no vectors of 16-bit elements, which would
+// gain most.
+func (s rowLayout) byVectors(g *fusion.Group, dialect dtype.Dialect) bool {
 	n := fusion.Product(g.Inner)
 	return dialect == dtype.CUDA && s.chunks == 0 && !s.rowsFirst && n%width == 0 && n >= longRow*width*s.lanes &&
-		width*g.Weight() <= maxWrittenOut
+		width*g.Weight() <= maxUnrolledWeight
 }
 
-// vectors makes vectors of the elements that the loops of a kernel go through, or reports
-// that some of them do not lie so: neighbours would then be read one by one, each warp
-// reading four times as many sectors.
+// vectors vectorises the loops of a kernel, or reports false where an access is not contiguous:
+// its elements would be loaded one by one, in four times as many sectors per warp.
 func (e *emitter) vectors(body []loop.Stmt) (out []loop.Stmt, ok bool) {
 	m := newMover(&writer{emitter: e})
 	m.seeBlock(body)
@@ -33,10 +32,10 @@ func (e *emitter) vectors(body []loop.Stmt) (out []loop.Stmt, ok bool) {
 	return m.block(body), true
 }
 
-// seeBlock notes all loads of some statements, and stores: those of a vector stand in
-// order, each in the same list of statements.
+// seeBlock records the loads and stores of statements. The stores of a vector are in order in
+// one list of statements.
 func (m *mover) seeBlock(body []loop.Stmt) {
-	next := map[int]int{} // the element of a vector that is stored next
+	next := map[int]int{} // the next element of a vector to be stored
 	for _, s := range body {
 		loop.MapExprs(shallow(s), func(x scalar.Expr) scalar.Expr {
 			m.see(x)
@@ -61,7 +60,7 @@ func (m *mover) seeBlock(body []loop.Stmt) {
 	}
 }
 
-// shallow is a statement without those inside.
+// shallow returns a statement without its nested statements.
 func shallow(s loop.Stmt) []loop.Stmt {
 	switch s := s.(type) {
 	case *loop.For:
@@ -72,8 +71,7 @@ func shallow(s loop.Stmt) []loop.Stmt {
 	return []loop.Stmt{s}
 }
 
-// allWide reports whether what changes place from turn to turn of a loop is read and
-// stored by vectors.
+// allWide reports whether all accesses that vary in a loop are vectors.
 func (m *mover) allWide(f *loop.For) bool {
 	changing, wide := []string{f.Var}, true
 	loop.Walk(f.Body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
@@ -100,8 +98,8 @@ func (m *mover) allWide(f *loop.For) bool {
 	return wide
 }
 
-// block writes statements with vectors in the place of their elements. A vector is read
-// where its first element was, and stored where its last one was.
+// block writes statements with vectors for their elements. A vector is loaded at its first
+// element and stored at its last.
 func (m *mover) block(body []loop.Stmt) []loop.Stmt {
 	outer := m.body
 	m.body = nil
@@ -116,7 +114,7 @@ func (m *mover) block(body []loop.Stmt) []loop.Stmt {
 			continue
 		}
 		if _, is := s.(*loop.Barrier); is {
-			clear(names) // others may have stored
+			clear(names) // other threads may have stored
 		}
 		s = loop.MapExprs([]loop.Stmt{s}, func(x scalar.Expr) scalar.Expr { return m.loaded(x, names) })[0]
 		if store, is := s.(*loop.Store); is && m.wide[store.Array] == width {
@@ -129,8 +127,8 @@ func (m *mover) block(body []loop.Stmt) []loop.Stmt {
 	return body
 }
 
-// storeElement keeps the value of an element, and with the last one stores the vector: no
-// variable changes between the stores of a point.
+// storeElement collects the values of a vector and stores it with the last one: no variable
+// changes between the stores of a point.
 func (m *mover) storeElement(s *loop.Store, stored map[int][]scalar.Expr) {
 	values := append(stored[s.Array], s.Value)
 	if len(values) == width {

@@ -10,10 +10,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Rows that are too long for registers go by vectors where their elements lie so, in place
-// too; others have points written out, and the rest of a row in a loop of its own. Workgroups
-// of a warp make rows long that are quickly simulated.
-func TestLongRowsGoByVectors(t *testing.T) {
+// TestLongRowsAreVectorized reduces rows that exceed registers, by vectors where their elements
+// are contiguous, in place too; others are unrolled with a remainder loop. Workgroups of one
+// warp make short rows long, for the simulator.
+func TestLongRowsAreVectorized(t *testing.T) {
 	target := hopper()
 	target.Invocations = loop.Warp
 	for _, c := range []struct {
@@ -55,9 +55,9 @@ func TestLongRowsGoByVectors(t *testing.T) {
 	}
 }
 
-// Rows that are read in several stages have wider workgroups where those of as many threads
-// as usual would have more of them under way than the cache holds.
-func TestRowsThatLeaveTheCacheHaveWideWorkgroups(t *testing.T) {
+// TestRowsThatExceedTheCacheHaveWideWorkgroups has rows that several stages read and that would
+// overflow the cache with workgroups of the usual size.
+func TestRowsThatExceedTheCacheHaveWideWorkgroups(t *testing.T) {
 	target := hopper()
 	target.Invocations, target.Workgroup[0] = 1024, 1024
 	for _, c := range []struct {
@@ -90,9 +90,9 @@ func TestRowsThatLeaveTheCacheHaveWideWorkgroups(t *testing.T) {
 func softmaxOfRows(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }
 func sumOfRows(b *ir.Builder, x ir.Value) ir.Value     { return ops.ReduceSum(b, x, 1) }
 
-// What columns are read together is more of narrow types, and parts of columns have whole
-// turns of their loop each where the columns do.
-func TestColumnsAreReadTogether(t *testing.T) {
+// TestColumnUnrolling unrolls columns of narrow types more, and splits columns into whole
+// iterations where possible.
+func TestColumnUnrolling(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		rows     int

@@ -7,52 +7,53 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Family is a way to make kernels of a group.
+// Family is a family of algorithms that a group can be lowered by.
 type Family uint8
 
-// The families. Behind each are the sizes of a [Schedule] that it has.
+// The families. The comment of each names the sizes of [Schedule] that it uses.
 const (
-	// Sole is for groups that become kernels in one way.
+	// Sole is for groups with one possible schedule.
 	Sole Family = iota
-	// Elements: a thread of a map computes Each elements, side by side.
+	// Elements: each thread of a map computes Each contiguous elements.
 	Elements
-	// Turned: a workgroup of a map brings what lies across its results by way of
-	// workgroup memory, in tiles of M along the axis on which that has its neighbours
-	// by N along the last one.
+	// Turned: a map transposes operands through workgroup memory, in tiles of M×N: M along the
+	// axis on which the operand is contiguous, N along the last axis of the result.
 	Turned
-	// Rows: Lanes threads share a row of a reduction, and Rows rows a workgroup;
-	// neighbouring threads have neighbours of a row. Each row is cut over Split
+	// Rows: a reduction in which Lanes threads share a row and a workgroup has Rows rows.
+	// Neighbouring threads read neighbouring elements of a row. Each row is split over Split
 	// workgroups.
 	Rows
-	// Columns is Rows where neighbouring threads have neighbouring rows.
+	// Columns is Rows with neighbouring threads on neighbouring rows.
 	Columns
-	// Tiles: a workgroup computes M×N results of a contraction in steps of K, each of
-	// its threads RM×RN of them; sums are cut over Split workgroups.
+	// Tiles: a workgroup computes an M×N tile of a contraction in steps of K, each thread an
+	// RM×RN tile of it; Split is the split-K factor.
 	Tiles
-	// Pipelined is Tiles whose operands come by copies that go on beside the arithmetic,
-	// Stages steps of them; each thread reads ahead what it multiplies next.
+	// Pipelined is Tiles with asynchronous copies of the operands through Stages pipeline
+	// stages. Each thread prefetches the operands of its next multiply-adds into registers.
 	Pipelined
-	// Fragments is Tiles where each subgroup computes RM×RN of the results, in fragments.
+	// Fragments is Tiles in which each subgroup computes RM×RN results in matrix fragments.
 	Fragments
-	// WarpGroups: a contraction by multiply-adds of warp groups, of N columns in so
-	// many Stages; sums are cut over Split workgroups.
+	// WarpGroups: a contraction by warp-group MMA with tiles of N columns and Stages pipeline
+	// stages; Split is the split-K factor.
 	WarpGroups
 	// Library: a contraction by a routine of the target's library.
 	Library
-	// Stretches: Lanes threads share a row of a running combination, each Each of its
-	// neighbours at a time; a row is cut into Split chunks.
-	Stretches
-	// Lines: a thread has a chunk of a row of a running combination for itself, and
-	// reads Each elements ahead; a row is cut into Split chunks.
-	Lines
-	// Strips is Stretches where the elements stay in registers: of each of Each/4
-	// strips of a tile a thread has four neighbours.
-	Strips
-	// Network sorts rows within a workgroup, Digits by four bits at a time.
-	Network
-	Digits
+	// BlockScan: Lanes threads share a row, each scans Each contiguous elements
+	// at a time in workgroup memory; a row is split into Split chunks.
+	BlockScan
+	// SerialScan: Lanes threads share a row of many adjacent rows and each prefetches
+	// Each elements; a row is split into Split chunks.
+	SerialScan
+	// RegisterScan is a block scan with the elements in registers: a tile has Each/4 strips,
+	// and a thread has a vector of four contiguous elements in each.
+	RegisterScan
+	// BitonicSort is a bitonic sort of rows that fit a workgroup, RadixSort a radix sort by
+	// four bits at a time.
+	BitonicSort
+	RadixSort
 )
 
+// familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
 	"network", "digits",
@@ -61,17 +62,16 @@ var familyNames = [...]string{
 // String returns the family's name in lower case.
 func (f Family) String() string { return familyNames[f] }
 
-// Schedule says how a group becomes kernels: a family, and the sizes that it leaves
-// open, in elements, threads or workgroups. Those that the family does not have are 0.
-// It is data: schedules are compared, written down and read again.
+// Schedule is a family with its sizes in elements, threads or workgroups. Sizes that the family
+// does not use are 0. Schedules are comparable and have a text form.
 type Schedule struct {
 	Family                           Family
 	M, N, K, RM, RN                  int
 	Lanes, Rows, Each, Split, Stages int
 }
 
-// sizes are the names of a schedule's sizes, and where they are, in the order in which
-// they are written.
+// sizes returns the names of a schedule's sizes and pointers to them, in the order of the text
+// form.
 func (s *Schedule) sizes() []struct {
 	name string
 	at   *int
@@ -104,9 +104,8 @@ func (s Schedule) String() string {
 	return text
 }
 
-// ParseSchedule reads what [Schedule.String] writes. The error is of kind [ir.ErrName]
-// for a family or a size that there is not, [ir.ErrAttr] for a size that is no positive
-// number.
+// ParseSchedule parses the text form of [Schedule.String]. The error is of kind [ir.ErrName]
+// for an unknown family or size, [ir.ErrAttr] for a size that is not a positive number.
 func ParseSchedule(text string) (s Schedule, err error) {
 	words := strings.Split(text, " ")
 	family := -1
@@ -132,7 +131,7 @@ func ParseSchedule(text string) (s Schedule, err error) {
 	return s, nil
 }
 
-// maxSize bounds what is read, so that products of two sizes fit any int.
+// maxSize bounds parsed sizes, so that the product of two fits any int.
 const maxSize = 1 << 15
 
 func (s *Schedule) set(name string, n int) bool {

@@ -9,24 +9,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// serial writes kernels for targets with one thread: a group is nests of loops,
-// the innermost over lanes where that reads and writes side by side. It starts
-// from the code of a group ([fusion.Code]), which knows nothing of threads.
+// serial writes kernels for targets with one thread: a group is loop nests, the innermost over
+// vector lanes where accesses are contiguous. It starts from the code of a group
+// ([fusion.Code]), which has no threads.
 type serial struct {
 	*writer
-	// bound is what the variables of the group's code stand for.
+	// bound holds the values of the variables of the group's code.
 	bound map[string]scalar.Expr
-	// kept are elements of the row at hand that are kept, by their keys.
+	// kept holds the elements of the current row that are stored for reuse, by key.
 	kept map[string]keptElement
 	division
 }
 
-// scheduleSerial writes a group for one thread.
+// scheduleSerial lowers a group for one thread.
 func scheduleSerial(g *fusion.Group, caps loop.Caps) []Launch {
 	return serialParts(g, g.SideBySide(), caps)
 }
 
-// writeSerial writes parts of a group, divided among some workgroups.
+// writeSerial writes parts of a group, divided among workgroups.
 func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.Caps) *serial {
 	s := &serial{writer: newWriter(g.Partition(), caps, 1), division: division{shares: shares}}
 	s.groups = [3]int{1, 1, 1}
@@ -37,14 +37,14 @@ func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.C
 	return s
 }
 
-// serialParts writes parts of a group, in one kernel if that can bind all of their
-// tensors: of those of words as many as there are, in what they lie in together.
+// serialParts writes parts of a group, in one kernel if it can bind their tensors: the bindings
+// of word-sized tensors are not limited, as they lie in one arena.
 func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []Launch {
 	s := writeSerial(g, parts, 1, caps)
 	if len(s.body) == 0 {
 		return nil
 	}
-	if shares := s.worthyShares(); shares > 1 {
+	if shares := s.chooseShares(); shares > 1 {
 		s = writeSerial(g, parts, shares, caps)
 	}
 	l, half := s.launch(g.Name()), len(parts)/2
@@ -66,12 +66,12 @@ func (s *serial) group(g *fusion.Group) {
 	case fusion.ContractKind:
 		s.contract(g)
 	case fusion.PrefixKind:
-		s.prefix(g.Prefix())
+		s.scan(g.Prefix())
 	case fusion.ScatterKind:
 		s.outermost(func(bool) { s.scatter(g) }) // one update after the other
 	default:
 		code := g.Code()
-		s.over(code.Outer, storedBy(code.Rows), func() { s.storeAll(code.Rows) })
+		s.nest(code.Outer, storedBy(code.Rows), func() { s.storeAll(code.Rows) })
 	}
 }
 
@@ -87,8 +87,7 @@ func storedBy(stores []fusion.ElementStore) []scalar.Expr {
 // expr returns an expression of the group's code with its variables replaced.
 func (s *serial) expr(e scalar.Expr) scalar.Expr { return s.Simplify(replaced(e, s.bound)) }
 
-// replaced returns e with variables replaced, also where what they stand for is
-// in terms of others.
+// replaced substitutes variables in e, once: not in the substituted values.
 func replaced(e scalar.Expr, bound map[string]scalar.Expr) scalar.Expr {
 	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpVar {
@@ -107,21 +106,15 @@ func (s *serial) exprs(list []scalar.Expr) []scalar.Expr {
 	return out
 }
 
-// bind makes variables stand for expressions.
-func (s *serial) bind(vars, values []scalar.Expr) {
-	for i, v := range vars {
-		if v.Op == scalar.OpVar {
-			s.bound[v.Name] = values[i]
-		}
-	}
-}
+// bind binds variables to expressions.
+func (s *serial) bind(vars, values []scalar.Expr) { bindAll(s.bound, vars, values) }
 
 // define names the value of a binding of the code in the kernel.
 func (s *serial) define(b scalar.Local) {
 	s.bound[b.Var.Name] = s.let("v", s.expr(b.Value))
 }
 
-// storeAll writes stores at one point. Their values come before any of them.
+// storeAll writes stores at one point. All values are computed before the first store.
 func (s *serial) storeAll(stores []fusion.ElementStore) {
 	values := make([]scalar.Expr, len(stores))
 	for i, x := range stores {
@@ -142,34 +135,33 @@ func (s *serial) storeOne(x fusion.ElementStore, value scalar.Expr) {
 	s.add(store)
 }
 
-// over writes loops over the points of a space, given by the variables of its
-// coordinates, the innermost over lanes, and in it what f writes. list are
-// expressions of the body: the last coordinates become one loop where these need
-// no division for it.
-func (s *serial) over(vars, list []scalar.Expr, f func()) {
+// nest writes a loop nest over the space of some coordinates, the innermost loop over vector
+// lanes, with f as its body. list are expressions of the body: trailing coordinates are
+// collapsed into one loop where that adds no division to them.
+func (s *serial) nest(vars, list []scalar.Expr, f func()) {
 	s.split(vars, list, func(outer, flat []scalar.Expr) {
-		s.all(outer, func() { s.flat(flat, true, f) })
+		s.loops(outer, func() { s.collapsed(flat, true, f) })
 	})
 }
 
-// split splits the coordinates of a space into those with loops of their own and
-// those that one loop counts.
+// split splits coordinates into those with loops of their own and those collapsed into one
+// loop.
 func (s *serial) split(vars, list []scalar.Expr, f func(outer, flat []scalar.Expr)) {
-	n := len(vars) - s.flatCoords(vars, list)
+	n := len(vars) - s.collapsible(vars, list)
 	f(vars[:n], vars[n:])
 }
 
-// all writes a loop for each coordinate.
-func (s *serial) all(vars []scalar.Expr, f func()) {
+// loops writes a loop per coordinate.
+func (s *serial) loops(vars []scalar.Expr, f func()) {
 	if len(vars) == 0 {
 		f()
 		return
 	}
-	s.flat(vars[:1], false, func() { s.all(vars[1:], f) })
+	s.collapsed(vars[:1], false, func() { s.loops(vars[1:], f) })
 }
 
-// flat writes one loop over some coordinates.
-func (s *serial) flat(vars []scalar.Expr, lanes bool, f func()) {
+// collapsed writes one loop over collapsed coordinates.
+func (s *serial) collapsed(vars []scalar.Expr, lanes bool, f func()) {
 	n := sizeOf(vars)
 	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, lanes, func(i scalar.Expr) {
 		s.bind(vars, s.coordinates(i, vars))
@@ -177,7 +169,7 @@ func (s *serial) flat(vars []scalar.Expr, lanes bool, f func()) {
 	})
 }
 
-// count writes a loop; the turns of one over lanes do not need each other.
+// count writes a loop. The iterations of one over lanes are independent.
 func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lanes bool, f func(i scalar.Expr)) {
 	if start, ok := from.IntConst(); ok && last == int(start) && step == 1 {
 		if end, known := to.IntConst(); known && end == start+1 {
@@ -196,7 +188,7 @@ func (s *serial) count(prefix string, from, to scalar.Expr, step, last int, lane
 	})
 }
 
-// multiple is of how many turns of a loop a share of it is.
+// multiple is the granularity at which the iterations of a loop are divided.
 func multiple(step int, lanes bool) int {
 	if lanes {
 		return shareMultiple
@@ -209,8 +201,7 @@ func (s *serial) coordinates(i scalar.Expr, vars []scalar.Expr) ir.Index {
 	return s.unflatten(i, sizesOf(vars))
 }
 
-// sizesOf returns the sizes of the axes that variables run along; a constant
-// stands for an axis of one.
+// sizesOf returns the extents of coordinates; a constant has extent 1.
 func sizesOf(vars []scalar.Expr) []int {
 	out := make([]int, len(vars))
 	for i, v := range vars {
@@ -224,9 +215,9 @@ func sizesOf(vars []scalar.Expr) []int {
 
 func sizeOf(vars []scalar.Expr) int { return fusion.Product(sizesOf(vars)) }
 
-// flatCoords returns how many of the last coordinates can be counted by one
-// variable without more divisions than their own.
-func (s *serial) flatCoords(vars, list []scalar.Expr) int {
+// collapsible returns the number of trailing coordinates that can be collapsed into one loop
+// without additional divisions.
+func (s *serial) collapsible(vars, list []scalar.Expr) int {
 	least := s.divisions(nil, list)
 	for n := len(vars); n > 1; n-- {
 		if s.divisions(vars[len(vars)-n:], list) <= least {
@@ -236,8 +227,8 @@ func (s *serial) flatCoords(vars, list []scalar.Expr) int {
 	return min(1, len(vars))
 }
 
-// divisions counts the divisions of integers in expressions where one variable
-// counts some coordinates.
+// divisions counts the integer divisions in expressions when vars are collapsed into one
+// variable.
 func (s *serial) divisions(vars, list []scalar.Expr) int {
 	bound := map[string]scalar.Expr{}
 	i := scalar.NewVar("flat", ir.I32, 0, int64(max(sizeOf(vars)-1, 0)))
@@ -258,4 +249,48 @@ func (s *serial) divisions(vars, list []scalar.Expr) int {
 		})
 	}
 	return n
+}
+
+// scan writes a scan, vectorised across lines where they are adjacent.
+func (s *serial) scan(x *fusion.Prefix) {
+	var lines []scalar.Expr
+	for axis, at := range x.At {
+		if axis != x.Axis {
+			lines = append(lines, at)
+		}
+	}
+	last := len(x.Dims) - 1
+	var write func(i int)
+	write = func(i int) {
+		if i < len(lines) {
+			s.collapsed(lines[i:i+1], i == len(lines)-1 && x.Axis != last, func() { write(i + 1) })
+			return
+		}
+		s.line(x)
+	}
+	write(0)
+}
+
+// line writes the scan of one line.
+func (s *serial) line(x *fusion.Prefix) {
+	init := make([]scalar.Expr, len(x.Accumulators))
+	for i, a := range x.Accumulators {
+		init[i] = a.Init
+	}
+	running := s.vars("running", init)
+	s.bind(x.Running, running)
+	n := x.Dims[x.Axis]
+	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, false, func(i scalar.Expr) {
+		if x.Reverse {
+			i = scalar.Sub(loop.Int(n-1), i)
+		}
+		s.bind(x.At[x.Axis:x.Axis+1], []scalar.Expr{s.Simplify(i)})
+		if x.Exclusive {
+			s.storeAll(x.Stores)
+		}
+		s.setAll(running, s.exprs(x.Combined))
+		if !x.Exclusive {
+			s.storeAll(x.Stores)
+		}
+	})
 }

@@ -7,38 +7,38 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// A product for one thread. Both factors are packed into workgroup memory, in
-// panels of as many rows or columns as registers hold, so that whatever computes
-// or gathers them is paid once, and the innermost loop reads straight on.
+// A contraction for one thread. Both operands are packed into workgroup memory, in panels of as
+// many rows or columns as fit registers, so that the operands' prologues run once per element
+// and the innermost loop reads contiguously.
 const (
-	panelRows    = 6 // with panelColumns: 12 vectors of sums, of 16 registers
+	panelRows    = 6 // with panelColumns: 12 accumulator vectors of 16 registers
 	panelColumns = 8
-	// packedDepth is about how much of a sum is packed at once: a panel of rows
-	// and one of columns, 18 KiB, fit the first cache, of 32 KiB or more.
+	// packedDepth is the approximate depth packed at once: a panel of rows and one of columns,
+	// 18 KiB, fit a first-level cache of 32 KiB.
 	packedDepth = 320
-	// packedBytes is what packed columns take, half of a second cache of 1 MiB, and
-	// sumBytes what sums take that wait for the rest of their depth: beyond it the third
-	// cache does not hold them, and the whole depth is packed at once.
+	// packedBytes bounds the packed columns, half of a second-level cache of 1 MiB; sumBytes
+	// bounds the sums of partial depths: if they exceed it, the third-level cache does not hold
+	// them, and the whole depth is packed at once.
 	packedBytes = 512 << 10
 	sumBytes    = 8 << 20
 )
 
-// product is a contraction with how it is cut.
+// product is a contraction with its blocking.
 type product struct {
 	*serial
-	x       *fusion.Contract
-	rows    []fusion.ElementStore
-	m, n    int
-	outer   []scalar.Expr // coordinates of the sum that are counted one by one
-	inner   []scalar.Expr // and those that one loop counts
-	depth   int           // of the sum that is packed at once
-	blocks  int           // of that depth
-	area    area          // of the result, that a workgroup has
-	a, b, c int           // slots: a panel of rows, panels of columns, sums
-	rest    int           // and what rounding leaves out of these
+	x         *fusion.Contract
+	rows      []fusion.ElementStore
+	m, n      int
+	outer     []scalar.Expr // reduced coordinates with loops of their own
+	inner     []scalar.Expr // reduced coordinates collapsed into one loop
+	depth     int           // reduced points packed at once
+	blocks    int           // number of such blocks
+	area      area          // of the result, per workgroup
+	a, b, c   int           // slots of a panel of rows, panels of columns, sums
+	errorSlot int           // slot of the sums' rounding errors
 }
 
-// contract writes a contraction, as a reduction where it is thin.
+// contract writes a contraction, or a reduction where it is thin.
 func (s *serial) contract(g *fusion.Group) {
 	code := g.Code()
 	x := code.Stages[0].Contract
@@ -54,12 +54,12 @@ func (s *serial) contract(g *fusion.Group) {
 		}
 	}
 	s.split(x.KAt, []scalar.Expr{x.A, x.B}, func(outer, inner []scalar.Expr) { p.outer, p.inner = outer, inner })
-	p.cut()
+	p.chooseBlocks()
 	p.write()
 }
 
-// bindOuter makes stores see a coordinate of the result as what it is of the
-// spaces.
+// bindOuter substitutes the M, N or batch coordinate for a coordinate of the result in the
+// stores.
 func (p *product) bindOuter(v, space scalar.Expr) {
 	for i := range p.rows {
 		bound := map[string]scalar.Expr{v.Name: space}
@@ -68,7 +68,7 @@ func (p *product) bindOuter(v, space scalar.Expr) {
 }
 
 func (p *product) write() {
-	p.all(vars(p.x.BatchAt), func() {
+	p.loops(vars(p.x.BatchAt), func() {
 		p.outermost(func(divided bool) {
 			if !divided {
 				p.part(interval{loop.Int(0), loop.Int(p.m)}, interval{loop.Int(0), loop.Int(p.n)})
@@ -105,4 +105,280 @@ func vars(at ir.Index) []scalar.Expr {
 		}
 	}
 	return out
+}
+
+// The relative cost of packing an element of each operand: rows are stored one element at a
+// time.
+const (
+	packRow    = 3
+	packColumn = 1
+)
+
+// chooseBlocks picks the block sizes.
+func (p *product) chooseBlocks() {
+	steps, each := sizeOf(p.outer), sizeOf(p.inner)
+	if len(p.outer) == 0 {
+		steps, each = each, 1
+	}
+	p.blocks = evenBlocks(steps, max(1, packedDepth/each))
+	if p.blocks > 1 && p.sumSize()*p.m*panelColumns > sumBytes {
+		p.blocks = 1
+	}
+	p.depth = ceilDiv(steps, p.blocks) * each
+	most, shares := max(1, packedBytes/(4*p.depth)), p.shares
+	if p.blocks > 1 {
+		most = min(most, sumBytes/(p.sumSize()*p.sumRows()))
+	}
+	if len(vars(p.x.BatchAt)) > 0 {
+		shares = 1 // the batch is divided instead
+	}
+	p.area = areaOf(p.m, p.n, shares, most)
+	p.a = p.shared("rows", ir.F32, 1, panelRows*p.depth)
+	p.b = p.shared("columns", ir.F32, 1, p.area.columns*p.depth)
+	p.c = p.shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
+	if p.compensates() {
+		p.errorSlot = p.shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
+	}
+}
+
+// compensates reports whether a sum has so many blocks that its rounding error is kept.
+func (p *product) compensates() bool { return p.blocks > fusion.SumBlock/2 }
+
+// sumSize is the size of a sum in bytes.
+func (p *product) sumSize() int {
+	if p.compensates() {
+		return 8
+	}
+	return 4
+}
+
+// evenBlocks returns the number of blocks of at most most steps: equal blocks, where that does
+// not take half as many blocks more, since indices in uneven ones must be clamped.
+func evenBlocks(steps, most int) int {
+	n := ceilDiv(steps, most)
+	for even := n; even <= n+n/2; even++ {
+		if steps%even == 0 {
+			return even
+		}
+	}
+	return n
+}
+
+// roundUp rounds n up to a multiple of step.
+func roundUp(n, step int) int { return ceilDiv(n, step) * step }
+
+// sumRows is the number of rows of stored sums: a panel's, or all where the depth is blocked.
+func (p *product) sumRows() int {
+	if p.blocks == 1 {
+		return panelRows
+	}
+	return ceilDiv(p.m, panelRows) * panelRows
+}
+
+// area is the rows and columns of the result per workgroup, and the columns that it packs at
+// once.
+type area struct{ m, n, columns int }
+
+// areaOf divides an m × n result among workgroups so that packing costs least, as each packs
+// its own rows and columns, at most most columns at once.
+func areaOf(m, n, shares, most int) area {
+	best, least := area{}, 0
+	for across := 1; across <= shares; across++ {
+		if shares%across != 0 {
+			continue
+		}
+		x := area{m: min(m, roundUp(ceilDiv(m, shares/across), panelRows)), n: ceilDiv(n, across)}
+		x.columns = roundUp(ceilDiv(x.n, ceilDiv(x.n, most)), panelColumns)
+		x.n = min(n, roundUp(x.n, x.columns))
+		cost := packRow*m*ceilDiv(n, x.n) + packColumn*n*ceilDiv(m, x.m)
+		if least == 0 || cost < least {
+			best, least = x, cost
+		}
+	}
+	return best
+}
+
+// steps writes a loop over the depth of a block and binds the reduced coordinates; f is given
+// the index in the block.
+func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
+	if len(p.outer) == 0 {
+		n := sizeOf(p.inner)
+		p.blockSteps(block, n, func(k, at scalar.Expr) {
+			p.bind(p.inner, p.coordinates(at, p.inner))
+			f(k)
+		})
+		return
+	}
+	each := sizeOf(p.inner)
+	p.blockSteps(block, sizeOf(p.outer), func(step, at scalar.Expr) {
+		p.bind(p.outer, p.coordinates(at, p.outer))
+		p.count("k", loop.Int(0), loop.Int(each), 1, each-1, false, func(k scalar.Expr) {
+			p.bind(p.inner, p.coordinates(k, p.inner))
+			f(p.Simplify(scalar.Add(scalar.Mul(step, loop.Int(each)), k)))
+		})
+	})
+}
+
+// blockSteps writes a loop over a block of n steps; f is given the index in the block and in
+// the whole.
+func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
+	size := ceilDiv(n, p.blocks)
+	first := p.let("first", scalar.Mul(block, loop.Int(size)))
+	end := p.let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
+	p.count("k", loop.Int(0), end, 1, size-1, false, func(k scalar.Expr) {
+		at := scalar.Add(first, k)
+		if p.blocks*size > n {
+			at = scalar.Min(at, loop.Int(n-1)) // the range of first is too wide
+		}
+		f(k, p.Simplify(at))
+	})
+}
+
+// depthOf returns the depth of a block.
+func (p *product) depthOf(block scalar.Expr) scalar.Expr {
+	k := fusion.Product(p.x.K)
+	rest := scalar.Sub(loop.Int(k), scalar.Mul(block, loop.Int(p.depth)))
+	return p.let("depth", scalar.Min(loop.Int(p.depth), rest))
+}
+
+// packColumns packs the columns from n on, panel by panel, the columns of one depth step
+// contiguous.
+func (p *product) packColumns(n, block scalar.Expr) {
+	pack := func(panel scalar.Expr, whole bool) {
+		first := p.let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
+		p.steps(block, func(k scalar.Expr) {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				at := scalar.Add(first, l)
+				if !whole {
+					at = scalar.Min(at, loop.Int(p.n-1))
+				}
+				p.bind(p.x.NAt, p.coordinates(p.Simplify(at), p.x.NAt))
+				to := scalar.Mul(scalar.Add(scalar.Mul(panel, loop.Int(p.depth)), k), loop.Int(panelColumns))
+				p.put(p.b, scalar.Add(to, l), p.expr(p.x.B))
+			})
+		})
+	}
+	whole := p.let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
+	most := p.area.columns / panelColumns
+	p.count("panel", loop.Int(0), whole, 1, most-1, false, func(panel scalar.Expr) { pack(panel, true) })
+	if p.n%panelColumns != 0 {
+		p.when(scalar.Lt(whole, loop.Int(most)), func() { pack(whole, false) })
+	}
+}
+
+// packRows packs a panel of rows from m on.
+func (p *product) packRows(m, block scalar.Expr) {
+	rows := make([]ir.Index, panelRows)
+	for i := range rows {
+		at := scalar.Add(m, loop.Int(i))
+		if p.m%panelRows != 0 {
+			at = scalar.Min(at, loop.Int(p.m-1))
+		}
+		rows[i] = p.coordinates(p.let("row", at), p.x.MAt)
+		for axis, x := range rows[i] {
+			rows[i][axis] = p.let("at", x)
+		}
+	}
+	p.steps(block, func(k scalar.Expr) {
+		for i, at := range rows {
+			p.bind(p.x.MAt, at)
+			p.put(p.a, scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i)), p.expr(p.x.A))
+		}
+	})
+}
+
+// sumAt is the index of the sum of a row of the panel from m on.
+func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
+	if p.blocks > 1 {
+		row = scalar.Add(m, row)
+	}
+	return scalar.Add(scalar.Mul(row, loop.Int(p.area.columns)), column)
+}
+
+// panels multiplies the packed rows with each panel of columns.
+func (p *product) panels(m, n, block scalar.Expr) {
+	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
+	most := p.area.columns / panelColumns
+	depth := p.depthOf(block)
+	p.count("panel", loop.Int(0), p.let("panels", panels), 1, most-1, false, func(panel scalar.Expr) {
+		acc := p.shared(p.name("acc"), ir.F32, 1, panelRows*panelColumns)
+		row := p.shared(p.name("row"), ir.F32, 1, panelColumns)
+		at := func(i int, l scalar.Expr) scalar.Expr { return scalar.Add(l, loop.Int(i*panelColumns)) }
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) { p.put(acc, at(i, l), scalar.ConstF(ir.F32, 0)) })
+		}
+		first := p.let("first", scalar.Mul(panel, loop.Int(p.depth*panelColumns)))
+		p.count("k", loop.Int(0), depth, 1, p.depth-1, false, func(k scalar.Expr) {
+			from := scalar.Add(first, scalar.Mul(k, loop.Int(panelColumns)))
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				p.put(row, l, scalar.LoadAt(p.b, ir.F32, p.Simplify(scalar.Add(from, l))))
+			})
+			for i := range panelRows {
+				a := scalar.LoadAt(p.a, ir.F32, p.Simplify(scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i))))
+				p.lanes(panelColumns, func(l scalar.Expr) {
+					b, sum := scalar.LoadAt(row, ir.F32, l), scalar.LoadAt(acc, ir.F32, at(i, l))
+					p.put(acc, at(i, l), scalar.Add(sum, scalar.Mul(a, b)))
+				})
+			}
+		})
+		p.keep(m, panel, block, func(i int, l scalar.Expr) scalar.Expr { return scalar.LoadAt(acc, ir.F32, at(i, l)) })
+	})
+}
+
+// keep stores the sums of a panel, or adds them to those of earlier blocks.
+func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
+	each := func(store func(at, x scalar.Expr)) {
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				store(p.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l))), sum(i, l))
+			})
+		}
+	}
+	first := func() {
+		each(func(at, x scalar.Expr) {
+			p.put(p.c, at, x)
+			if p.compensates() {
+				p.put(p.errorSlot, at, scalar.Const(ir.F32, 0))
+			}
+		})
+	}
+	if p.blocks == 1 {
+		first()
+		return
+	}
+	p.choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
+}
+
+// addBlock adds the sum of a block.
+func (p *product) addBlock(at, x scalar.Expr) {
+	before := scalar.LoadAt(p.c, ir.F32, at)
+	if !p.compensates() {
+		p.put(p.c, at, scalar.Add(before, x))
+		return
+	}
+	next, left := scalar.TwoSum(before, x)
+	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.errorSlot, ir.F32, at), left)}
+	p.add(p.nameAll(values)...)
+	p.put(p.c, at, values[0])
+	p.put(p.errorSlot, at, values[1])
+}
+
+// finish computes and stores the epilogue of a panel of rows.
+func (p *product) finish(m, n scalar.Expr) {
+	rows := p.let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
+	columns := p.let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
+	p.count("i", loop.Int(0), rows, 1, panelRows-1, false, func(i scalar.Expr) {
+		row := p.coordinates(p.let("row", scalar.Add(m, i)), p.x.MAt)
+		p.bind(p.x.MAt, row)
+		p.count("j", loop.Int(0), columns, 1, p.area.columns-1, true, func(j scalar.Expr) {
+			p.bind(p.x.NAt, p.coordinates(p.Simplify(scalar.Add(n, j)), p.x.NAt))
+			at := p.Simplify(p.sumAt(m, i, j))
+			sum := scalar.LoadAt(p.c, ir.F32, at)
+			if p.compensates() {
+				sum = scalar.Compensated(sum, scalar.LoadAt(p.errorSlot, ir.F32, at))
+			}
+			p.bound[p.x.Sum.Name] = sum
+			p.storeAll(p.rows)
+		})
+	})
 }

@@ -6,10 +6,9 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched"
 )
 
-// TestWorkgroupsShareNoColumnsOfAProduct looks at how products are cut among
-// workgroups: whole panels of 6 rows and of 8 columns, and what is packed at once is
-// one workgroup's.
-func TestWorkgroupsShareNoColumnsOfAProduct(t *testing.T) {
+// TestWorkgroupsShareNoPanels checks the division of a product among workgroups: whole panels
+// of 6 rows and of 8 columns, and packed columns of one workgroup only.
+func TestWorkgroupsShareNoPanels(t *testing.T) {
 	for _, m := range []int{3, 6, 7, 128, 1000} {
 		for _, n := range []int{3, 8, 200, 1000, 1100} {
 			for _, shares := range []int{1, 2, 5, 8} {
@@ -30,10 +29,10 @@ func TestWorkgroupsShareNoColumnsOfAProduct(t *testing.T) {
 	}
 }
 
-// TestSquareProductsAreCutBothWays has a product of which eight workgroups pack the
-// rows twice and the columns four times: packing all of one factor eight times took a
-// tenth of the time of a product of 1024 rows and columns.
-func TestSquareProductsAreCutBothWays(t *testing.T) {
+// TestSquareProductsAreDividedBothWays has a product whose rows eight workgroups pack twice and
+// its columns four times: packing all of one operand eight times took a tenth of the time of a
+// product of 1024 rows and columns.
+func TestSquareProductsAreDividedBothWays(t *testing.T) {
 	if rows, columns, _ := sched.ProductArea(1024, 1024, 8, 512); rows != 258 || columns != 512 {
 		t.Errorf("areas of %d × %d, want 258 × 512", rows, columns)
 	}

@@ -7,28 +7,27 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Kernels of one thread that have much to do are divided into several workgroups,
-// which engines with threads run side by side.
+// Long kernels of one thread are divided into several workgroups, which engines with threads
+// run in parallel.
 const (
-	// mostShares is into how many: pages are given few processors.
-	mostShares = 8
-	// shareMultiple is of how many turns a share of a loop over lanes is: whole
-	// vectors, and whole lines of the cache.
+	// maxShares is the maximum number of workgroups: web pages get few processors.
+	maxShares = 8
+	// shareMultiple is the granularity of a share of a loop over lanes: whole vectors, and
+	// whole cache lines.
 	shareMultiple = 16
 )
 
-// division is how a kernel is divided: along what is outermost in it, if that is
-// one thing.
+// division is the division of a kernel: along its outermost loop, if there is only one.
 type division struct {
-	shares  int // 1: it is not divided
-	depth   int // of the loops that are being written
-	regions int // what was outermost so far
-	begin   int // where the last of them stands in the body
+	shares  int // 1: not divided
+	depth   int // nesting depth of the loops being written
+	regions int // outermost regions so far
+	begin   int // the last region's first statement
 	end     int
 }
 
-// outermost writes, with f, something that may be divided if it is not inside of
-// something else; f is told whether it is to be.
+// outermost writes, by f, a region that may be divided if it is not nested in another; divided
+// reports whether it is.
 func (s *serial) outermost(f func(divided bool)) {
 	if s.depth == 0 {
 		s.regions++
@@ -40,16 +39,16 @@ func (s *serial) outermost(f func(divided bool)) {
 	s.depth--
 }
 
-// interval is some of the turns of a loop.
+// interval is a range of iterations.
 type interval struct{ from, to scalar.Expr }
 
-// share returns what of [0, n) is the workgroup's: multiples of step.
+// share returns the workgroup's part of [0, n), in multiples of step.
 func (s *serial) share(n, step int) interval {
-	size := wholeSteps(ceilDiv(n, s.shares), step)
+	size := roundUp(ceilDiv(n, s.shares), step)
 	return s.portion(s.linearGroup(ceilDiv(n, size)), n, size)
 }
 
-// portion returns one of the portions of a size that [0, n) is cut into.
+// portion returns part i of [0, n), split into parts of a size.
 func (s *serial) portion(i scalar.Expr, n, size int) interval {
 	if size >= n {
 		return interval{loop.Int(0), loop.Int(n)}
@@ -58,19 +57,19 @@ func (s *serial) portion(i scalar.Expr, n, size int) interval {
 	return interval{from, s.let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))}
 }
 
-// worthyShares returns into how many workgroups it is worth dividing what was
-// written, 1 where that cannot be.
-func (s *serial) worthyShares() int {
+// chooseShares returns the number of workgroups that pays for what was written, 1 where it
+// cannot be divided.
+func (s *serial) chooseShares() int {
 	isLet := func(x loop.Stmt) bool { _, ok := x.(*loop.Let); return ok }
 	outside := slices.Concat(s.body[:s.begin], s.body[s.end:])
 	if s.caps.ShareOps == 0 || s.regions != 1 || slices.ContainsFunc(outside, func(x loop.Stmt) bool { return !isLet(x) }) || hasChecks(s.body) {
 		return 1
 	}
-	return int(max(1, min(mostShares, operations(s.body)/float64(s.caps.ShareOps))))
+	return int(max(1, min(maxShares, operations(s.body)/float64(s.caps.ShareOps))))
 }
 
-// hasChecks reports whether statements check indices: what they say of the first
-// that is bad are several words.
+// hasChecks reports whether statements check indices: the report of the first bad index takes
+// several words.
 func hasChecks(body []loop.Stmt) bool {
 	found := false
 	check := func(x scalar.Expr) bool { return x.Op == scalar.OpCheck }
@@ -78,14 +77,14 @@ func hasChecks(body []loop.Stmt) bool {
 	return found
 }
 
-// operations estimates how many statements take.
+// operations estimates the cost of statements in operations.
 func operations(body []loop.Stmt) float64 {
 	n := 0.
 	for _, s := range body {
 		loop.EachExpr(s, func(e scalar.Expr) { n += float64(scalar.Count(e)) })
 		switch s := s.(type) {
 		case *loop.For:
-			n += turns(s) * operations(s.Body)
+			n += tripCount(s) * operations(s.Body)
 		case *loop.If:
 			n += operations(s.Then) + operations(s.Else)
 		}
@@ -93,8 +92,8 @@ func operations(body []loop.Stmt) float64 {
 	return n
 }
 
-// turns is how many turns a loop has at most.
-func turns(s *loop.For) float64 {
+// tripCount returns the maximum number of iterations of a loop.
+func tripCount(s *loop.For) float64 {
 	lo, _, _ := scalar.Range(s.Start)
 	_, hi, _ := scalar.Range(s.End)
 	step, _ := s.Step.IntConst()

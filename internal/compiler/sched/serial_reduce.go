@@ -9,23 +9,23 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// vectorLanes is how many elements the vectors of targets with one thread hold,
-// and wideLanes how many of them a reduction combines apart from each other, so
-// that none waits for the one before.
+// vectorLanes is the number of vector lanes of targets with one thread, and wideLanes the
+// number of independent accumulators of a reduction, to hide the latency of their dependency
+// chains.
 const (
 	vectorLanes = 4
 	wideLanes   = 16
-	// lightElement is up to how many operations an element is written out for all
-	// of them.
-	lightElement = 16
+	// maxWideWeight is the maximum number of operations of an element that is reduced in
+	// wideLanes accumulators.
+	maxWideWeight = 16
 )
 
-// reduce writes the rows of a reduction: each on its own, or some that lie side
-// by side at once. Sums of f32 go by blocks of so many terms.
+// reduce writes the rows of a reduction, one by one, or vectorised across adjacent rows. Sums
+// of f32 are blocked by the given number of terms.
 func (s *serial) reduce(g *fusion.Group, block int) {
 	code, points := g.Code(), fusion.Product(g.Inner)
 	columns := len(code.Outer) > 0 && sizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.RowsAreContiguous()
-	if columns && points > 0 && s.wideColumns(code, block) {
+	if columns && points > 0 && s.columns(code, block) {
 		return
 	}
 	rows := len(code.Outer)
@@ -37,7 +37,7 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 	var write func(i int)
 	write = func(i int) {
 		if i < len(code.Outer) {
-			s.flat(code.Outer[i:i+1], i == rows, func() { write(i + 1) })
+			s.collapsed(code.Outer[i:i+1], i == rows, func() { write(i + 1) })
 			return
 		}
 		for _, stage := range code.Stages {
@@ -46,15 +46,15 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 		s.storeAll(code.Rows)
 		if len(code.Points) > 0 && points > 0 {
 			s.split(code.Inner, storedBy(code.Points), func(outer, flat []scalar.Expr) {
-				s.all(outer, func() { s.flat(flat, !columns, func() { s.storeAll(code.Points) }) })
+				s.loops(outer, func() { s.collapsed(flat, !columns, func() { s.storeAll(code.Points) }) })
 			})
 		}
 	}
 	write(0)
 }
 
-// stage writes the reductions of a stage over some inner points, by lanes along
-// them or one after the other.
+// stage writes the reductions of a stage over the inner points, vectorised along them if lanes
+// is set.
 func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points int, lanes bool) {
 	for _, b := range stage.Lets {
 		s.define(b)
@@ -71,8 +71,8 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 		width := f.width(sizeOf(flat))
 		if !lanes || width == 0 {
 			f.begin()
-			f.over(outer, sizeOf(flat), func() {
-				f.along(sizeOf(flat), 1, func(i scalar.Expr) {
+			f.loopCoords(outer, sizeOf(flat), func() {
+				f.loopPoints(sizeOf(flat), 1, func(i scalar.Expr) {
 					s.bind(flat, s.coordinates(i, flat))
 					f.step()
 				})
@@ -80,38 +80,38 @@ func (s *serial) stage(code *fusion.Code, f *fold, stage fusion.Stage, points in
 			f.end()
 			return
 		}
-		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // of what lanes leave over
+		f.single = len(outer) > 0 && sizeOf(flat)%width != 0 // a remainder without lanes
 		if len(outer) == 0 && sizeOf(flat)/width <= f.block {
-			f.carried = nil
+			f.compensated = nil
 		}
-		f.beginWide(width)
-		f.over(outer, sizeOf(flat)/width, func() { f.stepWide(flat, width) })
+		f.beginLanes(width)
+		f.loopCoords(outer, sizeOf(flat)/width, func() { f.stepLanes(flat, width) })
 		f.end()
-		f.joinWide(width)
+		f.joinLanes(width)
 	})
 	f.results()
 }
 
-// fold is the reductions of one stage, which run together.
+// fold is the reductions of one stage, which share a loop.
 type fold struct {
-	s          *serial
-	reductions []fusion.Reduction
-	elements   []scalar.Expr
-	running    []scalar.Expr // variables of the kernel
-	slots      []int         // of a value for each lane
-	carried    []carriedSum
-	block      int  // of how many terms sums are that are carried
-	single     bool // whether running values without lanes are
-	lanes      int
+	s           *serial
+	reductions  []fusion.Reduction
+	elements    []scalar.Expr
+	running     []scalar.Expr // accumulators, variables of the kernel
+	slots       []int         // accumulators per lane
+	compensated []compensatedSum
+	block       int  // terms per block of compensated sums
+	single      bool // whether accumulators without lanes have compensated sums
+	lanes       int
 }
 
-// newFold returns the reductions of a stage over some points, of which sums go by blocks.
+// newFold returns the reductions of a stage over some points, with f32 sums blocked.
 func newFold(s *serial, reductions []fusion.Reduction, block, points int) *fold {
 	f := &fold{s: s, reductions: reductions, block: block, single: true}
 	for _, r := range reductions {
 		if r.Sums() && points > block {
 			for k := range r.Elements {
-				f.carried = append(f.carried, carriedSum{of: len(f.elements) + k})
+				f.compensated = append(f.compensated, compensatedSum{of: len(f.elements) + k})
 			}
 		}
 		f.elements = append(f.elements, r.Elements...)
@@ -127,8 +127,8 @@ func (f *fold) accumulators() []ir.Accumulator {
 	return out
 }
 
-// width is how many lanes combine apart along so many points: 0 where there are
-// too few, or types that vectors do not have.
+// width returns the number of accumulator lanes along n points: 0 for too few points, or for
+// types without vectors.
 func (f *fold) width(n int) int {
 	weight := 0
 	for _, a := range f.accumulators() {
@@ -140,7 +140,7 @@ func (f *fold) width(n int) int {
 		weight += scalar.Count(e)
 	}
 	switch {
-	case n >= 2*wideLanes && weight <= lightElement:
+	case n >= 2*wideLanes && weight <= maxWideWeight:
 		return wideLanes
 	case n >= 2*vectorLanes:
 		return vectorLanes
@@ -148,7 +148,7 @@ func (f *fold) width(n int) int {
 	return 0
 }
 
-// begin declares the running values.
+// begin declares the accumulators.
 func (f *fold) begin() {
 	f.running = nil
 	for _, a := range f.accumulators() {
@@ -157,7 +157,7 @@ func (f *fold) begin() {
 	f.beginSums()
 }
 
-// combine returns the running values with others combined into them.
+// combine combines two sets of running values.
 func (f *fold) combine(a, b []scalar.Expr) []scalar.Expr {
 	var out []scalar.Expr
 	for _, r := range f.reductions {
@@ -168,10 +168,10 @@ func (f *fold) combine(a, b []scalar.Expr) []scalar.Expr {
 	return out
 }
 
-// step combines the elements of a point into the running values.
+// step accumulates the elements of a point.
 func (f *fold) step() { f.s.setAll(f.running, f.combine(f.running, f.point())) }
 
-// point returns the elements of a point, and keeps those that come up again.
+// point returns the elements of a point, and stores those that are reused.
 func (f *fold) point() []scalar.Expr {
 	out := f.s.exprs(f.elements)
 	for i, e := range f.elements {
@@ -183,7 +183,7 @@ func (f *fold) point() []scalar.Expr {
 	return out
 }
 
-// results names what comes of the running values.
+// results names the results of the reductions.
 func (f *fold) results() {
 	for _, r := range f.reductions {
 		n := len(r.Accumulators)
@@ -195,8 +195,8 @@ func (f *fold) results() {
 	}
 }
 
-// beginWide declares a running value for each lane.
-func (f *fold) beginWide(width int) {
+// beginLanes declares the accumulators of all lanes.
+func (f *fold) beginLanes(width int) {
 	f.begin()
 	f.slots = nil
 	for _, a := range f.accumulators() {
@@ -210,7 +210,7 @@ func (f *fold) beginWide(width int) {
 	f.beginLaneSums(width)
 }
 
-// at returns the running values of a lane.
+// at returns the accumulators of a lane.
 func (f *fold) at(l scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(f.slots))
 	for i, a := range f.accumulators() {
@@ -227,12 +227,12 @@ func (f *fold) putAll(l scalar.Expr, values []scalar.Expr) {
 	}
 }
 
-// stepWide combines the elements along a row into the lanes, and those left over
-// into the running values.
-func (f *fold) stepWide(flat []scalar.Expr, width int) {
+// stepLanes accumulates the elements along a row into the lanes, and the remainder into the
+// accumulators without lanes.
+func (f *fold) stepLanes(flat []scalar.Expr, width int) {
 	s, n := f.s, sizeOf(flat)
 	whole := n / width * width
-	f.along(whole, width, func(r scalar.Expr) {
+	f.loopPoints(whole, width, func(r scalar.Expr) {
 		s.lanes(width, func(l scalar.Expr) {
 			s.bind(flat, s.coordinates(scalar.Add(r, l), flat))
 			f.putAll(l, f.combine(f.at(l), f.point()))
@@ -246,8 +246,8 @@ func (f *fold) stepWide(flat []scalar.Expr, width int) {
 	}
 }
 
-// joinWide combines the lanes, in halves as long as vectors hold them.
-func (f *fold) joinWide(width int) {
+// joinLanes combines the lanes, by halves down to a vector.
+func (f *fold) joinLanes(width int) {
 	s := f.s
 	for half := width / 2; half >= vectorLanes; half /= 2 {
 		s.lanes(half, func(l scalar.Expr) {
@@ -259,15 +259,14 @@ func (f *fold) joinWide(width int) {
 	}
 }
 
-// lanes writes a loop over lanes of known number.
+// lanes writes a loop over a constant number of lanes.
 func (s *serial) lanes(width int, f func(l scalar.Expr)) {
 	s.count("l", loop.Int(0), loop.Int(width), 1, width-1, true, f)
 }
 
-// wideColumns writes a reduction of one stage for several vectors of rows side by
-// side, so that whole lines of memory are used when they are read. It reports
-// whether it could.
-func (s *serial) wideColumns(code *fusion.Code, block int) bool {
+// columns writes a reduction of one stage for several vectors of adjacent rows at once, to
+// use whole cache lines. It reports whether it could.
+func (s *serial) columns(code *fusion.Code, block int) bool {
 	if len(code.Stages) != 1 || len(code.Stages[0].Lets) > 0 || len(code.Points) > 0 {
 		return false
 	}
@@ -278,11 +277,11 @@ func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 		return false
 	}
 	whole := n / wideLanes * wideLanes
-	s.all(code.Outer[:len(code.Outer)-1], func() {
+	s.loops(code.Outer[:len(code.Outer)-1], func() {
 		s.count("c", loop.Int(0), loop.Int(whole), wideLanes, whole-wideLanes, false, func(c scalar.Expr) {
 			f.single = false
-			f.beginWide(wideLanes)
-			f.over(code.Inner, 1, func() {
+			f.beginLanes(wideLanes)
+			f.loopCoords(code.Inner, 1, func() {
 				s.lanes(wideLanes, func(l scalar.Expr) {
 					s.bind([]scalar.Expr{last}, []scalar.Expr{s.Simplify(scalar.Add(c, l))})
 					f.putAll(l, f.combine(f.at(l), s.exprs(f.elements)))
@@ -303,7 +302,7 @@ func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 			s.bind([]scalar.Expr{last}, []scalar.Expr{c})
 			f.single, f.slots = true, nil
 			f.begin()
-			f.over(code.Inner, 1, f.step)
+			f.loopCoords(code.Inner, 1, f.step)
 			f.end()
 			f.results()
 			s.storeAll(code.Rows)
@@ -311,3 +310,189 @@ func (s *serial) wideColumns(code *fusion.Code, block int) bool {
 	})
 	return true
 }
+
+// productBlock is [fusion.SumBlock] for contractions, whose sums may be less exact.
+const productBlock = 8 * fusion.SumBlock
+
+// compensatedSum is a blocked sum of f32: the sum of the blocks so far and its rounding error.
+// The slots hold those of lanes.
+type compensatedSum struct {
+	of               int // index of the accumulator
+	sum, err         scalar.Expr
+	sumSlot, errSlot int
+}
+
+// beginSums declares the compensated sums of accumulators.
+func (f *fold) beginSums() {
+	if !f.single {
+		return
+	}
+	for i := range f.compensated {
+		x := &f.compensated[i]
+		x.sum, x.err = f.s.variable("sum", scalar.Const(ir.F32, 0)), f.s.variable("rest", scalar.Const(ir.F32, 0))
+	}
+}
+
+// beginLaneSums declares the compensated sums of lanes.
+func (f *fold) beginLaneSums(width int) {
+	for i := range f.compensated {
+		x := &f.compensated[i]
+		x.sumSlot, x.errSlot = f.s.shared(f.s.name("sums"), ir.F32, 1, width), f.s.shared(f.s.name("rests"), ir.F32, 1, width)
+	}
+	f.lanes = width
+	f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
+		f.s.put(x.sumSlot, l, scalar.Const(ir.F32, 0))
+		f.s.put(x.errSlot, l, scalar.Const(ir.F32, 0))
+	})
+}
+
+func (f *fold) eachLaneSum(write func(x *compensatedSum, l scalar.Expr)) {
+	if len(f.compensated) == 0 {
+		return
+	}
+	f.s.lanes(f.lanes, func(l scalar.Expr) {
+		for i := range f.compensated {
+			write(&f.compensated[i], l)
+		}
+	})
+}
+
+// loopCoords writes loops over coordinates whose body adds the given number of terms to each
+// sum. The innermost loops that add more than a block are blocked.
+func (f *fold) loopCoords(vars []scalar.Expr, terms int, write func()) {
+	k := len(vars)
+	for k > 0 && terms <= f.block {
+		k--
+		terms *= sizeOf(vars[k : k+1])
+	}
+	if len(f.compensated) == 0 || terms <= f.block || k == len(vars) {
+		f.s.loops(vars, write)
+		return
+	}
+	n := sizeOf(vars[k : k+1])
+	f.s.loops(vars[:k], func() {
+		f.loopBlocks(n, max(1, f.block/(terms/n)), 1, func(i scalar.Expr) {
+			f.s.bind(vars[k:k+1], []scalar.Expr{i})
+			f.s.loops(vars[k+1:], write)
+		})
+	})
+}
+
+// loopPoints writes a loop over points that adds one term per iteration to each sum.
+func (f *fold) loopPoints(n, step int, write func(i scalar.Expr)) {
+	if len(f.compensated) == 0 || n/step <= f.block {
+		f.s.count("r", loop.Int(0), loop.Int(n), step, n-step, false, write)
+		return
+	}
+	f.loopBlocks(n, f.block*step, step, write)
+}
+
+// loopBlocks writes a loop over blocks of a size and one over the iterations of each.
+func (f *fold) loopBlocks(n, size, step int, write func(i scalar.Expr)) {
+	s := f.s
+	s.count("block", loop.Int(0), loop.Int(n), size, (n-1)/size*size, false, func(from scalar.Expr) {
+		to := scalar.Add(from, loop.Int(size))
+		if n%size != 0 {
+			to = s.let("to", scalar.Min(to, loop.Int(n)))
+		}
+		s.count("r", from, to, step, n-step, false, write)
+		f.endBlock()
+	})
+}
+
+// endBlock adds the sum of a block to the compensated sum and clears it.
+func (f *fold) endBlock() {
+	zero := scalar.Const(ir.F32, 0)
+	if f.slots != nil {
+		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
+			sum, rest := scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)
+			next, left := scalar.TwoSum(sum, f.at(l)[x.of])
+			values := []scalar.Expr{next, scalar.Add(rest, left)}
+			f.s.add(f.s.nameAll(values)...)
+			f.s.put(x.sumSlot, l, values[0])
+			f.s.put(x.errSlot, l, values[1])
+			f.s.put(f.slots[x.of], l, zero)
+		})
+	}
+	if !f.single {
+		return
+	}
+	for _, x := range f.compensated {
+		next, left := scalar.TwoSum(x.sum, f.running[x.of])
+		f.s.setAll([]scalar.Expr{x.sum, x.err, f.running[x.of]}, []scalar.Expr{next, scalar.Add(x.err, left), zero})
+	}
+}
+
+// end sets the accumulators to the compensated sums.
+func (f *fold) end() {
+	f.endBlock()
+	if f.slots != nil {
+		f.eachLaneSum(func(x *compensatedSum, l scalar.Expr) {
+			f.s.put(f.slots[x.of], l, scalar.Compensated(scalar.LoadAt(x.sumSlot, ir.F32, l), scalar.LoadAt(x.errSlot, ir.F32, l)))
+		})
+	}
+	if !f.single {
+		return
+	}
+	for _, x := range f.compensated {
+		f.s.set(f.running[x.of], scalar.Compensated(x.sum, x.err))
+	}
+}
+
+// Bounds of storing the elements of a row for reuse after its reductions: minKeptWeight is the
+// minimum number of operations of an element, which must cost more than a store and a load;
+// maxKept the maximum number of elements, 64 KiB of f32, which the second-level cache holds.
+const (
+	minKeptWeight = 8
+	maxKept       = 1 << 14
+)
+
+// keptElement is the place of an element that a reduction stores for the points of the row.
+type keptElement struct {
+	slot int
+	at   scalar.Expr // in the inner coordinates
+}
+
+// keepElements has the reductions of a row store elements that its points reuse, as a softmax
+// its exponentials.
+func (s *serial) keepElements(code *fusion.Code) {
+	s.kept = map[string]keptElement{}
+	n := sizeOf(code.Inner)
+	if n > maxKept || len(code.Points) == 0 {
+		return
+	}
+	at := scalar.Expr(loop.Int(0))
+	for i, v := range code.Inner {
+		at = scalar.Add(scalar.Mul(at, loop.Int(sizeOf(code.Inner[i:i+1]))), v)
+	}
+	for _, stage := range code.Stages {
+		for _, r := range stage.Reductions {
+			for _, e := range r.Elements {
+				s.keepElement(code, e, at)
+			}
+		}
+	}
+}
+
+func (s *serial) keepElement(code *fusion.Code, e, at scalar.Expr) {
+	key := scalar.Key(e)
+	if scalar.Count(expanded(e)) < minKeptWeight {
+		return
+	}
+	for i := range code.Points {
+		code.Points[i].Value = scalar.Substitute(code.Points[i].Value, func(n scalar.Expr) (scalar.Expr, bool) {
+			if n.Op != e.Op || n.Type != e.Type || scalar.Key(n) != key {
+				return nil, false
+			}
+			k, known := s.kept[key]
+			if !known {
+				k = keptElement{s.shared(s.name("kept"), e.Type, 1, sizeOf(code.Inner)), at}
+				s.kept[key] = k
+			}
+			return scalar.LoadAt(k.slot, e.Type, at), true
+		})
+	}
+}
+
+// expanded is e as kernels compute it.
+func expanded(e scalar.Expr) scalar.Expr { return scalar.Expand(e, scalar.Portable) }

@@ -7,44 +7,45 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// oftenUpdated is a scatter that adds up numbers of f32, some rows of which may get more
-// than fusion.SumBlock updates: of those what rounding leaves out is kept.
-type oftenUpdated struct {
+// compensatedScatter is an f32 scatter-add in which rows may get more than fusion.SumBlock
+// updates: their rounding errors are kept.
+type compensatedScatter struct {
 	*serial
 	x *fusion.Scatter
 	r *fusion.RowScatter
-	// places has for each row its number among those that are updated often, from 1 on, 0
-	// for others; rests has what is left out of them, one row after the other.
-	places, rests *fusion.Tensor
+	// places numbers the rows with many updates, from 1 on, and is 0 for others; rests holds
+	// their rounding errors, row by row.
+	places, errors *fusion.Tensor
 }
 
-// oftenUpdated returns a scatter with the memory for such rows, nil where there are none.
-func (s *serial) oftenUpdated(x *fusion.Scatter, r *fusion.RowScatter) *oftenUpdated {
+// compensated returns a scatter with the memory for rows with many updates, nil where there are
+// none.
+func (s *serial) compensated(x *fusion.Scatter, r *fusion.RowScatter) *compensatedScatter {
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlock {
 		return nil
 	}
 	most := r.Positions / (fusion.SumBlock + 1)
-	return &oftenUpdated{s, x, r, s.p.Scratch("places", ir.I32, r.Rows), s.p.Scratch("rests", ir.F32, most, r.Window)}
+	return &compensatedScatter{s, x, r, s.p.Scratch("places", ir.I32, r.Rows), s.p.Scratch("rests", ir.F32, most, r.Window)}
 }
 
-func (o *oftenUpdated) write() {
+func (o *compensatedScatter) write() {
 	o.find()
 	o.eachUpdate(o.x, func(row, w scalar.Expr) {
 		place := o.let("place", o.load(o.places, ir.Index{row}))
 		o.choose(scalar.Gt(place, loop.Int(0)), func() {
-			o.flat([]scalar.Expr{w}, true, func() { o.addRow(place, row, o.expr(w)) })
+			o.collapsed([]scalar.Expr{w}, true, func() { o.addRow(place, row, o.expr(w)) })
 		}, func() {
-			o.flat([]scalar.Expr{w}, true, func() { o.update(o.x, o.r, row, o.expr(w)) })
+			o.collapsed([]scalar.Expr{w}, true, func() { o.update(o.x, o.r, row, o.expr(w)) })
 		})
 	})
 	o.eachOften(func(place, row, w scalar.Expr) {
 		at := o.r.At(o.Simplifier, row, w)
-		o.save(o.x.Out, at, scalar.Compensated(o.load(o.x.Out, at), o.load(o.rests, o.rest(place, w))))
+		o.save(o.x.Out, at, scalar.Compensated(o.load(o.x.Out, at), o.load(o.errors, o.errorAt(place, w))))
 	})
 }
 
-// find numbers the rows that many updates go to.
-func (o *oftenUpdated) find() {
+// find numbers the rows with many updates.
+func (o *compensatedScatter) find() {
 	rows := func(f func(row scalar.Expr)) {
 		o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, f)
 	}
@@ -58,11 +59,11 @@ func (o *oftenUpdated) find() {
 		o.set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))
 		o.save(o.places, ir.Index{row}, scalar.Select(often, last, loop.Int(0)))
 	})
-	o.eachOften(func(place, _, w scalar.Expr) { o.save(o.rests, o.rest(place, w), scalar.Const(ir.F32, 0)) })
+	o.eachOften(func(place, _, w scalar.Expr) { o.save(o.errors, o.errorAt(place, w), scalar.Const(ir.F32, 0)) })
 }
 
-// eachOften writes loops over the rows that are updated often, and their elements.
-func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
+// eachOften writes loops over the rows with many updates and their elements.
+func (o *compensatedScatter) eachOften(f func(place, row, w scalar.Expr)) {
 	o.count("row", loop.Int(0), loop.Int(o.r.Rows), 1, o.r.Rows-1, false, func(row scalar.Expr) {
 		place := o.let("place", o.load(o.places, ir.Index{row}))
 		o.when(scalar.Gt(place, loop.Int(0)), func() {
@@ -71,18 +72,55 @@ func (o *oftenUpdated) eachOften(f func(place, row, w scalar.Expr)) {
 	})
 }
 
-// rest is where what is left out of an element lies.
-func (o *oftenUpdated) rest(place, w scalar.Expr) ir.Index {
+// errorAt is the index of an element's rounding error.
+func (o *compensatedScatter) errorAt(place, w scalar.Expr) ir.Index {
 	bound := scalar.Max(scalar.Sub(place, loop.Int(1)), loop.Int(0))
-	return ir.Index{scalar.Min(bound, loop.Int(o.rests.Dims[0]-1)), w}
+	return ir.Index{scalar.Min(bound, loop.Int(o.errors.Dims[0]-1)), w}
 }
 
-// addRow adds an element of an update to that of a row.
-func (o *oftenUpdated) addRow(place, row, w scalar.Expr) {
-	at, rest := o.r.At(o.Simplifier, row, w), o.rest(place, w)
+// addRow adds an element of an update to a row with compensation.
+func (o *compensatedScatter) addRow(place, row, w scalar.Expr) {
+	at, rest := o.r.At(o.Simplifier, row, w), o.errorAt(place, w)
 	next, left := scalar.TwoSum(o.load(o.x.Out, at), o.expr(o.x.Update.Value))
-	values := []scalar.Expr{next, scalar.Add(o.load(o.rests, rest), left)}
+	values := []scalar.Expr{next, scalar.Add(o.load(o.errors, rest), left)}
 	o.add(o.nameAll(values)...)
 	o.save(o.x.Out, at, values[0])
-	o.save(o.rests, rest, values[1])
+	o.save(o.errors, rest, values[1])
+}
+
+// scatter copies the operand, unless it is in place, then combines the updates into it in
+// order.
+func (s *serial) scatter(g *fusion.Group) {
+	x, r := g.Scatter(), fusion.RowScatterOf(g)
+	if !x.InPlace {
+		begin := x.Store(g, x.Operand.Value)
+		s.nest(x.Operand.At, storedBy([]fusion.ElementStore{begin}), func() { s.storeAll([]fusion.ElementStore{begin}) })
+	}
+	if fusion.Product(x.Update.Dims) == 0 {
+		return
+	}
+	if o := s.compensated(x, r); o != nil {
+		o.write()
+		return
+	}
+	s.eachUpdate(x, func(row, w scalar.Expr) {
+		s.collapsed([]scalar.Expr{w}, true, func() { s.update(x, r, row, s.expr(w)) })
+	})
+}
+
+// eachUpdate writes a loop over the positions with a row in range; f is given the row and the
+// variable of the update's elements.
+func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
+	position, w := x.Update.At[0], x.Update.At[1]
+	s.loops([]scalar.Expr{position}, func() {
+		row := s.let("row", s.expr(replaced(x.Row.Value, map[string]scalar.Expr{x.Row.At[0].Name: position})))
+		s.when(scalar.Ge(row, loop.Int(0)), func() { f(row, w) })
+	})
+}
+
+// update combines one element of an update into a row.
+func (s *serial) update(x *fusion.Scatter, r *fusion.RowScatter, row, w scalar.Expr) {
+	at := r.At(s.Simplifier, row, w)
+	old, update := s.load(x.Out, at), s.expr(x.Update.Value)
+	s.add(s.store(x.Out, at, x.Mode.Combine(old, update))...)
 }

@@ -9,24 +9,22 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// sorting is a stable sort of the elements of each of some rows by an unsigned
-// key: what it leaves is where the elements stood before, and the keys where
-// someone wants them.
+// sorting is a stable sort of each row by an unsigned key. The results are the source positions
+// of the sorted elements, and optionally the keys.
 type sorting struct {
 	p            *fusion.Partition
 	caps         loop.Caps
 	name         string
 	rows, length int
 	keyType      ir.DType // U32 or U64
-	bits         int      // low bits of the keys that may be set
+	bits         int      // significant low bits of the keys
 	// key returns the key of element i of a row.
 	key func(e *emitter, row, i scalar.Expr) scalar.Expr
-	// save stores, for place i of a row, where its element stood and its key.
+	// save stores the source position and the key of the element at place i of a row.
 	save func(w *writer, row, i, from, key scalar.Expr)
 }
 
-// sortingOf returns the sort of a group of kind SortKind, which leaves the order of the
-// elements of each row, or nil where there are none.
+// sortingOf returns the sort of a group of kind SortKind, or nil where it has no elements.
 func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 	n, out := g.Members[0].Node, g.Members[0].Store[0]
 	l := n.Def().Lower.(*ir.SortLowering)
@@ -58,23 +56,22 @@ func (s *sorting) launches() []Launch {
 	return s.radix()
 }
 
-// capacity is how many elements, a power of two, a workgroup holds: keys and
-// places.
+// capacity is the number of elements, a power of two, whose keys and positions fit workgroup
+// memory.
 func (s *sorting) capacity() int {
 	each := s.keyType.Size() + ir.I32.Size()
 	return 1 << (bits.Len(uint(s.caps.SharedBytes/each)) - 1)
 }
 
-// networkSlots is how many elements a workgroup sorts at least, a pair for each of 256
+// minNetworkSlots is the minimum number of elements per workgroup, a pair for each of 256
 // threads: short rows share one.
-const networkSlots = 512
+const minNetworkSlots = 512
 
-// network sorts rows that fit a workgroup by bitonic merging. Elements are told
-// apart by their places, which makes the network stable; those beyond the end of
-// a row have the largest key and the largest places.
+// network sorts rows that fit a workgroup by a bitonic network. Equal keys compare by position,
+// which makes it stable; padding has the largest key and the largest positions.
 func (s *sorting) network() Launch {
 	width := max(powerOfTwo(s.length), 2)
-	perGroup := max(1, min(networkSlots, s.capacity())/width)
+	perGroup := max(1, min(minNetworkSlots, s.capacity())/width)
 	for perGroup > 1 && perGroup/2 >= s.rows {
 		perGroup /= 2
 	}
@@ -136,4 +133,64 @@ func (s *sorting) merge(w *writer, keys, from, slots, width int) {
 			w.barrier()
 		})
 	})
+}
+
+// sortSpace is the schedule space of a sort.
+type sortSpace struct{ s *sorting } // nil where there is nothing to sort
+
+func newSortSpace(g *fusion.Group, caps loop.Caps) ways { return sortSpace{sortingOf(g, caps)} }
+
+func (w sortSpace) rule() Schedule {
+	if s := (Schedule{Family: BitonicSort}); w.fits(s) {
+		return s
+	}
+	return Schedule{Family: RadixSort}
+}
+
+func (w sortSpace) candidates() []Ranked {
+	if w.s == nil {
+		return []Ranked{{w.rule(), 0}}
+	}
+	list := []Ranked{{w.rule(), w.s.radixCost()}}
+	if list[0].Family == BitonicSort {
+		list[0].Cost = w.s.networkCost()
+		list = append(list, Ranked{Schedule{Family: RadixSort}, w.s.radixCost()})
+	}
+	return list
+}
+
+// fits accepts networks for rows that fit a workgroup.
+func (w sortSpace) fits(s Schedule) bool {
+	return s == Schedule{Family: RadixSort} || s == Schedule{Family: BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
+}
+
+func (w sortSpace) emit(s Schedule) []Launch {
+	switch {
+	case w.s == nil:
+		return nil
+	case s.Family == BitonicSort:
+		return []Launch{w.s.network()}
+	}
+	return w.s.radix()
+}
+
+// networkCost counts the steps of a bitonic network, each with a barrier.
+func (s *sorting) networkCost() float64 {
+	d, width := s.caps.Profile(), powerOfTwo(s.length)
+	rounds := bits.Len(uint(width)) - 1
+	steps := float64(rounds * (rounds + 1) / 2)
+	waves := d.Waves(s.rows, width/2)
+	return d.Launch + steps*waves*(d.Barrier+float64(ceilDiv(width/2, s.caps.Invocations))*pairTime)
+}
+
+// pairTime is the time in nanoseconds of one pair per thread of a workgroup: an estimate of two
+// loads, a comparison and two stores in workgroup memory.
+const pairTime = 20
+
+// radixCost counts the passes over memory: the histogram reads the keys, the scatter reads and
+// writes keys and positions.
+func (s *sorting) radixCost() float64 {
+	d, passes := s.caps.Profile(), float64(ceilDiv(s.bits, digitBits))
+	elements := float64(s.rows * s.length * (s.keyType.Size() + 4))
+	return passes * (3*d.Launch + 2.5*elements/d.Bandwidth())
 }

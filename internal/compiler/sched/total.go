@@ -7,13 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// totalShare is how many elements a workgroup adds up, 32 for each of its threads. It is the same for all
-// devices, and parts are cut by the lengths of values alone: so the order of the sum
-// depends on nothing else.
+// totalShare is the number of elements that a workgroup sums, 32 per thread. It is the same on
+// all devices, so that the order of summation depends only on the lengths of the operands.
 const totalShare = 8192
 
-// scheduleTotal adds up all elements of any number of values in two steps: sums of
-// shares of each value, side by side, and the sum of these.
+// scheduleTotal sums all elements of several operands in two steps: partial sums of shares of
+// each operand, fused horizontally, then the sum of these.
 func scheduleTotal(e *emitter, g *fusion.Group) []Launch {
 	n := g.Members[0].Node
 	d := n.Def().Lower.(*ir.TotalLowering).Sum(n)
@@ -37,7 +36,7 @@ func scheduleTotal(e *emitter, g *fusion.Group) []Launch {
 		parts = append(parts, part)
 		first += part.Groups()
 	}
-	return append(bundle(parts), totalOfSums(e, g, sums))
+	return append(partsLaunch(parts), totalOfSums(e, g, sums))
 }
 
 func elements(v ir.Value) int {
@@ -45,7 +44,7 @@ func elements(v ir.Value) int {
 	return n
 }
 
-// totalWork adds up an operand of a node in shares.
+// totalWork sums shares of one operand.
 type totalWork struct {
 	g       *fusion.Group
 	operand int
@@ -69,7 +68,7 @@ func (t totalWork) write(w *writer, s segment) {
 	w.when(own, func() { w.save(t.sums, ir.Index{scalar.Add(s.first, s.workgroup)}, sum) })
 }
 
-// totalOfSums has one workgroup add up the sums of shares.
+// totalOfSums sums the partial sums in one workgroup.
 func totalOfSums(e *emitter, g *fusion.Group, sums *fusion.Tensor) Launch {
 	w := e.another().writer(mapThreads)
 	w.groups = [3]int{1, 1, 1}
@@ -84,9 +83,8 @@ func totalOfSums(e *emitter, g *fusion.Group, sums *fusion.Tensor) Launch {
 	return w.launch(g.Name())
 }
 
-// sum adds up what element gives for numbers from one bound to below another, which
-// are the same for the whole workgroup: each thread every mapThreads-th of them, and
-// then all threads by halves.
+// sum sums element(i) for from ≤ i < to, bounds that are uniform in the workgroup: each thread
+// takes every mapThreads-th i, then a tree combines the threads.
 func (w *writer) sum(d ir.DType, from, to scalar.Expr, element func(i scalar.Expr) scalar.Expr) scalar.Expr {
 	lane := loop.LocalID(0, mapThreads)
 	sum := w.variable("sum", scalar.Const(d, 0))

@@ -7,15 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// writer writes the body of a kernel statement by statement: what schedules use
-// whose loops and branches depend on data.
+// writer writes the body of a kernel statement by statement, for schedules whose control flow
+// depends on data.
 type writer struct {
 	*emitter
 	body []loop.Stmt
 }
 
-// newWriter returns the writer of a kernel whose workgroups have some threads in
-// a row.
+// newWriter returns the writer of a kernel with one-dimensional workgroups of the given size.
 func newWriter(p *fusion.Partition, caps loop.Caps, threads int) *writer {
 	return newEmitter(p, caps).writer(threads)
 }
@@ -26,10 +25,10 @@ func (e *emitter) writer(threads int) *writer {
 	return &writer{emitter: e}
 }
 
-// launch makes the kernel of what was written.
+// launch finishes the kernel.
 func (w *writer) launch(name string) Launch { return w.finish(name, w.body) }
 
-// on returns the writer of statements that are part of any kernel.
+// on returns the loop writer that appends to the body.
 func (w *writer) on() *loop.Writer {
 	return &loop.Writer{Simplifier: w.Simplifier, Body: &w.body, Name: w.name}
 }
@@ -58,7 +57,7 @@ func (w *writer) times(prefix string, n int, f func(i scalar.Expr)) { w.on().Tim
 
 func (w *writer) nested(f func()) []loop.Stmt { return w.on().Nested(f) }
 
-// put writes an element of workgroup memory.
+// put stores an element of workgroup memory.
 func (w *writer) put(slot int, at, value scalar.Expr) { w.on().Store(slot, at, value) }
 
 func (w *writer) barrier() { w.on().Barrier() }
@@ -68,8 +67,47 @@ func (w *writer) save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
 	w.add(w.store(t, at, value)...)
 }
 
-// threads lays out one thread for each of n elements, and writes what f does for
-// one of them.
+// letAll names values.
+func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(values))
+	for i, x := range values {
+		out[i] = w.let(prefix, x)
+	}
+	return out
+}
+
+// vars declares variables.
+func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(init))
+	for i, x := range init {
+		out[i] = w.variable(prefix, x)
+	}
+	return out
+}
+
+func (w *writer) setAll(vars, values []scalar.Expr) {
+	values = append([]scalar.Expr{}, values...)
+	w.add(w.nameAll(values)...)
+	for i, v := range vars {
+		w.set(v, values[i])
+	}
+}
+
+func loadAll(w *writer, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
+	out := make([]scalar.Expr, len(from))
+	for k, t := range from {
+		out[k] = w.load(t, at)
+	}
+	return out
+}
+
+func saveAll(w *writer, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) {
+	for k, t := range to {
+		w.save(t, at, values[k])
+	}
+}
+
+// threads launches one thread for each of n elements; f writes the work of one.
 func (w *writer) threads(n int, f func(i scalar.Expr)) {
 	size := w.workgroup[0]
 	groups := ceilDiv(n, size)

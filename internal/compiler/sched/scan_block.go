@@ -6,40 +6,39 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// padding is after how many elements of workgroup memory one is left out, so
-// that threads whose stretches begin a power of two apart use different banks.
+// padding is the number of elements after which workgroup memory has a pad, which avoids bank
+// conflicts between threads whose elements are a power of two apart.
 const padding = 32
 
-// prefixTile is a workgroup that goes through its rows tile by tile. Elements
-// come in and go out side by side, and are combined in stretches of neighbours,
-// one for each thread.
-type prefixTile struct {
+// blockScanner is a workgroup that scans its rows tile by tile. Elements are loaded and stored
+// coalesced through workgroup memory, where each thread scans contiguous elements.
+type blockScanner struct {
 	*writer
-	p                     *prefix
+	p                     *scan
 	threads, lanes, each  int
-	perGroup              int // rows of a workgroup
+	perGroup              int // rows per workgroup
 	local, lane           scalar.Expr
-	firstRow, first, last scalar.Expr // of the workgroup: row, and element of its chunk of each row and the one after
+	firstRow, first, last scalar.Expr // of the workgroup: its first row, and the bounds of its chunk of each row
 	exists                scalar.Expr
-	cells, scans          []int // shared arrays, one for each running value
+	cells, scans          []int // workgroup arrays, one per running value
 }
 
-// tiles gives workgroups chunks of rows.
-func (p *prefix) tiles(s Schedule, of span) Launch {
-	t := p.newTile(s, of)
-	chunk := of.chunk
+// block scans chunks of rows.
+func (p *scan) block(s Schedule, cut chunking) Launch {
+	t := p.newBlock(s, cut)
+	chunk := cut.chunk
 	number := t.let("chunk", scalar.FloorDiv(t.first, loop.Int(chunk)))
 	row := t.let("row", scalar.Min(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows-1)))
-	carry := t.vars("carry", t.start(s, of, number, row))
+	carry := t.vars("carry", t.start(s, cut, number, row))
 	tile := t.lanes * t.each
 	pass := func(from scalar.Expr) {
-		t.bring(from)
-		before, all := t.scan(t.stretch())
-		if !of.first {
-			t.run(p.combine(carry, before))
-			t.take(from)
+		t.loadTile(from)
+		before, all := t.exclusive(t.ownTotal())
+		if !cut.first {
+			t.scanOwn(p.combine(carry, before))
+			t.saveTile(from)
 		}
-		if chunk > tile || of.first {
+		if chunk > tile || cut.first {
 			t.setAll(carry, p.combine(carry, all))
 		}
 	}
@@ -51,29 +50,29 @@ func (p *prefix) tiles(s Schedule, of span) Launch {
 			t.barrier()
 		})
 	}
-	if of.first {
+	if cut.first {
 		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
-		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, of.totals, ir.Index{number, row}, carry) })
+		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, cut.totals, ir.Index{number, row}, carry) })
 	}
 	return t.launch(p.name)
 }
 
-// start returns what the running values of the chunk begin as.
-func (t *prefixTile) start(s Schedule, of span, number, row scalar.Expr) []scalar.Expr {
+// start returns the initial running values of the chunk.
+func (t *blockScanner) start(s Schedule, cut chunking, number, row scalar.Expr) []scalar.Expr {
 	switch {
-	case of.starts != nil:
-		return loadAll(t.writer, of.starts, ir.Index{number, row})
-	case of.gathers():
-		_, all := t.scan(t.p.gather(t.writer, s, of, place{lane: t.lane, row: row, number: number})())
+	case cut.starts != nil:
+		return loadAll(t.writer, cut.starts, ir.Index{number, row})
+	case cut.gathers():
+		_, all := t.exclusive(t.p.gather(t.writer, s, cut, place{lane: t.lane, row: row, number: number})())
 		return all
 	}
 	return t.p.init()
 }
 
-func (p *prefix) newTile(s Schedule, of span) *prefixTile {
+func (p *scan) newBlock(s Schedule, cut chunking) *blockScanner {
 	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
-	chunk, chunks := of.chunk, of.chunks
-	t := &prefixTile{
+	chunk, chunks := cut.chunk, cut.chunks
+	t := &blockScanner{
 		writer: p.e.another().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
 		local: loop.LocalID(0, threads),
 	}
@@ -81,7 +80,7 @@ func (p *prefix) newTile(s Schedule, of span) *prefixTile {
 	t.exists = exists
 	t.lane = t.let("lane_of_row", scalar.Mod(t.local, loop.Int(lanes)))
 	t.firstRow = t.let("first_row", scalar.Mul(scalar.FloorDiv(workgroup, loop.Int(chunks)), loop.Int(perGroup)))
-	t.first = t.let("first", scalar.Mul(of.number(scalar.Mod(workgroup, loop.Int(chunks))), loop.Int(chunk)))
+	t.first = t.let("first", scalar.Mul(cut.number(scalar.Mod(workgroup, loop.Int(chunks))), loop.Int(chunk)))
 	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(chunk)), loop.Int(p.length)))
 	n := threads * each
 	for _, a := range p.accs {
@@ -91,12 +90,12 @@ func (p *prefix) newTile(s Schedule, of span) *prefixTile {
 	return t
 }
 
-// cell is where element number i of the tile lies.
-func (t *prefixTile) cell(i scalar.Expr) scalar.Expr {
+// cell is the padded index of element i of the tile.
+func (t *blockScanner) cell(i scalar.Expr) scalar.Expr {
 	return scalar.Add(i, scalar.FloorDiv(i, loop.Int(padding)))
 }
 
-func (t *prefixTile) load(slots []int, at scalar.Expr) []scalar.Expr {
+func (t *blockScanner) load(slots []int, at scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(slots))
 	for k, a := range t.p.accs {
 		out[k] = scalar.LoadAt(slots[k], a.DType, at)
@@ -104,16 +103,16 @@ func (t *prefixTile) load(slots []int, at scalar.Expr) []scalar.Expr {
 	return out
 }
 
-func (t *prefixTile) put(slots []int, at scalar.Expr, values []scalar.Expr) {
+func (t *blockScanner) put(slots []int, at scalar.Expr, values []scalar.Expr) {
 	at = t.let("at", at)
 	for k := range t.p.accs {
 		t.writer.put(slots[k], at, values[k])
 	}
 }
 
-// sideBySide writes what f does for the elements of the tile that begins at
-// from, neighbouring threads having neighbouring elements.
-func (t *prefixTile) sideBySide(from scalar.Expr, f func(number, row, i, inside scalar.Expr)) {
+// coalesced writes f for the elements of the tile that begins at from, with neighbouring
+// threads on neighbouring elements.
+func (t *blockScanner) coalesced(from scalar.Expr, f func(number, row, i, inside scalar.Expr)) {
 	t.times("each", t.each, func(each scalar.Expr) {
 		number := t.let("number", scalar.Add(scalar.Mul(each, loop.Int(t.threads)), t.local))
 		row := t.let("row", scalar.Add(t.firstRow, scalar.FloorDiv(number, loop.Int(t.lanes*t.each))))
@@ -123,9 +122,9 @@ func (t *prefixTile) sideBySide(from scalar.Expr, f func(number, row, i, inside 
 	})
 }
 
-// bring puts what elements bring into workgroup memory.
-func (t *prefixTile) bring(from scalar.Expr) {
-	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
+// loadTile loads the terms of a tile into workgroup memory.
+func (t *blockScanner) loadTile(from scalar.Expr) {
+	t.coalesced(from, func(number, row, i, inside scalar.Expr) {
 		values := t.p.element(t.writer, row, i)
 		for k, a := range t.p.accs {
 			values[k] = scalar.Select(inside, values[k], a.Init)
@@ -135,22 +134,22 @@ func (t *prefixTile) bring(from scalar.Expr) {
 	t.barrier()
 }
 
-// own writes what f does for the thread's own stretch.
-func (t *prefixTile) own(f func(at scalar.Expr)) {
+// own writes f for the thread's own contiguous elements.
+func (t *blockScanner) own(f func(at scalar.Expr)) {
 	first := t.let("own", scalar.Mul(t.local, loop.Int(t.each)))
 	t.times("each", t.each, func(each scalar.Expr) { f(t.let("cell", t.cell(scalar.Add(first, each)))) })
 }
 
-// stretch returns what the thread's stretch comes to.
-func (t *prefixTile) stretch() []scalar.Expr {
+// ownTotal returns the total of the thread's own elements.
+func (t *blockScanner) ownTotal() []scalar.Expr {
 	sum := t.vars("sum", t.p.init())
 	t.own(func(at scalar.Expr) { t.setAll(sum, t.p.combine(sum, t.load(t.cells, at))) })
 	return sum
 }
 
-// scan returns what the stretches of a row before the thread's own come to, and
-// all of them. It doubles its reach, from one half of its memory to the other.
-func (t *prefixTile) scan(own []scalar.Expr) (before, all []scalar.Expr) {
+// exclusive returns the exclusive scan over the threads of a row and the total of all, by
+// recursive doubling with double buffering.
+func (t *blockScanner) exclusive(own []scalar.Expr) (before, all []scalar.Expr) {
 	half := 0
 	at := func(i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*t.threads), i) }
 	t.put(t.scans, at(t.local), own)
@@ -174,9 +173,8 @@ func (t *prefixTile) scan(own []scalar.Expr) (before, all []scalar.Expr) {
 	return t.letAll("before", before), t.letAll("all", t.load(t.scans, at(end)))
 }
 
-// run leaves the running values of the thread's stretch in place of what its
-// elements bring.
-func (t *prefixTile) run(start []scalar.Expr) {
+// scanOwn replaces the terms of the thread's own elements by their scan.
+func (t *blockScanner) scanOwn(start []scalar.Expr) {
 	running := t.vars("running", start)
 	t.own(func(at scalar.Expr) {
 		next := t.letAll("next", t.p.combine(running, t.load(t.cells, at)))
@@ -192,9 +190,9 @@ func (t *prefixTile) run(start []scalar.Expr) {
 	t.barrier()
 }
 
-// take stores results.
-func (t *prefixTile) take(from scalar.Expr) {
-	t.sideBySide(from, func(number, row, i, inside scalar.Expr) {
+// saveTile stores the results of a tile.
+func (t *blockScanner) saveTile(from scalar.Expr) {
+	t.coalesced(from, func(number, row, i, inside scalar.Expr) {
 		t.when(scalar.And(t.exists, inside), func() { t.p.save(t.writer, row, i, t.load(t.cells, t.cell(number))) })
 	})
 }

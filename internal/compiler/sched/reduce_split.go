@@ -11,13 +11,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// wantedGroups is how many workgroups a dispatch should have on each processor to fill the
-// device.
+// wantedGroups is the number of workgroups per processor that fills the device.
 const wantedGroups = 2
 
-// scheduleSplit reduces in two kernels: the first leaves one set of running
-// values for each part of a row, the second combines the parts in order, so
-// that the result does not depend on who came first.
+// scheduleSplit is a split reduction in two kernels: the first stores the partial results of
+// each part of a row, the second combines them in order, so that the result is deterministic.
 func scheduleSplit(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	var partials []*fusion.Tensor
 	first := e.splitRows(g, s, &partials)
@@ -25,9 +23,9 @@ func scheduleSplit(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	return []Launch{first, second}
 }
 
-// splitRows reduces each part of each row by itself.
+// splitRows reduces each part of each row.
 func (e *emitter) splitRows(g *fusion.Group, s Schedule, partials *[]*fusion.Tensor) Launch {
-	shape, parts := shapeOf(s, g), s.Split
+	shape, parts := rowLayoutOf(s, g), s.Split
 	shape.chunks = 0
 	blocks := ceilDiv(fusion.Product(g.Outer), shape.rows)
 	workgroup := e.linearGroup(blocks * parts)
@@ -37,7 +35,7 @@ func (e *emitter) splitRows(g *fusion.Group, s Schedule, partials *[]*fusion.Ten
 	if r.length = length; length*parts != fusion.Product(g.Inner) {
 		r.length = 1
 	}
-	if turn, ok := e.evenTurn(g, shape); ok && ceilDiv(length, turn)*turn*(parts-1) < fusion.Product(g.Inner) {
+	if turn, ok := e.evenStep(g, shape); ok && ceilDiv(length, turn)*turn*(parts-1) < fusion.Product(g.Inner) {
 		length = ceilDiv(length, turn) * turn
 		r.length = turn
 	}
@@ -55,14 +53,13 @@ func (e *emitter) splitRows(g *fusion.Group, s Schedule, partials *[]*fusion.Ten
 	return e.finish(g.Name()+"_parts", r.body)
 }
 
-// columnBytes is how much a thread reads together that goes down columns: with 1,536 threads
-// on each of an H200's multiprocessors three times what 4.8 TB/s have under way in 800 ns.
+// columnBytes is the bytes in flight of a thread that reduces columns: with 1,536 threads on
+// each of an H200's multiprocessors, three times what 4.8 TB/s and 800 ns of latency need.
 const columnBytes = 32
 
-// columnTurns is how many elements of its columns a thread reads together, on CUDA: of
-// narrow types more, as the bytes under way count. In WGSL and MSL, where nobody has
-// measured it, as many as of other reductions.
-func (e *emitter) columnTurns(g *fusion.Group) int {
+// columnUnroll is the unroll factor over the elements of columns, on CUDA: more for narrow
+// types, by bytes in flight. In WGSL and MSL, where it is not measured, it is maxTogether.
+func (e *emitter) columnUnroll(g *fusion.Group) int {
 	if !withMma || e.caps.Dialect != dtype.CUDA {
 		return maxTogether
 	}
@@ -73,25 +70,25 @@ func (e *emitter) columnTurns(g *fusion.Group) int {
 		}
 	}
 	turns := maxTogether
-	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxWrittenOut {
+	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxUnrolledWeight {
 		turns *= 2
 	}
 	return turns
 }
 
-// evenTurn is how many points the threads of a column have in a turn of their loop, where
-// columns are of whole such turns: then parts of some turns each need no second loop.
-func (e *emitter) evenTurn(g *fusion.Group, s rowsShape) (turn int, ok bool) {
+// evenStep returns the number of points that the threads of a column handle per iteration, if
+// columns are whole iterations: parts of whole iterations need no remainder loop.
+func (e *emitter) evenStep(g *fusion.Group, s rowLayout) (turn int, ok bool) {
 	if !withMma || e.caps.Dialect != dtype.CUDA || !s.rowsFirst {
 		return 0, false
 	}
-	turn = e.columnTurns(g) * s.lanes
+	turn = e.columnUnroll(g) * s.lanes
 	return turn, fusion.Product(g.Inner)%turn == 0
 }
 
-// evenParts is about as many parts as wanted, of whole turns each.
+// evenParts returns about the given number of parts, of whole iterations each.
 func (e *emitter) evenParts(g *fusion.Group, s Schedule, parts int) int {
-	turn, ok := e.evenTurn(g, shapeOf(s, g))
+	turn, ok := e.evenStep(g, rowLayoutOf(s, g))
 	if parts == 1 || !ok {
 		return parts
 	}
@@ -100,8 +97,8 @@ func (e *emitter) evenParts(g *fusion.Group, s Schedule, parts int) int {
 	return max(2, ceilDiv(turns, each))
 }
 
-// partialStage runs reductions over the workgroup's part of its rows, once for all of
-// them, and leaves the running values in every lane, those of each reduction together.
+// partialStage reduces the workgroup's part of its rows and leaves the partial results in every
+// lane, grouped by reduction.
 func (r *rowEmitter) partialStage(members []*fusion.Member) []accumulator {
 	accs := r.declare(members)
 	r.overPoints(func(c *chunk) {
@@ -109,14 +106,14 @@ func (r *rowEmitter) partialStage(members []*fusion.Member) []accumulator {
 			c.accumulate(r, m, accs)
 		}
 	})
-	r.meet(accs)
+	r.allReduce(accs)
 	return accs
 }
 
-// combineParts reduces the parts of each row and finishes the group.
+// combineParts combines the partial results of each row and finishes the group.
 func (e *emitter) combineParts(g *fusion.Group, parts int, partials []*fusion.Tensor) Launch {
 	whole := g.OverParts(parts)
-	shape := shapeOf(e.shapeColumns(fusion.Product(g.Outer), parts), whole)
+	shape := rowLayoutOf(e.shapeColumns(fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.linearGroup(ceilDiv(fusion.Product(g.Outer), shape.rows)))
 	next := 0
 	for _, m := range r.membersAt(0, true) {
@@ -124,7 +121,7 @@ func (e *emitter) combineParts(g *fusion.Group, parts int, partials []*fusion.Te
 		own := partials[next : next+len(accs)]
 		next += len(accs)
 		r.overPoints(func(c *chunk) { c.accumulateParts(r, m, accs, own) })
-		r.meet(accs)
+		r.allReduce(accs)
 		r.finishMember(m, accs)
 	}
 	r.nameRows(0)
@@ -133,7 +130,7 @@ func (e *emitter) combineParts(g *fusion.Group, parts int, partials []*fusion.Te
 	return e.finish(g.Name(), r.body)
 }
 
-// accumulateParts takes one part's running values as what the chunk brings.
+// accumulateParts combines the partial results of one part.
 func (c *chunk) accumulateParts(r *rowEmitter, m *fusion.Member, accs []accumulator, partials []*fusion.Tensor) {
 	at := slices.Concat(c.inner, r.row)
 	var old, next []scalar.Expr
@@ -144,9 +141,8 @@ func (c *chunk) accumulateParts(r *rowEmitter, m *fusion.Member, accs []accumula
 	r.assign(accs, m.Reduction().Combine(m.Node, old, next))
 }
 
-// newPartial adds a tensor for the running values, number n of a group, of each
-// part of its rows. Those of one row lie far apart: neighbouring rows are read
-// by neighbouring threads.
+// newPartial adds a tensor for the partial results of accumulator n, by part and row:
+// neighbouring threads read neighbouring rows.
 func newPartial(n int, d ir.DType, g *fusion.Group, parts int) *fusion.Tensor {
 	return g.Partition().Scratch("partial"+strconv.Itoa(n), d, append([]int{parts}, g.Outer...)...)
 }

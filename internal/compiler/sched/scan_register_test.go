@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestRunningCombinationsInWarps has rows of less than a warp, of one and of several, by
-// themselves and together, and a combination whose order counts.
-func TestRunningCombinationsInWarps(t *testing.T) {
+// TestScansInWarps scans rows shorter than a warp, of one and of several, alone and several per
+// workgroup, with a combination that does not commute.
+func TestScansInWarps(t *testing.T) {
 	for name, f := range map[string]func(b *ir.Builder){
 		"sum":       func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
 		"exclusive": func(b *ir.Builder) { runningOf(b, true, 3, 1204) },
@@ -25,7 +25,7 @@ func TestRunningCombinationsInWarps(t *testing.T) {
 		for _, s := range []sched.Schedule{
 			{Lanes: 256, Rows: 1, Each: 16, Split: 1}, {Lanes: 64, Rows: 2, Each: 8, Split: 2}, {Lanes: 32, Rows: 2, Each: 4, Split: 1}, {Lanes: 8, Rows: 8, Each: 16, Split: 3},
 		} {
-			s.Family = sched.Strips
+			s.Family = sched.RegisterScan
 			t.Run(fmt.Sprint(name, ", ", s), func(t *testing.T) {
 				g := build(t, f)
 				target := forced(t, g, hopper(), func(*plan.Choice) (sched.Schedule, bool) { return s, true })

@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Threads of a warp exchange what they have of a row, with several warps to a row and
-// several rows to a warp, numbers that must be combined in order among them.
-func TestRowsMeetByShuffles(t *testing.T) {
+// TestReductionsByShuffles reduces rows by warp shuffles, with several warps per row and
+// several rows per warp, and with combinations that do not commute.
+func TestReductionsByShuffles(t *testing.T) {
 	for _, dims := range [][2]int{{300, 64}, {7, 1000}, {16384, 32}, {3, 40}, {2, 5000}, {130, 33}} {
 		for _, target := range []plan.Target{hopper(), plan.WebGPU().WithSubgroups(32), plan.WebGPU().WithSubgroups(8), plan.WebGPU().WithSubgroups(4)} {
 			t.Run(fmt.Sprint(dims, target.Name, target.Subgroup), func(t *testing.T) { rowsMeetByShuffles(t, target, dims) })
@@ -25,7 +25,7 @@ func rowsMeetByShuffles(t *testing.T, target plan.Target, dims [2]int) {
 		x, n := b.Input("x", ir.F32, ir.Dims(dims[0], dims[1])...), b.Input("n", ir.I32, ir.Dims(dims[0], dims[1])...)
 		b.Output("sum", ops.ReduceSum(b, x, 1))
 		if dims[0] > 1000 {
-			return // many short rows share a warp: one kernel tells
+			return // many short rows share a warp: one kernel is enough
 		}
 		b.Output("softmax", ops.Softmax(b, x, 1))
 		b.Output("variance", ops.Var(b, x, 0, 1))
@@ -36,9 +36,9 @@ func rowsMeetByShuffles(t *testing.T, target plan.Target, dims [2]int) {
 	runOn(t, g, target, wholes)
 }
 
-// Rows of up to a warp meet without a barrier, longer ones with two for each meeting; by
-// workgroup memory it is two to four.
-func TestShufflesTakeThePlaceOfBarriers(t *testing.T) {
+// TestShufflesReplaceBarriers counts barriers: none for rows up to a warp, two per reduction
+// for longer ones; workgroup memory takes two to four.
+func TestShufflesReplaceBarriers(t *testing.T) {
 	for _, c := range []struct {
 		target             plan.Target
 		rows, length, want int

@@ -9,27 +9,25 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// runs combines the updates of positions that were sorted by row. A run is what
-// names one row. Chunks cut the sorted positions; a run that lies in one chunk is
-// combined and applied there, one that goes on over several leaves a part in
-// each, which are joined after.
+// runs is the segmented reduction of updates sorted by row. A run is the positions of one row.
+// Chunks split the sorted positions; a run within a chunk is combined and applied there, a run
+// across chunks stores a partial result in each, which are joined afterwards.
 type runs struct {
 	*scatterEmitter
-	row, from     *fusion.Tensor // sorted: rows, beyond the last where there is none, and positions
+	row, from     *fusion.Tensor // sorted: rows, past the last one if out of range, and positions
 	chunk, chunks int
-	parts         *fusion.Tensor // by kind, chunk and element of the row
+	parts         *fusion.Tensor // partial results by kind, chunk and element of the row
 }
 
-// chunkOf returns how many positions of n a thread combines: about a quarter of √n. Where
-// one run is all there is, a thread goes through a chunk and then one through the parts of
-// all chunks; at √n they would be equally many, but shorter chunks keep more threads busy
-// where there are many runs.
+// chunkOf returns the number of positions per thread, of n: about √n/4. With a single run a
+// thread walks a chunk and then one walks the partial results of all chunks, which at √n are
+// equally many; shorter chunks keep more threads busy where there are many runs.
 func chunkOf(n int) int { return max(32, powerOfTwo(n)>>(bits.Len(uint(n))/2+2)) }
 
 // rowAt returns the row of the sorted position i.
 func (r *runs) rowAt(w *writer, i scalar.Expr) scalar.Expr { return w.load(r.row, ir.Index{i}) }
 
-// each lays out a thread for each chunk and element of a row.
+// each launches a thread per chunk and element of a row.
 func (r *runs) each(w *writer, f func(chunk, x, from, to scalar.Expr)) {
 	w.threads(r.chunks*r.Window, func(flat scalar.Expr) {
 		chunk, x := w.let("chunk", scalar.FloorDiv(flat, loop.Int(r.Window))), w.let("x", scalar.Mod(flat, loop.Int(r.Window)))
@@ -38,23 +36,23 @@ func (r *runs) each(w *writer, f func(chunk, x, from, to scalar.Expr)) {
 	})
 }
 
-// before and after are the rows of the positions around a chunk, one that no
-// position has where there is none.
-func (r *runs) around(w *writer, from, to scalar.Expr) (before, after scalar.Expr) {
+// neighbours returns the rows of the positions before and after a chunk, or a row that no
+// position has.
+func (r *runs) neighbours(w *writer, from, to scalar.Expr) (before, after scalar.Expr) {
 	none, last := word(r.Rows+1), loop.Int(r.Positions-1)
 	before = scalar.Select(scalar.Gt(from, loop.Int(0)), r.rowAt(w, scalar.Max(scalar.Sub(from, loop.Int(1)), loop.Int(0))), none)
 	after = scalar.Select(scalar.Lt(to, loop.Int(r.Positions)), r.rowAt(w, scalar.Min(to, last)), none)
 	return w.let("before", before), w.let("after", after)
 }
 
-// combine walks along each chunk.
+// combine combines the runs of each chunk.
 func (r *runs) combine() Launch {
 	w := r.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
-		before, after := r.around(w, from, to)
+		before, after := r.neighbours(w, from, to)
 		row := w.variable("row", r.rowAt(w, from))
 		acc := r.sum(w)
-		end := func() { r.end(w, chunk, x, row, acc.value(), before, after) }
+		end := func() { r.endRun(w, chunk, x, row, acc.value(), before, after) }
 		w.loop("i", from, to, 1, r.Positions-1, func(i scalar.Expr) {
 			next := w.let("next", r.rowAt(w, i))
 			w.when(scalar.Ne(next, row), func() {
@@ -62,7 +60,7 @@ func (r *runs) combine() Launch {
 				w.set(row, next)
 				acc.clear(w)
 			})
-			acc.turn(w, i)
+			acc.nextBlock(w, i)
 			w.when(scalar.Lt(next, word(r.Rows)), func() {
 				position := w.let("position", w.load(r.from, ir.Index{i}))
 				w.set(acc.block, r.Lowering.Mode.Combine(acc.block, r.updated(w, position, x)))
@@ -73,11 +71,11 @@ func (r *runs) combine() Launch {
 	return w.launch(r.g.Name() + "_rows")
 }
 
-// adds reports whether updates are added up in f32, where the order matters most.
+// adds reports whether updates are f32 sums, whose rounding depends on the order.
 func (r *runs) adds() bool { return r.Lowering.Mode == ir.ScatterAdd && r.SumType() == ir.F32 }
 
-// runSum is what the updates of a run come to: those of a block of positions, and where
-// chunks are of several and f32 is added up, the blocks before.
+// runSum is the running combination of a run: that of the current block of positions, and, for
+// f32 sums in chunks of several blocks, the sum of the blocks before.
 type runSum struct{ block, before, neutral scalar.Expr }
 
 func (r *runs) sum(w *writer) *runSum {
@@ -88,8 +86,8 @@ func (r *runs) sum(w *writer) *runSum {
 	return s
 }
 
-// turn begins another block at the position where there is one.
-func (s *runSum) turn(w *writer, i scalar.Expr) {
+// nextBlock begins a new block at the block's first position.
+func (s *runSum) nextBlock(w *writer, i scalar.Expr) {
 	if s.before == nil {
 		return
 	}
@@ -113,16 +111,16 @@ func (s *runSum) clear(w *writer) {
 	}
 }
 
-// The parts that a chunk may have: of a run that began before it, and of one
-// that begins in it and goes on after it.
+// The partial results of a chunk: of a run that began before it, and of a run that begins in it
+// and continues after it.
 const (
 	laterPart = iota
 	firstPart
 	chunkParts
 )
 
-// end applies a run, or keeps its part.
-func (r *runs) end(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
+// endRun applies a run, or stores its partial result.
+func (r *runs) endRun(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
 	w.when(scalar.Lt(row, word(r.Rows)), func() {
 		if r.chunks == 1 {
 			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
@@ -136,11 +134,12 @@ func (r *runs) end(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
 	})
 }
 
-// join lets the chunk in which a run begins add up its parts, in order.
+// join combines the partial results of a run, in order, in the thread of the chunk in which it
+// begins.
 func (r *runs) join() Launch {
 	w := r.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
-		before, after := r.around(w, from, to)
+		before, after := r.neighbours(w, from, to)
 		row := w.let("row", r.rowAt(w, scalar.Sub(to, loop.Int(1))))
 		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
 		w.when(scalar.And(begins, scalar.Lt(row, word(r.Rows))), func() {
@@ -154,11 +153,11 @@ func (r *runs) join() Launch {
 	return w.launch(r.g.Name() + "_join")
 }
 
-// partBlock is how many parts of f32 are added one after the other, and then sums of so many.
+// partBlock is the number of terms of each level of blocked f32 summation.
 const partBlock = 16
 
-// add combines later parts from one chunk to below another into a variable: sums of f32 by
-// blocks of blocks, which lose fewer digits.
+// add combines the partial results of chunks from to below to into acc; f32 sums go by blocks
+// of blocks, to bound the rounding error.
 func (r *runs) add(w *writer, acc, x, from, to scalar.Expr) {
 	if r.chunks <= partBlock || !r.adds() {
 		w.loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
@@ -169,7 +168,7 @@ func (r *runs) add(w *writer, acc, x, from, to scalar.Expr) {
 	r.addBlocks(w, acc, x, from, to, partBlock*partBlock)
 }
 
-// addBlocks adds parts by blocks of a size, each of smaller ones.
+// addBlocks sums partial results in blocks of size, each in smaller blocks.
 func (r *runs) addBlocks(w *writer, acc, x, from, to scalar.Expr, size int) {
 	w.loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
 		if size == 1 {
@@ -182,8 +181,7 @@ func (r *runs) addBlocks(w *writer, acc, x, from, to scalar.Expr, size int) {
 	})
 }
 
-// endOf returns the first sorted position from one on that has another row, by
-// halving.
+// endOf returns the end of a run by binary search from a position on.
 func (r *runs) endOf(w *writer, row, from scalar.Expr) scalar.Expr {
 	low, high := w.variable("low", from), w.variable("high", scalar.Convert(loop.Int(r.Positions), from.Type))
 	w.times("halving", bits.Len(uint(r.Positions)), func(scalar.Expr) {

@@ -13,13 +13,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// deepest is how deep statements may nest in a map: browsers refuse 127 levels,
-// and drivers may be stricter.
+// deepest is the maximum nesting of statements in a map: browsers refuse 127 levels, and
+// drivers may be stricter.
 const deepest = 12
 
-// TestManyPartsNestLittle has the update of more states of different sizes than
-// one kernel takes, as parts that share a kernel though they differ, and as
-// segments.
+// TestManyPartsNestLittle updates more states of different sizes than one kernel takes, as
+// different parts that share a kernel and as segments.
 func TestManyPartsNestLittle(t *testing.T) {
 	const states = 300
 	p := groups(t, build(t, func(b *ir.Builder) {
@@ -77,7 +76,7 @@ func nesting(body []loop.Stmt) int {
 	return n
 }
 
-// groups cuts a graph without composites into groups.
+// groups partitions a graph without composites.
 func groups(t *testing.T, g *ir.Graph) *fusion.Partition {
 	t.Helper()
 	p, err := fusion.Build(g, fusion.DefaultOptions)

@@ -6,48 +6,48 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefixLines is a workgroup that goes through rows that lie side by side, each shared by
-// a few threads: in every turn a thread reads neighbours of its row at once and combines
-// them, and the threads of the row tell each other what theirs come to.
-type prefixLines struct {
+// serialScanner is a workgroup that scans adjacent rows, each shared by a few threads: per
+// iteration a thread loads contiguous elements of its row and combines them, and the threads of
+// the row exchange their totals.
+type serialScanner struct {
 	*writer
-	p      *prefix
+	p      *scan
 	s      Schedule
-	of     span
+	cut    chunking
 	lane   scalar.Expr
-	column scalar.Expr // of the row in the workgroup
+	column scalar.Expr // the row's index in the workgroup
 	row    scalar.Expr
 	mine   scalar.Expr // the thread's row exists
 	to     scalar.Expr // the end of the chunk
-	totals []int       // shared arrays, one for each running value
+	totals []int       // workgroup arrays, one per running value
 	carry  []scalar.Expr
 }
 
-// lines gives threads chunks of rows.
-func (p *prefix) lines(s Schedule, of span) Launch {
-	t, number := p.newLines(s, of)
+// serial scans chunks of adjacent rows.
+func (p *scan) serial(s Schedule, cut chunking) Launch {
+	t, number := p.newSerial(s, cut)
 	init := p.init()
-	if of.starts != nil {
-		init = loadAll(t.writer, of.starts, ir.Index{number, t.row})
+	if cut.starts != nil {
+		init = loadAll(t.writer, cut.starts, ir.Index{number, t.row})
 	}
 	t.carry = t.vars("carry", init)
-	from := t.let("from", scalar.Mul(number, loop.Int(of.chunk)))
-	t.to = t.let("to", scalar.Min(scalar.Add(from, loop.Int(of.chunk)), loop.Int(p.length)))
-	t.loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.turn)
-	if of.first {
+	from := t.let("from", scalar.Mul(number, loop.Int(cut.chunk)))
+	t.to = t.let("to", scalar.Min(scalar.Add(from, loop.Int(cut.chunk)), loop.Int(p.length)))
+	t.loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.tile)
+	if cut.first {
 		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
-			saveAll(t.writer, of.totals, ir.Index{number, t.row}, t.carry)
+			saveAll(t.writer, cut.totals, ir.Index{number, t.row}, t.carry)
 		})
 	}
 	return t.launch(p.name)
 }
 
-func (p *prefix) newLines(s Schedule, of span) (t *prefixLines, number scalar.Expr) {
-	t = &prefixLines{writer: p.e.another().writer(1), p: p, s: s, of: of}
+func (p *scan) newSerial(s Schedule, cut chunking) (t *serialScanner, number scalar.Expr) {
+	t = &serialScanner{writer: p.e.another().writer(1), p: p, s: s, cut: cut}
 	t.workgroup = [3]int{s.Rows, s.Lanes, 1}
 	blocks := ceilDiv(p.rows, s.Rows)
-	workgroup, exists := t.boundedGroup(blocks * of.chunks)
-	number = t.let("chunk", of.number(scalar.FloorDiv(workgroup, loop.Int(blocks))))
+	workgroup, exists := t.boundedGroup(blocks * cut.chunks)
+	number = t.let("chunk", cut.number(scalar.FloorDiv(workgroup, loop.Int(blocks))))
 	t.column, t.lane = loop.LocalID(0, s.Rows), loop.LocalID(1, s.Lanes)
 	at := t.let("at", scalar.Add(scalar.Mul(scalar.Mod(workgroup, loop.Int(blocks)), loop.Int(s.Rows)), t.column))
 	t.row = t.let("row", scalar.Min(at, loop.Int(p.rows-1)))
@@ -60,31 +60,31 @@ func (p *prefix) newLines(s Schedule, of span) (t *prefixLines, number scalar.Ex
 	return t, number
 }
 
-// turn goes through the tile of each row that begins at tile.
-func (t *prefixLines) turn(tile scalar.Expr) {
+// tile scans the tile of each row that begins at tile.
+func (t *serialScanner) tile(tile scalar.Expr) {
 	first := t.let("first", scalar.Add(tile, scalar.Mul(t.lane, loop.Int(t.s.Each))))
-	elements := make([]lineElement, t.s.Each)
+	elements := make([]serialElement, t.s.Each)
 	for e := range elements {
-		elements[e] = t.bring(scalar.Add(first, loop.Int(e)))
+		elements[e] = t.loadElement(scalar.Add(first, loop.Int(e)))
 	}
-	before, all := t.meet(elements)
-	if !t.of.first {
-		t.run(before, elements)
+	before, all := t.exclusive(elements)
+	if !t.cut.first {
+		t.saveScan(before, elements)
 	}
 	t.setAll(t.carry, t.p.combine(t.carry, all))
 }
 
-// lineElement is an element of a row that a thread has: where it is, kept to where the
-// row has some, whether it is one of the chunk, and what it then brings.
-type lineElement struct {
+// serialElement is an element of a thread: its index, clamped to the row, whether it is in the
+// chunk, and its terms.
+type serialElement struct {
 	at, inside scalar.Expr
 	values     []scalar.Expr
 }
 
-// bring reads element i of the row.
-func (t *prefixLines) bring(i scalar.Expr) lineElement {
-	x := lineElement{i, t.mine, nil}
-	if tile := t.s.Lanes * t.s.Each; tile > 1 && (t.p.length != t.of.chunk*t.of.chunks || t.of.chunk%tile != 0) {
+// loadElement loads element i of the row.
+func (t *serialScanner) loadElement(i scalar.Expr) serialElement {
+	x := serialElement{i, t.mine, nil}
+	if tile := t.s.Lanes * t.s.Each; tile > 1 && (t.p.length != t.cut.chunk*t.cut.chunks || t.cut.chunk%tile != 0) {
 		x.at, x.inside = scalar.Min(i, loop.Int(t.p.length-1)), t.let("inside", scalar.And(t.mine, scalar.Lt(i, t.to)))
 	}
 	if x.inside.Op == scalar.OpConst {
@@ -96,9 +96,8 @@ func (t *prefixLines) bring(i scalar.Expr) lineElement {
 	return x
 }
 
-// meet returns what the elements of the threads before come to, and those of all threads
-// of the row.
-func (t *prefixLines) meet(elements []lineElement) (before, all []scalar.Expr) {
+// exclusive returns the exclusive scan over the threads of the row, and the total of all.
+func (t *serialScanner) exclusive(elements []serialElement) (before, all []scalar.Expr) {
 	own := elements[0].values
 	for _, x := range elements[1:] {
 		own = t.letAll("own", t.p.combine(own, x.values))
@@ -128,8 +127,8 @@ func (t *prefixLines) meet(elements []lineElement) (before, all []scalar.Expr) {
 	return before, all
 }
 
-// run stores the running values of the thread's elements.
-func (t *prefixLines) run(before []scalar.Expr, elements []lineElement) {
+// saveScan stores the scan of the thread's elements.
+func (t *serialScanner) saveScan(before []scalar.Expr, elements []serialElement) {
 	running := t.carry
 	if t.s.Lanes > 1 {
 		running = t.letAll("running", t.p.combine(t.carry, before))

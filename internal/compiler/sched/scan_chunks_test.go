@@ -13,9 +13,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// cutRows are running combinations of rows, by rows and length: one whose elements commute,
-// and some whose order counts.
-var cutRows = map[string]func(b *ir.Builder, rows, length int){
+// splitScans are scans of split rows, by rows and length: a commutative one, and some that are
+// not.
+var splitScans = map[string]func(b *ir.Builder, rows, length int){
 	"exclusive sum": func(b *ir.Builder, rows, length int) { runningOf(b, true, rows, length) },
 	"reverse maxima": func(b *ir.Builder, rows, length int) {
 		b.Output("y", ops.CumMax(b, matrix(b, rows, length), ops.CumSumAttrs{Axis: 1, Reverse: true}))
@@ -31,14 +31,14 @@ var cutRows = map[string]func(b *ir.Builder, rows, length int){
 	},
 }
 
-// TestRowsThatAreCut has chunks of one tile and of several, whole ones and not, and rows of
-// more of them than the threads of a workgroup gather, which takes a launch more.
-func TestRowsThatAreCut(t *testing.T) {
+// TestSplitScans has chunks of one tile and of several, whole and not, and rows of more chunks
+// than the threads of a workgroup gather, which take one more launch.
+func TestSplitScans(t *testing.T) {
 	strips := func(lanes, rows, each, split int) sched.Schedule {
-		return sched.Schedule{Family: sched.Strips, Lanes: lanes, Rows: rows, Each: each, Split: split}
+		return sched.Schedule{Family: sched.RegisterScan, Lanes: lanes, Rows: rows, Each: each, Split: split}
 	}
 	stretches := func(lanes, rows, each, split int) sched.Schedule {
-		return sched.Schedule{Family: sched.Stretches, Lanes: lanes, Rows: rows, Each: each, Split: split}
+		return sched.Schedule{Family: sched.BlockScan, Lanes: lanes, Rows: rows, Each: each, Split: split}
 	}
 	for _, c := range []struct {
 		schedule               sched.Schedule
@@ -58,7 +58,7 @@ func TestRowsThatAreCut(t *testing.T) {
 		{stretches(32, 2, 4, 5), 3, 3001, 2},
 		{stretches(8, 4, 2, 150), 2, 4799, 3},
 	} {
-		for name, f := range cutRows {
+		for name, f := range splitScans {
 			for _, target := range []plan.Target{choosy(), hopper(), plan.WebGPU().WithSubgroups(32)} {
 				t.Run(fmt.Sprint(name, c.rows, c.length, c.schedule, target.Name, target.Subgroup), func(t *testing.T) {
 					g := build(t, func(b *ir.Builder) { f(b, c.rows, c.length) })

@@ -7,49 +7,48 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Ranked is a schedule with the time that it is expected to take.
+// Ranked is a schedule with its estimated time.
 type Ranked struct {
 	Schedule
 	Cost float64 // nanoseconds
 }
 
-// MaxCandidates is how many schedules are compared for a group at most.
+// MaxCandidates is the maximum number of candidates of a group.
 const MaxCandidates = 12
 
-// ways are the schedules that a group may have, and what it becomes by each.
+// ways is the schedule space of a group, and its lowering by each schedule.
 type ways interface {
-	// rule is the schedule that is taken where nobody has measured.
+	// rule returns the default schedule, used where nothing was measured.
 	rule() Schedule
-	// candidates returns schedules with their costs, the rule's first.
+	// candidates returns schedules with their costs, the default first.
 	candidates() []Ranked
-	// fits reports whether the group may have a schedule of one of its families.
+	// fits reports whether the group can be lowered by a schedule.
 	fits(s Schedule) bool
 	// emit returns the launches of a schedule that fits.
 	emit(s Schedule) []Launch
 }
 
-// Candidates returns the schedules that are worth comparing for a group, at least one
-// and at most [MaxCandidates]: first the one that is taken where nobody has measured,
-// then the others by cost and, where that is the same, by their text. They depend on
-// the group's canonical text and on the target alone. The error is that of [Emit].
+// Candidates returns between 1 and [MaxCandidates] schedules of a group: the default first,
+// then the others by cost and, at equal cost, by text. They depend only on the group's
+// canonical text and on the target. The errors are those of [Emit].
 //
-// What comes first is told by rules, which know more than costs do: those of products
-// keep away from workgroup memory where that gains little, since GPUs made of software
-// take long to compile it.
+// The default comes from rules that know more than the cost model: those of contractions avoid
+// workgroup memory where it gains little, since software GPUs take long to compile it.
 func Candidates(g *fusion.Group, caps loop.Caps) (list []Ranked, err error) {
 	defer recovered(g, &err)
-	w, err := waysOf(g, caps)
+	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
 	return ranked(w.candidates()), nil
 }
 
-// ranked sorts all but the first, each once. There are few, and each comes to its place
-// among those before it: another type to sort by package slices takes a page longer to load.
+// ranked sorts all but the first and drops duplicates. An insertion sort: another instance of
+// package slices' sort takes a page of wasm more.
 func ranked(list []Ranked) []Ranked {
 	out := list[:1:1]
 	for _, r := range list[1:] {
@@ -64,21 +63,21 @@ func ranked(list []Ranked) []Ranked {
 	return out[:min(len(out), MaxCandidates)]
 }
 
-// before reports whether a schedule is better than another, or as good with a lesser text.
+// before orders schedules by cost, then by text.
 func (r Ranked) before(o Ranked) bool {
 	return cmp.Or(cmp.Compare(r.Cost, o.Cost), cmp.Compare(r.String(), o.String())) < 0
 }
 
-// Emit returns the launches of a group by a schedule, in order. It depends on nothing
-// else, and adds tensors to the partition for what goes from one launch to the next. The
-// error is of kind [ir.ErrUnsupported] for a schedule that the group cannot have, for a
-// group of kind ControlKind, which has no kernels of its own, or where the target has none
-// for one of kind KernelsKind; it is of kind [ir.ErrDef] where the kernels that an op
-// brings do not fit it. A compiler bug comes back as an error that names the group, or is
-// found by [loop.Check], which whoever prints or runs a kernel has to call.
+// Emit returns the launches of a group by a schedule, in order. It depends on nothing else, and
+// adds tensors to the partition for what passes between launches. The error is of kind
+// [ir.ErrUnsupported] for a schedule that the group cannot have, for a group of kind
+// ControlKind, and for one of kind KernelsKind where the target has no kernels; of kind
+// [ir.ErrDef] where the kernels of an op do not fit it. A compiler bug is returned as an error
+// that names the group, or found by [loop.Check], which the caller runs before printing or
+// running a kernel.
 func Emit(g *fusion.Group, s Schedule, caps loop.Caps) (launches []Launch, err error) {
 	defer recovered(g, &err)
-	w, err := waysOf(g, caps)
+	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +91,15 @@ func emitBy(w ways, g *fusion.Group, s Schedule) ([]Launch, error) {
 	return w.emit(s), nil
 }
 
-// recovered makes an error of a panic in the work on a group.
+// recovered turns a panic in the lowering of a group into an error.
 func recovered(g *fusion.Group, err *error) {
 	if r := recover(); r != nil {
 		*err = format.Errorf("sched: cannot schedule %s: %v", g.Name(), r)
 	}
 }
 
-// waysOf finds the ways of a group.
-func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
+// spaceOf returns the schedule space of a group.
+func spaceOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	switch {
 	case g.Kind == fusion.ControlKind:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
@@ -110,7 +109,7 @@ func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	case caps.Invocations == 1 && g.Kind != fusion.SortKind:
 		return sole(func() []Launch { return scheduleSerial(g, caps) }), nil
 	case len(g.Parts) > 0:
-		return sole(func() []Launch { return bundle(mapParts(g, caps)) }), nil
+		return sole(func() []Launch { return partsLaunch(mapParts(g, caps)) }), nil
 	}
 	e := newEmitter(g.Partition(), caps)
 	e.long = g.Long()
@@ -120,9 +119,9 @@ func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	case fusion.ContractKind:
 		return newContractWays(e, g), nil
 	case fusion.PrefixKind:
-		return newPrefixWays(e, g), nil
+		return newScanSpace(e, g), nil
 	case fusion.SortKind:
-		return newSortWays(g, caps), nil
+		return newSortSpace(g, caps), nil
 	case fusion.TotalKind:
 		return sole(func() []Launch { return scheduleTotal(e, g) }), nil
 	case fusion.AttendKind:
@@ -130,13 +129,28 @@ func waysOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	case fusion.ScatterKind:
 		return sole(func() []Launch { return scheduleScatter(g, caps) }), nil
 	}
-	return newMapWays(e, g), nil
+	return newMapSpace(e, g), nil
 }
 
-// sole is a group that becomes kernels in one way.
+// sole is a schedule space with one schedule.
 type sole func() []Launch
 
 func (f sole) rule() Schedule         { return Schedule{} }
 func (f sole) candidates() []Ranked   { return []Ranked{{}} }
 func (f sole) fits(s Schedule) bool   { return s == Schedule{} }
 func (f sole) emit(Schedule) []Launch { return f() }
+
+// sectorElements is the number of 4-byte elements in a sector of memory.
+const sectorElements = hardware.SectorBytes / 4
+
+// pointOps is the number of operations per element besides its value: address, load and store.
+const pointOps = 10
+
+// bytesOf returns the size of tensors in bytes.
+func bytesOf(tensors []*fusion.Tensor) float64 {
+	n := 0.0
+	for _, t := range tensors {
+		n += float64(t.Bytes())
+	}
+	return n
+}

@@ -7,26 +7,25 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The digits of a radix sort: sixteen of them, since their counts for each
-// thread, two in a word, then fit the workgroup memory that every device has.
+// A radix sort by digits of four bits: the counts of sixteen digits per thread, two in a word,
+// fit the workgroup memory of every device.
 const (
 	digitBits = 4
 	digits    = 1 << digitBits
 	digitPair = digits / 2 // digits d and d+digitPair share a word of counts
 )
 
-// tileEach is how many elements a thread of a radix sort has: as many as keep
-// the list of counts short, while the counts of a tile fit half a word.
+// tileEach is the number of elements per thread: enough to keep the list of counts short, while
+// the counts of a tile fit half a word.
 const tileEach = 16
 
-// tileThreads is how many threads a workgroup of a radix sort has: their counts, 32 bytes a
-// thread, then take half of the workgroup memory that every device has, so that the scan of
-// the counts fits beside them.
+// tileThreads is the workgroup size of a radix sort: the counts, 32 bytes a thread, take half
+// of the workgroup memory that every device has, which leaves room for their scan.
 const tileThreads = 256
 
-// radix sorts digit by digit, the lowest first. For each there are three
-// launches: tiles count their digits, the counts become places, and tiles move
-// their elements there. No workgroup waits for another.
+// radix sorts by one digit per pass, least significant first. A pass has three launches:
+// histograms of tiles, a scan of the counts, and a scatter of each tile. No workgroup waits for
+// another.
 func (s *sorting) radix() []Launch {
 	passes := max(1, ceilDiv(s.bits, digitBits))
 	threads := min(s.caps.Invocations, tileThreads)
@@ -39,14 +38,13 @@ func (s *sorting) radix() []Launch {
 		if pass < passes-1 {
 			r.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, s.length), s.p.Scratch("from", ir.I32, s.rows, s.length)}
 		}
-		out = append(out, r.count(), r.places(), r.move())
+		out = append(out, r.histogram(), r.scanCounts(), r.scatter())
 		before = r.to
 	}
 	return out
 }
 
-// sorted are elements between two passes: their keys and where they stood at
-// first.
+// sorted holds the elements between two passes: keys and source positions.
 type sorted struct{ keys, from *fusion.Tensor }
 
 // radixPass sorts by one digit.
@@ -54,10 +52,10 @@ type radixPass struct {
 	*sorting
 	threads, tiles, shift int
 	counts                *fusion.Tensor // by row, and by digit and tile
-	from, to              *sorted        // nil: what is to be sorted, and the result
+	from, to              *sorted        // nil: the input, and the result
 }
 
-// element returns the key and the first place of element i of a row.
+// element returns the key and the source position of element i of a row.
 func (r *radixPass) element(w *writer, row, i scalar.Expr) (key, from scalar.Expr) {
 	if r.from == nil {
 		return w.let("key", r.key(w.emitter, row, i)), i
@@ -80,11 +78,10 @@ type sortTile struct {
 	r             *radixPass
 	row, at, lane scalar.Expr
 	exists        scalar.Expr
-	tally         int // counts of the digits of each thread: two in a word
+	tally         int // digit counts per thread, two in a word
 }
 
-// tile begins a kernel with a workgroup for each tile, and counts the digits
-// that each thread has.
+// tile begins a kernel with a workgroup per tile, and counts the digits of each thread.
 func (r *radixPass) tile() *sortTile {
 	t := &sortTile{writer: newWriter(r.p, r.caps, r.threads), r: r, lane: loop.LocalID(0, r.threads)}
 	workgroup, exists := t.boundedGroup(r.rows * r.tiles)
@@ -99,30 +96,29 @@ func (r *radixPass) tile() *sortTile {
 	return t
 }
 
-// place is where the count of a digit of the tile stands, and later the place of
-// its first element.
+// place is the index of the count of a digit of the tile, and after the scan of its first
+// element's place.
 func (t *sortTile) place(digit scalar.Expr) ir.Index {
 	return ir.Index{t.row, scalar.Add(scalar.Mul(digit, loop.Int(t.r.tiles)), t.at)}
 }
 
-// column is the place of the thread's own counts of a pair of digits.
+// column is the slot of the thread's counts of a pair of digits.
 func (t *sortTile) column(pair scalar.Expr) scalar.Expr {
 	return scalar.Add(scalar.Mul(pair, loop.Int(t.r.threads)), t.lane)
 }
 
-// slot returns where the thread counts the digit of a key, and what one of them
-// counts.
+// slot returns the slot in which the thread counts a key's digit, and the increment.
 func (t *sortTile) slot(key scalar.Expr) (at, one scalar.Expr) {
 	d := t.r.digit(t.writer, key)
-	return t.let("slot", t.column(scalar.And(d, loop.Int(digitPair-1)))), t.let("one", scalar.Shl(word(1), half(d)))
+	return t.let("slot", t.column(scalar.And(d, loop.Int(digitPair-1)))), t.let("one", scalar.Shl(word(1), bitOffset(d)))
 }
 
-// half is how far the count of a digit lies from the low end of its word.
-func half(digit scalar.Expr) scalar.Expr {
+// bitOffset is the bit offset of a digit's count in its word.
+func bitOffset(digit scalar.Expr) scalar.Expr {
 	return scalar.Convert(scalar.Mul(scalar.FloorDiv(digit, loop.Int(digitPair)), loop.Int(16)), ir.U32)
 }
 
-// elements writes what f does with each of the thread's elements, in order.
+// elements writes f for each of the thread's elements, in order.
 func (t *sortTile) elements(f func(from, key scalar.Expr)) {
 	first := t.let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(tileEach)))
 	t.times("each", tileEach, func(each scalar.Expr) {
@@ -134,18 +130,18 @@ func (t *sortTile) elements(f func(from, key scalar.Expr)) {
 	})
 }
 
-// count leaves how often each digit occurs in each tile.
-func (r *radixPass) count() Launch {
+// histogram stores the digit histogram of each tile.
+func (r *radixPass) histogram() Launch {
 	t := r.tile()
 	t.barrier()
-	// A few threads add up each digit; neighbours read neighbouring words.
+	// Several threads sum each digit; neighbouring threads read neighbouring words.
 	parts := r.threads / digits
 	sums := t.shared("sums", ir.U32, 1, r.threads)
 	digit, part := t.let("digit", scalar.FloorDiv(t.lane, loop.Int(parts))), t.let("part", scalar.Mod(t.lane, loop.Int(parts)))
 	sum := t.variable("sum", word(0))
 	t.loop("from", part, loop.Int(r.threads), parts, r.threads-1, func(from scalar.Expr) {
 		at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), from)
-		t.set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), half(digit)), word(0xffff))))
+		t.set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), word(0xffff))))
 	})
 	t.put(sums, t.lane, sum)
 	t.barrier()
@@ -160,9 +156,9 @@ func (r *radixPass) count() Launch {
 	return t.launch(r.name + "_count")
 }
 
-// places turns the counts of a row, all tiles of a digit side by side, into the
-// place of the first element of each: a running sum in one workgroup.
-func (r *radixPass) places() Launch {
+// scanCounts is the exclusive scan of a row's counts, ordered by digit, then tile, in one
+// workgroup.
+func (r *radixPass) scanCounts() Launch {
 	w := newWriter(r.p, r.caps, r.threads)
 	row, exists := w.boundedGroup(r.rows)
 	lane := loop.LocalID(0, r.threads)
@@ -191,12 +187,12 @@ func (r *radixPass) places() Launch {
 	return w.launch(r.name + "_places")
 }
 
-// move puts the elements of each tile where they belong.
-func (r *radixPass) move() Launch {
+// scatter scatters the elements of each tile to their places.
+func (r *radixPass) scatter() Launch {
 	t := r.tile()
 	t.barrier()
 	t.rank()
-	// What lies before a digit in the tile is no part of its place in the row.
+	// The place in the row is relative to the digit's first element in the tile.
 	start := t.shared("start", ir.I32, 1, digits)
 	t.when(scalar.Lt(t.lane, loop.Int(digits)), func() {
 		digit := scalar.Min(t.lane, loop.Int(digits-1))
@@ -222,15 +218,14 @@ func (r *radixPass) move() Launch {
 	return t.launch(r.name + "_move")
 }
 
-// field returns the half of a word of the tally that belongs to a digit.
+// field returns the count of a digit in a word of the tally.
 func (t *sortTile) field(at, digit scalar.Expr) scalar.Expr {
-	return scalar.Convert(scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), half(digit)), word(0xffff)), ir.I32)
+	return scalar.Convert(scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), word(0xffff)), ir.I32)
 }
 
-// rank turns the counts of all threads into the place in the sorted tile of the
-// first element that a thread has of each digit: a running sum over the words,
-// all threads of a pair of digits side by side, and then of the low halves before
-// the high ones.
+// rank turns the counts into the rank in the sorted tile of each thread's first element of each
+// digit: an exclusive scan over the words, all threads of a pair of digits contiguous, with the
+// low halves before the high ones.
 func (t *sortTile) rank() {
 	first := t.let("words", scalar.Mul(t.lane, loop.Int(digitPair)))
 	each := func(f func(at scalar.Expr)) {
@@ -248,7 +243,7 @@ func (t *sortTile) rank() {
 	t.barrier()
 }
 
-// blockScan adds up the values of a workgroup's threads.
+// blockScan is a block scan by addition.
 type blockScan struct {
 	w       *writer
 	d       ir.DType
@@ -260,8 +255,8 @@ func newBlockScan(w *writer, d ir.DType, threads int) *blockScan {
 	return &blockScan{w, d, threads, w.shared("scan", d, 1, 2*threads)}
 }
 
-// run returns the sum of the values of all threads before one's own, and of all
-// threads. It doubles its reach, from one half of its memory to the other.
+// run returns the exclusive scan over the threads and the total, by recursive doubling with
+// double buffering.
 func (b *blockScan) run(x scalar.Expr) (before, total scalar.Expr) {
 	w, lane := b.w, loop.LocalID(0, b.threads)
 	at := func(half int, i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*b.threads), i) }

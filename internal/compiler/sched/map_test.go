@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Maps side by side go by vectors where all of them lie so and are large enough together. A
-// launch that takes no time makes any of them large.
-func TestMapsSideBySideGoByVectors(t *testing.T) {
+// TestFusedMapsAreVectorized fuses maps horizontally: with vectors where all of them vectorise
+// and are large enough together. A free launch makes any of them large.
+func TestFusedMapsAreVectorized(t *testing.T) {
 	quick := hopper()
 	quick.Device = hardware.H200()
 	for _, c := range []struct {

@@ -1,0 +1,243 @@
+package sched
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// reduceWays is the schedule space of a reduction: the threads per row, the rows per workgroup
+// and the split.
+type reduceWays struct {
+	e *emitter
+	g *fusion.Group
+}
+
+func (w *reduceWays) rule() Schedule {
+	s := w.e.shapeRows(w.g)
+	s.Split = w.e.evenParts(w.g, s, w.g.RowParts())
+	return s
+}
+
+func (w *reduceWays) candidates() []Ranked {
+	rule := w.rule()
+	list := []Ranked{{rule, w.cost(rule)}}
+	add := func(s Schedule) {
+		if s != rule && w.fits(s) {
+			list = append(list, Ranked{s, w.cost(s)})
+		}
+	}
+	for _, lanes := range []int{rule.Lanes / 4, rule.Lanes / 2, 2 * rule.Lanes} {
+		s := rule
+		s.Lanes = lanes
+		add(s)
+		for s.Family == Rows && s.Rows*s.Lanes < usualThreads(w.e.caps) {
+			s.Rows *= 2
+		}
+		add(s)
+	}
+	for _, split := range []int{1, rule.Split / 2, 2 * rule.Split, 4 * rule.Split} {
+		s := rule
+		s.Split = split
+		add(s)
+	}
+	return list
+}
+
+// fits accepts powers of two of threads, as the trees over lanes need, and splits that leave
+// each thread an element.
+func (w *reduceWays) fits(s Schedule) bool {
+	if s.Family != Rows && s.Family != Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||
+		s != (Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Split: s.Split}) {
+		return false
+	}
+	threads, length := s.Lanes*s.Rows, max(fusion.Product(w.g.Inner), 1)
+	if powerOfTwo(s.Lanes) != s.Lanes || powerOfTwo(s.Rows) != s.Rows || threads > w.e.caps.Invocations || s.Lanes > powerOfTwo(length) {
+		return false
+	}
+	return s.Split == 1 || s.Split*s.Lanes <= length && w.splits()
+}
+
+// splits reports whether rows can be split: the partial results between the two kernels need
+// bindings.
+func (w *reduceWays) splits() bool {
+	if !w.g.Splits() {
+		return false
+	}
+	running := 0
+	for _, m := range w.g.Members {
+		if m.Reduced {
+			running += len(m.Reduction().Accumulators(m.Node))
+		}
+	}
+	return running+max(len(w.g.Reads()), len(w.g.Writes())) <= w.e.caps.Tensors()
+}
+
+// cost estimates the time to read the rows, and of a tree with a barrier per level over the
+// lanes of a row.
+func (w *reduceWays) cost(s Schedule) float64 {
+	rows, length := max(fusion.Product(w.g.Outer), 1), max(fusion.Product(w.g.Inner), 1)
+	groups := ceilDiv(rows, s.Rows) * s.Split
+	each := ceilDiv(ceilDiv(length, s.Split), s.Lanes)
+	load := hardware.Work{
+		Bytes:   bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()),
+		Threads: groups * s.Lanes * s.Rows, UnderWay: 4 * min(each, maxTogether),
+		Ops: float64(rows) * float64(length) * float64(w.g.Weight()+pointOps),
+	}
+	load.Sectors = load.Bytes
+	if short := min(s.Lanes, length); s.Family == Rows && short < sectorElements {
+		load.Sectors *= float64(sectorElements) / float64(short)
+	}
+	d := w.e.caps.Profile()
+	time := load.Time(d)
+	for lanes := s.Lanes; lanes > 1; lanes /= 2 {
+		time += d.Barrier * d.Waves(groups, s.Lanes*s.Rows)
+	}
+	if s.Split > 1 {
+		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
+	}
+	return time
+}
+
+func (w *reduceWays) emit(s Schedule) []Launch { return scheduleReduce(w.e, w.g, s) }
+
+// rowLayout maps a workgroup onto the outer points ("rows") and the inner points of a
+// reduction.
+type rowLayout struct {
+	lanes, rows int  // threads per row, and rows per workgroup
+	rowsFirst   bool // neighbouring threads have neighbouring rows, not lanes
+	chunks      int  // unrolled inner points per thread; 0: a loop
+}
+
+// rowLayoutOf returns the layout of a schedule.
+func rowLayoutOf(s Schedule, g *fusion.Group) rowLayout {
+	shape := rowLayout{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == Columns}
+	return shape.unroll(g, fusion.Product(g.Inner))
+}
+
+// Bounds of unrolling the inner points of a thread, which keeps them in registers between the
+// stages of a reduction: maxUnrolled points, so that three or four operands fit 64 registers,
+// and maxUnrolledWeight operations in all.
+const (
+	maxUnrolled       = 16
+	maxUnrolledWeight = 400
+)
+
+// independentThreads is the workgroup size of threads that do not cooperate: small, for many
+// workgroups.
+const independentThreads = 64
+
+// rowAlone gives each row to one thread.
+func rowAlone(g *fusion.Group) Schedule {
+	return Schedule{Family: Columns, Lanes: 1, Rows: min(independentThreads, powerOfTwo(fusion.Product(g.Outer))), Split: 1}
+}
+
+// maxSerialRow is the longest row of one thread: a row of 128 takes 13 µs on an H200, less than
+// half with four threads.
+const maxSerialRow = 64
+
+// rowByFew gives each row to one thread, or to a few where it is longer than maxSerialRow.
+func rowByFew(g *fusion.Group) Schedule {
+	s := rowAlone(g)
+	if fusion.Product(g.Inner) > maxSerialRow && s.Rows == independentThreads {
+		s.Lanes, s.Rows = 4, independentThreads/4
+	}
+	return s
+}
+
+// minThreads is the minimum workgroup size where there is work for it: the widest subgroup of
+// any device.
+const minThreads = 64
+
+// adjacentColumns is the number of adjacent rows read together: a cache line of 128 bytes in
+// f32. minColumnElements is the number of elements of a column per thread before more threads
+// share it.
+const (
+	adjacentColumns   = 32
+	minColumnElements = 4
+)
+
+// shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
+// and short rows share a workgroup.
+func (e *emitter) shapeRows(g *fusion.Group) Schedule {
+	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
+	if g.RowsAreContiguous() {
+		return e.shapeColumns(rows, length)
+	}
+	s := Schedule{Family: Rows, Lanes: min(usualThreads(e.caps), powerOfTwo(length)), Rows: 1, Split: 1}
+	for s.Lanes < min(e.caps.Invocations, powerOfTwo(length)) && e.exceedsCache(g, s.Lanes) {
+		s.Lanes *= 2
+	}
+	for s.Rows*s.Lanes < minThreads && s.Rows < rows {
+		s.Rows *= 2
+	}
+	return e.shareShortRows(s, rows, length)
+}
+
+// usualThreads is the workgroup size except for long rows: 256 on CUDA, where 1,024 slowed
+// softmax and layer norm by a fifth on an H100.
+func usualThreads(caps loop.Caps) int {
+	if withMma && caps.Dialect == dtype.CUDA {
+		return min(caps.Invocations, mapThreads)
+	}
+	return caps.Invocations
+}
+
+// exceedsCache reports whether rows that several stages read, and that do not fit registers,
+// overflow the cache at the given lanes per row: each stage would then read them from memory,
+// while fewer rows at a time in wider workgroups stay cached.
+func (e *emitter) exceedsCache(g *fusion.Group, lanes int) bool {
+	length := fusion.Product(g.Inner)
+	if g.Splits() || ceilDiv(length, lanes) <= maxUnrolled {
+		return false
+	}
+	row := 0
+	for _, t := range g.Reads() {
+		if t.Len() >= fusion.Product(g.Outer)*length {
+			row += length * loop.DeviceSize(t.DType)
+		}
+	}
+	atOnce := min(fusion.Product(g.Outer), e.caps.Profile().Resident()/lanes)
+	return atOnce*row > e.caps.Profile().Kept()
+}
+
+// manyRows is a number of rows that fills any device with the smallest workgroups.
+const manyRows = 1 << 14
+
+// shareShortRows packs short rows into workgroups with several elements per thread where the
+// rows fill the device anyway: combining the lanes of a row of 64 costs more than its elements
+// (H200: 196,608 rows of bf16 products took 123 µs with a workgroup each, where memory takes
+// 12; 16,384 softmaxes of 256 took 251 µs in WebGPU instead of 114).
+func (e *emitter) shareShortRows(s Schedule, rows, length int) Schedule {
+	const each, least, most = 4, 8, 32
+	if rows < manyRows || length > 2*usualThreads(e.caps) || s.Lanes < each*least {
+		return s
+	}
+	s.Lanes = min(s.Lanes/each, most)
+	s.Rows = usualThreads(e.caps) / s.Lanes
+	return s
+}
+
+// shapeColumns is shapeRows for rows that are contiguous across rows.
+func (e *emitter) shapeColumns(rows, length int) Schedule {
+	s := Schedule{Family: Columns, Lanes: 1, Rows: min(adjacentColumns, powerOfTwo(rows)), Split: 1}
+	limit := usualThreads(e.caps)
+	for s.Lanes < limit/s.Rows && s.Lanes*minColumnElements < length {
+		s.Lanes *= 2
+	}
+	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*e.caps.Profile().Workgroups(wantedGroups) {
+		s.Rows *= 2
+	}
+	return s
+}
+
+// unroll returns s with the inner points of a thread unrolled if they are few. A single point
+// always is.
+func (s rowLayout) unroll(g *fusion.Group, length int) rowLayout {
+	c := max(ceilDiv(length, s.lanes), 1)
+	if c == 1 || c <= maxUnrolled && c*g.Weight() <= maxUnrolledWeight {
+		s.chunks = c
+	}
+	return s
+}
