@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -244,4 +245,241 @@ func (s *segment) after() {
 	s.k.After()
 	clear(s.values)
 	clear(s.single)
+}
+
+// combine makes running values those of a, or where merged is set those of a
+// merged with those of b.
+func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool) bool {
+	if !merged {
+		for _, acc := range c.acc {
+			s.values[acc] = a[acc]
+		}
+		return true
+	}
+	for i, acc := range c.acc {
+		if _, known := s.values[acc]; !known {
+			s.values[acc] = a[acc]
+		}
+		s.values[c.other[i]] = b[acc]
+	}
+	return s.addAll(c.code)
+}
+
+// fold merges the lanes of running values, by halves, and stores them.
+func (s *segment) fold(c *combining) bool {
+	for by := s.k.Width() / 2; by > 0; by /= 2 {
+		for i, acc := range c.acc {
+			s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
+		}
+		if !s.addAll(c.code) {
+			return false
+		}
+	}
+	s.keep(c)
+	return true
+}
+
+func (s *segment) addAll(code []instr) bool {
+	for i := range code {
+		if !s.add(&code[i]) && code[i].kind != opSplat {
+			return false
+		}
+	}
+	return true
+}
+
+// load reads the lanes of running values.
+func (s *segment) load(c *combining) map[register]jit.Value {
+	out := map[register]jit.Value{}
+	for _, acc := range c.acc {
+		out[acc] = s.loadSingle(acc)
+	}
+	return out
+}
+
+// loadSingle reads the lanes of a value that one register has.
+func (s *segment) loadSingle(r register) jit.Value {
+	return s.k.Load(s.array(fusedArray{reg: r, single: true}), wordType(r))
+}
+
+// keepSingle writes them.
+func (s *segment) keepSingle(r register) {
+	s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), wordType(r), s.values[r])
+}
+
+// keep writes the lanes of running values.
+func (s *segment) keep(c *combining) {
+	for _, acc := range c.acc {
+		s.keepSingle(acc)
+	}
+}
+
+// carry has a running sum, in the register acc, go by blocks.
+func (m *maker) carry(running scalar.Expr, acc register) {
+	x := carried{acc: acc, sum: m.n.sizes.add(classF32, m.width()), rest: m.n.sizes.add(classF32, m.width())}
+	sum, rest := scalar.FreeVar(running.Name+"_sum", ir.F32), scalar.FreeVar(running.Name+"_rest", ir.F32)
+	m.named[sum.Name] = value{reg: x.sum, level: perElement, wide: true}
+	m.named[rest.Name] = value{reg: x.rest, level: perElement, wide: true}
+	all := []scalar.Expr{running, sum, rest}
+	set := func(to []register, list ...scalar.Expr) []instr {
+		m.forget(all)
+		return m.aside(func() { m.moveAll(to, list) })
+	}
+	next, left := scalar.TwoSum(sum, running)
+	m.p.carry = append(m.p.carry, set([]register{x.sum, x.rest, acc}, next, scalar.Add(rest, left), scalar.Const(ir.F32, 0))...)
+	m.p.total = append(m.p.total, set([]register{acc}, scalar.Compensated(sum, rest))...)
+	m.forget(all)
+	m.p.carried = append(m.p.carried, x)
+}
+
+// moveAll computes expressions, and then moves them to registers.
+func (m *maker) moveAll(to []register, list []scalar.Expr) {
+	values := make([]value, len(list))
+	for i, e := range list {
+		values[i] = m.widen(m.expr(e))
+	}
+	for i, v := range values {
+		m.move(to[i], v, perElement)
+	}
+}
+
+// uncarried takes the code of blocks out where kernels stand for it, which leave so many
+// lanes between them.
+func (f *fuser) uncarried(p *phase, lanes int) {
+	for _, x := range p.carried {
+		f.n.sizes[classF32][x.sum.index], f.n.sizes[classF32][x.rest.index] = lanes, lanes
+	}
+	f.replaced(p.carry)
+	f.replaced(p.total)
+	p.carry, p.total = nil, nil
+}
+
+// carry adds what a stretch came to in s.values to the blocks before.
+func (s *segment) carry(p *phase) bool {
+	for _, x := range p.carried {
+		s.values[x.sum], s.values[x.rest] = s.loadSingle(x.sum), s.loadSingle(x.rest)
+	}
+	if !s.addAll(p.carry) {
+		return false
+	}
+	for _, x := range p.carried {
+		s.keepSingle(x.sum)
+		s.keepSingle(x.rest)
+	}
+	return true
+}
+
+// total makes running values of what the blocks came to.
+func (s *segment) total(p *phase) bool {
+	for _, x := range p.carried {
+		s.values[x.sum], s.values[x.rest] = s.loadSingle(x.sum), s.loadSingle(x.rest)
+	}
+	return s.addAll(p.total)
+}
+
+// isCarried reports whether running values go by blocks.
+func (p *phase) isCarried(c *combining) bool {
+	for _, x := range p.carried {
+		if x.acc == c.acc[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// blocks counts the steps of a block of sums, each of which adds some terms to one lane.
+type blocks struct {
+	code *boundPhase
+	n    int // lanes
+	done int
+}
+
+// add counts terms, and carries where a block is full. To begin the code for that takes as
+// long as some terms do, so that blocks are twice as long as need be.
+func (b *blocks) add(terms int) {
+	if b.done += terms; b.done >= 2*fusion.SumBlock && len(b.code.carry) > 0 {
+		runAll(b.code.carry, b.n)
+		b.done = 0
+	}
+}
+
+// end leaves the sums in the running values.
+func (b *blocks) end() {
+	if len(b.code.carry) > 0 {
+		runAll(b.code.carry, b.n)
+		runAll(b.code.total, b.n)
+	}
+}
+
+// mostUnrolled and mostStreams are how many inner points one kernel takes at most where
+// lanes are outer points, and how many places in memory it reads from.
+const (
+	mostUnrolled = 8
+	mostStreams  = 24
+)
+
+// unroll makes a kernel of what a reduction does with several inner points, one after
+// the other, where the lanes are outer points: running values then stay in registers
+// between them, and less time goes into beginning kernels than into short rows of lanes.
+func (f *fuser) unroll(p *phase) {
+	inner := f.n.inner.scalars()
+	if f.n.wideInner || !p.loop || len(p.running) == 0 || len(p.inner) > 0 || len(inner) == 0 {
+		return
+	}
+	last := inner[len(inner)-1]
+	loads := 0
+	for i := range p.element {
+		in := &p.element[i]
+		if in.kind == opLoad {
+			loads++
+		} else if in.readsAny(last.reg) {
+			return
+		}
+	}
+	times := mostUnrolled
+	for times*loads > mostStreams || times > last.size || len(inner) > 1 && last.size%times != 0 {
+		times /= 2
+	}
+	if times > 1 {
+		f.several(p, last.reg, times)
+	}
+}
+
+// several makes the kernel of an unrolled loop, along whose last coordinate, in a
+// register, the points lie.
+func (f *fuser) several(p *phase, along register, times int) {
+	s := f.segment()
+	for i := range times {
+		for k := range p.element {
+			in := p.element[k].moved(along, i)
+			if !s.add(&in) && in.kind != opSplat {
+				return
+			}
+		}
+	}
+	for _, r := range s.written {
+		if f.reads[r] > s.reads[r]/times { // others read it
+			s.k.Store(s.array(fusedArray{reg: r, stores: true}), s.storedAs(r), s.values[r])
+		}
+	}
+	p.several, p.times = []instr{s.kernel()}, times
+}
+
+// readsAny reports whether an instruction reads a register other than for an address.
+func (in *instr) readsAny(r register) bool {
+	found := false
+	in.registers(func(x *register, result bool) { found = found || !result && *x == r })
+	return found
+}
+
+// moved returns a load as one from where a coordinate, in a register, is larger by some;
+// other instructions as they are.
+func (in *instr) moved(coordinate register, by int) instr {
+	out := *in
+	if in.kind == opLoad {
+		at := *in.at
+		at.base += by * at.coef(coordinate)
+		out.at = &at
+	}
+	return out
 }

@@ -1,10 +1,14 @@
 package cpu
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
 )
 
 // buffer is where a tensor lies. Its place may change between runs: that of a
@@ -82,4 +86,173 @@ func (a *arena) take(bytes, now, last int) int {
 	a.size = max(a.size, at+bytes)
 	a.over = a.over || at > math.MaxInt-bytes
 	return at
+}
+
+// ledger is the memory that a program will hold, noted while it is compiled and allocated
+// when it is known that all of it fits.
+type ledger struct {
+	parts []native.Allocation
+	asked []request
+}
+
+// request is memory for somebody to take.
+type request struct {
+	bytes int
+	take  func(data []byte)
+}
+
+// ask notes memory, which take has when all is known. Nobody takes what runs allocate.
+func (l *ledger) ask(a native.Allocation, take func(data []byte)) {
+	l.parts = append(l.parts, a)
+	if take != nil {
+		l.asked = append(l.asked, request{int(a.Bytes), take})
+	}
+}
+
+// bytes returns the sum of all that was noted, which a check has found to fit.
+func (l *ledger) bytes() int64 {
+	var sum int64
+	for _, a := range l.parts {
+		sum += a.Bytes
+	}
+	return sum
+}
+
+// allocate gives everybody the memory that was asked for.
+func (l *ledger) allocate() {
+	for _, r := range l.asked {
+		r.take(allocate(r.bytes))
+	}
+	l.asked = nil
+}
+
+// bytesOf returns what elements take, no less than the largest number where that overflows.
+func bytesOf(d ir.DType, dims []int) int64 {
+	bytes := int64(d.Size())
+	for _, n := range dims {
+		if n > 0 && bytes > math.MaxInt64/int64(n) {
+			bytes = math.MaxInt64
+			continue
+		}
+		bytes *= int64(n)
+	}
+	return bytes
+}
+
+// part returns a tensor as a part of what a program holds.
+func part(t *fusion.Tensor) native.Allocation {
+	bytes := bytesOf(t.DType, t.Dims)
+	switch {
+	case t.Constant != nil:
+		return native.Allocation{Name: fmt.Sprint("constant ", t.Type()), Bytes: bytes, Fixed: true}
+	case t.Port != nil:
+		return native.AllocationOf(native.SlotOf(t.Name, roleOf(t.Port.Kind), t.Port.Value), bytes)
+	}
+	return native.Allocation{Name: fmt.Sprintf("%s %s", t.Name, t.Type()), Bytes: bytes}
+}
+
+func roleOf(k ir.PortKind) native.Role {
+	switch k {
+	case ir.ParamPort:
+		return native.Param
+	case ir.StatePort:
+		return native.State
+	}
+	return native.Input
+}
+
+// source is an entry before it is compiled.
+type source struct {
+	entry     ir.Entry
+	partition *fusion.Partition
+}
+
+// check returns a [*native.MemoryError] where the tensors of all entries take more than
+// the budget, before anything as large as they are is made. What steps need besides is
+// known when they are compiled.
+func check(sources []source, budget native.Budget) error {
+	var parts []native.Allocation
+	var slots []native.Slot
+	known := map[string]bool{}
+	for _, s := range sources {
+		for _, t := range s.partition.Tensors {
+			if t.Port == nil && t.Constant == nil || t.Persistent() && known[t.Name] {
+				continue
+			}
+			known[t.Name] = known[t.Name] || t.Persistent()
+			parts = append(parts, part(t))
+			if t.Port != nil {
+				slots = append(slots, native.SlotOf(t.Name, roleOf(t.Port.Kind), t.Port.Value))
+			}
+		}
+		parts = append(parts, computed(s)...)
+	}
+	return budget.Check(parts, slots)
+}
+
+// computed returns the memory of what an entry computes: the arena, or a tensor that is
+// more than any arena holds.
+func computed(s source) []native.Allocation {
+	var a arena
+	var largest native.Allocation
+	var parts []native.Allocation
+	last := lastUses(s.partition)
+	var visit func(p *fusion.Partition, now int)
+	write := func(t *fusion.Tensor, now int) {
+		if t.Port != nil || t.Constant != nil || t.Outer != nil {
+			return
+		}
+		made := part(t)
+		if made.Bytes > math.MaxInt>>8 {
+			parts = append(parts, made)
+			return
+		}
+		if made.Bytes > largest.Bytes {
+			largest = made
+		}
+		a.take(int(made.Bytes), now, max(last[t], now))
+	}
+	visit = func(p *fusion.Partition, at int) {
+		for i, item := range p.Items {
+			now := at
+			if at < 0 {
+				now = i
+			}
+			for _, t := range item.Writes() {
+				write(t, now)
+			}
+			if c, ok := item.(fusion.Control); ok {
+				for _, inner := range c.Partitions() {
+					visit(inner, now)
+				}
+			}
+		}
+	}
+	visit(s.partition, -1)
+	return append(parts, arenaPart(s.entry.Name, a.bytes(), largest))
+}
+
+// arenaPart says what an entry computes, and what of it is largest.
+func arenaPart(entry string, bytes int64, largest native.Allocation) native.Allocation {
+	name := fmt.Sprintf("what entry %q computes", entry)
+	if largest.Bytes > 0 {
+		name += fmt.Sprintf(" (%s among it, %s)", largest.Name, native.FormatBytes(largest.Bytes))
+	}
+	return native.Allocation{Name: name, Bytes: bytes}
+}
+
+// lastUses returns the item that needs each tensor last.
+func lastUses(p *fusion.Partition) map[*fusion.Tensor]int {
+	last := map[*fusion.Tensor]int{}
+	for i, item := range p.Items {
+		for _, t := range slices.Concat(item.Writes(), item.Reads()) {
+			last[t] = i
+		}
+	}
+	for _, t := range p.Outputs {
+		if t != nil {
+			last[t] = len(p.Items)
+		}
+	}
+	return last
 }

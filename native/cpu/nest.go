@@ -117,3 +117,104 @@ func constantValue(e scalar.Expr) (scalar.Value, error) {
 	}
 	return v, nil
 }
+
+// instr is one instruction of a nest, still without the registers of a worker.
+type instr struct {
+	kind opKind
+	node scalar.Expr // for apply and check: the operation
+	dst  register
+	args [3]register
+	one  bool // of one lane, however many the block has
+	// uniform marks a select whose condition has one lane, unlike its result.
+	uniform bool
+	buf     *buffer  // for load and store
+	at      *address // for load and store
+	fused   *fused
+}
+
+type opKind uint8
+
+const (
+	opApply opKind = iota
+	opConst        // the value of node in all lanes
+	opSplat        // lane 0 of args[0] in all lanes
+	opMove         // args[0]
+	opLoad
+	opStore // args[0]
+	opCounter
+	opScalar
+	opCheck // where args[0] is 0, the code node.Ref
+	opFused // many as a kernel
+)
+
+// value is what an expression has become.
+type value struct {
+	reg   register
+	level level
+	wide  bool
+	loop  int // for levels perInner and perElement: the loop it is computed in
+}
+
+// signature is what two equal instructions have in common.
+type signature struct {
+	op     scalar.Op
+	dtype  ir.DType
+	bits   uint64
+	ref    int
+	name   string
+	args   [3]register
+	splat  bool
+	buffer *buffer
+}
+
+// nestStep runs a nest on all cores.
+type nestStep struct {
+	n        *nest
+	env      *environment
+	machines []*machine
+	chunk    int // blocks of one chunk
+	chunks   int
+}
+
+// chunkCost is the nanoseconds that a chunk should take at least: less is not
+// worth waking another core for.
+const chunkCost = 15_000
+
+func newNestStep(n *nest, env *environment) *nestStep {
+	n.fuse(&env.kernels)
+	n.reuse()
+	s := &nestStep{n: n, env: env}
+	units := n.units()
+	chunks := min(units, int(n.cost/chunkCost), 8*workers())
+	s.chunk = units
+	if chunks > 1 {
+		s.chunk = (units + chunks - 1) / chunks
+	}
+	if units > 0 {
+		s.chunks = (units + s.chunk - 1) / s.chunk
+	}
+	count := 1
+	if s.chunks > 1 {
+		count = workers()
+	}
+	for range count {
+		s.machines = append(s.machines, newMachine(n, env))
+	}
+	return s
+}
+
+func (s *nestStep) run(r *runner) {
+	s.env.epoch++
+	if s.chunks == 1 {
+		s.do(0, 0)
+		return
+	}
+	if s.chunks > 1 {
+		r.job.run(s, s.chunks)
+	}
+}
+
+func (s *nestStep) do(worker, chunk int) {
+	first := chunk * s.chunk
+	s.machines[worker].span(first, min(first+s.chunk, s.n.units()))
+}

@@ -1,6 +1,8 @@
 package cpu
 
-import "github.com/rlx-go/rlx/internal/codegen/jit"
+import (
+	"github.com/rlx-go/rlx/internal/codegen/jit"
+)
 
 // reuse lets values that are not needed at the same time have the same
 // register, so that those of a long piece of code stay in the nearest cache. It
