@@ -12,13 +12,13 @@ type piece struct {
 	mask [8]uint32 // and as AVX2 has them
 }
 
-// worthPieces is how many elements must lie side by side on average for vectors
+// minPieceLen is how many elements must lie side by side on average for vectors
 // to be filled piece by piece.
-const worthPieces = 3
+const minPieceLen = 3
 
-// worthCopyingRows is how many elements of a row must lie side by side on average
+// minRunLen is how many elements of a row must lie side by side on average
 // for rows to be copied stretch by stretch.
-const worthCopyingRows = 16
+const minRunLen = 16
 
 // packPieces copies k rows of n elements, and zeros up to width, of a matrix with
 // tables, whose neighbouring columns, or else rows, often lie side by side in
@@ -31,8 +31,8 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 		return false
 	}
 	data := any(from.Data).([]float32)
-	byColumn, byRow := Stretches(from.ColAt[:n]), Stretches(from.RowAt[:k])
-	if min(byColumn*worthPieces/n, byRow*worthPieces/k) > 0 {
+	byColumn, byRow := Runs(from.ColAt[:n]), Runs(from.RowAt[:k])
+	if min(byColumn*minPieceLen/n, byRow*minPieceLen/k) > 0 {
 		return false
 	}
 	list := &s.pieces
@@ -59,8 +59,8 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 // ReadsGathered reports whether left factors with tables are read where they lie.
 func ReadsGathered() bool { return kernelsOf[float32]().wide[0].gathered != nil }
 
-// Stretches returns in how many stretches places lie side by side.
-func Stretches(at []int32) int {
+// Runs returns in how many stretches places lie side by side.
+func Runs(at []int32) int {
 	count := 1
 	for i := 1; i < len(at); i++ {
 		if at[i] != at[i-1]+1 {
@@ -101,7 +101,7 @@ func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
 	}
 	computed, last := 0, int32(0)
 	for j := 0; j < n; {
-		count := p.stretch(b.ColAt[j:n])
+		count := p.runLen(b.ColAt[j:n])
 		j += count
 		last = max(last, b.ColAt[j-1])
 		computed += p.lanes
@@ -118,8 +118,8 @@ func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
 	return true
 }
 
-// stretch returns how many columns lie side by side, a wide tile's at most.
-func (p *multiplication[T]) stretch(at []int32) int {
+// runLen returns how many columns lie side by side, a wide tile's at most.
+func (p *multiplication[T]) runLen(at []int32) int {
 	n := 1
 	for n < min(len(at), 2*p.lanes) && at[n] == at[n-1]+1 {
 		n++
@@ -127,13 +127,13 @@ func (p *multiplication[T]) stretch(at []int32) int {
 	return n
 }
 
-// stretches computes n columns with those of b read in place.
-func (p *multiplication[T]) stretches(m, n int, a, b Matrix[T], c []T) {
+// multiplyRuns computes n columns with those of b read in place.
+func (p *multiplication[T]) multiplyRuns(m, n int, a, b Matrix[T], c []T) {
 	for i := 0; i < m; i += blockM {
 		rows, c := min(blockM, m-i), c[i*p.cRow:]
 		block := p.block(a.From(i, 0), rows, n)
 		for j := 0; j < n; {
-			count := p.stretch(b.ColAt[j:n])
+			count := p.runLen(b.ColAt[j:n])
 			p.panel(rows, count, block, b.Data[b.ColAt[j]:], 0, c[j:])
 			j += count
 		}

@@ -1,7 +1,7 @@
 package simd
 
-// turners are the kernels that transpose elements of so many bytes, the largest first.
-func turners(size uintptr) []turner {
+// transposeKernels are the kernels that transpose elements of so many bytes, the largest first.
+func transposeKernels(size uintptr) []transposeKernel {
 	switch size {
 	case 4:
 		return transposing[Has].words
@@ -11,10 +11,10 @@ func turners(size uintptr) []turner {
 	return nil
 }
 
-var transposing = [...]struct{ words, doubles []turner }{
+var transposing = [...]struct{ words, doubles []transposeKernel }{
 	Go:     {},
-	AVX2:   {words: []turner{{16, transposeAVX2b32x16}, {8, transposeAVX2b32x8}}, doubles: []turner{{4, transposeAVX2b64x4}}},
-	AVX512: {words: []turner{{16, transposeAVX512b32x16}, {8, transposeAVX2b32x8}}, doubles: []turner{{8, transposeAVX512b64x8}, {4, transposeAVX2b64x4}}},
+	AVX2:   {words: []transposeKernel{{16, transposeAVX2b32x16}, {8, transposeAVX2b32x8}}, doubles: []transposeKernel{{4, transposeAVX2b64x4}}},
+	AVX512: {words: []transposeKernel{{16, transposeAVX512b32x16}, {8, transposeAVX2b32x8}}, doubles: []transposeKernel{{8, transposeAVX512b64x8}, {4, transposeAVX2b64x4}}},
 }
 
 // piecewise is the kernel that fills vectors from pieces, with the number of their

@@ -19,9 +19,9 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
 
-// copyStretches copies rows of a, which has tables and long stretches of columns
+// copyRuns copies rows of a, which has tables and long stretches of columns
 // that lie side by side.
-func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
+func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
 	for l := 0; l < p.k; {
 		from, n := int(a.ColAt[l]), 1
@@ -39,7 +39,7 @@ func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
 // straight returns a part of a matrix with tables as one without, where its
 // columns lie side by side and its rows equally far apart.
 func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
-	if Stretches(m.ColAt[:cols]) > 1 {
+	if Runs(m.ColAt[:cols]) > 1 {
 		return m, false
 	}
 	step := cols

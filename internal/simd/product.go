@@ -53,19 +53,19 @@ type kernels[T Float] struct {
 	dotLanes   int
 }
 
-// Pieces of a product that stay in caches: a panel of b with longestStep rows in the
+// Pieces of a product that stay in caches: a panel of b with maxStep rows in the
 // first, blockM rows of a and blockN columns of b in the second.
 const (
-	longestStep = 320
-	blockM      = 240
-	blockN      = 768
+	maxStep = 320
+	blockM  = 240
+	blockN  = 768
 )
 
-// longestChain is how many steps of a product are added to one sum, one after the other,
+// maxChain is how many steps of a product are added to one sum, one after the other,
 // and keptM and blockN how many rows and columns of a longer one wait for the next of them.
 const (
-	longestChain = 32
-	keptM        = 4 * blockM
+	maxChain = 32
+	keptM    = 4 * blockM
 )
 
 // Rows whose distance is a multiple of aliases elements have the same places in
@@ -94,21 +94,21 @@ type Space[T Float] struct {
 	turned [maxColumns * 16]T
 }
 
-// stepOf returns how many of k products are added up at once: steps are of one length,
+// stepLen returns how many of k products are added up at once: steps are of one length,
 // as a short one takes as much besides products as a long one.
-func stepOf(k int) int {
-	steps := (k + longestStep - 1) / longestStep
+func stepLen(k int) int {
+	steps := (k + maxStep - 1) / maxStep
 	return (k + steps - 1) / steps
 }
 
 // Grow makes the space large enough for products of the given size.
 func (s *Space[T]) Grow(m, n, k int) {
-	if k > longestChain*stepOf(max(k, 1)) {
+	if k > maxChain*stepLen(max(k, 1)) {
 		if need := min(m, keptM) * min(n, blockN); len(s.c) < need {
 			s.c = make([]T, need)
 		}
 	}
-	k, m, n = stepOf(max(k, 1)), min(m, blockM), min(n, blockN)
+	k, m, n = stepLen(max(k, 1)), min(m, blockM), min(n, blockN)
 	if need := (k + skew) * (m + maxRows); len(s.a) < need {
 		s.a = make([]T, need)
 	}
@@ -127,15 +127,15 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 		}
 		return
 	}
-	if chain := longestChain * stepOf(k); k > chain {
-		inParts(s, m, n, k, chain, a, b, c, cRow)
+	if chain := maxChain * stepLen(k); k > chain {
+		splitK(s, m, n, k, chain, a, b, c, cRow)
 		return
 	}
-	chained(s, m, n, k, stepOf(k), a, b, c, cRow)
+	accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow)
 }
 
-// inParts computes a product of many steps, some of them at a time.
-func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRow int) {
+// splitK computes a product of many steps, some of them at a time.
+func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRow int) {
 	for i := 0; i < m; i += keptM {
 		for j := 0; j < n; j += blockN {
 			rows, columns := min(keptM, m-i), min(blockN, n-j)
@@ -143,10 +143,10 @@ func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cR
 			for l := 0; l < k; l += chain {
 				a, b, depth := a.From(i, l), b.From(l, j), min(chain, k-l)
 				if l == 0 {
-					chained(s, rows, columns, depth, stepOf(k), a, b, to, cRow)
+					accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, to, cRow)
 					continue
 				}
-				chained(s, rows, columns, depth, stepOf(k), a, b, s.c, columns)
+				accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, s.c, columns)
 				for r := range rows {
 					row := to[r*cRow:][:columns]
 					for x, part := range s.c[r*columns:][:columns] {
@@ -158,14 +158,14 @@ func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cR
 	}
 }
 
-// chained computes a product step by step, each added to the sums of those before.
-func chained[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int) {
+// accumulateSteps computes a product step by step, each added to the sums of those before.
+func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int) {
 	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
 	for l := 0; l < k; l += step {
 		p.k, p.add = min(step, k-l), l > 0
 		a, b := a.From(0, l), b.From(l, 0)
 		if p.readsInPlace(b, n) {
-			p.stretches(m, n, a, b, c)
+			p.multiplyRuns(m, n, a, b, c)
 			continue
 		}
 		for j := 0; j < n; j += blockN {
@@ -193,12 +193,12 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 		if m == 1 {
 			for ; n >= p.rowColumns; n -= p.rowColumns {
 				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.lanes, p.add)
-				b, c = b.skip(p.rowColumns), c[p.rowColumns:]
+				b, c = b.skipColumns(p.rowColumns), c[p.rowColumns:]
 			}
 		}
 		for ; n >= width; n -= width {
 			p.panel(m, width, a, b.Data, b.Row, c)
-			b, c = b.skip(width), c[min(width, len(c)):]
+			b, c = b.skipColumns(width), c[min(width, len(c)):]
 		}
 	}
 	if n == 0 {
@@ -223,8 +223,8 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 			a = straight
 		case n < worthCopying && p.rowAt == nil && p.wide[0].gathered != nil:
 			return a
-		case Stretches(a.ColAt[:p.k])*worthCopyingRows <= p.k:
-			return p.copyStretches(a, rows)
+		case Runs(a.ColAt[:p.k])*minRunLen <= p.k:
+			return p.copyRuns(a, rows)
 		}
 	}
 	switch {
@@ -236,8 +236,8 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 	return a
 }
 
-// skip leaves out columns; it may leave nothing.
-func (m Matrix[T]) skip(columns int) Matrix[T] {
+// skipColumns leaves out columns; it may leave nothing.
+func (m Matrix[T]) skipColumns(columns int) Matrix[T] {
 	m.Data = m.Data[min(columns*m.Col, len(m.Data)):]
 	return m
 }

@@ -104,7 +104,7 @@ func testProducts[T Float](t *testing.T) {
 // TestLongProductsAreExactOnIntegers has products of so many steps that they are computed in
 // parts, with more rows or columns than one part keeps.
 func TestLongProductsAreExactOnIntegers(t *testing.T) {
-	const k = longestChain*longestStep + 100
+	const k = maxChain*maxStep + 100
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range [][2]int{{2, blockN + 9}, {keptM + 5, 3}} {
 		m, n := size[0], size[1]

@@ -7,9 +7,9 @@ type element interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// turner is a kernel that turns squares, size on a side, whose first elements are
+// transposeKernel is a kernel that turns squares, size on a side, whose first elements are
 // fromStep apart, and toStep where they are written.
-type turner struct {
+type transposeKernel struct {
 	size int
 	turn func(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
 }
@@ -27,24 +27,24 @@ const (
 // of to, whose rows are toRow apart.
 func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	i := 0
-	for _, k := range turners(unsafe.Sizeof(to[0])) {
+	for _, k := range transposeKernels(unsafe.Sizeof(to[0])) {
 		for n >= k.size && i+k.size <= rows {
 			piece := min(pieceRows, rows-i) / k.size * k.size
-			full := turnSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
+			full := transposeSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
 			if full < n {
-				turnPlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
+				transposePlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
 			}
 			i += piece
 		}
 	}
 	if i < rows {
-		turnPlain(to[i:], toRow, from[i*fromRow:], fromRow, rows-i, n)
+		transposePlain(to[i:], toRow, from[i*fromRow:], fromRow, rows-i, n)
 	}
 }
 
-// turnSquares transposes rows, a multiple of the kernel's size, and returns how many
+// transposeSquares transposes rows, a multiple of the kernel's size, and returns how many
 // columns of them it could.
-func turnSquares[T element](k turner, to []T, toRow int, from []T, fromRow, rows, n int) int {
+func transposeSquares[T element](k transposeKernel, to []T, toRow int, from []T, fromRow, rows, n int) int {
 	n -= n % k.size
 	if rows == k.size { // squares side by side
 		k.turn(n/k.size, unsafe.Pointer(&from[0]), fromRow, k.size, unsafe.Pointer(&to[0]), toRow, k.size*toRow)
@@ -56,17 +56,17 @@ func turnSquares[T element](k turner, to []T, toRow int, from []T, fromRow, rows
 	return n
 }
 
-// turnPlain transposes in Go.
-func turnPlain[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
+// transposePlain transposes in Go.
+func transposePlain[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	for j := 0; j < n; j += plainColumns {
 		for i := 0; i < rows; i += plainRows {
-			turnRows(to[i+j*toRow:], toRow, from[i*fromRow+j:], fromRow, min(plainRows, rows-i), min(plainColumns, n-j))
+			transposeRows(to[i+j*toRow:], toRow, from[i*fromRow+j:], fromRow, min(plainRows, rows-i), min(plainColumns, n-j))
 		}
 	}
 }
 
-// turnRows transposes a few rows: each element of to next to those before.
-func turnRows[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
+// transposeRows transposes a few rows: each element of to next to those before.
+func transposeRows[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	for j := range n {
 		out := to[j*toRow : j*toRow+rows]
 		at := j

@@ -53,7 +53,7 @@ func (a *address) key() string {
 
 // address compiles an offset. Where it is a sum of multiples of coordinates
 // that fit the order of the lanes, it becomes a base and a stride.
-func (m *maker) address(offset scalar.Expr) *address {
+func (m *nestBuilder) address(offset scalar.Expr) *address {
 	sum := affineOf(offset)
 	a := &address{base: sum.constant}
 	if cond, inside := sum.guard(); cond != nil {
@@ -86,7 +86,7 @@ func (m *maker) address(offset scalar.Expr) *address {
 // masked compiles an offset that is a sum under a condition and 0 elsewhere,
 // which is how loads near an edge are kept inside. So the sum may follow the
 // order of the lanes, where the condition does not.
-func (m *maker) masked(offset, cond, inside scalar.Expr) *address {
+func (m *nestBuilder) masked(offset, cond, inside scalar.Expr) *address {
 	a := m.address(inside)
 	if a.general || a.mask != nil {
 		return m.general(offset)
@@ -121,19 +121,19 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 	return cond, inside
 }
 
-func (m *maker) general(offset scalar.Expr) *address {
+func (m *nestBuilder) general(offset scalar.Expr) *address {
 	v := m.expr(offset)
 	return &address{general: true, index: v.reg, wide: v.wide, level: v.level}
 }
 
-func (m *maker) wideSpace() *space {
+func (m *nestBuilder) wideSpace() *space {
 	if m.n.wideInner {
 		return &m.n.inner
 	}
 	return &m.n.outer
 }
 
-func (m *maker) wideLevel() level {
+func (m *nestBuilder) wideLevel() level {
 	if m.n.wideInner {
 		return perElement
 	}
@@ -142,7 +142,7 @@ func (m *maker) wideLevel() level {
 
 // stride returns by how much an offset grows from lane to lane; false where it
 // does not grow by the same for all.
-func (m *maker) stride(sum affine) (int, bool) {
+func (m *nestBuilder) stride(sum affine) (int, bool) {
 	s := m.wideSpace()
 	stride, seen := 0, false
 	for _, a := range s.wides() {

@@ -27,7 +27,7 @@ func split(c *fusion.Code, outer []int) []int {
 				return whole, x.Op == scalar.OpVar && x.Name == v.Name
 			}))
 		}
-		eachExpr(c, replace, replace)
+		rewriteExprs(c, replace, replace)
 		c.Outer, outer = slices.Clone(c.Outer), slices.Clone(outer)
 		c.Outer[i], outer[i] = high, size/by
 		c.Outer, outer = slices.Insert(c.Outer, i+1, low), slices.Insert(outer, i+1, by)
@@ -50,7 +50,7 @@ func divisorOf(c *fusion.Code, name string, size int) int {
 		})
 		return e
 	}
-	eachExpr(c, func(e scalar.Expr) scalar.Expr {
+	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
 		scalar.Walk(e, func(x scalar.Expr) {
 			if x.Op == scalar.OpLoad {
 				look(x.Args[0])
@@ -77,7 +77,7 @@ func coalesceSpace(c *fusion.Code, vars []scalar.Expr, dims []int) ([]scalar.Exp
 		}
 		p := pair{a: vars[i].Name, b: vars[i+1].Name, size: dims[i+1], seen: map[scalar.Expr]bool{}}
 		apart := false
-		eachExpr(c, func(e scalar.Expr) scalar.Expr {
+		rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
 			apart = apart || !p.mergeable(e)
 			return e
 		}, func(offset scalar.Expr) scalar.Expr {
@@ -100,7 +100,7 @@ func coalesceSpace(c *fusion.Code, vars []scalar.Expr, dims []int) ([]scalar.Exp
 				return nil, false
 			})
 		}
-		eachExpr(c, replace, replace)
+		rewriteExprs(c, replace, replace)
 		vars[i], dims[i] = merged, dims[i]*dims[i+1]
 		vars, dims = slices.Delete(vars, i+1, i+2), slices.Delete(dims, i+1, i+2)
 	}
@@ -149,10 +149,10 @@ func (p *pair) mergeable(e scalar.Expr) bool {
 	return ok
 }
 
-// eachExpr replaces every expression of the code that may refer to coordinates
+// rewriteExprs replaces every expression of the code that may refer to coordinates
 // by what expr makes of it, and every offset of a store by what offset makes of
 // it.
-func eachExpr(c *fusion.Code, expr, offset func(scalar.Expr) scalar.Expr) {
+func rewriteExprs(c *fusion.Code, expr, offset func(scalar.Expr) scalar.Expr) {
 	bindings := func(list []scalar.Local) {
 		for i := range list {
 			list[i].Value = expr(list[i].Value)

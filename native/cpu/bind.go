@@ -12,7 +12,7 @@ func (m *machine) bind(in *instr) op {
 	if !in.one {
 		return m.bindWide(in)
 	}
-	if o := singleOp(m.files, in); o != nil {
+	if o := scalarOp(m.files, in); o != nil {
 		return o
 	}
 	o := m.bindWide(in)

@@ -13,11 +13,11 @@ import (
 // points that promise to be faster.
 func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
 	var tries []blocking
-	for _, w := range widths(outer) {
+	for _, w := range blockWidths(outer) {
 		tries = append(tries, blocking{false, w})
 	}
 	if len(inner) > 0 {
-		for _, w := range widths(inner) {
+		for _, w := range blockWidths(inner) {
 			tries = append(tries, blocking{true, w})
 		}
 	}
@@ -48,7 +48,7 @@ func noInnerPoints(c *fusion.Code) {
 }
 
 func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
-	m := newMaker(name, c.Outer, c.Inner, outer, inner, b, buffers)
+	m := newNestBuilder(name, c.Outer, c.Inner, outer, inner, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
 		m.reductions(s.Reductions)
@@ -63,7 +63,7 @@ func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buff
 }
 
 // lets names values of the outer point.
-func (m *maker) lets(list []scalar.Local) {
+func (m *nestBuilder) lets(list []scalar.Local) {
 	for _, b := range list {
 		v := m.expr(b.Value)
 		v.level = max(v.level, perBlock)
@@ -73,7 +73,7 @@ func (m *maker) lets(list []scalar.Local) {
 
 // reductions compiles one loop over the inner points for all of the
 // reductions, and names their results in the next phase.
-func (m *maker) reductions(list []fusion.Reduction) {
+func (m *nestBuilder) reductions(list []fusion.Reduction) {
 	if len(list) == 0 {
 		return
 	}
@@ -87,8 +87,8 @@ func (m *maker) reductions(list []fusion.Reduction) {
 	}
 }
 
-func (m *maker) reduction(r fusion.Reduction) {
-	c := &combining{}
+func (m *nestBuilder) reduction(r fusion.Reduction) {
+	c := &laneMerge{}
 	accs, others := make([]scalar.Expr, len(r.Elements)), make([]scalar.Expr, len(r.Elements))
 	for i, a := range r.Accumulators {
 		init, err := constantValue(a.Init)
@@ -97,20 +97,20 @@ func (m *maker) reduction(r fusion.Reduction) {
 		}
 		class := classOf(a.DType)
 		acc, other := m.n.sizes.add(class, m.width()), m.n.sizes.add(class, m.width())
-		m.p.running = append(m.p.running, running{acc, init})
+		m.p.accumulators = append(m.p.accumulators, accumulator{acc, init})
 		c.acc, c.other = append(c.acc, acc), append(c.other, other)
 		accs[i], others[i] = r.Running[i], scalar.FreeVar(r.Running[i].Name+"_other", a.DType)
 		m.named[accs[i].Name] = value{reg: acc, level: perElement, wide: true}
 		m.named[others[i].Name] = value{reg: other, level: perElement, wide: true}
 	}
-	m.merge(c, r.Combine(accs, r.Elements))
+	m.setAccumulators(c, r.Combine(accs, r.Elements))
 	if m.n.wideInner {
-		m.forget(accs) // what the last element found out about them
-		m.combine(c, r.Combine(accs, others))
+		m.invalidate(accs) // what the last element found out about them
+		m.mergeLanes(c, r.Combine(accs, others))
 	}
 	if r.Sums() && m.n.inner.points() > fusion.SumBlock {
 		for i := range accs {
-			m.carry(accs[i], c.acc[i])
+			m.compensate(accs[i], c.acc[i])
 		}
 	}
 	for i := range accs {
@@ -118,14 +118,14 @@ func (m *maker) reduction(r fusion.Reduction) {
 	}
 }
 
-// combine compiles the merging of running values with those of other lanes.
-func (m *maker) combine(c *combining, merged []scalar.Expr) {
-	c.code = m.aside(func() { m.merge(c, merged) })
-	m.p.combining = append(m.p.combining, c)
+// mergeLanes compiles the merging of running values with those of other lanes.
+func (m *nestBuilder) mergeLanes(c *laneMerge, merged []scalar.Expr) {
+	c.code = m.capture(func() { m.setAccumulators(c, merged) })
+	m.p.merges = append(m.p.merges, c)
 }
 
-// aside returns the code that f adds to what is done for each element.
-func (m *maker) aside(f func()) []instr {
+// capture returns the code that f adds to what is done for each element.
+func (m *nestBuilder) capture(f func()) []instr {
 	before := m.p.element
 	m.p.element = nil
 	f()
@@ -134,13 +134,13 @@ func (m *maker) aside(f func()) []instr {
 	return code
 }
 
-// merge makes values the new running ones.
-func (m *maker) merge(c *combining, merged []scalar.Expr) {
+// setAccumulators makes values the new running ones.
+func (m *nestBuilder) setAccumulators(c *laneMerge, merged []scalar.Expr) {
 	m.moveAll(c.acc, merged)
 }
 
 // stores compiles all values, and then the stores of them.
-func (m *maker) stores(list []fusion.ElementStore) {
+func (m *nestBuilder) stores(list []fusion.ElementStore) {
 	values := make([]value, len(list))
 	for i, s := range list {
 		values[i] = m.expr(s.Value)
@@ -150,8 +150,8 @@ func (m *maker) stores(list []fusion.ElementStore) {
 	}
 }
 
-// maker makes a nest of the code of a group.
-type maker struct {
+// nestBuilder makes a nest of the code of a group.
+type nestBuilder struct {
 	n       *nest
 	buffers map[int]*buffer // by the ID of the tensor
 	named   map[string]value
@@ -171,15 +171,15 @@ type blocking struct {
 	wide  int
 }
 
-// newMaker begins a nest over the given coordinates.
-func newMaker(name string, outer, inner []scalar.Expr, outerDims, innerDims []int, b blocking, buffers map[int]*buffer) *maker {
+// newNestBuilder begins a nest over the given coordinates.
+func newNestBuilder(name string, outer, inner []scalar.Expr, outerDims, innerDims []int, b blocking, buffers map[int]*buffer) *nestBuilder {
 	n := &nest{name: name, wideInner: b.inner}
 	if b.inner {
 		n.outer, n.inner = newSpace(outer, outerDims, 0), newSpace(inner, innerDims, b.wide)
 	} else {
 		n.outer, n.inner = newSpace(outer, outerDims, b.wide), newSpace(inner, innerDims, 0)
 	}
-	m := &maker{
+	m := &nestBuilder{
 		n: n, buffers: buffers,
 		named: map[string]value{}, made: map[scalar.Expr]value{}, same: map[signature]value{}, coords: map[string]*axis{},
 	}
@@ -189,8 +189,8 @@ func newMaker(name string, outer, inner []scalar.Expr, outerDims, innerDims []in
 	return m
 }
 
-// place gives the coordinates of a space their registers.
-func (m *maker) place(s *space, scalar, wide level) {
+// liveRange gives the coordinates of a space their registers.
+func (m *nestBuilder) place(s *space, scalar, wide level) {
 	s.start = m.n.sizes.add(s.startClass(), 1)
 	for i := range s.vars {
 		a := &s.vars[i]
@@ -206,35 +206,35 @@ func (m *maker) place(s *space, scalar, wide level) {
 }
 
 // width is how many lanes wide registers have.
-func (m *maker) width() int {
+func (m *nestBuilder) width() int {
 	if m.n.wideInner {
 		return m.n.inner.lanes()
 	}
 	return m.n.outer.lanes()
 }
 
-func (m *maker) nextPhase() {
-	m.p = &phase{stretch: lanes}
+func (m *nestBuilder) nextPhase() {
+	m.p = &phase{maxPoints: lanes}
 	m.n.phases = append(m.n.phases, m.p)
 	m.loop = 0
 }
 
 // enterLoop makes what is compiled from now on part of the phase's loop over
 // the inner points.
-func (m *maker) enterLoop() {
+func (m *nestBuilder) enterLoop() {
 	m.loops++
 	m.loop = m.loops
 	m.p.loop = true
 }
 
-func (m *maker) fail(format string, args ...any) {
+func (m *nestBuilder) fail(format string, args ...any) {
 	if m.err == nil {
 		m.err = ir.Errorf(ir.ErrUnsupported, "%s: %s", m.n.name, fmt.Sprintf(format, args...))
 	}
 }
 
 // emit adds an instruction to the code of a level.
-func (m *maker) emit(at level, in instr) {
+func (m *nestBuilder) emit(at level, in instr) {
 	switch at {
 	case atStart:
 		m.n.starts = append(m.n.starts, in)
@@ -252,7 +252,7 @@ func (m *maker) emit(at level, in instr) {
 }
 
 // expr compiles an expression and returns where its value is.
-func (m *maker) expr(e scalar.Expr) value {
+func (m *nestBuilder) expr(e scalar.Expr) value {
 	if v, ok := m.made[e]; ok && m.fresh(v) {
 		return v
 	}
@@ -263,12 +263,12 @@ func (m *maker) expr(e scalar.Expr) value {
 
 // fresh reports whether a value made before can be used here: those of another
 // loop over the inner points are gone.
-func (m *maker) fresh(v value) bool { return v.level < perInner || v.loop == m.loop }
+func (m *nestBuilder) fresh(v value) bool { return v.level < perInner || v.loop == m.loop }
 
-func (m *maker) node(e scalar.Expr) value {
+func (m *nestBuilder) node(e scalar.Expr) value {
 	switch e.Op {
 	case scalar.OpConst:
-		return m.once(signature{op: e.Op, dtype: e.Type, bits: e.Bits}, instr{kind: opConst, node: e}, e.Type, atStart, false)
+		return m.emitOnce(signature{op: e.Op, dtype: e.Type, bits: e.Bits}, instr{kind: opConst, node: e}, e.Type, atStart, false)
 	case scalar.OpVar:
 		return m.variable(e)
 	case scalar.OpLoad:
@@ -281,14 +281,14 @@ func (m *maker) node(e scalar.Expr) value {
 		return m.expr(scalar.ExpandFloorDiv(e))
 	case scalar.OpMakeComplex:
 		if _, ok := e.Value(); ok {
-			return m.once(signature{op: scalar.OpConst, dtype: e.Type, bits: e.Args[0].Bits, name: fmt.Sprint(e.Args[1].Bits)}, instr{kind: opConst, node: e}, e.Type, atStart, false)
+			return m.emitOnce(signature{op: scalar.OpConst, dtype: e.Type, bits: e.Args[0].Bits, name: fmt.Sprint(e.Args[1].Bits)}, instr{kind: opConst, node: e}, e.Type, atStart, false)
 		}
 	}
 	return m.apply(e)
 }
 
-// once adds an instruction unless its like was added before.
-func (m *maker) once(s signature, in instr, d ir.DType, at level, wide bool) value {
+// emitOnce adds an instruction unless its like was added before.
+func (m *nestBuilder) emitOnce(s signature, in instr, d ir.DType, at level, wide bool) value {
 	if v, ok := m.same[s]; ok && m.fresh(v) {
 		return v
 	}
@@ -307,7 +307,7 @@ func (m *maker) once(s signature, in instr, d ir.DType, at level, wide bool) val
 	return v
 }
 
-func (m *maker) variable(e scalar.Expr) value {
+func (m *nestBuilder) variable(e scalar.Expr) value {
 	if v, ok := m.named[e.Name]; ok {
 		if a := m.coords[e.Name]; a != nil {
 			a.used = true
@@ -318,16 +318,16 @@ func (m *maker) variable(e scalar.Expr) value {
 	s := signature{op: e.Op, dtype: e.Type, name: e.Name}
 	switch kind, index := loop.BuiltinOf(e.Name); kind {
 	case loop.BuiltinCounter:
-		return m.once(s, instr{kind: opCounter, node: e, args: [3]register{{index: index}}}, e.Type, perRun, false)
+		return m.emitOnce(s, instr{kind: opCounter, node: e, args: [3]register{{index: index}}}, e.Type, perRun, false)
 	case loop.BuiltinScalar:
-		return m.once(s, instr{kind: opScalar, node: e, args: [3]register{{index: index}}}, e.Type, perRun, false)
+		return m.emitOnce(s, instr{kind: opScalar, node: e, args: [3]register{{index: index}}}, e.Type, perRun, false)
 	}
 	m.fail("variable %s is not known here", e.Name)
-	return m.once(s, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
+	return m.emitOnce(s, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
 }
 
 // apply compiles an operation on values.
-func (m *maker) apply(e scalar.Expr) value {
+func (m *nestBuilder) apply(e scalar.Expr) value {
 	var vals [3]value
 	at, wide := atStart, false
 	for i, a := range e.Args {
@@ -342,7 +342,7 @@ func (m *maker) apply(e scalar.Expr) value {
 		case e.Op == scalar.OpSelect && i == 0: // one choice for all lanes
 			in.uniform = true
 		default:
-			vals[i] = m.widen(vals[i])
+			vals[i] = m.splat(vals[i])
 		}
 		in.args[i] = vals[i].reg
 	}
@@ -350,11 +350,11 @@ func (m *maker) apply(e scalar.Expr) value {
 	if len(e.Args) > 0 { // conversions differ by where they come from
 		s.ref = int(e.Args[len(e.Args)-1].Type)
 	}
-	return m.once(s, in, e.Type, at, wide)
+	return m.emitOnce(s, in, e.Type, at, wide)
 }
 
-// widen returns a value in all lanes.
-func (m *maker) widen(v value) value {
+// splat returns a value in all lanes.
+func (m *nestBuilder) splat(v value) value {
 	if v.wide {
 		return v
 	}
@@ -369,25 +369,25 @@ func (m *maker) widen(v value) value {
 	return w
 }
 
-func (m *maker) check(e scalar.Expr, cond value) {
+func (m *nestBuilder) check(e scalar.Expr, cond value) {
 	m.emit(max(cond.level, perRun), instr{kind: opCheck, node: e, args: [3]register{cond.reg}, one: !cond.wide})
 }
 
-// load compiles the load of an element.
-func (m *maker) load(e scalar.Expr) value {
+// loadMerge compiles the load of an element.
+func (m *nestBuilder) load(e scalar.Expr) value {
 	buf := m.buffers[e.Ref]
 	if buf == nil {
 		m.fail("tensor %d has no memory", e.Ref)
-		return m.once(signature{op: scalar.OpConst, dtype: e.Type}, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
+		return m.emitOnce(signature{op: scalar.OpConst, dtype: e.Type}, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
 	}
 	at := m.address(e.Args[0])
 	s := signature{op: e.Op, dtype: e.Type, ref: e.Ref, name: at.key(), buffer: buf}
-	return m.once(s, instr{kind: opLoad, node: e, buf: buf, at: at}, e.Type, max(at.level, perRun), at.wide)
+	return m.emitOnce(s, instr{kind: opLoad, node: e, buf: buf, at: at}, e.Type, max(at.level, perRun), at.wide)
 }
 
-// store compiles the store of an element. It is done for each point: of the
+// runStore compiles the store of an element. It is done for each point: of the
 // outer space outside loops, of both inside.
-func (m *maker) store(s fusion.ElementStore, v value) {
+func (m *nestBuilder) store(s fusion.ElementStore, v value) {
 	buf := m.buffers[s.Tensor.ID]
 	if buf == nil {
 		m.fail("tensor %s has no memory", s.Tensor.Name)
@@ -399,7 +399,7 @@ func (m *maker) store(s fusion.ElementStore, v value) {
 		where = perElement
 	}
 	if at.wide {
-		v = m.widen(v)
+		v = m.splat(v)
 	}
 	in := instr{kind: opStore, buf: buf, at: at, args: [3]register{v.reg}, one: !at.wide}
 	if s.Guarded {
@@ -412,6 +412,6 @@ func (m *maker) store(s fusion.ElementStore, v value) {
 var guarded = scalar.ConstBool(true)
 
 // move puts a value into a register of its own.
-func (m *maker) move(dst register, v value, at level) {
+func (m *nestBuilder) move(dst register, v value, at level) {
 	m.emit(at, instr{kind: opMove, dst: dst, args: [3]register{v.reg}})
 }

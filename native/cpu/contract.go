@@ -53,7 +53,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
 	if k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64 {
-		orient(code, k)
+		orientResult(code, k)
 	}
 	x := &contraction{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
@@ -64,7 +64,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
 		return c.contractElements(g, name)
 	}
-	sumAsLoaded(k)
+	orderSumAxes(k)
 	var err error
 	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
 		return err
@@ -74,10 +74,10 @@ func (c *compiler) contract(g *fusion.Group) error {
 	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
 		return err
 	}
-	if x.turns() {
-		x.turn(k)
+	if x.prefersTransposed() {
+		x.transpose(k)
 	}
-	at, dims := inSpaces(code, k)
+	at, dims := inProductAxes(code, k)
 	if direct := directResult(code, k, at); direct != nil {
 		x.c = c.buffers[direct.Tensor.ID]
 		c.addProduct(x)
@@ -96,7 +96,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 func (c *compiler) addProduct(x *contraction) {
 	p := newProduct(x)
 	own := x.b.buf == c.buffers[packedB] // no tensor that others read
-	if last := len(c.steps) - 1; last >= 0 && own && p.writeWindows(c.steps[last]) {
+	if last := len(c.steps) - 1; last >= 0 && own && p.fuseWindows(c.steps[last]) {
 		c.steps = c.steps[:last]
 	}
 	c.add(p)
@@ -105,9 +105,9 @@ func (c *compiler) addProduct(x *contraction) {
 // narrow is from how many columns on the rows of a right factor are worth a loop each.
 const narrow = 24
 
-// inSpaces writes what follows the product in the coordinates of the batch, the
+// inProductAxes writes what follows the product in the coordinates of the batch, the
 // rows and the columns, whose sizes it returns with the place of the sum.
-func inSpaces(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
+func inProductAxes(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
 	as := map[string]scalar.Expr{}
 	for i, v := range code.Outer {
 		as[v.Name] = k.Outer[i]
@@ -130,7 +130,7 @@ func replaceVars(code *fusion.Code, as map[string]scalar.Expr) {
 			return v, ok
 		})
 	}
-	eachExpr(code, replace, replace)
+	rewriteExprs(code, replace, replace)
 }
 
 // coordinates leaves out the axes that have none.
@@ -167,20 +167,20 @@ type factorAxes struct {
 // factor returns a factor as a matrix, written out where it is none yet; with
 // byColumn its columns are to be one after the other.
 func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
-	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
+	if m, ok := c.strided(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
 	}
 	if x.sameForAll(e) { // written out once, it need not be packed by each product
 		n := len(x.batch)
 		x.batch, x.batchAt = nil, nil
-		m, err := c.written(name, e, x, id, byColumn)
+		m, err := c.packFactor(name, e, x, id, byColumn)
 		m.batch = make([]int, n)
 		return m, err
 	}
 	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
 		return m, err
 	}
-	return c.written(name, e, x, id, byColumn)
+	return c.packFactor(name, e, x, id, byColumn)
 }
 
 // sameForAll reports whether a factor of several products is a permutation of memory and
@@ -198,8 +198,8 @@ func (x *factorAxes) sameForAll(e scalar.Expr) bool {
 	return true
 }
 
-// written writes a factor out as a matrix.
-func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
+// packFactor writes a factor out as a matrix.
+func (c *compiler) packFactor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
 	rows, cols := product(x.rows), product(x.cols)
 	m := matrix{row: cols, col: 1}
 	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}
@@ -215,12 +215,12 @@ func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byC
 		Tensor: &fusion.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
 	}}}
 	code.Outer, dims = coordinates(vars, dims)
-	m.fit(rows, cols)
+	m.fitStrides(rows, cols)
 	return m, c.nest(name, code, dims, nil, map[int]*buffer{id: m.buf})
 }
 
-// plain returns a factor that lies in memory as a matrix.
-func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
+// strided returns a factor that lies in memory as a matrix.
+func (c *compiler) strided(e scalar.Expr, x factorAxes) (matrix, bool) {
 	if e.Op != scalar.OpLoad {
 		return matrix{}, false
 	}
@@ -273,12 +273,12 @@ func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
 		}
 	}
 	rows, cols := product(x.rows), product(x.cols)
-	return m, known == len(sum.terms) && m.fit(rows, cols)
+	return m, known == len(sum.terms) && m.fitStrides(rows, cols)
 }
 
-// fit gives the strides of axes of size 1 a value that suits a matrix, and
+// fitStrides gives the strides of axes of size 1 a value that suits a matrix, and
 // reports whether the elements of its rows or columns lie side by side.
-func (m *matrix) fit(rows, cols int) bool {
+func (m *matrix) fitStrides(rows, cols int) bool {
 	switch {
 	case rows == 1 && cols == 1:
 		m.row, m.col = 1, 1
@@ -346,11 +346,11 @@ func linear(dims []int, at ir.Index) scalar.Expr {
 // shortRow is the fewest columns that are worth a product of their own.
 const shortRow = 64
 
-// orient turns a contraction so that its products come out as the result is laid
+// orientResult turns a contraction so that its products come out as the result is laid
 // out, where it can: rows and columns change places, and an axis of the columns
 // between which the rows lie, as images are between which channels lie, becomes
 // one of the batch.
-func orient(code *fusion.Code, k *fusion.Contract) {
+func orientResult(code *fusion.Code, k *fusion.Contract) {
 	if len(code.Rows) == 0 {
 		return
 	}
@@ -363,7 +363,7 @@ func orient(code *fusion.Code, k *fusion.Contract) {
 		return v, ok && n.Op == scalar.OpVar
 	}))
 	step := affineOf(offset)
-	if sideBySide(step, k.MAt) && !sideBySide(step, k.NAt) {
+	if isContiguousIn(step, k.MAt) && !isContiguousIn(step, k.NAt) {
 		k.A, k.B, k.M, k.N, k.MAt, k.NAt = k.B, k.A, k.N, k.M, k.NAt, k.MAt
 	}
 	fits := func() bool { return scalar.Equal(scalar.Simplify(linear(inOrder(k))), offset) }
@@ -383,9 +383,9 @@ func inOrder(k *fusion.Contract) ([]int, ir.Index) {
 	return slices.Concat(k.Batch, k.M, k.N), slices.Concat(k.BatchAt, k.MAt, k.NAt)
 }
 
-// sideBySide reports whether an offset grows by one with the last coordinate of a
+// isContiguousIn reports whether an offset grows by one with the last coordinate of a
 // space.
-func sideBySide(offset affine, at ir.Index) bool {
+func isContiguousIn(offset affine, at ir.Index) bool {
 	for i := len(at) - 1; i >= 0; i-- {
 		if at[i].Op == scalar.OpVar {
 			return offset.coef(at[i].Name) == 1
@@ -394,22 +394,22 @@ func sideBySide(offset affine, at ir.Index) bool {
 	return false
 }
 
-// turns reports whether a contraction takes less packing with its factors in each
+// prefersTransposed reports whether a contraction takes less packing with its factors in each
 // other's place: left ones are read where they lie, however their elements are found,
 // but right ones are packed unless their columns lie side by side in long stretches. In
 // the gradient of a convolution's filters the right factor is the windows of all images.
 // The result is then written twice, so that sums must be longer than it is wide.
-func (x *contraction) turns() bool {
-	return x.b.colAt != nil && simd.ReadsGathered() && !x.b.longStretches() && x.m <= x.n && x.k >= 4*x.n
+func (x *contraction) prefersTransposed() bool {
+	return x.b.colAt != nil && simd.ReadsGathered() && !x.b.hasLongRuns() && x.m <= x.n && x.k >= 4*x.n
 }
 
-// longStretches reports whether the columns of a matrix with tables lie side by side in
+// hasLongRuns reports whether the columns of a matrix with tables lie side by side in
 // stretches worth reading in place.
-func (m *matrix) longStretches() bool { return simd.Stretches(m.colAt)*narrow <= len(m.colAt) }
+func (m *matrix) hasLongRuns() bool { return simd.Runs(m.colAt)*narrow <= len(m.colAt) }
 
-// turn makes the transposed product of a contraction: its right factor becomes the left
+// transposePiece makes the transposed product of a contraction: its right factor becomes the left
 // one.
-func (x *contraction) turn(k *fusion.Contract) {
+func (x *contraction) transpose(k *fusion.Contract) {
 	x.m, x.n = x.n, x.m
 	x.a, x.b = x.b.transposed(), x.a.transposed()
 	k.M, k.N, k.MAt, k.NAt = k.N, k.M, k.NAt, k.MAt

@@ -18,8 +18,8 @@ type coordinate struct {
 	is   affine // in the variables of the factor
 }
 
-// longestTable bounds the memory of tables.
-const longestTable = 1 << 22
+// maxTable bounds the memory of tables.
+const maxTable = 1 << 22
 
 // gathered returns a factor as a matrix whose elements are found through tables
 // of the offsets of rows and columns. Its values lie in memory already, or are
@@ -27,20 +27,20 @@ const longestTable = 1 << 22
 // than the matrix. It reports false where that is not so.
 func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (matrix, bool, error) {
 	known := x.dims()
-	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > longestTable {
+	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > maxTable {
 		return matrix{}, false, nil
 	}
 	if e.Op == scalar.OpLoad {
 		sum := affineOf(e.Args[0])
-		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.within(known) {
+		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.isOver(known) {
 			return x.table(sum, buf), true, nil
 		}
 	}
-	value, coords := windows(e, known)
+	value, coords := windowCoordinates(e, known)
 	if coords == nil {
 		return matrix{}, false, nil
 	}
-	asLoaded(value, coords)
+	orderAsStored(value, coords)
 	vars, sizes := []scalar.Expr{}, []int{}
 	elems := 1
 	for _, at := range coords {
@@ -79,8 +79,8 @@ func (x *factorAxes) dims() map[string]int {
 	return out
 }
 
-// within reports whether a sum is one of the given variables.
-func (a affine) within(known map[string]int) bool {
+// isOver reports whether a sum is one of the given variables.
+func (a affine) isOver(known map[string]int) bool {
 	for _, t := range a.terms {
 		if t.of.Op != scalar.OpVar || known[t.of.Name] == 0 {
 			return false
@@ -139,10 +139,10 @@ func offsets(dims, coefs []int) []int32 {
 	return out
 }
 
-// windows takes the sums of several variables in an expression for coordinates
+// windowCoordinates takes the sums of several variables in an expression for coordinates
 // of their own, which it returns with all others and the expression in them; nil
 // where a variable occurs both in a sum and outside.
-func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
+func windowCoordinates(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 	var coords []coordinate
 	inside, outside := map[string]bool{}, map[string]bool{}
 	var with func(n scalar.Expr) (scalar.Expr, bool)
@@ -167,7 +167,7 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 			return nil, false
 		}
 		sum := affineOf(n)
-		if n.Type != ir.I32 || len(sum.terms) < 2 || !sum.within(known) || slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.coef < 0 }) {
+		if n.Type != ir.I32 || len(sum.terms) < 2 || !sum.isOver(known) || slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.coef < 0 }) {
 			return nil, false
 		}
 		return windowOf(&coords, sum, known, inside), true
@@ -181,9 +181,9 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 	return replaced, coords
 }
 
-// asLoaded puts coordinates into the order in which what an expression loads
+// orderAsStored puts coordinates into the order in which what an expression loads
 // lies in memory.
-func asLoaded(e scalar.Expr, coords []coordinate) {
+func orderAsStored(e scalar.Expr, coords []coordinate) {
 	by := strides(e)
 	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
 }
@@ -207,9 +207,9 @@ func strides(e scalar.Expr) map[string]int {
 	return by
 }
 
-// sumAsLoaded orders the axes of the sum of a contraction as they lie in the
+// orderSumAxes orders the axes of the sum of a contraction as they lie in the
 // left factor, so that its elements are read one after the other.
-func sumAsLoaded(k *fusion.Contract) {
+func orderSumAxes(k *fusion.Contract) {
 	a, b := strides(k.A), strides(k.B)
 	order := make([]int, len(k.K))
 	for i := range order {

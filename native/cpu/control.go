@@ -9,7 +9,7 @@ import (
 func (c *compiler) loop(l *fusion.Loop) error {
 	step := &loopStep{count: l.Count, depth: c.loops}
 	var err error
-	if step.body, err = c.repeated(l.Node, l.Body); err != nil {
+	if step.body, err = c.loopBody(l.Node, l.Body); err != nil {
 		return err
 	}
 	for _, pair := range l.Swaps {
@@ -23,10 +23,10 @@ func (c *compiler) loop(l *fusion.Loop) error {
 func (c *compiler) while(w *fusion.While) error {
 	step := &whileStep{max: w.Max, depth: c.loops, pred: c.buffers[w.Pred.ID]}
 	var err error
-	if step.cond, err = c.repeated(w.Node, w.Cond); err != nil {
+	if step.cond, err = c.loopBody(w.Node, w.Cond); err != nil {
 		return err
 	}
-	if step.body, err = c.repeated(w.Node, w.Body); err != nil {
+	if step.body, err = c.loopBody(w.Node, w.Body); err != nil {
 		return err
 	}
 	c.add(step)
@@ -38,7 +38,7 @@ func (c *compiler) branch(x *fusion.Branch) error {
 	step := &branchStep{pred: c.buffers[x.Pred.ID]}
 	for k, p := range x.Taken {
 		var err error
-		if step.taken[k], err = c.inner(p); err != nil {
+		if step.taken[k], err = c.nested(p); err != nil {
 			return err
 		}
 	}
@@ -46,18 +46,18 @@ func (c *compiler) branch(x *fusion.Branch) error {
 	return nil
 }
 
-// repeated compiles a program that the loop of a node runs.
-func (c *compiler) repeated(n *ir.Node, p *fusion.Partition) ([]step, error) {
+// loopBody compiles a program that the loop of a node runs.
+func (c *compiler) loopBody(n *ir.Node, p *fusion.Partition) ([]step, error) {
 	if c.loops == maxDepth {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
 	}
 	c.loops++
 	defer func() { c.loops-- }()
-	return c.inner(p)
+	return c.nested(p)
 }
 
-// inner returns the steps of a program inside that of the entry.
-func (c *compiler) inner(p *fusion.Partition) ([]step, error) {
+// nested returns the steps of a program inside that of the entry.
+func (c *compiler) nested(p *fusion.Partition) ([]step, error) {
 	outside := c.steps
 	defer func() { c.steps = outside }()
 	c.steps = nil
@@ -68,17 +68,17 @@ func (c *compiler) inner(p *fusion.Partition) ([]step, error) {
 	}
 	for _, item := range p.Items {
 		for _, t := range item.Writes() {
-			c.temporary(t)
+			c.placeTemporary(t)
 		}
-		if err := c.add1(item); err != nil {
+		if err := c.compileItem(item); err != nil {
 			return nil, err
 		}
 	}
 	return c.steps, nil
 }
 
-// perform does steps in turn.
-func perform(r *runner, steps []step) {
+// runSteps does steps in turn.
+func runSteps(r *runner, steps []step) {
 	for _, s := range steps {
 		s.run(r)
 	}
@@ -95,7 +95,7 @@ func (x *branchStep) run(r *runner) {
 	if x.pred.data[0] != 0 {
 		k = 0
 	}
-	perform(r, x.taken[k])
+	runSteps(r, x.taken[k])
 }
 
 // whileStep runs its body as long as its condition holds, no more than max times
@@ -109,10 +109,10 @@ type whileStep struct {
 func (w *whileStep) run(r *runner) {
 	for i := 0; w.max == 0 || i < w.max; i++ {
 		r.env.counters[w.depth] = int32(i)
-		if perform(r, w.cond); w.pred.data[0] == 0 {
+		if runSteps(r, w.cond); w.pred.data[0] == 0 {
 			return
 		}
-		perform(r, w.body)
+		runSteps(r, w.body)
 	}
 }
 
@@ -132,7 +132,7 @@ func (l *loopStep) run(r *runner) {
 			l.swap()
 		}
 		r.env.counters[l.depth] = int32(i)
-		perform(r, l.body)
+		runSteps(r, l.body)
 	}
 }
 

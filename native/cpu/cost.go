@@ -24,7 +24,7 @@ func (n *nest) estimate() float64 {
 			width = float64(n.inner.points()) / max(steps, 1)
 		}
 		total += blocks * (rows*price.of(p.inner, 1) + steps*price.of(p.element, width))
-		for _, c := range p.combining { // merging the lanes
+		for _, c := range p.merges { // merging the lanes
 			total += blocks * price.fold(c.code, width)
 		}
 	}
@@ -98,7 +98,7 @@ func (p price) fold(code []instr, n float64) float64 {
 func (in *instr) fuses() bool {
 	switch in.kind {
 	case opLoad, opStore:
-		return jit.Available() && in.sideBySide()
+		return jit.Available() && in.isContiguous()
 	case opSplat, opMove:
 		return jit.Available() && in.dst.inKernels()
 	case opApply:

@@ -32,7 +32,7 @@ type fuser struct {
 	set *jit.Set
 	// spreads are the registers that have one value in all lanes, with where
 	// it comes from; constants are those of one lane that never change.
-	spreads   map[register]register
+	splats    map[register]register
 	constants map[register]scalar.Expr
 	reads     map[register]int // how many instructions read a register
 }
@@ -42,17 +42,17 @@ func (n *nest) fuse(set *jit.Set) {
 	if !jit.Available() {
 		return
 	}
-	f := &fuser{n: n, set: set, spreads: map[register]register{}, constants: map[register]scalar.Expr{}, reads: map[register]int{}}
-	n.keep(func(r register) { f.reads[r] = math.MaxInt / 2 })
-	n.eachList(func(code *[]instr) { f.look(*code) })
+	f := &fuser{n: n, set: set, splats: map[register]register{}, constants: map[register]scalar.Expr{}, reads: map[register]int{}}
+	n.eachLiveIn(func(r register) { f.reads[r] = math.MaxInt / 2 })
+	n.eachList(func(code *[]instr) { f.countReads(*code) })
 	for _, p := range n.phases {
-		f.tighten(p)
+		f.fuseReduction(p)
 		f.unroll(p)
 	}
-	n.eachList(func(code *[]instr) { *code = f.list(*code) })
-	n.eachList(func(code *[]instr) { *code = f.needed(*code) })
-	n.lengthen()
-	f.byRows()
+	n.eachList(func(code *[]instr) { *code = f.fuseList(*code) })
+	n.eachList(func(code *[]instr) { *code = f.dropDeadSplats(*code) })
+	n.extendBlocks()
+	f.fuseRows()
 	n.eachList(func(code *[]instr) { f.compile(*code) })
 }
 
@@ -66,21 +66,21 @@ func (f *fuser) compile(code []instr) {
 
 // eachList shows the lists of instructions of a nest.
 func (n *nest) eachList(f func(code *[]instr)) {
-	for _, code := range []*[]instr{&n.starts, &n.runs, &n.rows, &n.sweep} {
+	for _, code := range []*[]instr{&n.starts, &n.runs, &n.rows, &n.rowKernel} {
 		f(code)
 	}
 	for _, p := range n.phases {
-		for _, code := range []*[]instr{&p.block, &p.inner, &p.element, &p.several, &p.finish, &p.tail, &p.carry, &p.total} {
+		for _, code := range []*[]instr{&p.block, &p.inner, &p.element, &p.unrolled, &p.finish, &p.tail, &p.carry, &p.total} {
 			f(code)
 		}
-		for _, c := range p.combining {
+		for _, c := range p.merges {
 			f(&c.code)
 		}
 	}
 }
 
-// look notes where the values of a list come from.
-func (f *fuser) look(code []instr) {
+// countReads notes where the values of a list come from.
+func (f *fuser) countReads(code []instr) {
 	for i := range code {
 		in := &code[i]
 		in.registers(func(r *register, result bool) {
@@ -90,7 +90,7 @@ func (f *fuser) look(code []instr) {
 		})
 		switch in.kind {
 		case opSplat:
-			f.spreads[in.dst] = in.args[0]
+			f.splats[in.dst] = in.args[0]
 		case opConst:
 			if in.one && in.dst.inKernels() {
 				f.constants[in.dst] = in.node
@@ -104,9 +104,9 @@ func (r register) inKernels() bool {
 	return r.class == classF32 || r.class == classInt || r.class == classF64 || r.class == classLong
 }
 
-// list returns a list with kernels in place of what they can do. What they
+// fuseList returns a list with kernels in place of what they can do. What they
 // cannot do, and does not depend on it, comes before.
-func (f *fuser) list(code []instr) []instr {
+func (f *fuser) fuseList(code []instr) []instr {
 	var out []instr
 	s := f.segment()
 	end := func() {
@@ -117,7 +117,7 @@ func (f *fuser) list(code []instr) []instr {
 		in := &code[i]
 		switch {
 		case s.add(in):
-		case s.before(in):
+		case s.canHoist(in):
 			out = append(out, *in)
 		default:
 			end()
@@ -130,8 +130,8 @@ func (f *fuser) list(code []instr) []instr {
 	return out
 }
 
-// needed leaves out what spreads a value that no instruction reads any more.
-func (f *fuser) needed(code []instr) []instr {
+// dropDeadSplats leaves out what spreads a value that no instruction reads any more.
+func (f *fuser) dropDeadSplats(code []instr) []instr {
 	kept := code[:0]
 	for _, in := range code {
 		if in.kind != opSplat || f.reads[in.dst] > 0 {
@@ -141,19 +141,19 @@ func (f *fuser) needed(code []instr) []instr {
 	return kept
 }
 
-// lengthen lets kernels that need no registers of lanes take long stretches.
-func (n *nest) lengthen() {
+// extendBlocks lets kernels that need no registers of lanes take long stretches.
+func (n *nest) extendBlocks() {
 	if n.inner.usesWides() {
 		return
 	}
 	for _, p := range n.phases {
-		if p.whole || p.finish != nil || len(p.running) == 0 {
+		if p.whole || p.finish != nil || len(p.accumulators) == 0 {
 			long := true
 			for i := range p.element {
-				long = long && p.element[i].kind == opFused && !n.needLanes(p.element[i].fused.arrays)
+				long = long && p.element[i].kind == opFused && !n.usesLaneRegisters(p.element[i].fused.arrays)
 			}
 			if long {
-				p.stretch = p.longest()
+				p.maxPoints = p.blockLimit()
 			}
 		}
 	}
@@ -164,11 +164,11 @@ func (s *space) usesWides() bool {
 	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
 }
 
-// needLanes reports whether a kernel reads or writes registers of lanes, of which
+// usesLaneRegisters reports whether a kernel reads or writes registers of lanes, of which
 // coordinates have as many as a row.
-func (n *nest) needLanes(arrays []fusedArray) bool {
+func (n *nest) usesLaneRegisters(arrays []fusedArray) bool {
 	return slices.ContainsFunc(arrays, func(a fusedArray) bool {
-		return a.access == nil && !a.single && !slices.ContainsFunc(n.along().wides(), func(x axis) bool { return x.reg == a.reg })
+		return a.access == nil && !a.single && !slices.ContainsFunc(n.blockSpace().wides(), func(x axis) bool { return x.reg == a.reg })
 	})
 }
 
@@ -176,11 +176,11 @@ func (n *nest) needLanes(arrays []fusedArray) bool {
 type segment struct {
 	*fuser
 	k        *jit.Kernel
-	kind     kind
+	kind     laneKind
 	code     []instr
 	arrays   []fusedArray
 	values   map[register]jit.Value // of registers of many lanes, now
-	single   map[register]jit.Value // of those of one, for all lanes
+	uniform  map[register]jit.Value // of those of one, for all lanes
 	written  []register             // in the order in which they were
 	reads    map[register]int       // by the segment's own instructions
 	looped   int                    // how much of code is of the loop, where some comes after it
@@ -190,13 +190,13 @@ type segment struct {
 func (f *fuser) segment() *segment {
 	return &segment{
 		fuser: f, k: &jit.Kernel{}, reads: map[register]int{},
-		values: map[register]jit.Value{}, single: map[register]jit.Value{},
+		values: map[register]jit.Value{}, uniform: map[register]jit.Value{},
 	}
 }
 
-// before reports whether an instruction that is no part of the kernel can come
+// canHoist reports whether an instruction that is no part of the kernel can come
 // before it.
-func (s *segment) before(in *instr) bool {
+func (s *segment) canHoist(in *instr) bool {
 	if s.hasStore || in.kind == opStore || in.kind == opCheck {
 		return len(s.code) == 0
 	}
@@ -210,7 +210,7 @@ func (s *segment) before(in *instr) bool {
 // add makes an instruction part of the kernel; it reports false, and does
 // nothing, where it cannot be.
 func (s *segment) add(in *instr) bool {
-	if in.one || !s.ofKind(in, s.adds) {
+	if in.one || !s.addOfKind(in, s.lower) {
 		return false
 	}
 	in.registers(func(r *register, result bool) {
@@ -222,7 +222,7 @@ func (s *segment) add(in *instr) bool {
 	return true
 }
 
-func (s *segment) adds(in *instr) bool {
+func (s *segment) lower(in *instr) bool {
 	switch in.kind {
 	case opMove:
 		if !in.dst.inKernels() {
@@ -234,7 +234,7 @@ func (s *segment) adds(in *instr) bool {
 		}
 		s.write(in.dst, v)
 	case opLoad:
-		if !in.sideBySide() {
+		if !in.isContiguous() {
 			return false
 		}
 		array := s.array(fusedArray{access: in})
@@ -244,7 +244,7 @@ func (s *segment) adds(in *instr) bool {
 			s.write(in.dst, s.k.Load(array, in.buf.dtype))
 		}
 	case opStore:
-		if !in.sideBySide() {
+		if !in.isContiguous() {
 			return false
 		}
 		v, ok := s.value(in.args[0], in.buf.dtype)
@@ -276,14 +276,14 @@ func (s *segment) apply(in *instr) bool {
 	if !jit.Has(o) {
 		return false
 	}
-	if _, one := s.spreads[in.args[0]]; one && in.changesWidth() {
+	if _, one := s.splats[in.args[0]]; one && in.changesWidth() {
 		return false // which kernels have in lanes' width alone
 	}
 	args := make([]jit.Value, len(in.node.Args))
 	for i, a := range in.node.Args {
 		ok := true
 		if in.uniform && i == 0 {
-			args[i] = s.spread(in.args[0], a.Type)
+			args[i] = s.splat(in.args[0], a.Type)
 		} else {
 			args[i], ok = s.value(in.args[i], a.Type)
 		}
@@ -326,8 +326,8 @@ func (s *segment) write(r register, v jit.Value) {
 func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 	v, ok := s.values[r]
 	if !ok {
-		if from, ok := s.spreads[r]; ok {
-			return s.spread(from, t), true
+		if from, ok := s.splats[r]; ok {
+			return s.splat(from, t), true
 		}
 		held := t
 		if t.Size() < 4 && !t.IsBool() {
@@ -336,21 +336,21 @@ func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 		v = s.k.Load(s.array(fusedArray{reg: r}), held)
 		s.values[r] = v
 	}
-	return v, s.k.IsTruth(v) == t.IsBool()
+	return v, s.k.IsBool(v) == t.IsBool()
 }
 
-// spread returns what is in a register of one lane, for all lanes.
-func (s *segment) spread(r register, t ir.DType) jit.Value {
-	if v, ok := s.single[r]; ok {
+// splat returns what is in a register of one lane, for all lanes.
+func (s *segment) splat(r register, t ir.DType) jit.Value {
+	if v, ok := s.uniform[r]; ok {
 		return v
 	}
 	var v jit.Value
 	if c, ok := s.constants[r]; ok {
 		v = s.k.Const(c)
 	} else {
-		v = s.k.Spread(s.array(fusedArray{reg: r, single: true}), t)
+		v = s.k.Splat(s.array(fusedArray{reg: r, single: true}), t)
 	}
-	s.single[r] = v
+	s.uniform[r] = v
 	return v
 }
 
@@ -372,8 +372,8 @@ func (s *segment) finish() []instr {
 
 // storedAs is the type that the value of a register is stored as.
 func (s *segment) storedAs(r register) ir.DType {
-	if s.k.IsTruth(s.values[r]) {
-		return jit.Truths
+	if s.k.IsBool(s.values[r]) {
+		return jit.BoolWords
 	}
 	return wordType(r)
 }
@@ -414,42 +414,42 @@ func (x *fused) registers(f func(r *register, result bool)) {
 	}
 }
 
-// addSingle makes an instruction on single numbers part of a kernel.
-func (s *segment) addSingle(in *instr) bool { return s.ofKind(in, s.addsSingle) }
+// addScalar makes an instruction on single numbers part of a kernel.
+func (s *segment) addScalar(in *instr) bool { return s.addOfKind(in, s.lowerScalar) }
 
-func (s *segment) addsSingle(in *instr) bool {
+func (s *segment) lowerScalar(in *instr) bool {
 	switch in.kind {
 	case opMove:
 		if !in.dst.inKernels() {
 			return false
 		}
-		v := s.spread(in.args[0], wordType(in.dst))
-		s.writeSingle(in.dst, v)
+		v := s.splat(in.args[0], wordType(in.dst))
+		s.writeScalar(in.dst, v)
 	case opLoad:
-		if !in.isWord() {
+		if !in.isScalarAccess() {
 			return false
 		}
-		s.writeSingle(in.dst, s.k.Spread(s.array(fusedArray{access: in}), in.buf.dtype))
+		s.writeScalar(in.dst, s.k.Splat(s.array(fusedArray{access: in}), in.buf.dtype))
 	case opStore:
-		if !in.isWord() || in.node == guarded {
+		if !in.isScalarAccess() || in.node == guarded {
 			return false
 		}
-		v := s.spread(in.args[0], in.buf.dtype)
-		if s.k.IsTruth(v) {
+		v := s.splat(in.args[0], in.buf.dtype)
+		if s.k.IsBool(v) {
 			return false
 		}
 		s.k.StoreFirst(s.array(fusedArray{access: in, stores: true}), v)
 	case opApply:
-		return s.applySingle(in)
+		return s.applyScalar(in)
 	default:
 		return false
 	}
 	return true
 }
 
-// isWord reports whether a load or store of one element is of a type that lanes have
+// isScalarAccess reports whether a load or store of one element is of a type that lanes have
 // and its place a sum of coordinates.
-func (in *instr) isWord() bool {
+func (in *instr) isScalarAccess() bool {
 	switch in.buf.dtype {
 	case ir.F32, ir.I32, ir.U32, ir.F64, ir.I64, ir.U64:
 		return !in.at.general && in.at.mask == nil
@@ -457,94 +457,94 @@ func (in *instr) isWord() bool {
 	return false
 }
 
-func (s *segment) applySingle(in *instr) bool {
+func (s *segment) applyScalar(in *instr) bool {
 	o := in.operation()
 	if !jit.Has(o) || !in.dst.inKernels() || in.changesWidth() {
 		return false
 	}
 	args := make([]jit.Value, len(in.node.Args))
 	for i, a := range in.node.Args {
-		if args[i] = s.spread(in.args[i], a.Type); s.k.IsTruth(args[i]) != a.Type.IsBool() {
+		if args[i] = s.splat(in.args[i], a.Type); s.k.IsBool(args[i]) != a.Type.IsBool() {
 			return false
 		}
 	}
 	v, _ := s.k.Apply(o, args...)
-	s.writeSingle(in.dst, v)
+	s.writeScalar(in.dst, v)
 	return true
 }
 
-func (s *segment) writeSingle(r register, v jit.Value) {
+func (s *segment) writeScalar(r register, v jit.Value) {
 	if !slices.Contains(s.written, r) {
 		s.written = append(s.written, r)
 	}
-	s.single[r] = v
+	s.uniform[r] = v
 }
 
-// kind is which numbers the lanes of a kernel are: all of one kernel are alike.
-type kind uint8
+// laneKind is which numbers the lanes of a kernel are: all of one kernel are alike.
+type laneKind uint8
 
 const (
-	anyKind kind = iota // truths alone
-	words               // of 32 bits
-	longs               // of 64 bits
+	kindAny laneKind = iota // truths alone
+	kind32                  // of 32 bits
+	kind64                  // of 64 bits
 )
 
 // width returns how many lanes a register has.
-func (k kind) width() int {
-	if k == longs {
+func (k laneKind) width() int {
+	if k == kind64 {
 		return jit.Width() / 2
 	}
 	return jit.Width()
 }
 
 // segmentOf begins a kernel of a kind.
-func (f *fuser) segmentOf(k kind) *segment {
+func (f *fuser) segmentOf(k laneKind) *segment {
 	s := f.segment()
-	s.kind, s.k.Long = k, k == longs
+	s.kind, s.k.Long = k, k == kind64
 	return s
 }
 
-// ofKind adds an instruction by the given way unless it is of another kind than the
+// addOfKind adds an instruction by the given way unless it is of another kind than the
 // kernel so far; it reports whether it did.
-func (s *segment) ofKind(in *instr, add func(in *instr) bool) bool {
-	k, ok := in.numbers()
-	if !ok || k != anyKind && s.kind != anyKind && s.kind != k {
+func (s *segment) addOfKind(in *instr, add func(in *instr) bool) bool {
+	k, ok := in.laneKind()
+	if !ok || k != kindAny && s.kind != kindAny && s.kind != k {
 		return false
 	}
 	before := s.kind
-	if k != anyKind {
-		s.kind, s.k.Long = k, k == longs
+	if k != kindAny {
+		s.kind, s.k.Long = k, k == kind64
 	}
 	if add(in) {
 		return true
 	}
-	s.kind, s.k.Long = before, before == longs
+	s.kind, s.k.Long = before, before == kind64
 	return false
 }
 
-// numbers returns the kind of the numbers that an instruction has to do with; false
+// laneKind returns the kind of the numbers that an instruction has to do with; false
 // where they differ.
-func (in *instr) numbers() (kind, bool) {
-	found := anyKind
-	note := func(k kind) bool {
-		if k == anyKind || found == k {
+func (in *instr) laneKind() (laneKind, bool) {
+	found := kindAny
+	note := func(k laneKind) bool {
+		if k == kindAny || found == k {
 			return true
 		}
-		first := found == anyKind
+		first := found == kindAny
 		found = k
 		return first
 	}
 	switch in.kind {
 	case opLoad, opStore:
 		if in.buf.dtype.IsBool() {
-			return words, true
+			return kind32, true
 		}
 		return kindOf(in.buf.dtype), true
 	case opMove:
 		return kindOf(wordType(in.dst)), true
 	case opApply:
 		if in.changesWidth() {
-			return longs, jit.Has(in.operation())
+			return kind64, jit.Has(in.operation())
 		}
 		same := note(kindOf(in.node.Type))
 		for _, a := range in.node.Args {
@@ -561,27 +561,27 @@ func (in *instr) changesWidth() bool {
 		return false
 	}
 	from, to := kindOf(in.node.Args[0].Type), kindOf(in.node.Type)
-	return from != to && from != anyKind && to != anyKind
+	return from != to && from != kindAny && to != kindAny
 }
 
-func kindOf(t ir.DType) kind {
+func kindOf(t ir.DType) laneKind {
 	switch classOf(t) {
 	case classF64, classLong:
-		return longs
+		return kind64
 	}
 	if t.IsBool() {
-		return anyKind
+		return kindAny
 	}
-	return words
+	return kind32
 }
 
-// kindOfRunning returns the kind of running values; false where kernels do not
+// kindOfAccumulators returns the kind of running values; false where kernels do not
 // compute with them, or not with all of them together.
-func kindOfRunning(list []running) (kind, bool) {
-	found := anyKind
+func kindOfAccumulators(list []accumulator) (laneKind, bool) {
+	found := kindAny
 	for _, r := range list {
 		k := kindOf(wordType(r.acc))
-		if !r.acc.inKernels() || found != anyKind && found != k {
+		if !r.acc.inKernels() || found != kindAny && found != k {
 			return 0, false
 		}
 		found = k

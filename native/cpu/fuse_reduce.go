@@ -10,60 +10,60 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// longStretch is the most inner points that a kernel takes at once where it needs no
+// maxBlockPoints is the most inner points that a kernel takes at once where it needs no
 // registers of lanes.
-const longStretch = 4096
+const maxBlockPoints = 4096
 
-// longest is how many inner points the code of a phase takes at once. Sums begin anew in each stretch, so
+// blockLimit is how many inner points the code of a phase takes at once. Sums begin anew in each stretch, so
 // that few terms are added to one lane one after the other.
-func (p *phase) longest() int {
+func (p *phase) blockLimit() int {
 	switch {
 	case p.sets > 1:
-		return min(longStretch, p.even*fusion.SumBlock)
+		return min(maxBlockPoints, p.even*fusion.SumBlock)
 	case p.sets == 1:
-		return min(longStretch, oneStretch())
+		return min(maxBlockPoints, oneSetPoints())
 	}
-	return longStretch
+	return maxBlockPoints
 }
 
-// oneStretch is how many inner points a kernel with one set of running values takes at once.
-func oneStretch() int { return 2 * fusion.SumBlock * jit.Width() }
+// oneSetPoints is how many inner points a kernel with one set of running values takes at once.
+func oneSetPoints() int { return 2 * fusion.SumBlock * jit.Width() }
 
-// tighten makes one kernel of what a reduction does with inner points, where the
+// fuseReduction makes one kernel of what a reduction does with inner points, where the
 // lanes are these: running values stay in registers.
-func (f *fuser) tighten(p *phase) {
-	if !f.n.wideInner || !p.loop || len(p.combining) == 0 {
+func (f *fuser) fuseReduction(p *phase) {
+	if !f.n.wideInner || !p.loop || len(p.merges) == 0 {
 		return
 	}
-	kind, ok := kindOfRunning(p.running)
-	if !ok || len(p.running) > jit.MostRunning() {
+	kind, ok := kindOfAccumulators(p.accumulators)
+	if !ok || len(p.accumulators) > jit.MaxAccumulators() {
 		return
 	}
-	if inner := &f.n.inner; inner.rows == 1 && inner.row <= oneStretch() { // one block is all
-		f.uncarried(p, 0)
-		p.carried = nil
+	if inner := &f.n.inner; inner.rows == 1 && inner.row <= oneSetPoints() { // one block is all
+		f.dropCompensation(p, 0)
+		p.compensated = nil
 	}
 	switch {
-	case f.atOnce(p, kind):
-		f.uncarried(p, 0)
-		p.carried = nil
-	case f.byStretches(p, kind):
-		f.uncarried(p, jit.Lanes)
+	case f.reduceWhole(p, kind):
+		f.dropCompensation(p, 0)
+		p.compensated = nil
+	case f.reduceBlocks(p, kind):
+		f.dropCompensation(p, jit.Lanes)
 	default:
 		return
 	}
-	for _, c := range p.combining {
-		f.replaced(c.code)
+	for _, c := range p.merges {
+		f.uncount(c.code)
 		for i := range c.acc {
 			f.n.sizes[c.acc[i].class][c.acc[i].index] = jit.Lanes
 			f.n.sizes[c.other[i].class][c.other[i].index] = 0
 		}
 	}
-	p.combining = nil
+	p.merges = nil
 }
 
-// replaced takes instructions that kernels stand for out of the counts of reads.
-func (f *fuser) replaced(code []instr) {
+// uncount takes instructions that kernels stand for out of the counts of reads.
+func (f *fuser) uncount(code []instr) {
 	for i := range code {
 		code[i].registers(func(r *register, result bool) {
 			if !result {
@@ -73,36 +73,36 @@ func (f *fuser) replaced(code []instr) {
 	}
 }
 
-// copies is how many sets of running values a short loop has, so that one need
+// accumulatorSets is how many sets of running values a short loop has, so that one need
 // not wait for the other.
-const copies = 4
+const accumulatorSets = 4
 
-// atOnce makes a kernel that goes through all inner points and folds the lanes;
+// reduceWhole makes a kernel that goes through all inner points and folds the lanes;
 // false where their number is no multiple of its lanes or too large.
-func (f *fuser) atOnce(p *phase, kind kind) bool {
+func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	inner := &f.n.inner
-	sets, width := copies, kind.width()
-	if inner.row%(copies*width) != 0 || !f.light(p) {
+	sets, width := accumulatorSets, kind.width()
+	if inner.row%(accumulatorSets*width) != 0 || !f.fitsRegisters(p) {
 		sets = 1
 	}
 	long := inner.row > lanes // for registers of lanes
-	if inner.rows != 1 || inner.row > longStretch || inner.row%(sets*width) != 0 {
+	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 {
 		return false
 	}
 	s := f.segmentOf(kind)
 	running := make([]map[register]jit.Value, sets)
 	for i := range running {
 		s.k.At(i)
-		running[i] = s.begin(p)
+		running[i] = s.initAccumulators(p)
 		if ahead, ok := s.loop(p, running[i]); !ok || len(ahead) > 0 {
 			return false
 		}
 	}
-	if long && f.n.needLanes(s.arrays) {
+	if long && f.n.usesLaneRegisters(s.arrays) {
 		return false
 	}
 	s.after()
-	for _, c := range p.combining {
+	for _, c := range p.merges {
 		for i := range running {
 			if !s.combine(c, running[0], running[i], i > 0) {
 				return false
@@ -112,37 +112,37 @@ func (f *fuser) atOnce(p *phase, kind kind) bool {
 			return false
 		}
 	}
-	f.replaced(p.element)
+	f.uncount(p.element)
 	p.element, p.whole = []instr{s.kernel()}, true
 	return true
 }
 
-// byStretches makes a kernel for a stretch of inner points, which merges its
+// reduceBlocks makes a kernel for a stretch of inner points, which merges its
 // running values with those of the stretches before, and one that folds the lanes
 // at the end. Rows that are long enough have one for whole turns of several sets of
 // running values, and one for what is left.
-func (f *fuser) byStretches(p *phase, kind kind) bool {
+func (f *fuser) reduceBlocks(p *phase, kind laneKind) bool {
 	last := f.segmentOf(kind)
 	if !last.total(p) {
 		return false
 	}
-	for _, c := range p.combining {
-		if !p.isCarried(c) {
-			maps.Copy(last.values, last.load(c))
+	for _, c := range p.merges {
+		if !p.isCompensated(c) {
+			maps.Copy(last.values, last.loadMerge(c))
 		}
 		if !last.fold(c) {
 			return false
 		}
 	}
-	one, ahead, ok := f.stretchOf(p, kind, 1)
+	one, ahead, ok := f.blockKernel(p, kind, 1)
 	if !ok {
 		return false
 	}
-	f.replaced(one.code[:one.looped])
+	f.uncount(one.code[:one.looped])
 	p.sets, p.finish = 1, []instr{last.kernel()}
-	if even := copies * kind.width(); f.n.inner.row > oneStretch() && len(ahead) == 0 && f.light(p) {
-		if several, _, ok := f.stretchOf(p, kind, copies); ok {
-			p.sets, p.even = copies, even
+	if even := accumulatorSets * kind.width(); f.n.inner.row > oneSetPoints() && len(ahead) == 0 && f.fitsRegisters(p) {
+		if several, _, ok := f.blockKernel(p, kind, accumulatorSets); ok {
+			p.sets, p.even = accumulatorSets, even
 			p.element, p.tail = []instr{several.kernel()}, []instr{one.kernel()}
 			return true
 		}
@@ -151,49 +151,49 @@ func (f *fuser) byStretches(p *phase, kind kind) bool {
 	return true
 }
 
-// light reports whether there are registers for several sets of running values, and of
+// fitsRegisters reports whether there are registers for several sets of running values, and of
 // what an inner point takes.
-func (f *fuser) light(p *phase) bool {
-	return len(p.element) <= 4*copies && copies*len(p.running) <= jit.MostRunning()
+func (f *fuser) fitsRegisters(p *phase) bool {
+	return len(p.element) <= 4*accumulatorSets && accumulatorSets*len(p.accumulators) <= jit.MaxAccumulators()
 }
 
-// stretchOf makes the kernel of a stretch with so many sets of running values.
-func (f *fuser) stretchOf(p *phase, kind kind, sets int) (s *segment, ahead []instr, ok bool) {
+// blockKernel makes the kernel of a stretch with so many sets of running values.
+func (f *fuser) blockKernel(p *phase, kind laneKind, sets int) (s *segment, ahead []instr, ok bool) {
 	s = f.segmentOf(kind)
 	running := make([]map[register]jit.Value, sets)
 	for i := range running {
 		s.k.At(i)
-		running[i] = s.begin(p)
+		running[i] = s.initAccumulators(p)
 		if ahead, ok = s.loop(p, running[i]); !ok {
 			return nil, nil, false
 		}
 	}
 	s.looped = len(s.code)
 	s.after()
-	for _, c := range p.combining {
+	for _, c := range p.merges {
 		for i := range running {
 			if !s.combine(c, running[0], running[i], i > 0) {
 				return nil, nil, false
 			}
 		}
-		if !p.isCarried(c) {
-			if !s.combine(c, running[0], s.load(c), true) {
+		if !p.isCompensated(c) {
+			if !s.combine(c, running[0], s.loadMerge(c), true) {
 				return nil, nil, false
 			}
-			s.keep(c)
+			s.storeMerge(c)
 		}
 	}
 	return s, ahead, s.carry(p)
 }
 
-// begin gives running values their registers.
-func (s *segment) begin(p *phase) map[register]jit.Value {
+// initAccumulators gives running values their registers.
+func (s *segment) initAccumulators(p *phase) map[register]jit.Value {
 	clear(s.values)
 	clear(s.reads)
 	s.written = nil
 	running := map[register]jit.Value{}
-	for _, r := range p.running {
-		running[r.acc] = s.k.Running(wordType(r.acc), wordOf(r.acc, r.init))
+	for _, r := range p.accumulators {
+		running[r.acc] = s.k.Accumulator(wordType(r.acc), wordOf(r.acc, r.init))
 		s.values[r.acc] = running[r.acc]
 	}
 	return running
@@ -220,7 +220,7 @@ func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, 
 		in := &p.element[i]
 		switch {
 		case s.add(in):
-		case s.before(in):
+		case s.canHoist(in):
 			ahead = append(ahead, *in)
 		default:
 			return nil, false
@@ -231,8 +231,8 @@ func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, 
 			return nil, false
 		}
 	}
-	for _, r := range p.running {
-		if s.k.IsTruth(s.values[r.acc]) {
+	for _, r := range p.accumulators {
+		if s.k.IsBool(s.values[r.acc]) {
 			return nil, false
 		}
 		s.k.Next(before[r.acc], s.values[r.acc])
@@ -244,12 +244,12 @@ func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, 
 func (s *segment) after() {
 	s.k.After()
 	clear(s.values)
-	clear(s.single)
+	clear(s.uniform)
 }
 
-// combine makes running values those of a, or where merged is set those of a
+// mergeLanes makes running values those of a, or where merged is set those of a
 // merged with those of b.
-func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool) bool {
+func (s *segment) combine(c *laneMerge, a, b map[register]jit.Value, merged bool) bool {
 	if !merged {
 		for _, acc := range c.acc {
 			s.values[acc] = a[acc]
@@ -266,7 +266,7 @@ func (s *segment) combine(c *combining, a, b map[register]jit.Value, merged bool
 }
 
 // fold merges the lanes of running values, by halves, and stores them.
-func (s *segment) fold(c *combining) bool {
+func (s *segment) fold(c *laneMerge) bool {
 	for by := s.k.Width() / 2; by > 0; by /= 2 {
 		for i, acc := range c.acc {
 			s.values[c.other[i]] = s.k.Rotate(s.values[acc], by)
@@ -275,7 +275,7 @@ func (s *segment) fold(c *combining) bool {
 			return false
 		}
 	}
-	s.keep(c)
+	s.storeMerge(c)
 	return true
 }
 
@@ -288,98 +288,98 @@ func (s *segment) addAll(code []instr) bool {
 	return true
 }
 
-// load reads the lanes of running values.
-func (s *segment) load(c *combining) map[register]jit.Value {
+// loadMerge reads the lanes of running values.
+func (s *segment) loadMerge(c *laneMerge) map[register]jit.Value {
 	out := map[register]jit.Value{}
 	for _, acc := range c.acc {
-		out[acc] = s.loadSingle(acc)
+		out[acc] = s.loadLanes(acc)
 	}
 	return out
 }
 
-// loadSingle reads the lanes of a value that one register has.
-func (s *segment) loadSingle(r register) jit.Value {
+// loadLanes reads the lanes of a value that one register has.
+func (s *segment) loadLanes(r register) jit.Value {
 	return s.k.Load(s.array(fusedArray{reg: r, single: true}), wordType(r))
 }
 
-// keepSingle writes them.
-func (s *segment) keepSingle(r register) {
+// storeLanes writes them.
+func (s *segment) storeLanes(r register) {
 	s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), wordType(r), s.values[r])
 }
 
 // keep writes the lanes of running values.
-func (s *segment) keep(c *combining) {
+func (s *segment) storeMerge(c *laneMerge) {
 	for _, acc := range c.acc {
-		s.keepSingle(acc)
+		s.storeLanes(acc)
 	}
 }
 
-// carry has a running sum, in the register acc, go by blocks.
-func (m *maker) carry(running scalar.Expr, acc register) {
-	x := carried{acc: acc, sum: m.n.sizes.add(classF32, m.width()), rest: m.n.sizes.add(classF32, m.width())}
+// compensate has a running sum, in the register acc, go by blocks.
+func (m *nestBuilder) compensate(running scalar.Expr, acc register) {
+	x := compensated{acc: acc, sum: m.n.sizes.add(classF32, m.width()), err: m.n.sizes.add(classF32, m.width())}
 	sum, rest := scalar.FreeVar(running.Name+"_sum", ir.F32), scalar.FreeVar(running.Name+"_rest", ir.F32)
 	m.named[sum.Name] = value{reg: x.sum, level: perElement, wide: true}
-	m.named[rest.Name] = value{reg: x.rest, level: perElement, wide: true}
+	m.named[rest.Name] = value{reg: x.err, level: perElement, wide: true}
 	all := []scalar.Expr{running, sum, rest}
 	set := func(to []register, list ...scalar.Expr) []instr {
-		m.forget(all)
-		return m.aside(func() { m.moveAll(to, list) })
+		m.invalidate(all)
+		return m.capture(func() { m.moveAll(to, list) })
 	}
 	next, left := scalar.TwoSum(sum, running)
-	m.p.carry = append(m.p.carry, set([]register{x.sum, x.rest, acc}, next, scalar.Add(rest, left), scalar.Const(ir.F32, 0))...)
+	m.p.carry = append(m.p.carry, set([]register{x.sum, x.err, acc}, next, scalar.Add(rest, left), scalar.Const(ir.F32, 0))...)
 	m.p.total = append(m.p.total, set([]register{acc}, scalar.Compensated(sum, rest))...)
-	m.forget(all)
-	m.p.carried = append(m.p.carried, x)
+	m.invalidate(all)
+	m.p.compensated = append(m.p.compensated, x)
 }
 
 // moveAll computes expressions, and then moves them to registers.
-func (m *maker) moveAll(to []register, list []scalar.Expr) {
+func (m *nestBuilder) moveAll(to []register, list []scalar.Expr) {
 	values := make([]value, len(list))
 	for i, e := range list {
-		values[i] = m.widen(m.expr(e))
+		values[i] = m.splat(m.expr(e))
 	}
 	for i, v := range values {
 		m.move(to[i], v, perElement)
 	}
 }
 
-// uncarried takes the code of blocks out where kernels stand for it, which leave so many
+// dropCompensation takes the code of blocks out where kernels stand for it, which leave so many
 // lanes between them.
-func (f *fuser) uncarried(p *phase, lanes int) {
-	for _, x := range p.carried {
-		f.n.sizes[classF32][x.sum.index], f.n.sizes[classF32][x.rest.index] = lanes, lanes
+func (f *fuser) dropCompensation(p *phase, lanes int) {
+	for _, x := range p.compensated {
+		f.n.sizes[classF32][x.sum.index], f.n.sizes[classF32][x.err.index] = lanes, lanes
 	}
-	f.replaced(p.carry)
-	f.replaced(p.total)
+	f.uncount(p.carry)
+	f.uncount(p.total)
 	p.carry, p.total = nil, nil
 }
 
-// carry adds what a stretch came to in s.values to the blocks before.
+// compensate adds what a stretch came to in s.values to the blocks before.
 func (s *segment) carry(p *phase) bool {
-	for _, x := range p.carried {
-		s.values[x.sum], s.values[x.rest] = s.loadSingle(x.sum), s.loadSingle(x.rest)
+	for _, x := range p.compensated {
+		s.values[x.sum], s.values[x.err] = s.loadLanes(x.sum), s.loadLanes(x.err)
 	}
 	if !s.addAll(p.carry) {
 		return false
 	}
-	for _, x := range p.carried {
-		s.keepSingle(x.sum)
-		s.keepSingle(x.rest)
+	for _, x := range p.compensated {
+		s.storeLanes(x.sum)
+		s.storeLanes(x.err)
 	}
 	return true
 }
 
 // total makes running values of what the blocks came to.
 func (s *segment) total(p *phase) bool {
-	for _, x := range p.carried {
-		s.values[x.sum], s.values[x.rest] = s.loadSingle(x.sum), s.loadSingle(x.rest)
+	for _, x := range p.compensated {
+		s.values[x.sum], s.values[x.err] = s.loadLanes(x.sum), s.loadLanes(x.err)
 	}
 	return s.addAll(p.total)
 }
 
-// isCarried reports whether running values go by blocks.
-func (p *phase) isCarried(c *combining) bool {
-	for _, x := range p.carried {
+// isCompensated reports whether running values go by blocks.
+func (p *phase) isCompensated(c *laneMerge) bool {
+	for _, x := range p.compensated {
 		if x.acc == c.acc[0] {
 			return true
 		}
@@ -387,8 +387,8 @@ func (p *phase) isCarried(c *combining) bool {
 	return false
 }
 
-// blocks counts the steps of a block of sums, each of which adds some terms to one lane.
-type blocks struct {
+// sumBlocks counts the steps of a block of sums, each of which adds some terms to one lane.
+type sumBlocks struct {
 	code *boundPhase
 	n    int // lanes
 	done int
@@ -396,7 +396,7 @@ type blocks struct {
 
 // add counts terms, and carries where a block is full. To begin the code for that takes as
 // long as some terms do, so that blocks are twice as long as need be.
-func (b *blocks) add(terms int) {
+func (b *sumBlocks) add(terms int) {
 	if b.done += terms; b.done >= 2*fusion.SumBlock && len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
 		b.done = 0
@@ -404,18 +404,18 @@ func (b *blocks) add(terms int) {
 }
 
 // end leaves the sums in the running values.
-func (b *blocks) end() {
+func (b *sumBlocks) end() {
 	if len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
 		runAll(b.code.total, b.n)
 	}
 }
 
-// mostUnrolled and mostStreams are how many inner points one kernel takes at most where
+// maxUnroll and maxStreams are how many inner points one kernel takes at most where
 // lanes are outer points, and how many places in memory it reads from.
 const (
-	mostUnrolled = 8
-	mostStreams  = 24
+	maxUnroll  = 8
+	maxStreams = 24
 )
 
 // unroll makes a kernel of what a reduction does with several inner points, one after
@@ -423,7 +423,7 @@ const (
 // between them, and less time goes into beginning kernels than into short rows of lanes.
 func (f *fuser) unroll(p *phase) {
 	inner := f.n.inner.scalars()
-	if f.n.wideInner || !p.loop || len(p.running) == 0 || len(p.inner) > 0 || len(inner) == 0 {
+	if f.n.wideInner || !p.loop || len(p.accumulators) == 0 || len(p.inner) > 0 || len(inner) == 0 {
 		return
 	}
 	last := inner[len(inner)-1]
@@ -436,22 +436,22 @@ func (f *fuser) unroll(p *phase) {
 			return
 		}
 	}
-	times := mostUnrolled
-	for times*loads > mostStreams || times > last.size || len(inner) > 1 && last.size%times != 0 {
+	times := maxUnroll
+	for times*loads > maxStreams || times > last.size || len(inner) > 1 && last.size%times != 0 {
 		times /= 2
 	}
 	if times > 1 {
-		f.several(p, last.reg, times)
+		f.unrolledKernel(p, last.reg, times)
 	}
 }
 
 // several makes the kernel of an unrolled loop, along whose last coordinate, in a
 // register, the points lie.
-func (f *fuser) several(p *phase, along register, times int) {
+func (f *fuser) unrolledKernel(p *phase, along register, times int) {
 	s := f.segment()
 	for i := range times {
 		for k := range p.element {
-			in := p.element[k].moved(along, i)
+			in := p.element[k].shifted(along, i)
 			if !s.add(&in) && in.kind != opSplat {
 				return
 			}
@@ -462,7 +462,7 @@ func (f *fuser) several(p *phase, along register, times int) {
 			s.k.Store(s.array(fusedArray{reg: r, stores: true}), s.storedAs(r), s.values[r])
 		}
 	}
-	p.several, p.times = []instr{s.kernel()}, times
+	p.unrolled, p.factor = []instr{s.kernel()}, times
 }
 
 // readsAny reports whether an instruction reads a register other than for an address.
@@ -472,9 +472,9 @@ func (in *instr) readsAny(r register) bool {
 	return found
 }
 
-// moved returns a load as one from where a coordinate, in a register, is larger by some;
+// shifted returns a load as one from where a coordinate, in a register, is larger by some;
 // other instructions as they are.
-func (in *instr) moved(coordinate register, by int) instr {
+func (in *instr) shifted(coordinate register, by int) instr {
 	out := *in
 	if in.kind == opLoad {
 		at := *in.at

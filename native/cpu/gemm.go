@@ -69,13 +69,13 @@ func newProduct(x *contraction) *productStep {
 		case workers() == 1 || p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
 			return p
 		case p.tileM >= 2*pieceM && (p.tileM >= p.tileN || p.tileN < 2*pieceN):
-			p.tileM = half(p.tileM, 12)
+			p.tileM = halve(p.tileM, 12)
 		case p.tileN >= 2*pieceN:
-			p.tileN = half(p.tileN, 32)
+			p.tileN = halve(p.tileN, 32)
 		case p.chunks() < workers() && p.tileM >= 24:
-			p.tileM = half(p.tileM, 12)
+			p.tileM = halve(p.tileM, 12)
 		case p.chunks() < workers() && p.tileN >= 64:
-			p.tileN = half(p.tileN, 32)
+			p.tileN = halve(p.tileN, 32)
 		default:
 			return p
 		}
@@ -83,9 +83,9 @@ func newProduct(x *contraction) *productStep {
 	return p
 }
 
-// writeWindows makes a step that wrote the right factors part of this one, which does a
+// fuseWindows makes a step that wrote the right factors part of this one, which does a
 // product at once; it reports whether it could.
-func (p *productStep) writeWindows(s step) bool {
+func (p *productStep) fuseWindows(s step) bool {
 	pad, ok := s.(*padStep)
 	if !ok || pad.to != p.b.buf || len(p.batch) != 1 || p.chunks() != p.count || p.count < workers() || pad.rows%p.count != 0 {
 		return false
@@ -105,8 +105,8 @@ func (p *productStep) cut() bool {
 
 func (p *productStep) chunks() int { return p.count * p.tilesM * p.tilesN }
 
-// half returns about half of n, a multiple of the size of tiles.
-func half(n, tile int) int { return (n/2 + tile - 1) / tile * tile }
+// halve returns about half of n, a multiple of the size of tiles.
+func halve(n, tile int) int { return (n/2 + tile - 1) / tile * tile }
 
 func (p *productStep) run(r *runner) {
 	chunks := p.chunks()

@@ -396,10 +396,10 @@ func divide[T int32 | uint32 | int64](op scalar.Op, d, a, b []T) op {
 	}
 }
 
-// singleOp returns the code of an operation on single integers and booleans,
+// scalarOp returns the code of an operation on single integers and booleans,
 // the arithmetic of indices; nil for any other. There may be many of these for
 // each block, so they are kept as short as can be.
-func singleOp(f *files, in *instr) op {
+func scalarOp(f *files, in *instr) op {
 	node := in.node
 	if node == nil || in.kind != opApply || in.dst.class != classInt {
 		return nil
@@ -414,15 +414,15 @@ func singleOp(f *files, in *instr) op {
 		args[i] = &f.ints[in.args[i].index][0]
 	}
 	if node.Type == ir.Bool {
-		return singleBool(node.Op, d, args)
+		return scalarBool(node.Op, d, args)
 	}
 	if node.Type != ir.I32 {
 		return nil
 	}
-	return singleInt(node.Op, d, args)
+	return scalarInt(node.Op, d, args)
 }
 
-func singleInt(code scalar.Op, d *int32, args [3]*int32) op {
+func scalarInt(code scalar.Op, d *int32, args [3]*int32) op {
 	a, b, c := args[0], args[1], args[2]
 	switch code {
 	case scalar.OpAdd:
@@ -451,7 +451,7 @@ func singleInt(code scalar.Op, d *int32, args [3]*int32) op {
 	return nil
 }
 
-func singleBool(code scalar.Op, d *int32, args [3]*int32) op {
+func scalarBool(code scalar.Op, d *int32, args [3]*int32) op {
 	a, b := args[0], args[1]
 	switch code {
 	case scalar.OpAnd:

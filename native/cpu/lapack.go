@@ -41,7 +41,7 @@ func matrixOf(v ir.Value) (rows, cols int) {
 func cholesky(_ *workspace, n *ir.Node, in, out [][]float64) {
 	size, _ := matrixOf(n.Input(0))
 	l := out[0]
-	symmetric(l, in[0], size)
+	symmetrize(l, in[0], size)
 	ok := library.Dpotrf(blas.Lower, size, l, max(size, 1))
 	for i := range size {
 		ok = ok && l[i*size+i] == l[i*size+i]
@@ -52,8 +52,8 @@ func cholesky(_ *workspace, n *ir.Node, in, out [][]float64) {
 	}
 }
 
-// symmetric stores the symmetric part of a matrix.
-func symmetric(to, from []float64, size int) {
+// symmetrize stores the symmetric part of a matrix.
+func symmetrize(to, from []float64, size int) {
 	for i := range size {
 		for j := range size {
 			to[i*size+j] = from[i*size+j]/2 + from[j*size+i]/2
@@ -149,7 +149,7 @@ func eigh(w *workspace, n *ir.Node, in, out [][]float64) {
 		return
 	}
 	values, v := out[0], out[1]
-	symmetric(v, in[0], size)
+	symmetrize(v, in[0], size)
 	ok := finite(v)
 	if ok {
 		var ask [1]float64
@@ -161,7 +161,7 @@ func eigh(w *workspace, n *ir.Node, in, out [][]float64) {
 		fill(v, math.NaN())
 	}
 	for j := range size {
-		if negative(v[j:], size, size) {
+		if hasWrongSign(v[j:], size, size) {
 			negate(v[j:], size, size)
 		}
 	}
@@ -176,9 +176,9 @@ func finite(x []float64) bool {
 	return true
 }
 
-// negative reports whether a vector of n numbers that lie step apart has the
+// hasWrongSign reports whether a vector of n numbers that lie step apart has the
 // other sign than ops choose for vectors.
-func negative(x []float64, n, step int) bool {
+func hasWrongSign(x []float64, n, step int) bool {
 	sum := 0.0
 	for i := range n {
 		sum += x[i*step] / (float64(i) + math.Sqrt2)
@@ -212,10 +212,10 @@ func svd(w *workspace, n *ir.Node, in, out [][]float64) {
 		}
 		return
 	}
-	complete(w, u, rows, k, width, width, 1)
-	complete(w, vt, cols, k, height, 1, cols)
+	completeBasis(w, u, rows, k, width, width, 1)
+	completeBasis(w, vt, cols, k, height, 1, cols)
 	for j := range height {
-		if negative(vt[j*cols:], cols, 1) {
+		if hasWrongSign(vt[j*cols:], cols, 1) {
 			negate(vt[j*cols:], cols, 1)
 			if j < k {
 				negate(u[j:], rows, width)
@@ -231,10 +231,10 @@ func thinSVD(w *workspace, a []float64, rows, cols int, u []float64, width int, 
 	return library.Dgesvd(lapack.SVDStore, lapack.SVDStore, rows, cols, a, cols, s, u, width, vt, cols, w.take(int(ask[0])), int(ask[0]))
 }
 
-// complete makes count orthonormal vectors of n numbers out of the first k, as the
+// completeBasis makes count orthonormal vectors of n numbers out of the first k, as the
 // op's own body does: those beyond are what Householder's reflections make of unit
 // vectors. Elements lie step apart, vectors next.
-func complete(w *workspace, x []float64, n, k, count, step, next int) {
+func completeBasis(w *workspace, x []float64, n, k, count, step, next int) {
 	if count == k {
 		return
 	}

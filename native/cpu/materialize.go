@@ -12,13 +12,13 @@ const (
 	resultID
 )
 
-// elements writes out values as a row-major array.
-func (c *compiler) elements(name string, x fusion.Elements) (*buffer, error) {
+// materialize writes out values as a row-major array.
+func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) {
 	buf := c.scratch(x.Value.Type, product(x.Dims))
-	return buf, c.elementsInto(name, x, buf)
+	return buf, c.materializeInto(name, x, buf)
 }
 
-func (c *compiler) elementsInto(name string, x fusion.Elements, buf *buffer) error {
+func (c *compiler) materializeInto(name string, x fusion.Elements, buf *buffer) error {
 	code := &fusion.Code{Rows: []fusion.ElementStore{{
 		Tensor: &fusion.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
 		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
@@ -29,7 +29,7 @@ func (c *compiler) elementsInto(name string, x fusion.Elements, buf *buffer) err
 }
 
 // keep stores a row-major array of a space where a group's result lies.
-func (c *compiler) keep(name string, space fusion.Elements, buf *buffer, store func(value scalar.Expr) fusion.ElementStore) error {
+func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, store func(value scalar.Expr) fusion.ElementStore) error {
 	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
 	code := &fusion.Code{Rows: []fusion.ElementStore{store(value)}}
 	var dims []int
@@ -43,13 +43,13 @@ func (c *compiler) sort(g *fusion.Group) error {
 	if x.Rows*x.Length == 0 {
 		return nil
 	}
-	keys, err := c.elements(g.Name()+" keys", x.Keys)
+	keys, err := c.materialize(g.Name()+" keys", x.Keys)
 	if err != nil {
 		return err
 	}
-	s := &sortStep{keys: keys, places: c.scratch(ir.I32, x.Rows*x.Length), rows: x.Rows, length: x.Length}
+	s := &sortStep{keys: keys, order: c.scratch(ir.I32, x.Rows*x.Length), rows: x.Rows, length: x.Length}
 	c.add(s)
-	return c.keep(g.Name(), x.Keys, s.places, x.Out)
+	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
 }
 
 // scatter compiles a scatter: the rows that updates go to, the updates, and what
@@ -58,25 +58,25 @@ func (c *compiler) scatter(g *fusion.Group) error {
 	x := g.Scatter()
 	s := &scatterStep{
 		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
-		often: c.oftenUpdated(x),
+		hot: c.newHotRows(x),
 	}
 	var err error
-	if s.row, err = c.elements(g.Name()+" rows", x.Row); err != nil {
+	if s.row, err = c.materialize(g.Name()+" rows", x.Row); err != nil {
 		return err
 	}
-	if s.update, err = c.elements(g.Name()+" updates", x.Update); err != nil {
+	if s.update, err = c.materialize(g.Name()+" updates", x.Update); err != nil {
 		return err
 	}
 	direct := x.Out.Outer == nil
 	switch {
 	case !direct:
 		s.guarded = false
-		if s.out, err = c.elements(g.Name()+" base", x.Operand); err != nil {
+		if s.out, err = c.materialize(g.Name()+" base", x.Operand); err != nil {
 			return err
 		}
 	case !x.InPlace:
 		base := fusion.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
-		if err = c.store(g.Name()+" base", base, x.Store(g, x.Operand.Value)); err != nil {
+		if err = c.runStore(g.Name()+" base", base, x.Store(g, x.Operand.Value)); err != nil {
 			return err
 		}
 	}
@@ -84,11 +84,11 @@ func (c *compiler) scatter(g *fusion.Group) error {
 	if direct {
 		return nil
 	}
-	return c.keep(g.Name(), x.Operand, s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(g, value) })
+	return c.storeResult(g.Name(), x.Operand, s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(g, value) })
 }
 
-// store runs one store over a space.
-func (c *compiler) store(name string, space fusion.Elements, store fusion.ElementStore) error {
+// runStore runs one store over a space.
+func (c *compiler) runStore(name string, space fusion.Elements, store fusion.ElementStore) error {
 	code := &fusion.Code{Rows: []fusion.ElementStore{store}}
 	var dims []int
 	code.Outer, dims = coordinates(space.At, space.Dims)

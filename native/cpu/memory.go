@@ -44,22 +44,22 @@ func allocate(bytes int) []byte {
 	return all[skip : skip+bytes : skip+bytes]
 }
 
-// place is where a temporary tensor lies in the memory they share.
-type place struct {
+// liveRange is where a temporary tensor lies in the memory they share.
+type liveRange struct {
 	from, to int // bytes
 	last     int // the last item that needs it
 }
 
 // arena gives tensors that are not needed at the same time the same memory.
 type arena struct {
-	live []place
-	size int
-	over bool // what is needed at one time is more than an int counts
+	live      []liveRange
+	size      int
+	overflows bool // what is needed at one time is more than an int counts
 }
 
 // bytes returns how large the memory is.
 func (a *arena) bytes() int64 {
-	if a.over {
+	if a.overflows {
 		return math.MaxInt64
 	}
 	return int64(a.size)
@@ -67,7 +67,7 @@ func (a *arena) bytes() int64 {
 
 // take finds the first gap that fits, for a tensor needed from item now until
 // item last. Calls come in the order of now.
-func (a *arena) take(bytes, now, last int) int {
+func (a *arena) alloc(bytes, now, last int) int {
 	bytes = (max(bytes, 16) + cacheLine - 1) &^ (cacheLine - 1)
 	kept := a.live[:0]
 	for _, p := range a.live {
@@ -80,32 +80,32 @@ func (a *arena) take(bytes, now, last int) int {
 	for ; i < len(a.live) && a.live[i].from-at < bytes; i++ {
 		at = a.live[i].to
 	}
-	a.live = append(a.live, place{})
+	a.live = append(a.live, liveRange{})
 	copy(a.live[i+1:], a.live[i:])
-	a.live[i] = place{at, at + bytes, last}
+	a.live[i] = liveRange{at, at + bytes, last}
 	a.size = max(a.size, at+bytes)
-	a.over = a.over || at > math.MaxInt-bytes
+	a.overflows = a.overflows || at > math.MaxInt-bytes
 	return at
 }
 
 // ledger is the memory that a program will hold, noted while it is compiled and allocated
 // when it is known that all of it fits.
 type ledger struct {
-	parts []native.Allocation
-	asked []request
+	parts    []native.Allocation
+	requests []request
 }
 
 // request is memory for somebody to take.
 type request struct {
-	bytes int
-	take  func(data []byte)
+	bytes  int
+	assign func(data []byte)
 }
 
-// ask notes memory, which take has when all is known. Nobody takes what runs allocate.
-func (l *ledger) ask(a native.Allocation, take func(data []byte)) {
+// reserve notes memory, which take has when all is known. Nobody takes what runs allocate.
+func (l *ledger) reserve(a native.Allocation, take func(data []byte)) {
 	l.parts = append(l.parts, a)
 	if take != nil {
-		l.asked = append(l.asked, request{int(a.Bytes), take})
+		l.requests = append(l.requests, request{int(a.Bytes), take})
 	}
 }
 
@@ -120,10 +120,10 @@ func (l *ledger) bytes() int64 {
 
 // allocate gives everybody the memory that was asked for.
 func (l *ledger) allocate() {
-	for _, r := range l.asked {
-		r.take(allocate(r.bytes))
+	for _, r := range l.requests {
+		r.assign(allocate(r.bytes))
 	}
-	l.asked = nil
+	l.requests = nil
 }
 
 // bytesOf returns what elements take, no less than the largest number where that overflows.
@@ -139,8 +139,8 @@ func bytesOf(d ir.DType, dims []int) int64 {
 	return bytes
 }
 
-// part returns a tensor as a part of what a program holds.
-func part(t *fusion.Tensor) native.Allocation {
+// allocationOf returns a tensor as a part of what a program holds.
+func allocationOf(t *fusion.Tensor) native.Allocation {
 	bytes := bytesOf(t.DType, t.Dims)
 	switch {
 	case t.Constant != nil:
@@ -167,10 +167,10 @@ type source struct {
 	partition *fusion.Partition
 }
 
-// check returns a [*native.MemoryError] where the tensors of all entries take more than
+// checkBudget returns a [*native.MemoryError] where the tensors of all entries take more than
 // the budget, before anything as large as they are is made. What steps need besides is
 // known when they are compiled.
-func check(sources []source, budget native.Budget) error {
+func checkBudget(sources []source, budget native.Budget) error {
 	var parts []native.Allocation
 	var slots []native.Slot
 	known := map[string]bool{}
@@ -180,19 +180,19 @@ func check(sources []source, budget native.Budget) error {
 				continue
 			}
 			known[t.Name] = known[t.Name] || t.Persistent()
-			parts = append(parts, part(t))
+			parts = append(parts, allocationOf(t))
 			if t.Port != nil {
 				slots = append(slots, native.SlotOf(t.Name, roleOf(t.Port.Kind), t.Port.Value))
 			}
 		}
-		parts = append(parts, computed(s)...)
+		parts = append(parts, temporaries(s)...)
 	}
 	return budget.Check(parts, slots)
 }
 
-// computed returns the memory of what an entry computes: the arena, or a tensor that is
+// temporaries returns the memory of what an entry computes: the arena, or a tensor that is
 // more than any arena holds.
-func computed(s source) []native.Allocation {
+func temporaries(s source) []native.Allocation {
 	var a arena
 	var largest native.Allocation
 	var parts []native.Allocation
@@ -202,7 +202,7 @@ func computed(s source) []native.Allocation {
 		if t.Port != nil || t.Constant != nil || t.Outer != nil {
 			return
 		}
-		made := part(t)
+		made := allocationOf(t)
 		if made.Bytes > math.MaxInt>>8 {
 			parts = append(parts, made)
 			return
@@ -210,7 +210,7 @@ func computed(s source) []native.Allocation {
 		if made.Bytes > largest.Bytes {
 			largest = made
 		}
-		a.take(int(made.Bytes), now, max(last[t], now))
+		a.alloc(int(made.Bytes), now, max(last[t], now))
 	}
 	visit = func(p *fusion.Partition, at int) {
 		for i, item := range p.Items {
@@ -229,11 +229,11 @@ func computed(s source) []native.Allocation {
 		}
 	}
 	visit(s.partition, -1)
-	return append(parts, arenaPart(s.entry.Name, a.bytes(), largest))
+	return append(parts, arenaAllocation(s.entry.Name, a.bytes(), largest))
 }
 
-// arenaPart says what an entry computes, and what of it is largest.
-func arenaPart(entry string, bytes int64, largest native.Allocation) native.Allocation {
+// arenaAllocation says what an entry computes, and what of it is largest.
+func arenaAllocation(entry string, bytes int64, largest native.Allocation) native.Allocation {
 	name := fmt.Sprintf("what entry %q computes", entry)
 	if largest.Bytes > 0 {
 		name += fmt.Sprintf(" (%s among it, %s)", largest.Name, native.FormatBytes(largest.Bytes))

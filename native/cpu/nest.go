@@ -35,22 +35,22 @@ type nest struct {
 	runs      []instr
 	rows      []instr
 	phases    []*phase
-	sweep     []instr // one kernel for all rows, in place of phases
+	rowKernel []instr // one kernel for all rows, in place of phases
 	cost      float64 // nanoseconds for one worker, roughly
 }
 
 // phase is a part of a block: code for the outer points, then a loop over the
 // inner ones with running values.
 type phase struct {
-	block     []instr
-	loop      bool
-	inner     []instr
-	element   []instr
-	running   []running
-	combining []*combining
+	block        []instr
+	loop         bool
+	inner        []instr
+	element      []instr
+	accumulators []accumulator
+	merges       []*laneMerge
 	// carried are the sums that go by blocks: carry adds what a block came to, and what
 	// rounding leaves out of that, and begins another; total makes running values of both.
-	carried      []carried
+	compensated  []compensated
 	carry, total []instr
 	// tail, where there is any, is element for fewer inner points than even.
 	tail []instr
@@ -63,26 +63,26 @@ type phase struct {
 	// the running values.
 	whole bool
 	// stretch is how many inner points the code can take at once.
-	stretch int
+	maxPoints int
 	// several, where there is any, does what inner and element do for so many inner
 	// points as times says, where lanes are outer points.
-	several []instr
-	times   int
+	unrolled []instr
+	factor   int
 }
 
-// running is a value that goes through a loop over inner points.
-type running struct {
+// accumulator is a value that goes through a loop over inner points.
+type accumulator struct {
 	acc  register
 	init scalar.Value
 }
 
-// carried is a running sum of f32 with that of the blocks before, and what rounding left
+// compensated is a running sum of f32 with that of the blocks before, and what rounding left
 // out of it.
-type carried struct{ acc, sum, rest register }
+type compensated struct{ acc, sum, err register }
 
-// combining merges running values with those of other lanes, where lanes are
+// laneMerge merges running values with those of other lanes, where lanes are
 // inner points.
-type combining struct {
+type laneMerge struct {
 	acc, other []register
 	code       []instr
 }
@@ -103,7 +103,7 @@ const maxDepth = 16
 // units is how many pieces the nest has, which may run in any order: rows where
 // there is a kernel for them, else blocks.
 func (n *nest) units() int {
-	if len(n.sweep) > 0 {
+	if len(n.rowKernel) > 0 {
 		return n.outer.rows
 	}
 	return n.outer.rows * n.outer.blocks()
@@ -182,7 +182,7 @@ const chunkCost = 15_000
 
 func newNestStep(n *nest, env *environment) *nestStep {
 	n.fuse(&env.kernels)
-	n.reuse()
+	n.allocateRegisters()
 	s := &nestStep{n: n, env: env}
 	units := n.units()
 	chunks := min(units, int(n.cost/chunkCost), 8*workers())
@@ -216,5 +216,5 @@ func (s *nestStep) run(r *runner) {
 
 func (s *nestStep) do(worker, chunk int) {
 	first := chunk * s.chunk
-	s.machines[worker].span(first, min(first+s.chunk, s.n.units()))
+	s.machines[worker].runUnits(first, min(first+s.chunk, s.n.units()))
 }

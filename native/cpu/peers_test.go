@@ -76,7 +76,7 @@ func startPeer(b *testing.B, name string, cmd *exec.Cmd) *peer {
 	return p
 }
 
-// ask returns the least time of a job in ms, 0 where the peer has none.
+// reserve returns the least time of a job in ms, 0 where the peer has none.
 func (p *peer) ask(name string) float64 {
 	if p == nil {
 		return 0

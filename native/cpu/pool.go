@@ -39,11 +39,11 @@ type helper struct {
 }
 
 // What a helper does that is offered no job.
-var looking, asleep job
+var spinning, parked job
 
-// patience is how long helpers look for another job, and how long who has no more to do
+// spinTime is how long helpers look for another job, and how long who has no more to do
 // looks whether the helpers are done.
-const patience = 50 * time.Microsecond
+const spinTime = 50 * time.Microsecond
 
 // task is work that can be cut into chunks, numbered from 0. Chunks are done in
 // any order; worker tells which goroutine asks, so that each has its own
@@ -106,13 +106,13 @@ func (j *job) share() {
 // wait returns when no helper has a chunk any more.
 func (j *job) wait() {
 	j.withdraw()
-	if !soon(func() bool { return j.busy.Load() == 0 }) {
+	if !spinUntil(func() bool { return j.busy.Load() == 0 }) {
 		j.active.Wait()
 	}
 }
 
-// soon reports whether something comes true within the time of patience.
-func soon(done func() bool) bool {
+// spinUntil reports whether something comes true within the time of patience.
+func spinUntil(done func() bool) bool {
 	for start := time.Now(); ; {
 		for range 32 { // to look takes less time than the clock does
 			if done() {
@@ -120,7 +120,7 @@ func soon(done func() bool) bool {
 			}
 			simd.Pause()
 		}
-		if time.Since(start) > patience {
+		if time.Since(start) > spinTime {
 			return false
 		}
 	}
@@ -128,16 +128,16 @@ func soon(done func() bool) bool {
 
 // offer offers the job to some idle helpers, first to those that are awake.
 func (j *job) offer(helpers int) {
-	for _, idle := range []*job{&looking, &asleep} {
+	for _, idle := range []*job{&spinning, &parked} {
 		for i := 0; i < len(pool) && helpers > 0; i++ {
 			j.busy.Add(1)
 			j.active.Add(1)
 			if !pool[i].offered.CompareAndSwap(idle, j) {
-				j.left()
+				j.done()
 				continue
 			}
 			helpers--
-			if idle == &asleep {
+			if idle == &parked {
 				pool[i].wake <- struct{}{}
 			}
 		}
@@ -148,14 +148,14 @@ func (j *job) offer(helpers int) {
 // than processors, they may be long in coming.
 func (j *job) withdraw() {
 	for i := range pool {
-		if pool[i].offered.CompareAndSwap(j, &looking) {
-			j.left()
+		if pool[i].offered.CompareAndSwap(j, &spinning) {
+			j.done()
 		}
 	}
 }
 
-// left notes that a helper has nothing more to do with the job.
-func (j *job) left() {
+// done notes that a helper has nothing more to do with the job.
+func (j *job) done() {
 	j.busy.Add(-1)
 	j.active.Done()
 }
@@ -181,22 +181,22 @@ func (j *job) work(worker int) {
 // help is the life of a helper.
 func (h *helper) help(worker int) {
 	for {
-		h.offered.Store(&looking)
-		j := h.take()
+		h.offered.Store(&spinning)
+		j := h.next()
 		j.work(worker)
-		j.left()
+		j.done()
 	}
 }
 
 // take returns the next job that is offered.
-func (h *helper) take() *job {
+func (h *helper) next() *job {
 	var j *job
 	take := func() bool {
 		j = h.offered.Load()
-		return j != &looking && h.offered.CompareAndSwap(j, nil)
+		return j != &spinning && h.offered.CompareAndSwap(j, nil)
 	}
-	for !soon(take) {
-		if h.offered.CompareAndSwap(&looking, &asleep) {
+	for !spinUntil(take) {
+		if h.offered.CompareAndSwap(&spinning, &parked) {
 			<-h.wake
 		}
 	}

@@ -42,7 +42,7 @@ func TestJobsOfManyProgramsAtOnce(t *testing.T) {
 					}
 				}
 				if r%50 == 0 {
-					time.Sleep(3 * patience)
+					time.Sleep(3 * spinTime)
 				}
 				if c.late.Load() {
 					t.Error("a chunk is done after its job")

@@ -62,20 +62,20 @@ type output struct {
 	home []byte
 }
 
-// store returns the memory of a parameter or a state, which entries share.
+// runStore returns the memory of a parameter or a state, which entries share.
 func (p *program) store(t *fusion.Tensor) *buffer {
 	if s := p.persistent[t.Name]; s != nil {
 		return s.buf
 	}
 	b := &buffer{dtype: t.DType, elems: t.Len()}
-	p.memory.ask(part(t), func(data []byte) { b.data = data })
+	p.memory.reserve(allocationOf(t), func(data []byte) { b.data = data })
 	kept := &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
 	p.persistent[t.Name], p.kept = kept, append(p.kept, kept)
 	return b
 }
 
-// roles tells parameters from states: what is a parameter of some entry is one.
-func (p *program) roles(m *ir.Module) {
+// markParams tells parameters from states: what is a parameter of some entry is one.
+func (p *program) markParams(m *ir.Module) {
 	for _, e := range m.Entries {
 		for _, port := range e.Graph.Ports() {
 			if s := p.persistent[port.Name]; s != nil && port.Kind == ir.ParamPort {
@@ -135,7 +135,7 @@ func (p *program) Backend() string { return Name }
 func (p *program) Run(entry int, values []native.Tensor) error {
 	e := p.entries[entry]
 	for i := range e.inputs {
-		e.inputs[i].take(e, values[e.inputs[i].slot])
+		e.inputs[i].bind(e, values[e.inputs[i].slot])
 	}
 	for _, o := range e.outputs {
 		o.buf.data = o.home
@@ -205,7 +205,7 @@ func (e *entry) failedCheck(code uint32) error {
 }
 
 // take puts the value of a tensor where a run finds it.
-func (in *input) take(e *entry, t native.Tensor) {
+func (in *input) bind(e *entry, t native.Tensor) {
 	switch {
 	case in.buf == nil:
 		e.env.scalars[in.scalar] = scalarValue(t)

@@ -45,7 +45,7 @@ func (c *compiler) routine(g *fusion.Group) error {
 	}
 	for i, e := range x.In {
 		e.Value = scalar.Convert(e.Value, ir.F64)
-		buf, err := c.elements(fmt.Sprint(g.Name(), " operand ", i), e)
+		buf, err := c.materialize(fmt.Sprint(g.Name(), " operand ", i), e)
 		if err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (c *compiler) routine(g *fusion.Group) error {
 		s.sizes[1] = append(s.sizes[1], product(dims[len(lead):]))
 	}
 	c.add(s)
-	c.works(g, s)
+	c.reserveWorkspaces(g, s)
 	for i, space := range x.Out {
 		if space == nil {
 			continue
 		}
 		d := x.Node.Types()[i].DType
-		err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore {
+		err := c.storeResult(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore {
 			return x.Store(i, scalar.Convert(value, d))
 		})
 		if err != nil {
@@ -73,14 +73,14 @@ func (c *compiler) routine(g *fusion.Group) error {
 	return nil
 }
 
-// works notes the memory that workers take in the first run: a few matrices each.
-func (c *compiler) works(g *fusion.Group, s *routineStep) {
+// reserveWorkspaces notes the memory that workers take in the first run: a few matrices each.
+func (c *compiler) reserveWorkspaces(g *fusion.Group, s *routineStep) {
 	const matrices = 2
 	most := 0
 	for _, n := range slices.Concat(s.sizes[0], s.sizes[1]) {
 		most = max(most, n)
 	}
-	c.p.memory.ask(native.Allocation{
+	c.p.memory.reserve(native.Allocation{
 		Name:  "memory to compute " + g.Name(),
 		Bytes: bytesOf(ir.F64, []int{most, matrices, min(s.batch, len(s.work))}),
 	}, nil)
@@ -107,19 +107,19 @@ func matrices(list [][]float64, from []*buffer, sizes []int, matrix int) [][]flo
 // workspace is the memory of one worker. It grows in the first run.
 type workspace struct {
 	in, out [][]float64
-	taken   [][]float64
+	buffers [][]float64
 	next    int // of those taken, which a call has not asked for yet
 	pivots  []int
 }
 
 // take returns n numbers, whatever they are.
 func (w *workspace) take(n int) []float64 {
-	if w.next == len(w.taken) {
-		w.taken = append(w.taken, nil)
+	if w.next == len(w.buffers) {
+		w.buffers = append(w.buffers, nil)
 	}
-	if cap(w.taken[w.next]) < n {
-		w.taken[w.next] = make([]float64, n)
+	if cap(w.buffers[w.next]) < n {
+		w.buffers[w.next] = make([]float64, n)
 	}
 	w.next++
-	return w.taken[w.next-1][:n]
+	return w.buffers[w.next-1][:n]
 }

@@ -60,7 +60,7 @@ var factored = map[string]func(b *ir.Builder, x ir.Value) (rest, turned ir.Value
 	},
 }
 
-// apart is the largest difference, in units of the largest element of x.
+// copyAliased is the largest difference, in units of the largest element of x.
 func apart(b *ir.Builder, y, x ir.Value) ir.Value {
 	largest := ops.ReduceMax(b, ops.Abs(b, x))
 	zero := ops.Eq(b, largest, ops.ZerosLike(b, largest))

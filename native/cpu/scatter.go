@@ -15,7 +15,7 @@ type scatterStep struct {
 	env              *environment
 	guarded          bool // not once a check has failed
 	// often, of sums of f32, is for rows that many updates go to, nil for others.
-	often *oftenUpdated
+	hot *hotRows
 }
 
 func (s *scatterStep) run(*runner) {
@@ -24,7 +24,7 @@ func (s *scatterStep) run(*runner) {
 	}
 	apply, rows := s.applier(), view[int32](s.row)[:s.row.elems]
 	window := len(s.x.WindowAt)
-	if s.often != nil && s.often.find(rows, window) {
+	if s.hot != nil && s.hot.find(rows, window) {
 		s.sum(rows, apply)
 		return
 	}
@@ -124,27 +124,27 @@ func realCombine[T interface {
 	return numberCombine[T](mode)
 }
 
-// oftenUpdated keeps what rounding leaves out of the sums in rows that more than
+// hotRows keeps what rounding leaves out of the sums in rows that more than
 // fusion.SumBlock updates go to.
-type oftenUpdated struct {
+type hotRows struct {
 	places *buffer // of each row: its number among them, from 1 on, 0 for other rows
 	rests  *buffer // one after the other
 	count  int
 }
 
-// oftenUpdated returns the memory for the rows of a scatter, nil where it is no sum of f32
+// hotRows returns the memory for the rows of a scatter, nil where it is no sum of f32
 // or none can be updated so often.
-func (c *compiler) oftenUpdated(x *fusion.Scatter) *oftenUpdated {
+func (c *compiler) newHotRows(x *fusion.Scatter) *hotRows {
 	updates := product(x.Row.Dims)
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlock {
 		return nil
 	}
 	most := updates / (fusion.SumBlock + 1)
-	return &oftenUpdated{places: c.scratch(ir.I32, product(x.RowDims)), rests: c.scratch(ir.F32, most*len(x.WindowAt))}
+	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), rests: c.scratch(ir.F32, most*len(x.WindowAt))}
 }
 
 // find looks for rows that many updates go to, and reports whether there are some.
-func (o *oftenUpdated) find(rows []int32, window int) bool {
+func (o *hotRows) find(rows []int32, window int) bool {
 	places := view[int32](o.places)[:o.places.elems]
 	clear(places)
 	for _, row := range rows {
@@ -167,8 +167,8 @@ func (o *oftenUpdated) find(rows []int32, window int) bool {
 // sum adds updates to their rows in order. Rows that many go to are exact but for the last
 // rounding.
 func (s *scatterStep) sum(rows []int32, apply func(row, update int)) {
-	window, places := len(s.x.WindowAt), view[int32](s.often.places)
-	out, updates, rests := view[float32](s.out), view[float32](s.update), view[float32](s.often.rests)
+	window, places := len(s.x.WindowAt), view[int32](s.hot.places)
+	out, updates, rests := view[float32](s.out), view[float32](s.update), view[float32](s.hot.rests)
 	for i, row := range rows {
 		switch {
 		case row < 0:
@@ -183,7 +183,7 @@ func (s *scatterStep) sum(rows []int32, apply func(row, update int)) {
 			}
 		}
 	}
-	for row, place := range places[:s.often.places.elems] {
+	for row, place := range places[:s.hot.places.elems] {
 		if place > 0 {
 			at := s.base(row)
 			for w, offset := range s.x.WindowAt {

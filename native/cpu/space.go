@@ -54,10 +54,10 @@ func newSpace(vars []scalar.Expr, dims []int, wide int) space {
 	return s
 }
 
-// widths returns how many of the last coordinates may be worth running along a
+// blockWidths returns how many of the last coordinates may be worth running along a
 // block: few make short blocks, many make coordinates that differ from lane to
 // lane.
-func widths(dims []int) []int {
+func blockWidths(dims []int) []int {
 	out := []int{min(1, len(dims))}
 	row := 1
 	for w := 1; w < len(dims); w++ {
@@ -77,7 +77,7 @@ func (s *space) wides() []axis   { return s.vars[len(s.vars)-s.wide:] }
 // points returns how many points there are.
 func (s *space) points() int { return s.row * s.rows }
 
-// blocks returns how many blocks a row has.
+// sumBlocks returns how many blocks a row has.
 func (s *space) blocks() int { return (s.row + lanes - 1) / lanes }
 
 // lanesOf returns how many lanes a block of the space has at most.
@@ -86,7 +86,7 @@ func (s *space) lanes() int { return max(1, min(lanes, s.row)) }
 // coordinateLanes returns how many lanes the coordinates along a block have: those of the
 // whole row where one kernel goes through it.
 func (s *space) coordinateLanes() int {
-	if s.row <= longestRow {
+	if s.row <= maxRowLanes {
 		return max(1, s.row)
 	}
 	return lanes
@@ -148,9 +148,9 @@ func (m *machine) bindSpace(s *space) boundSpace {
 		switch {
 		case !a.used:
 		case a.long:
-			b.wide = append(b.wide, filling(m.files.long[a.reg.index], a))
+			b.wide = append(b.wide, coordinateWriter(m.files.long[a.reg.index], a))
 		default:
-			b.wide = append(b.wide, filling(m.files.ints[a.reg.index], a))
+			b.wide = append(b.wide, coordinateWriter(m.files.ints[a.reg.index], a))
 		}
 	}
 	return b
@@ -196,8 +196,8 @@ func (b *boundSpace) setBlock(from, n int) {
 	}
 }
 
-// filling returns what writes a coordinate into a register, for a block of n points.
-func filling[T int32 | int64](d []T, a axis) func(from, n int) {
+// coordinateWriter returns what writes a coordinate into a register, for a block of n points.
+func coordinateWriter[T int32 | int64](d []T, a axis) func(from, n int) {
 	return func(from, n int) { fillCoordinate(d[:n], from, a.stride, a.size) }
 }
 

@@ -21,7 +21,7 @@ type transposeStep struct {
 
 // A piece is written in stretches of this many elements at most, and at least where the
 // cores would else have nothing to share.
-const longestTurn, shortestTurn = 256, 32
+const maxPiece, minPiece = 256, 32
 
 // newTranspose returns a step for code that does nothing else, nil for any
 // other.
@@ -57,10 +57,10 @@ func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *trans
 	if known != len(from.terms)+len(to.terms) || t.read < 0 || t.write < 0 || t.read == t.write || min(dims[t.read], dims[t.write]) < 8 {
 		return nil
 	}
-	for t.piece = longestTurn; ; t.piece /= 2 {
+	for t.piece = maxPiece; ; t.piece /= 2 {
 		t.pieces = (dims[t.write] + t.piece - 1) / t.piece
 		t.chunks = t.pieces * product(dims) / dims[t.read] / dims[t.write]
-		if t.piece == shortestTurn || t.chunks >= 4*workers() {
+		if t.piece == minPiece || t.chunks >= 4*workers() {
 			break
 		}
 	}
@@ -94,16 +94,16 @@ func (t *transposeStep) do(_, chunk int) {
 	rows := min(t.piece, t.dims[t.write]-first)
 	switch t.to.dtype.Size() {
 	case 1:
-		turn[uint8](t, from, to, rows)
+		transposePiece[uint8](t, from, to, rows)
 	case 2:
-		turn[uint16](t, from, to, rows)
+		transposePiece[uint16](t, from, to, rows)
 	case 4:
-		turn[uint32](t, from, to, rows)
+		transposePiece[uint32](t, from, to, rows)
 	default:
-		turn[uint64](t, from, to, rows)
+		transposePiece[uint64](t, from, to, rows)
 	}
 }
 
-func turn[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
+func transposePiece[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
 	simd.Transpose(view[T](t.to)[to:], t.toBy[t.read], view[T](t.from)[from:], t.fromBy[t.write], rows, t.dims[t.read])
 }

@@ -19,12 +19,12 @@ func (f *file) take() (int, bool) {
 	return r, true
 }
 
-// place is where a value is.
-type place struct {
+// location is where a value is.
+type location struct {
 	reg    int // or none
 	slot   int // in the memory for values that no register is left for, or none
 	uses   []int
-	stays  bool // whether it keeps its register
+	pinned bool // whether it keeps its register
 	masked bool // whether it is in a mask register
 }
 
@@ -33,15 +33,15 @@ type place struct {
 // replacement algorithms for a virtual-storage computer, 1966).
 type allocator struct {
 	vector, mask file
-	places       []place
+	locations    []location
 	slots        []int // that are free
 	slotCount    int
 	now          int // the number of the step at work
 	// move writes the code that moves a register to or from its slot.
-	move func(p *place, out bool)
+	move func(p *location, out bool)
 }
 
-func (a *allocator) file(p *place) *file {
+func (a *allocator) file(p *location) *file {
 	if p.masked {
 		return &a.mask
 	}
@@ -49,7 +49,7 @@ func (a *allocator) file(p *place) *file {
 }
 
 // nextUse returns the step after now that reads a value.
-func (p *place) nextUse(now int) int {
+func (p *location) nextUse(now int) int {
 	for len(p.uses) > 0 && p.uses[0] <= now {
 		p.uses = p.uses[1:]
 	}
@@ -67,12 +67,12 @@ func (a *allocator) reg(f *file, busy func(v Value) bool) int {
 	}
 	last, at := noValue, -1
 	for r, v := range f.holds {
-		next := a.places[v].nextUse(a.now)
-		if !busy(v) && (next > at || next == at && r < a.places[last].reg) {
+		next := a.locations[v].nextUse(a.now)
+		if !busy(v) && (next > at || next == at && r < a.locations[last].reg) {
 			last, at = v, next
 		}
 	}
-	p := &a.places[last]
+	p := &a.locations[last]
 	r := p.reg
 	if p.slot == none {
 		p.slot = a.slot()
@@ -93,17 +93,17 @@ func (a *allocator) slot() int {
 	return a.slotCount - 1
 }
 
-// give notes that a register holds a value.
-func (a *allocator) give(v Value, r int) {
-	p := &a.places[v]
+// assign notes that a register holds a value.
+func (a *allocator) assign(v Value, r int) {
+	p := &a.locations[v]
 	p.reg = r
 	a.file(p).holds[r] = v
 }
 
-// ended frees what a value has once it is not needed any more.
-func (a *allocator) ended(v Value) {
-	p := &a.places[v]
-	if p.stays || p.nextUse(a.now) != math.MaxInt {
+// release frees what a value has once it is not needed any more.
+func (a *allocator) release(v Value) {
+	p := &a.locations[v]
+	if p.pinned || p.nextUse(a.now) != math.MaxInt {
 		return
 	}
 	if p.reg != none {

@@ -23,13 +23,13 @@ func (k *Kernel) Apply(o Operation, args ...Value) (Value, bool) {
 			default:
 				a.value = values[a.value]
 			}
-			if bits, ok := k.known[a.value]; ok && !a.constant {
+			if bits, ok := k.consts[a.value]; ok && !a.constant {
 				a = argument{bits: bits, constant: true}
 			}
 			made.args[j] = a
 		}
 		made.dst = k.value(s.typ)
-		values[i] = k.step(k.simpler(made))
+		values[i] = k.step(k.fold(made))
 	}
 	if t.root < 0 {
 		return args[-t.root-1], true
@@ -37,9 +37,9 @@ func (k *Kernel) Apply(o Operation, args ...Value) (Value, bool) {
 	return values[t.root], true
 }
 
-// simpler puts a constant operand last, and computes the number of places that
+// fold puts a constant operand last, and computes the number of places that
 // bits are moved by, which shifts reduce.
-func (k *Kernel) simpler(s step) step {
+func (k *Kernel) fold(s step) step {
 	if s.kind != apply || len(s.args) != 2 {
 		return s
 	}
@@ -51,21 +51,21 @@ func (k *Kernel) simpler(s step) step {
 		}
 	}
 	if s.op == scalar.OpAnd && a.constant && b.constant && s.typ.IsInteger() {
-		k.know(s.dst, a.bits&b.bits)
+		k.setConst(s.dst, a.bits&b.bits)
 		return step{op: scalar.OpBitcast, typ: s.typ, from: s.typ, args: []argument{{bits: a.bits & b.bits, constant: true}}, dst: s.dst}
 	}
 	return s
 }
 
-// know notes that a value is a constant number.
-func (k *Kernel) know(v Value, bits uint64) {
-	if k.known == nil {
-		k.known = map[Value]uint64{}
+// setConst notes that a value is a constant number.
+func (k *Kernel) setConst(v Value, bits uint64) {
+	if k.consts == nil {
+		k.consts = map[Value]uint64{}
 	}
-	k.known[v] = bits
+	k.consts[v] = bits
 }
 
-// Steps returns how many steps an operation takes, 0 where [Has] is false.
+// Strides returns how many steps an operation takes, 0 where [Has] is false.
 func Steps(o Operation) int {
 	if t := templateOf(o); t != nil {
 		return len(t.steps)

@@ -11,9 +11,9 @@ import (
 //go:noescape
 func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
 
-func compiles(level simd.Level) bool { return level != simd.Go }
+func hasEncoder(level simd.Level) bool { return level != simd.Go }
 
-func mostRunning(level simd.Level) int {
+func maxAccumulators(level simd.Level) int {
 	if level == simd.AVX512 {
 		return 12
 	}

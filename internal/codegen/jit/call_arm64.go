@@ -17,13 +17,13 @@ func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
 //go:noescape
 func synchronize(code unsafe.Pointer, bytes int)
 
-// compiles is false on Darwin, which gives out memory for code only to programs
+// hasEncoder is false on Darwin, which gives out memory for code only to programs
 // that switch between writing and executing it by a call of its C library, and on
 // Windows, which has a call of its own to synchronize it.
-func compiles(level simd.Level) bool {
+func hasEncoder(level simd.Level) bool {
 	return level == simd.NEON && runtime.GOOS != "darwin" && runtime.GOOS != "ios" && runtime.GOOS != "windows"
 }
 
-func mostRunning(simd.Level) int { return 12 }
+func maxAccumulators(simd.Level) int { return 12 }
 
 func widthOf(simd.Level) int { return 4 }

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-func compiles(simd.Level) bool { return false }
+func hasEncoder(simd.Level) bool { return false }
 
-func mostRunning(simd.Level) int { return 0 }
+func maxAccumulators(simd.Level) int { return 0 }
 
 func widthOf(simd.Level) int { return 1 }
 

@@ -11,11 +11,11 @@ import (
 
 // Code is a compiled kernel. It runs once [Set.Load] has been called.
 type Code struct {
-	arrays, room int
-	width        int // lanes that a turn of its loop takes
-	long         bool
-	entry        unsafe.Pointer
-	memory       *executable
+	arrays, spillBytes int
+	width              int // lanes that a turn of its loop takes
+	long               bool
+	entry              unsafe.Pointer
+	memory             *executable
 }
 
 // Set is the code of a program. Equal kernels share theirs.
@@ -30,7 +30,7 @@ type executable struct{ bytes []byte }
 // Available reports whether kernels can be compiled: whether there is an encoder
 // for the level in use, and whether the system lets a program execute what it
 // has written.
-func Available() bool { return compiles(simd.Has) && mayExecute() }
+func Available() bool { return hasEncoder(simd.Has) && mayExecute() }
 
 var mayExecute = sync.OnceValue(func() bool {
 	_, err := newExecutable([]byte{0xc3})
@@ -49,8 +49,8 @@ func (k *Kernel) Width() int {
 	return Width()
 }
 
-// MostRunning returns how many running values a kernel has registers for.
-func MostRunning() int { return mostRunning(simd.Has) }
+// MaxAccumulators returns how many running values a kernel has registers for.
+func MaxAccumulators() int { return maxAccumulators(simd.Has) }
 
 // Compile adds kernels to the set. Their values must come from this package's
 // constructors; there must be an encoder for the level in use.
@@ -62,7 +62,7 @@ func (s *Set) Compile(r *Rows) *Code {
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{room: room, width: r.Width(), long: r.Kernels[0].Long}
+	c := &Code{spillBytes: room, width: r.Width(), long: r.Kernels[0].Long}
 	for _, k := range r.Kernels {
 		c.arrays += k.arrays
 	}
@@ -107,16 +107,16 @@ func newExecutable(text []byte) (*executable, error) {
 
 // Call is a kernel with its arrays. One goroutine may run it at a time.
 type Call struct {
-	code *Code
-	args []unsafe.Pointer
-	room []uint32
-	rows *int // that are left
+	code  *Code
+	args  []unsafe.Pointer
+	spill []uint32
+	rows  *int // that are left
 }
 
 // NewCall returns a call whose arrays are not set.
 func (c *Code) NewCall() *Call {
-	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), room: make([]uint32, c.room/4+Lanes), rows: new(int)}
-	x.args[1], x.args[2] = unsafe.Pointer(&x.room[0]), unsafe.Pointer(x.rows)
+	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), spill: make([]uint32, c.spillBytes/4+Lanes), rows: new(int)}
+	x.args[1], x.args[2] = unsafe.Pointer(&x.spill[0]), unsafe.Pointer(x.rows)
 	return x
 }
 
@@ -156,9 +156,9 @@ func (c *Call) RunRows(rows, n int) {
 	c.run(n, Lanes)
 }
 
-// RunLast computes n lanes, less than the width, and whatever is in those after
+// RunTail computes n lanes, less than the width, and whatever is in those after
 // them, which arrays must have room for; those change no running value.
-func (c *Call) RunLast(n int) { c.run(n, n) }
+func (c *Call) RunTail(n int) { c.run(n, n) }
 
 func (c *Call) run(n, counted int) {
 	if c.code.long {

@@ -16,7 +16,7 @@ func TestRunningDoubles(t *testing.T) {
 		add := Operation{scalar.OpAdd, dtype.F64, dtype.F64}
 		for n := 1; n <= 2*Lanes; n++ {
 			k := &Kernel{Long: true}
-			sum := k.Running(dtype.F64, math.Float64bits(0.5))
+			sum := k.Accumulator(dtype.F64, math.Float64bits(0.5))
 			next, _ := k.Apply(add, sum, k.Load(k.Array(), dtype.F64))
 			k.Next(sum, next)
 			k.After()
@@ -39,7 +39,7 @@ func TestRunningDoubles(t *testing.T) {
 			}
 			if full < n {
 				c.Set(0, unsafe.Pointer(&in[full]))
-				c.RunLast(n - full)
+				c.RunTail(n - full)
 				total += result[0] - 0.5*float64(k.Width())
 			}
 			if want := float64(n * (n + 1) / 2); total != want || result[1] != -1 {

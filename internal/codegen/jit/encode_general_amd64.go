@@ -32,8 +32,8 @@ func (e *encoder) prefetch(at operand) {
 
 func (e *encoder) clearIndex() { e.bytes(0x31, 0xd2) }
 
-// again adds to the index and jumps back while lanes are left.
-func (e *encoder) again(lanes, start int) {
+// loopBack adds to the index and jumps back while lanes are left.
+func (e *encoder) loopBack(lanes, start int) {
 	e.bytes(0x48, 0x81, 0xc2)
 	e.int32(int32(lanes))
 	e.bytes(0x4c, 0x39, 0xea) // CMPQ RDX, R13
@@ -49,7 +49,7 @@ func (e *encoder) nextRow(r *Rows, start int) {
 	e.bytes(0x0f, 0x84)       // JZ
 	last := len(e.text)
 	e.int32(0)
-	for i, step := range r.Steps {
+	for i, step := range r.Strides {
 		if step != 0 {
 			e.bytes(0x48, 0x81, 0x80|rsi) // ADDQ $step, (RSI)
 			e.int32(int32(8 * (arrayArgument + i)))
@@ -65,7 +65,7 @@ func (e *encoder) nextRow(r *Rows, start int) {
 	binary.LittleEndian.PutUint32(e.text[last:], uint32(len(e.text)-last-4))
 }
 
-func (e *encoder) leave() {
+func (e *encoder) ret() {
 	e.bytes(0xc5, 0xf8, 0x77) // VZEROUPPER
 	e.bytes(0xc3)
 }

@@ -59,8 +59,8 @@ func (e *encoder) lanesOfVector() int {
 	return 4
 }
 
-// again adds to the index and jumps back while lanes are left.
-func (e *encoder) again(lanes, start int) {
+// loopBack adds to the index and jumps back while lanes are left.
+func (e *encoder) loopBack(lanes, start int) {
 	e.add(vectors, vectors, lanes/e.lanesOfVector())
 	e.word(0xf1000000 | uint32(lanes)<<10 | lanesLeft<<5 | lanesLeft) // SUBS
 	e.word(0x54000000 | 0xc)                                          // B.GT
@@ -76,7 +76,7 @@ func (e *encoder) nextRow(r *Rows, start int) {
 	e.storeWord(scratch2, scratch, 0)
 	last := len(e.text)
 	e.word(0x54000000) // B.EQ
-	for i, step := range r.Steps {
+	for i, step := range r.Strides {
 		if step != 0 {
 			e.loadPointer(scratch, arrayArgument+i)
 			e.number(scratch2, step)
@@ -95,4 +95,4 @@ func (e *encoder) nextRow(r *Rows, start int) {
 	e.patch(last, 5, 19, len(e.text)-last)
 }
 
-func (e *encoder) leave() { e.word(0xd65f03c0) } // RET
+func (e *encoder) ret() { e.word(0xd65f03c0) } // RET

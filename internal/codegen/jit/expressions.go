@@ -17,7 +17,7 @@ func (o Operation) Expr() scalar.Expr {
 	case scalar.OpMin, scalar.OpMax:
 		switch {
 		case o.From.IsFloat():
-			return extreme(o.Op, x, y)
+			return minMaxNaN(o.Op, x, y)
 		case o.From.Size() == 8: // not all processors have these
 			return scalar.Select(better(o.Op, x, y), x, y)
 		}
@@ -33,16 +33,16 @@ func (o Operation) Expr() scalar.Expr {
 		if o.To == dtype.F64 && o.From.IsInteger() {
 			return doubleOf(o.From.IsSigned())
 		}
-		return rewritten(scalar.Expand(scalar.Convert(x, o.To), scalar.Portable), signed)
+		return rewrite(scalar.Expand(scalar.Convert(x, o.To), scalar.Portable), convertViaI32)
 	}
 	if o.Op.Arity() == 1 {
-		return rewritten(scalar.Expand(scalar.New(o.Op, x), scalar.Portable), signed, fused)
+		return rewrite(scalar.Expand(scalar.New(o.Op, x), scalar.Portable), convertViaI32, contractFMA)
 	}
-	return rewritten(scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable), signed, equalTruths)
+	return rewrite(scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable), convertViaI32, equalBools)
 }
 
-// extreme is NaN where an operand is.
-func extreme(op scalar.Op, x, y scalar.Expr) scalar.Expr {
+// minMaxNaN is NaN where an operand is.
+func minMaxNaN(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	return scalar.Select(scalar.Or(better(op, x, y), scalar.Ne(x, x)), x, y)
 }
 
@@ -54,9 +54,9 @@ func better(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	return scalar.Lt(x, y)
 }
 
-// rewritten returns e with each node, whose operands are rewritten already, replaced by
+// rewrite returns e with each node, whose operands are rewritten already, replaced by
 // what the rules make of it.
-func rewritten(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.Expr {
+func rewrite(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.Expr {
 	done := map[scalar.Expr]scalar.Expr{}
 	var visit func(n scalar.Expr) scalar.Expr
 	visit = func(n scalar.Expr) scalar.Expr {
@@ -80,9 +80,9 @@ func rewritten(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.E
 	return visit(e)
 }
 
-// fused rounds once where a product is added to something, which expansions of one
+// contractFMA rounds once where a product is added to something, which expansions of one
 // operand allow.
-func fused(n scalar.Expr) scalar.Expr {
+func contractFMA(n scalar.Expr) scalar.Expr {
 	if n.Op != scalar.OpAdd || n.Type != dtype.F32 {
 		return n
 	}
@@ -96,18 +96,18 @@ func fused(n scalar.Expr) scalar.Expr {
 	return n
 }
 
-// equalTruths writes that truths are equal with operations that masks have.
-func equalTruths(n scalar.Expr) scalar.Expr {
+// equalBools writes that truths are equal with operations that masks have.
+func equalBools(n scalar.Expr) scalar.Expr {
 	if n.Op == scalar.OpEq && n.Args[0].Type.IsBool() {
 		return scalar.Not(scalar.Xor(n.Args[0], n.Args[1]))
 	}
 	return n
 }
 
-// signed converts to and from integers other than i32 as all processors can: unsigned ones
+// convertViaI32 converts to and from integers other than i32 as all processors can: unsigned ones
 // become f32 by halves, which rounds once, when they are added; those made of f32 go
 // through i32.
-func signed(n scalar.Expr) scalar.Expr {
+func convertViaI32(n scalar.Expr) scalar.Expr {
 	if n.Op != scalar.OpConvert {
 		return n
 	}

@@ -18,11 +18,11 @@ var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
 // doubleTanh takes e/(e + 2) for e = exp(2a) - 1 = 2^k·(exp(r) - 1) + (2^k - 1), where
 // nothing cancels; from a = 19.1 on it rounds to 1.
 func doubleTanh(b *builder, x argument) argument {
-	a := b.least(b.number(20), b.real(scalar.OpAbs, x))
-	k, y := b.reduced(b.real(scalar.OpAdd, a, a))
-	p := b.power(b.number(1), k)
+	a := b.min(b.number(20), b.real(scalar.OpAbs, x))
+	k, y := b.reduceExp(b.real(scalar.OpAdd, a, a))
+	p := b.scale2(b.number(1), k)
 	e := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(1)))
-	return b.signed(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
+	return b.copySign(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
 }
 
 // logCoefficients are p in log(1 + f) = 2s + s³·p(s²) for s = f/(2 + f), √½ ≤ 1 + f ≤ √2;
@@ -86,7 +86,7 @@ func doubleLog1p(b *builder, x argument) argument {
 		return b.choose(b.number(-0.2928), x, b.choose(x, b.number(0.4142), inside, outside), outside)
 	}
 	y := b.logSum(from(x, f), from(b.number(0), k))
-	return b.logEnds(b.signed(y, x), x, -1)
+	return b.logEnds(b.copySign(y, x), x, -1)
 }
 
 // erfNear is p in erf(x) = x + x·p(x²), |x| ≤ 1.2; erfFar is log₂(1 - erf(a)),
@@ -115,12 +115,12 @@ var (
 func doubleErf(b *builder, x argument) argument {
 	square := func(x argument) argument { return b.real(scalar.OpMul, x, x) }
 	a := b.real(scalar.OpAbs, x)
-	far := b.least(b.number(5.95), a)
-	q := b.inHalves(far, square(far), erfFar)
+	far := b.min(b.number(5.95), a)
+	q := b.evenOdd(far, square(far), erfFar)
 	k := b.real(scalar.OpRound, q)
 	r := b.real(scalar.OpSub, q, k)
-	e := b.power(b.real(scalar.OpFma, r, b.inHalves(r, square(r), powers), b.number(1)), k)
+	e := b.scale2(b.real(scalar.OpFma, r, b.evenOdd(r, square(r), powers), b.number(1)), k)
 	z := square(a)
-	small := b.real(scalar.OpFma, a, b.inHalves(z, square(z), erfNear), a)
-	return b.signed(b.choose(a, b.number(1.2), small, b.real(scalar.OpSub, b.number(1), e)), x)
+	small := b.real(scalar.OpFma, a, b.evenOdd(z, square(z), erfNear), a)
+	return b.copySign(b.choose(a, b.number(1.2), small, b.real(scalar.OpSub, b.number(1), e)), x)
 }

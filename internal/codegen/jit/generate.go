@@ -31,13 +31,13 @@ func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	g.at(level, r.Kernels[0].Long)
 	begin := len(g.text)
 	for _, k := range r.Kernels {
-		g.kernel(k.tidy())
+		g.kernel(k.optimize())
 		g.first += k.arrays
 	}
-	if r.Steps != nil {
+	if r.Strides != nil {
 		g.nextRow(r, begin)
 	}
-	g.leave()
+	g.ret()
 	return g.finish(), g.slotCount * slotBytes
 }
 
@@ -52,9 +52,9 @@ func (g *generator) kernel(k *Kernel) {
 		g.slots = append(g.slots, s)
 	}
 	g.registers()
-	g.places = make([]place, len(k.types))
+	g.locations = make([]location, len(k.types))
 	for v, t := range k.types {
-		g.places[v] = place{reg: none, slot: none, masked: g.masks(t)}
+		g.locations[v] = location{reg: none, slot: none, masked: g.masks(t)}
 	}
 	for i := range min(k.arrays, len(pointers)) {
 		g.loadPointer(pointers[i], arrayArgument+g.first+i)
@@ -70,26 +70,26 @@ func (g *generator) kernel(k *Kernel) {
 
 // loop writes the loop of a kernel.
 func (g *generator) loop() {
-	if len(g.k.running) > 0 {
-		g.countedLanes()
+	if len(g.k.accumulators) > 0 {
+		g.loadLaneMask()
 	}
-	for _, r := range g.k.running {
-		p := &g.places[r.value]
+	for _, r := range g.k.accumulators {
+		p := &g.locations[r.value]
 		p.reg, _ = g.vector.take()
-		p.stays = true
-		g.spreadBits(p.reg, r.initial)
+		p.pinned = true
+		g.splatBits(p.reg, r.initial)
 	}
 	g.clearIndex()
 	start := len(g.text)
 	var kept []Value
-	for _, r := range g.k.running {
+	for _, r := range g.k.accumulators {
 		kept = append(kept, r.next)
 	}
 	g.section(g.k.steps, kept)
-	for _, r := range g.k.running { // become what they have become, in the lanes that count
-		g.moveCounted(g.places[r.value].reg, g.places[r.next].reg)
+	for _, r := range g.k.accumulators { // become what they have become, in the lanes that count
+		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
 	}
-	g.again(g.width*max(1, g.k.stride), start)
+	g.loopBack(g.width*max(1, g.k.stride), start)
 }
 
 // section writes steps, and has the values that are kept in registers at its end.
@@ -97,13 +97,13 @@ func (g *generator) section(steps []step, kept []Value) {
 	for i := range steps {
 		for _, a := range steps[i].args {
 			if !a.constant {
-				p := &g.places[a.value]
+				p := &g.locations[a.value]
 				p.uses = append(p.uses, i)
 			}
 		}
 	}
 	for _, v := range kept {
-		p := &g.places[v]
+		p := &g.locations[v]
 		p.uses = append(p.uses, len(steps))
 	}
 	for i := range steps {
@@ -111,7 +111,7 @@ func (g *generator) section(steps []step, kept []Value) {
 		g.do(&steps[i])
 	}
 	for _, v := range kept {
-		g.bring(v)
+		g.reload(v)
 	}
 	g.now = len(steps)
 }
@@ -121,26 +121,26 @@ func (g *generator) do(s *step) {
 	g.work = s
 	for _, a := range s.args {
 		if !a.constant {
-			g.bring(a.value)
+			g.reload(a.value)
 		}
 	}
 	switch s.kind {
 	case load:
 		g.load(s)
-	case spread:
-		g.spread(s)
+	case splat:
+		g.splat(s)
 	case store:
 		g.store(s)
 	case storeFirst:
 		g.storeFirst(s)
 	case rotate:
 		g.rotate(s)
-	case least, most:
-		g.lesser(s)
+	case minimum, maximum:
+		g.minMax(s)
 	case scale:
 		g.scale(s)
-	case turn:
-		g.turn(s)
+	case rotateBits:
+		g.rotateBits(s)
 	case roundHalf:
 		g.roundHalf(s)
 	default:
@@ -150,10 +150,10 @@ func (g *generator) do(s *step) {
 	g.temps = g.temps[:0]
 	for _, a := range s.args {
 		if !a.constant {
-			g.ended(a.value)
+			g.release(a.value)
 		}
 	}
 	if s.dst != noValue {
-		g.ended(s.dst) // where nothing reads it
+		g.release(s.dst) // where nothing reads it
 	}
 }

@@ -34,8 +34,8 @@ func (g *generator) registers() {
 // masks reports whether values of a type lie in mask registers.
 func (g *generator) masks(t dtype.DType) bool { return t.IsBool() && g.wide }
 
-// countedLanes reads which lanes count.
-func (g *generator) countedLanes() {
+// loadLaneMask reads which lanes count.
+func (g *generator) loadLaneMask() {
 	g.loadPointer(rax, maskArgument)
 	at := operand{kind: inMemory, reg: rax}
 	if g.wide {
@@ -48,11 +48,11 @@ func (g *generator) countedLanes() {
 	}
 }
 
-// spreadBits puts a word into all lanes of a register.
-func (g *generator) spreadBits(reg int, bits uint64) { g.vec(broadcast, reg, 0, g.word(bits)) }
+// splatBits puts a word into all lanes of a register.
+func (g *generator) splatBits(reg int, bits uint64) { g.vec(broadcast, reg, 0, g.word(bits)) }
 
-// moveCounted copies the lanes that count.
-func (g *generator) moveCounted(to, from int) {
+// moveMasked copies the lanes that count.
+func (g *generator) moveMasked(to, from int) {
 	if g.wide {
 		g.evex(g.lanes(moveAll), to, 0, register(from), masking{mask: lastMask})
 		return
@@ -62,11 +62,11 @@ func (g *generator) moveCounted(to, from int) {
 	g.vex(o, to, to, register(from), false)
 }
 
-// lesser writes the lesser or the greater of two numbers, as processors choose.
-func (g *generator) lesser(s *step) {
-	o := leastFloat
-	if s.kind == most {
-		o = mostFloat
+// minMax writes the lesser or the greater of two numbers, as processors choose.
+func (g *generator) minMax(s *step) {
+	o := minFloat
+	if s.kind == maximum {
+		o = maxFloat
 	}
 	g.binary(o, s.args[0], s.args[1])
 }

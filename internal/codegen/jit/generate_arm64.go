@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// counted is the register that has the lanes that count.
-const counted = 31
+// laneMask is the register that has the lanes that count.
+const laneMask = 31
 
 // at makes the encoder one for lanes of 32 bits or of 64; there is one level.
 func (g *generator) at(_ simd.Level, long bool) { g.long = long }
@@ -23,7 +23,7 @@ func (g *generator) lanes(o opcode) opcode {
 // registers makes all registers free.
 func (g *generator) registers() {
 	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
-	for r := counted - 1; r >= 0; r-- {
+	for r := laneMask - 1; r >= 0; r-- {
 		g.vector.free = append(g.vector.free, r)
 	}
 }
@@ -31,20 +31,20 @@ func (g *generator) registers() {
 // masks reports whether values of a type lie in mask registers: there are none.
 func (g *generator) masks(dtype.DType) bool { return false }
 
-// countedLanes reads which lanes count.
-func (g *generator) countedLanes() {
+// loadLaneMask reads which lanes count.
+func (g *generator) loadLaneMask() {
 	g.loadPointer(scratch, maskArgument)
-	g.two(loadAt, counted, scratch)
+	g.two(loadAt, laneMask, scratch)
 }
 
-// spreadBits puts a word into all lanes of a register.
-func (g *generator) spreadBits(reg int, bits uint64) { g.constant(reg, bits) }
+// splatBits puts a word into all lanes of a register.
+func (g *generator) splatBits(reg int, bits uint64) { g.constant(reg, bits) }
 
-// moveCounted copies the lanes that count.
-func (g *generator) moveCounted(to, from int) { g.three(insertBits, to, from, counted) }
+// moveMasked copies the lanes that count.
+func (g *generator) moveMasked(to, from int) { g.three(insertBits, to, from, laneMask) }
 
 // spill moves a register to its slot or back.
-func (g *generator) spill(p *place, out bool) {
+func (g *generator) spill(p *location, out bool) {
 	o := loadAt
 	if out {
 		o = storeAt
@@ -52,11 +52,11 @@ func (g *generator) spill(p *place, out bool) {
 	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, room)
 }
 
-// lesser writes x < y ? x : y, or x > y ? x : y.
-func (g *generator) lesser(s *step) {
+// minMax writes x < y ? x : y, or x > y ? x : y.
+func (g *generator) minMax(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	d := g.dest()
-	if s.kind == least {
+	if s.kind == minimum {
 		g.three(g.lanes(greaterFloat), d, y, x)
 	} else {
 		g.three(g.lanes(greaterFloat), d, x, y)

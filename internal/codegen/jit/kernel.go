@@ -19,20 +19,20 @@ type Value int32
 type Kernel struct {
 	// Long says that all numbers have 64 bits, f64, i64 and u64: a register then has
 	// half as many lanes.
-	Long    bool
-	arrays  int
-	steps   []step           // of the loop
-	after   []step           // done once after it
-	ended   bool             // whether steps are added to after
-	offset  int              // the register of lanes that loads and stores to come are of
-	stride  int              // how many registers of lanes a turn of the loop takes; 0 is 1
-	types   []dtype.DType    // of values
-	known   map[Value]uint64 // values that are constant numbers
-	running []running
+	Long         bool
+	arrays       int
+	steps        []step           // of the loop
+	after        []step           // done once after it
+	ended        bool             // whether steps are added to after
+	offset       int              // the register of lanes that loads and stores to come are of
+	stride       int              // how many registers of lanes a turn of the loop takes; 0 is 1
+	types        []dtype.DType    // of values
+	consts       map[Value]uint64 // values that are constant numbers
+	accumulators []accumulator
 }
 
-// running is a value that goes through the loop: each lane begins with initial.
-type running struct {
+// accumulator is a value that goes through the loop: each lane begins with initial.
+type accumulator struct {
 	value, next Value
 	initial     uint64
 }
@@ -55,15 +55,15 @@ type stepKind uint8
 const (
 	apply stepKind = iota
 	load
-	spread
+	splat
 	store
 	storeFirst // of the first lane alone
 	rotate
-	least     // x < y ? x : y
-	most      // x > y ? x : y
-	scale     // x·2^y for a whole number y, rounded once where the processor does
-	roundHalf // to f16
-	turn      // the bits of x to the left, by as many as lanes says
+	minimum    // x < y ? x : y
+	maximum    // x > y ? x : y
+	scale      // x·2^y for a whole number y, rounded once where the processor does
+	roundHalf  // to f16
+	rotateBits // the bits of x to the left, by as many as lanes says
 )
 
 const noValue Value = -1
@@ -126,19 +126,19 @@ func Stored(t dtype.DType) bool {
 	return t.IsInteger() || t.IsFloat() && !t.IsFloat8()
 }
 
-// Truths is the type of arrays that have truths as words, 0 or 1, as those between kernels
+// BoolWords is the type of arrays that have truths as words, 0 or 1, as those between kernels
 // do.
-const Truths = dtype.Bool
+const BoolWords = dtype.Bool
 
 // Load reads elements of type t that lie side by side in an array.
 func (k *Kernel) Load(array int, t dtype.DType) Value {
 	return k.step(step{kind: load, typ: t, array: array, skip: k.offset, dst: k.value(inLanes(t))})
 }
 
-// Spread reads the first element of an array, as wide as lanes are or a truth, for
+// Splat reads the first element of an array, as wide as lanes are or a truth, for
 // all lanes.
-func (k *Kernel) Spread(array int, t dtype.DType) Value {
-	return k.step(step{kind: spread, typ: t, array: array, dst: k.value(inLanes(t))})
+func (k *Kernel) Splat(array int, t dtype.DType) Value {
+	return k.step(step{kind: splat, typ: t, array: array, dst: k.value(inLanes(t))})
 }
 
 // LoadBools reads truths that lie side by side in an array of bytes, 0 or 1, in kernels
@@ -170,18 +170,18 @@ func (k *Kernel) Const(c scalar.Expr) Value {
 		return k.step(step{op: scalar.OpNe, typ: c.Type, from: dtype.I32, args: []argument{word, {constant: true}}, dst: k.value(c.Type)})
 	}
 	v := k.value(inLanes(c.Type))
-	k.know(v, word.bits)
+	k.setConst(v, word.bits)
 	return k.step(step{op: scalar.OpBitcast, typ: c.Type, from: c.Type, args: []argument{word}, dst: v})
 }
 
-// IsTruth reports whether a value is a truth, not a number.
-func (k *Kernel) IsTruth(v Value) bool { return k.types[v].IsBool() }
+// IsBool reports whether a value is a truth, not a number.
+func (k *Kernel) IsBool(v Value) bool { return k.types[v].IsBool() }
 
-// Running returns a number that goes through the loop and has the given bits in
-// each lane before it. A kernel has [MostRunning] of them at most.
-func (k *Kernel) Running(t dtype.DType, initial uint64) Value {
+// Accumulator returns a number that goes through the loop and has the given bits in
+// each lane before it. A kernel has [MaxAccumulators] of them at most.
+func (k *Kernel) Accumulator(t dtype.DType, initial uint64) Value {
 	v := k.value(t)
-	k.running = append(k.running, running{value: v, next: noValue, initial: initial})
+	k.accumulators = append(k.accumulators, accumulator{value: v, next: noValue, initial: initial})
 	return v
 }
 
@@ -189,9 +189,9 @@ func (k *Kernel) Running(t dtype.DType, initial uint64) Value {
 func (k *Kernel) Next(v, next Value) {
 	t := k.types[next] // a value of its own, as next may be another running one
 	next = k.step(step{op: scalar.OpBitcast, typ: t, from: t, args: []argument{{value: next}}, dst: k.value(t)})
-	for i := range k.running {
-		if k.running[i].value == v {
-			k.running[i].next = next
+	for i := range k.accumulators {
+		if k.accumulators[i].value == v {
+			k.accumulators[i].next = next
 		}
 	}
 }

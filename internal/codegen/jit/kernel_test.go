@@ -63,7 +63,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		for n := 1; n <= 3*Lanes; n++ {
 			k := &Kernel{}
-			sum, most := k.Running(dtype.F32, 0), k.Running(dtype.F32, uint64(math.Float32bits(float32(math.Inf(-1)))))
+			sum, most := k.Accumulator(dtype.F32, 0), k.Accumulator(dtype.F32, uint64(math.Float32bits(float32(math.Inf(-1)))))
 			x := k.Load(k.Array(), dtype.F32)
 			next, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, x)
 			larger, _ := k.Apply(Operation{scalar.OpMax, dtype.F32, dtype.F32}, most, x)
@@ -92,7 +92,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 			}
 			if full < n {
 				c.Set(0, unsafe.Pointer(&in[full]))
-				c.RunLast(n - full)
+				c.RunTail(n - full)
 				got, want = got+results[0], want+float32(n*(n+1)/2-full*(full+1)/2+n)
 			}
 			if got != want {

@@ -77,7 +77,7 @@ func TestLongLanesAreWhatTheirExpressionsSay(t *testing.T) {
 			k := &Kernel{Long: true}
 			x, y := k.Load(k.Array(), o.From), k.Load(k.Array(), o.From)
 			truths := k.Array()
-			truth := k.Load(truths, Truths)
+			truth := k.Load(truths, BoolWords)
 			args := []Value{x, y}
 			switch {
 			case o.Op == scalar.OpSelect:

@@ -55,8 +55,8 @@ var (
 	greaterInt     = opcode{prefix: p66, space: m0F, code: 0x66, imm: none}                  // VPCMPGTD
 	subtractInt    = opcode{prefix: p66, space: m0F, code: 0xfa, imm: none}                  // VPSUBD
 	addInt         = opcode{prefix: p66, space: m0F, code: 0xfe, imm: none}                  // VPADDD
-	leastFloat     = opcode{prefix: pNone, space: m0F, code: 0x5d, imm: none}                // VMINPS
-	mostFloat      = opcode{prefix: pNone, space: m0F, code: 0x5f, imm: none}                // VMAXPS
+	minFloat       = opcode{prefix: pNone, space: m0F, code: 0x5d, imm: none}                // VMINPS
+	maxFloat       = opcode{prefix: pNone, space: m0F, code: 0x5f, imm: none}                // VMAXPS
 	scaleFloat     = opcode{prefix: p66, space: m0F38, code: 0x2c, imm: none}                // VSCALEFPS
 	multiplyHalves = opcode{prefix: p66, space: m0F, code: 0xf4, imm: none, quad: true}      // VPMULUDQ
 	absInt         = opcode{prefix: p66, space: m0F38, code: 0x1e, imm: none}                // VPABSD
@@ -125,8 +125,8 @@ var maskOps = map[scalar.Op]opcode{
 	scalar.OpNe:  {prefix: pNone, space: m0F, code: 0x47, imm: none},
 }
 
-// truthOps are operations on truths as lanes of ones or zeros.
-var truthOps = map[scalar.Op]opcode{
+// boolOps are operations on truths as lanes of ones or zeros.
+var boolOps = map[scalar.Op]opcode{
 	scalar.OpAnd: bitsAnd, scalar.OpOr: bitsOr, scalar.OpXor: bitsXor, scalar.OpNe: bitsXor,
 }
 

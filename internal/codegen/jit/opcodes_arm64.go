@@ -58,7 +58,7 @@ const (
 	spreadAt      opcode = 0x4d40c800 // LD1R
 	spreadLong    opcode = 0x4d40cc00 // LD1R of 64 bits
 	multiplyInt   opcode = 0x4ea09c00 // MUL
-	turnHalves    opcode = 0x4ea00800 // REV64
+	swapWords     opcode = 0x4ea00800 // REV64
 	addPairs      opcode = 0x6ea02800 // UADDLP
 	fusedHalves   opcode = 0x2ea08000 // UMLAL
 	narrowLanes   opcode = 0x0ea12800 // XTN, from 64 bits
@@ -107,8 +107,8 @@ var (
 	}
 )
 
-// truthOps are operations on truths as lanes of ones or zeros.
-var truthOps = map[scalar.Op]opcode{
+// boolOps are operations on truths as lanes of ones or zeros.
+var boolOps = map[scalar.Op]opcode{
 	scalar.OpAnd: bitsAnd, scalar.OpOr: bitsOr, scalar.OpXor: bitsXor, scalar.OpNe: bitsXor,
 }
 

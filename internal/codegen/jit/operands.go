@@ -14,21 +14,21 @@ func (g *generator) busy(v Value) bool {
 	return v == g.work.dst
 }
 
-// bring puts a value into a register.
-func (g *generator) bring(v Value) {
-	p := &g.places[v]
+// reload puts a value into a register.
+func (g *generator) reload(v Value) {
+	p := &g.locations[v]
 	if p.reg != none {
 		return
 	}
-	g.give(v, g.reg(g.file(p), g.busy))
+	g.assign(v, g.reg(g.file(p), g.busy))
 	g.spill(p, false)
 }
 
 // dest returns a register for the result of the step at work.
 func (g *generator) dest() int {
 	s := g.work
-	p := &g.places[s.dst]
-	g.give(s.dst, g.reg(g.file(p), g.busy))
+	p := &g.locations[s.dst]
+	g.assign(s.dst, g.reg(g.file(p), g.busy))
 	return p.reg
 }
 
@@ -43,10 +43,10 @@ func (g *generator) temp() int {
 // after the step.
 func (g *generator) in(a argument) int {
 	if !a.constant {
-		return g.places[a.value].reg
+		return g.locations[a.value].reg
 	}
 	r := g.temp()
-	g.spreadBits(r, a.bits)
+	g.splatBits(r, a.bits)
 	return r
 }
 
@@ -55,16 +55,16 @@ func (g *generator) dies(a argument) bool {
 	if a.constant {
 		return false
 	}
-	p := &g.places[a.value]
-	return !p.stays && p.nextUse(g.now) == math.MaxInt
+	p := &g.locations[a.value]
+	return !p.pinned && p.nextUse(g.now) == math.MaxInt
 }
 
-// take gives the register of an argument that dies to the result.
-func (g *generator) take(a argument) int {
-	p := &g.places[a.value]
+// takeOver gives the register of an argument that dies to the result.
+func (g *generator) takeOver(a argument) int {
+	p := &g.locations[a.value]
 	r := p.reg
 	delete(g.file(p).holds, r)
 	p.reg = none
-	g.give(g.work.dst, r)
+	g.assign(g.work.dst, r)
 	return r
 }

@@ -1,7 +1,7 @@
 package jit
 
 // spill moves a register to its slot or back.
-func (g *generator) spill(p *place, out bool) {
+func (g *generator) spill(p *location, out bool) {
 	g.loadPointer(rax, roomArgument)
 	at := operand{kind: inMemory, reg: rax, disp: int32(slotBytes * p.slot)}
 	switch {
@@ -21,7 +21,7 @@ func (g *generator) last(a argument) operand {
 	if a.constant {
 		return g.word(a.bits)
 	}
-	return register(g.places[a.value].reg)
+	return register(g.locations[a.value].reg)
 }
 
 func (g *generator) word(bits uint64) operand { return operand{kind: inPool, bits: bits} }

@@ -7,7 +7,7 @@ type Rows struct {
 	Kernels []*Kernel
 	// Steps is by how many bytes the place of each array grows from one row to
 	// the next, less than 2 GiB; nil where there is one row only.
-	Steps []int
+	Strides []int
 	// Counter is an array whose first element, of 32 bits, grows by 1 from one row
 	// to the next; less than 0 for none.
 	Counter int

@@ -42,8 +42,8 @@ func (g *generator) number() dtype.DType {
 	return dtype.F32
 }
 
-// turn moves bits to the left, and those that fall out back in.
-func (g *generator) turn(s *step) {
+// rotateBits moves bits to the left, and those that fall out back in.
+func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
 	if g.wide {
 		g.shift(rotateLeft, s.lanes, x, g.dest())
@@ -106,7 +106,7 @@ func (g *generator) logic(s *step) {
 	case g.wide:
 		g.vex(operation(maskOps, s), g.dest(), a, g.last(s.args[1]), false)
 	default:
-		g.vec(operation(truthOps, s), g.dest(), a, g.last(s.args[1]))
+		g.vec(operation(boolOps, s), g.dest(), a, g.last(s.args[1]))
 	}
 }
 
@@ -141,7 +141,7 @@ func (g *generator) float(s *step) {
 	}
 }
 
-// fused writes a product and a sum, rounded once, over an operand that is not
+// contractFMA writes a product and a sum, rounded once, over an operand that is not
 // needed any more if there is one.
 func (g *generator) fused(s *step) {
 	a, b, c := s.args[0], s.args[1], s.args[2]
@@ -151,10 +151,10 @@ func (g *generator) fused(s *step) {
 	switch {
 	case g.dies(a) && (a.value != b.value || b.constant) && (a.value != c.value || c.constant):
 		second, third := g.in(b), g.last(c)
-		g.vec(fused213, g.take(a), second, third)
+		g.vec(fused213, g.takeOver(a), second, third)
 	case g.dies(c) && (a.constant || a.value != c.value) && (b.constant || b.value != c.value):
 		first, second := g.in(a), g.last(b)
-		g.vec(fused231, g.take(c), first, second)
+		g.vec(fused231, g.takeOver(c), first, second)
 	default:
 		first, second := g.in(a), g.last(b)
 		if c.constant {
@@ -162,6 +162,6 @@ func (g *generator) fused(s *step) {
 		} else {
 			g.vec(moveAll, g.dest(), 0, register(g.in(c)))
 		}
-		g.vec(fused231, g.places[s.dst].reg, first, second)
+		g.vec(fused231, g.locations[s.dst].reg, first, second)
 	}
 }

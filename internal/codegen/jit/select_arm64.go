@@ -32,8 +32,8 @@ func (g *generator) scale(s *step) {
 	g.three(g.lanes(floatOps[scalar.OpMul]), d, d, k)
 }
 
-// turn moves bits to the left, and those that fall out back in.
-func (g *generator) turn(s *step) {
+// rotateBits moves bits to the left, and those that fall out back in.
+func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
 	d := g.dest()
 	g.shift(leftBy, s.lanes, x, d)
@@ -60,7 +60,7 @@ func (g *generator) apply(s *step) {
 	case s.typ.IsBool() && s.op == scalar.OpNot:
 		g.unary(bitsNot, s)
 	case s.typ.IsBool():
-		g.binary(operation(truthOps, s), s)
+		g.binary(operation(boolOps, s), s)
 	case s.typ.IsFloat():
 		g.float(s)
 	default:
@@ -92,9 +92,9 @@ func (g *generator) binary(o opcode, s *step) {
 func (g *generator) keepBits(s *step) {
 	switch a := s.args[0]; {
 	case a.constant:
-		g.spreadBits(g.dest(), a.bits)
+		g.splatBits(g.dest(), a.bits)
 	case g.dies(a):
-		g.take(a)
+		g.takeOver(a)
 	default:
 		from := g.in(a)
 		g.copy(g.dest(), from)
@@ -109,11 +109,11 @@ func (g *generator) over(s *step, a argument, others ...argument) int {
 		free = free && (o.constant || o.value != a.value)
 	}
 	if free {
-		return g.take(a)
+		return g.takeOver(a)
 	}
 	if a.constant {
 		d := g.dest()
-		g.spreadBits(d, a.bits)
+		g.splatBits(d, a.bits)
 		return d
 	}
 	from := g.in(a)

@@ -15,7 +15,7 @@ func (g *generator) keepBits(s *step) {
 	case a.constant:
 		g.vec(broadcast, g.dest(), 0, g.word(a.bits))
 	case g.dies(a):
-		g.take(a)
+		g.takeOver(a)
 	default:
 		g.vec(moveAll, g.dest(), 0, register(g.in(a)))
 	}

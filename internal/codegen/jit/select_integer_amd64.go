@@ -36,7 +36,7 @@ func (g *generator) compareNarrow(s *step) {
 		g.greater(s, a, b)
 	}
 	if s.op == scalar.OpNe || s.op == scalar.OpLe || s.op == scalar.OpGe {
-		d := g.places[s.dst].reg
+		d := g.locations[s.dst].reg
 		g.vec(bitsXor, d, d, g.word(g.ones()))
 	}
 }
@@ -114,7 +114,7 @@ func (g *generator) multiplyLong(s *step) {
 // shifts them without: the sign bit then stands where it is to be spread from.
 func (g *generator) shiftLong(s *step) {
 	x, sign := g.in(s.args[0]), g.temp()
-	g.spreadBits(sign, g.sign())
+	g.splatBits(sign, g.sign())
 	by := s.args[1]
 	if by.constant {
 		g.shiftLanes(shiftRight, int(by.bits), sign, sign)
@@ -124,7 +124,7 @@ func (g *generator) shiftLong(s *step) {
 		g.vec(shiftRightEach, sign, sign, n)
 		g.vec(shiftRightEach, g.dest(), x, n)
 	}
-	d := g.places[s.dst].reg
+	d := g.locations[s.dst].reg
 	g.vec(bitsXor, d, d, register(sign))
 	g.vec(subtractInt, d, d, register(sign))
 }

@@ -32,7 +32,7 @@ func (g *generator) integer(s *step) {
 	case scalar.OpNot:
 		g.unary(bitsNot, s)
 	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
-		g.binary(truthOps[s.op], s)
+		g.binary(boolOps[s.op], s)
 	case scalar.OpNeg:
 		g.unary(g.lanes(negateInt), s)
 	case scalar.OpAbs:
@@ -61,7 +61,7 @@ func (g *generator) integer(s *step) {
 func (g *generator) multiplyLong(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	t, u := g.temp(), g.temp()
-	g.two(turnHalves, t, y)
+	g.two(swapWords, t, y)
 	g.three(multiplyInt, t, t, x)
 	g.two(addPairs, t, t)
 	g.two(narrowLanes, u, y)

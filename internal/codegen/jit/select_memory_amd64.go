@@ -16,13 +16,13 @@ func (g *generator) load(s *step) {
 		g.shift(shiftLeft, 16, d, d)
 	case dtype.I8, dtype.U8, dtype.I16, dtype.U16:
 		g.vec(widenings[s.typ], g.dest(), 0, g.array(s, s.typ.Size()))
-	case Truths:
-		g.loadTruths(s)
+	case BoolWords:
+		g.loadBoolWords(s)
 	default:
 		d := g.dest()
 		at := g.array(s, s.typ.Size())
 		g.vec(moveIn, d, 0, at)
-		if len(g.k.running) > 0 {
+		if len(g.k.accumulators) > 0 {
 			at.disp += ahead
 			g.prefetch(at)
 		}
@@ -35,17 +35,17 @@ func (g *generator) load(s *step) {
 // time by it.
 const ahead = 4096
 
-func (g *generator) spread(s *step) {
-	if s.typ == Truths {
-		g.truthsFrom(func(r int) { g.words(broadcast, r, 0, g.array(s, 0)) })
+func (g *generator) splat(s *step) {
+	if s.typ == BoolWords {
+		g.boolsFrom(func(r int) { g.words(broadcast, r, 0, g.array(s, 0)) })
 		return
 	}
 	d := g.dest()
 	g.vec(broadcast, d, 0, g.array(s, 0))
 }
 
-// truthsFrom makes truths of words, 0 or 1, that read puts into a register.
-func (g *generator) truthsFrom(read func(r int)) {
+// boolsFrom makes truths of words, 0 or 1, that read puts into a register.
+func (g *generator) boolsFrom(read func(r int)) {
 	if g.wide {
 		r := g.temp()
 		read(r)
@@ -58,8 +58,8 @@ func (g *generator) truthsFrom(read func(r int)) {
 	g.shift(shiftSigned, 31, d, d)
 }
 
-// loadTruths reads words, 0 or 1.
-func (g *generator) loadTruths(s *step) {
+// loadBoolWords reads words, 0 or 1.
+func (g *generator) loadBoolWords(s *step) {
 	if g.long && !g.wide {
 		t := g.temp()
 		d := g.dest()
@@ -68,14 +68,14 @@ func (g *generator) loadTruths(s *step) {
 		g.vec(subtractInt, d, d, register(t))
 		return
 	}
-	g.truthsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
+	g.boolsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
 }
 
 // longWidenings read numbers of 32 bits as long lanes.
 var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenSigned, dtype.U32: widenUnsigned}
 
 func (g *generator) rotate(s *step) {
-	r := g.places[s.args[0].value].reg
+	r := g.locations[s.args[0].value].reg
 	d := g.dest()
 	switch {
 	case g.wide:

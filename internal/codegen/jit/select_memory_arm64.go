@@ -23,7 +23,7 @@ func (g *generator) load(s *step) {
 	case dtype.I16, dtype.U16:
 		g.array(loadNarrow, s, d)
 		g.two(widenings[s.typ], d, d)
-	case Truths:
+	case BoolWords:
 		if g.long {
 			g.array(loadNarrow, s, d)
 			g.two(widenWords|unsigned, d, d)
@@ -36,10 +36,10 @@ func (g *generator) load(s *step) {
 	}
 }
 
-func (g *generator) spread(s *step) {
+func (g *generator) splat(s *step) {
 	d := g.dest()
 	switch {
-	case s.typ == Truths: // of words, whose ones fill longer lanes as well
+	case s.typ == BoolWords: // of words, whose ones fill longer lanes as well
 		g.two(spreadAt, d, g.pointer(s))
 		g.two(negateInt, d, d)
 	case g.long:
@@ -50,7 +50,7 @@ func (g *generator) spread(s *step) {
 }
 
 func (g *generator) store(s *step) {
-	r := g.places[s.args[0].value].reg
+	r := g.locations[s.args[0].value].reg
 	t := g.temp()
 	if _, ok := longWidenings[s.typ]; ok && g.long {
 		g.two(g.narrowing(s.typ), t, r)
@@ -58,7 +58,7 @@ func (g *generator) store(s *step) {
 		return
 	}
 	switch s.typ {
-	case Truths:
+	case BoolWords:
 		g.shift(rightUint, 31, r, t)
 		if g.long {
 			g.two(narrowLanes, t, t)
@@ -101,11 +101,11 @@ func (g *generator) storeFirst(s *step) {
 	if g.long {
 		o = storeLong
 	}
-	g.two(o, g.places[s.args[0].value].reg, g.pointer(s))
+	g.two(o, g.locations[s.args[0].value].reg, g.pointer(s))
 }
 
 func (g *generator) rotate(s *step) {
-	r := g.places[s.args[0].value].reg
+	r := g.locations[s.args[0].value].reg
 	g.three(extract|opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
 }
 

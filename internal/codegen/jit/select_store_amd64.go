@@ -5,14 +5,14 @@ import (
 )
 
 func (g *generator) store(s *step) {
-	r := g.places[s.args[0].value].reg
+	r := g.locations[s.args[0].value].reg
 	if _, ok := longWidenings[s.typ]; ok && g.long {
 		g.storeWords(r, s)
 		return
 	}
 	switch s.typ {
-	case Truths:
-		g.storeTruths(r, s)
+	case BoolWords:
+		g.storeBoolWords(r, s)
 	case dtype.F16:
 		g.vec(floatToHalf, r, 0, g.array(s, 2))
 	case dtype.BF16:
@@ -57,8 +57,8 @@ func (g *generator) lowerWords(r, t int, s *step) {
 	g.vex(moveOut, t, 0, g.array(s, 4), true)
 }
 
-// storeTruths writes words, 0 or 1.
-func (g *generator) storeTruths(r int, s *step) {
+// storeBoolWords writes words, 0 or 1.
+func (g *generator) storeBoolWords(r int, s *step) {
 	t := g.temp()
 	switch {
 	case g.wide && g.long:
@@ -79,7 +79,7 @@ func (g *generator) storeTruths(r int, s *step) {
 
 // storeFirst stores the first lane of a value of 32 bits.
 func (g *generator) storeFirst(s *step) {
-	g.vec(moveOutFirst, g.places[s.args[0].value].reg, 0, g.array(s, 0))
+	g.vec(moveOutFirst, g.locations[s.args[0].value].reg, 0, g.array(s, 0))
 }
 
 // storeNarrow stores the lower halves of words, by way of t.

@@ -69,7 +69,7 @@ func templateOf(o Operation) *template {
 		return t
 	}
 	b := &builder{typ: dtype.F32, steps: slices.Clone(t.steps)}
-	root := b.narrow(argument{value: t.root}, o.To)
+	root := b.roundNarrow(argument{value: t.root}, o.To)
 	return &template{steps: b.steps, root: root.value}
 }
 
