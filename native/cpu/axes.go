@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// split makes two coordinates of an outer one that offsets take quotients and
-// remainders of, as those of merged axes are: both then stand in sums, and lanes
-// that lie side by side are seen to.
+// split replaces an outer coordinate that offsets divide by a constant with its quotient and
+// remainder, as two coordinates: offsets become affine, and contiguous accesses are recognised
+// as such.
 func split(c *fusion.Code, outer []int) []int {
 	for i := 0; i < len(c.Outer); i++ {
 		v, size := c.Outer[i], outer[i]
@@ -35,8 +35,8 @@ func split(c *fusion.Code, outer []int) []int {
 	return outer
 }
 
-// divisorOf returns a number, less than the size of a coordinate and a divisor of
-// it, that offsets divide the coordinate by; 0 where there is none.
+// divisorOf returns a proper divisor of a coordinate's size by which offsets divide the
+// coordinate, 0 where there is none.
 func divisorOf(c *fusion.Code, name string, size int) int {
 	by := 0
 	look := func(e scalar.Expr) scalar.Expr {
@@ -61,8 +61,8 @@ func divisorOf(c *fusion.Code, name string, size int) int {
 	return by
 }
 
-// coalesce makes one coordinate of two neighbours wherever every load and store
-// goes through them in the same order, so that blocks are as long as can be.
+// coalesce merges neighbouring coordinates wherever every load and store visits them in the
+// same order without a gap, so that blocks are as long as possible.
 func coalesce(c *fusion.Code, outer, inner []int) (outerDims, innerDims []int) {
 	c.Outer, outer = coalesceSpace(c, c.Outer, outer)
 	c.Inner, inner = coalesceSpace(c, c.Inner, inner)
@@ -73,7 +73,7 @@ func coalesceSpace(c *fusion.Code, vars []scalar.Expr, dims []int) ([]scalar.Exp
 	vars, dims = slices.Clone(vars), slices.Clone(dims)
 	for i := len(vars) - 2; i >= 0; i-- {
 		if vars[i].Type != vars[i+1].Type || dims[i] > loop.MaxElements/max(dims[i+1], 1) {
-			continue // what is made of two is as wide as they
+			continue // both and the merged coordinate must have one type
 		}
 		p := pair{a: vars[i].Name, b: vars[i+1].Name, size: dims[i+1], seen: map[scalar.Expr]bool{}}
 		apart := false
@@ -114,7 +114,7 @@ type pair struct {
 	seen map[scalar.Expr]bool
 }
 
-// offset reports whether an offset goes through b and then a without a gap.
+// offset reports whether an offset visits b and then a without a gap.
 func (p *pair) offset(e scalar.Expr) bool {
 	sum := affineOf(e)
 	if sum.coef(p.a) != sum.coef(p.b)*p.size {
@@ -128,8 +128,8 @@ func (p *pair) offset(e scalar.Expr) bool {
 	return true
 }
 
-// mergeable reports whether an expression depends on the two coordinates by way
-// of the offsets of loads only.
+// mergeable reports whether an expression uses the two coordinates in the offsets of loads
+// only.
 func (p *pair) mergeable(e scalar.Expr) bool {
 	if known, ok := p.seen[e]; ok {
 		return known
@@ -149,9 +149,8 @@ func (p *pair) mergeable(e scalar.Expr) bool {
 	return ok
 }
 
-// rewriteExprs replaces every expression of the code that may refer to coordinates
-// by what expr makes of it, and every offset of a store by what offset makes of
-// it.
+// rewriteExprs replaces every expression of the code that may use coordinates by expr of it,
+// and every offset of a store by offset of it.
 func rewriteExprs(c *fusion.Code, expr, offset func(scalar.Expr) scalar.Expr) {
 	bindings := func(list []scalar.Local) {
 		for i := range list {

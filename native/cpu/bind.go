@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// bind gives an instruction the registers of a machine.
+// bind returns an instruction as a closure over the registers of a machine.
 func (m *machine) bind(in *instr) op {
 	if !in.one {
 		return m.bindWide(in)
@@ -68,8 +68,8 @@ func (m *machine) bindCheck(in *instr) op {
 	}
 }
 
-// bindApply returns the loop of an operation: one of those written out, or the
-// evaluator of package scalar lane by lane.
+// bindApply returns the loop of an operation: a specialised one, or the evaluator of package
+// scalar lane by lane.
 func bindApply(f *files, in *instr) op {
 	if o := fastOp(f, in); o != nil {
 		return o
@@ -95,16 +95,16 @@ func bindApply(f *files, in *instr) op {
 	}
 }
 
-// boundAddress is an address with its registers.
+// boundAddress is an address bound to its registers.
 type boundAddress struct {
 	base   int
 	coefs  []int
 	values []counter
 	stride int
-	index  []int32 // nil where the address follows a pattern, or is long
-	long   []int64 // the index of a long address that follows none
-	mask   []int32 // nil where it holds for all lanes
-	whole  bool    // the mask has one lane, for all of the block
+	index  []int32 // 32-bit indices of a general address, else nil
+	long   []int64 // 64-bit indices of a general address, else nil
+	mask   []int32 // nil where all lanes use the address
+	whole  bool    // the mask is uniform
 }
 
 func (m *machine) bindAddress(a *address) *boundAddress {
@@ -141,8 +141,7 @@ func (m *machine) bindLoad(in *instr) op {
 	if !a.whole {
 		return bindLoadAt(m.files, in, a)
 	}
-	// All lanes have the same condition: the load is one with a pattern, or of
-	// element 0.
+	// The mask is uniform: all lanes use the address, or all load element 0.
 	follows := *a
 	follows.mask, follows.whole = nil, false
 	inside, outside, mask := bindLoadAt(m.files, in, &follows), bindLoadAt(m.files, in, &boundAddress{}), a.mask
@@ -191,7 +190,7 @@ func bindIntLoad(d []int32, buf *buffer, a *boundAddress) op {
 	return loadInt[uint8](d, buf, a) // u8 and bool
 }
 
-// loadSame loads elements that registers hold as they are.
+// loadSame loads elements that need no conversion.
 func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundAddress) op {
 	switch {
 	case a.mask != nil:
@@ -220,7 +219,7 @@ func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundA
 	}
 }
 
-// loadInt loads integers of less than 32 bits.
+// loadInt loads integers narrower than 32 bits.
 func loadInt[T int8 | int16 | uint8 | uint16](d []int32, buf *buffer, a *boundAddress) op {
 	if a.index == nil && a.long == nil && a.mask == nil && a.stride == 1 {
 		return func(n int) {
@@ -233,7 +232,7 @@ func loadInt[T int8 | int16 | uint8 | uint16](d []int32, buf *buffer, a *boundAd
 	return loadAs(d, buf, a, func(x T) int32 { return int32(x) })
 }
 
-// loadAs loads elements of another form.
+// loadAs loads elements with a conversion.
 func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S) T) op {
 	if a.mask != nil {
 		return func(n int) {
@@ -273,7 +272,7 @@ func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S)
 	}
 }
 
-// loadComplex loads c128, which [unit] leaves out for its size.
+// loadComplex loads c128, which is too large for [unit].
 func loadComplex(d []complex128, buf *buffer, a *boundAddress) op {
 	return func(n int) {
 		from := complexView(buf)
@@ -339,7 +338,7 @@ func bindIntStore(x []int32, buf *buffer, a *boundAddress) op {
 	return storeSame(x, buf, a)
 }
 
-// storeSame stores elements that registers hold as they are.
+// storeSame stores elements that need no conversion.
 func storeSame[T float32 | float64 | int32 | int64](x []T, buf *buffer, a *boundAddress) op {
 	if a.index == nil && a.long == nil && a.stride == 1 {
 		return func(n int) { copy(view[T](buf)[a.first():], x[:n]) }
@@ -347,7 +346,7 @@ func storeSame[T float32 | float64 | int32 | int64](x []T, buf *buffer, a *bound
 	return storeAs(x, buf, a, func(x T) T { return x })
 }
 
-// storeAs stores elements in another form.
+// storeAs stores elements with a conversion.
 func storeAs[T lane, S unit](x []T, buf *buffer, a *boundAddress, convert func(T) S) op {
 	if a.index != nil {
 		return func(n int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// makeNest compiles the code of a map or reduction, with blocks along the
-// points that promise to be faster.
+// makeNest compiles the code of a map or a reduction. It builds a nest for every way to
+// vectorise it and returns the cheapest.
 func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
 	var tries []blocking
 	for _, w := range blockWidths(outer) {
@@ -34,8 +34,8 @@ func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*
 	return best, nil
 }
 
-// noInnerPoints takes out what is done for inner points where there are none, so
-// that nothing of it is done ahead either.
+// noInnerPoints removes the work on inner points where there are none, so that nothing of it
+// is hoisted out of the empty loop.
 func noInnerPoints(c *fusion.Code) {
 	for _, s := range c.Stages {
 		for _, r := range s.Reductions {
@@ -62,7 +62,7 @@ func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buff
 	return m.n, m.err
 }
 
-// lets names values of the outer point.
+// lets binds the names of values of the outer point.
 func (m *nestBuilder) lets(list []scalar.Local) {
 	for _, b := range list {
 		v := m.expr(b.Value)
@@ -71,8 +71,8 @@ func (m *nestBuilder) lets(list []scalar.Local) {
 	}
 }
 
-// reductions compiles one loop over the inner points for all of the
-// reductions, and names their results in the next phase.
+// reductions compiles one loop over the inner points for all reductions, and binds their
+// results in the next phase.
 func (m *nestBuilder) reductions(list []fusion.Reduction) {
 	if len(list) == 0 {
 		return
@@ -105,7 +105,7 @@ func (m *nestBuilder) reduction(r fusion.Reduction) {
 	}
 	m.setAccumulators(c, r.Combine(accs, r.Elements))
 	if m.n.wideInner {
-		m.invalidate(accs) // what the last element found out about them
+		m.invalidate(accs) // the last element's values of them are stale
 		m.mergeLanes(c, r.Combine(accs, others))
 	}
 	if r.Sums() && m.n.inner.points() > fusion.SumBlock {
@@ -118,13 +118,13 @@ func (m *nestBuilder) reduction(r fusion.Reduction) {
 	}
 }
 
-// mergeLanes compiles the merging of running values with those of other lanes.
+// mergeLanes compiles the merge of accumulators with those of other lanes.
 func (m *nestBuilder) mergeLanes(c *laneMerge, merged []scalar.Expr) {
 	c.code = m.capture(func() { m.setAccumulators(c, merged) })
 	m.p.merges = append(m.p.merges, c)
 }
 
-// capture returns the code that f adds to what is done for each element.
+// capture returns the code that f adds at level perElement.
 func (m *nestBuilder) capture(f func()) []instr {
 	before := m.p.element
 	m.p.element = nil
@@ -134,12 +134,12 @@ func (m *nestBuilder) capture(f func()) []instr {
 	return code
 }
 
-// setAccumulators makes values the new running ones.
+// setAccumulators moves values to the accumulators.
 func (m *nestBuilder) setAccumulators(c *laneMerge, merged []scalar.Expr) {
 	m.moveAll(c.acc, merged)
 }
 
-// stores compiles all values, and then the stores of them.
+// stores computes all values before it stores any.
 func (m *nestBuilder) stores(list []fusion.ElementStore) {
 	values := make([]value, len(list))
 	for i, s := range list {
@@ -150,7 +150,9 @@ func (m *nestBuilder) stores(list []fusion.ElementStore) {
 	}
 }
 
-// nestBuilder makes a nest of the code of a group.
+// nestBuilder compiles the scalar expressions of a group to the instructions of a nest. It
+// hoists each instruction to the lowest [level] that its operands allow, and emits equal
+// instructions once.
 type nestBuilder struct {
 	n       *nest
 	buffers map[int]*buffer // by the ID of the tensor
@@ -159,19 +161,19 @@ type nestBuilder struct {
 	same    map[signature]value
 	coords  map[string]*axis
 	p       *phase
-	loop    int // the number of the loop over inner points at work, 0 outside
+	loop    int // number of the current loop over inner points, 0 outside
 	loops   int
 	err     error
 }
 
-// blocking says what blocks run along: the last coordinates, wide of them, of the
-// outer or the inner ones.
+// blocking says how a nest is vectorised: over the last wide coordinates of the inner or the
+// outer space.
 type blocking struct {
 	inner bool
 	wide  int
 }
 
-// newNestBuilder begins a nest over the given coordinates.
+// newNestBuilder starts a nest over the given coordinates.
 func newNestBuilder(name string, outer, inner []scalar.Expr, outerDims, innerDims []int, b blocking, buffers map[int]*buffer) *nestBuilder {
 	n := &nest{name: name, wideInner: b.inner}
 	if b.inner {
@@ -189,7 +191,7 @@ func newNestBuilder(name string, outer, inner []scalar.Expr, outerDims, innerDim
 	return m
 }
 
-// liveRange gives the coordinates of a space their registers.
+// place assigns registers to the coordinates of a space.
 func (m *nestBuilder) place(s *space, scalar, wide level) {
 	s.start = m.n.sizes.add(s.startClass(), 1)
 	for i := range s.vars {
@@ -205,7 +207,7 @@ func (m *nestBuilder) place(s *space, scalar, wide level) {
 	}
 }
 
-// width is how many lanes wide registers have.
+// width returns the number of lanes of a wide register.
 func (m *nestBuilder) width() int {
 	if m.n.wideInner {
 		return m.n.inner.lanes()
@@ -219,8 +221,7 @@ func (m *nestBuilder) nextPhase() {
 	m.loop = 0
 }
 
-// enterLoop makes what is compiled from now on part of the phase's loop over
-// the inner points.
+// enterLoop starts the phase's loop over the inner points: later code is part of it.
 func (m *nestBuilder) enterLoop() {
 	m.loops++
 	m.loop = m.loops
@@ -233,7 +234,7 @@ func (m *nestBuilder) fail(format string, args ...any) {
 	}
 }
 
-// emit adds an instruction to the code of a level.
+// emit appends an instruction to the code of a level.
 func (m *nestBuilder) emit(at level, in instr) {
 	switch at {
 	case atStart:
@@ -251,7 +252,7 @@ func (m *nestBuilder) emit(at level, in instr) {
 	}
 }
 
-// expr compiles an expression and returns where its value is.
+// expr compiles an expression and returns its value.
 func (m *nestBuilder) expr(e scalar.Expr) value {
 	if v, ok := m.made[e]; ok && m.fresh(v) {
 		return v
@@ -261,8 +262,8 @@ func (m *nestBuilder) expr(e scalar.Expr) value {
 	return v
 }
 
-// fresh reports whether a value made before can be used here: those of another
-// loop over the inner points are gone.
+// fresh reports whether a value computed earlier is available here: those of another loop over
+// the inner points are not.
 func (m *nestBuilder) fresh(v value) bool { return v.level < perInner || v.loop == m.loop }
 
 func (m *nestBuilder) node(e scalar.Expr) value {
@@ -287,7 +288,7 @@ func (m *nestBuilder) node(e scalar.Expr) value {
 	return m.apply(e)
 }
 
-// emitOnce adds an instruction unless its like was added before.
+// emitOnce emits an instruction unless an equal one is available.
 func (m *nestBuilder) emitOnce(s signature, in instr, d ir.DType, at level, wide bool) value {
 	if v, ok := m.same[s]; ok && m.fresh(v) {
 		return v
@@ -296,7 +297,7 @@ func (m *nestBuilder) emitOnce(s signature, in instr, d ir.DType, at level, wide
 	width := 1
 	if wide {
 		width = m.width()
-		if at == perInner { // lanes are outer points: it is for all of them
+		if at == perInner { // lanes are outer points, all of which need it
 			at = perElement
 		}
 	}
@@ -326,7 +327,7 @@ func (m *nestBuilder) variable(e scalar.Expr) value {
 	return m.emitOnce(s, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
 }
 
-// apply compiles an operation on values.
+// apply compiles an operation.
 func (m *nestBuilder) apply(e scalar.Expr) value {
 	var vals [3]value
 	at, wide := atStart, false
@@ -339,7 +340,7 @@ func (m *nestBuilder) apply(e scalar.Expr) value {
 	for i := range e.Args {
 		switch {
 		case !wide || vals[i].wide:
-		case e.Op == scalar.OpSelect && i == 0: // one choice for all lanes
+		case e.Op == scalar.OpSelect && i == 0: // a uniform condition
 			in.uniform = true
 		default:
 			vals[i] = m.splat(vals[i])
@@ -347,7 +348,7 @@ func (m *nestBuilder) apply(e scalar.Expr) value {
 		in.args[i] = vals[i].reg
 	}
 	s.args = in.args
-	if len(e.Args) > 0 { // conversions differ by where they come from
+	if len(e.Args) > 0 { // conversions differ by their source type
 		s.ref = int(e.Args[len(e.Args)-1].Type)
 	}
 	return m.emitOnce(s, in, e.Type, at, wide)
@@ -373,7 +374,7 @@ func (m *nestBuilder) check(e scalar.Expr, cond value) {
 	m.emit(max(cond.level, perRun), instr{kind: opCheck, node: e, args: [3]register{cond.reg}, one: !cond.wide})
 }
 
-// loadMerge compiles the load of an element.
+// load compiles the load of an element.
 func (m *nestBuilder) load(e scalar.Expr) value {
 	buf := m.buffers[e.Ref]
 	if buf == nil {
@@ -385,8 +386,8 @@ func (m *nestBuilder) load(e scalar.Expr) value {
 	return m.emitOnce(s, instr{kind: opLoad, node: e, buf: buf, at: at}, e.Type, max(at.level, perRun), at.wide)
 }
 
-// runStore compiles the store of an element. It is done for each point: of the
-// outer space outside loops, of both inside.
+// store compiles the store of an element for each point: of the outer space outside loops, of
+// both spaces inside.
 func (m *nestBuilder) store(s fusion.ElementStore, v value) {
 	buf := m.buffers[s.Tensor.ID]
 	if buf == nil {
@@ -408,10 +409,10 @@ func (m *nestBuilder) store(s fusion.ElementStore, v value) {
 	m.emit(where, in)
 }
 
-// guarded marks stores that must not happen once a check has failed.
+// guarded marks stores that are skipped once a check has failed.
 var guarded = scalar.ConstBool(true)
 
-// move puts a value into a register of its own.
+// move copies a value to a register.
 func (m *nestBuilder) move(dst register, v value, at level) {
 	m.emit(at, instr{kind: opMove, dst: dst, args: [3]register{v.reg}})
 }

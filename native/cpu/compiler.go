@@ -13,33 +13,35 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// stride is something that an entry does.
+// step is one action of an entry. A run executes the steps in order.
 type step interface{ run(r *runner) }
 
-// compiler makes the steps of one entry.
+// compiler emits the steps of one entry.
 type compiler struct {
 	p       *program
 	e       *entry
 	env     *environment
 	buffers map[int]*buffer
 	steps   []step
-	// Temporary memory: when each tensor is last needed, by item, and where
-	// it was put.
+	// Temporary memory: the index of the last item that uses each tensor, and the
+	// placement of each in the arena.
 	last  map[*fusion.Tensor]int
 	item  int
 	loops int
 	arena arena
 	temps []temporary
-	// largest is the largest tensor there.
+	// largest is the largest tensor of the arena, for error messages.
 	largest native.Allocation
 }
 
-// placeTemporary is a tensor in the arena.
+// temporary is a buffer at an offset of the arena.
 type temporary struct {
 	buf    *buffer
 	offset int
 }
 
+// compile compiles all entries of a module. It checks the memory against the budget twice:
+// before constants are copied, and once the steps have reserved what they need.
 func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget) (*program, error) {
 	p := &program{persistent: map[string]*stored{}}
 	sources := make([]source, len(m.Entries))
@@ -75,7 +77,8 @@ func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget)
 	return p, nil
 }
 
-// buildPartition returns what an entry is made of.
+// buildPartition checks that the backend supports an entry's graph, and partitions the lowered
+// graph.
 func buildPartition(b backend, e ir.Entry) (*fusion.Partition, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
@@ -113,13 +116,13 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	return made, nil
 }
 
-// writesState reports whether a graph has a state or a parameter that a run of it writes.
+// writesState reports whether running a graph writes a parameter or a state.
 func writesState(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State })
 }
 
-// lowerComposites returns a graph of what the backend computes itself: composites are taken
-// apart, causal attention after it has been cut into blocks.
+// lowerComposites returns a graph of ops that the backend computes itself. It expands
+// composites; causal attention is first split into blocks.
 func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
 	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return claims(n) || attentionBlockSize(n) > 0 }})
 	if err != nil || !hasBlockedAttention(g) {
@@ -131,7 +134,8 @@ func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
 	return passes.Run(g, passes.Options{Claim: claims})
 }
 
-// liveRange gives everything its memory that lasts: inputs, states, constants.
+// placePersistent creates the buffers of tensors that outlive a run: inputs, constants,
+// parameters and states.
 func (c *compiler) placePersistent(prog *fusion.Partition) {
 	for _, port := range prog.Scalars {
 		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
@@ -152,7 +156,7 @@ func (c *compiler) placePersistent(prog *fusion.Partition) {
 	}
 }
 
-// constant gives a literal memory with its elements.
+// constant reserves memory for a literal and copies its elements there.
 func (c *compiler) constant(t *fusion.Tensor) {
 	b := c.buffer(t)
 	c.p.memory.reserve(allocationOf(t), func(data []byte) {
@@ -161,7 +165,8 @@ func (c *compiler) constant(t *fusion.Tensor) {
 	})
 }
 
-// input adds an input in memory of the entry's own.
+// input adds an input, with memory of its own for callers' values that cannot be used in
+// place.
 func (c *compiler) input(s native.Slot, t *fusion.Tensor) {
 	b, at := c.buffer(t), len(c.e.inputs)
 	c.e.inputs = append(c.e.inputs, input{slot: len(c.e.slots), buf: b})
@@ -169,16 +174,15 @@ func (c *compiler) input(s native.Slot, t *fusion.Tensor) {
 	c.p.memory.reserve(allocationOf(t), func(data []byte) { b.data, c.e.inputs[at].held = data, data })
 }
 
-// buffer makes the buffer of a tensor, without memory.
+// buffer creates the buffer of a tensor, without memory.
 func (c *compiler) buffer(t *fusion.Tensor) *buffer {
 	b := &buffer{dtype: t.DType, elems: t.Len()}
 	c.buffers[t.ID] = b
 	return b
 }
 
-// placeTemporary gives a tensor that an item of the program writes memory of the
-// arena, if it has none. In the body of a loop, tensors have it while the loop
-// lasts.
+// placeTemporary places a tensor that an item writes in the arena, unless it has a buffer. The
+// tensors of a loop's body are live as long as the loop.
 func (c *compiler) placeTemporary(t *fusion.Tensor) {
 	if c.buffers[t.ID] != nil || t.Outer != nil {
 		return
@@ -190,14 +194,14 @@ func (c *compiler) placeTemporary(t *fusion.Tensor) {
 	c.temps = append(c.temps, temporary{c.buffer(t), c.arena.alloc(t.Len()*t.DType.Size(), c.item, last)})
 }
 
-// scratch returns memory for the item at work.
+// scratch returns a buffer that is live during the current item only.
 func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 	b := &buffer{dtype: d, elems: elems}
 	c.temps = append(c.temps, temporary{b, c.arena.alloc(b.bytes(), c.item, c.item)})
 	return b
 }
 
-// finish asks for the memory of the temporary tensors and notes the outputs.
+// finish reserves the arena and records the outputs.
 func (c *compiler) finish(prog *fusion.Partition) {
 	c.p.memory.reserve(arenaAllocation(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
 		for _, t := range c.temps {
@@ -217,6 +221,7 @@ func (c *compiler) finish(prog *fusion.Partition) {
 
 func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
 
+// compileItem emits the steps of one item of a partition.
 func (c *compiler) compileItem(item fusion.Item) error {
 	switch item := item.(type) {
 	case *fusion.Loop:
@@ -264,7 +269,8 @@ func (c *compiler) reduce(g *fusion.Group, name string) error {
 	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
 }
 
-// nest adds a nest; more are buffers of its own.
+// nest emits the step for code over outer and inner points: a transpose, a padded copy, or a
+// [nest]. The buffers of extra tensors, by ID, are added to those of the compiler.
 func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more map[int]*buffer) error {
 	if product(outer) == 0 {
 		return nil

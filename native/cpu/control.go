@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// loop compiles a scan.
+// loop compiles a loop of known length.
 func (c *compiler) loop(l *fusion.Loop) error {
 	step := &loopStep{count: l.Count, depth: c.loops}
 	var err error
@@ -33,7 +33,7 @@ func (c *compiler) while(w *fusion.While) error {
 	return nil
 }
 
-// branch compiles a choice.
+// branch compiles a choice between two partitions.
 func (c *compiler) branch(x *fusion.Branch) error {
 	step := &branchStep{pred: c.buffers[x.Pred.ID]}
 	for k, p := range x.Taken {
@@ -46,7 +46,7 @@ func (c *compiler) branch(x *fusion.Branch) error {
 	return nil
 }
 
-// loopBody compiles a program that the loop of a node runs.
+// loopBody compiles a partition that the loop of a node repeats.
 func (c *compiler) loopBody(n *ir.Node, p *fusion.Partition) ([]step, error) {
 	if c.loops == maxDepth {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
@@ -56,7 +56,7 @@ func (c *compiler) loopBody(n *ir.Node, p *fusion.Partition) ([]step, error) {
 	return c.nested(p)
 }
 
-// nested returns the steps of a program inside that of the entry.
+// nested returns the steps of a partition nested in that of the entry.
 func (c *compiler) nested(p *fusion.Partition) ([]step, error) {
 	outside := c.steps
 	defer func() { c.steps = outside }()
@@ -77,14 +77,13 @@ func (c *compiler) nested(p *fusion.Partition) ([]step, error) {
 	return c.steps, nil
 }
 
-// runSteps does steps in turn.
 func runSteps(r *runner, steps []step) {
 	for _, s := range steps {
 		s.run(r)
 	}
 }
 
-// branchStep runs one of two lists of steps.
+// branchStep runs one of two lists of steps, the first where pred is true.
 type branchStep struct {
 	pred  *buffer
 	taken [2][]step
@@ -98,8 +97,7 @@ func (x *branchStep) run(r *runner) {
 	runSteps(r, x.taken[k])
 }
 
-// whileStep runs its body as long as its condition holds, no more than max times
-// unless that is 0.
+// whileStep runs its body while its condition holds, at most max times unless max is 0.
 type whileStep struct {
 	max, depth int
 	pred       *buffer
@@ -116,7 +114,8 @@ func (w *whileStep) run(r *runner) {
 	}
 }
 
-// loopStep runs its body a number of times.
+// loopStep runs its body count times; swaps exchange the double buffers of carried values
+// between iterations.
 type loopStep struct {
 	count, depth int
 	body         []step

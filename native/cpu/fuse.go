@@ -9,35 +9,36 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// fused is a stretch of instructions as one kernel, or all that is done for rows as
-// a few of them.
+// fused is a sequence of instructions as one kernel, or all the work of rows as several.
 type fused struct {
 	kernels *jit.Rows
-	code    *jit.Code // of the kernels, once it is known which there will be
+	code    *jit.Code // the compiled kernels, set at the end of fuse
 	arrays  []fusedArray
 }
 
-// fusedArray is an array of a kernel: a register, or the elements side by side
-// that a load or store of a tensor names.
+// fusedArray is an array argument of a kernel: a register, or the contiguous elements that a
+// load or store accesses.
 type fusedArray struct {
 	reg    register
-	single bool // of a register of one lane
+	single bool // a uniform register
 	access *instr
 	stores bool
 }
 
-// fuser makes kernels of the code of a nest.
+// fuser replaces instructions of a nest by kernels.
 type fuser struct {
 	n   *nest
 	set *jit.Set
-	// spreads are the registers that have one value in all lanes, with where
-	// it comes from; constants are those of one lane that never change.
+	// splats maps registers with one value in all lanes to the uniform register of the
+	// value; constants maps uniform registers to their constants.
 	splats    map[register]register
 	constants map[register]scalar.Expr
-	reads     map[register]int // how many instructions read a register
+	reads     map[register]int // number of instructions that read a register
 }
 
-// fuse makes kernels of all stretches of instructions that it can.
+// fuse replaces all sequences of instructions that kernels can do. Reductions and unrolled
+// loops come first, as they take instructions from their loops; kernels for whole rows come
+// last, as they consist of the others.
 func (n *nest) fuse(set *jit.Set) {
 	if !jit.Available() {
 		return
@@ -64,7 +65,7 @@ func (f *fuser) compile(code []instr) {
 	}
 }
 
-// eachList shows the lists of instructions of a nest.
+// eachList calls f for each list of instructions of a nest.
 func (n *nest) eachList(f func(code *[]instr)) {
 	for _, code := range []*[]instr{&n.starts, &n.runs, &n.rows, &n.rowKernel} {
 		f(code)
@@ -79,7 +80,7 @@ func (n *nest) eachList(f func(code *[]instr)) {
 	}
 }
 
-// countReads notes where the values of a list come from.
+// countReads records reads, splats and constants of a list.
 func (f *fuser) countReads(code []instr) {
 	for i := range code {
 		in := &code[i]
@@ -99,13 +100,13 @@ func (f *fuser) countReads(code []instr) {
 	}
 }
 
-// inKernels reports whether kernels compute with the lanes of a register.
+// inKernels reports whether kernels can compute with a register.
 func (r register) inKernels() bool {
 	return r.class == classF32 || r.class == classInt || r.class == classF64 || r.class == classLong
 }
 
-// fuseList returns a list with kernels in place of what they can do. What they
-// cannot do, and does not depend on it, comes before.
+// fuseList returns a list with kernels in place of the instructions that they can do. The
+// others move before the kernel where they do not depend on it.
 func (f *fuser) fuseList(code []instr) []instr {
 	var out []instr
 	s := f.segment()
@@ -130,7 +131,7 @@ func (f *fuser) fuseList(code []instr) []instr {
 	return out
 }
 
-// dropDeadSplats leaves out what spreads a value that no instruction reads any more.
+// dropDeadSplats removes splats whose result no instruction reads any more.
 func (f *fuser) dropDeadSplats(code []instr) []instr {
 	kept := code[:0]
 	for _, in := range code {
@@ -141,7 +142,7 @@ func (f *fuser) dropDeadSplats(code []instr) []instr {
 	return kept
 }
 
-// extendBlocks lets kernels that need no registers of lanes take long stretches.
+// extendBlocks raises the block length of kernels that use no lane registers.
 func (n *nest) extendBlocks() {
 	if n.inner.usesWides() {
 		return
@@ -159,31 +160,31 @@ func (n *nest) extendBlocks() {
 	}
 }
 
-// usesWides reports whether code reads the coordinates along a block.
+// usesWides reports whether code reads a coordinate along a block.
 func (s *space) usesWides() bool {
 	return slices.ContainsFunc(s.wides(), func(a axis) bool { return a.used })
 }
 
-// usesLaneRegisters reports whether a kernel reads or writes registers of lanes, of which
-// coordinates have as many as a row.
+// usesLaneRegisters reports whether a kernel reads or writes lane registers other than
+// coordinates, which have a lane for each point of a row.
 func (n *nest) usesLaneRegisters(arrays []fusedArray) bool {
 	return slices.ContainsFunc(arrays, func(a fusedArray) bool {
 		return a.access == nil && !a.single && !slices.ContainsFunc(n.blockSpace().wides(), func(x axis) bool { return x.reg == a.reg })
 	})
 }
 
-// segment is a stretch of instructions that becomes a kernel.
+// segment is a sequence of instructions that becomes a kernel.
 type segment struct {
 	*fuser
 	k        *jit.Kernel
 	kind     laneKind
 	code     []instr
 	arrays   []fusedArray
-	values   map[register]jit.Value // of registers of many lanes, now
+	values   map[register]jit.Value // current values of wide registers
 	uniform  map[register]jit.Value // of those of one, for all lanes
-	written  []register             // in the order in which they were
+	written  []register             // in the order of the writes
 	reads    map[register]int       // by the segment's own instructions
-	looped   int                    // how much of code is of the loop, where some comes after it
+	looped   int                    // number of instructions of code that are part of the loop
 	hasStore bool
 }
 
@@ -194,8 +195,7 @@ func (f *fuser) segment() *segment {
 	}
 }
 
-// canHoist reports whether an instruction that is no part of the kernel can come
-// before it.
+// canHoist reports whether an instruction that is not part of the kernel can move before it.
 func (s *segment) canHoist(in *instr) bool {
 	if s.hasStore || in.kind == opStore || in.kind == opCheck {
 		return len(s.code) == 0
@@ -207,8 +207,8 @@ func (s *segment) canHoist(in *instr) bool {
 	return !own
 }
 
-// add makes an instruction part of the kernel; it reports false, and does
-// nothing, where it cannot be.
+// add makes an instruction part of the kernel. Where it cannot be, add returns false and
+// changes nothing.
 func (s *segment) add(in *instr) bool {
 	if in.one || !s.addOfKind(in, s.lower) {
 		return false
@@ -266,7 +266,7 @@ func (s *segment) lower(in *instr) bool {
 	return true
 }
 
-// operation is what an instruction applies, in the terms of kernels.
+// operation returns the operation of an instruction in the terms of package jit.
 func (in *instr) operation() jit.Operation {
 	return jit.Operation{Op: in.node.Op, From: in.node.Args[len(in.node.Args)-1].Type, To: in.node.Type}
 }
@@ -277,7 +277,7 @@ func (s *segment) apply(in *instr) bool {
 		return false
 	}
 	if _, one := s.splats[in.args[0]]; one && in.changesWidth() {
-		return false // which kernels have in lanes' width alone
+		return false // splats have the width of the kernel's lanes
 	}
 	args := make([]jit.Value, len(in.node.Args))
 	for i, a := range in.node.Args {
@@ -301,7 +301,7 @@ func (s *segment) array(a fusedArray) int {
 	return s.k.Array()
 }
 
-// wordType is a type of the lanes of a register, of integers and truths alike.
+// wordType returns the element type of a register in a kernel.
 func wordType(r register) ir.DType {
 	switch r.class {
 	case classF32:
@@ -321,8 +321,8 @@ func (s *segment) write(r register, v jit.Value) {
 	s.values[r] = v
 }
 
-// value returns what is in a register of many lanes, as a value of type t; false
-// where it is known as a number and is to be a truth, or the other way round.
+// value returns the value of a wide register as a value of type t; false where it is a number
+// and t is bool, or the reverse.
 func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 	v, ok := s.values[r]
 	if !ok {
@@ -339,7 +339,7 @@ func (s *segment) value(r register, t ir.DType) (jit.Value, bool) {
 	return v, s.k.IsBool(v) == t.IsBool()
 }
 
-// splat returns what is in a register of one lane, for all lanes.
+// splat returns the value of a uniform register in all lanes.
 func (s *segment) splat(r register, t ir.DType) jit.Value {
 	if v, ok := s.uniform[r]; ok {
 		return v
@@ -354,8 +354,8 @@ func (s *segment) splat(r register, t ir.DType) jit.Value {
 	return v
 }
 
-// finish returns the kernel as an instruction; the instructions themselves where
-// there are too few.
+// finish returns the kernel as an instruction, or the instructions themselves where they are
+// too few.
 func (s *segment) finish() []instr {
 	if len(s.code) == 0 || len(s.code) == 1 && s.code[0].kind != opApply {
 		return s.code
@@ -370,7 +370,7 @@ func (s *segment) finish() []instr {
 	return []instr{s.kernel()}
 }
 
-// storedAs is the type that the value of a register is stored as.
+// storedAs returns the element type with which a register is stored.
 func (s *segment) storedAs(r register) ir.DType {
 	if s.k.IsBool(s.values[r]) {
 		return jit.BoolWords
@@ -378,7 +378,7 @@ func (s *segment) storedAs(r register) ir.DType {
 	return wordType(r)
 }
 
-// count takes the instructions of the kernel out of the counts of reads.
+// count subtracts the kernel's own reads from the counts.
 func (s *segment) count() {
 	for r, n := range s.reads {
 		s.fuser.reads[r] -= n
@@ -394,7 +394,7 @@ func (s *segment) kernel() instr {
 	return instr{kind: opFused, fused: &fused{kernels: jit.One(s.k), arrays: s.arrays}}
 }
 
-// registers shows the registers of a kernel, its results last.
+// registers calls f for the registers of a kernel, the results last.
 func (x *fused) registers(f func(r *register, result bool)) {
 	for _, results := range []bool{false, true} {
 		for i := range x.arrays {
@@ -414,7 +414,7 @@ func (x *fused) registers(f func(r *register, result bool)) {
 	}
 }
 
-// addScalar makes an instruction on single numbers part of a kernel.
+// addScalar makes an instruction on uniform values part of a kernel.
 func (s *segment) addScalar(in *instr) bool { return s.addOfKind(in, s.lowerScalar) }
 
 func (s *segment) lowerScalar(in *instr) bool {
@@ -447,8 +447,8 @@ func (s *segment) lowerScalar(in *instr) bool {
 	return true
 }
 
-// isScalarAccess reports whether a load or store of one element is of a type that lanes have
-// and its place a sum of coordinates.
+// isScalarAccess reports whether a uniform load or store has an element type of lanes and an
+// affine address.
 func (in *instr) isScalarAccess() bool {
 	switch in.buf.dtype {
 	case ir.F32, ir.I32, ir.U32, ir.F64, ir.I64, ir.U64:
@@ -480,16 +480,17 @@ func (s *segment) writeScalar(r register, v jit.Value) {
 	s.uniform[r] = v
 }
 
-// laneKind is which numbers the lanes of a kernel are: all of one kernel are alike.
+// laneKind is the width of the numbers in the lanes of a kernel, which is the same for all of
+// one kernel.
 type laneKind uint8
 
 const (
-	kindAny laneKind = iota // truths alone
+	kindAny laneKind = iota // booleans only
 	kind32                  // of 32 bits
 	kind64                  // of 64 bits
 )
 
-// width returns how many lanes a register has.
+// width returns the number of lanes of a vector.
 func (k laneKind) width() int {
 	if k == kind64 {
 		return jit.Width() / 2
@@ -497,15 +498,15 @@ func (k laneKind) width() int {
 	return jit.Width()
 }
 
-// segmentOf begins a kernel of a kind.
+// segmentOf starts a kernel of a kind.
 func (f *fuser) segmentOf(k laneKind) *segment {
 	s := f.segment()
 	s.kind, s.k.Long = k, k == kind64
 	return s
 }
 
-// addOfKind adds an instruction by the given way unless it is of another kind than the
-// kernel so far; it reports whether it did.
+// addOfKind adds an instruction with add unless its kind differs from that of the kernel so
+// far; it reports whether it did.
 func (s *segment) addOfKind(in *instr, add func(in *instr) bool) bool {
 	k, ok := in.laneKind()
 	if !ok || k != kindAny && s.kind != kindAny && s.kind != k {
@@ -522,8 +523,7 @@ func (s *segment) addOfKind(in *instr, add func(in *instr) bool) bool {
 	return false
 }
 
-// laneKind returns the kind of the numbers that an instruction has to do with; false
-// where they differ.
+// laneKind returns the kind of an instruction's operands and result; false where they differ.
 func (in *instr) laneKind() (laneKind, bool) {
 	found := kindAny
 	note := func(k laneKind) bool {
@@ -555,7 +555,7 @@ func (in *instr) laneKind() (laneKind, bool) {
 	return found, true
 }
 
-// changesWidth reports whether an instruction converts numbers between 32 and 64 bits.
+// changesWidth reports whether an instruction converts between 32 and 64 bits.
 func (in *instr) changesWidth() bool {
 	if in.node.Op != scalar.OpConvert {
 		return false
@@ -575,8 +575,8 @@ func kindOf(t ir.DType) laneKind {
 	return kind32
 }
 
-// kindOfAccumulators returns the kind of running values; false where kernels do not
-// compute with them, or not with all of them together.
+// kindOfAccumulators returns the common kind of accumulators; false where they differ or
+// kernels cannot compute with them.
 func kindOfAccumulators(list []accumulator) (laneKind, bool) {
 	found := kindAny
 	for _, r := range list {

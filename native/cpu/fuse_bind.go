@@ -6,33 +6,31 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
-// boundAccess is the elements of a tensor that a kernel reads or writes.
+// boundAccess is the tensor elements that a kernel reads or writes.
 type boundAccess struct {
 	array int
 	at    *boundAddress
 	buf   *buffer
 	size  int // of an element
-	// Of a kernel of rows: how many elements lie between rows, and how many of
-	// one it reads.
+	// In a row kernel: the elements from row to row, and those of a row.
 	stride, lanes int
 	stores        bool
-	// guarded ones are not to be written once a check has failed.
+	// guarded elements are not written once a check has failed.
 	guarded bool
 	elems   []byte // the elements of this block
-	// last has room for all lanes of a register: what is left of a block goes
-	// through it.
+	// tail has room for a vector: the remainder of a block is copied through it.
 	tail []byte
 }
 
-// boundLanes is a register that a kernel reads or writes lane by lane.
+// boundLanes is a lane register that a kernel reads or writes.
 type boundLanes struct {
 	array int
 	at    unsafe.Pointer
 	size  int    // of a lane
-	tail  []byte // as for tensors; nil for what is only read
+	tail  []byte // as for tensors; nil for inputs
 }
 
-// bindFused gives a kernel its registers and tensors.
+// bindFused binds a kernel to its registers and tensors.
 func (m *machine) bindFused(x *fused) op {
 	call := x.code.NewCall()
 	var tensors []boundAccess
@@ -63,7 +61,7 @@ func (m *machine) bindFused(x *fused) op {
 			at := t.at.first() * t.size
 			t.elems = t.buf.data[at : at+n*t.size]
 			if t.guarded && m.env.status.failed() {
-				t.elems = make([]byte, n*t.size) // what is in it is dropped
+				t.elems = make([]byte, n*t.size) // discarded
 			}
 			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems)))
 		}
@@ -77,7 +75,7 @@ func (m *machine) bindFused(x *fused) op {
 	}
 }
 
-// runTail computes n lanes, less than a register has, after the first ones.
+// runTail computes the n lanes after the first ones, fewer than a vector has.
 func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
 	for i := range tensors {
 		t := &tensors[i]
@@ -100,15 +98,15 @@ func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n
 		}
 	}
 	for _, r := range lanes {
-		if r.tail != nil { // the lanes after these may be in use
+		if r.tail != nil { // the lanes after these may be live
 			copy(unsafe.Slice((*byte)(unsafe.Add(r.at, r.size*first)), n*r.size), r.tail)
 		}
 		call.Set(r.array, r.at)
 	}
 }
 
-// bindRows gives the kernel of a nest's rows its registers and tensors; what it
-// returns computes as many rows of lanes as it is told.
+// bindRows binds the row kernel of a nest to its registers and tensors. The result computes
+// the given number of rows.
 func (m *machine) bindRows(x *fused) func(rows int) {
 	call, lanes := x.code.NewCall(), m.n.blockSpace().row
 	axis := m.n.rowAxis().reg
@@ -140,7 +138,7 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 	}
 }
 
-// runRowRange computes rows of the nest from first up to, not including, last.
+// runRowRange computes the rows in [first, last).
 func (m *machine) runRowRange(first, last int) {
 	size := m.n.rowAxis().size
 	for row := first; row < last; {

@@ -10,12 +10,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxBlockPoints is the most inner points that a kernel takes at once where it needs no
-// registers of lanes.
+// maxBlockPoints is the maximum number of inner points of one kernel call without lane
+// registers.
 const maxBlockPoints = 4096
 
-// blockLimit is how many inner points the code of a phase takes at once. Sums begin anew in each stretch, so
-// that few terms are added to one lane one after the other.
+// blockLimit returns the maximum number of inner points of one call of the phase's code. A sum
+// starts anew in each block, which bounds the length of a lane's chain of additions.
 func (p *phase) blockLimit() int {
 	switch {
 	case p.sets > 1:
@@ -26,11 +26,12 @@ func (p *phase) blockLimit() int {
 	return maxBlockPoints
 }
 
-// oneSetPoints is how many inner points a kernel with one set of running values takes at once.
+// oneSetPoints returns the maximum number of inner points of one call of a kernel with one set
+// of accumulators.
 func oneSetPoints() int { return 2 * fusion.SumBlock * jit.Width() }
 
-// fuseReduction makes one kernel of what a reduction does with inner points, where the
-// lanes are these: running values stay in registers.
+// fuseReduction makes one kernel of the loop over inner points of a reduction whose lanes are
+// inner points, with the accumulators in machine registers.
 func (f *fuser) fuseReduction(p *phase) {
 	if !f.n.wideInner || !p.loop || len(p.merges) == 0 {
 		return
@@ -39,7 +40,7 @@ func (f *fuser) fuseReduction(p *phase) {
 	if !ok || len(p.accumulators) > jit.MaxAccumulators() {
 		return
 	}
-	if inner := &f.n.inner; inner.rows == 1 && inner.row <= oneSetPoints() { // one block is all
+	if inner := &f.n.inner; inner.rows == 1 && inner.row <= oneSetPoints() { // a single block
 		f.dropCompensation(p, 0)
 		p.compensated = nil
 	}
@@ -62,7 +63,7 @@ func (f *fuser) fuseReduction(p *phase) {
 	p.merges = nil
 }
 
-// uncount takes instructions that kernels stand for out of the counts of reads.
+// uncount subtracts the reads of instructions that a kernel replaces.
 func (f *fuser) uncount(code []instr) {
 	for i := range code {
 		code[i].registers(func(r *register, result bool) {
@@ -73,19 +74,19 @@ func (f *fuser) uncount(code []instr) {
 	}
 }
 
-// accumulatorSets is how many sets of running values a short loop has, so that one need
-// not wait for the other.
+// accumulatorSets is the number of independent copies of the accumulators in an unrolled
+// kernel, which hides the latency of the operations.
 const accumulatorSets = 4
 
-// reduceWhole makes a kernel that goes through all inner points and folds the lanes;
-// false where their number is no multiple of its lanes or too large.
+// reduceWhole makes a kernel for all inner points that also folds the lanes; false where their
+// number is no multiple of the vector length or is too large.
 func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	inner := &f.n.inner
 	sets, width := accumulatorSets, kind.width()
 	if inner.row%(accumulatorSets*width) != 0 || !f.fitsRegisters(p) {
 		sets = 1
 	}
-	long := inner.row > lanes // for registers of lanes
+	long := inner.row > lanes // too long for lane registers
 	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 {
 		return false
 	}
@@ -117,10 +118,9 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	return true
 }
 
-// reduceBlocks makes a kernel for a stretch of inner points, which merges its
-// running values with those of the stretches before, and one that folds the lanes
-// at the end. Rows that are long enough have one for whole turns of several sets of
-// running values, and one for what is left.
+// reduceBlocks makes a kernel for a block of inner points, which merges its accumulators with
+// those of the blocks before, and one that folds the lanes at the end. Long rows have a kernel
+// with several sets of accumulators, and one for the remainder.
 func (f *fuser) reduceBlocks(p *phase, kind laneKind) bool {
 	last := f.segmentOf(kind)
 	if !last.total(p) {
@@ -151,13 +151,13 @@ func (f *fuser) reduceBlocks(p *phase, kind laneKind) bool {
 	return true
 }
 
-// fitsRegisters reports whether there are registers for several sets of running values, and of
-// what an inner point takes.
+// fitsRegisters reports whether several sets of accumulators and of an inner point's values
+// fit the machine registers.
 func (f *fuser) fitsRegisters(p *phase) bool {
 	return len(p.element) <= 4*accumulatorSets && accumulatorSets*len(p.accumulators) <= jit.MaxAccumulators()
 }
 
-// blockKernel makes the kernel of a stretch with so many sets of running values.
+// blockKernel makes the kernel of a block with the given number of accumulator sets.
 func (f *fuser) blockKernel(p *phase, kind laneKind, sets int) (s *segment, ahead []instr, ok bool) {
 	s = f.segmentOf(kind)
 	running := make([]map[register]jit.Value, sets)
@@ -186,7 +186,7 @@ func (f *fuser) blockKernel(p *phase, kind laneKind, sets int) (s *segment, ahea
 	return s, ahead, s.carry(p)
 }
 
-// initAccumulators gives running values their registers.
+// initAccumulators creates the accumulators of one set.
 func (s *segment) initAccumulators(p *phase) map[register]jit.Value {
 	clear(s.values)
 	clear(s.reads)
@@ -199,7 +199,7 @@ func (s *segment) initAccumulators(p *phase) map[register]jit.Value {
 	return running
 }
 
-// wordOf returns the first value of a running one by its bits.
+// wordOf returns the bits of an accumulator's initial value.
 func wordOf(r register, v scalar.Value) uint64 {
 	switch r.class {
 	case classF64:
@@ -212,9 +212,9 @@ func wordOf(r register, v scalar.Value) uint64 {
 	return uint64(uint32(v.I))
 }
 
-// loop adds what is done for inner points to the kernel but for what can come before it, which it
-// returns. It reports false where there is more, or where lanes are kept for
-// later.
+// loop adds the work on an inner point to the kernel, and returns the instructions to hoist
+// before it. It reports false where others remain, or where lanes other than accumulators are
+// used later.
 func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, ok bool) {
 	for i := range p.element {
 		in := &p.element[i]
@@ -240,15 +240,14 @@ func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, 
 	return ahead, true
 }
 
-// after ends the loop, whose values are gone but for the running ones.
+// after ends the loop. Only the accumulators are live after it.
 func (s *segment) after() {
 	s.k.After()
 	clear(s.values)
 	clear(s.uniform)
 }
 
-// mergeLanes makes running values those of a, or where merged is set those of a
-// merged with those of b.
+// combine sets the current accumulators to a, or with merged merges them (initially a) with b.
 func (s *segment) combine(c *laneMerge, a, b map[register]jit.Value, merged bool) bool {
 	if !merged {
 		for _, acc := range c.acc {
@@ -265,7 +264,7 @@ func (s *segment) combine(c *laneMerge, a, b map[register]jit.Value, merged bool
 	return s.addAll(c.code)
 }
 
-// fold merges the lanes of running values, by halves, and stores them.
+// fold merges the lanes of accumulators by halves, and stores them.
 func (s *segment) fold(c *laneMerge) bool {
 	for by := s.k.Width() / 2; by > 0; by /= 2 {
 		for i, acc := range c.acc {
@@ -288,7 +287,7 @@ func (s *segment) addAll(code []instr) bool {
 	return true
 }
 
-// loadMerge reads the lanes of running values.
+// loadMerge loads the lanes of the accumulators of a merge.
 func (s *segment) loadMerge(c *laneMerge) map[register]jit.Value {
 	out := map[register]jit.Value{}
 	for _, acc := range c.acc {
@@ -297,24 +296,25 @@ func (s *segment) loadMerge(c *laneMerge) map[register]jit.Value {
 	return out
 }
 
-// loadLanes reads the lanes of a value that one register has.
+// loadLanes loads one vector of lanes of a register.
 func (s *segment) loadLanes(r register) jit.Value {
 	return s.k.Load(s.array(fusedArray{reg: r, single: true}), wordType(r))
 }
 
-// storeLanes writes them.
+// storeLanes stores the current value of a register as one vector.
 func (s *segment) storeLanes(r register) {
 	s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), wordType(r), s.values[r])
 }
 
-// keep writes the lanes of running values.
+// storeMerge stores the lanes of the accumulators of a merge.
 func (s *segment) storeMerge(c *laneMerge) {
 	for _, acc := range c.acc {
 		s.storeLanes(acc)
 	}
 }
 
-// compensate has a running sum, in the register acc, go by blocks.
+// compensate splits the sum of an accumulator into blocks and compensates the rounding errors
+// of adding them up (TwoSum).
 func (m *nestBuilder) compensate(running scalar.Expr, acc register) {
 	x := compensated{acc: acc, sum: m.n.sizes.add(classF32, m.width()), err: m.n.sizes.add(classF32, m.width())}
 	sum, rest := scalar.FreeVar(running.Name+"_sum", ir.F32), scalar.FreeVar(running.Name+"_rest", ir.F32)
@@ -332,7 +332,7 @@ func (m *nestBuilder) compensate(running scalar.Expr, acc register) {
 	m.p.compensated = append(m.p.compensated, x)
 }
 
-// moveAll computes expressions, and then moves them to registers.
+// moveAll computes all expressions before it moves any to its register.
 func (m *nestBuilder) moveAll(to []register, list []scalar.Expr) {
 	values := make([]value, len(list))
 	for i, e := range list {
@@ -343,8 +343,8 @@ func (m *nestBuilder) moveAll(to []register, list []scalar.Expr) {
 	}
 }
 
-// dropCompensation takes the code of blocks out where kernels stand for it, which leave so many
-// lanes between them.
+// dropCompensation removes the code of blocks that kernels include. The registers of the
+// compensated sums keep the given number of lanes.
 func (f *fuser) dropCompensation(p *phase, lanes int) {
 	for _, x := range p.compensated {
 		f.n.sizes[classF32][x.sum.index], f.n.sizes[classF32][x.err.index] = lanes, lanes
@@ -354,7 +354,7 @@ func (f *fuser) dropCompensation(p *phase, lanes int) {
 	p.carry, p.total = nil, nil
 }
 
-// compensate adds what a stretch came to in s.values to the blocks before.
+// carry adds the block sum in s.values to the blocks before.
 func (s *segment) carry(p *phase) bool {
 	for _, x := range p.compensated {
 		s.values[x.sum], s.values[x.err] = s.loadLanes(x.sum), s.loadLanes(x.err)
@@ -369,7 +369,7 @@ func (s *segment) carry(p *phase) bool {
 	return true
 }
 
-// total makes running values of what the blocks came to.
+// total moves the compensated totals to the accumulators.
 func (s *segment) total(p *phase) bool {
 	for _, x := range p.compensated {
 		s.values[x.sum], s.values[x.err] = s.loadLanes(x.sum), s.loadLanes(x.err)
@@ -377,7 +377,7 @@ func (s *segment) total(p *phase) bool {
 	return s.addAll(p.total)
 }
 
-// isCompensated reports whether running values go by blocks.
+// isCompensated reports whether the sums of a merge are split into blocks.
 func (p *phase) isCompensated(c *laneMerge) bool {
 	for _, x := range p.compensated {
 		if x.acc == c.acc[0] {
@@ -387,15 +387,15 @@ func (p *phase) isCompensated(c *laneMerge) bool {
 	return false
 }
 
-// sumBlocks counts the steps of a block of sums, each of which adds some terms to one lane.
+// sumBlocks counts the terms of the current block of a compensated sum.
 type sumBlocks struct {
 	code *boundPhase
 	n    int // lanes
 	done int
 }
 
-// add counts terms, and carries where a block is full. To begin the code for that takes as
-// long as some terms do, so that blocks are twice as long as need be.
+// add counts terms, and carries a full block. Blocks are twice as long as accuracy needs, as
+// starting the code for it takes as long as several terms.
 func (b *sumBlocks) add(terms int) {
 	if b.done += terms; b.done >= 2*fusion.SumBlock && len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
@@ -403,7 +403,7 @@ func (b *sumBlocks) add(terms int) {
 	}
 }
 
-// end leaves the sums in the running values.
+// end moves the totals to the accumulators.
 func (b *sumBlocks) end() {
 	if len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
@@ -418,9 +418,9 @@ const (
 	maxStreams = 24
 )
 
-// unroll makes a kernel of what a reduction does with several inner points, one after
-// the other, where the lanes are outer points: running values then stay in registers
-// between them, and less time goes into beginning kernels than into short rows of lanes.
+// unroll makes a kernel for several consecutive inner points of a reduction whose lanes are
+// outer points: the accumulators stay in registers between them, and short rows of lanes have
+// less call overhead.
 func (f *fuser) unroll(p *phase) {
 	inner := f.n.inner.scalars()
 	if f.n.wideInner || !p.loop || len(p.accumulators) == 0 || len(p.inner) > 0 || len(inner) == 0 {
@@ -445,8 +445,8 @@ func (f *fuser) unroll(p *phase) {
 	}
 }
 
-// several makes the kernel of an unrolled loop, along whose last coordinate, in a
-// register, the points lie.
+// unrolledKernel makes the kernel for the given number of points along a coordinate, which is
+// in a register.
 func (f *fuser) unrolledKernel(p *phase, along register, times int) {
 	s := f.segment()
 	for i := range times {
@@ -472,8 +472,7 @@ func (in *instr) readsAny(r register) bool {
 	return found
 }
 
-// shifted returns a load as one from where a coordinate, in a register, is larger by some;
-// other instructions as they are.
+// shifted returns a load moved along a coordinate; other instructions are unchanged.
 func (in *instr) shifted(coordinate register, by int) instr {
 	out := *in
 	if in.kind == opLoad {

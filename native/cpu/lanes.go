@@ -8,14 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// number is a type with the arithmetic that loops are written for.
+// number is a type with specialised arithmetic loops.
 type number interface {
 	float32 | float64 | int32 | uint32 | int64
 }
 
-// fastOp returns the loop of an operation that is worth one, nil for those that
-// the evaluator of package scalar does. Both give the same value, but for the
-// last digit of functions of f32.
+// fastOp returns the specialised loop of an operation, nil where the evaluator of package
+// scalar is used. Both give the same value, but for the last digit of f32 functions.
 func fastOp(f *files, in *instr) op {
 	from := in.node.Args[len(in.node.Args)-1].Type
 	to := in.node.Type
@@ -40,7 +39,6 @@ func fastOp(f *files, in *instr) op {
 	return nil
 }
 
-// floatOp covers the floats that have arithmetic of their own.
 func floatOp[T float32 | float64](f *files, in *instr) op {
 	op := in.node.Op
 	if op >= scalar.OpEq && op <= scalar.OpGe {
@@ -79,7 +77,7 @@ func floatOp[T float32 | float64](f *files, in *instr) op {
 	case scalar.OpPow:
 		pow := elementary.Pow
 		if _, short := any(T(0)).(float32); short {
-			pow = math.Pow // which has the digits of f32, in a third of the time
+			pow = math.Pow // accurate enough for f32, in a third of the time
 		}
 		return func(n int) {
 			for i, x := range a[:n] {
@@ -116,7 +114,7 @@ func floatUnary[T float32 | float64](code scalar.Op, d, a []T) op {
 	return nil
 }
 
-// functions are those of package math that a loop calls for each lane.
+// functions are called for each lane.
 var functions = map[scalar.Op]func(float64) float64{
 	scalar.OpCeil: math.Ceil, scalar.OpRound: math.RoundToEven, scalar.OpTrunc: math.Trunc,
 	scalar.OpExp: elementary.Exp, scalar.OpExpm1: math.Expm1, scalar.OpLog: elementary.Log, scalar.OpLog1p: math.Log1p,
@@ -135,7 +133,7 @@ func mapLanes[T lane](d, a []T, f func(T) T) op {
 	}
 }
 
-// arithmetic covers what floats and integers have alike.
+// arithmetic returns loops that floats and integers share.
 func arithmetic[T number](op scalar.Op, d, a, b []T) op {
 	switch op {
 	case scalar.OpAdd:
@@ -177,7 +175,7 @@ func arithmetic[T number](op scalar.Op, d, a, b []T) op {
 	return nil
 }
 
-// compareOp covers the six comparisons.
+// compareOp returns the loops of the six comparisons.
 func compareOp[T number](f *files, in *instr) op {
 	d, a, b := f.ints[in.dst.index], lanesOf[T](f, in.args[0]), lanesOf[T](f, in.args[1])
 	if in.node.Op == scalar.OpGt || in.node.Op == scalar.OpGe {
@@ -217,7 +215,7 @@ func bit(b bool) int32 {
 	return 0
 }
 
-// convertOp covers conversions between the types that models are made of.
+// convertOp returns the loops of common conversions.
 func convertOp(f *files, in *instr, from, to ir.DType) op {
 	switch {
 	case to == ir.F32 && (from == ir.F16 || from == ir.BF16):
@@ -263,7 +261,7 @@ func castLanes[D, S number](f *files, in *instr) op {
 	}
 }
 
-// wrapped reduces what an operation gives to the width of an integer type.
+// wrapped wraps the result of an operation to the width of an integer type.
 func wrapped(o op, f *files, dst register, t ir.DType) op {
 	if o == nil || dst.class != classInt {
 		return o
@@ -328,8 +326,8 @@ func bitwise[T int32 | uint32 | int64](op scalar.Op, d, a, b []T) op {
 	}
 }
 
-// intOp covers integers; u64, whose order is not that of int64, for the
-// operations that do not depend on it.
+// intOp returns loops for integers. Those of u64, computed as int64, are limited to operations
+// that ignore the sign.
 func intOp[T int32 | uint32 | int64](f *files, in *instr, from ir.DType) op {
 	op := in.node.Op
 	if op >= scalar.OpEq && op <= scalar.OpGe {
@@ -356,7 +354,7 @@ func intOp[T int32 | uint32 | int64](f *files, in *instr, from ir.DType) op {
 	if op == scalar.OpDiv || op == scalar.OpRem {
 		return divide(op, d, a, b)
 	}
-	return arithmetic(op, d, a, b) // min and max; others are left to the evaluator
+	return arithmetic(op, d, a, b) // min and max; the evaluator does the others
 }
 
 func shift[T int32 | uint32 | int64](op scalar.Op, d, a, b []T, t ir.DType) op {
@@ -382,7 +380,7 @@ func shift[T int32 | uint32 | int64](op scalar.Op, d, a, b []T, t ir.DType) op {
 	}
 }
 
-// divide covers quotients and remainders.
+// divide returns the loops of quotients and remainders.
 func divide[T int32 | uint32 | int64](op scalar.Op, d, a, b []T) op {
 	rem := op == scalar.OpRem
 	return func(n int) {
@@ -396,9 +394,9 @@ func divide[T int32 | uint32 | int64](op scalar.Op, d, a, b []T) op {
 	}
 }
 
-// scalarOp returns the code of an operation on single integers and booleans,
-// the arithmetic of indices; nil for any other. There may be many of these for
-// each block, so they are kept as short as can be.
+// scalarOp returns the closure of an operation on uniform integers and booleans, the
+// arithmetic of indices; nil for any other. A block may have many of these, so each is as
+// short as possible.
 func scalarOp(f *files, in *instr) op {
 	node := in.node
 	if node == nil || in.kind != opApply || in.dst.class != classInt {
@@ -476,7 +474,7 @@ func scalarBool(code scalar.Op, d *int32, args [3]*int32) op {
 	return nil
 }
 
-// divisor is 1 for 0, as package scalar has it.
+// divisor returns x, or 1 for 0, as package scalar defines division by zero.
 func divisor[T int32 | uint32 | int64](x T) T {
 	if x == 0 {
 		return 1

@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// machine is a nest made ready for one worker: its registers, and its code
-// bound to them.
+// machine executes a nest for one worker: it has the registers, and the code bound to them as
+// closures.
 type machine struct {
 	n       *nest
 	env     *environment
@@ -17,10 +17,10 @@ type machine struct {
 	runRows func(rows int) // nil where there are phases
 	outer   boundSpace
 	inner   boundSpace
-	epoch   uint64 // the run that the values per run are of
+	epoch   uint64 // the run for which the values per run were computed
 }
 
-// op is an instruction with its registers, for a block of n lanes.
+// op is an instruction bound to its registers, for a block of n lanes.
 type op func(n int)
 
 type boundPhase struct {
@@ -66,7 +66,7 @@ func runAll(code []op, n int) {
 	}
 }
 
-// interval runs the units from first up to, not including, last.
+// runUnits runs the units in [first, last).
 func (m *machine) runUnits(first, last int) {
 	if m.epoch != m.env.epoch {
 		m.epoch = m.env.epoch
@@ -110,7 +110,7 @@ func (m *machine) block(n int) {
 	}
 }
 
-// innerSerial goes through the inner points one after the other.
+// innerSerial visits the inner points one after the other; lanes are outer points.
 func (m *machine) innerSerial(p *phase, code *boundPhase, n int) {
 	m.initAccumulators(p, n)
 	m.inner.firstRow()
@@ -131,8 +131,8 @@ func (m *machine) innerSerial(p *phase, code *boundPhase, n int) {
 	sums.end()
 }
 
-// innerVector goes through the inner points block by block, and merges the
-// lanes at the end.
+// innerVector visits the inner points block by block, as lanes are inner points, and merges
+// the lanes at the end.
 func (m *machine) innerVector(p *phase, code *boundPhase) {
 	if p.whole {
 		m.inner.firstRow()
@@ -178,7 +178,7 @@ func (m *machine) innerVector(p *phase, code *boundPhase) {
 	}
 }
 
-// initAccumulators gives running values their first value.
+// initAccumulators sets accumulators to their initial values.
 func (m *machine) initAccumulators(p *phase, n int) {
 	for _, r := range p.accumulators {
 		m.files.of(r.acc).fill(r.acc.index, r.init, n)

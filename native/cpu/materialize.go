@@ -6,13 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Memory of a step's own, in the loads and stores of the nests around it.
+// The tensor IDs that stand for a step's own buffers in the loads and stores of the nests
+// before and after it.
 const (
 	ownID = -4 - iota
 	resultID
 )
 
-// materialize writes out values as a row-major array.
+// materialize stores values to scratch memory as a row-major array.
 func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) {
 	buf := c.scratch(x.Value.Type, product(x.Dims))
 	return buf, c.materializeInto(name, x, buf)
@@ -28,7 +29,7 @@ func (c *compiler) materializeInto(name string, x fusion.Elements, buf *buffer) 
 	return c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
 }
 
-// keep stores a row-major array of a space where a group's result lies.
+// storeResult stores a step's row-major result where the group's result is.
 func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, store func(value scalar.Expr) fusion.ElementStore) error {
 	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
 	code := &fusion.Code{Rows: []fusion.ElementStore{store(value)}}
@@ -37,7 +38,7 @@ func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, 
 	return c.nest(name, code, dims, nil, map[int]*buffer{resultID: buf})
 }
 
-// sort compiles a sort: the keys, their order, and the result.
+// sort compiles a sort: it materialises the keys, argsorts them, and stores the result.
 func (c *compiler) sort(g *fusion.Group) error {
 	x := g.Sort()
 	if x.Rows*x.Length == 0 {
@@ -52,8 +53,8 @@ func (c *compiler) sort(g *fusion.Group) error {
 	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
 }
 
-// scatter compiles a scatter: the rows that updates go to, the updates, and what
-// they are combined with.
+// scatter compiles a scatter: it materialises the row indices, the updates and the operand,
+// and combines the updates into it.
 func (c *compiler) scatter(g *fusion.Group) error {
 	x := g.Scatter()
 	s := &scatterStep{
@@ -87,7 +88,7 @@ func (c *compiler) scatter(g *fusion.Group) error {
 	return c.storeResult(g.Name(), x.Operand, s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(g, value) })
 }
 
-// runStore runs one store over a space.
+// runStore executes one store for all points of a space.
 func (c *compiler) runStore(name string, space fusion.Elements, store fusion.ElementStore) error {
 	code := &fusion.Code{Rows: []fusion.ElementStore{store}}
 	var dims []int

@@ -11,15 +11,15 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// buffer is where a tensor lies. Its place may change between runs: that of a
-// bound input is the caller's memory.
+// buffer is the memory of a tensor. It may change between runs: a bound input uses the
+// caller's memory.
 type buffer struct {
 	dtype ir.DType
 	elems int
 	data  []byte // never empty, so that a guarded load has an element to read
 }
 
-// unit is a Go type that elements are stored as.
+// unit is a Go type in which elements are stored.
 type unit interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64 | ~complex64 | ~complex128
 }
@@ -29,14 +29,14 @@ func view[T unit](b *buffer) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.data))), max(b.elems, 1))
 }
 
-// bytes returns what the elements take.
+// bytes returns the size of the elements.
 func (b *buffer) bytes() int { return b.elems * b.dtype.Size() }
 
-// cacheLine is the bytes of a line of the cache, on x86-64 and on most processors of arm64.
+// cacheLine is the size of a cache line on x86-64 and on most arm64 processors.
 const cacheLine = 64
 
-// allocate returns zeroed memory for so many bytes, at least one element's,
-// that begins on a cache line.
+// allocate returns zeroed memory of the given size, at least one element's, aligned to a cache
+// line.
 func allocate(bytes int) []byte {
 	bytes = max(bytes, 16)
 	all := make([]byte, bytes+cacheLine)
@@ -44,20 +44,21 @@ func allocate(bytes int) []byte {
 	return all[skip : skip+bytes : skip+bytes]
 }
 
-// liveRange is where a temporary tensor lies in the memory they share.
+// liveRange is the placement of a temporary in the arena with its last use.
 type liveRange struct {
 	from, to int // bytes
-	last     int // the last item that needs it
+	last     int // index of the last item that uses it
 }
 
-// arena gives tensors that are not needed at the same time the same memory.
+// arena assigns offsets to temporaries, so that those with overlapping live ranges do not
+// overlap in memory.
 type arena struct {
 	live      []liveRange
 	size      int
-	overflows bool // what is needed at one time is more than an int counts
+	overflows bool // the live temporaries together are larger than an int
 }
 
-// bytes returns how large the memory is.
+// bytes returns the size of the arena.
 func (a *arena) bytes() int64 {
 	if a.overflows {
 		return math.MaxInt64
@@ -65,8 +66,8 @@ func (a *arena) bytes() int64 {
 	return int64(a.size)
 }
 
-// take finds the first gap that fits, for a tensor needed from item now until
-// item last. Calls come in the order of now.
+// alloc returns the offset of the first gap that fits (first fit), for a temporary that is
+// live from item now to item last. Calls must come in the order of now.
 func (a *arena) alloc(bytes, now, last int) int {
 	bytes = (max(bytes, 16) + cacheLine - 1) &^ (cacheLine - 1)
 	kept := a.live[:0]
@@ -88,20 +89,21 @@ func (a *arena) alloc(bytes, now, last int) int {
 	return at
 }
 
-// ledger is the memory that a program will hold, noted while it is compiled and allocated
-// when it is known that all of it fits.
+// ledger records the memory that a program will hold while it is compiled. It is allocated
+// once the total is known to fit.
 type ledger struct {
 	parts    []native.Allocation
 	requests []request
 }
 
-// request is memory for somebody to take.
+// request is memory to be allocated and its receiver.
 type request struct {
 	bytes  int
 	assign func(data []byte)
 }
 
-// reserve notes memory, which take has when all is known. Nobody takes what runs allocate.
+// reserve records an allocation; assign receives the memory once it is allocated. A nil assign
+// is for memory that runs allocate themselves.
 func (l *ledger) reserve(a native.Allocation, take func(data []byte)) {
 	l.parts = append(l.parts, a)
 	if take != nil {
@@ -109,7 +111,7 @@ func (l *ledger) reserve(a native.Allocation, take func(data []byte)) {
 	}
 }
 
-// bytes returns the sum of all that was noted, which a check has found to fit.
+// bytes returns the total, which a check has found not to overflow.
 func (l *ledger) bytes() int64 {
 	var sum int64
 	for _, a := range l.parts {
@@ -118,7 +120,7 @@ func (l *ledger) bytes() int64 {
 	return sum
 }
 
-// allocate gives everybody the memory that was asked for.
+// allocate allocates all requests.
 func (l *ledger) allocate() {
 	for _, r := range l.requests {
 		r.assign(allocate(r.bytes))
@@ -126,7 +128,7 @@ func (l *ledger) allocate() {
 	l.requests = nil
 }
 
-// bytesOf returns what elements take, no less than the largest number where that overflows.
+// bytesOf returns the size of an array, [math.MaxInt64] where it overflows.
 func bytesOf(d ir.DType, dims []int) int64 {
 	bytes := int64(d.Size())
 	for _, n := range dims {
@@ -139,7 +141,7 @@ func bytesOf(d ir.DType, dims []int) int64 {
 	return bytes
 }
 
-// allocationOf returns a tensor as a part of what a program holds.
+// allocationOf describes the memory of a tensor.
 func allocationOf(t *fusion.Tensor) native.Allocation {
 	bytes := bytesOf(t.DType, t.Dims)
 	switch {
@@ -167,9 +169,9 @@ type source struct {
 	partition *fusion.Partition
 }
 
-// checkBudget returns a [*native.MemoryError] where the tensors of all entries take more than
-// the budget, before anything as large as they are is made. What steps need besides is
-// known when they are compiled.
+// checkBudget returns a [*native.MemoryError] where the tensors of all entries exceed the
+// budget. It runs before any constant is copied; scratch memory of steps is checked once they
+// are compiled.
 func checkBudget(sources []source, budget native.Budget) error {
 	var parts []native.Allocation
 	var slots []native.Slot
@@ -190,8 +192,8 @@ func checkBudget(sources []source, budget native.Budget) error {
 	return budget.Check(parts, slots)
 }
 
-// temporaries returns the memory of what an entry computes: the arena, or a tensor that is
-// more than any arena holds.
+// temporaries returns the allocations for the temporaries of an entry: the arena, and tensors
+// too large for any arena.
 func temporaries(s source) []native.Allocation {
 	var a arena
 	var largest native.Allocation
@@ -232,7 +234,7 @@ func temporaries(s source) []native.Allocation {
 	return append(parts, arenaAllocation(s.entry.Name, a.bytes(), largest))
 }
 
-// arenaAllocation says what an entry computes, and what of it is largest.
+// arenaAllocation describes the arena of an entry and names its largest tensor.
 func arenaAllocation(entry string, bytes int64, largest native.Allocation) native.Allocation {
 	name := fmt.Sprintf("what entry %q computes", entry)
 	if largest.Bytes > 0 {
@@ -241,7 +243,8 @@ func arenaAllocation(entry string, bytes int64, largest native.Allocation) nativ
 	return native.Allocation{Name: name, Bytes: bytes}
 }
 
-// lastUses returns the item that needs each tensor last.
+// lastUses returns the liveness of tensors: the index of the last item that uses each, or the
+// number of items for outputs.
 func lastUses(p *fusion.Partition) map[*fusion.Tensor]int {
 	last := map[*fusion.Tensor]int{}
 	for i, item := range p.Items {

@@ -10,14 +10,14 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// referenceStep computes a node by its plain meaning, slowly: that of an op which
-// brings kernels for GPUs and nothing that the CPU could run.
+// referenceStep runs the reference implementation of an op that has kernels for GPUs but
+// neither a body nor a routine for the CPU. It is slow.
 type referenceStep struct {
 	node    *ir.Node
-	in, out []*buffer // nil for a result that nobody reads
+	in, out []*buffer // nil for an unused result
 }
 
-// reference compiles a node whose op has neither a body nor a routine.
+// reference compiles a node to its op's reference implementation.
 func (c *compiler) reference(g *fusion.Group) error {
 	x := g.Routine()
 	if x.Node.Def().Eval == nil {
@@ -37,7 +37,7 @@ func (c *compiler) reference(g *fusion.Group) error {
 		}
 	}
 	c.add(s)
-	elements := 0 // a run converts all of them
+	elements := 0 // a run converts all of them to arrays
 	for _, b := range slices.Concat(s.in, s.out) {
 		if b != nil {
 			elements += b.elems

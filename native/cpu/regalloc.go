@@ -4,18 +4,17 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
-// allocateRegisters lets values that are not needed at the same time have the same
-// register, so that those of a long piece of code stay in the nearest cache. It
-// looks at each list of instructions by itself, and at the registers that occur
-// in no other.
+// allocateRegisters lets values with disjoint live ranges share registers, so that long code
+// stays in the first-level cache. It handles each list of instructions by itself, and only
+// registers that occur in no other list.
 func (n *nest) allocateRegisters() {
 	var lists [][]instr
 	n.eachList(func(code *[]instr) { lists = append(lists, *code) })
-	home := map[register]int{} // the list that a register occurs in, -1 for more
+	home := map[register]int{} // the only list in which a register occurs, -1 for several
 	for i, code := range lists {
 		for k := range code {
 			code[k].registers(func(r *register, result bool) {
-				// What is read before it is written has its value from elsewhere.
+				// A register that is read before it is written is live in.
 				if at, seen := home[*r]; seen && at != i || !seen && !result {
 					home[*r] = -1
 				} else {
@@ -39,13 +38,14 @@ func (n *nest) allocateRegisters() {
 	}
 }
 
-// isContiguousIn reports whether a load or store is of neighbours that kernels can
-// read or write where they are.
+// isContiguous reports whether a load or store is of contiguous elements that kernels can
+// access in place.
 func (in *instr) isContiguous() bool {
 	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
-// keep shows the registers that hold values from outside the code.
+// eachLiveIn calls f for the registers that are live outside the lists of instructions:
+// coordinates, accumulators and their merge operands.
 func (n *nest) eachLiveIn(f func(r register)) {
 	for _, s := range []*space{&n.outer, &n.inner} {
 		f(s.start)
@@ -70,7 +70,7 @@ func (n *nest) eachLiveIn(f func(r register)) {
 	}
 }
 
-// reuseRegisters gives the registers of a list that own names new ones, each free again
+// reuseRegisters renames the registers of a list for which own is true; each is free again
 // after its last use.
 func (s *sizes) reuseRegisters(code []instr, own func(r register) bool) {
 	last := map[register]int{}
@@ -114,8 +114,7 @@ func (s *sizes) reuseRegisters(code []instr, own func(r register) bool) {
 	}
 }
 
-// registers shows the registers of an instruction, its result last. Each can be
-// changed.
+// registers calls f for each register of an instruction, the result last. f may replace it.
 func (in *instr) registers(f func(r *register, result bool)) {
 	if in.kind == opFused {
 		in.fused.registers(f)

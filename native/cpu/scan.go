@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scan compiles a running combination: lanes are the points of the other
-// axes, and the axis is gone along point by point.
+// scan compiles a scan, inclusive or exclusive: the lanes are the points of the other axes,
+// and each lane walks the axis serially.
 func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
 	var outer []scalar.Expr
@@ -19,7 +19,7 @@ func (c *compiler) scan(g *fusion.Group) error {
 			outer, dims = append(outer, at), append(dims, x.Dims[i])
 		}
 	}
-	// The axis counts from the end where the combination does.
+	// A reverse scan walks the axis from its end.
 	place := x.At[x.Axis]
 	count := scalar.NewVar("along", place.Type, place.Lo, place.Hi)
 	along := scalar.Expr(count)
@@ -79,8 +79,8 @@ func scanNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, co
 	return m.n, m.err
 }
 
-// copyAliased copies values that are running values themselves, which change before
-// the values are moved to where they go.
+// copyAliased copies values that are accumulators themselves, as these change before the
+// values are moved.
 func (m *nestBuilder) copyAliased(values []value, vars []scalar.Expr) []value {
 	for i, v := range values {
 		for k, x := range vars {
@@ -95,8 +95,8 @@ func (m *nestBuilder) copyAliased(values []value, vars []scalar.Expr) []value {
 	return values
 }
 
-// invalidate drops what was compiled of expressions with variables whose registers
-// have other values now.
+// invalidate drops the compiled values of expressions with variables whose registers have
+// changed.
 func (m *nestBuilder) invalidate(vars []scalar.Expr) {
 	clear(m.made)
 	for s := range m.same {

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// sortStep finds the order of the keys of each row, equal ones as they come.
+// sortStep argsorts the keys of each row, stably.
 type sortStep struct {
 	keys, order  *buffer
 	rows, length int
