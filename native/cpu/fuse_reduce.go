@@ -412,7 +412,7 @@ func (b *sumBlocks) end() {
 }
 
 // maxUnroll and maxStreams are how many inner points one kernel takes at most where
-// lanes are outer points, and how many places in memory it reads from.
+// lanes are outer points, and the maximum number of addresses it reads from.
 const (
 	maxUnroll  = 8
 	maxStreams = 24

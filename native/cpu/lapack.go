@@ -15,8 +15,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// routines are those of gonum's LAPACK, with the signs and the order that the ops
-// promise.
+// routines are those of gonum's LAPACK, adapted to the signs and orders that the ops document.
 var routines = map[ir.Op]routine{
 	ops.OpCholesky:        cholesky,
 	ops.OpTriangularSolve: triangularSolve,
@@ -65,7 +64,7 @@ func triangularSolve(_ *workspace, n *ir.Node, in, out [][]float64) {
 	a := n.Attrs().(*ops.TriangularAttrs)
 	rows, cols := matrixOf(n.Input(1))
 	size, _ := matrixOf(n.Input(0))
-	side, triangle, turned, unit := blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit
+	side, triangle, transpose, unit := blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit
 	if a.LeftSide {
 		side = blas.Left
 	}
@@ -73,14 +72,14 @@ func triangularSolve(_ *workspace, n *ir.Node, in, out [][]float64) {
 		triangle = blas.Lower
 	}
 	if a.TransposeA {
-		turned = blas.Trans
+		transpose = blas.Trans
 	}
 	if a.UnitDiagonal {
 		unit = blas.Unit
 	}
 	copy(out[0], in[1])
 	if rows*cols > 0 {
-		vectors.Dtrsm(side, triangle, turned, unit, rows, cols, 1, in[0], size, out[0], cols)
+		vectors.Dtrsm(side, triangle, transpose, unit, rows, cols, 1, in[0], size, out[0], cols)
 	}
 }
 
@@ -116,8 +115,8 @@ func qr(w *workspace, n *ir.Node, in, out [][]float64) {
 	}
 }
 
-// orthonormal factors a and stores the first columns of q; of a the upper
-// triangle is left as r.
+// orthonormal computes a QR factorisation of a and stores the first width columns of q. The
+// upper triangle of a becomes r.
 func orthonormal(w *workspace, a []float64, rows, cols int, q []float64, width int) {
 	k := min(rows, cols)
 	if k == 0 {
@@ -176,8 +175,8 @@ func finite(x []float64) bool {
 	return true
 }
 
-// hasWrongSign reports whether a vector of n numbers that lie step apart has the
-// other sign than ops choose for vectors.
+// hasWrongSign reports whether a vector of n numbers with the given stride has the opposite of
+// the sign that the ops choose.
 func hasWrongSign(x []float64, n, step int) bool {
 	sum := 0.0
 	for i := range n {
@@ -231,9 +230,9 @@ func thinSVD(w *workspace, a []float64, rows, cols int, u []float64, width int, 
 	return library.Dgesvd(lapack.SVDStore, lapack.SVDStore, rows, cols, a, cols, s, u, width, vt, cols, w.take(int(ask[0])), int(ask[0]))
 }
 
-// completeBasis makes count orthonormal vectors of n numbers out of the first k, as the
-// op's own body does: those beyond are what Householder's reflections make of unit
-// vectors. Elements lie step apart, vectors next.
+// completeBasis extends the first k orthonormal vectors of n numbers to count, as the op's own
+// body does: by the Householder reflections of unit vectors. step is the stride of elements,
+// next that of vectors.
 func completeBasis(w *workspace, x []float64, n, k, count, step, next int) {
 	if count == k {
 		return

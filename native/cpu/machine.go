@@ -14,7 +14,7 @@ type machine struct {
 	runs    []op
 	rows    []op
 	phases  []boundPhase
-	runRows func(rows int) // nil where there are phases
+	runRows func(rows int) // runs the row kernel; nil where there are phases
 	outer   boundSpace
 	inner   boundSpace
 	epoch   uint64 // the run for which the values per run were computed

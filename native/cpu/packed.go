@@ -8,15 +8,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// packings are the formats of packed weights that products read as they are.
+// packings are the block-quantised formats that products read without unpacking.
 var packings = map[string]simd.Packing{"q8_0": simd.Q8, "q4_0": simd.Q4}
 
-// maxPackedRows is how many rows are multiplied with packed weights as they are.
-// Each row unpacks them anew; more are worth unpacking them into memory once.
+// maxPackedRows is the maximum number of rows that are multiplied with packed weights in
+// place. Each row unpacks them anew: for more rows they are unpacked to memory once.
 const maxPackedRows = 8
 
-// packingOf returns how the weights of a product are packed; false for a node that
-// is no product of a few rows with weights of a format that is read as it is.
+// packingOf returns the format of a product's packed weights; false for a node that is no
+// product of a few rows with weights of a supported format.
 func packingOf(n *ir.Node) (simd.Packing, bool) {
 	if n.Op() != ops.OpQuantizedMatMul {
 		return 0, false
@@ -27,17 +27,16 @@ func packingOf(n *ir.Node) (simd.Packing, bool) {
 	return p, ok && known && a.DType == ir.F32 && product(x[:len(x)-1]) <= maxPackedRows
 }
 
-// packedStep multiplies rows with a matrix whose rows are packed.
+// packedStep multiplies rows with a matrix of packed rows.
 type packedStep struct {
 	packing         simd.Packing
 	x, w, out       *buffer
 	rows, n, blocks int
 	rowBytes        int
-	rowsPerChunk    int // rows of w for a chunk
+	rowsPerChunk    int // rows of w
 }
 
-// packedProduct compiles a product of rows with packed weights, which are read where
-// they lie.
+// packedProduct compiles a product of rows with packed weights, which are read in place.
 func (c *compiler) packedProduct(g *fusion.Group, p simd.Packing) error {
 	r := g.Routine()
 	x, w := r.In[0], r.In[1]
@@ -63,10 +62,10 @@ func (c *compiler) packedProduct(g *fusion.Group, p simd.Packing) error {
 	return c.storeResult(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
 }
 
-// packedRate is how many packed numbers a core multiplies in a nanosecond, roughly.
+// packedRate is roughly the number of packed weights that a core multiplies per nanosecond.
 const packedRate = 30
 
-// rowMajorBuffer returns values as a row-major array, where they lie if they are one
+// rowMajorBuffer returns values as a row-major array, in place if they are one in memory
 // already.
 func (c *compiler) rowMajorBuffer(name string, x fusion.Elements) (*buffer, error) {
 	if e := x.Value; e.Op == scalar.OpLoad && scalar.Equal(scalar.Simplify(e.Args[0]), scalar.Simplify(linear(x.Dims, x.At))) {
@@ -79,7 +78,7 @@ func (c *compiler) rowMajorBuffer(name string, x fusion.Elements) (*buffer, erro
 
 func (s *packedStep) run(r *runner) { r.job.run(s, (s.n+s.rowsPerChunk-1)/s.rowsPerChunk) }
 
-// do computes what some rows of the weights give.
+// do multiplies the rows of x with some rows of the weights.
 func (s *packedStep) do(_, chunk int) {
 	x, out := view[float32](s.x), view[float32](s.out)
 	k := s.blocks * simd.PackedElements
@@ -91,6 +90,6 @@ func (s *packedStep) do(_, chunk int) {
 	}
 }
 
-// packedTile is how many rows of weights are read for each row of x in turn, while
-// they are in the nearest cache.
+// packedTile is the number of weight rows that all rows of x read in turn while the
+// first-level cache holds them.
 const packedTile = 4

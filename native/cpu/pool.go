@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// workers is how many goroutines compute at once: the caller of a run and the
-// helpers of the pool.
+// workers returns the number of goroutines that compute at once: the caller of a run and the
+// helpers of the pool, which the first call starts.
 func workers() int {
 	startPool.Do(func() {
 		pool = make([]helper, min(runtime.GOMAXPROCS(0), 64)-1)
@@ -27,33 +27,31 @@ var (
 	pool      []helper
 )
 
-// helper is a goroutine of the pool. Before it sleeps it looks for another job for a
-// while, since the steps of a run follow each other closely: to wake a thread that
-// sleeps takes as long as many a step.
+// helper is a goroutine of the pool. Between jobs it spins for a while before it parks, since
+// steps follow each other closely and waking a thread takes as long as many a step.
 type helper struct {
-	// offered is a job that the helper has not begun, &looking or &asleep where there is
+	// offered is a job that the helper has not begun, &spinning or &parked where there is
 	// none, and nil while it works.
 	offered atomic.Pointer[job]
 	wake    chan struct{}
-	_       [cacheLine]byte // so that helpers do not look at one line
+	_       [cacheLine]byte // against false sharing
 }
 
-// What a helper does that is offered no job.
+// The states of a helper without a job.
 var spinning, parked job
 
-// spinTime is how long helpers look for another job, and how long who has no more to do
-// looks whether the helpers are done.
+// spinTime is how long a helper spins for the next job, and how long run spins for the helpers
+// to finish, before they block.
 const spinTime = 50 * time.Microsecond
 
-// task is work that can be cut into chunks, numbered from 0. Chunks are done in
-// any order; worker tells which goroutine asks, so that each has its own
-// registers.
+// task is work that can be split into chunks, numbered from 0, which may run in any order.
+// worker identifies the goroutine, so that each uses its own registers.
 type task interface {
 	do(worker, chunk int)
 }
 
-// job hands out the chunks of a task. One job serves all runs of a program,
-// which take turns.
+// job distributes the chunks of a task. One job serves all runs of an entry, which never
+// overlap.
 type job struct {
 	task   task
 	chunks int
@@ -63,20 +61,20 @@ type job struct {
 	failed atomic.Pointer[failure]
 }
 
-// share is the stretch of chunks that a worker begins with, before it helps with those
-// of others: so what a worker writes in one step, where steps go through memory in the
-// same order, it mostly reads itself in the next, from its own cache.
+// share is the range of chunks that a worker does first, before it steals from others: what a
+// worker writes in one step it mostly reads itself in the next, from its own cache, where
+// steps visit memory in the same order.
 type share struct {
 	next atomic.Int64
 	end  int64
-	_    [cacheLine]byte // so that workers do not count in one line
+	_    [cacheLine]byte // against false sharing
 }
 
-// failure is a panic in a worker.
+// failure is a panic of a worker.
 type failure struct{ reason any }
 
-// run does all chunks and returns when they are done. Helpers that are idle
-// join in; nothing is allocated.
+// run does all chunks and returns when they are done; idle helpers join in. It allocates
+// nothing, and panics with the reason of a worker's panic.
 func (j *job) run(t task, chunks int) {
 	j.task, j.chunks = t, chunks
 	j.share()
@@ -91,7 +89,7 @@ func (j *job) run(t task, chunks int) {
 	}
 }
 
-// share gives each worker its share.
+// share resets the share of each worker.
 func (j *job) share() {
 	n := workers()
 	if len(j.shares) == 0 {
@@ -111,10 +109,10 @@ func (j *job) wait() {
 	}
 }
 
-// spinUntil reports whether something comes true within the time of patience.
+// spinUntil spins until done is true, for at most spinTime; it reports whether done was true.
 func spinUntil(done func() bool) bool {
 	for start := time.Now(); ; {
-		for range 32 { // to look takes less time than the clock does
+		for range 32 { // done is cheaper than the clock
 			if done() {
 				return true
 			}
@@ -126,7 +124,7 @@ func spinUntil(done func() bool) bool {
 	}
 }
 
-// offer offers the job to some idle helpers, first to those that are awake.
+// offer offers the job to idle helpers, first to those that spin.
 func (j *job) offer(helpers int) {
 	for _, idle := range []*job{&spinning, &parked} {
 		for i := 0; i < len(pool) && helpers > 0; i++ {
@@ -144,8 +142,8 @@ func (j *job) offer(helpers int) {
 	}
 }
 
-// withdraw takes the job back from helpers that have not begun: where threads are more
-// than processors, they may be long in coming.
+// withdraw takes the job back from helpers that have not begun: with more threads than
+// processors that may take them long.
 func (j *job) withdraw() {
 	for i := range pool {
 		if pool[i].offered.CompareAndSwap(j, &spinning) {
@@ -154,13 +152,13 @@ func (j *job) withdraw() {
 	}
 }
 
-// done notes that a helper has nothing more to do with the job.
+// done records that a helper has finished with the job.
 func (j *job) done() {
 	j.busy.Add(-1)
 	j.active.Done()
 }
 
-// work does chunks until there are none left: those of the worker's share first.
+// work does chunks until there are none: those of the worker's own share first.
 func (j *job) work(worker int) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -178,7 +176,7 @@ func (j *job) work(worker int) {
 	}
 }
 
-// help is the life of a helper.
+// help is the loop of a helper.
 func (h *helper) help(worker int) {
 	for {
 		h.offered.Store(&spinning)
@@ -188,7 +186,7 @@ func (h *helper) help(worker int) {
 	}
 }
 
-// take returns the next job that is offered.
+// next waits for the next job.
 func (h *helper) next() *job {
 	var j *job
 	take := func() bool {

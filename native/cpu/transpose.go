@@ -6,25 +6,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// transposeStep copies a tensor in another order of axes, in pieces of the two axes along
-// which one side and the other lie side by side.
+// transposeStep copies a tensor in another order of axes, in tiles of the two axes that are
+// contiguous in the source and in the destination.
 type transposeStep struct {
 	from, to       *buffer
 	fromAt, toAt   int
 	dims           []int // of all axes
 	fromBy, toBy   []int // the strides of all axes
-	read, write    int   // the axes with stride 1
-	piece          int   // elements of the axis write
-	pieces, chunks int   // along that axis; in all
+	read, write    int   // the axes with stride 1 in the source and in the destination
+	piece          int   // elements of a tile along axis write
+	pieces, chunks int   // tiles along that axis, and in all
 	cost           float64
 }
 
-// A piece is written in stretches of this many elements at most, and at least where the
-// cores would else have nothing to share.
+// The bounds of a tile along axis write. It is shortened where there are too few tiles for the
+// cores.
 const maxPiece, minPiece = 256, 32
 
-// newTranspose returns a step for code that does nothing else, nil for any
-// other.
+// newTranspose returns a step for code that is nothing but a transpose; nil for any other.
 func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *transposeStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded {
 		return nil
@@ -78,7 +77,7 @@ func (t *transposeStep) run(r *runner) {
 	r.job.run(t, t.chunks)
 }
 
-// do turns one piece along the axis write, and all along the axis read.
+// do transposes one tile, which spans the whole axis read.
 func (t *transposeStep) do(_, chunk int) {
 	first := chunk % t.pieces * t.piece
 	from, to := t.fromAt+first*t.fromBy[t.write], t.toAt+first
