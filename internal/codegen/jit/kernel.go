@@ -202,3 +202,164 @@ func (k *Kernel) Rotate(v Value, lanes int) Value {
 	t := k.types[v]
 	return k.step(step{kind: rotate, typ: t, from: t, args: []argument{{value: v}}, lanes: lanes, dst: k.value(t)})
 }
+
+// Has reports whether kernels can be made of an operation.
+func Has(o Operation) bool { return templateOf(o) != nil }
+
+// Apply adds an operation; false where kernels cannot be made of it.
+func (k *Kernel) Apply(o Operation, args ...Value) (Value, bool) {
+	t := templateOf(o)
+	if t == nil {
+		return noValue, false
+	}
+	values := make([]Value, len(t.steps))
+	for i, s := range t.steps {
+		made := s
+		made.args = make([]argument, len(s.args))
+		for j, a := range s.args {
+			switch {
+			case a.constant:
+			case a.value < 0: // an operand
+				a.value = args[-a.value-1]
+			default:
+				a.value = values[a.value]
+			}
+			if bits, ok := k.consts[a.value]; ok && !a.constant {
+				a = argument{bits: bits, constant: true}
+			}
+			made.args[j] = a
+		}
+		made.dst = k.value(s.typ)
+		values[i] = k.step(k.fold(made))
+	}
+	if t.root < 0 {
+		return args[-t.root-1], true
+	}
+	return values[t.root], true
+}
+
+// fold puts a constant operand last, and computes the number of places that
+// bits are moved by, which shifts reduce.
+func (k *Kernel) fold(s step) step {
+	if s.kind != apply || len(s.args) != 2 {
+		return s
+	}
+	a, b := &s.args[0], &s.args[1]
+	switch s.op {
+	case scalar.OpAdd, scalar.OpMul, scalar.OpAnd, scalar.OpOr, scalar.OpXor:
+		if a.constant && !b.constant {
+			*a, *b = *b, *a
+		}
+	}
+	if s.op == scalar.OpAnd && a.constant && b.constant && s.typ.IsInteger() {
+		k.setConst(s.dst, a.bits&b.bits)
+		return step{op: scalar.OpBitcast, typ: s.typ, from: s.typ, args: []argument{{bits: a.bits & b.bits, constant: true}}, dst: s.dst}
+	}
+	return s
+}
+
+// setConst notes that a value is a constant number.
+func (k *Kernel) setConst(v Value, bits uint64) {
+	if k.consts == nil {
+		k.consts = map[Value]uint64{}
+	}
+	k.consts[v] = bits
+}
+
+// Strides returns how many steps an operation takes, 0 where [Has] is false.
+func Steps(o Operation) int {
+	if t := templateOf(o); t != nil {
+		return len(t.steps)
+	}
+	return 0
+}
+
+// optimize returns the kernel without the steps that nothing needs, after it has made
+// one step of two shifts that turn bits around.
+func (k *Kernel) optimize() *Kernel {
+	t := *k
+	makers := map[Value]*step{}
+	for _, list := range []*[]step{&t.steps, &t.after} {
+		*list = append([]step(nil), *list...)
+		for i := range *list {
+			s := &(*list)[i]
+			s.matchRotate(makers)
+			if s.dst != noValue {
+				makers[s.dst] = s
+			}
+		}
+	}
+	needed := map[Value]bool{}
+	for _, r := range t.accumulators {
+		needed[r.next] = true
+	}
+	t.after = eliminateDead(t.after, needed)
+	t.steps = eliminateDead(t.steps, needed)
+	return &t
+}
+
+// matchRotate makes x << n | x >> (32-n) one step, for unsigned x.
+func (s *step) matchRotate(makers map[Value]*step) {
+	if s.kind != apply || s.op != scalar.OpOr && s.op != scalar.OpAdd && s.op != scalar.OpXor || !s.typ.IsUnsigned() || s.args[0].constant || s.args[1].constant {
+		return
+	}
+	a, b := makers[s.args[0].value], makers[s.args[1].value]
+	if a == nil || b == nil {
+		return
+	}
+	if a.op == scalar.OpShr {
+		a, b = b, a
+	}
+	if a.kind != apply || b.kind != apply || a.op != scalar.OpShl || b.op != scalar.OpShr || a.args[0] != b.args[0] || a.args[0].constant {
+		return
+	}
+	if up, down := a.args[1], b.args[1]; up.constant && down.constant && up.bits > 0 && up.bits+down.bits == 32 {
+		*s = step{kind: rotateBits, typ: s.typ, from: s.from, args: a.args[:1], lanes: int(up.bits), dst: s.dst}
+	}
+}
+
+// eliminateDead returns the steps whose results are needed, or that store, and notes what
+// they need.
+func eliminateDead(steps []step, needed map[Value]bool) []step {
+	kept := make([]step, len(steps))
+	at := len(kept)
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := steps[i]
+		if s.kind != store && s.kind != storeFirst && !needed[s.dst] {
+			continue
+		}
+		for _, a := range s.args {
+			if !a.constant {
+				needed[a.value] = true
+			}
+		}
+		at--
+		kept[at] = s
+	}
+	return kept[at:]
+}
+
+// Rows is what is done for each row of many: kernels one after the other, each
+// over the same number of lanes, all of them long or none. Their arrays are numbered through, those of the
+// first kernel first. A kernel whose steps are all after its loop has no loop.
+type Rows struct {
+	Kernels []*Kernel
+	// Steps is by how many bytes the place of each array grows from one row to
+	// the next, less than 2 GiB; nil where there is one row only.
+	Strides []int
+	// Counter is an array whose first element, of 32 bits, grows by 1 from one row
+	// to the next; less than 0 for none.
+	Counter int
+}
+
+// One returns a kernel as one row.
+func One(k *Kernel) *Rows { return &Rows{Kernels: []*Kernel{k}, Counter: -1} }
+
+// Width returns how many lanes are computed at once: a row has a multiple of it.
+func (r *Rows) Width() int {
+	width := 0
+	for _, k := range r.Kernels {
+		width = max(width, k.Width()*max(1, k.stride))
+	}
+	return width
+}
