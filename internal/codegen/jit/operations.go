@@ -12,10 +12,10 @@ import (
 // Operation is an operation on lanes: of f32, i32, u32 or bool, or of f64, i64, u64 or bool.
 type Operation struct {
 	Op       scalar.Op
-	From, To dtype.DType // the types of its last operand and its result
+	From, To dtype.DType // types of the last operand and of the result
 }
 
-// integerOps are those on two integers, or one, of either sign.
+// integerOps are the operations on integers of either sign.
 var integerOps = []scalar.Op{
 	scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMin, scalar.OpMax, scalar.OpAnd, scalar.OpOr, scalar.OpXor,
 	scalar.OpShl, scalar.OpShr, scalar.OpNot,
@@ -32,8 +32,8 @@ func (l *operations) add(from, to dtype.DType, ops ...scalar.Op) {
 	}
 }
 
-// Operations are those on numbers of 32 bits and truths, which kernels can be made of.
-// Those on narrower types are made of them.
+// Operations returns the operations on 32-bit numbers and booleans that kernels support. Those
+// on narrower types are built from them.
 func Operations() []Operation {
 	var l operations
 	l.add(dtype.F32, dtype.F32, floatOperations...)
@@ -52,8 +52,8 @@ func Operations() []Operation {
 	return l
 }
 
-// LongOperations are those on numbers of 64 bits, which long kernels can be made of, but
-// for functions.
+// LongOperations returns the operations on 64-bit numbers that long kernels support, other
+// than functions.
 func LongOperations() []Operation {
 	var l operations
 	l.add(dtype.F64, dtype.F64, floatOperations...)
@@ -62,14 +62,14 @@ func LongOperations() []Operation {
 	return append(l, widthOperations()...)
 }
 
-// floatOperations are those that processors have, or nearly.
+// floatOperations are those that processors have as instructions, or nearly.
 var floatOperations = []scalar.Op{
 	scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpMin, scalar.OpMax,
 	scalar.OpNeg, scalar.OpAbs, scalar.OpSign, scalar.OpFloor, scalar.OpCeil, scalar.OpRound, scalar.OpTrunc,
 	scalar.OpSqrt, scalar.OpRsqrt, scalar.OpRecip,
 }
 
-// integers adds operations on integers of a width.
+// integers adds the operations on integers of one width.
 func (l *operations) integers(signed, unsigned dtype.DType) {
 	l.add(signed, signed, integerOps...)
 	l.add(signed, signed, scalar.OpNeg, scalar.OpAbs, scalar.OpSign)
@@ -78,7 +78,7 @@ func (l *operations) integers(signed, unsigned dtype.DType) {
 	l.add(unsigned, signed, scalar.OpConvert)
 }
 
-// choices adds what all numbers have that have to do with truths.
+// choices adds comparisons, selects and conversions from bool.
 func (l *operations) choices(types ...dtype.DType) {
 	for _, t := range types {
 		l.add(t, dtype.Bool, comparisonOps...)
@@ -87,8 +87,8 @@ func (l *operations) choices(types ...dtype.DType) {
 	}
 }
 
-// widthOperations are conversions between numbers of 32 and of 64 bits, which long kernels
-// can be made of: they read and write the former as they do f16.
+// widthOperations returns the conversions between 32 and 64 bits. Long kernels load and store
+// 32-bit numbers as they do f16.
 func widthOperations() []Operation {
 	out := []Operation{{scalar.OpConvert, dtype.F32, dtype.F64}, {scalar.OpConvert, dtype.F64, dtype.F32}}
 	for _, long := range []dtype.DType{dtype.I64, dtype.U64} {
@@ -100,14 +100,14 @@ func widthOperations() []Operation {
 	return append(out, Operation{scalar.OpConvert, dtype.I32, dtype.F64}, Operation{scalar.OpConvert, dtype.U32, dtype.F64})
 }
 
-// template is what an operation takes: its steps, in which values from 0 up are
-// earlier ones and those below 0 operands, from -1 down.
+// template is the expansion of an operation. In its steps, values from 0 up are results of
+// earlier steps, and negative ones are operands: -1 is the first.
 type template struct {
 	steps []step
 	root  Value
 }
 
-// templates are made when they are needed first.
+// templates returns the templates, each of which is built at its first use.
 var templates = sync.OnceValue(func() map[Operation]func() *template {
 	all := map[Operation]func() *template{}
 	for _, o := range slices.Concat(Operations(), LongOperations()) {
@@ -127,11 +127,10 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 	return all
 })
 
-// templateOf returns the template of an operation, nil where there is none. What
-// is of f16 or bf16 is computed in f32 and rounded: for sums, products, quotients
-// and roots the same number as from rounding once, as f32 has more than twice the
-// digits (S. A. Figueroa, When is double rounding innocuous?, 1995). What is of
-// integers of 8 or 16 bits is computed in i32 and cut.
+// templateOf returns the template of an operation, nil where there is none. f16 and bf16 are
+// computed in f32 and rounded: for sums, products, quotients and roots that equals rounding
+// once, as f32 has more than twice the digits (S. A. Figueroa, When is double rounding
+// innocuous?, 1995). Integers of 8 or 16 bits are computed in i32 and wrapped.
 func templateOf(o Operation) *template {
 	if make := templates()[o]; make != nil {
 		return make()
@@ -139,13 +138,13 @@ func templateOf(o Operation) *template {
 	wide := Operation{o.Op, widened(o.From), widened(o.To)}
 	switch {
 	case wide.From == dtype.F32 && o.To.IsInteger():
-		wide.To = o.To // which rounds and cuts at once
+		wide.To = o.To // the conversion wraps
 	case o.Op == scalar.OpConvert && o.From.Size() == 4 && o.From.IsInteger() && o.To.IsFloat():
-		return nil // the first rounding may matter
+		return nil // double rounding may differ
 	}
 	t := &template{root: -1}
 	switch {
-	case wide == o, o.From.Size() == 8 && o.To != wide.To: // long kernels round and cut to 32 bits alone
+	case wide == o, o.From.Size() == 8 && o.To != wide.To: // long kernels convert to 32 bits only
 		return nil
 	case isNarrow(o.To) && (o.Op == scalar.OpShl || o.Op == scalar.OpShr):
 		t = narrowShift(o)
@@ -164,12 +163,12 @@ func templateOf(o Operation) *template {
 	return &template{steps: b.steps, root: root.value}
 }
 
-// keepsWidth are operations whose result is an operand but for its sign.
+// keepsWidth are operations whose result is an operand up to its sign.
 var keepsWidth = map[scalar.Op]bool{
 	scalar.OpSelect: true, scalar.OpMin: true, scalar.OpMax: true, scalar.OpNeg: true, scalar.OpAbs: true,
 }
 
-// widened returns the type that a narrow one is computed in.
+// widened returns the type in which a narrow one is computed.
 func widened(t dtype.DType) dtype.DType {
 	switch {
 	case t == dtype.F16 || t == dtype.BF16:
@@ -180,11 +179,10 @@ func widened(t dtype.DType) dtype.DType {
 	return t
 }
 
-// isNarrow reports whether a type is of integers of 8 or 16 bits.
+// isNarrow reports whether a type is an integer of 8 or 16 bits.
 func isNarrow(t dtype.DType) bool { return t.IsInteger() && t.Bits() < 32 }
 
-// narrowShift shifts by a number below the bits of the type, which shifts of i32 are not
-// limited to.
+// narrowShift masks the shift count to the bits of the narrow type.
 func narrowShift(o Operation) *template {
 	b := &builder{typ: dtype.I32}
 	most := argument{bits: uint64(o.From.Bits() - 1), constant: true}
@@ -233,8 +231,8 @@ func wordOf(x scalar.Expr) uint64 {
 	return uint64(uint32(v.I))
 }
 
-// Expr returns an expression for an operation on operands 0, 1 and 2: an
-// expansion with the error bounds that package scalar states.
+// Expr returns the expansion of an operation on operands 0, 1 and 2, with the error bounds
+// that package scalar documents.
 func (o Operation) Expr() scalar.Expr {
 	x, y := scalar.Arg(0, o.From), scalar.Arg(1, o.From)
 	switch o.Op {
@@ -244,7 +242,7 @@ func (o Operation) Expr() scalar.Expr {
 		switch {
 		case o.From.IsFloat():
 			return minMaxNaN(o.Op, x, y)
-		case o.From.Size() == 8: // not all processors have these
+		case o.From.Size() == 8: // not an instruction of all processors
 			return scalar.Select(better(o.Op, x, y), x, y)
 		}
 	case scalar.OpAbs:
@@ -267,12 +265,13 @@ func (o Operation) Expr() scalar.Expr {
 	return rewrite(scalar.Expand(scalar.New(o.Op, x, y), scalar.Portable), convertViaI32, equalBools)
 }
 
-// minMaxNaN is NaN where an operand is.
+// minMaxNaN is a minimum or maximum that is NaN where an operand is.
 func minMaxNaN(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	return scalar.Select(scalar.Or(better(op, x, y), scalar.Ne(x, x)), x, y)
 }
 
-// better tells whether the first of two numbers is the lesser, or the greater.
+// better compares two numbers for a minimum or a maximum: it is true where the first is the
+// result.
 func better(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	if op == scalar.OpMax {
 		return scalar.Gt(x, y)
@@ -280,8 +279,7 @@ func better(op scalar.Op, x, y scalar.Expr) scalar.Expr {
 	return scalar.Lt(x, y)
 }
 
-// rewrite returns e with each node, whose operands are rewritten already, replaced by
-// what the rules make of it.
+// rewrite applies rules to each node of e, operands first.
 func rewrite(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.Expr {
 	done := map[scalar.Expr]scalar.Expr{}
 	var visit func(n scalar.Expr) scalar.Expr
@@ -306,7 +304,7 @@ func rewrite(e scalar.Expr, rules ...func(n scalar.Expr) scalar.Expr) scalar.Exp
 	return visit(e)
 }
 
-// contractFMA rounds once where a product is added to something, which expansions of one
+// contractFMA replaces a product plus a term by a fused multiply-add, which expansions of one
 // operand allow.
 func contractFMA(n scalar.Expr) scalar.Expr {
 	if n.Op != scalar.OpAdd || n.Type != dtype.F32 {
@@ -322,7 +320,7 @@ func contractFMA(n scalar.Expr) scalar.Expr {
 	return n
 }
 
-// equalBools writes that truths are equal with operations that masks have.
+// equalBools expresses equality of booleans by operations that masks have.
 func equalBools(n scalar.Expr) scalar.Expr {
 	if n.Op == scalar.OpEq && n.Args[0].Type.IsBool() {
 		return scalar.Not(scalar.Xor(n.Args[0], n.Args[1]))
@@ -330,9 +328,9 @@ func equalBools(n scalar.Expr) scalar.Expr {
 	return n
 }
 
-// convertViaI32 converts to and from integers other than i32 as all processors can: unsigned ones
-// become f32 by halves, which rounds once, when they are added; those made of f32 go
-// through i32.
+// convertViaI32 expresses conversions between f32 and integers other than i32 by those that
+// all processors have: a u32 becomes f32 as two halves, whose sum rounds once; f32 becomes a
+// narrower integer through i32.
 func convertViaI32(n scalar.Expr) scalar.Expr {
 	if n.Op != scalar.OpConvert {
 		return n
@@ -355,13 +353,13 @@ func convertViaI32(n scalar.Expr) scalar.Expr {
 	return n
 }
 
-// doubleOf converts operand 0, an integer of 64 bits, or of 32 that long kernels have as
-// such, to f64: its halves become the last bits of large numbers, whose sum without what was
-// added rounds once.
+// doubleOf converts operand 0, a 64-bit integer, or a 32-bit one in a long lane, to f64. Its
+// halves are inserted in the low bits of two large numbers, whose sum minus the large numbers
+// rounds once.
 func doubleOf(signed bool) scalar.Expr {
 	const (
-		low  = 1 << 52 // of which 1 is the last place
-		high = 1 << 84 // of which 2³² is
+		low  = 1 << 52 // has an ulp of 1
+		high = 1 << 84 // has an ulp of 2³²
 	)
 	t, added := dtype.U64, high+float64(low)
 	top := math.Float64bits(high)
