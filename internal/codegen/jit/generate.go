@@ -2,7 +2,12 @@
 
 package jit
 
-import "github.com/rlx-go/rlx/internal/simd"
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/internal/simd"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // generator writes the code of kernels. What a step does in the instructions of a
 // processor is in the files of that processor.
@@ -156,4 +161,14 @@ func (g *generator) do(s *step) {
 	if s.dst != noValue {
 		g.release(s.dst) // where nothing reads it
 	}
+}
+
+// operation returns the instruction of a step; that there is one follows from
+// Operations and is tested for each.
+func operation(list map[scalar.Op]opcode, s *step) opcode {
+	o, ok := list[s.op]
+	if !ok {
+		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
+	}
+	return o
 }

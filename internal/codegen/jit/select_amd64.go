@@ -111,16 +111,6 @@ func (g *generator) logic(s *step) {
 	}
 }
 
-// operation returns the instruction of a step; that there is one follows from
-// Operations and is tested for each.
-func operation(list map[scalar.Op]opcode, s *step) opcode {
-	o, ok := list[s.op]
-	if !ok {
-		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
-	}
-	return o
-}
-
 func (g *generator) float(s *step) {
 	switch s.op {
 	case scalar.OpFma:

@@ -68,16 +68,6 @@ func (g *generator) apply(s *step) {
 	}
 }
 
-// operation returns the instruction of a step; that there is one follows from
-// Operations and is tested for each.
-func operation(list map[scalar.Op]opcode, s *step) opcode {
-	o, ok := list[s.op]
-	if !ok {
-		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
-	}
-	return o
-}
-
 func (g *generator) unary(o opcode, s *step) {
 	from := g.in(s.args[0])
 	g.two(o, g.dest(), from)
