@@ -71,7 +71,7 @@ const piHalfTail = 0x1.1a62633145c07p-54
 // Asin returns the arc sine of x.
 func Asin(x float64) float64 {
 	if a := math.Abs(x); a > 0.5 {
-		return math.Copysign(math.Pi/2-(2*fromEnd(a)-piHalfTail), x)
+		return math.Copysign(math.Pi/2-(2*halfAcos(a)-piHalfTail), x)
 	}
 	return math.Asin(x)
 }
@@ -80,15 +80,15 @@ func Asin(x float64) float64 {
 func Acos(x float64) float64 {
 	switch {
 	case x > 0.5:
-		return 2 * fromEnd(x)
+		return 2 * halfAcos(x)
 	case x < -0.5:
-		return math.Pi - (2*fromEnd(-x) - 2*piHalfTail)
+		return math.Pi - (2*halfAcos(-x) - 2*piHalfTail)
 	}
 	return math.Pi/2 - (math.Asin(x) - piHalfTail)
 }
 
-// fromEnd returns half of the arc cosine of x > ½, by the sine of that: 1 - x is exact.
-func fromEnd(x float64) float64 { return math.Asin(math.Sqrt((1 - x) / 2)) }
+// halfAcos returns half of the arc cosine of x > ½, by the sine of that: 1 - x is exact.
+func halfAcos(x float64) float64 { return math.Asin(math.Sqrt((1 - x) / 2)) }
 
 // Atan2 returns the angle of the point (x, y).
 func Atan2(y, x float64) float64 {

@@ -8,7 +8,7 @@ import (
 // Sin returns the sine of x. Like Cos and Tan it takes package math's, but where the result is
 // small and digits may be lost in the rest of the argument: there that is taken exactly.
 func Sin(x float64) float64 {
-	if r := math.Sin(x); near(x) || !isSmall(r) {
+	if r := math.Sin(x); near(x) || !losesDigits(r) {
 		return r
 	}
 	sin, _ := sinCos(x)
@@ -17,7 +17,7 @@ func Sin(x float64) float64 {
 
 // Cos returns the cosine of x.
 func Cos(x float64) float64 {
-	if r := math.Cos(x); near(x) || !isSmall(r) {
+	if r := math.Cos(x); near(x) || !losesDigits(r) {
 		return r
 	}
 	_, cos := sinCos(x)
@@ -26,7 +26,7 @@ func Cos(x float64) float64 {
 
 // Tan returns the tangent of x.
 func Tan(x float64) float64 {
-	if r := math.Tan(x); near(x) || r != r || !isSmall(r) && !isSmall(1/r) {
+	if r := math.Tan(x); near(x) || r != r || !losesDigits(r) && !losesDigits(1/r) {
 		return r
 	}
 	sin, cos := sinCos(x)
@@ -36,8 +36,8 @@ func Tan(x float64) float64 {
 // near reports whether x is its own rest, or none.
 func near(x float64) bool { return math.Abs(x) <= math.Pi/4 }
 
-// isSmall reports whether r has digits that an error of 2⁻⁶⁰ hurts.
-func isSmall(r float64) bool { return math.Abs(r) < 0.02 }
+// losesDigits reports whether r has digits that an error of 2⁻⁶⁰ hurts.
+func losesDigits(r float64) bool { return math.Abs(r) < 0.02 }
 
 // twoOverPi holds 64 zero bits and then the first 1280 of the fraction of 2/π.
 var twoOverPi = [21]uint64{
@@ -49,7 +49,7 @@ var twoOverPi = [21]uint64{
 
 // sinCos returns sine and cosine of a finite x beyond π/4.
 func sinCos(x float64) (sin, cos float64) {
-	q, r, tail := rest(math.Abs(x))
+	q, r, tail := reducePiOver2(math.Abs(x))
 	s, c := math.Sin(r), math.Cos(r)
 	s, c = s+tail*c, c-tail*s
 	switch q & 3 {
@@ -66,10 +66,10 @@ func sinCos(x float64) (sin, cos float64) {
 	return s, c
 }
 
-// rest splits a finite x ≥ π/4 into q·π/2 + r + tail with |r| ≤ π/4, q modulo 4, by the
+// reducePiOver2 splits a finite x ≥ π/4 into q·π/2 + r + tail with |r| ≤ π/4, q modulo 4, by the
 // method of Payne and Hanek: of the product of the significand and 2/π it takes the 256 bits
 // from the quadrant on.
-func rest(x float64) (q uint64, r, tail float64) {
+func reducePiOver2(x float64) (q uint64, r, tail float64) {
 	b := math.Float64bits(x)
 	significand, first := b&(1<<52-1)|1<<52, uint(b>>52)-(1023+52)+62
 	var product [4]uint64 // that of the highest weight first
@@ -97,7 +97,7 @@ func rest(x float64) (q uint64, r, tail float64) {
 			product[i], carry = bits.Add64(^product[i], 0, carry)
 		}
 	}
-	high, low := leading(product)
+	high, low := doubleFraction(product)
 	const piHalf = math.Pi / 2
 	r = high * piHalf
 	tail = math.FMA(high, piHalf, -r) + (high*piHalfTail + low*piHalf)
@@ -107,9 +107,9 @@ func rest(x float64) (q uint64, r, tail float64) {
 	return q, r, tail
 }
 
-// leading returns a fraction of 256 bits as the sum of two numbers. No float64 is so near to a
+// doubleFraction returns a fraction of 256 bits as the sum of two numbers. No float64 is so near to a
 // multiple of π/2 that the first 64 are zeros.
-func leading(f [4]uint64) (high, low float64) {
+func doubleFraction(f [4]uint64) (high, low float64) {
 	zeros := bits.LeadingZeros64(f[0])
 	a := f[0]<<zeros | f[1]>>1>>(63-zeros)
 	b := f[1]<<zeros | f[2]>>1>>(63-zeros)

@@ -15,7 +15,7 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 	}
 	for done := 0; done < m; done += count {
 		i := min(done, m-count)
-		var sums [4]Total[T]
+		var sums [4]CompensatedSum[T]
 		for l := 0; l < full; l += dotChain * d.dotLanes {
 			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], apart, &x[l], &s.sums[0])
 			for r := range count {
@@ -23,7 +23,7 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 			}
 		}
 		for r := range count {
-			sum, row := sums[r].Sum+sums[r].Rest, a[(i+r)*aRow:][:k]
+			sum, row := sums[r].Sum+sums[r].Err, a[(i+r)*aRow:][:k]
 			for l := full; l < k; l++ {
 				sum += row[l] * x[l]
 			}
@@ -45,16 +45,16 @@ func pairwise[T Float](lanes []T) T {
 	return lanes[0]
 }
 
-// Total is a sum of many terms and what rounding left out of it, which is added at the end:
+// CompensatedSum is a sum of many terms and what rounding left out of it, which is added at the end:
 // Knuth, The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
-type Total[T Float] struct{ Sum, Rest T }
+type CompensatedSum[T Float] struct{ Sum, Err T }
 
 // Add adds a term. Nothing is left out of sums that are not finite.
-func (t *Total[T]) Add(x T) {
+func (t *CompensatedSum[T]) Add(x T) {
 	sum := t.Sum + x
 	part := sum - t.Sum
 	if left := (t.Sum - (sum - part)) + (x - part); left-left == 0 {
-		t.Rest += left
+		t.Err += left
 	}
 	t.Sum = sum
 }

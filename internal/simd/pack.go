@@ -145,7 +145,7 @@ const minRunLen = 16
 // memory. It reports false where that is not worth while. It may write as many
 // elements after the last row as a vector has, where there is room in the space.
 func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
-	fill, lanes := piecewise()
+	fill, lanes := pieceKernel()
 	out, ok := any(to).([]float32)
 	if !ok || fill == nil {
 		return false
@@ -158,15 +158,15 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 	list := &s.pieces
 	if byColumn*k <= byRow*n {
 		for j := 0; j < width; j += lanes {
-			count := cut(list[:], from.ColAt[min(j, n):min(j+lanes, n)])
+			count := cutPieces(list[:], from.ColAt[min(j, n):min(j+lanes, n)])
 			fill(k, &out[j], width, &data[0], &from.RowAt[0], &list[0], count)
 		}
 		return true
 	}
-	turned := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.turned))
+	turned := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.transposed))
 	for l := 0; l < k; l += lanes {
 		rows := min(lanes, k-l)
-		count := cut(list[:], from.RowAt[l:l+rows])
+		count := cutPieces(list[:], from.RowAt[l:l+rows])
 		fill(n, &turned[0], lanes, &data[0], &from.ColAt[0], &list[0], count)
 		Transpose(out[l*width:], width, turned[:], lanes, n, rows)
 	}
@@ -190,9 +190,9 @@ func Runs(at []int32) int {
 	return count
 }
 
-// cut returns the pieces of a vector whose lanes are at the given places, at least
+// cutPieces returns the pieces of a vector whose lanes are at the given places, at least
 // one.
-func cut(list []piece, at []int32) int {
+func cutPieces(list []piece, at []int32) int {
 	list[0] = piece{}
 	count := 0
 	for i := 0; i < len(at); {

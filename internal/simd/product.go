@@ -41,11 +41,11 @@ type kernel[T Float] struct {
 
 // kernels are the kernels of a level for one type, those with more rows first.
 type kernels[T Float] struct {
-	lanes  int         // columns of a narrow tile; a wide one has twice as many
-	partly bool        // kernels can leave out columns of their last vectors
-	wide   []kernel[T] // the last has one row
-	narrow []kernel[T] // with as many rows as those of wide
-	row    tile[T]     // one row of rowColumns columns
+	lanes      int         // columns of a narrow tile; a wide one has twice as many
+	maskedTail bool        // kernels can leave out columns of their last vectors
+	wide       []kernel[T] // the last has one row
+	narrow     []kernel[T] // with as many rows as those of wide
+	row        tile[T]     // one row of rowColumns columns
 	// dots adds up k products, a multiple of dotLanes, of each of four rows
 	// with x; sums is what each of dotLanes lanes has, row by row.
 	dots       func(k int, a *T, aRow int, x, sums *T)
@@ -72,9 +72,9 @@ const (
 // a cache. Where they are used often they are copied, skew elements farther
 // apart.
 const (
-	aliases      = 256
-	skew         = 16
-	worthCopying = 256
+	aliases        = 256
+	skew           = 16
+	minCopyColumns = 256
 )
 
 // maxColumns and maxRows are the largest tile there is.
@@ -90,8 +90,8 @@ type Space[T Float] struct {
 	edge [maxRows * maxColumns]T
 	sums [4 * maxLanes]T
 	// For factors with tables: a vector's pieces, and vectors to be transposed.
-	pieces [16]piece
-	turned [maxColumns * 16]T
+	pieces     [16]piece
+	transposed [maxColumns * 16]T
 }
 
 // stepLen returns how many of k products are added up at once: steps are of one length,
@@ -221,7 +221,7 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 		switch {
 		case ok:
 			a = straight
-		case n < worthCopying && p.rowAt == nil && p.wide[0].gathered != nil:
+		case n < minCopyColumns && p.rowAt == nil && p.wide[0].gathered != nil:
 			return a
 		case Runs(a.ColAt[:p.k])*minRunLen <= p.k:
 			return p.copyRuns(a, rows)
@@ -230,7 +230,7 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 	switch {
 	case a.Col != 1:
 		return p.packA(a, rows)
-	case n >= worthCopying && a.Row%aliases == 0:
+	case n >= minCopyColumns && a.Row%aliases == 0:
 		return p.copyA(a, rows)
 	}
 	return a
@@ -255,7 +255,7 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 		}
 		k := &list[next]
 		from := a.tile(i, p.wide[0].rows)
-		if n == width || p.partly {
+		if n == width || p.maskedTail {
 			p.tile(k, from, b, bRow, &c[i*p.cRow], p.cRow, n-width+p.lanes)
 		} else {
 			p.edge(k, from, b, bRow, n, width, c[i*p.cRow:])

@@ -9,7 +9,7 @@ import (
 
 // bind returns an instruction as a closure over the registers of a machine.
 func (m *machine) bind(in *instr) op {
-	if !in.one {
+	if !in.scalar {
 		return m.bindWide(in)
 	}
 	if o := scalarOp(m.files, in); o != nil {

@@ -34,9 +34,9 @@ func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*
 	return best, nil
 }
 
-// noInnerPoints removes the work on inner points where there are none, so that nothing of it
+// dropInnerWork removes the work on inner points where there are none, so that nothing of it
 // is hoisted out of the empty loop.
-func noInnerPoints(c *fusion.Code) {
+func dropInnerWork(c *fusion.Code) {
 	for _, s := range c.Stages {
 		for _, r := range s.Reductions {
 			for i, a := range r.Accumulators {
@@ -216,7 +216,7 @@ func (m *nestBuilder) width() int {
 }
 
 func (m *nestBuilder) nextPhase() {
-	m.p = &phase{maxPoints: lanes}
+	m.p = &phase{maxPoints: blockLanes}
 	m.n.phases = append(m.n.phases, m.p)
 	m.loop = 0
 }
@@ -293,7 +293,7 @@ func (m *nestBuilder) emitOnce(s signature, in instr, d ir.DType, at level, wide
 	if v, ok := m.same[s]; ok && m.fresh(v) {
 		return v
 	}
-	in.one = !wide
+	in.scalar = !wide
 	width := 1
 	if wide {
 		width = m.width()
@@ -371,7 +371,7 @@ func (m *nestBuilder) splat(v value) value {
 }
 
 func (m *nestBuilder) check(e scalar.Expr, cond value) {
-	m.emit(max(cond.level, perRun), instr{kind: opCheck, node: e, args: [3]register{cond.reg}, one: !cond.wide})
+	m.emit(max(cond.level, perRun), instr{kind: opCheck, node: e, args: [3]register{cond.reg}, scalar: !cond.wide})
 }
 
 // load compiles the load of an element.
@@ -402,7 +402,7 @@ func (m *nestBuilder) store(s fusion.ElementStore, v value) {
 	if at.wide {
 		v = m.splat(v)
 	}
-	in := instr{kind: opStore, buf: buf, at: at, args: [3]register{v.reg}, one: !at.wide}
+	in := instr{kind: opStore, buf: buf, at: at, args: [3]register{v.reg}, scalar: !at.wide}
 	if s.Guarded {
 		in.node = guarded
 	}

@@ -279,7 +279,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		c.buffers[id] = b
 	}
 	if product(inner) == 0 {
-		noInnerPoints(code)
+		dropInnerWork(code)
 	}
 	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {

@@ -34,8 +34,8 @@ func (n *nest) estimate() float64 {
 // price is the overhead in nanoseconds of what is not done for each lane: an instruction on a
 // block, one on a scalar, a kernel call, and a row.
 type price struct {
-	call, single, kernel, row float64
-	byRows                    bool // one kernel does whole rows
+	call, scalar, kernel, row float64
+	rowKernel                 bool // one kernel does whole rows
 }
 
 // price returns the overheads of the nest's code, which are lower where one kernel may do
@@ -43,11 +43,11 @@ type price struct {
 func (n *nest) price() price {
 	switch {
 	case !jit.Available() || !n.hasRows() || !n.fusesRows():
-		return price{call: 4, single: 3, kernel: 25}
+		return price{call: 4, scalar: 3, kernel: 25}
 	case len(n.rows) > 0:
-		return price{call: 1, single: 2, kernel: 3, row: 60, byRows: true}
+		return price{call: 1, scalar: 2, kernel: 3, row: 60, rowKernel: true}
 	}
-	return price{call: 1, single: 1, kernel: 3, byRows: true}
+	return price{call: 1, scalar: 1, kernel: 3, rowKernel: true}
 }
 
 // fusesRows reports whether one kernel can do all the work of a row.
@@ -58,7 +58,7 @@ func (n *nest) fusesRows() bool {
 		}
 		for _, list := range [][]instr{p.block, p.inner, p.element} {
 			for i := range list {
-				if in := &list[i]; in.kind == opCheck || !in.one && !in.fuses() {
+				if in := &list[i]; in.kind == opCheck || !in.scalar && !in.fuses() {
 					return false
 				}
 			}
@@ -73,8 +73,8 @@ func (p price) of(code []instr, n float64) float64 {
 	for i := range code {
 		in := &code[i]
 		switch {
-		case in.one:
-			total += p.single
+		case in.scalar:
+			total += p.scalar
 		case in.fuses():
 			kernels = p.kernel
 			total += n * in.fusedCost()
@@ -87,9 +87,9 @@ func (p price) of(code []instr, n float64) float64 {
 
 // fold returns the nanoseconds of merging n lanes of accumulators.
 func (p price) fold(code []instr, n float64) float64 {
-	if p.byRows {
+	if p.rowKernel {
 		const halves = 4
-		return halves * p.single * float64(len(code))
+		return halves * p.scalar * float64(len(code))
 	}
 	return p.of(code, n) + 9*p.of(code, 0)
 }

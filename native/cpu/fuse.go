@@ -20,7 +20,7 @@ type fused struct {
 // load or store accesses.
 type fusedArray struct {
 	reg    register
-	single bool // a uniform register
+	scalar bool // a uniform register
 	access *instr
 	stores bool
 }
@@ -93,7 +93,7 @@ func (f *fuser) countReads(code []instr) {
 		case opSplat:
 			f.splats[in.dst] = in.args[0]
 		case opConst:
-			if in.one && in.dst.inKernels() {
+			if in.scalar && in.dst.inKernels() {
 				f.constants[in.dst] = in.node
 			}
 		}
@@ -169,7 +169,7 @@ func (s *space) usesWides() bool {
 // coordinates, which have a lane for each point of a row.
 func (n *nest) usesLaneRegisters(arrays []fusedArray) bool {
 	return slices.ContainsFunc(arrays, func(a fusedArray) bool {
-		return a.access == nil && !a.single && !slices.ContainsFunc(n.blockSpace().wides(), func(x axis) bool { return x.reg == a.reg })
+		return a.access == nil && !a.scalar && !slices.ContainsFunc(n.blockSpace().wides(), func(x axis) bool { return x.reg == a.reg })
 	})
 }
 
@@ -210,7 +210,7 @@ func (s *segment) canHoist(in *instr) bool {
 // add makes an instruction part of the kernel. Where it cannot be, add returns false and
 // changes nothing.
 func (s *segment) add(in *instr) bool {
-	if in.one || !s.addOfKind(in, s.lower) {
+	if in.scalar || !s.addOfKind(in, s.lower) {
 		return false
 	}
 	in.registers(func(r *register, result bool) {
@@ -348,7 +348,7 @@ func (s *segment) splat(r register, t ir.DType) jit.Value {
 	if c, ok := s.constants[r]; ok {
 		v = s.k.Const(c)
 	} else {
-		v = s.k.Splat(s.array(fusedArray{reg: r, single: true}), t)
+		v = s.k.Splat(s.array(fusedArray{reg: r, scalar: true}), t)
 	}
 	s.uniform[r] = v
 	return v

@@ -41,14 +41,14 @@ func (m *machine) bindFused(x *fused) op {
 			size := a.access.buf.dtype.Size()
 			tensors = append(tensors, boundAccess{
 				array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: size, stores: a.stores,
-				guarded: a.access.node == guarded, tail: make([]byte, size*jit.Lanes),
+				guarded: a.access.node == guarded, tail: make([]byte, size*jit.MaxLanes),
 			})
-		case a.single:
+		case a.scalar:
 			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 		default:
 			r := boundLanes{array: i, at: m.files.of(a.reg).memory(a.reg.index), size: a.reg.class.size()}
 			if a.stores {
-				r.tail = make([]byte, jit.Lanes*r.size)
+				r.tail = make([]byte, jit.MaxLanes*r.size)
 			}
 			lanes = append(lanes, r)
 			call.Set(i, r.at)
@@ -118,7 +118,7 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 		}
 		t := boundAccess{array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: a.access.buf.dtype.Size()}
 		t.stride, t.lanes = a.access.at.coef(axis), lanes
-		if a.access.one {
+		if a.access.scalar {
 			t.lanes = 1
 		}
 		tensors = append(tensors, t)

@@ -49,14 +49,14 @@ func (f *fuser) fuseReduction(p *phase) {
 		f.dropCompensation(p, 0)
 		p.compensated = nil
 	case f.reduceBlocks(p, kind):
-		f.dropCompensation(p, jit.Lanes)
+		f.dropCompensation(p, jit.MaxLanes)
 	default:
 		return
 	}
 	for _, c := range p.merges {
 		f.uncount(c.code)
 		for i := range c.acc {
-			f.n.sizes[c.acc[i].class][c.acc[i].index] = jit.Lanes
+			f.n.sizes[c.acc[i].class][c.acc[i].index] = jit.MaxLanes
 			f.n.sizes[c.other[i].class][c.other[i].index] = 0
 		}
 	}
@@ -86,7 +86,7 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	if inner.row%(accumulatorSets*width) != 0 || !f.fitsRegisters(p) {
 		sets = 1
 	}
-	long := inner.row > lanes // too long for lane registers
+	long := inner.row > blockLanes // too long for lane registers
 	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 {
 		return false
 	}
@@ -298,12 +298,12 @@ func (s *segment) loadMerge(c *laneMerge) map[register]jit.Value {
 
 // loadLanes loads one vector of lanes of a register.
 func (s *segment) loadLanes(r register) jit.Value {
-	return s.k.Load(s.array(fusedArray{reg: r, single: true}), wordType(r))
+	return s.k.Load(s.array(fusedArray{reg: r, scalar: true}), wordType(r))
 }
 
 // storeLanes stores the current value of a register as one vector.
 func (s *segment) storeLanes(r register) {
-	s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), wordType(r), s.values[r])
+	s.k.Store(s.array(fusedArray{reg: r, scalar: true, stores: true}), wordType(r), s.values[r])
 }
 
 // storeMerge stores the lanes of the accumulators of a merge.

@@ -100,7 +100,7 @@ func (b *rowBuilder) add(in *instr) bool {
 	if len(b.straight.code) == 0 {
 		b.straight.k.After()
 	}
-	if !in.one || !b.straight.addScalar(in) {
+	if !in.scalar || !b.straight.addScalar(in) {
 		return false
 	}
 	b.straight.code = append(b.straight.code, *in)
@@ -115,7 +115,7 @@ func (b *rowBuilder) add(in *instr) bool {
 // loop adds a kernel over the lanes of a row.
 func (b *rowBuilder) loop(x *fused) bool {
 	row := b.n.blockSpace().row
-	if row%x.kernels.Width() != 0 || row > lanes && b.n.usesLaneRegisters(x.arrays) {
+	if row%x.kernels.Width() != 0 || row > blockLanes && b.n.usesLaneRegisters(x.arrays) {
 		return false
 	}
 	for _, a := range x.arrays {
@@ -142,7 +142,7 @@ func (b *rowBuilder) end() {
 			if s.k.IsBool(v) {
 				t = jit.BoolWords
 			}
-			s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), t, v)
+			s.k.Store(s.array(fusedArray{reg: r, scalar: true, stores: true}), t, v)
 		}
 	}
 	b.kernels, b.arrays = append(b.kernels, s.k), append(b.arrays, s.arrays...)

@@ -32,7 +32,7 @@ type boundPhase struct {
 func newMachine(n *nest, env *environment) *machine {
 	m := &machine{n: n, env: env, files: n.sizes.allocate()}
 	for _, o := range m.bindAll(n.starts) {
-		o(lanes)
+		o(blockLanes)
 	}
 	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
 	for _, p := range n.phases {
@@ -88,8 +88,8 @@ func (m *machine) runUnits(first, last int) {
 			m.outer.nextRow()
 			runAll(m.rows, 1)
 		}
-		from := u % blocks * lanes
-		n := min(lanes, m.outer.row-from)
+		from := u % blocks * blockLanes
+		n := min(blockLanes, m.outer.row-from)
 		m.outer.setBlock(from, n)
 		m.block(n)
 	}
@@ -143,7 +143,7 @@ func (m *machine) innerVector(p *phase, code *boundPhase) {
 	}
 	width := m.inner.lanes()
 	if p.finish != nil {
-		width = jit.Lanes
+		width = jit.MaxLanes
 	}
 	m.initAccumulators(p, width)
 	m.inner.firstRow()

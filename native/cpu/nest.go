@@ -120,11 +120,11 @@ func constantValue(e scalar.Expr) (scalar.Value, error) {
 
 // instr is one instruction of a nest, on virtual registers.
 type instr struct {
-	kind opKind
-	node scalar.Expr // the operation of opApply and opCheck
-	dst  register
-	args [3]register
-	one  bool // on lane 0 only: operands and result are uniform
+	kind   opKind
+	node   scalar.Expr // the operation of opApply and opCheck
+	dst    register
+	args   [3]register
+	scalar bool // on lane 0 only: operands and result are uniform
 	// uniform marks a select by a uniform condition between values that differ by lane.
 	uniform bool
 	buf     *buffer  // of opLoad and opStore

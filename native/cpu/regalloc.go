@@ -41,7 +41,7 @@ func (n *nest) allocateRegisters() {
 // isContiguous reports whether a load or store is of contiguous elements that kernels can
 // access in place.
 func (in *instr) isContiguous() bool {
-	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
+	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
 // eachLiveIn calls f for the registers that are live outside the lists of instructions:

@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// lanes is the maximum number of points of a block: a register of f32 then takes 2 KB, and a
+// blockLanes is the maximum number of points of a block: a register of f32 then takes 2 KB, and a
 // few dozen fit the first- and second-level caches.
-const lanes = 512
+const blockLanes = 512
 
 // class is the Go type in which values of an element type are computed.
 type class uint8
@@ -84,10 +84,10 @@ func (s *sizes) allocate() *files {
 }
 
 // cut allocates slices of the given lengths in one piece of memory. Each is aligned to a cache
-// line, and kernels may write past its end up to a multiple of [jit.Lanes].
+// line, and kernels may write past its end up to a multiple of [jit.MaxLanes].
 func cut[T lane](lengths []int) [][]T {
-	up := func(n int) int { return (n + jit.Lanes - 1) / jit.Lanes * jit.Lanes }
-	total := jit.Lanes // kernels may read a whole vector at the end of the last slice
+	up := func(n int) int { return (n + jit.MaxLanes - 1) / jit.MaxLanes * jit.MaxLanes }
+	total := jit.MaxLanes // kernels may read a whole vector at the end of the last slice
 	for _, n := range lengths {
 		total += up(n)
 	}

@@ -127,7 +127,7 @@ func realCombine[T interface {
 // hotRows holds the rounding errors of rows that receive more than [fusion.SumBlock] updates.
 type hotRows struct {
 	places *buffer // for each row its number among the hot ones, from 1, or 0
-	rests  *buffer // the errors of hot rows, one row after the other
+	errs   *buffer // the errors of hot rows, one row after the other
 	count  int
 }
 
@@ -139,7 +139,7 @@ func (c *compiler) newHotRows(x *fusion.Scatter) *hotRows {
 		return nil
 	}
 	most := updates / (fusion.SumBlock + 1)
-	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), rests: c.scratch(ir.F32, most*len(x.WindowAt))}
+	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), errs: c.scratch(ir.F32, most*len(x.WindowAt))}
 }
 
 // find counts the updates of each row and reports whether there are hot rows.
@@ -159,14 +159,14 @@ func (o *hotRows) find(rows []int32, window int) bool {
 			places[row] = int32(o.count)
 		}
 	}
-	clear(view[float32](o.rests)[:o.count*window])
+	clear(view[float32](o.errs)[:o.count*window])
 	return o.count > 0
 }
 
 // sum adds updates to their rows in order, with compensation in hot rows.
 func (s *scatterStep) sum(rows []int32, apply func(row, update int)) {
 	window, places := len(s.x.WindowAt), view[int32](s.hot.places)
-	out, updates, rests := view[float32](s.out), view[float32](s.update), view[float32](s.hot.rests)
+	out, updates, rests := view[float32](s.out), view[float32](s.update), view[float32](s.hot.errs)
 	for i, row := range rows {
 		switch {
 		case row < 0:
@@ -175,9 +175,9 @@ func (s *scatterStep) sum(rows []int32, apply func(row, update int)) {
 		default:
 			at, rest := s.base(int(row)), rests[int(places[row]-1)*window:][:window]
 			for w, offset := range s.x.WindowAt {
-				t := simd.Total[float32]{Sum: out[at+offset], Rest: rest[w]}
+				t := simd.CompensatedSum[float32]{Sum: out[at+offset], Err: rest[w]}
 				t.Add(updates[i*window+w])
-				out[at+offset], rest[w] = t.Sum, t.Rest
+				out[at+offset], rest[w] = t.Sum, t.Err
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func blockWidths(dims []int) []int {
 	out := []int{min(1, len(dims))}
 	row := 1
 	for w := 1; w < len(dims); w++ {
-		if row *= dims[len(dims)-w]; row >= lanes/4 {
+		if row *= dims[len(dims)-w]; row >= blockLanes/4 {
 			break
 		}
 		out = append(out, w+1)
@@ -75,10 +75,10 @@ func (s *space) wides() []axis   { return s.vars[len(s.vars)-s.wide:] }
 func (s *space) points() int { return s.row * s.rows }
 
 // blocks returns the number of blocks in a row.
-func (s *space) blocks() int { return (s.row + lanes - 1) / lanes }
+func (s *space) blocks() int { return (s.row + blockLanes - 1) / blockLanes }
 
-// lanes returns the maximum number of lanes of a block.
-func (s *space) lanes() int { return max(1, min(lanes, s.row)) }
+// blockLanes returns the maximum number of lanes of a block.
+func (s *space) lanes() int { return max(1, min(blockLanes, s.row)) }
 
 // coordinateLanes returns the number of lanes of the coordinates along a block: those of the
 // whole row where one kernel handles it.
@@ -86,7 +86,7 @@ func (s *space) coordinateLanes() int {
 	if s.row <= maxRowLanes {
 		return max(1, s.row)
 	}
-	return lanes
+	return blockLanes
 }
 
 // startClass returns the register class of start.

@@ -115,7 +115,7 @@ type Call struct {
 
 // NewCall returns a call whose arrays are not set.
 func (c *Code) NewCall() *Call {
-	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), spill: make([]uint32, c.spillBytes/4+Lanes), rows: new(int)}
+	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), spill: make([]uint32, c.spillBytes/4+MaxLanes), rows: new(int)}
 	x.args[1], x.args[2] = unsafe.Pointer(&x.spill[0]), unsafe.Pointer(x.rows)
 	return x
 }
@@ -127,8 +127,8 @@ func (c *Call) Set(array int, at unsafe.Pointer) { c.args[firstArray+array] = at
 // count, the room, and the rows that are left.
 const firstArray = 3
 
-// Lanes is the greatest number of lanes of a register.
-const Lanes = 16
+// MaxLanes is the greatest number of lanes of a register.
+const MaxLanes = 16
 
 // masks has ones and then zeros: a stretch of it says which lanes count.
 var masks = ones[uint32]()
@@ -136,8 +136,8 @@ var masks = ones[uint32]()
 // longMasks is masks for lanes of 64 bits.
 var longMasks = ones[uint64]()
 
-func ones[T uint32 | uint64]() (m [2 * Lanes]T) {
-	for i := range Lanes {
+func ones[T uint32 | uint64]() (m [2 * MaxLanes]T) {
+	for i := range MaxLanes {
 		m[i] = ^T(0)
 	}
 	return m
@@ -147,13 +147,13 @@ func ones[T uint32 | uint64]() (m [2 * Lanes]T) {
 func (c *Call) Width() int { return c.code.width }
 
 // Run computes n > 0 lanes, a multiple of the width.
-func (c *Call) Run(n int) { c.run(n, Lanes) }
+func (c *Call) Run(n int) { c.run(n, MaxLanes) }
 
 // RunRows computes rows > 0 rows of n > 0 lanes, a multiple of the width, the
 // first of them where the arrays begin. It leaves the arrays at the last one.
 func (c *Call) RunRows(rows, n int) {
 	*c.rows = rows
-	c.run(n, Lanes)
+	c.run(n, MaxLanes)
 }
 
 // RunTail computes n lanes, less than the width, and whatever is in those after
@@ -162,9 +162,9 @@ func (c *Call) RunTail(n int) { c.run(n, n) }
 
 func (c *Call) run(n, counted int) {
 	if c.code.long {
-		c.args[0] = unsafe.Pointer(&longMasks[Lanes-counted])
+		c.args[0] = unsafe.Pointer(&longMasks[MaxLanes-counted])
 	} else {
-		c.args[0] = unsafe.Pointer(&masks[Lanes-counted])
+		c.args[0] = unsafe.Pointer(&masks[MaxLanes-counted])
 	}
 	call(c.code.entry, &c.args[0], n)
 	runtime.KeepAlive(c)

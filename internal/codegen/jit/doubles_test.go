@@ -14,7 +14,7 @@ import (
 func TestRunningDoubles(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		add := Operation{scalar.OpAdd, dtype.F64, dtype.F64}
-		for n := 1; n <= 2*Lanes; n++ {
+		for n := 1; n <= 2*MaxLanes; n++ {
 			k := &Kernel{Long: true}
 			sum := k.Accumulator(dtype.F64, math.Float64bits(0.5))
 			next, _ := k.Apply(add, sum, k.Load(k.Array(), dtype.F64))
@@ -26,7 +26,7 @@ func TestRunningDoubles(t *testing.T) {
 			out := k.Array()
 			k.StoreFirst(out, sum)
 			c := loadKernel(t, k)
-			in, result := make([]float64, 3*Lanes), []float64{0, -1}
+			in, result := make([]float64, 3*MaxLanes), []float64{0, -1}
 			for i := range in {
 				in[i] = float64(i + 1)
 			}

@@ -61,9 +61,9 @@ func register(r int) operand { return operand{kind: inRegister, reg: r} }
 
 // masking is what the last byte of an EVEX prefix adds to an instruction.
 type masking struct {
-	mask    int  // the mask register, 0 for none
-	zero    bool // lanes outside the mask become 0, else they stay
-	spreads bool // the operand in memory is one element for all lanes
+	mask      int  // the mask register, 0 for none
+	zero      bool // lanes outside the mask become 0, else they stay
+	broadcast bool // the operand in memory is one element for all lanes
 }
 
 func (e *encoder) bytes(b ...byte) { e.text = append(e.text, b...) }
@@ -101,7 +101,7 @@ func (e *encoder) evex(o opcode, reg, first int, rm operand, m masking) {
 	if m.zero {
 		p2 |= 1 << 7
 	}
-	if m.spreads {
+	if m.broadcast {
 		p2 |= 1 << 4
 	}
 	e.bytes(0x62, ^(r<<7|x<<6|b<<5|high<<4)&0xf0|o.space, wBit(o.quad)|^byte(first<<3)&0x78|1<<2|o.prefix, p2, o.code)

@@ -78,7 +78,7 @@ const (
 	arguments = 0
 	lanesAll  = 1
 	vectors   = 2 // the index of the first lane, in vectors
-	room      = 3
+	spillBase = 3
 	lanesLeft = 4
 	scratch   = 16
 	scratch2  = 17
@@ -120,7 +120,7 @@ func (e *encoder) number(reg, x int) {
 func (e *encoder) clearIndex() {
 	e.word(0xd2800000 | vectors)
 	e.word(0xaa0003e0 | lanesAll<<16 | lanesLeft) // MOV
-	e.loadPointer(room, roomArgument)
+	e.loadPointer(spillBase, spillArgument)
 }
 
 // lanesOfVector returns how many lanes a register has.

@@ -25,7 +25,7 @@ type generator struct {
 // register is left for, the number of rows that are left, and the arrays.
 const (
 	maskArgument = iota
-	roomArgument
+	spillArgument
 	rowsArgument
 	arrayArgument = firstArray
 )
@@ -47,7 +47,7 @@ func generate(r *Rows, level simd.Level) (text []byte, room int) {
 }
 
 // slotBytes is the room for one register.
-const slotBytes = 4 * Lanes
+const slotBytes = 4 * MaxLanes
 
 // kernel writes the loop of a kernel, and what is done after it.
 func (g *generator) kernel(k *Kernel) {

@@ -5,9 +5,9 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// lastMask is the register that has the lanes that count.
+// laneMask is the register that has the lanes that count.
 const (
-	lastMask   = 7
+	laneMask   = 7
 	lastVector = 15
 )
 
@@ -22,7 +22,7 @@ func (g *generator) registers() {
 	count := lastVector
 	if g.wide {
 		count = 32
-		for r := lastMask - 1; r > 0; r-- {
+		for r := laneMask - 1; r > 0; r-- {
 			g.mask.free = append(g.mask.free, r)
 		}
 	}
@@ -41,7 +41,7 @@ func (g *generator) loadLaneMask() {
 	if g.wide {
 		t, _ := g.vector.take()
 		g.vec(moveIn, t, 0, at)
-		g.evex(g.lanes(testWords), lastMask, t, register(t), masking{})
+		g.evex(g.lanes(testWords), laneMask, t, register(t), masking{})
 		g.vector.free = append(g.vector.free, t)
 	} else {
 		g.vec(moveIn, lastVector, 0, at)
@@ -54,7 +54,7 @@ func (g *generator) splatBits(reg int, bits uint64) { g.vec(broadcast, reg, 0, g
 // moveMasked copies the lanes that count.
 func (g *generator) moveMasked(to, from int) {
 	if g.wide {
-		g.evex(g.lanes(moveAll), to, 0, register(from), masking{mask: lastMask})
+		g.evex(g.lanes(moveAll), to, 0, register(from), masking{mask: laneMask})
 		return
 	}
 	o := g.lanes(blendVector)
@@ -79,7 +79,7 @@ func (g *generator) roundHalf(s *step) {
 
 // spill moves a register to its slot or back.
 func (g *generator) spill(p *location, out bool) {
-	g.loadPointer(rax, roomArgument)
+	g.loadPointer(rax, spillArgument)
 	at := operand{kind: inMemory, reg: rax, disp: int32(slotBytes * p.slot)}
 	switch {
 	case p.masked && out:
@@ -123,11 +123,11 @@ func (g *generator) ones() uint64 { return 2*g.sign() - 1 }
 
 // vec writes a vector instruction for the lanes of the kernel, words one for lanes of
 // 32 bits.
-func (g *generator) vec(o opcode, reg, first int, rm operand) { g.words(g.lanes(o), reg, first, rm) }
+func (g *generator) vec(o opcode, reg, first int, rm operand) { g.vec32(g.lanes(o), reg, first, rm) }
 
-func (g *generator) words(o opcode, reg, first int, rm operand) {
+func (g *generator) vec32(o opcode, reg, first int, rm operand) {
 	if g.wide {
-		g.evex(o, reg, first, rm, masking{spreads: rm.kind == inPool && o.code&^1 != broadcast.code})
+		g.evex(o, reg, first, rm, masking{broadcast: rm.kind == inPool && o.code&^1 != broadcast.code})
 		return
 	}
 	g.vex(o, reg, first, rm, false)

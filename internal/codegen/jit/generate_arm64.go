@@ -49,7 +49,7 @@ func (g *generator) spill(p *location, out bool) {
 	if out {
 		o = storeAt
 	}
-	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, room)
+	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, spillBase)
 }
 
 // minMax writes x < y ? x : y, or x > y ? x : y.

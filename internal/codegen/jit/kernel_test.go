@@ -61,7 +61,7 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 // TestRunningValuesLeaveOutLanesThatDoNotCount has something else in them.
 func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		for n := 1; n <= 3*Lanes; n++ {
+		for n := 1; n <= 3*MaxLanes; n++ {
 			k := &Kernel{}
 			sum, most := k.Accumulator(dtype.F32, 0), k.Accumulator(dtype.F32, uint64(math.Float32bits(float32(math.Inf(-1)))))
 			x := k.Load(k.Array(), dtype.F32)
@@ -78,7 +78,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 			both, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, most)
 			k.Store(out, dtype.F32, both)
 			c := loadKernel(t, k)
-			in, results := make([]float32, 4*Lanes), make([]float32, Lanes)
+			in, results := make([]float32, 4*MaxLanes), make([]float32, MaxLanes)
 			c.Set(out, unsafe.Pointer(&results[0]))
 			got, want := float32(0), float32(0)
 			for i := range in {

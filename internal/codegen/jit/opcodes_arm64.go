@@ -55,8 +55,8 @@ const (
 	storeAt       opcode = 0x3d800000 // STR Q
 	storeWord     opcode = 0xbd000000 // STR S
 	storeLong     opcode = 0xfd000000 // STR D
-	spreadAt      opcode = 0x4d40c800 // LD1R
-	spreadLong    opcode = 0x4d40cc00 // LD1R of 64 bits
+	splatAt       opcode = 0x4d40c800 // LD1R
+	splatLong     opcode = 0x4d40cc00 // LD1R of 64 bits
 	multiplyInt   opcode = 0x4ea09c00 // MUL
 	swapWords     opcode = 0x4ea00800 // REV64
 	addPairs      opcode = 0x6ea02800 // UADDLP
@@ -116,7 +116,7 @@ var boolOps = map[scalar.Op]opcode{
 // comes out negated, where that is set.
 type comparison struct {
 	float, signed, unsigned opcode
-	turned, negated         bool
+	swapped, negated        bool
 }
 
 var comparisons = map[scalar.Op]comparison{

@@ -83,7 +83,7 @@ func (g *generator) choose(s *step) {
 	other := g.in(no)
 	if g.wide {
 		rm := g.last(yes)
-		g.evex(g.lanes(blendMasked), g.dest(), other, rm, masking{mask: g.in(c), spreads: rm.kind == inPool})
+		g.evex(g.lanes(blendMasked), g.dest(), other, rm, masking{mask: g.in(c), broadcast: rm.kind == inPool})
 		return
 	}
 	o := g.lanes(blendVector)
@@ -256,12 +256,12 @@ func (g *generator) multiplyLong(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	cross, t := g.temp(), g.temp()
 	g.shiftLanes(shiftRight, 32, x, cross)
-	g.words(multiplyHalves, cross, cross, register(y))
+	g.vec32(multiplyHalves, cross, cross, register(y))
 	g.shiftLanes(shiftRight, 32, y, t)
-	g.words(multiplyHalves, t, t, register(x))
+	g.vec32(multiplyHalves, t, t, register(x))
 	g.vec(addInt, cross, cross, register(t))
 	g.shiftLanes(shiftLeft, 32, cross, cross)
-	g.words(multiplyHalves, t, x, register(y))
+	g.vec32(multiplyHalves, t, x, register(y))
 	g.vec(addInt, g.dest(), cross, register(t))
 }
 
@@ -314,8 +314,8 @@ func (g *generator) convert(s *step) {
 		g.keepBits(s)
 	case s.typ == dtype.F32 && s.from == dtype.F64:
 		from, t := g.in(a), g.temp()
-		g.words(narrowDoubles, t, 0, register(from))
-		g.words(widenFloats, g.dest(), 0, register(t))
+		g.vec32(narrowDoubles, t, 0, register(from))
+		g.vec32(widenFloats, g.dest(), 0, register(t))
 	case s.typ == dtype.F32 && s.from == dtype.I32:
 		g.vec(intToFloat, g.dest(), 0, register(g.in(a)))
 	case s.typ == dtype.I32 && s.from == dtype.F32:
@@ -329,7 +329,7 @@ func (g *generator) convert(s *step) {
 func (g *generator) cutLong(s *step) {
 	from := g.in(s.args[0])
 	if s.typ.IsSigned() {
-		g.words(multiplySigned, g.dest(), from, g.word(1))
+		g.vec32(multiplySigned, g.dest(), from, g.word(1))
 	} else {
 		g.vec(bitsAnd, g.dest(), from, g.word(math.MaxUint32))
 	}

@@ -162,7 +162,7 @@ func (g *generator) compare(s *step) {
 		o = c.unsigned
 	}
 	a, b := g.in(s.args[0]), g.in(s.args[1])
-	if c.turned {
+	if c.swapped {
 		a, b = b, a
 	}
 	d := g.dest()

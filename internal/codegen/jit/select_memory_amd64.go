@@ -6,7 +6,7 @@ import (
 
 func (g *generator) load(s *step) {
 	if o, ok := longWidenings[s.typ]; ok && g.long {
-		g.words(o, g.dest(), 0, g.array(s, 4))
+		g.vec32(o, g.dest(), 0, g.array(s, 4))
 		return
 	}
 	switch s.typ {
@@ -39,7 +39,7 @@ const ahead = 4096
 
 func (g *generator) splat(s *step) {
 	if s.typ == BoolWords {
-		g.boolsFrom(func(r int) { g.words(broadcast, r, 0, g.array(s, 0)) })
+		g.boolsFrom(func(r int) { g.vec32(broadcast, r, 0, g.array(s, 0)) })
 		return
 	}
 	d := g.dest()
@@ -65,12 +65,12 @@ func (g *generator) loadBoolWords(s *step) {
 	if g.long && !g.wide {
 		t := g.temp()
 		d := g.dest()
-		g.words(widenSigned, t, 0, g.array(s, 4))
-		g.words(bitsXor, d, d, register(d))
+		g.vec32(widenSigned, t, 0, g.array(s, 4))
+		g.vec32(bitsXor, d, d, register(d))
 		g.vec(subtractInt, d, d, register(t))
 		return
 	}
-	g.boolsFrom(func(r int) { g.words(moveIn, r, 0, g.array(s, 4)) })
+	g.boolsFrom(func(r int) { g.vec32(moveIn, r, 0, g.array(s, 4)) })
 }
 
 // longWidenings read numbers of 32 bits as long lanes.
@@ -154,11 +154,11 @@ func (g *generator) storeWords(r int, s *step) {
 	case s.typ != dtype.F32:
 		g.lowerWords(r, t, s)
 	case g.wide:
-		g.words(narrowDoubles, t, 0, register(r))
-		g.words(widenUnsigned, t, 0, register(t)) // what follows writes halves of registers
+		g.vec32(narrowDoubles, t, 0, register(r))
+		g.vec32(widenUnsigned, t, 0, register(t)) // what follows writes halves of registers
 		g.lowerWords(t, t, s)
 	default:
-		g.words(narrowDoubles, t, 0, register(r))
+		g.vec32(narrowDoubles, t, 0, register(r))
 		g.vex(moveOut, t, 0, g.array(s, 4), true)
 	}
 }
@@ -193,7 +193,7 @@ func (g *generator) storeBoolWords(r int, s *step) {
 	default:
 		g.shift(shiftRight, 31, r, t)
 	}
-	g.words(moveOut, t, 0, g.array(s, 4))
+	g.vec32(moveOut, t, 0, g.array(s, 4))
 }
 
 // storeFirst stores the first lane of a value of 32 bits.

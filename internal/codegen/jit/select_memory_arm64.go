@@ -40,12 +40,12 @@ func (g *generator) splat(s *step) {
 	d := g.dest()
 	switch {
 	case s.typ == BoolWords: // of words, whose ones fill longer lanes as well
-		g.two(spreadAt, d, g.pointer(s))
+		g.two(splatAt, d, g.pointer(s))
 		g.two(negateInt, d, d)
 	case g.long:
-		g.two(spreadLong, d, g.pointer(s))
+		g.two(splatLong, d, g.pointer(s))
 	default:
-		g.two(spreadAt, d, g.pointer(s))
+		g.two(splatAt, d, g.pointer(s))
 	}
 }
 
