@@ -2,7 +2,8 @@ package elementary
 
 import "math"
 
-// maxIntPower is up to which exponent powers are products, which are exact where they can be.
+// maxIntPower is the largest integer exponent for which Pow multiplies, which is exact where
+// it can be.
 const maxIntPower = 32
 
 // Pow returns x to the power y.
@@ -20,12 +21,12 @@ func Pow(x, y float64) float64 {
 	}
 }
 
-// positivePower returns x to the power y for positive finite x. The product of y and log x has
-// twice the digits of float64.
+// positivePower returns x to the power y for positive finite x, with y·log x in double-double
+// arithmetic.
 func positivePower(x, y float64) float64 {
 	high, low := doubleLog(x)
 	p := y * high
-	switch { // the error of an infinite product would be NaN
+	switch { // the tail of an infinite product would be NaN
 	case p > 710:
 		return math.Inf(1)
 	case p < -746:
@@ -39,15 +40,15 @@ func positivePower(x, y float64) float64 {
 // logTerms are 1/(2k+1) from k = 3 on, of log m = 2·(s + s³/3 + s⁵/5 + …) for s = (m-1)/(m+1).
 var logTerms = []float64{1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23, 1. / 25, 1. / 27}
 
-// Natural logarithm of 2, 1/3 and 1/5, less their float64.
+// The natural logarithm of 2, 1/3 and 1/5 minus their float64.
 const (
 	ln2Tail   = 0x1.abc9e3b39803fp-56
 	thirdTail = 0x1.5555555555555p-56
 	fifthTail = -0x1.999999999999ap-57
 )
 
-// doubleLog returns log x as the sum of two numbers, for positive finite x, with an error of
-// some 2⁻⁶⁷ of it.
+// doubleLog returns log x of a positive finite x as a double-double number, with a relative
+// error of about 2⁻⁶⁷.
 func doubleLog(x float64) (high, low float64) {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {
@@ -80,13 +81,13 @@ func doubleLog(x float64) (high, low float64) {
 	return doubleSum(kHigh, kLow, high, low)
 }
 
-// doubleProduct returns (a + aTail)·(b + bTail) as the sum of two numbers.
+// doubleProduct multiplies two double-double numbers.
 func doubleProduct(a, aTail, b, bTail float64) (high, low float64) {
 	high = a * b
 	return high, math.FMA(a, b, -high) + (a*bTail + aTail*b)
 }
 
-// doubleSum returns a + aTail + b + bTail as the sum of two numbers; a is the larger one, or 0.
+// doubleSum adds two double-double numbers; a is 0 or has the larger magnitude.
 func doubleSum(a, aTail, b, bTail float64) (high, low float64) {
 	high = a + b
 	low = b - (high - a) + (aTail + bTail)

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// Sin returns the sine of x. Like Cos and Tan it takes package math's, but where the result is
-// small and digits may be lost in the rest of the argument: there that is taken exactly.
+// Sin returns the sine of x. Like Cos and Tan it uses package math unless the result is small,
+// where the argument reduction of package math may lose digits: there it reduces the argument
+// exactly.
 func Sin(x float64) float64 {
 	if r := math.Sin(x); near(x) || !losesDigits(r) {
 		return r
@@ -33,10 +34,10 @@ func Tan(x float64) float64 {
 	return sin / cos
 }
 
-// near reports whether x is its own rest, or none.
+// near reports whether x needs no reduction.
 func near(x float64) bool { return math.Abs(x) <= math.Pi/4 }
 
-// losesDigits reports whether r has digits that an error of 2⁻⁶⁰ hurts.
+// losesDigits reports whether an absolute error of 2⁻⁶⁰ matters in r.
 func losesDigits(r float64) bool { return math.Abs(r) < 0.02 }
 
 // twoOverPi holds 64 zero bits and then the first 1280 of the fraction of 2/π.
@@ -47,7 +48,7 @@ var twoOverPi = [21]uint64{
 	0x56033046fc7b6bab, 0xf0cfbc209af4361d,
 }
 
-// sinCos returns sine and cosine of a finite x beyond π/4.
+// sinCos returns sine and cosine of a finite |x| > π/4.
 func sinCos(x float64) (sin, cos float64) {
 	q, r, tail := reducePiOver2(math.Abs(x))
 	s, c := math.Sin(r), math.Cos(r)
@@ -66,13 +67,13 @@ func sinCos(x float64) (sin, cos float64) {
 	return s, c
 }
 
-// reducePiOver2 splits a finite x ≥ π/4 into q·π/2 + r + tail with |r| ≤ π/4, q modulo 4, by the
-// method of Payne and Hanek: of the product of the significand and 2/π it takes the 256 bits
-// from the quadrant on.
+// reducePiOver2 reduces a finite x ≥ π/4 to q·π/2 + r + tail with |r| ≤ π/4 and q modulo 4, by
+// the method of Payne and Hanek: it computes the 256 bits from the quadrant on of the product
+// of the significand and 2/π.
 func reducePiOver2(x float64) (q uint64, r, tail float64) {
 	b := math.Float64bits(x)
 	significand, first := b&(1<<52-1)|1<<52, uint(b>>52)-(1023+52)+62
-	var product [4]uint64 // that of the highest weight first
+	var product [4]uint64 // most significant word first
 	carry := uint64(0)
 	for i := 3; i >= 0; i-- {
 		word, shift := first/64+uint(i), first%64
@@ -83,7 +84,7 @@ func reducePiOver2(x float64) (q uint64, r, tail float64) {
 		carry = high + c
 	}
 	q = product[0] >> 62
-	for i := range product { // the quadrants go
+	for i := range product { // drop the bits of the quadrant
 		product[i] <<= 2
 		if i < 3 {
 			product[i] |= product[i+1] >> 62
@@ -107,8 +108,8 @@ func reducePiOver2(x float64) (q uint64, r, tail float64) {
 	return q, r, tail
 }
 
-// doubleFraction returns a fraction of 256 bits as the sum of two numbers. No float64 is so near to a
-// multiple of π/2 that the first 64 are zeros.
+// doubleFraction returns a 256-bit fraction as the sum of two numbers. No float64 is so close
+// to a multiple of π/2 that the first 64 bits are zeros.
 func doubleFraction(f [4]uint64) (high, low float64) {
 	zeros := bits.LeadingZeros64(f[0])
 	a := f[0]<<zeros | f[1]>>1>>(63-zeros)

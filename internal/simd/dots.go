@@ -1,16 +1,15 @@
 package simd
 
-// dotChain is how many products a lane adds up one after the other.
+// dotChain is the number of products that a lane accumulates before its sum is compensated.
 const dotChain = 256
 
-// Dots computes c[i·step] = Σ a[i][l]·x[l] for m rows of k elements that lie
-// one after the other, aRow apart. A sum depends on its row alone, not on which
-// rows are computed together.
+// Dots computes c[i·step] = Σ a[i][l]·x[l] for m contiguous rows of k elements, aRow apart. A
+// sum does not depend on the rows computed with it.
 func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step int) {
 	d := kernelsOf[T]()
 	full := k - k%d.dotLanes
 	count, apart := 4, aRow
-	if m < count { // the kernel gets one row four times
+	if m < count { // the kernel computes one row four times
 		count, apart = 1, 0
 	}
 	for done := 0; done < m; done += count {
@@ -32,10 +31,10 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 	}
 }
 
-// maxLanes is the most lanes that sums are kept in.
+// maxLanes is the maximum number of lanes of partial sums.
 const maxLanes = 32
 
-// pairwise adds up lanes.
+// pairwise sums lanes in a tree.
 func pairwise[T Float](lanes []T) T {
 	for n := len(lanes) / 2; n > 0; n /= 2 {
 		for i := range n {
@@ -45,11 +44,11 @@ func pairwise[T Float](lanes []T) T {
 	return lanes[0]
 }
 
-// CompensatedSum is a sum of many terms and what rounding left out of it, which is added at the end:
+// CompensatedSum is a sum and its accumulated rounding error, which is added at the end:
 // Knuth, The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
 type CompensatedSum[T Float] struct{ Sum, Err T }
 
-// Add adds a term. Nothing is left out of sums that are not finite.
+// Add adds a term. A sum that is not finite has no error.
 func (t *CompensatedSum[T]) Add(x T) {
 	sum := t.Sum + x
 	part := sum - t.Sum

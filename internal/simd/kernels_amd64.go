@@ -1,6 +1,6 @@
 package simd
 
-// transposeKernels are the kernels that transpose elements of so many bytes, the largest first.
+// transposeKernels returns the kernels for elements of the given size, the largest first.
 func transposeKernels(size uintptr) []transposeKernel {
 	switch size {
 	case 4:
@@ -17,8 +17,8 @@ var transposing = [...]struct{ words, doubles []transposeKernel }{
 	AVX512: {words: []transposeKernel{{16, transposeAVX512b32x16}, {8, transposeAVX2b32x8}}, doubles: []transposeKernel{{8, transposeAVX512b64x8}, {4, transposeAVX2b64x4}}},
 }
 
-// pieceKernel is the kernel that fills vectors from pieces, with the number of their
-// lanes; nil where there is none.
+// pieceKernel returns the kernel that fills vectors from pieces and its number of lanes; nil
+// where there is none.
 func pieceKernel() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
 	switch Has {
 	case AVX512:
@@ -29,7 +29,7 @@ func pieceKernel() (fill func(rows int, to *float32, toRow int, from *float32, r
 	return nil, 0
 }
 
-// packedDots returns the kernel for rows of blocks, with the number of its lanes.
+// packedDots returns the kernel for quantised rows and its number of lanes.
 func packedDots(p Packing) (dot packedDot, lanes int) {
 	switch Has {
 	case AVX512:

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// packB copies n columns of b into panels as wide as a wide tile, each row by
-// row; what a panel lacks of columns is zero.
+// packB packs n columns of b in panels of a wide tile's columns, row by row, padded with
+// zeros.
 func (p *multiplication[T]) packB(b Matrix[T], n int) {
 	width := 2 * p.lanes
 	for j := 0; j < n; j += width {
@@ -14,8 +14,7 @@ func (p *multiplication[T]) packB(b Matrix[T], n int) {
 	}
 }
 
-// packA copies rows of a into panels as high as the highest tile, each column by
-// column.
+// packA packs rows of a in panels of the highest tile's rows, column by column.
 func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	height := p.wide[0].rows
 	for i := 0; i < rows; i += height {
@@ -24,8 +23,7 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
 
-// copyRuns copies rows of a, which has tables and long stretches of columns
-// that lie side by side.
+// copyRuns copies rows of a, whose tables have long contiguous runs of columns.
 func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
 	for l := 0; l < p.k; {
@@ -41,8 +39,8 @@ func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
 	return to
 }
 
-// straight returns a part of a matrix with tables as one without, where its
-// columns lie side by side and its rows equally far apart.
+// straight returns a part of a matrix with tables as a strided one; false where its columns
+// are not contiguous or its rows not equally spaced.
 func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
 	if Runs(m.ColAt[:cols]) > 1 {
 		return m, false
@@ -59,7 +57,7 @@ func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
 	return Matrix[T]{Data: m.Data[m.RowAt[0]+m.ColAt[0]:], Row: step, Col: 1}, step >= 0
 }
 
-// copyA copies rows of a.
+// copyA copies rows of a with a stride that does not alias.
 func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
 	for i := range rows {
@@ -68,7 +66,7 @@ func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
 	return to
 }
 
-// tile returns a from row i on, where panels have so many rows.
+// tile returns a from row i on; packed panels have height rows.
 func (m Matrix[T]) tile(i, height int) Matrix[T] {
 	if m.packed > 0 {
 		m.Data = m.Data[i/height*height*m.packed+i%height:]
@@ -77,13 +75,13 @@ func (m Matrix[T]) tile(i, height int) Matrix[T] {
 	return m.From(i, 0)
 }
 
-// Transposed returns the transposed matrix.
+// Transposed returns the transposed matrix, in place.
 func (m Matrix[T]) Transposed() Matrix[T] {
 	m.Row, m.Col, m.RowAt, m.ColAt = m.Col, m.Row, m.ColAt, m.RowAt
 	return m
 }
 
-// packPanel copies k rows of n elements, and zeros up to width.
+// packPanel packs k rows of n elements, padded with zeros to width.
 func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 	switch {
 	case from.RowAt != nil:
@@ -112,7 +110,7 @@ func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	for l := range k {
 		row, in := to[l*width:l*width+width], from.Data[l*from.Row:][:n]
-		switch n { // sizes that are known are copied much faster
+		switch n { // copies of a constant size are much faster
 		case maxColumns:
 			*(*[maxColumns]T)(row) = [maxColumns]T(in)
 		case maxColumns / 2:
@@ -125,25 +123,24 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	}
 }
 
-// piece is a stretch of lanes of a vector that lie side by side in memory.
+// piece is a run of lanes of a vector that are contiguous in memory.
 type piece struct {
-	at   int       // bytes from the element at 0 to where lane 0 would be
-	bits uint64    // the lanes, as a mask register has them
-	mask [8]uint32 // and as AVX2 has them
+	at   int       // byte offset of lane 0, were it part of the run
+	bits uint64    // the lanes, as a mask register
+	mask [8]uint32 // the lanes, as a vector mask of AVX2
 }
 
-// minPieceLen is how many elements must lie side by side on average for vectors
-// to be filled piece by piece.
+// minPieceLen is the least average length of a run for which vectors are filled piece by
+// piece.
 const minPieceLen = 3
 
-// minRunLen is how many elements of a row must lie side by side on average
-// for rows to be copied stretch by stretch.
+// minRunLen is the least average length of a run of columns for which rows are copied run by
+// run.
 const minRunLen = 16
 
-// packPieces copies k rows of n elements, and zeros up to width, of a matrix with
-// tables, whose neighbouring columns, or else rows, often lie side by side in
-// memory. It reports false where that is not worth while. It may write as many
-// elements after the last row as a vector has, where there is room in the space.
+// packPieces packs k rows of n elements, padded with zeros to width, of a matrix with tables
+// whose columns, or else rows, form contiguous runs. It returns false where the runs are too
+// short. It may write a vector beyond the last row, for which the space has room.
 func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
 	fill, lanes := pieceKernel()
 	out, ok := any(to).([]float32)
@@ -176,10 +173,10 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 	return true
 }
 
-// ReadsGathered reports whether left factors with tables are read where they lie.
+// ReadsGathered reports whether left factors with tables are read in place.
 func ReadsGathered() bool { return kernelsOf[float32]().wide[0].gathered != nil }
 
-// Runs returns in how many stretches places lie side by side.
+// Runs returns the number of contiguous runs of offsets.
 func Runs(at []int32) int {
 	count := 1
 	for i := 1; i < len(at); i++ {
@@ -190,8 +187,8 @@ func Runs(at []int32) int {
 	return count
 }
 
-// cutPieces returns the pieces of a vector whose lanes are at the given places, at least
-// one.
+// cutPieces stores the pieces of a vector whose lanes have the given offsets, and returns
+// their number, at least one.
 func cutPieces(list []piece, at []int32) int {
 	list[0] = piece{}
 	count := 0
@@ -211,9 +208,9 @@ func cutPieces(list []piece, at []int32) int {
 	return max(count, 1)
 }
 
-// readsInPlace reports whether the columns of b, which has tables, lie side by side
-// in stretches that fill tiles well enough to be read where they are, as the
-// windows of a convolution do along a row of the image.
+// readsInPlace reports whether the columns of b, which has tables, form contiguous runs that
+// fill tiles well enough to be read in place, as the windows of a convolution do along a row
+// of the image.
 func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
 	p.rowAt = nil
 	if b.RowAt == nil || p.wide[0].tabled == nil {
@@ -238,7 +235,7 @@ func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
 	return true
 }
 
-// runLen returns how many columns lie side by side, a wide tile's at most.
+// runLen returns the length of the first contiguous run, at most a wide tile's columns.
 func (p *multiplication[T]) runLen(at []int32) int {
 	n := 1
 	for n < min(len(at), 2*p.lanes) && at[n] == at[n-1]+1 {
@@ -247,7 +244,7 @@ func (p *multiplication[T]) runLen(at []int32) int {
 	return n
 }
 
-// multiplyRuns computes n columns with those of b read in place.
+// multiplyRuns computes n columns with those of b read in place, run by run.
 func (p *multiplication[T]) multiplyRuns(m, n int, a, b Matrix[T], c []T) {
 	for i := 0; i < m; i += blockM {
 		rows, c := min(blockM, m-i), c[i*p.cRow:]
@@ -260,7 +257,7 @@ func (p *multiplication[T]) multiplyRuns(m, n int, a, b Matrix[T], c []T) {
 	}
 }
 
-// packGathered copies the elements that the tables name one by one.
+// packGathered packs element by element through the tables.
 func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
 	columns := from.ColAt[:n]
 	for l, base := range from.RowAt[:k] {

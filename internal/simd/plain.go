@@ -2,7 +2,7 @@ package simd
 
 import "unsafe"
 
-// plain are the kernels in Go.
+// plain returns the kernels in Go.
 func plain[T Float]() *kernels[T] {
 	return &kernels[T]{
 		lanes:  2,
@@ -39,7 +39,7 @@ func anyTile[T Float](rows, columns int) tile[T] {
 	}
 }
 
-// tile4x4 keeps its sums in registers, of machines that have enough.
+// tile4x4 keeps its sums in registers on processors with enough of them.
 func tile4x4[T Float](k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, _ int, add bool) {
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
 	for l := range k {

@@ -2,21 +2,20 @@ package simd
 
 import "unsafe"
 
-// element is a type that is moved as it is.
+// element is a type that transposes move without conversion.
 type element interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// transposeKernel is a kernel that turns squares, size on a side, whose first elements are
-// fromStep apart, and toStep where they are written.
+// transposeKernel transposes squares of size×size elements, whose first elements are fromStep
+// apart in the source and toStep in the destination.
 type transposeKernel struct {
 	size int
 	turn func(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
 }
 
-// Rows are turned in pieces of so many, in which one column of squares follows the
-// other, so that long stretches of the result are written; without a kernel in
-// pieces of plainColumns, of plainRows at once.
+// Kernels transpose pieceRows rows at a time, one column of squares after the other, so that
+// long runs of the result are written. Go transposes plainColumns columns of plainRows rows.
 const (
 	pieceRows    = 256
 	plainRows    = 8
@@ -42,8 +41,8 @@ func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	}
 }
 
-// transposeSquares transposes rows, a multiple of the kernel's size, and returns how many
-// columns of them it could.
+// transposeSquares transposes rows, a multiple of the kernel's size, and returns the number of
+// columns it handled.
 func transposeSquares[T element](k transposeKernel, to []T, toRow int, from []T, fromRow, rows, n int) int {
 	n -= n % k.size
 	if rows == k.size { // squares side by side
@@ -65,7 +64,7 @@ func transposePlain[T element](to []T, toRow int, from []T, fromRow, rows, n int
 	}
 }
 
-// transposeRows transposes a few rows: each element of to next to those before.
+// transposeRows transposes a few rows, with contiguous writes.
 func transposeRows[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	for j := range n {
 		out := to[j*toRow : j*toRow+rows]
