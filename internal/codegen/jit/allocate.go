@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// file is the registers of one kind.
+// file is a register file.
 type file struct {
 	free  []int
-	holds map[int]Value // the values in registers, but for those that stay
+	holds map[int]Value // values in registers that may be spilled
 }
 
 func (f *file) take() (int, bool) {
@@ -24,22 +24,22 @@ func (f *file) take() (int, bool) {
 // location is where a value is.
 type location struct {
 	reg    int // or none
-	slot   int // in the memory for values that no register is left for, or none
+	slot   int // spill slot, or none
 	uses   []int
-	pinned bool // whether it keeps its register
-	masked bool // whether it is in a mask register
+	pinned bool // it is never spilled
+	masked bool // it is in a mask register
 }
 
-// allocator gives the values of straight-line code their registers. Where there
-// are too few, the value that is needed last gives way (L. A. Belady, A study of
-// replacement algorithms for a virtual-storage computer, 1966).
+// allocator allocates registers in straight-line code. When none is free, it spills the value
+// whose next use is farthest away (L. A. Belady, A study of replacement algorithms for a
+// virtual-storage computer, 1966).
 type allocator struct {
 	vector, mask file
 	locations    []location
-	slots        []int // that are free
+	slots        []int // free spill slots
 	slotCount    int
-	now          int // the number of the step at work
-	// move writes the code that moves a register to or from its slot.
+	now          int // index of the current step
+	// move writes a spill (out) or a reload of a value.
 	move func(p *location, out bool)
 }
 
@@ -50,7 +50,7 @@ func (a *allocator) file(p *location) *file {
 	return &a.vector
 }
 
-// nextUse returns the step after now that reads a value.
+// nextUse returns the next step after now that reads a value, [math.MaxInt] for none.
 func (p *location) nextUse(now int) int {
 	for len(p.uses) > 0 && p.uses[0] <= now {
 		p.uses = p.uses[1:]
@@ -61,8 +61,8 @@ func (p *location) nextUse(now int) int {
 	return p.uses[0]
 }
 
-// reg returns a register of a file, one that a value gives up if need be. Those
-// of values that the step at work reads are not given up.
+// reg returns a free register of a file, spilling a value if necessary, but none for which
+// busy is true.
 func (a *allocator) reg(f *file, busy func(v Value) bool) int {
 	if r, ok := f.take(); ok {
 		return r
@@ -95,14 +95,14 @@ func (a *allocator) slot() int {
 	return a.slotCount - 1
 }
 
-// assign notes that a register holds a value.
+// assign records that a register holds a value.
 func (a *allocator) assign(v Value, r int) {
 	p := &a.locations[v]
 	p.reg = r
 	a.file(p).holds[r] = v
 }
 
-// release frees what a value has once it is not needed any more.
+// release frees the register and the spill slot of a dead value.
 func (a *allocator) release(v Value) {
 	p := &a.locations[v]
 	if p.pinned || p.nextUse(a.now) != math.MaxInt {
@@ -120,7 +120,7 @@ func (a *allocator) release(v Value) {
 	}
 }
 
-// busy reports whether the step at work reads a value.
+// busy reports whether the current step uses a value.
 func (g *generator) busy(v Value) bool {
 	for _, a := range g.work.args {
 		if !a.constant && a.value == v {
@@ -130,7 +130,7 @@ func (g *generator) busy(v Value) bool {
 	return v == g.work.dst
 }
 
-// reload puts a value into a register.
+// reload moves a spilled value to a register.
 func (g *generator) reload(v Value) {
 	p := &g.locations[v]
 	if p.reg != none {
@@ -140,7 +140,7 @@ func (g *generator) reload(v Value) {
 	g.spill(p, false)
 }
 
-// dest returns a register for the result of the step at work.
+// dest allocates the register of the current step's result.
 func (g *generator) dest() int {
 	s := g.work
 	p := &g.locations[s.dst]
@@ -148,15 +148,14 @@ func (g *generator) dest() int {
 	return p.reg
 }
 
-// temp returns a vector register that is free again after the step at work.
+// temp allocates a vector register for the current step.
 func (g *generator) temp() int {
 	r := g.reg(&g.vector, g.busy)
 	g.temps = append(g.temps, r)
 	return r
 }
 
-// in returns the register of an argument, of a constant one that is free again
-// after the step.
+// in returns the register of an argument; a constant is loaded into a temporary one.
 func (g *generator) in(a argument) int {
 	if !a.constant {
 		return g.locations[a.value].reg
@@ -166,7 +165,7 @@ func (g *generator) in(a argument) int {
 	return r
 }
 
-// dies reports whether the step at work is the last that reads an argument.
+// dies reports whether the current step is an argument's last use.
 func (g *generator) dies(a argument) bool {
 	if a.constant {
 		return false
@@ -175,7 +174,7 @@ func (g *generator) dies(a argument) bool {
 	return !p.pinned && p.nextUse(g.now) == math.MaxInt
 }
 
-// takeOver gives the register of an argument that dies to the result.
+// takeOver assigns the register of a dying argument to the result.
 func (g *generator) takeOver(a argument) int {
 	p := &g.locations[a.value]
 	r := p.reg

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// call runs code with its arguments on n lanes.
+// call runs code on n lanes.
 //
 //go:noescape
 func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
@@ -27,5 +27,5 @@ func widthOf(level simd.Level) int {
 	return 8
 }
 
-// synchronize does nothing: processors see code that was written to memory.
+// synchronize does nothing: the instruction cache is coherent.
 func synchronize(unsafe.Pointer, int) {}

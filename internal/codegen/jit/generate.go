@@ -9,20 +9,20 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// generator writes the code of kernels. What a step does in the instructions of a
-// processor is in the files of that processor.
+// generator writes the code of kernels. The instructions of a step are selected in the files
+// of each processor.
 type generator struct {
 	encoder
 	allocator
 	k     *Kernel
-	first int   // the number of the kernel's first array among those of all
-	width int   // lanes of a register
-	temps []int // registers of the step at work, free after it
+	first int   // number of the kernel's first array in the call
+	width int   // lanes of a vector
+	temps []int // temporary registers of the current step
 	work  *step
 }
 
-// Where the arguments of code lie: which lanes count, room for values that no
-// register is left for, the number of rows that are left, and the arrays.
+// The arguments of the code: the mask of active lanes, spill slots, the number of remaining
+// rows, and the arrays.
 const (
 	maskArgument = iota
 	spillArgument
@@ -30,7 +30,7 @@ const (
 	arrayArgument = firstArray
 )
 
-// generate returns the code of rows and the bytes of room that it needs.
+// generate returns the code of rows and the size of its spill slots in bytes.
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	g := &generator{}
 	g.at(level, r.Kernels[0].Long)
@@ -46,10 +46,10 @@ func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	return g.finish(), g.slotCount * slotBytes
 }
 
-// slotBytes is the room for one register.
+// slotBytes is the size of the spill slot of one register.
 const slotBytes = 4 * MaxLanes
 
-// kernel writes the loop of a kernel, and what is done after it.
+// kernel writes the loop of a kernel and the code after it.
 func (g *generator) kernel(k *Kernel) {
 	g.k, g.width = k, k.Width()
 	g.allocator = allocator{move: g.spill, slotCount: g.slotCount}
@@ -73,7 +73,6 @@ func (g *generator) kernel(k *Kernel) {
 	}
 }
 
-// loop writes the loop of a kernel.
 func (g *generator) loop() {
 	if len(g.k.accumulators) > 0 {
 		g.loadLaneMask()
@@ -91,13 +90,13 @@ func (g *generator) loop() {
 		kept = append(kept, r.next)
 	}
 	g.section(g.k.steps, kept)
-	for _, r := range g.k.accumulators { // become what they have become, in the lanes that count
+	for _, r := range g.k.accumulators { // take their new values in the active lanes
 		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
 	}
 	g.loopBack(g.width*max(1, g.k.stride), start)
 }
 
-// section writes steps, and has the values that are kept in registers at its end.
+// section writes straight-line code, at the end of which the kept values are in registers.
 func (g *generator) section(steps []step, kept []Value) {
 	for i := range steps {
 		for _, a := range steps[i].args {
@@ -159,12 +158,12 @@ func (g *generator) do(s *step) {
 		}
 	}
 	if s.dst != noValue {
-		g.release(s.dst) // where nothing reads it
+		g.release(s.dst) // if nothing reads it
 	}
 }
 
-// operation returns the instruction of a step; that there is one follows from
-// Operations and is tested for each.
+// operation returns the instruction of a step. A test checks that there is one for each of
+// [Operations].
 func operation(list map[scalar.Op]opcode, s *step) opcode {
 	o, ok := list[s.op]
 	if !ok {

@@ -5,18 +5,18 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// laneMask is the register that has the lanes that count.
+// The register with the mask of active lanes: laneMask with AVX-512, lastVector with AVX2.
 const (
 	laneMask   = 7
 	lastVector = 15
 )
 
-// at makes the encoder one of a level, for lanes of 32 bits or of 64.
+// at selects the instruction set and the lane width.
 func (g *generator) at(level simd.Level, long bool) {
 	g.wide, g.long = level == simd.AVX512, long
 }
 
-// registers makes all registers free.
+// registers frees all registers.
 func (g *generator) registers() {
 	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
 	count := lastVector
@@ -31,10 +31,10 @@ func (g *generator) registers() {
 	}
 }
 
-// masks reports whether values of a type lie in mask registers.
+// masks reports whether values of a type are in mask registers.
 func (g *generator) masks(t dtype.DType) bool { return t.IsBool() && g.wide }
 
-// loadLaneMask reads which lanes count.
+// loadLaneMask loads the mask of active lanes.
 func (g *generator) loadLaneMask() {
 	g.loadPointer(rax, maskArgument)
 	at := operand{kind: inMemory, reg: rax}
@@ -48,10 +48,10 @@ func (g *generator) loadLaneMask() {
 	}
 }
 
-// splatBits puts a word into all lanes of a register.
+// splatBits loads a constant into all lanes of a register.
 func (g *generator) splatBits(reg int, bits uint64) { g.vec(broadcast, reg, 0, g.word(bits)) }
 
-// moveMasked copies the lanes that count.
+// moveMasked copies the active lanes.
 func (g *generator) moveMasked(to, from int) {
 	if g.wide {
 		g.evex(g.lanes(moveAll), to, 0, register(from), masking{mask: laneMask})
@@ -62,7 +62,7 @@ func (g *generator) moveMasked(to, from int) {
 	g.vex(o, to, to, register(from), false)
 }
 
-// minMax writes the lesser or the greater of two numbers, as processors choose.
+// minMax writes a minimum or maximum, which is the second operand where either is NaN.
 func (g *generator) minMax(s *step) {
 	o := minFloat
 	if s.kind == maximum {
@@ -77,7 +77,7 @@ func (g *generator) roundHalf(s *step) {
 	g.vec(halfToFloat, g.dest(), 0, register(t))
 }
 
-// spill moves a register to its slot or back.
+// spill stores a register to its slot, or loads it.
 func (g *generator) spill(p *location, out bool) {
 	g.loadPointer(rax, spillArgument)
 	at := operand{kind: inMemory, reg: rax, disp: int32(slotBytes * p.slot)}
@@ -93,7 +93,7 @@ func (g *generator) spill(p *location, out bool) {
 	}
 }
 
-// last returns an argument where an instruction has its last operand.
+// last returns an argument as the last operand of an instruction.
 func (g *generator) last(a argument) operand {
 	if a.constant {
 		return g.word(a.bits)
@@ -103,7 +103,7 @@ func (g *generator) last(a argument) operand {
 
 func (g *generator) word(bits uint64) operand { return operand{kind: inPool, bits: bits} }
 
-// lanes returns an instruction for the lanes of the kernel.
+// lanes returns the form of an instruction for the lane width of the kernel.
 func (g *generator) lanes(o opcode) opcode {
 	if g.long {
 		return o.doubled()
@@ -111,7 +111,7 @@ func (g *generator) lanes(o opcode) opcode {
 	return o
 }
 
-// sign is the constant with the sign of a number alone, ones that of all bits.
+// sign returns the sign bit of a lane, ones a lane with all bits set.
 func (g *generator) sign() uint64 {
 	if g.long {
 		return 1 << 63
@@ -121,8 +121,8 @@ func (g *generator) sign() uint64 {
 
 func (g *generator) ones() uint64 { return 2*g.sign() - 1 }
 
-// vec writes a vector instruction for the lanes of the kernel, words one for lanes of
-// 32 bits.
+// vec writes a vector instruction for the lane width of the kernel, vec32 one for 32-bit
+// lanes.
 func (g *generator) vec(o opcode, reg, first int, rm operand) { g.vec32(g.lanes(o), reg, first, rm) }
 
 func (g *generator) vec32(o opcode, reg, first int, rm operand) {
@@ -133,9 +133,9 @@ func (g *generator) vec32(o opcode, reg, first int, rm operand) {
 	g.vex(o, reg, first, rm, false)
 }
 
-// array returns the place of the elements that a step reads or writes, of scale
-// bytes; with 0 that of the first element of all. It may use RAX, as does what
-// gives registers out: the step must have its registers before.
+// array returns the operand for the elements of scale bytes that a step reads or writes; with
+// scale 0, for the first element of the array. It may use RAX, as do spills: the step must
+// have its registers before.
 func (g *generator) array(s *step, scale int) operand {
 	at := operand{kind: inMemory, scale: scale, disp: int32(s.skip * g.width * scale)}
 	if s.array < len(pointers) {

@@ -8,15 +8,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scale multiplies with a power of two: with AVX2 in two steps, as the power may
-// be out of range where the product is not.
+// scale multiplies by a power of two. AVX2 does so in two steps, as the power may be out of
+// range where the product is not.
 func (g *generator) scale(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	if g.wide {
 		g.vec(scaleFloat, g.dest(), x, register(y))
 		return
 	}
-	// In steps of 1, the bits of 2^n + bias, n as large as they allow, count up from 0.
+	// The low bits of a large power of two plus the bias, whose ulp is 1, are the exponent.
 	bits, whole := 23, float64(127+3<<22)
 	if g.long {
 		bits, whole = mantissaBits, bias+3<<51
@@ -28,14 +28,14 @@ func (g *generator) scale(s *step) {
 	g.vec(floatOps[scalar.OpSub], k, half, g.last(number(whole))) //
 	g.vec(floatOps[scalar.OpSub], k, y, register(k))              // the rest
 	g.vec(floatOps[scalar.OpAdd], k, k, g.last(number(whole)))
-	g.shiftLanes(shiftLeft, bits, half, half) // and their powers
+	g.shiftLanes(shiftLeft, bits, half, half) // as powers of two
 	g.shiftLanes(shiftLeft, bits, k, k)
 	d := g.dest()
 	g.vec(floatOps[scalar.OpMul], d, x, register(half))
 	g.vec(floatOps[scalar.OpMul], d, d, register(k))
 }
 
-// number is the type of floats in lanes.
+// number returns the float type of lanes.
 func (g *generator) number() dtype.DType {
 	if g.long {
 		return dtype.F64
@@ -43,7 +43,7 @@ func (g *generator) number() dtype.DType {
 	return dtype.F32
 }
 
-// rotateBits moves bits to the left, and those that fall out back in.
+// rotateBits rotates the bits of lanes to the left.
 func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
 	if g.wide {
@@ -96,7 +96,7 @@ func (g *generator) binary(o opcode, a, b argument) {
 	g.vec(o, g.dest(), first, g.last(b))
 }
 
-// logic writes operations on truths.
+// logic writes operations on booleans.
 func (g *generator) logic(s *step) {
 	a := g.in(s.args[0])
 	switch {
@@ -132,8 +132,7 @@ func (g *generator) float(s *step) {
 	}
 }
 
-// contractFMA writes a product and a sum, rounded once, over an operand that is not
-// needed any more if there is one.
+// fused writes a fused multiply-add, over a dying operand if there is one.
 func (g *generator) fused(s *step) {
 	a, b, c := s.args[0], s.args[1], s.args[2]
 	if g.dies(b) && !g.dies(a) {
@@ -178,8 +177,7 @@ func (g *generator) compare(s *step) {
 	g.binary(o, a, b)
 }
 
-// compareNarrow compares integers with AVX2, which has equal and, for signed
-// ones, greater.
+// compareNarrow compares integers with AVX2, which has equal and signed greater only.
 func (g *generator) compareNarrow(s *step) {
 	a, b := s.args[0], s.args[1]
 	switch s.op {
@@ -250,8 +248,8 @@ func (g *generator) integer(s *step) {
 	g.binary(operation(intOps, s), a, s.args[1])
 }
 
-// multiplyLong multiplies integers of 64 bits with AVX2, which has products of their
-// lower halves: low·low + (high·low + low·high)·2³².
+// multiplyLong multiplies 64-bit integers with AVX2, which multiplies lower halves only:
+// low·low + (high·low + low·high)·2³².
 func (g *generator) multiplyLong(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	cross, t := g.temp(), g.temp()
@@ -265,8 +263,8 @@ func (g *generator) multiplyLong(s *step) {
 	g.vec(addInt, g.dest(), cross, register(t))
 }
 
-// shiftLong shifts integers of 64 bits with their sign to the right with AVX2, which
-// shifts them without: the sign bit then stands where it is to be spread from.
+// shiftLong is an arithmetic right shift of 64-bit integers with AVX2, which has logical ones
+// only: it extends the shifted sign bit by (x ^ sign) - sign.
 func (g *generator) shiftLong(s *step) {
 	x, sign := g.in(s.args[0]), g.temp()
 	g.splatBits(sign, g.sign())
@@ -284,7 +282,7 @@ func (g *generator) shiftLong(s *step) {
 	g.vec(subtractInt, d, d, register(sign))
 }
 
-// keepBits gives bits another type.
+// keepBits writes a bitcast.
 func (g *generator) keepBits(s *step) {
 	a := s.args[0]
 	switch {
@@ -325,7 +323,7 @@ func (g *generator) convert(s *step) {
 	}
 }
 
-// cutLong leaves integers of 64 bits what those of 32 have, the sign included.
+// cutLong converts 64-bit integers to 32 bits: long lanes hold the result extended.
 func (g *generator) cutLong(s *step) {
 	from := g.in(s.args[0])
 	if s.typ.IsSigned() {

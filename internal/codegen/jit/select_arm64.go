@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scale multiplies with a power of two in two steps, as the power may be out of
-// range where the product is not. In steps of 1, the bits of 2^n + bias, n as large as they
-// allow, count up from 0.
+// scale multiplies by a power of two in two steps, as the power may be out of range where the
+// product is not. The low bits of a large power of two plus the bias, whose ulp is 1, are the
+// exponent.
 func (g *generator) scale(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	bits, whole := 23, float64(127+3<<22)
@@ -25,14 +25,14 @@ func (g *generator) scale(s *step) {
 	g.three(g.lanes(floatOps[scalar.OpSub]), k, half, w)
 	g.three(g.lanes(floatOps[scalar.OpSub]), k, y, k) // the rest
 	g.three(g.lanes(floatOps[scalar.OpAdd]), k, k, w)
-	g.shiftLanes(leftBy, bits, half, half) // and their powers
+	g.shiftLanes(leftBy, bits, half, half) // as powers of two
 	g.shiftLanes(leftBy, bits, k, k)
 	d := g.dest()
 	g.three(g.lanes(floatOps[scalar.OpMul]), d, x, half)
 	g.three(g.lanes(floatOps[scalar.OpMul]), d, d, k)
 }
 
-// rotateBits moves bits to the left, and those that fall out back in.
+// rotateBits rotates the bits of lanes to the left.
 func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
 	d := g.dest()
@@ -42,7 +42,7 @@ func (g *generator) rotateBits(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
-	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // and as long lanes have it again
+	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // long lanes hold the result extended
 		from := g.in(s.args[0])
 		d := g.dest()
 		g.two(g.narrowing(s.typ), d, from)
@@ -78,7 +78,7 @@ func (g *generator) binary(o opcode, s *step) {
 	g.three(o, g.dest(), a, b)
 }
 
-// keepBits gives bits another type.
+// keepBits writes a bitcast.
 func (g *generator) keepBits(s *step) {
 	switch a := s.args[0]; {
 	case a.constant:
@@ -91,8 +91,8 @@ func (g *generator) keepBits(s *step) {
 	}
 }
 
-// over returns the result's register with an operand in it: the operand's own where
-// that is not needed any more, and not among the others.
+// over returns the result's register with an operand in it: the operand's own register where
+// it dies and is none of the others.
 func (g *generator) over(s *step, a argument, others ...argument) int {
 	free := g.dies(a)
 	for _, o := range others {
@@ -203,8 +203,7 @@ func (g *generator) integer(s *step) {
 	}
 }
 
-// multiplyLong multiplies integers of 64 bits by their halves:
-// low·low + (high·low + low·high)·2³².
+// multiplyLong multiplies 64-bit integers by halves: low·low + (high·low + low·high)·2³².
 func (g *generator) multiplyLong(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	t, u := g.temp(), g.temp()
@@ -219,8 +218,7 @@ func (g *generator) multiplyLong(s *step) {
 	g.copy(d, t)
 }
 
-// shifts writes a shift: by numbers in lanes to the left, or where they are negative
-// to the right.
+// shifts writes a shift. Shifts by lanes go to the left; negative counts shift to the right.
 func (g *generator) shifts(s *step) {
 	left, signed := s.op == scalar.OpShl, s.typ.IsSigned()
 	if by := s.args[1]; by.constant && by.bits > 0 {

@@ -39,7 +39,7 @@ func (g *generator) load(s *step) {
 func (g *generator) splat(s *step) {
 	d := g.dest()
 	switch {
-	case s.typ == BoolWords: // of words, whose ones fill longer lanes as well
+	case s.typ == BoolWords: // all ones in 32-bit lanes are all ones in 64-bit lanes
 		g.two(splatAt, d, g.pointer(s))
 		g.two(negateInt, d, d)
 	case g.long:
@@ -76,7 +76,7 @@ func (g *generator) store(s *step) {
 	case dtype.I16, dtype.U16:
 		g.two(narrowWords, t, r)
 		g.array(storeNarrow, s, t)
-	case dtype.BF16: // of numbers that have been rounded
+	case dtype.BF16: // already rounded
 		g.two(upperHalves, t, r)
 		g.array(storeNarrow, s, t)
 	default:
@@ -84,10 +84,10 @@ func (g *generator) store(s *step) {
 	}
 }
 
-// longWidenings make long lanes of numbers of 32 bits.
+// longWidenings widen 32-bit numbers to 64-bit lanes.
 var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenWords, dtype.U32: widenWords | unsigned}
 
-// narrowing makes them what they were.
+// narrowing returns the inverse of a widening.
 func (g *generator) narrowing(t dtype.DType) opcode {
 	if t.IsFloat() {
 		return narrowDoubles
@@ -95,7 +95,7 @@ func (g *generator) narrowing(t dtype.DType) opcode {
 	return narrowLanes
 }
 
-// storeFirst stores the first lane of a value.
+// storeFirst stores lane 0.
 func (g *generator) storeFirst(s *step) {
 	o := storeWord
 	if g.long {
@@ -109,7 +109,7 @@ func (g *generator) rotate(s *step) {
 	g.three(extract|opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
 }
 
-// array reads or writes the elements of a step's array for the lanes at work.
+// array loads or stores the elements of a step's array for the current vector.
 func (g *generator) array(o opcode, s *step, reg int) {
 	index := vectors
 	if s.skip > 0 {
