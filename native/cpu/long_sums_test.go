@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestLongSums holds sums of 10⁵ terms to what they come to in f64.
+// TestLongSums compares sums of 10⁵ terms with sums in f64.
 func TestLongSums(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		for name, equal := range map[string]bool{"equal": true, "spread": false} {

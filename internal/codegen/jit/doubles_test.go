@@ -9,8 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestRunningDoubles adds up rows of every length, with lanes that do not count, and
-// folds the lanes.
+// TestRunningDoubles sums rows of every length, with masked lanes, and folds the lanes.
 func TestRunningDoubles(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		add := Operation{scalar.OpAdd, dtype.F64, dtype.F64}
@@ -49,8 +48,8 @@ func TestRunningDoubles(t *testing.T) {
 	})
 }
 
-// doubleReferences are the functions of f64 as package math has them, within one ULP, but
-// where that of Go 1.26 is wrong on x86-64.
+// doubleReferences are the functions of package math, within one ULP, except where that of
+// Go 1.26 is wrong on x86-64.
 var doubleReferences = map[scalar.Op]func(float64) float64{
 	scalar.OpExp: exactExp, scalar.OpTanh: math.Tanh, scalar.OpExpm1: math.Expm1, scalar.OpLog1p: math.Log1p, scalar.OpErf: math.Erf,
 	scalar.OpLog: func(x float64) float64 {
@@ -67,7 +66,7 @@ var doubleReferences = map[scalar.Op]func(float64) float64{
 	},
 }
 
-// exactExp is math.Exp, which is infinite from 709.44 on.
+// exactExp is math.Exp, which overflows from 709.44 on.
 func exactExp(x float64) float64 {
 	if x > 700 {
 		return math.Exp(x/2) * math.Exp(x/2)
@@ -88,7 +87,7 @@ func TestFunctionsOfDoubles(t *testing.T) {
 			in, out := doubles(uint64(op), n), make([]float64, n)
 			for i := range in {
 				if i%4 == 1 {
-					in[i] = float64(i-n/2) * 1500 / n // where exp neither is 0 nor infinite, and a little more
+					in[i] = float64(i-n/2) * 1500 / n // slightly beyond the range in which exp is neither 0 nor infinite
 				}
 			}
 			c.Set(0, unsafe.Pointer(&in[0]))

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestMoreValuesThanRegisters has numbers and truths give way and come back, and
-// more arrays than there are registers for their addresses.
+// TestMoreValuesThanRegisters spills and reloads numbers and booleans, with more arrays than
+// registers for their addresses.
 func TestMoreValuesThanRegisters(t *testing.T) {
 	const arrays, n = 45, 64
 	less := Operation{scalar.OpLt, dtype.F32, dtype.Bool}
@@ -26,7 +26,7 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 			smaller[i], _ = k.Apply(less, x[i], x[(i+1)%arrays])
 		}
 		sum := k.Const(scalar.ConstF(dtype.F32, 0))
-		for i := arrays - 1; i >= 0; i-- { // the first are needed last
+		for i := arrays - 1; i >= 0; i-- { // the first are used last
 			y, _ := k.Apply(choose, smaller[i], x[i], x[(i+7)%arrays])
 			sum, _ = k.Apply(add, sum, y)
 		}
@@ -58,7 +58,7 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 	})
 }
 
-// TestRunningValuesLeaveOutLanesThatDoNotCount has something else in them.
+// TestRunningValuesLeaveOutLanesThatDoNotCount has other numbers in the masked lanes.
 func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		for n := 1; n <= 3*MaxLanes; n++ {
@@ -102,7 +102,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 	})
 }
 
-// TestEqualKernelsShareTheirCode compiles one twice, and another.
+// TestEqualKernelsShareTheirCode compiles one kernel twice, and another one.
 func TestEqualKernelsShareTheirCode(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		kernel := func(c float64) *Kernel {
