@@ -106,7 +106,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 		}
 	}
 	if c.arena.overflows {
-		return nil, fmt.Errorf("%w: what is computed at one time takes more than %d bytes", native.ErrMemory, math.MaxInt)
+		return nil, fmt.Errorf("%w: the live temporaries exceed %d bytes", native.ErrMemory, math.MaxInt)
 	}
 	if err := c.env.kernels.Load(); err != nil {
 		return nil, fmt.Errorf("%w: %w", native.ErrMemory, err)

@@ -236,9 +236,9 @@ func temporaries(s source) []native.Allocation {
 
 // arenaAllocation describes the arena of an entry and names its largest tensor.
 func arenaAllocation(entry string, bytes int64, largest native.Allocation) native.Allocation {
-	name := fmt.Sprintf("what entry %q computes", entry)
+	name := fmt.Sprintf("temporaries of entry %q", entry)
 	if largest.Bytes > 0 {
-		name += fmt.Sprintf(" (%s among it, %s)", largest.Name, native.FormatBytes(largest.Bytes))
+		name += fmt.Sprintf(" (the largest is %s, %s)", largest.Name, native.FormatBytes(largest.Bytes))
 	}
 	return native.Allocation{Name: name, Bytes: bytes}
 }

@@ -21,7 +21,7 @@ type referenceStep struct {
 func (c *compiler) reference(g *fusion.Group) error {
 	x := g.Routine()
 	if x.Node.Def().Eval == nil {
-		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "it has kernels for GPUs alone: no body, and no plain meaning"))
+		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "the op has kernels for GPUs only: no body and no reference implementation"))
 	}
 	s := &referenceStep{node: x.Node, out: make([]*buffer, len(x.Out))}
 	for i, e := range x.In {
@@ -43,7 +43,7 @@ func (c *compiler) reference(g *fusion.Group) error {
 			elements += b.elems
 		}
 	}
-	c.p.memory.reserve(native.Allocation{Name: "memory to compute " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
+	c.p.memory.reserve(native.Allocation{Name: "workspace of " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
 	for i, space := range x.Out {
 		if space == nil {
 			continue

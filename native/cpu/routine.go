@@ -81,7 +81,7 @@ func (c *compiler) reserveWorkspaces(g *fusion.Group, s *routineStep) {
 		most = max(most, n)
 	}
 	c.p.memory.reserve(native.Allocation{
-		Name:  "memory to compute " + g.Name(),
+		Name:  "workspace of " + g.Name(),
 		Bytes: bytesOf(ir.F64, []int{most, matrices, min(s.batch, len(s.work))}),
 	}, nil)
 }

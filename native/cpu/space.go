@@ -77,7 +77,7 @@ func (s *space) points() int { return s.row * s.rows }
 // blocks returns the number of blocks in a row.
 func (s *space) blocks() int { return (s.row + blockLanes - 1) / blockLanes }
 
-// blockLanes returns the maximum number of lanes of a block.
+// lanes returns the maximum number of lanes of a block.
 func (s *space) lanes() int { return max(1, min(blockLanes, s.row)) }
 
 // coordinateLanes returns the number of lanes of the coordinates along a block: those of the
