@@ -103,10 +103,11 @@ func (m *nestBuilder) reduction(r fusion.Reduction) {
 		m.named[accs[i].Name] = value{reg: acc, level: perElement, wide: true}
 		m.named[others[i].Name] = value{reg: other, level: perElement, wide: true}
 	}
-	m.setAccumulators(c, r.Combine(accs, r.Elements))
+	m.moveAll(c.acc, r.Combine(accs, r.Elements))
 	if m.n.wideInner {
 		m.invalidate(accs) // the last element's values of them are stale
-		m.mergeLanes(c, r.Combine(accs, others))
+		c.code = m.capture(func() { m.moveAll(c.acc, r.Combine(accs, others)) })
+		m.p.merges = append(m.p.merges, c)
 	}
 	if r.Sums() && m.n.inner.points() > fusion.SumBlock {
 		for i := range accs {
@@ -118,12 +119,6 @@ func (m *nestBuilder) reduction(r fusion.Reduction) {
 	}
 }
 
-// mergeLanes compiles the merge of accumulators with those of other lanes.
-func (m *nestBuilder) mergeLanes(c *laneMerge, merged []scalar.Expr) {
-	c.code = m.capture(func() { m.setAccumulators(c, merged) })
-	m.p.merges = append(m.p.merges, c)
-}
-
 // capture returns the code that f adds at level perElement.
 func (m *nestBuilder) capture(f func()) []instr {
 	before := m.p.element
@@ -132,11 +127,6 @@ func (m *nestBuilder) capture(f func()) []instr {
 	code := m.p.element
 	m.p.element = before
 	return code
-}
-
-// setAccumulators moves values to the accumulators.
-func (m *nestBuilder) setAccumulators(c *laneMerge, merged []scalar.Expr) {
-	m.moveAll(c.acc, merged)
 }
 
 // stores computes all values before it stores any.

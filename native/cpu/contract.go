@@ -62,7 +62,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 	x.cost = x.estimate()
 	name := g.Name()
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
-		return c.contractElements(g, name)
+		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
 	}
 	orderSumAxes(k)
 	var err error
@@ -304,12 +304,6 @@ func (m *matrix) first(batch []int, item int, env *environment) int {
 		at += t.coef * int(env.counters[t.depth])
 	}
 	return at
-}
-
-// contractElements compiles a contraction of an element type without matrix products as a
-// reduction.
-func (c *compiler) contractElements(g *fusion.Group, name string) error {
-	return c.reduce(g.Reduction(), name)
 }
 
 func product(dims []int) int {

@@ -20,7 +20,7 @@ type fused struct {
 // load or store accesses.
 type fusedArray struct {
 	reg    register
-	scalar bool // a uniform register
+	scalar bool // a register accessed at its first vector only: uniform, or the lanes of an accumulator
 	access *instr
 	stores bool
 }

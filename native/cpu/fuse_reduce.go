@@ -91,11 +91,11 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 		return false
 	}
 	s := f.segmentOf(kind)
-	running := make([]map[register]jit.Value, sets)
-	for i := range running {
+	accs := make([]map[register]jit.Value, sets)
+	for i := range accs {
 		s.k.At(i)
-		running[i] = s.initAccumulators(p)
-		if ahead, ok := s.loop(p, running[i]); !ok || len(ahead) > 0 {
+		accs[i] = s.initAccumulators(p)
+		if hoisted, ok := s.loop(p, accs[i]); !ok || len(hoisted) > 0 {
 			return false
 		}
 	}
@@ -104,8 +104,8 @@ func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	}
 	s.after()
 	for _, c := range p.merges {
-		for i := range running {
-			if !s.combine(c, running[0], running[i], i > 0) {
+		for i := range accs {
+			if !s.combine(c, accs[0], accs[i], i > 0) {
 				return false
 			}
 		}
@@ -134,20 +134,20 @@ func (f *fuser) reduceBlocks(p *phase, kind laneKind) bool {
 			return false
 		}
 	}
-	one, ahead, ok := f.blockKernel(p, kind, 1)
+	one, hoisted, ok := f.blockKernel(p, kind, 1)
 	if !ok {
 		return false
 	}
 	f.uncount(one.code[:one.looped])
 	p.sets, p.finish = 1, []instr{last.kernel()}
-	if even := accumulatorSets * kind.width(); f.n.inner.row > oneSetPoints() && len(ahead) == 0 && f.fitsRegisters(p) {
+	if even := accumulatorSets * kind.width(); f.n.inner.row > oneSetPoints() && len(hoisted) == 0 && f.fitsRegisters(p) {
 		if several, _, ok := f.blockKernel(p, kind, accumulatorSets); ok {
 			p.sets, p.even = accumulatorSets, even
 			p.element, p.tail = []instr{several.kernel()}, []instr{one.kernel()}
 			return true
 		}
 	}
-	p.element = append(ahead, one.kernel())
+	p.element = append(hoisted, one.kernel())
 	return true
 }
 
@@ -158,32 +158,32 @@ func (f *fuser) fitsRegisters(p *phase) bool {
 }
 
 // blockKernel makes the kernel of a block with the given number of accumulator sets.
-func (f *fuser) blockKernel(p *phase, kind laneKind, sets int) (s *segment, ahead []instr, ok bool) {
+func (f *fuser) blockKernel(p *phase, kind laneKind, sets int) (s *segment, hoisted []instr, ok bool) {
 	s = f.segmentOf(kind)
-	running := make([]map[register]jit.Value, sets)
-	for i := range running {
+	accs := make([]map[register]jit.Value, sets)
+	for i := range accs {
 		s.k.At(i)
-		running[i] = s.initAccumulators(p)
-		if ahead, ok = s.loop(p, running[i]); !ok {
+		accs[i] = s.initAccumulators(p)
+		if hoisted, ok = s.loop(p, accs[i]); !ok {
 			return nil, nil, false
 		}
 	}
 	s.looped = len(s.code)
 	s.after()
 	for _, c := range p.merges {
-		for i := range running {
-			if !s.combine(c, running[0], running[i], i > 0) {
+		for i := range accs {
+			if !s.combine(c, accs[0], accs[i], i > 0) {
 				return nil, nil, false
 			}
 		}
 		if !p.isCompensated(c) {
-			if !s.combine(c, running[0], s.loadMerge(c), true) {
+			if !s.combine(c, accs[0], s.loadMerge(c), true) {
 				return nil, nil, false
 			}
 			s.storeMerge(c)
 		}
 	}
-	return s, ahead, s.carry(p)
+	return s, hoisted, s.carry(p)
 }
 
 // initAccumulators creates the accumulators of one set.
@@ -191,12 +191,12 @@ func (s *segment) initAccumulators(p *phase) map[register]jit.Value {
 	clear(s.values)
 	clear(s.reads)
 	s.written = nil
-	running := map[register]jit.Value{}
+	accs := map[register]jit.Value{}
 	for _, r := range p.accumulators {
-		running[r.acc] = s.k.Accumulator(wordType(r.acc), wordOf(r.acc, r.init))
-		s.values[r.acc] = running[r.acc]
+		accs[r.acc] = s.k.Accumulator(wordType(r.acc), wordOf(r.acc, r.init))
+		s.values[r.acc] = accs[r.acc]
 	}
-	return running
+	return accs
 }
 
 // wordOf returns the bits of an accumulator's initial value.
@@ -215,19 +215,19 @@ func wordOf(r register, v scalar.Value) uint64 {
 // loop adds the work on an inner point to the kernel, and returns the instructions to hoist
 // before it. It reports false where others remain, or where lanes other than accumulators are
 // used later.
-func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, ok bool) {
+func (s *segment) loop(p *phase, accs map[register]jit.Value) (hoisted []instr, ok bool) {
 	for i := range p.element {
 		in := &p.element[i]
 		switch {
 		case s.add(in):
 		case s.canHoist(in):
-			ahead = append(ahead, *in)
+			hoisted = append(hoisted, *in)
 		default:
 			return nil, false
 		}
 	}
 	for _, r := range s.written {
-		if _, runs := before[r]; !runs && s.fuser.reads[r] > s.reads[r] {
+		if _, carried := accs[r]; !carried && s.fuser.reads[r] > s.reads[r] {
 			return nil, false
 		}
 	}
@@ -235,9 +235,9 @@ func (s *segment) loop(p *phase, before map[register]jit.Value) (ahead []instr, 
 		if s.k.IsBool(s.values[r.acc]) {
 			return nil, false
 		}
-		s.k.Next(before[r.acc], s.values[r.acc])
+		s.k.Next(accs[r.acc], s.values[r.acc])
 	}
-	return ahead, true
+	return hoisted, true
 }
 
 // after ends the loop. Only the accumulators are live after it.
@@ -315,17 +315,17 @@ func (s *segment) storeMerge(c *laneMerge) {
 
 // compensate splits the sum of an accumulator into blocks and compensates the rounding errors
 // of adding them up (TwoSum).
-func (m *nestBuilder) compensate(running scalar.Expr, acc register) {
+func (m *nestBuilder) compensate(sumVar scalar.Expr, acc register) {
 	x := compensated{acc: acc, sum: m.n.sizes.add(classF32, m.width()), err: m.n.sizes.add(classF32, m.width())}
-	sum, rest := scalar.FreeVar(running.Name+"_sum", ir.F32), scalar.FreeVar(running.Name+"_rest", ir.F32)
+	sum, rest := scalar.FreeVar(sumVar.Name+"_sum", ir.F32), scalar.FreeVar(sumVar.Name+"_rest", ir.F32)
 	m.named[sum.Name] = value{reg: x.sum, level: perElement, wide: true}
 	m.named[rest.Name] = value{reg: x.err, level: perElement, wide: true}
-	all := []scalar.Expr{running, sum, rest}
+	all := []scalar.Expr{sumVar, sum, rest}
 	set := func(to []register, list ...scalar.Expr) []instr {
 		m.invalidate(all)
 		return m.capture(func() { m.moveAll(to, list) })
 	}
-	next, left := scalar.TwoSum(sum, running)
+	next, left := scalar.TwoSum(sum, sumVar)
 	m.p.carry = append(m.p.carry, set([]register{x.sum, x.err, acc}, next, scalar.Add(rest, left), scalar.Const(ir.F32, 0))...)
 	m.p.total = append(m.p.total, set([]register{acc}, scalar.Compensated(sum, rest))...)
 	m.invalidate(all)
@@ -411,8 +411,8 @@ func (b *sumBlocks) end() {
 	}
 }
 
-// maxUnroll and maxStreams are how many inner points one kernel takes at most where
-// lanes are outer points, and the maximum number of addresses it reads from.
+// maxUnroll is the maximum number of inner points of one kernel call where lanes are outer
+// points, maxStreams the maximum number of addresses it reads from.
 const (
 	maxUnroll  = 8
 	maxStreams = 24

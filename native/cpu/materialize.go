@@ -16,17 +16,13 @@ const (
 // materialize stores values to scratch memory as a row-major array.
 func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) {
 	buf := c.scratch(x.Value.Type, product(x.Dims))
-	return buf, c.materializeInto(name, x, buf)
-}
-
-func (c *compiler) materializeInto(name string, x fusion.Elements, buf *buffer) error {
 	code := &fusion.Code{Rows: []fusion.ElementStore{{
 		Tensor: &fusion.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
 		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
 	}}}
 	var dims []int
 	code.Outer, dims = coordinates(x.At, x.Dims)
-	return c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
+	return buf, c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
 }
 
 // storeResult stores a step's row-major result where the group's result is.

@@ -110,8 +110,9 @@ func (p *packedRow) block(b int, scale func()) {
 	f.op("VFMADD231PS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, product, p.scale(), b%sums)
 }
 
-// scales converts the scales of one block for each accumulator, and stores them: they are
-// gathered on otherwise idle ports, and a load then broadcasts each at no cost.
+// scales converts the scales of one block for each accumulator, and stores them: integer
+// instructions pack them while the vector units are busy, and a load then broadcasts each at
+// no cost.
 func (p *packedRow) scales() {
 	for b := range sums {
 		p.f.op("MOVWLZX %d(SI), R%d", b*p.bytes(), 8+b)
