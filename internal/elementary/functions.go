@@ -28,9 +28,9 @@ func Sigmoid(x float64) float64 {
 
 // Log returns the natural logarithm of x.
 func Log(x float64) float64 {
-	const least, up = 0x1p-1022, 54
-	if x > 0 && x < least {
-		return math.Log(x*(1<<up)) - up*math.Ln2 // on x86-64 math.Log is wrong for subnormal numbers
+	const minNormal, shift = 0x1p-1022, 54
+	if x > 0 && x < minNormal {
+		return math.Log(x*(1<<shift)) - shift*math.Ln2 // on x86-64 math.Log is wrong for subnormal numbers
 	}
 	return math.Log(x)
 }

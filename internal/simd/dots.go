@@ -8,15 +8,15 @@ const dotChain = 256
 func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step int) {
 	d := kernelsOf[T]()
 	full := k - k%d.dotLanes
-	count, apart := 4, aRow
+	count, stride := 4, aRow
 	if m < count { // the kernel computes one row four times
-		count, apart = 1, 0
+		count, stride = 1, 0
 	}
 	for done := 0; done < m; done += count {
 		i := min(done, m-count)
 		var sums [4]CompensatedSum[T]
 		for l := 0; l < full; l += dotChain * d.dotLanes {
-			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], apart, &x[l], &s.sums[0])
+			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], stride, &x[l], &s.sums[0])
 			for r := range count {
 				sums[r].Add(pairwise(s.sums[r*d.dotLanes:][:d.dotLanes]))
 			}

@@ -160,12 +160,12 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 		}
 		return true
 	}
-	turned := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.transposed))
+	transposed := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.transposed))
 	for l := 0; l < k; l += lanes {
 		rows := min(lanes, k-l)
 		count := cutPieces(list[:], from.RowAt[l:l+rows])
-		fill(n, &turned[0], lanes, &data[0], &from.ColAt[0], &list[0], count)
-		Transpose(out[l*width:], width, turned[:], lanes, n, rows)
+		fill(n, &transposed[0], lanes, &data[0], &from.ColAt[0], &list[0], count)
+		Transpose(out[l*width:], width, transposed[:], lanes, n, rows)
 	}
 	for l := 0; n < width && l < k; l++ {
 		clear(out[l*width+n : l*width+width])

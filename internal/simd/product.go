@@ -275,12 +275,12 @@ func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *
 
 // edge computes a tile that is wider than c in scratch memory, and copies its n columns.
 func (p *multiplication[T]) edge(k *kernel[T], a Matrix[T], b []T, bRow, n, width int, c []T) {
-	beside := p.s.edge[:]
+	scratch := p.s.edge[:]
 	for r := 0; p.add && r < k.rows; r++ {
-		copy(beside[r*width:], c[r*p.cRow:][:n])
+		copy(scratch[r*width:], c[r*p.cRow:][:n])
 	}
-	p.tile(k, a, b, bRow, &beside[0], width, p.lanes)
+	p.tile(k, a, b, bRow, &scratch[0], width, p.lanes)
 	for r := range k.rows {
-		copy(c[r*p.cRow:][:n], beside[r*width:])
+		copy(c[r*p.cRow:][:n], scratch[r*width:])
 	}
 }

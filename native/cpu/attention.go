@@ -34,11 +34,11 @@ func attentionBlockSize(n *ir.Node) int {
 	if !known || !alsoKnown || a.Causal && queries != keys || n.Op() == ops.OpAttentionBackward && !sumsGradients(n) {
 		return 0
 	}
-	least := plainBlock
+	minSize := plainBlock
 	if a.Window > 0 && a.Window < int(keys) {
-		least = windowBlock
+		minSize = windowBlock
 	}
-	size := max(least, (int(queries)+maxAttentionBlocks-1)/maxAttentionBlocks)
+	size := max(minSize, (int(queries)+maxAttentionBlocks-1)/maxAttentionBlocks)
 	if int(queries) < 4*size || int(keys) < 2*plainBlock {
 		return 0
 	}

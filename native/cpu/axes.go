@@ -76,15 +76,15 @@ func coalesceSpace(c *fusion.Code, vars []scalar.Expr, dims []int) ([]scalar.Exp
 			continue // both and the merged coordinate must have one type
 		}
 		p := pair{a: vars[i].Name, b: vars[i+1].Name, size: dims[i+1], seen: map[scalar.Expr]bool{}}
-		apart := false
+		separate := false
 		rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
-			apart = apart || !p.mergeable(e)
+			separate = separate || !p.mergeable(e)
 			return e
 		}, func(offset scalar.Expr) scalar.Expr {
-			apart = apart || !p.offset(offset)
+			separate = separate || !p.offset(offset)
 			return offset
 		})
-		if apart {
+		if separate {
 			continue
 		}
 		merged := scalar.NewVar(vars[i].Name+vars[i+1].Name, vars[i].Type, 0, int64(max(dims[i]*dims[i+1]-1, 0)))

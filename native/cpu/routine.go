@@ -76,13 +76,13 @@ func (c *compiler) routine(g *fusion.Group) error {
 // matrices each.
 func (c *compiler) reserveWorkspaces(g *fusion.Group, s *routineStep) {
 	const matrices = 2
-	most := 0
+	largest := 0
 	for _, n := range slices.Concat(s.sizes[0], s.sizes[1]) {
-		most = max(most, n)
+		largest = max(largest, n)
 	}
 	c.p.memory.reserve(native.Allocation{
 		Name:  "workspace of " + g.Name(),
-		Bytes: bytesOf(ir.F64, []int{most, matrices, min(s.batch, len(s.work))}),
+		Bytes: bytesOf(ir.F64, []int{largest, matrices, min(s.batch, len(s.work))}),
 	}, nil)
 }
 

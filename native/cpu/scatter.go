@@ -138,8 +138,8 @@ func (c *compiler) newHotRows(x *fusion.Scatter) *hotRows {
 	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlock {
 		return nil
 	}
-	most := updates / (fusion.SumBlock + 1)
-	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), errs: c.scratch(ir.F32, most*len(x.WindowAt))}
+	maxHot := updates / (fusion.SumBlock + 1)
+	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), errs: c.scratch(ir.F32, maxHot*len(x.WindowAt))}
 }
 
 // find counts the updates of each row and reports whether there are hot rows.

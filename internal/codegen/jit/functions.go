@@ -164,8 +164,8 @@ func sigmoid(b *builder, x argument) argument {
 func tanh(b *builder, x argument) argument {
 	near, _ := scalar.Coefficients(scalar.OpTanh)
 	a := b.real(scalar.OpAbs, x)
-	most := b.min(b.number(10), a)
-	e := expWithin(b, b.real(scalar.OpAdd, most, most))
+	clamped := b.min(b.number(10), a)
+	e := expWithin(b, b.real(scalar.OpAdd, clamped, clamped))
 	large := b.real(scalar.OpSub, b.number(1), b.real(scalar.OpDiv, b.number(2), b.real(scalar.OpAdd, e, b.number(1))))
 	z := b.real(scalar.OpMul, a, a)
 	small := b.real(scalar.OpFma, b.real(scalar.OpMul, a, z), b.polynomial(z, near), a)

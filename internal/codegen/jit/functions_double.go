@@ -71,9 +71,9 @@ func (b *builder) logEnds(y, x argument, from float64) argument {
 
 // doubleLog scales subnormal numbers up first.
 func doubleLog(b *builder, x argument) argument {
-	const least, up = 0x1p-1022, 54
-	k, m := b.parts(b.choose(x, b.number(least), b.real(scalar.OpMul, x, b.number(1<<up)), x))
-	k = b.real(scalar.OpSub, k, b.choose(x, b.number(least), b.number(up), b.number(0)))
+	const minNormal, shift = 0x1p-1022, 54
+	k, m := b.parts(b.choose(x, b.number(minNormal), b.real(scalar.OpMul, x, b.number(1<<shift)), x))
+	k = b.real(scalar.OpSub, k, b.choose(x, b.number(minNormal), b.number(shift), b.number(0)))
 	return b.logEnds(b.logSum(b.real(scalar.OpSub, m, b.number(1)), k), x, 0)
 }
 

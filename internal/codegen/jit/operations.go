@@ -185,8 +185,8 @@ func isNarrow(t dtype.DType) bool { return t.IsInteger() && t.Bits() < 32 }
 // narrowShift masks the shift count to the bits of the narrow type.
 func narrowShift(o Operation) *template {
 	b := &builder{typ: dtype.I32}
-	most := argument{bits: uint64(o.From.Bits() - 1), constant: true}
-	root := b.real(o.Op, argument{value: -1}, b.real(scalar.OpAnd, argument{value: -2}, most))
+	mask := argument{bits: uint64(o.From.Bits() - 1), constant: true}
+	root := b.real(o.Op, argument{value: -1}, b.real(scalar.OpAnd, argument{value: -2}, mask))
 	return &template{steps: b.steps, root: root.value}
 }
 
