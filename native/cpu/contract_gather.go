@@ -188,8 +188,7 @@ func orderAsStored(e scalar.Expr, coords []coordinate) {
 	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
 }
 
-// strides returns by how many elements what an expression loads moves with each
-// variable, at most.
+// strides returns the largest stride of each variable in the loads of an expression.
 func strides(e scalar.Expr) map[string]int {
 	by := map[string]int{}
 	scalar.Walk(e, func(n scalar.Expr) {
