@@ -16,7 +16,7 @@ func TestRestsOfAngles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
 		x := math.Ldexp(1+rng.Float64(), rng.IntN(1024))
-		q, r, tail := rest(x)
+		q, r, tail := reducePiOver2(x)
 		m, e := math.Frexp(x)
 		turns := new(big.Int).Mul(inverse, big.NewInt(int64(math.Ldexp(m, 53))))
 		turns.Lsh(turns, 1100).Rsh(turns, uint(1100+53-e)) // times 2^1280

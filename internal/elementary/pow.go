@@ -2,14 +2,15 @@ package elementary
 
 import "math"
 
-// wholePower is up to which exponent powers are products, which are exact where they can be.
-const wholePower = 32
+// maxIntPower is the largest integer exponent for which Pow multiplies, which is exact where
+// it can be.
+const maxIntPower = 32
 
 // Pow returns x to the power y.
 func Pow(x, y float64) float64 {
 	whole := y == math.Trunc(y)
 	switch a := math.Abs(x); {
-	case whole && math.Abs(y) <= wholePower, x != x, y != y, a == 0, a == 1, math.IsInf(x, 0), math.IsInf(y, 0), x < 0 && !whole:
+	case whole && math.Abs(y) <= maxIntPower, x != x, y != y, a == 0, a == 1, math.IsInf(x, 0), math.IsInf(y, 0), x < 0 && !whole:
 		return math.Pow(x, y)
 	case y == 0.5:
 		return math.Sqrt(x)
@@ -20,12 +21,12 @@ func Pow(x, y float64) float64 {
 	}
 }
 
-// positivePower returns x to the power y for positive finite x. The product of y and log x has
-// twice the digits of float64.
+// positivePower returns x to the power y for positive finite x, with y·log x in double-double
+// arithmetic.
 func positivePower(x, y float64) float64 {
-	high, low := logarithm(x)
+	high, low := doubleLog(x)
 	p := y * high
-	switch { // the error of an infinite product would be NaN
+	switch { // the tail of an infinite product would be NaN
 	case p > 710:
 		return math.Inf(1)
 	case p < -746:
@@ -39,16 +40,16 @@ func positivePower(x, y float64) float64 {
 // logTerms are 1/(2k+1) from k = 3 on, of log m = 2·(s + s³/3 + s⁵/5 + …) for s = (m-1)/(m+1).
 var logTerms = []float64{1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23, 1. / 25, 1. / 27}
 
-// Natural logarithm of 2, 1/3 and 1/5, less their float64.
+// The natural logarithm of 2, 1/3 and 1/5 minus their float64.
 const (
 	ln2Tail   = 0x1.abc9e3b39803fp-56
 	thirdTail = 0x1.5555555555555p-56
 	fifthTail = -0x1.999999999999ap-57
 )
 
-// logarithm returns log x as the sum of two numbers, for positive finite x, with an error of
-// some 2⁻⁶⁷ of it.
-func logarithm(x float64) (high, low float64) {
+// doubleLog returns log x of a positive finite x as a double-double number, with a relative
+// error of about 2⁻⁶⁷.
+func doubleLog(x float64) (high, low float64) {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {
 		m, e = 2*m, e-1
@@ -64,30 +65,30 @@ func logarithm(x float64) (high, low float64) {
 	for i := len(logTerms) - 1; i >= 0; i-- {
 		p = p*z + logTerms[i]
 	}
-	high, low = product(z, zTail, p, 0)
-	high, low = sum(1./5, fifthTail, high, low)
-	high, low = product(z, zTail, high, low)
-	high, low = sum(1./3, thirdTail, high, low)
-	high, low = product(z, zTail, high, low)
-	high, low = sum(1, 0, high, low)
-	high, low = product(2*s, 2*sTail, high, low)
+	high, low = doubleProduct(z, zTail, p, 0)
+	high, low = doubleSum(1./5, fifthTail, high, low)
+	high, low = doubleProduct(z, zTail, high, low)
+	high, low = doubleSum(1./3, thirdTail, high, low)
+	high, low = doubleProduct(z, zTail, high, low)
+	high, low = doubleSum(1, 0, high, low)
+	high, low = doubleProduct(2*s, 2*sTail, high, low)
 
 	k := float64(e)
-	kHigh, kLow := product(math.Ln2, ln2Tail, k, 0)
+	kHigh, kLow := doubleProduct(math.Ln2, ln2Tail, k, 0)
 	if e == 0 {
 		return high, low
 	}
-	return sum(kHigh, kLow, high, low)
+	return doubleSum(kHigh, kLow, high, low)
 }
 
-// product returns (a + aTail)·(b + bTail) as the sum of two numbers.
-func product(a, aTail, b, bTail float64) (high, low float64) {
+// doubleProduct multiplies two double-double numbers.
+func doubleProduct(a, aTail, b, bTail float64) (high, low float64) {
 	high = a * b
 	return high, math.FMA(a, b, -high) + (a*bTail + aTail*b)
 }
 
-// sum returns a + aTail + b + bTail as the sum of two numbers; a is the larger one, or 0.
-func sum(a, aTail, b, bTail float64) (high, low float64) {
+// doubleSum adds two double-double numbers; a is 0 or has the larger magnitude.
+func doubleSum(a, aTail, b, bTail float64) (high, low float64) {
 	high = a + b
 	low = b - (high - a) + (aTail + bTail)
 	total := high + low

@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// Sin returns the sine of x. Like Cos and Tan it takes package math's, but where the result is
-// small and digits may be lost in the rest of the argument: there that is taken exactly.
+// Sin returns the sine of x. Like Cos and Tan it uses package math unless the result is small,
+// where the argument reduction of package math may lose digits: there it reduces the argument
+// exactly.
 func Sin(x float64) float64 {
-	if r := math.Sin(x); near(x) || !isSmall(r) {
+	if r := math.Sin(x); near(x) || !losesDigits(r) {
 		return r
 	}
 	sin, _ := sinCos(x)
@@ -17,7 +18,7 @@ func Sin(x float64) float64 {
 
 // Cos returns the cosine of x.
 func Cos(x float64) float64 {
-	if r := math.Cos(x); near(x) || !isSmall(r) {
+	if r := math.Cos(x); near(x) || !losesDigits(r) {
 		return r
 	}
 	_, cos := sinCos(x)
@@ -26,18 +27,18 @@ func Cos(x float64) float64 {
 
 // Tan returns the tangent of x.
 func Tan(x float64) float64 {
-	if r := math.Tan(x); near(x) || r != r || !isSmall(r) && !isSmall(1/r) {
+	if r := math.Tan(x); near(x) || r != r || !losesDigits(r) && !losesDigits(1/r) {
 		return r
 	}
 	sin, cos := sinCos(x)
 	return sin / cos
 }
 
-// near reports whether x is its own rest, or none.
+// near reports whether x needs no reduction.
 func near(x float64) bool { return math.Abs(x) <= math.Pi/4 }
 
-// isSmall reports whether r has digits that an error of 2⁻⁶⁰ hurts.
-func isSmall(r float64) bool { return math.Abs(r) < 0.02 }
+// losesDigits reports whether an absolute error of 2⁻⁶⁰ matters in r.
+func losesDigits(r float64) bool { return math.Abs(r) < 0.02 }
 
 // twoOverPi holds 64 zero bits and then the first 1280 of the fraction of 2/π.
 var twoOverPi = [21]uint64{
@@ -47,9 +48,9 @@ var twoOverPi = [21]uint64{
 	0x56033046fc7b6bab, 0xf0cfbc209af4361d,
 }
 
-// sinCos returns sine and cosine of a finite x beyond π/4.
+// sinCos returns sine and cosine of a finite |x| > π/4.
 func sinCos(x float64) (sin, cos float64) {
-	q, r, tail := rest(math.Abs(x))
+	q, r, tail := reducePiOver2(math.Abs(x))
 	s, c := math.Sin(r), math.Cos(r)
 	s, c = s+tail*c, c-tail*s
 	switch q & 3 {
@@ -66,13 +67,13 @@ func sinCos(x float64) (sin, cos float64) {
 	return s, c
 }
 
-// rest splits a finite x ≥ π/4 into q·π/2 + r + tail with |r| ≤ π/4, q modulo 4, by the
-// method of Payne and Hanek: of the product of the significand and 2/π it takes the 256 bits
-// from the quadrant on.
-func rest(x float64) (q uint64, r, tail float64) {
+// reducePiOver2 reduces a finite x ≥ π/4 to q·π/2 + r + tail with |r| ≤ π/4 and q modulo 4, by
+// the method of Payne and Hanek: it computes the 256 bits from the quadrant on of the product
+// of the significand and 2/π.
+func reducePiOver2(x float64) (q uint64, r, tail float64) {
 	b := math.Float64bits(x)
 	significand, first := b&(1<<52-1)|1<<52, uint(b>>52)-(1023+52)+62
-	var product [4]uint64 // that of the highest weight first
+	var product [4]uint64 // most significant word first
 	carry := uint64(0)
 	for i := 3; i >= 0; i-- {
 		word, shift := first/64+uint(i), first%64
@@ -83,7 +84,7 @@ func rest(x float64) (q uint64, r, tail float64) {
 		carry = high + c
 	}
 	q = product[0] >> 62
-	for i := range product { // the quadrants go
+	for i := range product { // drop the bits of the quadrant
 		product[i] <<= 2
 		if i < 3 {
 			product[i] |= product[i+1] >> 62
@@ -97,7 +98,7 @@ func rest(x float64) (q uint64, r, tail float64) {
 			product[i], carry = bits.Add64(^product[i], 0, carry)
 		}
 	}
-	high, low := leading(product)
+	high, low := doubleFraction(product)
 	const piHalf = math.Pi / 2
 	r = high * piHalf
 	tail = math.FMA(high, piHalf, -r) + (high*piHalfTail + low*piHalf)
@@ -107,9 +108,9 @@ func rest(x float64) (q uint64, r, tail float64) {
 	return q, r, tail
 }
 
-// leading returns a fraction of 256 bits as the sum of two numbers. No float64 is so near to a
-// multiple of π/2 that the first 64 are zeros.
-func leading(f [4]uint64) (high, low float64) {
+// doubleFraction returns a 256-bit fraction as the sum of two numbers. No float64 is so close
+// to a multiple of π/2 that the first 64 bits are zeros.
+func doubleFraction(f [4]uint64) (high, low float64) {
 	zeros := bits.LeadingZeros64(f[0])
 	a := f[0]<<zeros | f[1]>>1>>(63-zeros)
 	b := f[1]<<zeros | f[2]>>1>>(63-zeros)

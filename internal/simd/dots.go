@@ -1,29 +1,28 @@
 package simd
 
-// dotChain is how many products a lane adds up one after the other.
+// dotChain is the number of products that a lane accumulates before its sum is compensated.
 const dotChain = 256
 
-// Dots computes c[i·step] = Σ a[i][l]·x[l] for m rows of k elements that lie
-// one after the other, aRow apart. A sum depends on its row alone, not on which
-// rows are computed together.
+// Dots computes c[i·step] = Σ a[i][l]·x[l] for m contiguous rows of k elements, aRow apart. A
+// sum does not depend on the rows computed with it.
 func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step int) {
 	d := kernelsOf[T]()
 	full := k - k%d.dotLanes
-	count, apart := 4, aRow
-	if m < count { // the kernel gets one row four times
-		count, apart = 1, 0
+	count, stride := 4, aRow
+	if m < count { // the kernel computes one row four times
+		count, stride = 1, 0
 	}
 	for done := 0; done < m; done += count {
 		i := min(done, m-count)
-		var sums [4]Total[T]
+		var sums [4]CompensatedSum[T]
 		for l := 0; l < full; l += dotChain * d.dotLanes {
-			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], apart, &x[l], &s.sums[0])
+			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], stride, &x[l], &s.sums[0])
 			for r := range count {
 				sums[r].Add(pairwise(s.sums[r*d.dotLanes:][:d.dotLanes]))
 			}
 		}
 		for r := range count {
-			sum, row := sums[r].Sum+sums[r].Rest, a[(i+r)*aRow:][:k]
+			sum, row := sums[r].Sum+sums[r].Err, a[(i+r)*aRow:][:k]
 			for l := full; l < k; l++ {
 				sum += row[l] * x[l]
 			}
@@ -32,10 +31,10 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 	}
 }
 
-// maxLanes is the most lanes that sums are kept in.
+// maxLanes is the maximum number of lanes of partial sums.
 const maxLanes = 32
 
-// pairwise adds up lanes.
+// pairwise sums lanes in a tree.
 func pairwise[T Float](lanes []T) T {
 	for n := len(lanes) / 2; n > 0; n /= 2 {
 		for i := range n {
@@ -43,4 +42,18 @@ func pairwise[T Float](lanes []T) T {
 		}
 	}
 	return lanes[0]
+}
+
+// CompensatedSum is a sum and its accumulated rounding error, which is added at the end:
+// Knuth, The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
+type CompensatedSum[T Float] struct{ Sum, Err T }
+
+// Add adds a term. A sum that is not finite has no error.
+func (t *CompensatedSum[T]) Add(x T) {
+	sum := t.Sum + x
+	part := sum - t.Sum
+	if left := (t.Sum - (sum - part)) + (x - part); left-left == 0 {
+		t.Err += left
+	}
+	t.Sum = sum
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// scattered returns a matrix of the given values whose rows and columns lie in
-// stretches of so many, apart from one another, with room behind the last.
+// scattered returns a matrix of the given values whose rows and columns form runs of the given
+// lengths with gaps between them, and room after the last.
 func scattered[T Float](x []T, rows, cols, rowStretch, colStretch int) Matrix[T] {
 	m := Matrix[T]{RowAt: places(rows, rowStretch, 1), ColAt: places(cols, colStretch, rows+rows/rowStretch+2)}
 	if colStretch > rowStretch {
@@ -20,7 +20,7 @@ func scattered[T Float](x []T, rows, cols, rowStretch, colStretch int) Matrix[T]
 	}
 	m.Data = make([]T, last+1+2*maxColumns)
 	for i := range m.Data {
-		m.Data[i] = 1000 // what is read of this is noticed
+		m.Data[i] = 1000 // a wrong read shows in the result
 	}
 	for i, a := range m.RowAt {
 		for j, b := range m.ColAt {
@@ -30,8 +30,7 @@ func scattered[T Float](x []T, rows, cols, rowStretch, colStretch int) Matrix[T]
 	return m
 }
 
-// places returns n offsets in stretches of neighbours unit apart, with a gap after
-// each but where there is one stretch only.
+// places returns n offsets in runs of neighbours unit apart, with gaps between the runs.
 func places(n, stretch, unit int) []int32 {
 	out := make([]int32, n)
 	at := 0
@@ -45,8 +44,8 @@ func places(n, stretch, unit int) []int32 {
 	return out
 }
 
-// TestProductsOfFactorsWithTables has either factor in stretches that are read in
-// place, copied, gathered along columns or rows, or one by one.
+// TestProductsOfFactorsWithTables has either factor in runs that are read in place, copied,
+// gathered along columns or rows, or element by element.
 func TestProductsOfFactorsWithTables(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		testTables[float32](t)

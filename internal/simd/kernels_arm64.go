@@ -15,7 +15,7 @@ func kernelsOf[T Float]() *kernels[T] {
 	return any(neon32).(*kernels[T])
 }
 
-// packedDots returns the kernel for rows of blocks, with the number of its lanes.
+// packedDots returns the kernel for quantised rows and its number of lanes.
 func packedDots(p Packing) (dot packedDot, lanes int) {
 	if Has == Go {
 		return plainPacked(p), 1

@@ -2,10 +2,10 @@
 
 package simd
 
-// turners are the kernels that transpose: there are none.
-func turners(uintptr) []turner { return nil }
+// transposeKernels returns nil: there are no kernels that transpose.
+func transposeKernels(uintptr) []transposeKernel { return nil }
 
-// piecewise is the kernel that fills vectors from pieces: there is none.
-func piecewise() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
+// pieceKernel returns nil: there is no kernel that fills vectors from pieces.
+func pieceKernel() (fill func(rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int), lanes int) {
 	return nil, 0
 }

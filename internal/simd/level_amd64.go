@@ -1,13 +1,11 @@
 package simd
 
-// cpuid returns what the processor says of itself, xgetbv which registers the
-// operating system saves.
+// cpuid executes CPUID, xgetbv XGETBV for the registers that the operating system saves.
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
 func xgetbv() uint32
 
-// beyondGo returns the levels that processor and operating system have besides plain
-// Go.
+// beyondGo returns the levels other than plain Go that processor and operating system support.
 func beyondGo() []Level {
 	const (
 		fma, osxsave, avx, f16c = 1 << 12, 1 << 27, 1 << 28, 1 << 29 // leaf 1, c

@@ -1,7 +1,12 @@
 package simd
 
-// packB copies n columns of b into panels as wide as a wide tile, each row by
-// row; what a panel lacks of columns is zero.
+import (
+	"slices"
+	"unsafe"
+)
+
+// packB packs n columns of b in panels of a wide tile's columns, row by row, padded with
+// zeros.
 func (p *multiplication[T]) packB(b Matrix[T], n int) {
 	width := 2 * p.lanes
 	for j := 0; j < n; j += width {
@@ -9,8 +14,7 @@ func (p *multiplication[T]) packB(b Matrix[T], n int) {
 	}
 }
 
-// packA copies rows of a into panels as high as the highest tile, each column by
-// column.
+// packA packs rows of a in panels of the highest tile's rows, column by column.
 func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	height := p.wide[0].rows
 	for i := 0; i < rows; i += height {
@@ -19,9 +23,8 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
 
-// copyStretches copies rows of a, which has tables and long stretches of columns
-// that lie side by side.
-func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
+// copyRuns copies rows of a, whose tables have long contiguous runs of columns.
+func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
 	for l := 0; l < p.k; {
 		from, n := int(a.ColAt[l]), 1
@@ -36,10 +39,10 @@ func (p *multiplication[T]) copyStretches(a Matrix[T], rows int) Matrix[T] {
 	return to
 }
 
-// straight returns a part of a matrix with tables as one without, where its
-// columns lie side by side and its rows equally far apart.
+// straight returns a part of a matrix with tables as a strided one; false where its columns
+// are not contiguous or its rows not equally spaced.
 func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
-	if Stretches(m.ColAt[:cols]) > 1 {
+	if Runs(m.ColAt[:cols]) > 1 {
 		return m, false
 	}
 	step := cols
@@ -54,7 +57,7 @@ func (m Matrix[T]) straight(rows, cols int) (Matrix[T], bool) {
 	return Matrix[T]{Data: m.Data[m.RowAt[0]+m.ColAt[0]:], Row: step, Col: 1}, step >= 0
 }
 
-// copyA copies rows of a.
+// copyA copies rows of a with a stride that does not alias.
 func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
 	for i := range rows {
@@ -63,7 +66,7 @@ func (p *multiplication[T]) copyA(a Matrix[T], rows int) Matrix[T] {
 	return to
 }
 
-// tile returns a from row i on, where panels have so many rows.
+// tile returns a from row i on; packed panels have height rows.
 func (m Matrix[T]) tile(i, height int) Matrix[T] {
 	if m.packed > 0 {
 		m.Data = m.Data[i/height*height*m.packed+i%height:]
@@ -72,13 +75,13 @@ func (m Matrix[T]) tile(i, height int) Matrix[T] {
 	return m.From(i, 0)
 }
 
-// Transposed returns the transposed matrix.
+// Transposed returns the transposed matrix, in place.
 func (m Matrix[T]) Transposed() Matrix[T] {
 	m.Row, m.Col, m.RowAt, m.ColAt = m.Col, m.Row, m.ColAt, m.RowAt
 	return m
 }
 
-// packPanel copies k rows of n elements, and zeros up to width.
+// packPanel packs k rows of n elements, padded with zeros to width.
 func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 	switch {
 	case from.RowAt != nil:
@@ -107,7 +110,7 @@ func packPanel[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) {
 func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 	for l := range k {
 		row, in := to[l*width:l*width+width], from.Data[l*from.Row:][:n]
-		switch n { // sizes that are known are copied much faster
+		switch n { // copies of a constant size are much faster
 		case maxColumns:
 			*(*[maxColumns]T)(row) = [maxColumns]T(in)
 		case maxColumns / 2:
@@ -117,5 +120,151 @@ func packRows[T Float](to []T, from Matrix[T], k, n, width int) {
 			copy(row, in)
 			clear(row[n:])
 		}
+	}
+}
+
+// piece is a run of lanes of a vector that are contiguous in memory.
+type piece struct {
+	at   int       // byte offset of lane 0, were it part of the run
+	bits uint64    // the lanes, as a mask register
+	mask [8]uint32 // the lanes, as a vector mask of AVX2
+}
+
+// minPieceLen is the least average length of a run for which vectors are filled piece by
+// piece.
+const minPieceLen = 3
+
+// minRunLen is the least average length of a run of columns for which rows are copied run by
+// run.
+const minRunLen = 16
+
+// packPieces packs k rows of n elements, padded with zeros to width, of a matrix with tables
+// whose columns, or else rows, form contiguous runs. It returns false where the runs are too
+// short. It may write a vector beyond the last row, for which the space has room.
+func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
+	fill, lanes := pieceKernel()
+	out, ok := any(to).([]float32)
+	if !ok || fill == nil {
+		return false
+	}
+	data := any(from.Data).([]float32)
+	byColumn, byRow := Runs(from.ColAt[:n]), Runs(from.RowAt[:k])
+	if min(byColumn*minPieceLen/n, byRow*minPieceLen/k) > 0 {
+		return false
+	}
+	list := &s.pieces
+	if byColumn*k <= byRow*n {
+		for j := 0; j < width; j += lanes {
+			count := cutPieces(list[:], from.ColAt[min(j, n):min(j+lanes, n)])
+			fill(k, &out[j], width, &data[0], &from.RowAt[0], &list[0], count)
+		}
+		return true
+	}
+	transposed := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.transposed))
+	for l := 0; l < k; l += lanes {
+		rows := min(lanes, k-l)
+		count := cutPieces(list[:], from.RowAt[l:l+rows])
+		fill(n, &transposed[0], lanes, &data[0], &from.ColAt[0], &list[0], count)
+		Transpose(out[l*width:], width, transposed[:], lanes, n, rows)
+	}
+	for l := 0; n < width && l < k; l++ {
+		clear(out[l*width+n : l*width+width])
+	}
+	return true
+}
+
+// ReadsGathered reports whether left factors with tables are read in place.
+func ReadsGathered() bool { return kernelsOf[float32]().wide[0].gathered != nil }
+
+// Runs returns the number of contiguous runs of offsets.
+func Runs(at []int32) int {
+	count := 1
+	for i := 1; i < len(at); i++ {
+		if at[i] != at[i-1]+1 {
+			count++
+		}
+	}
+	return count
+}
+
+// cutPieces stores the pieces of a vector whose lanes have the given offsets, and returns
+// their number, at least one.
+func cutPieces(list []piece, at []int32) int {
+	list[0] = piece{}
+	count := 0
+	for i := 0; i < len(at); {
+		end := i + 1
+		for end < len(at) && at[end] == at[end-1]+1 {
+			end++
+		}
+		p := piece{at: (int(at[i]) - i) * int(unsafe.Sizeof(float32(0))), bits: 1<<end - 1<<i}
+		for lane := i; lane < min(end, len(p.mask)); lane++ {
+			p.mask[lane] = ^uint32(0)
+		}
+		list[count] = p
+		count++
+		i = end
+	}
+	return max(count, 1)
+}
+
+// readsInPlace reports whether the columns of b, which has tables, form contiguous runs that
+// fill tiles well enough to be read in place, as the windows of a convolution do along a row
+// of the image.
+func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
+	p.rowAt = nil
+	if b.RowAt == nil || p.wide[0].tabled == nil {
+		return false
+	}
+	computed, last := 0, int32(0)
+	for j := 0; j < n; {
+		count := p.runLen(b.ColAt[j:n])
+		j += count
+		last = max(last, b.ColAt[j-1])
+		computed += p.lanes
+		if count > p.lanes {
+			computed += p.lanes
+		}
+	}
+	rows := b.RowAt[:p.k]
+	// Tiles read whole vectors, which must end within the memory of b.
+	if 4*n < 3*computed || int(last)+int(slices.Max(rows))+2*p.lanes > len(b.Data) {
+		return false
+	}
+	p.rowAt = rows
+	return true
+}
+
+// runLen returns the length of the first contiguous run, at most a wide tile's columns.
+func (p *multiplication[T]) runLen(at []int32) int {
+	n := 1
+	for n < min(len(at), 2*p.lanes) && at[n] == at[n-1]+1 {
+		n++
+	}
+	return n
+}
+
+// multiplyRuns computes n columns with those of b read in place, run by run.
+func (p *multiplication[T]) multiplyRuns(m, n int, a, b Matrix[T], c []T) {
+	for i := 0; i < m; i += blockM {
+		rows, c := min(blockM, m-i), c[i*p.cRow:]
+		block := p.block(a.From(i, 0), rows, n)
+		for j := 0; j < n; {
+			count := p.runLen(b.ColAt[j:n])
+			p.panel(rows, count, block, b.Data[b.ColAt[j]:], 0, c[j:])
+			j += count
+		}
+	}
+}
+
+// packGathered packs element by element through the tables.
+func packGathered[T Float](to []T, from Matrix[T], k, n, width int) {
+	columns := from.ColAt[:n]
+	for l, base := range from.RowAt[:k] {
+		row, data := to[l*width:l*width+width], from.Data[base:]
+		for j, at := range columns {
+			row[j] = data[at]
+		}
+		clear(row[n:])
 	}
 }

@@ -7,29 +7,27 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Packing is a format of packed numbers: blocks of 32 of them after their scale, an
-// f16, as GGUF files have them.
+// Packing is a block-quantised format of GGUF files: an f16 scale and 32 integers a block.
 type Packing uint8
 
 // The formats that there are kernels for.
 const (
 	Q8 Packing = iota // q8_0: 32 signed bytes
-	Q4                // q4_0: 16 bytes, the numbers 0 to 15 in the lower halves; 8 too large
+	Q4                // q4_0: 16 bytes, integers 0 to 15 in the lower halves; biased by 8
 )
 
-// PackedElements is how many numbers a block has.
+// PackedElements is the number of elements of a block.
 const PackedElements = 32
 
 // Bytes returns the size of a block.
 func (p Packing) Bytes() int { return [...]int{34, 18}[p] }
 
-// packedDot multiplies a row of blocks with x; what each lane of a register adds up
-// to is in sums, which has room for [maxLanes].
+// packedDot multiplies a row of blocks with x; sums, which has room for [maxLanes], receives
+// the partial sum of each lane.
 type packedDot func(blocks int, w *byte, x, sums *float32)
 
-// DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m rows of packed numbers,
-// rowBytes apart, each of so many blocks, which x has the numbers of. A sum depends
-// on its row alone.
+// DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m quantised rows, rowBytes apart, of the
+// given number of blocks. A sum depends on its row alone.
 func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, c []float32, step int) {
 	dot, lanes := packedDots(p)
 	var sums [maxLanes]float32
@@ -42,7 +40,7 @@ func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, c []float32
 	}
 }
 
-// plainPacked is the kernel in Go, of one lane.
+// plainPacked returns the kernel in Go, of one lane.
 func plainPacked(p Packing) packedDot {
 	return func(blocks int, w *byte, x, sums *float32) {
 		packed := unsafe.Slice(w, blocks*p.Bytes())
@@ -58,7 +56,7 @@ func plainPacked(p Packing) packedDot {
 	}
 }
 
-// number returns a number of a block before it is scaled.
+// number returns an element of a block before scaling.
 func (p Packing) number(block []byte, i int) int {
 	const half = PackedElements / 2
 	switch {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkDotsPacked tells the least nanoseconds of a block in the nearest cache.
+// BenchmarkDotsPacked reports the minimum nanoseconds of a block in the first-level cache.
 func BenchmarkDotsPacked(b *testing.B) {
 	for p := Q8; p <= Q4; p++ {
 		b.Run([]string{"q8_0", "q4_0"}[p], func(b *testing.B) {

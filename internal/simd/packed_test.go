@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// TestDotsOfPackedRows has random bits, scales of every size and both signs, and
-// compares with sums in float64.
+// TestDotsOfPackedRows has random bits and scales of every size and both signs, and compares
+// with sums in float64.
 func TestDotsOfPackedRows(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
@@ -44,7 +44,7 @@ func TestDotsOfPackedRows(t *testing.T) {
 	})
 }
 
-// packedSum returns the sum of products of a row, and that of their sizes.
+// packedSum returns the dot product of a row, and the sum of the absolute products.
 func packedSum(p Packing, w []byte, x []float32) (sum, size float64) {
 	for i, v := range x {
 		block := w[i/PackedElements*p.Bytes():]

@@ -2,6 +2,5 @@
 
 package simd
 
-// Pause tells the processor that this thread only waits for another one, so that one
-// which shares its core gets more of it.
+// Pause hints that the thread spins, so that another thread of its core gets more of it.
 func Pause()

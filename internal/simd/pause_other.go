@@ -2,5 +2,5 @@
 
 package simd
 
-// Pause does nothing: there is no code for this processor.
+// Pause does nothing on this processor.
 func Pause() {}

@@ -2,7 +2,7 @@ package simd
 
 import "unsafe"
 
-// plain are the kernels in Go.
+// plain returns the kernels in Go.
 func plain[T Float]() *kernels[T] {
 	return &kernels[T]{
 		lanes:  2,
@@ -17,7 +17,7 @@ func at[T Float](p *T, i int) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(p), i*int(unsafe.Sizeof(*p))))
 }
 
-func put[T Float](c *T, x T, add bool) {
+func storeOrAdd[T Float](c *T, x T, add bool) {
 	if add {
 		x += *c
 	}
@@ -33,13 +33,13 @@ func anyTile[T Float](rows, columns int) tile[T] {
 				for l := range k {
 					sum += *at(a, i*aRow+l*aCol) * *at(b, l*bRow+j)
 				}
-				put(at(c, i*cRow+j), sum, add)
+				storeOrAdd(at(c, i*cRow+j), sum, add)
 			}
 		}
 	}
 }
 
-// tile4x4 keeps its sums in registers, of machines that have enough.
+// tile4x4 keeps its sums in registers on processors with enough of them.
 func tile4x4[T Float](k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, _ int, add bool) {
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
 	for l := range k {
@@ -56,7 +56,7 @@ func tile4x4[T Float](k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, _
 	}
 	for i, s := range [4][4]T{{s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}} {
 		for j, x := range s {
-			put(at(c, i*cRow+j), x, add)
+			storeOrAdd(at(c, i*cRow+j), x, add)
 		}
 	}
 }

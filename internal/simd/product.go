@@ -1,18 +1,18 @@
 package simd
 
-// Float is a type that products are computed in.
+// Float is an element type of products.
 type Float interface{ float32 | float64 }
 
-// Matrix is a matrix in memory: element (i, j) is Data[i·Row + j·Col], or
-// Data[RowAt[i] + ColAt[j]] where there are these tables.
+// Matrix is a matrix in memory: element (i, j) is Data[i·Row + j·Col], or Data[RowAt[i] +
+// ColAt[j]] where there are tables of offsets.
 type Matrix[T Float] struct {
 	Data         []T
 	Row, Col     int
 	RowAt, ColAt []int32
-	packed       int // where not 0, k products of panels of so many rows lie one after the other
+	packed       int // if not 0, the matrix is packed in row panels of this depth k
 }
 
-// From returns the matrix from element (i, j) on.
+// From returns the submatrix that starts at element (i, j).
 func (m Matrix[T]) From(i, j int) Matrix[T] {
 	if m.RowAt != nil {
 		m.RowAt, m.ColAt = m.RowAt[i:], m.ColAt[j:]
@@ -22,16 +22,15 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 	return m
 }
 
-// tile computes the tile at c of a product: as many rows and columns as its
-// kernel is for, of k products each. The columns of b lie side by side. With add
-// it adds them to what is at c. Where kernels can leave columns out, it writes as
-// many of the last vector of a row as last says. Every element is the sum in order of
-// k, each step rounded once, whichever kernel it is.
+// tile is a micro-kernel: it computes the tile at c of a product, of the rows and columns it
+// is written for and depth k. The columns of b are contiguous. With add it accumulates into c.
+// Kernels with masked stores write only the first last columns of each row's last vector. Each
+// element is a sum in the order of k, each step rounded once, whichever kernel computes it.
 type tile[T Float] func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, last int, add bool)
 
-// kernel is a tile with its number of rows. The tabled one has the rows of b at the
-// offsets of a table, the gathered one rows and columns of a; they are nil where there
-// are none.
+// kernel is a tile with its number of rows. The tabled kernel finds the rows of b through a
+// table of offsets, the gathered one the rows and columns of a; they are nil where there are
+// none.
 type kernel[T Float] struct {
 	rows     int
 	tile     tile[T]
@@ -41,74 +40,73 @@ type kernel[T Float] struct {
 
 // kernels are the kernels of a level for one type, those with more rows first.
 type kernels[T Float] struct {
-	lanes  int         // columns of a narrow tile; a wide one has twice as many
-	partly bool        // kernels can leave out columns of their last vectors
-	wide   []kernel[T] // the last has one row
-	narrow []kernel[T] // with as many rows as those of wide
-	row    tile[T]     // one row of rowColumns columns
-	// dots adds up k products, a multiple of dotLanes, of each of four rows
-	// with x; sums is what each of dotLanes lanes has, row by row.
+	lanes      int         // columns of a narrow tile; a wide one has twice as many
+	maskedTail bool        // kernels mask the stores of their last vectors
+	wide       []kernel[T] // the last has one row
+	narrow     []kernel[T] // with as many rows as those of wide
+	row        tile[T]     // one row of rowColumns columns
+	// dots computes the dot products of four rows with x, of k elements, a multiple of
+	// dotLanes; sums receives the partial sums of dotLanes lanes, row by row.
 	dots       func(k int, a *T, aRow int, x, sums *T)
 	rowColumns int
 	dotLanes   int
 }
 
-// Pieces of a product that stay in caches: a panel of b with longestStep rows in the
-// first, blockM rows of a and blockN columns of b in the second.
+// Cache blocking: a panel of b with maxStep rows fits the first-level cache, blockM rows of a
+// and blockN columns of b the second-level cache.
 const (
-	longestStep = 320
-	blockM      = 240
-	blockN      = 768
+	maxStep = 320
+	blockM  = 240
+	blockN  = 768
 )
 
-// longestChain is how many steps of a product are added to one sum, one after the other,
-// and keptM and blockN how many rows and columns of a longer one wait for the next of them.
+// maxChain is the maximum number of steps of k that accumulate into one sum. A longer product
+// is split along k, in blocks of keptM rows and blockN columns.
 const (
-	longestChain = 32
-	keptM        = 4 * blockM
+	maxChain = 32
+	keptM    = 4 * blockM
 )
 
-// Rows whose distance is a multiple of aliases elements have the same places in
-// a cache. Where they are used often they are copied, skew elements farther
-// apart.
+// Rows whose stride is a multiple of aliases elements fall in the same cache sets. They are
+// copied with a stride of skew elements more where at least minCopyColumns columns reuse them.
 const (
-	aliases      = 256
-	skew         = 16
-	worthCopying = 256
+	aliases        = 256
+	skew           = 16
+	minCopyColumns = 256
 )
 
-// maxColumns and maxRows are the largest tile there is.
+// The size of the largest tile.
 const (
 	maxColumns = 32
 	maxRows    = 12
 )
 
-// Space is memory for one product at a time.
+// Space is the scratch memory of one product at a time.
 type Space[T Float] struct {
 	a, b []T
-	c    []T // of a product of many steps: what some of them come to
+	c    []T // partial sums of a product split along k
 	edge [maxRows * maxColumns]T
 	sums [4 * maxLanes]T
-	// For factors with tables: a vector's pieces, and vectors to be transposed.
-	pieces [16]piece
-	turned [maxColumns * 16]T
+	// For factors with tables: the pieces of a vector, and vectors to be transposed.
+	pieces     [16]piece
+	transposed [maxColumns * 16]T
 }
 
-// stepOf returns how many of k products are added up at once: steps are of one length,
-// as a short one takes as much besides products as a long one.
-func stepOf(k int) int {
-	steps := (k + longestStep - 1) / longestStep
+// stepLen returns the length of the steps into which k is divided, equal ones, as a short step
+// has the same overhead as a long one.
+func stepLen(k int) int {
+	steps := (k + maxStep - 1) / maxStep
 	return (k + steps - 1) / steps
 }
 
-// Grow makes the space large enough for products of the given size.
+// Grow makes room for products of the given size.
 func (s *Space[T]) Grow(m, n, k int) {
-	if k > longestChain*stepOf(max(k, 1)) {
+	if k > maxChain*stepLen(max(k, 1)) {
 		if need := min(m, keptM) * min(n, blockN); len(s.c) < need {
 			s.c = make([]T, need)
 		}
 	}
-	k, m, n = stepOf(max(k, 1)), min(m, blockM), min(n, blockN)
+	k, m, n = stepLen(max(k, 1)), min(m, blockM), min(n, blockN)
 	if need := (k + skew) * (m + maxRows); len(s.a) < need {
 		s.a = make([]T, need)
 	}
@@ -117,9 +115,9 @@ func (s *Space[T]) Grow(m, n, k int) {
 	}
 }
 
-// Product computes c = a·b for a of m×k and b of k×n elements; c has rows of n
-// elements cRow apart. An element does not depend on what is around it: a
-// product may be computed in parts. The space must be large enough.
+// Product computes c = a·b for a of m×k and b of k×n elements; the rows of c are cRow apart.
+// The value of an element does not depend on the size of the product, so that it may be
+// computed in tiles. The space must have room, see [Space.Grow].
 func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int) {
 	if k == 0 {
 		for i := range m {
@@ -127,15 +125,15 @@ func Product[T Float](s *Space[T], m, n, k int, a, b Matrix[T], c []T, cRow int)
 		}
 		return
 	}
-	if chain := longestChain * stepOf(k); k > chain {
-		inParts(s, m, n, k, chain, a, b, c, cRow)
+	if chain := maxChain * stepLen(k); k > chain {
+		splitK(s, m, n, k, chain, a, b, c, cRow)
 		return
 	}
-	chained(s, m, n, k, stepOf(k), a, b, c, cRow)
+	accumulateSteps(s, m, n, k, stepLen(k), a, b, c, cRow)
 }
 
-// inParts computes a product of many steps, some of them at a time.
-func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRow int) {
+// splitK computes a product of many steps as partial products along k, which it adds up.
+func splitK[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cRow int) {
 	for i := 0; i < m; i += keptM {
 		for j := 0; j < n; j += blockN {
 			rows, columns := min(keptM, m-i), min(blockN, n-j)
@@ -143,10 +141,10 @@ func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cR
 			for l := 0; l < k; l += chain {
 				a, b, depth := a.From(i, l), b.From(l, j), min(chain, k-l)
 				if l == 0 {
-					chained(s, rows, columns, depth, stepOf(k), a, b, to, cRow)
+					accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, to, cRow)
 					continue
 				}
-				chained(s, rows, columns, depth, stepOf(k), a, b, s.c, columns)
+				accumulateSteps(s, rows, columns, depth, stepLen(k), a, b, s.c, columns)
 				for r := range rows {
 					row := to[r*cRow:][:columns]
 					for x, part := range s.c[r*columns:][:columns] {
@@ -158,14 +156,14 @@ func inParts[T Float](s *Space[T], m, n, k, chain int, a, b Matrix[T], c []T, cR
 	}
 }
 
-// chained computes a product step by step, each added to the sums of those before.
-func chained[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int) {
+// accumulateSteps computes a product step by step along k and accumulates into c.
+func accumulateSteps[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRow int) {
 	p := multiplication[T]{kernels: kernelsOf[T](), s: s, cRow: cRow}
 	for l := 0; l < k; l += step {
 		p.k, p.add = min(step, k-l), l > 0
 		a, b := a.From(0, l), b.From(l, 0)
 		if p.readsInPlace(b, n) {
-			p.stretches(m, n, a, b, c)
+			p.multiplyRuns(m, n, a, b, c)
 			continue
 		}
 		for j := 0; j < n; j += blockN {
@@ -174,31 +172,31 @@ func chained[T Float](s *Space[T], m, n, k, step int, a, b Matrix[T], c []T, cRo
 	}
 }
 
-// multiplication is a product at work, with k products of each sum.
+// multiplication is the state of one step of a product, of depth k.
 type multiplication[T Float] struct {
 	*kernels[T]
 	s    *Space[T]
 	k    int
 	cRow int
 	add  bool
-	// rowAt are the offsets of the rows of b, where it is read where it lies.
+	// rowAt are the offsets of the rows of b where it is read in place.
 	rowAt []int32
 }
 
-// columns computes n columns. Those of b are packed in panels unless there are
-// too few rows to make up for it.
+// columns computes n columns. It packs those of b in panels unless a has too few rows to repay
+// it.
 func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	width := 2 * p.lanes
 	if few := p.wide[0].rows; b.Col == 1 && a.RowAt == nil && (m <= few || m <= 8*few && a.Col == 1) {
 		if m == 1 {
 			for ; n >= p.rowColumns; n -= p.rowColumns {
 				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.lanes, p.add)
-				b, c = b.skip(p.rowColumns), c[p.rowColumns:]
+				b, c = b.skipColumns(p.rowColumns), c[p.rowColumns:]
 			}
 		}
 		for ; n >= width; n -= width {
 			p.panel(m, width, a, b.Data, b.Row, c)
-			b, c = b.skip(width), c[min(width, len(c)):]
+			b, c = b.skipColumns(width), c[min(width, len(c)):]
 		}
 	}
 	if n == 0 {
@@ -214,35 +212,35 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	}
 }
 
-// block returns rows of a as tiles read them fast.
+// block returns rows of a in a layout that tiles read fast: in place, copied or packed.
 func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 	if a.RowAt != nil {
 		straight, ok := a.straight(rows, p.k)
 		switch {
 		case ok:
 			a = straight
-		case n < worthCopying && p.rowAt == nil && p.wide[0].gathered != nil:
+		case n < minCopyColumns && p.rowAt == nil && p.wide[0].gathered != nil:
 			return a
-		case Stretches(a.ColAt[:p.k])*worthCopyingRows <= p.k:
-			return p.copyStretches(a, rows)
+		case Runs(a.ColAt[:p.k])*minRunLen <= p.k:
+			return p.copyRuns(a, rows)
 		}
 	}
 	switch {
 	case a.Col != 1:
 		return p.packA(a, rows)
-	case n >= worthCopying && a.Row%aliases == 0:
+	case n >= minCopyColumns && a.Row%aliases == 0:
 		return p.copyA(a, rows)
 	}
 	return a
 }
 
-// skip leaves out columns; it may leave nothing.
-func (m Matrix[T]) skip(columns int) Matrix[T] {
+// skipColumns returns the matrix without its first columns, of which there may be none left.
+func (m Matrix[T]) skipColumns(columns int) Matrix[T] {
 	m.Data = m.Data[min(columns*m.Col, len(m.Data)):]
 	return m
 }
 
-// panel computes the columns of one panel of b, as many as a wide tile at most.
+// panel computes the n columns of one panel of b, at most those of a wide tile.
 func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T) {
 	width, list := p.lanes, p.narrow
 	if n > width {
@@ -255,7 +253,7 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 		}
 		k := &list[next]
 		from := a.tile(i, p.wide[0].rows)
-		if n == width || p.partly {
+		if n == width || p.maskedTail {
 			p.tile(k, from, b, bRow, &c[i*p.cRow], p.cRow, n-width+p.lanes)
 		} else {
 			p.edge(k, from, b, bRow, n, width, c[i*p.cRow:])
@@ -275,14 +273,14 @@ func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *
 	}
 }
 
-// edge computes a tile that has columns more than there are, beside c.
+// edge computes a tile that is wider than c in scratch memory, and copies its n columns.
 func (p *multiplication[T]) edge(k *kernel[T], a Matrix[T], b []T, bRow, n, width int, c []T) {
-	beside := p.s.edge[:]
+	scratch := p.s.edge[:]
 	for r := 0; p.add && r < k.rows; r++ {
-		copy(beside[r*width:], c[r*p.cRow:][:n])
+		copy(scratch[r*width:], c[r*p.cRow:][:n])
 	}
-	p.tile(k, a, b, bRow, &beside[0], width, p.lanes)
+	p.tile(k, a, b, bRow, &scratch[0], width, p.lanes)
 	for r := range k.rows {
-		copy(c[r*p.cRow:][:n], beside[r*width:])
+		copy(c[r*p.cRow:][:n], scratch[r*width:])
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// everyLevel runs a test with each level that the processor has.
+// everyLevel runs a test at each level that the processor supports.
 func everyLevel(t *testing.T, f func(t *testing.T)) {
 	have := Has
 	defer func() { Has = have }()
@@ -16,7 +16,7 @@ func everyLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// integers returns small whole numbers, of which sums of products are exact.
+// integers returns small integers, whose sums of products are exact.
 func integers[T Float](r *rand.Rand, n int) []T {
 	x := make([]T, n)
 	for i := range x {
@@ -25,7 +25,7 @@ func integers[T Float](r *rand.Rand, n int) []T {
 	return x
 }
 
-// layouts returns a matrix of the given values in every layout that there is.
+// layouts returns a matrix of the given values in every layout.
 func layouts[T Float](x []T, rows, cols int) map[string]Matrix[T] {
 	turned, apart := make([]T, len(x)), make([]T, 3*len(x)+1)
 	for i := range rows {
@@ -99,12 +99,10 @@ func testProducts[T Float](t *testing.T) {
 	}
 }
 
-// TestPartsOfProductsAreTheSame is what results rest on that do not depend on
-// the number of cores.
-// TestLongProductsAreExactOnIntegers has products of so many steps that they are computed in
-// parts, with more rows or columns than one part keeps.
+// TestLongProductsAreExactOnIntegers has products that are split along k, with more rows or
+// columns than a block.
 func TestLongProductsAreExactOnIntegers(t *testing.T) {
-	const k = longestChain*longestStep + 100
+	const k = maxChain*maxStep + 100
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range [][2]int{{2, blockN + 9}, {keptM + 5, 3}} {
 		m, n := size[0], size[1]
@@ -126,6 +124,8 @@ func TestLongProductsAreExactOnIntegers(t *testing.T) {
 	}
 }
 
+// TestPartsOfProductsAreTheSame checks that a product in parts has the same bits, on which
+// results independent of the number of cores rely.
 func TestPartsOfProductsAreTheSame(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		const m, n, k = 61, 171, 300
@@ -182,7 +182,7 @@ func testDots[T Float](t *testing.T) {
 	}
 }
 
-// TestProductsOfSpecialValues has them in every place of a tile.
+// TestProductsOfSpecialValues has special values at every position of a tile.
 func TestProductsOfSpecialValues(t *testing.T) {
 	inf, nan, tiny := float32(math.Inf(1)), float32(math.NaN()), float32(1e-40)
 	special := []float32{0, float32(math.Copysign(0, -1)), inf, -inf, nan, tiny, -tiny, 1, math.MaxFloat32}

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestAVX2KernelsKeepToAVX2 looks through the assembly of kernels for AVX2: the assembler
-// takes registers from 16 on, masks and vectors of 64 bytes in any function, and who has
-// AVX-512 would not notice.
+// TestAVX2KernelsKeepToAVX2 scans the assembly of AVX2 kernels: the assembler accepts
+// registers from 16 on, masks and 64-byte vectors in any function, and a processor with
+// AVX-512 would run them.
 func TestAVX2KernelsKeepToAVX2(t *testing.T) {
 	beyond := regexp.MustCompile(`\b(Z\d+|K[0-7]|[XY](1[6-9]|[23]\d))\b`)
 	kernels := 0

@@ -2,21 +2,20 @@ package simd
 
 import "unsafe"
 
-// element is a type that is moved as it is.
+// element is a type that transposes move without conversion.
 type element interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// turner is a kernel that turns squares, size on a side, whose first elements are
-// fromStep apart, and toStep where they are written.
-type turner struct {
+// transposeKernel transposes squares of size×size elements, whose first elements are fromStep
+// apart in the source and toStep in the destination.
+type transposeKernel struct {
 	size int
 	turn func(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
 }
 
-// Rows are turned in pieces of so many, in which one column of squares follows the
-// other, so that long stretches of the result are written; without a kernel in
-// pieces of plainColumns, of plainRows at once.
+// Kernels transpose pieceRows rows at a time, one column of squares after the other, so that
+// long runs of the result are written. Go transposes plainColumns columns of plainRows rows.
 const (
 	pieceRows    = 256
 	plainRows    = 8
@@ -27,24 +26,24 @@ const (
 // of to, whose rows are toRow apart.
 func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	i := 0
-	for _, k := range turners(unsafe.Sizeof(to[0])) {
+	for _, k := range transposeKernels(unsafe.Sizeof(to[0])) {
 		for n >= k.size && i+k.size <= rows {
 			piece := min(pieceRows, rows-i) / k.size * k.size
-			full := turnSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
+			full := transposeSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
 			if full < n {
-				turnPlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
+				transposePlain(to[i+full*toRow:], toRow, from[i*fromRow+full:], fromRow, piece, n-full)
 			}
 			i += piece
 		}
 	}
 	if i < rows {
-		turnPlain(to[i:], toRow, from[i*fromRow:], fromRow, rows-i, n)
+		transposePlain(to[i:], toRow, from[i*fromRow:], fromRow, rows-i, n)
 	}
 }
 
-// turnSquares transposes rows, a multiple of the kernel's size, and returns how many
-// columns of them it could.
-func turnSquares[T element](k turner, to []T, toRow int, from []T, fromRow, rows, n int) int {
+// transposeSquares transposes rows, a multiple of the kernel's size, and returns the number of
+// columns it handled.
+func transposeSquares[T element](k transposeKernel, to []T, toRow int, from []T, fromRow, rows, n int) int {
 	n -= n % k.size
 	if rows == k.size { // squares side by side
 		k.turn(n/k.size, unsafe.Pointer(&from[0]), fromRow, k.size, unsafe.Pointer(&to[0]), toRow, k.size*toRow)
@@ -56,17 +55,17 @@ func turnSquares[T element](k turner, to []T, toRow int, from []T, fromRow, rows
 	return n
 }
 
-// turnPlain transposes in Go.
-func turnPlain[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
+// transposePlain transposes in Go.
+func transposePlain[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	for j := 0; j < n; j += plainColumns {
 		for i := 0; i < rows; i += plainRows {
-			turnRows(to[i+j*toRow:], toRow, from[i*fromRow+j:], fromRow, min(plainRows, rows-i), min(plainColumns, n-j))
+			transposeRows(to[i+j*toRow:], toRow, from[i*fromRow+j:], fromRow, min(plainRows, rows-i), min(plainColumns, n-j))
 		}
 	}
 }
 
-// turnRows transposes a few rows: each element of to next to those before.
-func turnRows[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
+// transposeRows transposes a few rows, with contiguous writes.
+func transposeRows[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	for j := range n {
 		out := to[j*toRow : j*toRow+rows]
 		at := j

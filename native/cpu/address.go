@@ -11,29 +11,29 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// address says which element each lane of a block loads or stores: base plus
-// the terms, plus stride for each lane, or what is in index.
+// address is the element that each lane of a block loads or stores: base plus the terms plus
+// stride times the lane, or the index register where it is not affine.
 type address struct {
 	base   int
 	terms  []term
 	stride int
-	index  register // where general is set
+	index  register // of a general address
 	wide   bool     // lanes differ, or may
 	level  level
-	// general addresses follow no pattern.
+	// general addresses are not affine: each lane has its index.
 	general bool
-	// mask, where it is set, tells for which lanes the address holds: the
-	// others load element 0.
+	// mask, if not nil, selects the lanes that use the address: the others load
+	// element 0.
 	mask *value
 }
 
-// term is a multiple of a value of one lane.
+// term is a multiple of a uniform register.
 type term struct {
 	coef int
 	reg  register
 }
 
-// key tells addresses apart.
+// key returns a string that equal addresses share.
 func (a *address) key() string {
 	if a.mask != nil {
 		plain := *a
@@ -51,9 +51,9 @@ func (a *address) key() string {
 	return sb.String()
 }
 
-// address compiles an offset. Where it is a sum of multiples of coordinates
-// that fit the order of the lanes, it becomes a base and a stride.
-func (m *maker) address(offset scalar.Expr) *address {
+// address compiles an offset. A sum of multiples of coordinates that fit the order of the
+// lanes becomes a base and a stride.
+func (m *nestBuilder) address(offset scalar.Expr) *address {
 	sum := affineOf(offset)
 	a := &address{base: sum.constant}
 	if cond, inside := sum.guard(); cond != nil {
@@ -83,10 +83,10 @@ func (m *maker) address(offset scalar.Expr) *address {
 	return a
 }
 
-// masked compiles an offset that is a sum under a condition and 0 elsewhere,
-// which is how loads near an edge are kept inside. So the sum may follow the
-// order of the lanes, where the condition does not.
-func (m *maker) masked(offset, cond, inside scalar.Expr) *address {
+// masked compiles an offset that is affine under a condition and 0 elsewhere, as loads near an
+// edge are kept in bounds. The affine part may fit the order of the lanes although the
+// condition does not.
+func (m *nestBuilder) masked(offset, cond, inside scalar.Expr) *address {
 	a := m.address(inside)
 	if a.general || a.mask != nil {
 		return m.general(offset)
@@ -97,8 +97,8 @@ func (m *maker) masked(offset, cond, inside scalar.Expr) *address {
 	return a
 }
 
-// guard returns the condition that all of a sum stands under, and the sum
-// without it; nil where there is none.
+// guard returns the condition that guards a whole sum, and the sum without it; nil where there
+// is none.
 func (a affine) guard() (cond, inside scalar.Expr) {
 	if a.constant != 0 || len(a.terms) == 0 {
 		return nil, nil
@@ -121,28 +121,28 @@ func (a affine) guard() (cond, inside scalar.Expr) {
 	return cond, inside
 }
 
-func (m *maker) general(offset scalar.Expr) *address {
+func (m *nestBuilder) general(offset scalar.Expr) *address {
 	v := m.expr(offset)
 	return &address{general: true, index: v.reg, wide: v.wide, level: v.level}
 }
 
-func (m *maker) wideSpace() *space {
+func (m *nestBuilder) wideSpace() *space {
 	if m.n.wideInner {
 		return &m.n.inner
 	}
 	return &m.n.outer
 }
 
-func (m *maker) wideLevel() level {
+func (m *nestBuilder) wideLevel() level {
 	if m.n.wideInner {
 		return perElement
 	}
 	return perBlock
 }
 
-// stride returns by how much an offset grows from lane to lane; false where it
-// does not grow by the same for all.
-func (m *maker) stride(sum affine) (int, bool) {
+// stride returns the difference of an offset between neighbouring lanes; false where it is not
+// the same for all lanes.
+func (m *nestBuilder) stride(sum affine) (int, bool) {
 	s := m.wideSpace()
 	stride, seen := 0, false
 	for _, a := range s.wides() {
@@ -162,8 +162,7 @@ func (m *maker) stride(sum affine) (int, bool) {
 	return stride, true
 }
 
-// affine is a constant plus multiples of other expressions: variables where it
-// is a sum, anything else as a whole.
+// affine is a constant plus multiples of variables or of opaque expressions.
 type affine struct {
 	constant int
 	terms    []affineTerm
@@ -174,7 +173,7 @@ type affineTerm struct {
 	of   scalar.Expr
 }
 
-// coef returns the multiple of a variable.
+// coef returns the coefficient of a variable.
 func (a affine) coef(name string) int {
 	for _, t := range a.terms {
 		if t.of.Op == scalar.OpVar && t.of.Name == name {
@@ -184,7 +183,8 @@ func (a affine) coef(name string) int {
 	return 0
 }
 
-// affineOf takes an index apart. Indices never wrap: they are places in memory.
+// affineOf decomposes an index into an affine form. Indices never overflow, as they are
+// positions in memory.
 func affineOf(e scalar.Expr) affine {
 	var out affine
 	var add func(e scalar.Expr, by int)

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// The first NaN is the greatest, in whatever lanes of a row it is.
+// The first NaN is the maximum, at any position of a row.
 func TestArgMaxFindsNaNInRowsOfAnyLength(t *testing.T) {
 	for _, n := range []int{5, 17, 100, 700, 5000} {
 		for _, at := range []int{1, n / 2, n - 2} {

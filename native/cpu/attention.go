@@ -7,60 +7,60 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Attention is cut into blocks of queries, each with the keys that one of them sees at
-// least: keys that lie behind all of them, or before their windows, cost nothing, and the
-// scores of one block at a time have memory, which mostly lies in a cache. The blocks are
-// attention themselves: where places count, the last query of each belongs to the last of
-// its keys.
+// Attention is split into blocks of queries, each with the keys that at least one of its
+// queries attends to: keys after all of them, or before their windows, cost nothing, and
+// only the scores of one block are in memory, mostly in a cache. Each block is an attention
+// op itself: with a causal mask its last query is aligned with its last key.
 
-// The fewest queries of a block, with a window, of which a block computes as many scores
-// again as it has queries, and without; and the most blocks, which are compiled one by one.
+// The minimum queries of a block, with a window, where each block computes extra scores for
+// as many keys as it has queries, and without; and the maximum number of blocks, since each
+// is compiled by itself.
 const (
-	windowBlock = 128
-	plainBlock  = 256
-	mostBlocks  = 32
+	windowBlock        = 128
+	plainBlock         = 256
+	maxAttentionBlocks = 32
 )
 
-// attentionBlock returns how many queries blocks of an attention have, 0 where it is not
-// cut: there must be many, of a known number and, where they see by their places, as many
-// as keys, and only past ones seen.
-func attentionBlock(n *ir.Node) int {
+// attentionBlockSize returns the queries of a block of an attention, 0 where it is not split.
+// The sizes must be constant and large enough; a causal attention needs as many queries as
+// keys, and a window must be causal.
+func attentionBlockSize(n *ir.Node) int {
 	a, ok := n.Attrs().(*ops.AttentionAttrs)
 	if !ok || n.Op() == ops.OpAttention || a.Window > 0 && !a.Causal {
 		return 0
 	}
 	queries, known := n.Input(0).Dim(-2).Const()
 	keys, alsoKnown := n.Input(1).Dim(-2).Const()
-	if !known || !alsoKnown || a.Causal && queries != keys || n.Op() == ops.OpAttentionBackward && !addsGradients(n) {
+	if !known || !alsoKnown || a.Causal && queries != keys || n.Op() == ops.OpAttentionBackward && !sumsGradients(n) {
 		return 0
 	}
-	least := plainBlock
+	minSize := plainBlock
 	if a.Window > 0 && a.Window < int(keys) {
-		least = windowBlock
+		minSize = windowBlock
 	}
-	size := max(least, (int(queries)+mostBlocks-1)/mostBlocks)
+	size := max(minSize, (int(queries)+maxAttentionBlocks-1)/maxAttentionBlocks)
 	if int(queries) < 4*size || int(keys) < 2*plainBlock {
 		return 0
 	}
 	return size
 }
 
-// addsGradients reports whether the gradients of what blocks share can be added up in
-// the type of the operands. That of a mask is not cut.
-func addsGradients(n *ir.Node) bool {
+// sumsGradients reports whether gradients of keys and values can be accumulated over blocks in
+// the type of the operands, and none of a mask is needed.
+func sumsGradients(n *ir.Node) bool {
 	d := n.Input(0).DType()
 	return (d == ir.F32 || d == ir.F64) && (len(n.Inputs()) == 6 || n.Input(6).DType().IsBool())
 }
 
-// hasAttentionBlocks reports whether an attention of a graph is to be cut.
-func hasAttentionBlocks(g *ir.Graph) bool {
+// hasBlockedAttention reports whether a graph has an attention to split.
+func hasBlockedAttention(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return attentionBlock(n) > 0 || slices.ContainsFunc(n.Subgraphs(), hasAttentionBlocks)
+		return attentionBlockSize(n) > 0 || slices.ContainsFunc(n.Subgraphs(), hasBlockedAttention)
 	})
 }
 
-// cutAttention copies a graph with its attention in blocks.
-func cutAttention(b *ir.Builder, g *ir.Graph) {
+// blockAttention copies a graph with its attention split into blocks.
+func blockAttention(b *ir.Builder, g *ir.Graph) {
 	to := ir.NewMapping(g)
 	b.CopyPorts(g, to)
 	for _, n := range g.Nodes() {
@@ -69,13 +69,13 @@ func cutAttention(b *ir.Builder, g *ir.Graph) {
 		}
 		b.Label(n.Label())
 		b.At(n.Pos())
-		if size := attentionBlock(n); size > 0 {
-			to.SetAll(n, newAttentionCut(b, n, to.Inputs(n), size).results())
+		if size := attentionBlockSize(n); size > 0 {
+			to.SetAll(n, newAttentionBlocks(b, n, to.Inputs(n), size).results())
 			continue
 		}
 		subs := slices.Clone(n.Subgraphs())
 		for i, sub := range subs {
-			subs[i] = b.Subgraph(sub.Name(), func(b *ir.Builder) { cutAttention(b, sub) })
+			subs[i] = b.Subgraph(sub.Name(), func(b *ir.Builder) { blockAttention(b, sub) })
 		}
 		to.SetAll(n, b.CopyWith(n, n.Attrs(), subs, to.Inputs(n)))
 	}
@@ -84,23 +84,23 @@ func cutAttention(b *ir.Builder, g *ir.Graph) {
 	}
 }
 
-// attentionCut makes the blocks of an attention, forward or backward.
-type attentionCut struct {
+// attentionBlocks emits the blocks of an attention, forward or backward.
+type attentionBlocks struct {
 	b      *ir.Builder
 	n      *ir.Node
 	in     []ir.Value
-	axis   int // of the places in q, k and v, and in the log-sum-exp
+	axis   int // sequence axis of q, k and v, and of the log-sum-exp
 	size   int // queries of a block
 	causal bool
-	// queries and keys are how many there are, window how many keys a query sees.
+	// The numbers of queries, of keys, and of keys that a query attends to.
 	queries, keys, window int
 }
 
-func newAttentionCut(b *ir.Builder, n *ir.Node, in []ir.Value, size int) *attentionCut {
+func newAttentionBlocks(b *ir.Builder, n *ir.Node, in []ir.Value, size int) *attentionBlocks {
 	queries, _ := in[0].Dim(-2).Const()
 	keys, _ := in[1].Dim(-2).Const()
 	a := n.Attrs().(*ops.AttentionAttrs)
-	c := &attentionCut{
+	c := &attentionBlocks{
 		b: b, n: n, in: in, axis: in[0].Rank() - 2, size: size,
 		causal: a.Causal, queries: int(queries), keys: int(keys), window: int(keys),
 	}
@@ -110,27 +110,27 @@ func newAttentionCut(b *ir.Builder, n *ir.Node, in []ir.Value, size int) *attent
 	return c
 }
 
-// span is a stretch of places.
-type span struct{ from, end int }
+// interval is a range [from, end) of positions.
+type interval struct{ from, end int }
 
-func (s span) of(b *ir.Builder, x ir.Value, axis int) ir.Value {
+func (s interval) of(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return ops.SliceAxis(b, x, axis, ir.N(s.from), ir.N(s.end-s.from))
 }
 
-// seen returns the keys of a block of queries, whole blocks of them.
-func (c *attentionCut) seen(queries span) span {
+// visibleKeys returns the keys that a block of queries attends to, rounded to whole blocks.
+func (c *attentionBlocks) visibleKeys(queries interval) interval {
 	if !c.causal {
-		return span{0, c.keys}
+		return interval{0, c.keys}
 	}
-	return span{max(0, queries.from-c.window+1) / c.size * c.size, queries.end}
+	return interval{max(0, queries.from-c.window+1) / c.size * c.size, queries.end}
 }
 
-// results returns the results of all blocks together.
-func (c *attentionCut) results() []ir.Value {
+// results returns the results of the whole attention.
+func (c *attentionBlocks) results() []ir.Value {
 	parts := make([][]ir.Value, len(c.n.Types()))
 	for from := 0; from < c.queries && c.b.Err() == nil; from += c.size {
-		queries := span{from, min(from+c.size, c.queries)}
-		keys := c.seen(queries)
+		queries := interval{from, min(from+c.size, c.queries)}
+		keys := c.visibleKeys(queries)
 		for i, r := range c.b.Add(c.n.Op(), c.n.Attrs(), c.operands(queries, keys)...) {
 			if c.n.Op() == ops.OpAttentionBackward && i > 0 {
 				parts[i] = c.accumulate(parts[i], r, keys)
@@ -146,8 +146,8 @@ func (c *attentionCut) results() []ir.Value {
 	return out
 }
 
-// operands are those of a block of queries and the keys that it sees.
-func (c *attentionCut) operands(queries, keys span) []ir.Value {
+// operands returns the operands of a block of queries and its keys.
+func (c *attentionBlocks) operands(queries, keys interval) []ir.Value {
 	out := []ir.Value{queries.of(c.b, c.in[0], c.axis), keys.of(c.b, c.in[1], c.axis), keys.of(c.b, c.in[2], c.axis)}
 	mask := 3
 	if c.n.Op() == ops.OpAttentionBackward {
@@ -157,8 +157,8 @@ func (c *attentionCut) operands(queries, keys span) []ir.Value {
 		}
 	}
 	for _, m := range c.in[mask:] {
-		for behind, s := range []span{keys, queries} { // its last axis is the keys
-			if axis := m.Rank() - 1 - behind; axis >= 0 && m.Dim(axis) != ir.N(1) {
+		for fromEnd, s := range []interval{keys, queries} { // the last axis of a mask is the keys
+			if axis := m.Rank() - 1 - fromEnd; axis >= 0 && m.Dim(axis) != ir.N(1) {
 				m = s.of(c.b, m, axis)
 			}
 		}
@@ -167,11 +167,10 @@ func (c *attentionCut) operands(queries, keys span) []ir.Value {
 	return out
 }
 
-// accumulate adds the gradients of the keys or values that a block sees to those of the
-// blocks before, block of keys by block of keys.
-func (c *attentionCut) accumulate(sums []ir.Value, r ir.Value, keys span) []ir.Value {
+// accumulate adds a block's gradients of its keys or values to those of the blocks before.
+func (c *attentionBlocks) accumulate(sums []ir.Value, r ir.Value, keys interval) []ir.Value {
 	for at := keys.from; at < keys.end; at += c.size {
-		part := span{at - keys.from, min(at+c.size, keys.end) - keys.from}.of(c.b, r, c.axis)
+		part := interval{at - keys.from, min(at+c.size, keys.end) - keys.from}.of(c.b, r, c.axis)
 		if i := at / c.size; i < len(sums) {
 			sums[i] = ops.Add(c.b, sums[i], part)
 		} else {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// attention is one of many queries, to be cut into blocks, by heads that share keys.
+// attention is a case with enough queries to be split into blocks; heads share keys.
 type attention struct {
 	name          string
 	queries, keys int
@@ -55,7 +55,7 @@ func (x *attention) sees(query, key int) bool {
 	return !(x.a.Causal && key > query || x.a.Window > 0 && query-key >= x.a.Window || x.masked && key > 0 && key%7 == 0)
 }
 
-// want computes attention and its gradients as they are defined, in f64.
+// want computes attention and its gradients by the definition, in f64.
 func (x *attention) want(in map[string][]float32) map[string][]float64 {
 	out := map[string][]float64{"y": make([]float64, len(in["dy"]))}
 	for _, name := range []string{"q", "k", "v"} {
@@ -103,8 +103,8 @@ func inner(a, b []float32) float64 {
 	return sum
 }
 
-// TestAttentionInBlocks compares blocks of queries, the last of them short, with the
-// definition.
+// TestAttentionInBlocks compares attention in blocks of queries, the last of which is short,
+// with the definition.
 func TestAttentionInBlocks(t *testing.T) {
 	for _, x := range attentions {
 		g := x.graph(t)
@@ -128,8 +128,8 @@ func TestAttentionInBlocks(t *testing.T) {
 	}
 }
 
-// TestWindowsOfAttentionTakeLittleMemory holds the scores that are computed at a time to
-// those of a block: all of them would take 64 MiB.
+// TestWindowsOfAttentionTakeLittleMemory checks that only the scores of a block are in memory:
+// all of them would take 64 MiB.
 func TestWindowsOfAttentionTakeLittleMemory(t *testing.T) {
 	before := heap()
 	p := compileGraphs(t, ir.Entry{Name: "run", Graph: longAttention(t, ops.AttentionAttrs{Causal: true, Window: 256}, 1)})
@@ -139,7 +139,7 @@ func TestWindowsOfAttentionTakeLittleMemory(t *testing.T) {
 	runBound(t, bindAny(t, p))
 }
 
-// longAttention is one over 4096 places of 64 numbers.
+// longAttention returns an attention over 4096 positions of 64 numbers.
 func longAttention(tb testing.TB, a ops.AttentionAttrs, heads int) *ir.Graph {
 	return build(tb, func(b *ir.Builder) {
 		in := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(heads, 4096, 64)...) }
@@ -147,8 +147,8 @@ func longAttention(tb testing.TB, a ops.AttentionAttrs, heads int) *ir.Graph {
 	})
 }
 
-// BenchmarkAttention tells what part of attention to all keys that to past ones takes,
-// and that to the last 256: a half and a sixteenth of the scores are seen.
+// BenchmarkAttention reports the time of causal attention relative to full attention, and that
+// of a window of 256: they compute a half and a sixteenth of the scores.
 func BenchmarkAttention(b *testing.B) {
 	var steps []native.Bound
 	for _, a := range []ops.AttentionAttrs{{}, {Causal: true}, {Causal: true, Window: 256}} {

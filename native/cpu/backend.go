@@ -1,11 +1,18 @@
-// Package cpu runs modules on the processor: the backend "cpu", which is always
-// there. Importing the package registers it.
+// Package cpu is the backend "cpu", which compiles modules for the processor of the host and
+// is always available. Importing the package registers it.
 //
-// Groups of a [fusion.Partition] run in turn, each on all cores: maps and
-// reductions block by block through their scalar expressions, contractions
-// through the matrix products of package simd, with factors used where they lie
-// if they are plain matrices. All memory is set aside when a module is compiled, and a
-// bound run allocates nothing.
+// It takes an [ir.Module] and returns a [native.Program]. Each entry is partitioned by package
+// fusion; every group of the partition becomes a list of steps, which a run executes one after
+// the other on all cores:
+//
+//   - maps, reductions and scans become a [nest]: code over lanes, in blocks, parts of
+//     which package jit compiles to kernels (builder.go, nest.go, fuse.go, machine.go);
+//   - contractions become matrix products of package simd, whose factors are read in place
+//     where they are strided matrices (contract.go, gemm.go);
+//   - sorts, scatters, factorisations and ops without a body have steps of their own.
+//
+// All memory is allocated when a module is compiled (memory.go); a bound run allocates
+// nothing. Read compiler.go first.
 package cpu
 
 import (
@@ -36,7 +43,7 @@ func init() {
 
 // backend is the processor.
 type backend struct {
-	long int // from how many elements on positions are counted in 64 bits, see [loop.Caps]
+	long int // smallest element count whose positions are 64-bit integers, see [loop.Caps]
 }
 
 func (backend) Name() string { return Name }
@@ -77,7 +84,8 @@ func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (n
 	return synchronous.NewProgram(p.signature(), p), nil
 }
 
-// supported returns an error for the first node that cannot run here.
+// supported returns an error for the first node of a graph or its subgraphs that the backend
+// cannot run.
 func (b backend) supported(g *ir.Graph) error {
 	for _, n := range g.Nodes() {
 		if s := b.Support(n); s.Level == native.Unsupported {
@@ -92,12 +100,12 @@ func (b backend) supported(g *ir.Graph) error {
 	return nil
 }
 
-// firstCode is the status code of the first check of a program.
+// firstCode is the status code of a program's first check.
 const firstCode = 1
 
-// options let a group touch any number of tensors: there are no bindings here. A
-// choice costs next to nothing; branches of a few elements are computed both to
-// fuse with what is around.
+// options returns the fusion options of the CPU: a group may touch any number of tensors, as
+// there are no bindings, and both sides of a choice of up to 256 elements are computed, so
+// that the choice fuses with its neighbours.
 func (b backend) options() fusion.Options {
 	return fusion.Options{Tensors: 1 << 20, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
 }

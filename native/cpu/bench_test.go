@@ -16,7 +16,7 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// random returns n numbers. They must not be zeros, over which gonum skips.
+// random returns n nonzero numbers, as gonum skips zeros.
 func random(n int) []float32 {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := make([]float32, n)
@@ -58,7 +58,7 @@ func runBound(tb testing.TB, b native.Bound) {
 	}
 }
 
-// BenchmarkSgemm is a product of two square matrices, beside gonum alone.
+// BenchmarkSgemm multiplies two square matrices, and does the same with gonum.
 func BenchmarkSgemm(b *testing.B) {
 	for _, n := range []int{64, 128, 256, 512, 1024} {
 		x, y, z := random(n*n), random(n*n), make([]float32, n*n)
@@ -167,7 +167,7 @@ func BenchmarkMLPStep(b *testing.B) {
 	}
 }
 
-// mlpProducts returns the matrix products of a training step and nothing else.
+// mlpProducts returns only the matrix products of a training step.
 func mlpProducts(batch int, layers []int) func() {
 	var run []func()
 	for i, n := range layers[1:] {

@@ -7,12 +7,11 @@ import (
 	"unsafe"
 )
 
-// processClock is the clock of the processor time of a process, by its name in
-// linux/time.h.
+// processClock is CLOCK_PROCESS_CPUTIME_ID of linux/time.h.
 const processClock = 2
 
-// clock returns the time of the process by which jobs are measured: on one core the
-// processor time, which other processes disturb less, else that of the day.
+// clock returns the time for measuring jobs: on one core the processor time of the process,
+// which other processes disturb less, else the wall time.
 func clock() time.Duration {
 	if runtime.GOMAXPROCS(0) > 1 {
 		return time.Since(started)
@@ -26,7 +25,7 @@ func clock() time.Duration {
 
 var started = time.Now()
 
-// peerClock tells peers which clock to take.
+// peerClock is the clock that peers use.
 func peerClock() string {
 	if runtime.GOMAXPROCS(0) > 1 {
 		return "RLX_BENCH_CLOCK=day"

@@ -4,10 +4,10 @@ package cpu_test
 
 import "time"
 
-// clock returns the time by which jobs are measured.
+// clock returns the wall time.
 func clock() time.Duration { return time.Since(started) }
 
 var started = time.Now()
 
-// peerClock tells peers which clock to take.
+// peerClock is the clock that peers use.
 func peerClock() string { return "RLX_BENCH_CLOCK=day" }

@@ -10,10 +10,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestColumnsOfEveryHeight reduces columns whose rows a kernel takes several of at once,
-// with some left over, in one axis and in two that are apart. What is added depends on
-// the row's place in one sum, and not in the others. The expected values are computed in
-// float64.
+// TestColumnsOfEveryHeight reduces columns of which a kernel does several rows at once, with a
+// remainder, over one axis and over two that are not adjacent. The terms of one sum depend on
+// the row's position, those of the others do not. The expected values are computed in float64.
 func TestColumnsOfEveryHeight(t *testing.T) {
 	const batch, cols = 3, 130
 	everyLevel(t, func(t *testing.T) {

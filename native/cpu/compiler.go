@@ -13,33 +13,35 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// step is something that an entry does.
+// step is one action of an entry. A run executes the steps in order.
 type step interface{ run(r *runner) }
 
-// compiler makes the steps of one entry.
+// compiler emits the steps of one entry.
 type compiler struct {
 	p       *program
 	e       *entry
 	env     *environment
 	buffers map[int]*buffer
 	steps   []step
-	// Temporary memory: when each tensor is last needed, by item, and where
-	// it was put.
+	// Temporary memory: the index of the last item that uses each tensor, and the
+	// placement of each in the arena.
 	last  map[*fusion.Tensor]int
 	item  int
 	loops int
 	arena arena
 	temps []temporary
-	// largest is the largest tensor there.
+	// largest is the largest tensor of the arena, for error messages.
 	largest native.Allocation
 }
 
-// temporary is a tensor in the arena.
+// temporary is a buffer at an offset of the arena.
 type temporary struct {
 	buf    *buffer
 	offset int
 }
 
+// compile compiles all entries of a module. It checks the memory against the budget twice:
+// before constants are copied, and once the steps have reserved what they need.
 func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget) (*program, error) {
 	p := &program{persistent: map[string]*stored{}}
 	sources := make([]source, len(m.Entries))
@@ -48,26 +50,26 @@ func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		made, err := partitioned(b, e)
+		made, err := buildPartition(b, e)
 		if err != nil {
 			return nil, blame(e, err)
 		}
 		sources[i] = source{e, made}
 	}
-	if err := check(sources, budget); err != nil {
+	if err := checkBudget(sources, budget); err != nil {
 		return nil, err
 	}
 	for _, s := range sources {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		made, err := p.compile(s)
+		made, err := p.compileEntry(s)
 		if err != nil {
 			return nil, blame(s.entry, err)
 		}
 		p.entries = append(p.entries, made)
 	}
-	p.roles(m)
+	p.markParams(m)
 	if err := budget.Check(p.memory.parts, p.inputs()); err != nil {
 		return nil, err
 	}
@@ -75,35 +77,36 @@ func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget)
 	return p, nil
 }
 
-// partitioned returns what an entry is made of.
-func partitioned(b backend, e ir.Entry) (*fusion.Partition, error) {
+// buildPartition checks that the backend supports an entry's graph, and partitions the lowered
+// graph.
+func buildPartition(b backend, e ir.Entry) (*fusion.Partition, error) {
 	if err := b.supported(e.Graph); err != nil {
 		return nil, err
 	}
-	g, err := reduced(e.Graph)
+	g, err := lowerComposites(e.Graph)
 	if err != nil {
 		return nil, err
 	}
 	return fusion.Build(g, b.options())
 }
 
-func (p *program) compile(s source) (*entry, error) {
+func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
-	made := &entry{name: s.entry.Name, env: &environment{}, onlyReads: !hasStates(s.entry.Graph)}
+	made := &entry{name: s.entry.Name, env: &environment{}, onlyReads: !writesState(s.entry.Graph)}
 	made.runner.env = made.env
 	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog)}
-	c.place(prog)
+	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i
 		for _, t := range item.Writes() {
-			c.temporary(t)
+			c.placeTemporary(t)
 		}
-		if err := c.add1(item); err != nil {
+		if err := c.compileItem(item); err != nil {
 			return nil, err
 		}
 	}
-	if c.arena.over {
-		return nil, fmt.Errorf("%w: what is computed at one time takes more than %d bytes", native.ErrMemory, math.MaxInt)
+	if c.arena.overflows {
+		return nil, fmt.Errorf("%w: the live temporaries exceed %d bytes", native.ErrMemory, math.MaxInt)
 	}
 	if err := c.env.kernels.Load(); err != nil {
 		return nil, fmt.Errorf("%w: %w", native.ErrMemory, err)
@@ -113,26 +116,27 @@ func (p *program) compile(s source) (*entry, error) {
 	return made, nil
 }
 
-// hasStates reports whether a graph has a state or a parameter that a run of it writes.
-func hasStates(g *ir.Graph) bool {
+// writesState reports whether running a graph writes a parameter or a state.
+func writesState(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State })
 }
 
-// reduced returns a graph of what the backend computes itself: composites are taken
-// apart, causal attention after it has been cut into blocks.
-func reduced(g *ir.Graph) (*ir.Graph, error) {
-	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return claims(n) || attentionBlock(n) > 0 }})
-	if err != nil || !hasAttentionBlocks(g) {
+// lowerComposites returns a graph of ops that the backend computes itself. It expands
+// composites; causal attention is first split into blocks.
+func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
+	g, err := passes.Run(g, passes.Options{Claim: func(n *ir.Node) bool { return claims(n) || attentionBlockSize(n) > 0 }})
+	if err != nil || !hasBlockedAttention(g) {
 		return g, err
 	}
-	if g, err = ir.Transform(g.Name(), func(b *ir.Builder) { cutAttention(b, g) }); err != nil {
+	if g, err = ir.Transform(g.Name(), func(b *ir.Builder) { blockAttention(b, g) }); err != nil {
 		return nil, err
 	}
 	return passes.Run(g, passes.Options{Claim: claims})
 }
 
-// place gives everything its memory that lasts: inputs, states, constants.
-func (c *compiler) place(prog *fusion.Partition) {
+// placePersistent creates the buffers of tensors that outlive a run: inputs, constants,
+// parameters and states.
+func (c *compiler) placePersistent(prog *fusion.Partition) {
 	for _, port := range prog.Scalars {
 		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
 	}
@@ -152,54 +156,54 @@ func (c *compiler) place(prog *fusion.Partition) {
 	}
 }
 
-// constant gives a literal memory with its elements.
+// constant reserves memory for a literal and copies its elements there.
 func (c *compiler) constant(t *fusion.Tensor) {
 	b := c.buffer(t)
-	c.p.memory.ask(part(t), func(data []byte) {
+	c.p.memory.reserve(allocationOf(t), func(data []byte) {
 		b.data = data
 		copy(data, t.Constant)
 	})
 }
 
-// input adds an input in memory of the entry's own.
+// input adds an input, with memory of its own for callers' values that cannot be used in
+// place.
 func (c *compiler) input(s native.Slot, t *fusion.Tensor) {
 	b, at := c.buffer(t), len(c.e.inputs)
 	c.e.inputs = append(c.e.inputs, input{slot: len(c.e.slots), buf: b})
 	c.e.slots = append(c.e.slots, s)
-	c.p.memory.ask(part(t), func(data []byte) { b.data, c.e.inputs[at].held = data, data })
+	c.p.memory.reserve(allocationOf(t), func(data []byte) { b.data, c.e.inputs[at].held = data, data })
 }
 
-// buffer makes the buffer of a tensor, without memory.
+// buffer creates the buffer of a tensor, without memory.
 func (c *compiler) buffer(t *fusion.Tensor) *buffer {
 	b := &buffer{dtype: t.DType, elems: t.Len()}
 	c.buffers[t.ID] = b
 	return b
 }
 
-// temporary gives a tensor that an item of the program writes memory of the
-// arena, if it has none. In the body of a loop, tensors have it while the loop
-// lasts.
-func (c *compiler) temporary(t *fusion.Tensor) {
+// placeTemporary places a tensor that an item writes in the arena, unless it has a buffer. The
+// tensors of a loop's body are live as long as the loop.
+func (c *compiler) placeTemporary(t *fusion.Tensor) {
 	if c.buffers[t.ID] != nil || t.Outer != nil {
 		return
 	}
 	last := max(c.last[t], c.item)
-	if a := part(t); a.Bytes > c.largest.Bytes {
+	if a := allocationOf(t); a.Bytes > c.largest.Bytes {
 		c.largest = a
 	}
-	c.temps = append(c.temps, temporary{c.buffer(t), c.arena.take(t.Len()*t.DType.Size(), c.item, last)})
+	c.temps = append(c.temps, temporary{c.buffer(t), c.arena.alloc(t.Len()*t.DType.Size(), c.item, last)})
 }
 
-// scratch returns memory for the item at work.
+// scratch returns a buffer that is live during the current item only.
 func (c *compiler) scratch(d ir.DType, elems int) *buffer {
 	b := &buffer{dtype: d, elems: elems}
-	c.temps = append(c.temps, temporary{b, c.arena.take(b.bytes(), c.item, c.item)})
+	c.temps = append(c.temps, temporary{b, c.arena.alloc(b.bytes(), c.item, c.item)})
 	return b
 }
 
-// finish asks for the memory of the temporary tensors and notes the outputs.
+// finish reserves the arena and records the outputs.
 func (c *compiler) finish(prog *fusion.Partition) {
-	c.p.memory.ask(arenaPart(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
+	c.p.memory.reserve(arenaAllocation(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
 		for _, t := range c.temps {
 			t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
 		}
@@ -217,7 +221,8 @@ func (c *compiler) finish(prog *fusion.Partition) {
 
 func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
 
-func (c *compiler) add1(item fusion.Item) error {
+// compileItem emits the steps of one item of a partition.
+func (c *compiler) compileItem(item fusion.Item) error {
 	switch item := item.(type) {
 	case *fusion.Loop:
 		return c.loop(item)
@@ -243,7 +248,7 @@ func (c *compiler) group(g *fusion.Group) error {
 	case fusion.ContractKind:
 		return c.contract(g)
 	case fusion.PrefixKind:
-		return c.prefix(g)
+		return c.scan(g)
 	case fusion.ScatterKind:
 		return c.scatter(g)
 	case fusion.SortKind:
@@ -254,7 +259,7 @@ func (c *compiler) group(g *fusion.Group) error {
 		if claims(g.Members[0].Node) {
 			return c.routine(g)
 		}
-		return c.meaning(g)
+		return c.reference(g)
 	}
 	return c.reduce(g, g.Name())
 }
@@ -264,7 +269,8 @@ func (c *compiler) reduce(g *fusion.Group, name string) error {
 	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
 }
 
-// nest adds a nest; more are buffers of its own.
+// nest emits the step for code over outer and inner points: a transpose, a padded copy, or a
+// [nest]. The buffers of extra tensors, by ID, are added to those of the compiler.
 func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more map[int]*buffer) error {
 	if product(outer) == 0 {
 		return nil
@@ -273,7 +279,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		c.buffers[id] = b
 	}
 	if product(inner) == 0 {
-		noInnerPoints(code)
+		dropInnerWork(code)
 	}
 	outer, inner = coalesce(code, split(code, outer), inner)
 	if t := newTranspose(code, outer, c.buffers); t != nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -21,38 +22,38 @@ type contraction struct {
 	cost    float64 // nanoseconds
 }
 
-// matrix is where a factor lies: element (i, j) is at the base plus i·row plus
-// j·col; row or col is 1 where there are no tables.
+// matrix is a factor in memory: element (i, j) is at base + i·row + j·col, where row or col is
+// 1, or at base + rowAt[i] + colAt[j] where there are tables of offsets.
 type matrix struct {
 	buf      *buffer
 	base     int
 	counters []counterTerm
-	batch    []int // what a step along each batch axis adds
+	batch    []int // strides of the batch axes
 	row, col int
-	// rowAt and colAt, where they are not nil, are the offsets of all rows and
-	// columns, instead of row and col.
+	// rowAt and colAt, if not nil, are the offsets of all rows and columns and replace
+	// row and col.
 	rowAt, colAt []int32
 }
 
-// counterTerm is a multiple of the count of a loop.
+// counterTerm is a multiple of a loop counter.
 type counterTerm struct{ depth, coef int }
 
-// sumID stands for the memory of the products in the loads of an epilogue,
-// packID for that of a packed factor.
+// sumID is the tensor ID of the product in the loads of an epilogue, packedA and packedB are
+// those of materialised factors.
 const (
 	sumID   = -1
 	packedA = -2
 	packedB = -3
 )
 
-// contract compiles a contraction: factors that lie in memory as matrices are
-// used where they are, others are written out as such first; what follows the
-// product runs over its memory, unless that is the result itself.
+// contract compiles a contraction. Factors that are strided matrices are read in place, others
+// are materialised first. The epilogue runs over the product in scratch memory, unless the
+// product is the result itself.
 func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
 	k := code.Stages[0].Contract
 	if k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64 {
-		orient(code, k)
+		orientResult(code, k)
 	}
 	x := &contraction{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
@@ -61,22 +62,21 @@ func (c *compiler) contract(g *fusion.Group) error {
 	x.cost = x.estimate()
 	name := g.Name()
 	if k.Sum.Type != ir.F32 && k.Sum.Type != ir.F64 {
-		return c.contractElements(g, name)
+		return c.reduce(g.Reduction(), name) // there are no matrix products of the type
 	}
-	sumAsLoaded(k)
+	orderSumAxes(k)
 	var err error
 	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
 		return err
 	}
-	// The rows of a narrow right factor are too short to be worth a loop each:
-	// its columns are laid out one after the other instead.
+	// The rows of a narrow right factor are too short to vectorise: it is stored by column.
 	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
 		return err
 	}
-	if x.turns() {
-		x.turn(k)
+	if x.prefersTransposed() {
+		x.transpose(k)
 	}
-	at, dims := inSpaces(code, k)
+	at, dims := inProductAxes(code, k)
 	if direct := directResult(code, k, at); direct != nil {
 		x.c = c.buffers[direct.Tensor.ID]
 		c.addProduct(x)
@@ -90,23 +90,23 @@ func (c *compiler) contract(g *fusion.Group) error {
 	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
 }
 
-// addProduct adds the step of a contraction, with the one before where that writes the
-// right factor and can be part of it.
+// addProduct emits the step of a contraction. It fuses the step before where that writes the
+// right factor.
 func (c *compiler) addProduct(x *contraction) {
 	p := newProduct(x)
-	own := x.b.buf == c.buffers[packedB] // no tensor that others read
-	if last := len(c.steps) - 1; last >= 0 && own && p.writeWindows(c.steps[last]) {
+	own := x.b.buf == c.buffers[packedB] // has no other reader
+	if last := len(c.steps) - 1; last >= 0 && own && p.fuseWindows(c.steps[last]) {
 		c.steps = c.steps[:last]
 	}
 	c.add(p)
 }
 
-// narrow is from how many columns on the rows of a right factor are worth a loop each.
+// narrow is the least number of columns for which a right factor is stored by row.
 const narrow = 24
 
-// inSpaces writes what follows the product in the coordinates of the batch, the
-// rows and the columns, whose sizes it returns with the place of the sum.
-func inSpaces(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
+// inProductAxes rewrites the epilogue to the coordinates of batch, rows and columns. It
+// returns the offset of the sum and the sizes of the coordinates.
+func inProductAxes(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
 	as := map[string]scalar.Expr{}
 	for i, v := range code.Outer {
 		as[v.Name] = k.Outer[i]
@@ -118,7 +118,7 @@ func inSpaces(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
 	return at, dims
 }
 
-// replaceVars puts expressions in place of variables.
+// replaceVars substitutes expressions for variables.
 func replaceVars(code *fusion.Code, as map[string]scalar.Expr) {
 	replace := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
@@ -129,10 +129,10 @@ func replaceVars(code *fusion.Code, as map[string]scalar.Expr) {
 			return v, ok
 		})
 	}
-	eachExpr(code, replace, replace)
+	rewriteExprs(code, replace, replace)
 }
 
-// coordinates leaves out the axes that have none.
+// coordinates returns the axes that have a variable, with their sizes.
 func coordinates(vars ir.Index, dims []int) ([]scalar.Expr, []int) {
 	var at []scalar.Expr
 	var sizes []int
@@ -144,8 +144,8 @@ func coordinates(vars ir.Index, dims []int) ([]scalar.Expr, []int) {
 	return at, sizes
 }
 
-// directResult returns the store of a contraction that keeps the sums as they
-// are, in their own order and whatever checks say, nil for any other.
+// directResult returns the store of a contraction without an epilogue, which keeps the sums in
+// their own order and is not guarded; nil for any other.
 func directResult(code *fusion.Code, k *fusion.Contract, at scalar.Expr) *fusion.ElementStore {
 	if len(code.Rows) != 1 {
 		return nil
@@ -157,33 +157,33 @@ func directResult(code *fusion.Code, k *fusion.Contract, at scalar.Expr) *fusion
 	return s
 }
 
-// factorAxes are the spaces of a factor: batch, rows and columns.
+// factorAxes are the axes of a factor: batch, rows and columns.
 type factorAxes struct {
 	batch, rows, cols       []int
 	batchAt, rowsAt, colsAt ir.Index
 }
 
-// factor returns a factor as a matrix, written out where it is none yet; with
-// byColumn its columns are to be one after the other.
+// factor returns a factor as a matrix, materialised where it is not strided; with byColumn,
+// stored by column.
 func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
-	if m, ok := c.plain(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
+	if m, ok := c.strided(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
 	}
-	if x.sameForAll(e) { // written out once, it need not be packed by each product
+	if x.sameForAll(e) { // materialised once, not packed by each product
 		n := len(x.batch)
 		x.batch, x.batchAt = nil, nil
-		m, err := c.written(name, e, x, id, byColumn)
+		m, err := c.packFactor(name, e, x, id, byColumn)
 		m.batch = make([]int, n)
 		return m, err
 	}
 	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
 		return m, err
 	}
-	return c.written(name, e, x, id, byColumn)
+	return c.packFactor(name, e, x, id, byColumn)
 }
 
-// sameForAll reports whether a factor of several products is a permutation of memory and
-// the same in all of them.
+// sameForAll reports whether a factor is a permutation of memory that all products of a batch
+// share.
 func (x *factorAxes) sameForAll(e scalar.Expr) bool {
 	if e.Op != scalar.OpLoad || product(x.batch) == 1 {
 		return false
@@ -197,8 +197,8 @@ func (x *factorAxes) sameForAll(e scalar.Expr) bool {
 	return true
 }
 
-// written writes a factor out as a matrix.
-func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
+// packFactor materialises a factor as a matrix.
+func (c *compiler) packFactor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
 	rows, cols := product(x.rows), product(x.cols)
 	m := matrix{row: cols, col: 1}
 	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}
@@ -214,12 +214,12 @@ func (c *compiler) written(name string, e scalar.Expr, x factorAxes, id int, byC
 		Tensor: &fusion.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
 	}}}
 	code.Outer, dims = coordinates(vars, dims)
-	m.fit(rows, cols)
+	m.fitStrides(rows, cols)
 	return m, c.nest(name, code, dims, nil, map[int]*buffer{id: m.buf})
 }
 
-// plain returns a factor that lies in memory as a matrix.
-func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
+// strided returns a factor that is a strided matrix in memory; false for any other.
+func (c *compiler) strided(e scalar.Expr, x factorAxes) (matrix, bool) {
 	if e.Op != scalar.OpLoad {
 		return matrix{}, false
 	}
@@ -272,12 +272,12 @@ func (c *compiler) plain(e scalar.Expr, x factorAxes) (matrix, bool) {
 		}
 	}
 	rows, cols := product(x.rows), product(x.cols)
-	return m, known == len(sum.terms) && m.fit(rows, cols)
+	return m, known == len(sum.terms) && m.fitStrides(rows, cols)
 }
 
-// fit gives the strides of axes of size 1 a value that suits a matrix, and
-// reports whether the elements of its rows or columns lie side by side.
-func (m *matrix) fit(rows, cols int) bool {
+// fitStrides sets the strides of axes of size 1 to values that suit a matrix, and reports
+// whether the elements of rows or of columns are contiguous.
+func (m *matrix) fitStrides(rows, cols int) bool {
 	switch {
 	case rows == 1 && cols == 1:
 		m.row, m.col = 1, 1
@@ -306,12 +306,6 @@ func (m *matrix) first(batch []int, item int, env *environment) int {
 	return at
 }
 
-// contractElements computes a contraction of a type that there are no products
-// of as a reduction.
-func (c *compiler) contractElements(g *fusion.Group, name string) error {
-	return c.reduce(g.Reduction(), name)
-}
-
 func product(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -320,7 +314,7 @@ func product(dims []int) int {
 	return n
 }
 
-// rowMajor returns the steps of axes that enclose elements of the given size.
+// rowMajor returns the row-major strides of axes whose innermost stride is size.
 func rowMajor(dims []int, size int) []int {
 	out := make([]int, len(dims))
 	for i := len(dims) - 1; i >= 0; i-- {
@@ -329,7 +323,7 @@ func rowMajor(dims []int, size int) []int {
 	return out
 }
 
-// linear returns the place in row-major order of a position, an I64 where it needs one.
+// linear returns the row-major offset of a position, as I64 where the array needs it.
 func linear(dims []int, at ir.Index) scalar.Expr {
 	sum, long := loop.Int(0), product(dims) > loop.MaxElements
 	for i, size := range rowMajor(dims, 1) {
@@ -340,4 +334,79 @@ func linear(dims []int, at ir.Index) scalar.Expr {
 		sum = scalar.Add(sum, scalar.Mul(x, loop.Int(size)))
 	}
 	return sum
+}
+
+// shortRow is the least number of columns of a product that is worth splitting off as a batch.
+const shortRow = 64
+
+// orientResult makes the products come out in the layout of the result where it can: it
+// exchanges rows and columns, and turns an axis of the columns that the result stores outside
+// the rows, as images are outside channels, into a batch axis.
+func orientResult(code *fusion.Code, k *fusion.Contract) {
+	if len(code.Rows) == 0 {
+		return
+	}
+	as := map[string]scalar.Expr{}
+	for i, v := range code.Outer {
+		as[v.Name] = k.Outer[i]
+	}
+	offset := scalar.Simplify(scalar.Substitute(code.Rows[0].Offset, func(n scalar.Expr) (scalar.Expr, bool) {
+		v, ok := as[n.Name]
+		return v, ok && n.Op == scalar.OpVar
+	}))
+	step := affineOf(offset)
+	if isContiguousIn(step, k.MAt) && !isContiguousIn(step, k.NAt) {
+		k.A, k.B, k.M, k.N, k.MAt, k.NAt = k.B, k.A, k.N, k.M, k.NAt, k.MAt
+	}
+	fits := func() bool { return scalar.Equal(scalar.Simplify(linear(inOrder(k))), offset) }
+	if len(k.N) < 2 || product(k.N[1:]) < shortRow || fits() {
+		return
+	}
+	batch, batchAt, n, nAt := k.Batch, k.BatchAt, k.N, k.NAt
+	k.Batch, k.BatchAt = append(slices.Clone(batch), n[0]), append(slices.Clone(batchAt), nAt[0])
+	k.N, k.NAt = n[1:], nAt[1:]
+	if !fits() {
+		k.Batch, k.BatchAt, k.N, k.NAt = batch, batchAt, n, nAt
+	}
+}
+
+// inOrder returns the sizes and coordinates of batch, rows and columns.
+func inOrder(k *fusion.Contract) ([]int, ir.Index) {
+	return slices.Concat(k.Batch, k.M, k.N), slices.Concat(k.BatchAt, k.MAt, k.NAt)
+}
+
+// isContiguousIn reports whether an offset has stride 1 in the last coordinate of a space.
+func isContiguousIn(offset affine, at ir.Index) bool {
+	for i := len(at) - 1; i >= 0; i-- {
+		if at[i].Op == scalar.OpVar {
+			return offset.coef(at[i].Name) == 1
+		}
+	}
+	return false
+}
+
+// prefersTransposed reports whether the transposed product packs less. Left factors are read
+// in place even through tables of offsets, but right factors are packed unless their columns
+// form long contiguous runs. In the gradient of a convolution's filters the right factor is
+// the windows of all images. The transposed result is copied once more, so that sums must be
+// longer than it is wide.
+func (x *contraction) prefersTransposed() bool {
+	return x.b.colAt != nil && simd.ReadsGathered() && !x.b.hasLongRuns() && x.m <= x.n && x.k >= 4*x.n
+}
+
+// hasLongRuns reports whether the columns of a matrix with tables form contiguous runs long
+// enough to be read in place.
+func (m *matrix) hasLongRuns() bool { return simd.Runs(m.colAt)*narrow <= len(m.colAt) }
+
+// transpose replaces the product by its transposed product, whose left factor is the right
+// one.
+func (x *contraction) transpose(k *fusion.Contract) {
+	x.m, x.n = x.n, x.m
+	x.a, x.b = x.b.transposed(), x.a.transposed()
+	k.M, k.N, k.MAt, k.NAt = k.N, k.M, k.NAt, k.MAt
+}
+
+func (m matrix) transposed() matrix {
+	m.row, m.col, m.rowAt, m.colAt = m.col, m.row, m.colAt, m.rowAt
+	return m
 }

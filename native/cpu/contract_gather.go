@@ -10,37 +10,37 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// coordinate is what the elements of a factor are told apart by: one of the
-// variables of its spaces, or, in a convolution, a sum of several.
+// coordinate is an independent coordinate of a factor's elements: a variable of its axes or,
+// in a convolution, a sum of several.
 type coordinate struct {
-	v    scalar.Expr // counts from 0
+	v    scalar.Expr // from 0
 	size int
-	is   affine // in the variables of the factor
+	is   affine // its value in the variables of the factor
 }
 
-// longestTable bounds the memory of tables.
-const longestTable = 1 << 22
+// maxTable is the maximum length of a table of offsets.
+const maxTable = 1 << 22
 
-// gathered returns a factor as a matrix whose elements are found through tables
-// of the offsets of rows and columns. Its values lie in memory already, or are
-// written there once each, which for the windows of a convolution is far less
-// than the matrix. It reports false where that is not so.
+// gathered returns a factor as a matrix with tables of the offsets of rows and columns. Its
+// values are in memory already, or each is materialised once, which for the windows of a
+// convolution is far less than the matrix (an implicit im2col). It returns false where that
+// does not apply.
 func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (matrix, bool, error) {
 	known := x.dims()
-	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > longestTable {
+	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > maxTable {
 		return matrix{}, false, nil
 	}
 	if e.Op == scalar.OpLoad {
 		sum := affineOf(e.Args[0])
-		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.within(known) {
+		if buf := c.buffers[e.Ref]; buf != nil && buf.elems <= math.MaxInt32 && sum.isOver(known) {
 			return x.table(sum, buf), true, nil
 		}
 	}
-	value, coords := windows(e, known)
+	value, coords := windowCoordinates(e, known)
 	if coords == nil {
 		return matrix{}, false, nil
 	}
-	asLoaded(value, coords)
+	orderAsStored(value, coords)
 	vars, sizes := []scalar.Expr{}, []int{}
 	elems := 1
 	for _, at := range coords {
@@ -63,7 +63,7 @@ func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (m
 	return x.table(sum, buf), true, c.nest(name, code, sizes, nil, map[int]*buffer{id: buf})
 }
 
-// dims returns the variables of the spaces of a factor, with their sizes.
+// dims returns the variables of the axes of a factor, with their sizes.
 func (x *factorAxes) dims() map[string]int {
 	out := map[string]int{}
 	add := func(at ir.Index, dims []int) {
@@ -79,8 +79,8 @@ func (x *factorAxes) dims() map[string]int {
 	return out
 }
 
-// within reports whether a sum is one of the given variables.
-func (a affine) within(known map[string]int) bool {
+// isOver reports whether an affine form uses the given variables only.
+func (a affine) isOver(known map[string]int) bool {
 	for _, t := range a.terms {
 		if t.of.Op != scalar.OpVar || known[t.of.Name] == 0 {
 			return false
@@ -89,7 +89,7 @@ func (a affine) within(known map[string]int) bool {
 	return true
 }
 
-// add adds a multiple of another sum.
+// add adds a multiple of another affine form.
 func (a *affine) add(b affine, by int) {
 	a.constant += by * b.constant
 	for _, t := range b.terms {
@@ -97,7 +97,7 @@ func (a *affine) add(b affine, by int) {
 	}
 }
 
-// table returns a matrix in memory whose element is at sum.
+// table returns a matrix with tables whose element offsets are sum.
 func (x *factorAxes) table(sum affine, buf *buffer) matrix {
 	m := matrix{buf: buf, base: sum.constant}
 	coefs := func(at ir.Index) []int {
@@ -113,7 +113,7 @@ func (x *factorAxes) table(sum affine, buf *buffer) matrix {
 	}
 	m.batch = coefs(x.batchAt)
 	m.rowAt, m.colAt = offsets(x.rows, coefs(x.rowsAt)), offsets(x.cols, coefs(x.colsAt))
-	for _, table := range [][]int32{m.rowAt, m.colAt} { // they count from the lowest
+	for _, table := range [][]int32{m.rowAt, m.colAt} { // relative to the lowest
 		lowest := slices.Min(table)
 		m.base += int(lowest)
 		for i := range table {
@@ -123,8 +123,8 @@ func (x *factorAxes) table(sum affine, buf *buffer) matrix {
 	return m
 }
 
-// offsets returns the sum of the coordinates times their coefficients for every
-// point in row-major order.
+// offsets returns the dot product of coordinates and coefficients for every point in row-major
+// order.
 func offsets(dims, coefs []int) []int32 {
 	out := []int32{0}
 	for i, d := range dims {
@@ -139,10 +139,10 @@ func offsets(dims, coefs []int) []int32 {
 	return out
 }
 
-// windows takes the sums of several variables in an expression for coordinates
-// of their own, which it returns with all others and the expression in them; nil
-// where a variable occurs both in a sum and outside.
-func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
+// windowCoordinates replaces sums of several variables in an expression by coordinates of
+// their own. It returns the expression and all its coordinates, nil where a variable occurs
+// both in a sum and outside.
+func windowCoordinates(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 	var coords []coordinate
 	inside, outside := map[string]bool{}, map[string]bool{}
 	var with func(n scalar.Expr) (scalar.Expr, bool)
@@ -154,7 +154,7 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 				coords = append(coords, coordinate{n, known[n.Name], affine{terms: []affineTerm{{1, n}}}})
 			}
 			return nil, false
-		case scalar.OpLoad: // an offset is a sum of coordinates, not one itself
+		case scalar.OpLoad: // an offset is a sum of coordinates, not a coordinate
 			sum := affineOf(n.Args[0])
 			at := scalar.Convert(loop.Int(sum.constant), n.Args[0].Type)
 			for _, t := range sum.terms {
@@ -167,7 +167,7 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 			return nil, false
 		}
 		sum := affineOf(n)
-		if n.Type != ir.I32 || len(sum.terms) < 2 || !sum.within(known) || slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.coef < 0 }) {
+		if n.Type != ir.I32 || len(sum.terms) < 2 || !sum.isOver(known) || slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.coef < 0 }) {
 			return nil, false
 		}
 		return windowOf(&coords, sum, known, inside), true
@@ -181,15 +181,14 @@ func windows(e scalar.Expr, known map[string]int) (scalar.Expr, []coordinate) {
 	return replaced, coords
 }
 
-// asLoaded puts coordinates into the order in which what an expression loads
-// lies in memory.
-func asLoaded(e scalar.Expr, coords []coordinate) {
+// orderAsStored sorts coordinates by their strides in the loads of an expression, the largest
+// first.
+func orderAsStored(e scalar.Expr, coords []coordinate) {
 	by := strides(e)
 	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
 }
 
-// strides returns by how many elements what an expression loads moves with each
-// variable, at most.
+// strides returns the largest stride of each variable in the loads of an expression.
 func strides(e scalar.Expr) map[string]int {
 	by := map[string]int{}
 	scalar.Walk(e, func(n scalar.Expr) {
@@ -207,9 +206,9 @@ func strides(e scalar.Expr) map[string]int {
 	return by
 }
 
-// sumAsLoaded orders the axes of the sum of a contraction as they lie in the
-// left factor, so that its elements are read one after the other.
-func sumAsLoaded(k *fusion.Contract) {
+// orderSumAxes sorts the summed axes of a contraction by their strides in the left factor, so
+// that its elements are read in order.
+func orderSumAxes(k *fusion.Contract) {
 	a, b := strides(k.A), strides(k.B)
 	order := make([]int, len(k.K))
 	for i := range order {
@@ -229,8 +228,8 @@ func sumAsLoaded(k *fusion.Contract) {
 	k.K, k.KAt = dims, at
 }
 
-// windowOf returns a sum in terms of the coordinate that it is, but for a
-// constant.
+// windowOf returns a sum as its coordinate plus a constant, and adds the coordinate if it is
+// new.
 func windowOf(coords *[]coordinate, sum affine, known map[string]int, inside map[string]bool) scalar.Expr {
 	constant := scalar.ConstI(ir.I32, int64(sum.constant))
 	sum.constant = 0

@@ -5,11 +5,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// loop compiles a scan.
+// loop compiles a loop of known length.
 func (c *compiler) loop(l *fusion.Loop) error {
 	step := &loopStep{count: l.Count, depth: c.loops}
 	var err error
-	if step.body, err = c.repeated(l.Node, l.Body); err != nil {
+	if step.body, err = c.loopBody(l.Node, l.Body); err != nil {
 		return err
 	}
 	for _, pair := range l.Swaps {
@@ -23,22 +23,22 @@ func (c *compiler) loop(l *fusion.Loop) error {
 func (c *compiler) while(w *fusion.While) error {
 	step := &whileStep{max: w.Max, depth: c.loops, pred: c.buffers[w.Pred.ID]}
 	var err error
-	if step.cond, err = c.repeated(w.Node, w.Cond); err != nil {
+	if step.cond, err = c.loopBody(w.Node, w.Cond); err != nil {
 		return err
 	}
-	if step.body, err = c.repeated(w.Node, w.Body); err != nil {
+	if step.body, err = c.loopBody(w.Node, w.Body); err != nil {
 		return err
 	}
 	c.add(step)
 	return nil
 }
 
-// branch compiles a choice.
+// branch compiles a choice between two partitions.
 func (c *compiler) branch(x *fusion.Branch) error {
 	step := &branchStep{pred: c.buffers[x.Pred.ID]}
 	for k, p := range x.Taken {
 		var err error
-		if step.taken[k], err = c.inner(p); err != nil {
+		if step.taken[k], err = c.nested(p); err != nil {
 			return err
 		}
 	}
@@ -46,18 +46,18 @@ func (c *compiler) branch(x *fusion.Branch) error {
 	return nil
 }
 
-// repeated compiles a program that the loop of a node runs.
-func (c *compiler) repeated(n *ir.Node, p *fusion.Partition) ([]step, error) {
+// loopBody compiles a partition that the loop of a node repeats.
+func (c *compiler) loopBody(n *ir.Node, p *fusion.Partition) ([]step, error) {
 	if c.loops == maxDepth {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "loops nested more than %d deep", maxDepth))
 	}
 	c.loops++
 	defer func() { c.loops-- }()
-	return c.inner(p)
+	return c.nested(p)
 }
 
-// inner returns the steps of a program inside that of the entry.
-func (c *compiler) inner(p *fusion.Partition) ([]step, error) {
+// nested returns the steps of a partition nested in that of the entry.
+func (c *compiler) nested(p *fusion.Partition) ([]step, error) {
 	outside := c.steps
 	defer func() { c.steps = outside }()
 	c.steps = nil
@@ -68,23 +68,22 @@ func (c *compiler) inner(p *fusion.Partition) ([]step, error) {
 	}
 	for _, item := range p.Items {
 		for _, t := range item.Writes() {
-			c.temporary(t)
+			c.placeTemporary(t)
 		}
-		if err := c.add1(item); err != nil {
+		if err := c.compileItem(item); err != nil {
 			return nil, err
 		}
 	}
 	return c.steps, nil
 }
 
-// perform does steps in turn.
-func perform(r *runner, steps []step) {
+func runSteps(r *runner, steps []step) {
 	for _, s := range steps {
 		s.run(r)
 	}
 }
 
-// branchStep runs one of two lists of steps.
+// branchStep runs one of two lists of steps, the first where pred is true.
 type branchStep struct {
 	pred  *buffer
 	taken [2][]step
@@ -95,11 +94,10 @@ func (x *branchStep) run(r *runner) {
 	if x.pred.data[0] != 0 {
 		k = 0
 	}
-	perform(r, x.taken[k])
+	runSteps(r, x.taken[k])
 }
 
-// whileStep runs its body as long as its condition holds, no more than max times
-// unless that is 0.
+// whileStep runs its body while its condition holds, at most max times unless max is 0.
 type whileStep struct {
 	max, depth int
 	pred       *buffer
@@ -109,14 +107,15 @@ type whileStep struct {
 func (w *whileStep) run(r *runner) {
 	for i := 0; w.max == 0 || i < w.max; i++ {
 		r.env.counters[w.depth] = int32(i)
-		if perform(r, w.cond); w.pred.data[0] == 0 {
+		if runSteps(r, w.cond); w.pred.data[0] == 0 {
 			return
 		}
-		perform(r, w.body)
+		runSteps(r, w.body)
 	}
 }
 
-// loopStep runs its body a number of times.
+// loopStep runs its body count times; swaps exchange the double buffers of carried values
+// between iterations.
 type loopStep struct {
 	count, depth int
 	body         []step
@@ -132,7 +131,7 @@ func (l *loopStep) run(r *runner) {
 			l.swap()
 		}
 		r.env.counters[l.depth] = int32(i)
-		perform(r, l.body)
+		runSteps(r, l.body)
 	}
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// TestOnlyTheBranchTakenRuns chooses between a loop that ends and one that never
-// does.
+// TestOnlyTheBranchTakenRuns chooses between a loop that ends and one that does not.
 func TestOnlyTheBranchTakenRuns(t *testing.T) {
 	doubled := func(most float64) ops.Branch {
 		return func(b *ir.Builder, in []ir.Value) []ir.Value {

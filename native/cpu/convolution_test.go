@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestGradientsOfConvolutions has sums long enough for the products of the filters'
-// gradient to be computed transposed, and channels for all heights of tiles. The expected
-// values are sums in f64 over what the definition of a convolution multiplies.
+// TestGradientsOfConvolutions has sums long enough for the filters' gradient to be computed
+// transposed, and numbers of channels for tiles of every height. The expected values are sums
+// in f64 by the definition of a convolution.
 func TestGradientsOfConvolutions(t *testing.T) {
 	const batch, in, out, size, kernel = 3, 5, 21, 19, 3
 	x, w, dy := random(batch*in*size*size), random(out*in*kernel*kernel), random(batch*out*size*size)
@@ -64,7 +64,7 @@ func TestGradientsOfConvolutions(t *testing.T) {
 	})
 }
 
-// TestConvolutionsLeaveWhatTheyReadAlone pads images into a tensor that is a result too.
+// TestConvolutionsLeaveWhatTheyReadAlone pads images into a tensor that is also a result.
 func TestConvolutionsLeaveWhatTheyReadAlone(t *testing.T) {
 	const batch, in, out, size = 4, 3, 5, 20
 	x, w := random(batch*in*size*size), random(out*in*9)

@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// estimate returns the nanoseconds that one worker takes for the whole nest.
+// estimate returns the estimated nanoseconds of one worker for the whole nest.
 func (n *nest) estimate() float64 {
 	blocks, price := float64(n.outer.rows*n.outer.blocks()), n.price()
 	total := float64(n.outer.rows) * (price.row + price.of(n.rows, 1))
@@ -24,33 +24,33 @@ func (n *nest) estimate() float64 {
 			width = float64(n.inner.points()) / max(steps, 1)
 		}
 		total += blocks * (rows*price.of(p.inner, 1) + steps*price.of(p.element, width))
-		for _, c := range p.combining { // merging the lanes
+		for _, c := range p.merges { // merging the lanes
 			total += blocks * price.fold(c.code, width)
 		}
 	}
 	return total
 }
 
-// price is the nanoseconds that it takes to begin what is not done for each lane: an
-// instruction for many lanes, one for a single number, a kernel, and a row.
+// price is the overhead in nanoseconds of what is not done for each lane: an instruction on a
+// block, one on a scalar, a kernel call, and a row.
 type price struct {
-	call, single, kernel, row float64
-	byRows                    bool // whether one kernel does all of a row
+	call, scalar, kernel, row float64
+	rowKernel                 bool // one kernel does whole rows
 }
 
-// price returns that of the code of a nest, which is less where one kernel may do
-// all of it.
+// price returns the overheads of the nest's code, which are lower where one kernel may do
+// whole rows.
 func (n *nest) price() price {
 	switch {
 	case !jit.Available() || !n.hasRows() || !n.fusesRows():
-		return price{call: 4, single: 3, kernel: 25}
+		return price{call: 4, scalar: 3, kernel: 25}
 	case len(n.rows) > 0:
-		return price{call: 1, single: 2, kernel: 3, row: 60, byRows: true}
+		return price{call: 1, scalar: 2, kernel: 3, row: 60, rowKernel: true}
 	}
-	return price{call: 1, single: 1, kernel: 3, byRows: true}
+	return price{call: 1, scalar: 1, kernel: 3, rowKernel: true}
 }
 
-// fusesRows reports whether all that is done for a row can be one kernel.
+// fusesRows reports whether one kernel can do all the work of a row.
 func (n *nest) fusesRows() bool {
 	for _, p := range n.phases {
 		if p.loop && !n.wideInner {
@@ -58,7 +58,7 @@ func (n *nest) fusesRows() bool {
 		}
 		for _, list := range [][]instr{p.block, p.inner, p.element} {
 			for i := range list {
-				if in := &list[i]; in.kind == opCheck || !in.one && !in.fuses() {
+				if in := &list[i]; in.kind == opCheck || !in.scalar && !in.fuses() {
 					return false
 				}
 			}
@@ -67,14 +67,14 @@ func (n *nest) fusesRows() bool {
 	return true
 }
 
-// of returns the nanoseconds of some code for a block of n lanes.
+// of returns the nanoseconds of code for a block of n lanes.
 func (p price) of(code []instr, n float64) float64 {
 	total, kernels := 0.0, 0.0
 	for i := range code {
 		in := &code[i]
 		switch {
-		case in.one:
-			total += p.single
+		case in.scalar:
+			total += p.scalar
 		case in.fuses():
 			kernels = p.kernel
 			total += n * in.fusedCost()
@@ -85,11 +85,11 @@ func (p price) of(code []instr, n float64) float64 {
 	return total + kernels
 }
 
-// fold returns those of merging n lanes of running values.
+// fold returns the nanoseconds of merging n lanes of accumulators.
 func (p price) fold(code []instr, n float64) float64 {
-	if p.byRows {
+	if p.rowKernel {
 		const halves = 4
-		return halves * p.single * float64(len(code))
+		return halves * p.scalar * float64(len(code))
 	}
 	return p.of(code, n) + 9*p.of(code, 0)
 }
@@ -98,7 +98,7 @@ func (p price) fold(code []instr, n float64) float64 {
 func (in *instr) fuses() bool {
 	switch in.kind {
 	case opLoad, opStore:
-		return jit.Available() && in.sideBySide()
+		return jit.Available() && in.isContiguous()
 	case opSplat, opMove:
 		return jit.Available() && in.dst.inKernels()
 	case opApply:
@@ -107,8 +107,8 @@ func (in *instr) fuses() bool {
 	return false
 }
 
-// fusedCost returns the nanoseconds of an instruction in a kernel for each lane,
-// as measured on Zen 5 with AVX-512.
+// fusedCost returns the nanoseconds per lane of an instruction in a kernel, as measured on Zen
+// 5 with AVX-512.
 func (in *instr) fusedCost() float64 {
 	const step, access = 0.008, 0.02
 	switch in.kind {
@@ -120,7 +120,7 @@ func (in *instr) fusedCost() float64 {
 	return 0
 }
 
-// laneCost returns the nanoseconds of any other instruction for each lane.
+// laneCost returns the nanoseconds per lane of an instruction outside kernels.
 func (in *instr) laneCost() float64 {
 	switch in.kind {
 	case opSplat, opMove, opConst, opCounter, opScalar:

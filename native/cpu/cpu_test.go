@@ -8,12 +8,12 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// TestBackend runs the suite with every level that the processor has.
+// TestBackend runs the suite at every level that the processor supports.
 func TestBackend(t *testing.T) {
 	everyLevel(t, func(t *testing.T) { backendtest.Run(t, cpu.Backend()) })
 }
 
-// everyLevel runs a test with every level that the processor has.
+// everyLevel runs a test at every level that the processor supports.
 func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd.Has
 	t.Cleanup(func() { simd.Has = best })

@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestRowsOfDoubles reduces rows of f64 of every length and computes with what comes
-// out, in types that kernels have and in others. The expected values are computed in
-// Go; sums in another order differ by a few roundings.
+// TestRowsOfDoubles reduces rows of f64 of every length and computes with the results, in
+// types that kernels support and in others. The expected values are computed in Go; sums in
+// another order differ by a few roundings.
 func TestRowsOfDoubles(t *testing.T) {
 	const rows = 5
 	everyLevel(t, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestRowsOfDoubles(t *testing.T) {
 	})
 }
 
-// TestRowsOfLongIntegers computes with i64 and u64 by rows of every length, numbers that
-// no f64 and no i32 holds among them. The expected values are computed in Go.
+// TestRowsOfLongIntegers computes with rows of i64 and u64 of every length, including numbers
+// that neither f64 nor i32 represents. The expected values are computed in Go.
 func TestRowsOfLongIntegers(t *testing.T) {
 	const rows = 3
 	everyLevel(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func nearDouble(tb testing.TB, name string, at int, got, want float64) {
 	}
 }
 
-// outputsOf is [outputs] for results of another type, of an input x.
+// outputsOf is [outputs] for results of another type, with one input x.
 func outputsOf[T native.Element](tb testing.TB, e ir.Entry, x native.Tensor) map[string][]T {
 	tb.Helper()
 	p := compileGraphs(tb, e)
@@ -117,10 +117,10 @@ func outputsOf[T native.Element](tb testing.TB, e ir.Entry, x native.Tensor) map
 	return values
 }
 
-// BenchmarkDoubles runs jobs in f64 and in f32, in turn, and tells how many times as
-// long the first take: 2 where memory or arithmetic is what they wait for. Roots take
-// longer, as processors make less than half as many, and exp and erf, in softmax and gelu,
-// as they need polynomials of higher degrees.
+// BenchmarkDoubles runs jobs in f64 and in f32 and reports the ratio of their times: 2 where
+// memory or arithmetic is the bottleneck, more for square roots, of which processors compute
+// less than half as many per second, and for exp and erf, in softmax and gelu, whose
+// polynomials have higher degrees.
 func BenchmarkDoubles(b *testing.B) {
 	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		"relu of x+1": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Relu(b, ops.Add(b, x, ops.ConstLike(b, x, 1))) },
@@ -145,8 +145,8 @@ func BenchmarkDoubles(b *testing.B) {
 	}
 }
 
-// compareDoubles reports how long a function of numbers of that shape takes in f64, and
-// how many times as long as in f32.
+// compareDoubles reports the time of a function of numbers of a shape in f64, and its ratio to
+// that in f32.
 func compareDoubles(b *testing.B, f func(b *ir.Builder, x ir.Value) ir.Value, dims ...int) {
 	run := func(d ir.DType) native.Bound {
 		return bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: build(b, func(b *ir.Builder) {

@@ -6,33 +6,31 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
-// boundAccess is the elements of a tensor that a kernel reads or writes.
+// boundAccess is the tensor elements that a kernel reads or writes.
 type boundAccess struct {
 	array int
 	at    *boundAddress
 	buf   *buffer
 	size  int // of an element
-	// Of a kernel of rows: how many elements lie between rows, and how many of
-	// one it reads.
-	step, lanes int
-	stores      bool
-	// guarded ones are not to be written once a check has failed.
+	// In a row kernel: the elements from row to row, and those of a row.
+	stride, lanes int
+	stores        bool
+	// guarded elements are not written once a check has failed.
 	guarded bool
-	now     []byte // the elements of this block
-	// last has room for all lanes of a register: what is left of a block goes
-	// through it.
-	last []byte
+	elems   []byte // the elements of this block
+	// tail has room for a vector: the remainder of a block is copied through it.
+	tail []byte
 }
 
-// boundLanes is a register that a kernel reads or writes lane by lane.
+// boundLanes is a lane register that a kernel reads or writes.
 type boundLanes struct {
 	array int
 	at    unsafe.Pointer
 	size  int    // of a lane
-	last  []byte // as for tensors; nil for what is only read
+	tail  []byte // as for tensors; nil for inputs
 }
 
-// bindFused gives a kernel its registers and tensors.
+// bindFused binds a kernel to its registers and tensors.
 func (m *machine) bindFused(x *fused) op {
 	call := x.code.NewCall()
 	var tensors []boundAccess
@@ -43,14 +41,14 @@ func (m *machine) bindFused(x *fused) op {
 			size := a.access.buf.dtype.Size()
 			tensors = append(tensors, boundAccess{
 				array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: size, stores: a.stores,
-				guarded: a.access.node == guarded, last: make([]byte, size*jit.Lanes),
+				guarded: a.access.node == guarded, tail: make([]byte, size*jit.MaxLanes),
 			})
-		case a.single:
+		case a.scalar:
 			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
 		default:
 			r := boundLanes{array: i, at: m.files.of(a.reg).memory(a.reg.index), size: a.reg.class.size()}
 			if a.stores {
-				r.last = make([]byte, jit.Lanes*r.size)
+				r.tail = make([]byte, jit.MaxLanes*r.size)
 			}
 			lanes = append(lanes, r)
 			call.Set(i, r.at)
@@ -61,48 +59,96 @@ func (m *machine) bindFused(x *fused) op {
 		for i := range tensors {
 			t := &tensors[i]
 			at := t.at.first() * t.size
-			t.now = t.buf.data[at : at+n*t.size]
+			t.elems = t.buf.data[at : at+n*t.size]
 			if t.guarded && m.env.status.failed() {
-				t.now = make([]byte, n*t.size) // what is in it is dropped
+				t.elems = make([]byte, n*t.size) // discarded
 			}
-			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.now)))
+			call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.elems)))
 		}
 		full := n - n%width
 		if full > 0 {
 			call.Run(full)
 		}
 		if full < n {
-			runLast(call, tensors, lanes, full, n-full)
+			runTail(call, tensors, lanes, full, n-full)
 		}
 	}
 }
 
-// runLast computes n lanes, less than a register has, after the first ones.
-func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
+// runTail computes the n lanes after the first ones, fewer than a vector has.
+func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
 	for i := range tensors {
 		t := &tensors[i]
 		if !t.stores {
-			copy(t.last, t.now[first*t.size:])
+			copy(t.tail, t.elems[first*t.size:])
 		}
-		call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.last)))
+		call.Set(t.array, unsafe.Pointer(unsafe.SliceData(t.tail)))
 	}
 	for _, r := range lanes {
-		if r.last != nil {
-			call.Set(r.array, unsafe.Pointer(unsafe.SliceData(r.last)))
+		if r.tail != nil {
+			call.Set(r.array, unsafe.Pointer(unsafe.SliceData(r.tail)))
 		} else {
 			call.Set(r.array, unsafe.Add(r.at, r.size*first))
 		}
 	}
-	call.RunLast(n)
+	call.RunTail(n)
 	for i := range tensors {
 		if t := &tensors[i]; t.stores {
-			copy(t.now[first*t.size:], t.last)
+			copy(t.elems[first*t.size:], t.tail)
 		}
 	}
 	for _, r := range lanes {
-		if r.last != nil { // the lanes after these may be in use
-			copy(unsafe.Slice((*byte)(unsafe.Add(r.at, r.size*first)), n*r.size), r.last)
+		if r.tail != nil { // the lanes after these may be live
+			copy(unsafe.Slice((*byte)(unsafe.Add(r.at, r.size*first)), n*r.size), r.tail)
 		}
 		call.Set(r.array, r.at)
+	}
+}
+
+// bindRows binds the row kernel of a nest to its registers and tensors. The result computes
+// the given number of rows.
+func (m *machine) bindRows(x *fused) func(rows int) {
+	call, lanes := x.code.NewCall(), m.n.blockSpace().row
+	axis := m.n.rowAxis().reg
+	var tensors []boundAccess
+	for i, a := range x.arrays {
+		if a.access == nil {
+			call.Set(i, m.files.of(a.reg).memory(a.reg.index))
+			continue
+		}
+		t := boundAccess{array: i, at: m.bindAddress(a.access.at), buf: a.access.buf, size: a.access.buf.dtype.Size()}
+		t.stride, t.lanes = a.access.at.coef(axis), lanes
+		if a.access.scalar {
+			t.lanes = 1
+		}
+		tensors = append(tensors, t)
+	}
+	m.outer.setBlock(0, m.outer.row)
+	m.inner.setBlock(0, m.inner.row)
+	return func(rows int) {
+		for i := range tensors {
+			t := &tensors[i]
+			at := t.at.first()
+			last := at + (rows-1)*t.stride
+			_ = t.buf.data[last*t.size : (last+t.lanes)*t.size]
+			now := t.buf.data[at*t.size : (at+t.lanes)*t.size]
+			call.Set(t.array, unsafe.Pointer(&now[0]))
+		}
+		call.RunRows(rows, lanes)
+	}
+}
+
+// runRowRange computes the rows in [first, last).
+func (m *machine) runRowRange(first, last int) {
+	size := m.n.rowAxis().size
+	for row := first; row < last; {
+		rows := min(last-row, size-row%size)
+		m.outer.setRow(row)
+		if len(m.rows) > 0 {
+			rows = 1
+			runAll(m.rows, 1)
+		}
+		m.runRows(rows)
+		row += rows
 	}
 }

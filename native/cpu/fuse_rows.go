@@ -6,28 +6,27 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 )
 
-// longestRow is the most lanes of a row that one kernel goes through: longer rows
-// are cut into blocks, which is worth more than what a kernel for many rows saves.
-const longestRow = longStretch
+// maxRowLanes is the maximum length of a row that one kernel handles: longer rows are split
+// into blocks, which balance better across cores.
+const maxRowLanes = maxBlockPoints
 
-// byRows makes one kernel of all that is done for a row, and of the loop over rows,
-// where all of it is kernels and arithmetic on single numbers of 32 bits: short rows
-// then cost what their lanes cost. Where what is done before a row cannot be part of
-// it, or says where the row lies, there is a kernel for one row at a time.
-func (f *fuser) byRows() {
+// fuseRows makes one kernel of all the work of a row and of the loop over rows, where it
+// consists of kernels and scalar arithmetic: short rows then have no call overhead. Where the
+// work before a row cannot be fused, or computes an address, the kernel does one row at a
+// time.
+func (f *fuser) fuseRows() {
 	if !f.n.hasRows() {
 		return
 	}
-	if f.sweep(f.n.rows) {
+	if f.fuseSweep(f.n.rows) {
 		f.n.rows = nil
 		return
 	}
-	f.sweep(nil)
+	f.fuseSweep(nil)
 }
 
-// sweep makes a kernel of the phases, and of what is done before a row; false where
-// it cannot.
-func (f *fuser) sweep(before []instr) bool {
+// fuseSweep makes a kernel of the phases and of the code before a row; false where it cannot.
+func (f *fuser) fuseSweep(before []instr) bool {
 	b := &rowBuilder{fuser: f, straight: f.segment(), computed: map[register]bool{}}
 	if !b.list(before) {
 		return false
@@ -38,30 +37,30 @@ func (f *fuser) sweep(before []instr) bool {
 		}
 	}
 	b.end()
-	steps, ok := b.steps()
-	if !ok || !alike(b.kernels) {
+	steps, ok := b.strides()
+	if !ok || !sameKind(b.kernels) {
 		return false
 	}
-	kernels := &jit.Rows{Kernels: b.kernels, Steps: steps, Counter: b.counter()}
-	f.n.sweep = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
+	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter()}
+	f.n.rowKernel = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
 	f.n.phases = nil
 	return true
 }
 
-// alike reports whether kernels are of one kind.
-func alike(list []*jit.Kernel) bool {
+// sameKind reports whether kernels have one lane width.
+func sameKind(list []*jit.Kernel) bool {
 	return !slices.ContainsFunc(list, func(k *jit.Kernel) bool { return k.Long != list[0].Long })
 }
 
-// hasRows reports whether a nest has several rows of lanes that fill registers.
+// hasRows reports whether a nest has several rows, each a multiple of the vector length.
 func (n *nest) hasRows() bool {
-	s := n.along()
+	s := n.blockSpace()
 	return n.outer.rows > 1 && (!n.wideInner || n.inner.rows == 1) &&
-		s.row <= longestRow && s.row%jit.Width() == 0 && !n.rowAxis().long
+		s.row <= maxRowLanes && s.row%jit.Width() == 0 && !n.rowAxis().long
 }
 
-// along returns the space that blocks run along.
-func (n *nest) along() *space {
+// blockSpace returns the space that blocks run along.
+func (n *nest) blockSpace() *space {
 	if n.wideInner {
 		return &n.inner
 	}
@@ -71,15 +70,15 @@ func (n *nest) along() *space {
 // rowBuilder collects the kernels of a row.
 type rowBuilder struct {
 	*fuser
-	straight *segment // what is done between kernels
+	straight *segment // scalar code between kernels
 	kernels  []*jit.Kernel
 	arrays   []fusedArray
-	computed map[register]bool // for each row anew
+	computed map[register]bool // registers that each row computes
 }
 
 // phase adds a phase; false where it cannot be part of the kernel.
 func (b *rowBuilder) phase(p *phase) bool {
-	if p.loop && (!b.n.wideInner || !p.whole && len(p.running) > 0) {
+	if p.loop && (!b.n.wideInner || !p.whole && len(p.accumulators) > 0) {
 		return false
 	}
 	return b.list(p.block) && b.list(p.inner) && b.list(p.element)
@@ -101,7 +100,7 @@ func (b *rowBuilder) add(in *instr) bool {
 	if len(b.straight.code) == 0 {
 		b.straight.k.After()
 	}
-	if !in.one || !b.straight.addSingle(in) {
+	if !in.scalar || !b.straight.addScalar(in) {
 		return false
 	}
 	b.straight.code = append(b.straight.code, *in)
@@ -113,10 +112,10 @@ func (b *rowBuilder) add(in *instr) bool {
 	return true
 }
 
-// loop adds a kernel that goes through the lanes of a row.
+// loop adds a kernel over the lanes of a row.
 func (b *rowBuilder) loop(x *fused) bool {
-	row := b.n.along().row
-	if row%x.kernels.Width() != 0 || row > lanes && b.n.needLanes(x.arrays) {
+	row := b.n.blockSpace().row
+	if row%x.kernels.Width() != 0 || row > blockLanes && b.n.usesLaneRegisters(x.arrays) {
 		return false
 	}
 	for _, a := range x.arrays {
@@ -129,8 +128,8 @@ func (b *rowBuilder) loop(x *fused) bool {
 	return true
 }
 
-// end makes a kernel of what is done with single numbers, which it leaves in their
-// registers for those to come.
+// end makes a kernel of the scalar code so far, which stores the results that later kernels
+// read.
 func (b *rowBuilder) end() {
 	s := b.straight
 	if len(s.code) == 0 {
@@ -139,20 +138,20 @@ func (b *rowBuilder) end() {
 	for _, r := range s.written {
 		b.computed[r] = true
 		if s.fuser.reads[r] > s.reads[r] { // others read it
-			v, t := s.single[r], wordType(r)
-			if s.k.IsTruth(v) {
-				t = jit.Truths
+			v, t := s.uniform[r], wordType(r)
+			if s.k.IsBool(v) {
+				t = jit.BoolWords
 			}
-			s.k.Store(s.array(fusedArray{reg: r, single: true, stores: true}), t, v)
+			s.k.Store(s.array(fusedArray{reg: r, scalar: true, stores: true}), t, v)
 		}
 	}
 	b.kernels, b.arrays = append(b.kernels, s.k), append(b.arrays, s.arrays...)
 	b.straight = b.segment()
 }
 
-// steps returns by how many bytes the arrays grow from row to row; false where they
-// do not grow by the same.
-func (b *rowBuilder) steps() ([]int, bool) {
+// strides returns the byte strides of the arrays from row to row; false where one is not
+// constant.
+func (b *rowBuilder) strides() ([]int, bool) {
 	axis := b.n.rowAxis().reg
 	steps := make([]int, len(b.arrays))
 	for i, a := range b.arrays {
@@ -167,18 +166,18 @@ func (b *rowBuilder) steps() ([]int, bool) {
 	return steps, true
 }
 
-// counter returns the array that is the coordinate of the row, -1 where none is.
+// counter returns the array that holds the coordinate of the row, or -1.
 func (b *rowBuilder) counter() int {
 	axis := b.n.rowAxis().reg
 	return slices.IndexFunc(b.arrays, func(a fusedArray) bool { return a.access == nil && a.reg == axis })
 }
 
-// rowAxis returns the coordinate that tells neighbouring rows apart.
+// rowAxis returns the coordinate that advances from row to row.
 func (n *nest) rowAxis() *axis {
 	return &n.outer.vars[len(n.outer.scalars())-1]
 }
 
-// coef returns the multiple of a register in an address.
+// coef returns the coefficient of a register in an address.
 func (a *address) coef(r register) int {
 	for _, t := range a.terms {
 		if t.reg == r {

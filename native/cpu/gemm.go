@@ -4,7 +4,7 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// spaces are the memory that workers compute products in.
+// spaces are the workers' scratch memory for products.
 type spaces struct {
 	f32 []simd.Space[float32]
 	f64 []simd.Space[float64]
@@ -24,26 +24,26 @@ func (s *spaces) grow(x *contraction) {
 	}
 }
 
-// productStep computes a contraction in pieces of tileM×tileN elements.
+// productStep computes a contraction in tiles of tileM×tileN elements.
 type productStep struct {
 	*contraction
 	tileM, tileN   int
 	tilesM, tilesN int
-	// windows, where it is not nil, writes the right factors, one for each product. A
-	// worker has each at its own place when it needs it, and so in its own cache.
+	// windows, if not nil, is a fused step that writes the right factor of a product just
+	// before the product, into a slot of each worker, so that it stays in its cache.
 	windows *padStep
 }
 
-// The least size of a piece, so that packing its factors costs little beside
-// the products, and the nanoseconds that are worth waking another core for.
+// The minimum tile, so that packing its factors costs little beside the products, and the
+// minimum nanoseconds that repay waking another core.
 const (
 	pieceM    = 96
 	pieceN    = 128
 	pieceCost = 4000
 )
 
-// estimate returns the nanoseconds that one core takes: it multiplies 75 times in one,
-// and reads 40 bytes, or 100 of what its own cache may still have.
+// estimate returns the nanoseconds of one core by a roofline: 75 multiplications, and 40 bytes
+// read per nanosecond, or 100 from its own cache.
 func (x *contraction) estimate() float64 {
 	m, n, k := float64(x.m), float64(x.n), float64(x.k)
 	bytes, rate := 4*(m*k+k*n+m*n), 40.
@@ -56,11 +56,12 @@ func (x *contraction) estimate() float64 {
 	return float64(x.count) * max(m*n*k/75, bytes/rate)
 }
 
-// nearBytes is what the second cache of a core has room for, beside others.
+// nearBytes is the part of a core's second-level cache that a product may count on.
 const nearBytes = 512 << 10
 
-// newProduct returns the step that computes a contraction. It is cut until there
-// are a few pieces for each worker, as others may use the cores too, and not for one alone.
+// newProduct returns the step that computes a contraction. The tiles are halved until each
+// worker has several, since other processes may use the cores too; for a single worker they
+// are not.
 func newProduct(x *contraction) *productStep {
 	x.env.spaces.grow(x)
 	p := &productStep{contraction: x, tileM: x.m, tileN: x.n}
@@ -69,13 +70,13 @@ func newProduct(x *contraction) *productStep {
 		case workers() == 1 || p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):
 			return p
 		case p.tileM >= 2*pieceM && (p.tileM >= p.tileN || p.tileN < 2*pieceN):
-			p.tileM = half(p.tileM, 12)
+			p.tileM = halve(p.tileM, 12)
 		case p.tileN >= 2*pieceN:
-			p.tileN = half(p.tileN, 32)
+			p.tileN = halve(p.tileN, 32)
 		case p.chunks() < workers() && p.tileM >= 24:
-			p.tileM = half(p.tileM, 12)
+			p.tileM = halve(p.tileM, 12)
 		case p.chunks() < workers() && p.tileN >= 64:
-			p.tileN = half(p.tileN, 32)
+			p.tileN = halve(p.tileN, 32)
 		default:
 			return p
 		}
@@ -83,9 +84,9 @@ func newProduct(x *contraction) *productStep {
 	return p
 }
 
-// writeWindows makes a step that wrote the right factors part of this one, which does a
-// product at once; it reports whether it could.
-func (p *productStep) writeWindows(s step) bool {
+// fuseWindows makes a step that writes the right factors part of this one; it reports whether
+// it could. Each tile must be a whole product.
+func (p *productStep) fuseWindows(s step) bool {
 	pad, ok := s.(*padStep)
 	if !ok || pad.to != p.b.buf || len(p.batch) != 1 || p.chunks() != p.count || p.count < workers() || pad.rows%p.count != 0 {
 		return false
@@ -97,7 +98,7 @@ func (p *productStep) writeWindows(s step) bool {
 	return true
 }
 
-// cut counts the pieces.
+// cut counts the tiles and reports whether there are any.
 func (p *productStep) cut() bool {
 	p.tilesM, p.tilesN = (p.m+p.tileM-1)/max(p.tileM, 1), (p.n+p.tileN-1)/max(p.tileN, 1)
 	return p.m*p.n > 0
@@ -105,8 +106,8 @@ func (p *productStep) cut() bool {
 
 func (p *productStep) chunks() int { return p.count * p.tilesM * p.tilesN }
 
-// half returns about half of n, a multiple of the size of tiles.
-func half(n, tile int) int { return (n/2 + tile - 1) / tile * tile }
+// halve returns about half of n, rounded up to a multiple of tile.
+func halve(n, tile int) int { return (n/2 + tile - 1) / tile * tile }
 
 func (p *productStep) run(r *runner) {
 	chunks := p.chunks()
@@ -119,7 +120,7 @@ func (p *productStep) run(r *runner) {
 	r.job.run(p, chunks)
 }
 
-// do computes one piece.
+// do computes one tile.
 func (p *productStep) do(worker, chunk int) {
 	item := chunk / (p.tilesM * p.tilesN)
 	i := chunk / p.tilesN % p.tilesM * p.tileM
@@ -137,12 +138,12 @@ func (p *productStep) do(worker, chunk int) {
 	piece(&p.env.spaces.f32[worker], p, item, right, i, j)
 }
 
-// piece computes the elements from (i, j) on of a product, whose factors are those of
-// an item on the left, and of one on the right.
-func piece[T simd.Float](s *simd.Space[T], p *productStep, item, right, i, j int) {
+// piece computes the tile at (i, j) of a product, whose factors are those of batch items left
+// and right.
+func piece[T simd.Float](s *simd.Space[T], p *productStep, left, right, i, j int) {
 	m, n := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
-	a, b := operand[T](&p.a, p.batch, item, p.env), operand[T](&p.b, p.batch, right, p.env)
-	c := view[T](p.c)[(item*p.m+i)*p.n+j:]
+	a, b := operand[T](&p.a, p.batch, left, p.env), operand[T](&p.b, p.batch, right, p.env)
+	c := view[T](p.c)[(left*p.m+i)*p.n+j:]
 	switch {
 	case p.n == 1 && a.Col == 1 && b.Row == 1:
 		simd.Dots(s, m, p.k, a.From(i, 0).Data, a.Row, b.Data, c, 1)

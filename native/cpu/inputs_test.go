@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// BenchmarkInputs compiles a sum of very many inputs and runs it once: its time is to grow
-// as their number does.
+// BenchmarkInputs compiles a sum of very many inputs and runs it once: the time should grow
+// linearly.
 func BenchmarkInputs(b *testing.B) {
 	for _, n := range []int{12_500, 25_000, 50_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -43,7 +43,7 @@ func inputsGraph(t testing.TB, n int) *ir.Graph {
 	return g
 }
 
-// runOnce compiles a module, and runs it once; the first element of y is to be want.
+// runOnce compiles and runs a module, and compares the first element of y with want.
 func runOnce(t testing.TB, m *ir.Module, in map[string]native.Tensor, want float32) {
 	ctx := context.Background()
 	p, err := cpu.Backend().Compile(ctx, m, native.Options{})

@@ -15,8 +15,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// routines are those of gonum's LAPACK, with the signs and the order that the ops
-// promise.
+// routines are those of gonum's LAPACK, adapted to the signs and orders that the ops document.
 var routines = map[ir.Op]routine{
 	ops.OpCholesky:        cholesky,
 	ops.OpTriangularSolve: triangularSolve,
@@ -41,7 +40,7 @@ func matrixOf(v ir.Value) (rows, cols int) {
 func cholesky(_ *workspace, n *ir.Node, in, out [][]float64) {
 	size, _ := matrixOf(n.Input(0))
 	l := out[0]
-	symmetric(l, in[0], size)
+	symmetrize(l, in[0], size)
 	ok := library.Dpotrf(blas.Lower, size, l, max(size, 1))
 	for i := range size {
 		ok = ok && l[i*size+i] == l[i*size+i]
@@ -52,8 +51,8 @@ func cholesky(_ *workspace, n *ir.Node, in, out [][]float64) {
 	}
 }
 
-// symmetric stores the symmetric part of a matrix.
-func symmetric(to, from []float64, size int) {
+// symmetrize stores the symmetric part of a matrix.
+func symmetrize(to, from []float64, size int) {
 	for i := range size {
 		for j := range size {
 			to[i*size+j] = from[i*size+j]/2 + from[j*size+i]/2
@@ -65,7 +64,7 @@ func triangularSolve(_ *workspace, n *ir.Node, in, out [][]float64) {
 	a := n.Attrs().(*ops.TriangularAttrs)
 	rows, cols := matrixOf(n.Input(1))
 	size, _ := matrixOf(n.Input(0))
-	side, triangle, turned, unit := blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit
+	side, triangle, transpose, unit := blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit
 	if a.LeftSide {
 		side = blas.Left
 	}
@@ -73,14 +72,14 @@ func triangularSolve(_ *workspace, n *ir.Node, in, out [][]float64) {
 		triangle = blas.Lower
 	}
 	if a.TransposeA {
-		turned = blas.Trans
+		transpose = blas.Trans
 	}
 	if a.UnitDiagonal {
 		unit = blas.Unit
 	}
 	copy(out[0], in[1])
 	if rows*cols > 0 {
-		vectors.Dtrsm(side, triangle, turned, unit, rows, cols, 1, in[0], size, out[0], cols)
+		vectors.Dtrsm(side, triangle, transpose, unit, rows, cols, 1, in[0], size, out[0], cols)
 	}
 }
 
@@ -116,8 +115,8 @@ func qr(w *workspace, n *ir.Node, in, out [][]float64) {
 	}
 }
 
-// orthonormal factors a and stores the first columns of q; of a the upper
-// triangle is left as r.
+// orthonormal computes a QR factorisation of a and stores the first width columns of q. The
+// upper triangle of a becomes r.
 func orthonormal(w *workspace, a []float64, rows, cols int, q []float64, width int) {
 	k := min(rows, cols)
 	if k == 0 {
@@ -149,7 +148,7 @@ func eigh(w *workspace, n *ir.Node, in, out [][]float64) {
 		return
 	}
 	values, v := out[0], out[1]
-	symmetric(v, in[0], size)
+	symmetrize(v, in[0], size)
 	ok := finite(v)
 	if ok {
 		var ask [1]float64
@@ -161,7 +160,7 @@ func eigh(w *workspace, n *ir.Node, in, out [][]float64) {
 		fill(v, math.NaN())
 	}
 	for j := range size {
-		if negative(v[j:], size, size) {
+		if hasWrongSign(v[j:], size, size) {
 			negate(v[j:], size, size)
 		}
 	}
@@ -176,9 +175,9 @@ func finite(x []float64) bool {
 	return true
 }
 
-// negative reports whether a vector of n numbers that lie step apart has the
-// other sign than ops choose for vectors.
-func negative(x []float64, n, step int) bool {
+// hasWrongSign reports whether a vector of n numbers with the given stride has the opposite of
+// the sign that the ops choose.
+func hasWrongSign(x []float64, n, step int) bool {
 	sum := 0.0
 	for i := range n {
 		sum += x[i*step] / (float64(i) + math.Sqrt2)
@@ -212,10 +211,10 @@ func svd(w *workspace, n *ir.Node, in, out [][]float64) {
 		}
 		return
 	}
-	complete(w, u, rows, k, width, width, 1)
-	complete(w, vt, cols, k, height, 1, cols)
+	completeBasis(w, u, rows, k, width, width, 1)
+	completeBasis(w, vt, cols, k, height, 1, cols)
 	for j := range height {
-		if negative(vt[j*cols:], cols, 1) {
+		if hasWrongSign(vt[j*cols:], cols, 1) {
 			negate(vt[j*cols:], cols, 1)
 			if j < k {
 				negate(u[j:], rows, width)
@@ -231,10 +230,10 @@ func thinSVD(w *workspace, a []float64, rows, cols int, u []float64, width int, 
 	return library.Dgesvd(lapack.SVDStore, lapack.SVDStore, rows, cols, a, cols, s, u, width, vt, cols, w.take(int(ask[0])), int(ask[0]))
 }
 
-// complete makes count orthonormal vectors of n numbers out of the first k, as the
-// op's own body does: those beyond are what Householder's reflections make of unit
-// vectors. Elements lie step apart, vectors next.
-func complete(w *workspace, x []float64, n, k, count, step, next int) {
+// completeBasis extends the first k orthonormal vectors of n numbers to count, as the op's own
+// body does: by the Householder reflections of unit vectors. step is the stride of elements,
+// next that of vectors.
+func completeBasis(w *workspace, x []float64, n, k, count, step, next int) {
 	if count == k {
 		return
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// TestTensorsOverFourGiB adds up rows of a tensor of 4 GiB and 4 MiB. It is zero but
-// in its last row, behind what 32 bits count the bytes of: systems give memory that was
-// never written no room, so that the test takes little.
+// TestTensorsOverFourGiB sums the rows of a tensor of 4 GiB and 4 MiB. Only its last row,
+// beyond 32-bit byte offsets, is not zero: systems do not back memory that was never written,
+// so that the test needs little.
 func TestTensorsOverFourGiB(t *testing.T) {
 	const rows, cols = 1025, 1 << 20
 	x, y := make([]float32, rows*cols), make([]float32, rows)
@@ -26,7 +26,7 @@ func TestTensorsOverFourGiB(t *testing.T) {
 	for i, got := range y {
 		want := float32(0)
 		if i == rows-1 {
-			want = 1.5 * cols // 0, 1, 2 and 3 by turns, whose sums are exact
+			want = 1.5 * cols // 0, 1, 2 and 3 repeated, whose sums are exact
 		}
 		if got != want {
 			t.Fatalf("row %d is %v, not %v", i, got, want)

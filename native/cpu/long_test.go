@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// What counts positions in 64 bits, on small arrays.
+// Positions of 64 bits, on small arrays.
 func TestCountingIn64Bits(t *testing.T) {
 	b := cpu.Long()
 	t.Run("ops", func(t *testing.T) { backendtest.Ops(t, b) })
@@ -22,9 +22,8 @@ func TestCountingIn64Bits(t *testing.T) {
 	t.Run("large maps", func(t *testing.T) { backendtest.LargeMaps(t, b) })
 }
 
-// Arrays of more than 2³¹ elements of a byte, in one axis and in two, hold at all of their
-// places what belongs there. Each takes 2 GiB, and the test half a minute: it is done where
-// RLX_TEST_LONG is set.
+// Arrays of more than 2³¹ bytes, in one axis and in two, have the right elements everywhere.
+// Each takes 2 GiB, and the test half a minute: it runs where RLX_TEST_LONG is set.
 func TestArraysOfMoreThan31Bits(t *testing.T) {
 	if os.Getenv("RLX_TEST_LONG") == "" {
 		t.Skip("RLX_TEST_LONG is not set")

@@ -5,49 +5,49 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// machine is a nest made ready for one worker: its registers, and its code
-// bound to them.
+// machine executes a nest for one worker: it has the registers, and the code bound to them as
+// closures.
 type machine struct {
-	n      *nest
-	env    *environment
-	files  *files
-	runs   []op
-	rows   []op
-	phases []boundPhase
-	sweep  func(rows int) // nil where there are phases
-	outer  boundSpace
-	inner  boundSpace
-	epoch  uint64 // the run that the values per run are of
+	n       *nest
+	env     *environment
+	files   *files
+	runs    []op
+	rows    []op
+	phases  []boundPhase
+	runRows func(rows int) // runs the row kernel; nil where there are phases
+	outer   boundSpace
+	inner   boundSpace
+	epoch   uint64 // the run for which the values per run were computed
 }
 
-// op is an instruction with its registers, for a block of n lanes.
+// op is an instruction bound to its registers, for a block of n lanes.
 type op func(n int)
 
 type boundPhase struct {
-	block, inner, element, several, finish []op
-	tail, carry, total                     []op
-	combining                              [][]op
+	block, inner, element, unrolled, finish []op
+	tail, carry, total                      []op
+	merges                                  [][]op
 }
 
 func newMachine(n *nest, env *environment) *machine {
 	m := &machine{n: n, env: env, files: n.sizes.allocate()}
 	for _, o := range m.bindAll(n.starts) {
-		o(lanes)
+		o(blockLanes)
 	}
 	m.runs, m.rows = m.bindAll(n.runs), m.bindAll(n.rows)
 	for _, p := range n.phases {
 		b := boundPhase{
-			block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), several: m.bindAll(p.several), finish: m.bindAll(p.finish),
+			block: m.bindAll(p.block), inner: m.bindAll(p.inner), element: m.bindAll(p.element), unrolled: m.bindAll(p.unrolled), finish: m.bindAll(p.finish),
 			tail: m.bindAll(p.tail), carry: m.bindAll(p.carry), total: m.bindAll(p.total),
 		}
-		for _, c := range p.combining {
-			b.combining = append(b.combining, m.bindAll(c.code))
+		for _, c := range p.merges {
+			b.merges = append(b.merges, m.bindAll(c.code))
 		}
 		m.phases = append(m.phases, b)
 	}
 	m.outer, m.inner = m.bindSpace(&n.outer), m.bindSpace(&n.inner)
-	if len(n.sweep) > 0 {
-		m.sweep = m.bindRows(n.sweep[0].fused)
+	if len(n.rowKernel) > 0 {
+		m.runRows = m.bindRows(n.rowKernel[0].fused)
 	}
 	return m
 }
@@ -66,14 +66,14 @@ func runAll(code []op, n int) {
 	}
 }
 
-// span runs the units from first up to, not including, last.
-func (m *machine) span(first, last int) {
+// runUnits runs the units in [first, last).
+func (m *machine) runUnits(first, last int) {
 	if m.epoch != m.env.epoch {
 		m.epoch = m.env.epoch
 		runAll(m.runs, 1)
 	}
-	if m.sweep != nil {
-		m.rowsFrom(first, last)
+	if m.runRows != nil {
+		m.runRowRange(first, last)
 		return
 	}
 	blocks, row := m.outer.blocks(), -1
@@ -88,8 +88,8 @@ func (m *machine) span(first, last int) {
 			m.outer.nextRow()
 			runAll(m.rows, 1)
 		}
-		from := u % blocks * lanes
-		n := min(lanes, m.outer.row-from)
+		from := u % blocks * blockLanes
+		n := min(blockLanes, m.outer.row-from)
 		m.outer.setBlock(from, n)
 		m.block(n)
 	}
@@ -103,24 +103,24 @@ func (m *machine) block(n int) {
 			continue
 		}
 		if m.n.wideInner {
-			m.acrossInner(p, code)
+			m.innerVector(p, code)
 		} else {
-			m.alongInner(p, code, n)
+			m.innerSerial(p, code, n)
 		}
 	}
 }
 
-// alongInner goes through the inner points one after the other.
-func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
-	m.begin(p, n)
+// innerSerial visits the inner points one after the other; lanes are outer points.
+func (m *machine) innerSerial(p *phase, code *boundPhase, n int) {
+	m.initAccumulators(p, n)
 	m.inner.firstRow()
-	left, sums := m.inner.rows, blocks{code: code, n: n}
-	for ; len(code.several) > 0 && left >= p.times; left -= p.times {
-		runAll(code.several, n)
-		for range p.times {
+	left, sums := m.inner.rows, sumBlocks{code: code, n: n}
+	for ; len(code.unrolled) > 0 && left >= p.factor; left -= p.factor {
+		runAll(code.unrolled, n)
+		for range p.factor {
 			m.inner.nextRow()
 		}
-		sums.add(p.times)
+		sums.add(p.factor)
 	}
 	for range left {
 		runAll(code.inner, 1)
@@ -131,9 +131,9 @@ func (m *machine) alongInner(p *phase, code *boundPhase, n int) {
 	sums.end()
 }
 
-// acrossInner goes through the inner points block by block, and merges the
-// lanes at the end.
-func (m *machine) acrossInner(p *phase, code *boundPhase) {
+// innerVector visits the inner points block by block, as lanes are inner points, and merges
+// the lanes at the end.
+func (m *machine) innerVector(p *phase, code *boundPhase) {
 	if p.whole {
 		m.inner.firstRow()
 		runAll(code.inner, 1)
@@ -143,16 +143,16 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 	}
 	width := m.inner.lanes()
 	if p.finish != nil {
-		width = jit.Lanes
+		width = jit.MaxLanes
 	}
-	m.begin(p, width)
+	m.initAccumulators(p, width)
 	m.inner.firstRow()
-	sums := blocks{code: code, n: width}
+	sums := sumBlocks{code: code, n: width}
 	for range m.inner.rows {
 		runAll(code.inner, 1)
 		for from, n := 0, 0; from < m.inner.row; from += n {
 			element := code.element
-			switch n = min(p.stretch, m.inner.row-from); {
+			switch n = min(p.maxPoints, m.inner.row-from); {
 			case n < p.even:
 				element = code.tail
 			case p.even > 0:
@@ -166,25 +166,25 @@ func (m *machine) acrossInner(p *phase, code *boundPhase) {
 	}
 	sums.end()
 	runAll(code.finish, 1)
-	for i, c := range p.combining {
+	for i, c := range p.merges {
 		for n := width; n > 1; {
 			half := (n + 1) / 2
 			for k, acc := range c.acc {
 				m.files.of(acc).shift(c.other[k].index, acc.index, half, n)
 			}
-			runAll(code.combining[i], n-half)
+			runAll(code.merges[i], n-half)
 			n = half
 		}
 	}
 }
 
-// begin gives running values their first value.
-func (m *machine) begin(p *phase, n int) {
-	for _, r := range p.running {
+// initAccumulators sets accumulators to their initial values.
+func (m *machine) initAccumulators(p *phase, n int) {
+	for _, r := range p.accumulators {
 		m.files.of(r.acc).fill(r.acc.index, r.init, n)
 	}
-	for _, x := range p.carried {
+	for _, x := range p.compensated {
 		m.files.of(x.sum).fill(x.sum.index, scalar.Value{}, n)
-		m.files.of(x.rest).fill(x.rest.index, scalar.Value{}, n)
+		m.files.of(x.err).fill(x.err.index, scalar.Value{}, n)
 	}
 }

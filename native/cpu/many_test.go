@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// TestCompilingGrowsWithTheNumberOfInputs: four times as many inputs take much less than
-// sixteen times as long, as they would if each was looked for among all nodes.
+// TestCompilingGrowsWithTheNumberOfInputs checks that compiling four times as many inputs
+// takes much less than sixteen times as long, as a linear search for each would.
 func TestCompilingGrowsWithTheNumberOfInputs(t *testing.T) {
 	few, many := compileSum(t, 3_000), compileSum(t, 12_000)
 	if many > 10*few {
@@ -21,7 +21,7 @@ func TestCompilingGrowsWithTheNumberOfInputs(t *testing.T) {
 	}
 }
 
-// compileSum returns the least time of three compilations of a sum of n inputs.
+// compileSum returns the minimum time of three compilations of a sum of n inputs.
 func compileSum(t *testing.T, n int) time.Duration {
 	t.Helper()
 	g, err := ir.Build("sum", func(b *ir.Builder) {

@@ -10,21 +10,21 @@ import (
 type level uint8
 
 const (
-	atStart    level = iota // a constant: once
-	perRun                  // run scalars, counters of loops: each time the group runs
-	perRow                  // the outer coordinates that blocks do not run along
-	perBlock                // outer coordinates along a block; values between stages
-	perInner                // inner coordinates that blocks do not run along
-	perElement              // inner coordinates along a block
+	atStart    level = iota // constants: once
+	perRun                  // run scalars and loop counters: for each run of the group
+	perRow                  // outer coordinates that are uniform in a block
+	perBlock                // outer coordinates that differ by lane; values between stages
+	perInner                // inner coordinates that are uniform in a block
+	perElement              // inner coordinates that differ by lane
 )
 
-// nest is how a group runs: rows of outer points, cut into blocks; for each
-// block the phases in turn, each of which may go through the inner points.
+// nest is the lowered loop nest of a group: rows of outer points, split into blocks; for each
+// block the phases in order, each of which may loop over the inner points.
 //
-// Blocks run either along outer points, so that each lane of a register is an
-// outer point and inner points come one after the other, or along inner points
-// (wideInner), so that a block is one outer point and its lanes are inner ones.
-// Lanes cost least when what they load lies side by side.
+// A block is vectorised either over outer points, so that each lane is an outer point and the
+// inner points are visited serially, or over inner points (wideInner), so that a block is one
+// outer point and its lanes are inner points, merged at the end. Contiguous loads make the
+// better choice.
 type nest struct {
 	name      string
 	outer     space
@@ -35,59 +35,59 @@ type nest struct {
 	runs      []instr
 	rows      []instr
 	phases    []*phase
-	sweep     []instr // one kernel for all rows, in place of phases
-	cost      float64 // nanoseconds for one worker, roughly
+	rowKernel []instr // one kernel for all rows, which replaces the phases
+	cost      float64 // estimated nanoseconds of one worker
 }
 
-// phase is a part of a block: code for the outer points, then a loop over the
-// inner ones with running values.
+// phase is a part of a block's work: code for the outer points, then a loop over the inner
+// points with accumulators.
 type phase struct {
-	block     []instr
-	loop      bool
-	inner     []instr
-	element   []instr
-	running   []running
-	combining []*combining
-	// carried are the sums that go by blocks: carry adds what a block came to, and what
-	// rounding leaves out of that, and begins another; total makes running values of both.
-	carried      []carried
+	block        []instr
+	loop         bool
+	inner        []instr
+	element      []instr
+	accumulators []accumulator
+	merges       []*laneMerge
+	// compensated are the sums that are split into blocks: carry adds a block's sum to
+	// those before and clears it; total moves the compensated total to the accumulators.
+	compensated  []compensated
 	carry, total []instr
-	// tail, where there is any, is element for fewer inner points than even.
+	// tail, if not empty, replaces element for fewer than even inner points.
 	tail []instr
 	even int
-	sets int // of running values that a kernel has, 0 where it has none
-	// finish, where there is any, is done instead of combining: running values
-	// are then kept in as many lanes as a kernel computes at once.
+	sets int // independent copies of the accumulators in a kernel, 0 without a kernel
+	// finish, if not empty, replaces merges: the accumulators then have as many lanes as
+	// a vector register.
 	finish []instr
-	// whole says that the code goes through all inner points at once, and sets
-	// the running values.
+	// whole says that element handles all inner points in one call and initialises the
+	// accumulators itself.
 	whole bool
-	// stretch is how many inner points the code can take at once.
-	stretch int
-	// several, where there is any, does what inner and element do for so many inner
-	// points as times says, where lanes are outer points.
-	several []instr
-	times   int
+	// maxPoints is the maximum number of inner points for one call of the code.
+	maxPoints int
+	// unrolled, if not empty, does the work of inner and element for factor inner points,
+	// where lanes are outer points.
+	unrolled []instr
+	factor   int
 }
 
-// running is a value that goes through a loop over inner points.
-type running struct {
+// accumulator is a register carried through the loop over inner points.
+type accumulator struct {
 	acc  register
 	init scalar.Value
 }
 
-// carried is a running sum of f32 with that of the blocks before, and what rounding left
-// out of it.
-type carried struct{ acc, sum, rest register }
+// compensated is a sum of f32 that is split into blocks: acc sums the current block, sum the
+// blocks before, and err their rounding errors.
+type compensated struct{ acc, sum, err register }
 
-// combining merges running values with those of other lanes, where lanes are
-// inner points.
-type combining struct {
+// laneMerge combines the accumulators of one reduction with those of other lanes, where the
+// lanes are inner points.
+type laneMerge struct {
 	acc, other []register
 	code       []instr
 }
 
-// environment is what the code of a program's groups refers to.
+// environment is what the code of all groups of an entry refers to at run time.
 type environment struct {
 	counters [maxDepth]int32
 	scalars  []scalar.Value
@@ -97,13 +97,13 @@ type environment struct {
 	epoch    uint64 // counts runs of groups
 }
 
-// maxDepth is the greatest depth of loops.
+// maxDepth is the maximum nesting of loops.
 const maxDepth = 16
 
-// units is how many pieces the nest has, which may run in any order: rows where
-// there is a kernel for them, else blocks.
+// units returns the number of independent pieces of work: rows where a kernel does whole rows,
+// else blocks.
 func (n *nest) units() int {
-	if len(n.sweep) > 0 {
+	if len(n.rowKernel) > 0 {
 		return n.outer.rows
 	}
 	return n.outer.rows * n.outer.blocks()
@@ -116,4 +116,105 @@ func constantValue(e scalar.Expr) (scalar.Value, error) {
 		return v, ir.Errorf(ir.ErrGraph, "the first value of a reduction is not constant: %v", err)
 	}
 	return v, nil
+}
+
+// instr is one instruction of a nest, on virtual registers.
+type instr struct {
+	kind   opKind
+	node   scalar.Expr // the operation of opApply and opCheck
+	dst    register
+	args   [3]register
+	scalar bool // on lane 0 only: operands and result are uniform
+	// uniform marks a select by a uniform condition between values that differ by lane.
+	uniform bool
+	buf     *buffer  // of opLoad and opStore
+	at      *address // of opLoad and opStore
+	fused   *fused
+}
+
+type opKind uint8
+
+const (
+	opApply opKind = iota
+	opConst        // the value of node in all lanes
+	opSplat        // lane 0 of args[0] in all lanes
+	opMove         // args[0]
+	opLoad
+	opStore // args[0]
+	opCounter
+	opScalar
+	opCheck // fails with code node.Ref where args[0] is 0
+	opFused // a kernel
+)
+
+// value is a compiled expression.
+type value struct {
+	reg   register
+	level level
+	wide  bool
+	loop  int // at levels perInner and perElement, the loop that computes it
+}
+
+// signature identifies equal instructions, for common subexpression elimination.
+type signature struct {
+	op     scalar.Op
+	dtype  ir.DType
+	bits   uint64
+	ref    int
+	name   string
+	args   [3]register
+	splat  bool
+	buffer *buffer
+}
+
+// nestStep runs a nest on all cores.
+type nestStep struct {
+	n        *nest
+	env      *environment
+	machines []*machine
+	chunk    int // units of one chunk
+	chunks   int
+}
+
+// chunkCost is the least nanoseconds of a chunk: a shorter one does not repay waking another
+// core.
+const chunkCost = 15_000
+
+func newNestStep(n *nest, env *environment) *nestStep {
+	n.fuse(&env.kernels)
+	n.allocateRegisters()
+	s := &nestStep{n: n, env: env}
+	units := n.units()
+	chunks := min(units, int(n.cost/chunkCost), 8*workers())
+	s.chunk = units
+	if chunks > 1 {
+		s.chunk = (units + chunks - 1) / chunks
+	}
+	if units > 0 {
+		s.chunks = (units + s.chunk - 1) / s.chunk
+	}
+	count := 1
+	if s.chunks > 1 {
+		count = workers()
+	}
+	for range count {
+		s.machines = append(s.machines, newMachine(n, env))
+	}
+	return s
+}
+
+func (s *nestStep) run(r *runner) {
+	s.env.epoch++
+	if s.chunks == 1 {
+		s.do(0, 0)
+		return
+	}
+	if s.chunks > 1 {
+		r.job.run(s, s.chunks)
+	}
+}
+
+func (s *nestStep) do(worker, chunk int) {
+	first := chunk * s.chunk
+	s.machines[worker].runUnits(first, min(first+s.chunk, s.n.units()))
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// packings are the formats of packed weights that products read as they are.
+// packings are the block-quantised formats that products read without unpacking.
 var packings = map[string]simd.Packing{"q8_0": simd.Q8, "q4_0": simd.Q4}
 
-// mostPackedRows is how many rows are multiplied with packed weights as they are.
-// Each row unpacks them anew; more are worth unpacking them into memory once.
-const mostPackedRows = 8
+// maxPackedRows is the maximum number of rows that are multiplied with packed weights in
+// place. Each row unpacks them anew: for more rows they are unpacked to memory once.
+const maxPackedRows = 8
 
-// packingOf returns how the weights of a product are packed; false for a node that
-// is no product of a few rows with weights of a format that is read as it is.
+// packingOf returns the format of a product's packed weights; false for a node that is no
+// product of a few rows with weights of a supported format.
 func packingOf(n *ir.Node) (simd.Packing, bool) {
 	if n.Op() != ops.OpQuantizedMatMul {
 		return 0, false
@@ -24,20 +24,19 @@ func packingOf(n *ir.Node) (simd.Packing, bool) {
 	a := n.Attrs().(*ops.PackedAttrs)
 	p, ok := packings[a.Format]
 	x, known := n.Input(0).Shape().Ints()
-	return p, ok && known && a.DType == ir.F32 && product(x[:len(x)-1]) <= mostPackedRows
+	return p, ok && known && a.DType == ir.F32 && product(x[:len(x)-1]) <= maxPackedRows
 }
 
-// packedStep multiplies rows with a matrix whose rows are packed.
+// packedStep multiplies rows with a matrix of packed rows.
 type packedStep struct {
 	packing         simd.Packing
 	x, w, out       *buffer
 	rows, n, blocks int
 	rowBytes        int
-	each            int // rows of w for a chunk
+	rowsPerChunk    int // rows of w
 }
 
-// packedProduct compiles a product of rows with packed weights, which are read where
-// they lie.
+// packedProduct compiles a product of rows with packed weights, which are read in place.
 func (c *compiler) packedProduct(g *fusion.Group, p simd.Packing) error {
 	r := g.Routine()
 	x, w := r.In[0], r.In[1]
@@ -49,48 +48,48 @@ func (c *compiler) packedProduct(g *fusion.Group, p simd.Packing) error {
 	}
 	s.rowBytes = w.Dims[1] * w.Value.Type.Size()
 	var err error
-	if s.x, err = c.elementsWhere(g.Name()+" x", x); err != nil {
+	if s.x, err = c.rowMajorBuffer(g.Name()+" x", x); err != nil {
 		return err
 	}
-	if s.w, err = c.elementsWhere(g.Name()+" w", w); err != nil {
+	if s.w, err = c.rowMajorBuffer(g.Name()+" w", w); err != nil {
 		return err
 	}
 	s.out = c.scratch(ir.F32, s.rows*s.n)
 	perRow := max(1, s.rows*k/packedRate)
-	s.each = max(1, chunkCost/perRow)
+	s.rowsPerChunk = max(1, chunkCost/perRow)
 	c.add(s)
 	d := r.Node.Types()[0].DType
-	return c.keep(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
+	return c.storeResult(g.Name(), *r.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return r.Store(0, scalar.Convert(value, d)) })
 }
 
-// packedRate is how many packed numbers a core multiplies in a nanosecond, roughly.
+// packedRate is roughly the number of packed weights that a core multiplies per nanosecond.
 const packedRate = 30
 
-// elementsWhere returns values as a row-major array, where they lie if they are one
+// rowMajorBuffer returns values as a row-major array, in place if they are one in memory
 // already.
-func (c *compiler) elementsWhere(name string, x fusion.Elements) (*buffer, error) {
+func (c *compiler) rowMajorBuffer(name string, x fusion.Elements) (*buffer, error) {
 	if e := x.Value; e.Op == scalar.OpLoad && scalar.Equal(scalar.Simplify(e.Args[0]), scalar.Simplify(linear(x.Dims, x.At))) {
 		if b := c.buffers[e.Ref]; b != nil {
 			return b, nil
 		}
 	}
-	return c.elements(name, x)
+	return c.materialize(name, x)
 }
 
-func (s *packedStep) run(r *runner) { r.job.run(s, (s.n+s.each-1)/s.each) }
+func (s *packedStep) run(r *runner) { r.job.run(s, (s.n+s.rowsPerChunk-1)/s.rowsPerChunk) }
 
-// do computes what some rows of the weights give.
+// do multiplies the rows of x with some rows of the weights.
 func (s *packedStep) do(_, chunk int) {
 	x, out := view[float32](s.x), view[float32](s.out)
 	k := s.blocks * simd.PackedElements
-	for first := chunk * s.each; first < min((chunk+1)*s.each, s.n); first += packedTile {
-		n := min(packedTile, min((chunk+1)*s.each, s.n)-first)
+	for first := chunk * s.rowsPerChunk; first < min((chunk+1)*s.rowsPerChunk, s.n); first += packedTile {
+		n := min(packedTile, min((chunk+1)*s.rowsPerChunk, s.n)-first)
 		for i := range s.rows {
 			simd.DotsPacked(s.packing, n, s.blocks, s.w.data[first*s.rowBytes:], s.rowBytes, x[i*k:], out[i*s.n+first:], 1)
 		}
 	}
 }
 
-// packedTile is how many rows of weights are read for each row of x in turn, while
-// they are in the nearest cache.
+// packedTile is the number of weight rows that all rows of x read in turn while the
+// first-level cache holds them.
 const packedTile = 4

@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// packedWeights returns random weights in a packed type, as rows of bytes, with the
-// numbers that they were made of.
+// packedWeights returns random quantised weights as rows of bytes, and the numbers they were
+// quantised from.
 func packedWeights(tb testing.TB, d ir.DType, n, k int) (native.Tensor, []float32) {
 	tb.Helper()
 	x := random(n * k)
@@ -23,9 +23,9 @@ func packedWeights(tb testing.TB, d ir.DType, n, k int) (native.Tensor, []float3
 	return w, x
 }
 
-// TestProductsWithPackedWeights has a few rows, for which the weights are read as
-// they are, and many. The expected values are sums in float64 of the numbers that
-// the weights were made of, to within what packing loses.
+// TestProductsWithPackedWeights has a few rows, for which the weights are read in place, and
+// many. The expected values are sums in float64 of the original numbers; the tolerance is the
+// quantisation error.
 func TestProductsWithPackedWeights(t *testing.T) {
 	const n = 37
 	everyLevel(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestProductsWithPackedWeights(t *testing.T) {
 	})
 }
 
-// TestPackedWeightsAreReadWhereTheyLie looks at what the CPU says of the product.
+// TestPackedWeightsAreReadWhereTheyLie checks the backend's support for the product.
 func TestPackedWeightsAreReadWhereTheyLie(t *testing.T) {
 	for rows, want := range map[int]native.Level{1: native.Claimed, 8: native.Claimed, 9: native.Decomposed} {
 		g := build(t, func(b *ir.Builder) {
@@ -67,9 +67,9 @@ func TestPackedWeightsAreReadWhereTheyLie(t *testing.T) {
 	}
 }
 
-// BenchmarkPackedProduct multiplies a vector with a matrix of 8192 × 8192 packed
-// weights, more than caches have room for, and tells the gigabytes of weights read in
-// a second; and, in turn with it, what adding up as many bytes of f32 reads.
+// BenchmarkPackedProduct multiplies a vector with a matrix of 8192×8192 quantised weights,
+// which exceeds the caches, and reports gigabytes of weights per second; for comparison, it
+// reports the same for a sum of as many bytes of f32.
 func BenchmarkPackedProduct(b *testing.B) {
 	const n, k = 8192, 8192
 	for _, d := range []ir.DType{dtype.Q8_0, dtype.Q4_0} {
@@ -91,7 +91,7 @@ func BenchmarkPackedProduct(b *testing.B) {
 	}
 }
 
-// bestOf runs steps in turn and returns the least nanoseconds of each.
+// bestOf runs steps alternately and returns the minimum nanoseconds of each.
 func bestOf(b *testing.B, steps ...native.Bound) []float64 {
 	best := make([]float64, len(steps))
 	for b.Loop() {

@@ -6,18 +6,18 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// padStep copies a box of a tensor row by row, with a constant around it.
+// padStep copies a box of a tensor row by row and fills the rest with a constant.
 type padStep struct {
 	from, to     *buffer
-	fromAt       int   // the element for the point of all zeros, which may lie outside
+	fromAt       int   // element of the point 0, which may be out of bounds
 	fromBy, dims []int // strides and sizes of all axes
-	lo, hi       []int // the box, from lo up to, not including, hi
+	lo, hi       []int // the box [lo, hi)
 	value        uint32
 	rows, chunk  int
 }
 
-// newPad returns a step for code that does nothing else, of 32-bit elements and
-// in row-major order; nil for any other.
+// newPad returns a step for code that is nothing but a padded copy of 32-bit floats in
+// row-major order; nil for any other.
 func newPad(code *fusion.Code, dims []int, buffers map[int]*buffer) *padStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded || len(dims) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func newPad(code *fusion.Code, dims []int, buffers map[int]*buffer) *padStep {
 	return p
 }
 
-// bound narrows the box to where a condition holds.
+// bound intersects the box with the points where a condition holds; false where it is no box.
 func (p *padStep) bound(cond scalar.Expr, axes map[string]int) bool {
 	if cond.Op == scalar.OpAnd {
 		return p.bound(cond.Args[0], axes) && p.bound(cond.Args[1], axes)
@@ -66,7 +66,7 @@ func (p *padStep) bound(cond scalar.Expr, axes map[string]int) bool {
 	default:
 		return false
 	}
-	// Now it is a + strict ≤ b.
+	// The condition is now a + strict ≤ b.
 	difference := affineOf(scalar.Sub(b, a))
 	if len(difference.terms) != 1 {
 		return false
@@ -87,8 +87,8 @@ func (p *padStep) bound(cond scalar.Expr, axes map[string]int) bool {
 	return true
 }
 
-// offset takes the offset of the load apart, as it is inside the box, where the
-// conditions that keep it in bounds hold.
+// offset decomposes the offset of the load inside the box, where the conditions that keep it
+// in bounds hold.
 func (p *padStep) offset(e scalar.Expr, by int, axes map[string]int) bool {
 	sum := affineOf(e)
 	p.fromAt += by * sum.constant
@@ -109,7 +109,7 @@ func (p *padStep) offset(e scalar.Expr, by int, axes map[string]int) bool {
 	return true
 }
 
-// holds reports whether the box of q lies in that of p.
+// holds reports whether the box of q is inside that of p.
 func (p *padStep) holds(q *padStep) bool {
 	for i := range p.lo {
 		if q.lo[i] < p.lo[i] || q.hi[i] > p.hi[i] {
@@ -133,7 +133,7 @@ func (p *padStep) do(_, chunk int) {
 	p.write(first, min(p.rows, first+p.chunk), view[uint32](p.to)[first*p.dims[len(p.dims)-1]:])
 }
 
-// write writes rows from first up to, not including, end.
+// write writes the rows in [first, end).
 func (p *padStep) write(first, end int, to []uint32) {
 	last := len(p.dims) - 1
 	n, lo, hi := p.dims[last], p.lo[last], max(p.lo[last], p.hi[last])

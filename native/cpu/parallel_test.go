@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// The samples of ops are small. These tests have enough to do for all cores,
-// and more than a block in every direction.
+// The samples of ops are small. These tests have enough work for all cores and more than a
+// block along every axis.
 
 func graph(tb testing.TB, f func(b *ir.Builder)) ir.Entry {
 	tb.Helper()
@@ -165,8 +165,8 @@ func TestBoundStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestConvolutionsOfManyPoints has enough of them for windows to be gathered,
-// with padding, strides and something computed on the way in.
+// TestConvolutionsOfManyPoints has enough points for windows to be gathered, with padding,
+// strides and a fused operation on the input.
 func TestConvolutionsOfManyPoints(t *testing.T) {
 	const batch, in, out, size, kernel = 3, 5, 7, 17, 3
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func TestConvolutionsOfManyPoints(t *testing.T) {
 	}
 }
 
-// TestChoicesThatAreNoPadding look like it.
+// TestChoicesThatAreNoPadding has selects that resemble padding.
 func TestChoicesThatAreNoPadding(t *testing.T) {
 	const rows, cols = 40, 50
 	x := random(rows * cols)

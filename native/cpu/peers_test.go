@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// serveJobs times the jobs that it is asked for, as peers/serve.py does.
+// serveJobs times jobs on request, as peers/serve.py does.
 func serveJobs(t *testing.T) {
 	fmt.Println("ready")
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
@@ -33,7 +33,7 @@ type peer struct {
 	out  *bufio.Scanner
 }
 
-// startPython starts a peer whose program is Python's.
+// startPython starts a peer in Python.
 func startPython(b *testing.B, name, script string) *peer {
 	python := os.Getenv("PYTHON")
 	if python == "" {
@@ -76,7 +76,7 @@ func startPeer(b *testing.B, name string, cmd *exec.Cmd) *peer {
 	return p
 }
 
-// ask returns the least time of a job in ms, 0 where the peer has none.
+// ask returns the minimum time of a job in ms, 0 where the peer does not have it.
 func (p *peer) ask(name string) float64 {
 	if p == nil {
 		return 0

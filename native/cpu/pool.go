@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// workers is how many goroutines compute at once: the caller of a run and the
-// helpers of the pool.
+// workers returns the number of goroutines that compute at once: the caller of a run and the
+// helpers of the pool, which the first call starts.
 func workers() int {
 	startPool.Do(func() {
 		pool = make([]helper, min(runtime.GOMAXPROCS(0), 64)-1)
@@ -27,33 +27,31 @@ var (
 	pool      []helper
 )
 
-// helper is a goroutine of the pool. Before it sleeps it looks for another job for a
-// while, since the steps of a run follow each other closely: to wake a thread that
-// sleeps takes as long as many a step.
+// helper is a goroutine of the pool. Between jobs it spins for a while before it parks, since
+// steps follow each other closely and waking a thread takes as long as many a step.
 type helper struct {
-	// offered is a job that the helper has not begun, &looking or &asleep where there is
+	// offered is a job that the helper has not begun, &spinning or &parked where there is
 	// none, and nil while it works.
 	offered atomic.Pointer[job]
 	wake    chan struct{}
-	_       [cacheLine]byte // so that helpers do not look at one line
+	_       [cacheLine]byte // against false sharing
 }
 
-// What a helper does that is offered no job.
-var looking, asleep job
+// The states of a helper without a job.
+var spinning, parked job
 
-// patience is how long helpers look for another job, and how long who has no more to do
-// looks whether the helpers are done.
-const patience = 50 * time.Microsecond
+// spinTime is how long a helper spins for the next job, and how long run spins for the helpers
+// to finish, before they block.
+const spinTime = 50 * time.Microsecond
 
-// task is work that can be cut into chunks, numbered from 0. Chunks are done in
-// any order; worker tells which goroutine asks, so that each has its own
-// registers.
+// task is work that can be split into chunks, numbered from 0, which may run in any order.
+// worker identifies the goroutine, so that each uses its own registers.
 type task interface {
 	do(worker, chunk int)
 }
 
-// job hands out the chunks of a task. One job serves all runs of a program,
-// which take turns.
+// job distributes the chunks of a task. One job serves all runs of an entry, which never
+// overlap.
 type job struct {
 	task   task
 	chunks int
@@ -63,20 +61,20 @@ type job struct {
 	failed atomic.Pointer[failure]
 }
 
-// share is the stretch of chunks that a worker begins with, before it helps with those
-// of others: so what a worker writes in one step, where steps go through memory in the
-// same order, it mostly reads itself in the next, from its own cache.
+// share is the range of chunks that a worker does first, before it steals from others: what a
+// worker writes in one step it mostly reads itself in the next, from its own cache, where
+// steps visit memory in the same order.
 type share struct {
 	next atomic.Int64
 	end  int64
-	_    [cacheLine]byte // so that workers do not count in one line
+	_    [cacheLine]byte // against false sharing
 }
 
-// failure is a panic in a worker.
+// failure is a panic of a worker.
 type failure struct{ reason any }
 
-// run does all chunks and returns when they are done. Helpers that are idle
-// join in; nothing is allocated.
+// run does all chunks and returns when they are done; idle helpers join in. It allocates
+// nothing, and panics with the reason of a worker's panic.
 func (j *job) run(t task, chunks int) {
 	j.task, j.chunks = t, chunks
 	j.share()
@@ -91,7 +89,7 @@ func (j *job) run(t task, chunks int) {
 	}
 }
 
-// share gives each worker its share.
+// share resets the share of each worker.
 func (j *job) share() {
 	n := workers()
 	if len(j.shares) == 0 {
@@ -106,61 +104,61 @@ func (j *job) share() {
 // wait returns when no helper has a chunk any more.
 func (j *job) wait() {
 	j.withdraw()
-	if !soon(func() bool { return j.busy.Load() == 0 }) {
+	if !spinUntil(func() bool { return j.busy.Load() == 0 }) {
 		j.active.Wait()
 	}
 }
 
-// soon reports whether something comes true within the time of patience.
-func soon(done func() bool) bool {
+// spinUntil spins until done is true, for at most spinTime; it reports whether done was true.
+func spinUntil(done func() bool) bool {
 	for start := time.Now(); ; {
-		for range 32 { // to look takes less time than the clock does
+		for range 32 { // done is cheaper than the clock
 			if done() {
 				return true
 			}
 			simd.Pause()
 		}
-		if time.Since(start) > patience {
+		if time.Since(start) > spinTime {
 			return false
 		}
 	}
 }
 
-// offer offers the job to some idle helpers, first to those that are awake.
+// offer offers the job to idle helpers, first to those that spin.
 func (j *job) offer(helpers int) {
-	for _, idle := range []*job{&looking, &asleep} {
+	for _, idle := range []*job{&spinning, &parked} {
 		for i := 0; i < len(pool) && helpers > 0; i++ {
 			j.busy.Add(1)
 			j.active.Add(1)
 			if !pool[i].offered.CompareAndSwap(idle, j) {
-				j.left()
+				j.done()
 				continue
 			}
 			helpers--
-			if idle == &asleep {
+			if idle == &parked {
 				pool[i].wake <- struct{}{}
 			}
 		}
 	}
 }
 
-// withdraw takes the job back from helpers that have not begun: where threads are more
-// than processors, they may be long in coming.
+// withdraw takes the job back from helpers that have not begun: with more threads than
+// processors that may take them long.
 func (j *job) withdraw() {
 	for i := range pool {
-		if pool[i].offered.CompareAndSwap(j, &looking) {
-			j.left()
+		if pool[i].offered.CompareAndSwap(j, &spinning) {
+			j.done()
 		}
 	}
 }
 
-// left notes that a helper has nothing more to do with the job.
-func (j *job) left() {
+// done records that a helper has finished with the job.
+func (j *job) done() {
 	j.busy.Add(-1)
 	j.active.Done()
 }
 
-// work does chunks until there are none left: those of the worker's share first.
+// work does chunks until there are none: those of the worker's own share first.
 func (j *job) work(worker int) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -178,25 +176,25 @@ func (j *job) work(worker int) {
 	}
 }
 
-// help is the life of a helper.
+// help is the loop of a helper.
 func (h *helper) help(worker int) {
 	for {
-		h.offered.Store(&looking)
-		j := h.take()
+		h.offered.Store(&spinning)
+		j := h.next()
 		j.work(worker)
-		j.left()
+		j.done()
 	}
 }
 
-// take returns the next job that is offered.
-func (h *helper) take() *job {
+// next waits for the next job.
+func (h *helper) next() *job {
 	var j *job
 	take := func() bool {
 		j = h.offered.Load()
-		return j != &looking && h.offered.CompareAndSwap(j, nil)
+		return j != &spinning && h.offered.CompareAndSwap(j, nil)
 	}
-	for !soon(take) {
-		if h.offered.CompareAndSwap(&looking, &asleep) {
+	for !spinUntil(take) {
+		if h.offered.CompareAndSwap(&spinning, &parked) {
 			<-h.wake
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// counted is a task that counts how often each chunk is done, and whether one is under
-// way when its job is not.
+// counted is a task that counts how often each chunk is done, and detects chunks done after
+// the job.
 type counted struct {
 	done    []atomic.Int32
 	running atomic.Bool
@@ -22,8 +22,8 @@ func (c *counted) do(_, chunk int) {
 	c.done[chunk].Add(1)
 }
 
-// TestJobsOfManyProgramsAtOnce shares the helpers among programs, with pauses in which
-// helpers fall asleep: each chunk is done once, and none when its job is over.
+// TestJobsOfManyProgramsAtOnce shares the helpers among programs, with pauses in which helpers
+// park: each chunk is done once, and none after its job.
 func TestJobsOfManyProgramsAtOnce(t *testing.T) {
 	const programs, rounds = 5, 400
 	var all sync.WaitGroup
@@ -42,7 +42,7 @@ func TestJobsOfManyProgramsAtOnce(t *testing.T) {
 					}
 				}
 				if r%50 == 0 {
-					time.Sleep(3 * patience)
+					time.Sleep(3 * spinTime)
 				}
 				if c.late.Load() {
 					t.Error("a chunk is done after its job")
@@ -62,7 +62,7 @@ func (b broken) do(_, chunk int) {
 	}
 }
 
-// TestAPanicInAnyWorkerIsTheCallers runs into it again and again: helpers live on.
+// TestAPanicInAnyWorkerIsTheCallers panics again and again: helpers survive.
 func TestAPanicInAnyWorkerIsTheCallers(t *testing.T) {
 	var j job
 	for range 100 {

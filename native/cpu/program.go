@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/executor/synchronous"
@@ -10,11 +11,11 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// program is a compiled module with its memory, the machine of a [synchronous.Program].
+// program is a compiled module with its memory. It executes for a [synchronous.Program].
 type program struct {
 	entries    []*entry
 	persistent map[string]*stored
-	kept       []*stored // what is persistent, in order of appearance
+	kept       []*stored // the values of persistent, in order of appearance
 	memory     ledger
 }
 
@@ -24,7 +25,7 @@ type stored struct {
 	buf  *buffer
 }
 
-// entry is one way to run a program.
+// entry is a compiled entry of a module.
 type entry struct {
 	name    string
 	env     *environment
@@ -34,47 +35,47 @@ type entry struct {
 	inputs  []input
 	outputs []output
 	checks  []*ir.Node
-	// onlyReads is set where no state is written.
+	// onlyReads says that a run writes no state.
 	onlyReads bool
 }
 
-// runner is what steps are run with.
+// runner holds what the steps of an entry need at run time.
 type runner struct {
 	env *environment
 	job job
 }
 
-// input is where a run takes an input from: the memory of a tensor, or a run
-// scalar.
+// input describes how a run receives an input: as the memory of a tensor, or as a scalar.
 type input struct {
 	slot   int
 	buf    *buffer // nil for a run scalar
 	scalar int
-	held   []byte // memory of the entry's own, for inputs that are kept
+	held   []byte // the entry's own memory, for values that cannot be used in place
 }
 
-// output is where a run leaves an output.
+// output describes how a run returns an output.
 type output struct {
 	slot int
 	buf  *buffer
-	own  bool // no other value lies there: it can be put elsewhere
+	own  bool // nothing else uses the buffer: it may be replaced by the caller's memory
 	home []byte
 }
 
-// store returns the memory of a parameter or a state, which entries share.
+// store returns the buffer of a parameter or a state, which all entries share.
 func (p *program) store(t *fusion.Tensor) *buffer {
 	if s := p.persistent[t.Name]; s != nil {
 		return s.buf
 	}
 	b := &buffer{dtype: t.DType, elems: t.Len()}
-	p.memory.ask(part(t), func(data []byte) { b.data = data })
+	p.memory.reserve(allocationOf(t), func(data []byte) { b.data = data })
 	kept := &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
 	p.persistent[t.Name], p.kept = kept, append(p.kept, kept)
 	return b
 }
 
-// roles tells parameters from states: what is a parameter of some entry is one.
-func (p *program) roles(m *ir.Module) {
+// markParams gives the role of a parameter to all that are a parameter of some entry; the
+// others remain states.
+func (p *program) markParams(m *ir.Module) {
 	for _, e := range m.Entries {
 		for _, port := range e.Graph.Ports() {
 			if s := p.persistent[port.Name]; s != nil && port.Kind == ir.ParamPort {
@@ -97,7 +98,7 @@ func (e *entry) output(s native.Slot, b *buffer, own bool) {
 	e.slots = append(e.slots, s)
 }
 
-// inputs returns the inputs of all entries.
+// inputs returns the slots of all entries.
 func (p *program) inputs() []native.Slot {
 	var out []native.Slot
 	for _, e := range p.entries {
@@ -106,7 +107,7 @@ func (p *program) inputs() []native.Slot {
 	return out
 }
 
-// allocate gives everything its memory.
+// allocate allocates all reserved memory.
 func (p *program) allocate() {
 	p.memory.allocate()
 	for _, e := range p.entries {
@@ -116,7 +117,7 @@ func (p *program) allocate() {
 	}
 }
 
-// signature is what the program looks like from outside.
+// signature returns the program's entries, slots and memory size.
 func (p *program) signature() synchronous.Signature {
 	out := synchronous.Signature{Memory: p.memory.bytes()}
 	for _, e := range p.entries {
@@ -130,11 +131,12 @@ func (p *program) signature() synchronous.Signature {
 
 func (p *program) Backend() string { return Name }
 
-// Run puts outputs where the caller wants them, if nothing else lies there.
+// Run runs an entry. Outputs are written to the caller's memory directly where it is aligned
+// and nothing else of the program uses the buffer.
 func (p *program) Run(entry int, values []native.Tensor) error {
 	e := p.entries[entry]
 	for i := range e.inputs {
-		e.inputs[i].take(e, values[e.inputs[i].slot])
+		e.inputs[i].bind(e, values[e.inputs[i].slot])
 	}
 	for _, o := range e.outputs {
 		o.buf.data = o.home
@@ -173,7 +175,7 @@ func (p *program) Release() error {
 	return nil
 }
 
-// run does the steps of an entry whose inputs are in place.
+// run executes the steps of an entry whose inputs are bound.
 func (e *entry) run() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -190,7 +192,7 @@ func (e *entry) run() (err error) {
 	return nil
 }
 
-// failedCheck returns the error of a check, which names the node.
+// failedCheck returns the error of the check with a status code; it names the node.
 func (e *entry) failedCheck(code uint32) error {
 	n := e.checks[int(code)-firstCode]
 	name := n.Label()
@@ -203,8 +205,8 @@ func (e *entry) failedCheck(code uint32) error {
 	}
 }
 
-// take puts the value of a tensor where a run finds it.
-func (in *input) take(e *entry, t native.Tensor) {
+// bind makes a run read the value of a tensor, in place where it is aligned.
+func (in *input) bind(e *entry, t native.Tensor) {
 	switch {
 	case in.buf == nil:
 		e.env.scalars[in.scalar] = scalarValue(t)
@@ -228,3 +230,14 @@ func scalarValue(t native.Tensor) scalar.Value {
 	x, _ := t.Uint32s()
 	return scalar.Value{I: int64(x[0])}
 }
+
+// status is the code of the first check that failed in a run, 0 for none.
+type status struct{ code atomic.Uint32 }
+
+func (s *status) failed() bool { return s.code.Load() != 0 }
+
+// fail records a code unless one is recorded already.
+func (s *status) fail(code uint32) { s.code.CompareAndSwap(0, code) }
+
+// take returns the code and clears it.
+func (s *status) take() uint32 { return s.code.Swap(0) }

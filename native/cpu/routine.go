@@ -10,12 +10,11 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// routine computes the results of an op for one matrix of each operand, all in
-// row-major order and in f64, which its narrower types are converted from and to.
-// An operand may be overwritten.
+// routine computes the results of an op for one matrix of each operand, in row-major order and
+// in f64, to and from which narrower types are converted. It may overwrite operands.
 type routine func(w *workspace, n *ir.Node, in, out [][]float64)
 
-// claims reports whether a routine computes a node.
+// claims reports whether the backend has a routine for a node, so that it is not expanded.
 func claims(n *ir.Node) bool {
 	_, packed := packingOf(n)
 	return packed || routines[n.Op()] != nil
@@ -27,12 +26,12 @@ type routineStep struct {
 	node    *ir.Node
 	batch   int
 	in, out []*buffer // of f64
-	sizes   [2][]int  // of one matrix of each operand and result
+	sizes   [2][]int  // elements of one matrix of each operand and of each result
 	work    []workspace
 }
 
-// routine compiles a call: the operands, the results of all matrices, and the
-// stores of those that are read.
+// routine compiles a call: it materialises the operands, computes all matrices, and stores the
+// used results.
 func (c *compiler) routine(g *fusion.Group) error {
 	if p, ok := packingOf(g.Members[0].Node); ok {
 		return c.packedProduct(g, p)
@@ -45,7 +44,7 @@ func (c *compiler) routine(g *fusion.Group) error {
 	}
 	for i, e := range x.In {
 		e.Value = scalar.Convert(e.Value, ir.F64)
-		buf, err := c.elements(fmt.Sprint(g.Name(), " operand ", i), e)
+		buf, err := c.materialize(fmt.Sprint(g.Name(), " operand ", i), e)
 		if err != nil {
 			return err
 		}
@@ -57,13 +56,13 @@ func (c *compiler) routine(g *fusion.Group) error {
 		s.sizes[1] = append(s.sizes[1], product(dims[len(lead):]))
 	}
 	c.add(s)
-	c.works(g, s)
+	c.reserveWorkspaces(g, s)
 	for i, space := range x.Out {
 		if space == nil {
 			continue
 		}
 		d := x.Node.Types()[i].DType
-		err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore {
+		err := c.storeResult(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore {
 			return x.Store(i, scalar.Convert(value, d))
 		})
 		if err != nil {
@@ -73,16 +72,17 @@ func (c *compiler) routine(g *fusion.Group) error {
 	return nil
 }
 
-// works notes the memory that workers take in the first run: a few matrices each.
-func (c *compiler) works(g *fusion.Group, s *routineStep) {
+// reserveWorkspaces reserves the memory that workers allocate in the first run: about two
+// matrices each.
+func (c *compiler) reserveWorkspaces(g *fusion.Group, s *routineStep) {
 	const matrices = 2
-	most := 0
+	largest := 0
 	for _, n := range slices.Concat(s.sizes[0], s.sizes[1]) {
-		most = max(most, n)
+		largest = max(largest, n)
 	}
-	c.p.memory.ask(native.Allocation{
-		Name:  "memory to compute " + g.Name(),
-		Bytes: bytesOf(ir.F64, []int{most, matrices, min(s.batch, len(s.work))}),
+	c.p.memory.reserve(native.Allocation{
+		Name:  "workspace of " + g.Name(),
+		Bytes: bytesOf(ir.F64, []int{largest, matrices, min(s.batch, len(s.work))}),
 	}, nil)
 }
 
@@ -104,22 +104,22 @@ func matrices(list [][]float64, from []*buffer, sizes []int, matrix int) [][]flo
 	return list
 }
 
-// workspace is the memory of one worker. It grows in the first run.
+// workspace is the scratch memory of one worker, which grows in the first run.
 type workspace struct {
 	in, out [][]float64
-	taken   [][]float64
-	next    int // of those taken, which a call has not asked for yet
+	buffers [][]float64
+	next    int // index of the first buffer that the current call has not taken
 	pivots  []int
 }
 
-// take returns n numbers, whatever they are.
+// take returns n numbers, not cleared.
 func (w *workspace) take(n int) []float64 {
-	if w.next == len(w.taken) {
-		w.taken = append(w.taken, nil)
+	if w.next == len(w.buffers) {
+		w.buffers = append(w.buffers, nil)
 	}
-	if cap(w.taken[w.next]) < n {
-		w.taken[w.next] = make([]float64, n)
+	if cap(w.buffers[w.next]) < n {
+		w.buffers[w.next] = make([]float64, n)
 	}
 	w.next++
-	return w.taken[w.next-1][:n]
+	return w.buffers[w.next-1][:n]
 }

@@ -2,5 +2,5 @@ package cpu
 
 import "github.com/rlx-go/rlx/ir"
 
-// routines are none: a browser's module has no room for the library.
+// routines is empty: LAPACK is too large for a browser's module.
 var routines map[ir.Op]routine

@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
-// factored are factorisations: each returns how far the product of the factors is
-// from x, and how far those that are to be orthogonal are from it.
+// factored are factorisations: each returns the difference of the product of the factors
+// from x, and that of orthogonal factors from orthogonality.
 var factored = map[string]func(b *ir.Builder, x ir.Value) (rest, turned ir.Value){
 	"qr": func(b *ir.Builder, x ir.Value) (rest, turned ir.Value) {
 		q, r := ops.QR(b, x, false)
@@ -60,21 +60,21 @@ var factored = map[string]func(b *ir.Builder, x ir.Value) (rest, turned ir.Value
 	},
 }
 
-// apart is the largest difference, in units of the largest element of x.
+// apart returns the largest difference, in units of the largest element of x.
 func apart(b *ir.Builder, y, x ir.Value) ir.Value {
 	largest := ops.ReduceMax(b, ops.Abs(b, x))
 	zero := ops.Eq(b, largest, ops.ZerosLike(b, largest))
 	return ops.Div(b, ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, y, x))), ops.Select(b, zero, ops.OnesLike(b, largest), largest))
 }
 
-// unturned is how far qᵀ·q is from 1.
+// unturned returns the difference of qᵀ·q from the identity.
 func unturned(b *ir.Builder, q ir.Value) ir.Value {
 	y := ops.MatMul(b, ops.SwapAxes(b, q, -1, -2), q)
 	n, _ := y.Dim(-1).Const()
 	return ops.ReduceMax(b, ops.Abs(b, ops.Sub(b, y, ops.Diag(b, ops.Const(b, y.DType(), 1, ir.N(n)), 0))))
 }
 
-// kinds are matrices that factorisations may stumble over.
+// kinds are matrices that are difficult for factorisations.
 var kinds = map[string]func(i, j, n int, random float64) float64{
 	"general":           func(_, _, _ int, random float64) float64 { return random },
 	"zero":              func(_, _, _ int, _ float64) float64 { return 0 },
@@ -93,7 +93,7 @@ func delta(i, j int) float64 {
 	return 0
 }
 
-// TestFactorisations multiplies factors of matrices of many sizes and kinds, by
+// TestFactorisations multiplies the factors of matrices of many sizes and kinds, computed by
 // the routines and by the bodies of the ops.
 func TestFactorisations(t *testing.T) {
 	for name, f := range factored {
@@ -145,7 +145,7 @@ func rerun(t *testing.T, g *ir.Graph, x native.Tensor) map[string]native.Tensor 
 	p := compiled(t, g)
 	defer p.Close(context.Background())
 	in := map[string]native.Tensor{"x": x}
-	run(t, p, in) // leaves its numbers in the memory of the next one
+	run(t, p, in) // its numbers remain in the memory of the next run
 	return run(t, p, in)
 }
 

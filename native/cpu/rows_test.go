@@ -17,8 +17,8 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// rowsGraph reduces rows in the ways that kernels differ by: one running value,
-// two of them, one reduction after the other, and lanes that are stored.
+// rowsGraph reduces rows in the ways that kernels distinguish: one accumulator, two, one
+// reduction after the other, and stored lanes.
 func rowsGraph(tb testing.TB, rows, n int) ir.Entry {
 	return graph(tb, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(rows, n)...)
@@ -31,8 +31,8 @@ func rowsGraph(tb testing.TB, rows, n int) ir.Entry {
 	})
 }
 
-// TestRowsOfEveryLength has rows that registers and stretches divide, and rows
-// that leave something over. The expected values are computed in float64.
+// TestRowsOfEveryLength has rows that are multiples of vectors and blocks, and rows with a
+// remainder. The expected values are computed in float64.
 func TestRowsOfEveryLength(t *testing.T) {
 	const rows = 3
 	everyLevel(t, func(t *testing.T) {
@@ -67,9 +67,9 @@ func TestRowsOfEveryLength(t *testing.T) {
 	})
 }
 
-// TestSpecialNumbersInRows puts one special number at every place of a row.
+// TestSpecialNumbersInRows puts one special number at every position of a row.
 func TestSpecialNumbersInRows(t *testing.T) {
-	const n = 70 // registers, and lanes left over
+	const n = 70 // vectors and a remainder
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	sum := func(x float32) float32 { return x + (n - 1) }
 	everyLevel(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestSpecialNumbersInRows(t *testing.T) {
 	})
 }
 
-// TestSubnormalsAreKept adds numbers of which a flush to zero leaves nothing.
+// TestSubnormalsAreKept adds numbers that a flush to zero would make 0.
 func TestSubnormalsAreKept(t *testing.T) {
 	const n = 100
 	x := make([]float32, n)
@@ -120,14 +120,13 @@ func TestSubnormalsAreKept(t *testing.T) {
 	})
 }
 
-// digestEnv asks the test binary for the digest of results alone.
+// digestEnv makes the test binary print only the digest of results.
 const digestEnv = "RLX_TEST_DIGEST"
 
-// emulatorEnv names the program that runs the test binary, where one must.
+// emulatorEnv names a program that runs the test binary, such as an emulator.
 const emulatorEnv = "RLX_TEST_EMULATOR"
 
-// TestCoresDoNotChangeTheResult compares bits of programs that run on one core, on
-// two and on seven.
+// TestCoresDoNotChangeTheResult compares the bits of results on one, two and seven cores.
 func TestCoresDoNotChangeTheResult(t *testing.T) {
 	if os.Getenv(digestEnv) != "" {
 		fmt.Printf("digest %x\n", resultDigest(t))
@@ -153,7 +152,7 @@ func TestCoresDoNotChangeTheResult(t *testing.T) {
 	}
 }
 
-// resultDigest computes what is cut into chunks: rows, columns, products and
+// resultDigest computes programs that are split into chunks: rows, columns, products and
 // convolutions with their gradients.
 func resultDigest(t *testing.T) [32]byte {
 	hash := sha256.New()

@@ -7,28 +7,28 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// space is a list of coordinates, the last of which may make up the lanes of a
-// block.
+// space is an iteration space: a list of coordinates, the last of which may run along the
+// lanes of a block.
 type space struct {
 	vars []axis
-	// wide is how many of vars run along a block; row is how many points they
-	// have together and points how many rows there are.
+	// wide is the number of vars that run along a block, row the number of points they
+	// span, and rows the number of such rows.
 	wide      int
 	row, rows int
-	start     register // the place of the block's first point in its row
+	start     register // index in the row of the block's first point
 }
 
 // axis is one coordinate.
 type axis struct {
 	name   string
 	size   int
-	stride int // within the row, for wide ones
+	stride int // within the row, of a wide coordinate
 	reg    register
-	used   bool // whether a wide one's register is read
+	used   bool // whether the register of a wide coordinate is read
 	long   bool // positions along it are I64
 }
 
-// class is that of the registers of positions along the axis.
+// class returns the register class of positions along the axis.
 func (a *axis) class() class {
 	if a.long {
 		return classLong
@@ -36,8 +36,7 @@ func (a *axis) class() class {
 	return classInt
 }
 
-// newSpace returns a space of which the last coordinates, so many as wide says,
-// run along a block.
+// newSpace returns a space whose last wide coordinates run along a block.
 func newSpace(vars []scalar.Expr, dims []int, wide int) space {
 	s := space{row: 1, rows: 1, wide: wide}
 	for i, d := range dims {
@@ -54,14 +53,13 @@ func newSpace(vars []scalar.Expr, dims []int, wide int) space {
 	return s
 }
 
-// widths returns how many of the last coordinates may be worth running along a
-// block: few make short blocks, many make coordinates that differ from lane to
-// lane.
-func widths(dims []int) []int {
+// blockWidths returns the numbers of last coordinates that are candidates to run along a
+// block: with few, blocks are short; with many, coordinates differ from lane to lane.
+func blockWidths(dims []int) []int {
 	out := []int{min(1, len(dims))}
 	row := 1
 	for w := 1; w < len(dims); w++ {
-		if row *= dims[len(dims)-w]; row >= lanes/4 {
+		if row *= dims[len(dims)-w]; row >= blockLanes/4 {
 			break
 		}
 		out = append(out, w+1)
@@ -69,30 +67,29 @@ func widths(dims []int) []int {
 	return out
 }
 
-// scalars are the coordinates that do not run along a block, wides those that
-// do.
+// scalars returns the coordinates that are uniform in a block, wides those that differ by
+// lane.
 func (s *space) scalars() []axis { return s.vars[:len(s.vars)-s.wide] }
 func (s *space) wides() []axis   { return s.vars[len(s.vars)-s.wide:] }
 
-// points returns how many points there are.
 func (s *space) points() int { return s.row * s.rows }
 
-// blocks returns how many blocks a row has.
-func (s *space) blocks() int { return (s.row + lanes - 1) / lanes }
+// blocks returns the number of blocks in a row.
+func (s *space) blocks() int { return (s.row + blockLanes - 1) / blockLanes }
 
-// lanesOf returns how many lanes a block of the space has at most.
-func (s *space) lanes() int { return max(1, min(lanes, s.row)) }
+// lanes returns the maximum number of lanes of a block.
+func (s *space) lanes() int { return max(1, min(blockLanes, s.row)) }
 
-// coordinateLanes returns how many lanes the coordinates along a block have: those of the
-// whole row where one kernel goes through it.
+// coordinateLanes returns the number of lanes of the coordinates along a block: those of the
+// whole row where one kernel handles it.
 func (s *space) coordinateLanes() int {
-	if s.row <= longestRow {
+	if s.row <= maxRowLanes {
 		return max(1, s.row)
 	}
-	return lanes
+	return blockLanes
 }
 
-// startClass is the class of the register of a block's place in its row.
+// startClass returns the register class of start.
 func (s *space) startClass() class {
 	if s.row > math.MaxInt32 {
 		return classLong
@@ -100,10 +97,10 @@ func (s *space) startClass() class {
 	return classInt
 }
 
-// counter is a register of one lane that counts positions.
+// counter is a uniform integer register.
 type counter struct {
 	short *int32
-	long  *int64 // nil for all but long ones
+	long  *int64 // nil for 32-bit registers
 }
 
 func (f *files) counter(r register) counter {
@@ -128,14 +125,14 @@ func (c counter) set(x int) {
 	}
 }
 
-// boundSpace is a space with its registers.
+// boundSpace is a space bound to the registers of a machine.
 type boundSpace struct {
 	*space
 	scalar []counter
 	start  counter
-	wide   []func(from, n int) // write the coordinates along a block that are read
-	// The block whose coordinates are in the registers, to be written once where it is
-	// the same for all rows.
+	wide   []func(from, n int) // write the used coordinates along a block
+	// The block whose coordinates are in the registers: a block that is the same for all
+	// rows is written once.
 	from, n int
 }
 
@@ -148,15 +145,15 @@ func (m *machine) bindSpace(s *space) boundSpace {
 		switch {
 		case !a.used:
 		case a.long:
-			b.wide = append(b.wide, filling(m.files.long[a.reg.index], a))
+			b.wide = append(b.wide, coordinateWriter(m.files.long[a.reg.index], a))
 		default:
-			b.wide = append(b.wide, filling(m.files.ints[a.reg.index], a))
+			b.wide = append(b.wide, coordinateWriter(m.files.ints[a.reg.index], a))
 		}
 	}
 	return b
 }
 
-// setRow puts the coordinates of a row into their registers.
+// setRow writes the coordinates of a row.
 func (b *boundSpace) setRow(row int) {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
 		size := b.vars[i].size
@@ -165,14 +162,14 @@ func (b *boundSpace) setRow(row int) {
 	}
 }
 
-// firstRow goes to the first row.
+// firstRow writes the coordinates of the first row.
 func (b *boundSpace) firstRow() {
 	for _, at := range b.scalar {
 		at.set(0)
 	}
 }
 
-// nextRow goes from one row to the next.
+// nextRow advances the coordinates to the next row.
 func (b *boundSpace) nextRow() {
 	for i := len(b.scalar) - 1; i >= 0; i-- {
 		next := b.scalar[i].get() + 1
@@ -184,7 +181,7 @@ func (b *boundSpace) nextRow() {
 	}
 }
 
-// setBlock puts the coordinates along a block of n points into their registers.
+// setBlock writes the coordinates along a block of n points.
 func (b *boundSpace) setBlock(from, n int) {
 	b.start.set(from)
 	if from == b.from && n <= b.n {
@@ -196,8 +193,8 @@ func (b *boundSpace) setBlock(from, n int) {
 	}
 }
 
-// filling returns what writes a coordinate into a register, for a block of n points.
-func filling[T int32 | int64](d []T, a axis) func(from, n int) {
+// coordinateWriter returns the function that writes a coordinate for a block of n points.
+func coordinateWriter[T int32 | int64](d []T, a axis) func(from, n int) {
 	return func(from, n int) { fillCoordinate(d[:n], from, a.stride, a.size) }
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// rowLengths fill the registers of one level or of all, fit the registers of lanes
-// or not, and leave something over.
+// rowLengths are multiples of the vector length of one level or of all or have a remainder,
+// and are longer than lane registers or not.
 var rowLengths = []int{4, 8, 16, 32, 48, 64, 100, 512, 528, 4096, 4128}
 
-// TestRowsThatDependOnTheirPlace has sums under a causal mask, which takes the
-// coordinates of rows and of lanes, in two axes of rows, one of them backwards. The
-// expected values are computed in float64.
+// TestRowsThatDependOnTheirPlace has sums under a causal mask, which uses the coordinates of
+// rows and of lanes, with two axes of rows, one of them reversed. The expected values are
+// computed in float64.
 func TestRowsThatDependOnTheirPlace(t *testing.T) {
 	const batch, rows = 37, 5 // chunks end within a batch
 	everyLevel(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRowsThatDependOnTheirPlace(t *testing.T) {
 					}
 					sum, most = sum+seen[j], max(most, seen[j])
 				}
-				near(t, fmt.Sprint("sum of ", n), i, got["sum"][i], sum, 4*float64(n)*0x1p-24) // n roundings of what is less than 4
+				near(t, fmt.Sprint("sum of ", n), i, got["sum"][i], sum, 4*float64(n)*0x1p-24) // n roundings of numbers below 4
 				turned := i - row + rows - 1 - row
 				for j := range n {
 					near(t, fmt.Sprint("difference of ", n), i*n+j, got["y"][turned*n+j], seen[j]-most, 1e-5)
@@ -50,8 +50,8 @@ func TestRowsThatDependOnTheirPlace(t *testing.T) {
 	})
 }
 
-// TestRowsThatLieWhereTheirDataSays takes rows of a table, and normalises them: what
-// is done before a row says where it lies.
+// TestRowsThatLieWhereTheirDataSays gathers rows of a table and normalises them: the address
+// of a row is computed before it.
 func TestRowsThatLieWhereTheirDataSays(t *testing.T) {
 	const rows, table = 6, 4
 	places := []int32{3, 0, 2, 2, 1, 3}
@@ -76,8 +76,8 @@ func TestRowsThatLieWhereTheirDataSays(t *testing.T) {
 	})
 }
 
-// TestMergedAxes turns the heads of attention, which merges axes of the result that
-// are apart in the operand.
+// TestMergedAxes transposes the heads of attention, which merges axes of the result that are
+// not adjacent in the operand.
 func TestMergedAxes(t *testing.T) {
 	const batch, heads, length = 2, 3, 5
 	everyLevel(t, func(t *testing.T) {

@@ -24,8 +24,7 @@ type job struct {
 	graph func(tb testing.TB) *ir.Graph
 }
 
-// jobs are what is compared with others; the programs of peers have the same rows
-// by the same names.
+// jobs are the benchmark's rows, which the programs of peers have by the same names.
 var jobs = []job{
 	{"MLP 784-128-10 step", func(tb testing.TB) *ir.Graph { return adam(tb, mlpLoss(tb, 128, 784, 128, 10)) }},
 	{"MLP 784-512-512-10 step", func(tb testing.TB) *ir.Graph { return adam(tb, mlpLoss(tb, 128, 784, 512, 512, 10)) }},
@@ -72,9 +71,9 @@ var jobs = []job{
 	}},
 }
 
-// BenchmarkTable runs the jobs one by one, each beside PyTorch and JAX where Python
-// has them, and beside itself on one core: the least time of many runs in ms for all,
-// and how many times theirs ours is. PYTHON names the interpreter. With GOMAXPROCS=1 and
+// BenchmarkTable runs the jobs one by one, each also in PyTorch and JAX where Python has them,
+// and in this program on one core. It reports the minimum time of many runs in ms, and the
+// ratio of the peers' times to ours. PYTHON names the interpreter. With GOMAXPROCS=1 and
 // OMP_NUM_THREADS=1 it compares the processor time of one thread.
 func BenchmarkTable(b *testing.B) {
 	peers := []*peer{startPython(b, "PyTorch", "peers/pytorch.py"), startPython(b, "JAX", "peers/jax_cpu.py")}
@@ -100,7 +99,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// timed runs a step and returns how many ms it takes.
+// timed runs a step and returns its time in ms.
 func timed(tb testing.TB, step native.Bound) float64 {
 	start := clock()
 	runBound(tb, step)
@@ -110,7 +109,7 @@ func timed(tb testing.TB, step native.Bound) float64 {
 // serveEnv makes the test below a peer of the benchmark.
 const serveEnv = "RLX_BENCH_SERVE"
 
-// TestEveryJobOfTheTableCompiles keeps the table from rotting between its runs.
+// TestEveryJobOfTheTableCompiles keeps the jobs working between runs of the benchmark.
 func TestEveryJobOfTheTableCompiles(t *testing.T) {
 	if os.Getenv(serveEnv) != "" {
 		serveJobs(t)

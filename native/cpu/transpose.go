@@ -6,25 +6,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// transposeStep copies a tensor in another order of axes, in pieces of the two axes along
-// which one side and the other lie side by side.
+// transposeStep copies a tensor in another order of axes, in tiles of the two axes that are
+// contiguous in the source and in the destination.
 type transposeStep struct {
 	from, to       *buffer
 	fromAt, toAt   int
 	dims           []int // of all axes
 	fromBy, toBy   []int // the strides of all axes
-	read, write    int   // the axes with stride 1
-	piece          int   // elements of the axis write
-	pieces, chunks int   // along that axis; in all
+	read, write    int   // the axes with stride 1 in the source and in the destination
+	piece          int   // elements of a tile along axis write
+	pieces, chunks int   // tiles along that axis, and in all
 	cost           float64
 }
 
-// A piece is written in stretches of this many elements at most, and at least where the
-// cores would else have nothing to share.
-const longestTurn, shortestTurn = 256, 32
+// The bounds of a tile along axis write. It is shortened where there are too few tiles for the
+// cores.
+const maxPiece, minPiece = 256, 32
 
-// newTranspose returns a step for code that does nothing else, nil for any
-// other.
+// newTranspose returns a step for code that is nothing but a transpose; nil for any other.
 func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *transposeStep {
 	if len(code.Stages) > 0 || len(code.Points) > 0 || len(code.Rows) != 1 || code.Rows[0].Guarded {
 		return nil
@@ -57,10 +56,10 @@ func newTranspose(code *fusion.Code, dims []int, buffers map[int]*buffer) *trans
 	if known != len(from.terms)+len(to.terms) || t.read < 0 || t.write < 0 || t.read == t.write || min(dims[t.read], dims[t.write]) < 8 {
 		return nil
 	}
-	for t.piece = longestTurn; ; t.piece /= 2 {
+	for t.piece = maxPiece; ; t.piece /= 2 {
 		t.pieces = (dims[t.write] + t.piece - 1) / t.piece
 		t.chunks = t.pieces * product(dims) / dims[t.read] / dims[t.write]
-		if t.piece == shortestTurn || t.chunks >= 4*workers() {
+		if t.piece == minPiece || t.chunks >= 4*workers() {
 			break
 		}
 	}
@@ -78,7 +77,7 @@ func (t *transposeStep) run(r *runner) {
 	r.job.run(t, t.chunks)
 }
 
-// do turns one piece along the axis write, and all along the axis read.
+// do transposes one tile, which spans the whole axis read.
 func (t *transposeStep) do(_, chunk int) {
 	first := chunk % t.pieces * t.piece
 	from, to := t.fromAt+first*t.fromBy[t.write], t.toAt+first
@@ -94,16 +93,16 @@ func (t *transposeStep) do(_, chunk int) {
 	rows := min(t.piece, t.dims[t.write]-first)
 	switch t.to.dtype.Size() {
 	case 1:
-		turn[uint8](t, from, to, rows)
+		transposePiece[uint8](t, from, to, rows)
 	case 2:
-		turn[uint16](t, from, to, rows)
+		transposePiece[uint16](t, from, to, rows)
 	case 4:
-		turn[uint32](t, from, to, rows)
+		transposePiece[uint32](t, from, to, rows)
 	default:
-		turn[uint64](t, from, to, rows)
+		transposePiece[uint64](t, from, to, rows)
 	}
 }
 
-func turn[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
+func transposePiece[T uint8 | uint16 | uint32 | uint64](t *transposeStep, from, to, rows int) {
 	simd.Transpose(view[T](t.to)[to:], t.toBy[t.read], view[T](t.from)[from:], t.fromBy[t.write], rows, t.dims[t.read])
 }

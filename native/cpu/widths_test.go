@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// BenchmarkWidths tells the least nanoseconds for each element of maps that read or write
-// elements of other widths than f32, or compute with them.
+// BenchmarkWidths reports the minimum nanoseconds per element of maps that load, store or
+// compute with elements of other widths than f32.
 func BenchmarkWidths(b *testing.B) {
 	const n = 1 << 19
 	input := func(b *ir.Builder, d ir.DType) ir.Value { return b.Input("x", d, ir.N(n)) }

@@ -2,12 +2,14 @@
 
 package jit
 
-import "math"
+import (
+	"math"
+)
 
-// file is the registers of one kind.
+// file is a register file.
 type file struct {
 	free  []int
-	holds map[int]Value // the values in registers, but for those that stay
+	holds map[int]Value // values in registers that may be spilled
 }
 
 func (f *file) take() (int, bool) {
@@ -19,37 +21,37 @@ func (f *file) take() (int, bool) {
 	return r, true
 }
 
-// place is where a value is.
-type place struct {
+// location is where a value is.
+type location struct {
 	reg    int // or none
-	slot   int // in the memory for values that no register is left for, or none
+	slot   int // spill slot, or none
 	uses   []int
-	stays  bool // whether it keeps its register
-	masked bool // whether it is in a mask register
+	pinned bool // it is never spilled
+	masked bool // it is in a mask register
 }
 
-// allocator gives the values of straight-line code their registers. Where there
-// are too few, the value that is needed last gives way (L. A. Belady, A study of
-// replacement algorithms for a virtual-storage computer, 1966).
+// allocator allocates registers in straight-line code. When none is free, it spills the value
+// whose next use is farthest away (L. A. Belady, A study of replacement algorithms for a
+// virtual-storage computer, 1966).
 type allocator struct {
 	vector, mask file
-	places       []place
-	slots        []int // that are free
+	locations    []location
+	slots        []int // free spill slots
 	slotCount    int
-	now          int // the number of the step at work
-	// move writes the code that moves a register to or from its slot.
-	move func(p *place, out bool)
+	now          int // index of the current step
+	// move writes a spill (out) or a reload of a value.
+	move func(p *location, out bool)
 }
 
-func (a *allocator) file(p *place) *file {
+func (a *allocator) file(p *location) *file {
 	if p.masked {
 		return &a.mask
 	}
 	return &a.vector
 }
 
-// nextUse returns the step after now that reads a value.
-func (p *place) nextUse(now int) int {
+// nextUse returns the next step after now that reads a value, [math.MaxInt] for none.
+func (p *location) nextUse(now int) int {
 	for len(p.uses) > 0 && p.uses[0] <= now {
 		p.uses = p.uses[1:]
 	}
@@ -59,20 +61,20 @@ func (p *place) nextUse(now int) int {
 	return p.uses[0]
 }
 
-// reg returns a register of a file, one that a value gives up if need be. Those
-// of values that the step at work reads are not given up.
+// reg returns a free register of a file, spilling a value if necessary, but none for which
+// busy is true.
 func (a *allocator) reg(f *file, busy func(v Value) bool) int {
 	if r, ok := f.take(); ok {
 		return r
 	}
 	last, at := noValue, -1
 	for r, v := range f.holds {
-		next := a.places[v].nextUse(a.now)
-		if !busy(v) && (next > at || next == at && r < a.places[last].reg) {
+		next := a.locations[v].nextUse(a.now)
+		if !busy(v) && (next > at || next == at && r < a.locations[last].reg) {
 			last, at = v, next
 		}
 	}
-	p := &a.places[last]
+	p := &a.locations[last]
 	r := p.reg
 	if p.slot == none {
 		p.slot = a.slot()
@@ -93,17 +95,17 @@ func (a *allocator) slot() int {
 	return a.slotCount - 1
 }
 
-// give notes that a register holds a value.
-func (a *allocator) give(v Value, r int) {
-	p := &a.places[v]
+// assign records that a register holds a value.
+func (a *allocator) assign(v Value, r int) {
+	p := &a.locations[v]
 	p.reg = r
 	a.file(p).holds[r] = v
 }
 
-// ended frees what a value has once it is not needed any more.
-func (a *allocator) ended(v Value) {
-	p := &a.places[v]
-	if p.stays || p.nextUse(a.now) != math.MaxInt {
+// release frees the register and the spill slot of a dead value.
+func (a *allocator) release(v Value) {
+	p := &a.locations[v]
+	if p.pinned || p.nextUse(a.now) != math.MaxInt {
 		return
 	}
 	if p.reg != none {
@@ -116,4 +118,68 @@ func (a *allocator) ended(v Value) {
 		a.slots = append(a.slots, p.slot)
 		p.slot = none
 	}
+}
+
+// busy reports whether the current step uses a value.
+func (g *generator) busy(v Value) bool {
+	for _, a := range g.work.args {
+		if !a.constant && a.value == v {
+			return true
+		}
+	}
+	return v == g.work.dst
+}
+
+// reload moves a spilled value to a register.
+func (g *generator) reload(v Value) {
+	p := &g.locations[v]
+	if p.reg != none {
+		return
+	}
+	g.assign(v, g.reg(g.file(p), g.busy))
+	g.spill(p, false)
+}
+
+// dest allocates the register of the current step's result.
+func (g *generator) dest() int {
+	s := g.work
+	p := &g.locations[s.dst]
+	g.assign(s.dst, g.reg(g.file(p), g.busy))
+	return p.reg
+}
+
+// temp allocates a vector register for the current step.
+func (g *generator) temp() int {
+	r := g.reg(&g.vector, g.busy)
+	g.temps = append(g.temps, r)
+	return r
+}
+
+// in returns the register of an argument; a constant is loaded into a temporary one.
+func (g *generator) in(a argument) int {
+	if !a.constant {
+		return g.locations[a.value].reg
+	}
+	r := g.temp()
+	g.splatBits(r, a.bits)
+	return r
+}
+
+// dies reports whether the current step is an argument's last use.
+func (g *generator) dies(a argument) bool {
+	if a.constant {
+		return false
+	}
+	p := &g.locations[a.value]
+	return !p.pinned && p.nextUse(g.now) == math.MaxInt
+}
+
+// takeOver assigns the register of a dying argument to the result.
+func (g *generator) takeOver(a argument) int {
+	p := &g.locations[a.value]
+	r := p.reg
+	delete(g.file(p).holds, r)
+	p.reg = none
+	g.assign(g.work.dst, r)
+	return r
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// BenchmarkFunctions tells the least nanoseconds of an operation for each lane, of
-// random numbers in the nearest cache, in f32 and in f64, how many times as long the
-// latter takes, and how many steps there are in each. Of f64 it is at least twice; more
-// where a function takes more steps, as it needs polynomials of a higher degree, and in
-// quotients and roots, of which processors make less than half as many.
+// BenchmarkFunctions reports the minimum nanoseconds per lane of an operation on random
+// numbers in the first-level cache, in f32 and in f64, the ratio of the two, and the number of
+// steps of each. The ratio is at least 2, and more where a function needs polynomials of a
+// higher degree, and for quotients and roots, of which processors compute less than half as
+// many.
 func BenchmarkFunctions(b *testing.B) {
 	for _, op := range []scalar.Op{
 		scalar.OpAdd, scalar.OpDiv, scalar.OpMax, scalar.OpSqrt, scalar.OpExp, scalar.OpExpm1, scalar.OpLog, scalar.OpLog1p,

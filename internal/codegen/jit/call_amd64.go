@@ -6,14 +6,14 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// call runs code with its arguments on n lanes.
+// call runs code on n lanes.
 //
 //go:noescape
 func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
 
-func compiles(level simd.Level) bool { return level != simd.Go }
+func hasEncoder(level simd.Level) bool { return level != simd.Go }
 
-func mostRunning(level simd.Level) int {
+func maxAccumulators(level simd.Level) int {
 	if level == simd.AVX512 {
 		return 12
 	}
@@ -27,5 +27,5 @@ func widthOf(level simd.Level) int {
 	return 8
 }
 
-// synchronize does nothing: processors see code that was written to memory.
+// synchronize does nothing: the instruction cache is coherent.
 func synchronize(unsafe.Pointer, int) {}

@@ -7,23 +7,23 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// call runs code with its arguments on n lanes.
+// call runs code on n lanes.
 //
 //go:noescape
 func call(code unsafe.Pointer, args *unsafe.Pointer, n int)
 
-// synchronize lets processors see code that was written to memory.
+// synchronize makes the instruction cache coherent with written code.
 //
 //go:noescape
 func synchronize(code unsafe.Pointer, bytes int)
 
-// compiles is false on Darwin, which gives out memory for code only to programs
-// that switch between writing and executing it by a call of its C library, and on
-// Windows, which has a call of its own to synchronize it.
-func compiles(level simd.Level) bool {
+// hasEncoder returns false on Darwin, which gives memory for code only to programs that switch
+// between writing and executing it through its C library, and on Windows, which has its own
+// call to flush the instruction cache.
+func hasEncoder(level simd.Level) bool {
 	return level == simd.NEON && runtime.GOOS != "darwin" && runtime.GOOS != "ios" && runtime.GOOS != "windows"
 }
 
-func mostRunning(simd.Level) int { return 12 }
+func maxAccumulators(simd.Level) int { return 12 }
 
 func widthOf(simd.Level) int { return 4 }

@@ -8,13 +8,13 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-func compiles(simd.Level) bool { return false }
+func hasEncoder(simd.Level) bool { return false }
 
-func mostRunning(simd.Level) int { return 0 }
+func maxAccumulators(simd.Level) int { return 0 }
 
 func widthOf(simd.Level) int { return 1 }
 
-// generate and call are never reached: there is no encoder.
+// generate and call are never reached, as there is no encoder.
 func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }
 
 func call(unsafe.Pointer, *unsafe.Pointer, int) {}

@@ -9,39 +9,37 @@ import (
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
-// Code is a compiled kernel. It runs once [Set.Load] has been called.
+// Code is compiled rows. It can run after [Set.Load].
 type Code struct {
-	arrays, room int
-	width        int // lanes that a turn of its loop takes
-	long         bool
-	entry        unsafe.Pointer
-	memory       *executable
+	arrays, spillBytes int
+	width              int // lanes of an iteration
+	long               bool
+	entry              unsafe.Pointer
+	memory             *executable
 }
 
-// Set is the code of a program. Equal kernels share theirs.
+// Set collects the code of a program. Equal kernels share it.
 type Set struct {
 	byText map[string]*Code
 	order  []string
 }
 
-// executable is memory with code.
+// executable is executable memory.
 type executable struct{ bytes []byte }
 
-// Available reports whether kernels can be compiled: whether there is an encoder
-// for the level in use, and whether the system lets a program execute what it
-// has written.
-func Available() bool { return compiles(simd.Has) && mayExecute() }
+// Available reports whether kernels can be compiled: there is an encoder for the level in use,
+// and the system permits executing generated code.
+func Available() bool { return hasEncoder(simd.Has) && mayExecute() }
 
 var mayExecute = sync.OnceValue(func() bool {
 	_, err := newExecutable([]byte{0xc3})
 	return err == nil
 })
 
-// Width returns how many lanes of 32 bits the registers of kernels have that are
-// compiled now.
+// Width returns the number of 32-bit lanes of a vector at the level in use.
 func Width() int { return widthOf(simd.Has) }
 
-// Width returns how many lanes the registers of a kernel have.
+// Width returns the number of lanes of a vector in the kernel.
 func (k *Kernel) Width() int {
 	if k.Long {
 		return Width() / 2
@@ -49,11 +47,11 @@ func (k *Kernel) Width() int {
 	return Width()
 }
 
-// MostRunning returns how many running values a kernel has registers for.
-func MostRunning() int { return mostRunning(simd.Has) }
+// MaxAccumulators returns the maximum number of accumulators of a kernel.
+func MaxAccumulators() int { return maxAccumulators(simd.Has) }
 
-// Compile adds kernels to the set. Their values must come from this package's
-// constructors; there must be an encoder for the level in use.
+// Compile adds rows to the set. [Available] must be true, and all values must come from the
+// kernels' own methods.
 func (s *Set) Compile(r *Rows) *Code {
 	text, room := generate(r, simd.Has)
 	if c := s.byText[string(text)]; c != nil {
@@ -62,7 +60,7 @@ func (s *Set) Compile(r *Rows) *Code {
 	if s.byText == nil {
 		s.byText = map[string]*Code{}
 	}
-	c := &Code{room: room, width: r.Width(), long: r.Kernels[0].Long}
+	c := &Code{spillBytes: room, width: r.Width(), long: r.Kernels[0].Long}
 	for _, k := range r.Kernels {
 		c.arrays += k.arrays
 	}
@@ -71,8 +69,8 @@ func (s *Set) Compile(r *Rows) *Code {
 	return c
 }
 
-// Load puts all code of the set in executable memory, which is freed once none
-// of it is reachable, and empties the set.
+// Load copies the code of the set to executable memory, which is freed once none of it is
+// reachable, and empties the set.
 func (s *Set) Load() error {
 	if len(s.order) == 0 {
 		return nil
@@ -105,66 +103,66 @@ func newExecutable(text []byte) (*executable, error) {
 	return memory, nil
 }
 
-// Call is a kernel with its arrays. One goroutine may run it at a time.
+// Call is a code with its array arguments. Only one goroutine may run it at a time.
 type Call struct {
-	code *Code
-	args []unsafe.Pointer
-	room []uint32
-	rows *int // that are left
+	code  *Code
+	args  []unsafe.Pointer
+	spill []uint32
+	rows  *int // remaining rows
 }
 
-// NewCall returns a call whose arrays are not set.
+// NewCall returns a call without arrays.
 func (c *Code) NewCall() *Call {
-	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), room: make([]uint32, c.room/4+Lanes), rows: new(int)}
-	x.args[1], x.args[2] = unsafe.Pointer(&x.room[0]), unsafe.Pointer(x.rows)
+	x := &Call{code: c, args: make([]unsafe.Pointer, firstArray+c.arrays), spill: make([]uint32, c.spillBytes/4+MaxLanes), rows: new(int)}
+	x.args[1], x.args[2] = unsafe.Pointer(&x.spill[0]), unsafe.Pointer(x.rows)
 	return x
 }
 
-// Set says where an array is.
+// Set sets the address of an array.
 func (c *Call) Set(array int, at unsafe.Pointer) { c.args[firstArray+array] = at }
 
-// firstArray is where the arrays begin among the arguments, after the lanes that
-// count, the room, and the rows that are left.
+// firstArray is the index of the first array in the arguments, after the lane mask, the spill
+// slots and the number of remaining rows.
 const firstArray = 3
 
-// Lanes is the greatest number of lanes of a register.
-const Lanes = 16
+// MaxLanes is the maximum number of lanes of a vector.
+const MaxLanes = 16
 
-// masks has ones and then zeros: a stretch of it says which lanes count.
+// masks is ones followed by zeros: a window of it is a lane mask.
 var masks = ones[uint32]()
 
-// longMasks is masks for lanes of 64 bits.
+// longMasks is masks for 64-bit lanes.
 var longMasks = ones[uint64]()
 
-func ones[T uint32 | uint64]() (m [2 * Lanes]T) {
-	for i := range Lanes {
+func ones[T uint32 | uint64]() (m [2 * MaxLanes]T) {
+	for i := range MaxLanes {
 		m[i] = ^T(0)
 	}
 	return m
 }
 
-// Width returns how many lanes are computed at once.
+// Width returns the lanes of an iteration.
 func (c *Call) Width() int { return c.code.width }
 
 // Run computes n > 0 lanes, a multiple of the width.
-func (c *Call) Run(n int) { c.run(n, Lanes) }
+func (c *Call) Run(n int) { c.run(n, MaxLanes) }
 
-// RunRows computes rows > 0 rows of n > 0 lanes, a multiple of the width, the
-// first of them where the arrays begin. It leaves the arrays at the last one.
+// RunRows computes rows > 0 rows of n > 0 lanes, a multiple of the width, the first at the
+// arrays' addresses. Afterwards these are those of the last row.
 func (c *Call) RunRows(rows, n int) {
 	*c.rows = rows
-	c.run(n, Lanes)
+	c.run(n, MaxLanes)
 }
 
-// RunLast computes n lanes, less than the width, and whatever is in those after
-// them, which arrays must have room for; those change no running value.
-func (c *Call) RunLast(n int) { c.run(n, n) }
+// RunTail computes n lanes, fewer than the width. The lanes up to the width are computed too,
+// so that arrays must have room for them, but do not change accumulators.
+func (c *Call) RunTail(n int) { c.run(n, n) }
 
-func (c *Call) run(n, counted int) {
+func (c *Call) run(n, active int) {
 	if c.code.long {
-		c.args[0] = unsafe.Pointer(&longMasks[Lanes-counted])
+		c.args[0] = unsafe.Pointer(&longMasks[MaxLanes-active])
 	} else {
-		c.args[0] = unsafe.Pointer(&masks[Lanes-counted])
+		c.args[0] = unsafe.Pointer(&masks[MaxLanes-active])
 	}
 	call(c.code.entry, &c.args[0], n)
 	runtime.KeepAlive(c)

@@ -9,14 +9,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestRunningDoubles adds up rows of every length, with lanes that do not count, and
-// folds the lanes.
+// TestRunningDoubles sums rows of every length, with masked lanes, and folds the lanes.
 func TestRunningDoubles(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		add := Operation{scalar.OpAdd, dtype.F64, dtype.F64}
-		for n := 1; n <= 2*Lanes; n++ {
+		for n := 1; n <= 2*MaxLanes; n++ {
 			k := &Kernel{Long: true}
-			sum := k.Running(dtype.F64, math.Float64bits(0.5))
+			sum := k.Accumulator(dtype.F64, math.Float64bits(0.5))
 			next, _ := k.Apply(add, sum, k.Load(k.Array(), dtype.F64))
 			k.Next(sum, next)
 			k.After()
@@ -26,7 +25,7 @@ func TestRunningDoubles(t *testing.T) {
 			out := k.Array()
 			k.StoreFirst(out, sum)
 			c := loadKernel(t, k)
-			in, result := make([]float64, 3*Lanes), []float64{0, -1}
+			in, result := make([]float64, 3*MaxLanes), []float64{0, -1}
 			for i := range in {
 				in[i] = float64(i + 1)
 			}
@@ -39,7 +38,7 @@ func TestRunningDoubles(t *testing.T) {
 			}
 			if full < n {
 				c.Set(0, unsafe.Pointer(&in[full]))
-				c.RunLast(n - full)
+				c.RunTail(n - full)
 				total += result[0] - 0.5*float64(k.Width())
 			}
 			if want := float64(n * (n + 1) / 2); total != want || result[1] != -1 {
@@ -49,8 +48,8 @@ func TestRunningDoubles(t *testing.T) {
 	})
 }
 
-// doubleReferences are the functions of f64 as package math has them, within one ULP, but
-// where that of Go 1.26 is wrong on x86-64.
+// doubleReferences are the functions of package math, within one ULP, except where that of
+// Go 1.26 is wrong on x86-64.
 var doubleReferences = map[scalar.Op]func(float64) float64{
 	scalar.OpExp: exactExp, scalar.OpTanh: math.Tanh, scalar.OpExpm1: math.Expm1, scalar.OpLog1p: math.Log1p, scalar.OpErf: math.Erf,
 	scalar.OpLog: func(x float64) float64 {
@@ -67,7 +66,7 @@ var doubleReferences = map[scalar.Op]func(float64) float64{
 	},
 }
 
-// exactExp is math.Exp, which is infinite from 709.44 on.
+// exactExp is math.Exp, which overflows from 709.44 on.
 func exactExp(x float64) float64 {
 	if x > 700 {
 		return math.Exp(x/2) * math.Exp(x/2)
@@ -88,7 +87,7 @@ func TestFunctionsOfDoubles(t *testing.T) {
 			in, out := doubles(uint64(op), n), make([]float64, n)
 			for i := range in {
 				if i%4 == 1 {
-					in[i] = float64(i-n/2) * 1500 / n // where exp neither is 0 nor infinite, and a little more
+					in[i] = float64(i-n/2) * 1500 / n // slightly beyond the range in which exp is neither 0 nor infinite
 				}
 			}
 			c.Set(0, unsafe.Pointer(&in[0]))

@@ -1,6 +1,8 @@
 package jit
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+)
 
 // encoder writes x86-64 machine code. Vector instructions are encoded with the
 // EVEX prefix and 512 bits where wide is set, else with the VEX prefix and 256
@@ -9,9 +11,9 @@ import "encoding/binary"
 type encoder struct {
 	text []byte
 	wide bool
-	long bool // whether lanes, and constants, have 64 bits
-	// pool are the constants of the code, each with the places in text of the
-	// distances to it.
+	long bool // lanes and constants have 64 bits
+	// pool holds the constants of the code, where the positions in text of the
+	// displacements to each.
 	pool  []uint64
 	where map[uint64][]int
 }
@@ -28,21 +30,21 @@ const (
 	m0F3A = 3
 )
 
-// opcode is an instruction without operands.
+// opcode is an instruction without its operands.
 type opcode struct {
 	prefix, space, code byte
 	imm                 int  // the byte after the operands, or none
-	quad, quadVEX       bool // whether its prefix says lanes of 64 bits: EVEX, VEX
+	quad, quadVEX       bool // the W bit of its EVEX and of its VEX prefix
 }
 
 const none = -1
 
-// operand is the last operand of an instruction: a register, an element of an
-// array, or a constant.
+// operand is the last operand of an instruction: a register, an element in memory, or a
+// constant of the pool.
 type operand struct {
 	kind  operandKind
-	reg   int    // the register, or the one with the address of the array
-	scale int    // of the index in memory, 0 for none
+	reg   int    // the register, or the base register
+	scale int    // of the index register, 0 for none
 	disp  int32  // added to the address
 	bits  uint64 // of a constant
 }
@@ -57,19 +59,18 @@ const (
 
 func register(r int) operand { return operand{kind: inRegister, reg: r} }
 
-// masking is what the last byte of an EVEX prefix adds to an instruction.
+// masking is the last byte of an EVEX prefix.
 type masking struct {
-	mask    int  // the mask register, 0 for none
-	zero    bool // lanes outside the mask become 0, else they stay
-	spreads bool // the operand in memory is one element for all lanes
+	mask      int  // the mask register, 0 for none
+	zero      bool // lanes outside the mask become 0, else they are unchanged
+	broadcast bool // the memory operand is one element for all lanes
 }
 
 func (e *encoder) bytes(b ...byte) { e.text = append(e.text, b...) }
 
 func (e *encoder) int32(x int32) { e.text = binary.LittleEndian.AppendUint32(e.text, uint32(x)) }
 
-// vex writes an instruction with a VEX prefix of 256 bits, or of 128 where short
-// is set.
+// vex writes an instruction with a VEX prefix, of 256 bits, or of 128 where short is set.
 func (e *encoder) vex(o opcode, reg, first int, rm operand, short bool) {
 	r, x, b := rexBits(reg, rm)
 	length := byte(1 << 2)
@@ -80,7 +81,7 @@ func (e *encoder) vex(o opcode, reg, first int, rm operand, short bool) {
 	e.operands(o, reg, rm)
 }
 
-// wBit is the bit of a prefix that makes words of 64 bits.
+// wBit returns the W bit of a prefix.
 func wBit(quad bool) byte {
 	if quad {
 		return 1 << 7
@@ -88,7 +89,7 @@ func wBit(quad bool) byte {
 	return 0
 }
 
-// evex writes an instruction with an EVEX prefix of 512 bits.
+// evex writes an instruction with an EVEX prefix, of 512 bits.
 func (e *encoder) evex(o opcode, reg, first int, rm operand, m masking) {
 	r, x, b := rexBits(reg, rm)
 	if rm.kind == inRegister {
@@ -99,15 +100,15 @@ func (e *encoder) evex(o opcode, reg, first int, rm operand, m masking) {
 	if m.zero {
 		p2 |= 1 << 7
 	}
-	if m.spreads {
+	if m.broadcast {
 		p2 |= 1 << 4
 	}
 	e.bytes(0x62, ^(r<<7|x<<6|b<<5|high<<4)&0xf0|o.space, wBit(o.quad)|^byte(first<<3)&0x78|1<<2|o.prefix, p2, o.code)
 	e.operands(o, reg, rm)
 }
 
-// rexBits returns the upper bits of the register and of what the operand refers
-// to. The index of an address is always RDX, which has none.
+// rexBits returns the upper bits of the registers. The index is always RDX, whose upper bit is
+// 0.
 func rexBits(reg int, rm operand) (r, x, b byte) {
 	r = byte(reg >> 3 & 1)
 	if rm.kind != inPool {
@@ -116,8 +117,8 @@ func rexBits(reg int, rm operand) (r, x, b byte) {
 	return r, 0, b
 }
 
-// operands writes what follows an opcode. Distances always take four bytes, so
-// that the short form, which EVEX counts in vectors, need not be told apart.
+// operands writes what follows an opcode. Displacements always take four bytes, as EVEX scales
+// short ones.
 func (e *encoder) operands(o opcode, reg int, rm operand) {
 	mod := byte(reg&7) << 3
 	after := 0
@@ -144,8 +145,8 @@ func (e *encoder) operands(o opcode, reg int, rm operand) {
 	}
 }
 
-// constant writes the distance to a constant from the end of the instruction,
-// which has so many bytes more.
+// constant writes the displacement of a constant, which counts from the end of the
+// instruction, after bytes later.
 func (e *encoder) constant(bits uint64, after int) {
 	if _, ok := e.where[bits]; !ok {
 		if e.where == nil {
@@ -154,11 +155,11 @@ func (e *encoder) constant(bits uint64, after int) {
 		e.pool = append(e.pool, bits)
 	}
 	e.where[bits] = append(e.where[bits], len(e.text))
-	e.int32(-int32(len(e.text) + 4 + after)) // what is left is the place of the constant
+	e.int32(-int32(len(e.text) + 4 + after)) // finish adds the position of the constant
 }
 
-// finish puts the constants behind the code: one each, or a whole register where an
-// instruction does not spread them.
+// finish appends the constants to the code: one element each, or a whole vector where
+// instructions cannot broadcast.
 func (e *encoder) finish() []byte {
 	for len(e.text)%cacheLine != 0 {
 		e.bytes(0xcc)
@@ -187,3 +188,70 @@ func (e *encoder) finish() []byte {
 }
 
 const cacheLine = 64
+
+// The general registers in use.
+const (
+	rax = 0
+	rcx = 1
+	rdx = 2 // the index of the first lane
+	rbx = 3
+	rsi = 6 // the arguments
+	rdi = 7
+	r13 = 13 // the number of lanes
+)
+
+// pointers are the registers with the addresses of the first arrays; those of the others are
+// loaded when used.
+var pointers = []int{rbx, rcx, rdi, 8, 9, 10, 11, 12}
+
+// loadPointer loads an argument into a general register.
+func (e *encoder) loadPointer(reg, argument int) {
+	e.bytes(0x48|byte(reg>>3)<<2, 0x8b, 0x80|byte(reg&7)<<3|rsi)
+	e.int32(int32(8 * argument))
+}
+
+// prefetch writes PREFETCHT0, which may address unmapped memory.
+func (e *encoder) prefetch(at operand) {
+	r, x, b := rexBits(1, at)
+	e.bytes(0x40|r<<2|x<<1|b, 0x0f, 0x18)
+	e.operands(opcode{imm: none}, 1, at)
+}
+
+func (e *encoder) clearIndex() { e.bytes(0x31, 0xd2) }
+
+// loopBack advances the index and jumps back while lanes remain.
+func (e *encoder) loopBack(lanes, start int) {
+	e.bytes(0x48, 0x81, 0xc2)
+	e.int32(int32(lanes))
+	e.bytes(0x4c, 0x39, 0xea) // CMPQ RDX, R13
+	e.bytes(0x0f, 0x8c)
+	e.int32(int32(start - len(e.text) - 4))
+}
+
+// nextRow counts a row, and while rows remain advances the arrays and jumps back.
+func (e *encoder) nextRow(r *Rows, start int) {
+	e.loadPointer(rax, rowsArgument)
+	e.bytes(0x48, 0xff, 0x08) // DECQ (RAX)
+	e.bytes(0x0f, 0x84)       // JZ
+	last := len(e.text)
+	e.int32(0)
+	for i, step := range r.Strides {
+		if step != 0 {
+			e.bytes(0x48, 0x81, 0x80|rsi) // ADDQ $step, (RSI)
+			e.int32(int32(8 * (arrayArgument + i)))
+			e.int32(int32(step))
+		}
+	}
+	if r.Counter >= 0 {
+		e.loadPointer(rax, arrayArgument+r.Counter)
+		e.bytes(0xff, 0x00) // INCL (RAX)
+	}
+	e.bytes(0xe9)
+	e.int32(int32(start - len(e.text) - 4))
+	binary.LittleEndian.PutUint32(e.text[last:], uint32(len(e.text)-last-4))
+}
+
+func (e *encoder) ret() {
+	e.bytes(0xc5, 0xf8, 0x77) // VZEROUPPER
+	e.bytes(0xc3)
+}

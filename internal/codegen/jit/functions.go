@@ -7,15 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// functions are written out with what package scalar has no operations for:
-// lesser and greater numbers as processors choose them, and products with powers
-// of two. They keep the error bounds of package scalar with fewer steps, as they
-// need not stand compilers that reassociate.
+// functions are expansions that use steps package scalar has no operations for: minimum and
+// maximum as processors compute them, and scaling by powers of two. They keep the error bounds
+// of package scalar with fewer steps, as no compiler reassociates them.
 var functions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: tanh, scalar.OpErf: erf,
 }
 
-// builder makes the template of a function of f32 or f64.
+// builder builds the template of a function of f32 or f64.
 type builder struct {
 	typ   dtype.DType
 	steps []step
@@ -43,13 +42,13 @@ func (b *builder) bits(op scalar.Op, x, y argument) argument {
 	return b.add(step{op: op, typ: t, from: t, args: []argument{x, y}})
 }
 
-// least returns x < y ? x : y, most x > y ? x : y; so y where either is NaN.
-func (b *builder) least(x, y argument) argument {
-	return b.add(step{kind: least, typ: b.typ, from: b.typ, args: []argument{x, y}})
+// min returns x < y ? x : y, max x > y ? x : y; both are y where either operand is NaN.
+func (b *builder) min(x, y argument) argument {
+	return b.add(step{kind: minimum, typ: b.typ, from: b.typ, args: []argument{x, y}})
 }
 
-func (b *builder) most(x, y argument) argument {
-	return b.add(step{kind: most, typ: b.typ, from: b.typ, args: []argument{x, y}})
+func (b *builder) max(x, y argument) argument {
+	return b.add(step{kind: maximum, typ: b.typ, from: b.typ, args: []argument{x, y}})
 }
 
 // choose returns x < y ? a : c.
@@ -58,8 +57,8 @@ func (b *builder) choose(x, y, a, c argument) argument {
 	return b.real(scalar.OpSelect, less, a, c)
 }
 
-// polynomial returns the polynomial in x with the given coefficients, the
-// constant first.
+// polynomial returns the polynomial in x with the given coefficients, the constant first, by
+// Horner's rule.
 func (b *builder) polynomial(x argument, c []float64) argument {
 	sum := b.number(c[len(c)-1])
 	for i := len(c) - 2; i >= 0; i-- {
@@ -68,12 +67,13 @@ func (b *builder) polynomial(x argument, c []float64) argument {
 	return sum
 }
 
-// longPolynomial is from how many coefficients on a polynomial is computed in halves.
+// longPolynomial is the least number of coefficients for which even and odd powers are summed
+// separately.
 const longPolynomial = 8
 
-// inHalves is polynomial with z = x². The even powers of a long one and the odd ones are
-// summed apart, since processors wait for chains of sums longer than they look ahead.
-func (b *builder) inHalves(x, z argument, c []float64) argument {
+// evenOdd is polynomial with z = x². It sums the even and the odd powers of a long polynomial
+// separately: the two dependency chains run in parallel.
+func (b *builder) evenOdd(x, z argument, c []float64) argument {
 	if len(c) < longPolynomial {
 		return b.polynomial(x, c)
 	}
@@ -84,23 +84,23 @@ func (b *builder) inHalves(x, z argument, c []float64) argument {
 	return b.real(scalar.OpFma, x, b.polynomial(z, halves[1]), b.polynomial(z, halves[0]))
 }
 
-// signed returns y with the sign of x, where it has none or that one.
-func (b *builder) signed(y, x argument) argument {
+// copySign returns y with the sign of x. y must be positive or have that sign.
+func (b *builder) copySign(y, x argument) argument {
 	return b.bits(scalar.OpOr, y, b.bits(scalar.OpAnd, x, b.sign()))
 }
 
-// sign is the sign of a number alone.
+// sign returns the sign bit.
 func (b *builder) sign() argument {
 	return argument{bits: 1 << (b.typ.Bits() - 1), constant: true}
 }
 
-// expansion is how exp is computed in a type: ln 2 in two parts, of which the first
-// times a whole number is exact, the coefficients of q in exp(r) = 1 + r + r²·q(r)
-// for |r| ≤ ½·ln 2, and beyond which numbers it rounds to 0 and ∞.
+// expansion holds the constants of exp in a type: ln 2 in two parts, of which the first times
+// an integer is exact; the coefficients of q in exp(r) = 1 + r + r²·q(r) for |r| ≤ ½·ln 2; and
+// the arguments below and above which exp rounds to 0 and ∞.
 type expansion struct {
 	high, low    float64
 	coefficients []float64
-	least, most  float64
+	min, max     float64
 }
 
 // expansions are accurate to 2e-9 for f32, and to 2e-17 for f64, both relative to
@@ -116,85 +116,82 @@ var expansions = map[dtype.DType]expansion{
 	}, -746, 710},
 }
 
-// reduced returns k and exp(r) - 1 for exp(x) = 2^k·exp(r).
-func (b *builder) reduced(x argument) (k, y argument) {
+// reduceExp returns k and exp(r) - 1 for exp(x) = 2^k·exp(r).
+func (b *builder) reduceExp(x argument) (k, y argument) {
 	e := expansions[b.typ]
 	k = b.real(scalar.OpRound, b.real(scalar.OpMul, x, b.number(math.Log2E)))
 	r := b.real(scalar.OpFma, k, b.number(-e.low), b.real(scalar.OpFma, k, b.number(-e.high), x))
 	z := b.real(scalar.OpMul, r, r)
-	return k, b.real(scalar.OpFma, z, b.inHalves(r, z, e.coefficients), r)
+	return k, b.real(scalar.OpFma, z, b.evenOdd(r, z, e.coefficients), r)
 }
 
-// power returns x·2^k for a whole number k.
-func (b *builder) power(x, k argument) argument {
+// scale2 returns x·2^k for an integer k.
+func (b *builder) scale2(x, k argument) argument {
 	return b.add(step{kind: scale, typ: b.typ, from: b.typ, args: []argument{x, k}})
 }
 
-// expWithin returns exp(x) where it does not overflow by far, or NaN.
+// expWithin returns exp(x) where it does not overflow by far, or x is NaN.
 func expWithin(b *builder, x argument) argument {
-	k, y := b.reduced(x)
-	return b.power(b.real(scalar.OpAdd, y, b.number(1)), k)
+	k, y := b.reduceExp(x)
+	return b.scale2(b.real(scalar.OpAdd, y, b.number(1)), k)
 }
 
-// exp needs no more than its bounds: beyond them it rounds to 0 and ∞.
+// exp clamps its argument: beyond the bounds it rounds to 0 and ∞.
 func exp(b *builder, x argument) argument {
 	e := expansions[b.typ]
-	return expWithin(b, b.most(b.number(e.least), b.least(b.number(e.most), x)))
+	return expWithin(b, b.max(b.number(e.min), b.min(b.number(e.max), x)))
 }
 
-// expm1 takes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), where nothing overflows
-// before the result does.
+// expm1 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), in which nothing overflows before
+// the result does.
 func expm1(b *builder, x argument) argument {
 	e := expansions[b.typ]
-	k, y := b.reduced(b.most(b.number(e.least), b.least(b.number(e.most), x)))
-	p := b.power(b.number(0.5), k)
+	k, y := b.reduceExp(b.max(b.number(e.min), b.min(b.number(e.max), x)))
+	p := b.scale2(b.number(0.5), k)
 	h := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(0.5)))
-	return b.signed(b.real(scalar.OpAdd, h, h), x)
+	return b.copySign(b.real(scalar.OpAdd, h, h), x)
 }
 
-// sigmoid takes e = exp(-|x|), which does not overflow: 1/(1+e), or e/(1+e) for
-// x < 0.
+// sigmoid computes 1/(1+e), or e/(1+e) for x < 0, with e = exp(-|x|), which cannot overflow.
 func sigmoid(b *builder, x argument) argument {
 	minus := b.bits(scalar.OpOr, x, b.sign())
-	e := expWithin(b, b.most(b.number(expansions[b.typ].least), minus))
+	e := expWithin(b, b.max(b.number(expansions[b.typ].min), minus))
 	return b.real(scalar.OpDiv, b.choose(x, b.number(0), e, b.number(1)), b.real(scalar.OpAdd, e, b.number(1)))
 }
 
-// tanh takes 1 - 2/(exp(2a) + 1) where it does not cancel; from a = 9.02 on that
-// rounds to 1.
+// tanh computes 1 - 2/(exp(2a) + 1) where that does not cancel; from a = 9.02 on it rounds to
+// 1.
 func tanh(b *builder, x argument) argument {
 	near, _ := scalar.Coefficients(scalar.OpTanh)
 	a := b.real(scalar.OpAbs, x)
-	most := b.least(b.number(10), a)
-	e := expWithin(b, b.real(scalar.OpAdd, most, most))
+	clamped := b.min(b.number(10), a)
+	e := expWithin(b, b.real(scalar.OpAdd, clamped, clamped))
 	large := b.real(scalar.OpSub, b.number(1), b.real(scalar.OpDiv, b.number(2), b.real(scalar.OpAdd, e, b.number(1))))
 	z := b.real(scalar.OpMul, a, a)
 	small := b.real(scalar.OpFma, b.real(scalar.OpMul, a, z), b.polynomial(z, near), a)
-	return b.signed(b.choose(a, b.number(0.6), small, large), x)
+	return b.copySign(b.choose(a, b.number(0.6), small, large), x)
 }
 
-// powerOfTwo returns 2^x of an f32 where it does not overflow by far, or NaN.
+// powerOfTwo returns 2^x of an f32 where it does not overflow by far, or x is NaN.
 func powerOfTwo(b *builder, x argument) argument {
 	near, _ := scalar.Coefficients(scalar.OpPow)
 	k := b.real(scalar.OpRound, x)
 	r := b.real(scalar.OpSub, x, k)
-	return b.power(b.real(scalar.OpFma, r, b.polynomial(r, near), b.number(1)), k)
+	return b.scale2(b.real(scalar.OpFma, r, b.polynomial(r, near), b.number(1)), k)
 }
 
-// erf takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 3.92 on that
-// rounds to 1.
+// erf computes 1 - 2^log₂(1 - erf(a)) for larger arguments; from a = 3.92 on it rounds to 1.
 func erf(b *builder, x argument) argument {
 	near, far := scalar.Coefficients(scalar.OpErf)
 	a := b.real(scalar.OpAbs, x)
-	e := powerOfTwo(b, b.polynomial(b.least(b.number(3.95), a), far))
+	e := powerOfTwo(b, b.polynomial(b.min(b.number(3.95), a), far))
 	large := b.real(scalar.OpSub, b.number(1), e)
 	small := b.real(scalar.OpFma, a, b.polynomial(b.real(scalar.OpMul, a, a), near), a)
-	return b.signed(b.choose(a, b.number(0.92), small, large), x)
+	return b.copySign(b.choose(a, b.number(0.92), small, large), x)
 }
 
-// narrow rounds to the nearest number of f16 or bf16, of two the even one, and cuts
-// integers to the bits of t.
-func (b *builder) narrow(x argument, t dtype.DType) argument {
+// roundNarrow rounds to f16 or bf16, to nearest even, and wraps integers to the bits of t.
+func (b *builder) roundNarrow(x argument, t dtype.DType) argument {
 	word := func(bits uint64) argument { return argument{bits: bits, constant: true} }
 	switch {
 	case t == dtype.F16:

@@ -6,23 +6,23 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// doubleFunctions are those of f64, to within two ULPs. Coefficients were computed by Remez
-// exchange in 60-digit arithmetic, minimising the relative error of the function, and
-// rounded to f64. Beside those of f32 the polynomials are of twice the degree: exp takes 11
-// in place of 7, erf 25 and 15 in place of 11 and 6.
+// doubleFunctions are those of f64, with errors below two ULPs. The coefficients were computed
+// by Remez exchange in 60-digit arithmetic, minimising the relative error of the function, and
+// rounded to f64. The polynomials have about twice the degree of those of f32: exp 11 against
+// 7, erf 25 and 15 against 11 and 6.
 var doubleFunctions = map[scalar.Op]func(b *builder, x argument) argument{
 	scalar.OpExp: exp, scalar.OpExpm1: expm1, scalar.OpSigmoid: sigmoid, scalar.OpTanh: doubleTanh,
 	scalar.OpLog: doubleLog, scalar.OpLog1p: doubleLog1p, scalar.OpErf: doubleErf,
 }
 
-// doubleTanh takes e/(e + 2) for e = exp(2a) - 1 = 2^k·(exp(r) - 1) + (2^k - 1), where
-// nothing cancels; from a = 19.1 on it rounds to 1.
+// doubleTanh computes e/(e + 2) for e = exp(2a) - 1 = 2^k·(exp(r) - 1) + (2^k - 1), which does
+// not cancel; from a = 19.1 on it rounds to 1.
 func doubleTanh(b *builder, x argument) argument {
-	a := b.least(b.number(20), b.real(scalar.OpAbs, x))
-	k, y := b.reduced(b.real(scalar.OpAdd, a, a))
-	p := b.power(b.number(1), k)
+	a := b.min(b.number(20), b.real(scalar.OpAbs, x))
+	k, y := b.reduceExp(b.real(scalar.OpAdd, a, a))
+	p := b.scale2(b.number(1), k)
 	e := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(1)))
-	return b.signed(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
+	return b.copySign(b.real(scalar.OpDiv, e, b.real(scalar.OpAdd, e, b.number(2))), x)
 }
 
 // logCoefficients are p in log(1 + f) = 2s + s³·p(s²) for s = f/(2 + f), √½ ≤ 1 + f ≤ √2;
@@ -45,14 +45,14 @@ var sqrtHalf = math.Float64bits(math.Sqrt2 / 2)
 func (b *builder) parts(x argument) (k, m argument) {
 	bits := func(n uint64) argument { return argument{bits: n, constant: true} }
 	w := b.bits(scalar.OpAdd, x, bits(bias<<mantissaBits-sqrtHalf))
-	// The exponent becomes the last bits of a number of which 1 is the last place.
+	// The exponent becomes the low bits of a number whose ulp is 1.
 	whole := b.bits(scalar.OpOr, b.bits(scalar.OpShr, w, bits(mantissaBits)), bits(math.Float64bits(1<<mantissaBits)))
 	k = b.real(scalar.OpSub, whole, b.number(1<<mantissaBits+bias))
 	return k, b.bits(scalar.OpAdd, b.bits(scalar.OpAnd, w, bits(mantissa)), bits(sqrtHalf))
 }
 
-// logSum returns log(1 + f) + k·ln 2, that of the larger parts last:
-// log(1 + f) = f - (h - s·(h + s²·p(s²))) for h = f²/2.
+// logSum returns log(1 + f) + k·ln 2, adding the larger parts last: log(1 + f) = f - (h - s·(h
+// + s²·p(s²))) for h = f²/2.
 func (b *builder) logSum(f, k argument) argument {
 	ln2 := expansions[b.typ]
 	s := b.real(scalar.OpDiv, f, b.real(scalar.OpAdd, f, b.number(2)))
@@ -63,22 +63,22 @@ func (b *builder) logSum(f, k argument) argument {
 	return b.real(scalar.OpFma, k, b.number(ln2.high), b.real(scalar.OpSub, f, rest))
 }
 
-// logEnds returns y, the logarithm of x - from, but for what is no positive finite number.
+// logEnds returns y, the logarithm of x - from, and handles x that is not positive and finite.
 func (b *builder) logEnds(y, x argument, from float64) argument {
 	y = b.choose(b.number(from), x, y, b.choose(x, b.number(from), b.number(math.NaN()), b.number(math.Inf(-1))))
 	return b.choose(x, b.number(math.Inf(1)), y, x)
 }
 
-// doubleLog multiplies subnormal numbers first.
+// doubleLog scales subnormal numbers up first.
 func doubleLog(b *builder, x argument) argument {
-	const least, up = 0x1p-1022, 54
-	k, m := b.parts(b.choose(x, b.number(least), b.real(scalar.OpMul, x, b.number(1<<up)), x))
-	k = b.real(scalar.OpSub, k, b.choose(x, b.number(least), b.number(up), b.number(0)))
+	const minNormal, shift = 0x1p-1022, 54
+	k, m := b.parts(b.choose(x, b.number(minNormal), b.real(scalar.OpMul, x, b.number(1<<shift)), x))
+	k = b.real(scalar.OpSub, k, b.choose(x, b.number(minNormal), b.number(shift), b.number(0)))
 	return b.logEnds(b.logSum(b.real(scalar.OpSub, m, b.number(1)), k), x, 0)
 }
 
-// doubleLog1p takes f = x where x is small, and rounds 1 + x elsewhere: there the error of
-// the sum is small beside its logarithm.
+// doubleLog1p uses f = x for small x, and rounds 1 + x elsewhere, where the error of the sum
+// is small relative to its logarithm.
 func doubleLog1p(b *builder, x argument) argument {
 	k, m := b.parts(b.real(scalar.OpAdd, x, b.number(1)))
 	f := b.real(scalar.OpSub, m, b.number(1))
@@ -86,7 +86,7 @@ func doubleLog1p(b *builder, x argument) argument {
 		return b.choose(b.number(-0.2928), x, b.choose(x, b.number(0.4142), inside, outside), outside)
 	}
 	y := b.logSum(from(x, f), from(b.number(0), k))
-	return b.logEnds(b.signed(y, x), x, -1)
+	return b.logEnds(b.copySign(y, x), x, -1)
 }
 
 // erfNear is p in erf(x) = x + x·p(x²), |x| ≤ 1.2; erfFar is log₂(1 - erf(a)),
@@ -110,17 +110,17 @@ var (
 	}
 )
 
-// doubleErf takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 5.93 on that
-// rounds to 1.
+// doubleErf computes 1 - 2^log₂(1 - erf(a)) for larger arguments; from a = 5.93 on it rounds
+// to 1.
 func doubleErf(b *builder, x argument) argument {
 	square := func(x argument) argument { return b.real(scalar.OpMul, x, x) }
 	a := b.real(scalar.OpAbs, x)
-	far := b.least(b.number(5.95), a)
-	q := b.inHalves(far, square(far), erfFar)
+	far := b.min(b.number(5.95), a)
+	q := b.evenOdd(far, square(far), erfFar)
 	k := b.real(scalar.OpRound, q)
 	r := b.real(scalar.OpSub, q, k)
-	e := b.power(b.real(scalar.OpFma, r, b.inHalves(r, square(r), powers), b.number(1)), k)
+	e := b.scale2(b.real(scalar.OpFma, r, b.evenOdd(r, square(r), powers), b.number(1)), k)
 	z := square(a)
-	small := b.real(scalar.OpFma, a, b.inHalves(z, square(z), erfNear), a)
-	return b.signed(b.choose(a, b.number(1.2), small, b.real(scalar.OpSub, b.number(1), e)), x)
+	small := b.real(scalar.OpFma, a, b.evenOdd(z, square(z), erfNear), a)
+	return b.copySign(b.choose(a, b.number(1.2), small, b.real(scalar.OpSub, b.number(1), e)), x)
 }

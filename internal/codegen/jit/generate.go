@@ -2,49 +2,54 @@
 
 package jit
 
-import "github.com/rlx-go/rlx/internal/simd"
+import (
+	"fmt"
 
-// generator writes the code of kernels. What a step does in the instructions of a
-// processor is in the files of that processor.
+	"github.com/rlx-go/rlx/internal/simd"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// generator writes the code of kernels. The instructions of a step are selected in the files
+// of each processor.
 type generator struct {
 	encoder
 	allocator
 	k     *Kernel
-	first int   // the number of the kernel's first array among those of all
-	width int   // lanes of a register
-	temps []int // registers of the step at work, free after it
+	first int   // number of the kernel's first array in the call
+	width int   // lanes of a vector
+	temps []int // temporary registers of the current step
 	work  *step
 }
 
-// Where the arguments of code lie: which lanes count, room for values that no
-// register is left for, the number of rows that are left, and the arrays.
+// The arguments of the code: the mask of active lanes, spill slots, the number of remaining
+// rows, and the arrays.
 const (
 	maskArgument = iota
-	roomArgument
+	spillArgument
 	rowsArgument
 	arrayArgument = firstArray
 )
 
-// generate returns the code of rows and the bytes of room that it needs.
+// generate returns the code of rows and the size of its spill slots in bytes.
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	g := &generator{}
 	g.at(level, r.Kernels[0].Long)
 	begin := len(g.text)
 	for _, k := range r.Kernels {
-		g.kernel(k.tidy())
+		g.kernel(k.optimize())
 		g.first += k.arrays
 	}
-	if r.Steps != nil {
+	if r.Strides != nil {
 		g.nextRow(r, begin)
 	}
-	g.leave()
+	g.ret()
 	return g.finish(), g.slotCount * slotBytes
 }
 
-// slotBytes is the room for one register.
-const slotBytes = 4 * Lanes
+// slotBytes is the size of the spill slot of one register.
+const slotBytes = 4 * MaxLanes
 
-// kernel writes the loop of a kernel, and what is done after it.
+// kernel writes the loop of a kernel and the code after it.
 func (g *generator) kernel(k *Kernel) {
 	g.k, g.width = k, k.Width()
 	g.allocator = allocator{move: g.spill, slotCount: g.slotCount}
@@ -52,9 +57,9 @@ func (g *generator) kernel(k *Kernel) {
 		g.slots = append(g.slots, s)
 	}
 	g.registers()
-	g.places = make([]place, len(k.types))
+	g.locations = make([]location, len(k.types))
 	for v, t := range k.types {
-		g.places[v] = place{reg: none, slot: none, masked: g.masks(t)}
+		g.locations[v] = location{reg: none, slot: none, masked: g.masks(t)}
 	}
 	for i := range min(k.arrays, len(pointers)) {
 		g.loadPointer(pointers[i], arrayArgument+g.first+i)
@@ -68,42 +73,41 @@ func (g *generator) kernel(k *Kernel) {
 	}
 }
 
-// loop writes the loop of a kernel.
 func (g *generator) loop() {
-	if len(g.k.running) > 0 {
-		g.countedLanes()
+	if len(g.k.accumulators) > 0 {
+		g.loadLaneMask()
 	}
-	for _, r := range g.k.running {
-		p := &g.places[r.value]
+	for _, r := range g.k.accumulators {
+		p := &g.locations[r.value]
 		p.reg, _ = g.vector.take()
-		p.stays = true
-		g.spreadBits(p.reg, r.initial)
+		p.pinned = true
+		g.splatBits(p.reg, r.initial)
 	}
 	g.clearIndex()
 	start := len(g.text)
 	var kept []Value
-	for _, r := range g.k.running {
+	for _, r := range g.k.accumulators {
 		kept = append(kept, r.next)
 	}
 	g.section(g.k.steps, kept)
-	for _, r := range g.k.running { // become what they have become, in the lanes that count
-		g.moveCounted(g.places[r.value].reg, g.places[r.next].reg)
+	for _, r := range g.k.accumulators { // take their new values in the active lanes
+		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
 	}
-	g.again(g.width*max(1, g.k.stride), start)
+	g.loopBack(g.width*max(1, g.k.stride), start)
 }
 
-// section writes steps, and has the values that are kept in registers at its end.
+// section writes straight-line code, at the end of which the kept values are in registers.
 func (g *generator) section(steps []step, kept []Value) {
 	for i := range steps {
 		for _, a := range steps[i].args {
 			if !a.constant {
-				p := &g.places[a.value]
+				p := &g.locations[a.value]
 				p.uses = append(p.uses, i)
 			}
 		}
 	}
 	for _, v := range kept {
-		p := &g.places[v]
+		p := &g.locations[v]
 		p.uses = append(p.uses, len(steps))
 	}
 	for i := range steps {
@@ -111,7 +115,7 @@ func (g *generator) section(steps []step, kept []Value) {
 		g.do(&steps[i])
 	}
 	for _, v := range kept {
-		g.bring(v)
+		g.reload(v)
 	}
 	g.now = len(steps)
 }
@@ -121,26 +125,26 @@ func (g *generator) do(s *step) {
 	g.work = s
 	for _, a := range s.args {
 		if !a.constant {
-			g.bring(a.value)
+			g.reload(a.value)
 		}
 	}
 	switch s.kind {
 	case load:
 		g.load(s)
-	case spread:
-		g.spread(s)
+	case splat:
+		g.splat(s)
 	case store:
 		g.store(s)
 	case storeFirst:
 		g.storeFirst(s)
 	case rotate:
 		g.rotate(s)
-	case least, most:
-		g.lesser(s)
+	case minimum, maximum:
+		g.minMax(s)
 	case scale:
 		g.scale(s)
-	case turn:
-		g.turn(s)
+	case rotateBits:
+		g.rotateBits(s)
 	case roundHalf:
 		g.roundHalf(s)
 	default:
@@ -150,10 +154,20 @@ func (g *generator) do(s *step) {
 	g.temps = g.temps[:0]
 	for _, a := range s.args {
 		if !a.constant {
-			g.ended(a.value)
+			g.release(a.value)
 		}
 	}
 	if s.dst != noValue {
-		g.ended(s.dst) // where nothing reads it
+		g.release(s.dst) // if nothing reads it
 	}
+}
+
+// operation returns the instruction of a step. A test checks that there is one for each of
+// [Operations].
+func operation(list map[scalar.Op]opcode, s *step) opcode {
+	o, ok := list[s.op]
+	if !ok {
+		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
+	}
+	return o
 }

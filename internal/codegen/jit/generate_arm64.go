@@ -5,14 +5,14 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// counted is the register that has the lanes that count.
-const counted = 31
+// laneMask is the register with the mask of active lanes.
+const laneMask = 31
 
-// at makes the encoder one for lanes of 32 bits or of 64; there is one level.
+// at selects the lane width; there is one instruction set.
 func (g *generator) at(_ simd.Level, long bool) { g.long = long }
 
-// lanes returns an instruction for the lanes of the kernel: one bit of most of them, on
-// floats or integers, says that these have 64 bits.
+// lanes returns the form of an instruction for the lane width of the kernel, which most encode
+// in one bit.
 func (g *generator) lanes(o opcode) opcode {
 	if g.long {
 		return o | 1<<22
@@ -20,43 +20,43 @@ func (g *generator) lanes(o opcode) opcode {
 	return o
 }
 
-// registers makes all registers free.
+// registers frees all registers.
 func (g *generator) registers() {
 	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
-	for r := counted - 1; r >= 0; r-- {
+	for r := laneMask - 1; r >= 0; r-- {
 		g.vector.free = append(g.vector.free, r)
 	}
 }
 
-// masks reports whether values of a type lie in mask registers: there are none.
+// masks returns false: there are no mask registers.
 func (g *generator) masks(dtype.DType) bool { return false }
 
-// countedLanes reads which lanes count.
-func (g *generator) countedLanes() {
+// loadLaneMask loads the mask of active lanes.
+func (g *generator) loadLaneMask() {
 	g.loadPointer(scratch, maskArgument)
-	g.two(loadAt, counted, scratch)
+	g.two(loadAt, laneMask, scratch)
 }
 
-// spreadBits puts a word into all lanes of a register.
-func (g *generator) spreadBits(reg int, bits uint64) { g.constant(reg, bits) }
+// splatBits loads a constant into all lanes of a register.
+func (g *generator) splatBits(reg int, bits uint64) { g.constant(reg, bits) }
 
-// moveCounted copies the lanes that count.
-func (g *generator) moveCounted(to, from int) { g.three(insertBits, to, from, counted) }
+// moveMasked copies the active lanes.
+func (g *generator) moveMasked(to, from int) { g.three(insertBits, to, from, laneMask) }
 
-// spill moves a register to its slot or back.
-func (g *generator) spill(p *place, out bool) {
+// spill stores a register to its slot, or loads it.
+func (g *generator) spill(p *location, out bool) {
 	o := loadAt
 	if out {
 		o = storeAt
 	}
-	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, room)
+	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, spillBase)
 }
 
-// lesser writes x < y ? x : y, or x > y ? x : y.
-func (g *generator) lesser(s *step) {
+// minMax writes x < y ? x : y, or x > y ? x : y.
+func (g *generator) minMax(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	d := g.dest()
-	if s.kind == least {
+	if s.kind == minimum {
 		g.three(g.lanes(greaterFloat), d, y, x)
 	} else {
 		g.three(g.lanes(greaterFloat), d, x, y)
@@ -71,10 +71,10 @@ func (g *generator) roundHalf(s *step) {
 	g.two(halfToFloat, d, d)
 }
 
-// shift writes a shift of words by a constant, one of the instructions for that.
+// shift writes a shift of 32-bit lanes by a constant.
 func (g *generator) shift(o opcode, by, from, to int) { g.shiftOf(32, o, by, from, to) }
 
-// shiftLanes writes a shift of lanes by a constant.
+// shiftLanes writes a shift of the kernel's lanes by a constant.
 func (g *generator) shiftLanes(o opcode, by, from, to int) {
 	if g.long {
 		g.shiftOf(64, o, by, from, to)
@@ -83,8 +83,8 @@ func (g *generator) shiftLanes(o opcode, by, from, to int) {
 	}
 }
 
-// shiftOf writes a shift of lanes of so many bits: to the left their number and by how
-// many, to the right twice their number without them; instructions have those of 32.
+// shiftOf writes a shift of lanes of the given bits. The immediate field is bits + by for left
+// shifts and 2·bits - by for right shifts; o is the instruction for 32-bit lanes.
 func (g *generator) shiftOf(bits int, o opcode, by, from, to int) {
 	if o == leftBy {
 		by += bits - 32

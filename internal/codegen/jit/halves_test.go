@@ -9,11 +9,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestNaNAndInfinitiesGoThroughLanesAsThroughScalars gives every operation on f32 all
-// bit patterns of f16, all kinds of NaN among them; of those with two operands it looks
-// at every 64th, zeros and infinities among them, beside infinities, NaN, zeros and
-// common numbers. What is NaN or infinite is to be as the evaluator of package scalar
-// has it; numbers may differ by the error that a function may have.
+// TestNaNAndInfinitiesGoThroughLanesAsThroughScalars applies every operation on f32 to all bit
+// patterns of f16, which include all kinds of NaN; for two operands to every 64th, combined
+// with infinities, NaN, zeros and common numbers. NaN and infinities must equal those of the
+// evaluator of package scalar; numbers may differ by the error bound of a function.
 func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
 	const patterns = 1 << 16
 	beside := []float32{0, float32(math.Copysign(0, -1)), 1, -2.5, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32}
@@ -48,8 +47,8 @@ func TestNaNAndInfinitiesGoThroughLanesAsThroughScalars(t *testing.T) {
 	})
 }
 
-// alike reports whether a result in lanes is that of a scalar, but for the rounding of
-// functions and the sign of a zero that is the lesser or greater of two.
+// alike reports whether a lane equals a scalar result, up to the error of functions and the
+// sign of a zero that is a minimum or maximum of two.
 func alike(o Operation, got, want scalar.Value) bool {
 	if o.To != dtype.F32 {
 		return got.I == want.I
@@ -72,7 +71,7 @@ func alike(o Operation, got, want scalar.Value) bool {
 }
 
 // TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars is the same for f64, with all bit
-// patterns of f16 for one operand: functions may differ by the three numbers that
+// patterns of f16 for one operand; functions may differ by the three ULPs that
 // [TestFunctionsOfDoubles] allows.
 func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
 	const patterns = 1 << 16

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestMoreValuesThanRegisters has numbers and truths give way and come back, and
-// more arrays than there are registers for their addresses.
+// TestMoreValuesThanRegisters spills and reloads numbers and booleans, with more arrays than
+// registers for their addresses.
 func TestMoreValuesThanRegisters(t *testing.T) {
 	const arrays, n = 45, 64
 	less := Operation{scalar.OpLt, dtype.F32, dtype.Bool}
@@ -26,7 +26,7 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 			smaller[i], _ = k.Apply(less, x[i], x[(i+1)%arrays])
 		}
 		sum := k.Const(scalar.ConstF(dtype.F32, 0))
-		for i := arrays - 1; i >= 0; i-- { // the first are needed last
+		for i := arrays - 1; i >= 0; i-- { // the first are used last
 			y, _ := k.Apply(choose, smaller[i], x[i], x[(i+7)%arrays])
 			sum, _ = k.Apply(add, sum, y)
 		}
@@ -58,12 +58,12 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 	})
 }
 
-// TestRunningValuesLeaveOutLanesThatDoNotCount has something else in them.
+// TestRunningValuesLeaveOutLanesThatDoNotCount has other numbers in the masked lanes.
 func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		for n := 1; n <= 3*Lanes; n++ {
+		for n := 1; n <= 3*MaxLanes; n++ {
 			k := &Kernel{}
-			sum, most := k.Running(dtype.F32, 0), k.Running(dtype.F32, uint64(math.Float32bits(float32(math.Inf(-1)))))
+			sum, most := k.Accumulator(dtype.F32, 0), k.Accumulator(dtype.F32, uint64(math.Float32bits(float32(math.Inf(-1)))))
 			x := k.Load(k.Array(), dtype.F32)
 			next, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, x)
 			larger, _ := k.Apply(Operation{scalar.OpMax, dtype.F32, dtype.F32}, most, x)
@@ -78,7 +78,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 			both, _ := k.Apply(Operation{scalar.OpAdd, dtype.F32, dtype.F32}, sum, most)
 			k.Store(out, dtype.F32, both)
 			c := loadKernel(t, k)
-			in, results := make([]float32, 4*Lanes), make([]float32, Lanes)
+			in, results := make([]float32, 4*MaxLanes), make([]float32, MaxLanes)
 			c.Set(out, unsafe.Pointer(&results[0]))
 			got, want := float32(0), float32(0)
 			for i := range in {
@@ -92,7 +92,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 			}
 			if full < n {
 				c.Set(0, unsafe.Pointer(&in[full]))
-				c.RunLast(n - full)
+				c.RunTail(n - full)
 				got, want = got+results[0], want+float32(n*(n+1)/2-full*(full+1)/2+n)
 			}
 			if got != want {
@@ -102,7 +102,7 @@ func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
 	})
 }
 
-// TestEqualKernelsShareTheirCode compiles one twice, and another.
+// TestEqualKernelsShareTheirCode compiles one kernel twice, and another one.
 func TestEqualKernelsShareTheirCode(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		kernel := func(c float64) *Kernel {

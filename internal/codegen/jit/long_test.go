@@ -11,8 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// doubles returns numbers of all kinds: special ones, random bits, and random ones of
-// a common size.
+// doubles returns numbers of all kinds: special, of random bits, and random of a common size.
 func doubles(seed uint64, n int) []float64 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	special := []float64{
@@ -33,8 +32,8 @@ func doubles(seed uint64, n int) []float64 {
 	return out
 }
 
-// sameDouble compares numbers by their bits, and all NaN alike; of zeros, what the
-// lesser or greater is may be either.
+// sameDouble compares numbers by their bits, with all NaN equal; a minimum or maximum of zeros
+// may have either sign.
 func sameDouble(op scalar.Op, a, b float64) bool {
 	return a != a && b != b || math.Float64bits(a) == math.Float64bits(b) || a == b && (op == scalar.OpMin || op == scalar.OpMax)
 }
@@ -77,7 +76,7 @@ func TestLongLanesAreWhatTheirExpressionsSay(t *testing.T) {
 			k := &Kernel{Long: true}
 			x, y := k.Load(k.Array(), o.From), k.Load(k.Array(), o.From)
 			truths := k.Array()
-			truth := k.Load(truths, Truths)
+			truth := k.Load(truths, BoolWords)
 			args := []Value{x, y}
 			switch {
 			case o.Op == scalar.OpSelect:
@@ -128,8 +127,8 @@ func TestLongLanesAreWhatTheirExpressionsSay(t *testing.T) {
 	})
 }
 
-// TestConversionsBetweenWidths reads and writes numbers of 32 bits in long kernels, and
-// converts what it has converted again.
+// TestConversionsBetweenWidths loads and stores 32-bit numbers in long kernels, and converts
+// them there and back.
 func TestConversionsBetweenWidths(t *testing.T) {
 	const n = 1 << 14
 	everyLevel(t, func(t *testing.T) {

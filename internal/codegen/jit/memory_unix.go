@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// mapCode returns memory that has the code and can be executed, not written.
+// mapCode returns memory with the code that is executable and not writable.
 func mapCode(text []byte) ([]byte, error) {
 	b, err := syscall.Mmap(-1, 0, len(text), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {

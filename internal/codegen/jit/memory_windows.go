@@ -12,13 +12,13 @@ var (
 	virtualFree    = kernel32.NewProc("VirtualFree")
 )
 
-// The flags of memory, by their names in memoryapi.h and winnt.h.
+// The constants of memoryapi.h and winnt.h.
 const (
 	memCommit, memReserve, memRelease = 0x1000, 0x2000, 0x8000
 	pageReadWrite, pageExecuteRead    = 0x04, 0x20
 )
 
-// mapCode returns memory that has the code and can be executed, not written.
+// mapCode returns memory with the code that is executable and not writable.
 func mapCode(text []byte) ([]byte, error) {
 	at, _, err := virtualAlloc.Call(0, uintptr(len(text)), memCommit|memReserve, pageReadWrite)
 	if at == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// narrowOperations are operations on integers of 8 or 16 bits, t, and conversions from them
-// and to them.
+// narrowOperations returns the operations on integers of type t, of 8 or 16 bits, and the
+// conversions from and to it.
 func narrowOperations(t dtype.DType) []Operation {
 	var out []Operation
 	for _, op := range append([]scalar.Op{scalar.OpSelect}, integerOps...) {
@@ -30,9 +30,8 @@ func narrowOperations(t dtype.DType) []Operation {
 	return append(out, Operation{scalar.OpConvert, dtype.Bool, t})
 }
 
-// TestNarrowIntegersAreAsTheirExpressionsSay computes with all pairs of integers of 8 bits,
-// many of 16 bits and truths, from memory to memory, and compares with the evaluator of
-// package scalar.
+// TestNarrowIntegersAreAsTheirExpressionsSay compares all pairs of 8-bit integers, many of 16
+// bits, and booleans, from memory to memory, with the evaluator of package scalar.
 func TestNarrowIntegersAreAsTheirExpressionsSay(t *testing.T) {
 	const n = 1 << 16
 	everyLevel(t, func(t *testing.T) {
@@ -86,8 +85,8 @@ func TestNarrowIntegersAreAsTheirExpressionsSay(t *testing.T) {
 	})
 }
 
-// narrowOperands returns n elements of an operand of type t: of 8 bits such that two
-// operands make all pairs.
+// narrowOperands returns n elements of an operand of type t. For 8 bits, two operands cover
+// all pairs.
 func narrowOperands(t dtype.DType, operand, n int) []byte {
 	out := make([]byte, n*t.Size())
 	for i, bits := range operands(t, uint64(operand), n) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// loadKernel returns the call of a kernel, with its arrays in order.
+// loadKernel returns a call of a kernel with its arrays in order.
 func loadKernel(t *testing.T, k *Kernel) *Call {
 	t.Helper()
 	set := &Set{}
@@ -50,8 +50,8 @@ func TestNarrowFloatsAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// TestNarrowFloatsAreRoundedToNearestEven takes the numbers halfway between two,
-// those next to them, and all others of [operands].
+// TestNarrowFloatsAreRoundedToNearestEven rounds the midpoints between two numbers, their
+// neighbours, and all of [operands].
 func TestNarrowFloatsAreRoundedToNearestEven(t *testing.T) {
 	in := operands(dtype.F32, 5, 1<<16)
 	for i := uint32(0); i < 1<<16; i++ {
@@ -114,7 +114,7 @@ func TestArithmeticOfNarrowFloatsRoundsOnce(t *testing.T) {
 				for i := range out {
 					u, v := d.FloatFromBits(uint64(a[i])), d.FloatFromBits(uint64(b[i]))
 					want := d.Round(scalar.Apply(node, [3]scalar.Value{{F: u}, {F: v}}).F)
-					// Of zeros, the extremes are either.
+					// A minimum or maximum of zeros may have either sign.
 					if got := d.FloatFromBits(uint64(out[i])); !same(float32(got), float32(want)) && (got != want || op != scalar.OpMin && op != scalar.OpMax) {
 						t.Fatalf("%s of %s %v and %v is %v, not %v (%s)", op, d, u, v, got, want, simd.Has)
 					}

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The instructions, by what they do; their names stand beside them.
+// The instructions, with the manual's names as comments.
 var (
 	moveIn         = opcode{prefix: pNone, space: m0F, code: 0x10, imm: none}                // VMOVUPS
 	moveOut        = opcode{prefix: pNone, space: m0F, code: 0x11, imm: none}                // VMOVUPS
@@ -55,8 +55,8 @@ var (
 	greaterInt     = opcode{prefix: p66, space: m0F, code: 0x66, imm: none}                  // VPCMPGTD
 	subtractInt    = opcode{prefix: p66, space: m0F, code: 0xfa, imm: none}                  // VPSUBD
 	addInt         = opcode{prefix: p66, space: m0F, code: 0xfe, imm: none}                  // VPADDD
-	leastFloat     = opcode{prefix: pNone, space: m0F, code: 0x5d, imm: none}                // VMINPS
-	mostFloat      = opcode{prefix: pNone, space: m0F, code: 0x5f, imm: none}                // VMAXPS
+	minFloat       = opcode{prefix: pNone, space: m0F, code: 0x5d, imm: none}                // VMINPS
+	maxFloat       = opcode{prefix: pNone, space: m0F, code: 0x5f, imm: none}                // VMAXPS
 	scaleFloat     = opcode{prefix: p66, space: m0F38, code: 0x2c, imm: none}                // VSCALEFPS
 	multiplyHalves = opcode{prefix: p66, space: m0F, code: 0xf4, imm: none, quad: true}      // VPMULUDQ
 	absInt         = opcode{prefix: p66, space: m0F38, code: 0x1e, imm: none}                // VPABSD
@@ -74,7 +74,7 @@ const (
 	shiftLeft   = 6
 )
 
-// floatOps are operations on two floats.
+// floatOps are binary operations on floats.
 var floatOps = map[scalar.Op]opcode{
 	scalar.OpAdd: {prefix: pNone, space: m0F, code: 0x58, imm: none}, // VADDPS
 	scalar.OpMul: {prefix: pNone, space: m0F, code: 0x59, imm: none}, // VMULPS
@@ -82,7 +82,7 @@ var floatOps = map[scalar.Op]opcode{
 	scalar.OpDiv: {prefix: pNone, space: m0F, code: 0x5e, imm: none}, // VDIVPS
 }
 
-// widenings make words of integers that are narrower in memory.
+// widenings load narrower integers as 32-bit lanes.
 var widenings = map[dtype.DType]opcode{
 	dtype.I8:  {prefix: p66, space: m0F38, code: 0x21, imm: none}, // VPMOVSXBD
 	dtype.I16: {prefix: p66, space: m0F38, code: 0x23, imm: none}, // VPMOVSXWD
@@ -90,13 +90,13 @@ var widenings = map[dtype.DType]opcode{
 	dtype.U16: widenWords,
 }
 
-// Shifts of each lane by a number of its own.
+// Shifts of each lane by its own count.
 var (
 	shiftLeftEach  = opcode{prefix: p66, space: m0F38, code: 0x47, imm: none} // VPSLLVD
 	shiftRightEach = opcode{prefix: p66, space: m0F38, code: 0x45, imm: none} // VPSRLVD
 )
 
-// intOps are operations on two integers, those of signed ones where it matters.
+// intOps are binary operations on integers, signed where it matters.
 var intOps = map[scalar.Op]opcode{
 	scalar.OpAdd: addInt,
 	scalar.OpSub: subtractInt,
@@ -110,14 +110,14 @@ var intOps = map[scalar.Op]opcode{
 	scalar.OpShr: {prefix: p66, space: m0F38, code: 0x46, imm: none}, // VPSRAVD
 }
 
-// uintOps are those of unsigned ones that differ.
+// uintOps are the unsigned operations that differ.
 var uintOps = map[scalar.Op]opcode{
 	scalar.OpMin: {prefix: p66, space: m0F38, code: 0x3b, imm: none}, // VPMINUD
 	scalar.OpMax: {prefix: p66, space: m0F38, code: 0x3f, imm: none}, // VPMAXUD
 	scalar.OpShr: shiftRightEach,
 }
 
-// maskOps are operations on two mask registers.
+// maskOps are binary operations on mask registers.
 var maskOps = map[scalar.Op]opcode{
 	scalar.OpAnd: {prefix: pNone, space: m0F, code: 0x41, imm: none}, // KANDW
 	scalar.OpOr:  {prefix: pNone, space: m0F, code: 0x45, imm: none}, // KORW
@@ -125,22 +125,23 @@ var maskOps = map[scalar.Op]opcode{
 	scalar.OpNe:  {prefix: pNone, space: m0F, code: 0x47, imm: none},
 }
 
-// truthOps are operations on truths as lanes of ones or zeros.
-var truthOps = map[scalar.Op]opcode{
+// boolOps are binary operations on booleans as lanes of all ones or zeros.
+var boolOps = map[scalar.Op]opcode{
 	scalar.OpAnd: bitsAnd, scalar.OpOr: bitsOr, scalar.OpXor: bitsXor, scalar.OpNe: bitsXor,
 }
 
-// roundings are how a float is rounded, without the exception of being inexact.
+// roundings are the immediates of rounding modes, with inexact exceptions suppressed.
 var roundings = map[scalar.Op]int{scalar.OpRound: 8, scalar.OpFloor: 9, scalar.OpCeil: 10, scalar.OpTrunc: 11}
 
-// The comparisons from OpEq to OpGe: of floats ordered and quiet but for Ne.
+// The predicates of the comparisons from OpEq to OpGe; those of floats are quiet, and ordered
+// except Ne.
 var (
 	realPredicates = [...]int{0x00, 0x04, 0x11, 0x12, 0x1e, 0x1d}
 	intPredicates  = [...]int{0, 4, 1, 2, 6, 5}
 )
 
-// doubled returns the instruction for lanes of 64 bits. Some have another prefix or
-// another code; the others but for what their prefix says are the same.
+// doubled returns the instruction for 64-bit lanes. Some differ in prefix or opcode, the
+// others in the W bit only.
 func (o opcode) doubled() opcode {
 	type key struct{ prefix, space, code byte }
 	at := key{o.prefix, o.space, o.code}

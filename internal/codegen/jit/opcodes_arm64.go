@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The instructions, by what they do; their names stand beside them, and are those
-// for vectors of four lanes of 32 bits, unless they say otherwise.
+// The instructions, with the manual's names as comments, for vectors of four 32-bit lanes
+// unless the comment says otherwise.
 const (
 	bitsAnd       opcode = 0x4e201c00 // AND
 	bitsOr        opcode = 0x4ea01c00 // ORR
@@ -55,10 +55,10 @@ const (
 	storeAt       opcode = 0x3d800000 // STR Q
 	storeWord     opcode = 0xbd000000 // STR S
 	storeLong     opcode = 0xfd000000 // STR D
-	spreadAt      opcode = 0x4d40c800 // LD1R
-	spreadLong    opcode = 0x4d40cc00 // LD1R of 64 bits
+	splatAt       opcode = 0x4d40c800 // LD1R
+	splatLong     opcode = 0x4d40cc00 // LD1R of 64 bits
 	multiplyInt   opcode = 0x4ea09c00 // MUL
-	turnHalves    opcode = 0x4ea00800 // REV64
+	swapWords     opcode = 0x4ea00800 // REV64
 	addPairs      opcode = 0x6ea02800 // UADDLP
 	fusedHalves   opcode = 0x2ea08000 // UMLAL
 	narrowLanes   opcode = 0x0ea12800 // XTN, from 64 bits
@@ -67,10 +67,10 @@ const (
 	narrowDoubles opcode = 0x0e616800 // FCVTN, from 64 bits
 )
 
-// unsigned is the bit of instructions that take integers for unsigned ones.
+// unsigned is the bit that makes an integer instruction unsigned.
 const unsigned opcode = 1 << 29
 
-// widenings make lanes twice as wide.
+// widenings double the width of lanes.
 var widenings = map[dtype.DType]opcode{
 	dtype.I8:  0x0f08a400, // SSHLL #0
 	dtype.I16: 0x0f10a400, // SSHLL #0
@@ -78,7 +78,7 @@ var widenings = map[dtype.DType]opcode{
 	dtype.U16: 0x0f10a400 | unsigned,
 }
 
-// floatOps are operations on two floats.
+// floatOps are binary operations on floats.
 var floatOps = map[scalar.Op]opcode{
 	scalar.OpAdd: 0x4e20d400, // FADD
 	scalar.OpMul: 0x6e20dc00, // FMUL
@@ -86,7 +86,7 @@ var floatOps = map[scalar.Op]opcode{
 	scalar.OpDiv: 0x6e20fc00, // FDIV
 }
 
-// floatUnary are those on one.
+// floatUnary are unary operations on floats.
 var floatUnary = map[scalar.Op]opcode{
 	scalar.OpNeg: negateFloat, scalar.OpAbs: absFloat, scalar.OpSqrt: root,
 	scalar.OpRound: 0x4e218800, // FRINTN
@@ -95,7 +95,7 @@ var floatUnary = map[scalar.Op]opcode{
 	scalar.OpTrunc: 0x4ea19800, // FRINTZ
 }
 
-// intExtremes and uintExtremes are the lesser and the greater of integers of 32 bits.
+// intExtremes and uintExtremes are minimum and maximum of 32-bit integers.
 var (
 	intExtremes = map[scalar.Op]opcode{
 		scalar.OpMin: 0x4ea06c00, // SMIN
@@ -107,16 +107,16 @@ var (
 	}
 )
 
-// truthOps are operations on truths as lanes of ones or zeros.
-var truthOps = map[scalar.Op]opcode{
+// boolOps are binary operations on booleans as lanes of all ones or zeros.
+var boolOps = map[scalar.Op]opcode{
 	scalar.OpAnd: bitsAnd, scalar.OpOr: bitsOr, scalar.OpXor: bitsXor, scalar.OpNe: bitsXor,
 }
 
-// comparison is how two numbers are compared: with the operands turned, and what
-// comes out negated, where that is set.
+// comparison holds the instructions of a comparison, which may swap its operands and negate
+// the result.
 type comparison struct {
 	float, signed, unsigned opcode
-	turned, negated         bool
+	swapped, negated        bool
 }
 
 var comparisons = map[scalar.Op]comparison{

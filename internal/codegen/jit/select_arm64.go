@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scale multiplies with a power of two in two steps, as the power may be out of
-// range where the product is not. In steps of 1, the bits of 2^n + bias, n as large as they
-// allow, count up from 0.
+// scale multiplies by a power of two in two steps, as the power may be out of range where the
+// product is not. The low bits of a large power of two plus the bias, whose ulp is 1, are the
+// exponent.
 func (g *generator) scale(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	bits, whole := 23, float64(127+3<<22)
@@ -25,15 +25,15 @@ func (g *generator) scale(s *step) {
 	g.three(g.lanes(floatOps[scalar.OpSub]), k, half, w)
 	g.three(g.lanes(floatOps[scalar.OpSub]), k, y, k) // the rest
 	g.three(g.lanes(floatOps[scalar.OpAdd]), k, k, w)
-	g.shiftLanes(leftBy, bits, half, half) // and their powers
+	g.shiftLanes(leftBy, bits, half, half) // as powers of two
 	g.shiftLanes(leftBy, bits, k, k)
 	d := g.dest()
 	g.three(g.lanes(floatOps[scalar.OpMul]), d, x, half)
 	g.three(g.lanes(floatOps[scalar.OpMul]), d, d, k)
 }
 
-// turn moves bits to the left, and those that fall out back in.
-func (g *generator) turn(s *step) {
+// rotateBits rotates the bits of lanes to the left.
+func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
 	d := g.dest()
 	g.shift(leftBy, s.lanes, x, d)
@@ -42,7 +42,7 @@ func (g *generator) turn(s *step) {
 
 func (g *generator) apply(s *step) {
 	switch {
-	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // and as long lanes have it again
+	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // long lanes hold the result extended
 		from := g.in(s.args[0])
 		d := g.dest()
 		g.two(g.narrowing(s.typ), d, from)
@@ -60,22 +60,12 @@ func (g *generator) apply(s *step) {
 	case s.typ.IsBool() && s.op == scalar.OpNot:
 		g.unary(bitsNot, s)
 	case s.typ.IsBool():
-		g.binary(operation(truthOps, s), s)
+		g.binary(operation(boolOps, s), s)
 	case s.typ.IsFloat():
 		g.float(s)
 	default:
 		g.integer(s)
 	}
-}
-
-// operation returns the instruction of a step; that there is one follows from
-// Operations and is tested for each.
-func operation(list map[scalar.Op]opcode, s *step) opcode {
-	o, ok := list[s.op]
-	if !ok {
-		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
-	}
-	return o
 }
 
 func (g *generator) unary(o opcode, s *step) {
@@ -88,32 +78,32 @@ func (g *generator) binary(o opcode, s *step) {
 	g.three(o, g.dest(), a, b)
 }
 
-// keepBits gives bits another type.
+// keepBits writes a bitcast.
 func (g *generator) keepBits(s *step) {
 	switch a := s.args[0]; {
 	case a.constant:
-		g.spreadBits(g.dest(), a.bits)
+		g.splatBits(g.dest(), a.bits)
 	case g.dies(a):
-		g.take(a)
+		g.takeOver(a)
 	default:
 		from := g.in(a)
 		g.copy(g.dest(), from)
 	}
 }
 
-// over returns the result's register with an operand in it: the operand's own where
-// that is not needed any more, and not among the others.
+// over returns the result's register with an operand in it: the operand's own register where
+// it dies and is none of the others.
 func (g *generator) over(s *step, a argument, others ...argument) int {
 	free := g.dies(a)
 	for _, o := range others {
 		free = free && (o.constant || o.value != a.value)
 	}
 	if free {
-		return g.take(a)
+		return g.takeOver(a)
 	}
 	if a.constant {
 		d := g.dest()
-		g.spreadBits(d, a.bits)
+		g.splatBits(d, a.bits)
 		return d
 	}
 	from := g.in(a)
@@ -159,4 +149,93 @@ func (g *generator) float(s *step) {
 		return
 	}
 	g.binary(g.lanes(operation(floatOps, s)), s)
+}
+
+// compare writes one of the six comparisons.
+func (g *generator) compare(s *step) {
+	c := comparisons[s.op]
+	o := c.signed
+	switch {
+	case s.from.IsFloat():
+		o = c.float
+	case s.from.IsUnsigned():
+		o = c.unsigned
+	}
+	a, b := g.in(s.args[0]), g.in(s.args[1])
+	if c.swapped {
+		a, b = b, a
+	}
+	d := g.dest()
+	g.three(g.lanes(o), d, a, b)
+	if c.negated {
+		g.two(bitsNot, d, d)
+	}
+}
+
+func (g *generator) integer(s *step) {
+	switch s.op {
+	case scalar.OpShl, scalar.OpShr:
+		g.shifts(s)
+	case scalar.OpNot:
+		g.unary(bitsNot, s)
+	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
+		g.binary(boolOps[s.op], s)
+	case scalar.OpNeg:
+		g.unary(g.lanes(negateInt), s)
+	case scalar.OpAbs:
+		g.unary(g.lanes(absInt), s)
+	case scalar.OpMul:
+		if g.long {
+			g.multiplyLong(s)
+		} else {
+			g.binary(multiplyInt, s)
+		}
+	case scalar.OpAdd:
+		g.binary(g.lanes(addInt), s)
+	case scalar.OpSub:
+		g.binary(g.lanes(subtractInt), s)
+	default:
+		extremes := intExtremes
+		if s.typ.IsUnsigned() {
+			extremes = uintExtremes
+		}
+		g.binary(operation(extremes, s), s)
+	}
+}
+
+// multiplyLong multiplies 64-bit integers by halves: low·low + (high·low + low·high)·2³².
+func (g *generator) multiplyLong(s *step) {
+	x, y := g.in(s.args[0]), g.in(s.args[1])
+	t, u := g.temp(), g.temp()
+	g.two(swapWords, t, y)
+	g.three(multiplyInt, t, t, x)
+	g.two(addPairs, t, t)
+	g.two(narrowLanes, u, y)
+	d := g.dest()
+	g.shiftLanes(leftBy, 32, t, t)
+	g.two(narrowLanes, d, x)
+	g.three(fusedHalves, t, d, u)
+	g.copy(d, t)
+}
+
+// shifts writes a shift. Shifts by lanes go to the left; negative counts shift to the right.
+func (g *generator) shifts(s *step) {
+	left, signed := s.op == scalar.OpShl, s.typ.IsSigned()
+	if by := s.args[1]; by.constant && by.bits > 0 {
+		o := map[bool]opcode{true: rightInt, false: rightUint}[signed]
+		if left {
+			o = leftBy
+		}
+		from := g.in(s.args[0])
+		g.shiftLanes(o, int(by.bits), from, g.dest())
+		return
+	}
+	o := map[bool]opcode{true: shiftInt, false: shiftUint}[signed && !left]
+	from, by := g.in(s.args[0]), g.in(s.args[1])
+	if !left {
+		t := g.temp()
+		g.two(g.lanes(negateInt), t, by)
+		by = t
+	}
+	g.three(g.lanes(o), g.dest(), from, by)
 }

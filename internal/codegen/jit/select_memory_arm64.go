@@ -23,7 +23,7 @@ func (g *generator) load(s *step) {
 	case dtype.I16, dtype.U16:
 		g.array(loadNarrow, s, d)
 		g.two(widenings[s.typ], d, d)
-	case Truths:
+	case BoolWords:
 		if g.long {
 			g.array(loadNarrow, s, d)
 			g.two(widenWords|unsigned, d, d)
@@ -36,21 +36,21 @@ func (g *generator) load(s *step) {
 	}
 }
 
-func (g *generator) spread(s *step) {
+func (g *generator) splat(s *step) {
 	d := g.dest()
 	switch {
-	case s.typ == Truths: // of words, whose ones fill longer lanes as well
-		g.two(spreadAt, d, g.pointer(s))
+	case s.typ == BoolWords: // all ones in 32-bit lanes are all ones in 64-bit lanes
+		g.two(splatAt, d, g.pointer(s))
 		g.two(negateInt, d, d)
 	case g.long:
-		g.two(spreadLong, d, g.pointer(s))
+		g.two(splatLong, d, g.pointer(s))
 	default:
-		g.two(spreadAt, d, g.pointer(s))
+		g.two(splatAt, d, g.pointer(s))
 	}
 }
 
 func (g *generator) store(s *step) {
-	r := g.places[s.args[0].value].reg
+	r := g.locations[s.args[0].value].reg
 	t := g.temp()
 	if _, ok := longWidenings[s.typ]; ok && g.long {
 		g.two(g.narrowing(s.typ), t, r)
@@ -58,7 +58,7 @@ func (g *generator) store(s *step) {
 		return
 	}
 	switch s.typ {
-	case Truths:
+	case BoolWords:
 		g.shift(rightUint, 31, r, t)
 		if g.long {
 			g.two(narrowLanes, t, t)
@@ -76,7 +76,7 @@ func (g *generator) store(s *step) {
 	case dtype.I16, dtype.U16:
 		g.two(narrowWords, t, r)
 		g.array(storeNarrow, s, t)
-	case dtype.BF16: // of numbers that have been rounded
+	case dtype.BF16: // already rounded
 		g.two(upperHalves, t, r)
 		g.array(storeNarrow, s, t)
 	default:
@@ -84,10 +84,10 @@ func (g *generator) store(s *step) {
 	}
 }
 
-// longWidenings make long lanes of numbers of 32 bits.
+// longWidenings widen 32-bit numbers to 64-bit lanes.
 var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenWords, dtype.U32: widenWords | unsigned}
 
-// narrowing makes them what they were.
+// narrowing returns the inverse of a widening.
 func (g *generator) narrowing(t dtype.DType) opcode {
 	if t.IsFloat() {
 		return narrowDoubles
@@ -95,21 +95,21 @@ func (g *generator) narrowing(t dtype.DType) opcode {
 	return narrowLanes
 }
 
-// storeFirst stores the first lane of a value.
+// storeFirst stores lane 0.
 func (g *generator) storeFirst(s *step) {
 	o := storeWord
 	if g.long {
 		o = storeLong
 	}
-	g.two(o, g.places[s.args[0].value].reg, g.pointer(s))
+	g.two(o, g.locations[s.args[0].value].reg, g.pointer(s))
 }
 
 func (g *generator) rotate(s *step) {
-	r := g.places[s.args[0].value].reg
+	r := g.locations[s.args[0].value].reg
 	g.three(extract|opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
 }
 
-// array reads or writes the elements of a step's array for the lanes at work.
+// array loads or stores the elements of a step's array for the current vector.
 func (g *generator) array(o opcode, s *step, reg int) {
 	index := vectors
 	if s.skip > 0 {

@@ -1,7 +1,7 @@
 package main
 
-// dots writes the kernel that multiplies four rows with a vector: sums stay in
-// eight registers, two for each row.
+// dots writes the kernel that multiplies four rows with a vector: each row has two
+// accumulators.
 func dots(f *file, s *set, double bool) {
 	suffix, size, t := "S", 4, "float32"
 	if double {

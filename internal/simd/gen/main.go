@@ -1,4 +1,4 @@
-// Command gen writes the assembly of package simd and its declarations.
+// Command gen writes the assembly of package simd and its Go declarations.
 package main
 
 import (
@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// set is a set of instructions.
+// set is an instruction set.
 type set struct {
 	name  string
-	reg   string // what its registers are called
+	reg   string // prefix of register names
 	bytes int    // of a register
 	count int    // of registers
 }
@@ -38,7 +38,7 @@ func newFile(name, imports string) *file {
 	return f
 }
 
-// declare begins a function.
+// declare starts a function.
 func (f *file) declare(name, params string, args ...any) {
 	params = fmt.Sprintf(params, args...)
 	fmt.Fprintf(&f.decl, "//go:noescape\nfunc %s(%s)\n\n", name, params)

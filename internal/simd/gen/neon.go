@@ -20,7 +20,7 @@ func (n neon) goType() string { return map[bool]string{false: "float32", true: "
 
 func (n neon) suffix() string { return map[bool]string{false: "f32", true: "f64"}[n.double] }
 
-// args loads arguments into registers; those named in units of elements become bytes.
+// args loads arguments into registers, and converts the given ones from elements to bytes.
 func (n neon) args(regs ...string) {
 	for i, reg := range regs {
 		name, scaled := reg, false
@@ -42,8 +42,7 @@ func (n neon) add(from, to int) {
 	n.f.op("WORD $%#x // FADD %s, %s, %s", word|from<<16|to<<5|to, n.vec(to), n.vec(to), n.vec(from))
 }
 
-// load reads vectors that lie side by side, four at a time at most, from an address
-// that it moves behind them.
+// load loads contiguous vectors, at most four at a time, and advances the address.
 func (n neon) load(at string, first, count int) { n.each("VLD1.P", at, first, count) }
 
 func (n neon) store(at string, first, count int) { n.each("VST1.P", at, first, count) }
@@ -75,8 +74,7 @@ func (n neon) clear(first, count int) {
 // rowRegs are the addresses of rows of the left factor.
 var rowRegs = []string{"R1", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16", "R17", "R19"}
 
-// neonProduct writes a kernel as product has it: sums stay in registers, and an
-// element of a, which is spread over another one, is multiplied with vectors of b.
+// neonProduct writes the kernel of product for NEON.
 func neonProduct(f *file, double bool, rows, vectors int) {
 	n := neon{f, double}
 	name := fmt.Sprintf("productNEON%sx%dx%d", n.suffix(), rows, vectors)
@@ -86,7 +84,7 @@ func neonProduct(f *file, double bool, rows, vectors int) {
 	for i := 1; i < rows; i++ {
 		f.op("ADD R2, %s, %s", rowRegs[i-1], rowRegs[i])
 	}
-	spread, sum := vectors, vectors+2 // the registers that elements of a are spread over, and of sums
+	splat, sum := vectors, vectors+2 // the registers of broadcast elements of a, and of accumulators
 	n.clear(sum, rows*vectors)
 	f.op("CBZ R0, done")
 	f.label("loop")
@@ -94,9 +92,9 @@ func neonProduct(f *file, double bool, rows, vectors int) {
 	n.load("R20", 0, vectors)
 	f.op("ADD R5, R4, R4")
 	for i := range rows {
-		f.op("VLD1R.P (%s)(R3), [%s]", rowRegs[i], n.vec(spread+i%2))
+		f.op("VLD1R.P (%s)(R3), [%s]", rowRegs[i], n.vec(splat+i%2))
 		for v := range vectors {
-			f.op("VFMLA %s, %s, %s", n.vec(v), n.vec(spread+i%2), n.vec(sum+i*vectors+v))
+			f.op("VFMLA %s, %s, %s", n.vec(v), n.vec(splat+i%2), n.vec(sum+i*vectors+v))
 		}
 	}
 	f.op("SUB $1, R0, R0")
@@ -122,7 +120,7 @@ func neonProduct(f *file, double bool, rows, vectors int) {
 	f.op("RET")
 }
 
-// neonDots writes a kernel as dots has it.
+// neonDots writes the kernel of dots for NEON.
 func neonDots(f *file, double bool) {
 	n := neon{f, double}
 	name := "dotsNEON" + n.suffix()

@@ -1,9 +1,8 @@
 package main
 
-// neonPacked writes the kernel of packed for vectors of 16 bytes: a block's numbers
-// become bytes, integers and floats, and their products with x are scaled together.
-// What the assembler lacks is written as words, from the Arm Architecture Reference
-// Manual, C7.2.
+// neonPacked writes the kernel of packed for NEON: it widens the elements of a block to
+// integers and floats, and scales the sum of their products with x. Instructions that the
+// assembler lacks are written as words (Arm Architecture Reference Manual, C7.2).
 func neonPacked(f *file, bits int) {
 	p := neonBlock{f: f, bits: bits}
 	name := map[int]string{8: "dotQ8", 4: "dotQ4"}[bits] + "NEON"
@@ -28,7 +27,7 @@ func neonPacked(f *file, bits int) {
 	f.op("RET")
 }
 
-// The registers of the kernel; those of bytes, integers and x are several.
+// The registers of the kernel.
 const (
 	neonSum = iota
 	neonProducts
@@ -52,7 +51,7 @@ func (p neonBlock) word(code, from, to int, text string) {
 	p.f.op("WORD $%#x // %s V%d, V%d", code|from<<5|to, text, to, from)
 }
 
-// scale spreads the scale over a register, and goes on to what follows it.
+// scale broadcasts the scale, and advances to the elements.
 func (p neonBlock) scale() {
 	p.f.op("WORD $%#x // LDR H%d, (R1)", 0x7d400000|1<<5|neonScale, neonScale)
 	p.word(0x1ee24000, neonScale, neonScale, "FCVT S, H:")
@@ -60,7 +59,7 @@ func (p neonBlock) scale() {
 	p.f.op("ADD $2, R1, R1")
 }
 
-// bytes reads the numbers as signed bytes.
+// bytes loads the elements as signed bytes.
 func (p neonBlock) bytes() {
 	low, high := neonBytes, neonBytes+1
 	if p.bits == 8 {
@@ -75,7 +74,7 @@ func (p neonBlock) bytes() {
 	}
 }
 
-// products multiplies half a block with x and adds to the products of a block.
+// products multiplies half a block with x and accumulates.
 func (p neonBlock) products(half int) {
 	neon{p.f, false}.load("R2", neonX, 4)
 	const toShorts, toIntegers, upper = 0x0f08a400, 0x0f10a400, 1 << 30 // SSHLL, of the upper half

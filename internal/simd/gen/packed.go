@@ -1,8 +1,7 @@
 package main
 
-// packed writes the kernel that multiplies a row of blocks with a vector: 32 numbers
-// of 8 bits, or of 4 bits and 8 too large, after their scale, an f16. Sums stay in
-// four registers, which are added up at the end.
+// packed writes the kernel that multiplies a row of quantised blocks with a vector: an f16
+// scale and 32 elements of 8 bits, or of 4 bits with a bias of 8. It has four accumulators.
 func packed(f *file, s *set, bits int) {
 	p := &packedRow{f: f, set: s, bits: bits, lanes: s.bytes / 4}
 	name := map[int]string{8: "dotQ8", 4: "dotQ4"}[bits] + s.name
@@ -42,7 +41,7 @@ func packed(f *file, s *set, bits int) {
 
 const (
 	cacheLine     = 64
-	ahead         = 8192 // bytes that memory is asked for before it is needed
+	ahead         = 8192 // prefetch distance in bytes
 	sums          = 4
 	blockElements = 32
 )
@@ -55,21 +54,21 @@ type packedRow struct {
 	lanes int
 }
 
-// The registers after those of sums and numbers.
+// The registers after those of accumulators and elements.
 func (p *packedRow) scale() int { return 9 }
 func (p *packedRow) low() int   { return 10 }
 func (p *packedRow) eight() int { return 11 }
 func (p *packedRow) table() int { return 12 }
 
-// looksUp reports whether numbers of 4 bits are looked up, as a register of 16 lanes is
-// a table of all that there are: that takes one instruction in place of three.
-func (p *packedRow) looksUp() bool { return p.bits == 4 && p.set == avx512 }
+// usesTable reports whether elements of 4 bits are converted by a table in a register of 16
+// lanes, which takes one instruction instead of three.
+func (p *packedRow) usesTable() bool { return p.bits == 4 && p.set == avx512 }
 
-// constants loads what all blocks need.
+// constants loads the constants.
 func (p *packedRow) constants() {
 	f := p.f
 	switch {
-	case p.looksUp(): // the floats -8 to 7
+	case p.usesTable(): // the floats -8 to 7
 		f.op("MOVQ $0xfffefdfcfbfaf9f8, R8")
 		f.op("VMOVQ R8, X%d", p.table())
 		f.op("MOVQ $0x0706050403020100, R8")
@@ -78,23 +77,23 @@ func (p *packedRow) constants() {
 		f.op("VCVTDQ2PS Z%[1]d, Z%[1]d", p.table())
 	case p.bits == 4:
 		f.op("MOVL $15, R8")
-		p.spread("VPBROADCASTD", p.low())
+		p.splat("VPBROADCASTD", p.low())
 		f.op("MOVL $8, R8")
-		p.spread("VPBROADCASTD", p.eight())
+		p.splat("VPBROADCASTD", p.eight())
 	}
 }
 
-// bytes is the size of a block.
+// bytes returns the size of a block.
 func (p *packedRow) bytes() int { return 2 + blockElements*p.bits/8 }
 
-// spread moves R8 to all lanes of a register.
-func (p *packedRow) spread(how string, reg int) {
+// splat broadcasts R8.
+func (p *packedRow) splat(how string, reg int) {
 	p.f.op("VMOVD R8, X%d", reg)
 	p.f.op("%s X%d, %s%d", how, reg, p.set.reg, reg)
 }
 
-// block adds the products of a block: those of the numbers first, which are scaled
-// together, by what scale loads.
+// block adds the products of a block: it sums those of the elements, and multiplies the sum
+// by the scale, which scale loads.
 func (p *packedRow) block(b int, scale func()) {
 	f, reg, at := p.f, p.set.reg, b*p.bytes()
 	product := sums + sums
@@ -111,8 +110,9 @@ func (p *packedRow) block(b int, scale func()) {
 	f.op("VFMADD231PS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, product, p.scale(), b%sums)
 }
 
-// scales converts the scales of as many blocks as there are sums, and stores them: they
-// are joined where nothing else computes, and a load then spreads each for nothing.
+// scales converts the scales of one block for each accumulator, and stores them: integer
+// instructions pack them while the vector units are busy, and a load then broadcasts each at
+// no cost.
 func (p *packedRow) scales() {
 	for b := range sums {
 		p.f.op("MOVWLZX %d(SI), R%d", b*p.bytes(), 8+b)
@@ -126,20 +126,20 @@ func (p *packedRow) scales() {
 	p.f.op("VMOVUPS X%d, scales-16(SP)", p.scale())
 }
 
-// oneScale converts the scale of the block at hand.
+// oneScale converts the scale of the current block.
 func (p *packedRow) oneScale() {
 	p.f.op("VPBROADCASTW (SI), %s%d", p.half(), p.scale())
 	p.f.op("VCVTPH2PS %s%d, %s%d", p.half(), p.scale(), p.set.reg, p.scale())
 }
 
-// half is the name of registers of half the width.
+// half returns the prefix of registers of half the width.
 func (p *packedRow) half() string { return map[*set]string{avx512: "Y", avx2: "X"}[p.set] }
 
-// numbers reads vector v of a block as floats.
+// numbers loads vector v of a block as floats.
 func (p *packedRow) numbers(at, v, t int) {
 	f, reg := p.f, p.set.reg
 	switch {
-	case p.looksUp():
+	case p.usesTable():
 		p.lookUp(at, v, t)
 		return
 	case p.bits == 8:
@@ -150,9 +150,8 @@ func (p *packedRow) numbers(at, v, t int) {
 	f.op("VCVTDQ2PS %[1]s%[2]d, %[1]s%[2]d", reg, t)
 }
 
-// lookUp reads half a block by the table: its 16 bytes have the numbers of the first
-// half in their lower bits, which are all that a look-up reads, and above them those of
-// the second.
+// lookUp converts half a block by the table. The 16 bytes have the elements of the first half
+// in their lower bits, the only ones that a lookup reads, and those of the second above.
 func (p *packedRow) lookUp(at, v, t int) {
 	const bytes = sums - 1 + sums // the last of the registers for numbers
 	if v == 0 {
@@ -163,7 +162,7 @@ func (p *packedRow) lookUp(at, v, t int) {
 	p.f.op("VPERMPS Z%d, Z%d, Z%d", p.table(), bytes, t)
 }
 
-// nibbles reads numbers of 4 bits from the given one on as integers.
+// nibbles loads elements of 4 bits as integers.
 func (p *packedRow) nibbles(at, first, t int) {
 	const half = blockElements / 2
 	p.f.op("VPMOVZXBD %d(SI), %s%d", at+first%half, p.set.reg, t)
@@ -175,8 +174,7 @@ func (p *packedRow) nibbles(at, first, t int) {
 	p.f.op("VPSUBD %[1]s%[2]d, %[1]s%[3]d, %[1]s%[3]d", p.set.reg, p.eight(), t)
 }
 
-// next goes on by some blocks, and asks for memory that processors do not foresee
-// at the end of a page.
+// next advances by some blocks, and prefetches, as hardware prefetchers stop at pages.
 func (p *packedRow) next(blocks int) {
 	for at := 0; at < blocks*p.bytes(); at += cacheLine {
 		p.f.op("PREFETCHT0 %d(SI)", ahead+at)

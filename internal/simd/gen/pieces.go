@@ -1,7 +1,6 @@
 package main
 
-// pieces writes the kernel that fills vectors from pieces of memory: for each row,
-// the lanes of a vector in the pieces that the list names. Its entries are of type
+// pieces writes the kernel that fills a vector of each row from a list of pieces, of type
 // piece.
 func pieces(f *file, s *set) {
 	f.declare("pieces"+s.name, "rows int, to *float32, toRow int, from *float32, rowAt *int32, list *piece, count int")

@@ -2,17 +2,16 @@ package main
 
 import "fmt"
 
-// reading is how a kernel finds the elements of its factors.
+// reading is how a kernel addresses the elements of its factors.
 type reading uint8
 
 const (
-	dense    reading = iota // both at equal distances
-	tabled                  // the rows of b at the offsets of a table
-	gathered                // rows and columns of a at the offsets of tables
+	dense    reading = iota // both by strides
+	tabled                  // rows of b by a table of offsets
+	gathered                // rows and columns of a by tables of offsets
 )
 
-// product is a kernel that computes a tile of rows×(vectors·lanes) elements of
-// a product.
+// product is a micro-kernel: it computes a tile of rows×(vectors·lanes) elements of a product.
 type product struct {
 	set           *set
 	double        bool
@@ -28,27 +27,28 @@ func (p product) name() string {
 	return fmt.Sprintf("%s%s%sx%dx%d", []string{"product", "tabled", "gathered"}[p.reads], p.set.name, t, p.rows, p.vectors)
 }
 
-// suffix ends the names of instructions, size is that of an element in bytes.
+// suffix is the last letter of instructions, size the bytes of an element, shift its
+// logarithm.
 func (p product) suffix() string { return map[bool]string{false: "S", true: "D"}[p.double] }
 func (p product) size() int      { return map[bool]int{false: 4, true: 8}[p.double] }
 func (p product) shift() int     { return map[bool]int{false: 2, true: 3}[p.double] }
 
-// spread is the first of two registers of elements of a. Vectors of b are in those
-// before, unless one row alone needs them, which takes them from memory.
-func (p product) spread() int {
+// splat returns the first of two registers with broadcast elements of a. The registers before
+// hold vectors of b, except in a kernel of one row, which uses them from memory.
+func (p product) splat() int {
 	if p.rows == 1 {
 		return 0
 	}
 	return p.vectors
 }
 
-// sum is the register of the sums of a row's vector.
+// sum returns the accumulator of a vector of a row.
 func (p product) sum(i, v int) string {
-	return fmt.Sprint(p.set.reg, p.spread()+2+i*p.vectors+v)
+	return fmt.Sprint(p.set.reg, p.splat()+2+i*p.vectors+v)
 }
 
-// write prints the kernel. Sums stay in registers; an element of a is spread
-// over one register and multiplied with the vectors of b.
+// write writes the kernel. The accumulators stay in registers; each element of a is broadcast
+// and multiplied with the vectors of b.
 func (p product) write(f *file) {
 	p.begin(f)
 	for i := range p.rows {
@@ -66,7 +66,7 @@ func (p product) write(f *file) {
 	p.finish(f)
 }
 
-// begin declares the kernel and loads b, which all ways to read have in one register.
+// begin declares the kernel and loads the address of b.
 func (p product) begin(f *file) {
 	frame, of := 0, "aRow, aCol int, b *%[1]s, bRow int"
 	switch p.reads {
@@ -80,14 +80,14 @@ func (p product) begin(f *file) {
 	f.op("MOVQ b+32(FP), DI")
 }
 
-// result loads where the tile is to be.
+// result loads the address and the stride of the tile.
 func (p product) result(f *file) {
 	f.op("MOVQ c+48(FP), DX")
 	f.op("MOVQ cRow+56(FP), R11")
 	f.op("SHLQ $%d, R11", p.shift())
 }
 
-// prefetch fetches what is added to, which else comes late.
+// prefetch prefetches the tile, to which finish may add.
 func (p product) prefetch(f *file) {
 	p.result(f)
 	for i := range p.rows {
@@ -100,7 +100,7 @@ func (p product) prefetch(f *file) {
 	}
 }
 
-// loop adds up the products of factors of which a has equal distances.
+// loop writes the loop over k for strided a.
 func (p product) loop(f *file) {
 	for i, arg := range []string{"k AX", "a SI", "aRow R8", "aCol R9"} {
 		var from, to string
@@ -137,12 +137,12 @@ func (p product) loop(f *file) {
 	f.op("JNZ loop")
 }
 
-// gatheredRows are the addresses of the rows of a; those at the end lie in what
-// they are computed from.
+// gatheredRows are the registers with the addresses of the rows of a; the last ones also hold
+// what these are computed from.
 var gatheredRows = []string{"BX", "CX", "DX", "R9", "R10", "R11", "R12", "R13", "R14", "BP", "R8", "SI"}
 
-// gatheredLoop adds up the products of factors of which a has tables. Its rows take all
-// registers: where its columns end and the distance of b's rows are kept in the frame.
+// gatheredLoop writes the loop over k for a with tables. The row addresses take all registers:
+// the end of the columns and the stride of b are in the frame.
 func (p product) gatheredLoop(f *file) {
 	f.op("MOVQ k+0(FP), R15")
 	f.op("MOVQ aCol+24(FP), AX")
@@ -175,7 +175,7 @@ func (p product) gatheredLoop(f *file) {
 	f.op("JNE loop")
 }
 
-// step adds the products of one row of b, at an address, and of the elements of a.
+// step multiplies the elements of a column of a with a row of b.
 func (p product) step(f *file, b string, a func(row int) string) {
 	of := func(v int) string { return fmt.Sprint(p.set.reg, v) }
 	if p.rows == 1 {
@@ -185,17 +185,16 @@ func (p product) step(f *file, b string, a func(row int) string) {
 		f.op("VMOVUP%s %d%s, %s", p.suffix(), v*p.set.bytes, b, of(v))
 	}
 	for i := range p.rows {
-		spread := fmt.Sprint(p.set.reg, p.spread()+i%2)
-		f.op("VBROADCASTS%s %s, %s", p.suffix(), a(i), spread)
+		splat := fmt.Sprint(p.set.reg, p.splat()+i%2)
+		f.op("VBROADCASTS%s %s, %s", p.suffix(), a(i), splat)
 		for v := range p.vectors {
-			f.op("VFMADD231P%s %s, %s, %s", p.suffix(), of(v), spread, p.sum(i, v))
+			f.op("VFMADD231P%s %s, %s, %s", p.suffix(), of(v), splat, p.sum(i, v))
 		}
 	}
 }
 
-// finish writes the sums: whole vectors, and the lanes of the last ones that count.
-// Where that takes an instruction of its own, which is slower, tiles whose vectors are
-// whole do without.
+// finish stores the tile with the last vectors masked. With AVX2, where masked stores are
+// slower, tiles of whole vectors have code of their own.
 func (p product) finish(f *file) {
 	p.result(f)
 	f.op("MOVQ last+64(FP), CX")
@@ -218,8 +217,8 @@ func (p product) finish(f *file) {
 	p.store(f, "Partly", true)
 }
 
-// store stores the sums, or adds them to what is there; with masked only those lanes of
-// the last vectors that K1 or Y0 has.
+// store stores the accumulators or adds them to c; with masked, the last vectors under mask K1
+// or Y0.
 func (p product) store(f *file, label string, masked bool) {
 	f.op("CMPB add+72(FP), $0")
 	f.op("JEQ store%s", label)
@@ -258,7 +257,7 @@ func (p product) store(f *file, label string, masked bool) {
 	f.op("RET")
 }
 
-// laneMasks is a row of lanes to take, as long as a register, and of as many not to.
+// laneMasks is a vector of ones followed by one of zeros.
 const laneMasks = "laneMasks<>"
 
 func writeLaneMasks(f *file) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// transpose writes the kernel that turns squares of elements of 32 or 64 bits, size on a
-// side, one after the other. A column of sixteen fills a line of the cache: it is written at
-// once, not in halves between which the line may have to leave the cache.
+// transpose writes the kernel that transposes squares of size×size elements of 32 or 64 bits.
+// A column of sixteen fills a cache line: it is written at once, not in halves between which
+// the line may be evicted.
 func transpose(f *file, s *set, bits, size int) {
 	name := fmt.Sprintf("transpose%sb%dx%d", s.name, bits, size)
 	f.declare(name, "squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int")
@@ -27,24 +27,24 @@ func transpose(f *file, s *set, bits, size int) {
 	f.op("MOVQ DI, CX")
 	switch {
 	case bits == 64 && s == avx512:
-		turnEightDoubles(f)
+		transpose8Doubles(f)
 	case bits == 64:
-		turnFourDoubles(f)
+		transpose4Doubles(f)
 	case s == avx512:
-		turnSixteen(f)
+		transpose16(f)
 	case size == 8:
-		turnEight(f)
+		transpose8(f)
 	default:
 		f.op("LEAQ %d(DI), DX", s.bytes)
-		turnEight(f)
-		f.op("XCHGQ CX, DX") // the columns behind are next, the rows below later
-		turnEight(f)
+		transpose8(f)
+		f.op("XCHGQ CX, DX") // first the columns to the right, then the rows below
+		transpose8(f)
 		f.op("LEAQ %d(SI), BX", s.bytes)
 		f.op("MOVQ DX, CX")
 		f.op("LEAQ %d(DX), DX", s.bytes)
-		turnEight(f)
+		transpose8(f)
 		f.op("MOVQ DX, CX")
-		turnEight(f)
+		transpose8(f)
 	}
 	f.op("ADDQ R12, SI")
 	f.op("ADDQ R13, DI")
@@ -54,7 +54,7 @@ func transpose(f *file, s *set, bits, size int) {
 	f.op("RET")
 }
 
-// loadRows loads rows from BX on into as many registers, and moves BX behind them.
+// loadRows loads rows at BX into registers, and advances BX.
 func loadRows(f *file, reg string, count int) {
 	for i := 0; i < count; i += 4 {
 		for k, row := range []string{"(BX)", "(BX)(R8*1)", "(BX)(R8*2)", "(BX)(R10*1)"} {
@@ -64,7 +64,7 @@ func loadRows(f *file, reg string, count int) {
 	}
 }
 
-// storeRows stores registers from first on as rows from CX on, and moves CX behind them.
+// storeRows stores registers from first on as rows at CX, and advances CX.
 func storeRows(f *file, reg string, first, count int) {
 	for i := 0; i < count; i += 4 {
 		for k, row := range []string{"(CX)", "(CX)(R9*1)", "(CX)(R9*2)", "(CX)(R11*1)"} {
@@ -74,9 +74,9 @@ func storeRows(f *file, reg string, first, count int) {
 	}
 }
 
-// turnFours turns 4×4 elements in each lane of 128 bits of as many registers from 0 on,
-// by way of as many others: what was row 4i+j has column j of rows 4i to 4i+3.
-func turnFours(f *file, reg string, count int) {
+// transposeLanes4 transposes 4×4 elements in each 128-bit lane of the registers from 0 on, through
+// as many others: register 4i+j becomes column j of rows 4i to 4i+3.
+func transposeLanes4(f *file, reg string, count int) {
 	for i := 0; i < count; i += 2 {
 		f.op("VUNPCKLPS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, i+1, i, count+i)
 		f.op("VUNPCKHPS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, i+1, i, count+1+i)
@@ -87,10 +87,10 @@ func turnFours(f *file, reg string, count int) {
 	}
 }
 
-// turnSixteen turns 16×16 elements.
-func turnSixteen(f *file) {
+// transpose16 transposes 16×16 elements.
+func transpose16(f *file) {
 	loadRows(f, "Z", 16)
-	turnFours(f, "Z", 16)
+	transposeLanes4(f, "Z", 16)
 	const even, odd = 0x88, 0xdd // lanes of two registers
 	for j := range 4 {
 		for half := range 2 {
@@ -98,7 +98,7 @@ func turnSixteen(f *file) {
 			f.op("VSHUFF32X4 $%#x, Z%d, Z%d, Z%d", odd, 8*half+4+j, 8*half+j, 20+8*half+j)
 		}
 	}
-	for l := range 4 { // the columns that lay in lane l
+	for l := range 4 { // the columns of lane l
 		for j := range 4 {
 			from := 16 + 4*(l%2) + j
 			f.op("VSHUFF32X4 $%#x, Z%d, Z%d, Z%d", []int{even, odd}[l/2], from+8, from, 4*l+j)
@@ -107,18 +107,18 @@ func turnSixteen(f *file) {
 	storeRows(f, "Z", 0, 16)
 }
 
-// turnEight turns 8×8 elements.
-func turnEight(f *file) {
+// transpose8 transposes 8×8 elements.
+func transpose8(f *file) {
 	loadRows(f, "Y", 8)
-	turnFours(f, "Y", 8)
+	transposeLanes4(f, "Y", 8)
 	for i := range 8 {
 		f.op("VPERM2F128 $%#x, Y%d, Y%d, Y%d", []int{0x20, 0x31}[i/4], i%4+4, i%4, 8+i)
 	}
 	storeRows(f, "Y", 8, 8)
 }
 
-// turnEightDoubles turns 8×8 elements of 64 bits.
-func turnEightDoubles(f *file) {
+// transpose8Doubles transposes 8×8 elements of 64 bits.
+func transpose8Doubles(f *file) {
 	loadRows(f, "Z", 8)
 	for i := range 4 { // even columns of two rows from 8 on, odd ones from 12 on
 		f.op("VUNPCKLPD Z%d, Z%d, Z%d", 2*i+1, 2*i, 8+i)
@@ -139,8 +139,8 @@ func turnEightDoubles(f *file) {
 	storeRows(f, "Z", 0, 8)
 }
 
-// turnFourDoubles turns 4×4 elements of 64 bits.
-func turnFourDoubles(f *file) {
+// transpose4Doubles transposes 4×4 elements of 64 bits.
+func transpose4Doubles(f *file) {
 	loadRows(f, "Y", 4)
 	for i := range 2 {
 		f.op("VUNPCKLPD Y%d, Y%d, Y%d", 2*i+1, 2*i, 4+i)

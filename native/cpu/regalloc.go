@@ -1,19 +1,20 @@
 package cpu
 
-import "github.com/rlx-go/rlx/internal/codegen/jit"
+import (
+	"github.com/rlx-go/rlx/internal/codegen/jit"
+)
 
-// reuse lets values that are not needed at the same time have the same
-// register, so that those of a long piece of code stay in the nearest cache. It
-// looks at each list of instructions by itself, and at the registers that occur
-// in no other.
-func (n *nest) reuse() {
+// allocateRegisters lets values with disjoint live ranges share registers, so that long code
+// stays in the first-level cache. It handles each list of instructions by itself, and only
+// registers that occur in no other list.
+func (n *nest) allocateRegisters() {
 	var lists [][]instr
 	n.eachList(func(code *[]instr) { lists = append(lists, *code) })
-	home := map[register]int{} // the list that a register occurs in, -1 for more
+	home := map[register]int{} // the only list in which a register occurs, -1 for several
 	for i, code := range lists {
 		for k := range code {
 			code[k].registers(func(r *register, result bool) {
-				// What is read before it is written has its value from elsewhere.
+				// A register that is read before it is written is live in.
 				if at, seen := home[*r]; seen && at != i || !seen && !result {
 					home[*r] = -1
 				} else {
@@ -22,10 +23,10 @@ func (n *nest) reuse() {
 			})
 		}
 	}
-	n.keep(func(r register) { home[r] = -1 })
+	n.eachLiveIn(func(r register) { home[r] = -1 })
 	used := map[register]bool{}
 	for i, code := range lists {
-		n.sizes.rename(code, func(r register) bool { return home[r] == i })
+		n.sizes.reuseRegisters(code, func(r register) bool { return home[r] == i })
 		for k := range code {
 			code[k].registers(func(r *register, _ bool) { used[*r] = true })
 		}
@@ -37,14 +38,15 @@ func (n *nest) reuse() {
 	}
 }
 
-// sideBySide reports whether a load or store is of neighbours that kernels can
-// read or write where they are.
-func (in *instr) sideBySide() bool {
-	return !in.one && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
+// isContiguous reports whether a load or store is of contiguous elements that kernels can
+// access in place.
+func (in *instr) isContiguous() bool {
+	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
-// keep shows the registers that hold values from outside the code.
-func (n *nest) keep(f func(r register)) {
+// eachLiveIn calls f for the registers that are live outside the lists of instructions:
+// coordinates, accumulators and their merge operands.
+func (n *nest) eachLiveIn(f func(r register)) {
 	for _, s := range []*space{&n.outer, &n.inner} {
 		f(s.start)
 		for _, a := range s.vars {
@@ -52,14 +54,14 @@ func (n *nest) keep(f func(r register)) {
 		}
 	}
 	for _, p := range n.phases {
-		for _, r := range p.running {
+		for _, r := range p.accumulators {
 			f(r.acc)
 		}
-		for _, x := range p.carried {
+		for _, x := range p.compensated {
 			f(x.sum)
-			f(x.rest)
+			f(x.err)
 		}
-		for _, c := range p.combining {
+		for _, c := range p.merges {
 			for i := range c.acc {
 				f(c.acc[i])
 				f(c.other[i])
@@ -68,9 +70,9 @@ func (n *nest) keep(f func(r register)) {
 	}
 }
 
-// rename gives the registers of a list that own names new ones, each free again
+// reuseRegisters renames the registers of a list for which own is true; each is free again
 // after its last use.
-func (s *sizes) rename(code []instr, own func(r register) bool) {
+func (s *sizes) reuseRegisters(code []instr, own func(r register) bool) {
 	last := map[register]int{}
 	for i := range code {
 		code[i].registers(func(r *register, _ bool) { last[*r] = i })
@@ -112,8 +114,7 @@ func (s *sizes) rename(code []instr, own func(r register) bool) {
 	}
 }
 
-// registers shows the registers of an instruction, its result last. Each can be
-// changed.
+// registers calls f for each register of an instruction, the result last. f may replace it.
 func (in *instr) registers(f func(r *register, result bool)) {
 	if in.kind == opFused {
 		in.fused.registers(f)

@@ -10,22 +10,22 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// meaningStep computes a node by its plain meaning, slowly: that of an op which
-// brings kernels for GPUs and nothing that the CPU could run.
-type meaningStep struct {
+// referenceStep runs the reference implementation of an op that has kernels for GPUs but
+// neither a body nor a routine for the CPU. It is slow.
+type referenceStep struct {
 	node    *ir.Node
-	in, out []*buffer // nil for a result that nobody reads
+	in, out []*buffer // nil for an unused result
 }
 
-// meaning compiles a node whose op has neither a body nor a routine.
-func (c *compiler) meaning(g *fusion.Group) error {
+// reference compiles a node to its op's reference implementation.
+func (c *compiler) reference(g *fusion.Group) error {
 	x := g.Routine()
 	if x.Node.Def().Eval == nil {
-		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "it has kernels for GPUs alone: no body, and no plain meaning"))
+		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "the op has kernels for GPUs only: no body and no reference implementation"))
 	}
-	s := &meaningStep{node: x.Node, out: make([]*buffer, len(x.Out))}
+	s := &referenceStep{node: x.Node, out: make([]*buffer, len(x.Out))}
 	for i, e := range x.In {
-		buf, err := c.elements(fmt.Sprint(g.Name(), " operand ", i), e)
+		buf, err := c.materialize(fmt.Sprint(g.Name(), " operand ", i), e)
 		if err != nil {
 			return err
 		}
@@ -37,25 +37,25 @@ func (c *compiler) meaning(g *fusion.Group) error {
 		}
 	}
 	c.add(s)
-	elements := 0 // a run converts all of them
+	elements := 0 // a run converts all of them to arrays
 	for _, b := range slices.Concat(s.in, s.out) {
 		if b != nil {
 			elements += b.elems
 		}
 	}
-	c.p.memory.ask(native.Allocation{Name: "memory to compute " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
+	c.p.memory.reserve(native.Allocation{Name: "workspace of " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
 	for i, space := range x.Out {
 		if space == nil {
 			continue
 		}
-		if err := c.keep(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore { return x.Store(i, value) }); err != nil {
+		if err := c.storeResult(g.Name(), *space, s.out[i], func(value scalar.Expr) fusion.ElementStore { return x.Store(i, value) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *meaningStep) run(*runner) {
+func (s *referenceStep) run(*runner) {
 	in := make([]*ir.Array, len(s.in))
 	for i, b := range s.in {
 		var err error

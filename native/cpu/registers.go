@@ -9,11 +9,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// lanes is how many points a block has at most: registers of f32 then take 2 KB
-// and a few dozen of them stay in the nearest caches.
-const lanes = 512
+// blockLanes is the maximum number of points of a block: a register of f32 then takes 2 KB, and a
+// few dozen fit the first- and second-level caches.
+const blockLanes = 512
 
-// class is the Go type that values of an element type are computed in.
+// class is the Go type in which values of an element type are computed.
 type class uint8
 
 const (
@@ -38,8 +38,8 @@ func classOf(d ir.DType) class {
 	return classInt
 }
 
-// register names a place for values. A wide one has a lane for each point of a
-// block, any other has one.
+// register is a virtual register: a wide one has a lane for each point of a block, a uniform
+// one a single lane.
 type register struct {
 	class class
 	index int
@@ -52,13 +52,13 @@ type files struct {
 	ints [][]int32
 	long [][]int64
 	cplx [][]complex128
-	// byClass are the same, for what is done alike for all classes.
+	// byClass are the same registers, for code that is independent of the class.
 	byClass [5]registerFile
 }
 
 func (f *files) of(r register) registerFile { return f.byClass[r.class] }
 
-// sizes are the numbers of lanes of the registers of each class.
+// sizes holds the number of lanes of each register, by class.
 type sizes [5][]int
 
 func (s *sizes) add(c class, width int) register {
@@ -83,12 +83,11 @@ func (s *sizes) allocate() *files {
 	return f
 }
 
-// cut makes slices of the given lengths in one piece of memory. Each begins on
-// a cache line, and kernels may write past its end up to a multiple of
-// [jit.Lanes].
+// cut allocates slices of the given lengths in one piece of memory. Each is aligned to a cache
+// line, and kernels may write past its end up to a multiple of [jit.MaxLanes].
 func cut[T lane](lengths []int) [][]T {
-	up := func(n int) int { return (n + jit.Lanes - 1) / jit.Lanes * jit.Lanes }
-	total := jit.Lanes // kernels may read a whole register of words of the last
+	up := func(n int) int { return (n + jit.MaxLanes - 1) / jit.MaxLanes * jit.MaxLanes }
+	total := jit.MaxLanes // kernels may read a whole vector at the end of the last slice
 	for _, n := range lengths {
 		total += up(n)
 	}
@@ -106,8 +105,7 @@ type lane interface {
 	float32 | float64 | int32 | uint32 | int64 | complex128
 }
 
-// lanesOf returns a register as a slice of its type, one of integers as signed
-// or unsigned ones.
+// lanesOf returns the lanes of a register, those of integers as signed or unsigned.
 func lanesOf[T lane](f *files, r register) []T {
 	var file any
 	switch r.class {
@@ -129,7 +127,7 @@ func lanesOf[T lane](f *files, r register) []T {
 	return file.([]T)
 }
 
-// size returns the bytes of a lane of a class that kernels compute with.
+// size returns the bytes of a lane in a kernel.
 func (c class) size() int {
 	if c == classF64 || c == classLong {
 		return 8
@@ -152,4 +150,94 @@ func roundTo(d ir.DType, x float32) float32 {
 		return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
 	}
 	return float32(d.Round(float64(x)))
+}
+
+// registerFile is the registers of one class.
+type registerFile interface {
+	// value returns a lane of type d as a [scalar.Value]; set stores one.
+	value(r, lane int, d ir.DType) scalar.Value
+	set(r, lane int, v scalar.Value)
+	// fill sets the first n lanes.
+	fill(r int, v scalar.Value, n int)
+	// shift copies lanes [from, to) of src to the first lanes of dst.
+	shift(dst, src, from, to int)
+	// move copies lanes, splat copies lane 0 of src to all lanes.
+	move(dst, src int) op
+	splat(dst, src int) op
+	// choose selects lanes of yes where cond is not 0, else of no; with uniform, by lane 0
+	// of cond.
+	choose(dst, yes, no int, cond []int32, uniform bool) op
+	// memory returns the address of the lanes.
+	memory(r int) unsafe.Pointer
+}
+
+// file is a registerFile with lanes of type T; from and to convert from and to values.
+type file[T lane] struct {
+	registers [][]T
+	from      func(v scalar.Value) T
+	to        func(x T, d ir.DType) scalar.Value
+}
+
+// integerOf returns the value of a 32-bit lane, which holds the bits of a u32.
+func integerOf(x int32, d ir.DType) scalar.Value {
+	if d == ir.U32 {
+		return scalar.Value{I: int64(uint32(x))}
+	}
+	return scalar.Value{I: int64(x)}
+}
+
+func (f *file[T]) value(r, lane int, d ir.DType) scalar.Value { return f.to(f.registers[r][lane], d) }
+
+func (f *file[T]) set(r, lane int, v scalar.Value) { f.registers[r][lane] = f.from(v) }
+
+func (f *file[T]) fill(r int, v scalar.Value, n int) { fill(f.registers[r][:n], f.from(v)) }
+
+func (f *file[T]) shift(dst, src, from, to int) { copy(f.registers[dst], f.registers[src][from:to]) }
+
+func (f *file[T]) move(dst, src int) op {
+	d, a := f.registers[dst], f.registers[src]
+	return func(n int) { copy(d[:n], a) }
+}
+
+func (f *file[T]) splat(dst, src int) op {
+	d, a := f.registers[dst], f.registers[src]
+	return func(int) { fill(d, a[0]) }
+}
+
+func (f *file[T]) choose(dst, yes, no int, cond []int32, uniform bool) op {
+	d, a, b := f.registers[dst], f.registers[yes], f.registers[no]
+	if uniform {
+		return func(n int) {
+			if cond[0] != 0 {
+				copy(d[:n], a)
+			} else {
+				copy(d[:n], b)
+			}
+		}
+	}
+	return func(n int) {
+		d, a, b, cond := d[:n], a[:n], b[:n], cond[:n]
+		for i, c := range cond {
+			x := b[i]
+			if c != 0 {
+				x = a[i]
+			}
+			d[i] = x
+		}
+	}
+}
+
+func (f *file[T]) memory(r int) unsafe.Pointer {
+	return unsafe.Pointer(unsafe.SliceData(f.registers[r]))
+}
+
+// fill sets a few elements and copies them to the others by doubling.
+func fill[T lane](d []T, x T) {
+	few := d[:min(len(d), 16)]
+	for i := range few {
+		few[i] = x
+	}
+	for done := len(few); done < len(d); done *= 2 {
+		copy(d[done:], d[:done])
+	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// prefix compiles a running combination: lanes are the points of the other
-// axes, and the axis is gone along point by point.
-func (c *compiler) prefix(g *fusion.Group) error {
+// scan compiles a scan, inclusive or exclusive: the lanes are the points of the other axes,
+// and each lane walks the axis serially.
+func (c *compiler) scan(g *fusion.Group) error {
 	x := g.Prefix()
 	if len(x.Terms) == 1 && product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes {
 		return c.scanLines(g, x)
@@ -22,7 +22,7 @@ func (c *compiler) prefix(g *fusion.Group) error {
 			outer, dims = append(outer, at), append(dims, x.Dims[i])
 		}
 	}
-	// The axis counts from the end where the combination does.
+	// A reverse scan walks the axis from its end.
 	place := x.At[x.Axis]
 	count := scalar.NewVar("along", place.Type, place.Lo, place.Hi)
 	along := scalar.Expr(count)
@@ -40,7 +40,7 @@ func (c *compiler) prefix(g *fusion.Group) error {
 	for i, s := range x.Stores {
 		x.Stores[i].Value, x.Stores[i].Offset = here(s.Value), here(s.Offset)
 	}
-	n, err := prefixNest(g.Name(), x, outer, dims, count, c.buffers)
+	n, err := scanNest(g.Name(), x, outer, dims, count, c.buffers)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (c *compiler) prefix(g *fusion.Group) error {
 	return nil
 }
 
-func prefixNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
-	m := newMaker(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
+func scanNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, count scalar.Expr, buffers map[int]*buffer) (*nest, error) {
+	m := newNestBuilder(name, outer, []scalar.Expr{count}, dims, x.Dims[x.Axis:x.Axis+1], blocking{wide: len(dims)}, buffers)
 	m.enterLoop()
 	for i, a := range x.Accumulators {
 		init, err := constantValue(a.Init)
@@ -57,19 +57,19 @@ func prefixNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, 
 			return nil, err
 		}
 		acc := m.n.sizes.add(classOf(a.DType), m.width())
-		m.p.running = append(m.p.running, running{acc, init})
+		m.p.accumulators = append(m.p.accumulators, accumulator{acc, init})
 		m.named[x.Running[i].Name] = value{reg: acc, level: perElement, wide: true}
 	}
 	step := func() {
 		next := make([]value, len(x.Combined))
 		for i, e := range x.Combined {
-			next[i] = m.widen(m.expr(e))
+			next[i] = m.splat(m.expr(e))
 		}
-		next = m.apart(next, x.Running)
+		next = m.copyAliased(next, x.Running)
 		for i, v := range next {
 			m.move(m.named[x.Running[i].Name].reg, v, perElement)
 		}
-		m.forget(x.Running)
+		m.invalidate(x.Running)
 	}
 	if !x.Exclusive {
 		step()
@@ -82,9 +82,9 @@ func prefixNest(name string, x *fusion.Prefix, outer []scalar.Expr, dims []int, 
 	return m.n, m.err
 }
 
-// apart copies values that are running values themselves, which change before
-// the values are moved to where they go.
-func (m *maker) apart(values []value, vars []scalar.Expr) []value {
+// copyAliased copies values that are accumulators themselves, as these change before the
+// values are moved.
+func (m *nestBuilder) copyAliased(values []value, vars []scalar.Expr) []value {
 	for i, v := range values {
 		for k, x := range vars {
 			if k != i && v.reg == m.named[x.Name].reg {
@@ -98,9 +98,9 @@ func (m *maker) apart(values []value, vars []scalar.Expr) []value {
 	return values
 }
 
-// forget drops what was compiled of expressions with variables whose registers
-// have other values now.
-func (m *maker) forget(vars []scalar.Expr) {
+// invalidate drops the compiled values of expressions with variables whose registers have
+// changed.
+func (m *nestBuilder) invalidate(vars []scalar.Expr) {
 	clear(m.made)
 	for s := range m.same {
 		for _, v := range vars {

@@ -1,0 +1,174 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// split replaces an outer coordinate that offsets divide by a constant with its quotient and
+// remainder, as two coordinates: offsets become affine, and contiguous accesses are recognised
+// as such.
+func split(c *fusion.Code, outer []int) []int {
+	for i := 0; i < len(c.Outer); i++ {
+		v, size := c.Outer[i], outer[i]
+		by := divisorOf(c, v.Name, size)
+		if by == 0 {
+			continue
+		}
+		high := scalar.NewVar(v.Name+"h", v.Type, 0, int64(size/by-1))
+		low := scalar.NewVar(v.Name+"l", v.Type, 0, int64(by-1))
+		whole := scalar.Add(scalar.Mul(high, loop.Int(by)), low)
+		s := scalar.NewSimplifier()
+		replace := func(e scalar.Expr) scalar.Expr {
+			return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+				return whole, x.Op == scalar.OpVar && x.Name == v.Name
+			}))
+		}
+		rewriteExprs(c, replace, replace)
+		c.Outer, outer = slices.Clone(c.Outer), slices.Clone(outer)
+		c.Outer[i], outer[i] = high, size/by
+		c.Outer, outer = slices.Insert(c.Outer, i+1, low), slices.Insert(outer, i+1, by)
+	}
+	return outer
+}
+
+// divisorOf returns a proper divisor of a coordinate's size by which offsets divide the
+// coordinate, 0 where there is none.
+func divisorOf(c *fusion.Code, name string, size int) int {
+	by := 0
+	look := func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, func(x scalar.Expr) {
+			if x.Op != scalar.OpFloorDiv && x.Op != scalar.OpMod || x.Args[0].Op != scalar.OpVar || x.Args[0].Name != name {
+				return
+			}
+			if d, ok := x.Args[1].IntConst(); ok && d > 1 && int(d) < size && size%int(d) == 0 {
+				by = int(d)
+			}
+		})
+		return e
+	}
+	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, func(x scalar.Expr) {
+			if x.Op == scalar.OpLoad {
+				look(x.Args[0])
+			}
+		})
+		return e
+	}, look)
+	return by
+}
+
+// coalesce merges neighbouring coordinates wherever every load and store visits them in the
+// same order without a gap, so that blocks are as long as possible.
+func coalesce(c *fusion.Code, outer, inner []int) (outerDims, innerDims []int) {
+	c.Outer, outer = coalesceSpace(c, c.Outer, outer)
+	c.Inner, inner = coalesceSpace(c, c.Inner, inner)
+	return outer, inner
+}
+
+func coalesceSpace(c *fusion.Code, vars []scalar.Expr, dims []int) ([]scalar.Expr, []int) {
+	vars, dims = slices.Clone(vars), slices.Clone(dims)
+	for i := len(vars) - 2; i >= 0; i-- {
+		if vars[i].Type != vars[i+1].Type || dims[i] > loop.MaxElements/max(dims[i+1], 1) {
+			continue // both and the merged coordinate must have one type
+		}
+		p := pair{a: vars[i].Name, b: vars[i+1].Name, size: dims[i+1], seen: map[scalar.Expr]bool{}}
+		separate := false
+		rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
+			separate = separate || !p.mergeable(e)
+			return e
+		}, func(offset scalar.Expr) scalar.Expr {
+			separate = separate || !p.offset(offset)
+			return offset
+		})
+		if separate {
+			continue
+		}
+		merged := scalar.NewVar(vars[i].Name+vars[i+1].Name, vars[i].Type, 0, int64(max(dims[i]*dims[i+1]-1, 0)))
+		replace := func(e scalar.Expr) scalar.Expr {
+			return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+				switch {
+				case x.Op != scalar.OpVar:
+				case x.Name == p.a:
+					return scalar.ConstI(x.Type, 0), true
+				case x.Name == p.b:
+					return merged, true
+				}
+				return nil, false
+			})
+		}
+		rewriteExprs(c, replace, replace)
+		vars[i], dims[i] = merged, dims[i]*dims[i+1]
+		vars, dims = slices.Delete(vars, i+1, i+2), slices.Delete(dims, i+1, i+2)
+	}
+	return vars, dims
+}
+
+// pair is two neighbouring coordinates.
+type pair struct {
+	a, b string
+	size int // of b
+	seen map[scalar.Expr]bool
+}
+
+// offset reports whether an offset visits b and then a without a gap.
+func (p *pair) offset(e scalar.Expr) bool {
+	sum := affineOf(e)
+	if sum.coef(p.a) != sum.coef(p.b)*p.size {
+		return false
+	}
+	for _, t := range sum.terms {
+		if t.of.Op != scalar.OpVar && !p.mergeable(t.of) {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeable reports whether an expression uses the two coordinates in the offsets of loads
+// only.
+func (p *pair) mergeable(e scalar.Expr) bool {
+	if known, ok := p.seen[e]; ok {
+		return known
+	}
+	ok := true
+	switch e.Op {
+	case scalar.OpVar:
+		ok = e.Name != p.a && e.Name != p.b
+	case scalar.OpLoad:
+		ok = p.offset(e.Args[0])
+	default:
+		for _, a := range e.Args {
+			ok = ok && p.mergeable(a)
+		}
+	}
+	p.seen[e] = ok
+	return ok
+}
+
+// rewriteExprs replaces every expression of the code that may use coordinates by expr of it,
+// and every offset of a store by offset of it.
+func rewriteExprs(c *fusion.Code, expr, offset func(scalar.Expr) scalar.Expr) {
+	bindings := func(list []scalar.Local) {
+		for i := range list {
+			list[i].Value = expr(list[i].Value)
+		}
+	}
+	for _, s := range c.Stages {
+		bindings(s.Lets)
+		for _, r := range s.Reductions {
+			for i, e := range r.Elements {
+				r.Elements[i] = expr(e)
+			}
+			bindings(r.Results)
+		}
+	}
+	for _, stores := range [][]fusion.ElementStore{c.Rows, c.Points} {
+		for i := range stores {
+			stores[i].Value, stores[i].Offset = expr(stores[i].Value), offset(stores[i].Offset)
+		}
+	}
+}

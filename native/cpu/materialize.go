@@ -1,0 +1,93 @@
+package cpu
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// The tensor IDs that stand for a step's own buffers in the loads and stores of the nests
+// before and after it.
+const (
+	ownID = -4 - iota
+	resultID
+)
+
+// materialize stores values to scratch memory as a row-major array.
+func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) {
+	buf := c.scratch(x.Value.Type, product(x.Dims))
+	code := &fusion.Code{Rows: []fusion.ElementStore{{
+		Tensor: &fusion.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
+		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
+	}}}
+	var dims []int
+	code.Outer, dims = coordinates(x.At, x.Dims)
+	return buf, c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
+}
+
+// storeResult stores a step's row-major result where the group's result is.
+func (c *compiler) storeResult(name string, space fusion.Elements, buf *buffer, store func(value scalar.Expr) fusion.ElementStore) error {
+	value := scalar.LoadAt(resultID, buf.dtype, scalar.Simplify(linear(space.Dims, space.At)))
+	code := &fusion.Code{Rows: []fusion.ElementStore{store(value)}}
+	var dims []int
+	code.Outer, dims = coordinates(space.At, space.Dims)
+	return c.nest(name, code, dims, nil, map[int]*buffer{resultID: buf})
+}
+
+// sort compiles a sort: it materialises the keys, argsorts them, and stores the result.
+func (c *compiler) sort(g *fusion.Group) error {
+	x := g.Sort()
+	if x.Rows*x.Length == 0 {
+		return nil
+	}
+	keys, err := c.materialize(g.Name()+" keys", x.Keys)
+	if err != nil {
+		return err
+	}
+	s := &sortStep{keys: keys, order: c.scratch(ir.I32, x.Rows*x.Length), rows: x.Rows, length: x.Length}
+	c.add(s)
+	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
+}
+
+// scatter compiles a scatter: it materialises the row indices, the updates and the operand,
+// and combines the updates into it.
+func (c *compiler) scatter(g *fusion.Group) error {
+	x := g.Scatter()
+	s := &scatterStep{
+		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
+		hot: c.newHotRows(x),
+	}
+	var err error
+	if s.row, err = c.materialize(g.Name()+" rows", x.Row); err != nil {
+		return err
+	}
+	if s.update, err = c.materialize(g.Name()+" updates", x.Update); err != nil {
+		return err
+	}
+	direct := x.Out.Outer == nil
+	switch {
+	case !direct:
+		s.guarded = false
+		if s.out, err = c.materialize(g.Name()+" base", x.Operand); err != nil {
+			return err
+		}
+	case !x.InPlace:
+		base := fusion.Elements{Dims: x.Operand.Dims, At: x.Operand.At}
+		if err = c.runStore(g.Name()+" base", base, x.Store(g, x.Operand.Value)); err != nil {
+			return err
+		}
+	}
+	c.add(s)
+	if direct {
+		return nil
+	}
+	return c.storeResult(g.Name(), x.Operand, s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(g, value) })
+}
+
+// runStore executes one store for all points of a space.
+func (c *compiler) runStore(name string, space fusion.Elements, store fusion.ElementStore) error {
+	code := &fusion.Code{Rows: []fusion.ElementStore{store}}
+	var dims []int
+	code.Outer, dims = coordinates(space.At, space.Dims)
+	return c.nest(name, code, dims, nil, nil)
+}
