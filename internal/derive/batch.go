@@ -10,7 +10,7 @@ import "github.com/rlx-go/rlx/ir"
 // apart where a batch reaches it. The error is of kind [ir.ErrNoRule] for an
 // op that cannot be batched.
 func Batch(b *ir.Builder, g *ir.Graph, in []ir.Value, axes []int, size ir.Dim) (out []ir.Value, outAxes []int) {
-	defer restorePlace(b)()
+	defer restoreOrigin(b)()
 	m, at := ir.NewMapping(g), make([][]int, len(g.Nodes()))
 	for i, p := range g.Ports() {
 		m.Set(p.Value, in[i])
@@ -23,7 +23,7 @@ func Batch(b *ir.Builder, g *ir.Graph, in []ir.Value, axes []int, size ir.Dim) (
 		if b.Err() != nil {
 			break
 		}
-		place(b, n)
+		setOrigin(b, n)
 		inAxes := make([]int, len(n.Inputs()))
 		for i, v := range n.Inputs() {
 			inAxes[i] = at[v.Node().ID()][v.Index()]
@@ -62,7 +62,7 @@ func batchNode(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 		}
 		return Batch(b, g, in, axes, size)
 	}
-	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), because(d.NoBatch))))
+	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), ruleReason(d.NoBatch))))
 	return nil, nil
 }
 

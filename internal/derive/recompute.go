@@ -51,7 +51,7 @@ func (r *Recomputation) isKept(n *ir.Node) bool { return n.Op() == ir.OpPort || 
 // compute adds n again, and all that it needs and is not there yet: first what
 // goes into it, side by side, so that it is known for one part.
 func (r *Recomputation) compute(n *ir.Node) {
-	defer restorePlace(r.b)()
+	defer restoreOrigin(r.b)()
 	var nodes []*ir.Node
 	var entering []ir.Value
 	seen := map[*ir.Node]bool{n: true}

@@ -33,7 +33,7 @@ func Split(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*Halves, error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &cut{g: flat, unknown: make([]bool, len(flat.Nodes())), port: map[ir.Value]int{}, seen: map[ir.Value]bool{}}
+	c := &partialEvaluation{g: flat, unknown: make([]bool, len(flat.Nodes())), port: map[ir.Value]int{}, seen: map[ir.Value]bool{}}
 	c.classify(unknown, force)
 	h := &Halves{OutUnknown: c.outUnknown}
 	for _, v := range c.residuals {
@@ -58,11 +58,11 @@ func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
-			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
+			in[i] = b.Port(ir.InputPort, portLabel("", i), p.Value.Type())
 		}
 		out, _ := Partial(b, g, in, unknown, keep)
 		for i, v := range out {
-			b.Output(portName("", i), v)
+			b.Output(portLabel("", i), v)
 		}
 	})
 }
@@ -72,7 +72,7 @@ func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
 // these. Each node that is added is known or unknown as a whole. It is what a
 // Partial rule gives its own graph to.
 func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {
-	defer restorePlace(b)()
+	defer restoreOrigin(b)()
 	m, flags := ir.NewMapping(g), make([][]bool, len(g.Nodes()))
 	for i, p := range g.Ports() {
 		m.Set(p.Value, in[i])
@@ -86,7 +86,7 @@ func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.
 		if b.Err() != nil {
 			return make([]ir.Value, len(g.Outputs())), make([]bool, len(g.Outputs()))
 		}
-		place(b, n)
+		setOrigin(b, n)
 		inUnknown := make([]bool, len(n.Inputs()))
 		for i, v := range n.Inputs() {
 			inUnknown[i] = flags[v.Node().ID()][v.Index()]
@@ -124,8 +124,8 @@ func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep 
 	return b.Copy(n, in), outUnknown
 }
 
-// cut collects what goes to which half of a flattened graph.
-type cut struct {
+// partialEvaluation collects what goes to which half of a flattened graph.
+type partialEvaluation struct {
 	g          *ir.Graph
 	unknown    []bool // by node
 	outUnknown []bool
@@ -137,7 +137,7 @@ type cut struct {
 	seen       map[ir.Value]bool // residuals
 }
 
-func (c *cut) classify(unknown, force []bool) {
+func (c *partialEvaluation) classify(unknown, force []bool) {
 	for i, p := range c.g.Ports() {
 		c.unknown[p.Value.Node().ID()] = unknown[i]
 		c.port[p.Value] = i
@@ -171,11 +171,11 @@ func (c *cut) classify(unknown, force []bool) {
 	}
 }
 
-// need makes the linear half compute v if v is unknown or costs nothing, and
+// require makes the linear half compute v if v is unknown or costs nothing, and
 // get it as a residual otherwise.
-func (c *cut) need(v ir.Value) {
+func (c *partialEvaluation) need(v ir.Value) {
 	switch {
-	case c.unknown[v.Node().ID()] || isFree(v.Node()):
+	case c.unknown[v.Node().ID()] || isCheap(v.Node()):
 		c.inLinear[v.Node().ID()] = true
 	case !c.seen[v]:
 		c.seen[v] = true
@@ -183,50 +183,50 @@ func (c *cut) need(v ir.Value) {
 	}
 }
 
-// isFree reports whether a node costs next to nothing to compute again: a
+// isCheap reports whether a node costs next to nothing to compute again: a
 // constant, or one that is spread, converted or counted up.
-func isFree(n *ir.Node) bool {
+func isCheap(n *ir.Node) bool {
 	switch n.Op() {
 	case ir.OpConstant, "iota":
 		return true
 	case "broadcast_in_dim", "convert", "reshape":
-		return isFree(n.Input(0).Node())
+		return isCheap(n.Input(0).Node())
 	}
 	return false
 }
 
-func (c *cut) buildKnown(b *ir.Builder) {
+func (c *partialEvaluation) buildKnown(b *ir.Builder) {
 	m := ir.NewMapping(c.g)
 	for i, p := range c.g.Ports() {
 		if !c.unknown[p.Value.Node().ID()] {
-			m.Set(p.Value, b.Port(ir.InputPort, portName("", i), p.Value.Type()))
+			m.Set(p.Value, b.Port(ir.InputPort, portLabel("", i), p.Value.Type()))
 		}
 	}
 	wanted := append(append([]ir.Value(nil), c.outKnown...), c.residuals...)
 	c.copyNodes(b, m, liveNodes(c.g, wanted...))
 	for i, v := range wanted {
-		b.Output(portName("", i), m.Get(v))
+		b.Output(portLabel("", i), m.Get(v))
 	}
 }
 
-func (c *cut) buildLinear(b *ir.Builder) {
+func (c *partialEvaluation) buildLinear(b *ir.Builder) {
 	m := ir.NewMapping(c.g)
 	for i, v := range c.residuals {
-		m.Set(v, b.Port(ir.InputPort, portName("residual", i), v.Type()))
+		m.Set(v, b.Port(ir.InputPort, portLabel("residual", i), v.Type()))
 	}
 	for i, p := range c.g.Ports() {
 		if c.unknown[p.Value.Node().ID()] {
-			m.Set(p.Value, b.Port(ir.InputPort, portName("", i), p.Value.Type()))
+			m.Set(p.Value, b.Port(ir.InputPort, portLabel("", i), p.Value.Type()))
 		}
 	}
 	c.copyNodes(b, m, c.inLinear)
 	for i, v := range c.outLinear {
-		b.Output(portName("", i), m.Get(v))
+		b.Output(portLabel("", i), m.Get(v))
 	}
 }
 
 // copyNodes copies the marked nodes.
-func (c *cut) copyNodes(b *ir.Builder, m *ir.Mapping, marked []bool) {
+func (c *partialEvaluation) copyNodes(b *ir.Builder, m *ir.Mapping, marked []bool) {
 	for _, n := range c.g.Nodes() {
 		if n.Op() != ir.OpPort && marked[n.ID()] {
 			m.SetAll(n, b.Copy(n, m.Inputs(n)))

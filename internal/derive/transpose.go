@@ -15,7 +15,7 @@ func Transpose(b *ir.Builder, g *ir.Graph, linear []bool, in, ct []ir.Value) []i
 // to b when they are asked for. Each is asked for once, in front of the first
 // node that takes it.
 func TransposeLate(b *ir.Builder, g *ir.Graph, linear []bool, in func(port int) ir.Value, ct []ir.Value) []ir.Value {
-	defer restorePlace(b)()
+	defer restoreOrigin(b)()
 	t := &transposition{
 		b: b, linear: make([]bool, len(g.Nodes())), value: ir.NewMapping(g), port: map[*ir.Node]int{}, in: in,
 		cts: make([][][]ir.Value, len(g.Nodes())),
@@ -82,7 +82,7 @@ func (t *transposition) known(n *ir.Node) []ir.Value {
 }
 
 func (t *transposition) node(n *ir.Node) {
-	place(t.b, n)
+	setOrigin(t.b, n)
 	linear := make([]bool, len(n.Inputs()))
 	for i, v := range n.Inputs() {
 		linear[i] = t.linear[v.Node().ID()]
@@ -103,7 +103,7 @@ func (t *transposition) node(n *ir.Node) {
 		}
 		back = Transpose(t.b, g, linear, in, ct)
 	default:
-		t.b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s has no transpose: %s", n.Op(), because(d.NoTranspose))))
+		t.b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s has no transpose: %s", n.Op(), ruleReason(d.NoTranspose))))
 		return
 	}
 	checkRule(t.b, n, "transpose", back, n.Inputs())

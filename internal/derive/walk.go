@@ -6,16 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// place gives the nodes that b adds next the label and the place of n, from
+// setOrigin gives the nodes that b adds next the label and the place of n, from
 // which they derive.
-func place(b *ir.Builder, n *ir.Node) {
+func setOrigin(b *ir.Builder, n *ir.Node) {
 	b.Label(n.Label())
 	b.At(n.Pos())
 }
 
-// restorePlace returns a function that ends what place began: a rule that
+// restoreOrigin returns a function that ends what place began: a rule that
 // walks a graph of its own goes on as it was.
-func restorePlace(b *ir.Builder) func() {
+func restoreOrigin(b *ir.Builder) func() {
 	label, at := b.Origin()
 	return func() {
 		b.Label(label)
@@ -23,7 +23,7 @@ func restorePlace(b *ir.Builder) func() {
 	}
 }
 
-func portName(prefix string, i int) string { return prefix + strconv.Itoa(i) }
+func portLabel(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
 func anyValid(vs []ir.Value) bool {
 	for _, v := range vs {
@@ -87,8 +87,8 @@ func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
 	}
 }
 
-// because returns the reason that a definition gives for lacking a rule.
-func because(reason string) string {
+// ruleReason returns the reason that a definition gives for lacking a rule.
+func ruleReason(reason string) string {
 	if reason == "" {
 		return "its definition has no such rule"
 	}

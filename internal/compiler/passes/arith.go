@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func arithmetic() map[ir.Op][]identity {
+func arithmeticIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpAdd:     {addZero, addNeg},
 		ops.OpSub:     {subZero, subFromZero, subNeg, subSelf},

@@ -7,11 +7,11 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// control lists what holds for ops that own graphs and may have many results.
-func control() map[ir.Op][]rule {
+// controlRules lists what holds for ops that own graphs and may have many results.
+func controlRules() map[ir.Op][]rule {
 	return map[ir.Op][]rule{
 		ops.OpCond: {condKnown},
-		ops.OpScan: {scanOfNothing, scanInvariant, scanSunk},
+		ops.OpScan: {scanZeroLength, scanInvariant, scanHoistSums},
 	}
 }
 
@@ -30,8 +30,8 @@ func scanOf(n *ir.Node) (*ops.ScanAttrs, *ir.Graph) {
 	return n.Attrs().(*ops.ScanAttrs), n.Subgraphs()[0]
 }
 
-// scanOfNothing: without steps the carries stay as they were.
-func scanOfNothing(s site) []ir.Value {
+// scanZeroLength: without steps the carries stay as they were.
+func scanZeroLength(s site) []ir.Value {
 	a, _ := scanOf(s.n)
 	if !a.Length.Is(0) {
 		return nil

@@ -20,7 +20,7 @@ func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 	}
 	return r.walk(g, func(s site) ([]ir.Value, bool) {
 		if f := first[s.n.ID()]; f != s.n {
-			return mapped(s.to, f), true
+			return mappedResults(s.to, f), true
 		}
 		return r.copyNode(s, func(g *ir.Graph) (*ir.Graph, error) { return cse(r, g) })
 	})
@@ -41,7 +41,7 @@ func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 		key = appendKey(key[:0], r.forms.Of(n), n, first)
 		last := seen[string(key)]
 		same := last
-		for same != nil && !alike(same, n) {
+		for same != nil && !sameLiteral(same, n) {
 			same = before[same]
 		}
 		if same != nil {
@@ -73,14 +73,14 @@ func appendKey(key []byte, form int, n *ir.Node, first []*ir.Node) []byte {
 	return key
 }
 
-// alike reports whether nodes of one key compute the same.
-func alike(m, n *ir.Node) bool {
+// sameLiteral reports whether nodes of one key compute the same.
+func sameLiteral(m, n *ir.Node) bool {
 	c, ok := n.Attrs().(*ir.ConstantAttrs)
 	return !ok || bytes.Equal(c.Data, m.Attrs().(*ir.ConstantAttrs).Data)
 }
 
-// mapped returns what the results of n were taken to.
-func mapped(m *ir.Mapping, n *ir.Node) []ir.Value {
+// mappedResults returns what the results of n were taken to.
+func mappedResults(m *ir.Mapping, n *ir.Node) []ir.Value {
 	out := n.Results()
 	for i, v := range out {
 		out[i] = m.Get(v)

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func products() map[ir.Op][]identity {
+func dotIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{ops.OpDotGeneral: {dotOfTransposed}}
 }
 

@@ -50,7 +50,7 @@ func (r *run) expand(s site, depth int) []ir.Value {
 	}
 	body.enter(s)
 	for _, n := range body.graph.Nodes() {
-		if n.Op() != ir.OpPort && !body.has(n) {
+		if n.Op() != ir.OpPort && !body.isShared(n) {
 			body.in = body.to.AppendInputs(body.in[:0], n)
 			body.to.SetAll(n, r.inner(site{b: s.b, n: n, in: body.in, to: body.to}, depth))
 		}
@@ -68,10 +68,10 @@ type body struct {
 	to    *ir.Mapping
 	in    []ir.Value  // operands of the node at hand
 	b     *ir.Builder // of the graph that the body was last copied to
-	again bool        // and is being copied to once more
+	sameGraph bool        // and is being copied to once more
 	// fixed tells by ID which nodes depend on no operand of the composite, as its
 	// literals do. All copies in one graph share them.
-	fixed []bool
+	constant []bool
 }
 
 // bodyOf returns the body of a composite. Nodes of one form have one; where a node owns
@@ -99,23 +99,23 @@ func (r *run) newBody(g *ir.Graph, err error) (*body, error) {
 		return nil, err
 	}
 	r.node = at
-	x := &body{graph: g, to: ir.NewMapping(g), fixed: make([]bool, len(g.Nodes()))}
+	x := &body{graph: g, to: ir.NewMapping(g), constant: make([]bool, len(g.Nodes()))}
 	for i, n := range g.Nodes() {
-		x.fixed[i] = n.Op() != ir.OpPort && !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !x.fixed[v.Node().ID()] })
+		x.constant[i] = n.Op() != ir.OpPort && !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !x.constant[v.Node().ID()] })
 	}
 	return x, nil
 }
 
 // enter begins a copy of the body for a node.
 func (x *body) enter(s site) {
-	x.again, x.b = x.b == s.b, s.b
+	x.sameGraph, x.b = x.b == s.b, s.b
 	for i, p := range x.graph.Ports() {
 		x.to.Set(p.Value, s.in[i])
 	}
 }
 
-// has reports whether a node of the body is in the graph already.
-func (x *body) has(n *ir.Node) bool { return x.fixed[n.ID()] && x.again }
+// isShared reports whether a node of the body is in the graph already.
+func (x *body) isShared(n *ir.Node) bool { return x.constant[n.ID()] && x.sameGraph }
 
 // inner adds a node of a composite's body.
 func (r *run) inner(s site, depth int) []ir.Value {

@@ -52,12 +52,12 @@ func is(v ir.Value, x float64) bool {
 // holds for them, up to wrapping on both sides.
 func isExact(v ir.Value) bool { return v.DType().IsInteger() || v.DType().IsBool() }
 
-// maxLook bounds how far back from a value the search goes.
-const maxLook = 8
+// maxSearchDepth bounds how far back from a value the search goes.
+const maxSearchDepth = 8
 
 // hasNoNegativeZero reports whether v is certain to have no element −0, so
 // that adding 0 does not change it.
-func hasNoNegativeZero(v ir.Value) bool { return lacksNegativeZero(v, maxLook) }
+func hasNoNegativeZero(v ir.Value) bool { return lacksNegativeZero(v, maxSearchDepth) }
 
 func lacksNegativeZero(v ir.Value, look int) bool {
 	if !v.DType().IsFloat() {

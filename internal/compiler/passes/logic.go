@@ -5,11 +5,11 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func logic() map[ir.Op][]identity {
+func logicIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
-		ops.OpAnd:        {equalOperands, absorb(allBits, true), absorb(noBits, false)},
-		ops.OpOr:         {equalOperands, absorb(noBits, true), absorb(allBits, false)},
-		ops.OpXor:        {xorSelf, absorb(noBits, true), xorAll},
+		ops.OpAnd:        {equalOperands, bitConstant(allBits, true), bitConstant(noBits, false)},
+		ops.OpOr:         {equalOperands, bitConstant(noBits, true), bitConstant(allBits, false)},
+		ops.OpXor:        {xorSelf, bitConstant(noBits, true), xorAll},
 		ops.OpNot:        {notNot, notComparison},
 		ops.OpShiftLeft:  {shiftByZero},
 		ops.OpShiftRight: {shiftByZero},
@@ -24,9 +24,9 @@ func allBits(v ir.Value) bool {
 	return ok && a.I != nil && a.I[0] == v.DType().Wrap(-1)
 }
 
-// absorb is for an operand that either leaves the other one as it is or
+// bitConstant is for an operand that either leaves the other one as it is or
 // decides the result alone.
-func absorb(special func(v ir.Value) bool, keepsOther bool) identity {
+func bitConstant(special func(v ir.Value) bool, keepsOther bool) identity {
 	return func(s site) ir.Value {
 		return either(s, func(x, y ir.Value) ir.Value {
 			switch {
@@ -85,7 +85,7 @@ func shiftByZero(s site) ir.Value {
 	return ir.Value{}
 }
 
-func comparisons() map[ir.Op][]identity {
+func comparisonIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpEq: {compareSelf(true, false)},
 		ops.OpLe: {compareSelf(true, false)},
@@ -110,7 +110,7 @@ func compareSelf(result, alsoNaN bool) identity {
 	}
 }
 
-func choices() map[ir.Op][]identity {
+func selectIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpSelect: {selectKnown, selectEqual, selectNot, selectSame, selectBool},
 	}
@@ -166,7 +166,7 @@ func selectBool(s site) ir.Value {
 	return ir.Value{}
 }
 
-func conversions() map[ir.Op][]identity {
+func conversionIdentities() map[ir.Op][]identity {
 	// Derivatives have been taken, so what stops them has done its work.
 	same := func(s site) ir.Value { return s.in[0] }
 	return map[ir.Op][]identity{

@@ -31,11 +31,11 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
 	}
-	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixer(b, half).graph(g) })
+	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixedCopier(b, half).graph(g) })
 }
 
-// mixer copies a graph and its subgraphs.
-type mixer struct {
+// mixedCopier copies a graph and its subgraphs.
+type mixedCopier struct {
 	b     *ir.Builder
 	half  ir.DType
 	twins map[ir.Value]ir.Value // values of the new graph, rounded
@@ -43,12 +43,12 @@ type mixer struct {
 	kept  map[*ir.Node]bool     // its nodes that are outputs
 }
 
-func newMixer(b *ir.Builder, half ir.DType) *mixer {
-	return &mixer{b: b, half: half, twins: map[ir.Value]ir.Value{}}
+func newMixedCopier(b *ir.Builder, half ir.DType) *mixedCopier {
+	return &mixedCopier{b: b, half: half, twins: map[ir.Value]ir.Value{}}
 }
 
 // graph adds the ports, nodes and outputs of g.
-func (m *mixer) graph(g *ir.Graph) {
+func (m *mixedCopier) graph(g *ir.Graph) {
 	to := ir.NewMapping(g)
 	for _, n := range g.Nodes() {
 		if p, ok := n.Attrs().(*ir.PortAttrs); ok {
@@ -63,7 +63,7 @@ func (m *mixer) graph(g *ir.Graph) {
 }
 
 // nodes adds the nodes of g, whose ports are mapped.
-func (m *mixer) nodes(g *ir.Graph, to *ir.Mapping) {
+func (m *mixedCopier) nodes(g *ir.Graph, to *ir.Mapping) {
 	uses, kept := m.uses, m.kept // of the graph around a body
 	defer func() { m.uses, m.kept = uses, kept }()
 	m.uses, m.kept = g.Uses(), map[*ir.Node]bool{}
@@ -84,7 +84,7 @@ func (m *mixer) nodes(g *ir.Graph, to *ir.Mapping) {
 }
 
 // node adds what takes the place of a node.
-func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
+func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
 	}
@@ -105,14 +105,14 @@ func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
 	}
 	subs := slices.Clone(n.Subgraphs())
 	for i, g := range subs {
-		subs[i] = m.b.Subgraph(g.Name(), func(b *ir.Builder) { newMixer(b, m.half).graph(g) })
+		subs[i] = m.b.Subgraph(g.Name(), func(b *ir.Builder) { newMixedCopier(b, m.half).graph(g) })
 	}
 	return m.b.CopyWith(n, n.Attrs(), subs, in)
 }
 
-// summedAsMultiplied reports whether a value of the graph that is copied is computed
+// sharesRounding reports whether a value of the graph that is copied is computed
 // there, and taken by products, as it is or moved, and else by sums alone.
-func (m *mixer) summedAsMultiplied(v ir.Value) bool {
+func (m *mixedCopier) summedAsMultiplied(v ir.Value) bool {
 	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.kept[n] {
 		return false
 	}
@@ -129,15 +129,15 @@ func (m *mixer) summedAsMultiplied(v ir.Value) bool {
 	return multiplied
 }
 
-// multiplies reports whether a node is a product that takes v rounded, or moves it for
+// onlyFeedsProducts reports whether a node is a product that takes v rounded, or moves it for
 // such products alone.
-func (m *mixer) multiplies(n *ir.Node, v ir.Value) bool {
+func (m *mixedCopier) multiplies(n *ir.Node, v ir.Value) bool {
 	if isProduct(n) {
 		at := slices.Index(n.Inputs(), v)
 		return !slices.Contains(wideOperands[n.Op()], at)
 	}
 	users := m.uses[n.ID()]
-	return moves[n.Op()] && len(users) > 0 && !m.kept[n] &&
+	return movesElements[n.Op()] && len(users) > 0 && !m.kept[n] &&
 		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.multiplies(u, n.Result(0)) })
 }
 
@@ -176,7 +176,7 @@ func productsIn(n *ir.Node) *ir.Graph {
 }
 
 // product adds a product in half, with results in the types they had.
-func (m *mixer) product(n *ir.Node, in []ir.Value) []ir.Value {
+func (m *mixedCopier) product(n *ir.Node, in []ir.Value) []ir.Value {
 	narrow := slices.Clone(in)
 	for i, v := range in {
 		if v.DType() == ir.F32 && !slices.Contains(wideOperands[n.Op()], i) {
@@ -193,20 +193,20 @@ func (m *mixer) product(n *ir.Node, in []ir.Value) []ir.Value {
 	return out
 }
 
-// moves are the ops of one operand that only move elements.
-var moves = map[ir.Op]bool{
+// movesElements are the ops of one operand that only move elements.
+var movesElements = map[ir.Op]bool{
 	ops.OpReshape: true, ops.OpTranspose: true, ops.OpBroadcastInDim: true, ops.OpSlice: true, ops.OpReverse: true,
 }
 
 // rounded returns a value in half. What has been moved is rounded where it comes
 // from, so that the weight that a product takes forward, and another one
 // transposed backward, are one value.
-func (m *mixer) rounded(v ir.Value) ir.Value {
+func (m *mixedCopier) rounded(v ir.Value) ir.Value {
 	if twin, ok := m.twins[v]; ok || m.b.Err() != nil {
 		return twin
 	}
 	n, twin := v.Node(), ir.Value{}
-	if moves[n.Op()] {
+	if movesElements[n.Op()] {
 		twin = m.b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.rounded(n.Input(0))})[0]
 	} else {
 		twin = ops.Convert(m.b, v, m.half)

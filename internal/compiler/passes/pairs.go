@@ -17,7 +17,7 @@ func Pairs(g *ir.Graph) (*ir.Graph, error) {
 		return nil, err
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
-		p := newPairing(b, g)
+		p := newComplexCopier(b, g)
 		if p.nodes(g); b.Err() != nil {
 			return
 		}
@@ -67,19 +67,19 @@ func isComplex(n *ir.Node) bool {
 // pair is a complex value.
 type pair struct{ re, im ir.Value }
 
-// pairing copies a graph.
-type pairing struct {
+// complexCopier copies a graph.
+type complexCopier struct {
 	b     *ir.Builder
 	to    *ir.Mapping       // real values
 	parts map[ir.Value]pair // complex ones, by those of the old graph
 }
 
-func newPairing(b *ir.Builder, g *ir.Graph) *pairing {
-	return &pairing{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
+func newComplexCopier(b *ir.Builder, g *ir.Graph) *complexCopier {
+	return &complexCopier{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
 }
 
 // nodes copies all nodes, but ports that have been given values.
-func (p *pairing) nodes(g *ir.Graph) {
+func (p *complexCopier) nodes(g *ir.Graph) {
 	for _, n := range g.Nodes() {
 		if n.Op() == ir.OpPort && p.has(n.Result(0)) {
 			continue
@@ -92,22 +92,22 @@ func (p *pairing) nodes(g *ir.Graph) {
 	}
 }
 
-func (p *pairing) has(v ir.Value) bool {
+func (p *complexCopier) has(v ir.Value) bool {
 	_, ok := p.parts[v]
 	return ok || p.to.Get(v).Valid()
 }
 
-// whole returns a value of the old graph as one value, with the parts of a complex
+// packed returns a value of the old graph as one value, with the parts of a complex
 // one along a last axis of 2.
-func (p *pairing) whole(v ir.Value) ir.Value {
+func (p *complexCopier) whole(v ir.Value) ir.Value {
 	if x, ok := p.parts[v]; ok {
 		return ops.Stack(p.b, -1, x.re, x.im)
 	}
 	return p.to.Get(v)
 }
 
-// setWhole takes a value of the old graph to one that [pairing.whole] would give.
-func (p *pairing) setWhole(v, w ir.Value) {
+// setPacked takes a value of the old graph to one that [pairing.whole] would give.
+func (p *complexCopier) setWhole(v, w ir.Value) {
 	if !v.DType().IsComplex() || !w.Valid() {
 		p.to.Set(v, w)
 		return
@@ -121,14 +121,14 @@ func (p *pairing) setWhole(v, w ir.Value) {
 
 // partsOf returns a value of the old graph as a pair, one of its own type twice
 // where it is real: then each half of a rule sees it.
-func (p *pairing) partsOf(v ir.Value) pair {
+func (p *complexCopier) partsOf(v ir.Value) pair {
 	if x, ok := p.parts[v]; ok {
 		return x
 	}
 	return pair{p.to.Get(v), p.to.Get(v)}
 }
 
-func (p *pairing) node(n *ir.Node) {
+func (p *complexCopier) node(n *ir.Node) {
 	switch rule := rulesFor(n.Op()); {
 	case n.Op() == ops.OpAssociativeScan && isComplex(n):
 		p.combined(n)
@@ -161,13 +161,13 @@ func (p *pairing) node(n *ir.Node) {
 	}
 }
 
-func (p *pairing) port(n *ir.Node) {
+func (p *complexCopier) port(n *ir.Node) {
 	a, t := n.Attrs().(*ir.PortAttrs), n.Types()[0]
 	t = ir.Type{DType: t.DType.Real(), Shape: append(t.Shape.Clone(), ir.N(2))}
 	p.setWhole(n.Result(0), p.b.Port(a.Kind, a.Name, t))
 }
 
-func (p *pairing) constant(n *ir.Node) {
+func (p *complexCopier) constant(n *ir.Node) {
 	a, t := n.Attrs().(*ir.ConstantAttrs), n.Types()[0]
 	half := t.DType.Real().Size()
 	part := func(from int) ir.Value {

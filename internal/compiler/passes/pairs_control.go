@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// control copies a loop or a choice. What goes into its graphs and comes out of them
+// controlRules copies a loop or a choice. What goes into its graphs and comes out of them
 // stays one value, so that a first axis of steps stays the first.
-func (p *pairing) control(n *ir.Node) {
+func (p *complexCopier) control(n *ir.Node) {
 	subs := make([]*ir.Graph, len(n.Subgraphs()))
 	for i, g := range n.Subgraphs() {
 		var err error
@@ -29,16 +29,16 @@ func (p *pairing) control(n *ir.Node) {
 	}
 }
 
-// combined copies a running combination. Its graph is of scalars, so the parts are
+// associativeScan copies a running combination. Its graph is of scalars, so the parts are
 // operands of their own.
-func (p *pairing) combined(n *ir.Node) {
+func (p *complexCopier) combined(n *ir.Node) {
 	a, g := n.Attrs().(*ops.AssociativeAttrs), n.Subgraphs()[0]
 	var in []ir.Value
 	for _, v := range n.Inputs() {
 		in = append(in, p.list(v)...)
 	}
 	out := ops.AssociativeScan(p.b, *a, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
-		inner := newPairing(b, g)
+		inner := newComplexCopier(b, g)
 		scalars := slices.Concat(x, y)
 		for _, port := range g.Ports() {
 			scalars = inner.setList(port.Value, scalars)
@@ -55,17 +55,17 @@ func (p *pairing) combined(n *ir.Node) {
 	}
 }
 
-// list returns a value of the old graph as one value or, where it is complex, two.
-func (p *pairing) list(v ir.Value) []ir.Value {
+// flat returns a value of the old graph as one value or, where it is complex, two.
+func (p *complexCopier) list(v ir.Value) []ir.Value {
 	if x, ok := p.parts[v]; ok {
 		return []ir.Value{x.re, x.im}
 	}
 	return []ir.Value{p.to.Get(v)}
 }
 
-// setList takes a value of the old graph to the first values of a list, of the form
+// setFlat takes a value of the old graph to the first values of a list, of the form
 // that [pairing.list] would give, and returns the others.
-func (p *pairing) setList(v ir.Value, list []ir.Value) []ir.Value {
+func (p *complexCopier) setList(v ir.Value, list []ir.Value) []ir.Value {
 	if v.DType().IsComplex() {
 		p.parts[v] = pair{list[0], list[1]}
 		return list[2:]

@@ -5,32 +5,32 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func timesPair(b *ir.Builder, x, y pair) pair {
+func mulPair(b *ir.Builder, x, y pair) pair {
 	return pair{
 		ops.Sub(b, ops.Mul(b, x.re, y.re), ops.Mul(b, x.im, y.im)),
 		ops.Add(b, ops.Mul(b, x.re, y.im), ops.Mul(b, x.im, y.re)),
 	}
 }
 
-func plusPair(b *ir.Builder, x, y pair) pair {
+func addPair(b *ir.Builder, x, y pair) pair {
 	return pair{ops.Add(b, x.re, y.re), ops.Add(b, x.im, y.im)}
 }
 
-// timesEach is [timesPair] as the combination of a running product.
-func timesEach(b *ir.Builder, x, y []pair) []pair { return []pair{timesPair(b, x[0], y[0])} }
+// mulEach is [mulPair] as the combination of a running product.
+func mulEach(b *ir.Builder, x, y []pair) []pair { return []pair{mulPair(b, x[0], y[0])} }
 
-// runningProduct is cumprod, as a running combination of both parts.
-func runningProduct(b *ir.Builder, n *ir.Node, in []pair) pair {
+// cumProdPair is cumprod, as a running combination of both parts.
+func cumProdPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	a := *n.Attrs().(*ops.CumSumAttrs)
-	out := runningPairs(b, a, in, timesEach)[0]
+	out := scanPairs(b, a, in, mulEach)[0]
 	if a.Exclusive {
-		out = pair{movedOn(b, out.re, a, 1), movedOn(b, out.im, a, 0)}
+		out = pair{shiftByOne(b, out.re, a, 1), shiftByOne(b, out.im, a, 0)}
 	}
 	return out
 }
 
-// runningPairs is an associative scan of complex values.
-func runningPairs(b *ir.Builder, a ops.CumSumAttrs, in []pair, combine func(b *ir.Builder, x, y []pair) []pair) []pair {
+// scanPairs is an associative scan of complex values.
+func scanPairs(b *ir.Builder, a ops.CumSumAttrs, in []pair, combine func(b *ir.Builder, x, y []pair) []pair) []pair {
 	out := ops.AssociativeScan(b, ops.AssociativeAttrs{Axis: a.Axis, Reverse: a.Reverse}, flat(in),
 		func(b *ir.Builder, x, y []ir.Value) []ir.Value { return flat(combine(b, paired(x), paired(y))) })
 	return paired(out)
@@ -52,9 +52,9 @@ func paired(in []ir.Value) []pair {
 	return out
 }
 
-// movedOn moves a running combination on by one element, so that each has that of the
+// shiftByOne moves a running combination on by one element, so that each has that of the
 // elements before it; the first has a number.
-func movedOn(b *ir.Builder, x ir.Value, a ops.CumSumAttrs, first float64) ir.Value {
+func shiftByOne(b *ir.Builder, x ir.Value, a ops.CumSumAttrs, first float64) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
@@ -66,16 +66,16 @@ func movedOn(b *ir.Builder, x ir.Value, a ops.CumSumAttrs, first float64) ir.Val
 	return ops.Pad(b, x, ops.Const(b, x.DType(), first), low, high, nil)
 }
 
-// runningRecurrence is linear_recurrence: h → y·h + y' after h → x·h + x' is
+// linearRecurrencePair is linear_recurrence: h → y·h + y' after h → x·h + x' is
 // h → (y·x)·h + (y·x' + y').
-func runningRecurrence(b *ir.Builder, n *ir.Node, in []pair) []pair {
+func linearRecurrencePair(b *ir.Builder, n *ir.Node, in []pair) []pair {
 	a, k := *n.Attrs().(*ops.CumSumAttrs), n.NumResults()
-	out := runningPairs(b, a, in, func(b *ir.Builder, x, y []pair) []pair {
+	out := scanPairs(b, a, in, func(b *ir.Builder, x, y []pair) []pair {
 		// product is a row of y times a column that begins at an element of x.
 		product := func(row, first, step int) pair {
-			sum := timesPair(b, y[row*k], x[first])
+			sum := mulPair(b, y[row*k], x[first])
 			for j := 1; j < k; j++ {
-				sum = plusPair(b, sum, timesPair(b, y[row*k+j], x[first+j*step]))
+				sum = addPair(b, sum, mulPair(b, y[row*k+j], x[first+j*step]))
 			}
 			return sum
 		}
@@ -84,37 +84,37 @@ func runningRecurrence(b *ir.Builder, n *ir.Node, in []pair) []pair {
 			for j := range k {
 				next[i*k+j] = product(i, j, k)
 			}
-			next[k*k+i] = plusPair(b, product(i, k*k, 1), y[k*k+i])
+			next[k*k+i] = addPair(b, product(i, k*k, 1), y[k*k+i])
 		}
 		return next
 	})[k*k:]
 	for i, x := range out {
 		if a.Exclusive {
-			out[i] = pair{movedOn(b, x.re, a, 0), movedOn(b, x.im, a, 0)}
+			out[i] = pair{shiftByOne(b, x.re, a, 0), shiftByOne(b, x.im, a, 0)}
 		}
 	}
 	return out
 }
 
-// productOfAll is reduce_prod: axis by axis, the last of the running products.
-func productOfAll(b *ir.Builder, n *ir.Node, in []pair) pair {
+// reduceProdPair is reduce_prod: axis by axis, the last of the running products.
+func reduceProdPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	x, shape := in[0], n.Types()[0].Shape
 	for _, axis := range n.Def().Reduces(n) {
 		size := n.Input(0).Dim(axis)
 		if size.Is(0) {
 			return pair{ops.Ones(b, x.re.DType(), shape...), ops.Zeros(b, x.re.DType(), shape...)}
 		}
-		x = runningPairs(b, ops.CumSumAttrs{Axis: axis}, []pair{x}, timesEach)[0]
+		x = scanPairs(b, ops.CumSumAttrs{Axis: axis}, []pair{x}, mulEach)[0]
 		last := func(v ir.Value) ir.Value { return ops.SliceAxis(b, v, axis, size.Sub(ir.N(1)), ir.N(1)) }
 		x = pair{last(x.re), last(x.im)}
 	}
 	return pair{ops.Reshape(b, x.re, shape...), ops.Reshape(b, x.im, shape...)}
 }
 
-// scatteredProducts is scatter_mul: updates are sorted by the element that they are
+// scatterMulPair is scatter_mul: updates are sorted by the element that they are
 // for, so that those of one lie side by side, and the last of their running products
 // goes there.
-func scatteredProducts(b *ir.Builder, n *ir.Node, in []pair) pair {
+func scatterMulPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	x, indices, updates := in[0], in[1].re, in[2]
 	attrs := n.Attrs().(*ops.ScatterAttrs).IndexedAxes
 	if attrs.Outside == ops.OutsideDrop {
@@ -126,7 +126,7 @@ func scatteredProducts(b *ir.Builder, n *ir.Node, in []pair) pair {
 	line := func(v ir.Value) ir.Value { return ops.Reshape(b, v, n.Input(2).Shape().Size()) }
 	sorted := ops.Sort(b, ops.SortAttrs{}, line(target), line(updates.re), line(updates.im))
 	run := ops.AssociativeScan(b, ops.AssociativeAttrs{}, sorted, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
-		both := timesPair(b, pair{x[1], x[2]}, pair{y[1], y[2]})
+		both := mulPair(b, pair{x[1], x[2]}, pair{y[1], y[2]})
 		same := ops.Eq(b, x[0], y[0])
 		return []ir.Value{y[0], ops.Select(b, same, both.re, y[1]), ops.Select(b, same, both.im, y[2])}
 	})
@@ -140,7 +140,7 @@ func scatteredProducts(b *ir.Builder, n *ir.Node, in []pair) pair {
 	old := func(v ir.Value) ir.Value {
 		return ops.Gather(b, ops.Reshape(b, v, shape.Size()), at, ops.GatherAttrs{IndexedAxes: axis})
 	}
-	product := timesPair(b, pair{old(x.re), old(x.im)}, pair{run[1], run[2]})
+	product := mulPair(b, pair{old(x.re), old(x.im)}, pair{run[1], run[2]})
 	axis.Unique = true
 	put := func(v, update ir.Value) ir.Value {
 		y := ops.Scatter(b, ops.Reshape(b, v, shape.Size()), at, update, ops.ScatterAttrs{IndexedAxes: axis})

@@ -12,7 +12,7 @@ type pairRule func(b *ir.Builder, n *ir.Node, in []pair) pair
 // rulesFor returns what computes all results of an op, nil where there is none.
 func rulesFor(op ir.Op) func(b *ir.Builder, n *ir.Node, in []pair) []pair {
 	if op == ops.OpLinearRecurrence {
-		return runningRecurrence
+		return linearRecurrencePair
 	}
 	rule := ruleFor(op)
 	if rule == nil {
@@ -38,21 +38,21 @@ func ruleFor(op ir.Op) pairRule {
 	case ops.OpConj:
 		return func(b *ir.Builder, _ *ir.Node, in []pair) pair { return pair{in[0].re, ops.Neg(b, in[0].im)} }
 	case ops.OpMul, ops.OpMulZero, ops.OpDotGeneral, ops.OpConvGeneral:
-		return productOfPairs
+		return productPair
 	case ops.OpDiv:
-		return quotientOfPairs
+		return divPair
 	case ops.OpGather:
-		return gatheredPair
+		return gatherPair
 	case ops.OpCumProd:
-		return runningProduct
+		return cumProdPair
 	case ops.OpReduceProd:
-		return productOfAll
+		return reduceProdPair
 	case ops.OpScatterMul:
-		return scatteredProducts
+		return scatterMulPair
 	case ops.OpEq, ops.OpNe:
-		return comparedPairs
+		return comparePair
 	case ops.OpConvert:
-		return convertedPair
+		return convertPair
 	case ops.OpDimSize:
 		return func(b *ir.Builder, n *ir.Node, _ []pair) pair {
 			size := ops.DimSize(b, n.Types()[0].DType.Real(), n.Attrs().(*ops.DimSizeAttrs).Sizes...)
@@ -72,14 +72,14 @@ func eachPart(b *ir.Builder, n *ir.Node, in []pair) pair {
 	return pair{b.Copy(n, re)[0], b.Copy(n, im)[0]}
 }
 
-// gatheredPair gives a real number for an index outside.
-func gatheredPair(b *ir.Builder, n *ir.Node, in []pair) pair {
+// gatherPair gives a real number for an index outside.
+func gatherPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	a := *n.Attrs().(*ops.GatherAttrs)
 	a.Fill = 0
 	return pair{b.Copy(n, []ir.Value{in[0].re, in[1].re})[0], ops.Gather(b, in[0].im, in[1].re, a)}
 }
 
-func productOfPairs(b *ir.Builder, n *ir.Node, in []pair) pair {
+func productPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	x, y := in[0], in[1]
 	by := func(p, q ir.Value) ir.Value { return b.Copy(n, []ir.Value{p, q})[0] }
 	return pair{
@@ -88,11 +88,11 @@ func productOfPairs(b *ir.Builder, n *ir.Node, in []pair) pair {
 	}
 }
 
-// quotientOfPairs divides by the larger part of the divisor first, so that squares
+// divPair divides by the larger part of the divisor first, so that squares
 // do not overflow where the quotient does not (Smith, Algorithm 116: Complex
 // Division): with |c| ≥ |d|, r = d/c and m = c + d·r, (a + b·i)/(c + d·i) is
 // (a + b·r)/m + (b − a·r)/m·i. Where |d| is larger, both numbers are taken times −i.
-func quotientOfPairs(b *ir.Builder, _ *ir.Node, in []pair) pair {
+func divPair(b *ir.Builder, _ *ir.Node, in []pair) pair {
 	x, y := in[0], in[1]
 	turned := ops.Lt(b, ops.Abs(b, y.re), ops.Abs(b, y.im))
 	turn := func(p pair) pair {
@@ -107,7 +107,7 @@ func quotientOfPairs(b *ir.Builder, _ *ir.Node, in []pair) pair {
 	}
 }
 
-func comparedPairs(b *ir.Builder, n *ir.Node, in []pair) pair {
+func comparePair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	parts := eachPart(b, n, in)
 	if n.Op() == ops.OpNe {
 		return pair{re: ops.Or(b, parts.re, parts.im)}
@@ -115,8 +115,8 @@ func comparedPairs(b *ir.Builder, n *ir.Node, in []pair) pair {
 	return pair{re: ops.And(b, parts.re, parts.im)}
 }
 
-// convertedPair converts to another complex type.
-func convertedPair(b *ir.Builder, n *ir.Node, in []pair) pair {
+// convertPair converts to another complex type.
+func convertPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	to := n.Types()[0].DType.Real()
 	return pair{ops.Convert(b, in[0].re, to), ops.Convert(b, in[0].im, to)}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func reductions() map[ir.Op][]identity {
+func reductionIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpReduceSum:  {reduceOne, sumOfRepeated},
 		ops.OpReduceProd: {reduceOne},

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func shapes() map[ir.Op][]identity {
+func shapeIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpReshape:        {moveOfSplat, reshapeSame, reshapeReshape},
 		ops.OpTranspose:      {moveOfSplat, transposeSame, transposeTwice, transposeOfUnits, transposeOfDot},

@@ -15,7 +15,7 @@ type identity func(s site) ir.Value
 func identities() map[ir.Op][]identity {
 	t := map[ir.Op][]identity{ir.OpConstant: {spreadLiteral}}
 	for _, part := range []map[ir.Op][]identity{
-		arithmetic(), comparisons(), logic(), choices(), conversions(), shapes(), cuts(), reductions(), products(),
+		arithmeticIdentities(), comparisonIdentities(), logicIdentities(), selectIdentities(), conversionIdentities(), shapeIdentities(), sliceIdentities(), reductionIdentities(), dotIdentities(),
 	} {
 		for op, ids := range part {
 			t[op] = append(t[op], ids...)
@@ -26,9 +26,9 @@ func identities() map[ir.Op][]identity {
 
 // simplify applies what holds by algebra.
 func simplify(r *run, g *ir.Graph) (*ir.Graph, error) {
-	one, many := identities(), control()
+	one, many := identities(), controlRules()
 	return r.rewrite(g, func(s site) []ir.Value {
-		if v := nothing(s); v.Valid() {
+		if v := emptyValue(s); v.Valid() {
 			return []ir.Value{v}
 		}
 		for _, id := range one[s.n.Op()] {
@@ -45,9 +45,9 @@ func simplify(r *run, g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// nothing takes a value without elements for zeros, so that what it came from
+// emptyValue takes a value without elements for zeros, so that what it came from
 // is not computed.
-func nothing(s site) ir.Value {
+func emptyValue(s site) ir.Value {
 	if s.n.NumResults() != 1 {
 		return ir.Value{}
 	}

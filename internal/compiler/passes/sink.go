@@ -8,12 +8,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// scanSunk takes sums out of loops: a carry to which every step adds a product
+// scanHoistSums takes sums out of loops: a carry to which every step adds a product
 // or a sum of other values, and that nothing else reads, is one product or sum
 // over the stacked values, after the loop. So is the gradient of the weights of
 // a recurrent network.
-func scanSunk(s site) []ir.Value {
-	k := newSinker(s)
+func scanHoistSums(s site) []ir.Value {
+	k := newSumHoister(s)
 	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // what products stack, sums may use
 		for i := range k.a.Carries {
 			if added := k.added(i); added.Valid() && k.worth(added, only) {
@@ -28,8 +28,8 @@ func scanSunk(s site) []ir.Value {
 	return k.rewrite()
 }
 
-// sinker takes carries out of a loop.
-type sinker struct {
+// sumHoister takes carries out of a loop.
+type sumHoister struct {
 	site
 	a       *ops.ScanAttrs
 	body    *ir.Graph
@@ -41,9 +41,9 @@ type sinker struct {
 	outside map[ir.Value]ir.Value
 }
 
-func newSinker(s site) *sinker {
+func newSumHoister(s site) *sumHoister {
 	a, body := scanOf(s.n)
-	k := &sinker{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), sunk: map[int]ir.Value{}}
+	k := &sumHoister{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), sunk: map[int]ir.Value{}}
 	for i, p := range body.Ports() {
 		k.port[p.Value] = i
 	}
@@ -51,8 +51,8 @@ func newSinker(s site) *sinker {
 	return k
 }
 
-// added returns what each step adds to a carry that is nothing but a sum.
-func (k *sinker) added(i int) ir.Value {
+// addend returns what each step adds to a carry that is nothing but a sum.
+func (k *sumHoister) added(i int) ir.Value {
 	carry, next := k.body.Ports()[k.a.Consts+i].Value, k.body.Outputs()[i].Value
 	n := next.Node()
 	if _, done := k.sunk[i]; done || n.Op() != ops.OpAdd || k.readers[n.ID()] != 1 || k.readers[carry.Node().ID()] != 1 {
@@ -69,7 +69,7 @@ func (k *sinker) added(i int) ir.Value {
 // operands returns what must be stacked for a value to be summed over all steps:
 // the operands of the products or sums of kind only that it is made of by ops that
 // hand sums on. false where it is made of anything else.
-func (k *sinker) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
+func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 	n := v.Node()
 	switch n.Op() {
 	case ops.OpTranspose, ops.OpReshape, ops.OpNeg:
@@ -96,10 +96,10 @@ func origin(v ir.Value) ir.Value {
 	return v
 }
 
-// worth reports whether a value can be summed over all steps at once, with no
+// profitable reports whether a value can be summed over all steps at once, with no
 // more stacked anew for it in a step than it has elements; nothing in a loop that
 // computes again what it was not to stack.
-func (k *sinker) worth(v ir.Value, only ir.Op) bool {
+func (k *sumHoister) worth(v ir.Value, only ir.Op) bool {
 	operands, ok := k.operands(v, only)
 	if !ok {
 		return false
@@ -127,8 +127,8 @@ func elements(v ir.Value) int {
 	return n
 }
 
-// there reports whether a value of the body is stacked anyway.
-func (k *sinker) there(v ir.Value) bool {
+// isStacked reports whether a value of the body is stacked anyway.
+func (k *sumHoister) there(v ir.Value) bool {
 	at, isPort := k.port[v]
 	kept := func(o ir.Output) bool { return o.Value == v }
 	return isPort && at >= k.a.Consts+k.a.Carries || slices.Contains(k.stacked, v) ||
@@ -136,7 +136,7 @@ func (k *sinker) there(v ir.Value) bool {
 }
 
 // stack notes the operands of a sum for stacking.
-func (k *sinker) stack(v ir.Value, only ir.Op) {
+func (k *sumHoister) stack(v ir.Value, only ir.Op) {
 	operands, _ := k.operands(v, only)
 	for _, x := range operands {
 		if !k.there(x) {
@@ -147,7 +147,7 @@ func (k *sinker) stack(v ir.Value, only ir.Op) {
 
 // rewrite returns the results of the loop without the carries that are sums, and
 // these sums.
-func (k *sinker) rewrite() []ir.Value {
+func (k *sumHoister) rewrite() []ir.Value {
 	var operands []ir.Value
 	for i, v := range k.in {
 		if _, gone := k.sunk[i-k.a.Consts]; !gone {
@@ -187,7 +187,7 @@ func (k *sinker) rewrite() []ir.Value {
 }
 
 // step returns the body without the sums, with what they need as results.
-func (k *sinker) step() *ir.Graph {
+func (k *sumHoister) step() *ir.Graph {
 	return k.b.Subgraph(k.body.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(k.body)
 		for i, p := range k.body.Ports() {
@@ -211,8 +211,8 @@ func (k *sinker) step() *ir.Graph {
 	})
 }
 
-// sums reports whether a node adds to a carry that is taken out.
-func (k *sinker) sums(n *ir.Node) bool {
+// isHoistedAdd reports whether a node adds to a carry that is taken out.
+func (k *sumHoister) sums(n *ir.Node) bool {
 	for i := range k.sunk {
 		if k.body.Outputs()[i].Value.Node() == n {
 			return true
@@ -222,19 +222,19 @@ func (k *sinker) sums(n *ir.Node) bool {
 }
 
 // total returns the sum over all steps of a value of the body.
-func (k *sinker) total(v ir.Value) ir.Value {
+func (k *sumHoister) total(v ir.Value) ir.Value {
 	n := v.Node()
 	in := make([]ir.Value, len(n.Inputs()))
 	switch n.Op() {
 	case ops.OpDotGeneral:
 		a := dotOf(n)
 		return ops.DotGeneral(k.b, k.outside[origin(n.Input(0))], k.outside[origin(n.Input(1))], ops.DotAttrs{
-			LhsContract: append([]int{0}, behind(a.LhsContract)...), RhsContract: append([]int{0}, behind(a.RhsContract)...),
-			LhsBatch: behind(a.LhsBatch), RhsBatch: behind(a.RhsBatch),
+			LhsContract: append([]int{0}, shiftAxes(a.LhsContract)...), RhsContract: append([]int{0}, shiftAxes(a.RhsContract)...),
+			LhsBatch: shiftAxes(a.LhsBatch), RhsBatch: shiftAxes(a.RhsBatch),
 		})
 	case ops.OpReduceSum:
 		axes := n.Attrs().(*ops.AxesAttrs).Axes
-		return ops.ReduceSum(k.b, k.outside[origin(n.Input(0))], append([]int{0}, behind(axes)...)...)
+		return ops.ReduceSum(k.b, k.outside[origin(n.Input(0))], append([]int{0}, shiftAxes(axes)...)...)
 	}
 	for i, x := range n.Inputs() {
 		in[i] = k.total(x)
@@ -242,8 +242,8 @@ func (k *sinker) total(v ir.Value) ir.Value {
 	return k.b.Copy(n, in)[0]
 }
 
-// behind returns axes as they are behind a new first one.
-func behind(axes []int) []int {
+// shiftAxes returns axes as they are behind a new first one.
+func shiftAxes(axes []int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {
 		out[i] = a + 1

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func cuts() map[ir.Op][]identity {
+func sliceIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpSlice:       {sliceAll, sliceSlice, sliceOfPad, sliceOfConcatenate},
 		ops.OpPad:         {padNothing, padOfSplat, padPad},

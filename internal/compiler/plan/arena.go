@@ -18,27 +18,27 @@ func regionBytes(t *fusion.Tensor) int { return align(max(t.Bytes(), 1), RowByte
 // bindingBytes is what a kernel binds of it: whole words, and not nothing.
 func bindingBytes(t *fusion.Tensor) int { return align(max(t.Bytes(), 1), WordBytes) }
 
-// arenas hands out memory for values that are never given back: states,
+// bumpAllocator hands out memory for values that are never given back: states,
 // inputs, constants. Buffers are filled one after the other.
-type arenas struct {
+type bumpAllocator struct {
 	p    *Plan
 	kind BufferKind
-	room
+	capacity
 	own []int // buffers of this kind
 }
 
-// room is how many bytes a tensor may take, and how many all tensors in a buffer: as much
+// capacity is how many bytes a tensor may take, and how many all tensors in a buffer: as much
 // as a binding holds, or what can be counted in words by an I32 where that is less, so
 // that arrays that share a binding have indices of 32 bits. What alone is larger has a
 // buffer of its own.
-type room struct{ tensor, buffer int }
+type capacity struct{ tensor, buffer int }
 
-func roomOf(l loop.Limits) room {
-	return room{l.BindingBytes, int(min(int64(l.BindingBytes), WordBytes*int64(loop.MaxElements)))}
+func capacityOf(l loop.Limits) capacity {
+	return capacity{l.BindingBytes, int(min(int64(l.BindingBytes), WordBytes*int64(loop.MaxElements)))}
 }
 
 // place returns a region in the first buffer with room.
-func (a *arenas) place(t *fusion.Tensor) (region, error) {
+func (a *bumpAllocator) place(t *fusion.Tensor) (region, error) {
 	bytes := regionBytes(t)
 	if bytes > a.tensor {
 		return region{}, tooLarge(t, a.tensor)
@@ -58,14 +58,14 @@ func tooLarge(t *fusion.Tensor, limit int) error {
 	return ir.Errorf(ir.ErrUnsupported, "tensor %q (%s%v) takes %d bytes, and a binding of this target holds %d", t.Name, t.DType, t.Dims, t.Bytes(), limit)
 }
 
-// pool hands out memory for values with a lifetime: two of them may share a
+// liveRangeAllocator hands out memory for values with a lifetime: two of them may share a
 // place when their lifetimes do not overlap. Each of its buffers is an arena.
 // WebGPU tracks usage by buffer: a kernel that reads one part of a buffer and
 // writes another binds both for writing. So what a kernel writes is placed, if
 // that costs nothing, in another arena than what it reads.
-type pool struct {
+type liveRangeAllocator struct {
 	p *Plan
-	room
+	capacity
 	blocks map[int][]block // by buffer, those that may still be in use, by offset
 }
 
@@ -73,14 +73,14 @@ type pool struct {
 // entry's launches.
 type block struct{ offset, bytes, from, to int }
 
-// coloured is how many arenas the pool spreads over before it looks at size. With
+// minArenas is how many arenas the pool spreads over before it looks at size. With
 // as many as a kernel binds, kernels that read and write one buffer are rare, and
 // equal layers bind their arrays alike; models of several sizes take no more
 // memory with 8 than with 2.
-const coloured = 8
+const minArenas = 8
 
 // place finds room for a tensor with a lifetime. avoid are buffers that its kernel reads.
-func (a *pool) place(l *lifetime, avoid []int) (region, error) {
+func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 	bytes := regionBytes(l.t)
 	if bytes > a.tensor {
 		return region{}, tooLarge(l.t, a.tensor)
@@ -95,7 +95,7 @@ func (a *pool) place(l *lifetime, avoid []int) (region, error) {
 	}
 	slices.Sort(free)
 	slices.Sort(used)
-	if len(free) == 0 && len(used) < coloured {
+	if len(free) == 0 && len(used) < minArenas {
 		free = append(free, a.grow())
 	}
 	for _, b := range append(free, used...) {
@@ -106,16 +106,16 @@ func (a *pool) place(l *lifetime, avoid []int) (region, error) {
 	return a.take(l, a.grow(), block{0, bytes, l.from, l.to}), nil
 }
 
-func (a *pool) grow() int {
+func (a *liveRangeAllocator) grow() int {
 	a.p.Buffers = append(a.p.Buffers, Buffer{Kind: TempBuffer})
 	b := len(a.p.Buffers) - 1
 	a.blocks[b] = nil
 	return b
 }
 
-// take puts a block among those of a buffer, without those that no tensor to come meets:
+// insert puts a block among those of a buffer, without those that no tensor to come meets:
 // however many there are, few are searched.
-func (a *pool) take(l *lifetime, b int, x block) region {
+func (a *liveRangeAllocator) take(l *liveRange, b int, x block) region {
 	a.blocks[b] = slices.DeleteFunc(a.blocks[b], func(y block) bool { return y.to < l.next })
 	i, _ := slices.BinarySearchFunc(a.blocks[b], x.offset, func(y block, offset int) int { return y.offset - offset })
 	a.blocks[b] = slices.Insert(a.blocks[b], i, x)
@@ -125,7 +125,7 @@ func (a *pool) take(l *lifetime, b int, x block) region {
 
 // gap returns the lowest offset at which nothing with an overlapping lifetime
 // lies.
-func (a *pool) gap(buffer, bytes, from, to int) int {
+func (a *liveRangeAllocator) gap(buffer, bytes, from, to int) int {
 	at := 0
 	for _, x := range a.blocks[buffer] {
 		if x.to < from || to < x.from {
@@ -140,7 +140,7 @@ func (a *pool) gap(buffer, bytes, from, to int) int {
 }
 
 // reset forgets all blocks but keeps the buffers: entries share them.
-func (a *pool) reset() {
+func (a *liveRangeAllocator) reset() {
 	for b := range a.blocks {
 		a.blocks[b] = nil
 	}

@@ -19,7 +19,7 @@ type Choice struct {
 	target    Target
 	partition *fusion.Partition
 	group     *fusion.Group
-	rounds    []*round
+	loops    []*enclosingLoop
 	caps      loop.Caps
 }
 
@@ -30,7 +30,7 @@ func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
 	c := newCompiler(m, t, nil)
-	f := &finder{target: t, known: map[sched.Key]bool{}}
+	f := &choiceFinder{target: t, known: map[sched.Key]bool{}}
 	for _, e := range m.Entries {
 		p, err := c.fuse(e)
 		if err != nil {
@@ -44,14 +44,14 @@ func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 	return f.found, nil
 }
 
-// finder goes through partitions for what has a choice.
-type finder struct {
+// choiceFinder goes through partitions for what has a choice.
+type choiceFinder struct {
 	target Target
 	known  map[sched.Key]bool
 	found  []*Choice
 }
 
-func (f *finder) partition(p *fusion.Partition, rounds []*round, condition bool) error {
+func (f *choiceFinder) partition(p *fusion.Partition, rounds []*enclosingLoop, condition bool) error {
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *fusion.Group:
@@ -59,13 +59,13 @@ func (f *finder) partition(p *fusion.Partition, rounds []*round, condition bool)
 				return err
 			}
 		case *fusion.Loop:
-			if err := f.partition(item.Body, append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()}), condition); err != nil {
+			if err := f.partition(item.Body, append(rounds[:len(rounds):len(rounds)], &enclosingLoop{count: 1, partitions: item.Partitions()}), condition); err != nil {
 				return err
 			}
 		case fusion.Control:
 			inner := rounds
 			if _, ok := item.(*fusion.While); ok {
-				inner = append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()})
+				inner = append(rounds[:len(rounds):len(rounds)], &enclosingLoop{count: 1, partitions: item.Partitions()})
 			}
 			for _, p := range item.Partitions() {
 				if err := f.partition(p, inner, true); err != nil {
@@ -78,8 +78,8 @@ func (f *finder) partition(p *fusion.Partition, rounds []*round, condition bool)
 }
 
 // group notes a group with a choice. Maps side by side have none: they share a kernel.
-func (f *finder) group(p *fusion.Partition, g *fusion.Group, rounds []*round, condition bool) error {
-	caps := f.target.capsUnder(condition)
+func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, rounds []*enclosingLoop, condition bool) error {
+	caps := f.target.capsFor(condition)
 	list, err := sched.Candidates(g, caps)
 	if err != nil || len(list) < 2 {
 		return err
@@ -107,9 +107,9 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds := append(x.rounds[:len(x.rounds):len(x.rounds)], &round{count: times})
+	rounds := append(x.loops[:len(x.loops):len(x.loops)], &enclosingLoop{count: times})
 	for _, l := range launches {
-		ec.launches = append(ec.launches, placedLaunch{Launch: l, rounds: rounds})
+		ec.launches = append(ec.launches, placedLaunch{Launch: l, loops: rounds})
 	}
 	if err := ec.placeTrial(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	ec.entry.UniformBytes = WordBytes * len(x.partition.Scalars)
 	c.status()
 	c.link()
-	c.plan.Requires.Limits = c.plan.needs()
+	c.plan.Requires.Limits = c.plan.requiredLimits()
 	return c.plan, Validate(c.plan)
 }
 

@@ -49,7 +49,7 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error
 	}
 	c.status()
 	c.link()
-	c.plan.Requires.Limits = c.plan.needs()
+	c.plan.Requires.Limits = c.plan.requiredLimits()
 	if err := Validate(c.plan); err != nil {
 		return nil, nil, err
 	}
@@ -82,14 +82,14 @@ type compiler struct {
 	persistent map[string]region
 	slots      map[string]int // persistent slots by name
 	cache      *sched.Cache
-	numbers    map[kernelKey]int
-	kernels    map[string]int // by access and source
+	kernelByKey    map[kernelKey]int
+	kernelByText    map[string]int // by access and source
 	printed    []Printed
-	states     arenas
-	inputs     arenas
-	constants  arenas
-	temps      pool
-	gates      arenas
+	states     bumpAllocator
+	inputs     bumpAllocator
+	constants  bumpAllocator
+	temps      liveRangeAllocator
+	gates      bumpAllocator
 	codes      []StatusCode
 	statusAt   int // the status buffer, -1 while there is none
 }
@@ -97,16 +97,16 @@ type compiler struct {
 func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
-	most := roomOf(t.Limits)
+	most := capacityOf(t.Limits)
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
-		cache: sched.NewCache(t.Schedules), numbers: map[kernelKey]int{}, kernels: map[string]int{},
-		states:    arenas{p: p, kind: StateBuffer, room: most},
-		inputs:    arenas{p: p, kind: InputBuffer, room: most},
-		constants: arenas{p: p, kind: ConstantBuffer, room: most},
-		temps:     pool{p: p, room: most, blocks: map[int][]block{}},
-		gates:     arenas{p: p, kind: TempBuffer, room: most},
+		cache: sched.NewCache(t.Schedules), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
+		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: most},
+		inputs:    bumpAllocator{p: p, kind: InputBuffer, capacity: most},
+		constants: bumpAllocator{p: p, kind: ConstantBuffer, capacity: most},
+		temps:     liveRangeAllocator{p: p, capacity: most, blocks: map[int][]block{}},
+		gates:     bumpAllocator{p: p, kind: TempBuffer, capacity: most},
 		statusAt:  -1,
 	}
 }
@@ -154,7 +154,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	if err := ec.placeAll(); err != nil {
 		return nil, err
 	}
-	if err := ec.cut(); err != nil {
+	if err := ec.packBundles(); err != nil {
 		return nil, err
 	}
 	return ec, ec.makeGates()
@@ -162,7 +162,7 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 
 // fuse makes the groups of an entry.
 func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
-	g, err := c.simplified(e.Graph)
+	g, err := c.simplify(e.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -176,14 +176,14 @@ func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
 	o.Unfused = c.target.Unfused
 	o.Long = c.target.Long
 	o.TensorCores = c.target.Mma
-	o.Policy = c.target.rows()
+	o.Policy = c.target.fusionPolicy()
 	return fusion.Build(g, o)
 }
 
-// simplified returns the graph after all passes, with complex values as pairs where
+// simplify returns the graph after all passes, with complex values as pairs where
 // the target has none, but their parts.
-func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
-	o := passes.Options{Claim: c.target.claims, Apart: c.target.Apart}
+func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
+	o := passes.Options{Claim: c.target.keepsComposite, Apart: c.target.Apart}
 	g, err := passes.Run(g, o)
 	if err != nil {
 		return nil, err
@@ -234,9 +234,9 @@ func (c *compiler) status() {
 	}
 }
 
-// needs returns the least limits that the plan runs under, and not less than
+// requiredLimits returns the least limits that the plan runs under, and not less than
 // what every device has.
-func (p *Plan) needs() loop.Limits {
+func (p *Plan) requiredLimits() loop.Limits {
 	l := loop.DefaultLimits()
 	for _, b := range p.Buffers {
 		l.BufferBytes = max(l.BufferBytes, b.Bytes)

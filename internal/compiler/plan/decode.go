@@ -63,7 +63,7 @@ func sections() map[string]func(*reader, *Plan) {
 			p.Symbols = items(r, func(s *Symbol) { s.Name, s.Value = r.str(), r.u64() })
 		},
 		tagBuffers: func(r *reader, p *Plan) {
-			p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.upTo(int(bufferKinds), "buffer kind")), r.u64() })
+			p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.enum(int(bufferKinds), "buffer kind")), r.u64() })
 		},
 		tagSlots: func(r *reader, p *Plan) { p.Slots = items(r, r.slot) },
 		tagConstants: func(r *reader, p *Plan) {
@@ -115,7 +115,7 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 		tag, flags, length := string(r.take(4)), r.u32(), r.u32()
 		r.section = tag
 		body := r.off
-		r.room(length)
+		r.ensure(length)
 		r.skip(length + -length&3)
 		if r.err != nil {
 			break
@@ -174,11 +174,11 @@ func (r *reader) requires() (q Requires) {
 
 func (r *reader) slot(s *Slot) {
 	s.Name = r.str()
-	s.Role = Role(r.upTo(int(roles), "role"))
+	s.Role = Role(r.enum(int(roles), "role"))
 	s.DType = r.dtype()
 	s.Dims = numbers(r, 8, r.u64)
 	s.Buffer, s.Offset, s.Bytes = r.u32(), r.u64(), r.u64()
-	s.Checked = r.upTo(2, "truth value") == 1
+	s.Checked = r.enum(2, "truth value") == 1
 	s.Lo, s.Hi = r.i64(), r.i64()
 }
 
@@ -187,7 +187,7 @@ func (r *reader) kernel(k *Kernel) {
 	k.Workgroup = r.triple()
 	k.SharedBytes = r.u32()
 	for range r.count(4) {
-		k.Storage = append(k.Storage, loop.Access(r.upTo(accesses, "access")))
+		k.Storage = append(k.Storage, loop.Access(r.enum(accesses, "access")))
 	}
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
 }

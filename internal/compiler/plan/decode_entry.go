@@ -32,7 +32,7 @@ func (r *reader) steps(depth int) []Step {
 			*s = &Copy{Src: r.u32(), SrcOffset: r.u64(), Dst: r.u32(), DstOffset: r.u64(), Bytes: r.u64()}
 		case stepRepeat:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
-		case stepTurns:
+		case stepRepeatOdd:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
 		case stepWhile:
 			*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}

@@ -285,7 +285,7 @@ func (w *writer) steps(steps []Step) {
 				w.steps(s.Steps)
 				return
 			}
-			w.u32(stepTurns)
+			w.u32(stepRepeatOdd)
 			w.u32(s.Count)
 			w.steps(s.Steps)
 			w.steps(s.Odd)

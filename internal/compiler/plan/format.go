@@ -47,7 +47,7 @@ const (
 	stepDispatch = iota
 	stepCopy
 	stepRepeat
-	stepTurns
+	stepRepeatOdd
 	stepIndirect
 	stepCall
 	stepWhile

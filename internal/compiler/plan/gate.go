@@ -18,7 +18,7 @@ type gate struct {
 	cells *fusion.Tensor
 	// needed says that side 0 has a grid even where no launch stands there: a loop
 	// goes by it.
-	needed bool
+	loopCondition bool
 }
 
 // guard is the side of a gate on which a launch stands.
@@ -39,9 +39,9 @@ func (g *gate) flags() []sched.Flag {
 // addGate adds the launch of a gate, whose kernel is made when the grids are
 // known. It runs also where the gate is not reached: what stands under it must
 // find zeros then.
-func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, rounds []*round) *gate {
+func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, rounds []*enclosingLoop) *gate {
 	g := &gate{outer: outer, pred: pred}
-	l := placedLaunch{gate: g, rounds: rounds}
+	l := placedLaunch{gate: g, loops: rounds}
 	l.Args = []*fusion.Tensor{pred}
 	for _, f := range g.flags() {
 		l.Args = append(l.Args, f.Tensor)
@@ -59,7 +59,7 @@ func (c *entryCompiler) makeGates() error {
 		if l.guard != nil {
 			c.addGrid(l.guard, l.Kernel.Groups)
 		}
-		if l.gate != nil && l.gate.needed {
+		if l.gate != nil && l.gate.loopCondition {
 			c.addGrid(&guard{l.gate, 0}, [3]int{1, 1, 1})
 		}
 	}

@@ -13,15 +13,15 @@ import (
 // stands under. Where gate is set it is that of a gate.
 type placedLaunch struct {
 	sched.Launch
-	rounds []*round
+	loops []*enclosingLoop
 	guard  *guard
 	gate   *gate
 }
 
-// round is a loop around launches: the partitions that are run in turn, how often or
+// enclosingLoop is a loop around launches: the partitions that are run in turn, how often or
 // by which gate that is told,
 // and the places that change roles with every round.
-type round struct {
+type enclosingLoop struct {
 	count      int // 0 where going tells
 	going      *gate
 	swaps      [][2]*fusion.Tensor
@@ -43,7 +43,7 @@ func (c *entryCompiler) learn(p *fusion.Partition) {
 }
 
 // schedule makes the kernels of all items, those of loops and branches in place.
-func (c *entryCompiler) schedule(p *fusion.Partition, rounds []*round, u *guard) error {
+func (c *entryCompiler) schedule(p *fusion.Partition, rounds []*enclosingLoop, u *guard) error {
 	for _, item := range p.Items {
 		if err := c.scheduleItem(p, item, rounds, u); err != nil {
 			return err
@@ -52,12 +52,12 @@ func (c *entryCompiler) schedule(p *fusion.Partition, rounds []*round, u *guard)
 	return nil
 }
 
-func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, rounds []*round, u *guard) error {
+func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, rounds []*enclosingLoop, u *guard) error {
 	switch item := item.(type) {
 	case *fusion.Group:
-		launches, err := c.cache.Schedule(item, c.target.capsUnder(u != nil))
+		launches, err := c.cache.Schedule(item, c.target.capsFor(u != nil))
 		for _, l := range launches {
-			c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+			c.launches = append(c.launches, placedLaunch{Launch: l, loops: rounds, guard: u})
 		}
 		return err
 	case *fusion.Loop:
@@ -65,11 +65,11 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, roun
 			return err
 		} else if ok && !c.target.Unfused {
 			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{Launch: l, rounds: rounds, guard: u})
+				c.launches = append(c.launches, placedLaunch{Launch: l, loops: rounds, guard: u})
 			}
 			return nil
 		}
-		inner, err := inside(rounds, item.Node, &round{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
+		inner, err := inside(rounds, item.Node, &enclosingLoop{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
 		if err != nil {
 			return err
 		}
@@ -87,9 +87,9 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, roun
 	return nil
 }
 
-// capsUnder returns what the target can do under a condition: it calls no routines
+// capsFor returns what the target can do under a condition: it calls no routines
 // there, since only kernels can be held back, and drafts would need a grid of their own.
-func (t Target) capsUnder(condition bool) loop.Caps {
+func (t Target) capsFor(condition bool) loop.Caps {
 	caps := t.Caps
 	if condition {
 		caps.Products, caps.Drafts = loop.NoProducts, false
@@ -100,8 +100,8 @@ func (t Target) capsUnder(condition bool) loop.Caps {
 // scheduleWhile makes a repeat of as many rounds as the loop may take, or rounds
 // until its gate is closed. Once its condition does not hold its carries stay, and so
 // does the condition.
-func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*round, u *guard) error {
-	own := &round{count: w.Max, partitions: w.Partitions()}
+func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*enclosingLoop, u *guard) error {
+	own := &enclosingLoop{count: w.Max, partitions: w.Partitions()}
 	inner, err := inside(rounds, w.Node, own)
 	if err != nil {
 		return err
@@ -111,13 +111,13 @@ func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*round, u *guard
 	}
 	g := c.addGate(w.Pred, u, inner)
 	if w.Max == 0 {
-		own.going, g.needed = g, true
+		own.going, g.loopCondition = g, true
 	}
 	return c.schedule(w.Body, inner, &guard{g, 0})
 }
 
 // inside returns the loops around what the loop r of a node runs.
-func inside(rounds []*round, n *ir.Node, r *round) ([]*round, error) {
+func inside(rounds []*enclosingLoop, n *ir.Node, r *enclosingLoop) ([]*enclosingLoop, error) {
 	if r.count > MaxRepeat {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", r.count, MaxRepeat))
 	}

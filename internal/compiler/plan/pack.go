@@ -11,15 +11,15 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// besideText bounds the texts of parts that differ and share a kernel, in bytes.
-const besideText = 16 << 10
+// maxFusedText bounds the texts of parts that differ and share a kernel, in bytes.
+const maxFusedText = 16 << 10
 
 // pack makes launches of parts side by side as their tensors lie. Where many in the
 // entry do the same, those in the same buffers have one, which finds them in a table.
 // The others share one by a few, and so do parts of which one kernel is enough.
 func (c *entryCompiler) pack(l placedLaunch) error {
 	classes, rest := c.classes(l)
-	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && few(l.Parts) == len(l.Parts) {
+	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && fusablePrefix(l.Parts) == len(l.Parts) {
 		classes, rest = nil, l.Parts
 	}
 	for _, k := range classes {
@@ -28,8 +28,8 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 		}
 	}
 	for len(rest) > 0 {
-		n := few(rest)
-		c.addBeside(rest[:n], l)
+		n := fusablePrefix(rest)
+		c.addFused(rest[:n], l)
 		rest = rest[n:]
 	}
 	return nil
@@ -37,13 +37,13 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 
 // classes returns what of the parts of a launch finds itself in tables, and the
 // others.
-func (c *entryCompiler) classes(l placedLaunch) (classes []*class, rest []sched.Part) {
-	byKey := map[string]*class{}
+func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest []sched.Part) {
+	byKey := map[string]*segmentClass{}
 	common := commonArgs(l.Parts)
-	k := &class{}
+	k := &segmentClass{}
 	for i := range l.Parts {
 		part := &l.Parts[i]
-		ok := c.classify(k, part, common[part.Key], l.rounds)
+		ok := c.classify(k, part, common[part.Key], l.loops)
 		known := byKey[string(k.key)]
 		switch {
 		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxBeside:
@@ -54,20 +54,20 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*class, rest []sched.
 			k.parts = append(k.parts, *part)
 			byKey[string(k.key)] = k
 			classes = append(classes, k)
-			k = &class{}
+			k = &segmentClass{}
 		}
 	}
 	return classes, rest
 }
 
-// few is how many of some parts share a kernel though they differ.
-func few(parts []sched.Part) int {
+// fusablePrefix is how many of some parts share a kernel though they differ.
+func fusablePrefix(parts []sched.Part) int {
 	if !parts[0].IsMap() {
 		return 1
 	}
 	text := 0
 	for i, part := range parts {
-		if text += len(part.Key); i == sched.MaxBeside || i > 0 && text > besideText {
+		if text += len(part.Key); i == sched.MaxBeside || i > 0 && text > maxFusedText {
 			return i
 		}
 	}
@@ -80,16 +80,16 @@ func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
 	c.launches = append(c.launches, at)
 }
 
-// addBeside adds a launch of parts that differ. What cannot be bound is cut in two
+// addFused adds a launch of parts that differ. What cannot be bound is cut in two
 // between parts, again and again: nothing goes from one to the other.
-func (c *entryCompiler) addBeside(parts []sched.Part, at placedLaunch) {
+func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
 	l := c.cache.Beside(parts, c.target.Caps)
-	if len(parts) == 1 || c.bindable(l.Args, at.rounds) {
+	if len(parts) == 1 || c.bindable(l.Args, at.loops) {
 		c.add(l, at)
 		return
 	}
-	c.addBeside(parts[:len(parts)/2], at)
-	c.addBeside(parts[len(parts)/2:], at)
+	c.addFused(parts[:len(parts)/2], at)
+	c.addFused(parts[len(parts)/2:], at)
 }
 
 // commonArgs tells for each key which of their Args all parts have in common.
@@ -107,8 +107,8 @@ func commonArgs(parts []sched.Part) map[string][]bool {
 	return out
 }
 
-// class are parts that do the same in the same arenas.
-type class struct {
+// segmentClass are parts that do the same in the same arenas.
+type segmentClass struct {
 	key    []byte // the same for all of them
 	parts  []sched.Part
 	arenas []arena
@@ -125,7 +125,7 @@ type arena struct {
 // classify makes k the class of a part, without any parts, common telling which of its
 // Args are those of all such parts. It is false where the part cannot be bound by arenas:
 // its tensors are not of words, lie in too many buffers, or change places.
-func (c *entryCompiler) classify(k *class, part *sched.Part, common []bool, rounds []*round) bool {
+func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, rounds []*enclosingLoop) bool {
 	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
 	for i, t := range part.Args {
@@ -153,13 +153,13 @@ func (c *entryCompiler) classify(k *class, part *sched.Part, common []bool, roun
 		}
 		k.number = append(k.number, slices.Index(k.arenas, a))
 	}
-	swaps := slices.ContainsFunc(rounds, func(r *round) bool { return len(r.swaps) > 0 })
+	swaps := slices.ContainsFunc(rounds, func(r *enclosingLoop) bool { return len(r.swaps) > 0 })
 	return !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
 }
 
 // addSegments adds the launch of a class, or several where it has more workgroups
 // than a grid is long.
-func (c *entryCompiler) addSegments(k *class, at placedLaunch) error {
+func (c *entryCompiler) addSegments(k *segmentClass, at placedLaunch) error {
 	for len(k.parts) > 0 {
 		n, groups := 0, 0
 		for n < len(k.parts) && (n == 0 || groups+k.parts[n].Groups() <= c.target.Groups) {
@@ -177,7 +177,7 @@ func (c *entryCompiler) addSegments(k *class, at placedLaunch) error {
 }
 
 // segments returns the launch of some parts of a class.
-func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, error) {
+func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Launch, error) {
 	windows := c.windows(k, parts)
 	first := make([][]int, len(parts))
 	for i, part := range parts {
@@ -200,8 +200,8 @@ func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, er
 		switch b {
 		case sched.StatusBinding:
 		case sched.TableBinding:
-			t = tableOf(words)
-			if err := c.placeLeaf(t); err != nil {
+			t = tableTensor(words)
+			if err := c.placeFixedTensor(t); err != nil {
 				return l, err
 			}
 		default:
@@ -215,7 +215,7 @@ func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, er
 
 // windows returns for each arena of a class what the tensors of some parts take of
 // its buffer.
-func (c *entryCompiler) windows(k *class, parts []sched.Part) []region {
+func (c *entryCompiler) windows(k *segmentClass, parts []sched.Part) []region {
 	out := make([]region, len(k.arenas))
 	for _, part := range parts {
 		for j, t := range part.Args {
@@ -234,8 +234,8 @@ func (c *entryCompiler) windows(k *class, parts []sched.Part) []region {
 	return out
 }
 
-// tableOf returns a table as a constant.
-func tableOf(words []int32) *fusion.Tensor {
+// tableTensor returns a table as a constant.
+func tableTensor(words []int32) *fusion.Tensor {
 	t := &fusion.Tensor{Name: "segments", DType: ir.I32, Dims: []int{len(words)}}
 	for _, w := range words {
 		t.Constant = binary.LittleEndian.AppendUint32(t.Constant, uint32(w))

@@ -10,24 +10,24 @@ import (
 
 // placeAll gives every tensor that a launch or the host touches its region.
 func (c *entryCompiler) placeAll() error {
-	if err := c.placeLeaves(c.partition); err != nil {
+	if err := c.placeFixed(c.partition); err != nil {
 		return err
 	}
 	return c.placeTemps(c.partition.Outputs)
 }
 
-// placeLeaves places the ports and constants of a partition and of the loops in
+// placeFixed places the ports and constants of a partition and of the loops in
 // it.
-func (c *entryCompiler) placeLeaves(p *fusion.Partition) error {
+func (c *entryCompiler) placeFixed(p *fusion.Partition) error {
 	for _, t := range p.Tensors {
-		if err := c.placeLeaf(t); err != nil {
+		if err := c.placeFixedTensor(t); err != nil {
 			return err
 		}
 	}
 	for _, item := range p.Items {
 		if x, ok := item.(fusion.Control); ok {
 			for _, inner := range x.Partitions() {
-				if err := c.placeLeaves(inner); err != nil {
+				if err := c.placeFixed(inner); err != nil {
 					return err
 				}
 			}
@@ -36,9 +36,9 @@ func (c *entryCompiler) placeLeaves(p *fusion.Partition) error {
 	return nil
 }
 
-// placeLeaf places ports and constants. Persistent ones lie where an earlier
+// placeFixedTensor places ports and constants. Persistent ones lie where an earlier
 // entry has put them.
-func (c *entryCompiler) placeLeaf(t *fusion.Tensor) (err error) {
+func (c *entryCompiler) placeFixedTensor(t *fusion.Tensor) (err error) {
 	var r region
 	switch {
 	case t.Constant != nil:
@@ -66,8 +66,8 @@ func deviceBytes(t *fusion.Tensor) []byte {
 	return append(slices.Clone(data), make([]byte, align(len(data), WordBytes)-len(data))...)
 }
 
-// lifetime is the span of launches between which a tensor must be kept.
-type lifetime struct {
+// liveRange is the span of launches between which a tensor must be kept.
+type liveRange struct {
 	t        *fusion.Tensor
 	from, to int
 	avoid    []*fusion.Tensor // what the kernel that writes it first reads
@@ -79,7 +79,7 @@ type lifetime struct {
 // belongs to a partition further out.
 func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
-	lives := c.lifetimes(outputs)
+	lives := c.liveRanges(outputs)
 	for _, l := range lives {
 		var avoid []int
 		for _, t := range l.avoid {
@@ -96,18 +96,18 @@ func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	return nil
 }
 
-func (c *entryCompiler) lifetimes(outputs []*fusion.Tensor) []*lifetime {
-	found := map[*fusion.Tensor]*lifetime{}
-	var order []*lifetime
+func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
+	found := map[*fusion.Tensor]*liveRange{}
+	var order []*liveRange
 	for i, l := range c.launches {
 		for _, t := range l.Args {
 			if t == nil || t.Constant != nil || t.Port != nil {
 				continue
 			}
-			from, to := c.span(i, t)
+			from, to := c.useRange(i, t)
 			x := found[t]
 			if x == nil {
-				x = &lifetime{t: t, from: from, to: to, avoid: l.Args}
+				x = &liveRange{t: t, from: from, to: to, avoid: l.Args}
 				found[t] = x
 				order = append(order, x)
 			}
@@ -119,7 +119,7 @@ func (c *entryCompiler) lifetimes(outputs []*fusion.Tensor) []*lifetime {
 			continue
 		}
 		if found[t] == nil { // nothing to compute: an empty tensor
-			found[t] = &lifetime{t: t}
+			found[t] = &liveRange{t: t}
 			order = append(order, found[t])
 		}
 		found[t].to = len(c.launches)
@@ -132,11 +132,11 @@ func (c *entryCompiler) lifetimes(outputs []*fusion.Tensor) []*lifetime {
 	return order
 }
 
-// span widens the use of a tensor by launch i to the loops around the launch
+// useRange widens the use of a tensor by launch i to the loops around the launch
 // that the tensor was not made in.
-func (c *entryCompiler) span(i int, t *fusion.Tensor) (from, to int) {
+func (c *entryCompiler) useRange(i int, t *fusion.Tensor) (from, to int) {
 	from, to = i, i
-	for depth, r := range c.launches[i].rounds {
+	for depth, r := range c.launches[i].loops {
 		if slices.ContainsFunc(r.partitions, func(p *fusion.Partition) bool { return madeInside(p, t) }) {
 			continue
 		}
@@ -150,8 +150,8 @@ func (c *entryCompiler) span(i int, t *fusion.Tensor) (from, to int) {
 	return from, to
 }
 
-func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *round) bool {
-	return depth < len(l.rounds) && l.rounds[depth] == r
+func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *enclosingLoop) bool {
+	return depth < len(l.loops) && l.loops[depth] == r
 }
 
 // madeInside reports whether a tensor belongs to a partition or to one that it runs.

@@ -29,8 +29,8 @@ func (r *reader) fail(rule int, text string, args ...any) {
 	r.failAt(r.off, ErrDamaged, rule, text, args...)
 }
 
-// room makes sure that n bytes, padded to 4, are there.
-func (r *reader) room(n int) {
+// capacity makes sure that n bytes, padded to 4, are there.
+func (r *reader) ensure(n int) {
 	if pad := -n & 3; n > r.end-r.off-pad {
 		r.fail(3, "%d bytes expected, %d left", n+pad, r.end-r.off)
 	}
@@ -85,8 +85,8 @@ func (r *reader) u64() int {
 	return v
 }
 
-// upTo reads a u32 below n.
-func (r *reader) upTo(n int, what string) int {
+// enum reads a u32 below n.
+func (r *reader) enum(n int, what string) int {
 	v := r.u32()
 	if v >= n {
 		r.fail(6, "unknown %s %d", what, v)
@@ -97,7 +97,7 @@ func (r *reader) upTo(n int, what string) int {
 
 func (r *reader) str() string {
 	n := r.u32()
-	r.room(n)
+	r.ensure(n)
 	b := r.take(n)
 	r.skip(-n & 3)
 	if !utf8.Valid(b) {
@@ -133,7 +133,7 @@ func (r *reader) finish() {
 // record reads u32 length and the fields that body reads.
 func (r *reader) record(body func()) {
 	n := r.u32()
-	r.room(n)
+	r.ensure(n)
 	if r.err != nil {
 		return
 	}
@@ -163,7 +163,7 @@ func items[T any](r *reader, item func(*T)) []T {
 	return out
 }
 
-// numbers reads a list of numbers of size bytes each.
+// kernelByKey reads a list of numbers of size bytes each.
 func numbers(r *reader, size int, read func() int) []int {
 	n := r.count(size)
 	if n == 0 {

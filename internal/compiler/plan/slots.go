@@ -30,7 +30,7 @@ func (c *entryCompiler) addSlots() error {
 		if t := c.partition.Outputs[i]; t != nil {
 			s := c.tensorSlot(o.Name, Output, t)
 			if d, ok := c.declared.Output(o.Name); ok {
-				asDeclared(&s, d.Value.Type())
+				restoreComplex(&s, d.Value.Type())
 			}
 			c.entry.Outputs = append(c.entry.Outputs, c.slot(s))
 		}
@@ -84,14 +84,14 @@ func (c *entryCompiler) addParams(g *ir.Graph) {
 func (c *entryCompiler) portSlot(role Role, t *fusion.Tensor) Slot {
 	s := c.tensorSlot(t.Name, role, t)
 	if p, ok := c.declared.Port(t.Name); ok {
-		asDeclared(&s, p.Value.Type())
+		restoreComplex(&s, p.Value.Type())
 	}
 	return s
 }
 
-// asDeclared gives a slot the complex type that it has for the host: kernels see
+// restoreComplex gives a slot the complex type that it has for the host: kernels see
 // the parts along an axis of their own.
-func asDeclared(s *Slot, t ir.Type) {
+func restoreComplex(s *Slot, t ir.Type) {
 	if t.DType.IsComplex() && !s.DType.IsComplex() {
 		s.DType = t.DType
 		s.Dims, _ = t.Shape.Ints()

@@ -26,13 +26,13 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 		l, n := launches[0], 1
 		var step Step
 		var err error
-		if len(l.rounds) == depth {
+		if len(l.loops) == depth {
 			step, err = c.launch(l)
 		} else {
-			for n < len(launches) && c.inLoop(launches[n], depth, l.rounds[depth]) {
+			for n < len(launches) && c.inLoop(launches[n], depth, l.loops[depth]) {
 				n++
 			}
-			step, err = c.repeat(l.rounds[depth], launches[:n], depth+1)
+			step, err = c.repeat(l.loops[depth], launches[:n], depth+1)
 		}
 		if err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 	return out, nil
 }
 
-func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (Step, error) {
+func (c *entryCompiler) repeat(l *enclosingLoop, launches []placedLaunch, depth int) (Step, error) {
 	if l.going != nil {
 		steps, err := c.steps(launches, depth)
 		return &While{Going: *c.cell(&guard{l.going, 0}, l.going.grids[0][0]), Steps: steps}, err
@@ -65,8 +65,8 @@ func (c *entryCompiler) swap(pairs [][2]*fusion.Tensor) {
 	}
 }
 
-// cut makes launches of what was left to be made until tensors have places.
-func (c *entryCompiler) cut() error {
+// packBundles makes launches of what was left to be made until tensors have places.
+func (c *entryCompiler) packBundles() error {
 	for i := range c.launches {
 		for j := range c.launches[i].Parts {
 			c.parts[c.launches[i].Parts[j].Key]++
@@ -89,7 +89,7 @@ func (c *entryCompiler) cut() error {
 
 // bindable reports whether a kernel can bind these tensors, those in one arena
 // together where all of them are of words, in all rounds of the loops around it.
-func (c *entryCompiler) bindable(args []*fusion.Tensor, rounds []*round) bool {
+func (c *entryCompiler) bindable(args []*fusion.Tensor, rounds []*enclosingLoop) bool {
 	if len(rounds) > 0 {
 		if !c.bindable(args, rounds[1:]) {
 			return false
@@ -143,14 +143,14 @@ func (c *entryCompiler) routine(r routine.Routine) int {
 
 // dispatch binds a launch and prints its kernel.
 func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
-	k, bindings, err := c.bound(l.Kernel, l.Args)
+	k, bindings, err := c.bind(l.Kernel, l.Args)
 	if err != nil {
 		return nil, err
 	}
 	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
 	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
 	if l.Draft != nil {
-		if key.draft, _, err = c.bound(l.Draft, l.Args); err != nil {
+		if key.draft, _, err = c.bind(l.Draft, l.Args); err != nil {
 			return nil, err
 		}
 		d.DraftGroups = l.Draft.Groups
@@ -164,14 +164,14 @@ func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 	return d, nil
 }
 
-// bound returns a kernel with the windows of its storage arrays, which share bindings where
+// bind returns a kernel with the windows of its storage arrays, which share bindings where
 // there would be too many.
-func (c *entryCompiler) bound(k *loop.Kernel, args []*fusion.Tensor) (*loop.Kernel, []Binding, error) {
+func (c *entryCompiler) bind(k *loop.Kernel, args []*fusion.Tensor) (*loop.Kernel, []Binding, error) {
 	bindings := c.bindings(args)
 	if len(bindings) <= c.target.Limits.StorageBuffers {
 		return k, bindings, nil
 	}
-	return c.merged(k, bindings, c.shareable(args))
+	return c.mergeBindings(k, bindings, c.shareable(args))
 }
 
 // bindings returns the windows of a launch's storage arrays.
@@ -188,10 +188,10 @@ func (c *entryCompiler) bindings(args []*fusion.Tensor) []Binding {
 	return out
 }
 
-// merged puts arrays of one buffer into one binding that spans them all, those
+// mergeBindings puts arrays of one buffer into one binding that spans them all, those
 // of the buffer that has most of them first, until a kernel can have the
 // bindings.
-func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
+func (c *entryCompiler) mergeBindings(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
 	buffers := slices.SortedFunc(maps.Keys(shareable), func(a, b int) int {
 		return cmp.Or(len(shareable[b])-len(shareable[a]), a-b)
 	})
@@ -274,7 +274,7 @@ func withAccess(of *loop.Kernel, access string) *loop.Kernel {
 // kernel prints a kernel, unless it is known, and returns its number; kernels
 // with one text are one.
 func (c *entryCompiler) kernel(key kernelKey) (int, error) {
-	if number, ok := c.numbers[key]; ok {
+	if number, ok := c.kernelByKey[key]; ok {
 		return number, nil
 	}
 	k, source, err := c.print(key.kernel, key.access)
@@ -289,11 +289,11 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 		}
 		text += draft
 	}
-	number, ok := c.kernels[text]
+	number, ok := c.kernelByText[text]
 	if !ok {
 		number = c.addKernel(p, source, draft)
 	}
-	c.numbers[key], c.kernels[text] = number, number
+	c.kernelByKey[key], c.kernelByText[text] = number, number
 	return number, nil
 }
 

@@ -53,9 +53,9 @@ type Target struct {
 	Schedules sched.Tuned
 }
 
-// claims reports whether a composite is scheduled as it is.
-func (t Target) claims(n *ir.Node) bool {
-	if t.touchesLong(n) {
+// keepsComposite reports whether a composite is scheduled as it is.
+func (t Target) keepsComposite(n *ir.Node) bool {
+	if t.needsLongIndices(n) {
 		return false // but by what it is made of
 	}
 	if sched.HasKernels(n, t.Caps) {
@@ -74,17 +74,17 @@ func (t Target) claims(n *ir.Node) bool {
 	return sched.AttendsInBlocks(n, t.Caps, most)
 }
 
-// rows tells fusion what the target makes of reductions.
-func (t Target) rows() fusion.Policy {
+// fusionPolicy tells fusion what the target makes of reductions.
+func (t Target) fusionPolicy() fusion.Policy {
 	if t.Invocations == 1 {
 		return hardware.Serial{Profile: t.Profile()}
 	}
 	return t.Profile()
 }
 
-// touchesLong reports whether positions in an operand or result of a node are counted in 64
+// needsLongIndices reports whether positions in an operand or result of a node are counted in 64
 // bits, which only kernels do that schedules make of maps, reductions and products.
-func (t Target) touchesLong(n *ir.Node) bool {
+func (t Target) needsLongIndices(n *ir.Node) bool {
 	return t.Long > 0 && slices.ContainsFunc(slices.Concat(n.InTypes(), n.Types()), func(x ir.Type) bool {
 		size, ok := x.Shape.Size().Const()
 		return ok && size >= t.Long
@@ -105,14 +105,14 @@ func (t Target) Apart(n *ir.Node) bool {
 	return arrays > t.StorageBuffers
 }
 
-// worthGate is how many elements two branches must compute for a gate to pay: at
+// minGatedWork is how many elements two branches must compute for a gate to pay: at
 // some 10¹¹ elements a second it takes as long as the gate's launch, about 10 µs,
 // and the indirect dispatches behind it, which are checked on the device.
-const worthGate = 1 << 20
+const minGatedWork = 1 << 20
 
 // WebGPU returns the target that every WebGPU device meets.
 func WebGPU() Target {
-	t := Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: worthGate}
+	t := Target{Name: "webgpu", Caps: loop.DefaultCaps(), Branch: minGatedWork}
 	t.Drafts = true
 	return t
 }

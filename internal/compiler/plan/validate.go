@@ -87,8 +87,8 @@ func (v *validator) window(buffer, offset, bytes, alignment int) *FormatError {
 	return nil
 }
 
-// placed checks a window that may lie in some kinds of buffer only.
-func (v *validator) placed(buffer, offset, bytes, alignment int, kinds ...BufferKind) *FormatError {
+// windowIn checks a window that may lie in some kinds of buffer only.
+func (v *validator) windowIn(buffer, offset, bytes, alignment int, kinds ...BufferKind) *FormatError {
 	if err := v.window(buffer, offset, bytes, alignment); err != nil {
 		return err
 	}
@@ -158,10 +158,10 @@ func (v *validator) slot(s *Slot) *FormatError {
 		}
 		return nil
 	}
-	return v.placed(s.Buffer, s.Offset, s.Bytes, WordBytes, kindsOf[s.Role]...)
+	return v.windowIn(s.Buffer, s.Offset, s.Bytes, WordBytes, kindsOf[s.Role]...)
 }
 
-// span is a window with what can make it conflict with another: all spans that
+// useRange is a window with what can make it conflict with another: all spans that
 // touch must be read only.
 type span struct {
 	Binding
@@ -187,7 +187,7 @@ func conflict(spans []span) (a, b span, found bool) {
 
 func (v *validator) constants() *FormatError {
 	for i, c := range v.p.Constants {
-		if err := v.placed(c.Buffer, c.Offset, len(c.Data), WordBytes, ConstantBuffer, StateBuffer); err != nil {
+		if err := v.windowIn(c.Buffer, c.Offset, len(c.Data), WordBytes, ConstantBuffer, StateBuffer); err != nil {
 			return err.in("constant %d", i)
 		}
 	}
@@ -255,7 +255,7 @@ func (v *validator) status() *FormatError {
 		return nil
 	}
 	const where = "status"
-	if err := v.placed(s.Buffer, s.Offset, StatusBytes, RowBytes, StatusBuffer); err != nil {
+	if err := v.windowIn(s.Buffer, s.Offset, StatusBytes, RowBytes, StatusBuffer); err != nil {
 		return err.in(where)
 	}
 	seen := map[uint32]bool{0: true}

@@ -68,13 +68,13 @@ func (v *validator) entrySlots(e *Entry) *FormatError {
 		}
 	}
 	given, results, taken := map[string]bool{}, map[string]bool{}, map[int]bool{}
-	if err := v.differ(given, e.Inputs); err != nil {
+	if err := v.uniqueNames(given, e.Inputs); err != nil {
 		return err
 	}
-	if err := v.differ(given, e.Scalars); err != nil {
+	if err := v.uniqueNames(given, e.Scalars); err != nil {
 		return err
 	}
-	if err := v.differ(results, e.Outputs); err != nil {
+	if err := v.uniqueNames(results, e.Outputs); err != nil {
 		return err
 	}
 	for _, i := range e.Outputs {
@@ -92,8 +92,8 @@ func (v *validator) entrySlots(e *Entry) *FormatError {
 	return nil
 }
 
-// differ checks that slots have names not in seen, and adds them.
-func (v *validator) differ(seen map[string]bool, slots []int) *FormatError {
+// uniqueNames checks that slots have names not in seen, and adds them.
+func (v *validator) uniqueNames(seen map[string]bool, slots []int) *FormatError {
 	for _, i := range slots {
 		name := v.p.Slots[i].Name
 		if seen[name] {
