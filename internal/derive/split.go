@@ -159,13 +159,13 @@ func (c *partialEvaluation) classify(unknown, force []bool) {
 	}
 	c.inLinear = make([]bool, len(c.g.Nodes()))
 	for _, v := range c.outLinear {
-		c.need(v)
+		c.require(v)
 	}
 	nodes := c.g.Nodes()
 	for i := len(nodes) - 1; i >= 0; i-- {
 		if c.inLinear[i] {
 			for _, v := range nodes[i].Inputs() {
-				c.need(v)
+				c.require(v)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func (c *partialEvaluation) classify(unknown, force []bool) {
 
 // require makes the linear half compute v if v is unknown or costs nothing, and
 // get it as a residual otherwise.
-func (c *partialEvaluation) need(v ir.Value) {
+func (c *partialEvaluation) require(v ir.Value) {
 	switch {
 	case c.unknown[v.Node().ID()] || isCheap(v.Node()):
 		c.inLinear[v.Node().ID()] = true

@@ -60,9 +60,9 @@ type Dialect struct {
 	// UndefinedOverflow says that the language leaves the overflow of signed
 	// integers undefined: what may overflow is computed unsigned.
 	UndefinedOverflow bool
-	// HideTurns says that a driver cannot be asked to leave a loop as it is: of one that is
+	// OpaqueLoops says that a driver cannot be asked to leave a loop as it is: of one that is
 	// to stay it is not shown how many turns it has.
-	HideTurns bool
+	OpaqueLoops bool
 	// LazyLogic writes && and || rather than & and |. Where each && becomes a
 	// branch, as in WGSL, long conditions take drivers long to compile.
 	LazyLogic bool
@@ -164,7 +164,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	}
 	w.k = w.out.Kernel
 	w.names()
-	w.storage = exchanges(w.k)
+	w.storageBarrier = sharesStorage(w.k)
 	if d.VectorMath {
 		w.quads = findQuads(w.k)
 	}
@@ -195,13 +195,13 @@ type Writer struct {
 	vectors   int
 	functions map[string]bool        // by name, those in out.Functions
 	outlined  map[operation]bool     // whether an operation is the call of one of them
-	inside    bool                   // one of them is being written
+	inFunction    bool                   // one of them is being written
 	width     map[string]int         // of the vectors by name
 	mutable   map[string]dtype.DType // variables that change
 	quads     quads                  // sums that are written as vectors
-	storage   bool                   // threads may exchange values through storage arrays
+	storageBarrier   bool                   // threads may exchange values through storage arrays
 	ranges    *scalar.Simplifier
-	meeting   string // the barrier of the role that is written, "" outside of roles
+	roleBarrier   string // the barrier of the role that is written, "" outside of roles
 }
 
 // Fail records what the dialect lacks.

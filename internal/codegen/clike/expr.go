@@ -24,14 +24,14 @@ const (
 // text is a written expression.
 type text struct {
 	s    string
-	hold int
+	precedence int
 }
 
 func atom(s string) text { return text{s, single} }
 
-// at returns t for a place that wants it to hold at least so tightly.
-func (t text) at(hold int) string {
-	if t.hold < hold {
+// parenthesized returns t for a place that wants it to hold at least so tightly.
+func (t text) parenthesized(hold int) string {
+	if t.precedence < hold {
 		return "(" + t.s + ")"
 	}
 	return t.s
@@ -43,7 +43,7 @@ const longLine = 90
 // operator is one between its operands: how it holds and what it takes left and right.
 type operator struct {
 	sign              string
-	hold, left, right int
+	precedence, left, right int
 }
 
 // infix holds the operators by operation; others have no sign.
@@ -89,7 +89,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 	if t.On(w.d.Target) == dtype.Storage {
 		w.Fail("%s of %s", e.Op, t) // the kernel has not been widened
 	}
-	if w.calls(e) {
+	if w.callsFunction(e) {
 		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	if two, is := e.Args[0].Value(); is && e.Op == scalar.OpPow && e.Type == dtype.F32 && two.F == 2 && w.d.PowerOfTwo != "" {
@@ -98,7 +98,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 	}
 	form, ok := w.d.Form(e.Op, t)
 	if !ok {
-		return w.common(e, t)
+		return w.commonForm(e, t)
 	}
 	w.Need(form.Helper)
 	return w.form(form, e)
@@ -108,7 +108,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 func (w *Writer) conversion(e scalar.Expr) text {
 	from := e.Args[0].Type
 	w.typeName(e.Type)
-	if w.calls(e) {
+	if w.callsFunction(e) {
 		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	x := w.operand(e.Args[0], loose)
@@ -118,8 +118,8 @@ func (w *Writer) conversion(e scalar.Expr) text {
 	return atom(w.d.Convert(w, x, from, e.Type))
 }
 
-// common writes an operation that all dialects write the same way.
-func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
+// commonForm writes an operation that all dialects write the same way.
+func (w *Writer) commonForm(e scalar.Expr, t dtype.DType) text {
 	if t.IsBool() {
 		switch e.Op {
 		case scalar.OpAnd:
@@ -153,7 +153,7 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 				left += "i" // else the number has no type, and wgpu finds none for it
 			}
 		}
-		return text{left + " " + op.sign + " " + w.operand(right, op.right), op.hold}
+		return text{left + " " + op.sign + " " + w.operand(right, op.right), op.precedence}
 	}
 	w.Fail("operation %s of %s", e.Op, t)
 	return atom(e.Op.String())
@@ -242,7 +242,7 @@ func (w *Writer) operand(e scalar.Expr, hold int) string {
 	if len(t.s) > longLine {
 		return w.let(e.Type, t.s)
 	}
-	return t.at(hold)
+	return t.parenthesized(hold)
 }
 
 func (w *Writer) list(args []scalar.Expr) string {

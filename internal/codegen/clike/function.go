@@ -50,9 +50,9 @@ func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
 	return e
 }
 
-// calls reports whether the operation of e is the call of a function here. The body of a
+// callsFunction reports whether the operation of e is the call of a function here. The body of a
 // function has been expanded to the end.
-func (w *Writer) calls(e scalar.Expr) bool { return !w.inside && w.outlined[operationOf(e)] }
+func (w *Writer) callsFunction(e scalar.Expr) bool { return !w.inFunction && w.outlined[operationOf(e)] }
 
 // outline reports whether the operation of n stays as it is: one of the dialect's own,
 // or a function, which it writes if it is new. Only functions of floats are: index arithmetic is better seen.
@@ -93,11 +93,11 @@ func (w *Writer) outlineNew(n scalar.Expr, o operation) bool {
 // function writes a function that returns body.
 func (w *Writer) function(name string, params []scalar.Expr, body scalar.Expr) string {
 	inner := &Writer{
-		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inside: true,
+		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inFunction: true,
 		taken: map[string]bool{}, alias: map[string]text{}, functions: w.functions, ranges: w.ranges,
 	}
-	s := inner.ranges.BindShared(boundPrefix, body)
-	inner.bound(s.Locals)
+	s := inner.ranges.BindShared(localPrefix, body)
+	inner.bindLocals(s.Locals)
 	value := s.Roots[0]
 	inner.line("return " + inner.expr(value).s + ";")
 	w.err = inner.err

@@ -27,18 +27,18 @@ func (w *Writer) fromWord(word string) text {
 	return text{word + " != " + w.d.Literal(w, scalar.ConstI(dtype.U32, 0)), relation}
 }
 
-// inMemory returns a value as an array of its type holds it: a bool as a word.
-func inMemory(e scalar.Expr) scalar.Expr {
+// storedValue returns a value as an array of its type holds it: a bool as a word.
+func storedValue(e scalar.Expr) scalar.Expr {
 	if e.Type.IsBool() {
 		return scalar.Convert(e, dtype.U32)
 	}
 	return e
 }
 
-// exchanges reports whether threads may exchange values through storage arrays: whether a
+// sharesStorage reports whether threads may exchange values through storage arrays: whether a
 // kernel reads one that it writes. What is bound for writing may only be read, where it lies
 // in one buffer with what is written.
-func exchanges(k *loop.Kernel) bool {
+func sharesStorage(k *loop.Kernel) bool {
 	written, found := map[int]bool{}, false
 	loop.WalkStores(k.Body, func(array int) { written[array] = true })
 	read := func(array int) bool {

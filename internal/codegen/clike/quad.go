@@ -32,12 +32,12 @@ type quadRow struct {
 func findQuads(k *loop.Kernel) quads {
 	f := &quadFinder{
 		k: k, defined: map[string][]loop.Stmt{}, vectors: map[string][]string{},
-		quadOf: map[string]string{}, apart: map[string]bool{},
+		quadOf: map[string]string{}, scalarUse: map[string]bool{},
 	}
 	f.block(k.Body)
 	q := quads{}
 	for _, r := range f.rows {
-		if !slices.ContainsFunc(r.sums[:], func(name string) bool { return f.apart[name] }) {
+		if !slices.ContainsFunc(r.sums[:], func(name string) bool { return f.scalarUse[name] }) {
 			q[f.defined[r.sums[0]][0]] = nil
 			q[r.first] = r.terms
 		}
@@ -51,26 +51,26 @@ type quadFinder struct {
 	defined map[string][]loop.Stmt // by variable: its definition and what follows
 	vectors map[string][]string    // the members of vectors of f32, by the first
 	quadOf  map[string]string      // by variable: the first sum of the rows that it is in
-	apart   map[string]bool        // variables that also change in other ways
+	scalarUse   map[string]bool        // variables that also change in other ways
 	rows    []quadRow
 }
 
 func (f *quadFinder) block(body []loop.Stmt) {
 	for i := 0; i < len(body); i++ {
 		if r, ok := f.row(body[i:]); ok {
-			f.take(r)
+			f.addRow(r)
 			i += quadWidth - 1
 			continue
 		}
 		for _, name := range loop.Assigns(body[i]) {
-			f.apart[name] = true
+			f.scalarUse[name] = true
 		}
 		for _, name := range loop.Defines(body[i]) {
 			delete(f.vectors, name) // of a block that has ended
 		}
 		switch s := body[i].(type) {
 		case *loop.Var:
-			f.apart[s.Name] = f.apart[s.Name] || f.defined[s.Name] != nil // two of one name
+			f.scalarUse[s.Name] = f.scalarUse[s.Name] || f.defined[s.Name] != nil // two of one name
 			f.defined[s.Name] = body[i:]
 		case *loop.LoadVec:
 			if a := f.k.Arrays[s.Array]; a.Width == quadWidth && a.DType == dtype.F32 {
@@ -85,12 +85,12 @@ func (f *quadFinder) block(body []loop.Stmt) {
 	}
 }
 
-// take notes a row, and sums that are also in rows of others.
-func (f *quadFinder) take(r quadRow) {
+// addRow notes a row, and sums that are also in rows of others.
+func (f *quadFinder) addRow(r quadRow) {
 	f.rows = append(f.rows, r)
 	for _, name := range r.sums {
 		if first, ok := f.quadOf[name]; ok && first != r.sums[0] {
-			f.apart[name], f.apart[first] = true, true
+			f.scalarUse[name], f.scalarUse[first] = true, true
 		}
 		f.quadOf[name] = r.sums[0]
 	}
@@ -119,7 +119,7 @@ func (f *quadFinder) row(body []loop.Stmt) (r quadRow, ok bool) {
 		r.terms = append(r.terms, t)
 	}
 	slices.Reverse(r.terms) // the last one was found first
-	return r, len(r.terms) > 0 && f.sideBySide(r.sums)
+	return r, len(r.terms) > 0 && f.adjacent(r.sums)
 }
 
 // lastTerm splits what is added last off four sums.
@@ -150,8 +150,8 @@ func (f *quadFinder) lastTerm(values [quadWidth]scalar.Expr) (t quadTerm, rest [
 	return t, rest, false
 }
 
-// sideBySide reports whether variables of f32 are defined one after the other, as constants.
-func (f *quadFinder) sideBySide(names [quadWidth]string) bool {
+// adjacent reports whether variables of f32 are defined one after the other, as constants.
+func (f *quadFinder) adjacent(names [quadWidth]string) bool {
 	defined := f.defined[names[0]]
 	if len(defined) < quadWidth {
 		return false

@@ -66,20 +66,20 @@ func (w *Writer) roles(s *loop.Roles) {
 		if i > 0 && i == len(s.List)-1 {
 			head = "} else"
 		}
-		w.meeting = w.d.Async.Roles.Barrier(i+1, r.Threads)
+		w.roleBarrier = w.d.Async.Roles.Barrier(i+1, r.Threads)
 		w.nested(head, r.Body)
 	}
-	w.meeting = ""
+	w.roleBarrier = ""
 	w.line("}")
 }
 
 // barrier writes a barrier of the role, or of the workgroup.
 func (w *Writer) barrier() {
-	if w.meeting != "" {
-		w.line(w.meeting)
+	if w.roleBarrier != "" {
+		w.line(w.roleBarrier)
 		return
 	}
-	for _, line := range w.d.Barrier(w.storage) {
+	for _, line := range w.d.Barrier(w.storageBarrier) {
 		w.line(line)
 	}
 }

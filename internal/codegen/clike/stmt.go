@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
-const boundPrefix = "%"
+// localPrefix begins the names that scalar.BindShared gives; no kernel has such.
+const localPrefix = "%"
 
 // bind writes the lines that the expressions of a statement need before it:
 // definitions of the parts used more than once, and the checks among them. It
@@ -27,16 +27,16 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := w.ranges.BindShared(boundPrefix, all...)
-	w.bound(s.Locals)
+	s := w.ranges.BindShared(localPrefix, all...)
+	w.bindLocals(s.Locals)
 	for i, code := range codes {
 		w.check(s.Roots[n+i], code)
 	}
 	return s.Roots[:n]
 }
 
-// bound defines the variables of a schedule.
-func (w *Writer) bound(list []scalar.Local) {
+// bindLocals defines the variables of a schedule.
+func (w *Writer) bindLocals(list []scalar.Local) {
 	for _, b := range list {
 		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
 	}
@@ -83,7 +83,7 @@ func (w *Writer) stmt(s loop.Stmt) {
 	case *loop.Assign:
 		w.assign(s)
 	case *loop.Store:
-		e := w.bind(s.At, inMemory(s.Value))
+		e := w.bind(s.At, storedValue(s.Value))
 		value := w.expr(e[1]).s
 		w.line(w.element(s.Array, e[0]) + " = " + value + ";")
 	case *loop.LoadVec:
@@ -188,22 +188,22 @@ func (w *Writer) loadVec(s *loop.LoadVec) {
 func (w *Writer) storeVec(s *loop.StoreVec) {
 	roots := []scalar.Expr{s.At}
 	for _, v := range s.Values {
-		roots = append(roots, inMemory(v))
+		roots = append(roots, storedValue(v))
 	}
 	e := w.bind(roots...)
 	var elems []string
 	for _, v := range e[1:] {
 		elems = append(elems, w.operand(v, loose))
 	}
-	vector, ok := w.whole(elems)
+	vector, ok := w.wholeVector(elems)
 	if !ok {
 		vector = w.d.Vector(roots[1].Type, elems)
 	}
 	w.line(w.element(s.Array, e[0]) + " = " + vector + ";")
 }
 
-// whole returns the vector that elems are all the members of, in order.
-func (w *Writer) whole(elems []string) (vector string, ok bool) {
+// wholeVector returns the vector that elems are all the members of, in order.
+func (w *Writer) wholeVector(elems []string) (vector string, ok bool) {
 	vector, _, _ = strings.Cut(elems[0], ".")
 	for i, e := range elems {
 		if e != vector+members[i] {
@@ -216,8 +216,8 @@ func (w *Writer) whole(elems []string) (vector string, ok bool) {
 // loop evaluates its bounds once: an end that is more than a name or a number
 // is bound before it.
 func (w *Writer) loop(s *loop.For) {
-	if s.Rolled && w.d.HideTurns {
-		s = w.hidden(s)
+	if s.Rolled && w.d.OpaqueLoops {
+		s = w.opaqueStart(s)
 	}
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
@@ -230,13 +230,13 @@ func (w *Writer) loop(s *loop.For) {
 	if step, _ := s.Step.IntConst(); step != 1 {
 		advance = v + " += " + strconv.FormatInt(step, 10)
 	}
-	w.nested("for ("+w.d.Var(s.Type(), v, start)+" "+v+" < "+end.at(sum)+"; "+advance+")", s.Body)
+	w.nested("for ("+w.d.Var(s.Type(), v, start)+" "+v+" < "+end.parenthesized(sum)+"; "+advance+")", s.Body)
 	w.line("}")
 }
 
-// hidden returns a loop whose start is as before, but not for a driver to see: no number of
+// opaqueStart returns a loop whose start is as before, but not for a driver to see: no number of
 // a thread is below 0.
-func (w *Writer) hidden(s *loop.For) *loop.For {
+func (w *Writer) opaqueStart(s *loop.For) *loop.For {
 	f := *s
 	f.Start = scalar.Add(s.Start, scalar.Min(loop.LocalID(0, w.k.Workgroup[0]), loop.Int(0)))
 	return &f

@@ -53,7 +53,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: "multiply-adds of warps that are not numbered along x"}
 	}
 	d := dialect
-	d.Async = &byWarps
+	d.Async = &warpAsync
 	return printBy(k, &d)
 }
 

@@ -9,20 +9,20 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// byWarps is [async] for devices whose warps multiply by themselves, from compute
+// warpAsync is [async] for devices whose warps multiply by themselves, from compute
 // capability 8.0 on: cp.async as there, and mma.sync.m16n8, which is done when it is over.
 // See the PTX ISA, "Warp-level matrix instructions".
-var byWarps = clike.Async{
+var warpAsync = clike.Async{
 	Copy: async.Copy, Commit: async.Commit, Wait: async.Wait, Pack: async.Pack,
-	Mma: warpsMma,
+	Mma: warpMma,
 }
 
 // A warp's registers of the left operand, and of two neighbouring blocks of 8 columns of
 // the right one.
 const warpLeft, warpRight = "left0, left1, left2, left3", "right0, right1, right2, right3"
 
-// warpsMma calls a function for each multiply-add.
-func warpsMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
+// warpMma calls a function for each multiply-add.
+func warpMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 	var lines []string
 	for _, t := range terms {
 		left := strings.Join(t.Left, ", ")
@@ -30,7 +30,7 @@ func warpsMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 			left = fmt.Sprintf("shared_piece(%s, %s)", t.ArrayA, t.PieceA)
 		}
 		w.Define("shared_piece", sharedPiece)
-		name := warpsMultiplyAdd(w, a, &t.MmaTerm)
+		name := warpMultiplyAdd(w, a, &t.MmaTerm)
 		lines = append(lines, fmt.Sprintf("%s(%s, shared_piece(%s, %s),\n    %s);", name, left, t.ArrayB, t.PieceB, strings.Join(t.Sums, ", ")))
 	}
 	return lines
@@ -72,9 +72,9 @@ func warpInstruction(w *clike.Writer, a loop.Atom) string {
 	return name
 }
 
-// warpsMultiplyAdd has the function of an atom written, as it is computed by a warp, and
+// warpMultiplyAdd has the function of an atom written, as it is computed by a warp, and
 // returns its name. Its lanes have rows and columns as [loop.Atom] says.
-func warpsMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
+func warpMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	name := fmt.Sprintf("warps_%s_%d", ptxTypes[a.Operand], a.N)
 	params, left := []string{"unsigned a"}, warpLeftTile(w, t)
 	if t.Left != nil {

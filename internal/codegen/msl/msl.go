@@ -65,7 +65,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, cut: p.Cut != nil && p.Cut(k)}
+	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, tiled: p.Cut != nil && p.Cut(k)}
 	if what := w.missing(); what != "" {
 		return "", &clike.UnsupportedError{Dialect: dialectName, Kernel: k.Name, What: what}
 	}
@@ -85,7 +85,7 @@ type writer struct {
 	k       *loop.Kernel
 	names   types
 	buffers int  // so far
-	cut     bool // the kernel runs by pieces of its grid
+	tiled     bool // the kernel runs by pieces of its grid
 	sb      strings.Builder
 }
 
@@ -152,7 +152,7 @@ func (w *writer) parameters() []string {
 	if w.k.Counters > 0 {
 		params = append(params, w.buffer("constant int *repeat"))
 	}
-	if w.cut {
+	if w.tiled {
 		params = append(params, w.buffer("constant uint *first_group"), w.buffer("device const uint *wanted"))
 	}
 	for _, v := range builtinValues {
@@ -175,7 +175,7 @@ func (w *writer) entry() {
 			w.line("  %s %s[%d];", w.names.memory(a), w.src.Names[i], a.Len)
 		}
 	}
-	if w.cut {
+	if w.tiled {
 		w.line("  if (wanted[0] == 0u) return;")
 	}
 	slices.Sort(w.src.Builtins)
@@ -217,7 +217,7 @@ func (w *writer) builtin(name string) (value, typ string) {
 		if v.kind == kind && v.typ == "uint" {
 			return "int(" + v.param + ")", "int"
 		}
-		if v.kind == kind && kind == loop.BuiltinGroupID && w.cut {
+		if v.kind == kind && kind == loop.BuiltinGroupID && w.tiled {
 			return fmt.Sprintf("int(%s.%s + first_group[%d])", v.param, "xyz"[i:i+1], i), "int"
 		}
 		if v.kind == kind {

@@ -10,7 +10,7 @@ import (
 
 // load leaves an element on the stack.
 func (w *writer) load(e scalar.Expr) {
-	if regs := w.places[e.Ref].registers; regs != nil {
+	if regs := w.locations[e.Ref].registers; regs != nil {
 		at := w.registerIndex(e.Args[0])
 		w.f.get(regs[at/lanes])
 		w.extract(e.Type, int(at%lanes))
@@ -19,14 +19,14 @@ func (w *writer) load(e scalar.Expr) {
 	offset := w.address(e.Ref, e.Args[0])
 	w.f.memory(loadOf(e.Type), alignLog(e.Type), offset)
 	if e.Type.IsBool() {
-		w.truth(dtype.U32)
+		w.nonZero(dtype.U32)
 	}
 }
 
 // store writes an element; value leaves it on the stack.
 func (w *writer) store(array int, at scalar.Expr, value func()) {
 	t := w.k.Arrays[array].DType
-	if regs := w.places[array].registers; regs != nil {
+	if regs := w.locations[array].registers; regs != nil {
 		index := w.registerIndex(at)
 		w.f.get(regs[index/lanes])
 		value()
@@ -42,7 +42,7 @@ func (w *writer) store(array int, at scalar.Expr, value func()) {
 // address leaves on the stack what, together with the offset that it returns, is
 // the address of an element.
 func (w *writer) address(array int, at scalar.Expr) (offset uint64) {
-	p, size := w.places[array], w.elementBytes(array)
+	p, size := w.locations[array], w.elementBytes(array)
 	at, c := w.splitKnown(at)
 	if lo, _, ok := scalar.Range(at); c < 0 || !ok || lo < 0 {
 		// An offset is added to an address that has not wrapped.
@@ -51,20 +51,20 @@ func (w *writer) address(array int, at scalar.Expr) (offset uint64) {
 	offset = p.offset + uint64(c)*uint64(size)
 	x, known := at.IntConst()
 	switch first := known && x == 0; {
-	case first && p.based:
+	case first && p.hasBase:
 		w.f.get(p.param)
 	case first:
 		w.f.constI32(0)
 	default:
 		w.scaled(at, int64(size))
-		w.behind(p)
+		w.addBase(p)
 	}
 	return offset
 }
 
-// behind adds the address that a place lies behind to the one on the stack.
-func (w *writer) behind(p place) {
-	if p.based {
+// addBase adds the address that a place lies behind to the one on the stack.
+func (w *writer) addBase(p location) {
+	if p.hasBase {
 		w.f.get(p.param)
 		w.f.op(opI32Add)
 	}
@@ -123,11 +123,11 @@ func (w *writer) scaled(e scalar.Expr, size int64) {
 		}
 	}
 	w.expr(e)
-	w.times(size)
+	w.mulConst(size)
 }
 
-// times multiplies the i32 on the stack.
-func (w *writer) times(size int64) {
+// mulConst multiplies the i32 on the stack.
+func (w *writer) mulConst(size int64) {
 	switch {
 	case size == 1:
 	case size > 0 && size&(size-1) == 0:

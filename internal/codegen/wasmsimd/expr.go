@@ -105,10 +105,10 @@ func (w *writer) variable(e scalar.Expr) {
 	case loop.BuiltinGroupID:
 		w.f.get(w.group)
 	case loop.BuiltinScalar:
-		w.f.get(w.row)
+		w.f.get(w.scalarRow)
 		w.f.memory(loads[classOf(e.Type)], 2, uint64(w.scalarOffset(i)))
 		if e.Type.IsBool() {
-			w.truth(e.Type)
+			w.nonZero(e.Type)
 		}
 	case loop.BuiltinCounter:
 		w.f.get(w.counters + uint32(i))
@@ -134,8 +134,8 @@ func (w *writer) scalarOffset(i int) int {
 	return at
 }
 
-// truth makes a number on the stack 1 where it is not zero and 0 where it is.
-func (w *writer) truth(t dtype.DType) {
+// nonZero makes a number on the stack 1 where it is not zero and 0 where it is.
+func (w *writer) nonZero(t dtype.DType) {
 	switch classOf(t) {
 	case classF32:
 		w.f.constF32(0)
@@ -153,7 +153,7 @@ func (w *writer) truth(t dtype.DType) {
 func (w *writer) convert(from, to dtype.DType) {
 	if to.IsBool() {
 		if !from.IsBool() {
-			w.truth(from)
+			w.nonZero(from)
 		}
 		return
 	}
@@ -174,7 +174,7 @@ func (w *writer) bitcast(from, to dtype.DType) {
 func (w *writer) operation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
 	c := classOf(last.Type)
-	if w.refuses(e.Op, last.Type) {
+	if w.rejectsNarrow(e.Op, last.Type) {
 		return
 	}
 	switch e.Op {
@@ -189,7 +189,7 @@ func (w *writer) operation(e scalar.Expr) {
 		w.expr(scalar.Div(scalar.ConstF(e.Type, 1), scalar.Sqrt(e.Args[0])))
 		return
 	case scalar.OpIsNaN:
-		x := w.held(last)
+		x := w.reusable(last)
 		w.exprs(x, x)
 		w.f.op(scalarForms[scalar.OpNe][c])
 		return
@@ -245,10 +245,10 @@ func (w *writer) integerOperation(e scalar.Expr) bool {
 			w.expr(e.Args[0])
 			return true
 		}
-		x := w.held(e.Args[0])
+		x := w.reusable(e.Args[0])
 		w.expr(scalar.Select(scalar.Lt(x, scalar.ConstI(t, 0)), scalar.Neg(x), x))
 	case scalar.OpMin, scalar.OpMax:
-		a, b := w.held(e.Args[0]), w.held(e.Args[1])
+		a, b := w.reusable(e.Args[0]), w.reusable(e.Args[1])
 		compare := scalar.OpLt
 		if e.Op == scalar.OpMax {
 			compare = scalar.OpGt
@@ -260,26 +260,26 @@ func (w *writer) integerOperation(e scalar.Expr) bool {
 	return true
 }
 
-// held returns e as something that may be written several times: it is computed
+// reusable returns e as something that may be written several times: it is computed
 // now, unless it is a leaf.
-func (w *writer) held(e scalar.Expr) scalar.Expr {
+func (w *writer) reusable(e scalar.Expr) scalar.Expr {
 	if len(e.Args) == 0 {
 		return e
 	}
-	return w.copied(e)
+	return w.toLocal(e)
 }
 
-// copied returns a name for the value that e has now.
-func (w *writer) copied(e scalar.Expr) scalar.Expr {
+// toLocal returns a name for the value that e has now.
+func (w *writer) toLocal(e scalar.Expr) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(e.Type)])
 	w.expr(e)
 	w.f.set(v)
-	return w.named(v, e.Type)
+	return w.localVar(v, e.Type)
 }
 
-// named returns a local as an expression.
-func (w *writer) named(local uint32, t dtype.DType) scalar.Expr {
-	name := boundPrefix + "local" + strconv.Itoa(int(local)) // as no statement names one
+// localVar returns a local as an expression.
+func (w *writer) localVar(local uint32, t dtype.DType) scalar.Expr {
+	name := localPrefix + "local" + strconv.Itoa(int(local)) // as no statement names one
 	w.env[name] = binding{kind: boundScalar, local: local}
 	return scalar.FreeVar(name, t)
 }

@@ -17,12 +17,12 @@ const (
 	kindMemory   = 2
 )
 
-// boundedMemory says that an imported memory has a largest size, here mostPages,
+// boundedMemory says that an imported memory has a largest size, here maxPages,
 // that of all memories. A host that has the memory shared among threads sets
 // bit 1 beside it.
 const (
 	boundedMemory = 1
-	mostPages     = 1 << 16
+	maxPages     = 1 << 16
 )
 
 // moduleHeader is the magic number and the version of the binary format.
@@ -113,6 +113,6 @@ func (l *linker) imports() []byte {
 		}
 	}
 	b = appendText(appendText(b, "rlx"), "memory")
-	b = appendUnsigned(append(b, kindMemory, boundedMemory, 0), mostPages)
+	b = appendUnsigned(append(b, kindMemory, boundedMemory, 0), maxPages)
 	return append(appendUnsigned(nil, uint64(n)), b...)
 }

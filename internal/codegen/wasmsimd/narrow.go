@@ -11,8 +11,8 @@ import (
 
 func isNarrow(t dtype.DType) bool { return t.On(dtype.WASM) == dtype.Storage }
 
-// refuses records that there is no arithmetic on a type that is only stored.
-func (w *writer) refuses(op scalar.Op, t dtype.DType) bool {
+// rejectsNarrow records that there is no arithmetic on a type that is only stored.
+func (w *writer) rejectsNarrow(op scalar.Op, t dtype.DType) bool {
 	if isNarrow(t) {
 		w.fail("%s of %s", op, t)
 	}

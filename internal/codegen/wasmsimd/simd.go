@@ -71,7 +71,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if k.Groups[1]*k.Groups[2] != 1 {
 		w.fail("grid of several axes")
 	}
-	w.layOut()
+	w.assignParams()
 	w.grid()
 	if w.err != nil {
 		return "", w.err
@@ -92,16 +92,16 @@ type writer struct {
 	err      error
 	math     bool // a function of Math is called
 	env      map[string]binding
-	places   []place
-	row      uint32 // the parameter that is the address of scalars
+	locations   []location
+	scalarRow      uint32 // the parameter that is the address of scalars
 	counters uint32 // the first parameter that is a count
 	group    uint32 // the parameter that is the workgroup, where there are several
-	lanes    bool   // a loop over lanes is being written, four turns at once
+	vectorized    bool   // a loop over lanes is being written, four turns at once
 }
 
-// place is where an array lies.
-type place struct {
-	based  bool
+// location is where an array lies.
+type location struct {
+	hasBase  bool
 	param  uint32 // the address that it lies behind, where it is based
 	offset uint64 // from there
 	// registers are the vectors that hold a private array, where it has some.
@@ -115,33 +115,33 @@ func (w *writer) fail(text string, args ...any) {
 	}
 }
 
-// layOut numbers the parameters and gives arrays their places.
-func (w *writer) layOut() {
+// assignParams numbers the parameters and gives arrays their places.
+func (w *writer) assignParams() {
 	for _, a := range w.k.Arrays {
 		if a.Space == loop.Storage {
 			w.f.params++
 		}
 	}
-	w.row = uint32(w.f.params)
+	w.scalarRow = uint32(w.f.params)
 	if len(w.k.Scalars) > 0 {
 		w.f.params++
 	}
 	w.counters = uint32(w.f.params)
 	w.f.params += w.k.Counters
-	own := place{}
-	if w.divided() {
+	own := location{}
+	if w.hasGrid() {
 		w.group = uint32(w.f.params)
-		own = place{based: true, param: w.group + 2}
+		own = location{hasBase: true, param: w.group + 2}
 		w.f.params += 3
 	}
 	w.placeArrays(own)
 }
 
-// divided reports whether the grid has several workgroups.
-func (w *writer) divided() bool { return w.k.Groups[0] > 1 }
+// hasGrid reports whether the grid has several workgroups.
+func (w *writer) hasGrid() bool { return w.k.Groups[0] > 1 }
 
 // placeArrays gives arrays their places, those of workgroup memory behind own.
-func (w *writer) placeArrays(own place) {
+func (w *writer) placeArrays(own location) {
 	inRegisters, storage := w.registerArrays(), uint32(0)
 	for i, a := range w.k.Arrays {
 		if a.DType.On(dtype.WASM) == dtype.Unsupported {
@@ -150,24 +150,24 @@ func (w *writer) placeArrays(own place) {
 		p := own
 		switch {
 		case a.Space == loop.Storage:
-			p = place{based: true, param: storage}
+			p = location{hasBase: true, param: storage}
 			storage++
 		case inRegisters[i]:
-			p = place{}
+			p = location{}
 			for range a.Len / lanes {
 				p.registers = append(p.registers, w.f.local(typeV128))
 			}
 		default:
 			own.offset += uint64(a.Bytes()+15) &^ 15
 		}
-		w.places = append(w.places, p)
+		w.locations = append(w.locations, p)
 	}
 }
 
 // grid writes a loop over the workgroups that are asked for, and inside it the
 // body.
 func (w *writer) grid() {
-	if !w.divided() {
+	if !w.hasGrid() {
 		w.block(w.k.Body)
 		return
 	}

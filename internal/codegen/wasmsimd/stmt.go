@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
-const boundPrefix = "%"
+// localPrefix begins the names that scalar.BindShared gives; no kernel has such.
+const localPrefix = "%"
 
 // bind binds the parts of a statement's expressions that are used more than
 // once to locals, and records the checks among them. It returns what is left of
@@ -24,7 +24,7 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := scalar.BindShared(boundPrefix, all...)
+	s := scalar.BindShared(localPrefix, all...)
 	for _, b := range s.Locals {
 		w.define(b.Var.Name, b.Value)
 	}
@@ -51,7 +51,7 @@ func (w *writer) check(failed scalar.Expr, code int) {
 // define makes a name stand for the value of an expression.
 func (w *writer) define(name string, value scalar.Expr) {
 	switch step, affine := w.affine(value); {
-	case !w.lanes || affine && step == 0:
+	case !w.vectorized || affine && step == 0:
 		v := w.f.local(valueTypes[classOf(value.Type)])
 		w.expr(value)
 		w.f.set(v)
@@ -89,7 +89,7 @@ func (w *writer) stmt(s loop.Stmt) {
 		w.assign(s)
 	case *loop.Store:
 		e := w.bind(s.At, s.Value)
-		if w.lanes {
+		if w.vectorized {
 			w.storeLanes(s.Array, e[0], e[1])
 			return
 		}
@@ -121,7 +121,7 @@ func (w *writer) stmt(s loop.Stmt) {
 // each.
 func (w *writer) declare(s *loop.Var) {
 	init := w.bind(s.Init)[0]
-	if w.lanes {
+	if w.vectorized {
 		v := w.f.local(typeV128)
 		w.vector(init)
 		w.f.set(v)
@@ -177,7 +177,7 @@ func (w *writer) atomic(s *loop.AtomicOp) {
 // combine changes an element by what is combined with it.
 func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
 	old := scalar.LoadAt(array, value.Type, at)
-	s := scalar.BindShared(boundPrefix+"a", old, expand(scalar.New(op, old, value)))
+	s := scalar.BindShared(localPrefix+"a", old, expand(scalar.New(op, old, value)))
 	for _, b := range s.Locals {
 		w.define(b.Var.Name, b.Value)
 	}
@@ -186,7 +186,7 @@ func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
 
 // loop writes a loop: over lanes where it is one and can be.
 func (w *writer) loop(s *loop.For) {
-	if w.takesLanes(s) {
+	if w.vectorizable(s) {
 		w.laneLoop(s)
 		return
 	}
@@ -194,19 +194,19 @@ func (w *writer) loop(s *loop.For) {
 	v := w.f.local(typeI32)
 	w.expr(e[0])
 	w.f.set(v)
-	w.counted(s, v, w.bound(e[1]), 0, func() { w.block(s.Body) })
+	w.countedLoop(s, v, w.loopEnd(e[1]), 0, func() { w.block(s.Body) })
 }
 
-// bound leaves the end of a loop in a local, unless it is known.
-func (w *writer) bound(end scalar.Expr) scalar.Expr {
+// loopEnd leaves the end of a loop in a local, unless it is known.
+func (w *writer) loopEnd(end scalar.Expr) scalar.Expr {
 	if end.Op == scalar.OpConst {
 		return end
 	}
-	return w.copied(end)
+	return w.toLocal(end)
 }
 
-// counted writes a loop while the variable in v is below end - short.
-func (w *writer) counted(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
+// countedLoop writes a loop while the variable in v is below end - short.
+func (w *writer) countedLoop(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
 	w.env[loop.Var] = binding{kind: boundScalar, local: v}
 	below := func() {
 		w.f.get(v)

@@ -53,7 +53,7 @@ func (w *writer) splat(e scalar.Expr) {
 		w.f.constLanes([4]uint32{word, word, word, word})
 		return
 	}
-	if e.Op == scalar.OpLoad && e.Type.Size() == wordBytes && w.places[e.Ref].registers == nil {
+	if e.Op == scalar.OpLoad && e.Type.Size() == wordBytes && w.locations[e.Ref].registers == nil {
 		offset := w.address(e.Ref, e.Args[0])
 		w.f.memory(opV128LoadSplat, 2, offset)
 		return
@@ -65,11 +65,11 @@ func (w *writer) splat(e scalar.Expr) {
 	} else {
 		w.expr(e)
 	}
-	w.spread(e.Type)
+	w.splatTop(e.Type)
 }
 
-// spread copies the number on the stack to all lanes.
-func (w *writer) spread(t dtype.DType) {
+// splatTop copies the number on the stack to all lanes.
+func (w *writer) splatTop(t dtype.DType) {
 	if classOf(t) == classF32 {
 		w.f.op(opF32x4Splat)
 		return
@@ -108,7 +108,7 @@ func (w *writer) vectorConvert(e scalar.Expr) {
 // vectorOperation writes an operation on four lanes.
 func (w *writer) vectorOperation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
-	if w.refuses(e.Op, last.Type) {
+	if w.rejectsNarrow(e.Op, last.Type) {
 		return
 	}
 	switch e.Op {
@@ -206,7 +206,7 @@ func (w *writer) laneByLane(e scalar.Expr) {
 		for i, local := range args {
 			w.f.get(local)
 			w.extract(e.Args[i].Type, lane)
-			parts[i] = w.popped(e.Args[i].Type)
+			parts[i] = w.popLocal(e.Args[i].Type)
 		}
 		w.expr(&scalar.Node{Op: e.Op, Type: e.Type, Args: parts, Ref: e.Ref})
 		w.replace(e.Type, lane)
@@ -215,11 +215,11 @@ func (w *writer) laneByLane(e scalar.Expr) {
 	w.f.get(out)
 }
 
-// popped names the value on the stack.
-func (w *writer) popped(t dtype.DType) scalar.Expr {
+// popLocal names the value on the stack.
+func (w *writer) popLocal(t dtype.DType) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(t)])
 	w.f.set(v)
-	return w.named(v, t)
+	return w.localVar(v, t)
 }
 
 // extract takes a lane of the vector on the stack.
@@ -230,7 +230,7 @@ func (w *writer) extract(t dtype.DType, lane int) {
 	}
 	w.f.lane(opI32x4Extract, lane)
 	if t.IsBool() {
-		w.truth(t)
+		w.nonZero(t)
 	}
 }
 

@@ -8,7 +8,7 @@ const wordBytes = 4
 // vectorLoad loads four elements: at once where they lie side by side.
 func (w *writer) vectorLoad(e scalar.Expr) {
 	at := e.Args[0]
-	if regs := w.places[e.Ref].registers; regs != nil {
+	if regs := w.locations[e.Ref].registers; regs != nil {
 		w.f.get(regs[w.registerIndex(at)/lanes])
 		return
 	}
@@ -26,7 +26,7 @@ func (w *writer) vectorLoad(e scalar.Expr) {
 
 // storeLanes stores a value for each lane.
 func (w *writer) storeLanes(array int, at, value scalar.Expr) {
-	if regs := w.places[array].registers; regs != nil {
+	if regs := w.locations[array].registers; regs != nil {
 		w.vector(value)
 		w.f.set(regs[w.registerIndex(at)/lanes])
 		return
@@ -107,15 +107,15 @@ func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address fu
 		}
 		return
 	}
-	p, index := w.places[array], w.f.local(typeV128)
+	p, index := w.locations[array], w.f.local(typeV128)
 	w.vector(at)
 	w.f.set(index)
 	for lane := range lanes {
 		f(lane, func() uint64 {
 			w.f.get(index)
 			w.f.lane(opI32x4Extract, lane)
-			w.times(size)
-			w.behind(p)
+			w.mulConst(size)
+			w.addBase(p)
 			return p.offset
 		})
 	}

@@ -81,13 +81,13 @@ func (p *printer) features() {
 	if p.k.Subgroup != [2]int{} {
 		p.line("enable subgroups;")
 	}
-	if p.bySubgroups() {
+	if p.fixedSubgroups() {
 		p.line("enable subgroup_size_control;")
 	}
 	if p.k.HasFragments() {
 		p.line("enable chromium_experimental_subgroup_matrix;")
 	}
-	if p.bySubgroups() {
+	if p.fixedSubgroups() {
 		p.line("requires subgroup_id;")
 	}
 }
@@ -154,27 +154,27 @@ func (p *printer) uniforms() {
 	}
 }
 
-// bySubgroups reports whether threads are numbered by subgroups of one size.
-func (p *printer) bySubgroups() bool { return p.k.Subgroups() > 0 }
+// fixedSubgroups reports whether threads are numbered by subgroups of one size.
+func (p *printer) fixedSubgroups() bool { return p.k.Subgroups() > 0 }
 
 // entry writes the entry point: its parameters are the built-in values that
 // the body uses, as unsigned numbers.
 func (p *printer) entry() {
 	var params []string
 	for _, v := range builtinValues {
-		if p.takes(v.kind) {
+		if p.usesParam(v.kind) {
 			params = append(params, format.Sprintf("@builtin(%s) %s: %s", v.builtin, v.param, v.typ))
 		}
 	}
 	size := format.Sprintf("%d", p.k.Workgroup[0])
-	if w := p.k.Workgroup; p.bySubgroups() {
+	if w := p.k.Workgroup; p.fixedSubgroups() {
 		size = format.Sprintf("%d) @subgroup_size(%d", p.k.Threads(), p.k.Subgroup[0])
 	} else if w[1] > 1 || w[2] > 1 {
 		size = format.Sprintf("%d, %d, %d", w[0], w[1], w[2])
 	}
 	p.line("\n@compute @workgroup_size(%s)", size)
 	p.line("fn main(%s) {", strings.Join(params, ", "))
-	if p.bySubgroups() {
+	if p.fixedSubgroups() {
 		p.line("  let local_number = min(subgroup_number * %du + subgroup_lane, %du);", p.k.Subgroup[0], p.k.Threads()-1)
 	}
 	slices.Sort(p.src.Builtins)
@@ -186,9 +186,9 @@ func (p *printer) entry() {
 	p.line("}")
 }
 
-// takes reports whether the entry point has a built-in value as a parameter.
-func (p *printer) takes(kind loop.Builtin) bool {
-	if p.bySubgroups() {
+// usesParam reports whether the entry point has a built-in value as a parameter.
+func (p *printer) usesParam(kind loop.Builtin) bool {
+	if p.fixedSubgroups() {
 		switch kind {
 		case loop.BuiltinLocalID, loop.BuiltinLocalIndex:
 			return false
@@ -223,8 +223,8 @@ func (p *printer) builtin(name string) string {
 	case loop.BuiltinCounter:
 		return format.Sprintf("i32(repeat%d)", i)
 	case loop.BuiltinLocalID:
-		if p.bySubgroups() {
-			return p.local(i)
+		if p.fixedSubgroups() {
+			return p.localID(i)
 		}
 	}
 	for _, v := range builtinValues {
@@ -238,8 +238,8 @@ func (p *printer) builtin(name string) string {
 	return name
 }
 
-// local returns a thread's place along an axis where threads are numbered by subgroups.
-func (p *printer) local(axis int) string {
+// localID returns a thread's place along an axis where threads are numbered by subgroups.
+func (p *printer) localID(axis int) string {
 	before := 1
 	for _, n := range p.k.Workgroup[:axis] {
 		before *= n

@@ -88,7 +88,7 @@ func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
 	}
-	if n.Op() == ops.OpReduceSum && m.summedAsMultiplied(n.Input(0)) {
+	if n.Op() == ops.OpReduceSum && m.sharesRounding(n.Input(0)) {
 		in = []ir.Value{ops.Convert(m.b, m.rounded(in[0]), ir.F32)}
 	}
 	if body := productsIn(n); body != nil {
@@ -112,7 +112,7 @@ func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 
 // sharesRounding reports whether a value of the graph that is copied is computed
 // there, and taken by products, as it is or moved, and else by sums alone.
-func (m *mixedCopier) summedAsMultiplied(v ir.Value) bool {
+func (m *mixedCopier) sharesRounding(v ir.Value) bool {
 	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.kept[n] {
 		return false
 	}

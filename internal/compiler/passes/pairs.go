@@ -22,7 +22,7 @@ func Pairs(g *ir.Graph) (*ir.Graph, error) {
 			return
 		}
 		for _, o := range g.Outputs() {
-			b.CopyOutput(o, p.whole(o.Value))
+			b.CopyOutput(o, p.packed(o.Value))
 		}
 	})
 }
@@ -99,7 +99,7 @@ func (p *complexCopier) has(v ir.Value) bool {
 
 // packed returns a value of the old graph as one value, with the parts of a complex
 // one along a last axis of 2.
-func (p *complexCopier) whole(v ir.Value) ir.Value {
+func (p *complexCopier) packed(v ir.Value) ir.Value {
 	if x, ok := p.parts[v]; ok {
 		return ops.Stack(p.b, -1, x.re, x.im)
 	}
@@ -107,7 +107,7 @@ func (p *complexCopier) whole(v ir.Value) ir.Value {
 }
 
 // setPacked takes a value of the old graph to one that [pairing.whole] would give.
-func (p *complexCopier) setWhole(v, w ir.Value) {
+func (p *complexCopier) setPacked(v, w ir.Value) {
 	if !v.DType().IsComplex() || !w.Valid() {
 		p.to.Set(v, w)
 		return
@@ -131,7 +131,7 @@ func (p *complexCopier) partsOf(v ir.Value) pair {
 func (p *complexCopier) node(n *ir.Node) {
 	switch rule := rulesFor(n.Op()); {
 	case n.Op() == ops.OpAssociativeScan && isComplex(n):
-		p.combined(n)
+		p.associativeScan(n)
 	case slices.ContainsFunc(n.Subgraphs(), hasComplex):
 		p.control(n)
 	case !isComplex(n):
@@ -164,7 +164,7 @@ func (p *complexCopier) node(n *ir.Node) {
 func (p *complexCopier) port(n *ir.Node) {
 	a, t := n.Attrs().(*ir.PortAttrs), n.Types()[0]
 	t = ir.Type{DType: t.DType.Real(), Shape: append(t.Shape.Clone(), ir.N(2))}
-	p.setWhole(n.Result(0), p.b.Port(a.Kind, a.Name, t))
+	p.setPacked(n.Result(0), p.b.Port(a.Kind, a.Name, t))
 }
 
 func (p *complexCopier) constant(n *ir.Node) {

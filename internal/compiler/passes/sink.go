@@ -16,13 +16,13 @@ func scanHoistSums(s site) []ir.Value {
 	k := newSumHoister(s)
 	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // what products stack, sums may use
 		for i := range k.a.Carries {
-			if added := k.added(i); added.Valid() && k.worth(added, only) {
-				k.sunk[i] = added
+			if added := k.addend(i); added.Valid() && k.profitable(added, only) {
+				k.hoisted[i] = added
 				k.stack(added, only)
 			}
 		}
 	}
-	if len(k.sunk) == 0 {
+	if len(k.hoisted) == 0 {
 		return nil
 	}
 	return k.rewrite()
@@ -35,27 +35,27 @@ type sumHoister struct {
 	body    *ir.Graph
 	port    map[ir.Value]int // by value of the body
 	readers []int            // by node of the body
-	again   bool             // the body computes something again
-	sunk    map[int]ir.Value // what each step adds to a carry
+	rematerializes   bool             // the body computes something again
+	hoisted    map[int]ir.Value // what each step adds to a carry
 	stacked []ir.Value       // values of the body that are stacked anew
 	outside map[ir.Value]ir.Value
 }
 
 func newSumHoister(s site) *sumHoister {
 	a, body := scanOf(s.n)
-	k := &sumHoister{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), sunk: map[int]ir.Value{}}
+	k := &sumHoister{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), hoisted: map[int]ir.Value{}}
 	for i, p := range body.Ports() {
 		k.port[p.Value] = i
 	}
-	k.again = slices.ContainsFunc(body.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpRematerialize })
+	k.rematerializes = slices.ContainsFunc(body.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpRematerialize })
 	return k
 }
 
 // addend returns what each step adds to a carry that is nothing but a sum.
-func (k *sumHoister) added(i int) ir.Value {
+func (k *sumHoister) addend(i int) ir.Value {
 	carry, next := k.body.Ports()[k.a.Consts+i].Value, k.body.Outputs()[i].Value
 	n := next.Node()
-	if _, done := k.sunk[i]; done || n.Op() != ops.OpAdd || k.readers[n.ID()] != 1 || k.readers[carry.Node().ID()] != 1 {
+	if _, done := k.hoisted[i]; done || n.Op() != ops.OpAdd || k.readers[n.ID()] != 1 || k.readers[carry.Node().ID()] != 1 {
 		return ir.Value{}
 	}
 	for side := range 2 {
@@ -99,20 +99,20 @@ func origin(v ir.Value) ir.Value {
 // profitable reports whether a value can be summed over all steps at once, with no
 // more stacked anew for it in a step than it has elements; nothing in a loop that
 // computes again what it was not to stack.
-func (k *sumHoister) worth(v ir.Value, only ir.Op) bool {
+func (k *sumHoister) profitable(v ir.Value, only ir.Op) bool {
 	operands, ok := k.operands(v, only)
 	if !ok {
 		return false
 	}
 	fresh, most := 0, elements(v)
-	if k.again {
+	if k.rematerializes {
 		most = 0
 	}
 	for _, x := range operands {
 		if at, isPort := k.port[x]; isPort && at < k.a.Consts { // the same in every step: nothing has stacked it
 			return false
 		}
-		if !k.there(x) {
+		if !k.isStacked(x) {
 			fresh += elements(x)
 		}
 	}
@@ -128,7 +128,7 @@ func elements(v ir.Value) int {
 }
 
 // isStacked reports whether a value of the body is stacked anyway.
-func (k *sumHoister) there(v ir.Value) bool {
+func (k *sumHoister) isStacked(v ir.Value) bool {
 	at, isPort := k.port[v]
 	kept := func(o ir.Output) bool { return o.Value == v }
 	return isPort && at >= k.a.Consts+k.a.Carries || slices.Contains(k.stacked, v) ||
@@ -139,7 +139,7 @@ func (k *sumHoister) there(v ir.Value) bool {
 func (k *sumHoister) stack(v ir.Value, only ir.Op) {
 	operands, _ := k.operands(v, only)
 	for _, x := range operands {
-		if !k.there(x) {
+		if !k.isStacked(x) {
 			k.stacked = append(k.stacked, x)
 		}
 	}
@@ -150,12 +150,12 @@ func (k *sumHoister) stack(v ir.Value, only ir.Op) {
 func (k *sumHoister) rewrite() []ir.Value {
 	var operands []ir.Value
 	for i, v := range k.in {
-		if _, gone := k.sunk[i-k.a.Consts]; !gone {
+		if _, gone := k.hoisted[i-k.a.Consts]; !gone {
 			operands = append(operands, v)
 		}
 	}
 	attrs := *k.a
-	attrs.Carries -= len(k.sunk)
+	attrs.Carries -= len(k.hoisted)
 	results := k.b.AddNode(ops.OpScan, &attrs, []*ir.Graph{k.step()}, operands...)
 	if k.b.Err() != nil {
 		return nil
@@ -168,7 +168,7 @@ func (k *sumHoister) rewrite() []ir.Value {
 	}
 	out := make([]ir.Value, len(k.body.Outputs()))
 	for i, o := range k.body.Outputs() {
-		if _, gone := k.sunk[i]; !gone {
+		if _, gone := k.hoisted[i]; !gone {
 			out[i], results = results[0], results[1:]
 		}
 		if i >= k.a.Carries {
@@ -179,7 +179,7 @@ func (k *sumHoister) rewrite() []ir.Value {
 		k.outside[v] = results[i]
 	}
 	for i := range k.a.Carries {
-		if v, gone := k.sunk[i]; gone {
+		if v, gone := k.hoisted[i]; gone {
 			out[i] = ops.Add(k.b, k.in[k.a.Consts+i], k.total(v))
 		}
 	}
@@ -191,17 +191,17 @@ func (k *sumHoister) step() *ir.Graph {
 	return k.b.Subgraph(k.body.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(k.body)
 		for i, p := range k.body.Ports() {
-			if _, gone := k.sunk[i-k.a.Consts]; !gone {
+			if _, gone := k.hoisted[i-k.a.Consts]; !gone {
 				m.Set(p.Value, b.Port(p.Kind, p.Name, p.Value.Type()))
 			}
 		}
 		for _, n := range k.body.Nodes() {
-			if n.Op() != ir.OpPort && !k.sums(n) {
+			if n.Op() != ir.OpPort && !k.isHoistedAdd(n) {
 				m.SetAll(n, b.Copy(n, m.Inputs(n)))
 			}
 		}
 		for i, o := range k.body.Outputs() {
-			if _, gone := k.sunk[i]; !gone {
+			if _, gone := k.hoisted[i]; !gone {
 				b.CopyOutput(o, m.Get(o.Value))
 			}
 		}
@@ -212,8 +212,8 @@ func (k *sumHoister) step() *ir.Graph {
 }
 
 // isHoistedAdd reports whether a node adds to a carry that is taken out.
-func (k *sumHoister) sums(n *ir.Node) bool {
-	for i := range k.sunk {
+func (k *sumHoister) isHoistedAdd(n *ir.Node) bool {
+	for i := range k.hoisted {
 		if k.body.Outputs()[i].Value.Node() == n {
 			return true
 		}

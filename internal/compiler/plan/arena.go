@@ -100,10 +100,10 @@ func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 	}
 	for _, b := range append(free, used...) {
 		if at := a.gap(b, bytes, l.from, l.to); at == 0 || at <= a.buffer-bytes {
-			return a.take(l, b, block{at, bytes, l.from, l.to}), nil
+			return a.insert(l, b, block{at, bytes, l.from, l.to}), nil
 		}
 	}
-	return a.take(l, a.grow(), block{0, bytes, l.from, l.to}), nil
+	return a.insert(l, a.grow(), block{0, bytes, l.from, l.to}), nil
 }
 
 func (a *liveRangeAllocator) grow() int {
@@ -115,7 +115,7 @@ func (a *liveRangeAllocator) grow() int {
 
 // insert puts a block among those of a buffer, without those that no tensor to come meets:
 // however many there are, few are searched.
-func (a *liveRangeAllocator) take(l *liveRange, b int, x block) region {
+func (a *liveRangeAllocator) insert(l *liveRange, b int, x block) region {
 	a.blocks[b] = slices.DeleteFunc(a.blocks[b], func(y block) bool { return y.to < l.next })
 	i, _ := slices.BinarySearchFunc(a.blocks[b], x.offset, func(y block, offset int) int { return y.offset - offset })
 	a.blocks[b] = slices.Insert(a.blocks[b], i, x)

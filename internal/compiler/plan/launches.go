@@ -23,7 +23,7 @@ type placedLaunch struct {
 // and the places that change roles with every round.
 type enclosingLoop struct {
 	count      int // 0 where going tells
-	going      *gate
+	condition      *gate
 	swaps      [][2]*fusion.Tensor
 	partitions []*fusion.Partition
 }
@@ -111,7 +111,7 @@ func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*enclosingLoop, 
 	}
 	g := c.addGate(w.Pred, u, inner)
 	if w.Max == 0 {
-		own.going, g.loopCondition = g, true
+		own.condition, g.loopCondition = g, true
 	}
 	return c.schedule(w.Body, inner, &guard{g, 0})
 }

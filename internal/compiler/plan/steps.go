@@ -43,9 +43,9 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 }
 
 func (c *entryCompiler) repeat(l *enclosingLoop, launches []placedLaunch, depth int) (Step, error) {
-	if l.going != nil {
+	if l.condition != nil {
 		steps, err := c.steps(launches, depth)
-		return &While{Going: *c.cell(&guard{l.going, 0}, l.going.grids[0][0]), Steps: steps}, err
+		return &While{Going: *c.cell(&guard{l.condition, 0}, l.condition.grids[0][0]), Steps: steps}, err
 	}
 	r := &Repeat{Count: l.count}
 	var err error
