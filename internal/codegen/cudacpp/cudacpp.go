@@ -14,6 +14,7 @@
 package cudacpp
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/clike"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // warp is the subgroup size of all CUDA devices.
@@ -215,4 +217,25 @@ func (p *printer) builtin(name string) (value, typ string) {
 		return fmt.Sprintf("run->scalar%d", i), typeNames[p.k.Scalars[i]]
 	}
 	return fmt.Sprintf("repeat%d", i), "int"
+}
+
+// Scalars returns the bytes of a kernel's struct of scalars, each aligned to its
+// size. There must be as many as k declares.
+func Scalars(k *loop.Kernel, scalars []scalar.Value) []byte {
+	var out []byte
+	add := func(bits uint64, size int) {
+		out = append(out, make([]byte, -len(out)&(size-1))...)
+		out = append(out, binary.LittleEndian.AppendUint64(nil, bits)[:size]...)
+	}
+	for i, t := range k.Scalars {
+		switch {
+		case t == dtype.Invalid:
+			add(0, 4)
+		case t.IsFloat():
+			add(t.FloatBits(scalars[i].F), t.Size())
+		default:
+			add(uint64(scalars[i].I), loop.DeviceSize(t))
+		}
+	}
+	return out
 }

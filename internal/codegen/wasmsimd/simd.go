@@ -21,6 +21,7 @@ package wasmsimd
 import (
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -181,4 +182,19 @@ func (w *writer) grid() {
 	w.f.op(opI32LtS)
 	w.f.with(opBranchIf, 0)
 	w.f.end()
+}
+
+// Plans compiles a module ahead of time for every engine: with relaxed SIMD and
+// without, to be the variants of a plan in this order. Its errors are those of
+// [plan.Compile].
+func Plans(m *ir.Module) ([]*plan.Plan, error) {
+	var out []*plan.Plan
+	for _, relaxed := range []bool{true, false} {
+		p, err := plan.Compile(m, plan.WebAssembly(relaxed), Printer{Relaxed: relaxed})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
