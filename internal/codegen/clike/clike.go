@@ -189,19 +189,19 @@ type Writer struct {
 	// alias says how a variable is written that has no name of its own: the
 	// member of a vector, or a part of a statement. renamed holds the names of
 	// those whose name is reserved.
-	alias     map[string]text
-	renamed   map[string]string
-	lets      int
-	vectors   int
-	functions map[string]bool        // by name, those in out.Functions
-	outlined  map[operation]bool     // whether an operation is the call of one of them
-	inFunction    bool                   // one of them is being written
-	width     map[string]int         // of the vectors by name
-	mutable   map[string]dtype.DType // variables that change
-	quads     quads                  // sums that are written as vectors
-	storageBarrier   bool                   // threads may exchange values through storage arrays
-	ranges    *scalar.Simplifier
-	roleBarrier   string // the barrier of the role that is written, "" outside of roles
+	alias          map[string]text
+	renamed        map[string]string
+	lets           int
+	vectors        int
+	functions      map[string]bool        // by name, those in out.Functions
+	outlined       map[operation]bool     // whether an operation is the call of one of them
+	inFunction     bool                   // one of them is being written
+	width          map[string]int         // of the vectors by name
+	mutable        map[string]dtype.DType // variables that change
+	quads          quads                  // sums that are written as vectors
+	storageBarrier bool                   // threads may exchange values through storage arrays
+	ranges         *scalar.Simplifier
+	roleBarrier    string // the barrier of the role that is written, "" outside of roles
 }
 
 // Fail records what the dialect lacks.

@@ -23,7 +23,7 @@ const (
 
 // text is a written expression.
 type text struct {
-	s    string
+	s          string
 	precedence int
 }
 
@@ -42,7 +42,7 @@ const longLine = 90
 
 // operator is one between its operands: how it holds and what it takes left and right.
 type operator struct {
-	sign              string
+	sign                    string
 	precedence, left, right int
 }
 

@@ -52,7 +52,9 @@ func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
 
 // callsFunction reports whether the operation of e is the call of a function here. The body of a
 // function has been expanded to the end.
-func (w *Writer) callsFunction(e scalar.Expr) bool { return !w.inFunction && w.outlined[operationOf(e)] }
+func (w *Writer) callsFunction(e scalar.Expr) bool {
+	return !w.inFunction && w.outlined[operationOf(e)]
+}
 
 // outline reports whether the operation of n stays as it is: one of the dialect's own,
 // or a function, which it writes if it is new. Only functions of floats are: index arithmetic is better seen.

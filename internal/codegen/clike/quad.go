@@ -47,12 +47,12 @@ func findQuads(k *loop.Kernel) quads {
 
 // quadFinder goes through the statements of a kernel.
 type quadFinder struct {
-	k       *loop.Kernel
-	defined map[string][]loop.Stmt // by variable: its definition and what follows
-	vectors map[string][]string    // the members of vectors of f32, by the first
-	quadOf  map[string]string      // by variable: the first sum of the rows that it is in
-	scalarUse   map[string]bool        // variables that also change in other ways
-	rows    []quadRow
+	k         *loop.Kernel
+	defined   map[string][]loop.Stmt // by variable: its definition and what follows
+	vectors   map[string][]string    // the members of vectors of f32, by the first
+	quadOf    map[string]string      // by variable: the first sum of the rows that it is in
+	scalarUse map[string]bool        // variables that also change in other ways
+	rows      []quadRow
 }
 
 func (f *quadFinder) block(body []loop.Stmt) {

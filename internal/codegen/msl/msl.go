@@ -85,7 +85,7 @@ type writer struct {
 	k       *loop.Kernel
 	names   types
 	buffers int  // so far
-	tiled     bool // the kernel runs by pieces of its grid
+	tiled   bool // the kernel runs by pieces of its grid
 	sb      strings.Builder
 }
 

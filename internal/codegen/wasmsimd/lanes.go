@@ -28,7 +28,7 @@ func (w *writer) vectorizable(s *loop.For) bool {
 type laneAnalysis struct {
 	w       *writer
 	varying map[string]bool // names that may differ between lanes
-	perLane     map[string]bool // variables of a lane
+	perLane map[string]bool // variables of a lane
 }
 
 func (v *laneAnalysis) block(body []loop.Stmt) bool {
@@ -222,9 +222,9 @@ func (w *writer) registerArrays() map[int]bool {
 }
 
 type registerAnalysis struct {
-	w    *writer
-	candidates  map[int]bool
-	lane string // the variable of the loop over lanes around, "" outside
+	w          *writer
+	candidates map[int]bool
+	lane       string // the variable of the loop over lanes around, "" outside
 }
 
 func (r *registerAnalysis) block(body []loop.Stmt) {

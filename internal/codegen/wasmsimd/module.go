@@ -22,7 +22,7 @@ const (
 // bit 1 beside it.
 const (
 	boundedMemory = 1
-	maxPages     = 1 << 16
+	maxPages      = 1 << 16
 )
 
 // moduleHeader is the magic number and the version of the binary format.

@@ -87,24 +87,24 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 
 // writer writes one loop.
 type writer struct {
-	k        *loop.Kernel
-	relaxed  bool
-	f        function
-	err      error
-	math     bool // a function of Math is called
-	env      map[string]binding
-	locations   []location
-	scalarRow      uint32 // the parameter that is the address of scalars
-	counters uint32 // the first parameter that is a count
-	group    uint32 // the parameter that is the workgroup, where there are several
-	vectorized    bool   // a loop over lanes is being written, four turns at once
+	k          *loop.Kernel
+	relaxed    bool
+	f          function
+	err        error
+	math       bool // a function of Math is called
+	env        map[string]binding
+	locations  []location
+	scalarRow  uint32 // the parameter that is the address of scalars
+	counters   uint32 // the first parameter that is a count
+	group      uint32 // the parameter that is the workgroup, where there are several
+	vectorized bool   // a loop over lanes is being written, four turns at once
 }
 
 // location is where an array lies.
 type location struct {
-	hasBase  bool
-	param  uint32 // the address that it lies behind, where it is based
-	offset uint64 // from there
+	hasBase bool
+	param   uint32 // the address that it lies behind, where it is based
+	offset  uint64 // from there
 	// registers are the vectors that hold a private array, where it has some.
 	registers []uint32
 }

@@ -36,7 +36,7 @@ var dialect = clike.Dialect{
 	LetVector:     func(_ loop.Array, name, value string) string { return "let " + name + " = " + value + ";" },
 	VectorMath:    true,
 	UnsignedShift: true,
-	OpaqueLoops:     true,
+	OpaqueLoops:   true,
 	// Tint clamps an index unless it can prove that it is within the array. It learns
 	// nothing from &, and what it needs from a minimum, which takes one operation where
 	// clamping would take one at every access: products ran at 40.1 TFLOP/s in place of

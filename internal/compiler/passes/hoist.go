@@ -31,14 +31,14 @@ func scanHoistSums(s site) []ir.Value {
 // sumHoister takes carries out of a loop.
 type sumHoister struct {
 	site
-	a       *ops.ScanAttrs
-	body    *ir.Graph
-	port    map[ir.Value]int // by value of the body
-	readers []int            // by node of the body
-	rematerializes   bool             // the body computes something again
-	hoisted    map[int]ir.Value // what each step adds to a carry
-	stacked []ir.Value       // values of the body that are stacked anew
-	outside map[ir.Value]ir.Value
+	a              *ops.ScanAttrs
+	body           *ir.Graph
+	port           map[ir.Value]int // by value of the body
+	readers        []int            // by node of the body
+	rematerializes bool             // the body computes something again
+	hoisted        map[int]ir.Value // what each step adds to a carry
+	stacked        []ir.Value       // values of the body that are stacked anew
+	outside        map[ir.Value]ir.Value
 }
 
 func newSumHoister(s site) *sumHoister {

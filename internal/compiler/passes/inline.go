@@ -64,10 +64,10 @@ func (r *run) expand(s site, depth int) []ir.Value {
 
 // body is what a composite is made of, on its way into a graph.
 type body struct {
-	graph *ir.Graph
-	to    *ir.Mapping
-	in    []ir.Value  // operands of the node at hand
-	b     *ir.Builder // of the graph that the body was last copied to
+	graph     *ir.Graph
+	to        *ir.Mapping
+	in        []ir.Value  // operands of the node at hand
+	b         *ir.Builder // of the graph that the body was last copied to
 	sameGraph bool        // and is being copied to once more
 	// fixed tells by ID which nodes depend on no operand of the composite, as its
 	// literals do. All copies in one graph share them.

@@ -8,23 +8,23 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Choice is a group of a module that may be scheduled in several ways.
+// Choice is a group of a module with several candidate schedules, for tuning.
 type Choice struct {
 	Key  sched.Key
 	Name string // of the group's kernels
-	// Candidates are its schedules, the one first that is taken unless the target's
-	// Schedules tell another: see [sched.Candidates].
+	// Candidates are its schedules. The first is the default, which the target's
+	// Schedules override: see [sched.Candidates].
 	Candidates []sched.Ranked
 
 	target    Target
 	partition *fusion.Partition
 	group     *fusion.Group
-	loops    []*enclosingLoop
+	loops     []*enclosingLoop
 	caps      loop.Caps
 }
 
-// Choices returns the groups of a module that have a choice on a target, in the order in
-// which they run, equal ones once. The errors are those of [Compile].
+// Choices returns the groups of a module with several candidates on a target, in
+// execution order, without duplicates. The errors are those of [Compile].
 func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
@@ -44,7 +44,7 @@ func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 	return f.found, nil
 }
 
-// choiceFinder goes through partitions for what has a choice.
+// choiceFinder collects the choices of partitions.
 type choiceFinder struct {
 	target Target
 	known  map[sched.Key]bool
@@ -77,7 +77,7 @@ func (f *choiceFinder) partition(p *fusion.Partition, rounds []*enclosingLoop, c
 	return nil
 }
 
-// group notes a group with a choice. Maps side by side have none: they share a kernel.
+// group records a group with several candidates. Horizontally fused maps have one.
 func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, rounds []*enclosingLoop, condition bool) error {
 	caps := f.target.capsFor(condition)
 	list, err := sched.Candidates(g, caps)
@@ -91,9 +91,9 @@ func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, rounds []*enc
 	return nil
 }
 
-// Trial returns a plan with an entry "run" that does the work of the group so many times
-// by a schedule, on memory of its own that nobody fills: for measuring. The error is
-// that of [sched.Emit] or [Compile].
+// Trial returns a plan to benchmark a schedule: its entry "run" computes the group the
+// given number of times, on uninitialised memory. The error is that of [sched.Emit] or
+// [Compile].
 func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	c := newCompiler(&ir.Module{Name: x.Name}, x.target, pr)
 	c.plan.Entries = []Entry{{Name: "run"}}
@@ -102,7 +102,7 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 		regions: map[*fusion.Tensor]region{}, parts: map[string]int{},
 	}
 	caps := x.caps
-	caps.Drafts = false // they are not what is measured
+	caps.Drafts = false // drafts are not measured
 	launches, err := sched.Emit(x.group, s, caps)
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	return c.plan, Validate(c.plan)
 }
 
-// placeTrial places what the launches touch: ports and constants of the module as states,
-// everything else as temporary memory.
+// placeTrial places the tensors of the launches: ports and constants of the module as
+// states, the others as temporary memory.
 func (c *entryCompiler) placeTrial() error {
 	for _, l := range c.launches {
 		for _, t := range l.Args {

@@ -11,12 +11,13 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// maxFusedText bounds the texts of parts that differ and share a kernel, in bytes.
+// maxFusedText bounds the total text of different parts in one fused kernel, in bytes.
 const maxFusedText = 16 << 10
 
-// pack makes launches of parts side by side as their tensors lie. Where many in the
-// entry do the same, those in the same buffers have one, which finds them in a table.
-// The others share one by a few, and so do parts of which one kernel is enough.
+// pack fuses the independent parts of a bundle horizontally, now that their tensors are
+// placed. Parts that compute the same in the same buffers become one segmented launch,
+// which reads the offsets of its segments from a table. The others are fused a few at a
+// time, and so are all parts where one fused kernel is enough.
 func (c *entryCompiler) pack(l placedLaunch) error {
 	classes, rest := c.classes(l)
 	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && fusablePrefix(l.Parts) == len(l.Parts) {
@@ -35,8 +36,8 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 	return nil
 }
 
-// classes returns what of the parts of a launch finds itself in tables, and the
-// others.
+// classes groups the parts of a launch that can be segments of one launch, and returns
+// the rest.
 func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest []sched.Part) {
 	byKey := map[string]*segmentClass{}
 	common := commonArgs(l.Parts)
@@ -60,7 +61,7 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest [
 	return classes, rest
 }
 
-// fusablePrefix is how many of some parts share a kernel though they differ.
+// fusablePrefix returns how many of the first parts share a fused kernel.
 func fusablePrefix(parts []sched.Part) int {
 	if !parts[0].IsMap() {
 		return 1
@@ -74,14 +75,14 @@ func fusablePrefix(parts []sched.Part) int {
 	return len(parts)
 }
 
-// add adds a launch in the place of another one.
+// add adds a launch with the loops and guard of at.
 func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
 	at.Launch = launch
 	c.launches = append(c.launches, at)
 }
 
-// addFused adds a launch of parts that differ. What cannot be bound is cut in two
-// between parts, again and again: nothing goes from one to the other.
+// addFused adds a fused launch of different parts. It splits the parts in halves,
+// recursively, until their tensors fit the bindings; the parts are independent.
 func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
 	l := c.cache.Beside(parts, c.target.Caps)
 	if len(parts) == 1 || c.bindable(l.Args, at.loops) {
@@ -92,7 +93,7 @@ func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
 	c.addFused(parts[len(parts)/2:], at)
 }
 
-// commonArgs tells for each key which of their Args all parts have in common.
+// commonArgs returns, by key, which Args are the same tensor for all parts of that key.
 func commonArgs(parts []sched.Part) map[string][]bool {
 	first, out := map[string][]*fusion.Tensor{}, map[string][]bool{}
 	for _, part := range parts {
@@ -107,24 +108,24 @@ func commonArgs(parts []sched.Part) map[string][]bool {
 	return out
 }
 
-// segmentClass are parts that do the same in the same arenas.
+// segmentClass is a set of parts that compute the same in the same arenas.
 type segmentClass struct {
-	key    []byte // the same for all of them
+	key    []byte // equal for all parts
 	parts  []sched.Part
 	arenas []arena
-	number []int // for each of a part's Args, which of the arenas
+	number []int // the arena of each of a part's Args
 }
 
-// arena is what a binding of a class reaches: what its parts need of a buffer, or
+// arena is a binding of a class: the part of a buffer that its parts access, or
 // one tensor there that all of them read.
 type arena struct {
 	buffer int
 	tensor *fusion.Tensor
 }
 
-// classify makes k the class of a part, without any parts, common telling which of its
-// Args are those of all such parts. It is false where the part cannot be bound by arenas:
-// its tensors are not of words, lie in too many buffers, or change places.
+// classify sets the key and arenas of k to those of a part. common marks the Args that
+// all parts of its key share. It returns false where the part cannot be a segment: its
+// elements do not have 32 bits, it needs too many buffers, or a loop swaps tensors.
 func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, rounds []*enclosingLoop) bool {
 	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
@@ -157,8 +158,8 @@ func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []boo
 	return !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
 }
 
-// addSegments adds the launch of a class, or several where it has more workgroups
-// than a grid is long.
+// addSegments adds the segmented launch of a class, or several where it has more
+// workgroups than a grid axis allows.
 func (c *entryCompiler) addSegments(k *segmentClass, at placedLaunch) error {
 	for len(k.parts) > 0 {
 		n, groups := 0, 0
@@ -176,7 +177,7 @@ func (c *entryCompiler) addSegments(k *segmentClass, at placedLaunch) error {
 	return nil
 }
 
-// segments returns the launch of some parts of a class.
+// segments returns the segmented launch of some parts of a class.
 func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Launch, error) {
 	windows := c.windows(k, parts)
 	first := make([][]int, len(parts))
@@ -213,8 +214,7 @@ func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Lau
 	return l, nil
 }
 
-// windows returns for each arena of a class what the tensors of some parts take of
-// its buffer.
+// windows returns for each arena of a class the window that spans the tensors of parts.
 func (c *entryCompiler) windows(k *segmentClass, parts []sched.Part) []region {
 	out := make([]region, len(k.arenas))
 	for _, part := range parts {
@@ -234,7 +234,7 @@ func (c *entryCompiler) windows(k *segmentClass, parts []sched.Part) []region {
 	return out
 }
 
-// tableTensor returns a table as a constant.
+// tableTensor returns a segment table as a constant tensor.
 func tableTensor(words []int32) *fusion.Tensor {
 	t := &fusion.Tensor{Name: "segments", DType: ir.I32, Dims: []int{len(words)}}
 	for _, w := range words {

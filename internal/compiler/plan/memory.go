@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// placeAll gives every tensor that a launch or the host touches its region.
+// placeAll assigns a region to every tensor that a launch or the host accesses.
 func (c *entryCompiler) placeAll() error {
 	if err := c.placeFixed(c.partition); err != nil {
 		return err
@@ -16,8 +16,8 @@ func (c *entryCompiler) placeAll() error {
 	return c.placeTemps(c.partition.Outputs)
 }
 
-// placeFixed places the ports and constants of a partition and of the loops in
-// it.
+// placeFixed places the ports and constants of a partition and of the partitions
+// nested in it.
 func (c *entryCompiler) placeFixed(p *fusion.Partition) error {
 	for _, t := range p.Tensors {
 		if err := c.placeFixedTensor(t); err != nil {
@@ -36,8 +36,8 @@ func (c *entryCompiler) placeFixed(p *fusion.Partition) error {
 	return nil
 }
 
-// placeFixedTensor places ports and constants. Persistent ones lie where an earlier
-// entry has put them.
+// placeFixedTensor places a port or constant. Entries share the regions of persistent
+// ports.
 func (c *entryCompiler) placeFixedTensor(t *fusion.Tensor) (err error) {
 	var r region
 	switch {
@@ -60,7 +60,7 @@ func (c *entryCompiler) placeFixedTensor(t *fusion.Tensor) (err error) {
 	return err
 }
 
-// deviceBytes returns a constant as a device stores it, padded to words.
+// deviceBytes returns a constant in the device's layout, padded to words.
 func deviceBytes(t *fusion.Tensor) []byte {
 	data := loop.DeviceBytes(t.DType, t.Constant)
 	return append(slices.Clone(data), make([]byte, align(len(data), WordBytes)-len(data))...)
@@ -70,13 +70,13 @@ func deviceBytes(t *fusion.Tensor) []byte {
 type liveRange struct {
 	t        *fusion.Tensor
 	from, to int
-	avoid    []*fusion.Tensor // what the kernel that writes it first reads
-	next     int              // the earliest launch from which it or a tensor placed later lives
+	avoid    []*fusion.Tensor // the arguments of the kernel that defines it
+	next     int              // the first launch at which it or a tensor placed later is live
 }
 
-// placeTemps places everything else, in order of first use. The given outputs live to
-// the end. Inside a loop a value lives from the first to the last iteration if it
-// belongs to a partition further out.
+// placeTemps places intermediate values, in order of first use. The given outputs
+// live to the end. In a loop a value that is defined outside of it is live from the
+// first to the last iteration.
 func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
 	lives := c.liveRanges(outputs)
@@ -118,7 +118,7 @@ func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 		if t == nil || t.Port != nil || t.Constant != nil {
 			continue
 		}
-		if found[t] == nil { // nothing to compute: an empty tensor
+		if found[t] == nil { // an empty tensor, which no launch computes
 			found[t] = &liveRange{t: t}
 			order = append(order, found[t])
 		}
@@ -132,8 +132,8 @@ func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 	return order
 }
 
-// useRange widens the use of a tensor by launch i to the loops around the launch
-// that the tensor was not made in.
+// useRange extends the use of a tensor by launch i over the enclosing loops that the
+// tensor is defined outside of.
 func (c *entryCompiler) useRange(i int, t *fusion.Tensor) (from, to int) {
 	from, to = i, i
 	for depth, r := range c.launches[i].loops {
@@ -154,7 +154,7 @@ func (c *entryCompiler) inLoop(l placedLaunch, depth int, r *enclosingLoop) bool
 	return depth < len(l.loops) && l.loops[depth] == r
 }
 
-// madeInside reports whether a tensor belongs to a partition or to one that it runs.
+// madeInside reports whether a tensor belongs to a partition or to one nested in it.
 func madeInside(p *fusion.Partition, t *fusion.Tensor) bool {
 	if slices.Contains(p.Tensors, t) {
 		return true
@@ -171,18 +171,18 @@ func madeInside(p *fusion.Partition, t *fusion.Tensor) bool {
 	return false
 }
 
-// region is where a tensor lies.
+// region is the memory of a tensor.
 type region struct{ buffer, offset, bytes int }
 
-// regionBytes is the room a tensor takes: bindings begin at multiples of
+// regionBytes returns the size reserved for a tensor: bindings begin at multiples of
 // RowBytes, and none is empty.
 func regionBytes(t *fusion.Tensor) int { return align(max(t.Bytes(), 1), RowBytes) }
 
-// bindingBytes is what a kernel binds of it: whole words, and not nothing.
+// bindingBytes returns the size of the binding of a tensor: whole words, at least one.
 func bindingBytes(t *fusion.Tensor) int { return align(max(t.Bytes(), 1), WordBytes) }
 
-// bumpAllocator hands out memory for values that are never given back: states,
-// inputs, constants. Buffers are filled one after the other.
+// bumpAllocator allocates memory that is never freed: states, inputs, constants. It
+// fills the first buffer with room.
 type bumpAllocator struct {
 	p    *Plan
 	kind BufferKind
@@ -190,10 +190,10 @@ type bumpAllocator struct {
 	own []int // buffers of this kind
 }
 
-// capacity is how many bytes a tensor may take, and how many all tensors in a buffer: as much
-// as a binding holds, or what can be counted in words by an I32 where that is less, so
-// that arrays that share a binding have indices of 32 bits. What alone is larger has a
-// buffer of its own.
+// capacity is the maximum size of a tensor and of a buffer, in bytes. A tensor is limited
+// by the size of a binding; a shared buffer also by the words that an I32 counts, so that
+// arrays that share a binding have indices of 32 bits. A larger tensor has a buffer of its
+// own.
 type capacity struct{ tensor, buffer int }
 
 func capacityOf(l loop.Limits) capacity {
@@ -207,7 +207,7 @@ func (a *bumpAllocator) place(t *fusion.Tensor) (region, error) {
 		return region{}, tooLarge(t, a.tensor)
 	}
 	for _, b := range a.own {
-		if at := a.p.Buffers[b].Bytes; at <= a.buffer-bytes { // a sum might be more than an int holds
+		if at := a.p.Buffers[b].Bytes; at <= a.buffer-bytes { // a sum could overflow
 			a.p.Buffers[b].Bytes += bytes
 			return region{b, at, bindingBytes(t)}, nil
 		}
@@ -221,19 +221,18 @@ func tooLarge(t *fusion.Tensor, limit int) error {
 	return ir.Errorf(ir.ErrUnsupported, "tensor %q (%s%v) takes %d bytes, and a binding of this target holds %d", t.Name, t.DType, t.Dims, t.Bytes(), limit)
 }
 
-// liveRangeAllocator hands out memory for values with a lifetime: two of them may share a
-// place when their lifetimes do not overlap. Each of its buffers is an arena.
-// WebGPU tracks usage by buffer: a kernel that reads one part of a buffer and
-// writes another binds both for writing. So what a kernel writes is placed, if
-// that costs nothing, in another arena than what it reads.
+// liveRangeAllocator allocates intermediate values: two of them may share memory when
+// their live ranges do not overlap. Each of its buffers is an arena. WebGPU tracks usage
+// by buffer: a kernel that reads one part of a buffer and writes another binds both for
+// writing. So the results of a kernel are placed, if that costs nothing, in another arena
+// than its operands.
 type liveRangeAllocator struct {
 	p *Plan
 	capacity
 	blocks map[int][]block // by buffer, those that may still be in use, by offset
 }
 
-// block is a place with the lifetime of what lies there, in positions of the
-// entry's launches.
+// block is a part of an arena that is in use from launch from to launch to.
 type block struct{ offset, bytes, from, to int }
 
 // minArenas is how many arenas the pool spreads over before it looks at size. With
@@ -242,7 +241,7 @@ type block struct{ offset, bytes, from, to int }
 // memory with 8 than with 2.
 const minArenas = 8
 
-// place finds room for a tensor with a lifetime. avoid are buffers that its kernel reads.
+// place allocates a tensor for its live range, if possible not in the buffers to avoid.
 func (a *liveRangeAllocator) place(l *liveRange, avoid []int) (region, error) {
 	bytes := regionBytes(l.t)
 	if bytes > a.tensor {
@@ -276,8 +275,8 @@ func (a *liveRangeAllocator) grow() int {
 	return b
 }
 
-// insert puts a block among those of a buffer, without those that no tensor to come meets:
-// however many there are, few are searched.
+// insert adds a block to a buffer and drops the blocks that are dead for all tensors
+// still to be placed, which keeps the list short.
 func (a *liveRangeAllocator) insert(l *liveRange, b int, x block) region {
 	a.blocks[b] = slices.DeleteFunc(a.blocks[b], func(y block) bool { return y.to < l.next })
 	i, _ := slices.BinarySearchFunc(a.blocks[b], x.offset, func(y block, offset int) int { return y.offset - offset })
@@ -286,8 +285,7 @@ func (a *liveRangeAllocator) insert(l *liveRange, b int, x block) region {
 	return region{b, x.offset, bindingBytes(l.t)}
 }
 
-// gap returns the lowest offset at which nothing with an overlapping lifetime
-// lies.
+// gap returns the lowest offset with bytes free during the live range [from, to].
 func (a *liveRangeAllocator) gap(buffer, bytes, from, to int) int {
 	at := 0
 	for _, x := range a.blocks[buffer] {

@@ -9,26 +9,26 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// placedLaunch is a launch with the loops it is in, outermost first, and what it
-// stands under. Where gate is set it is that of a gate.
+// placedLaunch is a launch with its enclosing loops, outermost first, and its guard.
+// Where gate is set it is the launch of a gate.
 type placedLaunch struct {
 	sched.Launch
 	loops []*enclosingLoop
-	guard  *guard
-	gate   *gate
+	guard *guard
+	gate  *gate
 }
 
-// enclosingLoop is a loop around launches: the partitions that are run in turn, how often or
-// by which gate that is told,
-// and the places that change roles with every round.
+// enclosingLoop is a loop around launches: its trip count or the gate that is its
+// condition, the tensors that are swapped after every iteration (double buffering of the
+// carries), and the partitions that it runs.
 type enclosingLoop struct {
 	count      int // 0 where going tells
-	condition      *gate
+	condition  *gate
 	swaps      [][2]*fusion.Tensor
 	partitions []*fusion.Partition
 }
 
-// learn tells the cache what it will be asked for.
+// learn registers all groups with the schedule cache before they are scheduled.
 func (c *entryCompiler) learn(p *fusion.Partition) {
 	for _, item := range p.Items {
 		switch item := item.(type) {
@@ -42,7 +42,8 @@ func (c *entryCompiler) learn(p *fusion.Partition) {
 	}
 }
 
-// schedule makes the kernels of all items, those of loops and branches in place.
+// schedule adds the launches of all items of a partition in order, those of loops and
+// branches in place.
 func (c *entryCompiler) schedule(p *fusion.Partition, rounds []*enclosingLoop, u *guard) error {
 	for _, item := range p.Items {
 		if err := c.scheduleItem(p, item, rounds, u); err != nil {
@@ -87,8 +88,9 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, roun
 	return nil
 }
 
-// capsFor returns what the target can do under a condition: it calls no routines
-// there, since only kernels can be held back, and drafts would need a grid of their own.
+// capsFor returns the capabilities for launches under a condition or not. Under a
+// condition there are no routines, since only kernels have indirect dispatches, and no
+// drafts, which would need a grid of their own.
 func (t Target) capsFor(condition bool) loop.Caps {
 	caps := t.Caps
 	if condition {
@@ -97,9 +99,9 @@ func (t Target) capsFor(condition bool) loop.Caps {
 	return caps
 }
 
-// scheduleWhile makes a repeat of as many rounds as the loop may take, or rounds
-// until its gate is closed. Once its condition does not hold its carries stay, and so
-// does the condition.
+// scheduleWhile makes a repeat of the maximum trip count, or a loop until its gate
+// closes. Once the condition is false the carries no longer change, and so neither does
+// the condition.
 func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*enclosingLoop, u *guard) error {
 	own := &enclosingLoop{count: w.Max, partitions: w.Partitions()}
 	inner, err := inside(rounds, w.Node, own)
@@ -116,7 +118,7 @@ func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*enclosingLoop, 
 	return c.schedule(w.Body, inner, &guard{g, 0})
 }
 
-// inside returns the loops around what the loop r of a node runs.
+// inside returns the loops around the body of loop r, which is that of node n.
 func inside(rounds []*enclosingLoop, n *ir.Node, r *enclosingLoop) ([]*enclosingLoop, error) {
 	if r.count > MaxRepeat {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", r.count, MaxRepeat))
