@@ -51,21 +51,21 @@ type choiceFinder struct {
 	found  []*Choice
 }
 
-func (f *choiceFinder) partition(p *fusion.Partition, rounds []*enclosingLoop, condition bool) error {
+func (f *choiceFinder) partition(p *fusion.Partition, loops []*enclosingLoop, condition bool) error {
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *fusion.Group:
-			if err := f.group(p, item, rounds, condition); err != nil {
+			if err := f.group(p, item, loops, condition); err != nil {
 				return err
 			}
 		case *fusion.Loop:
-			if err := f.partition(item.Body, append(rounds[:len(rounds):len(rounds)], &enclosingLoop{count: 1, partitions: item.Partitions()}), condition); err != nil {
+			if err := f.partition(item.Body, append(loops[:len(loops):len(loops)], &enclosingLoop{count: 1, partitions: item.Partitions()}), condition); err != nil {
 				return err
 			}
 		case fusion.Control:
-			inner := rounds
+			inner := loops
 			if _, ok := item.(*fusion.While); ok {
-				inner = append(rounds[:len(rounds):len(rounds)], &enclosingLoop{count: 1, partitions: item.Partitions()})
+				inner = append(loops[:len(loops):len(loops)], &enclosingLoop{count: 1, partitions: item.Partitions()})
 			}
 			for _, p := range item.Partitions() {
 				if err := f.partition(p, inner, true); err != nil {
@@ -78,7 +78,7 @@ func (f *choiceFinder) partition(p *fusion.Partition, rounds []*enclosingLoop, c
 }
 
 // group records a group with several candidates. Horizontally fused maps have one.
-func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, rounds []*enclosingLoop, condition bool) error {
+func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, loops []*enclosingLoop, condition bool) error {
 	caps := f.target.capsFor(condition)
 	list, err := sched.Candidates(g, caps)
 	if err != nil || len(list) < 2 {
@@ -86,7 +86,7 @@ func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, rounds []*enc
 	}
 	if key := sched.KeyOf(g, caps); !f.known[key] {
 		f.known[key] = true
-		f.found = append(f.found, &Choice{key, g.Name(), list, f.target, p, g, rounds, caps})
+		f.found = append(f.found, &Choice{key, g.Name(), list, f.target, p, g, loops, caps})
 	}
 	return nil
 }
@@ -107,9 +107,9 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds := append(x.loops[:len(x.loops):len(x.loops)], &enclosingLoop{count: times})
+	loops := append(x.loops[:len(x.loops):len(x.loops)], &enclosingLoop{count: times})
 	for _, l := range launches {
-		ec.launches = append(ec.launches, placedLaunch{Launch: l, loops: rounds})
+		ec.launches = append(ec.launches, placedLaunch{Launch: l, loops: loops})
 	}
 	if err := ec.placeTrial(); err != nil {
 		return nil, err

@@ -11,9 +11,8 @@ import (
 )
 
 // Decode reads a plan file and validates the plan. The data of constants are
-// not copied: they are parts of b. Every error is a [*FormatError]; whatever
-// the bytes are, Decode neither panics nor allocates more than a small multiple
-// of their number.
+// slices of b. Every error is a [*FormatError]. For any input Decode neither panics nor
+// allocates more than a small multiple of its length.
 func Decode(b []byte) (*Plan, error) {
 	minor, err := checkHeader(b)
 	if err != nil {
@@ -29,7 +28,7 @@ func Decode(b []byte) (*Plan, error) {
 	return p, nil
 }
 
-// checkHeader returns the minor version of an intact file.
+// checkHeader checks the header and checksum of a file and returns its minor version.
 func checkHeader(b []byte) (minor int, err error) {
 	damaged := func(offset int, text string, args ...any) error {
 		return &FormatError{Kind: ErrDamaged, Rule: 1, Offset: offset, Msg: format.Sprintf(text, args...)}
@@ -52,9 +51,9 @@ func checkHeader(b []byte) (minor int, err error) {
 	return int(binary.LittleEndian.Uint16(b[6:])), nil
 }
 
-// sections returns the readers of the known sections. Those in mandatory must be
-// there exactly once. It is no variable: a program that reads no plans, as the compiler in
-// a page, is spared them.
+// sections returns the readers of the known sections. Those in mandatory must occur
+// exactly once. It is a function rather than a variable so that a program that reads no
+// plans, such as the compiler in a page, does not link them.
 func sections() map[string]func(*reader, *Plan) {
 	return map[string]func(*reader, *Plan){
 		tagMeta:     func(r *reader, p *Plan) { p.Name, p.Compiler, p.Target = r.str(), r.str(), r.str() },
@@ -104,7 +103,7 @@ func sections() map[string]func(*reader, *Plan) {
 
 var mandatory = []string{tagMeta, tagRequires, tagBuffers, tagSlots, tagConstants, tagKernels, tagEntries}
 
-// decodeSections reads what follows the header of an intact file.
+// decodeSections reads the sections of a file whose header was checked.
 func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 	p, readers := new(Plan), sections()
 	r := &reader{buf: b, off: headerBytes, end: len(b), newer: minor > Minor}
@@ -151,8 +150,7 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 	return p, r.err
 }
 
-// decodeVariant reads a plan within a plan. Offsets in its errors count from
-// its own start.
+// decodeVariant reads a nested plan. Offsets in its errors are relative to its start.
 func decodeVariant(b []byte) (*Plan, error) {
 	minor, err := checkHeader(b)
 	if err != nil {
@@ -192,7 +190,7 @@ func (r *reader) kernel(k *Kernel) {
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
 }
 
-// draft is the source of a draft with the number of its kernel.
+// draft is the source of a draft with the index of its kernel.
 type draft struct {
 	kernel int
 	source string

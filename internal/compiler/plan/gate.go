@@ -39,9 +39,9 @@ func (g *gate) flags() []sched.Flag {
 // addGate adds the launch of a gate, whose kernel is made when the grids are
 // known. It also runs where the gate is not reached, to write zeros for the launches
 // under it.
-func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, rounds []*enclosingLoop) *gate {
+func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, loops []*enclosingLoop) *gate {
 	g := &gate{outer: outer, pred: pred}
-	l := placedLaunch{gate: g, loops: rounds}
+	l := placedLaunch{gate: g, loops: loops}
 	l.Args = []*fusion.Tensor{pred}
 	for _, f := range g.flags() {
 		l.Args = append(l.Args, f.Tensor)

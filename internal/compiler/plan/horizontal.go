@@ -126,7 +126,7 @@ type arena struct {
 // classify sets the key and arenas of k to those of a part. common marks the Args that
 // all parts of its key share. It returns false where the part cannot be a segment: its
 // elements do not have 32 bits, it needs too many buffers, or a loop swaps tensors.
-func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, rounds []*enclosingLoop) bool {
+func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, loops []*enclosingLoop) bool {
 	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
 	for i, t := range part.Args {
@@ -154,7 +154,7 @@ func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []boo
 		}
 		k.number = append(k.number, slices.Index(k.arenas, a))
 	}
-	swaps := slices.ContainsFunc(rounds, func(r *enclosingLoop) bool { return len(r.swaps) > 0 })
+	swaps := slices.ContainsFunc(loops, func(r *enclosingLoop) bool { return len(r.swaps) > 0 })
 	return !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
 }
 

@@ -66,7 +66,7 @@ func deviceBytes(t *fusion.Tensor) []byte {
 	return append(slices.Clone(data), make([]byte, align(len(data), WordBytes)-len(data))...)
 }
 
-// liveRange is the span of launches between which a tensor must be kept.
+// liveRange is the range of launches over which a tensor is live.
 type liveRange struct {
 	t        *fusion.Tensor
 	from, to int

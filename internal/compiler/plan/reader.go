@@ -13,7 +13,7 @@ import (
 type reader struct {
 	buf      []byte
 	off, end int
-	newer    bool // the file's minor version is above ours
+	newer    bool // the file's minor version is later than Minor
 	calls    bool // the file has routines, which steps may call
 	section  string
 	err      error
@@ -62,7 +62,7 @@ func (r *reader) u32() int {
 	return int(v)
 }
 
-// i64 reads a number that is exact in JavaScript too.
+// i64 reads a number that JavaScript represents exactly.
 func (r *reader) i64() int {
 	b := r.take(8)
 	if b == nil {
@@ -85,7 +85,7 @@ func (r *reader) u64() int {
 	return v
 }
 
-// enum reads a u32 below n.
+// enum reads a u32 below n; what names it in the error.
 func (r *reader) enum(n int, what string) int {
 	v := r.u32()
 	if v >= n {
@@ -119,8 +119,8 @@ func (r *reader) count(size int) int {
 	return n
 }
 
-// finish ends a record or a section: what is left is either an addition of a
-// later version or a mistake.
+// finish ends a record or a section. Remaining bytes are fields of a later version, or
+// an error.
 func (r *reader) finish() {
 	if r.off < r.end && !r.newer {
 		r.fail(3, "%d bytes too many", r.end-r.off)
@@ -151,7 +151,7 @@ func items[T any](r *reader, item func(*T)) []T {
 	if n == 0 {
 		return nil
 	}
-	out := make([]T, 0, min(n, 1024)) // grows with what is really there
+	out := make([]T, 0, min(n, 1024)) // n is not trusted
 	for range n {
 		var t T
 		r.record(func() { item(&t) })

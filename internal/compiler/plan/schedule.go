@@ -44,21 +44,21 @@ func (c *entryCompiler) learn(p *fusion.Partition) {
 
 // schedule adds the launches of all items of a partition in order, those of loops and
 // branches in place.
-func (c *entryCompiler) schedule(p *fusion.Partition, rounds []*enclosingLoop, u *guard) error {
+func (c *entryCompiler) schedule(p *fusion.Partition, loops []*enclosingLoop, u *guard) error {
 	for _, item := range p.Items {
-		if err := c.scheduleItem(p, item, rounds, u); err != nil {
+		if err := c.scheduleItem(p, item, loops, u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, rounds []*enclosingLoop, u *guard) error {
+func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loops []*enclosingLoop, u *guard) error {
 	switch item := item.(type) {
 	case *fusion.Group:
 		launches, err := c.cache.Schedule(item, c.target.capsFor(u != nil))
 		for _, l := range launches {
-			c.launches = append(c.launches, placedLaunch{Launch: l, loops: rounds, guard: u})
+			c.launches = append(c.launches, placedLaunch{Launch: l, loops: loops, guard: u})
 		}
 		return err
 	case *fusion.Loop:
@@ -66,24 +66,24 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, roun
 			return err
 		} else if ok && !c.target.Unfused {
 			for _, l := range launches {
-				c.launches = append(c.launches, placedLaunch{Launch: l, loops: rounds, guard: u})
+				c.launches = append(c.launches, placedLaunch{Launch: l, loops: loops, guard: u})
 			}
 			return nil
 		}
-		inner, err := inside(rounds, item.Node, &enclosingLoop{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
+		inner, err := inside(loops, item.Node, &enclosingLoop{count: item.Count, swaps: item.Swaps, partitions: item.Partitions()})
 		if err != nil {
 			return err
 		}
 		return c.schedule(item.Body, inner, u)
 	case *fusion.Branch:
-		g := c.addGate(item.Pred, u, rounds)
+		g := c.addGate(item.Pred, u, loops)
 		for side, taken := range item.Taken {
-			if err := c.schedule(taken, rounds, &guard{g, side}); err != nil {
+			if err := c.schedule(taken, loops, &guard{g, side}); err != nil {
 				return err
 			}
 		}
 	case *fusion.While:
-		return c.scheduleWhile(item, rounds, u)
+		return c.scheduleWhile(item, loops, u)
 	}
 	return nil
 }
@@ -102,9 +102,9 @@ func (t Target) capsFor(condition bool) loop.Caps {
 // scheduleWhile makes a repeat of the maximum trip count, or a loop until its gate
 // closes. Once the condition is false the carries no longer change, and so neither does
 // the condition.
-func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*enclosingLoop, u *guard) error {
+func (c *entryCompiler) scheduleWhile(w *fusion.While, loops []*enclosingLoop, u *guard) error {
 	own := &enclosingLoop{count: w.Max, partitions: w.Partitions()}
-	inner, err := inside(rounds, w.Node, own)
+	inner, err := inside(loops, w.Node, own)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func (c *entryCompiler) scheduleWhile(w *fusion.While, rounds []*enclosingLoop, 
 }
 
 // inside returns the loops around the body of loop r, which is that of node n.
-func inside(rounds []*enclosingLoop, n *ir.Node, r *enclosingLoop) ([]*enclosingLoop, error) {
+func inside(loops []*enclosingLoop, n *ir.Node, r *enclosingLoop) ([]*enclosingLoop, error) {
 	if r.count > MaxRepeat {
 		return nil, n.Fail(ir.Errorf(ir.ErrUnsupported, "%d steps, and a plan repeats up to %d times", r.count, MaxRepeat))
 	}
-	return append(slices.Clone(rounds), r), nil
+	return append(slices.Clone(loops), r), nil
 }

@@ -89,14 +89,14 @@ func (c *entryCompiler) packBundles() error {
 
 // bindable reports whether a kernel can bind these tensors in all iterations of its
 // loops. Tensors of 32-bit elements in one arena can share a binding.
-func (c *entryCompiler) bindable(args []*fusion.Tensor, rounds []*enclosingLoop) bool {
-	if len(rounds) > 0 {
-		if !c.bindable(args, rounds[1:]) {
+func (c *entryCompiler) bindable(args []*fusion.Tensor, loops []*enclosingLoop) bool {
+	if len(loops) > 0 {
+		if !c.bindable(args, loops[1:]) {
 			return false
 		}
-		c.swap(rounds[0].swaps)
-		defer c.swap(rounds[0].swaps)
-		return len(rounds[0].swaps) == 0 || c.bindable(args, rounds[1:])
+		c.swap(loops[0].swaps)
+		defer c.swap(loops[0].swaps)
+		return len(loops[0].swaps) == 0 || c.bindable(args, loops[1:])
 	}
 	bindings := len(args)
 	for _, members := range c.shareable(args) {

@@ -45,8 +45,8 @@ func (v *validator) entry(e *Entry) *FormatError {
 	return err
 }
 
-// entrySlots checks what an entry names: roles, unambiguous names, and the
-// places of scalars.
+// entrySlots checks the slots of an entry: their roles, unique names, and the
+// offsets of scalars.
 func (v *validator) entrySlots(e *Entry) *FormatError {
 	for _, list := range []struct {
 		slots   []int
@@ -92,7 +92,7 @@ func (v *validator) entrySlots(e *Entry) *FormatError {
 	return nil
 }
 
-// uniqueNames checks that slots have names not in seen, and adds them.
+// uniqueNames checks that the names of slots are not in seen, and adds them.
 func (v *validator) uniqueNames(seen map[string]bool, slots []int) *FormatError {
 	for _, i := range slots {
 		name := v.p.Slots[i].Name
@@ -104,9 +104,8 @@ func (v *validator) uniqueNames(seen map[string]bool, slots []int) *FormatError 
 	return nil
 }
 
-// steps returns the number of dispatches and iterations of a list of steps
-// inside depth repeats; a number above MaxDispatches stands for all that are
-// greater.
+// steps checks a list of steps inside depth repeats and returns the number of its
+// dispatches and iterations, at most MaxDispatches+1.
 func (v *validator) steps(e *Entry, steps []Step, depth int) (int, *FormatError) {
 	total := 0
 	for i, step := range steps {
@@ -186,7 +185,7 @@ func (v *validator) copies(s *Copy) *FormatError {
 	return nil
 }
 
-// writable reports whether steps may change a buffer.
+// writable reports whether steps may write to a buffer.
 func (v *validator) writable(buffer int) bool {
 	k := v.p.Buffers[buffer].Kind
 	return k != ConstantBuffer && k != InputBuffer
@@ -217,7 +216,7 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 	return v.grid(k.Storage, d)
 }
 
-// boxes checks the boxes of a kernel against what is bound.
+// boxes checks the boxes of a kernel against its bindings.
 func boxes(k *Kernel, bound []Binding) *FormatError {
 	for i := range k.Boxes {
 		b := &k.Boxes[i]
@@ -231,7 +230,7 @@ func boxes(k *Kernel, bound []Binding) *FormatError {
 	return nil
 }
 
-// grid checks where a dispatch takes its grid from.
+// grid checks the location of the grid of an indirect dispatch.
 func (v *validator) grid(access []loop.Access, d *Dispatch) *FormatError {
 	if err := v.window(d.Grid.Buffer, d.Grid.Offset, gridBytes, WordBytes); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (v *validator) grid(access []loop.Access, d *Dispatch) *FormatError {
 	return nil
 }
 
-// launch checks how a kernel is run, but for what it is bound to.
+// launch checks the grid, counts and scalars of a dispatch.
 func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatError {
 	if !v.gridFits(d.Groups) {
 		return invalid(31, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
@@ -301,8 +300,7 @@ func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError
 	return invalid(36, "bindings %d and %d use buffer %d both read-only and writable", a.index, b.index, a.Buffer)
 }
 
-// routines checks that there are no holes among the routines: each is what its
-// words make, as a reader of a file has it.
+// routines checks that no routine is nil. The readers of files check the rest.
 func (v *validator) routines() *FormatError {
 	for i, r := range v.p.Routines {
 		if r == nil {
@@ -312,8 +310,8 @@ func (v *validator) routines() *FormatError {
 	return nil
 }
 
-// call checks how a routine is called. Libraries read and write one buffer at once,
-// so that only the windows count.
+// call checks a call of a routine. Libraries may read and write one buffer at the same
+// time, so only windows must not overlap.
 func (v *validator) call(c *Call) *FormatError {
 	if c.Routine < 0 || c.Routine >= len(v.p.Routines) {
 		return invalid(41, "there is no routine %d", c.Routine)
