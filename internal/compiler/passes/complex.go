@@ -7,10 +7,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Pairs returns a graph that computes with the real and the imaginary part of
-// complex values, for devices that have real arithmetic only. A complex port or
-// output becomes a real one of the same name with a last axis of 2, which lies in
-// memory as the complex one does. g must be free of composites. The error is of kind
+// Pairs lowers complex values to pairs of real and imaginary parts, for devices with
+// real arithmetic only. A complex port or
+// output becomes a real one of the same name with a last axis of 2, which has the
+// memory layout of the complex one. g must be free of composites. The error is of kind
 // [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
 func Pairs(g *ir.Graph) (*ir.Graph, error) {
 	if err := g.Given(); err != nil {
@@ -27,8 +27,7 @@ func Pairs(g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// HasType reports whether a graph, or one that a node of it runs, has values of an
-// element type.
+// HasType reports whether a graph or one of its subgraphs has values of an element type.
 func HasType(g *ir.Graph, d ir.DType) bool {
 	has := func(t ir.Type) bool { return t.DType == d }
 	inside := func(g *ir.Graph) bool { return HasType(g, d) }
@@ -39,8 +38,8 @@ func HasType(g *ir.Graph, d ir.DType) bool {
 
 func hasComplex(g *ir.Graph) bool { return HasType(g, ir.C64) || HasType(g, ir.C128) }
 
-// Pairable reports whether [Pairs] has a rule for a node, or for all that it is made
-// of.
+// Pairable reports whether [Pairs] has a rule for a node, or for all nodes of its body
+// and subgraphs.
 func Pairable(n *ir.Node) bool {
 	unable := func(g *ir.Graph) bool {
 		return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return !Pairable(n) })
@@ -58,7 +57,7 @@ func Pairable(n *ir.Node) bool {
 	return len(n.Subgraphs()) > 0 || rulesFor(n.Op()) != nil
 }
 
-// isComplex reports whether a node takes or gives complex values.
+// isComplex reports whether a node has complex operands or results.
 func isComplex(n *ir.Node) bool {
 	complex := func(t ir.Type) bool { return t.DType.IsComplex() }
 	return slices.ContainsFunc(n.Types(), complex) || slices.ContainsFunc(n.InTypes(), complex)
@@ -78,7 +77,7 @@ func newComplexCopier(b *ir.Builder, g *ir.Graph) *complexCopier {
 	return &complexCopier{b: b, to: ir.NewMapping(g), parts: map[ir.Value]pair{}}
 }
 
-// nodes copies all nodes, but ports that have been given values.
+// nodes copies all nodes except ports that already have values.
 func (p *complexCopier) nodes(g *ir.Graph) {
 	for _, n := range g.Nodes() {
 		if n.Op() == ir.OpPort && p.has(n.Result(0)) {
@@ -119,8 +118,8 @@ func (p *complexCopier) setPacked(v, w ir.Value) {
 	p.parts[v] = pair{part(0), part(1)}
 }
 
-// partsOf returns a value of the old graph as a pair, one of its own type twice
-// where it is real: then each half of a rule sees it.
+// partsOf returns a value of the old graph as a pair; a real value is both parts, so
+// that both halves of a rule use it.
 func (p *complexCopier) partsOf(v ir.Value) pair {
 	if x, ok := p.parts[v]; ok {
 		return x
@@ -180,11 +179,11 @@ func (p *complexCopier) constant(n *ir.Node) {
 	p.parts[n.Result(0)] = pair{part(0), part(half)}
 }
 
-// pairRule computes an op from the parts of its operands. Where its result is real
-// it is the first part.
+// pairRule computes an op from the parts of its operands. A real result is the first
+// part.
 type pairRule func(b *ir.Builder, n *ir.Node, in []pair) pair
 
-// rulesFor returns what computes all results of an op, nil where there is none.
+// rulesFor returns the rule for all results of an op, or nil.
 func rulesFor(op ir.Op) func(b *ir.Builder, n *ir.Node, in []pair) []pair {
 	if op == ops.OpLinearRecurrence {
 		return linearRecurrencePair
@@ -196,7 +195,7 @@ func rulesFor(op ir.Op) func(b *ir.Builder, n *ir.Node, in []pair) []pair {
 	return func(b *ir.Builder, n *ir.Node, in []pair) []pair { return []pair{rule(b, n, in)} }
 }
 
-// ruleFor returns the rule of an op with one result, nil where there is none.
+// ruleFor returns the rule of an op with one result, or nil.
 func ruleFor(op ir.Op) pairRule {
 	switch op {
 	case ir.OpPort, ir.OpConstant,
@@ -238,7 +237,7 @@ func ruleFor(op ir.Op) pairRule {
 }
 
 // eachPart applies an op that is linear with real coefficients, or moves elements,
-// to both parts. Indices and conditions are real, and the same for both.
+// to each part. Indices and conditions are real and shared.
 func eachPart(b *ir.Builder, n *ir.Node, in []pair) pair {
 	re, im := make([]ir.Value, len(in)), make([]ir.Value, len(in))
 	for i, x := range in {
@@ -266,14 +265,14 @@ func productPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 // divPair divides by the larger part of the divisor first, so that squares
 // do not overflow where the quotient does not (Smith, Algorithm 116: Complex
 // Division): with |c| ≥ |d|, r = d/c and m = c + d·r, (a + b·i)/(c + d·i) is
-// (a + b·r)/m + (b − a·r)/m·i. Where |d| is larger, both numbers are taken times −i.
+// (a + b·r)/m + (b − a·r)/m·i. If |d| is larger, both numbers are multiplied by −i first.
 func divPair(b *ir.Builder, _ *ir.Node, in []pair) pair {
 	x, y := in[0], in[1]
-	turned := ops.Lt(b, ops.Abs(b, y.re), ops.Abs(b, y.im))
-	turn := func(p pair) pair {
-		return pair{ops.Select(b, turned, p.im, p.re), ops.Select(b, turned, ops.Neg(b, p.re), p.im)}
+	rotated := ops.Lt(b, ops.Abs(b, y.re), ops.Abs(b, y.im))
+	rotate := func(p pair) pair {
+		return pair{ops.Select(b, rotated, p.im, p.re), ops.Select(b, rotated, ops.Neg(b, p.re), p.im)}
 	}
-	x, y = turn(x), turn(y)
+	x, y = rotate(x), rotate(y)
 	r := ops.Div(b, y.im, y.re)
 	m := ops.Add(b, y.re, ops.Mul(b, y.im, r))
 	return pair{

@@ -14,7 +14,7 @@ import (
 // a recurrent network.
 func scanHoistSums(s site) []ir.Value {
 	k := newSumHoister(s)
-	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // what products stack, sums may use
+	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // sums may use values stacked for products
 		for i := range k.a.Carries {
 			if added := k.addend(i); added.Valid() && k.profitable(added, only) {
 				k.hoisted[i] = added
@@ -66,9 +66,9 @@ func (k *sumHoister) addend(i int) ir.Value {
 	return ir.Value{}
 }
 
-// operands returns what must be stacked for a value to be summed over all steps:
-// the operands of the products or sums of kind only that it is made of by ops that
-// hand sums on. false where it is made of anything else.
+// operands returns the values to stack so that v can be summed over all steps: the
+// operands of the products or sums (op only) that v is a linear function of. It returns
+// false if v is anything else.
 func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 	n := v.Node()
 	switch n.Op() {
@@ -88,7 +88,7 @@ func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 	return nil, false
 }
 
-// origin returns the value that is rematerialized.
+// origin returns the value that a chain of rematerialize ops computes again.
 func origin(v ir.Value) ir.Value {
 	for v.Node().Op() == ops.OpRematerialize {
 		v = v.Node().Input(0)
@@ -122,7 +122,7 @@ func (k *sumHoister) profitable(v ir.Value, only ir.Op) bool {
 func elements(v ir.Value) int {
 	n, ok := v.Type().Shape.Size().Const()
 	if !ok {
-		return 1 << 30 // sizes are not known yet
+		return 1 << 30 // a symbolic size
 	}
 	return n
 }
@@ -135,7 +135,7 @@ func (k *sumHoister) isStacked(v ir.Value) bool {
 		slices.ContainsFunc(k.body.Outputs()[k.a.Carries:], kept)
 }
 
-// stack notes the operands of a sum for stacking.
+// stack marks the operands of a sum for stacking.
 func (k *sumHoister) stack(v ir.Value, only ir.Op) {
 	operands, _ := k.operands(v, only)
 	for _, x := range operands {
@@ -145,8 +145,8 @@ func (k *sumHoister) stack(v ir.Value, only ir.Op) {
 	}
 }
 
-// rewrite returns the results of the loop without the carries that are sums, and
-// these sums.
+// rewrite replaces the scan by one without the hoisted carries and returns all results,
+// those carries as sums after the scan.
 func (k *sumHoister) rewrite() []ir.Value {
 	var operands []ir.Value
 	for i, v := range k.in {
@@ -186,7 +186,7 @@ func (k *sumHoister) rewrite() []ir.Value {
 	return out
 }
 
-// step returns the body without the sums, with what they need as results.
+// step returns the body without the hoisted sums, with the stacked values as results.
 func (k *sumHoister) step() *ir.Graph {
 	return k.b.Subgraph(k.body.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(k.body)

@@ -7,21 +7,19 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Mixed returns a graph that computes the products of g in half precision: f16
-// or bf16. Matrix products, convolutions and attention that are f32 in g take
-// operands rounded to half and give results rounded to half, and sum in f32, as
-// their definitions say. Everything else stays f32: parameters, states, sums,
-// norms, softmax, losses and updates. Names and types of ports and outputs stay
-// too. Composites that are made of products are replaced by their bodies. A
-// value that several products take is rounded once, before it is moved
-// (transposed, reshaped, broadcast, sliced). Sums of what is computed for sums
-// and products alone add up what the products take: the gradient of a layer's bias is
-// the sum of what that of its weights is made of, and no other copy of it has to be
-// kept.
+// Mixed returns a graph that computes the products of g in mixed precision: f16
+// or bf16. Matrix products, convolutions and attention that are f32 in g have
+// operands and results rounded to half precision and accumulate in f32. Everything else
+// stays f32: parameters, states, sums, norms, softmax, losses and updates, and also the
+// names and types of ports and outputs. Composites that contain products are inlined. A
+// value that several products use is rounded once, before it is moved (transposed,
+// reshaped, broadcast, sliced). A value that only products and sums use is rounded for
+// the sums too: a bias gradient then sums the rounded cotangent that the weight gradient
+// uses, and no f32 copy is kept.
 //
-// Derivatives are to be taken before: then those of products are in half too. In
-// f16 small gradients are lost and large ones infinite, so the loss wants a
-// scale (optim.LossScale).
+// Differentiate first, so that products of the backward pass are in half precision too.
+// In f16 small gradients underflow and large ones overflow, so scale the loss
+// (optim.LossScale).
 //
 // The error is of kind [ir.ErrDType] for a type that is neither f16 nor bf16.
 func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
@@ -62,7 +60,7 @@ func (m *mixedCopier) graph(g *ir.Graph) {
 	}
 }
 
-// nodes adds the nodes of g, whose ports are mapped.
+// nodes copies the nodes of g, whose ports are mapped.
 func (m *mixedCopier) nodes(g *ir.Graph, to *ir.Mapping) {
 	uses, kept := m.uses, m.kept // of the graph around a body
 	defer func() { m.uses, m.kept = uses, kept }()
@@ -83,7 +81,7 @@ func (m *mixedCopier) nodes(g *ir.Graph, to *ir.Mapping) {
 	}
 }
 
-// node adds what takes the place of a node.
+// node adds the replacement of a node.
 func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
@@ -141,31 +139,31 @@ func (m *mixedCopier) multiplies(n *ir.Node, v ir.Value) bool {
 		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.multiplies(u, n.Result(0)) })
 }
 
-// wideOperands has the ops that are computed in half, with those of their
-// operands that stay f32.
+// wideOperands maps the ops that are computed in half precision to their operands that
+// stay f32.
 var wideOperands = map[ir.Op][]int{
 	ops.OpDotGeneral:        nil,
 	ops.OpConvGeneral:       nil,
 	ops.OpAttention:         nil,
 	ops.OpAttentionForward:  nil,
-	ops.OpAttentionBackward: {3, 4}, // the logarithm of the sums, and delta
+	ops.OpAttentionBackward: {3, 4}, // log-sum-exp and delta
 }
 
-// isProduct reports whether a node is one that is computed in half.
+// isProduct reports whether a node is computed in half precision.
 func isProduct(n *ir.Node) bool {
 	_, ok := wideOperands[n.Op()]
 	return ok && n.Input(0).DType() == ir.F32
 }
 
-// productsIn returns the body of a composite that has products in it, however
-// deep, nil for any other node.
+// productsIn returns the body of a composite that contains products at any depth, or
+// nil.
 func productsIn(n *ir.Node) *ir.Graph {
 	if !n.Def().IsComposite() {
 		return nil
 	}
 	body, err := ir.Inline(n)
 	if err != nil {
-		return nil // it is for the compiler to say
+		return nil // inlining reports the error
 	}
 	for _, inner := range body.Nodes() {
 		if isProduct(inner) || productsIn(inner) != nil {
@@ -175,7 +173,7 @@ func productsIn(n *ir.Node) *ir.Graph {
 	return nil
 }
 
-// product adds a product in half, with results in the types they had.
+// product adds a product in half precision and converts the results back.
 func (m *mixedCopier) product(n *ir.Node, in []ir.Value) []ir.Value {
 	narrow := slices.Clone(in)
 	for i, v := range in {
@@ -198,9 +196,8 @@ var movesElements = map[ir.Op]bool{
 	ops.OpReshape: true, ops.OpTranspose: true, ops.OpBroadcastInDim: true, ops.OpSlice: true, ops.OpReverse: true,
 }
 
-// rounded returns a value in half. What has been moved is rounded where it comes
-// from, so that the weight that a product takes forward, and another one
-// transposed backward, are one value.
+// rounded returns a value in half precision. It rounds a moved value before the move, so
+// that a weight used forward, and transposed backward, is rounded once.
 func (m *mixedCopier) rounded(v ir.Value) ir.Value {
 	if twin, ok := m.twins[v]; ok || m.b.Err() != nil {
 		return twin

@@ -89,7 +89,7 @@
 //     before its contents are used.
 //  2. Its major version is that of the reader.
 //  3. A section, record, list or string has the length it states, padding
-//     included, within what it lies in, and its fields take all of it, unless
+//     included, within its parent, and its fields take all of it, unless
 //     the minor version is later: no length is used before it is checked.
 //  4. A u64 or i64 is at most 2⁵³-1 from 0, a u64 not negative: all readers
 //     have the same numbers, and sums of two do not overflow. A reader whose

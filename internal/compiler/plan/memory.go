@@ -235,10 +235,10 @@ type liveRangeAllocator struct {
 // block is a part of an arena that is in use from launch from to launch to.
 type block struct{ offset, bytes, from, to int }
 
-// minArenas is how many arenas the pool spreads over before it looks at size. With
-// as many as a kernel binds, kernels that read and write one buffer are rare, and
-// equal layers bind their arrays alike; models of several sizes take no more
-// memory with 8 than with 2.
+// minArenas is the number of arenas that liveRangeAllocator uses before it minimises
+// size. With as many as the bindings of a kernel, kernels that read and write one buffer
+// are rare, and equal layers bind their arrays alike. Models of several sizes take no more
+// memory with 8 arenas than with 2.
 const minArenas = 8
 
 // place allocates a tensor for its live range, if possible not in the buffers to avoid.

@@ -29,7 +29,7 @@ func (r *reader) fail(rule int, text string, args ...any) {
 	r.failAt(r.off, ErrDamaged, rule, text, args...)
 }
 
-// capacity makes sure that n bytes, padded to 4, are there.
+// ensure fails unless n bytes, padded to 4, remain.
 func (r *reader) ensure(n int) {
 	if pad := -n & 3; n > r.end-r.off-pad {
 		r.fail(3, "%d bytes expected, %d left", n+pad, r.end-r.off)

@@ -161,8 +161,7 @@ func (v *validator) slot(s *Slot) *FormatError {
 	return v.windowIn(s.Buffer, s.Offset, s.Bytes, WordBytes, kindsOf[s.Role]...)
 }
 
-// useRange is a window with what can make it conflict with another: all spans that
-// touch must be read only.
+// span is a window that is read or written. Overlapping spans must be read-only.
 type span struct {
 	Binding
 	written bool
