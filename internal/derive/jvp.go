@@ -8,25 +8,23 @@ import (
 
 // JVP adds the nodes of g to b, with in as the values of its ports and t as
 // their tangents, and returns the values of its outputs and their tangents. A
-// composite without a rule of its own is taken apart where a tangent reaches
-// it. A tangent that meets an op without a derivative is zero from there on:
-// see [Blockers].
+// composite without a JVP rule is inlined if one of its operands has a tangent. The
+// results of an op without a derivative have zero tangents: see [Blockers].
 func JVP(b *ir.Builder, g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 	w := &jvp{b: b}
 	return w.graph(g, in, t)
 }
 
-// JVPFrom is [JVP] for tangents that begin inside of g too: at holds those of
-// values of its nodes, which come on top of what reaches them from the ports.
+// JVPFrom is [JVP] with additional tangents of inner values of g: at maps values to
+// tangents, which are added to those that propagate from the ports.
 func JVPFrom(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Value) (out, tout []ir.Value) {
 	w := &jvp{b: b, seeds: at}
 	return w.graph(g, in, t)
 }
 
-// Blockers returns the nodes of g at which every derivative of the output by
-// the port ends: nodes that a tangent of the port reaches, and with a result on
-// which the output depends and that gets none. It is how a missing gradient is
-// explained.
+// Blockers returns the nodes of g at which the tangent of a port becomes zero on the
+// way to an output: nodes with a nonzero tangent operand and a result that the output
+// depends on with a zero tangent. Errors about missing gradients name them.
 func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 	of := g.Outputs()[output].Value
 	live := liveNodes(g, of)
@@ -53,7 +51,7 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 	return out
 }
 
-// jvp is one forward walk, through composites too.
+// jvp is one forward-mode walk.
 type jvp struct {
 	b *ir.Builder
 	// dead, where set, is told of the nodes of the outermost graph that get a
@@ -100,7 +98,7 @@ func withoutTangent(n *ir.Node, t []ir.Value) []int {
 	return out
 }
 
-// addSeeds adds the tangents that begin at the results of n.
+// addSeeds adds the seed tangents of the results of n to t.
 func (w *jvp) addSeeds(n *ir.Node, t []ir.Value) []ir.Value {
 	for i := 0; i < n.NumResults() && len(w.seeds) > 0; i++ {
 		own, ok := w.seeds[n.Result(i)]
@@ -149,5 +147,5 @@ func (w *jvp) body(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
 }
 
 // Differentiable reports whether values of the element type have tangents:
-// floats with arithmetic and complex numbers do, all others do not.
+// floats with arithmetic and complex numbers do.
 func Differentiable(d ir.DType) bool { return d.IsNumeric() && !d.IsInteger() }

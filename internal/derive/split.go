@@ -2,32 +2,32 @@ package derive
 
 import "github.com/rlx-go/rlx/ir"
 
-// Halves is a graph cut in two by what is known of its ports.
+// Halves is the result of partial evaluation: a graph split by which of its ports are
+// known.
 type Halves struct {
-	// Known computes all that the known ports determine. Its ports are the
+	// Known computes the values that depend on known ports only. Its ports are the
 	// known ports of the graph in order, its outputs the known outputs in
 	// order and then the residuals.
 	Known *ir.Graph
 	// Linear computes the rest. Its ports are the residuals and then the
-	// unknown ports, its outputs the unknown outputs in order. Cut from a
-	// graph of tangents it is linear in the unknown ports.
+	// unknown ports, its outputs the unknown outputs in order. If the unknown ports
+	// are tangents of a JVP, it is linear in them.
 	Linear *ir.Graph
-	// OutUnknown tells for each output of the graph which half has it.
+	// OutUnknown says for each output of the graph whether Linear computes it.
 	OutUnknown []bool
-	// ResidualPort tells for each residual the port of the graph whose value
-	// it is, -1 where it is a value computed from the ports. A scan need not
-	// stack what it already has.
+	// ResidualPort is for each residual the port of the graph whose value
+	// it is, or -1 if it is computed. A scan need not stack the value of a port.
 	ResidualPort []int
 }
 
-// Residuals returns the number of values that pass from one half to the other.
+// Residuals returns the number of residuals: values that Known passes to Linear.
 func (h *Halves) Residuals() int { return len(h.ResidualPort) }
 
-// Split cuts g in two: unknown tells which of its ports are not known yet.
-// Outputs marked by force count as unknown even where they are not (nil: none
-// are). An op that owns subgraphs is cut by its Partial rule, a composite
-// without a transpose is taken apart. keep, where it is not nil, chooses the
-// residuals in the graphs that nodes own; for those of g see [Halves.Keep].
+// Split is partial evaluation: it splits g by which of its ports are unknown.
+// Outputs marked by force count as unknown even if they are not (nil: none
+// are). Ops with subgraphs are split by their Partial rule, composites
+// without a transpose are inlined. keep, if not nil, chooses the
+// residuals of subgraphs; for those of g see [Halves.Keep].
 func Split(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*Halves, error) {
 	flat, err := flatten(g, unknown, keep)
 	if err != nil {
@@ -67,10 +67,9 @@ func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
 	})
 }
 
-// Partial adds g to b for the values in of its ports, of which those marked
-// unknown are not known yet: it returns the results and which of them depend on
-// these. Each node that is added is known or unknown as a whole. It is what a
-// Partial rule gives its own graph to.
+// Partial adds g to b with in as the values of its ports, of which those marked
+// are unknown. It returns the results and which of them are unknown. Each added node is
+// known or unknown as a whole. Partial rules of ops use it for their subgraphs.
 func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {
 	defer restoreOrigin(b)()
 	m, flags := ir.NewMapping(g), make([][]bool, len(g.Nodes()))
@@ -124,7 +123,7 @@ func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep 
 	return b.Copy(n, in), outUnknown
 }
 
-// partialEvaluation collects what goes to which half of a flattened graph.
+// partialEvaluation assigns the nodes of a flattened graph to the two halves.
 type partialEvaluation struct {
 	g          *ir.Graph
 	unknown    []bool // by node
@@ -171,8 +170,8 @@ func (c *partialEvaluation) classify(unknown, force []bool) {
 	}
 }
 
-// require makes the linear half compute v if v is unknown or costs nothing, and
-// get it as a residual otherwise.
+// require makes the linear half compute v if v is unknown or cheap, and
+// receive it as a residual otherwise.
 func (c *partialEvaluation) require(v ir.Value) {
 	switch {
 	case c.unknown[v.Node().ID()] || isCheap(v.Node()):
@@ -183,8 +182,8 @@ func (c *partialEvaluation) require(v ir.Value) {
 	}
 }
 
-// isCheap reports whether a node costs next to nothing to compute again: a
-// constant, or one that is spread, converted or counted up.
+// isCheap reports whether recomputing a node is cheaper than a residual: a
+// constant or iota, or a broadcast, conversion or reshape of one.
 func isCheap(n *ir.Node) bool {
 	switch n.Op() {
 	case ir.OpConstant, "iota":

@@ -6,15 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// setOrigin gives the nodes that b adds next the label and the place of n, from
-// which they derive.
+// setOrigin gives the nodes that b adds next the label and position of n.
 func setOrigin(b *ir.Builder, n *ir.Node) {
 	b.Label(n.Label())
 	b.At(n.Pos())
 }
 
-// restoreOrigin returns a function that ends what place began: a rule that
-// walks a graph of its own goes on as it was.
+// restoreOrigin returns a function that restores the current label and position of b,
+// for rules that walk a graph of their own.
 func restoreOrigin(b *ir.Builder) func() {
 	label, at := b.Origin()
 	return func() {
@@ -69,8 +68,8 @@ func outputValues(g *ir.Graph) []ir.Value {
 	return out
 }
 
-// checkRule records an error where the rule of an op gave values that are not
-// of the types of their counterparts: a mistake in the op, not in the graph.
+// checkRule records an error if the values of a rule do not have the types of their
+// counterparts: a bug in the op, not in the graph.
 func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
 	if b.Err() != nil {
 		return

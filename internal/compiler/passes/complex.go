@@ -63,10 +63,10 @@ func isComplex(n *ir.Node) bool {
 	return slices.ContainsFunc(n.Types(), complex) || slices.ContainsFunc(n.InTypes(), complex)
 }
 
-// pair is a complex value.
+// pair is a complex value as its real and imaginary part.
 type pair struct{ re, im ir.Value }
 
-// complexCopier copies a graph.
+// complexCopier copies a graph with complex values as pairs.
 type complexCopier struct {
 	b     *ir.Builder
 	to    *ir.Mapping       // real values
@@ -96,8 +96,8 @@ func (p *complexCopier) has(v ir.Value) bool {
 	return ok || p.to.Get(v).Valid()
 }
 
-// packed returns a value of the old graph as one value, with the parts of a complex
-// one along a last axis of 2.
+// packed returns a value of the old graph as one value, with the parts of a complex one
+// along a last axis of 2.
 func (p *complexCopier) packed(v ir.Value) ir.Value {
 	if x, ok := p.parts[v]; ok {
 		return ops.Stack(p.b, -1, x.re, x.im)
@@ -105,7 +105,7 @@ func (p *complexCopier) packed(v ir.Value) ir.Value {
 	return p.to.Get(v)
 }
 
-// setPacked takes a value of the old graph to one that [pairing.whole] would give.
+// setPacked maps a value of the old graph to one in the form of packed.
 func (p *complexCopier) setPacked(v, w ir.Value) {
 	if !v.DType().IsComplex() || !w.Valid() {
 		p.to.Set(v, w)
@@ -246,7 +246,7 @@ func eachPart(b *ir.Builder, n *ir.Node, in []pair) pair {
 	return pair{b.Copy(n, re)[0], b.Copy(n, im)[0]}
 }
 
-// gatherPair gives a real number for an index outside.
+// gatherPair gathers both parts; the fill value is real.
 func gatherPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	a := *n.Attrs().(*ops.GatherAttrs)
 	a.Fill = 0
@@ -281,6 +281,7 @@ func divPair(b *ir.Builder, _ *ir.Node, in []pair) pair {
 	}
 }
 
+// comparePair is equality, of both parts.
 func comparePair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	parts := eachPart(b, n, in)
 	if n.Op() == ops.OpNe {
@@ -306,10 +307,10 @@ func addPair(b *ir.Builder, x, y pair) pair {
 	return pair{ops.Add(b, x.re, y.re), ops.Add(b, x.im, y.im)}
 }
 
-// mulEach is [mulPair] as the combination of a running product.
+// mulEach is mulPair as the combiner of a scan.
 func mulEach(b *ir.Builder, x, y []pair) []pair { return []pair{mulPair(b, x[0], y[0])} }
 
-// cumProdPair is cumprod, as a running combination of both parts.
+// cumProdPair is cumprod, an associative scan of both parts.
 func cumProdPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	a := *n.Attrs().(*ops.CumSumAttrs)
 	out := scanPairs(b, a, in, mulEach)[0]
@@ -342,8 +343,8 @@ func paired(in []ir.Value) []pair {
 	return out
 }
 
-// shiftByOne moves a running combination on by one element, so that each has that of the
-// elements before it; the first has a number.
+// shiftByOne turns an inclusive scan into an exclusive one: it shifts x by one element
+// along the scan axis and puts first at the start.
 func shiftByOne(b *ir.Builder, x ir.Value, a ops.CumSumAttrs, first float64) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -356,8 +357,8 @@ func shiftByOne(b *ir.Builder, x ir.Value, a ops.CumSumAttrs, first float64) ir.
 	return ops.Pad(b, x, ops.Const(b, x.DType(), first), low, high, nil)
 }
 
-// linearRecurrencePair is linear_recurrence: h → y·h + y' after h → x·h + x' is
-// h → (y·x)·h + (y·x' + y').
+// linearRecurrencePair is linear_recurrence: the composition of h → x·h + x' and
+// h → y·h + y' is h → (y·x)·h + (y·x' + y').
 func linearRecurrencePair(b *ir.Builder, n *ir.Node, in []pair) []pair {
 	a, k := *n.Attrs().(*ops.CumSumAttrs), n.NumResults()
 	out := scanPairs(b, a, in, func(b *ir.Builder, x, y []pair) []pair {
@@ -386,7 +387,7 @@ func linearRecurrencePair(b *ir.Builder, n *ir.Node, in []pair) []pair {
 	return out
 }
 
-// reduceProdPair is reduce_prod: axis by axis, the last of the running products.
+// reduceProdPair is reduce_prod: axis by axis, the last element of the cumulative product.
 func reduceProdPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	x, shape := in[0], n.Types()[0].Shape
 	for _, axis := range n.Def().Reduces(n) {
@@ -401,9 +402,8 @@ func reduceProdPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	return pair{ops.Reshape(b, x.re, shape...), ops.Reshape(b, x.im, shape...)}
 }
 
-// scatterMulPair is scatter_mul: updates are sorted by the element that they are
-// for, so that those of one lie side by side, and the last of their running products
-// goes there.
+// scatterMulPair is scatter_mul: updates are sorted by their target, a segmented scan
+// multiplies those of one target, and the last product of each segment is stored.
 func scatterMulPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	x, indices, updates := in[0], in[1].re, in[2]
 	attrs := n.Attrs().(*ops.ScatterAttrs).IndexedAxes
@@ -439,8 +439,8 @@ func scatterMulPair(b *ir.Builder, n *ir.Node, in []pair) pair {
 	return pair{put(x.re, product.re), put(x.im, product.im)}
 }
 
-// controlRules copies a loop or a choice. What goes into its graphs and comes out of them
-// stays one value, so that a first axis of steps stays the first.
+// control copies an op with subgraphs (scan, cond, while). Operands and results of the
+// subgraphs are packed with a last axis of 2, so that the axis of steps stays first.
 func (p *complexCopier) control(n *ir.Node) {
 	subs := make([]*ir.Graph, len(n.Subgraphs()))
 	for i, g := range n.Subgraphs() {
@@ -461,8 +461,8 @@ func (p *complexCopier) control(n *ir.Node) {
 	}
 }
 
-// associativeScan copies a running combination. Its graph is of scalars, so the parts are
-// operands of their own.
+// associativeScan copies an associative scan. Its combiner is a graph of scalars, so the
+// parts are separate operands.
 func (p *complexCopier) associativeScan(n *ir.Node) {
 	a, g := n.Attrs().(*ops.AssociativeAttrs), n.Subgraphs()[0]
 	var in []ir.Value
@@ -487,7 +487,7 @@ func (p *complexCopier) associativeScan(n *ir.Node) {
 	}
 }
 
-// flat returns a value of the old graph as one value or, where it is complex, two.
+// components returns a value of the old graph as one value or, if it is complex, two.
 func (p *complexCopier) components(v ir.Value) []ir.Value {
 	if x, ok := p.parts[v]; ok {
 		return []ir.Value{x.re, x.im}
@@ -495,8 +495,8 @@ func (p *complexCopier) components(v ir.Value) []ir.Value {
 	return []ir.Value{p.to.Get(v)}
 }
 
-// setFlat takes a value of the old graph to the first values of a list, of the form
-// that [pairing.list] would give, and returns the others.
+// setComponents maps a value of the old graph to the first components of a list, in the
+// form of components, and returns the rest.
 func (p *complexCopier) setComponents(v ir.Value, list []ir.Value) []ir.Value {
 	if v.DType().IsComplex() {
 		p.parts[v] = pair{list[0], list[1]}

@@ -8,10 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// scanHoistSums takes sums out of loops: a carry to which every step adds a product
-// or a sum of other values, and that nothing else reads, is one product or sum
-// over the stacked values, after the loop. So is the gradient of the weights of
-// a recurrent network.
+// scanHoistSums hoists sums out of scans: a carry to which every step adds a product or a
+// sum of other values, and that nothing else reads, becomes one product or sum over the
+// stacked values after the scan, such as the weight gradient of a recurrent network.
 func scanHoistSums(s site) []ir.Value {
 	k := newSumHoister(s)
 	for _, only := range []ir.Op{ops.OpDotGeneral, ops.OpReduceSum} { // sums may use values stacked for products
@@ -28,16 +27,16 @@ func scanHoistSums(s site) []ir.Value {
 	return k.rewrite()
 }
 
-// sumHoister takes carries out of a loop.
+// sumHoister hoists the sums of one scan.
 type sumHoister struct {
 	site
 	a              *ops.ScanAttrs
 	body           *ir.Graph
 	port           map[ir.Value]int // by value of the body
 	readers        []int            // by node of the body
-	rematerializes bool             // the body computes something again
-	hoisted        map[int]ir.Value // what each step adds to a carry
-	stacked        []ir.Value       // values of the body that are stacked anew
+	rematerializes bool             // the body has rematerialize ops
+	hoisted        map[int]ir.Value // the addend of each hoisted carry
+	stacked        []ir.Value       // values of the body that are stacked in addition
 	outside        map[ir.Value]ir.Value
 }
 
@@ -51,7 +50,7 @@ func newSumHoister(s site) *sumHoister {
 	return k
 }
 
-// addend returns what each step adds to a carry that is nothing but a sum.
+// addend returns the value that each step adds to a carry, if the carry is only summed.
 func (k *sumHoister) addend(i int) ir.Value {
 	carry, next := k.body.Ports()[k.a.Consts+i].Value, k.body.Outputs()[i].Value
 	n := next.Node()
@@ -96,9 +95,9 @@ func origin(v ir.Value) ir.Value {
 	return v
 }
 
-// profitable reports whether a value can be summed over all steps at once, with no
-// more stacked anew for it in a step than it has elements; nothing in a loop that
-// computes again what it was not to stack.
+// profitable reports whether a value can be summed over all steps at once without
+// stacking more additional elements per step than it has; in a body that rematerializes
+// nothing may be stacked in addition.
 func (k *sumHoister) profitable(v ir.Value, only ir.Op) bool {
 	operands, ok := k.operands(v, only)
 	if !ok {
@@ -127,7 +126,7 @@ func elements(v ir.Value) int {
 	return n
 }
 
-// isStacked reports whether a value of the body is stacked anyway.
+// isStacked reports whether a value of the body is stacked already.
 func (k *sumHoister) isStacked(v ir.Value) bool {
 	at, isPort := k.port[v]
 	kept := func(o ir.Output) bool { return o.Value == v }
@@ -211,7 +210,7 @@ func (k *sumHoister) step() *ir.Graph {
 	})
 }
 
-// isHoistedAdd reports whether a node adds to a carry that is taken out.
+// isHoistedAdd reports whether a node adds to a hoisted carry.
 func (k *sumHoister) isHoistedAdd(n *ir.Node) bool {
 	for i := range k.hoisted {
 		if k.body.Outputs()[i].Value.Node() == n {
@@ -221,7 +220,7 @@ func (k *sumHoister) isHoistedAdd(n *ir.Node) bool {
 	return false
 }
 
-// total returns the sum over all steps of a value of the body.
+// total returns the sum of a value of the body over all steps.
 func (k *sumHoister) total(v ir.Value) ir.Value {
 	n := v.Node()
 	in := make([]ir.Value, len(n.Inputs()))
@@ -242,7 +241,7 @@ func (k *sumHoister) total(v ir.Value) ir.Value {
 	return k.b.Copy(n, in)[0]
 }
 
-// shiftAxes returns axes as they are behind a new first one.
+// shiftAxes returns axes after a new first axis is added.
 func shiftAxes(axes []int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {

@@ -66,11 +66,11 @@ func (r *run) expand(s site, depth int) []ir.Value {
 type body struct {
 	graph     *ir.Graph
 	to        *ir.Mapping
-	in        []ir.Value  // operands of the node at hand
-	b         *ir.Builder // of the graph that the body was last copied to
-	sameGraph bool        // and is being copied to once more
-	// fixed tells by ID which nodes depend on no operand of the composite, as its
-	// literals do. All copies in one graph share them.
+	in        []ir.Value  // operands of the current node
+	b         *ir.Builder // of the graph of the last copy
+	sameGraph bool        // the current copy is into the same graph
+	// constant says by node ID which nodes do not depend on an operand of the
+	// composite, such as literals. All copies in one graph share them.
 	constant []bool
 }
 
@@ -114,7 +114,7 @@ func (x *body) enter(s site) {
 	}
 }
 
-// isShared reports whether a node of the body is in the graph already.
+// isShared reports whether an earlier copy in the same graph has added the node.
 func (x *body) isShared(n *ir.Node) bool { return x.constant[n.ID()] && x.sameGraph }
 
 // inner adds a node of a composite's body.

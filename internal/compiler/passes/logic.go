@@ -24,8 +24,8 @@ func allBits(v ir.Value) bool {
 	return ok && a.I != nil && a.I[0] == v.DType().Wrap(-1)
 }
 
-// bitConstant is for an operand that either leaves the other one as it is or
-// decides the result alone.
+// bitConstant handles an operand of special bits: either the neutral element, so that
+// the result is the other operand, or the absorbing element, which is the result.
 func bitConstant(special func(v ir.Value) bool, keepsOther bool) identity {
 	return func(s site) ir.Value {
 		return either(s, func(x, y ir.Value) ir.Value {

@@ -34,15 +34,15 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 
 // mixedCopier copies a graph and its subgraphs.
 type mixedCopier struct {
-	b     *ir.Builder
-	half  ir.DType
-	twins map[ir.Value]ir.Value // values of the new graph, rounded
-	uses  [][]*ir.Node          // of the graph whose nodes are copied, by node ID
-	kept  map[*ir.Node]bool     // its nodes that are outputs
+	b        *ir.Builder
+	half     ir.DType
+	halfOf   map[ir.Value]ir.Value // values of the new graph in half precision
+	uses     [][]*ir.Node          // of the graph whose nodes are copied, by node ID
+	isOutput map[*ir.Node]bool     // by node of the graph being copied
 }
 
 func newMixedCopier(b *ir.Builder, half ir.DType) *mixedCopier {
-	return &mixedCopier{b: b, half: half, twins: map[ir.Value]ir.Value{}}
+	return &mixedCopier{b: b, half: half, halfOf: map[ir.Value]ir.Value{}}
 }
 
 // graph adds the ports, nodes and outputs of g.
@@ -62,11 +62,11 @@ func (m *mixedCopier) graph(g *ir.Graph) {
 
 // nodes copies the nodes of g, whose ports are mapped.
 func (m *mixedCopier) nodes(g *ir.Graph, to *ir.Mapping) {
-	uses, kept := m.uses, m.kept // of the graph around a body
-	defer func() { m.uses, m.kept = uses, kept }()
-	m.uses, m.kept = g.Uses(), map[*ir.Node]bool{}
+	uses, kept := m.uses, m.isOutput // of the graph around a body
+	defer func() { m.uses, m.isOutput = uses, kept }()
+	m.uses, m.isOutput = g.Uses(), map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
-		m.kept[o.Value.Node()] = true
+		m.isOutput[o.Value.Node()] = true
 	}
 	for _, n := range g.Nodes() {
 		if m.b.Err() != nil {
@@ -108,17 +108,17 @@ func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	return m.b.CopyWith(n, n.Attrs(), subs, in)
 }
 
-// sharesRounding reports whether a value of the graph that is copied is computed
-// there, and taken by products, as it is or moved, and else by sums alone.
+// sharesRounding reports whether v is computed in the graph and used by products, as it
+// is or moved, and otherwise by sums only.
 func (m *mixedCopier) sharesRounding(v ir.Value) bool {
-	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.kept[n] {
+	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.isOutput[n] {
 		return false
 	}
 	multiplied := false
 	for _, u := range m.uses[v.Node().ID()] {
 		switch {
 		case u.Op() == ops.OpReduceSum:
-		case m.multiplies(u, v):
+		case m.onlyFeedsProducts(u, v):
 			multiplied = true
 		default:
 			return false
@@ -127,16 +127,16 @@ func (m *mixedCopier) sharesRounding(v ir.Value) bool {
 	return multiplied
 }
 
-// onlyFeedsProducts reports whether a node is a product that takes v rounded, or moves it for
-// such products alone.
-func (m *mixedCopier) multiplies(n *ir.Node, v ir.Value) bool {
+// onlyFeedsProducts reports whether a node is a product that uses v rounded, or moves v
+// for such products only.
+func (m *mixedCopier) onlyFeedsProducts(n *ir.Node, v ir.Value) bool {
 	if isProduct(n) {
 		at := slices.Index(n.Inputs(), v)
 		return !slices.Contains(wideOperands[n.Op()], at)
 	}
 	users := m.uses[n.ID()]
-	return movesElements[n.Op()] && len(users) > 0 && !m.kept[n] &&
-		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.multiplies(u, n.Result(0)) })
+	return movesElements[n.Op()] && len(users) > 0 && !m.isOutput[n] &&
+		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.onlyFeedsProducts(u, n.Result(0)) })
 }
 
 // wideOperands maps the ops that are computed in half precision to their operands that
@@ -185,13 +185,13 @@ func (m *mixedCopier) product(n *ir.Node, in []ir.Value) []ir.Value {
 	for i, v := range out {
 		if m.b.Err() == nil && v.DType() != n.Types()[i].DType {
 			out[i] = ops.Convert(m.b, v, n.Types()[i].DType)
-			m.twins[out[i]] = v
+			m.halfOf[out[i]] = v
 		}
 	}
 	return out
 }
 
-// movesElements are the ops of one operand that only move elements.
+// movesElements has the ops of one operand that only move elements.
 var movesElements = map[ir.Op]bool{
 	ops.OpReshape: true, ops.OpTranspose: true, ops.OpBroadcastInDim: true, ops.OpSlice: true, ops.OpReverse: true,
 }
@@ -199,7 +199,7 @@ var movesElements = map[ir.Op]bool{
 // rounded returns a value in half precision. It rounds a moved value before the move, so
 // that a weight used forward, and transposed backward, is rounded once.
 func (m *mixedCopier) rounded(v ir.Value) ir.Value {
-	if twin, ok := m.twins[v]; ok || m.b.Err() != nil {
+	if twin, ok := m.halfOf[v]; ok || m.b.Err() != nil {
 		return twin
 	}
 	n, twin := v.Node(), ir.Value{}
@@ -208,6 +208,6 @@ func (m *mixedCopier) rounded(v ir.Value) ir.Value {
 	} else {
 		twin = ops.Convert(m.b, v, m.half)
 	}
-	m.twins[v] = twin
+	m.halfOf[v] = twin
 	return twin
 }

@@ -163,7 +163,7 @@ func items[T any](r *reader, item func(*T)) []T {
 	return out
 }
 
-// kernelByKey reads a list of numbers of size bytes each.
+// numbers reads a list of numbers of size bytes each.
 func numbers(r *reader, size int, read func() int) []int {
 	n := r.count(size)
 	if n == 0 {
