@@ -54,10 +54,10 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 // jvp is one forward-mode walk.
 type jvp struct {
 	b *ir.Builder
-	// dead, where set, is told of the nodes of the outermost graph that get a
-	// tangent, and of those of their results that get none.
+	// onZeroTangent, where set, is called with each node of the outermost graph that has a
+	// nonzero tangent operand, and its results with zero tangents.
 	onZeroTangent func(n *ir.Node, results []int)
-	// at are the tangents that begin at values of the outermost graph.
+	// seeds are additional tangents of values of the outermost graph.
 	seeds map[ir.Value]ir.Value
 }
 

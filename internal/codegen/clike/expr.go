@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// How tightly an expression holds together, loosest first. WGSL wants more
-// parentheses than C does: bit operations and shifts take and give single
-// operands only, comparisons and different logical operators do not mix.
+// Operator precedence, loosest first. WGSL requires more
+// parentheses than C: operands of bit operations and shifts are unary expressions,
+// and comparisons and different logical operators do not mix.
 const (
 	loose    = iota // a && b, a & b, a << b: an operand of nothing
 	relation        // a < b
@@ -21,7 +21,7 @@ const (
 	single          // f(a), a[i], a, 1
 )
 
-// text is a written expression.
+// text is the text of an expression and its precedence.
 type text struct {
 	s          string
 	precedence int
@@ -29,7 +29,7 @@ type text struct {
 
 func atom(s string) text { return text{s, single} }
 
-// parenthesized returns t for a place that wants it to hold at least so tightly.
+// parenthesized returns t, in parentheses if its precedence is below hold.
 func (t text) parenthesized(hold int) string {
 	if t.precedence < hold {
 		return "(" + t.s + ")"
@@ -37,16 +37,16 @@ func (t text) parenthesized(hold int) string {
 	return t.s
 }
 
-// longLine is the length from which an operand gets a line of its own.
+// longLine is the length from which an operand is bound to a variable.
 const longLine = 90
 
-// operator is one between its operands: how it holds and what it takes left and right.
+// operator is an infix operator: its precedence and those of its operands.
 type operator struct {
 	sign                    string
 	precedence, left, right int
 }
 
-// infix holds the operators by operation; others have no sign.
+// infix holds the operators by operation; other operations have no sign.
 var infix = [...]operator{
 	scalar.OpAdd: {"+", sum, sum, product},
 	scalar.OpSub: {"-", sum, sum, product},
@@ -104,7 +104,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 	return w.form(form, e)
 }
 
-// conversion writes a change of type.
+// conversion writes a conversion or bitcast.
 func (w *Writer) conversion(e scalar.Expr) text {
 	from := e.Args[0].Type
 	w.typeName(e.Type)
@@ -150,7 +150,7 @@ func (w *Writer) commonForm(e scalar.Expr, t dtype.DType) text {
 		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
 			right = scalar.Convert(right, dtype.U32)
 			if e.Args[0].Op == scalar.OpConst && t == dtype.I32 {
-				left += "i" // else the number has no type, and wgpu finds none for it
+				left += "i" // wgpu infers no type for an abstract integer here
 			}
 		}
 		return text{left + " " + op.sign + " " + w.operand(right, op.right), op.precedence}
@@ -159,7 +159,7 @@ func (w *Writer) commonForm(e scalar.Expr, t dtype.DType) text {
 	return atom(e.Op.String())
 }
 
-// infixOf returns the operator that an operation is written as, if it is.
+// infixOf returns the infix operator of an operation, if it has one.
 func infixOf(op scalar.Op) (o operator, ok bool) {
 	if int(op) < len(infix) {
 		o = infix[op]
@@ -167,7 +167,7 @@ func infixOf(op scalar.Op) (o operator, ok bool) {
 	return o, o.sign != ""
 }
 
-// lowBits reports whether e is what [Dialect.LowBits] writes, and returns the mask.
+// lowBits reports whether [Dialect.LowBits] writes e, and returns the mask.
 func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
 	if w.d.LowBits == nil || e.Op != scalar.OpAnd || e.Type != dtype.I32 {
 		return 0, false
@@ -179,7 +179,7 @@ func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
 	return mask, known && lo >= 0
 }
 
-// withoutMinus returns x + -1 as x - 1 and the reverse.
+// withoutMinus returns x + -1 as x - 1 and vice versa.
 func withoutMinus(e scalar.Expr) scalar.Expr {
 	opposite := scalar.OpAdd
 	switch {
@@ -219,7 +219,7 @@ func (w *Writer) chain(e scalar.Expr, hold int, sign string) string {
 	return strings.Join(parts, sign)
 }
 
-// form writes e as f says.
+// form writes e in the form f.
 func (w *Writer) form(f Form, e scalar.Expr) text {
 	switch {
 	case f.Call != "":
@@ -236,7 +236,7 @@ func (w *Writer) form(f Form, e scalar.Expr) text {
 	return atom(s)
 }
 
-// operand writes e as a part of a larger expression.
+// operand writes e as an operand that needs the precedence hold.
 func (w *Writer) operand(e scalar.Expr, hold int) string {
 	t := w.expr(e)
 	if len(t.s) > longLine {
@@ -291,7 +291,7 @@ func (w *Writer) useBuiltin(name string) {
 	w.out.Builtins = append(w.out.Builtins, name)
 }
 
-// let binds a written value to a new variable and returns its name.
+// let binds a value to a new variable and returns its name.
 func (w *Writer) let(t dtype.DType, value string) string {
 	name := w.fresh("t", &w.lets)
 	w.typeName(t)
@@ -315,12 +315,12 @@ func (w *Writer) element(array int, at scalar.Expr) string {
 	return w.out.Names[array] + "[" + w.operand(at, loose) + "]"
 }
 
-// fromWord returns the bool that a word holds.
+// fromWord returns the bool that a word in memory represents.
 func (w *Writer) fromWord(word string) text {
 	return text{word + " != " + w.d.Literal(w, scalar.ConstI(dtype.U32, 0)), relation}
 }
 
-// storedValue returns a value as an array of its type holds it: a bool as a word.
+// storedValue returns a value in its memory type: a bool as a word.
 func storedValue(e scalar.Expr) scalar.Expr {
 	if e.Type.IsBool() {
 		return scalar.Convert(e, dtype.U32)
@@ -328,9 +328,9 @@ func storedValue(e scalar.Expr) scalar.Expr {
 	return e
 }
 
-// sharesStorage reports whether threads may exchange values through storage arrays: whether a
-// kernel reads one that it writes. What is bound for writing may only be read, where it lies
-// in one buffer with what is written.
+// sharesStorage reports whether threads may exchange values through storage arrays: whether
+// the kernel reads an array that it writes. Access alone does not say so, because an array
+// bound as writable may only be read, if it shares a buffer with a written one.
 func sharesStorage(k *loop.Kernel) bool {
 	written, found := map[int]bool{}, false
 	loop.WalkStores(k.Body, func(array int) { written[array] = true })
