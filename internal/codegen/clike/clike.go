@@ -59,8 +59,8 @@ type Dialect struct {
 	// UndefinedOverflow says that the overflow of signed integers is undefined:
 	// operations that may overflow are computed unsigned.
 	UndefinedOverflow bool
-	// OpaqueLoops says that a driver cannot be asked to leave a loop as it is: of one that is
-	// to stay it is not shown how many turns it has.
+	// OpaqueLoops says that the language has no pragma against unrolling: the trip count of
+	// a loop that must stay rolled is hidden from the driver.
 	OpaqueLoops bool
 	// LazyLogic writes && and || rather than & and |. In WGSL each && becomes a
 	// branch, and drivers compile long conditions slowly.

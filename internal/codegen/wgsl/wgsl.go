@@ -1,4 +1,6 @@
-// Package wgsl prints kernels of the loop IR as WGSL.
+// Package wgsl is the code generator for WebGPU. Its input is a kernel of the loop IR,
+// its output WGSL. Package clike writes the body of the kernel; this package adds the
+// dialect (dialect.go). Read this file first.
 //
 // Bindings are explicit: group 0 holds the storage arrays, in the order of the
 // kernel, group 1 the entry's uniform block (binding 0) and one counter for
@@ -6,15 +8,15 @@
 // All sizes are literals. A Bool is a u32 in memory.
 //
 // WGSL may evaluate a·b + c with one rounding or two, may flush subnormal
-// numbers to zero, and may assume that no infinity or NaN occurs. What package
-// scalar defines for those is kept by its portable expansions, which look at
-// bits; plain arithmetic on infinities and NaN is up to the device.
+// numbers to zero, and may assume that no infinity or NaN occurs. The portable
+// expansions of package scalar handle those by inspecting bits; plain arithmetic on
+// infinities and NaN depends on the device.
 //
-// WGSL does not say which threads of a workgroup are a subgroup. A kernel that states
-// one size of subgroups has that size demanded of the device, which then fills them, and
-// its threads are numbered by subgroups: number of the subgroup · size + place in it.
-// That takes the features subgroups and subgroup-size-control, and the language
-// extension subgroup_id, which is older than the second of them.
+// WGSL does not define which threads of a workgroup form a subgroup. A kernel with a
+// fixed subgroup size requires it of the device, which then has full subgroups, and
+// numbers its threads by subgroups: subgroup index · size + lane.
+// That needs the features subgroups and subgroup-size-control, and the language
+// extension subgroup_id, which is older than the latter.
 package wgsl
 
 import (
@@ -62,7 +64,7 @@ func Print(k *loop.Kernel) (string, error) {
 	return p.sb.String(), nil
 }
 
-// printer puts what WGSL wants around a kernel's body.
+// printer writes the declarations around a kernel's body.
 type printer struct {
 	src *clike.Source
 	k   *loop.Kernel
@@ -107,7 +109,7 @@ func (p *printer) bindings() {
 	}
 }
 
-// arrays declares workgroup memory, or the memory of a thread.
+// arrays declares workgroup memory, or private memory.
 func (p *printer) arrays(space loop.Space) {
 	for i, a := range p.k.Arrays {
 		switch {
@@ -154,7 +156,7 @@ func (p *printer) uniforms() {
 	}
 }
 
-// fixedSubgroups reports whether threads are numbered by subgroups of one size.
+// fixedSubgroups reports whether threads are numbered by subgroups of a fixed size.
 func (p *printer) fixedSubgroups() bool { return p.k.Subgroups() > 0 }
 
 // entry writes the entry point: its parameters are the built-in values that
@@ -199,7 +201,7 @@ func (p *printer) usesParam(kind loop.Builtin) bool {
 	return p.src.Uses(kind)
 }
 
-// builtinValues are WGSL's names for what the built-in variables come from.
+// builtinValues are WGSL's names for the sources of built-in variables.
 var builtinValues = []struct {
 	kind                loop.Builtin
 	builtin, param, typ string
@@ -238,7 +240,7 @@ func (p *printer) builtin(name string) string {
 	return name
 }
 
-// localID returns a thread's place along an axis where threads are numbered by subgroups.
+// localID returns a thread's local ID along an axis, if threads are numbered by subgroups.
 func (p *printer) localID(axis int) string {
 	before := 1
 	for _, n := range p.k.Workgroup[:axis] {
