@@ -8,13 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// binding is what a name stands for.
+// binding is the value of a name.
 type binding struct {
 	kind  bindingKind
 	local uint32
-	// step is by how much an affine value grows from lane to lane.
+	// step is the stride of an affine value from lane to lane.
 	step int64
-	// constant is the value of a name that has no local.
+	// constant is the value of a name without a local.
 	constant int64
 }
 
@@ -27,8 +27,8 @@ const (
 	boundConstant             // an affine i32 whose value in lane 0 is known
 )
 
-// native reports whether an operation that package scalar would expand is an
-// instruction here with the same meaning: infinities, NaN and the sign of zero
+// native reports whether an operation that package scalar would expand has an
+// instruction with the same semantics, infinities, NaN and the sign of zero
 // included.
 func native(n scalar.Expr) bool {
 	if len(n.Args) == 0 {
@@ -48,8 +48,7 @@ func expand(e scalar.Expr) scalar.Expr {
 	return scalar.ExpandExcept(scalar.ExpandNarrow(e), scalar.Portable, native)
 }
 
-// expr leaves the value of e on the stack: of lane 0 where e varies with lanes,
-// which affine values may.
+// expr pushes the value of e; if e is affine in the lanes, that of lane 0.
 func (w *writer) expr(e scalar.Expr) {
 	if e.Type.On(dtype.WASM) == dtype.Unsupported {
 		w.fail("type %s", e.Type)
@@ -117,7 +116,7 @@ func (w *writer) variable(e scalar.Expr) {
 	}
 }
 
-// scalarOffset returns where scalar i lies in the row: each is aligned to its
+// scalarOffset returns the offset of scalar i in the row: each is aligned to its
 // size.
 func (w *writer) scalarOffset(i int) int {
 	at := 0
@@ -134,7 +133,7 @@ func (w *writer) scalarOffset(i int) int {
 	return at
 }
 
-// nonZero makes a number on the stack 1 where it is not zero and 0 where it is.
+// nonZero replaces the number on the stack by 1 if it is not zero, and 0 if it is.
 func (w *writer) nonZero(t dtype.DType) {
 	switch classOf(t) {
 	case classF32:
@@ -221,8 +220,8 @@ func (w *writer) exprs(list ...scalar.Expr) {
 	}
 }
 
-// integerOperation writes operations on integers and bools that are no single
-// instruction, and reports whether e is one.
+// integerOperation writes operations on integers and bools that need several
+// instructions, and reports whether e is one.
 func (w *writer) integerOperation(e scalar.Expr) bool {
 	t := e.Args[0].Type
 	switch e.Op {
@@ -260,8 +259,8 @@ func (w *writer) integerOperation(e scalar.Expr) bool {
 	return true
 }
 
-// reusable returns e as something that may be written several times: it is computed
-// now, unless it is a leaf.
+// reusable returns an expression for e that can be used several times: e is evaluated
+// into a local unless it is a leaf.
 func (w *writer) reusable(e scalar.Expr) scalar.Expr {
 	if len(e.Args) == 0 {
 		return e
@@ -269,7 +268,7 @@ func (w *writer) reusable(e scalar.Expr) scalar.Expr {
 	return w.toLocal(e)
 }
 
-// toLocal returns a name for the value that e has now.
+// toLocal evaluates e into a new local.
 func (w *writer) toLocal(e scalar.Expr) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(e.Type)])
 	w.expr(e)
@@ -279,7 +278,7 @@ func (w *writer) toLocal(e scalar.Expr) scalar.Expr {
 
 // localVar returns a local as an expression.
 func (w *writer) localVar(local uint32, t dtype.DType) scalar.Expr {
-	name := localPrefix + "local" + strconv.Itoa(int(local)) // as no statement names one
+	name := localPrefix + "local" + strconv.Itoa(int(local)) // no kernel has such a name
 	w.env[name] = binding{kind: boundScalar, local: local}
 	return scalar.FreeVar(name, t)
 }

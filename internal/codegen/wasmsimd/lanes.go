@@ -6,15 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// vectorized is how many turns of a loop a vector holds.
+// lanes is the number of 32-bit lanes of a vector.
 const lanes = 4
 
-// maxUnroll is up to how many turns a loop over lanes of known bounds is
-// written out.
+// maxUnroll is the largest constant trip count of a vectorised loop that is unrolled.
 const maxUnroll = 64
 
-// vectorizable reports whether a loop is over lanes and its statements have a form
-// in vectors.
+// vectorizable reports whether a loop is marked Lanes and its statements can be
+// vectorised.
 func (w *writer) vectorizable(s *loop.For) bool {
 	step, _ := s.Step.IntConst()
 	if !s.Lanes || w.vectorized || step != 1 {
@@ -24,10 +23,10 @@ func (w *writer) vectorizable(s *loop.For) bool {
 	return v.block(s.Body)
 }
 
-// laneAnalysis looks whether statements can run in four lanes at once.
+// laneAnalysis checks whether statements can run in four lanes at once.
 type laneAnalysis struct {
 	w       *writer
-	varying map[string]bool // names that may differ between lanes
+	varying map[string]bool // names whose values differ between lanes
 	perLane map[string]bool // variables of a lane
 }
 
@@ -71,8 +70,8 @@ func (v *laneAnalysis) varies(e scalar.Expr) bool {
 	return varies
 }
 
-// fitsLanes reports whether all of an expression, as it will be expanded, is of
-// types that lanes hold: of at most 32 bits.
+// fitsLanes reports whether all types of an expression fit a lane: they have at most 32
+// bits.
 func fitsLanes(e scalar.Expr) bool {
 	fits := true
 	scalar.Walk(e, func(n scalar.Expr) {
@@ -81,14 +80,15 @@ func fitsLanes(e scalar.Expr) bool {
 	return fits
 }
 
-// unrolledBounds returns the bounds of a loop over lanes that is written out.
+// unrolledBounds returns the constant bounds of a vectorised loop that is unrolled.
 func unrolledBounds(s *loop.For) (start, end int64, ok bool) {
 	start, knownStart := s.Start.IntConst()
 	end, knownEnd := s.End.IntConst()
 	return start, end, knownStart && knownEnd && (end-start)%lanes == 0 && end-start <= maxUnroll
 }
 
-// laneLoop writes a loop four turns at once, and those left over one by one.
+// laneLoop writes a loop of four iterations at a time, and a scalar loop for the
+// remainder.
 func (w *writer) laneLoop(s *loop.For) {
 	if start, end, ok := unrolledBounds(s); ok {
 		body := w.hoistSplats(s)
@@ -118,9 +118,8 @@ func (w *writer) laneLoop(s *loop.For) {
 	w.countedLoop(s, v, end, 0, func() { w.block(s.Body) })
 }
 
-// hoistSplats returns the body of a loop over lanes that is written out, with what
-// all its turns load from one place loaded before: an engine does not see that
-// what one turn stores leaves it as it is.
+// hoistSplats returns the body of an unrolled vectorised loop with its loop-invariant
+// loads hoisted: an engine cannot prove that the stores of the loop do not change them.
 func (w *writer) hoistSplats(s *loop.For) []loop.Stmt {
 	v := &laneAnalysis{w: w, varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
 	v.block(s.Body)
@@ -131,7 +130,7 @@ func (w *writer) hoistSplats(s *loop.For) []loop.Stmt {
 		case *loop.Store:
 			stored[s.Array] = true
 		case *loop.If, *loop.For:
-			straight = false // what it depends on is one number
+			straight = false // conditions and bounds are scalars
 		}
 		for _, name := range loop.Defines(s) {
 			v.varying[name] = true // not known before the loop
@@ -159,8 +158,8 @@ func (w *writer) hoistSplats(s *loop.For) []loop.Stmt {
 	})
 }
 
-// affine returns by how much e grows from lane to lane, and whether it does so
-// evenly: 0 where it is the same in all lanes.
+// affine returns the stride of e from lane to lane, and whether it is constant. The
+// stride is 0 if e is uniform.
 func (w *writer) affine(e scalar.Expr) (step int64, ok bool) {
 	if !w.vectorized || !w.varies(e) {
 		return 0, true
@@ -190,7 +189,7 @@ func (w *writer) affine(e scalar.Expr) (step int64, ok bool) {
 	return 0, false
 }
 
-// varies reports whether e may differ between lanes.
+// varies reports whether e differs between lanes.
 func (w *writer) varies(e scalar.Expr) bool {
 	if !w.vectorized {
 		return false
@@ -205,9 +204,8 @@ func (w *writer) varies(e scalar.Expr) bool {
 	return varies
 }
 
-// registerArrays finds the arrays of the kernel itself that vectors can hold: those accessed
-// at known places alone, or four at once in loops over lanes that are written
-// out.
+// registerArrays returns the non-storage arrays that can be kept in vector registers:
+// those accessed only at constant indices, or by lanes in unrolled vectorised loops.
 func (w *writer) registerArrays() map[int]bool {
 	r := &registerAnalysis{w: w, candidates: map[int]bool{}}
 	for i, a := range w.k.Arrays {
@@ -221,10 +219,11 @@ func (w *writer) registerArrays() map[int]bool {
 	return r.candidates
 }
 
+// registerAnalysis removes from candidates the arrays that registers cannot hold.
 type registerAnalysis struct {
 	w          *writer
 	candidates map[int]bool
-	lane       string // the variable of the loop over lanes around, "" outside
+	lane       string // the variable of the enclosing vectorised loop, or ""
 }
 
 func (r *registerAnalysis) block(body []loop.Stmt) {
@@ -263,14 +262,14 @@ func (r *registerAnalysis) access(array int, at scalar.Expr) {
 	}
 }
 
-// registerIndex is the known place of an access to an array in registers: of
-// lane 0 in a loop over lanes.
+// registerIndex returns the constant index of an access to an array in registers, that of
+// lane 0 in a vectorised loop.
 func (w *writer) registerIndex(at scalar.Expr) int64 {
 	x, _ := w.known(at)
 	return x
 }
 
-// known returns the value of an integer in lane 0, where it is known.
+// known returns the value of an integer in lane 0, if it is a constant.
 func (w *writer) known(e scalar.Expr) (x int64, ok bool) {
 	if x, ok := e.IntConst(); ok {
 		return x, true

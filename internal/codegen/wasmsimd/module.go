@@ -2,7 +2,7 @@ package wasmsimd
 
 import "encoding/binary"
 
-// Sections of a module, by their numbers.
+// Section codes of a module.
 const (
 	sectionType     = 1
 	sectionImport   = 2
@@ -11,15 +11,14 @@ const (
 	sectionCode     = 10
 )
 
-// Kinds of what is imported or exported.
+// Kinds of imports and exports.
 const (
 	kindFunction = 0
 	kindMemory   = 2
 )
 
-// boundedMemory says that an imported memory has a largest size, here maxPages,
-// that of all memories. A host that has the memory shared among threads sets
-// bit 1 beside it.
+// boundedMemory is the flag of an imported memory with a maximum size, here maxPages,
+// the largest possible. A host that shares the memory among threads also sets bit 1.
 const (
 	boundedMemory = 1
 	maxPages      = 1 << 16

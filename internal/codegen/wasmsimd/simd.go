@@ -1,21 +1,22 @@
-// Package simd prints kernels of the loop IR as WebAssembly with vectors of 128
-// bits. A kernel is a function of one thread: the workgroups of its grid are a
-// loop, and a workgroup has one thread. [Link] makes a module of the functions
-// of a plan.
+// Package wasmsimd is the code generator for WebAssembly with 128-bit SIMD. Its input is
+// a kernel of the loop IR with one thread per workgroup, its output the binary code of a
+// function, in which the grid is a loop. [Link] links the functions
+// of a plan into a module. Read this file first, then stmt.go, expr.go and lanes.go, the
+// vectoriser.
 //
 // A function's parameters are i32: the addresses of the kernel's storage arrays
-// in order, that of the entry's row of scalars where it reads any, and the counts
-// of the repeats around it. Where the grid has several workgroups, three more say
-// which of them to run, from the first to below the second, and where their
-// workgroup memory lies: threads may share a grid. Where it has one, that memory
-// lies at address 0. A bool is a word in memory. Elements of 8
-// and 16 bits are loaded and stored as such: kernels come widened ([loop.Widen]).
+// in order, that of the entry's row of scalars if it reads any, and the counters
+// of the enclosing repeats. If the grid has several workgroups, three more parameters are
+// the first workgroup to run, the end, and the address of their workgroup memory, so that
+// threads can share a grid. With one workgroup that memory
+// is at address 0. A bool is a word in memory. Elements of 8
+// and 16 bits are only loaded and stored: kernels are widened first ([loop.Widen]).
 //
-// Loops marked Lanes take four turns at once where their statements have a form
-// in vectors of 32-bit words (lanes.go), and one at a time where not.
+// Loops marked Lanes run four iterations at once if their statements can be
+// vectorised in 32-bit lanes (lanes.go), and one at a time otherwise.
 //
-// With relaxed instructions, sums with products are computed as the device does
-// it fastest: rounded once or twice.
+// With relaxed instructions, multiply-adds are rounded once or twice, whichever is
+// faster on the device.
 package wasmsimd
 
 import (
@@ -34,7 +35,7 @@ type Printer struct {
 	Relaxed bool
 }
 
-// UnsupportedError names what the dialect lacks. It is of the kind
+// UnsupportedError names a feature that the dialect lacks. It is of the kind
 // [ir.ErrUnsupported].
 type UnsupportedError struct{ Kernel, What string }
 
@@ -47,7 +48,7 @@ func (e *UnsupportedError) Unwrap() error { return ir.ErrUnsupported }
 // Dialect returns dtype.WASM.
 func (Printer) Dialect() dtype.Dialect { return dtype.WASM }
 
-// KernelName is the name by which a module exports kernel i.
+// KernelName returns the export name of kernel i.
 func KernelName(i int) string { return "k" + strconv.Itoa(i) }
 
 // Link makes the module of a plan, see the function [Link].
@@ -85,7 +86,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	return string(header) + string(w.f.bytes()), nil
 }
 
-// writer writes one loop.
+// writer writes one kernel.
 type writer struct {
 	k          *loop.Kernel
 	relaxed    bool
@@ -100,23 +101,23 @@ type writer struct {
 	vectorized bool   // a loop over lanes is being written, four turns at once
 }
 
-// location is where an array lies.
+// location is the location of an array.
 type location struct {
 	hasBase bool
-	param   uint32 // the address that it lies behind, where it is based
-	offset  uint64 // from there
-	// registers are the vectors that hold a private array, where it has some.
+	param   uint32 // the parameter with the base address, if hasBase
+	offset  uint64 // from the base address, or from 0
+	// registers are the vector locals of an array in registers, or nil.
 	registers []uint32
 }
 
-// fail records what the dialect lacks.
+// fail records a feature that the dialect lacks.
 func (w *writer) fail(text string, args ...any) {
 	if w.err == nil {
 		w.err = &UnsupportedError{w.k.Name, format.Sprintf(text, args...)}
 	}
 }
 
-// assignParams numbers the parameters and gives arrays their places.
+// assignParams numbers the parameters and places the arrays.
 func (w *writer) assignParams() {
 	for _, a := range w.k.Arrays {
 		if a.Space == loop.Storage {
@@ -141,7 +142,7 @@ func (w *writer) assignParams() {
 // hasGrid reports whether the grid has several workgroups.
 func (w *writer) hasGrid() bool { return w.k.Groups[0] > 1 }
 
-// placeArrays gives arrays their places, those of workgroup memory behind own.
+// placeArrays assigns arrays their locations, those of workgroup memory after own.
 func (w *writer) placeArrays(own location) {
 	inRegisters, storage := w.registerArrays(), uint32(0)
 	for i, a := range w.k.Arrays {
@@ -165,8 +166,7 @@ func (w *writer) placeArrays(own location) {
 	}
 }
 
-// grid writes a loop over the workgroups that are asked for, and inside it the
-// body.
+// grid writes a loop over the requested workgroups around the body.
 func (w *writer) grid() {
 	if !w.hasGrid() {
 		w.block(w.k.Body)
@@ -184,8 +184,8 @@ func (w *writer) grid() {
 	w.f.end()
 }
 
-// Plans compiles a module ahead of time for every engine: with relaxed SIMD and
-// without, to be the variants of a plan in this order. Its errors are those of
+// Plans compiles a module ahead of time for all engines: with relaxed SIMD and
+// without, as variants of a plan in this order. Its errors are those of
 // [plan.Compile].
 func Plans(m *ir.Module) ([]*plan.Plan, error) {
 	var out []*plan.Plan

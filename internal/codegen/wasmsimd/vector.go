@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// In vectors a bool is a mask: all bits of its lane, or none.
+// In vectors a bool is a mask: all bits of the lane are set, or none.
 
-// vector leaves the values of e in four lanes on the stack.
+// vector pushes the values of e in four lanes.
 func (w *writer) vector(e scalar.Expr) {
 	if !w.varies(e) {
 		w.splat(e)
@@ -38,7 +38,7 @@ func (w *writer) vector(e scalar.Expr) {
 	}
 }
 
-// splat leaves a value that is the same in all lanes in each of them.
+// splat pushes a vector of a uniform value.
 func (w *writer) splat(e scalar.Expr) {
 	if v, ok := e.Value(); ok {
 		word := uint32(v.I)
@@ -68,7 +68,7 @@ func (w *writer) splat(e scalar.Expr) {
 	w.splatTop(e.Type)
 }
 
-// splatTop copies the number on the stack to all lanes.
+// splatTop replaces the scalar on the stack by a vector of it.
 func (w *writer) splatTop(t dtype.DType) {
 	if classOf(t) == classF32 {
 		w.f.op(opF32x4Splat)
@@ -77,7 +77,7 @@ func (w *writer) splatTop(t dtype.DType) {
 	w.f.op(opI32x4Splat)
 }
 
-// vectorConvert changes the type of four lanes.
+// vectorConvert converts four lanes.
 func (w *writer) vectorConvert(e scalar.Expr) {
 	from, to := e.Args[0].Type, e.Type
 	w.vector(e.Args[0])
@@ -155,8 +155,9 @@ func (w *writer) vectors(list ...scalar.Expr) {
 	}
 }
 
-// multiplyAdd writes a sum of floats with a product, as one instruction where
-// there are relaxed ones, and reports whether e is such a sum that it wrote.
+// multiplyAdd writes a sum of floats with a product as one relaxed instruction
+// if there are such, and an FMA as a product and a sum if not. It reports whether it has
+// written e.
 func (w *writer) multiplyAdd(e scalar.Expr) bool {
 	product := func(x scalar.Expr) bool { return x.Op == scalar.OpMul }
 	var a, b, c scalar.Expr
@@ -191,7 +192,7 @@ func (w *writer) multiplyAdd(e scalar.Expr) bool {
 	return true
 }
 
-// laneByLane writes an operation that has no form in vectors four times.
+// laneByLane writes an operation without a vector form for each lane separately.
 func (w *writer) laneByLane(e scalar.Expr) {
 	args := make([]uint32, len(e.Args))
 	for i, a := range e.Args {
@@ -215,14 +216,14 @@ func (w *writer) laneByLane(e scalar.Expr) {
 	w.f.get(out)
 }
 
-// popLocal names the value on the stack.
+// popLocal pops the value on the stack into a local.
 func (w *writer) popLocal(t dtype.DType) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(t)])
 	w.f.set(v)
 	return w.localVar(v, t)
 }
 
-// extract takes a lane of the vector on the stack.
+// extract replaces the vector on the stack by one of its lanes.
 func (w *writer) extract(t dtype.DType, lane int) {
 	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Extract, lane)
@@ -234,7 +235,7 @@ func (w *writer) extract(t dtype.DType, lane int) {
 	}
 }
 
-// replace puts the value on the stack into a lane of the vector below.
+// replace stores the value on the stack in a lane of the vector below it.
 func (w *writer) replace(t dtype.DType, lane int) {
 	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Replace, lane)
@@ -247,10 +248,10 @@ func (w *writer) replace(t dtype.DType, lane int) {
 	w.f.lane(opI32x4Replace, lane)
 }
 
-// wordBytes is the size of what a lane holds.
+// wordBytes is the size of a lane.
 const wordBytes = 4
 
-// vectorLoad loads four elements: at once where they lie side by side.
+// vectorLoad loads four elements, by one instruction if they are contiguous.
 func (w *writer) vectorLoad(e scalar.Expr) {
 	at := e.Args[0]
 	if regs := w.locations[e.Ref].registers; regs != nil {
@@ -286,7 +287,7 @@ func (w *writer) storeLanes(array int, at, value scalar.Expr) {
 	w.scatter(array, at, value)
 }
 
-// vectorInMemory leaves four lanes on the stack as memory has them.
+// vectorInMemory pushes four lanes in their memory format.
 func (w *writer) vectorInMemory(value scalar.Expr) {
 	w.vector(value)
 	if value.Type.IsBool() {
@@ -318,8 +319,8 @@ func (w *writer) gather(e scalar.Expr) {
 	}
 }
 
-// scatter stores four elements one by one. Where all go to one place, the last
-// lane's stays.
+// scatter stores four elements one by one. If lanes store to one element, the last
+// lane wins.
 func (w *writer) scatter(array int, at, value scalar.Expr) {
 	values := w.f.local(typeV128)
 	w.vectorInMemory(value)
@@ -331,9 +332,9 @@ func (w *writer) scatter(array int, at, value scalar.Expr) {
 	})
 }
 
-// eachLane calls f for the element of each lane, with a function that leaves its
-// address on the stack, all but the offset that it returns. Places are evenly
-// spaced, or what a vector tells.
+// eachLane calls f for each lane with a function that pushes the address of the lane's
+// element without the offset that it returns. Indices have a constant stride, or are
+// extracted from a vector.
 func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address func() uint64)) {
 	size := int64(w.elementBytes(array))
 	if step, even := w.affine(at); even {
