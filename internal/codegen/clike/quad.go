@@ -48,10 +48,10 @@ func findQuads(k *loop.Kernel) quads {
 // quadFinder collects the rows of a kernel.
 type quadFinder struct {
 	k         *loop.Kernel
-	defined   map[string][]loop.Stmt // by variable: its definition and what follows
-	vectors   map[string][]string    // the members of vectors of f32, by the first
-	quadOf    map[string]string      // by variable: the first sum of the rows that it is in
-	scalarUse map[string]bool        // variables that also change in other ways
+	defined   map[string][]loop.Stmt // by variable: the statements from its definition on
+	vectors   map[string][]string    // the members of f32 vectors, by the first
+	quadOf    map[string]string      // by variable: the first accumulator of its quad
+	scalarUse map[string]bool        // variables that are also assigned otherwise
 	rows      []quadRow
 }
 
@@ -66,11 +66,11 @@ func (f *quadFinder) block(body []loop.Stmt) {
 			f.scalarUse[name] = true
 		}
 		for _, name := range loop.Defines(body[i]) {
-			delete(f.vectors, name) // of a block that has ended
+			delete(f.vectors, name) // it may be of a closed block
 		}
 		switch s := body[i].(type) {
 		case *loop.Var:
-			f.scalarUse[s.Name] = f.scalarUse[s.Name] || f.defined[s.Name] != nil // two of one name
+			f.scalarUse[s.Name] = f.scalarUse[s.Name] || f.defined[s.Name] != nil // two variables of one name
 			f.defined[s.Name] = body[i:]
 		case *loop.LoadVec:
 			if a := f.k.Arrays[s.Array]; a.Width == quadWidth && a.DType == dtype.F32 {

@@ -98,7 +98,7 @@ type writer struct {
 	scalarRow  uint32 // the parameter that is the address of scalars
 	counters   uint32 // the first parameter that is a count
 	group      uint32 // the parameter that is the workgroup, where there are several
-	vectorized bool   // a loop over lanes is being written, four turns at once
+	vectorized bool   // in a vectorised loop: four iterations at once
 }
 
 // location is the location of an array.

@@ -103,9 +103,9 @@ func (k *sumHoister) profitable(v ir.Value, only ir.Op) bool {
 	if !ok {
 		return false
 	}
-	fresh, most := 0, elements(v)
+	fresh, limit := 0, elements(v)
 	if k.rematerializes {
-		most = 0
+		limit = 0
 	}
 	for _, x := range operands {
 		if at, isPort := k.port[x]; isPort && at < k.a.Consts { // the same in every step: nothing has stacked it
@@ -115,7 +115,7 @@ func (k *sumHoister) profitable(v ir.Value, only ir.Op) bool {
 			fresh += elements(x)
 		}
 	}
-	return fresh <= most
+	return fresh <= limit
 }
 
 func elements(v ir.Value) int {

@@ -96,16 +96,16 @@ type compiler struct {
 func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
-	most := capacityOf(t.Limits)
+	maxSize := capacityOf(t.Limits)
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
 		cache: sched.NewCache(t.Schedules), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
-		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: most},
-		inputs:    bumpAllocator{p: p, kind: InputBuffer, capacity: most},
-		constants: bumpAllocator{p: p, kind: ConstantBuffer, capacity: most},
-		temps:     liveRangeAllocator{p: p, capacity: most, blocks: map[int][]block{}},
-		gates:     bumpAllocator{p: p, kind: TempBuffer, capacity: most},
+		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: maxSize},
+		inputs:    bumpAllocator{p: p, kind: InputBuffer, capacity: maxSize},
+		constants: bumpAllocator{p: p, kind: ConstantBuffer, capacity: maxSize},
+		temps:     liveRangeAllocator{p: p, capacity: maxSize, blocks: map[int][]block{}},
+		gates:     bumpAllocator{p: p, kind: TempBuffer, capacity: maxSize},
 		statusAt:  -1,
 	}
 }
@@ -179,8 +179,8 @@ func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
 	return fusion.Build(g, o)
 }
 
-// simplify returns the graph after all passes, with complex values as pairs where
-// the target has none, but their parts.
+// simplify returns the graph after all passes. Complex values become pairs if the target
+// does not support them but supports their parts.
 func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 	o := passes.Options{Claim: c.target.keepsComposite, Apart: c.target.Apart}
 	g, err := passes.Run(g, o)
@@ -233,7 +233,7 @@ func (c *compiler) status() {
 	}
 }
 
-// requiredLimits returns the least limits that the plan runs under, and not less than
+// requiredLimits returns the minimum limits that the plan needs, and not less than
 // what every device has.
 func (p *Plan) requiredLimits() loop.Limits {
 	l := loop.DefaultLimits()

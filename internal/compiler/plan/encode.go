@@ -25,7 +25,7 @@ import (
 //
 //	META  string name, compiler, target
 //	REQS  list of string features; u64 storage buffers, binding bytes, buffer bytes, shared bytes,
-//	      invocations, workgroup x y z, groups; u32 least and greatest subgroup size
+//	      invocations, workgroup x y z, groups; u32 minimum and maximum subgroup size
 //	SYMS  list of {string name, u64 value}; optional
 //	BUFS  list of {u32 kind, u64 bytes}
 //	SLOT  list of {string name, u32 role, string dtype, list of u64 dims, u32 buffer, u64 offset,

@@ -22,7 +22,7 @@ type placedLaunch struct {
 // condition, the tensors that are swapped after every iteration (double buffering of the
 // carries), and the partitions that it runs.
 type enclosingLoop struct {
-	count      int // 0 where going tells
+	count      int // 0 with a condition
 	condition  *gate
 	swaps      [][2]*fusion.Tensor
 	partitions []*fusion.Partition
