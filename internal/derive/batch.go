@@ -2,15 +2,15 @@ package derive
 
 import "github.com/rlx-go/rlx/ir"
 
-// Batch adds the nodes of g to b so that they work on a whole batch at once.
-// in are the values of its ports; axes tell where each of them has the batch
-// axis of the given size, -1 for one that is the same for all. It returns the
-// values of the outputs and where they have the axis, -1 for an output that
-// does not depend on the batch. A composite without a rule of its own is taken
-// apart where a batch reaches it. The error is of kind [ir.ErrNoRule] for an
+// Batch adds the nodes of g to b with a batch axis (vmap).
+// in are the values of its ports; axes has the position of the batch
+// axis of the given size in each, -1 for an unbatched one. It returns the
+// values of the outputs and their batch axes, -1 for an output that
+// does not depend on the batch. A composite without a Batch rule is inlined
+// if one of its operands is batched. The error is of kind [ir.ErrNoRule] for an
 // op that cannot be batched.
 func Batch(b *ir.Builder, g *ir.Graph, in []ir.Value, axes []int, size ir.Dim) (out []ir.Value, outAxes []int) {
-	defer restorePlace(b)()
+	defer restoreOrigin(b)()
 	m, at := ir.NewMapping(g), make([][]int, len(g.Nodes()))
 	for i, p := range g.Ports() {
 		m.Set(p.Value, in[i])
@@ -23,7 +23,7 @@ func Batch(b *ir.Builder, g *ir.Graph, in []ir.Value, axes []int, size ir.Dim) (
 		if b.Err() != nil {
 			break
 		}
-		place(b, n)
+		setOrigin(b, n)
 		inAxes := make([]int, len(n.Inputs()))
 		for i, v := range n.Inputs() {
 			inAxes[i] = at[v.Node().ID()][v.Index()]
@@ -62,12 +62,12 @@ func batchNode(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 		}
 		return Batch(b, g, in, axes, size)
 	}
-	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), because(d.NoBatch))))
+	b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s cannot be batched: %s", n.Op(), ruleReason(d.NoBatch))))
 	return nil, nil
 }
 
-// checkBatch records an error where a batching rule gave something else than
-// the types of the results with the batch axis put in.
+// checkBatch records an error if the results of a batching rule do not have the types
+// of the node's results with the batch axis inserted.
 func checkBatch(b *ir.Builder, n *ir.Node, out []ir.Value, axes []int, size ir.Dim) {
 	if b.Err() != nil {
 		return

@@ -8,25 +8,23 @@ import (
 
 // JVP adds the nodes of g to b, with in as the values of its ports and t as
 // their tangents, and returns the values of its outputs and their tangents. A
-// composite without a rule of its own is taken apart where a tangent reaches
-// it. A tangent that meets an op without a derivative is zero from there on:
-// see [Blockers].
+// composite without a JVP rule is inlined if one of its operands has a tangent. The
+// results of an op without a derivative have zero tangents: see [Blockers].
 func JVP(b *ir.Builder, g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 	w := &jvp{b: b}
 	return w.graph(g, in, t)
 }
 
-// JVPFrom is [JVP] for tangents that begin inside of g too: at holds those of
-// values of its nodes, which come on top of what reaches them from the ports.
+// JVPFrom is [JVP] with additional tangents of inner values of g: at maps values to
+// tangents, which are added to those that propagate from the ports.
 func JVPFrom(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Value) (out, tout []ir.Value) {
-	w := &jvp{b: b, at: at}
+	w := &jvp{b: b, seeds: at}
 	return w.graph(g, in, t)
 }
 
-// Blockers returns the nodes of g at which every derivative of the output by
-// the port ends: nodes that a tangent of the port reaches, and with a result on
-// which the output depends and that gets none. It is how a missing gradient is
-// explained.
+// Blockers returns the nodes of g at which the tangent of a port becomes zero on the
+// way to an output: nodes with a nonzero tangent operand and a result that the output
+// depends on with a zero tangent. Errors about missing gradients name them.
 func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 	of := g.Outputs()[output].Value
 	live := liveNodes(g, of)
@@ -35,16 +33,16 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 	}
 	var out []*ir.Node
 	_, err := ir.Build(g.Name(), func(b *ir.Builder) {
-		w := &jvp{b: b, dead: func(n *ir.Node, results []int) {
+		w := &jvp{b: b, onZeroTangent: func(n *ir.Node, results []int) {
 			if slices.ContainsFunc(results, func(i int) bool { return used(n.Result(i)) }) {
 				out = append(out, n)
 			}
 		}}
 		in, t := make([]ir.Value, len(g.Ports())), make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
-			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
+			in[i] = b.Port(ir.InputPort, portLabel("", i), p.Value.Type())
 		}
-		t[port] = b.Port(ir.InputPort, portName("t", port), in[port].Type())
+		t[port] = b.Port(ir.InputPort, portLabel("t", port), in[port].Type())
 		w.graph(g, in, t)
 	})
 	if err != nil {
@@ -53,22 +51,22 @@ func Blockers(g *ir.Graph, port, output int) []*ir.Node {
 	return out
 }
 
-// jvp is one forward walk, through composites too.
+// jvp is one forward-mode walk.
 type jvp struct {
 	b *ir.Builder
-	// dead, where set, is told of the nodes of the outermost graph that get a
-	// tangent, and of those of their results that get none.
-	dead func(n *ir.Node, results []int)
-	// at are the tangents that begin at values of the outermost graph.
-	at map[ir.Value]ir.Value
+	// onZeroTangent, where set, is called with each node of the outermost graph that has a
+	// nonzero tangent operand, and its results with zero tangents.
+	onZeroTangent func(n *ir.Node, results []int)
+	// seeds are additional tangents of values of the outermost graph.
+	seeds map[ir.Value]ir.Value
 }
 
 func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
-	defer restorePlace(w.b)()
+	defer restoreOrigin(w.b)()
 	value, tangent := ir.NewMapping(g), ir.NewMapping(g)
 	for i, p := range g.Ports() {
 		value.Set(p.Value, in[i])
-		tangent.Set(p.Value, w.begin(p.Value.Node(), []ir.Value{t[i]})[0])
+		tangent.Set(p.Value, w.addSeeds(p.Value.Node(), []ir.Value{t[i]})[0])
 	}
 	for _, n := range g.Nodes() {
 		if n.Op() == ir.OpPort {
@@ -77,13 +75,13 @@ func (w *jvp) graph(g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 		if w.b.Err() != nil {
 			break
 		}
-		place(w.b, n)
+		setOrigin(w.b, n)
 		results, tangents := w.node(n, value.Inputs(n), tangent.Inputs(n))
-		tangents = w.begin(n, tangents)
+		tangents = w.addSeeds(n, tangents)
 		value.SetAll(n, results)
 		tangent.SetAll(n, tangents)
-		if w.dead != nil && anyValid(tangent.Inputs(n)) {
-			w.dead(n, withoutTangent(n, tangents))
+		if w.onZeroTangent != nil && anyValid(tangent.Inputs(n)) {
+			w.onZeroTangent(n, withoutTangent(n, tangents))
 		}
 	}
 	return outputs(g, value), outputs(g, tangent)
@@ -100,10 +98,10 @@ func withoutTangent(n *ir.Node, t []ir.Value) []int {
 	return out
 }
 
-// begin adds the tangents that begin at the results of n.
-func (w *jvp) begin(n *ir.Node, t []ir.Value) []ir.Value {
-	for i := 0; i < n.NumResults() && len(w.at) > 0; i++ {
-		own, ok := w.at[n.Result(i)]
+// addSeeds adds the seed tangents of the results of n to t.
+func (w *jvp) addSeeds(n *ir.Node, t []ir.Value) []ir.Value {
+	for i := 0; i < n.NumResults() && len(w.seeds) > 0; i++ {
+		own, ok := w.seeds[n.Result(i)]
 		if !ok {
 			continue
 		}
@@ -149,5 +147,5 @@ func (w *jvp) body(n *ir.Node, in, t []ir.Value) (out, tout []ir.Value) {
 }
 
 // Differentiable reports whether values of the element type have tangents:
-// floats with arithmetic and complex numbers do, all others do not.
+// floats with arithmetic and complex numbers do.
 func Differentiable(d ir.DType) bool { return d.IsNumeric() && !d.IsInteger() }

@@ -6,22 +6,22 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// opRematerialize is the op of package ops that parts the two times a value is
-// computed.
+// opRematerialize is the op of package ops that separates the original value from the
+// recomputed one, so that CSE does not merge the two.
 const opRematerialize ir.Op = "rematerialize"
 
-// Recomputation gives values of a graph a second time, each as late as it is
-// asked for: from those that were kept, through all that is in between.
+// Recomputation recomputes values of a graph for the backward pass, each at its first
+// use, from the values that are kept (rematerialisation).
 type Recomputation struct {
 	b     *ir.Builder
 	keep  []bool      // by node
-	first *ir.Mapping // the values of ports and of what is kept
-	again *ir.Mapping // what was computed again, and what is kept as it goes in there
+	first *ir.Mapping // the values of the forward pass
+	again *ir.Mapping // recomputed values, and their kept operands
 }
 
-// Recompute adds g to b for the values in of its ports, and returns those of its
-// outputs and what gives any value of g again. Of the nodes of g those marked by
-// keep are kept, and its ports.
+// Recompute adds g to b with in as the values of its ports. It returns the values of its
+// outputs and a Recomputation for the other values of g. The nodes marked by
+// keep, and the ports, are kept rather than recomputed.
 func Recompute(b *ir.Builder, g *ir.Graph, keep []bool, in []ir.Value) ([]ir.Value, *Recomputation) {
 	r := &Recomputation{b: b, keep: keep, first: ir.NewMapping(g), again: ir.NewMapping(g)}
 	for i, p := range g.Ports() {
@@ -35,7 +35,7 @@ func Recompute(b *ir.Builder, g *ir.Graph, keep []bool, in []ir.Value) ([]ir.Val
 	return outputs(g, r.first), r
 }
 
-// Value returns v, a value of the graph.
+// Value returns v, a value of the graph, and recomputes it if it is not kept.
 func (r *Recomputation) Value(v ir.Value) ir.Value {
 	if r.isKept(v.Node()) {
 		return r.first.Get(v)
@@ -48,10 +48,11 @@ func (r *Recomputation) Value(v ir.Value) ir.Value {
 
 func (r *Recomputation) isKept(n *ir.Node) bool { return n.Op() == ir.OpPort || r.keep[n.ID()] }
 
-// compute adds n again, and all that it needs and is not there yet: first what
-// goes into it, side by side, so that it is known for one part.
+// compute recomputes n and all operands that are not available yet. The kept values that
+// it needs are rematerialized first, next to each other, so that CSE and scheduling
+// treat them as one.
 func (r *Recomputation) compute(n *ir.Node) {
-	defer restorePlace(r.b)()
+	defer restoreOrigin(r.b)()
 	var nodes []*ir.Node
 	var entering []ir.Value
 	seen := map[*ir.Node]bool{n: true}
@@ -61,7 +62,7 @@ func (r *Recomputation) compute(n *ir.Node) {
 			switch x := v.Node(); {
 			case r.again.Get(v).Valid():
 			case r.isKept(x):
-				r.again.Set(v, r.first.Get(v)) // until it is marked below
+				r.again.Set(v, r.first.Get(v)) // replaced by a rematerialize below
 				entering = append(entering, v)
 			case !seen[x]:
 				seen[x] = true

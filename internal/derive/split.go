@@ -2,38 +2,38 @@ package derive
 
 import "github.com/rlx-go/rlx/ir"
 
-// Halves is a graph cut in two by what is known of its ports.
+// Halves is the result of partial evaluation: a graph split by which of its ports are
+// known.
 type Halves struct {
-	// Known computes all that the known ports determine. Its ports are the
+	// Known computes the values that depend on known ports only. Its ports are the
 	// known ports of the graph in order, its outputs the known outputs in
 	// order and then the residuals.
 	Known *ir.Graph
 	// Linear computes the rest. Its ports are the residuals and then the
-	// unknown ports, its outputs the unknown outputs in order. Cut from a
-	// graph of tangents it is linear in the unknown ports.
+	// unknown ports, its outputs the unknown outputs in order. If the unknown ports
+	// are tangents of a JVP, it is linear in them.
 	Linear *ir.Graph
-	// OutUnknown tells for each output of the graph which half has it.
+	// OutUnknown says for each output of the graph whether Linear computes it.
 	OutUnknown []bool
-	// ResidualPort tells for each residual the port of the graph whose value
-	// it is, -1 where it is a value computed from the ports. A scan need not
-	// stack what it already has.
+	// ResidualPort is for each residual the port of the graph whose value
+	// it is, or -1 if it is computed. A scan need not stack the value of a port.
 	ResidualPort []int
 }
 
-// Residuals returns the number of values that pass from one half to the other.
+// Residuals returns the number of residuals: values that Known passes to Linear.
 func (h *Halves) Residuals() int { return len(h.ResidualPort) }
 
-// Split cuts g in two: unknown tells which of its ports are not known yet.
-// Outputs marked by force count as unknown even where they are not (nil: none
-// are). An op that owns subgraphs is cut by its Partial rule, a composite
-// without a transpose is taken apart. keep, where it is not nil, chooses the
-// residuals in the graphs that nodes own; for those of g see [Halves.Keep].
+// Split is partial evaluation: it splits g by which of its ports are unknown.
+// Outputs marked by force count as unknown even if they are not (nil: none
+// are). Ops with subgraphs are split by their Partial rule, composites
+// without a transpose are inlined. keep, if not nil, chooses the
+// residuals of subgraphs; for those of g see [Halves.Keep].
 func Split(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*Halves, error) {
 	flat, err := flatten(g, unknown, keep)
 	if err != nil {
 		return nil, err
 	}
-	c := &cut{g: flat, unknown: make([]bool, len(flat.Nodes())), port: map[ir.Value]int{}, seen: map[ir.Value]bool{}}
+	c := &partialEvaluation{g: flat, unknown: make([]bool, len(flat.Nodes())), port: map[ir.Value]int{}, seen: map[ir.Value]bool{}}
 	c.classify(unknown, force)
 	h := &Halves{OutUnknown: c.outUnknown}
 	for _, v := range c.residuals {
@@ -58,21 +58,20 @@ func flatten(g *ir.Graph, unknown []bool, keep ir.Keeper) (*ir.Graph, error) {
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(g.Ports()))
 		for i, p := range g.Ports() {
-			in[i] = b.Port(ir.InputPort, portName("", i), p.Value.Type())
+			in[i] = b.Port(ir.InputPort, portLabel("", i), p.Value.Type())
 		}
 		out, _ := Partial(b, g, in, unknown, keep)
 		for i, v := range out {
-			b.Output(portName("", i), v)
+			b.Output(portLabel("", i), v)
 		}
 	})
 }
 
-// Partial adds g to b for the values in of its ports, of which those marked
-// unknown are not known yet: it returns the results and which of them depend on
-// these. Each node that is added is known or unknown as a whole. It is what a
-// Partial rule gives its own graph to.
+// Partial adds g to b with in as the values of its ports, of which those marked
+// are unknown. It returns the results and which of them are unknown. Each added node is
+// known or unknown as a whole. Partial rules of ops use it for their subgraphs.
 func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, outUnknown []bool) {
-	defer restorePlace(b)()
+	defer restoreOrigin(b)()
 	m, flags := ir.NewMapping(g), make([][]bool, len(g.Nodes()))
 	for i, p := range g.Ports() {
 		m.Set(p.Value, in[i])
@@ -86,7 +85,7 @@ func Partial(b *ir.Builder, g *ir.Graph, in []ir.Value, unknown []bool, keep ir.
 		if b.Err() != nil {
 			return make([]ir.Value, len(g.Outputs())), make([]bool, len(g.Outputs()))
 		}
-		place(b, n)
+		setOrigin(b, n)
 		inUnknown := make([]bool, len(n.Inputs()))
 		for i, v := range n.Inputs() {
 			inUnknown[i] = flags[v.Node().ID()][v.Index()]
@@ -124,8 +123,8 @@ func flattenNode(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep 
 	return b.Copy(n, in), outUnknown
 }
 
-// cut collects what goes to which half of a flattened graph.
-type cut struct {
+// partialEvaluation assigns the nodes of a flattened graph to the two halves.
+type partialEvaluation struct {
 	g          *ir.Graph
 	unknown    []bool // by node
 	outUnknown []bool
@@ -137,7 +136,7 @@ type cut struct {
 	seen       map[ir.Value]bool // residuals
 }
 
-func (c *cut) classify(unknown, force []bool) {
+func (c *partialEvaluation) classify(unknown, force []bool) {
 	for i, p := range c.g.Ports() {
 		c.unknown[p.Value.Node().ID()] = unknown[i]
 		c.port[p.Value] = i
@@ -159,23 +158,23 @@ func (c *cut) classify(unknown, force []bool) {
 	}
 	c.inLinear = make([]bool, len(c.g.Nodes()))
 	for _, v := range c.outLinear {
-		c.need(v)
+		c.require(v)
 	}
 	nodes := c.g.Nodes()
 	for i := len(nodes) - 1; i >= 0; i-- {
 		if c.inLinear[i] {
 			for _, v := range nodes[i].Inputs() {
-				c.need(v)
+				c.require(v)
 			}
 		}
 	}
 }
 
-// need makes the linear half compute v if v is unknown or costs nothing, and
-// get it as a residual otherwise.
-func (c *cut) need(v ir.Value) {
+// require makes the linear half compute v if v is unknown or cheap, and
+// receive it as a residual otherwise.
+func (c *partialEvaluation) require(v ir.Value) {
 	switch {
-	case c.unknown[v.Node().ID()] || isFree(v.Node()):
+	case c.unknown[v.Node().ID()] || isCheap(v.Node()):
 		c.inLinear[v.Node().ID()] = true
 	case !c.seen[v]:
 		c.seen[v] = true
@@ -183,50 +182,50 @@ func (c *cut) need(v ir.Value) {
 	}
 }
 
-// isFree reports whether a node costs next to nothing to compute again: a
-// constant, or one that is spread, converted or counted up.
-func isFree(n *ir.Node) bool {
+// isCheap reports whether recomputing a node is cheaper than a residual: a
+// constant or iota, or a broadcast, conversion or reshape of one.
+func isCheap(n *ir.Node) bool {
 	switch n.Op() {
 	case ir.OpConstant, "iota":
 		return true
 	case "broadcast_in_dim", "convert", "reshape":
-		return isFree(n.Input(0).Node())
+		return isCheap(n.Input(0).Node())
 	}
 	return false
 }
 
-func (c *cut) buildKnown(b *ir.Builder) {
+func (c *partialEvaluation) buildKnown(b *ir.Builder) {
 	m := ir.NewMapping(c.g)
 	for i, p := range c.g.Ports() {
 		if !c.unknown[p.Value.Node().ID()] {
-			m.Set(p.Value, b.Port(ir.InputPort, portName("", i), p.Value.Type()))
+			m.Set(p.Value, b.Port(ir.InputPort, portLabel("", i), p.Value.Type()))
 		}
 	}
 	wanted := append(append([]ir.Value(nil), c.outKnown...), c.residuals...)
 	c.copyNodes(b, m, liveNodes(c.g, wanted...))
 	for i, v := range wanted {
-		b.Output(portName("", i), m.Get(v))
+		b.Output(portLabel("", i), m.Get(v))
 	}
 }
 
-func (c *cut) buildLinear(b *ir.Builder) {
+func (c *partialEvaluation) buildLinear(b *ir.Builder) {
 	m := ir.NewMapping(c.g)
 	for i, v := range c.residuals {
-		m.Set(v, b.Port(ir.InputPort, portName("residual", i), v.Type()))
+		m.Set(v, b.Port(ir.InputPort, portLabel("residual", i), v.Type()))
 	}
 	for i, p := range c.g.Ports() {
 		if c.unknown[p.Value.Node().ID()] {
-			m.Set(p.Value, b.Port(ir.InputPort, portName("", i), p.Value.Type()))
+			m.Set(p.Value, b.Port(ir.InputPort, portLabel("", i), p.Value.Type()))
 		}
 	}
 	c.copyNodes(b, m, c.inLinear)
 	for i, v := range c.outLinear {
-		b.Output(portName("", i), m.Get(v))
+		b.Output(portLabel("", i), m.Get(v))
 	}
 }
 
 // copyNodes copies the marked nodes.
-func (c *cut) copyNodes(b *ir.Builder, m *ir.Mapping, marked []bool) {
+func (c *partialEvaluation) copyNodes(b *ir.Builder, m *ir.Mapping, marked []bool) {
 	for _, n := range c.g.Nodes() {
 		if n.Op() != ir.OpPort && marked[n.ID()] {
 			m.SetAll(n, b.Copy(n, m.Inputs(n)))

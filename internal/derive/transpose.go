@@ -3,19 +3,19 @@ package derive
 import "github.com/rlx-go/rlx/ir"
 
 // Transpose adds to b the transpose of g, a graph that is linear in the ports
-// marked so. in are the values of the other ports, ct the cotangents of the
-// outputs. It returns a cotangent for each linear port, an invalid Value for
+// marked linear. in are the values of the other ports, ct the cotangents of the
+// outputs. It returns a cotangent for each linear port; it is invalid for
 // every other port and where the cotangent is zero. The error is of kind
-// [ir.ErrNoRule] where an op is not linear in what depends on a linear port.
+// [ir.ErrNoRule] if an op is not linear in an operand that depends on a linear port.
 func Transpose(b *ir.Builder, g *ir.Graph, linear []bool, in, ct []ir.Value) []ir.Value {
 	return TransposeLate(b, g, linear, func(port int) ir.Value { return in[port] }, ct)
 }
 
-// TransposeLate is [Transpose] for values of the other ports that may be added
-// to b when they are asked for. Each is asked for once, in front of the first
-// node that takes it.
+// TransposeLate is [Transpose] that gets the values of the other ports from a function.
+// It calls in once for each port that is used, just before the first use, so that the
+// value may be computed there.
 func TransposeLate(b *ir.Builder, g *ir.Graph, linear []bool, in func(port int) ir.Value, ct []ir.Value) []ir.Value {
-	defer restorePlace(b)()
+	defer restoreOrigin(b)()
 	t := &transposition{
 		b: b, linear: make([]bool, len(g.Nodes())), value: ir.NewMapping(g), port: map[*ir.Node]int{}, in: in,
 		cts: make([][][]ir.Value, len(g.Nodes())),
@@ -51,7 +51,7 @@ type transposition struct {
 	cts    [][][]ir.Value // contributions, by node and result
 }
 
-// mark finds what depends on a linear port.
+// mark marks the nodes that depend on a linear port.
 func (t *transposition) mark(g *ir.Graph, linear []bool) {
 	for i, p := range g.Ports() {
 		t.linear[p.Value.Node().ID()] = linear[i]
@@ -65,7 +65,7 @@ func (t *transposition) mark(g *ir.Graph, linear []bool) {
 }
 
 // known returns the operands of a node that do not depend on a linear port,
-// which it computes where nobody has asked for them yet.
+// computing those that are not in the new graph yet.
 func (t *transposition) known(n *ir.Node) []ir.Value {
 	for _, v := range n.Inputs() {
 		x := v.Node()
@@ -82,7 +82,7 @@ func (t *transposition) known(n *ir.Node) []ir.Value {
 }
 
 func (t *transposition) node(n *ir.Node) {
-	place(t.b, n)
+	setOrigin(t.b, n)
 	linear := make([]bool, len(n.Inputs()))
 	for i, v := range n.Inputs() {
 		linear[i] = t.linear[v.Node().ID()]
@@ -103,7 +103,7 @@ func (t *transposition) node(n *ir.Node) {
 		}
 		back = Transpose(t.b, g, linear, in, ct)
 	default:
-		t.b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s has no transpose: %s", n.Op(), because(d.NoTranspose))))
+		t.b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "%s has no transpose: %s", n.Op(), ruleReason(d.NoTranspose))))
 		return
 	}
 	checkRule(t.b, n, "transpose", back, n.Inputs())
@@ -114,8 +114,8 @@ func (t *transposition) node(n *ir.Node) {
 	}
 }
 
-// add notes a contribution to the cotangent of v, which falls away where v is
-// known: that happens to a zero that a rule made explicit.
+// add adds a contribution to the cotangent of v. It drops contributions to values that do
+// not depend on a linear port, which are zeros that a rule made explicit.
 func (t *transposition) add(v, ct ir.Value) {
 	id := v.Node().ID()
 	if !t.linear[id] {
@@ -127,7 +127,7 @@ func (t *transposition) add(v, ct ir.Value) {
 	t.cts[id][v.Index()] = append(t.cts[id][v.Index()], ct)
 }
 
-// total returns the cotangents of the results of n.
+// total returns the accumulated cotangents of the results of n.
 func (t *transposition) total(n *ir.Node) []ir.Value {
 	out := make([]ir.Value, n.NumResults())
 	for i, parts := range t.cts[n.ID()] {
@@ -137,8 +137,8 @@ func (t *transposition) total(n *ir.Node) []ir.Value {
 }
 
 // Sum adds values of one type in a balanced tree, so that rounding errors and
-// the length of the chain grow with the logarithm of their number. It returns
-// the zero Value for none.
+// the depth grow with the logarithm of their number. It returns
+// the zero Value for no values.
 func Sum(b *ir.Builder, parts []ir.Value) ir.Value {
 	switch len(parts) {
 	case 0:

@@ -6,16 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// place gives the nodes that b adds next the label and the place of n, from
-// which they derive.
-func place(b *ir.Builder, n *ir.Node) {
+// setOrigin gives the nodes that b adds next the label and position of n.
+func setOrigin(b *ir.Builder, n *ir.Node) {
 	b.Label(n.Label())
 	b.At(n.Pos())
 }
 
-// restorePlace returns a function that ends what place began: a rule that
-// walks a graph of its own goes on as it was.
-func restorePlace(b *ir.Builder) func() {
+// restoreOrigin returns a function that restores the current label and position of b,
+// for rules that walk a graph of their own.
+func restoreOrigin(b *ir.Builder) func() {
 	label, at := b.Origin()
 	return func() {
 		b.Label(label)
@@ -23,7 +22,7 @@ func restorePlace(b *ir.Builder) func() {
 	}
 }
 
-func portName(prefix string, i int) string { return prefix + strconv.Itoa(i) }
+func portLabel(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
 func anyValid(vs []ir.Value) bool {
 	for _, v := range vs {
@@ -69,8 +68,8 @@ func outputValues(g *ir.Graph) []ir.Value {
 	return out
 }
 
-// checkRule records an error where the rule of an op gave values that are not
-// of the types of their counterparts: a mistake in the op, not in the graph.
+// checkRule records an error if the values of a rule do not have the types of their
+// counterparts: a bug in the op, not in the graph.
 func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
 	if b.Err() != nil {
 		return
@@ -87,8 +86,8 @@ func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
 	}
 }
 
-// because returns the reason that a definition gives for lacking a rule.
-func because(reason string) string {
+// ruleReason returns the reason that a definition gives for lacking a rule.
+func ruleReason(reason string) string {
 	if reason == "" {
 		return "its definition has no such rule"
 	}

@@ -1,9 +1,10 @@
-// Package format is the little of package fmt that messages and texts of the
-// compiler need. In the browser fmt would bring 130 KB of compressed code with
-// it, files and reflection among them; elsewhere this is fmt itself.
+// Package format is the subset of package fmt that error messages and printers of the
+// compiler use. In the browser it replaces fmt, which adds 130 KB of compressed code;
+// elsewhere it calls fmt. Its input is a format string and arguments, its output a string
+// or an error; read [Sprintf] first.
 //
-// Verbs are %s %d %v %q %x %g %t %T %w and %%, with zeros and a width before %d
-// and %x: what they print is what fmt prints.
+// The verbs are %s %d %v %q %x %g %t %T %w and %%, with zero padding and a width for %d
+// and %x. They print the same as fmt.
 package format
 
 import (
@@ -40,7 +41,7 @@ func sprintf(text string, args []any) string {
 	return string(out)
 }
 
-// pad puts zeros before what follows begin, up to a width.
+// pad left-pads the text from begin with zeros to a width.
 func pad(out []byte, begin, width int) []byte {
 	missing := width - (len(out) - begin)
 	if missing <= 0 {
@@ -82,9 +83,8 @@ func appendText(out []byte, verb byte, text string) []byte {
 	return append(out, text...)
 }
 
-// appendKind prints an argument by what its type is made of. Elements of lists
-// are not asked for a text of their own: to call methods by reflection takes
-// much code.
+// appendKind prints an argument by the kind of its type. It does not call the String
+// methods of list elements: calling methods by reflection links much code.
 func appendKind(out []byte, verb byte, v reflect.Value) []byte {
 	base := 10
 	if verb == 'x' {
@@ -116,7 +116,7 @@ func appendKind(out []byte, verb byte, v reflect.Value) []byte {
 	return append(out, v.Type().String()...) // no message of this module prints any other
 }
 
-// wrapped is an error with a text of its own around another.
+// wrapped is an error with its own text that wraps another.
 type wrapped struct {
 	text  string
 	cause error
@@ -125,7 +125,7 @@ type wrapped struct {
 func (w *wrapped) Error() string { return w.text }
 func (w *wrapped) Unwrap() error { return w.cause }
 
-// errorf is fmt.Errorf for the verbs of this package, %w once at most.
+// errorf is fmt.Errorf for the verbs of this package, with at most one %w.
 func errorf(text string, args []any) error {
 	w := &wrapped{text: sprintf(text, args)}
 	n := 0

@@ -6,40 +6,40 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Async is how a language writes asynchronous work.
+// Async describes the asynchronous copies and MMA of a language.
 type Async struct {
-	// Copy returns a copy of bytes between the addresses to and from, of zeros
-	// where valid, unless it is "", is false.
+	// Copy returns a copy of bytes from one address to another. It writes zeros if valid,
+	// unless it is "", is false.
 	Copy func(w *Writer, bytes int, to, from, valid string) string
 	// Commit and Fence are a CopyCommit and a ProxyFence, Wait a CopyWait. Fence is ""
-	// where multiply-adds see what threads do.
+	// if MMA sees the writes of threads without it.
 	Commit, Fence string
 	Wait          func(pending int) string
-	// Mma returns the lines of multiply-adds that are waited for together, and
-	// MmaWait of the wait, nil where they are done when they are over.
+	// Mma returns the lines of a group of MMA instructions, MmaWait the wait for it;
+	// nil if they are synchronous.
 	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
 	MmaWait func(pending int, list []Variable) string
 	// Pack returns the statement of a [loop.Pack].
 	Pack func(w *Writer, t dtype.DType, to, low, high string) string
-	// Roles writes roles and what they wait for, nil where the language has none.
+	// Roles writes warp specialisation; nil if the language has none.
 	Roles *Roles
 }
 
-// Variable is one that multiply-adds work on.
+// Variable is an operand or accumulator of MMA in registers.
 type Variable struct {
 	Name string
 	Type dtype.DType
 }
 
-// MmaTerm is a [loop.MmaTerm] with its variables in text, and where its operands
-// begin: the name of the array, and how many pieces of 16 bytes from there.
+// MmaTerm is a [loop.MmaTerm] with the names of its variables, and the start of its
+// operands: an array and an offset in pieces of 16 bytes.
 type MmaTerm struct {
 	loop.MmaTerm
 	ArrayA, PieceA string
 	ArrayB, PieceB string
 }
 
-// async writes a statement of asynchronous work.
+// async writes a statement of asynchronous copies, MMA or roles.
 func (w *Writer) async(s loop.Stmt) {
 	d := w.d.Async
 	switch s := s.(type) {
@@ -104,7 +104,7 @@ func (w *Writer) mma(s *loop.Mma) {
 	}
 }
 
-// tile returns where an operand begins.
+// tile returns the start of an operand.
 func (w *Writer) tile(t loop.Tile) (array, piece string) {
 	k, d := t.K, w.k.Arrays[t.Array].DType
 	if t.Depth > 0 {
@@ -114,7 +114,7 @@ func (w *Writer) tile(t loop.Tile) (array, piece string) {
 	return w.out.Names[t.Array], w.expr(w.bind(w.ranges.Simplify(at))[0]).s
 }
 
-// variables returns the names that the text has for variables, nil for nil.
+// variables returns the printed names of variables, nil for nil.
 func (w *Writer) variables(names []string) []string {
 	if names == nil {
 		return nil

@@ -1,4 +1,4 @@
 package clike
 
-// withAsync is false in the browser, where no language has asynchronous work.
+// withAsync is false in the browser, whose languages have no asynchronous copies and MMA.
 const withAsync = false

@@ -2,5 +2,5 @@
 
 package clike
 
-// withAsync is false where no language has asynchronous work.
+// withAsync is true where a language may have asynchronous copies and MMA.
 const withAsync = true

@@ -1,12 +1,12 @@
-// Package clike writes kernels of the loop IR in languages whose statements are
-// those of C: WGSL, CUDA C++, MSL. What such a language does its own way is a
-// Dialect; the rest is written once, here.
+// Package clike is the code generator shared by the C-like languages: WGSL, CUDA C++ and
+// MSL. Its input is a kernel of the loop IR and a [Dialect], its output a [Source]: the
+// body of the kernel with its functions, which the printers (packages wgsl, cudacpp, msl)
+// wrap in declarations. Read this file first, then stmt.go and expr.go.
 //
-// A statement's expressions become one line: parts used more than once, and
+// The expressions of a statement become one line: common subexpressions, and
 // parts too long for a line, are bound to variables before it. Operations that
-// the dialect has no good form for (scalar.Expand tells) become calls of
-// functions that are written before the kernel, or, where short, their
-// expansion.
+// the dialect lacks (see scalar.Expand) become calls of
+// functions written before the kernel, or are expanded in place if short.
 package clike
 
 import (
@@ -21,86 +21,83 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Dialect is what a language does its own way.
+// Dialect describes a language.
 type Dialect struct {
 	Name      string
 	Expansion scalar.Expansion
-	// Target is the column of the support table ([dtype.DType.On]) that says
-	// which types kernels have.
+	// Target is the column of the support table ([dtype.DType.On]) with
+	// the supported types.
 	Target dtype.Dialect
-	// Reserved reports whether a name means something in the language; such a
+	// Reserved reports whether a name is reserved in the language; such a
 	// name gets an underscore.
 	Reserved func(name string) bool
-	// Type returns the name of the type of a variable: there is one for each
-	// type that the support table promises, but for those that are stored as
-	// words; "" for any other.
+	// Type returns the name of the type of a variable, or "" for an unsupported
+	// type.
 	Type func(t dtype.DType) string
 	// Literal returns a constant other than a bool.
 	Literal func(w *Writer, n scalar.Expr) string
-	// Form returns how an operation on operands of type t is written where
-	// that is not the common form.
+	// Form returns the form of an operation on operands of type t, if it differs from
+	// the common one.
 	Form func(op scalar.Op, t dtype.DType) (Form, bool)
-	// Convert returns x, of type from and standing alone, as type to; Bitcast
-	// its bits as type to.
+	// Convert returns x, a complete expression of type from, converted to type to;
+	// Bitcast reinterprets its bits.
 	Convert, Bitcast func(w *Writer, x string, from, to dtype.DType) string
 	// Let and Var return the statements that define a constant and a variable.
 	Let, Var func(t dtype.DType, name, value string) string
-	// Vector returns a vector of elements, as memory holds them, and LetVector
-	// the statement that names one of an array.
+	// Vector returns a vector of elements in their memory type, and LetVector
+	// the statement that defines a vector loaded from an array.
 	Vector    func(t dtype.DType, elems []string) string
 	LetVector func(a loop.Array, name, value string) string
-	// VectorMath says that a vector of f32 can be a variable, and that a number times a
-	// vector can be added to it: four neighbouring sums then are one, a quarter of the text.
+	// VectorMath says that the language has vector variables of f32 and adds a scalar
+	// times a vector to them: four adjacent accumulators become one vector.
 	VectorMath bool
-	// UnsignedShift says that shifts count in u32 whatever they shift.
+	// UnsignedShift says that shift counts are u32 for all operand types.
 	UnsignedShift bool
-	// LowBits returns those of the bits of x, an i32 that is not negative, that mask has:
-	// mask is a power of two less one. It is nil where that is x & mask.
+	// LowBits returns x & mask for an i32 that is not negative and a mask of the form
+	// 2ⁿ−1. Nil stands for x & mask.
 	LowBits func(x string, mask int64) string
-	// UndefinedOverflow says that the language leaves the overflow of signed
-	// integers undefined: what may overflow is computed unsigned.
+	// UndefinedOverflow says that the overflow of signed integers is undefined:
+	// operations that may overflow are computed unsigned.
 	UndefinedOverflow bool
-	// HideTurns says that a driver cannot be asked to leave a loop as it is: of one that is
-	// to stay it is not shown how many turns it has.
-	HideTurns bool
-	// LazyLogic writes && and || rather than & and |. Where each && becomes a
-	// branch, as in WGSL, long conditions take drivers long to compile.
+	// OpaqueLoops says that the language has no pragma against unrolling: the trip count of
+	// a loop that must stay rolled is hidden from the driver.
+	OpaqueLoops bool
+	// LazyLogic writes && and || rather than & and |. In WGSL each && becomes a
+	// branch, and drivers compile long conditions slowly.
 	LazyLogic bool
 	// Native reports whether Form has an operation on a type that package scalar would
-	// expand; nil where it has none.
+	// expand; nil stands for none.
 	Native func(op scalar.Op, t dtype.DType) bool
-	// PowerOfTwo is the helper that raises 2 to an f32, "" where that is a [scalar.OpPow]
-	// like others.
+	// PowerOfTwo is the helper for 2ˣ of an f32, "" for the general [scalar.OpPow].
 	PowerOfTwo string
 	// AtomicLoad returns the load of an atomic element of type t.
 	AtomicLoad func(t dtype.DType, element string) string
-	// Atomic returns the call that combines a value into an element and gives what was
-	// there; nil where it is atomicAdd(&element, value) and the like.
+	// Atomic returns the atomic read-modify-write of an element, an expression for the
+	// old value; nil stands for atomicAdd(&element, value) and the like.
 	Atomic func(op scalar.Op, element, value string) string
-	// AddFloat returns the lines that add to an atomic f32 a value that is a name or a
-	// number; old, unless it is "", becomes the name of what was there. It is nil where the
-	// language has no such additions.
+	// AddFloat returns the lines that add value, a name or a literal, to an atomic f32.
+	// They define old as the old value, unless it is "". It is nil if the language has no
+	// such additions.
 	AddFloat func(element, value, old string) []string
-	// Barrier returns the statements that make a workgroup meet. storage says
-	// that it exchanges values through storage arrays too.
+	// Barrier returns the statements of a workgroup barrier. storage says
+	// that it also orders accesses of storage arrays.
 	Barrier func(storage bool) []string
-	// Subgroup returns the name of the function that combines a value.
+	// Subgroup returns the name of the function of a subgroup reduction.
 	Subgroup func(w *Writer, op scalar.Op, t dtype.DType) string
 	// Function returns the first line of the definition of a function whose
 	// parameters have the given names and types.
 	Function func(name string, params []scalar.Expr, result dtype.DType) string
-	// Shuffle returns the value of a [loop.Shuffle], nil where the language has none.
+	// Shuffle returns the value of a [loop.Shuffle]; nil if the language has none.
 	Shuffle func(value string, xor int) string
-	// Async writes asynchronous copies and multiply-adds, nil where the language
-	// has none.
+	// Async writes asynchronous copies and MMA; nil if the language has none.
 	Async *Async
-	// Fragments writes multiply-adds of subgroups, nil where the language has none.
+	// Fragments writes the MMA of subgroups; nil if the language has none.
 	Fragments *Fragments
-	// Helpers are functions by name, which a form or a literal may need.
+	// Helpers are functions by name, for forms and literals.
 	Helpers map[string]string
 }
 
-// Form is how an operation is written: one of the fields is set.
+// Form is the syntax of an operation: one of Call, Prefix, Infix and Text is set.
 type Form struct {
 	Call   string // Call(a, b)
 	Prefix string // Prefix a
@@ -127,9 +124,9 @@ func (e *UnsupportedError) Error() string {
 // Unwrap returns [ir.ErrUnsupported].
 func (e *UnsupportedError) Unwrap() error { return ir.ErrUnsupported }
 
-// Source is a kernel in the making: its body, and what has to stand around it.
+// Source is the generated code of a kernel: its body and the declarations it needs.
 type Source struct {
-	// Kernel is the kernel that the body is of: with its loops unrolled.
+	// Kernel is the kernel of the body, with its loops unrolled.
 	Kernel *loop.Kernel
 	// Body has the statements, indented by one step.
 	Body string
@@ -139,7 +136,7 @@ type Source struct {
 	Builtins []string
 	// Types are the element types that occur.
 	Types []dtype.DType
-	// Names gives each array the name that the body uses, Mbarriers each mbarrier.
+	// Names has the name of each array in the body, Mbarriers that of each mbarrier.
 	Names, Mbarriers []string
 }
 
@@ -164,7 +161,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	}
 	w.k = w.out.Kernel
 	w.names()
-	w.storage = exchanges(w.k)
+	w.storageBarrier = sharesStorage(w.k)
 	if d.VectorMath {
 		w.quads = findQuads(w.k)
 	}
@@ -186,39 +183,39 @@ type Writer struct {
 	sb    strings.Builder
 	depth int
 	taken map[string]bool
-	// alias says how a variable is written that has no name of its own: the
-	// member of a vector, or a part of a statement. renamed holds the names of
-	// those whose name is reserved.
-	alias     map[string]text
-	renamed   map[string]string
-	lets      int
-	vectors   int
-	functions map[string]bool        // by name, those in out.Functions
-	outlined  map[operation]bool     // whether an operation is the call of one of them
-	inside    bool                   // one of them is being written
-	width     map[string]int         // of the vectors by name
-	mutable   map[string]dtype.DType // variables that change
-	quads     quads                  // sums that are written as vectors
-	storage   bool                   // threads may exchange values through storage arrays
-	ranges    *scalar.Simplifier
-	meeting   string // the barrier of the role that is written, "" outside of roles
+	// alias has the text of variables without a name of their own: members of
+	// vectors and bound subexpressions. renamed has the new names of
+	// variables whose name is reserved.
+	alias          map[string]text
+	renamed        map[string]string
+	lets           int
+	vectors        int
+	functions      map[string]bool        // by name, those in out.Functions
+	outlined       map[operation]bool     // whether an operation is the call of one of them
+	inFunction     bool                   // one of them is being written
+	width          map[string]int         // of the vectors by name
+	mutable        map[string]dtype.DType // variables that change
+	quads          quads                  // sums that are written as vectors
+	storageBarrier bool                   // threads may exchange values through storage arrays
+	ranges         *scalar.Simplifier
+	roleBarrier    string // the barrier of the role that is written, "" outside of roles
 }
 
-// Fail records what the dialect lacks.
+// Fail records a feature that the dialect lacks.
 func (w *Writer) Fail(text string, args ...any) {
 	if w.err == nil {
 		w.err = &UnsupportedError{w.d.Name, w.k.Name, format.Sprintf(text, args...)}
 	}
 }
 
-// Need has a helper written before the kernel.
+// Need adds a helper to the functions before the kernel.
 func (w *Writer) Need(helper string) {
 	if helper != "" {
 		w.Define(helper, w.d.Helpers[helper])
 	}
 }
 
-// Define has a function of the given name written before the kernel.
+// Define adds a function of the given name before the kernel, unless it is there.
 func (w *Writer) Define(name, text string) {
 	if !w.functions[name] {
 		w.functions[name] = true
@@ -226,7 +223,7 @@ func (w *Writer) Define(name, text string) {
 	}
 }
 
-// typeName returns the dialect's name of t and notes that t occurs.
+// typeName returns the dialect's name of t and records that t occurs.
 func (w *Writer) typeName(t dtype.DType) string {
 	name := w.d.Type(t)
 	if t.On(w.d.Target) == dtype.Unsupported || name == "" {
@@ -238,8 +235,8 @@ func (w *Writer) typeName(t dtype.DType) string {
 	return name
 }
 
-// FloatLiteral returns the fewest digits that give back x, a finite float of 32
-// or 64 bits, with a point or an exponent.
+// FloatLiteral returns the shortest literal of x, a finite float of 32
+// or 64 bits, that rounds back to x, with a point or an exponent.
 func FloatLiteral(x float64, bits int) string {
 	s := strconv.FormatFloat(x, 'g', -1, bits)
 	if !strings.ContainsAny(s, ".e") {
@@ -248,7 +245,7 @@ func FloatLiteral(x float64, bits int) string {
 	return s
 }
 
-// names finds out which names the kernel takes and renames reserved ones.
+// names collects the names of the kernel and renames reserved ones.
 func (w *Writer) names() {
 	define := func(name string) string {
 		w.taken[name] = true
@@ -274,7 +271,7 @@ func (w *Writer) names() {
 	})
 }
 
-// fresh returns a new name: prefix and a number counted by n.
+// fresh returns an unused name: prefix and the number n, which it increments.
 func (w *Writer) fresh(prefix string, n *int) string {
 	for {
 		name := prefix + strconv.Itoa(*n)

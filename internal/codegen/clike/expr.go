@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// How tightly an expression holds together, loosest first. WGSL wants more
-// parentheses than C does: bit operations and shifts take and give single
-// operands only, comparisons and different logical operators do not mix.
+// Operator precedence, loosest first. WGSL requires more
+// parentheses than C: operands of bit operations and shifts are unary expressions,
+// and comparisons and different logical operators do not mix.
 const (
 	loose    = iota // a && b, a & b, a << b: an operand of nothing
 	relation        // a < b
@@ -21,32 +21,32 @@ const (
 	single          // f(a), a[i], a, 1
 )
 
-// text is a written expression.
+// text is the text of an expression and its precedence.
 type text struct {
-	s    string
-	hold int
+	s          string
+	precedence int
 }
 
 func atom(s string) text { return text{s, single} }
 
-// at returns t for a place that wants it to hold at least so tightly.
-func (t text) at(hold int) string {
-	if t.hold < hold {
+// parenthesized returns t, in parentheses if its precedence is below hold.
+func (t text) parenthesized(hold int) string {
+	if t.precedence < hold {
 		return "(" + t.s + ")"
 	}
 	return t.s
 }
 
-// longLine is the length from which an operand gets a line of its own.
+// longLine is the length from which an operand is bound to a variable.
 const longLine = 90
 
-// operator is one between its operands: how it holds and what it takes left and right.
+// operator is an infix operator: its precedence and those of its operands.
 type operator struct {
-	sign              string
-	hold, left, right int
+	sign                    string
+	precedence, left, right int
 }
 
-// infix holds the operators by operation; others have no sign.
+// infix holds the operators by operation; other operations have no sign.
 var infix = [...]operator{
 	scalar.OpAdd: {"+", sum, sum, product},
 	scalar.OpSub: {"-", sum, sum, product},
@@ -89,7 +89,7 @@ func (w *Writer) expr(e scalar.Expr) text {
 	if t.On(w.d.Target) == dtype.Storage {
 		w.Fail("%s of %s", e.Op, t) // the kernel has not been widened
 	}
-	if w.calls(e) {
+	if w.callsFunction(e) {
 		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	if two, is := e.Args[0].Value(); is && e.Op == scalar.OpPow && e.Type == dtype.F32 && two.F == 2 && w.d.PowerOfTwo != "" {
@@ -98,17 +98,17 @@ func (w *Writer) expr(e scalar.Expr) text {
 	}
 	form, ok := w.d.Form(e.Op, t)
 	if !ok {
-		return w.common(e, t)
+		return w.commonForm(e, t)
 	}
 	w.Need(form.Helper)
 	return w.form(form, e)
 }
 
-// conversion writes a change of type.
+// conversion writes a conversion or bitcast.
 func (w *Writer) conversion(e scalar.Expr) text {
 	from := e.Args[0].Type
 	w.typeName(e.Type)
-	if w.calls(e) {
+	if w.callsFunction(e) {
 		return atom(operationOf(e).name() + "(" + w.list(e.Args) + ")")
 	}
 	x := w.operand(e.Args[0], loose)
@@ -118,8 +118,8 @@ func (w *Writer) conversion(e scalar.Expr) text {
 	return atom(w.d.Convert(w, x, from, e.Type))
 }
 
-// common writes an operation that all dialects write the same way.
-func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
+// commonForm writes an operation that all dialects write the same way.
+func (w *Writer) commonForm(e scalar.Expr, t dtype.DType) text {
 	if t.IsBool() {
 		switch e.Op {
 		case scalar.OpAnd:
@@ -150,16 +150,16 @@ func (w *Writer) common(e scalar.Expr, t dtype.DType) text {
 		if w.d.UnsignedShift && (e.Op == scalar.OpShl || e.Op == scalar.OpShr) {
 			right = scalar.Convert(right, dtype.U32)
 			if e.Args[0].Op == scalar.OpConst && t == dtype.I32 {
-				left += "i" // else the number has no type, and wgpu finds none for it
+				left += "i" // wgpu infers no type for an abstract integer here
 			}
 		}
-		return text{left + " " + op.sign + " " + w.operand(right, op.right), op.hold}
+		return text{left + " " + op.sign + " " + w.operand(right, op.right), op.precedence}
 	}
 	w.Fail("operation %s of %s", e.Op, t)
 	return atom(e.Op.String())
 }
 
-// infixOf returns the operator that an operation is written as, if it is.
+// infixOf returns the infix operator of an operation, if it has one.
 func infixOf(op scalar.Op) (o operator, ok bool) {
 	if int(op) < len(infix) {
 		o = infix[op]
@@ -167,7 +167,7 @@ func infixOf(op scalar.Op) (o operator, ok bool) {
 	return o, o.sign != ""
 }
 
-// lowBits reports whether e is what [Dialect.LowBits] writes, and returns the mask.
+// lowBits reports whether [Dialect.LowBits] writes e, and returns the mask.
 func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
 	if w.d.LowBits == nil || e.Op != scalar.OpAnd || e.Type != dtype.I32 {
 		return 0, false
@@ -179,7 +179,7 @@ func (w *Writer) lowBits(e scalar.Expr) (mask int64, ok bool) {
 	return mask, known && lo >= 0
 }
 
-// withoutMinus returns x + -1 as x - 1 and the reverse.
+// withoutMinus returns x + -1 as x - 1 and vice versa.
 func withoutMinus(e scalar.Expr) scalar.Expr {
 	opposite := scalar.OpAdd
 	switch {
@@ -219,7 +219,7 @@ func (w *Writer) chain(e scalar.Expr, hold int, sign string) string {
 	return strings.Join(parts, sign)
 }
 
-// form writes e as f says.
+// form writes e in the form f.
 func (w *Writer) form(f Form, e scalar.Expr) text {
 	switch {
 	case f.Call != "":
@@ -236,13 +236,13 @@ func (w *Writer) form(f Form, e scalar.Expr) text {
 	return atom(s)
 }
 
-// operand writes e as a part of a larger expression.
+// operand writes e as an operand that needs the precedence hold.
 func (w *Writer) operand(e scalar.Expr, hold int) string {
 	t := w.expr(e)
 	if len(t.s) > longLine {
 		return w.let(e.Type, t.s)
 	}
-	return t.at(hold)
+	return t.parenthesized(hold)
 }
 
 func (w *Writer) list(args []scalar.Expr) string {
@@ -291,10 +291,57 @@ func (w *Writer) useBuiltin(name string) {
 	w.out.Builtins = append(w.out.Builtins, name)
 }
 
-// let binds a written value to a new variable and returns its name.
+// let binds a value to a new variable and returns its name.
 func (w *Writer) let(t dtype.DType, value string) string {
 	name := w.fresh("t", &w.lets)
 	w.typeName(t)
 	w.line(w.d.Let(t, name, value))
 	return name
+}
+
+func (w *Writer) load(e scalar.Expr) text {
+	a := w.k.Arrays[e.Ref]
+	element := w.element(e.Ref, e.Args[0])
+	switch {
+	case a.Access == loop.Atomic:
+		return atom(w.d.AtomicLoad(a.DType, element))
+	case a.DType.IsBool():
+		return w.fromWord(element)
+	}
+	return atom(element)
+}
+
+func (w *Writer) element(array int, at scalar.Expr) string {
+	return w.out.Names[array] + "[" + w.operand(at, loose) + "]"
+}
+
+// fromWord returns the bool that a word in memory represents.
+func (w *Writer) fromWord(word string) text {
+	return text{word + " != " + w.d.Literal(w, scalar.ConstI(dtype.U32, 0)), relation}
+}
+
+// storedValue returns a value in its memory type: a bool as a word.
+func storedValue(e scalar.Expr) scalar.Expr {
+	if e.Type.IsBool() {
+		return scalar.Convert(e, dtype.U32)
+	}
+	return e
+}
+
+// sharesStorage reports whether threads may exchange values through storage arrays: whether
+// the kernel reads an array that it writes. Access alone does not say so, because an array
+// bound as writable may only be read, if it shares a buffer with a written one.
+func sharesStorage(k *loop.Kernel) bool {
+	written, found := map[int]bool{}, false
+	loop.WalkStores(k.Body, func(array int) { written[array] = true })
+	read := func(array int) bool {
+		a := k.Arrays[array]
+		return written[array] && a.Space == loop.Storage && a.Access == loop.ReadWrite
+	}
+	reads := func(n scalar.Expr) bool { return n.Op == scalar.OpLoad && read(n.Ref) }
+	loop.Walk(k.Body, func(s loop.Stmt) {
+		l, ok := s.(*loop.LoadVec)
+		found = found || ok && read(l.Array) || loop.AnyNode(s, reads)
+	})
+	return found
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Fragments is how a language writes the statements of fragments, which lie at an index of
+// Fragments describes the fragment statements of a language. Operands are at an index of
 // a shared array.
 type Fragments struct {
 	Zero   func(name string) string
@@ -14,7 +14,7 @@ type Fragments struct {
 	Store  func(name, array, at string, stride int) string
 }
 
-// fragment writes a statement of fragments.
+// fragment writes a fragment statement.
 func (w *Writer) fragment(s loop.Stmt) {
 	d := w.d.Fragments
 	if d == nil {

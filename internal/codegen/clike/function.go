@@ -11,7 +11,7 @@ import (
 // function.
 const longExpansion = 6
 
-// operation is what a function may stand for: an operation by its types.
+// operation identifies a function by its operation and types.
 type operation struct {
 	op     scalar.Op
 	of, to dtype.DType
@@ -19,7 +19,7 @@ type operation struct {
 
 func operationOf(e scalar.Expr) operation { return operation{e.Op, e.Args[len(e.Args)-1].Type, e.Type} }
 
-// name is that of the function: "tanh_f32", "convert_f32_i32".
+// name returns the name of the function: "tanh_f32", "convert_f32_i32".
 func (o operation) name() string {
 	name := o.op.String() + "_" + o.of.String()
 	if o.op == scalar.OpConvert {
@@ -28,21 +28,21 @@ func (o operation) name() string {
 	return name
 }
 
-// isFunctionName reports whether a name could be that of an operation's function:
+// isFunctionName reports whether a name may be that of an operation's function:
 // whether it ends in a type.
 func isFunctionName(name string) bool {
 	_, err := dtype.Parse(name[strings.LastIndexByte(name, '_')+1:])
 	return err == nil
 }
 
-// expand returns e with operations replaced that the dialect has no form for,
-// but for those that get a function, which it writes.
+// expand expands the operations of e that the dialect has no form for. Some become
+// calls of functions, which it writes.
 func (w *Writer) expand(e scalar.Expr) scalar.Expr {
 	return w.wrapping(scalar.ExpandExcept(e, w.d.Expansion, w.outline))
 }
 
-// wrapping returns e, which is expanded, with integers that wrap also where the
-// language does not say so.
+// wrapping returns e with wrapping signed arithmetic made explicit, if overflow is
+// undefined in the language.
 func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
 	if w.d.UndefinedOverflow {
 		return w.ranges.Wrapping(e)
@@ -50,12 +50,15 @@ func (w *Writer) wrapping(e scalar.Expr) scalar.Expr {
 	return e
 }
 
-// calls reports whether the operation of e is the call of a function here. The body of a
-// function has been expanded to the end.
-func (w *Writer) calls(e scalar.Expr) bool { return !w.inside && w.outlined[operationOf(e)] }
+// callsFunction reports whether e is a call of a function. The body of a function has no
+// calls.
+func (w *Writer) callsFunction(e scalar.Expr) bool {
+	return !w.inFunction && w.outlined[operationOf(e)]
+}
 
-// outline reports whether the operation of n stays as it is: one of the dialect's own,
-// or a function, which it writes if it is new. Only functions of floats are: index arithmetic is better seen.
+// outline reports whether the operation of n is not expanded: it is native, or
+// becomes a function, which outline writes. Only operations on floats become functions:
+// index arithmetic is simplified better inline.
 func (w *Writer) outline(n scalar.Expr) bool {
 	if len(n.Args) == 0 || n.Op == scalar.OpLoad || n.Op == scalar.OpCheck {
 		return false
@@ -72,7 +75,7 @@ func (w *Writer) outline(n scalar.Expr) bool {
 	return is
 }
 
-// outlineNew is outline for an operation that is met for the first time.
+// outlineNew is outline for an operation seen for the first time.
 func (w *Writer) outlineNew(n scalar.Expr, o operation) bool {
 	params := make([]scalar.Expr, len(n.Args))
 	for i, a := range n.Args {
@@ -93,11 +96,11 @@ func (w *Writer) outlineNew(n scalar.Expr, o operation) bool {
 // function writes a function that returns body.
 func (w *Writer) function(name string, params []scalar.Expr, body scalar.Expr) string {
 	inner := &Writer{
-		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inside: true,
+		d: w.d, k: w.k, out: w.out, err: w.err, depth: 1, inFunction: true,
 		taken: map[string]bool{}, alias: map[string]text{}, functions: w.functions, ranges: w.ranges,
 	}
-	s := inner.ranges.BindShared(boundPrefix, body)
-	inner.bound(s.Locals)
+	s := inner.ranges.BindShared(localPrefix, body)
+	inner.bindLocals(s.Locals)
 	value := s.Roots[0]
 	inner.line("return " + inner.expr(value).s + ";")
 	w.err = inner.err

@@ -9,19 +9,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// quadWidth is how many sums become one vector.
+// quadWidth is the number of accumulators in a vector.
 const quadWidth = 4
 
-// quads are the neighbouring sums of a kernel that become vectors: all that is ever added
-// to four of them is a number times the members of a vector, which are read from memory
-// together, in four statements one after the other. There is an entry for the first of
-// four statements: without terms for definitions, else with what is added.
+// quads are groups of four adjacent accumulators that become vectors: every statement
+// that changes them adds a scalar times a vector that is loaded as a whole, in four
+// consecutive assignments. The key is the first of four statements; the value has the
+// terms of an assignment and is nil for definitions.
 type quads map[loop.Stmt][]quadTerm
 
-// quadTerm is number·vector. A vector has the name of its first member.
+// quadTerm is scalar·vector. A vector has the name of its first member.
 type quadTerm struct{ number, vector string }
 
-// quadRow is what four statements add to four sums.
+// quadRow is four assignments to four accumulators.
 type quadRow struct {
 	first loop.Stmt
 	sums  [quadWidth]string
@@ -32,12 +32,12 @@ type quadRow struct {
 func findQuads(k *loop.Kernel) quads {
 	f := &quadFinder{
 		k: k, defined: map[string][]loop.Stmt{}, vectors: map[string][]string{},
-		quadOf: map[string]string{}, apart: map[string]bool{},
+		quadOf: map[string]string{}, scalarUse: map[string]bool{},
 	}
 	f.block(k.Body)
 	q := quads{}
 	for _, r := range f.rows {
-		if !slices.ContainsFunc(r.sums[:], func(name string) bool { return f.apart[name] }) {
+		if !slices.ContainsFunc(r.sums[:], func(name string) bool { return f.scalarUse[name] }) {
 			q[f.defined[r.sums[0]][0]] = nil
 			q[r.first] = r.terms
 		}
@@ -45,32 +45,32 @@ func findQuads(k *loop.Kernel) quads {
 	return q
 }
 
-// quadFinder goes through the statements of a kernel.
+// quadFinder collects the rows of a kernel.
 type quadFinder struct {
-	k       *loop.Kernel
-	defined map[string][]loop.Stmt // by variable: its definition and what follows
-	vectors map[string][]string    // the members of vectors of f32, by the first
-	quadOf  map[string]string      // by variable: the first sum of the rows that it is in
-	apart   map[string]bool        // variables that also change in other ways
-	rows    []quadRow
+	k         *loop.Kernel
+	defined   map[string][]loop.Stmt // by variable: the statements from its definition on
+	vectors   map[string][]string    // the members of f32 vectors, by the first
+	quadOf    map[string]string      // by variable: the first accumulator of its quad
+	scalarUse map[string]bool        // variables that are also assigned otherwise
+	rows      []quadRow
 }
 
 func (f *quadFinder) block(body []loop.Stmt) {
 	for i := 0; i < len(body); i++ {
 		if r, ok := f.row(body[i:]); ok {
-			f.take(r)
+			f.addRow(r)
 			i += quadWidth - 1
 			continue
 		}
 		for _, name := range loop.Assigns(body[i]) {
-			f.apart[name] = true
+			f.scalarUse[name] = true
 		}
 		for _, name := range loop.Defines(body[i]) {
-			delete(f.vectors, name) // of a block that has ended
+			delete(f.vectors, name) // it may be of a closed block
 		}
 		switch s := body[i].(type) {
 		case *loop.Var:
-			f.apart[s.Name] = f.apart[s.Name] || f.defined[s.Name] != nil // two of one name
+			f.scalarUse[s.Name] = f.scalarUse[s.Name] || f.defined[s.Name] != nil // two variables of one name
 			f.defined[s.Name] = body[i:]
 		case *loop.LoadVec:
 			if a := f.k.Arrays[s.Array]; a.Width == quadWidth && a.DType == dtype.F32 {
@@ -85,19 +85,19 @@ func (f *quadFinder) block(body []loop.Stmt) {
 	}
 }
 
-// take notes a row, and sums that are also in rows of others.
-func (f *quadFinder) take(r quadRow) {
+// addRow records a row, and marks accumulators that are also in rows of other quads.
+func (f *quadFinder) addRow(r quadRow) {
 	f.rows = append(f.rows, r)
 	for _, name := range r.sums {
 		if first, ok := f.quadOf[name]; ok && first != r.sums[0] {
-			f.apart[name], f.apart[first] = true, true
+			f.scalarUse[name], f.scalarUse[first] = true, true
 		}
 		f.quadOf[name] = r.sums[0]
 	}
 }
 
-// row reports whether a body begins with a row: q0 = q0 + a·v0 + …, and so on to q3, where
-// the sums are defined side by side.
+// row reports whether a body begins with a row: q0 = q0 + a·v0 + …, and so on to q3, with
+// accumulators that are defined consecutively.
 func (f *quadFinder) row(body []loop.Stmt) (r quadRow, ok bool) {
 	if len(body) < quadWidth {
 		return r, false
@@ -119,10 +119,10 @@ func (f *quadFinder) row(body []loop.Stmt) (r quadRow, ok bool) {
 		r.terms = append(r.terms, t)
 	}
 	slices.Reverse(r.terms) // the last one was found first
-	return r, len(r.terms) > 0 && f.sideBySide(r.sums)
+	return r, len(r.terms) > 0 && f.adjacent(r.sums)
 }
 
-// lastTerm splits what is added last off four sums.
+// lastTerm splits the last term off four sums.
 func (f *quadFinder) lastTerm(values [quadWidth]scalar.Expr) (t quadTerm, rest [quadWidth]scalar.Expr, ok bool) {
 	var factors [2][quadWidth]string
 	for i, x := range values {
@@ -150,8 +150,8 @@ func (f *quadFinder) lastTerm(values [quadWidth]scalar.Expr) (t quadTerm, rest [
 	return t, rest, false
 }
 
-// sideBySide reports whether variables of f32 are defined one after the other, as constants.
-func (f *quadFinder) sideBySide(names [quadWidth]string) bool {
+// adjacent reports whether variables of f32 are defined consecutively, as constants.
+func (f *quadFinder) adjacent(names [quadWidth]string) bool {
 	defined := f.defined[names[0]]
 	if len(defined) < quadWidth {
 		return false
@@ -174,8 +174,7 @@ func areVariables(list [quadWidth]scalar.Expr, names [quadWidth]string) bool {
 	return true
 }
 
-// quad writes the four definitions or the row that a body begins with, and reports whether
-// it begins so.
+// quad writes the four definitions or the row at the start of a body, if there is one.
 func (w *Writer) quad(body []loop.Stmt) bool {
 	terms, ok := w.quads[body[0]]
 	switch {
@@ -198,7 +197,7 @@ func (w *Writer) quad(body []loop.Stmt) bool {
 	return true
 }
 
-// defineQuad defines a vector by the name of the first of its sums.
+// defineQuad defines a vector by the name of its first accumulator.
 func (w *Writer) defineQuad(vars []loop.Stmt) {
 	vector := w.name(vars[0].(*loop.Var).Name)
 	var elems []string

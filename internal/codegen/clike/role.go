@@ -7,21 +7,20 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Roles is how a language writes the roles of threads, barriers that go from phase to
-// phase, and copies of boxes. Barriers are given by their addresses.
+// Roles describes the warp specialisation of a language: roles, mbarriers with phases,
+// and TMA copies of boxes. Mbarriers are passed by address.
 type Roles struct {
 	// Thread is the number of a thread, an int.
 	Thread string
-	// Barrier makes the threads of a role meet, which have a number from 1 on.
+	// Barrier returns a barrier among the threads of a role, numbered from 1.
 	Barrier func(role, threads int) string
-	// Copy returns a [loop.CopyBox] of so many bytes to an address, from a place along each
-	// axis.
+	// Copy returns a [loop.CopyBox] of bytes to an address, from the coordinates from.
 	Copy   func(w *Writer, box, bytes int, to string, from []string, barrier string) string
 	Arrive func(w *Writer, barrier string) string
 	Await  func(w *Writer, barrier, phase string) string
 }
 
-// role writes a statement of roles.
+// role writes a statement of warp specialisation.
 func (w *Writer) role(s loop.Stmt) {
 	d := w.d.Async.Roles
 	if d == nil {
@@ -49,7 +48,7 @@ func (w *Writer) role(s loop.Stmt) {
 	}
 }
 
-// mbarrier returns the address of a barrier.
+// mbarrier returns the address of an mbarrier.
 func (w *Writer) mbarrier(number int, at scalar.Expr) string {
 	return "&" + w.out.Mbarriers[number] + "[" + w.expr(at).s + "]"
 }
@@ -66,20 +65,20 @@ func (w *Writer) roles(s *loop.Roles) {
 		if i > 0 && i == len(s.List)-1 {
 			head = "} else"
 		}
-		w.meeting = w.d.Async.Roles.Barrier(i+1, r.Threads)
+		w.roleBarrier = w.d.Async.Roles.Barrier(i+1, r.Threads)
 		w.nested(head, r.Body)
 	}
-	w.meeting = ""
+	w.roleBarrier = ""
 	w.line("}")
 }
 
-// barrier writes a barrier of the role, or of the workgroup.
+// barrier writes a barrier of the current role, or of the workgroup.
 func (w *Writer) barrier() {
-	if w.meeting != "" {
-		w.line(w.meeting)
+	if w.roleBarrier != "" {
+		w.line(w.roleBarrier)
 		return
 	}
-	for _, line := range w.d.Barrier(w.storage) {
+	for _, line := range w.d.Barrier(w.storageBarrier) {
 		w.line(line)
 	}
 }

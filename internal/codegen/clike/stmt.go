@@ -9,12 +9,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
-const boundPrefix = "%"
+// localPrefix begins the names of scalar.BindShared; no kernel has such names.
+const localPrefix = "%"
 
-// bind writes the lines that the expressions of a statement need before it:
-// definitions of the parts used more than once, and the checks among them. It
-// returns what is left of the expressions.
+// bind writes the definitions of the common subexpressions of a statement, and its
+// checks. It returns the remaining expressions.
 func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 	n := len(roots)
 	var codes []int
@@ -27,22 +26,22 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := w.ranges.BindShared(boundPrefix, all...)
-	w.bound(s.Locals)
+	s := w.ranges.BindShared(localPrefix, all...)
+	w.bindLocals(s.Locals)
 	for i, code := range codes {
 		w.check(s.Roots[n+i], code)
 	}
 	return s.Roots[:n]
 }
 
-// bound defines the variables of a schedule.
-func (w *Writer) bound(list []scalar.Local) {
+// bindLocals defines the variables of bound subexpressions.
+func (w *Writer) bindLocals(list []scalar.Local) {
 	for _, b := range list {
 		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
 	}
 }
 
-// check records a code where failed holds: the largest of all codes stays.
+// check writes the maximum of code and the status word if failed holds.
 func (w *Writer) check(failed scalar.Expr, code int) {
 	status := w.out.Names[w.k.StatusArray()]
 	w.line("if (" + w.expr(failed).s + ") {")
@@ -72,7 +71,7 @@ func (w *Writer) nested(head string, body []loop.Stmt) {
 func (w *Writer) stmt(s loop.Stmt) {
 	if _, isLoad := s.(*loop.LoadVec); !isLoad {
 		for _, name := range loop.Defines(s) {
-			delete(w.alias, name) // of a vector in a block that has ended
+			delete(w.alias, name) // it may be a vector member of a closed block
 		}
 	}
 	switch s := s.(type) {
@@ -83,7 +82,7 @@ func (w *Writer) stmt(s loop.Stmt) {
 	case *loop.Assign:
 		w.assign(s)
 	case *loop.Store:
-		e := w.bind(s.At, inMemory(s.Value))
+		e := w.bind(s.At, storedValue(s.Value))
 		value := w.expr(e[1]).s
 		w.line(w.element(s.Array, e[0]) + " = " + value + ";")
 	case *loop.LoadVec:
@@ -117,8 +116,8 @@ func (w *Writer) stmt(s loop.Stmt) {
 	}
 }
 
-// subgroup writes a combination over a subgroup. Sums of signed integers are
-// those of their bits where the language would leave overflow undefined.
+// subgroup writes a subgroup reduction. Sums of signed integers are computed unsigned
+// where overflow is undefined.
 func (w *Writer) subgroup(s *loop.Subgroup) {
 	t, value := s.Value.Type, s.Value
 	asBits := w.d.UndefinedOverflow && t.IsSigned() && s.Op == scalar.OpAdd
@@ -141,7 +140,7 @@ func (w *Writer) shuffle(s *loop.Shuffle) {
 	w.line(w.d.Let(s.Value.Type, w.name(s.Name), value))
 }
 
-// define writes a statement that makes a variable.
+// define writes the definition of a variable.
 func (w *Writer) define(form func(t dtype.DType, name, value string) string, name string, value scalar.Expr) {
 	w.typeName(value.Type)
 	text := w.expr(w.bind(value)[0]).s
@@ -169,7 +168,7 @@ func (w *Writer) assign(s *loop.Assign) {
 
 var members = [4]string{".x", ".y", ".z", ".w"}
 
-// loadVec binds the vector; its elements are written as its members.
+// loadVec binds the vector; its elements are aliases of its members.
 func (w *Writer) loadVec(s *loop.LoadVec) {
 	a := w.k.Arrays[s.Array]
 	vector := w.fresh("v", &w.vectors)
@@ -188,22 +187,22 @@ func (w *Writer) loadVec(s *loop.LoadVec) {
 func (w *Writer) storeVec(s *loop.StoreVec) {
 	roots := []scalar.Expr{s.At}
 	for _, v := range s.Values {
-		roots = append(roots, inMemory(v))
+		roots = append(roots, storedValue(v))
 	}
 	e := w.bind(roots...)
 	var elems []string
 	for _, v := range e[1:] {
 		elems = append(elems, w.operand(v, loose))
 	}
-	vector, ok := w.whole(elems)
+	vector, ok := w.wholeVector(elems)
 	if !ok {
 		vector = w.d.Vector(roots[1].Type, elems)
 	}
 	w.line(w.element(s.Array, e[0]) + " = " + vector + ";")
 }
 
-// whole returns the vector that elems are all the members of, in order.
-func (w *Writer) whole(elems []string) (vector string, ok bool) {
+// wholeVector returns the vector whose members elems are, in order.
+func (w *Writer) wholeVector(elems []string) (vector string, ok bool) {
 	vector, _, _ = strings.Cut(elems[0], ".")
 	for i, e := range elems {
 		if e != vector+members[i] {
@@ -213,11 +212,11 @@ func (w *Writer) whole(elems []string) (vector string, ok bool) {
 	return vector, w.width[vector] == len(elems)
 }
 
-// loop evaluates its bounds once: an end that is more than a name or a number
-// is bound before it.
+// loop evaluates its bounds once: an end other than a constant or an immutable name
+// is bound before the loop.
 func (w *Writer) loop(s *loop.For) {
-	if s.Rolled && w.d.HideTurns {
-		s = w.hidden(s)
+	if s.Rolled && w.d.OpaqueLoops {
+		s = w.opaqueStart(s)
 	}
 	e := w.bind(s.Start, s.End)
 	start, end := w.expr(e[0]).s, w.expr(e[1])
@@ -230,13 +229,13 @@ func (w *Writer) loop(s *loop.For) {
 	if step, _ := s.Step.IntConst(); step != 1 {
 		advance = v + " += " + strconv.FormatInt(step, 10)
 	}
-	w.nested("for ("+w.d.Var(s.Type(), v, start)+" "+v+" < "+end.at(sum)+"; "+advance+")", s.Body)
+	w.nested("for ("+w.d.Var(s.Type(), v, start)+" "+v+" < "+end.parenthesized(sum)+"; "+advance+")", s.Body)
 	w.line("}")
 }
 
-// hidden returns a loop whose start is as before, but not for a driver to see: no number of
-// a thread is below 0.
-func (w *Writer) hidden(s *loop.For) *loop.For {
+// opaqueStart returns a loop whose start the driver cannot prove to be the original one,
+// so that it does not unroll it: local IDs are never negative.
+func (w *Writer) opaqueStart(s *loop.For) *loop.For {
 	f := *s
 	f.Start = scalar.Add(s.Start, scalar.Min(loop.LocalID(0, w.k.Workgroup[0]), loop.Int(0)))
 	return &f
@@ -257,8 +256,8 @@ func (w *Writer) atomic(s *loop.AtomicOp) {
 	w.line(w.d.Let(s.Value.Type, w.name(s.Old), call))
 }
 
-// addFloat gives a value a name that is more than a name or a number: it may have to be
-// added again.
+// addFloat binds a value that is neither a name nor a literal, because a
+// compare-and-exchange loop may use it several times.
 func (w *Writer) addFloat(s *loop.AtomicOp) {
 	if w.d.AddFloat == nil {
 		w.Fail("%s of %s", w.k.Label(s), s.Value.Type)

@@ -25,13 +25,13 @@ var async = clike.Async{
 	Roles:   &roles,
 }
 
-// shuffle is the value of another thread of the warp.
+// shuffle is the value of another lane of the warp.
 func shuffle(value string, xor int) string {
 	return fmt.Sprintf("__shfl_xor_sync(0xffffffffu, %s, %d)", value, xor)
 }
 
-// copyAsync copies 16 bytes past the first cache: nobody else of the
-// multiprocessor reads them.
+// copyAsync bypasses L1 for copies of 16 bytes: no other warp of the multiprocessor
+// reads them.
 func copyAsync(w *clike.Writer, bytes int, to, from, valid string) string {
 	cache := "ca"
 	if bytes == 16 {
@@ -49,10 +49,10 @@ func copyAsync(w *clike.Writer, bytes int, to, from, valid string) string {
 	return name + "(" + to + ", " + from + valid + ");"
 }
 
-// ptxTypes are the names of operands' types in an instruction.
+// ptxTypes are the names of operand types in MMA instructions.
 var ptxTypes = map[dtype.DType]string{dtype.F16: "f16", dtype.BF16: "bf16", dtype.F32: "tf32"}
 
-// mma orders the registers before the multiply-adds and makes these a group.
+// mma fences the registers, issues the wgmma instructions and commits them as a group.
 func mma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 	lines := []string{`asm volatile("wgmma.fence.sync.aligned;" ::: "memory");`}
 	for _, t := range terms {
@@ -67,10 +67,10 @@ func mma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 	return append(lines, `asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");`)
 }
 
-// tileOf makes the descriptor of an operand in shared memory: its address, the
-// bytes from one panel to the next, those between groups of 8 rows of 128, and
-// the swizzle of 128 bytes. Addresses are below 2¹⁸, so that a sum makes one of them,
-// all but piece of which is the same in every turn of a loop.
+// tileOf builds the descriptor of an operand in shared memory: its address, the
+// stride between panels, that between groups of 8 rows of 128 bytes, and
+// the 128-byte swizzle. Addresses are below 2¹⁸, so the descriptor is a sum of which
+// all but piece is loop-invariant.
 const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(const void *array, int piece, int panel) {
   const unsigned low = ((unsigned)__cvta_generic_to_shared(array) >> 4) + ((unsigned)panel >> 4 << 16) + (unsigned)piece;
   return (unsigned long long)low | 64ull << 32 | 1ull << 62;
@@ -78,14 +78,14 @@ const tileOf = `static __device__ __forceinline__ unsigned long long tile_of(con
 `
 
 func tile(t loop.Tile, array, piece string) string {
-	panel := 16 // which the hardware does not look at where there are none
+	panel := 16 // ignored by the hardware without panels
 	if t.Depth > 0 {
 		panel = 128 * t.Depth
 	}
 	return fmt.Sprintf("tile_of(%s, %s, %d)", array, piece, panel)
 }
 
-// multiplyAdd has the function of an instruction written and returns its name.
+// multiplyAdd defines the function of a wgmma instruction and returns its name.
 func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	typ, sums := ptxTypes[a.Operand], a.Sums()
 	name := fmt.Sprintf("wgmma_%s_%d", typ, a.N)
@@ -96,11 +96,11 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 		params, inputs, left, next = leftOperand(a, in)
 	}
 	params, inputs = append(params, "unsigned long long b"), append(inputs, `"l"(b)`)
-	turned := ""
+	transposed := ""
 	if a.Operand != dtype.F32 {
-		turned = fmt.Sprintf(", %d, %d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
-		if t.Left != nil { // which lie one way only
-			turned = fmt.Sprintf(", %d", bit(t.B.Depth > 0))
+		transposed = fmt.Sprintf(", %d, %d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
+		if t.Left != nil { // registers cannot be transposed
+			transposed = fmt.Sprintf(", %d", bit(t.B.Depth > 0))
 		}
 		name += fmt.Sprintf("_%d%d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
 	}
@@ -120,12 +120,12 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
                : %s
                : %s);
 }
-`, name, strings.Join(params, ", "), instruction, strings.Join(registers, ", "), left, in(next), add, turned,
+`, name, strings.Join(params, ", "), instruction, strings.Join(registers, ", "), left, in(next), add, transposed,
 		strings.Join(outputs, ", "), strings.Join(inputs, ", ")))
 	return name
 }
 
-// leftOperand is A in registers: its bits.
+// leftOperand returns the parameters and inputs of A in registers.
 func leftOperand(a loop.Atom, in func(int) string) (params, inputs []string, text string, next int) {
 	var places []string
 	for i := range 4 {
@@ -147,8 +147,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// mmaWait names the variables that are used after it, so that the compiler
-// leaves their uses there.
+// mmaWait lists the variables that are used after it as outputs, so that the compiler
+// does not move their uses before it.
 func mmaWait(pending int, list []clike.Variable) string {
 	operands := make([]string, len(list))
 	for i, v := range list {
@@ -157,7 +157,7 @@ func mmaWait(pending int, list []clike.Variable) string {
 	return fmt.Sprintf(`asm volatile("wgmma.wait_group.sync.aligned %d;" : %s :: "memory");`, pending, strings.Join(operands, ", "))
 }
 
-// pack rounds two floats by one instruction, which takes the upper one first.
+// pack rounds two floats by one instruction, whose first operand is the upper half.
 func pack(w *clike.Writer, t dtype.DType, to, low, high string) string {
 	name := "pack_" + t.String()
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ unsigned %s(float low, float high) {

@@ -1,19 +1,22 @@
-// Package cudacpp prints kernels of the loop IR as CUDA C++ that needs no
-// header: NVRTC compiles it as it is.
+// Package cudacpp is the code generator for CUDA. Its input is a kernel of the loop IR,
+// its output CUDA C++ without headers, for NVRTC. Package clike writes the body of the
+// kernel; this package adds the dialect (dialect.go), asynchronous copies and MMA
+// (async.go, warps.go) and warp specialisation (roles.go). Read this file first.
 //
 // The parameters of a kernel are pointers to its storage arrays, in order; if it
 // reads scalars of the run, a pointer to a struct of them, see [Scalars]; one int for
-// the count of each enclosing repeat; and a tensor map of CUDA for each of its boxes. Scalars are in memory so that a
-// CUDA graph of launches can be replayed with other values. A Bool is an unsigned
-// int in memory.
+// the counter of each enclosing repeat; and a CUDA tensor map for each of its boxes.
+// Scalars are in memory so that a CUDA graph can be replayed with other values. A Bool is
+// an unsigned int in memory.
 //
-// Arithmetic is that of CUDA: a product and a sum may be contracted to one
-// rounding. Signed integers wrap: what may overflow, by the ranges of what it is
-// made of, is computed unsigned, since C++ leaves overflow undefined. Positions
-// are proven not to, and stay signed.
+// Arithmetic is that of CUDA: a product and a sum may be contracted to an FMA. Signed
+// integers wrap: operations that may overflow, by range analysis, are computed unsigned,
+// since C++ leaves overflow undefined. Index arithmetic is proven not to overflow and
+// stays signed.
 package cudacpp
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,20 +24,21 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/clike"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // warp is the subgroup size of all CUDA devices.
 const warp = 32
 
-// residentThreads are to fit on a multiprocessor at once: each then has 128 of
-// its 65,536 registers, no more. Left alone, the compiler gives some kernels a
-// few more than that, and half the threads stay away.
+// residentThreads is the number of threads that must fit on a multiprocessor: each then
+// has at most 128 of its 65,536 registers. Without this bound the compiler gives some
+// kernels slightly more registers, which halves their occupancy.
 const residentThreads = 512
 
 // Printer prints CUDA C++; it is the printer that package plan takes.
 type Printer struct {
-	// Warps says that multiply-adds are those of warps, for compute capability 8.0 and
-	// later, and not those of warp groups, which 9.0 alone has.
+	// Warps selects mma.sync of warps, for compute capability 8.0 and later, instead of
+	// wgmma of warp groups, which only 9.0 has.
 	Warps bool
 }
 
@@ -42,9 +46,8 @@ type Printer struct {
 func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
 
 // Print returns the CUDA C++ source of a kernel. The error is a *loop.CheckError, or a
-// *clike.UnsupportedError for types that the support table does not promise, for kernels
-// that are not right for subgroups of 32, and for multiply-adds of warps in workgroups of
-// several dimensions.
+// *clike.UnsupportedError for unsupported types, for kernels that do not support subgroups
+// of 32, and for MMA of warps in workgroups of several dimensions.
 func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if !p.Warps {
 		return printBy(k, &dialect)
@@ -53,22 +56,22 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 		return "", &clike.UnsupportedError{Dialect: dialect.Name, Kernel: k.Name, What: "multiply-adds of warps that are not numbered along x"}
 	}
 	d := dialect
-	d.Async = &byWarps
+	d.Async = &warpAsync
 	return printBy(k, &d)
 }
 
-// Prefix comes before a kernel's name in that of its function.
+// Prefix is prepended to a kernel's name to form that of its function.
 const Prefix = "k_"
 
 // EntryPoint returns the name of a kernel's function.
 func EntryPoint(k *loop.Kernel) string { return Prefix + k.Name }
 
-// Options returns what NVRTC is to be called with for an architecture, "sm_90".
+// Options returns the NVRTC options for an architecture such as "sm_90".
 func Options(architecture string) []string {
 	return []string{"--gpu-architecture=" + architecture, "--std=c++17"}
 }
 
-// Print is [Printer.Print] with multiply-adds of warp groups.
+// Print is [Printer.Print] with wgmma.
 func Print(k *loop.Kernel) (string, error) { return Printer{}.Print(k) }
 
 func printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
@@ -102,11 +105,11 @@ func printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
 	return p.sb.String(), nil
 }
 
-// printer puts what CUDA wants around a kernel's body.
+// printer writes the declarations around a kernel's body.
 type printer struct {
 	src *clike.Source
 	k   *loop.Kernel
-	// tiles are the arrays that multiply-adds read.
+	// tiles are the arrays that MMA reads.
 	tiles map[int]bool
 	sb    strings.Builder
 }
@@ -171,7 +174,7 @@ func (p *printer) entry() {
 	case p.k.Resident > 0:
 		resident = p.k.Resident
 	case len(p.tiles) > 0:
-		resident = 1 // sums take most of the registers
+		resident = 1 // accumulators take most of the registers
 	}
 	p.line("\nextern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", threads, resident, EntryPoint(p.k))
 	p.line("    %s) {", strings.Join(params, ",\n    "))
@@ -215,4 +218,25 @@ func (p *printer) builtin(name string) (value, typ string) {
 		return fmt.Sprintf("run->scalar%d", i), typeNames[p.k.Scalars[i]]
 	}
 	return fmt.Sprintf("repeat%d", i), "int"
+}
+
+// Scalars returns the bytes of a kernel's struct of scalars, each aligned to its
+// size. It needs a value for each scalar that k declares.
+func Scalars(k *loop.Kernel, scalars []scalar.Value) []byte {
+	var out []byte
+	add := func(bits uint64, size int) {
+		out = append(out, make([]byte, -len(out)&(size-1))...)
+		out = append(out, binary.LittleEndian.AppendUint64(nil, bits)[:size]...)
+	}
+	for i, t := range k.Scalars {
+		switch {
+		case t == dtype.Invalid:
+			add(0, 4)
+		case t.IsFloat():
+			add(t.FloatBits(scalars[i].F), t.Size())
+		default:
+			add(uint64(scalars[i].I), loop.DeviceSize(t))
+		}
+	}
+	return out
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// dialect is what CUDA C++ does its own way.
+// dialect describes CUDA C++.
 var dialect = clike.Dialect{
 	Name:      "cuda",
 	Expansion: scalar.Accurate,
@@ -75,7 +75,7 @@ var dialect = clike.Dialect{
 	PowerOfTwo: "power_of_two",
 }
 
-// typeNames are the types of variables. A bool lies in memory as an unsigned;
+// typeNames are the types of variables. A bool in memory is an unsigned;
 // floats of 8 and 16 bits are their bits everywhere.
 var typeNames = map[dtype.DType]string{
 	dtype.I8: "signed char", dtype.U8: "unsigned char", dtype.I16: "short", dtype.U16: "unsigned short",
@@ -84,7 +84,7 @@ var typeNames = map[dtype.DType]string{
 	dtype.F32: "float", dtype.F64: "double",
 }
 
-// vectorNames begin the names of CUDA's vector types.
+// vectorNames are the prefixes of CUDA's vector types.
 var vectorNames = map[dtype.DType]string{
 	dtype.I8: "char", dtype.U8: "uchar", dtype.I16: "short", dtype.U16: "ushort",
 	dtype.F8E4M3: "uchar", dtype.F8E5M2: "uchar", dtype.F16: "ushort", dtype.BF16: "ushort",
@@ -100,7 +100,7 @@ func elementType(t dtype.DType) string {
 	return typeNames[t]
 }
 
-// memoryType returns the type of what one index of an array holds.
+// memoryType returns the type of an array element in memory.
 func memoryType(a loop.Array) string {
 	if a.Width > 1 {
 		return fmt.Sprintf("%s%d", vectorNames[a.DType], a.Width)
@@ -123,13 +123,13 @@ var helpers = map[string]string{
   return as_bits<float>(unsigned(x) << 16);
 }
 `,
-	// Rounding one number is done by the unit of square roots and exponentials, of 16 a cycle
-	// and multiprocessor; rounding a pair is arithmetic as any other.
+	// Rounding a single number runs on the special function unit at 16 a cycle and
+	// multiprocessor; rounding a pair runs at the full rate.
 	"f32_to_bf16": byInstruction("unsigned short f32_to_bf16(float x)", "unsigned short", "800",
 		`"{ .reg .b32 pair; cvt.rn.bf16x2.f32 pair, 0f00000000, %1; cvt.u16.u32 %0, pair; }" : "=h"(y) : "f"(x)`,
 		"const unsigned b = as_bits<unsigned>(x);\n  y = x != x ? b >> 16 | 64u : b + 0x7fffu + (b >> 16 & 1u) >> 16;"),
-	// The inverse is what compilers make of 1 / x, rounded correctly, but for what they add
-	// for those x whose inverse is subnormal or infinite: x is from 1 to 2 here.
+	// The inverse is correctly rounded, like 1 / x, without the code for subnormal and
+	// infinite inverses: x is from 1 to 2 here.
 	"sigmoid_of": byInstruction("float inverse_of(float x)", "float", "530",
 		`"{ .reg .f32 near, error; rcp.approx.ftz.f32 near, %1; fma.rn.f32 error, %1, near, 0fbf800000; neg.f32 error, error; fma.rn.f32 %0, near, error, near; }" : "=f"(y) : "f"(x)`,
 		"y = 1.0f / x;") + `
@@ -141,10 +141,10 @@ static __device__ float sigmoid_of(float x) {
 `,
 	"min_nan": extremeHelper("min", "<"),
 	"max_nan": extremeHelper("max", ">"),
-	// One instruction, of an error up to 2⁻²² (PTX ISA, ex2); subnormal results are 0.
+	// One instruction with a relative error up to 2⁻²² (PTX ISA, ex2); subnormal results are 0.
 	"power_of_two": byInstruction("float power_of_two(float x)", "float", "530", `"ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)`,
 		"y = powf(2.0f, x);"),
-	// The hardware saturates, and gives 0 for some NaN and not for others.
+	// The hardware saturates, and converts some NaN to 0 and others not.
 	"to_whole": `template <class T, class S> static __device__ T to_whole(S x) {
   return x == x ? T(x) : T(0);
 }
@@ -154,7 +154,8 @@ static __device__ float sigmoid_of(float x) {
 	"warp_min": warpHelper("min", "y < x ? y : x"),
 }
 
-// byInstruction is a function that is an instruction from an architecture on, and otherwise as C++ can. There is no header that would have it.
+// byInstruction returns a function that is one PTX instruction from an architecture on,
+// and C++ code before it. Headers with such intrinsics are not available.
 func byInstruction(head, result, architecture, instruction, otherwise string) string {
 	return `static __device__ ` + head + ` {
   ` + result + ` y;
@@ -184,8 +185,7 @@ func warpHelper(name, combine string) string {
 `
 }
 
-// mathNames are the functions of C that operations on floats are; those on f32
-// have an f behind.
+// mathNames are the C functions of float operations; those on f32 have the suffix f.
 var mathNames = map[scalar.Op]string{
 	scalar.OpAbs: "fabs", scalar.OpFloor: "floor", scalar.OpCeil: "ceil", scalar.OpRound: "rint", scalar.OpTrunc: "trunc",
 	scalar.OpExp: "exp", scalar.OpExpm1: "expm1", scalar.OpLog: "log", scalar.OpLog1p: "log1p", scalar.OpPow: "pow",
@@ -195,10 +195,10 @@ var mathNames = map[scalar.Op]string{
 	scalar.OpRem: "fmod",
 }
 
-// extremes are the helpers of f32 that give NaN where an operand is.
+// extremes are the helpers of f32 that propagate NaN.
 var extremes = map[scalar.Op]string{scalar.OpMin: "min_nan", scalar.OpMax: "max_nan"}
 
-// form returns how operations are written that are not operators.
+// form returns the form of operations that are not operators.
 func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	switch op {
 	case scalar.OpSelect:
@@ -253,7 +253,7 @@ func convert(w *clike.Writer, x string, from, to dtype.DType) string {
 	if name := typeNames[to]; !strings.Contains(name, " ") {
 		return name + "(" + x + ")"
 	}
-	return "(" + typeNames[to] + ")(" + x + ")" // C++ has no other form for a name of two words
+	return "(" + typeNames[to] + ")(" + x + ")" // a type name of two words has no functional cast
 }
 
 func isHalf(t dtype.DType) bool { return t == dtype.F16 || t == dtype.BF16 }
@@ -297,7 +297,7 @@ func literal(w *clike.Writer, n scalar.Expr) string {
 }
 
 // reserved holds the names that a kernel's variables cannot have: keywords, and
-// functions and types that the printed text relies on.
+// the functions and types of the generated code.
 var reserved = func() map[string]bool {
 	out := map[string]bool{}
 	for _, word := range strings.Fields(`

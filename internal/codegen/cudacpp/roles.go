@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/clike"
 )
 
-// roles are named barriers, mbarriers and copies by tensor maps. See the PTX ISA,
+// roles are named barriers, mbarriers and TMA copies. See the PTX ISA,
 // "Parallel Synchronization and Communication Instructions" and "cp.async.bulk.tensor".
 var roles = clike.Roles{
 	Thread: "int(threadIdx.x)",
@@ -25,10 +25,10 @@ var roles = clike.Roles{
 	},
 }
 
-// boxName is the parameter with the tensor map of a box.
+// boxName returns the name of the parameter with the tensor map of a box.
 func boxName(number int) string { return fmt.Sprintf("box%d", number) }
 
-// copyBox has one thread announce the bytes and ask for them.
+// copyBox has one thread set the expected bytes of the mbarrier and issue the TMA copy.
 func copyBox(w *clike.Writer, box, bytes int, to string, from []string, barrier string) string {
 	name := fmt.Sprintf("copy_box_%d", len(from))
 	var params, places, inputs strings.Builder
@@ -47,7 +47,7 @@ func copyBox(w *clike.Writer, box, bytes int, to string, from []string, barrier 
 	return fmt.Sprintf("%s(%s, &%s, %s, %s, %d);", name, to, boxName(box), strings.Join(from, ", "), barrier, bytes)
 }
 
-// arriveAt makes what the threads of a warp have done visible, and counts the warp.
+// arriveAt makes the writes of a warp visible and counts the warp's arrival.
 const arriveAt = `static __device__ __forceinline__ void arrive_at(unsigned long long *barrier) {
   __syncwarp();
   if (threadIdx.x % 32u == 0u)
@@ -55,7 +55,7 @@ const arriveAt = `static __device__ __forceinline__ void arrive_at(unsigned long
 }
 `
 
-// awaitPhase tells phases apart by their lowest bit, as the hardware does.
+// awaitPhase waits for the end of a phase, which the hardware identifies by its parity.
 const awaitPhase = `static __device__ __forceinline__ void await_phase(unsigned long long *barrier, int phase) {
   asm volatile("{\n.reg .pred over;\nagain:\n"
                "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n@!over bra again;\n}"
@@ -63,13 +63,13 @@ const awaitPhase = `static __device__ __forceinline__ void await_phase(unsigned 
 }
 `
 
-// tensorMap is CUtensorMap, which the driver fills in.
+// tensorMap declares CUtensorMap, which the driver fills in.
 const tensorMap = `
 struct __align__(64) TensorMap {
   unsigned char bytes[128];
 };`
 
-// beginBarriers has one thread begin the barriers.
+// beginBarriers has one thread initialise the mbarriers.
 func (p *printer) beginBarriers() {
 	if len(p.k.Mbarriers) == 0 {
 		return
@@ -81,7 +81,7 @@ func (p *printer) beginBarriers() {
 	p.line("    %s\n  }\n  __syncthreads();", async.Fence)
 }
 
-// beginBarrier is for the first phase of a barrier.
+// beginBarrier initialises an mbarrier for its first phase.
 const beginBarrier = `
 static __device__ __forceinline__ void begin_barrier(unsigned long long *barrier, int warps) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(warps) : "memory");

@@ -7,13 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// StaticShared is the most shared memory that a kernel declares by itself. One
-// that takes more gets all of it with its launch, after the driver was told how
-// much (CUDA C++ Programming Guide, "Shared Memory" of compute capability 7.x).
+// StaticShared is the maximum static shared memory of a kernel. A kernel that needs
+// more has only dynamic shared memory, whose size the driver must be given first
+// (CUDA C++ Programming Guide, "Shared Memory" of compute capability 7.x).
 const StaticShared = 48 << 10
 
-// DynamicShared returns the bytes of shared memory that the launch of a kernel
-// brings, given those that its arrays take.
+// DynamicShared returns the dynamic shared memory of a launch, in bytes, for a kernel
+// whose arrays take the given bytes.
 func DynamicShared(bytes int) int {
 	if bytes > StaticShared {
 		return bytes
@@ -21,8 +21,8 @@ func DynamicShared(bytes int) int {
 	return 0
 }
 
-// shared declares the shared arrays. Those of tiles begin at multiples of their
-// alignment, so in memory of the launch they come first.
+// shared declares the shared arrays. In dynamic shared memory, arrays of MMA tiles come
+// first because of their alignment.
 func (p *printer) shared() {
 	align := func(i int) int {
 		if p.tiles[i] {
@@ -64,7 +64,7 @@ func (p *printer) shared() {
 	}
 }
 
-// tilesOf returns the arrays that multiply-adds read.
+// tilesOf returns the arrays that MMA reads.
 func tilesOf(k *loop.Kernel) map[int]bool {
 	out := map[int]bool{}
 	loop.Walk(k.Body, func(s loop.Stmt) {

@@ -9,20 +9,20 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// byWarps is [async] for devices whose warps multiply by themselves, from compute
-// capability 8.0 on: cp.async as there, and mma.sync.m16n8, which is done when it is over.
+// warpAsync is [async] for devices without wgmma, from compute capability 8.0: the same
+// cp.async, and mma.sync.m16n8, which is synchronous.
 // See the PTX ISA, "Warp-level matrix instructions".
-var byWarps = clike.Async{
+var warpAsync = clike.Async{
 	Copy: async.Copy, Commit: async.Commit, Wait: async.Wait, Pack: async.Pack,
-	Mma: warpsMma,
+	Mma: warpMma,
 }
 
-// A warp's registers of the left operand, and of two neighbouring blocks of 8 columns of
-// the right one.
+// warpLeft and warpRight are the registers of a lane for the left operand, and for two
+// adjacent blocks of 8 columns of the right one.
 const warpLeft, warpRight = "left0, left1, left2, left3", "right0, right1, right2, right3"
 
-// warpsMma calls a function for each multiply-add.
-func warpsMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
+// warpMma calls a function for each MMA.
+func warpMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 	var lines []string
 	for _, t := range terms {
 		left := strings.Join(t.Left, ", ")
@@ -30,24 +30,24 @@ func warpsMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
 			left = fmt.Sprintf("shared_piece(%s, %s)", t.ArrayA, t.PieceA)
 		}
 		w.Define("shared_piece", sharedPiece)
-		name := warpsMultiplyAdd(w, a, &t.MmaTerm)
+		name := warpMultiplyAdd(w, a, &t.MmaTerm)
 		lines = append(lines, fmt.Sprintf("%s(%s, shared_piece(%s, %s),\n    %s);", name, left, t.ArrayB, t.PieceB, strings.Join(t.Sums, ", ")))
 	}
 	return lines
 }
 
-// sharedPiece is where in shared memory an operand begins.
+// sharedPiece returns the address of an operand in shared memory.
 const sharedPiece = `static __device__ __forceinline__ unsigned shared_piece(const void *array, int piece) {
   return (unsigned)__cvta_generic_to_shared(array) + 16u * (unsigned)piece;
 }
 `
 
-// loadTiles reads four tiles of 8 rows of 16 bytes, of each of which a thread gets the
-// word that belongs to it, turned or not. A thread gives the place of one row, whose
-// pieces are exchanged as [loop.Tile] says: arrays begin at multiples of 1,024 bytes.
-func loadTiles(w *clike.Writer, turned bool) string {
+// loadTiles loads four 8 × 8 tiles with ldmatrix, transposed or not. Each lane passes the
+// address of one row of 16 bytes, to which the swizzle of [loop.Tile] is applied: arrays
+// begin at multiples of 1,024 bytes.
+func loadTiles(w *clike.Writer, transposed bool) string {
 	name, trans := "load_tiles", ""
-	if turned {
+	if transposed {
 		name, trans = "load_turned_tiles", ".trans"
 	}
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(unsigned at, unsigned &x0, unsigned &x1, unsigned &x2, unsigned &x3) {
@@ -59,8 +59,8 @@ func loadTiles(w *clike.Writer, turned bool) string {
 	return name
 }
 
-// warpInstruction has the function of an instruction written, by which a warp adds the
-// products of 16 rows and 8 columns, and returns its name.
+// warpInstruction defines the function of an MMA of 16 rows and 8 columns by a warp, and
+// returns its name.
 func warpInstruction(w *clike.Writer, a loop.Atom) string {
 	typ := ptxTypes[a.Operand]
 	name := "mma_" + typ
@@ -72,9 +72,9 @@ func warpInstruction(w *clike.Writer, a loop.Atom) string {
 	return name
 }
 
-// warpsMultiplyAdd has the function of an atom written, as it is computed by a warp, and
-// returns its name. Its lanes have rows and columns as [loop.Atom] says.
-func warpsMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
+// warpMultiplyAdd defines the function of an MMA shape computed by a warp, and
+// returns its name. Rows and columns are assigned to lanes as in [loop.Atom].
+func warpMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	name := fmt.Sprintf("warps_%s_%d", ptxTypes[a.Operand], a.N)
 	params, left := []string{"unsigned a"}, warpLeftTile(w, t)
 	if t.Left != nil {
@@ -100,7 +100,7 @@ func warpsMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	return name
 }
 
-// warpLeftTile reads the left operand: tiles of rows 0 and 8 for the first half along k,
+// warpLeftTile loads the left operand: tiles of rows 0 and 8 for the first half of k,
 // then for the second.
 func warpLeftTile(w *clike.Writer, t *loop.MmaTerm) []string {
 	if t.Left != nil {
@@ -126,9 +126,9 @@ func warpLeftRegisters(a loop.Atom) (params, lines []string) {
 	return params, lines
 }
 
-// warpColumns reads 16 columns of the right operand at a time, as tiles of columns 0 for
-// both halves along k and then of columns 8, and multiplies them. Where the last are 8,
-// what is read behind them counts for nothing.
+// warpColumns loads 16 columns of the right operand at a time, as tiles of columns 0 for
+// both halves of k and then of columns 8, and multiplies them. If only 8 columns remain,
+// the second pair of tiles is not used.
 func warpColumns(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) []string {
 	instruction, load := warpInstruction(w, a), loadTiles(w, t.B.Depth > 0)
 	at := "b + (lane / 16u * 8u + lane % 8u) * 128u + lane / 8u % 2u * 16u"

@@ -10,10 +10,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// dialects are those of MSL, by whether they have the type bfloat.
+// dialects are the dialects of MSL, by whether they have the type bfloat.
 var dialects = map[bool]*clike.Dialect{false: newDialect(types{}), true: newDialect(types{bfloat: true})}
 
-// newDialect returns what MSL does its own way.
+// newDialect returns the dialect with the given type names.
 func newDialect(names types) *clike.Dialect {
 	return &clike.Dialect{
 		Name:      dialectName,
@@ -79,8 +79,8 @@ var helpers = map[string]string{
   return as_type<float>(uint(x) << 16);
 }
 `,
-	// To the nearest, to even where two are: a carry into the upper half. A NaN stays
-	// one, though its bits may all be in the lower half.
+	// Round to nearest even. A NaN stays one, even if its payload is all in the lower
+	// half.
 	"f32_to_bf16": `static ushort f32_to_bf16(float x) {
   const uint bits = as_type<uint>(x);
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
@@ -89,7 +89,7 @@ var helpers = map[string]string{
 `,
 }
 
-// floatForms are the functions of floats that are left of scalar.Expand.
+// floatForms are the float functions that scalar.Expand does not expand.
 var floatForms = map[scalar.Op]string{
 	scalar.OpAbs: "fabs", scalar.OpFloor: "floor", scalar.OpCeil: "ceil", scalar.OpTrunc: "trunc",
 	scalar.OpSqrt: "sqrt", scalar.OpRsqrt: "rsqrt",
@@ -103,7 +103,7 @@ var subgroupCalls = map[scalar.Op]string{
 	scalar.OpAdd: "simd_sum", scalar.OpMax: "simd_max", scalar.OpMin: "simd_min",
 }
 
-// form returns how operations are written that are not operators.
+// form returns the form of operations that are not operators.
 func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	if op == scalar.OpSelect {
 		return clike.Form{Text: "($0 ? $1 : $2)"}, true
@@ -117,4 +117,31 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 		name = "precise::" + name // whatever the options of the compiler
 	}
 	return clike.Form{Call: name}, name != ""
+}
+
+// fragmentsOf returns the fragments of the dialect: SIMD-group matrices, since MSL 2.3
+// (Metal Shading Language Specification, "SIMD-group Matrix Functions"). The layout of
+// their elements is opaque. Those of bfloat need MSL 3.1.
+func fragmentsOf(names types) *clike.Fragments {
+	return &clike.Fragments{
+		Zero: func(name string) string {
+			return "simdgroup_float8x8 " + name + " = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);"
+		},
+		Load: func(name string, t dtype.DType, array, at string, load *loop.FragmentLoad) []string {
+			rows := ""
+			if load.Turned {
+				rows = ", ulong2(0, 0), true"
+			}
+			return []string{
+				fmt.Sprintf("simdgroup_%s8x8 %s;", names.of(t), name),
+				fmt.Sprintf("simdgroup_load(%s, &%s[%s], %d%s);", name, array, at, load.Stride, rows),
+			}
+		},
+		MulAdd: func(sum, a, b string) string {
+			return fmt.Sprintf("simdgroup_multiply_accumulate(%s, %s, %s, %s);", sum, a, b, sum)
+		},
+		Store: func(name, array, at string, stride int) string {
+			return fmt.Sprintf("simdgroup_store(%s, &%s[%s], %d);", name, array, at, stride)
+		},
+	}
 }

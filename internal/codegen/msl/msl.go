@@ -1,22 +1,24 @@
-// Package msl prints kernels of the loop IR in the Metal Shading Language, in what
-// versions 2.3 (macOS 11) to 3.1 have in common; the type bfloat alone is of 3.1.
+// Package msl is the code generator for Metal. Its input is a kernel of the loop IR, its
+// output the Metal Shading Language, in the common subset of versions 2.3 (macOS 11) to
+// 3.1; only the type bfloat needs 3.1. Package clike writes the body of the kernel; this
+// package adds the dialect (dialect.go, types.go). Read this file first.
 //
 // The parameters of a kernel are its storage arrays, in order, as buffers 0, 1, …;
 // then, if it reads scalars of the run, a struct of them, each aligned to its size; then, if it
-// reads the counts of enclosing repeats, an array of int with them, the outermost
+// reads the counters of enclosing repeats, an array of int with them, the outermost
 // first. A Bool is a uint in memory, a BF16 its bits
-// or, with bfloat, that.
+// or, with bfloat, a bfloat.
 //
-// Metal's mathematical functions are loose by default, and its compiler may assume
-// that no infinity or NaN occurs. So they are not used: what is printed is made of
-// operations that are exact or, like division and precise::sqrt, rounded as IEEE 754
-// says ([scalar.Portable]). A product and a sum may be contracted to one rounding.
-// Signed integers wrap: what may overflow, by the ranges of what it is made of, is
+// Metal's mathematical functions are fast and inaccurate by default, and its compiler may
+// assume that no infinity or NaN occurs. So they are not used: the code consists of
+// operations that are exact or, like division and precise::sqrt, correctly rounded
+// ([scalar.Portable]). A product and a sum may be contracted to an FMA.
+// Signed integers wrap: operations that may overflow, by range analysis, are
 // computed unsigned, since C++ leaves overflow undefined.
 //
-// Nothing that this package printed has been seen by Apple's compiler yet. What is
-// known of it: clang takes it as C++ for OpenCL, which has the same address spaces,
-// and run on a CPU it computes what it should (package software).
+// Apple's compiler has not compiled the output yet. Clang compiles it as C++ for OpenCL,
+// which has the same address spaces, and it computes the right results on a CPU (package
+// software).
 package msl
 
 import (
@@ -29,43 +31,43 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// simdgroup is the number of threads of a SIMD-group on all of Apple's GPUs.
+// simdgroup is the size of a SIMD-group on all of Apple's GPUs.
 const simdgroup = 32
 
-// StorageBuffers is how many storage arrays a kernel may have: of the 31 entries of
-// the buffer argument table (Metal Feature Set Tables), two are kept for scalars and
-// counts, and two for what a piece of a grid is told ([Printer].Cut).
+// StorageBuffers is the maximum number of storage arrays of a kernel: of the 31 entries of
+// the buffer argument table (Metal Feature Set Tables), two are reserved for scalars and
+// counters, and two for the tiles of a grid ([Printer].Cut).
 const StorageBuffers = 31 - 4
 
 // Printer prints MSL; it is the printer that package plan takes.
 type Printer struct {
-	// BFloat has bf16 be the type bfloat, which takes MSL 3.1.
+	// BFloat prints bf16 as the type bfloat, which needs MSL 3.1.
 	BFloat bool
-	// Cut, where it is set, reports whether a kernel is printed for pieces of its grid. It
-	// then has two more buffers behind the others: three uint, the workgroup that the
-	// piece begins with, and one uint that is 0 where nothing is to be done.
+	// Cut, if it is set, reports whether a kernel's grid is launched in tiles. The kernel
+	// then has two more buffers after the others: three uint, the first workgroup of the
+	// tile, and one uint, 0 if the kernel must do nothing.
 	Cut func(*loop.Kernel) bool
 }
 
 // Dialect returns dtype.MSL.
 func (Printer) Dialect() dtype.Dialect { return dtype.MSL }
 
-// Prefix comes before a kernel's name in that of its function.
+// Prefix is prepended to a kernel's name to form that of its function.
 const Prefix = "k_"
 
 // EntryPoint returns the name of a kernel's function.
 func EntryPoint(k *loop.Kernel) string { return Prefix + k.Name }
 
 // Print returns the MSL source of a kernel. The error is a *loop.CheckError, or a
-// *clike.UnsupportedError for types that the support table does not promise, for
-// more than [StorageBuffers] arrays, for kernels that are not right for subgroups of 32,
-// and without BFloat for fragments of bf16.
+// *clike.UnsupportedError for unsupported types, for more than [StorageBuffers] arrays,
+// for kernels that do not support subgroups of 32, and without BFloat for fragments of
+// bf16.
 func (p Printer) Print(k *loop.Kernel) (string, error) {
 	src, err := clike.Write(k, dialects[p.BFloat])
 	if err != nil {
 		return "", err
 	}
-	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, cut: p.Cut != nil && p.Cut(k)}
+	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, tiled: p.Cut != nil && p.Cut(k)}
 	if what := w.missing(); what != "" {
 		return "", &clike.UnsupportedError{Dialect: dialectName, Kernel: k.Name, What: what}
 	}
@@ -79,13 +81,13 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	return w.sb.String(), nil
 }
 
-// writer puts what MSL wants around a kernel's body.
+// writer writes the declarations around a kernel's body.
 type writer struct {
 	src     *clike.Source
 	k       *loop.Kernel
 	names   types
 	buffers int  // so far
-	cut     bool // the kernel runs by pieces of its grid
+	tiled   bool // the kernel runs by pieces of its grid
 	sb      strings.Builder
 }
 
@@ -93,7 +95,7 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.sb, format+"\n", args...)
 }
 
-// missing returns what the kernel needs that Metal lacks, "" where it has all.
+// missing returns a feature of the kernel that Metal lacks, or "".
 func (w *writer) missing() string {
 	for i, t := range w.k.Scalars {
 		if t != dtype.Invalid && t.On(dtype.MSL) == dtype.Unsupported {
@@ -128,13 +130,13 @@ func (w *writer) scalars() {
 	w.line("};")
 }
 
-// buffer returns a parameter in the next place of the buffer argument table.
+// buffer returns a parameter at the next index of the buffer argument table.
 func (w *writer) buffer(declaration string) string {
 	w.buffers++
 	return fmt.Sprintf("%s [[buffer(%d)]]", declaration, w.buffers-1)
 }
 
-// parameters are the kernel's buffers, and the built-in values that its body uses.
+// parameters returns the kernel's buffers and the built-in values that its body uses.
 func (w *writer) parameters() []string {
 	var params []string
 	for i, a := range w.k.Arrays {
@@ -152,7 +154,7 @@ func (w *writer) parameters() []string {
 	if w.k.Counters > 0 {
 		params = append(params, w.buffer("constant int *repeat"))
 	}
-	if w.cut {
+	if w.tiled {
 		params = append(params, w.buffer("constant uint *first_group"), w.buffer("device const uint *wanted"))
 	}
 	for _, v := range builtinValues {
@@ -175,7 +177,7 @@ func (w *writer) entry() {
 			w.line("  %s %s[%d];", w.names.memory(a), w.src.Names[i], a.Len)
 		}
 	}
-	if w.cut {
+	if w.tiled {
 		w.line("  if (wanted[0] == 0u) return;")
 	}
 	slices.Sort(w.src.Builtins)
@@ -217,7 +219,7 @@ func (w *writer) builtin(name string) (value, typ string) {
 		if v.kind == kind && v.typ == "uint" {
 			return "int(" + v.param + ")", "int"
 		}
-		if v.kind == kind && kind == loop.BuiltinGroupID && w.cut {
+		if v.kind == kind && kind == loop.BuiltinGroupID && w.tiled {
 			return fmt.Sprintf("int(%s.%s + first_group[%d])", v.param, "xyz"[i:i+1], i), "int"
 		}
 		if v.kind == kind {

@@ -3,7 +3,7 @@ package msl
 import "strings"
 
 // reserved holds the names that a kernel's variables cannot have: keywords of C++ and
-// MSL, and functions and types that the printed text relies on.
+// MSL, and the functions and types of the generated code.
 var reserved = func() map[string]bool {
 	out := map[string]bool{}
 	for _, word := range strings.Fields(`

@@ -12,8 +12,7 @@ import (
 )
 
 // types are the names of types. With bfloat, of MSL 3.1, a bf16 has a type of its own;
-// otherwise it is its bits, and so are floats of 8 bits everywhere. A bool lies in memory
-// as a uint.
+// otherwise it is its bits, as are floats of 8 bits. A bool in memory is a uint.
 type types struct{ bfloat bool }
 
 // of returns the type of a variable.
@@ -39,7 +38,7 @@ func (n types) element(t dtype.DType) string {
 	return n.of(t)
 }
 
-// memory returns the type of what one index of an array holds.
+// memory returns the type of an array element in memory.
 func (n types) memory(a loop.Array) string {
 	switch elem := n.element(a.DType); {
 	case a.Access == loop.Atomic:
@@ -51,8 +50,8 @@ func (n types) memory(a loop.Array) string {
 	}
 }
 
-// convert rounds to the nearest, to even where two are, as MSL converts to any type of
-// floats (Metal Shading Language Specification, "Type Conversions and Re-interpreting Data").
+// convert converts a value; MSL rounds to nearest even for all
+// float types (Metal Shading Language Specification, "Type Conversions and Re-interpreting Data").
 func (n types) convert(w *clike.Writer, x string, from, to dtype.DType) string {
 	if !n.bfloat && (from == dtype.BF16 || to == dtype.BF16) { // f32 is the other one
 		name := from.String() + "_to_" + to.String()
@@ -62,7 +61,7 @@ func (n types) convert(w *clike.Writer, x string, from, to dtype.DType) string {
 	return n.of(to) + "(" + x + ")"
 }
 
-// literal returns a constant that has its type by itself.
+// literal returns a constant whose type does not depend on its context.
 func (t types) literal(_ *clike.Writer, n scalar.Expr) string {
 	v, _ := n.Value()
 	name := t.of(n.Type)

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// load leaves an element on the stack.
+// load pushes an element.
 func (w *writer) load(e scalar.Expr) {
-	if regs := w.places[e.Ref].registers; regs != nil {
+	if regs := w.locations[e.Ref].registers; regs != nil {
 		at := w.registerIndex(e.Args[0])
 		w.f.get(regs[at/lanes])
 		w.extract(e.Type, int(at%lanes))
@@ -19,14 +19,14 @@ func (w *writer) load(e scalar.Expr) {
 	offset := w.address(e.Ref, e.Args[0])
 	w.f.memory(loadOf(e.Type), alignLog(e.Type), offset)
 	if e.Type.IsBool() {
-		w.truth(dtype.U32)
+		w.nonZero(dtype.U32)
 	}
 }
 
-// store writes an element; value leaves it on the stack.
+// store writes an element; value pushes it.
 func (w *writer) store(array int, at scalar.Expr, value func()) {
 	t := w.k.Arrays[array].DType
-	if regs := w.places[array].registers; regs != nil {
+	if regs := w.locations[array].registers; regs != nil {
 		index := w.registerIndex(at)
 		w.f.get(regs[index/lanes])
 		value()
@@ -39,47 +39,46 @@ func (w *writer) store(array int, at scalar.Expr, value func()) {
 	w.f.memory(storeOf(t), alignLog(t), offset)
 }
 
-// address leaves on the stack what, together with the offset that it returns, is
-// the address of an element.
+// address pushes the address of an element without the offset that it returns.
 func (w *writer) address(array int, at scalar.Expr) (offset uint64) {
-	p, size := w.places[array], w.elementBytes(array)
+	p, size := w.locations[array], w.elementBytes(array)
 	at, c := w.splitKnown(at)
 	if lo, _, ok := scalar.Range(at); c < 0 || !ok || lo < 0 {
-		// An offset is added to an address that has not wrapped.
+		// The offset is added without wrapping, so the address must not be negative.
 		at, c = scalar.Add(at, scalar.ConstI(at.Type, c)), 0
 	}
 	offset = p.offset + uint64(c)*uint64(size)
 	x, known := at.IntConst()
 	switch first := known && x == 0; {
-	case first && p.based:
+	case first && p.hasBase:
 		w.f.get(p.param)
 	case first:
 		w.f.constI32(0)
 	default:
 		w.scaled(at, int64(size))
-		w.behind(p)
+		w.addBase(p)
 	}
 	return offset
 }
 
-// behind adds the address that a place lies behind to the one on the stack.
-func (w *writer) behind(p place) {
-	if p.based {
+// addBase adds the base address of a location to the address on the stack.
+func (w *writer) addBase(p location) {
+	if p.hasBase {
 		w.f.get(p.param)
 		w.f.op(opI32Add)
 	}
 }
 
-// elementBytes is the size of an element of an array.
+// elementBytes returns the size of an element of an array.
 func (w *writer) elementBytes(array int) int {
 	a := w.k.Arrays[array]
 	return a.Bytes() / a.Len / a.Width
 }
 
-// alignLog is the logarithm, to base 2, of the bytes that an element takes.
+// alignLog returns the logarithm, to base 2, of the size of an element.
 func alignLog(t dtype.DType) uint32 { return uint32(bits.TrailingZeros(uint(loop.DeviceSize(t)))) }
 
-// splitConstant returns e as a sum with a constant.
+// splitConstant returns e as the sum of an expression and a constant.
 func splitConstant(e scalar.Expr) (rest scalar.Expr, c int64) {
 	if x, ok := e.IntConst(); ok {
 		return scalar.ConstI(e.Type, 0), x
@@ -92,7 +91,7 @@ func splitConstant(e scalar.Expr) (rest scalar.Expr, c int64) {
 	return e, 0
 }
 
-// splitKnown returns e as a sum with what is known of it, in lane 0.
+// splitKnown is splitConstant that includes terms that are constant in lane 0.
 func (w *writer) splitKnown(e scalar.Expr) (rest scalar.Expr, c int64) {
 	rest, c = splitConstant(e)
 	if rest.Op == scalar.OpAdd {
@@ -103,8 +102,7 @@ func (w *writer) splitKnown(e scalar.Expr) (rest scalar.Expr, c int64) {
 	return rest, c
 }
 
-// scaled leaves e times size on the stack. What is multiplied by a constant
-// anyway is multiplied once.
+// scaled pushes e times size, with the multiplication folded into constant factors of e.
 func (w *writer) scaled(e scalar.Expr, size int64) {
 	switch e.Op {
 	case scalar.OpConst:
@@ -123,11 +121,11 @@ func (w *writer) scaled(e scalar.Expr, size int64) {
 		}
 	}
 	w.expr(e)
-	w.times(size)
+	w.mulConst(size)
 }
 
-// times multiplies the i32 on the stack.
-func (w *writer) times(size int64) {
+// mulConst multiplies the i32 on the stack by a constant.
+func (w *writer) mulConst(size int64) {
 	switch {
 	case size == 1:
 	case size > 0 && size&(size-1) == 0:

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// valueType is a type of locals and operands, by its byte in the binary format.
+// valueType is the type of a local or operand, encoded as in the binary format.
 type valueType byte
 
 const (
@@ -16,11 +16,11 @@ const (
 	typeV128 valueType = 0x7b
 )
 
-// appendUnsigned appends x in unsigned LEB128, as the binary format writes
+// appendUnsigned appends x in unsigned LEB128, the encoding of
 // counts, indices and offsets.
 func appendUnsigned(b []byte, x uint64) []byte { return binary.AppendUvarint(b, x) }
 
-// appendSigned appends x in signed LEB128, as the binary format writes integer
+// appendSigned appends x in signed LEB128, the encoding of integer
 // constants.
 func appendSigned(b []byte, x int64) []byte {
 	for {
@@ -38,8 +38,7 @@ func appendText(b []byte, s string) []byte {
 	return append(appendUnsigned(b, uint64(len(s))), s...)
 }
 
-// function is the code of one function in the making: its parameters are the
-// first locals, all i32.
+// function is the code of one function. Its parameters are the first locals, all i32.
 type function struct {
 	params int
 	locals []valueType
@@ -47,7 +46,7 @@ type function struct {
 	depth  int // labels that are open
 }
 
-// local makes a new local and returns its number.
+// local adds a local and returns its index.
 func (f *function) local(t valueType) uint32 {
 	f.locals = append(f.locals, t)
 	return uint32(f.params + len(f.locals) - 1)
@@ -65,7 +64,7 @@ func (f *function) op(codes ...opcode) {
 	}
 }
 
-// with appends an instruction with one index as immediate: a local, a label, a
+// with appends an instruction with an index as its immediate: a local, a label, a
 // function.
 func (f *function) with(c opcode, index uint32) {
 	f.op(c)
@@ -112,14 +111,13 @@ func (f *function) memory(c opcode, alignLog uint32, offset uint64) {
 	f.code = appendUnsigned(f.code, offset)
 }
 
-// lane appends an instruction on one lane of a vector.
+// lane appends an instruction with a lane index.
 func (f *function) lane(c opcode, lane int) {
 	f.op(c)
 	f.code = append(f.code, byte(lane))
 }
 
-// shuffle makes a vector of the bytes at the given places of the two vectors on
-// the stack.
+// shuffle appends a byte shuffle of the two vectors on the stack.
 func (f *function) shuffle(places [16]byte) {
 	f.op(opI8x16Shuffle)
 	f.code = append(f.code, places[:]...)
@@ -138,8 +136,8 @@ func (f *function) end() {
 	f.depth--
 }
 
-// bytes returns the function as the code section has it: locals in runs of one
-// type, then the instructions.
+// bytes returns the function in the format of the code section: locals run-length
+// encoded by type, then the instructions.
 func (f *function) bytes() []byte {
 	var runs, out []byte
 	n := uint64(0)

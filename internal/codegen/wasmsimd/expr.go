@@ -8,13 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// binding is what a name stands for.
+// binding is the value of a name.
 type binding struct {
 	kind  bindingKind
 	local uint32
-	// step is by how much an affine value grows from lane to lane.
+	// step is the stride of an affine value from lane to lane.
 	step int64
-	// constant is the value of a name that has no local.
+	// constant is the value of a name without a local.
 	constant int64
 }
 
@@ -27,8 +27,8 @@ const (
 	boundConstant             // an affine i32 whose value in lane 0 is known
 )
 
-// native reports whether an operation that package scalar would expand is an
-// instruction here with the same meaning: infinities, NaN and the sign of zero
+// native reports whether an operation that package scalar would expand has an
+// instruction with the same semantics, infinities, NaN and the sign of zero
 // included.
 func native(n scalar.Expr) bool {
 	if len(n.Args) == 0 {
@@ -48,8 +48,7 @@ func expand(e scalar.Expr) scalar.Expr {
 	return scalar.ExpandExcept(scalar.ExpandNarrow(e), scalar.Portable, native)
 }
 
-// expr leaves the value of e on the stack: of lane 0 where e varies with lanes,
-// which affine values may.
+// expr pushes the value of e; if e is affine in the lanes, that of lane 0.
 func (w *writer) expr(e scalar.Expr) {
 	if e.Type.On(dtype.WASM) == dtype.Unsupported {
 		w.fail("type %s", e.Type)
@@ -105,10 +104,10 @@ func (w *writer) variable(e scalar.Expr) {
 	case loop.BuiltinGroupID:
 		w.f.get(w.group)
 	case loop.BuiltinScalar:
-		w.f.get(w.row)
+		w.f.get(w.scalarRow)
 		w.f.memory(loads[classOf(e.Type)], 2, uint64(w.scalarOffset(i)))
 		if e.Type.IsBool() {
-			w.truth(e.Type)
+			w.nonZero(e.Type)
 		}
 	case loop.BuiltinCounter:
 		w.f.get(w.counters + uint32(i))
@@ -117,7 +116,7 @@ func (w *writer) variable(e scalar.Expr) {
 	}
 }
 
-// scalarOffset returns where scalar i lies in the row: each is aligned to its
+// scalarOffset returns the offset of scalar i in the row: each is aligned to its
 // size.
 func (w *writer) scalarOffset(i int) int {
 	at := 0
@@ -134,8 +133,8 @@ func (w *writer) scalarOffset(i int) int {
 	return at
 }
 
-// truth makes a number on the stack 1 where it is not zero and 0 where it is.
-func (w *writer) truth(t dtype.DType) {
+// nonZero replaces the number on the stack by 1 if it is not zero, and 0 if it is.
+func (w *writer) nonZero(t dtype.DType) {
 	switch classOf(t) {
 	case classF32:
 		w.f.constF32(0)
@@ -153,7 +152,7 @@ func (w *writer) truth(t dtype.DType) {
 func (w *writer) convert(from, to dtype.DType) {
 	if to.IsBool() {
 		if !from.IsBool() {
-			w.truth(from)
+			w.nonZero(from)
 		}
 		return
 	}
@@ -174,7 +173,7 @@ func (w *writer) bitcast(from, to dtype.DType) {
 func (w *writer) operation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
 	c := classOf(last.Type)
-	if w.refuses(e.Op, last.Type) {
+	if w.rejectsNarrow(e.Op, last.Type) {
 		return
 	}
 	switch e.Op {
@@ -189,7 +188,7 @@ func (w *writer) operation(e scalar.Expr) {
 		w.expr(scalar.Div(scalar.ConstF(e.Type, 1), scalar.Sqrt(e.Args[0])))
 		return
 	case scalar.OpIsNaN:
-		x := w.held(last)
+		x := w.reusable(last)
 		w.exprs(x, x)
 		w.f.op(scalarForms[scalar.OpNe][c])
 		return
@@ -221,8 +220,8 @@ func (w *writer) exprs(list ...scalar.Expr) {
 	}
 }
 
-// integerOperation writes operations on integers and bools that are no single
-// instruction, and reports whether e is one.
+// integerOperation writes operations on integers and bools that need several
+// instructions, and reports whether e is one.
 func (w *writer) integerOperation(e scalar.Expr) bool {
 	t := e.Args[0].Type
 	switch e.Op {
@@ -245,10 +244,10 @@ func (w *writer) integerOperation(e scalar.Expr) bool {
 			w.expr(e.Args[0])
 			return true
 		}
-		x := w.held(e.Args[0])
+		x := w.reusable(e.Args[0])
 		w.expr(scalar.Select(scalar.Lt(x, scalar.ConstI(t, 0)), scalar.Neg(x), x))
 	case scalar.OpMin, scalar.OpMax:
-		a, b := w.held(e.Args[0]), w.held(e.Args[1])
+		a, b := w.reusable(e.Args[0]), w.reusable(e.Args[1])
 		compare := scalar.OpLt
 		if e.Op == scalar.OpMax {
 			compare = scalar.OpGt
@@ -260,26 +259,26 @@ func (w *writer) integerOperation(e scalar.Expr) bool {
 	return true
 }
 
-// held returns e as something that may be written several times: it is computed
-// now, unless it is a leaf.
-func (w *writer) held(e scalar.Expr) scalar.Expr {
+// reusable returns an expression for e that can be used several times: e is evaluated
+// into a local unless it is a leaf.
+func (w *writer) reusable(e scalar.Expr) scalar.Expr {
 	if len(e.Args) == 0 {
 		return e
 	}
-	return w.copied(e)
+	return w.toLocal(e)
 }
 
-// copied returns a name for the value that e has now.
-func (w *writer) copied(e scalar.Expr) scalar.Expr {
+// toLocal evaluates e into a new local.
+func (w *writer) toLocal(e scalar.Expr) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(e.Type)])
 	w.expr(e)
 	w.f.set(v)
-	return w.named(v, e.Type)
+	return w.localVar(v, e.Type)
 }
 
-// named returns a local as an expression.
-func (w *writer) named(local uint32, t dtype.DType) scalar.Expr {
-	name := boundPrefix + "local" + strconv.Itoa(int(local)) // as no statement names one
+// localVar returns a local as an expression.
+func (w *writer) localVar(local uint32, t dtype.DType) scalar.Expr {
+	name := localPrefix + "local" + strconv.Itoa(int(local)) // no kernel has such a name
 	w.env[name] = binding{kind: boundScalar, local: local}
 	return scalar.FreeVar(name, t)
 }

@@ -6,35 +6,34 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// lanes is how many turns of a loop a vector holds.
+// lanes is the number of 32-bit lanes of a vector.
 const lanes = 4
 
-// writtenOut is up to how many turns a loop over lanes of known bounds is
-// written out.
-const writtenOut = 64
+// maxUnroll is the largest constant trip count of a vectorised loop that is unrolled.
+const maxUnroll = 64
 
-// takesLanes reports whether a loop is over lanes and its statements have a form
-// in vectors.
-func (w *writer) takesLanes(s *loop.For) bool {
+// vectorizable reports whether a loop is marked Lanes and its statements can be
+// vectorised.
+func (w *writer) vectorizable(s *loop.For) bool {
 	step, _ := s.Step.IntConst()
-	if !s.Lanes || w.lanes || step != 1 {
+	if !s.Lanes || w.vectorized || step != 1 {
 		return false
 	}
-	v := &vectorizer{w: w, varying: map[string]bool{s.Var: true}, own: map[string]bool{}}
+	v := &laneAnalysis{w: w, varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
 	return v.block(s.Body)
 }
 
-// vectorizer looks whether statements can run in four lanes at once.
-type vectorizer struct {
+// laneAnalysis checks whether statements can run in four lanes at once.
+type laneAnalysis struct {
 	w       *writer
-	varying map[string]bool // names that may differ between lanes
-	own     map[string]bool // variables of a lane
+	varying map[string]bool // names whose values differ between lanes
+	perLane map[string]bool // variables of a lane
 }
 
-func (v *vectorizer) block(body []loop.Stmt) bool {
+func (v *laneAnalysis) block(body []loop.Stmt) bool {
 	for _, s := range body {
 		ok := true
-		loop.EachExpr(s, func(e scalar.Expr) { ok = ok && words(e) })
+		loop.EachExpr(s, func(e scalar.Expr) { ok = ok && fitsLanes(e) })
 		if !ok || !v.stmt(s) {
 			return false
 		}
@@ -42,16 +41,16 @@ func (v *vectorizer) block(body []loop.Stmt) bool {
 	return true
 }
 
-func (v *vectorizer) stmt(s loop.Stmt) bool {
+func (v *laneAnalysis) stmt(s loop.Stmt) bool {
 	switch s := s.(type) {
 	case *loop.Let:
 		v.varying[s.Name] = v.varies(s.Value)
 		return true
 	case *loop.Var:
-		v.varying[s.Name], v.own[s.Name] = true, true
+		v.varying[s.Name], v.perLane[s.Name] = true, true
 		return true
 	case *loop.Assign:
-		return v.own[s.Name]
+		return v.perLane[s.Name]
 	case *loop.Store:
 		return true
 	case *loop.For:
@@ -63,7 +62,7 @@ func (v *vectorizer) stmt(s loop.Stmt) bool {
 	return false
 }
 
-func (v *vectorizer) varies(e scalar.Expr) bool {
+func (v *laneAnalysis) varies(e scalar.Expr) bool {
 	varies := false
 	scalar.Walk(e, func(n scalar.Expr) {
 		varies = varies || n.Op == scalar.OpVar && v.varying[n.Name]
@@ -71,9 +70,9 @@ func (v *vectorizer) varies(e scalar.Expr) bool {
 	return varies
 }
 
-// words reports whether all of an expression, as it will be expanded, is of
-// types that lanes hold: of at most 32 bits.
-func words(e scalar.Expr) bool {
+// fitsLanes reports whether all types of an expression fit a lane: they have at most 32
+// bits.
+func fitsLanes(e scalar.Expr) bool {
 	fits := true
 	scalar.Walk(e, func(n scalar.Expr) {
 		fits = fits && (n.Type.Size() <= wordBytes)
@@ -81,48 +80,48 @@ func words(e scalar.Expr) bool {
 	return fits
 }
 
-// knownTurns returns the bounds of a loop over lanes that is written out.
-func knownTurns(s *loop.For) (start, end int64, ok bool) {
+// unrolledBounds returns the constant bounds of a vectorised loop that is unrolled.
+func unrolledBounds(s *loop.For) (start, end int64, ok bool) {
 	start, knownStart := s.Start.IntConst()
 	end, knownEnd := s.End.IntConst()
-	return start, end, knownStart && knownEnd && (end-start)%lanes == 0 && end-start <= writtenOut
+	return start, end, knownStart && knownEnd && (end-start)%lanes == 0 && end-start <= maxUnroll
 }
 
-// laneLoop writes a loop four turns at once, and those left over one by one.
+// laneLoop writes a loop of four iterations at a time, and a scalar loop for the
+// remainder.
 func (w *writer) laneLoop(s *loop.For) {
-	if start, end, ok := knownTurns(s); ok {
-		body := w.splatOnce(s)
-		w.lanes = true
+	if start, end, ok := unrolledBounds(s); ok {
+		body := w.hoistSplats(s)
+		w.vectorized = true
 		for at := start; at < end; at += lanes {
 			w.env[s.Var] = binding{kind: boundConstant, constant: at, step: 1}
 			w.block(body)
 		}
-		w.lanes = false
+		w.vectorized = false
 		return
 	}
 	e := w.bind(s.Start, s.End)
 	v := w.f.local(typeI32)
 	w.expr(e[0])
 	w.f.set(v)
-	end := w.bound(e[1])
-	w.counted(s, v, end, lanes-1, func() {
+	end := w.loopEnd(e[1])
+	w.countedLoop(s, v, end, lanes-1, func() {
 		w.env[s.Var] = binding{kind: boundAffine, local: v, step: 1}
-		w.lanes = true
+		w.vectorized = true
 		w.block(s.Body)
-		w.lanes = false
+		w.vectorized = false
 	})
 	n, known := scalar.Simplify(scalar.Sub(s.End, s.Start)).IntConst()
 	if known && n%lanes == 0 {
 		return
 	}
-	w.counted(s, v, end, 0, func() { w.block(s.Body) })
+	w.countedLoop(s, v, end, 0, func() { w.block(s.Body) })
 }
 
-// splatOnce returns the body of a loop over lanes that is written out, with what
-// all its turns load from one place loaded before: an engine does not see that
-// what one turn stores leaves it as it is.
-func (w *writer) splatOnce(s *loop.For) []loop.Stmt {
-	v := &vectorizer{w: w, varying: map[string]bool{s.Var: true}, own: map[string]bool{}}
+// hoistSplats returns the body of an unrolled vectorised loop with its loop-invariant
+// loads hoisted: an engine cannot prove that the stores of the loop do not change them.
+func (w *writer) hoistSplats(s *loop.For) []loop.Stmt {
+	v := &laneAnalysis{w: w, varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
 	v.block(s.Body)
 	stored := map[int]bool{}
 	straight := true
@@ -131,7 +130,7 @@ func (w *writer) splatOnce(s *loop.For) []loop.Stmt {
 		case *loop.Store:
 			stored[s.Array] = true
 		case *loop.If, *loop.For:
-			straight = false // what it depends on is one number
+			straight = false // conditions and bounds are scalars
 		}
 		for _, name := range loop.Defines(s) {
 			v.varying[name] = true // not known before the loop
@@ -143,7 +142,7 @@ func (w *writer) splatOnce(s *loop.For) []loop.Stmt {
 	known := map[string]scalar.Expr{}
 	return loop.MapExprs(s.Body, func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-			if n.Op != scalar.OpLoad || !n.Type.IsFloat() || stored[n.Ref] || w.places[n.Ref].registers != nil || v.varies(n) {
+			if n.Op != scalar.OpLoad || !n.Type.IsFloat() || stored[n.Ref] || w.locations[n.Ref].registers != nil || v.varies(n) {
 				return nil, false
 			}
 			key := scalar.Key(n)
@@ -151,7 +150,7 @@ func (w *writer) splatOnce(s *loop.For) []loop.Stmt {
 				local := w.f.local(typeV128)
 				w.splat(n)
 				w.f.set(local)
-				known[key] = w.named(local, n.Type)
+				known[key] = w.localVar(local, n.Type)
 				w.env[known[key].Name] = binding{kind: boundVector, local: local}
 			}
 			return known[key], true
@@ -159,10 +158,10 @@ func (w *writer) splatOnce(s *loop.For) []loop.Stmt {
 	})
 }
 
-// affine returns by how much e grows from lane to lane, and whether it does so
-// evenly: 0 where it is the same in all lanes.
+// affine returns the stride of e from lane to lane, and whether it is constant. The
+// stride is 0 if e is uniform.
 func (w *writer) affine(e scalar.Expr) (step int64, ok bool) {
-	if !w.lanes || !w.varies(e) {
+	if !w.vectorized || !w.varies(e) {
 		return 0, true
 	}
 	if e.Type != dtype.I32 {
@@ -190,9 +189,9 @@ func (w *writer) affine(e scalar.Expr) (step int64, ok bool) {
 	return 0, false
 }
 
-// varies reports whether e may differ between lanes.
+// varies reports whether e differs between lanes.
 func (w *writer) varies(e scalar.Expr) bool {
-	if !w.lanes {
+	if !w.vectorized {
 		return false
 	}
 	varies := false
@@ -205,29 +204,29 @@ func (w *writer) varies(e scalar.Expr) bool {
 	return varies
 }
 
-// registerArrays finds the arrays of the kernel itself that vectors can hold: those accessed
-// at known places alone, or four at once in loops over lanes that are written
-// out.
+// registerArrays returns the non-storage arrays that can be kept in vector registers:
+// those accessed only at constant indices, or by lanes in unrolled vectorised loops.
 func (w *writer) registerArrays() map[int]bool {
-	r := &registers{w: w, out: map[int]bool{}}
+	r := &registerAnalysis{w: w, candidates: map[int]bool{}}
 	for i, a := range w.k.Arrays {
 		if a.Space != loop.Storage && a.Width == 1 && a.Len%lanes == 0 && (a.DType.IsBool() || a.DType.Size() == 4) {
-			r.out[i] = true
+			r.candidates[i] = true
 		}
 	}
-	if len(r.out) > 0 {
+	if len(r.candidates) > 0 {
 		r.block(w.k.Body)
 	}
-	return r.out
+	return r.candidates
 }
 
-type registers struct {
-	w    *writer
-	out  map[int]bool
-	lane string // the variable of the loop over lanes around, "" outside
+// registerAnalysis removes from candidates the arrays that registers cannot hold.
+type registerAnalysis struct {
+	w          *writer
+	candidates map[int]bool
+	lane       string // the variable of the enclosing vectorised loop, or ""
 }
 
-func (r *registers) block(body []loop.Stmt) {
+func (r *registerAnalysis) block(body []loop.Stmt) {
 	for _, s := range body {
 		loop.EachNode(s, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad {
@@ -239,7 +238,7 @@ func (r *registers) block(body []loop.Stmt) {
 			r.access(s.Array, s.At)
 		case *loop.For:
 			lane := r.lane
-			if _, _, known := knownTurns(s); known && r.w.takesLanes(s) {
+			if _, _, known := unrolledBounds(s); known && r.w.vectorizable(s) {
 				r.lane = s.Var
 			}
 			r.block(s.Body)
@@ -251,26 +250,26 @@ func (r *registers) block(body []loop.Stmt) {
 	}
 }
 
-func (r *registers) access(array int, at scalar.Expr) {
-	if !r.out[array] {
+func (r *registerAnalysis) access(array int, at scalar.Expr) {
+	if !r.candidates[array] {
 		return
 	}
 	rest, c := splitConstant(at)
 	known := rest.Op == scalar.OpConst && r.lane == ""
 	inLanes := r.lane != "" && rest.Op == scalar.OpVar && rest.Name == r.lane && c%lanes == 0
 	if !known && !inLanes {
-		delete(r.out, array)
+		delete(r.candidates, array)
 	}
 }
 
-// registerIndex is the known place of an access to an array in registers: of
-// lane 0 in a loop over lanes.
+// registerIndex returns the constant index of an access to an array in registers, that of
+// lane 0 in a vectorised loop.
 func (w *writer) registerIndex(at scalar.Expr) int64 {
 	x, _ := w.known(at)
 	return x
 }
 
-// known returns the value of an integer in lane 0, where it is known.
+// known returns the value of an integer in lane 0, if it is a constant.
 func (w *writer) known(e scalar.Expr) (x int64, ok bool) {
 	if x, ok := e.IntConst(); ok {
 		return x, true

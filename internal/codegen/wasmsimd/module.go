@@ -2,7 +2,7 @@ package wasmsimd
 
 import "encoding/binary"
 
-// Sections of a module, by their numbers.
+// Section codes of a module.
 const (
 	sectionType     = 1
 	sectionImport   = 2
@@ -11,18 +11,17 @@ const (
 	sectionCode     = 10
 )
 
-// Kinds of what is imported or exported.
+// Kinds of imports and exports.
 const (
 	kindFunction = 0
 	kindMemory   = 2
 )
 
-// boundedMemory says that an imported memory has a largest size, here mostPages,
-// that of all memories. A host that has the memory shared among threads sets
-// bit 1 beside it.
+// boundedMemory is the flag of an imported memory with a maximum size, here maxPages,
+// the largest possible. A host that shares the memory among threads also sets bit 1.
 const (
 	boundedMemory = 1
-	mostPages     = 1 << 16
+	maxPages      = 1 << 16
 )
 
 // moduleHeader is the magic number and the version of the binary format.
@@ -113,6 +112,6 @@ func (l *linker) imports() []byte {
 		}
 	}
 	b = appendText(appendText(b, "rlx"), "memory")
-	b = appendUnsigned(append(b, kindMemory, boundedMemory, 0), mostPages)
+	b = appendUnsigned(append(b, kindMemory, boundedMemory, 0), maxPages)
 	return append(appendUnsigned(nil, uint64(n)), b...)
 }

@@ -5,21 +5,21 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Types of 8 and 16 bits are stored only. Kernels come widened (loop.Widen):
-// what they do with such types is loads, stores, conversions and bitcasts. A value
-// of one is an i32, in a lane too: that of an integer, or the bits of a float.
+// Types of 8 and 16 bits have no arithmetic. Kernels are widened (loop.Widen), so only
+// loads, stores, conversions and bitcasts have such types. A value is an i32 or a 32-bit
+// lane: the integer, or the bits of the float.
 
 func isNarrow(t dtype.DType) bool { return t.On(dtype.WASM) == dtype.Storage }
 
-// refuses records that there is no arithmetic on a type that is only stored.
-func (w *writer) refuses(op scalar.Op, t dtype.DType) bool {
+// rejectsNarrow records an error if t has no arithmetic, and reports whether it did.
+func (w *writer) rejectsNarrow(op scalar.Op, t dtype.DType) bool {
 	if isNarrow(t) {
 		w.fail("%s of %s", op, t)
 	}
 	return isNarrow(t)
 }
 
-// loadOf is the instruction that loads an element.
+// loadOf returns the instruction that loads an element.
 func loadOf(t dtype.DType) opcode {
 	switch {
 	case !isNarrow(t):
@@ -34,8 +34,7 @@ func loadOf(t dtype.DType) opcode {
 	return opI32Load16U
 }
 
-// storeOf is the instruction that stores an element: of a narrow type, the low
-// bits.
+// storeOf returns the instruction that stores the low bits of an element.
 func storeOf(t dtype.DType) opcode {
 	switch {
 	case !isNarrow(t):
@@ -46,7 +45,7 @@ func storeOf(t dtype.DType) opcode {
 	return opI32Store16
 }
 
-// wrap makes the low bits of the i32 on the stack a value of t, if t is narrow.
+// wrap truncates the i32 on the stack to t and extends it, if t is narrow.
 func (w *writer) wrap(t dtype.DType) {
 	switch {
 	case !isNarrow(t):
@@ -76,7 +75,7 @@ func (w *writer) wrapLanes(t dtype.DType) {
 	}
 }
 
-// loadRow loads four elements that lie side by side at the address on the stack.
+// loadRow loads four contiguous elements at the address on the stack.
 func (w *writer) loadRow(t dtype.DType, offset uint64) {
 	switch {
 	case !isNarrow(t):
@@ -95,7 +94,7 @@ func (w *writer) loadRow(t dtype.DType, offset uint64) {
 	}
 }
 
-// storeRow stores four elements side by side.
+// storeRow stores four contiguous elements.
 func (w *writer) storeRow(t dtype.DType, offset uint64) {
 	if !isNarrow(t) {
 		w.f.memory(opV128Store, 2, offset)
@@ -104,7 +103,7 @@ func (w *writer) storeRow(t dtype.DType, offset uint64) {
 	v, size := w.f.local(typeV128), t.Size()
 	w.f.tee(v)
 	w.f.get(v)
-	var low [16]byte // the low bytes of each lane, and then whatever
+	var low [16]byte // the low bytes of each lane; the rest is not stored
 	for i := range lanes * size {
 		low[i] = byte(i/size*wordBytes + i%size)
 	}
@@ -118,7 +117,7 @@ func (w *writer) storeRow(t dtype.DType, offset uint64) {
 }
 
 // laneAccess are the instructions that load or store one lane, by the logarithm of
-// the bytes of an element.
+// the element size.
 type laneAccess [3]opcode
 
 var (
@@ -126,7 +125,7 @@ var (
 	laneStores = laneAccess{opV128Store8Lane, opV128Store16Lane, opV128StoreLane}
 )
 
-// oneLane loads or stores the element of one lane: the low bits of it.
+// oneLane loads or stores the low bits of one lane.
 func (w *writer) oneLane(access laneAccess, t dtype.DType, lane int, offset uint64) {
 	align := alignLog(t)
 	w.f.memory(access[align], align, offset)

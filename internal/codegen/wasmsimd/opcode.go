@@ -1,11 +1,11 @@
 package wasmsimd
 
-// opcode is an instruction: its byte, or a prefix byte and a number behind it.
+// opcode is an instruction: a byte, or a prefix byte and a number.
 // The names are those of the WebAssembly specification 3.0, appendix "Index of
 // Instructions".
 type opcode uint32
 
-// prefixShift is where the prefix of an opcode stands.
+// prefixShift is the bit position of the prefix in an opcode.
 const prefixShift = 16
 
 const (

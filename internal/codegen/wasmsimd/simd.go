@@ -1,26 +1,28 @@
-// Package simd prints kernels of the loop IR as WebAssembly with vectors of 128
-// bits. A kernel is a function of one thread: the workgroups of its grid are a
-// loop, and a workgroup has one thread. [Link] makes a module of the functions
-// of a plan.
+// Package wasmsimd is the code generator for WebAssembly with 128-bit SIMD. Its input is
+// a kernel of the loop IR with one thread per workgroup, its output the binary code of a
+// function, in which the grid is a loop. [Link] links the functions
+// of a plan into a module. Read this file first, then stmt.go, expr.go and lanes.go, the
+// vectoriser.
 //
 // A function's parameters are i32: the addresses of the kernel's storage arrays
-// in order, that of the entry's row of scalars where it reads any, and the counts
-// of the repeats around it. Where the grid has several workgroups, three more say
-// which of them to run, from the first to below the second, and where their
-// workgroup memory lies: threads may share a grid. Where it has one, that memory
-// lies at address 0. A bool is a word in memory. Elements of 8
-// and 16 bits are loaded and stored as such: kernels come widened ([loop.Widen]).
+// in order, that of the entry's row of scalars if it reads any, and the counters
+// of the enclosing repeats. If the grid has several workgroups, three more parameters are
+// the first workgroup to run, the end, and the address of their workgroup memory, so that
+// threads can share a grid. With one workgroup that memory
+// is at address 0. A bool is a word in memory. Elements of 8
+// and 16 bits are only loaded and stored: kernels are widened first ([loop.Widen]).
 //
-// Loops marked Lanes take four turns at once where their statements have a form
-// in vectors of 32-bit words (lanes.go), and one at a time where not.
+// Loops marked Lanes run four iterations at once if their statements can be
+// vectorised in 32-bit lanes (lanes.go), and one at a time otherwise.
 //
-// With relaxed instructions, sums with products are computed as the device does
-// it fastest: rounded once or twice.
+// With relaxed instructions, multiply-adds are rounded once or twice, whichever is
+// faster on the device.
 package wasmsimd
 
 import (
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -33,7 +35,7 @@ type Printer struct {
 	Relaxed bool
 }
 
-// UnsupportedError names what the dialect lacks. It is of the kind
+// UnsupportedError names a feature that the dialect lacks. It is of the kind
 // [ir.ErrUnsupported].
 type UnsupportedError struct{ Kernel, What string }
 
@@ -46,7 +48,7 @@ func (e *UnsupportedError) Unwrap() error { return ir.ErrUnsupported }
 // Dialect returns dtype.WASM.
 func (Printer) Dialect() dtype.Dialect { return dtype.WASM }
 
-// KernelName is the name by which a module exports kernel i.
+// KernelName returns the export name of kernel i.
 func KernelName(i int) string { return "k" + strconv.Itoa(i) }
 
 // Link makes the module of a plan, see the function [Link].
@@ -71,7 +73,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if k.Groups[1]*k.Groups[2] != 1 {
 		w.fail("grid of several axes")
 	}
-	w.layOut()
+	w.assignParams()
 	w.grid()
 	if w.err != nil {
 		return "", w.err
@@ -84,64 +86,64 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	return string(header) + string(w.f.bytes()), nil
 }
 
-// writer writes one loop.
+// writer writes one kernel.
 type writer struct {
-	k        *loop.Kernel
-	relaxed  bool
-	f        function
-	err      error
-	math     bool // a function of Math is called
-	env      map[string]binding
-	places   []place
-	row      uint32 // the parameter that is the address of scalars
-	counters uint32 // the first parameter that is a count
-	group    uint32 // the parameter that is the workgroup, where there are several
-	lanes    bool   // a loop over lanes is being written, four turns at once
+	k          *loop.Kernel
+	relaxed    bool
+	f          function
+	err        error
+	math       bool // a function of Math is called
+	env        map[string]binding
+	locations  []location
+	scalarRow  uint32 // the parameter that is the address of scalars
+	counters   uint32 // the first parameter that is a count
+	group      uint32 // the parameter that is the workgroup, where there are several
+	vectorized bool   // in a vectorised loop: four iterations at once
 }
 
-// place is where an array lies.
-type place struct {
-	based  bool
-	param  uint32 // the address that it lies behind, where it is based
-	offset uint64 // from there
-	// registers are the vectors that hold a private array, where it has some.
+// location is the location of an array.
+type location struct {
+	hasBase bool
+	param   uint32 // the parameter with the base address, if hasBase
+	offset  uint64 // from the base address, or from 0
+	// registers are the vector locals of an array in registers, or nil.
 	registers []uint32
 }
 
-// fail records what the dialect lacks.
+// fail records a feature that the dialect lacks.
 func (w *writer) fail(text string, args ...any) {
 	if w.err == nil {
 		w.err = &UnsupportedError{w.k.Name, format.Sprintf(text, args...)}
 	}
 }
 
-// layOut numbers the parameters and gives arrays their places.
-func (w *writer) layOut() {
+// assignParams numbers the parameters and places the arrays.
+func (w *writer) assignParams() {
 	for _, a := range w.k.Arrays {
 		if a.Space == loop.Storage {
 			w.f.params++
 		}
 	}
-	w.row = uint32(w.f.params)
+	w.scalarRow = uint32(w.f.params)
 	if len(w.k.Scalars) > 0 {
 		w.f.params++
 	}
 	w.counters = uint32(w.f.params)
 	w.f.params += w.k.Counters
-	own := place{}
-	if w.divided() {
+	own := location{}
+	if w.hasGrid() {
 		w.group = uint32(w.f.params)
-		own = place{based: true, param: w.group + 2}
+		own = location{hasBase: true, param: w.group + 2}
 		w.f.params += 3
 	}
 	w.placeArrays(own)
 }
 
-// divided reports whether the grid has several workgroups.
-func (w *writer) divided() bool { return w.k.Groups[0] > 1 }
+// hasGrid reports whether the grid has several workgroups.
+func (w *writer) hasGrid() bool { return w.k.Groups[0] > 1 }
 
-// placeArrays gives arrays their places, those of workgroup memory behind own.
-func (w *writer) placeArrays(own place) {
+// placeArrays assigns arrays their locations, those of workgroup memory after own.
+func (w *writer) placeArrays(own location) {
 	inRegisters, storage := w.registerArrays(), uint32(0)
 	for i, a := range w.k.Arrays {
 		if a.DType.On(dtype.WASM) == dtype.Unsupported {
@@ -150,24 +152,23 @@ func (w *writer) placeArrays(own place) {
 		p := own
 		switch {
 		case a.Space == loop.Storage:
-			p = place{based: true, param: storage}
+			p = location{hasBase: true, param: storage}
 			storage++
 		case inRegisters[i]:
-			p = place{}
+			p = location{}
 			for range a.Len / lanes {
 				p.registers = append(p.registers, w.f.local(typeV128))
 			}
 		default:
 			own.offset += uint64(a.Bytes()+15) &^ 15
 		}
-		w.places = append(w.places, p)
+		w.locations = append(w.locations, p)
 	}
 }
 
-// grid writes a loop over the workgroups that are asked for, and inside it the
-// body.
+// grid writes a loop over the requested workgroups around the body.
 func (w *writer) grid() {
-	if !w.divided() {
+	if !w.hasGrid() {
 		w.block(w.k.Body)
 		return
 	}
@@ -181,4 +182,19 @@ func (w *writer) grid() {
 	w.f.op(opI32LtS)
 	w.f.with(opBranchIf, 0)
 	w.f.end()
+}
+
+// Plans compiles a module ahead of time for all engines: with relaxed SIMD and
+// without, as variants of a plan in this order. Its errors are those of
+// [plan.Compile].
+func Plans(m *ir.Module) ([]*plan.Plan, error) {
+	var out []*plan.Plan
+	for _, relaxed := range []bool{true, false} {
+		p, err := plan.Compile(m, plan.WebAssembly(relaxed), Printer{Relaxed: relaxed})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }

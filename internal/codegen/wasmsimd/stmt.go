@@ -6,12 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// boundPrefix begins the names that scalar.BindShared gives; no kernel has such.
-const boundPrefix = "%"
+// localPrefix begins the names of scalar.BindShared; no kernel has such names.
+const localPrefix = "%"
 
-// bind binds the parts of a statement's expressions that are used more than
-// once to locals, and records the checks among them. It returns what is left of
-// the expressions.
+// bind binds the common subexpressions of a statement to locals and writes its checks. It
+// returns the remaining expressions.
 func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 	n := len(roots)
 	all := make([]scalar.Expr, n)
@@ -24,7 +23,7 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 			all, codes = append(all, scalar.Not(cond)), append(codes, code)
 		})
 	}
-	s := scalar.BindShared(boundPrefix, all...)
+	s := scalar.BindShared(localPrefix, all...)
 	for _, b := range s.Locals {
 		w.define(b.Var.Name, b.Value)
 	}
@@ -34,7 +33,7 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 	return s.Roots[:n]
 }
 
-// check records a code where failed holds, in any lane: the largest stays.
+// check writes the maximum of code and the status word if failed holds in any lane.
 func (w *writer) check(failed scalar.Expr, code int) {
 	if w.varies(failed) {
 		w.vector(failed)
@@ -48,10 +47,10 @@ func (w *writer) check(failed scalar.Expr, code int) {
 	w.f.end()
 }
 
-// define makes a name stand for the value of an expression.
+// define binds a name to the value of an expression.
 func (w *writer) define(name string, value scalar.Expr) {
 	switch step, affine := w.affine(value); {
-	case !w.lanes || affine && step == 0:
+	case !w.vectorized || affine && step == 0:
 		v := w.f.local(valueTypes[classOf(value.Type)])
 		w.expr(value)
 		w.f.set(v)
@@ -89,7 +88,7 @@ func (w *writer) stmt(s loop.Stmt) {
 		w.assign(s)
 	case *loop.Store:
 		e := w.bind(s.At, s.Value)
-		if w.lanes {
+		if w.vectorized {
 			w.storeLanes(s.Array, e[0], e[1])
 			return
 		}
@@ -109,7 +108,7 @@ func (w *writer) stmt(s loop.Stmt) {
 			w.block(s.Else)
 		}
 		w.f.end()
-	case *loop.Barrier: // there is one thread
+	case *loop.Barrier: // a workgroup has one thread
 	case *loop.AtomicOp:
 		w.atomic(s)
 	case *loop.Subgroup:
@@ -117,11 +116,10 @@ func (w *writer) stmt(s loop.Stmt) {
 	}
 }
 
-// declare makes a variable. Inside a loop over lanes it holds one value for
-// each.
+// declare defines a mutable variable, a vector in a vectorised loop.
 func (w *writer) declare(s *loop.Var) {
 	init := w.bind(s.Init)[0]
-	if w.lanes {
+	if w.vectorized {
 		v := w.f.local(typeV128)
 		w.vector(init)
 		w.f.set(v)
@@ -145,8 +143,8 @@ func (w *writer) assign(s *loop.Assign) {
 	w.f.set(b.local)
 }
 
-// loadVec and storeVec take the elements of a vector one by one: kernels for one
-// thread have loops over lanes instead.
+// loadVec and storeVec access the elements of a vector one by one: schedules for one
+// thread use loops over lanes instead.
 func (w *writer) loadVec(s *loop.LoadVec) {
 	at, a := w.bind(s.At)[0], w.k.Arrays[s.Array]
 	for i, name := range s.Names {
@@ -161,7 +159,7 @@ func (w *writer) storeVec(s *loop.StoreVec) {
 	}
 }
 
-// member is the place of an element of a vector.
+// member returns the index of an element of a vector.
 func member(at scalar.Expr, i, width int) scalar.Expr {
 	return scalar.Add(scalar.Mul(at, scalar.ConstI(at.Type, int64(width))), scalar.ConstI(at.Type, int64(i)))
 }
@@ -174,19 +172,19 @@ func (w *writer) atomic(s *loop.AtomicOp) {
 	w.combine(s.Op, s.Array, e[0], e[1])
 }
 
-// combine changes an element by what is combined with it.
+// combine updates an element by an operation with a value.
 func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
 	old := scalar.LoadAt(array, value.Type, at)
-	s := scalar.BindShared(boundPrefix+"a", old, expand(scalar.New(op, old, value)))
+	s := scalar.BindShared(localPrefix+"a", old, expand(scalar.New(op, old, value)))
 	for _, b := range s.Locals {
 		w.define(b.Var.Name, b.Value)
 	}
 	w.store(array, at, func() { w.expr(s.Roots[1]) })
 }
 
-// loop writes a loop: over lanes where it is one and can be.
+// loop writes a loop, vectorised if possible.
 func (w *writer) loop(s *loop.For) {
-	if w.takesLanes(s) {
+	if w.vectorizable(s) {
 		w.laneLoop(s)
 		return
 	}
@@ -194,19 +192,19 @@ func (w *writer) loop(s *loop.For) {
 	v := w.f.local(typeI32)
 	w.expr(e[0])
 	w.f.set(v)
-	w.counted(s, v, w.bound(e[1]), 0, func() { w.block(s.Body) })
+	w.countedLoop(s, v, w.loopEnd(e[1]), 0, func() { w.block(s.Body) })
 }
 
-// bound leaves the end of a loop in a local, unless it is known.
-func (w *writer) bound(end scalar.Expr) scalar.Expr {
+// loopEnd evaluates the end of a loop into a local, unless it is a constant.
+func (w *writer) loopEnd(end scalar.Expr) scalar.Expr {
 	if end.Op == scalar.OpConst {
 		return end
 	}
-	return w.copied(end)
+	return w.toLocal(end)
 }
 
-// counted writes a loop while the variable in v is below end - short.
-func (w *writer) counted(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
+// countedLoop writes a loop that runs while the variable in v is below end - short.
+func (w *writer) countedLoop(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
 	w.env[loop.Var] = binding{kind: boundScalar, local: v}
 	below := func() {
 		w.f.get(v)

@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// class is a kind of operand that instructions tell apart.
+// class is a class of operand types with the same instructions.
 type class uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	classes
 )
 
-// classOf returns the class of a type that the dialect has.
+// classOf returns the class of a supported type.
 func classOf(t dtype.DType) class {
 	switch t {
 	case dtype.I8, dtype.I16, dtype.I32:
@@ -39,14 +39,14 @@ func classOf(t dtype.DType) class {
 var valueTypes = [classes]valueType{typeI32, typeI32, typeI64, typeI64, typeF32, typeF64}
 
 // forms are the instructions of an operation by the class of its operands, 0
-// where there is none.
+// for none.
 type forms [classes]opcode
 
-// byOp is a table of operations: an array, which takes less room in a module than
-// what fills a map.
+// byOp is a table by operation: an array, which takes less space in the module than
+// code that fills a map.
 type byOp[T any] [1 << 8]T
 
-// scalarForms are the operations that are one instruction.
+// scalarForms are the operations with a scalar instruction.
 var scalarForms = byOp[forms]{
 	scalar.OpAdd:   {0x6a, 0x6a, 0x7c, 0x7c, 0x92, 0xa0},
 	scalar.OpSub:   {0x6b, 0x6b, 0x7d, 0x7d, 0x93, 0xa1},
@@ -77,8 +77,8 @@ var scalarForms = byOp[forms]{
 	scalar.OpPopCount: {opI32Popcnt, opI32Popcnt, opI64Popcnt, opI64Popcnt},
 }
 
-// vectorForms are the operations that are one instruction on four lanes.
-// Shifts take one count for all lanes.
+// vectorForms are the operations with an instruction on four lanes.
+// Shifts have one count for all lanes.
 var vectorForms = byOp[forms]{
 	scalar.OpAdd:   {classS32: opI32x4Add, classU32: opI32x4Add, classF32: opF32x4Add},
 	scalar.OpSub:   {classS32: vector | 0xb1, classU32: vector | 0xb1, classF32: vector | 0xe5},
@@ -107,9 +107,8 @@ var vectorForms = byOp[forms]{
 	scalar.OpSqrt:  {classF32: opF32x4Sqrt},
 }
 
-// conversions are the instructions that make a number of one class one of
-// another, where the bits are not the same. Floats become integers by
-// saturation, NaN becomes 0.
+// conversions are the conversion instructions from one class to another;
+// 0 if the bits are the same. Floats saturate when converted to integers, NaN becomes 0.
 var conversions = [classes][classes]opcode{
 	classS32: {classS64: 0xac, classU64: 0xac, classF32: 0xb2, classF64: 0xb7},
 	classU32: {classS64: 0xad, classU64: 0xad, classF32: 0xb3, classF64: 0xb8},
@@ -119,8 +118,7 @@ var conversions = [classes][classes]opcode{
 	classF64: {classS32: misc | 2, classU32: misc | 3, classS64: misc | 6, classU64: misc | 7, classF32: 0xb6},
 }
 
-// reinterpretations change what the bits of an operand mean, by class of the
-// operand.
+// reinterpretations reinterpret the bits of an operand, by its class.
 var reinterpretations = [classes]opcode{
 	classS32: 0xbe, classU32: 0xbe, classS64: 0xbf, classU64: 0xbf, classF32: 0xbc, classF64: 0xbd,
 }
@@ -139,18 +137,17 @@ var (
 )
 
 // mathNames are the functions of JavaScript's Math that kernels call for f64,
-// in the order of their numbers. Of f32 package scalar knows expansions.
+// in the order of their indices. For f32 package scalar has expansions.
 var mathNames = []string{
 	"exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow",
 }
 
-// mathCalls are the operations on f64 that such a function computes: one more than
-// its number.
+// mathCalls has for each operation on f64 the index of its Math function plus one.
 var mathCalls = byOp[uint8]{
 	scalar.OpExp: 1, scalar.OpExpm1: 2, scalar.OpLog: 3, scalar.OpLog1p: 4,
 	scalar.OpSin: 5, scalar.OpCos: 6, scalar.OpTan: 7, scalar.OpAsin: 8, scalar.OpAcos: 9, scalar.OpAtan: 10,
 	scalar.OpSinh: 11, scalar.OpCosh: 12, scalar.OpTanh: 13, scalar.OpAtan2: 14, scalar.OpPow: 15,
 }
 
-// firstBinaryCall is the number of the first function with two operands.
+// firstBinaryCall is the index of the first function with two operands.
 const firstBinaryCall = 13

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// In vectors a bool is a mask: all bits of its lane, or none.
+// In vectors a bool is a mask: all bits of the lane are set, or none.
 
-// vector leaves the values of e in four lanes on the stack.
+// vector pushes the values of e in four lanes.
 func (w *writer) vector(e scalar.Expr) {
 	if !w.varies(e) {
 		w.splat(e)
@@ -38,7 +38,7 @@ func (w *writer) vector(e scalar.Expr) {
 	}
 }
 
-// splat leaves a value that is the same in all lanes in each of them.
+// splat pushes a vector of a uniform value.
 func (w *writer) splat(e scalar.Expr) {
 	if v, ok := e.Value(); ok {
 		word := uint32(v.I)
@@ -53,7 +53,7 @@ func (w *writer) splat(e scalar.Expr) {
 		w.f.constLanes([4]uint32{word, word, word, word})
 		return
 	}
-	if e.Op == scalar.OpLoad && e.Type.Size() == wordBytes && w.places[e.Ref].registers == nil {
+	if e.Op == scalar.OpLoad && e.Type.Size() == wordBytes && w.locations[e.Ref].registers == nil {
 		offset := w.address(e.Ref, e.Args[0])
 		w.f.memory(opV128LoadSplat, 2, offset)
 		return
@@ -65,11 +65,11 @@ func (w *writer) splat(e scalar.Expr) {
 	} else {
 		w.expr(e)
 	}
-	w.spread(e.Type)
+	w.splatTop(e.Type)
 }
 
-// spread copies the number on the stack to all lanes.
-func (w *writer) spread(t dtype.DType) {
+// splatTop replaces the scalar on the stack by a vector of it.
+func (w *writer) splatTop(t dtype.DType) {
 	if classOf(t) == classF32 {
 		w.f.op(opF32x4Splat)
 		return
@@ -77,7 +77,7 @@ func (w *writer) spread(t dtype.DType) {
 	w.f.op(opI32x4Splat)
 }
 
-// vectorConvert changes the type of four lanes.
+// vectorConvert converts four lanes.
 func (w *writer) vectorConvert(e scalar.Expr) {
 	from, to := e.Args[0].Type, e.Type
 	w.vector(e.Args[0])
@@ -108,7 +108,7 @@ func (w *writer) vectorConvert(e scalar.Expr) {
 // vectorOperation writes an operation on four lanes.
 func (w *writer) vectorOperation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
-	if w.refuses(e.Op, last.Type) {
+	if w.rejectsNarrow(e.Op, last.Type) {
 		return
 	}
 	switch e.Op {
@@ -155,8 +155,9 @@ func (w *writer) vectors(list ...scalar.Expr) {
 	}
 }
 
-// multiplyAdd writes a sum of floats with a product, as one instruction where
-// there are relaxed ones, and reports whether e is such a sum that it wrote.
+// multiplyAdd writes a sum of floats with a product as one relaxed instruction
+// if there are such, and an FMA as a product and a sum if not. It reports whether it has
+// written e.
 func (w *writer) multiplyAdd(e scalar.Expr) bool {
 	product := func(x scalar.Expr) bool { return x.Op == scalar.OpMul }
 	var a, b, c scalar.Expr
@@ -191,7 +192,7 @@ func (w *writer) multiplyAdd(e scalar.Expr) bool {
 	return true
 }
 
-// laneByLane writes an operation that has no form in vectors four times.
+// laneByLane writes an operation without a vector form for each lane separately.
 func (w *writer) laneByLane(e scalar.Expr) {
 	args := make([]uint32, len(e.Args))
 	for i, a := range e.Args {
@@ -206,7 +207,7 @@ func (w *writer) laneByLane(e scalar.Expr) {
 		for i, local := range args {
 			w.f.get(local)
 			w.extract(e.Args[i].Type, lane)
-			parts[i] = w.popped(e.Args[i].Type)
+			parts[i] = w.popLocal(e.Args[i].Type)
 		}
 		w.expr(&scalar.Node{Op: e.Op, Type: e.Type, Args: parts, Ref: e.Ref})
 		w.replace(e.Type, lane)
@@ -215,14 +216,14 @@ func (w *writer) laneByLane(e scalar.Expr) {
 	w.f.get(out)
 }
 
-// popped names the value on the stack.
-func (w *writer) popped(t dtype.DType) scalar.Expr {
+// popLocal pops the value on the stack into a local.
+func (w *writer) popLocal(t dtype.DType) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(t)])
 	w.f.set(v)
-	return w.named(v, t)
+	return w.localVar(v, t)
 }
 
-// extract takes a lane of the vector on the stack.
+// extract replaces the vector on the stack by one of its lanes.
 func (w *writer) extract(t dtype.DType, lane int) {
 	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Extract, lane)
@@ -230,11 +231,11 @@ func (w *writer) extract(t dtype.DType, lane int) {
 	}
 	w.f.lane(opI32x4Extract, lane)
 	if t.IsBool() {
-		w.truth(t)
+		w.nonZero(t)
 	}
 }
 
-// replace puts the value on the stack into a lane of the vector below.
+// replace stores the value on the stack in a lane of the vector below it.
 func (w *writer) replace(t dtype.DType, lane int) {
 	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Replace, lane)
@@ -245,4 +246,123 @@ func (w *writer) replace(t dtype.DType, lane int) {
 		w.f.op(opI32Mul)
 	}
 	w.f.lane(opI32x4Replace, lane)
+}
+
+// wordBytes is the size of a lane.
+const wordBytes = 4
+
+// vectorLoad loads four elements, by one instruction if they are contiguous.
+func (w *writer) vectorLoad(e scalar.Expr) {
+	at := e.Args[0]
+	if regs := w.locations[e.Ref].registers; regs != nil {
+		w.f.get(regs[w.registerIndex(at)/lanes])
+		return
+	}
+	if step, ok := w.affine(at); ok && step == 1 {
+		offset := w.address(e.Ref, at)
+		w.loadRow(e.Type, offset)
+	} else {
+		w.gather(e)
+	}
+	if e.Type.IsBool() {
+		w.f.constLanes([4]uint32{})
+		w.f.op(opI32x4Ne)
+	}
+}
+
+// storeLanes stores a value for each lane.
+func (w *writer) storeLanes(array int, at, value scalar.Expr) {
+	if regs := w.locations[array].registers; regs != nil {
+		w.vector(value)
+		w.f.set(regs[w.registerIndex(at)/lanes])
+		return
+	}
+	step, even := w.affine(at)
+	if even && step == 1 {
+		offset := w.address(array, at)
+		w.vectorInMemory(value)
+		w.storeRow(value.Type, offset)
+		return
+	}
+	w.scatter(array, at, value)
+}
+
+// vectorInMemory pushes four lanes in their memory format.
+func (w *writer) vectorInMemory(value scalar.Expr) {
+	w.vector(value)
+	if value.Type.IsBool() {
+		w.f.constLanes([4]uint32{1, 1, 1, 1})
+		w.f.op(opV128And)
+	}
+}
+
+// gather loads four elements one by one.
+func (w *writer) gather(e scalar.Expr) {
+	loaded := w.f.local(typeV128)
+	if isNarrow(e.Type) {
+		w.f.constLanes([4]uint32{})
+		w.f.set(loaded)
+	}
+	w.eachLane(e.Ref, e.Args[0], func(lane int, address func() uint64) {
+		offset := address()
+		if lane == 0 && !isNarrow(e.Type) {
+			w.f.memory(opV128LoadZero, 2, offset)
+		} else {
+			w.f.get(loaded)
+			w.oneLane(laneLoads, e.Type, lane, offset)
+		}
+		w.f.set(loaded)
+	})
+	w.f.get(loaded)
+	if e.Type.IsSigned() {
+		w.wrapLanes(e.Type)
+	}
+}
+
+// scatter stores four elements one by one. If lanes store to one element, the last
+// lane wins.
+func (w *writer) scatter(array int, at, value scalar.Expr) {
+	values := w.f.local(typeV128)
+	w.vectorInMemory(value)
+	w.f.set(values)
+	w.eachLane(array, at, func(lane int, address func() uint64) {
+		offset := address()
+		w.f.get(values)
+		w.oneLane(laneStores, value.Type, lane, offset)
+	})
+}
+
+// eachLane calls f for each lane with a function that pushes the address of the lane's
+// element without the offset that it returns. Indices have a constant stride, or are
+// extracted from a vector.
+func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address func() uint64)) {
+	size := int64(w.elementBytes(array))
+	if step, even := w.affine(at); even {
+		first := w.f.local(typeI32)
+		offset := w.address(array, at)
+		w.f.set(first)
+		for lane := range lanes {
+			f(lane, func() uint64 {
+				w.f.get(first)
+				if d := step * size * int64(lane); d != 0 {
+					w.f.constI32(int32(d))
+					w.f.op(opI32Add)
+				}
+				return offset
+			})
+		}
+		return
+	}
+	p, index := w.locations[array], w.f.local(typeV128)
+	w.vector(at)
+	w.f.set(index)
+	for lane := range lanes {
+		f(lane, func() uint64 {
+			w.f.get(index)
+			w.f.lane(opI32x4Extract, lane)
+			w.mulConst(size)
+			w.addBase(p)
+			return p.offset
+		})
+	}
 }

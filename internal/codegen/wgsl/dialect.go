@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// dialect is what WGSL does its own way.
+// dialect describes WGSL.
 var dialect = clike.Dialect{
 	Name:      "wgsl",
 	Expansion: scalar.Portable,
@@ -36,11 +36,10 @@ var dialect = clike.Dialect{
 	LetVector:     func(_ loop.Array, name, value string) string { return "let " + name + " = " + value + ";" },
 	VectorMath:    true,
 	UnsignedShift: true,
-	HideTurns:     true,
-	// Tint clamps an index unless it can prove that it is within the array. It learns
-	// nothing from &, and what it needs from a minimum, which takes one operation where
-	// clamping would take one at every access: products ran at 40.1 TFLOP/s in place of
-	// 38.9 so (matmul 4096, H200).
+	OpaqueLoops:   true,
+	// Tint clamps an index unless it can prove that it is in bounds. It infers the bound
+	// from min but not from &. One min for the index replaces a clamp at every access:
+	// matrix products ran at 40.1 TFLOP/s instead of 38.9 (matmul 4096, H200).
 	LowBits: func(x string, mask int64) string {
 		n := strconv.FormatInt(mask, 10) + "u"
 		return "i32(min(u32(" + x + ") & " + n + ", " + n + "))"
@@ -66,13 +65,13 @@ var dialect = clike.Dialect{
 	Function:  function,
 	Fragments: fragments,
 	Helpers: map[string]string{
-		// A constant expression may not be infinite or NaN; a parameter is no
+		// A constant expression must not be infinite or NaN; a parameter is not
 		// constant.
 		"from_bits": "fn from_bits(bits: u32) -> f32 {\n  return bitcast<f32>(bits);\n}\n",
 	},
 }
 
-// typeNames are the types of variables. A bool lies in memory as a u32.
+// typeNames are the types of variables. A bool in memory is a u32.
 var typeNames = map[dtype.DType]string{
 	dtype.Bool: "bool", dtype.I32: "i32", dtype.U32: "u32", dtype.F32: "f32", dtype.F16: "f16",
 }
@@ -89,8 +88,8 @@ func vectorType(t dtype.DType, width int) string {
 	return format.Sprintf("vec%d<%s>", width, elementType(t))
 }
 
-// forms are the operations that are not written as operators. What is missing
-// here and no operator has been expanded.
+// forms are the forms of operations that are not operators. All others have been
+// expanded.
 var forms = map[scalar.Op]clike.Form{
 	scalar.OpAbs:      {Call: "abs"},
 	scalar.OpFloor:    {Call: "floor"},
@@ -104,8 +103,8 @@ var forms = map[scalar.Op]clike.Form{
 	scalar.OpSelect:   {Text: "select($2, $1, $0)"},
 }
 
-// form returns how an operation is written that is no operator. Tint and Naga
-// make a comparison of != that is false for NaN; that of == they negate is true.
+// form returns the form of an operation that is not an operator. Tint and Naga
+// compile != to a comparison that is false for NaN, but == to one whose negation is true.
 func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	if op == scalar.OpNe && t.IsFloat() {
 		return clike.Form{Text: "!($0 == $1)"}, true
@@ -114,9 +113,8 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	return f, ok
 }
 
-// addFloat exchanges the bits of a sum for those that it was made of, again and again
-// until no other thread came in between: atomics are of integers alone. It stands in
-// place, since no function may be given a pointer to storage.
+// addFloat is a compare-and-exchange loop on the bits of a float, because WGSL's atomics
+// are of integers only. It is inline, since functions cannot take pointers to storage.
 func addFloat(element, value, old string) []string {
 	lines := []string{
 		"{",
@@ -148,14 +146,13 @@ func function(name string, params []scalar.Expr, result dtype.DType) string {
 	return "fn " + name + "(" + strings.Join(list, ", ") + ") -> " + typeNames[result]
 }
 
-// literal returns a constant of a type by itself, so that no literal takes its
-// type from what is around it: 1.5, 3u, 0.5h.
+// literal returns a constant whose type does not depend on its context: 1.5, 3u, 0.5h.
 func literal(w *clike.Writer, n scalar.Expr) string {
 	v, _ := n.Value()
 	switch n.Type {
 	case dtype.U32:
 		if v.I > math.MaxUint16 {
-			return format.Sprintf("0x%xu", v.I) // more likely bits than a count
+			return format.Sprintf("0x%xu", v.I) // probably a bit pattern
 		}
 		return strconv.FormatInt(v.I, 10) + "u"
 	case dtype.I32:
@@ -174,8 +171,8 @@ func literal(w *clike.Writer, n scalar.Expr) string {
 	}
 	s := clike.FloatLiteral(v.F, 32)
 	if x, _ := strconv.ParseFloat(s, 64); math.Abs(x) > math.MaxFloat32 || float64(float32(x)) != v.F {
-		// A literal is read as an f64 first: it must not be beyond the largest
-		// f32, nor round to another one.
+		// A literal is parsed as an f64 first: it must not exceed the largest
+		// f32, nor round to another f32.
 		return clike.FloatLiteral(v.F, 64)
 	}
 	return s
@@ -189,7 +186,7 @@ func fromBits(w *clike.Writer, x float64) string {
 }
 
 // reserved holds the names that a kernel's variables cannot have: keywords and
-// reserved words, and functions and types that the printed text relies on.
+// reserved words, and the functions and types of the generated code.
 var reserved = set(`
 	alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if
 	let loop override requires return struct switch true var while

@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// fragments are Dawn's subgroup matrices, an extension of WGSL that is an experiment
+// fragments are Dawn's subgroup matrices, an experimental extension of WGSL
 // (docs/tint/extensions/chromium_experimental_subgroup_matrix.md of Dawn).
 var fragments = &clike.Fragments{
 	Zero: func(name string) string { return "var " + name + " = " + matrixType("result", dtype.F32) + "();" },

@@ -2,5 +2,5 @@ package wgsl
 
 import "github.com/rlx-go/rlx/internal/codegen/clike"
 
-// fragments is nil in the browser, where nothing is scheduled in fragments.
+// fragments is nil in the browser, where no schedule uses fragments.
 var fragments *clike.Fragments

@@ -1,4 +1,6 @@
-// Package wgsl prints kernels of the loop IR as WGSL.
+// Package wgsl is the code generator for WebGPU. Its input is a kernel of the loop IR,
+// its output WGSL. Package clike writes the body of the kernel; this package adds the
+// dialect (dialect.go). Read this file first.
 //
 // Bindings are explicit: group 0 holds the storage arrays, in the order of the
 // kernel, group 1 the entry's uniform block (binding 0) and one counter for
@@ -6,15 +8,15 @@
 // All sizes are literals. A Bool is a u32 in memory.
 //
 // WGSL may evaluate a·b + c with one rounding or two, may flush subnormal
-// numbers to zero, and may assume that no infinity or NaN occurs. What package
-// scalar defines for those is kept by its portable expansions, which look at
-// bits; plain arithmetic on infinities and NaN is up to the device.
+// numbers to zero, and may assume that no infinity or NaN occurs. The portable
+// expansions of package scalar handle those by inspecting bits; plain arithmetic on
+// infinities and NaN depends on the device.
 //
-// WGSL does not say which threads of a workgroup are a subgroup. A kernel that states
-// one size of subgroups has that size demanded of the device, which then fills them, and
-// its threads are numbered by subgroups: number of the subgroup · size + place in it.
-// That takes the features subgroups and subgroup-size-control, and the language
-// extension subgroup_id, which is older than the second of them.
+// WGSL does not define which threads of a workgroup form a subgroup. A kernel with a
+// fixed subgroup size requires it of the device, which then has full subgroups, and
+// numbers its threads by subgroups: subgroup index · size + lane.
+// That needs the features subgroups and subgroup-size-control, and the language
+// extension subgroup_id, which is older than the latter.
 package wgsl
 
 import (
@@ -62,7 +64,7 @@ func Print(k *loop.Kernel) (string, error) {
 	return p.sb.String(), nil
 }
 
-// printer puts what WGSL wants around a kernel's body.
+// printer writes the declarations around a kernel's body.
 type printer struct {
 	src *clike.Source
 	k   *loop.Kernel
@@ -81,13 +83,13 @@ func (p *printer) features() {
 	if p.k.Subgroup != [2]int{} {
 		p.line("enable subgroups;")
 	}
-	if p.bySubgroups() {
+	if p.fixedSubgroups() {
 		p.line("enable subgroup_size_control;")
 	}
 	if p.k.HasFragments() {
 		p.line("enable chromium_experimental_subgroup_matrix;")
 	}
-	if p.bySubgroups() {
+	if p.fixedSubgroups() {
 		p.line("requires subgroup_id;")
 	}
 }
@@ -107,7 +109,7 @@ func (p *printer) bindings() {
 	}
 }
 
-// arrays declares workgroup memory, or the memory of a thread.
+// arrays declares workgroup memory, or private memory.
 func (p *printer) arrays(space loop.Space) {
 	for i, a := range p.k.Arrays {
 		switch {
@@ -154,27 +156,27 @@ func (p *printer) uniforms() {
 	}
 }
 
-// bySubgroups reports whether threads are numbered by subgroups of one size.
-func (p *printer) bySubgroups() bool { return p.k.Subgroups() > 0 }
+// fixedSubgroups reports whether threads are numbered by subgroups of a fixed size.
+func (p *printer) fixedSubgroups() bool { return p.k.Subgroups() > 0 }
 
 // entry writes the entry point: its parameters are the built-in values that
 // the body uses, as unsigned numbers.
 func (p *printer) entry() {
 	var params []string
 	for _, v := range builtinValues {
-		if p.takes(v.kind) {
+		if p.usesParam(v.kind) {
 			params = append(params, format.Sprintf("@builtin(%s) %s: %s", v.builtin, v.param, v.typ))
 		}
 	}
 	size := format.Sprintf("%d", p.k.Workgroup[0])
-	if w := p.k.Workgroup; p.bySubgroups() {
+	if w := p.k.Workgroup; p.fixedSubgroups() {
 		size = format.Sprintf("%d) @subgroup_size(%d", p.k.Threads(), p.k.Subgroup[0])
 	} else if w[1] > 1 || w[2] > 1 {
 		size = format.Sprintf("%d, %d, %d", w[0], w[1], w[2])
 	}
 	p.line("\n@compute @workgroup_size(%s)", size)
 	p.line("fn main(%s) {", strings.Join(params, ", "))
-	if p.bySubgroups() {
+	if p.fixedSubgroups() {
 		p.line("  let local_number = min(subgroup_number * %du + subgroup_lane, %du);", p.k.Subgroup[0], p.k.Threads()-1)
 	}
 	slices.Sort(p.src.Builtins)
@@ -186,9 +188,9 @@ func (p *printer) entry() {
 	p.line("}")
 }
 
-// takes reports whether the entry point has a built-in value as a parameter.
-func (p *printer) takes(kind loop.Builtin) bool {
-	if p.bySubgroups() {
+// usesParam reports whether the entry point has a built-in value as a parameter.
+func (p *printer) usesParam(kind loop.Builtin) bool {
+	if p.fixedSubgroups() {
 		switch kind {
 		case loop.BuiltinLocalID, loop.BuiltinLocalIndex:
 			return false
@@ -199,7 +201,7 @@ func (p *printer) takes(kind loop.Builtin) bool {
 	return p.src.Uses(kind)
 }
 
-// builtinValues are WGSL's names for what the built-in variables come from.
+// builtinValues are WGSL's names for the sources of built-in variables.
 var builtinValues = []struct {
 	kind                loop.Builtin
 	builtin, param, typ string
@@ -223,8 +225,8 @@ func (p *printer) builtin(name string) string {
 	case loop.BuiltinCounter:
 		return format.Sprintf("i32(repeat%d)", i)
 	case loop.BuiltinLocalID:
-		if p.bySubgroups() {
-			return p.local(i)
+		if p.fixedSubgroups() {
+			return p.localID(i)
 		}
 	}
 	for _, v := range builtinValues {
@@ -238,8 +240,8 @@ func (p *printer) builtin(name string) string {
 	return name
 }
 
-// local returns a thread's place along an axis where threads are numbered by subgroups.
-func (p *printer) local(axis int) string {
+// localID returns a thread's local ID along an axis, if threads are numbered by subgroups.
+func (p *printer) localID(axis int) string {
 	before := 1
 	for _, n := range p.k.Workgroup[:axis] {
 		before *= n

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func arithmetic() map[ir.Op][]identity {
+func arithmeticIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpAdd:     {addZero, addNeg},
 		ops.OpSub:     {subZero, subFromZero, subNeg, subSelf},
@@ -52,7 +52,7 @@ func subZero(s site) ir.Value {
 	return ir.Value{}
 }
 
-// subFromZero: −0 − y = −y always; 0 − 0 is 0 and no −0.
+// subFromZero: −0 − y = −y always; 0 − y is not −y for y = 0.
 func subFromZero(s site) ir.Value {
 	x, y := s.in[0], s.in[1]
 	if is(x, math.Copysign(0, -1)) || is(x, 0) && isExact(x) {
@@ -117,7 +117,7 @@ func mulNegs(s site) ir.Value {
 	return ir.Value{}
 }
 
-// mulNegConstant: −x · c = x · −c, the latter being a literal too.
+// mulNegConstant: −x · c = x · −c, where −c folds.
 func mulNegConstant(s site) ir.Value {
 	return either(s, func(x, y ir.Value) ir.Value {
 		z, ok := operandOf(x, ops.OpNeg, 0)
@@ -128,7 +128,7 @@ func mulNegConstant(s site) ir.Value {
 	})
 }
 
-// mulZeroOfZero: 0 times whatever is 0.
+// mulZeroOfZero: in mul_zero 0 times anything is 0.
 func mulZeroOfZero(s site) ir.Value {
 	return either(s, func(_, y ir.Value) ir.Value {
 		if is(y, 0) || is(y, math.Copysign(0, -1)) {
@@ -138,9 +138,9 @@ func mulZeroOfZero(s site) ir.Value {
 	})
 }
 
-// mulZeroExact: it is the product where that is not −0 and no 0 meets an
-// infinity or NaN. Whole numbers have none of these; floats times a finite
-// positive literal give −0 for −0 only.
+// mulZeroExact: mul_zero is the product if that is never −0, and never 0 times an
+// infinity or NaN. Integers have none of these; floats times a finite
+// positive literal give −0 only for −0.
 func mulZeroExact(s site) ir.Value {
 	return either(s, func(x, y ir.Value) ir.Value {
 		a, known := splat(y)
@@ -160,8 +160,7 @@ func divOne(s site) ir.Value {
 	return ir.Value{}
 }
 
-// divMinusOne: x / −1 = −x. The smallest integer has no negative, so not for
-// these.
+// divMinusOne: x / −1 = −x, for floats: the negation of the smallest integer overflows.
 func divMinusOne(s site) ir.Value {
 	if is(s.in[1], -1) && s.in[0].DType().IsFloat() {
 		return ops.Neg(s.b, s.in[0])
@@ -179,7 +178,7 @@ func divNegs(s site) ir.Value {
 	return ir.Value{}
 }
 
-// divPowerOfTwo: x / c = x · (1/c) to the last bit where 1/c is exact.
+// divPowerOfTwo: x / c = x · (1/c) exactly if 1/c is exact (strength reduction).
 func divPowerOfTwo(s site) ir.Value {
 	d := s.in[0].DType()
 	a, ok := splat(s.in[1])
@@ -236,8 +235,8 @@ func negNeg(s site) ir.Value {
 	return x
 }
 
-// negDifference: −(x − y) = y − x. For floats not: of equal operands one is
-// −0, the other 0.
+// negDifference: −(x − y) = y − x. Not for floats: for equal operands one is −0, the
+// other 0.
 func negDifference(s site) ir.Value {
 	x, ok := operandOf(s.in[0], ops.OpSub, 0)
 	if ok && isExact(x) {
@@ -274,7 +273,7 @@ func equalOperands(s site) ir.Value {
 	return ir.Value{}
 }
 
-// neutral drops an operand that is x, which changes no other.
+// neutral drops an operand that is x, the neutral element.
 func neutral(x float64) identity {
 	return func(s site) ir.Value {
 		return either(s, func(v, y ir.Value) ir.Value {

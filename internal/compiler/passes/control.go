@@ -7,15 +7,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// control lists what holds for ops that own graphs and may have many results.
-func control() map[ir.Op][]rule {
+// controlRules lists the rules of ops with subgraphs, which may have several results.
+func controlRules() map[ir.Op][]rule {
 	return map[ir.Op][]rule{
 		ops.OpCond: {condKnown},
-		ops.OpScan: {scanOfNothing, scanInvariant, scanSunk},
+		ops.OpScan: {scanZeroLength, scanInvariant, scanHoistSums},
 	}
 }
 
-// condKnown puts the branch that is taken in place of the choice.
+// condKnown replaces a cond with a constant predicate by the branch taken.
 func condKnown(s site) []ir.Value {
 	switch branches := s.n.Subgraphs(); {
 	case is(s.in[0], 1):
@@ -30,8 +30,8 @@ func scanOf(n *ir.Node) (*ops.ScanAttrs, *ir.Graph) {
 	return n.Attrs().(*ops.ScanAttrs), n.Subgraphs()[0]
 }
 
-// scanOfNothing: without steps the carries stay as they were.
-func scanOfNothing(s site) []ir.Value {
+// scanZeroLength: a scan without steps returns its initial carries.
+func scanZeroLength(s site) []ir.Value {
 	a, _ := scanOf(s.n)
 	if !a.Length.Is(0) {
 		return nil
@@ -43,8 +43,7 @@ func scanOfNothing(s site) []ir.Value {
 	return out
 }
 
-// scanInvariant makes constants of carries that every step hands on as they
-// came.
+// scanInvariant makes loop-invariant carries constants of the scan.
 func scanInvariant(s site) []ir.Value {
 	a, body := scanOf(s.n)
 	ports, outputs := body.Ports(), body.Outputs()
@@ -92,8 +91,7 @@ func counting(from, to int) []int {
 	return out
 }
 
-// rearranged returns g with its ports in another order, and some of its
-// outputs.
+// rearranged returns g with its ports in the given order and the given outputs only.
 func rearranged(b *ir.Builder, g *ir.Graph, ports, outputs []int) *ir.Graph {
 	return b.Subgraph(g.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(ports))

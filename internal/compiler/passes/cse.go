@@ -9,10 +9,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// cse lets nodes that compute the same share one node, the first, which keeps
-// its label and place. Random bits come from a key and are shared like all
-// else, but for what is rematerialized: two parts that are computed again from one value
-// at different times would live from the first time to the second. Each graph is taken by itself, because a subgraph is closed.
+// cse is common subexpression elimination: equal nodes are replaced by the first, which
+// keeps its label and position. Random bits are functions of a key and shared too.
+// rematerialize nodes are not: sharing one would keep its value live between its uses.
+// Each graph is handled separately, because a subgraph is closed.
 func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 	first, found := r.firstAlike(g)
 	if !found && !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return len(n.Subgraphs()) > 0 }) {
@@ -20,14 +20,14 @@ func cse(r *run, g *ir.Graph) (*ir.Graph, error) {
 	}
 	return r.walk(g, func(s site) ([]ir.Value, bool) {
 		if f := first[s.n.ID()]; f != s.n {
-			return mapped(s.to, f), true
+			return mappedResults(s.to, f), true
 		}
 		return r.copyNode(s, func(g *ir.Graph) (*ir.Graph, error) { return cse(r, g) })
 	})
 }
 
-// firstAlike returns, by node, the first node that computes the same, which may
-// be the node itself, and whether it ever is another.
+// firstAlike returns, by node, the first equal node, which may be the node itself, and
+// whether any node has an earlier equal.
 func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 	first = make([]*ir.Node, len(g.Nodes()))
 	seen := make(map[string]*ir.Node, len(g.Nodes()))
@@ -35,13 +35,13 @@ func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 	var key []byte
 	for i, n := range g.Nodes() {
 		first[i] = n
-		if n.Op() == ir.OpPort || n.Op() == ops.OpRematerialize { // what is computed again shares nothing
+		if n.Op() == ir.OpPort || n.Op() == ops.OpRematerialize {
 			continue
 		}
 		key = appendKey(key[:0], r.forms.Of(n), n, first)
 		last := seen[string(key)]
 		same := last
-		for same != nil && !alike(same, n) {
+		for same != nil && !sameLiteral(same, n) {
 			same = before[same]
 		}
 		if same != nil {
@@ -56,11 +56,11 @@ func (r *run) firstAlike(g *ir.Graph) (first []*ir.Node, found bool) {
 	return first, found
 }
 
-// maxKeyed bounds the bytes of a literal that take part in its key.
+// maxKeyed bounds the bytes of a literal in its key.
 const maxKeyed = 64
 
-// appendKey appends what nodes that compute the same have in common, and no others: their
-// form and operands; of a long literal only how it begins.
+// appendKey appends the key of a node: its form and operands, or the first bytes of a
+// literal. Nodes with equal keys are equal, except long literals.
 func appendKey(key []byte, form int, n *ir.Node, first []*ir.Node) []byte {
 	key = binary.AppendUvarint(key, uint64(form))
 	if c, ok := n.Attrs().(*ir.ConstantAttrs); ok {
@@ -73,14 +73,15 @@ func appendKey(key []byte, form int, n *ir.Node, first []*ir.Node) []byte {
 	return key
 }
 
-// alike reports whether nodes of one key compute the same.
-func alike(m, n *ir.Node) bool {
+// sameLiteral reports whether nodes with equal keys are equal: literals are compared in
+// full.
+func sameLiteral(m, n *ir.Node) bool {
 	c, ok := n.Attrs().(*ir.ConstantAttrs)
 	return !ok || bytes.Equal(c.Data, m.Attrs().(*ir.ConstantAttrs).Data)
 }
 
-// mapped returns what the results of n were taken to.
-func mapped(m *ir.Mapping, n *ir.Node) []ir.Value {
+// mappedResults returns the results of n in the new graph.
+func mappedResults(m *ir.Mapping, n *ir.Node) []ir.Value {
 	out := n.Results()
 	for i, v := range out {
 		out[i] = m.Get(v)

@@ -6,11 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// dce drops what no output needs: nodes, and with [ir.Def.Prune] results and
-// operands of nodes that own subgraphs, such as an unused carry of a scan.
-// Ports stay: they are what the graph's caller knows it by.
+// dce eliminates dead code: nodes, and with [ir.Def.Prune] results and
+// operands of nodes with subgraphs, such as an unused carry of a scan.
+// Ports stay: they are the graph's interface.
 func dce(r *run, g *ir.Graph) (*ir.Graph, error) {
-	// Pruning a node frees operands and leaves dead code in its subgraphs.
+	// Pruning a node may make its operands and nodes of its subgraphs dead.
 	for {
 		out, err := r.sweep(g)
 		if err != nil || out == g {
@@ -20,7 +20,7 @@ func dce(r *run, g *ir.Graph) (*ir.Graph, error) {
 	}
 }
 
-// sweep goes once over g and its subgraphs.
+// sweep eliminates the dead code of g and its subgraphs once.
 func (r *run) sweep(g *ir.Graph) (*ir.Graph, error) {
 	live := liveResults(g)
 	if !hasDead(g, live) {
@@ -40,8 +40,8 @@ func (r *run) sweep(g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// hasDead reports whether g may hold something that nothing needs; of nodes
-// that can be pruned only their op tells.
+// hasDead reports whether g may have dead code. Nodes with subgraphs or a prune rule
+// always may.
 func hasDead(g *ir.Graph, live [][]bool) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
 		if n.Op() == ir.OpPort {
@@ -51,8 +51,7 @@ func hasDead(g *ir.Graph, live [][]bool) bool {
 	})
 }
 
-// liveResults returns, by node ID, which results are needed; nil for a node of
-// which none is.
+// liveResults returns the liveness of results by node ID; nil for a dead node.
 func liveResults(g *ir.Graph) [][]bool {
 	live := make([][]bool, len(g.Nodes()))
 	mark := func(v ir.Value) {

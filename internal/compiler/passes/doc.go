@@ -1,10 +1,11 @@
-// Package passes makes graphs smaller and plainer before they are compiled:
-// composites that no backend claims are replaced by their bodies, what holds
-// by algebra is applied, what is known is computed, what is there twice is
-// shared, and what nothing needs is dropped.
+// Package passes simplifies graphs after differentiation and before fusion. Its input
+// and output are graphs ([ir.Graph]). [Run] inlines composites that the backend does not
+// claim, applies algebraic identities, folds constants, and eliminates common
+// subexpressions and dead code. [Mixed] lowers products to half precision, [Pairs] lowers
+// complex values to real ones.
+// Read passes.go first: it has the table of passes.
 //
-// A graph that went through [Run] computes what it did before: floats keep
-// their values to the last bit as far as the meanings of the ops go, with NaN,
-// infinities and the sign of zero. What is lost is what only derivatives look
-// at (stop_gradient), so a graph is differentiated first.
+// Run preserves the results bit for bit as far as the ops define them, NaN, infinities
+// and the sign of zero included. It drops ops that only derivatives need
+// (stop_gradient), so a graph is differentiated first.
 package passes

@@ -7,14 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func products() map[ir.Op][]identity {
+func dotIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{ops.OpDotGeneral: {dotOfTransposed}}
 }
 
 func dotOf(n *ir.Node) *ops.DotAttrs { return n.Attrs().(*ops.DotAttrs) }
 
-// dotOfTransposed pairs the axes as they were before an operand was transposed,
-// unless that changes the order of its free axes, which is that of the result.
+// dotOfTransposed folds the transposition of an operand into the axes of the product,
+// unless that changes the order of its free axes, and so of the result's axes.
 func dotOfTransposed(s site) ir.Value {
 	a := *dotOf(s.n)
 	x, movedX := untransposed(s.in[0], &a.LhsBatch, &a.LhsContract)
@@ -39,9 +39,9 @@ func untransposed(v ir.Value, batch, contract *[]int) (ir.Value, bool) {
 	return x, true
 }
 
-// transposeOfDot: where the free axes of the two operands trade places, so do
-// the operands. Only for a product that nothing else uses, as it would be
-// computed twice.
+// transposeOfDot: (A·B)ᵀ = Bᵀ·Aᵀ, so a transposition that exchanges the free axes of
+// both operands exchanges the operands. The product must have no other user, or it would
+// be computed twice.
 func transposeOfDot(s site) ir.Value {
 	n := s.in[0].Node()
 	if n.Op() != ops.OpDotGeneral || s.n.Input(0).Node().Op() != ops.OpDotGeneral || !s.sole(0) {

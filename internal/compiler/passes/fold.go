@@ -9,14 +9,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// maxFolded bounds the elements of a literal that folding makes, and of those
-// that it reads.
+// maxFolded bounds the number of elements of folded operands.
 const maxFolded = 1 << 14
 
-// fold evaluates nodes whose operands are literals, by the meaning of their
-// ops with all its rounding. Results that are larger than the literals they
-// come from are not worth their bytes: broadcasts stay, and elementwise ops on
-// broadcast literals are evaluated for one element.
+// fold is constant folding: it evaluates nodes whose operands are literals with the
+// reference implementation. Results much larger than the operands are not folded:
+// broadcasts stay, and elementwise ops on splats are evaluated for one element.
 func fold(r *run, g *ir.Graph) (*ir.Graph, error) {
 	if !slices.ContainsFunc(g.Nodes(), mayFold) {
 		return g, nil
@@ -32,8 +30,7 @@ func fold(r *run, g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// mayFold reports whether all operands of a node are known, or something in the
-// graphs it owns may be.
+// mayFold reports whether all operands of a node are constant, or it has subgraphs.
 func mayFold(n *ir.Node) bool {
 	if len(n.Inputs()) == 0 || n.Op() == ops.OpBroadcastInDim {
 		return false
@@ -44,8 +41,7 @@ func mayFold(n *ir.Node) bool {
 	})
 }
 
-// foldSplats evaluates an elementwise op for the one element that each operand
-// has everywhere.
+// foldSplats evaluates an elementwise op on splats for one element.
 func foldSplats(s site) ir.Value {
 	if s.n.Def().Scalar == nil {
 		return ir.Value{}
@@ -86,10 +82,10 @@ func foldLiterals(s site) []ir.Value {
 	return out
 }
 
-// worthFolding reports whether a node is one of few numbers by the sizes of its operands, of
-// which those that are no literals end the search, and of its results.
+// worthFolding reports whether all operands of a node are constant and the sizes of
+// operands and results are small enough to fold.
 func worthFolding(s site) bool {
-	read, stored := 0, 0 // elements of the operands, and those that are kept in memory
+	read, stored := 0, 0 // elements of all operands, and of those that are literals
 	for _, v := range s.in {
 		n, ok := v.Shape().Size().Const()
 		if read += n; !ok || read > maxFolded {
@@ -110,8 +106,7 @@ func worthFolding(s site) bool {
 	return true
 }
 
-// literal returns the elements of v if they are known, written out where one
-// of them stands for all.
+// literal returns the elements of a constant v, with splats expanded.
 func literal(v ir.Value) (*ir.Array, bool) {
 	c, ok := v.Node().Attrs().(*ir.ConstantAttrs)
 	data := []byte(nil)
@@ -128,9 +123,9 @@ func literal(v ir.Value) (*ir.Array, bool) {
 	return a, err == nil
 }
 
-// evaluate returns what a node with its attributes makes of operands, which
-// may have other shapes than its own. What cannot be evaluated, as an index
-// that is out of range, is left for the run to report.
+// evaluate computes a node for operands, which may have other shapes than those of the
+// node. It returns false on errors, such as an index out of range, which are reported at
+// run time.
 func evaluate(n *ir.Node, in []*ir.Array) ([]*ir.Array, bool) {
 	g, err := ir.Transform("fold", func(b *ir.Builder) {
 		operands := make([]ir.Value, len(in))

@@ -6,11 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// maxDepth bounds how many levels of composites may be made of each other.
+// maxDepth bounds the nesting of composites.
 const maxDepth = 64
 
-// inline replaces composites by their bodies, all the way down, except those
-// that are claimed, and running combinations that are to be apart by what these are made of.
+// inline replaces composites by their bodies, recursively, except those that are
+// claimed. It also decomposes the scans that Options.Apart selects.
 func inline(r *run, g *ir.Graph) (*ir.Graph, error) {
 	if !r.hasComposites(g) {
 		return g, nil
@@ -36,8 +36,8 @@ func (r *run) isInlined(n *ir.Node) bool {
 	return r.Apart != nil && r.Apart(n)
 }
 
-// expand adds the body of a composite, and the bodies of what that is made of,
-// at most depth levels down.
+// expand adds the body of a composite, inlining nested composites at most depth levels
+// deep.
 func (r *run) expand(s site, depth int) []ir.Value {
 	if depth == 0 {
 		s.b.Fail(ir.Errorf(ir.ErrGraph, "composites contain each other more than %d levels deep", maxDepth))
@@ -50,7 +50,7 @@ func (r *run) expand(s site, depth int) []ir.Value {
 	}
 	body.enter(s)
 	for _, n := range body.graph.Nodes() {
-		if n.Op() != ir.OpPort && !body.has(n) {
+		if n.Op() != ir.OpPort && !body.isShared(n) {
 			body.in = body.to.AppendInputs(body.in[:0], n)
 			body.to.SetAll(n, r.inner(site{b: s.b, n: n, in: body.in, to: body.to}, depth))
 		}
@@ -62,20 +62,20 @@ func (r *run) expand(s site, depth int) []ir.Value {
 	return results
 }
 
-// body is what a composite is made of, on its way into a graph.
+// body is the body of a composite with the mapping of its current copy.
 type body struct {
-	graph *ir.Graph
-	to    *ir.Mapping
-	in    []ir.Value  // operands of the node at hand
-	b     *ir.Builder // of the graph that the body was last copied to
-	again bool        // and is being copied to once more
-	// fixed tells by ID which nodes depend on no operand of the composite, as its
-	// literals do. All copies in one graph share them.
-	fixed []bool
+	graph     *ir.Graph
+	to        *ir.Mapping
+	in        []ir.Value  // operands of the current node
+	b         *ir.Builder // of the graph of the last copy
+	sameGraph bool        // the current copy is into the same graph
+	// constant says by node ID which nodes do not depend on an operand of the
+	// composite, such as literals. All copies in one graph share them.
+	constant []bool
 }
 
-// bodyOf returns the body of a composite. Nodes of one form have one; where a node owns
-// graphs, their labels and places are in its body, which serves that node alone.
+// bodyOf returns the body of a composite. Nodes of one form share a body, except those
+// with subgraphs, whose labels and positions are part of the body.
 func (r *run) bodyOf(n *ir.Node) (*body, error) {
 	if len(n.Subgraphs()) > 0 {
 		return r.newBody(ir.Inline(n))
@@ -89,7 +89,7 @@ func (r *run) bodyOf(n *ir.Node) (*body, error) {
 	return made, err
 }
 
-// newBody returns the body that a graph is, in which nothing is computed twice.
+// newBody returns the body for a graph, after CSE.
 func (r *run) newBody(g *ir.Graph, err error) (*body, error) {
 	if err != nil {
 		return nil, err
@@ -99,23 +99,23 @@ func (r *run) newBody(g *ir.Graph, err error) (*body, error) {
 		return nil, err
 	}
 	r.node = at
-	x := &body{graph: g, to: ir.NewMapping(g), fixed: make([]bool, len(g.Nodes()))}
+	x := &body{graph: g, to: ir.NewMapping(g), constant: make([]bool, len(g.Nodes()))}
 	for i, n := range g.Nodes() {
-		x.fixed[i] = n.Op() != ir.OpPort && !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !x.fixed[v.Node().ID()] })
+		x.constant[i] = n.Op() != ir.OpPort && !slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !x.constant[v.Node().ID()] })
 	}
 	return x, nil
 }
 
-// enter begins a copy of the body for a node.
+// enter begins a copy of the body at a node.
 func (x *body) enter(s site) {
-	x.again, x.b = x.b == s.b, s.b
+	x.sameGraph, x.b = x.b == s.b, s.b
 	for i, p := range x.graph.Ports() {
 		x.to.Set(p.Value, s.in[i])
 	}
 }
 
-// has reports whether a node of the body is in the graph already.
-func (x *body) has(n *ir.Node) bool { return x.fixed[n.ID()] && x.again }
+// isShared reports whether an earlier copy in the same graph has added the node.
+func (x *body) isShared(n *ir.Node) bool { return x.constant[n.ID()] && x.sameGraph }
 
 // inner adds a node of a composite's body.
 func (r *run) inner(s site, depth int) []ir.Value {

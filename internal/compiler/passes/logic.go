@@ -5,11 +5,11 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func logic() map[ir.Op][]identity {
+func logicIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
-		ops.OpAnd:        {equalOperands, absorb(allBits, true), absorb(noBits, false)},
-		ops.OpOr:         {equalOperands, absorb(noBits, true), absorb(allBits, false)},
-		ops.OpXor:        {xorSelf, absorb(noBits, true), xorAll},
+		ops.OpAnd:        {equalOperands, bitConstant(allBits, true), bitConstant(noBits, false)},
+		ops.OpOr:         {equalOperands, bitConstant(noBits, true), bitConstant(allBits, false)},
+		ops.OpXor:        {xorSelf, bitConstant(noBits, true), xorAll},
 		ops.OpNot:        {notNot, notComparison},
 		ops.OpShiftLeft:  {shiftByZero},
 		ops.OpShiftRight: {shiftByZero},
@@ -24,9 +24,9 @@ func allBits(v ir.Value) bool {
 	return ok && a.I != nil && a.I[0] == v.DType().Wrap(-1)
 }
 
-// absorb is for an operand that either leaves the other one as it is or
-// decides the result alone.
-func absorb(special func(v ir.Value) bool, keepsOther bool) identity {
+// bitConstant handles an operand of special bits: either the neutral element, so that
+// the result is the other operand, or the absorbing element, which is the result.
+func bitConstant(special func(v ir.Value) bool, keepsOther bool) identity {
 	return func(s site) ir.Value {
 		return either(s, func(x, y ir.Value) ir.Value {
 			switch {
@@ -61,8 +61,8 @@ func notNot(s site) ir.Value {
 	return x
 }
 
-// opposites are the comparisons that hold where the other does not. Those of
-// order are not for floats: with NaN neither holds.
+// opposites are the negations of comparisons. The order comparisons are not negations
+// for floats: with NaN neither holds.
 var opposites = map[ir.Op]ir.Op{
 	ops.OpEq: ops.OpNe, ops.OpNe: ops.OpEq,
 	ops.OpLt: ops.OpGe, ops.OpGe: ops.OpLt,
@@ -85,7 +85,7 @@ func shiftByZero(s site) ir.Value {
 	return ir.Value{}
 }
 
-func comparisons() map[ir.Op][]identity {
+func comparisonIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpEq: {compareSelf(true, false)},
 		ops.OpLe: {compareSelf(true, false)},
@@ -96,8 +96,8 @@ func comparisons() map[ir.Op][]identity {
 	}
 }
 
-// compareSelf is for a value compared with itself: the result for whole
-// numbers, and whether it is the same with NaN.
+// compareSelf compares a value with itself. result is the result for integers, alsoNaN
+// whether NaN gives the same.
 func compareSelf(result, alsoNaN bool) identity {
 	return func(s site) ir.Value {
 		if s.in[0] != s.in[1] || !isExact(s.in[0]) && (!alsoNaN || !s.in[0].DType().IsFloat()) {
@@ -110,7 +110,7 @@ func compareSelf(result, alsoNaN bool) identity {
 	}
 }
 
-func choices() map[ir.Op][]identity {
+func selectIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpSelect: {selectKnown, selectEqual, selectNot, selectSame, selectBool},
 	}
@@ -142,7 +142,7 @@ func selectNot(s site) ir.Value {
 	return ir.Value{}
 }
 
-// selectSame: what a condition has decided needs no second look at it.
+// selectSame: in the operands of a select its predicate is known.
 func selectSame(s site) ir.Value {
 	p, x, y := s.in[0], s.in[1], s.in[2]
 	if q, ok := operandOf(x, ops.OpSelect, 0); ok && q == p {
@@ -166,8 +166,8 @@ func selectBool(s site) ir.Value {
 	return ir.Value{}
 }
 
-func conversions() map[ir.Op][]identity {
-	// Derivatives have been taken, so what stops them has done its work.
+func conversionIdentities() map[ir.Op][]identity {
+	// The graph has been differentiated, so stop_gradient is the identity.
 	same := func(s site) ir.Value { return s.in[0] }
 	return map[ir.Op][]identity{
 		ops.OpStopGradient: {same},
@@ -183,9 +183,8 @@ func toSameType(s site) ir.Value {
 	return ir.Value{}
 }
 
-// convertTwice leaves out a type in between that holds every value of the one
-// before. A float in between saturates where integers wrap, so it stays on the
-// way from one integer type to another.
+// convertTwice drops an intermediate type that represents every value of the first. A
+// float between two integer types stays, because it saturates where integers wrap.
 func convertTwice(s site) ir.Value {
 	x, ok := operandOf(s.in[0], ops.OpConvert, 0)
 	if !ok {

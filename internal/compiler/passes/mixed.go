@@ -7,21 +7,19 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Mixed returns a graph that computes the products of g in half precision: f16
-// or bf16. Matrix products, convolutions and attention that are f32 in g take
-// operands rounded to half and give results rounded to half, and sum in f32, as
-// their definitions say. Everything else stays f32: parameters, states, sums,
-// norms, softmax, losses and updates. Names and types of ports and outputs stay
-// too. Composites that are made of products are replaced by their bodies. A
-// value that several products take is rounded once, before it is moved
-// (transposed, reshaped, broadcast, sliced). Sums of what is computed for sums
-// and products alone add up what the products take: the gradient of a layer's bias is
-// the sum of what that of its weights is made of, and no other copy of it has to be
-// kept.
+// Mixed returns a graph that computes the products of g in mixed precision: f16
+// or bf16. Matrix products, convolutions and attention that are f32 in g have
+// operands and results rounded to half precision and accumulate in f32. Everything else
+// stays f32: parameters, states, sums, norms, softmax, losses and updates, and also the
+// names and types of ports and outputs. Composites that contain products are inlined. A
+// value that several products use is rounded once, before it is moved (transposed,
+// reshaped, broadcast, sliced). A value that only products and sums use is rounded for
+// the sums too: a bias gradient then sums the rounded cotangent that the weight gradient
+// uses, and no f32 copy is kept.
 //
-// Derivatives are to be taken before: then those of products are in half too. In
-// f16 small gradients are lost and large ones infinite, so the loss wants a
-// scale (optim.LossScale).
+// Differentiate first, so that products of the backward pass are in half precision too.
+// In f16 small gradients underflow and large ones overflow, so scale the loss
+// (optim.LossScale).
 //
 // The error is of kind [ir.ErrDType] for a type that is neither f16 nor bf16.
 func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
@@ -31,24 +29,24 @@ func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
 	}
-	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixer(b, half).graph(g) })
+	return ir.Transform(g.Name(), func(b *ir.Builder) { newMixedCopier(b, half).graph(g) })
 }
 
-// mixer copies a graph and its subgraphs.
-type mixer struct {
-	b     *ir.Builder
-	half  ir.DType
-	twins map[ir.Value]ir.Value // values of the new graph, rounded
-	uses  [][]*ir.Node          // of the graph whose nodes are copied, by node ID
-	kept  map[*ir.Node]bool     // its nodes that are outputs
+// mixedCopier copies a graph and its subgraphs.
+type mixedCopier struct {
+	b        *ir.Builder
+	half     ir.DType
+	halfOf   map[ir.Value]ir.Value // values of the new graph in half precision
+	uses     [][]*ir.Node          // of the graph whose nodes are copied, by node ID
+	isOutput map[*ir.Node]bool     // by node of the graph being copied
 }
 
-func newMixer(b *ir.Builder, half ir.DType) *mixer {
-	return &mixer{b: b, half: half, twins: map[ir.Value]ir.Value{}}
+func newMixedCopier(b *ir.Builder, half ir.DType) *mixedCopier {
+	return &mixedCopier{b: b, half: half, halfOf: map[ir.Value]ir.Value{}}
 }
 
 // graph adds the ports, nodes and outputs of g.
-func (m *mixer) graph(g *ir.Graph) {
+func (m *mixedCopier) graph(g *ir.Graph) {
 	to := ir.NewMapping(g)
 	for _, n := range g.Nodes() {
 		if p, ok := n.Attrs().(*ir.PortAttrs); ok {
@@ -62,13 +60,13 @@ func (m *mixer) graph(g *ir.Graph) {
 	}
 }
 
-// nodes adds the nodes of g, whose ports are mapped.
-func (m *mixer) nodes(g *ir.Graph, to *ir.Mapping) {
-	uses, kept := m.uses, m.kept // of the graph around a body
-	defer func() { m.uses, m.kept = uses, kept }()
-	m.uses, m.kept = g.Uses(), map[*ir.Node]bool{}
+// nodes copies the nodes of g, whose ports are mapped.
+func (m *mixedCopier) nodes(g *ir.Graph, to *ir.Mapping) {
+	uses, kept := m.uses, m.isOutput // of the graph around a body
+	defer func() { m.uses, m.isOutput = uses, kept }()
+	m.uses, m.isOutput = g.Uses(), map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
-		m.kept[o.Value.Node()] = true
+		m.isOutput[o.Value.Node()] = true
 	}
 	for _, n := range g.Nodes() {
 		if m.b.Err() != nil {
@@ -83,12 +81,12 @@ func (m *mixer) nodes(g *ir.Graph, to *ir.Mapping) {
 	}
 }
 
-// node adds what takes the place of a node.
-func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
+// node adds the replacement of a node.
+func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
 	}
-	if n.Op() == ops.OpReduceSum && m.summedAsMultiplied(n.Input(0)) {
+	if n.Op() == ops.OpReduceSum && m.sharesRounding(n.Input(0)) {
 		in = []ir.Value{ops.Convert(m.b, m.rounded(in[0]), ir.F32)}
 	}
 	if body := productsIn(n); body != nil {
@@ -105,22 +103,22 @@ func (m *mixer) node(n *ir.Node, in []ir.Value) []ir.Value {
 	}
 	subs := slices.Clone(n.Subgraphs())
 	for i, g := range subs {
-		subs[i] = m.b.Subgraph(g.Name(), func(b *ir.Builder) { newMixer(b, m.half).graph(g) })
+		subs[i] = m.b.Subgraph(g.Name(), func(b *ir.Builder) { newMixedCopier(b, m.half).graph(g) })
 	}
 	return m.b.CopyWith(n, n.Attrs(), subs, in)
 }
 
-// summedAsMultiplied reports whether a value of the graph that is copied is computed
-// there, and taken by products, as it is or moved, and else by sums alone.
-func (m *mixer) summedAsMultiplied(v ir.Value) bool {
-	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.kept[n] {
+// sharesRounding reports whether v is computed in the graph and used by products, as it
+// is or moved, and otherwise by sums only.
+func (m *mixedCopier) sharesRounding(v ir.Value) bool {
+	if n := v.Node(); v.DType() != ir.F32 || n.Op() == ir.OpPort || m.isOutput[n] {
 		return false
 	}
 	multiplied := false
 	for _, u := range m.uses[v.Node().ID()] {
 		switch {
 		case u.Op() == ops.OpReduceSum:
-		case m.multiplies(u, v):
+		case m.onlyFeedsProducts(u, v):
 			multiplied = true
 		default:
 			return false
@@ -129,43 +127,43 @@ func (m *mixer) summedAsMultiplied(v ir.Value) bool {
 	return multiplied
 }
 
-// multiplies reports whether a node is a product that takes v rounded, or moves it for
-// such products alone.
-func (m *mixer) multiplies(n *ir.Node, v ir.Value) bool {
+// onlyFeedsProducts reports whether a node is a product that uses v rounded, or moves v
+// for such products only.
+func (m *mixedCopier) onlyFeedsProducts(n *ir.Node, v ir.Value) bool {
 	if isProduct(n) {
 		at := slices.Index(n.Inputs(), v)
 		return !slices.Contains(wideOperands[n.Op()], at)
 	}
 	users := m.uses[n.ID()]
-	return moves[n.Op()] && len(users) > 0 && !m.kept[n] &&
-		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.multiplies(u, n.Result(0)) })
+	return movesElements[n.Op()] && len(users) > 0 && !m.isOutput[n] &&
+		!slices.ContainsFunc(users, func(u *ir.Node) bool { return !m.onlyFeedsProducts(u, n.Result(0)) })
 }
 
-// wideOperands has the ops that are computed in half, with those of their
-// operands that stay f32.
+// wideOperands maps the ops that are computed in half precision to their operands that
+// stay f32.
 var wideOperands = map[ir.Op][]int{
 	ops.OpDotGeneral:        nil,
 	ops.OpConvGeneral:       nil,
 	ops.OpAttention:         nil,
 	ops.OpAttentionForward:  nil,
-	ops.OpAttentionBackward: {3, 4}, // the logarithm of the sums, and delta
+	ops.OpAttentionBackward: {3, 4}, // log-sum-exp and delta
 }
 
-// isProduct reports whether a node is one that is computed in half.
+// isProduct reports whether a node is computed in half precision.
 func isProduct(n *ir.Node) bool {
 	_, ok := wideOperands[n.Op()]
 	return ok && n.Input(0).DType() == ir.F32
 }
 
-// productsIn returns the body of a composite that has products in it, however
-// deep, nil for any other node.
+// productsIn returns the body of a composite that contains products at any depth, or
+// nil.
 func productsIn(n *ir.Node) *ir.Graph {
 	if !n.Def().IsComposite() {
 		return nil
 	}
 	body, err := ir.Inline(n)
 	if err != nil {
-		return nil // it is for the compiler to say
+		return nil // inlining reports the error
 	}
 	for _, inner := range body.Nodes() {
 		if isProduct(inner) || productsIn(inner) != nil {
@@ -175,8 +173,8 @@ func productsIn(n *ir.Node) *ir.Graph {
 	return nil
 }
 
-// product adds a product in half, with results in the types they had.
-func (m *mixer) product(n *ir.Node, in []ir.Value) []ir.Value {
+// product adds a product in half precision and converts the results back.
+func (m *mixedCopier) product(n *ir.Node, in []ir.Value) []ir.Value {
 	narrow := slices.Clone(in)
 	for i, v := range in {
 		if v.DType() == ir.F32 && !slices.Contains(wideOperands[n.Op()], i) {
@@ -187,30 +185,29 @@ func (m *mixer) product(n *ir.Node, in []ir.Value) []ir.Value {
 	for i, v := range out {
 		if m.b.Err() == nil && v.DType() != n.Types()[i].DType {
 			out[i] = ops.Convert(m.b, v, n.Types()[i].DType)
-			m.twins[out[i]] = v
+			m.halfOf[out[i]] = v
 		}
 	}
 	return out
 }
 
-// moves are the ops of one operand that only move elements.
-var moves = map[ir.Op]bool{
+// movesElements has the ops of one operand that only move elements.
+var movesElements = map[ir.Op]bool{
 	ops.OpReshape: true, ops.OpTranspose: true, ops.OpBroadcastInDim: true, ops.OpSlice: true, ops.OpReverse: true,
 }
 
-// rounded returns a value in half. What has been moved is rounded where it comes
-// from, so that the weight that a product takes forward, and another one
-// transposed backward, are one value.
-func (m *mixer) rounded(v ir.Value) ir.Value {
-	if twin, ok := m.twins[v]; ok || m.b.Err() != nil {
+// rounded returns a value in half precision. It rounds a moved value before the move, so
+// that a weight used forward, and transposed backward, is rounded once.
+func (m *mixedCopier) rounded(v ir.Value) ir.Value {
+	if twin, ok := m.halfOf[v]; ok || m.b.Err() != nil {
 		return twin
 	}
 	n, twin := v.Node(), ir.Value{}
-	if moves[n.Op()] {
+	if movesElements[n.Op()] {
 		twin = m.b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.rounded(n.Input(0))})[0]
 	} else {
 		twin = ops.Convert(m.b, v, m.half)
 	}
-	m.twins[v] = twin
+	m.halfOf[v] = twin
 	return twin
 }

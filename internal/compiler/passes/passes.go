@@ -8,27 +8,27 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Options steer [Run].
+// Options are the options of [Run].
 type Options struct {
-	// Claim reports whether the backend has a kernel of its own for a node
-	// with a composite op, which is then kept as it is. Nil claims nothing.
+	// Claim reports whether the backend implements a composite op, which is then not
+	// inlined. Nil claims nothing.
 	Claim func(n *ir.Node) bool
-	// Apart reports whether a running combination is to be made of ops that touch few
-	// arrays each ([ir.PrefixLowering]). Nil says so of none.
+	// Apart reports whether to decompose a scan into ops with fewer operands
+	// ([ir.PrefixLowering]). Nil decomposes none.
 	Apart func(n *ir.Node) bool
-	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is given
-	// so that compilers that have no use for it go without.
+	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is
+	// an option so that compilers that do not use it do not link it.
 	Verify func(g *ir.Graph) error
-	// Trace, if not nil, is shown the graph before and after each pass that
+	// Trace, if not nil, is called with the graph before and after each pass that
 	// changed it.
 	Trace func(pass string, before, after *ir.Graph)
 }
 
-// Error is a bug in a pass: it panicked, or made a graph that is not well
-// formed. The graph that was given is not to blame.
+// Error is a bug in a pass, not in the given graph: the pass panicked or returned an
+// invalid graph.
 type Error struct {
 	Pass string
-	Node *ir.Node // that the pass was at, nil if none
+	Node *ir.Node // the node being rewritten, or nil
 	Err  error
 }
 
@@ -55,30 +55,29 @@ type pass struct {
 
 type order struct{ pass, reason string }
 
-// table is the order in which passes run, over and over until none of them
-// finds anything to do.
+// table lists the passes in order. They run repeatedly until none changes the graph.
 func table() []pass {
 	return []pass{
 		{name: "inline", run: inline},
 		{name: "simplify", run: simplify, after: []order{
-			{"inline", "identities show up where bodies meet what surrounds them"},
+			{"inline", "inlined bodies expose identities across their boundaries"},
 		}},
 		{name: "fold", run: fold, after: []order{
-			{"simplify", "a literal of equal elements is evaluated as one element once it is written as a broadcast"},
+			{"simplify", "a literal of equal elements becomes a broadcast, which folds as one element"},
 		}},
 		{name: "cse", run: cse, after: []order{
-			{"simplify", "equal values are recognised by their form, and simplifying brings forms together"},
-			{"fold", "literals made by folding are shared"},
+			{"simplify", "simplifying makes equal values structurally equal"},
+			{"fold", "folded literals are shared"},
 		}},
 		{name: "dce", run: dce, after: []order{
-			{"simplify", "rules leave the operands they no longer need behind"},
-			{"fold", "folding leaves its operands behind"},
-			{"cse", "sharing leaves the copies behind"},
+			{"simplify", "rules make operands dead"},
+			{"fold", "folding makes operands dead"},
+			{"cse", "sharing makes duplicates dead"},
 		}},
 	}
 }
 
-// checkOrder makes sure that every pass comes after those it needs.
+// checkOrder checks that every pass comes after those it depends on.
 func checkOrder(passes []pass) error {
 	for i, p := range passes {
 		for _, o := range p.after {
@@ -90,8 +89,7 @@ func checkOrder(passes []pass) error {
 	return nil
 }
 
-// maxRounds bounds how often the table is gone through. Each round has seen
-// the work of the one before, and what is left after these is not worth more.
+// maxRounds bounds the number of iterations over the table.
 const maxRounds = 8
 
 // Run applies all passes to a graph, subgraphs included. An error is an
@@ -105,7 +103,7 @@ func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
 		return nil, err
 	}
 	r := newRun(o)
-	done := make([]*ir.Graph, len(passes)) // the graph that a pass has found nothing to do in
+	done := make([]*ir.Graph, len(passes)) // the graph that a pass did not change
 	for range maxRounds {
 		before := g
 		for i, p := range passes {
@@ -131,7 +129,7 @@ func Run(g *ir.Graph, o Options) (*ir.Graph, error) {
 // run is one call of Run.
 type run struct {
 	Options
-	node   *ir.Node // that the pass at work is at
+	node   *ir.Node // the node being rewritten
 	forms  *ir.Forms
 	bodies map[int]*body // of composites, by their forms
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func reductions() map[ir.Op][]identity {
+func reductionIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpReduceSum:  {reduceOne, sumOfRepeated},
 		ops.OpReduceProd: {reduceOne},
@@ -18,8 +18,8 @@ func reductions() map[ir.Op][]identity {
 	}
 }
 
-// reduceOne: of one element each, that element. A sum starts from 0 and makes 0
-// of −0.
+// reduceOne: a reduction over axes of size 1 is a reshape, but a sum, which starts from
+// 0, turns −0 into 0.
 func reduceOne(s site) ir.Value {
 	x := s.in[0]
 	if x.DType().IsComplex() || s.n.Op() == ops.OpReduceSum && !hasNoNegativeZero(x) {
@@ -33,8 +33,8 @@ func reduceOne(s site) ir.Value {
 	return ops.Reshape(s.b, x, s.n.Types()[0].Shape...)
 }
 
-// reduceTwice: the extremum of extrema. Sums are left apart, because each
-// rounds its result.
+// reduceTwice: the extremum of extrema is one reduction. Sums of sums are not merged,
+// because each rounds its result.
 func reduceTwice(s site) ir.Value {
 	x, ok := operandOf(s.in[0], s.n.Op(), 0)
 	if !ok {
@@ -47,7 +47,7 @@ func reduceTwice(s site) ir.Value {
 	return s.b.Add1(s.n.Op(), &ops.AxesAttrs{Axes: axes}, x)
 }
 
-// without returns the axes of a value of some rank except some of them.
+// without returns the axes of a value of the given rank except those listed.
 func without(rank int, axes []int) []int {
 	var out []int
 	for a := range rank {
@@ -58,7 +58,7 @@ func without(rank int, axes []int) []int {
 	return out
 }
 
-// extremumOfRepeated: the extremum over copies of one element is the element.
+// extremumOfRepeated: the extremum over a broadcast axis is the element.
 func extremumOfRepeated(s site) ir.Value {
 	once, rest, _ := unrepeat(s)
 	if !once.Valid() {
@@ -86,10 +86,9 @@ func sumOfRepeated(s site) ir.Value {
 	return ops.Mul(s.b, once, ops.ConstLike(s.b, once, float64(count)))
 }
 
-// unrepeat looks for axes that are reduced and along which the operand, a
-// broadcast, repeats its elements. It returns the operand without them, which
-// of its axes are left to reduce, and how many copies each element had, at
-// least one. It returns the zero Value where there are no such axes.
+// unrepeat finds the reduced axes along which the operand is a broadcast. It returns the
+// operand without them, its axes that remain to be reduced, and the number of copies of
+// each element, at least one. It returns the zero Value if there are no such axes.
 func unrepeat(s site) (once ir.Value, rest []int, count int) {
 	x, ok := operandOf(s.in[0], ops.OpBroadcastInDim, 0)
 	if !ok {
@@ -117,7 +116,7 @@ func unrepeat(s site) (once ir.Value, rest []int, count int) {
 	return dropRepeated(s.b, x, axes, shape, kept), rest, count
 }
 
-// dropRepeated broadcasts x to the kept axes of a shape only.
+// dropRepeated broadcasts x to the kept axes of a shape.
 func dropRepeated(b *ir.Builder, x ir.Value, axes []int, shape ir.Shape, kept []int) ir.Value {
 	var from ir.Shape
 	var to []int
@@ -129,7 +128,7 @@ func dropRepeated(b *ir.Builder, x ir.Value, axes []int, shape ir.Shape, kept []
 	return ops.BroadcastInDim(b, ops.Reshape(b, x, from...), pick(shape, kept), to)
 }
 
-// knownSize: a size without symbols is a literal.
+// knownSize: a constant size is a literal.
 func knownSize(s site) ir.Value {
 	a := s.n.Attrs().(*ops.DimSizeAttrs)
 	n, ok := ir.Shape(a.Sizes).Size().Const()

@@ -6,21 +6,21 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// site is a node on its way into a new graph.
+// site is a node of the old graph that is rewritten into a new graph.
 type site struct {
 	b  *ir.Builder
-	n  *ir.Node    // as it is in the old graph, with its operands there
-	in []ir.Value  // its operands in the new graph, until the next node comes
-	to *ir.Mapping // from the old graph to the new one, so far; nil where a rule is only asked
+	n  *ir.Node    // in the old graph
+	in []ir.Value  // its operands in the new graph, valid until the next node
+	to *ir.Mapping // from the old graph to the new one; nil in run.applies
 
 	users []int // of the old graph's nodes, outputs included
 }
 
-// sole reports whether n is the only user of the node that makes its operand.
+// sole reports whether n is the only user of the node that defines an operand.
 func (s site) sole(operand int) bool { return s.users[s.n.Input(operand).Node().ID()] == 1 }
 
-// countUsers returns, by node, how many nodes and outputs take one of its
-// results; a node that takes several counts once.
+// countUsers returns, by node, the number of nodes and outputs that use its
+// results; a node that uses several counts once.
 func countUsers(g *ir.Graph) []int {
 	users := make([]int, len(g.Nodes()))
 	for _, n := range g.Nodes() {
@@ -37,10 +37,9 @@ func countUsers(g *ir.Graph) []int {
 	return users
 }
 
-// walk makes a new graph of g: node adds what takes the place of a node and
-// returns its results (the zero Value where nothing uses one), and whether
-// that differs from the node. Ports and outputs stay. Where nothing differs, g
-// itself is returned.
+// walk copies g: node adds the replacement of a node and returns its results (the zero
+// Value for an unused one), and whether the replacement differs from the node. Ports and
+// outputs stay. If nothing differs, walk returns g itself.
 func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph, error) {
 	changed := false
 	out, err := ir.Transform(g.Name(), func(b *ir.Builder) {
@@ -79,7 +78,7 @@ func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph
 	return out, err
 }
 
-// checkResults makes sure that the types of a node's results stay.
+// checkResults checks that a replacement preserves the types of a node's results.
 func (r *run) checkResults(s site, results []ir.Value) {
 	for i, v := range results {
 		if i >= s.n.NumResults() || v.Valid() && !v.Type().Equal(s.n.Types()[i]) {
@@ -89,7 +88,7 @@ func (r *run) checkResults(s site, results []ir.Value) {
 	}
 }
 
-// copyNode copies a node after working on its subgraphs.
+// copyNode copies a node with its subgraphs rewritten.
 func (r *run) copyNode(s site, subgraph func(g *ir.Graph) (*ir.Graph, error)) (results []ir.Value, differs bool) {
 	subs := slices.Clone(s.n.Subgraphs())
 	for i, g := range subs {
@@ -104,12 +103,12 @@ func (r *run) copyNode(s site, subgraph func(g *ir.Graph) (*ir.Graph, error)) (r
 	return s.b.CopyWith(s.n, s.n.Attrs(), subs, s.in), differs
 }
 
-// rule returns values of the new graph in place of the results of a node, or
-// nil where it has nothing to say.
+// rule returns values of the new graph to replace the results of a node, or
+// nil if it does not apply.
 type rule func(s site) []ir.Value
 
 // rewrite applies a rule to all nodes of g and of its subgraphs, operands
-// first. The graph is copied only where the rule has something to say.
+// first. The graph is copied only if the rule applies to some node.
 func (r *run) rewrite(g *ir.Graph, f rule) (*ir.Graph, error) {
 	if !r.applies(g, f) {
 		return g, nil
@@ -122,9 +121,8 @@ func (r *run) rewrite(g *ir.Graph, f rule) (*ir.Graph, error) {
 	})
 }
 
-// applies reports whether a rule has something to say about a node of g or of its
-// subgraphs. It is asked about g as it is; what it adds to a builder, or fails to add to one
-// of another graph, is dropped.
+// applies reports whether a rule applies to a node of g or of its subgraphs. It calls
+// the rule with operands of g and a scratch builder, whose nodes and errors are dropped.
 func (r *run) applies(g *ir.Graph, f rule) (found bool) {
 	_, err := ir.Transform(g.Name(), func(b *ir.Builder) {
 		users := countUsers(g)

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func shapes() map[ir.Op][]identity {
+func shapeIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpReshape:        {moveOfSplat, reshapeSame, reshapeReshape},
 		ops.OpTranspose:      {moveOfSplat, transposeSame, transposeTwice, transposeOfUnits, transposeOfDot},
@@ -17,7 +17,7 @@ func shapes() map[ir.Op][]identity {
 	}
 }
 
-// moveOfSplat: equal elements are equal wherever they go.
+// moveOfSplat: moving the elements of a splat gives a splat.
 func moveOfSplat(s site) ir.Value { return spread(s, s.in[0]) }
 
 func reshapeSame(s site) ir.Value {
@@ -45,7 +45,7 @@ func isCounting(axes []int) bool {
 	return true
 }
 
-// pick returns the entries of a list at some places.
+// pick returns the entries of a list at the given indices.
 func pick[T any](list []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, a := range at {
@@ -54,7 +54,7 @@ func pick[T any](list []T, at []int) []T {
 	return out
 }
 
-// transpose is [ops.Transpose], for which no axes stand for all of them.
+// transpose is [ops.Transpose] without the special meaning of an empty perm.
 func transpose(b *ir.Builder, x ir.Value, perm []int) ir.Value {
 	if isCounting(perm) {
 		return x
@@ -77,8 +77,7 @@ func transposeTwice(s site) ir.Value {
 	return transpose(s.b, x, pick(permOf(s.in[0].Node()), permOf(s.n)))
 }
 
-// transposeOfUnits: where only axes of size 1 change places, the elements
-// stay in order.
+// transposeOfUnits: moving axes of size 1 alone is a reshape.
 func transposeOfUnits(s site) ir.Value {
 	moving := slices.DeleteFunc(slices.Clone(permOf(s.n)), func(a int) bool { return s.in[0].Dim(a).Is(1) })
 	if slices.IsSorted(moving) {
@@ -91,12 +90,12 @@ func broadcastAxes(n *ir.Node) []int { return n.Attrs().(*ops.BroadcastAttrs).Ax
 
 func broadcastSame(s site) ir.Value {
 	if s.in[0].Shape().Equal(s.n.Types()[0].Shape) {
-		return s.in[0] // the axes increase, so each is its own
+		return s.in[0] // the axes increase, so they are the identity
 	}
 	return ir.Value{}
 }
 
-// broadcastUnits: new axes of size 1 alone make a reshape.
+// broadcastUnits: a broadcast that only adds axes of size 1 is a reshape.
 func broadcastUnits(s site) ir.Value {
 	to := s.n.Types()[0].Shape
 	if s.in[0].Rank() > 0 && s.in[0].Shape().Size() == to.Size() && !to.Size().Is(0) {
@@ -113,8 +112,8 @@ func broadcastTwice(s site) ir.Value {
 	return ops.BroadcastInDim(s.b, x, s.n.Types()[0].Shape, pick(broadcastAxes(s.n), broadcastAxes(s.in[0].Node())))
 }
 
-// broadcastReshape: axes of size 1 put in by a reshape before are put in by the
-// broadcast itself.
+// broadcastReshape: a broadcast of a reshape that only adds axes of size 1 is one
+// broadcast.
 func broadcastReshape(s site) ir.Value {
 	x, ok := operandOf(s.in[0], ops.OpReshape, 0)
 	if !ok || slices.ContainsFunc(x.Shape(), func(d ir.Dim) bool { return d.Is(1) }) {
@@ -134,7 +133,7 @@ func broadcastReshape(s site) ir.Value {
 
 func axesOf(n *ir.Node) []int { return n.Attrs().(*ops.AxesAttrs).Axes }
 
-// reverseUnits drops axes along which there is nothing to turn round.
+// reverseUnits drops axes of size 1.
 func reverseUnits(s site) ir.Value {
 	axes := slices.DeleteFunc(slices.Clone(axesOf(s.n)), func(a int) bool { return s.in[0].Dim(a).Is(1) })
 	switch {

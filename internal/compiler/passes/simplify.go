@@ -5,17 +5,17 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// identity returns a plainer value for the result of a node, or the zero Value
-// where it has nothing to say. It holds for every value of the operands: for
-// floats with NaN, infinities and −0, for integers with wrapping. What it adds
-// before it gives up is dead code.
+// identity returns a simpler value equal to the result of a node, or the zero Value
+// if it does not apply. It must hold for every value of the operands: for
+// floats with NaN, infinities and −0, for integers with wrapping. Nodes that it adds
+// before returning the zero Value are dead code.
 type identity func(s site) ir.Value
 
-// identities lists what is tried for each op, in order.
+// identities lists the identities of each op in the order they are tried.
 func identities() map[ir.Op][]identity {
 	t := map[ir.Op][]identity{ir.OpConstant: {spreadLiteral}}
 	for _, part := range []map[ir.Op][]identity{
-		arithmetic(), comparisons(), logic(), choices(), conversions(), shapes(), cuts(), reductions(), products(),
+		arithmeticIdentities(), comparisonIdentities(), logicIdentities(), selectIdentities(), conversionIdentities(), shapeIdentities(), sliceIdentities(), reductionIdentities(), dotIdentities(),
 	} {
 		for op, ids := range part {
 			t[op] = append(t[op], ids...)
@@ -24,11 +24,11 @@ func identities() map[ir.Op][]identity {
 	return t
 }
 
-// simplify applies what holds by algebra.
+// simplify applies algebraic identities.
 func simplify(r *run, g *ir.Graph) (*ir.Graph, error) {
-	one, many := identities(), control()
+	one, many := identities(), controlRules()
 	return r.rewrite(g, func(s site) []ir.Value {
-		if v := nothing(s); v.Valid() {
+		if v := emptyValue(s); v.Valid() {
 			return []ir.Value{v}
 		}
 		for _, id := range one[s.n.Op()] {
@@ -45,9 +45,8 @@ func simplify(r *run, g *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// nothing takes a value without elements for zeros, so that what it came from
-// is not computed.
-func nothing(s site) ir.Value {
+// emptyValue replaces a value without elements by zeros, which makes its operands dead.
+func emptyValue(s site) ir.Value {
 	if s.n.NumResults() != 1 {
 		return ir.Value{}
 	}
@@ -59,7 +58,7 @@ func nothing(s site) ir.Value {
 	return ops.Zeros(s.b, t.DType, t.Shape...)
 }
 
-// spreadLiteral writes a literal of equal elements as one element, repeated.
+// spreadLiteral replaces a literal of equal elements by a broadcast of one element.
 func spreadLiteral(s site) ir.Value {
 	v := s.n.Result(0)
 	if v.Rank() == 0 {
@@ -68,8 +67,8 @@ func spreadLiteral(s site) ir.Value {
 	return spread(s, v)
 }
 
-// spread returns a value of the type of s's result that has everywhere the
-// element that v has everywhere.
+// spread returns the splat v broadcast to the type of s's result, or the zero Value if v
+// is not a splat.
 func spread(s site, v ir.Value) ir.Value {
 	element, ok := literalOf(v)
 	if !ok {
@@ -87,7 +86,7 @@ func either(s site, f func(x, y ir.Value) ir.Value) ir.Value {
 	return f(s.in[1], s.in[0])
 }
 
-// constant returns a value of the type of s's result with x everywhere.
+// constant returns a value of the type of s's result with all elements x.
 func constant(s site, x float64) ir.Value {
 	t := s.n.Types()[0]
 	return ops.Const(s.b, t.DType, x, t.Shape...)

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-func cuts() map[ir.Op][]identity {
+func sliceIdentities() map[ir.Op][]identity {
 	return map[ir.Op][]identity{
 		ops.OpSlice:       {sliceAll, sliceSlice, sliceOfPad, sliceOfConcatenate},
 		ops.OpPad:         {padNothing, padOfSplat, padPad},
@@ -25,7 +25,7 @@ func areZero(s []ir.Dim) bool {
 	return !slices.ContainsFunc(s, func(d ir.Dim) bool { return !d.Is(0) })
 }
 
-// sliceAll: as many elements as there are, one after the other.
+// sliceAll: a slice of the whole operand is the operand.
 func sliceAll(s site) ir.Value {
 	a := sliceOf(s.n)
 	if areZero(a.Start) && isOnes(a.Stride) && s.in[0].Shape().Equal(a.Size) {
@@ -51,7 +51,7 @@ func sliceSlice(s site) ir.Value {
 	return ops.Slice(s.b, x, start, outer.Size, stride)
 }
 
-// sliceOfPad: what was put around is taken off again.
+// sliceOfPad: a slice that removes the padding is the operand of the pad.
 func sliceOfPad(s site) ir.Value {
 	x, ok := operandOf(s.in[0], ops.OpPad, 0)
 	if !ok {
@@ -66,7 +66,7 @@ func sliceOfPad(s site) ir.Value {
 	return x
 }
 
-// sliceOfConcatenate takes from the one operand that all elements come from.
+// sliceOfConcatenate slices the operand of the concatenation that holds all elements.
 func sliceOfConcatenate(s site) ir.Value {
 	n := s.in[0].Node()
 	if n.Op() != ops.OpConcatenate {
@@ -103,7 +103,7 @@ func padNothing(s site) ir.Value {
 	return ir.Value{}
 }
 
-// padOfSplat: equal elements with the same around them.
+// padOfSplat: a splat padded with its element is a splat.
 func padOfSplat(s site) ir.Value {
 	x, okX := literalOf(s.in[0])
 	value, okValue := literalOf(s.in[1])
@@ -113,7 +113,7 @@ func padOfSplat(s site) ir.Value {
 	return ir.Value{}
 }
 
-// padPad: two rims of one value are one.
+// padPad: two paddings with one value are one.
 func padPad(s site) ir.Value {
 	x, ok := operandOf(s.in[0], ops.OpPad, 0)
 	if !ok || s.in[0].Node().Input(1) != s.in[1] {
@@ -160,7 +160,7 @@ func concatenateSplats(s site) ir.Value {
 	return spread(s, s.in[0])
 }
 
-// flattenConcatenate: pieces of a piece are pieces of the whole.
+// flattenConcatenate: nested concatenations along one axis are one.
 func flattenConcatenate(s site) ir.Value {
 	axis := axisOf(s.n)
 	var parts []ir.Value
@@ -177,8 +177,7 @@ func flattenConcatenate(s site) ir.Value {
 	return ops.Concatenate(s.b, axis, parts...)
 }
 
-// joinSlices: neighbouring parts of one value, put together again, are one
-// part of it.
+// joinSlices: concatenated adjacent slices of one value are one slice of it.
 func joinSlices(s site) ir.Value {
 	axis := axisOf(s.n)
 	parts := []ir.Value{s.in[0]}

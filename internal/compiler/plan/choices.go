@@ -8,29 +8,29 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Choice is a group of a module that may be scheduled in several ways.
+// Choice is a group of a module with several candidate schedules, for tuning.
 type Choice struct {
 	Key  sched.Key
 	Name string // of the group's kernels
-	// Candidates are its schedules, the one first that is taken unless the target's
-	// Schedules tell another: see [sched.Candidates].
+	// Candidates are its schedules. The first is the default, which the target's
+	// Schedules override: see [sched.Candidates].
 	Candidates []sched.Ranked
 
 	target    Target
 	partition *fusion.Partition
 	group     *fusion.Group
-	rounds    []*round
+	loops     []*enclosingLoop
 	caps      loop.Caps
 }
 
-// Choices returns the groups of a module that have a choice on a target, in the order in
-// which they run, equal ones once. The errors are those of [Compile].
+// Choices returns the groups of a module with several candidates on a target, in
+// execution order, without duplicates. The errors are those of [Compile].
 func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
 	c := newCompiler(m, t, nil)
-	f := &finder{target: t, known: map[sched.Key]bool{}}
+	f := &choiceFinder{target: t, known: map[sched.Key]bool{}}
 	for _, e := range m.Entries {
 		p, err := c.fuse(e)
 		if err != nil {
@@ -44,28 +44,28 @@ func Choices(m *ir.Module, t Target) ([]*Choice, error) {
 	return f.found, nil
 }
 
-// finder goes through partitions for what has a choice.
-type finder struct {
+// choiceFinder collects the choices of partitions.
+type choiceFinder struct {
 	target Target
 	known  map[sched.Key]bool
 	found  []*Choice
 }
 
-func (f *finder) partition(p *fusion.Partition, rounds []*round, condition bool) error {
+func (f *choiceFinder) partition(p *fusion.Partition, loops []*enclosingLoop, condition bool) error {
 	for _, item := range p.Items {
 		switch item := item.(type) {
 		case *fusion.Group:
-			if err := f.group(p, item, rounds, condition); err != nil {
+			if err := f.group(p, item, loops, condition); err != nil {
 				return err
 			}
 		case *fusion.Loop:
-			if err := f.partition(item.Body, append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()}), condition); err != nil {
+			if err := f.partition(item.Body, append(loops[:len(loops):len(loops)], &enclosingLoop{count: 1, partitions: item.Partitions()}), condition); err != nil {
 				return err
 			}
 		case fusion.Control:
-			inner := rounds
+			inner := loops
 			if _, ok := item.(*fusion.While); ok {
-				inner = append(rounds[:len(rounds):len(rounds)], &round{count: 1, partitions: item.Partitions()})
+				inner = append(loops[:len(loops):len(loops)], &enclosingLoop{count: 1, partitions: item.Partitions()})
 			}
 			for _, p := range item.Partitions() {
 				if err := f.partition(p, inner, true); err != nil {
@@ -77,23 +77,23 @@ func (f *finder) partition(p *fusion.Partition, rounds []*round, condition bool)
 	return nil
 }
 
-// group notes a group with a choice. Maps side by side have none: they share a kernel.
-func (f *finder) group(p *fusion.Partition, g *fusion.Group, rounds []*round, condition bool) error {
-	caps := f.target.capsUnder(condition)
+// group records a group with several candidates. Horizontally fused maps have one.
+func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, loops []*enclosingLoop, condition bool) error {
+	caps := f.target.capsFor(condition)
 	list, err := sched.Candidates(g, caps)
 	if err != nil || len(list) < 2 {
 		return err
 	}
 	if key := sched.KeyOf(g, caps); !f.known[key] {
 		f.known[key] = true
-		f.found = append(f.found, &Choice{key, g.Name(), list, f.target, p, g, rounds, caps})
+		f.found = append(f.found, &Choice{key, g.Name(), list, f.target, p, g, loops, caps})
 	}
 	return nil
 }
 
-// Trial returns a plan with an entry "run" that does the work of the group so many times
-// by a schedule, on memory of its own that nobody fills: for measuring. The error is
-// that of [sched.Emit] or [Compile].
+// Trial returns a plan to benchmark a schedule: its entry "run" computes the group the
+// given number of times, on uninitialised memory. The error is that of [sched.Emit] or
+// [Compile].
 func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	c := newCompiler(&ir.Module{Name: x.Name}, x.target, pr)
 	c.plan.Entries = []Entry{{Name: "run"}}
@@ -102,14 +102,14 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 		regions: map[*fusion.Tensor]region{}, parts: map[string]int{},
 	}
 	caps := x.caps
-	caps.Drafts = false // they are not what is measured
+	caps.Drafts = false // drafts are not measured
 	launches, err := sched.Emit(x.group, s, caps)
 	if err != nil {
 		return nil, err
 	}
-	rounds := append(x.rounds[:len(x.rounds):len(x.rounds)], &round{count: times})
+	loops := append(x.loops[:len(x.loops):len(x.loops)], &enclosingLoop{count: times})
 	for _, l := range launches {
-		ec.launches = append(ec.launches, placedLaunch{Launch: l, rounds: rounds})
+		ec.launches = append(ec.launches, placedLaunch{Launch: l, loops: loops})
 	}
 	if err := ec.placeTrial(); err != nil {
 		return nil, err
@@ -120,12 +120,12 @@ func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
 	ec.entry.UniformBytes = WordBytes * len(x.partition.Scalars)
 	c.status()
 	c.link()
-	c.plan.Requires.Limits = c.plan.needs()
+	c.plan.Requires.Limits = c.plan.requiredLimits()
 	return c.plan, Validate(c.plan)
 }
 
-// placeTrial places what the launches touch: ports and constants of the module as states,
-// everything else as temporary memory.
+// placeTrial places the tensors of the launches: ports and constants of the module as
+// states, the others as temporary memory.
 func (c *entryCompiler) placeTrial() error {
 	for _, l := range c.launches {
 		for _, t := range l.Args {

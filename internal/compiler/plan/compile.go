@@ -16,8 +16,8 @@ import (
 const Version = "rlx 0.1.0"
 
 // Compile lowers a module to a plan for one target: passes, fusion, schedules,
-// memory, and last the text of the kernels, because how a kernel accesses its
-// arrays depends on where they lie. All dimensions must be constant
+// memory, and last the text of the kernels, because the access of a kernel's
+// arrays depends on their buffers. All dimensions must be constant
 // ([ir.Graph.Bind]). The same module and target give the same plan.
 //
 // Errors are of the kinds of package ir and name the node or the tensor:
@@ -28,15 +28,14 @@ func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
 	return p, err
 }
 
-// Printed is a kernel of a plan in the loop IR, as it was printed, and its draft, if it has
-// one.
+// Printed is a kernel of a plan in the loop IR, as it was printed, and its draft or nil.
 type Printed struct {
 	*loop.Kernel
 	Draft *loop.Kernel
 }
 
-// CompileKernels is [Compile] for those who also want the kernels in the loop
-// IR, in the order of the plan's Kernels: the simulator, and tools that show them.
+// CompileKernels is [Compile] that also returns the kernels in the loop IR, in the
+// order of the plan's Kernels, for the simulator and for debugging.
 func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error) {
 	if m == nil || pr == nil {
 		return nil, nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
@@ -49,14 +48,14 @@ func CompileKernels(m *ir.Module, t Target, pr Printer) (*Plan, []Printed, error
 	}
 	c.status()
 	c.link()
-	c.plan.Requires.Limits = c.plan.needs()
+	c.plan.Requires.Limits = c.plan.requiredLimits()
 	if err := Validate(c.plan); err != nil {
 		return nil, nil, err
 	}
 	return c.plan, c.printed, nil
 }
 
-// link makes the module of a dialect of binary code.
+// link links the kernels of a binary dialect into one module.
 func (c *compiler) link() {
 	l, ok := c.printer.(Linker)
 	if !ok {
@@ -73,40 +72,40 @@ func (c *compiler) link() {
 	}
 }
 
-// compiler makes one plan.
+// compiler compiles one plan.
 type compiler struct {
-	plan       *Plan
-	module     *ir.Module
-	target     Target
-	printer    Printer
-	persistent map[string]region
-	slots      map[string]int // persistent slots by name
-	cache      *sched.Cache
-	numbers    map[kernelKey]int
-	kernels    map[string]int // by access and source
-	printed    []Printed
-	states     arenas
-	inputs     arenas
-	constants  arenas
-	temps      pool
-	gates      arenas
-	codes      []StatusCode
-	statusAt   int // the status buffer, -1 while there is none
+	plan         *Plan
+	module       *ir.Module
+	target       Target
+	printer      Printer
+	persistent   map[string]region
+	slots        map[string]int // persistent slots by name
+	cache        *sched.Cache
+	kernelByKey  map[kernelKey]int
+	kernelByText map[string]int // by access and source
+	printed      []Printed
+	states       bumpAllocator
+	inputs       bumpAllocator
+	constants    bumpAllocator
+	temps        liveRangeAllocator
+	gates        bumpAllocator
+	codes        []StatusCode
+	statusAt     int // the status buffer, -1 while there is none
 }
 
 func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	p := &Plan{Name: m.Name, Compiler: Version, Target: t.Name}
 	p.Requires.Limits, p.Requires.Features = t.Limits, slices.Clone(t.Features)
-	most := roomOf(t.Limits)
+	maxSize := capacityOf(t.Limits)
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
-		cache: sched.NewCache(t.Schedules), numbers: map[kernelKey]int{}, kernels: map[string]int{},
-		states:    arenas{p: p, kind: StateBuffer, room: most},
-		inputs:    arenas{p: p, kind: InputBuffer, room: most},
-		constants: arenas{p: p, kind: ConstantBuffer, room: most},
-		temps:     pool{p: p, room: most, blocks: map[int][]block{}},
-		gates:     arenas{p: p, kind: TempBuffer, room: most},
+		cache: sched.NewCache(t.Schedules), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
+		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: maxSize},
+		inputs:    bumpAllocator{p: p, kind: InputBuffer, capacity: maxSize},
+		constants: bumpAllocator{p: p, kind: ConstantBuffer, capacity: maxSize},
+		temps:     liveRangeAllocator{p: p, capacity: maxSize, blocks: map[int][]block{}},
+		gates:     bumpAllocator{p: p, kind: TempBuffer, capacity: maxSize},
 		statusAt:  -1,
 	}
 }
@@ -119,7 +118,7 @@ type entryCompiler struct {
 	declared  *ir.Graph // as the host knows it, complex values included
 	launches  []placedLaunch
 	regions   map[*fusion.Tensor]region
-	parts     map[string]int // how many parts of bundles have a key
+	parts     map[string]int // the number of bundle parts by key
 }
 
 func (c *compiler) entry(e ir.Entry) error {
@@ -134,7 +133,7 @@ func (c *compiler) entry(e ir.Entry) error {
 	return ec.addSteps()
 }
 
-// place makes the launches of an entry and gives their tensors memory.
+// place schedules the launches of an entry and allocates their tensors.
 func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	prog, err := c.fuse(e)
 	if err != nil {
@@ -154,15 +153,15 @@ func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
 	if err := ec.placeAll(); err != nil {
 		return nil, err
 	}
-	if err := ec.cut(); err != nil {
+	if err := ec.packBundles(); err != nil {
 		return nil, err
 	}
 	return ec, ec.makeGates()
 }
 
-// fuse makes the groups of an entry.
+// fuse simplifies the graph of an entry and partitions it into fusion groups.
 func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
-	g, err := c.simplified(e.Graph)
+	g, err := c.simplify(e.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -176,14 +175,14 @@ func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
 	o.Unfused = c.target.Unfused
 	o.Long = c.target.Long
 	o.TensorCores = c.target.Mma
-	o.Policy = c.target.rows()
+	o.Policy = c.target.fusionPolicy()
 	return fusion.Build(g, o)
 }
 
-// simplified returns the graph after all passes, with complex values as pairs where
-// the target has none, but their parts.
-func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
-	o := passes.Options{Claim: c.target.claims, Apart: c.target.Apart}
+// simplify returns the graph after all passes. Complex values become pairs if the target
+// does not support them but supports their parts.
+func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
+	o := passes.Options{Claim: c.target.keepsComposite, Apart: c.target.Apart}
 	g, err := passes.Run(g, o)
 	if err != nil {
 		return nil, err
@@ -194,7 +193,7 @@ func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
 			continue
 		}
 		if c.target.Support(d.Real()) == dtype.Unsupported {
-			return g, nil // it is refused by its name
+			return g, nil // require reports the complex type
 		}
 		pairs = true
 	}
@@ -207,7 +206,7 @@ func (c *compiler) simplified(g *ir.Graph) (*ir.Graph, error) {
 	return passes.Run(g, o)
 }
 
-// addCodes numbers the checks of an entry after those of the entries before.
+// addCodes numbers the checks of an entry after those of earlier entries.
 func (c *compiler) addCodes(checks []*ir.Node) {
 	for _, n := range checks {
 		name := n.Label()
@@ -219,7 +218,7 @@ func (c *compiler) addCodes(checks []*ir.Node) {
 	}
 }
 
-// statusBuffer returns the buffer of the status words, made at first use.
+// statusBuffer returns the buffer of the status words, created on first use.
 func (c *compiler) statusBuffer() int {
 	if c.statusAt < 0 {
 		c.statusAt = len(c.plan.Buffers)
@@ -234,9 +233,9 @@ func (c *compiler) status() {
 	}
 }
 
-// needs returns the least limits that the plan runs under, and not less than
+// requiredLimits returns the minimum limits that the plan needs, and not less than
 // what every device has.
-func (p *Plan) needs() loop.Limits {
+func (p *Plan) requiredLimits() loop.Limits {
 	l := loop.DefaultLimits()
 	for _, b := range p.Buffers {
 		l.BufferBytes = max(l.BufferBytes, b.Bytes)
@@ -255,7 +254,7 @@ func (p *Plan) needs() loop.Limits {
 	return l
 }
 
-// raise makes room under limits for the dispatches of some steps.
+// raise raises limits to those that the dispatches of steps need.
 func raise(l *loop.Limits, steps []Step) {
 	for _, s := range steps {
 		switch s := s.(type) {

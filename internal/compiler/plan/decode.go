@@ -11,9 +11,8 @@ import (
 )
 
 // Decode reads a plan file and validates the plan. The data of constants are
-// not copied: they are parts of b. Every error is a [*FormatError]; whatever
-// the bytes are, Decode neither panics nor allocates more than a small multiple
-// of their number.
+// slices of b. Every error is a [*FormatError]. For any input Decode neither panics nor
+// allocates more than a small multiple of its length.
 func Decode(b []byte) (*Plan, error) {
 	minor, err := checkHeader(b)
 	if err != nil {
@@ -29,7 +28,7 @@ func Decode(b []byte) (*Plan, error) {
 	return p, nil
 }
 
-// checkHeader returns the minor version of an intact file.
+// checkHeader checks the header and checksum of a file and returns its minor version.
 func checkHeader(b []byte) (minor int, err error) {
 	damaged := func(offset int, text string, args ...any) error {
 		return &FormatError{Kind: ErrDamaged, Rule: 1, Offset: offset, Msg: format.Sprintf(text, args...)}
@@ -52,9 +51,9 @@ func checkHeader(b []byte) (minor int, err error) {
 	return int(binary.LittleEndian.Uint16(b[6:])), nil
 }
 
-// sections returns the readers of the known sections. Those in mandatory must be
-// there exactly once. It is no variable: a program that reads no plans, as the compiler in
-// a page, is spared them.
+// sections returns the readers of the known sections. Those in mandatory must occur
+// exactly once. It is a function rather than a variable so that a program that reads no
+// plans, such as the compiler in a page, does not link them.
 func sections() map[string]func(*reader, *Plan) {
 	return map[string]func(*reader, *Plan){
 		tagMeta:     func(r *reader, p *Plan) { p.Name, p.Compiler, p.Target = r.str(), r.str(), r.str() },
@@ -63,7 +62,7 @@ func sections() map[string]func(*reader, *Plan) {
 			p.Symbols = items(r, func(s *Symbol) { s.Name, s.Value = r.str(), r.u64() })
 		},
 		tagBuffers: func(r *reader, p *Plan) {
-			p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.upTo(int(bufferKinds), "buffer kind")), r.u64() })
+			p.Buffers = items(r, func(b *Buffer) { b.Kind, b.Bytes = BufferKind(r.enum(int(bufferKinds), "buffer kind")), r.u64() })
 		},
 		tagSlots: func(r *reader, p *Plan) { p.Slots = items(r, r.slot) },
 		tagConstants: func(r *reader, p *Plan) {
@@ -104,7 +103,7 @@ func sections() map[string]func(*reader, *Plan) {
 
 var mandatory = []string{tagMeta, tagRequires, tagBuffers, tagSlots, tagConstants, tagKernels, tagEntries}
 
-// decodeSections reads what follows the header of an intact file.
+// decodeSections reads the sections of a file whose header was checked.
 func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 	p, readers := new(Plan), sections()
 	r := &reader{buf: b, off: headerBytes, end: len(b), newer: minor > Minor}
@@ -115,7 +114,7 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 		tag, flags, length := string(r.take(4)), r.u32(), r.u32()
 		r.section = tag
 		body := r.off
-		r.room(length)
+		r.ensure(length)
 		r.skip(length + -length&3)
 		if r.err != nil {
 			break
@@ -151,8 +150,7 @@ func decodeSections(b []byte, minor int, variants bool) (*Plan, error) {
 	return p, r.err
 }
 
-// decodeVariant reads a plan within a plan. Offsets in its errors count from
-// its own start.
+// decodeVariant reads a nested plan. Offsets in its errors are relative to its start.
 func decodeVariant(b []byte) (*Plan, error) {
 	minor, err := checkHeader(b)
 	if err != nil {
@@ -174,11 +172,11 @@ func (r *reader) requires() (q Requires) {
 
 func (r *reader) slot(s *Slot) {
 	s.Name = r.str()
-	s.Role = Role(r.upTo(int(roles), "role"))
+	s.Role = Role(r.enum(int(roles), "role"))
 	s.DType = r.dtype()
 	s.Dims = numbers(r, 8, r.u64)
 	s.Buffer, s.Offset, s.Bytes = r.u32(), r.u64(), r.u64()
-	s.Checked = r.upTo(2, "truth value") == 1
+	s.Checked = r.enum(2, "truth value") == 1
 	s.Lo, s.Hi = r.i64(), r.i64()
 }
 
@@ -187,12 +185,12 @@ func (r *reader) kernel(k *Kernel) {
 	k.Workgroup = r.triple()
 	k.SharedBytes = r.u32()
 	for range r.count(4) {
-		k.Storage = append(k.Storage, loop.Access(r.upTo(accesses, "access")))
+		k.Storage = append(k.Storage, loop.Access(r.enum(accesses, "access")))
 	}
 	k.ScalarBytes, k.Counters = r.u32(), r.u32()
 }
 
-// draft is the source of a draft with the number of its kernel.
+// draft is the source of a draft with the index of its kernel.
 type draft struct {
 	kernel int
 	source string
@@ -226,4 +224,68 @@ func (r *reader) routine(to *routine.Routine) {
 		return
 	}
 	*to = made
+}
+
+func (r *reader) entry(e *Entry) {
+	e.Name = r.str()
+	e.Inputs, e.Scalars, e.Outputs = numbers(r, 4, r.u32), numbers(r, 4, r.u32), numbers(r, 4, r.u32)
+	e.UniformBytes = r.u32()
+	e.Steps = r.steps(0)
+	if r.off < r.end {
+		e.Reads, e.Sets = numbers(r, 4, r.u32), numbers(r, 4, r.u32)
+	}
+}
+
+func (r *reader) steps(depth int) []Step {
+	if depth > MaxCounters {
+		r.failAt(r.off, ErrInvalid, 39, "repeats are nested more than %d deep", MaxCounters)
+		return nil
+	}
+	return items(r, func(s *Step) {
+		switch kind := r.u32(); kind {
+		case stepDispatch:
+			d := r.dispatch()
+			if r.off < r.end {
+				d.DraftGroups = r.triple()
+			}
+			*s = d
+		case stepIndirect:
+			d := r.dispatch()
+			at := r.cell()
+			d.Grid = &at
+			*s = d
+		case stepCopy:
+			*s = &Copy{Src: r.u32(), SrcOffset: r.u64(), Dst: r.u32(), DstOffset: r.u64(), Bytes: r.u64()}
+		case stepRepeat:
+			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1)}
+		case stepRepeatOdd:
+			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
+		case stepWhile:
+			*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
+		default:
+			if kind == stepCall && r.calls {
+				*s = &Call{Routine: r.u32(), Bindings: r.bindings()}
+				return
+			}
+			r.failAt(r.off-4, ErrVersion, 8, "a step of kind %d is not known to this reader", kind)
+		}
+	})
+}
+
+func (r *reader) cell() Cell { return Cell{Buffer: r.u32(), Offset: r.u64()} }
+
+func (r *reader) dispatch() *Dispatch {
+	return &Dispatch{Kernel: r.u32(), Groups: r.triple(), Bindings: r.bindings()}
+}
+
+func (r *reader) bindings() []Binding {
+	n := r.count(20)
+	if n == 0 {
+		return nil
+	}
+	out := make([]Binding, n)
+	for i := range out {
+		out[i] = Binding{Buffer: r.u32(), Offset: r.u64(), Bytes: r.u64()}
+	}
+	return out
 }

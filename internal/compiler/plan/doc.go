@@ -1,37 +1,42 @@
-// Package plan is the form in which a compiled module leaves the compiler: the
-// buffers to make, the kernels to build, and for each entry point the list of
-// dispatches to replay. A [Plan] is for one target; it knows nothing of graphs.
+// Package plan is the last stage of the compiler. Its input is a module of graphs,
+// its output a [Plan] for one target: the buffers to make, the kernels to build, and
+// for each entry point the list of dispatches to replay. A plan knows nothing of graphs.
+//
+// [Compile] runs the stages in order: the passes (package passes), fusion (package
+// fusion), schedules (package sched), liveness and memory planning (memory.go),
+// horizontal fusion (horizontal.go), and printing with the [Printer] of a dialect
+// (steps.go). Read compile.go first.
 //
 // [Encode] and [Decode] convert a plan to and from a file of its own format
-// (see the comment at [Encode]); [Validate] checks everything that the
-// executors rely on, WebGPU's usage rules included: the rules below. The
-// executors are the TypeScript replayer under js/src and package webgpu/internal/exec.
+// (see [Encode]); [Validate] checks all that executors rely on, including WebGPU's
+// usage rules: the rules below. The executors are the TypeScript replayer under
+// js/src, package webgpu/internal/exec, and those of the native backends.
 //
 // # How a plan is run
 //
 // Making a session makes one GPU buffer for each of Buffers, writes Constants
 // into them, and builds Kernels. All other contents start as zeros. A run of an
 // entry writes the slots of its inputs, writes its scalars as one row of a
-// uniform buffer, and issues its steps in order in a single submission; a
+// uniform buffer, and issues its steps in order in a single submission. A
 // persistent slot (a parameter or a state) keeps its contents from run to run
 // and is shared by all entries. An input slot keeps its contents too, because
 // no step may write it; an output holds its value until the next run of any
-// entry. A repeat may have other steps for odd rounds, and a dispatch may find its
-// grid in memory: steps before have left there the one it states, or zeros. For a loop
-// of unknown length ([While]) executors look at a word of memory in the middle of a
-// run: those for WebGPU submit what comes before, and read the word behind so many
-// rounds that waiting for it costs little.
+// entry. A repeat may have other steps for odd iterations. An indirect dispatch reads
+// its grid from memory, where an earlier step has written the grid that the dispatch
+// states, or zeros. For a loop of unknown length ([While]) executors read a word of
+// memory in the middle of a run; those for WebGPU submit a batch of iterations between
+// two reads, to hide the latency of the read.
 //
 // Making a session need not wait for all kernels: those with a Draft may be built later,
-// and until then the draft runs in their place, over the grid that each dispatch states
-// for it. It leaves the same values, added up in the same order.
+// and until then the draft runs instead, over the draft grid of each dispatch. It
+// writes the same values, summed in the same order.
 //
 // # How a routine is called
 //
-// Routines are what libraries of the device compute in place of kernels: see
-// [routine.Routine]. A [Call] gives one the windows of its arrays, those of the
-// memory it works in among them. Executors whose device has no such library refuse
-// the plan, or run the plain reference of the routine, as package replay does.
+// Routines are computed by libraries of the device instead of kernels: see
+// [routine.Routine]. A [Call] passes the windows of the routine's arrays, workspace
+// included. Executors whose device has no such library refuse the plan, or run the
+// reference implementation of the routine, as package replay does.
 //
 // # How a kernel is bound
 //
@@ -45,65 +50,64 @@
 //
 // # Plans for WebAssembly
 //
-// A plan with Code is run by calls: its kernels are functions of that module, which
-// imports one memory. An executor lays the buffers out there, above as many bytes as
+// The kernels of a plan with Code are functions of that WebAssembly module, which
+// imports one memory. An executor places the buffers there, above the bytes of
 // the largest Kernel.SharedBytes, and calls a kernel with the addresses of its
 // windows, then that of the row of scalars where Kernel.ScalarBytes is not 0, then
 // the counts of Kernel.Counters repeats. Where the grid has several workgroups, three
-// more say which of them to run, from the first to below the second, and where their
-// memory lies. Grids are loops of the kernel; a dispatch that finds zeros for its grid
-// is left out.
+// more parameters are the first workgroup to run, the end, and the address of workgroup
+// memory. Grids are loops inside the kernel; a dispatch whose grid in memory is zero is
+// skipped.
 //
 // # Plans are code
 //
 // A plan is a program. The rules below bound what an executor does by itself, and a
-// kernel reaches nothing but the memory of its session; but what a kernel computes, and
-// whether it ends, is its own affair, as with any program. A browser ends a shader that
-// runs for too long, and with it the device; a function of Code runs until its thread
-// is ended. Run the plans of those whose programs you would run, or run them in a
-// worker, which the close of a session ends.
+// kernel reaches nothing but the memory of its session; but, as with any program, nothing
+// bounds what a kernel computes or whether it terminates. A browser stops a shader that
+// runs for too long, and loses the device with it; a function of Code runs until its thread
+// is stopped. Only run plans from sources you trust, or run them in a worker, which
+// closing the session terminates.
 //
 // # The status word
 //
 // Four u32 words in a buffer of their own: word 0 is 0, or the code of the
-// first check that failed; the words after it are that check's own. Kernels
-// that find word 0 set leave persistent slots alone. It is read together with
-// every slot that is read, and cleared by the host once it was reported.
+// first check that failed; the other words are details of that check. Kernels
+// that find word 0 set do not write persistent slots. The host reads it together with
+// every slot that it reads, and clears it after reporting an error.
 //
 // # The rules
 //
-// A file is a plan that can be run where it obeys these rules, which this
+// A file is a valid plan if it obeys these rules, which this
 // package and js/src/plan check in the same order; errors name the rule.
 // testdata/cases.json has a case for each, which the tests of both run. Rules 1
 // to 8 are about the form of the file ([ErrDamaged]; 2 and 8 [ErrVersion]), the
 // others about the plan ([ErrInvalid]). "The limits" are those in
-// Plan.Requires, which a device is asked for before anything is made.
+// Plan.Requires, which an executor requests from the device first.
 //
 //  1. The file begins with its magic number and states its own length and the
-//     checksum of what follows: a file that is cut or changed is noticed
-//     before any of it is believed.
+//     checksum of what follows: a truncated or changed file is detected
+//     before its contents are used.
 //  2. Its major version is that of the reader.
 //  3. A section, record, list or string has the length it states, padding
-//     included, within what it lies in, and its fields take all of it, unless
-//     the minor version is later: so no length is believed that is not there.
+//     included, within its parent, and its fields take all of it, unless
+//     the minor version is later: no length is used before it is checked.
 //  4. A u64 or i64 is at most 2⁵³-1 from 0, a u64 not negative: all readers
 //     have the same numbers, and sums of two do not overflow. A reader whose
-//     integers have 32 bits refuses by this rule what they do not hold.
+//     integers have 32 bits refuses larger numbers by this rule.
 //  5. Strings are UTF-8.
-//  6. Buffer kinds, roles, element types, accesses and truth values are among
-//     the known.
+//  6. Buffer kinds, roles, element types, accesses and booleans have known values.
 //  7. META, REQS, BUFS, SLOT, CNST, KRNL and ENTR are there, no known section
 //     twice but VARI; a variant has no variants.
-//  8. A section flagged as required, and the kind of a step, is known: what is
-//     skipped would compute something else.
+//  8. A section flagged as required, and the kind of a step, is known: skipping
+//     it would change the results.
 //  9. A buffer's size is a positive multiple of [RowBytes], so that windows
 //     rounded up to rows end in it, and within the limit.
 //  10. A slot has a name.
 //  11. A slot's size is that of its elements ([SlotBytes]); its dimensions other
 //     than 0 multiply to no more than rule 4 allows; quantised types come in
 //     whole blocks.
-//  12. Bounds are for inputs of integers, and in order: they are what the host
-//     checks in place of the kernel.
+//  12. Bounds are for integer inputs, and in order: the host checks them instead
+//     of the kernel.
 //  13. A scalar is one f32, i32, u32 or bool at a multiple of [WordBytes]: a
 //     word of the row of scalars.
 //  14. The window of a slot, constant, copy, binding, grid or the status word lies in
@@ -155,17 +159,17 @@
 //     empty repeats, all repeats written out: its run ends.
 //  41. A call runs a routine that exists, with a window for each of its arrays that
 //     is at least as large. Only executors whose device has such a library read
-//     files with routines: others meet a required section that they do not know.
+//     files with routines: to others the section is required and unknown.
 //  42. In one call a window that is written overlaps no other.
-//  43. A box of a kernel is of a storage array that no atomics change, and lies within
-//     what a dispatch binds there. Only executors for devices that copy boxes read files with
-//     some.
+//  43. A box (tensor map) of a kernel is of a storage array without atomics, and lies within
+//     the window that a dispatch binds there. Only executors for devices that copy boxes
+//     read files with boxes.
 //  44. A draft is of a kernel that exists. The dispatches of a kernel with a draft state a
-//     grid for that, for which rule 31 holds, and find none in memory; others state none.
+//     draft grid, for which rule 31 holds, and are not indirect; others state none.
 //  45. The kernel of each dispatch of a plan with Code is a function that the module
 //     exports, with as many parameters as it is called with, all i32, and no results.
-//     A page checks it when it opens a session, as only then the module is compiled.
+//     A page checks this when it opens a session, because the module is compiled then.
 //
-// Rules are checked in time linear in the file, but for sorting, and nothing is
-// made or repeated by a number before its limit is checked.
+// Checking takes time linear in the file, except for sorting, and no number is used
+// as a size or a count before its limit is checked.
 package plan

@@ -25,7 +25,7 @@ import (
 //
 //	META  string name, compiler, target
 //	REQS  list of string features; u64 storage buffers, binding bytes, buffer bytes, shared bytes,
-//	      invocations, workgroup x y z, groups; u32 least and greatest subgroup size
+//	      invocations, workgroup x y z, groups; u32 minimum and maximum subgroup size
 //	SYMS  list of {string name, u64 value}; optional
 //	BUFS  list of {u32 kind, u64 bytes}
 //	SLOT  list of {string name, u32 role, string dtype, list of u64 dims, u32 buffer, u64 offset,
@@ -44,11 +44,11 @@ import (
 //	VARI  a plan file with other requirements; optional, any number of them
 //
 // Steps are a list of {u32 kind, fields}: 0, dispatch: u32 kernel, u32 groups
-// x y z, list of (u32 buffer, u64 offset, u64 bytes), and since version 1.3, where a draft
-// may stand in, u32 groups x y z of that; 1, copy: u32 source,
+// x y z, list of (u32 buffer, u64 offset, u64 bytes), and since version 1.3, for kernels
+// with a draft, u32 groups x y z of the draft; 1, copy: u32 source,
 // u64 offset, u32 destination, u64 offset, u64 bytes; 2, repeat: u32 count,
-// steps; and since version 1.1: 3, repeat in turns: u32 count, steps of even
-// rounds, steps of odd rounds; 4, indirect dispatch: the fields of a dispatch, u32
+// steps; and since version 1.1: 3, alternating repeat: u32 count, steps of even
+// iterations, steps of odd ones; 4, indirect dispatch: the fields of a dispatch, u32
 // buffer, u64 offset; 5, call, in files with routines: u32 routine, list of (u32
 // buffer, u64 offset, u64 bytes); 6, loop of unknown length: u32 buffer, u64 offset,
 // steps.
@@ -123,7 +123,7 @@ func encode(p *Plan) ([]byte, error) {
 	return w.finish()
 }
 
-// sizeHint is about the size of the encoded slots, constants, sources and steps.
+// sizeHint estimates the size of the encoded slots, constants, sources and steps.
 func (p *Plan) sizeHint() int {
 	const slot, step = 112, 128 // with a short name, and with five bindings
 	n := 4096 + slot*len(p.Slots)
@@ -198,7 +198,7 @@ func (w *writer) kernel(k *Kernel) {
 	w.u32(k.Counters)
 }
 
-// drafted returns the numbers of the kernels with drafts.
+// drafted returns the indices of the kernels with drafts.
 func (p *Plan) drafted() (out []int) {
 	for i := range p.Kernels {
 		if p.Kernels[i].Draft != "" {
@@ -208,7 +208,7 @@ func (p *Plan) drafted() (out []int) {
 	return out
 }
 
-// kernelBox is a box with the number of its kernel.
+// kernelBox is a box with the index of its kernel.
 type kernelBox struct {
 	kernel int
 	Box
@@ -285,7 +285,7 @@ func (w *writer) steps(steps []Step) {
 				w.steps(s.Steps)
 				return
 			}
-			w.u32(stepTurns)
+			w.u32(stepRepeatOdd)
 			w.u32(s.Count)
 			w.steps(s.Steps)
 			w.steps(s.Odd)

@@ -6,25 +6,23 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 )
 
-// The kinds of error that reading a plan can end in; each [*FormatError] says
-// to [errors.Is] which it is.
+// The kinds of error of reading and validating plans. Each [*FormatError] unwraps to
+// its kind, for [errors.Is].
 var (
 	// ErrDamaged: not a plan file, cut short, or changed after it was written.
 	ErrDamaged = errors.New("damaged plan")
-	// ErrVersion: made for a reader of another version.
+	// ErrVersion: written for a reader of another version.
 	ErrVersion = errors.New("plan of another version")
-	// ErrInvalid: well formed, but not a plan that can be run.
+	// ErrInvalid: well formed, but not a valid plan.
 	ErrInvalid = errors.New("invalid plan")
 )
 
-// FormatError says what is wrong with a plan, and where.
+// FormatError describes an error in a plan and its location.
 type FormatError struct {
 	Kind error // ErrDamaged, ErrVersion or ErrInvalid
-	// Rule is the number of the rule that is broken; the comment of the package
-	// lists them.
+	// Rule is the number of the violated rule; see the package comment.
 	Rule int
-	// Offset is in bytes from the start of the file, -1 where the plan was
-	// checked in memory.
+	// Offset is in bytes from the start of the file, -1 for a plan in memory.
 	Offset  int
 	Section string // the section's tag, or the part of the plan: "entry 1 (step), step 0"
 	Msg     string
@@ -47,9 +45,8 @@ func (e *FormatError) Error() string {
 // Unwrap returns the kind.
 func (e *FormatError) Unwrap() error { return e.Kind }
 
-// in returns the error with the part of the plan around the one it names.
-// Parts are put into words on the way out only: a plan has more of them than
-// errors, and their names can be long.
+// in returns the error with the enclosing part of the plan prepended. Parts are
+// formatted only for errors, because a plan has many and their names can be long.
 func (e *FormatError) in(part string, args ...any) *FormatError {
 	outer := *e
 	outer.Section = format.Sprintf(part, args...)

@@ -19,12 +19,12 @@ const (
 const (
 	magic       = "RLXP"
 	headerBytes = 16
-	// flagRequired in a section's flags: who does not know the section must
-	// refuse the plan.
+	// flagRequired in a section's flags: a reader that does not know the section
+	// must refuse the plan.
 	flagRequired = 1
 )
 
-// The tags of sections, in the order they are written.
+// The tags of sections, in file order.
 const (
 	tagMeta      = "META"
 	tagRequires  = "REQS"
@@ -47,16 +47,15 @@ const (
 	stepDispatch = iota
 	stepCopy
 	stepRepeat
-	stepTurns
+	stepRepeatOdd
 	stepIndirect
 	stepCall
 	stepWhile
 )
 
-// maxExact bounds what is read into an int: JavaScript's numbers are exact up
-// to here, and sums of a few do not overflow where an int has 32 bits.
+// maxExact bounds the numbers of a file: JavaScript's numbers are exact up
+// to it, and sums of a few do not overflow where an int has 32 bits.
 const maxExact = min(1<<53-1, math.MaxInt/4)
 
-// accesses is how many kinds of loop.Access there are; their numbers are
-// those of the file.
+// accesses is the number of kinds of loop.Access, whose values are those of the file.
 const accesses = int(loop.Atomic) + 1

@@ -8,26 +8,26 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// gate decides in the middle of a run which launches are made: those of one side
-// of a choice, or those of one more step of a loop of unknown length. A kernel of
-// its own writes their grids, or zeros, for indirect dispatches.
+// gate is a kernel that decides on the device which launches run: those of one branch
+// of a condition, or those of one more iteration of a loop of unknown length. It writes
+// their grids, or zeros, for indirect dispatches.
 type gate struct {
-	outer *guard // what it stands under itself
+	outer *guard // the guard of the gate itself
 	pred  *fusion.Tensor
 	grids [2][][3]int // of the launches where pred is true, and where it is not
 	cells *fusion.Tensor
-	// needed says that side 0 has a grid even where no launch stands there: a loop
-	// goes by it.
-	needed bool
+	// loopCondition says that side 0 has a grid even without launches, because a
+	// [While] reads it.
+	loopCondition bool
 }
 
-// guard is the side of a gate on which a launch stands.
+// guard is the side of a gate under which a launch runs: 0 where the predicate is true.
 type guard struct {
 	gate *gate
 	side int
 }
 
-// flags are all that must hold where the gate is reached.
+// flags returns the conditions under which the gate is reached.
 func (g *gate) flags() []sched.Flag {
 	var out []sched.Flag
 	for o := g.outer; o != nil; o = o.gate.outer {
@@ -37,11 +37,11 @@ func (g *gate) flags() []sched.Flag {
 }
 
 // addGate adds the launch of a gate, whose kernel is made when the grids are
-// known. It runs also where the gate is not reached: what stands under it must
-// find zeros then.
-func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, rounds []*round) *gate {
+// known. It also runs where the gate is not reached, to write zeros for the launches
+// under it.
+func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, loops []*enclosingLoop) *gate {
 	g := &gate{outer: outer, pred: pred}
-	l := placedLaunch{gate: g, rounds: rounds}
+	l := placedLaunch{gate: g, loops: loops}
 	l.Args = []*fusion.Tensor{pred}
 	for _, f := range g.flags() {
 		l.Args = append(l.Args, f.Tensor)
@@ -50,8 +50,8 @@ func (c *entryCompiler) addGate(pred *fusion.Tensor, outer *guard, rounds []*rou
 	return g
 }
 
-// makeGates makes the kernels of gates, and takes out gates without launches.
-// Their cells lie in buffers of their own: an indirect dispatch cannot write the
+// makeGates makes the kernels of gates and removes gates without launches.
+// Grids lie in buffers of their own: an indirect dispatch cannot write the
 // buffer that it reads its grid from.
 func (c *entryCompiler) makeGates() error {
 	for i := range c.launches {
@@ -59,7 +59,7 @@ func (c *entryCompiler) makeGates() error {
 		if l.guard != nil {
 			c.addGrid(l.guard, l.Kernel.Groups)
 		}
-		if l.gate != nil && l.gate.needed {
+		if l.gate != nil && l.gate.loopCondition {
 			c.addGrid(&guard{l.gate, 0}, [3]int{1, 1, 1})
 		}
 	}
@@ -84,8 +84,8 @@ func (c *entryCompiler) makeGates() error {
 	return nil
 }
 
-// addGrid adds a grid to those of a side of a gate, unless it is there. Where the
-// executor decides by itself what runs, one is enough for the side to be known.
+// addGrid adds a grid to a side of a gate, unless it has it. Where executors branch,
+// one grid is enough for the whole side.
 func (c *entryCompiler) addGrid(u *guard, grid [3]int) {
 	known := u.gate.grids[u.side]
 	if len(known) == 0 || !c.target.Branches && !slices.Contains(known, grid) {
@@ -93,7 +93,7 @@ func (c *entryCompiler) addGrid(u *guard, grid [3]int) {
 	}
 }
 
-// cell returns where the gate of a launch leaves its grid.
+// cell returns where the gate of a launch writes its grid.
 func (c *entryCompiler) cell(u *guard, grid [3]int) *Cell {
 	at := slices.Index(u.gate.grids[u.side], grid)
 	if c.target.Branches {

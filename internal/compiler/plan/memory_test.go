@@ -129,7 +129,7 @@ func (m *memory) follow(steps []Step, depth int) {
 		case *Dispatch:
 			m.dispatch(s)
 		case *Repeat:
-			swaps := m.ec.launches[m.next].rounds[depth].swaps
+			swaps := m.ec.launches[m.next].loops[depth].swaps
 			first, rounds := m.next, min(s.Count, 2+s.Count%2)
 			for i := range rounds {
 				if i > 0 {
@@ -201,7 +201,7 @@ func (m *memory) readAll(by string, tensors []*fusion.Tensor) {
 	}
 }
 
-// bound checks that a dispatch has a window onto a tensor, through which it can
+// bind checks that a dispatch has a window onto a tensor, through which it can
 // write where it has to.
 func (m *memory) bound(d *Dispatch, t *fusion.Tensor, written bool) {
 	r := m.ec.regions[t]
@@ -252,12 +252,12 @@ func randomPlan(t *testing.T, seed uint64) []byte {
 // binding, in which indices are of 32 bits.
 func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
 	const word = WordBytes
-	most := room{tensor: 64 * word * RowBytes, buffer: 16 * word * RowBytes}
+	most := capacity{tensor: 64 * word * RowBytes, buffer: 16 * word * RowBytes}
 	tensor := func(rows int) *fusion.Tensor {
 		return &fusion.Tensor{Name: "x", DType: ir.F32, Dims: []int{rows * word * RowBytes / 4}}
 	}
-	a := arenas{p: &Plan{}, kind: StateBuffer, room: most}
-	p := pool{p: &Plan{}, room: most, blocks: map[int][]block{}}
+	a := bumpAllocator{p: &Plan{}, kind: StateBuffer, capacity: most}
+	p := liveRangeAllocator{p: &Plan{}, capacity: most, blocks: map[int][]block{}}
 	var buffers [2][]int
 	for i, rows := range []int{4, 20, 4, 64, 8, 4} {
 		r, err := a.place(tensor(rows))
@@ -265,7 +265,7 @@ func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		buffers[0] = append(buffers[0], r.buffer)
-		if r, err = p.place(&lifetime{t: tensor(rows), from: 0, to: 9, next: i}, nil); err != nil {
+		if r, err = p.place(&liveRange{t: tensor(rows), from: 0, to: 9, next: i}, nil); err != nil {
 			t.Fatal(err)
 		}
 		buffers[1] = append(buffers[1], r.buffer)
@@ -284,13 +284,13 @@ func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
 // TestPlacesOfThePastAreForgotten holds what is searched for room to what may be in use: of
 // many short lives in a row, and one that spans them all, few are left.
 func TestPlacesOfThePastAreForgotten(t *testing.T) {
-	a := pool{p: &Plan{}, room: room{1 << 20, 1 << 20}, blocks: map[int][]block{}}
+	a := liveRangeAllocator{p: &Plan{}, capacity: capacity{1 << 20, 1 << 20}, blocks: map[int][]block{}}
 	long := &fusion.Tensor{DType: ir.F32, Dims: []int{16}}
-	if _, err := a.place(&lifetime{t: long, to: 1000}, nil); err != nil {
+	if _, err := a.place(&liveRange{t: long, to: 1000}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 1000 {
-		r, err := a.place(&lifetime{t: long, from: i, to: i + 1, next: i}, nil)
+		r, err := a.place(&liveRange{t: long, from: i, to: i + 1, next: i}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,12 +308,12 @@ func TestPlacesOfThePastAreForgotten(t *testing.T) {
 func TestLivingValuesDoNotShareMemory(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		p := pool{p: &Plan{}, room: room{1 << 20, 1 << 20}, blocks: map[int][]block{}}
-		lives := make([]lifetime, 200)
+		p := liveRangeAllocator{p: &Plan{}, capacity: capacity{1 << 20, 1 << 20}, blocks: map[int][]block{}}
+		lives := make([]liveRange, 200)
 		for i := range lives {
 			from := i / 4
 			size := &fusion.Tensor{DType: ir.F32, Dims: []int{1 + r.IntN(3*RowBytes/4)}}
-			lives[i] = lifetime{t: size, from: from, to: from + r.IntN(5), next: from}
+			lives[i] = liveRange{t: size, from: from, to: from + r.IntN(5), next: from}
 		}
 		places := make([]region, len(lives))
 		for i := range lives {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
@@ -8,15 +9,15 @@ import (
 
 // Alignments and sizes that hold on every WebGPU device with default limits.
 const (
-	// RowBytes is what strides of uniform rows, offsets of storage bindings and
-	// sizes of buffers are multiples of.
+	// RowBytes is the alignment of uniform row strides, of storage binding offsets
+	// and of buffer sizes.
 	RowBytes = 256
-	// WordBytes is what offsets and sizes of slots, copies, constants and
-	// bindings are multiples of.
+	// WordBytes is the alignment of offsets and sizes of slots, copies, constants
+	// and bindings.
 	WordBytes = 4
 	// StatusBytes is the size of the status word with its details.
 	StatusBytes = 16
-	// gridBytes is the size of a grid in memory.
+	// gridBytes is the size of a grid in memory: three u32.
 	gridBytes = 12
 	// MaxCounters is the greatest depth of repeats. A pipeline has at most 8
 	// uniform bindings with dynamic offsets by default; one is for scalars.
@@ -37,23 +38,23 @@ const (
 // Plan is a compiled module for one target.
 type Plan struct {
 	Name     string // of the module
-	Compiler string // name and version of what made the plan
+	Compiler string // name and version of the compiler
 	Target   string // "webgpu", "cuda", "wasm"
 	Requires Requires
-	// Symbols are the bindings of symbolic dimensions this plan was
+	// Symbols are the values of symbolic dimensions that the plan is
 	// specialised to.
 	Symbols   []Symbol
 	Buffers   []Buffer
 	Slots     []Slot
 	Constants []Constant
 	Kernels   []Kernel
-	// Code is the module that kernels are functions of, in dialects of binary
-	// code; nil where each has a source of its own.
+	// Code is the module whose functions are the kernels, for binary dialects;
+	// nil where each kernel has a source of its own.
 	Code []byte
-	// Routines are what the plan leaves to libraries of the device.
+	// Routines are the library routines that the plan calls.
 	Routines []routine.Routine
 	Entries  []Entry
-	// Status says where kernels report failed checks; nil where none can fail.
+	// Status is where kernels report failed checks; nil where no check can fail.
 	Status *Status
 	// Variants are plans for the same module with other requirements, none of
 	// them with variants of its own. A runtime takes the first of this plan
@@ -103,7 +104,7 @@ type Buffer struct {
 	Bytes int
 }
 
-// Role is what a slot is to its user.
+// Role is the use of a slot by the host.
 type Role uint8
 
 // The roles of slots.
@@ -112,7 +113,7 @@ const (
 	Input Role = iota
 	// Scalar: given with every run, in the entry's row of scalars.
 	Scalar
-	// Param: persistent; what the model's file holds.
+	// Param: persistent; saved in the model's file.
 	Param
 	// State: persistent; moments, counters, keys, running statistics.
 	State
@@ -147,7 +148,7 @@ type Slot struct {
 	Role  Role
 	DType dtype.DType
 	Dims  []int
-	// Buffer is an index into Plan.Buffers; 0 and not looked at for a scalar.
+	// Buffer is an index into Plan.Buffers; 0 and unused for a scalar.
 	Buffer int
 	// Offset is in bytes, for a scalar in the entry's row of scalars.
 	Offset int
@@ -160,7 +161,7 @@ type Slot struct {
 	Checked bool
 }
 
-// Constant is the first contents of a part of a buffer.
+// Constant is the initial contents of a part of a buffer.
 type Constant struct {
 	Buffer int
 	Offset int
@@ -171,35 +172,33 @@ type Constant struct {
 type Kernel struct {
 	// Name is [a-z0-9_]+. It appears in labels and error messages.
 	Name string
-	// Source is the kernel's text, or where the plan has Code the name by which
-	// that exports the kernel.
+	// Source is the kernel's text, or its export name in Plan.Code.
 	Source string
-	// Workgroup is the size of a workgroup, which Source states as well.
+	// Workgroup is the size of a workgroup, as Source states it.
 	Workgroup [3]int
-	// SharedBytes is the workgroup memory Source declares.
+	// SharedBytes is the workgroup memory that Source declares.
 	SharedBytes int
-	// Storage says how the storage arrays are accessed; see the comment of the
-	// package for how they are bound.
+	// Storage is the access of each storage array; see the package comment for
+	// how they are bound.
 	Storage []loop.Access
-	// ScalarBytes is how much of the entry's row of scalars the kernel's
-	// uniform block covers, 0 for a kernel that reads none.
+	// ScalarBytes is the size of the uniform block, a prefix of the entry's row
+	// of scalars; 0 for a kernel that reads none.
 	ScalarBytes int
-	// Counters is how many enclosing repeats the kernel reads the count of,
-	// from the outermost.
+	// Counters is the number of enclosing repeats, from the outermost, whose
+	// counter the kernel reads.
 	Counters int
-	// Draft, where it is set, is the source of a kernel that may stand in for this one: it
-	// is bound as this is and leaves the same, and a device compiles it in less time and
-	// runs it slower. It asks for no more threads and workgroup memory than every device
-	// has ([loop.DefaultLimits]). An executor may run it until the kernel is compiled, or
-	// never.
+	// Draft, where it is set, is the source of a kernel with the same bindings and
+	// results that compiles faster and runs slower. It needs no more threads and
+	// workgroup memory than every device has ([loop.DefaultLimits]). An executor may run
+	// it until the kernel is compiled, or never.
 	Draft string
-	// Boxes are the parts of its storage arrays that the kernel copies by what describes
-	// them on the device: on CUDA a tensor map for each, behind the other parameters.
+	// Boxes are the tensor maps of the kernel: on CUDA one parameter for each, after
+	// the other parameters.
 	Boxes []Box
 }
 
-// Box is a [loop.Box] of a kernel whose Array is a number among the storage arrays, with
-// the type of its elements.
+// Box is a [loop.Box] of a kernel with its element type. Array is an index into the
+// storage arrays of the kernel.
 type Box struct {
 	loop.Box
 	DType dtype.DType
@@ -211,8 +210,8 @@ type Entry struct {
 	// Inputs, Scalars and Outputs are indices into Plan.Slots. An output may
 	// also be a persistent slot.
 	Inputs, Scalars, Outputs []int
-	// Reads are the parameters whose value a run takes, and which must have been given
-	// one; Sets are those that have one after it. They are indices into Plan.Slots.
+	// Reads are the parameters that a run reads, which must have been set before;
+	// Sets are those that a run sets. They are indices into Plan.Slots.
 	Reads, Sets []int
 	// UniformBytes is the size of the row of scalars.
 	UniformBytes int
@@ -230,9 +229,9 @@ type Dispatch struct {
 	DraftGroups [3]int
 	// Bindings are the windows of the kernel's storage arrays, in order.
 	Bindings []Binding
-	// Grid, where it is set, is where steps before have left Groups, three u32, or
-	// zeros: the kernel then does not run. In a plan for a target that branches it is
-	// the grid of any dispatch that stands under the same condition.
+	// Grid, where it is set, makes the dispatch indirect: an earlier step has written
+	// Groups there, or zeros, and then the kernel does not run. In a plan for a target
+	// with Branches all dispatches under one condition share a grid.
 	Grid *Cell
 }
 
@@ -244,7 +243,7 @@ type Call struct {
 	Bindings []Binding
 }
 
-// Cell is a place of three u32 in a buffer.
+// Cell is the location of a grid, three u32, in a buffer.
 type Cell struct {
 	Buffer int
 	Offset int // a multiple of WordBytes
@@ -258,24 +257,22 @@ type Binding struct {
 }
 
 // Copy copies bytes between two different buffers. It ends the compute pass
-// that the dispatches before it are in, so entries that are run often do
-// better with a kernel.
+// of the dispatches before it, so a kernel is faster in entries that are run often.
 type Copy struct {
 	Src, SrcOffset int
 	Dst, DstOffset int
 	Bytes          int
 }
 
-// Repeat runs Steps Count times, or where Odd is not empty Odd in place of every
-// second one: rounds 1, 3, …. Kernels in it can read the count of each repeat they
-// are in.
+// Repeat runs Count iterations of Steps; where Odd is not empty, iterations 1, 3, …
+// run Odd. Kernels in it can read the counter of each enclosing repeat.
 type Repeat struct {
 	Count int
 	Steps []Step
 	Odd   []Step
 }
 
-// Round returns the steps of a round, counted from 0.
+// Round returns the steps of iteration i, counted from 0.
 func (r *Repeat) Round(i int) []Step {
 	if i%2 == 1 && len(r.Odd) > 0 {
 		return r.Odd
@@ -283,9 +280,9 @@ func (r *Repeat) Round(i int) []Step {
 	return r.Steps
 }
 
-// While runs Steps in rounds, until the word at Going is 0 after one. A round more
-// than those changes nothing, so that an executor may look at the word later. The
-// count of the rounds is not read.
+// While repeats Steps until the word at Going is 0 after an iteration. Further
+// iterations change nothing, so an executor may read the word less often. Kernels do
+// not read the iteration count.
 type While struct {
 	Going Cell
 	Steps []Step
@@ -297,7 +294,7 @@ func (*Copy) step()     {}
 func (*Repeat) step()   {}
 func (*While) step()    {}
 
-// Status is the place of the status word and the meaning of its codes.
+// Status is the location of the status word and the meaning of its codes.
 type Status struct {
 	Buffer int
 	Offset int
@@ -309,4 +306,88 @@ type StatusCode struct {
 	Code    uint32 // not 0
 	Node    string // the node of the graph, as its error messages name it
 	Message string
+}
+
+// SlotBytes returns the size of a slot of this type on the device: that of
+// its elements, where a bool is a u32, rounded up to [WordBytes]. It fails for
+// negative or overflowing dimensions and incomplete quantised blocks.
+func SlotBytes(dt dtype.DType, dims []int) (int, error) {
+	if dt == dtype.Bool {
+		dt = dtype.U32
+	}
+	n, empty := 1, false
+	for _, d := range dims {
+		switch {
+		case d < 0:
+			return 0, format.Errorf("a dimension is %d", d)
+		case d == 0:
+			empty = true // the other dimensions are still checked, in any order
+		case n > maxExact/d:
+			return 0, format.Errorf("the number of elements overflows")
+		default:
+			n *= d
+		}
+	}
+	if empty {
+		n = 0
+	}
+	bytes, err := dt.Bytes(n)
+	if err != nil {
+		return 0, err
+	}
+	if bytes > maxExact {
+		return 0, format.Errorf("%d bytes are too many", bytes)
+	}
+	return align(bytes, WordBytes), nil
+}
+
+// align rounds n up to a multiple of to, a power of two.
+func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
+
+// UniformStride returns the distance between the rows of an entry's uniform
+// buffer.
+func (e *Entry) UniformStride() int { return align(e.UniformBytes, RowBytes) }
+
+// Dispatches returns the number of dispatches and calls of one run of the entry,
+// with repeats unrolled; the body of a [While] counts once.
+func (e *Entry) Dispatches() int { return dispatches(e.Steps) }
+
+func dispatches(steps []Step) int {
+	n := 0
+	for _, s := range steps {
+		switch s := s.(type) {
+		case *Dispatch, *Call:
+			n++
+		case *Repeat:
+			even := dispatches(s.Steps)
+			odd := even
+			if len(s.Odd) > 0 {
+				odd = dispatches(s.Odd)
+			}
+			n += (s.Count+1)/2*even + s.Count/2*odd
+		case *While:
+			n += dispatches(s.Steps)
+		}
+	}
+	return n
+}
+
+// Entry returns the entry of that name, or nil.
+func (p *Plan) Entry(name string) *Entry {
+	for i := range p.Entries {
+		if p.Entries[i].Name == name {
+			return &p.Entries[i]
+		}
+	}
+	return nil
+}
+
+// Lookup returns the persistent slot of that name, or nil.
+func (p *Plan) Lookup(name string) *Slot {
+	for i := range p.Slots {
+		if s := &p.Slots[i]; s.Role.Persistent() && s.Name == name {
+			return s
+		}
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 type reader struct {
 	buf      []byte
 	off, end int
-	newer    bool // the file's minor version is above ours
+	newer    bool // the file's minor version is later than Minor
 	calls    bool // the file has routines, which steps may call
 	section  string
 	err      error
@@ -29,8 +29,8 @@ func (r *reader) fail(rule int, text string, args ...any) {
 	r.failAt(r.off, ErrDamaged, rule, text, args...)
 }
 
-// room makes sure that n bytes, padded to 4, are there.
-func (r *reader) room(n int) {
+// ensure fails unless n bytes, padded to 4, remain.
+func (r *reader) ensure(n int) {
 	if pad := -n & 3; n > r.end-r.off-pad {
 		r.fail(3, "%d bytes expected, %d left", n+pad, r.end-r.off)
 	}
@@ -62,7 +62,7 @@ func (r *reader) u32() int {
 	return int(v)
 }
 
-// i64 reads a number that is exact in JavaScript too.
+// i64 reads a number that JavaScript represents exactly.
 func (r *reader) i64() int {
 	b := r.take(8)
 	if b == nil {
@@ -85,8 +85,8 @@ func (r *reader) u64() int {
 	return v
 }
 
-// upTo reads a u32 below n.
-func (r *reader) upTo(n int, what string) int {
+// enum reads a u32 below n; what names it in the error.
+func (r *reader) enum(n int, what string) int {
 	v := r.u32()
 	if v >= n {
 		r.fail(6, "unknown %s %d", what, v)
@@ -97,7 +97,7 @@ func (r *reader) upTo(n int, what string) int {
 
 func (r *reader) str() string {
 	n := r.u32()
-	r.room(n)
+	r.ensure(n)
 	b := r.take(n)
 	r.skip(-n & 3)
 	if !utf8.Valid(b) {
@@ -119,8 +119,8 @@ func (r *reader) count(size int) int {
 	return n
 }
 
-// finish ends a record or a section: what is left is either an addition of a
-// later version or a mistake.
+// finish ends a record or a section. Remaining bytes are fields of a later version, or
+// an error.
 func (r *reader) finish() {
 	if r.off < r.end && !r.newer {
 		r.fail(3, "%d bytes too many", r.end-r.off)
@@ -133,7 +133,7 @@ func (r *reader) finish() {
 // record reads u32 length and the fields that body reads.
 func (r *reader) record(body func()) {
 	n := r.u32()
-	r.room(n)
+	r.ensure(n)
 	if r.err != nil {
 		return
 	}
@@ -151,7 +151,7 @@ func items[T any](r *reader, item func(*T)) []T {
 	if n == 0 {
 		return nil
 	}
-	out := make([]T, 0, min(n, 1024)) // grows with what is really there
+	out := make([]T, 0, min(n, 1024)) // n is not trusted
 	for range n {
 		var t T
 		r.record(func() { item(&t) })

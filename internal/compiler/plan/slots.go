@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// addSlots names what the host reads and writes of the entry.
+// addSlots adds the slots of the entry: scalars, inputs, persistent ports, outputs.
 func (c *entryCompiler) addSlots() error {
 	for i, port := range c.partition.Scalars {
 		at := WordBytes * i
@@ -30,7 +30,7 @@ func (c *entryCompiler) addSlots() error {
 		if t := c.partition.Outputs[i]; t != nil {
 			s := c.tensorSlot(o.Name, Output, t)
 			if d, ok := c.declared.Output(o.Name); ok {
-				asDeclared(&s, d.Value.Type())
+				restoreComplex(&s, d.Value.Type())
 			}
 			c.entry.Outputs = append(c.entry.Outputs, c.slot(s))
 		}
@@ -48,8 +48,8 @@ func (c *entryCompiler) tensorSlot(name string, role Role, t *fusion.Tensor) Slo
 	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
 }
 
-// persistentSlot adds a parameter or state once for all entries. What is a parameter of
-// some entry is one, whatever it is to others.
+// persistentSlot adds a parameter or state once for all entries. A port that is a
+// parameter of any entry is a parameter.
 func (c *entryCompiler) persistentSlot(t *fusion.Tensor) {
 	if _, ok := c.slots[t.Name]; ok {
 		return
@@ -80,18 +80,18 @@ func (c *entryCompiler) addParams(g *ir.Graph) {
 	}
 }
 
-// portSlot is the slot of a port of the graph.
+// portSlot returns the slot of a port of the graph.
 func (c *entryCompiler) portSlot(role Role, t *fusion.Tensor) Slot {
 	s := c.tensorSlot(t.Name, role, t)
 	if p, ok := c.declared.Port(t.Name); ok {
-		asDeclared(&s, p.Value.Type())
+		restoreComplex(&s, p.Value.Type())
 	}
 	return s
 }
 
-// asDeclared gives a slot the complex type that it has for the host: kernels see
-// the parts along an axis of their own.
-func asDeclared(s *Slot, t ir.Type) {
+// restoreComplex gives a slot its declared complex type: kernels see the real and
+// imaginary parts along a last axis.
+func restoreComplex(s *Slot, t ir.Type) {
 	if t.DType.IsComplex() && !s.DType.IsComplex() {
 		s.DType = t.DType
 		s.Dims, _ = t.Shape.Ints()
@@ -99,8 +99,8 @@ func asDeclared(s *Slot, t ir.Type) {
 }
 
 // CheckedBounds returns, for each input of a graph whose elements are checked as indices on
-// the device, the bound below which they must be, so that the host can refuse others
-// before. One pass finds all: a graph may have many inputs.
+// the device, their smallest upper bound, so that the host can check them first. A single
+// pass finds all of them: a graph may have many inputs.
 func CheckedBounds(g *ir.Graph) map[ir.Value]int {
 	out := map[ir.Value]int{}
 	for _, n := range g.Nodes() {
@@ -109,14 +109,14 @@ func CheckedBounds(g *ir.Graph) map[ir.Value]int {
 		}
 		root := rootOf(n.Input(0))
 		bound, known := n.Attrs().(*ops.CheckIndexAttrs).Bound.Const()
-		if least, seen := out[root]; known && (!seen || bound < least) {
+		if minBound, seen := out[root]; known && (!seen || bound < minBound) {
 			out[root] = bound
 		}
 	}
 	return out
 }
 
-// rootOf goes back through ops that only move elements.
+// rootOf follows a value back through ops that only move or convert elements.
 func rootOf(v ir.Value) ir.Value {
 	for {
 		switch v.Node().Op() {

@@ -18,21 +18,21 @@ func (c *entryCompiler) addSteps() (err error) {
 }
 
 // steps prints the kernels of launches inside depth loops and lists their
-// dispatches, those of further loops nested. Tensors lie in c.regions, where two
-// places that a loop swaps have changed roles in its odd rounds.
+// dispatches, those of inner loops nested. c.regions has the regions of tensors, which
+// are exchanged for the odd iterations of a loop with swaps.
 func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error) {
 	out := make([]Step, 0, len(launches))
 	for len(launches) > 0 {
 		l, n := launches[0], 1
 		var step Step
 		var err error
-		if len(l.rounds) == depth {
+		if len(l.loops) == depth {
 			step, err = c.launch(l)
 		} else {
-			for n < len(launches) && c.inLoop(launches[n], depth, l.rounds[depth]) {
+			for n < len(launches) && c.inLoop(launches[n], depth, l.loops[depth]) {
 				n++
 			}
-			step, err = c.repeat(l.rounds[depth], launches[:n], depth+1)
+			step, err = c.repeat(l.loops[depth], launches[:n], depth+1)
 		}
 		if err != nil {
 			return nil, err
@@ -42,10 +42,10 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 	return out, nil
 }
 
-func (c *entryCompiler) repeat(l *round, launches []placedLaunch, depth int) (Step, error) {
-	if l.going != nil {
+func (c *entryCompiler) repeat(l *enclosingLoop, launches []placedLaunch, depth int) (Step, error) {
+	if l.condition != nil {
 		steps, err := c.steps(launches, depth)
-		return &While{Going: *c.cell(&guard{l.going, 0}, l.going.grids[0][0]), Steps: steps}, err
+		return &While{Going: *c.cell(&guard{l.condition, 0}, l.condition.grids[0][0]), Steps: steps}, err
 	}
 	r := &Repeat{Count: l.count}
 	var err error
@@ -65,8 +65,8 @@ func (c *entryCompiler) swap(pairs [][2]*fusion.Tensor) {
 	}
 }
 
-// cut makes launches of what was left to be made until tensors have places.
-func (c *entryCompiler) cut() error {
+// packBundles makes launches of what was left to be made until tensors have places.
+func (c *entryCompiler) packBundles() error {
 	for i := range c.launches {
 		for j := range c.launches[i].Parts {
 			c.parts[c.launches[i].Parts[j].Key]++
@@ -87,16 +87,16 @@ func (c *entryCompiler) cut() error {
 	return nil
 }
 
-// bindable reports whether a kernel can bind these tensors, those in one arena
-// together where all of them are of words, in all rounds of the loops around it.
-func (c *entryCompiler) bindable(args []*fusion.Tensor, rounds []*round) bool {
-	if len(rounds) > 0 {
-		if !c.bindable(args, rounds[1:]) {
+// bindable reports whether a kernel can bind these tensors in all iterations of its
+// loops. Tensors of 32-bit elements in one arena can share a binding.
+func (c *entryCompiler) bindable(args []*fusion.Tensor, loops []*enclosingLoop) bool {
+	if len(loops) > 0 {
+		if !c.bindable(args, loops[1:]) {
 			return false
 		}
-		c.swap(rounds[0].swaps)
-		defer c.swap(rounds[0].swaps)
-		return len(rounds[0].swaps) == 0 || c.bindable(args, rounds[1:])
+		c.swap(loops[0].swaps)
+		defer c.swap(loops[0].swaps)
+		return len(loops[0].swaps) == 0 || c.bindable(args, loops[1:])
 	}
 	bindings := len(args)
 	for _, members := range c.shareable(args) {
@@ -105,8 +105,8 @@ func (c *entryCompiler) bindable(args []*fusion.Tensor, rounds []*round) bool {
 	return bindings <= c.target.Limits.StorageBuffers
 }
 
-// shareable returns, by buffer, the places in args of tensors that one binding
-// can hold: all of that buffer, if they are of words.
+// shareable returns, by buffer, the indices into args of the tensors that can share a
+// binding: all of that buffer, if their elements have 32 bits.
 func (c *entryCompiler) shareable(args []*fusion.Tensor) map[int][]int {
 	out := map[int][]int{}
 	for i, t := range args {
@@ -123,7 +123,7 @@ func (c *entryCompiler) shareable(args []*fusion.Tensor) map[int][]int {
 	return out
 }
 
-// launch makes the step of a launch.
+// launch returns the step of a launch.
 func (c *entryCompiler) launch(l placedLaunch) (Step, error) {
 	if l.Routine != nil {
 		return &Call{Routine: c.routine(l.Routine), Bindings: c.bindings(l.Args)}, nil
@@ -131,7 +131,7 @@ func (c *entryCompiler) launch(l placedLaunch) (Step, error) {
 	return c.dispatch(l)
 }
 
-// routine returns the number of a routine, which is added unless it is known.
+// routine returns the index of a routine, which it adds if it is new.
 func (c *entryCompiler) routine(r routine.Routine) int {
 	i := slices.Index(c.plan.Routines, r)
 	if i < 0 {
@@ -143,14 +143,14 @@ func (c *entryCompiler) routine(r routine.Routine) int {
 
 // dispatch binds a launch and prints its kernel.
 func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
-	k, bindings, err := c.bound(l.Kernel, l.Args)
+	k, bindings, err := c.bind(l.Kernel, l.Args)
 	if err != nil {
 		return nil, err
 	}
 	d := &Dispatch{Groups: l.Kernel.Groups, Bindings: bindings}
 	key := kernelKey{kernel: k, access: accessOf(k, bindings)}
 	if l.Draft != nil {
-		if key.draft, _, err = c.bound(l.Draft, l.Args); err != nil {
+		if key.draft, _, err = c.bind(l.Draft, l.Args); err != nil {
 			return nil, err
 		}
 		d.DraftGroups = l.Draft.Groups
@@ -164,14 +164,14 @@ func (c *entryCompiler) dispatch(l placedLaunch) (*Dispatch, error) {
 	return d, nil
 }
 
-// bound returns a kernel with the windows of its storage arrays, which share bindings where
-// there would be too many.
-func (c *entryCompiler) bound(k *loop.Kernel, args []*fusion.Tensor) (*loop.Kernel, []Binding, error) {
+// bind returns a kernel with the windows of its storage arrays, merged into fewer
+// bindings if there are too many.
+func (c *entryCompiler) bind(k *loop.Kernel, args []*fusion.Tensor) (*loop.Kernel, []Binding, error) {
 	bindings := c.bindings(args)
 	if len(bindings) <= c.target.Limits.StorageBuffers {
 		return k, bindings, nil
 	}
-	return c.merged(k, bindings, c.shareable(args))
+	return c.mergeBindings(k, bindings, c.shareable(args))
 }
 
 // bindings returns the windows of a launch's storage arrays.
@@ -188,10 +188,9 @@ func (c *entryCompiler) bindings(args []*fusion.Tensor) []Binding {
 	return out
 }
 
-// merged puts arrays of one buffer into one binding that spans them all, those
-// of the buffer that has most of them first, until a kernel can have the
-// bindings.
-func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
+// mergeBindings merges the arrays of one buffer into one binding that spans them all,
+// beginning with the buffer of most arrays, until the kernel is within the limit.
+func (c *entryCompiler) mergeBindings(k *loop.Kernel, bindings []Binding, shareable map[int][]int) (*loop.Kernel, []Binding, error) {
 	buffers := slices.SortedFunc(maps.Keys(shareable), func(a, b int) int {
 		return cmp.Or(len(shareable[b])-len(shareable[a]), a-b)
 	})
@@ -233,16 +232,16 @@ func (c *entryCompiler) merged(k *loop.Kernel, bindings []Binding, shareable map
 	return k, out, nil
 }
 
-// kernelKey is a kernel as it is used in a dispatch: with its draft, if it has one, and
-// the access of each storage array, a byte each.
+// kernelKey identifies a kernel as a dispatch uses it: its draft or nil, and the access
+// of each storage array, one byte each.
 type kernelKey struct {
 	kernel, draft *loop.Kernel
 	access        string
 }
 
-// accessOf returns the access of the arrays, widened to that of their whole
-// buffer in this dispatch: WebGPU refuses a buffer that is bound for reading and
-// for writing at once, even where the windows are disjoint.
+// accessOf returns the access of the arrays: that of their whole buffer in this
+// dispatch, because WebGPU refuses a buffer that is bound both read-only and writable,
+// even where the windows are disjoint.
 func accessOf(k *loop.Kernel, bindings []Binding) string {
 	written := map[int]bool{}
 	for i, b := range bindings {
@@ -271,17 +270,17 @@ func withAccess(of *loop.Kernel, access string) *loop.Kernel {
 	return &k
 }
 
-// kernel prints a kernel, unless it is known, and returns its number; kernels
-// with one text are one.
+// kernel prints a kernel, unless it is known, and returns its index. Kernels with
+// equal text and access are shared.
 func (c *entryCompiler) kernel(key kernelKey) (int, error) {
-	if number, ok := c.numbers[key]; ok {
+	if number, ok := c.kernelByKey[key]; ok {
 		return number, nil
 	}
 	k, source, err := c.print(key.kernel, key.access)
 	if err != nil {
 		return 0, err
 	}
-	p, text := Printed{Kernel: k}, key.access+source // binary code does not tell the access
+	p, text := Printed{Kernel: k}, key.access+source // binary code does not contain the access
 	draft := ""
 	if key.draft != nil {
 		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {
@@ -289,15 +288,15 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 		}
 		text += draft
 	}
-	number, ok := c.kernels[text]
+	number, ok := c.kernelByText[text]
 	if !ok {
 		number = c.addKernel(p, source, draft)
 	}
-	c.numbers[key], c.kernels[text] = number, number
+	c.kernelByKey[key], c.kernelByText[text] = number, number
 	return number, nil
 }
 
-// print returns a kernel as a dispatch accesses its arrays, and its text.
+// print returns a kernel with the given access of its arrays, and its text.
 func (c *entryCompiler) print(k *loop.Kernel, access string) (*loop.Kernel, string, error) {
 	k = loop.Widen(withAccess(k, access), c.target.Caps)
 	source, err := c.printer.Print(k)

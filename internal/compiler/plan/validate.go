@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Validate checks that a plan can be run on a device that meets its own
-// requirements: that it obeys the rules that the comment of the package lists.
+// Validate checks that a plan can be run on a device that meets its
+// requirements: that it obeys the rules in the package comment.
 // The error is a [*FormatError] of kind [ErrInvalid].
 func Validate(p *Plan) error {
 	if err := validateOne(p); err != nil {
@@ -29,7 +29,7 @@ func Validate(p *Plan) error {
 }
 
 // validateOne checks a plan without its variants. The order of the checks is
-// that of js/src/plan/validate.ts: both find the same first fault.
+// that of js/src/plan/validate.ts, so both report the same first error.
 func validateOne(p *Plan) *FormatError {
 	v := validator{p: p, limits: p.Requires.Limits, persistent: map[string]bool{}, exported: kernelParams(p.Code)}
 	for _, check := range []func() *FormatError{v.buffers, v.slots, v.constants, v.kernels, v.routines, v.status, v.entries} {
@@ -49,7 +49,7 @@ type validator struct {
 	limits     loop.Limits
 	persistent map[string]bool // the names of parameters and states
 	exported   map[string]int  // see kernelParams
-	spans      []span          // room for those of one dispatch
+	spans      []span          // scratch for one dispatch
 }
 
 func (v *validator) buffers() *FormatError {
@@ -87,8 +87,8 @@ func (v *validator) window(buffer, offset, bytes, alignment int) *FormatError {
 	return nil
 }
 
-// placed checks a window that may lie in some kinds of buffer only.
-func (v *validator) placed(buffer, offset, bytes, alignment int, kinds ...BufferKind) *FormatError {
+// windowIn checks a window that must lie in a buffer of one of the kinds.
+func (v *validator) windowIn(buffer, offset, bytes, alignment int, kinds ...BufferKind) *FormatError {
 	if err := v.window(buffer, offset, bytes, alignment); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (v *validator) placed(buffer, offset, bytes, alignment int, kinds ...Buffer
 	return nil
 }
 
-// kindsOf says which kinds of buffer a role may live in. An output may also be
-// an input or a constant as it is.
+// kindsOf lists the kinds of buffer for each role. An output may also be an unchanged
+// input or constant.
 var kindsOf = [roles][]BufferKind{
 	Input:  {InputBuffer},
 	Param:  {StateBuffer},
@@ -108,7 +108,7 @@ var kindsOf = [roles][]BufferKind{
 }
 
 func (v *validator) slots() *FormatError {
-	owned := make([]span, 0, len(v.p.Slots)) // windows that nobody else may have
+	owned := make([]span, 0, len(v.p.Slots)) // windows that must not overlap
 	for i := range v.p.Slots {
 		s := &v.p.Slots[i]
 		if err := v.slot(s); err != nil {
@@ -158,20 +158,19 @@ func (v *validator) slot(s *Slot) *FormatError {
 		}
 		return nil
 	}
-	return v.placed(s.Buffer, s.Offset, s.Bytes, WordBytes, kindsOf[s.Role]...)
+	return v.windowIn(s.Buffer, s.Offset, s.Bytes, WordBytes, kindsOf[s.Role]...)
 }
 
-// span is a window with what can make it conflict with another: all spans that
-// touch must be read only.
+// span is a window that is read or written. Overlapping spans must be read-only.
 type span struct {
 	Binding
 	written bool
 	index   int // the caller's
 }
 
-// conflict sorts spans, none of them empty, and returns two neighbours of which
-// one is written and the other in the same place, or in the same buffer but
-// only read. Where any two spans are in conflict two neighbours are.
+// conflict sorts non-empty spans and returns two neighbours that conflict: they overlap
+// and one is written, or one of the same buffer is written and the other only read. If any
+// two spans conflict, then two neighbours do.
 func conflict(spans []span) (a, b span, found bool) {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.Offset, b.Offset))
@@ -187,7 +186,7 @@ func conflict(spans []span) (a, b span, found bool) {
 
 func (v *validator) constants() *FormatError {
 	for i, c := range v.p.Constants {
-		if err := v.placed(c.Buffer, c.Offset, len(c.Data), WordBytes, ConstantBuffer, StateBuffer); err != nil {
+		if err := v.windowIn(c.Buffer, c.Offset, len(c.Data), WordBytes, ConstantBuffer, StateBuffer); err != nil {
 			return err.in("constant %d", i)
 		}
 	}
@@ -245,8 +244,8 @@ func kernelName(s string) bool {
 	return s != ""
 }
 
-// fitsRow reports whether a row of scalars, or the part of one that a kernel
-// reads, can be that large.
+// fitsRow reports whether a row of scalars, or a kernel's prefix of one, can have that
+// size.
 func fitsRow(bytes int) bool { return bytes >= 0 && bytes <= MaxUniformBytes && bytes%WordBytes == 0 }
 
 func (v *validator) status() *FormatError {
@@ -255,7 +254,7 @@ func (v *validator) status() *FormatError {
 		return nil
 	}
 	const where = "status"
-	if err := v.placed(s.Buffer, s.Offset, StatusBytes, RowBytes, StatusBuffer); err != nil {
+	if err := v.windowIn(s.Buffer, s.Offset, StatusBytes, RowBytes, StatusBuffer); err != nil {
 		return err.in(where)
 	}
 	seen := map[uint32]bool{0: true}

@@ -45,8 +45,8 @@ func (v *validator) entry(e *Entry) *FormatError {
 	return err
 }
 
-// entrySlots checks what an entry names: roles, unambiguous names, and the
-// places of scalars.
+// entrySlots checks the slots of an entry: their roles, unique names, and the
+// offsets of scalars.
 func (v *validator) entrySlots(e *Entry) *FormatError {
 	for _, list := range []struct {
 		slots   []int
@@ -68,13 +68,13 @@ func (v *validator) entrySlots(e *Entry) *FormatError {
 		}
 	}
 	given, results, taken := map[string]bool{}, map[string]bool{}, map[int]bool{}
-	if err := v.differ(given, e.Inputs); err != nil {
+	if err := v.uniqueNames(given, e.Inputs); err != nil {
 		return err
 	}
-	if err := v.differ(given, e.Scalars); err != nil {
+	if err := v.uniqueNames(given, e.Scalars); err != nil {
 		return err
 	}
-	if err := v.differ(results, e.Outputs); err != nil {
+	if err := v.uniqueNames(results, e.Outputs); err != nil {
 		return err
 	}
 	for _, i := range e.Outputs {
@@ -92,8 +92,8 @@ func (v *validator) entrySlots(e *Entry) *FormatError {
 	return nil
 }
 
-// differ checks that slots have names not in seen, and adds them.
-func (v *validator) differ(seen map[string]bool, slots []int) *FormatError {
+// uniqueNames checks that the names of slots are not in seen, and adds them.
+func (v *validator) uniqueNames(seen map[string]bool, slots []int) *FormatError {
 	for _, i := range slots {
 		name := v.p.Slots[i].Name
 		if seen[name] {
@@ -104,9 +104,8 @@ func (v *validator) differ(seen map[string]bool, slots []int) *FormatError {
 	return nil
 }
 
-// steps returns the number of dispatches and iterations of a list of steps
-// inside depth repeats; a number above MaxDispatches stands for all that are
-// greater.
+// steps checks a list of steps inside depth repeats and returns the number of its
+// dispatches and iterations, at most MaxDispatches+1.
 func (v *validator) steps(e *Entry, steps []Step, depth int) (int, *FormatError) {
 	total := 0
 	for i, step := range steps {
@@ -186,7 +185,7 @@ func (v *validator) copies(s *Copy) *FormatError {
 	return nil
 }
 
-// writable reports whether steps may change a buffer.
+// writable reports whether steps may write to a buffer.
 func (v *validator) writable(buffer int) bool {
 	k := v.p.Buffers[buffer].Kind
 	return k != ConstantBuffer && k != InputBuffer
@@ -217,7 +216,7 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 	return v.grid(k.Storage, d)
 }
 
-// boxes checks the boxes of a kernel against what is bound.
+// boxes checks the boxes of a kernel against its bindings.
 func boxes(k *Kernel, bound []Binding) *FormatError {
 	for i := range k.Boxes {
 		b := &k.Boxes[i]
@@ -231,7 +230,7 @@ func boxes(k *Kernel, bound []Binding) *FormatError {
 	return nil
 }
 
-// grid checks where a dispatch takes its grid from.
+// grid checks the location of the grid of an indirect dispatch.
 func (v *validator) grid(access []loop.Access, d *Dispatch) *FormatError {
 	if err := v.window(d.Grid.Buffer, d.Grid.Offset, gridBytes, WordBytes); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (v *validator) grid(access []loop.Access, d *Dispatch) *FormatError {
 	return nil
 }
 
-// launch checks how a kernel is run, but for what it is bound to.
+// launch checks the grid, counts and scalars of a dispatch.
 func (v *validator) launch(e *Entry, k *Kernel, d *Dispatch, depth int) *FormatError {
 	if !v.gridFits(d.Groups) {
 		return invalid(31, "%v workgroups are not in 1 to %d", d.Groups, v.limits.Groups)
@@ -299,4 +298,50 @@ func (v *validator) usage(access []loop.Access, bindings []Binding) *FormatError
 		return invalid(36, "the writable bindings %d and %d overlap in buffer %d", a.index, b.index, a.Buffer)
 	}
 	return invalid(36, "bindings %d and %d use buffer %d both read-only and writable", a.index, b.index, a.Buffer)
+}
+
+// routines checks that no routine is nil. The readers of files check the rest.
+func (v *validator) routines() *FormatError {
+	for i, r := range v.p.Routines {
+		if r == nil {
+			return invalid(8, "the routine is missing").in("routine %d", i)
+		}
+	}
+	return nil
+}
+
+// call checks a call of a routine. Libraries may read and write one buffer at the same
+// time, so only windows must not overlap.
+func (v *validator) call(c *Call) *FormatError {
+	if c.Routine < 0 || c.Routine >= len(v.p.Routines) {
+		return invalid(41, "there is no routine %d", c.Routine)
+	}
+	arrays := v.p.Routines[c.Routine].Arrays()
+	if len(c.Bindings) != len(arrays) {
+		return invalid(41, "%d windows for %d arrays", len(c.Bindings), len(arrays))
+	}
+	for i, b := range c.Bindings {
+		err := v.window(b.Buffer, b.Offset, b.Bytes, RowBytes)
+		switch {
+		case err != nil:
+		case b.Bytes < arrays[i].Bytes:
+			err = invalid(41, "a window of %d bytes for an array of %d", b.Bytes, arrays[i].Bytes)
+		case arrays[i].Written && !v.writable(b.Buffer):
+			err = invalid(35, "a write to a buffer for %s", v.p.Buffers[b.Buffer].Kind)
+		}
+		if err != nil {
+			return err.in("window %d", i)
+		}
+		for j, other := range c.Bindings[:i] {
+			if (arrays[i].Written || arrays[j].Written) && overlap(b, other) {
+				return invalid(42, "windows %d and %d overlap, and one is written", j, i)
+			}
+		}
+	}
+	return nil
+}
+
+// overlap reports whether two windows share a byte.
+func overlap(a, b Binding) bool {
+	return a.Buffer == b.Buffer && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes
 }

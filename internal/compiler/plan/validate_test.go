@@ -235,7 +235,7 @@ var accepted = []planCase{
 	}, 0, "", false},
 }
 
-// rows adds n entries with the greatest row of scalars.
+// fusionPolicy adds n entries with the greatest row of scalars.
 func rows(p *plan.Plan, n int) {
 	for i := range n {
 		p.Entries = append(p.Entries, plan.Entry{Name: string(rune('A' + i)), UniformBytes: plan.MaxUniformBytes})

@@ -27,8 +27,8 @@ func (w *writer) pad() {
 	}
 }
 
-// sized writes u32 length and what body writes, padded to 4; the length is
-// that without the padding.
+// sized writes u32 length and the bytes that body writes, padded to 4; the length
+// excludes the padding.
 func (w *writer) sized(body func()) {
 	w.u32(0)
 	start := len(w.buf)

@@ -1,6 +1,7 @@
-// Package check compiles generated MSL on a machine without Apple's compiler: clang takes
-// it as C++ for OpenCL, whose address spaces are Metal's, with what Metal's library has
-// declared in an embedded header.
+// Package check compiles generated MSL without Apple's compiler: clang compiles it as C++
+// for OpenCL, which has the same address spaces, with an embedded header that declares
+// Metal's library. Its input is a source, its output a compile error or nil; read
+// [Compile] first.
 package check
 
 import (
@@ -20,15 +21,15 @@ var header string
 // SourceName is the file name by which compiler messages call the source.
 const SourceName = "kernel.metal"
 
-// arguments select a check of meaning alone. Shadowed names and values that are lost in a
-// conversion are errors too: Apple's compiler may be stricter than clang.
+// arguments run the front end only. Uninitialised variables and missing returns are
+// errors: Apple's compiler may be stricter than clang.
 var arguments = []string{
 	"-x", "clcpp", "-cl-std=CLC++2021", "-target", "spir64", "-fsyntax-only", "-Xclang", "-finclude-default-header",
 	"-fno-caret-diagnostics", "-Wno-unknown-attributes", "-Werror=uninitialized", "-Werror=return-type", "-",
 }
 
-// Compile checks a source. The error is a *clang.CompileError of package cuda/check for a
-// bad source, and wraps its ErrNoCompiler where there is no clang.
+// Compile checks a source. The error is a *clang.CompileError for a
+// bad source, and wraps clang.ErrNoCompiler if there is no clang.
 func Compile(source string) error {
 	path, err := cuda.Compiler()
 	if err != nil {

@@ -8,7 +8,7 @@
 // array with, for each request, the contents of its arrays after the run, in base64. The
 // bindings are those of package wgsl, with uniforms at a dynamic offset.
 
-import { openDawn } from '../../../js/test/rig/dawn.mjs';
+import { openDawn } from '../../../../js/test/rig/dawn.mjs';
 
 const uniformRow = 256; // the default alignment of dynamic offsets
 

@@ -8,7 +8,7 @@
 
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDawn } from '../../../js/test/rig/dawn.mjs';
+import { openDawn } from '../../../../js/test/rig/dawn.mjs';
 
 // Language extensions and the device features that allow them. A shader is given just
 // those it enables, so one that forgets to say so is refused.

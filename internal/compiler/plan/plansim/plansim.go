@@ -1,6 +1,7 @@
-// Package plansim runs whole plans in the simulator of the loop IR: all buffers
-// with what shares them, all kernels with every access watched. It is the
-// device on which plans are checked where there is no GPU.
+// Package plansim runs whole plans in the simulator of the loop IR (package sim), which
+// checks every memory access of every kernel, buffers shared by several tensors
+// included. It tests plans without a GPU. Its input is a module and a target, its
+// output the results of runs; read Open first.
 package plansim
 
 import (
@@ -18,13 +19,13 @@ import (
 // Session is a plan in the simulator.
 type Session struct {
 	*replay.Session
-	// Options are handed to the simulator for every kernel.
+	// Options are the simulator's options for every kernel.
 	Options sim.Options
-	// Counted, where set, is told of every dispatch what its kernel did.
+	// Counted, where set, is called after every dispatch with the counts of its kernel.
 	Counted func(k *loop.Kernel, c sim.Counts)
 }
 
-// Text stands in for the printer of a dialect: the kernel's own text form.
+// Text is a printer of the loop IR's own text form.
 var Text plan.Printer = text{}
 
 type text struct{}
@@ -32,9 +33,8 @@ type text struct{}
 func (text) Dialect() dtype.Dialect               { return dtype.WGSL }
 func (text) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
-// Open compiles a module for a device with the given target's limits and gives
-// it memory. Temporary memory starts as rubbish, since plans must not rely on
-// what is in it.
+// Open compiles a module for a target and allocates its buffers. Temporary buffers
+// start with arbitrary contents, since plans must not rely on them.
 func Open(m *ir.Module, t plan.Target) (*Session, error) {
 	p, kernels, err := plan.CompileKernels(m, t, Text)
 	if err != nil {
@@ -77,8 +77,8 @@ func (d *device) Copy(c *plan.Copy) error {
 	return nil
 }
 
-// Dispatch runs a kernel. Where a draft may stand in for it, that is run before, and has to
-// leave the same bytes, unless some workgroups are a sample.
+// Dispatch runs a kernel. It runs the kernel's draft first, if there is one, and checks
+// that both write the same bytes, unless only a sample of workgroups is run.
 func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) error {
 	k := d.kernels[step.Kernel]
 	if step.DraftGroups == [3]int{} || d.session.Options.Sample > 0 {
@@ -103,7 +103,7 @@ func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) e
 	return nil
 }
 
-// bound returns copies of the buffers that a dispatch binds, by number.
+// bound returns copies of the buffers that a dispatch binds, by index.
 func (d *device) bound(step *plan.Dispatch) map[int][]byte {
 	out := map[int][]byte{}
 	for _, b := range step.Bindings {
@@ -134,8 +134,8 @@ func (d *device) run(k *loop.Kernel, step *plan.Dispatch, scalars []byte, counte
 	return err
 }
 
-// word returns a scalar of the row of scalars; of type Invalid are those that
-// the kernel does not read.
+// word returns the first scalar of a row. Scalars that the kernel does not read have
+// type Invalid.
 func word(t dtype.DType, row []byte) (scalar.Value, error) {
 	if t == dtype.Invalid {
 		return scalar.Value{}, nil

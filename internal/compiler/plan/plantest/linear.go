@@ -1,6 +1,6 @@
-// Package plantest makes a small plan whose kernels are written by hand. It
-// uses all that an executor of plans must be able to do, and nothing of the
-// compiler, so it tells faults of the two apart.
+// Package plantest has a small plan with hand-written kernels, for the tests of
+// executors. It uses every feature of plans and nothing of the compiler, so a failure is
+// one of the executor. Its output is a [plan.Plan]; read [Linear] first.
 package plantest
 
 import (
@@ -73,8 +73,8 @@ const (
 	kernelPick
 )
 
-// Drafted returns the plan of [Linear] with a draft for the kernel of its entry predict: one
-// thread in each of four workgroups.
+// Drafted returns the plan of [Linear] with a draft for the kernel of its entry predict:
+// four workgroups of one thread.
 func Drafted() *plan.Plan {
 	p := Linear()
 	p.Kernels[kernelPredict].Draft = predictDraftSource

@@ -1,12 +1,11 @@
-// Package replay runs plans on a device that is driven call by call: what the
-// steps of an entry ask for is done in their order, as in
+// Package replay is a plain executor of plans: it runs the steps of an entry one by one
+// on a [Device], as in
 //
 //	s, err := replay.New(p, device)
 //	out, err := s.Run("step", map[string]*ir.Array{"x": batch})
 //
-// A [Device] is all that a kind of device has to bring: the simulator is one.
-// GPUs, whose commands are better recorded beforehand, have executors of their
-// own.
+// Its input is a plan, its output the entry's results. The simulator (package plansim)
+// is a Device; GPUs, whose commands are recorded in advance, have executors of their own.
 package replay
 
 import (
@@ -23,14 +22,14 @@ import (
 type Device interface {
 	// Write copies data to an offset of a buffer.
 	Write(buffer, offset int, data []byte) error
-	// Read fills data from an offset of a buffer, once all that was asked for
-	// before is done.
+	// Read fills data from an offset of a buffer, after all earlier calls have
+	// completed.
 	Read(data []byte, buffer, offset int) error
 	// Copy copies from buffer to buffer.
 	Copy(c *plan.Copy) error
-	// Dispatch runs a kernel. scalars is the entry's row of scalars, of which
-	// the kernel reads the beginning; counters are those of the repeats around
-	// it, outermost first, as many as the kernel reads.
+	// Dispatch runs a kernel. scalars is the entry's row of scalars, whose prefix
+	// the kernel reads; counters are the counters of the enclosing repeats that the
+	// kernel reads, outermost first.
 	Dispatch(d *plan.Dispatch, scalars []byte, counters []int) error
 }
 
@@ -81,9 +80,9 @@ func (s *Session) lookup(name string) (*plan.Slot, error) {
 }
 
 // Run runs an entry and returns its outputs by name. Inputs that are not given
-// keep the value of the run before, zero at first; scalars that are not given
-// are zero. An index that the device found out of range is an error of kind
-// [ir.ErrIndex]; the states are then as they were.
+// keep their last value, zero at first; scalars that are not given are zero. If the
+// device finds an index out of range, Run returns an error of kind [ir.ErrIndex] and
+// the states are unchanged.
 func (s *Session) Run(entry string, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
 	e, err := s.entry(entry)
 	if err != nil {
@@ -118,8 +117,8 @@ func (s *Session) Run(entry string, inputs map[string]*ir.Array) (map[string]*ir
 	return out, nil
 }
 
-// Start asks for the steps of an entry with the inputs of the run before and
-// scalars of zero, and waits for nothing.
+// Start runs the steps of an entry with the last inputs and scalars of zero, without
+// waiting for completion.
 func (s *Session) Start(entry string) error {
 	e, err := s.entry(entry)
 	if err != nil {
@@ -169,7 +168,7 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 	return ir.Errorf(ir.ErrUnsupported, "a step of type %T", step)
 }
 
-// while runs rounds until the word that tells is 0.
+// while runs iterations until the word at w.Going is 0.
 func (s *Session) while(w *plan.While, scalars []byte, counters []int) error {
 	for going := true; going; {
 		err := s.steps(w.Steps, scalars, append(counters[:len(counters):len(counters)], 0))
@@ -183,7 +182,7 @@ func (s *Session) while(w *plan.While, scalars []byte, counters []int) error {
 	return nil
 }
 
-// call runs the plain reference of a routine on the host.
+// call runs the reference implementation of a routine on the host.
 func (s *Session) call(c *plan.Call) error {
 	r := s.plan.Routines[c.Routine]
 	memory := make([][]byte, len(c.Bindings))
@@ -205,8 +204,8 @@ func (s *Session) call(c *plan.Call) error {
 	return nil
 }
 
-// runs reports whether a grid in memory is not of zeros, as one is that is not in
-// memory.
+// runs reports whether a grid in memory is not zero. It is true for a nil grid, that of
+// a direct dispatch.
 func (s *Session) runs(grid *plan.Cell) (bool, error) {
 	if grid == nil {
 		return true, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// literalOf returns the bytes of the element that all elements of v are, if
-// that is known.
+// literalOf returns the bytes of the element of a splat: a literal of equal elements,
+// or a broadcast of one.
 func literalOf(v ir.Value) ([]byte, bool) {
 	n := v.Node()
 	for n.Op() == ops.OpBroadcastInDim {
@@ -23,7 +23,7 @@ func literalOf(v ir.Value) ([]byte, bool) {
 	return c.Data[:size], true
 }
 
-// splat is [literalOf] as an array of rank 0.
+// splat returns the element of a splat as an array of rank 0.
 func splat(v ir.Value) (*ir.Array, bool) {
 	element, ok := literalOf(v)
 	if !ok {
@@ -33,10 +33,8 @@ func splat(v ir.Value) (*ir.Array, bool) {
 	return a, err == nil
 }
 
-// is reports whether all elements of v are the number x; for floats 0 and −0
-// differ.
-// Complex numbers are left alone: their products have more terms than the
-// identities look at.
+// is reports whether all elements of v are known to be x; for floats 0 and −0
+// differ. It is false for complex numbers, for which the identities do not hold.
 func is(v ir.Value, x float64) bool {
 	a, ok := splat(v)
 	switch {
@@ -48,16 +46,16 @@ func is(v ir.Value, x float64) bool {
 	return a.Float(0) == x
 }
 
-// isExact reports whether values of this type are whole: what holds in algebra
-// holds for them, up to wrapping on both sides.
+// isExact reports whether v is of integers or bools, which obey the laws of algebra
+// modulo wrapping.
 func isExact(v ir.Value) bool { return v.DType().IsInteger() || v.DType().IsBool() }
 
-// maxLook bounds how far back from a value the search goes.
-const maxLook = 8
+// maxSearchDepth bounds the depth of the search from a value to its operands.
+const maxSearchDepth = 8
 
-// hasNoNegativeZero reports whether v is certain to have no element −0, so
+// hasNoNegativeZero reports whether v is known to have no element −0, so
 // that adding 0 does not change it.
-func hasNoNegativeZero(v ir.Value) bool { return lacksNegativeZero(v, maxLook) }
+func hasNoNegativeZero(v ir.Value) bool { return lacksNegativeZero(v, maxSearchDepth) }
 
 func lacksNegativeZero(v ir.Value, look int) bool {
 	if !v.DType().IsFloat() {
@@ -111,7 +109,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// operandOf returns operand i of the node that makes v, if its op is this one.
+// operandOf returns operand i of the node that defines v, if that has the given op.
 func operandOf(v ir.Value, op ir.Op, i int) (ir.Value, bool) {
 	if n := v.Node(); n.Op() == op {
 		return n.Input(i), true

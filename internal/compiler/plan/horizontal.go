@@ -11,15 +11,16 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// besideText bounds the texts of parts that differ and share a kernel, in bytes.
-const besideText = 16 << 10
+// maxFusedText bounds the total text of different parts in one fused kernel, in bytes.
+const maxFusedText = 16 << 10
 
-// pack makes launches of parts side by side as their tensors lie. Where many in the
-// entry do the same, those in the same buffers have one, which finds them in a table.
-// The others share one by a few, and so do parts of which one kernel is enough.
+// pack fuses the independent parts of a bundle horizontally, now that their tensors are
+// placed. Parts that compute the same in the same buffers become one segmented launch,
+// which reads the offsets of its segments from a table. The others are fused a few at a
+// time, and so are all parts where one fused kernel is enough.
 func (c *entryCompiler) pack(l placedLaunch) error {
 	classes, rest := c.classes(l)
-	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && few(l.Parts) == len(l.Parts) {
+	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && fusablePrefix(l.Parts) == len(l.Parts) {
 		classes, rest = nil, l.Parts
 	}
 	for _, k := range classes {
@@ -28,22 +29,22 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 		}
 	}
 	for len(rest) > 0 {
-		n := few(rest)
-		c.addBeside(rest[:n], l)
+		n := fusablePrefix(rest)
+		c.addFused(rest[:n], l)
 		rest = rest[n:]
 	}
 	return nil
 }
 
-// classes returns what of the parts of a launch finds itself in tables, and the
-// others.
-func (c *entryCompiler) classes(l placedLaunch) (classes []*class, rest []sched.Part) {
-	byKey := map[string]*class{}
+// classes groups the parts of a launch that can be segments of one launch, and returns
+// the rest.
+func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest []sched.Part) {
+	byKey := map[string]*segmentClass{}
 	common := commonArgs(l.Parts)
-	k := &class{}
+	k := &segmentClass{}
 	for i := range l.Parts {
 		part := &l.Parts[i]
-		ok := c.classify(k, part, common[part.Key], l.rounds)
+		ok := c.classify(k, part, common[part.Key], l.loops)
 		known := byKey[string(k.key)]
 		switch {
 		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxBeside:
@@ -54,45 +55,45 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*class, rest []sched.
 			k.parts = append(k.parts, *part)
 			byKey[string(k.key)] = k
 			classes = append(classes, k)
-			k = &class{}
+			k = &segmentClass{}
 		}
 	}
 	return classes, rest
 }
 
-// few is how many of some parts share a kernel though they differ.
-func few(parts []sched.Part) int {
+// fusablePrefix returns how many of the first parts share a fused kernel.
+func fusablePrefix(parts []sched.Part) int {
 	if !parts[0].IsMap() {
 		return 1
 	}
 	text := 0
 	for i, part := range parts {
-		if text += len(part.Key); i == sched.MaxBeside || i > 0 && text > besideText {
+		if text += len(part.Key); i == sched.MaxBeside || i > 0 && text > maxFusedText {
 			return i
 		}
 	}
 	return len(parts)
 }
 
-// add adds a launch in the place of another one.
+// add adds a launch with the loops and guard of at.
 func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
 	at.Launch = launch
 	c.launches = append(c.launches, at)
 }
 
-// addBeside adds a launch of parts that differ. What cannot be bound is cut in two
-// between parts, again and again: nothing goes from one to the other.
-func (c *entryCompiler) addBeside(parts []sched.Part, at placedLaunch) {
+// addFused adds a fused launch of different parts. It splits the parts in halves,
+// recursively, until their tensors fit the bindings; the parts are independent.
+func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
 	l := c.cache.Beside(parts, c.target.Caps)
-	if len(parts) == 1 || c.bindable(l.Args, at.rounds) {
+	if len(parts) == 1 || c.bindable(l.Args, at.loops) {
 		c.add(l, at)
 		return
 	}
-	c.addBeside(parts[:len(parts)/2], at)
-	c.addBeside(parts[len(parts)/2:], at)
+	c.addFused(parts[:len(parts)/2], at)
+	c.addFused(parts[len(parts)/2:], at)
 }
 
-// commonArgs tells for each key which of their Args all parts have in common.
+// commonArgs returns, by key, which Args are the same tensor for all parts of that key.
 func commonArgs(parts []sched.Part) map[string][]bool {
 	first, out := map[string][]*fusion.Tensor{}, map[string][]bool{}
 	for _, part := range parts {
@@ -107,25 +108,25 @@ func commonArgs(parts []sched.Part) map[string][]bool {
 	return out
 }
 
-// class are parts that do the same in the same arenas.
-type class struct {
-	key    []byte // the same for all of them
+// segmentClass is a set of parts that compute the same in the same arenas.
+type segmentClass struct {
+	key    []byte // equal for all parts
 	parts  []sched.Part
 	arenas []arena
-	number []int // for each of a part's Args, which of the arenas
+	number []int // the arena of each of a part's Args
 }
 
-// arena is what a binding of a class reaches: what its parts need of a buffer, or
+// arena is a binding of a class: the part of a buffer that its parts access, or
 // one tensor there that all of them read.
 type arena struct {
 	buffer int
 	tensor *fusion.Tensor
 }
 
-// classify makes k the class of a part, without any parts, common telling which of its
-// Args are those of all such parts. It is false where the part cannot be bound by arenas:
-// its tensors are not of words, lie in too many buffers, or change places.
-func (c *entryCompiler) classify(k *class, part *sched.Part, common []bool, rounds []*round) bool {
+// classify sets the key and arenas of k to those of a part. common marks the Args that
+// all parts of its key share. It returns false where the part cannot be a segment: its
+// elements do not have 32 bits, it needs too many buffers, or a loop swaps tensors.
+func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, loops []*enclosingLoop) bool {
 	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
 	for i, t := range part.Args {
@@ -153,13 +154,13 @@ func (c *entryCompiler) classify(k *class, part *sched.Part, common []bool, roun
 		}
 		k.number = append(k.number, slices.Index(k.arenas, a))
 	}
-	swaps := slices.ContainsFunc(rounds, func(r *round) bool { return len(r.swaps) > 0 })
+	swaps := slices.ContainsFunc(loops, func(r *enclosingLoop) bool { return len(r.swaps) > 0 })
 	return !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
 }
 
-// addSegments adds the launch of a class, or several where it has more workgroups
-// than a grid is long.
-func (c *entryCompiler) addSegments(k *class, at placedLaunch) error {
+// addSegments adds the segmented launch of a class, or several where it has more
+// workgroups than a grid axis allows.
+func (c *entryCompiler) addSegments(k *segmentClass, at placedLaunch) error {
 	for len(k.parts) > 0 {
 		n, groups := 0, 0
 		for n < len(k.parts) && (n == 0 || groups+k.parts[n].Groups() <= c.target.Groups) {
@@ -176,8 +177,8 @@ func (c *entryCompiler) addSegments(k *class, at placedLaunch) error {
 	return nil
 }
 
-// segments returns the launch of some parts of a class.
-func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, error) {
+// segments returns the segmented launch of some parts of a class.
+func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Launch, error) {
 	windows := c.windows(k, parts)
 	first := make([][]int, len(parts))
 	for i, part := range parts {
@@ -200,8 +201,8 @@ func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, er
 		switch b {
 		case sched.StatusBinding:
 		case sched.TableBinding:
-			t = tableOf(words)
-			if err := c.placeLeaf(t); err != nil {
+			t = tableTensor(words)
+			if err := c.placeFixedTensor(t); err != nil {
 				return l, err
 			}
 		default:
@@ -213,9 +214,8 @@ func (c *entryCompiler) segments(k *class, parts []sched.Part) (sched.Launch, er
 	return l, nil
 }
 
-// windows returns for each arena of a class what the tensors of some parts take of
-// its buffer.
-func (c *entryCompiler) windows(k *class, parts []sched.Part) []region {
+// windows returns for each arena of a class the window that spans the tensors of parts.
+func (c *entryCompiler) windows(k *segmentClass, parts []sched.Part) []region {
 	out := make([]region, len(k.arenas))
 	for _, part := range parts {
 		for j, t := range part.Args {
@@ -234,8 +234,8 @@ func (c *entryCompiler) windows(k *class, parts []sched.Part) []region {
 	return out
 }
 
-// tableOf returns a table as a constant.
-func tableOf(words []int32) *fusion.Tensor {
+// tableTensor returns a segment table as a constant tensor.
+func tableTensor(words []int32) *fusion.Tensor {
 	t := &fusion.Tensor{Name: "segments", DType: ir.I32, Dims: []int{len(words)}}
 	for _, w := range words {
 		t.Constant = binary.LittleEndian.AppendUint32(t.Constant, uint32(w))

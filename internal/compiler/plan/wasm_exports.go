@@ -2,7 +2,7 @@ package plan
 
 import "encoding/binary"
 
-// Parts of a WebAssembly module, by their numbers in its binary format
+// Section, kind and type codes of the WebAssembly binary format
 // (https://webassembly.github.io/spec/core/binary/modules.html).
 const (
 	codeHeader = "\x00asm\x01\x00\x00\x00"
@@ -21,17 +21,17 @@ const (
 	codeI32          = 0x7f
 )
 
-// notKernel stands for the parameters of a function that is no kernel: it has results, or
-// parameters of other types than i32.
+// notKernel is the parameter count of a function that cannot be a kernel: it has results,
+// or parameters of other types than i32.
 const notKernel = -1
 
-// gridParams are the parameters of a kernel of several workgroups beside those of others:
-// the first workgroup, the end, and where their memory lies.
+// gridParams is the number of extra parameters of a kernel of several workgroups:
+// the first workgroup, the end, and the address of workgroup memory.
 const gridParams = 3
 
-// kernelParams returns how many parameters the functions have that a module exports, by
-// name, or notKernel. The code of the functions is not looked at. It returns nil for what
-// is no module.
+// kernelParams returns the parameter count, or notKernel, of each function that a module
+// exports, by name. It does not read the code of functions. It returns nil for an invalid
+// module.
 func kernelParams(module []byte) map[string]int {
 	if len(module) < len(codeHeader) || string(module[:len(codeHeader)]) != codeHeader {
 		return nil
@@ -57,10 +57,10 @@ func kernelParams(module []byte) map[string]int {
 	return m.exported
 }
 
-// codeModule is what is read of a module.
+// codeModule holds the parsed sections of a module.
 type codeModule struct {
-	params    []int // of each type of functions, or notKernel
-	functions []int // their params, imported ones first
+	params    []int // by function type: the parameter count or notKernel
+	functions []int // by function, imported ones first: the same
 	exported  map[string]int
 }
 
@@ -119,7 +119,7 @@ func (m *codeModule) exports(r *codeReader) {
 	})
 }
 
-// codeReader reads a module. Once it failed it reads zeros.
+// codeReader reads a module. After a failure it returns zeros.
 type codeReader struct {
 	rest   []byte
 	failed bool
@@ -155,7 +155,7 @@ func (r *codeReader) number() int {
 
 func (r *codeReader) text() string { return string(r.take(r.number())) }
 
-// list reads a count and as many items, each of a byte or more.
+// list reads a count and calls item for each item, which has at least one byte.
 func (r *codeReader) list(item func()) {
 	for n := r.number(); n > 0 && !r.failed; n-- {
 		item()
@@ -172,7 +172,7 @@ func (r *codeReader) limits() {
 }
 
 // code checks that the module of a plan exports the kernel of a dispatch with the
-// parameters that the dispatch has.
+// parameters that the dispatch passes.
 func (v *validator) code(k *Kernel, d *Dispatch) *FormatError {
 	if v.p.Code == nil {
 		return nil
