@@ -2,11 +2,11 @@ package fusion
 
 import "slices"
 
-// align finds, from what b reads of a, which coordinate of a each coordinate of
-// b is; -1 for those that the reads do not tell. It fails where a read is no
-// projection: then an element of b needs elements of a that another thread has.
-// Nor may it take part of a, as a slice from 0 on does: the two would run over
-// different numbers of points.
+// align returns, for each coordinate of b, the coordinate of a that b's reads of a
+// match it with, or -1 where no read fixes it. It fails where a read is not a
+// projection, because then an element of b needs elements of a from another thread,
+// and where a read covers only part of a (a slice), because then the iteration
+// spaces differ in size.
 func (p *Partition) align(a, b *Group) ([]int, bool) {
 	sizesA, sizesB := slices.Concat(a.Outer, a.Inner), slices.Concat(b.Outer, b.Inner)
 	phi := make([]int, len(sizesB))
@@ -80,7 +80,7 @@ func sizes(dims, which []int) []int {
 	return out
 }
 
-// moved returns copies of members whose coordinates are taken through phi.
+// moved returns copies of members with their coordinates mapped through phi.
 func moved(members []*Member, phi []int) []*Member {
 	through := func(coord []int) []int {
 		if coord == nil {

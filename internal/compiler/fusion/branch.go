@@ -10,37 +10,36 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// selectBranches returns the graph with both branches of each cond computed and
-// the result selected, unless a partition is to run the one that is taken: where
-// they hold at least least elements to compute, see [Options], and where one holds
-// a loop of unknown length. Values are pure, so the other branch costs time and
-// nothing else.
-func selectBranches(g *ir.Graph, least int) (*ir.Graph, error) {
-	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpCond && !worthBranch(n, least) }) {
+// selectBranches replaces each cond by both of its branches and a select. It keeps
+// the conds whose branches run alone: those that compute at least threshold elements
+// (see [Options.Branch]) and those that contain a while loop. Values are pure, so
+// computing the other branch costs only time.
+func selectBranches(g *ir.Graph, threshold int) (*ir.Graph, error) {
+	if !slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return n.Op() == ops.OpCond && !keepsBranch(n, threshold) }) {
 		return g, nil
 	}
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)
 		b.CopyPorts(g, m)
-		brancher{b: b, least: least}.copyNodes(g, m)
+		brancher{b: b, threshold: threshold}.copyNodes(g, m)
 		for _, o := range g.Outputs() {
 			b.CopyOutput(o, m.Get(o.Value))
 		}
 	})
 }
 
-// brancher copies graphs without their conds. What it copies counts only where
-// taken, a boolean, is true; that is always where it is no valid value. Indices
-// are checked only where they count.
+// brancher copies graphs without their conds. Where taken is valid, it is a boolean
+// that says whether the copied nodes are on the branch taken; index checks apply
+// only then. An invalid taken means always.
 type brancher struct {
-	b     *ir.Builder
-	taken ir.Value
-	least int
+	b         *ir.Builder
+	taken     ir.Value
+	threshold int
 }
 
-// worthBranch reports whether a partition is to run only one branch of a cond.
-func worthBranch(n *ir.Node, least int) bool {
-	return slices.ContainsFunc(n.Subgraphs(), holdsWhile) || least > 0 && work(n, n.Subgraphs()...) >= least
+// keepsBranch reports whether a cond stays, so that only one branch runs.
+func keepsBranch(n *ir.Node, threshold int) bool {
+	return slices.ContainsFunc(n.Subgraphs(), holdsWhile) || threshold > 0 && work(n, n.Subgraphs()...) >= threshold
 }
 
 func holdsWhile(g *ir.Graph) bool {
@@ -49,8 +48,8 @@ func holdsWhile(g *ir.Graph) bool {
 	})
 }
 
-// work returns about how many elements graphs that a node owns compute: those of
-// results, for reductions and products those that they go through.
+// work estimates how many elements the subgraphs of owner compute: result elements,
+// and for reductions and contractions the points they iterate over.
 func work(owner *ir.Node, graphs ...*ir.Graph) int {
 	total := 0
 	for _, g := range graphs {
@@ -58,17 +57,17 @@ func work(owner *ir.Node, graphs ...*ir.Graph) int {
 			if isLeaf(n) {
 				continue
 			}
-			most := elementsOf(n.Types())
+			elements := elementsOf(n.Types())
 			switch n.Def().Lower.(type) {
 			case *ir.ReduceLowering:
-				most = max(most, elementsOf(n.InTypes()))
+				elements = max(elements, elementsOf(n.InTypes()))
 			case *ir.ContractLowering:
 				dims, _ := n.Types()[0].Shape.Ints()
-				most = bounded(slices.Concat(dims, ContractionOf(n, scalar.NewSimplifier()).K)...)
+				elements = bounded(slices.Concat(dims, ContractionOf(n, scalar.NewSimplifier()).K)...)
 			case *ir.ControlLowering:
-				most = work(n, n.Subgraphs()...)
+				elements = work(n, n.Subgraphs()...)
 			}
-			total = bounded(total) + bounded(most)
+			total = bounded(total) + bounded(elements)
 		}
 	}
 	if a, ok := owner.Attrs().(*ops.ScanAttrs); ok {
@@ -78,17 +77,18 @@ func work(owner *ir.Node, graphs ...*ir.Graph) int {
 	return bounded(total)
 }
 
+// elementsOf returns the number of elements of the largest of types.
 func elementsOf(types []ir.Type) int {
-	most := 0
+	largest := 0
 	for _, t := range types {
 		dims, _ := t.Shape.Ints()
-		most = max(most, bounded(dims...))
+		largest = max(largest, bounded(dims...))
 	}
-	return most
+	return largest
 }
 
-// bounded returns a product, half of MaxElements where it is more: two of these
-// can be added.
+// bounded returns the product of factors, capped at half of MaxElements so that
+// the sum of two results does not overflow.
 func bounded(factors ...int) int {
 	n := 1
 	for _, f := range factors {
@@ -100,8 +100,7 @@ func bounded(factors ...int) int {
 	return n
 }
 
-// splice adds a graph for the values in of its ports, as [ir.Builder.Splice]
-// does.
+// splice adds a graph with its ports bound to in, like [ir.Builder.Splice].
 func (br brancher) splice(g *ir.Graph, in []ir.Value) []ir.Value {
 	m := ir.NewMapping(g)
 	for i, p := range g.Ports() {
@@ -121,7 +120,7 @@ func (br brancher) copyNodes(g *ir.Graph, m *ir.Mapping) {
 		in := m.Inputs(n)
 		switch {
 		case n.Op() == ir.OpPort:
-		case n.Op() == ops.OpCond && worthBranch(n, br.least) && !(br.taken.Valid() && slices.ContainsFunc(n.Subgraphs(), HasChecks)):
+		case n.Op() == ops.OpCond && keepsBranch(n, br.threshold) && !(br.taken.Valid() && slices.ContainsFunc(n.Subgraphs(), HasChecks)):
 			m.SetAll(n, br.b.Copy(n, in))
 		case n.Op() == ops.OpCond:
 			m.SetAll(n, br.both(n, in))
@@ -136,7 +135,7 @@ func (br brancher) copyNodes(g *ir.Graph, m *ir.Mapping) {
 	}
 }
 
-// both computes both branches of a cond and selects.
+// both computes both branches of a cond and selects the result.
 func (br brancher) both(n *ir.Node, in []ir.Value) []ir.Value {
 	yes, no := br.when(in[0]), br.when(ops.Not(br.b, in[0]))
 	a, b := yes.splice(n.Subgraphs()[0], in[1:]), no.splice(n.Subgraphs()[1], in[1:])
@@ -151,10 +150,10 @@ func (br brancher) when(condition ir.Value) brancher {
 	if br.taken.Valid() {
 		condition = ops.And(br.b, br.taken, condition)
 	}
-	return brancher{br.b, condition, br.least}
+	return brancher{br.b, condition, br.threshold}
 }
 
-// scan copies a loop that checks indices, with taken as one more constant.
+// scan copies a loop that checks indices, with taken as an additional constant.
 func (br brancher) scan(n *ir.Node, in []ir.Value) []ir.Value {
 	a, step := *n.Attrs().(*ops.ScanAttrs), n.Subgraphs()[0]
 	a.Consts++
@@ -168,15 +167,14 @@ func (br brancher) scan(n *ir.Node, in []ir.Value) []ir.Value {
 			}
 			ports[i] = b.Port(ir.InputPort, "in"+strconv.Itoa(i), t)
 		}
-		for i, v := range (brancher{b, ports[0], br.least}).splice(step, ports[1:]) {
+		for i, v := range (brancher{b, ports[0], br.threshold}).splice(step, ports[1:]) {
 			b.Output(step.Outputs()[i].Name, v)
 		}
 	})
 	return br.b.CopyWith(n, &a, []*ir.Graph{body}, in)
 }
 
-// HasChecks reports whether a graph, or one that a node of it owns, checks
-// indices.
+// HasChecks reports whether a graph or one of its subgraphs checks indices.
 func HasChecks(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
 		return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Subgraphs(), HasChecks)

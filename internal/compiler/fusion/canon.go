@@ -9,21 +9,22 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Canon is all of a group that its kernels depend on, besides the target: what
-// its members compute, from operands named by the order in which they come up.
+// Canon is the canonical form of a group: everything its kernels depend on except
+// the target. Operands are numbered in order of first use. Equal texts mean equal
+// kernels, so a kernel is made and compiled once.
 type Canon struct {
-	// Text is the same for two groups that have the same kernels but for the values
-	// of literals.
+	// Text is equal for groups whose kernels differ at most in the values of
+	// literals.
 	Text string
-	// Literals are those values, in the order in which they come up.
+	// Literals holds those values in order of first use.
 	Literals []Literal
-	// Operands are the tensors that hold the memory the group touches, in order.
+	// Operands holds the root tensors the group accesses, in order of first use.
 	Operands []*Tensor
 
 	p *Partition
 }
 
-// Literal is a number of 32 bits in a group's expressions.
+// Literal is a 32-bit number in a group's expressions.
 type Literal struct {
 	Expr scalar.Expr
 	Key  string // that of the expression
@@ -32,29 +33,29 @@ type Literal struct {
 // CanonOf returns the canonical form of a group.
 func CanonOf(g *Group) *Canon { return NewCanons().Of(g) }
 
-// Operand returns the number of a tensor among the operands.
+// Operand returns the index of a tensor among the operands.
 func (c *Canon) Operand(t *Tensor) (n int, ok bool) {
 	n = slices.Index(c.Operands, t)
 	return n, n >= 0
 }
 
-// Canons makes canonical forms of many groups, of which equal ones share their text. It
-// must not be used by two goroutines at once.
+// Canons makes canonical forms and shares the texts of equal ones. It is not safe
+// for concurrent use.
 type Canons struct {
 	texts map[string]string
 	keys  map[scalar.Expr]string // of literals
 
-	// Of the group at hand.
+	// State of the current group.
 	p        *Partition
 	text     []byte
 	literals []Literal
 	operands []*Tensor
-	number   map[*Tensor]int // among operands
+	number   map[*Tensor]int // index among operands
 	members  map[*ir.Node]int
-	nodes    map[*ir.Node]int // virtual nodes that are written already
+	nodes    map[*ir.Node]int // virtual nodes already written
 }
 
-// NewCanons returns no canonical forms yet.
+// NewCanons returns an empty Canons.
 func NewCanons() *Canons {
 	return &Canons{
 		texts: map[string]string{}, keys: map[scalar.Expr]string{},
@@ -125,7 +126,7 @@ func (c *Canons) member(m *Member) {
 	}
 }
 
-// node writes what a node does and where its operands come from.
+// node writes the form of a node and its operands.
 func (c *Canons) node(n *ir.Node) {
 	c.string(c.p.forms.Text(int(c.p.formOf[n.ID()])))
 	if n.Op() == ops.OpCheckIndex {
@@ -163,8 +164,8 @@ func (c *Canons) value(v ir.Value) {
 	c.ints(i, v.Index())
 }
 
-// literal writes the number of a literal that could be a word in memory as well,
-// and of any other its value.
+// literal writes the index of a literal that a kernel can load as a word from
+// memory, and the value of any other.
 func (c *Canons) literal(e scalar.Expr) {
 	key := c.keyOf(e)
 	if !isWord(e) {
@@ -181,8 +182,7 @@ func (c *Canons) literal(e scalar.Expr) {
 	c.ints(int(e.Type), i)
 }
 
-// tensor writes the number of the tensor that holds the memory of t, and the way
-// there.
+// tensor writes the number of t's root tensor and the chain of aliases to it.
 func (c *Canons) tensor(t *Tensor) {
 	for ; t.Outer != nil; t = t.Outer {
 		c.tag('o')
@@ -203,7 +203,7 @@ func (c *Canons) tensor(t *Tensor) {
 	c.ints(i)
 }
 
-// stored writes what else counts of a tensor that is written.
+// stored writes the further properties of a tensor that the group writes.
 func (c *Canons) stored(t *Tensor) {
 	for t.Outer != nil {
 		t = t.Outer

@@ -8,67 +8,67 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Code is what a group computes, as expressions in its coordinates and without
-// any schedule: the form in which a backend that runs groups by itself reads
-// it. Loads name tensors by their ID.
+// Code is the computation of a group as expressions in its coordinates, without a
+// schedule. It is the input of backends that schedule groups themselves. Loads name
+// tensors by ID.
 type Code struct {
 	// Outer are the variables of the outer coordinates, of range [0, size).
 	Outer []scalar.Expr
-	// Inner are those of the inner coordinates, of reductions.
+	// Inner are those of the inner coordinates, which reductions iterate over.
 	Inner []scalar.Expr
 	// Stages run in order for each outer point.
 	Stages []Stage
-	// Rows are stored once for each outer point after all stages, Points once
-	// for each inner point too. Values come before any of the stores.
+	// Rows are stored once per outer point after all stages, Points once per inner
+	// point. All values are computed before the first store.
 	Rows, Points []ElementStore
 }
 
-// Stage names row values and runs reductions over the inner points.
+// Stage computes row values and then runs reductions over the inner points.
 type Stage struct {
-	// Lets are values of the outer point that later expressions refer to.
+	// Lets are values of the outer point that later expressions use.
 	Lets       []scalar.Local
 	Reductions []Reduction
 	// Contract is set instead for the one stage of a contraction.
 	Contract *Contract
 }
 
-// Reduction combines the elements of all inner points.
+// Reduction combines the elements of all inner points into accumulators.
 type Reduction struct {
 	Accumulators []ir.Accumulator
-	// Elements are what an inner point brings, one for each accumulator.
+	// Elements are the contributions of an inner point, one per accumulator.
 	Elements []scalar.Expr
-	// Combine merges two sets of running values.
+	// Combine merges two sets of accumulator values.
 	Combine func(a, b []scalar.Expr) []scalar.Expr
-	// Results are named from the running values, which stand as variables
-	// Running.
+	// Results are the named results, computed from the variables Running, which
+	// stand for the final accumulator values.
 	Running []scalar.Expr
 	Results []scalar.Local
 }
 
 // Contract is a sum of products. A and B are the factors in the coordinates of
-// their spaces; Sum is the variable that later expressions know the sum by.
+// their spaces; Sum is the variable for the sum in later expressions.
 type Contract struct {
 	Batch, M, N, K []int
-	// The variables of the coordinates; axes of size 1 have the constant 0.
+	// The variables of the coordinates; an axis of size 1 has the constant 0.
 	BatchAt, MAt, NAt, KAt ir.Index
 	A, B                   scalar.Expr
-	// Outer gives for each outer coordinate of the group the variable of a
-	// space that it is.
+	// Outer maps each outer coordinate of the group to a variable of one of the
+	// spaces.
 	Outer ir.Index
 	Sum   scalar.Expr
 }
 
 // ElementStore writes one element of a tensor.
 type ElementStore struct {
-	Tensor *Tensor // the one that holds the memory
+	Tensor *Tensor // the root tensor
 	Offset scalar.Expr
 	Value  scalar.Expr
-	// Guarded stores must not happen once an index was found out of range.
+	// Guarded stores are skipped once an index check has failed.
 	Guarded bool
 }
 
-// Code returns the expressions of a group that is none of loops, prefixes and
-// groups side by side (for those, ask each of Parts).
+// Code returns the expressions of a group that is not a loop, a scan or a set of
+// groups side by side (for those, call Code on each of Parts).
 func (g *Group) Code() *Code {
 	c := newCoder(g)
 	c.outer, c.inner = g.partition.variables("o", g.Outer), g.partition.variables("r", g.Inner)
@@ -93,7 +93,7 @@ func (g *Group) Code() *Code {
 	return c.code
 }
 
-// Prefix returns what a prefix group computes.
+// Prefix returns the computation of a group of kind PrefixKind.
 func (g *Group) Prefix() *Prefix {
 	n := g.Members[0].Node
 	l := n.Def().Lower.(*ir.PrefixLowering)
@@ -121,15 +121,14 @@ func (g *Group) Prefix() *Prefix {
 	return x
 }
 
-// Prefix is a running combination along one axis: for each point of the other
-// axes, Running begins as the accumulators do and becomes Combined with each
-// element; Stores write results, before that step where Exclusive is set and
-// after it otherwise.
+// Prefix is a scan along one axis. For each point of the other axes, Running starts
+// at the accumulators' initial values and each element replaces it by Combined.
+// Stores write the results before that step if Exclusive is set, after it otherwise.
 type Prefix struct {
 	Dims               []int
 	Axis               int
 	Reverse, Exclusive bool
-	At                 ir.Index // the variables of the coordinates, one for each axis
+	At                 ir.Index // the coordinate variables, one per axis
 	Accumulators       []ir.Accumulator
 	Running, Combined  []scalar.Expr
 	Stores             []ElementStore
@@ -161,8 +160,8 @@ func (c *coder) variable(d ir.DType) scalar.Expr {
 	return scalar.FreeVar("v"+strconv.Itoa(c.vars), d)
 }
 
-// reductions adds the stages of a reduce group, and the row values that become
-// known between them.
+// reductions adds the stages of a reduce group: in each, the row values that the
+// previous reductions make available, then the reductions.
 func (c *coder) reductions() {
 	levels := c.g.Levels()
 	last := 0
@@ -216,8 +215,8 @@ func (c *coder) reduction(m *Member) Reduction {
 	return r
 }
 
-// contraction adds the one stage of a contraction. Its factors are written in
-// the coordinates of the four spaces.
+// contraction adds the single stage of a contraction, its factors written in the
+// coordinates of the four spaces.
 func (c *coder) contraction() {
 	m := c.g.Members[0]
 	k := ContractionOf(m.Node, c.s)
@@ -239,7 +238,7 @@ func (c *coder) contraction() {
 	c.code.Stages = []Stage{{Contract: x}}
 }
 
-// stores adds what is kept of a member.
+// stores adds the stores of a member's results.
 func (c *coder) stores(m *Member) {
 	at := slices.Concat(c.outer, c.inner)
 	for i, t := range m.Store {

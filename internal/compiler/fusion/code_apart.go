@@ -6,31 +6,31 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Elements are values as expressions: one for each point of a space.
+// Elements is a tensor as an expression: one value for each point of a space.
 type Elements struct {
 	Dims  []int
-	At    ir.Index // the variables of the coordinates, one for each axis
+	At    ir.Index // the coordinate variables, one per axis
 	Value scalar.Expr
 }
 
-// Scatter is what a group of kind ScatterKind computes: the operand, with
-// updates combined into it in the order of their positions.
+// Scatter is the computation of a group of kind ScatterKind: updates are combined
+// into the operand in the order of their positions.
 type Scatter struct {
 	Mode ir.ScatterMode
-	// Row is the row of the result that each position goes to, -1 for none.
+	// Row is the result row of each position, or -1 for none.
 	Row Elements
-	// Update has a row for each position.
+	// Update has one row per position.
 	Update Elements
-	// Operand is what the result begins as. In place it lies there already.
+	// Operand is the initial value of the result. If InPlace is set, it is already there.
 	Operand Elements
 	InPlace bool
 	Out     *Tensor
-	// RowDims are the sizes of the rows' space; RowSteps and WindowAt say how far
-	// rows and the elements of one lie apart in Out.
+	// RowDims are the sizes of the space of rows. RowSteps are the strides of its
+	// axes in Out, WindowAt the offsets of the elements of a row.
 	RowDims, RowSteps, WindowAt []int
 }
 
-// Scatter returns what a scatter group computes.
+// Scatter returns the computation of a group of kind ScatterKind.
 func (g *Group) Scatter() *Scatter {
 	s := RowScatterOf(g)
 	c := newCoder(g)
@@ -58,17 +58,17 @@ func (g *Group) Scatter() *Scatter {
 	return x
 }
 
-// Sort is what a group of kind SortKind computes: for each row of keys, the
-// places of the keys in ascending order, equal ones as they come.
+// Sort is the computation of a group of kind SortKind: for each row of keys, the
+// permutation that sorts the keys in ascending order, stably (an argsort).
 type Sort struct {
 	Rows, Length int
-	// Keys has a row for each row, of U32 or U64.
+	// Keys has one line per row, of type U32 or U64.
 	Keys Elements
-	// Out stores the place that belongs at a point of the space of Keys.
+	// Out stores an element of the permutation at a point of the space of Keys.
 	Out func(place scalar.Expr) ElementStore
 }
 
-// Sort returns what a sort group computes.
+// Sort returns the computation of a group of kind SortKind.
 func (g *Group) Sort() *Sort {
 	n, out := g.Members[0].Node, g.Members[0].Store[0]
 	l := n.Def().Lower.(*ir.SortLowering)
@@ -87,26 +87,25 @@ func (g *Group) Sort() *Sort {
 	}
 }
 
-// Store returns the store of a value at a point of the space of all elements of
-// Out.
+// Store returns the store of a value at a point of the space of Operand.
 func (x *Scatter) Store(g *Group, value scalar.Expr) ElementStore {
 	return newCoder(g).store(x.Out, x.Operand.At, value)
 }
 
-// Routine is what a group of kind RoutineKind computes: all results of a node
+// Routine is the computation of a group of kind RoutineKind: all results of a node
 // from all of its operands.
 type Routine struct {
 	Node *ir.Node
 	// In are the operands.
 	In []Elements
-	// Out are the spaces of the results, without values; nil for one that nobody
-	// reads.
+	// Out are the spaces of the results, without values; nil for a result that is
+	// not read.
 	Out []*Elements
-	// Store stores the value of a result at the point of its space.
+	// Store stores the value of a result at a point of its space.
 	Store func(result int, value scalar.Expr) ElementStore
 }
 
-// Routine returns what a group of a routine computes.
+// Routine returns the computation of a group of kind RoutineKind.
 func (g *Group) Routine() *Routine {
 	m := g.Members[0]
 	c := newCoder(g)

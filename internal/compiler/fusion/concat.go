@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// splitConcatenations returns the graph with concatenations of more operands
-// than a kernel binds besides the result made of shorter ones.
+// splitConcatenations splits each concatenation with more operands than a kernel
+// can bind besides the result into a tree of shorter ones.
 func splitConcatenations(g *ir.Graph, tensors int) (*ir.Graph, error) {
 	long := func(n *ir.Node) bool { return n.Op() == ops.OpConcatenate && len(n.Inputs()) >= tensors }
 	if !slices.ContainsFunc(g.Nodes(), long) {
@@ -23,7 +23,7 @@ func splitConcatenations(g *ir.Graph, tensors int) (*ir.Graph, error) {
 				continue
 			}
 			if long(n) {
-				in = joinedEqually(b, n.Attrs().(*ops.AxisAttrs).Axis, in, tensors-1)
+				in = joined(b, n.Attrs().(*ops.AxisAttrs).Axis, in, tensors-1)
 			}
 			m.SetAll(n, b.Copy(n, in))
 		}
@@ -33,12 +33,12 @@ func splitConcatenations(g *ir.Graph, tensors int) (*ir.Graph, error) {
 	})
 }
 
-// joinedEqually joins values along an axis until no more than most are left,
-// each about as long as the others.
-func joinedEqually(b *ir.Builder, axis int, in []ir.Value, most int) []ir.Value {
-	for len(in) > most {
+// joined concatenates values in rounds until at most limit are left, all of about
+// the same length.
+func joined(b *ir.Builder, axis int, in []ir.Value, limit int) []ir.Value {
+	for len(in) > limit {
 		var out []ir.Value
-		for part := range slices.Chunk(in, most) {
+		for part := range slices.Chunk(in, limit) {
 			out = append(out, ops.Concatenate(b, axis, part...))
 		}
 		in = out

@@ -21,14 +21,14 @@ func (p *Partition) copyOf(v ir.Value, to *Tensor) Copy {
 	return Copy{From: p.whole(v), Literal: p.decided.literals[v], To: to}
 }
 
-// addCopies adds groups that store values anew and returns them.
+// addCopies adds groups that copy values and returns them.
 func (p *Partition) addCopies(copies []Copy) []*Group {
 	groups := p.copyGroups(copies)
 	p.groups = append(p.groups, groups...)
 	return groups
 }
 
-// copyGroups puts copies side by side.
+// copyGroups fuses copies horizontally into groups.
 func (p *Partition) copyGroups(copies []Copy) []*Group {
 	var out []*Group
 	for _, c := range copies {

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// producers returns the groups that b reads, in order of their places.
+// producers returns the groups that b reads, in order.
 func (p *Partition) producers(b *Group) []*Group {
 	var out []*Group
 	for _, part := range b.SideBySide() {
@@ -20,7 +20,7 @@ func (p *Partition) producers(b *Group) []*Group {
 	return out
 }
 
-// readsOf returns the stored values that a group reads and does not compute.
+// readsOf returns the stored values that a group reads but does not compute.
 func (p *Partition) readsOf(g *Group) []ir.Value {
 	var out []ir.Value
 	for _, part := range g.SideBySide() {
@@ -31,11 +31,11 @@ func (p *Partition) readsOf(g *Group) []ir.Value {
 	return out
 }
 
-// before returns all groups that a group has to wait for directly.
+// before returns the groups that must run before a group: its direct dependencies.
 func (p *Partition) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
 
-// findLevels gives each group its place, and tells by place how many groups it has to
-// wait for in a row: groups of one level do not wait for each other. They stand in order.
+// findLevels numbers the groups and returns the level of each: the length of its
+// longest chain of producers. Groups of one level do not depend on each other.
 func (p *Partition) findLevels() []int {
 	level := make([]int, len(p.groups))
 	for i, g := range p.groups {
