@@ -19,7 +19,7 @@ func Build(g *ir.Graph, o Options) (p *Partition, err error) {
 	name := g.Name()
 	defer func() {
 		if r := recover(); r != nil {
-			p, err = nil, format.Errorf("group: cannot cut graph %q into groups: %v", name, r)
+			p, err = nil, format.Errorf("fusion: cannot partition graph %q: %v", name, r)
 		}
 	}()
 	if o.Policy == nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -261,4 +262,168 @@ func (c *coder) store(t *Tensor, at ir.Index, value scalar.Expr) ElementStore {
 		Tensor: root, Offset: c.s.Simplify(offset), Value: value,
 		Guarded: c.g.partition.Guards(root),
 	}
+}
+
+// Elements is a tensor as an expression: one value for each point of a space.
+type Elements struct {
+	Dims  []int
+	At    ir.Index // the coordinate variables, one per axis
+	Value scalar.Expr
+}
+
+// Scatter is the computation of a group of kind ScatterKind: updates are combined
+// into the operand in the order of their positions.
+type Scatter struct {
+	Mode ir.ScatterMode
+	// Row is the result row of each position, or -1 for none.
+	Row Elements
+	// Update has one row per position.
+	Update Elements
+	// Operand is the initial value of the result. If InPlace is set, it is already there.
+	Operand Elements
+	InPlace bool
+	Out     *Tensor
+	// RowDims are the sizes of the space of rows. RowSteps are the strides of its
+	// axes in Out, WindowAt the offsets of the elements of a row.
+	RowDims, RowSteps, WindowAt []int
+}
+
+// Scatter returns the computation of a group of kind ScatterKind.
+func (g *Group) Scatter() *Scatter {
+	s := RowScatterOf(g)
+	c := newCoder(g)
+	load := NewReader(g.partition, c.s).Operand(s.Node)
+	x := &Scatter{Mode: s.Lowering.Mode, InPlace: s.InPlace(), Out: s.Out, RowDims: s.rowDims}
+	i, w := g.partition.variables("p", []int{s.Positions})[0], g.partition.variables("w", []int{s.Window})[0]
+	row, inside := s.Row(c.s, i, load)
+	x.Row = Elements{[]int{s.Positions}, ir.Index{i}, scalar.Select(inside, row, loop.Int(-1))}
+	x.Update = Elements{[]int{s.Positions, s.Window}, ir.Index{i, w}, s.Update(c.s, i, w, load)}
+	at := g.partition.variables("o", s.Out.Dims)
+	x.Operand = Elements{s.Out.Dims, at, load(0, at)}
+	steps := stepsOf(s.Out.Dims)
+	x.RowSteps = make([]int, len(s.rowAxes))
+	for k, axis := range s.rowAxes {
+		x.RowSteps[k] = steps[axis]
+	}
+	x.WindowAt = make([]int, s.Window)
+	for e := range x.WindowAt {
+		rest := e
+		for k := len(s.windowDims) - 1; k >= 0; k-- {
+			x.WindowAt[e] += rest % s.windowDims[k] * steps[s.windowAxes[k]]
+			rest /= s.windowDims[k]
+		}
+	}
+	return x
+}
+
+// Sort is the computation of a group of kind SortKind: for each row of keys, the
+// permutation that sorts the keys in ascending order, stably (an argsort).
+type Sort struct {
+	Rows, Length int
+	// Keys has one line per row, of type U32 or U64.
+	Keys Elements
+	// Out stores an element of the permutation at a point of the space of Keys.
+	Out func(place scalar.Expr) ElementStore
+}
+
+// Sort returns the computation of a group of kind SortKind.
+func (g *Group) Sort() *Sort {
+	n, out := g.Members[0].Node, g.Members[0].Store[0]
+	l := n.Def().Lower.(*ir.SortLowering)
+	axis, length := l.Axis(n), out.Dims[l.Axis(n)]
+	lines := append([]int{}, out.Dims...)
+	lines[axis] = 1
+	rows := Product(lines)
+	c := newCoder(g)
+	space := g.partition.variables("s", []int{rows, length})
+	at := Unflatten(c.s, space[0], lines)
+	at[axis] = space[1]
+	key := l.Key(n, NewReader(g.partition, c.s).Element(n.Input(0), at))
+	return &Sort{
+		Rows: rows, Length: length, Keys: Elements{[]int{rows, length}, space, key},
+		Out: func(place scalar.Expr) ElementStore { return c.store(out, at, place) },
+	}
+}
+
+// Store returns the store of a value at a point of the space of Operand.
+func (x *Scatter) Store(g *Group, value scalar.Expr) ElementStore {
+	return newCoder(g).store(x.Out, x.Operand.At, value)
+}
+
+// Routine is the computation of a group of kind RoutineKind: all results of a node
+// from all of its operands.
+type Routine struct {
+	Node *ir.Node
+	// In are the operands.
+	In []Elements
+	// Out are the spaces of the results, without values; nil for a result that is
+	// not read.
+	Out []*Elements
+	// Store stores the value of a result at a point of its space.
+	Store func(result int, value scalar.Expr) ElementStore
+}
+
+// Routine returns the computation of a group of kind RoutineKind.
+func (g *Group) Routine() *Routine {
+	m := g.Members[0]
+	c := newCoder(g)
+	reader := NewReader(g.partition, c.s)
+	x := &Routine{Node: m.Node, Out: make([]*Elements, len(m.Store))}
+	for _, v := range m.Node.Inputs() {
+		dims, _ := v.Shape().Ints()
+		at := g.partition.variables("i", dims)
+		x.In = append(x.In, Elements{dims, at, reader.Element(v, at)})
+	}
+	for i, t := range m.Store {
+		if t != nil {
+			x.Out[i] = &Elements{Dims: t.Dims, At: g.partition.variables("o", t.Dims)}
+		}
+	}
+	x.Store = func(result int, value scalar.Expr) ElementStore {
+		return c.store(m.Store[result], x.Out[result].At, value)
+	}
+	return x
+}
+
+// sums reports whether combine is plain addition of independent f32 accumulators, where
+// the rounding errors of long sums accumulate.
+func sums(accs []ir.Accumulator, combine func(a, b []scalar.Expr) []scalar.Expr) bool {
+	a, b := make([]scalar.Expr, len(accs)), make([]scalar.Expr, len(accs))
+	for i, acc := range accs {
+		if acc.DType != ir.F32 {
+			return false
+		}
+		a[i], b[i] = scalar.FreeVar("a", ir.F32), scalar.FreeVar("b", ir.F32)
+	}
+	for i, x := range combine(a, b) {
+		if x.Op != scalar.OpAdd || x.Args[0] != a[i] || x.Args[1] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Sums reports whether a reduction only adds f32 numbers. Its order is free, so a serial
+// implementation sums in blocks of [SumBlock].
+func (r *Reduction) Sums() bool { return sums(r.Accumulators, r.Combine) }
+
+// SumBlock is the number of f32 terms summed serially, with an error of at most 5·10⁻⁷ for
+// equal terms. Sums of blocks are added with compensation ([scalar.TwoSum]), which costs
+// little beside the terms.
+const SumBlock = 32
+
+// compensate adds a compensation term to each running sum (Kahan summation), and returns
+// the compensated results. Each step still waits only for the previous addition.
+func (x *Prefix) compensate(c *coder, element []scalar.Expr) []scalar.Expr {
+	var rests, kept, results []scalar.Expr
+	for i, running := range x.Running {
+		sum, left := scalar.TwoSum(running, element[i])
+		rest := c.variable(ir.F32)
+		x.Accumulators = append(x.Accumulators, ir.Accumulator{DType: ir.F32, Init: scalar.Const(ir.F32, 0)})
+		x.Combined[i] = sum
+		rests, kept = append(rests, rest), append(kept, scalar.Add(rest, left))
+		results = append(results, scalar.Compensated(running, rest))
+	}
+	x.Running, x.Combined = append(x.Running, rests...), append(x.Combined, kept...)
+	return results
 }

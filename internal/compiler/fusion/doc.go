@@ -28,6 +28,6 @@
 // The package knows of the target only [Options]: the number of tensors a kernel can
 // bind, which branches are worth running alone, from which size positions are 64-bit,
 // and whether products use tensor cores. Package sched picks schedules and makes the
-// kernels. The exception is split.go, which splits long reductions by the number of
+// kernels. The exception is reduction.go, whose Policy splits long reductions by the number of
 // processors of a large GPU.
 package fusion

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// fuseSiblings merges reductions of one level over the same space that read a
-// value in common, so that it is read once: the parts of a loss, or the sums of
-// a norm's gradient. It reports whether it found any.
+// fuseSiblings fuses independent reductions of one level over the same space that read a
+// common value, so that it is read once: the terms of a loss, or the sums of a norm's
+// gradient. It reports whether it fused any.
 func (p *Partition) fuseSiblings() bool {
 	levels := p.findLevels()
 	first := map[siblingKey]*Group{}
@@ -50,9 +50,8 @@ func siblings(a, b *Group) bool {
 }
 
 // siblingKey is a read of a value by groups of a level and a phase, with the coordinate of
-// the group that each axis runs along: elsewhere where it is more than a
-// coordinate. The rows and the columns of a square are the same space, yet at no
-// point of it do the sums of both read one element.
+// the group along each axis. The coordinates matter: row sums and column sums of a square
+// matrix have the same space but read different elements at each point.
 type siblingKey struct {
 	v     ir.Value
 	level int
@@ -60,11 +59,10 @@ type siblingKey struct {
 	coord [maxMemoRank]int8
 }
 
-// elsewhere stands for an axis that runs along more than a coordinate of the group.
+// elsewhere marks an axis whose position is not a single coordinate of the group.
 const elsewhere = -2
 
-// siblingKeys tells where a group reads values in its own coordinates, each
-// place once.
+// siblingKeys returns the reads of a group in its coordinates, without duplicates.
 func (p *Partition) siblingKeys(g *Group, level, phase int) []siblingKey {
 	var out []siblingKey
 	for _, m := range g.Members {
@@ -88,21 +86,19 @@ func (p *Partition) siblingKeys(g *Group, level, phase int) []siblingKey {
 	return out
 }
 
-// Bounds of what is put side by side.
+// Limits of horizontal fusion.
 const (
-	// besideBytes is how much a part may read and write: about what a large
-	// device moves in the time of a launch. To bundle larger ones saves nothing
-	// and keeps all that they read alive.
+	// besideBytes bounds the memory traffic of a part: about what a large device moves
+	// during one launch. Fusing larger maps saves nothing and extends live ranges.
 	besideBytes = 16 << 20
-	// maxParts bounds the parts side by side: what is bundled waits for all of it,
-	// and keeps all that it reads alive.
+	// maxParts bounds the number of parts: the users of one part wait for all of them,
+	// and all operands stay live.
 	maxParts = 64
 )
 
-// fuseSideBySide puts small maps that do not wait for each other into one
-// kernel: all that nothing else waits for (the updates of an optimiser), and
-// those that become ready together. Such a bundle may touch more than a kernel
-// binds, since it can be cut between any two of its parts.
+// fuseSideBySide fuses small independent maps horizontally: all maps without readers (the
+// updates of an optimiser), and maps of one level. Such a group may bind more tensors than
+// a kernel can, because it can be cut between any two parts.
 func (p *Partition) fuseSideBySide() {
 	levels := p.findLevels()
 	read := make([]bool, len(p.groups))
@@ -135,7 +131,7 @@ func (p *Partition) fuseSideBySide() {
 	p.groups = p.inOrder(standing(p.groups))
 }
 
-// joinBundle puts a group beside the parts of a bundle, which then stands in its place.
+// joinBundle appends a group to the parts of a horizontal fusion, which takes its place.
 func (p *Partition) joinBundle(bundle, g *Group) {
 	bundle.Parts, bundle.place = append(bundle.Parts, g), g.place
 	bundle.touch.weight += g.touch.weight
@@ -145,10 +141,10 @@ func (p *Partition) joinBundle(bundle, g *Group) {
 	}
 }
 
-// sink is the level of groups that no other group reads.
+// sink is the level of groups without readers.
 const sink = -1
 
-// bytes is the memory that a group reads and writes.
+// bytes returns the memory traffic of a group.
 func (g *Group) bytes() int {
 	n := 0
 	add := func(v ir.Value) {
