@@ -6,35 +6,35 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// part is the threads that come to statements together: those of the workgroup, or of one
+// part is a set of threads that synchronise with each other: those of the workgroup, or of one
 // of its roles.
 type part struct {
 	all []int32
-	// since is the time of their last barrier: what they did before it they all know of.
+	// since is the epoch of their last barrier; all of them have seen what they did before.
 	since uint32
-	// seen tells how much they know of what others do: by role and, behind these, by
-	// barrier that copies complete at, up to which time. It is nil for the workgroup.
+	// seen is the part's vector clock: up to which epoch it has seen the accesses of each
+	// role and, after these, of the copies of each mbarrier. It is nil for the workgroup.
 	seen   []uint32
-	number int // of the role
-	// batches are multiply-adds under way, oldest first, and held how many of them a
-	// variable takes part in until a wait names it; nil where there are none.
+	number int // index of the role
+	// batches are multiply-adds in flight, oldest first, and held counts for each variable
+	// those that use it until a wait names it; nil without multiply-adds.
 	batches []batch
 	held    map[string]int
-	// yield lets other roles run until ready.
+	// yield suspends the role until ready returns true.
 	yield func()
 	ready func() bool
-	// awaited is the barrier that the role waits for, at a statement.
+	// awaited is the mbarrier that the role waits for, at the path of its statement.
 	awaited *mbarrier
 	at      string
 }
 
-// Who has touched memory last, besides a thread: several threads, several of one role, or
-// a copy that a barrier tells of.
+// several is the accessor of a cell that several threads have accessed. A role or the copies of
+// an mbarrier have accessors of their own.
 const several = -1
 
 func severalOf(role int) int32 { return int32(-2 - role) }
 
-// severalHere stands for several threads of the part.
+// severalHere returns the accessor for several threads of the part.
 func (m *machine) severalHere() int32 {
 	if m.part.seen == nil {
 		return several
@@ -42,11 +42,10 @@ func (m *machine) severalHere() int32 {
 	return severalOf(m.part.number)
 }
 
-// firstCopy is the writer of what arrives by the first barrier, those of others follow it
-// downwards.
+// firstCopy is the writer id of copies to the first mbarrier; the others count down from it.
 const firstCopy = -100
 
-// known reports whether what someone did at a time was done before what thread t does now.
+// known reports whether an access at a time happened before the next access of thread t.
 func (m *machine) known(time uint32, who, t int32) bool {
 	p := m.part
 	if p.seen == nil {
@@ -66,11 +65,10 @@ func (m *machine) known(time uint32, who, t int32) bool {
 	return true
 }
 
-// another is what a fault tells of who else has touched memory.
+// another converts an accessor to [Fault.Other].
 func another(who int32) int { return int(max(who, several)) }
 
-// roleOf returns the component of [part.seen] that someone is told of by, -1 for threads
-// of any role.
+// roleOf returns the component of [part.seen] for an accessor, -1 for threads of any role.
 func (m *machine) roleOf(who int32) int {
 	switch {
 	case who >= 0:
@@ -81,7 +79,7 @@ func (m *machine) roleOf(who int32) int {
 	return int(-2 - who) // several is -1
 }
 
-// reads notes that thread t, or several of the part, read a piece of memory.
+// reads records a read by thread t, or by several threads of the part.
 func (m *machine) reads(c *cell, t int32) {
 	switch {
 	case m.known(c.readEpoch, c.reader, t):
@@ -107,7 +105,7 @@ func (m *machine) together(active []int32) bool {
 	return true
 }
 
-// roles runs the bodies of roles side by side: each until it waits for a barrier.
+// roles runs the bodies of roles as coroutines, each until it waits for an mbarrier.
 func (c *compiler) roles(s *loop.Roles) {
 	m := c.m
 	bodies := make([]step, len(s.List))
@@ -124,7 +122,7 @@ func (c *compiler) roles(s *loop.Roles) {
 	})
 }
 
-// divide makes the roles of the workgroup.
+// divide creates the roles of the workgroup.
 func (m *machine) divide(s *loop.Roles) {
 	m.roles, m.roleOfThread = m.roles[:0], m.roleOfThread[:0]
 	known := m.whole.since - 1 // what all did before the last barrier
@@ -142,7 +140,7 @@ func (m *machine) divide(s *loop.Roles) {
 	}
 }
 
-// sideBySide runs the roles in turn, as long as one of them can go on.
+// sideBySide runs the roles in rounds until all have ended or none can continue.
 func (m *machine) sideBySide(bodies []step) {
 	going := make([]func() (struct{}, bool), len(bodies))
 	for i, body := range bodies {
@@ -176,7 +174,7 @@ func (m *machine) sideBySide(bodies []step) {
 	}
 }
 
-// over looks for what is under way when a role ends.
+// over fails if an operation is in flight when a role ends.
 func (m *machine) over(p *part) {
 	if len(p.batches) > 0 && m.fault == nil {
 		m.at = "the end of a role"
@@ -184,7 +182,7 @@ func (m *machine) over(p *part) {
 	}
 }
 
-// deadlock tells of the first role that waits for ever.
+// deadlock reports the first role that waits forever.
 func (m *machine) deadlock(going []func() (struct{}, bool)) {
 	for i, p := range m.roles {
 		if going[i] != nil {
