@@ -31,9 +31,9 @@ const (
 	enoughRows  = 64
 )
 
-// rowStarves is the slowdown over a split reduction that a stage over whole rows may have:
+// maxStageSlowdown is the slowdown over a split reduction that a stage over whole rows may have:
 // fusing it saves a pass over memory and a launch or two.
-const rowStarves = 2
+const maxStageSlowdown = 2
 
 // Parts returns the number of workgroups to split each of the rows of a reduction over, 1 for
 // no split. beside says that adjacent rows are contiguous in memory.
@@ -84,7 +84,7 @@ func (p Profile) Stages(rows, length int, beside bool) bool {
 	stage := Work{Bytes: 4 * float64(rows) * float64(length), Threads: groupsOf(rows, beside) * rowThreads, UnderWay: rowBytes}
 	whole := stage.Time(p)
 	stage.Threads = p.Resident()
-	return whole <= rowStarves*(stage.Time(p)+p.Launch)
+	return whole <= maxStageSlowdown*(stage.Time(p)+p.Launch)
 }
 
 // Serial is the profile of a processor with one thread per workgroup, which whole rows keep as

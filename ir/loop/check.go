@@ -203,7 +203,7 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		}
 		return nil, c.block(s.Else, uniform && same)
 	case *Barrier:
-		return nil, c.together(uniform)
+		return nil, c.requireUniform(uniform)
 	case *AtomicOp:
 		return c.atomic(s)
 	case *Subgroup:
@@ -401,7 +401,7 @@ func (c *checker) loop(s *For, uniform bool) error {
 	return err
 }
 
-func (c *checker) together(uniform bool) error {
+func (c *checker) requireUniform(uniform bool) error {
 	if !uniform {
 		return c.fail("not all threads of a workgroup come here together")
 	}
@@ -439,7 +439,7 @@ func (c *checker) subgroup(s *Subgroup, uniform bool) ([]string, error) {
 	default:
 		return nil, c.fail("%s is no subgroup operation", s.Op)
 	}
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return nil, err
 	}
 	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {

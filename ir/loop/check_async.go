@@ -73,7 +73,7 @@ func (c *checker) pending(n int) error {
 
 // mma checks the shapes of multiply-adds and that control flow is uniform.
 func (c *checker) mma(s *Mma, uniform bool) error {
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	a := s.Atom
@@ -113,7 +113,7 @@ func (c *checker) term(a Atom, t *MmaTerm) error {
 }
 
 func (c *checker) mmaWait(s *MmaWait, uniform bool) error {
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	if err := c.pending(s.Pending); err != nil {
@@ -152,7 +152,7 @@ func (c *checker) pack(s *Pack) error {
 }
 
 func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return nil, err
 	}
 	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {

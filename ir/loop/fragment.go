@@ -72,7 +72,7 @@ func (c *checker) fragments(uniform bool) error {
 	if c.k.Subgroup[0] == 0 || c.k.Subgroup[0] != c.k.Subgroup[1] {
 		return c.fail("fragments are for kernels of one subgroup size")
 	}
-	return c.together(uniform)
+	return c.requireUniform(uniform)
 }
 
 // defineFragment brings a fragment into scope.

@@ -35,7 +35,7 @@ func (h *hoister) block(body []Stmt) []Stmt {
 			h.plain = outer || s.Unroll || s.Lanes
 			loop := s.with(s.Start, s.End, s.Step, h.block(s.Body))
 			h.plain = outer
-			out = append(append(out, h.before(loop)...), loop)
+			out = append(append(out, h.hoist(loop)...), loop)
 		case *If:
 			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
 		case *Roles:
@@ -47,8 +47,8 @@ func (h *hoister) block(body []Stmt) []Stmt {
 	return out
 }
 
-// before removes the loop-invariant code from the body of a loop and returns it.
-func (h *hoister) before(loop *For) []Stmt {
+// hoist removes the loop-invariant code from the body of a loop and returns it.
+func (h *hoister) hoist(loop *For) []Stmt {
 	t := &invariants{h: h, lanes: loop.Lanes, changing: map[string]bool{loop.Var: true}, held: map[scalar.Expr]scalar.Expr{}}
 	Walk(loop.Body, func(s Stmt) {
 		switch s.(type) {
@@ -79,7 +79,7 @@ func (t *invariants) block(body []Stmt) []Stmt {
 	for _, s := range body {
 		switch s := s.(type) {
 		case *Let:
-			if t.steady(s.Value) {
+			if t.invariant(s.Value) {
 				t.out = append(t.out, s)
 				continue
 			}
@@ -101,31 +101,31 @@ func (t *invariants) block(body []Stmt) []Stmt {
 	return out
 }
 
-// steady reports whether e is loop-invariant.
-func (t *invariants) steady(e scalar.Expr) bool { return steady(e, t.changing) }
+// invariant reports whether e is loop-invariant.
+func (t *invariants) invariant(e scalar.Expr) bool { return invariant(e, t.changing) }
 
-// steady reports whether e depends on none of the changing variables, on no memory, and
+// invariant reports whether e depends on none of the changing variables, on no memory, and
 // checks no index.
-func steady(e scalar.Expr, changing map[string]bool) bool {
+func invariant(e scalar.Expr, changing map[string]bool) bool {
 	return !scalar.Any(e, func(n scalar.Expr) bool {
 		return n.Op == scalar.OpLoad || n.Op == scalar.OpCheck || n.Op == scalar.OpVar && changing[n.Name]
 	})
 }
 
-// worthHolding is the number of operations from which an expression gets a variable: a single
+// minHoistOps is the number of operations from which an expression gets a variable: a single
 // one may be free as part of an address or an instruction.
-const worthHolding = 2
+const minHoistOps = 2
 
 // expr replaces the largest loop-invariant subexpressions of e by variables.
 func (t *invariants) expr(e scalar.Expr) scalar.Expr {
 	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if len(n.Args) == 0 || !t.steady(n) {
+		if len(n.Args) == 0 || !t.invariant(n) {
 			return nil, false
 		}
 		if t.lanes && n.Op == scalar.OpAdd && n.Args[1].Op == scalar.OpConst {
 			return nil, false // a constant offset is free in an address
 		}
-		if scalar.Count(n) < worthHolding {
+		if scalar.Count(n) < minHoistOps {
 			return n, true
 		}
 		key := t.h.shared.Shared(n)
@@ -211,7 +211,7 @@ func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*ba
 	}
 	kept := order[:0]
 	for _, b := range order {
-		if b.accesses < minNeighbours || scalar.Count(b.at) < worthHolding || changes(body[b.first:b.last+1], b.at) {
+		if b.accesses < minNeighbours || scalar.Count(b.at) < minHoistOps || changes(body[b.first:b.last+1], b.at) {
 			delete(byPlace, b.at)
 			continue
 		}
@@ -303,5 +303,5 @@ func changes(body []Stmt, e scalar.Expr) bool {
 			names[name] = true
 		}
 	})
-	return !steady(e, names)
+	return !invariant(e, names)
 }

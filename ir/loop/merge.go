@@ -64,7 +64,7 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 			}
 			whole.Access = max(whole.Access, a.Access)
 		}
-		m.wholes = append(m.wholes, whole)
+		m.spans = append(m.spans, whole)
 	}
 	return m.merge(), nil
 }
@@ -98,14 +98,14 @@ type merger struct {
 	k      *Kernel
 	base   map[int]scalar.Expr // by array: offset in its span
 	span   map[int]int         // by array: its span
-	wholes []Array             // by span
+	spans  []Array             // by span
 	number []int               // new index of each array
 }
 
 func (m *merger) merge() *Kernel {
 	out := *m.k
 	out.Arrays = nil
-	place := make([]int, len(m.wholes)) // index of each span, plus 1
+	place := make([]int, len(m.spans)) // index of each span, plus 1
 	for i, a := range m.k.Arrays {
 		span, ok := m.span[i]
 		switch {
@@ -113,7 +113,7 @@ func (m *merger) merge() *Kernel {
 			m.number[i] = len(out.Arrays)
 			out.Arrays = append(out.Arrays, a)
 		case place[span] == 0:
-			out.Arrays = append(out.Arrays, m.wholes[span])
+			out.Arrays = append(out.Arrays, m.spans[span])
 			place[span] = len(out.Arrays)
 			fallthrough
 		default:
@@ -138,7 +138,7 @@ func (m *merger) expr(x scalar.Expr) scalar.Expr {
 			return scalar.LoadAt(m.number[n.Ref], n.Type, at), true
 		}
 		at = m.Simplify(scalar.Add(at, base))
-		return fromWord(scalar.LoadAt(m.number[n.Ref], m.wholes[m.span[n.Ref]].DType, at), n.Type), true
+		return fromWord(scalar.LoadAt(m.number[n.Ref], m.spans[m.span[n.Ref]].DType, at), n.Type), true
 	})
 }
 
@@ -149,7 +149,7 @@ func (m *merger) stores(body []Stmt) {
 		case *Store:
 			if base, ok := m.base[s.Array]; ok {
 				s.At = m.Simplify(scalar.Add(s.At, base))
-				s.Value = toWord(s.Value, m.wholes[m.span[s.Array]].DType)
+				s.Value = toWord(s.Value, m.spans[m.span[s.Array]].DType)
 			}
 		case *For:
 			m.stores(s.Body)

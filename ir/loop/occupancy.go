@@ -18,7 +18,7 @@ const (
 // variables live at once, plus some for intermediate values. A compiler may use fewer, by
 // rematerialisation, or more, by loading ahead.
 func (k *Kernel) Registers() int {
-	l := lifetimes{from: map[string]int{}, to: map[string]int{}}
+	l := liveRanges{from: map[string]int{}, to: map[string]int{}}
 	l.block(k.Body)
 	alive, peak := make([]int, l.at+2), 0
 	for name, from := range l.from {
@@ -46,13 +46,13 @@ func (k *Kernel) Occupancy() float64 {
 	return float64(groups*k.Threads()) / maxThreads
 }
 
-// lifetimes holds the live range of each variable, as numbers of its first and last statement.
-type lifetimes struct {
+// liveRanges holds the live range of each variable, as numbers of its first and last statement.
+type liveRanges struct {
 	at       int
 	from, to map[string]int
 }
 
-func (l *lifetimes) block(body []Stmt) {
+func (l *liveRanges) block(body []Stmt) {
 	for _, s := range body {
 		l.at++
 		EachNode(s, func(n scalar.Expr) {
@@ -81,7 +81,7 @@ func (l *lifetimes) block(body []Stmt) {
 }
 
 // loop extends the live ranges of variables from before a loop that it uses to its end.
-func (l *lifetimes) loop(s *For) {
+func (l *liveRanges) loop(s *For) {
 	first := l.at
 	l.block(s.Body)
 	l.at++

@@ -87,7 +87,7 @@ func (c *checker) mbarrier(number int, uniform bool, indices ...scalar.Expr) err
 	if _, inRole := c.path[0].(*Roles); !inRole {
 		return c.fail("the threads have no role")
 	}
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	if number < 0 || number >= len(c.k.Mbarriers) {

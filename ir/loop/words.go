@@ -15,7 +15,7 @@ import (
 // element, atomically: no other thread changes these bits, so the result is right in any order
 // of the threads.
 func words(k *Kernel, c Caps) *Kernel {
-	w := &worder{Simplifier: scalar.NewSimplifier(), caps: c, k: k, vectors: map[string]scalar.Expr{}, lets: map[string]scalar.Expr{}}
+	w := &wordLowering{Simplifier: scalar.NewSimplifier(), caps: c, k: k, vectors: map[string]scalar.Expr{}, lets: map[string]scalar.Expr{}}
 	out := *k
 	out.Arrays = slices.Clone(k.Arrays)
 	for i, a := range k.Arrays {
@@ -30,7 +30,7 @@ func words(k *Kernel, c Caps) *Kernel {
 		}
 	}
 	w.arrays = out.Arrays
-	w.findOwned(k.Body)
+	w.markShared(k.Body)
 	out.Body = w.block(k.Body)
 	return &out
 }
@@ -44,7 +44,7 @@ func inWords(a Array) Array {
 	return a
 }
 
-type worder struct {
+type wordLowering struct {
 	*scalar.Simplifier
 	caps    Caps
 	k       *Kernel
@@ -54,21 +54,21 @@ type worder struct {
 	fresh   int
 }
 
-func (w *worder) isNarrow(array int) bool { return w.caps.stored(w.k.Arrays[array].DType) }
+func (w *wordLowering) isNarrow(array int) bool { return w.caps.stored(w.k.Arrays[array].DType) }
 
 // perWord returns the number of elements of an array in a word.
-func (w *worder) perWord(array int) int { return 4 / w.k.Arrays[array].DType.Size() }
+func (w *wordLowering) perWord(array int) int { return 4 / w.k.Arrays[array].DType.Size() }
 
-// findOwned makes the arrays atomic in which a thread stores part of a word.
-func (w *worder) findOwned(body []Stmt) {
+// markShared makes the arrays atomic in which a thread stores part of a word.
+func (w *wordLowering) markShared(body []Stmt) {
 	for i := 0; i < len(body); i++ {
 		switch s := body[i].(type) {
 		case *Let:
 			if s.Value.Type == dtype.I32 {
-				w.lets[s.Name] = w.spelled(s.Value)
+				w.lets[s.Name] = w.expandLets(s.Value)
 			}
 		case *Store:
-			if n := w.run(body[i:]); n > 0 {
+			if n := w.storeRunLen(body[i:]); n > 0 {
 				i += n - 1
 			} else if w.isNarrow(s.Array) {
 				w.share(s.Array)
@@ -78,36 +78,36 @@ func (w *worder) findOwned(body []Stmt) {
 				w.share(s.Array)
 			}
 		case *For:
-			w.findOwned(s.Body)
+			w.markShared(s.Body)
 		case *If:
-			w.findOwned(s.Then)
-			w.findOwned(s.Else)
+			w.markShared(s.Then)
+			w.markShared(s.Else)
 		}
 	}
 }
 
 // share makes the words of an array atomic, because several threads change one.
-func (w *worder) share(array int) {
+func (w *wordLowering) share(array int) {
 	a := &w.arrays[array]
 	a.Len, a.Width, a.Access = a.Len*a.Width, 1, Atomic
 }
 
-func (w *worder) isShared(array int) bool { return w.arrays[array].Access == Atomic }
+func (w *wordLowering) isShared(array int) bool { return w.arrays[array].Access == Atomic }
 
-// run returns the number of leading statements that store the elements of one word in order,
+// storeRunLen returns the number of leading statements that store the elements of one word in order,
 // or 0.
-func (w *worder) run(body []Stmt) int {
+func (w *wordLowering) storeRunLen(body []Stmt) int {
 	first, ok := body[0].(*Store)
 	if !ok || !w.isNarrow(first.Array) {
 		return 0
 	}
 	n := w.perWord(first.Array)
-	if len(body) < n || !w.is(scalar.Mod(first.At, Int(n)), 0) {
+	if len(body) < n || !w.equals(scalar.Mod(first.At, Int(n)), 0) {
 		return 0
 	}
 	for i, s := range body[:n] {
 		s, ok := s.(*Store)
-		if !ok || s.Array != first.Array || !w.is(scalar.Sub(s.At, first.At), i) || loadsFrom(s.Value, s.Array) {
+		if !ok || s.Array != first.Array || !w.equals(scalar.Sub(s.At, first.At), i) || loadsFrom(s.Value, s.Array) {
 			return 0
 		}
 	}
@@ -121,24 +121,24 @@ func loadsFrom(e scalar.Expr, array int) bool {
 	return found
 }
 
-// is reports whether an index is known to equal n.
-func (w *worder) is(x scalar.Expr, n int) bool {
-	got, ok := w.Simplify(w.spelled(x)).IntConst()
+// equals reports whether an index is known to equal n.
+func (w *wordLowering) equals(x scalar.Expr, n int) bool {
+	got, ok := w.Simplify(w.expandLets(x)).IntConst()
 	return ok && got == int64(n)
 }
 
-// spelled replaces variables by the positions they name, for the simplifier.
-func (w *worder) spelled(x scalar.Expr) scalar.Expr {
+// expandLets replaces variables by the positions they name, for the simplifier.
+func (w *wordLowering) expandLets(x scalar.Expr) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		value, ok := w.lets[n.Name]
 		return value, ok && n.Op == scalar.OpVar
 	})
 }
 
-func (w *worder) block(body []Stmt) []Stmt {
+func (w *wordLowering) block(body []Stmt) []Stmt {
 	var out []Stmt
 	for i := 0; i < len(body); i++ {
-		if n := w.run(body[i:]); n > 0 {
+		if n := w.storeRunLen(body[i:]); n > 0 {
 			out = append(out, w.storeRun(body[i:i+n])...)
 			i += n - 1
 			continue
@@ -148,7 +148,7 @@ func (w *worder) block(body []Stmt) []Stmt {
 	return out
 }
 
-func (w *worder) stmt(s Stmt) []Stmt {
+func (w *wordLowering) stmt(s Stmt) []Stmt {
 	e := &wordExpr{w, map[scalar.Expr]scalar.Expr{}}
 	switch s := s.(type) {
 	case *Store:
@@ -171,13 +171,13 @@ func (w *worder) stmt(s Stmt) []Stmt {
 	return []Stmt{mapStmt(s, e.expr)}
 }
 
-func (w *worder) name(prefix string) string {
+func (w *wordLowering) name(prefix string) string {
 	w.fresh++
 	return prefix + "Word" + strconv.Itoa(w.fresh)
 }
 
 // loadVector loads the words of a vector and records the bits of each of its variables.
-func (w *worder) loadVector(s *LoadVec, at scalar.Expr) []Stmt {
+func (w *wordLowering) loadVector(s *LoadVec, at scalar.Expr) []Stmt {
 	n, width := w.perWord(s.Array), w.arrays[s.Array].Width
 	if !w.isShared(s.Array) && width > 1 {
 		load := &LoadVec{Array: s.Array, At: at}
@@ -200,7 +200,7 @@ func (w *worder) loadVector(s *LoadVec, at scalar.Expr) []Stmt {
 }
 
 // element returns the bits of an element of an array.
-func (w *worder) element(array int, at scalar.Expr) scalar.Expr {
+func (w *wordLowering) element(array int, at scalar.Expr) scalar.Expr {
 	n := w.perWord(array)
 	place := w.Simplify(scalar.FloorDiv(at, Int(n)))
 	return field(scalar.LoadAt(array, dtype.U32, place), w.shift(array, at), 32/n)
@@ -216,7 +216,7 @@ func field(word, shift scalar.Expr, bits int) scalar.Expr {
 
 // wordExpr rewrites the expressions of one statement to words.
 type wordExpr struct {
-	*worder
+	*wordLowering
 	done map[scalar.Expr]scalar.Expr
 }
 
@@ -297,7 +297,7 @@ func (w *wordExpr) bits(n scalar.Expr) scalar.Expr {
 }
 
 // storeRun stores the elements of one word.
-func (w *worder) storeRun(stores []Stmt) []Stmt {
+func (w *wordLowering) storeRun(stores []Stmt) []Stmt {
 	first := stores[0].(*Store)
 	e := &wordExpr{w, map[scalar.Expr]scalar.Expr{}}
 	var parts []scalar.Expr
@@ -305,11 +305,11 @@ func (w *worder) storeRun(stores []Stmt) []Stmt {
 		parts = append(parts, e.bits(s.(*Store).Value))
 	}
 	at := w.Simplify(scalar.FloorDiv(e.expr(first.At), Int(len(parts))))
-	return w.storeWords(first.Array, at, []scalar.Expr{joined(parts)})
+	return w.storeWords(first.Array, at, []scalar.Expr{packWord(parts)})
 }
 
 // storeWords stores whole words at an index of the array, which counts vectors if it has them.
-func (w *worder) storeWords(array int, at scalar.Expr, values []scalar.Expr) []Stmt {
+func (w *wordLowering) storeWords(array int, at scalar.Expr, values []scalar.Expr) []Stmt {
 	switch {
 	case !w.isShared(array) && len(values) == 1 && w.arrays[array].Width == 1:
 		return []Stmt{&Store{array, at, values[0]}}
@@ -324,8 +324,8 @@ func (w *worder) storeWords(array int, at scalar.Expr, values []scalar.Expr) []S
 	return out
 }
 
-// joined packs the bits of the elements of a word.
-func joined(parts []scalar.Expr) scalar.Expr {
+// packWord packs the bits of the elements of a word.
+func packWord(parts []scalar.Expr) scalar.Expr {
 	size := 32 / len(parts)
 	word := parts[0]
 	for i, p := range parts[1:] {
@@ -337,21 +337,21 @@ func joined(parts []scalar.Expr) scalar.Expr {
 func number(n int) scalar.Expr { return scalar.ConstI(dtype.U32, int64(n)) }
 
 // add stores one element of an array.
-func (w *worder) add(array int, at, bits scalar.Expr) []Stmt {
+func (w *wordLowering) add(array int, at, bits scalar.Expr) []Stmt {
 	n := w.perWord(array)
 	place := w.Simplify(scalar.FloorDiv(at, Int(n)))
 	return w.replace(array, place, bits, w.shift(array, at), 1<<(32/n)-1)
 }
 
 // shift returns the bit offset of an element in its word.
-func (w *worder) shift(array int, at scalar.Expr) scalar.Expr {
+func (w *wordLowering) shift(array int, at scalar.Expr) scalar.Expr {
 	n := w.perWord(array)
 	in := w.Simplify(scalar.Mod(at, Int(n)))
 	return scalar.Convert(scalar.Mul(in, Int(32/n)), dtype.U32)
 }
 
 // replace replaces the bits of a word under a shifted mask.
-func (w *worder) replace(array int, place, bits, shift scalar.Expr, mask uint32) []Stmt {
+func (w *wordLowering) replace(array int, place, bits, shift scalar.Expr, mask uint32) []Stmt {
 	if shift.Type == dtype.I32 {
 		shift = scalar.Convert(shift, dtype.U32)
 	}
@@ -361,7 +361,7 @@ func (w *worder) replace(array int, place, bits, shift scalar.Expr, mask uint32)
 	return []Stmt{&Let{old, now}, &AtomicOp{Op: scalar.OpAdd, Array: array, At: place, Value: change}}
 }
 
-func (w *worder) storeVector(s *StoreVec, e *wordExpr) []Stmt {
+func (w *wordLowering) storeVector(s *StoreVec, e *wordExpr) []Stmt {
 	n, at := w.perWord(s.Array), e.expr(s.At)
 	if len(s.Values) < n {
 		var out []Stmt
@@ -377,7 +377,7 @@ func (w *worder) storeVector(s *StoreVec, e *wordExpr) []Stmt {
 		for i, v := range part {
 			bits[i] = e.bits(v)
 		}
-		values = append(values, joined(bits))
+		values = append(values, packWord(bits))
 	}
 	return w.storeWords(s.Array, at, values)
 }

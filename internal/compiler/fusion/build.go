@@ -66,7 +66,7 @@ func build(p *Partition) (*Partition, error) {
 	if err := p.order(); err != nil {
 		return nil, err
 	}
-	p.overwriteTemps()
+	p.reuseBuffers()
 	return p, nil
 }
 
@@ -83,7 +83,7 @@ func (p *Partition) newGroups() {
 	}
 	p.countReaders()
 	for _, g := range p.groups {
-		g.touch = p.footprintOf(g.Members[0].Node)
+		g.footprint = p.footprintOf(g.Members[0].Node)
 	}
 	if !p.options.Unfused {
 		p.fuseAll()

@@ -300,7 +300,7 @@ func (g *Group) Scatter() *Scatter {
 	x.Update = Elements{[]int{s.Positions, s.Window}, ir.Index{i, w}, s.Update(c.s, i, w, load)}
 	at := g.partition.variables("o", s.Out.Dims)
 	x.Operand = Elements{s.Out.Dims, at, load(0, at)}
-	steps := stepsOf(s.Out.Dims)
+	steps := strides(s.Out.Dims)
 	x.RowSteps = make([]int, len(s.rowAxes))
 	for k, axis := range s.rowAxes {
 		x.RowSteps[k] = steps[axis]

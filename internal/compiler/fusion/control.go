@@ -33,7 +33,7 @@ func (p *Partition) branch(m *Member) ([]Item, error) {
 			return nil, err
 		}
 		for i, port := range b.Graph.Ports() {
-			b.take(port, m.Node.Input(1+i))
+			b.bindPort(port, m.Node.Input(1+i))
 		}
 		for i, o := range b.Graph.Outputs() {
 			b.stacked = append(b.stacked, stackedOutput{o.Value, m.Store[i]})
@@ -95,7 +95,7 @@ func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
 	b.repeated = true
 	for i, port := range b.Graph.Ports() {
 		if i < consts {
-			b.take(port, m.Node.Input(i))
+			b.bindPort(port, m.Node.Input(i))
 		} else {
 			b.tensors[port.Value] = b.seen(port.Name, port.Value.Type(), m.Store[i-consts])
 		}
@@ -147,7 +147,7 @@ func (p *Partition) storeAll(m *Member) {
 func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
 	var out []*Tensor
 	for _, v := range n.Inputs() {
-		if t := p.whole(v).shown(); t != nil && !slices.Contains(out, t) {
+		if t := p.whole(v).viewed(); t != nil && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
@@ -199,11 +199,11 @@ func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.repeated, b.turns = true, true
+	b.repeated, b.doubleBuffered = true, true
 	for i, port := range b.Graph.Ports() {
 		if i >= a.Consts && i < a.Consts+a.Carries {
 			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), nil)
-		} else if t := b.take(port, m.Node.Input(i)); t != nil {
+		} else if t := b.bindPort(port, m.Node.Input(i)); t != nil {
 			t.PerStep = i >= a.Consts
 			t.Reverse = a.Reverse && t.PerStep
 		}
@@ -237,9 +237,9 @@ func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
 	}, nil
 }
 
-// take binds a port to the value v of the surrounding partition. It returns the
+// bindPort binds a port to the value v of the surrounding partition. It returns the
 // port's tensor, or nil where v is a literal.
-func (p *Partition) take(port ir.Port, v ir.Value) *Tensor {
+func (p *Partition) bindPort(port ir.Port, v ir.Value) *Tensor {
 	if literal, ok := p.parent.decided.literals[v]; ok {
 		p.given[port.Value] = literal
 		return nil

@@ -67,8 +67,8 @@ func (p *Partition) countReaders() {
 	}
 }
 
-// with returns the footprint of a group merged with b, which may read it.
-func (f *footprint) with(b *footprint) footprint {
+// merged returns the footprint of a group merged with b, which may read it.
+func (f *footprint) merged(b *footprint) footprint {
 	out := footprint{reads: slices.Clone(f.reads), weight: f.weight + b.weight, members: f.members + b.members}
 	inside := func(v ir.Value) int {
 		i := slices.IndexFunc(b.reads, func(u use) bool { return u.v == v })
@@ -105,9 +105,9 @@ func (p *Partition) binds(m *Group) bool {
 // bindings returns the number of tensors the kernel of a group binds. A split
 // reduction has two kernels with partial results between them; the larger counts.
 func (p *Partition) bindings(m *Group) int {
-	reads, keeps := len(m.touch.reads), len(m.touch.keeps)
+	reads, keeps := len(m.footprint.reads), len(m.footprint.keeps)
 	if m.Kind == MapKind {
-		for _, k := range m.touch.keeps {
+		for _, k := range m.footprint.keeps {
 			if old, ok := p.oldOf[k.v]; ok && !p.aside[old] && m.reads(old) {
 				keeps-- // updated in place
 			}
@@ -145,5 +145,5 @@ func (p *Partition) rowReads(m *Group) int {
 
 // reads reports whether a group reads a value that it does not compute.
 func (g *Group) reads(v ir.Value) bool {
-	return slices.ContainsFunc(g.touch.reads, func(u use) bool { return u.v == v })
+	return slices.ContainsFunc(g.footprint.reads, func(u use) bool { return u.v == v })
 }

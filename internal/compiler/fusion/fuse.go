@@ -14,7 +14,7 @@ func (p *Partition) fuseAll() {
 	if p.fuseSiblings() {
 		p.sweep()
 	}
-	p.fuseSideBySide()
+	p.fuseHorizontally()
 }
 
 // sweep visits the groups in topological order and merges each with its producers
@@ -28,7 +28,7 @@ func (p *Partition) fuseAll() {
 func (p *Partition) sweep() {
 	groups := p.groups
 	for i, g := range groups {
-		g.place = i
+		g.index = i
 		g.users = nil
 	}
 	for _, g := range groups {
@@ -39,27 +39,27 @@ func (p *Partition) sweep() {
 			g = p.mergeInto(g)
 		}
 	}
-	p.groups = standing(groups)
+	p.groups = currentGroups(groups)
 }
 
-// standing returns the groups that are not merged into others, in order.
-func standing(groups []*Group) []*Group {
+// currentGroups returns the groups that are not merged into others, in order.
+func currentGroups(groups []*Group) []*Group {
 	at := make([]*Group, len(groups))
 	for _, g := range groups {
-		g = g.now()
-		at[g.place] = g
+		g = g.current()
+		at[g.index] = g
 	}
 	return slices.DeleteFunc(at, func(g *Group) bool { return g == nil })
 }
 
-// now returns the group that g has been merged into, or g itself. It compresses paths
+// current returns the group that g has been merged into, or g itself. It compresses paths
 // as a union-find structure does.
-func (g *Group) now() *Group {
-	for g.into != nil {
-		if g.into.into != nil {
-			g.into = g.into.into
+func (g *Group) current() *Group {
+	for g.mergedInto != nil {
+		if g.mergedInto.mergedInto != nil {
+			g.mergedInto = g.mergedInto.mergedInto
 		}
-		g = g.into
+		g = g.mergedInto
 	}
 	return g
 }
@@ -78,9 +78,9 @@ func (p *Partition) mergeInto(b *Group) *Group {
 		if m == nil || !p.admits(m, a, b) {
 			continue
 		}
-		m.place = b.place
+		m.index = b.index
 		if last && a.readByOther(b) {
-			m.place = a.place
+			m.index = a.index
 		}
 		p.replace(a, b, m)
 		return m
@@ -91,7 +91,7 @@ func (p *Partition) mergeInto(b *Group) *Group {
 // readByOther reports whether a group other than b that the sweep has visited reads g.
 func (g *Group) readByOther(b *Group) bool {
 	for _, u := range g.users {
-		if u = u.now(); u != b && u != g {
+		if u = u.current(); u != b && u != g {
 			return true
 		}
 	}
@@ -104,8 +104,8 @@ func (g *Group) readByOther(b *Group) bool {
 // admits reports whether m, the merge of a and b, stays within the limits of a group.
 func (p *Partition) admits(m, a, b *Group) bool {
 	m.partition = p
-	m.touch = a.touch.with(&b.touch)
-	if m.touch.members > maxGroupMembers || m.touch.weight > maxGroupWeight {
+	m.footprint = a.footprint.merged(&b.footprint)
+	if m.footprint.members > maxGroupMembers || m.footprint.weight > maxGroupWeight {
 		return false
 	}
 	return p.binds(m)
@@ -118,7 +118,7 @@ func (p *Partition) replace(a, b, m *Group) {
 			p.groupOf[mem.Node] = m
 		}
 	}
-	a.into, b.into = m, m
+	a.mergedInto, b.mergedInto = m, m
 	m.users = slices.Concat(a.users, b.users)
 }
 
@@ -144,7 +144,7 @@ func (p *Partition) merge(a, b *Group) *Group {
 // one. Such maps stay maps: they update in place, and horizontal fusion makes one
 // kernel of a whole optimiser step.
 func (p *Partition) updates(g *Group) bool {
-	return slices.ContainsFunc(g.touch.keeps, func(k use) bool {
+	return slices.ContainsFunc(g.footprint.keeps, func(k use) bool {
 		old, ok := p.oldOf[k.v]
 		return ok && g.reads(old)
 	})
@@ -171,7 +171,7 @@ func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 	if !ok {
 		return nil
 	}
-	mapped, rest := split(phi)
+	mapped, rest := splitAxes(phi)
 	outerDone := count(mapped, func(c int) bool { return c < len(a.Outer) }) == len(a.Outer)
 	all := len(a.Outer) + len(a.Inner)
 	switch {
@@ -189,7 +189,7 @@ func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 	if pointwise && !a.allowsStages() {
 		return nil
 	}
-	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
+	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
 }
 
 // mergeReductions makes b a further stage of a.
@@ -210,7 +210,7 @@ func (p *Partition) mergeReductions(a, b *Group) *Group {
 	if !injective(phi) || !slices.Equal(sizes(append(slices.Clone(a.Outer), a.Inner...), phi), append(slices.Clone(b.Outer), b.Inner...)) {
 		return nil
 	}
-	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
+	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
 }
 
 // mergeBeforeReduce makes a map the prologue of the reductions that read it.
@@ -232,8 +232,8 @@ func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	if !whole && !perRow {
 		return nil
 	}
-	m := join(ReduceKind, b.Outer, b.Inner, moved(a.Members, back), b.Members)
-	m.partition, m.touch = p, a.touch.with(&b.touch)
+	m := join(ReduceKind, b.Outer, b.Inner, remapped(a.Members, back), b.Members)
+	m.partition, m.footprint = p, a.footprint.merged(&b.footprint)
 	if m.RowParts() < b.RowParts() {
 		return nil // a few workgroups would do the work of many to save one read
 	}
@@ -303,7 +303,7 @@ func injective(phi []int) bool {
 	return true
 }
 
-func split(phi []int) (mapped, rest []int) {
+func splitAxes(phi []int) (mapped, rest []int) {
 	for i, c := range phi {
 		if c < 0 {
 			rest = append(rest, i)
@@ -332,8 +332,8 @@ func sizes(dims, which []int) []int {
 	return out
 }
 
-// moved returns copies of members with their coordinates mapped through phi.
-func moved(members []*Member, phi []int) []*Member {
+// remapped returns copies of members with their coordinates mapped through phi.
+func remapped(members []*Member, phi []int) []*Member {
 	through := func(coord []int) []int {
 		if coord == nil {
 			return nil

@@ -61,12 +61,12 @@ type Group struct {
 	// Copies are values to be copied, one element per point of the outer coordinates.
 	Copies []Copy
 
-	partition *Partition
-	loads     []*Tensor
-	touch     footprint
-	place     int      // index in the partition's groups during fusion
-	users     []*Group // readers of the group that the sweep has visited
-	into      *Group   // the group this one has been merged into
+	partition  *Partition
+	loads      []*Tensor
+	footprint  footprint
+	index      int      // index in the partition's groups during fusion
+	users      []*Group // readers of the group that the sweep has visited
+	mergedInto *Group   // the group this one has been merged into
 }
 
 // Partition returns the partition that the group belongs to.

@@ -196,14 +196,14 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	if w > maxWeight || d.isLong(n) || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
-	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.repeats(n)
+	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.recomputes(n)
 	for _, u := range users {
 		if d.apart[u.ID()] && (w > 0 || l > 1) {
 			return false
 		}
 		switch u.Def().Lower.(type) {
 		case *ir.ControlLowering:
-			if !d.showsStored(n) {
+			if !d.isStoredView(n) {
 				return false
 			}
 		case *ir.RoutineLowering, *ir.KernelsLowering:
@@ -217,26 +217,26 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && grows(n, u) {
+		if repeated && broadcasts(n, u) {
 			return false
 		}
 	}
 	return len(users) == 1 || !repeated
 }
 
-// showsWhole reports whether a node has its operand's elements in the same order.
-func showsWhole(n *ir.Node) bool {
+// isReshape reports whether a node has its operand's elements in the same order.
+func isReshape(n *ir.Node) bool {
 	return n.Op() == ops.OpReshape || n.Op() == ops.OpRematerialize || n.Op() == ops.OpStopGradient
 }
 
-// showsStored reports whether a node is a view of a whole stored value.
-func (d *decisions) showsStored(n *ir.Node) bool {
-	if !showsWhole(n) {
+// isStoredView reports whether a node is a view of a whole stored value.
+func (d *decisions) isStoredView(n *ir.Node) bool {
+	if !isReshape(n) {
 		return false
 	}
 	x := n.Input(0)
 	_, literal := d.literals[x]
-	return !literal && (d.stored(x.Node()) || d.showsStored(x.Node()))
+	return !literal && (d.stored(x.Node()) || d.isStoredView(x.Node()))
 }
 
 // isLong reports whether the expression of a node's element is too long to inline.
@@ -269,8 +269,8 @@ func (d *decisions) checks(n *ir.Node) bool {
 	})
 }
 
-// grows reports whether a user reads each element of n many times, as a broadcast does.
-func grows(n, u *ir.Node) bool {
+// broadcasts reports whether a user reads each element of n many times.
+func broadcasts(n, u *ir.Node) bool {
 	if !isMap(u) {
 		return false
 	}

@@ -10,11 +10,11 @@ import (
 
 // Rules for what to store where products use tensor cores ([Options.TensorCores]).
 
-// repeatedWeight is the number of simple operations that several users may recompute from
+// recomputeWeight is the number of simple operations that several users may recompute from
 // a value of the same size. Storing the result costs 8 bytes an element, in the time of
 // which an H200 does a hundred operations of f32 (67 TFLOP/s and 4.8 TB/s by its data
 // sheet); half of that is reserved for the users' other work.
-const repeatedWeight = 48
+const recomputeWeight = 48
 
 // wholeProduct is the number of result rows and columns from which a product counts as
 // reading its operands repeatedly.
@@ -26,13 +26,13 @@ const wholeProduct = 64
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 	return withTensorCores && d.tensorCores &&
-		(d.roundsOperand(n, users) || d.finishesProduct(n, users) || d.finishesRow(n, users) || d.combines(n, users))
+		(d.roundsOperand(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
 }
 
-// finishesRow reports whether a node is computed from the result of a reduction, as a mean
+// isReductionEpilogue reports whether a node is computed from the result of a reduction, as a mean
 // or an inverse deviation is, and then broadcast over the row: inlined, every element of
 // the row would compute it.
-func (d *decisions) finishesRow(n *ir.Node, users []*ir.Node) bool {
+func (d *decisions) isReductionEpilogue(n *ir.Node, users []*ir.Node) bool {
 	size := sizeOf(n.Types()[0])
 	var spread func(u *ir.Node) bool
 	spread = func(u *ir.Node) bool {
@@ -85,10 +85,10 @@ func isView(n *ir.Node) bool {
 	return view && n.Def().Scalar == nil && len(n.Inputs()) == 1
 }
 
-// finishesProduct reports whether a node is the elementwise epilogue of a product and a
+// isProductEpilogue reports whether a node is the elementwise epilogue of a product and a
 // user rearranges it. Inlined, each user would compute it again; stored by the product, it
 // replaces the product's own result, which nothing else reads and which is no smaller.
-func (d *decisions) finishesProduct(n *ir.Node, users []*ir.Node) bool {
+func (d *decisions) isProductEpilogue(n *ir.Node, users []*ir.Node) bool {
 	if d.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
 		return false
 	}
@@ -167,11 +167,11 @@ func dimsOf(v ir.Value) []int {
 	return dims
 }
 
-// repeats reports whether several users each recompute a value: its expression reads one
+// recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of the same number of elements that takes no more memory, and otherwise
 // small ones, so that the users read those instead.
-func (d *decisions) repeats(n *ir.Node) bool {
-	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > repeatedWeight {
+func (d *decisions) recomputes(n *ir.Node) bool {
+	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > recomputeWeight {
 		return false
 	}
 	size, wholes := sizeOf(n.Types()[0]), 0

@@ -10,13 +10,13 @@ import (
 func (p *Partition) producers(b *Group) []*Group {
 	var out []*Group
 	for _, part := range b.SideBySide() {
-		for _, u := range part.touch.reads {
+		for _, u := range part.footprint.reads {
 			if g := p.groupOf[u.v.Node()]; g != nil && g != b && !slices.Contains(out, g) {
 				out = append(out, g)
 			}
 		}
 	}
-	slices.SortFunc(out, func(x, y *Group) int { return x.place - y.place })
+	slices.SortFunc(out, func(x, y *Group) int { return x.index - y.index })
 	return out
 }
 
@@ -24,26 +24,26 @@ func (p *Partition) producers(b *Group) []*Group {
 func (p *Partition) readsOf(g *Group) []ir.Value {
 	var out []ir.Value
 	for _, part := range g.SideBySide() {
-		for _, u := range part.touch.reads {
+		for _, u := range part.footprint.reads {
 			out = append(out, u.v)
 		}
 	}
 	return out
 }
 
-// before returns the groups that must run before a group: its direct dependencies.
-func (p *Partition) before(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
+// dependencies returns the groups that must run before a group.
+func (p *Partition) dependencies(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
 
 // findLevels numbers the groups and returns the level of each: the length of its
 // longest chain of producers. Groups of one level do not depend on each other.
 func (p *Partition) findLevels() []int {
 	level := make([]int, len(p.groups))
 	for i, g := range p.groups {
-		g.place = i
+		g.index = i
 	}
 	for i, g := range p.groups {
 		for _, q := range p.producers(g) {
-			level[i] = max(level[i], level[q.place]+1)
+			level[i] = max(level[i], level[q.index]+1)
 		}
 	}
 	return level
@@ -52,7 +52,7 @@ func (p *Partition) findLevels() []int {
 // order turns the groups into items in topological order: producers first, index checks
 // before anything persistent is written, and otherwise in graph order.
 func (p *Partition) order() error {
-	for _, g := range p.inOrder(p.groups) {
+	for _, g := range p.topological(p.groups) {
 		switch {
 		case g.Kind == ControlKind:
 			items, err := p.control(g)
@@ -68,8 +68,8 @@ func (p *Partition) order() error {
 	return nil
 }
 
-// inOrder sorts groups topologically and adds the groups they depend on.
-func (p *Partition) inOrder(groups []*Group) []*Group {
+// topological sorts groups topologically and adds the groups they depend on.
+func (p *Partition) topological(groups []*Group) []*Group {
 	out := make([]*Group, 0, len(groups))
 	done := make(map[*Group]bool, len(groups))
 	var visit func(g *Group)
@@ -78,7 +78,7 @@ func (p *Partition) inOrder(groups []*Group) []*Group {
 			return
 		}
 		done[g] = true
-		for _, q := range p.before(g) {
+		for _, q := range p.dependencies(g) {
 			visit(q)
 		}
 		out = append(out, g)
@@ -142,7 +142,7 @@ func (p *Partition) collectLoads(g *Group) {
 	}
 	for _, part := range g.SideBySide() {
 		for _, c := range part.Copies {
-			add(c.From.shown())
+			add(c.From.viewed())
 		}
 	}
 }

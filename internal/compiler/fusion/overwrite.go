@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// overwriteTemps lets row-wise reduce groups store a pointwise result in the buffer of a
+// reuseBuffers lets row-wise reduce groups store a pointwise result in the buffer of a
 // value they read that is dead afterwards, such as the gradient of a language model's
 // logits, the largest live value. Threads read an element in the stages of a row, which
 // barriers separate, and then overwrite it.
@@ -16,7 +16,7 @@ import (
 // It needs a target that does not distinguish read-only from writable bindings: WebGPU
 // would bind the value for writing in every kernel that reads it. [Options.TensorCores]
 // stands for that here.
-func (p *Partition) overwriteTemps() {
+func (p *Partition) reuseBuffers() {
 	if !withTensorCores || !p.options.TensorCores || p.parent != nil {
 		return
 	}
@@ -33,10 +33,10 @@ func (p *Partition) overwriteTemps() {
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
 					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) &&
-						p.makesOf(g, m, s) && p.readsInPlace(g, m, s)
+						p.dependsOn(g, m, s) && p.readsInPlace(g, m, s)
 				})
 				if old >= 0 {
-					p.takePlace(m, result, g.loads[old])
+					p.reuseBuffer(m, result, g.loads[old])
 					last = p.lastReads()
 				}
 			}
@@ -73,14 +73,14 @@ func (p *Partition) isTemp(t *Tensor) bool {
 	})
 }
 
-// makesOf reports whether a member computes its elements from those of a tensor, directly
+// dependsOn reports whether a member computes its elements from those of a tensor, directly
 // or through other members.
-func (p *Partition) makesOf(g *Group, m *Member, t *Tensor) bool {
+func (p *Partition) dependsOn(g *Group, m *Member, t *Tensor) bool {
 	s := p.spaceOf(m.Node)
 	return slices.ContainsFunc(s.reads, func(a access) bool {
 		v := s.valueOf(a)
 		if m := g.member(v); m != nil {
-			return !m.Reduced && p.makesOf(g, m, t)
+			return !m.Reduced && p.dependsOn(g, m, t)
 		}
 		return p.tensors[v] == t
 	})
@@ -110,8 +110,8 @@ func (p *Partition) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 	return len(g.Copies) == 0
 }
 
-// takePlace stores a result of a member in the buffer of old.
-func (p *Partition) takePlace(m *Member, result int, old *Tensor) {
+// reuseBuffer stores a result of a member in the buffer of old.
+func (p *Partition) reuseBuffer(m *Member, result int, old *Tensor) {
 	gone := m.Store[result]
 	m.Store[result] = old
 	p.tensors[m.Node.Result(result)] = old

@@ -25,31 +25,31 @@ type Partition struct {
 	// count up from Options.FirstCode.
 	Checks []*ir.Node
 
-	parent     *Partition // the partition with the control-flow node that runs this one
-	repeated   bool       // the body of a loop
-	turns      bool       // its carries are double-buffered, see Loop
-	options    Options
-	decided    *decisions
-	phases     []int              // by node ID, see findPhases
-	entering   map[ir.Value]bool  // operands of the rematerialize nodes that start phases
-	simplifier *scalar.Simplifier // of positions in the spaces of nodes
-	forms      *forms
-	formOf     []int32      // by node ID: its form number
-	spaces     []*nodeSpace // by expression number
-	groups     []*Group
-	groupOf    map[*ir.Node]*Group
-	readers    map[ir.Value]int    // number of stored nodes and outputs that read a value
-	after      map[*Group][]*Group // dependencies beyond producers
-	tensors    map[ir.Value]*Tensor
-	byID       map[int]*Tensor // shared with the partitions of loops
-	pairs      []newValue      // states, or the carries of a loop
-	oldOf      map[ir.Value]ir.Value
-	aside      map[ir.Value]bool        // states, by old value, that no group updates in place
-	inPlace    map[ir.Value]bool        // states, by old value, that a group updates in place
-	allChecked *Group                   // the gate after all checks
-	stacked    []stackedOutput          // outputs of a loop body that are kept for each step
-	given      map[ir.Value]scalar.Expr // ports of a loop body that are literals outside
-	words      map[string]scalar.Expr   // loads of literals stored in memory, by key
+	parent         *Partition // the partition with the control-flow node that runs this one
+	repeated       bool       // the body of a loop
+	doubleBuffered bool       // its carries are double-buffered, see Loop
+	options        Options
+	decided        *decisions
+	phases         []int              // by node ID, see findPhases
+	entering       map[ir.Value]bool  // operands of the rematerialize nodes that start phases
+	simplifier     *scalar.Simplifier // of positions in the spaces of nodes
+	forms          *forms
+	formOf         []int32      // by node ID: its form number
+	spaces         []*nodeSpace // by expression number
+	groups         []*Group
+	groupOf        map[*ir.Node]*Group
+	readers        map[ir.Value]int    // number of stored nodes and outputs that read a value
+	after          map[*Group][]*Group // dependencies beyond producers
+	tensors        map[ir.Value]*Tensor
+	byID           map[int]*Tensor // shared with the partitions of loops
+	pairs          []newValue      // states, or the carries of a loop
+	oldOf          map[ir.Value]ir.Value
+	aside          map[ir.Value]bool        // states, by old value, that no group updates in place
+	inPlace        map[ir.Value]bool        // states, by old value, that a group updates in place
+	allChecked     *Group                   // the gate after all checks
+	stacked        []stackedOutput          // outputs of a loop body that are kept for each step
+	given          map[ir.Value]scalar.Expr // ports of a loop body that are literals outside
+	words          map[string]scalar.Expr   // loads of literals stored in memory, by key
 }
 
 // newValue is the value of a state after a run, or of a carry after a step.

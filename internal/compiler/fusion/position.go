@@ -131,8 +131,8 @@ func pick(at ir.Index, coord []int) ir.Index {
 	return out
 }
 
-// stepsOf returns the row-major strides.
-func stepsOf(dims []int) []int {
+// strides returns the row-major strides.
+func strides(dims []int) []int {
 	steps, step := make([]int, len(dims)), 1
 	for i := len(dims) - 1; i >= 0; i-- {
 		steps[i] = step

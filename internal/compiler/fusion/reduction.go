@@ -120,7 +120,7 @@ func (g *Group) RowParts() int {
 
 // keeps reports whether a result of a node is needed outside the group.
 func (g *Group) keeps(n *ir.Node) bool {
-	return slices.ContainsFunc(g.touch.keeps, func(k use) bool { return k.v.Node() == n })
+	return slices.ContainsFunc(g.footprint.keeps, func(k use) bool { return k.v.Node() == n })
 }
 
 // Splits reports whether the rows of a reduction can be split over workgroups.

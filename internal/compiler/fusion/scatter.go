@@ -132,7 +132,7 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 
 // touch loads everything that the result element at a position and the searched point r
 // read.
-func (s *scatter) touch(at, r ir.Index, load ir.Load) {
+func (s *scatter) loadAll(at, r ir.Index, load ir.Load) {
 	s.update(at, r, load)
 	s.finish(at, []scalar.Expr{scalar.Arg(0, s.SumType()), scalar.Arg(1, ir.I32)}, load)
 }
@@ -141,7 +141,7 @@ func (s *scatter) touch(at, r ir.Index, load ir.Load) {
 // positions to search, and the total number of searches beyond a few per element.
 const (
 	maxSearched = 64
-	maxLooks    = 1 << 24
+	maxSearches = 1 << 24
 	fewSearched = 4
 )
 
@@ -150,7 +150,7 @@ const (
 func (p *Partition) isSearched(n *ir.Node) bool {
 	k := Product(scatterOf(n).searched())
 	size, _ := n.Types()[0].Shape.Size().Const()
-	return k <= maxSearched && p.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxLooks)
+	return k <= maxSearched && p.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxSearches)
 }
 
 // RowScatter is a scatter seen from its updates: each position targets one row of the
@@ -232,13 +232,13 @@ func (p *Partition) scattersInPlace(g *Group, old ir.Value) bool {
 	again := false
 	r := NewReader(p, p.simplifier)
 	r.note = func(v ir.Value, _ ir.Index) { again = again || v == old }
-	touchUpdates(g.Members[0].Node, r)
+	loadUpdates(g.Members[0].Node, r)
 	return !again
 }
 
-// touchUpdates loads what a scatter reads besides its operand, and returns the target of
+// loadUpdates loads what a scatter reads besides its operand, and returns the target of
 // an update.
-func touchUpdates(n *ir.Node, r *Reader) (target ir.Index) {
+func loadUpdates(n *ir.Node, r *Reader) (target ir.Index) {
 	l := n.Def().Lower.(*ir.ScatterLowering)
 	positions, window := l.Space(n)
 	p, w := Coords("p", positions), Coords("w", window)

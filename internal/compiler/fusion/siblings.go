@@ -24,14 +24,14 @@ func (p *Partition) fuseSiblings() bool {
 			if a == nil {
 				continue
 			}
-			if a = a.now(); a == g || !siblings(a, g) {
+			if a = a.current(); a == g || !siblings(a, g) {
 				continue
 			}
 			m := join(ReduceKind, a.Outer, a.Inner, a.Members, g.Members)
 			if !p.admits(m, a, g) {
 				continue
 			}
-			m.place = g.place
+			m.index = g.index
 			p.replace(a, g, m)
 			g, found = m, true
 		}
@@ -40,7 +40,7 @@ func (p *Partition) fuseSiblings() bool {
 		}
 	}
 	if found {
-		p.groups = p.inOrder(standing(p.groups))
+		p.groups = p.topological(currentGroups(p.groups))
 	}
 	return found
 }
@@ -88,28 +88,28 @@ func (p *Partition) siblingKeys(g *Group, level, phase int) []siblingKey {
 
 // Limits of horizontal fusion.
 const (
-	// besideBytes bounds the memory traffic of a part: about what a large device moves
+	// maxPartBytes bounds the memory traffic of a part: about what a large device moves
 	// during one launch. Fusing larger maps saves nothing and extends live ranges.
-	besideBytes = 16 << 20
+	maxPartBytes = 16 << 20
 	// maxParts bounds the number of parts: the users of one part wait for all of them,
 	// and all operands stay live.
 	maxParts = 64
 )
 
-// fuseSideBySide fuses small independent maps horizontally: all maps without readers (the
+// fuseHorizontally fuses small independent maps horizontally: all maps without readers (the
 // updates of an optimiser), and maps of one level. Such a group may bind more tensors than
 // a kernel can, because it can be cut between any two parts.
-func (p *Partition) fuseSideBySide() {
+func (p *Partition) fuseHorizontally() {
 	levels := p.findLevels()
 	read := make([]bool, len(p.groups))
 	for _, g := range p.groups {
 		for _, q := range p.producers(g) {
-			read[q.place] = true
+			read[q.index] = true
 		}
 	}
 	bundles := map[[2]int]*Group{} // by level and phase
 	for i, g := range p.groups {
-		if g.Kind != MapKind || g.bytes() > besideBytes {
+		if g.Kind != MapKind || g.bytes() > maxPartBytes {
 			continue
 		}
 		key := [2]int{levels[i], p.phase(g)}
@@ -123,19 +123,19 @@ func (p *Partition) fuseSideBySide() {
 		}
 		if len(a.Parts) == 0 {
 			a = &Group{Kind: MapKind, partition: p}
-			p.joinBundle(a, bundles[key])
+			p.addPart(a, bundles[key])
 			bundles[key] = a
 		}
-		p.joinBundle(a, g)
+		p.addPart(a, g)
 	}
-	p.groups = p.inOrder(standing(p.groups))
+	p.groups = p.topological(currentGroups(p.groups))
 }
 
-// joinBundle appends a group to the parts of a horizontal fusion, which takes its place.
-func (p *Partition) joinBundle(bundle, g *Group) {
-	bundle.Parts, bundle.place = append(bundle.Parts, g), g.place
-	bundle.touch.weight += g.touch.weight
-	g.into = bundle
+// addPart appends a group to the parts of a horizontal fusion, which takes its place.
+func (p *Partition) addPart(bundle, g *Group) {
+	bundle.Parts, bundle.index = append(bundle.Parts, g), g.index
+	bundle.footprint.weight += g.footprint.weight
+	g.mergedInto = bundle
 	for _, m := range g.Members {
 		p.groupOf[m.Node] = bundle
 	}
@@ -151,10 +151,10 @@ func (g *Group) bytes() int {
 		size, _ := v.Shape().Size().Const()
 		n += size * loop.DeviceSize(v.DType())
 	}
-	for _, u := range g.touch.reads {
+	for _, u := range g.footprint.reads {
 		add(u.v)
 	}
-	for _, u := range g.touch.keeps {
+	for _, u := range g.footprint.keeps {
 		add(u.v)
 	}
 	return n

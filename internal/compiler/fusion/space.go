@@ -37,13 +37,13 @@ func (s ownSpace) valueOf(a access) ir.Value { return s.values[a.value] }
 func (p *Partition) spaceOf(n *ir.Node) ownSpace {
 	number, values := p.decided.expression[n.ID()], p.decided.reads[n.ID()]
 	if p.spaces[number] == nil {
-		p.spaces[number] = p.writeOut(n, values)
+		p.spaces[number] = p.expandNode(n, values)
 	}
 	return ownSpace{p.spaces[number], values}
 }
 
-// writeOut expands the elements of a node to find its space.
-func (p *Partition) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
+// expandNode expands the elements of a node to find its space.
+func (p *Partition) expandNode(n *ir.Node, values []ir.Value) *nodeSpace {
 	s := &nodeSpace{}
 	r := NewReader(p, p.simplifier)
 	r.note = func(v ir.Value, at ir.Index) {
@@ -67,13 +67,13 @@ func (p *Partition) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 		c.factors(s.outer, s.inner, r.Operand(n))
 	case *ir.ScatterLowering:
 		if p.decided.apart[n.ID()] {
-			r.Element(n.Input(0), touchUpdates(n, r))
+			r.Element(n.Input(0), loadUpdates(n, r))
 			break
 		}
 		sc := scatterOf(n)
 		s.innerDims = sc.searched()
 		s.inner = Coords("r", s.innerDims)
-		sc.touch(s.outer, s.inner, r.Operand(n))
+		sc.loadAll(s.outer, s.inner, r.Operand(n))
 	case *ir.PrefixLowering:
 		l.Element(n, s.outer, r.Operand(n))
 	case *ir.SortLowering:

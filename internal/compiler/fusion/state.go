@@ -35,8 +35,8 @@ func (p *Partition) indexStates() {
 func (p *Partition) overwriteStates() (again bool) {
 	w := p.writers()
 	for round := 0; ; round++ {
-		p.wait(w)
-		stuck := p.circular(w)
+		p.addDependencies(w)
+		stuck := p.cyclicWriters(w)
 		if len(stuck) == 0 {
 			break
 		}
@@ -76,16 +76,16 @@ func (p *Partition) writers() []newValue {
 	return out
 }
 
-// wait makes groups that update states in place depend on all readers of the old values
+// addDependencies makes groups that update states in place depend on all readers of the old values
 // and on all checks.
-func (p *Partition) wait(writers []newValue) {
+func (p *Partition) addDependencies(writers []newValue) {
 	readers := make(map[ir.Value][]*Group, len(writers)) // of the old values
 	for _, s := range writers {
 		readers[s.old] = nil
 	}
 	for _, g := range p.groups {
 		for _, part := range g.SideBySide() {
-			for _, u := range part.touch.reads {
+			for _, u := range part.footprint.reads {
 				if list, old := readers[u.v]; old {
 					readers[u.v] = append(list, g)
 				}
@@ -107,15 +107,15 @@ func (p *Partition) wait(writers []newValue) {
 	}
 }
 
-// circular returns the writers that are part of a dependency cycle.
-func (p *Partition) circular(writers []newValue) []newValue {
-	circle := p.circles()
+// cyclicWriters returns the writers that are part of a dependency cycle.
+func (p *Partition) cyclicWriters(writers []newValue) []newValue {
+	circle := p.cycles()
 	return slices.DeleteFunc(slices.Clone(writers), func(s newValue) bool { return !circle[p.groupOf[s.new.Node()]] })
 }
 
-// circles returns the groups on dependency cycles, by Tarjan's algorithm for strongly
+// cycles returns the groups on dependency cycles, by Tarjan's algorithm for strongly
 // connected components.
-func (p *Partition) circles() map[*Group]bool {
+func (p *Partition) cycles() map[*Group]bool {
 	if len(p.after) == 0 {
 		return nil // groups come after their producers
 	}
@@ -128,7 +128,7 @@ func (p *Partition) circles() map[*Group]bool {
 		index[g] = len(index) + 1
 		low[g] = index[g]
 		stack, onStack[g] = append(stack, g), true
-		for _, q := range p.before(g) {
+		for _, q := range p.dependencies(g) {
 			if index[q] == 0 {
 				visit(q)
 				low[g] = min(low[g], low[q])
@@ -283,7 +283,7 @@ func (p *Partition) placeStacked() {
 // copyBack adds the copies of the states that are not updated in place, after everything
 // else. The carries of a scan are double-buffered instead, see [Loop].
 func (p *Partition) copyBack() {
-	if p.turns {
+	if p.doubleBuffered {
 		return
 	}
 	var copies []Copy

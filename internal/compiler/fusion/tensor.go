@@ -33,8 +33,8 @@ func (t *Tensor) Root() *Tensor {
 	return t
 }
 
-// shown returns the tensor that a view shows, or t if it is no view.
-func (t *Tensor) shown() *Tensor {
+// viewed returns the tensor that a view shows, or t if it is no view.
+func (t *Tensor) viewed() *Tensor {
 	for t != nil && t.View {
 		t = t.Outer
 	}
@@ -116,7 +116,7 @@ func (p *Partition) TensorOf(v ir.Value) *Tensor {
 // tensor of a reshape is a view.
 func (p *Partition) whole(v ir.Value) *Tensor {
 	n := v.Node()
-	if p.tensors[v] == nil && p.decided.virtual[n.ID()] && showsWhole(n) {
+	if p.tensors[v] == nil && p.decided.virtual[n.ID()] && isReshape(n) {
 		if t := p.whole(n.Input(0)); t != nil {
 			p.tensors[v] = p.alias(resultName(v), v.Type(), t)
 			p.tensors[v].View = true

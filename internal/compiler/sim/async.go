@@ -8,9 +8,9 @@ import (
 
 // asyncState is the state of an element of shared memory in asynchronous operations.
 type asyncState struct {
-	coming  bool  // destination of a copy in flight
-	reading int32 // number of multiply-adds in flight that read it
-	stored  bool  // stored to, without a proxy fence since
+	inFlight bool  // destination of a copy in flight
+	reading  int32 // number of multiply-adds in flight that read it
+	stored   bool  // stored to, without a proxy fence since
 }
 
 // place is an element of an array.
@@ -61,8 +61,8 @@ func (m *machine) prepare(body []loop.Stmt) {
 	m.copies, m.stored = make([][]copyGroup, m.threads), make([][]place, m.threads)
 }
 
-// forget resets the asynchronous state for a new workgroup.
-func (m *machine) forget() {
+// resetAsync resets the asynchronous state for a new workgroup.
+func (m *machine) resetAsync() {
 	for _, a := range m.arrays {
 		clear(a.async)
 	}
@@ -74,8 +74,8 @@ func (m *machine) forget() {
 	}
 }
 
-// settled fails if an operation is in flight at the end of a workgroup.
-func (m *machine) settled() {
+// checkSettled fails if an operation is in flight at the end of a workgroup.
+func (m *machine) checkSettled() {
 	m.at = "the end"
 	for t, groups := range m.copies {
 		for _, g := range groups {
@@ -89,8 +89,8 @@ func (m *machine) settled() {
 	}
 	for _, row := range m.mbarriers {
 		for _, b := range row {
-			if len(b.coming) > 0 {
-				m.fail(Unfinished, 0, b.coming[0].to.a.Name, b.coming[0].to.elem, 0)
+			if len(b.copies) > 0 {
+				m.fail(Unfinished, 0, b.copies[0].to.a.Name, b.copies[0].to.elem, 0)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (m *machine) settled() {
 // allowed.
 func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
 	s := &a.async[elem]
-	if s.coming || write && s.reading > 0 {
+	if s.inFlight || write && s.reading > 0 {
 		m.fail(Unfinished, t, a.Name, elem, 0)
 		return false
 	}
@@ -166,7 +166,7 @@ func (m *machine) begin(x arrival, t int32) bool {
 	if !m.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}
-	x.to.a.async[x.to.elem].coming = true
+	x.to.a.async[x.to.elem].inFlight = true
 	g := &m.copies[t][len(m.copies[t])-1]
 	*g = append(*g, x)
 	return true
@@ -178,8 +178,8 @@ func (m *machine) commit(active []int32) {
 	}
 }
 
-// land completes all but the last pending groups of each thread.
-func (m *machine) land(active []int32, pending int) {
+// completeCopies completes all but the last pending groups of each thread.
+func (m *machine) completeCopies(active []int32, pending int) {
 	for _, t := range active {
 		for len(m.copies[t])-1 > pending {
 			g := m.copies[t][0]
@@ -199,7 +199,7 @@ func (m *machine) arrive(x arrival, t int32) bool {
 		m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
 		return false
 	}
-	x.to.a.async[x.to.elem].coming = false
+	x.to.a.async[x.to.elem].inFlight = false
 	if !m.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}

@@ -9,15 +9,15 @@ import (
 
 // mbarrier is the state of one barrier of a [loop.Mbarrier].
 type mbarrier struct {
-	name    string
-	index   int
-	warps   int       // expected in a phase
-	over    int       // number of completed phases
-	here    int       // warps that have arrived in the current phase
-	coming  []arrival // copies of the current phase
-	arrived []uint32  // joined clocks of the warps that have arrived, see [part.seen]
-	seen    []uint32  // the same at the end of the last phase
-	landing int32     // writer id of the copies, see [firstCopy]
+	name      string
+	index     int
+	warps     int       // expected in a phase
+	completed int       // number of completed phases
+	here      int       // warps that have arrived in the current phase
+	copies    []arrival // copies of the current phase
+	arrived   []uint32  // joined clocks of the warps that have arrived, see [part.clock]
+	clock     []uint32  // the same at the end of the last phase
+	landing   int32     // writer id of the copies, see [firstCopy]
 }
 
 // barriers returns the number of mbarriers of the kernel.
@@ -79,7 +79,7 @@ func (c *compiler) arriveAt(s *loop.Arrive) {
 			m.fail(Overrun, active[0], b.name, b.index, 0)
 			return
 		}
-		b.arrived = join(b.arrived, m.part.seen)
+		b.arrived = join(b.arrived, m.part.clock)
 		b.arrived[m.part.number] = m.epoch
 		m.epoch++
 		if b.here == b.warps {
@@ -90,8 +90,8 @@ func (c *compiler) arriveAt(s *loop.Arrive) {
 
 // endPhase writes the copied elements; they need not be visible earlier.
 func (m *machine) endPhase(b *mbarrier, t int32) {
-	for _, x := range b.coming {
-		x.to.a.async[x.to.elem].coming = false
+	for _, x := range b.copies {
+		x.to.a.async[x.to.elem].inFlight = false
 		if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
 			m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
 			return
@@ -101,9 +101,9 @@ func (m *machine) endPhase(b *mbarrier, t int32) {
 		x.to.a.own.setNumber(x.to.elem, x.value)
 	}
 	b.arrived[m.roleOf(b.landing)] = m.epoch
-	b.seen = join(b.seen, b.arrived)
+	b.clock = join(b.clock, b.arrived)
 	m.epoch++
-	b.coming, b.here, b.over = b.coming[:0], 0, b.over+1
+	b.copies, b.here, b.completed = b.copies[:0], 0, b.completed+1
 }
 
 // await suspends the role until a phase is complete.
@@ -115,19 +115,19 @@ func (c *compiler) await(s *loop.Await) {
 			return
 		}
 		p, until, here := m.part, int(phase.i[active[0]])+1, m.at
-		if p.ready = func() bool { return b.over >= until }; !p.ready() {
+		if p.ready = func() bool { return b.completed >= until }; !p.ready() {
 			p.at, p.awaited = here, b
 			p.yield()
 			m.at = here
 		}
 		p.ready = nil
 		switch {
-		case m.fault != nil || b.over < until: // the simulation is being stopped
+		case m.fault != nil || b.completed < until: // the simulation is being stopped
 			return
-		case b.over > until: // by parity, the hardware would wait for the phase after the next
+		case b.completed > until: // by parity, the hardware would wait for the phase after the next
 			m.fail(Overrun, active[0], b.name, b.index, 0)
-		case b.over > 0:
-			p.seen = join(p.seen, b.seen)
+		case b.completed > 0:
+			p.clock = join(p.clock, b.clock)
 		}
 	})
 }
@@ -165,7 +165,7 @@ func (c *compiler) copyBox(s *loop.CopyBox) {
 			if !m.beginBox(&x, t) {
 				return
 			}
-			b.coming = append(b.coming, x)
+			b.copies = append(b.copies, x)
 		}
 	})
 }
@@ -202,14 +202,14 @@ func (m *machine) beginBox(x *arrival, t int32) bool {
 	}
 	s, c := &x.to.a.async[x.to.elem], &x.to.a.cells[x.to.elem]
 	switch {
-	case s.coming || s.reading > 0:
+	case s.inFlight || s.reading > 0:
 		m.fail(Unfinished, t, x.to.a.Name, x.to.elem, 0)
-	case !m.known(c.writeEpoch, c.writer, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.writer))
-	case !m.known(c.readEpoch, c.reader, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.reader))
+	case !m.happenedBefore(c.writeEpoch, c.writer, t):
+		m.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.writer))
+	case !m.happenedBefore(c.readEpoch, c.reader, t):
+		m.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.reader))
 	default:
-		s.coming = true
+		s.inFlight = true
 		return true
 	}
 	return false

@@ -133,8 +133,8 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 		case a.Space == loop.Shared && c.writeEpoch < m.first:
 			m.fail(Uninitialised, t, a.Name, elem, 0)
 			return false
-		case !m.known(c.writeEpoch, c.writer, t):
-			m.fail(Race, t, a.Name, elem, another(c.writer))
+		case !m.happenedBefore(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, otherThread(c.writer))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
@@ -169,11 +169,11 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	for i := start; i < start+a.unit; i++ {
 		c := &a.cells[i]
 		switch {
-		case !m.known(c.writeEpoch, c.writer, t):
-			m.fail(Race, t, a.Name, elem, another(c.writer))
+		case !m.happenedBefore(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, otherThread(c.writer))
 			return false
-		case !m.known(c.readEpoch, c.reader, t):
-			m.fail(Race, t, a.Name, elem, another(c.reader))
+		case !m.happenedBefore(c.readEpoch, c.reader, t):
+			m.fail(Race, t, a.Name, elem, otherThread(c.reader))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)

@@ -121,7 +121,7 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 					row, k := a.Left(i)
 					at := x[(rows[thread]+row)*a.K()+k:]
 					if a.Operand == dtype.F32 {
-						at[columns[thread]] = multiplied(a.Operand, col.f[first+thread])
+						at[columns[thread]] = operandBits(a.Operand, col.f[first+thread])
 						continue
 					}
 					bits := uint64(col.i[first+thread])
@@ -139,7 +139,7 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 				if t.First {
 					*at = 0
 				}
-				*at = dotted(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
+				*at = dotAdd(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
 			}
 		}
 		return read
@@ -158,16 +158,16 @@ func origins(a loop.Atom) (rows, columns [loop.WarpGroup]int) {
 	return rows, columns
 }
 
-// dotted adds a dot product to a sum and rounds once. The rounding of hardware differs.
-func dotted(sum float64, x, y []float64) float64 {
+// dotAdd adds a dot product to a sum and rounds once. The rounding of hardware differs.
+func dotAdd(sum float64, x, y []float64) float64 {
 	for i, v := range x {
 		sum += v * y[i]
 	}
 	return float64(float32(sum))
 }
 
-// multiplied returns the part of an operand that the hardware uses: for f32 the bits of TF32.
-func multiplied(t dtype.DType, x float64) float64 {
+// operandBits returns the part of an operand that the hardware uses: for f32 the bits of TF32.
+func operandBits(t dtype.DType, x float64) float64 {
 	if t != dtype.F32 {
 		return x
 	}
@@ -193,7 +193,7 @@ func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, ou
 				if !m.noteMma(array, elem, first) {
 					return nil
 				}
-				out[f*a.K()+k] = multiplied(a.Operand, array.own.f[elem])
+				out[f*a.K()+k] = operandBits(a.Operand, array.own.f[elem])
 				read = append(read, place{array, elem})
 			}
 		}
@@ -212,12 +212,12 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 	switch {
 	case c.writeEpoch < m.first:
 		m.fail(Uninitialised, first, a.Name, elem, 0)
-	case s.coming:
+	case s.inFlight:
 		m.fail(Unfinished, first, a.Name, elem, 0)
 	case s.stored:
 		m.fail(Unfenced, first, a.Name, elem, 0)
-	case !m.known(c.writeEpoch, c.writer, m.severalHere()):
-		m.fail(Race, first, a.Name, elem, another(c.writer))
+	case !m.happenedBefore(c.writeEpoch, c.writer, m.severalHere()):
+		m.fail(Race, first, a.Name, elem, otherThread(c.writer))
 	default:
 		m.reads(c, m.severalHere())
 		return true

@@ -14,7 +14,7 @@ type part struct {
 	since uint32
 	// seen is the part's vector clock: up to which epoch it has seen the accesses of each
 	// role and, after these, of the copies of each mbarrier. It is nil for the workgroup.
-	seen   []uint32
+	clock  []uint32
 	number int // index of the role
 	// batches are multiply-adds in flight, oldest first, and held counts for each variable
 	// those that use it until a wait names it; nil without multiply-adds.
@@ -36,7 +36,7 @@ func severalOf(role int) int32 { return int32(-2 - role) }
 
 // severalHere returns the accessor for several threads of the part.
 func (m *machine) severalHere() int32 {
-	if m.part.seen == nil {
+	if m.part.clock == nil {
 		return several
 	}
 	return severalOf(m.part.number)
@@ -45,19 +45,19 @@ func (m *machine) severalHere() int32 {
 // firstCopy is the writer id of copies to the first mbarrier; the others count down from it.
 const firstCopy = -100
 
-// known reports whether an access at a time happened before the next access of thread t.
-func (m *machine) known(time uint32, who, t int32) bool {
+// happenedBefore reports whether an access at a time happened before the next access of thread t.
+func (m *machine) happenedBefore(time uint32, who, t int32) bool {
 	p := m.part
-	if p.seen == nil {
+	if p.clock == nil {
 		return time < p.since || who == t
 	}
 	switch role := m.roleOf(who); {
 	case role == p.number:
 		return time < p.since || who == t
 	case role >= 0:
-		return time <= p.seen[role]
+		return time <= p.clock[role]
 	}
-	for role, seen := range p.seen[:len(m.roles)] {
+	for role, seen := range p.clock[:len(m.roles)] {
 		if role == p.number && time >= p.since || role != p.number && time > seen {
 			return false
 		}
@@ -65,10 +65,10 @@ func (m *machine) known(time uint32, who, t int32) bool {
 	return true
 }
 
-// another converts an accessor to [Fault.Other].
-func another(who int32) int { return int(max(who, several)) }
+// otherThread converts an accessor to [Fault.Other].
+func otherThread(who int32) int { return int(max(who, several)) }
 
-// roleOf returns the component of [part.seen] for an accessor, -1 for threads of any role.
+// roleOf returns the component of [part.clock] for an accessor, -1 for threads of any role.
 func (m *machine) roleOf(who int32) int {
 	switch {
 	case who >= 0:
@@ -82,9 +82,9 @@ func (m *machine) roleOf(who int32) int {
 // reads records a read by thread t, or by several threads of the part.
 func (m *machine) reads(c *cell, t int32) {
 	switch {
-	case m.known(c.readEpoch, c.reader, t):
+	case m.happenedBefore(c.readEpoch, c.reader, t):
 		c.reader = t
-	case m.part.seen == nil:
+	case m.part.clock == nil:
 		c.reader = several
 	case m.roleOf(c.reader) == m.part.number:
 		c.reader = severalOf(m.part.number)
@@ -115,23 +115,23 @@ func (c *compiler) roles(s *loop.Roles) {
 	c.begin()
 	c.add(func(active []int32) {
 		if m.together(active) {
-			m.divide(s)
-			m.sideBySide(bodies)
+			m.newRoles(s)
+			m.runRoles(bodies)
 			m.part = m.whole
 		}
 	})
 }
 
-// divide creates the roles of the workgroup.
-func (m *machine) divide(s *loop.Roles) {
+// newRoles creates the roles of the workgroup.
+func (m *machine) newRoles(s *loop.Roles) {
 	m.roles, m.roleOfThread = m.roles[:0], m.roleOfThread[:0]
 	known := m.whole.since - 1 // what all did before the last barrier
 	for i, r := range s.List {
 		first := len(m.roleOfThread)
 		p := &part{all: m.all[first : first+r.Threads], since: m.whole.since, number: i, held: map[string]int{}}
-		p.seen = make([]uint32, len(s.List)+m.barriers())
-		for j := range p.seen {
-			p.seen[j] = known
+		p.clock = make([]uint32, len(s.List)+m.barriers())
+		for j := range p.clock {
+			p.clock[j] = known
 		}
 		m.roles = append(m.roles, p)
 		for range r.Threads {
@@ -140,8 +140,8 @@ func (m *machine) divide(s *loop.Roles) {
 	}
 }
 
-// sideBySide runs the roles in rounds until all have ended or none can continue.
-func (m *machine) sideBySide(bodies []step) {
+// runRoles runs the roles in rounds until all have ended or none can continue.
+func (m *machine) runRoles(bodies []step) {
 	going := make([]func() (struct{}, bool), len(bodies))
 	for i, body := range bodies {
 		p := m.roles[i]
@@ -160,7 +160,7 @@ func (m *machine) sideBySide(bodies []step) {
 			}
 			moved, m.part = true, p
 			if _, more := going[i](); !more {
-				m.over(p)
+				m.checkRoleEnd(p)
 				going[i], left = nil, left-1
 			}
 			if m.fault != nil {
@@ -175,7 +175,7 @@ func (m *machine) sideBySide(bodies []step) {
 }
 
 // over fails if an operation is in flight when a role ends.
-func (m *machine) over(p *part) {
+func (m *machine) checkRoleEnd(p *part) {
 	if len(p.batches) > 0 && m.fault == nil {
 		m.at = "the end of a role"
 		m.fail(Unfinished, p.all[0], p.batches[0].names[0], 0, 0)

@@ -75,7 +75,7 @@ func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
 			o.Counts.Groups++
 		}
 		body(m.all)
-		m.settled()
+		m.checkSettled()
 		if m.fault != nil {
 			return m.fault
 		}
@@ -166,7 +166,7 @@ func (m *machine) start(group int) {
 	m.group = int32(group) + 1
 	m.epoch++
 	m.first = m.epoch
-	m.forget()
+	m.resetAsync()
 	id := m.groupID()
 	for name, c := range m.builtin {
 		if kind, axis := loop.BuiltinOf(name); kind == loop.BuiltinGroupID {

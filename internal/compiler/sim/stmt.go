@@ -147,7 +147,7 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 	case *loop.CopyCommit:
 		c.add(c.m.commit)
 	case *loop.CopyWait:
-		c.add(func(active []int32) { c.m.land(active, s.Pending) })
+		c.add(func(active []int32) { c.m.completeCopies(active, s.Pending) })
 	case *loop.ProxyFence:
 		c.add(c.m.fence)
 	case *loop.Mma:
