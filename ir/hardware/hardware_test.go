@@ -104,14 +104,14 @@ func TestRowsFillTheDevice(t *testing.T) {
 		{"on a small device", hardware.Named("Apple M1"), 64, 32 * 112 * 112, false, 1, true},
 		{"on a device that is not known", hardware.Unknown(), 64, 32 * 112 * 112, true, 512, false},
 	} {
-		if got := c.p.Parts(c.rows, c.length, c.beside); got != c.parts {
+		if got := c.p.RowSplits(c.rows, c.length, c.beside); got != c.parts {
 			t.Errorf("%s: %d parts, not %d", c.name, got, c.parts)
 		}
-		if got := c.p.Stages(c.rows, c.length, c.beside); got != c.stages {
+		if got := c.p.AllowsStages(c.rows, c.length, c.beside); got != c.stages {
 			t.Errorf("%s: further stages %t, not %t", c.name, got, c.stages)
 		}
 	}
-	if s := (hardware.Serial{Profile: hardware.H200()}); !s.Stages(64, 32*112*112, true) {
+	if s := (hardware.Serial{Profile: hardware.H200()}); !s.AllowsStages(64, 32*112*112, true) {
 		t.Error("processors of one thread wait for rows of their own")
 	}
 }

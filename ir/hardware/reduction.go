@@ -19,9 +19,9 @@ const (
 // 14.7 µs in 64 parts on an H200 in WebGPU, and 19.3 in 16. Other rows are split from minParts
 // parts: a workgroup reduces 4,096 elements in less time than a second launch takes.
 const (
-	splitLength = 1024
-	splitBeside = 256
-	minParts    = 8
+	splitLength     = 1024
+	splitContiguous = 256
+	minParts        = 8
 )
 
 // Limits of fusing more into the kernel of a reduction: rows shorter than splitReduce are not
@@ -35,11 +35,11 @@ const (
 // fusing it saves a pass over memory and a launch or two.
 const maxStageSlowdown = 2
 
-// Parts returns the number of workgroups to split each of the rows of a reduction over, 1 for
-// no split. beside says that adjacent rows are contiguous in memory.
-func (p Profile) Parts(rows, length int, beside bool) int {
+// RowSplits returns the number of workgroups to split each of the rows of a reduction over, 1 for
+// no split. contiguous says that adjacent rows are contiguous in memory.
+func (p Profile) RowSplits(rows, length int, contiguous bool) int {
 	rows = max(rows, 1)
-	if !beside {
+	if !contiguous {
 		if length < minParts*splitLength {
 			return 1
 		}
@@ -48,7 +48,7 @@ func (p Profile) Parts(rows, length int, beside bool) int {
 	if length < splitLength {
 		return 1
 	}
-	return max(1, min(p.Workgroups(rowGroups)/groupsOf(rows, beside), length/splitBeside))
+	return max(1, min(p.Workgroups(rowGroups)/groupsOf(rows, contiguous), length/splitContiguous))
 }
 
 // Workgroups returns about each workgroups per processor: a power of two, because rows and
@@ -62,26 +62,28 @@ func (p Profile) Workgroups(each int) int {
 }
 
 // groupsOf returns the number of workgroups of unsplit rows.
-func groupsOf(rows int, beside bool) int {
-	if beside {
+func groupsOf(rows int, contiguous bool) int {
+	if contiguous {
 		return (rows + contiguousRows - 1) / contiguousRows
 	}
 	return rows
 }
 
-// Whole reports whether unsplit rows of a reduction fill the device, so that its kernel may
+// FillsDevice reports whether unsplit rows of a reduction fill the device, so that its kernel may
 // compute more than the reduction.
-func (p Profile) Whole(rows, length int) bool { return rows >= enoughRows || length <= splitReduce }
+func (p Profile) FillsDevice(rows, length int) bool {
+	return rows >= enoughRows || length <= splitReduce
+}
 
-// Stages reports whether further stages in the kernel of a reduction may depend on whole rows.
+// AllowsStages reports whether further stages in the kernel of a reduction may depend on whole rows.
 // A kernel with several stages cannot be split, and with few workgroups it leaves most of the
 // device idle: the statistics of 64 contiguous channels are two workgroups, which read 3 GB/s
 // where a device moves 3,000.
-func (p Profile) Stages(rows, length int, beside bool) bool {
-	if !p.Whole(rows, length) || p.Parts(rows, length, beside) == 1 {
-		return p.Whole(rows, length)
+func (p Profile) AllowsStages(rows, length int, contiguous bool) bool {
+	if !p.FillsDevice(rows, length) || p.RowSplits(rows, length, contiguous) == 1 {
+		return p.FillsDevice(rows, length)
 	}
-	stage := Work{Bytes: 4 * float64(rows) * float64(length), Threads: groupsOf(rows, beside) * rowThreads, UnderWay: rowBytes}
+	stage := Work{Bytes: 4 * float64(rows) * float64(length), Threads: groupsOf(rows, contiguous) * rowThreads, UnderWay: rowBytes}
 	whole := stage.Time(p)
 	stage.Threads = p.Resident()
 	return whole <= maxStageSlowdown*(stage.Time(p)+p.Launch)
@@ -91,5 +93,5 @@ func (p Profile) Stages(rows, length int, beside bool) bool {
 // busy as parts do.
 type Serial struct{ Profile }
 
-// Stages is [Profile.Whole].
-func (s Serial) Stages(rows, length int, _ bool) bool { return s.Whole(rows, length) }
+// AllowsStages is [Profile.FillsDevice].
+func (s Serial) AllowsStages(rows, length int, _ bool) bool { return s.FillsDevice(rows, length) }

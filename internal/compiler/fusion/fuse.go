@@ -242,12 +242,12 @@ func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 
 // isWhole reports whether a reduction fills the device without being split.
 func (g *Group) isWhole() bool {
-	return g.partition.options.Policy.Whole(Product(g.Outer), Product(g.Inner))
+	return g.partition.options.Policy.FillsDevice(Product(g.Outer), Product(g.Inner))
 }
 
 // allowsStages reports whether further stages may depend on whole rows of a reduction.
 func (g *Group) allowsStages() bool {
-	return g.partition.options.Policy.Stages(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
+	return g.partition.options.Policy.AllowsStages(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
 }
 
 func join(kind Kind, outer, inner []int, a, b []*Member) *Group {

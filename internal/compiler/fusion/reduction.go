@@ -97,15 +97,15 @@ func (g *Group) RowsAreContiguous() bool {
 }
 
 // Policy is the target's cost model for fusing reductions. It weighs a saved pass over
-// memory against idle processors. beside says that adjacent rows are contiguous in memory,
+// memory against idle processors. contiguous says that adjacent rows are contiguous in memory,
 // see [Group.RowsAreContiguous].
 type Policy interface {
-	// Parts returns the number of workgroups to split each row of a reduction over.
-	Parts(rows, length int, beside bool) int
-	// Whole reports whether unsplit rows fill the device.
-	Whole(rows, length int) bool
-	// Stages reports whether further stages may depend on whole rows.
-	Stages(rows, length int, beside bool) bool
+	// RowSplits returns the number of workgroups to split each row of a reduction over.
+	RowSplits(rows, length int, contiguous bool) int
+	// FillsDevice reports whether unsplit rows fill the device.
+	FillsDevice(rows, length int) bool
+	// AllowsStages reports whether further stages may depend on whole rows.
+	AllowsStages(rows, length int, contiguous bool) bool
 }
 
 // RowParts returns the number of workgroups that each row of a reduction is split over.
@@ -115,7 +115,7 @@ func (g *Group) RowParts() int {
 	if !g.Splits() {
 		return 1
 	}
-	return g.partition.options.Policy.Parts(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
+	return g.partition.options.Policy.RowSplits(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
 }
 
 // keeps reports whether a result of a node is needed outside the group.
