@@ -233,7 +233,7 @@ type Attend struct {
 	Backward bool
 }
 
-// ControlLowering marks ops that run their subgraphs; package group knows
+// ControlLowering marks ops that run their subgraphs; package fusion knows
 // them by name.
 type ControlLowering struct{}
 

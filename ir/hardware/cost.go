@@ -1,24 +1,24 @@
 package hardware
 
-// SectorBytes is what memory is made of: a device reads and writes a sector as a whole.
+// SectorBytes is the granularity of memory: a device reads and writes whole sectors.
 const SectorBytes = 32
 
-// fused is the part of a processor's operations that kernels reach where only half of them
-// are pairs of a product and a sum.
+// fused is the fraction of peak arithmetic that kernels reach if half of their operations are
+// fused multiply-adds.
 const fused = 0.5
 
-// Work is what a kernel does that may bound its time.
+// Work is the work of a kernel, the input of the roofline model.
 type Work struct {
-	Bytes    float64 // read and written at least
-	Sectors  float64 // bytes of the sectors that accesses touch, each access for itself
-	Ops      float64 // operations, on all elements
-	Threads  int     // that there are
-	UnderWay int     // bytes that a thread reads without waiting in between
+	Bytes    float64 // memory traffic, at least
+	Sectors  float64 // bytes of all sectors accessed, counted per access
+	Ops      float64 // operations on all elements
+	Threads  int     // number of threads
+	UnderWay int     // bytes in flight per thread
 }
 
-// Time estimates the nanoseconds of a launch: the most of what memory, the cache and
-// arithmetic take (the roofline), and of waiting where too little is under way at a time
-// (Little's law).
+// Time estimates the nanoseconds of a launch by the roofline model: the launch overhead plus
+// the maximum of the times of memory, cache and arithmetic, and of the latency if too few bytes
+// are in flight (Little's law).
 func (w Work) Time(p Profile) float64 {
 	atOnce := float64(min(max(w.Threads, 1), p.Resident()) * max(w.UnderWay, 1))
 	return p.Launch + max(
@@ -29,8 +29,8 @@ func (w Work) Time(p Profile) float64 {
 	)
 }
 
-// CacheBandwidth is how many bytes the cache moves in a nanosecond.
+// CacheBandwidth returns the cache bandwidth in bytes per nanosecond.
 func (p Profile) CacheBandwidth() float64 { return p.CacheRate * p.Bandwidth() }
 
-// OpsTime is how many nanoseconds the device takes for operations of which half are pairs.
+// OpsTime returns the nanoseconds of operations of which half are fused multiply-adds.
 func (p Profile) OpsTime(ops float64) float64 { return ops / (fused * p.Flops * float64(p.Processors)) }

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/hardware"
 )
 
-// Drivers' names, and the profiles that they find.
+// Named finds profiles by drivers' names.
 func TestDevicesAreKnownByName(t *testing.T) {
 	for name, want := range map[string]string{
 		"NVIDIA H200":                        "H200",
@@ -37,7 +37,7 @@ func TestDevicesAreKnownByName(t *testing.T) {
 	}
 }
 
-// Every profile states all that costs divide by or multiply with.
+// Every profile sets all parameters of the cost model.
 func TestProfilesAreWhole(t *testing.T) {
 	for _, p := range append(hardware.All(), hardware.Unknown()) {
 		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared) <= 0 ||
@@ -50,7 +50,7 @@ func TestProfilesAreWhole(t *testing.T) {
 	}
 }
 
-// What a driver tells replaces a data sheet and not what was measured.
+// Values from a driver replace those of a data sheet, but not measured ones.
 func TestDriversReplaceDataSheets(t *testing.T) {
 	if got := hardware.H200().Asked(66, 4917, 60<<20); got.Processors != 66 || got.Bytes != 23 || got.Cache != hardware.H200().Cache {
 		t.Errorf("half an H200 becomes %+v", got)
@@ -64,8 +64,8 @@ func TestDriversReplaceDataSheets(t *testing.T) {
 	}
 }
 
-// A launch takes what bounds it: memory, the cache, arithmetic, or waiting.
-func TestTimesAreRoofs(t *testing.T) {
+// The time of a launch is bound by memory, the cache, arithmetic or latency.
+func TestTimeIsARoofline(t *testing.T) {
 	p := hardware.H200()
 	for name, c := range map[string]struct {
 		work hardware.Work
@@ -83,8 +83,8 @@ func TestTimesAreRoofs(t *testing.T) {
 	}
 }
 
-// Rows are cut where they are few workgroups, and further stages wait for whole rows only
-// where those keep the device busy.
+// Rows are split if they make few workgroups, and further stages depend on whole rows only if
+// these keep the device busy.
 func TestRowsFillTheDevice(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -104,14 +104,14 @@ func TestRowsFillTheDevice(t *testing.T) {
 		{"on a small device", hardware.Named("Apple M1"), 64, 32 * 112 * 112, false, 1, true},
 		{"on a device that is not known", hardware.Unknown(), 64, 32 * 112 * 112, true, 512, false},
 	} {
-		if got := c.p.Parts(c.rows, c.length, c.beside); got != c.parts {
+		if got := c.p.RowSplits(c.rows, c.length, c.beside); got != c.parts {
 			t.Errorf("%s: %d parts, not %d", c.name, got, c.parts)
 		}
-		if got := c.p.Stages(c.rows, c.length, c.beside); got != c.stages {
+		if got := c.p.AllowsStages(c.rows, c.length, c.beside); got != c.stages {
 			t.Errorf("%s: further stages %t, not %t", c.name, got, c.stages)
 		}
 	}
-	if s := (hardware.Serial{Profile: hardware.H200()}); !s.Stages(64, 32*112*112, true) {
+	if s := (hardware.Serial{Profile: hardware.H200()}); !s.AllowsStages(64, 32*112*112, true) {
 		t.Error("processors of one thread wait for rows of their own")
 	}
 }

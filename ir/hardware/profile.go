@@ -1,9 +1,10 @@
-// Package hardware describes the processors that plans are made for, as data, and has the one
-// model by which schedules are costed on them.
+// Package hardware describes devices as data, and holds the cost model.
 //
-// A plan depends on a profile and never on the machine that it is made on: what a driver
-// tells of a device is put into a profile first ([Profile.Asked]), so that the same module,
-// target and profile make the same plan, natively and in a page.
+// Package plan takes a [Profile] from the target's capabilities, package fusion uses it as the
+// policy for reductions, and package sched to choose among candidate schedules. A plan depends
+// on a profile and never on the machine it is made on: information from a driver is first put
+// in a profile ([Profile.Asked]), so that the same module, target and profile give the same
+// plan, natively and in a page. Start reading at profile.go; cost.go is the roofline model.
 package hardware
 
 import (
@@ -11,62 +12,61 @@ import (
 	"strings"
 )
 
-// Profile is what costs depend on of a device. Rates are of one processor and count what
-// kernels of this compiler reach, not what a data sheet promises.
+// Profile holds the parameters of the cost model for a device. Rates are per processor and are
+// what kernels of this compiler reach, not data sheet values.
 type Profile struct {
 	Name string
-	// Processors is how many multiprocessors (NVIDIA), cores (Apple), compute units (AMD) or
-	// Xe cores (Intel) there are.
+	// Processors is the number of multiprocessors (NVIDIA), cores (Apple), compute units
+	// (AMD) or Xe cores (Intel).
 	Processors int
-	// Threads is how many threads a processor holds at once where registers allow it.
+	// Threads is the maximal number of resident threads per processor.
 	Threads int
-	Bytes   float64 // of memory that a processor moves in a nanosecond
-	Flops   float64 // operations of f32 in a nanosecond, without matrix units
-	Matrix  float64 // operations of 16 bits with f32 sums in a nanosecond, by the data sheet
-	Cache   int     // bytes of the last cache before memory
-	Shared  int     // bytes of shared memory of a processor
-	// CacheRate is how much faster than memory that cache is.
+	Bytes   float64 // memory bandwidth, bytes per nanosecond
+	Flops   float64 // f32 operations per nanosecond, without matrix units
+	Matrix  float64 // 16-bit operations with f32 sums per nanosecond, by the data sheet
+	Cache   int     // bytes of the last-level cache
+	Shared  int     // bytes of shared memory per processor
+	// CacheRate is the ratio of cache bandwidth to memory bandwidth.
 	CacheRate float64
-	Latency   float64 // nanoseconds that a load takes
+	Latency   float64 // nanoseconds of a load from memory
 	Barrier   float64 // nanoseconds of a store to shared memory, a barrier and a load
-	Launch    float64 // nanoseconds that a launch takes at least
+	Launch    float64 // launch overhead in nanoseconds
 	// Measured says that the rates were measured with kernels of this compiler. Others are
-	// the data sheet's, times what an H200 reaches of its own.
+	// data sheet values times the fraction that an H200 reaches of its own.
 	Measured bool
 }
 
-// Bandwidth is how many bytes of memory the device moves in a nanosecond.
+// Bandwidth returns the memory bandwidth of the device in bytes per nanosecond.
 func (p Profile) Bandwidth() float64 { return p.Bytes * float64(p.Processors) }
 
-// Arithmetic is how many operations of f32 the device does in a nanosecond.
+// Arithmetic returns the f32 operations per nanosecond of the device.
 func (p Profile) Arithmetic() float64 { return p.Flops * float64(p.Processors) }
 
-// resident is how many threads of kernels with some registers a processor holds: three
-// quarters of the most.
+// resident returns the number of threads a processor holds of kernels with typical register
+// use: three quarters of the maximum.
 func (p Profile) resident() int { return p.Threads / 4 * 3 }
 
-// Resident is how many threads the device holds at once.
+// Resident returns the number of threads the device holds at once.
 func (p Profile) Resident() int { return p.Processors * p.resident() }
 
-// Kept is how many bytes the cache keeps of what is read again while other data pass
-// through it: two thirds.
+// Kept returns the bytes of reused data that stay in the cache while other data stream through
+// it: two thirds.
 func (p Profile) Kept() int { return p.Cache / 3 * 2 }
 
-// Waves is how many times the device is filled by workgroups of the given size, the last
-// time counted as a whole: it takes no less.
+// Waves returns how many times workgroups of the given size fill the device, rounded up: a
+// partial wave takes as long as a whole one.
 func (p Profile) Waves(groups, threads int) float64 {
 	atOnce := p.Processors * max(1, p.resident()/max(threads, 1))
 	return math.Ceil(float64(groups) / float64(atOnce))
 }
 
-// MatrixScale is how fast the matrix units of a processor are beside an H200's, on which
-// the rates of products and of attention were measured.
+// MatrixScale returns the speed of a processor's matrix units relative to an H200's, on which
+// the rates of products and attention were measured.
 func (p Profile) MatrixScale() float64 { return p.Matrix / h200.Matrix }
 
-// Asked returns the profile with what a driver tells of the device: the number of
-// processors, the bandwidth of memory in bytes a nanosecond, as the data sheet counts it,
-// and the bytes of the last cache, each 0 where it is not known. Rates that were measured
-// stay.
+// Asked returns the profile updated with what a driver reports: the number of processors, the
+// peak memory bandwidth in bytes per nanosecond, and the bytes of the last-level cache, each 0
+// if unknown. Measured rates are kept.
 func (p Profile) Asked(processors int, bandwidth float64, cache int) Profile {
 	if processors > 0 {
 		p.Processors = processors
@@ -83,9 +83,9 @@ func (p Profile) Asked(processors int, bandwidth float64, cache int) Profile {
 	return p
 }
 
-// Named returns the profile of a device by the name that its driver gives it, or by the
-// words that WebGPU has for an adapter, one after the other: vendor, architecture, device
-// and description. It is [Unknown] where no profile has the name.
+// Named returns the profile of a device by its driver's name for it, or by the words of a
+// WebGPU adapter in order: vendor, architecture, device and description. It returns [Unknown]
+// if no profile matches.
 func Named(name string) Profile {
 	name = strings.ToLower(name)
 	if strings.Contains(name, strings.ToLower(h200.Name)) {
@@ -99,5 +99,5 @@ func Named(name string) Profile {
 	return Unknown()
 }
 
-// LaunchBytes is how many bytes memory moves in the time of a launch.
+// LaunchBytes returns the memory traffic that takes as long as the launch overhead.
 func (p Profile) LaunchBytes() float64 { return p.Launch * p.Bandwidth() }

@@ -1,53 +1,52 @@
 package hardware
 
-// sheet is a data sheet: what a maker says of a device as a whole.
+// sheet holds the data sheet values of a device.
 type sheet struct {
-	name            string // a part of what the driver calls it
+	name            string // part of the driver's name for it
 	processors      int
-	threads         int     // of a processor
+	threads         int     // per processor
 	bandwidth       float64 // GB/s
 	f32, matrix     float64 // TFLOP/s, matrix of 16 bits with f32 sums, dense
 	cache           int     // KiB
-	shared          int     // KiB of a processor
-	latency, launch float64 // ns, estimates but for an H200's
-	adapter         string  // what browsers say in place of the name, "" where that tells nothing
+	shared          int     // KiB per processor
+	latency, launch float64 // ns, estimates except for an H200
+	adapter         string  // the browsers' name for it, "" if not specific
 }
 
-// What an H200 reaches of its data sheet in kernels that costs are held to: 3.04 of 4.8
-// TB/s, and of 67 TFLOP/s in f32 35.6, in products of 4096 of plain tiles.
+// The fractions of its data sheet that an H200 reaches in the kernels of the cost model: 3.04
+// of 4.8 TB/s, and in f32 35.6 of 67 TFLOP/s, in products of 4096 with plain tiles.
 const (
 	memoryReached = 23 * 132 / 4800.
 	flopsReached  = 270 * 132 / 67e3
 )
 
-// h200 was measured: memory and f32 as above; a launch in a CUDA graph takes 1.5 µs, and
-// waits as long for the one before; the second cache moves 5.5 TB/s where memory moves 4. Of
-// its 50 MB 48 MiB are counted. Matrix is the data sheet's 989 TFLOP/s.
+// h200 is measured: memory and f32 as above; a launch in a CUDA graph takes 1.5 µs and waits as
+// long for the previous one; the L2 cache moves 5.5 TB/s where memory moves 4. Cache is 48 MiB
+// of its 50 MB. Matrix is the data sheet's 989 TFLOP/s.
 var h200 = Profile{
 	Name: "H200", Processors: 132, Threads: 2048, Bytes: 23, Flops: 270, Matrix: 989e3 / 132,
 	Cache: 48 << 20, Shared: 228 << 10, CacheRate: 1.35, Latency: 600, Barrier: 60, Launch: 3000, Measured: true,
 }
 
-// H200 is the profile that the rules of package sched were measured with.
+// H200 returns the profile with which the rules of package sched were measured.
 func H200() Profile { return h200 }
 
-// Unknown is a device that nothing is known of, as in a page whose browser does not tell, or
-// where a plan is made for any device: a large one, with the rates of an H200. On a small
-// device its plans have more workgroups than are needed, which costs little; plans of a
-// small device would leave most of a large one idle.
+// Unknown returns the profile for an unknown device, as in a page whose browser hides it, or for
+// plans that must run on any device: a large device with the rates of an H200. On a small device
+// its plans have more workgroups than needed, which costs little; plans for a small device would
+// leave most of a large one idle.
 func Unknown() Profile {
 	p := h200
 	p.Name, p.Processors, p.Measured = "unknown", 128, false
 	return p
 }
 
-// sheets are the devices that are known by name; a name that holds another stands before
-// it. NVIDIA's are those of its data sheets and of the CUDA C++ Programming Guide (threads
-// and shared memory by compute capability), Apple's those of its technical specifications,
-// with 128 lanes a core at 1.28 and 1.4 GHz for f32. Browsers tell the generation of a GPU
-// and not its size, which stands for the smallest of those that have no memory of their own;
-// of NVIDIA's and AMD's it tells nothing. What computes on a CPU is an estimate
-// for four cores with vectors of 256 bits.
+// sheets lists the known devices; a name that contains another comes before it. NVIDIA's values
+// are from its data sheets and the CUDA C++ Programming Guide (threads and shared memory by
+// compute capability), Apple's from its technical specifications, with 128 lanes per core at
+// 1.28 and 1.4 GHz for f32. Browsers report the generation of a GPU but not its size; for
+// integrated GPUs it selects the smallest of the generation, for NVIDIA and AMD nothing.
+// Software renderers are estimates for four CPU cores with 256-bit vectors.
 var sheets = []sheet{
 	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000, ""},
 	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000, ""},
@@ -66,7 +65,7 @@ var sheets = []sheet{
 	{"llvmpipe", 4, 256, 25, 0.3, 0.3, 8 << 10, 32, 100, 20000, ""},
 }
 
-// profile makes a profile of a data sheet.
+// profile converts a data sheet to a profile.
 func (s sheet) profile() Profile {
 	each := float64(s.processors)
 	return Profile{
@@ -77,7 +76,7 @@ func (s sheet) profile() Profile {
 	}
 }
 
-// All returns the profiles of all devices that are known by name.
+// All returns the profiles of all known devices.
 func All() []Profile {
 	all := []Profile{h200}
 	for _, s := range sheets {

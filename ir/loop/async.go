@@ -7,14 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// What a thread asks for here is done beside what it does next. Until it has
-// waited, memory and registers that take part are out of bounds: for the
-// simulator, touching them is a fault.
+// The statements here are asynchronous: the thread continues while they run. Until it has
+// waited for them, the memory and registers they use are off limits; the simulator reports
+// any access as a fault.
 
-// CopyAsync begins a copy of Count neighbouring elements, 4, 8 or 16 bytes
-// aligned to as many, from a storage array of width 1 to a shared one of the same
-// type. ToAt counts elements in a shared array of vectors too. Where Valid is given and
-// false, zeros come instead and nothing is read.
+// CopyAsync starts a copy of Count contiguous elements, 4, 8 or 16 bytes with the same
+// alignment, from a storage array of width 1 to a shared array of the same type. ToAt counts
+// elements even in a shared array of vectors. If Valid is given and false, zeros are written
+// and nothing is read. It is PTX's cp.async.
 type CopyAsync struct {
 	To     int
 	ToAt   scalar.Expr
@@ -24,71 +24,69 @@ type CopyAsync struct {
 	Valid  scalar.Expr
 }
 
-// CopyCommit makes a group of the copies that a thread has begun since the last.
+// CopyCommit commits the copies the thread has started since the last commit as a group.
 type CopyCommit struct{}
 
-// CopyWait waits until at most Pending groups of the thread's copies are under
-// way. What has arrived is there for the thread itself; the others need a
-// [Barrier] too.
+// CopyWait waits until at most Pending of the thread's copy groups are in flight. The
+// copied elements are then visible to the thread itself; other threads need a [Barrier]
+// as well.
 type CopyWait struct{ Pending int }
 
-// ProxyFence makes what the thread has stored to shared memory, by copies that
-// have arrived too, visible to multiply-adds, which read it by another way. The
-// barrier between threads comes after it.
+// ProxyFence makes the thread's stores to shared memory, including completed copies, visible
+// to multiply-adds, which read it through the asynchronous proxy. The barrier between threads
+// comes after it.
 type ProxyFence struct{}
 
-// Mma begins multiply-adds of all warp groups of the workgroup, one after
-// another. All threads come to it together.
+// Mma starts multiply-adds, in order, in all warp groups of the workgroup. Control flow must
+// be uniform.
 type Mma struct {
 	Atom  Atom
 	Terms []MmaTerm
 }
 
-// MmaTerm is one multiply-add, D += A·B. Sums names the variables that hold a
-// thread's part of D, and A is a tile in shared memory or, named by Left, in
-// registers, of f32 or, by twos, of 16 bits in words of u32 that [Pack] fills:
-// see [Atom] for which elements they are.
+// MmaTerm is a multiply-add D += A·B. Sums names the variables that hold a thread's fragment
+// of D, the accumulator. A is a tile in shared memory or, if Left is set, a fragment in
+// registers: f32, or words of u32 with two 16-bit elements each, made by [Pack]. [Atom] gives
+// the layout.
 type MmaTerm struct {
 	Sums []string
-	// First says that it is D = A·B: what the variables held does not count.
+	// First makes it D = A·B: the previous values of the accumulator are ignored.
 	First bool
 	Left  []string
 	A, B  Tile
 }
 
-// MmaWait waits until at most Pending of the [Mma] statements before it are
-// under way. Memory that those before these read can be written then, by other
-// threads after a [Barrier]. Names are the variables of theirs, sums and parts of
-// A, that are used from here on: a compiler must not move a use of them to
-// before the wait.
+// MmaWait waits until at most Pending of the preceding [Mma] statements are in flight. The
+// memory that completed ones read may then be overwritten, by other threads after a
+// [Barrier]. Names are the variables of completed ones, accumulators and fragments of A,
+// that are used afterwards: a compiler must not move such a use before the wait.
 type MmaWait struct {
 	Pending int
 	Names   []string
 }
 
-// Pack puts two values, rounded to the 16-bit float Type, into the variable Name of
-// u32: Low into its lower half, High into the upper one. It is how a part of A
-// comes to registers.
+// Pack stores two values, rounded to the 16-bit float Type, in the u32 variable Name: Low in
+// the lower half, High in the upper half. It makes the registers of a fragment of A.
 type Pack struct {
 	Name      string
 	Type      dtype.DType
 	Low, High scalar.Expr
 }
 
-// Shuffle names the value that the thread has whose number within the workgroup
-// differs from the thread's own in the bits of Xor, from 1 on and below
-// [Kernel.Warp]. All threads come to it together.
+// Shuffle defines Name as the Value of the thread whose index in the workgroup is this
+// thread's xor Xor, from 1 to below [Kernel.Warp] (a butterfly shuffle). Control flow must be
+// uniform.
 type Shuffle struct {
 	Name  string
 	Value scalar.Expr
 	Xor   int
 }
 
-// Warp is how many neighbouring threads are a warp on NVIDIA's GPUs.
+// Warp is the number of threads of a warp on NVIDIA's GPUs.
 const Warp = 32
 
-// Warp returns how many neighbouring threads a [Shuffle] of the kernel is among: those of
-// a subgroup where it states their one size, else [Warp].
+// Warp returns the number of threads a [Shuffle] of the kernel exchanges values among: the
+// kernel's subgroup size if it has a single one, else [Warp].
 func (k *Kernel) Warp() int {
 	if k.Subgroups() > 0 {
 		return k.Subgroup[0]
@@ -120,7 +118,7 @@ func (k *Kernel) HasRoles() bool {
 	return slices.ContainsFunc(k.Body, func(s Stmt) bool { _, is := s.(*Roles); return is })
 }
 
-// mbarrierBytes is the shared memory that the kernel's barriers take.
+// mbarrierBytes returns the shared memory of the kernel's mbarriers.
 func (k *Kernel) mbarrierBytes() int {
 	n := 0
 	for _, m := range k.Mbarriers {
@@ -141,7 +139,7 @@ func (s *Mma) exprs() []scalar.Expr {
 	return out
 }
 
-// arrays shows the array of each tile.
+// arrays calls f with the array of each tile.
 func (s *Mma) arrays(f func(array *int)) {
 	for i := range s.Terms {
 		t := &s.Terms[i]
@@ -152,7 +150,7 @@ func (s *Mma) arrays(f func(array *int)) {
 	}
 }
 
-// mapped returns a copy with expressions, names and arrays taken through f.
+// mapped returns a copy with expressions mapped by expr and names by name.
 func (s *Mma) mapped(expr func(scalar.Expr) scalar.Expr, name func(string) string) *Mma {
 	out := &Mma{Atom: s.Atom, Terms: make([]MmaTerm, len(s.Terms))}
 	for i, t := range s.Terms {

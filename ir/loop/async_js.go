@@ -1,5 +1,5 @@
 package loop
 
-// withAsync is false in the browser, where no target has asynchronous copies, multiply-adds
-// of warp groups or roles: what is known of them stays out of the module.
+// withAsync is false in the browser, where no target has asynchronous copies, warp-group
+// multiply-adds or warp specialisation: their code stays out of the module.
 const withAsync = false

@@ -2,5 +2,5 @@
 
 package loop
 
-// withAsync is false where no target has asynchronous work.
+// withAsync is true where a target may have asynchronous statements.
 const withAsync = true

@@ -73,9 +73,9 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 	}
 }
 
-// The place of an element is told twice: in expressions for those who write
-// tiles, and in numbers for the simulator.
-func TestPlacesOfTilesAgree(t *testing.T) {
+// The offset of an element in a tile is computed twice: in expressions for kernels, and in
+// numbers for the simulator.
+func TestTileOffsetsAgree(t *testing.T) {
 	s := scalar.NewSimplifier()
 	for _, d := range []dtype.DType{dtype.BF16, dtype.F32} {
 		row := loop.RowElements(d)
@@ -95,7 +95,7 @@ func TestPlacesOfTilesAgree(t *testing.T) {
 	}
 }
 
-// Unrolled copies have registers and addresses of their own.
+// Each copy of an unrolled body has its own registers and addresses.
 func TestUnrollRenamesWhatMultiplyAddsTouch(t *testing.T) {
 	k := kerneltest.NewProduct(dtype.F32, 8, false, true).Kernel()
 	once := len(k.Body)
@@ -118,7 +118,7 @@ func TestUnrollRenamesWhatMultiplyAddsTouch(t *testing.T) {
 	}
 }
 
-// Unrolled pairs and shuffles have names of their own too.
+// Each copy of an unrolled body has its own names for packs and shuffles.
 func TestUnrollRenamesPairsAndShuffles(t *testing.T) {
 	body := []loop.Stmt{
 		&loop.Var{Name: "pair", Init: scalar.ConstI(dtype.U32, 0)},

@@ -8,29 +8,27 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Box is a view of a storage array of which [CopyBox] copies parts: what a tensor map of
-// CUDA describes (PTX ISA, "Tensors").
+// Box is a view of a storage array that [CopyBox] copies tiles from: a CUDA tensor map (PTX
+// ISA, "Tensors").
 type Box struct {
 	Array int
 	// First is the element of the array at the origin of the view.
 	First int
-	// Dims are how many elements the view has along each axis, from the one on along which
-	// neighbours lie side by side, and Strides how far neighbours are apart along the axes
-	// after that one, in elements. First and Strides are multiples of 16 bytes.
+	// Dims are the sizes of the view, the contiguous axis first. Strides are those of the
+	// other axes, in elements. First and Strides are multiples of 16 bytes.
 	Dims, Strides []int
-	// Size is how many elements a copy brings along each axis: a row of a [Tile] along the
-	// first one.
+	// Size is the size of a copy along each axis; along the first it is a row of a [Tile].
 	Size []int
 }
 
-// maxBoxAxes and maxBoxSize are the most axes of a [Box] and the most elements that a copy
-// brings along one of them (CUDA Driver API, cuTensorMapEncodeTiled).
+// maxBoxAxes and maxBoxSize are the maximal rank of a [Box] and size of a copy along an axis
+// (CUDA Driver API, cuTensorMapEncodeTiled).
 const (
 	maxBoxAxes = 5
 	maxBoxSize = 256
 )
 
-// Elements is how many elements a copy brings.
+// Elements returns the number of elements of a copy.
 func (b *Box) Elements() int {
 	n := 1
 	for _, size := range b.Size {
@@ -39,14 +37,14 @@ func (b *Box) Elements() int {
 	return n
 }
 
-// CopyBox begins a copy of a part of a box to a shared array of its type, with zeros in
-// place of what lies beyond the ends of the box. In shared memory it is rows of a [Tile]
-// of Depth 0, one for each position of the axes after the first. The copy is part of a
-// phase of an [Mbarrier], which is not over before it has arrived. A warp comes to it
-// together and begins one copy.
+// CopyBox starts a TMA copy of a tile of a box to a shared array of the same type; elements
+// out of bounds of the box are zero. In shared memory it forms rows of a [Tile] of Depth 0,
+// one for each position of the axes after the first. The copy is part of a phase of an
+// [Mbarrier], which completes only after it. The threads of one warp execute it together and
+// start one copy.
 type CopyBox struct {
-	Box int // number among [Kernel.Boxes]
-	// From is where the part begins along each axis of the box.
+	Box int // index in [Kernel.Boxes]
+	// From is the origin of the tile along each axis of the box.
 	From []scalar.Expr
 	To   int
 	ToAt scalar.Expr // a multiple of 1,024 bytes
@@ -57,10 +55,10 @@ type CopyBox struct {
 
 func (*CopyBox) stmt() {}
 
-// exprs returns all expressions of the copy, in the order that with takes them.
+// exprs returns the expressions of the copy in the order in which with maps them.
 func (s *CopyBox) exprs() []scalar.Expr { return append(slices.Clone(s.From), s.ToAt, s.At) }
 
-// with returns the copy with each of its expressions taken through f.
+// with returns the copy with its expressions mapped by f.
 func (s *CopyBox) with(f func(scalar.Expr) scalar.Expr) *CopyBox {
 	out := *s
 	out.From = make([]scalar.Expr, len(s.From))
@@ -71,8 +69,8 @@ func (s *CopyBox) with(f func(scalar.Expr) scalar.Expr) *CopyBox {
 	return &out
 }
 
-// Check returns what keeps the box from being a view of an array of so many elements of a
-// type, "" where nothing does.
+// Check returns why the box is not a valid view of an array of length elements of type d, or
+// "".
 func (b *Box) Check(d dtype.DType, length int) string {
 	axes := len(b.Dims)
 	switch {
@@ -85,7 +83,7 @@ func (b *Box) Check(d dtype.DType, length int) string {
 	case b.First < 0 || b.First%PieceElements(d) != 0:
 		return format.Sprintf("a box that begins at element %d", b.First)
 	}
-	left := length - b.First // from the last element of the box on
+	left := length - b.First // elements after the origin of the remaining axes
 	for i, n := range b.Dims {
 		stride := 1
 		if i > 0 {
@@ -104,7 +102,7 @@ func (b *Box) Check(d dtype.DType, length int) string {
 	return ""
 }
 
-// checkBox checks a view, whatever is copied of it.
+// checkBox checks a box, independent of its copies.
 func (c *checker) checkBox(b *Box) error {
 	if b.Array < 0 || b.Array >= len(c.k.Arrays) {
 		return c.fail("a box of array %d, which there is not", b.Array)

@@ -8,83 +8,83 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// Caps is what a target can do: the one description of it, by which schedules
-// choose, plans bind memory, and what cannot be run is refused.
+// Caps describes the capabilities of a target. Schedules and plans consult it, and [Caps.Check]
+// refuses kernels that the target cannot run.
 type Caps struct {
-	// Dialect is the language that kernels are printed in. It tells which element
-	// types they store and compute with: see [dtype.DType.On].
+	// Dialect is the language that kernels are printed in. It determines the element types
+	// they store and compute with, see [dtype.DType.On].
 	Dialect dtype.Dialect
 	Limits
-	F16       bool   // kernels may compute in f16, which is a feature of its own in WGSL
+	F16       bool   // kernels may compute in f16, an optional feature in WGSL
 	Subgroups bool   // kernels may have subgroup statements
-	Subgroup  [2]int // the range of subgroup sizes, where Subgroups is set
+	Subgroup  [2]int // the range of subgroup sizes, if Subgroups is set
 	Shuffles  bool   // kernels may have [Shuffle] statements, among [Caps.Lanes] threads
-	// Mma says that the target has the [Atom]s of f16 and bf16, TF32 that products
-	// of f32 may be computed from 10 bits of fraction. MmaByWarps says that the warps
-	// of a group compute their parts of an atom by themselves: slower, and done when the
-	// statement is. MmaBytes is the shared memory that a kernel with atoms, or one that
-	// keeps more steps of its operands there than SharedBytes holds, may have on such a
-	// target, and Multiprocessors is how many workgroups of that size run at once, 0 where
-	// that is not known: then it is the device's number of processors.
+	// Mma says that the target has [Atom]s of f16 and bf16, TF32 that products of f32 may
+	// be computed with 10 bits of fraction. MmaByWarps says that each warp of a group
+	// computes its part of an atom by itself, slower and synchronously. MmaBytes is the
+	// shared memory of kernels with atoms, or with more pipeline stages than SharedBytes
+	// holds. Multiprocessors is the number of workgroups of that size that run at once, 0
+	// if unknown: then the device's number of processors counts.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
-	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The warp that copies
-	// comes on top of the threads that Limits allow.
+	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The producer warp
+	// does not count towards the threads that Limits allow.
 	Boxes bool
-	// Device is what costs depend on: the zero value stands for [hardware.Unknown].
+	// Device is the input of the cost model; the zero value means [hardware.Unknown].
 	Device hardware.Profile
-	// Drafts says that devices take long to compile large kernels, and that plans have
-	// other ones that stand in for them meanwhile.
+	// Drafts says that large kernels compile slowly, and that plans hold drafts to run
+	// meanwhile.
 	Drafts bool
-	// Long is from how many elements on positions in an array are counted in I64:
-	// [LongElements], or less in tests, which have no memory for so many. 0 says that
-	// kernels count in I32 alone, and longer arrays are refused.
+	// Long is the number of elements from which positions in an array are I64:
+	// [LongElements], or less in tests, which lack the memory for such arrays. At 0 all
+	// positions are I32 and longer arrays are refused.
 	Long int
-	// Fragments says that the target has multiply-adds of subgroups: [FragmentMulAdd], of
-	// F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then one size.
+	// Fragments says that the target has subgroup matrix multiply-adds, [FragmentMulAdd],
+	// of F32, with HalfFragments of F16 and with BFloat of BF16. Subgroup is then a
+	// single size.
 	Fragments, HalfFragments, BFloat bool
 	// AtomicFloats says how the target adds to [Atomic] elements of F32.
 	AtomicFloats AtomicFloats
-	// ShareOps is how many operations a thread must have for it to be worth waking,
-	// on targets whose workgroups have one thread: kernels with more are divided
-	// into several workgroups. With 0 none is.
+	// ShareOps is the number of operations that justifies another thread on targets with
+	// one thread per workgroup: larger kernels are divided into several workgroups. At 0
+	// none is.
 	ShareOps int
-	// Products says which products of matrices a library of the target computes,
-	// in place of kernels. It gets ProductBytes of memory to work in. Refused are those
-	// that it was found to have no algorithm for, which kernels compute.
+	// Products says which matrix products a library computes instead of kernels, in a
+	// workspace of ProductBytes. Refused are those for which the library has no algorithm;
+	// kernels compute them.
 	Products     Products
 	ProductBytes int
 	Refused      *routine.Refusals
 }
 
-// AtomicFloats says how a target adds an F32 to an element that other threads add to.
+// AtomicFloats says how a target adds an F32 atomically.
 type AtomicFloats uint8
 
-// The ways.
+// The implementations.
 const (
-	// NoAtomicFloats: it has kernels with [AtomicOp] on integers alone.
+	// NoAtomicFloats: [AtomicOp] works only on integers.
 	NoAtomicFloats AtomicFloats = iota
-	// ExchangedFloats: by an exchange that is tried again where another thread came first.
+	// ExchangedFloats: by a compare-and-exchange loop.
 	ExchangedFloats
-	// NativeFloats: by an instruction, which memory carries out.
+	// NativeFloats: by an instruction.
 	NativeFloats
 )
 
-// Products says which products of matrices are left to a library.
+// Products says which matrix products a library computes.
 type Products uint8
 
 // The choices.
 const (
 	// NoProducts: the target has no such library.
 	NoProducts Products = iota
-	// FasterProducts: those that it is expected to be faster at than kernels.
+	// FasterProducts: those for which it is expected to be faster than a kernel.
 	FasterProducts
-	// AllProducts: all that it can compute, for tests and comparisons.
+	// AllProducts: all that it supports, for tests and comparisons.
 	AllProducts
 )
 
-// Profile returns the profile of the target's device, with as many processors as the target
-// has multiprocessors where it says so.
+// Profile returns the profile of the target's device. Multiprocessors, if set, replaces its
+// number of processors.
 func (c Caps) Profile() hardware.Profile {
 	p := c.Device
 	if p == (hardware.Profile{}) {
@@ -96,9 +96,8 @@ func (c Caps) Profile() hardware.Profile {
 	return p
 }
 
-// Support returns what kernels of the target can do with elements of a type: what
-// the table of its dialect says ([dtype.DType.On]), but that in WGSL f16 is only
-// stored where the device lacks the feature.
+// Support returns what kernels of the target can do with elements of a type, by the table of
+// its dialect ([dtype.DType.On]). WGSL without the f16 feature only stores f16.
 func (c Caps) Support(d dtype.DType) dtype.Support {
 	if s := d.On(c.Dialect); d != dtype.F16 || c.Dialect != dtype.WGSL || c.F16 {
 		return s
@@ -106,7 +105,8 @@ func (c Caps) Support(d dtype.DType) dtype.Support {
 	return dtype.Storage
 }
 
-// Lanes is how many neighbouring threads a [Shuffle] is among, 0 where the target has none.
+// Lanes returns the number of threads a [Shuffle] exchanges values among, 0 if the target has
+// none.
 func (c Caps) Lanes() int {
 	switch {
 	case !c.Shuffles:
@@ -117,11 +117,11 @@ func (c Caps) Lanes() int {
 	return Warp
 }
 
-// stored reports whether elements of a type are stored and not computed with.
+// stored reports whether a type is storage-only on the target.
 func (c Caps) stored(d dtype.DType) bool { return c.Support(d) == dtype.Storage }
 
-// storeBytes is the smallest piece of memory that a thread can store while another
-// one stores the piece beside it. WGSL's memory is made of words.
+// storeBytes returns the smallest unit that threads can store independently. WGSL's memory
+// consists of words.
 func (c Caps) storeBytes() int {
 	if c.Dialect == dtype.WGSL {
 		return 4
@@ -129,8 +129,8 @@ func (c Caps) storeBytes() int {
 	return 1
 }
 
-// Together is how many elements of a type, side by side, a thread must store for
-// no other thread to store beside it in the same piece of memory.
+// Together returns the number of contiguous elements of a type that a thread must store so
+// that no other thread stores to the same memory unit.
 func (c Caps) Together(d dtype.DType) int {
 	if !c.stored(d) {
 		return 1
@@ -138,24 +138,24 @@ func (c Caps) Together(d dtype.DType) int {
 	return max(c.storeBytes()/d.Size(), 1)
 }
 
-// DefaultCaps returns what every WebGPU device can do.
+// DefaultCaps returns the capabilities that every WebGPU device has.
 func DefaultCaps() Caps {
 	return Caps{Dialect: dtype.WGSL, Limits: DefaultLimits(), AtomicFloats: ExchangedFloats}
 }
 
-// Limits bound what a kernel may use of a device. They are a subset of WebGPU's,
-// and other targets state theirs in the same terms.
+// Limits bound the resources of a kernel. They are a subset of WebGPU's; other targets state
+// theirs in the same terms.
 type Limits struct {
 	StorageBuffers int    // storage arrays of one kernel
 	BindingBytes   int    // one storage array
-	BufferBytes    int    // one buffer, which storage arrays lie in
+	BufferBytes    int    // one buffer, which holds storage arrays
 	SharedBytes    int    // all shared arrays of a kernel together
 	Invocations    int    // threads of a workgroup
 	Workgroup      [3]int // threads of a workgroup along x, y, z
 	Groups         int    // workgroups along any one of x, y, z
 }
 
-// DefaultLimits returns what every WebGPU device can do.
+// DefaultLimits returns the limits that every WebGPU device supports.
 func DefaultLimits() Limits {
 	return Limits{
 		StorageBuffers: 8,
@@ -168,14 +168,13 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Tensors is how many tensors a kernel can bind besides the status words.
+// Tensors returns the number of tensors a kernel can bind besides the status words.
 func (l Limits) Tensors() int { return l.StorageBuffers - 1 }
 
-// privateBytes is what the private arrays of a kernel take together at most: what
-// WGSL promises a function.
+// privateBytes bounds the private arrays of a kernel: WGSL's guarantee for a function.
 const privateBytes = 8 << 10
 
-// Within reports whether a device with the limits dev meets l.
+// Within reports whether a device with the limits dev supports l.
 func (l Limits) Within(dev Limits) bool {
 	return l.StorageBuffers <= dev.StorageBuffers &&
 		l.BindingBytes <= dev.BindingBytes &&
@@ -188,8 +187,8 @@ func (l Limits) Within(dev Limits) bool {
 		l.Groups <= dev.Groups
 }
 
-// Check returns a *CheckError that names the first limit that k exceeds. Sizes
-// are those in device memory, see [DeviceSize].
+// Check returns a *CheckError that names the first limit that k exceeds. Sizes are those in
+// device memory, see [DeviceSize].
 func (l Limits) Check(k *Kernel) error {
 	c := checker{k: k}
 	storage, shared, private := 0, k.mbarrierBytes(), 0
@@ -227,8 +226,8 @@ func (l Limits) Check(k *Kernel) error {
 	return nil
 }
 
-// Check is [Limits.Check] for a target: kernels with [Mma] are for those that have
-// it, whose kernels may have more shared memory.
+// Check is [Limits.Check] plus the optional features: statements such as [Mma] need a target
+// that has them, whose kernels may use more shared memory.
 func (c Caps) Check(k *Kernel) error {
 	l := c.Limits
 	if k.HasMma() {
@@ -253,12 +252,12 @@ func (c Caps) Check(k *Kernel) error {
 	return l.Check(k)
 }
 
-// hasAtomicFloats reports whether threads add to an f32 that others add to.
+// hasAtomicFloats reports whether the kernel adds to an f32 atomically.
 func (k *Kernel) hasAtomicFloats() bool {
 	return slices.ContainsFunc(k.Arrays, func(a Array) bool { return a.Access == Atomic && a.DType.IsFloat() })
 }
 
-// SharedBytes is the shared memory that the kernel's arrays take.
+// SharedBytes returns the shared memory of the kernel's arrays and mbarriers.
 func (k *Kernel) SharedBytes() int {
 	n := 0
 	for _, a := range k.Arrays {

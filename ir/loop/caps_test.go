@@ -11,7 +11,7 @@ import (
 )
 
 // In WGSL f16 is an extension that a shader enables; there are no 64-bit types.
-func TestWhatATargetDoesWithTypes(t *testing.T) {
+func TestTypeSupportOfTargets(t *testing.T) {
 	wgsl, half, cuda := loop.DefaultCaps(), loop.DefaultCaps(), loop.DefaultCaps()
 	half.F16 = true
 	cuda.Dialect = dtype.CUDA
@@ -36,7 +36,7 @@ func TestWhatATargetDoesWithTypes(t *testing.T) {
 	}
 }
 
-// A kernel that adds to floats by atomics is for targets that say how they do so.
+// A kernel with atomic additions of floats needs a target that supports them.
 func TestAtomicFloatsNeedTheTarget(t *testing.T) {
 	for _, c := range kerneltest.AtomicFloats() {
 		caps := loop.DefaultCaps()

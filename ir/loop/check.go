@@ -5,10 +5,11 @@ import (
 
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// CheckError says what is wrong with a kernel and where: At is the path of
-// statements from the outside in, "" for the kernel as a whole.
+// CheckError describes an invalid kernel. At is the path of statements from the outside in,
+// "" for the kernel as a whole.
 type CheckError struct {
 	Kernel string
 	At     string
@@ -27,46 +28,41 @@ func (e *CheckError) Error() string {
 // Check returns the first rule of the loop IR that k breaks, as a *CheckError:
 //
 //  1. Names are identifiers (a letter, then letters, digits and underscores, no
-//     underscore last), defined before their use, and neither those of built-in
-//     variables nor of anything visible where they are defined.
+//     trailing underscore), defined before use, and distinct from built-in
+//     variables and from all names in scope.
 //
-//  2. A variable has one type where it is defined and used; values have the
-//     types of what they are stored in; indices of storage and bounds are I32 or
-//     I64, of arrays that are longer than 2³¹ I64 alone, other indices I32, and
-//     conditions Bool.
+//  2. A variable is used with the type it is defined with. Stored values have the
+//     element type of the array. Bounds and indices of storage are I32 or I64, I64
+//     for arrays longer than 2³¹; other indices are I32; conditions are Bool.
 //
 //  3. Arrays have a positive length, a width of 1, 2 or 4, and are accessed as
-//     their width, space and access allow.
+//     their width, space and access mode allow.
 //
-//  4. All threads of a workgroup come to each [Barrier], [Subgroup], [Shuffle], [Mma]
-//     and [MmaWait], and to statements of fragments: what decides about it depends only on constants, group ids, run scalars,
-//     counters, and what was loaded with such an index from an array that the
-//     kernel only reads.
+//  4. [Barrier], [Subgroup], [Shuffle], [Mma], [MmaWait] and the fragment statements
+//     are in uniform control flow: it depends only on constants, group ids, run
+//     scalars, counters, and loads at such indices from read-only arrays.
 //
 //  5. Steps are positive constants; all bounds of an unrolled loop are
 //     constants.
 //
-//  6. The claimed ranges of built-in variables hold; scalars and counters are
-//     declared.
+//  6. The ranges given for built-in variables are correct; scalars and counters
+//     are declared.
 //
-//  7. A kernel with [scalar.Check] has the status words as its last storage
-//     array.
+//  7. A kernel with [scalar.Check] has the status words as its last storage array.
 //
-//  8. The operands of a [CopyAsync], a [CopyBox], an [Mma] and the statements of
-//     fragments, and what [Roles] says, are as these say. A role is a workgroup of its
-//     own for rule 4.
+//  8. [CopyAsync], [CopyBox], [Mma], [Roles] and the fragment statements follow their
+//     documentation. For rule 4 a role is a workgroup of its own.
 //
-// Whether an index is in bounds and whether threads race is for the simulator
-// to find.
+// It does not check bounds of indices or data races; the simulator does.
 func Check(k *Kernel) error {
 	c := checker{k: k, scope: map[string]local{}, threads: k.Threads()}
 	if err := c.header(); err != nil {
 		return err
 	}
-	// A variable varies between threads if any assignment to it does, also one
-	// that comes after its use in a loop; so look again while such are found.
+	// A variable is non-uniform if any assignment to it is, even a later one in a loop;
+	// so repeat the analysis while new ones are found.
 	for again := true; again; again = c.late {
-		c.bindings, c.late = 0, false // no name is left in scope
+		c.bindings, c.late = 0, false // no name is in scope
 		if err := c.block(k.Body, true); err != nil {
 			return err
 		}
@@ -74,27 +70,27 @@ func Check(k *Kernel) error {
 	return nil
 }
 
-// binding tells apart the variables of a kernel, by the order in which they are defined.
+// binding identifies a variable of a kernel by the order of definition.
 type binding int
 
-// local is a variable that is visible at some point.
+// local is a variable in scope.
 type local struct {
 	binding binding
-	stmt    Stmt // that defines it
+	stmt    Stmt // the definition
 	typ     dtype.DType
 	mutable bool
-	// fragment is set for a name that expressions cannot have.
+	// fragment marks a fragment, which expressions cannot use.
 	fragment bool
 }
 
 type checker struct {
 	k        *Kernel
 	scope    map[string]local
-	bindings binding // that there are so far
-	varying  []bool  // by binding: differs between the threads of a workgroup
-	late     bool    // an assignment has made a variable varying, which may have been used before
-	path     []Stmt  // that are being checked, from the outside in
-	// first and threads are the threads that come to a statement: those of a role or of
+	bindings binding // number of bindings so far
+	varying  []bool  // by binding: not uniform in a workgroup
+	late     bool    // a variable became varying, maybe after a use
+	path     []Stmt  // the statements being checked, from the outside in
+	// first and threads give the threads that execute a statement: those of a role or of
 	// the workgroup.
 	first, threads int
 }
@@ -161,8 +157,7 @@ func (c *checker) array(a Array) error {
 	return nil
 }
 
-// block checks statements; uniform says that all threads of a workgroup run
-// them together.
+// block checks statements; uniform says that they are in uniform control flow.
 func (c *checker) block(body []Stmt, uniform bool) error {
 	depth := len(c.path)
 	var defined []string
@@ -181,8 +176,7 @@ func (c *checker) block(body []Stmt, uniform bool) error {
 	return nil
 }
 
-// stmt checks one statement and returns the names that it defines for those
-// after it.
+// stmt checks a statement and returns the names that it brings into scope.
 func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 	switch s := s.(type) {
 	case *Let:
@@ -209,7 +203,7 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		}
 		return nil, c.block(s.Else, uniform && same)
 	case *Barrier:
-		return nil, c.together(uniform)
+		return nil, c.requireUniform(uniform)
 	case *AtomicOp:
 		return c.atomic(s)
 	case *Subgroup:
@@ -231,7 +225,7 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 	return nil, c.fail("no statement of the loop IR")
 }
 
-// define makes a name visible.
+// define brings a name into scope.
 func (c *checker) define(s Stmt, name string, t dtype.DType, uniform, mutable bool) error {
 	if !isName(name) {
 		return c.fail("%q cannot be the name of a variable", name)
@@ -278,4 +272,313 @@ func isName(s string) bool {
 	}
 	kind, _ := BuiltinOf(s)
 	return s != "" && s[len(s)-1] != '_' && kind == NoBuiltin
+}
+
+func (c *checker) value(s Stmt, name string, e scalar.Expr, mutable bool) ([]string, error) {
+	same, err := c.exprs(dtype.Invalid, "the value", e)
+	if err != nil {
+		return nil, err
+	}
+	return []string{name}, c.define(s, name, e.Type, same, mutable)
+}
+
+func (c *checker) assign(s *Assign, uniform bool) error {
+	l, ok := c.scope[s.Name]
+	if !ok || !l.mutable {
+		return c.fail("%s is not defined by a Var", s.Name)
+	}
+	same, err := c.exprs(l.typ, "the value", s.Value)
+	if err != nil {
+		return err
+	}
+	if !same || !uniform {
+		c.vary(l.binding)
+	}
+	return nil
+}
+
+// vary records that a variable is not uniform.
+func (c *checker) vary(b binding) {
+	if !c.varying[b] {
+		c.varying[b], c.late = true, true
+	}
+}
+
+// The kinds of access to an array.
+const (
+	loads  = false
+	stores = true
+)
+
+// positions is exprs for expressions of type I32 or I64.
+func (c *checker) positions(what string, list ...scalar.Expr) (same bool, err error) {
+	if same, err = c.exprs(dtype.Invalid, what, list...); err != nil {
+		return false, err
+	}
+	for _, e := range list {
+		if e.Type != dtype.I32 && e.Type != dtype.I64 {
+			return false, c.fail("%s is %s, not i32", what, e.Type)
+		}
+	}
+	return same, nil
+}
+
+// access checks that array i exists and allows the access.
+func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error) {
+	if i < 0 || i >= len(c.k.Arrays) {
+		return Array{}, c.fail("there is no array %d", i)
+	}
+	a := c.k.Arrays[i]
+	switch {
+	case write && a.Access == Atomic:
+		return a, c.fail("array %s is atomic and changed by atomic operations alone", a.Name)
+	case a.Width != width:
+		return a, c.fail("array %s has width %d, the access %d", a.Name, a.Width, width)
+	case write && a.Space == Storage && a.Access == Read:
+		return a, c.fail("array %s is only read", a.Name)
+	}
+	switch {
+	case at.Type == dtype.I64 && a.Space == Storage:
+	case at.Type != dtype.I32:
+		return a, c.fail("the index of %s is %s, not i32", a.Name, at.Type)
+	case a.Len > MaxIndex:
+		return a, c.fail("the index of %s is i32, which does not count its %d elements", a.Name, a.Len)
+	}
+	return a, nil
+}
+
+func (c *checker) store(i int, at scalar.Expr, width int, values ...scalar.Expr) error {
+	if _, err := c.positions("the index", at); err != nil {
+		return err
+	}
+	a, err := c.access(i, width, stores, at)
+	if err != nil {
+		return err
+	}
+	_, err = c.exprs(a.DType, "the value", values...)
+	return err
+}
+
+func (c *checker) loadVec(s *LoadVec) ([]string, error) {
+	same, err := c.positions("the index", s.At)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Names) == 1 {
+		return nil, c.fail("one name is no vector")
+	}
+	a, err := c.access(s.Array, len(s.Names), loads, s.At)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range s.Names {
+		if err := c.define(s, name, a.DType, same && a.isConstant(), false); err != nil {
+			return nil, err
+		}
+	}
+	return s.Names, nil
+}
+
+func (c *checker) loop(s *For, uniform bool) error {
+	same, err := c.positions("a bound", s.Start, s.End, s.Step)
+	if err != nil {
+		return err
+	}
+	if step, ok := s.Step.IntConst(); !ok || step < 1 {
+		return c.fail("the step is no positive constant")
+	}
+	if s.Unroll {
+		_, start := s.Start.IntConst()
+		if _, end := s.End.IntConst(); !start || !end {
+			return c.fail("the bounds of an unrolled loop are not constant")
+		}
+	}
+	if err := c.define(s, s.Var, s.Type(), same, false); err != nil {
+		return err
+	}
+	err = c.block(s.Body, uniform && same)
+	delete(c.scope, s.Var)
+	return err
+}
+
+func (c *checker) requireUniform(uniform bool) error {
+	if !uniform {
+		return c.fail("not all threads of a workgroup come here together")
+	}
+	return nil
+}
+
+func (c *checker) atomic(s *AtomicOp) ([]string, error) {
+	if s.Array < 0 || s.Array >= len(c.k.Arrays) || c.k.Arrays[s.Array].Access != Atomic {
+		return nil, c.fail("%s is not atomic", c.k.ArrayName(s.Array))
+	}
+	switch s.Op {
+	case scalar.OpAdd, scalar.OpMax, scalar.OpMin, scalar.OpOr:
+	default:
+		return nil, c.fail("%s is no atomic operation", s.Op)
+	}
+	t := c.k.Arrays[s.Array].DType
+	if t.IsFloat() && s.Op != scalar.OpAdd {
+		return nil, c.fail("%s is no atomic operation on %s", s.Op, t)
+	}
+	if _, err := c.positions("the index", s.At); err != nil {
+		return nil, err
+	}
+	if _, err := c.exprs(t, "the value", s.Value); err != nil || s.Old == "" {
+		return nil, err
+	}
+	return []string{s.Old}, c.define(s, s.Old, t, false, false)
+}
+
+func (c *checker) subgroup(s *Subgroup, uniform bool) ([]string, error) {
+	if c.k.Subgroup == [2]int{} {
+		return nil, c.fail("the kernel states no subgroup sizes")
+	}
+	switch s.Op {
+	case scalar.OpAdd, scalar.OpMax, scalar.OpMin:
+	default:
+		return nil, c.fail("%s is no subgroup operation", s.Op)
+	}
+	if err := c.requireUniform(uniform); err != nil {
+		return nil, err
+	}
+	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {
+		return nil, err
+	}
+	if !s.Value.Type.IsFloat() && !s.Value.Type.IsInteger() {
+		return nil, c.fail("a value of type %s cannot be combined", s.Value.Type)
+	}
+	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
+}
+
+// exprs checks expressions of type t, or of any type if t is Invalid, and reports whether
+// their values are uniform in a workgroup.
+func (c *checker) exprs(t dtype.DType, what string, list ...scalar.Expr) (same bool, err error) {
+	same = true
+	for _, e := range list {
+		if e == nil {
+			return false, c.fail("%s is missing", what)
+		}
+		if t != dtype.Invalid && e.Type != t {
+			return false, c.fail("%s is %s, not %s", what, e.Type, t)
+		}
+		scalar.Walk(e, func(n scalar.Expr) {
+			if err != nil {
+				return
+			}
+			var nodeSame bool
+			nodeSame, err = c.node(n)
+			same = same && nodeSame
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return same, nil
+}
+
+// node checks one node of an expression. same is false if its value is not uniform even if
+// its operands are.
+func (c *checker) node(n scalar.Expr) (same bool, err error) {
+	switch n.Op {
+	case scalar.OpArg:
+		return false, c.fail("operand %%%d has no meaning in a kernel", n.Ref)
+	case scalar.OpVar:
+		return c.variable(n)
+	case scalar.OpLoad:
+		a, err := c.access(n.Ref, 1, loads, n.Args[0])
+		if err == nil && a.DType != n.Type {
+			err = c.fail("%s from array %s of %s", n.Type, a.Name, a.DType)
+		}
+		return a.isConstant(), err
+	case scalar.OpCheck:
+		return true, c.status()
+	}
+	return true, nil
+}
+
+// variable checks a use of a variable.
+func (c *checker) variable(n scalar.Expr) (same bool, err error) {
+	if kind, i := BuiltinOf(n.Name); kind != NoBuiltin {
+		return c.builtin(n, kind, i)
+	}
+	l, ok := c.scope[n.Name]
+	switch {
+	case !ok:
+		return false, c.fail("%s is not defined here", n.Name)
+	case l.fragment:
+		return false, c.fail("%s is a fragment", n.Name)
+	case l.typ != n.Type:
+		return false, c.fail("%s is %s here and %s where it is defined", n.Name, n.Type, l.typ)
+	}
+	return !c.varying[l.binding], nil
+}
+
+// builtin checks a use of a built-in variable.
+func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err error) {
+	lo, hi, want := int64(0), int64(0), dtype.I32
+	switch kind {
+	case BuiltinLocalID:
+		if hi = int64(c.k.Workgroup[i]) - 1; i == 0 && c.threads < c.k.Threads() {
+			lo, hi = int64(c.first), int64(c.first+c.threads)-1
+		}
+	case BuiltinLocalIndex:
+		lo, hi = int64(c.first), int64(c.first+c.threads)-1
+	case BuiltinGroupID:
+		hi, same = int64(c.k.Groups[i])-1, true
+	case BuiltinLane:
+		hi = int64(c.k.Subgroup[1]) - 1
+	case BuiltinSubgroupIndex:
+		if hi = int64(c.k.Subgroups()) - 1; hi < 0 {
+			return false, c.fail("the kernel states no one subgroup size")
+		}
+	case BuiltinCounter:
+		same = true
+		if i >= c.k.Counters {
+			return false, c.fail("%s is beyond the %d counters", n.Name, c.k.Counters)
+		}
+	case BuiltinScalar:
+		same = true
+		if i >= len(c.k.Scalars) || c.k.Scalars[i] == dtype.Invalid {
+			return false, c.fail("%s is not declared", n.Name)
+		}
+		want = c.k.Scalars[i]
+	}
+	switch {
+	case n.Type != want:
+		return false, c.fail("%s is %s, not %s", n.Name, want, n.Type)
+	case kind == BuiltinLane && c.k.Subgroup == [2]int{}:
+		return false, c.fail("the kernel states no subgroup sizes")
+	case n.Lo <= n.Hi && (n.Lo > lo || n.Hi < hi):
+		return false, c.fail("%s is from %d to %d, not %d to %d", n.Name, lo, hi, n.Lo, n.Hi)
+	}
+	return same, nil
+}
+
+// statusWords is the length of the array to which [scalar.Check] reports.
+const statusWords = 4
+
+// status checks that the last storage array is the status words.
+func (c *checker) status() error {
+	i := c.k.StatusArray()
+	if i < 0 {
+		return c.fail("a checked index, but the last storage array is not %d atomic u32 for the status", statusWords)
+	}
+	return nil
+}
+
+// StatusArray returns the index of the status words to which [scalar.Check] reports: the last
+// storage array if it has their type, else -1.
+func (k *Kernel) StatusArray() int {
+	for i := len(k.Arrays) - 1; i >= 0; i-- {
+		a := k.Arrays[i]
+		if a.Space != Storage {
+			continue
+		}
+		if a.Access == Atomic && a.DType == dtype.U32 && a.Len == statusWords {
+			return i
+		}
+		break
+	}
+	return -1
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// async checks a statement of asynchronous work.
+// async checks an asynchronous statement.
 func (c *checker) async(s Stmt, uniform bool) error {
 	switch s := s.(type) {
 	case *CopyAsync:
@@ -39,7 +39,7 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 	}
 	width := 1
 	if s.To >= 0 && s.To < len(c.k.Arrays) {
-		width = c.k.Arrays[s.To].Width // of which any will do
+		width = c.k.Arrays[s.To].Width // any width is allowed
 	}
 	to, err := c.access(s.To, width, stores, s.ToAt)
 	if err != nil {
@@ -71,9 +71,9 @@ func (c *checker) pending(n int) error {
 	return nil
 }
 
-// mma checks multiply-adds: their shapes, and that all threads come to them.
+// mma checks the shapes of multiply-adds and that control flow is uniform.
 func (c *checker) mma(s *Mma, uniform bool) error {
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	a := s.Atom
@@ -113,7 +113,7 @@ func (c *checker) term(a Atom, t *MmaTerm) error {
 }
 
 func (c *checker) mmaWait(s *MmaWait, uniform bool) error {
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	if err := c.pending(s.Pending); err != nil {
@@ -122,7 +122,7 @@ func (c *checker) mmaWait(s *MmaWait, uniform bool) error {
 	return c.registers("variables", s.Names, len(s.Names), dtype.F32, dtype.U32)
 }
 
-// registers checks variables that hold a thread's part of an operand.
+// registers checks the variables that hold a fragment.
 func (c *checker) registers(what string, names []string, want int, types ...dtype.DType) error {
 	if len(names) != want {
 		return c.fail("%d %s, not %d", len(names), what, want)
@@ -140,7 +140,7 @@ func (c *checker) registers(what string, names []string, want int, types ...dtyp
 	return nil
 }
 
-// pack checks a pair of values and the register that it goes to.
+// pack checks a pair of values and their destination register.
 func (c *checker) pack(s *Pack) error {
 	if s.Type != dtype.F16 && s.Type != dtype.BF16 {
 		return c.fail("pairs of %s", s.Type)
@@ -152,7 +152,7 @@ func (c *checker) pack(s *Pack) error {
 }
 
 func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return nil, err
 	}
 	if _, err := c.exprs(dtype.Invalid, "the value", s.Value); err != nil {
@@ -192,5 +192,5 @@ func (c *checker) tile(a Atom, what string, t *Tile) error {
 	return nil
 }
 
-// MmaBytes is what the address of a [Tile] in shared memory is a multiple of.
+// MmaBytes is the alignment of a [Tile] in shared memory.
 const MmaBytes = 1024

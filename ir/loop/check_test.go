@@ -186,7 +186,7 @@ func TestLimitsNameWhatIsExceeded(t *testing.T) {
 	}
 }
 
-// refuses checks a kernel, which is to be a typed error with some text.
+// refuses expects Check to return a *CheckError with a text.
 func refuses(t *testing.T, k *loop.Kernel, want string) {
 	t.Helper()
 	err := loop.Check(k)

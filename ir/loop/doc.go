@@ -1,16 +1,17 @@
-// Package loop is the loop IR, which all dialects print: typed scalar expressions
-// in statements that every thread of every workgroup of a [Kernel] runs, over
-// arrays in device memory, in workgroup memory and of a thread's own.
+// Package loop is the loop IR of kernels, which every code generator prints: typed scalar
+// expressions in statements that every thread of every workgroup of a [Kernel] executes, over
+// arrays in storage, shared and private memory.
 //
-// A kernel is built as a value, or by a schedule (package sched). [Check] says
-// whether it obeys the rules that the printers and the simulator rely on, and
-// [Limits.Check] whether a device takes it. [Hoist] and [Unroll] rewrite bodies,
-// [MergeArrays] lets arrays share a binding. [Widen] takes out the arithmetic of
-// types that a target only stores. Copies and multiply-adds that go on beside a
-// thread's other work ([CopyAsync], [CopyBox], [Mma]) are said with what waits for them.
-// [Roles] give threads different work side by side, which barriers with phases
-// ([Mbarrier]) keep in step. [Caps] is what a target can do, with types too.
+// It lies between schedules and code generators: package sched, or an op, builds kernels;
+// passes here rewrite them; dialects print them as WGSL, CUDA C++, MSL or WebAssembly. Start
+// reading at kernel.go.
 //
-// The package knows neither graphs nor ops nor how work is laid over threads: so
-// whatever stands above it may write kernels, an op too.
+// [Check] verifies the rules that printers and the simulator rely on, and [Caps.Check] the
+// limits of a target, which [Caps] describes. [Hoist] is loop-invariant code motion, [Unroll]
+// unrolls loops and promotes private arrays to registers, [MergeArrays] lets arrays share a
+// binding, and [Widen] legalises types that a target only stores. Asynchronous copies and
+// multiply-adds ([CopyAsync], [CopyBox], [Mma]) come with the statements that wait for them.
+// [Roles] express warp specialisation, synchronised by [Mbarrier].
+//
+// The package knows neither graphs, ops nor schedules.
 package loop

@@ -5,21 +5,20 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// FragmentSize is the number of rows and of columns of a fragment: a matrix that the
-// threads of a subgroup hold together, in a layout of the device's own. It is known by a
-// name, is no operand of expressions, and is nothing but loaded, multiplied and stored.
-// This is what Metal's simdgroup_matrix is (Metal Shading Language Specification,
-// "SIMD-group Matrix Functions"), and Dawn's subgroup_matrix. All threads of a workgroup come to each of its
-// statements, and those of a subgroup with the same index.
+// FragmentSize is the number of rows and columns of a fragment: a matrix distributed over the
+// threads of a subgroup in a device-specific layout. Fragments have names but are not operands
+// of expressions; they can only be loaded, multiplied and stored. They are Metal's
+// simdgroup_matrix (Metal Shading Language Specification, "SIMD-group Matrix Functions") and
+// Dawn's subgroup_matrix. Fragment statements need uniform control flow in the workgroup and
+// indices that are uniform in a subgroup.
 const FragmentSize = 8
 
-// FragmentZero defines a fragment of zeros of F32, to which [FragmentMulAdd] adds.
+// FragmentZero defines an F32 fragment of zeros, the initial accumulator of [FragmentMulAdd].
 type FragmentZero struct{ Name string }
 
-// FragmentLoad defines a fragment of elements of a shared array of F16, BF16 or F32 and of
-// width 1: element (r, c) is number At + r·Stride + c, or where Turned is set number
-// At + c·Stride + r. Right says that it is the second operand of products, as which alone it
-// can be used then, else it is the first.
+// FragmentLoad defines a fragment from a shared array of F16, BF16 or F32 and of width 1.
+// Element (r, c) is at At + r·Stride + c, or if Turned is set (the fragment is transposed) at
+// At + c·Stride + r. Right makes it a right operand of products, else it is a left operand.
 type FragmentLoad struct {
 	Name          string
 	Array         int
@@ -28,11 +27,10 @@ type FragmentLoad struct {
 	Turned, Right bool
 }
 
-// FragmentMulAdd adds the product of two fragments that were loaded, both of one type, to
-// one of F32.
+// FragmentMulAdd adds the product of two loaded fragments of one type to an F32 fragment.
 type FragmentMulAdd struct{ Sum, A, B string }
 
-// FragmentStore writes a fragment of F32 to a shared array, as [FragmentLoad] reads.
+// FragmentStore stores an F32 fragment to a shared array, laid out as for [FragmentLoad].
 type FragmentStore struct {
 	Array  int
 	At     scalar.Expr
@@ -45,7 +43,7 @@ func (*FragmentLoad) stmt()   {}
 func (*FragmentMulAdd) stmt() {}
 func (*FragmentStore) stmt()  {}
 
-// HasFragments reports whether the kernel has statements of fragments.
+// HasFragments reports whether the kernel has fragment statements.
 func (k *Kernel) HasFragments() bool {
 	found := false
 	Walk(k.Body, func(s Stmt) {
@@ -56,7 +54,7 @@ func (k *Kernel) HasFragments() bool {
 	return found
 }
 
-// fragment returns a fragment that is known by a name, of one of some types.
+// fragment returns the type of the fragment called name, which must be one of types.
 func (c *checker) fragment(name string, types ...dtype.DType) (dtype.DType, error) {
 	l, ok := c.scope[name]
 	if ok && l.fragment {
@@ -69,15 +67,15 @@ func (c *checker) fragment(name string, types ...dtype.DType) (dtype.DType, erro
 	return dtype.Invalid, c.fail("%s is no fragment of %s", name, types[0])
 }
 
-// fragments checks what holds for all statements of fragments.
+// fragments checks what all fragment statements require.
 func (c *checker) fragments(uniform bool) error {
 	if c.k.Subgroup[0] == 0 || c.k.Subgroup[0] != c.k.Subgroup[1] {
 		return c.fail("fragments are for kernels of one subgroup size")
 	}
-	return c.together(uniform)
+	return c.requireUniform(uniform)
 }
 
-// defineFragment makes a fragment visible.
+// defineFragment brings a fragment into scope.
 func (c *checker) defineFragment(s Stmt, name string, t dtype.DType) ([]string, error) {
 	if err := c.define(s, name, t, false, false); err != nil {
 		return nil, err
@@ -114,7 +112,7 @@ func (c *checker) fragmentStore(s *FragmentStore, uniform bool) error {
 	return c.fail("a fragment of f32 does not go to an array of %s", t)
 }
 
-// fragmentPlace checks where a fragment lies and returns the type of its elements.
+// fragmentPlace checks the memory of a fragment and returns its element type.
 func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, uniform bool) (dtype.DType, error) {
 	if err := c.fragments(uniform); err != nil {
 		return dtype.Invalid, err
@@ -137,7 +135,7 @@ func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, un
 	return a.DType, nil
 }
 
-// operand checks that a fragment was loaded to be a side of products.
+// operand checks that a fragment was loaded as the left or right operand of products.
 func (c *checker) operand(name string, right bool) error {
 	if load, ok := c.scope[name].stmt.(*FragmentLoad); !ok || load.Right != right {
 		return c.fail("%s was not loaded to be that operand", name)

@@ -6,12 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Hoist returns statements that do the same as body, with what a loop would
-// compute in each turn alike computed once before it. Drivers for large GPUs do
-// that by themselves, those that run on processors do not. Loads stay where they
-// are: what they read may change. No expression fails, so one that only a branch
-// needs may be computed before the loop too. And what the places of neighbouring
-// stores have in common is computed once before these.
+// Hoist moves loop-invariant code out of loops. Drivers of large GPUs do that themselves, those
+// that run on processors do not. Loads stay in place, because memory may change. Expressions
+// cannot fail, so hoisting out of a branch is safe. Hoist also computes the common base of the
+// addresses of neighbouring accesses once.
 func Hoist(body []Stmt) []Stmt {
 	h := hoister{shared: scalar.NewSimplifier()}
 	return h.block(body)
@@ -20,8 +18,8 @@ func Hoist(body []Stmt) []Stmt {
 type hoister struct {
 	names  int
 	shared *scalar.Simplifier
-	// plain says that places stay as they are, in loops that are written out, after which
-	// they may be constants, or over lanes, where it is seen by them what lies side by side.
+	// plain disables naming address bases: in unrolled loops, where they may become
+	// constants, and in loops over lanes, where contiguity is read off the addresses.
 	plain bool
 }
 
@@ -37,7 +35,7 @@ func (h *hoister) block(body []Stmt) []Stmt {
 			h.plain = outer || s.Unroll || s.Lanes
 			loop := s.with(s.Start, s.End, s.Step, h.block(s.Body))
 			h.plain = outer
-			out = append(append(out, h.before(loop)...), loop)
+			out = append(append(out, h.hoist(loop)...), loop)
 		case *If:
 			out = append(out, &If{s.Cond, h.block(s.Then), h.block(s.Else)})
 		case *Roles:
@@ -49,12 +47,12 @@ func (h *hoister) block(body []Stmt) []Stmt {
 	return out
 }
 
-// before takes what does not change out of the body of a loop and returns it.
-func (h *hoister) before(loop *For) []Stmt {
-	t := &turn{h: h, lanes: loop.Lanes, changing: map[string]bool{loop.Var: true}, held: map[scalar.Expr]scalar.Expr{}}
+// hoist removes the loop-invariant code from the body of a loop and returns it.
+func (h *hoister) hoist(loop *For) []Stmt {
+	t := &invariants{h: h, lanes: loop.Lanes, changing: map[string]bool{loop.Var: true}, held: map[scalar.Expr]scalar.Expr{}}
 	Walk(loop.Body, func(s Stmt) {
 		switch s.(type) {
-		case *Let: // changes if its value does
+		case *Let: // varies only if its value does
 		default:
 			for _, names := range [2][]string{Defines(s), Assigns(s)} {
 				for _, name := range names {
@@ -67,21 +65,21 @@ func (h *hoister) before(loop *For) []Stmt {
 	return t.out
 }
 
-// turn is one turn of a loop.
-type turn struct {
+// invariants collects the loop-invariant code of one loop.
+type invariants struct {
 	h        *hoister
-	lanes    bool // of a loop over lanes
+	lanes    bool // a loop over lanes
 	changing map[string]bool
-	held     map[scalar.Expr]scalar.Expr // variables made for expressions
+	held     map[scalar.Expr]scalar.Expr // hoisted expressions and their variables
 	out      []Stmt
 }
 
-func (t *turn) block(body []Stmt) []Stmt {
+func (t *invariants) block(body []Stmt) []Stmt {
 	var out []Stmt
 	for _, s := range body {
 		switch s := s.(type) {
 		case *Let:
-			if t.steady(s.Value) {
+			if t.invariant(s.Value) {
 				t.out = append(t.out, s)
 				continue
 			}
@@ -103,31 +101,31 @@ func (t *turn) block(body []Stmt) []Stmt {
 	return out
 }
 
-// steady reports whether e is the same in every turn.
-func (t *turn) steady(e scalar.Expr) bool { return steady(e, t.changing) }
+// invariant reports whether e is loop-invariant.
+func (t *invariants) invariant(e scalar.Expr) bool { return invariant(e, t.changing) }
 
-// steady reports whether e is the same wherever nothing changes but some variables, and
-// memory.
-func steady(e scalar.Expr, changing map[string]bool) bool {
+// invariant reports whether e depends on none of the changing variables, on no memory, and
+// checks no index.
+func invariant(e scalar.Expr, changing map[string]bool) bool {
 	return !scalar.Any(e, func(n scalar.Expr) bool {
 		return n.Op == scalar.OpLoad || n.Op == scalar.OpCheck || n.Op == scalar.OpVar && changing[n.Name]
 	})
 }
 
-// worthHolding is from how many operations on an expression is kept in a
-// variable: one may be part of an address, or of an instruction, for nothing.
-const worthHolding = 2
+// minHoistOps is the number of operations from which an expression gets a variable: a single
+// one may be free as part of an address or an instruction.
+const minHoistOps = 2
 
-// expr replaces the largest parts of e that do not change by variables.
-func (t *turn) expr(e scalar.Expr) scalar.Expr {
+// expr replaces the largest loop-invariant subexpressions of e by variables.
+func (t *invariants) expr(e scalar.Expr) scalar.Expr {
 	return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if len(n.Args) == 0 || !t.steady(n) {
+		if len(n.Args) == 0 || !t.invariant(n) {
 			return nil, false
 		}
 		if t.lanes && n.Op == scalar.OpAdd && n.Args[1].Op == scalar.OpConst {
-			return nil, false // what is added stays: in an address it costs nothing
+			return nil, false // a constant offset is free in an address
 		}
-		if scalar.Count(n) < worthHolding {
+		if scalar.Count(n) < minHoistOps {
 			return n, true
 		}
 		key := t.h.shared.Shared(n)
@@ -141,7 +139,7 @@ func (t *turn) expr(e scalar.Expr) scalar.Expr {
 	})
 }
 
-// variable returns a new variable of the range of e.
+// variable returns a new variable with the range of e.
 func (h *hoister) variable(prefix string, e scalar.Expr) scalar.Expr {
 	h.names++
 	name := prefix + strconv.Itoa(h.names)
@@ -149,4 +147,161 @@ func (h *hoister) variable(prefix string, e scalar.Expr) scalar.Expr {
 		return scalar.NewVar(name, e.Type, lo, hi)
 	}
 	return scalar.FreeVar(name, e.Type)
+}
+
+// minNeighbours is the number of accesses from which their common base gets a name.
+const minNeighbours = 4
+
+// base is an address that others in a block differ from by constants.
+type base struct {
+	at          scalar.Expr
+	name        scalar.Expr
+	accesses    int
+	first, last int // first and last statement of the block that uses it
+}
+
+// nameBases names the common base of neighbouring addresses in a block, such as those of a
+// thread's results. Otherwise the base is up to a quarter of the text of a product, which a
+// driver would parse and eliminate by CSE 64 times.
+func (h *hoister) nameBases(body []Stmt) []Stmt {
+	bases, order := h.bases(body)
+	if len(order) == 0 {
+		return body
+	}
+	var out []Stmt
+	for i, s := range body {
+		for _, b := range order {
+			if b.first == i {
+				b.name = h.variable("base", b.at)
+				out = append(out, &Let{b.name.Name, b.at})
+			}
+		}
+		out = append(out, mapPlaces(s, func(at scalar.Expr) scalar.Expr {
+			place, offset := splitOffset(h.shared.Shared(at))
+			if b := bases[place]; b != nil && b.name != nil {
+				return scalar.Add(b.name, scalar.ConstI(at.Type, offset))
+			}
+			return at
+		}))
+	}
+	return out
+}
+
+// bases returns the bases that deserve a name and are unchanged between their first and last
+// use, by address and in order. A base first used under a condition is left out, because the
+// ranges of its variables may hold only there.
+func (h *hoister) bases(body []Stmt) (byPlace map[scalar.Expr]*base, order []*base) {
+	byPlace = map[scalar.Expr]*base{}
+	for i, s := range body {
+		_, conditional := s.(*If)
+		eachPlace(s, func(at scalar.Expr) {
+			place, _ := splitOffset(h.shared.Shared(at))
+			b := byPlace[place]
+			if b == nil {
+				if conditional {
+					return
+				}
+				b = &base{at: place, first: i}
+				byPlace[place] = b
+				order = append(order, b)
+			}
+			b.accesses++
+			b.last = i
+		})
+	}
+	kept := order[:0]
+	for _, b := range order {
+		if b.accesses < minNeighbours || scalar.Count(b.at) < minHoistOps || changes(body[b.first:b.last+1], b.at) {
+			delete(byPlace, b.at)
+			continue
+		}
+		kept = append(kept, b)
+	}
+	return byPlace, kept
+}
+
+// eachPlace calls f for the addresses that a statement loads and stores, as in [mapPlaces].
+func eachPlace(s Stmt, f func(at scalar.Expr)) {
+	switch s.(type) {
+	case *For, *Roles:
+		return
+	}
+	EachNode(s, func(n scalar.Expr) {
+		if n.Op == scalar.OpLoad {
+			f(n.Args[0])
+		}
+	})
+	switch s := s.(type) {
+	case *If:
+		for _, body := range [2][]Stmt{s.Then, s.Else} {
+			for _, s := range body {
+				eachPlace(s, f)
+			}
+		}
+	case *LoadVec:
+		f(s.At)
+	case *Store:
+		f(s.At)
+	case *StoreVec:
+		f(s.At)
+	}
+}
+
+// mapPlaces maps the addresses that a statement, or for a condition its branches, loads and
+// stores through f. Loops have bases of their own, which [Hoist] moves out.
+func mapPlaces(s Stmt, f func(at scalar.Expr) scalar.Expr) Stmt {
+	var loads func(e scalar.Expr) scalar.Expr
+	loads = func(e scalar.Expr) scalar.Expr {
+		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
+			if n.Op != scalar.OpLoad {
+				return nil, false
+			}
+			return scalar.LoadAt(n.Ref, n.Type, f(loads(n.Args[0]))), true
+		})
+	}
+	each := func(body []Stmt) []Stmt {
+		out := make([]Stmt, len(body))
+		for i, s := range body {
+			out[i] = mapPlaces(s, f)
+		}
+		return out
+	}
+	switch s := s.(type) {
+	case *For, *Roles:
+		return s
+	case *If:
+		return &If{loads(s.Cond), each(s.Then), each(s.Else)}
+	}
+	s = mapStmt(s, loads)
+	switch s := s.(type) {
+	case *LoadVec:
+		s.At = f(s.At)
+	case *Store:
+		s.At = f(s.At)
+	case *StoreVec:
+		s.At = f(s.At)
+	}
+	return s
+}
+
+// splitOffset splits an index into a base and a constant offset.
+func splitOffset(at scalar.Expr) (place scalar.Expr, offset int64) {
+	if at.Op == scalar.OpAdd {
+		if c, ok := at.Args[1].IntConst(); ok {
+			return at.Args[0], c
+		}
+	}
+	return at, 0
+}
+
+// changes reports whether the value of e may change in body: body defines or changes a
+// variable of it, or e reads memory.
+func changes(body []Stmt, e scalar.Expr) bool {
+	names := map[string]bool{}
+	Walk(body, func(s Stmt) {
+		for _, name := range append(Defines(s), Assigns(s)...) {
+			names[name] = true
+		}
+	})
+	return !invariant(e, names)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-func TestHoistMovesWhatDoesNotChange(t *testing.T) {
+func TestHoistMovesInvariants(t *testing.T) {
 	n, k, x := scalar.FreeVar("n", dtype.I32), scalar.FreeVar("k", dtype.I32), scalar.FreeVar("x", dtype.I32)
 	mixed := func(v scalar.Expr) scalar.Expr { return scalar.Add(scalar.Mul(v, i32(3)), i32(1)) }
 	turns := func(body ...loop.Stmt) loop.Stmt {
@@ -47,8 +47,8 @@ func TestHoistMovesWhatDoesNotChange(t *testing.T) {
 	}
 }
 
-// TestHoistLeavesConstantsToAddresses has a loop over lanes: instructions that load
-// add a constant to an address for nothing, and what is left is shared.
+// TestHoistLeavesConstantsToAddresses has a loop over lanes: load instructions add a constant
+// offset for free, and the rest is a common subexpression.
 func TestHoistLeavesConstantsToAddresses(t *testing.T) {
 	n, k := scalar.FreeVar("n", dtype.I32), scalar.FreeVar("k", dtype.I32)
 	place := func(c int64) scalar.Expr { return scalar.Add(scalar.Mul(n, i32(3)), i32(c)) }
@@ -59,7 +59,7 @@ func TestHoistLeavesConstantsToAddresses(t *testing.T) {
 		}},
 	}
 	text := fourIntegers(loop.Hoist(body)).String()
-	// 3n + 1 and 3n + 2 are one multiplication, which is an address's, and two constants.
+	// 3n + 1 and 3n + 2 share one multiplication and have constant offsets.
 	if strings.Contains(text, "steady") {
 		t.Errorf("a sum with a constant is held:\n%s", text)
 	}
@@ -71,7 +71,7 @@ func fourIntegers(body []loop.Stmt) *loop.Kernel {
 	return &loop.Kernel{Name: "loop", Arrays: []loop.Array{out}, Workgroup: [3]int{1, 1, 1}, Groups: [3]int{1, 1, 1}, Body: body}
 }
 
-// result returns what a kernel leaves of integers from 5 on.
+// result runs a kernel on the integers from 5 and returns its result.
 func result(t *testing.T, k *loop.Kernel) []byte {
 	t.Helper()
 	before := make([]float64, k.Arrays[0].Len)

@@ -5,82 +5,78 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Kernel is one dispatch in the loop IR: what every thread of every workgroup
-// does, in typed scalar expressions, loops, workgroup memory and barriers. It
-// is written once and printed as WGSL, CUDA C++ or MSL.
+// Kernel is one dispatch in the loop IR: the program that every thread of every workgroup
+// runs. It is written once and printed as WGSL, CUDA C++ or MSL.
 //
-// Expressions are scalar expressions whose leaves are constants, named
-// variables (those of the kernel's statements, and the built-in ones that
-// [LocalID], [GroupID], [RunScalar] and [Counter] return) and loads, whose slot
-// is the place of an array in Arrays. Sizes are literals. Indices are I32, or I64 in
-// kernels for targets with [Caps].Long, which those of longer arrays than [MaxElements]
-// have to be; they count elements of the array's dtype, or vectors where its Width is
-// not 1.
+// The leaves of expressions are constants, named variables (defined by statements, or the
+// built-in ones that [LocalID], [GroupID], [RunScalar] and [Counter] return) and loads, whose
+// slot is an index in Arrays. Sizes are literals. Indices are I32, or I64 on targets with
+// [Caps].Long, where arrays longer than [MaxElements] need them; they count elements, or
+// vectors if the array's Width is not 1.
 //
-// A kernel with [scalar.Check] in an expression has the status words as its
-// last storage array: four of U32, with Access Atomic.
+// A kernel with [scalar.Check] in an expression has the status words as its last storage
+// array: four of U32, with Access Atomic.
 //
-// What holds for every kernel that is run or printed is what [Check] demands.
+// [Check] lists the rules for kernels.
 type Kernel struct {
 	// Name is made of lower-case letters, digits and underscores.
 	Name   string
 	Arrays []Array
-	// Scalars are the types of the first members of the entry's uniform block,
-	// as many as the kernel needs, Invalid (and 4 bytes wide) for those that it
-	// does not read. Each is aligned to its size; a Bool is a 32-bit word.
+	// Scalars are the types of the first members of the entry's uniform block, up to the
+	// last one that the kernel reads; Invalid (and 4 bytes wide) for those it does not.
+	// Each is aligned to its size; a Bool is a 32-bit word.
 	Scalars []dtype.DType
-	// Counters is how many enclosing repeats the kernel reads the count of.
+	// Counters is the number of enclosing repeats whose iteration the kernel can read.
 	Counters  int
 	Workgroup [3]int
 	Groups    [3]int
-	// Subgroup is the range of subgroup sizes, powers of two, that a kernel
-	// with subgroup statements is right for; zero for kernels that have none.
-	// The number of threads is a multiple of the largest.
+	// Subgroup is the range of subgroup sizes, powers of two, that a kernel with subgroup
+	// statements supports; zero for kernels without. The number of threads is a multiple
+	// of the largest.
 	Subgroup [2]int
-	// Resident is how many workgroups a multiprocessor is to hold at once, which
-	// bounds the registers of a thread; 0 leaves it to the printer.
+	// Resident is the number of workgroups that a multiprocessor should hold at once, which
+	// bounds the registers per thread; 0 leaves it to the printer.
 	Resident int
-	// Boxes are what [CopyBox] copies of, Mbarriers what [Arrive] and [Await] name.
+	// Boxes are the tensor maps of [CopyBox], Mbarriers the barriers of [Arrive] and [Await].
 	Boxes     []Box
 	Mbarriers []Mbarrier
 	Body      []Stmt
 }
 
-// Space is where an array lives.
+// Space is an address space.
 type Space uint8
 
-// The spaces.
+// The address spaces.
 const (
 	// Storage is device memory, bound to the kernel.
 	Storage Space = iota
-	// Shared is workgroup memory, not initialised.
+	// Shared is workgroup memory, uninitialised.
 	Shared
-	// Private is memory of one thread, not initialised.
+	// Private is memory of one thread, uninitialised.
 	Private
 )
 
-// Access is what a kernel does to a storage array. It is part of the kernel's
-// key: WebGPU wants it in the layout.
+// Access is the access mode of a storage array. It is part of the kernel's key, because
+// WebGPU's layouts contain it.
 type Access uint8
 
-// The kinds of access.
+// The access modes.
 const (
 	Read Access = iota
 	ReadWrite
-	// Atomic is storage of 32-bit integers, or of F32 that is only added to, which
-	// is changed by [AtomicOp] alone. A load from it sees what some thread left there.
+	// Atomic is storage of 32-bit integers, or of F32 that is only added to, which only
+	// [AtomicOp] changes. A load sees the value of some thread.
 	Atomic
 )
 
-// Array is memory that a kernel reads or writes.
+// Array is a buffer that a kernel reads or writes.
 type Array struct {
 	Name  string
 	DType dtype.DType
-	// Width is how many elements one index holds: 1, 2 or 4. Arrays with a
-	// width above 1 are touched by [LoadVec] and [StoreVec] alone.
+	// Width is the number of elements per index: 1, 2 or 4. Arrays with a width above 1
+	// are accessed only by [LoadVec] and [StoreVec].
 	Width int
-	// Len counts indices, not elements. It is 0 for a storage array that is as long
-	// as what is bound to it.
+	// Len counts indices, not elements. It is 0 for a storage array as long as its binding.
 	Len    int
 	Space  Space
 	Access Access
@@ -89,7 +85,7 @@ type Array struct {
 // Stmt is a statement of the loop IR.
 type Stmt interface{ stmt() }
 
-// Let names the value of an expression.
+// Let defines a name for the value of an expression.
 type Let struct {
 	Name  string
 	Value scalar.Expr
@@ -114,8 +110,7 @@ type Store struct {
 	Value scalar.Expr
 }
 
-// LoadVec names the elements of one vector of an array: Names has as many
-// entries as the array's Width.
+// LoadVec defines names for the elements of one vector of an array, as many as its Width.
 type LoadVec struct {
 	Names []string
 	Array int
@@ -129,12 +124,11 @@ type StoreVec struct {
 	Values []scalar.Expr
 }
 
-// For runs Body for Var = Start, Start+Step, … while it is below End. The
-// bounds are evaluated once; Step is a positive constant. Unroll asks the
-// printer to write the copies out; all bounds are then constants. Lanes says that
-// no turn needs what another one did, nor what one of the same place in a
-// private array left: a printer may run several at once, statement by statement.
-// Rolled says that to write the turns out would take a driver longer than it could save.
+// For runs Body for Var = Start, Start+Step, … below End. The bounds are evaluated once; Step
+// is a positive constant. Unroll asks [Unroll] to unroll the loop; all bounds are then
+// constants. Lanes says that iterations are independent, also in private arrays: a printer may
+// vectorise the loop, statement by statement. Rolled says that unrolling would cost a driver
+// more time than it saves.
 type For struct {
 	Var              string
 	Start, End, Step scalar.Expr
@@ -144,7 +138,7 @@ type For struct {
 	Body             []Stmt
 }
 
-// Type is the type of the variable: I64 where a bound is, else I32.
+// Type returns the type of the variable: I64 if a bound is, else I32.
 func (s *For) Type() dtype.DType {
 	if s.Start.Type == dtype.I64 || s.End.Type == dtype.I64 {
 		return dtype.I64
@@ -165,13 +159,13 @@ type If struct {
 	Then, Else []Stmt
 }
 
-// Barrier makes all threads of a workgroup meet, and what they wrote to shared
-// and storage arrays visible to each other. All of them must come to it.
+// Barrier synchronises all threads of a workgroup and makes their stores to shared and storage
+// arrays visible to each other. Control flow must be uniform.
 type Barrier struct{}
 
-// AtomicOp combines a value into an element of an array with Access Atomic.
-// Old, where not "", names the value from before. Threads come in any order, by
-// which a sum of F32 is rounded one way or another: see [Caps.AtomicFloats].
+// AtomicOp combines a value into an element of an array with Access Atomic. Old, if not "",
+// names the previous value. The order of threads is not defined, so the rounding of an F32 sum
+// is not either: see [Caps.AtomicFloats].
 type AtomicOp struct {
 	Op    scalar.Op // Add, and on integers Max, Min, Or
 	Array int
@@ -180,8 +174,8 @@ type AtomicOp struct {
 	Old   string
 }
 
-// Subgroup combines a value over the subgroup and names the result, the same
-// in all its threads. All threads of the workgroup must come to it.
+// Subgroup reduces a value over the subgroup; all its threads get the result. Control flow
+// must be uniform.
 type Subgroup struct {
 	Op    scalar.Op // Add, Max, Min
 	Name  string
@@ -200,19 +194,18 @@ func (*Barrier) stmt()  {}
 func (*AtomicOp) stmt() {}
 func (*Subgroup) stmt() {}
 
-// MaxElements bounds what is stored and what is gone through where positions are
-// counted in i32, a little beyond the last one where a grid is rounded up. A
-// value that is computed where it is used may have more elements.
+// MaxElements bounds stored values and iteration spaces with I32 positions. It leaves room for
+// grids that are rounded up. Values that are not stored may have more elements.
 const MaxElements = 1<<31 - 1<<20
 
-// LongElements is from how many elements on an array is long: see [Caps].
+// LongElements is the number of elements from which an array is long: see [Caps].
 const LongElements = MaxElements + 1
 
 // MaxIndex is the largest index of type I32.
 const MaxIndex = 1<<31 - 1
 
-// Subgroups returns the number of subgroups in a workgroup, 0 where the kernel does not
-// have one size of them.
+// Subgroups returns the number of subgroups in a workgroup, 0 if the kernel does not have a
+// single subgroup size.
 func (k *Kernel) Subgroups() int {
 	if k.Subgroup[0] == 0 || k.Subgroup[0] != k.Subgroup[1] {
 		return 0
@@ -223,5 +216,47 @@ func (k *Kernel) Subgroups() int {
 // Threads returns the number of threads in a workgroup.
 func (k *Kernel) Threads() int { return k.Workgroup[0] * k.Workgroup[1] * k.Workgroup[2] }
 
-// isConstant reports whether nobody writes the array while the kernel runs.
+// isConstant reports whether no thread writes the array while the kernel runs.
 func (a Array) isConstant() bool { return a.Space == Storage && a.Access == Read }
+
+// DeviceSize returns the size of an element in device memory, where booleans are 32-bit words.
+func DeviceSize(d dtype.DType) int {
+	if d == dtype.Bool {
+		return 4
+	}
+	return d.Size()
+}
+
+// DeviceBytes converts elements of type d from host to device layout. It returns data itself
+// if they are the same.
+func DeviceBytes(d dtype.DType, data []byte) []byte {
+	if d != dtype.Bool {
+		return data
+	}
+	words := make([]byte, 4*len(data))
+	WidenBools(words, data)
+	return words
+}
+
+// HostBytes is the inverse of [DeviceBytes].
+func HostBytes(d dtype.DType, data []byte) []byte {
+	if d != dtype.Bool {
+		return data
+	}
+	bools := make([]byte, len(data)/4)
+	for i := range bools {
+		bools[i] = data[4*i]
+	}
+	return bools
+}
+
+// WidenBools writes one-byte booleans as 32-bit words.
+func WidenBools(words, bools []byte) {
+	clear(words)
+	for i, x := range bools {
+		words[4*i] = x
+	}
+}
+
+// Bytes returns the size of the array in device memory, 0 if it is as long as its binding.
+func (a Array) Bytes() int { return DeviceSize(a.DType) * a.Width * a.Len }

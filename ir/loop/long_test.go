@@ -9,8 +9,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestLongArraysHaveIndicesOf64Bits: an I32 does not count the elements of a long array,
-// whatever the index.
+// TestLongArraysHaveIndicesOf64Bits checks that a long array refuses I32 indices, whatever
+// their range.
 func TestLongArraysHaveIndicesOf64Bits(t *testing.T) {
 	if strconv.IntSize == 32 {
 		t.Skip("no array is long where an int has 32 bits")
@@ -27,7 +27,7 @@ func TestLongArraysHaveIndicesOf64Bits(t *testing.T) {
 	}
 }
 
-// TestLoopsCountInTheTypeOfTheirBounds: one bound of 64 bits is enough.
+// TestLoopsCountInTheTypeOfTheirBounds checks that one 64-bit bound makes the variable 64-bit.
 func TestLoopsCountInTheTypeOfTheirBounds(t *testing.T) {
 	k := kernelOf(&loop.For{
 		Var: "k", Start: i32(0), End: scalar.ConstI(dtype.I64, 3), Step: i32(1),

@@ -8,15 +8,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Window is where an array begins in a larger one: the number of its first element,
-// which may be computed from variables of the kernel.
+// Window is the start of an array in a larger one: the index of its first element, which may
+// be computed from variables of the kernel.
 type Window struct {
 	Array int
 	First scalar.Expr
 }
 
-// Span is a larger array that several arrays of a kernel lie in. With Bytes 0 it is
-// as long as what is bound to it.
+// Span is a larger array that contains several arrays of a kernel. With Bytes 0 it is as long
+// as its binding.
 type Span struct {
 	Windows []Window
 	Bytes   int
@@ -25,11 +25,11 @@ type Span struct {
 // SpanError says why arrays of a kernel cannot share a binding.
 type SpanError struct {
 	Kernel string
-	Array  string // the one that cannot, "" where the span is too large
+	Array  string // the array that cannot, "" if the span is too large
 	Bytes  int    // of the span
 }
 
-// Error says which kernel needs the span, and what stands against it.
+// Error names the kernel and the obstacle.
 func (e *SpanError) Error() string {
 	why := format.Sprintf("%d bytes are too many for one", e.Bytes)
 	if e.Array != "" {
@@ -38,11 +38,10 @@ func (e *SpanError) Error() string {
 	return "kernel " + e.Kernel + " has too many bindings, and " + why
 }
 
-// MergeArrays returns the kernel with storage arrays, all of 32-bit elements and
-// width 1, replaced by the spans that they lie in. A span takes the place of the
-// first of its arrays. This is how a kernel that touches more tensors than a
-// device binds stays one kernel: tensors that share an arena share a binding.
-// The error is a *SpanError.
+// MergeArrays replaces storage arrays of a kernel, all of 32-bit elements and width 1, by the
+// spans that contain them. A span replaces the first of its arrays. It keeps a kernel with more
+// tensors than bindings in one piece: tensors in one arena share a binding. The error is a
+// *SpanError.
 func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 	m := &merger{Simplifier: scalar.NewSimplifier(), k: k, base: map[int]scalar.Expr{}, span: map[int]int{}, number: make([]int, len(k.Arrays))}
 	copied := copiedArrays(k)
@@ -65,13 +64,13 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 			}
 			whole.Access = max(whole.Access, a.Access)
 		}
-		m.wholes = append(m.wholes, whole)
+		m.spans = append(m.spans, whole)
 	}
 	return m.merge(), nil
 }
 
-// copiedArrays returns the storage arrays that asynchronous copies read: these
-// must stay of the type of what is copied to.
+// copiedArrays returns the storage arrays that asynchronous copies read; they must keep the
+// type of the destination.
 func copiedArrays(k *Kernel) map[int]bool {
 	out := map[int]bool{}
 	for _, b := range k.Boxes {
@@ -85,7 +84,7 @@ func copiedArrays(k *Kernel) map[int]bool {
 	return out
 }
 
-// renumberBoxes returns boxes of arrays that have other places.
+// renumberBoxes returns boxes with their arrays renumbered.
 func renumberBoxes(list []Box, place []int) []Box {
 	out := slices.Clone(list)
 	for i := range out {
@@ -97,16 +96,16 @@ func renumberBoxes(list []Box, place []int) []Box {
 type merger struct {
 	*scalar.Simplifier
 	k      *Kernel
-	base   map[int]scalar.Expr // by array: first element in its span
-	span   map[int]int         // by array
-	wholes []Array             // by span
-	number []int               // new place of each array
+	base   map[int]scalar.Expr // by array: offset in its span
+	span   map[int]int         // by array: its span
+	spans  []Array             // by span
+	number []int               // new index of each array
 }
 
 func (m *merger) merge() *Kernel {
 	out := *m.k
 	out.Arrays = nil
-	place := make([]int, len(m.wholes)) // of each span, from 1
+	place := make([]int, len(m.spans)) // index of each span, plus 1
 	for i, a := range m.k.Arrays {
 		span, ok := m.span[i]
 		switch {
@@ -114,7 +113,7 @@ func (m *merger) merge() *Kernel {
 			m.number[i] = len(out.Arrays)
 			out.Arrays = append(out.Arrays, a)
 		case place[span] == 0:
-			out.Arrays = append(out.Arrays, m.wholes[span])
+			out.Arrays = append(out.Arrays, m.spans[span])
 			place[span] = len(out.Arrays)
 			fallthrough
 		default:
@@ -139,19 +138,18 @@ func (m *merger) expr(x scalar.Expr) scalar.Expr {
 			return scalar.LoadAt(m.number[n.Ref], n.Type, at), true
 		}
 		at = m.Simplify(scalar.Add(at, base))
-		return fromWord(scalar.LoadAt(m.number[n.Ref], m.wholes[m.span[n.Ref]].DType, at), n.Type), true
+		return fromWord(scalar.LoadAt(m.number[n.Ref], m.spans[m.span[n.Ref]].DType, at), n.Type), true
 	})
 }
 
-// stores moves the stores into the whole; their arrays still have their old
-// numbers.
+// stores redirects the stores to the spans; arrays still have their old numbers.
 func (m *merger) stores(body []Stmt) {
 	for _, s := range body {
 		switch s := s.(type) {
 		case *Store:
 			if base, ok := m.base[s.Array]; ok {
 				s.At = m.Simplify(scalar.Add(s.At, base))
-				s.Value = toWord(s.Value, m.wholes[m.span[s.Array]].DType)
+				s.Value = toWord(s.Value, m.spans[m.span[s.Array]].DType)
 			}
 		case *For:
 			m.stores(s.Body)
@@ -162,7 +160,7 @@ func (m *merger) stores(body []Stmt) {
 	}
 }
 
-// fromWord reads a 32-bit word as an element of a type, toWord the other way.
+// fromWord converts a 32-bit word to an element of a type, toWord the other way.
 func fromWord(word scalar.Expr, d dtype.DType) scalar.Expr {
 	switch {
 	case word.Type == d:

@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// TestSpansThatCannotBeCountedAreRefused: positions are counted in i32.
+// TestSpansThatCannotBeCountedAreRefused checks the limit of i32 positions.
 func TestSpansThatCannotBeCountedAreRefused(t *testing.T) {
 	k := &loop.Kernel{Name: "k", Arrays: []loop.Array{
 		{Name: "a", DType: dtype.F32, Width: 1, Len: 1}, {Name: "b", DType: dtype.F32, Width: 1, Len: 1},

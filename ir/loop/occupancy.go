@@ -2,25 +2,25 @@ package loop
 
 import "github.com/rlx-go/rlx/ir/scalar"
 
-// What a multiprocessor has, on NVIDIA's GPUs since Ampere's and Hopper's servers (CUDA
-// C++ Programming Guide, table of technical specifications).
+// Resources of a multiprocessor of NVIDIA's server GPUs since Ampere and Hopper (CUDA C++
+// Programming Guide, table of technical specifications).
 const (
 	maxThreads    = 2048
 	maxGroups     = 32
 	fileRegisters = 64 << 10
 	sharedMemory  = 228 << 10
-	groupShared   = 1 << 10 // that the system takes of each workgroup
-	// plainRegisters are those of addresses and of expressions under way.
+	groupShared   = 1 << 10 // reserved by the system per workgroup
+	// plainRegisters covers addresses and intermediate values.
 	plainRegisters = 16
 )
 
-// Registers estimates how many registers of 32 bits a thread of the kernel needs: as many
-// as variables are alive at once where most are, and some for what is computed. A compiler
-// may keep fewer, by computing what it needs again, or more, by loading ahead.
+// Registers estimates the 32-bit registers a thread of the kernel needs: the maximal number of
+// variables live at once, plus some for intermediate values. A compiler may use fewer, by
+// rematerialisation, or more, by loading ahead.
 func (k *Kernel) Registers() int {
-	l := lifetimes{from: map[string]int{}, to: map[string]int{}}
+	l := liveRanges{from: map[string]int{}, to: map[string]int{}}
 	l.block(k.Body)
-	alive, most := make([]int, l.at+2), 0
+	alive, peak := make([]int, l.at+2), 0
 	for name, from := range l.from {
 		alive[from]++
 		alive[l.to[name]+1]--
@@ -28,32 +28,31 @@ func (k *Kernel) Registers() int {
 	now := 0
 	for _, change := range alive {
 		now += change
-		most = max(most, now)
+		peak = max(peak, now)
 	}
 	for _, a := range k.Arrays {
 		if a.Space == Private {
-			most += a.Len * a.Width
+			peak += a.Len * a.Width
 		}
 	}
-	return most + plainRegisters
+	return peak + plainRegisters
 }
 
-// Occupancy estimates which part of a multiprocessor's threads the kernel can have under
-// way at once, by its threads, registers and shared memory.
+// Occupancy estimates the fraction of a multiprocessor's threads that are resident, limited by
+// the kernel's threads, registers and shared memory.
 func (k *Kernel) Occupancy() float64 {
-	registers := (min(k.Registers(), 255) + 7) / 8 * 8 // given out by eights
+	registers := (min(k.Registers(), 255) + 7) / 8 * 8 // allocated in units of 8
 	groups := min(maxGroups, maxThreads/k.Threads(), fileRegisters/(registers*k.Threads()), sharedMemory/(k.SharedBytes()+groupShared))
 	return float64(groups*k.Threads()) / maxThreads
 }
 
-// lifetimes are the statements, by number, from which on and up to which variables are
-// needed.
-type lifetimes struct {
+// liveRanges holds the live range of each variable, as numbers of its first and last statement.
+type liveRanges struct {
 	at       int
 	from, to map[string]int
 }
 
-func (l *lifetimes) block(body []Stmt) {
+func (l *liveRanges) block(body []Stmt) {
 	for _, s := range body {
 		l.at++
 		EachNode(s, func(n scalar.Expr) {
@@ -81,8 +80,8 @@ func (l *lifetimes) block(body []Stmt) {
 	}
 }
 
-// loop keeps what a loop needs of before it up to its end.
-func (l *lifetimes) loop(s *For) {
+// loop extends the live ranges of variables from before a loop that it uses to its end.
+func (l *liveRanges) loop(s *For) {
 	first := l.at
 	l.block(s.Body)
 	l.at++

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestOccupancy has four variables that are alive at once in a loop, and workgroups that
-// are bounded by threads, by registers and by shared memory. The figures are those of
-// NVIDIA's occupancy calculator for compute capability 9.0 with as many registers.
+// TestOccupancy has four variables live at once in a loop, and workgroups bounded by threads, by
+// registers and by shared memory. The figures are from NVIDIA's occupancy calculator for compute
+// capability 9.0 and the same number of registers.
 func TestOccupancy(t *testing.T) {
 	name := func(n string) scalar.Expr { return scalar.FreeVar(n, dtype.F32) }
 	kernel := func(threads, private, shared int) *loop.Kernel {

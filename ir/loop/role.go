@@ -5,44 +5,42 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Mbarrier is a row of barriers in workgroup memory which go from phase to phase each. A
-// phase is over when all warps have arrived that it waits for and all that was begun to be
-// copied in it has. It is PTX's mbarrier (PTX ISA, "Parallel Synchronization and
-// Communication Instructions: mbarrier").
+// Mbarrier is an array of barriers with phases in workgroup memory. A phase completes when all
+// expected warps have arrived and all copies started in it are done. It is PTX's mbarrier (PTX
+// ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 type Mbarrier struct {
 	Name string
-	Len  int // how many barriers
-	// Warps is how many warps arrive in a phase of one.
+	Len  int // number of barriers
+	// Warps is the number of warps that arrive in a phase of a barrier.
 	Warps int
 }
 
-// mbarrierBytes is what a barrier takes of workgroup memory.
+// mbarrierBytes is the size of an mbarrier in shared memory.
 const mbarrierBytes = 8
 
-// Arrive tells barrier At of an [Mbarrier] that the warps are here which come to it: who
-// waits for the end of the phase sees what they have done. All threads of a workgroup, or
-// of a [Role], come to it together.
+// Arrive signals barrier At of an [Mbarrier] for the executing warps: threads that wait for the
+// end of the phase see their memory accesses. All threads of a workgroup, or of a [Role],
+// execute it together.
 type Arrive struct {
-	Mbarrier int // number among [Kernel.Mbarriers]
+	Mbarrier int // index in [Kernel.Mbarriers]
 	At       scalar.Expr
 }
 
-// Await waits for the end of a phase of barrier At. Phases count from 0; what comes before
-// that is over from the beginning. It is the one under way or the one before it: hardware
-// tells no more than two apart. All threads of a workgroup, or of a [Role], come to it
-// together.
+// Await waits for the end of a phase of barrier At. Phases count from 0; earlier ones are
+// complete from the start. Phase must be the current phase or the one before it, because
+// hardware only tracks parity. All threads of a workgroup, or of a [Role], execute it together.
 type Await struct {
 	Mbarrier  int
 	At, Phase scalar.Expr
 }
 
-// Roles gives the threads of a workgroup different work, side by side: the first role has
-// the first threads, and so on. It stands in no loop or branch. In the body of a role all
-// that is said of the threads of a workgroup is said of those of the role: a [Barrier] is
-// theirs alone.
+// Roles is warp specialisation: it gives the threads of a workgroup different programs that run
+// concurrently. The first role has the first threads, and so on. It is not nested in a loop or
+// branch. Within a role, rules about the threads of a workgroup apply to those of the role: a
+// [Barrier] synchronises only them.
 type Roles struct{ List []Role }
 
-// Role is what some neighbouring threads do: whole warps.
+// Role is the program of consecutive threads, in whole warps.
 type Role struct {
 	Threads int
 	Body    []Stmt
@@ -52,7 +50,7 @@ func (*Arrive) stmt() {}
 func (*Await) stmt()  {}
 func (*Roles) stmt()  {}
 
-// each returns the roles with their bodies taken through f.
+// each returns the roles with their bodies mapped by f.
 func (s *Roles) each(f func(body []Stmt) []Stmt) *Roles {
 	out := &Roles{List: make([]Role, len(s.List))}
 	for i, r := range s.List {
@@ -61,11 +59,11 @@ func (s *Roles) each(f func(body []Stmt) []Stmt) *Roles {
 	return out
 }
 
-// maxRoles is how many roles there may be: a named barrier for each, of 16 that CUDA has,
-// one of which is that of the workgroup.
+// maxRoles is the maximal number of roles: each needs a named barrier, of which CUDA has 16,
+// one for the workgroup.
 const maxRoles = 15
 
-// objects checks the boxes and the mbarriers, whose names are taken then.
+// objects checks the boxes and the mbarriers, whose names it adds to taken.
 func (c *checker) objects(taken map[string]bool) error {
 	for i := range c.k.Boxes {
 		if err := c.checkBox(&c.k.Boxes[i]); err != nil {
@@ -84,12 +82,12 @@ func (c *checker) objects(taken map[string]bool) error {
 	return nil
 }
 
-// mbarrier checks a statement of a barrier, and the indices of it.
+// mbarrier checks a statement on an mbarrier and its indices.
 func (c *checker) mbarrier(number int, uniform bool, indices ...scalar.Expr) error {
 	if _, inRole := c.path[0].(*Roles); !inRole {
 		return c.fail("the threads have no role")
 	}
-	if err := c.together(uniform); err != nil {
+	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	if number < 0 || number >= len(c.k.Mbarriers) {
@@ -127,7 +125,7 @@ func (c *checker) roles(s *Roles) error {
 		}
 		c.first += r.Threads
 	}
-	// What a role has changed, the others have not.
+	// A variable that one role changes differs in the others.
 	Walk([]Stmt{s}, func(s Stmt) {
 		for _, name := range Assigns(s) {
 			if l, ok := c.scope[name]; ok {

@@ -77,7 +77,7 @@ func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 	}
 }
 
-// A target says whether it has roles, and how much memory barriers may take.
+// Roles need a target that has them; mbarriers count as shared memory.
 func TestTargetsWithoutRolesRefuseThem(t *testing.T) {
 	k := kerneltest.NewRelay().Kernel()
 	caps := loop.Caps{Dialect: dtype.CUDA, Limits: loop.DefaultLimits(), Mma: true, MmaBytes: k.SharedBytes()}

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// String returns the kernel as text: a header, one line for each array and one
-// or more for each statement. Expressions are in the form of [scalar.Print];
-// parts that a statement uses more than once have lines of their own before it.
+// String returns the kernel as text: a header, one line per array and one or more per
+// statement. Expressions have the form of [scalar.Print]; common subexpressions of a statement
+// have lines of their own before it.
 //
 //	kernel scale workgroup [64 1 1] groups [2 1 1]
 //	array 0: x f32[100] storage read
@@ -76,8 +76,8 @@ func (a Access) String() string {
 	return [...]string{"read", "read_write", "atomic"}[a]
 }
 
-// Label returns what a statement of the kernel does in a few words, for
-// messages: "let i", "store y", "for k", "barrier".
+// Label describes a statement of the kernel in a few words, for messages: "let i", "store y",
+// "for k", "barrier".
 func (k *Kernel) Label(s Stmt) string {
 	switch s := s.(type) {
 	case *Let:
@@ -121,7 +121,7 @@ func (k *Kernel) Label(s Stmt) string {
 	return format.Sprintf("%T", s)
 }
 
-// ArrayName returns the name of array i, or its number where there is none.
+// ArrayName returns the name of array i, or its number if there is none.
 func (k *Kernel) ArrayName(i int) string {
 	if i < 0 || i >= len(k.Arrays) {
 		return format.Sprintf("array %d", i)
@@ -148,14 +148,14 @@ func (t *text) block(body []Stmt) {
 	}
 }
 
-// nested writes the body of the statement above it.
+// nested writes the body of a statement.
 func (t *text) nested(body []Stmt) {
 	t.depth++
 	t.block(body)
 	t.depth--
 }
 
-// exprs writes the shared parts of the expressions and returns their texts.
+// exprs writes the common subexpressions and returns the texts of the expressions.
 func (t *text) exprs(e ...scalar.Expr) []string {
 	lines, texts := scalar.PrintAll(e...)
 	for _, l := range lines {
@@ -219,7 +219,7 @@ func (t *text) stmt(s Stmt) {
 	}
 }
 
-// turned says that a fragment is loaded with rows and columns exchanged.
+// turned returns the mark of a transposed fragment load.
 func turned(is bool) string {
 	if is {
 		return ", turned"
@@ -238,4 +238,137 @@ func (t *text) loop(s *For) {
 	}
 	t.line("%s = %s below %s step %s%s", t.k.Label(s), e[0], e[1], e[2], how)
 	t.nested(s.Body)
+}
+
+// asyncLabel is [Kernel.Label] for asynchronous statements, "" for others.
+func (k *Kernel) asyncLabel(s Stmt) string {
+	switch s := s.(type) {
+	case *CopyAsync:
+		return "copy to " + k.ArrayName(s.To)
+	case *CopyCommit:
+		return "commit copies"
+	case *CopyWait:
+		return "wait for copies"
+	case *ProxyFence:
+		return "proxy fence"
+	case *Mma:
+		return "multiply-add " + s.Atom.String()
+	case *MmaWait:
+		return "wait for multiply-adds"
+	case *Pack:
+		return "pack " + s.Name
+	case *CopyBox:
+		return "copy box to " + k.ArrayName(s.To)
+	case *Arrive:
+		return "arrive at " + k.mbarrierName(s.Mbarrier)
+	case *Await:
+		return "await " + k.mbarrierName(s.Mbarrier)
+	case *Roles:
+		return "roles"
+	}
+	return ""
+}
+
+// async writes an asynchronous statement that has more than its label, and reports whether s
+// is one.
+func (t *text) async(s Stmt) bool {
+	switch s := s.(type) {
+	case *Pack:
+		e := t.exprs(s.Low, s.High)
+		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])
+	case *CopyAsync:
+		t.copyAsync(s)
+	case *CopyBox:
+		t.copyBox(s)
+	case *Arrive:
+		t.line("%s[%s]", t.k.Label(s), t.exprs(s.At)[0])
+	case *Await:
+		e := t.exprs(s.At, s.Phase)
+		t.line("%s[%s] phase %s", t.k.Label(s), e[0], e[1])
+	case *Roles:
+		for _, r := range s.List {
+			t.line("role of %d threads", r.Threads)
+			t.nested(r.Body)
+		}
+	case *CopyWait:
+		t.line("%s, %d pending", t.k.Label(s), s.Pending)
+	case *Mma:
+		t.line("%s", t.k.Label(s))
+		for i := range s.Terms {
+			t.term(&s.Terms[i])
+		}
+	case *MmaWait:
+		t.line("%s, %d pending, then use of %s", t.k.Label(s), s.Pending, span(s.Names))
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *text) copyAsync(s *CopyAsync) {
+	list := []scalar.Expr{s.ToAt, s.FromAt}
+	if s.Valid != nil {
+		list = append(list, s.Valid)
+	}
+	e := t.exprs(list...)
+	valid := ""
+	if s.Valid != nil {
+		valid = " if " + e[2]
+	}
+	t.line("%s[%s] = %d of %s[%s]%s", t.k.Label(s), e[0], s.Count, t.k.ArrayName(s.From), e[1], valid)
+}
+
+// term writes a multiply-add with the first and last of its registers.
+func (t *text) term(m *MmaTerm) {
+	left := span(m.Left)
+	if m.Left == nil {
+		left = t.tile(&m.A)
+	}
+	right := t.tile(&m.B)
+	t.depth++
+	sign := "+="
+	if m.First {
+		sign = "="
+	}
+	t.line("%s %s %s * %s", span(m.Sums), sign, left, right)
+	t.depth--
+}
+
+func span(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return names[0] + ".." + names[len(names)-1]
+}
+
+func (t *text) tile(m *Tile) string {
+	s := format.Sprintf("%s[%s] k %d", t.k.ArrayName(m.Array), t.exprs(m.At)[0], m.K)
+	if m.Depth > 0 {
+		s += format.Sprintf(" panels of %d", m.Depth)
+	}
+	return s
+}
+
+// objects writes the boxes and mbarriers of the kernel.
+func (t *text) objects() {
+	for i, b := range t.k.Boxes {
+		t.line("box %d: %s from %d, dims %d strides %d, copied by %d", i, t.k.ArrayName(b.Array), b.First, b.Dims, b.Strides, b.Size)
+	}
+	for i, m := range t.k.Mbarriers {
+		t.line("mbarrier %d: %s[%d] of %d warps", i, m.Name, m.Len, m.Warps)
+	}
+}
+
+// mbarrierName returns the name of an mbarrier, or its number if there is none.
+func (k *Kernel) mbarrierName(i int) string {
+	if i < 0 || i >= len(k.Mbarriers) {
+		return format.Sprintf("mbarrier %d", i)
+	}
+	return k.Mbarriers[i].Name
+}
+
+func (t *text) copyBox(s *CopyBox) {
+	e := t.exprs(s.exprs()...)
+	n := len(s.From)
+	t.line("%s[%s] = box %d from %s, at %s[%s]", t.k.Label(s), e[n], s.Box, e[:n], t.k.mbarrierName(s.Mbarrier), e[n+1])
 }

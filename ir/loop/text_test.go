@@ -43,7 +43,7 @@ func TestBuiltinOfIsTheInverseOfTheConstructors(t *testing.T) {
 	}
 }
 
-func TestPlacesAlongAnAxisOfOneAreZero(t *testing.T) {
+func TestIndicesAlongAnAxisOfOneAreZero(t *testing.T) {
 	for _, e := range []interface{ IntConst() (int64, bool) }{loop.LocalID(1, 1), loop.GroupID(0, 1), loop.LocalIndex(1)} {
 		if x, ok := e.IntConst(); !ok || x != 0 {
 			t.Errorf("%v is not 0", e)

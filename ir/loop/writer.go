@@ -6,18 +6,17 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Writer writes the body of a kernel statement by statement: what kernels are
-// written with whose loops and branches depend on data. Arrays are named by
-// their place in [Kernel.Arrays].
+// Writer builds the body of a kernel statement by statement, for kernels whose control flow
+// depends on data. Arrays are numbered as in [Kernel.Arrays].
 type Writer struct {
 	*scalar.Simplifier
-	// Body is where statements are added.
+	// Body receives the statements.
 	Body *[]Stmt
-	// Name returns a new name that begins with prefix, which is made of letters.
+	// Name returns a new name with the given prefix of letters.
 	Name func(prefix string) string
 }
 
-// NewWriter returns a writer with an empty body and names of its own.
+// NewWriter returns a writer with an empty body and fresh names.
 func NewWriter() *Writer {
 	names := 0
 	return &Writer{Simplifier: scalar.NewSimplifier(), Body: new([]Stmt), Name: func(prefix string) string {
@@ -29,7 +28,7 @@ func NewWriter() *Writer {
 // Add appends statements.
 func (w *Writer) Add(s ...Stmt) { *w.Body = append(*w.Body, s...) }
 
-// Let names a value, unless it is a name or a number, and returns the name.
+// Let names a value, unless it is a variable or a constant, and returns the variable.
 func (w *Writer) Let(prefix string, x scalar.Expr) scalar.Expr {
 	x = w.Simplify(x)
 	if x.Op == scalar.OpVar || x.Op == scalar.OpConst {
@@ -53,7 +52,7 @@ func (w *Writer) Var(prefix string, init scalar.Expr) scalar.Expr {
 // Set changes a variable.
 func (w *Writer) Set(v, x scalar.Expr) { w.Add(&Assign{Name: v.Name, Value: x}) }
 
-// Nested returns what f writes, which is not added.
+// Nested returns the statements that f writes, without adding them.
 func (w *Writer) Nested(f func()) []Stmt {
 	outside := *w.Body
 	*w.Body = nil
@@ -63,7 +62,7 @@ func (w *Writer) Nested(f func()) []Stmt {
 	return inside
 }
 
-// When writes what f does under a condition, which may be known to hold.
+// When writes the statements of f under a condition, or without it if it is known to hold.
 func (w *Writer) When(cond scalar.Expr, f func()) {
 	cond = w.Simplify(cond)
 	then := w.Nested(f)
@@ -74,13 +73,12 @@ func (w *Writer) When(cond scalar.Expr, f func()) {
 	w.Add(&If{Cond: cond, Then: then})
 }
 
-// Choose writes one of two branches.
+// Choose writes an if statement with two branches.
 func (w *Writer) Choose(cond scalar.Expr, then, otherwise func()) {
 	w.Add(&If{Cond: w.Simplify(cond), Then: w.Nested(then), Else: w.Nested(otherwise)})
 }
 
-// Loop writes what f does for i from one bound to below another, in steps; i is
-// at most last.
+// Loop writes a loop over f with i from one bound to below another; i is at most last.
 func (w *Writer) Loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
 	name := w.Name(prefix)
 	each := &For{Var: name, Start: from, End: to, Step: Int(step)}
@@ -88,7 +86,7 @@ func (w *Writer) Loop(prefix string, from, to scalar.Expr, step, last int, f fun
 	w.Add(each)
 }
 
-// Times is a loop over [0, n).
+// Times writes a loop over [0, n).
 func (w *Writer) Times(prefix string, n int, f func(i scalar.Expr)) {
 	w.Loop(prefix, Int(0), Int(n), 1, max(n-1, 0), f)
 }
@@ -98,5 +96,5 @@ func (w *Writer) Store(array int, at, value scalar.Expr) {
 	w.Add(&Store{Array: array, At: w.Simplify(at), Value: value})
 }
 
-// Barrier makes the workgroup meet.
+// Barrier writes a [Barrier].
 func (w *Writer) Barrier() { w.Add(&Barrier{}) }

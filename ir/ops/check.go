@@ -63,7 +63,7 @@ func evalCheckIndex(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 
 // checkIndexBody compares as integers of the index's own type: what that type
 // cannot reach is below the bound already. The code is the node's number, from
-// 1; package group gives codes that hold for a whole plan.
+// 1; package fusion gives codes that hold for a whole plan.
 func checkIndexBody(n *ir.Node, x []scalar.Expr) scalar.Expr {
 	d := x[0].Type
 	bound, _ := n.Attrs().(*CheckIndexAttrs).Bound.Const()

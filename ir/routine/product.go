@@ -8,39 +8,37 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Product is the product of pairs of matrices, result[i] = left[i]·right[i] for
-// each i below Batch, where left[i] is of M×K elements, right[i] of K×N and
-// result[i] of M×N. Sums are in f32.
+// Product is a batched matrix product, result[i] = left[i]·right[i] for each i below Batch:
+// left[i] is M×K, right[i] K×N and result[i] M×N. Sums are in f32.
 //
-// Its arrays are left, right, memory to work in, whose contents mean nothing
-// before and after, the result, and then what Bias and Adds ask for.
+// Its arrays are left, right, a workspace whose contents are undefined before and after, the
+// result, and then those of Bias and Adds.
 type Product struct {
-	// Operand is the element type of the factors: f32, f16 or bf16. Result is that
-	// of the results: f32, or Operand.
+	// Operand is the element type of the factors: f32, f16 or bf16. Result is that of the
+	// result: f32, or Operand.
 	Operand, Result dtype.DType
-	// TF32 lets factors of f32 be rounded to 10 bits of fraction.
+	// TF32 allows rounding f32 factors to 10 bits of fraction.
 	TF32           bool
 	Batch, M, N, K int
-	// Left, Right and Out tell how the matrices lie. Those of the result are not
-	// turned.
+	// Left, Right and Out are the layouts of the matrices. The result is not transposed.
 	Left, Right, Out Layout
-	// Workspace is the memory to work in, in bytes.
+	// Workspace is the size of the workspace in bytes.
 	Workspace int
-	// Bias adds to each row of a product the same N numbers, and Adds a matrix that
-	// lies as Added tells; both are arrays of the result's type.
+	// Bias adds a vector of N elements to each row of a product, and Adds a matrix with the
+	// layout Added; both are arrays of the result's type.
 	Bias, Adds bool
 	Added      Layout
 }
 
-// Layout is where the elements of matrices lie: that of row r and column c of
-// matrix i is number i·Step + r·Row + c, or where Turned is set i·Step + c·Row + r.
-// A step of 0 stands for one matrix that all products share.
+// Layout gives the strides of a batch of matrices: element (r, c) of matrix i is at
+// i·Step + r·Row + c, or if Turned is set (the matrix is transposed) at i·Step + c·Row + r.
+// With a step of 0 all products share one matrix.
 type Layout struct {
 	Turned    bool
 	Row, Step int
 }
 
-// at returns the number of an element.
+// at returns the offset of an element.
 func (l Layout) at(i, r, c int) int {
 	if l.Turned {
 		r, c = c, r
@@ -51,7 +49,7 @@ func (l Layout) at(i, r, c int) int {
 // Name returns "product".
 func (p Product) Name() string { return "product" }
 
-// The words of a product, in order.
+// words returns the number fields of a product, in encoding order.
 func (p *Product) words() []*int {
 	return []*int{
 		&p.Batch, &p.M, &p.N, &p.K, &p.Left.Row, &p.Left.Step, &p.Right.Row, &p.Right.Step, &p.Out.Row, &p.Out.Step, &p.Workspace,
@@ -59,10 +57,10 @@ func (p *Product) words() []*int {
 	}
 }
 
-// types are the element types of products, by the number that stands for each.
+// types are the element types of products, by their encoding.
 var types = []dtype.DType{dtype.F32, dtype.F16, dtype.BF16}
 
-// flags are the truth values of a product, in order.
+// flags returns the boolean fields of a product, in encoding order.
 func (p *Product) flags() []*bool {
 	return []*bool{&p.TF32, &p.Left.Turned, &p.Right.Turned, &p.Bias, &p.Adds}
 }
@@ -86,7 +84,7 @@ func (p Product) Words() []int {
 	return out
 }
 
-// typeWords and flagWords are how many words come before the numbers.
+// typeWords and flagWords are the numbers of words for types and flags, which come first.
 const typeWords, flagWords = 2, 5
 
 func productOf(words []int) (Routine, error) {
@@ -114,13 +112,12 @@ func productOf(words []int) (Routine, error) {
 	return p, p.Check()
 }
 
-// most bounds the numbers of a product and the last element of each of its
-// matrices, so that no size in bytes overflows.
-const most = min(math.MaxInt32, math.MaxInt/8)
+// maxNumber bounds the numbers of a product and the extent of each matrix, so that no size in
+// bytes overflows.
+const maxNumber = min(math.MaxInt32, math.MaxInt/8)
 
-// Check returns what is wrong with a product, if anything is: types that are not
-// multiplied, a size that is not positive, matrices that are too large, rows or
-// results that overlap.
+// Check returns an error for an invalid product: unsupported types, sizes that are not
+// positive, matrices that are too large, overlapping rows or overlapping results.
 func (p Product) Check() error {
 	if p.Operand != dtype.F32 && p.Operand != dtype.F16 && p.Operand != dtype.BF16 || p.Result != dtype.F32 && p.Result != p.Operand {
 		return format.Errorf("products of %s do not give %s", p.Operand, p.Result)
@@ -129,7 +126,7 @@ func (p Product) Check() error {
 		return format.Errorf("a product with a turned result, or with tf32 of %s", p.Operand)
 	}
 	for _, n := range p.words() {
-		if *n < 0 || *n > most {
+		if *n < 0 || *n > maxNumber {
 			return format.Errorf("a product with the number %d", *n)
 		}
 	}
@@ -141,8 +138,8 @@ func (p Product) Check() error {
 		if m.Row < m.across {
 			return format.Errorf("rows of %d elements that are %d apart", m.across, m.Row)
 		}
-		if m.elements(p.Batch) > most {
-			return format.Errorf("a matrix of more than %d elements", most)
+		if m.elements(p.Batch) > maxNumber {
+			return format.Errorf("a matrix of more than %d elements", maxNumber)
 		}
 	}
 	if !p.Adds && p.Added != (Layout{}) || p.Added.Turned {
@@ -155,13 +152,13 @@ func (p Product) Check() error {
 	return nil
 }
 
-// matrix is a matrix as it lies: so many rows in memory of so many elements.
+// matrix is a matrix in memory: down rows of across elements.
 type matrix struct {
 	Layout
 	down, across int
 }
 
-// matrices are the factors and the result.
+// matrices returns the factors and the result.
 func (p Product) matrices() [3]matrix {
 	lie := func(l Layout, rows, columns int) matrix {
 		if l.Turned {
@@ -172,7 +169,7 @@ func (p Product) matrices() [3]matrix {
 	return [3]matrix{lie(p.Left, p.M, p.K), lie(p.Right, p.K, p.N), lie(p.Out, p.M, p.N)}
 }
 
-// added are the matrices that are added, if any are.
+// added returns the matrices to add: one or none.
 func (p Product) added() []matrix {
 	if !p.Adds {
 		return nil
@@ -180,7 +177,7 @@ func (p Product) added() []matrix {
 	return []matrix{{p.Added, p.M, p.N}}
 }
 
-// elements is how many elements some such matrices span, the gaps included.
+// elements returns the number of elements that a batch of matrices spans, with gaps.
 func (m matrix) elements(batch int) int64 {
 	return int64(batch-1)*int64(m.Step) + int64(m.down-1)*int64(m.Row) + int64(m.across)
 }
@@ -199,7 +196,7 @@ func (p Product) Arrays() []Array {
 	return out
 }
 
-// Reference implements [Routine], with sums in f64 that are rounded once.
+// Reference implements [Routine]. It sums in f64 and rounds once.
 func (p Product) Reference(memory [][]byte) {
 	left, right, out := memory[0], memory[1], memory[3]
 	for i := range p.Batch {
@@ -215,7 +212,7 @@ func (p Product) Reference(memory [][]byte) {
 	}
 }
 
-// finished is what becomes of an element of a product; rest are the arrays behind the
+// finished applies the epilogue to an element of a product; rest are the arrays after the
 // result.
 func (p Product) finished(x float64, rest [][]byte, i, r, c int) float64 {
 	if p.Bias {

@@ -10,8 +10,8 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// odd is a batch of products with all that is unusual: a turned factor, one that
-// all share, gaps between rows, and results with those of others between them.
+// odd is a batch of products with every unusual layout: a transposed factor, a shared factor,
+// gaps between rows, and interleaved results.
 var odd = routine.Product{
 	Operand: dtype.F32, Result: dtype.F32, Batch: 2, M: 2, N: 2, K: 3,
 	Left: routine.Layout{Turned: true, Row: 3, Step: 9}, Right: routine.Layout{Row: 2}, Out: routine.Layout{Row: 5, Step: 2},
@@ -50,7 +50,7 @@ func TestTheReferenceOfAProduct(t *testing.T) {
 }
 
 // The product is [1 2; 3 4]·[1 −3; −1 1] = [−1 −1; −1 −5].
-func TestTheReferenceOfWhatFollowsAProduct(t *testing.T) {
+func TestTheReferenceOfAnEpilogue(t *testing.T) {
 	square := routine.Layout{Row: 2}
 	p := routine.Product{
 		Operand: dtype.F32, Result: dtype.F32, Batch: 1, M: 2, N: 2, K: 2, Left: square, Right: square, Out: square,
@@ -66,7 +66,7 @@ func TestTheReferenceOfWhatFollowsAProduct(t *testing.T) {
 	}
 }
 
-func TestWordsMakeTheRoutineAgain(t *testing.T) {
+func TestWordsRoundTrip(t *testing.T) {
 	for _, p := range []routine.Product{odd, {
 		Operand: dtype.BF16, Result: dtype.F32, Batch: 1, M: 5, N: 6, K: 7,
 		Left: routine.Layout{Row: 7}, Right: routine.Layout{Turned: true, Row: 7}, Out: routine.Layout{Row: 6},
@@ -84,7 +84,7 @@ func TestWordsMakeTheRoutineAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoProductIsRefused(t *testing.T) {
+func TestInvalidProductsAreRefused(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(p *routine.Product)
 		words  string

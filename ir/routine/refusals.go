@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Refusals are the products that a library has no algorithm for. They do not change, and
-// nil stands for none.
+// Refusals is an immutable set of products that a library has no algorithm for. Nil is the
+// empty set.
 type Refusals struct{ products map[Product]bool }
 
-// Has reports whether the library has no algorithm for a product.
+// Has reports whether the set contains a product.
 func (r *Refusals) Has(p Product) bool { return r != nil && r.products[p] }
 
-// With returns the refusals with some products besides.
+// With returns the set with more products.
 func (r *Refusals) With(products ...Product) *Refusals {
 	more := &Refusals{map[Product]bool{}}
 	if r != nil {
@@ -26,7 +26,7 @@ func (r *Refusals) With(products ...Product) *Refusals {
 	return more
 }
 
-// String returns a text that is the same for equal refusals alone.
+// String returns a canonical text, equal exactly for equal sets.
 func (r *Refusals) String() string {
 	if r == nil {
 		return "none"

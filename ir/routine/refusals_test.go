@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-func TestRefusalsAreToldApartByTheirProducts(t *testing.T) {
+func TestRefusalsCompareByProducts(t *testing.T) {
 	of := func(m int) routine.Product {
 		return routine.Product{Operand: dtype.F32, Result: dtype.F32, Batch: 1, M: m, N: 2, K: 3}
 	}

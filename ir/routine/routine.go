@@ -1,37 +1,37 @@
-// Package routine describes what a library of a device may compute in the place
-// of kernels: which numbers make it out, what memory it reads and writes, and its
-// plain meaning, by which a plan that calls it runs where that library is not.
+// Package routine describes operations that a device library can compute instead of kernels.
+//
+// It lies beside package loop: the compiler makes a [Routine] where a library is expected to be
+// faster than a kernel, and a plan stores it as a name and words. An executor calls the library
+// or, without one, the reference implementation. Start reading at routine.go.
 package routine
 
 import "github.com/rlx-go/rlx/internal/format"
 
-// Routine is something that a library computes. Routines are comparable, and equal
-// ones compute the same.
+// Routine is an operation of a library. Routines are comparable, and equal ones compute the
+// same.
 type Routine interface {
-	// Name is the name of its kind, [a-z0-9_]+: "product".
+	// Name returns the name of its kind, [a-z0-9_]+: "product".
 	Name() string
-	// Words are the numbers, none of them negative, that [Of] makes it of again.
+	// Words returns its encoding as non-negative numbers, the input of [Of].
 	Words() []int
-	// Arrays are what it is called with, in order.
+	// Arrays returns its operands in order.
 	Arrays() []Array
-	// Reference computes it on host memory: the contents of its arrays, as a
-	// little-endian device has them. It writes to those that are Written.
+	// Reference is the reference implementation on host memory: the contents of the arrays
+	// in little-endian order. It writes the arrays that are Written.
 	Reference(memory [][]byte)
 }
 
-// Array is a piece of memory that a routine is called with. One that is written
-// overlaps no other.
+// Array is an operand of a routine. A written one overlaps no other.
 type Array struct {
 	Bytes   int
 	Written bool
 }
 
-// kinds make routines of their words, by name.
+// kinds holds the decoders of routines by name.
 var kinds = map[string]func(words []int) (Routine, error){"product": productOf}
 
-// Of returns the routine with a name and words. The error says what is wrong with
-// them; whatever they are, the arrays of what it returns have sizes that can be
-// added up.
+// Of decodes the routine with a name and words, the inverse of Name and Words. The sizes of
+// its arrays can be added without overflow.
 func Of(name string, words []int) (Routine, error) {
 	kind, ok := kinds[name]
 	if !ok {

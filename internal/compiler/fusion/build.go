@@ -11,15 +11,15 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Build cuts a graph into groups. The graph must be free of composites (package
-// passes inlines them) and of symbolic dimensions ([ir.Graph.Bind]). The error
-// is an [*ir.OpError] of kind [ir.ErrUnsupported] or [ir.ErrShape] that names
-// the node. A bug, in the lowering of an op or here, comes back as an error too.
+// Build partitions a graph into groups. The graph must have no composites (package
+// passes inlines them) and no symbolic dimensions ([ir.Graph.Bind] binds them). The
+// error is an [*ir.OpError] of kind [ir.ErrUnsupported] or [ir.ErrShape] that names
+// the node. Build also returns panics, of an op's lowering or its own, as errors.
 func Build(g *ir.Graph, o Options) (p *Partition, err error) {
 	name := g.Name()
 	defer func() {
 		if r := recover(); r != nil {
-			p, err = nil, format.Errorf("group: cannot cut graph %q into groups: %v", name, r)
+			p, err = nil, format.Errorf("fusion: cannot partition graph %q: %v", name, r)
 		}
 	}()
 	if o.Policy == nil {
@@ -31,7 +31,7 @@ func Build(g *ir.Graph, o Options) (p *Partition, err error) {
 	return build(&Partition{Graph: g, options: o, byID: map[int]*Tensor{}})
 }
 
-// prepared returns the graph without what groups cannot be made of.
+// prepared rewrites the parts of a graph that cannot be grouped as they are.
 func prepared(g *ir.Graph, o Options) (*ir.Graph, error) {
 	g, err := selectBranches(g, o.Branch)
 	if err != nil {
@@ -66,12 +66,12 @@ func build(p *Partition) (*Partition, error) {
 	if err := p.order(); err != nil {
 		return nil, err
 	}
-	p.overwriteTemps()
+	p.reuseBuffers()
 	return p, nil
 }
 
-// newGroups gives each stored node that computes something a group of its own,
-// and merges them.
+// newGroups creates one group for each stored node that computes something, and
+// fuses the groups.
 func (p *Partition) newGroups() {
 	p.groups, p.groupOf, p.allChecked = nil, map[*ir.Node]*Group{}, nil
 	clear(p.after)
@@ -83,15 +83,15 @@ func (p *Partition) newGroups() {
 	}
 	p.countReaders()
 	for _, g := range p.groups {
-		g.touch = p.footprintOf(g.Members[0].Node)
+		g.footprint = p.footprintOf(g.Members[0].Node)
 	}
 	if !p.options.Unfused {
 		p.fuseAll()
 	}
 }
 
-// lowerable reports what keeps a node from being part of a kernel; long is that of
-// [Options].
+// lowerable returns an error if a node cannot be part of a kernel; long is
+// [Options.Long].
 func lowerable(n *ir.Node, long int) error {
 	for _, t := range n.Types() {
 		switch _, ok := t.Shape.Ints(); {
@@ -126,8 +126,8 @@ func lowerable(n *ir.Node, long int) error {
 	return nil
 }
 
-// countsLong reports whether kernels of a node count in I64 where the target does. Those
-// that an op writes itself count in I32, as sorts do.
+// countsLong reports whether kernels of a node use I64 positions where the target
+// does. Kernels that an op writes itself, such as sorts, use I32.
 func countsLong(n *ir.Node) bool {
 	switch n.Def().Lower.(type) {
 	case nil, *ir.MapLowering, *ir.ReduceLowering, *ir.ContractLowering, *ir.PrefixLowering, *ir.ScatterLowering,
@@ -146,8 +146,8 @@ func tooLarge(t ir.Type) bool {
 	return !ok || size > loop.MaxElements
 }
 
-// countsAlongAxes reports whether a node's lowering counts along axes, and
-// never through all elements of a value, as that of a reshape does.
+// countsAlongAxes reports whether a node's lowering computes positions only along
+// single axes, and no linear position as a reshape does.
 func countsAlongAxes(n *ir.Node) bool {
 	var used []scalar.Expr
 	load := func(operand int, at ir.Index) scalar.Expr {
@@ -171,8 +171,8 @@ func countsAlongAxes(n *ir.Node) bool {
 	return !slices.ContainsFunc(used, func(x scalar.Expr) bool { return s.MayOverflow(x) || computesLong(x) })
 }
 
-// computesLong reports whether an expression computes a number of 64 bits, and does not
-// only convert to one: a position for which an I32 is too narrow.
+// computesLong reports whether an expression computes in 64-bit integers, beyond
+// converting to them: then an I32 is too narrow for the position.
 func computesLong(e scalar.Expr) bool {
 	found := false
 	scalar.Walk(e, func(n scalar.Expr) {
@@ -181,7 +181,7 @@ func computesLong(e scalar.Expr) bool {
 	return found
 }
 
-// checkSizes makes sure that what groups store and go through can be counted.
+// checkSizes checks that the stored tensors and the iteration spaces fit the counters.
 func (p *Partition) checkSizes() error {
 	for _, g := range p.groups {
 		for _, part := range g.SideBySide() {
@@ -196,7 +196,7 @@ func (p *Partition) checkSizes() error {
 func (g *Group) checkSizes() error {
 	counted := []int{Product(g.Outer), Product(g.Inner)}
 	switch long := g.partition.options.Long > 0; {
-	case long && g.Kind == ScatterKind: // which has rows and positions in words of memory
+	case long && g.Kind == ScatterKind: // its rows and positions are 32-bit words in memory
 		s := RowScatterOf(g)
 		counted = []int{s.Rows, s.Positions}
 	case long:
@@ -221,7 +221,7 @@ func tooLong(d ir.Dim) bool { n, _ := d.Const(); return n > loop.MaxElements }
 
 func isLeaf(n *ir.Node) bool { return n.Op() == ir.OpPort || n.Op() == ir.OpConstant }
 
-// Depth is how many loops the partition is inside of.
+// Depth returns the number of loops around the partition.
 func (p *Partition) Depth() int {
 	n := 0
 	for ; p != nil; p = p.parent {
@@ -232,8 +232,8 @@ func (p *Partition) Depth() int {
 	return n
 }
 
-// placeLeaves gives every port and every constant that is no literal a tensor.
-// The ports of a loop's body have theirs already.
+// placeLeaves assigns a tensor to every port and to every constant that is no
+// literal. The ports of a loop body already have theirs.
 func (p *Partition) placeLeaves() {
 	ports := p.Graph.Ports()
 	for i := range ports {
@@ -255,8 +255,8 @@ func (p *Partition) placeLeaves() {
 	}
 }
 
-// placeResults gives a tensor to every result that is read outside its group or
-// given out, and settles where states and outputs end up.
+// placeResults assigns a tensor to every result that another group or an output
+// reads, and places states and outputs.
 func (p *Partition) placeResults() {
 	needed := map[ir.Value]bool{}
 	for _, g := range p.groups {

@@ -1,6 +1,8 @@
 package fusion
 
 import (
+	"encoding/binary"
+	"math"
 	"slices"
 	"strconv"
 
@@ -9,21 +11,22 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Canon is all of a group that its kernels depend on, besides the target: what
-// its members compute, from operands named by the order in which they come up.
+// Canon is the canonical form of a group: everything its kernels depend on except
+// the target. Operands are numbered in order of first use. Equal texts mean equal
+// kernels, so a kernel is made and compiled once.
 type Canon struct {
-	// Text is the same for two groups that have the same kernels but for the values
-	// of literals.
+	// Text is equal for groups whose kernels differ at most in the values of
+	// literals.
 	Text string
-	// Literals are those values, in the order in which they come up.
+	// Literals holds those values in order of first use.
 	Literals []Literal
-	// Operands are the tensors that hold the memory the group touches, in order.
+	// Operands holds the root tensors the group accesses, in order of first use.
 	Operands []*Tensor
 
 	p *Partition
 }
 
-// Literal is a number of 32 bits in a group's expressions.
+// Literal is a 32-bit number in a group's expressions.
 type Literal struct {
 	Expr scalar.Expr
 	Key  string // that of the expression
@@ -32,29 +35,29 @@ type Literal struct {
 // CanonOf returns the canonical form of a group.
 func CanonOf(g *Group) *Canon { return NewCanons().Of(g) }
 
-// Operand returns the number of a tensor among the operands.
+// Operand returns the index of a tensor among the operands.
 func (c *Canon) Operand(t *Tensor) (n int, ok bool) {
 	n = slices.Index(c.Operands, t)
 	return n, n >= 0
 }
 
-// Canons makes canonical forms of many groups, of which equal ones share their text. It
-// must not be used by two goroutines at once.
+// Canons makes canonical forms and shares the texts of equal ones. It is not safe
+// for concurrent use.
 type Canons struct {
 	texts map[string]string
 	keys  map[scalar.Expr]string // of literals
 
-	// Of the group at hand.
+	// State of the current group.
 	p        *Partition
 	text     []byte
 	literals []Literal
 	operands []*Tensor
-	number   map[*Tensor]int // among operands
+	number   map[*Tensor]int // index among operands
 	members  map[*ir.Node]int
-	nodes    map[*ir.Node]int // virtual nodes that are written already
+	nodes    map[*ir.Node]int // virtual nodes already written
 }
 
-// NewCanons returns no canonical forms yet.
+// NewCanons returns an empty Canons.
 func NewCanons() *Canons {
 	return &Canons{
 		texts: map[string]string{}, keys: map[scalar.Expr]string{},
@@ -125,7 +128,7 @@ func (c *Canons) member(m *Member) {
 	}
 }
 
-// node writes what a node does and where its operands come from.
+// node writes the form of a node and its operands.
 func (c *Canons) node(n *ir.Node) {
 	c.string(c.p.forms.Text(int(c.p.formOf[n.ID()])))
 	if n.Op() == ops.OpCheckIndex {
@@ -163,8 +166,8 @@ func (c *Canons) value(v ir.Value) {
 	c.ints(i, v.Index())
 }
 
-// literal writes the number of a literal that could be a word in memory as well,
-// and of any other its value.
+// literal writes the index of a literal that a kernel can load as a word from
+// memory, and the value of any other.
 func (c *Canons) literal(e scalar.Expr) {
 	key := c.keyOf(e)
 	if !isWord(e) {
@@ -181,8 +184,7 @@ func (c *Canons) literal(e scalar.Expr) {
 	c.ints(int(e.Type), i)
 }
 
-// tensor writes the number of the tensor that holds the memory of t, and the way
-// there.
+// tensor writes the number of t's root tensor and the chain of aliases to it.
 func (c *Canons) tensor(t *Tensor) {
 	for ; t.Outer != nil; t = t.Outer {
 		c.tag('o')
@@ -203,7 +205,7 @@ func (c *Canons) tensor(t *Tensor) {
 	c.ints(i)
 }
 
-// stored writes what else counts of a tensor that is written.
+// stored writes the further properties of a tensor that the group writes.
 func (c *Canons) stored(t *Tensor) {
 	for t.Outer != nil {
 		t = t.Outer
@@ -235,4 +237,77 @@ func (c *Canons) list(xs []int) {
 func (c *Canons) string(s string) {
 	c.ints(len(s))
 	c.text = append(c.text, s...)
+}
+
+// isWord reports whether a literal can be loaded from memory as a word. Infinities and NaNs
+// cannot, because shading languages assume that loads are finite.
+func isWord(e scalar.Expr) bool {
+	if e.Op != scalar.OpConst {
+		return false
+	}
+	switch e.Type {
+	case ir.F32:
+		x := math.Float64frombits(e.Bits)
+		return !math.IsNaN(x) && !math.IsInf(x, 0)
+	case ir.I32, ir.U32:
+		return true
+	}
+	return false
+}
+
+// HasRoom reports whether the kernels of a group can bind one more tensor.
+func (g *Group) HasRoom() bool {
+	switch g.Kind {
+	case MapKind, ReduceKind, ContractKind:
+		return g.partition.bindings(g) < g.partition.options.Tensors
+	}
+	return false
+}
+
+// Words are literals of a group that are stored in memory.
+type Words struct {
+	// Tensor is the constant that holds them.
+	Tensor *Tensor
+
+	p     *Partition
+	loads map[string]scalar.Expr // by literal key
+}
+
+// Words stores the literals selected by which in memory, as one more operand of the group.
+// It returns nil if which is nil.
+func (c *Canon) Words(which []bool) *Words {
+	if which == nil {
+		return nil
+	}
+	w := &Words{p: c.p, Tensor: c.p.newTensor("words", ir.TypeOf(ir.U32)), loads: map[string]scalar.Expr{}}
+	for i, l := range c.Literals {
+		if which[i] {
+			at := scalar.ConstI(ir.I32, int64(len(w.loads)))
+			w.loads[l.Key] = scalar.Bitcast(scalar.LoadAt(w.Tensor.ID, ir.U32, at), l.Expr.Type)
+			w.Tensor.Constant = binary.LittleEndian.AppendUint32(w.Tensor.Constant, bitsOf(l.Expr))
+		}
+	}
+	w.Tensor.Dims = []int{len(w.loads)}
+	c.Operands = append(c.Operands, w.Tensor)
+	return w
+}
+
+// Read runs f with the literals replaced by loads; w may be nil.
+func (w *Words) Read(f func()) {
+	if w == nil {
+		f()
+		return
+	}
+	before := w.p.words
+	w.p.words = w.loads
+	defer func() { w.p.words = before }()
+	f()
+}
+
+// bitsOf returns the bits of a 32-bit literal.
+func bitsOf(e scalar.Expr) uint32 {
+	if e.Type == ir.F32 {
+		return math.Float32bits(float32(math.Float64frombits(e.Bits)))
+	}
+	return uint32(e.Bits)
 }

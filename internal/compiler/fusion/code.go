@@ -5,70 +5,71 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Code is what a group computes, as expressions in its coordinates and without
-// any schedule: the form in which a backend that runs groups by itself reads
-// it. Loads name tensors by their ID.
+// Code is the computation of a group as expressions in its coordinates, without a
+// schedule. It is the input of backends that schedule groups themselves. Loads name
+// tensors by ID.
 type Code struct {
 	// Outer are the variables of the outer coordinates, of range [0, size).
 	Outer []scalar.Expr
-	// Inner are those of the inner coordinates, of reductions.
+	// Inner are those of the inner coordinates, which reductions iterate over.
 	Inner []scalar.Expr
 	// Stages run in order for each outer point.
 	Stages []Stage
-	// Rows are stored once for each outer point after all stages, Points once
-	// for each inner point too. Values come before any of the stores.
+	// Rows are stored once per outer point after all stages, Points once per inner
+	// point. All values are computed before the first store.
 	Rows, Points []ElementStore
 }
 
-// Stage names row values and runs reductions over the inner points.
+// Stage computes row values and then runs reductions over the inner points.
 type Stage struct {
-	// Lets are values of the outer point that later expressions refer to.
+	// Lets are values of the outer point that later expressions use.
 	Lets       []scalar.Local
 	Reductions []Reduction
 	// Contract is set instead for the one stage of a contraction.
 	Contract *Contract
 }
 
-// Reduction combines the elements of all inner points.
+// Reduction combines the elements of all inner points into accumulators.
 type Reduction struct {
 	Accumulators []ir.Accumulator
-	// Elements are what an inner point brings, one for each accumulator.
+	// Elements are the contributions of an inner point, one per accumulator.
 	Elements []scalar.Expr
-	// Combine merges two sets of running values.
+	// Combine merges two sets of accumulator values.
 	Combine func(a, b []scalar.Expr) []scalar.Expr
-	// Results are named from the running values, which stand as variables
-	// Running.
+	// Results are the named results, computed from the variables Running, which
+	// stand for the final accumulator values.
 	Running []scalar.Expr
 	Results []scalar.Local
 }
 
 // Contract is a sum of products. A and B are the factors in the coordinates of
-// their spaces; Sum is the variable that later expressions know the sum by.
+// their spaces; Sum is the variable for the sum in later expressions.
 type Contract struct {
 	Batch, M, N, K []int
-	// The variables of the coordinates; axes of size 1 have the constant 0.
+	// The variables of the coordinates; an axis of size 1 has the constant 0.
 	BatchAt, MAt, NAt, KAt ir.Index
 	A, B                   scalar.Expr
-	// Outer gives for each outer coordinate of the group the variable of a
-	// space that it is.
+	// Outer maps each outer coordinate of the group to a variable of one of the
+	// spaces.
 	Outer ir.Index
 	Sum   scalar.Expr
 }
 
 // ElementStore writes one element of a tensor.
 type ElementStore struct {
-	Tensor *Tensor // the one that holds the memory
+	Tensor *Tensor // the root tensor
 	Offset scalar.Expr
 	Value  scalar.Expr
-	// Guarded stores must not happen once an index was found out of range.
+	// Guarded stores are skipped once an index check has failed.
 	Guarded bool
 }
 
-// Code returns the expressions of a group that is none of loops, prefixes and
-// groups side by side (for those, ask each of Parts).
+// Code returns the expressions of a group that is not a loop, a scan or a set of
+// groups side by side (for those, call Code on each of Parts).
 func (g *Group) Code() *Code {
 	c := newCoder(g)
 	c.outer, c.inner = g.partition.variables("o", g.Outer), g.partition.variables("r", g.Inner)
@@ -93,7 +94,7 @@ func (g *Group) Code() *Code {
 	return c.code
 }
 
-// Prefix returns what a prefix group computes.
+// Prefix returns the computation of a group of kind PrefixKind.
 func (g *Group) Prefix() *Prefix {
 	n := g.Members[0].Node
 	l := n.Def().Lower.(*ir.PrefixLowering)
@@ -121,15 +122,14 @@ func (g *Group) Prefix() *Prefix {
 	return x
 }
 
-// Prefix is a running combination along one axis: for each point of the other
-// axes, Running begins as the accumulators do and becomes Combined with each
-// element; Stores write results, before that step where Exclusive is set and
-// after it otherwise.
+// Prefix is a scan along one axis. For each point of the other axes, Running starts
+// at the accumulators' initial values and each element replaces it by Combined.
+// Stores write the results before that step if Exclusive is set, after it otherwise.
 type Prefix struct {
 	Dims               []int
 	Axis               int
 	Reverse, Exclusive bool
-	At                 ir.Index // the variables of the coordinates, one for each axis
+	At                 ir.Index // the coordinate variables, one per axis
 	Accumulators       []ir.Accumulator
 	Running, Combined  []scalar.Expr
 	// Terms are what each point adds where the combination is a sum of f32, one for each half
@@ -164,8 +164,8 @@ func (c *coder) variable(d ir.DType) scalar.Expr {
 	return scalar.FreeVar("v"+strconv.Itoa(c.vars), d)
 }
 
-// reductions adds the stages of a reduce group, and the row values that become
-// known between them.
+// reductions adds the stages of a reduce group: in each, the row values that the
+// previous reductions make available, then the reductions.
 func (c *coder) reductions() {
 	levels := c.g.Levels()
 	last := 0
@@ -219,8 +219,8 @@ func (c *coder) reduction(m *Member) Reduction {
 	return r
 }
 
-// contraction adds the one stage of a contraction. Its factors are written in
-// the coordinates of the four spaces.
+// contraction adds the single stage of a contraction, its factors written in the
+// coordinates of the four spaces.
 func (c *coder) contraction() {
 	m := c.g.Members[0]
 	k := ContractionOf(m.Node, c.s)
@@ -242,7 +242,7 @@ func (c *coder) contraction() {
 	c.code.Stages = []Stage{{Contract: x}}
 }
 
-// stores adds what is kept of a member.
+// stores adds the stores of a member's results.
 func (c *coder) stores(m *Member) {
 	at := slices.Concat(c.outer, c.inner)
 	for i, t := range m.Store {
@@ -265,4 +265,169 @@ func (c *coder) store(t *Tensor, at ir.Index, value scalar.Expr) ElementStore {
 		Tensor: root, Offset: c.s.Simplify(offset), Value: value,
 		Guarded: c.g.partition.Guards(root),
 	}
+}
+
+// Elements is a tensor as an expression: one value for each point of a space.
+type Elements struct {
+	Dims  []int
+	At    ir.Index // the coordinate variables, one per axis
+	Value scalar.Expr
+}
+
+// Scatter is the computation of a group of kind ScatterKind: updates are combined
+// into the operand in the order of their positions.
+type Scatter struct {
+	Mode ir.ScatterMode
+	// Row is the result row of each position, or -1 for none.
+	Row Elements
+	// Update has one row per position.
+	Update Elements
+	// Operand is the initial value of the result. If InPlace is set, it is already there.
+	Operand Elements
+	InPlace bool
+	Out     *Tensor
+	// RowDims are the sizes of the space of rows. RowSteps are the strides of its
+	// axes in Out, WindowAt the offsets of the elements of a row.
+	RowDims, RowSteps, WindowAt []int
+}
+
+// Scatter returns the computation of a group of kind ScatterKind.
+func (g *Group) Scatter() *Scatter {
+	s := RowScatterOf(g)
+	c := newCoder(g)
+	load := NewReader(g.partition, c.s).Operand(s.Node)
+	x := &Scatter{Mode: s.Lowering.Mode, InPlace: s.InPlace(), Out: s.Out, RowDims: s.rowDims}
+	i, w := g.partition.variables("p", []int{s.Positions})[0], g.partition.variables("w", []int{s.Window})[0]
+	row, inside := s.Row(c.s, i, load)
+	x.Row = Elements{[]int{s.Positions}, ir.Index{i}, scalar.Select(inside, row, loop.Int(-1))}
+	x.Update = Elements{[]int{s.Positions, s.Window}, ir.Index{i, w}, s.Update(c.s, i, w, load)}
+	at := g.partition.variables("o", s.Out.Dims)
+	x.Operand = Elements{s.Out.Dims, at, load(0, at)}
+	steps := strides(s.Out.Dims)
+	x.RowSteps = make([]int, len(s.rowAxes))
+	for k, axis := range s.rowAxes {
+		x.RowSteps[k] = steps[axis]
+	}
+	x.WindowAt = make([]int, s.Window)
+	for e := range x.WindowAt {
+		rest := e
+		for k := len(s.windowDims) - 1; k >= 0; k-- {
+			x.WindowAt[e] += rest % s.windowDims[k] * steps[s.windowAxes[k]]
+			rest /= s.windowDims[k]
+		}
+	}
+	return x
+}
+
+// Sort is the computation of a group of kind SortKind: for each row of keys, the
+// permutation that sorts the keys in ascending order, stably (an argsort).
+type Sort struct {
+	Rows, Length int
+	// Keys has one line per row, of type U32 or U64.
+	Keys Elements
+	// Out stores an element of the permutation at a point of the space of Keys.
+	Out func(place scalar.Expr) ElementStore
+}
+
+// Sort returns the computation of a group of kind SortKind.
+func (g *Group) Sort() *Sort {
+	n, out := g.Members[0].Node, g.Members[0].Store[0]
+	l := n.Def().Lower.(*ir.SortLowering)
+	axis, length := l.Axis(n), out.Dims[l.Axis(n)]
+	lines := append([]int{}, out.Dims...)
+	lines[axis] = 1
+	rows := Product(lines)
+	c := newCoder(g)
+	space := g.partition.variables("s", []int{rows, length})
+	at := Unflatten(c.s, space[0], lines)
+	at[axis] = space[1]
+	key := l.Key(n, NewReader(g.partition, c.s).Element(n.Input(0), at))
+	return &Sort{
+		Rows: rows, Length: length, Keys: Elements{[]int{rows, length}, space, key},
+		Out: func(place scalar.Expr) ElementStore { return c.store(out, at, place) },
+	}
+}
+
+// Store returns the store of a value at a point of the space of Operand.
+func (x *Scatter) Store(g *Group, value scalar.Expr) ElementStore {
+	return newCoder(g).store(x.Out, x.Operand.At, value)
+}
+
+// Routine is the computation of a group of kind RoutineKind: all results of a node
+// from all of its operands.
+type Routine struct {
+	Node *ir.Node
+	// In are the operands.
+	In []Elements
+	// Out are the spaces of the results, without values; nil for a result that is
+	// not read.
+	Out []*Elements
+	// Store stores the value of a result at a point of its space.
+	Store func(result int, value scalar.Expr) ElementStore
+}
+
+// Routine returns the computation of a group of kind RoutineKind.
+func (g *Group) Routine() *Routine {
+	m := g.Members[0]
+	c := newCoder(g)
+	reader := NewReader(g.partition, c.s)
+	x := &Routine{Node: m.Node, Out: make([]*Elements, len(m.Store))}
+	for _, v := range m.Node.Inputs() {
+		dims, _ := v.Shape().Ints()
+		at := g.partition.variables("i", dims)
+		x.In = append(x.In, Elements{dims, at, reader.Element(v, at)})
+	}
+	for i, t := range m.Store {
+		if t != nil {
+			x.Out[i] = &Elements{Dims: t.Dims, At: g.partition.variables("o", t.Dims)}
+		}
+	}
+	x.Store = func(result int, value scalar.Expr) ElementStore {
+		return c.store(m.Store[result], x.Out[result].At, value)
+	}
+	return x
+}
+
+// sums reports whether combine is plain addition of independent f32 accumulators, where
+// the rounding errors of long sums accumulate.
+func sums(accs []ir.Accumulator, combine func(a, b []scalar.Expr) []scalar.Expr) bool {
+	a, b := make([]scalar.Expr, len(accs)), make([]scalar.Expr, len(accs))
+	for i, acc := range accs {
+		if acc.DType != ir.F32 {
+			return false
+		}
+		a[i], b[i] = scalar.FreeVar("a", ir.F32), scalar.FreeVar("b", ir.F32)
+	}
+	for i, x := range combine(a, b) {
+		if x.Op != scalar.OpAdd || x.Args[0] != a[i] || x.Args[1] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Sums reports whether a reduction only adds f32 numbers. Its order is free, so a serial
+// implementation sums in blocks of [SumBlock].
+func (r *Reduction) Sums() bool { return sums(r.Accumulators, r.Combine) }
+
+// SumBlock is the number of f32 terms summed serially, with an error of at most 5·10⁻⁷ for
+// equal terms. Sums of blocks are added with compensation ([scalar.TwoSum]), which costs
+// little beside the terms.
+const SumBlock = 32
+
+// compensate adds a compensation term to each running sum (Kahan summation), and returns
+// the compensated results. Each step still waits only for the previous addition.
+func (x *Prefix) compensate(c *coder, element []scalar.Expr) []scalar.Expr {
+	x.Terms = element
+	var rests, kept, results []scalar.Expr
+	for i, running := range x.Running {
+		sum, left := scalar.TwoSum(running, element[i])
+		rest := c.variable(ir.F32)
+		x.Accumulators = append(x.Accumulators, ir.Accumulator{DType: ir.F32, Init: scalar.Const(ir.F32, 0)})
+		x.Combined[i] = sum
+		rests, kept = append(rests, rest), append(kept, scalar.Add(rest, left))
+		results = append(results, scalar.Compensated(running, rest))
+	}
+	x.Running, x.Combined = append(x.Running, rests...), append(x.Combined, kept...)
+	return results
 }

@@ -10,25 +10,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Contraction is the contraction of a node with the way back from a position
-// of its result to the four spaces.
+// Contraction is the contraction of a node together with the map from a position
+// of its result to coordinates of the batch, M and N spaces.
 type Contraction struct {
 	ir.Contraction
-	// Node is the node that it is the contraction of.
+	// Node is the contraction's node.
 	Node *ir.Node
 
 	s *scalar.Simplifier
-	// Where the coordinates of the spaces are in a position of the result.
+	// Where a result position holds the coordinates of the spaces.
 	batchFrom, mFrom, nFrom []digit
 }
 
-// digit is a coordinate that is part of another, which counts in steps of
-// several: its value is at[axis]/step, modulo the number base (0: any). The
-// coordinate of an axis of size 1 has a negative axis.
+// digit locates a coordinate inside a position: its value is at[axis]/step, modulo
+// base unless base is 0. The coordinate of an axis of size 1 has a negative axis.
 type digit struct{ axis, step, base int }
 
-// ContractionOf returns the contraction of a node of a partition, whose factors are
-// simplified by s. [Build] has refused what has no way back from its result.
+// ContractionOf returns the contraction of a node of a partition; s simplifies its
+// factors. It panics where inverted fails, which [Build] has checked.
 func ContractionOf(n *ir.Node, s *scalar.Simplifier) *Contraction {
 	c, fault := inverted(n, s)
 	if fault != "" {
@@ -37,8 +36,8 @@ func ContractionOf(n *ir.Node, s *scalar.Simplifier) *Contraction {
 	return c
 }
 
-// inverted finds the way back from a result's position, or says why there is
-// none.
+// inverted builds the map from result positions to coordinates, or says why there
+// is none.
 func inverted(n *ir.Node, s *scalar.Simplifier) (c *Contraction, fault string) {
 	c = &Contraction{Contraction: n.Def().Lower.(*ir.ContractLowering).Spec(n), Node: n, s: s}
 	b, m, nn := Coords("b", c.Batch), Coords("m", c.M), Coords("n", c.N)
@@ -66,16 +65,16 @@ func inverted(n *ir.Node, s *scalar.Simplifier) (c *Contraction, fault string) {
 	return c, fault
 }
 
-// term is a part of a position: step times the variable v.
+// term is a summand of a position: step times the variable v.
 type term struct {
 	v    scalar.Expr
 	step int
 }
 
-// findDigits notes for the variables of e, a position along an axis, which part
-// of it they are. e is a sum of variables times constants in which, as in a
-// number's digits, each step is more than all smaller terms make. Groups of
-// features are such a sum.
+// findDigits records the digit of each variable of e, a position along an axis. The
+// expression must be a sum of variables times constants in mixed-radix form: each
+// step exceeds the largest value of all smaller terms together. Feature groups give
+// such sums.
 func findDigits(e scalar.Expr, axis int, found map[string]digit) bool {
 	terms, ok := termsOf(e, 1, nil)
 	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(b.step, a.step) })
@@ -93,7 +92,7 @@ func findDigits(e scalar.Expr, axis int, found map[string]digit) bool {
 	return ok
 }
 
-// termsOf returns the terms of step times e, or false where e is no sum of
+// termsOf appends the terms of step times e. It fails where e is not a sum of
 // variables times positive constants.
 func termsOf(e scalar.Expr, step int, terms []term) ([]term, bool) {
 	if c, ok := e.IntConst(); ok {
@@ -134,14 +133,14 @@ func (c *Contraction) of(space []digit, at ir.Index) ir.Index {
 	return out
 }
 
-// factors returns the two factors at a position of the result and a point of
-// the contracted space.
+// factors returns the two factors for a position of the result and a point of the
+// K space.
 func (c *Contraction) factors(at, k ir.Index, load ir.Load) (a, b scalar.Expr) {
 	batch := c.of(c.batchFrom, at)
 	return c.Factor(0, batch, c.of(c.mFrom, at), k, load), c.Factor(1, batch, c.of(c.nFrom, at), k, load)
 }
 
-// Factor returns the factor that an operand brings, zero where it has none.
+// Factor returns the factor from an operand, zero outside its bounds.
 func (c *Contraction) Factor(operand int, batch, free, k ir.Index, load ir.Load) scalar.Expr {
 	at, valid := c.Address(operand, batch, free, k)
 	if valid == nil {
@@ -150,7 +149,7 @@ func (c *Contraction) Factor(operand int, batch, free, k ir.Index, load ir.Load)
 	return scalar.Select(c.s.Simplify(valid), c.widen(load(operand, at)), scalar.Const(c.Acc, 0))
 }
 
-// Address returns where an operand has its factor, and whether it has one.
+// Address returns the position of a factor in its operand, and whether it is in bounds.
 func (c *Contraction) Address(operand int, batch, free, k ir.Index) (ir.Index, scalar.Expr) {
 	if operand == 0 {
 		return c.A(batch, free, k)
@@ -160,8 +159,7 @@ func (c *Contraction) Address(operand int, batch, free, k ir.Index) (ir.Index, s
 
 func (c *Contraction) widen(x scalar.Expr) scalar.Expr { return scalar.Convert(x, c.Acc) }
 
-// asReduction is the contraction written as a reduction, for shapes too thin
-// for tiles.
+// asReduction returns the contraction as a reduction, for shapes too thin for tiles.
 func (c *Contraction) asReduction() *ir.ReduceLowering {
 	result := c.Node.Types()[0].DType
 	return &ir.ReduceLowering{
@@ -182,8 +180,8 @@ func (c *Contraction) asReduction() *ir.ReduceLowering {
 	}
 }
 
-// Reduction returns a group that computes a contraction group as a reduction;
-// what followed the contraction is computed once for each row.
+// Reduction rewrites a contraction group as a reduce group; the epilogue of the
+// contraction is computed once per row.
 func (g *Group) Reduction() *Group {
 	first := *g.Members[0]
 	first.Reduced = true
@@ -196,9 +194,9 @@ func (g *Group) Reduction() *Group {
 	}
 }
 
-// SoleOperand returns the tensor that holds all of an operand of a contraction
-// group, at positions of a batch, as it is stored; nil where the contraction reads
-// more or computes with it, or where the group touches the tensor elsewhere too.
+// SoleOperand returns the root tensor that holds an operand of a contraction group
+// unchanged, at positions of a batch. It returns nil where the operand is computed
+// or read from several tensors, or where the group accesses the tensor elsewhere.
 func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor {
 	t := g.storedOperand(c, operand, batch)
 	if t == nil || t == g.storedOperand(c, 1-operand, batch) {
@@ -218,7 +216,7 @@ func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor
 	return t
 }
 
-// storedOperand is SoleOperand whatever else the group touches.
+// storedOperand is SoleOperand without the check for other accesses.
 func (g *Group) storedOperand(c *Contraction, operand int, batch ir.Index) *Tensor {
 	var found []*Tensor
 	rd := NewReader(g.partition, c.s)

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// control turns the group of a node that runs graphs into items.
+// control returns the items of the group of a control-flow node.
 func (p *Partition) control(g *Group) ([]Item, error) {
 	switch g.Members[0].Node.Op() {
 	case ops.OpCond:
@@ -19,7 +19,7 @@ func (p *Partition) control(g *Group) ([]Item, error) {
 	return p.loop(g)
 }
 
-// branch turns a cond into a choice between two partitions.
+// branch lowers a cond to a choice between two partitions.
 func (p *Partition) branch(m *Member) ([]Item, error) {
 	p.storeAll(m)
 	pred, items := p.flag(m.Node.Input(0))
@@ -33,7 +33,7 @@ func (p *Partition) branch(m *Member) ([]Item, error) {
 			return nil, err
 		}
 		for i, port := range b.Graph.Ports() {
-			b.take(port, m.Node.Input(1+i))
+			b.bindPort(port, m.Node.Input(1+i))
 		}
 		for i, o := range b.Graph.Outputs() {
 			b.stacked = append(b.stacked, stackedOutput{o.Value, m.Store[i]})
@@ -45,8 +45,7 @@ func (p *Partition) branch(m *Member) ([]Item, error) {
 	return append(items, out), nil
 }
 
-// flag returns a tensor with a boolean that is an array of its own, and what
-// copies it there.
+// flag returns a root tensor that holds a boolean, and the items that copy it there.
 func (p *Partition) flag(v ir.Value) (*Tensor, []Item) {
 	if t := p.tensors[v]; t != nil && t.Outer == nil {
 		return t, nil
@@ -55,8 +54,8 @@ func (p *Partition) flag(v ir.Value) (*Tensor, []Item) {
 	return t, p.copyItems([]Copy{p.copyOf(v, t)})
 }
 
-// while turns a while_loop into copies of the first carries and the loop, whose
-// carries are in one place: how often it runs is not known.
+// while lowers a while_loop to copies of the initial carries and the loop. Each
+// carry has a single buffer, because the number of steps is unknown.
 func (p *Partition) while(m *Member) ([]Item, error) {
 	a := m.Node.Attrs().(*ops.WhileAttrs)
 	p.storeAll(m)
@@ -86,8 +85,8 @@ func (p *Partition) while(m *Member) ([]Item, error) {
 	return append(p.copyItems(first), w), nil
 }
 
-// step returns the partition of one of the graphs of a while_loop, still to be
-// built.
+// step returns the partition of the condition (0) or the body (1) of a while_loop,
+// not yet built.
 func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
 	b, err := p.inner(m.Node.Subgraphs()[graph], graph*len(m.Store))
 	if err != nil {
@@ -96,7 +95,7 @@ func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
 	b.repeated = true
 	for i, port := range b.Graph.Ports() {
 		if i < consts {
-			b.take(port, m.Node.Input(i))
+			b.bindPort(port, m.Node.Input(i))
 		} else {
 			b.tensors[port.Value] = b.seen(port.Name, port.Value.Type(), m.Store[i-consts])
 		}
@@ -104,9 +103,8 @@ func (p *Partition) step(m *Member, consts, graph int) (*Partition, error) {
 	return b, nil
 }
 
-// loop turns the group of a scan into items: copies of the first carries to
-// where the loop keeps them, and the loop itself. The carries after the last
-// step stay where they are, as results of the scan.
+// loop lowers a scan to copies of the initial carries and the loop. The carries after
+// the last step stay where they are, as results of the scan.
 func (p *Partition) loop(g *Group) ([]Item, error) {
 	m := g.Members[0]
 	a := m.Node.Attrs().(*ops.ScanAttrs)
@@ -135,7 +133,7 @@ func (p *Partition) loop(g *Group) ([]Item, error) {
 	return append(append(items, l), p.copyItems(last)...), nil
 }
 
-// storeAll gives every result of a node that runs graphs a tensor.
+// storeAll assigns a tensor to every result of a control-flow node.
 func (p *Partition) storeAll(m *Member) {
 	for i, t := range m.Store {
 		if t == nil {
@@ -149,16 +147,16 @@ func (p *Partition) storeAll(m *Member) {
 func (p *Partition) operandsOf(n *ir.Node) []*Tensor {
 	var out []*Tensor
 	for _, v := range n.Inputs() {
-		if t := p.whole(v).shown(); t != nil && !slices.Contains(out, t) {
+		if t := p.whole(v).viewed(); t != nil && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// carry tells the body of a loop where carry i is, and returns where it is
-// before the first step and after the last one. A carry that is not written in
-// place has two places, which change roles with every step.
+// carry connects carry i of a loop body to its buffers, and returns the tensors that
+// hold it before the first and after the last step. A carry that is not updated in
+// place is double-buffered: its two buffers swap roles with every step.
 func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
 	end = l.writes[i]
 	if l.Body == nil {
@@ -170,7 +168,7 @@ func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
 		old.Outer = end
 		return end, end
 	}
-	if end.Sliced() { // the other place is no slice, and one kernel is to write both
+	if end.Sliced() { // the other buffer is no slice, and one kernel writes both
 		end = p.newTensor(end.Name+"_last", pair.old.Type())
 		l.writes = append(l.writes, end)
 	}
@@ -195,17 +193,17 @@ func (p *Partition) copyItems(copies []Copy) []Item {
 }
 
 // body builds the partition of a scan's step, whose ports are tensors of the
-// partition around it. Where its carries are is told by [Partition.carry].
+// surrounding partition. [Partition.carry] connects its carries later.
 func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
 	b, err := p.inner(m.Node.Subgraphs()[0], a.Carries)
 	if err != nil {
 		return nil, err
 	}
-	b.repeated, b.turns = true, true
+	b.repeated, b.doubleBuffered = true, true
 	for i, port := range b.Graph.Ports() {
 		if i >= a.Consts && i < a.Consts+a.Carries {
 			b.tensors[port.Value] = p.alias(port.Name, port.Value.Type(), nil)
-		} else if t := b.take(port, m.Node.Input(i)); t != nil {
+		} else if t := b.bindPort(port, m.Node.Input(i)); t != nil {
 			t.PerStep = i >= a.Consts
 			t.Reverse = a.Reverse && t.PerStep
 		}
@@ -223,8 +221,8 @@ func (p *Partition) body(m *Member, a *ops.ScanAttrs) (*Partition, error) {
 	return build(b)
 }
 
-// inner returns the partition of a graph that a node owns, still to be built. The
-// first outputs are the next values of carries.
+// inner returns the partition of a subgraph, not yet built. The first outputs are
+// the next values of carries.
 func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
 	g, err := prepared(g, p.options)
 	if err != nil {
@@ -239,9 +237,9 @@ func (p *Partition) inner(g *ir.Graph, carries int) (*Partition, error) {
 	}, nil
 }
 
-// take gives a port the value v of the partition around p, and returns the tensor,
-// nil where v is a literal.
-func (p *Partition) take(port ir.Port, v ir.Value) *Tensor {
+// bindPort binds a port to the value v of the surrounding partition. It returns the
+// port's tensor, or nil where v is a literal.
+func (p *Partition) bindPort(port ir.Port, v ir.Value) *Tensor {
 	if literal, ok := p.parent.decided.literals[v]; ok {
 		p.given[port.Value] = literal
 		return nil
@@ -250,7 +248,7 @@ func (p *Partition) take(port ir.Port, v ir.Value) *Tensor {
 	return p.tensors[port.Value]
 }
 
-// seen returns a tensor of the partition around p as p sees it.
+// seen returns a tensor of the surrounding partition as p sees it.
 func (p *Partition) seen(name string, t ir.Type, outer *Tensor) *Tensor {
 	if !p.repeated {
 		return outer
@@ -258,8 +256,8 @@ func (p *Partition) seen(name string, t ir.Type, outer *Tensor) *Tensor {
 	return p.parent.alias(name, t, outer)
 }
 
-// ownCarries returns a step in which no carry after it is an output besides: so
-// that what is kept of it is written next to it, and not copied.
+// ownCarries returns a step in which no next carry is also another output, so that
+// the output is written beside the carry instead of copied.
 func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 	outputs := g.Outputs()
 	shared, found := make([]bool, len(outputs)), false
@@ -289,8 +287,7 @@ func ownCarries(g *ir.Graph, carries int) (*ir.Graph, error) {
 	})
 }
 
-// alias returns a tensor for a value that a loop's body sees of outer, which may
-// be told later.
+// alias returns a tensor by which a loop body refers to outer, which may be set later.
 func (p *Partition) alias(name string, t ir.Type, outer *Tensor) *Tensor {
 	dims, _ := t.Shape.Ints()
 	return p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims, Outer: outer})

@@ -1,30 +1,33 @@
-// Package group decides what is computed together, and what lies in memory.
+// Package fusion decides which nodes of a graph are computed by one kernel, and which
+// values are stored in memory.
 //
-// [Build] cuts a graph into groups of nodes and returns a [Partition]:
+// It runs after package passes and before package sched. Its input is a graph with
+// bound sizes and no composites; its output is a [Partition]: groups of nodes in
+// execution order and the tensors they read and write. Start reading at build.go,
+// where [Build] runs the steps:
 //
-//  1. a small choice becomes both branches and a selection (branch.go), and what
-//     joins more than a kernel binds is joined in steps (concat.go);
-//  2. values that each use can compute anew need no memory (inline.go; keep.go has the
-//     exceptions for tensor cores);
-//  3. every other node becomes a group (space.go), and groups merge along the edges
-//     (fuse.go, where align.go finds which coordinates are the same) and side by
-//     side (siblings.go), as long as a kernel can bind what they touch
-//     (footprint.go);
-//  4. states are overwritten in place where nothing reads them later (state.go;
-//     state_place.go gives the others their copies);
-//  5. tensors are placed (build.go), the groups are put in order (order.go), loops
-//     and choices get partitions of their own (control.go), and where the target is one
-//     for it rows lie where what they are made of lay (overwrite.go).
+//  1. Rewrites: a small cond becomes both branches and a select, and a concatenation
+//     of more operands than a kernel can bind becomes a tree of them (rewrite.go).
+//  2. Rematerialisation: a value that is cheap to compute again at each use is not
+//     stored (inline.go; keep.go holds the exceptions for tensor cores).
+//  3. Fusion: every other node becomes a group (space.go). Groups fuse along
+//     producer/consumer edges (fuse.go) and horizontally (siblings.go), as long as a
+//     kernel can bind what they access (footprint.go).
+//  4. States are updated in place where nothing reads the old value later, and get
+//     copies otherwise (state.go).
+//  5. Tensors are assigned (build.go), groups are ordered (order.go), loops and conds
+//     get partitions of their own (control.go), and the output of a row-wise group may
+//     reuse the buffer of its input (overwrite.go).
 //
-// What a group computes is written in the coordinates of its elements. A [Reader]
-// gives the expression of any element through all that is fused; [Group.Code],
-// [Group.Prefix], [Group.Scatter] and [Group.Sort] give the whole of a group, which
-// is all that a backend with code of its own needs. [CanonOf] tells which groups
-// are equal.
+// The computation of a group is an expression in the coordinates of its elements. A
+// [Reader] returns the expression of any element through all fused nodes;
+// [Group.Code], [Group.Prefix], [Group.Scatter] and [Group.Sort] return that of a
+// whole group, for backends that schedule groups themselves. [CanonOf] finds equal
+// groups.
 //
-// Of the target the package knows what [Options] holds: how many tensors a kernel binds, which
-// branches are worth running alone, from which size positions are counted in 64 bits, and
-// whether products go by tensor cores. It picks no workgroup sizes and makes no
-// kernels; package sched does. One exception is split.go, which cuts long reductions by the
-// number of processors of a large GPU.
+// The package knows of the target only [Options]: the number of tensors a kernel can
+// bind, which branches are worth running alone, from which size positions are 64-bit,
+// and whether products use tensor cores. Package sched picks schedules and makes the
+// kernels. The exception is reduction.go, whose Policy splits long reductions by the number of
+// processors of a large GPU.
 package fusion

@@ -6,36 +6,35 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// use is a value with the number of nodes that use it in some way.
+// use is a value with the number of its users.
 type use struct {
 	v ir.Value
 	n int
 }
 
-// footprint is what a group touches in memory wherever its tensors lie, which
-// bounds what may be fused: a kernel binds so many tensors and no more.
+// footprint is the memory a group accesses, counted in values. It limits fusion,
+// because a kernel can bind a limited number of tensors.
 type footprint struct {
-	// reads are the values that the group reads and does not compute, with how
-	// many of its members read them.
+	// reads are the values that the group reads but does not compute, with the
+	// number of members that read each.
 	reads []use
-	// keeps are the values it computes that are needed outside of it, with how
-	// many others read them; an output counts as read once more.
+	// keeps are the values it computes that are needed outside, with the number of
+	// outside readers; an output counts as one reader.
 	keeps []use
-	// weight is the number of simple operations, members that of the nodes.
+	// weight is the number of simple operations, members the number of nodes.
 	weight, members int
 }
 
-// Bounds of a group. A kernel's source grows by some thirty bytes an operation, and by half
-// as many a term of any other kind, and it is to stay small enough to read and to compile in
-// no time; what is a member costs time in every test for a merge. A reduction's loop and
-// barriers are as long as some thirty operations.
+// Limits of a group. They bound the length of a kernel's source, at about thirty bytes per
+// operation and half of that per other term, and the time that merge attempts take. A
+// reduction's loop and barriers are as long as some thirty operations.
 const (
 	maxGroupWeight  = 600
 	maxGroupMembers = 64
 	reductionWeight = 30
 )
 
-// footprintOf finds the footprint of a group of one node.
+// footprintOf returns the footprint of a group of one node.
 func (p *Partition) footprintOf(n *ir.Node) footprint {
 	f := footprint{weight: max(p.decided.weight[n.ID()], p.decided.terms[n.ID()]/2), members: 1}
 	if _, ok := n.Def().Lower.(*ir.ReduceLowering); ok {
@@ -68,8 +67,8 @@ func (p *Partition) countReaders() {
 	}
 }
 
-// with returns the footprint of a group and another one that may read it.
-func (f *footprint) with(b *footprint) footprint {
+// merged returns the footprint of a group merged with b, which may read it.
+func (f *footprint) merged(b *footprint) footprint {
 	out := footprint{reads: slices.Clone(f.reads), weight: f.weight + b.weight, members: f.members + b.members}
 	inside := func(v ir.Value) int {
 		i := slices.IndexFunc(b.reads, func(u use) bool { return u.v == v })
@@ -97,22 +96,20 @@ func (f *footprint) with(b *footprint) footprint {
 	return out
 }
 
-// binds reports whether a kernel can bind all that m touches, one tensor a
-// binding. So every group that fusion makes can be bound as it is, wherever
-// memory is given to its tensors.
+// binds reports whether a kernel can bind all tensors of m, one per binding, wherever
+// the tensors are allocated.
 func (p *Partition) binds(m *Group) bool {
 	return p.bindings(m) <= p.options.Tensors
 }
 
-// bindings is how many tensors the kernel of a group binds, or the larger of
-// its two kernels: a reduction that is cut into parts leaves running values in
-// between.
+// bindings returns the number of tensors the kernel of a group binds. A split
+// reduction has two kernels with partial results between them; the larger counts.
 func (p *Partition) bindings(m *Group) int {
-	reads, keeps := len(m.touch.reads), len(m.touch.keeps)
+	reads, keeps := len(m.footprint.reads), len(m.footprint.keeps)
 	if m.Kind == MapKind {
-		for _, k := range m.touch.keeps {
+		for _, k := range m.footprint.keeps {
 			if old, ok := p.oldOf[k.v]; ok && !p.aside[old] && m.reads(old) {
-				keeps-- // written where the old value is read
+				keeps-- // updated in place
 			}
 		}
 	}
@@ -128,7 +125,7 @@ func (p *Partition) bindings(m *Group) int {
 	return max(reads, keeps+p.rowReads(m)) + running
 }
 
-// rowReads counts what a cut reduction reads after its parts have met.
+// rowReads counts the values that the second kernel of a split reduction reads.
 func (p *Partition) rowReads(m *Group) int {
 	seen := map[ir.Value]bool{}
 	for _, x := range m.Members {
@@ -148,5 +145,5 @@ func (p *Partition) rowReads(m *Group) int {
 
 // reads reports whether a group reads a value that it does not compute.
 func (g *Group) reads(v ir.Value) bool {
-	return slices.ContainsFunc(g.touch.reads, func(u use) bool { return u.v == v })
+	return slices.ContainsFunc(g.footprint.reads, func(u use) bool { return u.v == v })
 }

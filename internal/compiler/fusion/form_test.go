@@ -26,9 +26,9 @@ func init() {
 	}
 }
 
-// Lowerings of equal layers are written out as often as those of a few: what cutting
-// depends on is found once for each form and each expression.
-func TestEqualLayersAreWrittenOutOnce(t *testing.T) {
+// The number of lowerings expanded does not grow with the number of equal layers: facts are
+// computed once per form and per expression.
+func TestEqualLayersAreExpandedOnce(t *testing.T) {
 	count := func(layers int) int {
 		g := build(t, func(b *ir.Builder) {
 			x := b.Input("x", ir.F32, ir.Dims(8, 32)...)

@@ -1,32 +1,34 @@
 package fusion
 
-import "slices"
+import (
+	"slices"
 
-// fuseAll merges all groups that can be. Its time is that of a few sweeps over
-// the groups: each is compared with the few that it reads, groups are bounded,
-// and nothing is renumbered.
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// fuseAll fuses groups as far as the rules allow. It takes a few linear sweeps: each
+// group is compared only with the few it reads, and groups are bounded in size.
 func (p *Partition) fuseAll() {
 	p.sweep()
 	if p.fuseSiblings() {
 		p.sweep()
 	}
-	p.fuseSideBySide()
+	p.fuseHorizontally()
 }
 
-// sweep goes once through the groups, which stand in order, producers first,
-// and merges each with those it reads as long as one of the rules below allows
-// it.
+// sweep visits the groups in topological order and merges each with its producers
+// while a rule allows it.
 //
-// No way may lead from a to b through a third group, or the merged group would
-// wait for itself. Two cases are known at a glance to have none. Where a is the
-// last of what b reads, every other way into b comes from before a; the merged
-// group stands where a stood. Where no other group up to b reads a, there is no
-// way out of a but to b; the merged group stands where b stood. In both cases
-// all edges still lead forward, so that the next merge can be judged alike.
+// A merge of a into b must not create a cycle: no path may lead from a to b through
+// a third group. Two cases are safe without a search. If a is the last of b's
+// producers, every other path into b starts before a, and the merged group takes
+// a's place. If no other group up to b reads a, no path leaves a except to b, and
+// the merged group takes b's place. Both keep all edges pointing forward.
 func (p *Partition) sweep() {
 	groups := p.groups
 	for i, g := range groups {
-		g.place = i
+		g.index = i
 		g.users = nil
 	}
 	for _, g := range groups {
@@ -37,33 +39,33 @@ func (p *Partition) sweep() {
 			g = p.mergeInto(g)
 		}
 	}
-	p.groups = standing(groups)
+	p.groups = currentGroups(groups)
 }
 
-// standing returns the groups that were not merged into others and those that
-// were made of the others, in their places.
-func standing(groups []*Group) []*Group {
+// currentGroups returns the groups that are not merged into others, in order.
+func currentGroups(groups []*Group) []*Group {
 	at := make([]*Group, len(groups))
 	for _, g := range groups {
-		g = g.now()
-		at[g.place] = g
+		g = g.current()
+		at[g.index] = g
 	}
 	return slices.DeleteFunc(at, func(g *Group) bool { return g == nil })
 }
 
-// now returns the group that g has become a part of, or g itself.
-func (g *Group) now() *Group {
-	for g.into != nil {
-		if g.into.into != nil {
-			g.into = g.into.into
+// current returns the group that g has been merged into, or g itself. It compresses paths
+// as a union-find structure does.
+func (g *Group) current() *Group {
+	for g.mergedInto != nil {
+		if g.mergedInto.mergedInto != nil {
+			g.mergedInto = g.mergedInto.mergedInto
 		}
-		g = g.into
+		g = g.mergedInto
 	}
 	return g
 }
 
-// mergeInto merges b with one of the groups it reads, the nearest first, and
-// returns the result, or nil where no rule allows it.
+// mergeInto merges b with one of its producers, the last first, and returns the
+// result, or nil if no rule allows a merge.
 func (p *Partition) mergeInto(b *Group) *Group {
 	producers := p.producers(b)
 	for i := len(producers) - 1; i >= 0; i-- {
@@ -76,9 +78,9 @@ func (p *Partition) mergeInto(b *Group) *Group {
 		if m == nil || !p.admits(m, a, b) {
 			continue
 		}
-		m.place = b.place
+		m.index = b.index
 		if last && a.readByOther(b) {
-			m.place = a.place
+			m.index = a.index
 		}
 		p.replace(a, b, m)
 		return m
@@ -86,44 +88,42 @@ func (p *Partition) mergeInto(b *Group) *Group {
 	return nil
 }
 
-// readByOther reports whether a group that the sweep has met, other than b,
-// reads g.
+// readByOther reports whether a group other than b that the sweep has visited reads g.
 func (g *Group) readByOther(b *Group) bool {
 	for _, u := range g.users {
-		if u = u.now(); u != b && u != g {
+		if u = u.current(); u != b && u != g {
 			return true
 		}
 	}
 	if len(g.users) > 0 {
-		g.users = append(g.users[:0], b) // all of them have become b
+		g.users = append(g.users[:0], b) // all users have been merged into b
 	}
 	return false
 }
 
-// admits reports whether m, made of a and b, stays within the bounds of a
-// group.
+// admits reports whether m, the merge of a and b, stays within the limits of a group.
 func (p *Partition) admits(m, a, b *Group) bool {
 	m.partition = p
-	m.touch = a.touch.with(&b.touch)
-	if m.touch.members > maxGroupMembers || m.touch.weight > maxGroupWeight {
+	m.footprint = a.footprint.merged(&b.footprint)
+	if m.footprint.members > maxGroupMembers || m.footprint.weight > maxGroupWeight {
 		return false
 	}
 	return p.binds(m)
 }
 
-// replace puts m in the place of a and b.
+// replace records that m replaces a and b.
 func (p *Partition) replace(a, b, m *Group) {
 	for _, part := range m.SideBySide() {
 		for _, mem := range part.Members {
 			p.groupOf[mem.Node] = m
 		}
 	}
-	a.into, b.into = m, m
+	a.mergedInto, b.mergedInto = m, m
 	m.users = slices.Concat(a.users, b.users)
 }
 
-// merge returns the group of a followed by b, which reads it, or nil where
-// they do not fit. Nothing is changed.
+// merge returns the group of a followed by its consumer b, or nil where no rule fits.
+// It changes nothing.
 func (p *Partition) merge(a, b *Group) *Group {
 	switch {
 	case a.Kind != MapKind && p.updates(b), a.Kind == ContractKind && p.joinsRows(a, b):
@@ -140,17 +140,17 @@ func (p *Partition) merge(a, b *Group) *Group {
 	return nil
 }
 
-// updates reports whether a group computes the new value of a state from the
-// old one. Such maps stay maps: they write in place there, and side by side
-// they make the whole optimiser one kernel.
+// updates reports whether a group computes the new value of a state from the old
+// one. Such maps stay maps: they update in place, and horizontal fusion makes one
+// kernel of a whole optimiser step.
 func (p *Partition) updates(g *Group) bool {
-	return slices.ContainsFunc(g.touch.keeps, func(k use) bool {
+	return slices.ContainsFunc(g.footprint.keeps, func(k use) bool {
 		old, ok := p.oldOf[k.v]
 		return ok && g.reads(old)
 	})
 }
 
-// mergeSame joins maps over one space, and maps to the contraction they follow.
+// mergeSame fuses maps over one space, and maps as the epilogue of a contraction.
 func (p *Partition) mergeSame(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok || !slices.Equal(a.Outer, b.Outer) {
@@ -164,14 +164,14 @@ func (p *Partition) mergeSame(a, b *Group) *Group {
 	return join(a.Kind, a.Outer, nil, a.Members, b.Members)
 }
 
-// mergeAfterReduce puts a map behind the reductions whose results it reads:
-// once for each outer point, or once for each inner one too.
+// mergeAfterReduce makes a map the epilogue of the reductions it reads, once per
+// outer point or once per inner point.
 func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok {
 		return nil
 	}
-	mapped, rest := split(phi)
+	mapped, rest := splitAxes(phi)
 	outerDone := count(mapped, func(c int) bool { return c < len(a.Outer) }) == len(a.Outer)
 	all := len(a.Outer) + len(a.Inner)
 	switch {
@@ -189,7 +189,7 @@ func (p *Partition) mergeAfterReduce(a, b *Group) *Group {
 	if pointwise && !a.allowsStages() {
 		return nil
 	}
-	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
+	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
 }
 
 // mergeReductions makes b a further stage of a.
@@ -210,10 +210,10 @@ func (p *Partition) mergeReductions(a, b *Group) *Group {
 	if !injective(phi) || !slices.Equal(sizes(append(slices.Clone(a.Outer), a.Inner...), phi), append(slices.Clone(b.Outer), b.Inner...)) {
 		return nil
 	}
-	return join(ReduceKind, a.Outer, a.Inner, a.Members, moved(b.Members, phi))
+	return join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
 }
 
-// mergeBeforeReduce computes a map inside the reductions that read it.
+// mergeBeforeReduce makes a map the prologue of the reductions that read it.
 func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	phi, ok := p.align(a, b)
 	if !ok || !b.isWhole() {
@@ -232,24 +232,168 @@ func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	if !whole && !perRow {
 		return nil
 	}
-	m := join(ReduceKind, b.Outer, b.Inner, moved(a.Members, back), b.Members)
-	m.partition, m.touch = p, a.touch.with(&b.touch)
+	m := join(ReduceKind, b.Outer, b.Inner, remapped(a.Members, back), b.Members)
+	m.partition, m.footprint = p, a.footprint.merged(&b.footprint)
 	if m.RowParts() < b.RowParts() {
-		return nil // a few workgroups would do the work of many to save one reading
+		return nil // a few workgroups would do the work of many to save one read
 	}
 	return m
 }
 
-// isWhole reports whether a reduction fills the device without cutting its rows.
+// isWhole reports whether a reduction fills the device without being split.
 func (g *Group) isWhole() bool {
-	return g.partition.options.Policy.Whole(Product(g.Outer), Product(g.Inner))
+	return g.partition.options.Policy.FillsDevice(Product(g.Outer), Product(g.Inner))
 }
 
-// allowsStages reports whether further stages may depend on the whole rows of a reduction.
+// allowsStages reports whether further stages may depend on whole rows of a reduction.
 func (g *Group) allowsStages() bool {
-	return g.partition.options.Policy.Stages(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
+	return g.partition.options.Policy.AllowsStages(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
 }
 
 func join(kind Kind, outer, inner []int, a, b []*Member) *Group {
 	return &Group{Kind: kind, Outer: outer, Inner: inner, Members: slices.Concat(a, b)}
+}
+
+// align returns, for each coordinate of b, the coordinate of a that b's reads of a
+// match it with, or -1 where no read fixes it. It fails where a read is not a
+// projection, because then an element of b needs elements of a from another thread,
+// and where a read covers only part of a (a slice), because then the iteration
+// spaces differ in size.
+func (p *Partition) align(a, b *Group) ([]int, bool) {
+	sizesA, sizesB := slices.Concat(a.Outer, a.Inner), slices.Concat(b.Outer, b.Inner)
+	phi := make([]int, len(sizesB))
+	for i := range phi {
+		phi[i] = -1
+	}
+	for _, m := range b.Members {
+		s := p.spaceOf(m.Node)
+		for _, acc := range s.reads {
+			from := a.member(s.valueOf(acc))
+			if from == nil {
+				continue
+			}
+			for axis, e := range acc.at {
+				ca := from.Coord[axis]
+				if ca < 0 {
+					continue
+				}
+				own, ok := s.axisOf(e)
+				if !ok {
+					return nil, false
+				}
+				cb := m.coordOf(own)
+				if phi[cb] >= 0 && phi[cb] != ca || sizesA[ca] != sizesB[cb] {
+					return nil, false
+				}
+				phi[cb] = ca
+			}
+		}
+	}
+	return phi, injective(phi)
+}
+
+func injective(phi []int) bool {
+	seen := map[int]bool{}
+	for _, c := range phi {
+		if c >= 0 && seen[c] {
+			return false
+		}
+		seen[c] = true
+	}
+	return true
+}
+
+func splitAxes(phi []int) (mapped, rest []int) {
+	for i, c := range phi {
+		if c < 0 {
+			rest = append(rest, i)
+		} else {
+			mapped = append(mapped, c)
+		}
+	}
+	return mapped, rest
+}
+
+func count(xs []int, ok func(int) bool) int {
+	n := 0
+	for _, x := range xs {
+		if ok(x) {
+			n++
+		}
+	}
+	return n
+}
+
+func sizes(dims, which []int) []int {
+	out := make([]int, len(which))
+	for i, c := range which {
+		out[i] = dims[c]
+	}
+	return out
+}
+
+// remapped returns copies of members with their coordinates mapped through phi.
+func remapped(members []*Member, phi []int) []*Member {
+	through := func(coord []int) []int {
+		if coord == nil {
+			return nil
+		}
+		out := make([]int, len(coord))
+		for i, c := range coord {
+			out[i] = c
+			if c >= 0 {
+				out[i] = phi[c]
+			}
+		}
+		return out
+	}
+	out := make([]*Member, len(members))
+	for i, m := range members {
+		c := *m
+		c.Coord, c.Inner = through(m.Coord), through(m.Inner)
+		out[i] = &c
+	}
+	return out
+}
+
+// findPhases sets the phase of each node by ID: the number of the last run of consecutive
+// rematerialize nodes that it depends on, 0 for none. Independent groups fuse only within
+// a phase. Recomputed nodes read the same values as the original ones; fused with them,
+// their results would be computed early and stay live in between, which rematerialisation
+// is to avoid.
+func (p *Partition) findPhases() {
+	nodes := p.Graph.Nodes()
+	p.phases, p.entering = make([]int, len(nodes)), map[ir.Value]bool{}
+	count, last := 0, -2
+	for i, n := range nodes {
+		for _, v := range n.Inputs() {
+			p.phases[i] = max(p.phases[i], p.phases[v.Node().ID()])
+		}
+		if n.Op() == ops.OpRematerialize {
+			if last != i-1 {
+				count++
+			}
+			p.phases[i], last = count, i
+			p.entering[n.Input(0)] = true
+		}
+	}
+}
+
+// phase returns the phase of the latest member of a group.
+func (p *Partition) phase(g *Group) int {
+	k := 0
+	for _, part := range g.SideBySide() {
+		for _, m := range part.Members {
+			k = max(k, p.phases[m.Node.ID()])
+		}
+	}
+	return k
+}
+
+// isLater reports whether b, a reader of a, may belong to a rematerialisation that runs
+// long after a.
+func (p *Partition) isLater(a, b *Group) bool {
+	return p.phase(b) > p.phase(a) && slices.ContainsFunc(p.readsOf(b), func(v ir.Value) bool {
+		return p.entering[v] && p.groupOf[v.Node()] == a
+	})
 }

@@ -9,34 +9,34 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Kind is the shape of a group, which decides how it can be scheduled.
+// Kind is the kind of a group. It decides how the group can be scheduled.
 type Kind uint8
 
 // The kinds of group.
 const (
-	// MapKind computes each element by itself.
+	// MapKind computes each element independently.
 	MapKind Kind = iota
-	// ReduceKind combines along inner coordinates, in one or more stages that
-	// may read each other, for each point of the outer ones.
+	// ReduceKind reduces along inner coordinates for each point of the outer ones, in
+	// one or more stages that may depend on each other.
 	ReduceKind
 	// ContractKind is a sum of products, with an epilogue.
 	ContractKind
-	// PrefixKind is a running combination along one axis.
+	// PrefixKind is a scan (prefix sum) along one axis.
 	PrefixKind
-	// ScatterKind stores updates where data says.
+	// ScatterKind stores updates at positions given by data.
 	ScatterKind
-	// SortKind finds the order of elements along one axis.
+	// SortKind is an argsort along one axis.
 	SortKind
 	// AttendKind is attention, forward or backward.
 	AttendKind
 	// TotalKind is the sum of all elements of any number of values.
 	TotalKind
-	// RoutineKind is an op that the backend has a routine for.
+	// RoutineKind is an op that the backend has a library routine for.
 	RoutineKind
-	// KernelsKind is an op with kernels of its own.
+	// KernelsKind is an op that writes its own kernels.
 	KernelsKind
-	// ControlKind is a node that runs graphs. Its group becomes a [Loop], a [Branch]
-	// or a [While].
+	// ControlKind is a control-flow node. Its group becomes a [Loop], a [Branch] or a
+	// [While].
 	ControlKind
 )
 
@@ -45,36 +45,34 @@ func (k Kind) String() string {
 	return [...]string{"map", "reduce", "contract", "prefix", "scatter", "sort", "attend", "total", "routine", "kernels", "control"}[k]
 }
 
-// Group is a set of nodes computed together.
+// Group is a set of nodes computed by one kernel, or a few.
 type Group struct {
 	Kind Kind
-	// Outer are the sizes of the coordinates that every element has. Axes of
-	// size 1 have no coordinate.
+	// Outer are the sizes of the coordinates that every element has. Axes of size 1
+	// have no coordinate.
 	Outer []int
-	// Inner are the sizes of the coordinates that the reductions of a
-	// [ReduceKind] group run over.
+	// Inner are the sizes of the coordinates that the reductions of a [ReduceKind]
+	// group run over.
 	Inner []int
-	// Members are the nodes in order, operands first.
+	// Members are the nodes in topological order.
 	Members []*Member
-	// Parts are the groups that a horizontal fusion put side by side; Members
-	// is empty then.
+	// Parts are the groups of a horizontal fusion; Members is empty then.
 	Parts []*Group
-	// Copies are values to be stored once more, one element for each point of
-	// the outer coordinates.
+	// Copies are values to be copied, one element per point of the outer coordinates.
 	Copies []Copy
 
-	partition *Partition
-	loads     []*Tensor
-	touch     footprint
-	place     int      // in the partition's groups, while they are merged
-	users     []*Group // those that a sweep has met and that read the group
-	into      *Group   // what the group has been merged into
+	partition  *Partition
+	loads      []*Tensor
+	footprint  footprint
+	index      int      // index in the partition's groups during fusion
+	users      []*Group // readers of the group that the sweep has visited
+	mergedInto *Group   // the group this one has been merged into
 }
 
-// Partition returns the partition that the group is of.
+// Partition returns the partition that the group belongs to.
 func (g *Group) Partition() *Partition { return g.partition }
 
-// Cut returns a group of some of the parts of g.
+// Cut returns a group of a subset of the parts of g.
 func (g *Group) Cut(parts []*Group) *Group {
 	if len(parts) == 1 {
 		return parts[0]
@@ -82,7 +80,7 @@ func (g *Group) Cut(parts []*Group) *Group {
 	return &Group{Kind: g.Kind, Parts: parts, partition: g.partition}
 }
 
-// Copy stores what is in a tensor already, or a literal, in another tensor.
+// Copy copies a tensor or a literal to another tensor.
 type Copy struct {
 	From    *Tensor // nil for a literal
 	Literal scalar.Expr
@@ -92,21 +90,21 @@ type Copy struct {
 // Member is a node of a group.
 type Member struct {
 	Node *ir.Node
-	// Reduced marks the reductions of a [ReduceKind] group; their results are
-	// had once for each point of the outer coordinates.
+	// Reduced marks the reductions of a [ReduceKind] group, whose results have one
+	// element per point of the outer coordinates.
 	Reduced bool
-	// Coord gives for each axis of the results the coordinate of the group it
-	// runs along (outer ones first, then inner), -1 for axes of size 1.
+	// Coord maps each axis of the results to a coordinate of the group (outer ones
+	// first, then inner), or to -1 for axes of size 1.
 	Coord []int
-	// Inner gives, for a reduction, the coordinate that each axis of its
-	// reduced space runs along, -1 for axes of size 1.
+	// Inner maps each axis of a reduction's reduced space to a coordinate, or to -1
+	// for axes of size 1.
 	Inner []int
-	// Store holds the tensor of each result that is kept, nil for others.
+	// Store holds the tensor of each stored result, nil for others.
 	Store []*Tensor
 }
 
-// Pointwise reports whether the member has an element for each point of the inner
-// coordinates too.
+// Pointwise reports whether the member has an element for each inner point, given the
+// number of outer coordinates.
 func (m *Member) Pointwise(outer int) bool {
 	for _, c := range m.Coord {
 		if c >= outer {
@@ -116,8 +114,8 @@ func (m *Member) Pointwise(outer int) bool {
 	return false
 }
 
-// Long reports whether kernels of the group count positions in 64 bits: so many are the
-// points that it goes through, or the elements of an array that it touches.
+// Long reports whether kernels of the group use 64-bit positions, because of the size of
+// its iteration space or of a tensor it accesses.
 func (g *Group) Long() bool {
 	p := g.partition
 	touches := func(t *Tensor) bool { return p.Long(t.Root().Len()) }
@@ -125,7 +123,7 @@ func (g *Group) Long() bool {
 		slices.ContainsFunc(g.loads, touches) || slices.ContainsFunc(g.Writes(), touches)
 }
 
-// Weight is the number of simple operations in the expressions of the members.
+// Weight returns the number of simple operations in the expressions of the members.
 func (g *Group) Weight() int {
 	w := 0
 	for _, m := range g.Members {
@@ -134,10 +132,10 @@ func (g *Group) Weight() int {
 	return w
 }
 
-// Reads returns the tensors that the group loads, each once.
+// Reads returns the tensors the group loads, without duplicates.
 func (g *Group) Reads() []*Tensor { return g.loads }
 
-// Writes returns the tensors that the group stores.
+// Writes returns the tensors the group stores.
 func (g *Group) Writes() []*Tensor {
 	var out []*Tensor
 	for _, p := range g.Parts {
@@ -156,7 +154,7 @@ func (g *Group) Writes() []*Tensor {
 	return out
 }
 
-// Name returns a short name made of the group's ops, for labels and kernels.
+// Name returns a short name from the group's ops, for labels and kernels.
 func (g *Group) Name() string {
 	if len(g.Parts) > 0 {
 		return g.Parts[0].Name() + "_x" + strconv.Itoa(len(g.Parts))
@@ -196,12 +194,12 @@ func identifier(s string) string {
 	return strings.TrimSuffix(sb.String(), "_")
 }
 
-// EpilogueWeight is the number of operations behind a contraction.
+// EpilogueWeight returns the number of simple operations in a contraction's epilogue.
 func (g *Group) EpilogueWeight() int {
 	return g.Weight() - g.partition.decided.weight[g.Members[0].Node.ID()]
 }
 
-// SideBySide returns the groups side by side in g, or g itself.
+// SideBySide returns the parts of a horizontal fusion, or g alone.
 func (g *Group) SideBySide() []*Group {
 	if len(g.Parts) > 0 {
 		return g.Parts
@@ -209,10 +207,8 @@ func (g *Group) SideBySide() []*Group {
 	return []*Group{g}
 }
 
-// At returns the position of the member in the space of its results at a point
-// of its group.
+// At returns the member's position in the space of its results for a point of the group.
 func (m *Member) At(point ir.Index) ir.Index { return pick(point, m.Coord) }
 
-// InnerAt returns the position of a reduction in its reduced space at a point of
-// its group.
+// InnerAt returns a reduction's position in its reduced space for a point of the group.
 func (m *Member) InnerAt(point ir.Index) ir.Index { return pick(point, m.Inner) }

@@ -9,40 +9,39 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Bounds of what is computed again at each use instead of being stored. A
-// value with several users is repeated when that is cheaper than a round trip
-// through memory; a value with one user always is, until the expression gets
-// too long for registers.
+// Limits of rematerialisation, which computes a value again at each use instead of storing
+// it. A value with several users is recomputed when that costs less than a round trip
+// through memory; a value with one user always is, up to the length of an expression.
 //
-// To repeat a value costs its operations for every user but one; to store it costs writing
-// its 4 bytes once and reading them for every user. Gelu, of weight 12, reads and writes 8
-// bytes an element at the speed of memory (README's figures: 4,040 GB/s on an NVIDIA H200, as
-// a transpose moves 3,981; 47 GB/s on two cores of a CPU). So the 4 bytes of one user take no
-// less time than 6 operations: cheapWeight. It is the least that the reasoning allows: 12
-// binds 3 % fewer bytes in a step of [irtest.CharacterGPT] and holds 15 % less, by the plan.
+// Recomputing costs the value's operations for every user but one; storing costs writing its
+// 4 bytes once and reading them for every user. Gelu, of weight 12, reads and writes 8 bytes
+// an element at the speed of memory (README's figures: 4,040 GB/s on an NVIDIA H200, where a
+// transpose moves 3,981; 47 GB/s on two cores of a CPU), so the 4 bytes of one user take at
+// least the time of 6 operations: cheapWeight, the lower bound. By the plan of a step of
+// [irtest.CharacterGPT], 12 binds 3 % fewer bytes and holds 15 % less.
 const (
-	cheapWeight    = 6   // simple operations that several users may repeat
-	scalarWeight   = 200 // the same for values whose elements are one, however many read it
-	contractWeight = 1   // the same for operands of a contraction, read over and over
-	unpackWeight   = 16  // the same where what is read takes at most half as much memory
+	cheapWeight    = 6   // simple operations that several users may recompute
+	scalarWeight   = 200 // the same for uniform values, for any number of users
+	contractWeight = 1   // the same for operands of a contraction, which are read repeatedly
+	unpackWeight   = 16  // the same for values read from at most half as many bytes
 	maxWeight      = 300 // length of one expression
-	maxTerms       = 200 // the same counting all that is written out, index arithmetic and integers too
-	unpackTerms    = 500 // the same where few bytes are made into many, see unpacks
+	maxTerms       = 200 // the same counting every term, index arithmetic and integers too
+	unpackTerms    = 500 // the same for expressions that unpack, see unpacks
 )
 
-// decisions are what is decided about each node before groups are made.
+// decisions holds what is decided about each node before groups are formed.
 type decisions struct {
 	virtual  []bool       // by node ID: computed where it is used
-	weight   []int        // by node ID: simple operations in its expression, those of virtual operands included
-	terms    []int        // by node ID: all that its expression is made of, written out
-	reads    [][]ir.Value // by node ID: the stored values in its expression, each once
-	uniform  []bool       // by node ID: all its elements are one
-	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as they are
+	weight   []int        // by node ID: simple operations in its expression, virtual operands included
+	terms    []int        // by node ID: all terms of its expression
+	reads    [][]ir.Value // by node ID: the stored values in its expression, without duplicates
+	uniform  []bool       // by node ID: all elements are equal
+	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as stored
 	literals map[ir.Value]scalar.Expr
 	uses     [][]*ir.Node // by node ID: the nodes that read it
-	// expression is by node ID what findExpressions tells.
+	// expression is by node ID the number from findExpressions.
 	expression []int32
-	key        []byte     // of the expression at hand
+	key        []byte     // key of the current expression
 	scratch    []ir.Value // for measure
 	// tensorCores is [Options.TensorCores].
 	tensorCores bool
@@ -50,7 +49,7 @@ type decisions struct {
 
 func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
 
-// decide chooses which nodes are virtual.
+// decide chooses which nodes are virtual, computed at each use instead of stored.
 func (p *Partition) decide() {
 	g := p.Graph
 	nodes := g.Nodes()
@@ -84,9 +83,9 @@ func (p *Partition) decide() {
 	}
 }
 
-// fit measures a node, and makes virtual operands stored until a kernel can bind
-// all that its expression reads and its results. It reports whether any had to
-// be: nodes before this one may read them too, and have to be measured again.
+// fit measures a node and stores virtual operands until a kernel can bind what its
+// expression reads and its results. It reports whether it stored any; earlier nodes
+// may read them too and must be measured again.
 func (p *Partition) fit(n *ir.Node) (changed bool) {
 	for p.measure(n); len(p.decided.reads[n.ID()])+n.NumResults() > p.options.Tensors; p.measure(n) {
 		widest := p.decided.widestOperand(n)
@@ -99,21 +98,21 @@ func (p *Partition) fit(n *ir.Node) (changed bool) {
 	return changed
 }
 
-// widestOperand returns the virtual operand whose expression reads most, nil
-// where none reads more than a value.
+// widestOperand returns the virtual operand whose expression reads the most values,
+// or nil where none reads more than one.
 func (d *decisions) widestOperand(n *ir.Node) *ir.Node {
 	var widest *ir.Node
-	most := 1
+	limit := 1
 	for _, in := range n.Inputs() {
-		if x := in.Node(); d.virtual[x.ID()] && len(d.reads[x.ID()]) > most {
-			widest, most = x, len(d.reads[x.ID()])
+		if x := in.Node(); d.virtual[x.ID()] && len(d.reads[x.ID()]) > limit {
+			widest, limit = x, len(d.reads[x.ID()])
 		}
 	}
 	return widest
 }
 
-// liveNodes tells by ID which nodes the outputs depend on. All others, which
-// selecting between branches may leave behind, are computed nowhere.
+// liveNodes returns by ID whether an output depends on a node. Dead nodes, which
+// selectBranches may create, are not computed.
 func liveNodes(g *ir.Graph) []bool {
 	nodes := g.Nodes()
 	live := make([]bool, len(nodes))
@@ -128,7 +127,7 @@ func liveNodes(g *ir.Graph) []bool {
 	return live
 }
 
-// findLiterals collects run scalars and constants that need no memory.
+// findLiterals collects run scalars and constants that are not stored.
 func (p *Partition) findLiterals() {
 	for v, e := range p.given {
 		p.decided.literals[v] = e
@@ -149,13 +148,13 @@ func (p *Partition) findLiterals() {
 	}
 }
 
-// isRunScalar reports whether an input is passed by value: one 32-bit number.
+// isRunScalar reports whether an input is passed by value: a single 32-bit number.
 func isRunScalar(t ir.Type) bool {
 	return len(t.Shape) == 0 && (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32)
 }
 
-// runsApart reports whether a node is never part of a larger group: its kernels
-// bind much of their own.
+// runsApart reports whether a node never joins a larger group, because its kernels
+// bind many tensors of their own.
 func (p *Partition) runsApart(n *ir.Node) bool {
 	switch n.Def().Lower.(type) {
 	case *ir.ScatterLowering:
@@ -166,15 +165,15 @@ func (p *Partition) runsApart(n *ir.Node) bool {
 	return false
 }
 
-// isMap reports whether each element of a node can be had by itself.
+// isMap reports whether each element of a node can be computed independently.
 func isMap(n *ir.Node) bool {
 	d := n.Def()
 	_, ok := d.Lower.(*ir.MapLowering)
 	return d.Scalar != nil || ok
 }
 
-// isUniform reports whether all elements of a node's result are known to be one:
-// a single one, or a broadcast of such, or made of such.
+// isUniform reports whether all elements of a node's result are known to be equal: a
+// single element, a broadcast of one, or arithmetic on uniform values.
 func (d *decisions) isUniform(n *ir.Node) bool {
 	if size, ok := n.Types()[0].Shape.Size().Const(); ok && size == 1 {
 		return true
@@ -191,20 +190,20 @@ func (d *decisions) isUniform(n *ir.Node) bool {
 	return true
 }
 
-// inlines reports whether a map node is better computed where it is used.
+// inlines reports whether a map node is computed at each use.
 func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	w, l := d.weight[n.ID()], len(d.reads[n.ID()])
 	if w > maxWeight || d.isLong(n) || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
-	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.repeats(n)
+	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.recomputes(n)
 	for _, u := range users {
 		if d.apart[u.ID()] && (w > 0 || l > 1) {
 			return false
 		}
 		switch u.Def().Lower.(type) {
 		case *ir.ControlLowering:
-			if !d.showsStored(n) {
+			if !d.isStoredView(n) {
 				return false
 			}
 		case *ir.RoutineLowering, *ir.KernelsLowering:
@@ -218,39 +217,39 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && grows(n, u) {
+		if repeated && broadcasts(n, u) {
 			return false
 		}
 	}
 	return len(users) == 1 || !repeated
 }
 
-// showsWhole reports whether a node is its operand in memory, in other dimensions at most.
-func showsWhole(n *ir.Node) bool {
+// isReshape reports whether a node has its operand's elements in the same order.
+func isReshape(n *ir.Node) bool {
 	return n.Op() == ops.OpReshape || n.Op() == ops.OpRematerialize || n.Op() == ops.OpStopGradient
 }
 
-// showsStored reports whether a node is a stored value in memory.
-func (d *decisions) showsStored(n *ir.Node) bool {
-	if !showsWhole(n) {
+// isStoredView reports whether a node is a view of a whole stored value.
+func (d *decisions) isStoredView(n *ir.Node) bool {
+	if !isReshape(n) {
 		return false
 	}
 	x := n.Input(0)
 	_, literal := d.literals[x]
-	return !literal && (d.stored(x.Node()) || d.showsStored(x.Node()))
+	return !literal && (d.stored(x.Node()) || d.isStoredView(x.Node()))
 }
 
-// isLong reports whether too much is written out for an element of a node. Much of what
-// unpacks is bytes put together, which a kernel computes once though they are written
-// for each use, and to store it instead would take the memory that packing saves.
+// isLong reports whether the expression of a node's element is too long to inline.
+// Expressions that unpack bytes get a higher limit: they repeat subexpressions, which a
+// kernel computes once, and storing the result would cost the memory that packing saves.
 func (d *decisions) isLong(n *ir.Node) bool {
 	terms := d.terms[n.ID()]
 	return terms > unpackTerms || terms > maxTerms && !d.unpacks(n)
 }
 
-// unpacks reports whether a node makes few bytes of whole numbers or narrow types
-// into many, as that of quantised weights does: to read those over and over costs
-// less than to write the result and read that.
+// unpacks reports whether a node expands few bytes of integers or narrow types to many, as
+// dequantising weights does: reading the packed bytes repeatedly costs less than storing
+// the result.
 func (d *decisions) unpacks(n *ir.Node) bool {
 	if d.weight[n.ID()] > unpackWeight {
 		return false
@@ -270,8 +269,8 @@ func (d *decisions) checks(n *ir.Node) bool {
 	})
 }
 
-// grows reports whether a user reads each element of n many times.
-func grows(n, u *ir.Node) bool {
+// broadcasts reports whether a user reads each element of n many times.
+func broadcasts(n, u *ir.Node) bool {
 	if !isMap(u) {
 		return false
 	}

@@ -2,9 +2,9 @@ package fusion
 
 import "github.com/rlx-go/rlx/ir"
 
-// Item is a step of a partition.
+// Item is a step of a partition: a [*Group] or a [Control].
 type Item interface {
-	// Reads and Writes are the tensors an item touches.
+	// Reads and Writes return the tensors an item accesses.
 	Reads() []*Tensor
 	Writes() []*Tensor
 }
@@ -14,23 +14,23 @@ type Loop struct {
 	Node  *ir.Node
 	Count int
 	Body  *Partition
-	// Swaps are pairs of places that change roles with every step: what the body
-	// reads and writes of one it reads and writes of the other in steps of odd
-	// number. So carries need not be copied back.
+	// Swaps are pairs of buffers that swap roles with every step: in odd steps the
+	// body uses one where it uses the other in even steps. This double buffering
+	// saves copying carries back.
 	Swaps [][2]*Tensor
 
 	reads, writes []*Tensor
 }
 
-// Control is an item that runs partitions of its own.
+// Control is an item that runs inner partitions.
 type Control interface {
 	Item
-	// Partitions are those that it runs.
+	// Partitions returns the inner partitions.
 	Partitions() []*Partition
 }
 
-// Branch is a cond: it runs Taken[0] where Pred is true, Taken[1] where it is
-// not. Both write the same tensors.
+// Branch is a cond: it runs Taken[0] if Pred is true and Taken[1] otherwise. Both
+// write the same tensors.
 type Branch struct {
 	Node  *ir.Node
 	Pred  *Tensor
@@ -39,8 +39,8 @@ type Branch struct {
 	reads, writes []*Tensor
 }
 
-// While is a loop of unknown length: again and again Cond writes Pred, and where
-// that is true Body runs; at most Max times, unless that is 0.
+// While is a loop of unknown length: Cond writes Pred and Body runs while it is true,
+// at most Max times unless Max is 0.
 type While struct {
 	Node       *ir.Node
 	Max        int

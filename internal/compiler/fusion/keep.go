@@ -8,32 +8,31 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// What is stored, and what is computed again, where products are left to tensor
-// cores ([Options.TensorCores]).
+// Rules for what to store where products use tensor cores ([Options.TensorCores]).
 
-// repeatedWeight is how many simple operations several users may repeat on a value
-// that takes as much memory as theirs. To store theirs and read it takes 8 bytes an
-// element, in the time of which an H200 does a hundred operations of f32 (67 TFLOP/s
-// and 4.8 TB/s by its data sheet); half of that is left to what else the users do.
-const repeatedWeight = 48
+// recomputeWeight is the number of simple operations that several users may recompute from
+// a value of the same size. Storing the result costs 8 bytes an element, in the time of
+// which an H200 does a hundred operations of f32 (67 TFLOP/s and 4.8 TB/s by its data
+// sheet); half of that is reserved for the users' other work.
+const recomputeWeight = 48
 
-// wholeProduct is how many rows and columns of results a product has to have for its
-// operands to be read several times.
+// wholeProduct is the number of result rows and columns from which a product counts as
+// reading its operands repeatedly.
 const wholeProduct = 64
 
-// keeps reports whether a node is stored although its users could compute it: a
-// rounded operand of products, which take what lies in memory; what is computed of a
-// product and then moved, which is stored in the product's place; what is computed
-// of the sum of a row; and what several stored values meet in.
+// keeps reports whether a node is stored although its users could compute it: a rounded
+// operand of products, which load operands as stored; the epilogue of a product that is
+// then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
+// sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 	return withTensorCores && d.tensorCores &&
-		(d.roundsOperand(n, users) || d.finishesProduct(n, users) || d.finishesRow(n, users) || d.meets(n, users))
+		(d.roundsOperand(n, users) || d.isProductEpilogue(n, users) || d.isReductionEpilogue(n, users) || d.combines(n, users))
 }
 
-// finishesRow reports whether a node is made of the result of a reduction, as a mean
-// and the inverse of a deviation are, and is spread over the row again: every element
-// of it would compute it anew.
-func (d *decisions) finishesRow(n *ir.Node, users []*ir.Node) bool {
+// isReductionEpilogue reports whether a node is computed from the result of a reduction, as a mean
+// or an inverse deviation is, and then broadcast over the row: inlined, every element of
+// the row would compute it.
+func (d *decisions) isReductionEpilogue(n *ir.Node, users []*ir.Node) bool {
 	size := sizeOf(n.Types()[0])
 	var spread func(u *ir.Node) bool
 	spread = func(u *ir.Node) bool {
@@ -56,9 +55,8 @@ func (d *decisions) finishesRow(n *ir.Node, users []*ir.Node) bool {
 	return false
 }
 
-// roundsOperand reports whether a node makes its operand narrower for a product that
-// reads it several times. Stored, it is made once for all products of it, and where
-// they read it, it takes half the memory.
+// roundsOperand reports whether a node narrows an operand of products that read it
+// repeatedly. Stored, it is computed once for all of them, and they read half the memory.
 func (d *decisions) roundsOperand(n *ir.Node, users []*ir.Node) bool {
 	if n.Op() != ops.OpConvert || n.Types()[0].DType.Size() >= n.Input(0).DType().Size() {
 		return false
@@ -68,8 +66,8 @@ func (d *decisions) roundsOperand(n *ir.Node, users []*ir.Node) bool {
 	})
 }
 
-// readsOften reports whether a node is a product of whole matrices that reads n, as
-// it is or by way of views, so many deep at most.
+// readsOften reports whether a node is a product of whole matrices that reads n, directly
+// or through at most the given number of views.
 func (d *decisions) readsOften(u, n *ir.Node, views int) bool {
 	if l, ok := u.Def().Lower.(*ir.ContractLowering); ok {
 		c := l.Spec(u)
@@ -81,17 +79,16 @@ func (d *decisions) readsOften(u, n *ir.Node, views int) bool {
 	return slices.ContainsFunc(d.uses[u.ID()], func(v *ir.Node) bool { return d.readsOften(v, u, views-1) })
 }
 
-// isView reports whether a node only moves elements.
+// isView reports whether a node only rearranges elements.
 func isView(n *ir.Node) bool {
 	_, view := n.Def().Lower.(*ir.MapLowering)
 	return view && n.Def().Scalar == nil && len(n.Inputs()) == 1
 }
 
-// finishesProduct reports whether a node is what is made of each element of a
-// product by itself, and some user moves it: each user would make it anew, where the
-// product can leave it in the place of its own result, which nothing else reads and
-// which is no smaller.
-func (d *decisions) finishesProduct(n *ir.Node, users []*ir.Node) bool {
+// isProductEpilogue reports whether a node is the elementwise epilogue of a product and a
+// user rearranges it. Inlined, each user would compute it again; stored by the product, it
+// replaces the product's own result, which nothing else reads and which is no smaller.
+func (d *decisions) isProductEpilogue(n *ir.Node, users []*ir.Node) bool {
 	if d.weight[n.ID()] == 0 || len(users) == 0 || !slices.ContainsFunc(users, isView) {
 		return false
 	}
@@ -106,14 +103,14 @@ func (d *decisions) finishesProduct(n *ir.Node, users []*ir.Node) bool {
 	}
 }
 
-// meets reports whether a node with several users is made of several stored values no
-// smaller than it, as the sum of a residual stream and what is added to it is: each user
-// would read them all, and where such sums go on from layer to layer, ever more.
-func (d *decisions) meets(n *ir.Node, users []*ir.Node) bool {
+// combines reports whether a node with several users is computed from several stored values
+// of at least its size, such as a residual stream plus a layer's output. Inlined, each user
+// would read all of them, and more from layer to layer.
+func (d *decisions) combines(n *ir.Node, users []*ir.Node) bool {
 	return len(users) > 1 && d.wholes(n) > 1
 }
 
-// wholes is how many of the stored values in the expression of a node are as large as it.
+// wholes counts the stored values in a node's expression that are at least as large as it.
 func (d *decisions) wholes(n *ir.Node) (count int) {
 	for _, v := range d.reads[n.ID()] {
 		if sizeOf(v.Type()) >= sizeOf(n.Types()[0]) {
@@ -123,12 +120,12 @@ func (d *decisions) wholes(n *ir.Node) (count int) {
 	return count
 }
 
-// joinsRows reports whether a map is left to a reduction of its rows rather than to the
-// product that it reads among other values as large. Either way one of the two results goes
-// through memory. But rows are read and written by all threads of a device, and what
-// finishes a product by few, while no products are computed: with such a sum behind it a
-// product of 16384 × 768 × 768 took 113 µs on an H200, and 45 without. A product in f32
-// keeps it, for libraries add a matrix to that.
+// joinsRows reports whether a map fuses with a reduction of its rows instead of with the
+// product it reads beside other values of the same size. Either way one of the two results
+// goes through memory, but all threads of a device take part in a row reduction, whereas
+// few threads run a product's epilogue and stall its tensor cores: with such a sum as
+// epilogue a product of 16384 × 768 × 768 took 113 µs on an H200, and 45 without. A product
+// in f32 keeps it, because libraries can add a matrix to that.
 func (p *Partition) joinsRows(product, g *Group) bool {
 	if !withTensorCores || !p.options.TensorCores || g.Kind != MapKind || len(g.Members) != 1 ||
 		product.Members[0].Node.Types()[0].DType == ir.F32 {
@@ -138,8 +135,8 @@ func (p *Partition) joinsRows(product, g *Group) bool {
 	return p.decided.wholes(n) > 1 && slices.ContainsFunc(p.decided.uses[n.ID()], func(u *ir.Node) bool { return p.sumsRows(g, u) })
 }
 
-// sumsRows reports whether a node, or one that is computed where it is used, reduces the
-// rows of what a map makes.
+// sumsRows reports whether a node, or a user it is inlined in, reduces the rows of a
+// map's result.
 func (p *Partition) sumsRows(g *Group, n *ir.Node) bool {
 	if p.decided.virtual[n.ID()] {
 		return slices.ContainsFunc(p.decided.uses[n.ID()], func(u *ir.Node) bool { return p.sumsRows(g, u) })
@@ -148,8 +145,8 @@ func (p *Partition) sumsRows(g *Group, n *ir.Node) bool {
 	return r.Kind == ReduceKind && !r.RowsAreContiguous() && p.mergeBeforeReduce(g, r) != nil
 }
 
-// wholeOperand returns the operand of a node of arithmetic that has its shape and is
-// no broadcast, nil where there is none or more than one.
+// wholeOperand returns the operand of an elementwise node that has its shape and is no
+// broadcast, or nil if there is not exactly one.
 func (d *decisions) wholeOperand(n *ir.Node) (whole *ir.Node) {
 	if n.Def().Scalar == nil {
 		return nil
@@ -170,11 +167,11 @@ func dimsOf(v ir.Value) []int {
 	return dims
 }
 
-// repeats reports whether a value that several users read is computed by each: it is
-// made of one stored value of as many elements that take no more memory, and of
-// small ones, so that the users read those in its place.
-func (d *decisions) repeats(n *ir.Node) bool {
-	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > repeatedWeight {
+// recomputes reports whether several users each recompute a value: its expression reads one
+// stored value of the same number of elements that takes no more memory, and otherwise
+// small ones, so that the users read those instead.
+func (d *decisions) recomputes(n *ir.Node) bool {
+	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > recomputeWeight {
 		return false
 	}
 	size, wholes := sizeOf(n.Types()[0]), 0
@@ -190,11 +187,11 @@ func (d *decisions) repeats(n *ir.Node) bool {
 	return wholes == 1
 }
 
-// smallPart is how many times a value has the elements of one whose memory is not
-// counted beside its own.
+// smallPart is the factor by which a value must be smaller than another for its memory
+// traffic to be negligible.
 const smallPart = 32
 
-// sizeOf is how many elements a value of a type has.
+// sizeOf returns the number of elements of a value of type t.
 func sizeOf(t ir.Type) int {
 	n, _ := t.Shape.Size().Const()
 	return n

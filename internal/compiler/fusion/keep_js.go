@@ -1,5 +1,5 @@
 package fusion
 
-// withTensorCores is false in the browser, where no target has them: what is done for
-// them stays out of the module.
+// withTensorCores is false in the browser, where no target has tensor cores: the rules
+// for them stay out of the module.
 const withTensorCores = false

@@ -2,5 +2,5 @@
 
 package fusion
 
-// withTensorCores is false where [Options.TensorCores] has no use.
+// withTensorCores is true where a target may have tensor cores.
 const withTensorCores = true

@@ -1,11 +1,58 @@
 package fusion
 
-import "slices"
+import (
+	"slices"
 
-// order turns the groups into items: producers first, checks before anything
-// persistent is written, and otherwise as the graph has them.
+	"github.com/rlx-go/rlx/ir"
+)
+
+// producers returns the groups that b reads, in order.
+func (p *Partition) producers(b *Group) []*Group {
+	var out []*Group
+	for _, part := range b.SideBySide() {
+		for _, u := range part.footprint.reads {
+			if g := p.groupOf[u.v.Node()]; g != nil && g != b && !slices.Contains(out, g) {
+				out = append(out, g)
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y *Group) int { return x.index - y.index })
+	return out
+}
+
+// readsOf returns the stored values that a group reads but does not compute.
+func (p *Partition) readsOf(g *Group) []ir.Value {
+	var out []ir.Value
+	for _, part := range g.SideBySide() {
+		for _, u := range part.footprint.reads {
+			out = append(out, u.v)
+		}
+	}
+	return out
+}
+
+// dependencies returns the groups that must run before a group.
+func (p *Partition) dependencies(g *Group) []*Group { return slices.Concat(p.producers(g), p.after[g]) }
+
+// findLevels numbers the groups and returns the level of each: the length of its
+// longest chain of producers. Groups of one level do not depend on each other.
+func (p *Partition) findLevels() []int {
+	level := make([]int, len(p.groups))
+	for i, g := range p.groups {
+		g.index = i
+	}
+	for i, g := range p.groups {
+		for _, q := range p.producers(g) {
+			level[i] = max(level[i], level[q.index]+1)
+		}
+	}
+	return level
+}
+
+// order turns the groups into items in topological order: producers first, index checks
+// before anything persistent is written, and otherwise in graph order.
 func (p *Partition) order() error {
-	for _, g := range p.inOrder(p.groups) {
+	for _, g := range p.topological(p.groups) {
 		switch {
 		case g.Kind == ControlKind:
 			items, err := p.control(g)
@@ -21,8 +68,8 @@ func (p *Partition) order() error {
 	return nil
 }
 
-// inOrder returns groups with those before them that each has to wait for.
-func (p *Partition) inOrder(groups []*Group) []*Group {
+// topological sorts groups topologically and adds the groups they depend on.
+func (p *Partition) topological(groups []*Group) []*Group {
 	out := make([]*Group, 0, len(groups))
 	done := make(map[*Group]bool, len(groups))
 	var visit func(g *Group)
@@ -31,7 +78,7 @@ func (p *Partition) inOrder(groups []*Group) []*Group {
 			return
 		}
 		done[g] = true
-		for _, q := range p.before(g) {
+		for _, q := range p.dependencies(g) {
 			visit(q)
 		}
 		out = append(out, g)
@@ -42,8 +89,8 @@ func (p *Partition) inOrder(groups []*Group) []*Group {
 	return out
 }
 
-// gate adds a group of nothing that waits for others, so that many can wait
-// for many by as many edges as there are groups.
+// gate adds an empty group that depends on after, so that m groups can wait for n with
+// m + n edges instead of m · n.
 func (p *Partition) gate(after []*Group) *Group {
 	g := &Group{Kind: MapKind, partition: p}
 	p.groups = append(p.groups, g)
@@ -51,9 +98,9 @@ func (p *Partition) gate(after []*Group) *Group {
 	return g
 }
 
-// gateOfChecks returns a gate behind all groups that check indices, or nil where
-// there are none: what writes states has to wait for it, so that a bad index
-// leaves them as they were.
+// gateOfChecks returns a gate after all groups that check indices, or nil if there are
+// none. Groups that write states wait for it, so that an index out of range leaves the
+// states unchanged.
 func (p *Partition) gateOfChecks() *Group {
 	if p.allChecked != nil {
 		p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == p.allChecked })
@@ -81,7 +128,7 @@ func (p *Partition) checks(g *Group) bool {
 	return false
 }
 
-// collectLoads fills in the tensors a group loads.
+// collectLoads sets the tensors a group loads.
 func (p *Partition) collectLoads(g *Group) {
 	seen := map[*Tensor]bool{}
 	add := func(t *Tensor) {
@@ -95,7 +142,7 @@ func (p *Partition) collectLoads(g *Group) {
 	}
 	for _, part := range g.SideBySide() {
 		for _, c := range part.Copies {
-			add(c.From.shown())
+			add(c.From.viewed())
 		}
 	}
 }

@@ -4,21 +4,19 @@ import (
 	"slices"
 )
 
-// overwriteTemps lets groups of rows leave what they make of each element of a value
-// in that value's place, where nothing reads it later: the gradient of the scores of a
-// language model, for one, which is as large as all else that is alive with it. A
-// thread reads an element in the stages of a row, whose threads wait for each other in
-// between, and then writes it.
+// reuseBuffers lets row-wise reduce groups store a pointwise result in the buffer of a
+// value they read that is dead afterwards, such as the gradient of a language model's
+// logits, the largest live value. Threads read an element in the stages of a row, which
+// barriers separate, and then overwrite it.
 //
-// What is stored has to be made of the element that it overwrites. Else the store need not
-// wait for what was read, and follows it while that is under way: five kernels that left a
-// sum where another operand of theirs lay, ready before it was read, took 450 µs each on an
-// H200 for 113 MB, when their like take 40.
+// The stored result must depend on the element it overwrites. Otherwise the store does not
+// wait for the load: five kernels that stored a sum in the buffer of another operand, ready
+// before that was read, took 450 µs each on an H200 for 113 MB, instead of about 40.
 //
-// It is done where memory is of no one kind: WebGPU would have to bind the value for
-// writing in every kernel that reads it, which [Options.TensorCores] stands for here
-// too.
-func (p *Partition) overwriteTemps() {
+// It needs a target that does not distinguish read-only from writable bindings: WebGPU
+// would bind the value for writing in every kernel that reads it. [Options.TensorCores]
+// stands for that here.
+func (p *Partition) reuseBuffers() {
 	if !withTensorCores || !p.options.TensorCores || p.parent != nil {
 		return
 	}
@@ -35,10 +33,10 @@ func (p *Partition) overwriteTemps() {
 				}
 				old := slices.IndexFunc(g.loads, func(s *Tensor) bool {
 					return last[s] == i && p.isTemp(s) && s.DType == t.DType && slices.Equal(s.Dims, t.Dims) &&
-						p.makesOf(g, m, s) && p.readsInPlace(g, m, s)
+						p.dependsOn(g, m, s) && p.readsInPlace(g, m, s)
 				})
 				if old >= 0 {
-					p.takePlace(m, result, g.loads[old])
+					p.reuseBuffer(m, result, g.loads[old])
 					last = p.lastReads()
 				}
 			}
@@ -46,8 +44,8 @@ func (p *Partition) overwriteTemps() {
 	}
 }
 
-// lastReads returns for each tensor the last item that reads it. What the host reads,
-// and what loops and choices hold, is read for ever.
+// lastReads returns the index of the last item that reads each tensor. Outputs and the
+// operands of loops and branches live to the end.
 func (p *Partition) lastReads() map[*Tensor]int {
 	last := map[*Tensor]int{}
 	for i, item := range p.Items {
@@ -64,7 +62,7 @@ func (p *Partition) lastReads() map[*Tensor]int {
 	return last
 }
 
-// isTemp reports whether a tensor is a value between groups.
+// isTemp reports whether a tensor only carries a value between groups.
 func (p *Partition) isTemp(t *Tensor) bool {
 	if t.Port != nil || t.Constant != nil || t.Outer != nil || slices.Contains(p.Outputs, t) {
 		return false
@@ -75,21 +73,21 @@ func (p *Partition) isTemp(t *Tensor) bool {
 	})
 }
 
-// makesOf reports whether a member of a group makes its elements of those of a tensor,
-// itself or by way of other members.
-func (p *Partition) makesOf(g *Group, m *Member, t *Tensor) bool {
+// dependsOn reports whether a member computes its elements from those of a tensor, directly
+// or through other members.
+func (p *Partition) dependsOn(g *Group, m *Member, t *Tensor) bool {
 	s := p.spaceOf(m.Node)
 	return slices.ContainsFunc(s.reads, func(a access) bool {
 		v := s.valueOf(a)
 		if m := g.member(v); m != nil {
-			return !m.Reduced && p.makesOf(g, m, t)
+			return !m.Reduced && p.dependsOn(g, m, t)
 		}
 		return p.tensors[v] == t
 	})
 }
 
-// readsInPlace reports whether a group reads a tensor only at the element that a
-// member of it stores at the same point.
+// readsInPlace reports whether a group reads a tensor only at the element that the member
+// stores at the same point.
 func (p *Partition) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 	for _, m := range g.Members {
 		s := p.spaceOf(m.Node)
@@ -112,8 +110,8 @@ func (p *Partition) readsInPlace(g *Group, stores *Member, t *Tensor) bool {
 	return len(g.Copies) == 0
 }
 
-// takePlace makes a result of a member lie where old does.
-func (p *Partition) takePlace(m *Member, result int, old *Tensor) {
+// reuseBuffer stores a result of a member in the buffer of old.
+func (p *Partition) reuseBuffer(m *Member, result int, old *Tensor) {
 	gone := m.Store[result]
 	m.Store[result] = old
 	p.tensors[m.Node.Result(result)] = old

@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// A softmax between two products lies where its scores were, unless something else
-// reads them later, or it reads them at other places than it writes to.
-func TestRowsLieWhereNothingReadsWhatTheyAreMadeOf(t *testing.T) {
+// A softmax between two products overwrites its scores, unless something reads them later or
+// it reads them at other positions than it writes.
+func TestRowsReuseDeadBuffers(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(b *ir.Builder, scores ir.Value) ir.Value
 		want    bool
@@ -53,9 +53,9 @@ func TestRowsLieWhereNothingReadsWhatTheyAreMadeOf(t *testing.T) {
 	}
 }
 
-// Rows leave nothing where another operand lay that they do not make it of: its store would
-// follow the load of that at once. The last sum of a row is made of it, and lies there.
-func TestRowsLieOnlyWhereWhatTheyAreMadeOfLay(t *testing.T) {
+// A row-wise group does not overwrite an operand that the result does not depend on: the store
+// would not wait for the load. The last sum of a row depends on it and overwrites it.
+func TestRowsReuseOnlyBuffersTheyDependOn(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		in := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(128, 128)...) }
 		half := func(x ir.Value) ir.Value { return ops.Convert(b, x, ir.BF16) }
@@ -82,8 +82,8 @@ func TestRowsLieOnlyWhereWhatTheyAreMadeOfLay(t *testing.T) {
 	}
 }
 
-// In a residual stream each sum is stored with the rows that are made of it, beside tensor
-// cores: were it computed again by all that read it, the last would read the sums before, too.
+// With tensor cores each sum of a residual stream is stored by the row-wise group that reads it:
+// recomputed by all readers, the last would read all previous sums.
 func TestSumsOfAStreamAreStoredWithTheirRows(t *testing.T) {
 	const layers = 4
 	g := build(t, func(b *ir.Builder) {

@@ -8,9 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestPackedWeightsAreReadOnce: products of one row and of many with weights in any
-// format, as bytes and as words, are one group, so that no other one reads the weights
-// before.
+// TestPackedWeightsAreReadOnce checks that a product of one row or many with packed weights of
+// any format, as bytes and as words, is one group: no other group unpacks the weights first.
 func TestPackedWeightsAreReadOnce(t *testing.T) {
 	const n, k = 128, 512
 	for format, bytes := range map[string]int{ // of a row

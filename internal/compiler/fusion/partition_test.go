@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// partitions are models whose groups are kept in testdata/partitions.
+// partitions are models whose partitions are golden files in testdata/partitions.
 var partitions = []struct {
 	name        string
 	tensorCores bool
@@ -51,9 +51,9 @@ var partitions = []struct {
 	}},
 	{"mlp_step", false, func(t *testing.T) *ir.Graph { return adamStep(t, perceptron) }},
 	{"cnn_step", false, func(t *testing.T) *ir.Graph { return adamStep(t, convolutional) }},
-	// Weights are rounded once; queries, keys and values are views of one product; of
-	// gelu what goes into it is kept alone; no f32 of a layer's gradient is kept beside
-	// what products take.
+	// Weights are rounded once; queries, keys and values are views of one product; gelu
+	// stores only its input; gradients of a layer are stored only in the type of product
+	// operands.
 	{"gpt_step_mixed", true, func(t *testing.T) *ir.Graph {
 		gpt := irtest.GPT{Vocab: 96, Context: 128, Width: 64, Heads: 1, Blocks: 1, Batch: 2, Tied: true, Packed: true, Tanh: true}
 		loss, err := gpt.Loss()
@@ -131,13 +131,13 @@ func TestOptimiserIsOneKernel(t *testing.T) {
 	}
 }
 
-// groups cuts a graph into groups as the compiler does.
+// groups partitions a graph as the compiler does.
 func groups(t *testing.T, g *ir.Graph) *fusion.Partition {
 	t.Helper()
 	return groupsWith(t, g, fusion.DefaultOptions)
 }
 
-// groupsWith is groups for some target. Attention is left whole.
+// groupsWith is groups for a target; attention is not decomposed.
 func groupsWith(t *testing.T, g *ir.Graph, o fusion.Options) *fusion.Partition {
 	t.Helper()
 	whole := func(n *ir.Node) bool { return n.Op() == ops.OpAttentionForward || n.Op() == ops.OpAttentionBackward }

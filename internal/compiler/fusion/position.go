@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Coords returns one variable for each axis, named by prefix and place, and
-// the constant 0 for axes of size 1.
+// Coords returns one variable per axis, named by prefix and axis number, and the
+// constant 0 for axes of size 1.
 func Coords(prefix string, dims []int) ir.Index {
 	at := make(ir.Index, len(dims))
 	for i, d := range dims {
@@ -22,7 +22,7 @@ func Coords(prefix string, dims []int) ir.Index {
 	return at
 }
 
-// variables is [Coords] with a variable for axes of size 1 too.
+// variables is [Coords] with variables also for axes of size 1.
 func (p *Partition) variables(prefix string, dims []int) ir.Index {
 	at := make(ir.Index, len(dims))
 	for i, d := range dims {
@@ -31,7 +31,7 @@ func (p *Partition) variables(prefix string, dims []int) ir.Index {
 	return at
 }
 
-// coordinate returns the variable of positions below n, an I64 if they are long.
+// coordinate returns a variable for positions below n, of type I64 if long.
 func coordinate(name string, n int, long bool) scalar.Expr {
 	t := ir.I32
 	if long {
@@ -40,11 +40,10 @@ func coordinate(name string, n int, long bool) scalar.Expr {
 	return scalar.NewVar(name, t, 0, int64(max(n-1, 0)))
 }
 
-// Long reports whether n elements are so many that positions among them are counted in
-// 64 bits.
+// Long reports whether positions among n elements are 64-bit.
 func (p *Partition) Long(n int) bool { return p.options.Long > 0 && n >= p.options.Long }
 
-// Unflatten returns the coordinates of element number i in row-major order.
+// Unflatten returns the coordinates of the row-major index i.
 func Unflatten(s *scalar.Simplifier, i scalar.Expr, dims []int) ir.Index {
 	at := make(ir.Index, len(dims))
 	for k := len(dims) - 1; k > 0; k-- {
@@ -57,7 +56,7 @@ func Unflatten(s *scalar.Simplifier, i scalar.Expr, dims []int) ir.Index {
 	return simplifyAll(s, at)
 }
 
-// Spread puts coordinates in the places of the axes longer than 1.
+// Spread assigns coordinates to the axes longer than 1; the others are 0.
 func Spread(at ir.Index, dims []int) ir.Index {
 	out := make(ir.Index, len(dims))
 	k := 0
@@ -71,7 +70,7 @@ func Spread(at ir.Index, dims []int) ir.Index {
 	return out
 }
 
-// linear returns the place in row-major order of a position, counted in I64 if it is long.
+// linear returns the row-major index of a position, in I64 if long.
 func linear(dims []int, at ir.Index, long bool) scalar.Expr {
 	offset, stride := loop.Int(0), 1
 	for i := len(dims) - 1; i >= 0; i-- {
@@ -85,7 +84,7 @@ func linear(dims []int, at ir.Index, long bool) scalar.Expr {
 	return offset
 }
 
-// squeeze returns the sizes other than 1.
+// squeeze removes sizes of 1.
 func squeeze(dims []int) []int {
 	var out []int
 	for _, d := range dims {
@@ -118,8 +117,8 @@ func simplifyAll(s *scalar.Simplifier, at ir.Index) ir.Index {
 	return out
 }
 
-// pick returns a position of a member from one of its group: for each axis the
-// coordinate it runs along.
+// pick maps a point of a group to a position of a member; coord holds the coordinate of
+// each axis.
 func pick(at ir.Index, coord []int) ir.Index {
 	out := make(ir.Index, len(coord))
 	for i, c := range coord {
@@ -132,9 +131,8 @@ func pick(at ir.Index, coord []int) ir.Index {
 	return out
 }
 
-// stepsOf returns how far neighbours along each axis lie apart in row-major
-// order.
-func stepsOf(dims []int) []int {
+// strides returns the row-major strides.
+func strides(dims []int) []int {
 	steps, step := make([]int, len(dims)), 1
 	for i := len(dims) - 1; i >= 0; i-- {
 		steps[i] = step

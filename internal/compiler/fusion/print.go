@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// String returns the partition as text, one line for each group: its kind and
-// outer sizes, the inner ones of a reduction, its ops, and the tensors it
-// writes. Groups side by side and the bodies of loops are indented. It is
-// for people and for tests.
+// String formats the partition for people and golden files, one line per group: kind,
+// outer sizes, inner sizes of a reduction, ops, and the tensors written. Horizontally
+// fused parts and loop bodies are indented.
 func (p *Partition) String() string {
 	var w programWriter
 	w.partition(p)
@@ -71,7 +70,7 @@ func (w *programWriter) group(g *Group) {
 	}
 }
 
-// operations lists what a group computes, in order.
+// operations lists the ops of a group in order.
 func (g *Group) operations() string {
 	var words []string
 	for _, c := range g.Copies {

@@ -6,39 +6,39 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Reader turns values into the scalar expressions of their elements. Values
-// that the partition keeps no tensor for are replaced by their own expression,
-// which is how elementwise code and views are fused.
+// Reader returns the scalar expressions of the elements of values. A stored value is a
+// load; any other is replaced by its own expression, which fuses elementwise code and
+// views.
 type Reader struct {
-	// Given holds values whose element at hand is a variable of the kernel.
+	// Given holds values whose current element is a variable of the kernel.
 	Given map[ir.Value]scalar.Expr
 
 	p *Partition
 	s *scalar.Simplifier
-	// local gives what the kernel has at hand for a value at a position.
+	// local returns a value's element that the kernel has already, if any.
 	local func(v ir.Value, at ir.Index) (scalar.Expr, bool)
-	// note, where set, is told of each access to a value that has a tensor.
+	// note, if set, is called for each access to a stored value instead of a load.
 	note   func(v ir.Value, at ir.Index)
-	checks bool // an index was checked on the way
+	checks bool // an expression contained an index check
 	memo   elementMemo
 }
 
-// elementMemo holds the elements that a reader has written out. Most readers are for one
-// node and see few, which are found faster without a table.
+// elementMemo caches the elements a reader has expanded. Most readers see a few
+// elements, which a linear search finds faster than a hash table.
 type elementMemo struct {
 	entries []elementEntry
-	// heads has by hash the last entry of that hash, counted from 1, where there are more
-	// than maxFew.
+	// heads is the hash table, used beyond maxFew entries: by hash the index of the
+	// last entry, counted from 1.
 	heads []int32
 }
 
 type elementEntry struct {
 	key  elementKey
 	e    scalar.Expr
-	next int32 // the entry before it with its hash, as heads has them
+	next int32 // the previous entry with the same hash, counted from 1
 }
 
-// maxFew is how many elements are looked for one after the other.
+// maxFew is the number of elements up to which the search is linear.
 const maxFew = 8
 
 func (m *elementMemo) get(key *elementKey) (scalar.Expr, bool) {
@@ -88,19 +88,18 @@ func (m *elementMemo) head(key *elementKey) *int32 {
 	return &m.heads[h%uint32(len(m.heads))]
 }
 
-// elementKey is a value at a position. Positions are told apart by their
-// expressions' pointers, which a chain of elementwise ops hands on unchanged.
+// elementKey is a value at a position. Positions are compared by the pointers of their
+// expressions, which a chain of elementwise ops passes on unchanged.
 type elementKey struct {
 	v  ir.Value
 	at [maxMemoRank]scalar.Expr
 }
 
-// maxMemoRank is up to how many axes positions are remembered: keys are arrays of one
-// length, so that they can be compared. Elements at others are found anew.
+// maxMemoRank is the rank up to which elements are cached: keys are comparable, so their
+// arrays have a fixed length.
 const maxMemoRank = 6
 
-// NewReader returns a reader of the values of a partition for one kernel, which
-// simplifies positions with s.
+// NewReader returns a reader for one kernel of a partition; s simplifies positions.
 func NewReader(p *Partition, s *scalar.Simplifier) *Reader {
 	return &Reader{p: p, s: s}
 }
@@ -121,8 +120,8 @@ func (r *Reader) Element(v ir.Value, at ir.Index) scalar.Expr {
 	return e
 }
 
-// InGroup lets the reader compute members of a group, other than reductions, at
-// a point of the group. What known tells comes first.
+// InGroup makes the reader compute members of a group, except reductions, at a point of
+// the group. Values that known returns come first.
 func (r *Reader) InGroup(g *Group, point ir.Index, known func(v ir.Value) (scalar.Expr, bool)) *Reader {
 	r.local = func(v ir.Value, _ ir.Index) (scalar.Expr, bool) {
 		if x, ok := known(v); ok {
@@ -159,7 +158,7 @@ func (r *Reader) compute(v ir.Value, at ir.Index) scalar.Expr {
 	return r.Body(n, v.Index(), at)
 }
 
-// Body returns the element of a result of a node computed from its operands.
+// Body returns the element of a node's result computed from its operands.
 func (r *Reader) Body(n *ir.Node, result int, at ir.Index) scalar.Expr {
 	e := r.plainBody(n, result, at)
 	if n.Op() == ops.OpCheckIndex && e.Op == scalar.OpCheck {
@@ -181,14 +180,14 @@ func (r *Reader) plainBody(n *ir.Node, result int, at ir.Index) scalar.Expr {
 	return d.Scalar(n, x)
 }
 
-// Operand returns the load function of a node's operands.
+// Operand returns the load function for a node's operands.
 func (r *Reader) Operand(n *ir.Node) ir.Load {
 	return func(operand int, at ir.Index) scalar.Expr {
 		return r.Element(n.Input(operand), simplifyAll(r.s, at))
 	}
 }
 
-// checked gives a check its status code, which tells the node.
+// checked gives a check the status code of its node.
 func (p *Partition) checked(n *ir.Node, e scalar.Expr) scalar.Expr {
 	return scalar.Check(e.Args[0], e.Args[1], p.code(n))
 }
@@ -207,9 +206,8 @@ func (p *Partition) code(n *ir.Node) int {
 	return p.options.FirstCode + len(p.Checks) - 1
 }
 
-// literal returns the expression of a value that is the same everywhere and
-// known without memory: a run scalar, or a constant whose elements are all
-// equal.
+// literal returns the expression of a value that needs no memory: a run scalar, or a
+// constant with equal elements.
 func (p *Partition) literal(v ir.Value) (scalar.Expr, bool) {
 	e, ok := p.decided.literals[v]
 	if ok && p.words != nil {
@@ -220,7 +218,7 @@ func (p *Partition) literal(v ir.Value) (scalar.Expr, bool) {
 	return e, ok
 }
 
-// splat returns the constant that all elements of a literal are.
+// splat returns the value of a constant whose elements are all equal.
 func splat(a *ir.ConstantAttrs) (scalar.Expr, bool) {
 	size := a.Type.DType.Size()
 	if size == 0 || len(a.Data) < size {

@@ -1,12 +1,13 @@
 package fusion
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Reduction returns the reduction that a member of a [ReduceKind] group is, or is
-// computed as.
+// Reduction returns the lowering of a member of a [ReduceKind] group as a reduction.
 func (m *Member) Reduction() *ir.ReduceLowering {
 	switch l := m.Node.Def().Lower.(type) {
 	case *ir.ReduceLowering:
@@ -17,8 +18,7 @@ func (m *Member) Reduction() *ir.ReduceLowering {
 	return ContractionOf(m.Node, scalar.NewSimplifier()).asReduction()
 }
 
-// Finish returns the results of a reduction at a position from its running
-// values.
+// Finish returns the results of a reduction at a position from its accumulators.
 func (m *Member) Finish(at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.Expr {
 	if _, ok := m.Node.Def().Lower.(*ir.ScatterLowering); ok {
 		return []scalar.Expr{scatterOf(m.Node).finish(at, acc, load)}
@@ -29,7 +29,7 @@ func (m *Member) Finish(at ir.Index, acc []scalar.Expr, load ir.Load) []scalar.E
 	return acc
 }
 
-// Levels tells for each member after how many stages it can be computed.
+// Levels returns for each member the number of stages that must come before it.
 func (g *Group) Levels() map[*Member]int {
 	levels := map[*Member]int{}
 	for _, m := range g.Members {
@@ -49,11 +49,11 @@ func (g *Group) Levels() map[*Member]int {
 	return levels
 }
 
-// lowDigit returns the coordinate whose last digit a position is: neighbours along it
-// are neighbours of the position, but for where the digit begins again.
+// lowDigit returns the coordinate whose lowest digit a position is, e for e mod n: the
+// positions of adjacent coordinates are adjacent, except where the digit wraps around.
 func lowDigit(e scalar.Expr) scalar.Expr {
 	for e.Op == scalar.OpMod || e.Op == scalar.OpRem {
-		if n, ok := e.Args[1].IntConst(); !ok || n < leastDigit {
+		if n, ok := e.Args[1].IntConst(); !ok || n < minDigit {
 			break
 		}
 		e = e.Args[0]
@@ -61,14 +61,13 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 	return e
 }
 
-// leastDigit is how long a stretch of neighbours has to be to count: two sectors of memory
-// in f32, or one of 16-bit elements.
-const leastDigit = 16
+// minDigit is the run of adjacent positions that counts as contiguous: two memory sectors
+// of f32, or one of 16-bit elements.
+const minDigit = 16
 
-// RowsAreContiguous reports whether most of what the reductions load lies side
-// by side along the outer coordinates, as in a sum over the first axis. What the
-// group computes itself is not loaded: by the mean of a group norm the rows that
-// it is of would lie side by side.
+// RowsAreContiguous reports whether the loads of the reductions are mostly contiguous
+// along the outer coordinates, as in a sum over the first axis. Values that the group
+// computes itself do not count, because they are not loaded.
 func (g *Group) RowsAreContiguous() bool {
 	votes := 0
 	for _, m := range g.Members {
@@ -95,4 +94,83 @@ func (g *Group) RowsAreContiguous() bool {
 		}
 	}
 	return votes > 0
+}
+
+// Policy is the target's cost model for fusing reductions. It weighs a saved pass over
+// memory against idle processors. contiguous says that adjacent rows are contiguous in memory,
+// see [Group.RowsAreContiguous].
+type Policy interface {
+	// RowSplits returns the number of workgroups to split each row of a reduction over.
+	RowSplits(rows, length int, contiguous bool) int
+	// FillsDevice reports whether unsplit rows fill the device.
+	FillsDevice(rows, length int) bool
+	// AllowsStages reports whether further stages may depend on whole rows.
+	AllowsStages(rows, length int, contiguous bool) bool
+}
+
+// RowParts returns the number of workgroups that each row of a reduction is split over.
+// Groups with several stages, or with results inside the rows, need whole rows. Fusion
+// asks because the partial results of a split reduction take bindings.
+func (g *Group) RowParts() int {
+	if !g.Splits() {
+		return 1
+	}
+	return g.partition.options.Policy.RowSplits(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
+}
+
+// keeps reports whether a result of a node is needed outside the group.
+func (g *Group) keeps(n *ir.Node) bool {
+	return slices.ContainsFunc(g.footprint.keeps, func(k use) bool { return k.v.Node() == n })
+}
+
+// Splits reports whether the rows of a reduction can be split over workgroups.
+func (g *Group) Splits() bool {
+	levels := g.Levels()
+	for _, m := range g.Members {
+		inside := !m.Reduced && m.Pointwise(len(g.Outer))
+		if m.Reduced && levels[m] > 0 || inside && (levels[m] > 0 || g.keeps(m.Node)) {
+			return false
+		}
+	}
+	return true
+}
+
+// OverParts returns the second step of a split reduction: the group that computes g from
+// the partial results of the parts.
+func (g *Group) OverParts(parts int) *Group {
+	return &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, partition: g.partition}
+}
+
+// ByRows reports whether the group works row by row: row i (index along axis 0) of what it
+// stores depends only on row i of the tensors for which in returns true. Coordinate 0 of
+// the group counts the rows; in is called with root tensors.
+func (g *Group) ByRows(in func(t *Tensor) bool) bool {
+	rows := g.Outer[0]
+	for _, m := range g.Members {
+		for _, t := range m.Store {
+			if t != nil && (len(t.Dims) == 0 || t.Dims[0] != rows || m.Coord[0] != 0) {
+				return false
+			}
+		}
+		s := g.partition.spaceOf(m.Node)
+		for _, a := range s.reads {
+			v := s.valueOf(a)
+			t := g.partition.tensors[v]
+			if g.member(v) != nil || t == nil || !in(t.Root()) {
+				continue
+			}
+			if len(a.at) == 0 || len(t.Dims) == 0 || t.Dims[0] != rows {
+				return false
+			}
+			if own, ok := s.axisOf(a.at[0]); !ok || m.coordOf(own) != 0 {
+				return false
+			}
+		}
+	}
+	for _, c := range g.Copies {
+		if len(c.To.Dims) == 0 || c.To.Dims[0] != rows {
+			return false
+		}
+	}
+	return true
 }

@@ -8,19 +8,17 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scatter is a scatter seen from its result: each result element looks through
-// the updates for those that fall on it. It reads more indices than a scatter
-// by atomics would, but the result is the same whatever the device: a sum has
-// one order, and of updates that are set the last one counts.
+// scatter is a scatter in gather form: each result element searches the updates that
+// target it. That reads more indices than atomics would, but is deterministic: sums have
+// a fixed order, and of updates that are set the last one wins.
 type scatter struct {
 	Lowering *ir.ScatterLowering
-	Node     *ir.Node // that has the lowering
-	// space are the sizes of the scatter positions and then of the window; axes
-	// say which result axis tells a coordinate, -1 for those that have to be
-	// looked for.
+	Node     *ir.Node
+	// space holds the sizes of the scatter positions, then of the window. axes maps each
+	// coordinate to the result axis that determines it, or to -1 if it must be searched.
 	space     []int
 	axes      []int
-	positions int // how many of the coordinates are those of positions
+	positions int // number of coordinates that are scatter positions
 }
 
 func scatterOf(n *ir.Node) *scatter {
@@ -34,7 +32,7 @@ func scatterOf(n *ir.Node) *scatter {
 	return s
 }
 
-// axesFor finds the place in at of each coordinate, -1 where it is not there.
+// axesFor returns the axis of at that holds each coordinate of space, or -1.
 func axesFor(space, at ir.Index) []int {
 	out := make([]int, len(space))
 	for i, x := range space {
@@ -48,7 +46,7 @@ func axesFor(space, at ir.Index) []int {
 	return out
 }
 
-// searched are the sizes of the space that has to be looked through.
+// searched returns the sizes of the space to search.
 func (s *scatter) searched() []int {
 	var out []int
 	for i, axis := range s.axes {
@@ -59,8 +57,8 @@ func (s *scatter) searched() []int {
 	return out
 }
 
-// asReduction is the scatter written as a reduction over what is searched: to
-// what the updates combine to, or to the last one with its place, -1 for none.
+// asReduction returns the scatter as a reduction over the searched space. Its result is
+// the combined updates, or the last update with its position, -1 for none.
 func (s *scatter) asReduction() *ir.ReduceLowering {
 	accumulators := []ir.Accumulator{{DType: s.SumType(), Init: s.Neutral()}}
 	if s.Lowering.Mode == ir.ScatterSet {
@@ -80,13 +78,13 @@ func (s *scatter) asReduction() *ir.ReduceLowering {
 	}
 }
 
-// SumType is the element type that updates are combined in.
+// SumType returns the element type in which updates are combined.
 func (s *scatter) SumType() ir.DType { return sumType(s.Node.Types()[0].DType) }
 
-// Neutral is what no update leaves.
+// Neutral returns the neutral element of the combination.
 func (s *scatter) Neutral() scalar.Expr { return s.Lowering.Mode.Neutral(s.SumType()) }
 
-// sumType is the element type that sums of a type are kept in.
+// sumType returns the accumulator type for sums of d.
 func sumType(d ir.DType) ir.DType {
 	if d == ir.F16 || d == ir.BF16 {
 		return ir.F32
@@ -94,9 +92,9 @@ func sumType(d ir.DType) ir.DType {
 	return d
 }
 
-// update is what the searched point r brings to the result element at a
-// position, one expression for each accumulator: its update if that falls there,
-// else what changes nothing.
+// update returns the contribution of the searched point r to the result element at a
+// position, one expression per accumulator: the update if it targets the element,
+// otherwise the neutral element.
 func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
 	x, next := make(ir.Index, len(s.space)), 0
 	for i, axis := range s.axes {
@@ -123,7 +121,7 @@ func (s *scatter) update(at, r ir.Index, load ir.Load) []scalar.Expr {
 	return out
 }
 
-// finish returns the result element from the accumulators and the operand.
+// finish combines the operand's element with the accumulators.
 func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Expr {
 	x := load(0, at)
 	if s.Lowering.Mode == ir.ScatterSet {
@@ -132,9 +130,122 @@ func (s *scatter) finish(at ir.Index, acc []scalar.Expr, load ir.Load) scalar.Ex
 	return scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(x, acc[0].Type), acc[0]), x.Type)
 }
 
-// touch asks for all elements that the result element at a position and the
-// searched point r read.
-func (s *scatter) touch(at, r ir.Index, load ir.Load) {
+// touch loads everything that the result element at a position and the searched point r
+// read.
+func (s *scatter) loadAll(at, r ir.Index, load ir.Load) {
 	s.update(at, r, load)
 	s.finish(at, []scalar.Expr{scalar.Arg(0, s.SumType()), scalar.Arg(1, ir.I32)}, load)
 }
+
+// Limits of scatters in gather form, which fuse with their neighbours: the number of
+// positions to search, and the total number of searches beyond a few per element.
+const (
+	maxSearched = 64
+	maxSearches = 1 << 24
+	fewSearched = 4
+)
+
+// isSearched reports whether a scatter runs in gather form. One that updates a state in
+// place does not: it only touches the rows of its indices.
+func (p *Partition) isSearched(n *ir.Node) bool {
+	k := Product(scatterOf(n).searched())
+	size, _ := n.Types()[0].Shape.Size().Const()
+	return k <= maxSearched && p.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxSearches)
+}
+
+// RowScatter is a scatter seen from its updates: each position targets one row of the
+// result, along which its window runs, or none.
+type RowScatter struct {
+	*scatter
+	Out       *Tensor // the result
+	Positions int     // number of positions
+	Window    int     // elements per row
+	Rows      int     // rows of the result
+
+	p *Partition
+	// Sizes of the three spaces, and the result axes of rows and windows.
+	positionDims, windowDims, rowDims []int
+	rowAxes, windowAxes               []int
+}
+
+// RowScatterOf returns the scatter of a group of kind ScatterKind.
+func RowScatterOf(g *Group) *RowScatter {
+	m := g.Members[0]
+	s := &RowScatter{scatter: scatterOf(m.Node), p: g.partition, Out: m.Store[0]}
+	s.positionDims, s.windowDims = s.Lowering.Space(s.Node)
+	p, w := g.partition.variables("p", s.positionDims), g.partition.variables("w", s.windowDims)
+	none := func(operand int, _ ir.Index) scalar.Expr { return scalar.Arg(operand, s.Node.Input(operand).DType()) }
+	at, _ := s.Lowering.Target(s.Node, p, w, none)
+	s.windowAxes = axesFor(w, at)
+	for axis, d := range s.Out.Dims {
+		if !slices.Contains(s.windowAxes, axis) {
+			s.rowAxes, s.rowDims = append(s.rowAxes, axis), append(s.rowDims, d)
+		}
+	}
+	s.Positions, s.Window, s.Rows = Product(s.positionDims), Product(s.windowDims), Product(s.rowDims)
+	return s
+}
+
+// Row returns the row that position i targets, and the condition that it exists.
+func (s *RowScatter) Row(e *scalar.Simplifier, i scalar.Expr, load ir.Load) (row, inside scalar.Expr) {
+	w := make(ir.Index, len(s.windowDims))
+	for k := range w {
+		w[k] = loop.Int(0)
+	}
+	at, inside := s.Lowering.Target(s.Node, Unflatten(e, i, s.positionDims), w, load)
+	if inside == nil {
+		inside = scalar.ConstBool(true)
+	}
+	row = loop.Int(0)
+	for k, axis := range s.rowAxes {
+		row = scalar.Add(scalar.Mul(row, loop.Int(s.rowDims[k])), at[axis])
+	}
+	return row, inside
+}
+
+// Update returns element w of the update at position i.
+func (s *RowScatter) Update(e *scalar.Simplifier, i, w scalar.Expr, load ir.Load) scalar.Expr {
+	return load(2, s.Lowering.Update(s.Node, Unflatten(e, i, s.positionDims), Unflatten(e, w, s.windowDims)))
+}
+
+// At returns the result position of an element of a row.
+func (s *RowScatter) At(e *scalar.Simplifier, row, w scalar.Expr) ir.Index {
+	at := make(ir.Index, len(s.Out.Dims))
+	for k, x := range Unflatten(e, row, s.rowDims) {
+		at[s.rowAxes[k]] = x
+	}
+	for k, x := range Unflatten(e, w, s.windowDims) {
+		at[s.windowAxes[k]] = x
+	}
+	return at
+}
+
+// InPlace reports whether the result is stored in the operand's tensor.
+func (s *RowScatter) InPlace() bool { return s.p.tensors[s.Node.Input(0)] == s.Out }
+
+// scattersInPlace reports whether a group is a scatter into old that reads old nowhere
+// else, and so can update it in place.
+func (p *Partition) scattersInPlace(g *Group, old ir.Value) bool {
+	if g.Kind != ScatterKind || g.Members[0].Node.Input(0) != old {
+		return false
+	}
+	again := false
+	r := NewReader(p, p.simplifier)
+	r.note = func(v ir.Value, _ ir.Index) { again = again || v == old }
+	loadUpdates(g.Members[0].Node, r)
+	return !again
+}
+
+// loadUpdates loads what a scatter reads besides its operand, and returns the target of
+// an update.
+func loadUpdates(n *ir.Node, r *Reader) (target ir.Index) {
+	l := n.Def().Lower.(*ir.ScatterLowering)
+	positions, window := l.Space(n)
+	p, w := Coords("p", positions), Coords("w", window)
+	target, _ = l.Target(n, p, w, r.Operand(n))
+	r.Operand(n)(2, l.Update(n, p, w))
+	return target
+}
+
+// Few reports whether the positions are few enough for a search in gather form.
+func (s *RowScatter) Few() bool { return s.Positions <= maxSearched }

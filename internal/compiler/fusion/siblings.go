@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// fuseSiblings merges reductions of one level over the same space that read a
-// value in common, so that it is read once: the parts of a loss, or the sums of
-// a norm's gradient. It reports whether it found any.
+// fuseSiblings fuses independent reductions of one level over the same space that read a
+// common value, so that it is read once: the terms of a loss, or the sums of a norm's
+// gradient. It reports whether it fused any.
 func (p *Partition) fuseSiblings() bool {
 	levels := p.findLevels()
 	first := map[siblingKey]*Group{}
@@ -24,14 +24,14 @@ func (p *Partition) fuseSiblings() bool {
 			if a == nil {
 				continue
 			}
-			if a = a.now(); a == g || !siblings(a, g) {
+			if a = a.current(); a == g || !siblings(a, g) {
 				continue
 			}
 			m := join(ReduceKind, a.Outer, a.Inner, a.Members, g.Members)
 			if !p.admits(m, a, g) {
 				continue
 			}
-			m.place = g.place
+			m.index = g.index
 			p.replace(a, g, m)
 			g, found = m, true
 		}
@@ -40,7 +40,7 @@ func (p *Partition) fuseSiblings() bool {
 		}
 	}
 	if found {
-		p.groups = p.inOrder(standing(p.groups))
+		p.groups = p.topological(currentGroups(p.groups))
 	}
 	return found
 }
@@ -50,9 +50,8 @@ func siblings(a, b *Group) bool {
 }
 
 // siblingKey is a read of a value by groups of a level and a phase, with the coordinate of
-// the group that each axis runs along: elsewhere where it is more than a
-// coordinate. The rows and the columns of a square are the same space, yet at no
-// point of it do the sums of both read one element.
+// the group along each axis. The coordinates matter: row sums and column sums of a square
+// matrix have the same space but read different elements at each point.
 type siblingKey struct {
 	v     ir.Value
 	level int
@@ -60,11 +59,10 @@ type siblingKey struct {
 	coord [maxMemoRank]int8
 }
 
-// elsewhere stands for an axis that runs along more than a coordinate of the group.
+// elsewhere marks an axis whose position is not a single coordinate of the group.
 const elsewhere = -2
 
-// siblingKeys tells where a group reads values in its own coordinates, each
-// place once.
+// siblingKeys returns the reads of a group in its coordinates, without duplicates.
 func (p *Partition) siblingKeys(g *Group, level, phase int) []siblingKey {
 	var out []siblingKey
 	for _, m := range g.Members {
@@ -88,32 +86,30 @@ func (p *Partition) siblingKeys(g *Group, level, phase int) []siblingKey {
 	return out
 }
 
-// Bounds of what is put side by side.
+// Limits of horizontal fusion.
 const (
-	// besideBytes is how much a part may read and write: about what a large
-	// device moves in the time of a launch. To bundle larger ones saves nothing
-	// and keeps all that they read alive.
-	besideBytes = 16 << 20
-	// maxParts bounds the parts side by side: what is bundled waits for all of it,
-	// and keeps all that it reads alive.
+	// maxPartBytes bounds the memory traffic of a part: about what a large device moves
+	// during one launch. Fusing larger maps saves nothing and extends live ranges.
+	maxPartBytes = 16 << 20
+	// maxParts bounds the number of parts: the users of one part wait for all of them,
+	// and all operands stay live.
 	maxParts = 64
 )
 
-// fuseSideBySide puts small maps that do not wait for each other into one
-// kernel: all that nothing else waits for (the updates of an optimiser), and
-// those that become ready together. Such a bundle may touch more than a kernel
-// binds, since it can be cut between any two of its parts.
-func (p *Partition) fuseSideBySide() {
+// fuseHorizontally fuses small independent maps horizontally: all maps without readers (the
+// updates of an optimiser), and maps of one level. Such a group may bind more tensors than
+// a kernel can, because it can be cut between any two parts.
+func (p *Partition) fuseHorizontally() {
 	levels := p.findLevels()
 	read := make([]bool, len(p.groups))
 	for _, g := range p.groups {
 		for _, q := range p.producers(g) {
-			read[q.place] = true
+			read[q.index] = true
 		}
 	}
 	bundles := map[[2]int]*Group{} // by level and phase
 	for i, g := range p.groups {
-		if g.Kind != MapKind || g.bytes() > besideBytes {
+		if g.Kind != MapKind || g.bytes() > maxPartBytes {
 			continue
 		}
 		key := [2]int{levels[i], p.phase(g)}
@@ -127,38 +123,38 @@ func (p *Partition) fuseSideBySide() {
 		}
 		if len(a.Parts) == 0 {
 			a = &Group{Kind: MapKind, partition: p}
-			p.joinBundle(a, bundles[key])
+			p.addPart(a, bundles[key])
 			bundles[key] = a
 		}
-		p.joinBundle(a, g)
+		p.addPart(a, g)
 	}
-	p.groups = p.inOrder(standing(p.groups))
+	p.groups = p.topological(currentGroups(p.groups))
 }
 
-// joinBundle puts a group beside the parts of a bundle, which then stands in its place.
-func (p *Partition) joinBundle(bundle, g *Group) {
-	bundle.Parts, bundle.place = append(bundle.Parts, g), g.place
-	bundle.touch.weight += g.touch.weight
-	g.into = bundle
+// addPart appends a group to the parts of a horizontal fusion, which takes its place.
+func (p *Partition) addPart(bundle, g *Group) {
+	bundle.Parts, bundle.index = append(bundle.Parts, g), g.index
+	bundle.footprint.weight += g.footprint.weight
+	g.mergedInto = bundle
 	for _, m := range g.Members {
 		p.groupOf[m.Node] = bundle
 	}
 }
 
-// sink is the level of groups that no other group reads.
+// sink is the level of groups without readers.
 const sink = -1
 
-// bytes is the memory that a group reads and writes.
+// bytes returns the memory traffic of a group.
 func (g *Group) bytes() int {
 	n := 0
 	add := func(v ir.Value) {
 		size, _ := v.Shape().Size().Const()
 		n += size * loop.DeviceSize(v.DType())
 	}
-	for _, u := range g.touch.reads {
+	for _, u := range g.footprint.reads {
 		add(u.v)
 	}
-	for _, u := range g.touch.keeps {
+	for _, u := range g.footprint.keeps {
 		add(u.v)
 	}
 	return n

@@ -7,45 +7,43 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// access is one read of a stored value, at a position written in the
-// coordinates of the node that reads it.
+// access is a read of a stored value at a position in the coordinates of the reading node.
 type access struct {
-	value int // which of the values that decisions.reads has for the node
+	value int // index in decisions.reads of the node
 	at    ir.Index
 }
 
-// nodeSpace are the coordinates that nodes of one expression compute their results in,
-// and what they read there.
+// nodeSpace holds the coordinates in which nodes of one expression compute their results,
+// and their reads.
 type nodeSpace struct {
 	outer, inner ir.Index
 	outerDims    []int
 	innerDims    []int
 	reads        []access
-	order        []int // the values that are read, each once, as they come up
-	checks       bool  // an index is checked on the way
+	order        []int // the values read, without duplicates, in order of first use
+	checks       bool  // an expression contains an index check
 }
 
-// ownSpace is the space of one node, with the values that decisions.reads has for it.
+// ownSpace is the space of one node with the values it reads, from decisions.reads.
 type ownSpace struct {
 	*nodeSpace
 	values []ir.Value
 }
 
-// valueOf returns the value that is read.
+// valueOf returns the value of an access.
 func (s ownSpace) valueOf(a access) ir.Value { return s.values[a.value] }
 
-// spaceOf returns the coordinates and reads of a node, found by writing out the
-// elements of one node of its expression.
+// spaceOf returns the coordinates and reads of a node. Nodes of one expression share them.
 func (p *Partition) spaceOf(n *ir.Node) ownSpace {
 	number, values := p.decided.expression[n.ID()], p.decided.reads[n.ID()]
 	if p.spaces[number] == nil {
-		p.spaces[number] = p.writeOut(n, values)
+		p.spaces[number] = p.expandNode(n, values)
 	}
 	return ownSpace{p.spaces[number], values}
 }
 
-// writeOut finds the space of a node that reads some values.
-func (p *Partition) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
+// expandNode expands the elements of a node to find its space.
+func (p *Partition) expandNode(n *ir.Node, values []ir.Value) *nodeSpace {
 	s := &nodeSpace{}
 	r := NewReader(p, p.simplifier)
 	r.note = func(v ir.Value, at ir.Index) {
@@ -69,13 +67,13 @@ func (p *Partition) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 		c.factors(s.outer, s.inner, r.Operand(n))
 	case *ir.ScatterLowering:
 		if p.decided.apart[n.ID()] {
-			r.Element(n.Input(0), touchUpdates(n, r))
+			r.Element(n.Input(0), loadUpdates(n, r))
 			break
 		}
 		sc := scatterOf(n)
 		s.innerDims = sc.searched()
 		s.inner = Coords("r", s.innerDims)
-		sc.touch(s.outer, s.inner, r.Operand(n))
+		sc.loadAll(s.outer, s.inner, r.Operand(n))
 	case *ir.PrefixLowering:
 		l.Element(n, s.outer, r.Operand(n))
 	case *ir.SortLowering:
@@ -94,7 +92,7 @@ func (p *Partition) writeOut(n *ir.Node, values []ir.Value) *nodeSpace {
 	return s
 }
 
-// newGroup returns the group of a single stored node.
+// newGroup returns a group of a single stored node.
 func (p *Partition) newGroup(n *ir.Node) *Group {
 	s := p.spaceOf(n)
 	m := &Member{Node: n, Store: make([]*Tensor, n.NumResults())}
@@ -130,8 +128,8 @@ func (p *Partition) newGroup(n *ir.Node) *Group {
 	return g
 }
 
-// assignCoords gives each axis that is longer than 1 the next coordinate after
-// those of sizes, and returns the sizes with the new ones added.
+// assignCoords assigns new coordinates, counted after sizes, to the axes longer than 1.
+// It returns the coordinate of each axis and the extended sizes.
 func assignCoords(dims, sizes []int) (coord, all []int) {
 	all = append([]int(nil), sizes...)
 	coord = make([]int, len(dims))
@@ -155,8 +153,8 @@ func (g *Group) member(v ir.Value) *Member {
 	return nil
 }
 
-// axisOf returns which of a node's coordinates an index expression is: outer
-// ones first, then inner ones; false where it is anything else.
+// axisOf returns which coordinate of a node the index expression is, outer ones first,
+// then inner ones; false if it is anything else.
 func (s *nodeSpace) axisOf(e scalar.Expr) (int, bool) {
 	if e.Op != scalar.OpVar {
 		return 0, false
@@ -174,8 +172,8 @@ func (s *nodeSpace) axisOf(e scalar.Expr) (int, bool) {
 	return 0, false
 }
 
-// coordOf returns the coordinate of the group that an axis of a member's node
-// space runs along, axes counted as in axisOf.
+// coordOf returns the group coordinate of an axis of a member's node space; axes are
+// numbered as in axisOf.
 func (m *Member) coordOf(axis int) int {
 	if axis < len(m.Coord) {
 		return m.Coord[axis]

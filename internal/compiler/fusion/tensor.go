@@ -6,27 +6,26 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tensor is a value in memory, dense and row-major.
+// Tensor is a value stored in memory, dense and row-major.
 type Tensor struct {
 	ID    int
 	Name  string
 	DType ir.DType
 	Dims  []int
-	// Port is set for values that come from outside.
+	// Port is set for inputs, parameters and states.
 	Port *ir.Port
 	// Constant is set for literals.
 	Constant []byte
-	// Outer is set in the body of a loop for a value of the partition around it.
-	// With PerStep it is the slice of Outer that belongs to the loop's count,
-	// from the end with Reverse.
+	// Outer is set in a loop body for a tensor of the surrounding partition. With
+	// PerStep, t is the slice of Outer for the current step, counted from the end with
+	// Reverse.
 	Outer            *Tensor
 	PerStep, Reverse bool
-	// View says that Outer is a tensor of the same partition, and t its elements in
-	// other dimensions.
+	// View says that Outer is a tensor of the same partition and t a reshape of it.
 	View bool
 }
 
-// Root returns the tensor that holds the memory of t.
+// Root returns the tensor that owns the memory of t.
 func (t *Tensor) Root() *Tensor {
 	for t.Outer != nil {
 		t = t.Outer
@@ -34,15 +33,15 @@ func (t *Tensor) Root() *Tensor {
 	return t
 }
 
-// shown returns the tensor of the same partition that a view shows, t for any other.
-func (t *Tensor) shown() *Tensor {
+// viewed returns the tensor that a view shows, or t if it is no view.
+func (t *Tensor) viewed() *Tensor {
 	for t != nil && t.View {
 		t = t.Outer
 	}
 	return t
 }
 
-// Sliced reports whether t is a slice that goes from place to place with a loop.
+// Sliced reports whether t is a slice that moves with the steps of a loop.
 func (t *Tensor) Sliced() bool {
 	for ; t.Outer != nil; t = t.Outer {
 		if t.PerStep {
@@ -61,25 +60,24 @@ func (t *Tensor) Type() ir.Type { return ir.Type{DType: t.DType, Shape: ir.Dims(
 // Len returns the number of elements.
 func (t *Tensor) Len() int { return Product(t.Dims) }
 
-// Bytes returns the storage the tensor takes on a device, where booleans are
-// 32-bit words.
+// Bytes returns the size of the tensor on a device, where booleans are 32-bit words.
 func (t *Tensor) Bytes() int { return t.Len() * loop.DeviceSize(t.DType) }
 
-// Load returns the load of the element of a tensor at a position. Its slot is
-// the ID of the tensor that holds the memory.
+// Load returns the load of a tensor's element at a position. Its slot is the ID of the
+// root tensor.
 func (p *Partition) Load(s *scalar.Simplifier, t *Tensor, at ir.Index) scalar.Expr {
 	root, offset := p.Place(t, at)
 	return scalar.LoadAt(root.ID, t.DType, s.Simplify(offset))
 }
 
-// Place returns where the element of a tensor at a position lies: the tensor
-// that holds the memory, and the number of the element there, not simplified.
+// Place returns the root tensor of t and the offset there of the element at a position,
+// not simplified.
 func (p *Partition) Place(t *Tensor, at ir.Index) (root *Tensor, offset scalar.Expr) {
 	return p.resolve(t, linear(t.Dims, at, p.Long(t.Len())))
 }
 
-// resolve goes from an element of t to the same element of the tensor that
-// holds its memory, out through the loops around it.
+// resolve converts an offset in t to the offset in its root tensor, through the
+// surrounding loops.
 func (p *Partition) resolve(t *Tensor, offset scalar.Expr) (*Tensor, scalar.Expr) {
 	for depth := p.Depth(); t.Outer != nil; t = t.Outer {
 		if t.View {
@@ -102,12 +100,11 @@ func (p *Partition) resolve(t *Tensor, offset scalar.Expr) (*Tensor, scalar.Expr
 	return t, offset
 }
 
-// Tensor returns the tensor with an ID, of this partition or of one that runs it
-// or is run by it, nil where there is none.
+// Tensor returns the tensor with an ID, of this partition or of one around or inside it;
+// nil if there is none.
 func (p *Partition) Tensor(id int) *Tensor { return p.byID[id] }
 
-// TensorOf returns the tensor that a value of the partition lies in, nil where it is
-// computed wherever it is read.
+// TensorOf returns the tensor of a value, or nil if the value is not stored.
 func (p *Partition) TensorOf(v ir.Value) *Tensor {
 	if _, literal := p.decided.literals[v]; literal || !p.decided.stored(v.Node()) {
 		return nil
@@ -115,11 +112,11 @@ func (p *Partition) TensorOf(v ir.Value) *Tensor {
 	return p.tensors[v]
 }
 
-// whole returns the tensor of a value that what runs graphs takes whole, nil where it
-// is a literal: that of a view is a tensor of the value that it shows.
+// whole returns the tensor of an operand of a control-flow node, nil for a literal. The
+// tensor of a reshape is a view.
 func (p *Partition) whole(v ir.Value) *Tensor {
 	n := v.Node()
-	if p.tensors[v] == nil && p.decided.virtual[n.ID()] && showsWhole(n) {
+	if p.tensors[v] == nil && p.decided.virtual[n.ID()] && isReshape(n) {
 		if t := p.whole(n.Input(0)); t != nil {
 			p.tensors[v] = p.alias(resultName(v), v.Type(), t)
 			p.tensors[v].View = true
@@ -128,7 +125,7 @@ func (p *Partition) whole(v ir.Value) *Tensor {
 	return p.tensors[v]
 }
 
-// newTensor adds a tensor for values of a type.
+// newTensor adds a tensor for values of type t.
 func (p *Partition) newTensor(name string, t ir.Type) *Tensor {
 	dims, _ := t.Shape.Ints()
 	x := p.numbered(&Tensor{Name: name, DType: t.DType, Dims: dims})
@@ -136,21 +133,20 @@ func (p *Partition) newTensor(name string, t ir.Type) *Tensor {
 	return x
 }
 
-// numbered gives a tensor its ID.
+// numbered assigns a tensor its ID.
 func (p *Partition) numbered(t *Tensor) *Tensor {
 	t.ID = len(p.byID)
 	p.byID[t.ID] = t
 	return t
 }
 
-// Scratch adds a tensor for what goes from one kernel of a group to the next.
+// Scratch adds a tensor for intermediate results between the kernels of a group.
 func (p *Partition) Scratch(name string, d ir.DType, dims ...int) *Tensor {
 	return p.newTensor(name, ir.Type{DType: d, Shape: ir.Dims(dims...)})
 }
 
-// Guards reports whether a tensor must be left as it is once an index was found
-// out of range: it is persistent, and somewhere in the whole partition an index is
-// checked.
+// Guards reports whether a tensor must stay unchanged once an index check has failed: it
+// is persistent, and the outermost partition has checks.
 func (p *Partition) Guards(t *Tensor) bool {
 	for p.parent != nil {
 		p = p.parent

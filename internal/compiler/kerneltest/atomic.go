@@ -6,7 +6,7 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// histogram counts with atomics, and keeps the place of one count.
+// histogram counts with atomics and uses the previous value of a counter.
 func histogram() *Case {
 	const n, bins = 512, 8
 	x := ints(9, n, bins)
@@ -70,8 +70,8 @@ func gatherChecked() *Case {
 	}
 }
 
-// countedState is a kernel that loads what it changes atomically: it counts the
-// large elements, once a flag that was there before says so.
+// countedState loads from an array that it changes atomically: it counts the large elements if
+// a flag in the array is set.
 func countedState() *Case {
 	const n = 64
 	x := ints(15, n, 100)
@@ -96,9 +96,9 @@ func countedState() *Case {
 	return &Case{Kernel: k, Arrays: [][]float64{x, {41, -1}}, Want: [][]float64{nil, {count, -1}}}
 }
 
-// weights adds two halves of floats by atomics: one to a sum that it names and finds
-// finite, one to a sum that it has loaded. The floats are multiples of 1/256, so that sums
-// are exact in any order.
+// weights adds two halves of floats by atomics: one whose previous sum it names and checks to be
+// finite, one to a sum that it has loaded. The floats are multiples of 1/256, so sums are exact
+// in any order.
 func weights() *Case {
 	const n, bins = 512, 8
 	x, place, start := floats(21, n), ints(22, n, bins), floats(23, bins)

@@ -6,10 +6,10 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// BFloat returns kernels that read and write bf16, and compute in f32.
+// BFloat returns kernels that store bf16 and compute in f32.
 func BFloat() []*Case { return []*Case{bfloatScaled(1), bfloatScaled(4)} }
 
-// bfloatScaled is y[i] = x[i]*1.1, a vector of so many elements for each thread.
+// bfloatScaled is y[i] = x[i]*1.1, with a vector of the given width per thread.
 func bfloatScaled(width int) *Case {
 	const n, threads = 256, 32
 	name := map[int]string{1: "bfloat_scaled", 4: "bfloat_scaled_vec4"}[width]

@@ -64,14 +64,14 @@ func private(name string, t dtype.DType, n int) loop.Array {
 	return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: loop.Private}
 }
 
-// vec4 makes an array one of vectors of four.
+// vec4 returns the array as one of vectors of four.
 func vec4(a loop.Array) loop.Array {
 	a.Width, a.Len = 4, a.Len/4
 	return a
 }
 
-// floats returns n numbers between -2 and 2 that look random and are always
-// the same for one seed; all are multiples of 1/256, so f32 holds them.
+// floats returns n pseudo-random numbers between -2 and 2, determined by the seed; all are
+// multiples of 1/256, which f32 represents exactly.
 func floats(seed uint32, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -81,7 +81,7 @@ func floats(seed uint32, n int) []float64 {
 	return out
 }
 
-// ints returns n integers in [0, below), like floats.
+// ints returns n pseudo-random integers in [0, below), determined by the seed.
 func ints(seed uint32, n, below int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -93,7 +93,7 @@ func ints(seed uint32, n, below int) []float64 {
 
 func zeros(n int) []float64 { return make([]float64, n) }
 
-// mapped returns f of every element, as f32.
+// mapped applies f to every element and rounds to f32.
 func mapped(x []float64, f func(float64) float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {

@@ -1,7 +1,7 @@
-// Package kerneltest has kernels written by hand in the loop IR, each with
-// inputs and with the results that plain Go loops give. The simulator, the
-// printers and the devices are tested with them; together they have every
-// statement and every storage type.
+// Package kerneltest holds hand-written kernels in the loop IR with inputs and the results of
+// plain Go loops. The simulator, the code generators and the devices are tested with them;
+// together they use every statement and every storage type. Start reading at [Case] and
+// [Cases].
 package kerneltest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Case is a kernel with what to run it on and what must come out.
+// Case is a kernel with its inputs and the expected results.
 type Case struct {
 	Kernel *loop.Kernel
 	// Arrays holds the elements of each storage array before the run.
@@ -22,16 +22,14 @@ type Case struct {
 	// Scalars and Counters are the values of the run.
 	Scalars  []scalar.Value
 	Counters []int
-	// Want holds the elements of each storage array after the run, nil where
-	// the kernel leaves it as it is.
+	// Want holds the elements of each storage array after the run, nil if the kernel does
+	// not change it.
 	Want [][]float64
-	// Tolerance is how far an element may be from Want, relative to its size
-	// or to 1 if that is larger.
+	// Tolerance is the maximal error of an element, relative to max(1, |want|).
 	Tolerance float64
 }
 
-// Storage returns the storage arrays of the kernel, in the order of Arrays and
-// Want.
+// Storage returns the storage arrays of the kernel, in the order of Arrays and Want.
 func (c *Case) Storage() []loop.Array {
 	var out []loop.Array
 	for _, a := range c.Kernel.Arrays {
@@ -42,8 +40,8 @@ func (c *Case) Storage() []loop.Array {
 	return out
 }
 
-// Compare returns an error that tells the first element of got, which has the
-// elements of each storage array after a run, that is not as wanted.
+// Compare returns an error for the first element of got, the contents of the storage arrays
+// after a run, that differs from Want.
 func (c *Case) Compare(got [][]float64) error {
 	for i, want := range c.Want {
 		for j, w := range want {
@@ -57,8 +55,7 @@ func (c *Case) Compare(got [][]float64) error {
 	return nil
 }
 
-// Encode returns elements as device memory holds them: little endian, a Bool
-// as a 32-bit word.
+// Encode returns elements in device layout: little endian, a Bool as a 32-bit word.
 func Encode(t dtype.DType, elems []float64) []byte {
 	var out []byte
 	for _, x := range elems {
@@ -93,9 +90,8 @@ func Decode(t dtype.DType, data []byte) []float64 {
 	return out
 }
 
-// EncodeScalars returns the entry's uniform block with the given members: each
-// aligned to its size, a Bool and an unread member as a 32-bit word, and the
-// whole a multiple of 16 bytes.
+// EncodeScalars encodes the entry's uniform block: each member aligned to its size, a Bool and
+// an unread member as a 32-bit word, and the whole padded to a multiple of 16 bytes.
 func EncodeScalars(types []dtype.DType, values []scalar.Value) []byte {
 	var out []byte
 	for i, t := range types {
@@ -120,7 +116,7 @@ func EncodeScalars(types []dtype.DType, values []scalar.Value) []byte {
 	return out
 }
 
-// Wide returns kernels with types that only some dialects have: 64-bit ones.
+// Wide returns kernels with 64-bit types, which only some dialects have.
 func Wide() []*Case { return []*Case{wideFloats(), wideIntegers()} }
 
 // Half returns kernels that compute in f16.
@@ -129,8 +125,8 @@ func Half() []*Case { return []*Case{halfPrecision()} }
 // AtomicFloats returns kernels that add to floats by atomics.
 func AtomicFloats() []*Case { return []*Case{weights()} }
 
-// Cases returns the kernels that every dialect has, in a fixed order and with
-// the same inputs every time.
+// Cases returns the kernels that every dialect supports, always in the same order and with the
+// same inputs.
 func Cases() []*Case {
 	return []*Case{
 		scaleTail(), reluVec4(), sumTree(), softmaxRow(),

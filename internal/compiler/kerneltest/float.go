@@ -8,7 +8,7 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scaleTail is y = x·scalar0 + 0.5 with a guard for the last workgroup.
+// scaleTail is y = x·scalar0 + 0.5 with a bounds check in the last workgroup.
 func scaleTail() *Case {
 	const n, threads = 1000, 64
 	groups := (n + threads - 1) / threads
@@ -32,7 +32,7 @@ func scaleTail() *Case {
 	}
 }
 
-// reluVec4 handles four elements a thread.
+// reluVec4 computes four elements per thread.
 func reluVec4() *Case {
 	const n, threads = 1024, 64
 	x := floats(2, n)
@@ -58,9 +58,8 @@ func reluVec4() *Case {
 	}
 }
 
-// treeSum returns the statements that leave in element 0 of a shared array
-// what op makes of its first n elements, n a power of two and the number of
-// threads.
+// treeSum returns a tree reduction with op of the first n elements of a shared array into
+// element 0; n is a power of two and the number of threads.
 func treeSum(array, n int, op func(a, b expr) expr) block {
 	li := loop.LocalIndex(n)
 	var out block
@@ -71,7 +70,7 @@ func treeSum(array, n int, op func(a, b expr) expr) block {
 	return append(out, barrier())
 }
 
-// sumTree adds up the rows of a matrix in shared memory.
+// sumTree sums the rows of a matrix in shared memory.
 func sumTree() *Case {
 	const rows, cols, threads = 5, 300, 128
 	x := floats(3, rows*cols)
@@ -105,7 +104,7 @@ func sumTree() *Case {
 	}
 }
 
-// softmaxRow normalises one row a workgroup: maximum, sum, quotient.
+// softmaxRow normalises one row per workgroup: maximum, sum, quotient.
 func softmaxRow() *Case {
 	const rows, cols, threads = 3, 70, 32
 	x := floats(4, rows*cols)
@@ -158,7 +157,7 @@ func softmaxRow() *Case {
 	}
 }
 
-// subgroupSum adds up 64 elements a workgroup, first within subgroups.
+// subgroupSum sums 64 elements per workgroup, first within subgroups.
 func subgroupSum() *Case {
 	const threads, groups = 64, 4
 	sizes := [2]int{4, 64}
@@ -171,7 +170,7 @@ func subgroupSum() *Case {
 	body := block{
 		let("x0", s.LoadAt(0, dtype.F32, mad(loop.GroupID(0, groups), i32(threads), li))),
 		&loop.Subgroup{Op: s.OpAdd, Name: "part", Value: fv("x0")},
-		// One thread of each subgroup brings its sum, the others nothing.
+		// One thread of each subgroup contributes its sum.
 		store(2, li, s.Select(s.Eq(loop.Lane(sizes), i32(0)), fv("part"), f32(0))),
 	}
 	body = append(body, treeSum(2, threads, add)...)
@@ -191,8 +190,8 @@ func subgroupSum() *Case {
 	}
 }
 
-// scanLoop is a running sum along each row, one thread a row: the value of a
-// variable goes from one turn of a loop to the next.
+// scanLoop is a serial scan along each row, one thread per row: a variable carries its value
+// from one iteration to the next.
 func scanLoop() *Case {
 	const rows, cols = 40, 9
 	x := floats(8, rows*cols)

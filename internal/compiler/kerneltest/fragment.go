@@ -11,41 +11,40 @@ func Fragments() []*Case {
 	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16), fragments("fragments_bfloat", dtype.BF16)}
 }
 
-// Shuffled returns a kernel whose threads exchange values: those of a warp, or, where a
-// size of subgroups is given, of a subgroup.
+// Shuffled returns a kernel whose threads exchange values within a warp or, if a subgroup size
+// is given, within a subgroup.
 func Shuffled(subgroup int) *Case { return shuffled(subgroup) }
 
-// Sizes of the product of fragments: each of its two subgroups has eight rows of results.
+// Sizes of the fragment product: each of its two subgroups computes eight rows.
 const (
 	fragmentThreads = 64
 	fragmentM       = 16
 	fragmentN       = 24
 	fragmentK       = 16
-	fragmentRow     = fragmentN + 4 // of B and of the results in shared memory
+	fragmentRow     = fragmentN + 4 // row stride of B and of the results in shared memory
 )
 
-// The arrays of a product of fragments.
+// The arrays of a fragment product.
 const (
 	fragmentA = iota
 	fragmentB
 	fragmentD
-	sharedA // as memory has it: row by row
-	sharedB // turned: column by column
+	sharedA // row by row
+	sharedB // transposed: column by column
 	sharedD
 )
 
-// fragments multiplies a 16×16 matrix by a 16×24 one; of the second, columns lie in shared
-// memory in rows.
+// fragments multiplies a 16×16 matrix by a 16×24 one, which is transposed in shared memory.
 func fragments(name string, t dtype.DType) *Case {
 	thread, subgroup := loop.LocalID(0, fragmentThreads), loop.SubgroupIndex(fragmentThreads/32)
 	at := iv("at")
 	each := func(n int, body ...loop.Stmt) loop.Stmt {
 		return &loop.For{Var: "at", Start: thread, End: i32(n), Step: i32(fragmentThreads), Body: body}
 	}
-	turned := add(mul(s.Rem(at, i32(fragmentN)), i32(fragmentK)), s.Div(at, i32(fragmentN)))
+	transposed := add(mul(s.Rem(at, i32(fragmentN)), i32(fragmentK)), s.Div(at, i32(fragmentN)))
 	body := block{
 		each(fragmentM*fragmentK, store(sharedA, at, s.LoadAt(fragmentA, t, at))),
-		each(fragmentK*fragmentN, store(sharedB, turned, s.LoadAt(fragmentB, t, at))),
+		each(fragmentK*fragmentN, store(sharedB, transposed, s.LoadAt(fragmentB, t, at))),
 		barrier(),
 	}
 	for j := range fragmentN / loop.FragmentSize {
@@ -72,7 +71,7 @@ func fragments(name string, t dtype.DType) *Case {
 		}
 	}
 	want := zeros(fragmentM * fragmentN)
-	for i := range want { // exactly: the factors have few bits
+	for i := range want { // exact, because the factors have few bits
 		for k := range fragmentK {
 			want[i] += a[i/fragmentN*fragmentK+k] * b[k*fragmentN+i%fragmentN]
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Golden compares a text with a file of testdata, which it writes first where update is set:
-// that is the flag -update of the test.
+// Golden compares a text with a file of testdata. If update is set, the -update flag of the
+// test, it writes the file first.
 func Golden(t testing.TB, name, got string, update bool) {
 	t.Helper()
 	file := filepath.Join("testdata", name)

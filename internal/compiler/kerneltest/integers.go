@@ -9,8 +9,8 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// integers holds division, shifts and bits of signed numbers, also of the
-// smallest one and by zero.
+// integers tests division, shifts and bit operations on signed numbers, including the smallest
+// one and division by zero.
 func integers() *Case {
 	a := []float64{7, -7, 7, -7, 0, -1, math.MaxInt32, math.MinInt32, 100, 12}
 	b := []float64{3, 3, -3, -3, 5, 4, 2, 3, 0, -5}
@@ -44,7 +44,7 @@ func integers() *Case {
 	return c
 }
 
-// nonZero is the divisor that a zero counts as.
+// nonZero replaces a zero divisor by one.
 func nonZero(b int32) int32 {
 	if b == 0 {
 		return 1
@@ -52,8 +52,8 @@ func nonZero(b int32) int32 {
 	return b
 }
 
-// threefry is four rounds of the Threefry mixing function: arithmetic modulo
-// 2³² in which every value is used twice.
+// threefry is four rounds of the Threefry mixing function: arithmetic modulo 2³² that uses
+// every value twice.
 func threefry() *Case {
 	const n = 32
 	rotations := []int{13, 15, 26, 6}
@@ -78,8 +78,7 @@ func threefry() *Case {
 	}
 }
 
-// booleans loads, combines and stores them; a private and a shared array hold
-// some on the way.
+// booleans loads, combines and stores booleans, through a private and a shared array.
 func booleans() *Case {
 	const n = 16
 	p, q := ints(13, n, 2), ints(14, n, 2)

@@ -8,9 +8,9 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// matmul is c = a·b with tiles of bm × bn × 16 in shared memory, of which each
-// thread computes tm rows by 4 columns in registers. n is a multiple of bn and
-// k of 16; the last rows of tiles are guarded.
+// matmul is c = a·b with tiles of bm × bn × 16 in shared memory; each thread computes tm rows
+// by 4 columns in registers. n is a multiple of bn and k of 16; the last rows of tiles are
+// bounds-checked.
 func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 	const bk = 16
 	tx, ty := bn/4, bm/tm
@@ -20,7 +20,7 @@ func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 	firstRow := mul(loop.GroupID(1, groups[1]), i32(bm))
 	firstCol := mul(loop.GroupID(0, groups[0]), i32(bn/4))
 
-	// Fill: each thread moves one vector of each tile.
+	// Each thread copies one vector of each tile.
 	rowA := s.Min(add(firstRow, s.Div(li, i32(bk/4))), i32(m-1))
 	fromA := add(mad(rowA, i32(k/4), mul(iv("tile"), i32(bk/4))), s.Rem(li, i32(bk/4)))
 	rowB := mad(iv("tile"), i32(bk), s.Div(li, i32(bn/4)))
@@ -56,8 +56,8 @@ func matmul(name string, m, n, k, bm, bn, tm int) *Case {
 	}
 }
 
-// multiplyTile multiplies vector q of the thread's rows of a by the four rows
-// of b that belong to it.
+// multiplyTile multiplies vector q of the thread's rows of a by the corresponding four rows of
+// b.
 func multiplyTile(tileA, tileB, acc, tx, ty, tm, rowLen int) block {
 	var body block
 	b := func(row, col int) string { return "b" + strconv.Itoa(row) + strconv.Itoa(col) }

@@ -9,7 +9,7 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Products returns a product for each way to give an [loop.Atom] operands of f32.
+// Products returns f32 products for each source of the operands of a [loop.Atom].
 func Products() []*Case {
 	return []*Case{
 		NewProduct(dtype.F32, 16, false, false).Case(),
@@ -18,8 +18,8 @@ func Products() []*Case {
 	}
 }
 
-// HalfProducts are like [Products] for 16-bit floats, and with what goes with those:
-// an exchange between the threads that share a row.
+// HalfProducts returns 16-bit products, and a kernel with the shuffles that accompany them: an
+// exchange between the threads of a row.
 func HalfProducts() []*Case {
 	return []*Case{
 		NewProduct(dtype.F16, 8, false, false).Case(),
@@ -32,33 +32,33 @@ func HalfProducts() []*Case {
 	}
 }
 
-// Product is a kernel of one warp group that multiplies a 64×k matrix by a k×n
-// one with copies and multiply-adds, in parts that tests leave out or exchange.
+// Product is a kernel of one warp group that multiplies a 64×k matrix by a k×n one with
+// asynchronous copies and multiply-adds, in parts that tests omit or reorder.
 type Product struct {
 	Operand dtype.DType
 	N       int
 	Panels  bool // B has its rows along n, in panels
-	Left    bool // A goes by registers
+	Left    bool // A is in registers
 
 	Copies, Wait, Fence, Meet []loop.Stmt
 	Fragments                 []loop.Stmt
 	Multiply, Done, Store     []loop.Stmt
 }
 
-// The arrays of a product.
+// The arrays of a [Product].
 const (
-	ProductLeft   = iota // A, row by row
-	ProductRight         // B, row by row in panels and else column by column
+	ProductLeft   = iota // A, row-major
+	ProductRight         // B, row-major with panels, else column-major
 	ProductResult        // D
 	LeftTile
 	RightTile
 )
 
-// K is how long the sums are: a row of a tile.
+// K returns the depth of the product: a row of a tile.
 func (p *Product) K() int { return loop.RowElements(p.Operand) }
 
-// NewProduct returns the kernel for operands of a type, F16, BF16 or F32, and an atom
-// of n columns. In panels n is a multiple of those that a row of a tile has.
+// NewProduct returns the kernel for operands of a type, F16, BF16 or F32, and an atom of n
+// columns. With panels n is a multiple of the elements of a tile's row.
 func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 	p := &Product{Operand: operand, N: n, Panels: panels, Left: inRegisters}
 	piece := loop.PieceElements(operand)
@@ -93,7 +93,7 @@ func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 	return p
 }
 
-// products adds the multiply-adds, and the store of the sums.
+// products adds the multiply-adds and the stores of the sums.
 func (p *Product) products() {
 	atom := loop.Atom{Operand: p.Operand, N: p.N}
 	var sums []string
@@ -137,7 +137,7 @@ func (p *Product) products() {
 	}
 }
 
-// Kernel returns the parts in order.
+// Kernel returns the parts in order as a kernel.
 func (p *Product) Kernel() *loop.Kernel {
 	array := func(name string, t dtype.DType, n int, space loop.Space, access loop.Access) loop.Array {
 		return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: space, Access: access}
@@ -169,7 +169,7 @@ func (p *Product) name() string {
 	return name
 }
 
-// Case returns the kernel with operands whose digits all count, and their product.
+// Case returns the kernel with operands that use all their digits, and their product.
 func (p *Product) Case() *Case {
 	matrix := func(seed uint32, n int) []float64 { return mapped(floats(seed, n), dtype.BF16.Round) }
 	a, b := matrix(1, loop.AtomRows*p.K()), matrix(2, p.K()*p.N)
@@ -188,19 +188,20 @@ func (p *Product) Case() *Case {
 	}
 }
 
-// right returns B as the kernel has it.
+// right returns B in the layout of the kernel.
 func (p *Product) right(b []float64) []float64 {
 	if p.Panels {
 		return b
 	}
-	turned := make([]float64, len(b))
+	transposed := make([]float64, len(b))
 	for i, x := range b {
-		turned[i%p.N*p.K()+i/p.N] = x
+		transposed[i%p.N*p.K()+i/p.N] = x
 	}
-	return turned
+	return transposed
 }
 
-// shuffled has each thread of 64 take what three others of its warp or subgroup have.
+// shuffled combines each of 64 threads' value with those of three others of its warp or
+// subgroup.
 func shuffled(subgroup int) *Case {
 	const threads, across = 64, 16
 	x := floats(9, threads)

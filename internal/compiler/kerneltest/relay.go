@@ -9,19 +9,19 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Relay is a kernel of two roles: a warp copies boxes, and a warp group multiplies what has
-// arrived, in parts that tests leave out or exchange. It multiplies a matrix of
-// RelayRows×RelayDepth by one of RelayDepth×RelayColumns, both of bf16 and stored row by
-// row, in turns of 64 along the depth, the last of which is no whole one.
+// Relay is a warp-specialised kernel: a producer warp copies boxes, and a consumer warp group
+// multiplies them, in parts that tests omit or reorder. It multiplies a matrix of
+// RelayRows×RelayDepth by one of RelayDepth×RelayColumns, both row-major in bf16, in steps of 64
+// along the depth, of which the last is partial.
 type Relay struct {
-	// Of a turn.
+	// Parts of a step.
 	Empty, Copies, Filled       []loop.Stmt
 	Full, Multiply, Done, Freed []loop.Stmt
-	// Behind all turns.
+	// Parts after all steps.
 	Last, Put, Meet, Store []loop.Stmt
 }
 
-// The sizes of a relay. It has fewer rows and columns than an atom, and no whole turns.
+// The sizes of a relay. It has fewer rows and columns than an atom, and a partial step.
 const (
 	RelayRows    = 56
 	RelayDepth   = 168
@@ -29,7 +29,7 @@ const (
 
 	relayStages = 2
 	relayTurns  = 3
-	relayAtom   = 64 // rows, columns and depth of a turn
+	relayAtom   = 64 // rows, columns and depth of a step
 )
 
 // The arrays, boxes and barriers of a relay.
@@ -45,7 +45,7 @@ const (
 	relayEmpty = 1
 )
 
-// NewRelay returns the kernel.
+// NewRelay returns the kernel in its parts.
 func NewRelay() *Relay {
 	turn := s.NewVar("turn", dtype.I32, 0, relayTurns-1)
 	stage, phase := s.Mod(turn, i32(relayStages)), s.FloorDiv(turn, i32(relayStages))
@@ -83,8 +83,8 @@ func NewRelay() *Relay {
 	return r
 }
 
-// finish has each thread put its sums down and store those of a row and half of the
-// columns, which others have computed.
+// finish adds the epilogue: each thread stores its sums to shared memory, and then half a row
+// of results, which other threads have computed.
 func (r *Relay) finish(atom loop.Atom, sums []string) {
 	thread := loop.LocalID(0, loop.WarpGroup)
 	row, column := atom.Origin(thread)
@@ -102,7 +102,7 @@ func (r *Relay) finish(atom loop.Atom, sums []string) {
 	r.Store = []loop.Stmt{when(s.Lt(own, i32(RelayRows)), stores...)}
 }
 
-// Kernel returns the roles with their parts in order.
+// Kernel returns the roles with their parts in order as a kernel.
 func (r *Relay) Kernel() *loop.Kernel {
 	shared := func(name string, t dtype.DType, n int) loop.Array {
 		return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: loop.Shared}
@@ -146,7 +146,7 @@ func (r *Relay) Kernel() *loop.Kernel {
 	}
 }
 
-// Case returns the kernel with matrices whose digits all count, and their product.
+// Case returns the kernel with operands that use all their digits, and their product.
 func (r *Relay) Case() *Case {
 	a := mapped(floats(11, RelayRows*RelayDepth), dtype.BF16.Round)
 	b := mapped(floats(12, RelayDepth*RelayColumns), dtype.BF16.Round)
@@ -162,5 +162,5 @@ func (r *Relay) Case() *Case {
 	}
 }
 
-// Relays are the kernels of roles.
+// Relays returns the warp-specialised kernels.
 func Relays() []*Case { return []*Case{NewRelay().Case()} }

@@ -8,8 +8,8 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// elementwise is a kernel of one workgroup of n threads that stores to array
-// number inputs+j at i what outs[j] is for element i.
+// elementwise returns a kernel of one workgroup of n threads that stores outs[j] for element i
+// to array inputs+j at i.
 func elementwise(name string, n int, arrays []loop.Array, inputs int, outs ...expr) *loop.Kernel {
 	body := block{let("i", loop.LocalID(0, n))}
 	for j, e := range outs {
@@ -24,8 +24,8 @@ func elementwise(name string, n int, arrays []loop.Array, inputs int, outs ...ex
 	}
 }
 
-// sliceByCounter copies the slice of x that the count of the inner of two
-// repeats says, times the second member of the uniform block.
+// sliceByCounter copies the slice of x selected by the iteration of the inner of two repeats,
+// times the second member of the uniform block.
 func sliceByCounter() *Case {
 	const n, slices = 16, 5
 	x := floats(12, n*slices)
@@ -45,7 +45,7 @@ func sliceByCounter() *Case {
 	}
 }
 
-// activations holds the functions whose built-in forms are loose or missing.
+// activations tests functions whose built-in versions are inaccurate or missing.
 func activations() *Case {
 	x := []float64{-100, -20, -5, -2, -1, -0.5, -0.125, -1e-3, 0, 1e-6, 0.01, 0.3, 0.75, 1, 1.5, 3, 7, 15, 40, 88}
 	n := len(x)
@@ -76,7 +76,7 @@ func activations() *Case {
 	return c
 }
 
-// conversions are those between floats, integers and bits, saturating.
+// conversions tests saturating conversions between floats, integers and bits.
 func conversions() *Case {
 	x := []float64{-3e9, -2.75, -0.5, 0, 0.5, 2.75, 16777216, 3e9, 5e9}
 	n := len(x)
@@ -102,8 +102,7 @@ func conversions() *Case {
 	}
 }
 
-// specials stores constants that have no literal, and products that a zero
-// masks.
+// specials stores constants that have no literal, and products masked by a zero.
 func specials() *Case {
 	const n = 4
 	x := []float64{0, 1, -2, 0}

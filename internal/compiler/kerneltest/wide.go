@@ -8,7 +8,7 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// wideFloats has functions and conversions of f64.
+// wideFloats tests functions and conversions of f64.
 func wideFloats() *Case {
 	x := []float64{-3.5, -1, -0.25, 0, 1e-9, 0.5, 1, 2.75, 30}
 	n := len(x)
@@ -48,7 +48,7 @@ func wideFloats() *Case {
 	return c
 }
 
-// wideIntegers has arithmetic modulo 2⁶⁴ and conversions between widths.
+// wideIntegers tests arithmetic modulo 2⁶⁴ and conversions between widths.
 func wideIntegers() *Case {
 	const n = 12
 	x := ints(16, n, 1<<20)
@@ -72,7 +72,7 @@ func wideIntegers() *Case {
 	}
 }
 
-// halfPrecision has arithmetic, conversions, constants and vectors of f16.
+// halfPrecision tests arithmetic, conversions, constants and vectors of f16.
 func halfPrecision() *Case {
 	const n = 16
 	x := floats(17, n)

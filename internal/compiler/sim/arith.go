@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// applyStep does any operation, by the definition of package scalar.
+// applyStep executes any operation, as package scalar defines it.
 func applyStep(e scalar.Expr, args [3]column, out column) step {
 	n := len(e.Args)
 	return func(active []int32) {
@@ -32,8 +32,7 @@ func rounder(t dtype.DType) func(float64) float64 {
 	return t.Round
 }
 
-// floatStep is a faster way for the common operations on floats, nil for all
-// others.
+// floatStep is a faster path for common operations on floats, nil for others.
 func floatStep(e scalar.Expr, args [3]column, out column) step {
 	a, b, c, o := args[0].f, args[1].f, args[2].f, out.f
 	round := rounder(e.Type)
@@ -91,8 +90,7 @@ var floatCompare = map[scalar.Op]func(a, b float64) bool{
 	scalar.OpGe: func(a, b float64) bool { return a >= b },
 }
 
-// intStep is a faster way for the common operations on integers other than
-// u64, nil for all others.
+// intStep is a faster path for common operations on integers other than u64, nil for others.
 func intStep(e scalar.Expr, args [3]column, out column) step {
 	a, b, c, o := args[0].i, args[1].i, args[2].i, out.i
 	wrap := e.Type.Wrap
@@ -125,8 +123,8 @@ func intStep(e scalar.Expr, args [3]column, out column) step {
 	}
 }
 
-// intBinary holds operations on integers in 64 bits; wrapping the result to
-// its type makes it right. A zero divisor counts as one.
+// intBinary holds operations on integers in 64 bits, whose results are then wrapped to the
+// type. A zero divisor counts as one.
 var intBinary = map[scalar.Op]func(a, b int64) int64{
 	scalar.OpAdd: func(a, b int64) int64 { return a + b },
 	scalar.OpSub: func(a, b int64) int64 { return a - b },

@@ -6,11 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// asyncState is what asynchronous work does to an element of shared memory.
+// asyncState is the state of an element of shared memory in asynchronous operations.
 type asyncState struct {
-	coming  bool  // a copy to it is under way
-	reading int32 // multiply-adds under way that read it
-	stored  bool  // and not fenced
+	inFlight bool  // destination of a copy in flight
+	reading  int32 // number of multiply-adds in flight that read it
+	stored   bool  // stored to, without a proxy fence since
 }
 
 // place is an element of an array.
@@ -19,24 +19,23 @@ type place struct {
 	elem int
 }
 
-// copyGroup is what copies that are waited for together bring.
+// copyGroup is a group of copies that are waited for together.
 type copyGroup []arrival
 
-// arrival is an element on its way.
+// arrival is an element of a copy in flight.
 type arrival struct {
 	to    place
-	from  place // without an array for zeros that nothing is read for
+	from  place // no array for zero fill
 	value float64
 }
 
-// The two ways to touch an element.
+// The two kinds of access to an element.
 const (
 	loads  = false
 	stores = true
 )
 
-// prepare gives arrays and variables that asynchronous work touches what is
-// needed to watch them.
+// prepare allocates the state to track arrays and variables of asynchronous operations.
 func (m *machine) prepare(body []loop.Stmt) {
 	watch := func(i int) {
 		if a := m.arrays[i]; a.async == nil {
@@ -62,8 +61,8 @@ func (m *machine) prepare(body []loop.Stmt) {
 	m.copies, m.stored = make([][]copyGroup, m.threads), make([][]place, m.threads)
 }
 
-// forget begins a workgroup: nothing is under way.
-func (m *machine) forget() {
+// resetAsync resets the asynchronous state for a new workgroup.
+func (m *machine) resetAsync() {
 	for _, a := range m.arrays {
 		clear(a.async)
 	}
@@ -75,8 +74,8 @@ func (m *machine) forget() {
 	}
 }
 
-// settled looks for what is under way at the end of a workgroup.
-func (m *machine) settled() {
+// checkSettled fails if an operation is in flight at the end of a workgroup.
+func (m *machine) checkSettled() {
 	m.at = "the end"
 	for t, groups := range m.copies {
 		for _, g := range groups {
@@ -90,18 +89,18 @@ func (m *machine) settled() {
 	}
 	for _, row := range m.mbarriers {
 		for _, b := range row {
-			if len(b.coming) > 0 {
-				m.fail(Unfinished, 0, b.coming[0].to.a.Name, b.coming[0].to.elem, 0)
+			if len(b.copies) > 0 {
+				m.fail(Unfinished, 0, b.copies[0].to.a.Name, b.copies[0].to.elem, 0)
 			}
 		}
 	}
 }
 
-// noteAsync records that thread t touches an element by itself and reports
-// whether it may.
+// noteAsync records a synchronous access of thread t to an element and reports whether it is
+// allowed.
 func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
 	s := &a.async[elem]
-	if s.coming || write && s.reading > 0 {
+	if s.inFlight || write && s.reading > 0 {
 		m.fail(Unfinished, t, a.Name, elem, 0)
 		return false
 	}
@@ -112,8 +111,8 @@ func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
 	return true
 }
 
-// copyAsync takes the values at once. They are put down when the thread has
-// waited, and must be what memory has then: nobody may change them in between.
+// copyAsync reads the values at once and writes them when the thread has waited. It is a fault
+// if memory changes in between.
 func (c *compiler) copyAsync(s *loop.CopyAsync) {
 	m, to, from := c.m, c.m.arrays[s.To], c.m.arrays[s.From]
 	toAt, fromAt, valid := c.expr(s.ToAt), c.expr(s.FromAt), column{}
@@ -142,7 +141,7 @@ func (c *compiler) copyAsync(s *loop.CopyAsync) {
 	})
 }
 
-// aligned looks at the bounds and the address of count elements.
+// aligned checks the bounds and the alignment of count elements.
 func (m *machine) aligned(a *array, at int64, count int, t int32) bool {
 	if at < 0 || at+int64(count) > int64(a.Len*a.Width) {
 		m.fail(OutOfBounds, t, a.Name, int(at), 0)
@@ -155,8 +154,8 @@ func (m *machine) aligned(a *array, at int64, count int, t int32) bool {
 	return true
 }
 
-// begin adds an element to the thread's open group. To write it now is as much
-// of a race as to write it later.
+// begin adds an element to the thread's open group. It checks the write for races now and
+// again on arrival.
 func (m *machine) begin(x arrival, t int32) bool {
 	if x.from.a != nil {
 		if !m.noteRead(x.from.a, x.from.elem, t) {
@@ -167,7 +166,7 @@ func (m *machine) begin(x arrival, t int32) bool {
 	if !m.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}
-	x.to.a.async[x.to.elem].coming = true
+	x.to.a.async[x.to.elem].inFlight = true
 	g := &m.copies[t][len(m.copies[t])-1]
 	*g = append(*g, x)
 	return true
@@ -179,8 +178,8 @@ func (m *machine) commit(active []int32) {
 	}
 }
 
-// land puts down what all but the last groups of each thread bring.
-func (m *machine) land(active []int32, pending int) {
+// completeCopies completes all but the last pending groups of each thread.
+func (m *machine) completeCopies(active []int32, pending int) {
 	for _, t := range active {
 		for len(m.copies[t])-1 > pending {
 			g := m.copies[t][0]
@@ -194,13 +193,13 @@ func (m *machine) land(active []int32, pending int) {
 	}
 }
 
-// arrive puts an element down.
+// arrive writes an element of a completed copy.
 func (m *machine) arrive(x arrival, t int32) bool {
 	if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
 		m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
 		return false
 	}
-	x.to.a.async[x.to.elem].coming = false
+	x.to.a.async[x.to.elem].inFlight = false
 	if !m.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}
@@ -217,7 +216,7 @@ func (m *machine) fence(active []int32) {
 	}
 }
 
-// number returns an element of storage as a float, which holds any of 32 bits.
+// number returns an element of storage as a float, which represents all 32-bit numbers.
 func (p place) number() float64 {
 	v := decode(p.a.DType, p.a.data[p.elem*p.a.size:][:p.a.size])
 	if p.a.DType.IsFloat() {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Of f32 the multiply-adds look at the bits of TF32 only.
+// Multiply-adds of f32 use only the bits of TF32.
 func TestSingleFloatsAreCut(t *testing.T) {
 	c := kerneltest.NewProduct(dtype.F32, 8, false, false).Case()
 	clear(c.Arrays[kerneltest.ProductLeft])
@@ -28,7 +28,7 @@ func TestSingleFloatsAreCut(t *testing.T) {
 	}
 }
 
-// simulate runs a product that may have been spoiled.
+// simulate runs a product, maybe with a planted fault.
 func simulate(p *kerneltest.Product) error {
 	c := p.Case()
 	return sim.Run(c.Kernel, launch(c), sim.Options{})
@@ -96,8 +96,8 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 	}
 }
 
-// intoVectors is a kernel of 4 threads, each of which copies an element to an array of
-// vectors, turned around, and reads a vector back: places in it count elements.
+// intoVectors is a kernel of 4 threads that copy elements to an array of vectors in reverse and
+// read vectors back: the destination index counts elements.
 func intoVectors(past int) *kerneltest.Case {
 	id := loop.LocalID(0, 4)
 	names := []string{"a", "b", "c", "d"}
@@ -140,8 +140,8 @@ func TestCopiesIntoVectors(t *testing.T) {
 	}
 }
 
-// What is copied must stay as it is until the copy is there.
-func TestSourcesOfCopiesAreLeftAlone(t *testing.T) {
+// The source of a copy must not change until the copy is complete.
+func TestSourcesOfCopiesMustNotChange(t *testing.T) {
 	p := kerneltest.NewProduct(dtype.F32, 8, false, false)
 	first := scalar.Eq(loop.LocalID(0, loop.WarpGroup), i32(0))
 	change := when(first, store(kerneltest.ProductLeft, i32(0), f32(77)))
@@ -155,7 +155,7 @@ func TestSourcesOfCopiesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A variable of A may be given a new value once a wait has named it.
+// A variable of A may be assigned once a wait has named it.
 func TestRegistersAreFreeOnceNamed(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		p := kerneltest.NewProduct(dtype.F32, 8, false, true)
@@ -180,7 +180,7 @@ func TestRegistersAreFreeOnceNamed(t *testing.T) {
 	}
 }
 
-// A first product does not count what its variables held.
+// A first product ignores the previous values of its accumulator.
 func TestFirstProductsForgetWhatTheSumsHeld(t *testing.T) {
 	p := kerneltest.NewProduct(dtype.BF16, 8, false, false)
 	for _, s := range p.Fragments {

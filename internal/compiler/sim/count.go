@@ -4,28 +4,27 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Counts are what a kernel does that costs time on a GPU, over the workgroups that were
-// run: those of a whole dispatch, or of a sample.
+// Counts are performance counters of a kernel, over the workgroups that were run: all of a
+// dispatch, or a sample.
 type Counts struct {
-	// Read and Written are the bytes of storage that threads touched. What several of
-	// them read counts for each.
+	// Read and Written are the bytes of storage accessed, counted per thread.
 	Read, Written int
-	// Requests are accesses of warps of 32 threads to storage, Sectors the pieces of 32
-	// bytes that these touch: a device reads and writes no less. Copies that are
-	// asynchronous, and multiply-adds, do not count.
+	// Requests are accesses to storage per warp of 32 threads, Sectors the 32-byte sectors
+	// that they touch, the granularity of memory; fewer sectors per request mean better
+	// coalescing. Asynchronous copies and multiply-adds are not counted.
 	Requests, Sectors int
-	// Shared are accesses of warps to shared memory, in pieces of up to 128 bytes, and
-	// Conflicts how many more times its banks, 32 words of 4 bytes, have to be asked for
-	// them, because several threads need other words of one bank.
+	// Shared are accesses to shared memory per warp, in pieces of up to 128 bytes, and
+	// Conflicts the additional cycles of bank conflicts: several threads need different
+	// words of one of the 32 banks of 4 bytes.
 	Shared, Conflicts int
-	// Barriers are those that workgroups came to, each once.
+	// Barriers are the barriers executed, counted per workgroup.
 	Barriers int
-	// Groups is how many workgroups were run.
+	// Groups is the number of workgroups run.
 	Groups int
 }
 
-// What memory is made of on NVIDIA's GPUs since Volta (CUDA C++ Programming Guide,
-// "Device Memory Accesses" and "Shared Memory").
+// The memory system of NVIDIA's GPUs since Volta (CUDA C++ Programming Guide, "Device Memory
+// Accesses" and "Shared Memory").
 const (
 	warp        = 32
 	sectorBytes = 32
@@ -33,7 +32,7 @@ const (
 	banks       = 32
 )
 
-// countAccess counts an access of the active threads to one vector each of an array.
+// countAccess counts an access of each active thread to a vector of an array.
 func (m *machine) countAccess(a *array, at column, active []int32) {
 	c := m.opts.Counts
 	if c == nil || a.Space == loop.Private {
@@ -67,8 +66,8 @@ func (c *Counts) storage(a *array, at column, threads []int32) {
 	c.Sectors += len(seen)
 }
 
-// shared counts how often the banks are asked for an access of a warp. Vectors of 8 bytes
-// are moved by half a warp at a time, those of 16 by a quarter.
+// shared counts the bank conflicts of a warp's access. A half warp accesses vectors of 8 bytes
+// at a time, a quarter warp those of 16.
 func (c *Counts) shared(a *array, at column, threads []int32) {
 	bytes := a.Width * a.size
 	together := warp * bankBytes / max(bytes, bankBytes)
@@ -77,7 +76,7 @@ func (c *Counts) shared(a *array, at column, threads []int32) {
 		for n < len(threads) && int(threads[n])/together == int(threads[0])/together {
 			n++
 		}
-		words, most := map[int]bool{}, 1
+		words, busiest := map[int]bool{}, 1
 		inBank := [banks]int{}
 		for _, t := range threads[:n] {
 			first := int(at.i[t]) * bytes
@@ -85,12 +84,12 @@ func (c *Counts) shared(a *array, at column, threads []int32) {
 				if !words[w] {
 					words[w] = true
 					inBank[w%banks]++
-					most = max(most, inBank[w%banks])
+					busiest = max(busiest, inBank[w%banks])
 				}
 			}
 		}
 		c.Shared++
-		c.Conflicts += most - 1
+		c.Conflicts += busiest - 1
 		threads = threads[n:]
 	}
 }

@@ -1,16 +1,17 @@
-// Package sim runs kernels of the loop IR on the CPU and watches every access
-// they make. What it finds, a *Fault, is wrong on every device, whatever the
-// dialect: accesses out of bounds, races, barriers that not all threads reach,
-// memory read before it is written.
+// Package sim executes kernels of the loop IR on the CPU and checks every access. A *Fault is
+// an error on every device, whatever the dialect: an access out of bounds, a data race, a
+// divergent barrier, a read of uninitialised memory.
 //
-// The threads of a workgroup run in lock step, statement by statement, each
-// statement for all threads that take part in it. That order is one of the many
-// that a device may choose; races are found by recording who touched each
-// element since the last barrier, so none hides behind the order. Roles take turns, each
-// until it waits; what one knows of the others' accesses is what the barriers tell that
-// it has waited for, not what has happened.
+// Its input is a [loop.Kernel] and a [Launch]; its output are the contents of the bound buffers
+// or a fault. It is the reference that code generators and schedules are tested against. Start
+// reading at sim.go.
 //
-// Arithmetic is that of scalar.Eval in mode Exact: each operation rounded to
-// its type. Devices may contract a product and a sum into one rounding, so
-// their results can differ in the last bits.
+// The threads of a workgroup run in lock step, statement by statement. That is one of the
+// orders a device may choose; races are found by recording the accesses to each element since
+// the last barrier, so none hides behind the order. Roles run as coroutines, each until it
+// waits; which accesses of other roles happened before is derived from the barriers it has
+// waited for (vector clocks), not from the order of simulation.
+//
+// Arithmetic is that of scalar.Eval in mode Exact: each operation is rounded to its type.
+// Devices may contract a product and a sum, so their results can differ in the last bits.
 package sim

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// temp returns a column that is free until the next statement.
+// temp returns a column that is reused after the statement.
 func (c *compiler) temp(t dtype.DType) column {
 	pool := 1
 	if t.IsFloat() {
@@ -21,8 +21,8 @@ func (c *compiler) temp(t dtype.DType) column {
 	return c.temps[pool][c.used[pool]-1]
 }
 
-// expr adds the steps that compute e and returns where its values will be. The
-// column may be that of a variable: it is not to be written.
+// expr adds the steps that compute e and returns the column of its values. The column may be
+// that of a variable and must not be written.
 func (c *compiler) expr(e scalar.Expr) column {
 	if col, ok := c.done[e]; ok {
 		return col
@@ -115,8 +115,8 @@ func (c *compiler) operator(e scalar.Expr) column {
 	return out
 }
 
-// check records the code of threads whose condition is false: the largest of
-// all stays in the status word, whatever the order.
+// check records the code of threads whose condition is false; the status word keeps the
+// maximum, independent of order.
 func (c *compiler) check(e scalar.Expr, cond column) {
 	m, code := c.m, uint32(e.Ref)
 	c.add(func(active []int32) {
@@ -129,7 +129,7 @@ func (c *compiler) check(e scalar.Expr, cond column) {
 	})
 }
 
-// divisor looks for zeros.
+// divisor fails for zeros.
 func (c *compiler) divisor(d column) {
 	m := c.m
 	c.add(func(active []int32) {

@@ -9,35 +9,33 @@ type Kind uint8
 const (
 	// OutOfBounds: an index outside its array.
 	OutOfBounds Kind = iota
-	// Race: two threads of a workgroup touch an element, one of them writes,
-	// and there is no barrier in between.
+	// Race: two threads of a workgroup access an element without a barrier in between, and
+	// one of them writes.
 	Race
-	// GroupRace: a workgroup touches what another one writes.
+	// GroupRace: a workgroup accesses an element that another one writes.
 	GroupRace
-	// DivergentBarrier: a barrier or subgroup operation that only some threads
-	// of a workgroup come to.
+	// DivergentBarrier: only some threads of a workgroup execute a barrier or subgroup
+	// operation.
 	DivergentBarrier
 	// Uninitialised: shared or private memory is read before it is written.
 	Uninitialised
 	// ZeroDivisor: an integer is divided by zero.
 	ZeroDivisor
-	// Unfinished: memory or a variable is touched, or the kernel ends, while an
-	// asynchronous copy or multiply-add works on it.
+	// Unfinished: memory or a variable is accessed, or the kernel ends, while an
+	// asynchronous copy or multiply-add uses it.
 	Unfinished
-	// Unfenced: a multiply-add reads shared memory that was stored to without a
-	// proxy fence.
+	// Unfenced: a multiply-add reads shared memory that was stored to without a proxy
+	// fence.
 	Unfenced
-	// Misaligned: a copy or a multiply-add begins at an address that is no
-	// multiple of what it takes, or the threads of a warp group or of a fragment at
-	// different ones.
+	// Misaligned: the address of a copy or a multiply-add is not aligned to its size, or
+	// differs among the threads of a warp group or of a fragment.
 	Misaligned
-	// OutOfRange: a variable has a value outside the range stated where it is
-	// used.
+	// OutOfRange: a variable has a value outside the range stated where it is used.
 	OutOfRange
-	// Deadlock: every role that is not at its end waits for a phase that does not end.
+	// Deadlock: every role that has not ended waits for a phase that does not complete.
 	Deadlock
-	// Overrun: a phase that is waited for is not one of the last two, or more warps arrive
-	// in one than it waits for.
+	// Overrun: a phase that is awaited is not one of the last two, or more warps arrive in
+	// a phase than it expects.
 	Overrun
 )
 
@@ -51,15 +49,15 @@ var kindNames = [...]string{
 // String returns the kind in words.
 func (k Kind) String() string { return kindNames[k] }
 
-// Fault is something a kernel must not do.
+// Fault is an error that a kernel makes.
 type Fault struct {
 	Kind   Kind
 	Kernel string
 	Group  [3]int // of the thread
-	Thread int    // local index of the thread; for a divergent barrier, one that did not come
-	Array  string // array or variable, "" where it is about neither
+	Thread int    // local index of the thread; for a divergent barrier, one that is missing
+	Array  string // array or variable, "" if the fault concerns neither
 	Index  int    // element of the array, or value of the variable
-	Other  int    // of a race: the other thread, or linear number of the other workgroup; -1 for several
+	Other  int    // of a race: the other thread, or linear index of the other workgroup; -1 for several
 	Stmt   string // path of statements, from the outside in
 }
 
@@ -77,7 +75,7 @@ func (f *Fault) Error() string {
 	return s + ", in " + f.Stmt
 }
 
-// LaunchError says why a kernel cannot be simulated at all.
+// LaunchError says why a kernel cannot be simulated.
 type LaunchError struct {
 	Kernel string
 	Reason string

@@ -233,8 +233,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Threads may touch what others touched before a barrier, each its own, and
-// all may read the same.
+// Threads may access elements that others accessed before a barrier, and all may read the same
+// element.
 func TestInnocentKernelsAreNotAccused(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -279,7 +279,7 @@ func kernelNamed(name string) *kerneltest.Case {
 	return nil
 }
 
-// barriers returns the places of the barriers of a kernel.
+// barriers returns the positions of the barriers of a kernel.
 func barriers(k *loop.Kernel) []*loop.Stmt {
 	var out []*loop.Stmt
 	var walk func(body []loop.Stmt)
@@ -300,8 +300,8 @@ func barriers(k *loop.Kernel) []*loop.Stmt {
 	return out
 }
 
-// An operation in place is right where each thread keeps to its own elements,
-// and a race where it does not, though the arrays differ.
+// An operation in place is valid if each thread accesses only its own elements, and a race
+// otherwise, although the arrays differ.
 func TestArraysThatShareMemoryRace(t *testing.T) {
 	same := bindings()
 	same[out] = same[in]

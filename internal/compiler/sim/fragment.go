@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// fragment holds the elements of a fragment for each subgroup, in rows.
+// fragment holds the elements of a fragment for each subgroup, row by row.
 type fragment struct {
 	typ   dtype.DType
 	elems [][]float64
@@ -13,7 +13,7 @@ type fragment struct {
 
 const fragmentElems = loop.FragmentSize * loop.FragmentSize
 
-// defineFragment makes a fragment with elements of its own.
+// defineFragment creates a fragment.
 func (c *compiler) defineFragment(name string, t dtype.DType) *fragment {
 	f := &fragment{typ: t, elems: make([][]float64, c.m.k.Subgroups())}
 	for i := range f.elems {
@@ -26,8 +26,8 @@ func (c *compiler) defineFragment(name string, t dtype.DType) *fragment {
 	return f
 }
 
-// eachSubgroup runs f for each subgroup and its first thread, where all threads of the
-// workgroup are there.
+// eachSubgroup runs f for each subgroup and its first thread; all threads of the workgroup must
+// be active.
 func (c *compiler) eachSubgroup(f func(subgroup int, thread int32)) {
 	m := c.m
 	c.add(func(active []int32) {
@@ -46,8 +46,8 @@ func (c *compiler) fragmentZero(s *loop.FragmentZero) []string {
 	return []string{s.Name}
 }
 
-// fragmentAt returns the element of the array that the first of a fragment is, if all
-// threads of the subgroup mean the same.
+// fragmentAt returns the index of the first element of a fragment, which must be uniform in the
+// subgroup.
 func (m *machine) fragmentAt(a *array, at column, thread int32) (first int64, ok bool) {
 	first = at.i[thread]
 	for t := thread; t < thread+int32(m.lanes); t++ {
@@ -81,7 +81,7 @@ func (c *compiler) fragmentLoad(s *loop.FragmentLoad) []string {
 	return []string{s.Name}
 }
 
-// noteReadOf is noteRead for an element that some threads of a subgroup read.
+// noteReadOf is noteRead for an element that any thread of a subgroup may read.
 func (m *machine) noteReadOf(a *array, elem int, thread int32) bool {
 	if !m.noteRead(a, elem, thread) {
 		return false
@@ -92,8 +92,8 @@ func (m *machine) noteReadOf(a *array, elem int, thread int32) bool {
 	return true
 }
 
-// fragmentMulAdd rounds each product and sum to f32, in the order of the contracted axis;
-// what a device adds up in which order is its own.
+// fragmentMulAdd rounds each product and sum to f32, in the order of the contracted axis.
+// Devices may sum in another order.
 func (c *compiler) fragmentMulAdd(s *loop.FragmentMulAdd) {
 	sum, x, y := c.fragments[s.Sum], c.fragments[s.A], c.fragments[s.B]
 	c.eachSubgroup(func(i int, _ int32) {
@@ -115,8 +115,8 @@ func (c *compiler) fragmentStore(s *loop.FragmentStore) {
 	c.eachSubgroup(func(i int, thread int32) {
 		first, ok := m.fragmentAt(a, at, thread)
 		for j := 0; j < fragmentElems && ok; j++ {
-			// Which of the threads stores an element is not known: none of them may touch
-			// it without a barrier, so it is another one for each.
+			// Which thread stores an element is unspecified, so no thread may access it
+			// without a barrier: vary the thread.
 			t := thread + int32(j%m.lanes)
 			var elem int
 			elem, ok = m.index(a, first+int64(j/loop.FragmentSize*s.Stride+j%loop.FragmentSize), t)

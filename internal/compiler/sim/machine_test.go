@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// loop.Check refuses barriers under conditions that vary; these kernels go
-// past it, as one would through which it lets a barrier slip.
+// loop.Check refuses barriers in divergent control flow; these kernels bypass it, to test the
+// simulator's own check.
 func TestDivergentBarriersAreFound(t *testing.T) {
 	local := loop.LocalID(0, 8)
 	i32 := func(x int64) scalar.Expr { return scalar.ConstI(dtype.I32, x) }
@@ -39,7 +39,7 @@ func TestDivergentBarriersAreFound(t *testing.T) {
 	}
 }
 
-// The fast ways must be those of scalar.Apply.
+// The fast paths must agree with scalar.Apply.
 func TestFastStepsEqualTheDefinition(t *testing.T) {
 	ints := []int64{0, 1, 2, 3, 7, 31, 32, 255, 1 << 15, 1<<31 - 1, -1, -2, -8, -1 << 31, 1 << 31, 1<<32 - 1}
 	floats := []float64{0, 0.5, 1, -1, 3, 1e-40, 1e30, -2e38, 3e38, 0.1, 16777217}

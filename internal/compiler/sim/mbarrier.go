@@ -9,18 +9,18 @@ import (
 
 // mbarrier is the state of one barrier of a [loop.Mbarrier].
 type mbarrier struct {
-	name    string
-	index   int
-	warps   int       // that arrive in a phase
-	over    int       // how many phases are
-	here    int       // warps that have arrived in the one under way
-	coming  []arrival // what was begun to be copied in it
-	told    []uint32  // what those know who have arrived, by [part.seen]
-	seen    []uint32  // as it was at the end of the last phase
-	landing int32     // the writer of what arrives, see [firstCopy]
+	name      string
+	index     int
+	warps     int       // expected in a phase
+	completed int       // number of completed phases
+	here      int       // warps that have arrived in the current phase
+	copies    []arrival // copies of the current phase
+	arrived   []uint32  // joined clocks of the warps that have arrived, see [part.clock]
+	clock     []uint32  // the same at the end of the last phase
+	landing   int32     // writer id of the copies, see [firstCopy]
 }
 
-// barriers is how many single barriers the kernel has.
+// barriers returns the number of mbarriers of the kernel.
 func (m *machine) barriers() int {
 	n := 0
 	for _, b := range m.k.Mbarriers {
@@ -29,7 +29,7 @@ func (m *machine) barriers() int {
 	return n
 }
 
-// newBarriers makes the barriers of a workgroup.
+// newBarriers creates the mbarriers of a workgroup.
 func (m *machine) newBarriers() {
 	m.mbarriers = m.mbarriers[:0]
 	number := 0
@@ -43,7 +43,7 @@ func (m *machine) newBarriers() {
 	}
 }
 
-// barrierAt returns the barrier that all threads name, or reports that there is none.
+// barrierAt returns the mbarrier that all threads of the part name, if it exists.
 func (m *machine) barrierAt(number int, at column, active []int32) (*mbarrier, bool) {
 	if !m.together(active) {
 		return nil, false
@@ -56,7 +56,7 @@ func (m *machine) barrierAt(number int, at column, active []int32) (*mbarrier, b
 	return row[i], true
 }
 
-// join takes the later of two times for each component.
+// join returns the component-wise maximum of two clocks.
 func join(a, b []uint32) []uint32 {
 	if a == nil {
 		return slices.Clone(b)
@@ -67,7 +67,7 @@ func join(a, b []uint32) []uint32 {
 	return a
 }
 
-// arriveAt counts the warps that come. Who waits for the phase knows of all they did.
+// arriveAt counts the arriving warps. What they did happens before the end of the phase.
 func (c *compiler) arriveAt(s *loop.Arrive) {
 	m, at := c.m, c.expr(s.At)
 	c.add(func(active []int32) {
@@ -79,8 +79,8 @@ func (c *compiler) arriveAt(s *loop.Arrive) {
 			m.fail(Overrun, active[0], b.name, b.index, 0)
 			return
 		}
-		b.told = join(b.told, m.part.seen)
-		b.told[m.part.number] = m.epoch
+		b.arrived = join(b.arrived, m.part.clock)
+		b.arrived[m.part.number] = m.epoch
 		m.epoch++
 		if b.here == b.warps {
 			m.endPhase(b, active[0])
@@ -88,10 +88,10 @@ func (c *compiler) arriveAt(s *loop.Arrive) {
 	})
 }
 
-// endPhase puts down what was copied: nothing says that it was there before.
+// endPhase writes the copied elements; they need not be visible earlier.
 func (m *machine) endPhase(b *mbarrier, t int32) {
-	for _, x := range b.coming {
-		x.to.a.async[x.to.elem].coming = false
+	for _, x := range b.copies {
+		x.to.a.async[x.to.elem].inFlight = false
 		if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
 			m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
 			return
@@ -100,13 +100,13 @@ func (m *machine) endPhase(b *mbarrier, t int32) {
 		cell.writeEpoch, cell.writer, cell.writeGroup = m.epoch, b.landing, m.group
 		x.to.a.own.setNumber(x.to.elem, x.value)
 	}
-	b.told[m.roleOf(b.landing)] = m.epoch
-	b.seen = join(b.seen, b.told)
+	b.arrived[m.roleOf(b.landing)] = m.epoch
+	b.clock = join(b.clock, b.arrived)
 	m.epoch++
-	b.coming, b.here, b.over = b.coming[:0], 0, b.over+1
+	b.copies, b.here, b.completed = b.copies[:0], 0, b.completed+1
 }
 
-// await lets the other roles run until a phase is over.
+// await suspends the role until a phase is complete.
 func (c *compiler) await(s *loop.Await) {
 	m, at, phase := c.m, c.expr(s.At), c.expr(s.Phase)
 	c.add(func(active []int32) {
@@ -115,24 +115,24 @@ func (c *compiler) await(s *loop.Await) {
 			return
 		}
 		p, until, here := m.part, int(phase.i[active[0]])+1, m.at
-		if p.ready = func() bool { return b.over >= until }; !p.ready() {
+		if p.ready = func() bool { return b.completed >= until }; !p.ready() {
 			p.at, p.awaited = here, b
 			p.yield()
 			m.at = here
 		}
 		p.ready = nil
 		switch {
-		case m.fault != nil || b.over < until: // it was told to end
+		case m.fault != nil || b.completed < until: // the simulation is being stopped
 			return
-		case b.over > until: // the hardware would wait for the next but one
+		case b.completed > until: // by parity, the hardware would wait for the phase after the next
 			m.fail(Overrun, active[0], b.name, b.index, 0)
-		case b.over > 0:
-			p.seen = join(p.seen, b.seen)
+		case b.completed > 0:
+			p.clock = join(p.clock, b.clock)
 		}
 	})
 }
 
-// copyBox begins to copy: the values are taken at once, and put down when the phase ends.
+// copyBox starts a copy: values are read at once and written when the phase ends.
 func (c *compiler) copyBox(s *loop.CopyBox) {
 	m, to := c.m, c.m.arrays[s.To]
 	box := &m.k.Boxes[s.Box]
@@ -165,19 +165,18 @@ func (c *compiler) copyBox(s *loop.CopyBox) {
 			if !m.beginBox(&x, t) {
 				return
 			}
-			b.coming = append(b.coming, x)
+			b.copies = append(b.copies, x)
 		}
 	})
 }
 
-// elementOf is where element number i of a copy goes: rows of a tile.
+// elementOf returns the destination of element i of a copy, in rows of a tile.
 func elementOf(to *array, base, i int, box *loop.Box) place {
 	tile := loop.Tile{}
 	return place{to, base + tile.Element(to.DType, i/box.Size[0], i%box.Size[0])}
 }
 
-// boxElement returns which element of the array number i of a copy is, and whether it lies
-// within the box.
+// boxElement returns the source of element i of a copy, and whether it is in bounds of the box.
 func boxElement(box *loop.Box, origin []column, i int, t int32) (elem int, inside bool) {
 	elem, inside = box.First, true
 	for axis, size := range box.Size {
@@ -193,7 +192,7 @@ func boxElement(box *loop.Box, origin []column, i int, t int32) (elem int, insid
 	return elem, inside
 }
 
-// beginBox looks whether an element may be written from now on.
+// beginBox checks that an element may be written from now on.
 func (m *machine) beginBox(x *arrival, t int32) bool {
 	if x.from.a != nil {
 		if !m.noteRead(x.from.a, x.from.elem, t) {
@@ -203,14 +202,14 @@ func (m *machine) beginBox(x *arrival, t int32) bool {
 	}
 	s, c := &x.to.a.async[x.to.elem], &x.to.a.cells[x.to.elem]
 	switch {
-	case s.coming || s.reading > 0:
+	case s.inFlight || s.reading > 0:
 		m.fail(Unfinished, t, x.to.a.Name, x.to.elem, 0)
-	case !m.known(c.writeEpoch, c.writer, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.writer))
-	case !m.known(c.readEpoch, c.reader, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, another(c.reader))
+	case !m.happenedBefore(c.writeEpoch, c.writer, t):
+		m.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.writer))
+	case !m.happenedBefore(c.readEpoch, c.reader, t):
+		m.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.reader))
 	default:
-		s.coming = true
+		s.inFlight = true
 		return true
 	}
 	return false

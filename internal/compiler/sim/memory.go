@@ -9,36 +9,36 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// array is the memory behind one array of the kernel.
+// array is the memory of one array of the kernel.
 type array struct {
 	loop.Array
-	size int // bytes an element takes in storage
+	size int // bytes per element in storage
 
-	// Storage lies in the bound window.
+	// data is the bound window of a storage array.
 	data []byte
-	// Shared and private memory is kept as columns of elements; a private
-	// array has one run of elements for each thread.
+	// own holds shared and private memory as a column; a private array has a section for
+	// each thread.
 	own     column
-	perLane int // elements from one thread's run to the next, 0 for shared
+	perLane int // length of a thread's section, 0 for shared memory
 
-	cells []cell // nil where nothing can race
-	unit  int    // cells an element covers; 0 and 1 are the same
+	cells []cell // nil where races are impossible
+	unit  int    // cells per element; 0 and 1 are the same
 	first int    // cell of element 0
-	// offset is the address of element 0, in bytes, up to a multiple of 1,024.
+	// offset is the address of element 0 in bytes, modulo 1,024 for shared arrays.
 	offset int
-	// async is the state of elements of shared memory that asynchronous work may
-	// touch, nil for other arrays.
+	// async is the state of the elements of shared memory used by asynchronous operations,
+	// nil for other arrays.
 	async []asyncState
-	// filled holds, for private memory, the first epoch of the workgroup that
-	// last wrote an element.
+	// filled holds, for private memory, the first epoch of the workgroup that last wrote an
+	// element.
 	filled []uint32
 }
 
-// cell remembers who touched a piece of memory last.
+// cell records the last accesses to a piece of memory.
 type cell struct {
 	writeEpoch, readEpoch uint32
 	writer, reader        int32 // threads
-	writeGroup, readGroup int32 // numbers plus 1
+	writeGroup, readGroup int32 // linear indices plus 1
 }
 
 func newArray(a loop.Array, threads int) *array {
@@ -56,8 +56,7 @@ func newArray(a loop.Array, threads int) *array {
 	return m
 }
 
-// bindStorage attaches the windows and makes one set of cells for each buffer
-// that the kernel writes.
+// bindStorage attaches the windows and creates cells for each buffer that the kernel writes.
 func (m *machine) bindStorage(windows []Binding) error {
 	var storage []*array
 	for _, a := range m.arrays {
@@ -103,8 +102,7 @@ func (m *machine) bindStorage(windows []Binding) error {
 	return nil
 }
 
-// index returns the first element that thread t means with index at, or
-// reports that there is none.
+// index returns the first element of the vector at an index, or fails if it is out of bounds.
 func (m *machine) index(a *array, at int64, t int32) (elem int, ok bool) {
 	if at < 0 || at >= int64(a.Len) {
 		m.fail(OutOfBounds, t, a.Name, int(at), 0)
@@ -113,7 +111,7 @@ func (m *machine) index(a *array, at int64, t int32) (elem int, ok bool) {
 	return int(at) * a.Width, true
 }
 
-// noteRead records that thread t reads an element and reports whether it may.
+// noteRead records a read of an element by thread t and reports whether it is allowed.
 func (m *machine) noteRead(a *array, elem int, t int32) bool {
 	if c := m.opts.Counts; c != nil && a.Space == loop.Storage {
 		c.Read += a.size
@@ -135,8 +133,8 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 		case a.Space == loop.Shared && c.writeEpoch < m.first:
 			m.fail(Uninitialised, t, a.Name, elem, 0)
 			return false
-		case !m.known(c.writeEpoch, c.writer, t):
-			m.fail(Race, t, a.Name, elem, another(c.writer))
+		case !m.happenedBefore(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, otherThread(c.writer))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
@@ -153,7 +151,7 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 	return true
 }
 
-// noteWrite records that thread t writes an element and reports whether it may.
+// noteWrite records a write of an element by thread t and reports whether it is allowed.
 func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	if c := m.opts.Counts; c != nil && a.Space == loop.Storage {
 		c.Written += a.size
@@ -171,11 +169,11 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	for i := start; i < start+a.unit; i++ {
 		c := &a.cells[i]
 		switch {
-		case !m.known(c.writeEpoch, c.writer, t):
-			m.fail(Race, t, a.Name, elem, another(c.writer))
+		case !m.happenedBefore(c.writeEpoch, c.writer, t):
+			m.fail(Race, t, a.Name, elem, otherThread(c.writer))
 			return false
-		case !m.known(c.readEpoch, c.reader, t):
-			m.fail(Race, t, a.Name, elem, another(c.reader))
+		case !m.happenedBefore(c.readEpoch, c.reader, t):
+			m.fail(Race, t, a.Name, elem, otherThread(c.reader))
 			return false
 		case a.Space == loop.Storage && c.writeGroup != 0 && c.writeGroup != m.group:
 			m.fail(GroupRace, t, a.Name, elem, int(c.writeGroup)-1)
@@ -189,7 +187,7 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	return true
 }
 
-// get moves an element to the value of thread t in a column.
+// get loads an element into thread t's value of a column.
 func (a *array) get(elem int, t int32, out column) {
 	if a.Space != loop.Storage {
 		elem += int(t) * a.perLane

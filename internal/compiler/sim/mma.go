@@ -8,14 +8,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// batch is an Mma statement under way: the variables that it works on, and what
-// it reads of shared memory.
+// batch is an Mma statement in flight: the variables it uses and what it reads of shared
+// memory.
 type batch struct {
 	names []string
 	reads []place
 }
 
-// free has a use of a variable looked at: it must take part in nothing.
+// free adds a check that no multiply-add in flight uses a variable.
 func (c *compiler) free(name string) {
 	m := c.m
 	if m.whole.held == nil {
@@ -28,8 +28,7 @@ func (c *compiler) free(name string) {
 	})
 }
 
-// mma computes the products at once, since nobody may touch what they read or
-// what they add to before it is waited for.
+// mma computes the products at once, since their operands must not be accessed before the wait.
 func (c *compiler) mma(s *loop.Mma) {
 	m := c.m
 	run := make([]func(group int) []place, len(s.Terms))
@@ -76,8 +75,8 @@ func (c *compiler) mmaWait(s *loop.MmaWait) {
 	})
 }
 
-// finish waits for all but the last statements. That another thread has waited
-// is known after a barrier only, so what they read counts as read now.
+// finish completes all but the last pending statements. Other threads know of the completion
+// only after a barrier, so the operands count as read now.
 func (m *machine) finish(pending int) {
 	for p := m.part; len(p.batches) > pending; {
 		b := p.batches[0]
@@ -92,7 +91,7 @@ func (m *machine) finish(pending int) {
 	}
 }
 
-// term returns what computes one multiply-add of a warp group and tells what it
+// term returns a function that computes one multiply-add of a warp group and returns what it
 // read.
 func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 	m := c.m
@@ -122,7 +121,7 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 					row, k := a.Left(i)
 					at := x[(rows[thread]+row)*a.K()+k:]
 					if a.Operand == dtype.F32 {
-						at[columns[thread]] = multiplied(a.Operand, col.f[first+thread])
+						at[columns[thread]] = operandBits(a.Operand, col.f[first+thread])
 						continue
 					}
 					bits := uint64(col.i[first+thread])
@@ -140,14 +139,14 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 				if t.First {
 					*at = 0
 				}
-				*at = dotted(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
+				*at = dotAdd(*at, x[(rows[thread]+row)*a.K():][:a.K()], y[(2*columns[thread]+column)*a.K():][:a.K()])
 			}
 		}
 		return read
 	}
 }
 
-// origins are those of the threads of a warp group.
+// origins returns the origins of the threads of a warp group.
 func origins(a loop.Atom) (rows, columns [loop.WarpGroup]int) {
 	s := scalar.NewSimplifier()
 	for t := range rows {
@@ -159,25 +158,24 @@ func origins(a loop.Atom) (rows, columns [loop.WarpGroup]int) {
 	return rows, columns
 }
 
-// dotted adds products to a sum. Hardware rounds in ways of its own; here it is
-// once.
-func dotted(sum float64, x, y []float64) float64 {
+// dotAdd adds a dot product to a sum and rounds once. The rounding of hardware differs.
+func dotAdd(sum float64, x, y []float64) float64 {
 	for i, v := range x {
 		sum += v * y[i]
 	}
 	return float64(float32(sum))
 }
 
-// multiplied is what counts of an operand: of f32 the bits of TF32.
-func multiplied(t dtype.DType, x float64) float64 {
+// operandBits returns the part of an operand that the hardware uses: for f32 the bits of TF32.
+func operandBits(t dtype.DType, x float64) float64 {
 	if t != dtype.F32 {
 		return x
 	}
 	return float64(math.Float32frombits(math.Float32bits(float32(x)) &^ (1<<13 - 1)))
 }
 
-// tile returns what reads an operand from shared memory, for the warp group of a
-// first thread: the elements at each free position, k by k.
+// tile returns a function that reads an operand from shared memory for the warp group with the
+// given first thread: for each free position the elements along k.
 func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, out []float64) []place {
 	m, array, at := c.m, c.m.arrays[t.Array], c.expr(t.At)
 	return func(first int32, out []float64) []place {
@@ -195,7 +193,7 @@ func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, ou
 				if !m.noteMma(array, elem, first) {
 					return nil
 				}
-				out[f*a.K()+k] = multiplied(a.Operand, array.own.f[elem])
+				out[f*a.K()+k] = operandBits(a.Operand, array.own.f[elem])
 				read = append(read, place{array, elem})
 			}
 		}
@@ -203,8 +201,8 @@ func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, ou
 	}
 }
 
-// noteMma records that the hardware reads an element for a warp group and
-// reports whether it may.
+// noteMma records a read of an element by the hardware for a warp group and reports whether it
+// is allowed.
 func (m *machine) noteMma(a *array, elem int, first int32) bool {
 	if elem < 0 || elem >= a.Len {
 		m.fail(OutOfBounds, first, a.Name, elem, 0)
@@ -214,12 +212,12 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 	switch {
 	case c.writeEpoch < m.first:
 		m.fail(Uninitialised, first, a.Name, elem, 0)
-	case s.coming:
+	case s.inFlight:
 		m.fail(Unfinished, first, a.Name, elem, 0)
 	case s.stored:
 		m.fail(Unfenced, first, a.Name, elem, 0)
-	case !m.known(c.writeEpoch, c.writer, m.severalHere()):
-		m.fail(Race, first, a.Name, elem, another(c.writer))
+	case !m.happenedBefore(c.writeEpoch, c.writer, m.severalHere()):
+		m.fail(Race, first, a.Name, elem, otherThread(c.writer))
 	default:
 		m.reads(c, m.severalHere())
 		return true
@@ -227,7 +225,7 @@ func (m *machine) noteMma(a *array, elem int, first int32) bool {
 	return false
 }
 
-// pack rounds two values and puts their bits into a word.
+// pack rounds two values and packs their bits in a word.
 func (c *compiler) pack(s *loop.Pack, low, high column) {
 	to := c.scope[s.Name]
 	c.add(func(active []int32) {

@@ -6,59 +6,58 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// part is the threads that come to statements together: those of the workgroup, or of one
+// part is a set of threads that synchronise with each other: those of the workgroup, or of one
 // of its roles.
 type part struct {
 	all []int32
-	// since is the time of their last barrier: what they did before it they all know of.
+	// since is the epoch of their last barrier; all of them have seen what they did before.
 	since uint32
-	// seen tells how much they know of what others do: by role and, behind these, by
-	// barrier that copies complete at, up to which time. It is nil for the workgroup.
-	seen   []uint32
-	number int // of the role
-	// batches are multiply-adds under way, oldest first, and held how many of them a
-	// variable takes part in until a wait names it; nil where there are none.
+	// seen is the part's vector clock: up to which epoch it has seen the accesses of each
+	// role and, after these, of the copies of each mbarrier. It is nil for the workgroup.
+	clock  []uint32
+	number int // index of the role
+	// batches are multiply-adds in flight, oldest first, and held counts for each variable
+	// those that use it until a wait names it; nil without multiply-adds.
 	batches []batch
 	held    map[string]int
-	// yield lets other roles run until ready.
+	// yield suspends the role until ready returns true.
 	yield func()
 	ready func() bool
-	// awaited is the barrier that the role waits for, at a statement.
+	// awaited is the mbarrier that the role waits for, at the path of its statement.
 	awaited *mbarrier
 	at      string
 }
 
-// Who has touched memory last, besides a thread: several threads, several of one role, or
-// a copy that a barrier tells of.
+// several is the accessor of a cell that several threads have accessed. A role or the copies of
+// an mbarrier have accessors of their own.
 const several = -1
 
 func severalOf(role int) int32 { return int32(-2 - role) }
 
-// severalHere stands for several threads of the part.
+// severalHere returns the accessor for several threads of the part.
 func (m *machine) severalHere() int32 {
-	if m.part.seen == nil {
+	if m.part.clock == nil {
 		return several
 	}
 	return severalOf(m.part.number)
 }
 
-// firstCopy is the writer of what arrives by the first barrier, those of others follow it
-// downwards.
+// firstCopy is the writer id of copies to the first mbarrier; the others count down from it.
 const firstCopy = -100
 
-// known reports whether what someone did at a time was done before what thread t does now.
-func (m *machine) known(time uint32, who, t int32) bool {
+// happenedBefore reports whether an access at a time happened before the next access of thread t.
+func (m *machine) happenedBefore(time uint32, who, t int32) bool {
 	p := m.part
-	if p.seen == nil {
+	if p.clock == nil {
 		return time < p.since || who == t
 	}
 	switch role := m.roleOf(who); {
 	case role == p.number:
 		return time < p.since || who == t
 	case role >= 0:
-		return time <= p.seen[role]
+		return time <= p.clock[role]
 	}
-	for role, seen := range p.seen[:len(m.roles)] {
+	for role, seen := range p.clock[:len(m.roles)] {
 		if role == p.number && time >= p.since || role != p.number && time > seen {
 			return false
 		}
@@ -66,11 +65,10 @@ func (m *machine) known(time uint32, who, t int32) bool {
 	return true
 }
 
-// another is what a fault tells of who else has touched memory.
-func another(who int32) int { return int(max(who, several)) }
+// otherThread converts an accessor to [Fault.Other].
+func otherThread(who int32) int { return int(max(who, several)) }
 
-// roleOf returns the component of [part.seen] that someone is told of by, -1 for threads
-// of any role.
+// roleOf returns the component of [part.clock] for an accessor, -1 for threads of any role.
 func (m *machine) roleOf(who int32) int {
 	switch {
 	case who >= 0:
@@ -81,12 +79,12 @@ func (m *machine) roleOf(who int32) int {
 	return int(-2 - who) // several is -1
 }
 
-// reads notes that thread t, or several of the part, read a piece of memory.
+// reads records a read by thread t, or by several threads of the part.
 func (m *machine) reads(c *cell, t int32) {
 	switch {
-	case m.known(c.readEpoch, c.reader, t):
+	case m.happenedBefore(c.readEpoch, c.reader, t):
 		c.reader = t
-	case m.part.seen == nil:
+	case m.part.clock == nil:
 		c.reader = several
 	case m.roleOf(c.reader) == m.part.number:
 		c.reader = severalOf(m.part.number)
@@ -107,7 +105,7 @@ func (m *machine) together(active []int32) bool {
 	return true
 }
 
-// roles runs the bodies of roles side by side: each until it waits for a barrier.
+// roles runs the bodies of roles as coroutines, each until it waits for an mbarrier.
 func (c *compiler) roles(s *loop.Roles) {
 	m := c.m
 	bodies := make([]step, len(s.List))
@@ -117,23 +115,23 @@ func (c *compiler) roles(s *loop.Roles) {
 	c.begin()
 	c.add(func(active []int32) {
 		if m.together(active) {
-			m.divide(s)
-			m.sideBySide(bodies)
+			m.newRoles(s)
+			m.runRoles(bodies)
 			m.part = m.whole
 		}
 	})
 }
 
-// divide makes the roles of the workgroup.
-func (m *machine) divide(s *loop.Roles) {
+// newRoles creates the roles of the workgroup.
+func (m *machine) newRoles(s *loop.Roles) {
 	m.roles, m.roleOfThread = m.roles[:0], m.roleOfThread[:0]
 	known := m.whole.since - 1 // what all did before the last barrier
 	for i, r := range s.List {
 		first := len(m.roleOfThread)
 		p := &part{all: m.all[first : first+r.Threads], since: m.whole.since, number: i, held: map[string]int{}}
-		p.seen = make([]uint32, len(s.List)+m.barriers())
-		for j := range p.seen {
-			p.seen[j] = known
+		p.clock = make([]uint32, len(s.List)+m.barriers())
+		for j := range p.clock {
+			p.clock[j] = known
 		}
 		m.roles = append(m.roles, p)
 		for range r.Threads {
@@ -142,8 +140,8 @@ func (m *machine) divide(s *loop.Roles) {
 	}
 }
 
-// sideBySide runs the roles in turn, as long as one of them can go on.
-func (m *machine) sideBySide(bodies []step) {
+// runRoles runs the roles in rounds until all have ended or none can continue.
+func (m *machine) runRoles(bodies []step) {
 	going := make([]func() (struct{}, bool), len(bodies))
 	for i, body := range bodies {
 		p := m.roles[i]
@@ -162,7 +160,7 @@ func (m *machine) sideBySide(bodies []step) {
 			}
 			moved, m.part = true, p
 			if _, more := going[i](); !more {
-				m.over(p)
+				m.checkRoleEnd(p)
 				going[i], left = nil, left-1
 			}
 			if m.fault != nil {
@@ -176,15 +174,15 @@ func (m *machine) sideBySide(bodies []step) {
 	}
 }
 
-// over looks for what is under way when a role ends.
-func (m *machine) over(p *part) {
+// over fails if an operation is in flight when a role ends.
+func (m *machine) checkRoleEnd(p *part) {
 	if len(p.batches) > 0 && m.fault == nil {
 		m.at = "the end of a role"
 		m.fail(Unfinished, p.all[0], p.batches[0].names[0], 0, 0)
 	}
 }
 
-// deadlock tells of the first role that waits for ever.
+// deadlock reports the first role that waits forever.
 func (m *machine) deadlock(going []func() (struct{}, bool)) {
 	for i, p := range m.roles {
 		if going[i] != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// What roles do wrong with barriers, phases and copies is found whatever order the roles
-// are run in.
+// Faults of roles with barriers, phases and copies are found in any order of the roles.
 func TestFaultsOfRolesAreFound(t *testing.T) {
 	phase := func(list []loop.Stmt, by int64) {
 		await := list[0].(*loop.Await)
@@ -67,7 +66,7 @@ func TestFaultsOfRolesAreFound(t *testing.T) {
 	}
 }
 
-// A copy that is part of a phase which does not end is under way when the kernel ends.
+// A copy in a phase that does not end is in flight when the kernel ends.
 func TestCopiesOfAPhaseThatDoesNotEnd(t *testing.T) {
 	r := kerneltest.NewRelay()
 	k := r.Case()
@@ -82,7 +81,7 @@ func TestCopiesOfAPhaseThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// A barrier of a role is none of the others: they meet whom they wait for alone.
+// A barrier of a role does not synchronise the others.
 func TestRolesThatChangeOneElementRace(t *testing.T) {
 	k := kerneltest.NewRelay().Case()
 	roles := k.Kernel.Body[0].(*loop.Roles)

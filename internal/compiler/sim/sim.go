@@ -7,18 +7,17 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Binding is the window of a buffer that a storage array is bound to. Windows
-// of one buffer, recognised by its first byte, may overlap: a race between two
-// arrays that share memory is found too. Elements are little endian, a Bool is
-// a 32-bit word.
+// Binding is the window of a buffer that a storage array is bound to. Windows of one buffer,
+// identified by its first byte, may overlap: races between arrays that share memory are found.
+// Elements are little endian, a Bool is a 32-bit word.
 type Binding struct {
 	Buffer        []byte
 	Offset, Bytes int
 }
 
-// Launch is what one dispatch of a kernel gets.
+// Launch holds the arguments of one dispatch of a kernel.
 type Launch struct {
-	// Arrays has a window for each storage array, in order.
+	// Arrays are the windows of the storage arrays, in order.
 	Arrays []Binding
 	// Scalars are the values of the kernel's Scalars, Counters those of the
 	// enclosing repeats, outermost first.
@@ -26,24 +25,23 @@ type Launch struct {
 	Counters []int
 }
 
-// Options say how a kernel is simulated. The zero value is fine.
+// Options configure the simulation. The zero value is valid.
 type Options struct {
-	// Subgroup is the number of threads in a subgroup; 0 is the smallest that
-	// the kernel is right for.
+	// Subgroup is the subgroup size; 0 means the smallest that the kernel supports.
 	Subgroup int
-	// Sample bounds how many workgroups run, spread evenly over the grid with
-	// the first and the last among them; 0 runs all.
+	// Sample bounds the number of workgroups that run, spread evenly over the grid and
+	// including the first and the last; 0 runs all.
 	Sample int
-	// ZeroDivisors allows division of integers by zero, which gives what the
-	// divisor 1 would: for kernels that divide what users bring.
+	// ZeroDivisors allows integer division by zero, with the result for the divisor 1: for
+	// kernels that divide user data.
 	ZeroDivisors bool
-	// Counts, where set, is added to.
+	// Counts, if set, accumulates performance counters.
 	Counts *Counts
 }
 
-// Run simulates one dispatch and leaves its results in the bound buffers. The
-// error is a *loop.CheckError for a kernel that breaks a rule of the loop IR,
-// a *LaunchError for a launch that does not fit it, or a *Fault.
+// Run simulates one dispatch and stores its results in the bound buffers. The error is a
+// *loop.CheckError for an invalid kernel, a *LaunchError for arguments that do not fit it, or a
+// *Fault.
 func Run(k *loop.Kernel, l Launch, o Options) error {
 	if err := loop.Check(k); err != nil {
 		return err
@@ -51,7 +49,7 @@ func Run(k *loop.Kernel, l Launch, o Options) error {
 	return runUnchecked(k, l, o)
 }
 
-// runUnchecked is [Run] of a kernel that may break rules of the loop IR.
+// runUnchecked is [Run] without [loop.Check].
 func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
 	c := newCompiler(k)
 	body := c.block(k.Body)
@@ -77,7 +75,7 @@ func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
 			o.Counts.Groups++
 		}
 		body(m.all)
-		m.settled()
+		m.checkSettled()
 		if m.fault != nil {
 			return m.fault
 		}
@@ -85,31 +83,31 @@ func runUnchecked(k *loop.Kernel, l Launch, o Options) error {
 	return nil
 }
 
-// step runs a piece of the kernel for the threads of active, in ascending
-// order. It stops early where the machine has a fault.
+// step executes a piece of the kernel for the active threads, in ascending order. It returns
+// early if the machine has a fault.
 type step func(active []int32)
 
-// machine is the state of the workgroup that runs.
+// machine is the state of the running workgroup.
 type machine struct {
 	k       *loop.Kernel
 	threads int
 	all     []int32 // every thread
 	arrays  []*array
-	status  *array // for Check, nil without
+	status  *array // the status words of checks, nil if there are none
 	builtin map[string]column
 	opts    Options
-	lanes   int // threads in a subgroup
+	lanes   int // subgroup size
 
-	group int32  // linear number of the workgroup, plus 1
-	epoch uint32 // interval between barriers, never the same in two workgroups
+	group int32  // linear index of the workgroup, plus 1
+	epoch uint32 // interval between barriers, unique over all workgroups
 	first uint32 // the workgroup's first epoch
-	at    string // the statement that runs
+	at    string // path of the current statement
 	fault *Fault
 
-	copies [][]copyGroup // by thread: those under way and, last, the open one
-	stored [][]place     // by thread: what it stored since its last proxy fence, where that matters
+	copies [][]copyGroup // by thread: groups in flight and, last, the open one
+	stored [][]place     // by thread: stores since its last proxy fence to arrays with async state
 
-	whole, part  *part // the workgroup, and those of it that run
+	whole, part  *part // the workgroup, and the part of it that is running
 	roles        []*part
 	roleOfThread []int32
 	mbarriers    [][]*mbarrier
@@ -148,8 +146,8 @@ func (m *machine) bind(l Launch, o Options) error {
 	return m.bindStorage(l.Arrays)
 }
 
-// position returns the value of a built-in variable of thread t that does not
-// depend on the workgroup.
+// position returns the value for thread t of a built-in variable that does not depend on the
+// workgroup.
 func (m *machine) position(kind loop.Builtin, axis, t int) int64 {
 	size := m.k.Workgroup
 	switch kind {
@@ -163,12 +161,12 @@ func (m *machine) position(kind loop.Builtin, axis, t int) int64 {
 	return int64(t)
 }
 
-// start begins the workgroup with the given linear number.
+// start begins the workgroup with the given linear index.
 func (m *machine) start(group int) {
 	m.group = int32(group) + 1
 	m.epoch++
 	m.first = m.epoch
-	m.forget()
+	m.resetAsync()
 	id := m.groupID()
 	for name, c := range m.builtin {
 		if kind, axis := loop.BuiltinOf(name); kind == loop.BuiltinGroupID {

@@ -100,7 +100,7 @@ func TestSampleRunsFirstLastAndSomeBetween(t *testing.T) {
 	}
 }
 
-// A kernel runs again and again with other counts, as in a repeat.
+// A kernel runs repeatedly with different counters, as in a repeat.
 func TestKernelOfARepeatReadsItsCount(t *testing.T) {
 	c := kernelNamed("slice_by_counter")
 	for i := range 5 {
@@ -126,9 +126,9 @@ func BenchmarkMatmul(b *testing.B) {
 	b.ReportMetric(float64(flops)*float64(b.N)/b.Elapsed().Seconds()/1e6, "MFLOP/s")
 }
 
-// TestCounts counts what two accesses of a workgroup of 64 threads take: loads of every
-// eighth element of storage, of which a warp's lie in 32 sectors, and stores into shared
-// memory at a distance of 2 words, of which two share a bank.
+// TestCounts counts two accesses of a workgroup of 64 threads: loads of every eighth element of
+// storage, 32 sectors per warp, and stores to shared memory with a stride of 2 words, a two-way
+// bank conflict.
 func TestCounts(t *testing.T) {
 	const threads = 64
 	lane := loop.LocalID(0, threads)

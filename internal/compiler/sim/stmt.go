@@ -8,19 +8,19 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// compiler turns statements into steps that work on the columns of a machine.
+// compiler translates statements to steps on the columns of a machine.
 type compiler struct {
 	m     *machine
 	scope map[string]column
-	// fragments are those that were defined so far: the checker knows which are visible.
+	// fragments are those defined so far; the checker has verified their scopes.
 	fragments map[string]*fragment
 	path      []string
 	err       error
 
-	// Columns for the values within one statement are used again by the next.
+	// Temporary columns are reused by the next statement.
 	temps [2][]column // floats, others
 	used  [2]int
-	steps []step // of the statement at hand
+	steps []step // of the current statement
 	done  map[scalar.Expr]column
 	fixed map[constant]column
 }
@@ -47,7 +47,7 @@ func newCompiler(k *loop.Kernel) *compiler {
 	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}}
 }
 
-// block compiles statements that follow each other.
+// block compiles a sequence of statements.
 func (c *compiler) block(body []loop.Stmt) step {
 	depth := len(c.path)
 	var steps []step
@@ -80,22 +80,21 @@ func (m *machine) sequence(steps []step) step {
 	}
 }
 
-// begin starts a statement: the columns of the one before are free.
+// begin starts a statement and releases the temporary columns.
 func (c *compiler) begin() {
 	c.steps, c.used, c.done = nil, [2]int{}, map[scalar.Expr]column{}
 }
 
 func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
 
-// define makes a variable with a column of its own.
+// define creates a variable with its column.
 func (c *compiler) define(name string, t dtype.DType) column {
 	col := newColumn(t, c.m.threads)
 	c.scope[name] = col
 	return col
 }
 
-// stmt leaves the steps of a statement in c.steps and returns the names that it
-// defines for those after it.
+// stmt compiles a statement to c.steps and returns the names it brings into scope.
 func (c *compiler) stmt(s loop.Stmt) []string {
 	c.begin()
 	switch s := s.(type) {
@@ -148,7 +147,7 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 	case *loop.CopyCommit:
 		c.add(c.m.commit)
 	case *loop.CopyWait:
-		c.add(func(active []int32) { c.m.land(active, s.Pending) })
+		c.add(func(active []int32) { c.m.completeCopies(active, s.Pending) })
 	case *loop.ProxyFence:
 		c.add(c.m.fence)
 	case *loop.Mma:
@@ -173,14 +172,13 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 	return nil
 }
 
-// move copies a value to the column that to returns once the value is had.
+// move copies a value to the column that to returns; to is called after the value is compiled.
 func (c *compiler) move(from column, to func() column) {
 	col := to()
 	c.add(func(active []int32) { col.copyFrom(from, active) })
 }
 
-// store writes one vector a thread, values having one column for each of its
-// elements.
+// store writes one vector per thread; values has a column for each of its elements.
 func (c *compiler) store(a *array, at column, values ...column) {
 	m := c.m
 	c.add(func(active []int32) {
@@ -200,7 +198,7 @@ func (c *compiler) store(a *array, at column, values ...column) {
 	})
 }
 
-// load reads one vector a thread.
+// load reads one vector per thread.
 func (c *compiler) load(a *array, at column, outs ...column) {
 	m := c.m
 	c.add(func(active []int32) {

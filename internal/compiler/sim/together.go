@@ -51,8 +51,7 @@ func (c *compiler) operation(op scalar.Op, t dtype.DType) func(a, b scalar.Value
 	return func(a, b scalar.Value) scalar.Value { return scalar.Apply(n, [3]scalar.Value{a, b}) }
 }
 
-// subgroup combines neighbours: a subgroup is a run of threads in the order of
-// their local index.
+// subgroup reduces over subgroups: runs of threads in the order of their local index.
 func (c *compiler) subgroup(s *loop.Subgroup) []string {
 	t := s.Value.Type
 	value, op := c.expr(s.Value), c.operation(s.Op, t)

@@ -7,16 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Widen returns a kernel that does the same with types that the target computes
-// with. Values of a type that is only stored are f32 for a float and i32 or u32
-// for an integer; what is computed is rounded, or wrapped, to the stored type
-// after every operation, as a device that had the type would do it, so that a
-// value does not depend on whether it went through memory. Arrays keep their
-// types, but for those of a thread's own; the only operations left on such types
-// are loads, stores, conversions and bitcasts. Where memory is made of words,
-// those are gone too: arrays of narrow types are arrays of u32, see [words].
+// Widen legalises types that a target stores but does not compute with. Values of such a type
+// are computed in f32, i32 or u32, and rounded or wrapped to the stored type after every
+// operation, as a device with the type would do, so that a value does not depend on whether
+// it went through memory. Arrays keep their types except private ones; the only operations
+// left on narrow types are loads, stores, conversions and bitcasts. Where memory consists of
+// words those disappear too: arrays of narrow types become arrays of u32, see [words].
 //
-// A kernel without such types is returned as it is.
+// A kernel without such types is returned unchanged.
 func Widen(k *Kernel, c Caps) *Kernel {
 	if !narrow(k, c) {
 		return k
@@ -36,7 +34,7 @@ func Widen(k *Kernel, c Caps) *Kernel {
 	return &out
 }
 
-// narrow reports whether a kernel has types that the target only stores.
+// narrow reports whether a kernel has storage-only types.
 func narrow(k *Kernel, c Caps) bool {
 	found := slices.ContainsFunc(k.Arrays, func(a Array) bool { return c.stored(a.DType) }) ||
 		slices.ContainsFunc(k.Scalars, func(d dtype.DType) bool { return d.Valid() && c.stored(d) })
@@ -45,7 +43,7 @@ func narrow(k *Kernel, c Caps) bool {
 	return found
 }
 
-// wideType is the type that values of a narrow type are computed in.
+// wideType returns the type in which values of a narrow type are computed.
 func wideType(d dtype.DType) dtype.DType {
 	switch {
 	case d.IsFloat():
@@ -59,11 +57,11 @@ func wideType(d dtype.DType) dtype.DType {
 type widener struct {
 	caps   Caps
 	k      *Kernel
-	loaded map[string]bool // variables of a narrow type, which vector loads define
+	loaded map[string]bool // variables of a narrow type, defined by vector loads
 }
 
-// widens reports whether an array has elements of the wide type: memory of a
-// thread's own, and workgroup memory that is made of words.
+// widens reports whether an array gets the wide type: private memory, and shared memory that
+// consists of words.
 func (w *widener) widens(a Array) bool {
 	return w.caps.stored(a.DType) && (a.Space == Private || a.Space == Shared && w.caps.storeBytes() > 1)
 }
@@ -103,7 +101,7 @@ func (w *widener) stmt(s Stmt) Stmt {
 	return mapStmt(s, e.expr)
 }
 
-// element returns a value as an array holds it.
+// element returns a value in the element type of an array.
 func (w *widener) element(array int, value scalar.Expr) scalar.Expr {
 	a := w.k.Arrays[array]
 	if !w.caps.stored(a.DType) || w.widens(a) {
@@ -112,7 +110,7 @@ func (w *widener) element(array int, value scalar.Expr) scalar.Expr {
 	return narrowed(value, a.DType)
 }
 
-// narrowed returns a wide value as type d, which it is a value of.
+// narrowed converts a wide value that d can represent to d.
 func narrowed(value scalar.Expr, d dtype.DType) scalar.Expr {
 	if value.Op == scalar.OpConvert && value.Args[0].Type == d {
 		return value.Args[0]
@@ -120,7 +118,7 @@ func narrowed(value scalar.Expr, d dtype.DType) scalar.Expr {
 	return scalar.Convert(value, d)
 }
 
-// wide takes the expressions of one statement to those of wide types.
+// wide rewrites the expressions of one statement to wide types.
 type wide struct {
 	*widener
 	done map[scalar.Expr]scalar.Expr
@@ -137,7 +135,7 @@ func (w *wide) expr(n scalar.Expr) scalar.Expr {
 	return r
 }
 
-// node returns what stands for n: of the wide type where that of n is narrow.
+// node returns the replacement of n, of the wide type if n's is narrow.
 func (w *wide) node(n scalar.Expr) scalar.Expr {
 	isNarrow := w.caps.stored(n.Type)
 	switch n.Op {
@@ -201,12 +199,11 @@ func (w *wide) load(n scalar.Expr, isNarrow bool) scalar.Expr {
 	return scalar.Convert(scalar.LoadAt(n.Ref, n.Type, at), wideType(n.Type))
 }
 
-// rounded returns a value of any type as a value of the narrow type d, in the
-// wide one.
+// rounded rounds a value of any type to the narrow type d, in the wide type.
 func (w *wide) rounded(x scalar.Expr, d dtype.DType) scalar.Expr {
 	t := wideType(d)
 	switch {
-	case d.IsFloat(): // by way of f32: an f64, or an integer beyond 2²⁴, is rounded twice
+	case d.IsFloat(): // through f32: an f64, or an integer beyond 2²⁴, is rounded twice
 		return scalar.Convert(scalar.Convert(scalar.Convert(x, t), d), t)
 	case x.Type.IsFloat(): // saturates
 		lo, hi, _ := d.IntRange()
@@ -224,8 +221,7 @@ func wrapped(x scalar.Expr, d dtype.DType) scalar.Expr {
 	return scalar.Shr(scalar.Shl(x, up), up)
 }
 
-// asIfNarrow changes the operands of an operation on integers that looks at the
-// width of its type.
+// asIfNarrow adapts the operands of integer operations that depend on the width of the type.
 func asIfNarrow(op scalar.Op, d, t dtype.DType, args []scalar.Expr) []scalar.Expr {
 	switch op {
 	case scalar.OpShl, scalar.OpShr:
@@ -236,8 +232,7 @@ func asIfNarrow(op scalar.Op, d, t dtype.DType, args []scalar.Expr) []scalar.Exp
 	return args
 }
 
-// closed reports whether an operation on values of a narrow type gives one,
-// computed in the wide type.
+// closed reports whether an operation in the wide type maps values of a narrow type to one.
 func closed(op scalar.Op, d dtype.DType) bool {
 	switch op {
 	case scalar.OpSelect, scalar.OpMin, scalar.OpMax, scalar.OpClamp, scalar.OpSign:
@@ -250,7 +245,7 @@ func closed(op scalar.Op, d dtype.DType) bool {
 	return false
 }
 
-// bitcast goes through the narrow types themselves.
+// bitcast converts through the narrow types.
 func (w *wide) bitcast(n, x scalar.Expr) scalar.Expr {
 	if from := n.Args[0].Type; w.caps.stored(from) {
 		x = narrowed(x, from)

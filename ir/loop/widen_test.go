@@ -60,8 +60,8 @@ func TestWidenedKernelsEqualPlainLoops(t *testing.T) {
 	}
 }
 
-// narrowKernel has what narrow types can be in: variables that change, memory of
-// a workgroup and of a thread, stores of single elements. Thread i of 8 adds 1 to
+// narrowKernel uses narrow types in variables, in shared and private memory, and in stores of
+// single elements. Thread i of 8 adds 1 to
 // 2048 + 2i in f16, ten times, and 100 to its i8 by way of both memories.
 func narrowKernel() *loop.Kernel {
 	i := loop.LocalID(0, 8)
@@ -90,8 +90,8 @@ func narrowKernel() *loop.Kernel {
 	}
 }
 
-// TestWidenedArithmeticIsRoundedAndWraps: in f16 a 1 is lost beside 2048 and more,
-// whose neighbours are 2 apart, as a tie goes to the even one; the sums of i8 wrap.
+// TestWidenedArithmeticIsRoundedAndWraps checks that in f16 adding 1 to 2048 and more, where
+// neighbours are 2 apart, rounds to even, and that sums of i8 wrap.
 func TestWidenedArithmeticIsRoundedAndWraps(t *testing.T) {
 	for name, caps := range memories() {
 		x, n := make([]float64, 8), make([]float64, 8)
@@ -115,7 +115,7 @@ func TestWidenedArithmeticIsRoundedAndWraps(t *testing.T) {
 	}
 }
 
-// TestKernelsWithoutNarrowTypesStay keeps what all other kernels are printed as.
+// TestKernelsWithoutNarrowTypesStay checks that Widen returns other kernels unchanged.
 func TestKernelsWithoutNarrowTypesStay(t *testing.T) {
 	for _, caps := range memories() {
 		for _, c := range kerneltest.Cases() {

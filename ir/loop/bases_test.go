@@ -10,9 +10,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestHoistNamesWhereNeighboursAreCountedFrom has four accesses or more, n·8 + x and a
-// constant apart, where n is 1 and x is 2.
-func TestHoistNamesWhereNeighboursAreCountedFrom(t *testing.T) {
+// TestHoistNamesCommonBases has four accesses or more that differ from n·8 + x by constants,
+// where n is 1 and x is 2.
+func TestHoistNamesCommonBases(t *testing.T) {
 	n, x, k := scalar.FreeVar("n", dtype.I32), scalar.FreeVar("x", dtype.I32), scalar.FreeVar("k", dtype.I32)
 	place := scalar.Add(scalar.Mul(n, i32(8)), x)
 	at := func(place scalar.Expr, offsets ...int64) (list []loop.Stmt) {
