@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// allOrders is [NthOrder] without its checks of the port's rank.
+// allOrders is [NthOrder] without the check of the port's rank.
 func allOrders(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	at, err := derivableOutput(g, output, n)
 	if err != nil {

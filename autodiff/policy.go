@@ -8,49 +8,47 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Policy chooses what a reverse transform keeps of the way forward for the way
-// back: it tells by node ID of the graph forward what is kept. What the way back
-// needs and is not kept is computed again, from what is kept and from ports, when it
-// has come to it: less memory for more work (Chen et al., Training Deep Nets with
-// Sublinear Memory Cost). A nil Policy keeps all that is needed. Where a choice would
-// save nothing, all is kept that is needed.
+// Policy chooses the residuals of reverse mode: it returns for each node of the forward graph, by
+// ID, whether its results are stored. The backward pass recomputes what it needs and is not stored,
+// from stored values and from ports, at the point of use. This trades work for memory (Chen et al.,
+// Training Deep Nets with Sublinear Memory Cost, 2016). A nil Policy stores all needed values; so
+// does a choice that would save no memory.
 //
-// It is asked about the whole graph, and about each body of a loop and each branch in
-// it, the innermost first: what is kept of a body is stacked in every step.
+// A policy is called for the body of each loop and each branch, innermost first, and for the whole
+// graph. Residuals of a loop body are stacked over its steps.
 type Policy func(f Forward) (keep []bool, err error)
 
-// Forward is a way forward of which a [Policy] keeps a part.
+// Forward is a forward pass for which a [Policy] chooses residuals.
 type Forward struct {
-	// Graph is free of composites that a derivative went through. Of its loops it has
-	// those whose results are what was chosen to be kept of their bodies.
+	// Graph is the forward graph. Composite ops that the derivative went through are expanded. Its
+	// loops also return the stacked residuals chosen for their bodies.
 	Graph *ir.Graph
-	// Needed are the values of it that the way back needs.
+	// Needed are the values that the backward pass needs.
 	Needed []ir.Value
-	// Steps is how often the graph runs before the way back begins: the length of the
-	// loop whose body it is, or 1.
+	// Steps is the number of times that the graph runs before the backward pass starts: the length
+	// of the loop if the graph is a loop body, and 1 otherwise.
 	Steps ir.Dim
 }
 
-// KeepOps keeps results of the given ops alone, and those of loops and branches that
-// have such ops in them.
+// KeepOps stores the results of the given ops, and of loops and branches that contain them.
 func KeepOps(kept ...ir.Op) Policy {
 	return keepWhere(func(n *ir.Node) bool { return slices.Contains(kept, n.Op()) })
 }
 
-// KeepProducts keeps results of products, convolutions and attention, and
-// computes again all that costs little beside them.
+// KeepProducts stores the results of matrix products, convolutions and attention, and recomputes
+// the cheaper ops.
 func KeepProducts() Policy {
 	return KeepOps(ops.OpDotGeneral, ops.OpConvGeneral, ops.OpAttentionForward)
 }
 
-// KeepNothing computes everything again from the ports. It saves memory where
-// branches join at the end. A chain of layers has to be gone through whole for its
-// last one: [Checkpoint] and [KeepLeast] are for that.
+// KeepNothing stores nothing and recomputes everything from the ports. It saves memory if branches
+// join at the end of the graph. For a chain of layers it saves little, since the last layer needs
+// the whole chain: use [Checkpoint] or [KeepLeast] there.
 func KeepNothing() Policy { return KeepOps() }
 
-// KeepLabels keeps results of nodes whose label, see [ir.Builder.Label], matches
-// one of some patterns of package path, such as "block*/out". A bad pattern is an
-// error of kind [ir.ErrAttr].
+// KeepLabels stores the results of nodes whose label ([ir.Builder.Label]) matches one of the
+// patterns of package path, such as "block*/out". The error is of kind [ir.ErrAttr] for a malformed
+// pattern.
 func KeepLabels(patterns ...string) Policy {
 	return func(f Forward) ([]bool, error) {
 		for _, p := range patterns {
@@ -67,8 +65,8 @@ func KeepLabels(patterns ...string) Policy {
 	}
 }
 
-// keepWhere keeps the results of the nodes for which holds is true, and of those that
-// own graphs with such nodes: of these graphs it has kept what it keeps.
+// keepWhere stores the results of nodes that satisfy holds, and of nodes with a subgraph that
+// contains such a node.
 func keepWhere(holds func(n *ir.Node) bool) Policy {
 	var within func(n *ir.Node) bool
 	within = func(n *ir.Node) bool {
@@ -83,8 +81,7 @@ func keepWhere(holds func(n *ir.Node) bool) Policy {
 	}
 }
 
-// keeper returns the policy as what splits nodes: it returns nil where the choice saves
-// nothing.
+// keeper returns the policy as an [ir.Keeper] that returns nil if the choice saves no memory.
 func (p Policy) keeper() ir.Keeper {
 	if p == nil {
 		return nil

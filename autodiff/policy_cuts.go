@@ -4,11 +4,10 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// KeepLeast cuts the way forward where little passes from what is before to what
-// is after, keeps what passes there, and computes the rest of a part again when
-// the way back has come to it. It chooses the cuts so that what is kept and the
-// largest part of what is computed again take the least memory together. Of a
-// chain of equal layers it keeps the values between groups of them.
+// KeepLeast cuts the forward pass into parts at points where few bytes are live, stores the values
+// that cross a cut, and recomputes each part in the backward pass. It chooses the cuts that
+// minimise the sum of the stored bytes and the largest recomputed part. For a chain of equal layers
+// it stores the values between groups of layers.
 //
 // The error is of kind [ir.ErrShape] for a graph with symbolic sizes.
 func KeepLeast() Policy {
@@ -29,9 +28,8 @@ func KeepLeast() Policy {
 	}
 }
 
-// KeepWithin is [KeepLeast] with a bound, in bytes, for all that is kept: with
-// as many cuts as it has room for, and then results of products, in order, while
-// there is room left.
+// KeepWithin is [KeepLeast] with a limit on the stored bytes. It makes as many cuts as fit, then
+// also stores results of matrix products, in order, while they fit.
 func KeepWithin(bytes int) Policy {
 	return func(f Forward) ([]bool, error) {
 		c, err := newCuts(f)
@@ -54,15 +52,15 @@ func KeepWithin(bytes int) Policy {
 	}
 }
 
-// cuts knows what passes between the nodes of a graph, in their order.
+// cuts holds the live bytes between the nodes of a graph, in graph order.
 type cuts struct {
 	nodes  []*ir.Node
-	live   []bool // by node: what is needed depends on it, and it on a port
-	bytes  []int  // by node: what its results take
-	stored []int  // by node: what of it is needed on the way back
+	live   []bool // by node: it depends on a port and a needed value depends on it
+	bytes  []int  // by node: bytes of its results
+	stored []int  // by node: bytes of its results that the backward pass needs
 	last   []int  // by node: its last user
-	passes []int  // by node: the bytes that pass from it and those before to those after
-	steps  int    // how often the graph runs
+	passes []int  // by node: bytes live from it and earlier nodes to later ones
+	steps  int    // number of times that the graph runs
 }
 
 func newCuts(f Forward) (*cuts, error) {
@@ -100,7 +98,7 @@ func newCuts(f Forward) (*cuts, error) {
 			c.passes[c.last[i]] -= c.bytes[i]
 		}
 	}
-	for i := 1; i < n; i++ { // so far it was by how much it changes
+	for i := 1; i < n; i++ { // up to here passes holds differences
 		c.passes[i] += c.passes[i-1]
 	}
 	for _, v := range f.Needed {
@@ -112,7 +110,7 @@ func newCuts(f Forward) (*cuts, error) {
 	return c, nil
 }
 
-// stacked returns what values take of which every step keeps some bytes.
+// stacked returns the bytes of values that every step stores.
 func (c *cuts) stacked(bytes int) int { return c.steps * bytes }
 
 func constant(s ir.Shape) bool {
@@ -120,8 +118,8 @@ func constant(s ir.Shape) bool {
 	return ok
 }
 
-// dropConstants takes out ports, which are there anyway, and what depends on
-// none: literals and what is made of them.
+// dropConstants marks ports, which are stored anyway, and values that depend on no port as not
+// live.
 func (c *cuts) dropConstants() {
 	moves := make([]bool, len(c.nodes))
 	for i, n := range c.nodes {
@@ -133,11 +131,11 @@ func (c *cuts) dropConstants() {
 	}
 }
 
-// maxParts bounds the parts that a graph is cut into.
+// maxParts limits the number of parts of a graph.
 const maxParts = 64
 
-// limits returns bounds for what a part may take, the largest first: all of it,
-// and fractions of it.
+// limits returns candidate limits for the bytes of a part, in decreasing order: the whole graph and
+// fractions of it.
 func (c *cuts) limits() []int {
 	total := 0
 	for _, b := range c.stored {
@@ -150,9 +148,8 @@ func (c *cuts) limits() []int {
 	return out
 }
 
-// within cuts the graph so that of no part more than limit bytes are needed,
-// where it can be. It returns what passes the cuts, in all so many bytes, and
-// the bytes of the largest part.
+// within cuts the graph so that no part needs more than limit bytes, where possible. It returns the
+// nodes whose values cross the cuts, their bytes, and the bytes of the largest part.
 func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
 	keep = make([]bool, len(c.nodes))
 	part, begin := 0, 0
@@ -162,7 +159,7 @@ func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
 			continue
 		}
 		at := c.thinnest(begin, i)
-		if at < 0 { // nothing to cut between: the part is larger
+		if at < 0 { // no cut is possible: the part exceeds the limit
 			continue
 		}
 		before := sum(c.stored[begin : at+1])
@@ -178,8 +175,8 @@ func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
 	return keep, bytes, max(largest, part)
 }
 
-// thinnest returns where least passes of the places behind the nodes from begin to
-// before end, the last of several, -1 where there is none.
+// thinnest returns the node in [begin, end) after which the fewest bytes are live, the last one of
+// equals; -1 if there is none.
 func (c *cuts) thinnest(begin, end int) int {
 	at := -1
 	for i := begin; i < end; i++ {

@@ -5,17 +5,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// leastSaved is the inverse of the part of the memory of needed values that a choice must
-// save: less is lost again to what the count below does not see, and not worth the work.
+// leastSaved is the inverse of the fraction of residual memory that a choice must save. Smaller
+// savings are within the error of the estimate and not worth the recomputation.
 const leastSaved = 16
 
-// saves reports whether the way back is likely to take less memory where only
-// what is marked is kept. It counts the bytes of values and knows nothing of
-// kernels. The way back comes to what it needs from the last to the first: before
-// it is at a node there are, of this node and those before, the kept ones and what
-// had to be computed again for nodes after it and is needed. Of the body of a loop
-// there is besides what all other steps keep. Where a size is not known yet, it is
-// taken to save.
+// saves estimates whether storing only the marked values reduces the peak memory of the backward
+// pass. It counts bytes of values and ignores fusion. The backward pass visits needed values from
+// last to first; at each node the live values are the stored ones and the recomputed ones that this
+// node or an earlier one needs. For a loop body, the residuals stacked by the other steps are live
+// too. Values of unknown size are assumed to save memory.
 func (f Forward) saves(keep []bool) bool {
 	w := &wayBack{nodes: f.Graph.Nodes(), keep: keep}
 	w.want = make([]int, len(w.nodes))
@@ -35,15 +33,15 @@ func (f Forward) saves(keep []bool) bool {
 		}
 	}
 	kept, peak := w.peak()
-	if steps == 1 { // what is stacked is there, however cheap it is
+	if steps == 1 { // stacked residuals are stored even if they are cheap
 		without -= w.cheap()
 	}
 	without *= steps
 	return peak+(steps-1)*kept < without-without/leastSaved
 }
 
-// cheap returns the bytes of needed values that are made element by element of
-// others that are there: kernels compute such values where they read them.
+// cheap returns the bytes of needed values that are elementwise functions of stored ones: kernels
+// fuse them into their consumers.
 func (w *wayBack) cheap() int {
 	there, bytes := make([]bool, len(w.nodes)), 0
 	for i, n := range w.nodes {
@@ -59,7 +57,7 @@ func (w *wayBack) cheap() int {
 	return bytes
 }
 
-// isView reports whether a node moves elements alone.
+// isView reports whether a node only moves elements.
 func isView(n *ir.Node) bool {
 	switch n.Op() {
 	case ops.OpReshape, ops.OpTranspose, ops.OpBroadcastInDim:
@@ -68,16 +66,16 @@ func isView(n *ir.Node) bool {
 	return false
 }
 
-// wayBack follows what is there while gradients are taken.
+// wayBack tracks the live values of the backward pass.
 type wayBack struct {
 	nodes []*ir.Node
-	keep  []bool // by node
-	want  []int  // by node: the bytes of it that are needed
-	used  []bool // by node: it is kept, and something is computed from it
-	again []bool // by node: it is computed again
+	keep  []bool // by node: its results are stored
+	want  []int  // by node: bytes of its results that the backward pass needs
+	used  []bool // by node: it is stored and something is recomputed from it
+	again []bool // by node: it is recomputed
 }
 
-// peak returns the bytes that are kept, and the most that are there at once.
+// peak returns the stored bytes and the peak of live bytes.
 func (w *wayBack) peak() (kept, most int) {
 	w.used, w.again = make([]bool, len(w.nodes)), make([]bool, len(w.nodes))
 	for i := range w.nodes {
@@ -103,7 +101,7 @@ func (w *wayBack) peak() (kept, most int) {
 	return kept, most
 }
 
-// kept returns what a node takes from the way forward on.
+// kept returns the bytes of a node that are stored by the forward pass.
 func (w *wayBack) kept(i int) int {
 	if !w.used[i] {
 		return 0
@@ -118,8 +116,8 @@ func (w *wayBack) kept(i int) int {
 	return size
 }
 
-// compute marks n and what it is computed from as computed again, up to what is
-// kept, and returns the bytes of it that are needed and were not there.
+// compute marks n and its inputs, up to stored values, as recomputed. It returns the needed bytes
+// that this makes live.
 func (w *wayBack) compute(n *ir.Node) int {
 	bytes := 0
 	for stack := []*ir.Node{n}; len(stack) > 0; {

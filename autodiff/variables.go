@@ -5,13 +5,12 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// variables are what a reverse derivative is by, in the order in which it is
-// asked for but for the ports coming first: places of ports of a graph, and of
-// plain outputs that stand for values on the way.
+// variables are what a reverse derivative is by: indices of ports, and of plain outputs that stand
+// for intermediate values. Ports come first; otherwise the order is that of the request.
 type variables struct{ ports, outputs []int }
 
-// variablesOf finds names among the ports of g and, after them, its plain outputs.
-// The errors are those of portIndices.
+// variablesOf looks up names among the ports of g, then among its plain outputs. The errors are
+// those of portIndices.
 func variablesOf(g *ir.Graph, names []string) (variables, error) {
 	var by variables
 	var ports []string
@@ -44,7 +43,7 @@ func (v variables) name(g *ir.Graph, i int) string {
 	return g.Outputs()[v.outputs[i-len(v.ports)]].Name
 }
 
-// values returns the values of the variables, given those of ports and outputs.
+// values selects the values of the variables from those of all ports and outputs.
 func (v variables) values(in, out []ir.Value) []ir.Value {
 	return append(pick(in, v.ports), pick(out, v.outputs)...)
 }
