@@ -8,20 +8,20 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// derivative is a derived graph without the outputs of the original one.
+// derivative is a derived graph without the outputs of the original graph.
 type derivative struct {
 	graph   *ir.Graph
-	added   []ir.Port // the tangents, one for each port, or cotangents, one for each output
+	added   []ir.Port // the tangent of each port, or the cotangent of each output
 	outputs []string  // the outputs of the original graph that are checked
 }
 
-// hasReals reports whether a value is made of real numbers with tangents.
+// hasReals reports whether a value has a floating element type with tangents.
 func hasReals(v ir.Value) bool { return v.DType().IsFloat() && derive.Differentiable(v.DType()) }
 
 // isChecked reports whether an output has a derivative to check.
 func isChecked(o ir.Output) bool { return !o.State && hasReals(o.Value) }
 
-// newDerivative derives g and takes its own outputs away.
+// newDerivative transforms g and drops the original outputs.
 func newDerivative(g *ir.Graph, wrt []string, transform func(*ir.Graph, ...string) (*ir.Graph, error)) (*derivative, error) {
 	derived, err := transform(g, wrt...)
 	if err != nil {
@@ -36,7 +36,7 @@ func newDerivative(g *ir.Graph, wrt []string, transform func(*ir.Graph, ...strin
 	d.graph, err = ir.Build(derived.Name(), func(b *ir.Builder) {
 		in := make([]ir.Value, len(derived.Ports()))
 		for i, p := range derived.Ports() {
-			// A state is but an input here: its update is no output to check.
+			// A state becomes an input, since its update is not checked.
 			in[i] = b.Port(ir.InputPort, p.Name, p.Value.Type())
 		}
 		out := b.Splice(derived, in)
@@ -52,8 +52,8 @@ func newDerivative(g *ir.Graph, wrt []string, transform func(*ir.Graph, ...strin
 	return d, err
 }
 
-// evaluate returns the outputs at the point in; extra holds tangents or
-// cotangents by their place, nil for zeros.
+// evaluate returns the outputs at the point in. extra holds tangents or cotangents by index, nil
+// for zeros.
 func (d *derivative) evaluate(c *checker, in map[string]*ir.Array, extra []*ir.Array) ([]*ir.Array, error) {
 	all := maps.Clone(in)
 	for i, p := range d.added {
@@ -64,14 +64,13 @@ func (d *derivative) evaluate(c *checker, in map[string]*ir.Array, extra []*ir.A
 	return c.options.Evaluate(d.graph, all)
 }
 
-// zeros is for types of constant shape, as all types of an evaluated graph are.
+// zeros returns zeros of a type of constant shape, as all types of an evaluated graph are.
 func zeros(t ir.Type) *ir.Array {
 	dims, _ := t.Shape.Ints()
 	return ir.NewArray(t.DType, dims...)
 }
 
-// direction returns a random direction from a point, as the package
-// documentation says.
+// direction returns a random direction at a point, as the package documentation describes.
 func (c *checker) direction(from *ir.Array) *ir.Array {
 	v := ir.NewArray(from.DType, from.Dims...)
 	for i, x := range from.F {
@@ -110,8 +109,8 @@ func moved(x, v *ir.Array, h float64) *ir.Array {
 	return out
 }
 
-// inner returns the inner product, and the sum of the magnitudes of its terms,
-// which its rounding error is relative to.
+// inner returns the inner product and the sum of the magnitudes of its terms, to which the rounding
+// error is relative.
 func inner(a, b *ir.Array) (sum, size float64) {
 	for i := range a.F {
 		sum += a.F[i] * b.F[i]

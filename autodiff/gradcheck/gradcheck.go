@@ -1,28 +1,25 @@
-// Package gradcheck tells whether the derivatives of a graph are right, by
-// comparing them with differences of the graph's own values and with each
+// Package gradcheck checks the derivatives of a graph against finite differences and against each
 // other.
 //
 //	err := gradcheck.Check(g, inputs, gradcheck.Options{Order: 2})
 //
-// Three things are held against each other: the forward derivative J·v, a
-// finite difference of the outputs along v, and the adjoint identity
-// ⟨w, J·v⟩ = ⟨Jᵀ·w, v⟩ that ties the reverse derivative to the forward one. For
-// order two the same is done with the derivative graphs themselves: forward and
-// reverse over forward and reverse.
+// The input is a graph and a point; the output is nil or an [Error] with the numbers that differ.
+// [Check] compares three things: the forward derivative J·v, a finite difference of the outputs
+// along v, and the adjoint identity ⟨w, J·v⟩ = ⟨Jᵀ·w, v⟩, which ties the reverse derivative to the
+// forward one. For order 2 it checks the derivative graphs in the same way: forward and reverse
+// over forward and reverse.
 //
 // # The step
 //
-// The difference is the one of five points,
+// The difference is the central five-point formula
 //
-//	(8·(f(x+h·v) − f(x−h·v)) − (f(x+2h·v) − f(x−2h·v))) / 12h,
+//	(8·(f(x+h·v) − f(x−h·v)) − (f(x+2h·v) − f(x−2h·v))) / 12h.
 //
-// whose error is of order h⁴ by truncation and ε/h by rounding, with ε = 2⁻⁵³
-// as all is computed in float64. They meet near ε^(1/5) ≈ 6e-4; the step is
-// 1e-4, where both are below 1e-11 for functions of moderate size, and points
-// may come as near to a kink as 2e-4 without being seen across it. The elements
-// of v have magnitudes between a half and one, times |x| where that is less
-// than 1, so that small numbers do not change their sign, but no less than
-// 0.01; where x is 0 they are taken by themselves.
+// Its truncation error is O(h⁴) and its rounding error O(ε/h), with ε = 2⁻⁵³ since the default
+// evaluation is in float64. They are equal near h = ε^(1/5) ≈ 6e-4. The default step is 1e-4, where
+// both are below 1e-11 for functions of moderate size; the difference does not cross a kink at a
+// distance above 2e-4. The elements of v are random with magnitudes from 0.5 to 1. For an element x
+// ≠ 0 they are scaled by |x|, limited to [0.01, 1], so that small numbers keep their sign.
 package gradcheck
 
 import (
@@ -39,39 +36,37 @@ import (
 // Mode is a set of derivatives to check.
 type Mode uint8
 
-// The modes.
+// The modes; they can be combined with |.
 const (
 	Forward Mode = 1 << iota
 	Reverse
 )
 
-// Options steer [Check]. The zero value checks the first order, both modes, by
-// all ports that have derivatives.
+// Options are the options of [Check]. The zero value checks first-order derivatives in both modes,
+// by all ports with derivatives.
 type Options struct {
-	// Order is 1 or 2; 0 stands for 1.
+	// Order is 1 or 2; 0 means 1.
 	Order int
-	// Modes are the derivatives to check; 0 stands for both.
+	// Modes are the derivatives to check; 0 means both.
 	Modes Mode
-	// Wrt names the ports to differentiate by; none stands for all of a
-	// floating element type.
+	// Wrt names the ports to differentiate by; none means all ports of a floating element type.
 	Wrt []string
-	// Eps is the step of the differences; 0 stands for 1e-4.
+	// Eps is the step h of the differences; 0 means 1e-4.
 	Eps float64
-	// Tol is the difference that is accepted, relative to the largest number of
-	// the comparison and to 1; 0 stands for 1e-6.
+	// Tol is the tolerance, relative to the largest magnitude in the comparison or 1, whichever is
+	// larger; 0 means 1e-6.
 	Tol float64
-	// Seed makes the random directions; the same seed makes the same ones.
+	// Seed seeds the random directions.
 	Seed uint64
-	// Evaluate computes the outputs of a graph, in order. Nil is the reference
-	// meaning of the ops in float64. A device computes in the precision it has:
-	// Eps and Tol must be chosen for it.
+	// Evaluate computes the outputs of a graph, in order. Nil uses the reference implementation of
+	// the ops in float64. For a device, choose Eps and Tol for its precision.
 	Evaluate func(g *ir.Graph, in map[string]*ir.Array) ([]*ir.Array, error)
 }
 
-// Error says which numbers differ.
+// Error reports two numbers that differ by more than the tolerance.
 type Error struct {
 	Check        string // "jvp against differences" or "vjp against jvp"
-	Path         string // the transforms applied before, as in "jvp of vjp of f"
+	Path         string // the transforms that were applied, as in "jvp of vjp of f"
 	Port, Output string // "" for all together
 	Element      int    // of the output, in row-major order; -1 for a sum over all
 	Got, Want    float64
@@ -93,11 +88,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("gradcheck: %s: %s%s: got %v, want %v (tolerance %v)", e.Path, e.Check, where, e.Got, e.Want, e.Tol)
 }
 
-// Check compares the derivatives of g at a point with finite differences and
-// with each other. inputs holds a value for each port. The error is an
-// [*Error] where numbers differ, and otherwise that of the transform or of the
-// evaluation. Graphs of complex values are not accepted, with an error of kind
-// [ir.ErrDType].
+// Check compares the derivatives of g at a point with finite differences and with each other.
+// inputs holds a value for each port. The error is an [*Error] if numbers differ, of kind
+// [ir.ErrDType] for a graph with complex ports, and otherwise that of a transform or of the
+// evaluation.
 func Check(g *ir.Graph, inputs map[string]*ir.Array, o Options) error {
 	o = o.withDefaults()
 	if len(o.Wrt) == 0 {
@@ -142,8 +136,8 @@ type checker struct {
 	rng     *rand.Rand
 }
 
-// check holds the derivatives of g by some ports against each other; path names
-// the transforms that g came from.
+// check compares the derivatives of g by the ports in wrt. path names the transforms that g came
+// from.
 func (c *checker) check(g *ir.Graph, in map[string]*ir.Array, wrt []string, order int, path string) error {
 	if len(wrt) == 0 {
 		return nil
@@ -179,21 +173,21 @@ func (c *checker) check(g *ir.Graph, in map[string]*ir.Array, wrt []string, orde
 	return nil
 }
 
-// point is a graph at the point where its derivatives are checked.
+// point is a graph and the point at which its derivatives are checked.
 type point struct {
 	*checker
 	graph *ir.Graph
 	in    map[string]*ir.Array
 	wrt   []string
 	path  string
-	// By place in wrt: a direction that moves that port alone, and the forward
-	// derivative of every output along it.
+	// By index in wrt: a direction that moves only that port, and the forward derivative of each
+	// output along it.
 	directions []*ir.Array
 	ahead      [][]*ir.Array
 }
 
-// checkForward compares J·v with a difference along v, element by element, one
-// port at a time so that an error can name it.
+// checkForward compares J·v with a difference along v, element by element, one port at a time so
+// that an error can name it.
 func (p *point) checkForward(d *derivative) error {
 	for i, port := range p.wrt {
 		v := p.direction(p.in[port])
@@ -258,8 +252,8 @@ func (p *point) difference(port string, v *ir.Array) ([][]float64, error) {
 	return sum, nil
 }
 
-// checkReverse compares ⟨w, J·v⟩ with ⟨Jᵀ·w, v⟩ for a random w, one output at a
-// time by one port at a time, so that nothing hides in a sum.
+// checkReverse compares ⟨w, J·v⟩ with ⟨Jᵀ·w, v⟩ for a random w, for each pair of an output and a
+// port, so that errors do not cancel in a sum.
 func (p *point) checkReverse(d *derivative) error {
 	for k, output := range d.outputs {
 		w := p.random(d.added[k].Value.Type())
@@ -281,8 +275,7 @@ func (p *point) checkReverse(d *derivative) error {
 	return nil
 }
 
-// checkAgain checks the derivatives of a derivative, by the tangents or
-// cotangents too.
+// checkAgain checks the derivatives of a derivative, also by its tangents or cotangents.
 func (p *point) checkAgain(d *derivative, order int, path string) error {
 	in, wrt := maps.Clone(p.in), slices.Clone(p.wrt)
 	for _, port := range d.added {

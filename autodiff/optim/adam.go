@@ -7,14 +7,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Adam is the method of Kingma and Ba as torch.optim.Adam has it:
+// Adam is the optimizer of Kingma and Ba, Adam: A Method for Stochastic Optimization (2015), as in
+// torch.optim.Adam:
 //
 //	g ← g + WeightDecay·p
 //	m ← Beta1·m + (1−Beta1)·g
 //	v ← Beta2·v + (1−Beta2)·g²
 //	p ← p − lr/(1−Beta1ᵗ) · m / (√v/√(1−Beta2ᵗ) + Eps)
 //
-// where t counts the steps from 1. A zero field stands for its default.
+// where t is the number of the step, from 1. A zero field means its default.
 type Adam struct {
 	Beta1       float64 // in (0, 1); 0.9 by default
 	Beta2       float64 // in (0, 1); 0.999 by default
@@ -22,10 +23,9 @@ type Adam struct {
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// AdamW is [Adam] with the decay taken from the parameter itself and not from
-// its gradient, after Loshchilov and Hutter, as torch.optim.AdamW has it: first
-// p ← p − lr·WeightDecay·p, then the update of Adam without decay. A zero field
-// stands for its default.
+// AdamW is [Adam] with decoupled weight decay, after Loshchilov and Hutter, Decoupled Weight Decay
+// Regularization (2019), as in torch.optim.AdamW: first p ← p − lr·WeightDecay·p, then the update
+// of Adam without decay. A zero field means its default; for no weight decay set [NoDecay].
 type AdamW struct {
 	Beta1       float64 // in (0, 1); 0.9 by default
 	Beta2       float64 // in (0, 1); 0.999 by default
@@ -39,16 +39,14 @@ func (Adam) Slots() []string { return []string{"m", "v"} }
 // Slots returns "m" and "v".
 func (AdamW) Slots() []string { return []string{"m", "v"} }
 
-// Begin checks the hyper-parameters, adds the bias corrections and returns the
-// rule.
+// Begin checks the hyperparameters, adds the bias corrections and returns the rule.
 func (o Adam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	return beginAdam(b, o, rate, count, func(b *ir.Builder, p, g, _ ir.Value) (ir.Value, ir.Value) {
 		return p, decayed(b, p, g, o.WeightDecay)
 	})
 }
 
-// Begin checks the hyper-parameters, adds the bias corrections and returns the
-// rule.
+// Begin checks the hyperparameters, adds the bias corrections and returns the rule.
 func (o AdamW) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	decay := or(o.WeightDecay, 0.01)
 	base := Adam{o.Beta1, o.Beta2, o.Eps, decay}
@@ -57,8 +55,8 @@ func (o AdamW) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	})
 }
 
-// beginAdam is what Adam and AdamW share; decay returns the parameter and the
-// gradient that the update starts from, given the rate in their type.
+// beginAdam returns the rule of Adam and AdamW. decay applies weight decay to the parameter or the
+// gradient, given the rate in their type.
 func beginAdam(b *ir.Builder, o Adam, rate, count ir.Value, decay func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value)) Rule {
 	o = o.filled(b)
 	size := ops.Div(b, rate, correction(b, o.Beta1, count))
@@ -73,13 +71,13 @@ func beginAdam(b *ir.Builder, o Adam, rate, count ir.Value, decay func(b *ir.Bui
 	}
 }
 
-// correction returns 1 − betaᵗ. The plain formula would lose half the digits of
-// an f32 for a beta near 1 at the first steps; −expm1(t·log beta) loses none.
+// correction returns 1 − betaᵗ as −expm1(t·log beta). The direct formula loses half the digits of
+// an f32 for beta near 1 and small t.
 func correction(b *ir.Builder, beta float64, count ir.Value) ir.Value {
 	return ops.Neg(b, ops.Expm1(b, times(b, count, math.Log(beta))))
 }
 
-// or returns x, or what stands for zero.
+// or returns x, or the default if x is zero.
 func or(x, otherwise float64) float64 {
 	if x == 0 {
 		return otherwise

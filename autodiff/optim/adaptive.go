@@ -7,44 +7,47 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Adagrad is the method of Duchi, Hazan and Singer as torch.optim.Adagrad has
-// it:
+// Adagrad is the optimizer of Duchi, Hazan and Singer, Adaptive Subgradient Methods (2011), as in
+// torch.optim.Adagrad:
 //
+//	g ← g + WeightDecay·p
 //	s ← s + g²
 //	p ← p − lr/(1+(t−1)·RateDecay) · g/(√s + Eps)
 //
-// after g ← g + WeightDecay·p. A zero field stands for its default.
+// where t is the number of the step, from 1. A zero field means its default.
 type Adagrad struct {
 	RateDecay   float64 // not negative; 0 for none
 	Eps         float64 // positive; 1e-10 by default
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// RMSProp is the method of Hinton as torch.optim.RMSprop has it:
+// RMSProp is the optimizer of Hinton (Coursera lecture 6e, 2012), as in torch.optim.RMSprop:
 //
+//	g ← g + WeightDecay·p
 //	s ← Alpha·s + (1−Alpha)·g²
-//	a ← Alpha·a + (1−Alpha)·g                  with Centered
+//	a ← Alpha·a + (1−Alpha)·g                  if Centered, else a = 0
 //	m ← Momentum·m + g/(√(s − a²) + Eps)
 //	p ← p − lr·m
 //
-// after g ← g + WeightDecay·p. A zero field stands for its default.
+// A zero field means its default.
 type RMSProp struct {
 	Alpha       float64 // in (0, 1); 0.99 by default
 	Eps         float64 // positive; 1e-8 by default
-	Momentum    float64 // in [0, 1)
+	Momentum    float64 // in [0, 1); 0 by default
 	Centered    bool
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// Adadelta is the method of Zeiler as torch.optim.Adadelta has it:
+// Adadelta is the optimizer of Zeiler, ADADELTA: An Adaptive Learning Rate Method (2012), as in
+// torch.optim.Adadelta:
 //
+//	g ← g + WeightDecay·p
 //	s ← Rho·s + (1−Rho)·g²
 //	d ← g·√(a + Eps)/√(s + Eps)
 //	a ← Rho·a + (1−Rho)·d²
 //	p ← p − lr·d
 //
-// after g ← g + WeightDecay·p. Its rate is 1 in the paper. A zero field stands
-// for its default.
+// The paper uses a learning rate of 1. A zero field means its default.
 type Adadelta struct {
 	Rho         float64 // in (0, 1); 0.9 by default
 	Eps         float64 // positive; 1e-6 by default
@@ -54,7 +57,7 @@ type Adadelta struct {
 // Slots returns "s".
 func (Adagrad) Slots() []string { return []string{"s"} }
 
-// Slots returns "s", "a" where it is centred, and with momentum "m".
+// Slots returns "s", with Centered "a", and with a momentum "m".
 func (o RMSProp) Slots() []string {
 	slots := []string{"s"}
 	if o.Centered {
@@ -69,7 +72,7 @@ func (o RMSProp) Slots() []string {
 // Slots returns "s" and "a".
 func (Adadelta) Slots() []string { return []string{"s", "a"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Adagrad) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Eps = or(o.Eps, 1e-10)
 	inDomain(b, "adagrad", o.RateDecay >= 0 && o.Eps > 0 && o.WeightDecay >= 0)
@@ -82,7 +85,7 @@ func (o Adagrad) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	}
 }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	o.Alpha, o.Eps = or(o.Alpha, 0.99), or(o.Eps, 1e-8)
 	inDomain(b, "rmsprop", o.Alpha > 0 && o.Alpha < 1 && o.Eps > 0 && o.Momentum >= 0 && o.Momentum < 1 && o.WeightDecay >= 0)
@@ -104,7 +107,7 @@ func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	}
 }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Adadelta) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	o.Rho, o.Eps = or(o.Rho, 0.9), or(o.Eps, 1e-6)
 	inDomain(b, "adadelta", o.Rho > 0 && o.Rho < 1 && o.Eps > 0 && o.WeightDecay >= 0)
@@ -116,26 +119,26 @@ func (o Adadelta) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	}
 }
 
-// NAdam is [Adam] with Nesterov's momentum, after Dozat, as torch.optim.NAdam
-// has it: with μₜ = Beta1·(1 − 0.96^(t·Decay)/2),
+// NAdam is [Adam] with Nesterov momentum, after Dozat, Incorporating Nesterov Momentum into Adam
+// (2016), as in torch.optim.NAdam: with μₜ = Beta1·(1 − 0.96^(t·Decay)/2),
 //
 //	p ← p − lr·((1−μₜ)/(1−Πμ)·g + μₜ₊₁/(1−Πμ·μₜ₊₁)·m) / (√(v/(1−Beta2ᵗ)) + Eps)
 //
-// where Πμ is the product of μ₁ to μₜ. A zero field stands for its default.
+// where Πμ is the product of μ₁ to μₜ. A zero field means its default.
 type NAdam struct {
 	Adam
 	Decay float64 // of the momentum, not negative; 0.004 by default
 }
 
-// SlotsFor returns "m" and "v", and "q" of rank 0, which is 1 − Πμ.
+// SlotsFor returns "m" and "v" of the parameter's shape, and "q" of rank 0, which is 1 − Πμ.
 func (NAdam) SlotsFor(param ir.Type) []Slot {
 	return []Slot{{"m", param.Shape}, {"v", param.Shape}, {"q", nil}}
 }
 
-// Slots returns the names of those of SlotsFor.
+// Slots returns all names of SlotsFor.
 func (NAdam) Slots() []string { return []string{"m", "v", "q"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	a := o.Adam.filled(b)
 	decay := or(o.Decay, 0.004)
@@ -159,17 +162,17 @@ func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	}
 }
 
-// RAdam is [Adam] that waits with its second moment until there are steps enough
-// to tell it, after Liu et al., as torch.optim.RAdam has it: with
-// ρ = 2/(1−Beta2) − 1 and ρₜ = ρ − 2t·Beta2ᵗ/(1−Beta2ᵗ),
+// RAdam is [Adam] with a rectified adaptive rate, after Liu et al., On the Variance of the Adaptive
+// Learning Rate and Beyond (2020), as in torch.optim.RAdam. It does not divide by the second moment
+// until the estimate has low variance: with ρ = 2/(1−Beta2) − 1 and ρₜ = ρ − 2t·Beta2ᵗ/(1−Beta2ᵗ),
 //
-//	p ← p − lr·m/(1−Beta1ᵗ) · r·√(1−Beta2ᵗ)/(√v + Eps)   where ρₜ > 5
-//	p ← p − lr·m/(1−Beta1ᵗ)                              elsewhere
+//	p ← p − lr·m/(1−Beta1ᵗ) · r·√(1−Beta2ᵗ)/(√v + Eps)   if ρₜ > 5
+//	p ← p − lr·m/(1−Beta1ᵗ)                              otherwise
 //
-// with r² = (ρₜ−4)(ρₜ−2)ρ / ((ρ−4)(ρ−2)ρₜ). A zero field stands for its default.
+// with r² = (ρₜ−4)(ρₜ−2)ρ / ((ρ−4)(ρ−2)ρₜ). A zero field means its default.
 type RAdam struct{ Adam }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	a := o.Adam.filled(b)
 	left := correction(b, a.Beta2, count)
@@ -189,7 +192,7 @@ func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	}
 }
 
-// filled returns the hyper-parameters with defaults in, checked.
+// filled checks the hyperparameters and returns them with defaults.
 func (o Adam) filled(b *ir.Builder) Adam {
 	o.Beta1, o.Beta2, o.Eps = or(o.Beta1, 0.9), or(o.Beta2, 0.999), or(o.Eps, 1e-8)
 	switch {
@@ -218,7 +221,7 @@ func average(b *ir.Builder, old, x ir.Value, beta float64) ir.Value {
 	return ops.Add(b, times(b, old, beta), times(b, x, 1-beta))
 }
 
-// plus returns x plus a number.
+// plus returns x + by.
 func plus(b *ir.Builder, x ir.Value, by float64) ir.Value {
 	return ops.Add(b, x, ops.Const(b, x.DType(), by))
 }

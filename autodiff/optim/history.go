@@ -10,17 +10,15 @@ const HistoryCount = historyPrefix + "count"
 
 const historyPrefix = "history/"
 
-// HistoryState returns the state that keeps the values of an output:
-// "history/loss" for "loss".
+// HistoryState returns the state that keeps the values of an output: "history/loss" for "loss".
 func HistoryState(output string) string { return historyPrefix + output }
 
-// History returns a training step that also keeps the values of an output, f32
-// of rank 0, of the last n steps on the device: value k, counted from 0, lies at
-// k modulo n of the state "history/" and the output's name, f32[n]. How many
-// there were is the state "history/count". So no step need be read to know every
-// loss. Both states start as zeros. The error is of kind [ir.ErrName] for an
-// unknown output, [ir.ErrShape] or [ir.ErrDType] for one that is no rank-0 f32,
-// [ir.ErrAttr] for n below 1.
+// History returns a training step that also keeps the last n values of an output, an f32 of rank 0,
+// on the device, so that the host can read them in batches. The state "history/" followed by the
+// output's name, f32[n], is a ring buffer: the value of step k, from 0, is at index k modulo n. The
+// state "history/count" ([HistoryCount]) counts the steps. Both start as zeros. The error is of
+// kind [ir.ErrName] for an unknown output, [ir.ErrShape] or [ir.ErrDType] for an output that is not
+// a rank-0 f32, and [ir.ErrAttr] for n below 1.
 func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 	if err := step.Given(); err != nil {
 		return nil, err

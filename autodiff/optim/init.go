@@ -7,9 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Init returns a graph that sets every state of the optimiser in a graph made
-// by [Step] to its initial value, which is zeros. The parameters are left to
-// their owner.
+// Init returns a graph that sets the optimizer states of a graph made by [Step] to their initial
+// value, zeros. It does not set the parameters.
 func Init(step *ir.Graph) (*ir.Graph, error) {
 	if err := step.Given(); err != nil {
 		return nil, err
@@ -26,8 +25,7 @@ func Init(step *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// IsState reports whether a port is a state of an optimiser, which starts as
-// zeros.
+// IsState reports whether a port is a state of an optimizer; such states start as zeros.
 func IsState(p ir.Port) bool {
 	return p.Kind == ir.StatePort && strings.HasPrefix(p.Name, StatePrefix)
 }

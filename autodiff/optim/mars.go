@@ -5,14 +5,14 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// MARS is the method of Yuan et al., MARS: Unleashing the Power of Variance
-// Reduction for Training Large Models, with the gradient of the step before in
-// place of one taken anew (MARS-AdamW, approximate):
+// MARS is the optimizer of Yuan et al., MARS: Unleashing the Power of Variance Reduction for
+// Training Large Models (2024), in the variant MARS-AdamW-approx, which uses the gradient of the
+// previous step g' (g itself at the first step):
 //
-//	c ← g + Gamma·Beta1/(1−Beta1)·(g − g')       g' being the last g, g at first
+//	c ← g + Gamma·Beta1/(1−Beta1)·(g − g')
 //	c ← c/max(1, |c|)
 //
-// and then [AdamW] with c for the gradient. A zero field stands for its default.
+// and then [AdamW] with gradient c. A zero field means its default.
 type MARS struct {
 	Beta1       float64 // in (0, 1); 0.95 by default
 	Beta2       float64 // in (0, 1); 0.99 by default
@@ -24,7 +24,7 @@ type MARS struct {
 // Slots returns "m", "v" and "g".
 func (MARS) Slots() []string { return []string{"m", "v", "g"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o MARS) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Beta1, o.Gamma = or(o.Beta1, 0.95), or(o.Gamma, 0.025)
 	inDomain(b, "mars", o.Beta1 > 0 && o.Beta1 < 1 && o.Gamma > 0)

@@ -7,17 +7,16 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// LAMB is [AdamW] with each parameter's step brought to the size of the
-// parameter, after You et al., as optax.lamb has it: with
-// u = m̂/(√v̂ + Eps) + WeightDecay·p,
+// LAMB is [AdamW] with a layerwise step size, after You et al., Large Batch Optimization for Deep
+// Learning (2020), as in optax.lamb: with u = m̂/(√v̂ + Eps) + WeightDecay·p,
 //
 //	p ← p − lr·u·|p|/|u|
 //
-// where the quotient counts as 1 if one of the norms is 0. A zero field stands
-// for its default, 1e-6 for Eps and 0 for WeightDecay.
+// where the quotient is 1 if either Euclidean norm is 0. A zero field means its default, which is
+// 1e-6 for Eps and 0 for WeightDecay.
 type LAMB struct{ Adam }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o LAMB) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Eps = or(o.Eps, 1e-6)
 	a := o.Adam.filled(b)
@@ -36,13 +35,13 @@ func (o LAMB) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	}
 }
 
-// Lion is the method of Chen et al., Symbolic Discovery of Optimization
-// Algorithms, as optax.lion has it:
+// Lion is the optimizer of Chen et al., Symbolic Discovery of Optimization Algorithms (2023), as in
+// optax.lion:
 //
 //	p ← p − lr·(sign(Beta1·m + (1−Beta1)·g) + WeightDecay·p)
 //	m ← Beta2·m + (1−Beta2)·g
 //
-// A zero field stands for its default.
+// A zero field means its default.
 type Lion struct {
 	Beta1       float64 // in (0, 1); 0.9 by default
 	Beta2       float64 // in (0, 1); 0.99 by default
@@ -52,7 +51,7 @@ type Lion struct {
 // Slots returns "m".
 func (Lion) Slots() []string { return []string{"m"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Lion) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	o.Beta1, o.Beta2 = or(o.Beta1, 0.9), or(o.Beta2, 0.99)
 	inDomain(b, "lion", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.WeightDecay >= 0)
@@ -62,20 +61,19 @@ func (o Lion) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	}
 }
 
-// Adafactor is the method of Shazeer and Stern as torch.optim.Adafactor has it:
-// of a parameter of rank 2 or more it keeps the mean squares of the gradient's
-// rows and columns in place of those of each element, and its step is relative
-// to the size of the parameter. Its rate is an upper bound of the relative one,
-// 1/√t. A zero field stands for its default.
+// Adafactor is the optimizer of Shazeer and Stern, Adafactor: Adaptive Learning Rates with
+// Sublinear Memory Cost (2018), as in torch.optim.Adafactor. For a parameter of rank 2 or more it
+// keeps mean squares of the rows and columns of the gradient instead of each element. The step is
+// relative to the size of the parameter; the learning rate limits the relative rate 1/√t. A zero
+// field means its default.
 type Adafactor struct {
-	Decay       float64 // the power of t that new squares count by, negative; -0.8 by default
-	Least       float64 // size of a parameter that counts at least; 1e-3 by default
-	Clip        float64 // root mean square of a step at most; 1 by default
+	Decay       float64 // exponent of t in the weight of new squares, negative; -0.8 by default
+	Least       float64 // lower bound of the root mean square of a parameter; 1e-3 by default
+	Clip        float64 // upper bound of the root mean square of a step; 1 by default
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// SlotsFor returns "rows" and "columns" of a parameter of rank 2 or more, "v" of
-// any other.
+// SlotsFor returns "rows" and "columns" for a parameter of rank 2 or more, and "v" otherwise.
 func (Adafactor) SlotsFor(param ir.Type) []Slot {
 	rank := len(param.Shape)
 	if rank < 2 {
@@ -86,10 +84,10 @@ func (Adafactor) SlotsFor(param ir.Type) []Slot {
 	return []Slot{{"rows", rows}, {"columns", columns}}
 }
 
-// Slots returns the names of all that SlotsFor may return.
+// Slots returns all names of SlotsFor.
 func (Adafactor) Slots() []string { return []string{"rows", "columns", "v"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Decay, o.Least, o.Clip = or(o.Decay, -0.8), or(o.Least, 1e-3), or(o.Clip, 1)
 	inDomain(b, "adafactor", o.Decay < 0 && o.Least > 0 && o.Clip > 0 && o.WeightDecay >= 0)
@@ -126,19 +124,19 @@ func rootMeanSquare(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.Sqrt(b, ops.Mean(b, ops.Mul(b, x, x)))
 }
 
-// Muon is the method of Jordan et al. as torch.optim.Muon has it: the step of a
-// matrix is its momentum with all singular values brought near 1, by five rounds
-// of the Newton–Schulz iteration x ← a·x + (b·xxᵀ + c·(xxᵀ)²)·x with a = 3.4445,
-// b = −4.775, c = 2.0315. Parameters of any other rank are updated by [AdamW]
-// with the fields of Rest. It is computed in the type of the update; PyTorch
-// iterates in bf16. A zero field stands for its default.
+// Muon is the optimizer of Jordan et al., Muon: An optimizer for hidden layers in neural networks
+// (2024), as in torch.optim.Muon. It orthogonalises the momentum of a matrix: five Newton–Schulz
+// iterations x ← a·x + (b·xxᵀ + c·(xxᵀ)²)·x with a = 3.4445, b = −4.775, c = 2.0315 bring its
+// singular values near 1. Parameters that are not of rank 2 are updated by [AdamW] with the fields
+// of Rest. The iteration runs in the type of the update; PyTorch uses bf16. A zero field means its
+// default.
 type Muon struct {
-	Momentum    float64 // in (0, 1), with Nesterov's step; 0.95 by default
+	Momentum    float64 // of Nesterov's step, in (0, 1); 0.95 by default
 	WeightDecay float64 // not negative; 0.1 by default
 	Rest        AdamW
 }
 
-// SlotsFor returns "m" of a matrix, and those of [AdamW] of any other parameter.
+// SlotsFor returns "m" for a matrix, and the slots of [AdamW] otherwise.
 func (Muon) SlotsFor(param ir.Type) []Slot {
 	slots := []Slot{{"m", param.Shape}, {"v", param.Shape}}
 	if len(param.Shape) == 2 {
@@ -147,10 +145,10 @@ func (Muon) SlotsFor(param ir.Type) []Slot {
 	return slots
 }
 
-// Slots returns the names of all that SlotsFor may return.
+// Slots returns all names of SlotsFor.
 func (Muon) Slots() []string { return []string{"m", "v"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Muon) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Momentum, o.WeightDecay = or(o.Momentum, 0.95), or(o.WeightDecay, 0.1)
 	inDomain(b, "muon", o.Momentum > 0 && o.Momentum < 1 && o.WeightDecay >= 0)
@@ -169,7 +167,8 @@ func (o Muon) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	}
 }
 
-// newtonSchulz works on the shorter side of the matrix.
+// newtonSchulz orthogonalises a matrix. It multiplies along the longer side, so that the products
+// are small.
 func newtonSchulz(b *ir.Builder, x ir.Value) ir.Value {
 	rows, known := x.Dim(0).Const()
 	columns, also := x.Dim(1).Const()
@@ -189,29 +188,28 @@ func newtonSchulz(b *ir.Builder, x ir.Value) ir.Value {
 	return x
 }
 
-// ScheduleFree is AdamW without a schedule, after Defazio et al., The Road Less
-// Scheduled: gradients are taken at the parameters y, between the iterates z and
-// their mean x. Models are to be used at x, the slot "x" of each parameter. With
-// a rate that does not change, c = 1/t and
+// ScheduleFree is [AdamW] without a schedule, after Defazio et al., The Road Less Scheduled (2024).
+// Gradients are computed at the parameters y, which lie between the iterates z and their mean x.
+// Evaluate models at x, the slot "x" of each parameter. For a constant rate, c = 1/t and
 //
 //	u ← g/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·y
 //	z ← z − lr·u
 //	x ← (1−c)·x + c·z
 //	y ← (1−Beta1)·z + Beta1·x
 //
-// A zero field stands for its default, 0 for WeightDecay.
+// A zero field means its default, which is 0 for WeightDecay.
 type ScheduleFree struct{ Adam }
 
-// SlotsFor returns "z", "v", "x", and "w" of rank 0, the sum of the squares of
-// all rates.
+// SlotsFor returns "z", "v" and "x" of the parameter's shape, and "w" of rank 0, the sum of the
+// squared rates.
 func (ScheduleFree) SlotsFor(param ir.Type) []Slot {
 	return []Slot{{"z", param.Shape}, {"v", param.Shape}, {"x", param.Shape}, {"w", nil}}
 }
 
-// Slots returns the names of those of SlotsFor.
+// Slots returns all names of SlotsFor.
 func (ScheduleFree) Slots() []string { return []string{"z", "v", "x", "w"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o ScheduleFree) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	a := o.Adam.filled(b)
 	second := correction(b, a.Beta2, count)

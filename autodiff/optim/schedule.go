@@ -7,29 +7,27 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Schedule adds the learning rate of a step to a graph. done is the number of
-// steps done before it, so 0 at the first, of rank 0 and of a floating type,
-// which is also that of the rate. A domain error is recorded in b, of kind
-// [ir.ErrAttr].
+// Schedule adds the learning rate of a step to a graph. done is the number of steps before it, 0 at
+// the first, of rank 0 and of the floating type that the rate has. A parameter outside its domain
+// is recorded in b as an error of kind [ir.ErrAttr].
 type Schedule func(b *ir.Builder, done ir.Value) ir.Value
 
-// Constant is the same rate at every step.
+// Constant returns the same rate at every step.
 func Constant(rate float64) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value { return ops.ConstLike(b, done, rate) }
 }
 
-// Linear goes straight from one rate to another in the given number of steps,
-// at least 1, and stays there.
+// Linear interpolates linearly from one rate to another over the given number of steps, at least 1,
+// and then stays there.
 func Linear(from, to float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		return ops.Add(b, times(b, progress(b, done, steps), to-from), ops.ConstLike(b, done, from))
 	}
 }
 
-// Cosine goes from one rate to another along half a period of the cosine in the
-// given number of steps, at least 1, and stays there:
-// to + (from−to)·(1+cos(π·done/steps))/2. It is torch's CosineAnnealingLR within
-// its first T_max steps, and optax's cosine_decay_schedule.
+// Cosine goes from one rate to another along half a period of the cosine over the given number of
+// steps, at least 1, and then stays there: to + (from−to)·(1+cos(π·done/steps))/2. It equals
+// torch's CosineAnnealingLR for the first T_max steps, and optax's cosine_decay_schedule.
 func Cosine(from, to float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		wave := ops.Cos(b, times(b, progress(b, done, steps), math.Pi))
@@ -37,8 +35,8 @@ func Cosine(from, to float64, steps int) Schedule {
 	}
 }
 
-// WarmUp goes straight from 0 to where the schedule next begins in the given
-// number of steps, at least 1, and then follows it.
+// WarmUp increases the rate linearly from 0 to the initial rate of next over the given number of
+// steps, at least 1, and then follows next.
 func WarmUp(steps int, next Schedule) Schedule {
 	ramp := func(b *ir.Builder, done ir.Value) ir.Value {
 		return ops.Mul(b, progress(b, done, steps), next(b, ops.ZerosLike(b, done)))
@@ -46,8 +44,8 @@ func WarmUp(steps int, next Schedule) Schedule {
 	return Join(steps, ramp, next)
 }
 
-// Join follows one schedule for the given number of steps and then another,
-// for which steps count from 0 again.
+// Join follows the first schedule for the given number of steps, and then the second, whose steps
+// count from 0.
 func Join(steps int, first, second Schedule) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		at := ops.ConstLike(b, done, float64(steps))
@@ -55,7 +53,7 @@ func Join(steps int, first, second Schedule) Schedule {
 	}
 }
 
-// progress is done/steps, from 0 to 1.
+// progress returns done/steps, limited to [0, 1].
 func progress(b *ir.Builder, done ir.Value, steps int) ir.Value {
 	if steps < 1 {
 		b.Fail(ir.Attrf("steps of the schedule is %d, less than 1", steps))

@@ -7,23 +7,21 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Steps multiplies a rate by factor after every so many steps, at least 1, as
-// torch's StepLR does.
+// Steps multiplies the rate by factor after each interval of every steps, at least 1, as torch's
+// StepLR does.
 func Steps(rate, factor float64, every int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		return power(b, rate, factor, ops.Floor(b, ops.Div(b, done, stepsOf(b, done, every))))
 	}
 }
 
-// Exponential multiplies a rate by factor at every step, as torch's
-// ExponentialLR does.
+// Exponential multiplies the rate by factor at every step, as torch's ExponentialLR does.
 func Exponential(rate, factor float64) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value { return power(b, rate, factor, done) }
 }
 
-// Polynomial goes from one rate to another by a power of what is left of the
-// given number of steps, at least 1, and stays there:
-// to + (from−to)·(1−done/steps)^exponent, as optax's polynomial_schedule does.
+// Polynomial decays from one rate to another over the given number of steps, at least 1, and then
+// stays there: to + (from−to)·(1−done/steps)^exponent, as optax's polynomial_schedule does.
 func Polynomial(from, to, exponent float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		left := ops.Sub(b, ops.OnesLike(b, done), progress(b, done, steps))
@@ -31,17 +29,16 @@ func Polynomial(from, to, exponent float64, steps int) Schedule {
 	}
 }
 
-// CosineRestarts is [Cosine] that begins again after steps, then after growth
-// times as many, and so on; growth is at least 1. It is torch's
-// CosineAnnealingWarmRestarts.
+// CosineRestarts repeats [Cosine]: first over the given number of steps, then over growth times as
+// many each time; growth is at least 1. It is torch's CosineAnnealingWarmRestarts.
 func CosineRestarts(from, to float64, steps, growth int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		length := stepsOf(b, done, steps)
 		inDomain(b, "cosine with restarts", growth >= 1)
 		at := ops.Rem(b, done, length)
 		if growth > 1 {
-			// cycle n begins after length·(growthⁿ − 1)/(growth − 1) steps; half a
-			// step keeps the logarithm off whole numbers
+			// Cycle n starts after length·(growthⁿ − 1)/(growth − 1) steps. Half a step keeps the
+			// logarithm away from whole numbers.
 			g := float64(growth)
 			ratio := plus(b, times(b, ops.Div(b, plus(b, done, 0.5), length), g-1), 1)
 			n := ops.Floor(b, times(b, ops.Log(b, ratio), 1/math.Log(g)))
@@ -54,21 +51,21 @@ func CosineRestarts(from, to float64, steps, growth int) Schedule {
 	}
 }
 
-// OneCycle goes up from most/25 to most along half a cosine in a share rise of
-// the steps, in (0, 1), and down to most/250,000 in the others, as torch's
-// OneCycleLR does.
-func OneCycle(most float64, steps int, rise float64) Schedule {
+// OneCycle increases the rate from maxRate/25 to maxRate along half a cosine over the fraction
+// warmupFraction of the steps, in (0, 1), and decreases it to maxRate/250,000 over the others, as
+// torch's OneCycleLR does with its defaults.
+func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
-		up := rise*float64(steps) - 1
+		up := warmupFraction*float64(steps) - 1
 		down := float64(steps-1) - up
-		inDomain(b, "one cycle", rise > 0 && rise < 1 && up > 0 && down > 0)
+		inDomain(b, "one cycle", warmupFraction > 0 && warmupFraction < 1 && up > 0 && down > 0)
 		part := func(from, to, begin, length float64) ir.Value {
 			at := times(b, plus(b, done, -begin), 1/length)
 			at = ops.Clamp(b, at, ops.ZerosLike(b, at), ops.OnesLike(b, at))
 			return plus(b, times(b, ops.Cos(b, times(b, at, math.Pi)), (from-to)/2), (from+to)/2)
 		}
 		rising := ops.Le(b, done, ops.ConstLike(b, done, up))
-		return ops.Select(b, rising, part(most/25, most, 0, up), part(most, most/25e4, up, down))
+		return ops.Select(b, rising, part(maxRate/25, maxRate, 0, up), part(maxRate, maxRate/25e4, up, down))
 	}
 }
 
@@ -78,7 +75,7 @@ func power(b *ir.Builder, rate, factor float64, n ir.Value) ir.Value {
 	return times(b, ops.Exp(b, times(b, n, math.Log(factor))), rate)
 }
 
-// stepsOf returns a number of steps, at least 1, like done.
+// stepsOf returns the number of steps, at least 1, in the type of done.
 func stepsOf(b *ir.Builder, done ir.Value, steps int) ir.Value {
 	if steps < 1 {
 		b.Fail(ir.Attrf("steps of the schedule is %d, less than 1", steps))

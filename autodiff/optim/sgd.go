@@ -7,20 +7,21 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// SGD is gradient descent as torch.optim.SGD with dampening 0:
+// SGD is stochastic gradient descent, as torch.optim.SGD with dampening 0:
 //
 //	g ← g + WeightDecay·p
 //	m ← Momentum·m + g
 //	p ← p − lr·m               or, with Nesterov, p − lr·(g + Momentum·m)
 //
-// Without momentum there is no m and the update is p − lr·g.
+// Without momentum the update is p − lr·g and there is no slot. The zero value has neither momentum
+// nor weight decay.
 type SGD struct {
-	Momentum    float64 // in [0, 1)
+	Momentum    float64 // in [0, 1); 0 for none
 	Nesterov    bool    // needs a momentum
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// Slots returns "m" with momentum, nothing without.
+// Slots returns "m" with momentum, nothing otherwise.
 func (o SGD) Slots() []string {
 	if o.Momentum == 0 {
 		return nil
@@ -28,7 +29,7 @@ func (o SGD) Slots() []string {
 	return []string{"m"}
 }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	switch {
 	case !(o.Momentum >= 0 && o.Momentum < 1):
@@ -53,13 +54,14 @@ func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	}
 }
 
-// NoDecay is a weight decay of nothing at all, where 0 would stand for a default.
+// NoDecay is a weight decay of zero, for optimizers whose WeightDecay field has another default. It
+// is the smallest positive float64, since a zero field means the default.
 const NoDecay = math.SmallestNonzeroFloat64
 
-// decays reports whether a weight decay does anything.
+// decays reports whether a weight decay has an effect.
 func decays(decay float64) bool { return decay != 0 && decay != NoDecay }
 
-// decayed adds the gradient of decay·p²/2 to a gradient.
+// decayed adds the gradient of decay·|p|²/2 to a gradient.
 func decayed(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
 	if !decays(decay) {
 		return g
@@ -75,7 +77,7 @@ func shrunk(b *ir.Builder, p, rate ir.Value, decay float64) ir.Value {
 	return ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, times(b, rate, decay), p.DType())))
 }
 
-// times returns x times a number.
+// times returns x·by.
 func times(b *ir.Builder, x ir.Value, by float64) ir.Value {
 	return ops.Mul(b, x, ops.Const(b, x.DType(), by))
 }

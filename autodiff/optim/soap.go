@@ -5,28 +5,27 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// SOAP is the method of Vyas et al., SOAP: Improving and Stabilizing Shampoo using
-// Adam: [AdamW] of matrices in the basis of the eigenvectors of the mean of g·gᵀ
-// and of gᵀ·g,
+// SOAP is the optimizer of Vyas et al., SOAP: Improving and Stabilizing Shampoo using Adam (2024).
+// It runs [AdamW] on a matrix in the eigenbases of the running means of g·gᵀ and gᵀ·g:
 //
 //	m ← Beta1·m + (1−Beta1)·g              t ← Qlᵀ·g·Qr
 //	v ← Beta2·v + (1−Beta2)·t²
 //	p ← p − lr·(Ql·(Qlᵀ·m̂·Qr/(√v̂ + Eps))·Qrᵀ + WeightDecay·p)
 //	L ← Beta2·L + (1−Beta2)·g·gᵀ           R ← Beta2·R + (1−Beta2)·gᵀ·g
 //
-// and after every Every-th step Ql and Qr become the orthonormal factors of L·Ql
-// and R·Qr, a step of the power method; until then they are identities. Parameters
-// of any other rank are updated by [AdamW] with the same fields. A zero field
-// stands for its default.
+// After every Every steps, Ql and Qr are replaced by the orthonormal factors of the QR
+// decompositions of L·Ql and R·Qr, one step of power iteration; they start as identities.
+// Parameters that are not of rank 2 are updated by [AdamW] with the same fields. A zero field means
+// its default.
 type SOAP struct {
 	Beta1       float64 // in (0, 1); 0.95 by default
 	Beta2       float64 // in (0, 1); 0.95 by default
 	Eps         float64 // positive; 1e-8 by default
-	Every       int     // positive; 10 by default
+	Every       int     // in steps, positive; 10 by default
 	WeightDecay float64 // not negative; 0.01 by default
 }
 
-// SlotsFor returns "m", "v", and of a matrix "l", "r", "ql" and "qr".
+// SlotsFor returns "m" and "v", and for a matrix also "l", "r", "ql" and "qr".
 func (SOAP) SlotsFor(param ir.Type) []Slot {
 	slots := []Slot{{"m", param.Shape}, {"v", param.Shape}}
 	if len(param.Shape) == 2 {
@@ -36,10 +35,10 @@ func (SOAP) SlotsFor(param ir.Type) []Slot {
 	return slots
 }
 
-// Slots returns the names of all that SlotsFor may return.
+// Slots returns all names of SlotsFor.
 func (SOAP) Slots() []string { return []string{"m", "v", "l", "r", "ql", "qr"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o SOAP) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Beta1, o.Beta2, o.Eps, o.WeightDecay = or(o.Beta1, 0.95), or(o.Beta2, 0.95), or(o.Eps, 1e-8), or(o.WeightDecay, 0.01)
 	if o.Every == 0 {
@@ -70,14 +69,14 @@ func (o SOAP) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	}
 }
 
-// turn takes a step of the power method from both bases.
+// turn makes one step of power iteration on both bases.
 func turn(b *ir.Builder, in []ir.Value) []ir.Value {
 	ql, _ := ops.QR(b, ops.MatMul(b, in[0], in[1]), false)
 	qr, _ := ops.QR(b, ops.MatMul(b, in[2], in[3]), false)
 	return []ir.Value{ql, qr}
 }
 
-// basis returns a basis, the identity in the first step.
+// basis returns q, or the identity at the first step.
 func basis(b *ir.Builder, begins, q ir.Value) ir.Value {
 	n := q.Dim(0)
 	unit := ops.Convert(b, ops.Eq(b, ops.Iota(b, ir.I32, 0, n, n), ops.Iota(b, ir.I32, 1, n, n)), q.DType())

@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// scalarType is the type of the learning rate and what is made of it: f64 where
-// a parameter is f64.
+// scalarType returns the type of the learning rate and values computed from it: f64 if a parameter
+// is f64, else f32.
 func (s *step) scalarType() ir.DType {
 	for _, p := range s.params {
 		if p.value.DType() == ir.F64 {
@@ -16,7 +16,7 @@ func (s *step) scalarType() ir.DType {
 	return ir.F32
 }
 
-// updateType is the type in which a parameter is updated.
+// updateType returns the type in which a parameter is updated.
 func updateType(d ir.DType) ir.DType {
 	if d == ir.F64 {
 		return d
@@ -24,7 +24,7 @@ func updateType(d ir.DType) ir.DType {
 	return ir.F32
 }
 
-// clip limits the elements of gradients, and scales these down to a global norm.
+// clip limits the elements of the gradients, and then their global norm.
 func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 	if v := s.options.ClipValue; v != 0 {
 		inDomain(b, "clip value", v > 0)
@@ -52,8 +52,7 @@ func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 	}
 }
 
-// update adds the update of one parameter, which takes place where due is true
-// or not there at all.
+// update adds the update of one parameter. It takes effect if due is true or an invalid Value.
 func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 	wide := ops.Convert(b, p.value, p.grad.DType())
 	value, slots := rule(b, wide, p.grad, p.slots)
@@ -62,7 +61,7 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 		return
 	}
 	now := func(name string, old, v ir.Value) {
-		if v == old { // another entry changes it
+		if v == old { // another entry updates it
 			b.SetState(name, old)
 			return
 		}

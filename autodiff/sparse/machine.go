@@ -7,13 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// machine computes what the elements of a node's results depend on, from its
-// Scalar rule or its lowering.
+// machine computes the dependencies of each element of a node's results, from the Scalar rule or
+// the lowering of the op.
 type machine struct {
 	n   *ir.Node
 	in  []*traced
-	out [][][]int32 // by result, then by element; nil for one without derivatives
-	at  int         // the element that a Scalar rule is at
+	out [][][]int32 // by result, then by element; nil for a result without derivatives
+	at  int         // the current element of a Scalar rule
 	pos map[string]int64
 }
 
@@ -40,7 +40,7 @@ func (m *machine) run() {
 	}
 }
 
-// dense lets every element depend on all that goes into the node.
+// dense makes every element depend on all operands.
 func (m *machine) dense() {
 	var all []int32
 	for _, v := range m.in {
@@ -95,7 +95,7 @@ func (m *machine) reduced(l *ir.ReduceLowering) {
 	}
 }
 
-// give lets element i of each result with derivatives depend on a set.
+// give adds the set of dependencies of element i to each result with derivatives.
 func (m *machine) give(i int, set []int32) {
 	for _, sets := range m.out {
 		if sets != nil {
@@ -134,7 +134,7 @@ func (m *machine) contracted(c ir.Contraction) {
 	}
 }
 
-// running lets elements depend on the whole of their line along the axis.
+// running makes elements depend on their whole line along the axis.
 func (m *machine) running(l *ir.PrefixLowering) {
 	s := m.space("i", m.dims(0))
 	p := compile(l.Element(m.n, s.vars, m.load)...)
@@ -153,8 +153,8 @@ func (m *machine) running(l *ir.PrefixLowering) {
 	}
 }
 
-// scattered lets elements depend on the updates that fall on them, on all of them
-// where it is not known where they fall.
+// scattered makes elements depend on the updates written to them, or on all updates if the
+// positions are unknown.
 func (m *machine) scattered(l *ir.ScatterLowering) {
 	positions, window := l.Space(m.n)
 	p, w := m.space("p", positions), m.space("w", window)
@@ -186,14 +186,14 @@ func (m *machine) dims(result int) []int {
 	return dims
 }
 
-// load is what lowerings get elements by.
+// load returns an element of an operand, for lowerings.
 func (m *machine) load(operand int, at ir.Index) scalar.Expr {
 	t := m.n.Input(operand).Type()
 	dims, _ := t.Shape.Ints()
 	return scalar.LoadAt(operand, t.DType, m.place(dims, at))
 }
 
-// place returns where the element at a position lies in row-major order.
+// place returns the row-major offset of the element at a position.
 func (m *machine) place(dims []int, at ir.Index) scalar.Expr {
 	place := scalar.ConstI(ir.I32, 0)
 	for i, d := range dims {
@@ -202,7 +202,7 @@ func (m *machine) place(dims []int, at ir.Index) scalar.Expr {
 	return place
 }
 
-// space is a set of positions, and the variables that stand for them.
+// space is a set of positions and the variables that index it.
 type space struct {
 	dims []int
 	vars ir.Index

@@ -5,18 +5,17 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// number is the value of an expression as far as it is known, and what it depends
-// on by its derivative.
+// number is the value of an expression, if known, and its differentiable dependencies.
 type number struct {
 	v     scalar.Value
 	known bool
 	deps  []int32
 }
 
-// isZero reports whether it is known to be zero.
+// isZero reports whether x is known to be zero.
 func (x number) isZero() bool { return x.known && x.v == scalar.Value{} }
 
-// sequence is a list of expressions, operands first, each once.
+// sequence is a list of expressions, each once and after its operands.
 type sequence struct {
 	code  []step
 	roots []int
@@ -49,7 +48,7 @@ func compile(roots ...scalar.Expr) *sequence {
 	return p
 }
 
-// run returns the numbers of the roots. They are overwritten by the next run.
+// run returns the numbers of the roots. The next run overwrites them.
 func (p *sequence) run(m *machine) []number {
 	for i := range p.code {
 		s := &p.code[i]
@@ -61,7 +60,7 @@ func (p *sequence) run(m *machine) []number {
 	return p.out
 }
 
-// step computes one node of an expression from its operands.
+// step evaluates one node of an expression from its operands.
 func (m *machine) step(e scalar.Expr, arg func(k int) number) number {
 	if v, ok := e.Value(); ok {
 		return number{v: v, known: true}
@@ -89,7 +88,7 @@ func (m *machine) step(e scalar.Expr, arg func(k int) number) number {
 	return combined(e, arg)
 }
 
-// combined is what any operation makes of its operands.
+// combined evaluates any operation: its dependencies are the union of those of its operands.
 func combined(e scalar.Expr, arg func(k int) number) number {
 	x := number{known: true}
 	var v [3]scalar.Value
@@ -108,8 +107,8 @@ func combined(e scalar.Expr, arg func(k int) number) number {
 	return x
 }
 
-// element returns element i; nothing for one outside, which a condition not looked
-// at yet rules out.
+// element returns element i. It returns an empty number for an index out of range, which an
+// enclosing select discards.
 func (v *traced) element(i int) number {
 	switch {
 	case v.known != nil && i >= 0 && i < v.known.Len():

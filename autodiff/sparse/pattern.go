@@ -8,15 +8,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Pattern says which elements of a matrix may differ from zero. Rows and columns
-// stand for elements of values in row-major order.
+// Pattern is the set of elements of a matrix that may differ from zero. Rows and columns are
+// indices of elements in row-major order.
 type Pattern struct {
 	Columns int
-	// Rows holds for each row the columns of its elements, ascending.
+	// Rows holds the columns of the elements of each row, ascending.
 	Rows [][]int32
 }
 
-// Len returns the number of elements.
+// Len returns the number of elements of the pattern.
 func (p *Pattern) Len() int {
 	n := 0
 	for _, r := range p.Rows {
@@ -36,7 +36,7 @@ func (p *Pattern) Transposed() *Pattern {
 	return t
 }
 
-// symmetric returns the pattern with what its transpose has too.
+// symmetric returns the union of the pattern and its transpose.
 func (p *Pattern) symmetric() *Pattern {
 	s, t := &Pattern{Columns: p.Columns, Rows: make([][]int32, len(p.Rows))}, p.Transposed()
 	for i := range p.Rows {
@@ -45,11 +45,11 @@ func (p *Pattern) symmetric() *Pattern {
 	return s
 }
 
-// PatternOf returns which elements of a plain output of g depend on which of a
-// port, by the derivative: an element that a comparison or a rounding stands
-// before does not count. Where a position or a branch depends on data, all count
-// that may be meant; and all in what loops and scans give. The error is of kind
-// [ir.ErrShape] for symbolic sizes, or one of [autodiff.JVP].
+// PatternOf returns which elements of a plain output of g depend on which elements of a port
+// through derivatives: dependencies through comparisons and rounding do not count. The pattern is
+// conservative. If an index or a branch depends on data, all possible elements count; in the
+// results of loops and scans, all elements count. The error is of kind [ir.ErrShape] for symbolic
+// sizes, [ir.ErrName] for an unknown output, or one of the errors of [autodiff.JVP].
 func PatternOf(g *ir.Graph, output, port string) (*Pattern, error) {
 	j, err := autodiff.JVP(g, port)
 	if err != nil {
@@ -59,7 +59,7 @@ func PatternOf(g *ir.Graph, output, port string) (*Pattern, error) {
 	if k < 0 {
 		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output)
 	}
-	// The tangents of a graph depend on those of its ports by linear ops alone.
+	// Tangents depend on the tangents of the ports through linear ops only.
 	tangent, seed := j.Outputs()[len(g.Outputs())+k].Value, j.Ports()[len(g.Ports())].Value
 	t := &tracer{values: map[ir.Value]*traced{}, seed: seed}
 	if err := t.graph(j, tangent); err != nil {
@@ -81,9 +81,8 @@ func newPattern(v *traced, rows, columns ir.Value) (*Pattern, error) {
 	return p, nil
 }
 
-// placeAmongDerivable returns the place of a plain output among those that have
-// derivatives, in the order in which transforms add tangents and cotangents; -1
-// where it is none of them.
+// placeAmongDerivable returns the index of a plain output among those with derivatives, in the
+// order in which transforms add tangents and cotangents; or -1.
 func placeAmongDerivable(g *ir.Graph, output string) int {
 	k := 0
 	for _, o := range g.Outputs() {
@@ -98,7 +97,7 @@ func placeAmongDerivable(g *ir.Graph, output string) int {
 	return -1
 }
 
-// union returns the numbers of two ascending lists. The result may be one of them.
+// union returns the union of two ascending lists. The result may share memory with an operand.
 func union(x, y []int32) []int32 {
 	switch {
 	case len(x) == 0:

@@ -5,15 +5,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// traced is what is known of a value: its elements, where no port goes into them,
-// and for each element what it depends on, nil for nothing.
+// traced is a value whose elements are known because no port reaches it, or the dependencies of
+// each of its elements; nil for none.
 type traced struct {
 	known *ir.Array
 	sets  [][]int32
-	whole []int32 // their union, once somebody has asked for it
+	whole []int32 // the union of sets, once requested
 }
 
-// all returns what any element depends on.
+// all returns the dependencies of all elements together.
 func (v *traced) all() []int32 {
 	if v.whole == nil {
 		for _, s := range v.sets {
@@ -23,13 +23,13 @@ func (v *traced) all() []int32 {
 	return v.whole
 }
 
-// tracer goes through a graph by what elements depend on.
+// tracer computes element dependencies through a graph.
 type tracer struct {
 	values map[ir.Value]*traced
 	seed   ir.Value // its elements depend on themselves
 }
 
-// graph traces the nodes that a value depends on and that are not traced yet.
+// graph traces the nodes that a value depends on, unless they are already traced.
 func (t *tracer) graph(g *ir.Graph, of ir.Value) error {
 	live := make([]bool, len(g.Nodes()))
 	live[of.Node().ID()] = true
@@ -86,7 +86,7 @@ func identity(n int) *traced {
 	return v
 }
 
-// evaluate computes a node that no port goes into.
+// evaluate computes a node that no port reaches.
 func (t *tracer) evaluate(n *ir.Node, in []*traced) error {
 	inputs := map[string]*ir.Array{}
 	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
@@ -113,7 +113,7 @@ func (t *tracer) evaluate(n *ir.Node, in []*traced) error {
 	return nil
 }
 
-// moving traces a node that the seed goes into.
+// moving traces a node that depends on the seed.
 func (t *tracer) moving(n *ir.Node, in []*traced) error {
 	d := n.Def()
 	if d.Body != nil {
