@@ -2,10 +2,9 @@ package ir
 
 import "slices"
 
-// BeginAsOnes returns the names of the parameters and states that are best begun as ones
-// where their user says nothing: some op of the graph takes them, as they are, for an
-// operand that [Def.Ones] names. What bodies of loops and branches do with them does not
-// count.
+// BeginAsOnes returns the names of the parameters and states that should start as ones unless
+// initialised otherwise: a node of the graph uses them directly as an operand listed in [Def.Ones].
+// Uses inside loop bodies and branches are ignored.
 func (g *Graph) BeginAsOnes() map[string]bool {
 	ones := map[string]bool{}
 	for _, n := range g.nodes {

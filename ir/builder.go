@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Builder builds one graph. Its methods, and the op constructors of package
-// ops, return values and no errors: the first error is kept, with the place in
-// the caller's source, and everything after it returns the zero Value. [Build]
-// gives the error at the end.
+// Builder builds one graph. Its methods and the op constructors of package ops return values and no
+// errors. The builder records the first error with the caller's source position; after it,
+// everything returns the zero Value. [Build] returns the error.
 type Builder struct {
 	name    string
 	nodes   []*Node
@@ -17,12 +16,11 @@ type Builder struct {
 	named   map[portName]int // index in ports or outputs
 	err     error
 	label   string
-	scope   string // the open ones, joined by slashes
+	scope   string // the open scopes, joined by slashes
 	at      Pos
 	done    bool
 
-	// placeless is set by parser and transforms, whose caller's line is no
-	// place of a node.
+	// placeless is set for parsers and transforms, whose caller's position is not that of a node.
 	placeless bool
 }
 
@@ -30,13 +28,12 @@ func newBuilder(name string) *Builder {
 	return &Builder{name: name, named: map[portName]int{}}
 }
 
-// Build runs f on a new builder and returns the graph it built, or the first
-// error: an [*OpError] for an op that was refused.
+// Build calls f with a new builder and returns the graph, or the first error: an [*OpError] if an
+// op was rejected.
 func Build(name string, f func(b *Builder)) (*Graph, error) { return newBuilder(name).run(f) }
 
-// Transform is [Build] for graphs that are made of other ones: nodes have the
-// places that [Builder.Copy] and [Builder.At] give them, and never that of the
-// caller.
+// Transform is [Build] for graphs derived from others: nodes get the positions set by
+// [Builder.Copy] and [Builder.At], never that of the caller.
 func Transform(name string, f func(b *Builder)) (*Graph, error) {
 	b := newBuilder(name)
 	b.placeless = true
@@ -45,8 +42,8 @@ func Transform(name string, f func(b *Builder)) (*Graph, error) {
 
 func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 	defer func() {
-		// After an error f works with zero Values and may well index an empty
-		// shape; what counts is the error it did not look at.
+		// After an error f works with zero Values and may index an empty shape. The recorded error
+		// is the cause of the panic.
 		if b.err != nil {
 			if r := recover(); r != nil {
 				g, err = nil, b.err
@@ -60,8 +57,8 @@ func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 	return b.finish()
 }
 
-// NewBuilder returns a builder for hosts that build a graph over many calls, and
-// the function that ends it. [Build] is the way for everybody else.
+// NewBuilder returns a builder for hosts that build a graph over many calls, and the function that
+// finishes it. Other users call [Build].
 func NewBuilder(name string) (b *Builder, finish func() (*Graph, error)) {
 	b = newBuilder(name)
 	return b, b.finish
@@ -80,32 +77,31 @@ func (b *Builder) finish() (*Graph, error) {
 	return &Graph{b.name, b.nodes, b.ports, b.outputs, b.named}, nil
 }
 
-// Err returns the first error, nil while there is none.
+// Err returns the first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
-// TakeErr returns the first error and forgets it, for hosts that tell each error
-// where it happens and go on: what was refused is not part of the graph.
+// TakeErr returns the first error and clears it, for hosts that report each error and continue. The
+// rejected node is not part of the graph.
 func (b *Builder) TakeErr() error {
 	err := b.err
 	b.err = nil
 	return err
 }
 
-// Fail records an error, of which only the first counts. Op constructors use
-// it for what the shape rule cannot see.
+// Fail records an error; only the first one is kept. Op constructors use it for checks outside the
+// shape rule.
 func (b *Builder) Fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// Failf records an [*OpError] for an op that could not even be asked for.
+// Failf records an [*OpError] for an op that could not be added.
 func (b *Builder) Failf(op Op, in []Value, err error) {
 	b.Fail(&OpError{Op: op, In: typesOf(in), Pos: callerPos(), Err: err})
 }
 
-// Constant adds a literal from its type and its bytes (little endian,
-// row-major), which are copied.
+// Constant adds a literal of type t from a copy of its bytes (little endian, row-major).
 func (b *Builder) Constant(t Type, data []byte) Value {
 	if b.err != nil {
 		return Value{}
@@ -117,8 +113,8 @@ func (b *Builder) Constant(t Type, data []byte) Value {
 	return b.constant(Type{t.DType, t.Shape.Clone()}, slices.Clone(data))
 }
 
-// constant adds a literal that nothing else refers to. A boolean has one true
-// value, so that equal literals have equal bytes.
+// constant adds a literal that owns data. It normalises booleans to 0 and 1, so that equal literals
+// have equal bytes.
 func (b *Builder) constant(t Type, data []byte) Value {
 	if t.DType == Bool {
 		for i, x := range data {
@@ -129,9 +125,8 @@ func (b *Builder) constant(t Type, data []byte) Value {
 	return b.place(n).Result(0)
 }
 
-// Label sets the name of the nodes added until the next call: it shows in
-// errors, in the text form and in the names of kernels. In a [Builder.Scope] it
-// comes behind the scope's.
+// Label sets the label of the nodes added until the next call. Errors, the text form and kernel
+// names show it. In a [Builder.Scope] it is prefixed by the scope.
 func (b *Builder) Label(label string) {
 	b.label = b.scope
 	if label != "" {
@@ -139,12 +134,12 @@ func (b *Builder) Label(label string) {
 	}
 }
 
-// At sets the place of the nodes added until the next call. A transform gives
-// them the place of the node they derive from; with the zero Pos, as at the
-// start, a node's place is that of the caller.
+// At sets the source position of the nodes added until the next call. Transforms give nodes the
+// position of the node that they derive from. With the zero Pos, the default, a node has the
+// position of the caller.
 func (b *Builder) At(p Pos) { b.at = p }
 
-// Origin returns what Label and At have set, so that it can be set again.
+// Origin returns the label and position set by Label and At, for restoring them.
 func (b *Builder) Origin() (label string, at Pos) { return b.label, b.at }
 
 // Subgraph builds a closed graph for a node to own.
@@ -161,8 +156,8 @@ func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	return g
 }
 
-// Add adds a node and returns its results; after an error it returns as many
-// zero Values as it can tell, at least one.
+// Add adds a node and returns its results. After an error it returns zero Values: as many as known,
+// at least one.
 func (b *Builder) Add(op Op, attrs Attrs, in ...Value) []Value {
 	return b.AddNode(op, attrs, nil, in...)
 }
@@ -172,9 +167,9 @@ func (b *Builder) Add1(op Op, attrs Attrs, in ...Value) Value {
 	return b.AddNode(op, attrs, nil, in...)[0]
 }
 
-// AddNode adds a node that may own subgraphs.
+// AddNode adds a node with subgraphs.
 func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Value {
-	d, _ := Lookup(op) // none: insert says so
+	d, _ := Lookup(op) // nil for an unknown op, which insert reports
 	n := &Node{op: op, def: d, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: b.label}
 	out := b.insert(n)
 	if b.err != nil {
@@ -187,9 +182,9 @@ func (b *Builder) AddNode(op Op, attrs Attrs, subs []*Graph, in ...Value) []Valu
 	return out
 }
 
-// Copy adds a node like n, of this or another graph, with the given operands.
-// Label and place stay those of n, or are what [Builder.Label] and [Builder.At] say
-// where it has none; the types of the results are inferred anew.
+// Copy adds a copy of n, a node of this or another graph, with the given operands. It keeps the
+// label and position of n; if n has none, it uses those of [Builder.Label] and [Builder.At]. The
+// types of the results are inferred again.
 func (b *Builder) Copy(n *Node, in []Value) []Value {
 	return b.CopyWith(n, n.attrs, n.subs, in)
 }
@@ -204,8 +199,8 @@ func (b *Builder) CopyWith(n *Node, attrs Attrs, subs []*Graph, in []Value) []Va
 	return b.insert(c)
 }
 
-// inferredBefore reports whether the definition has seen all that it would see
-// of the copy when n was added: passes copy most nodes as they are.
+// inferredBefore reports whether the result types of n hold for its copy c, so that inference can
+// be skipped: passes copy most nodes unchanged.
 func (b *Builder) inferredBefore(n, c *Node) bool {
 	if n.attrs != c.attrs || len(n.inputs) != len(c.inputs) || !slices.Equal(n.subs, c.subs) {
 		return false
@@ -233,8 +228,8 @@ func (b *Builder) insert(n *Node) []Value {
 	return b.place(n).Results()
 }
 
-// posOf returns the place of a node about to be added: its own, if it is a
-// copy, then what [Builder.At] says, then the caller's.
+// posOf returns the position of a new node: its own if it is a copy, else that of [Builder.At],
+// else the caller's.
 func (b *Builder) posOf(n *Node) Pos {
 	switch {
 	case n.pos != Pos{}:
@@ -245,8 +240,8 @@ func (b *Builder) posOf(n *Node) Pos {
 	return callerPos()
 }
 
-// check makes sure that the operands are values of this graph and that the
-// definition accepts the node, and returns the types of its results.
+// check checks that the operands are values of this graph and that the definition accepts the node,
+// and returns the result types.
 func (b *Builder) check(n *Node) ([]Type, error) {
 	for i, v := range n.inputs {
 		if v.node == nil {
@@ -259,7 +254,7 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 	return infer(n)
 }
 
-// place makes n the next node of the graph.
+// place appends n to the nodes of the graph.
 func (b *Builder) place(n *Node) *Node {
 	if b.done {
 		b.Fail(Errorf(ErrGraph, "graph %q is built already", b.name))

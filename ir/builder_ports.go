@@ -1,7 +1,7 @@
 package ir
 
-// portName is what must be unique: ports share one space of names, plain
-// outputs and state updates have one each.
+// portName is the key under which names must be unique: ports share one namespace; plain outputs
+// and state updates have one each.
 type portName struct {
 	name  string
 	space portSpace
@@ -15,28 +15,28 @@ const (
 	spaceStates
 )
 
-// Input declares an input: a value given anew with every run.
+// Input declares an input, a value given at every run.
 func (b *Builder) Input(name string, d DType, axes ...Dim) Value {
 	return b.Port(InputPort, name, Type{d, axes})
 }
 
-// Param declares a parameter: a persistent value that the user gives before the first run
-// that reads it. [Builder.SetState] may change it, as training does.
+// Param declares a parameter, a persistent value that must be set before the first run that reads
+// it. [Builder.SetState] may update it, as training does.
 func (b *Builder) Param(name string, d DType, axes ...Dim) Value {
 	return b.Port(ParamPort, b.within(name), Type{d, axes})
 }
 
-// State declares a state and returns its value at the start of a run.
-// [Builder.SetState] gives its value at the end.
+// State declares a state and returns its value at the start of a run. [Builder.SetState] sets its
+// value at the end.
 func (b *Builder) State(name string, d DType, axes ...Dim) Value {
 	return b.Port(StatePort, b.within(name), Type{d, axes})
 }
 
-// Scope runs f, which builds a part of the graph, with a name before those that f gives:
-// w becomes name/w where f declares it by [Builder.Param] or [Builder.State], updates it by
-// [Builder.SetState] or has it declared by [Builder.Call], and so does a label, which is the
-// scope's where f sets none. Scopes nest. Inputs, outputs and what [Builder.Port] declares
-// keep their names. The error is of kind [ErrGraph] where there is no name or no function.
+// Scope calls f and prefixes names with name and a slash: those of [Builder.Param], [Builder.State]
+// and [Builder.SetState], those of parameters and states declared by [Builder.Call], and labels; a
+// node without a label gets the scope's name. Scopes nest. Inputs, outputs and ports declared by
+// [Builder.Port] keep their names. The error is of kind [ErrGraph] if the name is empty or f is
+// nil.
 func (b *Builder) Scope(name string, f func()) {
 	const word Op = "scope"
 	if !b.Require(word, "name", name != "") || !b.Require(word, "function", f != nil) {
@@ -49,7 +49,8 @@ func (b *Builder) Scope(name string, f func()) {
 	b.scope, b.label = scope, label
 }
 
-// within returns a name in the scopes that are open; none stays none, and is refused.
+// within returns a name prefixed by the open scopes. An empty name stays empty and is rejected
+// later.
 func (b *Builder) within(name string) string {
 	if b.scope == "" || name == "" {
 		return name
@@ -62,7 +63,7 @@ func (b *Builder) Port(kind PortKind, name string, t Type) Value {
 	return b.port(name, kind, &PortAttrs{name, kind}, []Type{{t.DType, t.Shape.Clone()}})
 }
 
-// port declares a port from attributes and types that nothing changes any more.
+// port declares a port from attributes and types that are not modified later.
 func (b *Builder) port(name string, kind PortKind, attrs Attrs, types []Type) Value {
 	if b.err != nil {
 		return Value{}
@@ -94,8 +95,8 @@ func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 	return nil
 }
 
-// declaredTwice is the error for a second port of a name. Functions that declare their
-// parameters meet it when they are called twice.
+// declaredTwice returns the error for a second port of the same name. It occurs when a function
+// that declares its parameters is called twice.
 func (b *Builder) declaredTwice(name string, first Port) error {
 	at := first.Value.node.pos.String()
 	if at != "" {
@@ -113,8 +114,8 @@ func (b *Builder) Output(name string, v Value) {
 	b.output(spaceOutputs, Output{Name: name, Value: v})
 }
 
-// SetState declares the value that a state, or a parameter, has after a run. Its type must
-// be that of the state.
+// SetState declares the value of a state or parameter after a run. Its type must be that of the
+// state.
 func (b *Builder) SetState(name string, v Value) {
 	if b.err != nil {
 		return
@@ -153,13 +154,13 @@ func (b *Builder) output(space portSpace, o Output) {
 	b.outputs = append(b.outputs, o)
 }
 
-// The words by which errors call what a graph declares.
+// The names of declarations in errors.
 const (
 	wordState  Op = "state"
 	wordOutput Op = "output"
 )
 
-// kindWord is for kinds that may not exist.
+// kindWord returns the name of a port kind, which may be invalid.
 func kindWord(kind PortKind) Op {
 	if kind > StatePort {
 		return OpPort
@@ -172,8 +173,8 @@ func (b *Builder) failDeclared(word Op, name string, err error) {
 	b.Fail(&OpError{Op: word, Label: name, Pos: callerPos(), Err: err, declared: true})
 }
 
-// Require records an [*OpError] of kind [ErrGraph] where something that an op is made of,
-// a function say, is not given. It reports whether b has no error.
+// Require records an [*OpError] of kind [ErrGraph] unless given: a required part of an op, such as
+// a function, is missing. It reports whether b has no error.
 func (b *Builder) Require(op Op, what string, given bool) bool {
 	if b.err == nil && !given {
 		b.failDeclared(op, "", Errorf(ErrGraph, "no %s given", what))
@@ -181,8 +182,8 @@ func (b *Builder) Require(op Op, what string, given bool) bool {
 	return b.err == nil
 }
 
-// owns records an error unless v is a value of this builder, to be declared by
-// a word and a name.
+// owns records an error unless v is a value of this builder. word and name describe the declaration
+// in the error.
 func (b *Builder) owns(word Op, name string, v Value) bool {
 	switch {
 	case b.err != nil:

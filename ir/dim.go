@@ -6,33 +6,32 @@ import (
 	"strconv"
 )
 
-// Dim is the size of an axis: a number, or a polynomial in named symbols with
-// exact rational coefficients, such as batch*seq or 1/2*n-3. Dims are
-// comparable: two of them are equal exactly when their normal forms are.
+// Dim is the size of an axis: a number, or a polynomial in named symbols with exact rational
+// coefficients, such as batch*seq or 1/2*n-3. Dims are comparable: they are equal exactly if their
+// normal forms are.
 type Dim struct {
 	n   int64
-	sym string // normal form of a polynomial that is no number, else ""
+	sym string // normal form of a polynomial that is not constant, else ""
 }
 
 // invalidDim is the result of overflow and of negative sizes.
 var invalidDim = Dim{n: math.MinInt64}
 
-// maxDim bounds every number inside a Dim, so that products cannot overflow
-// unseen and every constant is an int. maxTerms and maxDegree bound the polynomials: repeated products would
-// grow them exponentially.
+// maxDim limits every number inside a Dim, so that products cannot overflow undetected and every
+// constant is an int. maxTerms and maxDegree limit the polynomials, which repeated products would
+// grow exponentially.
 const (
 	maxDim    = min(1<<53, math.MaxInt)
 	maxTerms  = 64
 	maxDegree = 32
 )
 
-// N returns a constant size; a negative one and one above 2⁵³ (2³¹−1
-// where an int has 32 bits) are not valid.
+// N returns a constant size. A negative n, or one above 2⁵³ (2³¹−1 if int has 32 bits), gives a Dim
+// that is not valid.
 func N(n int) Dim { return limit(int64(n)) }
 
-// Sym returns the size named by a symbol: a letter or underscore followed by
-// letters, digits and underscores. Any other name gives a Dim that is not
-// valid.
+// Sym returns the size named by a symbol: a letter or underscore followed by letters, digits and
+// underscores. Any other name gives a Dim that is not valid.
 func Sym(name string) Dim {
 	if !isSymbol(name) {
 		return invalidDim
@@ -40,12 +39,10 @@ func Sym(name string) Dim {
 	return Dim{sym: name}
 }
 
-// Valid reports whether d is a size at all: not negative and not the result of
-// an overflow.
+// Valid reports whether d is a size: not negative and not the result of an overflow.
 func (d Dim) Valid() bool { return d.sym != "" || d.n >= 0 }
 
-// Const returns the size as a number, or false where it is symbolic or not
-// valid.
+// Const returns the size as a number, or false if it is symbolic or not valid.
 func (d Dim) Const() (int, bool) { return int(d.n), d.sym == "" && d.n >= 0 }
 
 // Is reports whether d is the constant n.
@@ -76,9 +73,9 @@ func (d Dim) Mul(e Dim) Dim {
 	return dimOf(d.poly().mul(e.poly()))
 }
 
-// Div returns d / e where that is a polynomial, as in batch*seq/seq or n/2. A
-// constant must be divisible; a symbolic result must come out whole once its
-// symbols are bound. Otherwise the error is of kind [ErrShape].
+// Div returns d / e if that is a polynomial, as in batch*seq/seq or n/2. A constant must be
+// divisible. A symbolic quotient is checked when its symbols are bound: it must then be an integer.
+// Otherwise the error is of kind [ErrShape].
 func (d Dim) Div(e Dim) (Dim, error) {
 	if e.Is(0) || !d.Valid() || !e.Valid() {
 		return invalidDim, Shapef("%s cannot be divided by %s", d, e)
@@ -90,7 +87,7 @@ func (d Dim) Div(e Dim) (Dim, error) {
 	return invalidDim, Shapef("%s is not a multiple of %s", d, e)
 }
 
-// Symbols returns the names in d, sorted.
+// Symbols returns the names of the symbols in d, sorted.
 func (d Dim) Symbols() []string {
 	set := map[string]bool{}
 	for _, t := range d.poly() {
@@ -101,9 +98,8 @@ func (d Dim) Symbols() []string {
 	return sortedKeys(set)
 }
 
-// Bind returns d with its symbols replaced by numbers. The error is of kind
-// [ErrSymbol] where one is missing, and [ErrShape] where the result is not a
-// whole, non-negative number.
+// Bind returns d with its symbols replaced by numbers. The error is of kind [ErrSymbol] if one is
+// missing, and [ErrShape] if the result is not a non-negative integer.
 func (d Dim) Bind(values map[string]int) (int, error) {
 	if n, ok := d.Const(); ok {
 		return n, nil
@@ -129,8 +125,8 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 	return int(sum.num), nil
 }
 
-// ParseDim reads the normal form that [Dim.String] writes, and any sum of
-// products like it, such as seq*2*batch-n/2+1.
+// ParseDim reads the normal form written by [Dim.String], and any sum of products such as
+// seq*2*batch-n/2+1.
 func ParseDim(s string) (Dim, error) {
 	p, ok := parsePoly(s)
 	d := dimOf(p)

@@ -13,8 +13,7 @@ func encodeHex(data []byte) string {
 	return string(out)
 }
 
-// decodeHex reads what encodeHex writes, in capitals too; ok is false for
-// anything else.
+// decodeHex decodes hexadecimal digits of either case; ok is false for other text.
 func decodeHex(text string) (data []byte, ok bool) {
 	if len(text)%2 != 0 {
 		return nil, false

@@ -7,29 +7,28 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 )
 
-// SyntaxError says where a text is not the text form of a graph.
+// SyntaxError reports where a text is not the text form of a graph.
 type SyntaxError struct {
 	Line, Col int // from 1; Col counts bytes
 	Msg       string
-	// Err is [ErrSyntax], or the [*OpError] of an op that was refused.
+	// Err is [ErrSyntax], or the [*OpError] of an op that was rejected.
 	Err error
 }
 
 // Error returns "3:14: ...".
 func (e *SyntaxError) Error() string { return format.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// maxNesting bounds how deep graphs lie in each other.
+// maxNesting limits the nesting depth of graphs.
 const maxNesting = 64
 
-// Parse reads the text form that [Graph.String] writes: the result prints as
-// the same text. Beyond that form, values may have any names of letters,
-// digits and underscores, space is free, and "//" starts a comment. The types
-// of results are inferred and held against those written. An error is a
-// [*SyntaxError]. Text from strangers is safe to read: memory stays in
-// proportion to its length.
+// Parse reads the text form that [Graph.String] writes; the result prints as the same text (round
+// trip). It also accepts value names of letters, digits and underscores, free white space, and
+// comments that start with "//". It infers the result types and compares them with the written
+// ones. The error is a [*SyntaxError]. Untrusted text is safe: memory use is proportional to its
+// length.
 func Parse(text string) (*Graph, error) {
 	p := &parser{text: text, splats: &splatBudget{}}
 	g := p.graph(0)
@@ -43,8 +42,8 @@ func Parse(text string) (*Graph, error) {
 	return g, nil
 }
 
-// parser reads from pos on. After the first error it stands at the end of the
-// text, where nothing matches any more and every loop ends.
+// parser reads text from pos on. After the first error pos is the end of the text, where nothing
+// matches and every loop ends.
 type parser struct {
 	text   string
 	pos    int
@@ -228,7 +227,7 @@ func (p *parser) call(k *block, op Op, at int) []Value {
 	return out
 }
 
-// attrs reads "{name=value …}" as the op shows its fields.
+// attrs reads "{name=value …}" in the order of the op's fields.
 func (p *parser) attrs(d *Def) Attrs {
 	if d.NewAttrs == nil {
 		return nil
@@ -281,7 +280,7 @@ func (p *parser) typ() Type {
 	return t
 }
 
-// label reads "#"name"", which may be missing.
+// label reads an optional "#"name"".
 func (p *parser) label() string {
 	if !p.accept("#") {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// space passes over blanks and comments and returns the position after them.
+// space skips white space and comments and returns the new position.
 func (p *parser) space() int {
 	for p.pos < len(p.text) {
 		switch c := p.text[p.pos]; {
@@ -46,7 +46,7 @@ func (p *parser) expect(s string) {
 	}
 }
 
-// run passes over the bytes that belong to a token and returns them.
+// run reads the bytes that belong to a token.
 func (p *parser) run(belongs func(c byte) bool) string {
 	start := p.space()
 	for p.pos < len(p.text) && belongs(p.text[p.pos]) {
@@ -64,7 +64,7 @@ func isNumberByte(c byte) bool { return isWordByte(c) || c == '+' || c == '-' }
 // word reads the name of an op, of an attribute or of an element type.
 func (p *parser) word() string { return p.run(isWordByte) }
 
-// number reads a number or one of the words that stand for one.
+// number reads a number or a word such as inf.
 func (p *parser) number() string { return p.run(isNumberByte) }
 
 // valueName reads "%name".
@@ -93,7 +93,7 @@ func (p *parser) quoted() string {
 	return s
 }
 
-// literal reads the elements of a constant, whose type is known only later.
+// literal reads the elements of a constant, whose type follows later.
 func (p *parser) literal() string {
 	if !p.peek('[') {
 		return p.number()
@@ -131,8 +131,7 @@ func (p *parser) dims() []Dim {
 	return out
 }
 
-// list reads items in brackets, separated by commas, none of which has a comma
-// or a bracket of its own.
+// list reads comma-separated items in brackets; items contain no commas or brackets.
 func (p *parser) list(item func(at int, s string)) {
 	p.expect("[")
 	if p.accept("]") {
@@ -149,7 +148,7 @@ func (p *parser) list(item func(at int, s string)) {
 	}
 }
 
-// attrParser writes what it reads into the fields it is shown.
+// attrParser parses the fields that it visits.
 type attrParser struct {
 	p      *parser
 	fields int
@@ -206,8 +205,8 @@ func (a *attrParser) Float(name string, p *float64) {
 	*p = x
 }
 
-// Bool may find nothing and leaves what is there then, so that texts stay readable that
-// are older than an option of their op.
+// Bool accepts a missing field and keeps its value, so that older texts remain readable when an op
+// gets a new option.
 func (a *attrParser) Bool(name string, p *bool) {
 	if !a.comes(name) {
 		return

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// poly is a sum of terms. The normal form has no two terms with the same
-// symbols, none with coefficient 0, and is sorted by falling degree, then by
-// symbols.
+// poly is a sum of terms. In normal form no two terms have the same symbols, no coefficient is 0,
+// and terms are sorted by decreasing degree, then by symbols.
 type poly []term
 
 type term struct {
@@ -62,7 +61,7 @@ func (p poly) normal() (poly, bool) {
 	if len(out) > maxTerms {
 		return nil, false
 	}
-	for i := range out { // there are few
+	for i := range out { // a linear search: there are few terms
 		for ; i > 0 && out[i].before(out[i-1]); i-- {
 			out[i-1], out[i] = out[i], out[i-1]
 		}
@@ -70,7 +69,7 @@ func (p poly) normal() (poly, bool) {
 	return out, true
 }
 
-// before is a monomial order: it makes polynomial division well defined.
+// before is a monomial order, which polynomial division requires.
 func (t term) before(u term) bool {
 	if len(t.symbols) != len(u.symbols) {
 		return len(t.symbols) > len(u.symbols)
@@ -90,8 +89,7 @@ func (p poly) mul(q poly) poly {
 	return out
 }
 
-// div is long division by the leading term; it reports whether it comes out
-// even.
+// div is long division by the leading term; it reports whether the remainder is zero.
 func (p poly) div(q poly) (poly, bool) {
 	p, okP := p.normal()
 	q, okQ := q.normal()
@@ -205,8 +203,7 @@ func isSymbol(s string) bool {
 	return s != ""
 }
 
-// ratio is a reduced fraction with a positive denominator; a zero denominator
-// marks an overflow.
+// ratio is a reduced fraction with a positive denominator; a zero denominator marks an overflow.
 type ratio struct{ num, den int64 }
 
 func (r ratio) valid() bool { return r.den > 0 }
@@ -230,7 +227,7 @@ func (r ratio) mul(s ratio) ratio {
 	if !r.valid() || !s.valid() {
 		return ratio{}
 	}
-	// Cross-reduce first so that the products stay as small as they can be.
+	// Cancel common factors first to avoid overflow.
 	a, b := ratio{r.num, s.den}.reduced(), ratio{s.num, r.den}.reduced()
 	if tooLarge(a.num, b.num) || tooLarge(a.den, b.den) {
 		return ratio{}
@@ -242,7 +239,7 @@ func (r ratio) add(s ratio) ratio {
 	if !r.valid() || !s.valid() {
 		return ratio{}
 	}
-	// Over the least common denominator the numbers stay as small as they can.
+	// Use the least common denominator to avoid overflow.
 	g := gcd(r.den, s.den)
 	if tooLarge(r.num, s.den/g) || tooLarge(s.num, r.den/g) || tooLarge(r.den, s.den/g) {
 		return ratio{}
@@ -262,7 +259,7 @@ func tooLarge(a, b int64) bool {
 	return math.Abs(float64(a))*math.Abs(float64(b)) > maxDim
 }
 
-// gcd is never 0 for a non-zero second argument.
+// gcd returns a nonzero value if a or b is nonzero.
 func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
