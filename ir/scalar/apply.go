@@ -8,13 +8,12 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Apply returns the value of the operation of node n for operand values v in
-// mode Exact, as Eval does. n has operands and is no Load; of a Check it is the
-// value only.
+// Apply returns the value of the operation of n for operand values v, in mode Exact, as Eval does.
+// n must have operands and not be a Load. For a Check it returns the value and ignores the
+// condition.
 func Apply(n Expr, v [3]Value) Value { return apply(n, v, Exact) }
 
-// apply returns the value of node n, which has operands, for operand values v.
-// Load is not among the operations it knows.
+// apply returns the value of node n for operand values v. n must have operands and not be a Load.
 func apply(n *Node, v [3]Value, mode Rounding) Value {
 	from := n.Args[len(n.Args)-1].Type
 	switch n.Op {
@@ -87,7 +86,7 @@ func floatUnary(op Op, a float64) float64 {
 	return floatFuncs[op](a)
 }
 
-// floatFuncs are the unary operations that are functions of a number.
+// floatFuncs are the unary functions of floats.
 var floatFuncs = [opCount]func(float64) float64{
 	OpAbs:   math.Abs,
 	OpFloor: math.Floor,
@@ -138,7 +137,7 @@ func floatBinary(op Op, a, b float64) float64 {
 	case OpMax:
 		return max(a, b)
 	}
-	return elementary.Atan2(a, b) // OpAtan2, the only one left
+	return elementary.Atan2(a, b) // OpAtan2 is the only remaining operation
 }
 
 // compare applies one of the six comparisons.

@@ -22,8 +22,7 @@ func applyBool(op Op, a, b int64) Value {
 	return Value{I: 1 ^ a ^ b} // OpEq
 }
 
-// applyInt computes in int64 for every integer type t but u64; the caller wraps
-// the result to t.
+// applyInt computes in int64 for every integer type t except u64; the caller wraps the result to t.
 func applyInt(op Op, t dtype.DType, a, b, c int64) Value {
 	switch op {
 	case OpEq, OpNe, OpLt, OpLe, OpGt, OpGe:
@@ -78,8 +77,7 @@ func applyUint64(op Op, a, b, c uint64) Value {
 	return Value{I: int64(r)}
 }
 
-// ring applies the operations whose low bits do not depend on the width or
-// sign of the type.
+// ring applies the operations whose low bits do not depend on the width or sign of the type.
 func ring(op Op, t dtype.DType, a, b uint64) uint64 {
 	switch op {
 	case OpNeg:

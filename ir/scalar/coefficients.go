@@ -1,8 +1,7 @@
 package scalar
 
-// Coefficients returns those of the polynomials that [Expand] computes tanh, erf,
-// erfc and powers by, the constant first, for backends that evaluate them by other
-// means:
+// Coefficients returns the coefficients, constant first, of the polynomials that [Expand] uses for
+// tanh, erf, erfc and powers, for backends that evaluate them by other means:
 //
 //	tanh(x) = x + x³·near(x²), |x| ≤ 0.6
 //	erf(x)  = x + x·near(x²), |x| ≤ 0.92

@@ -19,8 +19,7 @@ func erfSmall(x Expr) Expr {
 	return Add(x, Mul(x, polynomial(z, erfPoly...)))
 }
 
-// erf32 takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 3.92 on that
-// rounds to 1.
+// erf32 uses 1 - 2^log₂(1 - erf(a)) for larger arguments; from a = 3.92 on that rounds to 1.
 func erf32(x Expr) Expr {
 	a := Abs(x)
 	e := powerOfTwo(polynomial(atMost(a, 3.95), logErfcPoly...))
@@ -35,8 +34,8 @@ var erfcPoly = []float64{
 	-0.4668049216270447, 0.2651909589767456, -0.05218919739127159,
 }
 
-// erfc32 squares a in two parts: the square of its head is exact, and the rest
-// is small enough to be rounded.
+// erfc32 squares a in two parts: the square of its head is exact, and the rest is small enough to
+// be rounded.
 func erfc32(x Expr) Expr {
 	a := atMost(Abs(x), 10.1)
 	h := head(a)

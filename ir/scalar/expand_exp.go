@@ -6,14 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Coefficients in this and the other files expand_*.go were computed for rlx by
-// Remez exchange in 40-digit arithmetic, minimising the relative error of the
-// function (not of the polynomial), and rounded to f32 one after the other from
-// the lowest power up, the rest fitted anew after each. Comments give the form,
-// the interval and the relative error before evaluation is rounded.
+// The coefficients in the files expand_*.go were computed for rlx by Remez exchange in 40-digit
+// arithmetic, minimising the relative error of the function (not of the polynomial). They were
+// rounded to f32 one after the other from the lowest power up, with the remaining ones fitted again
+// after each. Comments give the form, the interval and the relative error of the polynomial without
+// evaluation errors.
 
-// wholeBits are the bits of 1.5·2²³, among whose neighbours each is one from the next:
-// a sum with it is rounded to an integer, which its bits show.
+// wholeBits are the bits of 1.5·2²³. Floats near it have a spacing of 1: adding it rounds a number
+// to an integer, which appears in the low bits.
 const wholeBits = 0x4b400000
 
 // expPoly is q in exp(r) = 1 + r + r²·q(r), |r| ≤ ½; 5.5e-9, relative to
@@ -23,17 +23,17 @@ var expPoly = []float64{
 	0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
 }
 
-// wholeOf returns the bits of x + 1.5·2²³, integerOf the integer that they show, the
-// nearest one to x, for |x| < 2²².
+// wholeOf returns the bits of x + 1.5·2²³ and integerOf the integer in them, the nearest one to x,
+// for |x| < 2²².
 func wholeOf(x Expr) Expr      { return bitsOf(Add(x, floatOf(u32(wholeBits)))) }
 func integerOf(bits Expr) Expr { return Sub(Bitcast(bits, dtype.I32), i32(wholeBits)) }
 
-// reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into
-// k·ln 2 + r with an integer k and |r| ≤ ½. The difference that cancels is exact, and
-// goes through integers, whose bits it leaves as they are: a compiler that reassociates
-// could else add the small parts to the large ones first. There is one conversion, since
-// GPUs convert at an eighth or a quarter of the rate of sums: with four, by which fixed
-// point would come without the detour, exp ran at 3,857 GB/s and not 4,086 (WebGPU, H200).
+// reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into k·ln 2 + r with an
+// integer k and |r| ≤ ½. The cancelling difference is exact and passes through integers with its
+// bits unchanged: a reassociating compiler could otherwise add the small parts to the large ones
+// first. It uses a single conversion, since GPUs convert at an eighth or a quarter of the rate of
+// additions: with four conversions, for fixed point without the detour, exp ran at 3,857 GB/s
+// instead of 4,086 (WebGPU, H200).
 func reduceExp(x, tail Expr) (k, r Expr) {
 	sum := x
 	if tail != nil {
@@ -42,7 +42,7 @@ func reduceExp(x, tail Expr) (k, r Expr) {
 	whole := wholeOf(Mul(sum, f32(math.Log2E)))
 	k = integerOf(whole)
 	kf := Convert(k, dtype.F32)
-	all := Or(whole, u32(0xffffffff&^(1<<30))) // all bits, which only we know: that bit is among wholeBits
+	all := Or(whole, u32(0xffffffff&^(1<<30))) // all bits; the compiler does not know that the omitted bit is set in wholeBits
 	r = floatOf(And(bitsOf(Sub(x, Mul(kf, f32(ln2Head)))), all))
 	r = Sub(r, Mul(kf, f32(ln2Tail)))
 	if tail != nil {
@@ -56,10 +56,9 @@ func expm1Reduced(r Expr) Expr {
 	return Add(r, Mul(r, Mul(r, polynomial(r, expPoly...))))
 }
 
-// scale2 returns p·2^k for 2⁻⁵ ≤ p < 2 and an i32 k in [-180, 128], and an
-// unspecified number where that overflows. It adds k to the exponent; where the
-// result may be subnormal it adds 64 more and multiplies them away again, which
-// rounds once.
+// scale2 returns p·2^k for 2⁻⁵ ≤ p < 2 and an i32 k in [-180, 128], and an unspecified number if
+// that overflows. It adds k to the exponent. If the result may be subnormal, it adds 64 more and
+// multiplies by 2⁻⁶⁴, which rounds once.
 func scale2(p, k Expr) Expr {
 	small := Lt(k, i32(-100))
 	up := Select(small, Add(k, i32(64)), k)
@@ -74,8 +73,7 @@ func expBounded(x Expr) Expr {
 	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
 }
 
-// powerOfTwo returns 2^x for -100 ≤ x ≤ 127 to within a few ULP. What is left of x
-// beside an integer is exact.
+// powerOfTwo returns 2^x for -100 ≤ x ≤ 127 to within a few ULP. The fraction of x is exact.
 func powerOfTwo(x Expr) Expr {
 	k := integerOf(wholeOf(x))
 	r := Sub(x, Convert(k, dtype.F32))
@@ -86,23 +84,23 @@ func powerOfTwo(x Expr) Expr {
 // maxExp is the largest f32 whose exponential is finite.
 const maxExp = 88.72283172607422
 
-// overflow returns the bits of r, or of infinity where x > limit.
+// overflow returns the bits of r, or of infinity if x > limit.
 func overflow(x Expr, limit float32, r Expr) Expr {
 	above := Gt(Bitcast(x, dtype.I32), i32(int32(math.Float32bits(limit))))
 	return Select(above, u32(infBits), bitsOf(r))
 }
 
-// exp32 replaces the built-in because WGSL allows that 3 + 2·|x| ULP, 180 near
-// the ends, and because its underflow and overflow differ from device to
-// device; softmax and its gradient rest on it.
+// exp32 replaces the built-in function, which WGSL allows an error of 3 + 2·|x| ULP, 180 near the
+// ends, and whose underflow and overflow differ between devices; softmax and its gradient depend on
+// it.
 func exp32(x Expr) Expr {
 	k, r := reduceExp(atMost(atLeast(x, -104), 89), nil)
 	y := scale2(Add(expm1Reduced(r), f32(1)), k)
 	return keepNaN(x, overflow(x, maxExp, y))
 }
 
-// expm132 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), where nothing
-// overflows before the result does and the last bracket is exact up to k = 24.
+// expm132 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)). No intermediate value overflows before
+// the result does, and the last bracket is exact up to k = 24.
 func expm132(x Expr) Expr {
 	k, r := reduceExp(atMost(atLeast(x, -30), 89), nil)
 	t := expm1Reduced(r)
@@ -120,13 +118,13 @@ var sinhPoly = []float64{
 // maxSinh is the largest f32 whose hyperbolic sine and cosine are finite.
 const maxSinh = 89.41598510742188
 
-// halfExp returns exp(a)/2 for 0 ≤ a, with a cut at 90.
+// halfExp returns exp(a)/2 for 0 ≤ a, with a limited to 90.
 func halfExp(a Expr) Expr {
 	k, r := reduceExp(atMost(a, 90), nil)
 	return scale2(Add(expm1Reduced(r), f32(1)), Sub(k, i32(1)))
 }
 
-// sinh32 takes (exp(a) - exp(-a))/2 where it does not cancel.
+// sinh32 uses (exp(a) - exp(-a))/2 for arguments without cancellation.
 func sinh32(x Expr) Expr {
 	a := Abs(x)
 	h := halfExp(a)
@@ -149,8 +147,8 @@ var tanhPoly = []float64{
 	0.020826304331421852, -0.005927171092480421,
 }
 
-// tanh32 takes 1 - 2/(exp(2a) + 1) where it does not cancel; from a = 9.02 on
-// that rounds to 1.
+// tanh32 uses 1 - 2/(exp(2a) + 1) for arguments without cancellation; from a = 9.02 on that rounds
+// to 1.
 func tanh32(x Expr) Expr {
 	a := Abs(x)
 	e := expBounded(Mul(atMost(a, 10), f32(2)))
@@ -160,8 +158,8 @@ func tanh32(x Expr) Expr {
 	return odd(x, Select(Lt(a, f32(0.6)), small, large))
 }
 
-// sigmoid32 is expandSigmoid with its own exponential; from a = 104 on exp(-a)
-// is 0.
+// sigmoid32 is expandSigmoid with an exponential for bounded arguments; from a = 104 on exp(-a) is
+// 0.
 func sigmoid32(x Expr) Expr {
 	k, r := reduceExp(Neg(atMost(Abs(x), 104)), nil)
 	e := scale2(Add(expm1Reduced(r), f32(1)), k)

@@ -9,7 +9,7 @@ var logPoly = []float64{
 	0.05342608690261841,
 }
 
-// sqrtHalfBits are the bits of √½, where reduceLog cuts the significands.
+// sqrtHalfBits are the bits of √½, the lower end of the significands of reduceLog.
 const sqrtHalfBits = 0x3f3504f3
 
 // reduceLog splits a positive normal x into 2^k·m with √½ ≤ m < √2, k as i32.
@@ -19,15 +19,13 @@ func reduceLog(x Expr) (k, m Expr) {
 	return k, Bitcast(Sub(u, Shl(k, i32(23))), dtype.F32)
 }
 
-// ln 2 in two parts. The first has 16 bits, so that its product with a small
-// integer is exact.
+// ln 2 in two parts. The first has 16 bits, so that its product with a small integer is exact.
 const (
 	ln2Head = 45426.0 / 65536
 	ln2Tail = 1.4286068203094172e-6
 )
 
-// logSum returns log(1 + f) + k·ln 2 for f as in logPoly. That of the larger
-// parts comes last.
+// logSum returns log(1 + f) + k·ln 2 for f as in logPoly. It adds the larger parts last.
 func logSum(f, k Expr) Expr {
 	z := Mul(f, f)
 	t := Mul(z, Sub(Mul(f, polynomial(f, logPoly...)), f32(0.5)))
@@ -35,7 +33,7 @@ func logSum(f, k Expr) Expr {
 	return Add(Mul(kf, f32(ln2Head)), Add(f, Add(t, Mul(kf, f32(ln2Tail)))))
 }
 
-// normalise returns x and 0, or 2²⁴·x and -24 where the positive x is subnormal.
+// normalise returns x and 0, or 2²⁴·x and -24 for a positive subnormal x.
 func normalise(x Expr) (scaled, k Expr) {
 	tiny := Lt(restOf(x), u32(0x00800000))
 	return Select(tiny, Mul(x, f32(1<<24)), x), Select(tiny, i32(-24), i32(0))
@@ -45,21 +43,21 @@ func log32(x Expr) Expr {
 	scaled, k0 := normalise(x)
 	k, m := reduceLog(scaled)
 	y := bitsOf(logSum(Sub(m, f32(1)), Add(k, k0)))
-	// Zero is told after scaling: it may be a subnormal that was flushed.
+	// Test for zero after scaling: it may be a flushed subnormal.
 	y = Select(Eq(restOf(scaled), u32(0)), u32(signBit|infBits), y)
 	return floatOf(logEnds(x, y))
 }
 
-// logEnds returns the bits y, or those of infinity where x is infinite, and of
-// NaN where it is NaN or negative but not -0.
+// logEnds returns the bits y, or those of infinity if x is infinite, and of NaN if it is NaN or
+// negative but not -0.
 func logEnds(x, y Expr) Expr {
 	u := bitsOf(x)
 	y = Select(Eq(u, u32(infBits)), u32(infBits), y)
 	return Select(Or(isNaN32(x), Gt(u, u32(signBit))), u32(nanBits), y)
 }
 
-// log1p32 takes f = x where x is small, and rounds 1 + x elsewhere: there the
-// error of the sum is small beside its logarithm.
+// log1p32 uses f = x for small x, and rounds 1 + x otherwise: there the error of the sum is small
+// compared with its logarithm.
 func log1p32(x Expr) Expr {
 	central := And(Gt(x, f32(-0.2928)), Lt(x, f32(0.4142)))
 	u := Add(x, f32(1))

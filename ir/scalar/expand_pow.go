@@ -19,10 +19,9 @@ const (
 	logScaleTail = 0.00062445677792681471985
 )
 
-// log2Parts returns log₂ of a positive x as the sum of hi, of 12 bits, and lo,
-// together good to about 2⁻³¹ of it. x = 2^k·m, and log m is taken from
-// s = (m-1)/(m+1), which is divided in two steps. Exact products are those of
-// 12-bit heads.
+// log2Parts returns log₂ of a positive x as the sum of hi, of 12 bits, and lo, with a relative
+// error of about 2⁻³¹. x = 2^k·m, and log m is computed from s = (m-1)/(m+1), divided in two steps.
+// Products of 12-bit heads are exact.
 func log2Parts(x Expr) (hi, lo Expr) {
 	scaled, k0 := normalise(x)
 	k, m := reduceLog(scaled)
@@ -45,20 +44,19 @@ func log2Parts(x Expr) (hi, lo Expr) {
 	return hi, Add(Add(Sub(kf, hi), big), small)
 }
 
-// pow32 returns 2^(y·log₂|x|), the product in two parts, and then sees to
-// signs and to the arguments that decide by themselves.
+// pow32 returns 2^(y·log₂|x|), the product in two parts, then handles signs and special arguments.
 func pow32(x, y Expr) Expr {
 	if r := smallPower(x, y); r != nil {
 		return r
 	}
 	hi, lo := log2Parts(Abs(x))
-	// Beyond 2³² the result is 0, 1 or infinite whatever y is.
+	// Beyond 2³² the result is 0, 1 or infinite for any y.
 	yc := atMost(atLeast(y, -0x1p32), 0x1p32)
 	yHi := head(yc)
 	big := Mul(yHi, hi)
 	small := Add(Mul(Sub(yc, yHi), hi), Mul(yc, lo))
 
-	// The sum of the parts may round up to 128; its distance from there does not.
+	// The sum of the parts may round up to 128; the difference from 128 does not.
 	tooLarge := Ge(Add(Sub(big, f32(128)), small), f32(0))
 	tooSmall := Lt(Add(big, small), f32(-151))
 	inside := Not(Or(tooLarge, tooSmall))
@@ -71,8 +69,7 @@ func pow32(x, y Expr) Expr {
 	return powEnds(x, y, u)
 }
 
-// smallPower returns the powers that take no more than two products, nil for
-// others.
+// smallPower returns powers that need at most two products, nil for others.
 func smallPower(x, y Expr) Expr {
 	switch {
 	case y.isFloat(3):
@@ -86,15 +83,15 @@ func smallPower(x, y Expr) Expr {
 	return nil
 }
 
-// powEnds returns x to the power y from the bits u of |x| to the power y, which
-// are right for x neither 0 nor infinite and y not NaN.
+// powEnds returns x to the power y from the bits u of |x| to the power y, which are correct for x
+// neither 0 nor infinite and y not NaN.
 func powEnds(x, y, u Expr) Expr {
 	ax, ay := restOf(x), restOf(y)
 	negX, negY := Ne(signOf(x), u32(0)), Ne(signOf(y), u32(0))
 	zero, inf := Eq(ax, u32(0)), Eq(ax, u32(infBits))
 	u = Select(Or(zero, inf), Select(Eq(zero, negY), u32(infBits), u32(0)), u)
 
-	// All floats from 2²⁴ on are even numbers.
+	// All floats from 2²⁴ on are even integers.
 	n := atMost(Abs(y), 0x1p24)
 	whole := Eq(Floor(n), n)
 	isOddY := And(whole, isOdd(Convert(n, dtype.U32)))

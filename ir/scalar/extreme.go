@@ -6,9 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Extreme returns the largest value of a real type where sign is positive and
-// the smallest one where it is negative: an infinity of floats, true and false of
-// booleans.
+// Extreme returns the largest value of a real type if sign is positive and the smallest one if it
+// is negative: an infinity of floats, true and false for Bool.
 func Extreme(d dtype.DType, sign int) Expr {
 	if d.IsFloat() {
 		return ConstF(d, math.Inf(sign))

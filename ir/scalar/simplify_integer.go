@@ -39,15 +39,14 @@ func (s *Simplifier) integer(n *Node) Expr {
 	return s.commuted(n)
 }
 
-// ordered reports whether ranges say that a ≤ b.
+// ordered reports whether ranges prove a ≤ b.
 func (s *Simplifier) ordered(a, b Expr) bool {
 	r, ok := s.decide(&Node{Op: OpLe, Type: dtype.Bool, Args: []Expr{a, b}})
 	return ok && r
 }
 
-// wrapping merges the constants of sums that may wrap, (x + c) + d, without
-// taking the sum apart: that would undo the sharing of what hash functions
-// compute in many steps.
+// wrapping merges the constants of sums that may wrap, (x + c) + d, and does not reorder other
+// terms: that would undo the sharing in hash functions, which compute in many steps.
 func (s *Simplifier) wrapping(n *Node) Expr {
 	if n.Op != OpAdd && n.Op != OpSub {
 		return s.commuted(n)
