@@ -88,7 +88,7 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 }
 
 // Params returns the values of the parameters and states that inference needs, for [Program.Load]
-// or [safetensors.WriteFile]. It leaves out the states of the optimiser, the history of losses, and
+// or [safetensors.WriteFile]. It leaves out the states of the optimizer, the history of losses, and
 // integer values, which count steps and random numbers.
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)

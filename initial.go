@@ -109,7 +109,7 @@ const SeedInput = "seed"
 // InitGraph returns a graph that sets the states of a training step to their initial values.
 // trained names the trained parameters; those of a floating type start by their initializer in by,
 // or else by [GlorotUniform] for rank 2 and above and as zeros otherwise. All other states, such as
-// those of the optimiser, start by their initializer in by or as zeros. Parameters that the step
+// those of the optimizer, start by their initializer in by or as zeros. Parameters that the step
 // only reads are set if trained or by names them; otherwise they are left alone, since they may
 // belong to another step. The keys of by are names or patterns like those of
 // [optim.Options.Frozen]; a name takes precedence over a pattern.

@@ -128,7 +128,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
 }
 
-// checkUnchanged returns an error of kind [ir.ErrGraph] if the step reads an optimiser state that
+// checkUnchanged returns an error of kind [ir.ErrGraph] if the step reads an optimizer state that
 // neither the step nor an entry of Eval updates: Sophia's estimate of the curvature would stay 0.
 func (o *Training) checkUnchanged(step *ir.Graph) error {
 	for _, p := range step.Ports() {
