@@ -32,7 +32,7 @@ func (e *CheckpointError) Error() string {
 	var reasons []string
 	add := func(names []string, what string) {
 		if len(names) > 0 {
-			reasons = append(reasons, what+" "+abbreviated(names))
+			reasons = append(reasons, what+" "+formatNames(names))
 		}
 	}
 	add(e.Missing, "missing")
@@ -51,8 +51,8 @@ func (e *CheckpointError) Unwrap() []error {
 	return []error{ErrCheckpoint, ir.ErrName}
 }
 
-// abbreviated lists at most 8 names and the number of others.
-func abbreviated(names []string) string {
+// formatNames lists at most 8 names and the number of others.
+func formatNames(names []string) string {
 	const limit = 8
 	if more := len(names) - limit; more > 0 {
 		return fmt.Sprintf("%q and %d more", names[:limit], more)
@@ -93,7 +93,7 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	for name := range values {
-		if strings.HasPrefix(name, optim.StatePrefix) || name == t.ring || name == t.counter || values[name].DType.IsInteger() {
+		if strings.HasPrefix(name, optim.StatePrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
 			delete(values, name)
 		}
 	}
@@ -125,10 +125,10 @@ func (t *Trainer) LoadFile(ctx context.Context, name string) error {
 }
 
 func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return err
 	}
-	if err := t.program.isCheckpoint(values); err != nil {
+	if err := t.program.checkCheckpoint(values); err != nil {
 		return err
 	}
 	if err := t.program.Load(ctx, values); err != nil {
@@ -137,9 +137,9 @@ func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {
 	return t.resume(ctx)
 }
 
-// isCheckpoint returns a [*CheckpointError] unless the values are exactly those of all parameters
+// checkCheckpoint returns a [*CheckpointError] unless the values are exactly those of all parameters
 // and states.
-func (p *Program) isCheckpoint(values map[string]Tensor) error {
+func (p *Program) checkCheckpoint(values map[string]Tensor) error {
 	e := &CheckpointError{}
 	known := map[string]bool{}
 	for _, s := range p.Persistent() {
@@ -163,11 +163,11 @@ func (p *Program) isCheckpoint(values map[string]Tensor) error {
 			_, e.Err = stepCount(counter, x, maxSteps)
 		}
 	}
-	return e.found()
+	return e.errOrNil()
 }
 
-// found returns e with its names sorted, or nil if e reports nothing.
-func (e *CheckpointError) found() error {
+// errOrNil returns e with its names sorted, or nil if e reports nothing.
+func (e *CheckpointError) errOrNil() error {
 	slices.Sort(e.Missing)
 	slices.Sort(e.Unknown)
 	switch {

@@ -75,7 +75,7 @@ func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
 		case native.Unsupported:
 			return n, s.Reason
 		case native.Decomposed:
-			if reason := refusal(n); reason != "" {
+			if reason := decomposeFailure(n); reason != "" {
 				return n, reason
 			}
 		}
@@ -88,8 +88,8 @@ func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
 	return nil, ""
 }
 
-// refusal returns why the decomposition of a composite op fails, or "" if it succeeds.
-func refusal(n *ir.Node) string {
+// decomposeFailure returns why the decomposition of a composite op fails, or "" if it succeeds.
+func decomposeFailure(n *ir.Node) string {
 	_, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
 		in := make([]ir.Value, len(n.Inputs()))
 		for i, v := range n.Inputs() {

@@ -94,9 +94,9 @@ func fans(t ir.Type) (in, out float64) {
 	return float64(max(1, receptive*dims[max(len(dims)-2, 0)])), float64(max(1, receptive*last))
 }
 
-// byDefault returns the default initializer of a parameter: GlorotUniform for rank 2 and above,
+// defaultInitializer returns the default initializer of a parameter: GlorotUniform for rank 2 and above,
 // zeros otherwise.
-func byDefault(t ir.Type) Initializer {
+func defaultInitializer(t ir.Type) Initializer {
 	if t.Shape.Rank() < 2 {
 		return Constant(0)
 	}
@@ -142,7 +142,7 @@ func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir
 			switch {
 			case init != nil:
 			case weights[p.Name] && t.DType.IsFloat():
-				init = byDefault(t)
+				init = defaultInitializer(t)
 			default:
 				init = Constant(0)
 			}
@@ -186,7 +186,7 @@ func initializers(step *ir.Graph, by map[string]Initializer) (map[string]Initial
 			}
 		}
 		if !matched {
-			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which matches no parameter or state of %q: there are %s", pattern, step.Name(), abbreviated(params))
+			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which matches no parameter or state of %q: there are %s", pattern, step.Name(), formatNames(params))
 		}
 	}
 	return own, nil

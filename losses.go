@@ -23,27 +23,27 @@ func (t *Trainer) findStates(loss string) {
 			if s.DType != ir.F32 || len(s.Dims) != 1 || s.Dims[0] < 1 {
 				continue // a state of the user's own
 			}
-			t.ring, t.every = s.Name, max(1, s.Dims[0]/2)
+			t.history, t.readEvery = s.Name, max(1, s.Dims[0]/2)
 		default:
 			if optim.IsStepState(s.Name) {
 				counts = s.Name
 			}
 		}
 	}
-	if t.counter = counts; t.ring != "" {
+	if t.counter = counts; t.history != "" {
 		t.counter = optim.HistoryCount
 	}
 }
 
 // resume continues from the values of the states.
 func (t *Trainer) resume(ctx context.Context) error {
-	count, err := t.counted(ctx)
+	count, err := t.deviceSteps(ctx)
 	t.losses, t.steps, t.first = nil, count, count
 	return err
 }
 
-// counted returns the step count of the device.
-func (t *Trainer) counted(ctx context.Context) (int, error) {
+// deviceSteps returns the step count of the device.
+func (t *Trainer) deviceSteps(ctx context.Context) (int, error) {
 	if t.counter == "" {
 		return t.steps, nil
 	}
@@ -75,16 +75,16 @@ func stepCount(name string, x Tensor, limit int) (int, error) {
 // [Trainer.Run] or [Trainer.Step]. If the device keeps a history of losses, Step reports it up to
 // 128 steps late (half the history). By default such losses are recorded like any other and
 // training continues.
-func (t *Trainer) StopOnNaN(stop bool) { t.stop = stop }
+func (t *Trainer) StopOnNaN(stop bool) { t.stopOnNaN = stop }
 
-// collect reads the losses that the trainer has not read yet. The device does not count a step that
+// readLosses reads the losses that the trainer has not read yet. The device does not count a step that
 // failed.
-func (t *Trainer) collect(ctx context.Context) error {
+func (t *Trainer) readLosses(ctx context.Context) error {
 	failed := t.bound.Wait(ctx)
-	if t.ring == "" || failed == nil && t.steps == t.first+len(t.losses) {
+	if t.history == "" || failed == nil && t.steps == t.first+len(t.losses) {
 		return failed
 	}
-	history, err := t.program.Get(ctx, t.ring)
+	history, err := t.program.Get(ctx, t.history)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -92,7 +92,7 @@ func (t *Trainer) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count, err := t.counted(ctx)
+	count, err := t.deviceSteps(ctx)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -103,13 +103,13 @@ func (t *Trainer) collect(ctx context.Context) error {
 	for t.steps = t.first + read; t.steps < count; t.steps++ {
 		t.losses = append(t.losses, ring[t.steps%len(ring)])
 	}
-	return errors.Join(failed, t.finite(read))
+	return errors.Join(failed, t.checkFinite(read))
 }
 
-// finite returns an error for the first loss, at or after index from, that is not finite, if
+// checkFinite returns an error for the first loss, at or after index from, that is not finite, if
 // StopOnNaN is set.
-func (t *Trainer) finite(from int) error {
-	if !t.stop {
+func (t *Trainer) checkFinite(from int) error {
+	if !t.stopOnNaN {
 		return nil
 	}
 	for k, x := range t.losses[from:] {
@@ -124,9 +124,9 @@ func (t *Trainer) finite(from int) error {
 // waits for the last step. If the program ran steps without the trainer and losses were
 // overwritten, the result starts after the lost ones.
 func (t *Trainer) Losses(ctx context.Context) ([]float32, error) {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return t.losses, err
 	}
-	err := t.collect(ctx)
+	err := t.readLosses(ctx)
 	return t.losses, err
 }

@@ -23,7 +23,7 @@ type Progress struct {
 // step and returns the context's error. The error is of kind [ir.ErrAttr] for a negative number of
 // steps.
 func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error, progress func(Progress)) error {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return err
 	}
 	if steps < 0 {
@@ -56,5 +56,5 @@ func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error
 		}
 		progress(Progress{k + 1, steps, loss, float64(k+1) / time.Since(began).Seconds()})
 	}
-	return t.collect(ctx)
+	return t.readLosses(ctx)
 }

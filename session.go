@@ -144,7 +144,7 @@ func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o Load
 			e.Unknown = append(e.Unknown, name)
 		}
 	}
-	if err := e.found(); err != nil {
+	if err := e.errOrNil(); err != nil {
 		return err
 	}
 	return p.SetAll(ctx, fitting)

@@ -17,19 +17,19 @@ import (
 // be used by one goroutine at a time. A program has one trainer: after another one is made, the
 // methods of the first return an error of kind [native.ErrClosed].
 type Trainer struct {
-	program *Program
-	bound   native.Bound
-	inputs  map[string]*stepInput
-	missing int       // inputs without a value so far
-	rate    []float32 // the memory of input "lr"; nil without that input
-	loss    Tensor    // the memory of the loss; without data if the step keeps a history
-	ring    string    // the state with the history of losses; "" without one
-	every   int       // steps between two reads of the history: half its length
-	counter string    // the state that counts steps; "" without one
-	steps   int       // steps started, including those of a loaded checkpoint
-	first   int       // the step of losses[0]
-	losses  []float32
-	stop    bool // stop at a loss that is not finite
+	program   *Program
+	bound     native.Bound
+	inputs    map[string]*stepInput
+	missing   int       // inputs without a value so far
+	rate      []float32 // the memory of input "lr"; nil without that input
+	loss      Tensor    // the memory of the loss; without data if the step keeps a history
+	history   string    // the state with the history of losses; "" without one
+	readEvery int       // steps between two reads of the history: half its length
+	counter   string    // the state that counts steps; "" without one
+	steps     int       // steps started, including those of a loaded checkpoint
+	first     int       // the step of losses[0]
+	losses    []float32
+	stopOnNaN bool // stop at a loss that is not finite
 }
 
 // stepInput is an input of the step and its host memory.
@@ -64,12 +64,12 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 	t.missing = len(t.inputs)
 	t.findStates(loss)
 	out := map[string]Tensor{}
-	if t.ring == "" {
+	if t.history == "" {
 		t.loss = native.Zeros(ir.F32)
 		out[loss] = t.loss
 	}
 	if lr, ok := in[optim.RateInput]; ok && lr.DType == ir.F32 && len(lr.Dims) == 0 {
-		t.give(t.inputs[optim.RateInput])
+		t.markGiven(t.inputs[optim.RateInput])
 		t.rate, _ = lr.Float32s()
 		t.rate[0] = DefaultRate
 	}
@@ -81,15 +81,15 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 	return t, t.resume(ctx)
 }
 
-func (t *Trainer) give(in *stepInput) {
+func (t *Trainer) markGiven(in *stepInput) {
 	if !in.given {
 		in.given = true
 		t.missing--
 	}
 }
 
-// serves returns an error if the program has another trainer now.
-func (t *Trainer) serves() error {
+// checkCurrent returns an error if the program has another trainer now.
+func (t *Trainer) checkCurrent() error {
 	if t.program.trainer.Load() != t {
 		return fmt.Errorf("trainer: %w: its program has another trainer now", native.ErrClosed)
 	}
@@ -120,7 +120,7 @@ func (t *Trainer) Input(name string) Tensor {
 	if in == nil {
 		return Tensor{}
 	}
-	t.give(in)
+	t.markGiven(in)
 	return in.memory
 }
 
@@ -157,7 +157,7 @@ func (t *Trainer) accept(batch Inputs) error {
 // After an error of kind [ir.ErrIndex], [ir.ErrName], [ir.ErrDType] or [ir.ErrShape] the parameters
 // are unchanged.
 func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return err
 	}
 	if err := t.accept(batch); err != nil {
@@ -169,17 +169,17 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 	for name, x := range batch {
 		in := t.inputs[name]
 		copy(in.memory.Data, x.Data)
-		t.give(in)
+		t.markGiven(in)
 	}
 	if err := t.bound.Start(ctx); err != nil {
 		return err
 	}
-	if t.ring != "" {
+	if t.history != "" {
 		t.steps++
-		if t.steps-t.first-len(t.losses) < t.every {
+		if t.steps-t.first-len(t.losses) < t.readEvery {
 			return nil
 		}
-		return t.collect(ctx)
+		return t.readLosses(ctx)
 	}
 	if err := t.bound.Wait(ctx); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 		return err
 	}
 	t.losses = append(t.losses, x[0])
-	return t.finite(len(t.losses) - 1)
+	return t.checkFinite(len(t.losses) - 1)
 }
 
 // Steps returns the number of steps done, including those of a loaded checkpoint.

@@ -59,9 +59,9 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	first, draw := entries[1].Graph, drawThere
+	first, draw := entries[1].Graph, initOnDevice
 	if n, _ := firstUnsupported(s.backend, first); n != nil {
-		entries, draw = slices.Delete(entries, 1, 2), drawHere
+		entries, draw = slices.Delete(entries, 1, 2), initOnHost
 	}
 	m, err := ir.NewModule(loss.Name(), entries...)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	err = draw(ctx, p, first, o.Seed)
 	var t *Trainer
 	if err == nil {
-		t, err = o.begin(ctx, p)
+		t, err = o.newTrainer(ctx, p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
@@ -100,7 +100,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.checkUnchanged(step); err != nil {
+	if err := o.checkCurvature(step); err != nil {
 		return nil, err
 	}
 	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
@@ -128,22 +128,22 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
 }
 
-// checkUnchanged returns an error of kind [ir.ErrGraph] if the step reads an optimizer state that
+// checkCurvature returns an error of kind [ir.ErrGraph] if the step reads an optimizer state that
 // neither the step nor an entry of Eval updates: Sophia's estimate of the curvature would stay 0.
-func (o *Training) checkUnchanged(step *ir.Graph) error {
+func (o *Training) checkCurvature(step *ir.Graph) error {
 	for _, p := range step.Ports() {
-		if !optim.IsState(p) || changes(step, p.Name) {
+		if !optim.IsState(p) || updatesState(step, p.Name) {
 			continue
 		}
-		if !slices.ContainsFunc(o.Eval, func(e ir.Entry) bool { return e.Graph != nil && changes(e.Graph, p.Name) }) {
+		if !slices.ContainsFunc(o.Eval, func(e ir.Entry) bool { return e.Graph != nil && updatesState(e.Graph, p.Name) }) {
 			return ir.Errorf(ir.ErrGraph, "the step reads state %q of the optimizer and no entry changes it: Eval lacks the graph of optim.Sophia.Curvature", p.Name)
 		}
 	}
 	return nil
 }
 
-// changes reports whether a graph updates a state with a new value.
-func changes(g *ir.Graph, state string) bool {
+// updatesState reports whether a graph updates a state with a new value.
+func updatesState(g *ir.Graph, state string) bool {
 	p, _ := g.Port(state)
 	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State && o.Name == state && o.Value != p.Value })
 }
@@ -151,14 +151,14 @@ func changes(g *ir.Graph, state string) bool {
 // lossName returns the name of the loss output.
 func (o *Training) lossName() string { return cmp.Or(o.Loss, "loss") }
 
-// drawThere initialises the weights on the device, with the program's own entry.
-func drawThere(ctx context.Context, p *Program, _ *ir.Graph, seed uint32) error {
+// initOnDevice initialises the weights on the device, with the program's own entry.
+func initOnDevice(ctx context.Context, p *Program, _ *ir.Graph, seed uint32) error {
 	_, err := p.Call(ctx, initEntry, Inputs{SeedInput: Uint32(seed)})
 	return err
 }
 
-// drawHere initialises the weights on the CPU, for a device without random numbers.
-func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) error {
+// initOnHost initialises the weights on the CPU, for a device without random numbers.
+func initOnHost(ctx context.Context, p *Program, first *ir.Graph, seed uint32) error {
 	host, err := Open("cpu")
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) err
 	if err != nil {
 		return err
 	}
-	err = drawThere(ctx, from, first, seed)
+	err = initOnDevice(ctx, from, first, seed)
 	for _, s := range from.Persistent() {
 		var x Tensor
 		if err == nil {
@@ -184,8 +184,8 @@ func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) err
 	return errors.Join(err, from.Close(context.WithoutCancel(ctx)))
 }
 
-// begin returns the trainer of a program whose weights are initialised.
-func (o *Training) begin(ctx context.Context, p *Program) (*Trainer, error) {
+// newTrainer returns the trainer of a program whose weights are initialised.
+func (o *Training) newTrainer(ctx context.Context, p *Program) (*Trainer, error) {
 	t, err := NewTrainer(ctx, p, o.lossName())
 	if err != nil {
 		return nil, err

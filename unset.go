@@ -49,11 +49,11 @@ func (u *unset) check(entry string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value, %s: load or set them, or run an entry that does, as that of rlx.InitGraph", entry, abbreviated(names))
+	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value, %s: load or set them, or run an entry that does, as that of rlx.InitGraph", entry, formatNames(names))
 }
 
-// given records that parameters have a value.
-func (u *unset) given(names []string) {
+// markGiven records that parameters have a value.
+func (u *unset) markGiven(names []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, name := range names {
@@ -73,7 +73,7 @@ func (p *Program) Run(ctx context.Context, entry string, in map[string]Tensor) (
 	}
 	r, err := p.Program.Run(ctx, entry, in)
 	if err == nil {
-		p.unset.given(p.unset.sets[entry])
+		p.unset.markGiven(p.unset.sets[entry])
 	}
 	return r, err
 }
@@ -92,7 +92,7 @@ func (p *Program) set(write func() error, names ...string) error {
 	if err := write(); err != nil || p.unset == nil {
 		return err
 	}
-	p.unset.given(names)
+	p.unset.markGiven(names)
 	return nil
 }
 
@@ -103,12 +103,12 @@ func (p *Program) Bind(ctx context.Context, entry string, in, out map[string]Ten
 	if err != nil || p.unset == nil {
 		return b, err
 	}
-	return &firstBound{Bound: b, unset: p.unset, entry: entry}, nil
+	return &checkedBound{Bound: b, unset: p.unset, entry: entry}, nil
 }
 
-// firstBound checks for parameters without a value until one Start has succeeded; after that they
+// checkedBound checks for parameters without a value until one Start has succeeded; after that they
 // keep a value.
-type firstBound struct {
+type checkedBound struct {
 	native.Bound
 	unset   *unset
 	entry   string
@@ -116,7 +116,7 @@ type firstBound struct {
 }
 
 // Start starts a run: see [native.Bound.Start].
-func (b *firstBound) Start(ctx context.Context) error {
+func (b *checkedBound) Start(ctx context.Context) error {
 	if b.started {
 		return b.Bound.Start(ctx)
 	}
@@ -125,7 +125,7 @@ func (b *firstBound) Start(ctx context.Context) error {
 	}
 	err := b.Bound.Start(ctx)
 	if b.started = err == nil; b.started {
-		b.unset.given(b.unset.sets[b.entry])
+		b.unset.markGiven(b.unset.sets[b.entry])
 	}
 	return err
 }

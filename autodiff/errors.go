@@ -42,8 +42,8 @@ func wrap(transform string, err error) error {
 	return e
 }
 
-// given returns an [*Error] if the graph is nil.
-func given(transform string, g *ir.Graph) error {
+// checkGraph returns an [*Error] if the graph is nil.
+func checkGraph(transform string, g *ir.Graph) error {
 	return wrap(transform, g.Given())
 }
 

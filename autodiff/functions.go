@@ -120,7 +120,7 @@ func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 		return nil
 	}
 	c := &captured{xs: len(xs)}
-	nodes, used := between(marks, results)
+	nodes, used := nodesBetween(marks, results)
 	c.in = slices.Concat(xs, used)
 	g, err := ir.Build("function", func(s *ir.Builder) {
 		to := map[ir.Value]ir.Value{}
@@ -145,14 +145,14 @@ func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 	return c
 }
 
-// between returns the nodes on paths from the marks to the results, in order, and the other values
+// nodesBetween returns the nodes on paths from the marks to the results, in order, and the other values
 // that these nodes use.
-func between(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
+func nodesBetween(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
 	depends := map[*ir.Node]bool{}
 	for _, m := range marks {
 		depends[m.Node()] = true
 	}
-	reached := reachedFrom(results)
+	reached := dependencies(results)
 	for _, n := range reached {
 		for _, v := range n.Inputs() {
 			depends[n] = depends[n] || depends[v.Node()]
@@ -177,8 +177,8 @@ func between(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
 	return nodes, used
 }
 
-// reachedFrom returns the nodes that values depend on, in graph order.
-func reachedFrom(values []ir.Value) []*ir.Node {
+// dependencies returns the nodes that values depend on, in graph order.
+func dependencies(values []ir.Value) []*ir.Node {
 	seen := map[*ir.Node]bool{}
 	var nodes []*ir.Node
 	for stack := slices.Clone(values); len(stack) > 0; {

@@ -60,7 +60,7 @@ func ValueAndGrad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 
 // GradWith is [Grad] and [ValueAndGrad] with options.
 func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
-	if err := given("grad", g); err != nil {
+	if err := checkGraph("grad", g); err != nil {
 		return nil, err
 	}
 	output, err := scalarOutput(g, o.Loss)
@@ -90,7 +90,7 @@ func VJP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 
 // VJPWith is [VJP] with options.
 func VJPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
-	if err := given("vjp", g); err != nil {
+	if err := checkGraph("vjp", g); err != nil {
 		return nil, err
 	}
 	if len(o.Wrt) == 0 {

@@ -24,7 +24,7 @@ func JacobianForward(g *ir.Graph, output string, wrt ...string) (*ir.Graph, erro
 
 // JacobianForwardWith is [JacobianForward] with options; Keep has no effect.
 func JacobianForwardWith(g *ir.Graph, output string, o Options) (*ir.Graph, error) {
-	return jacobian(g, output, o, columns)
+	return jacobian(g, output, o, jacobianColumns)
 }
 
 // JacobianReverse is like [JacobianForward] but batches the reverse derivative over the elements of
@@ -35,7 +35,7 @@ func JacobianReverse(g *ir.Graph, output string, wrt ...string) (*ir.Graph, erro
 
 // JacobianReverseWith is [JacobianReverse] with options; Keep has no effect.
 func JacobianReverseWith(g *ir.Graph, output string, o Options) (*ir.Graph, error) {
-	return jacobian(g, output, o, rows)
+	return jacobian(g, output, o, jacobianRows)
 }
 
 // Hessian returns a graph that computes the outputs of g and the second derivatives of the rank-0
@@ -49,7 +49,7 @@ func Hessian(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 // HessianWith is [Hessian] with options.
 func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	const transform = "hessian"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	wrt := o.Wrt
@@ -68,7 +68,7 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		copyOutputs(b, g, b.Splice(g, in), nil)
 		for _, row := range wrt {
 			for _, column := range wrt {
-				b.Output(HessianName(row, column), columns(b, d, in, outputIndex(d, prefix+row), portIndex(g, column)))
+				b.Output(HessianName(row, column), jacobianColumns(b, d, in, outputIndex(d, prefix+row), portIndex(g, column)))
 			}
 		}
 	})
@@ -80,7 +80,7 @@ type dense func(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.
 
 func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, error) {
 	const transform = "jacobian"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	ports, err := portIndices(g, o.Wrt)
@@ -92,7 +92,7 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 		return nil, wrap(transform, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output))
 	}
 	for _, name := range o.Wrt {
-		if err := o.Missing.refuse(g, output, name); err != nil {
+		if err := o.Missing.check(g, output, name); err != nil {
 			return nil, wrap(transform, err)
 		}
 	}
@@ -118,8 +118,8 @@ func outputIndex(g *ir.Graph, name string) int {
 	return -1
 }
 
-// columns computes the Jacobian by forward mode, one column for each element of the port.
-func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
+// jacobianColumns computes the Jacobian by forward mode, one column for each element of the port.
+func jacobianColumns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
 	tangent := b.Subgraph(g.Name(), func(b *ir.Builder) {
 		in, t := inputs(b, g), make([]ir.Value, len(g.Ports()))
@@ -127,13 +127,13 @@ func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Val
 		out, tout := derive.JVP(b, g, in, t)
 		b.Output("tangent", orZeros(b, tout[output], out[output]))
 	})
-	all, axis := alongBasis(b, tangent, in, x)
+	all, axis := batchOverBasis(b, tangent, in, x)
 	all = ops.BatchAt(b, all, axis, len(y.Shape), x.Shape.Size())
 	return reshape(b, all, y.Shape, x.Shape)
 }
 
-// rows computes the Jacobian by reverse mode, one row for each element of the output.
-func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
+// jacobianRows computes the Jacobian by reverse mode, one row for each element of the output.
+func jacobianRows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
 	p, err := linearise(g, variables{ports: []int{port}}, nil)
 	if err != nil {
@@ -146,7 +146,7 @@ func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value 
 		_, residuals := p.forward(b, in)
 		b.Output("gradient", orZeros(b, p.backward(b, residuals, ct)[0], in[port]))
 	})
-	all, axis := alongBasis(b, gradient, in, y)
+	all, axis := batchOverBasis(b, gradient, in, y)
 	all = ops.BatchAt(b, all, axis, 0, y.Shape.Size())
 	return reshape(b, all, y.Shape, x.Shape)
 }
@@ -160,9 +160,9 @@ func inputs(b *ir.Builder, g *ir.Graph) []ir.Value {
 	return in
 }
 
-// alongBasis adds g, a graph linear in its last port, batched over the standard basis of type t for
+// batchOverBasis adds g, a graph linear in its last port, batched over the standard basis of type t for
 // that port. It returns the output and the batch axis.
-func alongBasis(b *ir.Builder, g *ir.Graph, in []ir.Value, t ir.Type) (ir.Value, int) {
+func batchOverBasis(b *ir.Builder, g *ir.Graph, in []ir.Value, t ir.Type) (ir.Value, int) {
 	if b.Err() != nil {
 		return ir.Value{}, -1
 	}

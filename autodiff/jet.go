@@ -37,7 +37,7 @@ func Jet(g *ir.Graph, order int, wrt ...string) (*ir.Graph, error) {
 // JetWith is [Jet] with options.
 func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	const transform = "jet"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	if order < 1 || order > MaxOrder {
@@ -48,7 +48,7 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	}
 	ports, err := portIndices(g, o.Wrt)
 	if err == nil && o.Missing == MissingIsError {
-		err = eachReaches(g, ports, plainOutputs(g))
+		err = checkPaths(g, ports, plainOutputs(g))
 	}
 	if err != nil {
 		return nil, wrap(transform, err)
@@ -84,14 +84,14 @@ func alongCurve(b *ir.Builder, g *ir.Graph, in []ir.Value, curve [][]ir.Value, o
 	for i, v := range in {
 		terms := []ir.Value{v}
 		for k, d := range curve[i] {
-			terms = append(terms, over(b, d, factorial(k+1)))
+			terms = append(terms, divide(b, d, factorial(k+1)))
 		}
-		ports[i] = w.given(terms)
+		ports[i] = w.fromTerms(terms)
 	}
 	out := make([][]ir.Value, len(g.Outputs()))
 	for i, s := range w.graph(g, ports) {
 		for k := 0; k <= order && b.Err() == nil; k++ {
-			out[i] = append(out[i], times(b, s.at(k), factorial(k)))
+			out[i] = append(out[i], scale(b, s.at(k), factorial(k)))
 		}
 		out[i] = append(out[i], make([]ir.Value, order+1-len(out[i]))...)
 	}
@@ -115,17 +115,17 @@ func factorial(k int) float64 {
 	return f
 }
 
-// times returns x·c. It returns x if c = 1 or if x is invalid, known to be zero.
-func times(b *ir.Builder, x ir.Value, c float64) ir.Value {
+// scale returns x·c. It returns x if c = 1 or if x is invalid, known to be zero.
+func scale(b *ir.Builder, x ir.Value, c float64) ir.Value {
 	if !x.Valid() || c == 1 {
 		return x
 	}
 	return ops.Mul(b, x, ops.ConstLike(b, x, c))
 }
 
-// over returns x/c. It returns x if c = 1 or if x is invalid, known to be zero. It divides because
+// divide returns x/c. It returns x if c = 1 or if x is invalid, known to be zero. It divides because
 // a whole number is a literal of every element type, but its inverse is not.
-func over(b *ir.Builder, x ir.Value, c float64) ir.Value {
+func divide(b *ir.Builder, x ir.Value, c float64) ir.Value {
 	if !x.Valid() || c == 1 {
 		return x
 	}

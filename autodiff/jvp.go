@@ -17,7 +17,7 @@ func JVP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 
 // JVPWith is [JVP] with options.
 func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
-	if err := given("jvp", g); err != nil {
+	if err := checkGraph("jvp", g); err != nil {
 		return nil, err
 	}
 	if len(o.Wrt) == 0 {
@@ -29,7 +29,7 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 		return nil, wrap("jvp", err)
 	}
 	if o.Missing == MissingIsError {
-		if err := eachReaches(g, ports, plainOutputs(g)); err != nil {
+		if err := checkPaths(g, ports, plainOutputs(g)); err != nil {
 			return nil, wrap("jvp", err)
 		}
 	}
@@ -50,9 +50,9 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 	return j, wrap("jvp", err)
 }
 
-// eachReaches returns a [*NoPathError] for the first port that none of the outputs depends on, or
+// checkPaths returns a [*NoPathError] for the first port that none of the outputs depends on, or
 // an error of a rule.
-func eachReaches(g *ir.Graph, ports, outputs []int) error {
+func checkPaths(g *ir.Graph, ports, outputs []int) error {
 	for _, port := range ports {
 		reaches := false
 		_, err := ir.Build(g.Name(), func(b *ir.Builder) {

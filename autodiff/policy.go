@@ -92,7 +92,7 @@ func (p Policy) keeper() ir.Keeper {
 		if err == nil && len(keep) != len(forward.Nodes()) {
 			err = ir.Attrf("the policy says of %d nodes what is kept, there are %d", len(keep), len(forward.Nodes()))
 		}
-		if err != nil || !f.saves(keep) {
+		if err != nil || !f.savesMemory(keep) {
 			return nil, err
 		}
 		return keep, nil

@@ -18,9 +18,9 @@ func KeepLeast() Policy {
 		}
 		var best []bool
 		least := -1
-		for _, limit := range c.limits() {
-			keep, bytes, largest := c.within(limit)
-			if all := c.stacked(bytes) + largest; least < 0 || all < least {
+		for _, limit := range c.partLimits() {
+			keep, bytes, largest := c.cutWithin(limit)
+			if all := c.stackedBytes(bytes) + largest; least < 0 || all < least {
 				best, least = keep, all
 			}
 		}
@@ -37,14 +37,14 @@ func KeepWithin(bytes int) Policy {
 			return nil, err
 		}
 		best, used := make([]bool, len(c.nodes)), 0
-		for _, limit := range c.limits() {
-			if keep, kept, _ := c.within(limit); c.stacked(kept) <= bytes {
+		for _, limit := range c.partLimits() {
+			if keep, kept, _ := c.cutWithin(limit); c.stackedBytes(kept) <= bytes {
 				best, used = keep, kept
 			}
 		}
 		products, err := KeepProducts()(f)
 		for i, n := range c.nodes {
-			if products[i] && c.live[i] && !best[i] && c.stacked(used+c.bytes[n.ID()]) <= bytes {
+			if products[i] && c.live[i] && !best[i] && c.stackedBytes(used+c.bytes[n.ID()]) <= bytes {
 				best[i], used = true, used+c.bytes[n.ID()]
 			}
 		}
@@ -54,13 +54,13 @@ func KeepWithin(bytes int) Policy {
 
 // cuts holds the live bytes between the nodes of a graph, in graph order.
 type cuts struct {
-	nodes  []*ir.Node
-	live   []bool // by node: it depends on a port and a needed value depends on it
-	bytes  []int  // by node: bytes of its results
-	stored []int  // by node: bytes of its results that the backward pass needs
-	last   []int  // by node: its last user
-	passes []int  // by node: bytes live from it and earlier nodes to later ones
-	steps  int    // number of times that the graph runs
+	nodes    []*ir.Node
+	live     []bool // by node: it depends on a port and a needed value depends on it
+	bytes    []int  // by node: bytes of its results
+	stored   []int  // by node: bytes of its results that the backward pass needs
+	last     []int  // by node: its last user
+	crossing []int  // by node: bytes live from it and earlier nodes to later ones
+	steps    int    // number of times that the graph runs
 }
 
 func newCuts(f Forward) (*cuts, error) {
@@ -71,7 +71,7 @@ func newCuts(f Forward) (*cuts, error) {
 	n := len(f.Graph.Nodes())
 	c := &cuts{
 		steps: steps, nodes: f.Graph.Nodes(), live: make([]bool, n), bytes: make([]int, n), stored: make([]int, n),
-		last: make([]int, n), passes: make([]int, n),
+		last: make([]int, n), crossing: make([]int, n),
 	}
 	for _, v := range f.Needed {
 		c.live[v.Node().ID()] = true
@@ -94,12 +94,12 @@ func newCuts(f Forward) (*cuts, error) {
 			c.bytes[i] += size
 		}
 		if c.live[i] && i < c.last[i] {
-			c.passes[i] += c.bytes[i]
-			c.passes[c.last[i]] -= c.bytes[i]
+			c.crossing[i] += c.bytes[i]
+			c.crossing[c.last[i]] -= c.bytes[i]
 		}
 	}
-	for i := 1; i < n; i++ { // up to here passes holds differences
-		c.passes[i] += c.passes[i-1]
+	for i := 1; i < n; i++ { // up to here crossing holds differences
+		c.crossing[i] += c.crossing[i-1]
 	}
 	for _, v := range f.Needed {
 		if i := v.Node().ID(); c.live[i] {
@@ -110,8 +110,8 @@ func newCuts(f Forward) (*cuts, error) {
 	return c, nil
 }
 
-// stacked returns the bytes of values that every step stores.
-func (c *cuts) stacked(bytes int) int { return c.steps * bytes }
+// stackedBytes returns the bytes of values that every step stores.
+func (c *cuts) stackedBytes(bytes int) int { return c.steps * bytes }
 
 func constant(s ir.Shape) bool {
 	_, ok := s.Ints()
@@ -134,9 +134,9 @@ func (c *cuts) dropConstants() {
 // maxParts limits the number of parts of a graph.
 const maxParts = 64
 
-// limits returns candidate limits for the bytes of a part, in decreasing order: the whole graph and
+// partLimits returns candidate limits for the bytes of a part, in decreasing order: the whole graph and
 // fractions of it.
-func (c *cuts) limits() []int {
+func (c *cuts) partLimits() []int {
 	total := 0
 	for _, b := range c.stored {
 		total += b
@@ -148,9 +148,9 @@ func (c *cuts) limits() []int {
 	return out
 }
 
-// within cuts the graph so that no part needs more than limit bytes, where possible. It returns the
+// cutWithin cuts the graph so that no part needs more than limit bytes, where possible. It returns the
 // nodes whose values cross the cuts, their bytes, and the bytes of the largest part.
-func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
+func (c *cuts) cutWithin(limit int) (keep []bool, bytes, largest int) {
 	keep = make([]bool, len(c.nodes))
 	part, begin := 0, 0
 	for i := 0; i < len(c.nodes); i++ {
@@ -158,7 +158,7 @@ func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
 		if part <= limit {
 			continue
 		}
-		at := c.thinnest(begin, i)
+		at := c.cheapestCut(begin, i)
 		if at < 0 { // no cut is possible: the part exceeds the limit
 			continue
 		}
@@ -175,12 +175,12 @@ func (c *cuts) within(limit int) (keep []bool, bytes, largest int) {
 	return keep, bytes, max(largest, part)
 }
 
-// thinnest returns the node in [begin, end) after which the fewest bytes are live, the last one of
+// cheapestCut returns the node in [begin, end) after which the fewest bytes are live, the last one of
 // equals; -1 if there is none.
-func (c *cuts) thinnest(begin, end int) int {
+func (c *cuts) cheapestCut(begin, end int) int {
 	at := -1
 	for i := begin; i < end; i++ {
-		if c.live[i] && (at < 0 || c.passes[i] <= c.passes[at]) {
+		if c.live[i] && (at < 0 || c.crossing[i] <= c.crossing[at]) {
 			at = i
 		}
 	}

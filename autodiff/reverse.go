@@ -43,7 +43,7 @@ func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	if p.halves, err = derive.Split(tangents, unknown, force, keep); err != nil {
 		return nil, err
 	}
-	return p, p.choose(keep)
+	return p, p.chooseResiduals(keep)
 }
 
 // buildTangents builds the graph of the outputs of g and their tangents. Its ports and outputs are
@@ -77,8 +77,8 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 	}
 }
 
-// choose calls the keeper for the known half.
-func (p *pullback) choose(keep ir.Keeper) error {
+// chooseResiduals calls the keeper for the known half.
+func (p *pullback) chooseResiduals(keep ir.Keeper) error {
 	if keep == nil {
 		return nil
 	}

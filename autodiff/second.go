@@ -17,7 +17,7 @@ func HVP(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 
 // HVPWith is [HVP] with options.
 func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
-	if err := given("hvp", g); err != nil {
+	if err := checkGraph("hvp", g); err != nil {
 		return nil, err
 	}
 	wrt := o.Wrt
@@ -63,35 +63,35 @@ func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 // NthOrderWith is [NthOrder] with a choice for an output that does not depend on the port.
 func NthOrderWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.Graph, error) {
 	const transform = "nth order"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	port, ok := g.Port(wrt)
 	if ok && port.Value.Rank() != 0 {
 		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
 	}
-	d, err := allOrders(g, output, wrt, n)
+	d, err := nthOrder(g, output, wrt, n)
 	if err == nil {
-		err = missing.refuse(g, output, wrt)
+		err = missing.check(g, output, wrt)
 	}
 	return d, wrap(transform, err)
 }
 
-// refuse returns a [*NoPathError] if m requires one and the output does not depend on the port.
+// check returns a [*NoPathError] if m requires one and the output does not depend on the port.
 // Both must exist.
-func (m Missing) refuse(g *ir.Graph, output, wrt string) error {
+func (m Missing) check(g *ir.Graph, output, wrt string) error {
 	if m != MissingIsError {
 		return nil
 	}
-	return eachReaches(g, []int{portIndex(g, wrt)}, []int{outputIndex(g, output)})
+	return checkPaths(g, []int{portIndex(g, wrt)}, []int{outputIndex(g, output)})
 }
 
 // MaxOrder is the highest order of a derivative. The coefficients of a series are scaled by
 // factorials, and 170! is the largest that an f64 holds.
 const MaxOrder = 170
 
-// derivableOutput returns the index of an output and checks the order n.
-func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
+// differentiableOutput returns the index of an output and checks the order n.
+func differentiableOutput(g *ir.Graph, name string, n int) (int, error) {
 	at := outputIndex(g, name)
 	if at < 0 {
 		return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
@@ -114,18 +114,18 @@ func Directional(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 
 // DirectionalWith is [Directional] with a choice for an output that does not depend on the port.
 func DirectionalWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.Graph, error) {
-	if err := given("directional", g); err != nil {
+	if err := checkGraph("directional", g); err != nil {
 		return nil, err
 	}
 	taken := 0
 	for portIndex(g, DirectionName(taken+1, wrt)) >= 0 {
 		taken++
 	}
-	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
+	d, err := repeatedJVP(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
 		return b.Port(ir.InputPort, DirectionName(taken+k, wrt), x.Type())
 	})
 	if err == nil {
-		err = missing.refuse(g, output, wrt)
+		err = missing.check(g, output, wrt)
 	}
 	return d, wrap("directional", err)
 }
@@ -133,13 +133,13 @@ func DirectionalWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*
 // direction returns the tangent of port x for the k-th differentiation.
 type direction func(b *ir.Builder, k int, x ir.Value) ir.Value
 
-// repeated differentiates an output n times by one port, in forward mode.
-func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, error) {
+// repeatedJVP differentiates an output n times by one port, in forward mode.
+func repeatedJVP(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, error) {
 	ports, err := portIndices(g, []string{wrt})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := derivableOutput(g, output, n); err != nil {
+	if _, err := differentiableOutput(g, output, n); err != nil {
 		return nil, err
 	}
 	name := output

@@ -17,7 +17,7 @@ func ResidualName(i int) string { return position(residualPrefix+"/", i) }
 // [VJPWith].
 func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 	const transform = "split vjp"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, nil, err
 	}
 	if o.Keep != nil {

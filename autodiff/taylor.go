@@ -35,8 +35,8 @@ func (s *series) at(k int) ir.Value {
 	return s.terms[k]
 }
 
-// rests reports whether the value does not depend on s.
-func (s *series) rests() bool { return s.degree == 0 }
+// isConstant reports whether the value does not depend on s.
+func (s *series) isConstant() bool { return s.degree == 0 }
 
 // taylor maps graphs to the series of their values. Nodes that compute the same from the same
 // series share one series. This closes cycles of derivative rules, such as sin and cos, and keeps
@@ -58,15 +58,15 @@ func (w *taylor) series(degree int, term func(k int) ir.Value) *series {
 	return &series{id: w.count, degree: degree, term: term}
 }
 
-// given returns the series with the given coefficients.
-func (w *taylor) given(terms []ir.Value) *series {
+// fromTerms returns the series with the given coefficients.
+func (w *taylor) fromTerms(terms []ir.Value) *series {
 	return w.series(len(terms)-1, func(k int) ir.Value { return terms[k] })
 }
 
 // derivative returns the series of dx/ds.
 func (w *taylor) derivative(x *series) *series {
 	if x.slope == nil {
-		x.slope = w.series(max(x.degree-1, 0), func(k int) ir.Value { return times(w.b, x.at(k+1), float64(k+1)) })
+		x.slope = w.series(max(x.degree-1, 0), func(k int) ir.Value { return scale(w.b, x.at(k+1), float64(k+1)) })
 		if x.degree == unbounded {
 			x.slope.degree = unbounded
 		}
@@ -109,8 +109,8 @@ func (w *taylor) node(n *ir.Node, in []*series) []*series {
 	d := n.Def()
 	// Register a composite by name only after its body is expanded: a rule may lead back to it.
 	switch {
-	case !a.moves() || d.JVP == nil && d.Body == nil:
-		w.known[key] = a.resting()
+	case !a.isMoving() || d.JVP == nil && d.Body == nil:
+		w.known[key] = a.constants()
 	case d.JVP == nil:
 		body, err := ir.Inline(n)
 		if err != nil {
@@ -118,9 +118,9 @@ func (w *taylor) node(n *ir.Node, in []*series) []*series {
 			return nil
 		}
 		w.known[key] = w.graph(body, in)
-	case isProduct(n.Op()) && !in[0].rests() && !in[1].rests():
+	case isProduct(n.Op()) && !in[0].isConstant() && !in[1].isConstant():
 		w.known[key] = []*series{a.product()}
-	case n.Op() == ops.OpDiv && !in[1].rests():
+	case n.Op() == ops.OpDiv && !in[1].isConstant():
 		w.known[key] = []*series{a.quotient()}
 	default:
 		w.known[key] = a.byRule()
@@ -163,10 +163,10 @@ type applied struct {
 
 func (w *taylor) apply(n *ir.Node, in []*series) *applied { return &applied{w: w, n: n, in: in} }
 
-// moves reports whether a differentiable operand depends on s.
-func (a *applied) moves() bool {
+// isMoving reports whether a differentiable operand depends on s.
+func (a *applied) isMoving() bool {
 	for i, s := range a.in {
-		if !s.rests() && derive.Differentiable(a.n.Input(i).DType()) {
+		if !s.isConstant() && derive.Differentiable(a.n.Input(i).DType()) {
 			return true
 		}
 	}
@@ -188,8 +188,8 @@ func (a *applied) value(result int) ir.Value {
 	return a.out[result]
 }
 
-// resting returns the results as constants.
-func (a *applied) resting() []*series {
+// constants returns the results as constants.
+func (a *applied) constants() []*series {
 	out := make([]*series, a.n.NumResults())
 	for i := range out {
 		out[i] = a.w.series(0, func(int) ir.Value { return a.value(i) })
@@ -197,8 +197,8 @@ func (a *applied) resting() []*series {
 	return out
 }
 
-// placed calls f; the nodes that it adds get the label and position of the differentiated op.
-func (a *applied) placed(f func() ir.Value) ir.Value {
+// withOrigin calls f; the nodes that it adds get the label and position of the differentiated op.
+func (a *applied) withOrigin(f func() ir.Value) ir.Value {
 	b := a.w.b
 	label, at := b.Origin()
 	b.Label(a.n.Label())

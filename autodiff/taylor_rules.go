@@ -25,7 +25,7 @@ func (a *applied) product() *series {
 		if k == 0 {
 			return a.value(0)
 		}
-		return a.placed(func() ir.Value {
+		return a.withOrigin(func() ir.Value {
 			return sumOfProducts(b, x, y, 0, k, func(p, q ir.Value) ir.Value {
 				if a.n.Op() == ops.OpMul { // see the comment of mul_zero
 					return ops.MulZero(b, p, q)
@@ -58,7 +58,7 @@ func (a *applied) quotient() *series {
 		if k == 0 {
 			return a.value(0)
 		}
-		return a.placed(func() ir.Value {
+		return a.withOrigin(func() ir.Value {
 			if !inverse.Valid() {
 				inverse = ops.Div(b, ops.OnesLike(b, y.at(0)), y.at(0))
 			}
@@ -160,7 +160,7 @@ func (a *applied) byRule() []*series {
 	var moving []int
 	degree := 0
 	for i, s := range a.in {
-		if !s.rests() && derive.Differentiable(a.n.Input(i).DType()) {
+		if !s.isConstant() && derive.Differentiable(a.n.Input(i).DType()) {
 			moving = append(moving, i)
 			degree = max(degree, s.degree)
 		}
@@ -173,13 +173,13 @@ func (a *applied) byRule() []*series {
 	} else {
 		degree = unbounded
 	}
-	out := a.resting()
+	out := a.constants()
 	for _, i := range r.result {
 		out[i] = a.w.series(degree, func(k int) ir.Value {
 			if k == 0 {
 				return a.value(i)
 			}
-			return a.placed(func() ir.Value { return term(i, k) })
+			return a.withOrigin(func() ir.Value { return term(i, k) })
 		})
 	}
 	return out
@@ -203,7 +203,7 @@ func (e *equation) term(result, k int) ir.Value {
 	}
 	for i, r := range e.rule.result {
 		if r == result && i < len(e.right) {
-			return over(e.a.w.b, e.right[i].at(k-1), float64(k))
+			return divide(e.a.w.b, e.right[i].at(k-1), float64(k))
 		}
 	}
 	return ir.Value{}

@@ -29,7 +29,7 @@ type VmapOptions struct {
 // [ir.ErrShape] for a state or output that depends on the batch but has no axis, and [ir.ErrNoRule]
 // for an op that cannot be batched.
 func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
-	if err := given("vmap", g); err != nil {
+	if err := checkGraph("vmap", g); err != nil {
 		return nil, err
 	}
 	v := &vmap{g: g, size: size, options: o, axes: make([]int, len(g.Ports()))}
@@ -39,7 +39,7 @@ func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
 	for i, p := range g.Ports() {
 		v.axes[i] = -1
 		if a, ok := o.In[p.Name]; ok {
-			a, err := placeOf(a, p.Value.Rank(), p.Name)
+			a, err := axisPosition(a, p.Value.Rank(), p.Name)
 			if err != nil {
 				return nil, wrap("vmap", err)
 			}
@@ -57,8 +57,8 @@ type vmap struct {
 	axes    []int // by port
 }
 
-// placeOf returns the position from the front of a new axis in a shape of the given rank.
-func placeOf(axis, rank int, name string) (int, error) {
+// axisPosition returns the position from the front of a new axis in a shape of the given rank.
+func axisPosition(axis, rank int, name string) (int, error) {
 	at := axis
 	if at < 0 {
 		at += rank + 1
@@ -132,5 +132,5 @@ func (v *vmap) outAxis(o ir.Output, has int) (int, error) {
 		}
 		return -1, nil
 	}
-	return placeOf(v.options.Out[o.Name], o.Value.Rank(), o.Name)
+	return axisPosition(v.options.Out[o.Name], o.Value.Rank(), o.Name)
 }

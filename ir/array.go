@@ -89,10 +89,10 @@ func (a *Array) Check() error {
 	}
 	n, _ := a.Type().Shape.Size().Const()
 	switch {
-	case a.held() != len(a.F)+len(a.I)+len(a.C):
+	case a.numHeld() != len(a.F)+len(a.I)+len(a.C):
 		return DTypef("the elements of an array of %s are given as another type's", a.Type())
-	case a.held() != n:
-		return Shapef("%d elements in an array of %s", a.held(), a.Type())
+	case a.numHeld() != n:
+		return Shapef("%d elements in an array of %s", a.numHeld(), a.Type())
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (a *Array) check(t Type) error {
 	return nil
 }
 
-// held returns the number of elements in the field that the element type uses.
-func (a *Array) held() int {
+// numHeld returns the number of elements in the field that the element type uses.
+func (a *Array) numHeld() int {
 	switch {
 	case a.DType.IsFloat():
 		return len(a.F)

@@ -122,7 +122,7 @@ func (b *Builder) constant(t Type, data []byte) Value {
 		}
 	}
 	n := &Node{op: OpConstant, def: mustDef(OpConstant), attrs: &ConstantAttrs{t, data}, types: []Type{t}, label: b.label}
-	return b.place(n).Result(0)
+	return b.appendNode(n).Result(0)
 }
 
 // Label sets the label of the nodes added until the next call. Errors, the text form and kernel
@@ -130,7 +130,7 @@ func (b *Builder) constant(t Type, data []byte) Value {
 func (b *Builder) Label(label string) {
 	b.label = b.scope
 	if label != "" {
-		b.label = b.within(label)
+		b.label = b.scoped(label)
 	}
 }
 
@@ -192,16 +192,16 @@ func (b *Builder) Copy(n *Node, in []Value) []Value {
 // CopyWith is [Builder.Copy] with other attributes and subgraphs.
 func (b *Builder) CopyWith(n *Node, attrs Attrs, subs []*Graph, in []Value) []Value {
 	c := &Node{op: n.op, def: n.def, attrs: attrs, subs: subs, inputs: append([]Value(nil), in...), label: cmp.Or(n.label, b.label), pos: n.pos}
-	if b.err == nil && b.inferredBefore(n, c) {
+	if b.err == nil && b.sameInference(n, c) {
 		c.types = n.types
-		return b.place(c).Results()
+		return b.appendNode(c).Results()
 	}
 	return b.insert(c)
 }
 
-// inferredBefore reports whether the result types of n hold for its copy c, so that inference can
+// sameInference reports whether the result types of n hold for its copy c, so that inference can
 // be skipped: passes copy most nodes unchanged.
-func (b *Builder) inferredBefore(n, c *Node) bool {
+func (b *Builder) sameInference(n, c *Node) bool {
 	if n.attrs != c.attrs || len(n.inputs) != len(c.inputs) || !slices.Equal(n.subs, c.subs) {
 		return false
 	}
@@ -225,7 +225,7 @@ func (b *Builder) insert(n *Node) []Value {
 		return []Value{{}}
 	}
 	n.types = types
-	return b.place(n).Results()
+	return b.appendNode(n).Results()
 }
 
 // posOf returns the position of a new node: its own if it is a copy, else that of [Builder.At],
@@ -254,8 +254,8 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 	return infer(n)
 }
 
-// place appends n to the nodes of the graph.
-func (b *Builder) place(n *Node) *Node {
+// appendNode appends n to the nodes of the graph.
+func (b *Builder) appendNode(n *Node) *Node {
 	if b.done {
 		b.Fail(Errorf(ErrGraph, "graph %q is built already", b.name))
 	}

@@ -23,13 +23,13 @@ func (b *Builder) Input(name string, d DType, axes ...Dim) Value {
 // Param declares a parameter, a persistent value that must be set before the first run that reads
 // it. [Builder.SetState] may update it, as training does.
 func (b *Builder) Param(name string, d DType, axes ...Dim) Value {
-	return b.Port(ParamPort, b.within(name), Type{d, axes})
+	return b.Port(ParamPort, b.scoped(name), Type{d, axes})
 }
 
 // State declares a state and returns its value at the start of a run. [Builder.SetState] sets its
 // value at the end.
 func (b *Builder) State(name string, d DType, axes ...Dim) Value {
-	return b.Port(StatePort, b.within(name), Type{d, axes})
+	return b.Port(StatePort, b.scoped(name), Type{d, axes})
 }
 
 // Scope calls f and prefixes names with name and a slash: those of [Builder.Param], [Builder.State]
@@ -43,15 +43,15 @@ func (b *Builder) Scope(name string, f func()) {
 		return
 	}
 	scope, label := b.scope, b.label
-	b.scope = b.within(name)
+	b.scope = b.scoped(name)
 	b.Label("")
 	f()
 	b.scope, b.label = scope, label
 }
 
-// within returns a name prefixed by the open scopes. An empty name stays empty and is rejected
+// scoped returns a name prefixed by the open scopes. An empty name stays empty and is rejected
 // later.
-func (b *Builder) within(name string) string {
+func (b *Builder) scoped(name string) string {
 	if b.scope == "" || name == "" {
 		return name
 	}
@@ -73,7 +73,7 @@ func (b *Builder) port(name string, kind PortKind, attrs Attrs, types []Type) Va
 		return Value{}
 	}
 	n := &Node{op: OpPort, def: mustDef(OpPort), attrs: attrs, types: types}
-	v := b.place(n).Result(0)
+	v := b.appendNode(n).Result(0)
 	b.named[portName{name, spacePorts}] = len(b.ports)
 	b.ports = append(b.ports, Port{name, kind, v})
 	return v
@@ -120,7 +120,7 @@ func (b *Builder) SetState(name string, v Value) {
 	if b.err != nil {
 		return
 	}
-	name = b.within(name)
+	name = b.scoped(name)
 	i, ok := b.named[portName{name, spacePorts}]
 	if !ok || b.ports[i].Kind == InputPort {
 		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))

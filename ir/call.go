@@ -35,7 +35,7 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 		case !given && p.Kind == InputPort:
 			b.failDeclared(word, g.name, Errorf(ErrName, "input %q of graph %q is not given", p.Name, g.name))
 		case !given:
-			v = b.own(p)
+			v = b.portFor(p)
 		}
 		if t := p.Value.Type(); b.owns(word, p.Name, v) && !t.Equal(v.Type()) {
 			b.failDeclared(word, g.name, mismatch(t, v.Type(), "%q of graph %q is %s, %s is given", p.Name, g.name, t, v.Type()))
@@ -88,9 +88,9 @@ func (g *Graph) bindTo(inputs map[string]Value) (*Graph, error) {
 	return bound, nil
 }
 
-// own returns the port of b with the name of p within the current scope, and declares it if needed.
-func (b *Builder) own(p Port) Value {
-	name := b.within(p.Name)
+// portFor returns the port of b with the name of p within the current scope, and declares it if needed.
+func (b *Builder) portFor(p Port) Value {
+	name := b.scoped(p.Name)
 	if i, ok := b.named[portName{name, spacePorts}]; ok {
 		return b.ports[i].Value
 	}

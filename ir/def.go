@@ -153,7 +153,7 @@ func Register(d *Def) error {
 	if !isOpName(d.Op) {
 		return Errorf(ErrName, "%q cannot be the name of an op", string(d.Op))
 	}
-	if fault := d.fault(); fault != "" {
+	if fault := d.check(); fault != "" {
 		return Errorf(ErrDef, "op %q: %s", string(d.Op), fault)
 	}
 	return register(d)
@@ -169,8 +169,8 @@ func register(d *Def) error {
 	return nil
 }
 
-// fault returns what is wrong with a definition, or "".
-func (d *Def) fault() string {
+// check returns what is wrong with a definition, or "".
+func (d *Def) check() string {
 	forms := 0
 	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !d.LowersBody(), d.Body != nil} {
 		if has {

@@ -73,9 +73,9 @@ func evalGraph(c *EvalContext, g *Graph, inputs map[string]*Array) ([]*Array, er
 // maxEval limits the result elements of a node in [Eval]; they take 8 GiB.
 const maxEval = 1 << 30
 
-// evaluable returns an error if the results of a node are larger than maxEval, since running out of
+// checkSize returns an error if the results of a node are larger than maxEval, since running out of
 // memory ends the process.
-func evaluable(n *Node) error {
+func checkSize(n *Node) error {
 	left := maxEval
 	for _, t := range n.types {
 		dims, constant := t.Shape.Ints()
@@ -112,7 +112,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	for i, v := range n.inputs {
 		in[i] = at(v)
 	}
-	if err := evaluable(n); err != nil {
+	if err := checkSize(n); err != nil {
 		return nil, err
 	}
 	d := n.def

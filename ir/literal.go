@@ -123,7 +123,7 @@ func parseLiteral(s string, t Type, splats *splatBudget) ([]byte, error) {
 		ok = err == nil
 	}
 	if !ok {
-		return nil, Errorf(ErrSyntax, "%q is no literal of %s", abbreviate(s), t.DType)
+		return nil, Errorf(ErrSyntax, "%q is no literal of %s", shorten(s), t.DType)
 	}
 	if len(data) == 0 || len(data) != t.DType.Size() || len(data) == want {
 		return data, nil
@@ -152,7 +152,7 @@ func parseList(s string, d DType) ([]byte, error) {
 func appendElement(data []byte, d DType, s string) ([]byte, error) {
 	bits, ok := parseElement(d, s)
 	if !ok {
-		return nil, Errorf(ErrSyntax, "%q is no element of %s", abbreviate(s), d)
+		return nil, Errorf(ErrSyntax, "%q is no element of %s", shorten(s), d)
 	}
 	return appendBits(data, d.Size(), bits), nil
 }
@@ -197,8 +197,8 @@ func parseFloat(d DType, s string) (bits uint64, ok bool) {
 	return d.FloatBits(x), true
 }
 
-// abbreviate shortens text for error messages.
-func abbreviate(s string) string {
+// shorten shortens text for error messages.
+func shorten(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "..."
 	}

@@ -193,7 +193,7 @@ func (p *parser) constant(k *block) []Value {
 func (p *parser) call(k *block, op Op, at int) []Value {
 	d, ok := Lookup(op)
 	if !ok || d.Op == OpPort {
-		p.failf(at, "there is no op %q", abbreviate(string(op)))
+		p.failf(at, "there is no op %q", shorten(string(op)))
 		return nil
 	}
 	p.expect("(")

@@ -113,7 +113,7 @@ func (p *parser) dtype() DType {
 	w := p.word()
 	d, err := dtype.Parse(w)
 	if err != nil {
-		p.failf(at, "%q is no element type", abbreviate(w))
+		p.failf(at, "%q is no element type", shorten(w))
 	}
 	return d
 }
@@ -124,7 +124,7 @@ func (p *parser) dims() []Dim {
 	p.list(func(at int, item string) {
 		d, err := ParseDim(item)
 		if err != nil {
-			p.failf(at, "%q is not a size", abbreviate(item))
+			p.failf(at, "%q is not a size", shorten(item))
 		}
 		out = append(out, d)
 	})
@@ -168,8 +168,8 @@ func (a *attrParser) field(name string) int {
 	return a.p.space()
 }
 
-// comes reports whether a field of the given name is next.
-func (a *attrParser) comes(name string) bool {
+// hasField reports whether a field of the given name is next.
+func (a *attrParser) hasField(name string) bool {
 	start := a.p.pos
 	found := (a.fields > 0 || a.p.accept("{")) && a.p.word() == name
 	a.p.pos = start
@@ -184,7 +184,7 @@ func (a *attrParser) Int(name string, p *int) {
 func (p *parser) parseInt(at int, s string) int {
 	x, err := strconv.Atoi(s)
 	if err != nil {
-		p.failf(at, "%q is no integer", abbreviate(s))
+		p.failf(at, "%q is no integer", shorten(s))
 	}
 	return x
 }
@@ -200,7 +200,7 @@ func (a *attrParser) Float(name string, p *float64) {
 	s := a.p.number()
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		a.p.failf(at, "%q is no number", abbreviate(s))
+		a.p.failf(at, "%q is no number", shorten(s))
 	}
 	*p = x
 }
@@ -208,7 +208,7 @@ func (a *attrParser) Float(name string, p *float64) {
 // Bool accepts a missing field and keeps its value, so that older texts remain readable when an op
 // gets a new option.
 func (a *attrParser) Bool(name string, p *bool) {
-	if !a.comes(name) {
+	if !a.hasField(name) {
 		return
 	}
 	at := a.field(name)

@@ -62,15 +62,15 @@ func (p poly) normal() (poly, bool) {
 		return nil, false
 	}
 	for i := range out { // a linear search: there are few terms
-		for ; i > 0 && out[i].before(out[i-1]); i-- {
+		for ; i > 0 && out[i].precedes(out[i-1]); i-- {
 			out[i-1], out[i] = out[i], out[i-1]
 		}
 	}
 	return out, true
 }
 
-// before is a monomial order, which polynomial division requires.
-func (t term) before(u term) bool {
+// precedes is a monomial order, which polynomial division requires.
+func (t term) precedes(u term) bool {
 	if len(t.symbols) != len(u.symbols) {
 		return len(t.symbols) > len(u.symbols)
 	}
@@ -98,7 +98,7 @@ func (p poly) div(q poly) (poly, bool) {
 	}
 	var out poly
 	for len(p) > 0 {
-		rest, ok := without(p[0].symbols, q[0].symbols)
+		rest, ok := removeSymbols(p[0].symbols, q[0].symbols)
 		if !ok || len(out) > 64 {
 			return nil, false
 		}
@@ -112,8 +112,8 @@ func (p poly) div(q poly) (poly, bool) {
 	return out, true
 }
 
-// without removes the sorted symbols t from s, or reports that s lacks one.
-func without(s, t []string) ([]string, bool) {
+// removeSymbols removes the sorted symbols t from s, or reports that s lacks one.
+func removeSymbols(s, t []string) ([]string, bool) {
 	var out []string
 	i := 0
 	for _, x := range s {

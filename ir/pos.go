@@ -34,14 +34,14 @@ func callerPos() Pos {
 	}
 }
 
-// places caches the positions of program counters, which are slow to resolve. Its size is limited
+// positions caches the positions of program counters, which are slow to resolve. Its size is limited
 // by the number of calls in the program text.
-var places = struct {
+var positions = struct {
 	sync.RWMutex
-	of map[uintptr]place
-}{of: map[uintptr]place{}}
+	of map[uintptr]cachedPos
+}{of: map[uintptr]cachedPos{}}
 
-type place struct {
+type cachedPos struct {
 	pos Pos
 	own bool // in one of ownPackages
 }
@@ -49,15 +49,15 @@ type place struct {
 // placeOf returns the position of a program counter from [runtime.Callers], and whether it is in
 // one of ownPackages.
 func placeOf(pc uintptr) (p Pos, own bool) {
-	places.RLock()
-	known, ok := places.of[pc]
-	places.RUnlock()
+	positions.RLock()
+	known, ok := positions.of[pc]
+	positions.RUnlock()
 	if !ok {
 		f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-		known = place{Pos{f.File, f.Line}, isOwn(f)}
-		places.Lock()
-		places.of[pc] = known
-		places.Unlock()
+		known = cachedPos{Pos{f.File, f.Line}, isOwn(f)}
+		positions.Lock()
+		positions.of[pc] = known
+		positions.Unlock()
 	}
 	return known.pos, known.own
 }

@@ -74,7 +74,7 @@ func zeros(t ir.Type) *ir.Array {
 func (c *checker) direction(from *ir.Array) *ir.Array {
 	v := ir.NewArray(from.DType, from.Dims...)
 	for i, x := range from.F {
-		v.F[i] = c.number()
+		v.F[i] = c.randomNumber()
 		if x != 0 {
 			v.F[i] *= max(0.01, min(1, math.Abs(x)))
 		}
@@ -86,13 +86,13 @@ func (c *checker) direction(from *ir.Array) *ir.Array {
 func (c *checker) random(t ir.Type) *ir.Array {
 	a := zeros(t)
 	for i := range a.F {
-		a.F[i] = c.number()
+		a.F[i] = c.randomNumber()
 	}
 	return a
 }
 
-// number returns a random number of magnitude 0.5 to 1.
-func (c *checker) number() float64 {
+// randomNumber returns a random number of magnitude 0.5 to 1.
+func (c *checker) randomNumber() float64 {
 	x := 0.5 + c.rng.Float64()/2
 	if c.rng.IntN(2) == 0 {
 		return -x
@@ -100,8 +100,8 @@ func (c *checker) number() float64 {
 	return x
 }
 
-// moved returns x + h·v.
-func moved(x, v *ir.Array, h float64) *ir.Array {
+// addScaled returns x + h·v.
+func addScaled(x, v *ir.Array, h float64) *ir.Array {
 	out := x.Clone()
 	for i := range out.F {
 		out.F[i] += h * v.F[i]

@@ -163,12 +163,12 @@ func (c *checker) check(g *ir.Graph, in map[string]*ir.Array, wrt []string, orde
 		return nil
 	}
 	if c.options.Modes&Forward != 0 {
-		if err := p.checkAgain(forward, order-1, "jvp of "+path); err != nil {
+		if err := p.checkHigher(forward, order-1, "jvp of "+path); err != nil {
 			return err
 		}
 	}
 	if reverse != nil {
-		return p.checkAgain(reverse, order-1, "vjp of "+path)
+		return p.checkHigher(reverse, order-1, "vjp of "+path)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ type point struct {
 	// By index in wrt: a direction that moves only that port, and the forward derivative of each
 	// output along it.
 	directions []*ir.Array
-	ahead      [][]*ir.Array
+	forward    [][]*ir.Array
 }
 
 // checkForward compares J·v with a difference along v, element by element, one port at a time so
@@ -206,7 +206,7 @@ func (p *point) checkForward(d *derivative) error {
 				return err
 			}
 		}
-		p.directions, p.ahead = append(p.directions, v), append(p.ahead, got)
+		p.directions, p.forward = append(p.directions, v), append(p.forward, got)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (p *point) difference(port string, v *ir.Array) ([][]float64, error) {
 	var sum [][]float64
 	for _, s := range []struct{ at, weight float64 }{{h, 8}, {-h, -8}, {2 * h, -1}, {-2 * h, 1}} {
 		in := maps.Clone(p.in)
-		in[port] = moved(p.in[port], v, s.at)
+		in[port] = addScaled(p.in[port], v, s.at)
 		out, err := p.options.Evaluate(p.graph, in)
 		if err != nil {
 			return nil, err
@@ -264,7 +264,7 @@ func (p *point) checkReverse(d *derivative) error {
 			return err
 		}
 		for i, port := range p.wrt {
-			want, size := inner(w, p.ahead[i][k])
+			want, size := inner(w, p.forward[i][k])
 			got, size2 := inner(back[i], p.directions[i])
 			tol := p.options.Tol * max(1, size, size2)
 			if !(math.Abs(got-want) <= tol) {
@@ -275,8 +275,8 @@ func (p *point) checkReverse(d *derivative) error {
 	return nil
 }
 
-// checkAgain checks the derivatives of a derivative, also by its tangents or cotangents.
-func (p *point) checkAgain(d *derivative, order int, path string) error {
+// checkHigher checks the derivatives of a derivative, also by its tangents or cotangents.
+func (p *point) checkHigher(d *derivative, order int, path string) error {
 	in, wrt := maps.Clone(p.in), slices.Clone(p.wrt)
 	for _, port := range d.added {
 		in[port.Name] = p.random(port.Value.Type())

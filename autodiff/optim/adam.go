@@ -42,43 +42,43 @@ func (AdamW) Slots() []string { return []string{"m", "v"} }
 // Begin checks the hyperparameters, adds the bias corrections and returns the rule.
 func (o Adam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	return beginAdam(b, o, rate, count, func(b *ir.Builder, p, g, _ ir.Value) (ir.Value, ir.Value) {
-		return p, decayed(b, p, g, o.WeightDecay)
+		return p, l2Decay(b, p, g, o.WeightDecay)
 	})
 }
 
 // Begin checks the hyperparameters, adds the bias corrections and returns the rule.
 func (o AdamW) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	decay := or(o.WeightDecay, 0.01)
+	decay := orDefault(o.WeightDecay, 0.01)
 	base := Adam{o.Beta1, o.Beta2, o.Eps, decay}
 	return beginAdam(b, base, rate, count, func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value) {
-		return shrunk(b, p, rate, decay), g
+		return decoupledDecay(b, p, rate, decay), g
 	})
 }
 
 // beginAdam returns the rule of Adam and AdamW. decay applies weight decay to the parameter or the
 // gradient, given the rate in their type.
 func beginAdam(b *ir.Builder, o Adam, rate, count ir.Value, decay func(b *ir.Builder, p, g, rate ir.Value) (ir.Value, ir.Value)) Rule {
-	o = o.filled(b)
-	size := ops.Div(b, rate, correction(b, o.Beta1, count))
-	root := ops.Sqrt(b, correction(b, o.Beta2, count))
+	o = o.withDefaults(b)
+	size := ops.Div(b, rate, biasCorrection(b, o.Beta1, count))
+	root := ops.Sqrt(b, biasCorrection(b, o.Beta2, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		p, g = decay(b, p, g, ops.Convert(b, rate, d))
-		m, v := average(b, slots[0], g, o.Beta1), average(b, slots[1], ops.Mul(b, g, g), o.Beta2)
+		m, v := movingAverage(b, slots[0], g, o.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), o.Beta2)
 		denom := ops.Add(b, ops.Div(b, ops.Sqrt(b, v), ops.Convert(b, root, d)), ops.Const(b, d, o.Eps))
 		move := ops.Div(b, ops.Mul(b, m, ops.Convert(b, size, d)), denom)
 		return ops.Sub(b, p, move), []ir.Value{m, v}
 	}
 }
 
-// correction returns 1 − betaᵗ as −expm1(t·log beta). The direct formula loses half the digits of
+// biasCorrection returns 1 − betaᵗ as −expm1(t·log beta). The direct formula loses half the digits of
 // an f32 for beta near 1 and small t.
-func correction(b *ir.Builder, beta float64, count ir.Value) ir.Value {
-	return ops.Neg(b, ops.Expm1(b, times(b, count, math.Log(beta))))
+func biasCorrection(b *ir.Builder, beta float64, count ir.Value) ir.Value {
+	return ops.Neg(b, ops.Expm1(b, scale(b, count, math.Log(beta))))
 }
 
-// or returns x, or the default if x is zero.
-func or(x, otherwise float64) float64 {
+// orDefault returns x, or the default if x is zero.
+func orDefault(x, otherwise float64) float64 {
 	if x == 0 {
 		return otherwise
 	}

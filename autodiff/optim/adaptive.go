@@ -74,48 +74,48 @@ func (Adadelta) Slots() []string { return []string{"s", "a"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o Adagrad) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Eps = or(o.Eps, 1e-10)
+	o.Eps = orDefault(o.Eps, 1e-10)
 	inDomain(b, "adagrad", o.RateDecay >= 0 && o.Eps > 0 && o.WeightDecay >= 0)
-	past := times(b, ops.Sub(b, count, ops.OnesLike(b, count)), o.RateDecay)
+	past := scale(b, ops.Sub(b, count, ops.OnesLike(b, count)), o.RateDecay)
 	rate = ops.Div(b, rate, ops.Add(b, past, ops.OnesLike(b, past)))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
+		g = l2Decay(b, p, g, o.WeightDecay)
 		s := ops.Add(b, slots[0], ops.Mul(b, g, g))
-		return moved(b, p, ops.Div(b, g, plus(b, ops.Sqrt(b, s), o.Eps)), rate), []ir.Value{s}
+		return descend(b, p, ops.Div(b, g, addConst(b, ops.Sqrt(b, s), o.Eps)), rate), []ir.Value{s}
 	}
 }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o.Alpha, o.Eps = or(o.Alpha, 0.99), or(o.Eps, 1e-8)
+	o.Alpha, o.Eps = orDefault(o.Alpha, 0.99), orDefault(o.Eps, 1e-8)
 	inDomain(b, "rmsprop", o.Alpha > 0 && o.Alpha < 1 && o.Eps > 0 && o.Momentum >= 0 && o.Momentum < 1 && o.WeightDecay >= 0)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
-		spread := average(b, slots[0], ops.Mul(b, g, g), o.Alpha)
+		g = l2Decay(b, p, g, o.WeightDecay)
+		spread := movingAverage(b, slots[0], ops.Mul(b, g, g), o.Alpha)
 		out := []ir.Value{spread}
 		if o.Centered {
-			a := average(b, slots[1], g, o.Alpha)
+			a := movingAverage(b, slots[1], g, o.Alpha)
 			spread = ops.Sub(b, spread, ops.Mul(b, a, a))
 			out = append(out, a)
 		}
-		step := ops.Div(b, g, plus(b, ops.Sqrt(b, spread), o.Eps))
+		step := ops.Div(b, g, addConst(b, ops.Sqrt(b, spread), o.Eps))
 		if o.Momentum != 0 {
-			step = ops.Add(b, times(b, slots[len(out)], o.Momentum), step)
+			step = ops.Add(b, scale(b, slots[len(out)], o.Momentum), step)
 			out = append(out, step)
 		}
-		return moved(b, p, step, rate), out
+		return descend(b, p, step, rate), out
 	}
 }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o Adadelta) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o.Rho, o.Eps = or(o.Rho, 0.9), or(o.Eps, 1e-6)
+	o.Rho, o.Eps = orDefault(o.Rho, 0.9), orDefault(o.Eps, 1e-6)
 	inDomain(b, "adadelta", o.Rho > 0 && o.Rho < 1 && o.Eps > 0 && o.WeightDecay >= 0)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
-		s := average(b, slots[0], ops.Mul(b, g, g), o.Rho)
-		d := ops.Mul(b, ops.Div(b, ops.Sqrt(b, plus(b, slots[1], o.Eps)), ops.Sqrt(b, plus(b, s, o.Eps))), g)
-		return moved(b, p, d, rate), []ir.Value{s, average(b, slots[1], ops.Mul(b, d, d), o.Rho)}
+		g = l2Decay(b, p, g, o.WeightDecay)
+		s := movingAverage(b, slots[0], ops.Mul(b, g, g), o.Rho)
+		d := ops.Mul(b, ops.Div(b, ops.Sqrt(b, addConst(b, slots[1], o.Eps)), ops.Sqrt(b, addConst(b, s, o.Eps))), g)
+		return descend(b, p, d, rate), []ir.Value{s, movingAverage(b, slots[1], ops.Mul(b, d, d), o.Rho)}
 	}
 }
 
@@ -140,25 +140,25 @@ func (NAdam) Slots() []string { return []string{"m", "v", "q"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	a := o.Adam.filled(b)
-	decay := or(o.Decay, 0.004)
+	a := o.Adam.withDefaults(b)
+	decay := orDefault(o.Decay, 0.004)
 	inDomain(b, "nadam", decay >= 0)
 	momentum := func(ahead float64) ir.Value {
-		wave := ops.Exp(b, times(b, plus(b, count, ahead), decay*math.Log(0.96)))
-		return times(b, plus(b, times(b, wave, -0.5), 1), a.Beta1)
+		wave := ops.Exp(b, scale(b, addConst(b, count, ahead), decay*math.Log(0.96)))
+		return scale(b, addConst(b, scale(b, wave, -0.5), 1), a.Beta1)
 	}
-	mu, next, spread := momentum(0), momentum(1), correction(b, a.Beta2, count)
+	mu, next, spread := momentum(0), momentum(1), biasCorrection(b, a.Beta2, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		mu, next := ops.Convert(b, mu, d), ops.Convert(b, next, d)
 		rest := func(x ir.Value) ir.Value { return ops.Sub(b, ops.OnesLike(b, x), x) }
-		g = decayed(b, p, g, a.WeightDecay)
-		m, v := average(b, slots[0], g, a.Beta1), average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		g = l2Decay(b, p, g, a.WeightDecay)
+		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
 		q := ops.Add(b, rest(mu), ops.Mul(b, mu, slots[2]))
-		denom := plus(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, spread, d))), a.Eps)
+		denom := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, spread, d))), a.Eps)
 		now := ops.Mul(b, g, ops.Div(b, rest(mu), q))
 		then := ops.Mul(b, m, ops.Div(b, next, ops.Add(b, rest(next), ops.Mul(b, next, q))))
-		return moved(b, p, ops.Div(b, ops.Add(b, now, then), denom), rate), []ir.Value{m, v, q}
+		return descend(b, p, ops.Div(b, ops.Add(b, now, then), denom), rate), []ir.Value{m, v, q}
 	}
 }
 
@@ -174,27 +174,27 @@ type RAdam struct{ Adam }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	a := o.Adam.filled(b)
-	left := correction(b, a.Beta2, count)
+	a := o.Adam.withDefaults(b)
+	left := biasCorrection(b, a.Beta2, count)
 	most := 2/(1-a.Beta2) - 1
 	power := ops.Sub(b, ops.OnesLike(b, left), left)
-	rho := plus(b, ops.Neg(b, times(b, ops.Div(b, ops.Mul(b, count, power), left), 2)), most)
+	rho := addConst(b, ops.Neg(b, scale(b, ops.Div(b, ops.Mul(b, count, power), left), 2)), most)
 	enough := ops.Gt(b, rho, ops.ConstLike(b, rho, 5))
 	safe := ops.Select(b, enough, rho, ops.ConstLike(b, rho, 5))
-	square := ops.Div(b, ops.Mul(b, plus(b, safe, -4), plus(b, safe, -2)), safe)
-	root := ops.Sqrt(b, ops.Mul(b, times(b, square, most/((most-4)*(most-2))), left))
-	size := ops.Div(b, rate, correction(b, a.Beta1, count))
+	square := ops.Div(b, ops.Mul(b, addConst(b, safe, -4), addConst(b, safe, -2)), safe)
+	root := ops.Sqrt(b, ops.Mul(b, scale(b, square, most/((most-4)*(most-2))), left))
+	size := ops.Div(b, rate, biasCorrection(b, a.Beta1, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, a.WeightDecay)
-		m, v := average(b, slots[0], g, a.Beta1), average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
-		by := ops.Div(b, ops.Convert(b, root, p.DType()), plus(b, ops.Sqrt(b, v), a.Eps))
-		return moved(b, p, ops.Mul(b, m, ops.Select(b, enough, by, ops.OnesLike(b, by))), size), []ir.Value{m, v}
+		g = l2Decay(b, p, g, a.WeightDecay)
+		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		by := ops.Div(b, ops.Convert(b, root, p.DType()), addConst(b, ops.Sqrt(b, v), a.Eps))
+		return descend(b, p, ops.Mul(b, m, ops.Select(b, enough, by, ops.OnesLike(b, by))), size), []ir.Value{m, v}
 	}
 }
 
-// filled checks the hyperparameters and returns them with defaults.
-func (o Adam) filled(b *ir.Builder) Adam {
-	o.Beta1, o.Beta2, o.Eps = or(o.Beta1, 0.9), or(o.Beta2, 0.999), or(o.Eps, 1e-8)
+// withDefaults checks the hyperparameters and returns them with defaults.
+func (o Adam) withDefaults(b *ir.Builder) Adam {
+	o.Beta1, o.Beta2, o.Eps = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.999), orDefault(o.Eps, 1e-8)
 	switch {
 	case !(o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1):
 		b.Fail(ir.Attrf("adam: beta1 is %v and beta2 %v, not in (0, 1)", o.Beta1, o.Beta2))
@@ -211,17 +211,17 @@ func inDomain(b *ir.Builder, optimizer string, ok bool) {
 	}
 }
 
-// moved returns p − rate·step.
-func moved(b *ir.Builder, p, step, rate ir.Value) ir.Value {
+// descend returns p − rate·step.
+func descend(b *ir.Builder, p, step, rate ir.Value) ir.Value {
 	return ops.Sub(b, p, ops.Mul(b, step, ops.Convert(b, rate, p.DType())))
 }
 
-// average returns beta·old + (1−beta)·x.
-func average(b *ir.Builder, old, x ir.Value, beta float64) ir.Value {
-	return ops.Add(b, times(b, old, beta), times(b, x, 1-beta))
+// movingAverage returns beta·old + (1−beta)·x.
+func movingAverage(b *ir.Builder, old, x ir.Value, beta float64) ir.Value {
+	return ops.Add(b, scale(b, old, beta), scale(b, x, 1-beta))
 }
 
-// plus returns x + by.
-func plus(b *ir.Builder, x ir.Value, by float64) ir.Value {
+// addConst returns x + by.
+func addConst(b *ir.Builder, x ir.Value, by float64) ir.Value {
 	return ops.Add(b, x, ops.Const(b, x.DType(), by))
 }

@@ -35,10 +35,10 @@ const (
 	sumSlot     = "sum"
 )
 
-// completed returns the groups, with opt if they have no optimizer, and a final group of all other
+// completeGroups returns the groups, with opt if they have no optimizer, and a final group of all other
 // parameters. A group that matches no trained parameter is an error of kind [ir.ErrName], since it
 // is probably misspelt.
-func completed(groups []Group, opt Optimizer, trained []string) ([]*Group, error) {
+func completeGroups(groups []Group, opt Optimizer, trained []string) ([]*Group, error) {
 	var out []*Group
 	for i, g := range groups {
 		if g.Match == nil {
@@ -84,7 +84,7 @@ func (s *step) accumulate(b *ir.Builder, due ir.Value) {
 		p := &s.params[i]
 		name := s.options.SlotState(sumSlot, p.name)
 		sum := b.State(name, p.grad.DType(), p.grad.Shape()...)
-		p.grad = ops.Add(b, sum, times(b, p.grad, 1/float64(s.options.Accumulate)))
+		p.grad = ops.Add(b, sum, scale(b, p.grad, 1/float64(s.options.Accumulate)))
 		b.SetState(name, s.scaling.unlessSkipped(b, ops.Select(b, due, ops.ZerosLike(b, sum), p.grad), sum))
 	}
 }

@@ -26,13 +26,13 @@ func (MARS) Slots() []string { return []string{"m", "v", "g"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o MARS) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Beta1, o.Gamma = or(o.Beta1, 0.95), or(o.Gamma, 0.025)
+	o.Beta1, o.Gamma = orDefault(o.Beta1, 0.95), orDefault(o.Gamma, 0.025)
 	inDomain(b, "mars", o.Beta1 > 0 && o.Beta1 < 1 && o.Gamma > 0)
-	adam := AdamW{o.Beta1, or(o.Beta2, 0.99), o.Eps, o.WeightDecay}.Begin(b, rate, count)
+	adam := AdamW{o.Beta1, orDefault(o.Beta2, 0.99), o.Eps, o.WeightDecay}.Begin(b, rate, count)
 	first := ops.Eq(b, count, ops.OnesLike(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		last := ops.Select(b, first, g, slots[2])
-		c := ops.Add(b, g, times(b, ops.Sub(b, g, last), o.Gamma*o.Beta1/(1-o.Beta1)))
+		c := ops.Add(b, g, scale(b, ops.Sub(b, g, last), o.Gamma*o.Beta1/(1-o.Beta1)))
 		size := ops.Norm(b, c, 2)
 		c = ops.Div(b, c, ops.Max(b, size, ops.OnesLike(b, size)))
 		p, moments := adam(b, p, c, slots[:2])

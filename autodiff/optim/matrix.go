@@ -18,20 +18,20 @@ type LAMB struct{ Adam }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o LAMB) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Eps = or(o.Eps, 1e-6)
-	a := o.Adam.filled(b)
-	first, second := correction(b, a.Beta1, count), correction(b, a.Beta2, count)
+	o.Eps = orDefault(o.Eps, 1e-6)
+	a := o.Adam.withDefaults(b)
+	first, second := biasCorrection(b, a.Beta1, count), biasCorrection(b, a.Beta2, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
-		m, v := average(b, slots[0], g, a.Beta1), average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
-		spread := plus(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps)
-		u := decayed(b, p, ops.Div(b, ops.Div(b, m, ops.Convert(b, first, d)), spread), a.WeightDecay)
+		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		spread := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps)
+		u := l2Decay(b, p, ops.Div(b, ops.Div(b, m, ops.Convert(b, first, d)), spread), a.WeightDecay)
 		size, long := ops.Norm(b, p, 2), ops.Norm(b, u, 2)
 		zero := ops.ZerosLike(b, size)
 		usable := ops.And(b, ops.Gt(b, size, zero), ops.Gt(b, long, zero))
 		one := ops.OnesLike(b, size)
 		trust := ops.Select(b, usable, ops.Div(b, size, ops.Select(b, usable, long, one)), one)
-		return moved(b, p, ops.Mul(b, u, trust), rate), []ir.Value{m, v}
+		return descend(b, p, ops.Mul(b, u, trust), rate), []ir.Value{m, v}
 	}
 }
 
@@ -53,11 +53,11 @@ func (Lion) Slots() []string { return []string{"m"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o Lion) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o.Beta1, o.Beta2 = or(o.Beta1, 0.9), or(o.Beta2, 0.99)
+	o.Beta1, o.Beta2 = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.99)
 	inDomain(b, "lion", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.WeightDecay >= 0)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		u := ops.Sign(b, average(b, slots[0], g, o.Beta1))
-		return moved(b, p, decayed(b, p, u, o.WeightDecay), rate), []ir.Value{average(b, slots[0], g, o.Beta2)}
+		u := ops.Sign(b, movingAverage(b, slots[0], g, o.Beta1))
+		return descend(b, p, l2Decay(b, p, u, o.WeightDecay), rate), []ir.Value{movingAverage(b, slots[0], g, o.Beta2)}
 	}
 }
 
@@ -89,9 +89,9 @@ func (Adafactor) Slots() []string { return []string{"rows", "columns", "v"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Decay, o.Least, o.Clip = or(o.Decay, -0.8), or(o.Least, 1e-3), or(o.Clip, 1)
+	o.Decay, o.Least, o.Clip = orDefault(o.Decay, -0.8), orDefault(o.Least, 1e-3), orDefault(o.Clip, 1)
 	inDomain(b, "adafactor", o.Decay < 0 && o.Least > 0 && o.Clip > 0 && o.WeightDecay >= 0)
-	share := ops.Exp(b, times(b, ops.Log(b, count), o.Decay))
+	share := ops.Exp(b, scale(b, ops.Log(b, count), o.Decay))
 	relative := ops.Min(b, rate, ops.Rsqrt(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
@@ -115,8 +115,8 @@ func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 			out = []ir.Value{rows, columns}
 		}
 		u := ops.Mul(b, g, ops.Rsqrt(b, ops.Max(b, estimate, ops.Mul(b, tiny, tiny))))
-		over := ops.Max(b, times(b, rootMeanSquare(b, u), 1/o.Clip), ops.Const(b, d, 1))
-		return ops.Sub(b, shrunk(b, p, rate, o.WeightDecay), ops.Mul(b, u, ops.Div(b, alpha, over))), out
+		over := ops.Max(b, scale(b, rootMeanSquare(b, u), 1/o.Clip), ops.Const(b, d, 1))
+		return ops.Sub(b, decoupledDecay(b, p, rate, o.WeightDecay), ops.Mul(b, u, ops.Div(b, alpha, over))), out
 	}
 }
 
@@ -150,20 +150,20 @@ func (Muon) Slots() []string { return []string{"m", "v"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o Muon) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Momentum, o.WeightDecay = or(o.Momentum, 0.95), or(o.WeightDecay, 0.1)
+	o.Momentum, o.WeightDecay = orDefault(o.Momentum, 0.95), orDefault(o.WeightDecay, 0.1)
 	inDomain(b, "muon", o.Momentum > 0 && o.Momentum < 1 && o.WeightDecay >= 0)
 	rest := o.Rest.Begin(b, rate, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		if p.Rank() != 2 {
 			return rest(b, p, g, slots)
 		}
-		m := average(b, slots[0], g, o.Momentum)
-		u := newtonSchulz(b, average(b, g, m, 1-o.Momentum))
+		m := movingAverage(b, slots[0], g, o.Momentum)
+		u := newtonSchulz(b, movingAverage(b, g, m, 1-o.Momentum))
 		if rows, columns := p.Dim(0), p.Dim(1); rows != columns {
 			tall := ops.Div(b, ops.DimSize(b, p.DType(), rows), ops.DimSize(b, p.DType(), columns))
 			u = ops.Mul(b, u, ops.Sqrt(b, ops.Max(b, tall, ops.OnesLike(b, tall))))
 		}
-		return moved(b, shrunk(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m}
+		return descend(b, decoupledDecay(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m}
 	}
 }
 
@@ -179,8 +179,8 @@ func newtonSchulz(b *ir.Builder, x ir.Value) ir.Value {
 	x = ops.Div(b, x, ops.Max(b, ops.Norm(b, x, 2), ops.Const(b, x.DType(), 1e-7)))
 	for range 5 {
 		square := ops.MatMul(b, x, ops.Transpose(b, x, 1, 0))
-		by := ops.Add(b, times(b, square, -4.775), times(b, ops.MatMul(b, square, square), 2.0315))
-		x = ops.Add(b, times(b, x, 3.4445), ops.MatMul(b, by, x))
+		by := ops.Add(b, scale(b, square, -4.775), scale(b, ops.MatMul(b, square, square), 2.0315))
+		x = ops.Add(b, scale(b, x, 3.4445), ops.MatMul(b, by, x))
 	}
 	if tall {
 		x = ops.Transpose(b, x, 1, 0)
@@ -211,20 +211,20 @@ func (ScheduleFree) Slots() []string { return []string{"z", "v", "x", "w"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o ScheduleFree) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	a := o.Adam.filled(b)
-	second := correction(b, a.Beta2, count)
+	a := o.Adam.withDefaults(b)
+	second := biasCorrection(b, a.Beta2, count)
 	first := ops.Eq(b, count, ops.OnesLike(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		rate := ops.Convert(b, rate, d)
 		z, x := ops.Select(b, first, p, slots[0]), ops.Select(b, first, p, slots[2])
-		v := average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
-		u := ops.Div(b, g, plus(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps))
-		z = moved(b, z, decayed(b, p, u, a.WeightDecay), rate)
+		v := movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		u := ops.Div(b, g, addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps))
+		z = descend(b, z, l2Decay(b, p, u, a.WeightDecay), rate)
 		square := ops.Mul(b, rate, rate)
 		sum := ops.Add(b, slots[3], square)
 		c := ops.Div(b, square, ops.Max(b, sum, ops.Const(b, d, math.SmallestNonzeroFloat32)))
 		x = ops.Add(b, x, ops.Mul(b, c, ops.Sub(b, z, x)))
-		return average(b, x, z, a.Beta1), []ir.Value{z, v, x, sum}
+		return movingAverage(b, x, z, a.Beta1), []ir.Value{z, v, x, sum}
 	}
 }

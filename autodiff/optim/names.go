@@ -50,13 +50,13 @@ func Check(m *ir.Module) error {
 	}
 	first := map[string]ir.Entry{} // by step count
 	for _, e := range m.Entries {
-		for _, counter := range counters(e.Graph) {
+		for _, counter := range stepCounters(e.Graph) {
 			other, taken := first[counter]
 			if !taken {
 				first[counter] = e
 				continue
 			}
-			if here, there := updated(e.Graph), updated(other.Graph); !slices.Equal(here, there) {
+			if here, there := updatedStates(e.Graph), updatedStates(other.Graph); !slices.Equal(here, there) {
 				return ir.Errorf(ir.ErrName,
 					"entries %q and %q of module %q both count their steps in state %q, but update %v and %v: give one optimizer a name (optim.Options.Name)",
 					other.Name, e.Name, m.Name, counter, there, here)
@@ -66,9 +66,9 @@ func Check(m *ir.Module) error {
 	return nil
 }
 
-// counters returns the states in which a graph counts steps. It ignores states that the graph sets
+// stepCounters returns the states in which a graph counts steps. It ignores states that the graph sets
 // without reading them, as an initial entry does.
-func counters(g *ir.Graph) (names []string) {
+func stepCounters(g *ir.Graph) (names []string) {
 	for _, p := range g.Ports() {
 		if p.Kind == ir.StatePort && IsStepState(p.Name) && isRead(g, p.Value) {
 			names = append(names, p.Name)
@@ -81,9 +81,9 @@ func isRead(g *ir.Graph, v ir.Value) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return slices.Contains(n.Inputs(), v) })
 }
 
-// updated returns the states that a graph changes, sorted, except those of optimizers and of
+// updatedStates returns the states that a graph changes, sorted, except those of optimizers and of
 // [History].
-func updated(g *ir.Graph) (names []string) {
+func updatedStates(g *ir.Graph) (names []string) {
 	for _, o := range g.Outputs() {
 		if !o.State || strings.HasPrefix(o.Name, StatePrefix) || strings.HasPrefix(o.Name, historyPrefix) {
 			continue

@@ -42,7 +42,7 @@ const maxScale = 120
 // exponent returns the binary logarithm of Initial. It records an error of kind [ir.ErrAttr] for a
 // field outside its domain.
 func (l LossScale) exponent(b *ir.Builder) int {
-	initial := or(l.Initial, 1<<16)
+	initial := orDefault(l.Initial, 1<<16)
 	fraction, exp := math.Frexp(initial)
 	if fraction != 0.5 || initial < 1 || initial > 0x1p100 {
 		b.Fail(ir.Attrf("a loss scale of %v is no power of two from 1 to 2^100", initial))
@@ -110,16 +110,16 @@ func (l *scaling) unscale(b *ir.Builder, params []param) {
 		p.grad = ops.Mul(b, p.grad, ops.Convert(b, reciprocal, p.grad.DType()))
 		most = append(most, ops.Convert(b, ops.ReduceMax(b, ops.Abs(b, p.grad)), ir.F32))
 	}
-	l.finite = ops.IsFinite(b, greatest(b, most))
+	l.finite = ops.IsFinite(b, maxOf(b, most))
 }
 
-// greatest returns the maximum of some values, NaN if one is NaN.
-func greatest(b *ir.Builder, x []ir.Value) ir.Value {
+// maxOf returns the maximum of some values, NaN if one is NaN.
+func maxOf(b *ir.Builder, x []ir.Value) ir.Value {
 	if len(x) == 1 {
 		return x[0]
 	}
 	half := len(x) / 2
-	return ops.Max(b, greatest(b, x[:half]), greatest(b, x[half:]))
+	return ops.Max(b, maxOf(b, x[:half]), maxOf(b, x[half:]))
 }
 
 // end updates the states.

@@ -21,7 +21,7 @@ func Constant(rate float64) Schedule {
 // and then stays there.
 func Linear(from, to float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
-		return ops.Add(b, times(b, progress(b, done, steps), to-from), ops.ConstLike(b, done, from))
+		return ops.Add(b, scale(b, progress(b, done, steps), to-from), ops.ConstLike(b, done, from))
 	}
 }
 
@@ -30,8 +30,8 @@ func Linear(from, to float64, steps int) Schedule {
 // torch's CosineAnnealingLR for the first T_max steps, and optax's cosine_decay_schedule.
 func Cosine(from, to float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
-		wave := ops.Cos(b, times(b, progress(b, done, steps), math.Pi))
-		return ops.Add(b, times(b, wave, (from-to)/2), ops.ConstLike(b, done, (from+to)/2))
+		wave := ops.Cos(b, scale(b, progress(b, done, steps), math.Pi))
+		return ops.Add(b, scale(b, wave, (from-to)/2), ops.ConstLike(b, done, (from+to)/2))
 	}
 }
 

@@ -25,7 +25,7 @@ func Exponential(rate, factor float64) Schedule {
 func Polynomial(from, to, exponent float64, steps int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		left := ops.Sub(b, ops.OnesLike(b, done), progress(b, done, steps))
-		return plus(b, times(b, ops.Pow(b, left, ops.ConstLike(b, left, exponent)), from-to), to)
+		return addConst(b, scale(b, ops.Pow(b, left, ops.ConstLike(b, left, exponent)), from-to), to)
 	}
 }
 
@@ -40,14 +40,14 @@ func CosineRestarts(from, to float64, steps, growth int) Schedule {
 			// Cycle n starts after length·(growthⁿ − 1)/(growth − 1) steps. Half a step keeps the
 			// logarithm away from whole numbers.
 			g := float64(growth)
-			ratio := plus(b, times(b, ops.Div(b, plus(b, done, 0.5), length), g-1), 1)
-			n := ops.Floor(b, times(b, ops.Log(b, ratio), 1/math.Log(g)))
-			scale := ops.Round(b, power(b, 1, g, n))
-			at = ops.Sub(b, done, ops.Mul(b, length, times(b, plus(b, scale, -1), 1/(g-1))))
-			length = ops.Mul(b, length, scale)
+			ratio := addConst(b, scale(b, ops.Div(b, addConst(b, done, 0.5), length), g-1), 1)
+			n := ops.Floor(b, scale(b, ops.Log(b, ratio), 1/math.Log(g)))
+			factor := ops.Round(b, power(b, 1, g, n))
+			at = ops.Sub(b, done, ops.Mul(b, length, scale(b, addConst(b, factor, -1), 1/(g-1))))
+			length = ops.Mul(b, length, factor)
 		}
-		wave := ops.Cos(b, times(b, ops.Div(b, at, length), math.Pi))
-		return plus(b, times(b, wave, (from-to)/2), (from+to)/2)
+		wave := ops.Cos(b, scale(b, ops.Div(b, at, length), math.Pi))
+		return addConst(b, scale(b, wave, (from-to)/2), (from+to)/2)
 	}
 }
 
@@ -60,9 +60,9 @@ func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 		down := float64(steps-1) - up
 		inDomain(b, "one cycle", warmupFraction > 0 && warmupFraction < 1 && up > 0 && down > 0)
 		part := func(from, to, begin, length float64) ir.Value {
-			at := times(b, plus(b, done, -begin), 1/length)
+			at := scale(b, addConst(b, done, -begin), 1/length)
 			at = ops.Clamp(b, at, ops.ZerosLike(b, at), ops.OnesLike(b, at))
-			return plus(b, times(b, ops.Cos(b, times(b, at, math.Pi)), (from-to)/2), (from+to)/2)
+			return addConst(b, scale(b, ops.Cos(b, scale(b, at, math.Pi)), (from-to)/2), (from+to)/2)
 		}
 		rising := ops.Le(b, done, ops.ConstLike(b, done, up))
 		return ops.Select(b, rising, part(maxRate/25, maxRate, 0, up), part(maxRate, maxRate/25e4, up, down))
@@ -72,7 +72,7 @@ func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 // power returns rate·factorⁿ.
 func power(b *ir.Builder, rate, factor float64, n ir.Value) ir.Value {
 	inDomain(b, "a schedule", factor > 0)
-	return times(b, ops.Exp(b, times(b, n, math.Log(factor))), rate)
+	return scale(b, ops.Exp(b, scale(b, n, math.Log(factor))), rate)
 }
 
 // stepsOf returns the number of steps, at least 1, in the type of done.

@@ -26,22 +26,22 @@ type Sophia struct {
 // Slots returns "m" and "h".
 func (Sophia) Slots() []string { return []string{"m", "h"} }
 
-// filled checks the hyperparameters and returns them with defaults.
-func (o Sophia) filled(b *ir.Builder) Sophia {
-	o = Sophia{or(o.Beta1, 0.96), or(o.Beta2, 0.99), or(o.Gamma, 0.05), or(o.Eps, 1e-12), or(o.WeightDecay, 0.01)}
+// withDefaults checks the hyperparameters and returns them with defaults.
+func (o Sophia) withDefaults(b *ir.Builder) Sophia {
+	o = Sophia{orDefault(o.Beta1, 0.96), orDefault(o.Beta2, 0.99), orDefault(o.Gamma, 0.05), orDefault(o.Eps, 1e-12), orDefault(o.WeightDecay, 0.01)}
 	inDomain(b, "sophia", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.Gamma > 0 && o.Eps > 0 && o.WeightDecay >= 0)
 	return o
 }
 
 // Begin checks the hyperparameters and returns the rule, which does not change h.
 func (o Sophia) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o = o.filled(b)
+	o = o.withDefaults(b)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
-		m := average(b, slots[0], g, o.Beta1)
-		size := ops.Max(b, times(b, slots[1], o.Gamma), ops.Const(b, d, o.Eps))
+		m := movingAverage(b, slots[0], g, o.Beta1)
+		size := ops.Max(b, scale(b, slots[1], o.Gamma), ops.Const(b, d, o.Eps))
 		u := ops.Clamp(b, ops.Div(b, m, size), ops.ConstLike(b, p, -1), ops.ConstLike(b, p, 1))
-		return moved(b, shrunk(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m, slots[1]}
+		return descend(b, decoupledDecay(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m, slots[1]}
 	}
 }
 
@@ -59,7 +59,7 @@ func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, options 
 	if err != nil {
 		return nil, err
 	}
-	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.filled(b).curvature(b, second, params, seed, options) })
+	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.withDefaults(b).curvature(b, second, params, seed, options) })
 }
 
 // curvature updates h. The last ports of second are the tangents of the parameters, its last
@@ -86,7 +86,7 @@ func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed
 		d := updateType(u[i].DType())
 		h := b.State(options.SlotState("h", name), d, u[i].Shape()...)
 		estimate := ops.Convert(b, ops.Mul(b, u[i], products[i]), d)
-		b.SetState(options.SlotState("h", name), average(b, h, estimate, o.Beta2))
+		b.SetState(options.SlotState("h", name), movingAverage(b, h, estimate, o.Beta2))
 	}
 }
 

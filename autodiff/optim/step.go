@@ -136,7 +136,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	groups, err := completed(o.Groups, opt, params)
+	groups, err := completeGroups(o.Groups, opt, params)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func (s *step) build(b *ir.Builder) {
 	for _, p := range s.params {
 		rule, begun := rules[p.group]
 		if !begun {
-			rule = p.group.Optimizer.Begin(b, times(b, rate, or(p.group.Rate, 1)), count)
+			rule = p.group.Optimizer.Begin(b, scale(b, rate, orDefault(p.group.Rate, 1)), count)
 			rules[p.group] = rule
 		}
 		if b.Err() != nil {

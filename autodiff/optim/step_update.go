@@ -79,6 +79,6 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 		name := s.options.SlotState(averageSlot, p.name)
 		old := b.State(name, wide.DType(), wide.Shape()...)
 		first := ops.Eq(b, count, ops.OnesLike(b, count))
-		now(name, old, ops.Select(b, first, value, average(b, old, value, a)))
+		now(name, old, ops.Select(b, first, value, movingAverage(b, old, value, a)))
 	}
 }

@@ -18,7 +18,7 @@ func (p *Pattern) ColorColumns() Coloring {
 				c.forbid(int(other), j)
 			}
 		}
-		c.take(j)
+		c.assign(j)
 	}
 	return c.result()
 }
@@ -47,19 +47,19 @@ func (p *Pattern) ColorStars() Coloring {
 				continue
 			}
 			for _, x := range p.Rows[w] {
-				if int(x) != v && x != w && (around[c.of[w]] > 1 || p.continues(c.of, int(w), int(x))) {
+				if int(x) != v && x != w && (around[c.of[w]] > 1 || p.extends(c.of, int(w), int(x))) {
 					c.forbid(int(x), v)
 				}
 			}
 		}
-		c.take(v)
+		c.assign(v)
 	}
 	return c.result()
 }
 
-// continues reports whether a path to w and on to x can be extended to a column with the color of
+// extends reports whether a path to w and on to x can be extended to a column with the color of
 // w.
-func (p *Pattern) continues(of []int, w, x int) bool {
+func (p *Pattern) extends(of []int, w, x int) bool {
 	for _, y := range p.Rows[x] {
 		if int(y) != w && int(y) != x && of[y] >= 0 && of[y] == of[w] {
 			return true
@@ -93,8 +93,8 @@ func (c *greedy) forbid(other, v int) {
 	}
 }
 
-// take assigns v the lowest color that is not forbidden.
-func (c *greedy) take(v int) {
+// assign assigns v the lowest color that is not forbidden.
+func (c *greedy) assign(v int) {
 	k := 0
 	for c.forbidden[k] == v {
 		k++

@@ -32,7 +32,7 @@ func (m *machine) run() {
 	case *ir.ContractLowering:
 		m.contracted(l.Spec(m.n))
 	case *ir.PrefixLowering:
-		m.running(l)
+		m.scanned(l)
 	case *ir.ScatterLowering:
 		m.scattered(l)
 	default:
@@ -91,12 +91,12 @@ func (m *machine) reduced(l *ir.ReduceLowering) {
 				all = union(all, v.deps)
 			}
 		}
-		m.give(i, all)
+		m.addDeps(i, all)
 	}
 }
 
-// give adds the set of dependencies of element i to each result with derivatives.
-func (m *machine) give(i int, set []int32) {
+// addDeps adds the set of dependencies of element i to each result with derivatives.
+func (m *machine) addDeps(i int, set []int32) {
 	for _, sets := range m.out {
 		if sets != nil {
 			sets[i] = set
@@ -130,12 +130,12 @@ func (m *machine) contracted(c ir.Contraction) {
 				all = union(all, union(x.deps, y.deps))
 			}
 		}
-		m.give(int(place.run(m)[0].v.I), all)
+		m.addDeps(int(place.run(m)[0].v.I), all)
 	}
 }
 
-// running makes elements depend on their whole line along the axis.
-func (m *machine) running(l *ir.PrefixLowering) {
+// scanned makes elements depend on their whole line along the axis.
+func (m *machine) scanned(l *ir.PrefixLowering) {
 	s := m.space("i", m.dims(0))
 	p := compile(l.Element(m.n, s.vars, m.load)...)
 	inner := product(s.dims[l.Axis(m.n)+1:])
@@ -149,7 +149,7 @@ func (m *machine) running(l *ir.PrefixLowering) {
 		}
 	}
 	for i := range s.size() {
-		m.give(i, lines[line(i)])
+		m.addDeps(i, lines[line(i)])
 	}
 }
 

@@ -85,11 +85,11 @@ func (m *machine) step(e scalar.Expr, arg func(k int) number) number {
 			return number{known: true}
 		}
 	}
-	return combined(e, arg)
+	return combine(e, arg)
 }
 
-// combined evaluates any operation: its dependencies are the union of those of its operands.
-func combined(e scalar.Expr, arg func(k int) number) number {
+// combine evaluates any operation: its dependencies are the union of those of its operands.
+func combine(e scalar.Expr, arg func(k int) number) number {
 	x := number{known: true}
 	var v [3]scalar.Value
 	for k := range e.Args {

@@ -55,7 +55,7 @@ func PatternOf(g *ir.Graph, output, port string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := placeAmongDerivable(g, output)
+	k := differentiableIndex(g, output)
 	if k < 0 {
 		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output)
 	}
@@ -81,9 +81,9 @@ func newPattern(v *traced, rows, columns ir.Value) (*Pattern, error) {
 	return p, nil
 }
 
-// placeAmongDerivable returns the index of a plain output among those with derivatives, in the
+// differentiableIndex returns the index of a plain output among those with derivatives, in the
 // order in which transforms add tangents and cotangents; or -1.
-func placeAmongDerivable(g *ir.Graph, output string) int {
+func differentiableIndex(g *ir.Graph, output string) int {
 	k := 0
 	for _, o := range g.Outputs() {
 		if o.State || !derive.Differentiable(o.Value.DType()) {

@@ -32,7 +32,7 @@ func Jacobian(g *ir.Graph, output, port string) (*Derivative, error) {
 		return nil, err
 	}
 	columns, rows := p.ColorColumns(), p.ColorRows()
-	n, k := len(g.Ports()), placeAmongDerivable(g, output)
+	n, k := len(g.Ports()), differentiableIndex(g, output)
 	c := compressed{g: g, name: JacobianName(output, port), coloring: columns}
 	at := func(i, j int) (color, element int) { return columns.Of[j], i }
 	if rows.Colors < columns.Colors {
@@ -71,15 +71,15 @@ func Hessian(g *ir.Graph, loss, port string) (*Derivative, error) {
 	}
 	c.seed, c.result = c.derived.Ports()[len(g.Ports())], c.derived.Outputs()[len(c.derived.Outputs())-1]
 	return c.derivative(p, func(i, j int) (color, element int) {
-		if p.alone(c.coloring.Of, i, j) {
+		if p.isUnique(c.coloring.Of, i, j) {
 			return c.coloring.Of[j], i
 		}
 		return c.coloring.Of[i], j
 	})
 }
 
-// alone reports whether column j is the only one of its color in row i.
-func (p *Pattern) alone(of []int, i, j int) bool {
+// isUnique reports whether column j is the only one of its color in row i.
+func (p *Pattern) isUnique(of []int, i, j int) bool {
 	for _, k := range p.Rows[i] {
 		if int(k) != j && of[k] == of[j] {
 			return false

@@ -75,7 +75,7 @@ func (t *tracer) node(n *ir.Node) error {
 		}
 		return nil
 	}
-	return t.moving(n, in)
+	return t.traceNode(n, in)
 }
 
 func identity(n int) *traced {
@@ -113,8 +113,8 @@ func (t *tracer) evaluate(n *ir.Node, in []*traced) error {
 	return nil
 }
 
-// moving traces a node that depends on the seed.
-func (t *tracer) moving(n *ir.Node, in []*traced) error {
+// traceNode traces a node that depends on the seed.
+func (t *tracer) traceNode(n *ir.Node, in []*traced) error {
 	d := n.Def()
 	if d.Body != nil {
 		body, err := ir.Inline(n)

@@ -75,7 +75,7 @@ func (s *Simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
 // make a nonnegative dividend possibly negative, which is more expensive to divide.
 func (s *Simplifier) divisible(rest, l linear, t dtype.DType) bool {
 	r, old := s.spanLinear(rest), s.spanLinear(l)
-	return limits(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
+	return int64Range(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
 }
 
 // constQuotient returns ⌊l/d⌋ if it is constant over the range of l.
@@ -130,7 +130,7 @@ func (s *Simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dt
 	if r := s.span(a); r.known && r.lo >= 0 && !isPowerOfTwo(d) {
 		op = truncating
 	}
-	n := s.in.tree(New(op, a, ConstI(t, d)))
+	n := s.in.intern(New(op, a, ConstI(t, d)))
 	s.fact(n).simple = n
 	return n
 }

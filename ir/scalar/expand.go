@@ -47,7 +47,7 @@ func Expand(e Expr, how Expansion) Expr {
 // ExpandExcept is Expand for printers that implement some operations as functions: nodes for which
 // keep returns true are not replaced. keep sees each node with its operands expanded.
 func ExpandExcept(e Expr, how Expansion, keep func(Expr) bool) Expr {
-	return fromLeaves(e, func(n Expr) Expr {
+	return bottomUp(e, func(n Expr) Expr {
 		if keep(n) {
 			return n
 		}
@@ -55,8 +55,8 @@ func ExpandExcept(e Expr, how Expansion, keep func(Expr) bool) Expr {
 	})
 }
 
-// fromLeaves returns e with each node replaced by replace, operands first.
-func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
+// bottomUp returns e with each node replaced by replace, operands first.
+func bottomUp(e Expr, replace func(Expr) Expr) Expr {
 	if len(e.Args) == 0 {
 		return replace(e)
 	}

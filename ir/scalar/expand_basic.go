@@ -107,37 +107,37 @@ func u32(x uint32) Expr  { return ConstI(dtype.U32, int64(x)) }
 func i32(x int32) Expr   { return ConstI(dtype.I32, int64(x)) }
 
 const (
-	signBit  = 0x80000000
-	restBits = 0x7fffffff // all but the sign
-	infBits  = 0x7f800000
-	nanBits  = 0x7fc00000
+	signBit = 0x80000000
+	absMask = 0x7fffffff // all but the sign
+	infBits = 0x7f800000
+	nanBits = 0x7fc00000
 )
 
 func bitsOf(x Expr) Expr     { return Bitcast(x, dtype.U32) }
 func floatOf(u Expr) Expr    { return Bitcast(u, dtype.F32) }
-func restOf(x Expr) Expr     { return And(bitsOf(x), u32(restBits)) }
+func absBits(x Expr) Expr    { return And(bitsOf(x), u32(absMask)) }
 func signOf(x Expr) Expr     { return And(bitsOf(x), u32(signBit)) }
-func isNaN32(x Expr) Expr    { return Gt(restOf(x), u32(infBits)) }
-func isFinite32(x Expr) Expr { return Lt(restOf(x), u32(infBits)) }
+func isNaN32(x Expr) Expr    { return Gt(absBits(x), u32(infBits)) }
+func isFinite32(x Expr) Expr { return Lt(absBits(x), u32(infBits)) }
 
 // aboveBits reports whether |x| > c, true also for NaN. It compares bits, which have the order of
 // the nonnegative floats.
 func aboveBits(x Expr, c float32) Expr {
-	return Gt(restOf(x), u32(math.Float32bits(c)))
+	return Gt(absBits(x), u32(math.Float32bits(c)))
 }
 
 // keepNaN returns x if it is NaN and the float with bits u otherwise.
 func keepNaN(x, u Expr) Expr { return floatOf(Select(isNaN32(x), bitsOf(x), u)) }
 
-// odd returns the value of an odd function at x, given its value r at |x|: with the sign of x, also
+// oddFunction returns the value of an odd function at x, given its value r at |x|: with the sign of x, also
 // for zero, and NaN for NaN.
-func odd(x, r Expr) Expr { return keepNaN(x, Or(bitsOf(r), signOf(x))) }
+func oddFunction(x, r Expr) Expr { return keepNaN(x, Or(bitsOf(r), signOf(x))) }
 
-// atMost returns the minimum of x and c, c for NaN.
-func atMost(x Expr, c float64) Expr { return Select(Lt(x, f32(c)), x, f32(c)) }
+// clampMax returns the minimum of x and c, c for NaN.
+func clampMax(x Expr, c float64) Expr { return Select(Lt(x, f32(c)), x, f32(c)) }
 
-// atLeast returns the maximum of x and c, c for NaN.
-func atLeast(x Expr, c float64) Expr { return Select(Gt(x, f32(c)), x, f32(c)) }
+// clampMin returns the maximum of x and c, c for NaN.
+func clampMin(x Expr, c float64) Expr { return Select(Gt(x, f32(c)), x, f32(c)) }
 
 // polynomial returns c[0] + c[1]·x + c[2]·x² + … by Horner's rule.
 func polynomial(x Expr, c ...float64) Expr {
@@ -195,7 +195,7 @@ func round32(x Expr) Expr {
 	half := Mul(lower, f32(0.5))
 	even := Select(Eq(Floor(half), half), lower, upper)
 	r := Select(Lt(d, f32(0.5)), lower, Select(Gt(d, f32(0.5)), upper, even))
-	whole := Ge(restOf(x), u32(math.Float32bits(1<<23)))
+	whole := Ge(absBits(x), u32(math.Float32bits(1<<23)))
 	return floatOf(Select(whole, bitsOf(x), Or(bitsOf(r), signOf(x))))
 }
 
@@ -211,8 +211,8 @@ func rem32(x, y Expr) Expr {
 	r = Mul(r, Select(large, f32(0x1p40), f32(1)))
 
 	u := Or(bitsOf(r), signOf(x))
-	u = Select(Lt(restOf(x), restOf(y)), bitsOf(x), u)
-	undefined := Or(Or(Not(isFinite32(x)), isNaN32(y)), Eq(restOf(y), u32(0)))
+	u = Select(Lt(absBits(x), absBits(y)), bitsOf(x), u)
+	undefined := Or(Or(Not(isFinite32(x)), isNaN32(y)), Eq(absBits(y), u32(0)))
 	return floatOf(Select(undefined, u32(nanBits), u))
 }
 

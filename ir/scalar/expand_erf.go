@@ -22,8 +22,8 @@ func erfSmall(x Expr) Expr {
 // erf32 uses 1 - 2^log₂(1 - erf(a)) for larger arguments; from a = 3.92 on that rounds to 1.
 func erf32(x Expr) Expr {
 	a := Abs(x)
-	e := powerOfTwo(polynomial(atMost(a, 3.95), logErfcPoly...))
-	return odd(x, Select(Lt(a, f32(0.92)), erfSmall(a), Sub(f32(1), e)))
+	e := powerOfTwo(polynomial(clampMax(a, 3.95), logErfcPoly...))
+	return oddFunction(x, Select(Lt(a, f32(0.92)), erfSmall(a), Sub(f32(1), e)))
 }
 
 // erfcPoly is p in erfc(a) = exp(-a²)·t·p(t), t = 2/(2 + a), 0.75 ≤ a ≤ 10.1;
@@ -37,7 +37,7 @@ var erfcPoly = []float64{
 // erfc32 squares a in two parts: the square of its head is exact, and the rest is small enough to
 // be rounded.
 func erfc32(x Expr) Expr {
-	a := atMost(Abs(x), 10.1)
+	a := clampMax(Abs(x), 10.1)
 	h := head(a)
 	rest := Neg(Mul(Sub(a, h), Add(a, h)))
 	k, r := reduceExp(Neg(Mul(h, h)), rest)

@@ -12,9 +12,9 @@ import (
 // after each. Comments give the form, the interval and the relative error of the polynomial without
 // evaluation errors.
 
-// wholeBits are the bits of 1.5·2²³. Floats near it have a spacing of 1: adding it rounds a number
+// roundingBias are the bits of 1.5·2²³. Floats near it have a spacing of 1: adding it rounds a number
 // to an integer, which appears in the low bits.
-const wholeBits = 0x4b400000
+const roundingBias = 0x4b400000
 
 // expPoly is q in exp(r) = 1 + r + r²·q(r), |r| ≤ ½; 5.5e-9, relative to
 // exp(r) - 1.
@@ -23,10 +23,10 @@ var expPoly = []float64{
 	0.0083329351618886, 0.0014001468662172556, 0.0002006127469940111,
 }
 
-// wholeOf returns the bits of x + 1.5·2²³ and integerOf the integer in them, the nearest one to x,
+// roundedBits returns the bits of x + 1.5·2²³ and integerOf the integer in them, the nearest one to x,
 // for |x| < 2²².
-func wholeOf(x Expr) Expr      { return bitsOf(Add(x, floatOf(u32(wholeBits)))) }
-func integerOf(bits Expr) Expr { return Sub(Bitcast(bits, dtype.I32), i32(wholeBits)) }
+func roundedBits(x Expr) Expr  { return bitsOf(Add(x, floatOf(u32(roundingBias)))) }
+func integerOf(bits Expr) Expr { return Sub(Bitcast(bits, dtype.I32), i32(roundingBias)) }
 
 // reduceExp splits x + tail, for |x| ≤ 104 and a much smaller tail or nil, into k·ln 2 + r with an
 // integer k and |r| ≤ ½. The cancelling difference is exact and passes through integers with its
@@ -39,10 +39,10 @@ func reduceExp(x, tail Expr) (k, r Expr) {
 	if tail != nil {
 		sum = Add(x, tail)
 	}
-	whole := wholeOf(Mul(sum, f32(math.Log2E)))
+	whole := roundedBits(Mul(sum, f32(math.Log2E)))
 	k = integerOf(whole)
 	kf := Convert(k, dtype.F32)
-	all := Or(whole, u32(0xffffffff&^(1<<30))) // all bits; the compiler does not know that the omitted bit is set in wholeBits
+	all := Or(whole, u32(0xffffffff&^(1<<30))) // all bits; the compiler does not know that the omitted bit is set in roundingBias
 	r = floatOf(And(bitsOf(Sub(x, Mul(kf, f32(ln2Head)))), all))
 	r = Sub(r, Mul(kf, f32(ln2Tail)))
 	if tail != nil {
@@ -75,7 +75,7 @@ func expBounded(x Expr) Expr {
 
 // powerOfTwo returns 2^x for -100 ≤ x ≤ 127 to within a few ULP. The fraction of x is exact.
 func powerOfTwo(x Expr) Expr {
-	k := integerOf(wholeOf(x))
+	k := integerOf(roundedBits(x))
 	r := Sub(x, Convert(k, dtype.F32))
 	p := Add(Mul(r, polynomial(r, exp2Poly...)), f32(1))
 	return Bitcast(Add(Bitcast(p, dtype.I32), Shl(k, i32(23))), dtype.F32)
@@ -94,7 +94,7 @@ func overflow(x Expr, limit float32, r Expr) Expr {
 // ends, and whose underflow and overflow differ between devices; softmax and its gradient depend on
 // it.
 func exp32(x Expr) Expr {
-	k, r := reduceExp(atMost(atLeast(x, -104), 89), nil)
+	k, r := reduceExp(clampMax(clampMin(x, -104), 89), nil)
 	y := scale2(Add(expm1Reduced(r), f32(1)), k)
 	return keepNaN(x, overflow(x, maxExp, y))
 }
@@ -102,7 +102,7 @@ func exp32(x Expr) Expr {
 // expm132 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)). No intermediate value overflows before
 // the result does, and the last bracket is exact up to k = 24.
 func expm132(x Expr) Expr {
-	k, r := reduceExp(atMost(atLeast(x, -30), 89), nil)
+	k, r := reduceExp(clampMax(clampMin(x, -30), 89), nil)
 	t := expm1Reduced(r)
 	s := Bitcast(Shl(Add(k, i32(126)), i32(23)), dtype.F32) // 2^(k-1)
 	h := Add(Mul(s, t), Sub(s, f32(0.5)))
@@ -120,7 +120,7 @@ const maxSinh = 89.41598510742188
 
 // halfExp returns exp(a)/2 for 0 ≤ a, with a limited to 90.
 func halfExp(a Expr) Expr {
-	k, r := reduceExp(atMost(a, 90), nil)
+	k, r := reduceExp(clampMax(a, 90), nil)
 	return scale2(Add(expm1Reduced(r), f32(1)), Sub(k, i32(1)))
 }
 
@@ -151,17 +151,17 @@ var tanhPoly = []float64{
 // to 1.
 func tanh32(x Expr) Expr {
 	a := Abs(x)
-	e := expBounded(Mul(atMost(a, 10), f32(2)))
+	e := expBounded(Mul(clampMax(a, 10), f32(2)))
 	large := Sub(f32(1), Div(f32(2), Add(e, f32(1))))
 	z := Mul(a, a)
 	small := Add(a, Mul(a, Mul(z, polynomial(z, tanhPoly...))))
-	return odd(x, Select(Lt(a, f32(0.6)), small, large))
+	return oddFunction(x, Select(Lt(a, f32(0.6)), small, large))
 }
 
 // sigmoid32 is expandSigmoid with an exponential for bounded arguments; from a = 104 on exp(-a) is
 // 0.
 func sigmoid32(x Expr) Expr {
-	k, r := reduceExp(Neg(atMost(Abs(x), 104)), nil)
+	k, r := reduceExp(Neg(clampMax(Abs(x), 104)), nil)
 	e := scale2(Add(expm1Reduced(r), f32(1)), k)
 	y := Div(f32(1), Add(e, f32(1)))
 	return keepNaN(x, bitsOf(Select(Lt(x, f32(0)), Mul(e, y), y)))

@@ -35,7 +35,7 @@ func logSum(f, k Expr) Expr {
 
 // normalise returns x and 0, or 2²⁴·x and -24 for a positive subnormal x.
 func normalise(x Expr) (scaled, k Expr) {
-	tiny := Lt(restOf(x), u32(0x00800000))
+	tiny := Lt(absBits(x), u32(0x00800000))
 	return Select(tiny, Mul(x, f32(1<<24)), x), Select(tiny, i32(-24), i32(0))
 }
 
@@ -44,7 +44,7 @@ func log32(x Expr) Expr {
 	k, m := reduceLog(scaled)
 	y := bitsOf(logSum(Sub(m, f32(1)), Add(k, k0)))
 	// Test for zero after scaling: it may be a flushed subnormal.
-	y = Select(Eq(restOf(scaled), u32(0)), u32(signBit|infBits), y)
+	y = Select(Eq(absBits(scaled), u32(0)), u32(signBit|infBits), y)
 	return floatOf(logEnds(x, y))
 }
 

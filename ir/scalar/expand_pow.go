@@ -51,7 +51,7 @@ func pow32(x, y Expr) Expr {
 	}
 	hi, lo := log2Parts(Abs(x))
 	// Beyond 2³² the result is 0, 1 or infinite for any y.
-	yc := atMost(atLeast(y, -0x1p32), 0x1p32)
+	yc := clampMax(clampMin(y, -0x1p32), 0x1p32)
 	yHi := head(yc)
 	big := Mul(yHi, hi)
 	small := Add(Mul(Sub(yc, yHi), hi), Mul(yc, lo))
@@ -86,13 +86,13 @@ func smallPower(x, y Expr) Expr {
 // powEnds returns x to the power y from the bits u of |x| to the power y, which are correct for x
 // neither 0 nor infinite and y not NaN.
 func powEnds(x, y, u Expr) Expr {
-	ax, ay := restOf(x), restOf(y)
+	ax, ay := absBits(x), absBits(y)
 	negX, negY := Ne(signOf(x), u32(0)), Ne(signOf(y), u32(0))
 	zero, inf := Eq(ax, u32(0)), Eq(ax, u32(infBits))
 	u = Select(Or(zero, inf), Select(Eq(zero, negY), u32(infBits), u32(0)), u)
 
 	// All floats from 2²⁴ on are even integers.
-	n := atMost(Abs(y), 0x1p24)
+	n := clampMax(Abs(y), 0x1p24)
 	whole := Eq(Floor(n), n)
 	isOddY := And(whole, isOdd(Convert(n, dtype.U32)))
 	u = Or(u, Select(And(negX, isOddY), u32(signBit), u32(0)))

@@ -88,8 +88,8 @@ func sinCos(x Expr) (q, s, c Expr) {
 	return q, s, c
 }
 
-// turned returns r with its sign flipped if bit 31 of flip is set, and NaN if x is not finite.
-func turned(x, r, flip Expr) Expr {
+// flipSign returns r with its sign flipped if bit 31 of flip is set, and NaN if x is not finite.
+func flipSign(x, r, flip Expr) Expr {
 	u := Xor(bitsOf(r), And(flip, u32(signBit)))
 	return floatOf(Select(isFinite32(x), u, u32(nanBits)))
 }
@@ -98,18 +98,18 @@ func isOdd(q Expr) Expr { return Ne(And(q, u32(1)), u32(0)) }
 
 func sin32(x Expr) Expr {
 	q, s, c := sinCos(x)
-	return turned(x, Select(isOdd(q), c, s), Xor(Shl(q, u32(30)), bitsOf(x)))
+	return flipSign(x, Select(isOdd(q), c, s), Xor(Shl(q, u32(30)), bitsOf(x)))
 }
 
 func cos32(x Expr) Expr {
 	q, s, c := sinCos(x)
-	return turned(x, Select(isOdd(q), s, c), Shl(Add(q, u32(1)), u32(30)))
+	return flipSign(x, Select(isOdd(q), s, c), Shl(Add(q, u32(1)), u32(30)))
 }
 
 func tan32(x Expr) Expr {
 	q, s, c := sinCos(x)
 	t := Div(Select(isOdd(q), c, s), Select(isOdd(q), s, c))
-	return turned(x, t, Xor(Shl(q, u32(31)), bitsOf(x)))
+	return flipSign(x, t, Xor(Shl(q, u32(31)), bitsOf(x)))
 }
 
 // atanPoly is p in atan(t) = t + t³·p(t²), |t| ≤ tan(π/8); 1.0e-9.
@@ -141,14 +141,14 @@ func atan32(x Expr) Expr {
 	num := Select(far, f32(-1), Select(mid, Sub(a, f32(1)), a))
 	den := Select(far, a, Select(mid, Add(a, f32(1)), f32(1)))
 	base := Select(far, f32(2), Select(mid, f32(1), f32(0)))
-	return odd(x, atanReduced(Div(num, den), base))
+	return oddFunction(x, atanReduced(Div(num, den), base))
 }
 
 // atan232 computes the angle of (|x|, |y|) from the quotient of the smaller by the larger and moves
 // it to the quadrant of (x, y). It uses sign bits, so that the signs of zeros and infinities count.
 func atan232(y, x Expr) Expr {
 	ax, ay := Abs(x), Abs(y)
-	steep := Gt(restOf(y), restOf(x))
+	steep := Gt(absBits(y), absBits(x))
 	lo, hi := Select(steep, ax, ay), Select(steep, ay, ax)
 	lo, hi = ratioOperands(lo, hi)
 
@@ -191,20 +191,20 @@ var asinPoly = []float64{
 // asinParts returns, for a = |x|, asin(a) if a < ½, and otherwise asin(√((1-a)/2)), half the angle
 // from the end.
 func asinParts(x Expr) (near, v Expr) {
-	a := atMost(Abs(x), 1)
+	a := clampMax(Abs(x), 1)
 	near = Lt(a, f32(0.5))
 	z := Select(near, Mul(a, a), Sub(f32(0.5), Mul(a, f32(0.5))))
 	s := Select(near, a, Sqrt(z))
 	return near, Add(s, Mul(s, Mul(z, polynomial(z, asinPoly...))))
 }
 
-// outside returns the float with bits u, or NaN if |x| > 1.
-func outside(x, u Expr) Expr { return floatOf(Select(aboveBits(x, 1), u32(nanBits), u)) }
+// nanOutside returns the float with bits u, or NaN if |x| > 1.
+func nanOutside(x, u Expr) Expr { return floatOf(Select(aboveBits(x, 1), u32(nanBits), u)) }
 
 func asin32(x Expr) Expr {
 	near, v := asinParts(x)
 	far := Add(f32(piHalfHead), Sub(f32(piHalfTail), Mul(v, f32(2))))
-	return outside(x, Or(bitsOf(Select(near, v, far)), signOf(x)))
+	return nanOutside(x, Or(bitsOf(Select(near, v, far)), signOf(x)))
 }
 
 func acos32(x Expr) Expr {
@@ -214,5 +214,5 @@ func acos32(x Expr) Expr {
 	mid := Add(f32(piHalfHead), Add(f32(piHalfTail), signed))
 	twice := Mul(v, f32(2))
 	far := Select(neg, Add(f32(2*piHalfHead), Sub(f32(2*piHalfTail), twice)), twice)
-	return outside(x, bitsOf(Select(near, mid, far)))
+	return nanOutside(x, bitsOf(Select(near, mid, far)))
 }

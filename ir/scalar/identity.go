@@ -65,7 +65,7 @@ func identityIdempotent(n *Node, a Expr) Expr {
 
 // identityConvert removes a conversion through a wider type and back.
 func identityConvert(n *Node, a Expr) Expr {
-	if a.Op == OpConvert && a.Args[0].Type == n.Type && holds(a.Type, n.Type) {
+	if a.Op == OpConvert && a.Args[0].Type == n.Type && represents(a.Type, n.Type) {
 		return a.Args[0]
 	}
 	return nil

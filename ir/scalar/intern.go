@@ -11,10 +11,10 @@ import (
 // interner performs hash consing: it makes one node for each structure, so that equal structures
 // are equal pointers.
 type interner struct {
-	home  *home
-	table []*interned     // open addressing by hash, linear probing
-	count int             // of nodes in the table
-	met   map[*Node]*Node // its nodes for nodes of others that are deep, see isDeep
+	home    *home
+	table   []*interned     // open addressing by hash, linear probing
+	count   int             // of nodes in the table
+	foreign map[*Node]*Node // its nodes for nodes of others that are deep, see isDeep
 }
 
 // home identifies an interner. Nodes refer to it and not to the interner, which they often outlive.
@@ -33,8 +33,8 @@ func newInterner() *interner { return &interner{home: new(home)} }
 // owns reports whether n is a node of the interner.
 func (in *interner) owns(n *Node) bool { return n.own != nil && n.own.home == in.home }
 
-// tree returns the interner's node with the structure of e, at any depth.
-func (in *interner) tree(e *Node) *Node {
+// intern returns the interner's node with the structure of e, at any depth.
+func (in *interner) intern(e *Node) *Node {
 	if in.owns(e) {
 		return e
 	}
@@ -44,13 +44,13 @@ func (in *interner) tree(e *Node) *Node {
 	if !in.isDeep(e, 2) {
 		return in.node(e) // looking it up again is cheaper than a map entry
 	}
-	n, ok := in.met[e]
+	n, ok := in.foreign[e]
 	if !ok {
-		if in.met == nil {
-			in.met = map[*Node]*Node{}
+		if in.foreign == nil {
+			in.foreign = map[*Node]*Node{}
 		}
 		n = in.node(e)
-		in.met[e] = n
+		in.foreign[e] = n
 	}
 	return n
 }
@@ -70,7 +70,7 @@ func (in *interner) isDeep(e *Node, levels int) bool {
 func (in *interner) node(e *Node) *Node {
 	var args [3]Expr
 	for i, a := range e.Args {
-		args[i] = in.tree(a)
+		args[i] = in.intern(a)
 	}
 	return in.operation(e.Op, e.Type, e.Ref, args[:len(e.Args)])
 }
@@ -87,7 +87,7 @@ func (in *interner) operation(op Op, t dtype.DType, ref int, args []Expr) *Node 
 	if x == nil {
 		x = &interned{Node: Node{Op: op, Type: t, Ref: ref}}
 		x.Args = x.args[:copy(x.args[:], args)]
-		in.adopt(x, at, uint32(hash>>32))
+		in.insert(x, at, uint32(hash>>32))
 	}
 	return &x.Node
 }
@@ -103,7 +103,7 @@ func (in *interner) leaf(e *Node) *Node {
 	x := in.table[at]
 	if x == nil {
 		x = &interned{Node: *e}
-		in.adopt(x, at, uint32(hash>>32))
+		in.insert(x, at, uint32(hash>>32))
 	}
 	return &x.Node
 }
@@ -125,8 +125,8 @@ func mix(h, x uint64) uint64 {
 	return h ^ h>>32
 }
 
-// leastTable is the initial table size: many interners see one expression.
-const leastTable = 32
+// minTableSize is the initial table size: many interners see one expression.
+const minTableSize = 32
 
 // find returns the table index of the node equal to n, whose operands are nodes of the interner, or
 // the free index where it belongs. There is always a free entry.
@@ -138,7 +138,7 @@ func (in *interner) find(hash uint32, n *Node) int {
 	at := int(hash) & last
 	for {
 		x := in.table[at]
-		if x == nil || x.fact.hash == hash && alike(&x.Node, n) {
+		if x == nil || x.fact.hash == hash && sameFields(&x.Node, n) {
 			return at
 		}
 		at = (at + 1) & last
@@ -147,7 +147,7 @@ func (in *interner) find(hash uint32, n *Node) int {
 
 func (in *interner) grow() {
 	old := in.table
-	in.table = make([]*interned, max(leastTable, 2*len(old)))
+	in.table = make([]*interned, max(minTableSize, 2*len(old)))
 	last := len(in.table) - 1
 	for _, x := range old {
 		if x == nil {
@@ -161,14 +161,14 @@ func (in *interner) grow() {
 	}
 }
 
-// alike reports whether two nodes with identical operand pointers are equal.
-func alike(a, b *Node) bool {
+// sameFields reports whether two nodes with identical operand pointers are equal.
+func sameFields(a, b *Node) bool {
 	return a.Op == b.Op && a.Type == b.Type && a.Bits == b.Bits && a.Ref == b.Ref && a.Lo == b.Lo && a.Hi == b.Hi &&
 		a.Name == b.Name && slices.Equal(a.Args, b.Args)
 }
 
-// adopt inserts a new node.
-func (in *interner) adopt(x *interned, at int, hash uint32) {
+// insert inserts a new node.
+func (in *interner) insert(x *interned, at int, hash uint32) {
 	x.home, x.own, x.fact.hash = in.home, x, hash
 	in.table[at] = x
 	in.count++
@@ -178,7 +178,7 @@ func (in *interner) adopt(x *interned, at int, hash uint32) {
 // operands are not commuted or simplified.
 func Equal(a, b Expr) bool {
 	in := newInterner()
-	return in.tree(a) == in.tree(b)
+	return in.intern(a) == in.intern(b)
 }
 
 // Key returns a string that is the same for two expressions if and only if they are Equal. Its
@@ -187,7 +187,7 @@ func Key(e Expr) string {
 	in := newInterner()
 	number := map[*Node]int{}
 	var b strings.Builder
-	Walk(in.tree(e), func(n Expr) {
+	Walk(in.intern(e), func(n Expr) {
 		number[n] = len(number)
 		writeKey(&b, n, number)
 	})

@@ -157,10 +157,10 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	if c != 0 {
 		e = s.accumulate(e, ConstI(t, 1), c, t)
 	}
-	e = s.in.tree(e)
+	e = s.in.intern(e)
 	f := s.fact(e)
 	f.simple, f.sum, f.summed = e, l, true
-	if old := s.span(e); limits(t).contains(r) && !(old.known && r.contains(old)) {
+	if old := s.span(e); int64Range(t).contains(r) && !(old.known && r.contains(old)) {
 		f.span, f.ranged = r, true
 	}
 	return e
@@ -169,16 +169,16 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 // accumulate returns e + coef·atom; a nil e is 0. The atom may be narrower than t.
 func (s *Simplifier) accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
 	atom = Convert(atom, t)
-	times := func(k int64) Expr { return s.built(OpMul, atom, ConstI(t, k)) }
+	times := func(k int64) Expr { return s.construct(OpMul, atom, ConstI(t, k)) }
 	switch {
 	case e == nil && coef == -1:
-		return s.built(OpNeg, atom)
+		return s.construct(OpNeg, atom)
 	case e == nil:
 		return times(coef)
 	case coef < 0:
-		return s.built(OpSub, e, times(-coef))
+		return s.construct(OpSub, e, times(-coef))
 	}
-	return s.built(OpAdd, e, times(coef))
+	return s.construct(OpAdd, e, times(coef))
 }
 
 func magnitude(x int64) int64 { return max(x, -x) }

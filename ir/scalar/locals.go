@@ -35,7 +35,7 @@ func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 	}
 	out := WithLocals{Roots: make([]Expr, len(roots))}
 	for i, r := range roots {
-		out.Roots[i] = s.in.tree(r)
+		out.Roots[i] = s.in.intern(r)
 	}
 	var uses memo[use]
 	countUses(out.Roots, &uses)
@@ -62,7 +62,7 @@ func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 
 // variable returns a variable for the interned node n.
 func (s *Simplifier) variable(name string, n *Node) Expr {
-	if r := s.span(n); r.known && n.Type.IsInteger() && r != whole(n.Type) {
+	if r := s.span(n); r.known && n.Type.IsInteger() && r != fullRange(n.Type) {
 		return NewVar(name, n.Type, r.lo, r.hi)
 	}
 	return FreeVar(name, n.Type)

@@ -96,7 +96,7 @@ func Pack(x Expr, d dtype.DType) Expr {
 // integer operations, through f32, for targets without these types. Only their loads and bitcasts
 // remain.
 func ExpandNarrow(e Expr) Expr {
-	return fromLeaves(e, func(n Expr) Expr {
+	return bottomUp(e, func(n Expr) Expr {
 		if n.Op != OpConvert {
 			return n
 		}

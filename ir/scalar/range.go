@@ -21,7 +21,7 @@ func Range(e Expr) (lo, hi int64, ok bool) { return NewSimplifier().Range(e) }
 
 // Range is [Range] with the facts cached by s.
 func (s *Simplifier) Range(e Expr) (lo, hi int64, ok bool) {
-	r := s.span(s.simplify(s.in.tree(e)))
+	r := s.span(s.simplify(s.in.intern(e)))
 	return r.lo, r.hi, r.known
 }
 
@@ -32,9 +32,9 @@ func (r span) isPoint() bool { return r.known && r.lo == r.hi }
 // contains reports whether r includes o.
 func (r span) contains(o span) bool { return r.known && o.known && r.lo <= o.lo && o.hi <= r.hi }
 
-// limits returns the values of type t that fit an int64. For a u64 that is only the lower half, so
+// int64Range returns the values of type t that fit an int64. For a u64 that is only the lower half, so
 // a value that may lie outside is unknown.
-func limits(t dtype.DType) span {
+func int64Range(t dtype.DType) span {
 	if t == dtype.U64 {
 		return span{lo: 0, hi: math.MaxInt64, known: true}
 	}
@@ -42,12 +42,12 @@ func limits(t dtype.DType) span {
 	return span{lo: lo, hi: hi, known: ok}
 }
 
-// whole returns the range of an arbitrary value of type t.
-func whole(t dtype.DType) span {
+// fullRange returns the range of an arbitrary value of type t.
+func fullRange(t dtype.DType) span {
 	if t == dtype.U64 {
 		return span{}
 	}
-	return limits(t)
+	return int64Range(t)
 }
 
 // span returns the range of the interned node n.
@@ -60,7 +60,7 @@ func (s *Simplifier) span(n *Node) span {
 }
 
 func (s *Simplifier) spanOf(n *Node) span {
-	all := whole(n.Type)
+	all := fullRange(n.Type)
 	switch {
 	case n.Type.IsBool():
 		return s.spanBool(n)
@@ -89,7 +89,7 @@ func (s *Simplifier) spanOf(n *Node) span {
 	}
 	// The range is that of mathematical integers. If it does not fit the type, the value may have
 	// wrapped to anything.
-	if !limits(n.Type).contains(r) {
+	if !int64Range(n.Type).contains(r) {
 		all.wraps = true
 		return all
 	}
@@ -101,7 +101,7 @@ func (s *Simplifier) spanBool(n *Node) span {
 	if n.Op == OpConst {
 		return point(int64(n.Bits))
 	}
-	r := whole(dtype.Bool)
+	r := fullRange(dtype.Bool)
 	if n.Op.isCompare() && n.Args[0].Type.IsInteger() {
 		if v, ok := s.decide(n); ok {
 			return point(boolean(v).I)
@@ -164,7 +164,7 @@ func spanUnary(n *Node, a span) span {
 	case n.Op == OpAbs:
 		return span{lo: max(a.lo, -a.hi), hi: max(a.hi, -a.lo), known: true}
 	}
-	return whole(n.Type)
+	return fullRange(n.Type)
 }
 
 // hull returns the range of an operation whose extremes are at the corners of its operands' ranges.
@@ -215,7 +215,7 @@ func spanBits(n *Node, a, b span) span {
 		return spanShift(n, a, b)
 	}
 	if a.lo < 0 || b.lo < 0 {
-		return whole(n.Type)
+		return fullRange(n.Type)
 	}
 	if n.Op == OpAnd {
 		return span{lo: 0, hi: min(a.hi, b.hi), known: true}
@@ -230,7 +230,7 @@ func spanShift(n *Node, a, b span) span {
 		if n.Op == OpShr && a.lo >= 0 {
 			return span{lo: 0, hi: a.hi, known: true}
 		}
-		return whole(n.Type)
+		return fullRange(n.Type)
 	}
 	if n.Op == OpShr {
 		return span{lo: a.lo >> b.lo, hi: a.hi >> b.lo, known: true}

@@ -28,14 +28,14 @@ func NewSimplifier() *Simplifier {
 
 // Shared returns the Simplifier's node with the structure of e: expressions that are Equal become
 // one pointer, as in results of Simplify.
-func (s *Simplifier) Shared(e Expr) Expr { return s.in.tree(e) }
+func (s *Simplifier) Shared(e Expr) Expr { return s.in.intern(e) }
 
 // Simplify is [Simplify] with the facts cached by s.
 func (s *Simplifier) Simplify(e Expr) Expr {
 	if e.Op == OpConst || e.Op == OpArg {
 		return e
 	}
-	return s.simplify(s.in.tree(e))
+	return s.simplify(s.in.intern(e))
 }
 
 // fact holds what is known about a node.
@@ -74,7 +74,7 @@ func (s *Simplifier) rebuilt(n *Node) Expr {
 	case n.Op.info().result == ofNode:
 		return Rebuild(n, args[:len(n.Args)]...)
 	case changed:
-		return s.built(n.Op, args[:len(n.Args)]...)
+		return s.construct(n.Op, args[:len(n.Args)]...)
 	}
 	if e := reduce(n); e != nil {
 		return e
@@ -83,17 +83,17 @@ func (s *Simplifier) rebuilt(n *Node) Expr {
 }
 
 // node returns op on simplified operands, simplified.
-func (s *Simplifier) node(op Op, args ...Expr) Expr { return s.finish(s.built(op, args...)) }
+func (s *Simplifier) node(op Op, args ...Expr) Expr { return s.finish(s.construct(op, args...)) }
 
-// built is [New] for the Simplifier's nodes; it reuses existing nodes.
-func (s *Simplifier) built(op Op, args ...Expr) *Node {
+// construct is [New] for the Simplifier's nodes; it reuses existing nodes.
+func (s *Simplifier) construct(op Op, args ...Expr) *Node {
 	if mixesWidths(args) {
-		return s.in.tree(New(op, args...))
+		return s.in.intern(New(op, args...))
 	}
 	checkOperands(op, args)
 	n := Node{Op: op, Type: resultType(op, args[len(args)-1].Type), Args: args}
 	if e := reduce(&n); e != nil {
-		return s.in.tree(e)
+		return s.in.intern(e)
 	}
 	return s.in.node(&n)
 }
@@ -101,7 +101,7 @@ func (s *Simplifier) built(op Op, args ...Expr) *Node {
 // finish interns a node made by a constructor from simplified operands and applies the rules to it.
 // If an identity made the node deeper than one level, the operands are simplified first.
 func (s *Simplifier) finish(e Expr) Expr {
-	n := s.in.tree(e)
+	n := s.in.intern(e)
 	f := s.fact(n)
 	if f.simple != nil {
 		return f.simple
@@ -120,7 +120,7 @@ func (s *Simplifier) finish(e Expr) Expr {
 // simplified node.
 func (s *Simplifier) rules(n *Node) Expr {
 	if r := s.span(n); r.isPoint() && n.Op != OpConst && n.Op != OpCheck {
-		return s.in.tree(constant(n.Type, Value{I: r.lo}))
+		return s.in.intern(constant(n.Type, Value{I: r.lo}))
 	}
 	switch {
 	case n.Op == OpSelect:
@@ -161,19 +161,19 @@ func (s *Simplifier) selection(n *Node) Expr {
 		return s.node(OpSelect, cond, a, b.Args[2])
 	}
 	if v, ok := b.IntConst(); ok && a.Type.IsInteger() {
-		if r := s.under(cond, a); r.known && r.lo == v && r.hi == v {
+		if r := s.rangeUnder(cond, a); r.known && r.lo == v && r.hi == v {
 			return b // a position that is clamped to a space of size one
 		}
 	}
 	return n
 }
 
-// under returns the range of an integer under a condition that compares it with constants.
-func (s *Simplifier) under(cond, x Expr) span {
+// rangeUnder returns the range of an integer under a condition that compares it with constants.
+func (s *Simplifier) rangeUnder(cond, x Expr) span {
 	r := s.span(x)
 	switch {
 	case cond.Op == OpAnd:
-		a, b := s.under(cond.Args[0], x), s.under(cond.Args[1], x)
+		a, b := s.rangeUnder(cond.Args[0], x), s.rangeUnder(cond.Args[1], x)
 		r.lo, r.hi = max(a.lo, b.lo), min(a.hi, b.hi)
 	case cond.Op == OpLe && cond.Args[0] == x:
 		if c, ok := cond.Args[1].IntConst(); ok {
@@ -237,7 +237,7 @@ func (s *Simplifier) decide(n *Node) (result, ok bool) {
 // conversion removes a conversion to an integer type that holds the value, and back.
 func (s *Simplifier) conversion(n *Node) Expr {
 	a := n.Args[0]
-	if a.Op == OpConvert && a.Args[0].Type == n.Type && limits(a.Type).contains(s.span(a.Args[0])) {
+	if a.Op == OpConvert && a.Args[0].Type == n.Type && int64Range(a.Type).contains(s.span(a.Args[0])) {
 		return a.Args[0]
 	}
 	return n

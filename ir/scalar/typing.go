@@ -72,7 +72,7 @@ func checkLeaf(op Op, t dtype.DType, want kinds) {
 
 // checkOperands fails unless args are valid operands of op.
 func checkOperands(op Op, args []Expr) {
-	if reason := misfit(op, args); reason != "" {
+	if reason := operandFault(op, args); reason != "" {
 		types := make([]dtype.DType, len(args))
 		for i, a := range args {
 			types[i] = typeOf(a)
@@ -81,8 +81,8 @@ func checkOperands(op Op, args []Expr) {
 	}
 }
 
-// misfit returns what is wrong with the operands of op, or "".
-func misfit(op Op, args []Expr) string {
+// operandFault returns what is wrong with the operands of op, or "".
+func operandFault(op Op, args []Expr) string {
 	info := op.info()
 	if len(args) != info.arity || info.arity == 0 {
 		return format.Sprintf("takes %d operands", info.arity)

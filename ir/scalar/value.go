@@ -53,8 +53,8 @@ func (v Value) round(t dtype.DType, mode Rounding) Value {
 	return v
 }
 
-// holds reports whether type wide represents every value of type small.
-func holds(wide, small dtype.DType) bool {
+// represents reports whether type wide represents every value of type small.
+func represents(wide, small dtype.DType) bool {
 	w, s := kindOf(wide), kindOf(small)
 	switch {
 	case wide == small || s == kBool:

@@ -20,14 +20,14 @@ func (s *Simplifier) Wrapping(e Expr) Expr {
 		}
 		return *r
 	}
-	return visit(s.in.tree(e))
+	return visit(s.in.intern(e))
 }
 
 // MayOverflow reports whether a signed integer operation in e may overflow, given the ranges of
 // variables.
 func (s *Simplifier) MayOverflow(e Expr) bool {
 	found := false
-	Walk(s.in.tree(e), func(n Expr) { found = found || s.mayOverflow(n) })
+	Walk(s.in.intern(e), func(n Expr) { found = found || s.mayOverflow(n) })
 	return found
 }
 
