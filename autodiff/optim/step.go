@@ -299,3 +299,99 @@ func (s *step) forward(b *ir.Builder) {
 func (s *step) find(name string) int {
 	return slices.IndexFunc(s.params, func(p param) bool { return p.name == name })
 }
+
+// scalarType returns the type of the learning rate and values computed from it: f64 if a parameter
+// is f64, else f32.
+func (s *step) scalarType() ir.DType {
+	for _, p := range s.params {
+		if p.value.DType() == ir.F64 {
+			return ir.F64
+		}
+	}
+	return ir.F32
+}
+
+// updateType returns the type in which a parameter is updated.
+func updateType(d ir.DType) ir.DType {
+	if d == ir.F64 {
+		return d
+	}
+	return ir.F32
+}
+
+// clip limits the elements of the gradients, and then their global norm.
+func (s *step) clip(b *ir.Builder, scalar ir.DType) {
+	if v := s.options.ClipValue; v != 0 {
+		inDomain(b, "clip value", v > 0)
+		for i := range s.params {
+			g := &s.params[i].grad
+			*g = ops.Clamp(b, *g, ops.ConstLike(b, *g, -v), ops.ConstLike(b, *g, v))
+		}
+	}
+	limit := s.options.ClipNorm
+	if limit == 0 {
+		return
+	}
+	if !(limit > 0) {
+		b.Fail(ir.Attrf("clip norm is %v, not positive", limit))
+		return
+	}
+	grads := make([]ir.Value, len(s.params))
+	for i, p := range s.params {
+		grads[i] = ops.Convert(b, p.grad, scalar)
+	}
+	scale := clipFactor(b, GlobalNorm(b, grads), limit)
+	for i := range s.params {
+		p := &s.params[i]
+		p.grad = ops.Mul(b, p.grad, ops.Convert(b, scale, p.grad.DType()))
+	}
+}
+
+// update adds the update of one parameter. It takes effect if due is true or an invalid Value.
+func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
+	wide := ops.Convert(b, p.value, p.grad.DType())
+	value, slots := rule(b, wide, p.grad, p.slots)
+	if b.Err() == nil && len(slots) != len(p.slots) {
+		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
+		return
+	}
+	now := func(name string, old, v ir.Value) {
+		if v == old { // another entry updates it
+			b.SetState(name, old)
+			return
+		}
+		if due.Valid() {
+			v = ops.Select(b, due, v, old)
+		}
+		b.SetState(name, s.scaling.unlessSkipped(b, v, old))
+	}
+	now(p.name, p.value, ops.Convert(b, value, p.value.DType()))
+	for i, slot := range slotsOf(p.group.Optimizer, p.value.Type()) {
+		now(s.options.SlotState(slot.Name, p.name), p.slots[i], slots[i])
+	}
+	if a := s.options.Average; a != 0 {
+		inDomain(b, "average", a > 0 && a < 1)
+		name := s.options.SlotState(averageSlot, p.name)
+		old := b.State(name, wide.DType(), wide.Shape()...)
+		first := ops.Eq(b, count, ops.OnesLike(b, count))
+		now(name, old, ops.Select(b, first, value, movingAverage(b, old, value, a)))
+	}
+}
+
+// GlobalNorm returns the Euclidean norm of all elements of the given values together, of rank 0.
+// The values have the same floating element type, which is that of the norm.
+func GlobalNorm(b *ir.Builder, values []ir.Value) ir.Value {
+	squares := make([]ir.Value, len(values))
+	for i, v := range values {
+		squares[i] = ops.Mul(b, v, v)
+	}
+	return ops.Sqrt(b, ops.SumAll(b, squares...))
+}
+
+// clipFactor returns the factor, at most 1, that limits the global norm of the gradients to limit.
+// The 1e-6 is that of torch.nn.utils.clip_grad_norm_ and avoids a division by zero.
+func clipFactor(b *ir.Builder, norm ir.Value, limit float64) ir.Value {
+	d := norm.DType()
+	f := ops.Div(b, ops.Const(b, d, limit), ops.Add(b, norm, ops.Const(b, d, 1e-6)))
+	return ops.Min(b, f, ops.Const(b, d, 1))
+}

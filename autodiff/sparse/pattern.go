@@ -118,3 +118,154 @@ func union(x, y []int32) []int32 {
 	}
 	return append(append(out, x...), y...)
 }
+
+// traced is a value whose elements are known because no port reaches it, or the dependencies of
+// each of its elements; nil for none.
+type traced struct {
+	known *ir.Array
+	sets  [][]int32
+	whole []int32 // the union of sets, once requested
+}
+
+// all returns the dependencies of all elements together.
+func (v *traced) all() []int32 {
+	if v.whole == nil {
+		for _, s := range v.sets {
+			v.whole = union(v.whole, s)
+		}
+	}
+	return v.whole
+}
+
+// tracer computes element dependencies through a graph.
+type tracer struct {
+	values map[ir.Value]*traced
+	seed   ir.Value // its elements depend on themselves
+}
+
+// graph traces the nodes that a value depends on, unless they are already traced.
+func (t *tracer) graph(g *ir.Graph, of ir.Value) error {
+	live := make([]bool, len(g.Nodes()))
+	live[of.Node().ID()] = true
+	for i := len(live) - 1; i >= 0; i-- {
+		for _, v := range g.Nodes()[i].Inputs() {
+			live[v.Node().ID()] = live[v.Node().ID()] || live[i]
+		}
+	}
+	for i, n := range g.Nodes() {
+		if !live[i] || t.values[n.Result(0)] != nil {
+			continue
+		}
+		if err := t.node(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tracer) node(n *ir.Node) error {
+	for _, r := range n.Types() {
+		if _, ok := r.Shape.Ints(); !ok {
+			return n.Fail(ir.Shapef("%s has a symbolic size: bind it first", r))
+		}
+	}
+	in := make([]*traced, len(n.Inputs()))
+	known, moving := n.Op() != ir.OpPort, false
+	for i, v := range n.Inputs() {
+		in[i] = t.values[v]
+		known = known && in[i].known != nil
+		moving = moving || in[i].sets != nil
+	}
+	switch {
+	case n.Result(0) == t.seed:
+		n, _ := t.seed.Shape().Size().Const()
+		t.values[t.seed] = identity(n)
+		return nil
+	case known && n.Def().Subgraphs == 0:
+		return t.evaluate(n, in)
+	case !moving:
+		for _, v := range n.Results() {
+			t.values[v] = &traced{}
+		}
+		return nil
+	}
+	return t.traceNode(n, in)
+}
+
+func identity(n int) *traced {
+	v := &traced{sets: make([][]int32, n)}
+	for i := range v.sets {
+		v.sets[i] = []int32{int32(i)}
+	}
+	return v
+}
+
+// evaluate computes a node that no port reaches.
+func (t *tracer) evaluate(n *ir.Node, in []*traced) error {
+	inputs := map[string]*ir.Array{}
+	g, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
+		operands := make([]ir.Value, len(in))
+		for i, v := range n.Inputs() {
+			name := string(rune('a' + i))
+			inputs[name] = in[i].known
+			operands[i] = b.Port(ir.InputPort, name, v.Type())
+		}
+		for i, v := range b.Copy(n, operands) {
+			b.Output(string(rune('a'+i)), v)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	out, err := ir.Eval(g, inputs, ir.EvalOptions{})
+	if err != nil {
+		return err
+	}
+	for i, a := range out {
+		t.values[n.Result(i)] = &traced{known: a}
+	}
+	return nil
+}
+
+// traceNode traces a node that depends on the seed.
+func (t *tracer) traceNode(n *ir.Node, in []*traced) error {
+	d := n.Def()
+	if d.Body != nil {
+		body, err := ir.Inline(n)
+		if err != nil {
+			return err
+		}
+		inner := &tracer{values: map[ir.Value]*traced{}}
+		for i, p := range body.Ports() {
+			inner.values[p.Value] = in[i]
+		}
+		for i, o := range body.Outputs() {
+			if err := inner.graph(body, o.Value); err != nil {
+				return err
+			}
+			t.values[n.Result(i)] = inner.values[o.Value]
+		}
+		return nil
+	}
+	m := &machine{n: n, in: in}
+	for i, r := range n.Types() {
+		dims, _ := r.Shape.Ints()
+		m.out = append(m.out, make([][]int32, product(dims)))
+		if !derive.Differentiable(r.DType) {
+			m.out[i] = nil
+		}
+	}
+	m.run()
+	for i, sets := range m.out {
+		t.values[n.Result(i)] = &traced{sets: sets}
+	}
+	return nil
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}

@@ -1,5 +1,11 @@
 package scalar
 
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
 // Neg returns -a.
 func Neg(a Expr) Expr { return New(OpNeg, a) }
 
@@ -185,3 +191,38 @@ func Fma(a, b, c Expr) Expr { return New(OpFma, a, b, c) }
 
 // Clamp returns Min(Max(x, lo), hi).
 func Clamp(x, lo, hi Expr) Expr { return New(OpClamp, x, lo, hi) }
+
+// Extreme returns the largest value of a real type if sign is positive and the smallest one if it
+// is negative: an infinity of floats, true and false for Bool.
+func Extreme(d dtype.DType, sign int) Expr {
+	if d.IsFloat() {
+		return ConstF(d, math.Inf(sign))
+	}
+	if d.IsBool() {
+		return ConstBool(sign > 0)
+	}
+	lo, hi, ok := d.IntRange()
+	if !ok {
+		lo, hi = 0, -1 // u64, by bit pattern
+	}
+	if sign > 0 {
+		return ConstI(d, hi)
+	}
+	return ConstI(d, lo)
+}
+
+// TwoSum returns the rounded sum a + b and its rounding error, a float of the same type (Knuth, The
+// Art of Computer Programming, volume 2, section 4.2.2, theorem B). If the sum is not finite, the
+// error is NaN. It requires that each operation is rounded as written: a compiler must not
+// reassociate sums.
+func TwoSum(a, b Expr) (sum, rest Expr) {
+	sum = Add(a, b)
+	part := Sub(sum, a)
+	return sum, Add(Sub(a, Sub(sum, part)), Sub(b, part))
+}
+
+// Compensated returns sum + rest, where rest is the accumulated rounding error from [TwoSum]; sum
+// itself if that is not finite.
+func Compensated(sum, rest Expr) Expr {
+	return Select(Eq(rest, rest), Add(sum, rest), sum)
+}
