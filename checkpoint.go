@@ -16,14 +16,14 @@ import (
 // ErrCheckpoint is the kind of every [*CheckpointError].
 var ErrCheckpoint = errors.New("not a checkpoint of this program")
 
-// CheckpointError says why values, as those of a file that is whole and well formed, are not
-// those of a program.
+// CheckpointError reports values, for example those of a well-formed file, that do not match the
+// parameters and states of a program.
 type CheckpointError struct {
-	// Missing are the parameters and states that the file does not have, of
-	// kind [ir.ErrName] like Unknown: the tensors of the file that are none.
+	// Missing are the parameters and states without a value, and Unknown the values without a
+	// parameter or state. If either is not empty, the error is also of kind [ir.ErrName].
 	Missing, Unknown []string
-	// Err says which value does not fit, of kind [ir.ErrDType], [ir.ErrShape] or
-	// [ir.ErrIndex], where all names are right.
+	// Err reports the first value that does not fit, of kind [ir.ErrDType], [ir.ErrShape] or
+	// [ir.ErrIndex]. It is set only if all names match.
 	Err error
 }
 
@@ -32,7 +32,7 @@ func (e *CheckpointError) Error() string {
 	var reasons []string
 	add := func(names []string, what string) {
 		if len(names) > 0 {
-			reasons = append(reasons, what+" "+abbreviated(names))
+			reasons = append(reasons, what+" "+formatNames(names))
 		}
 	}
 	add(e.Missing, "missing")
@@ -43,7 +43,7 @@ func (e *CheckpointError) Error() string {
 	return ErrCheckpoint.Error() + ": " + strings.Join(reasons, "; ")
 }
 
-// Unwrap returns [ErrCheckpoint] and what kind of error it is besides.
+// Unwrap returns [ErrCheckpoint] and the underlying error or [ir.ErrName].
 func (e *CheckpointError) Unwrap() []error {
 	if e.Err != nil {
 		return []error{ErrCheckpoint, e.Err}
@@ -51,21 +51,21 @@ func (e *CheckpointError) Unwrap() []error {
 	return []error{ErrCheckpoint, ir.ErrName}
 }
 
-// abbreviated lists names, the first few of many.
-func abbreviated(names []string) string {
-	const most = 8
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%q and %d more", names[:most], more)
+// formatNames lists at most 8 names and the number of others.
+func formatNames(names []string) string {
+	const limit = 8
+	if more := len(names) - limit; more > 0 {
+		return fmt.Sprintf("%q and %d more", names[:limit], more)
 	}
 	return fmt.Sprintf("%q", names)
 }
 
-// maxSteps bounds the count of steps in a checkpoint, an i32 on the device, so
-// that it does not overflow in the steps to come.
+// maxSteps limits the step count of a checkpoint, an i32 on the device, so that later steps do not
+// overflow it.
 const maxSteps = 1 << 30
 
-// Save writes all parameters and states as a safetensors file: training goes on
-// from it as if it had never stopped. To a file, [Trainer.SaveFile] is safer.
+// Save writes all parameters and states as a safetensors file. Training resumes from it exactly
+// where it stopped. To write a file, prefer [Trainer.SaveFile].
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 	values, err := t.program.Save(ctx)
 	if err != nil {
@@ -74,8 +74,8 @@ func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 	return safetensors.Write(w, values, nil)
 }
 
-// SaveFile is [Trainer.Save] to a file, which at any time is the old one or the
-// new one and whole: see [safetensors.WriteFile].
+// SaveFile is [Trainer.Save] to a file. It replaces the file atomically: see
+// [safetensors.WriteFile].
 func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 	values, err := t.program.Save(ctx)
 	if err != nil {
@@ -87,24 +87,23 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 	return nil
 }
 
-// Params returns the values of all parameters and states but those of the optimiser,
-// the history of losses, and integers, which count steps and random numbers: what a program that only infers loads ([Program.Load]),
-// from memory or by way of a file ([safetensors.WriteFile]).
+// Params returns the values of the parameters and states that inference needs, for [Program.Load]
+// or [safetensors.WriteFile]. It leaves out the states of the optimizer, the history of losses, and
+// integer values, which count steps and random numbers.
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	for name := range values {
-		if strings.HasPrefix(name, optim.StatePrefix) || name == t.ring || name == t.counter || values[name].DType.IsInteger() {
+		if strings.HasPrefix(name, optim.StatePrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
 			delete(values, name)
 		}
 	}
 	return values, err
 }
 
-// Load goes on from a checkpoint that [Trainer.Save] has written. The file must
-// hold every parameter and state and nothing else; for a part of them, read it
-// with package safetensors and use [Program.Load]. An error of kind
-// [safetensors.ErrDamaged], or a [*CheckpointError], leaves the trainer as it
-// was.
+// Load resumes from a checkpoint written by [Trainer.Save]. The file must contain every parameter
+// and state and nothing else; to load a part, read the file with package safetensors and use
+// [Program.LoadWith]. The error is of kind [safetensors.ErrDamaged] or a [*CheckpointError]; the
+// trainer is then unchanged.
 func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
 	values, _, err := safetensors.Read(r)
 	if err != nil {
@@ -126,10 +125,10 @@ func (t *Trainer) LoadFile(ctx context.Context, name string) error {
 }
 
 func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return err
 	}
-	if err := t.program.isCheckpoint(values); err != nil {
+	if err := t.program.checkCheckpoint(values); err != nil {
 		return err
 	}
 	if err := t.program.Load(ctx, values); err != nil {
@@ -138,9 +137,9 @@ func (t *Trainer) load(ctx context.Context, values map[string]Tensor) error {
 	return t.resume(ctx)
 }
 
-// isCheckpoint returns a [*CheckpointError] where the values are not those of
-// all parameters and states.
-func (p *Program) isCheckpoint(values map[string]Tensor) error {
+// checkCheckpoint returns a [*CheckpointError] unless the values are exactly those of all parameters
+// and states.
+func (p *Program) checkCheckpoint(values map[string]Tensor) error {
 	e := &CheckpointError{}
 	known := map[string]bool{}
 	for _, s := range p.Persistent() {
@@ -164,11 +163,11 @@ func (p *Program) isCheckpoint(values map[string]Tensor) error {
 			_, e.Err = stepCount(counter, x, maxSteps)
 		}
 	}
-	return e.found()
+	return e.errOrNil()
 }
 
-// found returns e, with its names sorted, if it says that anything is wrong.
-func (e *CheckpointError) found() error {
+// errOrNil returns e with its names sorted, or nil if e reports nothing.
+func (e *CheckpointError) errOrNil() error {
 	slices.Sort(e.Missing)
 	slices.Sort(e.Unknown)
 	switch {

@@ -8,20 +8,19 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	_ "github.com/rlx-go/rlx/native/cpu" // the device that is always there
+	_ "github.com/rlx-go/rlx/native/cpu" // registers "cpu", the device that is always available
 )
 
-// Device is a device that this program was built for.
+// Device describes a device that this program was built with.
 type Device struct {
 	native.Info
-	// Name is what [Open] takes: "cpu", "webgpu".
+	// Name is the name to give to [Open]: "cpu", "webgpu".
 	Name string
-	// Err says why the device cannot be used; nil where it can.
+	// Err is the reason why the device is not usable; nil if it is.
 	Err error
 }
 
-// Devices returns the devices that this program was built for, each asked
-// whether it is there, sorted by name.
+// Devices probes the devices that this program was built with and returns them sorted by name.
 func Devices() []Device {
 	var out []Device
 	for _, b := range native.Backends() {
@@ -34,9 +33,9 @@ func Devices() []Device {
 	return out
 }
 
-// Available returns nil for a device that can be used now. The error is of kind
-// [ir.ErrName] for one that this program was not built for, or
-// [native.ErrUnavailable], saying what is missing.
+// Available returns nil if the named device is usable now. The error is of kind [ir.ErrName] for a
+// device that this program was not built with, and [native.ErrUnavailable] for one whose driver or
+// hardware is missing.
 func Available(name string) error {
 	b, err := native.Lookup(name)
 	if err != nil {
@@ -45,17 +44,16 @@ func Available(name string) error {
 	return b.Probe()
 }
 
-// Fastest returns the usable device of the greatest speed, where a device made
-// of software is slower than the CPU. There is always one.
+// Fastest returns the usable device with the highest speed. A software implementation of a GPU
+// counts as slower than the CPU. There is always a usable device.
 func Fastest() Device {
 	usable := slices.DeleteFunc(Devices(), func(d Device) bool { return d.Err != nil })
 	return slices.MaxFunc(usable, func(a, b Device) int { return cmp.Compare(a.Speed, b.Speed) })
 }
 
-// FirstUnsupported returns the first node of a graph that a device cannot
-// compute, with the reason, or nil where it can compute all of it. The error is
-// of kind [ir.ErrName] for an unknown device, and says why the device is absent
-// where it is, of kind [native.ErrUnavailable].
+// FirstUnsupported returns the first node of a graph that the named device cannot compute, and the
+// reason; or nil if the device can compute the whole graph. The error is of kind [ir.ErrName] for
+// an unknown device and [native.ErrUnavailable] for one that is not usable.
 func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	b, err := native.Lookup(device)
 	if err != nil {
@@ -77,7 +75,7 @@ func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
 		case native.Unsupported:
 			return n, s.Reason
 		case native.Decomposed:
-			if reason := refusal(n); reason != "" {
+			if reason := decomposeFailure(n); reason != "" {
 				return n, reason
 			}
 		}
@@ -90,8 +88,8 @@ func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
 	return nil, ""
 }
 
-// refusal returns why a composite cannot be taken apart for one device, "" where it can.
-func refusal(n *ir.Node) string {
+// decomposeFailure returns why the decomposition of a composite op fails, or "" if it succeeds.
+func decomposeFailure(n *ir.Node) string {
 	_, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
 		in := make([]ir.Value, len(n.Inputs()))
 		for i, v := range n.Inputs() {

@@ -1,27 +1,27 @@
-// Package rlx runs and trains models that are written as graphs (package ir,
-// package ir/ops) on the devices of this machine.
+// Package rlx compiles, runs and trains models on the devices of this machine. A model is a graph
+// built with packages ir and ir/ops.
 //
-//	session, err := rlx.Open("") // the fastest device there is
+//	session, err := rlx.Open("") // the fastest usable device
 //	trainer, err := session.Train(ctx, loss, rlx.Training{Optimizer: optim.Adam{}})
 //	for range 500 {
 //		err = trainer.Step(ctx, rlx.Inputs{"x": x, "labels": labels})
 //	}
 //	err = trainer.SaveFile(ctx, "model.safetensors")
 //
-// A trainer owns what it trains: parameters, the optimiser's states, the losses.
-// Its program runs the other entries, as those that measure, on the same
-// parameters.
+// A [Session] is an open device. It compiles the entries of an [ir.Module] into a [Program], which
+// owns the memory of parameters and states. A [Trainer] repeats the training step of a program; the
+// other entries of the program, such as an evaluation, read the same parameters. The file to read
+// first is session.go.
 //
-// The CPU is always there. Other devices come with packages that a program
-// imports for their effect; all need cgo, and none needs its device, a driver or a
-// toolkit to build:
+// The CPU is always available. Other devices come with packages that a program imports for their
+// side effect. They need cgo, but no driver, toolkit or device at build time:
 //
 //	import (
 //		_ "github.com/rlx-go/rlx/native/coreml" // "coreml": macOS
 //		_ "github.com/rlx-go/rlx/native/cuda"   // "cuda", "cuda:1": NVIDIA GPUs on Linux
 //		_ "github.com/rlx-go/rlx/native/metal"  // "metal": macOS
-//		_ "github.com/rlx-go/rlx/webgpu"        // "webgpu": what Vulkan, Metal and Direct3D reach
+//		_ "github.com/rlx-go/rlx/webgpu"        // "webgpu": Vulkan, Metal or Direct3D
 //	)
 //
-// [Devices] lists them with the reason why one cannot be used.
+// [Devices] lists them, with the reason if one is not usable.
 package rlx

@@ -12,5 +12,5 @@ func ReadCheckpoint(t *Trainer, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return t.program.isCheckpoint(values)
+	return t.program.checkCheckpoint(values)
 }

@@ -11,37 +11,38 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Initializer adds the first value of a parameter of the given type to a graph.
-// key is a random key, u32[2], for this parameter alone. As the value is part
-// of a graph, it is the same on every device.
+// Initializer adds the initial value of a parameter of type t to a graph. key is a random key,
+// u32[2], unique to the parameter. The value is computed by the graph, so every device gets the
+// same one.
 type Initializer func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value
 
-// HeNormal draws from a normal distribution of variance 2/(fan in), after He et
-// al. 2015, as torch.nn.init.kaiming_normal_ does for ReLU. The last axis of a
-// weight counts what comes out, all others what goes in: weights are [in, out],
-// or [height, width, in, out].
+// HeNormal draws from a normal distribution with mean 0 and variance 2/(fan in), after He et al.
+// 2015, as torch.nn.init.kaiming_normal_ does for ReLU. Weights are [in, out] or [height, width,
+// in, out]: the fan out is the last axis times the receptive field, the fan in the axis before it
+// times the receptive field.
 func HeNormal() Initializer {
 	return scaledNormal(func(in, _ float64) float64 { return math.Sqrt(2 / in) })
 }
 
-// GlorotNormal draws from a normal distribution of variance 2/(fan in + fan
-// out), after Glorot and Bengio 2010.
+// GlorotNormal draws from a normal distribution with mean 0 and variance 2/(fan in + fan out),
+// after Glorot and Bengio 2010. See [HeNormal] for the fans.
 func GlorotNormal() Initializer {
 	return scaledNormal(func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) })
 }
 
-// GlorotUniform draws from [−a, a) with a = √(6/(fan in + fan out)).
+// GlorotUniform draws from [−a, a) with a = √(6/(fan in + fan out)), after Glorot and Bengio 2010.
+// See [HeNormal] for the fans.
 func GlorotUniform() Initializer {
 	return scaledUniform(func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) })
 }
 
-// HeUniform draws from [−a, a) with a = √(6/(fan in)), as torch.nn.init.kaiming_uniform_
-// does for ReLU.
+// HeUniform draws from [−a, a) with a = √(6/(fan in)), as torch.nn.init.kaiming_uniform_ does for
+// ReLU. See [HeNormal] for the fan.
 func HeUniform() Initializer {
 	return scaledUniform(func(in, _ float64) float64 { return math.Sqrt(6 / in) })
 }
 
-// Normal draws from a normal distribution.
+// Normal draws from a normal distribution with the given mean and standard deviation.
 func Normal(mean, deviation float64) Initializer {
 	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
 		z := ops.Normal(b, key, t.DType, t.Shape...)
@@ -57,7 +58,7 @@ func Uniform(low, high float64) Initializer {
 	}
 }
 
-// Constant fills with one number.
+// Constant sets all elements to x.
 func Constant(x float64) Initializer {
 	return func(b *ir.Builder, _ ir.Value, t ir.Type) ir.Value { return ops.Const(b, t.DType, x, t.Shape...) }
 }
@@ -68,8 +69,8 @@ func scaledNormal(deviation func(in, out float64) float64) Initializer {
 	}
 }
 
-// scaledUniform draws from [−a, a). The numbers are (2u−1)·a for u in [0, 1): as 2u−1 is
-// exact, a device that contracts products and sums gives the same bits.
+// scaledUniform draws from [−a, a) as (2u−1)·a with u in [0, 1). 2u−1 is exact, so devices with
+// fused multiply-add give the same bits.
 func scaledUniform(bound func(in, out float64) float64) Initializer {
 	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
 		u := ops.Uniform(b, key, t.DType, t.Shape...)
@@ -78,8 +79,8 @@ func scaledUniform(bound func(in, out float64) float64) Initializer {
 	}
 }
 
-// fans returns how many numbers go into and come out of a unit of a layer. For
-// symbolic sizes, which a graph that is run has none of, both are 1.
+// fans returns the fan in and fan out of a weight; 1 and 1 for symbolic sizes, which an executable
+// graph does not have.
 func fans(t ir.Type) (in, out float64) {
 	dims, ok := t.Shape.Ints()
 	if !ok || len(dims) == 0 {
@@ -93,30 +94,30 @@ func fans(t ir.Type) (in, out float64) {
 	return float64(max(1, receptive*dims[max(len(dims)-2, 0)])), float64(max(1, receptive*last))
 }
 
-// byDefault is the initializer of a parameter that none is given for: GlorotUniform
-// for weights of two axes and more, zeros for all others.
-func byDefault(t ir.Type) Initializer {
+// defaultInitializer returns the default initializer of a parameter: GlorotUniform for rank 2 and above,
+// zeros otherwise.
+func defaultInitializer(t ir.Type) Initializer {
 	if t.Shape.Rank() < 2 {
 		return Constant(0)
 	}
 	return GlorotUniform()
 }
 
-// SeedInput is the input of the graph that [InitGraph] returns, a rank-0 u32.
+// SeedInput is the name of the input of the graph returned by [InitGraph], a rank-0 u32.
 const SeedInput = "seed"
 
-// InitGraph returns a graph that sets every state of a training step to its
-// first value: those that trained names and that are of a floating type by their
-// initializers, where they have one in by, or GlorotUniform for weights of two axes and
-// more; all others, the optimiser's states among them, to zero. Parameters that the step
-// only reads are set where trained or by names them, and else left as they are: they may
-// belong to another step. The keys of by are names, or patterns for parameters like those
-// of [optim.Options.Frozen]; a name has precedence over patterns.
+// InitGraph returns a graph that sets the states of a training step to their initial values.
+// trained names the trained parameters; those of a floating type start by their initializer in by,
+// or else by [GlorotUniform] for rank 2 and above and as zeros otherwise. All other states, such as
+// those of the optimizer, start by their initializer in by or as zeros. Parameters that the step
+// only reads are set if trained or by names them; otherwise they are left alone, since they may
+// belong to another step. The keys of by are names or patterns like those of
+// [optim.Options.Frozen]; a name takes precedence over a pattern.
 //
-// A parameter draws from a key made of its name and the seed, so that the same seed gives
-// the same numbers on every device, in TypeScript, and whatever other parameters there
-// are. The error is of kind [ir.ErrName] for a name or a pattern of nothing, and for a
-// parameter that two patterns match.
+// The random key of a parameter depends on its name and the seed only: the same seed gives the same
+// numbers on every device and in TypeScript, whatever other parameters there are. The error is of
+// kind [ir.ErrName] for a name or pattern that matches nothing, and for a parameter that two
+// patterns match.
 func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir.Graph, error) {
 	if err := step.Given(); err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir
 			switch {
 			case init != nil:
 			case weights[p.Name] && t.DType.IsFloat():
-				init = byDefault(t)
+				init = defaultInitializer(t)
 			default:
 				init = Constant(0)
 			}
@@ -185,7 +186,7 @@ func initializers(step *ir.Graph, by map[string]Initializer) (map[string]Initial
 			}
 		}
 		if !matched {
-			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which matches no parameter or state of %q: there are %s", pattern, step.Name(), abbreviated(params))
+			return nil, ir.Errorf(ir.ErrName, "an initializer for %q, which matches no parameter or state of %q: there are %s", pattern, step.Name(), formatNames(params))
 		}
 	}
 	return own, nil

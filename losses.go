@@ -23,27 +23,27 @@ func (t *Trainer) findStates(loss string) {
 			if s.DType != ir.F32 || len(s.Dims) != 1 || s.Dims[0] < 1 {
 				continue // a state of the user's own
 			}
-			t.ring, t.every = s.Name, max(1, s.Dims[0]/2)
+			t.history, t.readEvery = s.Name, max(1, s.Dims[0]/2)
 		default:
 			if optim.IsStepState(s.Name) {
 				counts = s.Name
 			}
 		}
 	}
-	if t.counter = counts; t.ring != "" {
+	if t.counter = counts; t.history != "" {
 		t.counter = optim.HistoryCount
 	}
 }
 
-// resume goes on from what the states say.
+// resume continues from the values of the states.
 func (t *Trainer) resume(ctx context.Context) error {
-	count, err := t.counted(ctx)
+	count, err := t.deviceSteps(ctx)
 	t.losses, t.steps, t.first = nil, count, count
 	return err
 }
 
-// counted returns how many steps the device has counted.
-func (t *Trainer) counted(ctx context.Context) (int, error) {
+// deviceSteps returns the step count of the device.
+func (t *Trainer) deviceSteps(ctx context.Context) (int, error) {
 	if t.counter == "" {
 		return t.steps, nil
 	}
@@ -54,9 +54,9 @@ func (t *Trainer) counted(ctx context.Context) (int, error) {
 	return stepCount(t.counter, count, math.MaxInt32)
 }
 
-// stepCount returns the value of a state that counts steps. The error is of
-// kind [ir.ErrIndex] for one outside [0, most].
-func stepCount(name string, x Tensor, most int) (int, error) {
+// stepCount returns the value of a state that counts steps. The error is of kind [ir.ErrIndex] for
+// a value outside [0, limit].
+func stepCount(name string, x Tensor, limit int) (int, error) {
 	n, err := x.Int32s()
 	if err != nil {
 		return 0, fmt.Errorf("state %q: %w", name, err)
@@ -64,27 +64,27 @@ func stepCount(name string, x Tensor, most int) (int, error) {
 	if len(n) != 1 {
 		return 0, ir.Shapef("state %q is %s, no number", name, x)
 	}
-	if n[0] < 0 || int(n[0]) > most {
-		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], most)
+	if n[0] < 0 || int(n[0]) > limit {
+		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], limit)
 	}
 	return int(n[0]), nil
 }
 
-// StopOnNaN tells whether a loss that is NaN or infinite is an error of kind
-// [ErrDiverged] that names the step. It comes from the call that reads the loss:
-// [Trainer.Losses], [Trainer.Run], or a [Trainer.Step] up to 128 steps later
-// (half of what the history keeps) where the losses stay on the device. By default such losses are kept like any
-// other and training goes on.
-func (t *Trainer) StopOnNaN(stop bool) { t.stop = stop }
+// StopOnNaN sets whether a loss that is NaN or infinite is an error. The error is of kind
+// [ErrDiverged] and names the step. It comes from the call that reads the loss: [Trainer.Losses],
+// [Trainer.Run] or [Trainer.Step]. If the device keeps a history of losses, Step reports it up to
+// 128 steps late (half the history). By default such losses are recorded like any other and
+// training continues.
+func (t *Trainer) StopOnNaN(stop bool) { t.stopOnNaN = stop }
 
-// collect reads the losses that are on the device only. A step that failed was
-// not counted there.
-func (t *Trainer) collect(ctx context.Context) error {
+// readLosses reads the losses that the trainer has not read yet. The device does not count a step that
+// failed.
+func (t *Trainer) readLosses(ctx context.Context) error {
 	failed := t.bound.Wait(ctx)
-	if t.ring == "" || failed == nil && t.steps == t.first+len(t.losses) {
+	if t.history == "" || failed == nil && t.steps == t.first+len(t.losses) {
 		return failed
 	}
-	history, err := t.program.Get(ctx, t.ring)
+	history, err := t.program.Get(ctx, t.history)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -92,24 +92,24 @@ func (t *Trainer) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count, err := t.counted(ctx)
+	count, err := t.deviceSteps(ctx)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
 	read := len(t.losses)
-	if known := t.first + read; count < known || count > known+len(ring) { // the states were set, or steps run beside
+	if known := t.first + read; count < known || count > known+len(ring) { // the states were set, or the step was run without the trainer
 		t.losses, t.first, read = nil, max(0, count-len(ring)), 0
 	}
 	for t.steps = t.first + read; t.steps < count; t.steps++ {
 		t.losses = append(t.losses, ring[t.steps%len(ring)])
 	}
-	return errors.Join(failed, t.finite(read))
+	return errors.Join(failed, t.checkFinite(read))
 }
 
-// finite returns an error for the first of the losses from one on that is not
-// finite, where those are to stop the training.
-func (t *Trainer) finite(from int) error {
-	if !t.stop {
+// checkFinite returns an error for the first loss, at or after index from, that is not finite, if
+// StopOnNaN is set.
+func (t *Trainer) checkFinite(from int) error {
+	if !t.stopOnNaN {
 		return nil
 	}
 	for k, x := range t.losses[from:] {
@@ -120,13 +120,13 @@ func (t *Trainer) finite(from int) error {
 	return nil
 }
 
-// Losses returns the loss of every step since the trainer was made or a
-// checkpoint was loaded, and waits for the last one. Where the program ran so
-// many steps without the trainer that losses were lost, it begins after those.
+// Losses returns the loss of every step since the trainer was made or a checkpoint was loaded. It
+// waits for the last step. If the program ran steps without the trainer and losses were
+// overwritten, the result starts after the lost ones.
 func (t *Trainer) Losses(ctx context.Context) ([]float32, error) {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return t.losses, err
 	}
-	err := t.collect(ctx)
+	err := t.readLosses(ctx)
 	return t.losses, err
 }

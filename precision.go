@@ -5,29 +5,27 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Precision says in which type the products of a program are computed: matrix
-// products, convolutions and attention. All else, and what is kept from run to
-// run, has the types that the graphs say.
+// Precision is the precision in which a program computes matrix products, convolutions and
+// attention. All other ops, and parameters and states, keep the element types of the graphs.
 type Precision uint8
 
-// The precisions.
+// The precisions. Sums are accumulated in f32.
 const (
-	// AsWritten computes products in the type of their operands.
+	// AsWritten computes products in the element type of their operands.
 	AsWritten Precision = iota
-	// MixedBF16 computes products of f32 in bf16, with sums in f32.
+	// MixedBF16 computes f32 products in bf16 with f32 accumulation.
 	MixedBF16
-	// MixedF16 computes products of f32 in f16, with sums in f32. Its numbers end
-	// at 65504 and thin out below 6·10⁻⁵, so that a training step wants a loss
-	// scale, which [Session.Train] gives it.
+	// MixedF16 computes f32 products in f16 with f32 accumulation. The largest f16 is 65504 and
+	// numbers below 6·10⁻⁵ lose precision, so that training needs a loss scale; [Session.Train]
+	// adds one.
 	MixedF16
-	// TF32 computes products of f32 from 10 of the 23 bits of fraction of their
-	// factors, with sums in f32, on devices that are faster so: NVIDIA's of compute
-	// capability 8.0 and later. Others compute them as written.
+	// TF32 rounds the factors of f32 products to 10 bits of fraction, with f32 accumulation, on
+	// NVIDIA GPUs of compute capability 8.0 or later. Other devices compute the products in f32.
 	TF32
 )
 
-// half returns the element type of products, false where it is not changed. The
-// error is of kind [ir.ErrAttr] for a precision that there is not.
+// half returns the element type of products and whether the precision changes it. The error is of
+// kind [ir.ErrAttr] for an unknown precision.
 func (p Precision) half() (ir.DType, bool, error) {
 	switch p {
 	case AsWritten, TF32:

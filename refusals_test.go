@@ -14,7 +14,7 @@ import (
 )
 
 // refusal is a case of ir/irtest/cases/refusals.json, which the tests of TypeScript read too.
-type refusal struct {
+type decomposeFailure struct {
 	Name         string
 	Graph        json.RawMessage // lines of the text form, or the name of a case before
 	With, Remedy struct {
@@ -38,7 +38,7 @@ func TestRefusalsAreThoseOfTypeScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Cases []refusal }
+	var file struct{ Cases []decomposeFailure }
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRefusalsAreThoseOfTypeScript(t *testing.T) {
 }
 
 // try does what the case asks for, with its remedy or without.
-func (c *refusal) try(t *testing.T, g *ir.Graph, remedied bool) error {
+func (c *decomposeFailure) try(t *testing.T, g *ir.Graph, remedied bool) error {
 	if c.Run != "" {
 		p := must(session(t).Compile(ctx, must(ir.NewModule("m", ir.Entry{Name: c.Run, Graph: g}))(t)))(t)
 		_, err := p.Call(ctx, c.Run, rlx.Inputs{"key": rlx.Uint32s([]uint32{1, 2}, 2)})

@@ -11,19 +11,19 @@ import (
 
 // Progress is the state of a training run.
 type Progress struct {
-	Step, Steps int     // done, and to be done
+	Step, Steps int     // steps done, and steps to do
 	Loss        float32 // of the last step
 	Rate        float64 // steps per second
 }
 
-// Run does a number of steps. batch writes the batch of a step, counted from 0,
-// into the trainer's own memory (see [Trainer.Input]); where it is nil, every
-// step takes what is there. About ten times a second and at the end, progress,
-// which may be nil, is told how it goes. Run stops at the end of a step where
-// ctx is done and returns its error. The error is of kind [ir.ErrAttr] for a negative
-// number of steps.
+// Run runs the given number of steps. Before each step it calls batch with the number of the step
+// in this run, from 0; batch writes the inputs into the trainer's memory (see [Trainer.Input]). A
+// nil batch runs every step on the inputs that are there. Run calls progress, unless it is nil,
+// about ten times a second and after the last step. When ctx is done, Run stops after the current
+// step and returns the context's error. The error is of kind [ir.ErrAttr] for a negative number of
+// steps.
 func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error, progress func(Progress)) error {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return err
 	}
 	if steps < 0 {
@@ -50,11 +50,11 @@ func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error
 		if err != nil {
 			return err
 		}
-		loss := float32(math.NaN()) // of a history that does not count its steps
+		loss := float32(math.NaN()) // for a history that does not count its steps
 		if len(losses) > 0 {
 			loss = losses[len(losses)-1]
 		}
 		progress(Progress{k + 1, steps, loss, float64(k+1) / time.Since(began).Seconds()})
 	}
-	return t.collect(ctx)
+	return t.readLosses(ctx)
 }

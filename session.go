@@ -9,19 +9,19 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Inputs are tensors by the names of an entry's inputs.
+// Inputs holds the input tensors of an entry by name.
 type Inputs = map[string]native.Tensor
 
-// Outputs are tensors by the names of an entry's outputs.
+// Outputs holds the output tensors of an entry by name.
 type Outputs = map[string]native.Tensor
 
-// Session is a device in use.
+// Session is an open device.
 type Session struct {
 	backend native.Backend
 	info    native.Info
 }
 
-// Open returns a session on a device; "" stands for the fastest there is. The
+// Open returns a session on the named device; "" is the fastest usable device ([Fastest]). The
 // errors are those of [Available].
 func Open(device string) (*Session, error) {
 	if device == "" {
@@ -40,37 +40,37 @@ func Open(device string) (*Session, error) {
 // Device describes the session's device.
 func (s *Session) Device() Device { return Device{Name: s.backend.Name(), Info: s.info} }
 
-// Compile makes the entries of a module ready to run, with memory of their own.
-// States are zeros at first; parameters have no value, and an entry that reads one before
-// it is given is refused: see [Program.Run]. All dimensions must be constant: what
-// [ir.Graph.Bind] makes of a graph for each size, as for each size of a batch, is an
-// entry of its own, and shares the parameters.
+// Compile compiles the entries of a module and allocates the memory of the program. States start as
+// zeros. Parameters start without a value, and an entry that reads one is refused until it has one:
+// see [Program.Run]. All dimensions must be constant: bind symbolic sizes with [ir.Graph.Bind].
+// Graphs bound to different batch sizes can be entries of one module and share its parameters.
 func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 	return s.CompileWith(ctx, m, CompileOptions{})
 }
 
-// CompileOptions say how [Session.CompileWith] compiles.
+// CompileOptions are the options of [Session.CompileWith]. The zero value is that of
+// [Session.Compile].
 type CompileOptions struct {
-	// Precision is that of products.
+	// Precision is the precision of matrix products, convolutions and attention; the default is
+	// [AsWritten].
 	Precision Precision
-	// Tune has the ways in which kernels can be scheduled measured on the device, where
-	// that is a CUDA GPU, and takes the fastest. What was found is kept in the user's
-	// cache folder, so that only the first compilation takes longer, by seconds.
+	// Tune measures candidate schedules of the kernels on the device and takes the fastest. It has
+	// an effect on CUDA GPUs only. Results are cached in the user's cache folder, so only the first
+	// compilation takes longer, by seconds.
 	Tune bool
-	// Memory is how many bytes the program may hold on the device; 0 stands for the
-	// environment variable RLX_MEMORY ("8GiB"), or, without it, for what the device has:
-	// see [native.Options]. For a module that needs more the error is a
-	// [*native.MemoryError], and nothing was allocated.
+	// Memory limits the device memory of the program, in bytes. 0 means the environment variable
+	// RLX_MEMORY ("8GiB") or, if that is unset, the memory of the device: see [native.Options]. If
+	// the module needs more, the error is a [*native.MemoryError] and nothing is allocated.
 	Memory int64
 }
 
-// CompileWith is [Session.Compile] with options. The error is of kind
-// [ir.ErrAttr] for an option out of its domain.
+// CompileWith is [Session.Compile] with options. The error is of kind [ir.ErrAttr] for an option
+// outside its domain.
 func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOptions) (*Program, error) {
 	if m == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no module given")
 	}
-	m, err := ir.NewModule(m.Name, m.Entries...) // one made by hand is checked here
+	m, err := ir.NewModule(m.Name, m.Entries...) // checks a module that was built as a literal
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	return &Program{Program: p, unset: unsetParams(m)}, nil
 }
 
-// Program is a compiled module with its memory.
+// Program is a compiled module and its memory on the device.
 type Program struct {
 	native.Program
 	unset   *unset
-	trainer atomic.Pointer[Trainer] // the one that counts its steps
+	trainer atomic.Pointer[Trainer] // the current trainer, which counts the steps
 }
 
-// Call runs an entry and waits for its outputs.
+// Call runs an entry, waits for it and returns its outputs.
 func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, error) {
 	r, err := p.Run(ctx, entry, in)
 	if err != nil {
@@ -104,20 +104,21 @@ func (p *Program) Call(ctx context.Context, entry string, in Inputs) (Outputs, e
 	return r.Wait(ctx)
 }
 
-// Save returns the values of all parameters and states at one time, between two runs.
+// Save returns the values of all parameters and states, as one consistent snapshot between two
+// runs.
 func (p *Program) Save(ctx context.Context) (map[string]Tensor, error) { return p.GetAll(ctx) }
 
-// LoadOptions say what [Program.LoadWith] lets pass.
+// LoadOptions are the options of [Program.LoadWith].
 type LoadOptions struct {
-	// AllowMissing leaves parameters as they are that the values lack.
+	// AllowMissing keeps the current value of parameters that the given values do not contain.
 	AllowMissing bool
-	// AllowExtra passes over values that are no parameter or state of the program.
+	// AllowExtra ignores values that are not a parameter or state of the program.
 	AllowExtra bool
 }
 
-// Load sets parameters and states to saved values. The values hold every parameter, and
-// nothing that the program has not; states that they lack stay as they are. Otherwise the
-// error is a [*CheckpointError], and nothing is set.
+// Load sets parameters and states to saved values. The values must contain every parameter and must
+// not contain names that the program does not have; states that they do not contain keep their
+// value. Otherwise the error is a [*CheckpointError] and nothing is set.
 func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
 	return p.LoadWith(ctx, values, LoadOptions{})
 }
@@ -143,7 +144,7 @@ func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o Load
 			e.Unknown = append(e.Unknown, name)
 		}
 	}
-	if err := e.found(); err != nil {
+	if err := e.errOrNil(); err != nil {
 		return err
 	}
 	return p.SetAll(ctx, fitting)

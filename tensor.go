@@ -5,13 +5,11 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Tensor is a value in host memory. Its methods Float32s, Int32s and so on
-// return the elements.
+// Tensor is a value in host memory. Its methods Float32s, Int32s and so on return the elements.
 type Tensor = native.Tensor
 
-// Float32s returns a tensor of f32 in the memory of x; without dims, a vector
-// of all elements, even of one. Whether the dims fit is checked where the
-// tensor is used.
+// Float32s returns an f32 tensor that shares the memory of x. Without dims it is a vector, also for
+// a single element. The dims are checked against the length of x where the tensor is used.
 func Float32s(x []float32, dims ...int) Tensor { return native.Float32s(x, dims...) }
 
 // Float64s is [Float32s] for f64.
@@ -47,17 +45,16 @@ func Uint32(x uint32) Tensor { return native.Uint32(x) }
 // Bool returns a bool of rank 0.
 func Bool(x bool) Tensor { return native.Bool(x) }
 
-// Of returns a tensor of type d in the memory of x: the way to types that Go
-// has no name for, such as f16 as []uint16, and [Elements] the way back. The
-// error is of kind [ir.ErrDType] where an element of d is not as large as one of
-// x.
+// Of returns a tensor of element type d that shares the memory of x. It serves element types
+// without a Go type, such as f16 as []uint16; [Elements] is the inverse. The error is of kind
+// [ir.ErrDType] if the element sizes of d and T differ.
 func Of[T native.Element](d ir.DType, x []T, dims ...int) (Tensor, error) {
 	return native.Of(d, x, dims...)
 }
 
-// Elements returns the elements of a tensor in its own memory. The error is of
-// kind [ir.ErrDType] where an element is not as large as a T.
+// Elements returns the elements of a tensor without copying them. The error is of kind
+// [ir.ErrDType] if the element sizes of the tensor and of T differ.
 func Elements[T native.Element](t Tensor) ([]T, error) { return native.Elements[T](t) }
 
-// Zeros returns a tensor of zeros in memory of its own.
+// Zeros returns a new tensor of zeros.
 func Zeros(d ir.DType, dims ...int) Tensor { return native.Zeros(d, dims...) }

@@ -12,38 +12,37 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// Trainer repeats the entry "step" of a program with batches of its own memory,
-// so that a step allocates nothing on the host, and keeps the losses. It is for
-// one goroutine, and the only trainer of its program: once there is another, its
-// methods return an error of kind [native.ErrClosed].
+// Trainer runs the entry "step" of a program repeatedly and records the losses. It copies batches
+// into memory that it allocates once, so that a step allocates nothing on the host. A Trainer must
+// be used by one goroutine at a time. A program has one trainer: after another one is made, the
+// methods of the first return an error of kind [native.ErrClosed].
 type Trainer struct {
-	program *Program
-	bound   native.Bound
-	inputs  map[string]*stepInput
-	missing int       // inputs that were not given yet
-	rate    []float32 // in the memory of the input "lr", nil without
-	loss    Tensor    // memory of the loss, without data where there is a history
-	ring    string    // the state with the history, "" without
-	every   int       // steps after which it is read: half of what it keeps
-	counter string    // the state that counts steps, "" without
-	steps   int       // done, as the counter will have it
-	first   int       // the step that losses begin with
-	losses  []float32
-	stop    bool // at a loss that is not finite
+	program   *Program
+	bound     native.Bound
+	inputs    map[string]*stepInput
+	missing   int       // inputs without a value so far
+	rate      []float32 // the memory of input "lr"; nil without that input
+	loss      Tensor    // the memory of the loss; without data if the step keeps a history
+	history   string    // the state with the history of losses; "" without one
+	readEvery int       // steps between two reads of the history: half its length
+	counter   string    // the state that counts steps; "" without one
+	steps     int       // steps started, including those of a loaded checkpoint
+	first     int       // the step of losses[0]
+	losses    []float32
+	stopOnNaN bool // stop at a loss that is not finite
 }
 
-// stepInput is an input of the step with the memory it is taken from.
+// stepInput is an input of the step and its host memory.
 type stepInput struct {
 	slot   native.Slot
 	memory Tensor
 	given  bool
 }
 
-// NewTrainer returns a trainer for a program with an entry "step", whose output
-// loss is an f32 of rank 0. Where the step keeps a history of it
-// ([optim.History]), losses are read from time to time only; otherwise each step
-// waits for its own. It takes the place of the program's trainer before it, if
-// there was one.
+// NewTrainer returns a trainer for a program with an entry "step" that has an output named loss, an
+// f32 of rank 0. If the step keeps a history of the loss ([optim.History]), the trainer reads the
+// losses in batches; otherwise each step waits for its loss. The new trainer replaces the previous
+// trainer of the program, if there is one.
 func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) {
 	if p == nil || p.Program == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no program given")
@@ -65,12 +64,12 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 	t.missing = len(t.inputs)
 	t.findStates(loss)
 	out := map[string]Tensor{}
-	if t.ring == "" {
+	if t.history == "" {
 		t.loss = native.Zeros(ir.F32)
 		out[loss] = t.loss
 	}
 	if lr, ok := in[optim.RateInput]; ok && lr.DType == ir.F32 && len(lr.Dims) == 0 {
-		t.give(t.inputs[optim.RateInput])
+		t.markGiven(t.inputs[optim.RateInput])
 		t.rate, _ = lr.Float32s()
 		t.rate[0] = DefaultRate
 	}
@@ -82,27 +81,27 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 	return t, t.resume(ctx)
 }
 
-func (t *Trainer) give(in *stepInput) {
+func (t *Trainer) markGiven(in *stepInput) {
 	if !in.given {
 		in.given = true
 		t.missing--
 	}
 }
 
-// serves returns an error unless t is the trainer of its program.
-func (t *Trainer) serves() error {
+// checkCurrent returns an error if the program has another trainer now.
+func (t *Trainer) checkCurrent() error {
 	if t.program.trainer.Load() != t {
 		return fmt.Errorf("trainer: %w: its program has another trainer now", native.ErrClosed)
 	}
 	return nil
 }
 
-// Program returns the program that is trained, for its other entries.
+// Program returns the program that is trained; its other entries share the parameters.
 func (t *Trainer) Program() *Program { return t.program }
 
-// SetRate sets the learning rate of the steps to come. The error is of kind
-// [ir.ErrAttr] for a rate that is negative or not a finite f32, and [ir.ErrName]
-// for a step with a schedule, which has no input for it.
+// SetRate sets the learning rate of the following steps. The error is of kind [ir.ErrAttr] for a
+// rate that is negative or not a finite f32, and [ir.ErrName] for a step with a schedule, which has
+// no input for the rate.
 func (t *Trainer) SetRate(rate float64) error {
 	if t.rate == nil {
 		return ir.Errorf(ir.ErrName, "the step has no input %q for a learning rate: it may have a schedule", optim.RateInput)
@@ -114,19 +113,18 @@ func (t *Trainer) SetRate(rate float64) error {
 	return nil
 }
 
-// Input returns the memory of an input of the step, for batches that are
-// written in place: the input then counts as given. It is the zero Tensor where
-// there is no such input.
+// Input returns the memory of an input of the step, for batches that are written in place; the
+// input then counts as given. It returns the zero Tensor if the step has no such input.
 func (t *Trainer) Input(name string) Tensor {
 	in := t.inputs[name]
 	if in == nil {
 		return Tensor{}
 	}
-	t.give(in)
+	t.markGiven(in)
 	return in.memory
 }
 
-// accept checks a batch, and that nothing is missing with it.
+// accept checks the tensors of a batch and that every input has a value.
 func (t *Trainer) accept(batch Inputs) error {
 	missing := t.missing
 	for name, x := range batch {
@@ -154,13 +152,12 @@ func (t *Trainer) accept(batch Inputs) error {
 	return ir.Errorf(ir.ErrName, "the step needs values for the inputs %q, which were never given", names)
 }
 
-// Step does a step on a batch, whose tensors are copied; inputs that are not
-// given stay as they were, but each must have been given once. It need not wait
-// for the device. An error of kind [ir.ErrIndex] leaves the parameters as they
-// were, and so does one of kind [ir.ErrName], [ir.ErrDType] or [ir.ErrShape],
-// for a batch that does not fit.
+// Step runs one step on a batch. The tensors are copied. Inputs that are not in the batch keep
+// their previous value; each must have been given once. Step may return before the device is done.
+// After an error of kind [ir.ErrIndex], [ir.ErrName], [ir.ErrDType] or [ir.ErrShape] the parameters
+// are unchanged.
 func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
-	if err := t.serves(); err != nil {
+	if err := t.checkCurrent(); err != nil {
 		return err
 	}
 	if err := t.accept(batch); err != nil {
@@ -172,17 +169,17 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 	for name, x := range batch {
 		in := t.inputs[name]
 		copy(in.memory.Data, x.Data)
-		t.give(in)
+		t.markGiven(in)
 	}
 	if err := t.bound.Start(ctx); err != nil {
 		return err
 	}
-	if t.ring != "" {
+	if t.history != "" {
 		t.steps++
-		if t.steps-t.first-len(t.losses) < t.every {
+		if t.steps-t.first-len(t.losses) < t.readEvery {
 			return nil
 		}
-		return t.collect(ctx)
+		return t.readLosses(ctx)
 	}
 	if err := t.bound.Wait(ctx); err != nil {
 		return err
@@ -193,9 +190,8 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 		return err
 	}
 	t.losses = append(t.losses, x[0])
-	return t.finite(len(t.losses) - 1)
+	return t.checkFinite(len(t.losses) - 1)
 }
 
-// Steps returns how many steps were done: those of a checkpoint that was
-// loaded, and those since.
+// Steps returns the number of steps done, including those of a loaded checkpoint.
 func (t *Trainer) Steps() int { return t.steps }

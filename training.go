@@ -10,61 +10,58 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Training says how [Session.Train] trains. The zero value is Adam on the
-// output "loss" with a learning rate of 0.001 from weights drawn with seed 0.
+// Training holds the options of [Session.Train]. The zero value trains with Adam on the output
+// "loss", with a learning rate of 0.001 and weights drawn with seed 0.
 type Training struct {
-	// Loss is the output to be made small: "loss" where empty. It must be an
-	// f32 of rank 0.
+	// Loss names the output to minimise, an f32 of rank 0; "" means "loss".
 	Loss string
-	// Optimizer is the update rule, [optim.Adam] where nil.
+	// Optimizer is the update rule; nil means [optim.Adam].
 	Optimizer optim.Optimizer
-	// Rate is the learning rate to begin with, [DefaultRate] where 0. See
-	// [Trainer.SetRate]; with a schedule in Options it must be 0.
+	// Rate is the initial learning rate; 0 means [DefaultRate]. It must be 0 if Options has a
+	// schedule. See [Trainer.SetRate].
 	Rate float64
-	// Options are those of [optim.Step].
+	// Options are the options of [optim.Step].
 	Options optim.Options
-	// Precision is that of products, in the step and in Eval; parameters and
-	// updates are f32. With MixedF16 the loss is scaled by the defaults of
-	// [optim.LossScale] where Options has no scale of its own.
+	// Precision is the precision of matrix products, convolutions and attention in the step and in
+	// Eval; parameters and updates stay f32. With [MixedF16] and no scale in Options the loss is
+	// scaled with the defaults of [optim.LossScale].
 	Precision Precision
-	// Seed draws the first weights, by the initializers of Init or, where a
-	// parameter has none, ones for the scales of norms, [GlorotUniform] for weights of two
-	// axes and more, and zeros for all else. States begin as zeros, but the running
-	// variance of a batch norm as ones.
+	// Seed seeds the initial weights. A parameter without an initializer in Init starts as ones if
+	// it is the scale of a norm, by [GlorotUniform] if its rank is 2 or more, and as zeros
+	// otherwise. States start as zeros, except the running variance of a batch norm, which starts
+	// as ones.
 	Seed uint32
-	// Init are initializers by the names of parameters, or by patterns: see [InitGraph].
+	// Init holds initializers by parameter name or by pattern: see [InitGraph].
 	Init map[string]Initializer
-	// Eval are further entries, which see the parameters as they are.
+	// Eval are further entries of the program; they read the current parameters.
 	Eval []ir.Entry
-	// StopOnNaN makes a loss that is NaN or infinite an error, see
-	// [Trainer.StopOnNaN].
+	// StopOnNaN reports a loss that is NaN or infinite as an error: see [Trainer.StopOnNaN].
 	StopOnNaN bool
 }
 
-// DefaultRate is the learning rate of a trainer where none was set.
+// DefaultRate is the learning rate of a trainer before [Trainer.SetRate].
 const DefaultRate = 1e-3
 
-// historySteps is for how many steps losses stay on the device before the
-// trainer reads them.
+// historySteps is the number of losses that the device keeps for the trainer to read.
 const historySteps = 256
 
-// The names of the entries that [Session.Train] makes.
+// Names of the entries made by [Session.Train].
 const (
 	stepEntry = "step"
 	initEntry = "init"
 )
 
-// Train compiles a training step for the graph of a loss and initialises its
-// parameters, on the CPU where the device has no random numbers. Errors are those of
-// [Training.Entries] and [Trainer.SetRate], and of the device.
+// Train compiles a training step for the graph of a loss and initialises the parameters, on the CPU
+// if the device has no random numbers. The errors are those of [Training.Entries],
+// [Trainer.SetRate] and the device.
 func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Trainer, error) {
 	entries, err := o.Entries(loss)
 	if err != nil {
 		return nil, err
 	}
-	first, draw := entries[1].Graph, drawThere
+	first, draw := entries[1].Graph, initOnDevice
 	if n, _ := firstUnsupported(s.backend, first); n != nil {
-		entries, draw = slices.Delete(entries, 1, 2), drawHere
+		entries, draw = slices.Delete(entries, 1, 2), initOnHost
 	}
 	m, err := ir.NewModule(loss.Name(), entries...)
 	if err != nil {
@@ -77,7 +74,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	err = draw(ctx, p, first, o.Seed)
 	var t *Trainer
 	if err == nil {
-		t, err = o.begin(ctx, p)
+		t, err = o.newTrainer(ctx, p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
@@ -85,11 +82,10 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	return t, nil
 }
 
-// Entries returns what [Session.Train] compiles for the graph of a loss, to make a plan
-// of it ahead of time: "step" with the inputs of the loss, "lr" unless a schedule is set,
-// and the losses of the last steps as states ([optim.History]); "init" with the input
-// "seed" ([InitGraph]); and those of Eval. Errors are those of [optim.Step] and
-// [InitGraph].
+// Entries returns the entries that [Session.Train] compiles for the graph of a loss, for compiling
+// ahead of time. Entry "step" has the inputs of the loss, the input "lr" unless a schedule is set,
+// and the last losses as states ([optim.History]). Entry "init" has the input "seed" ([InitGraph]).
+// The entries of Eval follow. The errors are those of [optim.Step] and [InitGraph].
 func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if loss == nil {
 		return nil, ir.Errorf(ir.ErrGraph, "no graph given")
@@ -104,7 +100,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.checkUnchanged(step); err != nil {
+	if err := o.checkCurvature(step); err != nil {
 		return nil, err
 	}
 	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
@@ -132,38 +128,37 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
 }
 
-// checkUnchanged returns an error of kind [ir.ErrGraph] for a state of the optimiser that the
-// step reads but does not change, where no entry of Eval does: Sophia's estimate of the
-// curvature would stay 0.
-func (o *Training) checkUnchanged(step *ir.Graph) error {
+// checkCurvature returns an error of kind [ir.ErrGraph] if the step reads an optimizer state that
+// neither the step nor an entry of Eval updates: Sophia's estimate of the curvature would stay 0.
+func (o *Training) checkCurvature(step *ir.Graph) error {
 	for _, p := range step.Ports() {
-		if !optim.IsState(p) || changes(step, p.Name) {
+		if !optim.IsState(p) || updatesState(step, p.Name) {
 			continue
 		}
-		if !slices.ContainsFunc(o.Eval, func(e ir.Entry) bool { return e.Graph != nil && changes(e.Graph, p.Name) }) {
+		if !slices.ContainsFunc(o.Eval, func(e ir.Entry) bool { return e.Graph != nil && updatesState(e.Graph, p.Name) }) {
 			return ir.Errorf(ir.ErrGraph, "the step reads state %q of the optimizer and no entry changes it: Eval lacks the graph of optim.Sophia.Curvature", p.Name)
 		}
 	}
 	return nil
 }
 
-// changes reports whether a graph gives a state another value than it had.
-func changes(g *ir.Graph, state string) bool {
+// updatesState reports whether a graph updates a state with a new value.
+func updatesState(g *ir.Graph, state string) bool {
 	p, _ := g.Port(state)
 	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State && o.Name == state && o.Value != p.Value })
 }
 
-// lossName is the output of the graph that is the loss.
+// lossName returns the name of the loss output.
 func (o *Training) lossName() string { return cmp.Or(o.Loss, "loss") }
 
-// drawThere draws the first weights on the device, by its entry for that.
-func drawThere(ctx context.Context, p *Program, _ *ir.Graph, seed uint32) error {
+// initOnDevice initialises the weights on the device, with the program's own entry.
+func initOnDevice(ctx context.Context, p *Program, _ *ir.Graph, seed uint32) error {
 	_, err := p.Call(ctx, initEntry, Inputs{SeedInput: Uint32(seed)})
 	return err
 }
 
-// drawHere draws them on the CPU, for a device without random numbers.
-func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) error {
+// initOnHost initialises the weights on the CPU, for a device without random numbers.
+func initOnHost(ctx context.Context, p *Program, first *ir.Graph, seed uint32) error {
 	host, err := Open("cpu")
 	if err != nil {
 		return err
@@ -176,7 +171,7 @@ func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) err
 	if err != nil {
 		return err
 	}
-	err = drawThere(ctx, from, first, seed)
+	err = initOnDevice(ctx, from, first, seed)
 	for _, s := range from.Persistent() {
 		var x Tensor
 		if err == nil {
@@ -189,8 +184,8 @@ func drawHere(ctx context.Context, p *Program, first *ir.Graph, seed uint32) err
 	return errors.Join(err, from.Close(context.WithoutCancel(ctx)))
 }
 
-// begin returns the trainer of a program with its first weights.
-func (o *Training) begin(ctx context.Context, p *Program) (*Trainer, error) {
+// newTrainer returns the trainer of a program whose weights are initialised.
+func (o *Training) newTrainer(ctx context.Context, p *Program) (*Trainer, error) {
 	t, err := NewTrainer(ctx, p, o.lossName())
 	if err != nil {
 		return nil, err

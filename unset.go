@@ -10,13 +10,13 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// unset knows the parameters of a program that nobody has given a value yet, so that no
-// entry computes with the zeros that their memory holds.
+// unset tracks the parameters of a program without a value, so that no entry computes with the
+// zeros in their memory.
 type unset struct {
 	mu     sync.Mutex
-	params map[string]bool     // without a value
-	reads  map[string][]string // by entry, the parameters whose value it takes
-	sets   map[string][]string // by entry, those that have one after it
+	params map[string]bool     // parameters without a value
+	reads  map[string][]string // by entry, the parameters that it reads
+	sets   map[string][]string // by entry, the parameters and states that it updates
 }
 
 func unsetParams(m *ir.Module) *unset {
@@ -38,8 +38,7 @@ func unsetParams(m *ir.Module) *unset {
 	return u
 }
 
-// check returns an error of kind [ir.ErrName] where an entry reads a parameter without a
-// value.
+// check returns an error of kind [ir.ErrName] if an entry reads a parameter without a value.
 func (u *unset) check(entry string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,11 +49,11 @@ func (u *unset) check(entry string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value, %s: load or set them, or run an entry that does, as that of rlx.InitGraph", entry, abbreviated(names))
+	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value, %s: load or set them, or run an entry that does, as that of rlx.InitGraph", entry, formatNames(names))
 }
 
-// given notes that parameters have a value.
-func (u *unset) given(names []string) {
+// markGiven records that parameters have a value.
+func (u *unset) markGiven(names []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, name := range names {
@@ -62,9 +61,9 @@ func (u *unset) given(names []string) {
 	}
 }
 
-// Run is [native.Program.Run]; the error is of kind [ir.ErrName] where the entry reads a
-// parameter that nobody gave a value, by [Program.Set] or [Program.Load] or a run of an
-// entry that sets it.
+// Run starts an entry: see [native.Program.Run]. The error is of kind [ir.ErrName] if the entry
+// reads a parameter without a value. A parameter gets its value from [Program.Set], [Program.Load]
+// or a run of an entry that updates it.
 func (p *Program) Run(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
 	if p.unset == nil {
 		return p.Program.Run(ctx, entry, in)
@@ -74,17 +73,17 @@ func (p *Program) Run(ctx context.Context, entry string, in map[string]Tensor) (
 	}
 	r, err := p.Program.Run(ctx, entry, in)
 	if err == nil {
-		p.unset.given(p.unset.sets[entry])
+		p.unset.markGiven(p.unset.sets[entry])
 	}
 	return r, err
 }
 
-// Set is [native.Program.Set].
+// Set writes one parameter or state: see [native.Program.Set].
 func (p *Program) Set(ctx context.Context, name string, t Tensor) error {
 	return p.set(func() error { return p.Program.Set(ctx, name, t) }, name)
 }
 
-// SetAll is [native.Program.SetAll].
+// SetAll writes several parameters and states: see [native.Program.SetAll].
 func (p *Program) SetAll(ctx context.Context, values map[string]Tensor) error {
 	return p.set(func() error { return p.Program.SetAll(ctx, values) }, slices.Collect(maps.Keys(values))...)
 }
@@ -93,31 +92,31 @@ func (p *Program) set(write func() error, names ...string) error {
 	if err := write(); err != nil || p.unset == nil {
 		return err
 	}
-	p.unset.given(names)
+	p.unset.markGiven(names)
 	return nil
 }
 
-// Bind is [native.Program.Bind]; the first Start finds parameters without a value, as
-// [Program.Run] does.
+// Bind prepares an entry for repeated runs on fixed host memory: see [native.Program.Bind]. The
+// first Start checks for parameters without a value, as [Program.Run] does.
 func (p *Program) Bind(ctx context.Context, entry string, in, out map[string]Tensor) (native.Bound, error) {
 	b, err := p.Program.Bind(ctx, entry, in, out)
 	if err != nil || p.unset == nil {
 		return b, err
 	}
-	return &firstBound{Bound: b, unset: p.unset, entry: entry}, nil
+	return &checkedBound{Bound: b, unset: p.unset, entry: entry}, nil
 }
 
-// firstBound looks for parameters without a value until it has started once: what has a
-// value keeps one.
-type firstBound struct {
+// checkedBound checks for parameters without a value until one Start has succeeded; after that they
+// keep a value.
+type checkedBound struct {
 	native.Bound
 	unset   *unset
 	entry   string
 	started bool
 }
 
-// Start is [native.Bound.Start].
-func (b *firstBound) Start(ctx context.Context) error {
+// Start starts a run: see [native.Bound.Start].
+func (b *checkedBound) Start(ctx context.Context) error {
 	if b.started {
 		return b.Bound.Start(ctx)
 	}
@@ -126,7 +125,7 @@ func (b *firstBound) Start(ctx context.Context) error {
 	}
 	err := b.Bound.Start(ctx)
 	if b.started = err == nil; b.started {
-		b.unset.given(b.unset.sets[b.entry])
+		b.unset.markGiven(b.unset.sets[b.entry])
 	}
 	return err
 }

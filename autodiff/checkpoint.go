@@ -5,12 +5,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Checkpoint adds the results of f and lets reverse mode keep nothing of it but
-// the operands: on the way back f is computed again. A chain of layers, each
-// under a Checkpoint, needs the memory of one layer and of what passes between
-// them; so does a loop whose step is under one, and a loop of loops whose inner
-// ones are. f sees no values but those it is given, so that parameters are operands
-// too. A [Policy] does it for graphs that are there already.
+// Checkpoint adds f applied to the operands and returns its results. Reverse mode stores only the
+// operands as residuals and recomputes f in the backward pass (gradient checkpointing,
+// jax.checkpoint). A chain of layers, each under a Checkpoint, needs memory for the operands of all
+// layers and the intermediate values of one; the same holds for a loop whose body is under one. f
+// must use no values except its arguments, so parameters must be operands. To checkpoint an
+// existing graph, use a [Policy].
 func Checkpoint(b *ir.Builder, operands []ir.Value, f func(b *ir.Builder, in []ir.Value) []ir.Value) []ir.Value {
 	if !b.Require("checkpoint", "function", f != nil) {
 		return make([]ir.Value, 1)

@@ -6,15 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// CustomVJP adds a function with a reverse derivative of its own and returns
-// its results. forward computes them from the operands, together with whatever
-// backward is to have of the way there. backward computes a cotangent for each
-// operand of a floating or complex element type, in order, given what forward
-// kept and a cotangent for each result of such a type; it is linear in these.
-// Both see no values but those they are given.
+// CustomVJP adds a function with its own reverse derivative and returns its results. forward
+// computes the results from the operands, and the residuals that backward needs. backward gets the
+// residuals and a cotangent for each result of a floating or complex element type, in order. It
+// returns a cotangent for each operand of such a type, in order, and must be linear in the
+// cotangents. Both functions must use no values except their arguments.
 //
-// Forward mode and higher orders work too: what is differentiated there is
-// backward, and forward for what it kept.
+// Forward mode and higher orders work too: they differentiate backward, and forward for its
+// residuals.
 func CustomVJP(b *ir.Builder, operands []ir.Value,
 	forward func(b *ir.Builder, in []ir.Value) (results, kept []ir.Value),
 	backward func(b *ir.Builder, kept, ct []ir.Value) []ir.Value,
@@ -39,12 +38,11 @@ func CustomVJP(b *ir.Builder, operands []ir.Value,
 	return out[:min(len(results), len(out))]
 }
 
-// CustomJVP adds a function with a forward derivative of its own and returns
-// its results. f computes them from the operands. jvp computes a tangent for
-// each result of a floating or complex element type, in order, given the
-// operands and a tangent for each of those of such a type; it is linear in the
-// tangents. Both see no values but those they are given. Reverse mode is the
-// transpose of jvp, and higher orders differentiate it.
+// CustomJVP adds a function with its own forward derivative and returns its results. f computes the
+// results from the operands. jvp gets the operands and a tangent for each operand of a floating or
+// complex element type, in order. It returns a tangent for each result of such a type, in order,
+// and must be linear in the tangents. Both functions must use no values except their arguments.
+// Reverse mode transposes jvp, and higher orders differentiate it.
 func CustomJVP(b *ir.Builder, operands []ir.Value,
 	f func(b *ir.Builder, in []ir.Value) []ir.Value,
 	jvp func(b *ir.Builder, in, t []ir.Value) []ir.Value,
@@ -64,7 +62,7 @@ func CustomJVP(b *ir.Builder, operands []ir.Value,
 	return ops.CustomJVP(b, primal, tangent, operands...)
 }
 
-// StopGradient returns x as a value that all derivatives take for a constant.
+// StopGradient returns x; every derivative treats the result as a constant.
 func StopGradient(b *ir.Builder, x ir.Value) ir.Value { return ops.StopGradient(b, x) }
 
 func typesOf(values []ir.Value) []ir.Type {
@@ -75,7 +73,7 @@ func typesOf(values []ir.Value) []ir.Type {
 	return out
 }
 
-// withTangents returns the types that have tangents.
+// withTangents returns the types whose values have tangents.
 func withTangents(types []ir.Type) []ir.Type {
 	var out []ir.Type
 	for _, t := range types {
@@ -86,7 +84,7 @@ func withTangents(types []ir.Type) []ir.Type {
 	return out
 }
 
-// declare declares inputs of the given types, named after their places.
+// declare declares inputs of the given types, named prefix and position.
 func declare(b *ir.Builder, prefix string, types []ir.Type) []ir.Value {
 	in := make([]ir.Value, len(types))
 	for i, t := range types {

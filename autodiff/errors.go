@@ -7,26 +7,25 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// ErrNoPath: a derivative is asked for by a value that it cannot depend on.
-// The error that says so is a [*NoPathError].
+// ErrNoPath is the kind of a [*NoPathError]: an output does not depend differentiably on a port.
 var ErrNoPath = errors.New("no gradient path")
 
-// Error says which transform failed at which op, and why.
+// Error reports a failed transform.
 type Error struct {
 	Transform string // "jvp", "vjp", "grad", ...
-	Op        ir.Op  // "" where no single op is to blame
-	Pos       ir.Pos // where the graph was given that op
+	Op        ir.Op  // the op that failed; "" if the failure has no single op
+	Pos       ir.Pos // where the op was added to the graph
 	Err       error
 }
 
 // Error returns "autodiff: grad: file.go:12: sort(f32[4]): no rule: ...".
 func (e *Error) Error() string { return "autodiff: " + e.Transform + ": " + e.Err.Error() }
 
-// Unwrap returns the reason, of one of the kinds of package ir or [ErrNoPath].
+// Unwrap returns the cause, of one of the kinds of package ir or [ErrNoPath].
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrap returns err as an [*Error] of a transform. One that is such an error
-// already stays as it is: transforms are built on one another.
+// wrap returns err as an [*Error] of a transform. It returns an existing [*Error] unchanged, since
+// transforms call one another.
 func wrap(transform string, err error) error {
 	if err == nil {
 		return nil
@@ -43,28 +42,28 @@ func wrap(transform string, err error) error {
 	return e
 }
 
-// given returns an [*Error] of a transform that is handed no graph.
-func given(transform string, g *ir.Graph) error {
+// checkGraph returns an [*Error] if the graph is nil.
+func checkGraph(transform string, g *ir.Graph) error {
 	return wrap(transform, g.Given())
 }
 
-// NoPathError says that no derivative leads from an output to a port.
+// NoPathError reports that an output does not depend differentiably on a port.
 type NoPathError struct {
 	Port   string
 	Output string // "" for all outputs together
-	// Ends are the ops at which every path from the port to the output loses
-	// its derivative; none where the output does not depend on the port at all.
+	// Ends are the ops at which every path from the port to the output loses its derivative. It is
+	// empty if the output does not depend on the port at all.
 	Ends []PathEnd
 }
 
-// PathEnd is an op that takes a value with a derivative and gives one without.
+// PathEnd is an op with a differentiable operand and no differentiable result.
 type PathEnd struct {
 	Op     ir.Op
 	Pos    ir.Pos
 	Reason string
 }
 
-// Error names port, output and the ops in the way.
+// Error names the port, the output and the ops that end the paths.
 func (e *NoPathError) Error() string {
 	var sb strings.Builder
 	sb.WriteString(ErrNoPath.Error() + " from ")
@@ -94,6 +93,6 @@ func (e *NoPathError) Error() string {
 // Unwrap returns [ErrNoPath].
 func (e *NoPathError) Unwrap() error { return ErrNoPath }
 
-// Is reports whether the error is of a kind of package ir: such a graph is
-// malformed for a derivative.
+// Is reports whether target is [ir.ErrGraph]: a graph without the requested path is malformed for
+// differentiation.
 func (e *NoPathError) Is(target error) bool { return target == ir.ErrGraph }

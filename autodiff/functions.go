@@ -8,21 +8,21 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Function adds nodes to b that compute values from those in in. It may use other
-// values of b too: derivatives take them for constants.
+// Function adds nodes to b that compute values from in. It may also use other values of b;
+// derivatives treat them as constants.
 type Function = func(b *ir.Builder, in []ir.Value) []ir.Value
 
-// GradOf adds the gradients of the first value that f returns, a scalar of a real
-// element type, by each of xs, values of b: a gradient within a graph, as for an
-// inner step of training. A value that it does not depend on is an error, a
-// [*NoPathError]. Errors are recorded in b.
+// GradOf adds the gradients of the first value that f returns, a rank-0 value of a floating type,
+// by each of xs, which are values of b. It differentiates inside a graph, for example for an inner
+// training step. The gradients have the types of xs. If the first value does not depend on one of
+// xs, the error is a [*NoPathError]. Errors are recorded in b.
 func GradOf(b *ir.Builder, f Function, xs []ir.Value) []ir.Value {
 	_, grads := ValueAndGradOf(b, f, xs)
 	return grads
 }
 
-// ValueAndGradOf is [GradOf] and returns all that f returns too: the scalar, and
-// what else f has to tell.
+// ValueAndGradOf is [GradOf] that also returns all values of f: the scalar first, then auxiliary
+// values.
 func ValueAndGradOf(b *ir.Builder, f Function, xs []ir.Value) (values, grads []ir.Value) {
 	const transform = "grad of function"
 	grads = make([]ir.Value, len(xs))
@@ -48,10 +48,10 @@ func ValueAndGradOf(b *ir.Builder, f Function, xs []ir.Value) (values, grads []i
 	return values, grads
 }
 
-// VJPOf adds f applied to xs and returns its values, and a function that takes a
-// cotangent of each value (an invalid Value for zero) to one of each of xs, zeros
-// where no path leads to it. It may be called several times. Errors are recorded
-// in b.
+// VJPOf adds f applied to xs and returns its values and their pullback. The pullback takes one
+// cotangent for each value, where an invalid Value means zero, and returns one cotangent for each
+// of xs, of its type; zeros if no path leads to it. It may be called several times. Errors are
+// recorded in b.
 func VJPOf(b *ir.Builder, f Function, xs []ir.Value) (values []ir.Value, pull func(ct []ir.Value) []ir.Value) {
 	c := capture(b, f, xs)
 	if c == nil {
@@ -69,10 +69,10 @@ func VJPOf(b *ir.Builder, f Function, xs []ir.Value) (values []ir.Value, pull fu
 	}
 }
 
-// JVPOf adds f applied to xs and returns its values and their derivatives in the
-// direction t, one of the type of each of xs (an invalid Value for zero); zeros
-// where none reaches a value, an invalid Value for one without derivatives. Errors
-// are recorded in b.
+// JVPOf adds f applied to xs and returns its values and their tangents. t holds one tangent for
+// each of xs, of its type; an invalid Value means zero. The tangent of a value that does not depend
+// on xs is zeros; that of a value without derivatives is an invalid Value. Errors are recorded in
+// b.
 func JVPOf(b *ir.Builder, f Function, xs, t []ir.Value) (values, tangents []ir.Value) {
 	c := capture(b, f, xs)
 	if c == nil {
@@ -91,21 +91,22 @@ func JVPOf(b *ir.Builder, f Function, xs, t []ir.Value) (values, tangents []ir.V
 	return values, tangents
 }
 
-// captured is a function as a graph: its ports are the operands, and then the
-// other values that it uses.
+// captured is a function as a graph. Its ports are the xs operands, followed by the other values
+// that the function uses.
 type captured struct {
 	g  *ir.Graph
 	in []ir.Value
 	xs int
 }
 
-// capture calls f and cuts out what it has added. It returns nil after an error.
+// capture calls f and extracts the nodes that it added into a graph. It returns nil after an error.
 func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 	if !b.Require("derivative", "function", f != nil) {
 		return nil
 	}
-	// Marks tell the operands from the same values used otherwise. Neither they
-	// nor the nodes of f are used by anything: the graph is put in their place.
+	// Marks distinguish the operands from other uses of the same values. Neither the marks nor the
+	// nodes of f keep any users: the derived graph replaces them, and dead code elimination removes
+	// them.
 	marks := make([]ir.Value, len(xs))
 	for i, x := range xs {
 		marks[i] = ops.Rematerialize(b, x)
@@ -119,7 +120,7 @@ func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 		return nil
 	}
 	c := &captured{xs: len(xs)}
-	nodes, used := between(marks, results)
+	nodes, used := nodesBetween(marks, results)
 	c.in = slices.Concat(xs, used)
 	g, err := ir.Build("function", func(s *ir.Builder) {
 		to := map[ir.Value]ir.Value{}
@@ -144,14 +145,14 @@ func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 	return c
 }
 
-// between returns the nodes that depend on the marked values and lead to the
-// results, in order, and the other values that these are made of.
-func between(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
+// nodesBetween returns the nodes on paths from the marks to the results, in order, and the other values
+// that these nodes use.
+func nodesBetween(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
 	depends := map[*ir.Node]bool{}
 	for _, m := range marks {
 		depends[m.Node()] = true
 	}
-	reached := reachedFrom(results)
+	reached := dependencies(results)
 	for _, n := range reached {
 		for _, v := range n.Inputs() {
 			depends[n] = depends[n] || depends[v.Node()]
@@ -176,8 +177,8 @@ func between(marks, results []ir.Value) (nodes []*ir.Node, used []ir.Value) {
 	return nodes, used
 }
 
-// reachedFrom returns the nodes that values depend on, in their order.
-func reachedFrom(values []ir.Value) []*ir.Node {
+// dependencies returns the nodes that values depend on, in graph order.
+func dependencies(values []ir.Value) []*ir.Node {
 	seen := map[*ir.Node]bool{}
 	var nodes []*ir.Node
 	for stack := slices.Clone(values); len(stack) > 0; {
@@ -193,7 +194,7 @@ func reachedFrom(values []ir.Value) []*ir.Node {
 	return nodes
 }
 
-// pull adds the values of the function, and returns them with its pullback.
+// pull adds the values of the function and returns them with the pullback.
 func (c *captured) pull(b *ir.Builder, transform string) ([]ir.Value, func(ct []ir.Value) []ir.Value) {
 	var by variables
 	for i, x := range c.in[:c.xs] {

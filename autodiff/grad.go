@@ -2,69 +2,65 @@ package autodiff
 
 import "github.com/rlx-go/rlx/ir"
 
-// Missing says what a transform makes of a port that no output it looks at
-// depends on in a differentiable way. Those that take options ([GradWith],
-// [VJPWith], [JVPWith], [HVPWith], [HessianWith], [JetWith], [SplitVJP]) all do as
-// it says. Of those without, [VJP], [JVP], [Jet] and Jacobians give zeros, and
-// [Grad], [ValueAndGrad], [HVP], [Hessian] and [GradOf] an error.
+// Missing selects what a transform does with a port that none of the differentiated outputs depends
+// on differentiably. The transforms with options ([GradWith], [VJPWith], [JVPWith], [HVPWith],
+// [HessianWith], [JetWith], [SplitVJP]) follow it. Without options, [VJP], [JVP], [Jet] and the
+// Jacobians return zeros; [Grad], [ValueAndGrad], [HVP], [Hessian] and [GradOf] return an error.
 type Missing uint8
 
 const (
-	// MissingIsError makes it an error, a [*NoPathError]: as a rule the graph
-	// is wrong.
+	// MissingIsError returns a [*NoPathError], since a missing path usually means a mistake in the
+	// graph. It is the default.
 	MissingIsError Missing = iota
-	// MissingIsZero makes it zeros.
+	// MissingIsZero returns zeros.
 	MissingIsZero
 )
 
-// Options say what the transforms of a whole graph compute, and those of the
-// second derivatives of a loss.
+// Options are the options of the transforms of whole graphs and of the second derivatives of a
+// loss.
 type Options struct {
-	// Wrt names the ports that the derivative is by; none stands for what the
-	// transform without options takes.
+	// Wrt names the ports to differentiate by; none means those of the transform without options.
 	Wrt []string
-	// Missing says what to do about a port without a derivative.
+	// Missing selects what to do with a port without a derivative.
 	Missing Missing
-	// Keep says what reverse mode keeps of the way forward; nil keeps all that
-	// it needs. Forward mode keeps nothing in any case.
+	// Keep chooses the residuals that reverse mode stores; nil stores all that it needs. Forward
+	// mode ignores it.
 	Keep Policy
 }
 
-// GradOptions say what [GradWith] computes.
+// GradOptions are the options of [GradWith].
 type GradOptions struct {
-	// Loss names a plain output of rank 0 and of a floating element type.
+	// Loss names the loss: a plain output of rank 0 and of a floating element type.
 	Loss string
-	// Wrt names the ports that the derivative is by, and plain outputs, which
-	// stand for the values on the way to the loss that they give out; none stands
-	// for all parameters of a floating or complex element type.
+	// Wrt names the ports to differentiate by. It may also name plain outputs, which stand for
+	// intermediate values of the graph. None means all parameters of a floating or complex element
+	// type.
 	Wrt []string
-	// Missing says what to do about a port that the loss does not depend on.
+	// Missing selects what to do with a port that the loss does not depend on.
 	Missing Missing
-	// Keep says what is kept of the way forward for the way back; nil keeps all
-	// that is needed there.
+	// Keep chooses the residuals that reverse mode stores; nil stores all that it needs.
 	Keep Policy
-	// DropOutputs leaves the plain outputs of the graph away. The updates of
-	// states always stay.
+	// DropOutputs drops the plain outputs of the graph. State updates are always kept.
 	DropOutputs bool
 }
 
-// Grad returns a graph of the gradients "grad/x" of the output named loss, a
-// scalar, by the ports named in wrt; none stands for all parameters. A plain output
-// may be named too: it stands for the value on the way that it gives out. The plain
-// outputs of g are dropped, the updates of states kept. A port that the loss
-// does not depend on is an error, see [GradWith].
+// Grad returns a graph that computes the gradients of the rank-0 output named loss, as outputs
+// "grad/x" of the type of x, by the ports named in wrt; none means all parameters. wrt may also
+// name plain outputs, which stand for intermediate values. The plain outputs of g are dropped, its
+// state updates kept. If the loss does not depend on a port, the error is a [*NoPathError]; see
+// [GradWith].
 func Grad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 	return GradWith(g, GradOptions{Loss: loss, Wrt: wrt, DropOutputs: true})
 }
 
-// ValueAndGrad is like [Grad] and keeps all outputs of g under their names.
+// ValueAndGrad is [Grad] that keeps the outputs of g under their names.
 func ValueAndGrad(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 	return GradWith(g, GradOptions{Loss: loss, Wrt: wrt})
 }
 
 // GradWith is [Grad] and [ValueAndGrad] with options.
 func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
-	if err := given("grad", g); err != nil {
+	if err := checkGraph("grad", g); err != nil {
 		return nil, err
 	}
 	output, err := scalarOutput(g, o.Loss)
@@ -84,18 +80,17 @@ func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
 	return r.apply(g)
 }
 
-// VJP returns a graph that computes, beside the outputs of g, the product of a
-// vector and the Jacobian. It adds an input "cotangent/y" for each plain output
-// of a floating or complex element type, and an output "grad/x" for each port
-// named in wrt (none: for every port of such a type), zeros where no output
-// depends on it.
+// VJP returns a graph that computes the outputs of g and a vector-Jacobian product. It adds an
+// input "cotangent/y" for each plain output y of a floating or complex element type, of the type of
+// y, and an output "grad/x" for each port x named in wrt, of the type of x; none means all ports of
+// such types. The gradient is zeros if no output depends on the port.
 func VJP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 	return VJPWith(g, Options{Wrt: wrt, Missing: MissingIsZero})
 }
 
 // VJPWith is [VJP] with options.
 func VJPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
-	if err := given("vjp", g); err != nil {
+	if err := checkGraph("vjp", g); err != nil {
 		return nil, err
 	}
 	if len(o.Wrt) == 0 {

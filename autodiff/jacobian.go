@@ -14,39 +14,34 @@ func JacobianName(output, port string) string { return "jacobian/" + output + "/
 // "hessian/x/y".
 func HessianName(row, column string) string { return "hessian/" + row + "/" + column }
 
-// JacobianForward returns a graph that computes, beside the outputs of g, the
-// matrix of all derivatives of one output by each port named in wrt: output
-// "jacobian/y/x", whose shape is that of y followed by that of x. It runs the
-// forward derivative for all elements of a port at once, so it is the one to
-// use where ports are smaller than the output. It is zeros for a port that the
-// output does not depend on.
+// JacobianForward returns a graph that computes the outputs of g and the Jacobian of one output by
+// each port named in wrt: output "jacobian/y/x" has the shape of y followed by the shape of x. It
+// batches the forward derivative over the elements of the port, so use it if the port is smaller
+// than the output. The Jacobian is zeros if the output does not depend on the port.
 func JacobianForward(g *ir.Graph, output string, wrt ...string) (*ir.Graph, error) {
 	return JacobianForwardWith(g, output, Options{Wrt: wrt, Missing: MissingIsZero})
 }
 
-// JacobianForwardWith is [JacobianForward] with options, of which Keep changes
-// nothing.
+// JacobianForwardWith is [JacobianForward] with options; Keep has no effect.
 func JacobianForwardWith(g *ir.Graph, output string, o Options) (*ir.Graph, error) {
-	return jacobian(g, output, o, columns)
+	return jacobian(g, output, o, jacobianColumns)
 }
 
-// JacobianReverse is like [JacobianForward] and runs the reverse derivative for
-// all elements of the output at once: for outputs smaller than the ports.
+// JacobianReverse is like [JacobianForward] but batches the reverse derivative over the elements of
+// the output: use it if the output is smaller than the ports.
 func JacobianReverse(g *ir.Graph, output string, wrt ...string) (*ir.Graph, error) {
 	return JacobianReverseWith(g, output, Options{Wrt: wrt, Missing: MissingIsZero})
 }
 
-// JacobianReverseWith is [JacobianReverse] with options, of which Keep changes
-// nothing.
+// JacobianReverseWith is [JacobianReverse] with options; Keep has no effect.
 func JacobianReverseWith(g *ir.Graph, output string, o Options) (*ir.Graph, error) {
-	return jacobian(g, output, o, rows)
+	return jacobian(g, output, o, jacobianRows)
 }
 
-// Hessian returns a graph that computes, beside the outputs of g, all second
-// derivatives of the output named loss, a scalar, by the ports named in wrt, in
-// pairs: output "hessian/x/z" has the shape of x followed by that of z. It is
-// forward over reverse; none named stands for all parameters, and a port that
-// the loss does not depend on is an error.
+// Hessian returns a graph that computes the outputs of g and the second derivatives of the rank-0
+// output named loss by each pair of ports named in wrt: output "hessian/x/z" has the shape of x
+// followed by the shape of z. None means all parameters. It is computed forward over reverse. If
+// the loss does not depend on a port, the error is a [*NoPathError].
 func Hessian(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 	return HessianWith(g, loss, Options{Wrt: wrt})
 }
@@ -54,7 +49,7 @@ func Hessian(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 // HessianWith is [Hessian] with options.
 func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	const transform = "hessian"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	wrt := o.Wrt
@@ -73,20 +68,19 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		copyOutputs(b, g, b.Splice(g, in), nil)
 		for _, row := range wrt {
 			for _, column := range wrt {
-				b.Output(HessianName(row, column), columns(b, d, in, outputIndex(d, prefix+row), portIndex(g, column)))
+				b.Output(HessianName(row, column), jacobianColumns(b, d, in, outputIndex(d, prefix+row), portIndex(g, column)))
 			}
 		}
 	})
 	return h, wrap(transform, err)
 }
 
-// dense adds the matrix of derivatives of an output of g by a port, given the
-// values of all ports.
+// dense adds the Jacobian of an output of g by a port, given the values of all ports.
 type dense func(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value
 
 func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, error) {
 	const transform = "jacobian"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	ports, err := portIndices(g, o.Wrt)
@@ -98,7 +92,7 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 		return nil, wrap(transform, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output))
 	}
 	for _, name := range o.Wrt {
-		if err := o.Missing.refuse(g, output, name); err != nil {
+		if err := o.Missing.check(g, output, name); err != nil {
 			return nil, wrap(transform, err)
 		}
 	}
@@ -114,7 +108,7 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 	return j, wrap(transform, err)
 }
 
-// outputIndex returns the place of a plain output, -1 for none of that name.
+// outputIndex returns the index of a plain output, or -1.
 func outputIndex(g *ir.Graph, name string) int {
 	for i, o := range g.Outputs() {
 		if o.Name == name && !o.State {
@@ -124,8 +118,8 @@ func outputIndex(g *ir.Graph, name string) int {
 	return -1
 }
 
-// columns computes one column for each element of the port, by forward mode.
-func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
+// jacobianColumns computes the Jacobian by forward mode, one column for each element of the port.
+func jacobianColumns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
 	tangent := b.Subgraph(g.Name(), func(b *ir.Builder) {
 		in, t := inputs(b, g), make([]ir.Value, len(g.Ports()))
@@ -133,13 +127,13 @@ func columns(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Val
 		out, tout := derive.JVP(b, g, in, t)
 		b.Output("tangent", orZeros(b, tout[output], out[output]))
 	})
-	all, axis := alongBasis(b, tangent, in, x)
+	all, axis := batchOverBasis(b, tangent, in, x)
 	all = ops.BatchAt(b, all, axis, len(y.Shape), x.Shape.Size())
 	return reshape(b, all, y.Shape, x.Shape)
 }
 
-// rows computes one row for each element of the output, by reverse mode.
-func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
+// jacobianRows computes the Jacobian by reverse mode, one row for each element of the output.
+func jacobianRows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value {
 	x, y := g.Ports()[port].Value.Type(), g.Outputs()[output].Value.Type()
 	p, err := linearise(g, variables{ports: []int{port}}, nil)
 	if err != nil {
@@ -152,7 +146,7 @@ func rows(b *ir.Builder, g *ir.Graph, in []ir.Value, output, port int) ir.Value 
 		_, residuals := p.forward(b, in)
 		b.Output("gradient", orZeros(b, p.backward(b, residuals, ct)[0], in[port]))
 	})
-	all, axis := alongBasis(b, gradient, in, y)
+	all, axis := batchOverBasis(b, gradient, in, y)
 	all = ops.BatchAt(b, all, axis, 0, y.Shape.Size())
 	return reshape(b, all, y.Shape, x.Shape)
 }
@@ -166,10 +160,9 @@ func inputs(b *ir.Builder, g *ir.Graph) []ir.Value {
 	return in
 }
 
-// alongBasis adds g, a graph linear in its last port, for that port being each
-// vector of the basis of its type, and returns its output and the place of the
-// axis along which they lie.
-func alongBasis(b *ir.Builder, g *ir.Graph, in []ir.Value, t ir.Type) (ir.Value, int) {
+// batchOverBasis adds g, a graph linear in its last port, batched over the standard basis of type t for
+// that port. It returns the output and the batch axis.
+func batchOverBasis(b *ir.Builder, g *ir.Graph, in []ir.Value, t ir.Type) (ir.Value, int) {
 	if b.Err() != nil {
 		return ir.Value{}, -1
 	}
@@ -184,7 +177,7 @@ func alongBasis(b *ir.Builder, g *ir.Graph, in []ir.Value, t ir.Type) (ir.Value,
 	return out[0], outAxes[0]
 }
 
-// reshape returns v with the axes of both shapes.
+// reshape returns v with the shape s followed by t.
 func reshape(b *ir.Builder, v ir.Value, s, t ir.Shape) ir.Value {
 	return ops.Reshape(b, v, append(s.Clone(), t...)...)
 }

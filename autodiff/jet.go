@@ -7,32 +7,29 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// SeriesName returns the name of the input that [Jet] adds for the k-th
-// derivative of a port, and of the output that it adds for that of an output:
-// "series/2/x".
+// SeriesName returns the name of the input that [Jet] adds for the k-th derivative of a port, and
+// of the output that it adds for the k-th derivative of an output: "series/2/x".
 func SeriesName(k int, name string) string { return seriesName(seriesPrefix+"/", k, name) }
 
 func seriesName(prefix string, k int, name string) string {
 	return prefix + strconv.Itoa(k) + "/" + name
 }
 
-// Jet returns a graph that computes, beside the outputs of g, their derivatives
-// up to the given order along a curve: where the ports named in wrt (none: every
-// port of a floating or complex element type) move with a number s as x(s), the
-// outputs move as y(x(s)). It adds inputs "series/1/x" to "series/n/x" for the
-// derivatives of the curve at s = 0, of the type of x, and outputs "series/1/y"
-// to "series/n/y" for those of each plain output with derivatives, zeros where
-// none reaches it.
+// Jet returns a graph that computes the outputs of g and their derivatives up to the given order
+// along a curve (Taylor mode). The ports named in wrt (none: all ports of a floating or complex
+// element type) move along a curve x(s), and the outputs along y(x(s)). The graph gets inputs
+// "series/1/x" to "series/n/x" for the derivatives of x at s = 0, of the type of x, and outputs
+// "series/1/y" to "series/n/y" for those of each plain output with derivatives; zeros if the output
+// does not depend on the ports.
 //
-// With "series/1/x" = v and zeros for all others, "series/k/y" is the k-th
-// derivative of y in the direction v. The graph grows with the square of the
-// order, or its cube where an op's derivative has a derivative of another form
-// each time; [NthOrder] and repeated [JVP], which doubles a graph, agree with it
-// (Griewank and Walther, Evaluating Derivatives, chapter 13). Loops and functions
-// with derivatives of their own are differentiated again and again.
+// With "series/1/x" = v and zeros for the other inputs, "series/k/y" is the k-th derivative of y in
+// direction v. The size of the graph grows with the square of the order, or with its cube for ops
+// whose derivatives keep changing form; repeated [JVP] doubles the graph at each order (Griewank
+// and Walther, Evaluating Derivatives, chapter 13). Loops and functions with custom derivatives are
+// differentiated repeatedly.
 //
-// The error is of kind [ir.ErrAttr] for an order below 1 or above [MaxOrder], [ir.ErrName] for an
-// unknown port.
+// The error is of kind [ir.ErrAttr] for an order below 1 or above [MaxOrder], and [ir.ErrName] for
+// an unknown port.
 func Jet(g *ir.Graph, order int, wrt ...string) (*ir.Graph, error) {
 	return JetWith(g, order, Options{Wrt: wrt, Missing: MissingIsZero})
 }
@@ -40,7 +37,7 @@ func Jet(g *ir.Graph, order int, wrt ...string) (*ir.Graph, error) {
 // JetWith is [Jet] with options.
 func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	const transform = "jet"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	if order < 1 || order > MaxOrder {
@@ -51,7 +48,7 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	}
 	ports, err := portIndices(g, o.Wrt)
 	if err == nil && o.Missing == MissingIsError {
-		err = eachReaches(g, ports, plainOutputs(g))
+		err = checkPaths(g, ports, plainOutputs(g))
 	}
 	if err != nil {
 		return nil, wrap(transform, err)
@@ -78,30 +75,30 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	return j, wrap(transform, err)
 }
 
-// alongCurve adds g for ports that move along a curve, given its derivatives
-// from the first on (none for a port that rests), and returns for each output
-// its value and its derivatives up to an order, invalid Values for zeros.
+// alongCurve adds g with its ports moving along a curve. curve holds the derivatives of each port
+// from the first on, or none for a constant port. The result holds for each output its value and
+// its derivatives up to order, where an invalid Value is zero.
 func alongCurve(b *ir.Builder, g *ir.Graph, in []ir.Value, curve [][]ir.Value, order int) [][]ir.Value {
 	w := newTaylor(b)
 	ports := make([]*series, len(in))
 	for i, v := range in {
 		terms := []ir.Value{v}
 		for k, d := range curve[i] {
-			terms = append(terms, over(b, d, factorial(k+1)))
+			terms = append(terms, divide(b, d, factorial(k+1)))
 		}
-		ports[i] = w.given(terms)
+		ports[i] = w.fromTerms(terms)
 	}
 	out := make([][]ir.Value, len(g.Outputs()))
 	for i, s := range w.graph(g, ports) {
 		for k := 0; k <= order && b.Err() == nil; k++ {
-			out[i] = append(out[i], times(b, s.at(k), factorial(k)))
+			out[i] = append(out[i], scale(b, s.at(k), factorial(k)))
 		}
 		out[i] = append(out[i], make([]ir.Value, order+1-len(out[i]))...)
 	}
 	return out
 }
 
-// column returns entry k of each row.
+// column returns element k of each row.
 func column(rows [][]ir.Value, k int) []ir.Value {
 	out := make([]ir.Value, len(rows))
 	for i, r := range rows {
@@ -118,17 +115,17 @@ func factorial(k int) float64 {
 	return f
 }
 
-// times returns x·c, x itself for c = 1 and where x is known to be zero.
-func times(b *ir.Builder, x ir.Value, c float64) ir.Value {
+// scale returns x·c. It returns x if c = 1 or if x is invalid, known to be zero.
+func scale(b *ir.Builder, x ir.Value, c float64) ir.Value {
 	if !x.Valid() || c == 1 {
 		return x
 	}
 	return ops.Mul(b, x, ops.ConstLike(b, x, c))
 }
 
-// over returns x/c, x itself for c = 1 and where x is known to be zero. Whole
-// numbers are literals of any element type, their inverses are not.
-func over(b *ir.Builder, x ir.Value, c float64) ir.Value {
+// divide returns x/c. It returns x if c = 1 or if x is invalid, known to be zero. It divides because
+// a whole number is a literal of every element type, but its inverse is not.
+func divide(b *ir.Builder, x ir.Value, c float64) ir.Value {
 	if !x.Valid() || c == 1 {
 		return x
 	}

@@ -6,18 +6,18 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// JVP returns a graph that computes, beside the outputs of g, their derivative
-// in a direction: the product of the Jacobian and a vector. It adds an input
-// "tangent/x" for each port named in wrt (none: for every port of a floating or
-// complex element type), and an output "tangent/y" for each plain output of
-// such a type, zeros where nothing depends on the ports.
+// JVP returns a graph that computes the outputs of g and a Jacobian-vector product: the derivative
+// in a direction. It adds an input "tangent/x" for each port x named in wrt, of the type of x; none
+// means all ports of a floating or complex element type. It adds an output "tangent/y" for each
+// plain output y of such a type, of the type of y; zeros if the output does not depend on the
+// ports.
 func JVP(g *ir.Graph, wrt ...string) (*ir.Graph, error) {
 	return JVPWith(g, Options{Wrt: wrt, Missing: MissingIsZero})
 }
 
 // JVPWith is [JVP] with options.
 func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
-	if err := given("jvp", g); err != nil {
+	if err := checkGraph("jvp", g); err != nil {
 		return nil, err
 	}
 	if len(o.Wrt) == 0 {
@@ -29,7 +29,7 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 		return nil, wrap("jvp", err)
 	}
 	if o.Missing == MissingIsError {
-		if err := eachReaches(g, ports, plainOutputs(g)); err != nil {
+		if err := checkPaths(g, ports, plainOutputs(g)); err != nil {
 			return nil, wrap("jvp", err)
 		}
 	}
@@ -50,9 +50,9 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 	return j, wrap("jvp", err)
 }
 
-// eachReaches returns a [*NoPathError] for the first port that none of the outputs
-// has a tangent of, and other errors of the rules.
-func eachReaches(g *ir.Graph, ports, outputs []int) error {
+// checkPaths returns a [*NoPathError] for the first port that none of the outputs depends on, or
+// an error of a rule.
+func checkPaths(g *ir.Graph, ports, outputs []int) error {
 	for _, port := range ports {
 		reaches := false
 		_, err := ir.Build(g.Name(), func(b *ir.Builder) {
@@ -74,7 +74,7 @@ func eachReaches(g *ir.Graph, ports, outputs []int) error {
 	return nil
 }
 
-// portValues returns what the ports of g were taken to.
+// portValues returns the mapped values of the ports of g.
 func portValues(g *ir.Graph, m *ir.Mapping) []ir.Value {
 	in := make([]ir.Value, len(g.Ports()))
 	for i, p := range g.Ports() {
@@ -83,8 +83,8 @@ func portValues(g *ir.Graph, m *ir.Mapping) []ir.Value {
 	return in
 }
 
-// copyOutputs declares the outputs of g with the given values; of the plain
-// ones only those that keep accepts (nil: all).
+// copyOutputs declares the outputs of g with the given values, and drops the plain outputs that
+// keep does not accept; nil keeps all.
 func copyOutputs(b *ir.Builder, g *ir.Graph, out []ir.Value, keep func(name string) bool) {
 	for i, o := range g.Outputs() {
 		if o.State || keep == nil || keep(o.Name) {
@@ -93,7 +93,7 @@ func copyOutputs(b *ir.Builder, g *ir.Graph, out []ir.Value, keep func(name stri
 	}
 }
 
-// orZeros returns t, or zeros like x where t is known to be zero.
+// orZeros returns t, or zeros like x if t is invalid, known to be zero.
 func orZeros(b *ir.Builder, t, x ir.Value) ir.Value {
 	if t.Valid() {
 		return t

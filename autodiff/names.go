@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// The prefixes of what transforms add.
+// The prefixes of the names that transforms add.
 const (
 	tangentPrefix   = "tangent"
 	cotangentPrefix = "cotangent"
@@ -19,21 +19,20 @@ const (
 	residualPrefix  = "residual"
 )
 
-// TangentName returns the name of the input that JVP adds for a port, and of
-// the output that it adds for an output: "tangent/x".
+// TangentName returns the name of the input that [JVP] adds for a port and of the output that it
+// adds for an output: "tangent/x".
 func TangentName(name string) string { return tangentPrefix + "/" + name }
 
-// CotangentName returns the name of the input that VJP adds for an output:
-// "cotangent/y".
+// CotangentName returns the name of the input that [VJP] adds for an output: "cotangent/y".
 func CotangentName(name string) string { return cotangentPrefix + "/" + name }
 
-// GradName returns the name of the output that Grad, ValueAndGrad and VJP add
-// for a port: "grad/x".
+// GradName returns the name of the output that [Grad], [ValueAndGrad] and [VJP] add for a port:
+// "grad/x".
 func GradName(name string) string { return gradPrefix + "/" + name }
 
-// AtLevel returns a name of the first level as the level-th transform of its kind
-// gives it: AtLevel(2, GradName("x")) is "grad2/x", what Grad of a graph adds
-// that has outputs "grad/…" already. Levels below 2 are the first.
+// AtLevel returns the name that the level-th transform of the same kind uses instead of a name of
+// the first level: AtLevel(2, GradName("x")) is "grad2/x", which Grad adds to a graph that already
+// has outputs "grad/…". Levels below 2 return the name unchanged.
 func AtLevel(level int, name string) string {
 	prefix, rest, found := strings.Cut(name, "/")
 	if level < 2 || !found {
@@ -42,19 +41,19 @@ func AtLevel(level int, name string) string {
 	return prefix + strconv.Itoa(level) + "/" + rest
 }
 
-// HVPName returns the name of the output that HVP adds for a port: "hvp/x".
+// HVPName returns the name of the output that [HVP] adds for a port: "hvp/x".
 func HVPName(name string) string { return hvpPrefix + "/" + name }
 
-// OrderName returns the name of the output that NthOrder and Directional add for the
-// k-th derivative of an output: "d2/y".
+// OrderName returns the name of the output that [NthOrder] and [Directional] add for the k-th
+// derivative of an output: "d2/y".
 func OrderName(k int, output string) string { return position("d", k) + "/" + output }
 
-// DirectionName returns the name of the k-th input that Directional adds for a port:
+// DirectionName returns the name of the k-th direction that [Directional] adds for a port, from 1:
 // "direction1/x".
 func DirectionName(k int, port string) string { return position("direction", k) + "/" + port }
 
-// freePrefix returns the prefix, numbered where ports or outputs of g have it
-// already, with a slash at its end.
+// freePrefix returns the prefix followed by a slash, with a number if ports or outputs of g already
+// have the prefix.
 func freePrefix(g *ir.Graph, prefix string) string {
 	for n := 1; ; n++ {
 		p := prefix + "/"
@@ -81,9 +80,8 @@ func hasPrefix(g *ir.Graph, prefix string) bool {
 	return false
 }
 
-// portIndices returns the places of the named ports among those of g. The
-// error is of kind [ir.ErrName] for an unknown port or one named twice, and
-// [ir.ErrDType] for one whose element type has no derivatives.
+// portIndices returns the indices of the named ports of g. The error is of kind [ir.ErrName] for an
+// unknown port or one named twice, and [ir.ErrDType] for one whose element type has no derivatives.
 func portIndices(g *ir.Graph, names []string) ([]int, error) {
 	var out []int
 	seen := map[string]bool{}
@@ -110,8 +108,8 @@ func portIndex(g *ir.Graph, name string) int {
 	return -1
 }
 
-// differentiable returns the names of all ports of a kind, or of any kind for
-// kinds == nil, whose element type has derivatives.
+// differentiable returns the names of the ports of the given kinds (nil: all kinds) whose element
+// type has derivatives.
 func differentiable(g *ir.Graph, kinds ...ir.PortKind) []string {
 	var out []string
 	for _, p := range g.Ports() {
@@ -122,8 +120,7 @@ func differentiable(g *ir.Graph, kinds ...ir.PortKind) []string {
 	return out
 }
 
-// plainOutputs returns the places of the plain outputs of g whose element type
-// has derivatives.
+// plainOutputs returns the indices of the plain outputs of g whose element type has derivatives.
 func plainOutputs(g *ir.Graph) []int {
 	var out []int
 	for i, o := range g.Outputs() {
@@ -134,11 +131,10 @@ func plainOutputs(g *ir.Graph) []int {
 	return out
 }
 
-// position names a port or an output after its place.
+// position returns prefix followed by i.
 func position(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
-// scalarOutput returns the place of a plain output that a gradient can be taken
-// of: one of rank 0 and of a real element type.
+// scalarOutput returns the index of a plain output of rank 0 and of a floating element type.
 func scalarOutput(g *ir.Graph, name string) (int, error) {
 	for i, o := range g.Outputs() {
 		if o.State || o.Name != name {

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// allOrders is [NthOrder] without its checks of the port's rank.
-func allOrders(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
-	at, err := derivableOutput(g, output, n)
+// nthOrder is [NthOrder] without the check of the port's rank.
+func nthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
+	at, err := differentiableOutput(g, output, n)
 	if err != nil {
 		return nil, err
 	}

@@ -6,27 +6,24 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// pullback is a graph split for reverse mode: known computes its outputs and
-// what the other half needs, linear takes tangents of the ports to tangents of
-// the outputs.
+// pullback is a graph split for reverse mode. known computes the outputs and the residuals; linear
+// maps tangents of the ports to tangents of the outputs.
 type pullback struct {
 	g      *ir.Graph
 	by     variables
 	halves *derive.Halves
-	// linearOut tells for each output of g which output of the linear half is
-	// its tangent, -1 where that is zero.
+	// linearOut holds for each output of g the index of its tangent among the outputs of linear, or
+	// -1 if the tangent is zero.
 	linearOut []int
-	// keep tells by node of the known half what is kept for the way back; nil
-	// where all is that is needed.
+	// keep marks the nodes of known whose results are stored; nil stores all needed values.
 	keep []bool
 }
 
-// residual returns one of the values that pass from one half to the other, on
-// the way back.
+// residual returns residual i in the backward pass.
 type residual func(i int) ir.Value
 
-// linearise splits g for derivatives by some of its ports and values. keep, where it is
-// not nil, chooses what is kept of the way forward.
+// linearise splits g for derivatives by some of its ports and intermediate values. keep chooses the
+// residuals; nil stores all.
 func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	p := &pullback{g: g, by: by, linearOut: make([]int, len(g.Outputs()))}
 	tangents, err := ir.Build(g.Name(), p.buildTangents)
@@ -37,8 +34,8 @@ func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	for i := len(g.Ports()); i < len(unknown); i++ {
 		unknown[i] = true
 	}
-	// A tangent may turn out to depend on no port, a zero that a rule made
-	// explicit: it stays with the tangents.
+	// A rule may return an explicit zero tangent that depends on no port. It must stay in the
+	// linear part.
 	force := make([]bool, len(tangents.Outputs()))
 	for i := len(g.Outputs()); i < len(force); i++ {
 		force[i] = true
@@ -46,11 +43,11 @@ func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	if p.halves, err = derive.Split(tangents, unknown, force, keep); err != nil {
 		return nil, err
 	}
-	return p, p.choose(keep)
+	return p, p.chooseResiduals(keep)
 }
 
-// buildTangents builds the graph of g's outputs and their tangents. Its ports
-// and outputs have positions for names.
+// buildTangents builds the graph of the outputs of g and their tangents. Its ports and outputs are
+// named by position.
 func (p *pullback) buildTangents(b *ir.Builder) {
 	in, t := make([]ir.Value, len(p.g.Ports())), make([]ir.Value, len(p.g.Ports()))
 	for i, port := range p.g.Ports() {
@@ -80,8 +77,8 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 	}
 }
 
-// choose lets a keeper say what is kept.
-func (p *pullback) choose(keep ir.Keeper) error {
+// chooseResiduals calls the keeper for the known half.
+func (p *pullback) chooseResiduals(keep ir.Keeper) error {
 	if keep == nil {
 		return nil
 	}
@@ -94,8 +91,7 @@ func (p *pullback) choose(keep ir.Keeper) error {
 	return err
 }
 
-// forward adds the known half and returns the values of g's outputs and the
-// residuals.
+// forward adds the known half and returns the outputs of g and the residuals.
 func (p *pullback) forward(b *ir.Builder, in []ir.Value) ([]ir.Value, residual) {
 	n := len(p.g.Outputs())
 	if p.keep == nil {
@@ -106,8 +102,8 @@ func (p *pullback) forward(b *ir.Builder, in []ir.Value) ([]ir.Value, residual) 
 	return all[:n], func(i int) ir.Value { return again.Value(p.halves.Known.Outputs()[n+i].Value) }
 }
 
-// backward adds the transpose of the linear half: from cotangents of g's
-// outputs to those of what the derivative is by, an invalid Value where that is zero.
+// backward adds the transpose of the linear half: it maps cotangents of the outputs of g to
+// cotangents of the variables, where an invalid Value is zero.
 func (p *pullback) backward(b *ir.Builder, r residual, ct []ir.Value) []ir.Value {
 	linear, n := p.halves.Linear, p.halves.Residuals()
 	unknown := make([]bool, len(linear.Ports()))
@@ -129,10 +125,10 @@ type reverse struct {
 	wrt     []string
 	inner   bool // wrt may name outputs
 	missing Missing
-	outputs []int                  // the outputs that have cotangents
+	outputs []int                  // the outputs with cotangents
 	give    func(name string) bool // which plain outputs stay; nil: all
 	keep    Policy
-	// cotangents returns the cotangent of each output, given its value.
+	// cotangents returns the cotangent of each output, given the outputs.
 	cotangents func(b *ir.Builder, out []ir.Value) []ir.Value
 }
 
@@ -170,8 +166,7 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 	return d, wrap(r.name, err)
 }
 
-// missingPath returns a [*NoPathError] for the first variable without a
-// gradient.
+// missingPath returns a [*NoPathError] for the first variable without a gradient.
 func (r reverse) missingPath(g *ir.Graph, by variables, back []ir.Value) error {
 	for i, v := range back {
 		switch {
@@ -185,7 +180,7 @@ func (r reverse) missingPath(g *ir.Graph, by variables, back []ir.Value) error {
 	return nil
 }
 
-// noPath says why there is no derivative of some outputs by a port.
+// noPath returns the error for outputs that do not depend differentiably on a port.
 func noPath(g *ir.Graph, port int, outputs []int) error {
 	e := &NoPathError{Port: g.Ports()[port].Name}
 	if len(outputs) == 1 {
@@ -216,4 +211,67 @@ func oneAt(g *ir.Graph, output int) func(b *ir.Builder, out []ir.Value) []ir.Val
 		ct[output] = ops.OnesLike(b, out[output])
 		return ct
 	}
+}
+
+// variables are what a reverse derivative is by: indices of ports, and of plain outputs that stand
+// for intermediate values. Ports come first; otherwise the order is that of the request.
+type variables struct{ ports, outputs []int }
+
+// variablesOf looks up names among the ports of g, then among its plain outputs. The errors are
+// those of portIndices.
+func variablesOf(g *ir.Graph, names []string) (variables, error) {
+	var by variables
+	var ports []string
+	for _, name := range names {
+		at := outputIndex(g, name)
+		if portIndex(g, name) >= 0 || at < 0 {
+			ports = append(ports, name)
+			continue
+		}
+		if t := g.Outputs()[at].Value.Type(); !derive.Differentiable(t.DType) {
+			return by, ir.DTypef("output %q is %s, which has no derivatives", name, t)
+		}
+		for _, other := range by.outputs {
+			if g.Outputs()[other].Value == g.Outputs()[at].Value {
+				return by, ir.Errorf(ir.ErrName, "output %q of graph %q is asked for twice, also as %q", name, g.Name(), g.Outputs()[other].Name)
+			}
+		}
+		by.outputs = append(by.outputs, at)
+	}
+	var err error
+	by.ports, err = portIndices(g, ports)
+	return by, err
+}
+
+// name returns the name of variable i.
+func (v variables) name(g *ir.Graph, i int) string {
+	if i < len(v.ports) {
+		return g.Ports()[v.ports[i]].Name
+	}
+	return g.Outputs()[v.outputs[i-len(v.ports)]].Name
+}
+
+// values selects the values of the variables from those of all ports and outputs.
+func (v variables) values(in, out []ir.Value) []ir.Value {
+	return append(pick(in, v.ports), pick(out, v.outputs)...)
+}
+
+// types returns the types of the variables.
+func (v variables) types(g *ir.Graph) []ir.Type {
+	var in, out []ir.Value
+	for _, p := range g.Ports() {
+		in = append(in, p.Value)
+	}
+	for _, o := range g.Outputs() {
+		out = append(out, o.Value)
+	}
+	return typesOf(v.values(in, out))
+}
+
+func pick(list []ir.Value, at []int) []ir.Value {
+	out := make([]ir.Value, len(at))
+	for i, k := range at {
+		out[i] = list[k]
+	}
+	return out
 }

@@ -7,18 +7,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// HVP returns a graph that computes, beside the outputs of [ValueAndGrad], the
-// product of the Hessian of the output named loss and a vector, forward over
-// reverse: it adds an input "tangent/x" and an output "hvp/x" for each port
-// named in wrt; none stands for all parameters. A port that the loss does not
-// depend on is an error.
+// HVP returns a graph that computes the outputs of [ValueAndGrad] and the product of a vector and
+// the Hessian of the rank-0 output named loss, forward over reverse. It adds an input "tangent/x"
+// and an output "hvp/x", both of the type of x, for each port x named in wrt; none means all
+// parameters. If the loss does not depend on a port, the error is a [*NoPathError].
 func HVP(g *ir.Graph, loss string, wrt ...string) (*ir.Graph, error) {
 	return HVPWith(g, loss, Options{Wrt: wrt})
 }
 
 // HVPWith is [HVP] with options.
 func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
-	if err := given("hvp", g); err != nil {
+	if err := checkGraph("hvp", g); err != nil {
 		return nil, err
 	}
 	wrt := o.Wrt
@@ -36,7 +35,7 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		return nil, err
 	}
 	products := freePrefix(second, hvpPrefix)
-	// Of the tangents only those of the gradients are wanted.
+	// Keep only the tangents of the gradients.
 	h, err := ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(second)
 		b.CopyPorts(second, m)
@@ -53,50 +52,46 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	return h, wrap("hvp", err)
 }
 
-// NthOrder returns a graph that computes, beside the outputs of g, the first n
-// derivatives of one of them by a port of rank 0: output "d1/y", its first
-// derivative, to "dn/y". The output may have any shape; all derivatives have
-// the same. They come from one Taylor series, as those of [Jet] do; in the
-// browser's module, which leaves the series out, by one JVP after the other. They are
-// zeros where the output does not depend on the port.
+// NthOrder returns a graph that computes the outputs of g and the first n derivatives of one output
+// y by a port of rank 0: outputs "d1/y" to "dn/y", all of the shape of y. They come from one Taylor
+// series, as those of [Jet]; in a WebAssembly build from repeated JVPs. The derivatives are zeros
+// if the output does not depend on the port.
 func NthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	return NthOrderWith(g, output, wrt, n, MissingIsZero)
 }
 
-// NthOrderWith is [NthOrder] and says what to do where the output does not depend on
-// the port.
+// NthOrderWith is [NthOrder] with a choice for an output that does not depend on the port.
 func NthOrderWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.Graph, error) {
 	const transform = "nth order"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, err
 	}
 	port, ok := g.Port(wrt)
 	if ok && port.Value.Rank() != 0 {
 		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
 	}
-	d, err := allOrders(g, output, wrt, n)
+	d, err := nthOrder(g, output, wrt, n)
 	if err == nil {
-		err = missing.refuse(g, output, wrt)
+		err = missing.check(g, output, wrt)
 	}
 	return d, wrap(transform, err)
 }
 
-// refuse returns a [*NoPathError] where that is asked for and the output does not
-// depend on the port; both exist.
-func (m Missing) refuse(g *ir.Graph, output, wrt string) error {
+// check returns a [*NoPathError] if m requires one and the output does not depend on the port.
+// Both must exist.
+func (m Missing) check(g *ir.Graph, output, wrt string) error {
 	if m != MissingIsError {
 		return nil
 	}
-	return eachReaches(g, []int{portIndex(g, wrt)}, []int{outputIndex(g, output)})
+	return checkPaths(g, []int{portIndex(g, wrt)}, []int{outputIndex(g, output)})
 }
 
-// MaxOrder is the highest order of derivative: that of the largest factorial, with which
-// coefficients of a series become derivatives, that an f64 holds.
+// MaxOrder is the highest order of a derivative. The coefficients of a series are scaled by
+// factorials, and 170! is the largest that an f64 holds.
 const MaxOrder = 170
 
-// derivableOutput returns the place of an output of which derivatives up to
-// order n are asked for.
-func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
+// differentiableOutput returns the index of an output and checks the order n.
+func differentiableOutput(g *ir.Graph, name string, n int) (int, error) {
 	at := outputIndex(g, name)
 	if at < 0 {
 		return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
@@ -107,46 +102,44 @@ func derivableOutput(g *ir.Graph, name string, n int) (int, error) {
 	return at, nil
 }
 
-// Directional returns a graph that computes, beside the outputs of g, the
-// derivatives of one of them up to order n along directions: input
-// "direction1/x" to "directionn/x" for the port x named in wrt ([DirectionName]);
-// where g has directions for x already, their numbers go on. Output "dk/y"
-// ([OrderName]) is the k-th derivative contracted with the first k of them; for n = 2
-// and a scalar it is ⟨u, H·v⟩. They are zeros where the output does not depend on the
-// port.
+// Directional returns a graph that computes the outputs of g and the derivatives of one output y up
+// to order n, each along its own direction. The inputs "direction1/x" to "directionn/x"
+// ([DirectionName]) have the type of port x, which wrt names; the numbers continue after existing
+// directions of x. Output "dk/y" ([OrderName]) is the k-th derivative contracted with the first k
+// directions; for n = 2 and a rank-0 y it is ⟨u, H·v⟩. The derivatives are zeros if the output does
+// not depend on the port.
 func Directional(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 	return DirectionalWith(g, output, wrt, n, MissingIsZero)
 }
 
-// DirectionalWith is [Directional] and says what to do where the output does not depend
-// on the port.
+// DirectionalWith is [Directional] with a choice for an output that does not depend on the port.
 func DirectionalWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.Graph, error) {
-	if err := given("directional", g); err != nil {
+	if err := checkGraph("directional", g); err != nil {
 		return nil, err
 	}
 	taken := 0
 	for portIndex(g, DirectionName(taken+1, wrt)) >= 0 {
 		taken++
 	}
-	d, err := repeated(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
+	d, err := repeatedJVP(g, output, wrt, n, func(b *ir.Builder, k int, x ir.Value) ir.Value {
 		return b.Port(ir.InputPort, DirectionName(taken+k, wrt), x.Type())
 	})
 	if err == nil {
-		err = missing.refuse(g, output, wrt)
+		err = missing.check(g, output, wrt)
 	}
 	return d, wrap("directional", err)
 }
 
-// direction returns the tangent of port x at the k-th differentiation.
+// direction returns the tangent of port x for the k-th differentiation.
 type direction func(b *ir.Builder, k int, x ir.Value) ir.Value
 
-// repeated differentiates an output n times by one port, forward.
-func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, error) {
+// repeatedJVP differentiates an output n times by one port, in forward mode.
+func repeatedJVP(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, error) {
 	ports, err := portIndices(g, []string{wrt})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := derivableOutput(g, output, n); err != nil {
+	if _, err := differentiableOutput(g, output, n); err != nil {
 		return nil, err
 	}
 	name := output
@@ -158,8 +151,7 @@ func repeated(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph, e
 	return g, err
 }
 
-// along adds to the outputs of g the derivative of one of them by a port in a
-// direction.
+// along adds the derivative of an output by a port in a direction to the outputs of g.
 func along(g *ir.Graph, port int, output, name string, v func(b *ir.Builder, x ir.Value) ir.Value) (*ir.Graph, error) {
 	return ir.Build(g.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(g)

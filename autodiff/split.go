@@ -5,19 +5,19 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// ResidualName returns the name of the i-th value, from 0, that passes from the
-// first graph of [SplitVJP] to the second: "residual/0".
+// ResidualName returns the name of the i-th residual, from 0, that the first graph of [SplitVJP]
+// passes to the second: "residual/0".
 func ResidualName(i int) string { return position(residualPrefix+"/", i) }
 
-// SplitVJP returns [VJPWith] as two graphs, for hosts that do something between
-// the way forward and the way back. The first has the ports and outputs of g, and
-// beside them outputs "residual/0" and on. The second takes these and the
-// cotangents "cotangent/y" to "grad/x". The inputs and parameters of g that it
-// needs are its own under the same names, and no residuals. Options.Keep must be nil: what would be computed again is part of the
-// first graph here. That and errors of [VJPWith] are what may go wrong.
+// SplitVJP returns [VJPWith] as two graphs, for hosts that do something between the forward and the
+// backward pass. forward has the ports and outputs of g, and outputs "residual/0" and so on.
+// backward takes the residuals and the cotangents "cotangent/y" and returns "grad/x". Inputs and
+// parameters of g that backward needs are ports of it under the same names and not residuals.
+// Options.Keep must be nil, since forward computes all residuals; otherwise the errors are those of
+// [VJPWith].
 func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 	const transform = "split vjp"
-	if err := given(transform, g); err != nil {
+	if err := checkGraph(transform, g); err != nil {
 		return nil, nil, err
 	}
 	if o.Keep != nil {
@@ -47,11 +47,11 @@ func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 	return forward, backward, wrap(transform, err)
 }
 
-// split is a pullback in two graphs.
+// split is a pullback as two graphs.
 type split struct {
 	p       *pullback
 	missing Missing
-	passes  map[int]int // by residual that is no port: its number in names
+	passes  map[int]int // by residual that is not a port: its number in names
 }
 
 func (s *split) forward(b *ir.Builder) {

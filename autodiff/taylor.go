@@ -10,22 +10,21 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// unbounded is the degree of a series that may go on for ever.
+// unbounded is the degree of a series that may be infinite.
 const unbounded = math.MaxInt / 4
 
-// series is a value that moves with s, as the coefficients of its powers of s.
-// They are added to the graph when they are first asked for, each from
-// coefficients of lower or equal order: so a series may be defined by itself, as
-// the solution of a differential equation is.
+// series is a value that depends on s, as the coefficients of its power series. A coefficient is
+// added to the graph when it is first requested, from coefficients of lower or equal order. So a
+// series may be defined recursively, as the solution of a differential equation.
 type series struct {
 	id     int
-	degree int // coefficients beyond it are zero; 0 for a value that rests
+	degree int // higher coefficients are zero; 0 for a constant
 	terms  []ir.Value
 	term   func(k int) ir.Value
-	slope  *series // the derivative by s, once it was asked for
+	slope  *series // the derivative by s, once requested
 }
 
-// at returns coefficient k, an invalid Value where it is known to be zero.
+// at returns coefficient k, an invalid Value if it is known to be zero.
 func (s *series) at(k int) ir.Value {
 	if k > s.degree {
 		return ir.Value{}
@@ -36,13 +35,12 @@ func (s *series) at(k int) ir.Value {
 	return s.terms[k]
 }
 
-// rests reports whether the value does not move with s.
-func (s *series) rests() bool { return s.degree == 0 }
+// isConstant reports whether the value does not depend on s.
+func (s *series) isConstant() bool { return s.degree == 0 }
 
-// taylor takes graphs to the series of their values. Nodes that compute the same
-// from the same series have one series. That closes the circle where the
-// derivative of an op leads back to it, as from sin by cos to sin, and keeps the
-// result small.
+// taylor maps graphs to the series of their values. Nodes that compute the same from the same
+// series share one series. This closes cycles of derivative rules, such as sin and cos, and keeps
+// the graph small.
 type taylor struct {
 	b     *ir.Builder
 	count int
@@ -54,21 +52,21 @@ func newTaylor(b *ir.Builder) *taylor {
 	return &taylor{b: b, known: map[string][]*series{}, rules: map[string]*stepRule{}}
 }
 
-// series returns a new series that is computed by term.
+// series returns a new series with coefficients computed by term.
 func (w *taylor) series(degree int, term func(k int) ir.Value) *series {
 	w.count++
 	return &series{id: w.count, degree: degree, term: term}
 }
 
-// given returns the series with the given coefficients.
-func (w *taylor) given(terms []ir.Value) *series {
+// fromTerms returns the series with the given coefficients.
+func (w *taylor) fromTerms(terms []ir.Value) *series {
 	return w.series(len(terms)-1, func(k int) ir.Value { return terms[k] })
 }
 
 // derivative returns the series of dx/ds.
 func (w *taylor) derivative(x *series) *series {
 	if x.slope == nil {
-		x.slope = w.series(max(x.degree-1, 0), func(k int) ir.Value { return times(w.b, x.at(k+1), float64(k+1)) })
+		x.slope = w.series(max(x.degree-1, 0), func(k int) ir.Value { return scale(w.b, x.at(k+1), float64(k+1)) })
 		if x.degree == unbounded {
 			x.slope.degree = unbounded
 		}
@@ -76,7 +74,7 @@ func (w *taylor) derivative(x *series) *series {
 	return x.slope
 }
 
-// graph returns the series of the outputs of g for those of its ports.
+// graph returns the series of the outputs of g, given those of its ports.
 func (w *taylor) graph(g *ir.Graph, in []*series) []*series {
 	of := make([][]*series, len(g.Nodes()))
 	for i, p := range g.Ports() {
@@ -109,11 +107,10 @@ func (w *taylor) node(n *ir.Node, in []*series) []*series {
 	}
 	a := w.apply(n, in)
 	d := n.Def()
-	// A composite is known by its name only once its body is: a rule may lead
-	// back to it.
+	// Register a composite by name only after its body is expanded: a rule may lead back to it.
 	switch {
-	case !a.moves() || d.JVP == nil && d.Body == nil:
-		w.known[key] = a.resting()
+	case !a.isMoving() || d.JVP == nil && d.Body == nil:
+		w.known[key] = a.constants()
 	case d.JVP == nil:
 		body, err := ir.Inline(n)
 		if err != nil {
@@ -121,9 +118,9 @@ func (w *taylor) node(n *ir.Node, in []*series) []*series {
 			return nil
 		}
 		w.known[key] = w.graph(body, in)
-	case isProduct(n.Op()) && !in[0].rests() && !in[1].rests():
+	case isProduct(n.Op()) && !in[0].isConstant() && !in[1].isConstant():
 		w.known[key] = []*series{a.product()}
-	case n.Op() == ops.OpDiv && !in[1].rests():
+	case n.Op() == ops.OpDiv && !in[1].isConstant():
 		w.known[key] = []*series{a.quotient()}
 	default:
 		w.known[key] = a.byRule()
@@ -131,8 +128,7 @@ func (w *taylor) node(n *ir.Node, in []*series) []*series {
 	return w.known[key]
 }
 
-// keyOf returns a text that only nodes have which compute the same from the
-// same series.
+// keyOf returns a key that is equal for nodes that compute the same from the same series.
 func keyOf(n *ir.Node, in []*series) string {
 	var sb strings.Builder
 	writeOp(&sb, n)
@@ -143,7 +139,7 @@ func keyOf(n *ir.Node, in []*series) string {
 	return sb.String()
 }
 
-// writeOp writes what an op does: its name, attributes and graphs.
+// writeOp writes the name, attributes and subgraphs of an op.
 func writeOp(sb *strings.Builder, n *ir.Node) {
 	sb.WriteString(string(n.Op()))
 	if c, ok := n.Attrs().(*ir.ConstantAttrs); ok {
@@ -162,15 +158,15 @@ type applied struct {
 	w   *taylor
 	n   *ir.Node
 	in  []*series
-	out []ir.Value // the results at s = 0, once they are asked for
+	out []ir.Value // the results at s = 0, once requested
 }
 
 func (w *taylor) apply(n *ir.Node, in []*series) *applied { return &applied{w: w, n: n, in: in} }
 
-// moves reports whether an operand that has derivatives moves.
-func (a *applied) moves() bool {
+// isMoving reports whether a differentiable operand depends on s.
+func (a *applied) isMoving() bool {
 	for i, s := range a.in {
-		if !s.rests() && derive.Differentiable(a.n.Input(i).DType()) {
+		if !s.isConstant() && derive.Differentiable(a.n.Input(i).DType()) {
 			return true
 		}
 	}
@@ -192,8 +188,8 @@ func (a *applied) value(result int) ir.Value {
 	return a.out[result]
 }
 
-// resting returns the results as values that do not move.
-func (a *applied) resting() []*series {
+// constants returns the results as constants.
+func (a *applied) constants() []*series {
 	out := make([]*series, a.n.NumResults())
 	for i := range out {
 		out[i] = a.w.series(0, func(int) ir.Value { return a.value(i) })
@@ -201,8 +197,8 @@ func (a *applied) resting() []*series {
 	return out
 }
 
-// placed lets nodes that f adds have label and place of the op they derive from.
-func (a *applied) placed(f func() ir.Value) ir.Value {
+// withOrigin calls f; the nodes that it adds get the label and position of the differentiated op.
+func (a *applied) withOrigin(f func() ir.Value) ir.Value {
 	b := a.w.b
 	label, at := b.Origin()
 	b.Label(a.n.Label())

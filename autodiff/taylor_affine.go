@@ -7,15 +7,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// affine is a node whose rule takes coefficients to coefficients: all linear
-// ops, and those that are linear in pieces, at the piece where the operands are.
+// affine is a node whose rule maps coefficients to coefficients: a linear op, or a piecewise linear
+// op on the piece of its operands.
 type affine struct {
 	a     *applied
 	parts map[string]*affinePart
 }
 
-// affinePart is the rule for some operands, put into the graph: what does not
-// depend on tangents is added once for all orders.
+// affinePart is the rule for a set of moving operands. Nodes that do not depend on tangents are
+// added once and shared by all orders.
 type affinePart struct {
 	rule    *stepRule
 	m       *ir.Mapping
@@ -51,7 +51,7 @@ func (f *affine) term(result, k int) ir.Value {
 	return ir.Value{}
 }
 
-// newPart adds what the rule computes from the operands alone.
+// newPart adds the nodes of the rule that depend on the operands alone.
 func (f *affine) newPart(r *stepRule) *affinePart {
 	p := &affinePart{rule: r, results: map[int][]ir.Value{}}
 	if r.g == nil { // after an error
@@ -89,8 +89,8 @@ func (f *affine) newPart(r *stepRule) *affinePart {
 	return p
 }
 
-// results returns what a node of the rule gives. The op itself is there already:
-// rules use its results.
+// results returns the results of a node of the rule. It reuses the results of the op itself, which
+// rules often contain.
 func (f *affine) results(n *ir.Node, m *ir.Mapping) []ir.Value {
 	in := m.Inputs(n)
 	var op, own strings.Builder
@@ -106,7 +106,7 @@ func (f *affine) results(n *ir.Node, m *ir.Mapping) []ir.Value {
 	return out
 }
 
-// tangents adds the part of the rule that is linear in tangents.
+// tangents adds the nodes of the rule that are linear in the tangents.
 func (p *affinePart) tangents(b *ir.Builder, t []ir.Value) []ir.Value {
 	out := make([]ir.Value, len(p.rule.result))
 	if p.rule.g == nil {

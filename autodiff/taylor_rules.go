@@ -8,9 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// isProduct reports whether an op of two operands is linear in each of them, so
-// that coefficient k of the result is the sum of the products of those of orders
-// i and k−i.
+// isProduct reports whether an op of two operands is bilinear: coefficient k of its result is the
+// sum over i of the products of coefficients i and k−i.
 func isProduct(op ir.Op) bool {
 	switch op {
 	case ops.OpMul, ops.OpMulZero, ops.OpDotGeneral, ops.OpConvGeneral:
@@ -19,14 +18,14 @@ func isProduct(op ir.Op) bool {
 	return false
 }
 
-// product is for two operands that move.
+// product returns the series of a bilinear op with two moving operands.
 func (a *applied) product() *series {
 	b, x, y := a.w.b, a.in[0], a.in[1]
 	return a.w.series(min(x.degree+y.degree, unbounded), func(k int) ir.Value {
 		if k == 0 {
 			return a.value(0)
 		}
-		return a.placed(func() ir.Value {
+		return a.withOrigin(func() ir.Value {
 			return sumOfProducts(b, x, y, 0, k, func(p, q ir.Value) ir.Value {
 				if a.n.Op() == ops.OpMul { // see the comment of mul_zero
 					return ops.MulZero(b, p, q)
@@ -37,8 +36,8 @@ func (a *applied) product() *series {
 	})
 }
 
-// sumOfProducts returns the sum over i from least to k of products of x's
-// coefficient k−i and y's coefficient i.
+// sumOfProducts returns the sum for i in [least, k] of the products of coefficient k−i of x and
+// coefficient i of y.
 func sumOfProducts(b *ir.Builder, x, y *series, least, k int, product func(p, q ir.Value) ir.Value) ir.Value {
 	var terms []ir.Value
 	for i := least; i <= k; i++ {
@@ -49,8 +48,8 @@ func sumOfProducts(b *ir.Builder, x, y *series, least, k int, product func(p, q 
 	return derive.Sum(b, terms)
 }
 
-// quotient is z = x/y for a y that moves: of x = z·y coefficient k is that of
-// order k of z times y's value, and products with lower ones of z.
+// quotient returns the series of z = x/y with a moving y. It solves coefficient k of x = z·y for
+// coefficient k of z.
 func (a *applied) quotient() *series {
 	b, x, y := a.w.b, a.in[0], a.in[1]
 	var z *series
@@ -59,7 +58,7 @@ func (a *applied) quotient() *series {
 		if k == 0 {
 			return a.value(0)
 		}
-		return a.placed(func() ir.Value {
+		return a.withOrigin(func() ir.Value {
 			if !inverse.Valid() {
 				inverse = ops.Div(b, ops.OnesLike(b, y.at(0)), y.at(0))
 			}
@@ -80,19 +79,18 @@ func (a *applied) quotient() *series {
 	return z
 }
 
-// stepRule is the JVP rule of an op as a graph: its ports are the operands and
-// the tangents of those that move, its outputs the tangents of the results that
-// have one.
+// stepRule is the JVP rule of an op as a graph. Its ports are the operands and the tangents of the
+// moving operands; its outputs are the nonzero tangents of the results.
 type stepRule struct {
 	g      *ir.Graph
-	moving []int // the operands that have tangents
+	moving []int // the operands with tangents
 	result []int // for each output, the result that it is the tangent of
-	// affine says that the tangents do not depend on where the operands are
-	// that move: all higher derivatives are zero by the rules themselves.
+	// affine reports that the tangents do not depend on the values of the moving operands: the rule
+	// has zero higher derivatives.
 	affine bool
 }
 
-// rule returns the rule of a's op for some operands moving.
+// rule returns the rule of the op for the given moving operands.
 func (a *applied) rule(moving []int) *stepRule {
 	var sb strings.Builder
 	writeOp(&sb, a.n)
@@ -155,15 +153,14 @@ func newStepRule(n *ir.Node, moving []int) (*stepRule, error) {
 	return r, err
 }
 
-// byRule is for any op with a JVP rule. Where that is linear in tangents with
-// coefficients that rest, it takes coefficients to coefficients. Any other is a
-// differential equation, dy/ds = JVP(x, dx/ds), of whose right side coefficient
-// k−1 gives coefficient k of y; it needs none of y beyond that.
+// byRule returns the series of an op from its JVP rule. An affine rule maps coefficients to
+// coefficients. Any other rule is the differential equation dy/ds = JVP(x, dx/ds): coefficient k−1
+// of the right side, which needs no higher coefficient of y, gives coefficient k of y.
 func (a *applied) byRule() []*series {
 	var moving []int
 	degree := 0
 	for i, s := range a.in {
-		if !s.rests() && derive.Differentiable(a.n.Input(i).DType()) {
+		if !s.isConstant() && derive.Differentiable(a.n.Input(i).DType()) {
 			moving = append(moving, i)
 			degree = max(degree, s.degree)
 		}
@@ -176,13 +173,13 @@ func (a *applied) byRule() []*series {
 	} else {
 		degree = unbounded
 	}
-	out := a.resting()
+	out := a.constants()
 	for _, i := range r.result {
 		out[i] = a.w.series(degree, func(k int) ir.Value {
 			if k == 0 {
 				return a.value(i)
 			}
-			return a.placed(func() ir.Value { return term(i, k) })
+			return a.withOrigin(func() ir.Value { return term(i, k) })
 		})
 	}
 	return out
@@ -206,7 +203,7 @@ func (e *equation) term(result, k int) ir.Value {
 	}
 	for i, r := range e.rule.result {
 		if r == result && i < len(e.right) {
-			return over(e.a.w.b, e.right[i].at(k-1), float64(k))
+			return divide(e.a.w.b, e.right[i].at(k-1), float64(k))
 		}
 	}
 	return ir.Value{}

@@ -8,30 +8,28 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// VmapOptions say where a batch comes in and goes out.
+// VmapOptions are the options of [Vmap]: the batch axes of ports and outputs.
 type VmapOptions struct {
-	// In gives, for each port that differs from one element of the batch to the
-	// next, the place of the batch axis in its shape. A negative place counts
-	// from the end of the shape with the axis: -1 is last. All other ports are
-	// shared.
+	// In maps each batched port to the position of the batch axis in its shape. A negative position
+	// counts from the end of the batched shape: -1 is the last axis. All other ports are shared by
+	// the elements of the batch.
 	In map[string]int
-	// Out gives the place of the batch axis in outputs for which it is not 0.
-	// An output that is the same for all elements is repeated along it.
+	// Out maps outputs to the position of the batch axis; the default is 0. An output that does not
+	// depend on the batch is broadcast along it.
 	Out map[string]int
-	// Shared names outputs that are to stay without a batch axis; one that
-	// depends on the batch is an error then.
+	// Shared names outputs without a batch axis. It is an error if such an output depends on the
+	// batch.
 	Shared []string
 }
 
-// Vmap returns a graph that does for a whole batch of the given size what g
-// does for one element of it. Ports and outputs keep their names. A state that
-// is updated by what depends on the batch needs an axis of its own in
-// [VmapOptions.In]; its update has the axis at the same place. The error is of
-// kind [ir.ErrName] or [ir.ErrAttr] for an unknown port or a place that does
-// not exist, [ir.ErrShape] for a state or an output that cannot be shared, and
-// [ir.ErrNoRule] for an op that cannot be batched.
+// Vmap returns a graph that applies g to each element of a batch of the given size. Ports and
+// outputs keep their names. A state whose update depends on the batch needs an axis in
+// [VmapOptions.In]; the update has the axis at the same position. The error is of kind [ir.ErrName]
+// for an unknown port or output, [ir.ErrAttr] for an axis out of range or an invalid size,
+// [ir.ErrShape] for a state or output that depends on the batch but has no axis, and [ir.ErrNoRule]
+// for an op that cannot be batched.
 func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
-	if err := given("vmap", g); err != nil {
+	if err := checkGraph("vmap", g); err != nil {
 		return nil, err
 	}
 	v := &vmap{g: g, size: size, options: o, axes: make([]int, len(g.Ports()))}
@@ -41,7 +39,7 @@ func Vmap(g *ir.Graph, size ir.Dim, o VmapOptions) (*ir.Graph, error) {
 	for i, p := range g.Ports() {
 		v.axes[i] = -1
 		if a, ok := o.In[p.Name]; ok {
-			a, err := placeOf(a, p.Value.Rank(), p.Name)
+			a, err := axisPosition(a, p.Value.Rank(), p.Name)
 			if err != nil {
 				return nil, wrap("vmap", err)
 			}
@@ -59,9 +57,8 @@ type vmap struct {
 	axes    []int // by port
 }
 
-// placeOf returns the place of a new axis in a shape of some rank, counted from
-// the front.
-func placeOf(axis, rank int, name string) (int, error) {
+// axisPosition returns the position from the front of a new axis in a shape of the given rank.
+func axisPosition(axis, rank int, name string) (int, error) {
 	at := axis
 	if at < 0 {
 		at += rank + 1
@@ -119,8 +116,8 @@ func (v *vmap) build(b *ir.Builder) {
 	}
 }
 
-// outAxis returns where an output is to have the batch axis, -1 for nowhere,
-// given where its value has it.
+// outAxis returns the position of the batch axis that an output must have, -1 for none, given the
+// position in its value.
 func (v *vmap) outAxis(o ir.Output, has int) (int, error) {
 	if o.State {
 		want := v.axes[portIndex(v.g, o.Name)]
@@ -135,5 +132,5 @@ func (v *vmap) outAxis(o ir.Output, has int) (int, error) {
 		}
 		return -1, nil
 	}
-	return placeOf(v.options.Out[o.Name], o.Value.Rank(), o.Name)
+	return axisPosition(v.options.Out[o.Name], o.Value.Rank(), o.Name)
 }

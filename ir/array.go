@@ -8,12 +8,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Array is a value on the host, in the form that reference meanings compute
-// with: floats as float64, integers and booleans as int64 (u64 as its bit
-// pattern, booleans as 0 and 1), complex numbers as complex128. Elements are in
-// row-major order. Exactly one of F, I and C is used, as the element type says.
-// Whether there are as many elements as the dims say is checked where an array
-// is used, see [Array.Check].
+// Array is a value on the host, in the representation of the reference implementation: floats as
+// float64, integers and booleans as int64 (u64 as its bit pattern, booleans as 0 and 1), complex
+// numbers as complex128. Elements are in row-major order. Exactly one of F, I and C is used,
+// depending on the element type. [Array.Check] compares the number of elements with the dims;
+// functions that use arrays call it.
 type Array struct {
 	DType DType
 	Dims  []int
@@ -22,7 +21,7 @@ type Array struct {
 	C     []complex128
 }
 
-// NewArray returns an array of zeros, without elements where a dim is negative.
+// NewArray returns an array of zeros; without elements if a dim is negative.
 func NewArray(d DType, dims ...int) *Array {
 	a := &Array{DType: d, Dims: slices.Clone(dims)}
 	n := max(a.Len(), 0)
@@ -37,29 +36,29 @@ func NewArray(d DType, dims ...int) *Array {
 	return a
 }
 
-// Floats returns an array of a floating element type with the given elements,
-// each rounded to it; without dims, a vector of all elements.
+// Floats returns an array of a floating element type with the elements of x, rounded to it. Without
+// dims it is a vector.
 func Floats(d DType, x []float64, dims ...int) *Array {
 	a := &Array{DType: d, Dims: dimsOf(len(x), dims), F: slices.Clone(x)}
 	a.Round()
 	return a
 }
 
-// Ints returns an array of an integer or boolean element type with the given
-// elements, each wrapped to it; without dims, a vector of all elements.
+// Ints returns an array of an integer or boolean element type with the elements of x, wrapped to
+// it. Without dims it is a vector.
 func Ints(d DType, x []int64, dims ...int) *Array {
 	a := &Array{DType: d, Dims: dimsOf(len(x), dims), I: slices.Clone(x)}
 	a.Round()
 	return a
 }
 
-// Float returns a number of rank 0 of a floating element type.
+// Float returns a rank-0 array of a floating element type.
 func Float(d DType, x float64) *Array { return Floats(d, []float64{x}, []int{}...) }
 
-// Int returns a number of rank 0 of an integer or boolean element type.
+// Int returns a rank-0 array of an integer or boolean element type.
 func Int(d DType, x int64) *Array { return Ints(d, []int64{x}, []int{}...) }
 
-// dimsOf returns a copy of dims, or those of a vector of n where there are none.
+// dimsOf returns a copy of dims, or those of a vector of n elements if dims is empty.
 func dimsOf(n int, dims []int) []int {
 	if dims == nil {
 		return []int{n}
@@ -67,7 +66,7 @@ func dimsOf(n int, dims []int) []int {
 	return slices.Clone(dims)
 }
 
-// Len returns the number of elements that the dims ask for.
+// Len returns the number of elements that the dims require.
 func (a *Array) Len() int {
 	n := 1
 	for _, d := range a.Dims {
@@ -79,9 +78,8 @@ func (a *Array) Len() int {
 // Type returns the array's type.
 func (a *Array) Type() Type { return Type{a.DType, Dims(a.Dims...)} }
 
-// Check returns an error of kind [ErrShape] where the elements are not as many
-// as the dims ask for, or [ErrDType] where they are not of the kind that the
-// element type asks for.
+// Check returns an error of kind [ErrShape] if the number of elements does not match the dims, or
+// [ErrDType] if the elements are not in the field that the element type uses.
 func (a *Array) Check() error {
 	if a == nil {
 		return Shapef("there is no array")
@@ -91,16 +89,15 @@ func (a *Array) Check() error {
 	}
 	n, _ := a.Type().Shape.Size().Const()
 	switch {
-	case a.held() != len(a.F)+len(a.I)+len(a.C):
+	case a.numHeld() != len(a.F)+len(a.I)+len(a.C):
 		return DTypef("the elements of an array of %s are given as another type's", a.Type())
-	case a.held() != n:
-		return Shapef("%d elements in an array of %s", a.held(), a.Type())
+	case a.numHeld() != n:
+		return Shapef("%d elements in an array of %s", a.numHeld(), a.Type())
 	}
 	return nil
 }
 
-// check makes sure that the array is one of type t: packed element types are
-// held as bytes, see [ArrayOf].
+// check checks that the array has type t. Packed element types are held as bytes, see [ArrayOf].
 func (a *Array) check(t Type) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -121,9 +118,8 @@ func (a *Array) check(t Type) error {
 	return nil
 }
 
-// held returns how many elements there are of the kind that the element type
-// asks for.
-func (a *Array) held() int {
+// numHeld returns the number of elements in the field that the element type uses.
+func (a *Array) numHeld() int {
 	switch {
 	case a.DType.IsFloat():
 		return len(a.F)
@@ -133,7 +129,7 @@ func (a *Array) held() int {
 	return len(a.I)
 }
 
-// Clone returns a copy that shares nothing with a.
+// Clone returns a deep copy.
 func (a *Array) Clone() *Array {
 	return &Array{
 		DType: a.DType,
@@ -170,8 +166,8 @@ func (a *Array) Element(i int) scalar.Value {
 	return scalar.Value{I: a.I[i]}
 }
 
-// SetElement sets element i to what v has for the array's kind of number. It does not
-// round, see [Array.Round].
+// SetElement sets element i to the field of v that the element type uses. It does not round; see
+// [Array.Round].
 func (a *Array) SetElement(i int, v scalar.Value) {
 	switch {
 	case a.F != nil:
@@ -183,7 +179,7 @@ func (a *Array) SetElement(i int, v scalar.Value) {
 	}
 }
 
-// Float returns element i as a float64; for complex arrays its real part.
+// Float returns element i as a float64; the real part for complex arrays.
 func (a *Array) Float(i int) float64 {
 	switch {
 	case a.F != nil:
@@ -196,8 +192,7 @@ func (a *Array) Float(i int) float64 {
 	return float64(a.I[i])
 }
 
-// Bytes returns the elements as a device stores them: little endian, row-major,
-// booleans as one byte.
+// Bytes returns the elements as devices store them: little endian, row-major, booleans as one byte.
 func (a *Array) Bytes() []byte {
 	size := a.DType.Size()
 	out := make([]byte, 0, size*a.Len())
@@ -215,8 +210,8 @@ func (a *Array) Bytes() []byte {
 	return out
 }
 
-// ArrayOf returns the array stored in data, which must have as many bytes as
-// the type needs. Packed element types are kept as bytes, one U8 element each.
+// ArrayOf returns the array stored in data, whose length must be that of the type ([Type.Bytes]).
+// Packed element types are kept as bytes, one U8 element each.
 func ArrayOf(t Type, data []byte) (*Array, error) {
 	want, err := t.Bytes()
 	if err != nil {

@@ -5,17 +5,16 @@ import (
 	"strconv"
 )
 
-// Attrs are the attributes of one op, a pointer to a struct of its own. Visit
-// shows every field to v under its name, always in the same order: that one
-// method is how attributes are printed, parsed, hashed and compared, and where
-// the TypeScript signature of the op comes from.
+// Attrs are the attributes of an op: a pointer to a struct. Visit passes every field to v with its
+// name, always in the same order. Printing, parsing, hashing, comparing and the op's TypeScript
+// signature all come from this method.
 type Attrs interface {
 	Visit(v AttrVisitor)
 }
 
-// AttrVisitor is shown the fields of an attribute struct. A printer reads
-// through the pointers, a parser writes through them; Visit itself must not
-// write what it has not been given, because graphs are shared.
+// AttrVisitor receives the fields of an attribute struct. A printer reads through the pointers, a
+// parser writes through them. Visit itself must not write to the fields, because graphs share
+// attributes.
 type AttrVisitor interface {
 	Int(name string, p *int)
 	Ints(name string, p *[]int)
@@ -23,34 +22,33 @@ type AttrVisitor interface {
 	Bool(name string, p *bool)
 	Text(name string, p *string)
 	DType(name string, p *DType)
-	// Dims is a list of sizes, symbolic ones included.
+	// Dims is a list of sizes, which may be symbolic.
 	Dims(name string, p *[]Dim)
 }
 
-// Completer is implemented by attributes that have defaults which depend on
-// the operands. Hosts that set attributes by name call it before the node is
-// made; given tells which names were set.
+// Completer is implemented by attributes with defaults that depend on the operands. Hosts that set
+// attributes by name call Complete before adding the node; given reports which names were set.
 type Completer interface {
 	Complete(in []Type, given func(name string) bool)
 }
 
-// ConstantAttrs hold a literal: its type and its elements, little endian and
-// in row-major order, as many bytes as [Type.Bytes] says.
+// ConstantAttrs hold a literal: its type and its elements, little endian, row-major, [Type.Bytes]
+// bytes in all.
 type ConstantAttrs struct {
 	Type Type
 	Data []byte
 }
 
-// Visit shows nothing: the text form writes constants by a syntax of its own.
+// Visit visits nothing: the text form has its own syntax for constants.
 func (*ConstantAttrs) Visit(AttrVisitor) {}
 
-// PortAttrs tell which port of its graph a port node is.
+// PortAttrs identify the port of a port node.
 type PortAttrs struct {
 	Name string
 	Kind PortKind
 }
 
-// Visit shows nothing: the text form writes ports by a syntax of its own.
+// Visit visits nothing: the text form has its own syntax for ports.
 func (*PortAttrs) Visit(AttrVisitor) {}
 
 func init() {
@@ -66,8 +64,8 @@ func init() {
 	}
 }
 
-// FormatAttrs returns attributes as in the text form, "{axes=[0,1] keep=true}",
-// or "" where there are none.
+// FormatAttrs returns attributes as in the text form, "{axes=[0,1] keep=true}", or "" if there are
+// none.
 func FormatAttrs(a Attrs) string {
 	if a == nil {
 		return ""
@@ -80,8 +78,8 @@ func FormatAttrs(a Attrs) string {
 	return "{" + string(f.out) + "}"
 }
 
-// CopyAttrs returns a copy of a node's attributes that shares nothing with
-// them. Those of ports and constants never change and are returned as they are.
+// CopyAttrs returns a deep copy of a node's attributes. Those of ports and constants are immutable
+// and returned as they are.
 func CopyAttrs(n *Node) Attrs {
 	if n.attrs == nil || n.def.NewAttrs == nil {
 		return n.attrs
@@ -93,7 +91,7 @@ func CopyAttrs(n *Node) Attrs {
 	return c
 }
 
-// attrFormatter prints the fields it is shown.
+// attrFormatter prints the fields that it visits.
 type attrFormatter struct{ out []byte }
 
 func (f *attrFormatter) field(name string) {
@@ -145,8 +143,8 @@ func (f *attrFormatter) Dims(name string, p *[]Dim) {
 	f.out = append(f.out, Shape(*p).String()...)
 }
 
-// attrRecorder keeps copies of the fields it is shown, attrPlayer writes them
-// into a struct of the same type.
+// attrRecorder copies the fields that it visits; attrPlayer writes them into a struct of the same
+// type.
 type attrRecorder struct{ fields []any }
 
 func (r *attrRecorder) Int(_ string, p *int)       { r.fields = append(r.fields, *p) }

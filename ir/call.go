@@ -1,16 +1,13 @@
 package ir
 
-// Call adds all nodes of g and returns the values of its plain outputs by name.
-// inputs are the values of its ports by name. A parameter or a state that is not
-// among them is that of b under the same name, within its [Builder.Scope], which is
-// declared where b has none;
-// a state that is not given is updated as g says, of one that is given only the
-// value is used. An input must be given. Where g has symbols as sizes and values of
-// constant sizes are given, g is bound to them ([Graph.Bind]).
+// Call adds all nodes of g and returns the values of its plain outputs by name. inputs maps names
+// of ports of g to values. A parameter or state that is not in inputs is the port of b with the
+// same name, within its [Builder.Scope]; it is declared if b has none, and updated as g does. If a
+// state is in inputs, g reads that value and its update is dropped. All inputs of g must be given.
+// If values of constant size are given for symbolic sizes, g is bound to them ([Graph.Bind]).
 //
-// What goes wrong is recorded in b: an error of kind [ErrGraph] for no graph,
-// [ErrName] for an input that is missing or a name that g has no port of, and
-// [ErrShape] or [ErrDType] for a value that is not of the type of its port.
+// Errors are recorded in b: of kind [ErrGraph] if g is nil, [ErrName] for a missing input or an
+// unknown name, and [ErrShape] or [ErrDType] for a value that does not have the type of its port.
 func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	const word Op = "call"
 	if b.err != nil {
@@ -38,7 +35,7 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 		case !given && p.Kind == InputPort:
 			b.failDeclared(word, g.name, Errorf(ErrName, "input %q of graph %q is not given", p.Name, g.name))
 		case !given:
-			v = b.own(p)
+			v = b.portFor(p)
 		}
 		if t := p.Value.Type(); b.owns(word, p.Name, v) && !t.Equal(v.Type()) {
 			b.failDeclared(word, g.name, mismatch(t, v.Type(), "%q of graph %q is %s, %s is given", p.Name, g.name, t, v.Type()))
@@ -60,14 +57,14 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	return out
 }
 
-// bindTo returns the graph with its symbols replaced by the constant sizes that some of its
-// ports are given, or itself where they are given none.
+// bindTo returns the graph with its symbols bound to the constant sizes of the given inputs, or the
+// graph itself if there are none.
 func (g *Graph) bindTo(inputs map[string]Value) (*Graph, error) {
 	sizes, from := map[string]int{}, map[string]string{}
 	for _, p := range g.ports {
 		v := inputs[p.Name]
 		if v.node == nil || len(v.Shape()) != len(p.Value.Shape()) {
-			continue // which is an error of its own
+			continue // reported by Call
 		}
 		for axis, d := range p.Value.Shape() {
 			n, constant := v.Shape()[axis].Const()
@@ -91,10 +88,9 @@ func (g *Graph) bindTo(inputs map[string]Value) (*Graph, error) {
 	return bound, nil
 }
 
-// own returns the port of b that has the name of p, which another graph has, within
-// the scope, declared if need be.
-func (b *Builder) own(p Port) Value {
-	name := b.within(p.Name)
+// portFor returns the port of b with the name of p within the current scope, and declares it if needed.
+func (b *Builder) portFor(p Port) Value {
+	name := b.scoped(p.Name)
 	if i, ok := b.named[portName{name, spacePorts}]; ok {
 		return b.ports[i].Value
 	}

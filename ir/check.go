@@ -2,8 +2,7 @@ package ir
 
 import "github.com/rlx-go/rlx/ir/scalar"
 
-// infer holds a node against its definition and returns the types of its
-// results.
+// infer checks a node against its definition and returns the types of its results.
 func infer(n *Node) ([]Type, error) {
 	d := n.def
 	if d == nil {
@@ -42,9 +41,8 @@ func infer(n *Node) ([]Type, error) {
 	return types, nil
 }
 
-// checkScalar makes sure that the body of an elementwise node fits its operands
-// and its result, so that a wrong one is found where the node is asked for.
-// Copies of the node are right if it is.
+// checkScalar checks the body of an elementwise node against the types of its operands and its
+// result, so that a mistake is reported where the node is added.
 func checkScalar(n *Node) error {
 	body := n.def.Scalar
 	if body == nil {
@@ -68,8 +66,7 @@ func checkScalar(n *Node) error {
 	return nil
 }
 
-// checkClosed makes sure that a graph can belong to a node: all it works with
-// comes in through plain inputs.
+// checkClosed checks that a graph can be owned by a node: its only ports are plain inputs.
 func checkClosed(g *Graph) error {
 	if g == nil {
 		return Errorf(ErrGraph, "subgraph missing")
@@ -92,7 +89,7 @@ func arityString(least, most int) string {
 	return itoa(least)
 }
 
-// checkType makes sure that values of type t can exist.
+// checkType checks that values of type t can exist.
 func checkType(t Type) error {
 	if !t.DType.Valid() {
 		return DTypef("no element type")
@@ -122,7 +119,7 @@ func checkConstant(t Type, data []byte) error {
 	return nil
 }
 
-// mismatch returns an error of kind ErrDType or ErrShape, whichever differs.
+// mismatch returns an error of kind ErrDType or ErrShape, depending on what differs.
 func mismatch(a, b Type, format string, args ...any) error {
 	if a.DType != b.DType {
 		return kindf(ErrDType, format, args)

@@ -9,112 +9,106 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Def is all that is known of an op, in one place. A field that does not apply
-// is empty for a stated reason ([Def.NoGrad], [Def.NoBatch]) and never in
-// silence; a test walks all definitions.
+// Def is the complete definition of an op. A missing rule needs a reason ([Def.NoGrad],
+// [Def.NoBatch]); a test checks all definitions.
 //
-// Exactly one of Scalar, Lower and Body is set, but an [*AttendLowering], a
-// [*TotalLowering] or a [*RoutineLowering] stands beside a Body, and a
-// [*KernelsLowering] may. An op with Body is a composite: derivatives, batching and
-// every backend come through its body, and a backend may claim it, by name or for
-// its lowering. Any other op is a primitive.
+// Exactly one of Scalar, Lower and Body is set, with two exceptions: an [*AttendLowering], a
+// [*TotalLowering] or a [*RoutineLowering] comes with a Body, and a [*KernelsLowering] may. An op
+// with Body is a composite: derivatives, batching and every backend use its body, unless a backend
+// claims the op by name or by its lowering. Any other op is a primitive.
 type Def struct {
 	Op  Op
 	Doc string
-	// Constraints are numbered C1, C2, ... in the documentation.
+	// Constraints document conditions on operands and attributes, numbered C1, C2, ... in the
+	// documentation.
 	Constraints []string
-	// Operands are their names, as documentation and TypeScript show them. A
-	// last name that ends in "..." stands for any number, none included.
+	// Operands are the names of the operands in documentation and TypeScript. A last name that ends
+	// in "..." stands for any number of operands, including none.
 	Operands []string
-	// Optional is how many of the last operands may be left out.
+	// Optional is the number of trailing operands that may be omitted.
 	Optional int
-	// Ones names the operands that do nothing at 1 and would undo the op at 0, such
-	// as the scale of a norm: what is trained in their place begins as ones, see
-	// [Graph.BeginAsOnes].
+	// Ones names the operands whose neutral value is 1, such as the scale of a norm. A parameter
+	// used as such an operand starts as ones: see [Graph.BeginAsOnes].
 	Ones []string
-	// NewAttrs returns the zero attributes; nil where the op has none.
+	// NewAttrs returns the zero attributes; nil if the op has none.
 	NewAttrs func() Attrs
-	// Subgraphs is how many graphs a node owns.
+	// Subgraphs is the number of graphs that a node owns.
 	Subgraphs int
 
-	// Infer is the shape rule: the types of the results, or an error of kind
-	// ErrShape, ErrDType or ErrAttr. It sees a node whose results are not set.
+	// Infer is the shape rule. It returns the types of the results, or an error of kind ErrShape,
+	// ErrDType or ErrAttr. The results of n are not set yet.
 	Infer func(n *Node) ([]Type, error)
-	// Reduces returns the axes of the first operand that the result lacks. Nil
-	// for an op that is no reduction. Hosts offer to keep them with size 1.
+	// Reduces returns the axes of the first operand that a reduction removes; nil for other ops.
+	// Hosts offer to keep these axes with size 1.
 	Reduces func(n *Node) []int
-	// Eval is the plain meaning, written for trust and not for speed, and
-	// without the lowering.
+	// Eval is the reference implementation, written for clarity and not for speed, and independent
+	// of the lowering.
 	Eval func(c *EvalContext, n *Node, in []*Array) ([]*Array, error)
 
-	// JVP returns a tangent for each result, given the operands, the results
-	// and the tangents of the operands. An invalid Value is a tangent known to
-	// be zero, in both directions. A rule that has to compute the results anew,
-	// as that of a loop does, may put its own into out: they are used from then
-	// on.
+	// JVP returns the tangent of each result, given the operands, the results and the tangents of
+	// the operands. An invalid Value is a zero tangent, in both directions. A rule that recomputes
+	// the results, such as that of a loop, may store them into out; they then replace the original
+	// results.
 	JVP func(b *Builder, n *Node, in, out, t []Value) []Value
-	// Transpose returns a cotangent for each operand marked linear, given the
-	// cotangents of the results (an invalid Value is zero) and the values of
-	// the operands not marked linear.
+	// Transpose returns the cotangent of each operand marked linear, given the cotangents of the
+	// results (an invalid Value is zero) and the values of the other operands.
 	Transpose func(b *Builder, n *Node, linear []bool, in, ct []Value) []Value
-	// Batch returns the results of the op applied along a batch axis, and the
-	// position of that axis in each result (-1: not batched). axes tell where
-	// each operand has it (-1: not at all); at least one operand has it. It
-	// has length size.
+	// Batch returns the results of the op applied along a batch axis of the given size, and the
+	// position of that axis in each result (-1: not batched). axes holds its position in each
+	// operand (-1: not batched); at least one operand is batched.
 	Batch func(b *Builder, n *Node, in []Value, axes []int, size Dim) (out []Value, outAxes []int)
-	// Partial splits a node with subgraphs of whose operands only some are
-	// known: it adds to b a node for what the known ones determine and a node
-	// linear in the unknown ones (residuals pass from one to the other), and
-	// returns the results and which of them are unknown. keep, where it is not nil,
-	// chooses the residuals within the subgraphs. Nil for ops without subgraphs.
+	// Partial splits a node with subgraphs if only some of its operands are known (partial
+	// evaluation). It adds to b a node for the results that depend on known operands only and a
+	// node linear in the unknown ones; residuals pass from the first to the second. It returns the
+	// results and which of them are unknown. keep, if not nil, chooses the residuals within the
+	// subgraphs. Nil for ops without subgraphs.
 	Partial func(b *Builder, n *Node, in []Value, unknown []bool, keep Keeper) (out []Value, outUnknown []bool)
-	// Prune adds a node that computes the results marked used, at least one of
-	// them, and leaves out what it can of the others and of the operands: it
-	// returns all results, invalid Values for those that are gone, or nil where
-	// there is nothing to leave out. Dead code in its subgraphs is removed by
-	// the caller. Nil for ops without subgraphs.
+	// Prune adds a node that computes at least the results marked used, without unneeded results
+	// and operands. It returns all results, with invalid Values for removed ones, or nil if nothing
+	// can be removed. The caller runs dead code elimination on the subgraphs. Nil for ops without
+	// subgraphs.
 	Prune func(b *Builder, n *Node, in []Value, used []bool) []Value
-	// NoGrad says why there is no JVP, NoTranspose why there is no Transpose,
-	// NoBatch why there is no Batch.
+	// NoGrad, NoTranspose and NoBatch say why there is no JVP, Transpose or Batch.
 	NoGrad, NoTranspose, NoBatch string
 
-	// Scalar is the body of an elementwise op: one result element from the
-	// elements of the operands, all of one shape.
+	// Scalar is the body of an elementwise op: it returns an element of the result given the
+	// corresponding elements of the operands, which all have the same shape.
 	Scalar func(n *Node, x []scalar.Expr) scalar.Expr
-	// Lower is the loop structure of any other primitive, or what a composite is
-	// to backends that claim it.
+	// Lower is the loop structure of any other primitive, or an alternative to Body for backends
+	// that claim the composite.
 	Lower Lowering
 	// Body builds the composite from primitives and returns its results.
 	Body func(b *Builder, n *Node, in []Value) []Value
 
-	// Samples drive the generated tests. They are left out of the wasm module.
+	// Samples returns cases for the generated tests. They are not part of the wasm module.
 	Samples func() []Sample
 }
 
-// Sample is one case of the generated tests of an op: operands and attributes.
+// Sample is a case of the generated tests of an op: operands and attributes.
 type Sample struct {
 	Name  string
 	Attrs Attrs
 	Subs  []*Graph
 	In    []*Array
-	// NoGrad leaves the case out of the gradient checks, for the reason it
-	// gives: a point where the function has no derivative, say.
+	// NoGrad excludes the case from gradient checks and says why, for example a point where the
+	// function is not differentiable.
 	NoGrad string
-	// Tol, where not zero, is a relative tolerance that this case needs in
-	// place of the one of the table, because of its conditioning.
+	// Tol, if not zero, is the relative tolerance of this case, because of its conditioning. It
+	// overrides the default.
 	Tol float64
 }
 
-// Keeper chooses what is kept of the way forward for the way back, by node ID of the
-// graph forward; nil keeps all that is needed there. The graph runs steps times, as the
-// body of a loop does. That there is a Keeper says that memory counts for more than time.
+// Keeper chooses the residuals of reverse mode: it returns for each node of the forward graph, by
+// ID, whether its results are stored. A nil result stores all needed values. The graph runs steps
+// times, as a loop body does. A Keeper, even one that returns nil, indicates that memory matters
+// more than time.
 type Keeper func(forward *Graph, needed []Value, steps Dim) (keep []bool, err error)
 
-// IsComposite reports whether the op is made of other ops.
+// IsComposite reports whether the op is defined by a body of other ops.
 func (d *Def) IsComposite() bool { return d.Body != nil }
 
-// LowersBody reports whether Lower is what the composite is to backends that claim
-// it, and not a form of its own.
+// LowersBody reports whether Lower is only an alternative to Body, for backends that claim the
+// composite.
 func (d *Def) LowersBody() bool {
 	switch d.Lower.(type) {
 	case *AttendLowering, *TotalLowering, *RoutineLowering:
@@ -131,7 +125,7 @@ func (d *Def) Variadic() bool {
 	return n > 0 && strings.HasSuffix(d.Operands[n-1], "...")
 }
 
-// arity returns the least and the greatest number of operands, -1 for any.
+// arity returns the minimum and maximum number of operands; the maximum is -1 for any number.
 func (d *Def) arity() (least, most int) {
 	least, most = len(d.Operands)-d.Optional, len(d.Operands)
 	if d.Variadic() {
@@ -140,20 +134,18 @@ func (d *Def) arity() (least, most int) {
 	return least, most
 }
 
-// registry holds what is registered. Programs may register ops while others
-// build graphs.
+// registry holds the registered ops. Programs may register ops while others build graphs.
 var registry = struct {
 	sync.RWMutex
 	defs map[Op]*Def
 }{defs: map[Op]*Def{}}
 
-// Register adds an op. It is called from init functions of package ops and of
-// packages that bring ops of their own. From then on d must not change. The
-// error names the op. It is of kind [ErrName] where the name is taken or is not
-// made of letters, digits, underscores and dots: the text form could not hold
-// it; and of kind [ErrDef] where there is no Infer, not exactly one of Scalar,
-// Lower and Body (but see [Def]), or not exactly one of JVP and NoGrad (a composite may have
-// neither: its body is differentiated).
+// Register adds an op. It is called by init functions of package ops and of packages with their own
+// ops. d must not change afterwards. The error names the op. It is of kind [ErrName] if the name is
+// taken or contains anything but letters, digits, underscores and dots, which the text form
+// requires; and of kind [ErrDef] if Infer is missing, if not exactly one of Scalar, Lower and Body
+// is set (but see [Def]), or if not exactly one of JVP and NoGrad is set (a composite may have
+// neither, since its body is differentiated).
 func Register(d *Def) error {
 	if d == nil {
 		return Errorf(ErrDef, "no definition given")
@@ -161,7 +153,7 @@ func Register(d *Def) error {
 	if !isOpName(d.Op) {
 		return Errorf(ErrName, "%q cannot be the name of an op", string(d.Op))
 	}
-	if fault := d.fault(); fault != "" {
+	if fault := d.check(); fault != "" {
 		return Errorf(ErrDef, "op %q: %s", string(d.Op), fault)
 	}
 	return register(d)
@@ -177,8 +169,8 @@ func register(d *Def) error {
 	return nil
 }
 
-// fault says what a definition lacks or has too much of, "" where it is whole.
-func (d *Def) fault() string {
+// check returns what is wrong with a definition, or "".
+func (d *Def) check() string {
 	forms := 0
 	for _, has := range []bool{d.Scalar != nil, d.Lower != nil && !d.LowersBody(), d.Body != nil} {
 		if has {
@@ -202,7 +194,7 @@ func (d *Def) fault() string {
 
 func isOpName(op Op) bool {
 	switch op {
-	case "", "input", "param", "state": // the text form's words for a port
+	case "", "input", "param", "state": // keywords of the text form for ports
 		return false
 	}
 	for _, c := range []byte(op) {
@@ -228,7 +220,7 @@ func Ops() []Op {
 	return slices.Sorted(maps.Keys(registry.defs))
 }
 
-// mustDef is for the ops of this package.
+// mustDef returns the definition of an op of this package.
 func mustDef(op Op) *Def {
 	d, _ := Lookup(op)
 	return d

@@ -1,8 +1,8 @@
-// Package ir holds the graph that everything in rlx is written against:
-// values with a dtype and a shape, nodes that make values, and graphs of nodes.
+// Package ir defines the graph that all of rlx works on: values with an element type and a shape,
+// nodes that compute values, and graphs of nodes.
 //
-// A [Graph] is pure and immutable. It is made by [Build], whose [Builder] keeps
-// the first error together with the line of the caller that caused it:
+// A [Graph] is a pure function and immutable. [Build] makes it with a [Builder], which records the
+// first error together with the caller's line:
 //
 //	g, err := ir.Build("affine", func(b *ir.Builder) {
 //		x := b.Input("x", ir.F32, ir.N(4))
@@ -11,13 +11,16 @@
 //	})
 //
 // A layer is a Go function that declares its parameters, or a graph that is called
-// ([Builder.Call]); [Builder.Scope] names the parameters of one apart from those of the next.
+// ([Builder.Call]). [Builder.Scope] separates the names of the parameters of several layers.
 //
-// What an op means is told by its [Def]: shape rule, reference meaning,
-// derivative, batching rule and lowering, all in one file of package ops.
-// Transforms (autodiff, passes) read a graph and build another one.
+// The [Def] of an op defines it completely: shape rule, reference implementation, derivative,
+// batching rule and lowering, all in one file of package ops.
 //
-// State (weights under training, moments, counters) is a declared pair of an
-// input and an output of the same name and type; the graph itself never
-// mutates anything. See [Builder.State].
+// A graph is the first form in the compiler's pipeline. Its input is a Go program, the TypeScript
+// API or the text form ([Parse]). Transforms (autodiff, passes) read a graph and build another one;
+// the compiler partitions it into groups and lowers these to kernels through [Lowering]. The files
+// to read first are graph.go and def.go.
+//
+// State (trained weights, moments, counters) is a declared pair of an input and an output of the
+// same name and type; the graph itself never mutates anything. See [Builder.State].
 package ir

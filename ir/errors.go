@@ -7,30 +7,30 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 )
 
-// The kinds of error a graph can have. Every error of this module that stems
-// from one of them says so to [errors.Is].
+// The kinds of errors. Every error of this module that has one of these kinds matches it with
+// [errors.Is].
 var (
 	// ErrShape: sizes or ranks of operands do not fit the op.
 	ErrShape = errors.New("shape mismatch")
-	// ErrDType: an element type is not accepted here.
+	// ErrDType: an element type is not accepted.
 	ErrDType = errors.New("dtype mismatch")
-	// ErrAttr: an attribute of an op is out of its domain.
+	// ErrAttr: an attribute of an op is outside its domain.
 	ErrAttr = errors.New("bad attribute")
-	// ErrName: a name is unknown, empty, or used twice.
+	// ErrName: a name is unknown, empty or used twice.
 	ErrName = errors.New("bad name")
 	// ErrIndex: a result, an axis or an element index is out of range.
 	ErrIndex = errors.New("index out of range")
-	// ErrGraph: the graph is not well formed, or a value of another graph was used.
+	// ErrGraph: the graph is malformed, or a value of another graph was used.
 	ErrGraph = errors.New("malformed graph")
-	// ErrNoRule: the op lacks the rule a transform needs; the text says why.
+	// ErrNoRule: the op has no rule for a transform; the text says why.
 	ErrNoRule = errors.New("no rule")
-	// ErrUnsupported: the target cannot do this.
+	// ErrUnsupported: the target does not support the operation.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrSymbol: a symbolic dimension is unbound, or bound twice differently.
+	// ErrSymbol: a symbolic dimension is not bound, or is bound to two sizes.
 	ErrSymbol = errors.New("symbol not bound")
-	// ErrDef: the definition of an op lacks something or contradicts itself.
+	// ErrDef: the definition of an op is incomplete or contradictory.
 	ErrDef = errors.New("bad definition")
-	// ErrSyntax: text is not in the text form of a graph.
+	// ErrSyntax: the text is not the text form of a graph.
 	ErrSyntax = errors.New("syntax error")
 )
 
@@ -58,14 +58,14 @@ type kindError struct {
 func (e *kindError) Error() string { return e.kind.Error() + ": " + e.reason }
 func (e *kindError) Unwrap() error { return e.kind }
 
-// Pos is a place in the source of the program that built a graph. The zero Pos
-// is unknown; in the browser all are, since wasm keeps no line table.
+// Pos is a position in the source of the program that built a graph. The zero Pos is unknown. In
+// the browser all positions are unknown, since wasm keeps no line table.
 type Pos struct {
 	File string
 	Line int
 }
 
-// String returns "file.go:12", or "" for an unknown place.
+// String returns "file.go:12", or "" for an unknown position.
 func (p Pos) String() string {
 	if p.File == "" {
 		return ""
@@ -73,22 +73,21 @@ func (p Pos) String() string {
 	return format.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// OpError says which op was asked for with which operands, where, and what is
-// wrong with it. For a port or an output Op is the word that declares it,
-// "input", "param", "state" or "output", and Label its name.
+// OpError reports an op that was rejected, with its operands and position. For a port or an output,
+// Op is "input", "param", "state" or "output", and Label is its name.
 type OpError struct {
 	Op    Op
 	In    []Type
-	Attrs string // attributes in the text form, "" without
-	Label string // the node's label, "" without
+	Attrs string // attributes in the text form, or ""
+	Label string // the node's label, or ""
 	Pos   Pos
 	Err   error
 
 	declared bool // a port or an output, which has no operands
 }
 
-// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ...", and for
-// a port 'file.go:12: input "x": ...'.
+// Error returns "file.go:12: mul(f32[2], f32[3]): shape mismatch: ..." and, for a port,
+// 'file.go:12: input "x": ...'.
 func (e *OpError) Error() string {
 	var sb strings.Builder
 	if p := e.Pos.String(); p != "" {
@@ -122,5 +121,5 @@ func (e *OpError) Error() string {
 	return sb.String()
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }

@@ -2,25 +2,23 @@ package ir
 
 import "github.com/rlx-go/rlx/internal/format"
 
-// EvalOptions steer [Eval].
+// EvalOptions are the options of [Eval].
 type EvalOptions struct {
-	// Reference computes floating values of any element type in float64
-	// without rounding them in between, which gives the true value that a
-	// device's result is measured against; a conversion to another floating type
-	// does not round either. Conversions to integers, bitcasts and random bits
-	// keep their meaning.
+	// Reference computes floating values of any element type in float64 without intermediate
+	// rounding, for measuring the error of a device. Conversions between floating types do not
+	// round either. Conversions to integers, bitcasts and random bits are unchanged.
 	Reference bool
-	// Bodies evaluates an op that has a body by it, even where the op has an Eval. A module
-	// for the browser leaves such Evals out, so results are the same there only by bodies.
+	// Bodies evaluates composites through their body, even if the op has an Eval. A module for the
+	// browser has no such Evals, so this gives the same results there.
 	Bodies bool
 }
 
-// EvalContext is what the meaning of an op may ask for beyond its operands.
+// EvalContext is passed to the reference implementation of an op.
 type EvalContext struct {
 	Options EvalOptions
 }
 
-// Round rounds an array to its element type, unless in reference mode.
+// Round rounds an array to its element type, unless [EvalOptions.Reference] is set.
 func (c *EvalContext) Round(a *Array) *Array {
 	if !c.Options.Reference || a.F == nil && a.C == nil {
 		a.Round()
@@ -28,8 +26,8 @@ func (c *EvalContext) Round(a *Array) *Array {
 	return a
 }
 
-// Call evaluates a graph that a node owns; in are the values of its ports in
-// order, the results those of its outputs.
+// Call evaluates a subgraph of a node. in holds the values of its ports, the result those of its
+// outputs, both in order.
 func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
 	values := map[string]*Array{}
 	for i, p := range g.ports {
@@ -38,11 +36,11 @@ func (c *EvalContext) Call(g *Graph, in []*Array) ([]*Array, error) {
 	return evalGraph(c, g, values)
 }
 
-// Eval computes the outputs of a graph by the reference meaning of its ops, in
-// the order of [Graph.Outputs]. It is the standard that devices are held
-// against, not a way to run a model. All shapes must be constant; the error is
-// of kind [ErrName], [ErrShape] or [ErrDType] where an input is missing, not
-// known or of the wrong type, [ErrUnsupported] where a node has more than 2³⁰ elements.
+// Eval computes the outputs of a graph with the reference implementation of its ops, in the order
+// of [Graph.Outputs]. Tests compare devices with it; it is not meant for running models. All shapes
+// must be constant. The error is of kind [ErrName], [ErrShape] or [ErrDType] for an input that is
+// missing, unknown or of the wrong type, and [ErrUnsupported] for a node with more than 2³⁰ result
+// elements.
 func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
@@ -72,12 +70,12 @@ func evalGraph(c *EvalContext, g *Graph, inputs map[string]*Array) ([]*Array, er
 	return out, nil
 }
 
-// maxEval bounds the elements of the results of a node in [Eval]: they take 8 GiB.
+// maxEval limits the result elements of a node in [Eval]; they take 8 GiB.
 const maxEval = 1 << 30
 
-// evaluable returns an error where the results of a node have more elements than Eval makes,
-// as what is too much memory ends the process.
-func evaluable(n *Node) error {
+// checkSize returns an error if the results of a node are larger than maxEval, since running out of
+// memory ends the process.
+func checkSize(n *Node) error {
 	left := maxEval
 	for _, t := range n.types {
 		dims, constant := t.Shape.Ints()
@@ -114,7 +112,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	for i, v := range n.inputs {
 		in[i] = at(v)
 	}
-	if err := evaluable(n); err != nil {
+	if err := checkSize(n); err != nil {
 		return nil, err
 	}
 	d := n.def
@@ -135,7 +133,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	return out, checkResults(n, out)
 }
 
-// checkResults holds what the meaning of an op gives against its shape rule.
+// checkResults checks the results of a reference implementation against the shape rule.
 func checkResults(n *Node, out []*Array) error {
 	if len(out) != len(n.types) {
 		return Errorf(ErrGraph, "Eval gives %d results, Infer %d", len(out), len(n.types))
@@ -148,13 +146,13 @@ func checkResults(n *Node, out []*Array) error {
 	return nil
 }
 
-// Inline returns the body of a composite, or what a running combination is made of
-// apart ([PrefixLowering]), as a graph of its own, with inputs named "0", "1", … for the
-// operands and outputs for the results. Its nodes have the label and the place of n.
+// Inline returns the body of a composite, or the decomposition of a scan ([PrefixLowering]), as a
+// graph with inputs named "0", "1", … for the operands and outputs for the results. Its nodes have
+// the label and position of n.
 func Inline(n *Node) (*Graph, error) { return inline(n, n.label, n.pos) }
 
-// Body is [Inline] for all nodes of n's form: the nodes of the graph have no label and no
-// place but those that the definition gives them.
+// Body is [Inline] without the label and position of n, so that the graph is the same for all nodes
+// of its form (see [Forms]).
 func Body(n *Node) (*Graph, error) { return inline(n, "", Pos{}) }
 
 func inline(n *Node, label string, at Pos) (*Graph, error) {

@@ -5,23 +5,22 @@ import (
 	"encoding/binary"
 )
 
-// Forms numbers what nodes do, whatever they do it to: nodes of one form have the same op
-// and attributes, the same types of operands and results, and equal subgraphs. What
-// follows from a node's definition is found once for each form, of which a model of many
-// equal layers has few. Neither the name of a port nor the elements of a literal are part
-// of a form. It must not be used by two goroutines at once.
+// Forms numbers the forms of nodes. Nodes of one form have the same op and attributes, the same
+// types of operands and results, and equal subgraphs. Results that follow from a node's definition
+// are computed once for each form, of which a model of equal layers has few. The name of a port and
+// the elements of a literal are not part of the form. Forms must not be used by two goroutines at
+// once.
 type Forms struct {
 	numbers map[string]int
 	texts   []string // by number
-	key     []byte   // of the node at hand
+	key     []byte   // of the current node
 	attrs   attrFormatter
 }
 
-// NewForms returns no forms yet.
+// NewForms returns an empty set of forms.
 func NewForms() *Forms { return &Forms{numbers: map[string]int{}} }
 
-// Of returns the number of a node's form. Numbers are given from 0 on, in the order in
-// which forms are first asked for.
+// Of returns the number of a node's form. Numbers start at 0, in the order of first use.
 func (f *Forms) Of(n *Node) int {
 	f.key = f.key[:0]
 	f.node(n)
@@ -34,12 +33,12 @@ func (f *Forms) Of(n *Node) int {
 	return number
 }
 
-// Text returns all that nodes of a form have in common, which is the same wherever it is
-// asked for.
+// Text returns a key with everything that nodes of a form share. The key of a form is always the
+// same.
 func (f *Forms) Text(number int) string { return f.texts[number] }
 
-// node writes all that counts of a node. Each item ends where it says or where its kind
-// does, so that no two forms have one key.
+// node writes the key of a node. Each item is delimited or has a fixed length, so that different
+// forms have different keys.
 func (f *Forms) node(n *Node) {
 	f.text(string(n.op))
 	f.int(len(n.inputs))

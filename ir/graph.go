@@ -1,16 +1,16 @@
 package ir
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/format"
 )
 
-// Op names an operation. It is the name of the text form, and the key under
-// which the operation's [Def] is registered.
+// Op names an operation in the text form and in the registry of [Def]s.
 type Op string
 
-// The ops that the builder itself makes; all others live in package ops.
+// The ops added by the builder itself; all others are in package ops.
 const (
 	// OpPort is the value of an input, a parameter or a state.
 	OpPort Op = "port"
@@ -18,20 +18,20 @@ const (
 	OpConstant Op = "constant"
 )
 
-// Value is one result of a node. The zero Value stands for "no value": what a
-// builder returns after an error, and a derivative that is known to be zero.
+// Value is one result of a node. The zero Value means no value: the result of a builder after an
+// error, or a derivative that is known to be zero.
 type Value struct {
 	node  *Node
 	index int
 }
 
-// Valid reports whether v is a value at all.
+// Valid reports whether v is not the zero Value.
 func (v Value) Valid() bool { return v.node != nil }
 
-// Node returns the node that makes the value, nil for the zero Value.
+// Node returns the node that computes the value, or nil for the zero Value.
 func (v Value) Node() *Node { return v.node }
 
-// Index returns which result of its node the value is.
+// Index returns the index of the value among the results of its node.
 func (v Value) Index() int { return v.index }
 
 // Type returns element type and shape; the zero Type for the zero Value.
@@ -45,14 +45,14 @@ func (v Value) Type() Type {
 // DType returns the element type.
 func (v Value) DType() DType { return v.Type().DType }
 
-// Shape returns the shape. It is shared with the graph: do not change it.
+// Shape returns the shape, which is shared with the graph and must not be changed.
 func (v Value) Shape() Shape { return v.Type().Shape }
 
 // Rank returns the number of axes.
 func (v Value) Rank() int { return len(v.Type().Shape) }
 
-// Dim returns the size of an axis; a negative axis counts from the last, as
-// in -1. It is invalid where there is no such axis.
+// Dim returns the size of an axis. A negative axis counts from the end: -1 is the last. The size is
+// not valid if there is no such axis.
 func (v Value) Dim(axis int) Dim {
 	s := v.Type().Shape
 	if axis < 0 {
@@ -64,13 +64,13 @@ func (v Value) Dim(axis int) Dim {
 	return s[axis]
 }
 
-// Node is one application of an op: operands in, one or more results out. A
-// node may own closed subgraphs (the body of a scan, the branches of a cond).
-// Nodes are immutable once their graph is built.
+// Node is an application of an op to operands, with one or more results. It may own closed
+// subgraphs, such as the body of a scan or the branches of a cond. Nodes are immutable once their
+// graph is built.
 type Node struct {
 	id     int
 	op     Op
-	def    *Def // of op: looking it up at each call takes longer than most calls
+	def    *Def // of op, cached because lookups are frequent
 	attrs  Attrs
 	inputs []Value
 	types  []Type
@@ -80,7 +80,7 @@ type Node struct {
 	owner  *Builder
 }
 
-// ID returns the node's place in the order of its graph, from 0.
+// ID returns the index of the node in its graph.
 func (n *Node) ID() int { return n.id }
 
 // Op returns the operation.
@@ -89,8 +89,8 @@ func (n *Node) Op() Op { return n.op }
 // Def returns the operation's definition.
 func (n *Node) Def() *Def { return n.def }
 
-// Attrs returns the attributes, nil where the op has none. They are shared
-// with the graph: do not change them.
+// Attrs returns the attributes, or nil if the op has none. They are shared with the graph and must
+// not be changed.
 func (n *Node) Attrs() Attrs { return n.attrs }
 
 // Inputs returns the operands, shared with the graph.
@@ -117,13 +117,13 @@ func (n *Node) Results() []Value {
 	return out
 }
 
-// Subgraphs returns the graphs the node owns, shared with the graph.
+// Subgraphs returns the graphs that the node owns, shared with the graph.
 func (n *Node) Subgraphs() []*Graph { return n.subs }
 
-// Label returns the name a user or a transform gave the node, "" without.
+// Label returns the name given by a user or a transform, or "".
 func (n *Node) Label() string { return n.label }
 
-// Pos returns where the node was asked for.
+// Pos returns the source position at which the node was added.
 func (n *Node) Pos() Pos { return n.pos }
 
 // InTypes returns the types of the operands.
@@ -135,8 +135,8 @@ func (n *Node) InTypes() []Type {
 	return out
 }
 
-// String returns the op, the name of a port or the label of the node, and the types of
-// the results: `matmul "head" f32[2,3]`, `param "w" f32[3]`.
+// String returns the op, the name of a port or the label of the node, and the types of the results:
+// `matmul "head" f32[2,3]`, `param "w" f32[3]`.
 func (n *Node) String() string {
 	if n == nil {
 		return "no node"
@@ -160,8 +160,7 @@ func (n *Node) String() string {
 	return sb.String()
 }
 
-// Fail wraps a reason into an [OpError] that names this node, and the port that
-// it is.
+// Fail wraps a cause in an [OpError] for this node or port.
 func (n *Node) Fail(err error) error {
 	if p, ok := n.attrs.(*PortAttrs); ok {
 		return &OpError{Op: Op(p.Kind.String()), Label: p.Name, Pos: n.pos, Err: err, declared: true}
@@ -169,42 +168,42 @@ func (n *Node) Fail(err error) error {
 	return &OpError{Op: n.op, In: n.InTypes(), Attrs: FormatAttrs(n.attrs), Label: n.label, Pos: n.pos, Err: err}
 }
 
-// PortKind says how a graph gets a value from outside.
+// PortKind is the kind of a port.
 type PortKind uint8
 
 // The kinds of port.
 const (
-	// InputPort: given anew with every run.
+	// InputPort is an input, a value given at every run.
 	InputPort PortKind = iota
-	// ParamPort: persistent, and without a value until its owner gives it one. A graph
-	// that trains it replaces it at the end of a run, as it does a state. Another entry of
-	// the same [Module] may hold it as state of the same name.
+	// ParamPort is a parameter: persistent and without a value until its owner sets one. A graph
+	// that trains it updates it at the end of a run, like a state. Another entry of the same
+	// [Module] may declare it as a state of the same name.
 	ParamPort
-	// StatePort: persistent, zeros until something else is said, read at the start of a
-	// run and replaced at its end by the output that forms a pair with it.
+	// StatePort is a state: persistent, initially zeros, read at the start of a run and updated at
+	// its end by the output of the same name.
 	StatePort
 )
 
 // String returns "input", "param" or "state", as in the text form.
 func (k PortKind) String() string { return [...]string{"input", "param", "state"}[k] }
 
-// Port is a named value that a graph gets from outside.
+// Port is a named value that a graph receives.
 type Port struct {
 	Name  string
 	Kind  PortKind
 	Value Value
 }
 
-// Output is a named value that a graph gives. With State set it is the new
-// value of the state or the parameter of that name, the other half of the pair.
+// Output is a named value that a graph returns. With State set it is the new value of the state or
+// parameter of that name.
 type Output struct {
 	Name  string
 	State bool
 	Value Value
 }
 
-// Graph is a pure function from its ports to its outputs. It is immutable and
-// safe for concurrent use.
+// Graph is a pure function from its ports to its outputs. It is immutable and safe for concurrent
+// use.
 type Graph struct {
 	name    string
 	nodes   []*Node
@@ -213,8 +212,8 @@ type Graph struct {
 	named   map[portName]int // index in ports or outputs
 }
 
-// ReadPorts returns the names of the ports whose value a node of g takes, or an output. A
-// state, or a parameter, that only stays as it was is not read.
+// ReadPorts returns the names of the ports that a node or an output of g uses. A state or parameter
+// that is only passed through unchanged is not read.
 func (g *Graph) ReadPorts() map[string]bool {
 	read := map[string]bool{}
 	note := func(v Value, but string) {
@@ -237,15 +236,14 @@ func (g *Graph) ReadPorts() map[string]bool {
 	return read
 }
 
-// Updates reports whether g gives a state or a parameter of that name its value for the next
-// run.
+// Updates reports whether g updates the state or parameter of that name.
 func (g *Graph) Updates(name string) bool {
 	_, ok := g.named[portName{name, spaceStates}]
 	return ok
 }
 
-// Given returns an error of kind [ErrGraph] where g is nil. Whoever takes a graph asks it
-// first: all other methods need one.
+// Given returns an error of kind [ErrGraph] if g is nil. Functions that take a graph call it first;
+// all other methods require a graph.
 func (g *Graph) Given() error {
 	if g == nil {
 		return Errorf(ErrGraph, "no graph given")
@@ -256,14 +254,16 @@ func (g *Graph) Given() error {
 // Name returns the graph's name.
 func (g *Graph) Name() string { return g.name }
 
-// Nodes returns all nodes, operands before their users. Shared: do not change.
+// Nodes returns all nodes, operands before their users. The slice is shared and must not be
+// changed.
 func (g *Graph) Nodes() []*Node { return g.nodes }
 
-// Ports returns inputs, parameters and states in order of declaration. Shared.
+// Ports returns inputs, parameters and states in order of declaration. The slice is shared and must
+// not be changed.
 func (g *Graph) Ports() []Port { return g.ports }
 
-// Outputs returns the outputs in order of declaration, state updates
-// included. Shared.
+// Outputs returns the outputs, including state updates, in order of declaration. The slice is
+// shared and must not be changed.
 func (g *Graph) Outputs() []Output { return g.outputs }
 
 // Port returns the port of that name.
@@ -275,7 +275,7 @@ func (g *Graph) Port(name string) (Port, bool) {
 	return g.ports[i], true
 }
 
-// Output returns the plain (not state) output of that name.
+// Output returns the plain output of that name, not a state update.
 func (g *Graph) Output(name string) (Output, bool) {
 	i, ok := g.named[portName{name, spaceOutputs}]
 	if !ok {
@@ -284,8 +284,7 @@ func (g *Graph) Output(name string) (Output, bool) {
 	return g.outputs[i], true
 }
 
-// Symbols returns the names of all symbolic dimensions of the graph's ports,
-// sorted.
+// Symbols returns the names of the symbolic dimensions of the graph's ports, sorted.
 func (g *Graph) Symbols() []string {
 	set := map[string]bool{}
 	for _, p := range g.ports {
@@ -298,8 +297,8 @@ func (g *Graph) Symbols() []string {
 	return sortedKeys(set)
 }
 
-// Uses returns, for each node by its ID, the nodes that take one of its
-// results, in order and without repetition. Outputs do not count.
+// Uses returns, for each node by ID, the nodes that use one of its results, in order and without
+// repetition. Outputs are not included.
 func (g *Graph) Uses() [][]*Node {
 	uses := make([][]*Node, len(g.nodes))
 	for _, n := range g.nodes {
@@ -313,24 +312,22 @@ func (g *Graph) Uses() [][]*Node {
 	return uses
 }
 
-// Entry is a graph under the name it is run by.
+// Entry is a graph and the name to run it by.
 type Entry struct {
 	Name  string
 	Graph *Graph
 }
 
-// Module is a set of graphs that share persistent values by name: a parameter
-// "w" of entry "eval" is the state "w" of entry "step". It is what a device
-// compiles.
+// Module is a set of graphs that share persistent values by name: parameter "w" of entry "eval" is
+// state "w" of entry "step". It is the unit of compilation.
 type Module struct {
 	Name    string
 	Entries []Entry
 }
 
-// NewModule returns a module, or an error of kind [ErrName] where two entries
-// have one name, [ErrShape] or [ErrDType] where two entries hold a persistent
-// value of one name with different types, and [ErrGraph] for an entry without
-// a graph or whose graph has neither outputs nor states.
+// NewModule returns a module. The error is of kind [ErrName] if two entries have the same name,
+// [ErrShape] or [ErrDType] if a persistent value has different types in two entries, and [ErrGraph]
+// for an entry without a graph or whose graph has neither outputs nor states.
 func NewModule(name string, entries ...Entry) (*Module, error) {
 	seen := map[string]bool{}
 	held := map[string]Type{}
@@ -357,4 +354,23 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 		}
 	}
 	return &Module{name, entries}, nil
+}
+
+// BeginAsOnes returns the names of the parameters and states that should start as ones unless
+// initialised otherwise: a node of the graph uses them directly as an operand listed in [Def.Ones].
+// Uses inside loop bodies and branches are ignored.
+func (g *Graph) BeginAsOnes() map[string]bool {
+	ones := map[string]bool{}
+	for _, n := range g.nodes {
+		if len(n.def.Ones) == 0 {
+			continue
+		}
+		for i, in := range n.inputs {
+			p, ok := in.node.attrs.(*PortAttrs)
+			if ok && p.Kind != InputPort && i < len(n.def.Operands) && slices.Contains(n.def.Ones, n.def.Operands[i]) {
+				ones[p.Name] = true
+			}
+		}
+	}
+	return ones
 }

@@ -7,19 +7,17 @@ import (
 	"io"
 )
 
-// Hash identifies the structure of a graph, see [Graph.Hash].
+// Hash identifies the structure of a graph: see [Graph.Hash].
 type Hash [16]byte
 
 // String returns the hash in hexadecimal.
 func (h Hash) String() string { return encodeHex(h[:]) }
 
-// Hash returns a digest of all that decides what a graph computes and how it
-// is run: ports and outputs with their names, ops, attributes, literals, types
-// and subgraphs, in their order. Labels, places and the names of graphs do not
-// count. It is the same in every process and on every machine, and changes
-// between releases only where an op or its attributes do. Being FNV-1a of 128
-// bits it tells graphs apart by accident, not by intent: it is no protection
-// against somebody who makes two graphs collide.
+// Hash returns a digest of everything that determines what a graph computes and how it is called:
+// ports and outputs with their names, ops, attributes, literals, types and subgraphs, in order.
+// Labels, positions and graph names are ignored. The hash is the same in every process and on every
+// machine, and changes between releases only if an op or its attributes change. It is FNV-1a of 128
+// bits and does not resist deliberate collisions.
 func (g *Graph) Hash() Hash {
 	h := fnv.New128a()
 	(&digest{h}).graph(g)
@@ -28,7 +26,7 @@ func (g *Graph) Hash() Hash {
 	return out
 }
 
-// Equal reports whether two graphs agree in all that [Graph.Hash] counts.
+// Equal reports whether two graphs have the same structure, in the sense of [Graph.Hash].
 func (g *Graph) Equal(h *Graph) bool {
 	var a, b bytes.Buffer
 	(&digest{&a}).graph(g)
@@ -36,8 +34,8 @@ func (g *Graph) Equal(h *Graph) bool {
 	return bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// digest writes what counts of a graph, as items that each end where they say,
-// so that no two graphs write the same. Neither a hash nor a buffer fails.
+// digest writes the structure of a graph. Each item is delimited or has a fixed length, so that
+// different graphs write different bytes. Hashes and buffers return no write errors.
 type digest struct{ w io.Writer }
 
 func (d *digest) int(n int) {

@@ -7,27 +7,25 @@ import (
 	"strings"
 )
 
-// A literal is written in one of three ways, always so that its bytes come
-// back exactly:
+// A literal is written in one of three forms, each of which preserves its bytes:
 //
 //	2.5         one element, or any number of equal ones
 //	[1, 2, 3]   the elements in row-major order
-//	0x0000203f  the bytes as they are stored; those of one element stand for
+//	0x0000203f  the stored bytes; those of one element stand for
 //	            any number of equal ones
 //
-// Elements in decimal are numbers, true, false, inf, -inf and nan (the quiet
-// one without payload). All else is written as bytes: other NaNs, complex
-// numbers, packed blocks, and long lists.
+// Decimal elements are numbers, true, false, inf, -inf and nan (the quiet NaN without payload).
+// Everything else is written as bytes: other NaNs, complex numbers, packed blocks and long lists.
 
-// maxListed is the greatest number of different elements written in decimal.
+// maxListed is the maximum number of different elements written in decimal.
 const maxListed = 16
 
-// maxSplat bounds the bytes that the equal elements of all literals in a text
-// take together. Without it a line of text could ask for any amount of memory.
+// maxSplat limits the total bytes of literals of equal elements in a text. Without it a short text
+// could require any amount of memory.
 const maxSplat = 1 << 20
 
-// splatBudget counts what has been used of maxSplat. Printer and parser count
-// alike, so that the printer knows when it has to write elements one by one.
+// splatBudget counts the used part of maxSplat. Printer and parser count alike, so that the printer
+// knows when to list the elements.
 type splatBudget struct{ used int }
 
 func (s *splatBudget) spend(n int) bool {
@@ -64,8 +62,8 @@ func equalElements(data []byte, size int) bool {
 	return len(data) <= size || bytes.Equal(data[size:], data[:len(data)-size])
 }
 
-// formatElements returns the elements in decimal, or false where they are too
-// many or one of them has no such form.
+// formatElements returns the elements in decimal, or false if there are too many or one has no
+// exact decimal form.
 func formatElements(d DType, data []byte) ([]string, bool) {
 	size := d.Size()
 	if len(data) > maxListed*size || d.IsComplex() {
@@ -125,7 +123,7 @@ func parseLiteral(s string, t Type, splats *splatBudget) ([]byte, error) {
 		ok = err == nil
 	}
 	if !ok {
-		return nil, Errorf(ErrSyntax, "%q is no literal of %s", abbreviate(s), t.DType)
+		return nil, Errorf(ErrSyntax, "%q is no literal of %s", shorten(s), t.DType)
 	}
 	if len(data) == 0 || len(data) != t.DType.Size() || len(data) == want {
 		return data, nil
@@ -154,7 +152,7 @@ func parseList(s string, d DType) ([]byte, error) {
 func appendElement(data []byte, d DType, s string) ([]byte, error) {
 	bits, ok := parseElement(d, s)
 	if !ok {
-		return nil, Errorf(ErrSyntax, "%q is no element of %s", abbreviate(s), d)
+		return nil, Errorf(ErrSyntax, "%q is no element of %s", shorten(s), d)
 	}
 	return appendBits(data, d.Size(), bits), nil
 }
@@ -183,11 +181,11 @@ func parseFloat(d DType, s string) (bits uint64, ok bool) {
 	case "nan":
 		return d.QuietNaN(), true
 	case "inf":
-		return d.FloatBits(math.Inf(1)), d != F8E4M3 // which has none
+		return d.FloatBits(math.Inf(1)), d != F8E4M3 // F8E4M3 has no infinity
 	case "-inf":
 		return d.FloatBits(math.Inf(-1)), d != F8E4M3
 	}
-	// Rounding in one step: through a float64 an f32 could be rounded twice.
+	// Parse with the precision of the type: rounding an f32 through float64 would round twice.
 	width := 64
 	if d == F32 {
 		width = 32
@@ -199,10 +197,51 @@ func parseFloat(d DType, s string) (bits uint64, ok bool) {
 	return d.FloatBits(x), true
 }
 
-// abbreviate keeps messages short whatever the text was.
-func abbreviate(s string) string {
+// shorten shortens text for error messages.
+func shorten(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "..."
 	}
 	return s
+}
+
+// Two digits a byte. Package encoding/hex is not used because it brings package
+// fmt into the WebAssembly module.
+
+const hexDigits = "0123456789abcdef"
+
+func encodeHex(data []byte) string {
+	out := make([]byte, 0, 2*len(data))
+	for _, b := range data {
+		out = append(out, hexDigits[b>>4], hexDigits[b&15])
+	}
+	return string(out)
+}
+
+// decodeHex decodes hexadecimal digits of either case; ok is false for other text.
+func decodeHex(text string) (data []byte, ok bool) {
+	if len(text)%2 != 0 {
+		return nil, false
+	}
+	for i := 0; i < len(text); i += 2 {
+		high, low := hexDigit(text[i]), hexDigit(text[i+1])
+		if high > 15 || low > 15 {
+			return nil, false
+		}
+		data = append(data, high<<4|low)
+	}
+	return data, true
+}
+
+// hexDigit returns the value of a digit, 255 for another character.
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 255
 }

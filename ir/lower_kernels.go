@@ -8,65 +8,58 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
-// KernelsLowering is an op that brings kernels of its own, where a schedule
-// cannot know as much as who wrote the op. It may stand beside a body, which is
-// what a target computes that the kernels do not fit; without one such a target
-// refuses the op, but for the native CPU, which then runs [Def.Eval].
+// KernelsLowering is an op with its own kernels, for algorithms that the schedules do not cover. It
+// may come with a Body, which is used on targets that the kernels do not support. Without a Body
+// such a target rejects the op, except the native CPU, which runs [Def.Eval].
 type KernelsLowering struct {
-	// Kernels returns the kernels that compute a node, whose shapes are all
-	// constant, on a target, or nil where there are none for it. It is a pure
-	// function.
+	// Kernels returns the kernels that compute a node of constant shapes on a target, or nil if
+	// there are none. It must be a pure function.
 	Kernels func(n *Node, caps loop.Caps) *Algorithm
 }
 
 func (*KernelsLowering) lowering() {}
 
-// Algorithm is some kernels that are launched one after the other, and the
-// memory that goes from one to the next.
+// Algorithm is a sequence of kernel launches and the memory shared between them.
 type Algorithm struct {
-	// Scratch are the types of that memory. What is in it before a kernel writes
-	// it means nothing.
+	// Scratch holds the types of the scratch memory, whose initial contents are undefined.
 	Scratch  []Type
 	Launches []KernelLaunch
 }
 
-// KernelLaunch is a kernel with what its storage arrays are, in order. The kernel
-// reads neither scalars nor counters and has no status words. Arrays that it
-// only reads have access [loop.Read], and operands are only read; the widths of
-// storage arrays are 1 or 4.
+// KernelLaunch is a kernel and the memory that its storage arrays are bound to, in order. The
+// kernel must not use scalars, counters or status words. Arrays that it only reads have access
+// [loop.Read]; operands must only be read. The widths of storage arrays are 1 or 4.
 type KernelLaunch struct {
 	Kernel *loop.Kernel
-	// Routine, where it is set, is what a library computes in place of a kernel, on arrays
-	// in its own order. [loop.Caps.Products] tells whether a target has the library; where
-	// it has not, or under a condition, there are no kernels for the node.
+	// Routine, if set, is a library routine that runs instead of a kernel, on arrays in its own
+	// order. [loop.Caps.Products] reports whether a target has the library. Without it, or for a
+	// conditional launch, there are no kernels for the node.
 	Routine routine.Routine
 	Arrays  []Memory
 }
 
-// Memory is the elements of an operand, of a result or of scratch memory, dense
-// and row-major.
+// Memory is an operand, a result or scratch memory, dense and row-major.
 type Memory struct {
 	Space MemorySpace
-	// Number counts operands, results, or [Algorithm.Scratch].
+	// Number is the index of the operand or result, or in [Algorithm.Scratch].
 	Number int
 }
 
-// MemorySpace says what memory holds.
+// MemorySpace is the kind of a [Memory].
 type MemorySpace uint8
 
-// The spaces of memory.
+// The memory spaces.
 const (
 	// OperandMemory holds an operand.
 	OperandMemory MemorySpace = iota
-	// ResultMemory takes a result.
+	// ResultMemory holds a result.
 	ResultMemory
-	// ScratchMemory is for the kernels of one node alone.
+	// ScratchMemory is temporary memory of one node.
 	ScratchMemory
 )
 
-// For returns the kernels of a node for a target, nil where there are none or where
-// the target lacks what they ask for. The error, of kind [ErrDef], says in which way
-// they are no kernels for the node.
+// For returns the kernels of a node for a target, or nil if there are none or the target does not
+// support them. The error, of kind [ErrDef], says why the kernels are invalid for the node.
 func (l *KernelsLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
 	if l.Kernels == nil {
 		return nil, Errorf(ErrDef, "its lowering has no kernels")
@@ -133,7 +126,7 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 	return nil
 }
 
-// checkCall returns what is wrong with the call of a routine.
+// checkCall returns what is wrong with a routine call.
 func (a *Algorithm) checkCall(n *Node, x KernelLaunch) error {
 	arrays := x.Routine.Arrays()
 	if len(arrays) != len(x.Arrays) {

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// ownPackages are the ones whose frames are passed over: the place that counts
-// is where the user's code asked for a node.
+// ownPackages are the packages whose frames are skipped to find the user's call.
 var ownPackages = [...]string{
 	"github.com/rlx-go/rlx/ir.",
 	"github.com/rlx-go/rlx/internal/derive.",
@@ -19,10 +18,9 @@ var ownPackages = [...]string{
 	"github.com/rlx-go/rlx/autodiff/optim.",
 }
 
-// callerPos returns the place of the first caller outside the packages that
-// build graphs on somebody's behalf.
+// callerPos returns the position of the first caller outside ownPackages.
 func callerPos() Pos {
-	var pcs [16]uintptr // finding more takes longer, and the first are enough as a rule
+	var pcs [16]uintptr // usually enough; collecting more takes longer
 	for skip := 3; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		for _, pc := range pcs[:n] {
@@ -36,30 +34,30 @@ func callerPos() Pos {
 	}
 }
 
-// places remembers what program counters stand for, which takes far longer to find than to
-// look up. There are no more of them than calls in the program's text.
-var places = struct {
+// positions caches the positions of program counters, which are slow to resolve. Its size is limited
+// by the number of calls in the program text.
+var positions = struct {
 	sync.RWMutex
-	of map[uintptr]place
-}{of: map[uintptr]place{}}
+	of map[uintptr]cachedPos
+}{of: map[uintptr]cachedPos{}}
 
-type place struct {
+type cachedPos struct {
 	pos Pos
 	own bool // in one of ownPackages
 }
 
-// placeOf returns the place of a program counter, as [runtime.Callers] gives it, and
-// whether it is in one of ownPackages.
+// placeOf returns the position of a program counter from [runtime.Callers], and whether it is in
+// one of ownPackages.
 func placeOf(pc uintptr) (p Pos, own bool) {
-	places.RLock()
-	known, ok := places.of[pc]
-	places.RUnlock()
+	positions.RLock()
+	known, ok := positions.of[pc]
+	positions.RUnlock()
 	if !ok {
 		f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-		known = place{Pos{f.File, f.Line}, isOwn(f)}
-		places.Lock()
-		places.of[pc] = known
-		places.Unlock()
+		known = cachedPos{Pos{f.File, f.Line}, isOwn(f)}
+		positions.Lock()
+		positions.of[pc] = known
+		positions.Unlock()
 	}
 	return known.pos, known.own
 }

@@ -1,5 +1,5 @@
 package ir
 
-// callerPos is unknown in the browser: a stripped wasm module has no line
-// table, and the TypeScript builder has the caller's stack anyway.
+// callerPos returns an unknown position: a stripped wasm module has no line table, and the
+// TypeScript builder has the caller's stack.
 func callerPos() Pos { return Pos{} }

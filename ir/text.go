@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// String returns the text form of the graph, which [Parse] reads back: one
-// line for each node, an indented block for each subgraph, and everything a
-// graph holds but the places in the source. Values are numbered in order.
+// String returns the text form of the graph, which [Parse] reads: one line for each node and an
+// indented block for each subgraph. It contains everything except source positions. Values are
+// numbered in order.
 //
 //	graph "affine" {
 //	  %0 = input "x" : f32[batch,4]

@@ -113,7 +113,7 @@ func TestLiteralsKeepEveryBit(t *testing.T) {
 			g := build(t, func(b *Builder) { b.Output("c", b.Constant(tt.t, tt.data)) })
 			text := g.String()
 			if tt.text != "" && !strings.Contains(text, "constant "+tt.text+" : ") {
-				t.Errorf("printed as %s, want %s", abbreviate(text), tt.text)
+				t.Errorf("printed as %s, want %s", shorten(text), tt.text)
 			}
 			again, err := Parse(text)
 			if err != nil {

@@ -4,9 +4,8 @@ import "strconv"
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// Splice adds all nodes of g to b, with in as the values of its ports in
-// order, and returns the values of its outputs. It is how a transform puts one
-// graph into another.
+// Splice adds all nodes of g to b, with in as the values of its ports in order, and returns the
+// values of its outputs, including state updates, in order.
 func (b *Builder) Splice(g *Graph, in []Value) []Value {
 	if err := g.Given(); err != nil {
 		b.Fail(err)
@@ -31,11 +30,10 @@ func (b *Builder) Splice(g *Graph, in []Value) []Value {
 	return out
 }
 
-// Mapping takes the values of one graph to values of another while a
-// transform walks it.
+// Mapping maps the values of one graph to values of another during a transform.
 type Mapping struct {
 	to    []Value // of all results of all nodes, in order
-	first []int32 // by node ID, where its results begin in to
+	first []int32 // by node ID, the index in to of its first result
 }
 
 // NewMapping returns an empty mapping for the values of g.
@@ -49,7 +47,7 @@ func NewMapping(g *Graph) *Mapping {
 	return m
 }
 
-// Get returns what v was taken to, the zero Value for nothing.
+// Get returns the value that v is mapped to, or the zero Value.
 func (m *Mapping) Get(v Value) Value {
 	if v.node == nil {
 		return Value{}
@@ -57,20 +55,20 @@ func (m *Mapping) Get(v Value) Value {
 	return m.to[int(m.first[v.node.id])+v.index]
 }
 
-// Set takes v to w.
+// Set maps v to w.
 func (m *Mapping) Set(v, w Value) { m.to[int(m.first[v.node.id])+v.index] = w }
 
-// SetAll takes the results of n to the given values, in order.
+// SetAll maps the results of n to the given values, in order.
 func (m *Mapping) SetAll(n *Node, out []Value) {
 	copy(m.to[m.first[n.id]:][:len(n.types)], out)
 }
 
-// Inputs returns what the operands of n were taken to.
+// Inputs returns the mapped operands of n.
 func (m *Mapping) Inputs(n *Node) []Value {
 	return m.AppendInputs(make([]Value, 0, len(n.inputs)), n)
 }
 
-// AppendInputs appends to list what the operands of n were taken to.
+// AppendInputs appends the mapped operands of n to list.
 func (m *Mapping) AppendInputs(list []Value, n *Node) []Value {
 	for _, v := range n.inputs {
 		list = append(list, m.Get(v))
@@ -78,7 +76,7 @@ func (m *Mapping) AppendInputs(list []Value, n *Node) []Value {
 	return list
 }
 
-// Reserve makes room for about as many nodes, ports and outputs as g has.
+// Reserve allocates space for the nodes, ports and outputs of g.
 func (b *Builder) Reserve(g *Graph) {
 	if len(b.nodes) == 0 {
 		b.nodes, b.ports, b.outputs = make([]*Node, 0, len(g.nodes)), make([]Port, 0, len(g.ports)), make([]Output, 0, len(g.outputs))
@@ -86,22 +84,20 @@ func (b *Builder) Reserve(g *Graph) {
 	}
 }
 
-// CopyPorts declares the ports of g in b under their own names and kinds and
-// maps them.
+// CopyPorts declares the ports of g in b with the same names and kinds, and maps them.
 func (b *Builder) CopyPorts(g *Graph, m *Mapping) {
 	for _, p := range g.ports {
 		m.Set(p.Value, b.CopyPort(p))
 	}
 }
 
-// CopyPort declares a port of another graph in b, under its name and kind, and
-// returns its value. It has the place that [Builder.At] says.
+// CopyPort declares a port of another graph in b, with the same name and kind, and returns its
+// value. Its position is that of [Builder.At].
 func (b *Builder) CopyPort(p Port) Value {
 	return b.port(p.Name, p.Kind, p.Value.node.attrs, p.Value.node.types)
 }
 
-// CopyOutput declares o, an output of another graph, with the value v of this
-// one.
+// CopyOutput declares an output of another graph in b, with the value v of b.
 func (b *Builder) CopyOutput(o Output, v Value) {
 	if o.State {
 		b.SetState(o.Name, v)
@@ -110,10 +106,9 @@ func (b *Builder) CopyOutput(o Output, v Value) {
 	b.Output(o.Name, v)
 }
 
-// Bind returns the graph with its symbolic dimensions replaced by numbers, all
-// the way into subgraphs. The error is of kind [ErrSymbol] where one is
-// missing, and [ErrShape] where a size does not come out whole or an op does
-// not accept it.
+// Bind returns the graph with its symbolic dimensions replaced by numbers, also in subgraphs. The
+// error is of kind [ErrSymbol] if a symbol is missing, and [ErrShape] if a size is not an integer
+// or an op does not accept it.
 func (g *Graph) Bind(values map[string]int) (*Graph, error) {
 	return Transform(g.name, func(b *Builder) { bindInto(b, g, values) })
 }
@@ -153,8 +148,7 @@ func bindDims(b *Builder, dims []Dim, values map[string]int) []Dim {
 	return out
 }
 
-// bindAttrs returns a copy of the node's attributes with every list of sizes
-// bound.
+// bindAttrs returns a copy of the node's attributes with all lists of sizes bound.
 func bindAttrs(b *Builder, n *Node, values map[string]int) Attrs {
 	c := CopyAttrs(n)
 	if c == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// The element types, named here so that a graph can be written with this
-// package alone. Package dtype tells what each target can do with them.
+// The element types, so that a graph can be written with this package alone. Package dtype says
+// what each target supports.
 const (
 	Bool   = dtype.Bool
 	I8     = dtype.I8
@@ -31,8 +31,8 @@ const (
 // DType is an element type.
 type DType = dtype.DType
 
-// Shape is the size of a value along each axis, outermost first. A nil or
-// empty Shape is that of a scalar.
+// Shape holds the size of each axis, outermost first. A nil or empty Shape is that of a scalar, of
+// rank 0.
 type Shape []Dim
 
 // Dims returns the shape with the given constant sizes.
@@ -47,8 +47,8 @@ func Dims(sizes ...int) Shape {
 // Rank returns the number of axes.
 func (s Shape) Rank() int { return len(s) }
 
-// Equal reports whether both shapes have the same axes in the same order.
-// Symbolic sizes are equal when their normal forms are.
+// Equal reports whether both shapes have the same sizes in the same order. Symbolic sizes are equal
+// if their normal forms are.
 func (s Shape) Equal(t Shape) bool {
 	if len(s) != len(t) {
 		return false
@@ -61,19 +61,19 @@ func (s Shape) Equal(t Shape) bool {
 	return true
 }
 
-// Size returns the number of elements: the product of all axes, 1 for a scalar.
+// Size returns the number of elements: the product of all sizes, 1 for rank 0.
 func (s Shape) Size() Dim {
 	n := N(1)
 	for _, d := range s {
 		if d.Is(0) {
-			return d // however large the other axes are
+			return d // even if the product of the other sizes overflows
 		}
 		n = n.Mul(d)
 	}
 	return n
 }
 
-// Ints returns the sizes as integers, or false where one is symbolic.
+// Ints returns the sizes as integers, or false if one is symbolic.
 func (s Shape) Ints() ([]int, bool) {
 	out := make([]int, len(s))
 	for i, d := range s {
@@ -86,7 +86,7 @@ func (s Shape) Ints() ([]int, bool) {
 	return out, true
 }
 
-// Clone returns a copy that shares nothing with s.
+// Clone returns a deep copy.
 func (s Shape) Clone() Shape { return append(Shape(nil), s...) }
 
 // String returns the shape as in the text form: "[batch,4]".
@@ -103,7 +103,7 @@ func (s Shape) String() string {
 	return sb.String()
 }
 
-// Type is what is known of a value before it exists: element type and shape.
+// Type is the static type of a value: element type and shape.
 type Type struct {
 	DType DType
 	Shape Shape
@@ -118,8 +118,8 @@ func (t Type) Equal(u Type) bool { return t.DType == u.DType && t.Shape.Equal(u.
 // String returns the type as in the text form: "f32[batch,4]".
 func (t Type) String() string { return t.DType.String() + t.Shape.String() }
 
-// Bytes returns the storage a value of this type takes, or an error where the
-// shape is symbolic, too large, or not whole blocks of a packed element type.
+// Bytes returns the storage size of a value in bytes, or an error if the shape is symbolic, too
+// large, or not a whole number of blocks of a packed element type.
 func (t Type) Bytes() (int, error) {
 	n, ok := t.Shape.Size().Const()
 	if _, whole := t.Shape.Ints(); !ok || !whole {

@@ -6,12 +6,11 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 )
 
-// Verify holds a graph against all that a graph promises: operands come before
-// their users and belong to the same graph, the shape rules give the stored
-// types, names are there and unique, states come in pairs, subgraphs are
-// closed, and attributes survive being printed and read. A graph that [Build]
-// made always passes; transforms are checked with it. The error is of kind
-// [ErrGraph], or the one that building such a graph gives.
+// Verify checks the invariants of a graph: operands come before their users and belong to the same
+// graph, the shape rules give the stored types, names are not empty and unique, states come in
+// pairs, subgraphs are closed, and attributes round-trip through their text. A graph made by
+// [Build] always passes; tests verify the results of transforms. The error is of kind [ErrGraph],
+// or the one that building such a graph gives.
 func Verify(g *Graph) error {
 	if err := g.Given(); err != nil {
 		return err
@@ -58,7 +57,7 @@ func (v *verifier) node(i int, n *Node) error {
 	return v.call(n)
 }
 
-// operand makes sure that in is a result of a node before number limit.
+// operand checks that in is a result of a node before node number limit.
 func (v *verifier) operand(in Value, limit int) error {
 	n := in.node
 	if n == nil {
@@ -110,7 +109,7 @@ func (v *verifier) call(n *Node) error {
 	return checkAttrs(n)
 }
 
-// checkAttrs makes sure that attributes come back from their text.
+// checkAttrs checks that attributes round-trip through their text.
 func checkAttrs(n *Node) error {
 	text := FormatAttrs(n.attrs)
 	p := &parser{text: text}
@@ -124,7 +123,7 @@ func checkAttrs(n *Node) error {
 	return nil
 }
 
-// ends makes sure of ports and outputs.
+// ends checks ports and outputs.
 func (v *verifier) ends() error {
 	if v.ports != len(v.g.ports) {
 		return Errorf(ErrGraph, "%d ports declared, %d there", len(v.g.ports), v.ports)

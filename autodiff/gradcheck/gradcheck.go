@@ -1,28 +1,25 @@
-// Package gradcheck tells whether the derivatives of a graph are right, by
-// comparing them with differences of the graph's own values and with each
+// Package gradcheck checks the derivatives of a graph against finite differences and against each
 // other.
 //
 //	err := gradcheck.Check(g, inputs, gradcheck.Options{Order: 2})
 //
-// Three things are held against each other: the forward derivative J·v, a
-// finite difference of the outputs along v, and the adjoint identity
-// ⟨w, J·v⟩ = ⟨Jᵀ·w, v⟩ that ties the reverse derivative to the forward one. For
-// order two the same is done with the derivative graphs themselves: forward and
-// reverse over forward and reverse.
+// The input is a graph and a point; the output is nil or an [Error] with the numbers that differ.
+// [Check] compares three things: the forward derivative J·v, a finite difference of the outputs
+// along v, and the adjoint identity ⟨w, J·v⟩ = ⟨Jᵀ·w, v⟩, which ties the reverse derivative to the
+// forward one. For order 2 it checks the derivative graphs in the same way: forward and reverse
+// over forward and reverse.
 //
 // # The step
 //
-// The difference is the one of five points,
+// The difference is the central five-point formula
 //
-//	(8·(f(x+h·v) − f(x−h·v)) − (f(x+2h·v) − f(x−2h·v))) / 12h,
+//	(8·(f(x+h·v) − f(x−h·v)) − (f(x+2h·v) − f(x−2h·v))) / 12h.
 //
-// whose error is of order h⁴ by truncation and ε/h by rounding, with ε = 2⁻⁵³
-// as all is computed in float64. They meet near ε^(1/5) ≈ 6e-4; the step is
-// 1e-4, where both are below 1e-11 for functions of moderate size, and points
-// may come as near to a kink as 2e-4 without being seen across it. The elements
-// of v have magnitudes between a half and one, times |x| where that is less
-// than 1, so that small numbers do not change their sign, but no less than
-// 0.01; where x is 0 they are taken by themselves.
+// Its truncation error is O(h⁴) and its rounding error O(ε/h), with ε = 2⁻⁵³ since the default
+// evaluation is in float64. They are equal near h = ε^(1/5) ≈ 6e-4. The default step is 1e-4, where
+// both are below 1e-11 for functions of moderate size; the difference does not cross a kink at a
+// distance above 2e-4. The elements of v are random with magnitudes from 0.5 to 1. For an element x
+// ≠ 0 they are scaled by |x|, limited to [0.01, 1], so that small numbers keep their sign.
 package gradcheck
 
 import (
@@ -33,45 +30,44 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
 )
 
 // Mode is a set of derivatives to check.
 type Mode uint8
 
-// The modes.
+// The modes; they can be combined with |.
 const (
 	Forward Mode = 1 << iota
 	Reverse
 )
 
-// Options steer [Check]. The zero value checks the first order, both modes, by
-// all ports that have derivatives.
+// Options are the options of [Check]. The zero value checks first-order derivatives in both modes,
+// by all ports with derivatives.
 type Options struct {
-	// Order is 1 or 2; 0 stands for 1.
+	// Order is 1 or 2; 0 means 1.
 	Order int
-	// Modes are the derivatives to check; 0 stands for both.
+	// Modes are the derivatives to check; 0 means both.
 	Modes Mode
-	// Wrt names the ports to differentiate by; none stands for all of a
-	// floating element type.
+	// Wrt names the ports to differentiate by; none means all ports of a floating element type.
 	Wrt []string
-	// Eps is the step of the differences; 0 stands for 1e-4.
+	// Eps is the step h of the differences; 0 means 1e-4.
 	Eps float64
-	// Tol is the difference that is accepted, relative to the largest number of
-	// the comparison and to 1; 0 stands for 1e-6.
+	// Tol is the tolerance, relative to the largest magnitude in the comparison or 1, whichever is
+	// larger; 0 means 1e-6.
 	Tol float64
-	// Seed makes the random directions; the same seed makes the same ones.
+	// Seed seeds the random directions.
 	Seed uint64
-	// Evaluate computes the outputs of a graph, in order. Nil is the reference
-	// meaning of the ops in float64. A device computes in the precision it has:
-	// Eps and Tol must be chosen for it.
+	// Evaluate computes the outputs of a graph, in order. Nil uses the reference implementation of
+	// the ops in float64. For a device, choose Eps and Tol for its precision.
 	Evaluate func(g *ir.Graph, in map[string]*ir.Array) ([]*ir.Array, error)
 }
 
-// Error says which numbers differ.
+// Error reports two numbers that differ by more than the tolerance.
 type Error struct {
 	Check        string // "jvp against differences" or "vjp against jvp"
-	Path         string // the transforms applied before, as in "jvp of vjp of f"
+	Path         string // the transforms that were applied, as in "jvp of vjp of f"
 	Port, Output string // "" for all together
 	Element      int    // of the output, in row-major order; -1 for a sum over all
 	Got, Want    float64
@@ -93,11 +89,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("gradcheck: %s: %s%s: got %v, want %v (tolerance %v)", e.Path, e.Check, where, e.Got, e.Want, e.Tol)
 }
 
-// Check compares the derivatives of g at a point with finite differences and
-// with each other. inputs holds a value for each port. The error is an
-// [*Error] where numbers differ, and otherwise that of the transform or of the
-// evaluation. Graphs of complex values are not accepted, with an error of kind
-// [ir.ErrDType].
+// Check compares the derivatives of g at a point with finite differences and with each other.
+// inputs holds a value for each port. The error is an [*Error] if numbers differ, of kind
+// [ir.ErrDType] for a graph with complex ports, and otherwise that of a transform or of the
+// evaluation.
 func Check(g *ir.Graph, inputs map[string]*ir.Array, o Options) error {
 	o = o.withDefaults()
 	if len(o.Wrt) == 0 {
@@ -142,8 +137,8 @@ type checker struct {
 	rng     *rand.Rand
 }
 
-// check holds the derivatives of g by some ports against each other; path names
-// the transforms that g came from.
+// check compares the derivatives of g by the ports in wrt. path names the transforms that g came
+// from.
 func (c *checker) check(g *ir.Graph, in map[string]*ir.Array, wrt []string, order int, path string) error {
 	if len(wrt) == 0 {
 		return nil
@@ -169,31 +164,31 @@ func (c *checker) check(g *ir.Graph, in map[string]*ir.Array, wrt []string, orde
 		return nil
 	}
 	if c.options.Modes&Forward != 0 {
-		if err := p.checkAgain(forward, order-1, "jvp of "+path); err != nil {
+		if err := p.checkHigher(forward, order-1, "jvp of "+path); err != nil {
 			return err
 		}
 	}
 	if reverse != nil {
-		return p.checkAgain(reverse, order-1, "vjp of "+path)
+		return p.checkHigher(reverse, order-1, "vjp of "+path)
 	}
 	return nil
 }
 
-// point is a graph at the point where its derivatives are checked.
+// point is a graph and the point at which its derivatives are checked.
 type point struct {
 	*checker
 	graph *ir.Graph
 	in    map[string]*ir.Array
 	wrt   []string
 	path  string
-	// By place in wrt: a direction that moves that port alone, and the forward
-	// derivative of every output along it.
+	// By index in wrt: a direction that moves only that port, and the forward derivative of each
+	// output along it.
 	directions []*ir.Array
-	ahead      [][]*ir.Array
+	forward    [][]*ir.Array
 }
 
-// checkForward compares J·v with a difference along v, element by element, one
-// port at a time so that an error can name it.
+// checkForward compares J·v with a difference along v, element by element, one port at a time so
+// that an error can name it.
 func (p *point) checkForward(d *derivative) error {
 	for i, port := range p.wrt {
 		v := p.direction(p.in[port])
@@ -212,7 +207,7 @@ func (p *point) checkForward(d *derivative) error {
 				return err
 			}
 		}
-		p.directions, p.ahead = append(p.directions, v), append(p.ahead, got)
+		p.directions, p.forward = append(p.directions, v), append(p.forward, got)
 	}
 	return nil
 }
@@ -236,7 +231,7 @@ func (p *point) difference(port string, v *ir.Array) ([][]float64, error) {
 	var sum [][]float64
 	for _, s := range []struct{ at, weight float64 }{{h, 8}, {-h, -8}, {2 * h, -1}, {-2 * h, 1}} {
 		in := maps.Clone(p.in)
-		in[port] = moved(p.in[port], v, s.at)
+		in[port] = addScaled(p.in[port], v, s.at)
 		out, err := p.options.Evaluate(p.graph, in)
 		if err != nil {
 			return nil, err
@@ -258,8 +253,8 @@ func (p *point) difference(port string, v *ir.Array) ([][]float64, error) {
 	return sum, nil
 }
 
-// checkReverse compares ⟨w, J·v⟩ with ⟨Jᵀ·w, v⟩ for a random w, one output at a
-// time by one port at a time, so that nothing hides in a sum.
+// checkReverse compares ⟨w, J·v⟩ with ⟨Jᵀ·w, v⟩ for a random w, for each pair of an output and a
+// port, so that errors do not cancel in a sum.
 func (p *point) checkReverse(d *derivative) error {
 	for k, output := range d.outputs {
 		w := p.random(d.added[k].Value.Type())
@@ -270,7 +265,7 @@ func (p *point) checkReverse(d *derivative) error {
 			return err
 		}
 		for i, port := range p.wrt {
-			want, size := inner(w, p.ahead[i][k])
+			want, size := inner(w, p.forward[i][k])
 			got, size2 := inner(back[i], p.directions[i])
 			tol := p.options.Tol * max(1, size, size2)
 			if !(math.Abs(got-want) <= tol) {
@@ -281,13 +276,123 @@ func (p *point) checkReverse(d *derivative) error {
 	return nil
 }
 
-// checkAgain checks the derivatives of a derivative, by the tangents or
-// cotangents too.
-func (p *point) checkAgain(d *derivative, order int, path string) error {
+// checkHigher checks the derivatives of a derivative, also by its tangents or cotangents.
+func (p *point) checkHigher(d *derivative, order int, path string) error {
 	in, wrt := maps.Clone(p.in), slices.Clone(p.wrt)
 	for _, port := range d.added {
 		in[port.Name] = p.random(port.Value.Type())
 		wrt = append(wrt, port.Name)
 	}
 	return p.check(d.graph, in, wrt, order, path)
+}
+
+// derivative is a derived graph without the outputs of the original graph.
+type derivative struct {
+	graph   *ir.Graph
+	added   []ir.Port // the tangent of each port, or the cotangent of each output
+	outputs []string  // the outputs of the original graph that are checked
+}
+
+// hasReals reports whether a value has a floating element type with tangents.
+func hasReals(v ir.Value) bool { return v.DType().IsFloat() && derive.Differentiable(v.DType()) }
+
+// isChecked reports whether an output has a derivative to check.
+func isChecked(o ir.Output) bool { return !o.State && hasReals(o.Value) }
+
+// newDerivative transforms g and drops the original outputs.
+func newDerivative(g *ir.Graph, wrt []string, transform func(*ir.Graph, ...string) (*ir.Graph, error)) (*derivative, error) {
+	derived, err := transform(g, wrt...)
+	if err != nil {
+		return nil, err
+	}
+	d := &derivative{}
+	for _, o := range g.Outputs() {
+		if isChecked(o) {
+			d.outputs = append(d.outputs, o.Name)
+		}
+	}
+	d.graph, err = ir.Build(derived.Name(), func(b *ir.Builder) {
+		in := make([]ir.Value, len(derived.Ports()))
+		for i, p := range derived.Ports() {
+			// A state becomes an input, since its update is not checked.
+			in[i] = b.Port(ir.InputPort, p.Name, p.Value.Type())
+		}
+		out := b.Splice(derived, in)
+		for i, o := range derived.Outputs() {
+			if i >= len(g.Outputs()) {
+				b.Output(o.Name, out[i])
+			}
+		}
+	})
+	if err == nil {
+		d.added = d.graph.Ports()[len(g.Ports()):]
+	}
+	return d, err
+}
+
+// evaluate returns the outputs at the point in. extra holds tangents or cotangents by index, nil
+// for zeros.
+func (d *derivative) evaluate(c *checker, in map[string]*ir.Array, extra []*ir.Array) ([]*ir.Array, error) {
+	all := maps.Clone(in)
+	for i, p := range d.added {
+		if all[p.Name] = extra[i]; extra[i] == nil {
+			all[p.Name] = zeros(p.Value.Type())
+		}
+	}
+	return c.options.Evaluate(d.graph, all)
+}
+
+// zeros returns zeros of a type of constant shape, as all types of an evaluated graph are.
+func zeros(t ir.Type) *ir.Array {
+	dims, _ := t.Shape.Ints()
+	return ir.NewArray(t.DType, dims...)
+}
+
+// direction returns a random direction at a point, as the package documentation describes.
+func (c *checker) direction(from *ir.Array) *ir.Array {
+	v := ir.NewArray(from.DType, from.Dims...)
+	for i, x := range from.F {
+		v.F[i] = c.randomNumber()
+		if x != 0 {
+			v.F[i] *= max(0.01, min(1, math.Abs(x)))
+		}
+	}
+	return v
+}
+
+// random returns an array of random numbers.
+func (c *checker) random(t ir.Type) *ir.Array {
+	a := zeros(t)
+	for i := range a.F {
+		a.F[i] = c.randomNumber()
+	}
+	return a
+}
+
+// randomNumber returns a random number of magnitude 0.5 to 1.
+func (c *checker) randomNumber() float64 {
+	x := 0.5 + c.rng.Float64()/2
+	if c.rng.IntN(2) == 0 {
+		return -x
+	}
+	return x
+}
+
+// addScaled returns x + h·v.
+func addScaled(x, v *ir.Array, h float64) *ir.Array {
+	out := x.Clone()
+	for i := range out.F {
+		out.F[i] += h * v.F[i]
+	}
+	return out
+}
+
+// inner returns the inner product and the sum of the magnitudes of its terms, to which the rounding
+// error is relative.
+func inner(a, b *ir.Array) (sum, size float64) {
+	for i := range a.F {
+		sum += a.F[i] * b.F[i]
+		size += math.Abs(a.F[i] * b.F[i])
+	}
+	return sum, size
 }

@@ -7,44 +7,47 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Adagrad is the method of Duchi, Hazan and Singer as torch.optim.Adagrad has
-// it:
+// Adagrad is the optimizer of Duchi, Hazan and Singer, Adaptive Subgradient Methods (2011), as in
+// torch.optim.Adagrad:
 //
+//	g ← g + WeightDecay·p
 //	s ← s + g²
 //	p ← p − lr/(1+(t−1)·RateDecay) · g/(√s + Eps)
 //
-// after g ← g + WeightDecay·p. A zero field stands for its default.
+// where t is the number of the step, from 1. A zero field means its default.
 type Adagrad struct {
 	RateDecay   float64 // not negative; 0 for none
 	Eps         float64 // positive; 1e-10 by default
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// RMSProp is the method of Hinton as torch.optim.RMSprop has it:
+// RMSProp is the optimizer of Hinton (Coursera lecture 6e, 2012), as in torch.optim.RMSprop:
 //
+//	g ← g + WeightDecay·p
 //	s ← Alpha·s + (1−Alpha)·g²
-//	a ← Alpha·a + (1−Alpha)·g                  with Centered
+//	a ← Alpha·a + (1−Alpha)·g                  if Centered, else a = 0
 //	m ← Momentum·m + g/(√(s − a²) + Eps)
 //	p ← p − lr·m
 //
-// after g ← g + WeightDecay·p. A zero field stands for its default.
+// A zero field means its default.
 type RMSProp struct {
 	Alpha       float64 // in (0, 1); 0.99 by default
 	Eps         float64 // positive; 1e-8 by default
-	Momentum    float64 // in [0, 1)
+	Momentum    float64 // in [0, 1); 0 by default
 	Centered    bool
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// Adadelta is the method of Zeiler as torch.optim.Adadelta has it:
+// Adadelta is the optimizer of Zeiler, ADADELTA: An Adaptive Learning Rate Method (2012), as in
+// torch.optim.Adadelta:
 //
+//	g ← g + WeightDecay·p
 //	s ← Rho·s + (1−Rho)·g²
 //	d ← g·√(a + Eps)/√(s + Eps)
 //	a ← Rho·a + (1−Rho)·d²
 //	p ← p − lr·d
 //
-// after g ← g + WeightDecay·p. Its rate is 1 in the paper. A zero field stands
-// for its default.
+// The paper uses a learning rate of 1. A zero field means its default.
 type Adadelta struct {
 	Rho         float64 // in (0, 1); 0.9 by default
 	Eps         float64 // positive; 1e-6 by default
@@ -54,7 +57,7 @@ type Adadelta struct {
 // Slots returns "s".
 func (Adagrad) Slots() []string { return []string{"s"} }
 
-// Slots returns "s", "a" where it is centred, and with momentum "m".
+// Slots returns "s", with Centered "a", and with a momentum "m".
 func (o RMSProp) Slots() []string {
 	slots := []string{"s"}
 	if o.Centered {
@@ -69,129 +72,129 @@ func (o RMSProp) Slots() []string {
 // Slots returns "s" and "a".
 func (Adadelta) Slots() []string { return []string{"s", "a"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Adagrad) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Eps = or(o.Eps, 1e-10)
+	o.Eps = orDefault(o.Eps, 1e-10)
 	inDomain(b, "adagrad", o.RateDecay >= 0 && o.Eps > 0 && o.WeightDecay >= 0)
-	past := times(b, ops.Sub(b, count, ops.OnesLike(b, count)), o.RateDecay)
+	past := scale(b, ops.Sub(b, count, ops.OnesLike(b, count)), o.RateDecay)
 	rate = ops.Div(b, rate, ops.Add(b, past, ops.OnesLike(b, past)))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
+		g = l2Decay(b, p, g, o.WeightDecay)
 		s := ops.Add(b, slots[0], ops.Mul(b, g, g))
-		return moved(b, p, ops.Div(b, g, plus(b, ops.Sqrt(b, s), o.Eps)), rate), []ir.Value{s}
+		return descend(b, p, ops.Div(b, g, addConst(b, ops.Sqrt(b, s), o.Eps)), rate), []ir.Value{s}
 	}
 }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o.Alpha, o.Eps = or(o.Alpha, 0.99), or(o.Eps, 1e-8)
+	o.Alpha, o.Eps = orDefault(o.Alpha, 0.99), orDefault(o.Eps, 1e-8)
 	inDomain(b, "rmsprop", o.Alpha > 0 && o.Alpha < 1 && o.Eps > 0 && o.Momentum >= 0 && o.Momentum < 1 && o.WeightDecay >= 0)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
-		spread := average(b, slots[0], ops.Mul(b, g, g), o.Alpha)
+		g = l2Decay(b, p, g, o.WeightDecay)
+		spread := movingAverage(b, slots[0], ops.Mul(b, g, g), o.Alpha)
 		out := []ir.Value{spread}
 		if o.Centered {
-			a := average(b, slots[1], g, o.Alpha)
+			a := movingAverage(b, slots[1], g, o.Alpha)
 			spread = ops.Sub(b, spread, ops.Mul(b, a, a))
 			out = append(out, a)
 		}
-		step := ops.Div(b, g, plus(b, ops.Sqrt(b, spread), o.Eps))
+		step := ops.Div(b, g, addConst(b, ops.Sqrt(b, spread), o.Eps))
 		if o.Momentum != 0 {
-			step = ops.Add(b, times(b, slots[len(out)], o.Momentum), step)
+			step = ops.Add(b, scale(b, slots[len(out)], o.Momentum), step)
 			out = append(out, step)
 		}
-		return moved(b, p, step, rate), out
+		return descend(b, p, step, rate), out
 	}
 }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Adadelta) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o.Rho, o.Eps = or(o.Rho, 0.9), or(o.Eps, 1e-6)
+	o.Rho, o.Eps = orDefault(o.Rho, 0.9), orDefault(o.Eps, 1e-6)
 	inDomain(b, "adadelta", o.Rho > 0 && o.Rho < 1 && o.Eps > 0 && o.WeightDecay >= 0)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
-		s := average(b, slots[0], ops.Mul(b, g, g), o.Rho)
-		d := ops.Mul(b, ops.Div(b, ops.Sqrt(b, plus(b, slots[1], o.Eps)), ops.Sqrt(b, plus(b, s, o.Eps))), g)
-		return moved(b, p, d, rate), []ir.Value{s, average(b, slots[1], ops.Mul(b, d, d), o.Rho)}
+		g = l2Decay(b, p, g, o.WeightDecay)
+		s := movingAverage(b, slots[0], ops.Mul(b, g, g), o.Rho)
+		d := ops.Mul(b, ops.Div(b, ops.Sqrt(b, addConst(b, slots[1], o.Eps)), ops.Sqrt(b, addConst(b, s, o.Eps))), g)
+		return descend(b, p, d, rate), []ir.Value{s, movingAverage(b, slots[1], ops.Mul(b, d, d), o.Rho)}
 	}
 }
 
-// NAdam is [Adam] with Nesterov's momentum, after Dozat, as torch.optim.NAdam
-// has it: with μₜ = Beta1·(1 − 0.96^(t·Decay)/2),
+// NAdam is [Adam] with Nesterov momentum, after Dozat, Incorporating Nesterov Momentum into Adam
+// (2016), as in torch.optim.NAdam: with μₜ = Beta1·(1 − 0.96^(t·Decay)/2),
 //
 //	p ← p − lr·((1−μₜ)/(1−Πμ)·g + μₜ₊₁/(1−Πμ·μₜ₊₁)·m) / (√(v/(1−Beta2ᵗ)) + Eps)
 //
-// where Πμ is the product of μ₁ to μₜ. A zero field stands for its default.
+// where Πμ is the product of μ₁ to μₜ. A zero field means its default.
 type NAdam struct {
 	Adam
 	Decay float64 // of the momentum, not negative; 0.004 by default
 }
 
-// SlotsFor returns "m" and "v", and "q" of rank 0, which is 1 − Πμ.
+// SlotsFor returns "m" and "v" of the parameter's shape, and "q" of rank 0, which is 1 − Πμ.
 func (NAdam) SlotsFor(param ir.Type) []Slot {
 	return []Slot{{"m", param.Shape}, {"v", param.Shape}, {"q", nil}}
 }
 
-// Slots returns the names of those of SlotsFor.
+// Slots returns all names of SlotsFor.
 func (NAdam) Slots() []string { return []string{"m", "v", "q"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	a := o.Adam.filled(b)
-	decay := or(o.Decay, 0.004)
+	a := o.Adam.withDefaults(b)
+	decay := orDefault(o.Decay, 0.004)
 	inDomain(b, "nadam", decay >= 0)
 	momentum := func(ahead float64) ir.Value {
-		wave := ops.Exp(b, times(b, plus(b, count, ahead), decay*math.Log(0.96)))
-		return times(b, plus(b, times(b, wave, -0.5), 1), a.Beta1)
+		wave := ops.Exp(b, scale(b, addConst(b, count, ahead), decay*math.Log(0.96)))
+		return scale(b, addConst(b, scale(b, wave, -0.5), 1), a.Beta1)
 	}
-	mu, next, spread := momentum(0), momentum(1), correction(b, a.Beta2, count)
+	mu, next, spread := momentum(0), momentum(1), biasCorrection(b, a.Beta2, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		mu, next := ops.Convert(b, mu, d), ops.Convert(b, next, d)
 		rest := func(x ir.Value) ir.Value { return ops.Sub(b, ops.OnesLike(b, x), x) }
-		g = decayed(b, p, g, a.WeightDecay)
-		m, v := average(b, slots[0], g, a.Beta1), average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		g = l2Decay(b, p, g, a.WeightDecay)
+		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
 		q := ops.Add(b, rest(mu), ops.Mul(b, mu, slots[2]))
-		denom := plus(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, spread, d))), a.Eps)
+		denom := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, spread, d))), a.Eps)
 		now := ops.Mul(b, g, ops.Div(b, rest(mu), q))
 		then := ops.Mul(b, m, ops.Div(b, next, ops.Add(b, rest(next), ops.Mul(b, next, q))))
-		return moved(b, p, ops.Div(b, ops.Add(b, now, then), denom), rate), []ir.Value{m, v, q}
+		return descend(b, p, ops.Div(b, ops.Add(b, now, then), denom), rate), []ir.Value{m, v, q}
 	}
 }
 
-// RAdam is [Adam] that waits with its second moment until there are steps enough
-// to tell it, after Liu et al., as torch.optim.RAdam has it: with
-// ρ = 2/(1−Beta2) − 1 and ρₜ = ρ − 2t·Beta2ᵗ/(1−Beta2ᵗ),
+// RAdam is [Adam] with a rectified adaptive rate, after Liu et al., On the Variance of the Adaptive
+// Learning Rate and Beyond (2020), as in torch.optim.RAdam. It does not divide by the second moment
+// until the estimate has low variance: with ρ = 2/(1−Beta2) − 1 and ρₜ = ρ − 2t·Beta2ᵗ/(1−Beta2ᵗ),
 //
-//	p ← p − lr·m/(1−Beta1ᵗ) · r·√(1−Beta2ᵗ)/(√v + Eps)   where ρₜ > 5
-//	p ← p − lr·m/(1−Beta1ᵗ)                              elsewhere
+//	p ← p − lr·m/(1−Beta1ᵗ) · r·√(1−Beta2ᵗ)/(√v + Eps)   if ρₜ > 5
+//	p ← p − lr·m/(1−Beta1ᵗ)                              otherwise
 //
-// with r² = (ρₜ−4)(ρₜ−2)ρ / ((ρ−4)(ρ−2)ρₜ). A zero field stands for its default.
+// with r² = (ρₜ−4)(ρₜ−2)ρ / ((ρ−4)(ρ−2)ρₜ). A zero field means its default.
 type RAdam struct{ Adam }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	a := o.Adam.filled(b)
-	left := correction(b, a.Beta2, count)
+	a := o.Adam.withDefaults(b)
+	left := biasCorrection(b, a.Beta2, count)
 	most := 2/(1-a.Beta2) - 1
 	power := ops.Sub(b, ops.OnesLike(b, left), left)
-	rho := plus(b, ops.Neg(b, times(b, ops.Div(b, ops.Mul(b, count, power), left), 2)), most)
+	rho := addConst(b, ops.Neg(b, scale(b, ops.Div(b, ops.Mul(b, count, power), left), 2)), most)
 	enough := ops.Gt(b, rho, ops.ConstLike(b, rho, 5))
 	safe := ops.Select(b, enough, rho, ops.ConstLike(b, rho, 5))
-	square := ops.Div(b, ops.Mul(b, plus(b, safe, -4), plus(b, safe, -2)), safe)
-	root := ops.Sqrt(b, ops.Mul(b, times(b, square, most/((most-4)*(most-2))), left))
-	size := ops.Div(b, rate, correction(b, a.Beta1, count))
+	square := ops.Div(b, ops.Mul(b, addConst(b, safe, -4), addConst(b, safe, -2)), safe)
+	root := ops.Sqrt(b, ops.Mul(b, scale(b, square, most/((most-4)*(most-2))), left))
+	size := ops.Div(b, rate, biasCorrection(b, a.Beta1, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, a.WeightDecay)
-		m, v := average(b, slots[0], g, a.Beta1), average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
-		by := ops.Div(b, ops.Convert(b, root, p.DType()), plus(b, ops.Sqrt(b, v), a.Eps))
-		return moved(b, p, ops.Mul(b, m, ops.Select(b, enough, by, ops.OnesLike(b, by))), size), []ir.Value{m, v}
+		g = l2Decay(b, p, g, a.WeightDecay)
+		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		by := ops.Div(b, ops.Convert(b, root, p.DType()), addConst(b, ops.Sqrt(b, v), a.Eps))
+		return descend(b, p, ops.Mul(b, m, ops.Select(b, enough, by, ops.OnesLike(b, by))), size), []ir.Value{m, v}
 	}
 }
 
-// filled returns the hyper-parameters with defaults in, checked.
-func (o Adam) filled(b *ir.Builder) Adam {
-	o.Beta1, o.Beta2, o.Eps = or(o.Beta1, 0.9), or(o.Beta2, 0.999), or(o.Eps, 1e-8)
+// withDefaults checks the hyperparameters and returns them with defaults.
+func (o Adam) withDefaults(b *ir.Builder) Adam {
+	o.Beta1, o.Beta2, o.Eps = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.999), orDefault(o.Eps, 1e-8)
 	switch {
 	case !(o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1):
 		b.Fail(ir.Attrf("adam: beta1 is %v and beta2 %v, not in (0, 1)", o.Beta1, o.Beta2))
@@ -208,17 +211,17 @@ func inDomain(b *ir.Builder, optimizer string, ok bool) {
 	}
 }
 
-// moved returns p − rate·step.
-func moved(b *ir.Builder, p, step, rate ir.Value) ir.Value {
+// descend returns p − rate·step.
+func descend(b *ir.Builder, p, step, rate ir.Value) ir.Value {
 	return ops.Sub(b, p, ops.Mul(b, step, ops.Convert(b, rate, p.DType())))
 }
 
-// average returns beta·old + (1−beta)·x.
-func average(b *ir.Builder, old, x ir.Value, beta float64) ir.Value {
-	return ops.Add(b, times(b, old, beta), times(b, x, 1-beta))
+// movingAverage returns beta·old + (1−beta)·x.
+func movingAverage(b *ir.Builder, old, x ir.Value, beta float64) ir.Value {
+	return ops.Add(b, scale(b, old, beta), scale(b, x, 1-beta))
 }
 
-// plus returns x plus a number.
-func plus(b *ir.Builder, x ir.Value, by float64) ir.Value {
+// addConst returns x + by.
+func addConst(b *ir.Builder, x ir.Value, by float64) ir.Value {
 	return ops.Add(b, x, ops.Const(b, x.DType(), by))
 }

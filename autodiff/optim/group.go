@@ -7,22 +7,22 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Group says how some parameters are updated: another rate for the last layer,
-// or no weight decay for biases and the scales of norms.
+// Group gives some parameters their own optimizer or rate, for example no weight decay for biases
+// and the scales of norms.
 type Group struct {
-	// Match tells which parameters belong to the group, by name.
+	// Match reports whether the parameter of that name belongs to the group.
 	Match func(name string) bool
-	// Optimizer is their rule; nil for that of all others.
+	// Optimizer is the update rule of the group; nil means that of the other parameters.
 	Optimizer Optimizer
-	// Rate is what the learning rate is multiplied by; 0 stands for 1.
+	// Rate multiplies the learning rate; 0 means 1.
 	Rate float64
 
-	mayBeEmpty bool // no error where no parameter matches
+	mayBeEmpty bool // it is no error if no parameter matches
 }
 
-// Vectors returns the group of a loss's parameters of fewer than two axes, as biases and
-// the scales of norms are, with an optimizer of their own. For weight decay that leaves
-// them alone it is that of all others with [NoDecay].
+// Vectors returns a group, with its own optimizer, of the parameters of rank 0 and 1 of a loss,
+// such as biases and the scales of norms. To exclude them from weight decay, give it the optimizer
+// of the other parameters with WeightDecay set to [NoDecay].
 func Vectors(loss *ir.Graph, opt Optimizer) Group {
 	return Group{mayBeEmpty: true, Optimizer: opt, Match: func(name string) bool {
 		p, ok := loss.Port(name)
@@ -35,10 +35,10 @@ const (
 	sumSlot     = "sum"
 )
 
-// completed returns the groups, with the optimiser where they have none of their
-// own, and one of all other parameters. A group that matches none of the trained
-// parameters is an error of kind [ir.ErrName]: it is most likely misspelt.
-func completed(groups []Group, opt Optimizer, trained []string) ([]*Group, error) {
+// completeGroups returns the groups, with opt if they have no optimizer, and a final group of all other
+// parameters. A group that matches no trained parameter is an error of kind [ir.ErrName], since it
+// is probably misspelt.
+func completeGroups(groups []Group, opt Optimizer, trained []string) ([]*Group, error) {
 	var out []*Group
 	for i, g := range groups {
 		if g.Match == nil {
@@ -55,14 +55,14 @@ func completed(groups []Group, opt Optimizer, trained []string) ([]*Group, error
 	return append(out, &Group{Match: func(string) bool { return true }, Optimizer: opt}), nil
 }
 
-// groupOf returns the first of the groups that matches a name.
+// groupOf returns the first group that matches a name.
 func groupOf(groups []*Group, name string) *Group {
 	at := slices.IndexFunc(groups, func(g *Group) bool { return g.Match(name) })
 	return groups[at]
 }
 
-// due returns whether this step, the next-th, makes an update, and how many there
-// are then. The first is not there where every step makes one.
+// due returns whether step number next makes an update, and the number of updates including it. due
+// is an invalid Value if every step makes one.
 func (s *step) due(b *ir.Builder, next ir.Value) (due, updates ir.Value) {
 	n := s.options.Accumulate
 	if n == 0 || n == 1 {
@@ -74,8 +74,8 @@ func (s *step) due(b *ir.Builder, next ir.Value) (due, updates ir.Value) {
 	return due, ops.Div(b, ops.Add(b, next, ops.ConstLike(b, next, float64(max(n, 1)-1))), each)
 }
 
-// accumulate adds the gradients to those since the last update, which begin
-// anew once they are due.
+// accumulate adds the gradients to the sums since the last update, and resets the sums once an
+// update is due.
 func (s *step) accumulate(b *ir.Builder, due ir.Value) {
 	if !due.Valid() {
 		return
@@ -84,7 +84,7 @@ func (s *step) accumulate(b *ir.Builder, due ir.Value) {
 		p := &s.params[i]
 		name := s.options.SlotState(sumSlot, p.name)
 		sum := b.State(name, p.grad.DType(), p.grad.Shape()...)
-		p.grad = ops.Add(b, sum, times(b, p.grad, 1/float64(s.options.Accumulate)))
+		p.grad = ops.Add(b, sum, scale(b, p.grad, 1/float64(s.options.Accumulate)))
 		b.SetState(name, s.scaling.unlessSkipped(b, ops.Select(b, due, ops.ZerosLike(b, sum), p.grad), sum))
 	}
 }

@@ -1,6 +1,8 @@
 package optim
 
 import (
+	"strings"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -10,17 +12,15 @@ const HistoryCount = historyPrefix + "count"
 
 const historyPrefix = "history/"
 
-// HistoryState returns the state that keeps the values of an output:
-// "history/loss" for "loss".
+// HistoryState returns the state that keeps the values of an output: "history/loss" for "loss".
 func HistoryState(output string) string { return historyPrefix + output }
 
-// History returns a training step that also keeps the values of an output, f32
-// of rank 0, of the last n steps on the device: value k, counted from 0, lies at
-// k modulo n of the state "history/" and the output's name, f32[n]. How many
-// there were is the state "history/count". So no step need be read to know every
-// loss. Both states start as zeros. The error is of kind [ir.ErrName] for an
-// unknown output, [ir.ErrShape] or [ir.ErrDType] for one that is no rank-0 f32,
-// [ir.ErrAttr] for n below 1.
+// History returns a training step that also keeps the last n values of an output, an f32 of rank 0,
+// on the device, so that the host can read them in batches. The state "history/" followed by the
+// output's name, f32[n], is a ring buffer: the value of step k, from 0, is at index k modulo n. The
+// state "history/count" ([HistoryCount]) counts the steps. Both start as zeros. The error is of
+// kind [ir.ErrName] for an unknown output, [ir.ErrShape] or [ir.ErrDType] for an output that is not
+// a rank-0 f32, and [ir.ErrAttr] for n below 1.
 func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 	if err := step.Given(); err != nil {
 		return nil, err
@@ -56,4 +56,27 @@ func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 		}
 		b.SetState(HistoryCount, ops.Add(b, count, ops.Const(b, ir.I32, 1)))
 	})
+}
+
+// Init returns a graph that sets the optimizer states of a graph made by [Step] to their initial
+// value, zeros. It does not set the parameters.
+func Init(step *ir.Graph) (*ir.Graph, error) {
+	if err := step.Given(); err != nil {
+		return nil, err
+	}
+	return ir.Build(step.Name()+"/init", func(b *ir.Builder) {
+		for _, p := range step.Ports() {
+			if !IsState(p) {
+				continue
+			}
+			t := p.Value.Type()
+			b.Port(p.Kind, p.Name, t)
+			b.SetState(p.Name, ops.Zeros(b, t.DType, t.Shape...))
+		}
+	})
+}
+
+// IsState reports whether a port is a state of an optimizer; such states start as zeros.
+func IsState(p ir.Port) bool {
+	return p.Kind == ir.StatePort && strings.HasPrefix(p.Name, StatePrefix)
 }

@@ -7,42 +7,41 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// LAMB is [AdamW] with each parameter's step brought to the size of the
-// parameter, after You et al., as optax.lamb has it: with
-// u = m̂/(√v̂ + Eps) + WeightDecay·p,
+// LAMB is [AdamW] with a layerwise step size, after You et al., Large Batch Optimization for Deep
+// Learning (2020), as in optax.lamb: with u = m̂/(√v̂ + Eps) + WeightDecay·p,
 //
 //	p ← p − lr·u·|p|/|u|
 //
-// where the quotient counts as 1 if one of the norms is 0. A zero field stands
-// for its default, 1e-6 for Eps and 0 for WeightDecay.
+// where the quotient is 1 if either Euclidean norm is 0. A zero field means its default, which is
+// 1e-6 for Eps and 0 for WeightDecay.
 type LAMB struct{ Adam }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o LAMB) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Eps = or(o.Eps, 1e-6)
-	a := o.Adam.filled(b)
-	first, second := correction(b, a.Beta1, count), correction(b, a.Beta2, count)
+	o.Eps = orDefault(o.Eps, 1e-6)
+	a := o.Adam.withDefaults(b)
+	first, second := biasCorrection(b, a.Beta1, count), biasCorrection(b, a.Beta2, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
-		m, v := average(b, slots[0], g, a.Beta1), average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
-		spread := plus(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps)
-		u := decayed(b, p, ops.Div(b, ops.Div(b, m, ops.Convert(b, first, d)), spread), a.WeightDecay)
+		m, v := movingAverage(b, slots[0], g, a.Beta1), movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		spread := addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps)
+		u := l2Decay(b, p, ops.Div(b, ops.Div(b, m, ops.Convert(b, first, d)), spread), a.WeightDecay)
 		size, long := ops.Norm(b, p, 2), ops.Norm(b, u, 2)
 		zero := ops.ZerosLike(b, size)
 		usable := ops.And(b, ops.Gt(b, size, zero), ops.Gt(b, long, zero))
 		one := ops.OnesLike(b, size)
 		trust := ops.Select(b, usable, ops.Div(b, size, ops.Select(b, usable, long, one)), one)
-		return moved(b, p, ops.Mul(b, u, trust), rate), []ir.Value{m, v}
+		return descend(b, p, ops.Mul(b, u, trust), rate), []ir.Value{m, v}
 	}
 }
 
-// Lion is the method of Chen et al., Symbolic Discovery of Optimization
-// Algorithms, as optax.lion has it:
+// Lion is the optimizer of Chen et al., Symbolic Discovery of Optimization Algorithms (2023), as in
+// optax.lion:
 //
 //	p ← p − lr·(sign(Beta1·m + (1−Beta1)·g) + WeightDecay·p)
 //	m ← Beta2·m + (1−Beta2)·g
 //
-// A zero field stands for its default.
+// A zero field means its default.
 type Lion struct {
 	Beta1       float64 // in (0, 1); 0.9 by default
 	Beta2       float64 // in (0, 1); 0.99 by default
@@ -52,30 +51,29 @@ type Lion struct {
 // Slots returns "m".
 func (Lion) Slots() []string { return []string{"m"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Lion) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o.Beta1, o.Beta2 = or(o.Beta1, 0.9), or(o.Beta2, 0.99)
+	o.Beta1, o.Beta2 = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.99)
 	inDomain(b, "lion", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.WeightDecay >= 0)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		u := ops.Sign(b, average(b, slots[0], g, o.Beta1))
-		return moved(b, p, decayed(b, p, u, o.WeightDecay), rate), []ir.Value{average(b, slots[0], g, o.Beta2)}
+		u := ops.Sign(b, movingAverage(b, slots[0], g, o.Beta1))
+		return descend(b, p, l2Decay(b, p, u, o.WeightDecay), rate), []ir.Value{movingAverage(b, slots[0], g, o.Beta2)}
 	}
 }
 
-// Adafactor is the method of Shazeer and Stern as torch.optim.Adafactor has it:
-// of a parameter of rank 2 or more it keeps the mean squares of the gradient's
-// rows and columns in place of those of each element, and its step is relative
-// to the size of the parameter. Its rate is an upper bound of the relative one,
-// 1/√t. A zero field stands for its default.
+// Adafactor is the optimizer of Shazeer and Stern, Adafactor: Adaptive Learning Rates with
+// Sublinear Memory Cost (2018), as in torch.optim.Adafactor. For a parameter of rank 2 or more it
+// keeps mean squares of the rows and columns of the gradient instead of each element. The step is
+// relative to the size of the parameter; the learning rate limits the relative rate 1/√t. A zero
+// field means its default.
 type Adafactor struct {
-	Decay       float64 // the power of t that new squares count by, negative; -0.8 by default
-	Least       float64 // size of a parameter that counts at least; 1e-3 by default
-	Clip        float64 // root mean square of a step at most; 1 by default
+	Decay       float64 // exponent of t in the weight of new squares, negative; -0.8 by default
+	Least       float64 // lower bound of the root mean square of a parameter; 1e-3 by default
+	Clip        float64 // upper bound of the root mean square of a step; 1 by default
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// SlotsFor returns "rows" and "columns" of a parameter of rank 2 or more, "v" of
-// any other.
+// SlotsFor returns "rows" and "columns" for a parameter of rank 2 or more, and "v" otherwise.
 func (Adafactor) SlotsFor(param ir.Type) []Slot {
 	rank := len(param.Shape)
 	if rank < 2 {
@@ -86,14 +84,14 @@ func (Adafactor) SlotsFor(param ir.Type) []Slot {
 	return []Slot{{"rows", rows}, {"columns", columns}}
 }
 
-// Slots returns the names of all that SlotsFor may return.
+// Slots returns all names of SlotsFor.
 func (Adafactor) Slots() []string { return []string{"rows", "columns", "v"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Decay, o.Least, o.Clip = or(o.Decay, -0.8), or(o.Least, 1e-3), or(o.Clip, 1)
+	o.Decay, o.Least, o.Clip = orDefault(o.Decay, -0.8), orDefault(o.Least, 1e-3), orDefault(o.Clip, 1)
 	inDomain(b, "adafactor", o.Decay < 0 && o.Least > 0 && o.Clip > 0 && o.WeightDecay >= 0)
-	share := ops.Exp(b, times(b, ops.Log(b, count), o.Decay))
+	share := ops.Exp(b, scale(b, ops.Log(b, count), o.Decay))
 	relative := ops.Min(b, rate, ops.Rsqrt(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
@@ -117,8 +115,8 @@ func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 			out = []ir.Value{rows, columns}
 		}
 		u := ops.Mul(b, g, ops.Rsqrt(b, ops.Max(b, estimate, ops.Mul(b, tiny, tiny))))
-		over := ops.Max(b, times(b, rootMeanSquare(b, u), 1/o.Clip), ops.Const(b, d, 1))
-		return ops.Sub(b, shrunk(b, p, rate, o.WeightDecay), ops.Mul(b, u, ops.Div(b, alpha, over))), out
+		over := ops.Max(b, scale(b, rootMeanSquare(b, u), 1/o.Clip), ops.Const(b, d, 1))
+		return ops.Sub(b, decoupledDecay(b, p, rate, o.WeightDecay), ops.Mul(b, u, ops.Div(b, alpha, over))), out
 	}
 }
 
@@ -126,19 +124,19 @@ func rootMeanSquare(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.Sqrt(b, ops.Mean(b, ops.Mul(b, x, x)))
 }
 
-// Muon is the method of Jordan et al. as torch.optim.Muon has it: the step of a
-// matrix is its momentum with all singular values brought near 1, by five rounds
-// of the Newton–Schulz iteration x ← a·x + (b·xxᵀ + c·(xxᵀ)²)·x with a = 3.4445,
-// b = −4.775, c = 2.0315. Parameters of any other rank are updated by [AdamW]
-// with the fields of Rest. It is computed in the type of the update; PyTorch
-// iterates in bf16. A zero field stands for its default.
+// Muon is the optimizer of Jordan et al., Muon: An optimizer for hidden layers in neural networks
+// (2024), as in torch.optim.Muon. It orthogonalises the momentum of a matrix: five Newton–Schulz
+// iterations x ← a·x + (b·xxᵀ + c·(xxᵀ)²)·x with a = 3.4445, b = −4.775, c = 2.0315 bring its
+// singular values near 1. Parameters that are not of rank 2 are updated by [AdamW] with the fields
+// of Rest. The iteration runs in the type of the update; PyTorch uses bf16. A zero field means its
+// default.
 type Muon struct {
-	Momentum    float64 // in (0, 1), with Nesterov's step; 0.95 by default
+	Momentum    float64 // of Nesterov's step, in (0, 1); 0.95 by default
 	WeightDecay float64 // not negative; 0.1 by default
 	Rest        AdamW
 }
 
-// SlotsFor returns "m" of a matrix, and those of [AdamW] of any other parameter.
+// SlotsFor returns "m" for a matrix, and the slots of [AdamW] otherwise.
 func (Muon) SlotsFor(param ir.Type) []Slot {
 	slots := []Slot{{"m", param.Shape}, {"v", param.Shape}}
 	if len(param.Shape) == 2 {
@@ -147,29 +145,30 @@ func (Muon) SlotsFor(param ir.Type) []Slot {
 	return slots
 }
 
-// Slots returns the names of all that SlotsFor may return.
+// Slots returns all names of SlotsFor.
 func (Muon) Slots() []string { return []string{"m", "v"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o Muon) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Momentum, o.WeightDecay = or(o.Momentum, 0.95), or(o.WeightDecay, 0.1)
+	o.Momentum, o.WeightDecay = orDefault(o.Momentum, 0.95), orDefault(o.WeightDecay, 0.1)
 	inDomain(b, "muon", o.Momentum > 0 && o.Momentum < 1 && o.WeightDecay >= 0)
 	rest := o.Rest.Begin(b, rate, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		if p.Rank() != 2 {
 			return rest(b, p, g, slots)
 		}
-		m := average(b, slots[0], g, o.Momentum)
-		u := newtonSchulz(b, average(b, g, m, 1-o.Momentum))
+		m := movingAverage(b, slots[0], g, o.Momentum)
+		u := newtonSchulz(b, movingAverage(b, g, m, 1-o.Momentum))
 		if rows, columns := p.Dim(0), p.Dim(1); rows != columns {
 			tall := ops.Div(b, ops.DimSize(b, p.DType(), rows), ops.DimSize(b, p.DType(), columns))
 			u = ops.Mul(b, u, ops.Sqrt(b, ops.Max(b, tall, ops.OnesLike(b, tall))))
 		}
-		return moved(b, shrunk(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m}
+		return descend(b, decoupledDecay(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m}
 	}
 }
 
-// newtonSchulz works on the shorter side of the matrix.
+// newtonSchulz orthogonalises a matrix. It multiplies along the longer side, so that the products
+// are small.
 func newtonSchulz(b *ir.Builder, x ir.Value) ir.Value {
 	rows, known := x.Dim(0).Const()
 	columns, also := x.Dim(1).Const()
@@ -180,8 +179,8 @@ func newtonSchulz(b *ir.Builder, x ir.Value) ir.Value {
 	x = ops.Div(b, x, ops.Max(b, ops.Norm(b, x, 2), ops.Const(b, x.DType(), 1e-7)))
 	for range 5 {
 		square := ops.MatMul(b, x, ops.Transpose(b, x, 1, 0))
-		by := ops.Add(b, times(b, square, -4.775), times(b, ops.MatMul(b, square, square), 2.0315))
-		x = ops.Add(b, times(b, x, 3.4445), ops.MatMul(b, by, x))
+		by := ops.Add(b, scale(b, square, -4.775), scale(b, ops.MatMul(b, square, square), 2.0315))
+		x = ops.Add(b, scale(b, x, 3.4445), ops.MatMul(b, by, x))
 	}
 	if tall {
 		x = ops.Transpose(b, x, 1, 0)
@@ -189,44 +188,43 @@ func newtonSchulz(b *ir.Builder, x ir.Value) ir.Value {
 	return x
 }
 
-// ScheduleFree is AdamW without a schedule, after Defazio et al., The Road Less
-// Scheduled: gradients are taken at the parameters y, between the iterates z and
-// their mean x. Models are to be used at x, the slot "x" of each parameter. With
-// a rate that does not change, c = 1/t and
+// ScheduleFree is [AdamW] without a schedule, after Defazio et al., The Road Less Scheduled (2024).
+// Gradients are computed at the parameters y, which lie between the iterates z and their mean x.
+// Evaluate models at x, the slot "x" of each parameter. For a constant rate, c = 1/t and
 //
 //	u ← g/(√(v/(1−Beta2ᵗ)) + Eps) + WeightDecay·y
 //	z ← z − lr·u
 //	x ← (1−c)·x + c·z
 //	y ← (1−Beta1)·z + Beta1·x
 //
-// A zero field stands for its default, 0 for WeightDecay.
+// A zero field means its default, which is 0 for WeightDecay.
 type ScheduleFree struct{ Adam }
 
-// SlotsFor returns "z", "v", "x", and "w" of rank 0, the sum of the squares of
-// all rates.
+// SlotsFor returns "z", "v" and "x" of the parameter's shape, and "w" of rank 0, the sum of the
+// squared rates.
 func (ScheduleFree) SlotsFor(param ir.Type) []Slot {
 	return []Slot{{"z", param.Shape}, {"v", param.Shape}, {"x", param.Shape}, {"w", nil}}
 }
 
-// Slots returns the names of those of SlotsFor.
+// Slots returns all names of SlotsFor.
 func (ScheduleFree) Slots() []string { return []string{"z", "v", "x", "w"} }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o ScheduleFree) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	a := o.Adam.filled(b)
-	second := correction(b, a.Beta2, count)
+	a := o.Adam.withDefaults(b)
+	second := biasCorrection(b, a.Beta2, count)
 	first := ops.Eq(b, count, ops.OnesLike(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		rate := ops.Convert(b, rate, d)
 		z, x := ops.Select(b, first, p, slots[0]), ops.Select(b, first, p, slots[2])
-		v := average(b, slots[1], ops.Mul(b, g, g), a.Beta2)
-		u := ops.Div(b, g, plus(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps))
-		z = moved(b, z, decayed(b, p, u, a.WeightDecay), rate)
+		v := movingAverage(b, slots[1], ops.Mul(b, g, g), a.Beta2)
+		u := ops.Div(b, g, addConst(b, ops.Sqrt(b, ops.Div(b, v, ops.Convert(b, second, d))), a.Eps))
+		z = descend(b, z, l2Decay(b, p, u, a.WeightDecay), rate)
 		square := ops.Mul(b, rate, rate)
 		sum := ops.Add(b, slots[3], square)
 		c := ops.Div(b, square, ops.Max(b, sum, ops.Const(b, d, math.SmallestNonzeroFloat32)))
 		x = ops.Add(b, x, ops.Mul(b, c, ops.Sub(b, z, x)))
-		return average(b, x, z, a.Beta1), []ir.Value{z, v, x, sum}
+		return movingAverage(b, x, z, a.Beta1), []ir.Value{z, v, x, sum}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// state returns the name of a state of the optimiser: "optim/step", or "optim/gen:step" for
-// an optimiser named "gen".
+// state returns the name of a state of the optimizer: "optim/step", or "optim/gen:step" for an
+// optimizer named "gen".
 func (o Options) state(own string) string {
 	if o.Name == "" {
 		return StatePrefix + own
@@ -16,12 +16,12 @@ func (o Options) state(own string) string {
 	return StatePrefix + o.Name + ":" + own
 }
 
-// StepState returns the name of the state that counts the steps done, a rank-0 i32:
-// [StepState] where the optimiser has no name.
+// StepState returns the name of the state that counts the steps, a rank-0 i32. It is [StepState]
+// for an optimizer without a name.
 func (o Options) StepState() string { return o.state("step") }
 
-// SlotState returns the name of what the optimiser keeps for a parameter: "optim/gen:m/w"
-// for slot "m" of parameter "w" and an optimiser named "gen".
+// SlotState returns the name of a slot of a parameter: "optim/gen:m/w" for slot "m" of parameter
+// "w" and an optimizer named "gen".
 func (o Options) SlotState(slot, param string) string { return o.state(slot + "/" + param) }
 
 func (o Options) checkName() error {
@@ -31,8 +31,7 @@ func (o Options) checkName() error {
 	return nil
 }
 
-// IsStepState reports whether a state of that name counts the steps of an optimiser, with a
-// name or without.
+// IsStepState reports whether name is a step count of an optimizer, with or without a name.
 func IsStepState(name string) bool {
 	own, is := strings.CutPrefix(name, StatePrefix)
 	if owner, rest, named := strings.Cut(own, ":"); named && !strings.Contains(owner, "/") {
@@ -41,23 +40,23 @@ func IsStepState(name string) bool {
 	return is && own == "step"
 }
 
-// Check returns an error of kind [ir.ErrName] where two entries of a module count their steps
-// in one state, but do not update the same parameters: two optimisers would then take each
-// other's steps for their own. [Options.Name] keeps them apart. Entries that update the same
-// parameters, as those of one step for several batch sizes do, share their states.
+// Check returns an error of kind [ir.ErrName] if two entries of a module share a step count but
+// update different parameters: two optimizers would then count each other's steps. [Options.Name]
+// keeps them apart. Entries that update the same parameters, such as one step for several batch
+// sizes, may share their states.
 func Check(m *ir.Module) error {
 	if m == nil {
 		return nil
 	}
-	first := map[string]ir.Entry{} // by counter
+	first := map[string]ir.Entry{} // by step count
 	for _, e := range m.Entries {
-		for _, counter := range counters(e.Graph) {
+		for _, counter := range stepCounters(e.Graph) {
 			other, taken := first[counter]
 			if !taken {
 				first[counter] = e
 				continue
 			}
-			if here, there := updated(e.Graph), updated(other.Graph); !slices.Equal(here, there) {
+			if here, there := updatedStates(e.Graph), updatedStates(other.Graph); !slices.Equal(here, there) {
 				return ir.Errorf(ir.ErrName,
 					"entries %q and %q of module %q both count their steps in state %q, but update %v and %v: give one optimizer a name (optim.Options.Name)",
 					other.Name, e.Name, m.Name, counter, there, here)
@@ -67,9 +66,9 @@ func Check(m *ir.Module) error {
 	return nil
 }
 
-// counters returns the states in which a graph counts steps: those that it changes from what
-// they were, so that an entry that only sets them first has none.
-func counters(g *ir.Graph) (names []string) {
+// stepCounters returns the states in which a graph counts steps. It ignores states that the graph sets
+// without reading them, as an initial entry does.
+func stepCounters(g *ir.Graph) (names []string) {
 	for _, p := range g.Ports() {
 		if p.Kind == ir.StatePort && IsStepState(p.Name) && isRead(g, p.Value) {
 			names = append(names, p.Name)
@@ -82,9 +81,9 @@ func isRead(g *ir.Graph, v ir.Value) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return slices.Contains(n.Inputs(), v) })
 }
 
-// updated returns the states that a graph changes, sorted, without those of optimisers and of
+// updatedStates returns the states that a graph changes, sorted, except those of optimizers and of
 // [History].
-func updated(g *ir.Graph) (names []string) {
+func updatedStates(g *ir.Graph) (names []string) {
 	for _, o := range g.Outputs() {
 		if !o.State || strings.HasPrefix(o.Name, StatePrefix) || strings.HasPrefix(o.Name, historyPrefix) {
 			continue

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// checkNoise returns an error of kind [ir.ErrGraph] for a random op that the loss depends on
-// and whose key is the same in every step: dropout would drop the same elements each time,
-// and train a smaller network.
+// checkNoise returns an error of kind [ir.ErrGraph] if the loss depends on a random op with the
+// same key at every step: dropout would drop the same elements each time and train a smaller
+// network.
 func (o Options) checkNoise(loss *ir.Graph, lossName string) error {
 	out, ok := loss.Output(lossName)
 	if o.ConstantKeys || !ok {
@@ -17,22 +17,22 @@ func (o Options) checkNoise(loss *ir.Graph, lossName string) error {
 	}
 	varies := map[*ir.Node]bool{}
 	for _, p := range loss.Ports() {
-		varies[p.Value.Node()] = p.Kind == ir.InputPort || changes(loss, p)
+		varies[p.Value.Node()] = p.Kind == ir.InputPort || updates(loss, p)
 	}
-	n := constantDraw(loss.Nodes(), varies, needed(loss, out.Value))
+	n := constantKeyNode(loss.Nodes(), varies, dependencies(loss, out.Value))
 	if n == nil {
 		return nil
 	}
 	return n.Fail(ir.Errorf(ir.ErrGraph, "it draws the same numbers in every step, as its key is a constant: make the key of an input or of a state that changes, by ops.FoldIn say, or set optim.Options.ConstantKeys"))
 }
 
-// changes reports whether a graph gives a state or a parameter another value than it had.
-func changes(g *ir.Graph, p ir.Port) bool {
+// updates reports whether a graph updates a state or parameter with a new value.
+func updates(g *ir.Graph, p ir.Port) bool {
 	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State && o.Name == p.Name && o.Value != p.Value })
 }
 
-// needed returns the nodes that a value depends on.
-func needed(g *ir.Graph, v ir.Value) map[*ir.Node]bool {
+// dependencies returns the nodes that a value depends on.
+func dependencies(g *ir.Graph, v ir.Value) map[*ir.Node]bool {
 	on := map[*ir.Node]bool{v.Node(): true}
 	for _, n := range slices.Backward(g.Nodes()) {
 		for _, in := range n.Inputs() {
@@ -42,9 +42,9 @@ func needed(g *ir.Graph, v ir.Value) map[*ir.Node]bool {
 	return on
 }
 
-// constantDraw returns the first of some nodes, of those that count, that draws random
-// numbers by a key that does not vary. It completes varies, which knows the ports.
-func constantDraw(nodes []*ir.Node, varies, counts map[*ir.Node]bool) *ir.Node {
+// constantKeyNode returns the first of the nodes in counts that draws random numbers with a constant
+// key. It adds to varies, which initially holds the ports that change.
+func constantKeyNode(nodes []*ir.Node, varies, counts map[*ir.Node]bool) *ir.Node {
 	for _, n := range nodes {
 		for _, in := range n.Inputs() {
 			varies[n] = varies[n] || varies[in.Node()]
@@ -56,7 +56,7 @@ func constantDraw(nodes []*ir.Node, varies, counts map[*ir.Node]bool) *ir.Node {
 			return n
 		}
 		for _, sub := range n.Subgraphs() {
-			if found := constantDrawInside(n, sub, varies); found != nil {
+			if found := constantKeyInside(n, sub, varies); found != nil {
 				return found
 			}
 		}
@@ -64,9 +64,9 @@ func constantDraw(nodes []*ir.Node, varies, counts map[*ir.Node]bool) *ir.Node {
 	return nil
 }
 
-// constantDrawInside is constantDraw of a graph that a node owns. What a loop carries varies
-// where that of a later step does.
-func constantDrawInside(n *ir.Node, sub *ir.Graph, varies map[*ir.Node]bool) *ir.Node {
+// constantKeyInside is constantKeyNode for a subgraph of a node. A value carried by a loop varies if
+// its value at a later step does.
+func constantKeyInside(n *ir.Node, sub *ir.Graph, varies map[*ir.Node]bool) *ir.Node {
 	ports := make([]bool, len(sub.Ports()))
 	front := len(n.Inputs()) - len(ports) // a predicate, say; bodies of several elements have more ports
 	for i := range ports {
@@ -77,7 +77,7 @@ func constantDrawInside(n *ir.Node, sub *ir.Graph, varies map[*ir.Node]bool) *ir
 		for i, p := range sub.Ports() {
 			inside[p.Value.Node()] = ports[i]
 		}
-		found, grown := constantDraw(sub.Nodes(), inside, nil), false
+		found, grown := constantKeyNode(sub.Nodes(), inside, nil), false
 		for i, first := 0, firstCarry(n); first >= 0 && i < min(len(sub.Outputs()), len(ports)-first); i++ {
 			if inside[sub.Outputs()[i].Value.Node()] && !ports[first+i] {
 				ports[first+i], grown = true, true
@@ -89,7 +89,7 @@ func constantDrawInside(n *ir.Node, sub *ir.Graph, varies map[*ir.Node]bool) *ir
 	}
 }
 
-// firstCarry is the place of what a loop carries among its operands, -1 for other nodes.
+// firstCarry returns the index of the first carried operand of a loop, -1 for other nodes.
 func firstCarry(n *ir.Node) int {
 	switch a := n.Attrs().(type) {
 	case *ops.ScanAttrs:
@@ -100,8 +100,8 @@ func firstCarry(n *ir.Node) int {
 	return -1
 }
 
-// keysOf returns what the numbers depend on that a node draws, nil where it draws none or
-// makes keys of others.
+// keysOf returns the values that determine the random numbers of a node; nil if it draws none or
+// only derives keys.
 func keysOf(n *ir.Node) []ir.Value {
 	switch a := n.Attrs().(type) {
 	case *ops.RandomBitsAttrs:

@@ -7,20 +7,21 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// SGD is gradient descent as torch.optim.SGD with dampening 0:
+// SGD is stochastic gradient descent, as torch.optim.SGD with dampening 0:
 //
 //	g ← g + WeightDecay·p
 //	m ← Momentum·m + g
 //	p ← p − lr·m               or, with Nesterov, p − lr·(g + Momentum·m)
 //
-// Without momentum there is no m and the update is p − lr·g.
+// Without momentum the update is p − lr·g and there is no slot. The zero value has neither momentum
+// nor weight decay.
 type SGD struct {
-	Momentum    float64 // in [0, 1)
+	Momentum    float64 // in [0, 1); 0 for none
 	Nesterov    bool    // needs a momentum
 	WeightDecay float64 // not negative; 0 for none
 }
 
-// Slots returns "m" with momentum, nothing without.
+// Slots returns "m" with momentum, nothing otherwise.
 func (o SGD) Slots() []string {
 	if o.Momentum == 0 {
 		return nil
@@ -28,7 +29,7 @@ func (o SGD) Slots() []string {
 	return []string{"m"}
 }
 
-// Begin checks the hyper-parameters and returns the rule.
+// Begin checks the hyperparameters and returns the rule.
 func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	switch {
 	case !(o.Momentum >= 0 && o.Momentum < 1):
@@ -39,12 +40,12 @@ func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 		b.Fail(ir.Attrf("sgd: nesterov needs a momentum"))
 	}
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
-		g = decayed(b, p, g, o.WeightDecay)
+		g = l2Decay(b, p, g, o.WeightDecay)
 		if o.Momentum != 0 {
-			m := ops.Add(b, times(b, slots[0], o.Momentum), g)
+			m := ops.Add(b, scale(b, slots[0], o.Momentum), g)
 			slots = []ir.Value{m}
 			if o.Nesterov {
-				g = ops.Add(b, g, times(b, m, o.Momentum))
+				g = ops.Add(b, g, scale(b, m, o.Momentum))
 			} else {
 				g = m
 			}
@@ -53,29 +54,30 @@ func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	}
 }
 
-// NoDecay is a weight decay of nothing at all, where 0 would stand for a default.
+// NoDecay is a weight decay of zero, for optimizers whose WeightDecay field has another default. It
+// is the smallest positive float64, since a zero field means the default.
 const NoDecay = math.SmallestNonzeroFloat64
 
-// decays reports whether a weight decay does anything.
-func decays(decay float64) bool { return decay != 0 && decay != NoDecay }
+// hasDecay reports whether a weight decay has an effect.
+func hasDecay(decay float64) bool { return decay != 0 && decay != NoDecay }
 
-// decayed adds the gradient of decay·p²/2 to a gradient.
-func decayed(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
-	if !decays(decay) {
+// l2Decay adds the gradient of decay·|p|²/2 to a gradient.
+func l2Decay(b *ir.Builder, p, g ir.Value, decay float64) ir.Value {
+	if !hasDecay(decay) {
 		return g
 	}
-	return ops.Add(b, g, times(b, p, decay))
+	return ops.Add(b, g, scale(b, p, decay))
 }
 
-// shrunk returns p − lr·decay·p.
-func shrunk(b *ir.Builder, p, rate ir.Value, decay float64) ir.Value {
-	if !decays(decay) {
+// decoupledDecay returns p − lr·decay·p.
+func decoupledDecay(b *ir.Builder, p, rate ir.Value, decay float64) ir.Value {
+	if !hasDecay(decay) {
 		return p
 	}
-	return ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, times(b, rate, decay), p.DType())))
+	return ops.Sub(b, p, ops.Mul(b, p, ops.Convert(b, scale(b, rate, decay), p.DType())))
 }
 
-// times returns x times a number.
-func times(b *ir.Builder, x ir.Value, by float64) ir.Value {
+// scale returns x·by.
+func scale(b *ir.Builder, x ir.Value, by float64) ir.Value {
 	return ops.Mul(b, x, ops.Const(b, x.DType(), by))
 }

@@ -6,16 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Sophia is the method of Liu et al., Sophia: A Scalable Stochastic Second-order
-// Optimizer for Language Model Pre-training:
+// Sophia is the optimizer of Liu et al., Sophia: A Scalable Stochastic Second-order Optimizer for
+// Language Model Pre-training (2023):
 //
 //	m ← Beta1·m + (1−Beta1)·g
 //	p ← p − lr·WeightDecay·p
 //	p ← p − lr·clip(m/max(Gamma·h, Eps), −1, 1)
 //
-// where h is an estimate of the diagonal of the Hessian, which [Sophia.Curvature]
-// makes: it is to be run before the first step and then before every tenth or so.
-// A zero field stands for its default.
+// where h estimates the diagonal of the Hessian. [Sophia.Curvature] returns the graph that updates
+// h; run it before the first step and then about every 10 steps. A zero field means its default.
 type Sophia struct {
 	Beta1       float64 // in (0, 1); 0.96 by default
 	Beta2       float64 // of h, in (0, 1); 0.99 by default
@@ -27,31 +26,30 @@ type Sophia struct {
 // Slots returns "m" and "h".
 func (Sophia) Slots() []string { return []string{"m", "h"} }
 
-// filled returns o with its defaults, and checks it.
-func (o Sophia) filled(b *ir.Builder) Sophia {
-	o = Sophia{or(o.Beta1, 0.96), or(o.Beta2, 0.99), or(o.Gamma, 0.05), or(o.Eps, 1e-12), or(o.WeightDecay, 0.01)}
+// withDefaults checks the hyperparameters and returns them with defaults.
+func (o Sophia) withDefaults(b *ir.Builder) Sophia {
+	o = Sophia{orDefault(o.Beta1, 0.96), orDefault(o.Beta2, 0.99), orDefault(o.Gamma, 0.05), orDefault(o.Eps, 1e-12), orDefault(o.WeightDecay, 0.01)}
 	inDomain(b, "sophia", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.Gamma > 0 && o.Eps > 0 && o.WeightDecay >= 0)
 	return o
 }
 
-// Begin checks the hyper-parameters and returns the rule, which leaves h as it is.
+// Begin checks the hyperparameters and returns the rule, which does not change h.
 func (o Sophia) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	o = o.filled(b)
+	o = o.withDefaults(b)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
-		m := average(b, slots[0], g, o.Beta1)
-		size := ops.Max(b, times(b, slots[1], o.Gamma), ops.Const(b, d, o.Eps))
+		m := movingAverage(b, slots[0], g, o.Beta1)
+		size := ops.Max(b, scale(b, slots[1], o.Gamma), ops.Const(b, d, o.Eps))
 		u := ops.Clamp(b, ops.Div(b, m, size), ops.ConstLike(b, p, -1), ops.ConstLike(b, p, 1))
-		return moved(b, shrunk(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m, slots[1]}
+		return descend(b, decoupledDecay(b, p, rate, o.WeightDecay), u, rate), []ir.Value{m, slots[1]}
 	}
 }
 
-// Curvature returns the graph of another entry beside that of [Step], which takes
-// the inputs of the loss: it updates h ← Beta2·h + (1−Beta2)·u·(H·u) of each
-// trained parameter, where H is the Hessian of the loss and the elements of u are
-// 1 or −1 at random, by the seed and the number of steps done (Hutchinson's
-// estimate, whose mean is the diagonal of H). options are those of [Step], of which Frozen
-// and Name count. The error is one of those of [Step].
+// Curvature returns the graph of an entry that updates the curvature estimates of a [Step] with
+// Sophia. It has the inputs of the loss. For each trained parameter it computes h ← Beta2·h +
+// (1−Beta2)·u·(H·u), where H is the Hessian of the loss and the elements of u are 1 or −1 at
+// random, drawn from seed and the step count (Hutchinson's estimator, whose mean is the diagonal of
+// H). options are those of Step; Frozen and Name are used. The errors are those of Step.
 func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, options Options) (*ir.Graph, error) {
 	params, err := trained(loss, options.Frozen)
 	if err != nil {
@@ -61,11 +59,11 @@ func (o Sophia) Curvature(loss *ir.Graph, lossName string, seed uint64, options 
 	if err != nil {
 		return nil, err
 	}
-	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.filled(b).curvature(b, second, params, seed, options) })
+	return ir.Build(loss.Name()+"/curvature", func(b *ir.Builder) { o.withDefaults(b).curvature(b, second, params, seed, options) })
 }
 
-// curvature updates h. The graph second gives the products for its last ports, the
-// tangents of the parameters, as its last outputs.
+// curvature updates h. The last ports of second are the tangents of the parameters, its last
+// outputs the Hessian-vector products.
 func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed uint64, options Options) {
 	step := ops.Convert(b, b.Param(options.StepState(), ir.I32), ir.U32)
 	key := ops.FoldIn(b, ops.Key(b, seed), step)
@@ -88,11 +86,11 @@ func (o Sophia) curvature(b *ir.Builder, second *ir.Graph, params []string, seed
 		d := updateType(u[i].DType())
 		h := b.State(options.SlotState("h", name), d, u[i].Shape()...)
 		estimate := ops.Convert(b, ops.Mul(b, u[i], products[i]), d)
-		b.SetState(options.SlotState("h", name), average(b, h, estimate, o.Beta2))
+		b.SetState(options.SlotState("h", name), movingAverage(b, h, estimate, o.Beta2))
 	}
 }
 
-// readOnly is the kind of a port in a graph that updates no states of the loss.
+// readOnly returns the kind of a port in a graph that does not update the states of the loss.
 func readOnly(kind ir.PortKind) ir.PortKind {
 	if kind == ir.StatePort {
 		return ir.ParamPort

@@ -13,45 +13,45 @@ import (
 )
 
 const (
-	// StatePrefix begins the names of all states of an optimiser.
+	// StatePrefix is the prefix of the names of all optimizer states.
 	StatePrefix = "optim/"
-	// StepState is the number of steps done, a rank-0 i32.
+	// StepState is the step count of an optimizer without a name, a rank-0 i32.
 	StepState = StatePrefix + "step"
-	// RateInput is the learning rate where there is no schedule, a rank-0 f32.
+	// RateInput is the learning rate input of a step without a schedule, a rank-0 f32.
 	RateInput = "lr"
 )
 
-// SlotState returns the name of what an optimiser keeps for a parameter:
-// "optim/m/w" for slot "m" of parameter "w". For one with a name see [Options.SlotState].
+// SlotState returns the name of a slot of a parameter: "optim/m/w" for slot "m" of parameter "w".
+// For an optimizer with a name use [Options.SlotState].
 func SlotState(slot, param string) string { return Options{}.SlotState(slot, param) }
 
 // Optimizer is an update rule.
 type Optimizer interface {
-	// Slots names the states that the rule keeps for each parameter, each of
-	// the parameter's shape. They start as zeros.
+	// Slots names the states that the rule keeps for each parameter. They have the shape of the
+	// parameter and start as zeros.
 	Slots() []string
-	// Begin adds what is computed once a step and returns the rule for one
-	// parameter. rate and count are of rank 0: the learning rate, an f32 or f64,
-	// and the number of this step, from 1, of the same type. Hyper-parameters
-	// out of their domain are recorded in b as an error of kind [ir.ErrAttr].
+	// Begin adds the values that are computed once per step and returns the rule for one parameter.
+	// rate and count are of rank 0 and of the same type, f32 or f64: the learning rate and the
+	// number of this step, from 1. A hyperparameter outside its domain is recorded in b as an error
+	// of kind [ir.ErrAttr].
 	Begin(b *ir.Builder, rate, count ir.Value) Rule
 }
 
-// Slot is a state that a rule keeps for a parameter.
+// Slot is a state that a rule keeps for a parameter, with its name and shape.
 type Slot struct {
 	Name  string
 	Shape ir.Shape
 }
 
-// Shaped is an [Optimizer] whose slots depend on the parameter: Slots returns
-// the names of all that there may be.
+// Shaped is an [Optimizer] whose slots depend on the type of the parameter. Its Slots method
+// returns all possible names.
 type Shaped interface {
 	Optimizer
-	// SlotsFor returns the slots of a parameter of that type.
+	// SlotsFor returns the slots of a parameter of type param.
 	SlotsFor(param ir.Type) []Slot
 }
 
-// slotsOf returns the slots that an optimiser keeps for a parameter.
+// slotsOf returns the slots of an optimizer for a parameter.
 func slotsOf(o Optimizer, param ir.Type) []Slot {
 	if s, ok := o.(Shaped); ok {
 		return s.SlotsFor(param)
@@ -63,65 +63,62 @@ func slotsOf(o Optimizer, param ir.Type) []Slot {
 	return out
 }
 
-// Rule returns the new value of a parameter and of its slots, given the
-// parameter, its gradient and the slots, all of one floating type, and but for
-// slots of an optimiser that is [Shaped] of one shape.
+// Rule returns the new value of a parameter and of its slots, given the parameter, its gradient and
+// the slots. All have the same floating element type, and the same shape except for slots of a
+// [Shaped] optimizer.
 type Rule func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value)
 
-// Options say how [Step] makes a training step.
+// Options are the options of [Step]. The zero value has no clipping, groups, accumulation or
+// averaging.
 type Options struct {
-	// Name tells the states of this optimiser from those of others in the same module, as a
-	// GAN has for its generator and its discriminator: the states of "gen" are named
-	// "optim/gen:step", "optim/gen:m/w" and so on. It holds neither '/' nor ':'. A module
-	// with two steps that train different parameters needs a name for one of them: see [Check].
+	// Name separates the states of this optimizer from those of others in the same module, for
+	// example the generator and the discriminator of a GAN: the states of "gen" are named
+	// "optim/gen:step", "optim/gen:m/w" and so on. It must not contain '/' or ':'. If a module has
+	// two steps that train different parameters, one of them needs a name: see [Check].
 	Name string
-	// Schedule gives the learning rate; nil makes it the input [RateInput].
+	// Schedule gives the learning rate; nil means the input [RateInput].
 	Schedule Schedule
-	// ClipNorm scales the gradients of all parameters down, where their norm,
-	// taken over all of them, is more than this; 0 leaves them. As in
-	// torch.nn.utils.clip_grad_norm_, the factor is ClipNorm/(norm+1e-6).
+	// ClipNorm limits the Euclidean norm of all gradients together; 0 means no limit. As in
+	// torch.nn.utils.clip_grad_norm_, gradients with a larger norm are multiplied by
+	// ClipNorm/(norm+1e-6).
 	ClipNorm float64
-	// ClipValue limits each element of a gradient to [-ClipValue, ClipValue],
-	// before norms are taken; 0 leaves them.
+	// ClipValue limits each element of a gradient to [-ClipValue, ClipValue], before ClipNorm; 0
+	// means no limit.
 	ClipValue float64
-	// Groups are parameters that are updated in another way than the others. A
-	// parameter belongs to the first group that matches it.
+	// Groups are parameters with their own optimizer or rate. A parameter belongs to the first
+	// group that matches it.
 	Groups []Group
-	// Accumulate is how many steps make one update, by the mean of their
-	// gradients; 0 and 1 stand for one. The sums are the states "optim/sum/" and
-	// the name of the parameter.
+	// Accumulate is the number of steps per update, which uses the mean of their gradients; 0 means
+	// 1. The sums of gradients are the states "optim/sum/" followed by the name of the parameter.
 	Accumulate int
-	// Average, in (0, 1), keeps a running mean a ← Average·a + (1−Average)·p of
-	// each parameter after every update, from the first one on, in the state
-	// "optim/average/" and its name; 0 keeps none.
+	// Average, in (0, 1), keeps an exponential moving average a ← Average·a + (1−Average)·p of each
+	// parameter, updated after every update, in the state "optim/average/" followed by its name; 0
+	// keeps none.
 	Average float64
-	// Scale multiplies the loss before gradients are taken of it, for what is
-	// computed in f16; nil for none. The outputs of the step are not scaled. A step
-	// whose gradients are not finite does not count, also not towards Accumulate.
+	// Scale scales the loss before differentiation, for gradients in f16; nil means no scaling. The
+	// outputs of the step are not scaled. A step with gradients that are not finite is skipped and
+	// does not count, also not towards Accumulate.
 	Scale *LossScale
-	// Frozen names parameters that stay as they are, by name or by a pattern of
-	// path.Match, as in "*/bias"; one of a scope, as "encoder" or "block[0-3]", stands for
-	// all that is in it. They stay parameters in the step graph.
+	// Frozen names parameters that are not trained: by name, by a pattern of path.Match such as
+	// "*/bias", or by scope such as "encoder" or "block[0-3]", which means all parameters in it.
+	// They remain parameters of the step graph.
 	Frozen []string
-	// ConstantKeys lets random ops of the loss draw the same numbers in every step, as
-	// fixed random features do. Without it a key that depends on no input and on no state
-	// that changes is an error: dropout with such a key always drops the same elements.
+	// ConstantKeys allows random ops of the loss to draw the same numbers at every step, as fixed
+	// random features do. Otherwise a random key that depends on no input and on no changing state
+	// is an error, since dropout with such a key always drops the same elements.
 	ConstantKeys bool
-	// Missing says what to do about a trained parameter that the loss does not
-	// depend on.
+	// Missing selects what to do with a trained parameter that the loss does not depend on.
 	Missing autodiff.Missing
-	// Keep says what is kept of the way forward for the gradients; nil keeps all
-	// that they need. It saves memory for more work.
+	// Keep chooses the residuals that reverse mode stores; nil stores all that the gradients need.
 	Keep autodiff.Policy
 }
 
-// Step returns the graph of a training step: the outputs of the graph loss,
-// computed with the parameters as they are before the step, and the update of
-// all its parameters of floating type by the gradients of the output lossName.
-// The error is of kind [ir.ErrName] for an unknown loss or parameter,
-// [ir.ErrAttr] for a hyper-parameter out of its domain, [ir.ErrGraph] for a random op with
-// the same key in every step, or one of those of [autodiff.GradWith], which names a
-// parameter that the loss does not depend on.
+// Step returns the graph of a training step. It has the outputs of the loss graph, computed with
+// the parameters before the step, and updates all parameters of a floating type by the gradients of
+// the output lossName. The error is of kind [ir.ErrName] for an unknown loss or parameter,
+// [ir.ErrAttr] for a hyperparameter outside its domain, [ir.ErrGraph] for a random op with the same
+// key at every step, or one of the errors of [autodiff.GradWith], for example if the loss does not
+// depend on a parameter.
 func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
 	if opt == nil {
 		return nil, ir.Attrf("a training step without an optimizer")
@@ -139,7 +136,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	groups, err := completed(o.Groups, opt, params)
+	groups, err := completeGroups(o.Groups, opt, params)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +189,8 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	return out, nil
 }
 
-// Covers reports whether a pattern of path.Match, as in "*/bias", matches a name, or a scope
-// that it is in: "encoder" and "block[0-3]" stand for all that is in them.
+// Covers reports whether a pattern of path.Match, such as "*/bias", matches a name or one of its
+// scopes: "encoder" and "block[0-3]" cover all names in them.
 func Covers(pattern, name string) bool {
 	for end := range len(name) + 1 {
 		if end < len(name) && name[end] != '/' {
@@ -207,7 +204,7 @@ func Covers(pattern, name string) bool {
 	return false
 }
 
-// isTrained reports whether parameters of the element type are updated.
+// isTrained reports whether parameters of the element type are trained.
 func isTrained(d ir.DType) bool { return d.IsFloat() && derive.Differentiable(d) }
 
 // step builds a training step.
@@ -215,11 +212,11 @@ type step struct {
 	loss, grads *ir.Graph
 	options     Options
 	params      []param
-	scaling     *scaling // nil where the loss is not scaled
+	scaling     *scaling // nil if the loss is not scaled
 }
 
-// param is a trained parameter: its value before the step, its gradient and its
-// slots, of which the last two are of the type it is updated in.
+// param is a trained parameter: its value before the step, its gradient and its slots. Gradient and
+// slots have the type of the update.
 type param struct {
 	name        string
 	group       *Group
@@ -230,8 +227,8 @@ type param struct {
 func (s *step) build(b *ir.Builder) {
 	s.forward(b)
 	scalar := s.scalarType()
-	// The update reads the new count only: the old one can then be overwritten
-	// before it, in the kernel that is least in the way.
+	// The update reads the new count only, so that the old one can be overwritten in place before
+	// it.
 	done := b.State(s.options.StepState(), ir.I32)
 	next := ops.Add(b, done, ops.Const(b, ir.I32, 1))
 	due, updates := s.due(b, next)
@@ -251,7 +248,7 @@ func (s *step) build(b *ir.Builder) {
 	for _, p := range s.params {
 		rule, begun := rules[p.group]
 		if !begun {
-			rule = p.group.Optimizer.Begin(b, times(b, rate, or(p.group.Rate, 1)), count)
+			rule = p.group.Optimizer.Begin(b, scale(b, rate, orDefault(p.group.Rate, 1)), count)
 			rules[p.group] = rule
 		}
 		if b.Err() != nil {
@@ -265,8 +262,8 @@ func (s *step) build(b *ir.Builder) {
 	}
 }
 
-// forward adds the loss and its gradients, with what the optimiser keeps for the trained
-// parameters as states, and declares the outputs of the loss graph.
+// forward adds the loss and its gradients, with the trained parameters as states, and declares the
+// outputs of the loss graph.
 func (s *step) forward(b *ir.Builder) {
 	in := make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
@@ -298,7 +295,103 @@ func (s *step) forward(b *ir.Builder) {
 	}
 }
 
-// find returns the place of a trained parameter, -1 for any other port.
+// find returns the index of a trained parameter, -1 for any other port.
 func (s *step) find(name string) int {
 	return slices.IndexFunc(s.params, func(p param) bool { return p.name == name })
+}
+
+// scalarType returns the type of the learning rate and values computed from it: f64 if a parameter
+// is f64, else f32.
+func (s *step) scalarType() ir.DType {
+	for _, p := range s.params {
+		if p.value.DType() == ir.F64 {
+			return ir.F64
+		}
+	}
+	return ir.F32
+}
+
+// updateType returns the type in which a parameter is updated.
+func updateType(d ir.DType) ir.DType {
+	if d == ir.F64 {
+		return d
+	}
+	return ir.F32
+}
+
+// clip limits the elements of the gradients, and then their global norm.
+func (s *step) clip(b *ir.Builder, scalar ir.DType) {
+	if v := s.options.ClipValue; v != 0 {
+		inDomain(b, "clip value", v > 0)
+		for i := range s.params {
+			g := &s.params[i].grad
+			*g = ops.Clamp(b, *g, ops.ConstLike(b, *g, -v), ops.ConstLike(b, *g, v))
+		}
+	}
+	limit := s.options.ClipNorm
+	if limit == 0 {
+		return
+	}
+	if !(limit > 0) {
+		b.Fail(ir.Attrf("clip norm is %v, not positive", limit))
+		return
+	}
+	grads := make([]ir.Value, len(s.params))
+	for i, p := range s.params {
+		grads[i] = ops.Convert(b, p.grad, scalar)
+	}
+	scale := clipFactor(b, GlobalNorm(b, grads), limit)
+	for i := range s.params {
+		p := &s.params[i]
+		p.grad = ops.Mul(b, p.grad, ops.Convert(b, scale, p.grad.DType()))
+	}
+}
+
+// update adds the update of one parameter. It takes effect if due is true or an invalid Value.
+func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
+	wide := ops.Convert(b, p.value, p.grad.DType())
+	value, slots := rule(b, wide, p.grad, p.slots)
+	if b.Err() == nil && len(slots) != len(p.slots) {
+		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
+		return
+	}
+	now := func(name string, old, v ir.Value) {
+		if v == old { // another entry updates it
+			b.SetState(name, old)
+			return
+		}
+		if due.Valid() {
+			v = ops.Select(b, due, v, old)
+		}
+		b.SetState(name, s.scaling.unlessSkipped(b, v, old))
+	}
+	now(p.name, p.value, ops.Convert(b, value, p.value.DType()))
+	for i, slot := range slotsOf(p.group.Optimizer, p.value.Type()) {
+		now(s.options.SlotState(slot.Name, p.name), p.slots[i], slots[i])
+	}
+	if a := s.options.Average; a != 0 {
+		inDomain(b, "average", a > 0 && a < 1)
+		name := s.options.SlotState(averageSlot, p.name)
+		old := b.State(name, wide.DType(), wide.Shape()...)
+		first := ops.Eq(b, count, ops.OnesLike(b, count))
+		now(name, old, ops.Select(b, first, value, movingAverage(b, old, value, a)))
+	}
+}
+
+// GlobalNorm returns the Euclidean norm of all elements of the given values together, of rank 0.
+// The values have the same floating element type, which is that of the norm.
+func GlobalNorm(b *ir.Builder, values []ir.Value) ir.Value {
+	squares := make([]ir.Value, len(values))
+	for i, v := range values {
+		squares[i] = ops.Mul(b, v, v)
+	}
+	return ops.Sqrt(b, ops.SumAll(b, squares...))
+}
+
+// clipFactor returns the factor, at most 1, that limits the global norm of the gradients to limit.
+// The 1e-6 is that of torch.nn.utils.clip_grad_norm_ and avoids a division by zero.
+func clipFactor(b *ir.Builder, norm ir.Value, limit float64) ir.Value {
+	d := norm.DType()
+	f := ops.Div(b, ops.Const(b, d, limit), ops.Add(b, norm, ops.Const(b, d, 1e-6)))
+	return ops.Min(b, f, ops.Const(b, d, 1))
 }

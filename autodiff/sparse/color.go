@@ -1,15 +1,14 @@
 package sparse
 
-// Coloring gives each column, or each row, a colour from 0 on.
+// Coloring assigns a color, from 0, to each column or row of a matrix.
 type Coloring struct {
 	Of     []int
 	Colors int
 }
 
-// ColorColumns gives columns that have an element in one row different colours, so
-// that a product of the matrix with the sum of all columns of a colour holds each
-// of their elements by itself. Columns are taken in order, each gets the least
-// colour that is left.
+// ColorColumns colors columns greedily, in order, so that two columns with an element in the same
+// row have different colors. The product of the matrix with the sum of all columns of a color then
+// contains each of their elements separately.
 func (p *Pattern) ColorColumns() Coloring {
 	t := p.Transposed()
 	c := newGreedy(p.Columns)
@@ -19,25 +18,24 @@ func (p *Pattern) ColorColumns() Coloring {
 				c.forbid(int(other), j)
 			}
 		}
-		c.take(j)
+		c.assign(j)
 	}
 	return c.result()
 }
 
-// ColorRows is ColorColumns of the transposed matrix.
+// ColorRows is [Pattern.ColorColumns] of the transposed matrix.
 func (p *Pattern) ColorRows() Coloring { return p.Transposed().ColorColumns() }
 
-// ColorStars colours the columns of a symmetric matrix so that neighbours differ,
-// and that every path of four columns has three colours: then each element can be
-// read from the products with the sums of all columns of a colour, in its own row
-// or in that of its mirror image (a star colouring, see Gebremedhin, Manne and
-// Pothen, section 4). Of a path that gets its last colour at v, v is an end or
-// between two columns of one colour: the colours that would leave it with two are
-// forbidden.
+// ColorStars colors the columns of a symmetric matrix so that neighbours differ and every path of
+// four columns has at least three colors (a star coloring; Gebremedhin, Manne and Pothen, What
+// Color Is Your Jacobian?, 2005, section 4). Each element can then be read from the products with
+// the sums of all columns of a color, in its own row or in that of its mirror image. When v is
+// colored last in a path, it is an end of the path or lies between two columns of one color; colors
+// that would leave the path with two colors are forbidden.
 func (p *Pattern) ColorStars() Coloring {
 	c := newGreedy(p.Columns)
 	for v := range p.Columns {
-		around := map[int]int{} // how many neighbours have a colour
+		around := map[int]int{} // number of neighbours by color
 		for _, w := range p.Rows[v] {
 			if int(w) != v && c.of[w] >= 0 {
 				around[c.of[w]]++
@@ -49,19 +47,19 @@ func (p *Pattern) ColorStars() Coloring {
 				continue
 			}
 			for _, x := range p.Rows[w] {
-				if int(x) != v && x != w && (around[c.of[w]] > 1 || p.continues(c.of, int(w), int(x))) {
+				if int(x) != v && x != w && (around[c.of[w]] > 1 || p.extends(c.of, int(w), int(x))) {
 					c.forbid(int(x), v)
 				}
 			}
 		}
-		c.take(v)
+		c.assign(v)
 	}
 	return c.result()
 }
 
-// continues reports whether a path to w and on to x can go on to a column of w's
-// colour.
-func (p *Pattern) continues(of []int, w, x int) bool {
+// extends reports whether a path to w and on to x can be extended to a column with the color of
+// w.
+func (p *Pattern) extends(of []int, w, x int) bool {
 	for _, y := range p.Rows[x] {
 		if int(y) != w && int(y) != x && of[y] >= 0 && of[y] == of[w] {
 			return true
@@ -70,10 +68,10 @@ func (p *Pattern) continues(of []int, w, x int) bool {
 	return false
 }
 
-// greedy colours one after the other.
+// greedy assigns colors one column at a time.
 type greedy struct {
 	of        []int // -1 for none yet
-	forbidden []int // by colour: for whom it was forbidden last
+	forbidden []int // by color: the last column that it was forbidden for
 	colors    int
 }
 
@@ -88,15 +86,15 @@ func newGreedy(n int) *greedy {
 	return c
 }
 
-// forbid keeps the colour of another from v.
+// forbid forbids the color of another column for v.
 func (c *greedy) forbid(other, v int) {
 	if other != v && c.of[other] >= 0 {
 		c.forbidden[c.of[other]] = v
 	}
 }
 
-// take gives v the least colour that is not forbidden.
-func (c *greedy) take(v int) {
+// assign assigns v the lowest color that is not forbidden.
+func (c *greedy) assign(v int) {
 	k := 0
 	for c.forbidden[k] == v {
 		k++

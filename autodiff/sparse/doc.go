@@ -1,14 +1,13 @@
-// Package sparse computes Jacobians and Hessians of which most elements are zero
-// by few derivatives in directions.
+// Package sparse computes sparse Jacobians and Hessians with few directional derivatives.
 //
-// Which elements may differ from zero follows from a graph's structure: from where
-// each op reads what it computes an element of ([PatternOf]). Columns without a row
-// in common get one colour, and one forward derivative gives all columns of a
-// colour at once; or rows by reverse mode, where that takes fewer. The pattern of a
-// Hessian is symmetric, and fewer colours do for it ([Pattern.ColorStars]).
+// The input is an ir.Graph of constant sizes, the output a [Derivative]: a graph that computes the
+// nonzero elements, and their [Pattern]. [PatternOf] finds the elements that may differ from zero
+// by tracing which elements each op reads. Columns without a common row get one color, and one
+// forward derivative computes all columns of a color; rows are computed by reverse mode if that
+// takes fewer colors. The pattern of a Hessian is symmetric and needs fewer colors
+// ([Pattern.ColorStars]). The file to read first is sparse.go.
 //
-// The method is that of Curtis, Powell and Reid (On the Estimation of Sparse
-// Jacobian Matrices) and of Gebremedhin, Manne and Pothen (What Color Is Your
-// Jacobian?). Sizes must be constant. Time and memory are those of a host that goes
-// through every element of every value on the way.
+// The method is that of Curtis, Powell and Reid, On the Estimation of Sparse Jacobian Matrices
+// (1974), and Gebremedhin, Manne and Pothen, What Color Is Your Jacobian? (2005). The tracing runs
+// on the host and visits every element of every intermediate value.
 package sparse

@@ -3,17 +3,18 @@ package sparse
 import (
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// machine computes what the elements of a node's results depend on, from its
-// Scalar rule or its lowering.
+// machine computes the dependencies of each element of a node's results, from the Scalar rule or
+// the lowering of the op.
 type machine struct {
 	n   *ir.Node
 	in  []*traced
-	out [][][]int32 // by result, then by element; nil for one without derivatives
-	at  int         // the element that a Scalar rule is at
+	out [][][]int32 // by result, then by element; nil for a result without derivatives
+	at  int         // the current element of a Scalar rule
 	pos map[string]int64
 }
 
@@ -32,7 +33,7 @@ func (m *machine) run() {
 	case *ir.ContractLowering:
 		m.contracted(l.Spec(m.n))
 	case *ir.PrefixLowering:
-		m.running(l)
+		m.scanned(l)
 	case *ir.ScatterLowering:
 		m.scattered(l)
 	default:
@@ -40,7 +41,7 @@ func (m *machine) run() {
 	}
 }
 
-// dense lets every element depend on all that goes into the node.
+// dense makes every element depend on all operands.
 func (m *machine) dense() {
 	var all []int32
 	for _, v := range m.in {
@@ -91,12 +92,12 @@ func (m *machine) reduced(l *ir.ReduceLowering) {
 				all = union(all, v.deps)
 			}
 		}
-		m.give(i, all)
+		m.addDeps(i, all)
 	}
 }
 
-// give lets element i of each result with derivatives depend on a set.
-func (m *machine) give(i int, set []int32) {
+// addDeps adds the set of dependencies of element i to each result with derivatives.
+func (m *machine) addDeps(i int, set []int32) {
 	for _, sets := range m.out {
 		if sets != nil {
 			sets[i] = set
@@ -130,12 +131,12 @@ func (m *machine) contracted(c ir.Contraction) {
 				all = union(all, union(x.deps, y.deps))
 			}
 		}
-		m.give(int(place.run(m)[0].v.I), all)
+		m.addDeps(int(place.run(m)[0].v.I), all)
 	}
 }
 
-// running lets elements depend on the whole of their line along the axis.
-func (m *machine) running(l *ir.PrefixLowering) {
+// scanned makes elements depend on their whole line along the axis.
+func (m *machine) scanned(l *ir.PrefixLowering) {
 	s := m.space("i", m.dims(0))
 	p := compile(l.Element(m.n, s.vars, m.load)...)
 	inner := product(s.dims[l.Axis(m.n)+1:])
@@ -149,12 +150,12 @@ func (m *machine) running(l *ir.PrefixLowering) {
 		}
 	}
 	for i := range s.size() {
-		m.give(i, lines[line(i)])
+		m.addDeps(i, lines[line(i)])
 	}
 }
 
-// scattered lets elements depend on the updates that fall on them, on all of them
-// where it is not known where they fall.
+// scattered makes elements depend on the updates written to them, or on all updates if the
+// positions are unknown.
 func (m *machine) scattered(l *ir.ScatterLowering) {
 	positions, window := l.Space(m.n)
 	p, w := m.space("p", positions), m.space("w", window)
@@ -186,14 +187,14 @@ func (m *machine) dims(result int) []int {
 	return dims
 }
 
-// load is what lowerings get elements by.
+// load returns an element of an operand, for lowerings.
 func (m *machine) load(operand int, at ir.Index) scalar.Expr {
 	t := m.n.Input(operand).Type()
 	dims, _ := t.Shape.Ints()
 	return scalar.LoadAt(operand, t.DType, m.place(dims, at))
 }
 
-// place returns where the element at a position lies in row-major order.
+// place returns the row-major offset of the element at a position.
 func (m *machine) place(dims []int, at ir.Index) scalar.Expr {
 	place := scalar.ConstI(ir.I32, 0)
 	for i, d := range dims {
@@ -202,7 +203,7 @@ func (m *machine) place(dims []int, at ir.Index) scalar.Expr {
 	return place
 }
 
-// space is a set of positions, and the variables that stand for them.
+// space is a set of positions and the variables that index it.
 type space struct {
 	dims []int
 	vars ir.Index
@@ -225,4 +226,118 @@ func (s *space) enter(i int) {
 		s.pos[s.vars[a].Name] = int64(i % s.dims[a])
 		i /= s.dims[a]
 	}
+}
+
+// number is the value of an expression, if known, and its differentiable dependencies.
+type number struct {
+	v     scalar.Value
+	known bool
+	deps  []int32
+}
+
+// isZero reports whether x is known to be zero.
+func (x number) isZero() bool { return x.known && x.v == scalar.Value{} }
+
+// sequence is a list of expressions, each once and after its operands.
+type sequence struct {
+	code  []step
+	roots []int
+	out   []number
+}
+
+type step struct {
+	e    scalar.Expr
+	args [3]int
+	x    number
+}
+
+func compile(roots ...scalar.Expr) *sequence {
+	p := &sequence{out: make([]number, len(roots))}
+	at := map[scalar.Expr]int{}
+	for _, r := range roots {
+		scalar.Walk(r, func(e scalar.Expr) {
+			if _, done := at[e]; done {
+				return
+			}
+			s := step{e: e}
+			for i, a := range e.Args {
+				s.args[i] = at[a]
+			}
+			at[e] = len(p.code)
+			p.code = append(p.code, s)
+		})
+		p.roots = append(p.roots, at[r])
+	}
+	return p
+}
+
+// run returns the numbers of the roots. The next run overwrites them.
+func (p *sequence) run(m *machine) []number {
+	for i := range p.code {
+		s := &p.code[i]
+		s.x = m.step(s.e, func(k int) number { return p.code[s.args[k]].x })
+	}
+	for i, r := range p.roots {
+		p.out[i] = p.code[r].x
+	}
+	return p.out
+}
+
+// step evaluates one node of an expression from its operands.
+func (m *machine) step(e scalar.Expr, arg func(k int) number) number {
+	if v, ok := e.Value(); ok {
+		return number{v: v, known: true}
+	}
+	switch e.Op {
+	case scalar.OpVar:
+		return number{v: scalar.Value{I: m.pos[e.Name]}, known: true}
+	case scalar.OpArg:
+		return m.in[e.Ref].element(m.at)
+	case scalar.OpLoad:
+		if at := arg(0); at.known {
+			return m.in[e.Ref].element(int(at.v.I))
+		}
+		return number{deps: m.in[e.Ref].all()}
+	case scalar.OpSelect:
+		if c := arg(0); c.known {
+			return arg(2 - int(c.v.I))
+		}
+		return number{deps: union(arg(1).deps, arg(2).deps)}
+	case scalar.OpMul, scalar.OpMulZero:
+		if arg(0).isZero() || arg(1).isZero() {
+			return number{known: true}
+		}
+	}
+	return combine(e, arg)
+}
+
+// combine evaluates any operation: its dependencies are the union of those of its operands.
+func combine(e scalar.Expr, arg func(k int) number) number {
+	x := number{known: true}
+	var v [3]scalar.Value
+	for k := range e.Args {
+		a := arg(k)
+		v[k] = a.v
+		x.known = x.known && a.known
+		x.deps = union(x.deps, a.deps)
+	}
+	if x.known {
+		x.v = scalar.Apply(e, v)
+	}
+	if !derive.Differentiable(e.Type) {
+		x.deps = nil
+	}
+	return x
+}
+
+// element returns element i. It returns an empty number for an index out of range, which an
+// enclosing select discards.
+func (v *traced) element(i int) number {
+	switch {
+	case v.known != nil && i >= 0 && i < v.known.Len():
+		return number{v: v.known.Element(i), known: true}
+	case i >= 0 && i < len(v.sets):
+		return number{deps: v.sets[i]}
+	}
+	return number{}
 }

@@ -6,16 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Derivative is a graph that computes the elements of a sparse matrix of
-// derivatives.
+// Derivative is a graph that computes a sparse Jacobian or Hessian.
 type Derivative struct {
-	// Graph has the ports and outputs of the graph that it is the derivative of,
-	// and the output Name: a vector of the elements, row by row.
+	// Graph has the ports and outputs of the differentiated graph, and an output called Name: a
+	// vector of the elements in the order of Pattern, row by row.
 	Graph *ir.Graph
 	Name  string
-	// Pattern says where the elements stand.
+	// Pattern holds the positions of the elements.
 	Pattern *Pattern
-	// Passes is how many derivatives in directions it takes.
+	// Passes is the number of directional derivatives, one for each color.
 	Passes int
 }
 
@@ -25,16 +24,15 @@ func JacobianName(output, port string) string { return "sparse/" + output + "/" 
 // HessianName returns the name of the output that [Hessian] adds: "sparse/x/x".
 func HessianName(port string) string { return "sparse/" + port + "/" + port }
 
-// Jacobian returns the derivatives of a plain output of g by a port, which both
-// may have any shape: by forward mode, or by reverse mode where that takes fewer
-// passes. The errors are those of [PatternOf].
+// Jacobian returns the Jacobian of a plain output of g by a port, both of any shape. It uses
+// forward mode, or reverse mode if that takes fewer passes. The errors are those of [PatternOf].
 func Jacobian(g *ir.Graph, output, port string) (*Derivative, error) {
 	p, err := PatternOf(g, output, port)
 	if err != nil {
 		return nil, err
 	}
 	columns, rows := p.ColorColumns(), p.ColorRows()
-	n, k := len(g.Ports()), placeAmongDerivable(g, output)
+	n, k := len(g.Ports()), differentiableIndex(g, output)
 	c := compressed{g: g, name: JacobianName(output, port), coloring: columns}
 	at := func(i, j int) (color, element int) { return columns.Of[j], i }
 	if rows.Colors < columns.Colors {
@@ -53,9 +51,9 @@ func Jacobian(g *ir.Graph, output, port string) (*Derivative, error) {
 	return c.derivative(p, at)
 }
 
-// Hessian returns the second derivatives of a plain output of rank 0 by a port, in
-// a direction for each colour of [Pattern.ColorStars]. The errors are those of
-// [autodiff.HVP] and of symbolic sizes.
+// Hessian returns the Hessian of a plain output of rank 0 by a port, with one Hessian-vector
+// product for each color of [Pattern.ColorStars]. The errors are those of [autodiff.HVP], and of
+// kind [ir.ErrShape] for symbolic sizes.
 func Hessian(g *ir.Graph, loss, port string) (*Derivative, error) {
 	gradient, err := autodiff.Grad(g, loss, port)
 	if err != nil {
@@ -73,15 +71,15 @@ func Hessian(g *ir.Graph, loss, port string) (*Derivative, error) {
 	}
 	c.seed, c.result = c.derived.Ports()[len(g.Ports())], c.derived.Outputs()[len(c.derived.Outputs())-1]
 	return c.derivative(p, func(i, j int) (color, element int) {
-		if p.alone(c.coloring.Of, i, j) {
+		if p.isUnique(c.coloring.Of, i, j) {
 			return c.coloring.Of[j], i
 		}
 		return c.coloring.Of[i], j
 	})
 }
 
-// alone reports whether column j is the only one of its colour in row i.
-func (p *Pattern) alone(of []int, i, j int) bool {
+// isUnique reports whether column j is the only one of its color in row i.
+func (p *Pattern) isUnique(of []int, i, j int) bool {
 	for _, k := range p.Rows[i] {
 		if int(k) != j && of[k] == of[j] {
 			return false
@@ -90,18 +88,18 @@ func (p *Pattern) alone(of []int, i, j int) bool {
 	return true
 }
 
-// compressed is a derivative in a direction, taken for the sum of all columns, or
-// rows, of each colour.
+// compressed is a directional derivative, evaluated for the sum of the columns, or rows, of each
+// color.
 type compressed struct {
 	g, derived *ir.Graph
-	name       string // of the output that is added
+	name       string // of the added output
 	seed       ir.Port
 	result     ir.Output
 	coloring   Coloring
 }
 
-// derivative reads the elements of the pattern from where at says that they are:
-// in the result for a colour, at an element.
+// derivative gathers the elements of the pattern. at returns the color and the element of the
+// result that hold element (i, j).
 func (c *compressed) derivative(p *Pattern, at func(i, j int) (color, element int)) (*Derivative, error) {
 	var places []int64
 	length, _ := c.result.Value.Shape().Size().Const()
@@ -149,7 +147,7 @@ func (c *compressed) build(b *ir.Builder, batched *ir.Graph, places []int64) {
 	}
 }
 
-// seeds returns a vector for each colour, 1 where a column or a row has it.
+// seeds returns one vector for each color, 1 at its columns or rows and 0 elsewhere.
 func (c *compressed) seeds(b *ir.Builder, t ir.Type) ir.Value {
 	of := make([]int64, len(c.coloring.Of))
 	for i, k := range c.coloring.Of {

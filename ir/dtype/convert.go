@@ -6,10 +6,9 @@ import (
 	"github.com/x448/float16"
 )
 
-// The bulk converters fill dst from src element by element and stop at the end
-// of the shorter slice; they return the number of elements converted. dst and
-// src hold 16-bit values as their bit patterns. Widening is exact; narrowing
-// rounds to nearest, ties to even, overflows to infinity and keeps NaN a NaN.
+// The bulk converters convert elements of src to dst up to the end of the shorter slice and return
+// their number. 16-bit values are bit patterns. Widening is exact; narrowing rounds to nearest,
+// ties to even, overflows to infinity and keeps NaN a NaN.
 
 // F16ToF32 widens binary16 bit patterns.
 func F16ToF32(dst []float32, src []uint16) int {
@@ -47,11 +46,10 @@ func F32ToBF16(dst []uint16, src []float32) int {
 	return n
 }
 
-// bf16Bits rounds the bits of a float32 to those of a bfloat16. Adding 0x7fff
-// plus the lowest kept bit carries into the kept half exactly when rounding to
-// nearest even goes up, and carries a number past the largest into infinity. A
-// NaN takes another way, as the carry could turn it into an infinity or lose
-// its payload: it is made quiet by setting the top bit of its significand.
+// bf16Bits rounds the bits of a float32 to those of a bfloat16. Adding 0x7fff plus the lowest kept
+// bit carries into the upper half exactly if rounding to nearest even rounds up, and carries from
+// the largest finite number to infinity. A NaN is handled separately, since the carry could turn it
+// into an infinity or lose its payload: it is made quiet by setting the top bit of its significand.
 func bf16Bits(b uint32) uint16 {
 	if b&0x7fffffff > 0x7f800000 {
 		return uint16(b>>16) | 0x0040
@@ -59,8 +57,8 @@ func bf16Bits(b uint32) uint16 {
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// FloatBits returns the bit pattern of float type d that represents x, rounded
-// as by Round. Types that are not floats give 0.
+// FloatBits returns the bit pattern of x in float type d, rounded as by Round. It returns 0 for
+// types that are not floats.
 func (d DType) FloatBits(x float64) uint64 {
 	if d.IsFloat8() {
 		return uint64(d.bits8(d.Round(x)))
@@ -78,8 +76,8 @@ func (d DType) FloatBits(x float64) uint64 {
 	return 0
 }
 
-// FloatFromBits returns the value that the low bits of b represent in float
-// type d, exactly. Types that are not floats give 0.
+// FloatFromBits returns the value of the low bits of b in float type d, exactly. It returns 0 for
+// types that are not floats.
 func (d DType) FloatFromBits(b uint64) float64 {
 	if d.IsFloat8() {
 		return d.format().value8(uint8(b))
@@ -97,9 +95,9 @@ func (d DType) FloatFromBits(b uint64) float64 {
 	return 0
 }
 
-// QuietNaN returns the bits of the NaN of a float type that is positive and has nothing
-// but the quiet bit in its significand; where there is but one, as in f8e4m3fn, of that.
-// Types that are not floats give 0.
+// QuietNaN returns the bits of the positive NaN of a float type whose significand has only the
+// quiet bit set, or of the only positive NaN in f8e4m3fn. It returns 0 for types that are not
+// floats.
 func (d DType) QuietNaN() uint64 {
 	if !d.IsFloat() {
 		return 0
@@ -111,8 +109,8 @@ func (d DType) QuietNaN() uint64 {
 	return ones &^ (1<<(f.mantissa-1) - 1)
 }
 
-// bits8 returns the bits of x, a value of the 8-bit float type d. A NaN keeps its sign
-// and is quiet, as the package ml_dtypes has it.
+// bits8 returns the bits of x, a value of the 8-bit float type d. A NaN keeps its sign and becomes
+// quiet, as in the package ml_dtypes.
 func (d DType) bits8(x float64) uint8 {
 	f, sign := d.format(), uint8(0)
 	if math.Signbit(x) {
@@ -127,14 +125,14 @@ func (d DType) bits8(x float64) uint8 {
 	case x == 0:
 		return sign
 	}
-	// The significand as a whole number: a normal one brings its leading 1, which
-	// counts one up in the exponent's field.
+	// The significand as an integer. The implicit leading 1 of a normal number adds one to the
+	// exponent field.
 	exp := max(math.Ilogb(x), f.minExp)
 	significand := uint8(math.Ldexp(math.Abs(x), f.mantissa-exp))
 	return sign | uint8(exp-f.minExp)<<f.mantissa + significand
 }
 
-// value8 is the opposite of bits8.
+// value8 is the inverse of bits8.
 func (f *binaryFormat) value8(b uint8) float64 {
 	exp, significand := int(b&0x7f>>f.mantissa), int(b)&(1<<f.mantissa-1)
 	x := math.Ldexp(float64(significand), f.minExp-f.mantissa)

@@ -2,16 +2,16 @@ package dtype
 
 import "math"
 
-// binaryFormat describes a binary floating-point format by the bits of its stored
-// significand and its range of exponents.
+// binaryFormat describes a binary floating-point format by the width of its stored significand and
+// its exponent range.
 type binaryFormat struct {
 	mantissa int     // stored significand bits
 	minExp   int     // exponent of the smallest normal number
 	max      float64 // largest finite number
-	finite   bool    // there are no infinities: what is beyond max is NaN
+	finite   bool    // there are no infinities: values beyond max are NaN
 }
 
-// formats are the float types, and the complex ones by the format of their parts.
+// formats holds the formats of the float types, and of the parts of the complex types.
 var formats = [count]*binaryFormat{
 	F8E4M3: {mantissa: 3, minExp: -6, max: 448, finite: true},
 	F8E5M2: {mantissa: 2, minExp: -14, max: 57344},
@@ -26,8 +26,7 @@ var (
 	binary64 = binaryFormat{mantissa: 52, minExp: -1022, max: math.MaxFloat64}
 )
 
-// format returns the format of a float type or of the parts of a complex one,
-// nil for all others.
+// format returns the format of a float type or of the parts of a complex type, nil for all others.
 func (d DType) format() *binaryFormat {
 	if !d.Valid() {
 		return nil
@@ -35,15 +34,14 @@ func (d DType) format() *binaryFormat {
 	return formats[d]
 }
 
-// Round returns the value of float type d nearest to x, ties to even. A result
-// beyond the largest finite value is an infinity of the same sign, or NaN in
-// f8e4m3fn, which has no infinities: nothing saturates. The sign of zero and NaN
-// are kept, and subnormal values are not flushed. Rounding is from the float64
-// in one step, so it differs from going through float32. Types that are no
-// floats, and f64, return x unchanged.
+// Round returns the value of float type d nearest to x, ties to even. A result beyond the largest
+// finite value is an infinity of the same sign, or NaN in f8e4m3fn, which has no infinities:
+// nothing saturates. The sign of zero and NaN are kept, and subnormal values are not flushed. It
+// rounds the float64 once, not through float32. Types that are not floats, and f64, return x
+// unchanged.
 func (d DType) Round(x float64) float64 {
 	switch {
-	case d == F32: // the same, and the processor does it
+	case d == F32: // equivalent and faster
 		return float64(float32(x))
 	case d.IsFloat() && d.Size() < F32.Size():
 		return d.format().round(x)
@@ -51,8 +49,8 @@ func (d DType) Round(x float64) float64 {
 	return x
 }
 
-// round scales x so that its last kept bit is the unit, rounds there, and
-// scales back; both scalings are exact because they are by powers of two.
+// round scales x so that its last kept bit has value 1, rounds, and scales back. Both scalings are
+// exact, since they are by powers of two.
 func (f *binaryFormat) round(x float64) float64 {
 	if f.finite && math.IsInf(x, 0) {
 		return math.Copysign(math.NaN(), x)
@@ -72,9 +70,9 @@ func (f *binaryFormat) round(x float64) float64 {
 	return r
 }
 
-// Wrap returns x reduced to the width of integer type d in two's complement.
-// A u64 is kept as its bit pattern, so values of 2⁶³ and more are negative
-// here. Bool gives 1 for every x but 0. Other types return x unchanged.
+// Wrap returns x reduced to the width of integer type d in two's complement. A u64 is kept as its
+// bit pattern, so values of 2⁶³ and more are negative here. Bool returns 1 for every x except 0.
+// Other types return x unchanged.
 func (d DType) Wrap(x int64) int64 {
 	switch d {
 	case Bool:
@@ -98,9 +96,8 @@ func (d DType) Wrap(x int64) int64 {
 	return x
 }
 
-// IntRange returns the smallest and largest value of Bool (0 and 1) or an
-// integer type. ok is false for all others and for u64, whose upper half does
-// not fit an int64.
+// IntRange returns the smallest and largest value of an integer type or Bool (0 and 1). ok is false
+// for all others and for u64, whose upper half does not fit an int64.
 func (d DType) IntRange() (lo, hi int64, ok bool) {
 	bits := d.Bits()
 	switch {

@@ -1,7 +1,6 @@
 package dtype
 
-// Dialect is a language that kernels are printed in, or CPU, where they are
-// interpreted.
+// Dialect is a kernel language, or CPU for interpreted kernels.
 type Dialect uint8
 
 // The dialects.
@@ -25,19 +24,18 @@ func (t Dialect) String() string {
 	return dialectNames[t]
 }
 
-// Support says what kernels of a dialect can do with a type.
+// Support is what kernels of a dialect can do with an element type.
 type Support uint8
 
-// The degrees of support, weakest first, so that they compare with <.
+// The levels of support, weakest first, so that they compare with <.
 const (
-	// Unsupported types cannot appear in a kernel at all: a graph that has
-	// them is refused. Complex ones may be computed by their parts.
+	// Unsupported types cannot appear in a kernel: a graph that has them is rejected. Complex ones
+	// may be computed by their parts.
 	Unsupported Support = iota
-	// Storage types are loaded and stored, and computed with in another type, f32
-	// for floats, i32 and u32 for integers, the result of each operation being
-	// rounded or wrapped to the type.
+	// Storage types are loaded and stored. Kernels compute in a wider type, f32 for floats and i32
+	// or u32 for integers, and round or wrap the result of each operation to the type.
 	Storage
-	// Arithmetic types have operations of their own.
+	// Arithmetic types have native operations.
 	Arithmetic
 )
 
@@ -52,23 +50,19 @@ func (s Support) String() string {
 	return "unsupported"
 }
 
-// support is the one table of types against targets: plans refuse what it does
-// not list, kernels are widened where it says so, and printers print no type that
-// it does not promise. Columns follow
-// the constants WGSL, CUDA, MSL, CPU, WASM. What a particular device lacks beyond its
-// dialect (f16 needs the feature shader-f16 in WGSL) is a capability of the
-// device, not of the type.
+// support is the only table of element types by target: plans reject types that it does not list,
+// kernels widen types that it lists as storage, and printers print only types that it supports. The
+// columns are in the order of the constants WGSL, CUDA, MSL, CPU, WASM. Features of a particular
+// device (f16 in WGSL needs shader-f16) are capabilities of the device, not of the type.
 //
-//   - WGSL has 32-bit types and, as a feature, f16, which is stored only where a
-//     device lacks it. A bool cannot be stored, so buffers hold it as u32, but it
-//     computes. Narrower types lie in words.
-//   - In CUDA C++ types of 8 and 16 bits are stored as such. So they are in MSL, where
-//     f16 computes too; it has no f64, and bf16 of its own from version 3.1 on only.
-//   - No dialect of C has complex numbers.
-//   - The CPU computes f16 and bf16 in f32; the 8-bit floats are converted only.
-//   - WebAssembly has numbers of 32 and 64 bits, computes bools as i32, and loads
-//     and stores bytes and pairs of them.
-//   - Packed blocks are nowhere yet.
+//   - WGSL has 32-bit types and, as a feature, f16, which is only stored on devices without it. A bool cannot be stored, so buffers hold it as
+//
+// u32, but it computes. Narrower types are packed into words.
+//   - CUDA C++ stores types of 8 and 16 bits. So does MSL, which also computes f16; it has no f64, and bf16 only from version 3.1 on.
+//   - No C dialect has complex numbers.
+//   - The CPU computes f16 and bf16 in f32; the 8-bit floats are only converted.
+//   - WebAssembly has numbers of 32 and 64 bits, computes bools as i32, and loads and stores 8-bit and 16-bit values.
+//   - Packed blocks are not supported yet.
 var support = [count][dialects]Support{
 	Bool:   {Arithmetic, Arithmetic, Arithmetic, Arithmetic, Arithmetic},
 	I8:     {Storage, Storage, Storage, Arithmetic, Storage},

@@ -9,8 +9,8 @@ import (
 // DType is the type of one element of a tensor. The zero value is Invalid.
 type DType uint8
 
-// The element types. The packed ones are named after the block formats of
-// GGUF files, whose layout they share.
+// The element types. The packed types are the block formats of GGUF files and have their names and
+// layout.
 const (
 	Invalid DType = iota
 
@@ -30,24 +30,24 @@ const (
 	C64    // two F32: real part, imaginary part
 	C128   // two F64: real part, imaginary part
 	F8E4M3 // 4 bits of exponent, 3 of significand; no infinities, one NaN of each sign
-	F8E5M2 // 5 bits of exponent, 2 of significand; as IEEE 754 would have it
+	F8E5M2 // 5 bits of exponent, 2 of significand; follows IEEE 754
 
-	Q8_0 // 8-bit, one scale a block
-	Q4_0 // 4-bit, one scale a block
-	Q4_1 // 4-bit, scale and minimum a block
-	Q5_0 // 5-bit, one scale a block
-	Q5_1 // 5-bit, scale and minimum a block
+	Q8_0 // 8-bit, one scale per block
+	Q4_0 // 4-bit, one scale per block
+	Q4_1 // 4-bit, scale and minimum per block
+	Q5_0 // 5-bit, one scale per block
+	Q5_1 // 5-bit, scale and minimum per block
 	Q2K  // 2-bit, two-level scales and minima
 	Q3K  // 3-bit, two-level scales
 	Q4K  // 4-bit, two-level scales and minima
 	Q5K  // 5-bit, two-level scales and minima
 	Q6K  // 6-bit, two-level scales
-	Q8K  // 8-bit, one f32 scale and partial sums a block
+	Q8K  // 8-bit, one f32 scale and partial sums per block
 
 	count
 )
 
-// class groups the types that obey the same arithmetic.
+// class groups the types with the same arithmetic.
 type class uint8
 
 const (
@@ -60,13 +60,12 @@ const (
 	classPacked
 )
 
-// info is what the package knows about one type. A plain type is a block of
-// one element.
+// info is the table row of a type. A plain type is a block of one element.
 type info struct {
 	name       string
 	class      class
-	elems      int // elements a block
-	blockBytes int // bytes a block
+	elems      int // elements per block
+	blockBytes int // bytes per block
 }
 
 var table = [count]info{
@@ -136,8 +135,7 @@ func Parse(name string) (DType, error) {
 // Valid reports whether d is one of the declared types other than Invalid.
 func (d DType) Valid() bool { return d > Invalid && d < count }
 
-// Size returns the bytes one element takes in host memory, 0 for packed and
-// invalid types.
+// Size returns the bytes of one element in host memory, 0 for packed and invalid types.
 func (d DType) Size() int {
 	if r := d.row(); r.elems == 1 {
 		return r.blockBytes
@@ -145,8 +143,8 @@ func (d DType) Size() int {
 	return 0
 }
 
-// Bits returns the bits that carry the value of one element: 1 for Bool, 8
-// times Size for other plain types, 0 for packed and invalid types.
+// Bits returns the number of bits of the value of one element: 1 for Bool, 8 times Size for other
+// plain types, 0 for packed and invalid types.
 func (d DType) Bits() int {
 	if d == Bool {
 		return 1
@@ -154,16 +152,15 @@ func (d DType) Bits() int {
 	return 8 * d.Size()
 }
 
-// Block returns the elements and the bytes of one block. A plain type is a
-// block of one element; Invalid has 1 element and 0 bytes.
+// Block returns the number of elements and of bytes of one block. A plain type is a block of one
+// element; Invalid has 1 element and 0 bytes.
 func (d DType) Block() (elems, bytes int) {
 	r := d.row()
 	return r.elems, r.blockBytes
 }
 
-// Bytes returns the bytes that n elements take. A packed type has a size for
-// whole blocks only. The error, a *SizeError, is returned for Invalid, a
-// negative n, a part of a block, and a size that overflows an int.
+// Bytes returns the size of n elements in bytes. The error, a *SizeError, is returned for Invalid,
+// a negative n, a partial block of a packed type, and a size that overflows an int.
 func (d DType) Bytes(n int) (int, error) {
 	r := d.row()
 	switch {
@@ -182,8 +179,8 @@ func (d DType) Bytes(n int) (int, error) {
 // IsFloat reports whether d is f8e4m3fn, f8e5m2, f16, bf16, f32 or f64.
 func (d DType) IsFloat() bool { return d.row().class == classFloat }
 
-// IsFloat8 reports whether d is one of the 8-bit floating types, which hold
-// numbers and are not computed with.
+// IsFloat8 reports whether d is an 8-bit floating type; these only store values and have no
+// arithmetic.
 func (d DType) IsFloat8() bool { return d.IsFloat() && d.Size() == 1 }
 
 // IsInteger reports whether d is a signed or unsigned integer. Bool is not.
@@ -204,14 +201,14 @@ func (d DType) IsComplex() bool { return d.row().class == classComplex }
 // IsPacked reports whether d is a quantised block type.
 func (d DType) IsPacked() bool { return d.row().class == classPacked }
 
-// IsNumeric reports whether d has arithmetic: integers, floats of 16 bits and
-// more and complex numbers, but neither Bool, nor 8-bit floats, nor packed types.
+// IsNumeric reports whether d has arithmetic: integers, floats of 16 bits or more and complex
+// numbers, but not Bool, 8-bit floats or packed types.
 func (d DType) IsNumeric() bool {
 	return d.IsInteger() || d.IsFloat() && !d.IsFloat8() || d.IsComplex()
 }
 
-// Real returns the type of the parts of a complex type (c64 to f32, c128 to
-// f64) and d itself for all others.
+// Real returns the type of the parts of a complex type (c64 to f32, c128 to f64) and d itself for
+// all others.
 func (d DType) Real() DType {
 	switch d {
 	case C64:
@@ -222,8 +219,8 @@ func (d DType) Real() DType {
 	return d
 }
 
-// Complex returns the complex type whose parts have type d (f32 to c64, f64 to
-// c128), d itself if it is complex, and Invalid where there is none.
+// Complex returns the complex type whose parts have type d (f32 to c64, f64 to c128), d itself if
+// it is complex, and Invalid otherwise.
 func (d DType) Complex() DType {
 	switch d {
 	case F32, C64:
@@ -234,8 +231,8 @@ func (d DType) Complex() DType {
 	return Invalid
 }
 
-// Unsigned returns the unsigned integer as wide as the plain type d, which is
-// what a bitcast of it reads; Invalid where there is none (Bool, c128, packed).
+// Unsigned returns the unsigned integer type of the width of the plain type d, for bitcasts;
+// Invalid if there is none (Bool, c128, packed).
 func (d DType) Unsigned() DType {
 	switch {
 	case d == Bool:
@@ -252,12 +249,12 @@ func (d DType) Unsigned() DType {
 	return Invalid
 }
 
-// ParseError says that a name is not the name of a type.
+// ParseError reports a name that is not the name of a type.
 type ParseError struct{ Name string }
 
 func (e *ParseError) Error() string { return format.Sprintf("dtype: unknown type %q", e.Name) }
 
-// SizeError says why a number of elements has no size in bytes.
+// SizeError reports a number of elements that has no size in bytes.
 type SizeError struct {
 	Type   DType
 	Elems  int

@@ -6,10 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// New returns op applied to args, simplified where an identity applies. It
-// serves code that treats operations as data and all operations with operands
-// but Load, Convert, Bitcast and Check, which need more than their operands.
-// An I32 beside an I64 becomes one.
+// New returns op applied to args, simplified if an identity applies. It serves code that treats
+// operations as data. It accepts all operations with operands except Load, Convert, Bitcast and
+// Check, which need more than their operands. If I32 and I64 operands are mixed, the I32 ones are
+// converted to I64.
 func New(op Op, args ...Expr) Expr {
 	if op.info().result == ofNode {
 		fail(op, nil, "has a constructor of its own")
@@ -27,8 +27,8 @@ func New(op Op, args ...Expr) Expr {
 	return reduced(op, t, args)
 }
 
-// Rebuild returns n with other operands, as its constructor would make it. The
-// operands must have the types of those they replace.
+// Rebuild returns n with other operands, simplified as its constructor would. The operands must
+// have the types of those that they replace.
 func Rebuild(n Expr, args ...Expr) Expr {
 	switch n.Op {
 	case OpConst, OpArg, OpVar:
@@ -45,8 +45,8 @@ func Rebuild(n Expr, args ...Expr) Expr {
 	return New(n.Op, args...)
 }
 
-// reduced returns the operation as a constant if its operands are constants, as one of its
-// operands or a smaller node if an identity applies, or as a node.
+// reduced returns the operation as a constant if its operands are constants, as an operand or a
+// smaller node if an identity applies, or as a node.
 func reduced(op Op, t dtype.DType, args []Expr) Expr {
 	if e := reduce(&Node{Op: op, Type: t, Args: args}); e != nil {
 		return e
@@ -54,8 +54,8 @@ func reduced(op Op, t dtype.DType, args []Expr) Expr {
 	return operation(op, t, 0, args)
 }
 
-// reduce returns what n is the same as by its operands alone, nil where that is nothing
-// smaller. It does not keep n.
+// reduce returns a simpler expression equal to n by constant folding or an identity, or nil. It
+// does not retain n.
 func reduce(n *Node) Expr {
 	if e := fold(n); e != nil {
 		return e
@@ -63,8 +63,8 @@ func reduce(n *Node) Expr {
 	return identity(n)
 }
 
-// operation returns a node with a copy of the operands, which lie behind it: one piece of
-// memory, as most of what the compiler allocates is such nodes.
+// operation returns a node with a copy of the operands. Node and operands share one allocation,
+// since the compiler allocates mostly such nodes.
 func operation(op Op, t dtype.DType, ref int, args []Expr) Expr {
 	if len(args) == 1 {
 		n := &struct {
@@ -83,11 +83,11 @@ func operation(op Op, t dtype.DType, ref int, args []Expr) Expr {
 	return &n.Node
 }
 
-// fold evaluates a node whose operands are all constants. The bits of a NaN stay
-// in a Bitcast, as a constant would not keep them.
+// fold evaluates a node whose operands are all constants. The bits of a NaN stay in a Bitcast,
+// since a constant would not keep them.
 func fold(n *Node) Expr {
 	if n.Op == OpMakeComplex {
-		return nil // of two constants it is the constant
+		return nil // MakeComplex of two constants is itself a constant
 	}
 	var v [3]Value
 	for i, a := range n.Args {
@@ -103,10 +103,9 @@ func fold(n *Node) Expr {
 	return constant(n.Type, r)
 }
 
-// Convert returns a as type to. Floats round to nearest even; float to integer
-// truncates, saturates, and gives 0 for NaN; integers wrap; Bool is x ≠ 0 one
-// way and 0 or 1 the other; a real number gets imaginary part 0, and complex
-// to real must be written as Real.
+// Convert returns a converted to type to. Floats round to nearest even. Float to integer truncates,
+// saturates, and gives 0 for NaN. Integers wrap. To Bool it is x ≠ 0; from Bool it is 0 or 1. A
+// real number gets imaginary part 0; for complex to real use Real.
 func Convert(a Expr, to dtype.DType) Expr {
 	checkOperands(OpConvert, []Expr{a})
 	checkLeaf(OpConvert, to, kAny)
@@ -133,10 +132,10 @@ func Bitcast(a Expr, to dtype.DType) Expr {
 	return reduced(OpBitcast, to, []Expr{a})
 }
 
-// Check returns x, and records code, a number above 0, in the status word of
-// the run where cond, a bool, is false. It has an effect only if the value is
-// used: put it around a result rather than around an index, which rewriting may
-// find to be constant, and keep the load in bounds by other means.
+// Check returns x, and records code, a number above 0, in the status word of the run if cond, a
+// bool, is false. It takes effect only if the value is used: put it around a result rather than
+// around an index, which simplification may replace by a constant, and keep the load in bounds by
+// other means.
 func Check(x, cond Expr, code int) Expr {
 	checkOperands(OpCheck, []Expr{x, cond})
 	if cond.isInt(1) {

@@ -2,9 +2,9 @@ package scalar
 
 import "github.com/rlx-go/rlx/ir/dtype"
 
-// division simplifies the quotient or remainder of a sum by a positive
-// constant. Below, quotients are rounded down; a truncated one is the same
-// where the dividend is not negative, and left alone elsewhere.
+// division simplifies the quotient or remainder of a sum by a positive constant. The functions
+// below compute floor quotients; a truncated quotient is the same for a nonnegative dividend and is
+// not simplified otherwise.
 func (s *Simplifier) division(n *Node) Expr {
 	a := n.Args[0]
 	d, ok := n.Args[1].IntConst()
@@ -15,7 +15,7 @@ func (s *Simplifier) division(n *Node) Expr {
 	}
 	l := s.linear(a)
 	if k := divide(OpFloorDiv, r.lo, d); k == divide(OpFloorDiv, r.hi, d) {
-		// The quotient is k; a constant quotient was found by its range.
+		// The quotient is k. A constant quotient was already found by its range.
 		if sum, fits := combine(l, linear{c: d}, -k); fits {
 			return s.emit(sum, n.Type)
 		}
@@ -71,15 +71,14 @@ func (s *Simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
 	return s.emit(sum, t)
 }
 
-// divisible reports whether rest may stand for l as a dividend: it must fit the
-// type, and not turn a dividend that is never negative into one that may be,
-// which costs more to divide.
+// divisible reports whether rest may replace l as a dividend: it must fit the type, and must not
+// make a nonnegative dividend possibly negative, which is more expensive to divide.
 func (s *Simplifier) divisible(rest, l linear, t dtype.DType) bool {
 	r, old := s.spanLinear(rest), s.spanLinear(l)
-	return limits(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
+	return int64Range(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
 }
 
-// constQuotient returns ⌊l/d⌋ if it is the same over the range of l.
+// constQuotient returns ⌊l/d⌋ if it is constant over the range of l.
 func (s *Simplifier) constQuotient(l linear, d int64) (int64, bool) {
 	r := s.spanLinear(l)
 	if !r.known {
@@ -89,8 +88,8 @@ func (s *Simplifier) constQuotient(l linear, d int64) (int64, bool) {
 	return k, k == divide(OpFloorDiv, r.hi, d)
 }
 
-// quotientAtom returns ⌊l/d⌋ as an operation, merged with a quotient or
-// remainder that is all of l.
+// quotientAtom returns ⌊l/d⌋ as an operation. It merges nested divisions if l is a single quotient
+// or remainder.
 func (s *Simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
 	if d == 1 {
 		return s.emit(l, t)
@@ -113,8 +112,8 @@ func (s *Simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
 	return s.divideNode(OpDiv, OpFloorDiv, l, d, t)
 }
 
-// remainderAtom returns l%d as an operation, merged with a remainder that is
-// all of l.
+// remainderAtom returns l%d as an operation. It merges nested remainders if l is a single
+// remainder.
 func (s *Simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 	x, m, op := s.soleDivision(l)
 	if (op == OpRem || op == OpMod) && m%d == 0 {
@@ -123,21 +122,21 @@ func (s *Simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 	return s.divideNode(OpRem, OpMod, l, d, t)
 }
 
-// divideNode makes the division of l by d: flooring, or truncating where that is
-// the same and cheaper. Devices truncate, but floor quotients of powers of two.
+// divideNode returns the division of l by d, truncating if that is equal and cheaper, else
+// flooring. Devices truncate natively and floor powers of two with shifts.
 func (s *Simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
 	a := s.emit(l, t)
 	op := flooring
 	if r := s.span(a); r.known && r.lo >= 0 && !isPowerOfTwo(d) {
 		op = truncating
 	}
-	n := s.in.tree(New(op, a, ConstI(t, d)))
+	n := s.in.intern(New(op, a, ConstI(t, d)))
 	s.fact(n).simple = n
 	return n
 }
 
-// soleDivision takes apart an l that is one division of x by a positive
-// constant m; op is OpInvalid otherwise.
+// soleDivision returns x, m and op if l is exactly one division of x by a positive constant m;
+// otherwise op is OpInvalid.
 func (s *Simplifier) soleDivision(l linear) (x *Node, m int64, op Op) {
 	if len(l.terms) != 1 || l.terms[0].coef != 1 || l.c != 0 {
 		return nil, 0, OpInvalid
@@ -155,8 +154,8 @@ func (s *Simplifier) soleDivision(l linear) (x *Node, m int64, op Op) {
 	return nil, 0, OpInvalid
 }
 
-// splitMultiples splits l = d·whole + rest: whole takes the terms that d
-// divides and as much of the constant as leaves one in [0, d).
+// splitMultiples splits l = d·whole + rest. whole gets the terms divisible by d and the part of the
+// constant that leaves a remainder in [0, d).
 func splitMultiples(l linear, d int64) (whole, rest linear) {
 	whole.c, rest.c = divide(OpFloorDiv, l.c, d), divide(OpMod, l.c, d)
 	for _, t := range l.terms {
@@ -169,8 +168,8 @@ func splitMultiples(l linear, d int64) (whole, rest linear) {
 	return whole, rest
 }
 
-// remainderTerms reduces the coefficients of l modulo d, keeping signs, and the
-// constant into [0, d).
+// remainderTerms reduces the coefficients of l modulo d, keeping signs, and the constant into [0,
+// d).
 func remainderTerms(l linear, d int64) linear {
 	out := linear{c: divide(OpMod, l.c, d)}
 	for _, t := range l.terms {
@@ -181,14 +180,13 @@ func remainderTerms(l linear, d int64) linear {
 	return out
 }
 
-// quotientTerms returns ⌊l/g⌋ for a g that divides all coefficients.
+// quotientTerms returns ⌊l/g⌋; g must divide all coefficients.
 func quotientTerms(l linear, g int64) linear {
 	out, _ := splitMultiples(l, g)
 	return out
 }
 
-// gcdTerms returns the greatest common divisor of d and the coefficients of l,
-// 1 if l has no terms.
+// gcdTerms returns the greatest common divisor of d and the coefficients of l, 1 if l has no terms.
 func gcdTerms(l linear, d int64) int64 {
 	if len(l.terms) == 0 {
 		return 1

@@ -7,25 +7,24 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Env is what the leaves of an expression stand for during an evaluation.
+// Env holds the values of the leaves of an expression.
 type Env struct {
 	// Args holds the values of Arg leaves by number.
 	Args []Value
 	// Vars holds the values of variables by name.
 	Vars map[string]Value
-	// Slots, if not nil, holds the values of variables in the order of
-	// Evaluator.Vars and is read instead of Vars.
+	// Slots, if not nil, holds the values of variables in the order of Evaluator.Vars and replaces
+	// Vars.
 	Slots []Value
-	// Load returns an element of a buffer. An error ends the evaluation.
+	// Load returns an element of a buffer. An error stops the evaluation.
 	Load func(slot int, t dtype.DType, index int64) (Value, error)
-	// Failed, if not nil, is told the code of each Check whose condition is
-	// false.
+	// Failed, if not nil, is called with the code of each Check whose condition is false.
 	Failed func(code int)
-	// Rounding says how results are rounded.
+	// Rounding is the rounding mode of results.
 	Rounding Rounding
 }
 
-// EvalError says which leaf an Env has no value for.
+// EvalError reports a leaf without a value in an Env.
 type EvalError struct {
 	Leaf string
 }
@@ -34,9 +33,8 @@ func (e *EvalError) Error() string {
 	return format.Sprintf("scalar: no value for %s", e.Leaf)
 }
 
-// Eval returns the value of e in env. The error is an *EvalError for a leaf
-// that env lacks, or what env.Load returned. To evaluate one expression many
-// times, Compile it.
+// Eval returns the value of e in env. The error is an *EvalError for a leaf without a value, or the
+// error of env.Load. To evaluate an expression repeatedly, Compile it.
 func Eval(e Expr, env *Env) (Value, error) {
 	v, err := Compile(e).Run(env, nil)
 	if err != nil {
@@ -45,9 +43,8 @@ func Eval(e Expr, env *Env) (Value, error) {
 	return v[0], nil
 }
 
-// Evaluator is a list of expressions made ready for repeated evaluation: their
-// nodes in an order where operands come first, each once. It is immutable, so
-// several goroutines may run it.
+// Evaluator holds expressions prepared for repeated evaluation, as a sequence of instructions
+// without duplicates. It is immutable and safe for concurrent use.
 type Evaluator struct {
 	code  []instr
 	roots []int
@@ -92,8 +89,8 @@ func Compile(roots ...Expr) *Evaluator {
 	return p
 }
 
-// Vars returns the names of the variables of the expressions, each once, in the
-// order in which Env.Slots gives their values.
+// Vars returns the names of the variables of the expressions, without duplicates, in the order of
+// Env.Slots.
 func (p *Evaluator) Vars() []string { return slices.Clone(p.vars) }
 
 // variable returns the value of the variable called name.
@@ -108,9 +105,9 @@ func (env *Env) variable(name string, slot int) (Value, bool) {
 	return env.Slots[slot], true
 }
 
-// Run returns the values of the roots in env. scratch, if not nil, is reused as
-// the memory of the run and holds the results, so that repeated runs allocate
-// nothing; pass the slice that the last Run returned. Errors are those of Eval.
+// Run returns the values of the roots in env. scratch, if not nil, is reused as memory and holds
+// the results: pass the slice that the last Run returned, so that repeated runs do not allocate.
+// The errors are those of Eval.
 func (p *Evaluator) Run(env *Env, scratch []Value) ([]Value, error) {
 	need := len(p.roots) + len(p.code)
 	if cap(scratch) < need {

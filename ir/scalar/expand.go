@@ -1,60 +1,55 @@
 package scalar
 
-import "github.com/rlx-go/rlx/ir/dtype"
+import (
+	"github.com/rlx-go/rlx/ir/dtype"
+)
 
-// Expansion says how much Expand replaces.
+// Expansion is the set of operations that Expand replaces.
 type Expansion uint8
 
 // The expansions.
 const (
-	// Accurate is for targets with a mathematical library good to a few ULP
-	// that respects infinities and NaN: CUDA and the CPU. Only operations that
-	// such libraries lack, or define otherwise, are replaced.
+	// Accurate is for targets with a math library that is accurate to a few ULP and handles
+	// infinities and NaN: CUDA and the CPU. Only operations that such libraries lack, or define
+	// differently, are replaced.
 	Accurate Expansion = iota
-	// Portable is for WGSL and MSL, whose built-in functions are loose or
-	// missing and whose compilers may assume that no infinity or NaN occurs.
+	// Portable is for WGSL and MSL, whose built-in functions are inaccurate or missing and whose
+	// compilers may assume that there are no infinities or NaNs.
 	Portable
 )
 
-// Expand returns e with the operations that targets of an expansion lack, or
-// compute otherwise than this package defines, replaced by sequences of
-// operations that they have. What may remain, besides leaves:
+// Expand returns e with operations that targets of an expansion lack, or compute differently from
+// this package, replaced by sequences of operations that they have. Besides leaves, the result may
+// contain:
 //
-//   - integers and bools: Neg, Abs, Add, Sub, Mul, Div, Rem, Min, Max, bit
-//     operations, comparisons, Select, PopCount. A divisor is never 0, nor -1
-//     where the quotient overflows, and a shift count is below the width;
-//   - floats: Neg, Abs, Add, Sub, Mul, Div, Fma, Sqrt, Rsqrt, Floor, Ceil,
-//     Trunc, comparisons, Select, Convert, Bitcast;
-//   - for Accurate also the functions of C's math library: Exp, Expm1,
-//     Log, Log1p, Pow, trigonometric and hyperbolic functions and their
-//     inverses, Erf, Erfc, Rem, Round, IsNaN and IsFinite.
+//   - integers and bools: Neg, Abs, Add, Sub, Mul, Div, Rem, Min, Max, bit operations, comparisons, Select, PopCount. A divisor is never 0, nor -1 if
 //
-// Functions are expanded for f32; f16 and bf16 go through f32 and back, and f64
-// is left alone, as no target of Portable has it. Complex operations are
-// left alone too. Conversions of 8-bit floats are made of integer operations, as
-// few devices have them, and none that rounds as they do.
+// the quotient overflows, and a shift count is below the width;
+//   - floats: Neg, Abs, Add, Sub, Mul, Div, Fma, Sqrt, Rsqrt, Floor, Ceil, Trunc, comparisons, Select, Convert, Bitcast;
+//   - for Accurate also the functions of C's math library: Exp, Expm1, Log, Log1p, Pow, trigonometric and hyperbolic functions and their inverses,
 //
-// The sequences are right for every argument of f32, infinities, NaN and signed
-// zeros included (but Rem only where the quotient is below 2²⁴; beyond, the
-// result is a number below the divisor). They do not need what comes of
-// computing with infinities and NaN, or of comparing with NaN: these are told by
-// the bits of the argument and made from constant bits, as a compiler may drop
-// what it takes for impossible. Nor do they rely on sums of
-// floats being evaluated in the order written, as a compiler may reassociate:
-// where that matters they pass through integers. (Compiled by a C compiler that
-// is told to do both, -ffast-math, all keep within 6 ULP, but for Pow, whose
-// parts are too many: it falls to 2⁻¹⁶ for the largest and smallest results.)
-// A device may flush subnormal numbers to zero, on the way too. ErrorBound lists
-// the error of each.
+// Erf, Erfc, Rem, Round, IsNaN and IsFinite.
+//
+// Functions are expanded for f32. f16 and bf16 are computed in f32 and converted back; f64 is not
+// expanded, as no target of Portable has it. Complex operations are not expanded. Conversions of
+// 8-bit floats become integer operations, as few devices have them and none rounds as they do.
+//
+// The sequences are correct for every f32 argument, including infinities, NaN and signed zeros
+// (except Rem, only for quotients below 2²⁴; beyond, the result is a number below the divisor).
+// They do not rely on arithmetic with infinities and NaN or on comparisons with NaN, which a
+// compiler may assume impossible: they test the bits of the argument and return constant bits. They
+// do not rely on the order of floating-point sums, which a compiler may reassociate: critical steps
+// use integers. (Compiled with -ffast-math, all stay within 6 ULP, except Pow, which drops to 2⁻¹⁶
+// for the largest and smallest results.) A device may flush subnormal numbers to zero, also in
+// intermediate results. ErrorBound lists the error of each.
 func Expand(e Expr, how Expansion) Expr {
 	return ExpandExcept(e, how, func(Expr) bool { return false })
 }
 
-// ExpandExcept is Expand for printers that write some operations as calls of
-// functions of their own: nodes for which keep returns true stay as they are.
-// keep sees each node with its operands expanded.
+// ExpandExcept is Expand for printers that implement some operations as functions: nodes for which
+// keep returns true are not replaced. keep sees each node with its operands expanded.
 func ExpandExcept(e Expr, how Expansion, keep func(Expr) bool) Expr {
-	return fromLeaves(e, func(n Expr) Expr {
+	return bottomUp(e, func(n Expr) Expr {
 		if keep(n) {
 			return n
 		}
@@ -62,9 +57,8 @@ func ExpandExcept(e Expr, how Expansion, keep func(Expr) bool) Expr {
 	})
 }
 
-// fromLeaves returns e with each node replaced by what replace makes of it, whose
-// operands are replaced already.
-func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
+// bottomUp returns e with each node replaced by replace, operands first.
+func bottomUp(e Expr, replace func(Expr) Expr) Expr {
 	if len(e.Args) == 0 {
 		return replace(e)
 	}
@@ -80,7 +74,7 @@ func fromLeaves(e Expr, replace func(Expr) Expr) Expr {
 	return visit(e)
 }
 
-// expandNode replaces n, whose operands are expanded, if its operation is.
+// expandNode replaces n, whose operands are expanded, if its operation is expanded.
 func expandNode(n Expr, how Expansion) Expr {
 	if n.Op == OpClamp {
 		atLeast := expandNode(Max(n.Args[0], n.Args[1]), how)
@@ -104,7 +98,7 @@ func expandNode(n Expr, how Expansion) Expr {
 	return n
 }
 
-// throughF32 applies a rule for f32 to a node of a narrower float type.
+// throughF32 applies an f32 rule to a node of a narrower float type.
 func throughF32(n *Node, narrow dtype.DType, rule func(n *Node) Expr) Expr {
 	wide := withArgs(n, func(a *Node) Expr { return Convert(a, dtype.F32) })
 	if n.Type == narrow {
@@ -113,7 +107,7 @@ func throughF32(n *Node, narrow dtype.DType, rule func(n *Node) Expr) Expr {
 	return Convert(rule(wide), n.Type)
 }
 
-// basicRules replace operations whatever the expansion, for every real type.
+// basicRules are applied for every expansion and every real type.
 var basicRules = [opCount]func(n *Node) Expr{
 	OpConvert:  func(n *Node) Expr { return convertBits(n, 8) },
 	OpMulZero:  expandMulZero,
@@ -130,7 +124,7 @@ var basicRules = [opCount]func(n *Node) Expr{
 	OpShr:      expandShift,
 }
 
-// portableRules replace operations on f32 operands for Portable.
+// portableRules are applied to f32 operands for Portable.
 var portableRules = [opCount]func(n *Node) Expr{
 	OpMin:      extreme32,
 	OpMax:      extreme32,
@@ -167,16 +161,13 @@ func of2(f func(x, y Expr) Expr) func(n *Node) Expr {
 	return func(n *Node) Expr { return f(n.Args[0], n.Args[1]) }
 }
 
-// ErrorBound returns the largest error of what Expand makes of op on f32 at
-// Portable, in units in the last place (ULP) of the result, over all
-// arguments. It is 0 for operations that are exact or not expanded. The bounds
-// were measured with every step rounded correctly, as Eval does in Exact mode,
-// on every fifth f32 (for two operands, on 20 million pairs), and are rounded
-// up; a test samples them again.
-// A device may add to that: by fusing products and sums (¼ ULP seen), and by
-// looser division (2.5 ULP in WGSL) or square root about as much as they err,
-// where they occur: in asin and acos, atan and atan2, tan, sinh and cosh, tanh,
-// sigmoid, erfc and pow.
+// ErrorBound returns the maximum error of the expansion of op for f32 with Portable, in units in
+// the last place (ULP) of the result, over all arguments. It is 0 for operations that are exact or
+// not expanded. The bounds were measured with every step rounded correctly, as Eval does in Exact
+// mode, on every fifth f32 (for two operands, on 20 million pairs), and are rounded up; a test
+// samples them again. A device may add to the error by fused multiply-add (¼ ULP seen), and by
+// inaccurate division (2.5 ULP in WGSL) or square root about their own error, in asin and acos,
+// atan and atan2, tan, sinh and cosh, tanh, sigmoid, erfc and pow.
 func ErrorBound(op Op) float64 {
 	if op >= opCount {
 		return 0
@@ -203,4 +194,28 @@ var errorBounds = [opCount]float64{
 	OpErf:     1.5,
 	OpErfc:    6,
 	OpPow:     4,
+}
+
+// Coefficients returns the coefficients, constant first, of the polynomials that [Expand] uses for
+// tanh, erf, erfc and powers, for backends that evaluate them by other means:
+//
+//	tanh(x) = x + x³·near(x²), |x| ≤ 0.6
+//	erf(x)  = x + x·near(x²), |x| ≤ 0.92
+//	erf(a)  = 1 - 2^far(a), 0.92 ≤ a ≤ 3.95, beyond which it rounds to 1
+//	erfc(a) = exp(-a²)·t·far(t) for t = 2/(a + 2), 0.75 ≤ a ≤ 10.1
+//	2^r     = 1 + r·near(r), |r| ≤ 0.502, of OpPow
+//
+// They are nil for other operations.
+func Coefficients(op Op) (near, far []float64) {
+	switch op {
+	case OpTanh:
+		return tanhPoly, nil
+	case OpErf:
+		return erfPoly, logErfcPoly
+	case OpErfc:
+		return nil, erfcPoly
+	case OpPow:
+		return exp2Poly, nil
+	}
+	return nil, nil
 }

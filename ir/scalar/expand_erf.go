@@ -19,12 +19,11 @@ func erfSmall(x Expr) Expr {
 	return Add(x, Mul(x, polynomial(z, erfPoly...)))
 }
 
-// erf32 takes 1 - 2^log₂(1 - erf(a)) for the larger arguments; from a = 3.92 on that
-// rounds to 1.
+// erf32 uses 1 - 2^log₂(1 - erf(a)) for larger arguments; from a = 3.92 on that rounds to 1.
 func erf32(x Expr) Expr {
 	a := Abs(x)
-	e := powerOfTwo(polynomial(atMost(a, 3.95), logErfcPoly...))
-	return odd(x, Select(Lt(a, f32(0.92)), erfSmall(a), Sub(f32(1), e)))
+	e := powerOfTwo(polynomial(clampMax(a, 3.95), logErfcPoly...))
+	return oddFunction(x, Select(Lt(a, f32(0.92)), erfSmall(a), Sub(f32(1), e)))
 }
 
 // erfcPoly is p in erfc(a) = exp(-a²)·t·p(t), t = 2/(2 + a), 0.75 ≤ a ≤ 10.1;
@@ -35,10 +34,10 @@ var erfcPoly = []float64{
 	-0.4668049216270447, 0.2651909589767456, -0.05218919739127159,
 }
 
-// erfc32 squares a in two parts: the square of its head is exact, and the rest
-// is small enough to be rounded.
+// erfc32 squares a in two parts: the square of its head is exact, and the rest is small enough to
+// be rounded.
 func erfc32(x Expr) Expr {
-	a := atMost(Abs(x), 10.1)
+	a := clampMax(Abs(x), 10.1)
 	h := head(a)
 	rest := Neg(Mul(Sub(a, h), Add(a, h)))
 	k, r := reduceExp(Neg(Mul(h, h)), rest)

@@ -13,37 +13,35 @@ var (
 	cosPoly = []float64{0.041666653007268906, -0.001388770411722362, 2.4477922124788165e-05}
 )
 
-// twoOverPi holds 32 zero bits and then the first 224 of the fraction of 2/π.
+// twoOverPi holds 32 zero bits, then the first 224 bits of the fraction of 2/π.
 var twoOverPi = [8]uint32{
 	0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
 }
 
-// reduceTrig splits |x| into q·π/2 + r with |r| ≤ π/4; q, as u32, is known
-// modulo 4. It multiplies the significand of x, an integer, with the 96 bits of
-// 2/π that decide q and the fraction (Payne and Hanek's reduction). That is
-// right to 2⁻⁵³ quadrants for every finite x, none of which comes nearer to a
-// multiple of π/2 than 2⁻³⁰, and has no sum of floats that a compiler could
-// reassociate.
+// reduceTrig splits |x| into q·π/2 + r with |r| ≤ π/4; q, a u32, is correct modulo 4. It multiplies
+// the significand of x, an integer, by the 96 bits of 2/π that determine q and the fraction
+// (Payne–Hanek reduction). The result is correct to 2⁻⁵³ quadrants for every finite x, none of
+// which is closer to a multiple of π/2 than 2⁻³⁰. It has no floating-point sum that a compiler
+// could reassociate.
 func reduceTrig(x Expr) (q, r Expr) {
 	a := Abs(x)
 	u := bitsOf(a)
 	m := Or(And(u, u32(0x7fffff)), u32(0x800000))
 
-	// a is m·2^(e-150) for the stored exponent e. Bit number i of 2/π, of
-	// weight 2^-i, decides q only from weight 2 in m·2^(e-150-i) down, so the
-	// first bit wanted is i = e - 151, which is bit i + 31 of the table.
+	// a is m·2^(e-150) for the stored exponent e. Bit i of 2/π, of weight 2^-i, affects q only from
+	// weight 2 in m·2^(e-150-i) down, so the first bit needed is i = e - 151, which is bit i + 31
+	// of the table.
 	first := Sub(Shr(u, u32(23)), u32(120))
 	w := window(first)
 
-	// The product of m with the first 64 bits, without what exceeds 64 bits,
-	// counts quadrants with 62 bits after the point. Of the product with the
-	// other 32, the upper halves of both factors are enough.
+	// The product of m with the first 64 bits, modulo 2⁶⁴, counts quadrants with 62 fraction bits.
+	// For the product with the other 32 bits, the upper halves of both factors suffice.
 	rough := Shr(Mul(Shr(m, u32(8)), Shr(w[2], u32(16))), u32(8))
 	low := Add(Mul(m, w[1]), rough)
 	carry := Select(Lt(low, rough), u32(1), u32(0))
 	high := Add(Add(Mul(m, w[0]), mulHigh24(m, w[1])), carry)
 
-	// Round to the nearest quadrant and leave the rest signed.
+	// Round to the nearest quadrant and keep the signed remainder.
 	rounded := Add(high, u32(1<<29))
 	rest := Sub(Bitcast(And(rounded, u32(1<<30-1)), dtype.I32), i32(1<<29))
 	turn := Add(Convert(rest, dtype.F32), Mul(Convert(low, dtype.F32), f32(0x1p-32)))
@@ -53,8 +51,7 @@ func reduceTrig(x Expr) (q, r Expr) {
 	return Select(small, u32(0), Shr(rounded, u32(30))), Select(small, a, r)
 }
 
-// window returns the 96 bits of twoOverPi from bit number first on, for first
-// up to 159.
+// window returns the 96 bits of twoOverPi from bit number first on, for first up to 159.
 func window(first Expr) [3]Expr {
 	word := func(k int) Expr { // the k-th word after the one of bit first
 		w := u32(twoOverPi[4+k])
@@ -70,8 +67,8 @@ func window(first Expr) [3]Expr {
 	return [3]Expr{join(w0, w1), join(w1, w2), join(w2, w3)}
 }
 
-// mulHigh24 returns the upper word of the product of m < 2²⁴ and w, by the
-// bytes of w: each partial product and the carry fit 32 bits.
+// mulHigh24 returns the upper word of the product of m < 2²⁴ and w, using the bytes of w: each
+// partial product and carry fits 32 bits.
 func mulHigh24(m, w Expr) Expr {
 	carry := u32(0)
 	for i := range uint32(4) {
@@ -81,8 +78,8 @@ func mulHigh24(m, w Expr) Expr {
 	return carry
 }
 
-// sinCos returns the sine and cosine of |x| before the signs of the quadrant,
-// exchanged in odd quadrants.
+// sinCos returns the sine and cosine of |x| without the signs of the quadrant, swapped in odd
+// quadrants.
 func sinCos(x Expr) (q, s, c Expr) {
 	q, r := reduceTrig(x)
 	z := Mul(r, r)
@@ -91,9 +88,8 @@ func sinCos(x Expr) (q, s, c Expr) {
 	return q, s, c
 }
 
-// turned returns r with its sign changed where bit 31 of flip is set, and NaN
-// where x is not finite.
-func turned(x, r, flip Expr) Expr {
+// flipSign returns r with its sign flipped if bit 31 of flip is set, and NaN if x is not finite.
+func flipSign(x, r, flip Expr) Expr {
 	u := Xor(bitsOf(r), And(flip, u32(signBit)))
 	return floatOf(Select(isFinite32(x), u, u32(nanBits)))
 }
@@ -102,18 +98,18 @@ func isOdd(q Expr) Expr { return Ne(And(q, u32(1)), u32(0)) }
 
 func sin32(x Expr) Expr {
 	q, s, c := sinCos(x)
-	return turned(x, Select(isOdd(q), c, s), Xor(Shl(q, u32(30)), bitsOf(x)))
+	return flipSign(x, Select(isOdd(q), c, s), Xor(Shl(q, u32(30)), bitsOf(x)))
 }
 
 func cos32(x Expr) Expr {
 	q, s, c := sinCos(x)
-	return turned(x, Select(isOdd(q), s, c), Shl(Add(q, u32(1)), u32(30)))
+	return flipSign(x, Select(isOdd(q), s, c), Shl(Add(q, u32(1)), u32(30)))
 }
 
 func tan32(x Expr) Expr {
 	q, s, c := sinCos(x)
 	t := Div(Select(isOdd(q), c, s), Select(isOdd(q), s, c))
-	return turned(x, t, Xor(Shl(q, u32(31)), bitsOf(x)))
+	return flipSign(x, t, Xor(Shl(q, u32(31)), bitsOf(x)))
 }
 
 // atanPoly is p in atan(t) = t + t³·p(t²), |t| ≤ tan(π/8); 1.0e-9.
@@ -129,8 +125,7 @@ const (
 	tanPi8     = 0.41421356237309503
 )
 
-// atanReduced returns atan(t) + base·π/4 for |t| ≤ tan(π/8) and a base of 0, 1
-// or 2, as a float.
+// atanReduced returns atan(t) + base·π/4 for |t| ≤ tan(π/8) and a base of 0, 1 or 2, a float.
 func atanReduced(t, base Expr) Expr {
 	z := Mul(t, t)
 	y := Add(t, Mul(t, Mul(z, polynomial(z, atanPoly...))))
@@ -138,8 +133,7 @@ func atanReduced(t, base Expr) Expr {
 	return Add(Mul(base, f32(piHalfHead/2)), y)
 }
 
-// atan32 moves |x| near 0 by atan(a) = π/4 + atan((a-1)/(a+1)) or
-// π/2 + atan(-1/a).
+// atan32 reduces |x| by atan(a) = π/4 + atan((a-1)/(a+1)) or π/2 + atan(-1/a).
 func atan32(x Expr) Expr {
 	a := Abs(x)
 	a = Select(aboveBits(a, 0x1p30), f32(0x1p30), a) // the same angle, and finite
@@ -147,15 +141,14 @@ func atan32(x Expr) Expr {
 	num := Select(far, f32(-1), Select(mid, Sub(a, f32(1)), a))
 	den := Select(far, a, Select(mid, Add(a, f32(1)), f32(1)))
 	base := Select(far, f32(2), Select(mid, f32(1), f32(0)))
-	return odd(x, atanReduced(Div(num, den), base))
+	return oddFunction(x, atanReduced(Div(num, den), base))
 }
 
-// atan232 takes the angle of (|x|, |y|) by the smaller over the larger and
-// turns it into the quadrant of (x, y), told by the sign bits so that those of
-// zeros and infinities count.
+// atan232 computes the angle of (|x|, |y|) from the quotient of the smaller by the larger and moves
+// it to the quadrant of (x, y). It uses sign bits, so that the signs of zeros and infinities count.
 func atan232(y, x Expr) Expr {
 	ax, ay := Abs(x), Abs(y)
-	steep := Gt(restOf(y), restOf(x))
+	steep := Gt(absBits(y), absBits(x))
 	lo, hi := Select(steep, ax, ay), Select(steep, ay, ax)
 	lo, hi = ratioOperands(lo, hi)
 
@@ -165,19 +158,19 @@ func atan232(y, x Expr) Expr {
 	t := Div(num, den)
 	base := Select(mid, f32(1), f32(0))
 
-	// Now the angle is atan(t) + base·π/4 from the nearer axis.
+	// The angle is now atan(t) + base·π/4 from the nearer axis.
 	negX := Ne(signOf(x), u32(0))
 	t = Select(Ne(steep, negX), Neg(t), t)
 	base = Select(steep, Sub(f32(2), base), base)
 	base = Select(negX, Sub(f32(4), base), base)
-	// steep and negX together turn twice, so the sign of t is that of one.
+	// If both steep and negX hold, the sign of t flips twice.
 	r := Or(bitsOf(atanReduced(t, base)), signOf(y))
 	r = Select(isNaN32(y), bitsOf(y), r)
 	return floatOf(Select(isNaN32(x), bitsOf(x), r))
 }
 
-// ratioOperands scales two numbers 0 ≤ lo ≤ hi to where devices divide well,
-// with 1 for an infinity, and 0 and 1 if both are 0.
+// ratioOperands scales two numbers 0 ≤ lo ≤ hi to a range where devices divide accurately, with 1
+// for an infinity, and 0 and 1 if both are 0.
 func ratioOperands(lo, hi Expr) (Expr, Expr) {
 	infHi, infLo := Ge(bitsOf(hi), u32(infBits)), Ge(bitsOf(lo), u32(infBits))
 	large, small := Gt(hi, f32(0x1p100)), Lt(hi, f32(0x1p-100))
@@ -195,23 +188,23 @@ var asinPoly = []float64{
 	0.02489062398672104, 0.040996745228767395,
 }
 
-// asinParts returns, for a = |x|, asin(a) where a < ½, and asin(√((1-a)/2)),
-// half the angle from the end, elsewhere.
+// asinParts returns, for a = |x|, asin(a) if a < ½, and otherwise asin(√((1-a)/2)), half the angle
+// from the end.
 func asinParts(x Expr) (near, v Expr) {
-	a := atMost(Abs(x), 1)
+	a := clampMax(Abs(x), 1)
 	near = Lt(a, f32(0.5))
 	z := Select(near, Mul(a, a), Sub(f32(0.5), Mul(a, f32(0.5))))
 	s := Select(near, a, Sqrt(z))
 	return near, Add(s, Mul(s, Mul(z, polynomial(z, asinPoly...))))
 }
 
-// outside returns the float with bits u, NaN where |x| > 1.
-func outside(x, u Expr) Expr { return floatOf(Select(aboveBits(x, 1), u32(nanBits), u)) }
+// nanOutside returns the float with bits u, or NaN if |x| > 1.
+func nanOutside(x, u Expr) Expr { return floatOf(Select(aboveBits(x, 1), u32(nanBits), u)) }
 
 func asin32(x Expr) Expr {
 	near, v := asinParts(x)
 	far := Add(f32(piHalfHead), Sub(f32(piHalfTail), Mul(v, f32(2))))
-	return outside(x, Or(bitsOf(Select(near, v, far)), signOf(x)))
+	return nanOutside(x, Or(bitsOf(Select(near, v, far)), signOf(x)))
 }
 
 func acos32(x Expr) Expr {
@@ -221,5 +214,5 @@ func acos32(x Expr) Expr {
 	mid := Add(f32(piHalfHead), Add(f32(piHalfTail), signed))
 	twice := Mul(v, f32(2))
 	far := Select(neg, Add(f32(2*piHalfHead), Sub(f32(2*piHalfTail), twice)), twice)
-	return outside(x, bitsOf(Select(near, mid, far)))
+	return nanOutside(x, bitsOf(Select(near, mid, far)))
 }

@@ -1,9 +1,8 @@
 package scalar
 
-// identity returns what n equals by an identity that holds for every value of
-// its operands, also NaN, infinities and signed zeros (except MulZero, which
-// leaves signs of zero open), or nil. It looks one
-// level deep only; what needs ranges or sums of terms is Simplify's.
+// identity returns a simpler equal of n by an identity that holds for all operand values, also NaN,
+// infinities and signed zeros (except MulZero, where the sign of a zero is unspecified), or nil. It
+// looks only one level deep; rules with ranges or sums of terms are in Simplify.
 func identity(n *Node) Expr {
 	a := n.Args[0]
 	switch n.Op {
@@ -37,8 +36,7 @@ func identity(n *Node) Expr {
 	return nil
 }
 
-// identityInvolution undoes an operation done twice. Recip is one only of
-// mathematics, not of rounded numbers.
+// identityInvolution removes an operation applied twice. Recip is not included, since it rounds.
 func identityInvolution(n *Node, a Expr) Expr {
 	if a.Op != n.Op || n.Op == OpRecip {
 		return nil
@@ -46,8 +44,8 @@ func identityInvolution(n *Node, a Expr) Expr {
 	return a.Args[0]
 }
 
-// identityIdempotent drops an operation on its own result, on its negation
-// (abs), on an unsigned number (abs), and on another rounding's result.
+// identityIdempotent removes an operation on its own result, on its negation (abs), on an unsigned
+// number (abs), and on another rounding's result.
 func identityIdempotent(n *Node, a Expr) Expr {
 	if n.Op == OpAbs {
 		switch {
@@ -65,15 +63,15 @@ func identityIdempotent(n *Node, a Expr) Expr {
 	return nil
 }
 
-// identityConvert drops a conversion through a wider type and back.
+// identityConvert removes a conversion through a wider type and back.
 func identityConvert(n *Node, a Expr) Expr {
-	if a.Op == OpConvert && a.Args[0].Type == n.Type && holds(a.Type, n.Type) {
+	if a.Op == OpConvert && a.Args[0].Type == n.Type && represents(a.Type, n.Type) {
 		return a.Args[0]
 	}
 	return nil
 }
 
-// identitySelect decides constant conditions and drops equal branches.
+// identitySelect resolves constant conditions and removes equal branches.
 func identitySelect(n *Node, cond Expr) Expr {
 	a, b := n.Args[1], n.Args[2]
 	if c, ok := cond.IntConst(); ok {
@@ -95,9 +93,9 @@ func identitySelect(n *Node, cond Expr) Expr {
 	return nil
 }
 
-// identityBinary applies the units and zeros of binary operations. For floats,
-// x + (-0), x - 0, x·1 and x/1 are x; x + 0 is not (it turns -0 into 0), and
-// x·0 is not 0 (for infinities, NaN and signs).
+// identityBinary applies the neutral and absorbing elements of binary operations. For floats, x +
+// (-0), x - 0, x·1 and x/1 are x; x + 0 is not (it turns -0 into 0), and x·0 is not 0 (for
+// infinities, NaN and signs).
 func identityBinary(n *Node, a, b Expr) Expr {
 	if n.Type.IsBool() && !n.Op.isCompare() || n.Type.IsInteger() {
 		return identityInt(n, a, b)
@@ -143,8 +141,8 @@ func identityBinary(n *Node, a, b Expr) Expr {
 	return nil
 }
 
-// identityMul handles float products by ±1, and MulZero where one operand is a
-// constant that makes it a plain product or 0.
+// identityMul handles float products by ±1, and MulZero with a constant operand that makes it a
+// plain product or 0.
 func identityMul(n *Node, a, b Expr) Expr {
 	switch {
 	case b.isFloat(1):
@@ -171,8 +169,8 @@ func identityMul(n *Node, a, b Expr) Expr {
 	return nil
 }
 
-// identityInt applies the identities of integers and bools. All ones is -1 for
-// a signed type; an unsigned one holds its largest value.
+// identityInt applies the identities of integers and bools. All ones is -1 for a signed type and
+// the largest value for an unsigned type.
 func identityInt(n *Node, a, b Expr) Expr {
 	zero := func() Expr { return constant(n.Type, Value{}) }
 	ones := n.Type.Wrap(-1)

@@ -8,24 +8,23 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// interner makes one node of its own for each structure it meets, so that within it
-// equal structures are equal pointers.
+// interner performs hash consing: it makes one node for each structure, so that equal structures
+// are equal pointers.
 type interner struct {
-	home  *home
-	table []*interned     // by hash, each in the first free place from there on
-	count int             // of nodes in the table
-	met   map[*Node]*Node // its nodes for others' that are made of others', see isDeep
+	home    *home
+	table   []*interned     // open addressing by hash, linear probing
+	count   int             // of nodes in the table
+	foreign map[*Node]*Node // its nodes for nodes of others that are deep, see isDeep
 }
 
-// home tells interners apart. Nodes refer to it, and not to the interner: they often
-// outlive it.
+// home identifies an interner. Nodes refer to it and not to the interner, which they often outlive.
 type home struct{ _ byte }
 
-// interned is a node of an interner, with what is known about it there.
+// interned is a node of an interner, with cached facts about it.
 type interned struct {
 	Node
 	home *home
-	args [3]Expr // what Args are
+	args [3]Expr // the memory of Args
 	fact fact
 }
 
@@ -34,8 +33,8 @@ func newInterner() *interner { return &interner{home: new(home)} }
 // owns reports whether n is a node of the interner.
 func (in *interner) owns(n *Node) bool { return n.own != nil && n.own.home == in.home }
 
-// tree returns the one node with the structure of e, at any depth.
-func (in *interner) tree(e *Node) *Node {
+// intern returns the interner's node with the structure of e, at any depth.
+func (in *interner) intern(e *Node) *Node {
 	if in.owns(e) {
 		return e
 	}
@@ -43,20 +42,20 @@ func (in *interner) tree(e *Node) *Node {
 		return in.leaf(e)
 	}
 	if !in.isDeep(e, 2) {
-		return in.node(e) // sooner found again than remembered
+		return in.node(e) // looking it up again is cheaper than a map entry
 	}
-	n, ok := in.met[e]
+	n, ok := in.foreign[e]
 	if !ok {
-		if in.met == nil {
-			in.met = map[*Node]*Node{}
+		if in.foreign == nil {
+			in.foreign = map[*Node]*Node{}
 		}
 		n = in.node(e)
-		in.met[e] = n
+		in.foreign[e] = n
 	}
 	return n
 }
 
-// isDeep reports whether e is made of others' operations down to more than some levels
+// isDeep reports whether e has operations of other owners more than the given number of levels
 // below it.
 func (in *interner) isDeep(e *Node, levels int) bool {
 	for _, a := range e.Args {
@@ -67,16 +66,16 @@ func (in *interner) isDeep(e *Node, levels int) bool {
 	return false
 }
 
-// node returns the one node with the structure of e, which has operands.
+// node returns the interner's node with the structure of e, which has operands.
 func (in *interner) node(e *Node) *Node {
 	var args [3]Expr
 	for i, a := range e.Args {
-		args[i] = in.tree(a)
+		args[i] = in.intern(a)
 	}
 	return in.operation(e.Op, e.Type, e.Ref, args[:len(e.Args)])
 }
 
-// operation returns the one node of an operation on nodes of the interner.
+// operation returns the interner's node of an operation on nodes of the interner.
 func (in *interner) operation(op Op, t dtype.DType, ref int, args []Expr) *Node {
 	like := Node{Op: op, Type: t, Ref: ref, Args: args}
 	hash := mix(mix(uint64(op)<<8|uint64(t), uint64(ref)), uint64(len(args)))
@@ -88,12 +87,12 @@ func (in *interner) operation(op Op, t dtype.DType, ref int, args []Expr) *Node 
 	if x == nil {
 		x = &interned{Node: Node{Op: op, Type: t, Ref: ref}}
 		x.Args = x.args[:copy(x.args[:], args)]
-		in.adopt(x, at, uint32(hash>>32))
+		in.insert(x, at, uint32(hash>>32))
 	}
 	return &x.Node
 }
 
-// leaf returns the one node with the structure of e, which has no operands.
+// leaf returns the interner's node with the structure of e, which has no operands.
 func (in *interner) leaf(e *Node) *Node {
 	hash := mix(mix(uint64(e.Op)<<8|uint64(e.Type), e.Bits), uint64(e.Ref))
 	hash = mix(mix(hash, uint64(e.Lo)), uint64(e.Hi))
@@ -104,13 +103,13 @@ func (in *interner) leaf(e *Node) *Node {
 	x := in.table[at]
 	if x == nil {
 		x = &interned{Node: *e}
-		in.adopt(x, at, uint32(hash>>32))
+		in.insert(x, at, uint32(hash>>32))
 	}
 	return &x.Node
 }
 
-// Mark returns a number by which most expressions that differ are told apart: nodes that a
-// [Simplifier] made of one structure have one. It is soon found.
+// Mark returns a cheap 32-bit hash. Nodes that a [Simplifier] made for one structure have the same
+// mark.
 func (n *Node) Mark() uint32 {
 	if n.own != nil {
 		return n.own.fact.hash
@@ -118,19 +117,19 @@ func (n *Node) Mark() uint32 {
 	return uint32(mix(uint64(n.Op), n.Bits) >> 32)
 }
 
-// mix returns a hash of what h is one of and x, by a multiplication as Knuth proposes it
-// (The Art of Computer Programming 3, 6.4): the upper half is the better one.
+// mix returns a hash of h and x by multiplicative hashing (Knuth, The Art of Computer Programming
+// 3, 6.4): the upper half is the better one.
 func mix(h, x uint64) uint64 {
-	const prime = 0x9e3779b97f4a7c15 // 2⁶⁴ by the golden ratio
+	const prime = 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
 	h = (h ^ x) * prime
 	return h ^ h>>32
 }
 
-// leastTable is the size of the first table: many interners see one expression.
-const leastTable = 32
+// minTableSize is the initial table size: many interners see one expression.
+const minTableSize = 32
 
-// find returns the place of the node that is as n is, whose operands are nodes of the
-// interner, or where it belongs. There is always a free place.
+// find returns the table index of the node equal to n, whose operands are nodes of the interner, or
+// the free index where it belongs. There is always a free entry.
 func (in *interner) find(hash uint32, n *Node) int {
 	if in.count >= len(in.table)*3/4 {
 		in.grow()
@@ -139,7 +138,7 @@ func (in *interner) find(hash uint32, n *Node) int {
 	at := int(hash) & last
 	for {
 		x := in.table[at]
-		if x == nil || x.fact.hash == hash && alike(&x.Node, n) {
+		if x == nil || x.fact.hash == hash && sameFields(&x.Node, n) {
 			return at
 		}
 		at = (at + 1) & last
@@ -148,7 +147,7 @@ func (in *interner) find(hash uint32, n *Node) int {
 
 func (in *interner) grow() {
 	old := in.table
-	in.table = make([]*interned, max(leastTable, 2*len(old)))
+	in.table = make([]*interned, max(minTableSize, 2*len(old)))
 	last := len(in.table) - 1
 	for _, x := range old {
 		if x == nil {
@@ -162,40 +161,40 @@ func (in *interner) grow() {
 	}
 }
 
-// alike reports whether two nodes with the same operands, by pointers, are equal.
-func alike(a, b *Node) bool {
+// sameFields reports whether two nodes with identical operand pointers are equal.
+func sameFields(a, b *Node) bool {
 	return a.Op == b.Op && a.Type == b.Type && a.Bits == b.Bits && a.Ref == b.Ref && a.Lo == b.Lo && a.Hi == b.Hi &&
 		a.Name == b.Name && slices.Equal(a.Args, b.Args)
 }
 
-// adopt enters a new node.
-func (in *interner) adopt(x *interned, at int, hash uint32) {
+// insert inserts a new node.
+func (in *interner) insert(x *interned, at int, hash uint32) {
 	x.home, x.own, x.fact.hash = in.home, x, hash
 	in.table[at] = x
 	in.count++
 }
 
-// Equal reports whether a and b have the same structure. Constants are equal if
-// their bits are; nothing is commuted or simplified.
+// Equal reports whether a and b have the same structure. Constants are equal if their bits are;
+// operands are not commuted or simplified.
 func Equal(a, b Expr) bool {
 	in := newInterner()
-	return in.tree(a) == in.tree(b)
+	return in.intern(a) == in.intern(b)
 }
 
-// Key returns a string that is the same for two expressions if and only if they
-// are Equal. Its length grows with the number of distinct nodes.
+// Key returns a string that is the same for two expressions if and only if they are Equal. Its
+// length is proportional to the number of distinct nodes.
 func Key(e Expr) string {
 	in := newInterner()
 	number := map[*Node]int{}
 	var b strings.Builder
-	Walk(in.tree(e), func(n Expr) {
+	Walk(in.intern(e), func(n Expr) {
 		number[n] = len(number)
 		writeKey(&b, n, number)
 	})
 	return b.String()
 }
 
-// writeKey appends the fields that tell n from other nodes, operands by number.
+// writeKey appends the fields of n, operands by number.
 func writeKey(b *strings.Builder, n *Node, number map[*Node]int) {
 	field := func(x int64) {
 		b.WriteByte(' ')
@@ -231,8 +230,8 @@ func Hash(e Expr) uint64 {
 	return h
 }
 
-// withArgs returns n with its operands mapped by f and the operation unchanged,
-// not passed through its constructor; n itself if no operand changes.
+// withArgs returns n with its operands mapped by f and the operation unchanged, without calling its
+// constructor; n itself if no operand changes.
 func withArgs(n *Node, f func(*Node) Expr) Expr {
 	args, changed := mapArgs(n, f)
 	if !changed {
@@ -241,7 +240,7 @@ func withArgs(n *Node, f func(*Node) Expr) Expr {
 	return operation(n.Op, n.Type, n.Ref, args[:len(n.Args)])
 }
 
-// rebuilt is withArgs with the operation passed through its constructor.
+// rebuilt is withArgs that calls the constructor of the operation.
 func rebuilt(n *Node, f func(*Node) Expr) Expr {
 	args, changed := mapArgs(n, f)
 	if !changed {
@@ -250,7 +249,7 @@ func rebuilt(n *Node, f func(*Node) Expr) Expr {
 	return Rebuild(n, args[:len(n.Args)]...)
 }
 
-// mapArgs returns the operands of n, mapped by f, and whether one is another now.
+// mapArgs returns the operands of n mapped by f, and whether any changed.
 func mapArgs(n *Node, f func(*Node) Expr) (args [3]Expr, changed bool) {
 	for i, a := range n.Args {
 		args[i] = f(a)

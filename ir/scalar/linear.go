@@ -8,11 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// linear is a sum of terms with integer coefficients and a constant, equal to
-// the value of an expression as a mathematical integer: it is only made where
-// ranges prove that nothing wraps.
+// linear is a sum of terms with integer coefficients and a constant, equal to the value of an
+// expression as a mathematical integer. It is only made if ranges prove that nothing wraps.
 type linear struct {
-	terms []term // sorted, no two with one atom, no coefficient 0
+	terms []term // sorted, atoms distinct, no coefficient 0
 	c     int64
 }
 
@@ -21,8 +20,8 @@ type term struct {
 	atom *Node
 }
 
-// linear returns the linear form of the interned, simplified node n. A node
-// that is no sum, or that may wrap, is an atom.
+// linear returns the linear form of the interned, simplified node n. A node that is not a sum, or
+// that may wrap, is an atom.
 func (s *Simplifier) linear(n *Node) linear {
 	f := s.fact(n)
 	if !f.summed {
@@ -109,8 +108,7 @@ func combine(a, b linear, k int64) (linear, bool) {
 	return out, fits
 }
 
-// compareHeads compares the first atoms of two sorted lists; an empty list is
-// last.
+// compareHeads compares the first atoms of two sorted lists; an empty list is last.
 func compareHeads(a, b []term) int {
 	switch {
 	case len(a) == 0:
@@ -137,9 +135,8 @@ func (s *Simplifier) spanLinear(l linear) span {
 	return r
 }
 
-// emit returns the canonical expression of type t for l: terms by falling
-// coefficient, added or subtracted, the constant last. Its value is that of l
-// reduced to the width of t.
+// emit returns the canonical expression of type t for l: terms by decreasing coefficient, added or
+// subtracted, the constant last. Its value is that of l wrapped to t.
 func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	l, r := s.recombine(l), s.spanLinear(l)
 	terms := slices.Clone(l.terms)
@@ -160,34 +157,34 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	if c != 0 {
 		e = s.accumulate(e, ConstI(t, 1), c, t)
 	}
-	e = s.in.tree(e)
+	e = s.in.intern(e)
 	f := s.fact(e)
 	f.simple, f.sum, f.summed = e, l, true
-	if old := s.span(e); limits(t).contains(r) && !(old.known && r.contains(old)) {
+	if old := s.span(e); int64Range(t).contains(r) && !(old.known && r.contains(old)) {
 		f.span, f.ranged = r, true
 	}
 	return e
 }
 
-// accumulate returns e + coef·atom, e being nil for 0. The atom may be narrower than t.
+// accumulate returns e + coef·atom; a nil e is 0. The atom may be narrower than t.
 func (s *Simplifier) accumulate(e, atom Expr, coef int64, t dtype.DType) Expr {
 	atom = Convert(atom, t)
-	times := func(k int64) Expr { return s.built(OpMul, atom, ConstI(t, k)) }
+	times := func(k int64) Expr { return s.construct(OpMul, atom, ConstI(t, k)) }
 	switch {
 	case e == nil && coef == -1:
-		return s.built(OpNeg, atom)
+		return s.construct(OpNeg, atom)
 	case e == nil:
 		return times(coef)
 	case coef < 0:
-		return s.built(OpSub, e, times(-coef))
+		return s.construct(OpSub, e, times(-coef))
 	}
-	return s.built(OpAdd, e, times(coef))
+	return s.construct(OpAdd, e, times(coef))
 }
 
 func magnitude(x int64) int64 { return max(x, -x) }
 
-// recombine undoes splits: c·n·(x/n) + c·(x%n) is c·x. It looks for the
-// quotient that belongs to each remainder.
+// recombine undoes splits: c·n·(x/n) + c·(x%n) is c·x. It looks for the matching quotient of each
+// remainder.
 func (s *Simplifier) recombine(l linear) linear {
 	for i := 0; i < len(l.terms); i++ {
 		rem := l.terms[i]
@@ -229,9 +226,9 @@ func without(l linear, i, j int) linear {
 	return out
 }
 
-// compareNodes orders interned nodes by structure, leaves first; it returns 0
-// only for one and the same node. As equal structures are one node, it descends
-// into the first operand that differs only, so it takes time linear in depth.
+// compareNodes orders interned nodes by structure, leaves first; it returns 0 only for the same
+// node. Since equal structures are one node, it descends only into the first operand that differs,
+// so it takes time linear in depth.
 func compareNodes(a, b *Node) int {
 	for a != b {
 		if order := compareFields(a, b); order != 0 {
@@ -246,8 +243,8 @@ func compareNodes(a, b *Node) int {
 	return 0
 }
 
-// compareFields orders nodes by what they are themselves. One after the other: the comparison
-// of many terms ends with the first.
+// compareFields orders nodes by their own fields. It compares them one after the other, since most
+// comparisons end with the first.
 func compareFields(a, b *Node) int {
 	switch {
 	case a.Op != b.Op:

@@ -12,33 +12,30 @@ type Local struct {
 	Value Expr
 }
 
-// WithLocals is the form in which a printer writes a list of expressions: the
-// locals in order, then the roots with the bound parts replaced by their
-// variables.
+// WithLocals is a list of expressions as printers write it: the locals in order, then the roots
+// with the bound parts replaced by their variables.
 type WithLocals struct {
 	Locals []Local
 	Roots  []Expr
 }
 
-// BindShared binds each operation that roots use more than once, counting
-// structurally equal ones together, to a variable called prefix followed by a
-// number from 0 up. Leaves are not bound, nor are the negation, complement or
-// bitcast of a leaf. A variable has the range of what it stands for. No variable
-// in roots may have such a name. The result depends on the structure of roots
-// only.
+// BindShared binds each operation that roots use more than once, counting structurally equal ones
+// together, to a variable called prefix followed by a number from 0 (common subexpression
+// elimination). Leaves are not bound, nor are the negation, complement or bitcast of a leaf. A
+// variable has the range of its value. No variable in roots may have such a name. The result
+// depends only on the structure of roots.
 func BindShared(prefix string, roots ...Expr) WithLocals {
 	return NewSimplifier().BindShared(prefix, roots...)
 }
 
-// BindShared is [BindShared] for roots that have parts in common with what the Simplifier was
-// given before.
+// BindShared is [BindShared] for roots that share parts with earlier arguments of the Simplifier.
 func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 	if fewAndDistinct(roots) {
 		return WithLocals{Roots: slices.Clone(roots)}
 	}
 	out := WithLocals{Roots: make([]Expr, len(roots))}
 	for i, r := range roots {
-		out.Roots[i] = s.in.tree(r)
+		out.Roots[i] = s.in.intern(r)
 	}
 	var uses memo[use]
 	countUses(out.Roots, &uses)
@@ -63,16 +60,16 @@ func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 	return out
 }
 
-// variable returns a variable that stands for the interned node n.
+// variable returns a variable for the interned node n.
 func (s *Simplifier) variable(name string, n *Node) Expr {
-	if r := s.span(n); r.known && n.Type.IsInteger() && r != whole(n.Type) {
+	if r := s.span(n); r.known && n.Type.IsInteger() && r != fullRange(n.Type) {
 		return NewVar(name, n.Type, r.lo, r.hi)
 	}
 	return FreeVar(name, n.Type)
 }
 
-// fewAndDistinct reports whether roots have a handful of operations, no two of
-// them equal, which is quickly seen and often so.
+// fewAndDistinct reports whether roots have a handful of operations, all different: a common case
+// that is quickly checked.
 func fewAndDistinct(roots []Expr) bool {
 	var found [6]*Node
 	n := 0
@@ -110,14 +107,14 @@ func sameTree(a, b *Node) bool {
 	return same && slices.EqualFunc(a.Args, b.Args, sameTree)
 }
 
-// use is what BindShared knows of a node: its places as an operand or root, and how it is
-// written there, nil as long as that is not known.
+// use counts the uses of a node as an operand or root, and holds its bound form, nil until it is
+// known.
 type use struct {
 	count int
 	form  Expr
 }
 
-// countUses counts, for every node of roots, its places.
+// countUses counts the uses of every node of roots.
 func countUses(roots []Expr, uses *memo[use]) {
 	var visit func(n *Node)
 	visit = func(n *Node) {
@@ -134,7 +131,7 @@ func countUses(roots []Expr, uses *memo[use]) {
 	}
 }
 
-// trivial reports whether n costs no more than the variable that would hold it.
+// trivial reports whether n costs no more than a variable.
 func trivial(n *Node) bool {
 	switch n.Op {
 	case OpNeg, OpNot, OpBitcast:

@@ -84,7 +84,7 @@ func checkUses(t *testing.T, s WithLocals) {
 // treeUses counts how often each node of e occurs, structurally equal ones
 // together.
 func treeUses(e Expr) map[*Node]int {
-	root := newInterner().tree(e)
+	root := newInterner().intern(e)
 	var uses memo[use]
 	countUses([]Expr{root}, &uses)
 	out := map[*Node]int{}

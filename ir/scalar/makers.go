@@ -1,5 +1,11 @@
 package scalar
 
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir/dtype"
+)
+
 // Neg returns -a.
 func Neg(a Expr) Expr { return New(OpNeg, a) }
 
@@ -18,19 +24,19 @@ func Ceil(a Expr) Expr { return New(OpCeil, a) }
 // Round returns the whole number nearest to a, ties to even.
 func Round(a Expr) Expr { return New(OpRound, a) }
 
-// Trunc returns a without its fraction.
+// Trunc returns a rounded toward zero.
 func Trunc(a Expr) Expr { return New(OpTrunc, a) }
 
 // Exp returns e to the power a.
 func Exp(a Expr) Expr { return New(OpExp, a) }
 
-// Expm1 returns exp(a) - 1, exact also near 0.
+// Expm1 returns exp(a) - 1, accurate also near 0.
 func Expm1(a Expr) Expr { return New(OpExpm1, a) }
 
 // Log returns the natural logarithm of a: -Inf at 0, NaN below.
 func Log(a Expr) Expr { return New(OpLog, a) }
 
-// Log1p returns log(1 + a), exact also near 0.
+// Log1p returns log(1 + a), accurate also near 0.
 func Log1p(a Expr) Expr { return New(OpLog1p, a) }
 
 // Sqrt returns the square root of a, NaN below 0.
@@ -75,7 +81,7 @@ func Sigmoid(a Expr) Expr { return New(OpSigmoid, a) }
 // Erf returns the error function of a.
 func Erf(a Expr) Expr { return New(OpErf, a) }
 
-// Erfc returns 1 - erf(a), exact also where erf(a) is near 1.
+// Erfc returns 1 - erf(a), accurate also where erf(a) is near 1.
 func Erfc(a Expr) Expr { return New(OpErfc, a) }
 
 // Not returns the negation of a bool, or the complement of each bit of an
@@ -112,16 +118,15 @@ func Sub(a, b Expr) Expr { return New(OpSub, a, b) }
 // Mul returns a · b.
 func Mul(a, b Expr) Expr { return New(OpMul, a, b) }
 
-// MulZero returns 0 where one of a and b is 0, whatever the other, and a · b
-// elsewhere: the product of a tangent that may be masked out and a coefficient
-// that may be infinite or NaN there. The sign of a zero result is not
-// specified.
+// MulZero returns 0 if a or b is 0, even if the other is infinite or NaN, and a · b otherwise. It
+// multiplies a tangent that may be masked out by a coefficient that may be infinite or NaN there.
+// The sign of a zero result is unspecified.
 func MulZero(a, b Expr) Expr { return New(OpMulZero, a, b) }
 
 // Div returns a / b; of integers, truncated toward zero.
 func Div(a, b Expr) Expr { return New(OpDiv, a, b) }
 
-// Rem returns what Div truncated leaves: a result with the sign of a.
+// Rem returns the remainder of the truncated quotient, with the sign of a.
 func Rem(a, b Expr) Expr { return New(OpRem, a, b) }
 
 // FloorDiv returns the quotient of two integers rounded down.
@@ -177,12 +182,47 @@ func Gt(a, b Expr) Expr { return New(OpGt, a, b) }
 // Ge returns a ≥ b, false if one is NaN.
 func Ge(a, b Expr) Expr { return New(OpGe, a, b) }
 
-// Select returns a where cond holds and b elsewhere. Both are evaluated.
+// Select returns a if cond is true and b otherwise. Both are evaluated.
 func Select(cond, a, b Expr) Expr { return New(OpSelect, cond, a, b) }
 
-// Fma returns a·b + c. Whether the product is rounded before the sum is up to
-// the device; code must be right either way.
+// Fma returns a·b + c. Whether the product is rounded before the addition depends on the device;
+// code must be correct either way.
 func Fma(a, b, c Expr) Expr { return New(OpFma, a, b, c) }
 
 // Clamp returns Min(Max(x, lo), hi).
 func Clamp(x, lo, hi Expr) Expr { return New(OpClamp, x, lo, hi) }
+
+// Extreme returns the largest value of a real type if sign is positive and the smallest one if it
+// is negative: an infinity of floats, true and false for Bool.
+func Extreme(d dtype.DType, sign int) Expr {
+	if d.IsFloat() {
+		return ConstF(d, math.Inf(sign))
+	}
+	if d.IsBool() {
+		return ConstBool(sign > 0)
+	}
+	lo, hi, ok := d.IntRange()
+	if !ok {
+		lo, hi = 0, -1 // u64, by bit pattern
+	}
+	if sign > 0 {
+		return ConstI(d, hi)
+	}
+	return ConstI(d, lo)
+}
+
+// TwoSum returns the rounded sum a + b and its rounding error, a float of the same type (Knuth, The
+// Art of Computer Programming, volume 2, section 4.2.2, theorem B). If the sum is not finite, the
+// error is NaN. It requires that each operation is rounded as written: a compiler must not
+// reassociate sums.
+func TwoSum(a, b Expr) (sum, rest Expr) {
+	sum = Add(a, b)
+	part := Sub(sum, a)
+	return sum, Add(Sub(a, Sub(sum, part)), Sub(b, part))
+}
+
+// Compensated returns sum + rest, where rest is the accumulated rounding error from [TwoSum]; sum
+// itself if that is not finite.
+func Compensated(sum, rest Expr) Expr {
+	return Select(Eq(rest, rest), Add(sum, rest), sum)
+}

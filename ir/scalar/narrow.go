@@ -6,16 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// narrowFloat describes how a floating type of 8 or 16 bits lies beside f32,
-// whose significand has 23 stored bits and whose exponents are biased by 127.
+// narrowFloat describes the position of a floating type of 8 or 16 bits within f32, whose
+// significand has 23 stored bits and whose exponent bias is 127.
 type narrowFloat struct {
 	d        dtype.DType
 	mantissa int // stored bits of the significand
 	minExp   int // exponent of the smallest normal number
-	// infinity holds the bits of the smallest magnitude that is no number, which is
-	// also what rounds past the largest one.
+	// infinity holds the bits of the smallest magnitude that is not finite, which is also the
+	// result of overflow.
 	infinity uint32
-	// limit is the first f32, by its bits, that is rounded past the largest.
+	// limit is the first f32, by its bits, that overflows.
 	limit uint32
 }
 
@@ -25,9 +25,8 @@ func narrowFloatOf(d dtype.DType) narrowFloat {
 	f := narrowFloat{d: d, mantissa: 1 - mantissa, minExp: minExp - 1}
 	largest := d.FloatBits(d.MaxFloat())
 	f.infinity = uint32(largest) + 1
-	// Half a unit beyond the largest number is where rounding would go up. The tie
-	// itself goes to the even neighbour, which is the largest where its last bit is
-	// 0.
+	// Rounding goes up from half a unit above the largest number. The tie goes to the even
+	// neighbour, which is the largest number if its last bit is 0.
 	_, top := math.Frexp(d.MaxFloat())
 	tie := d.MaxFloat() + math.Ldexp(1, top-2-f.mantissa)
 	f.limit = math.Float32bits(float32(tie))
@@ -37,10 +36,10 @@ func narrowFloatOf(d dtype.DType) narrowFloat {
 	return f
 }
 
-// Unpack returns the number, an f32, that the low bits of a u32 are in a
-// floating type of 8 or 16 bits, exactly. Bits above those of the type must be 0.
-// It is made of integer operations, one conversion and one product, so that no
-// device flushes a subnormal number of the narrow type. A NaN stays one.
+// Unpack returns the f32 value of the low bits of a u32 in a floating type of 8 or 16 bits,
+// exactly. Bits above those of the type must be 0. It uses integer operations, one conversion and
+// one product, so that no device flushes a subnormal number of the narrow type. A NaN remains a
+// NaN.
 func Unpack(bits Expr, d dtype.DType) Expr {
 	if d == dtype.BF16 {
 		return Bitcast(Shl(bits, word(16)), dtype.F32)
@@ -49,8 +48,8 @@ func Unpack(bits Expr, d dtype.DType) Expr {
 	signBit := word(1 << (d.Bits() - 1))
 	sign := Shl(And(bits, signBit), word(uint32(32-d.Bits())))
 	magnitude := And(bits, word(1<<(d.Bits()-1)-1))
-	// A normal number has its exponent's bias raised; what is no number gets all
-	// ones as its exponent.
+	// Adjust the exponent bias of a normal number; the exponent of an infinity or NaN becomes all
+	// ones.
 	rebias := word(uint32(127+f.minExp-1) << 23)
 	toF32 := word(uint32(23 - f.mantissa))
 	normal := Add(Shl(magnitude, toF32), rebias)
@@ -61,11 +60,10 @@ func Unpack(bits Expr, d dtype.DType) Expr {
 	return Bitcast(Or(Select(isSubnormal, subnormal, normal), sign), dtype.F32)
 }
 
-// Pack returns the bits, in the low bits of a u32, of an f32 rounded to a
-// floating type of 8 or 16 bits: to nearest, ties to even, as [dtype.DType.Round]
-// does it. It is made of integer operations, but for one sum, of which a
-// subnormal f32 may be flushed: it is 0 in all types but bf16. That one has the
-// exponents of f32, so that it needs no sum, and rounding carries into infinity.
+// Pack returns the bits, in the low bits of a u32, of an f32 rounded to a floating type of 8 or 16
+// bits: to nearest, ties to even, like [dtype.DType.Round]. It uses integer operations except for
+// one addition, which may flush a subnormal f32; that is 0 in all types but bf16. bf16 has the
+// exponents of f32, so it needs no addition, and rounding carries into infinity.
 func Pack(x Expr, d dtype.DType) Expr {
 	f := narrowFloatOf(d)
 	b := Bitcast(x, dtype.U32)
@@ -76,12 +74,12 @@ func Pack(x Expr, d dtype.DType) Expr {
 	if d != dtype.BF16 {
 		rebased = Sub(magnitude, word(uint32(127+f.minExp-1)<<23))
 	}
-	// Half a unit less one, and one more where the last kept bit is set: so a tie
-	// goes up only to an even number.
+	// Add half a unit minus one, plus one if the last kept bit is set: a tie then rounds up only to
+	// an even number.
 	odd := And(Shr(rebased, drop), word(1))
 	rounded := Shr(Add(Add(rebased, word(1<<(22-f.mantissa)-1)), odd), drop)
 	if d != dtype.BF16 {
-		// The sum with a number whose unit is that of the subnormal ones rounds.
+		// Adding a number whose unit is that of the subnormals rounds.
 		by := math.Ldexp(1, f.minExp-f.mantissa+23)
 		sum := Add(Bitcast(magnitude, dtype.F32), ConstF(dtype.F32, by))
 		subnormal := Sub(Bitcast(sum, dtype.U32), word(math.Float32bits(float32(by))))
@@ -94,11 +92,11 @@ func Pack(x Expr, d dtype.DType) Expr {
 	return Or(rounded, sign)
 }
 
-// ExpandNarrow returns e with its conversions from and to floats of 8 and 16 bits
-// made of integer operations, by way of f32, for targets that have no such types:
-// what is left on them is loads and bitcasts.
+// ExpandNarrow returns e with conversions from and to floats of 8 and 16 bits implemented by
+// integer operations, through f32, for targets without these types. Only their loads and bitcasts
+// remain.
 func ExpandNarrow(e Expr) Expr {
-	return fromLeaves(e, func(n Expr) Expr {
+	return bottomUp(e, func(n Expr) Expr {
 		if n.Op != OpConvert {
 			return n
 		}
@@ -106,8 +104,8 @@ func ExpandNarrow(e Expr) Expr {
 	})
 }
 
-// convertBits makes a conversion from or to a float of no more than some bits of
-// integer operations on its bits. What is no f32 goes through it.
+// convertBits implements a conversion from or to a float of at most the given number of bits by
+// integer operations. Types other than f32 are converted through it.
 func convertBits(n Expr, most int) Expr {
 	isNarrow := func(d dtype.DType) bool { return d.IsFloat() && d.Bits() <= most }
 	x := n.Args[0]
@@ -124,7 +122,7 @@ func convertBits(n Expr, most int) Expr {
 	return Bitcast(Convert(bits, sameWidth(n.Type)), n.Type)
 }
 
-// sameWidth returns the unsigned type of the bits of a float of 8 or 16 bits.
+// sameWidth returns the unsigned type with the width of a float of 8 or 16 bits.
 func sameWidth(d dtype.DType) dtype.DType {
 	if d.IsFloat8() {
 		return dtype.U8

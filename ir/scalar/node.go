@@ -6,12 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Expr is an expression: a pointer to a node that nobody changes once it is
-// made. Equal pointers are equal expressions; the reverse is what Equal tests.
+// Expr is an expression: a pointer to an immutable node. Equal pointers are equal expressions; use
+// Equal to compare structures.
 type Expr = *Node
 
-// Node is one operation with its operands. Make nodes with the constructors:
-// they check what the fields must satisfy.
+// Node is an operation with its operands. Make nodes with the constructors, which check the fields.
 type Node struct {
 	Op   Op
 	Type dtype.DType
@@ -23,22 +22,21 @@ type Node struct {
 	// of an integer or bool. Complex constants are MakeComplex of two.
 	Bits uint64
 
-	// Ref is the number of an Arg, the buffer slot of a Load or the code of a
-	// Check.
+	// Ref is the number of an Arg, the buffer slot of a Load or the code of a Check.
 	Ref int
 
 	// Name is the name of a Var.
 	Name string
 
-	// Lo and Hi are the inclusive range of an integer Var where Lo ≤ Hi; a Var
-	// with Lo > Hi has the range of its type.
+	// Lo and Hi are the inclusive range of an integer Var if Lo ≤ Hi. A Var with Lo > Hi has the
+	// range of its type.
 	Lo, Hi int64
 
-	own *interned // what an interner that made the node knows of it, nil for other nodes
+	own *interned // facts cached by the interner that made the node; nil for other nodes
 }
 
-// ConstF returns a constant of float type t, rounded to it; of complex type t,
-// the constant with imaginary part 0. There is one NaN of each type.
+// ConstF returns a constant of float type t, rounded to it, or of complex type t with imaginary
+// part 0. Each type has one NaN.
 func ConstF(t dtype.DType, x float64) Expr {
 	if t.IsComplex() {
 		return ConstC(t, complex(x, 0))
@@ -58,8 +56,7 @@ func ConstC(t dtype.DType, c complex128) Expr {
 	return operation(OpMakeComplex, t, 0, []Expr{re, im})
 }
 
-// ConstI returns a constant of integer type t, wrapped to it; a u64 is given
-// by its bit pattern.
+// ConstI returns a constant of integer type t, wrapped to it; a u64 is given by its bit pattern.
 func ConstI(t dtype.DType, x int64) Expr {
 	if t == dtype.I32 && uint64(x) < uint64(len(smallConsts)) {
 		return &smallConsts[x]
@@ -68,8 +65,8 @@ func ConstI(t dtype.DType, x int64) Expr {
 	return &Node{Op: OpConst, Type: t, Bits: uint64(t.Wrap(x))}
 }
 
-// smallConsts are the constants that most positions are made of: numbers below those of the
-// threads of the largest workgroup, 1,024. They take 88 KB.
+// smallConsts are preallocated small constants, the most common ones in index arithmetic: 0 to
+// 1,023, below the size of the largest workgroup. They take 88 KB.
 var smallConsts = func() (nodes [1024]Node) {
 	for i := range nodes {
 		nodes[i] = Node{Op: OpConst, Type: dtype.I32, Bits: uint64(i)}
@@ -86,9 +83,8 @@ func ConstBool(b bool) Expr {
 	return n
 }
 
-// Const returns the number x as a constant of any type but packed ones: rounded
-// for floats, truncated for integers, x ≠ 0 for Bool. It serves bodies that are
-// written once for all types.
+// Const returns the number x as a constant of any type except packed ones: rounded for floats,
+// truncated for integers, x ≠ 0 for Bool. It serves bodies that are written once for all types.
 func Const(t dtype.DType, x float64) Expr {
 	if t.IsFloat() || t.IsComplex() {
 		return ConstF(t, x)
@@ -115,9 +111,9 @@ func Arg(i int, t dtype.DType) Expr {
 	return &Node{Op: OpArg, Type: t, Ref: i}
 }
 
-// NewVar returns the variable called name. For an integer type, lo ≤ hi states
-// its inclusive range; pass lo > hi, or use FreeVar, where it is not known.
-// Everywhere in one expression a name must have one type and range.
+// NewVar returns the variable called name. For an integer type, lo ≤ hi is its inclusive range; if
+// the range is unknown, pass lo > hi or use FreeVar. All variables of the same name in an
+// expression must have the same type and range.
 func NewVar(name string, t dtype.DType, lo, hi int64) Expr {
 	checkLeaf(OpVar, t, kAny)
 	if lo > hi || !t.IsInteger() {
@@ -126,7 +122,7 @@ func NewVar(name string, t dtype.DType, lo, hi int64) Expr {
 	return &Node{Op: OpVar, Type: t, Name: name, Lo: lo, Hi: hi}
 }
 
-// FreeVar returns the variable called name with the whole range of its type.
+// FreeVar returns the variable called name with the full range of its type.
 func FreeVar(name string, t dtype.DType) Expr { return NewVar(name, t, 1, 0) }
 
 // LoadAt returns the element of type t at index, an integer, of buffer slot.
@@ -136,7 +132,7 @@ func LoadAt(slot int, t dtype.DType, index Expr) Expr {
 	return operation(OpLoad, t, slot, []Expr{index})
 }
 
-// Value returns the value of a constant. ok is false for all but constants.
+// Value returns the value of a constant; ok is false for other nodes.
 func (n *Node) Value() (v Value, ok bool) {
 	switch {
 	case n.Op == OpConst && n.Type.IsFloat():
@@ -150,7 +146,7 @@ func (n *Node) Value() (v Value, ok bool) {
 	return Value{}, false
 }
 
-// IntConst returns the value of an integer or bool constant.
+// IntConst returns the value of an integer or bool constant; ok is false for other nodes.
 func (n *Node) IntConst() (x int64, ok bool) {
 	if n.Op != OpConst || n.Type.IsFloat() {
 		return 0, false
@@ -158,7 +154,7 @@ func (n *Node) IntConst() (x int64, ok bool) {
 	return int64(n.Bits), true
 }
 
-// isFloat reports whether n is the float constant x, zeros told apart by sign.
+// isFloat reports whether n is the float constant x, distinguishing signed zeros.
 func (n *Node) isFloat(x float64) bool {
 	return n.Op == OpConst && n.Type.IsFloat() && n.Bits == math.Float64bits(x)
 }

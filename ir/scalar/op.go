@@ -3,8 +3,8 @@ package scalar
 // Op identifies an operation.
 type Op uint8
 
-// The operations. Their operand and result types are listed in opTable; the
-// constructors of the same names without the prefix document their meaning.
+// The operations. Their operand and result types are listed in opTable; the constructors of the
+// same names without the prefix document their semantics.
 const (
 	OpInvalid Op = iota
 
@@ -85,7 +85,7 @@ const (
 	OpBitcast
 
 	// Effects.
-	OpCheck // operand 0; records code Node.Ref where operand 1, a bool, is false
+	OpCheck // operand 0; records code Node.Ref if operand 1, a bool, is false
 
 	opCount
 )
@@ -107,20 +107,19 @@ const (
 	kAny           = kBool | kNumeric
 )
 
-// result says how the type of a node follows from its operands.
+// result is the rule for the type of a node.
 type result uint8
 
 const (
-	ofNode    result = iota // the node states its own type: leaves, Convert, Bitcast
+	ofNode    result = iota // stored in the node: leaves, Convert, Bitcast
 	ofOperand               // that of the last operand
 	ofBool                  // Bool
 	ofReal                  // the real type of the operand
 	ofComplex               // the complex type of the operands
 )
 
-// opInfo is what the package knows about an operation, apart from its meaning.
-// All operands have one type, drawn from operands; only the conditions of
-// Select, its first operand, and of Check, its second, are Bool.
+// opInfo is the table row of an operation. All operands have one type, of the kinds in operands;
+// only the conditions of Select, its first operand, and of Check, its second, are Bool.
 type opInfo struct {
 	name     string
 	arity    int
@@ -226,8 +225,7 @@ func (op Op) isLeaf() bool { return op >= OpConst && op <= OpVar }
 // isCompare reports whether op is one of the six comparisons.
 func (op Op) isCompare() bool { return op >= OpEq && op <= OpGe }
 
-// Commutes reports whether the two operands of op can be swapped without
-// changing the value.
+// Commutes reports whether the two operands of op can be swapped without changing the value.
 func (op Op) Commutes() bool {
 	switch op {
 	case OpAdd, OpMul, OpMulZero, OpMin, OpMax, OpAnd, OpOr, OpXor, OpEq, OpNe:

@@ -8,25 +8,23 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Print returns e as text, one line for each part that is used more than once
-// and a last line for e itself:
+// Print returns e as text, one line for each part that is used more than once and a last line for e
+// itself:
 //
 //	t0 = exp(%0:f32)
 //	add(t0, mul(t0, 0.5:f32))
 //
-// Leaves carry their type: a constant is 0.5:f32, an argument %0:f32, a
-// variable i:i32, with its range if known as in i:i32[0..127]. Operations are
-// written by name; those whose type does not follow from the operands carry it:
-// load.f32(2, i:i32), check.f32(code, x, cond), convert.f16(x). Floats are
-// written with the fewest digits that give them back. Two expressions print the
-// same if and only if they are Equal.
+// Leaves show their type: a constant is 0.5:f32, an argument %0:f32, a variable i:i32, with its
+// range if known as in i:i32[0..127]. Operations whose type does not follow from the operands show
+// it: load.f32(2, i:i32), check.f32(code, x, cond), convert.f16(x). Floats have the fewest digits
+// that round-trip. Two expressions print the same if and only if they are Equal.
 func Print(e Expr) string {
 	lines, text := PrintAll(e)
 	return strings.Join(append(lines, text[0]), "\n")
 }
 
-// PrintAll returns the texts of several expressions and, before them, a line
-// for each part that they use more than once, all in the form of [Print].
+// PrintAll returns the texts of several expressions, and a line for each part that they use more
+// than once, in the form of [Print].
 func PrintAll(roots ...Expr) (lines, texts []string) {
 	p := printer{local: freePrefix(roots)}
 	s := BindShared(p.local, roots...)
@@ -39,8 +37,8 @@ func PrintAll(roots ...Expr) (lines, texts []string) {
 	return lines, texts
 }
 
-// printer collects the text of an expression. Variables whose name begins with
-// local are those that Print made.
+// printer collects the text of an expression. Variables whose name begins with local are made by
+// the printer.
 type printer struct {
 	strings.Builder
 	local string
@@ -49,8 +47,8 @@ type printer struct {
 // String returns Print(n), for use with package fmt.
 func (n *Node) String() string { return Print(n) }
 
-// freePrefix returns t, or t with as many underscores as keep it from being the
-// beginning of a variable of roots.
+// freePrefix returns t followed by enough underscores that it is not a prefix of a variable of
+// roots.
 func freePrefix(roots []Expr) string {
 	prefix := "t"
 	for _, r := range roots {
@@ -102,8 +100,7 @@ func (p *printer) operation(n *Node) {
 	p.WriteByte(')')
 }
 
-// variable writes a variable: one that Print made by its name alone, others
-// with type and range.
+// variable writes a variable: the printer's own by name, others with type and range.
 func (p *printer) variable(n *Node) {
 	p.WriteString(n.Name)
 	if strings.HasPrefix(n.Name, p.local) {

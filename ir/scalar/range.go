@@ -7,23 +7,21 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// span is an inclusive range of integers. wraps says that the operation it was
-// found for may have wrapped around, in which case its operands do not combine
-// as mathematical integers.
+// span is an inclusive range of integers. wraps reports that the operation may have wrapped around;
+// its operands then do not combine as mathematical integers.
 type span struct {
 	lo, hi int64
 	known  bool
 	wraps  bool
 }
 
-// Range returns bounds of the integer or bool expression e that hold for every
-// value of its leaves within their ranges. ok is false for other types, and for
-// a u64 that may be 2⁶³ or more.
+// Range returns bounds of the integer or bool expression e that hold for all values of its leaves
+// within their ranges. ok is false for other types, and for a u64 that may be 2⁶³ or more.
 func Range(e Expr) (lo, hi int64, ok bool) { return NewSimplifier().Range(e) }
 
-// Range is [Range] of e.
+// Range is [Range] with the facts cached by s.
 func (s *Simplifier) Range(e Expr) (lo, hi int64, ok bool) {
-	r := s.span(s.simplify(s.in.tree(e)))
+	r := s.span(s.simplify(s.in.intern(e)))
 	return r.lo, r.hi, r.known
 }
 
@@ -31,12 +29,12 @@ func point(x int64) span { return span{lo: x, hi: x, known: true} }
 
 func (r span) isPoint() bool { return r.known && r.lo == r.hi }
 
-// contains reports whether every number of o is one of r.
+// contains reports whether r includes o.
 func (r span) contains(o span) bool { return r.known && o.known && r.lo <= o.lo && o.hi <= r.hi }
 
-// limits returns the values of type t that fit an int64. For a u64 that is only
-// a part of them, so what is not known to lie in it is not known at all.
-func limits(t dtype.DType) span {
+// int64Range returns the values of type t that fit an int64. For a u64 that is only the lower half, so
+// a value that may lie outside is unknown.
+func int64Range(t dtype.DType) span {
 	if t == dtype.U64 {
 		return span{lo: 0, hi: math.MaxInt64, known: true}
 	}
@@ -44,12 +42,12 @@ func limits(t dtype.DType) span {
 	return span{lo: lo, hi: hi, known: ok}
 }
 
-// whole returns the range of a value of type t of which nothing is known.
-func whole(t dtype.DType) span {
+// fullRange returns the range of an arbitrary value of type t.
+func fullRange(t dtype.DType) span {
 	if t == dtype.U64 {
 		return span{}
 	}
-	return limits(t)
+	return int64Range(t)
 }
 
 // span returns the range of the interned node n.
@@ -62,7 +60,7 @@ func (s *Simplifier) span(n *Node) span {
 }
 
 func (s *Simplifier) spanOf(n *Node) span {
-	all := whole(n.Type)
+	all := fullRange(n.Type)
 	switch {
 	case n.Type.IsBool():
 		return s.spanBool(n)
@@ -89,21 +87,21 @@ func (s *Simplifier) spanOf(n *Node) span {
 	default:
 		r = s.spanArith(n)
 	}
-	// The range found is that of mathematical integers; if it does not fit the
-	// type the value may have wrapped to anything.
-	if !limits(n.Type).contains(r) {
+	// The range is that of mathematical integers. If it does not fit the type, the value may have
+	// wrapped to anything.
+	if !int64Range(n.Type).contains(r) {
 		all.wraps = true
 		return all
 	}
 	return span{lo: r.lo, hi: r.hi, known: true}
 }
 
-// spanBool returns which of 0 and 1 a bool can be.
+// spanBool returns the possible values of a bool.
 func (s *Simplifier) spanBool(n *Node) span {
 	if n.Op == OpConst {
 		return point(int64(n.Bits))
 	}
-	r := whole(dtype.Bool)
+	r := fullRange(dtype.Bool)
 	if n.Op.isCompare() && n.Args[0].Type.IsInteger() {
 		if v, ok := s.decide(n); ok {
 			return point(boolean(v).I)
@@ -116,8 +114,8 @@ func union(a, b span) span {
 	return span{lo: min(a.lo, b.lo), hi: max(a.hi, b.hi), known: a.known && b.known}
 }
 
-// spanArith returns the range of an operation on integers as mathematical
-// integers, unknown where it does not fit an int64.
+// spanArith returns the range of an operation on integers as mathematical integers, unknown if it
+// does not fit an int64.
 func (s *Simplifier) spanArith(n *Node) span {
 	a := s.span(n.Args[0])
 	if len(n.Args) == 1 {
@@ -166,11 +164,10 @@ func spanUnary(n *Node, a span) span {
 	case n.Op == OpAbs:
 		return span{lo: max(a.lo, -a.hi), hi: max(a.hi, -a.lo), known: true}
 	}
-	return whole(n.Type)
+	return fullRange(n.Type)
 }
 
-// hull returns the range of an operation that takes its extremes at the corners
-// of its operands' ranges.
+// hull returns the range of an operation whose extremes are at the corners of its operands' ranges.
 func hull(op func(a, b int64) (int64, bool), a, b span) span {
 	r := span{lo: math.MaxInt64, hi: math.MinInt64, known: a.known && b.known}
 	for _, x := range [2]int64{a.lo, a.hi} {
@@ -182,7 +179,7 @@ func hull(op func(a, b int64) (int64, bool), a, b span) span {
 	return r
 }
 
-// spanDiv bounds a quotient; only divisors of one sign are looked at closely.
+// spanDiv bounds a quotient; it is precise only for divisors of one sign.
 func spanDiv(op Op, a, b span) span {
 	if b.lo <= 0 && b.hi >= 0 || a.lo == math.MinInt64 {
 		m := max(a.hi, -max(a.lo, -math.MaxInt64))
@@ -212,13 +209,13 @@ func spanRem(op Op, a, b span) span {
 	return r
 }
 
-// spanBits bounds bit operations on numbers that are not negative.
+// spanBits bounds bit operations on nonnegative numbers.
 func spanBits(n *Node, a, b span) span {
 	if n.Op == OpShl || n.Op == OpShr {
 		return spanShift(n, a, b)
 	}
 	if a.lo < 0 || b.lo < 0 {
-		return whole(n.Type)
+		return fullRange(n.Type)
 	}
 	if n.Op == OpAnd {
 		return span{lo: 0, hi: min(a.hi, b.hi), known: true}
@@ -233,7 +230,7 @@ func spanShift(n *Node, a, b span) span {
 		if n.Op == OpShr && a.lo >= 0 {
 			return span{lo: 0, hi: a.hi, known: true}
 		}
-		return whole(n.Type)
+		return fullRange(n.Type)
 	}
 	if n.Op == OpShr {
 		return span{lo: a.lo >> b.lo, hi: a.hi >> b.lo, known: true}

@@ -8,12 +8,11 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// TypeError says that an operation was given operands it is not defined for.
-// Constructors panic with it, as it can only come from a bug in the code that
-// builds the expression; Catch returns it.
+// TypeError reports an operation with operands that it is not defined for. Constructors panic with
+// it, since it is a bug in the code that builds the expression; Catch returns it.
 type TypeError struct {
 	Op     Op
-	Types  []dtype.DType // of the operands; Invalid for a nil one
+	Types  []dtype.DType // of the operands; Invalid for nil
 	Reason string
 }
 
@@ -25,8 +24,7 @@ func (e *TypeError) Error() string {
 	return format.Sprintf("scalar: %s(%s): %s", e.Op, strings.Join(names, ", "), e.Reason)
 }
 
-// Catch calls build and returns its result, or the *TypeError that a
-// constructor in it met.
+// Catch calls build and returns its result, or the *TypeError of a constructor.
 func Catch(build func() Expr) (e Expr, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -40,15 +38,15 @@ func Catch(build func() Expr) (e Expr, err error) {
 	return build(), nil
 }
 
-// fail is the one place where constructors give up.
+// fail panics with a TypeError. It is the only panic of the constructors.
 func fail(op Op, types []dtype.DType, reason string) {
 	panic(&TypeError{Op: op, Types: types, Reason: reason})
 }
 
-// kindOf returns the class of t; packed and invalid types have none.
+// kindOf returns the kind of t; packed and invalid types have none.
 func kindOf(t dtype.DType) kinds { return kindTable[t] }
 
-// kindTable has the kinds of all types, as every node that is made asks for one.
+// kindTable caches the kinds of all types, which every constructor needs.
 var kindTable = func() (table [math.MaxUint8 + 1]kinds) {
 	for _, t := range dtype.All() {
 		switch {
@@ -72,9 +70,9 @@ func checkLeaf(op Op, t dtype.DType, want kinds) {
 	}
 }
 
-// checkOperands fails unless args are what op takes.
+// checkOperands fails unless args are valid operands of op.
 func checkOperands(op Op, args []Expr) {
-	if reason := misfit(op, args); reason != "" {
+	if reason := operandFault(op, args); reason != "" {
 		types := make([]dtype.DType, len(args))
 		for i, a := range args {
 			types[i] = typeOf(a)
@@ -83,8 +81,8 @@ func checkOperands(op Op, args []Expr) {
 	}
 }
 
-// misfit returns what is wrong with operands of op, "" where nothing is.
-func misfit(op Op, args []Expr) string {
+// operandFault returns what is wrong with the operands of op, or "".
+func operandFault(op Op, args []Expr) string {
 	info := op.info()
 	if len(args) != info.arity || info.arity == 0 {
 		return format.Sprintf("takes %d operands", info.arity)
@@ -111,7 +109,7 @@ func misfit(op Op, args []Expr) string {
 	return ""
 }
 
-// typeOf is the type of an operand, Invalid where there is none.
+// typeOf returns the type of an operand, Invalid for nil.
 func typeOf(a Expr) dtype.DType {
 	if a == nil {
 		return dtype.Invalid
@@ -119,8 +117,7 @@ func typeOf(a Expr) dtype.DType {
 	return a.Type
 }
 
-// mixesWidths reports whether there are I32 and I64 among operands, of which an operation
-// takes three at most.
+// mixesWidths reports whether there are both I32 and I64 among at most three operands.
 func mixesWidths(args []Expr) bool {
 	short, long := false, false
 	for _, a := range args {
@@ -130,8 +127,8 @@ func mixesWidths(args []Expr) bool {
 	return short && long && len(args) <= 3
 }
 
-// promoted returns operands with the I32 among them as I64: a position is as wide as its
-// array needs, and whoever adds to it need not know.
+// promoted returns the operands with I32 converted to I64: a position has the width that its array
+// needs, and code that adds to it need not know.
 func promoted(args []Expr) (wide [3]Expr) {
 	for i, a := range args {
 		if wide[i] = a; typeOf(a) == dtype.I32 {

@@ -6,25 +6,22 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// Value is the value of an expression. Its type says which field counts: F for
-// floats, I for integers and Bool (0 or 1; a u64 is its bit pattern), C for
-// complex numbers.
+// Value is the value of an expression. The type of the expression selects the field: F for floats,
+// I for integers and Bool (0 or 1; a u64 is its bit pattern), C for complex numbers.
 type Value struct {
 	F float64
 	I int64
 	C complex128
 }
 
-// Rounding says how Eval rounds.
+// Rounding is the rounding mode of Eval.
 type Rounding uint8
 
 const (
-	// Exact rounds the result of every operation to its type, as a device
-	// does.
+	// Exact rounds the result of every operation to its type, as a device does.
 	Exact Rounding = iota
-	// Reference keeps every float and complex operation in 64-bit parts,
-	// conversions between float types included. Bitcast alone needs the bits
-	// of the type and rounds to it.
+	// Reference computes every float and complex operation in 64-bit parts, also conversions
+	// between float types. Only Bitcast rounds to the type, since it needs the bits.
 	Reference
 )
 
@@ -40,7 +37,7 @@ func boolean(b bool) Value {
 	return Value{}
 }
 
-// round rounds v to type t as mode asks. Integers are wrapped in both modes.
+// round rounds v to type t in the given mode. Integers wrap in both modes.
 func (v Value) round(t dtype.DType, mode Rounding) Value {
 	switch {
 	case t.IsInteger():
@@ -56,8 +53,8 @@ func (v Value) round(t dtype.DType, mode Rounding) Value {
 	return v
 }
 
-// holds reports whether every value of type small is a value of type wide.
-func holds(wide, small dtype.DType) bool {
+// represents reports whether type wide represents every value of type small.
+func represents(wide, small dtype.DType) bool {
 	w, s := kindOf(wide), kindOf(small)
 	switch {
 	case wide == small || s == kBool:
@@ -78,7 +75,7 @@ func holds(wide, small dtype.DType) bool {
 	return false
 }
 
-// convert returns v, of type from, as type to.
+// convert returns v, of type from, converted to type to.
 func convert(v Value, from, to dtype.DType, mode Rounding) Value {
 	switch kindOf(to) {
 	case kBool:
@@ -101,8 +98,8 @@ func convert(v Value, from, to dtype.DType, mode Rounding) Value {
 	return Value{C: complex(re.F, 0)}
 }
 
-// toFloat returns the integer x as a float. To f32 it is rounded once, not by
-// way of float64, which may not hold a 64-bit integer.
+// toFloat returns the integer x as a float. For f32 it rounds once, not through float64, which may
+// not hold a 64-bit integer.
 func toFloat(x int64, from, to dtype.DType, mode Rounding) float64 {
 	narrow := to == dtype.F32 && mode == Exact
 	switch {
@@ -116,8 +113,8 @@ func toFloat(x int64, from, to dtype.DType, mode Rounding) float64 {
 	return float64(x)
 }
 
-// saturate truncates x toward zero into integer type t, to the nearest bound
-// if it lies outside, and NaN to 0.
+// saturate truncates x toward zero to integer type t, clamps it to the range of t, and maps NaN to
+// 0.
 func saturate(x float64, t dtype.DType) int64 {
 	if math.IsNaN(x) {
 		return 0

@@ -1,7 +1,6 @@
 package scalar
 
-// Walk calls visit for every node of e once, operands before the nodes that use
-// them, in the order of the operands.
+// Walk calls visit for every node of e once, operands first, in operand order.
 func Walk(e Expr, visit func(Expr)) {
 	if len(e.Args) == 0 {
 		visit(e)
@@ -21,10 +20,10 @@ func Walk(e Expr, visit func(Expr)) {
 	walk(e)
 }
 
-// Any reports whether f holds for a node of e. f may be asked about a node again.
+// Any reports whether f is true for a node of e. f may be called more than once for a node.
 func Any(e Expr, f func(Expr) bool) bool {
-	// Most expressions have fewer nodes than this, also where shared ones are counted again,
-	// and are sooner gone through than noted.
+	// Most expressions have fewer nodes than this, even if shared ones count repeatedly; a plain
+	// walk is then faster than tracking visited nodes.
 	left := 64
 	var holds func(n *Node) bool
 	holds = func(n *Node) bool {
@@ -49,8 +48,8 @@ func Any(e Expr, f func(Expr) bool) bool {
 	return found
 }
 
-// Count returns the number of operations of e, a shared one counted once and
-// constants, arguments and variables not at all.
+// Count returns the number of operations of e; a shared one counts once, constants, arguments and
+// variables do not count.
 func Count(e Expr) int {
 	ops := 0
 	Walk(e, func(n Expr) {
@@ -61,11 +60,10 @@ func Count(e Expr) int {
 	return ops
 }
 
-// Substitute returns e with each node for which with returns true replaced by
-// the node it returns, and everything above rebuilt by the constructors, which
-// fold and simplify on the way. with is called once for every node of e, from
-// the roots down; what it returns is not looked into again. Replacements must
-// have the type of what they replace.
+// Substitute returns e with each node for which with returns true replaced by the returned node;
+// nodes above are rebuilt by their constructors, which fold and simplify. with is called once for
+// every node of e, from the roots down, but not for the nodes of replacements. A replacement must
+// have the type of the node that it replaces.
 func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 	if len(e.Args) == 0 {
 		if r, replaced := with(e); replaced {
@@ -89,8 +87,8 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 	return visit(e)
 }
 
-// memo maps nodes to values. Most expressions are small, and few entries are
-// found faster without a map.
+// memo maps nodes to values. It searches a short list before it uses a map, since most expressions
+// are small.
 type memo[V any] struct {
 	keys   [32]*Node
 	values [32]V
@@ -98,8 +96,8 @@ type memo[V any] struct {
 	more   map[*Node]*V
 }
 
-// at returns the value of a node, and whether there was one: if not, it is zero, and the
-// caller's to set.
+// at returns the value of a node, and whether it existed. A new value is zero and set by the
+// caller.
 func (m *memo[V]) at(n *Node) (v *V, known bool) {
 	for i, k := range m.keys[:m.n] {
 		if k == n {
@@ -122,7 +120,7 @@ func (m *memo[V]) at(n *Node) (v *V, known bool) {
 	return more, known
 }
 
-// TakeChecks returns e without its checks, and tells f the condition and the code of each,
+// TakeChecks returns e without its checks, and calls f with the condition and the code of each,
 // those within a condition first.
 func TakeChecks(e Expr, f func(cond Expr, code int)) Expr {
 	if !Any(e, func(n Expr) bool { return n.Op == OpCheck }) {

@@ -2,12 +2,10 @@ package scalar
 
 import "github.com/rlx-go/rlx/ir/dtype"
 
-// Wrapping returns e with the operations on signed integers that may leave the
-// range of their type done on unsigned ones and converted back, which wraps as
-// the operation is defined to: C and its relatives leave the overflow of a
-// signed integer undefined, and their compilers take x + 1 > x for true. What
-// the ranges of variables prove to fit, as positions do, stays as it is. e has
-// been expanded.
+// Wrapping returns e with signed integer operations that may overflow computed on unsigned integers
+// and converted back, so that they wrap: signed overflow is undefined in C and its relatives, whose
+// compilers take x + 1 > x for true. Operations that provably fit by the ranges of variables, such
+// as positions, are unchanged. e must be expanded.
 func (s *Simplifier) Wrapping(e Expr) Expr {
 	var done memo[Expr]
 	var visit func(n *Node) Expr
@@ -22,19 +20,19 @@ func (s *Simplifier) Wrapping(e Expr) Expr {
 		}
 		return *r
 	}
-	return visit(s.in.tree(e))
+	return visit(s.in.intern(e))
 }
 
-// MayOverflow reports whether an operation on signed integers in e may leave the
-// range of its type, as far as the ranges of variables tell.
+// MayOverflow reports whether a signed integer operation in e may overflow, given the ranges of
+// variables.
 func (s *Simplifier) MayOverflow(e Expr) bool {
 	found := false
-	Walk(s.in.tree(e), func(n Expr) { found = found || s.mayOverflow(n) })
+	Walk(s.in.intern(e), func(n Expr) { found = found || s.mayOverflow(n) })
 	return found
 }
 
-// mayOverflow reports whether C leaves the operation of the interned node n
-// undefined for some values of its operands.
+// mayOverflow reports whether the interned node n is undefined in C for some values of its
+// operands.
 func (s *Simplifier) mayOverflow(n *Node) bool {
 	if !n.Type.IsSigned() {
 		return false
@@ -48,7 +46,7 @@ func (s *Simplifier) mayOverflow(n *Node) bool {
 	return false
 }
 
-// unsigned returns an operation on signed integers done on unsigned ones.
+// unsigned returns an operation on signed integers computed on unsigned ones.
 func unsigned(n *Node) Expr {
 	t, u := n.Type, n.Type.Unsigned()
 	x := bitsAs(u, n.Args[0])
@@ -61,8 +59,8 @@ func unsigned(n *Node) Expr {
 	return Convert(New(n.Op, x, bitsAs(u, n.Args[1])), t)
 }
 
-// bitsAs returns a signed integer as the unsigned type u of its width: what it
-// was converted from, if that is of this type.
+// bitsAs returns a signed integer as the unsigned type u of its width; if it was converted from u,
+// the original.
 func bitsAs(u dtype.DType, x Expr) Expr {
 	if x.Op == OpConvert && x.Args[0].Type == u {
 		return x.Args[0]
