@@ -13,7 +13,7 @@ const (
 	OpCosineSimilarity ir.Op = "cosine_similarity"
 )
 
-// ClassLossAttrs describe a loss along the class axis. Examples whose label is in Ignore,
+// ClassLossAttrs describe a loss along the class axis. Examples whose label is in Ignored,
 // −100 by PyTorch's convention, have loss 0 and do not count in the mean.
 type ClassLossAttrs struct {
 	LossAttrs
