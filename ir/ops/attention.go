@@ -20,9 +20,12 @@ type AttentionAttrs struct {
 	Scale float64
 	// Softcap c, if not 0, replaces each score s by c·tanh(s/c).
 	Softcap float64
-	// Causal masks keys after the query. Positions are aligned at the end: the last query has the position of the last key.
+	// Causal masks keys after the query. Positions are aligned at the end: the last query
+	// has the position of the last key.
 	Causal bool
-	// Window, if not 0, limits how far back a query attends: a query at i attends to keys j with i - j < Window. Fused kernels skip tiles of keys that are masked for all their queries.
+	// Window, if not 0, limits how far back a query attends: a query at i attends to keys
+	// j with i - j < Window. Fused kernels skip tiles of keys that are masked for all
+	// their queries.
 	Window int
 }
 

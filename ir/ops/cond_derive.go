@@ -83,7 +83,8 @@ type condSplit struct {
 	outUnknown []bool
 	// direct are the known operands that a linear branch uses directly.
 	direct []int
-	// slots are the types of the residuals that the known node returns. slot maps each residual of each branch to its slot or, if negative, to operand -slot-1 of direct.
+	// slots are the types of the residuals that the known node returns. slot maps each
+	// residual of each branch to its slot or, if negative, to operand -slot-1 of direct.
 	slots     []ir.Type
 	slot      [2][]int
 	slotValue []ir.Value

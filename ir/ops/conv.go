@@ -17,7 +17,9 @@ type ConvAttrs struct {
 	RhsDilation  []int // and RhsDilation-1 between those of rhs
 	Lhs, Rhs     []int
 	Out          []int
-	// FeatureGroups splits the input and output features into groups with one convolution each. BatchGroups splits the batch and the output features. At most one of them differs from 1.
+	// FeatureGroups splits the input and output features into groups with one convolution
+	// each. BatchGroups splits the batch and the output features. At most one of them
+	// differs from 1.
 	FeatureGroups, BatchGroups ir.Dim
 }
 

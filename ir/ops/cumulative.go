@@ -34,7 +34,8 @@ type cumulative struct {
 	op        ir.Op
 	what, doc string
 	types     domain
-	// neutral is the identity, and add the operator: it combines element j of src into element i of dst.
+	// neutral is the identity, and add the operator: it combines element j of src into
+	// element i of dst.
 	neutral func(d ir.DType) *ir.Array
 	add     func(dst *ir.Array, i int, src *ir.Array, j int)
 	lower   func() *ir.PrefixLowering

@@ -16,9 +16,11 @@ const (
 	OutsideFill = "fill"
 	// OutsideDrop makes scatter drop the update.
 	OutsideDrop = "drop"
-	// OutsideClip clamps the index. An empty axis has no valid index: gather returns the fill value and scatter drops the update.
+	// OutsideClip clamps the index. An empty axis has no valid index: gather returns the
+	// fill value and scatter drops the update.
 	OutsideClip = "clip"
-	// OutsideWrap makes [Take] and [TakeAlongAxis] use the index modulo the size of the axis: -1 is the last element.
+	// OutsideWrap makes [Take] and [TakeAlongAxis] use the index modulo the size of the
+	// axis: -1 is the last element.
 	OutsideWrap = "wrap"
 )
 

@@ -30,7 +30,8 @@ func init() {
 	}, "")
 }
 
-// defineIdentity completes and registers an op that returns its operand. noGrad is the reason to skip gradient checks of its samples, if any.
+// defineIdentity completes and registers an op that returns its operand. noGrad is the
+// reason to skip gradient checks of its samples, if any.
 func defineIdentity(d ir.Def, noGrad string) {
 	d.Operands = []string{"x"}
 	d.Constraints = numbered("the element type is "+plain.String(), "the result has the type of the operand")

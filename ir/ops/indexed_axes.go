@@ -17,9 +17,13 @@ type IndexedAxes struct {
 	Axes                     []int
 	OperandBatch, IndexBatch []int
 	Outside                  string
-	// Unique asserts that no two in-bounds index tuples of a batch are equal: updates are then stored without combining. If the assertion is false, the result of a scatter, or the derivative of a gather, is wrong.
+	// Unique asserts that no two in-bounds index tuples of a batch are equal: updates are
+	// then stored without combining. If the assertion is false, the result of a scatter,
+	// or the derivative of a gather, is wrong.
 	Unique bool
-	// Unordered lets a device accumulate f32 updates of one element in any order (atomics), also those of a gather's derivative: faster for many updates, but results differ in their last bits from run to run. Otherwise results are deterministic.
+	// Unordered lets a device accumulate f32 updates of one element in any order
+	// (atomics), also those of a gather's derivative: faster for many updates, but results
+	// differ in their last bits from run to run. Otherwise results are deterministic.
 	Unordered bool
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Classification losses with class weights, label smoothing and ignored labels, and cosine similarity.
+// Classification losses with class weights, label smoothing and ignored labels, and cosine
+// similarity.
 const (
 	OpCrossEntropyLoss ir.Op = "cross_entropy_loss"
 	OpNLL              ir.Op = "nll"

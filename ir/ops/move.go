@@ -13,7 +13,8 @@ type move struct {
 	newAttrs    func() ir.Attrs
 	// shape returns the shape of the result.
 	shape func(n *ir.Node) (ir.Shape, error)
-	// source returns the position in the operand of the result element at at. It may use from, a buffer of the operand's rank.
+	// source returns the position in the operand of the result element at at. It may use
+	// from, a buffer of the operand's rank.
 	source func(n *ir.Node, at, from []int) []int
 	// index is source for index expressions.
 	index     func(n *ir.Node, at ir.Index) ir.Index

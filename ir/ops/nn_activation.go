@@ -33,7 +33,9 @@ type activation struct {
 	body func(b *ir.Builder, x ir.Value, alpha float64) ir.Value
 	// slope returns the derivative at x, in f32 or f64. If nil, the body is differentiated.
 	slope func(b *ir.Builder, x ir.Value) ir.Value
-	// tangent returns the tangent of the result y from y and that of the operand, for functions whose derivative depends on y alone: then y, which the next layer keeps anyway, is the only residual.
+	// tangent returns the tangent of the result y from y and that of the operand, for
+	// functions whose derivative depends on y alone: then y, which the next layer keeps
+	// anyway, is the only residual.
 	tangent func(b *ir.Builder, y, t ir.Value) ir.Value
 	kinks   []float64
 }

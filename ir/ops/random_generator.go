@@ -7,13 +7,17 @@ import "github.com/rlx-go/rlx/ir"
 // 1, 2, 3).
 type Generator string
 
-// The generators. A number depends on the key and the element's index alone, not on the device or the tiling.
+// The generators. A number depends on the key and the element's index alone, not on the
+// device or the tiling.
 const (
-	// Threefry computes a block of 20 rounds for each element and takes the exclusive or of its words: JAX's numbers with jax_threefry_partitionable.
+	// Threefry computes a block of 20 rounds for each element and takes the exclusive or
+	// of its words: JAX's numbers with jax_threefry_partitionable.
 	Threefry Generator = "threefry"
-	// ThreefryBoth computes a block for two elements, which take one word each: of equal quality, and half the arithmetic where a thread has several elements, as on a GPU.
+	// ThreefryBoth computes a block for two elements, which take one word each: of equal
+	// quality, and half the arithmetic where a thread has several elements, as on a GPU.
 	ThreefryBoth Generator = "threefry_both"
-	// ThreefryBoth13 is ThreefryBoth with 13 rounds, the fewest that pass all statistical tests according to Random123's documentation: it trades the safety margin for speed.
+	// ThreefryBoth13 is ThreefryBoth with 13 rounds, the fewest that pass all statistical
+	// tests according to Random123's documentation: it trades the safety margin for speed.
 	ThreefryBoth13 Generator = "threefry_both_13"
 )
 

@@ -26,7 +26,8 @@ type cell struct {
 	doc     string
 	gates   int // number of gates: blocks of the hidden size in the weights
 	carries int // number of carries, the hidden state first
-	// step returns the new carries from the pre-activations x·w + bias and h·w + bias of each gate.
+	// step returns the new carries from the pre-activations x·w + bias and h·w + bias of
+	// each gate.
 	step func(b *ir.Builder, a *RecurrentAttrs, x, h []ir.Value, carries []ir.Value) []ir.Value
 }
 

@@ -56,7 +56,8 @@ func init() {
 
 // Loop describes a [Scan].
 type Loop struct {
-	// Consts are loop-invariant operands. The body cannot capture values of the surrounding graph.
+	// Consts are loop-invariant operands. The body cannot capture values of the
+	// surrounding graph.
 	Consts []ir.Value
 	// Carries are the initial values of the loop-carried state.
 	Carries []ir.Value

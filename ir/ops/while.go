@@ -48,11 +48,13 @@ func init() {
 
 // While describes a [WhileLoop].
 type While struct {
-	// Consts are loop-invariant operands. The graphs cannot capture values of the surrounding graph.
+	// Consts are loop-invariant operands. The graphs cannot capture values of the
+	// surrounding graph.
 	Consts []ir.Value
 	// Carries are the initial values of the loop-carried state.
 	Carries []ir.Value
-	// MaxSteps bounds the number of steps; 0 is no bound. Reverse-mode derivatives need a bound, and so do targets without host control flow during a run.
+	// MaxSteps bounds the number of steps; 0 is no bound. Reverse-mode derivatives need a
+	// bound, and so do targets without host control flow during a run.
 	MaxSteps int
 	// Cond returns a bool of rank 0, true if another step follows.
 	Cond func(b *ir.Builder, consts, carries []ir.Value) ir.Value
