@@ -32,12 +32,14 @@
 // masks: rules multiply by [MulZero], which is 0 where either factor is 0, so a branch
 // that [Select] masks out does not affect a result, at any order, and forward and reverse
 // derivatives agree where an infinite derivative is multiplied by 0. A plain [Mul] is used
-// only if the coefficient is a finite nonzero constant. At singular matrices det,
-// cofactor, matrix_power with a nonnegative exponent and, along perturbations of the same
-// rank, pinv have finite derivatives of every order. slogdet is 0 and -Inf there; inv,
-// solve and their derivatives are not finite.
+// only if the coefficient is a finite nonzero constant.
+//
+// At singular matrices det, cofactor, matrix_power with a nonnegative exponent and, along
+// perturbations of the same rank, pinv have finite derivatives of every order. slogdet is
+// 0 and -Inf there; inv, solve and their derivatives are not finite.
 //
 // # NaN
+//
 // NaN propagates. Orders (sort, top_k) take it for larger than all numbers, argmax and
 // argmin find the first one, and comparisons are those of IEEE 754, as in JAX and PyTorch.
 // Package ir/ops/nan has the rule of each op, and says which devices propagate it.

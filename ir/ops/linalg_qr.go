@@ -131,8 +131,8 @@ func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Sub(b, identityLike(b, q), q), r}
 }
 
-// emptyFactors returns the factors of matrices without elements: each is as
-// much of an identity as it has elements.
+// emptyFactors returns the factors of matrices without elements: blocks of identity
+// matrices.
 func emptyFactors(b *ir.Builder, n *ir.Node) []ir.Value {
 	out := make([]ir.Value, n.NumResults())
 	for i, t := range n.Types() {
@@ -144,15 +144,15 @@ func emptyFactors(b *ir.Builder, n *ir.Node) []ir.Value {
 	return out
 }
 
-// scaledMatrix returns matrices divided by their largest element, and that
-// element for each; 1 in place of 0.
+// scaledMatrix returns matrices divided by their largest magnitude, and that magnitude, 1
+// in place of 0.
 func scaledMatrix(b *ir.Builder, x ir.Value) (scaled, size ir.Value) {
 	size = row(b, column(b, ReduceMax(b, Abs(b, x), -2, -1)))
 	size = Select(b, Eq(b, size, ZerosLike(b, size)), OnesLike(b, size), size)
 	return Div(b, x, size), size
 }
 
-// jvpQR is, for the square part that r begins with, dq = q·(ω - qᵀ·d) + d and
+// jvpQR is, for the leading square block of r, dq = q·(ω - qᵀ·d) + d and
 // dr = (qᵀ·d - ω)·r with d = dx·r⁻¹, where ω is skew and has the lower triangle
 // of qᵀ·d (Walter and Lehmann, "Algorithmic differentiation of linear algebra
 // functions", 2010). Columns beyond it follow from r = qᵀ·x.
