@@ -62,7 +62,7 @@ func init() {
 			},
 			Combine: combineAssociative,
 			Apart: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-				return doubled(b, CumSumAttrs{Axis: attrs(n).Axis, Reverse: attrs(n).Reverse}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+				return doublingScan(b, CumSumAttrs{Axis: attrs(n).Axis, Reverse: attrs(n).Reverse}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
 					return everywhere(b, n.Subgraphs()[0], slices.Concat(x, y))
 				})
 			},

@@ -34,12 +34,12 @@ type cumulative struct {
 	op        ir.Op
 	what, doc string
 	types     domain
-	// neutral is the identity, and add the operator: it combines element j of src into
+	// identity is the identity element, and add the operator: it combines element j of src into
 	// element i of dst.
-	neutral func(d ir.DType) *ir.Array
-	add     func(dst *ir.Array, i int, src *ir.Array, j int)
-	lower   func() *ir.PrefixLowering
-	jvp     jvpRule
+	identity func(d ir.DType) *ir.Array
+	add      func(dst *ir.Array, i int, src *ir.Array, j int)
+	lower    func() *ir.PrefixLowering
+	jvp      jvpRule
 	// transpose is nil for a nonlinear scan.
 	transpose transposeRule
 }
@@ -49,7 +49,7 @@ func cumAttrs(n *ir.Node) *CumSumAttrs { return n.Attrs().(*CumSumAttrs) }
 func init() {
 	defineCumulative(cumulative{
 		op: OpCumSum, what: "sum", doc: " Integers wrap.", types: numbers,
-		neutral: filledWith(0), add: addElement, lower: combining(0, scalar.Add), jvp: linearJVP,
+		identity: filledWith(0), add: addElement, lower: combining(0, scalar.Add), jvp: linearJVP,
 		transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			a := *cumAttrs(n)
 			a.Reverse = !a.Reverse
@@ -58,19 +58,19 @@ func init() {
 	})
 	defineCumulative(cumulative{
 		op: OpCumProd, what: "product", doc: " Integers wrap.", types: numbers,
-		neutral: filledWith(1), add: mulElement, lower: combining(1, scalar.Mul), jvp: jvpCumProd,
+		identity: filledWith(1), add: mulElement, lower: combining(1, scalar.Mul), jvp: jvpCumProd,
 	})
 	defineCumulative(cumulative{
 		op: OpCumMax, what: "largest", doc: " NaN from the first NaN on. Elements that are equal share the derivative as those of max do.", types: reals,
-		neutral: extreme(-1), add: extremeElement(larger, 1), lower: runningExtremum(-1, scalar.Max), jvp: jvpCumExtremum,
+		identity: extreme(-1), add: extremeElement(larger, 1), lower: runningExtremum(-1, scalar.Max), jvp: jvpCumExtremum,
 	})
 	defineCumulative(cumulative{
 		op: OpCumMin, what: "smallest", doc: " NaN from the first NaN on. Elements that are equal share the derivative as those of min do.", types: reals,
-		neutral: extreme(1), add: extremeElement(smaller, -1), lower: runningExtremum(1, scalar.Min), jvp: jvpCumExtremum,
+		identity: extreme(1), add: extremeElement(smaller, -1), lower: runningExtremum(1, scalar.Min), jvp: jvpCumExtremum,
 	})
 	defineCumulative(cumulative{
 		op: OpCumLogSumExp, what: "logarithm of the sum of the exponentials", types: floats,
-		neutral: extreme(-1), add: logAddElement, lower: logSums, jvp: jvpCumLogSumExp,
+		identity: extreme(-1), add: logAddElement, lower: logSums, jvp: jvpCumLogSumExp,
 	})
 }
 
@@ -166,7 +166,7 @@ func (c cumulative) eval(ctx *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir
 	}
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
 	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
-		running := c.neutral(x.DType)
+		running := c.identity(x.DType)
 		for i := range length {
 			if a.Reverse {
 				i = length - 1 - i

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// dftKernelLeast is the minimum length of a transform with kernels: a shorter one is a
+// minKernelDFT is the minimum length of a transform with kernels: a shorter one is a
 // matrix product, which fuses with its neighbours.
-const dftKernelLeast = 64
+const minKernelDFT = 64
 
 // dftKernels transforms rows whose length n is a power of two, in passes over all
 // numbers (Stockham's order, see Van Loan, "Computational frameworks for the fast
@@ -21,7 +21,7 @@ func dftKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	t := n.Input(0).Type()
 	size, _ := t.Shape[len(t.Shape)-1].Const()
 	elements := elementsOf(t)
-	if elements == 0 || size < dftKernelLeast || size&(size-1) != 0 || caps.Invocations < 256 {
+	if elements == 0 || size < minKernelDFT || size&(size-1) != 0 || caps.Invocations < 256 {
 		return nil
 	}
 	share := caps.SharedBytes / t.DType.Size() // numbers of a workgroup: the real and imaginary parts are exchanged one after the other

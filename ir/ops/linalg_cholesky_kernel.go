@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// choleskyMost is the maximum size of a matrix that a workgroup factors: its lower
+// maxCholesky is the maximum size of a matrix that a workgroup factors: its lower
 // triangle is kept in the registers of 256 threads, 36 elements each.
-const choleskyMost = 128
+const maxCholesky = 128
 
 // choleskyKernels factors each matrix in one workgroup, column by column. Elements are
 // distributed cyclically over the square grid of threads, which balances the load to the
@@ -24,7 +24,7 @@ func choleskyKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 		side = 8
 	}
 	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || size > choleskyMost {
+	if elements == 0 || size > maxCholesky {
 		return nil
 	}
 	f := &choleskyWriter{tiles: newTiles("factor", d, side, side, elements/(size*size), 1, caps), size: size, side: side}

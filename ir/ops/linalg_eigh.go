@@ -67,7 +67,7 @@ func plainEigh(a matrix) []matrix {
 	for i := range n {
 		shifted.set(i, i, a.at(i, i)+c)
 	}
-	_, v := plainTurn(shifted)
+	_, v := orthogonaliseColumns(shifted)
 	w, image := newMatrix(1, n), a.times(v)
 	for j := range n {
 		for i := range n {

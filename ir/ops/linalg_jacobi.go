@@ -100,7 +100,7 @@ func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	if rows < 2 || cols == 0 {
 		return in[:1]
 	}
-	if rows > jacobiMost {
+	if rows > maxJacobi {
 		return []ir.Value{jacobiBlocks(b, x, a)}
 	}
 	even := rows + rows%2
@@ -118,7 +118,7 @@ func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 // blocks are adjacent, and all but the first rotate after each round, back to their
 // initial order at the end of a sweep.
 func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
-	const block = jacobiMost / 4
+	const block = maxJacobi / 4
 	rows, cols := matrixDims(x)
 	high, at := roundUp(rows, 2*block), x.Rank()-2
 	pairs := high / (2 * block)
@@ -186,15 +186,15 @@ func plainJacobi(x matrix, a JacobiAttrs) matrix {
 				j = others
 			}
 			if i < j && j < x.rows {
-				turnRows(x, i, j, a.Length)
+				orthogonaliseRows(x, i, j, a.Length)
 			}
 		}
 	}
 	return x
 }
 
-// turnRows makes the first length elements of two rows orthogonal.
-func turnRows(x matrix, i, j, length int) {
+// orthogonaliseRows makes the first length elements of two rows orthogonal.
+func orthogonaliseRows(x matrix, i, j, length int) {
 	var own, other, across float64
 	for c := range length {
 		own += x.at(i, c) * x.at(i, c)

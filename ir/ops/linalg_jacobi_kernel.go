@@ -6,11 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// jacobiMost is the maximum number of rows in a workgroup: each pair has at least four threads.
-const jacobiMost = 128
+// maxJacobi is the maximum number of rows in a workgroup: each pair has at least four threads.
+const maxJacobi = 128
 
-// jacobiThreads is the maximum number of threads for a pair of rows.
-const jacobiThreads = 16
+// maxJacobiThreads is the maximum number of threads for a pair of rows.
+const maxJacobiThreads = 16
 
 // jacobiKernels rotates the rows of each matrix in one workgroup, in place in the result.
 // After a sweep without a significant rotation the remaining sweeps are skipped.
@@ -18,11 +18,11 @@ func jacobiKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	a := n.Attrs().(*JacobiAttrs)
 	rows, cols := matrixDims(n.Input(0))
 	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || rows < 2 || rows > jacobiMost || caps.Invocations < 2*jacobiMost {
+	if elements == 0 || rows < 2 || rows > maxJacobi || caps.Invocations < 2*maxJacobi {
 		return nil
 	}
-	f := &jacobiWriter{rows: rows, cols: cols, length: a.Length, pairs: (rows + 1) / 2, team: jacobiThreads}
-	for f.team*f.pairs > 2*jacobiMost {
+	f := &jacobiWriter{rows: rows, cols: cols, length: a.Length, pairs: (rows + 1) / 2, team: maxJacobiThreads}
+	for f.team*f.pairs > 2*maxJacobi {
 		f.team /= 2
 	}
 	f.tiles = newTiles("turn", n.Input(0).DType(), f.pairs, f.team, elements/(rows*cols), 1, caps)

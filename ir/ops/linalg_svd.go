@@ -69,7 +69,7 @@ func plainSVD(x matrix, full bool) []matrix {
 		orient(v)
 		return []matrix{u, f[1], v.transposed()}
 	}
-	turned, v := plainTurn(x.clone())
+	turned, v := orthogonaliseColumns(x.clone())
 	s := newMatrix(1, x.cols)
 	for j := range s.x {
 		s.x[j] = turned.columnNorm(j)

@@ -23,15 +23,15 @@ func columnSigns(b *ir.Builder, x ir.Value) ir.Value {
 	return Select(b, Lt(b, sum, ZerosLike(b, sum)), Neg(b, one), one)
 }
 
-// plainTurn orthogonalises the columns of a matrix in cyclic order, and returns them and
+// orthogonaliseColumns orthogonalises the columns of a matrix in cyclic order, and returns them and
 // the orthogonal matrix of the rotations.
-func plainTurn(x matrix) (turned, by matrix) {
+func orthogonaliseColumns(x matrix) (turned, by matrix) {
 	by = identity(x.cols)
 	for range 60 {
 		still := true
 		for p := range x.cols {
 			for q := p + 1; q < x.cols; q++ {
-				still = turnPair(x, by, p, q) && still
+				still = orthogonalisePair(x, by, p, q) && still
 			}
 		}
 		if still {
@@ -41,8 +41,8 @@ func plainTurn(x matrix) (turned, by matrix) {
 	return x, by
 }
 
-// turnPair makes two columns of x orthogonal, and reports whether they already were.
-func turnPair(x, by matrix, p, q int) bool {
+// orthogonalisePair makes two columns of x orthogonal, and reports whether they already were.
+func orthogonalisePair(x, by matrix, p, q int) bool {
 	a, c, d := x.columnsDot(p, p), x.columnsDot(q, q), x.columnsDot(p, q)
 	if math.Abs(d) <= 1e-17*math.Sqrt(a*c) {
 		return true

@@ -50,7 +50,7 @@ func init() {
 			Combine: func(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
 				return combineRecurrence(n.NumResults(), x, y, scalar.Mul, scalar.Add)
 			},
-			Apart: recurrenceApart,
+			Apart: decomposeRecurrence,
 			Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
 				k := n.NumResults()
 				out := make([]scalar.Expr, k)
@@ -128,14 +128,14 @@ func combineRecurrence[T any](k int, x, y []T, mul, add func(x, y T) T) []T {
 	return out
 }
 
-// recurrenceApart decomposes the recurrence into nodes of few operands.
-func recurrenceApart(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+// decomposeRecurrence decomposes the recurrence into nodes of few operands.
+func decomposeRecurrence(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	k, d, a := n.NumResults(), n.Input(0).DType(), *cumAttrs(n)
 	x := make([]ir.Value, len(in))
 	for i, v := range in {
 		x[i] = Convert(b, v, sumType(d))
 	}
-	out := doubled(b, a, x, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+	out := doublingScan(b, a, x, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
 		of := func(op func(b *ir.Builder, x, y ir.Value) ir.Value) func(x, y ir.Value) ir.Value {
 			return func(x, y ir.Value) ir.Value { return op(b, x, y) }
 		}

@@ -20,7 +20,7 @@ type reduction struct {
 	doc       string
 	types     domain
 	meaning   meaning // the binary operator
-	neutral   func(d ir.DType) scalar.Expr
+	identity  func(d ir.DType) scalar.Expr
 	combine   func(x, y scalar.Expr) scalar.Expr
 	jvp       jvpRule
 	transpose transposeRule
@@ -37,11 +37,11 @@ func keptAxes(n *ir.Node) []int { return otherAxes(n.Input(0).Rank(), axesOf(n))
 func init() {
 	defineReduce(reduction{
 		op: OpReduceSum, types: numbers,
-		doc:     "The sum of the elements along some axes, 0 for no elements. f16 and bf16 accumulate in f32; integers wrap.",
-		meaning: addition,
-		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
-		combine: scalar.Add,
-		jvp:     linearJVP,
+		doc:      "The sum of the elements along some axes, 0 for no elements. f16 and bf16 accumulate in f32; integers wrap.",
+		meaning:  addition,
+		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
+		combine:  scalar.Add,
+		jvp:      linearJVP,
 		transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return BroadcastInDim(b, ct, n.Input(0).Shape(), keptAxes(n))
 		}),
@@ -50,11 +50,11 @@ func init() {
 		op: OpReduceProd, types: numbers,
 		doc: "The product of the elements along some axes, 1 for no elements. f16 and bf16 accumulate in f32; integers wrap. " +
 			"The derivative of every order is exact with any number of zeros; it takes n² multiplications for n elements.",
-		meaning: multiplication,
-		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
-		combine: scalar.Mul,
-		jvp:     jvpProduct,
-		samples: productSamples,
+		meaning:  multiplication,
+		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
+		combine:  scalar.Mul,
+		jvp:      jvpProduct,
+		samples:  productSamples,
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
@@ -74,9 +74,9 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 				return x[1]
 			},
 		},
-		neutral: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
-		combine: combine,
-		jvp:     jvpExtremum,
+		identity: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
+		combine:  combine,
+		jvp:      jvpExtremum,
 
 		noEmptyGrad: "infinite result",
 		samples:     extremumSamples,
@@ -120,7 +120,7 @@ func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Ar
 	if err != nil {
 		return nil, err
 	}
-	start, _ := r.neutral(out.DType).Value()
+	start, _ := r.identity(out.DType).Value()
 	for i := range out.Len() {
 		out.SetElement(i, start)
 	}
@@ -159,7 +159,7 @@ func (r reduction) lowering() *ir.ReduceLowering {
 		Space: reduceSpace,
 		Accumulators: func(n *ir.Node) []ir.Accumulator {
 			d := typeOf(n)
-			init := scalar.Convert(r.neutral(d), sumType(d))
+			init := scalar.Convert(r.identity(d), sumType(d))
 			return []ir.Accumulator{{DType: sumType(d), Init: init}}
 		},
 		Element: func(n *ir.Node, at, p ir.Index, load ir.Load) []scalar.Expr {

@@ -94,14 +94,14 @@ func otherUpdates(b *ir.Builder, n *ir.Node, indices, u ir.Value) ir.Value {
 	order := IndexedAxes{Axes: []int{0}, Unique: true}
 	from := ExpandDims(b, sorted[1], -1)
 	x := Gather(b, Reshape(b, u, size), from, GatherAttrs{IndexedAxes: order})
-	others := Mul(b, productBeside(b, sorted[0], x, false), productBeside(b, sorted[0], x, true))
+	others := Mul(b, segmentProduct(b, sorted[0], x, false), segmentProduct(b, sorted[0], x, true))
 	back := Scatter(b, ZerosLike(b, x), from, others, ScatterAttrs{order})
 	return Reshape(b, back, u.Shape()...)
 }
 
-// productBeside returns the exclusive prefix product of x, or suffix product with behind,
+// segmentProduct returns the exclusive prefix product of x, or suffix product with behind,
 // within each segment of equal keys.
-func productBeside(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
+func segmentProduct(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
 	neighbour := func(v, end ir.Value) ir.Value {
 		in, start := []ir.Value{end, v}, 0
 		if behind {

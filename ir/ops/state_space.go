@@ -174,7 +174,7 @@ func ssd(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	terms := Einsum(b, "bcjhn,bcjhp->bchpn", Mul(b, left, ExpandDims(b, rest, -1)), x)
 	decay := BroadcastTo(b, ExpandDims(b, Exp(b, total), -1, -2), terms.Shape())
 	h := LinearRecurrence(b, decay, entering(b, decay, terms, in[5:]), CumSumAttrs{Axis: 1})
-	before := behindChunk(b, h, in[5:])
+	before := stateBeforeChunk(b, h, in[5:])
 	y = Add(b, y, Einsum(b, "bcihn,bchpn->bcihp", Mul(b, right, ExpandDims(b, Exp(b, since), -1)), before))
 	y = SliceAxis(b, mergeAxes(b, y, 1), 1, ir.N(0), time)
 	return []ir.Value{Convert(b, y, d), Convert(b, lastStep(b, h, in[5:]), d)}
@@ -214,8 +214,8 @@ func within(b *ir.Builder, since ir.Value) ir.Value {
 	return Exp(b, Select(b, later, Const(b, gap.DType(), math.Inf(-1)), gap))
 }
 
-// behindChunk returns the state before each chunk from the states after each.
-func behindChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
+// stateBeforeChunk returns the state before each chunk from the states after each.
+func stateBeforeChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 	if b.Err() != nil || h.Dim(1).Is(0) {
 		return h
 	}

@@ -83,8 +83,8 @@ func Conventions() []Convention {
 	return out
 }
 
-// mostElements is the maximum number of operand elements of a sample.
-const mostElements = 3000
+// maxSampleElements is the maximum number of operand elements of a sample.
+const maxSampleElements = 3000
 
 // Samples returns samples of an op with one NaN each, in each float operand, and those of
 // the cases.
@@ -100,7 +100,7 @@ func Samples(op ir.Op) []ir.Sample {
 			size += a.Len()
 		}
 		for i, a := range s.In {
-			if a.Len() > 0 && size <= mostElements && (a.F != nil || a.C != nil) {
+			if a.Len() > 0 && size <= maxSampleElements && (a.F != nil || a.C != nil) {
 				out = append(out, With(s, i, a.Len()/2))
 			}
 		}

@@ -59,7 +59,7 @@ type Image struct {
 
 const (
 	blur       = 0.3       // added to variances, in square pixels: a low-pass filter
-	mostOpaque = 0.99      // maximum α of a Gaussian in a pixel
+	maxAlpha = 0.99      // maximum α of a Gaussian in a pixel
 	visible    = 1.0 / 255 // minimum α
 )
 
@@ -131,7 +131,7 @@ func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int) ir.Value {
 	power := ops.Add(b, square(yy, dx, dx), square(xx, dy, dy))
 	power = ops.Sub(b, power, square(ops.Add(b, xy, xy), dx, dy))
 	alpha := ops.Mul(b, number(f.Opacities), ops.Exp(b, power))
-	alpha = ops.Min(b, alpha, ops.ConstLike(b, alpha, mostOpaque))
+	alpha = ops.Min(b, alpha, ops.ConstLike(b, alpha, maxAlpha))
 	return ops.Select(b, ops.Ge(b, alpha, ops.ConstLike(b, alpha, visible)), alpha, ops.ZerosLike(b, alpha))
 }
 

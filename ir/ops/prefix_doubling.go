@@ -2,11 +2,11 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// doubled returns the inclusive scan along an axis by recursive doubling (Hillis and
+// doublingScan returns the inclusive scan along an axis by recursive doubling (Hillis and
 // Steele, Data Parallel Algorithms, 1986): after step k each element combines the last 2^k
 // elements. No node has more than two operands, and a device makes one pass over the
 // values for each doubling.
-func doubled(b *ir.Builder, a CumSumAttrs, x []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
+func doublingScan(b *ir.Builder, a CumSumAttrs, x []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
 	if len(x) == 0 || b.Err() != nil {
 		return x
 	}
