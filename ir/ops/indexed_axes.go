@@ -42,7 +42,7 @@ var indexConstraints = []string{
 	"indices are integers of rank 1 or more, whose last axis has one entry for each of axes",
 	"axes and operand_batch are distinct axes of the operand, index_batch distinct axes of the positions",
 	"paired batch axes have the same size",
-	"a negative index is out of bounds",
+	"a negative index is outside the bounds",
 	"with unique, no two in-bounds index tuples are equal",
 }
 

@@ -58,9 +58,9 @@ type Image struct {
 }
 
 const (
-	blur       = 0.3       // added to variances, in square pixels: a low-pass filter
+	blur     = 0.3       // added to variances, in square pixels: a low-pass filter
 	maxAlpha = 0.99      // maximum α of a Gaussian in a pixel
-	visible    = 1.0 / 255 // minimum α
+	visible  = 1.0 / 255 // minimum α
 )
 
 // Render returns an image [height, width, channels]: the sum over Gaussians, nearest

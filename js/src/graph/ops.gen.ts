@@ -1084,7 +1084,7 @@ export abstract class ValueOps {
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index is out of bounds
+   * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "fill" or "clip"
    *
@@ -2527,7 +2527,7 @@ export abstract class ValueOps {
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index is out of bounds
+   * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is bool, signed, unsigned, float,
@@ -2547,7 +2547,7 @@ export abstract class ValueOps {
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index is out of bounds
+   * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
@@ -2566,7 +2566,7 @@ export abstract class ValueOps {
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index is out of bounds
+   * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
@@ -2585,7 +2585,7 @@ export abstract class ValueOps {
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index is out of bounds
+   * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
@@ -2604,7 +2604,7 @@ export abstract class ValueOps {
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index is out of bounds
+   * - C4: a negative index is outside the bounds
    * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
