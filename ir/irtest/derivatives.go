@@ -15,12 +15,12 @@ type Derivatives struct {
 	Of func(x float64) [5]float64
 }
 
-// DerivativePoints are where [ClosedForms] are asked for: ordinary points, and 0, where
-// the derivatives of relu are 0 by convention.
+// DerivativePoints are the points at which [ClosedForms] are evaluated: ordinary points,
+// and 0, where the derivatives of relu are 0 by convention.
 var DerivativePoints = []float64{-2.3, -1, -0.4, 0, 0.3, 1, 1.9}
 
-// DerivativeTolerance is how far a derivative of some order, from 1 to 4, may be off on
-// any device.
+// DerivativeTolerance returns the tolerance for a derivative of the given order, 1 to 4,
+// on any device.
 func DerivativeTolerance(d ir.DType, order int) Tolerance {
 	switch {
 	case d == ir.F64:
@@ -31,7 +31,7 @@ func DerivativeTolerance(d ir.DType, order int) Tolerance {
 	return Tolerance{Abs: 1e-3, Rel: 1e-3}
 }
 
-// ClosedForms returns functions of which activations are made.
+// ClosedForms returns building blocks of activations.
 func ClosedForms() []Derivatives {
 	return []Derivatives{
 		{"cube", func(b *ir.Builder, x ir.Value) ir.Value { return ops.Mul(b, x, ops.Mul(b, x, x)) }, func(x float64) [5]float64 {

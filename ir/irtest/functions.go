@@ -13,13 +13,12 @@ import (
 //go:embed functions.txt
 var functionLines string
 
-// FunctionCase is an elementwise function at points at which it is hard to compute: near zeros,
-// branch points and overflow, of subnormal and of huge arguments.
+// FunctionCase is an elementwise function at points that are hard to compute: near zeros,
+// branch points and overflow, and for subnormal and huge arguments.
 type FunctionCase struct {
 	Op    ir.Op
 	DType ir.DType
-	// Sample has the points, Want the values there in f64, by another library:
-	// functions.txt says which.
+	// Sample holds the points, Want the values in f64 by the library named in functions.txt.
 	Sample ir.Sample
 	Want   []float64
 }
@@ -62,13 +61,11 @@ func FunctionCases(d ir.DType) ([]FunctionCase, error) {
 	return out, nil
 }
 
-// functionBounds are the largest errors in f32, in ULPs, of functions that the devices compute
-// with more than the 4 of the others.
+// functionBounds are the error bounds in f32, in ULPs, of functions with more than 4.
 var functionBounds = map[ir.Op]float64{"tan": 5.5, "erfc": 6}
 
-// Check says at which point the function is computed with a larger error than the bound that
-// the documentation of package ops gives, "" where at none. If flushes is set, results of f32
-// that are subnormal may be 0.
+// Check describes the first result whose error exceeds the documented bound of package
+// ops, "" if none does. If flushes is set, subnormal f32 results may be 0.
 func (c *FunctionCase) Check(got *ir.Array, flushes bool) string {
 	bound := max(4, functionBounds[c.Op])
 	if c.DType == ir.F64 {
@@ -89,8 +86,8 @@ func (c *FunctionCase) Check(got *ir.Array, flushes bool) string {
 	return ""
 }
 
-// ulps returns the distance of two numbers in units in the last place of the second in f32 or
-// f64. It is infinite where one is NaN or infinite and the other is not.
+// ulps returns the distance of two numbers in units in the last place of the second, in
+// f32 or f64. It is infinite if one is NaN or infinite and the other is not.
 func ulps(d ir.DType, got, want float64) float64 {
 	digits, least := 52, -1074
 	if d == ir.F32 {

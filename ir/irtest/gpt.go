@@ -7,20 +7,18 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// GPT is the size of a language model of the GPT-2 kind: layer norms before
-// attention and before the two layers that follow it, gelu, learned positions,
-// biases.
+// GPT describes a language model like GPT-2: pre-norm blocks with gelu, learned positions
+// and biases.
 type GPT struct {
 	Vocab, Context, Width, Heads, Blocks, Batch int
-	// Tied makes the table of tokens the weights of the head as well, which then
-	// has no bias.
+	// Tied shares the token table with the head, which then has no bias.
 	Tied bool
-	// Packed gives queries, keys and values by one layer in place of three.
+	// Packed computes queries, keys and values by one layer instead of three.
 	Packed bool
-	// Tanh takes the gelu by tanh, as GPT-2 does, in place of the exact one.
+	// Tanh uses the tanh approximation of gelu, as GPT-2 does.
 	Tanh bool
-	// Dropout is how probable it is that an element of what attention and the two
-	// layers add is dropped, by a state "key", u32[2], and the number of the layer.
+	// Dropout is the dropout rate of the residual branches, with a state "key", u32[2],
+	// and the layer number.
 	Dropout float64
 }
 
@@ -31,9 +29,8 @@ var (
 	GPT2         = GPT{Vocab: 50257, Context: 1024, Width: 768, Heads: 12, Blocks: 12, Batch: 4}
 )
 
-// PeerGPT2 is GPT-2 of 124 million parameters as other systems time it: sixteen
-// sequences, and the vocabulary filled up to a multiple of 64, so that rows of
-// scores lie as tensor cores read them.
+// PeerGPT2 is GPT-2 of 124 million parameters as other systems time it: a batch of sixteen
+// sequences, and the vocabulary padded to a multiple of 64 for tensor cores.
 var PeerGPT2 = GPT{Vocab: 50304, Context: 1024, Width: 768, Heads: 12, Blocks: 12, Batch: 16, Tied: true, Packed: true, Tanh: true}
 
 // Loss returns the graph of the mean cross-entropy of the next token, output
@@ -59,7 +56,7 @@ func (c GPT) Loss() (*ir.Graph, error) {
 	})
 }
 
-// dropped returns what drops elements, by another key each time.
+// dropped returns a function that applies dropout, with another key each time.
 func (c GPT) dropped(b *ir.Builder) func(x ir.Value) ir.Value {
 	if c.Dropout == 0 {
 		return func(x ir.Value) ir.Value { return x }
@@ -103,7 +100,7 @@ func (c GPT) heads(b *ir.Builder, name string, h ir.Value) (out [3]ir.Value) {
 	return out
 }
 
-// dense is a layer from all features to n.
+// dense is a linear layer with n outputs.
 func (c GPT) dense(b *ir.Builder, name string, x ir.Value, n int) ir.Value {
 	from, _ := x.Dim(-1).Const()
 	return ops.Linear(b, x, b.Param(name+"/w", ir.F32, ir.Dims(from, n)...), b.Param(name+"/b", ir.F32, ir.N(n)))

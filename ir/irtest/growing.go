@@ -7,14 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Growing is a kind of graph that there is of any size, and whose compile time should grow
-// with it and no faster.
+// Growing is a family of graphs of any size, whose compile time should grow linearly.
 type Growing struct {
 	Name  string
 	build func(b *ir.Builder, nodes int)
 }
 
-// Graph returns the graph of about so many nodes.
+// Graph returns the graph with about the given number of nodes.
 func (g Growing) Graph(nodes int) (*ir.Graph, error) {
 	return ir.Build(g.Name, func(b *ir.Builder) { g.build(b, nodes) })
 }

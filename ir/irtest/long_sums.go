@@ -9,16 +9,16 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Bounds of the relative error of a result made of sums of some 10⁵ positive terms in f32:
-// of sums alone, of products, and of what takes several sums or functions of them.
+// Bounds of the relative error of sums of some 10⁵ positive terms in f32: of sums alone,
+// of products, and of compositions.
 const (
 	sumBound      = 1e-6
 	productBound  = 5e-6
 	composedBound = 2e-6
 )
 
-// LongSum is a graph that adds up many positive terms, by which the order that a device
-// adds in is judged: one after the other, 10⁵ equal terms in f32 are off by 10⁻⁴.
+// LongSum is a graph that adds many positive terms, which tests a device's order of
+// summation: a serial sum of 10⁵ equal terms in f32 has an error of 10⁻⁴.
 type LongSum struct {
 	Graph  *ir.Graph
 	Inputs map[string]*ir.Array
@@ -43,22 +43,22 @@ func (s *LongSum) Check(got []float64) error {
 	return nil
 }
 
-// input makes an input of the float type at hand.
+// input declares an input of the current float type.
 type input = func(name string, dims ...int) ir.Value
 
-// SumCase builds a long sum of a float type over inputs that fill makes.
+// SumCase builds a long sum of a float type over inputs.
 type SumCase struct {
 	Name  string
 	bound float64
 	build func(b *ir.Builder, x input) ir.Value
 }
 
-// LongSums returns sums of n terms: by themselves, along every kind of axis, inside other
-// ops, as running sums, as products and as updates of one row.
+// LongSums returns sums of n terms: alone, along every kind of axis, inside other ops, as
+// scans, as products and as updates of one row.
 func LongSums(n int) []SumCase { return append(sumCases(n), productCases(n)...) }
 
-// Make builds the graph in f32, and computes what it comes to in f64. Terms are equal, or
-// spread from 1/2 to 1.
+// Make builds the graph in f32 and computes its result in f64. Terms are equal, or spread
+// from 1/2 to 1.
 func (c *SumCase) Make(equal bool) (*LongSum, error) {
 	s := &LongSum{bound: c.bound, Inputs: map[string]*ir.Array{}}
 	var err error
@@ -97,10 +97,10 @@ func (c *SumCase) graph(d ir.DType) (*ir.Graph, error) {
 	})
 }
 
-// sumCases are sums that are no products.
+// sumCases are sums other than products.
 func sumCases(n int) []SumCase {
-	// turns has terms that are three times their neighbours, so that they do not vanish
-	// where a mean is subtracted.
+	// turns multiplies every other term by three, so that terms do not vanish when a mean
+	// is subtracted.
 	turns := func(b *ir.Builder, x ir.Value, axis int) ir.Value {
 		odd := ops.Mod(b, ops.Iota(b, ir.I32, axis, x.Shape()...), ops.Const(b, ir.I32, 2))
 		return ops.Mul(b, x, plus(b, times(b, ops.Convert(b, odd, x.DType()), 2), 1))

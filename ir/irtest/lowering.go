@@ -1,5 +1,6 @@
-// Package irtest supports tests of the packages that make, transform and run
-// graphs.
+// Package irtest supports tests of the packages that build, transform and run graphs: a
+// reference interpreter of lowerings, random graphs, models, benchmarks and tolerances.
+// Start with [EvalLowering] and [RandomGraph].
 package irtest
 
 import (
@@ -10,11 +11,11 @@ import (
 )
 
 // EvalLowering computes the results of a node from its Scalar rule or its
-// Lowering, element by element, as literally as the types of package ir define
-// them, so that it shares nothing with what compiles them. rewrite, if not nil,
-// is applied to every expression first. Loads outside an operand, failed
-// checks, and expressions of the wrong element type are errors. Ops that run
-// subgraphs are refused with an error of kind [ir.ErrUnsupported].
+// Lowering, element by element, as literally as the types of package ir define them,
+// independently of the compiler. rewrite, if not nil, is applied to every expression
+// first. Loads outside an operand, failed checks, and expressions of the wrong element
+// type are errors. Ops that run subgraphs are refused with an error of kind
+// [ir.ErrUnsupported].
 func EvalLowering(n *ir.Node, in []*ir.Array, rewrite func(scalar.Expr) scalar.Expr) ([]*ir.Array, error) {
 	if rewrite == nil {
 		rewrite = func(e scalar.Expr) scalar.Expr { return e }
@@ -34,7 +35,7 @@ type interpreter struct {
 	n       *ir.Node
 	in, out []*ir.Array
 	rewrite func(scalar.Expr) scalar.Expr
-	failed  int // code of the last check that failed
+	failed  int // code of the last failed check
 }
 
 func (l *interpreter) run() error {
@@ -59,8 +60,8 @@ func (l *interpreter) run() error {
 	return ir.Errorf(ir.ErrUnsupported, "%s has no lowering of its own", d.Op)
 }
 
-// load is what lowerings get elements by: a load from the operand's slot, of
-// an index that is -1 unless the position lies inside along every axis.
+// load is the [ir.Load] of lowerings: a load from the operand's slot, of an index that is
+// -1 if the position is out of bounds along any axis.
 func (l *interpreter) load(operand int, at ir.Index) scalar.Expr {
 	a := l.in[operand]
 	place, inside := constant(0), scalar.ConstBool(len(at) == len(a.Dims))
@@ -77,7 +78,7 @@ func (l *interpreter) load(operand int, at ir.Index) scalar.Expr {
 
 func constant(x int) scalar.Expr { return scalar.ConstI(ir.I32, int64(x)) }
 
-// space is a set of positions, and the variables that stand for them.
+// space is an index space and its variables.
 type space struct {
 	dims []int
 	vars ir.Index
@@ -91,8 +92,8 @@ func newSpace(prefix string, dims []int) space {
 	return s
 }
 
-// each calls f for all positions in row-major order, after entering them in
-// env, and stops at an error.
+// each calls f for all positions in row-major order, with the variables set in env, and
+// stops at an error.
 func (s space) each(env *scalar.Env, f func(pos []int) error) error {
 	count := 1
 	for _, d := range s.dims {
@@ -137,7 +138,7 @@ type expressions struct {
 	failed    *int
 }
 
-// compile checks the element types of expressions and makes them ready to run.
+// compile checks the element types of expressions and compiles them.
 func (l *interpreter) compile(env *scalar.Env, want []ir.DType, list ...scalar.Expr) (*expressions, error) {
 	if len(want) != len(list) {
 		return nil, ir.DTypef("%d expressions for %d values", len(list), len(want))

@@ -93,7 +93,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 	})
 }
 
-// flat returns the place of a position in row-major order.
+// flat returns the row-major offset of a position.
 func flat(dims, pos []int) int {
 	place := 0
 	for i, d := range dims {
@@ -102,8 +102,8 @@ func flat(dims, pos []int) int {
 	return place
 }
 
-// running is a running combination made ready: its expressions, the variables that they
-// know the running values and those of the next element by, and the values at the start.
+// running is a compiled scan: its expressions, the variables of the accumulators and of
+// the next element, and the initial values.
 type running struct {
 	l                         *interpreter
 	lower                     *ir.PrefixLowering
@@ -153,7 +153,7 @@ func (r *running) compile() (err error) {
 	return err
 }
 
-// line goes through a line along the axis, which pos is on.
+// line scans the line through pos along the axis.
 func (r *running) line(pos []int) error {
 	axis, exclusive := r.lower.Axis(r.l.n), r.lower.Exclusive(r.l.n)
 	length := r.points.dims[axis]

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// partials is how many partial results a reduction is computed in before they
-// are merged, which a lowering must allow.
+// partials is the number of partial results of a reduction before they are merged, which a
+// lowering must allow.
 const partials = 3
 
 func (l *interpreter) reduce(lower *ir.ReduceLowering) error {
@@ -53,8 +53,8 @@ func (l *interpreter) constants(types []ir.DType, list []scalar.Expr) ([]scalar.
 	return x.values()
 }
 
-// total combines the reduced space of the position that env holds, by turns
-// into a few partial results that are merged at the end.
+// total reduces the space of the position in env round-robin into partial results, which
+// are merged at the end.
 func (l *interpreter) total(lower *ir.ReduceLowering, env *scalar.Env, at, r space, types []ir.DType, init []scalar.Value,
 	merge func(acc, with []scalar.Value) ([]scalar.Value, error),
 ) ([]scalar.Value, error) {
@@ -87,8 +87,8 @@ func (l *interpreter) total(lower *ir.ReduceLowering, env *scalar.Env, at, r spa
 	return sum, err
 }
 
-// finish stores, for every result position, what the final expressions make of
-// the accumulators that total returns.
+// finish stores, for every result position, the final expressions of the accumulators that
+// total returns.
 func (l *interpreter) finish(env *scalar.Env, at space, types []ir.DType, acc, final []scalar.Expr, total func() ([]scalar.Value, error)) error {
 	want := make([]ir.DType, len(l.out))
 	for i, out := range l.out {

@@ -7,13 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// MemoryJob is a benchmark of an op that is bound by memory: Fill sets the
-// parameters of Step, and Step leaves its result in a state "result".
+// MemoryJob is a benchmark of a memory-bound op: Fill sets the parameters of Step, and
+// Step stores its result in a state "result".
 type MemoryJob struct {
 	Name       string
 	Fill, Step *ir.Graph
-	// Bytes is what has to be read and written at least; Keys is the number of
-	// keys that are sorted, 0 where none are.
+	// Bytes is the minimum traffic; Keys is the number of sorted keys, 0 if there is no sort.
 	Bytes, Keys float64
 }
 
@@ -22,14 +21,14 @@ func (j *MemoryJob) Module() (*ir.Module, error) {
 	return ir.NewModule("memory", ir.Entry{Name: "fill", Graph: j.Fill}, ir.Entry{Name: "step", Graph: j.Step})
 }
 
-// memoryCase is a job that is still to be built: result computes from parameters x.
+// memoryCase is a job before it is built: result computes from parameters x.
 type memoryCase struct {
 	job    MemoryJob
 	result func(b *ir.Builder, x func(name string, dims ...int) ir.Value) ir.Value
 }
 
-// MemoryJobs returns jobs of scatters, sorts, running combinations, maps and layout
-// changes whose tensors take up to so many bytes.
+// MemoryJobs returns jobs of scatters, sorts, scans, maps and layout changes with tensors
+// of at most the given bytes.
 func MemoryJobs(most int) ([]MemoryJob, error) {
 	var jobs []MemoryJob
 	for _, c := range slices.Concat(updateCases(most), orderCases(most), streamCases(most)) {

@@ -5,20 +5,20 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// lineLength is how long the rows of the larger jobs are, in elements.
+// lineLength is the row length of the larger jobs, in elements.
 const lineLength = 4096
 
-// linesWithin is how many such rows of f32 a tensor of so many bytes has, at most
+// linesWithin returns the number of such f32 rows in a tensor of the given bytes, at most
 // 16,384.
 func linesWithin(most int) int { return min(16384, most/4/lineLength) }
 
-// gradient is the gradient of a table of rows of a width: updates of some tokens.
+// gradient is the gradient of an embedding table: updates of the rows of some tokens.
 type gradient struct {
 	name                string
 	rows, width, tokens int
-	// squared is how often a uniform number is squared that tells where among the rows
-	// that of a token is: with 0 all are as frequent, with 2 the first of 50,257 has one
-	// token in 15, as the most frequent words have.
+	// squared is how often a uniform number is squared to choose a token's row: with 0
+	// rows are equally frequent, with 2 the first of 50,257 has one token in 15, like the
+	// most frequent words.
 	squared int
 }
 
@@ -37,8 +37,8 @@ func updateCases(most int) []memoryCase {
 	return cases
 }
 
-// job counts as moved the table, which is written, and of each token its update and the row
-// that it changes, but no row twice.
+// job counts as traffic the table, which is written, and for each token its update and its
+// row, each row once.
 func (g gradient) job(name string, unordered bool) memoryCase {
 	bytes := 4 * g.width * (g.rows + g.tokens + 2*min(g.rows, g.tokens))
 	return memoryCase{
@@ -55,7 +55,7 @@ func (g gradient) job(name string, unordered bool) memoryCase {
 	}
 }
 
-// orderCases are sorts and running combinations.
+// orderCases are sorts and scans.
 func orderCases(most int) []memoryCase {
 	lines, keys := linesWithin(most), min(1<<24, most/4)
 	return []memoryCase{

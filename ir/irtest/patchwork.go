@@ -11,12 +11,11 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Patchwork is a random graph in which any op may stand.
+// Patchwork is a random graph that may contain any op.
 type Patchwork struct {
 	Graph  *ir.Graph
 	Inputs map[string]*ir.Array
-	// Wrt are the floats that the steps go out from: derivatives by them are what
-	// differences give.
+	// Wrt are the float inputs of the steps: derivatives by them agree with finite differences.
 	Wrt []string
 	// Tol is the relative tolerance that the samples ask for.
 	Tol float64
@@ -33,26 +32,25 @@ func (p *Patchwork) DeviceTolerance(ir.DType) Tolerance {
 	return Tolerance{Abs: tol, Rel: tol}
 }
 
-// opsInPatchwork is how many ops of samples a patchwork has.
+// opsInPatchwork is the number of sampled ops in a patchwork.
 const opsInPatchwork = 6
 
-// Corpus are the numbers of patchworks that tests run besides the first ones, since they
-// have once failed a test.
+// Corpus are seeds of patchworks that once failed a test; tests run them besides the first ones.
 var Corpus = []uint64{
 	307, 368, // a derivative has a kink within the step of a difference
 }
 
-// Patchworks is how many patchworks, from number 0 on, it takes for every op that usable
-// accepts a sample of to stand in one.
+// Patchworks returns the number of patchworks, from seed 0 on, that contain every op with
+// a usable sample.
 func Patchworks(usable func(op ir.Op, s ir.Sample) bool) uint64 {
 	n := len(drawn(usable))
 	return uint64((n + opsInPatchwork - 1) / opsInPatchwork)
 }
 
-// RandomPatchwork returns patchwork number seed: the steps of [RandomGraph], and among them
-// ops that take their turn in alphabetical order, on operands near those of a sample
-// that usable accepts: the sample's floats, moved by what the graph computes. Results of
-// these ops are outputs, and what later steps go on with.
+// RandomPatchwork returns patchwork number seed: the steps of [RandomGraph], and among
+// them ops in alphabetical order, on operands near those of a usable sample: the sample's
+// floats plus a small value that the graph computes. Results of these ops are outputs, and
+// what later steps go on with.
 func RandomPatchwork(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Patchwork {
 	p := Patchwork{Inputs: map[string]*ir.Array{}}
 	rng := rand.New(rand.NewPCG(seed, 9))
@@ -93,7 +91,7 @@ type bounds struct {
 	most []float64
 }
 
-// drawn returns the ops that patchworks take turns with.
+// drawn returns the ops that patchworks cycle through.
 func drawn(usable func(op ir.Op, s ir.Sample) bool) []turn {
 	var out []turn
 	for _, t := range allTurns() {
@@ -162,7 +160,7 @@ func magnitudes(op ir.Op, s ir.Sample) []float64 {
 	return most
 }
 
-// apply adds a node of an op, and offers what it results in to later steps.
+// apply adds a node of an op, and offers its results to later steps.
 func (r *generator) apply(p *Patchwork, t turn) {
 	s := pickOne(r, t.samples)
 	p.Tol = max(p.Tol, s.Tol)
@@ -198,7 +196,7 @@ func (r *generator) operand(p *Patchwork, name string, a *ir.Array, moves bool) 
 	return v
 }
 
-// drift returns a scalar that hangs on a value of the graph, and is below 2⁻⁸: samples
+// drift returns a scalar below 2⁻⁸ that depends on a value of the graph: samples
 // are further from where ops have kinks.
 func (r *generator) drift() ir.Value {
 	x := r.float()

@@ -12,11 +12,11 @@ import (
 // RandomGraph returns a well-typed graph of about size steps, each of a few
 // nodes, and values for its ports. The same numbers give the same graph.
 //
-// It holds what transforms and devices go wrong on: dead and repeated nodes,
+// It contains the usual sources of bugs in transforms and devices: dead and repeated nodes,
 // neutral operands, chains of views, broadcasts, reductions, products, indexed
 // reads and sums, choices, loops, composites, state. Element types are f32, i32
-// and bool. Floats stay moderate and no branch hangs on a computed float, so
-// that two devices which round differently still agree to about 1e-4.
+// and bool. Floats stay moderate and no branch depends on a computed float, so that
+// devices with different rounding agree to about 1e-4.
 func RandomGraph(rng *rand.Rand, size int) (*ir.Graph, map[string]*ir.Array) {
 	inputs := map[string]*ir.Array{}
 	g, err := ir.Build("random", func(b *ir.Builder) {
@@ -51,8 +51,8 @@ type bounded struct {
 }
 
 const (
-	// maxBound is where a value is too large to go on with: sums of products
-	// of such values still round well below the tolerance.
+	// maxBound is the maximum magnitude of a value for later steps: rounding errors of
+	// sums of products stay below the tolerance.
 	maxBound = 50
 	// maxElements keeps reference evaluation quick, and all that is stored small
 	// enough for devices with small bindings.
@@ -128,13 +128,13 @@ func (r *generator) keep(v ir.Value, most float64) {
 
 func (r *generator) keepInt(v ir.Value) { r.ints = append(r.ints, v) }
 
-// float takes one of the values offered, more often a late one.
+// float picks an offered value, more often a recent one.
 func (r *generator) float() bounded {
 	n := len(r.floats)
 	return r.floats[max(r.IntN(n), r.IntN(n))]
 }
 
-// grow takes steps until there are as many as asked for.
+// grow adds steps up to the given size.
 func (r *generator) grow(size int) {
 	for range size {
 		pickOne(r, steps)(r)
@@ -144,7 +144,7 @@ func (r *generator) grow(size int) {
 	}
 }
 
-// again adds a node that is there already.
+// again adds a copy of an existing node.
 func (r *generator) again() {
 	v := r.float()
 	if n := v.Node(); n.Op() != ir.OpPort {

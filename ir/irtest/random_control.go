@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// maxDepth bounds how deep graphs lie in each other.
+// maxDepth bounds the nesting depth of graphs.
 const maxDepth = 2
 
 // inside returns a generator for a subgraph that may use the given values.

@@ -8,8 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// steps are what a random graph grows by. Those that are listed more than once
-// are taken more often.
+// steps are the steps of a random graph. Repeated ones are more frequent.
 var steps = []func(r *generator){
 	unary, unary, binary, binary, binary, withNeutral, withLiteral,
 	choose, integer, compare,
@@ -101,7 +100,7 @@ func binary(r *generator) {
 	}
 }
 
-// withNeutral adds what algebra may take away, or must not.
+// withNeutral adds operations that algebraic simplification may remove, or must not.
 func withNeutral(r *generator) {
 	x := r.float()
 	b := r.b
@@ -130,7 +129,7 @@ func withNeutral(r *generator) {
 	}
 }
 
-// withLiteral adds a literal that folding can work on.
+// withLiteral adds a literal for constant folding.
 func withLiteral(r *generator) {
 	a := r.array(ir.F32)
 	y := ops.Sin(r.b, ops.Literal(r.b, a))

@@ -8,12 +8,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tolerance says how far a result may be from its reference: by no more than
-// Abs + Rel·|reference|. It is zero for results that have to be exact.
+// Tolerance bounds the error of a result: |result − reference| ≤ Abs + Rel·|reference|. It
+// is zero for exact results.
 type Tolerance struct{ Abs, Rel float64 }
 
-// Allows reports whether got is near enough to the reference want. NaN is near
-// NaN only, and an infinity itself only.
+// Allows reports whether got is within the tolerance of want. NaN matches NaN only, and an
+// infinity itself only.
 func (t Tolerance) Allows(got, want float64) bool {
 	if got == want || math.IsNaN(got) && math.IsNaN(want) {
 		return true
@@ -26,11 +26,11 @@ func (t Tolerance) Allows(got, want float64) bool {
 // 8-bit floats, which are converted to and moved only.
 var floats = map[ir.DType]float64{ir.F64: 1e-12, ir.F32: 2e-5, ir.BF16: 2e-2, ir.F16: 2e-3}
 
-// loose is how much more a gradient, or a result of several steps, may be off.
+// loose is the factor of the tolerance for gradients and results of several steps.
 const loose = 5
 
-// deviceULP is what a device adds to the error bound of a function that is
-// expanded: by fused or loose products, quotients and roots.
+// deviceULP is the error that a device adds to an expanded function, by fused products and
+// inexact quotients and roots.
 const deviceULP = 4
 
 // ToleranceFor returns the tolerance for results of element type d on any

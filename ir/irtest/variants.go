@@ -7,16 +7,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Variant is a sample changed to be of some kind: an element type, an edge of shapes, or
-// special values. Whether the op accepts it is up to the op.
+// Variant is a modified sample: another element type, an edge-case shape, or special
+// values. The op may refuse it.
 type Variant struct {
 	Kind string
-	// Special is whether it is one of special values.
+	// Special marks special values.
 	Special bool
 	ir.Sample
 }
 
-// shapeKinds are the edges of shapes, with what tells that an operand has one.
+// shapeKinds are the edge cases of shapes, with their predicates.
 var shapeKinds = []struct {
 	name string
 	has  func(dims []int) bool
@@ -32,7 +32,8 @@ var shapeKinds = []struct {
 	{"rank 5", func(dims []int) bool { return len(dims) == 5 }, withFiveAxes},
 }
 
-// valueKinds are special values, and how the floats of an operand come to have them.
+// valueKinds are special values, and the functions that write them into the floats of an
+// operand.
 var valueKinds = []struct {
 	name   string
 	change func(x []float64)
@@ -56,7 +57,7 @@ var valueKinds = []struct {
 	}},
 }
 
-// ShapeKinds are the names of the edges of shapes that a shape is one of.
+// ShapeKinds returns the names of the edge cases that a shape is one of.
 func ShapeKinds(dims []int) []string {
 	var out []string
 	for _, k := range shapeKinds {
@@ -67,8 +68,8 @@ func ShapeKinds(dims []int) []string {
 	return out
 }
 
-// Variants returns what can be made of a sample, the sample itself being one of every
-// kind that it is.
+// Variants returns the variants of a sample, including the sample itself for each kind
+// that it is.
 func Variants(s ir.Sample) []Variant {
 	var out []Variant
 	add := func(kind string, special bool, in []*ir.Array) {

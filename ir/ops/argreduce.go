@@ -9,13 +9,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Positions of extrema.
+// Indices of extrema.
 const (
 	OpArgMax ir.Op = "argmax"
 	OpArgMin ir.Op = "argmin"
 )
 
-// ArgAttrs hold the axis that is searched and the element type of the result.
+// ArgAttrs hold the reduced axis and the element type of the result.
 type ArgAttrs struct {
 	Axis  int
 	DType ir.DType
@@ -36,13 +36,12 @@ func init() {
 	defineArg(OpArgMin, "smallest", 1, scalar.Lt)
 }
 
-// defineArg defines the search for what is better than all else; the sign is
-// that of the value that everything is better than.
+// defineArg defines an arg-reduction by better; sign is that of the worst value.
 func defineArg(op ir.Op, what string, sign int, better func(x, y scalar.Expr) scalar.Expr) {
 	noGrad := "integer result"
 	define(&ir.Def{
 		Op: op, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &ArgAttrs{} },
-		Doc: "The position along an axis of the " + what + " element, the first one where several tie. A NaN counts as the " + what + ".",
+		Doc: "The index along an axis of the " + what + " element, the first one of several. NaN counts as the " + what + ".",
 		Constraints: numbered(
 			"the element type of x is "+reals.String()+", that of the result is "+integers.String(),
 			"the axis is one of x, and its size is not 0; the result has the other axes",
@@ -102,8 +101,7 @@ func evalArg(c *ir.EvalContext, n *ir.Node, x *ir.Array, sign int) ([]*ir.Array,
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// beats reports whether element i is better than element j, which comes before
-// it.
+// beats reports whether element i is better than element j, which precedes it.
 func beats(x *ir.Array, i, j, sign int) bool {
 	if x.F == nil {
 		return compareInts(x.DType, x.I[i], x.I[j])*sign < 0
@@ -120,8 +118,8 @@ func beats(x *ir.Array, i, j, sign int) bool {
 	}
 }
 
-// argLowering carries the best value along with its position. Positions break
-// ties, so the order of combination does not matter.
+// argLowering reduces pairs of value and index. Indices break ties, so the order of
+// combination does not matter.
 func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.ReduceLowering {
 	return &ir.ReduceLowering{
 		Space: func(n *ir.Node) []int { return pick(sizes(n.Input(0).Shape()), []int{argAttrs(n).Axis}) },
@@ -147,7 +145,7 @@ func argLowering(sign int, better func(x, y scalar.Expr) scalar.Expr) *ir.Reduce
 	}
 }
 
-// argPlace is the type that positions along the axis are kept in.
+// argPlace returns the type of the indices in the reduction.
 func argPlace(n *ir.Node) ir.DType {
 	if size, _ := n.Input(0).Dim(argAttrs(n).Axis).Const(); size > loop.MaxElements {
 		return ir.I64
@@ -186,12 +184,12 @@ func argSamples() []ir.Sample {
 	return out
 }
 
-// ArgMax returns the position of the largest element along an axis, the first
-// one at ties, as i32.
+// ArgMax returns the index, i32, of the largest element of x along axis, which the result
+// lacks: the first one of several, and the first NaN if there is one.
 func ArgMax(b *ir.Builder, x ir.Value, axis int) ir.Value { return arg(b, OpArgMax, x, axis) }
 
-// ArgMin returns the position of the smallest element along an axis, the first
-// one at ties, as i32.
+// ArgMin returns the index, i32, of the smallest element of x along axis, which the result
+// lacks: the first one of several, and the first NaN if there is one.
 func ArgMin(b *ir.Builder, x ir.Value, axis int) ir.Value { return arg(b, OpArgMin, x, axis) }
 
 func arg(b *ir.Builder, op ir.Op, x ir.Value, axis int) ir.Value {

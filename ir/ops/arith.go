@@ -109,9 +109,9 @@ func defineProducts() {
 		slopes: slopes, transpose: other,
 	})
 	defineBinary(binary{
-		op: OpMulZero, doc: "x · y, but 0 wherever one of them is 0, also if the other is infinite or NaN there: the product of a " +
-			"tangent with a coefficient, which a masked tangent must survive. Zero absorbs everything, so a product of many " +
-			"coefficients is the same in whatever order it is taken, forward or backward.",
+		op: OpMulZero, doc: "x · y, but 0 wherever either operand is 0, even if the other is infinite or NaN: the product of a " +
+			"tangent with a coefficient, which keeps masked tangents at 0. Zero is absorbing, so the product is associative and a chain of " +
+			"coefficients gives the same result in forward and reverse order.",
 		types: numbers, scalar: scalar.MulZero, meaning: masked,
 		slopes: slopes, transpose: other,
 		cases: []pair{{
@@ -142,7 +142,7 @@ func defineQuotients() {
 		cases: []pair{{name: "by zero", x: []float64{1, -1, 0}, y: []float64{0, 0, 0}, noGrad: "division by zero"}},
 	})
 	defineBinary(binary{
-		op: OpRem, doc: "What the quotient x / y truncated toward zero leaves: a number with the sign of x. For integers x rem 0 is 0.",
+		op: OpRem, doc: "The remainder of x / y truncated toward zero, with the sign of x (C's fmod). For integers x rem 0 is 0.",
 		types: reals, scalar: scalar.Rem,
 		meaning: meaning{
 			float:   float2(math.Mod),
@@ -158,8 +158,8 @@ func defineQuotients() {
 	})
 }
 
-// divideInts returns quotient and remainder of two integers; a divisor of zero
-// counts as one.
+// divideInts returns the quotient and remainder of two integers; a zero divisor is
+// replaced by one.
 func divideInts(d ir.DType, x, y int64) (quotient, remainder int64) {
 	if y == 0 {
 		y = 1
@@ -170,8 +170,8 @@ func divideInts(d ir.DType, x, y int64) (quotient, remainder int64) {
 	return x / y, x % y
 }
 
-// overScale returns t / c: a plain quotient where c is a finite constant with
-// no zero, and elsewhere a product that is zero for a zero t.
+// overScale returns t / c: a plain quotient if c is a finite nonzero constant, otherwise a
+// [MulZero] product.
 func overScale(b *ir.Builder, t, c ir.Value) ir.Value {
 	if isFinite(c) && isNonzero(c) {
 		return Div(b, t, c)
@@ -190,8 +190,7 @@ func jvpDiv(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return []ir.Value{addTangents(b, by[0], by[1])}
 }
 
-// jvpRem: x rem y is x − y·trunc(x/y), and the truncated quotient is constant
-// between its jumps.
+// jvpRem differentiates x − y·trunc(x/y), where the quotient is piecewise constant.
 func jvpRem(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 	if !t[1].Valid() {
 		return []ir.Value{t[0]}
@@ -242,29 +241,32 @@ func defineSigns() {
 	})
 }
 
-// Add returns x + y.
+// Add returns x + y, broadcast. Integers wrap.
 func Add(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAdd, nil, x, y) }
 
-// Sub returns x − y.
+// Sub returns x − y, broadcast. Integers wrap.
 func Sub(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpSub, nil, x, y) }
 
-// Mul returns x · y.
+// Mul returns x · y, broadcast. Integers wrap.
 func Mul(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMul, nil, x, y) }
 
-// MulZero returns x · y, but 0 wherever one of them is 0, whatever the other.
+// MulZero returns x · y, broadcast, but 0 wherever either operand is 0, even if the other
+// is infinite or NaN.
 func MulZero(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMulZero, nil, x, y) }
 
-// Div returns x / y, for integers truncated toward zero.
+// Div returns x / y, broadcast. Integers are truncated toward zero, and x / 0 is x for
+// them.
 func Div(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpDiv, nil, x, y) }
 
-// Rem returns the remainder of x / y truncated toward zero.
+// Rem returns the remainder of x / y truncated toward zero, with the sign of x, broadcast.
+// For integers x rem 0 is 0.
 func Rem(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpRem, nil, x, y) }
 
 // Neg returns −x.
 func Neg(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpNeg, nil, x) }
 
-// Abs returns |x|.
+// Abs returns |x|. Its derivative at 0 is 0.
 func Abs(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAbs, nil, x) }
 
-// Sign returns −1, 0 or 1 by the sign of x.
+// Sign returns −1, 0 or 1 by the sign of x, and NaN for NaN.
 func Sign(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSign, nil, x) }

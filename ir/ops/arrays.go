@@ -2,8 +2,8 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// positions calls f for every position of a shape in row-major order, with its
-// place in that order. f must not keep pos.
+// positions calls f for every position of a shape in row-major order, with its row-major
+// offset. f must not retain pos.
 func positions(dims []int, f func(i int, pos []int)) {
 	count := 1
 	for _, d := range dims {
@@ -21,7 +21,7 @@ func positions(dims []int, f func(i int, pos []int)) {
 	}
 }
 
-// offset returns the place in row-major order of a position.
+// offset returns the row-major offset of a position.
 func offset(dims, pos []int) int {
 	at := 0
 	for a, d := range dims {
@@ -42,12 +42,13 @@ func copyElement(dst *ir.Array, i int, src *ir.Array, j int) {
 	}
 }
 
-// maxBodyTable bounds the elements of a table that a body puts into a graph, by the sizes of
-// its operands: it is memory of the compiler. Attributes ask for less ([maxTable]).
+// maxBodyTable bounds the elements of a literal that a body adds to a graph for operands
+// of any size: it is compiler memory. Literals sized by attributes are bounded by
+// [maxTable].
 const maxBodyTable = 1 << 27
 
-// fitsTable reports whether a table of some sizes has at most maxBodyTable elements. Where it has
-// more the graph fails.
+// fitsTable reports whether a literal has at most maxBodyTable elements. If not, it
+// records an error in b.
 func fitsTable(b *ir.Builder, dims ...int) bool {
 	n := 1
 	for _, size := range dims {
@@ -60,8 +61,8 @@ func fitsTable(b *ir.Builder, dims ...int) bool {
 	return true
 }
 
-// table returns an array of zeros for a body to fill and to put into the graph, nil where it
-// does not fit.
+// table returns a zeroed array for a body to fill and add to the graph, or nil if it does
+// not fit.
 func table(b *ir.Builder, d ir.DType, dims ...int) *ir.Array {
 	if !fitsTable(b, dims...) {
 		return nil
@@ -69,8 +70,8 @@ func table(b *ir.Builder, d ir.DType, dims ...int) *ir.Array {
 	return ir.NewArray(d, dims...)
 }
 
-// resultArray returns an array of zeros of the type of a node's result, whose
-// shape must be constant.
+// resultArray returns a zeroed array of the type of a node's result, whose shape must be
+// constant.
 func resultArray(n *ir.Node, result int) (*ir.Array, error) {
 	t := n.Types()[result]
 	dims, ok := t.Shape.Ints()

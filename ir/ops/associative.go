@@ -8,11 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// OpAssociativeScan is a running combination by a graph of the user's.
+// OpAssociativeScan is a scan with a user-defined associative operator.
 const OpAssociativeScan ir.Op = "associative_scan"
 
-// AssociativeAttrs say along which axis the combination runs, and whether it
-// does so from the end.
+// AssociativeAttrs hold the axis and direction of a scan.
 type AssociativeAttrs struct {
 	Axis    int
 	Reverse bool
@@ -28,9 +27,9 @@ func init() {
 	attrs := func(n *ir.Node) *AssociativeAttrs { return n.Attrs().(*AssociativeAttrs) }
 	define(&ir.Def{
 		Op: OpAssociativeScan,
-		Doc: "The combination of all elements up to each element along an axis, or from it to the end with reverse, by an " +
-			"associative graph: it takes the values of a run of elements and then those of the run after it, and returns " +
-			"those of both. How elements are paired is not stated.",
+		Doc: "The inclusive scan of the operands along an axis, from the end with reverse, by an " +
+			"associative operator (JAX's associative_scan): a graph that takes the values of a run of elements and those of the run after it, and returns " +
+			"those of the combined run. The order of association is unspecified.",
 		Constraints: numbered(
 			"the operands have one shape, and axis is an axis of them",
 			"the graph takes the scalars of two runs, one for each operand, and returns those of one",
@@ -63,7 +62,7 @@ func init() {
 			},
 			Combine: combineAssociative,
 			Apart: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-				return doubled(b, CumSumAttrs{Axis: attrs(n).Axis, Reverse: attrs(n).Reverse}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+				return doublingScan(b, CumSumAttrs{Axis: attrs(n).Axis, Reverse: attrs(n).Reverse}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
 					return everywhere(b, n.Subgraphs()[0], slices.Concat(x, y))
 				})
 			},
@@ -73,9 +72,10 @@ func init() {
 	})
 }
 
-// AssociativeScan returns the running combinations of the elements of in along
-// an axis, by what combine adds for two runs of elements that follow each other:
-// scalars, one for each operand. A negative axis counts from the last.
+// AssociativeScan returns the inclusive scan of the elements of in along an axis by the
+// associative operator combine (JAX's associative_scan): it takes the scalars of two
+// adjacent runs, one for each operand, and returns those of the combined run. The order of
+// association is unspecified. A negative axis counts from the last.
 func AssociativeScan(b *ir.Builder, a AssociativeAttrs, in []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
 	if !b.Require(OpAssociativeScan, "function that combines", combine != nil) {
 		return make([]ir.Value, len(in))
@@ -159,8 +159,8 @@ func evalAssociativeScan(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.A
 	return out, nil
 }
 
-// associativeAccumulators are whether there are elements, as the graph need not
-// have a neutral one, and their values.
+// associativeAccumulators are the values and a flag that is false before the first
+// element, since the operator need not have an identity.
 func associativeAccumulators(n *ir.Node) []ir.Accumulator {
 	out := []ir.Accumulator{{DType: ir.I32, Init: loop.Int(0)}}
 	for _, t := range n.InTypes() {
@@ -182,8 +182,8 @@ func combineAssociative(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
 	return out
 }
 
-// elementOf returns the outputs of a graph of elementwise nodes for one element
-// of each of its ports.
+// elementOf returns the outputs of a graph of elementwise nodes for one element of each
+// port.
 func elementOf(g *ir.Graph, in []scalar.Expr) []scalar.Expr {
 	known := map[ir.Value]scalar.Expr{}
 	for i, p := range g.Ports() {

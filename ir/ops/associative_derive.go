@@ -7,9 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// jvpAssociativeScan follows y = combine(y before, x): its tangent is a linear
-// recurrence with the slopes of the graph, which begins with the tangent of the
-// first element.
+// jvpAssociativeScan differentiates y[i] = combine(y[i−1], x[i]): the tangent is a linear
+// recurrence with the derivatives of the operator, from the tangent of the first element.
 func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	var real []int // the operands that have a tangent
 	for i, v := range in {
@@ -64,7 +63,7 @@ func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.V
 	return tangents
 }
 
-// behind is ahead for elements of any type.
+// behind returns for each element the previous one in scan order, for any element type.
 func behind(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
 	if x.DType().IsBool() {
 		return Convert(b, ahead(b, Convert(b, x, ir.I32), a), ir.Bool)
@@ -72,8 +71,8 @@ func behind(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
 	return ahead(b, x, a)
 }
 
-// slopesOfCombine returns the derivatives of the outputs of a graph of scalars by
-// one of its ports, at all elements of some values at once.
+// slopesOfCombine returns the derivatives of the outputs of a graph of scalars by one
+// port, at all elements of the given values.
 func slopesOfCombine(b *ir.Builder, g *ir.Graph, at []ir.Value, by int) []ir.Value {
 	types := portTypes(g)
 	slopes := closed(b, "slopes", types, func(b *ir.Builder, v []ir.Value) []ir.Value {
@@ -91,8 +90,7 @@ func slopesOfCombine(b *ir.Builder, g *ir.Graph, at []ir.Value, by int) []ir.Val
 	return everywhere(b, slopes, at)
 }
 
-// everywhere returns the outputs of a graph of scalars for all elements of some values
-// of one shape at once.
+// everywhere maps a graph of scalars over all elements of values of one shape.
 func everywhere(b *ir.Builder, g *ir.Graph, at []ir.Value) []ir.Value {
 	shape := at[0].Shape()
 	flat := make([]ir.Value, len(at))

@@ -7,16 +7,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// attentionScores are the operands in the type that is computed in, with the
-// products and scores of queries and keys.
+// attentionScores hold the operands in the compute type, and the scaled products and the
+// scores of queries and keys.
 type attentionScores struct {
 	b       *ir.Builder
 	a       *AttentionAttrs
 	q, k, v ir.Value
 	masks   []ir.Value // none or one
-	// slope is the derivative of the softcap, invalid for 1.
+	// slope is the derivative of the softcap, the zero Value if there is none.
 	slope  ir.Value
-	scores ir.Value // -Inf where a key is not seen
+	scores ir.Value // -Inf where masked
 }
 
 func scoresOf(b *ir.Builder, a *AttentionAttrs, q, k, v ir.Value, masks []ir.Value) *attentionScores {
@@ -42,7 +42,7 @@ func scoresOf(b *ir.Builder, a *AttentionAttrs, q, k, v ir.Value, masks []ir.Val
 	return s
 }
 
-// seen compares the places of queries and keys, counted from the last ones.
+// seen masks x by the relative positions of queries and keys, aligned at the end.
 func (s *attentionScores) seen(x ir.Value) ir.Value {
 	b, shape := s.b, x.Shape()[x.Rank()-2:]
 	query, key := Iota(b, ir.I32, 0, shape...), Iota(b, ir.I32, 1, shape...)
@@ -66,10 +66,9 @@ func (s *attentionScores) scaled(x ir.Value) ir.Value {
 	return Mul(s.b, x, ConstLike(s.b, x, s.a.Scale))
 }
 
-// times multiplies rows of queries with a matrix for the heads of k and v: x is
-// [..., m, i], y has the axis i contracted, its last (-1) or the one before
-// (-2), and the result is [..., m, j]. Queries of heads that share a head of k
-// are rows of one matrix.
+// times contracts query rows with a matrix of each head of k and v: x is [..., m, i], y is
+// contracted along its last axis (-1) or the one before (-2), and the result is [..., m,
+// j]. The query heads of one head of k and v are merged into the rows.
 func (s *attentionScores) times(x, y ir.Value, contract int) ir.Value {
 	rank := x.Rank()
 	batch := counting(0, rank-2)
@@ -81,15 +80,15 @@ func (s *attentionScores) times(x, y ir.Value, contract int) ir.Value {
 	return Reshape(s.b, r, slices.Concat(x.Shape()[:rank-1], r.Shape()[rank-1:])...)
 }
 
-// transposedTimes multiplies the transpose of x, [..., m, i], with y,
-// [..., m, j], to [..., i, j], summing over the heads that share one of k.
+// transposedTimes returns xᵀ·y for x [..., m, i] and y [..., m, j]: [..., i, j], summed
+// over the query heads of one head of k and v.
 func (s *attentionScores) transposedTimes(x, y ir.Value) ir.Value {
 	batch := counting(0, x.Rank()-2)
 	return DotGeneral(s.b, s.grouped(x), s.grouped(y), DotAttrs{LhsContract: []int{-2}, RhsContract: []int{-2}, LhsBatch: batch, RhsBatch: batch})
 }
 
-// grouped returns [..., heads, m, i] as [..., heads of k, m', i], where m' are
-// the rows of all heads that share one of k.
+// grouped merges [..., heads, m, i] into [..., heads of k, m', i], where m' are the rows
+// of all query heads of one head of k.
 func (s *attentionScores) grouped(x ir.Value) ir.Value {
 	rank := x.Rank()
 	if rank < 3 || s.b.Err() != nil || x.Dim(-3) == s.k.Dim(-3) {
@@ -104,7 +103,7 @@ func (s *attentionScores) grouped(x ir.Value) ir.Value {
 	return Reshape(s.b, x, slices.Concat(shape[:rank-3], ir.Shape{s.k.Dim(-3), share.Mul(shape[rank-2]), shape[rank-1]})...)
 }
 
-// weights returns the probabilities, given the log-sum-exp.
+// weights returns the attention probabilities exp(scores − lse).
 func (s *attentionScores) weights(lse ir.Value) ir.Value {
 	b := s.b
 	return Exp(b, Sub(b, s.scores, ExpandDims(b, zeroForNone(b, lse), -1)))
@@ -140,8 +139,7 @@ func attentionBackwardBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value 
 	return out
 }
 
-// sumTo sums x over the axes along which a value of the given shape is
-// broadcast to that of x.
+// sumTo sums x over the axes along which shape was broadcast to the shape of x.
 func sumTo(b *ir.Builder, x ir.Value, shape ir.Shape) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}

@@ -27,7 +27,7 @@ func jvpAttention(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return LinearCall(b, forward, transposed, residuals, tangents)
 }
 
-// optional returns the value of a list of at most one.
+// optional returns the only value of a list, or the zero Value if it is empty.
 func optional(list []ir.Value) ir.Value {
 	if len(list) == 0 {
 		return ir.Value{}
@@ -56,8 +56,8 @@ func attentionTangent(b *ir.Builder, a *AttentionAttrs, in, out, t []ir.Value) [
 	return []ir.Value{Convert(b, tout, in[0].DType()), tlse}
 }
 
-// batchAttention gives all operands one more axis in front. A mask keeps its
-// broadcasting, unless it has a cotangent, which is summed within each member.
+// batchAttention gives all operands one more leading axis. A mask stays broadcast, unless
+// it has a cotangent, which is summed within each batch member.
 func batchAttention(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	mask := maskOperand(n)
 	front := make([]ir.Value, len(in))

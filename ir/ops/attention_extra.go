@@ -6,21 +6,21 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// What attention is given besides queries, keys and values.
+// Biases, masks and sinks of attention.
 const (
 	OpALiBi         ir.Op = "alibi"
 	OpWindowMask    ir.Op = "window_mask"
 	OpSinkAttention ir.Op = "sink_attention"
 )
 
-// ALiBiAttrs are the sizes of a bias: heads, queries and keys.
+// ALiBiAttrs hold the shape of a bias: heads, queries and keys.
 type ALiBiAttrs struct{ Shape []ir.Dim }
 
 // Visit shows the attributes.
 func (a *ALiBiAttrs) Visit(v ir.AttrVisitor) { v.Dims("shape", &a.Shape) }
 
-// WindowMaskAttrs are the numbers of queries and keys, and how many keys before
-// and after its own place a query sees; a negative one stands for all.
+// WindowMaskAttrs hold the numbers of queries and keys, and how many keys to the left and
+// to the right of its own position a query attends to; a negative number is no limit.
 type WindowMaskAttrs struct {
 	Shape       []ir.Dim
 	Left, Right int
@@ -33,11 +33,11 @@ func (a *WindowMaskAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("right", &a.Right)
 }
 
-const lastIsLast = " The last query has the place of the last key."
+const lastIsLast = " The last query has the position of the last key."
 
 func init() {
-	defineMask(OpALiBi, "A bias to add to scores, f32[heads, queries, keys]: the distance between the places of query and key times a negative slope of the head, "+
-		"2^(−8·i/n) for head i of n from 1 where n is a power of two (Press, Smith and Lewis, Train Short, Test Long)."+lastIsLast,
+	defineMask(OpALiBi, "The linear bias −slope·|i − j| of attention scores, f32[heads, queries, keys], for a query at i and a key at j, with the slope "+
+		"2^(−8·h/n) for head h of n, from 1, where n is a power of two (Press, Smith and Lewis, Train Short, Test Long)."+lastIsLast,
 		func() ir.Attrs { return &ALiBiAttrs{} }, "shape has three sizes, the first of them constant",
 		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
 			shape := n.Attrs().(*ALiBiAttrs).Shape
@@ -60,7 +60,7 @@ func init() {
 			return []ir.Value{Mul(b, Neg(b, gap), Literal(b, slopes))}
 		},
 		&ALiBiAttrs{ir.Dims(4, 3, 5)}, &ALiBiAttrs{ir.Dims(6, 2, 2)}, &ALiBiAttrs{ir.Dims(1, 0, 3)})
-	defineMask(OpWindowMask, "Which keys queries see, bool[queries, keys], for attention: from left keys before their own place to right keys after it, all on a side that is negative."+lastIsLast,
+	defineMask(OpWindowMask, "The mask of local attention, bool[queries, keys]: true where a query at i attends to a key j, i − left ≤ j ≤ i + right. A negative bound is none."+lastIsLast,
 		func() ir.Attrs { return &WindowMaskAttrs{Left: -1} }, "shape has two sizes",
 		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
 			shape := n.Attrs().(*WindowMaskAttrs).Shape
@@ -82,9 +82,9 @@ func init() {
 	defineComposite(composite{
 		op: OpSinkAttention, operands: []string{"q", "k", "v", "sink", "mask"}, optional: 1, types: floats,
 		newAttrs: func() ir.Attrs { return &AttentionAttrs{Scale: 1} },
-		doc: "attention in which each head has one more score, its sink, that takes part in the softmax and gives nothing: a head need not attend to " +
+		doc: "attention with one more score for each head, its sink, in the denominator of the softmax, so that a head need not attend to " +
 			"any key (Xiao et al., Efficient Streaming Language Models).",
-		constraints: []string{"q, k, v and mask are those of attention, with heads on the axis before the last two", "sink has the type of q and an element for each head of q"},
+		constraints: []string{"q, k, v and mask are those of attention, with heads on the axis before the last two", "sink has the type of q and shape [heads of q]"},
 		check: func(n *ir.Node) error {
 			q, sink := n.Input(0), n.Input(3)
 			if q.Rank() < 3 || !sink.Type().Equal(ir.TypeOf(q.DType(), q.Dim(-3))) {
@@ -94,7 +94,7 @@ func init() {
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			out, lse := AttentionForward(b, in[0], in[1], in[2], optional(in[4:]), *n.Attrs().(*AttentionAttrs))
-			// of exp(lse) + exp(sink), the share of the keys
+			// exp(lse) / (exp(lse) + exp(sink)), the share of the keys
 			share := Sigmoid(b, Sub(b, lse, ExpandDims(b, wide(b, in[3]), -1)))
 			return Convert(b, Mul(b, wide(b, out), ExpandDims(b, share, -1)), in[0].DType())
 		},
@@ -145,15 +145,14 @@ func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint strin
 	})
 }
 
-// distances returns how far after its query each key is, i32[queries, keys].
+// distances returns query position minus key position, i32[queries, keys].
 func distances(b *ir.Builder, shape []ir.Dim) ir.Value {
 	query, key := Iota(b, ir.I32, 0, shape...), Iota(b, ir.I32, 1, shape...)
 	return Sub(b, key, Add(b, query, Sub(b, DimSize(b, ir.I32, shape[1]), DimSize(b, ir.I32, shape[0]))))
 }
 
-// alibiSlopes are those of the paper's code: of a number of heads that is no
-// power of two, those of the next lower power, and of the higher one every
-// other.
+// alibiSlopes returns the slopes of the paper's code: for n heads, n no power of two,
+// those of the next lower power of two, then every other one of the next higher power.
 func alibiSlopes(heads int) []float64 {
 	power := 1
 	for 2*power <= heads {
@@ -169,20 +168,22 @@ func alibiSlopes(heads int) []float64 {
 	return out
 }
 
-// ALiBi returns a bias for the scores of attention, f32[heads, queries, keys].
+// ALiBi returns the linear bias of attention scores, f32[heads, queries, keys]: −slope·|i
+// − j| for a query at i and a key at j (Press, Smith and Lewis, Train Short, Test Long).
+// heads is constant; positions are aligned at the end.
 func ALiBi(b *ir.Builder, heads, queries, keys ir.Dim) ir.Value {
 	return b.Add1(OpALiBi, &ALiBiAttrs{[]ir.Dim{heads, queries, keys}})
 }
 
-// WindowMask returns which keys queries see, bool[queries, keys]: those from
-// left places before their own to right after it, all on a side that is
-// negative.
+// WindowMask returns the mask of local attention, bool[queries, keys]: true where i − left
+// ≤ j ≤ i + right for a query at i and a key at j. A negative bound is none. Positions are
+// aligned at the end.
 func WindowMask(b *ir.Builder, queries, keys ir.Dim, left, right int) ir.Value {
 	return b.Add1(OpWindowMask, &WindowMaskAttrs{[]ir.Dim{queries, keys}, left, right})
 }
 
-// SinkAttention is [Attention] in which each head has one more score, sink
-// [heads], that takes part in the softmax and gives nothing.
+// SinkAttention is [Attention] with one more score for each head, sink [heads], in the
+// denominator of the softmax (Xiao et al., Efficient Streaming Language Models).
 func SinkAttention(b *ir.Builder, q, k, v, sink, mask ir.Value, a AttentionAttrs) ir.Value {
 	a.resolve(b, OpSinkAttention, q)
 	return b.Add1(OpSinkAttention, &a, given(q, k, v, sink, mask)...)

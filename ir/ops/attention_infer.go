@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// inferAttention returns the types of the result and of the log-sum-exp.
+// inferAttention returns the types of the result and the log-sum-exp.
 func inferAttention(n *ir.Node) ([]ir.Type, error) {
 	var mask *ir.Type
 	if len(n.Inputs()) > 3 {

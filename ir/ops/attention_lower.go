@@ -24,7 +24,7 @@ func attend(n *ir.Node) ir.Attend {
 	return s
 }
 
-// maskOperand is the place of the mask among a node's operands.
+// maskOperand returns the operand index of a node's mask.
 func maskOperand(n *ir.Node) int {
 	if n.Op() == OpAttentionBackward {
 		return 6

@@ -2,7 +2,7 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// AxisAttrs name the one axis that an op works along.
+// AxisAttrs hold one axis.
 type AxisAttrs struct{ Axis int }
 
 // Visit shows the attributes.
@@ -10,7 +10,7 @@ func (a *AxisAttrs) Visit(v ir.AttrVisitor) { v.Int("axis", &a.Axis) }
 
 func (a *AxisAttrs) named() []int { return []int{a.Axis} }
 
-// AxesAttrs name some axes.
+// AxesAttrs hold some axes.
 type AxesAttrs struct{ Axes []int }
 
 // Visit shows the attributes.
@@ -18,11 +18,10 @@ func (a *AxesAttrs) Visit(v ir.AttrVisitor) { v.Ints("axes", &a.Axes) }
 
 func (a *AxesAttrs) named() []int { return a.Axes }
 
-// namedAxes returns the axes that the attributes of a node name, of whichever
-// struct they are.
+// namedAxes returns the axes in a node's attributes, of any type with a named method.
 func namedAxes(n *ir.Node) []int { return n.Attrs().(interface{ named() []int }).named() }
 
-// DTypeAttrs name the element type of a result.
+// DTypeAttrs hold the element type of a result.
 type DTypeAttrs struct{ DType ir.DType }
 
 // Visit shows the attributes.

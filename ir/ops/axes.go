@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// counting returns n numbers that start with first.
+// counting returns first, first+1, …, n numbers in all.
 func counting(first, n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -15,10 +15,10 @@ func counting(first, n int) []int {
 	return out
 }
 
-// repeatInt returns n times x.
+// repeatInt returns x repeated n times.
 func repeatInt(x, n int) []int { return slices.Repeat([]int{x}, n) }
 
-// fillNil sets those of some lists that are nil.
+// fillNil sets the lists that are nil to to.
 func fillNil(to []int, lists ...*[]int) {
 	for _, list := range lists {
 		if *list == nil {
@@ -27,8 +27,7 @@ func fillNil(to []int, lists ...*[]int) {
 	}
 }
 
-// pick returns the elements of a list at the given places: the sizes of some
-// axes of a shape, say.
+// pick returns the elements of list at the given indices, such as the sizes of some axes.
 func pick[T any](list []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, a := range at {
@@ -37,8 +36,7 @@ func pick[T any](list []T, at []int) []T {
 	return out
 }
 
-// otherAxes returns the axes of a value of some rank that are in none of the
-// lists, in order.
+// otherAxes returns the axes below rank that are in none of the lists, in order.
 func otherAxes(rank int, lists ...[]int) []int {
 	named := slices.Concat(lists...)
 	var out []int
@@ -50,7 +48,7 @@ func otherAxes(rank int, lists ...[]int) []int {
 	return out
 }
 
-// shiftedBy is [shifted] for an operand that may have no batch axis (-1).
+// shiftedBy is [shifted] for an operand that may lack the batch axis (-1).
 func shiftedBy(axes []int, at int) []int {
 	if at < 0 {
 		return axes
@@ -58,8 +56,8 @@ func shiftedBy(axes []int, at int) []int {
 	return shifted(axes, at)
 }
 
-// sizes returns the sizes of a shape whose axes are all constant, as they are
-// where lowerings are asked; a symbolic axis counts as 0.
+// sizes returns the sizes of a constant shape; lowerings see no others. A symbolic size
+// counts as 0.
 func sizes(s ir.Shape) []int {
 	out := make([]int, len(s))
 	for i, d := range s {
@@ -68,8 +66,7 @@ func sizes(s ir.Shape) []int {
 	return out
 }
 
-// strides returns how far apart, in row-major order, neighbours along each axis
-// are.
+// strides returns the row-major strides of a shape.
 func strides(dims []int) []int {
 	out := make([]int, len(dims))
 	step := 1
@@ -80,8 +77,8 @@ func strides(dims []int) []int {
 	return out
 }
 
-// offsets returns the places, in row-major order of dims, of all points of the
-// space that some of the axes span, these in the order given.
+// offsets returns the row-major offsets in dims of all points spanned by axes, in the
+// order given.
 func offsets(dims, axes []int) []int {
 	step := strides(dims)
 	var out []int
@@ -95,12 +92,12 @@ func offsets(dims, axes []int) []int {
 	return out
 }
 
-// visitDim shows a single size to a visitor, as a list of one. A list of any
-// other length that a parser leaves there is no size.
+// visitDim visits a single size as a list of one. A list of another length from a parser
+// is no size.
 func visitDim(v ir.AttrVisitor, name string, d *ir.Dim) {
 	list := []ir.Dim{*d}
 	v.Dims(name, &list)
-	switch { // a reader must not write: graphs are shared
+	switch { // visitors that read must not write: graphs are shared
 	case len(list) != 1:
 		*d = ir.N(-1)
 	case list[0] != *d:
@@ -108,7 +105,7 @@ func visitDim(v ir.AttrVisitor, name string, d *ir.Dim) {
 	}
 }
 
-// dilated returns the extent of n elements that lie by steps apart.
+// dilated returns the extent of n elements with dilation by.
 func dilated(n ir.Dim, by int) ir.Dim {
 	if n.Is(0) || by == 1 {
 		return n
@@ -116,9 +113,9 @@ func dilated(n ir.Dim, by int) ir.Dim {
 	return n.Sub(ir.N(1)).Mul(ir.N(by)).Add(ir.N(1))
 }
 
-// windowCount returns how many windows of an extent fit into n elements when
-// they start stride elements apart: 0 where not even one does. In a symbolic n
-// they must leave no rest, which is checked once n is known.
+// windowCount returns the number of windows of the given extent and stride in n elements,
+// 0 if none fits. For symbolic n they must leave no remainder, which is checked when n is
+// bound.
 func windowCount(n, extent ir.Dim, stride int) (ir.Dim, error) {
 	room := n.Sub(extent)
 	if !room.Valid() {
@@ -134,7 +131,7 @@ func windowCount(n, extent ir.Dim, stride int) (ir.Dim, error) {
 	return steps.Add(ir.N(1)), nil
 }
 
-// placeAxes moves axis i of x to place[i].
+// placeAxes moves axis i of x to position place[i].
 func placeAxes(b *ir.Builder, x ir.Value, place []int) ir.Value {
 	perm := make([]int, len(place))
 	for i, p := range place {
@@ -146,7 +143,7 @@ func placeAxes(b *ir.Builder, x ir.Value, place []int) ir.Value {
 	return Transpose(b, x, perm...)
 }
 
-// splitAxis makes two axes of one: the first of size major.
+// splitAxis splits an axis into two, the first of size major.
 func splitAxis(b *ir.Builder, x ir.Value, axis int, major ir.Dim) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -160,7 +157,7 @@ func splitAxis(b *ir.Builder, x ir.Value, axis int, major ir.Dim) ir.Value {
 	return Reshape(b, x, slices.Concat(s[:axis], ir.Shape{major, rest}, s[axis+1:])...)
 }
 
-// mergeAxes makes one axis of two neighbours.
+// mergeAxes merges an axis with the next one.
 func mergeAxes(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}

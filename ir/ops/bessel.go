@@ -6,13 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Modified Bessel functions, scaled so that they do not overflow.
+// Exponentially scaled modified Bessel functions.
 const (
 	OpI0e ir.Op = "i0e"
 	OpI1e ir.Op = "i1e"
 )
 
-// bessel are series of Chebyshev polynomials: for |x| ≤ 8 of e^(−|x|)·I₀(x), or
+// bessel are Chebyshev series: for |x| ≤ 8 of e^(−|x|)·I₀(x), or
 // e^(−|x|)·I₁(x)/x, in |x|/4 − 1, and beyond of √|x|·e^(−|x|)·I in 16/|x| − 1,
 // by cosine sums over 64 points with mpmath 1.4.1 at 40 digits.
 var bessel = [2]struct{ near, far []float64 }{
@@ -65,7 +65,7 @@ func init() {
 	})
 }
 
-// besselOf returns the function of an order, 0 or 1.
+// besselOf returns the function of order 0 or 1.
 func besselOf(order int) func(b *ir.Builder, x ir.Value) ir.Value {
 	series := bessel[order]
 	return func(b *ir.Builder, x ir.Value) ir.Value {
@@ -82,8 +82,8 @@ func besselOf(order int) func(b *ir.Builder, x ir.Value) ir.Value {
 	}
 }
 
-// chebyshev returns Σ cₖ·Tₖ(t) by Clenshaw's recurrence, without terms that the
-// element type does not see.
+// chebyshev returns Σ cₖ·Tₖ(t) by Clenshaw's recurrence, without terms below the precision
+// of the element type.
 func chebyshev(b *ir.Builder, t ir.Value, c []float64) ir.Value {
 	n := len(c)
 	for n > 1 && math.Abs(c[n-1]) < math.Abs(c[0])*t.DType().Epsilon()/8 {

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// BroadcastShapes returns the shape that values of the given shapes are
-// broadcast to: axes are aligned from the last, and a size of 1 or a missing
-// axis takes the size of the others. The error is of kind [ir.ErrShape].
+// BroadcastShapes returns the common shape that shapes broadcast to by NumPy's rules: axes
+// are aligned from the last, and a missing axis or one of size 1 takes the size of the
+// others. The error is of kind [ir.ErrShape].
 func BroadcastShapes(shapes ...ir.Shape) (ir.Shape, error) {
 	rank := 0
 	for _, s := range shapes {
@@ -20,7 +20,7 @@ func BroadcastShapes(shapes ...ir.Shape) (ir.Shape, error) {
 	for i := range out {
 		out[i] = ir.N(1)
 	}
-	by := make([]ir.Shape, rank) // the shape that each size comes from
+	by := make([]ir.Shape, rank) // by[i] is the shape that size i was taken from
 	for _, s := range shapes {
 		for i, d := range s {
 			at := rank - len(s) + i
@@ -35,8 +35,8 @@ func BroadcastShapes(shapes ...ir.Shape) (ir.Shape, error) {
 	return out, nil
 }
 
-// Broadcast returns values broadcast to their common shape, see
-// [BroadcastShapes]. op names the op in an error.
+// Broadcast returns values broadcast to their common shape: see [BroadcastShapes]. op
+// names the op in an error.
 func Broadcast(b *ir.Builder, op ir.Op, in ...ir.Value) []ir.Value {
 	wide := make([]ir.Value, len(in))
 	if b.Err() != nil {
@@ -59,8 +59,8 @@ func Broadcast(b *ir.Builder, op ir.Op, in ...ir.Value) []ir.Value {
 	return wide
 }
 
-// broadcasting adds an elementwise node after broadcasting its operands to
-// their common shape. An error is about the operands as they were given.
+// broadcasting broadcasts the operands and adds an elementwise node. Errors name the
+// operands before broadcasting.
 func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Value {
 	wide := Broadcast(b, op, in...)
 	if b.Err() != nil {
@@ -73,8 +73,8 @@ func broadcasting(b *ir.Builder, op ir.Op, attrs ir.Attrs, in ...ir.Value) ir.Va
 	return out
 }
 
-// BroadcastAttrs hold the shape of the result, and which of its axes axis i of
-// the operand becomes.
+// BroadcastAttrs hold the shape of the result and, in Axes[i], the result axis of axis i
+// of the operand.
 type BroadcastAttrs struct {
 	Shape []ir.Dim
 	Axes  []int
@@ -88,8 +88,8 @@ func (a *BroadcastAttrs) Visit(v ir.AttrVisitor) {
 
 func defineBroadcastInDim() {
 	defineMove(move{
-		op: OpBroadcastInDim, doc: "x repeated to another shape: axis i of x is axis axes[i] of the result, along which it is repeated if " +
-			"its size is 1, and the result is the same all along its other axes.",
+		op: OpBroadcastInDim, doc: "x broadcast to another shape (XLA's BroadcastInDim): axis i of x is axis axes[i] of the result, along which it is repeated if " +
+			"its size is 1; along the other axes of the result x is repeated.",
 		constraints: []string{
 			"axes has an entry for each axis of x, increasing",
 			"axis i of x has size 1 or that of axis axes[i] of shape",
@@ -142,7 +142,7 @@ func broadcastShape(n *ir.Node) (ir.Shape, error) {
 	return a.Shape, nil
 }
 
-// transposeBroadcast sums what the elements of x were repeated over.
+// transposeBroadcast sums over the axes of the broadcast.
 func transposeBroadcast(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 	a, x := n.Attrs().(*BroadcastAttrs), n.Input(0).Shape()
 	var repeated []int
@@ -175,8 +175,8 @@ func broadcastSamples() []ir.Sample {
 	return append(out, ofTypes(&BroadcastAttrs{ir.Dims(2, 3), []int{1}}, 3)...)
 }
 
-// BroadcastInDim returns x repeated to a shape, of which axis axes[i] is axis i
-// of x; x itself where nothing is repeated.
+// BroadcastInDim returns x broadcast to shape, with axis i of x as axis axes[i] of the
+// result; x itself if the shapes are equal.
 func BroadcastInDim(b *ir.Builder, x ir.Value, shape ir.Shape, axes []int) ir.Value {
 	at := fromFront(axes, len(shape))
 	if x.Valid() && x.Shape().Equal(shape) && slices.Equal(at, counting(0, len(shape))) {
@@ -185,8 +185,8 @@ func BroadcastInDim(b *ir.Builder, x ir.Value, shape ir.Shape, axes []int) ir.Va
 	return b.Add1(OpBroadcastInDim, &BroadcastAttrs{slices.Clone(shape), at}, x)
 }
 
-// BroadcastTo returns x repeated to a shape as NumPy does it: the axes of x are
-// the last ones of the shape, and have its sizes or size 1.
+// BroadcastTo returns x broadcast to shape by NumPy's rules: the axes of x are the last
+// ones of shape and have its sizes or size 1.
 func BroadcastTo(b *ir.Builder, x ir.Value, shape ir.Shape) ir.Value {
 	if x.Rank() > len(shape) {
 		b.Failf(OpBroadcastInDim, []ir.Value{x}, ir.Shapef("%s has fewer axes", shape))

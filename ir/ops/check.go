@@ -5,11 +5,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// OpCheckIndex guards indices.
+// OpCheckIndex is a bounds check of indices.
 const OpCheckIndex ir.Op = "check_index"
 
-// CheckIndexAttrs hold the bound that indices stay below, and what they are,
-// for the error text.
+// CheckIndexAttrs hold the exclusive upper bound of the indices, and their name in the
+// error.
 type CheckIndexAttrs struct {
 	Bound ir.Dim
 	What  string
@@ -25,7 +25,7 @@ func init() {
 	noGrad := "integer result"
 	define(&ir.Def{
 		Op: OpCheckIndex, Operands: []string{"index"}, NewAttrs: func() ir.Attrs { return &CheckIndexAttrs{} },
-		Doc: "The indices themselves. One outside [0, bound) makes the run fail with an error that names this node and what the " +
+		Doc: "The indices, unchanged. An index outside [0, bound) makes the run fail with an error that names this node and what the " +
 			"index is; state keeps its value then.",
 		Constraints: numbered(
 			"the element type is "+integers.String(),
@@ -61,9 +61,8 @@ func evalCheckIndex(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 	return in, nil
 }
 
-// checkIndexBody compares as integers of the index's own type: what that type
-// cannot reach is below the bound already. The code is the node's number, from
-// 1; package fusion gives codes that hold for a whole plan.
+// checkIndexBody compares in the index's own type: a bound beyond that type always holds.
+// The code is the node's number, from 1; package fusion assigns the codes of a whole plan.
 func checkIndexBody(n *ir.Node, x []scalar.Expr) scalar.Expr {
 	d := x[0].Type
 	bound, _ := n.Attrs().(*CheckIndexAttrs).Bound.Const()
@@ -91,8 +90,8 @@ func checkIndexSamples() []ir.Sample {
 	return out
 }
 
-// CheckIndex returns indices as they are, and makes the run fail where one is
-// outside [0, bound). what names the indices in the error.
+// CheckIndex returns index unchanged, and makes the run fail with an error of kind
+// [ir.ErrIndex] if an element is outside [0, bound). what names the indices in the error.
 func CheckIndex(b *ir.Builder, index ir.Value, bound ir.Dim, what string) ir.Value {
 	return b.Add1(OpCheckIndex, &CheckIndexAttrs{bound, what}, index)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpCheckpoint is a part of a graph of which reverse mode keeps the operands alone.
+// OpCheckpoint is a rematerialised part of a graph: reverse mode saves its operands alone.
 const OpCheckpoint ir.Op = "checkpoint"
 
-// CheckpointAttrs say from how many of the operands, the first ones, the part is
-// computed a second time: none on the way forward.
+// CheckpointAttrs hold the number of leading operands that the part is recomputed from:
+// none in the forward pass.
 type CheckpointAttrs struct{ Residuals int }
 
 // Visit shows the attributes.
@@ -20,10 +20,10 @@ func (a *CheckpointAttrs) Visit(v ir.AttrVisitor) { v.Int("residuals", &a.Residu
 func init() {
 	define(&ir.Def{
 		Op: OpCheckpoint,
-		Doc: "The results of a graph, of which reverse mode keeps nothing but the operands and computes the rest again " +
+		Doc: "The results of a graph, for which reverse mode saves only the operands and recomputes the rest " +
 			"(JAX's checkpoint). Derivatives and transposes of the node are such nodes too, so that this holds at every " +
-			"order, and in the bodies of loops. The first operands, residuals in number, are those from which the graph " +
-			"is computed a second time: each is the operand of a rematerialize there.",
+			"order, and in the bodies of loops. The first residuals operands are those that the graph " +
+			"is recomputed from: each is the operand of a rematerialize there.",
 		Constraints: numbered(
 			"the graph takes the operands, and has neither parameters nor states",
 			"residuals is at most the number of operands",
@@ -42,9 +42,9 @@ func init() {
 	})
 }
 
-// Checkpoint returns the results of a graph, which reverse mode computes again from
-// the operands. The first operands, residuals in number, are those of a part that
-// is computed again already.
+// Checkpoint returns the results of g for the operands; reverse mode recomputes them from
+// the operands (JAX's checkpoint). The first residuals operands are those of a part that
+// is already recomputed.
 func Checkpoint(b *ir.Builder, g *ir.Graph, residuals int, operands ...ir.Value) []ir.Value {
 	return b.AddNode(OpCheckpoint, &CheckpointAttrs{residuals}, []*ir.Graph{g}, operands...)
 }
@@ -70,7 +70,7 @@ func checkpointBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return b.Splice(g, in)
 }
 
-// jvpCheckpoint makes one node of the node's and its derivative.
+// jvpCheckpoint makes one node of the node and its derivative.
 func jvpCheckpoint(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	r, g := checkpointOf(n)
 	moving := validity(t)
@@ -88,16 +88,16 @@ func jvpCheckpoint(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value 
 	if b.Err() != nil {
 		return tangents
 	}
-	copy(out, results) // the node gives the results of the first one too
+	copy(out, results) // the node computes the primal results too
 	for i, at := range where(outMoving) {
 		tangents[at] = results[len(out)+i]
 	}
 	return tangents
 }
 
-// partialCheckpoint adds a node of what is known, and one that computes the rest
-// from the known operands, its residuals: what it needs of the first node it computes
-// again, but for what keep chooses in the bodies of loops.
+// partialCheckpoint adds a node for the known results and one that computes the rest from
+// the known operands, its residuals: it recomputes what it needs of the first node, except
+// what keep saves in the bodies of loops.
 func partialCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, []bool) {
 	flat, outUnknown := partialGraph(b, n, unknown, keep)
 	out := make([]ir.Value, n.NumResults())
@@ -129,7 +129,7 @@ func partialCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool,
 // whole, and which of its outputs are unknown.
 func partialGraph(b *ir.Builder, n *ir.Node, unknown []bool, keep ir.Keeper) (flat *ir.Graph, outUnknown []bool) {
 	_, g := checkpointOf(n)
-	if keep == nil { // all is kept, but loops know that memory counts
+	if keep == nil { // everything is saved, but loops prefer memory over time
 		keep = func(*ir.Graph, []ir.Value, ir.Dim) ([]bool, error) { return nil, nil }
 	}
 	outUnknown = make([]bool, n.NumResults())
@@ -140,8 +140,7 @@ func partialGraph(b *ir.Builder, n *ir.Node, unknown []bool, keep ir.Keeper) (fl
 	return flat, outUnknown
 }
 
-// reordered returns g with some of its ports, in another order, and some of its
-// outputs, which need no other ports.
+// reordered returns g with the given ports and outputs only, in the given order.
 func reordered(b *ir.Builder, g *ir.Graph, ports, outputs []int) *ir.Graph {
 	return closed(b, g.Name(), pick(portTypes(g), ports), func(s *ir.Builder, in []ir.Value) []ir.Value {
 		all := make([]ir.Value, len(g.Ports()))
@@ -152,8 +151,8 @@ func reordered(b *ir.Builder, g *ir.Graph, ports, outputs []int) *ir.Graph {
 	})
 }
 
-// transposeCheckpoint makes one node of the transpose, with the operands that are no
-// cotangents for residuals.
+// transposeCheckpoint makes one node of the transpose; the operands that are not
+// cotangents are its residuals.
 func transposeCheckpoint(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	back := make([]ir.Value, len(in))
 	flat, _ := partialGraph(b, n, linear, nil)
@@ -190,8 +189,7 @@ func batchCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size 
 	return Checkpoint(b, batched, residuals, frontAxes(b, in, axes)...), axesAt(out)
 }
 
-// pruneCheckpoint leaves out results that are not used, and operands that the others
-// do not need.
+// pruneCheckpoint drops unused results, and operands that the others do not need.
 func pruneCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
 	residuals, g := checkpointOf(n)
 	takes := portsNeeded(g, used)

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Collectives: what devices that run the same graph make of each other's values.
+// Collective ops of devices that run the same graph.
 const (
 	OpAllReduce           ir.Op = "all_reduce"
 	OpAllGather           ir.Op = "all_gather"
@@ -17,15 +17,15 @@ const (
 	OpAxisIndex           ir.Op = "axis_index"
 )
 
-// collective describes an op on one value of each device. Its derivatives are
-// collectives too, and right for any number of devices: a transposed one gives each
-// device the sum of what the results of all devices pass back to its value.
+// collective describes an op on one value of each device. Its derivatives are collectives
+// too, for any number of devices: the transpose gives each device the sum of the
+// cotangents that the results of all devices pass to its value.
 type collective struct {
 	op          ir.Op
 	doc         string
 	constraints []string
 	newAttrs    func() ir.Attrs
-	// infer gives the type of the result.
+	// infer returns the type of the result.
 	infer     func(n *ir.Node, x ir.Type) (ir.Type, error)
 	jvp       jvpRule // nil: that of a linear op
 	transpose func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value
@@ -71,7 +71,7 @@ func defineCollective(c collective) {
 
 const (
 	meshConstraint = "mesh_axis is named, and devices is at least 1"
-	onOneDevice    = " With one device it is computed anywhere; several are refused where a graph is compiled for one."
+	onOneDevice    = " One device is supported everywhere; a graph compiled for one device refuses several."
 )
 
 func checkMesh(n *ir.Node) error {
@@ -81,8 +81,7 @@ func checkMesh(n *ir.Node) error {
 	return nil
 }
 
-// aloneBody is what a collective of one device comes to: the value stays, but is
-// zero where nobody sends it.
+// aloneBody is the body for one device: the identity, or zeros if no device sends to it.
 func aloneBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	if !isAlone(b, n, in) {
 		return []ir.Value{{}}
@@ -104,7 +103,7 @@ func isAlone(b *ir.Builder, n *ir.Node, in []ir.Value) bool {
 func defineAxisIndex() {
 	define(&ir.Def{
 		Op: OpAxisIndex, NewAttrs: func() ir.Attrs { return &MeshAttrs{Devices: 1} },
-		Doc:         "The place of the device along a mesh axis, an i32 (JAX's axis_index)." + onOneDevice,
+		Doc:         "The index of the device along a mesh axis, an i32 (JAX's axis_index)." + onOneDevice,
 		Constraints: numbered(meshConstraint),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			return []ir.Type{ir.TypeOf(ir.I32)}, checkMesh(n)
@@ -122,8 +121,8 @@ func defineAxisIndex() {
 	})
 }
 
-// jvpAllReduce is linear but for extrema, of which all that are attained share the
-// derivative equally.
+// jvpAllReduce is linear except for extrema, where devices that attain the extremum share
+// the derivative equally.
 func jvpAllReduce(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a := n.Attrs().(*AllReduceAttrs)
 	if !t[0].Valid() || a.Reduction == AcrossSum || a.Reduction == AcrossMean {
@@ -134,7 +133,7 @@ func jvpAllReduce(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return []ir.Value{AllReduce(b, scale(b, t[0], part), a.MeshAttrs, AcrossSum)}
 }
 
-// transposeRoot gives the root what all devices pass back, and the others 0.
+// transposeRoot gives the root the sum of all cotangents and the other devices 0.
 func transposeRoot(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 	a := n.Attrs().(*RootAttrs)
 	total := AllReduce(b, ct, a.MeshAttrs, AcrossSum)
@@ -142,43 +141,44 @@ func transposeRoot(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 	return Select(b, isRoot, total, ZerosLike(b, total))
 }
 
-// AllReduce returns what a reduction, such as [AcrossSum], makes of the values x of
-// all devices, on all of them.
+// AllReduce returns the reduction of x over all devices, on each of them: [AcrossSum],
+// [AcrossMean], [AcrossMax] or [AcrossMin] (JAX's psum, pmean, pmax and pmin).
 func AllReduce(b *ir.Builder, x ir.Value, mesh MeshAttrs, reduction string) ir.Value {
 	return b.Add1(OpAllReduce, &AllReduceAttrs{mesh, reduction}, x)
 }
 
-// AllGather returns the values x of all devices, one after the other along an axis,
-// on all of them. A negative axis counts from the last.
+// AllGather returns the concatenation of x of all devices along axis, on each of them
+// (JAX's all_gather, tiled). A negative axis counts from the last.
 func AllGather(b *ir.Builder, x ir.Value, mesh MeshAttrs, axis int) ir.Value {
 	return b.Add1(OpAllGather, &AlongAttrs{mesh, fromFront([]int{axis}, x.Rank())[0]}, x)
 }
 
-// ReduceScatter returns on each device its part, along an axis, of the sum of the
-// values x of all devices. A negative axis counts from the last.
+// ReduceScatter returns on each device its slice, along axis, of the sum of x over all
+// devices (JAX's psum_scatter, tiled). The axis is a multiple of the devices; a negative
+// one counts from the last.
 func ReduceScatter(b *ir.Builder, x ir.Value, mesh MeshAttrs, axis int) ir.Value {
 	return b.Add1(OpReduceScatter, &AlongAttrs{mesh, fromFront([]int{axis}, x.Rank())[0]}, x)
 }
 
-// AllToAll cuts x along one axis into a part for each device and returns the parts
-// that this device gets, put together along the other. Negative axes count from the
-// last.
+// AllToAll splits x along one axis into a slice for each device and returns the slices
+// that this device receives, concatenated along the other (JAX's all_to_all, tiled).
+// Negative axes count from the last.
 func AllToAll(b *ir.Builder, x ir.Value, mesh MeshAttrs, split, concat int) ir.Value {
 	axes := fromFront([]int{split, concat}, x.Rank())
 	return b.Add1(OpAllToAll, &AllToAllAttrs{mesh, axes[0], axes[1]}, x)
 }
 
-// CollectivePermute returns the value x of the device that sends its own to this one,
-// zeros where none does: device sources[i] sends to device targets[i].
+// CollectivePermute returns x of the device that sends to this one, zeros if none does:
+// device sources[i] sends to device targets[i] (JAX's ppermute).
 func CollectivePermute(b *ir.Builder, x ir.Value, mesh MeshAttrs, sources, targets []int) ir.Value {
 	return b.Add1(OpCollectivePermute, &PermuteAttrs{mesh, slices.Clone(sources), slices.Clone(targets)}, x)
 }
 
-// CollectiveBroadcast returns the value x of device root, on all devices.
+// CollectiveBroadcast returns x of device root, on all devices (JAX's pbroadcast).
 func CollectiveBroadcast(b *ir.Builder, x ir.Value, mesh MeshAttrs, root int) ir.Value {
 	return b.Add1(OpCollectiveBroadcast, &RootAttrs{mesh, root}, x)
 }
 
-// AxisIndex returns the place of this device along a mesh axis, i32[]. How many
-// there are is mesh.Devices.
+// AxisIndex returns the index of this device along a mesh axis, i32[], in [0,
+// mesh.Devices).
 func AxisIndex(b *ir.Builder, mesh MeshAttrs) ir.Value { return b.Add1(OpAxisIndex, &mesh) }

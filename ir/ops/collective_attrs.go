@@ -6,9 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// MeshAttrs name an axis of a mesh of devices, and say how many devices lie along it.
-// Every device runs the same graph with values of its own; its place is from 0 to
-// Devices − 1.
+// MeshAttrs name an axis of a device mesh and hold the number of devices along it. Every
+// device runs the same graph with its own values; its index is in [0, Devices).
 type MeshAttrs struct {
 	MeshAxis string
 	Devices  int
@@ -22,13 +21,13 @@ func (a *MeshAttrs) Visit(v ir.AttrVisitor) {
 
 func (a *MeshAttrs) mesh() *MeshAttrs { return a }
 
-// meshed is what the attributes of all collectives have.
+// meshed is implemented by the attributes of all collectives.
 type meshed interface {
 	ir.Attrs
 	mesh() *MeshAttrs
 }
 
-// What [AllReduce] makes of the values of the devices.
+// The reductions of [AllReduce].
 const (
 	AcrossSum  = "sum"
 	AcrossMean = "mean"
@@ -36,7 +35,7 @@ const (
 	AcrossMin  = "min"
 )
 
-// AllReduceAttrs are those of all_reduce: Reduction is [AcrossSum], [AcrossMean],
+// AllReduceAttrs describe an all_reduce: Reduction is [AcrossSum], [AcrossMean],
 // [AcrossMax] or [AcrossMin].
 type AllReduceAttrs struct {
 	MeshAttrs
@@ -49,8 +48,8 @@ func (a *AllReduceAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("reduction", &a.Reduction)
 }
 
-// AlongAttrs are those of all_gather and reduce_scatter: Axis is that of the values
-// along which those of the devices follow each other.
+// AlongAttrs describe an all_gather or reduce_scatter: Axis is the concatenated or split
+// axis.
 type AlongAttrs struct {
 	MeshAttrs
 	Axis int
@@ -64,8 +63,8 @@ func (a *AlongAttrs) Visit(v ir.AttrVisitor) {
 
 func (a *AlongAttrs) batched() ir.Attrs { return &AlongAttrs{a.MeshAttrs, a.Axis + 1} }
 
-// AllToAllAttrs are those of all_to_all: each device cuts its value along SplitAxis
-// and puts together what it gets along ConcatAxis.
+// AllToAllAttrs describe an all_to_all: values are split along SplitAxis and concatenated
+// along ConcatAxis.
 type AllToAllAttrs struct {
 	MeshAttrs
 	SplitAxis, ConcatAxis int
@@ -82,8 +81,8 @@ func (a *AllToAllAttrs) batched() ir.Attrs {
 	return &AllToAllAttrs{a.MeshAttrs, a.SplitAxis + 1, a.ConcatAxis + 1}
 }
 
-// PermuteAttrs are those of collective_permute: device Sources[i] sends its value to
-// device Targets[i].
+// PermuteAttrs describe a collective_permute: device Sources[i] sends to device
+// Targets[i].
 type PermuteAttrs struct {
 	MeshAttrs
 	Sources, Targets []int
@@ -110,7 +109,7 @@ func (a *PermuteAttrs) check() error {
 	return nil
 }
 
-// RootAttrs are those of collective_broadcast: Root is the device whose value all get.
+// RootAttrs describe a collective_broadcast: Root is the sending device.
 type RootAttrs struct {
 	MeshAttrs
 	Root int

@@ -7,7 +7,7 @@ func collectives() []collective {
 	return []collective{
 		{
 			op:          OpAllReduce,
-			doc:         "The sum, mean, largest or smallest of the values of all devices along a mesh axis, on each of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.",
+			doc:         "The sum, mean, maximum or minimum over all devices along a mesh axis, on each of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.",
 			constraints: []string{`reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of real ones`},
 			newAttrs:    func() ir.Attrs { return &AllReduceAttrs{MeshAttrs{Devices: 1}, AcrossSum} },
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
@@ -25,7 +25,7 @@ func collectives() []collective {
 		},
 		{
 			op:          OpAllGather,
-			doc:         "The values of all devices along a mesh axis, one after the other along an axis, on each of them (JAX's all_gather, tiled).",
+			doc:         "The concatenation along an axis of the values of all devices along a mesh axis, on each of them (JAX's all_gather, tiled).",
 			constraints: []string{"axis is an axis of x"},
 			newAttrs:    newAlongAttrs,
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
@@ -35,7 +35,7 @@ func collectives() []collective {
 		},
 		{
 			op:          OpReduceScatter,
-			doc:         "The sum of the values of all devices along a mesh axis, cut along an axis into as many parts, of which each device gets that of its place (JAX's psum_scatter, tiled).",
+			doc:         "The sum over all devices along a mesh axis, split along an axis: device i gets slice i (JAX's psum_scatter, tiled).",
 			constraints: []string{"axis is an axis of x, whose size is a multiple of devices", "the element type of x is " + numbers.String()},
 			newAttrs:    newAlongAttrs,
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
@@ -48,7 +48,7 @@ func collectives() []collective {
 		},
 		{
 			op:          OpAllToAll,
-			doc:         "What the devices along a mesh axis send to each other: each cuts its value along split_axis into as many parts, sends the i-th to the device of place i, and puts what it gets together along concat_axis (JAX's all_to_all, tiled).",
+			doc:         "The exchange of slices between the devices along a mesh axis: each splits its value along split_axis, sends slice i to device i, and concatenates the received slices along concat_axis (JAX's all_to_all, tiled).",
 			constraints: []string{"split_axis and concat_axis are axes of x; the size of split_axis is a multiple of devices"},
 			newAttrs:    func() ir.Attrs { return &AllToAllAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
 			infer:       inferAllToAll,
@@ -59,8 +59,8 @@ func collectives() []collective {
 		},
 		{
 			op:          OpCollectivePermute,
-			doc:         "The value of the device that sends its own here: sources[i] sends to targets[i]. A device that gets none has zeros (JAX's ppermute).",
-			constraints: []string{"sources and targets are lists of one length of different places below devices"},
+			doc:         "The value of the sending device: sources[i] sends to targets[i]. A device that receives none gets zeros (JAX's ppermute).",
+			constraints: []string{"sources and targets are lists of one length of distinct device indices"},
 			newAttrs:    func() ir.Attrs { return &PermuteAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
 				return x, n.Attrs().(*PermuteAttrs).check()
@@ -73,7 +73,7 @@ func collectives() []collective {
 		{
 			op:          OpCollectiveBroadcast,
 			doc:         "The value of one device along a mesh axis, on each of them (JAX's pbroadcast).",
-			constraints: []string{"root is a place below devices"},
+			constraints: []string{"root is a device index"},
 			newAttrs:    func() ir.Attrs { return &RootAttrs{MeshAttrs: MeshAttrs{Devices: 1}} },
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
 				if a := n.Attrs().(*RootAttrs); a.Root < 0 || a.Root >= a.Devices {
@@ -90,7 +90,8 @@ var alone = MeshAttrs{"data", 1}
 
 func newAlongAttrs() ir.Attrs { return &AlongAttrs{MeshAttrs: MeshAttrs{Devices: 1}} }
 
-// alongDevices changes the size of the axis along which values of devices lie.
+// alongDevices resizes the axis along which the values of devices are concatenated or
+// split.
 func alongDevices(n *ir.Node, x ir.Type, resize func(size, devices ir.Dim) (ir.Dim, error)) (ir.Type, error) {
 	a := n.Attrs().(*AlongAttrs)
 	if err := checkAxes([]int{a.Axis}, len(x.Shape)); err != nil {

@@ -19,8 +19,7 @@ const (
 	OpIsNaN    ir.Op = "is_nan"
 )
 
-// order is how two elements compare: one of these, or neither where one is
-// NaN.
+// order is the result of comparing two elements; no field is true if one is NaN.
 type order struct{ less, equal, greater bool }
 
 // comparison describes an op that compares two operands.
@@ -96,7 +95,7 @@ func compareElements(x, y *ir.Array, i int) order {
 	return order{c < 0, c == 0, c > 0}
 }
 
-// defineTest defines an op that asks something of each float.
+// defineTest defines a predicate of each float.
 func defineTest(op ir.Op, doc string, holds func(x float64) bool, holdsExpr func(x scalar.Expr) scalar.Expr) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Operands: []string{"x"},

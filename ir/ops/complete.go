@@ -8,21 +8,21 @@ import (
 
 // Defaults of attributes, for hosts that set them by name ([ir.Completer]).
 
-// Complete makes all axes the default.
+// Complete sets the default: all axes.
 func (a *AxesAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axes") && len(in) > 0 {
 		a.Axes = counting(0, len(in[0].Shape))
 	}
 }
 
-// Complete makes the last axis the default.
+// Complete sets the default: the last axis.
 func (a *AxisAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axis") && len(in) > 0 {
 		a.Axis = max(len(in[0].Shape)-1, 0)
 	}
 }
 
-// Complete makes the last axis the default, and i32 the type of the result.
+// Complete sets the defaults: the last axis, and i32 for the result.
 func (a *ArgAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axis") && len(in) > 0 {
 		a.Axis = max(len(in[0].Shape)-1, 0)
@@ -32,27 +32,28 @@ func (a *ArgAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
-// Complete fills in strides and dilations of 1, no padding and one group.
+// Complete sets the defaults: strides, dilations and groups of 1, and no padding.
 func (a *Conv2DAttrs) Complete([]ir.Type, func(name string) bool) { a.complete() }
 
-// Complete fills in strides and dilations of 1, no padding, one group and axes in order.
+// Complete sets the defaults: strides, dilations and groups of 1, no padding, and axes in
+// order.
 func (a *ConvAttrs) Complete(in []ir.Type, _ func(name string) bool) {
 	if len(in) > 0 {
 		a.complete(len(in[0].Shape))
 	}
 }
 
-// Complete fills in strides as long as the windows, and no padding.
+// Complete sets the defaults: strides of the window sizes, and no padding.
 func (a *PoolAttrs) Complete([]ir.Type, func(name string) bool) { a.complete() }
 
-// Complete fills in the last axis and an epsilon of 1e-5.
+// Complete sets the defaults: the last axis, and an epsilon of 1e-5.
 func (a *NormAttrs) Complete(_ []ir.Type, given func(name string) bool) {
 	if !given("epsilon") {
 		a.Epsilon = 1e-5
 	}
 }
 
-// Complete fills in the scale 1/√d for queries of d elements.
+// Complete sets the default scale 1/√d for queries of d elements.
 func (a *AttentionAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if given("scale") || len(in) == 0 || len(in[0].Shape) == 0 {
 		return
@@ -62,7 +63,7 @@ func (a *AttentionAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
-// Complete fills in the element type i32.
+// Complete sets the default element type i32.
 func (a *IotaAttrs) Complete(_ []ir.Type, given func(name string) bool) {
 	if !given("dtype") {
 		a.DType = ir.I32

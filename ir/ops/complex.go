@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Complex numbers and their parts. Cotangents pair with tangents as the real
-// part of Σ x·y, without a conjugate: the gradient of a real function of a + b·i
-// is ∂/∂a − i·∂/∂b.
+// Complex numbers and their parts. The pairing of cotangents and tangents is the real part
+// of Σ x·y, without a conjugate: the gradient of a real function of a + b·i is ∂/∂a −
+// i·∂/∂b, as in JAX.
 const (
 	OpComplex ir.Op = "complex"
 	OpReal    ir.Op = "real"
@@ -93,7 +93,7 @@ func defineParts() {
 		func(b *ir.Builder, ct ir.Value) ir.Value { return Complex(b, ZerosLike(b, ct), Neg(b, ct)) })
 }
 
-// definePart defines an op that takes a real number of a complex one.
+// definePart defines an op from a complex to a real number.
 func definePart(op ir.Op, doc string, body func(scalar.Expr) scalar.Expr, part func(complex128) float64, transpose func(b *ir.Builder, ct ir.Value) ir.Value) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Operands: []string{"x"},

@@ -7,9 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// composite describes an op that is made of other ops. Its shape rule is its
-// body's: what the body refuses, it refuses, and the types of the results are
-// those that the body gives.
+// composite describes an op defined by a body of other ops. Its shape rule is that of the
+// body: it refuses what the body refuses, and the types of the results are the body's.
 type composite struct {
 	op          ir.Op
 	doc         string
@@ -18,19 +17,18 @@ type composite struct {
 	optional    int
 	ones        []string // see [ir.Def.Ones]
 	newAttrs    func() ir.Attrs
-	// types are those of operand 0, checked before check and the body, which
-	// thus need not.
+	// types are the accepted types of operand 0, checked before check and body.
 	types   domain
-	check   func(n *ir.Node) error // nil: nothing beyond
+	check   func(n *ir.Node) error // nil: no further checks
 	reduces func(n *ir.Node) []int // the axes that the result lacks; nil: no reduction
-	// body may look at the attributes and the operands of n, not at its results.
+	// body may read the attributes and operands of n, but not its results.
 	body func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value
-	// bodies takes the place of body for an op with several results.
+	// bodies replaces body for an op with several results.
 	bodies  func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
 	jvp     jvpRule // nil: that of the body
 	noGrad  string
 	samples func() []ir.Sample
-	routine bool // whether a backend may have it as a whole
+	routine bool // whether a backend may implement the op as a routine
 }
 
 func defineComposite(c composite) {
@@ -70,7 +68,7 @@ func defineComposite(c composite) {
 	})
 }
 
-// oneDType makes sure that all operands have one element type.
+// oneDType reports an error unless all operands have one element type.
 func oneDType(n *ir.Node) error {
 	d := n.Input(0).DType()
 	for i, v := range n.Inputs() {
@@ -81,9 +79,8 @@ func oneDType(n *ir.Node) error {
 	return nil
 }
 
-// bodyTypes returns the types of the results of a body for the operands of a
-// node. An error is the reason alone: it is the node's own, in whose terms the
-// caller thinks.
+// bodyTypes returns the types of the results of a body for the operands of a node. An
+// error is stripped of the body's node: the caller knows only the composite.
 func bodyTypes(n *ir.Node, body func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value) ([]ir.Type, error) {
 	var types []ir.Type
 	_, err := ir.Transform(string(n.Op()), func(b *ir.Builder) {

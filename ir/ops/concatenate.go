@@ -13,11 +13,11 @@ const OpConcatenate ir.Op = "concatenate"
 
 func init() {
 	define(&ir.Def{
-		Op: OpConcatenate, Doc: "The operands one after the other along an axis.",
+		Op: OpConcatenate, Doc: "The concatenation of the operands along an axis.",
 		Operands: []string{"operands..."}, NewAttrs: func() ir.Attrs { return &AxisAttrs{} },
 		Constraints: numbered(
 			"there is at least one operand, of rank 1 or more; all have one element type, which is "+plain.String(),
-			"the operands have one shape but for the axis; along it, the result is as long as all of them",
+			"the operands have one shape except along axis, along which the result has the sum of their sizes",
 		),
 		Infer: inferConcatenate,
 		Eval:  evalConcatenate,
@@ -98,8 +98,8 @@ func evalConcatenate(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array
 	return []*ir.Array{out}, nil
 }
 
-// concatenateElement chooses among one load from each operand; those that are
-// not chosen are kept inside their operand.
+// concatenateElement selects among one load from each operand, with positions clamped to
+// the operand.
 func concatenateElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 	axis := n.Attrs().(*AxisAttrs).Axis
 	end, _ := n.Types()[0].Shape[axis].Const()
@@ -153,7 +153,8 @@ func concatenateSamples() []ir.Sample {
 	return out
 }
 
-// Concatenate returns the operands one after the other along an axis.
+// Concatenate returns the concatenation of the operands, of one type and at least one,
+// along axis, which may count from the last.
 func Concatenate(b *ir.Builder, axis int, in ...ir.Value) ir.Value {
 	if len(in) > 0 {
 		axis = fromFront([]int{axis}, in[0].Rank())[0]

@@ -12,8 +12,8 @@ const OpCond ir.Op = "cond"
 func init() {
 	define(&ir.Def{
 		Op: OpCond,
-		Doc: "Runs the first graph where the predicate is true and the second one where it is false, on all other " +
-			"operands, and returns what it returns.",
+		Doc: "Runs the first graph if the predicate is true and the second one if it is false, on all other " +
+			"operands, and returns its results (XLA's Conditional).",
 		Constraints: numbered(
 			"the predicate is a boolean of rank 0",
 			"both graphs take the other operands, and have neither parameters nor states",
@@ -41,9 +41,9 @@ func init() {
 // Branch builds one of the graphs of a [Cond] from its operands.
 type Branch = func(b *ir.Builder, in []ir.Value) []ir.Value
 
-// Cond returns what one of two branches returns for the operands: the first one
-// where the predicate, a bool of rank 0, is true. Both return values of the same
-// types. They cannot use values of the graph around them but those operands.
+// Cond returns the results of whenTrue if predicate, a bool of rank 0, is true, and of
+// whenFalse otherwise. Both return values of the same types. The branches cannot capture
+// values of the surrounding graph: they take operands.
 func Cond(b *ir.Builder, predicate ir.Value, operands []ir.Value, whenTrue, whenFalse Branch) []ir.Value {
 	if !b.Require(OpCond, "branch", whenTrue != nil && whenFalse != nil) {
 		return make([]ir.Value, 1)
@@ -79,7 +79,7 @@ func inferCond(n *ir.Node) ([]ir.Type, error) {
 	return out, nil
 }
 
-// union marks what one of two lists marks.
+// union is the elementwise or of two lists.
 func union(x, y []bool) []bool {
 	out := slices.Clone(x)
 	for i := range out {
@@ -88,8 +88,8 @@ func union(x, y []bool) []bool {
 	return out
 }
 
-// batchCond batches both branches. Where the predicate itself differs within
-// the batch both are computed, and each member takes what it asked for.
+// batchCond batches both branches. If the predicate is batched, both are computed and each
+// member selects its own.
 func batchCond(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	batched := marked(axes[1:])
 	operands := frontAxes(b, in, axes)

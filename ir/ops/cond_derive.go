@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// jvpCond makes one node of the branches and their derivatives. A result has a
-// tangent if one of the branches gives it one.
+// jvpCond makes one node of the branches and their derivatives. A result has a tangent if
+// it has one in either branch.
 func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	branches := n.Subgraphs()
 	moving := validity(t[1:])
@@ -33,7 +33,7 @@ func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if b.Err() != nil {
 		return tangents
 	}
-	// The node gives the results without derivatives too: they take their place.
+	// The node computes the primal results too: they replace those of n.
 	copy(out, results)
 	for i, at := range where(outMoving) {
 		tangents[at] = results[len(out)+i]
@@ -41,18 +41,18 @@ func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return tangents
 }
 
-// linearCond is the part of a cond that is linear in its unknown operands. Its
-// branches take the residuals and then the unknown operands.
+// linearCond is the linear part of a cond. Its branches take the residuals and then the
+// unknown operands.
 type linearCond struct {
 	branches   [2]*ir.Graph
 	residuals  []ir.Value
-	unknown    []int // the unknown operands, by their place after the predicate
+	unknown    []int // indices of the unknown operands after the predicate
 	outUnknown []bool
 	outTypes   []ir.Type // of the unknown results
 }
 
-// splitCond runs the known part in b and returns its results (invalid for
-// unknown ones), together with the linear part. in need not hold values for
+// splitCond is partial evaluation: it runs the known part in b and returns its results
+// (the zero Value for unknown ones) and the linear part. in need not hold values for
 // unknown operands.
 func splitCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, *linearCond) {
 	out := make([]ir.Value, n.NumResults())
@@ -73,7 +73,7 @@ func splitCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir
 	return out, s.linear(b)
 }
 
-// condSplit is the work of [splitCond] on the halves of both branches.
+// condSplit is the state of [splitCond]: the halves of both branches.
 type condSplit struct {
 	n          *ir.Node
 	in         []ir.Value
@@ -81,17 +81,16 @@ type condSplit struct {
 	keep       ir.Keeper
 	h          [2]*derive.Halves
 	outUnknown []bool
-	// direct are the known operands that a linear branch needs as they are.
+	// direct are the known operands that a linear branch uses directly.
 	direct []int
-	// slots are the types of what the known node returns for the linear one.
-	// slot tells for each residual of each branch its slot, or, below zero, the
-	// operand -slot-1 in direct.
+	// slots are the types of the residuals that the known node returns. slot maps each
+	// residual of each branch to its slot or, if negative, to operand -slot-1 of direct.
 	slots     []ir.Type
 	slot      [2][]int
 	slotValue []ir.Value
 }
 
-// halve cuts both branches, so that they agree on what is unknown.
+// halve splits both branches, with the same unknown results.
 func (s *condSplit) halve(b *ir.Builder) {
 	var force []bool
 	for range 2 {
@@ -112,7 +111,7 @@ func (s *condSplit) halve(b *ir.Builder) {
 	}
 }
 
-// assignSlots lets the residuals of the two branches share results of one type.
+// assignSlots lets residuals of the two branches share slots of the same type.
 func (s *condSplit) assignSlots() {
 	for k, h := range s.h {
 		taken := make([]bool, len(s.slots))
@@ -139,8 +138,8 @@ func (s *condSplit) assignSlots() {
 	}
 }
 
-// runKnown adds the node of what is known: the known results, then the slots,
-// zeros where a branch does not use one.
+// runKnown adds the known node: the known results, then the slots, with zeros for the
+// slots that a branch does not use.
 func (s *condSplit) runKnown(b *ir.Builder, predicate ir.Value, out []ir.Value) {
 	known := where(not(s.outUnknown))
 	if len(known)+len(s.slots) == 0 {
@@ -173,7 +172,7 @@ func (s *condSplit) runKnown(b *ir.Builder, predicate ir.Value, out []ir.Value) 
 	s.slotValue = results[len(known):]
 }
 
-// linear describes the linear branches with their residuals.
+// linear returns the linear branches with their residuals.
 func (s *condSplit) linear(b *ir.Builder) *linearCond {
 	l := &linearCond{
 		residuals: slices.Concat(pick(s.in, s.direct), s.slotValue), unknown: where(s.unknown), outUnknown: s.outUnknown,

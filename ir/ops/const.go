@@ -4,10 +4,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Const returns the number x as a value of that element type and shape: a
-// literal of rank 0, broadcast where there are axes. Floats are rounded to the
-// type. A number that an integer type does not hold is an error of kind
-// [ir.ErrDType]; booleans take 0 and 1.
+// Const returns a constant of the given element type and shape with every element x.
+// Floats are rounded to the type; a number that an integer type cannot represent is an
+// error of kind [ir.ErrDType]; booleans take 0 and 1.
 func Const(b *ir.Builder, d ir.DType, x float64, shape ...ir.Dim) ir.Value {
 	a, err := number(d, x)
 	if err != nil {
@@ -38,7 +37,7 @@ func number(d ir.DType, x float64) (*ir.Array, error) {
 	return a, nil
 }
 
-// ConstLike returns the number x with the element type and shape of like.
+// ConstLike returns a constant with the element type and shape of like.
 func ConstLike(b *ir.Builder, like ir.Value, x float64) ir.Value {
 	if !like.Valid() {
 		return ir.Value{}
@@ -58,7 +57,7 @@ func ZerosLike(b *ir.Builder, like ir.Value) ir.Value { return ConstLike(b, like
 // OnesLike returns ones with the element type and shape of like.
 func OnesLike(b *ir.Builder, like ir.Value) ir.Value { return ConstLike(b, like, 1) }
 
-// Literal returns an array as a constant of the graph. The errors are those of
+// Literal returns the array as a constant of the graph. Errors are those of
 // [ir.Array.Check].
 func Literal(b *ir.Builder, a *ir.Array) ir.Value {
 	if err := a.Check(); err != nil {

@@ -97,7 +97,7 @@ func subjectsOf(d *ir.Def, constraint string) []string {
 var speaksOf = map[string][]string{
 	"padding is smaller than the dilated window, which is no longer than the padded axis":                {"pad_lo"},
 	"padding is shorter than the axis for reflect and no longer than it for wrap; edge needs an element": {"low"},
-	"windows fill a symbolic axis exactly":                                                               {"x"},
+	"along a symbolic axis windows leave no remainder":                                                   {"x"},
 	"along a symbolic axis the number of windows must come out as a polynomial.":                         {"strides"},
 	"no spatial axis is longer than 2²⁰, before or after":                                                {"sizes"},
 	"neither has parameters or states":                                                                   {"graph"},
@@ -110,7 +110,7 @@ var speaksOf = map[string][]string{
 
 // onlyStated are constraints that are no conditions on what is given.
 var onlyStated = map[string]string{
-	"with unique, no two index tuples that lie inside name one place": "a promise that is not checked",
-	"the result has rank 0": "what comes out",
-	"a label is a class or one of those ignored; another one is an error when the graph runs": "TestLabelsOutsideAreErrors runs it",
+	"with unique, no two in-bounds index tuples are equal":                              "a promise that is not checked",
+	"the result has rank 0":                                                             "what comes out",
+	"a label is a class or an ignored label; any other is an error when the graph runs": "TestLabelsOutsideAreErrors runs it",
 }

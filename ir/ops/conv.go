@@ -5,22 +5,21 @@ import "github.com/rlx-go/rlx/ir"
 // OpConvGeneral is convolution (cross-correlation) over any number of axes.
 const OpConvGeneral ir.Op = "conv_general"
 
-// ConvAttrs describe a convolution. Lhs, Rhs and Out say where the operands and
-// the result have their axes: Lhs and Out list the batch axis, the feature axis
-// and the spatial axes; Rhs lists the axis of output features, that of input
-// features and the spatial axes. The other lists have one entry for each
-// spatial axis. What is nil stands for the default: strides and dilations of 1,
-// no padding, axes in the order of the lists; a group count of 0 stands for 1.
+// ConvAttrs describe a convolution. Lhs, Rhs and Out are the layouts: Lhs and Out list the
+// batch axis, the feature axis and the spatial axes; Rhs lists the axis of output
+// features, that of input features and the spatial axes. The other lists have one entry
+// for each spatial axis. Nil lists stand for the defaults: strides and dilations of 1, no
+// padding, axes in the order of the lists; a group count of 0 stands for 1.
 type ConvAttrs struct {
 	Strides      []int
-	PadLo, PadHi []int // elements added to lhs, after its dilation; negative ones are taken away
-	LhsDilation  []int // LhsDilation-1 zeros lie between the elements of lhs
+	PadLo, PadHi []int // added to lhs after dilation; negative padding crops
+	LhsDilation  []int // LhsDilation-1 zeros are inserted between the elements of lhs
 	RhsDilation  []int // and RhsDilation-1 between those of rhs
 	Lhs, Rhs     []int
 	Out          []int
-	// FeatureGroups cuts the input and output features into that many parts
-	// with a convolution each. BatchGroups cuts the batch and the output
-	// features. At most one of them differs from 1.
+	// FeatureGroups splits the input and output features into groups with one convolution
+	// each. BatchGroups splits the batch and the output features. At most one of them
+	// differs from 1.
 	FeatureGroups, BatchGroups ir.Dim
 }
 
@@ -41,8 +40,8 @@ func (a *ConvAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpConvGeneral,
-		Doc: "Convolves lhs with rhs, without flipping rhs: the result at a position is the sum of products of " +
-			"rhs with the part of the padded, dilated lhs that starts there. Sums of f16 and bf16 are taken in f32.",
+		Doc: "Convolution of lhs with rhs, without flipping rhs (XLA's ConvGeneralDilated): the result at a position is the sum of products of " +
+			"rhs with the part of the padded, dilated lhs that starts there. f16 and bf16 accumulate in f32.",
 		Constraints: numbered(
 			"lhs and rhs have one numeric element type and one rank of at least 2.",
 			"lhs, rhs and out are permutations of the axes; the other lists have one entry for each spatial axis.",
@@ -64,16 +63,16 @@ func init() {
 	})
 }
 
-// ConvGeneral returns the convolution of x with the kernel w, which is not turned
-// round, of one numeric type: by default of x [batch, in, spatial axes...] and w
-// [out, in/groups, window...], which gives [batch, out, spatial axes...]. Lhs, Rhs
-// and Out of a name other orders of axes.
+// ConvGeneral returns the convolution (cross-correlation) of x with the kernel w, of one
+// numeric type. By default x is [batch, in, spatial axes...] and w [out, in/groups,
+// window...], and the result is [batch, out, spatial axes...]; Lhs, Rhs and Out of a
+// select other layouts. f16 and bf16 accumulate in f32.
 func ConvGeneral(b *ir.Builder, x, w ir.Value, a ConvAttrs) ir.Value {
 	a.complete(x.Rank())
 	return b.Add1(OpConvGeneral, &a, x, w)
 }
 
-// complete fills in what is left out, for operands of some rank.
+// complete sets the defaults for operands of the given rank.
 func (a *ConvAttrs) complete(rank int) {
 	spatial := max(rank-2, 0)
 	fillNil(repeatInt(1, spatial), &a.Strides, &a.LhsDilation, &a.RhsDilation)
@@ -162,8 +161,8 @@ func checkConvGroups(a *ConvAttrs, x, w ir.Shape) error {
 	return nil
 }
 
-// convSize returns the size of spatial axis i of the result for sizes of lhs
-// and rhs.
+// convSize returns the size of spatial axis i of the result for spatial sizes in and
+// window of lhs and rhs.
 func convSize(a *ConvAttrs, i int, in, window ir.Dim) (ir.Dim, error) {
 	padded := dilated(in, a.LhsDilation[i]).Add(ir.N(a.PadLo[i])).Add(ir.N(a.PadHi[i]))
 	return windowCount(padded, dilated(window, a.RhsDilation[i]), a.Strides[i])

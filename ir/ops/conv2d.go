@@ -7,8 +7,8 @@ import (
 // OpConv2D is the convolution layer of image models.
 const OpConv2D ir.Op = "conv2d"
 
-// Conv2DAttrs describe a convolution over height and width, in this order.
-// Padding may be negative, which takes rows or columns away.
+// Conv2DAttrs describe a convolution over height and width, in this order. Negative
+// padding crops.
 type Conv2DAttrs struct {
 	Strides, Dilations []int // nil: 1
 	PadLo, PadHi       []int // nil: 0
@@ -24,9 +24,9 @@ func (a *Conv2DAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("groups", &a.Groups)
 }
 
-// SamePadding returns the padding that makes a convolution or pool with stride
-// 1 keep the sizes: low and high for each window size, the odd element high. Dilations
-// that are not given are 1.
+// SamePadding returns the low and high padding of each axis that makes a convolution or
+// pool with stride 1 keep the sizes; the odd element goes to the high side. Nil dilations
+// stand for 1.
 func SamePadding(window, dilations []int) (lo, hi []int) {
 	for i, w := range window {
 		total := w - 1
@@ -41,7 +41,7 @@ func SamePadding(window, dilations []int) (lo, hi []int) {
 func init() {
 	define(&ir.Def{
 		Op: OpConv2D,
-		Doc: "Convolution of images: channels last, so that neighbouring threads read neighbouring channels. " +
+		Doc: "Convolution of images (cross-correlation), channels last so that loads coalesce, plus a bias. " +
 			"x is [batch, height, width, in], the weight [height, width, in/groups, out], the bias [out].",
 		Constraints: numbered(
 			"all operands have one float type",
@@ -61,23 +61,24 @@ func init() {
 	})
 }
 
-// Conv2D returns the convolution of images x, [batch, height, width, in], with a
-// weight, [height, width, in/groups, out], plus a bias, [out], which may be left
-// out (the zero Value): [batch, height, width, out]. All have one float type.
-// Without padding the result is smaller than x by the window less 1.
+// Conv2D returns the convolution of images x, [batch, height, width, in], with weight,
+// [height, width, in/groups, out], plus bias, [out], which may be left out (the zero
+// Value): [batch, height, width, out]. All have one float type; f16 and bf16 accumulate in
+// f32. By default strides, dilations and groups are 1 and there is no padding, so the
+// result is smaller than x by the window minus 1.
 func Conv2D(b *ir.Builder, x, weight, bias ir.Value, a Conv2DAttrs) ir.Value {
 	a.complete()
 	return b.Add1(OpConv2D, &a, given(x, weight, bias)...)
 }
 
-// complete fills in what is left out.
+// complete sets the defaults.
 func (a *Conv2DAttrs) complete() {
 	fillNil(repeatInt(1, 2), &a.Strides, &a.Dilations)
 	fillNil(repeatInt(0, 2), &a.PadLo, &a.PadHi)
 	a.Groups = max(a.Groups, 1)
 }
 
-// general returns the attributes of the convolution proper.
+// general returns the attributes of the conv_general in the body.
 func (a *Conv2DAttrs) general() ConvAttrs {
 	return ConvAttrs{
 		Strides: a.Strides, PadLo: a.PadLo, PadHi: a.PadHi,

@@ -20,10 +20,9 @@ func transposeConv(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 	return out
 }
 
-// convLhs is the transpose by lhs: the cotangent, dilated by the strides, is
-// convolved with the reversed kernel, of which input and output features trade
-// places. Each group keeps to itself: its input features become output
-// features, to be laid beside those of the other groups.
+// convLhs is the transpose by lhs: the cotangent, dilated by the strides, is convolved
+// with the reversed kernel, whose input and output features are swapped. Groups stay
+// separate: their input features become output features, group after group.
 func convLhs(b *ir.Builder, n *ir.Node, w, ct ir.Value) ir.Value {
 	a := n.Attrs().(*ConvAttrs)
 	t := ConvAttrs{
@@ -47,10 +46,9 @@ func convLhs(b *ir.Builder, n *ir.Node, w, ct ir.Value) ir.Value {
 	return x
 }
 
-// convRhs is the transpose by rhs: lhs is convolved with the cotangent, strides
-// and kernel dilation trade places, and the sum runs over the batch, which
-// therefore is the feature axis here. Groups of features become groups of the
-// batch and the other way round.
+// convRhs is the transpose by rhs: lhs is convolved with the cotangent, with strides and
+// kernel dilation swapped. The batch is contracted, so it is the feature axis here.
+// Feature groups become batch groups and vice versa.
 func convRhs(b *ir.Builder, n *ir.Node, x, ct ir.Value) ir.Value {
 	a := n.Attrs().(*ConvAttrs)
 	t := ConvAttrs{
@@ -74,8 +72,8 @@ func convExtents(n *ir.Node, i int) (in, window, out ir.Dim) {
 		dilated(n.Result(0).Dim(a.Out[i+2]), a.Strides[i])
 }
 
-// constantOf returns a padding as a number. It is one even along a symbolic
-// axis unless strides leave part of the axis out.
+// constantOf returns a padding as a number. It is constant even along a symbolic axis
+// unless strides skip the end of the axis.
 func constantOf(b *ir.Builder, n *ir.Node, d ir.Dim) int {
 	const large = 1 << 30 // makes negative numbers valid sizes
 	x, ok := d.Add(ir.N(large)).Const()
@@ -85,20 +83,18 @@ func constantOf(b *ir.Builder, n *ir.Node, d ir.Dim) int {
 	return x - large
 }
 
-// swapFirst returns a list of axes with the first two in the other order.
+// swapFirst returns axes with the first two swapped.
 func swapFirst(axes []int) []int {
 	return slices.Concat([]int{axes[1], axes[0]}, axes[2:])
 }
 
-// regroup cuts an axis into groups and lays them along another axis, group
-// after group.
+// regroup splits an axis into groups and concatenates them along another axis.
 func regroup(b *ir.Builder, x ir.Value, from, to int, groups ir.Dim) ir.Value {
 	return mergeAxes(b, MoveAxis(b, splitAxis(b, x, from, groups), from, to), to)
 }
 
-// batchConv lays the batch axis along another one: along the batch of lhs, along
-// the output features of rhs, or, where both operands have it, as a factor of
-// the groups.
+// batchConv folds the batch axis into another one: the batch of lhs, the output features
+// of rhs, or, if both operands have it, the groups.
 func batchConv(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a := *n.Attrs().(*ConvAttrs)
 	x, w := in[0], in[1]
@@ -125,8 +121,8 @@ func batchConv(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 	return []ir.Value{y}, []int{0}
 }
 
-// foldBatch lays the batch axis of x along another axis, inside the major part
-// of that one. The axis is numbered as without the batch axis.
+// foldBatch merges the batch axis of x into another axis, inside the major part of that
+// one. The axis is numbered as without the batch axis.
 func foldBatch(b *ir.Builder, x ir.Value, batch, axis int, major ir.Dim) ir.Value {
 	x = MoveAxis(b, x, batch, 0)
 	if major.Is(1) {
@@ -136,8 +132,7 @@ func foldBatch(b *ir.Builder, x ir.Value, batch, axis int, major ir.Dim) ir.Valu
 	return mergeAxes(b, mergeAxes(b, x, axis), axis)
 }
 
-// unfoldBatch undoes [foldBatch] and returns the value with the batch axis in
-// front.
+// unfoldBatch is the inverse of [foldBatch]; the batch axis becomes the first.
 func unfoldBatch(b *ir.Builder, x ir.Value, axis int, major, size ir.Dim) ir.Value {
 	if major.Is(1) {
 		return MoveAxis(b, splitAxis(b, x, axis, size), axis, 0)

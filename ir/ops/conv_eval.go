@@ -11,7 +11,7 @@ import (
 // convPoint is one spatial axis of a convolution.
 type convPoint struct{ stride, lo, lhsDilation, rhsDilation, size int }
 
-// at returns which element of lhs meets element k of the window at result
+// at returns the element of lhs that is multiplied by element k of the window at result
 // position o, or false where it is padding.
 func (p convPoint) at(o, k int) (int, bool) {
 	i := o*p.stride + k*p.rhsDilation - p.lo
@@ -30,7 +30,7 @@ func convPoints(a *ConvAttrs, x ir.Shape) []convPoint {
 	return out
 }
 
-// convSizes are the sizes that the features and the batch are cut into.
+// convSizes are the group count and the sizes of one group.
 type convSizes struct {
 	groups                   int // feature or batch groups
 	batch, outFeatures       int // of one group
@@ -67,7 +67,7 @@ func evalConv(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// convolve walks the result in row-major order.
+// convolve computes the result in row-major order.
 func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
 	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
 	points := convPoints(a, n.Input(0).Shape())
@@ -149,9 +149,9 @@ func convContraction(n *ir.Node) ir.Contraction {
 	return c
 }
 
-// position is [convPoint.at] in scalar code, for results and windows of the
-// given sizes: the element of lhs, 0 where there is none, and whether there is
-// one (nil where there always is).
+// position is [convPoint.at] in scalar code, for results and windows of the given sizes:
+// the element of lhs, 0 where it is padding, and the condition that it is not (nil if it
+// always holds).
 func (p convPoint) position(o, k scalar.Expr, results, window int) (scalar.Expr, scalar.Expr) {
 	i := scalar.Sub(
 		scalar.Add(scalar.Mul(o, loop.Int(p.stride)), scalar.Mul(k, loop.Int(p.rhsDilation))), loop.Int(p.lo))

@@ -13,8 +13,8 @@ const OpConvTranspose ir.Op = "conv_transpose"
 // the first and the last. The lists have an entry for each of them.
 type ConvTransposeAttrs struct {
 	Strides, Dilations []int // nil: 1
-	PadLo, PadHi       []int // nil: 0; what the convolution would pad, taken away here
-	OutputPadding      []int // nil: 0; elements added at the end
+	PadLo, PadHi       []int // nil: 0; the padding of the convolution, cropped from the result
+	OutputPadding      []int // nil: 0; added at the end
 	Groups             int   // 0: 1
 }
 
@@ -45,7 +45,7 @@ func (a *ConvTransposeAttrs) complete(spatial int) {
 func init() {
 	defineComposite(composite{
 		op: OpConvTranspose,
-		doc: "The transpose of a convolution by its image, plus a bias: each element of x is spread over a window of the result by the weight. x is " +
+		doc: "Transposed convolution, plus a bias: each element of x adds its product with the weight to a window of the result. x is " +
 			"[batch, spatial axes..., in], the weight [window..., in, out/groups], the bias [out]. A spatial axis of size n becomes " +
 			"(n − 1)·stride + (window − 1)·dilation + 1 − pad_lo − pad_hi + output_padding long.",
 		operands: []string{"x", "weight", "bias"}, optional: 1, types: floats,
@@ -92,8 +92,7 @@ func checkConvTranspose(n *ir.Node) error {
 	return checkBias(n, w.Shape[rank-1].Mul(ir.N(a.Groups)))
 }
 
-// convTranspose is the convolution of x, with zeros between its elements, with
-// the weight turned round.
+// convTranspose convolves x, dilated by the strides, with the reversed weight.
 func convTranspose(b *ir.Builder, a *ConvTransposeAttrs, x, weight ir.Value) ir.Value {
 	spatial := len(a.Strides)
 	lo, hi := make([]int, spatial), make([]int, spatial)
@@ -139,11 +138,11 @@ func convTransposeSamples() []ir.Sample {
 	}
 }
 
-// ConvTranspose returns the transpose of a convolution by its image: each element
-// of x, [batch, spatial axes..., in], is spread over a window of the result,
-// [batch, spatial axes..., out], by the weight, [window..., in, out/groups]; plus
-// a bias, [out], which may be left out (the zero Value). An axis of n becomes one
-// of (n − 1)·stride + (window − 1)·dilation + 1 − padding + output padding.
+// ConvTranspose returns the transposed convolution of x, [batch, spatial axes..., in],
+// with weight, [window..., in, out/groups], plus bias, [out], which may be left out (the
+// zero Value): [batch, spatial axes..., out]. A spatial axis of size n becomes (n −
+// 1)·stride + (window − 1)·dilation + 1 − padding + output padding. All have one float
+// type. Strides, dilations and groups are 1 and paddings 0 by default.
 func ConvTranspose(b *ir.Builder, x, weight, bias ir.Value, a ConvTransposeAttrs) ir.Value {
 	a.complete(x.Rank() - 2)
 	return b.Add1(OpConvTranspose, &a, given(x, weight, bias)...)

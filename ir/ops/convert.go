@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Changes of the element type.
+// Conversions of the element type.
 const (
 	OpConvert ir.Op = "convert"
 	OpBitcast ir.Op = "bitcast"
@@ -25,10 +25,10 @@ func init() {
 func defineConvert() {
 	define(&ir.Def{
 		Op: OpConvert, Operands: []string{"x"}, NewAttrs: newDTypeAttrs,
-		Doc: "x as another element type. Floats round to nearest, ties to even, and beyond the largest to infinity, or NaN in f8e4m3fn; " +
-			"a float becomes an integer by truncation, the nearest end of the range where it lies outside, 0 for NaN; integers wrap; " +
-			"a bool is x ≠ 0 one way, 0 or 1 the other. " +
-			"There is a derivative between floats of 16 bits and more, and between complex numbers.",
+		Doc: "x converted to another element type. Floats round to nearest, ties to even, and overflow to infinity, or NaN in f8e4m3fn; " +
+			"floats convert to integers by truncation, saturating, with 0 for NaN; integers wrap; " +
+			"bool is x ≠ 0, and converts to 0 or 1. " +
+			"It is differentiable between floats of at least 16 bits and between complex types.",
 		Constraints: numbered(
 			"both element types are "+(plain&^complexes).String()+", or both are complex",
 			"the result has the shape of the operand",
@@ -83,7 +83,7 @@ func evalConvert(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, er
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// floatToInt truncates x into the range of an integer or boolean type.
+// floatToInt truncates x to an integer or boolean type, saturating.
 func floatToInt(d ir.DType, x float64) int64 {
 	x = math.Trunc(x)
 	lo, hi, ok := d.IntRange()
@@ -133,7 +133,7 @@ func convertSamples() []ir.Sample {
 func defineBitcast() {
 	define(&ir.Def{
 		Op: OpBitcast, Operands: []string{"x"}, NewAttrs: newDTypeAttrs,
-		Doc: "The bits of x read as another element type of the same width.",
+		Doc: "The bits of x reinterpreted as another element type of the same width.",
 		Constraints: numbered(
 			"both element types are "+reals.String()+", of the same width",
 			"the result has the shape of the operand",
@@ -182,7 +182,9 @@ func bitcastSamples() []ir.Sample {
 	}})
 }
 
-// Convert returns x as another element type, x itself where it has that type.
+// Convert returns x converted to element type d, or x itself if it has that type. Floats
+// round to nearest even; floats convert to integers by truncation, saturating; integers
+// wrap.
 func Convert(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	if x.Valid() && x.DType() == d {
 		return x
@@ -190,7 +192,7 @@ func Convert(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	return b.Add1(OpConvert, &DTypeAttrs{d}, x)
 }
 
-// Bitcast returns the bits of x as an element type of the same width.
+// Bitcast returns the bits of x reinterpreted as an element type of the same width.
 func Bitcast(b *ir.Builder, x ir.Value, d ir.DType) ir.Value {
 	return b.Add1(OpBitcast, &DTypeAttrs{d}, x)
 }

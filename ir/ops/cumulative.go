@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Running combinations along an axis.
+// Scans (cumulative reductions) along an axis.
 const (
 	OpCumSum       ir.Op = "cumsum"
 	OpCumProd      ir.Op = "cumprod"
@@ -16,9 +16,7 @@ const (
 	OpCumLogSumExp ir.Op = "cumlogsumexp"
 )
 
-// CumSumAttrs are those of all running combinations: along which axis one runs,
-// whether it does so from the end, and whether an element is left out of its own
-// result.
+// CumSumAttrs describe a scan: its axis, its direction, and whether it is exclusive.
 type CumSumAttrs struct {
 	Axis               int
 	Reverse, Exclusive bool
@@ -31,18 +29,18 @@ func (a *CumSumAttrs) Visit(v ir.AttrVisitor) {
 	v.Bool("exclusive", &a.Exclusive)
 }
 
-// cumulative describes a running combination of the elements of one operand.
+// cumulative describes a scan of one operand.
 type cumulative struct {
 	op        ir.Op
 	what, doc string
 	types     domain
-	// neutral is the first result of an exclusive one, and add the meaning: it
-	// combines element j of src into element i of dst.
-	neutral func(d ir.DType) *ir.Array
-	add     func(dst *ir.Array, i int, src *ir.Array, j int)
-	lower   func() *ir.PrefixLowering
-	jvp     jvpRule
-	// transpose is nil for what is not linear.
+	// identity is the identity element, and add the operator: it combines element j of src into
+	// element i of dst.
+	identity func(d ir.DType) *ir.Array
+	add      func(dst *ir.Array, i int, src *ir.Array, j int)
+	lower    func() *ir.PrefixLowering
+	jvp      jvpRule
+	// transpose is nil for a nonlinear scan.
 	transpose transposeRule
 }
 
@@ -51,7 +49,7 @@ func cumAttrs(n *ir.Node) *CumSumAttrs { return n.Attrs().(*CumSumAttrs) }
 func init() {
 	defineCumulative(cumulative{
 		op: OpCumSum, what: "sum", doc: " Integers wrap.", types: numbers,
-		neutral: filledWith(0), add: addElement, lower: combining(0, scalar.Add), jvp: linearJVP,
+		identity: filledWith(0), add: addElement, lower: combining(0, scalar.Add), jvp: linearJVP,
 		transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			a := *cumAttrs(n)
 			a.Reverse = !a.Reverse
@@ -60,19 +58,19 @@ func init() {
 	})
 	defineCumulative(cumulative{
 		op: OpCumProd, what: "product", doc: " Integers wrap.", types: numbers,
-		neutral: filledWith(1), add: mulElement, lower: combining(1, scalar.Mul), jvp: jvpCumProd,
+		identity: filledWith(1), add: mulElement, lower: combining(1, scalar.Mul), jvp: jvpCumProd,
 	})
 	defineCumulative(cumulative{
 		op: OpCumMax, what: "largest", doc: " NaN from the first NaN on. Elements that are equal share the derivative as those of max do.", types: reals,
-		neutral: extreme(-1), add: extremeElement(larger, 1), lower: runningExtremum(-1, scalar.Max), jvp: jvpCumExtremum,
+		identity: extreme(-1), add: extremeElement(larger, 1), lower: runningExtremum(-1, scalar.Max), jvp: jvpCumExtremum,
 	})
 	defineCumulative(cumulative{
 		op: OpCumMin, what: "smallest", doc: " NaN from the first NaN on. Elements that are equal share the derivative as those of min do.", types: reals,
-		neutral: extreme(1), add: extremeElement(smaller, -1), lower: runningExtremum(1, scalar.Min), jvp: jvpCumExtremum,
+		identity: extreme(1), add: extremeElement(smaller, -1), lower: runningExtremum(1, scalar.Min), jvp: jvpCumExtremum,
 	})
 	defineCumulative(cumulative{
 		op: OpCumLogSumExp, what: "logarithm of the sum of the exponentials", types: floats,
-		neutral: extreme(-1), add: logAddElement, lower: logSums, jvp: jvpCumLogSumExp,
+		identity: extreme(-1), add: logAddElement, lower: logSums, jvp: jvpCumLogSumExp,
 	})
 }
 
@@ -84,7 +82,7 @@ func defineCumulative(c cumulative) {
 	d := &ir.Def{
 		Op: c.op,
 		Doc: "The " + c.what + " of all elements up to each element along an axis, or from it to the end with reverse; " +
-			"without the element itself with exclusive." + c.doc,
+			"not including the element itself with exclusive." + c.doc,
 		Constraints: numbered("the element type of x is "+c.types.String(), "axis is an axis of x"),
 		Operands:    []string{"x"},
 		NewAttrs:    func() ir.Attrs { return &CumSumAttrs{} },
@@ -110,24 +108,21 @@ func defineCumulative(c cumulative) {
 	define(d)
 }
 
-// CumSum returns the running sum of x along an axis; a negative axis counts
-// from the last.
+// CumSum returns the cumulative sum of x along a.Axis, which may count from the last: an
+// inclusive or exclusive scan, from the end with a.Reverse.
 func CumSum(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumSum, x, a) }
 
-// CumProd returns the running product of x along an axis; a negative axis counts
-// from the last.
+// CumProd returns the cumulative product of x: see [CumSum].
 func CumProd(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumProd, x, a) }
 
-// CumMax returns the largest element of x so far along an axis; a negative axis
-// counts from the last.
+// CumMax returns the cumulative maximum of x: see [CumSum].
 func CumMax(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumMax, x, a) }
 
-// CumMin returns the smallest element of x so far along an axis; a negative axis
-// counts from the last.
+// CumMin returns the cumulative minimum of x: see [CumSum].
 func CumMin(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value { return cumulated(b, OpCumMin, x, a) }
 
-// CumLogSumExp returns the logarithm of the running sum of the exponentials of x
-// along an axis; a negative axis counts from the last.
+// CumLogSumExp returns the logarithm of the cumulative sum of the exponentials of x,
+// computed stably: see [CumSum].
 func CumLogSumExp(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
 	return cumulated(b, OpCumLogSumExp, x, a)
 }
@@ -153,7 +148,7 @@ func extreme(sign int) func(d ir.DType) *ir.Array {
 	}
 }
 
-// logAddElement is log(exp x + exp y), by way of the larger of the two.
+// logAddElement is log(exp x + exp y), relative to the larger of the two.
 func logAddElement(dst *ir.Array, i int, src *ir.Array, j int) {
 	x, y := dst.F[i], src.F[j]
 	m := larger(x, y)
@@ -171,7 +166,7 @@ func (c cumulative) eval(ctx *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir
 	}
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
 	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
-		running := c.neutral(x.DType)
+		running := c.identity(x.DType)
 		for i := range length {
 			if a.Reverse {
 				i = length - 1 - i

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// before returns the running combination without each element itself.
+// before returns the exclusive scan.
 func before(b *ir.Builder, n *ir.Node, in, out []ir.Value) ir.Value {
 	a := *cumAttrs(n)
 	if a.Exclusive {
@@ -16,8 +16,8 @@ func before(b *ir.Builder, n *ir.Node, in, out []ir.Value) ir.Value {
 	return cumulated(b, n.Op(), in[0], a)
 }
 
-// jvpCumProd follows y = x·before, whose tangent is x times that of before plus
-// before times that of x: a linear recurrence.
+// jvpCumProd differentiates y = x·before: the tangent is x·before' + before·x', a linear
+// recurrence.
 func jvpCumProd(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
@@ -25,7 +25,7 @@ func jvpCumProd(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return []ir.Value{LinearRecurrence(b, in[0], scale(b, t[0], before(b, n, in, out)), *cumAttrs(n))}
 }
 
-// jvpCumExtremum follows y = max(before, x).
+// jvpCumExtremum differentiates y = max(before, x).
 func jvpCumExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
@@ -38,8 +38,8 @@ func jvpCumExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value
 	return []ir.Value{LinearRecurrence(b, Sub(b, OnesLike(b, byX), byX), scale(b, t[0], byX), *cumAttrs(n))}
 }
 
-// jvpCumLogSumExp follows y = log(exp before + exp x); where all is nothing,
-// nothing has a share.
+// jvpCumLogSumExp differentiates y = log(exp before + exp x); where y is -Inf the tangent
+// is 0.
 func jvpCumLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}

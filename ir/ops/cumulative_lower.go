@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// running is the lowering of one running value, of a type of its own.
+// running is the lowering of a scan with one accumulator.
 func running(typeOf func(d ir.DType) ir.DType, init func(d ir.DType) scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr) *ir.PrefixLowering {
 	own := func(n *ir.Node) ir.DType { return typeOf(n.Input(0).DType()) }
 	return &ir.PrefixLowering{
@@ -33,8 +33,8 @@ func runningExtremum(sign int, combine func(x, y scalar.Expr) scalar.Expr) func(
 	}
 }
 
-// logSums carries the largest element with the sum of the exponentials relative
-// to it, which neither overflows nor vanishes.
+// logSums carries the maximum and the sum of the exponentials relative to it, which
+// neither overflows nor underflows.
 func logSums() *ir.PrefixLowering {
 	return &ir.PrefixLowering{
 		Accumulators: func(n *ir.Node) []ir.Accumulator {
@@ -53,8 +53,7 @@ func logSums() *ir.PrefixLowering {
 			return []scalar.Expr{m, scalar.Add(part(x), part(y))}
 		},
 		Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
-			// The logarithm of the sum is finite but for that of nothing, which
-			// has no largest element either.
+			// The sum is 0 only for no elements, whose maximum is -Inf.
 			sum := scalar.Max(acc[1], scalar.Const(acc[1].Type, 1))
 			return []scalar.Expr{scalar.Convert(scalar.Add(acc[0], scalar.Log(sum)), n.Input(0).DType())}
 		},

@@ -6,13 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Values packed into blocks of bytes.
+// Block-quantised values.
 const (
 	OpDequantize      ir.Op = "dequantize"
 	OpQuantizedMatMul ir.Op = "quantized_matmul"
 )
 
-// PackedAttrs name the format of packed values and the type they become.
+// PackedAttrs hold the format of packed values and the type to unpack to.
 type PackedAttrs struct {
 	Format string
 	DType  ir.DType
@@ -27,12 +27,12 @@ func (a *PackedAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	names := strings.Join(formatNames(), ", ")
 	newAttrs := func() ir.Attrs { return &PackedAttrs{DType: ir.F32} }
-	packed := "holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the first one lowest, where up to three at the end are left over"
+	packed := "holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words, with up to three bytes of padding"
 	format := "format is one of " + names + "; dtype is a float type"
 	defineComposite(composite{
 		op: OpDequantize, operands: []string{"x"}, types: unsigned, newAttrs: newAttrs, noGrad: "x is a pattern of bits",
-		doc: "The numbers that blocks of bytes stand for, in one of the formats of GGUF files or as 8-bit floats. They are those of the format's reference, " +
-			"bit by bit, in f32, but for denormal numbers on a device that has none. RLX in Rust has them as schemes of DequantMatMul.",
+		doc: "The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit floats. They equal those of the format's reference implementation, " +
+			"bit for bit, in f32, except for subnormal numbers on a device that flushes them. RLX in Rust has them as schemes of DequantMatMul.",
 		constraints: []string{"x " + packed, format},
 		check: func(n *ir.Node) error {
 			_, err := unpackedSize(n.Attrs().(*PackedAttrs), n.Input(0).Type())
@@ -46,8 +46,8 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs, routine: true,
-		doc: "x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]: the weights of a linear layer as GGUF files have " +
-			"them. They stay packed in memory and are unpacked as they are read. x has the derivative of the product; w has none.",
+		doc: "x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed into blocks, [n, bytes]: the weights of a linear layer as in GGUF " +
+			"files. They stay packed in memory and are dequantised as they are loaded. It is differentiable by x, not by w.",
 		constraints: []string{"w " + packed + "; a row has as many elements as the last axis of x", format + ", that in which products are summed up if it is wider than f16"},
 		check: func(n *ir.Node) error {
 			x, w := n.Input(0).Type(), n.Input(1).Type()
@@ -73,15 +73,15 @@ func init() {
 	})
 }
 
-// oneRow returns x·wᵀ for an x of one row. As a sum of products it reads each
-// element of w once, so that w is unpacked there and stored nowhere.
+// oneRow returns x·wᵀ for an x of one row as a reduction, which reads each element of w
+// once, so that unpacking fuses into it.
 func oneRow(b *ir.Builder, x, w ir.Value) ir.Value {
 	products := Mul(b, Reshape(b, Convert(b, x, w.DType()), x.Dim(-1)), w)
 	y := Convert(b, ReduceSum(b, products, 1), x.DType())
 	return Reshape(b, y, append(x.Shape()[:x.Rank()-1].Clone(), w.Dim(0))...)
 }
 
-// unpackedSize returns how many elements a row of a packed value has.
+// unpackedSize returns the number of elements in a row of a packed value.
 func unpackedSize(a *PackedAttrs, x ir.Type) (ir.Dim, error) {
 	f, ok := formats[a.Format]
 	if !ok {
@@ -108,7 +108,7 @@ func unpackedSize(a *PackedAttrs, x ir.Type) (ir.Dim, error) {
 	return blocks.Mul(ir.N(f.elements)), nil
 }
 
-// unpack returns the numbers of packed rows, f32.
+// unpack returns the numbers of packed rows, in f32.
 func unpack(b *ir.Builder, format string, x ir.Value) ir.Value {
 	f := formats[format]
 	size, err := unpackedSize(&PackedAttrs{format, ir.F32}, x.Type())
@@ -152,7 +152,7 @@ func dequantizeSamples() []ir.Sample {
 		ir.Sample{Name: "no blocks", Attrs: &PackedAttrs{"q4_k", ir.F32}, In: []*ir.Array{ir.NewArray(ir.U32, 2, 0)}})
 }
 
-// packedBytes returns bytes below 59, of which no format makes a scale above 1.
+// packedBytes returns bytes below 59, which no format takes for a scale above 1.
 func packedBytes(rows, n int) *ir.Array {
 	a := ir.NewArray(ir.U8, rows, n)
 	for i := range a.I {
@@ -161,7 +161,7 @@ func packedBytes(rows, n int) *ir.Array {
 	return a
 }
 
-// wordsOf returns bytes as words.
+// wordsOf packs bytes into u32 words.
 func wordsOf(bytes *ir.Array) *ir.Array {
 	a := ir.NewArray(ir.U32, bytes.Dims[0], bytes.Dims[1]/4)
 	for i, x := range bytes.I {
@@ -184,15 +184,14 @@ func quantizedMatMulSamples() []ir.Sample {
 	}
 }
 
-// Dequantize returns the numbers, of type d, that the blocks of bytes along the
-// last axis of x, u8 or u32, stand for in a format: "q4_0", "q4_k", "mxfp4" and
-// the like.
+// Dequantize unpacks x, blocks of bytes along the last axis as u8 or u32, into float type
+// d. format names a GGUF format or an 8-bit float: "q4_0", "q4_k", "mxfp4" and so on.
 func Dequantize(b *ir.Builder, x ir.Value, format string, d ir.DType) ir.Value {
 	return b.Add1(OpDequantize, &PackedAttrs{format, d}, x)
 }
 
-// QuantizedMatMul returns x·wᵀ for a matrix w whose rows are packed in a format,
-// [n, bytes] as u8 or [n, words] as u32. Products are of f32.
+// QuantizedMatMul returns x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed
+// in a format, [n, bytes] as u8 or [n, words] as u32. Products accumulate in f32.
 func QuantizedMatMul(b *ir.Builder, x, w ir.Value, format string) ir.Value {
 	return b.Add1(OpQuantizedMatMul, &PackedAttrs{format, ir.F32}, x, w)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpDFT is the discrete Fourier transform of numbers given by two real ones.
+// OpDFT is the discrete Fourier transform of numbers given as real and imaginary parts.
 const OpDFT ir.Op = "dft"
 
 // DFTAttrs hold the direction.
@@ -19,9 +19,9 @@ func (a *DFTAttrs) Visit(v ir.AttrVisitor) { v.Bool("inverse", &a.Inverse) }
 func init() {
 	define(&ir.Def{
 		Op: OpDFT, Operands: []string{"re", "im"}, Optional: 1, NewAttrs: func() ir.Attrs { return &DFTAttrs{} },
-		Doc: "The discrete Fourier transform along the last axis of numbers re + im·i as a real and an imaginary part, without a factor: " +
-			"Σⱼ xⱼ·exp(∓2πi·jk/n), with the sign + for the inverse. Without im the numbers are real. Any length is transformed in O(n·log n) operations. " +
-			"It is what fft is made of, for devices that have no complex numbers.",
+		Doc: "The discrete Fourier transform along the last axis of numbers re + im·i as real and imaginary parts, unnormalised: " +
+			"Σⱼ xⱼ·exp(∓2πi·jk/n), with + for the inverse. Without im the numbers are real. Any length is transformed in O(n·log n) operations. " +
+			"The body of fft uses it, for devices without complex numbers.",
 		Constraints: numbered(
 			"re and im have one type, whose elements are f32 or f64",
 			"the last axis has no symbolic size",
@@ -67,8 +67,9 @@ func init() {
 	})
 }
 
-// DFT returns the real and the imaginary part of the Fourier transform along the
-// last axis, without a factor; im may be left out (the zero Value) where it is 0.
+// DFT returns the real and imaginary parts of the unnormalised Fourier transform of re +
+// im·i along the last axis, of constant size, for f32 or f64. im may be left out (the zero
+// Value) for real numbers.
 func DFT(b *ir.Builder, re, im ir.Value, inverse bool) (outRe, outIm ir.Value) {
 	out := several(2, b.Add(OpDFT, &DFTAttrs{inverse}, given(re, im)...))
 	return out[0], out[1]
@@ -92,7 +93,7 @@ func inferDFT(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{t, t}, err
 }
 
-// evalDFT is the sum that defines it.
+// evalDFT computes the defining sum.
 func evalDFT() func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
 	if !withSamples {
 		return nil
@@ -120,8 +121,8 @@ func evalDFT() func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 	}
 }
 
-// transposeDFT: the matrix C ∓ i·S is symmetric, and as one of pairs of numbers
-// its transpose is that of the other direction.
+// transposeDFT: the matrix C ∓ i·S is symmetric; as a real map of pairs its transpose is
+// the transform in the other direction.
 func transposeDFT(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	out := make([]ir.Value, len(linear))
 	if !ct[0].Valid() && !ct[1].Valid() {
@@ -150,8 +151,7 @@ func dftBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{halfOf(b, z, 0), halfOf(b, z, 1)}
 }
 
-// halfOf returns the real parts (0) or the imaginary parts (1) of pairs along the
-// last axis.
+// halfOf returns the real (0) or imaginary (1) parts of pairs along the last axis.
 func halfOf(b *ir.Builder, z ir.Value, which int) ir.Value {
 	return Squeeze(b, SliceAxis(b, z, -1, ir.N(which), ir.N(1)), -1)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// complexExpr is a complex number: its real and its imaginary part.
+// complexExpr is a complex number as its real and imaginary parts.
 type complexExpr [2]scalar.Expr
 
-// turn returns exp(sign·2πi·k/n) for a power of two n, from an angle of at most π, whose
-// rounding is that of its sine.
+// turn returns the twiddle factor exp(sign·2πi·k/n) for a power of two n, from an angle of
+// at most π, whose rounding error is that of the sine.
 func (f *dftPass) turn(k scalar.Expr, n int) complexExpr {
 	k = f.Let("k", scalar.Mod(k, loop.Int(n)))
 	k = f.Let("k", scalar.Select(scalar.Gt(k, loop.Int(n/2)), scalar.Sub(k, loop.Int(n)), k))
@@ -20,8 +20,8 @@ func (f *dftPass) turn(k scalar.Expr, n int) complexExpr {
 	return complexExpr{f.Let("cos", scalar.Cos(angle)), f.Let("sin", scalar.Sin(angle))}
 }
 
-// times multiplies x[k] by the k-th power of w, of which each is the product of two of
-// half its exponent or nearly so, for few roundings.
+// times multiplies x[k] by the k-th power of w. Each power is the product of two of about
+// half its exponent, which keeps rounding errors small.
 func (f *dftPass) times(x []complexExpr, w complexExpr) []complexExpr {
 	powers := make([]complexExpr, len(x))
 	for k := range x {
@@ -45,7 +45,7 @@ func (f *dftPass) product(x, y complexExpr) complexExpr {
 	}
 }
 
-// transform is that of a power of two of numbers, by halves.
+// transform is a radix-2 FFT of a power of two of numbers.
 func (f *dftPass) transform(x []complexExpr) []complexExpr {
 	n := len(x)
 	if n == 1 {

@@ -8,27 +8,27 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// dftKernelLeast is the shortest transform that has kernels: a shorter one is a
-// product that fuses with what is around it.
-const dftKernelLeast = 64
+// minKernelDFT is the minimum length of a transform with kernels: a shorter one is a
+// matrix product, which fuses with its neighbours.
+const minKernelDFT = 64
 
 // dftKernels transforms rows whose length n is a power of two, in passes over all
 // numbers (Stockham's order, see Van Loan, "Computational frameworks for the fast
-// Fourier transform", 1992, section 1.7). Before a pass the numbers of a row are
-// [p, q], where q is the s frequencies that passes before it have told apart. One of
-// radix r transforms over the r highest digits of p, and puts its frequencies before q.
+// Fourier transform", 1992, section 1.7). Before a pass the numbers of a row are [p, q],
+// where q indexes the s frequencies that earlier passes have separated. A pass of radix r
+// transforms over the most significant digit of p and puts its frequencies before q.
 func dftKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	t := n.Input(0).Type()
 	size, _ := t.Shape[len(t.Shape)-1].Const()
 	elements := elementsOf(t)
-	if elements == 0 || size < dftKernelLeast || size&(size-1) != 0 || caps.Invocations < 256 {
+	if elements == 0 || size < minKernelDFT || size&(size-1) != 0 || caps.Invocations < 256 {
 		return nil
 	}
-	share := caps.SharedBytes / t.DType.Size() // numbers of a workgroup, which exchange one part at a time
+	share := caps.SharedBytes / t.DType.Size() // numbers of a workgroup: the real and imaginary parts are exchanged one after the other
 	share = 1 << log2(share)
 	keep := share / 256
 	digits, before, from := log2(size), 1, ir.OperandMemory
-	most := 2 * log2(keep) // of a pass: two transforms of what a thread keeps
+	most := 2 * log2(keep) // log2 of the maximum radix: two stages of the numbers in a thread's registers
 	passes := (digits + most - 1) / most
 	a := &ir.Algorithm{}
 	if passes > 1 {
@@ -52,14 +52,14 @@ func dftKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 }
 
 // dftPass writes the kernel of a pass. A workgroup has some columns, each the r numbers
-// that are transformed together, and does so in two stages with r = ra·rb: number
-// ja·rb + jb becomes frequency ka + ra·kb.
+// that are transformed together, in two stages with r = ra·rb: number ja·rb + jb becomes
+// frequency ka + ra·kb.
 type dftPass struct {
 	*tiles
 	d         ir.DType
 	n, before int // before is s
 	r, ra, rb int
-	keep      int // numbers in the registers of a thread
+	keep      int // numbers in a thread's registers
 	columns   int // of all rows
 	width     int // columns of a workgroup
 	threads   int
@@ -94,9 +94,9 @@ func (f *dftPass) launch(from, to ir.MemorySpace, share, elements int, caps loop
 	return f.algorithm().Launches[0]
 }
 
-// combination is what a thread's i-th transform of a stage is for: a column of the
-// workgroup's and one of count others. Neighbouring threads have neighbouring columns,
-// or neighbours of the others where those lie side by side in memory.
+// combination returns what a thread's i-th transform of a stage computes: a column of the
+// workgroup and one of count other indices. Neighbouring threads have neighbouring
+// columns, or neighbouring other indices if those are contiguous in memory.
 func (f *dftPass) combination(i, count int, byColumns bool) (column, other scalar.Expr) {
 	number := f.Let("number", scalar.Add(f.j, loop.Int(i*f.threads)))
 	if byColumns {
@@ -105,7 +105,7 @@ func (f *dftPass) combination(i, count int, byColumns bool) (column, other scala
 	return f.Let("column", scalar.FloorDiv(number, loop.Int(count))), f.Let("other", scalar.Mod(number, loop.Int(count)))
 }
 
-// row returns where the row of a column begins, and the column's number in it.
+// row returns the offset of a column's row, and the column's index in it.
 func (f *dftPass) row(column scalar.Expr) (first, at scalar.Expr) {
 	number := scalar.Add(scalar.Mul(f.matrix, loop.Int(f.width)), column)
 	number = f.Let("near", scalar.Min(number, loop.Int(f.columns-1)))
@@ -113,7 +113,7 @@ func (f *dftPass) row(column scalar.Expr) (first, at scalar.Expr) {
 	return f.Let("first", scalar.Mul(scalar.FloorDiv(number, each), loop.Int(f.n))), f.Let("at", scalar.Mod(number, each))
 }
 
-// begin loads numbers and makes the first stage of each transform.
+// begin loads the numbers and computes the first stage.
 func (f *dftPass) begin() [][]complexExpr {
 	stages := make([][]complexExpr, f.keep/f.ra)
 	for i := range stages {
@@ -133,9 +133,8 @@ func (f *dftPass) begin() [][]complexExpr {
 	return stages
 }
 
-// exchanged gives each thread the numbers that its second stage is of, by way of
-// workgroup memory for one part. Columns are moved round by the other numbers there, so
-// that neither side meets in one bank.
+// exchanged transposes the numbers between the stages through workgroup memory, one part
+// at a time. The layout is rotated (swizzled) to avoid bank conflicts on both sides.
 func (f *dftPass) exchanged(stages [][]complexExpr) [][]complexExpr {
 	place := func(ka, jb, column scalar.Expr) scalar.Expr {
 		column = scalar.Mod(scalar.Add(column, scalar.Add(ka, jb)), loop.Int(f.width))
@@ -164,8 +163,8 @@ func (f *dftPass) exchanged(stages [][]complexExpr) [][]complexExpr {
 	return out
 }
 
-// finish makes the second stage, and stores what it gives times the factors between
-// passes.
+// finish computes the second stage and stores the results times the twiddle factors
+// between passes.
 func (f *dftPass) finish(stages [][]complexExpr) {
 	for i, x := range stages {
 		column, ka := f.combination(i, f.ra, f.before >= f.width)
@@ -192,5 +191,5 @@ func (f *dftPass) finish(stages [][]complexExpr) {
 	}
 }
 
-// log2 returns the number of binary digits of a positive n, less one.
+// log2 returns ⌊log₂ n⌋ for positive n.
 func log2(n int) int { return int(math.Log2(float64(n))) }

@@ -7,16 +7,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// dft builds transforms. Numbers are pairs along a last axis, which has size 1
-// where they are real: a stage is then one contraction, over positions and parts
-// at once, and the factors between stages are part of how the next one loads.
+// dft builds transforms. Numbers are pairs along a last axis, which has size 1 for real
+// numbers: a stage is then one contraction, over positions and parts at once, and the
+// twiddle factors fuse into the loads of the next stage.
 type dft struct {
 	b    *ir.Builder
 	d    ir.DType
 	sign float64
 }
 
-// maxRadix is the longest transform that is a product with one matrix.
+// maxRadix is the maximum length of a transform that is one matrix product.
 const maxRadix = 32
 
 // transform returns [..., n, 2] for [..., n, parts]: with n = r·m, position
@@ -40,7 +40,7 @@ func (t *dft) transform(z ir.Value, n int) ir.Value {
 	return mergeAxes(b, SwapAxes(b, z, at, at+1), at)
 }
 
-// parts is 1 for real numbers and 2 for pairs.
+// parts returns 1 for real numbers and 2 for pairs.
 func parts(z ir.Value) int {
 	if !z.Valid() {
 		return 1
@@ -49,8 +49,8 @@ func parts(z ir.Value) int {
 	return n
 }
 
-// matrix returns exp(sign·2πi·jk/n) as [n, parts, n, 2]: what each part of number
-// j brings to each part of frequency k.
+// matrix returns exp(sign·2πi·jk/n) as [n, parts, n, 2]: the contribution of each part of
+// number j to each part of frequency k.
 func (t *dft) matrix(n, parts int) ir.Value {
 	a := ir.NewArray(t.d, n, parts, n, 2)
 	for j := range n {
@@ -67,8 +67,8 @@ func (t *dft) matrix(n, parts int) ir.Value {
 	return Literal(t.b, a)
 }
 
-// twiddles returns exp(sign·2πi·jk/(r·m)) as [r, m, 2], from angles of at most π,
-// whose rounding is that of their sine.
+// twiddles returns exp(sign·2πi·jk/(r·m)) as [r, m, 2], from angles of at most π, whose
+// rounding error is that of the sine.
 func (t *dft) twiddles(r, m int) ir.Value {
 	b, n := t.b, r*m
 	shape := ir.Dims(r, m)
@@ -79,16 +79,16 @@ func (t *dft) twiddles(r, m int) ir.Value {
 	return Stack(b, -1, Cos(b, angle), Sin(b, angle))
 }
 
-// times multiplies pairs.
+// times multiplies complex numbers given as pairs.
 func (t *dft) times(x, y ir.Value) ir.Value {
 	b := t.b
 	a, c, d, e := halfOf(b, x, 0), halfOf(b, x, 1), halfOf(b, y, 0), halfOf(b, y, 1)
 	return Stack(b, -1, Sub(b, Mul(b, a, d), Mul(b, c, e)), Add(b, Mul(b, a, e), Mul(b, c, d)))
 }
 
-// chirp transforms n numbers, which a large prime divides, by a convolution of a
-// length that is a power of two: jk is (j² + k² - (k-j)²)/2 (Bluestein, "A linear
-// filtering approach to the computation of discrete Fourier transform", 1970).
+// chirp transforms n numbers, where n has a large prime factor, by a convolution of
+// power-of-two length: jk is (j² + k² - (k-j)²)/2 (Bluestein, "A linear filtering approach
+// to the computation of discrete Fourier transform", 1970).
 func (t *dft) chirp(z ir.Value, n int) ir.Value {
 	b := t.b
 	if parts(z) == 1 {
@@ -123,18 +123,16 @@ func (t *dft) chirp(z ir.Value, n int) ir.Value {
 	return t.times(y, chirp)
 }
 
-// radix returns the length of the transforms that those of n numbers begin with,
-// 1 where no divisor will do.
+// radix returns the radix of the first stage for n numbers, 1 if there is none.
 func radix(n int) int {
 	r, _ := cheapest(n, map[int][2]int{})
 	return r
 }
 
-// stageCost is what a stage costs beside its products, in products for each
-// number: a round trip through memory.
+// stageCost is the memory round trip of a stage, in multiplications for each number.
 const stageCost = 16
 
-// cheapest returns the radix of the first stage and the cost of all.
+// cheapest returns the radix of the first stage and the total cost.
 func cheapest(n int, known map[int][2]int) (radix, cost int) {
 	if n <= maxRadix {
 		return n, n + stageCost
@@ -142,7 +140,7 @@ func cheapest(n int, known map[int][2]int) (radix, cost int) {
 	if k, ok := known[n]; ok {
 		return k[0], k[1]
 	}
-	radix, cost = 1, 1<<20 // by a longer transform there and back
+	radix, cost = 1, 1<<20 // Bluestein: a longer transform and its inverse
 	for r := 2; r <= maxRadix; r++ {
 		if n%r != 0 {
 			continue

@@ -6,8 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Ops on the diagonals of matrices, the last two axes of a value, and on
-// positions.
+// Diagonals and triangles of matrices, the last two axes of a value, and one-hot encoding.
 const (
 	OpTril     ir.Op = "tril"
 	OpTriu     ir.Op = "triu"
@@ -17,15 +16,15 @@ const (
 	OpOneHot   ir.Op = "one_hot"
 )
 
-// OffsetAttrs name a diagonal: 0 is the main one, and positive ones lie above
-// it.
+// OffsetAttrs hold the offset of a diagonal: 0 is the main diagonal, positive ones lie
+// above it.
 type OffsetAttrs struct{ Offset int }
 
 // Visit shows the attributes.
 func (a *OffsetAttrs) Visit(v ir.AttrVisitor) { v.Int("offset", &a.Offset) }
 
-// OneHotAttrs hold the number of classes and the place of their axis in the
-// result, which has the element type.
+// OneHotAttrs hold the number of classes, the position of their axis in the result, and
+// its element type.
 type OneHotAttrs struct {
 	Classes ir.Dim
 	Axis    int
@@ -39,7 +38,7 @@ func (a *OneHotAttrs) Visit(v ir.AttrVisitor) {
 	v.DType("dtype", &a.DType)
 }
 
-// Complete makes a last axis for the classes and f32 the default.
+// Complete sets the defaults: the classes on the last axis, in f32.
 func (a *OneHotAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axis") && len(in) > 0 {
 		a.Axis = len(in[0].Shape)
@@ -63,8 +62,8 @@ func init() {
 		doc  string
 		keep func(b *ir.Builder, column, row ir.Value) ir.Value
 	}{
-		{OpTril, "x with 0 above a diagonal.", Le},
-		{OpTriu, "x with 0 below a diagonal.", Ge},
+		{OpTril, "The lower triangle of matrices: x with 0 above a diagonal.", Le},
+		{OpTriu, "The upper triangle of matrices: x with 0 below a diagonal.", Ge},
 	} {
 		defineComposite(composite{
 			op: t.op, doc: t.doc, types: plain, newAttrs: newOffset, constraints: matrices, check: isMatrix,
@@ -82,7 +81,7 @@ func init() {
 		})
 	}
 	defineComposite(composite{
-		op: OpDiag, doc: "The square matrices that have the vectors along the last axis of x on a diagonal and are 0 beside it.",
+		op: OpDiag, doc: "Square matrices with the vectors along the last axis of x on a diagonal and 0 elsewhere.",
 		types: plain, newAttrs: newOffset, constraints: []string{"x has rank 1 or more"},
 		check: func(n *ir.Node) error {
 			if n.Input(0).Rank() < 1 {
@@ -131,8 +130,7 @@ func init() {
 	defineOneHot()
 }
 
-// offDiagonal returns the column of each element, and its row moved by an
-// offset, for matrices of a shape.
+// offDiagonal returns the column index of each element, and its row index plus offset.
 func offDiagonal(b *ir.Builder, shape ir.Shape, offset int) (column, row ir.Value) {
 	row = Iota(b, ir.I32, -2, shape...)
 	return Iota(b, ir.I32, -1, shape...), Add(b, row, ConstLike(b, row, float64(offset)))
@@ -143,7 +141,7 @@ func diag(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	before, after := max(-offset, 0), max(offset, 0)
 	last := x.Rank() - 1
 	zero := Zeros(b, x.DType())
-	// the vector along the rows, moved on by as many rows as lie above it
+	// the vector along the rows, shifted down by the rows above the diagonal
 	low, high := make([]int, last+1), make([]int, last+1)
 	low[last], high[last] = before, after
 	rows := Pad(b, x, zero, low, high, nil)
@@ -156,8 +154,7 @@ func diag(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	return Select(b, Eq(b, column, row), wide, ZerosLike(b, wide))
 }
 
-// diagonal takes every element that is one row and one column after another:
-// they lie evenly apart in memory.
+// diagonal returns the elements of a diagonal, which are evenly strided in memory.
 func diagonal(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	rows, _ := sizeOf(b, OpDiagonal, x, -2)
 	columns, ok := sizeOf(b, OpDiagonal, x, -1)
@@ -182,7 +179,7 @@ func diagonal(b *ir.Builder, x ir.Value, offset int) ir.Value {
 
 func defineOneHot() {
 	defineComposite(composite{
-		op: OpOneHot, doc: "1 at the class that x names along a new axis of the result, and 0 at the others, at all of them for an x that is no class.",
+		op: OpOneHot, doc: "The one-hot encoding of integers x along a new axis: 1 at class x, 0 elsewhere, and all 0 where x is out of range.",
 		types: integers, newAttrs: func() ir.Attrs { return &OneHotAttrs{Classes: ir.N(0), DType: ir.F32} },
 		constraints: []string{"classes is not negative; axis is an axis of the result", "dtype is a number type or bool"},
 		noGrad:      "of integers",
@@ -199,7 +196,7 @@ func defineOneHot() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a := n.Attrs().(*OneHotAttrs)
 			shape := slices.Insert(in[0].Shape().Clone(), a.Axis, a.Classes)
-			// 8 and 16 bits may not reach all classes.
+			// 8 and 16 bits may not represent all classes.
 			x := BroadcastInDim(b, wide(b, in[0]), shape, withoutAxis(len(shape), a.Axis))
 			hit := Eq(b, Iota(b, x.DType(), a.Axis, shape...), x)
 			if a.DType.IsComplex() {
@@ -225,35 +222,39 @@ func defineOneHot() {
 	})
 }
 
-// Tril returns matrices with 0 above a diagonal, [Triu] with 0 below it. RLX in Rust
-// calls both Trilu.
+// Tril returns the lower triangle of the matrices on the last two axes of x: 0 above the
+// diagonal with the given offset. RLX in Rust calls [Tril] and [Triu] Trilu.
 func Tril(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpTril, &OffsetAttrs{offset}, x)
 }
 
-// Triu returns matrices with 0 below a diagonal.
+// Triu returns the upper triangle of the matrices on the last two axes of x: 0 below the
+// diagonal with the given offset.
 func Triu(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpTriu, &OffsetAttrs{offset}, x)
 }
 
-// Diag returns the square matrices that have the last axis of x on a diagonal.
+// Diag returns square matrices with the last axis of x on the diagonal with the given
+// offset and 0 elsewhere.
 func Diag(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpDiag, &OffsetAttrs{offset}, x)
 }
 
-// Diagonal returns a diagonal of the matrices that the last two axes of x hold.
+// Diagonal returns the diagonal with the given offset of the matrices on the last two axes
+// of x, as the last axis. The sizes are constant.
 func Diagonal(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpDiagonal, &OffsetAttrs{offset}, x)
 }
 
-// Trace returns the sum of a diagonal.
+// Trace returns the sum of the diagonal with the given offset of the matrices on the last
+// two axes of x.
 func Trace(b *ir.Builder, x ir.Value, offset int) ir.Value {
 	return b.Add1(OpTrace, &OffsetAttrs{offset}, x)
 }
 
-// OneHot returns 1 at the class that x, integers of any shape, names, along a new
-// last axis of so many classes, and 0 at the others; 0 everywhere for a class that
-// there is not. d is the element type of the result.
+// OneHot returns the one-hot encoding of integers x along a new last axis of the given
+// number of classes, in element type d: 1 at class x, 0 elsewhere, and all 0 where x is
+// out of range.
 func OneHot(b *ir.Builder, x ir.Value, classes ir.Dim, d ir.DType) ir.Value {
 	return b.Add1(OpOneHot, &OneHotAttrs{classes, x.Rank(), d}, x)
 }

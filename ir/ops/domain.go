@@ -17,7 +17,7 @@ const (
 	unsigned
 	floats
 	complexes
-	float8s // are stored, moved and converted, and not computed with
+	float8s // stored, moved and converted only
 
 	integers = signed | unsigned
 	reals    = integers | floats
@@ -26,8 +26,7 @@ const (
 	plain    = bools | numbers | float8s
 )
 
-// classOf returns the class of an element type; packed and invalid types have
-// none.
+// classOf returns the class of an element type, 0 for packed and invalid types.
 func classOf(d ir.DType) domain {
 	switch {
 	case d.IsBool():
@@ -60,8 +59,7 @@ func (d domain) String() string {
 	return strings.Join(names, "")
 }
 
-// classError says that an element type is not in a domain. What has the type is
-// told by a shape rule, see nameOperand.
+// classError reports that an element type is not in a domain. [nameOperand] adds the operand.
 type classError struct {
 	given ir.DType
 	want  domain
@@ -74,8 +72,7 @@ func (e *classError) of(what string) error {
 	return ir.DTypef("%s is %s, not %s", what, e.given, e.want)
 }
 
-// nameOperand makes errors about the class of an element type say which operand
-// of n has it.
+// nameOperand adds the name of n's operand to a [classError].
 func nameOperand(n *ir.Node, err error) error {
 	var e *classError
 	if !errors.As(err, &e) {
@@ -99,7 +96,7 @@ func (d domain) check(t ir.DType) error {
 	return nil
 }
 
-// sameTypes returns the type that all operands of n have.
+// sameTypes returns the common type of all operands of n.
 func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
 	t := n.Input(0).Type()
 	if err := accepted.check(t.DType); err != nil {
@@ -116,8 +113,8 @@ func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
 	return t, nil
 }
 
-// checkAxes returns an error of kind [ir.ErrAttr] unless the axes are distinct
-// and those of a value of that rank.
+// checkAxes returns an error of kind [ir.ErrAttr] unless the axes are distinct and in [0,
+// rank).
 func checkAxes(axes []int, rank int) error {
 	for i, a := range axes {
 		if a < 0 || a >= rank {
@@ -130,9 +127,8 @@ func checkAxes(axes []int, rank int) error {
 	return nil
 }
 
-// fromFront returns the axes counted from the front, those below zero being
-// counted from the end. Axes that do not exist are left as they are, for the
-// shape rule.
+// fromFront replaces negative axes, which count from the last. Axes out of range are
+// unchanged, for the shape rule to refuse.
 func fromFront(axes []int, rank int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {

@@ -7,12 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// OpDotGeneral is the sum of products over paired axes.
+// OpDotGeneral is the general dot product: contraction over paired axes.
 const OpDotGeneral ir.Op = "dot_general"
 
-// DotAttrs pair the axes of the operands of dot_general: axis LhsContract[i]
-// of the left one is summed against axis RhsContract[i] of the right one, and
-// LhsBatch[i] runs along with RhsBatch[i]. All other axes are free.
+// DotAttrs are the dimension numbers of dot_general: axis LhsContract[i] of lhs is
+// contracted with axis RhsContract[i] of rhs, and LhsBatch[i] is a batch axis paired with
+// RhsBatch[i]. All other axes are free.
 type DotAttrs struct {
 	LhsContract, RhsContract []int
 	LhsBatch, RhsBatch       []int
@@ -29,8 +29,8 @@ func (a *DotAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpDotGeneral,
-		Doc: "Sums products over the contracted axes. The result has the batch axes in the order given, " +
-			"then the free axes of lhs, then those of rhs. Sums of f16 and bf16 are taken in f32.",
+		Doc: "The sum of products over the contracted axes (XLA's DotGeneral). The result has the batch axes in the order given, " +
+			"then the free axes of lhs, then those of rhs. f16 and bf16 accumulate in f32.",
 		Constraints: numbered(
 			"lhs and rhs have one numeric element type.",
 			"lhs_contract and rhs_contract have one length, and so do lhs_batch and rhs_batch.",
@@ -49,8 +49,9 @@ func init() {
 	})
 }
 
-// DotGeneral returns the sum of products of x and y over the axes that d pairs.
-// Negative axes count from the last.
+// DotGeneral returns the contraction of x with y over the axes that d pairs: [batch
+// axes..., free axes of x..., free axes of y...]. x and y have one numeric type; f16 and
+// bf16 accumulate in f32. Negative axes count from the last.
 func DotGeneral(b *ir.Builder, x, y ir.Value, d DotAttrs) ir.Value {
 	return b.Add1(OpDotGeneral, &DotAttrs{
 		LhsContract: fromFront(d.LhsContract, x.Rank()),
@@ -82,8 +83,8 @@ func inferDot(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: x.DType, Shape: slices.Concat(pick(x.Shape, a.LhsBatch), pick(x.Shape, d.lhsFree), pick(y.Shape, d.rhsFree))}}, nil
 }
 
-// checkPairedAxes makes sure that two lists of axes, attributes called left and right,
-// pair up and that paired axes have one size.
+// checkPairedAxes reports an error unless the axis lists, which errors call left and
+// right, have one length and paired axes have equal sizes.
 func checkPairedAxes(left, right string, lhs, rhs []int, x, y ir.Shape) error {
 	if len(lhs) != len(rhs) {
 		return ir.Attrf("%s has %d axes and %s %d, not as many", left, len(lhs), right, len(rhs))
@@ -99,7 +100,7 @@ func checkPairedAxes(left, right string, lhs, rhs []int, x, y ir.Shape) error {
 	return nil
 }
 
-// dotDims are the axes that the attributes leave free.
+// dotDims are the free axes of a contraction: those neither contracted nor batched.
 type dotDims struct{ lhsFree, rhsFree []int }
 
 func dotDimsOf(a *DotAttrs, x, y ir.Shape) dotDims {
@@ -133,8 +134,8 @@ func evalDot(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error)
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// dotOffsets are the places, in row-major order, of the points of the spaces
-// that the axes of a product span.
+// dotOffsets are the row-major offsets into lhs and rhs of each point of the batch, free
+// and contracted index spaces.
 type dotOffsets struct{ lhsBatch, rhsBatch, lhsFree, rhsFree, lhsSum, rhsSum []int }
 
 func sumProducts[T float64 | int64 | complex128](out, x, y []T, p *dotOffsets) {
@@ -173,7 +174,7 @@ func dotContraction(n *ir.Node) ir.Contraction {
 	}
 }
 
-// placeIndex puts the coordinates of three groups of axes where those are.
+// placeIndex scatters the coordinates of three groups of axes to the axes' positions.
 func placeIndex(rank int, a []int, ai ir.Index, b []int, bi ir.Index, c []int, ci ir.Index) ir.Index {
 	at := make(ir.Index, rank)
 	for i, axis := range a {
@@ -215,8 +216,8 @@ func dotSamples() []ir.Sample {
 	}
 }
 
-// drawn returns an operand for a sample: numbers in [-1, 1), or whole ones near
-// zero, that differ from one shape to another.
+// drawn returns a sample operand of the given shape: numbers in [-1, 1), or small
+// integers, seeded by the shape.
 func drawn(d ir.DType, dims ...int) *ir.Array {
 	limit := 1.0
 	if !d.IsFloat() && !d.IsComplex() {

@@ -6,9 +6,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// transposeDot contracts the cotangent with the other operand over the other
-// operand's free axes. What comes out has the batch axes, the free axes and
-// the contracted axes of the operand sought, in this order.
+// transposeDot contracts the cotangent with the other operand over the other operand's
+// free axes. The contraction has the batch axes, the free axes and the contracted axes of
+// the operand whose cotangent is computed, in this order.
 func transposeDot(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	a := n.Attrs().(*DotAttrs)
 	d := dotDimsOf(a, n.Input(0).Shape(), n.Input(1).Shape())
@@ -31,7 +31,7 @@ func transposeDot(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) [
 	return out
 }
 
-// alongside returns the values that belong to the keys when these are sorted.
+// alongside returns values permuted by the order that sorts keys.
 func alongside(keys, values []int) []int {
 	sorted := slices.Sorted(slices.Values(keys))
 	out := make([]int, len(keys))
@@ -41,8 +41,7 @@ func alongside(keys, values []int) []int {
 	return out
 }
 
-// bilinearJVP is the JVP rule of an op of two operands that is linear in each
-// of them.
+// bilinearJVP is the JVP rule of an op that is linear in each of two operands.
 func bilinearJVP(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	var terms [2]ir.Value
 	if t[0].Valid() {
@@ -54,8 +53,8 @@ func bilinearJVP(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	return []ir.Value{addTangents(b, terms[0], terms[1])}
 }
 
-// batchDot makes the batch axis one more batch axis of the product where both
-// operands have it, and a free one where one of them has.
+// batchDot makes the batch axis another batch axis of the contraction where both operands
+// have it, and a free axis where only one has.
 func batchDot(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
 	a := n.Attrs().(*DotAttrs)
 	d := DotAttrs{

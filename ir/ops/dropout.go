@@ -9,7 +9,7 @@ import (
 // OpDropout sets random elements to zero.
 const OpDropout ir.Op = "dropout"
 
-// DropoutAttrs say how probable it is that an element is dropped.
+// DropoutAttrs hold the probability that an element is dropped.
 type DropoutAttrs struct{ Rate float64 }
 
 // Visit shows the attributes.
@@ -18,8 +18,8 @@ func (a *DropoutAttrs) Visit(v ir.AttrVisitor) { v.Float("rate", &a.Rate) }
 func init() {
 	define(&ir.Def{
 		Op: OpDropout,
-		Doc: "x with each element set to 0 with the probability rate, by the random bits of the key, and divided by " +
-			"1 - rate otherwise, so that its mean stays. An element is kept where its 16 bits (random_bits with halves) are " +
+		Doc: "x with each element set to 0 with probability rate, by the random bits of the key, and divided by " +
+			"1 - rate otherwise, which keeps the mean (Srivastava et al., Dropout). An element is kept where its 16 bits (random_bits with halves) are " +
 			"below 65536·(1 - rate), rounded; where that differs from the rate by more than a thousandth of it or of " +
 			"1 - rate, where a uniform number is below 1 - rate.",
 		Constraints: numbered("x is of a float type", "key is u32[2]", "rate is in [0, 1]"),
@@ -51,11 +51,11 @@ func init() {
 	})
 }
 
-// halfSteps is how many numbers 16 bits are.
+// halfSteps is the number of values of 16 bits.
 const halfSteps = 1 << 16
 
-// keptBy tells for elements of a shape whether they are kept with a probability. One block
-// of random bits serves four of them where 16 bits tell the probability well enough.
+// keptBy returns which elements are kept, each with probability keep. If 16 bits resolve
+// the probability well enough, one block of random bits serves four elements.
 func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value {
 	steps := math.Round(keep * halfSteps)
 	if math.Abs(steps/halfSteps-keep) > 1e-3*math.Min(keep, 1-keep) {
@@ -65,9 +65,9 @@ func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value 
 	return Lt(b, bits, Const(b, ir.U32, steps))
 }
 
-// Dropout returns x, of a float type, with each element 0 with the probability
-// rate, from 0 to 1, and divided by 1 − rate otherwise, so that its mean stays.
-// key is u32[2], another one for each step: see [FoldIn].
+// Dropout returns x, of a float type, with each element set to 0 with probability rate, in
+// [0, 1], and divided by 1 − rate otherwise, which keeps the mean. key is u32[2] and must
+// differ from step to step: see [FoldIn].
 func Dropout(b *ir.Builder, x, key ir.Value, rate float64) ir.Value {
 	return b.Add1(OpDropout, &DropoutAttrs{rate}, x, key)
 }

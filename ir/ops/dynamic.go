@@ -6,22 +6,22 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Parts of a value at positions that are data.
+// Slices at computed positions.
 const (
 	OpDynamicSlice       ir.Op = "dynamic_slice"
 	OpDynamicUpdateSlice ir.Op = "dynamic_update_slice"
 )
 
-// DynamicSliceAttrs are the sizes of the part, one for each axis.
+// DynamicSliceAttrs hold the sizes of the slice, one for each axis.
 type DynamicSliceAttrs struct{ Sizes []ir.Dim }
 
 // Visit shows the attributes.
 func (a *DynamicSliceAttrs) Visit(v ir.AttrVisitor) { v.Dims("sizes", &a.Sizes) }
 
 func init() {
-	const clamped = "start is i32 with an element for each axis of x; one that would let the part end outside is moved to where it just does not"
+	const clamped = "start is i32[rank of x], clamped so that the slice is in bounds"
 	defineComposite(composite{
-		op: OpDynamicSlice, doc: "The part of x of the given sizes that begins at start. It reads no more than that part.",
+		op: OpDynamicSlice, doc: "The slice of x of the given sizes that begins at start (XLA's DynamicSlice). It reads only that slice.",
 		operands: []string{"x", "start"}, types: plain, newAttrs: func() ir.Attrs { return &DynamicSliceAttrs{} },
 		constraints: []string{clamped, "sizes has an entry for each axis, not larger than it"},
 		check: func(n *ir.Node) error {
@@ -37,8 +37,8 @@ func init() {
 		samples: dynamicSliceSamples,
 	})
 	defineComposite(composite{
-		op: OpDynamicUpdateSlice, doc: "x with the part that begins at start replaced by update. Into a state in place it costs what that part does: " +
-			"a cache of keys and values is extended so.",
+		op: OpDynamicUpdateSlice, doc: "x with the slice that begins at start replaced by update (XLA's DynamicUpdateSlice). On a state it runs in place, at the cost of the slice: " +
+			"this extends a KV cache.",
 		operands: []string{"x", "update", "start"}, types: plain,
 		constraints: []string{"update has the element type and the rank of x and is not larger along any axis", clamped},
 		check: func(n *ir.Node) error {
@@ -60,7 +60,7 @@ func init() {
 	})
 }
 
-// checkPart makes sure that a part of some sizes fits into a shape.
+// checkPart reports an error unless a slice of the given sizes fits into x.
 func checkPart(x ir.Shape, sizes []ir.Dim, start ir.Type) error {
 	if len(sizes) != len(x) {
 		return ir.Shapef("sizes has %d entries, not one for each of %d axes", len(sizes), len(x))
@@ -76,11 +76,11 @@ func checkPart(x ir.Shape, sizes []ir.Dim, start ir.Type) error {
 	return nil
 }
 
-// part tells where a part of a value lies: for each position of its short axes
-// the index tuple of that position.
+// part is the location of a slice: the index tuple of each position along the axes that it
+// does not cover.
 type part struct {
 	indices ir.Value
-	axes    []int // those along which the part is shorter
+	axes    []int // those along which the slice is shorter
 	order   []int // these axes and then the others
 }
 
@@ -88,7 +88,8 @@ func (p part) indexed(outside string) IndexedAxes {
 	return IndexedAxes{Axes: p.axes, Outside: outside, Unique: true}
 }
 
-// placePart returns where the part of x of some sizes lies that begins at start.
+// placePart returns the location of the slice of x of the given sizes that begins at
+// start.
 func placePart(b *ir.Builder, x, start ir.Value, sizes []ir.Dim) part {
 	var p part
 	for a, d := range sizes {
@@ -150,14 +151,14 @@ func dynamicUpdateSamples() []ir.Sample {
 	}
 }
 
-// DynamicSlice returns the part of x of the given sizes that begins at start,
-// i32[rank], moved so that it lies inside x.
+// DynamicSlice returns the slice of x of the given sizes that begins at start, i32[rank],
+// clamped so that the slice is in bounds.
 func DynamicSlice(b *ir.Builder, x, start ir.Value, sizes ...ir.Dim) ir.Value {
 	return b.Add1(OpDynamicSlice, &DynamicSliceAttrs{slices.Clone(sizes)}, x, start)
 }
 
-// DynamicUpdateSlice returns x with the part that begins at start, i32[rank],
-// moved so that it lies inside, replaced by update.
+// DynamicUpdateSlice returns x with the slice that begins at start, i32[rank], replaced by
+// update, of the type and rank of x. start is clamped so that the slice is in bounds.
 func DynamicUpdateSlice(b *ir.Builder, x, update, start ir.Value) ir.Value {
 	return b.Add1(OpDynamicUpdateSlice, nil, x, update, start)
 }

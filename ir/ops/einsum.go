@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpEinsum is a sum of products by the names of axes.
+// OpEinsum is Einstein summation.
 const OpEinsum ir.Op = "einsum"
 
 // EinsumAttrs hold the equation.
@@ -18,13 +18,13 @@ func (a *EinsumAttrs) Visit(v ir.AttrVisitor) { v.Text("equation", &a.Equation) 
 
 func init() {
 	defineComposite(composite{
-		op: OpEinsum, doc: "Einstein's summation, as in \"bij,bjk->bik\": each letter names an axis, those that the result does not name are summed " +
-			"over, a letter twice in one operand is its diagonal. \"...\" stands for the axes left over, which are broadcast. Without an arrow " +
-			"the result has what \"...\" stands for and then the letters that occur once, in their order. Operands are multiplied from left to right.",
+		op: OpEinsum, doc: "Einstein summation, as in \"bij,bjk->bik\": each letter names an axis, those that the result does not name are summed " +
+			"over, a repeated letter in one operand takes its diagonal. \"...\" stands for the remaining axes, which are broadcast. Without an arrow " +
+			"the result has the axes of \"...\" and then the letters that occur once, in alphabetical order. Operands are multiplied from left to right.",
 		operands: []string{"operands..."}, types: numbers, newAttrs: func() ir.Attrs { return &EinsumAttrs{} },
 		constraints: []string{
 			"there is at least one operand; all have one element type",
-			"the equation names as many operands as there are, and the axes of each",
+			"the equation names all operands and the axes of each",
 			"axes of one letter have one size, or size 1",
 		},
 		check: oneDType,
@@ -40,8 +40,8 @@ func init() {
 	})
 }
 
-// Einsum returns the sum of products that an equation describes, as in
-// "bij,bjk->bik".
+// Einsum returns the Einstein summation of the operands, as numpy.einsum, for an equation
+// such as "bij,bjk->bik". Operands are contracted from left to right.
 func Einsum(b *ir.Builder, equation string, in ...ir.Value) ir.Value {
 	if b.Err() == nil && len(in) == 0 {
 		b.Failf(OpEinsum, nil, ir.Shapef("there are no operands"))
@@ -49,7 +49,7 @@ func Einsum(b *ir.Builder, equation string, in ...ir.Value) ir.Value {
 	return b.Add1(OpEinsum, &EinsumAttrs{equation}, in...)
 }
 
-// parseEinsum returns the operands with their labels, and those of the result.
+// parseEinsum returns the operands with their labels, and the labels of the result.
 func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 	left, right, arrow := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	names := strings.Split(left, ",")
@@ -93,7 +93,7 @@ func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 	return terms, out, nil
 }
 
-// parseLabels returns the labels of a value of some rank.
+// parseLabels returns the labels of a value of the given rank.
 func parseLabels(name string, rank int) ([]rune, error) {
 	before, after, dots := strings.Cut(name, "...")
 	labels := []rune(before)
@@ -111,7 +111,7 @@ func parseLabels(name string, rank int) ([]rune, error) {
 	return labels, nil
 }
 
-// implicitResult returns the labels of a result that is not given.
+// implicitResult returns the labels of the result of an equation without an arrow.
 func implicitResult(terms []term, dots int) []rune {
 	var out []rune
 	count := map[rune]int{}
@@ -170,8 +170,7 @@ func einsum(b *ir.Builder, terms []term, out []rune) ir.Value {
 	return Transpose(b, product.value, perm...)
 }
 
-// labelSizes returns the size of the axes of each label, those of size 1 being
-// broadcast.
+// labelSizes returns the size of each label; axes of size 1 are broadcast.
 func labelSizes(terms []term) (map[rune]ir.Dim, error) {
 	dims := map[rune]ir.Dim{}
 	for _, t := range terms {

@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// term is a value with a label for each axis: a letter, or a negative number for
-// one of those that "..." stands for, -1 being the last.
+// term is a value with a label for each axis: a letter, or a negative number for an axis
+// of "...", -1 being the last.
 type term struct {
 	value  ir.Value
 	labels []rune
@@ -20,7 +20,7 @@ func labelName(l rune) string {
 	return `"` + string(l) + `"`
 }
 
-// squeeze takes away axes of size 1 along which other operands are longer.
+// squeeze removes axes of size 1 along which other operands are longer.
 func (t *term) squeeze(b *ir.Builder, dims map[rune]ir.Dim) {
 	var drop []int
 	var kept []rune
@@ -34,7 +34,7 @@ func (t *term) squeeze(b *ir.Builder, dims map[rune]ir.Dim) {
 	t.value, t.labels = Squeeze(b, t.value, drop...), kept
 }
 
-// diagonals makes one axis of those that have one label.
+// diagonals merges axes with one label into their diagonal.
 func (t *term) diagonals(b *ir.Builder) {
 	for i := 0; i < len(t.labels) && b.Err() == nil; i++ {
 		j := slices.Index(t.labels[i+1:], t.labels[i])
@@ -46,11 +46,11 @@ func (t *term) diagonals(b *ir.Builder) {
 		rest := slices.Delete(slices.Delete(slices.Clone(t.labels), j, j+1), i, i+1)
 		x := Transpose(b, t.value, append(otherAxes(len(t.labels), []int{i, j}), i, j)...)
 		t.value, t.labels = Diagonal(b, x, 0), append(rest, l)
-		i = -1 // labels have moved
+		i = -1 // labels have shifted
 	}
 }
 
-// sumOut sums over the axes whose labels nothing wants.
+// sumOut sums over the axes whose labels are not in wanted.
 func (t *term) sumOut(b *ir.Builder, wanted []rune) {
 	var drop []int
 	var kept []rune
@@ -64,8 +64,8 @@ func (t *term) sumOut(b *ir.Builder, wanted []rune) {
 	t.value, t.labels = sumOver(b, t.value, drop), kept
 }
 
-// multiply returns the product of two values, summed over what both have and
-// nothing wants.
+// multiply returns the product of two terms, contracted over shared labels that are not in
+// wanted.
 func multiply(b *ir.Builder, x, y term, wanted []rune) term {
 	var d DotAttrs
 	var batch, free []rune

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The larger and the smaller of two.
+// Elementwise maximum and minimum.
 const (
 	OpMax ir.Op = "max"
 	OpMin ir.Op = "min"
@@ -62,16 +62,16 @@ func init() {
 func larger(x, y float64) float64  { return max(x, y) }
 func smaller(x, y float64) float64 { return min(x, y) }
 
-// share returns the derivative of max(x, y) by x: 1 where x is larger, 1/2 at
-// ties, 0 where y is larger, and NaN where the result is.
+// share returns ∂max(x, y)/∂x: 1 where x is larger, 1/2 at ties, 0 where y is larger, and
+// NaN where the result is.
 func share(b *ir.Builder, x, y ir.Value) ir.Value {
 	level := func(v float64) ir.Value { return ConstLike(b, x, v) }
 	lost := Select(b, Lt(b, x, y), level(0), level(math.NaN()))
 	return Select(b, Gt(b, x, y), level(1), Select(b, Eq(b, x, y), level(0.5), lost))
 }
 
-// compareInts returns -1, 0 or 1 as x is below, at or above y, read as the
-// integer type says.
+// compareInts returns -1, 0 or 1 as x is less than, equal to or greater than y as integers
+// of type d.
 func compareInts(d ir.DType, x, y int64) int {
 	below := x < y
 	if d == ir.U64 {
@@ -86,8 +86,10 @@ func compareInts(d ir.DType, x, y int64) int {
 	return 1
 }
 
-// Max returns the larger of x and y.
+// Max returns the larger of x and y, broadcast; NaN propagates. Ties have derivative 1/2
+// each.
 func Max(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMax, nil, x, y) }
 
-// Min returns the smaller of x and y.
+// Min returns the smaller of x and y, broadcast; NaN propagates. Ties have derivative 1/2
+// each.
 func Min(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpMin, nil, x, y) }

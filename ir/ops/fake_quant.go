@@ -7,13 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Training with rounded numbers.
+// Quantisation-aware training.
 const (
 	OpFakeQuant    ir.Op = "fake_quant"
 	OpFakeQuantLSQ ir.Op = "fake_quant_lsq"
 )
 
-// What stands for the derivative of rounding: straight-through estimators.
+// Straight-through estimators: substitutes for the derivative of rounding.
 const (
 	STEIdentity = "identity"  // 1
 	STEClipped  = "clipped"   // 1 inside the range, 0 outside
@@ -21,17 +21,17 @@ const (
 	STEHardTanh = "hard_tanh" // 1 where |x| ≤ 1, 0 elsewhere
 )
 
-// Where the largest size comes from that a scale is made of.
+// Sources of the largest magnitude, from which the scale is computed.
 const (
-	ScaleBatch = "batch" // what is given now
-	ScaleEMA   = "ema"   // a running mean of these
-	ScaleFixed = "fixed" // outside
+	ScaleBatch = "batch" // the operand
+	ScaleEMA   = "ema"   // an exponential moving average
+	ScaleFixed = "fixed" // given
 )
 
-// FakeQuantAttrs say to how many bits numbers are rounded, along which axes
-// scales differ, what stands for the derivative, and where scales come from;
-// Decay is the share of the old running mean. To [FakeQuant] zeros stand for 8 bits, one
-// scale, [STEIdentity], [ScaleBatch] and a Decay of 0.99.
+// FakeQuantAttrs hold the number of bits, the axes with separate scales, the
+// straight-through estimator, the source of the scale, and the decay of the moving
+// average. [FakeQuant] takes zeros for the defaults: 8 bits, one scale, [STEIdentity],
+// [ScaleBatch] and a Decay of 0.99.
 type FakeQuantAttrs struct {
 	Bits  int
 	Axes  []int
@@ -49,8 +49,8 @@ func (a *FakeQuantAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("decay", &a.Decay)
 }
 
-// LSQAttrs say to how many bits numbers are rounded, and what the derivative by
-// the scale is multiplied by: 1/√(elements·largest) in the paper.
+// LSQAttrs hold the number of bits, and the factor of the derivative by the scale:
+// 1/√(elements·q) in the paper.
 type LSQAttrs struct {
 	Bits   int
 	Axes   []int
@@ -65,12 +65,12 @@ func (a *LSQAttrs) Visit(v ir.AttrVisitor) {
 }
 
 func init() {
-	bits := "bits is from 2 to 16; the axes are distinct axes of x, none of them for one scale"
+	bits := "bits is from 2 to 16; the axes are distinct axes of x; no axes stand for one scale"
 	defineComposite(composite{
 		op: OpFakeQuant, operands: []string{"x", "largest"}, types: floats,
-		doc: "x rounded to whole multiples of a scale, from −q to q of them for q = 2^(bits−1) − 1, ties to even; and the largest size, the scale times q. That is " +
-			"max|x| along all but some axes (\"batch\"), decay·largest + (1 − decay)·max|x| (\"ema\": a state), or largest as it is (\"fixed\"). " +
-			"What is 0 everywhere stays so. The derivative by x is, for ste \"identity\", 1; \"clipped\", 1 up to the largest size and 0 beyond; " +
+		doc: "x rounded to multiples of a scale, scale·round(x/scale) clamped to ±q for q = 2^(bits−1) − 1, ties to even; and the largest magnitude, scale·q. That is " +
+			"max|x| over all axes except axes (\"batch\"), decay·largest + (1 − decay)·max|x| (\"ema\": a state), or largest (\"fixed\"). " +
+			"All zeros stay zeros. The derivative by x is, for ste \"identity\", 1; \"clipped\", 1 up to the largest magnitude and 0 beyond; " +
 			"\"tanh\", 1 − tanh²(x); \"hard_tanh\", 1 up to 1 and 0 beyond. No other one passes.",
 		newAttrs:    func() ir.Attrs { a := defaultFakeQuant; return &a },
 		constraints: []string{"largest has the element type of x and its sizes along the axes", bits, "decay is in [0, 1]"},
@@ -88,7 +88,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpFakeQuantLSQ, operands: []string{"x", "scale"}, types: floats,
-		doc: "x rounded to whole multiples of a scale that is learned, from −q − 1 to q of them for q = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size " +
+		doc: "x rounded to multiples of a learned scale, scale·round(x/scale) clamped to [−q − 1, q] for q = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size " +
 			"Quantization). The derivative by x is 1 inside that range and 0 outside, that by the scale round(x/scale) − x/scale inside and the " +
 			"end of the range outside, times factor.",
 		newAttrs:    func() ir.Attrs { a := defaultLSQ; return &a },
@@ -123,14 +123,14 @@ func checkFakeQuant(n *ir.Node, bits int, axes []int) error {
 	return nil
 }
 
-// ends returns the largest whole number of some bits.
+// ends returns the largest signed integer of the given bits.
 func ends(bits int) float64 { return float64(int(1)<<(bits-1) - 1) }
 
 func fakeQuant(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a, x, largest := n.Attrs().(*FakeQuantAttrs), wide(b, in[0]), wide(b, in[1])
 	if a.Scale != ScaleFixed {
 		now := b.Add1(OpReduceMax, &AxesAttrs{otherAxes(x.Rank(), a.Axes)}, Abs(b, x))
-		now = Max(b, now, ZerosLike(b, now)) // of no elements
+		now = Max(b, now, ZerosLike(b, now)) // the maximum of no elements is -Inf
 		if a.Scale == ScaleEMA {
 			largest = Add(b, Mul(b, largest, ConstLike(b, largest, a.Decay)), Mul(b, now, ConstLike(b, now, 1-a.Decay)))
 		} else {
@@ -147,7 +147,7 @@ func fakeQuant(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Convert(b, Mul(b, whole, scale), d), Convert(b, largest, d)}
 }
 
-// jvpFakeQuant takes the estimator for the derivative of the rounding.
+// jvpFakeQuant substitutes the estimator for the derivative of rounding.
 func jvpFakeQuant(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return make([]ir.Value, 2)
@@ -168,8 +168,7 @@ func jvpFakeQuant(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	return []ir.Value{tangent, {}}
 }
 
-// lsq returns x over the scale, the whole number it becomes, and the scale, all
-// of the shape of x.
+// lsq returns x/scale, its rounding, and the scale, all in the shape of x.
 func lsq(b *ir.Builder, n *ir.Node, in []ir.Value) (v, q, scale ir.Value) {
 	a, x := n.Attrs().(*LSQAttrs), wide(b, in[0])
 	scale = BroadcastInDim(b, wide(b, in[1]), x.Shape(), a.Axes)
@@ -232,8 +231,9 @@ var (
 	defaultLSQ       = LSQAttrs{Bits: 8, Factor: 1}
 )
 
-// FakeQuant returns x rounded to a.Bits bits, and the largest size, which by
-// a.Scale is that of x, a running mean with largest, or largest.
+// FakeQuant returns x rounded to a.Bits bits, and the largest magnitude, which a.Scale
+// selects: that of x, its moving average with largest, or largest. largest has the type of
+// x and its sizes along a.Axes.
 func FakeQuant(b *ir.Builder, x, largest ir.Value, a FakeQuantAttrs) (y, newLargest ir.Value) {
 	d := defaultFakeQuant
 	a.Bits, a.STE, a.Scale, a.Decay = cmp.Or(a.Bits, d.Bits), cmp.Or(a.STE, d.STE), cmp.Or(a.Scale, d.Scale), cmp.Or(a.Decay, d.Decay)
@@ -241,8 +241,8 @@ func FakeQuant(b *ir.Builder, x, largest ir.Value, a FakeQuantAttrs) (y, newLarg
 	return out[0], out[1]
 }
 
-// FakeQuantLSQ returns x rounded to multiples of a scale that is learned. Zeros stand for 8
-// bits and a factor of 1.
+// FakeQuantLSQ returns x rounded to multiples of a learned scale (Esser et al., Learned
+// Step Size Quantization). Zero fields of a stand for 8 bits and a factor of 1.
 func FakeQuantLSQ(b *ir.Builder, x, scale ir.Value, a LSQAttrs) ir.Value {
 	a.Bits, a.Factor = cmp.Or(a.Bits, defaultLSQ.Bits), cmp.Or(a.Factor, defaultLSQ.Factor)
 	return b.Add1(OpFakeQuantLSQ, &a, x, scale)

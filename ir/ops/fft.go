@@ -7,14 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Fourier transforms of complex numbers, all by way of dft. Derivatives pair
-// numbers as [OpComplex] says.
+// Fourier transforms of complex numbers, with bodies of dft. For the convention of complex
+// derivatives see [OpComplex].
 const (
 	OpFFT      ir.Op = "fft"
 	OpFFTShift ir.Op = "fftshift"
 )
 
-// Which of a transform and its inverse is divided by the number n of elements.
+// Normalisations by the number n of elements, as in NumPy.
 const (
 	FFTBackward = "backward" // the inverse
 	FFTForward  = "forward"  // the transform
@@ -35,14 +35,14 @@ func (a *FFTAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("norm", &a.Norm)
 }
 
-// Complete makes the last axis the default.
+// Complete sets the default: the last axis.
 func (a *FFTAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axes") && len(in) > 0 {
 		a.Axes = []int{max(len(in[0].Shape)-1, 0)}
 	}
 }
 
-// ShiftAttrs name the axes to shift along.
+// ShiftAttrs hold the axes to shift along.
 type ShiftAttrs struct {
 	Axes    []int
 	Inverse bool
@@ -54,14 +54,14 @@ func (a *ShiftAttrs) Visit(v ir.AttrVisitor) {
 	v.Bool("inverse", &a.Inverse)
 }
 
-// Complete makes all axes the default.
+// Complete sets the default: all axes.
 func (a *ShiftAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if !given("axes") && len(in) > 0 {
 		a.Axes = counting(0, len(in[0].Shape))
 	}
 }
 
-const normText = `norm says what is divided by the number n of elements: "backward" the inverse, "forward" the transform, "ortho" both by √n`
+const normText = `norm is "backward" (the inverse is divided by n), "forward" (the transform is) or "ortho" (both are, by √n), for n elements`
 
 func init() {
 	sized := "the axes have elements, and no symbolic size"
@@ -89,7 +89,7 @@ func init() {
 
 func defineFFTShift() {
 	defineComposite(composite{
-		op: OpFFTShift, doc: "Moves frequency 0 to the middle of some axes, and back to their start with inverse.",
+		op: OpFFTShift, doc: "Moves frequency 0 to the middle of some axes, or back with inverse (numpy.fft.fftshift).",
 		types: plain, constraints: []string{"axes are distinct axes of x, without symbolic sizes"}, newAttrs: func() ir.Attrs { return &ShiftAttrs{} },
 		check: func(n *ir.Node) error { return checkAxes(n.Attrs().(*ShiftAttrs).Axes, n.Input(0).Rank()) },
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
@@ -116,7 +116,7 @@ func defineFFTShift() {
 	})
 }
 
-// checkTransform refuses axes that cannot be transformed along.
+// checkTransform refuses axes without elements or with symbolic sizes.
 func checkTransform(n *ir.Node, norm string, axes ...int) error {
 	t := n.Input(0).Type()
 	if err := checkAxes(axes, len(t.Shape)); err != nil {
@@ -133,8 +133,7 @@ func checkTransform(n *ir.Node, norm string, axes ...int) error {
 	return nil
 }
 
-// dftAlong transforms along an axis, with the factor of a norm. im may be
-// invalid, for 0.
+// dftAlong transforms along an axis and normalises. im may be the zero Value, for 0.
 func dftAlong(b *ir.Builder, re, im ir.Value, axis int, inverse bool, norm string) (outRe, outIm ir.Value) {
 	last := func(x ir.Value) ir.Value {
 		if !x.Valid() {
@@ -163,9 +162,9 @@ func dftAlong(b *ir.Builder, re, im ir.Value, axis int, inverse bool, norm strin
 	return finish(re), finish(im)
 }
 
-// FFT returns the discrete Fourier transform of complex numbers along some axes;
-// negative ones count from the last, and none stand for the last one. It is
-// fft2 along two axes.
+// FFT returns the discrete Fourier transform of complex numbers along a.Axes, or along the
+// last axis if there are none; a.Norm is [FFTBackward] by default. Negative axes count
+// from the last. Two axes make it fft2.
 func FFT(b *ir.Builder, x ir.Value, a FFTAttrs) ir.Value {
 	if a.Axes == nil {
 		a.Axes = []int{-1}
@@ -182,13 +181,14 @@ func orBackward(norm string) string {
 	return norm
 }
 
-// FFTShift moves frequency 0 to the middle of some axes; no axes stand for all.
+// FFTShift moves frequency 0 to the middle of a.Axes, or of all axes if there are none, or
+// back with a.Inverse.
 func FFTShift(b *ir.Builder, x ir.Value, a ShiftAttrs) ir.Value {
 	a.Axes = reducedAlong(x, a.Axes).Axes
 	return b.Add1(OpFFTShift, &a, x)
 }
 
-// transformed is a sample of a transform.
+// transformed returns a sample of a transform.
 func transformed(a ir.Attrs, d ir.DType, dims ...int) ir.Sample {
 	return ir.Sample{Name: ir.FormatAttrs(a) + shapeName(dims), Attrs: a, In: []*ir.Array{draw(1, d, -1, 1, dims...)}}
 }

@@ -2,17 +2,16 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// Fourier transforms of real numbers, of which half the frequencies say all.
+// Fourier transforms of real numbers: half of the spectrum, the rest being conjugates.
 const (
 	OpRFFT  ir.Op = "rfft"
 	OpIRFFT ir.Op = "irfft"
 )
 
-// RFFTAttrs describe a transform of real numbers along an axis, which has Length
-// elements.
+// RFFTAttrs describe a transform of Length real numbers along an axis.
 type RFFTAttrs struct {
 	Axis   int
-	Length int // of the result of irfft, not looked at by rfft
+	Length int // of the result of irfft; rfft ignores it
 	Norm   string
 }
 
@@ -23,8 +22,7 @@ func (a *RFFTAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("norm", &a.Norm)
 }
 
-// Complete makes the last axis the default, and the even length that a result of
-// rfft is of.
+// Complete sets the defaults: the last axis, and the even length of the two possible ones.
 func (a *RFFTAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if len(in) == 0 || len(in[0].Shape) == 0 {
 		return
@@ -45,7 +43,7 @@ func defineRealFFT(sized string) {
 		return checkTransform(n, a.Norm, a.Axis)
 	}
 	defineComposite(composite{
-		op: OpRFFT, doc: "The discrete Fourier transform of real numbers along an axis of n elements: frequencies 0 to n/2, of which those beyond are the conjugates.",
+		op: OpRFFT, doc: "The discrete Fourier transform of real numbers along an axis of n elements: frequencies 0 to ⌊n/2⌋; the others are their conjugates.",
 		types: floats, constraints: []string{"x is f32 or f64, the result c64 or c128", "axis is an axis of x", sized, normText}, newAttrs: newAttrs, check: check,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a := n.Attrs().(*RFFTAttrs)
@@ -64,7 +62,7 @@ func defineRealFFT(sized string) {
 		},
 	})
 	defineComposite(composite{
-		op: OpIRFFT, doc: "The inverse of rfft, of length elements along an axis: the frequencies beyond those given are their conjugates, and the imaginary parts of those that are their own conjugates count as 0.",
+		op: OpIRFFT, doc: "The inverse of rfft, with length elements along an axis: the other frequencies are the conjugates of those given; the imaginary parts of frequency 0 and length/2 are ignored.",
 		types:       complexes,
 		constraints: []string{"axis is an axis of x", "length is positive and the axis has length/2 + 1 elements", normText}, newAttrs: newAttrs,
 		check: func(n *ir.Node) error {
@@ -94,8 +92,7 @@ func defineRealFFT(sized string) {
 	})
 }
 
-// wholeSpectrum puts the conjugates of frequencies 1 to (n-1)/2, in reverse,
-// after those of an axis.
+// wholeSpectrum appends the conjugates of frequencies (n-1)/2 down to 1 along an axis.
 func wholeSpectrum(b *ir.Builder, re, im ir.Value, axis, n int) (wholeRe, wholeIm ir.Value) {
 	mirrored := func(x ir.Value) ir.Value {
 		return Reverse(b, SliceAxis(b, x, axis, ir.N(1), ir.N((n-1)/2)), axis)
@@ -106,12 +103,14 @@ func wholeSpectrum(b *ir.Builder, re, im ir.Value, axis, n int) (wholeRe, wholeI
 	return Concatenate(b, axis, re, mirrored(re)), Concatenate(b, axis, im, Neg(b, mirrored(im)))
 }
 
-// RFFT returns frequencies 0 to n/2 of n real numbers along an axis.
+// RFFT returns frequencies 0 to ⌊n/2⌋ of n real numbers, f32 or f64, along axis. norm is
+// [FFTBackward] also for "".
 func RFFT(b *ir.Builder, x ir.Value, axis int, norm string) ir.Value {
 	return b.Add1(OpRFFT, &RFFTAttrs{Axis: fromFront([]int{axis}, x.Rank())[0], Norm: orBackward(norm)}, x)
 }
 
-// IRFFT returns length real numbers from frequencies 0 to length/2 along an axis.
+// IRFFT returns length real numbers from frequencies 0 to ⌊length/2⌋ along axis, the
+// inverse of [RFFT].
 func IRFFT(b *ir.Builder, x ir.Value, axis, length int, norm string) ir.Value {
 	return b.Add1(OpIRFFT, &RFFTAttrs{fromFront([]int{axis}, x.Rank())[0], length, orBackward(norm)}, x)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// format is a way to pack numbers: so many elements in so many bytes. decode
-// returns the elements, f32 with some more axes at the end than x, whose last
-// axis are the bytes of a block as i32.
+// format is a packing of elements numbers into blocks of bytes bytes. decode takes the
+// bytes of blocks, i32 along the last axis, and returns the elements, f32 with more
+// trailing axes.
 type format struct {
 	elements, bytes int
 	decode          func(b *ir.Builder, x ir.Value) ir.Value
@@ -88,7 +88,7 @@ var formats = map[string]format{
 		e := masked(b, bytesAt(b, x, 0, 4), 127)
 		none := Eq(b, e, ConstLike(b, e, 127))
 		scale := ofHalf(b, left(b, Select(b, none, ConstLike(b, e, 0), e), 7))
-		scale = Mul(b, scale, ConstLike(b, scale, 256./2)) // as in e4m3; the numbers below are doubled
+		scale = Mul(b, scale, ConstLike(b, scale, 256./2)) // the bias of e4m3; the numbers below are doubled
 		return scaledBlock(b, ExpandDims(b, scale, -1), fourBits(b, fields(b, rowsOf(b, bytesAt(b, x, 4, 32), 4), 2, 4)))
 	}},
 	"f8_e4m3": {1, 1, func(b *ir.Builder, x ir.Value) ir.Value { return e4m3(b, x) }},
@@ -97,20 +97,20 @@ var formats = map[string]format{
 
 func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// half returns the f16 at some byte, as f32 of size 1.
+// half returns the f16 at byte offset at, as f32 of size 1.
 func half(b *ir.Builder, x ir.Value, at int) ir.Value {
 	return ofHalf(b, littleEndian(b, x, at, 2))
 }
 
-// ofHalf returns the f16 that bits, i32, stand for, as f32. It is by the types
-// themselves: what a target converts them with is short enough for a product to do it
-// for each element, so that scales of blocks are not stored before.
+// ofHalf converts the bits of an f16, i32, to f32. It uses the types' own conversion,
+// which is cheap enough for a product to recompute for each element instead of storing the
+// scales.
 func ofHalf(b *ir.Builder, bits ir.Value) ir.Value {
 	return Convert(b, Bitcast(b, Convert(b, bits, ir.U16), ir.F16), ir.F32)
 }
 
-// e4m3 returns the numbers that bytes of F8E4M3 stand for: bits of an f16 whose
-// exponent is 8 too small, but for the largest magnitude, which is NaN.
+// e4m3 converts bytes of F8E4M3 to f32, as bits of an f16 with an exponent that is 8 too
+// small; the largest magnitude is NaN.
 func e4m3(b *ir.Builder, x ir.Value) ir.Value {
 	magnitude := masked(b, x, 127)
 	none := Eq(b, magnitude, ConstLike(b, x, 127))
@@ -123,7 +123,7 @@ func bytesAt(b *ir.Builder, x ir.Value, at, n int) ir.Value {
 	return SliceAxis(b, x, -1, ir.N(at), ir.N(n))
 }
 
-// littleEndian returns the number of n bytes, of size 1.
+// littleEndian returns the n-byte little-endian number at an offset, of size 1.
 func littleEndian(b *ir.Builder, x ir.Value, at, n int) ir.Value {
 	v := bytesAt(b, x, at, 1)
 	for i := 1; i < n; i++ {
@@ -132,8 +132,8 @@ func littleEndian(b *ir.Builder, x ir.Value, at, n int) ir.Value {
 	return v
 }
 
-// fields returns the n fields of some bits of each number along the last axis:
-// first the lowest one of all, then the next one of all.
+// fields splits each number along the last axis into n bit fields: the lowest field of all
+// numbers first.
 func fields(b *ir.Builder, x ir.Value, n, bits int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -144,7 +144,7 @@ func fields(b *ir.Builder, x ir.Value, n, bits int) ir.Value {
 	return masked(b, Reshape(b, shifted, append(x.Shape()[:x.Rank()-1].Clone(), ir.N(n*count))...), 1<<bits-1)
 }
 
-// rowsOf makes n rows of the last axis.
+// rowsOf splits the last axis into n rows.
 func rowsOf(b *ir.Builder, x ir.Value, n int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -152,8 +152,7 @@ func rowsOf(b *ir.Builder, x ir.Value, n int) ir.Value {
 	return splitAxis(b, x, x.Rank()-1, ir.N(n))
 }
 
-// reblock gives what a block has, all axes after the one of blocks, the axes
-// given.
+// reblock reshapes the axes after the block axis.
 func reblock(b *ir.Builder, x ir.Value, dims ...int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -186,25 +185,25 @@ func minus(b *ir.Builder, x ir.Value, by int) ir.Value {
 	return Sub(b, x, ConstLike(b, x, float64(by)))
 }
 
-// signedBytes returns bytes as numbers from −128 to 127.
+// signedBytes converts bytes to [−128, 127].
 func signedBytes(b *ir.Builder, x ir.Value) ir.Value {
 	return minus(b, Xor(b, x, ConstLike(b, x, 128)), 128)
 }
 
-// scaledBlock returns whole numbers times their scale.
+// scaledBlock returns scale·q.
 func scaledBlock(b *ir.Builder, scale, q ir.Value) ir.Value {
 	return Mul(b, scale, Convert(b, q, ir.F32))
 }
 
-// fifthBits returns 32 numbers of 5 bits: the upper bits of all are a word at
-// some byte, the lower ones follow.
+// fifthBits returns 32 numbers of 5 bits: a word of their high bits, followed by their low
+// bits.
 func fifthBits(b *ir.Builder, x ir.Value, at int) ir.Value {
 	high := fields(b, littleEndian(b, x, at, 4), 32, 1)
 	return Or(b, fields(b, bytesAt(b, x, at+4, 16), 2, 4), left(b, high, 4))
 }
 
-// twoLevels returns the elements of q4_k and q5_k: eight rows with a scale and a
-// minimum of 6 bits each, which have a scale of their own each.
+// twoLevels returns the elements of q4_k and q5_k: eight rows with a 6-bit scale and
+// minimum each, which have an f16 scale in turn.
 func twoLevels(b *ir.Builder, x, q ir.Value) ir.Value {
 	first, second, third := bytesAt(b, x, 4, 4), bytesAt(b, x, 8, 4), bytesAt(b, x, 12, 4)
 	six := func(low, high ir.Value) ir.Value {
@@ -215,8 +214,7 @@ func twoLevels(b *ir.Builder, x, q ir.Value) ir.Value {
 	return Sub(b, scaledBlock(b, ExpandDims(b, scale, -1), q), ExpandDims(b, least, -1))
 }
 
-// nonlinear returns the numbers of iq4_nl that 4 bits stand for: bytes of four
-// words, in which they are in order.
+// nonlinear looks up the 16 values of iq4_nl, which are packed in order in four words.
 func nonlinear(b *ir.Builder, q ir.Value) ir.Value {
 	words := []float64{-1079142271, -152379953, 639175937, 1901675829} // -127, -104, -83, -65; -49, -35, -22, -10; 1, 13, 25, 38; 53, 69, 89, 113
 	word := ConstLike(b, q, words[3])
@@ -226,8 +224,8 @@ func nonlinear(b *ir.Builder, q ir.Value) ir.Value {
 	return signedBytes(b, masked(b, ShiftRight(b, word, left(b, masked(b, q, 3), 3)), 255))
 }
 
-// fourBits returns twice the numbers of a float with a sign, two bits of
-// exponent and one of mantissa.
+// fourBits returns twice the value of a 4-bit float: sign, two exponent bits, one mantissa
+// bit.
 func fourBits(b *ir.Builder, q ir.Value) ir.Value {
 	m, e := masked(b, q, 1), masked(b, right(b, q, 1), 3)
 	zero, one := ConstLike(b, q, 0), ConstLike(b, q, 1)

@@ -29,10 +29,10 @@ func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Convert(b, MoveAxis(b, optional(ys), 0, 1), d), Convert(b, optional(last), d)}
 }
 
-// GatedDelta returns y and the last state of the gated delta rule, for q and k
-// [batch, time, heads, d], v [batch, time, heads, e], g and beta [batch, time,
-// heads] (or g like k), and a state [batch, heads, d, e], which may be left out
-// (the zero Value).
+// GatedDelta returns y and the final state of the gated delta rule (Yang, Kautz and
+// Hatamizadeh), for q and k [batch, time, heads, d], v [batch, time, heads, e], g and beta
+// [batch, time, heads] (or g like k, a gate for each channel), and an initial state
+// [batch, heads, d, e], which may be left out (the zero Value) for zeros.
 func GatedDelta(b *ir.Builder, q, k, v, g, beta, state ir.Value, scale float64) (y, last ir.Value) {
 	out := several(2, b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(q, k, v, g, beta, state)...))
 	return out[0], out[1]

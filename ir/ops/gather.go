@@ -7,24 +7,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// OpGather reads at positions given by data; its transpose is scatter_add.
+// OpGather reads elements at index tuples; its transpose is scatter_add.
 const OpGather ir.Op = "gather"
 
-// What gather and the scatters do about an index outside its axis.
+// Modes of gather and scatter for an index that is out of bounds.
 const (
-	// OutsideFill makes gather give the fill value.
+	// OutsideFill makes gather return the fill value.
 	OutsideFill = "fill"
-	// OutsideDrop makes a scatter leave the update out.
+	// OutsideDrop makes scatter drop the update.
 	OutsideDrop = "drop"
-	// OutsideClip takes the nearest index inside. Along an empty axis there is
-	// none: gather gives the fill value and a scatter leaves the update out.
+	// OutsideClip clamps the index. An empty axis has no valid index: gather returns the
+	// fill value and scatter drops the update.
 	OutsideClip = "clip"
-	// OutsideWrap makes [Take] and [TakeAlongAxis] count on from the other end:
-	// -1 is the last element, and so is that after the size of the axis less 1.
+	// OutsideWrap makes [Take] and [TakeAlongAxis] use the index modulo the size of the
+	// axis: -1 is the last element.
 	OutsideWrap = "wrap"
 )
 
-// GatherAttrs are those of gather: Fill is what an index outside gives.
+// GatherAttrs describe a gather: Fill is the result for an index that is out of bounds.
 type GatherAttrs struct {
 	IndexedAxes
 	Fill float64
@@ -39,9 +39,9 @@ func (a *GatherAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpGather,
-		Doc: "Reads the operand at index tuples. The result has the positions (the axes of indices but for the " +
+		Doc: "The elements of the operand at index tuples (XLA's Gather). The result has the positions (the axes of indices except the " +
 			"last) and then the window (the axes of the operand that are neither indexed nor batch axes). " +
-			"With unordered its derivative may add f32 in any order: faster, and not the same from run to run.",
+			"With unordered its derivative may accumulate f32 in any order: faster, but not deterministic.",
 		Constraints: numbered(append(slices.Clone(indexConstraints), `outside is "fill" or "clip"`)...),
 		Operands:    []string{"operand", "indices"},
 		NewAttrs:    func() ir.Attrs { return &GatherAttrs{} },
@@ -55,21 +55,23 @@ func init() {
 	})
 }
 
-// Gather returns the elements, or windows, of x at the index tuples in indices.
-// Negative axes count from the last; an empty a.Outside means [OutsideFill].
+// Gather returns the elements, or windows, of x at the index tuples in indices: the result
+// has the positions (the axes of indices except the last) and then the window (the axes of
+// x that are neither indexed nor batch axes). Negative axes count from the last; an empty
+// a.Outside means [OutsideFill].
 func Gather(b *ir.Builder, x, indices ir.Value, a GatherAttrs) ir.Value {
 	a.IndexedAxes = a.IndexedAxes.normal(x, indices, OutsideFill)
 	return b.Add1(OpGather, &a, x, indices)
 }
 
-// Take returns x with one axis replaced by the axes of indices: the slices of x
-// at the indices. An index outside gives what outside says ([OutsideFill] with
-// zeros, [OutsideClip], [OutsideWrap]).
+// Take returns the slices of x along axis at integer indices, as numpy.take: the axis is
+// replaced by the axes of indices. outside is the mode for an index that is out of bounds:
+// [OutsideFill] with zeros, also for "", [OutsideClip] or [OutsideWrap].
 func Take(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value {
 	return take(b, x, indices, axis, IndexedAxes{Outside: outside})
 }
 
-// TakeUnordered is [Take] whose derivative may add in any order: see
+// TakeUnordered is [Take] with a derivative that may accumulate in any order: see
 // [IndexedAxes.Unordered].
 func TakeUnordered(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value {
 	return take(b, x, indices, axis, IndexedAxes{Outside: outside, Unordered: true})
@@ -88,14 +90,14 @@ func take(b *ir.Builder, x, indices ir.Value, axis int, a IndexedAxes) ir.Value 
 	if axis == 0 || b.Err() != nil {
 		return y
 	}
-	// The positions come first: move the axes of x before the axis in front.
+	// Positions come first in a gather; move the leading axes of x back in front.
 	r := indices.Rank()
 	return Transpose(b, y, slices.Concat(counting(r, axis), counting(0, r), counting(r+axis, x.Rank()-1-axis))...)
 }
 
-// TakeAlongAxis returns for each index the element of x at that place of the
-// axis, and at the index's own place along all other axes. x and indices have
-// one shape but for the axis.
+// TakeAlongAxis returns the element of x at each index along axis and at the index's own
+// position along all other axes, as numpy.take_along_axis. x and indices have equal sizes
+// along the other axes; outside is as for [Take].
 func TakeAlongAxis(b *ir.Builder, x, indices ir.Value, axis int, outside string) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -110,8 +112,8 @@ func TakeAlongAxis(b *ir.Builder, x, indices ir.Value, axis int, outside string)
 	}})
 }
 
-// wrapped returns what stands for [OutsideWrap] with indices inside: those that
-// leave the size of the axis the same rest.
+// wrapped implements [OutsideWrap]: it returns the indices modulo the size of the axis,
+// and the mode to use with them.
 func wrapped(b *ir.Builder, x, indices ir.Value, axis int, outside string) (ir.Value, string) {
 	if outside != OutsideWrap || axis < 0 || axis >= x.Rank() {
 		return indices, outside
@@ -158,8 +160,7 @@ func jvpGather(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	return []ir.Value{Gather(b, t[0], in[1], a)}
 }
 
-// transposeGather is exact for a gather that fills with zero, which is the
-// linear one.
+// transposeGather is exact for a gather that fills with zero, the linear one.
 func transposeGather(b *ir.Builder, n *ir.Node, _ int, in []ir.Value, ct ir.Value) ir.Value {
 	a := n.Attrs().(*GatherAttrs)
 	s := ScatterAttrs{a.IndexedAxes}
@@ -169,9 +170,8 @@ func transposeGather(b *ir.Builder, n *ir.Node, _ int, in []ir.Value, ct ir.Valu
 	return ScatterAdd(b, Zeros(b, ct.DType(), n.Input(0).Shape()...), in[1], ct, s)
 }
 
-// batchGather makes the batch axis one of the window, of the positions, or, of
-// operand and indices that both have it, a pair of batch axes. The tuples stay
-// last.
+// batchGather makes the batch axis a window axis, a position axis, or, if operand and
+// indices both have it, a pair of batch axes. The tuples stay last.
 func batchGather(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
 	a := *n.Attrs().(*GatherAttrs)
 	x, indices, at := in[0], in[1], axes[1]
@@ -227,7 +227,7 @@ func gatherSamples() []ir.Sample {
 	}
 }
 
-// spread returns n indices below a bound, in no order.
+// spread returns n indices below bound in scattered order.
 func spread(n, bound int) []int64 {
 	out := make([]int64, n)
 	for i := range out {

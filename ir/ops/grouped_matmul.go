@@ -4,7 +4,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// GroupedAttrs say how many rows are multiplied together.
+// GroupedAttrs hold the number of rows of a block.
 type GroupedAttrs struct{ Block int }
 
 // Visit shows the attributes.
@@ -13,8 +13,8 @@ func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
 func defineGroupedMatMul() {
 	defineComposite(composite{
 		op: OpGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, newAttrs: func() ir.Attrs { return &GroupedAttrs{32} },
-		doc: "Each row of x, [m, k], times the matrix of its group, w[groups[i]] of [g, k, n]: [m, n]. Rows are brought together by group, in blocks of " +
-			"one group each, so that there are at most g blocks more than the rows fill. A group outside gives the row 0.",
+		doc: "The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n]. Rows are sorted by group into blocks of " +
+			"one group each, with at most one partial block for each group. A group out of range gives 0.",
 		constraints: []string{"x and w have one element type and the shapes stated, constant", "groups is i32[m]", "block is positive"},
 		check: func(n *ir.Node) error {
 			x, w, groups := n.Input(0), n.Input(1), n.Input(2)
@@ -37,8 +37,8 @@ func defineGroupedMatMul() {
 	})
 }
 
-// groupedMatMul gives every row a place in a sequence of blocks, in which each
-// group begins a block of its own.
+// groupedMatMul assigns every row a slot in a sequence of blocks; each group starts a new
+// block.
 func groupedMatMul(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	x, w, groups := in[0], in[1], in[2]
 	m, _ := x.Dim(0).Const()
@@ -82,8 +82,8 @@ func groupedSamples() []ir.Sample {
 	}
 }
 
-// GroupedMatMul returns each row of x, [m, k], times the matrix of its group,
-// w[groups[i]] of [g, k, n].
+// GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
+// groups is i32[m]; a group out of range gives 0.
 func GroupedMatMul(b *ir.Builder, x, w, groups ir.Value) ir.Value {
 	return b.Add1(OpGroupedMatMul, &GroupedAttrs{32}, x, w, groups)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// BinsAttrs say how many bins there are.
+// BinsAttrs hold the number of bins.
 type BinsAttrs struct{ Bins int }
 
 // Visit shows the attributes.
 func (a *BinsAttrs) Visit(v ir.AttrVisitor) { v.Int("bins", &a.Bins) }
 
-// HistogramAttrs say how many bins there are, and what interval they divide.
+// HistogramAttrs hold the number of bins and the interval they divide.
 type HistogramAttrs struct {
 	BinsAttrs
 	Low, High float64
@@ -33,7 +33,7 @@ func defineBins() {
 		return nil
 	}
 	defineComposite(composite{
-		op: OpBincount, doc: "How many elements of x are 0, 1, … bins − 1, in i32; others count nowhere. Each element is compared with each bin.",
+		op: OpBincount, doc: "The counts of 0, 1, …, bins − 1 in x, i32; other elements are ignored. Each element is compared with each bin.",
 		types: integers, newAttrs: func() ir.Attrs { return &BinsAttrs{} },
 		constraints: []string{"bins is not negative"}, noGrad: "integer result",
 		check: func(n *ir.Node) error { return positive(n.Attrs().(*BinsAttrs).Bins) },
@@ -52,8 +52,8 @@ func defineBins() {
 		},
 	})
 	defineComposite(composite{
-		op: OpHistogram, doc: "How many elements of x are in each of the bins that divide [low, high] evenly, in i32: each has its lower end, the " +
-			"last one both ends, and elements outside count nowhere. Each element is compared with each bin.",
+		op: OpHistogram, doc: "The counts of elements of x in bins that divide [low, high] evenly, i32: a bin includes its lower edge, the " +
+			"last one both edges; elements outside are ignored (numpy.histogram). Each element is compared with each bin.",
 		types: floats, newAttrs: func() ir.Attrs { return &HistogramAttrs{BinsAttrs{10}, 0, 1} },
 		constraints: []string{"bins is positive and low below high"}, noGrad: "integer result",
 		check: func(n *ir.Node) error {
@@ -105,13 +105,14 @@ func countSamples() []ir.Sample {
 	}
 }
 
-// Bincount returns how many elements of x are 0, 1, … bins − 1.
+// Bincount returns the counts of 0, 1, …, bins − 1 in integers x, i32[bins]. Other
+// elements are ignored.
 func Bincount(b *ir.Builder, x ir.Value, bins int) ir.Value {
 	return b.Add1(OpBincount, &BinsAttrs{bins}, x)
 }
 
-// Histogram returns how many elements of x are in each of the bins that divide
-// [low, high].
+// Histogram returns the counts of elements of x in bins that divide [low, high] evenly,
+// i32[bins], as numpy.histogram.
 func Histogram(b *ir.Builder, x ir.Value, bins int, low, high float64) ir.Value {
 	return b.Add1(OpHistogram, &HistogramAttrs{BinsAttrs{bins}, low, high}, x)
 }

@@ -40,11 +40,10 @@ func init() {
 	})
 }
 
-// hugeArc is where x² + 1 is x² in f64 too; its square is a number in f32.
+// hugeArc is large enough that x² + 1 rounds to x² in f64, and its square is finite in f32.
 const hugeArc = 1e9
 
-// asinhOf is log(|x| + √(x² + 1)) with the sign of x, written so that nothing
-// cancels near 0.
+// asinhOf is log(|x| + √(x² + 1)) with the sign of x, without cancellation near 0.
 func asinhOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
 	a := scalar.Abs(x)

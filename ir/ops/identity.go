@@ -5,24 +5,24 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Ops that return their operand and say something about derivatives or memory.
+// Identity ops that affect derivatives or memory.
 const (
-	// OpStopGradient ends the way of derivatives.
+	// OpStopGradient blocks derivatives.
 	OpStopGradient ir.Op = "stop_gradient"
-	// OpRematerialize marks where a part of a graph is computed a second time.
+	// OpRematerialize marks the start of rematerialised code.
 	OpRematerialize ir.Op = "rematerialize"
 )
 
 func init() {
 	defineIdentity(ir.Def{
 		Op:  OpStopGradient,
-		Doc: "x itself, with derivative 0.",
+		Doc: "x, with derivative 0.",
 		JVP: flatJVP, NoTranspose: "its derivative is 0",
 	}, "the derivative is 0 by decree")
 	defineIdentity(ir.Def{
 		Op: OpRematerialize,
-		Doc: "x itself, from which something is computed again: what follows from it shares nothing with what follows " +
-			"from x elsewhere, neither nodes nor kernels, so that what was computed first need not be kept (JAX's optimization_barrier).",
+		Doc: "x, as a barrier for rematerialisation: CSE and fusion do not merge its users with other users of x, " +
+			"so that values computed earlier need not stay alive (JAX's optimization_barrier).",
 		JVP: linearJVP,
 		Transpose: transposeEach(func(_ *ir.Builder, _ *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return ct
@@ -30,8 +30,8 @@ func init() {
 	}, "")
 }
 
-// defineIdentity completes and registers an op that returns its operand. noGrad says
-// why its samples are left out of gradient checks, if they are.
+// defineIdentity completes and registers an op that returns its operand. noGrad is the
+// reason to skip gradient checks of its samples, if any.
 func defineIdentity(d ir.Def, noGrad string) {
 	d.Operands = []string{"x"}
 	d.Constraints = numbered("the element type is "+plain.String(), "the result has the type of the operand")
@@ -55,8 +55,9 @@ func defineIdentity(d ir.Def, noGrad string) {
 	define(&d)
 }
 
-// StopGradient returns x, which derivatives take for a constant.
+// StopGradient returns x with derivative 0.
 func StopGradient(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpStopGradient, nil, x) }
 
-// Rematerialize returns x, to compute again what was computed from it before.
+// Rematerialize returns x as a barrier: code that uses it is computed again and not merged
+// with earlier uses of x.
 func Rematerialize(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRematerialize, nil, x) }

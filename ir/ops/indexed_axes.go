@@ -8,23 +8,22 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// IndexedAxes say how index tuples address an operand. The last axis of the
-// indices holds the tuples, one entry for each of Axes; the other axes of the
-// indices are the positions. Axis OperandBatch[i] of the operand runs along
-// with axis IndexBatch[i] of the indices. The remaining axes of the operand are
-// the window: each index tuple stands for all of it.
+// IndexedAxes are the dimension numbers of gather and scatter. The last axis of the
+// indices holds the index tuples, one entry for each of Axes; the other axes of the
+// indices are the positions. Axis OperandBatch[i] of the operand is a batch axis paired
+// with axis IndexBatch[i] of the indices. The remaining axes of the operand are the
+// window, which each index tuple addresses as a whole.
 type IndexedAxes struct {
 	Axes                     []int
 	OperandBatch, IndexBatch []int
 	Outside                  string
-	// Unique promises that no two index tuples inside name one place, along
-	// with the batch axes: updates then go straight where they belong. Where the
-	// promise is broken a scatter, or the derivative of a gather, is wrong.
+	// Unique asserts that no two in-bounds index tuples of a batch are equal: updates are
+	// then stored without combining. If the assertion is false, the result of a scatter,
+	// or the derivative of a gather, is wrong.
 	Unique bool
-	// Unordered lets a device add updates of f32 to one place in whatever order it
-	// comes to them, also those of a gather's derivative: faster where there are many,
-	// but results differ in their last bits from run to run. Without it, and for all
-	// other updates, runs are alike.
+	// Unordered lets a device accumulate f32 updates of one element in any order
+	// (atomics), also those of a gather's derivative: faster for many updates, but results
+	// differ in their last bits from run to run. Otherwise results are deterministic.
 	Unordered bool
 }
 
@@ -43,8 +42,8 @@ var indexConstraints = []string{
 	"indices are integers of rank 1 or more, whose last axis has one entry for each of axes",
 	"axes and operand_batch are distinct axes of the operand, index_batch distinct axes of the positions",
 	"paired batch axes have the same size",
-	"a negative index lies outside",
-	"with unique, no two index tuples that lie inside name one place",
+	"a negative index is outside the bounds",
+	"with unique, no two in-bounds index tuples are equal",
 }
 
 func (a IndexedAxes) normal(x, indices ir.Value, outside string) IndexedAxes {
@@ -56,11 +55,11 @@ func (a IndexedAxes) normal(x, indices ir.Value, outside string) IndexedAxes {
 	return a
 }
 
-// window returns the axes of an operand of some rank that index tuples leave
-// whole.
+// window returns the axes of an operand of the given rank that are neither indexed nor
+// batch axes.
 func (a *IndexedAxes) window(rank int) []int { return otherAxes(rank, a.Axes, a.OperandBatch) }
 
-// check returns the shape of what is read for an operand and indices.
+// check returns the shape of the gather of x at indices.
 func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, error) {
 	if !indices.DType.IsInteger() {
 		return nil, ir.DTypef("indices are %s, not integers", indices)
@@ -84,9 +83,9 @@ func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, er
 	return slices.Concat(indices.Shape[:positions], pick(x.Shape, a.window(len(x.Shape)))), nil
 }
 
-// targets calls f for each element that the index tuples stand for: its place
-// among them in row-major order, and its place in an operand of the given
-// sizes, or -1 where that is outside.
+// targets calls f for each element that the index tuples address: its row-major offset
+// among them, and its offset in an operand of the given sizes, or -1 if it is out of
+// bounds.
 func (a *IndexedAxes) targets(dims []int, indices *ir.Array, f func(i, target int)) {
 	last := len(indices.Dims) - 1
 	window := a.window(len(dims))
@@ -119,8 +118,8 @@ func (a *IndexedAxes) targets(dims []int, indices *ir.Array, f func(i, target in
 	})
 }
 
-// unsignedIndices returns indices as numbers: those of u64 above the largest
-// int64, kept as negative numbers, become that largest one.
+// unsignedIndices returns indices as int64: values of u64 above the largest int64, stored
+// as negative numbers, are clamped to it.
 func unsignedIndices(indices *ir.Array) *ir.Array {
 	if indices.DType != ir.U64 {
 		return indices
@@ -134,8 +133,8 @@ func unsignedIndices(indices *ir.Array) *ir.Array {
 	return out
 }
 
-// batched returns the axes for an operand and indices with batch axes, and
-// where positions or window of the result have it.
+// batched returns the axes for an operand and indices with batch axes, in the positions or
+// the window of the result.
 func (a IndexedAxes) batched(operand, indices int) IndexedAxes {
 	a.Axes, a.OperandBatch = shiftedBy(a.Axes, operand), shiftedBy(a.OperandBatch, operand)
 	a.IndexBatch = shiftedBy(a.IndexBatch, indices)
@@ -146,10 +145,9 @@ func (a IndexedAxes) batched(operand, indices int) IndexedAxes {
 	return a
 }
 
-// address returns the position in an operand of the given sizes that the
-// indices operand (operand 1) holds for a point of positions and window, and
-// the condition that it lies inside (nil: it always does). The position lies
-// inside in any case, unless the operand is empty.
+// address returns the position in an operand of the given sizes that the indices (operand
+// 1) hold for a point of positions and window, and the condition that it is in bounds
+// (nil: always). The position is clamped to the operand unless that is empty.
 func (a *IndexedAxes) address(n *ir.Node, dims []int, p, w ir.Index, load ir.Load) (ir.Index, scalar.Expr) {
 	at := make(ir.Index, len(dims))
 	for i, axis := range a.window(len(dims)) {
@@ -180,8 +178,8 @@ func (a *IndexedAxes) address(n *ir.Node, dims []int, p, w ir.Index, load ir.Loa
 	return at, inside
 }
 
-// wideIndex converts an index along an axis of some size from a type that cannot hold the
-// size of every axis to I32, or to I64 where that cannot hold this one.
+// wideIndex converts an index along an axis of the given size from a narrow type to I32,
+// or to I64 if the size does not fit in I32.
 func wideIndex(x scalar.Expr, size int) scalar.Expr {
 	switch {
 	case size > loop.MaxElements && x.Type.Size() < 8:

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Places of values, and values by place.
+// Binary search, segment reductions, unique values and quantiles.
 const (
 	OpSearchSorted  ir.Op = "searchsorted"
 	OpSegmentReduce ir.Op = "segment_reduce"
@@ -15,14 +15,14 @@ const (
 	OpQuantile      ir.Op = "quantile"
 )
 
-// SearchAttrs say whether a place is after equal elements, not before them.
+// SearchAttrs choose the insertion point: after equal elements if Right, otherwise before.
 type SearchAttrs struct{ Right bool }
 
 // Visit shows the attributes.
 func (a *SearchAttrs) Visit(v ir.AttrVisitor) { v.Bool("right", &a.Right) }
 
-// SegmentAttrs say how many segments there are and how the elements of one are
-// combined: "sum", which an empty one stands for, "mean", "prod", "max" or "min".
+// SegmentAttrs hold the number of segments and the reduction: "sum" (also ""), "mean",
+// "prod", "max" or "min".
 type SegmentAttrs struct {
 	Segments  ir.Dim
 	Reduction string
@@ -34,13 +34,13 @@ func (a *SegmentAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("reduction", &a.Reduction)
 }
 
-// SizeAttrs are the number of elements of a result.
+// SizeAttrs hold the number of elements of a result.
 type SizeAttrs struct{ Size ir.Dim }
 
 // Visit shows the attributes.
 func (a *SizeAttrs) Visit(v ir.AttrVisitor) { visitDim(v, "size", &a.Size) }
 
-// QuantileAttrs name the axis and the share of elements that are smaller.
+// QuantileAttrs hold the axis and the quantile q in [0, 1].
 type QuantileAttrs struct {
 	AxisAttrs
 	Q float64
@@ -55,8 +55,8 @@ func (a *QuantileAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	defineComposite(composite{
 		op: OpSearchSorted, operands: []string{"sorted", "values"}, types: reals, newAttrs: func() ir.Attrs { return &SearchAttrs{} },
-		doc: "For each value the place, i32, at which a vector in ascending order stays so with it: before elements equal to it, or after them with right. NaNs " +
-			"are last. It takes as many steps as the length has binary digits.",
+		doc: "The insertion point, i32, of each value in a sorted vector: before equal elements, or after them with right (numpy.searchsorted). NaNs " +
+			"sort last. It is a binary search.",
 		constraints: []string{"sorted is a vector of constant size; both operands have one element type"}, noGrad: "integer result",
 		check: func(n *ir.Node) error {
 			if _, ok := n.Input(0).Dim(0).Const(); n.Input(0).Rank() != 1 || !ok {
@@ -70,7 +70,7 @@ func init() {
 	defineComposite(composite{
 		op: OpSegmentReduce, operands: []string{"x", "ids"}, types: reals,
 		newAttrs: func() ir.Attrs { return &SegmentAttrs{Reduction: "sum"} },
-		doc: "The elements of x along its first axis combined by segment: those whose ids, integers, are 0 make row 0 of the result, and so on; others count nowhere. " +
+		doc: "The slices of x along its first axis reduced by segment: row i of the result combines the slices with id i; ids outside the segments are dropped. " +
 			`reduction is "sum", "mean", "prod", "max" or "min". A segment of no elements has what its reduction gives of none, and a mean 0.`,
 		constraints: []string{"ids are integers, one for each element of the first axis of x", "a mean is one of floats"},
 		check: func(n *ir.Node) error {
@@ -94,8 +94,8 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpUnique, types: reals, newAttrs: func() ir.Attrs { return &SizeAttrs{} },
-		doc: "The elements of x in ascending order, each once; for each element of x its place among them, i32 in the shape of x; and how often each occurs, i32. " +
-			"Of more than size the largest are left out; of fewer the smallest one fills up, and occurs 0 times. All NaNs count as one.",
+		doc: "The distinct elements of x in ascending order; for each element of x its index among them, i32 in the shape of x; and the count of each, i32 (jnp.unique). " +
+			"If there are more than size, the largest are dropped; if fewer, the smallest one pads the result with count 0. All NaNs count as one.",
 		constraints: []string{"x has a constant number of elements; size is not negative"},
 		check: func(n *ir.Node) error {
 			if _, ok := n.Input(0).Shape().Size().Const(); !ok || !n.Attrs().(*SizeAttrs).Size.Valid() {
@@ -108,7 +108,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpQuantile, types: floats, newAttrs: func() ir.Attrs { return &QuantileAttrs{Q: 0.5} },
-		doc:         "The number along an axis that a share q of the elements is below, by a straight line between the two nearest ones: for q = 0.5 the median. NaN where one is NaN.",
+		doc:         "The q-quantile of x along an axis, linearly interpolated between the two nearest elements: for q = 0.5 the median. NaN propagates.",
 		constraints: []string{"axis is an axis of x of constant size, not empty; the result has the others", "q is in [0, 1]"}, reduces: namedAxes,
 		check: func(n *ir.Node) error {
 			a, x := n.Attrs().(*QuantileAttrs), n.Input(0)
@@ -128,7 +128,7 @@ func init() {
 	})
 }
 
-// sortsBefore returns whether x comes before y in ascending order, NaNs last.
+// sortsBefore returns whether x precedes y in ascending order, NaNs last.
 func sortsBefore(b *ir.Builder, x, y ir.Value) ir.Value {
 	before := Lt(b, x, y)
 	if x.DType().IsFloat() {
@@ -137,7 +137,7 @@ func sortsBefore(b *ir.Builder, x, y ir.Value) ir.Value {
 	return before
 }
 
-// searchSorted halves the stretch in which each place lies.
+// searchSorted is a binary search for all values at once.
 func searchSorted(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	sorted, v := in[0], in[1]
 	size, _ := sorted.Dim(0).Const()
@@ -159,8 +159,7 @@ func searchSorted(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	return at
 }
 
-// segmentRule is how the elements of a segment are combined: by a scatter into
-// what is there of none.
+// segmentRule is a segment reduction: a scatter into the value of an empty segment.
 type segmentRule struct {
 	op   ir.Op
 	none float64
@@ -233,31 +232,36 @@ func quantile(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	return Convert(b, Select(b, IsNaN(b, largest), largest, y), d)
 }
 
-// SearchSorted returns for each value its place, i32, in a vector in ascending
-// order: before elements equal to it, or after them.
+// SearchSorted returns the insertion point, i32, of each value in the sorted vector
+// sorted: before equal elements, or after them if right, as numpy.searchsorted. sorted has
+// constant size; both operands have one type.
 func SearchSorted(b *ir.Builder, sorted, values ir.Value, right bool) ir.Value {
 	return b.Add1(OpSearchSorted, &SearchAttrs{right}, sorted, values)
 }
 
-// SegmentReduce returns the elements of x along its first axis combined by
-// segment: ids tells the one of each.
+// SegmentReduce returns the slices of x along its first axis reduced by segment: row i of
+// the result, [a.Segments, ...], combines the slices whose ids, integers [first axis of
+// x], are i. Ids outside [0, a.Segments) are dropped.
 func SegmentReduce(b *ir.Builder, x, ids ir.Value, a SegmentAttrs) ir.Value {
 	a.Reduction = cmp.Or(a.Reduction, "sum")
 	return b.Add1(OpSegmentReduce, &a, x, ids)
 }
 
-// Unique returns the elements of x in order, each once, in a vector of the given
-// size; the place of each element of x there; and how often each occurs.
+// Unique returns the distinct elements of x in ascending order, [size]; inverse, the index
+// of each element of x among them, i32 in the shape of x; and counts, i32[size]. If there
+// are more than size distinct elements, the largest are dropped; if fewer, the smallest
+// one pads values with count 0, as in jnp.unique.
 func Unique(b *ir.Builder, x ir.Value, size ir.Dim) (values, inverse, counts ir.Value) {
 	out := several(3, b.Add(OpUnique, &SizeAttrs{size}, x))
 	return out[0], out[1], out[2]
 }
 
-// Quantile returns the number along an axis that a share q of the elements is
-// below.
+// Quantile returns the q-quantile of x, of a float type, along axis, which the result
+// lacks, linearly interpolated between the two nearest elements. q is in [0, 1]; NaN
+// propagates.
 func Quantile(b *ir.Builder, x ir.Value, q float64, axis int) ir.Value {
 	return b.Add1(OpQuantile, &QuantileAttrs{*axisAttrs(x, axis), q}, x)
 }
 
-// Median returns the number along an axis that half of the elements are below.
+// Median returns the median of x along axis: the 0.5-[Quantile].
 func Median(b *ir.Builder, x ir.Value, axis int) ir.Value { return Quantile(b, x, 0.5, axis) }

@@ -7,13 +7,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Ops whose results depend on sizes alone.
+// Values computed from sizes.
 const (
 	OpIota    ir.Op = "iota"
 	OpDimSize ir.Op = "dim_size"
 )
 
-// IotaAttrs hold the type of the result and the axis along which it counts.
+// IotaAttrs hold the type of the result and the axis of the index.
 type IotaAttrs struct {
 	DType ir.DType
 	Axis  int
@@ -27,8 +27,7 @@ func (a *IotaAttrs) Visit(v ir.AttrVisitor) {
 	v.Dims("shape", &a.Shape)
 }
 
-// DimSizeAttrs hold the element type of the result and the sizes it is the
-// product of.
+// DimSizeAttrs hold the element type of the result and the sizes to multiply.
 type DimSizeAttrs struct {
 	DType ir.DType
 	Sizes []ir.Dim
@@ -49,7 +48,7 @@ func init() {
 
 func defineIota() {
 	define(&ir.Def{
-		Op: OpIota, Doc: "The position of each element along an axis, from 0.", NewAttrs: func() ir.Attrs { return &IotaAttrs{} },
+		Op: OpIota, Doc: "The index of each element along an axis, from 0.", NewAttrs: func() ir.Attrs { return &IotaAttrs{} },
 		Constraints: numbered(
 			"the element type is "+reals.String(),
 			"axis is an axis of shape",
@@ -104,7 +103,7 @@ func iotaSamples() []ir.Sample {
 
 func defineDimSize() {
 	define(&ir.Def{
-		Op: OpDimSize, Doc: "The product of some sizes as a number, 1 of none. It makes a symbolic size a value.",
+		Op: OpDimSize, Doc: "The product of sizes, symbolic ones included, as a value of rank 0; 1 for no sizes.",
 		NewAttrs: func() ir.Attrs { return &DimSizeAttrs{} },
 		Constraints: numbered(
 			"the element type is "+numbers.String(),
@@ -149,14 +148,13 @@ func defineDimSize() {
 	})
 }
 
-// Iota returns the position of each element along an axis, of a value of that
-// element type and shape.
+// Iota returns the index of each element along axis, as a value of the given element type
+// and shape.
 func Iota(b *ir.Builder, d ir.DType, axis int, shape ...ir.Dim) ir.Value {
 	return b.Add1(OpIota, &IotaAttrs{d, fromFront([]int{axis}, len(shape))[0], slices.Clone(shape)})
 }
 
-// DimSize returns the product of some sizes, symbolic ones included, as a
-// value of rank 0.
+// DimSize returns the product of sizes, symbolic ones included, as a value of rank 0.
 func DimSize(b *ir.Builder, d ir.DType, of ...ir.Dim) ir.Value {
 	return b.Add1(OpDimSize, &DimSizeAttrs{d, slices.Clone(of)})
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // keepResiduals lets a keeper choose the residuals of the halves of a graph that runs
-// steps times: it returns halves of which the linear one computes again, under a
-// checkpoint, what is not kept. Nodes that do not vary, by ID of the known half, are
-// kept in any case; nil: all vary. Where all is kept that is needed, h is returned.
+// steps times. It returns halves whose linear one recomputes, under a checkpoint, what is
+// not kept. Nodes that do not vary, by ID of the known half, are always kept; nil: all
+// vary. If everything needed is kept, it returns h.
 func keepResiduals(b *ir.Builder, h *derive.Halves, unknown []bool, keep ir.Keeper, varying []bool, steps ir.Dim) *derive.Halves {
 	if keep == nil || h.Residuals() == 0 || b.Err() != nil {
 		return h
@@ -32,16 +32,16 @@ func keepResiduals(b *ir.Builder, h *derive.Halves, unknown []bool, keep ir.Keep
 	return r.halves(b, where(not(unknown)))
 }
 
-// restart cuts halves anew: the known one hands on the values from which the needed
-// ones are computed, and the linear one computes these.
+// restart splits halves again: the known one returns the values that the needed ones are
+// recomputed from, and the linear one recomputes these.
 type restart struct {
 	h             *derive.Halves
 	known, needed []ir.Value // outputs of the known half: results and residuals
 	from          []ir.Value // ports of the known half and kept values
-	again         []bool     // by node of the known half
+	again         []bool     // recomputed, by node of the known half
 }
 
-// walk finds what is computed again, and from what.
+// walk finds the nodes to recompute, and their inputs.
 func (r *restart) walk(kept []bool) {
 	r.again = make([]bool, len(r.h.Known.Nodes()))
 	for stack := slices.Clone(r.needed); len(stack) > 0; {
@@ -79,8 +79,7 @@ func (r *restart) halves(b *ir.Builder, known []int) *derive.Halves {
 	return h
 }
 
-// linear computes the needed values from those they begin with, and then the linear
-// half.
+// linear recomputes the needed values and runs the linear half.
 func (r *restart) linear(b *ir.Builder, in []ir.Value) []ir.Value {
 	m := ir.NewMapping(r.h.Known)
 	for i, v := range r.from {

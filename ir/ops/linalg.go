@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Linear algebra: ops on the matrices that the last two axes of their operands
-// hold. The factorisations are loops of other ops where a device has no library;
-// each has a derivative of its own, which is never taken of its loop.
+// Linear algebra on batches of matrices, the last two axes of the operands. On a device
+// without a library factorisations are loops of other ops; each has its own derivative
+// rule, so the loop is never differentiated.
 
 // matrixSize is the size of one matrix of an operand.
 type matrixSize struct{ rows, cols ir.Dim }
@@ -19,8 +19,8 @@ func sizeOfMatrix(t ir.Type) matrixSize {
 	return matrixSize{t.Shape[rank-2], t.Shape[rank-1]}
 }
 
-// matrixOp describes an op on the matrices of operands that have one element
-// type and the same axes before the last two, those of a batch.
+// matrixOp describes an op on batches of matrices: its operands have one element type and
+// equal batch axes, those before the last two.
 type matrixOp struct {
 	op          ir.Op
 	doc         string
@@ -29,7 +29,7 @@ type matrixOp struct {
 	newAttrs    func() ir.Attrs
 	// types returns the types of the results for one matrix of each operand.
 	types func(n *ir.Node, in []matrixSize) ([]ir.Type, error)
-	// meaning is the plain meaning for one matrix of each operand.
+	// meaning is the reference implementation for one matrix of each operand.
 	meaning     func(n *ir.Node, in []matrix) []matrix
 	body        func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
 	jvp         jvpRule
@@ -37,7 +37,7 @@ type matrixOp struct {
 	noGrad      string
 	noTranspose string
 	samples     func() []ir.Sample
-	// routine says that libraries have the op, kernels are those that GPUs run.
+	// routine is true if libraries have the op; kernels are the GPU implementation.
 	routine bool
 	kernels func(n *ir.Node, caps loop.Caps) *ir.Algorithm
 }
@@ -70,7 +70,7 @@ func defineMatrixOp(m matrixOp) {
 	case m.routine:
 		d.Lower = &ir.RoutineLowering{}
 	}
-	if withSamples && m.meaning != nil { // the plain meanings are as large as the bodies
+	if withSamples && m.meaning != nil { // the reference implementations are as large as the bodies
 		d.Eval = m.eval
 	}
 	define(d)
@@ -88,8 +88,8 @@ func (m matrixOp) infer(n *ir.Node) ([]ir.Type, error) {
 	return out, err
 }
 
-// matricesOf checks what holds for the operands of every op on matrices, and
-// returns the axes of the batch and the size of each matrix.
+// matricesOf checks the constraints on the operands of every matrix op, and returns the
+// batch axes and the size of each matrix.
 func matricesOf(n *ir.Node) (lead ir.Shape, sizes []matrixSize, err error) {
 	first := n.Input(0).Type()
 	for i, t := range n.InTypes() {
@@ -107,7 +107,7 @@ func matricesOf(n *ir.Node) (lead ir.Shape, sizes []matrixSize, err error) {
 	return lead, sizes, nil
 }
 
-// checkMatrices refuses what is not matrices of f32 or f64.
+// checkMatrices refuses operands that are not matrices of f32 or f64.
 func checkMatrices(t ir.Type) error {
 	if err := floats.check(t.DType); err != nil {
 		return err
@@ -121,7 +121,7 @@ func checkMatrices(t ir.Type) error {
 	return nil
 }
 
-// squareMatrix refuses matrices of other shapes.
+// squareMatrix refuses matrices that are not square.
 func squareMatrix(m matrixSize) error {
 	if m.rows != m.cols {
 		return ir.Shapef("a matrix of %s by %s is not square", m.rows, m.cols)
@@ -129,7 +129,7 @@ func squareMatrix(m matrixSize) error {
 	return nil
 }
 
-// sizedMatrix returns the size of a matrix, which must not be symbolic.
+// sizedMatrix returns the size of a matrix, which must be constant.
 func sizedMatrix(m matrixSize) (rows, cols int, err error) {
 	rows, ok := m.rows.Const()
 	cols, ok2 := m.cols.Const()
@@ -139,7 +139,7 @@ func sizedMatrix(m matrixSize) (rows, cols int, err error) {
 	return rows, cols, err
 }
 
-// batchMatrices is the Batch rule: one more axis at the front.
+// batchMatrices is the Batch rule: the batch axis becomes the first.
 func batchMatrices(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	wide := make([]ir.Value, len(in))
 	for i, x := range in {
@@ -149,7 +149,7 @@ func batchMatrices(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir
 	return out, make([]int, len(out))
 }
 
-// eval applies the meaning to one matrix of each operand after another.
+// eval applies the reference implementation to each matrix of the batch.
 func (m matrixOp) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
 	out := make([]*ir.Array, n.NumResults())
 	for r := range out {
@@ -184,7 +184,7 @@ func (m matrixOp) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Arr
 // trailing returns the type of a result of one matrix.
 func trailing(d ir.DType, shape ...ir.Dim) ir.Type { return ir.Type{DType: d, Shape: shape} }
 
-// leadOf returns the axes of a batch of matrices.
+// leadOf returns the batch axes of matrices.
 func leadOf(x ir.Value) ir.Shape { return x.Shape()[:max(x.Rank()-2, 0)].Clone() }
 
 // matrixDims returns the sizes of the matrices of a value of constant shape.
@@ -209,7 +209,7 @@ func identityLike(b *ir.Builder, x ir.Value) ir.Value {
 	return Convert(b, Eq(b, row, col), x.DType())
 }
 
-// places returns the row and the column of each element of matrices.
+// places returns the row and column index of each element.
 func places(b *ir.Builder, x ir.Value) (row, col ir.Value) {
 	if b.Err() != nil {
 		return ir.Value{}, ir.Value{}
@@ -217,20 +217,19 @@ func places(b *ir.Builder, x ir.Value) (row, col ir.Value) {
 	return Iota(b, ir.I32, -2, x.Shape()...), Iota(b, ir.I32, -1, x.Shape()...)
 }
 
-// orZero returns x where a condition holds and 0 elsewhere.
+// orZero returns x where the condition holds and 0 elsewhere.
 func orZero(b *ir.Builder, where, x ir.Value) ir.Value { return Select(b, where, x, ZerosLike(b, x)) }
 
-// column makes vectors along the last axis columns, row makes them rows.
+// column makes vectors along the last axis columns.
 func column(b *ir.Builder, x ir.Value) ir.Value { return ExpandDims(b, x, -1) }
 func row(b *ir.Builder, x ir.Value) ir.Value    { return ExpandDims(b, x, -2) }
 
-// element returns the slice of x along an axis at a place that is a value of
-// rank 0; the axis is gone.
+// element returns the slice of x along an axis at an index of rank 0, without the axis.
 func element(b *ir.Builder, x, at ir.Value, axis int) ir.Value {
 	return Take(b, x, at, axis, OutsideClip)
 }
 
-// steps returns 0, 1, … n-1, by which the steps of a loop know their number.
+// steps returns 0, 1, …, n-1: the step numbers of a loop.
 func steps(b *ir.Builder, n int) ir.Value { return Iota(b, ir.I32, 0, ir.N(n)) }
 
 func int32Like(b *ir.Builder, x ir.Value, v int) ir.Value { return ConstLike(b, x, float64(v)) }

@@ -6,18 +6,18 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpCholesky is the factorisation of symmetric positive definite matrices.
+// OpCholesky is the Cholesky factorisation.
 const OpCholesky ir.Op = "cholesky"
 
-// matrixBlock is how many columns of a matrix are factored, or rows solved for,
-// before the rest is brought up to date by a product.
+// matrixBlock is the number of columns factored, or rows solved, before the trailing
+// matrix is updated by a product.
 const matrixBlock = 64
 
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpCholesky, kernels: choleskyKernels,
-		doc: "The lower triangular matrix l with a positive diagonal for which l·lᵀ is the symmetric part (x + xᵀ)/2. " +
-			"It is NaN throughout where that is not positive definite.",
+		doc: "The Cholesky factor: the lower triangular l with a positive diagonal and l·lᵀ = (x + xᵀ)/2. " +
+			"All elements are NaN if that matrix is not positive definite.",
 		constraints: []string{"the matrices are square"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, squareMatrix(in[0])
@@ -41,8 +41,9 @@ func init() {
 	})
 }
 
-// Cholesky returns the lower triangular l with l·lᵀ = x for symmetric positive
-// definite matrices, f32 or f64 of [..., n, n]; NaN for others.
+// Cholesky returns the lower triangular l with l·lᵀ = x for symmetric positive definite
+// matrices x, [..., n, n] of f32 or f64. All elements of l are NaN if x is not positive
+// definite.
 func Cholesky(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCholesky, nil, x) }
 
 func plainCholesky(a matrix) matrix {
@@ -78,9 +79,8 @@ func jvpCholesky(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 	return []ir.Value{MatMul(b, l, phi)}
 }
 
-// choleskyBody goes through panels of columns: the triangle of each is factored by
-// itself, the rows below solved for by it, and their products taken off all that
-// comes after.
+// choleskyBody factors panels of columns: it factors the panel's triangle, solves for the
+// rows below and updates the trailing matrix by their product (right-looking).
 func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
 	if n <= matrixBlock {
@@ -107,8 +107,8 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	return orNaN(b, Gt(b, diagonal, ZerosLike(b, diagonal)), l)
 }
 
-// eliminate frees the columns of symmetric matrices of those before them: column j
-// becomes the one of the factor times its diagonal.
+// eliminate subtracts from each column of symmetric matrices its projection on the earlier
+// ones: column j becomes that of the factor times its diagonal element.
 func eliminate(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
 	return repeated(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
@@ -120,23 +120,21 @@ func eliminate(b *ir.Builder, x ir.Value) ir.Value {
 	})
 }
 
-// choleskyFactor makes the factor of what [eliminate] returns, and returns the
-// squares of its diagonal too.
+// choleskyFactor scales the result of [eliminate] to the factor, and returns the squares
+// of its diagonal too.
 func choleskyFactor(b *ir.Builder, x ir.Value) (l, pivots ir.Value) {
 	pivots = Diagonal(b, x, 0)
 	i, j := places(b, x)
 	return orZero(b, Ge(b, i, j), Div(b, x, row(b, Sqrt(b, pivots)))), pivots
 }
 
-// orNaN returns the matrices of x where the conditions of a vector hold
-// throughout, and elsewhere NaN.
+// orNaN returns the matrices of x whose conditions all hold, and NaN for the others.
 func orNaN(b *ir.Builder, conditions, x ir.Value) ir.Value {
 	good := row(b, column(b, All(b, conditions, -1)))
 	return Select(b, BroadcastTo(b, good, x.Shape()), x, ConstLike(b, x, math.NaN()))
 }
 
-// padIdentity gives square matrices more rows and columns, those of identity
-// matrices.
+// padIdentity extends square matrices by an identity block.
 func padIdentity(b *ir.Builder, x ir.Value, n int) ir.Value {
 	size, _ := matrixDims(x)
 	if size == n {
@@ -147,7 +145,7 @@ func padIdentity(b *ir.Builder, x ir.Value, n int) ir.Value {
 	return Select(b, And(b, Eq(b, i, j), Ge(b, i, int32Like(b, i, size))), OnesLike(b, more), more)
 }
 
-// padMatrix gives matrices more rows and columns of zeros.
+// padMatrix pads matrices with zero rows and columns.
 func padMatrix(b *ir.Builder, x ir.Value, rows, cols int) ir.Value {
 	m, n := matrixDims(x)
 	low, high := make([]int, x.Rank()), make([]int, x.Rank())

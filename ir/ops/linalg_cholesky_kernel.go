@@ -8,15 +8,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// choleskyMost is the largest matrix that a workgroup factors: its lower triangle
-// lies in the registers of 256 threads, 36 elements in each.
-const choleskyMost = 128
+// maxCholesky is the maximum size of a matrix that a workgroup factors: its lower
+// triangle is kept in the registers of 256 threads, 36 elements each.
+const maxCholesky = 128
 
-// choleskyKernels factors each matrix in one workgroup, column by column. A thread
-// keeps the elements whose row and column are its own modulo the side of the square
-// that the threads make, so that all of them have something left to do to the end. A
-// column goes round by way of workgroup memory, of which two take turns: one barrier
-// a column is enough.
+// choleskyKernels factors each matrix in one workgroup, column by column. Elements are
+// distributed cyclically over the square grid of threads, which balances the load to the
+// end. Columns are broadcast through double-buffered workgroup memory, with one barrier
+// for each column.
 func choleskyKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	size, _ := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
@@ -25,7 +24,7 @@ func choleskyKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 		side = 8
 	}
 	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || size > choleskyMost {
+	if elements == 0 || size > maxCholesky {
 		return nil
 	}
 	f := &choleskyWriter{tiles: newTiles("factor", d, side, side, elements/(size*size), 1, caps), size: size, side: side}
@@ -47,14 +46,14 @@ type choleskyWriter struct {
 	size, side    int
 	x, l, columns int             // arrays
 	rows, cols    []scalar.Expr   // of the thread's elements
-	own           [][]scalar.Expr // the elements, those of the lower tiles
+	own           [][]scalar.Expr // the elements of the lower tiles
 }
 
 func (f *choleskyWriter) at(row, col scalar.Expr) scalar.Expr {
 	return f.place(row, col, f.size, f.size)
 }
 
-// load takes the symmetric part; what lies outside is that of an identity matrix.
+// load loads the symmetric part, padded with an identity matrix.
 func (f *choleskyWriter) load() {
 	half := f.number(0.5)
 	for i, row := range f.rows {
@@ -68,8 +67,8 @@ func (f *choleskyWriter) load() {
 	}
 }
 
-// eliminate makes column k of a tile that of the factor, and takes it off all
-// columns after it.
+// eliminate scales column k of a tile to that of the factor, and subtracts its product
+// from all later columns.
 func (f *choleskyWriter) eliminate(tile int, k, good scalar.Expr) {
 	number := f.Let("number", scalar.Add(k, loop.Int(tile*f.side)))
 	half := f.Let("half", scalar.Mul(scalar.And(k, loop.Int(1)), loop.Int(f.side*len(f.rows))))

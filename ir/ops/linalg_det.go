@@ -9,7 +9,7 @@ import (
 func defineDeterminant() {
 	squares := squareConstraints()
 	defineComposite(composite{
-		op: OpDet, doc: "The determinants of square matrices. Derivatives of all orders are right for singular matrices too, of any rank: see cofactor for what they cost.",
+		op: OpDet, doc: "The determinants of square matrices. Derivatives of all orders are finite at singular matrices of any rank; for their cost see cofactor.",
 		types: floats, constraints: squares, check: checkSizedSquare,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			lu, pivots, _ := LU(b, in[0])
@@ -27,9 +27,9 @@ func defineDeterminant() {
 	})
 	defineComposite(composite{
 		op: OpCofactor, operands: []string{"x", "along..."},
-		doc: "The matrices of the cofactors of square matrices x, which are the gradients of the determinants; with further matrices, the derivative of that along " +
-			"each of them: the gradient of the determinant's derivative along all. It is right for singular matrices of any rank. The derivative along " +
-			"one matrix takes as many steps as the cofactors do, n³; each further one takes n² times as many.",
+		doc: "The cofactor matrices of square matrices x, which are the gradients of the determinants; with further matrices, the directional derivative along " +
+			"all of them, for singular matrices of any rank too. The derivative along " +
+			"one matrix takes O(n³) operations, as the cofactors do; each further one multiplies that by n².",
 		types: floats, constraints: append(squares, "all matrices have one type"),
 		check: func(n *ir.Node) error {
 			for i, v := range n.Inputs()[1:] {
@@ -56,7 +56,7 @@ func defineDeterminant() {
 	})
 }
 
-// checkSizedSquare refuses what is not square matrices of constant size.
+// checkSizedSquare refuses operands that are not square matrices of constant size.
 func checkSizedSquare(n *ir.Node) error {
 	if err := checkSquare(n); err != nil {
 		return err
@@ -64,19 +64,18 @@ func checkSizedSquare(n *ir.Node) error {
 	return checkSized(n)
 }
 
-// Det returns the determinants [...] of square matrices, f32 or f64 of
-// [..., n, n].
+// Det returns the determinants [...] of square matrices, [..., n, n] of f32 or f64.
 func Det(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpDet, nil, x) }
 
-// Cofactor returns the gradients of the determinants of square matrices, which
-// hold the cofactors of their elements; with further matrices of the same type,
-// the derivative of the gradients along each of these.
+// Cofactor returns the cofactor matrices of square matrices, the gradients of their
+// determinants; with further matrices of the same type, the directional derivative along
+// all of these.
 func Cofactor(b *ir.Builder, x ir.Value, along ...ir.Value) ir.Value {
 	return b.Add1(OpCofactor, nil, slices.Concat([]ir.Value{x}, along)...)
 }
 
-// jvpCofactor uses that the derivatives of a determinant of one order are symmetric:
-// each is linear in what it is taken along, and its own transpose.
+// jvpCofactor uses the symmetry of higher derivatives of the determinant: each is linear
+// in its directions, and self-adjoint.
 func jvpCofactor(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 	var sum ir.Value
 	for i, tangent := range t {
@@ -118,9 +117,8 @@ func cofactorBody(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 	return Mul(b, sign, MatMul(b, y, vt))
 }
 
-// productsWithoutPairs returns for each two singular values the product of all
-// others, and 0 on the diagonal, from those before and after each one: nothing is
-// divided by.
+// productsWithoutPairs returns for each pair of singular values the product of all others,
+// and 0 on the diagonal, from prefix and suffix products, without division.
 func productsWithoutPairs(b *ir.Builder, s, before, after ir.Value) ir.Value {
 	n := s.Dim(-1)
 	across := BroadcastTo(b, row(b, s), append(s.Shape().Clone(), n))
@@ -131,16 +129,16 @@ func productsWithoutPairs(b *ir.Builder, s, before, after ir.Value) ir.Value {
 	return Add(b, half, adjoint(b, half))
 }
 
-// secondOfDiagonal returns the gradient of what the determinant of a diagonal matrix
-// has of second order in m, Σ p[i,k]·(m[i,i]·m[k,k] - m[i,k]·m[k,i]) over pairs,
-// where p has the products of the diagonal without two elements.
+// secondOfDiagonal returns the gradient of the second-order term in m of the determinant
+// of a diagonal matrix, Σ p[i,k]·(m[i,i]·m[k,k] - m[i,k]·m[k,i]) over pairs, where p[i,k]
+// is the product of the diagonal without elements i and k.
 func secondOfDiagonal(b *ir.Builder, p, m ir.Value) ir.Value {
 	trace := MatMul(b, p, column(b, Diagonal(b, m, 0)))
 	return Sub(b, Diag(b, Squeeze(b, trace, -1), 0), Mul(b, p, adjoint(b, m)))
 }
 
-// cofactorByMinors takes the derivative of each cofactor, which is the determinant
-// of a minor with a sign, by the op for the minors and one matrix less.
+// cofactorByMinors differentiates each cofactor, a signed minor, by the op for the minors
+// and one direction less.
 func cofactorByMinors(b *ir.Builder, in []ir.Value) ir.Value {
 	minors := make([]ir.Value, len(in))
 	for i, x := range in {
@@ -153,8 +151,8 @@ func cofactorByMinors(b *ir.Builder, in []ir.Value) ir.Value {
 	return Select(b, odd, Neg(b, d), d)
 }
 
-// minorsOf returns for each element of square matrices the rest of the matrix without
-// its row and column, [..., n, n, n-1, n-1].
+// minorsOf returns for each element the matrix without its row and column, [..., n, n,
+// n-1, n-1].
 func minorsOf(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
 	place := Iota(b, ir.I32, 1, ir.Dims(n, n-1)...)

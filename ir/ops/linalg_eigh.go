@@ -6,17 +6,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpEigh finds the eigenvalues of symmetric matrices.
+// OpEigh is the eigendecomposition of symmetric matrices.
 const OpEigh ir.Op = "eigh"
 
-// vectorSigns says how the signs of vectors are chosen.
+// vectorSigns is the sign convention of singular vectors and eigenvectors.
 const vectorSigns = "the sum of vᵢ/(i+√2) over its elements, counted from 0, is not negative"
 
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpEigh, routine: true,
 		doc: "The eigenvalues w of the symmetric part (x + xᵀ)/2 in ascending order, and the eigenvectors as the columns of v. An eigenvector v has length 1, and " +
-			vectorSigns + ". Those of an eigenvalue that occurs twice can be turned, and have infinite derivatives; derivatives of what depends on w alone stay right to first order.",
+			vectorSigns + ". The eigenvectors of a repeated eigenvalue are not unique and have infinite derivatives; first derivatives of functions of w alone are finite.",
 		constraints: []string{"the matrices are square and have no symbolic size"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			if err := squareMatrix(in[0]); err != nil {
@@ -40,23 +40,23 @@ func init() {
 			}
 			out := matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4}, []int{2, 2})
 			for i := range out {
-				out[i].Tol = 1e-4 // eigenvectors are off by roundings over gaps of eigenvalues
+				out[i].Tol = 1e-4 // the error of eigenvectors is rounding error divided by eigenvalue gaps
 			}
 			return out
 		},
 	})
 }
 
-// Eigh returns the eigenvalues w [..., n] of symmetric matrices, f32 or f64 of
-// [..., n, n], in ascending order, and their eigenvectors as the columns of v
-// [..., n, n].
+// Eigh returns the eigenvalues w, [..., n], of symmetric matrices, [..., n, n] of f32 or
+// f64, in ascending order, and their eigenvectors as the columns of v, [..., n, n]. Only
+// the symmetric part of x is used.
 func Eigh(b *ir.Builder, x ir.Value) (w, v ir.Value) {
 	out := several(2, b.Add(OpEigh, nil, x))
 	return out[0], out[1]
 }
 
-// plainEigh turns the columns of a + c, where c makes it positive definite: they
-// are then the eigenvectors times the eigenvalues of that.
+// plainEigh orthogonalises the columns of a + c, where the shift c makes it positive
+// definite: they become eigenvectors times shifted eigenvalues.
 func plainEigh(a matrix) []matrix {
 	n := a.rows
 	c := 0.0
@@ -67,7 +67,7 @@ func plainEigh(a matrix) []matrix {
 	for i := range n {
 		shifted.set(i, i, a.at(i, i)+c)
 	}
-	_, v := plainTurn(shifted)
+	_, v := orthogonaliseColumns(shifted)
 	w, image := newMatrix(1, n), a.times(v)
 	for j := range n {
 		for i := range n {
@@ -81,9 +81,9 @@ func plainEigh(a matrix) []matrix {
 	return []matrix{{1, n, pick(w.x, order)}, v}
 }
 
-// eighBody turns the rows of the same: they are then the eigenvectors times
-// eigenvalues of which none is near 0. The scaled x has an element of size 1 and is no
-// shorter than that, unless it is 0, to which a multiple of the identity is added too.
+// eighBody orthogonalises the rows of a shifted matrix: they become eigenvectors times
+// eigenvalues away from 0. The scaled x has a largest element of 1, unless it is 0, to
+// which the shift is added too.
 func eighBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	size, _ := matrixDims(in[0])
 	if size == 0 {
@@ -103,7 +103,7 @@ func eighBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 }
 
 // jvpEigh: with e = vᵀ·dx·v, dw is the diagonal of e and dv = v·(f∘e), where
-// f[i,j] = 1/(w[j] - w[i]) beside the diagonal (Giles, "An extended collection of
+// f[i,j] = 1/(w[j] - w[i]) off the diagonal (Giles, "An extended collection of
 // matrix derivative results", 2008).
 func jvpEigh(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 	w, v := out[0], out[1]
@@ -112,7 +112,7 @@ func jvpEigh(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 	return []ir.Value{Diagonal(b, e, 0), MatMul(b, v, MulZero(b, e, f))}
 }
 
-// gapsInverse returns 1/x beside the diagonal and 0 on it.
+// gapsInverse returns 1/x off the diagonal and 0 on it.
 func gapsInverse(b *ir.Builder, x ir.Value) ir.Value {
 	i, j := places(b, x)
 	own := Eq(b, i, j)

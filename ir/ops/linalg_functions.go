@@ -12,7 +12,7 @@ const (
 	OpExpm        ir.Op = "expm"
 )
 
-// MatrixPowerAttrs hold an exponent.
+// MatrixPowerAttrs hold the exponent.
 type MatrixPowerAttrs struct{ Exponent int }
 
 // Visit shows the attributes.
@@ -21,7 +21,7 @@ func (a *MatrixPowerAttrs) Visit(v ir.AttrVisitor) { v.Int("exponent", &a.Expone
 func init() {
 	squares := squareConstraints()
 	defineComposite(composite{
-		op: OpMatrixPower, doc: "Powers of square matrices by repeated squaring; those of the inverse for a negative exponent, and identity matrices for 0.",
+		op: OpMatrixPower, doc: "Integer powers of square matrices by repeated squaring: powers of the inverse for a negative exponent, the identity for 0.",
 		types: floats, constraints: squares, check: checkSizedSquare, newAttrs: func() ir.Attrs { return &MatrixPowerAttrs{1} },
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return matrixPower(b, in[0], n.Attrs().(*MatrixPowerAttrs).Exponent)
@@ -39,7 +39,7 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpExpm, doc: "The exponentials of square matrices, by a Padé approximant of degree 13 of x/2ˢ that is squared s times, 16 times at most: NaN where the largest sum of absolute values in a column is more than 3.5e5.",
+		op: OpExpm, doc: "The exponentials of square matrices by scaling and squaring with the Padé approximant of degree 13 (Higham), with at most 16 squarings: NaN if the 1-norm exceeds 3.5e5.",
 		types: floats, constraints: squares, check: checkSizedSquare, body: expmBody,
 		samples: func() []ir.Sample {
 			if !withSamples {
@@ -55,13 +55,14 @@ func init() {
 	})
 }
 
-// MatrixPower returns whole powers of square matrices, [..., n, n]: those of the
+// MatrixPower returns integer powers of square matrices, [..., n, n]: powers of the
 // inverse for a negative exponent.
 func MatrixPower(b *ir.Builder, x ir.Value, exponent int) ir.Value {
 	return b.Add1(OpMatrixPower, &MatrixPowerAttrs{exponent}, x)
 }
 
-// Expm returns the exponentials of square matrices, [..., n, n].
+// Expm returns the exponentials of square matrices, [..., n, n], by scaling and squaring
+// (Higham, 2005). It is NaN if the 1-norm of x exceeds 3.5e5.
 func Expm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpExpm, nil, x) }
 
 func matrixPower(b *ir.Builder, x ir.Value, p int) ir.Value {
@@ -116,13 +117,13 @@ func expmBody(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 }
 
 // padeExp is (v - u)⁻¹·(v + u), where u has the odd powers of x and v the even
-// ones. All are divided by the first coefficient, so that f32 holds them.
+// ones. All coefficients are divided by the first one to fit in f32.
 func padeExp(b *ir.Builder, x ir.Value) ir.Value {
 	x2 := MatMul(b, x, x)
 	x4 := MatMul(b, x2, x2)
 	x6 := MatMul(b, x4, x2)
 	powers := []ir.Value{identityLike(b, x), x2, x4, x6}
-	sum := func(first, from int) ir.Value { // of x⁶ and less, with every other coefficient from first on
+	sum := func(first, from int) ir.Value { // the polynomial in x² up to x⁶ with every other coefficient, from first on
 		var out ir.Value
 		for i := from; i < len(powers); i++ {
 			out = addTangents(b, out, Mul(b, powers[i], ConstLike(b, x, pade[first+2*(i-from)]/pade[0])))

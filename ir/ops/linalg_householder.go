@@ -6,14 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpHouseholder makes matrices triangular by reflections, which it returns.
+// OpHouseholder is the packed QR factorisation by Householder reflections (LAPACK's geqrf).
 const OpHouseholder ir.Op = "householder"
 
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpHouseholder, kernels: householderKernels,
-		doc: "Householder's reflections 1 - τ·v·vᵀ that make x upper triangular, one for each of its columns: the triangle, below it the vectors v, whose elements " +
-			"on the diagonal are 1, and τ. It is geqrf of LAPACK and of JAX, with its signs. Squares of elements must not overflow.",
+		doc: "The Householder reflections 1 - τ·v·vᵀ that make x upper triangular, one for each column: the triangle, below it the vectors v, whose elements " +
+			"on the diagonal are 1, and τ. It is geqrf of LAPACK and of JAX, with its signs. The squares of elements must not overflow.",
 		constraints: []string{"the matrices have no symbolic size"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			rows, cols, err := sizedMatrix(in[0])
@@ -27,7 +27,7 @@ func init() {
 			return plainHouseholder(in[0].clone())
 		},
 		body:   householderBody,
-		noGrad: "qr has the derivatives of what is made of it",
+		noGrad: "differentiate qr instead",
 		samples: func() []ir.Sample {
 			if !withSamples {
 				return nil
@@ -37,8 +37,8 @@ func init() {
 	})
 }
 
-// Householder returns upper triangles with the vectors of the reflections below them
-// that make them of matrices, and the factors of those.
+// Householder returns the packed QR factorisation of matrices, as LAPACK's geqrf: the
+// upper triangles with the reflection vectors below them, and the factors τ.
 func Householder(b *ir.Builder, x ir.Value) (packed, tau ir.Value) {
 	out := several(2, b.Add(OpHouseholder, nil, x))
 	return out[0], out[1]
@@ -78,8 +78,8 @@ func plainHouseholder(x matrix) []matrix {
 	return []matrix{x, tau}
 }
 
-// householderBody reflects one column after another; of a matrix that is larger than
-// what a kernel takes, a panel of columns.
+// householderBody reflects one column after another, or, if a matrix exceeds the kernel's
+// maximum size, a panel of columns.
 func householderBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	rows, cols := matrixDims(in[0])
 	k := min(rows, cols)
@@ -107,10 +107,10 @@ func householderBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{carries[0], Squeeze(b, MoveAxis(b, ys[0], 0, -2), -1)}
 }
 
-// householderPanels makes a panel of columns triangular in each step, and turns the
-// columns after it by two products. The product of the reflections is 1 - v·t·vᵀ with
-// 1/t = 1/τ + the upper triangle of vᵀ·v (Schreiber and Van Loan, "A storage efficient
-// WY representation", 1989), and the inverse of that is its transpose.
+// householderPanels triangularises a panel of columns in each step and applies its
+// reflections to the trailing columns by two products. The product of the reflections is 1
+// - v·t·vᵀ with 1/t = 1/τ + the upper triangle of vᵀ·v (Schreiber and Van Loan, "A storage
+// efficient WY representation", 1989), and the inverse of that is its transpose.
 func householderPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
 	rows, cols := matrixDims(x)
 	at, k := x.Rank()-2, min(rows, cols)
@@ -136,17 +136,16 @@ func householderPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
 	return []ir.Value{sliceMatrix(b, carries[0], rows, cols), SliceAxis(b, tau, -1, ir.N(0), ir.N(k))}
 }
 
-// reflectors takes the vectors of reflections, as columns, out of what [Householder]
-// returns.
+// reflectors unpacks the reflection vectors, as columns, from the result of [Householder].
 func reflectors(b *ir.Builder, packed ir.Value) ir.Value {
 	rows, cols := matrixDims(packed)
 	v := Tril(b, sliceMatrix(b, packed, rows, min(rows, cols)), -1)
 	return Add(b, v, identityLike(b, v))
 }
 
-// reflection returns the v and τ that turn vectors into multiples of unit vector
-// k, beyond whose place v is 0; τ, along an axis of size 1, is 0 where nothing is
-// to be turned.
+// reflection returns the v and τ that reflect vectors to multiples of unit vector k; v is
+// 0 before element k. τ, along an axis of size 1, is 0 if the vector is already a
+// multiple.
 func reflection(b *ir.Builder, x, k ir.Value) (v, tau ir.Value) {
 	place := Iota(b, ir.I32, -1, x.Shape()...)
 	below := orZero(b, Gt(b, place, k), x)
@@ -162,8 +161,8 @@ func reflection(b *ir.Builder, x, k ir.Value) (v, tau ir.Value) {
 	return v, Select(b, still, zero, Div(b, Sub(b, end, head), Select(b, still, one, end)))
 }
 
-// tiny is a sum of squares that is nothing beside 1 and less than which is not
-// exact: some of its terms may be below the least normal number.
+// tiny returns a sum of squares that is negligible relative to 1 and below which sums are
+// inexact, since terms may be subnormal.
 func tiny(d ir.DType) float64 {
 	if d == ir.F64 {
 		return 0x1p-1022 / 0x1p-52

@@ -7,8 +7,8 @@ import (
 )
 
 // householderKernels reflects the columns of each matrix in one workgroup, with two
-// barriers a column: after the column and the sum of its squares, and after the sums
-// of its products with the other columns.
+// barriers for each column: after broadcasting the column and its squared norm, and after
+// the dot products with the other columns.
 func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	held := holdMatrix("reflect", n, 32, caps)
 	if held == nil {
@@ -40,18 +40,18 @@ func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 type householderWriter struct {
 	*heldMatrix
 	tau int
-	// squares are sums of a column's, products those of columns with it, both of the
-	// rows of each row of the grid.
+	// squares are the partial squared norms of a column, products its partial dot products
+	// with the others, one for each row of the thread grid.
 	squares, column, products int
 }
 
-// sum adds up what the rows of the grid have left in workgroup memory.
+// sum adds the partial sums of the rows of the thread grid in workgroup memory.
 func (f *householderWriter) sum(array int, first scalar.Expr, stride int) scalar.Expr {
 	return f.combined(f.down, func(g int) scalar.Expr { return f.get(array, scalar.Add(first, loop.Int(g*stride))) }, scalar.Add)
 }
 
-// reflect turns column k of a tile, and with it those after it, so that it is 0 below
-// the diagonal, and keeps the vector there.
+// reflect applies the reflection of column k of a tile to it and the later columns, so
+// that it is 0 below the diagonal, and keeps the vector there.
 func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
 	mine := f.Let("mine", scalar.Eq(f.j, k))
@@ -91,7 +91,7 @@ func (f *householderWriter) reflect(tile int, k scalar.Expr) {
 	})
 }
 
-// turn takes τ·v·vᵀ times the columns after a step off them.
+// turn subtracts τ·v·vᵀ times the later columns from them.
 func (f *householderWriter) turn(tile int, step, tau scalar.Expr, v []scalar.Expr) {
 	stride := f.across * len(f.ownCols)
 	for c := tile; c < len(f.ownCols); c++ {
@@ -101,7 +101,7 @@ func (f *householderWriter) turn(tile int, step, tau scalar.Expr, v []scalar.Exp
 	f.Barrier()
 	for c := tile; c < len(f.ownCols); c++ {
 		along := f.Let("along", scalar.Mul(tau, f.sum(f.products, f.ownCols[c], stride)))
-		if c == tile { // the columns that are done stay
+		if c == tile { // finished columns are unchanged
 			along = f.Let("along", scalar.Select(scalar.Gt(f.ownCols[c], step), along, f.number(0)))
 		}
 		for r := range f.ownRows {

@@ -6,18 +6,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpJacobi turns the rows of matrices until they are orthogonal: Jacobi's method with
-// rotations of one side, for eigenvalues and singular values (Demmel and Veselić,
-// "Jacobi's method is more accurate than QR", 1992).
+// OpJacobi orthogonalises the rows of matrices by one-sided Jacobi rotations, for
+// eigenvalues and singular values (Demmel and Veselić, "Jacobi's method is more accurate
+// than QR", 1992).
 const OpJacobi ir.Op = "jacobi"
 
-// JacobiAttrs say what is to become orthogonal.
+// JacobiAttrs describe the orthogonalisation.
 type JacobiAttrs struct {
-	// Length is how many elements of each row are, from the first on; those after
-	// them are turned along. 0 stands for all to [Jacobi].
+	// Length is the number of leading elements of each row that become orthogonal; the
+	// rotations are applied to the others too. [Jacobi] takes 0 for all.
 	Length int
-	// Sweeps is how often each two rows are turned at most; 0 stands for as often as
-	// it takes.
+	// Sweeps is the maximum number of sweeps; 0 is enough for convergence.
 	Sweeps int
 }
 
@@ -27,7 +26,7 @@ func (a *JacobiAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("sweeps", &a.Sweeps)
 }
 
-// Complete makes the whole rows the default.
+// Complete sets the default: whole rows.
 func (a *JacobiAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	if len(in) > 0 && len(in[0].Shape) > 0 && !given("length") {
 		a.Length, _ = in[0].Shape[len(in[0].Shape)-1].Const()
@@ -37,8 +36,8 @@ func (a *JacobiAttrs) Complete(in []ir.Type, given func(name string) bool) {
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpJacobi, kernels: jacobiKernels, newAttrs: func() ir.Attrs { return &JacobiAttrs{} },
-		doc: "v·x for an orthogonal v by which the first length elements of the rows become orthogonal to those of every other row, found by Jacobi's rotations of " +
-			"two rows. The rows are in no order. Squares of elements must not overflow. It is what eigh and svd are made of.",
+		doc: "v·x for an orthogonal v that makes the first length elements of the rows mutually orthogonal, by one-sided Jacobi rotations of " +
+			"pairs of rows. The order of the rows is unspecified. The squares of elements must not overflow. The bodies of eigh and svd use it.",
 		constraints: []string{"the matrices have no symbolic size, and rows of length elements or more", "sweeps is not negative"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			a := n.Attrs().(*JacobiAttrs)
@@ -75,16 +74,15 @@ func init() {
 	})
 }
 
-// Jacobi returns v·x for orthogonal v by which parts of the rows of matrices become
-// orthogonal.
+// Jacobi returns v·x for an orthogonal v that makes the first a.Length elements of the
+// rows of x mutually orthogonal.
 func Jacobi(b *ir.Builder, x ir.Value, a JacobiAttrs) ir.Value {
 	a.Complete([]ir.Type{x.Type()}, func(string) bool { return a.Length != 0 })
 	return b.Add1(OpJacobi, &a, x)
 }
 
-// jacobiSweeps are enough for f64: each sweep squares what is left over once little
-// is, and it takes some log₂ n sweeps to get there, a few more where rows are of
-// very different lengths.
+// jacobiSweeps returns a number of sweeps that is enough for f64: convergence is quadratic
+// after about log₂ n sweeps, and a few more for rows of very different lengths.
 func jacobiSweeps(n int) int { return 8 + int(math.Ceil(math.Log2(float64(n+1)))) }
 
 func (a *JacobiAttrs) sweeps(rows int) int {
@@ -94,15 +92,15 @@ func (a *JacobiAttrs) sweeps(rows int) int {
 	return jacobiSweeps(rows)
 }
 
-// jacobiBody turns every row together with one other in a round; a sweep is as many
-// rounds as bring each two together once. Rounds go by two kernels whatever the size.
+// jacobiBody rotates disjoint pairs of rows in a round; a sweep is the rounds that pair
+// every two rows once. A round takes two kernels for any size.
 func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a, x := n.Attrs().(*JacobiAttrs), in[0]
 	rows, cols := matrixDims(x)
 	if rows < 2 || cols == 0 {
 		return in[:1]
 	}
-	if rows > jacobiMost {
+	if rows > maxJacobi {
 		return []ir.Value{jacobiBlocks(b, x, a)}
 	}
 	even := rows + rows%2
@@ -115,12 +113,12 @@ func jacobiBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{SliceAxis(b, x, -2, ir.N(0), ir.N(rows))}
 }
 
-// jacobiBlocks goes through blocks of rows as a sweep goes through rows: two blocks are
-// turned by what turns the rows of the products of their rows with each other, which is
-// small. Blocks that meet lie side by side, and all but the first move on after each
-// round, which brings them back to their places at the end of a sweep.
+// jacobiBlocks pairs blocks of rows as a sweep pairs rows: two blocks are multiplied by
+// the orthogonal matrix that orthogonalises their Gram matrix, which is small. Paired
+// blocks are adjacent, and all but the first rotate after each round, back to their
+// initial order at the end of a sweep.
 func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
-	const block = jacobiMost / 4
+	const block = maxJacobi / 4
 	rows, cols := matrixDims(x)
 	high, at := roundUp(rows, 2*block), x.Rank()-2
 	pairs := high / (2 * block)
@@ -145,9 +143,8 @@ func jacobiBlocks(b *ir.Builder, x ir.Value, a *JacobiAttrs) ir.Value {
 	return SliceAxis(b, x, -2, ir.N(0), ir.N(rows))
 }
 
-// partners returns for each of an even number of rows the one that it is
-// turned with in round k: the last row stays where it is while the others go
-// round, as players in a tournament do.
+// partners returns for each of an even number of rows its partner in round k of a
+// round-robin tournament: the last row stays while the others rotate.
 func partners(b *ir.Builder, k ir.Value, n int) ir.Value {
 	i := steps(b, n)
 	number := func(v int) ir.Value { return int32Like(b, i, v) }
@@ -157,15 +154,16 @@ func partners(b *ir.Builder, k ir.Value, n int) ir.Value {
 	return Select(b, Eq(b, i, number(n-1)), k, across)
 }
 
-// rotation returns the cosine and the sine for each row x[i] and the row
-// y[i] = x[with[i]] for which cos·x - sin·y is orthogonal to what becomes of y in
-// the same way: the smaller of the two angles.
+// rotation returns the cosine and sine, for each row x[i] and its partner y[i] =
+// x[with[i]], of the rotation cos·x - sin·y that makes the pair orthogonal, by the smaller
+// of the two angles.
 func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
 	dot := func(p, q ir.Value) ir.Value { return ReduceSum(b, Mul(b, p, q), -1) }
 	own, across := dot(x, x), dot(x, y)
 	other := Take(b, own, with, -1, OutsideClip)
 	one := OnesLike(b, own)
-	// what is orthogonal up to rounding stays: turning it on would only add roundings
+	// pairs that are orthogonal up to rounding are unchanged: another rotation only adds
+	// rounding errors
 	small := Mul(b, Mul(b, Sqrt(b, own), Sqrt(b, other)), ConstLike(b, own, x.DType().Epsilon()))
 	still := Le(b, Abs(b, across), small)
 	zeta := Div(b, Sub(b, other, own), Select(b, still, one, Add(b, across, across)))
@@ -178,7 +176,7 @@ func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
 	return cos, Mul(b, tan, cos)
 }
 
-// plainJacobi goes through the same pairs one after the other.
+// plainJacobi rotates the same pairs one after the other.
 func plainJacobi(x matrix, a JacobiAttrs) matrix {
 	others := x.rows + x.rows%2 - 1
 	for k := range a.sweeps(x.rows) * max(others, 0) {
@@ -188,15 +186,15 @@ func plainJacobi(x matrix, a JacobiAttrs) matrix {
 				j = others
 			}
 			if i < j && j < x.rows {
-				turnRows(x, i, j, a.Length)
+				orthogonaliseRows(x, i, j, a.Length)
 			}
 		}
 	}
 	return x
 }
 
-// turnRows makes the first elements of two rows orthogonal.
-func turnRows(x matrix, i, j, length int) {
+// orthogonaliseRows makes the first length elements of two rows orthogonal.
+func orthogonaliseRows(x matrix, i, j, length int) {
 	var own, other, across float64
 	for c := range length {
 		own += x.at(i, c) * x.at(i, c)

@@ -6,24 +6,23 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// jacobiMost is how many rows a workgroup turns: each two of them have at least four
-// of its threads.
-const jacobiMost = 128
+// maxJacobi is the maximum number of rows in a workgroup: each pair has at least four threads.
+const maxJacobi = 128
 
-// jacobiThreads is how many threads turn two rows at most.
-const jacobiThreads = 16
+// maxJacobiThreads is the maximum number of threads for a pair of rows.
+const maxJacobiThreads = 16
 
-// jacobiKernels turns the rows of each matrix in one workgroup, where they lie in the
-// result. Once a sweep has turned nothing by more than roundings, those after it pass.
+// jacobiKernels rotates the rows of each matrix in one workgroup, in place in the result.
+// After a sweep without a significant rotation the remaining sweeps are skipped.
 func jacobiKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	a := n.Attrs().(*JacobiAttrs)
 	rows, cols := matrixDims(n.Input(0))
 	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || rows < 2 || rows > jacobiMost || caps.Invocations < 2*jacobiMost {
+	if elements == 0 || rows < 2 || rows > maxJacobi || caps.Invocations < 2*maxJacobi {
 		return nil
 	}
-	f := &jacobiWriter{rows: rows, cols: cols, length: a.Length, pairs: (rows + 1) / 2, team: jacobiThreads}
-	for f.team*f.pairs > 2*jacobiMost {
+	f := &jacobiWriter{rows: rows, cols: cols, length: a.Length, pairs: (rows + 1) / 2, team: maxJacobiThreads}
+	for f.team*f.pairs > 2*maxJacobi {
 		f.team /= 2
 	}
 	f.tiles = newTiles("turn", n.Input(0).DType(), f.pairs, f.team, elements/(rows*cols), 1, caps)
@@ -39,12 +38,12 @@ func jacobiKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	return f.algorithm()
 }
 
-// jacobiWriter writes the kernel. Row i of the grid of threads turns two rows.
+// jacobiWriter writes the kernel. Row i of the thread grid rotates a pair of rows.
 type jacobiWriter struct {
 	*tiles
 	rows, cols, length, pairs, team int
-	x, y, moved                     int    // arrays; moved says which pairs were turned in a sweep
-	sums                            [3]int // of a thread's squares of the one row, of the other, and of products
+	x, y, moved                     int    // arrays; moved flags the pairs rotated in a sweep
+	sums                            [3]int // a thread's partial sums: squares of either row, and products
 }
 
 func (f *jacobiWriter) copy() {
@@ -57,8 +56,7 @@ func (f *jacobiWriter) copy() {
 	})
 }
 
-// sweep brings each two rows together once; first are the threads that say what was
-// turned.
+// sweep pairs every two rows once; first is true in the threads that set the flags.
 func (f *jacobiWriter) sweep(first scalar.Expr) {
 	f.Barrier()
 	active := f.Var("active", scalar.ConstBool(false))
@@ -69,7 +67,7 @@ func (f *jacobiWriter) sweep(first scalar.Expr) {
 	f.When(first, func() { f.Store(f.moved, f.i, loop.Int(0)) })
 	others := 2*f.pairs - 1
 	f.Times("k", others, func(k scalar.Expr) {
-		// the last row stays where it is while the others go round
+		// the last row stays while the others rotate
 		one := f.Let("one", scalar.Mod(scalar.Add(k, f.i), loop.Int(others)))
 		other := scalar.Mod(scalar.Sub(scalar.Add(k, loop.Int(others)), f.i), loop.Int(others))
 		other = f.Let("other", scalar.Select(scalar.Eq(f.i, loop.Int(0)), loop.Int(others), other))
@@ -83,7 +81,7 @@ func (f *jacobiWriter) sweep(first scalar.Expr) {
 	})
 }
 
-// each goes through the thread's elements of two rows.
+// each iterates over the thread's elements of two rows.
 func (f *jacobiWriter) each(lo, hi scalar.Expr, length int, do func(atLo, atHi, lo, hi scalar.Expr)) {
 	atLo, atHi := f.Let("at", f.place(lo, loop.Int(0), f.rows, f.cols)), f.Let("at", f.place(hi, loop.Int(0), f.rows, f.cols))
 	f.Loop("e", f.j, loop.Int(length), f.team, max(length-1, 0), func(e scalar.Expr) {
@@ -107,7 +105,7 @@ func (f *jacobiWriter) multiply(lo, hi scalar.Expr) {
 	}
 }
 
-// turn turns two rows by the smaller of the angles that make them orthogonal.
+// turn rotates two rows by the smaller of the angles that make them orthogonal.
 func (f *jacobiWriter) turn(lo, hi, first scalar.Expr) {
 	var sums [3]scalar.Expr
 	for i := range sums {

@@ -6,15 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpLU is Gaussian elimination.
+// OpLU is the LU factorisation with partial pivoting.
 const OpLU ir.Op = "lu"
 
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpLU, kernels: luKernels,
-		doc: "The factors of the rows of x in another order: l·u = x[permutation], found with partial pivoting. The first result holds u in its " +
-			"upper triangle and l, whose diagonal is 1, below it; pivots[i] is the row that row i was exchanged with in step i, both i32. " +
-			"Of equally large pivots the first is taken; a column without any but 0 is left as it is.",
+		doc: "The LU factorisation with partial pivoting, l·u = x[permutation]. The first result holds u in its " +
+			"upper triangle and l, whose diagonal is 1, below it; pivots[i] is the row swapped with row i in step i; pivots and permutation are i32. " +
+			"Ties take the first pivot; a zero column is unchanged.",
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			rows, cols, err := sizedMatrix(in[0])
 			return []ir.Type{
@@ -43,8 +43,9 @@ func init() {
 	})
 }
 
-// LU factors the rows of matrices: the factors, the exchanges of rows, and the
-// order that those make.
+// LU returns the LU factorisation of matrices, [..., m, n] of f32 or f64, with partial
+// pivoting: u in the upper triangle of lu and l, with a unit diagonal, below it; pivots,
+// the row swapped with row i in step i; and permutation, with l·u = x[permutation].
 func LU(b *ir.Builder, x ir.Value) (lu, pivots, permutation ir.Value) {
 	out := several(3, b.Add(OpLU, nil, x))
 	return out[0], out[1], out[2]
@@ -83,8 +84,8 @@ func plainLU(a matrix) []matrix {
 	return []matrix{a, pivots, order}
 }
 
-// luBody eliminates one column in each step of a loop; of a matrix that is larger
-// than what a kernel takes, a panel of columns.
+// luBody eliminates one column in each step of a loop, or, if a matrix exceeds the
+// kernel's maximum size, a panel of columns.
 func luBody(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 	x := in[0]
 	rows, cols := matrixDims(x)
@@ -114,10 +115,9 @@ func luBody(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{carries[0], MoveAxis(b, ys[0], 0, -1), carries[1]}
 }
 
-// luPanels factors a panel of columns in each step, with the rows that are done as
-// zeros below the others, and takes it off the columns after it by one product: that
-// of its part below the diagonal, which makes of the rows beside its triangle what
-// solves for that.
+// luPanels factors a panel of columns in each step, with finished rows as zeros at the
+// end, and updates the trailing columns by one product, which solves for the panel's rows
+// too.
 func luPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
 	rows, cols := matrixDims(x)
 	high, wide := roundUp(rows, width), roundUp(cols, width)
@@ -149,8 +149,8 @@ func luPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
 	return []ir.Value{sliceMatrix(b, carries[0], rows, cols), SliceAxis(b, pivots, -1, ir.N(0), ir.N(count)), SliceAxis(b, carries[1], -1, ir.N(0), ir.N(rows))}
 }
 
-// eliminateBelow takes multiples of row k off those below, and keeps what they
-// were multiplied by in column k.
+// eliminateBelow subtracts multiples of row k from the rows below, and keeps the factors
+// in column k.
 func eliminateBelow(b *ir.Builder, x, k ir.Value) ir.Value {
 	below, beside := element(b, x, k, -1), element(b, x, k, -2)
 	pivot := column(b, element(b, below, k, -1))
@@ -161,7 +161,7 @@ func eliminateBelow(b *ir.Builder, x, k ir.Value) ir.Value {
 	return Select(b, Gt(b, i, k), rest, x)
 }
 
-// takeRows returns rows of matrices in the order of a vector of each.
+// takeRows permutes the rows of each matrix by a vector of indices.
 func takeRows(b *ir.Builder, x, order ir.Value) ir.Value {
 	batch := counting(0, max(x.Rank()-2, 0))
 	return Gather(b, x, column(b, order), GatherAttrs{IndexedAxes: IndexedAxes{
@@ -183,7 +183,7 @@ func jvpLU(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 	return []ir.Value{Add(b, MatMul(b, l, Tril(b, f, -1)), MatMul(b, Triu(b, f, 0), u)), {}, {}}
 }
 
-// luFactors takes l and u, made square, out of the first result of lu.
+// luFactors unpacks l and u, made square, from the first result of lu.
 func luFactors(b *ir.Builder, lu ir.Value) (l, u ir.Value) {
 	rows, cols := matrixDims(lu)
 	k := min(rows, cols)

@@ -6,10 +6,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// luKernels eliminates the columns of each matrix in one workgroup. Rows stay in the
-// registers that they were loaded into: what is exchanged are the places that they
-// are at. Two barriers a column are enough, after the candidates for its pivot and
-// after its factors and the pivot's row.
+// luKernels eliminates the columns of each matrix in one workgroup. Rows stay in their
+// registers: a swap exchanges their positions. There are two barriers for each column:
+// after the pivot candidates, and after the factors and the pivot row.
 func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	held := holdMatrix("eliminate", n, 16, caps)
 	if held == nil {
@@ -29,10 +28,10 @@ func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 type luWriter struct {
 	*heldMatrix
 	x, lu, pivots, permutation int // arrays
-	// sizes and places have the best candidate of each row of the grid, column the
-	// factors of a step, row the pivot's row.
+	// sizes and places hold the best pivot candidate of each row of the thread grid,
+	// column the factors of a step, row the pivot row.
 	sizes, places, column, row int
-	at                         []scalar.Expr // where the rows are now, -1 outside
+	at                         []scalar.Expr // the current positions of the rows, -1 for padding
 }
 
 func (f *luWriter) load() {
@@ -46,10 +45,10 @@ func (f *luWriter) load() {
 	}
 }
 
-// best returns the size and the place of the first of the largest candidates. A size
-// is the bits of an absolute value, which are ordered as those are, with what is no
-// number, so that it spreads, as the largest. A place is twice a row, and 1 more for a
-// negative value.
+// best returns the size and place of the first of the largest candidates. A size is the
+// bits of an absolute value, whose order as integers is that of the values, with NaN as
+// the largest, so that it propagates. A place is twice the row, plus 1 for a negative
+// value.
 func (f *luWriter) best(n int, size, place func(i int) scalar.Expr) (bestSize, bestPlace scalar.Expr) {
 	bestSize = f.combined(n, size, scalar.Max)
 	return bestSize, f.combined(n, func(i int) scalar.Expr {
@@ -57,7 +56,7 @@ func (f *luWriter) best(n int, size, place func(i int) scalar.Expr) (bestSize, b
 	}, scalar.Min)
 }
 
-// bitsOf is the integer type as wide as a type of floats.
+// bitsOf returns the integer type of the width of a float type.
 func bitsOf(d ir.DType) ir.DType {
 	if d == ir.F64 {
 		return ir.I64
@@ -65,8 +64,8 @@ func bitsOf(d ir.DType) ir.DType {
 	return ir.I32
 }
 
-// eliminate takes multiples of the pivot's row of column k of a tile off the rows
-// that have not been pivots.
+// eliminate subtracts multiples of the pivot row of column k of a tile from the rows that
+// have not been pivots.
 func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 	step := f.Let("step", scalar.Add(k, loop.Int(tile*f.across)))
 	mine := f.Let("mine", scalar.Eq(f.j, k))
@@ -117,8 +116,8 @@ func (f *luWriter) eliminate(tile int, k scalar.Expr) {
 	}
 }
 
-// share makes factors of the elements below the pivot, and writes them and the
-// pivot's row where all threads see them.
+// share divides the elements below the pivot by it, and writes these factors and the pivot
+// row to workgroup memory.
 func (f *luWriter) share(tile int, step, pivot, mine scalar.Expr, live []scalar.Expr) {
 	zero := f.number(0)
 	f.When(mine, func() {
@@ -137,7 +136,7 @@ func (f *luWriter) share(tile int, step, pivot, mine scalar.Expr, live []scalar.
 	}
 }
 
-// store writes each row where it has come to.
+// store writes each row to its final position.
 func (f *luWriter) store() {
 	for r, at := range f.at {
 		there := f.Let("there", scalar.And(f.exists, scalar.Ge(at, loop.Int(0))))

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// matrix is one matrix of a plain meaning, in row-major order; a vector has one
+// matrix is one matrix of a reference implementation, in row-major order; a vector has one
 // row.
 type matrix struct {
 	rows, cols int
@@ -92,7 +92,7 @@ func (m matrix) block(rows, cols int) matrix {
 	return c
 }
 
-// columnNorm returns the length of a column.
+// columnNorm returns the Euclidean norm of a column.
 func (m matrix) columnNorm(j int) float64 {
 	sum := 0.0
 	for i := range m.rows {
@@ -101,7 +101,7 @@ func (m matrix) columnNorm(j int) float64 {
 	return sum
 }
 
-// columnsDot returns the product of two columns.
+// columnsDot returns the dot product of two columns.
 func (m matrix) columnsDot(p, q int) float64 {
 	sum := 0.0
 	for i := range m.rows {

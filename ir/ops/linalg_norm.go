@@ -19,14 +19,14 @@ const (
 	NormSpectral  = "2"    // the largest singular value
 	NormLeast     = "-2"   // the smallest singular value
 	NormColumns   = "1"    // the largest sum of the absolute values of a column
-	NormRows      = "inf"  // the same of a row
+	NormRows      = "inf"  // the largest sum of the absolute values of a row
 	normColumn    = "-1"   // the smallest of those of columns
 	normRow       = "-inf" // the smallest of those of rows
 )
 
 var matrixNorms = []string{NormFrobenius, NormNuclear, NormSpectral, NormLeast, NormColumns, NormRows, normColumn, normRow}
 
-// MatrixNormAttrs name a norm.
+// MatrixNormAttrs hold the order of a norm.
 type MatrixNormAttrs struct{ Order string }
 
 // Visit shows the attributes.
@@ -45,7 +45,7 @@ func init() {
 		return nil
 	}
 	defineComposite(composite{
-		op: OpMatrixNorm, doc: "The norms of matrices. Those of matrices without elements are 0, but there is no smallest of nothing.",
+		op: OpMatrixNorm, doc: "The norms of matrices, by the orders of numpy.linalg.norm. The norm of an empty matrix is 0; the orders of a minimum need elements.",
 		types: floats, constraints: constraints, newAttrs: func() ir.Attrs { return &MatrixNormAttrs{NormFrobenius} },
 		check: func(n *ir.Node) error {
 			if err := checkSized(n); err != nil {
@@ -59,7 +59,7 @@ func init() {
 		samples: func() []ir.Sample { return matrixNormSamples(true) },
 	})
 	defineComposite(composite{
-		op: OpCondNumber, doc: "The condition numbers of square matrices: the norm of x times that of its inverse. It is Inf or NaN for a singular one.",
+		op: OpCondNumber, doc: "The condition numbers of square matrices: the norm of x times that of its inverse, Inf or NaN for a singular matrix.",
 		types: floats, constraints: append(constraints[:2:2], "the matrices are square and have elements"),
 		newAttrs: func() ir.Attrs { return &MatrixNormAttrs{NormSpectral} },
 		check: func(n *ir.Node) error {
@@ -86,14 +86,14 @@ func init() {
 	})
 }
 
-// MatrixNorm returns the norms [...] of matrices, [..., m, n], of an order such as
-// [NormFrobenius].
+// MatrixNorm returns the norms [...] of matrices, [..., m, n] of f32 or f64, of an order
+// such as [NormFrobenius] or [NormSpectral].
 func MatrixNorm(b *ir.Builder, x ir.Value, order string) ir.Value {
 	return b.Add1(OpMatrixNorm, &MatrixNormAttrs{order}, x)
 }
 
-// CondNumber returns the condition numbers of square matrices by a norm of some
-// order.
+// CondNumber returns the condition numbers [...] of square matrices in the norm of the
+// given order.
 func CondNumber(b *ir.Builder, x ir.Value, order string) ir.Value {
 	return b.Add1(OpCondNumber, &MatrixNormAttrs{order}, x)
 }

@@ -2,18 +2,18 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// panel is some neighbouring columns of matrices, those that a step of a factorisation
-// by panels is for. The rows above the panel's triangle are done.
+// panel is the block of columns of one step of a blocked factorisation. The rows above its
+// triangle are finished.
 type panel struct {
 	b     *ir.Builder
-	first ir.Value // the number of its first column, and of its first row that is not done
+	first ir.Value // its first column, and its first unfinished row
 	width int
-	// live are its elements from row first on, and zeros below them.
+	// live holds its rows from first on, padded with zero rows.
 	live ir.Value
 }
 
-// panelWidth is how many columns a panel of matrices of some rows has: as many as a
-// kernel keeps in registers where it can, up to matrixBlock.
+// panelWidth returns the width of a panel: the maximum that a kernel keeps in registers,
+// up to matrixBlock.
 func panelWidth(d ir.DType, rows int) int {
 	width := matrixBlock
 	for width > 8 && rows*width*d.Size() > 4*256*tileRegisters {
@@ -22,10 +22,10 @@ func panelWidth(d ir.DType, rows int) int {
 	return width
 }
 
-// roundUp returns the least multiple of by that is not below n.
+// roundUp returns n rounded up to a multiple of by.
 func roundUp(n, by int) int { return (n + by - 1) / by * by }
 
-// panelOf returns panel k of matrices whose sizes are multiples of the width.
+// panelOf returns panel k of matrices whose sizes are multiples of width.
 func panelOf(b *ir.Builder, x, k ir.Value, width int) panel {
 	rows, cols := matrixDims(x)
 	p := panel{b: b, first: Mul(b, k, int32Like(b, k, width)), width: width}
@@ -38,8 +38,8 @@ func panelOf(b *ir.Builder, x, k ir.Value, width int) panel {
 	return p
 }
 
-// back returns what is found for the rows of the live part, along an axis, in the
-// order of the matrix's rows.
+// back moves values for the rows of the live part, along an axis, to the matrix's row
+// order.
 func (p panel) back(x ir.Value, axis int) ir.Value {
 	b := p.b
 	if b.Err() != nil {
@@ -51,8 +51,8 @@ func (p panel) back(x ir.Value, axis int) ir.Value {
 	return Take(b, x, from, axis, OutsideClip)
 }
 
-// replace returns matrices x with the panel from its first row on in the place of the
-// columns that it is of, and with rest in the place of those after it.
+// replace returns x with the panel from its first row on and with rest as the columns
+// after it.
 func (p panel) replace(x, panel, rest ir.Value) ir.Value {
 	b := p.b
 	if b.Err() != nil {

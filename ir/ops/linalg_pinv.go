@@ -4,7 +4,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// What comes of singular values.
+// Pseudo-inverse, least squares and rank, by singular values.
 const (
 	OpPinv       ir.Op = "pinv"
 	OpLstsq      ir.Op = "lstsq"
@@ -13,9 +13,8 @@ const (
 	OpDet        ir.Op = "det"
 )
 
-// CutoffAttrs say which singular values count as 0: those that are at most so
-// many times the largest one. A negative number stands for 10·max(m, n) times the
-// distance of 1 to the next larger number.
+// CutoffAttrs hold the relative cutoff below which singular values count as 0: cutoff
+// times the largest one. A negative number stands for 10·max(m, n)·ε.
 type CutoffAttrs struct{ Cutoff float64 }
 
 // Visit shows the attributes.
@@ -23,8 +22,7 @@ func (a *CutoffAttrs) Visit(v ir.AttrVisitor) { v.Float("cutoff", &a.Cutoff) }
 
 func newCutoff() ir.Attrs { return &CutoffAttrs{Cutoff: -1} }
 
-// cutoff returns the largest singular value that counts as 0, along an axis of
-// size 1.
+// cutoff returns the largest singular value that counts as 0, along an axis of size 1.
 func (a *CutoffAttrs) cutoff(b *ir.Builder, x, s ir.Value) ir.Value {
 	rows, cols := matrixDims(x)
 	share := a.Cutoff
@@ -38,7 +36,7 @@ func (a *CutoffAttrs) cutoff(b *ir.Builder, x, s ir.Value) ir.Value {
 func init() {
 	sized := []string{"the operands are f32 or f64, of rank 2 or more, and have no symbolic size"}
 	defineComposite(composite{
-		op: OpPinv, doc: "The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one count as 0; the derivative is that along which the rank stays the same.",
+		op: OpPinv, doc: "The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one count as 0; the derivative assumes constant rank.",
 		types: floats, constraints: sized, newAttrs: newCutoff, check: checkSized,
 		body: pinvBody, jvp: jvpPinv,
 		samples: func() []ir.Sample {
@@ -50,8 +48,8 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpLstsq, operands: []string{"a", "b"},
-		doc:   "The x of least length among those for which a·x - b is shortest, column by column. Singular values of a up to cutoff times the largest one count as 0.",
-		types: floats, constraints: append(sized[:1:1], "the matrices of a have as many rows as those of b"), newAttrs: newCutoff,
+		doc:   "The minimum-norm least-squares solution x of a·x = b, column by column. Singular values of a up to cutoff times the largest one count as 0.",
+		types: floats, constraints: append(sized[:1:1], "the matrices of a and b have the same number of rows"), newAttrs: newCutoff,
 		check: func(n *ir.Node) error {
 			_, m, err := matricesOf(n)
 			if err == nil && m[0].rows != m[1].rows {
@@ -79,7 +77,7 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpMatrixRank, doc: "How many singular values of each matrix are larger than cutoff times the largest one, as i32.",
+		op: OpMatrixRank, doc: "The rank of each matrix, i32: the number of singular values above cutoff times the largest one.",
 		types: floats, constraints: sized, newAttrs: newCutoff, check: checkSized, noGrad: "integer result",
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			_, s, _ := SVD(b, in[0], false)
@@ -100,7 +98,7 @@ func init() {
 	defineDeterminant()
 }
 
-// checkSized refuses what is not matrices of f32 or f64 of constant size.
+// checkSized refuses operands that are not matrices of f32 or f64 of constant size.
 func checkSized(n *ir.Node) error {
 	t := n.Input(0).Type()
 	if err := checkMatrices(t); err != nil {
@@ -110,7 +108,7 @@ func checkSized(n *ir.Node) error {
 	return err
 }
 
-// loosely gives samples a tolerance for what comes of singular vectors.
+// loosely gives samples a tolerance for functions of singular vectors.
 func loosely(samples []ir.Sample) []ir.Sample {
 	for i := range samples {
 		samples[i].Tol = 2e-4
@@ -118,14 +116,14 @@ func loosely(samples []ir.Sample) []ir.Sample {
 	return samples
 }
 
-// Pinv returns the Moore-Penrose inverses of matrices; a cutoff below 0 is the
-// default one.
+// Pinv returns the Moore-Penrose inverses, [..., n, m], of matrices [..., m, n]. A
+// negative cutoff is the default: see [CutoffAttrs].
 func Pinv(b *ir.Builder, x ir.Value, cutoff float64) ir.Value {
 	return b.Add1(OpPinv, &CutoffAttrs{cutoff}, x)
 }
 
-// Lstsq returns the shortest solutions of least squares of a·x = y; a y of rank 1
-// is one column. A cutoff below 0 is the default one.
+// Lstsq returns the minimum-norm least-squares solutions of a·x = y; y of rank 1 is one
+// column. A negative cutoff is the default: see [CutoffAttrs].
 func Lstsq(b *ir.Builder, a, y ir.Value, cutoff float64) ir.Value {
 	if b.Err() == nil && y.Rank() == 1 {
 		return Squeeze(b, Lstsq(b, a, column(b, y), cutoff), -1)
@@ -134,8 +132,8 @@ func Lstsq(b *ir.Builder, a, y ir.Value, cutoff float64) ir.Value {
 	return b.Add1(OpLstsq, &CutoffAttrs{cutoff}, in...)
 }
 
-// MatrixRank returns the ranks of matrices, i32; a cutoff below 0 is the default
-// one.
+// MatrixRank returns the ranks of matrices, i32. A negative cutoff is the default: see
+// [CutoffAttrs].
 func MatrixRank(b *ir.Builder, x ir.Value, cutoff float64) ir.Value {
 	return b.Add1(OpMatrixRank, &CutoffAttrs{cutoff}, x)
 }
@@ -145,7 +143,7 @@ func pinvBody(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		return adjoint(b, in[0])
 	}
 	u, s, vt := SVD(b, in[0], false)
-	small := Le(b, s, n.Attrs().(*CutoffAttrs).cutoff(b, in[0], s)) // not where x has NaN
+	small := Le(b, s, n.Attrs().(*CutoffAttrs).cutoff(b, in[0], s)) // false if x has NaN
 	one := OnesLike(b, s)
 	inverse := Select(b, small, ZerosLike(b, s), Div(b, one, Select(b, small, one, s)))
 	return MatMul(b, Mul(b, adjoint(b, vt), row(b, inverse)), adjoint(b, u))
@@ -153,8 +151,8 @@ func pinvBody(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 
 // jvpPinv is -p·dx·p + p·pᵀ·dxᵀ·(1 - x·p) + (1 - p·x)·dxᵀ·pᵀ·p (Golub and Pereyra,
 // "The differentiation of pseudo-inverses and nonlinear least squares problems
-// whose variables separate", 1973). No singular vectors occur in it, so that
-// equal singular values do no harm at any order.
+// whose variables separate", 1973). It has no singular vectors, so equal singular values
+// are harmless at any order.
 func jvpPinv(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
 	x, p := in[0], out[0]
 	pt, dxt := adjoint(b, p), adjoint(b, t[0])

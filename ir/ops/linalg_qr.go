@@ -6,10 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpQR makes the columns of matrices orthonormal.
+// OpQR is the QR factorisation.
 const OpQR ir.Op = "qr"
 
-// FullAttrs say whether factors are square, or only as large as they need to be.
+// FullAttrs choose full (square) or reduced factors.
 type FullAttrs struct{ Full bool }
 
 // Visit shows the attributes.
@@ -20,10 +20,10 @@ func isFull(n *ir.Node) bool { return n.Attrs().(*FullAttrs).Full }
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpQR, routine: true, newAttrs: func() ir.Attrs { return &FullAttrs{} },
-		doc: "q with orthonormal columns and an upper triangular r with q·r = x, by Householder's reflections, whose signs are LAPACK's: r has a negative " +
-			"diagonal where x has a positive one, and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is m by k and r k by n; " +
+		doc: "The QR factorisation: q with orthonormal columns and upper triangular r with q·r = x, by Householder reflections with LAPACK's signs: r has a negative " +
+			"diagonal element where x has a positive one, and that of x where the rest of the column is 0. For m by n elements and k = min(m, n), q is m by k and r k by n; " +
 			"with full they are m by m and m by n. A full factor of more rows than columns has no derivative, and where the first k columns are linearly " +
-			"dependent it is infinite or NaN.",
+			"dependent the derivative is infinite or NaN.",
 		constraints: []string{"the matrices have no symbolic size"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			rows, cols, err := sizedMatrix(in[0])
@@ -63,9 +63,9 @@ func init() {
 	})
 }
 
-// QR returns q with orthonormal columns and the upper triangular r with q·r = x,
-// for f32 or f64 of [..., m, n]: q is [..., m, k] and r [..., k, n] for k = min(m,
-// n); with full, q is [..., m, m] and r [..., m, n].
+// QR returns the QR factorisation of matrices, [..., m, n] of f32 or f64: q with
+// orthonormal columns, [..., m, k], and upper triangular r, [..., k, n], with q·r = x and
+// k = min(m, n); if full, q is [..., m, m] and r [..., m, n].
 func QR(b *ir.Builder, x ir.Value, full bool) (q, r ir.Value) {
 	out := several(2, b.Add(OpQR, &FullAttrs{full}, x))
 	return out[0], out[1]
@@ -100,7 +100,7 @@ func plainQR(r matrix) (q, _ matrix) {
 	return q, r
 }
 
-// reflect takes scale·v·vᵀ·m off m.
+// reflect subtracts scale·v·vᵀ·m from m.
 func reflect(m, v matrix, scale float64) {
 	along := v.transposed().times(m)
 	for i := range m.rows {
@@ -110,8 +110,8 @@ func reflect(m, v matrix, scale float64) {
 	}
 }
 
-// qrBody takes r and the reflections out of what [Householder] returns, and makes q of
-// them as householderPanels does. x is scaled so that no square overflows.
+// qrBody unpacks r and the reflections from the result of [Householder], and accumulates q
+// as householderPanels does. x is scaled so that no square overflows.
 func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	rows, cols := matrixDims(in[0])
 	if rows*cols == 0 {
@@ -131,8 +131,8 @@ func qrBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Sub(b, identityLike(b, q), q), r}
 }
 
-// emptyFactors returns the factors of matrices without elements: each is as
-// much of an identity as it has elements.
+// emptyFactors returns the factors of matrices without elements: blocks of identity
+// matrices.
 func emptyFactors(b *ir.Builder, n *ir.Node) []ir.Value {
 	out := make([]ir.Value, n.NumResults())
 	for i, t := range n.Types() {
@@ -144,15 +144,15 @@ func emptyFactors(b *ir.Builder, n *ir.Node) []ir.Value {
 	return out
 }
 
-// scaledMatrix returns matrices divided by their largest element, and that
-// element for each; 1 in place of 0.
+// scaledMatrix returns matrices divided by their largest magnitude, and that magnitude, 1
+// in place of 0.
 func scaledMatrix(b *ir.Builder, x ir.Value) (scaled, size ir.Value) {
 	size = row(b, column(b, ReduceMax(b, Abs(b, x), -2, -1)))
 	size = Select(b, Eq(b, size, ZerosLike(b, size)), OnesLike(b, size), size)
 	return Div(b, x, size), size
 }
 
-// jvpQR is, for the square part that r begins with, dq = q·(ω - qᵀ·d) + d and
+// jvpQR is, for the leading square block of r, dq = q·(ω - qᵀ·d) + d and
 // dr = (qᵀ·d - ω)·r with d = dx·r⁻¹, where ω is skew and has the lower triangle
 // of qᵀ·d (Walter and Lehmann, "Algorithmic differentiation of linear algebra
 // functions", 2010). Columns beyond it follow from r = qᵀ·x.

@@ -6,16 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Linear equations and what comes of the factors of LU.
+// Linear systems, inverses and determinants, by LU factors.
 const (
 	OpSolve   ir.Op = "solve"
 	OpInv     ir.Op = "inv"
 	OpSlogdet ir.Op = "slogdet"
 )
 
-// SolveAttrs say which equation is solved.
+// SolveAttrs choose the system.
 type SolveAttrs struct {
-	// TransposeA puts aᵀ in the place of a.
+	// TransposeA solves with aᵀ.
 	TransposeA bool
 }
 
@@ -25,8 +25,8 @@ func (a *SolveAttrs) Visit(v ir.AttrVisitor) { v.Bool("transpose_a", &a.Transpos
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpSolve, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &SolveAttrs{} },
-		doc:         "The x for which a·x = b, or aᵀ·x = b with transpose_a. A singular a gives infinities or NaN.",
-		constraints: []string{"the matrices of a are square, and have as many rows as those of b", "they have no symbolic size"},
+		doc:         "The solution x of a·x = b, or of aᵀ·x = b with transpose_a, by LU. A singular a gives infinities or NaN.",
+		constraints: []string{"the matrices of a are square, with the number of rows of those of b", "they have no symbolic size"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			if err := squareMatrix(in[0]); err != nil {
 				return nil, err
@@ -75,7 +75,7 @@ func init() {
 	defineMatrixOp(slogdet())
 }
 
-// checkSquare refuses what is not square matrices of f32 or f64.
+// checkSquare refuses operands that are not square matrices of f32 or f64.
 func checkSquare(n *ir.Node) error {
 	t := n.Input(0).Type()
 	if err := checkMatrices(t); err != nil {
@@ -84,10 +84,9 @@ func checkSquare(n *ir.Node) error {
 	return squareMatrix(sizeOfMatrix(t))
 }
 
-// Solve returns x with a·x = y, or aᵀ·x = y, for a [..., n, n] and y [..., n, k]
-// of f32 or f64; a y of rank 1 is one column, and so is the result. The axes
-// before the last two are broadcast against each other. A singular a gives
-// infinities or NaN.
+// Solve returns the solution x of a·x = y, or of aᵀ·x = y, for a [..., n, n] and y [...,
+// n, k] of f32 or f64; a y of rank 1 is one column, as is then the result. The batch axes
+// are broadcast. A singular a gives infinities or NaN.
 func Solve(b *ir.Builder, a, y ir.Value, attrs SolveAttrs) ir.Value {
 	if b.Err() == nil && y.Rank() == 1 {
 		return Squeeze(b, Solve(b, a, column(b, y), attrs), -1)
@@ -96,13 +95,13 @@ func Solve(b *ir.Builder, a, y ir.Value, attrs SolveAttrs) ir.Value {
 	return b.Add1(OpSolve, &attrs, in...)
 }
 
-// Inv returns the inverses of square matrices, f32 or f64 of [..., n, n];
-// infinities or NaN for singular ones.
+// Inv returns the inverses of square matrices, [..., n, n] of f32 or f64; infinities or
+// NaN for singular ones.
 func Inv(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpInv, nil, x) }
 
-// Slogdet returns the signs of the determinants of square matrices, f32 or f64 of
-// [..., n, n], and the logarithms of their absolute values, both [...]: 0 and −Inf
-// for singular matrices.
+// Slogdet returns the signs of the determinants of square matrices, [..., n, n] of f32 or
+// f64, and the logarithms of their absolute values, both [...]: 0 and −Inf for singular
+// matrices.
 func Slogdet(b *ir.Builder, x ir.Value) (sign, logabsdet ir.Value) {
 	out := several(2, b.Add(OpSlogdet, nil, x))
 	return out[0], out[1]
@@ -128,8 +127,8 @@ func meaningSolve(n *ir.Node, in []matrix) []matrix {
 	return []matrix{substitute(f[0], substitute(l, y, true), false)}
 }
 
-// solveBody solves by the factors of a, also where it is transposed, so that a
-// value and its derivatives share them.
+// solveBody solves by the factors of a, also for the transpose, so that a value and its
+// derivatives share them.
 func solveBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	lu, _, order := LU(b, in[0])
 	lower := TriangularAttrs{LeftSide: true, Lower: true, UnitDiagonal: true}
@@ -178,7 +177,7 @@ func slogdet() matrixOp {
 	}
 }
 
-// exchangeSign returns -1 for an odd number of exchanged rows, 1 for an even one.
+// exchangeSign returns the sign of the row permutation.
 func exchangeSign(b *ir.Builder, pivots ir.Value, d ir.DType) ir.Value {
 	moved := Ne(b, pivots, Iota(b, ir.I32, -1, pivots.Shape()...))
 	count := ReduceSum(b, Convert(b, moved, ir.I32), -1)

@@ -22,7 +22,7 @@ func squareConstraints() []string {
 func init() {
 	squares := squareConstraints()
 	defineComposite(composite{
-		op: OpSPDSqrtm, doc: "The symmetric positive definite square roots of the symmetric parts of matrices. NaN where an eigenvalue is negative; the derivative is infinite where one is 0, and right where several are equal.",
+		op: OpSPDSqrtm, doc: "The symmetric positive definite square roots of the symmetric parts of matrices, NaN if an eigenvalue is negative. The derivative is infinite if an eigenvalue is 0, and finite for repeated eigenvalues.",
 		types: floats, constraints: squares, check: checkSizedSquare,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return spectral(b, in[0], Sqrt) },
 		// y·dy + dy·y = dx
@@ -32,7 +32,7 @@ func init() {
 		samples: spdSamples,
 	})
 	defineComposite(composite{
-		op: OpSPDLogm, doc: "The logarithms of the symmetric parts of matrices, which are to be positive definite: NaN where an eigenvalue is negative. Derivatives are right where several are equal.",
+		op: OpSPDLogm, doc: "The matrix logarithms of the symmetric parts of matrices, which must be positive definite: NaN if an eigenvalue is negative. Derivatives are finite for repeated eigenvalues.",
 		types: floats, constraints: squares, check: checkSizedSquare,
 		body:    func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return spectral(b, in[0], Log) },
 		jvp:     jvpLogm,
@@ -41,14 +41,16 @@ func init() {
 	defineMatrixOp(lyapunov())
 }
 
-// SPDSqrtm returns the square roots of symmetric positive definite matrices.
+// SPDSqrtm returns the square roots of symmetric positive definite matrices, [..., n, n]
+// of f32 or f64; NaN if an eigenvalue is negative.
 func SPDSqrtm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSPDSqrtm, nil, x) }
 
-// SPDLogm returns the logarithms of symmetric positive definite matrices.
+// SPDLogm returns the matrix logarithms of symmetric positive definite matrices, [..., n,
+// n] of f32 or f64; NaN if an eigenvalue is negative.
 func SPDLogm(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSPDLogm, nil, x) }
 
-// Lyapunov solves a·x + x·a = c for symmetric positive definite a; the axes of
-// both before the last two are broadcast against each other.
+// Lyapunov returns the solution x of a·x + x·a = c for symmetric positive definite a; the
+// batch axes are broadcast.
 func Lyapunov(b *ir.Builder, a, c ir.Value) ir.Value {
 	in := broadcastLead(b, OpLyapunov, a, c)
 	return b.Add1(OpLyapunov, nil, in...)
@@ -60,11 +62,11 @@ func spectral(b *ir.Builder, x ir.Value, f func(b *ir.Builder, w ir.Value) ir.Va
 	return MatMul(b, Mul(b, v, row(b, f(b, w))), adjoint(b, v))
 }
 
-// lyapunov has the derivative x' of a·x' + x'·a = c' - a'·x - x·a'.
+// lyapunov has the derivative x' with a·x' + x'·a = c' - a'·x - x·a'.
 func lyapunov() matrixOp {
 	return matrixOp{
 		op: OpLyapunov, operands: []string{"a", "c"},
-		doc:         "The x for which a·x + x·a = c, where a is the symmetric part of the matrix given and is to be positive definite.",
+		doc:         "The solution x of the Lyapunov equation a·x + x·a = c, for the symmetric part a of the operand, which must be positive definite.",
 		constraints: []string{"the matrices are square, of one size that is not symbolic"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			if in[0] != in[1] {
@@ -110,8 +112,8 @@ func lyapunov() matrixOp {
 	}
 }
 
-// jvpLogm differentiates log x = 2⁵·log(x^(1/2⁵)) by way of [logmByRoots]: unlike
-// the eigenvectors, roots have derivatives where eigenvalues are equal.
+// jvpLogm differentiates log x = 2⁵·log(x^(1/2⁵)) by [logmByRoots]: unlike eigenvectors,
+// roots are differentiable at repeated eigenvalues.
 func jvpLogm(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	g, err := ir.Transform(string(OpSPDLogm), func(b *ir.Builder) {
 		b.Output("log", logmByRoots(b, b.Port(ir.InputPort, "x", n.Input(0).Type())))
@@ -124,8 +126,8 @@ func jvpLogm(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	return moved
 }
 
-// Of [logmByRoots]: how many roots are taken, and how many terms of the series of
-// artanh are needed then for matrices of a condition number up to 1e12.
+// The number of roots in [logmByRoots], and of terms of the artanh series for condition
+// numbers up to 1e12.
 const (
 	logmRoots = 6
 	logmTerms = 11

@@ -6,15 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpSVD finds the singular values of matrices.
+// OpSVD is the singular value decomposition.
 const OpSVD ir.Op = "svd"
 
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpSVD, routine: true, newAttrs: func() ir.Attrs { return &FullAttrs{} },
-		doc: "u, s and vt with u·diag(s)·vt = x: the singular values s in descending order, the columns of u and the rows of vt orthonormal. Of a row v of vt " + vectorSigns +
-			". For m by n elements and k = min(m, n), u is m by k and vt k by n; with full they are square. Vectors of equal singular values, those of 0 and those beyond k can be turned: " +
-			"derivatives of u and vt are infinite at such values, and full factors that are not square have none. Derivatives of s alone stay right to first order; at 0 those of s are of one side.",
+		doc: "The singular value decomposition u·diag(s)·vt = x: the singular values s in descending order, the columns of u and the rows of vt orthonormal. For a row v of vt " + vectorSigns +
+			". For m by n elements and k = min(m, n), u is m by k and vt k by n; with full they are square. Vectors of repeated or zero singular values and those beyond k are not unique: " +
+			"derivatives of u and vt are infinite there, and full factors of rectangular matrices have none. First derivatives of functions of s alone are finite; at 0 those of s are one-sided.",
 		constraints: []string{"the matrices have no symbolic size"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			rows, cols, err := sizedMatrix(in[0])
@@ -42,20 +42,20 @@ func init() {
 			for _, dims := range [][]int{{4, 2}, {2, 4}} {
 				out = append(out, ir.Sample{
 					Name: "full " + shapeName(dims), Attrs: &FullAttrs{true}, In: []*ir.Array{positive(6, ir.F32, dims...)},
-					NoGrad: "the vectors beyond the singular values can be turned",
+					NoGrad: "the vectors beyond the singular values are not unique",
 				})
 			}
 			for i := range out {
-				out[i].Tol = 1e-4 // vectors are off by roundings over gaps of singular values
+				out[i].Tol = 1e-4 // the error of vectors is rounding error divided by gaps of singular values
 			}
 			return out
 		},
 	})
 }
 
-// SVD returns u, s and vt with u·diag(s)·vt = x for f32 or f64 of [..., m, n]: the
-// singular values s [..., k] in descending order for k = min(m, n), u [..., m, k]
-// and vt [..., k, n]; with full, u is [..., m, m] and vt [..., n, n].
+// SVD returns the singular value decomposition u·diag(s)·vt = x of matrices, [..., m, n]
+// of f32 or f64: the singular values s, [..., k], in descending order for k = min(m, n),
+// u, [..., m, k], and vt, [..., k, n]; if full, u is [..., m, m] and vt [..., n, n].
 func SVD(b *ir.Builder, x ir.Value, full bool) (u, s, vt ir.Value) {
 	out := several(3, b.Add(OpSVD, &FullAttrs{full}, x))
 	return out[0], out[1], out[2]
@@ -69,7 +69,7 @@ func plainSVD(x matrix, full bool) []matrix {
 		orient(v)
 		return []matrix{u, f[1], v.transposed()}
 	}
-	turned, v := plainTurn(x.clone())
+	turned, v := orthogonaliseColumns(x.clone())
 	s := newMatrix(1, x.cols)
 	for j := range s.x {
 		s.x[j] = turned.columnNorm(j)
@@ -77,8 +77,8 @@ func plainSVD(x matrix, full bool) []matrix {
 	order := counting(0, x.cols)
 	slices.SortStableFunc(order, func(i, j int) int { return boolInt(s.x[i] < s.x[j]) - boolInt(s.x[i] > s.x[j]) })
 	turned, v = turned.columns(order), v.columns(order)
-	// the columns of turned are orthogonal: q has them with length 1, and those
-	// of a singular value 0 besides
+	// the columns of turned are orthogonal: q has them normalised, and vectors for zero
+	// singular values too
 	u, r := plainQR(turned)
 	for j := range x.cols {
 		if r.at(j, j) < 0 {
@@ -93,10 +93,9 @@ func plainSVD(x matrix, full bool) []matrix {
 	return []matrix{u, {1, x.cols, pick(s.x, order)}, v.transposed()}
 }
 
-// svdBody turns the rows of the transpose until they are orthogonal: their lengths are
-// the singular values, and a QR factorisation makes the vectors of them, those of a
-// singular value 0 included. An identity that is turned along gives those on the other
-// side.
+// svdBody orthogonalises the rows of the transpose: their norms are the singular values,
+// and a QR factorisation normalises them, and completes them for zero singular values. The
+// rotations applied to an identity give the vectors of the other side.
 func svdBody(b *ir.Builder, n *ir.Node, x ir.Value) []ir.Value {
 	rows, cols := matrixDims(x)
 	if rows*cols == 0 {
@@ -124,7 +123,7 @@ func svdBody(b *ir.Builder, n *ir.Node, x ir.Value) []ir.Value {
 		u, v = v, u
 	}
 	signs := columnSigns(b, v)
-	if wide { // v has more columns than u where it is full
+	if wide { // v has more columns than u if full
 		u = signedColumns(b, u, SliceAxis(b, signs, -1, ir.N(0), ir.N(cols)))
 	} else {
 		u = signedColumns(b, u, signs)
@@ -132,7 +131,7 @@ func svdBody(b *ir.Builder, n *ir.Node, x ir.Value) []ir.Value {
 	return []ir.Value{u, s, adjoint(b, signedColumns(b, v, signs))}
 }
 
-// signedColumns multiplies the first columns of x, as many as there are signs.
+// signedColumns multiplies the first columns of x by signs.
 func signedColumns(b *ir.Builder, x, signs ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -147,10 +146,9 @@ func signedColumns(b *ir.Builder, x, signs ir.Value) ir.Value {
 	return Mul(b, x, row(b, signs))
 }
 
-// jvpSVD: with e = uᵀ·dx·v, ds is the diagonal of e; du and dv turn the vectors
-// into each other by e over the gaps of s², and into those beyond by e over s
-// (Giles, as for eigh; Townsend, "Differentiating the singular value
-// decomposition", 2016).
+// jvpSVD: with e = uᵀ·dx·v, ds is the diagonal of e; du and dv rotate the vectors within
+// their span by e over the gaps of s², and out of it by e over s (Giles, as for eigh;
+// Townsend, "Differentiating the singular value decomposition", 2016).
 func jvpSVD(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	rows, cols := matrixDims(in[0])
 	if isFull(n) && rows != cols {

@@ -6,28 +6,28 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// tiles writes a kernel that has one workgroup for each matrix, or for each part of
-// one. Its threads make a grid, and the one at (i, j) keeps the elements in registers
-// whose row is i modulo the grid's rows and whose column is j modulo its columns, so
-// that all threads have something left to do until an elimination ends.
+// tiles writes a kernel with one workgroup for each matrix, or part of one. Elements are
+// kept in registers, distributed cyclically over a grid of threads: the thread at (i, j)
+// has those whose row is i modulo the grid's rows and whose column is j modulo its
+// columns, which balances the load to the end of an elimination.
 type tiles struct {
 	*loop.Writer
 	kernel *loop.Kernel
 	memory []ir.Memory // the storage arrays
 	d      ir.DType    // of the elements
-	// down and across are the rows and columns of the grid, i and j the thread's.
+	// down and across are the sizes of the grid, i and j the thread's position.
 	down, across int
 	i, j         scalar.Expr
-	// matrix and part are what the workgroup is for. There may be a few workgroups
-	// more, for which exists is false and matrix and part are the last ones.
+	// matrix and part are the workgroup's. For surplus workgroups exists is false and
+	// matrix and part are the last ones.
 	matrix, part, exists scalar.Expr
 }
 
-// tileRegisters is how many registers of 32 bits a thread may keep elements in.
+// tileRegisters is the number of 32-bit registers a thread may keep elements in.
 const tileRegisters = 64
 
-// gridFor is the grid of threads for a factorisation by columns: a wide one, since all
-// threads look at what each of its rows has found, but with most rows to a thread.
+// gridFor returns the thread grid of a factorisation by columns: a wide one, since all
+// threads read the partial results of each grid row, with at most most rows in a thread.
 func gridFor(rows, cols, most int) (down, across int) {
 	threads := 256
 	if rows*cols <= 32*32 {
@@ -43,12 +43,12 @@ func gridFor(rows, cols, most int) (down, across int) {
 	return threads / across, across
 }
 
-// fitsRegisters reports whether the elements of a matrix fit the registers of a grid.
+// fitsRegisters reports whether a matrix fits in the registers of a grid.
 func fitsRegisters(d ir.DType, rows, cols, down, across int) bool {
 	return (rows+down-1)/down*((cols+across-1)/across)*d.Size() <= 4*tileRegisters
 }
 
-// newTiles begins a kernel for matrices of some parts each, with a grid of threads.
+// newTiles begins a kernel for matrices with the given number of parts each.
 func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps loop.Caps) *tiles {
 	t := &tiles{Writer: loop.NewWriter(), d: d, down: down, across: across}
 	count := matrices * parts
@@ -64,18 +64,18 @@ func newTiles(name string, d ir.DType, down, across, matrices, parts int, caps l
 	return t
 }
 
-// heldMatrix is a matrix that the threads of a grid hold in registers: thread i, j has
-// every down-th row from i on of every across-th column from j on.
+// heldMatrix is a matrix in the registers of a thread grid: thread i, j has every down-th
+// row from i on and every across-th column from j on.
 type heldMatrix struct {
 	*tiles
 	rows, cols       int
-	ownRows, ownCols []scalar.Expr   // those of the thread
+	ownRows, ownCols []scalar.Expr   // the thread's
 	own              [][]scalar.Expr // its elements, once they are loaded
 }
 
-// holdMatrix begins a kernel whose threads hold the matrices of operand 0 of a node, of
-// most rows each if there are columns enough. It is nil where registers do not hold a
-// matrix, or there is none.
+// holdMatrix begins a kernel whose threads hold the matrices of a node's operand 0, with
+// at most most rows in a thread if there are enough columns. It returns nil if a matrix
+// does not fit in registers, or there is none.
 func holdMatrix(name string, n *ir.Node, most int, caps loop.Caps) *heldMatrix {
 	rows, cols := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
@@ -89,8 +89,8 @@ func holdMatrix(name string, n *ir.Node, most int, caps loop.Caps) *heldMatrix {
 	return m
 }
 
-// eachStep goes along the diagonal: through the columns that all threads have at one place
-// of ownCols, the tile, by their number k there.
+// eachStep iterates along the diagonal: over the columns at each index of ownCols, the
+// tile, by their number k in it.
 func (m *heldMatrix) eachStep(step func(tile int, k scalar.Expr)) {
 	for tile := range m.ownCols {
 		if steps := min(m.across, min(m.rows, m.cols)-tile*m.across); steps > 0 {
@@ -126,13 +126,13 @@ func elementsOf(t ir.Type) int {
 	return n
 }
 
-// algorithm is the kernel as what computes a node.
+// algorithm returns the kernel as the algorithm of a node.
 func (t *tiles) algorithm() *ir.Algorithm {
 	t.kernel.Body = *t.Body
 	return &ir.Algorithm{Launches: []ir.KernelLaunch{{Kernel: t.kernel, Arrays: t.memory}}}
 }
 
-// spread returns the rows or columns out of n that a thread at place at keeps.
+// spread returns the rows or columns, of n, of a thread at position at.
 func (t *tiles) spread(at scalar.Expr, by, n int) []scalar.Expr {
 	out := make([]scalar.Expr, (n+by-1)/by)
 	for k := range out {
@@ -141,7 +141,7 @@ func (t *tiles) spread(at scalar.Expr, by, n int) []scalar.Expr {
 	return out
 }
 
-// combined combines n values by pairs, so that few wait for each other.
+// combined combines n values as a balanced tree, for short dependency chains.
 func (t *tiles) combined(n int, value func(i int) scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr) scalar.Expr {
 	level := make([]scalar.Expr, n)
 	for i := range level {
@@ -157,8 +157,8 @@ func (t *tiles) combined(n int, value func(i int) scalar.Expr, combine func(x, y
 	return level[0]
 }
 
-// place is where an element of the workgroup's matrix of rows × cols elements lies,
-// or one on the matrix's edge for an element outside.
+// place returns the offset of an element of the workgroup's matrix of rows × cols
+// elements, clamped to the matrix.
 func (t *tiles) place(row, col scalar.Expr, rows, cols int) scalar.Expr {
 	inside := func(x scalar.Expr, n int) scalar.Expr { return scalar.Min(x, loop.Int(n-1)) }
 	return scalar.Add(scalar.Mul(scalar.Add(scalar.Mul(t.matrix, loop.Int(rows)), inside(row, rows)), loop.Int(cols)), inside(col, cols))

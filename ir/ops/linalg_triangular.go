@@ -6,18 +6,18 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpTriangularSolve solves for triangular matrices.
+// OpTriangularSolve solves triangular systems.
 const OpTriangularSolve ir.Op = "triangular_solve"
 
-// TriangularAttrs say which triangle of a is read, and which equation is solved.
+// TriangularAttrs choose the triangle of a, and the system.
 type TriangularAttrs struct {
-	// LeftSide puts the unknown on the right of a: a·x = b, and not x·a = b.
+	// LeftSide has a on the left: a·x = b instead of x·a = b.
 	LeftSide bool
-	// Lower reads the lower triangle, and not the upper one.
+	// Lower reads the lower triangle instead of the upper one.
 	Lower bool
-	// TransposeA puts aᵀ in the place of a.
+	// TransposeA solves with aᵀ.
 	TransposeA bool
-	// UnitDiagonal takes the diagonal for ones, whatever it is.
+	// UnitDiagonal takes the diagonal for ones without reading it.
 	UnitDiagonal bool
 }
 
@@ -32,8 +32,8 @@ func (a *TriangularAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	defineMatrixOp(matrixOp{
 		op: OpTriangularSolve, kernels: triangularKernels, operands: []string{"a", "b"}, newAttrs: func() ir.Attrs { return &TriangularAttrs{} },
-		doc: "The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the matrix given and the other elements " +
-			"are not read. With transpose_a it is aᵀ that x is multiplied by. A zero on the diagonal gives infinities or NaN.",
+		doc: "The solution x of a·x = b with left_side, of x·a = b without, for a triangle a of the operand; the other elements " +
+			"are not read. With transpose_a the matrix is aᵀ. A zero on the diagonal gives infinities or NaN.",
 		constraints: []string{"the matrices of a are square, and fit those of b"},
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			if err := squareMatrix(in[0]); err != nil {
@@ -66,15 +66,15 @@ func init() {
 	})
 }
 
-// TriangularSolve returns x with a·x = y or x·a = y for a triangle of a,
-// [..., n, n] of f32 or f64, whose other elements are not read; the axes of both
-// before the last two are broadcast against each other.
+// TriangularSolve returns the solution x of a·x = y with attrs.LeftSide, of x·a = y
+// without, for a triangle of a, [..., n, n] of f32 or f64; its other elements are not
+// read. The batch axes are broadcast.
 func TriangularSolve(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
 	in := broadcastLead(b, OpTriangularSolve, a, y)
 	return b.Add1(OpTriangularSolve, &attrs, in...)
 }
 
-// broadcastLead broadcasts the axes of matrices before the last two.
+// broadcastLead broadcasts the batch axes of matrices.
 func broadcastLead(b *ir.Builder, op ir.Op, in ...ir.Value) []ir.Value {
 	out := slices.Clone(in)
 	if b.Err() != nil {
@@ -182,8 +182,8 @@ func substitute(t, y matrix, lower bool) matrix {
 	return x
 }
 
-// triangularBody turns and reverses the operands so that a is lower and on the
-// left, which moves nothing in memory, and solves by blocks.
+// triangularBody transposes and reverses the operands so that a is lower and on the left,
+// which moves no data, and solves by blocks.
 func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
 	if !attrs.LeftSide {
 		attrs.LeftSide, attrs.TransposeA = true, !attrs.TransposeA
@@ -208,13 +208,13 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 	return forwardBlocks(b, a, y)
 }
 
-// invertLower inverts lower triangular matrices of n rows: blocks of 1 on the
-// diagonal first, then blocks twice as large by two products, until one is left.
+// invertLower inverts lower triangular n×n matrices by recursive doubling: from the
+// diagonal blocks of size 1 to blocks twice as large by two products.
 func invertLower(b *ir.Builder, a ir.Value, n int) ir.Value {
 	i, j := places(b, a)
 	x := orZero(b, Eq(b, i, j), Div(b, OnesLike(b, a), Select(b, Eq(b, i, j), a, OnesLike(b, a))))
 	for size := 1; size < n; size *= 2 {
-		// the blocks below the diagonal of those twice as large
+		// the off-diagonal blocks of the doubled blocks
 		part := func(at ir.Value, by int) ir.Value { return Div(b, at, int32Like(b, at, by)) }
 		pair := And(b, Eq(b, part(i, 2*size), part(j, 2*size)), Gt(b, part(i, size), part(j, size)))
 		x = Sub(b, x, MatMul(b, x, MatMul(b, orZero(b, pair, a), x)))
@@ -222,9 +222,9 @@ func invertLower(b *ir.Builder, a ir.Value, n int) ir.Value {
 	return x
 }
 
-// forwardBlocks solves a·x = y, a lower triangular, for a block of rows after
-// another: each is solved for by a block of the diagonal, and taken off those below
-// by a product.
+// forwardBlocks solves a·x = y for lower triangular a by block forward substitution: each
+// block of rows is solved with its diagonal block, and the rows below updated by a
+// product.
 func forwardBlocks(b *ir.Builder, a, y ir.Value) ir.Value {
 	n, cols := matrixDims(y)
 	size, lead := roundUp(n, matrixBlock), leadOf(y)

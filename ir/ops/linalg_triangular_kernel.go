@@ -6,11 +6,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// triangularKernels solves for some columns of a matrix in one workgroup, one row of
-// the unknown after the other, of which each takes its multiples off those below. An
-// upper or transposed triangle, or one on the right, is a lower one on the left that
-// lies elsewhere in memory. What goes round in a step is in one of two halves of
-// workgroup memory by turns: one barrier a row is enough.
+// triangularKernels solves for some columns of a matrix in one workgroup by forward
+// substitution, row by row. An upper or transposed triangle, or one on the right, is a
+// lower one on the left with other strides. Each step broadcasts through double-buffered
+// workgroup memory, with one barrier for each row.
 func triangularKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	a := *n.Attrs().(*TriangularAttrs)
 	size, _ := matrixDims(n.Input(0))
@@ -45,18 +44,17 @@ type triangularWriter struct {
 	*tiles
 	size, side int
 	left, unit bool
-	// flipped says that the triangle is read across, back that rows are counted from
-	// the last one.
+	// flipped reads the triangle transposed, back counts rows from the last one.
 	flipped, back bool
-	// columns are those of the unknown, width those of a workgroup at most.
+	// columns is the number of columns of x, width the maximum in a workgroup.
 	columns, width            int
 	a, y, x                   int // arrays
 	diagonal, factors, solved int // of workgroup memory
 	rows, cols                []scalar.Expr
-	triangle, own             [][]scalar.Expr // elements below the diagonal, and of the unknown
+	triangle, own             [][]scalar.Expr // elements below the diagonal, and of x
 }
 
-// line is where a row of the lower triangle is in memory.
+// line returns the row in memory of a row of the lower triangle.
 func (f *triangularWriter) line(row scalar.Expr) scalar.Expr {
 	row = scalar.Min(row, loop.Int(f.size-1))
 	if f.back {
@@ -65,7 +63,7 @@ func (f *triangularWriter) line(row scalar.Expr) scalar.Expr {
 	return row
 }
 
-// at is where an element of the unknown lies; columns are those of the workgroup.
+// at returns the offset of an element of x; columns are those of the workgroup.
 func (f *triangularWriter) at(row, col scalar.Expr) scalar.Expr {
 	col = scalar.Add(scalar.Mul(f.part, loop.Int(f.width)), col)
 	if !f.left {
@@ -74,7 +72,7 @@ func (f *triangularWriter) at(row, col scalar.Expr) scalar.Expr {
 	return f.place(f.line(row), col, f.size, f.columns)
 }
 
-// holds reports whether a row and the thread's column c are of the unknown.
+// holds reports whether a row and the thread's column c are in x.
 func (f *triangularWriter) holds(row scalar.Expr, c int) scalar.Expr {
 	col := f.cols[c]
 	mine := scalar.And(scalar.Lt(col, loop.Int(f.width)), scalar.Lt(scalar.Add(scalar.Mul(f.part, loop.Int(f.width)), col), loop.Int(f.columns)))
@@ -110,7 +108,7 @@ func (f *triangularWriter) load() {
 	}
 }
 
-// step finishes row k of a tile and takes it off the rows below.
+// step finishes row k of a tile and updates the rows below.
 func (f *triangularWriter) step(tile int, k scalar.Expr) {
 	half := scalar.And(k, loop.Int(1))
 	solved := f.Let("solved", scalar.Mul(half, loop.Int(f.side*len(f.cols))))

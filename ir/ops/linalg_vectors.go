@@ -6,33 +6,32 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// What eigenvectors and singular vectors share: the choice of their signs, and the plain
-// meaning by which they are found.
+// Shared by eigenvectors and singular vectors: the sign convention, and the reference
+// implementation.
 
-// signWeights returns the numbers 1/(i+√2) by which the sign of a vector is
-// chosen: their product with it is to be positive. No vector of whole numbers is
-// near to having none.
+// signWeights returns the weights 1/(i+√2) of the sign convention: the weighted sum of a
+// vector is not negative. It is far from 0 for vectors of small integers.
 func signWeights(b *ir.Builder, x ir.Value) ir.Value {
 	i, _ := places(b, x)
 	return Div(b, OnesLike(b, x), Add(b, Convert(b, i, x.DType()), ConstLike(b, x, math.Sqrt2)))
 }
 
-// columnSigns returns -1 or 1 for each column, by which it is to be multiplied.
+// columnSigns returns the factor -1 or 1 of each column.
 func columnSigns(b *ir.Builder, x ir.Value) ir.Value {
 	sum := ReduceSum(b, Mul(b, x, signWeights(b, x)), -2)
 	one := OnesLike(b, sum)
 	return Select(b, Lt(b, sum, ZerosLike(b, sum)), Neg(b, one), one)
 }
 
-// plainTurn turns the columns of a matrix until they are orthogonal, in the order of
-// the textbooks, and returns them and the orthogonal matrix by which that is done.
-func plainTurn(x matrix) (turned, by matrix) {
+// orthogonaliseColumns orthogonalises the columns of a matrix in cyclic order, and returns them and
+// the orthogonal matrix of the rotations.
+func orthogonaliseColumns(x matrix) (turned, by matrix) {
 	by = identity(x.cols)
 	for range 60 {
 		still := true
 		for p := range x.cols {
 			for q := p + 1; q < x.cols; q++ {
-				still = turnPair(x, by, p, q) && still
+				still = orthogonalisePair(x, by, p, q) && still
 			}
 		}
 		if still {
@@ -42,8 +41,8 @@ func plainTurn(x matrix) (turned, by matrix) {
 	return x, by
 }
 
-// turnPair makes two columns of x orthogonal, and reports whether they were.
-func turnPair(x, by matrix, p, q int) bool {
+// orthogonalisePair makes two columns of x orthogonal, and reports whether they already were.
+func orthogonalisePair(x, by matrix, p, q int) bool {
 	a, c, d := x.columnsDot(p, p), x.columnsDot(q, q), x.columnsDot(p, q)
 	if math.Abs(d) <= 1e-17*math.Sqrt(a*c) {
 		return true
@@ -61,8 +60,7 @@ func turnPair(x, by matrix, p, q int) bool {
 	return false
 }
 
-// orient multiplies columns by -1 where their sign is not the one chosen, in all
-// of the matrices.
+// orient negates the columns that violate the sign convention, in all matrices.
 func orient(x matrix, more ...matrix) {
 	for j := range x.cols {
 		sum := 0.0

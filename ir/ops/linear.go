@@ -7,20 +7,20 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Ops that own the graphs of their derivative.
+// Ops with custom derivatives.
 const (
 	OpLinearCall ir.Op = "linear_call"
 	OpCustomVJP  ir.Op = "custom_vjp"
 	OpCustomJVP  ir.Op = "custom_jvp"
 )
 
-// LinearCallAttrs say how many of the operands are residuals.
+// LinearCallAttrs hold the number of leading operands that are residuals.
 type LinearCallAttrs struct{ Residuals int }
 
 // Visit shows the attributes.
 func (a *LinearCallAttrs) Visit(v ir.AttrVisitor) { v.Int("residuals", &a.Residuals) }
 
-// CustomVJPAttrs say how many results the function has; those after them are
+// CustomVJPAttrs hold the number of results of the function; those after them are
 // residuals.
 type CustomVJPAttrs struct{ Results int }
 
@@ -32,8 +32,8 @@ func init() {
 		Op: OpLinearCall,
 		Doc: "A linear map given by two graphs: the first takes residuals and the linear operands to the results, the " +
 			"second takes residuals and cotangents of the results to cotangents of the linear operands. Transposing " +
-			"swaps the graphs; that is how a custom reverse derivative works in forward mode and at higher orders too. " +
-			"A graph without operands and results stands for one that does not exist, which is an error where it is used.",
+			"swaps the graphs, so that a custom VJP works in forward mode and at higher orders too. " +
+			"A graph without operands and results stands for a missing one, which is an error if it is used.",
 		Constraints: numbered(
 			"the first graph takes all operands; it is linear in those after the residuals",
 			"the second graph takes the residuals and values of the types of the results, and returns values of the types of the linear operands",
@@ -56,8 +56,8 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpCustomVJP,
-		Doc: "A function with a reverse derivative of its own. The first graph takes the operands to the results and " +
-			"residuals, which both are results of the node. The second graph takes the residuals and cotangents of " +
+		Doc: "A function with a custom VJP (JAX's custom_vjp). The first graph takes the operands to the results and " +
+			"residuals; both are results of the node. The second graph takes the residuals and cotangents of " +
 			"the results to cotangents of the operands, and is linear in the cotangents. Integers and booleans have " +
 			"no cotangents, neither as operands nor as results.",
 		Constraints: numbered(
@@ -77,7 +77,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpCustomJVP,
-		Doc: "A function with a forward derivative of its own. The first graph takes the operands to the results. The " +
+		Doc: "A function with a custom JVP (JAX's custom_jvp). The first graph takes the operands to the results. The " +
 			"second graph takes the operands and the tangents of the differentiable ones to the tangents of the " +
 			"differentiable results, and is linear in the tangents.",
 		Constraints: numbered(
@@ -96,31 +96,33 @@ func init() {
 	})
 }
 
-// LinearCall returns what forward returns for the residuals and the linear
-// operands; transposed is its transpose by the latter.
+// LinearCall returns the results of forward for residuals and linear, in which it is
+// linear; transposed is its transpose: it takes the residuals and the cotangents of the
+// results and returns those of linear.
 func LinearCall(b *ir.Builder, forward, transposed *ir.Graph, residuals, linear []ir.Value) []ir.Value {
 	return b.AddNode(OpLinearCall, &LinearCallAttrs{len(residuals)}, []*ir.Graph{forward, transposed}, slices.Concat(residuals, linear)...)
 }
 
-// CustomVJP returns the results, and after them the residuals, of forward for
-// the operands; backward is its reverse derivative. See the op's documentation
-// for what the graphs take and return.
+// CustomVJP returns the results of forward for the operands and, after the first results
+// ones, the residuals (JAX's custom_vjp). backward takes the residuals and the cotangents
+// of the differentiable results and returns those of the differentiable operands.
 func CustomVJP(b *ir.Builder, forward, backward *ir.Graph, results int, operands ...ir.Value) []ir.Value {
 	return b.AddNode(OpCustomVJP, &CustomVJPAttrs{results}, []*ir.Graph{forward, backward}, operands...)
 }
 
-// CustomJVP returns the results of f for the operands; jvp is its forward
-// derivative. See the op's documentation for what the graphs take and return.
+// CustomJVP returns the results of f for the operands (JAX's custom_jvp). jvp takes the
+// operands and the tangents of the differentiable ones and returns those of the
+// differentiable results.
 func CustomJVP(b *ir.Builder, f, jvp *ir.Graph, operands ...ir.Value) []ir.Value {
 	return b.AddNode(OpCustomJVP, nil, []*ir.Graph{f, jvp}, operands...)
 }
 
-// spliceFirst is the body of ops whose first graph gives their results.
+// spliceFirst is the body of ops whose first graph computes their results.
 func spliceFirst(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return b.Splice(n.Subgraphs()[0], in)
 }
 
-// differentiable returns the places of the types that have tangents.
+// differentiable returns the indices of the types that have tangents.
 func differentiable(types []ir.Type) []int {
 	var out []int
 	for i, t := range types {
@@ -131,7 +133,7 @@ func differentiable(types []ir.Type) []int {
 	return out
 }
 
-// checkReturns makes sure that a graph returns values of the given types.
+// checkReturns reports an error unless g returns values of the given types.
 func checkReturns(g *ir.Graph, want []ir.Type) error {
 	got := outputTypes(g)
 	if len(got) != len(want) {

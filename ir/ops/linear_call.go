@@ -28,12 +28,11 @@ func inferLinearCall(n *ir.Node) ([]ir.Type, error) {
 	return out, checkReturns(transposed, types[r:])
 }
 
-// isAbsent reports whether a graph of a linear_call stands for one that does
-// not exist.
+// isAbsent reports whether a graph of a linear_call stands for a missing one.
 func isAbsent(g *ir.Graph) bool { return len(g.Ports()) == 0 && len(g.Outputs()) == 0 }
 
-// failWithoutForward records why the first graph of a linear_call does not
-// exist, if so: its second graph has no transpose.
+// failWithoutForward records why the first graph of a linear_call is missing, if it is:
+// the second graph has no transpose.
 func failWithoutForward(b *ir.Builder, n *ir.Node) bool {
 	if !isAbsent(n.Subgraphs()[0]) {
 		return false
@@ -43,8 +42,8 @@ func failWithoutForward(b *ir.Builder, n *ir.Node) bool {
 	return true
 }
 
-// jvpLinearCall keeps the map for the tangents of its linear operands, and
-// differentiates the graph for those of the residuals.
+// jvpLinearCall applies the map to the tangents of the linear operands and differentiates
+// the graph by the residuals.
 func jvpLinearCall(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	r := n.Attrs().(*LinearCallAttrs).Residuals
 	forward, transposed := n.Subgraphs()[0], n.Subgraphs()[1]
@@ -82,8 +81,8 @@ func transposeLinearCall(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 	return out
 }
 
-// batchLinearCall batches both graphs so that they stay each other's
-// transpose: a linear operand without the batch axis gets the sum over it.
+// batchLinearCall batches both graphs so that they remain transposes of each other: the
+// cotangent of an unbatched linear operand is summed over the batch axis.
 func batchLinearCall(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	r, batched := n.Attrs().(*LinearCallAttrs).Residuals, marked(axes)
 	if failWithoutForward(b, n) {

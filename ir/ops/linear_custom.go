@@ -24,9 +24,8 @@ func inferCustomVJP(n *ir.Node) ([]ir.Type, error) {
 	return out, checkReturns(backward, pick(in, differentiable(in)))
 }
 
-// jvpCustomVJP applies the transpose of the reverse derivative to the
-// tangents, as a linear_call, so that transposing gives the reverse derivative
-// back. Residuals have the tangents that the forward graph gives them.
+// jvpCustomVJP applies the transpose of the VJP to the tangents, as a linear_call, so that
+// transposing returns the VJP. Residuals have the tangents of the forward graph.
 func jvpCustomVJP(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	forward, backward, results := n.Subgraphs()[0], n.Subgraphs()[1], n.Attrs().(*CustomVJPAttrs).Results
 	types := n.Types()
@@ -53,15 +52,15 @@ func jvpCustomVJP(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 		tangents[i] = by[i]
 		for k := range results {
 			if outputs[k].Value == outputs[i].Value {
-				tangents[i] = tangents[k] // a result kept as a residual: the rule is the node's own
+				tangents[i] = tangents[k] // a result that is also a residual has the node's own rule
 			}
 		}
 	}
 	return tangents
 }
 
-// keptValues returns the residuals of a custom_vjp: those that are its operands or its
-// results as these, so that a loop need not stack them once more.
+// keptValues returns the residuals of a custom_vjp, replaced by the operands or results
+// that they are equal to, so that a loop does not stack them twice.
 func keptValues(n *ir.Node, in, out []ir.Value) []ir.Value {
 	forward, results := n.Subgraphs()[0], n.Attrs().(*CustomVJPAttrs).Results
 	kept := slices.Clone(out[results:])
@@ -76,8 +75,8 @@ func keptValues(n *ir.Node, in, out []ir.Value) []ir.Value {
 	return kept
 }
 
-// transposedGraph returns the transpose of g by all its ports after the
-// residuals, the results having the given types.
+// transposedGraph returns the transpose of g by all ports after the residuals, for results
+// of the given types.
 func transposedGraph(g *ir.Graph, residuals int, results []ir.Type) (*ir.Graph, error) {
 	unknown := make([]bool, len(g.Ports()))
 	for i := residuals; i < len(unknown); i++ {

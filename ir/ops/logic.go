@@ -33,15 +33,15 @@ func init() {
 			func(_ ir.DType, x []int64) int64 { return x[0] | x[1] }, scalar.Or,
 		},
 		{
-			OpXor, "Whether x and y differ, or which of their bits.", bits,
+			OpXor, "The exclusive or of x and y, or of each pair of their bits.", bits,
 			func(_ ir.DType, x []int64) int64 { return x[0] ^ x[1] }, scalar.Xor,
 		},
 		{
-			OpShiftLeft, "x shifted left by y bits, y being taken modulo the width of the type.", integers,
+			OpShiftLeft, "x shifted left by y bits, with y modulo the width of the type.", integers,
 			func(d ir.DType, x []int64) int64 { return x[0] << shiftCount(d, x[1]) }, scalar.Shl,
 		},
 		{
-			OpShiftRight, "x shifted right by y bits, y being taken modulo the width of the type; signed types repeat the sign.",
+			OpShiftRight, "x shifted right by y bits, with y modulo the width of the type; arithmetic for signed types.",
 			integers, shiftRight, scalar.Shr,
 		},
 	} {
@@ -75,22 +75,24 @@ func shiftRight(d ir.DType, x []int64) int64 {
 	return x[0] >> shiftCount(d, x[1])
 }
 
-// And returns the conjunction of x and y, bit by bit for integers.
+// And returns the conjunction of x and y, bitwise for integers, broadcast.
 func And(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpAnd, nil, x, y) }
 
-// Or returns the disjunction of x and y, bit by bit for integers.
+// Or returns the disjunction of x and y, bitwise for integers, broadcast.
 func Or(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpOr, nil, x, y) }
 
-// Xor returns whether x and y differ, bit by bit for integers.
+// Xor returns the exclusive or of x and y, bitwise for integers, broadcast.
 func Xor(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpXor, nil, x, y) }
 
-// Not returns the negation of x, bit by bit for integers.
+// Not returns the negation of x, bitwise for integers.
 func Not(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpNot, nil, x) }
 
-// ShiftLeft returns the integer x shifted left by y bits.
+// ShiftLeft returns the integer x shifted left by y bits, with y modulo the width,
+// broadcast.
 func ShiftLeft(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpShiftLeft, nil, x, y) }
 
-// ShiftRight returns the integer x shifted right by y bits.
+// ShiftRight returns the integer x shifted right by y bits, with y modulo the width,
+// broadcast. The shift is arithmetic for signed types.
 func ShiftRight(b *ir.Builder, x, y ir.Value) ir.Value {
 	return broadcasting(b, OpShiftRight, nil, x, y)
 }

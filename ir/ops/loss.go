@@ -27,15 +27,14 @@ func init() {
 	})
 }
 
-// CrossEntropy returns −log softmax(logits)[label] of each example, for logits
-// [..., classes] of a float type and integer labels [...]. A label that is no
-// class is an error of kind [ir.ErrIndex] when the graph runs.
+// CrossEntropy returns −log softmax(logits)[label] of each example, for logits [...,
+// classes] of a float type and integer labels [...]. A label outside [0, classes) is an
+// error of kind [ir.ErrIndex] when the graph runs.
 func CrossEntropy(b *ir.Builder, logits, labels ir.Value) ir.Value {
 	return b.Add1(OpCrossEntropy, axisAttrs(logits, -1), logits, labels)
 }
 
-// CrossEntropyMean returns the mean of [CrossEntropy] over all examples, of rank
-// 0.
+// CrossEntropyMean returns the mean of [CrossEntropy] over all examples, of rank 0.
 func CrossEntropyMean(b *ir.Builder, logits, labels ir.Value) ir.Value {
 	return Mean(b, CrossEntropy(b, logits, labels))
 }
@@ -55,8 +54,8 @@ func inferCrossEntropy(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: t[0].DType, Shape: shape}}, nil
 }
 
-// crossEntropyBody picks the label's logit by comparing class numbers and not
-// by a gather: that keeps the loss and its gradient in one pass over the rows.
+// crossEntropyBody selects the label's logit by comparing class numbers instead of a
+// gather: so the loss and its gradient take one pass over the rows.
 func crossEntropyBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	axis, logits := n.Attrs().(*AxisAttrs).Axis, wide(b, in[0])
 	labels := CheckIndex(b, in[1], logits.Dim(axis), "label")

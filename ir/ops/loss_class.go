@@ -6,22 +6,21 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Losses of classifiers with weights, smoothing and labels to ignore, and the
-// similarity of directions.
+// Classification losses with class weights, label smoothing and ignored labels, and cosine
+// similarity.
 const (
 	OpCrossEntropyLoss ir.Op = "cross_entropy_loss"
 	OpNLL              ir.Op = "nll"
 	OpCosineSimilarity ir.Op = "cosine_similarity"
 )
 
-// ClassLossAttrs describe a loss along the class axis. Examples with a label of
-// those ignored, −100 by PyTorch's convention, have the loss 0 and do not count
-// in the mean.
+// ClassLossAttrs describe a loss along the class axis. Examples whose label is in Ignored,
+// −100 by PyTorch's convention, have loss 0 and do not count in the mean.
 type ClassLossAttrs struct {
 	LossAttrs
 	Axis           int // of the classes
 	Ignored        []int
-	LabelSmoothing float64 // in [0, 1]: the share that goes to all classes alike
+	LabelSmoothing float64 // in [0, 1]: the weight of the uniform distribution
 }
 
 // Visit shows the attributes.
@@ -41,7 +40,7 @@ func (a *ClassLossAttrs) Complete(in []ir.Type, given func(name string) bool) {
 
 func newClassLossAttrs() ir.Attrs { return &ClassLossAttrs{LossAttrs: LossAttrs{LossMean}} }
 
-// CosineAttrs name the axis of the vectors, and the least norm that counts.
+// CosineAttrs hold the axis of the vectors, and the lower bound of their norms.
 type CosineAttrs struct {
 	Axis    int
 	Epsilon float64
@@ -61,12 +60,12 @@ func (a *CosineAttrs) Complete(in []ir.Type, given func(name string) bool) {
 }
 
 func init() {
-	reduction := " By reduction, the result is the mean (the default) over the examples that are not ignored, weighted by their labels' weights, the " +
-		"sum, or the loss of each."
+	reduction := " The reduction is the mean (the default) over the examples that are not ignored, weighted by their class weights, the " +
+		"sum, or none."
 	constraints := []string{
 		"labels are integers; their shape is that of the first operand without the axis",
-		"a label is a class or one of those ignored; another one is an error when the graph runs",
-		"weight, which may be left out, has the type of the first operand and an element for each class",
+		"a label is a class or an ignored label; any other is an error when the graph runs",
+		"weight, which may be left out, has the type of the first operand and shape [classes]",
 		`label_smoothing is in [0, 1]; reduction is "mean", "sum" or "none"`,
 	}
 	for _, l := range []struct {
@@ -75,12 +74,12 @@ func init() {
 		logs func(b *ir.Builder, x ir.Value, axis int) ir.Value
 	}{
 		{
-			OpCrossEntropyLoss, "The negative logarithm of the probability that softmax gives to the label, times the weight of the label; with " +
+			OpCrossEntropyLoss, "−log softmax(logits)[label], times the class weight of the label; with " +
 				"label_smoothing s, 1 − s times that plus s times the mean over all classes (Szegedy et al., Rethinking the Inception Architecture)." + reduction,
 			LogSoftmax,
 		},
 		{
-			OpNLL, "cross_entropy_loss for logarithms of probabilities." + reduction,
+			OpNLL, "The negative log-likelihood of labels, for log-probabilities: cross_entropy_loss without the softmax." + reduction,
 			func(_ *ir.Builder, x ir.Value, _ int) ir.Value { return x },
 		},
 	} {
@@ -96,9 +95,9 @@ func init() {
 		})
 	}
 	defineComposite(composite{
-		op: OpCosineSimilarity, doc: "The sum of x·y along an axis divided by the norms of both, of which none counts as less than epsilon.",
+		op: OpCosineSimilarity, doc: "The sum of x·y along an axis divided by max(‖x‖, epsilon)·max(‖y‖, epsilon), as in PyTorch.",
 		operands: []string{"x", "y"}, types: floats, newAttrs: func() ir.Attrs { return &CosineAttrs{Epsilon: 1e-8} },
-		constraints: []string{"y has the type of x and is broadcast against it; the result has not the axis", "epsilon is positive"},
+		constraints: []string{"y has the type of x and is broadcast against it; the result lacks the axis", "epsilon is positive"},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*CosineAttrs)
 			if !(a.Epsilon > 0) {
@@ -140,8 +139,8 @@ func checkClassLoss(n *ir.Node) error {
 	return nil
 }
 
-// classLoss picks by comparing class numbers and not by a gather: that keeps the
-// loss and its gradient in one pass over the rows.
+// classLoss selects the label's entry by comparing class numbers instead of a gather: so
+// the loss and its gradient take one pass over the rows.
 func classLoss(b *ir.Builder, a *ClassLossAttrs, logs ir.Value, in []ir.Value) ir.Value {
 	axis, shape := a.Axis, logs.Shape()
 	others := otherAxes(logs.Rank(), []int{axis})
@@ -197,7 +196,7 @@ func classLossSamples() []ir.Sample {
 	}
 }
 
-// cosineSimilarity limits the squares of the norms, so that a zero vector has a
+// cosineSimilarity bounds the squared norms from below, so that a zero vector has a
 // derivative.
 func cosineSimilarity(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	a := n.Attrs().(*CosineAttrs)
@@ -228,11 +227,10 @@ func cosineSamples() []ir.Sample {
 	}
 }
 
-// CrossEntropyLoss returns [CrossEntropy] along any axis of the logits with
-// weights of classes, labels that are ignored, smoothing and a reduction. The
-// weight, [classes], may be left out (the zero Value). An axis of 0 stands for the last, a
-// negative one counts from the end, so that the first of n is −n; an empty reduction stands
-// for the mean.
+// CrossEntropyLoss returns [CrossEntropy] along any axis of logits with class weights,
+// ignored labels, label smoothing and a reduction. weight, [classes], may be left out (the
+// zero Value). An axis of 0 stands for the last one; negative axes count from the end, so
+// the first of n axes is −n. An empty reduction stands for the mean.
 func CrossEntropyLoss(b *ir.Builder, logits, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
 	a.Axis = classAxis(a.Axis, logits.Rank())
 	return loss(b, OpCrossEntropyLoss, &a, &a.Reduction, given(logits, labels, weight)...)
@@ -240,14 +238,14 @@ func CrossEntropyLoss(b *ir.Builder, logits, labels, weight ir.Value, a ClassLos
 
 func classAxis(axis, rank int) int { return fromFront([]int{cmp.Or(axis, -1)}, rank)[0] }
 
-// NLL is [CrossEntropyLoss] for logarithms of probabilities.
+// NLL is [CrossEntropyLoss] for log-probabilities: the negative log-likelihood.
 func NLL(b *ir.Builder, logs, labels, weight ir.Value, a ClassLossAttrs) ir.Value {
 	a.Axis = classAxis(a.Axis, logs.Rank())
 	return loss(b, OpNLL, &a, &a.Reduction, given(logs, labels, weight)...)
 }
 
-// CosineSimilarity returns the cosine of the angle between the vectors of x and
-// y along an axis.
+// CosineSimilarity returns Σ x·y / (max(‖x‖, epsilon)·max(‖y‖, epsilon)) along axis, which
+// the result lacks. y is broadcast against x; epsilon is positive and has no default.
 func CosineSimilarity(b *ir.Builder, x, y ir.Value, axis int, epsilon float64) ir.Value {
 	return b.Add1(OpCosineSimilarity, &CosineAttrs{fromFront([]int{axis}, x.Rank())[0], epsilon}, x, y)
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpCTC is the loss of sequences whose alignment is not known.
+// OpCTC is connectionist temporal classification, a loss for unaligned sequences.
 const OpCTC ir.Op = "ctc_loss"
 
-// CTCAttrs tell the class that stands for no label, and whether an infinite
-// loss, of a sequence too short for its labels, counts as 0.
+// CTCAttrs hold the blank class, and whether an infinite loss, of a sequence too short for
+// its labels, counts as 0.
 type CTCAttrs struct {
 	LossAttrs
 	Blank        int
@@ -28,12 +28,12 @@ func init() {
 	defineComposite(composite{
 		op: OpCTC, operands: []string{"logs", "labels", "times", "lengths"}, types: floats,
 		newAttrs: func() ir.Attrs { return &CTCAttrs{LossAttrs: LossAttrs{LossMean}} },
-		doc: "The negative logarithm of the probability of labels, summed over all ways to spread them over a sequence with repetitions and blanks between (Graves " +
-			"et al., Connectionist Temporal Classification): for logarithms of probabilities [time, batch, classes], labels i32[batch, most], and how many " +
-			"steps and labels of each sequence count, i32[batch]. By reduction, the result is the mean (the default) of the losses over their numbers of labels, " +
-			"the sum, or the loss of each, as in PyTorch. It is computed in f32 for narrower types.",
+		doc: "−log p(labels), with p summed over all alignments of the labels with the steps, with repetitions and blanks (Graves " +
+			"et al., Connectionist Temporal Classification): for log-probabilities [time, batch, classes], labels i32[batch, max labels], and the " +
+			"numbers of valid steps and labels of each sequence, i32[batch]. The reduction is the mean (the default) of each loss divided by its number of labels, " +
+			"the sum, or none, as in PyTorch. It is computed in f32 for narrower types.",
 		constraints: []string{
-			"the operands have the types stated", "a label that counts is a class other than blank",
+			"the operands have the types stated", "a valid label is a class other than blank",
 			`reduction is "mean", "sum" or "none"; blank is a class`,
 		},
 		check:   checkCTC,
@@ -61,8 +61,8 @@ func checkCTC(n *ir.Node) error {
 	return nil
 }
 
-// ctcLoss goes through the steps with the logarithms of the probabilities of all
-// labels so far, with a blank before, between and after them.
+// ctcLoss scans over the steps with the log-probabilities of all label prefixes, with
+// blanks before, between and after the labels.
 func ctcLoss(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	a, logs, labels, lengths := n.Attrs().(*CTCAttrs), wide(b, in[0]), in[1], in[3]
 	if b.Err() != nil {
@@ -79,7 +79,7 @@ func ctcLoss(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	place := Iota(b, ir.I32, 1, batch, places)
 	at := func(i int) ir.Value { return ConstLike(b, place, float64(i)) }
 	first := Select(b, Eq(b, place, at(0)), ZerosLike(b, none), none)
-	// a label follows the one before it at once unless they are equal
+	// skipping the blank between two labels is allowed unless they are equal
 	before := Pad(b, spread, blank, []int{0, 2}, []int{0, -2}, nil)
 	jumps := And(b, Ne(b, spread, blank), Ne(b, spread, before))
 
@@ -133,9 +133,10 @@ func ctcSamples() []ir.Sample {
 	}
 }
 
-// CTCLoss returns the loss of labels, i32[batch, most], for logarithms of
-// probabilities, [time, batch, classes], of which so many steps and labels of
-// each sequence, i32[batch], count.
+// CTCLoss returns the CTC loss of labels, i32[batch, max labels], for log-probabilities
+// logs, [time, batch, classes] (Graves et al., Connectionist Temporal Classification).
+// times and lengths, i32[batch], hold the number of valid steps and labels of each
+// sequence. An empty reduction stands for the mean.
 func CTCLoss(b *ir.Builder, logs, labels, times, lengths ir.Value, a CTCAttrs) ir.Value {
 	return loss(b, OpCTC, &a, &a.Reduction, logs, labels, times, lengths)
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Losses that compare a prediction with a target of the same shape, element by
-// element.
+// Elementwise losses of a prediction and a target of one shape.
 const (
 	OpMSE       ir.Op = "mse"
 	OpMAE       ir.Op = "mae"
@@ -20,8 +19,7 @@ const (
 	OpFocal     ir.Op = "focal"
 )
 
-// DeltaLossAttrs hold beyond that where a loss turns from a parabola into a
-// line.
+// DeltaLossAttrs add the error above which a loss is linear.
 type DeltaLossAttrs struct {
 	LossAttrs
 	Delta float64
@@ -33,10 +31,10 @@ func (a *DeltaLossAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("delta", &a.Delta)
 }
 
-// FocalAttrs hold the weight of the positive examples, Alpha, that of the
-// others being 1 − Alpha, and the exponent that makes easy examples count less.
-// A negative Alpha stands for no weights. To [Focal] an Alpha of 0 stands for 0.25, and a
-// Gamma of 0 for 2, those of Lin et al. 2017; without a focus it is [BCEWithLogits].
+// FocalAttrs hold Alpha, the weight of positive examples, with 1 − Alpha for negative
+// ones, and Gamma, the focusing exponent. A negative Alpha stands for no weights. [Focal]
+// takes an Alpha of 0 for 0.25 and a Gamma of 0 for 2, the values of Lin et al. 2017; the
+// loss without focusing is [BCEWithLogits].
 type FocalAttrs struct {
 	LossAttrs
 	Alpha, Gamma float64
@@ -59,9 +57,9 @@ type elementLoss struct {
 	op       ir.Op
 	doc      string
 	newAttrs func() ir.Attrs // LossAttrs where nil
-	// loss is given f32 or f64 of one shape.
+	// loss computes the loss of each element, of operands of one shape in f32 or f64.
 	loss func(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value
-	// draw from and to for the operands of samples.
+	// the ranges of the operands of samples
 	x, target [2]float64
 }
 
@@ -92,12 +90,12 @@ func init() {
 			},
 		},
 		{
-			op: OpBCE, doc: "The cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities; logarithms below −100 count as that, as " +
+			op: OpBCE, doc: "The binary cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities x; logarithms are clamped to −100 from below, as " +
 				"in PyTorch. bce_with_logits is more accurate.",
 			x: unit, target: unit, loss: plain(bce),
 		},
 		{
-			op: OpBCELogits, doc: "The cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target.", x: any2, target: unit,
+			op: OpBCELogits, doc: "The binary cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target.", x: any2, target: unit,
 			loss: plain(bceWithLogits),
 		},
 		{
@@ -107,8 +105,8 @@ func init() {
 			}),
 		},
 		{
-			op: OpKLDiv, doc: "target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of logarithms of probabilities x from " +
-				"probabilities. Its mean is over all elements; for that over examples divide the sum by their number.",
+			op: OpKLDiv, doc: "target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of log-probabilities x from " +
+				"probabilities target. The mean is over all elements, not over examples (PyTorch's batchmean).",
 			x: any2, target: unit,
 			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value {
 				return Sub(b, XLogY(b, target, target), Mul(b, target, x))
@@ -130,7 +128,7 @@ func defineElementLoss(l elementLoss) {
 		l.newAttrs = func() ir.Attrs { return &LossAttrs{LossMean} }
 	}
 	defineComposite(composite{
-		op: l.op, doc: l.doc + " By reduction, the result is the mean (the default) or the sum over all elements, or each by itself.",
+		op: l.op, doc: l.doc + " The reduction is the mean (the default) or the sum over all elements, or none.",
 		operands: []string{"x", "target"}, types: floats, newAttrs: l.newAttrs,
 		constraints: []string{
 			"target has the type of x",
@@ -155,8 +153,8 @@ func checkElementLoss(n *ir.Node) error {
 	return checkReduction(n)
 }
 
-// huber is half the square of the error limited to delta, plus what is beyond,
-// times delta.
+// huber is half the squared error, with the error clamped to delta, plus delta times the
+// excess.
 func huber(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
 	delta := ConstLike(b, x, n.Attrs().(*DeltaLossAttrs).Delta)
 	half, e := ConstLike(b, x, 0.5), Sub(b, x, target)
@@ -208,27 +206,31 @@ func deltaLoss(b *ir.Builder, op ir.Op, x, target ir.Value, delta float64, reduc
 	return loss(b, op, a, &a.Reduction, x, target)
 }
 
-// MSE returns the squared error of x, reduced to its mean by [LossMean] or "".
+// MSE returns the squared error (x − target)², for operands of one float type and shape.
+// The reduction of this and the other losses is [LossMean], also for "", [LossSum] or
+// [LossNone].
 func MSE(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
 	return plainLoss(b, OpMSE, x, target, reduction)
 }
 
-// MAE returns the absolute error of x.
+// MAE returns the absolute error |x − target|; see [MSE] for the reduction.
 func MAE(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
 	return plainLoss(b, OpMAE, x, target, reduction)
 }
 
-// Huber returns half the squared error of x up to delta and a line beyond.
+// Huber returns e²/2 for errors e up to delta and delta·(|e| − delta/2) beyond (Huber,
+// Robust Estimation of a Location Parameter). delta is positive.
 func Huber(b *ir.Builder, x, target ir.Value, delta float64, reduction string) ir.Value {
 	return deltaLoss(b, OpHuber, x, target, delta, reduction)
 }
 
-// SmoothL1 returns [Huber] divided by delta.
+// SmoothL1 returns [Huber] divided by delta, which PyTorch calls beta.
 func SmoothL1(b *ir.Builder, x, target ir.Value, delta float64, reduction string) ir.Value {
 	return deltaLoss(b, OpSmoothL1, x, target, delta, reduction)
 }
 
-// BCE returns the binary cross-entropy of probabilities x.
+// BCE returns the binary cross-entropy of probabilities x. [BCEWithLogits] is more
+// accurate.
 func BCE(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
 	return plainLoss(b, OpBCE, x, target, reduction)
 }
@@ -244,13 +246,14 @@ func Hinge(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
 	return plainLoss(b, OpHinge, x, target, reduction)
 }
 
-// KLDiv returns the divergence of logarithms of probabilities x from the
-// probabilities target.
+// KLDiv returns target·(log(target) − x), the Kullback–Leibler divergence of
+// log-probabilities x from probabilities target.
 func KLDiv(b *ir.Builder, x, target ir.Value, reduction string) ir.Value {
 	return plainLoss(b, OpKLDiv, x, target, reduction)
 }
 
-// Focal returns the focal loss of the probabilities sigmoid(x).
+// Focal returns the focal loss of the probabilities sigmoid(x) (Lin et al., Focal Loss for
+// Dense Object Detection). Zero fields of a take their defaults: see [FocalAttrs].
 func Focal(b *ir.Builder, x, target ir.Value, a FocalAttrs) ir.Value {
 	a.Alpha, a.Gamma = cmp.Or(a.Alpha, defaultAlpha), cmp.Or(a.Gamma, defaultGamma)
 	return loss(b, OpFocal, &a, &a.Reduction, x, target)

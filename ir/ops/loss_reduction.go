@@ -2,15 +2,14 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// What a loss makes of the losses of its elements or examples.
+// Reductions of a loss over its elements or examples.
 const (
 	LossMean = "mean"
 	LossSum  = "sum"
 	LossNone = "none"
 )
 
-// LossAttrs say what is made of the losses of the elements: [LossMean],
-// [LossSum] or [LossNone].
+// LossAttrs hold the reduction: [LossMean], [LossSum] or [LossNone].
 type LossAttrs struct{ Reduction string }
 
 // Visit shows the attributes.
@@ -18,7 +17,7 @@ func (a *LossAttrs) Visit(v ir.AttrVisitor) { v.Text("reduction", &a.Reduction) 
 
 func (a *LossAttrs) reduction() string { return a.Reduction }
 
-// reducing is what the attributes of all losses have.
+// reducing is implemented by the attributes of all losses.
 type reducing interface {
 	ir.Attrs
 	reduction() string
@@ -33,7 +32,7 @@ func checkReduction(n *ir.Node) error {
 	}
 }
 
-// reduceLoss makes of the losses of elements what the attributes say.
+// reduceLoss reduces the elementwise loss as the attributes say.
 func reduceLoss(b *ir.Builder, n *ir.Node, loss ir.Value) ir.Value {
 	switch n.Attrs().(reducing).reduction() {
 	case LossMean:

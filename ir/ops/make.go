@@ -7,8 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// define registers an op. A refused definition is a mistake in this package
-// that no program can cause or mend.
+// define registers an op. It panics on an invalid definition, a bug in this package.
 func define(d *ir.Def) {
 	if infer := d.Infer; infer != nil {
 		d.Infer = func(n *ir.Node) ([]ir.Type, error) {
@@ -21,7 +20,7 @@ func define(d *ir.Def) {
 	}
 }
 
-// numbered puts C1, C2, … before constraints.
+// numbered prefixes constraints with C1, C2, ….
 func numbered(constraints ...string) []string {
 	out := make([]string, len(constraints))
 	for i, c := range constraints {
@@ -37,9 +36,9 @@ func elementwiseConstraints(types domain, more ...string) []string {
 	}, more...)...)
 }
 
-// meaning is what an elementwise op makes of one element of each operand, for
-// the classes of element type that it accepts. Integer code is given the
-// element type and need not wrap its result; a u64 is a bit pattern.
+// meaning is the reference implementation of an elementwise op for one element of each
+// operand, by class of element type. Integer code takes the element type and need not wrap
+// its result; a u64 is a bit pattern.
 type meaning struct {
 	float   func(x []float64) float64
 	integer func(d ir.DType, x []int64) int64
@@ -54,8 +53,8 @@ func float2(f func(x, y float64) float64) func([]float64) float64 {
 	return func(x []float64) float64 { return f(x[0], x[1]) }
 }
 
-// eval is the Eval rule of an elementwise op whose result has the element type
-// of its operands.
+// eval is the Eval rule of an elementwise op whose result has the element type of its
+// operands.
 func (m meaning) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
 	out, err := resultArray(n, 0)
 	if err != nil {
@@ -74,8 +73,7 @@ func (m meaning) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Arra
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// operands collects element i of each of some arrays, into memory that the
-// next call uses again.
+// operands collects element i of several arrays into a buffer that the next call reuses.
 type operands struct {
 	in []*ir.Array
 	f  [3]float64
@@ -104,13 +102,12 @@ func (o *operands) complexes(i int) []complex128 {
 	return o.c[:len(o.in)]
 }
 
-// elementwise describes an op whose result elements come from the elements of
-// its operands at the same position, all of one element type, which is also
-// that of the result.
+// elementwise describes an op that computes each result element from the operand elements
+// at the same position, all of one element type.
 type elementwise struct {
 	op          ir.Op
 	doc         string
-	constraints []string // beyond those all elementwise ops have
+	constraints []string // in addition to those of all elementwise ops
 	operands    []string
 	types       domain
 	meaning     meaning
@@ -157,20 +154,19 @@ type unary struct {
 	types   domain
 	meaning meaning
 	scalar  func(x scalar.Expr) scalar.Expr
-	// slope returns the derivative at x, where the result is y. Nil where the
-	// derivative is zero wherever there is one.
+	// slope returns the derivative at x, where the result is y. Nil stands for a
+	// derivative of 0 wherever it exists.
 	slope func(b *ir.Builder, x, y ir.Value) ir.Value
-	// linear returns the op applied to a cotangent, for ops that are their own
-	// transpose.
+	// linear applies the op to a cotangent, for self-adjoint ops.
 	linear func(b *ir.Builder, ct ir.Value) ir.Value
 	noGrad string
 	// from and to bound the numbers that samples draw.
 	from, to float64
-	// at are sample points of special interest at which there is a derivative,
-	// kinks ones at which there is none.
+	// at are differentiable sample points of special interest, kinks are points without a
+	// derivative.
 	at, kinks []float64
-	// rounded says that slope has constants that 16-bit types round, so that
-	// it cannot be measured with them.
+	// rounded marks a slope with constants that are inexact in 16-bit types, which
+	// gradient checks skip.
 	rounded bool
 }
 
@@ -197,8 +193,7 @@ func defineUnary(u unary) {
 	defineElementwise(e)
 }
 
-// slope2 returns the derivative by one of two operands at x and y, where the
-// result is z.
+// slope2 returns the derivative by one of two operands at x and y, where the result is z.
 type slope2 = func(b *ir.Builder, x, y, z ir.Value) ir.Value
 
 // binary describes an elementwise op of two operands.
@@ -210,21 +205,20 @@ type binary struct {
 	types       domain
 	meaning     meaning
 	scalar      func(x, y scalar.Expr) scalar.Expr
-	// slopes are the derivatives by each operand; jvp takes their place where
-	// there is more to it.
+	// slopes are the derivatives by each operand; jvp, if set, replaces them.
 	slopes      [2]slope2
 	jvp         jvpRule
 	transpose   transposeRule
 	noGrad      string
 	noTranspose string
-	// cases are the samples beyond those that all binary ops have: pairs of
-	// operands, with the reason why there is no derivative, if any.
+	// cases are samples in addition to those of all binary ops.
 	cases []pair
 	// from and to bound the numbers that samples draw, for each operand.
 	from, to [2]float64
 }
 
-// pair is a sample of a binary op: points (x[i], y[i]).
+// pair is a sample of a binary op: points (x[i], y[i]), and the reason to skip gradient
+// checks, if any.
 type pair struct {
 	name   string
 	x, y   []float64

@@ -6,10 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// MatMul returns the matrix product as NumPy defines it: of the last two axes,
-// with the axes before them broadcast against each other; a vector on the left
-// is a row and one on the right a column, and its axis is gone from the result.
-// An operand of rank 0 is an error of kind [ir.ErrShape].
+// MatMul returns the matrix product as NumPy defines it: over the last two axes of x [...,
+// m, k] and y [..., k, n], with the leading axes broadcast. A vector on the left is a row
+// and one on the right a column, whose axis the result lacks. x and y have one numeric
+// type; f16 and bf16 accumulate in f32. An operand of rank 0 is an error of kind
+// [ir.ErrShape].
 func MatMul(b *ir.Builder, x, y ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -28,11 +29,11 @@ func MatMul(b *ir.Builder, x, y ir.Value) ir.Value {
 	return batchMatMul(b, x, y)
 }
 
-// opMatMul is what errors call a matrix product.
+// opMatMul is the name of a matrix product in errors.
 const opMatMul ir.Op = "matmul"
 
-// checkMatMul says in terms of matrices what keeps x and y from being
-// multiplied. column is the axis of y that is summed over.
+// checkMatMul reports, in terms of matrices, why x and y cannot be multiplied. column is
+// the contracted axis of y.
 func checkMatMul(x, y ir.Type, column int) error {
 	switch {
 	case len(x.Shape) == 0 || len(y.Shape) == 0:
@@ -48,8 +49,8 @@ func checkMatMul(x, y ir.Type, column int) error {
 	return nil
 }
 
-// batchMatMul is for a right operand of rank 3 or more and a left one of rank 2
-// or more: both get the same leading axes.
+// batchMatMul multiplies x of rank 2 or more by y of rank 3 or more, after broadcasting
+// their leading axes.
 func batchMatMul(b *ir.Builder, x, y ir.Value) ir.Value {
 	xs, ys := x.Shape(), y.Shape()
 	lead, err := BroadcastShapes(xs[:len(xs)-2], ys[:len(ys)-2])

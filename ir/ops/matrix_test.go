@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/matrix.txt")
 
-// mostElements keeps variants small.
-const mostElements = 2000
+// maxSampleElements keeps variants small.
+const maxSampleElements = 2000
 
 // TestEveryOpByTypeShapeAndValue evaluates variants of the samples of every op: floats of
 // each type, edges of shapes, special values. What a lowering or a body gives for them is
@@ -124,7 +124,7 @@ func checkVariant(t *testing.T, d *ir.Def, v irtest.Variant) error {
 		k, _ := r.Shape.Size().Const()
 		size += k
 	}
-	if size > mostElements {
+	if size > maxSampleElements {
 		return errTooLarge
 	}
 	want, err := ir.Eval(g, irtest.SampleInputs(v.Sample), ir.EvalOptions{})

@@ -8,7 +8,7 @@ const OpMean ir.Op = "mean"
 func init() {
 	define(&ir.Def{
 		Op: OpMean, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &AxesAttrs{} },
-		Doc: "The sum of the elements along some axes over their number, NaN of none. That of f16 and bf16 is taken in f32.",
+		Doc: "The mean of the elements along some axes, NaN for no elements. f16 and bf16 accumulate in f32.",
 		Constraints: numbered(
 			"the element type is "+(floats|complexes).String(),
 			"the axes are distinct axes of x; the result has the others, in order",
@@ -36,6 +36,7 @@ func init() {
 	})
 }
 
-// Mean returns the mean of the elements of x along some axes; no axes stand
-// for all.
+// Mean returns the mean of the elements of x, of a float or complex type, along the given
+// axes, which the result lacks, or along all axes if none is given. The mean of no
+// elements is NaN; f16 and bf16 accumulate in f32.
 func Mean(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpMean, x, axes) }

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Products with one of several matrices, and their sums.
+// Mixture of experts, grouped products and LoRA.
 const (
 	OpMoERoute      ir.Op = "moe_route"
 	OpMoEDispatch   ir.Op = "moe_dispatch"
@@ -15,8 +15,9 @@ const (
 	OpLoRAMatMul    ir.Op = "lora_matmul"
 )
 
-// MoERouteAttrs say to how many experts each token goes (0: one), how many tokens an
-// expert takes (0: all), and whether the weights of a token sum to 1.
+// MoERouteAttrs hold the number of experts of each token (0: one), the capacity of an
+// expert in tokens (0: all), and whether the weights of a token are normalised to sum to
+// 1.
 type MoERouteAttrs struct {
 	K, Capacity int
 	Normalize   bool
@@ -29,7 +30,7 @@ func (a *MoERouteAttrs) Visit(v ir.AttrVisitor) {
 	v.Bool("normalize", &a.Normalize)
 }
 
-// RowsAttrs say how many rows a result has.
+// RowsAttrs hold the number of rows of a result.
 type RowsAttrs struct{ Rows ir.Dim }
 
 // Visit shows the attributes.
@@ -38,10 +39,10 @@ func (a *RowsAttrs) Visit(v ir.AttrVisitor) { visitDim(v, "rows", &a.Rows) }
 func init() {
 	defineComposite(composite{
 		op: OpMoERoute, operands: []string{"logits"}, types: floats, newAttrs: func() ir.Attrs { return &MoERouteAttrs{K: 1} },
-		doc: "Chooses the k experts with the largest logits for each token, [tokens, experts]. Results are their weights by softmax, [tokens, k]; the " +
-			"experts, i32[tokens, k]; the slot of each, i32[tokens, k], that is expert·capacity plus its place among those the expert takes, all first " +
-			"choices before all second ones, or −1 past the capacity; and the loss that keeps experts equally busy, experts·Σₑ shareₑ·probabilityₑ " +
-			"(Fedus, Zoph and Shazeer, Switch Transformers), where the share counts all k choices.",
+		doc: "Top-k routing: the k experts with the largest logits, [tokens, experts], of each token. Results are their softmax weights, [tokens, k]; the " +
+			"experts, i32[tokens, k]; the slot of each, i32[tokens, k], which is expert·capacity plus its position in the expert's queue, all first " +
+			"choices before all second ones, or −1 past the capacity; and the load-balancing loss experts·Σₑ fₑ·pₑ, fₑ being the fraction of choices and pₑ the mean probability of expert e " +
+			"(Fedus, Zoph and Shazeer, Switch Transformers); fₑ counts all k choices.",
 		constraints: []string{"logits are a matrix, its sizes constant", "k is from 1 to the number of experts, capacity is not negative"},
 		check: func(n *ir.Node) error {
 			a, x := n.Attrs().(*MoERouteAttrs), n.Input(0)
@@ -59,8 +60,8 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpMoEDispatch, operands: []string{"x", "slots"}, types: floats, newAttrs: func() ir.Attrs { return &RowsAttrs{} },
-		doc:         "Each row of x, [tokens, d], at each of its slots, i32[tokens, k], of which no two are one, in a result of the given rows: [rows, d]. Slots of −1 are left out, rows of no slot are 0.",
-		constraints: []string{"x and slots are matrices with as many rows", "slots is i32"},
+		doc:         "Scatters each row of x, [tokens, d], to its slots, i32[tokens, k], which are distinct: [rows, d]. Slots of −1 are dropped; rows without a slot are 0.",
+		constraints: []string{"x and slots are matrices with the same number of rows", "slots is i32"},
 		check:       func(n *ir.Node) error { return checkSlots(n.Input(0), n.Input(1)) },
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			x, slots, rows := in[0], in[1], n.Attrs().(*RowsAttrs).Rows
@@ -75,7 +76,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpMoECombine, operands: []string{"y", "weights", "slots"}, types: floats,
-		doc:         "For each token the rows of y, [rows, d], at its slots, i32[tokens, k], times their weights, [tokens, k], summed: [tokens, d]. A slot of −1 gives 0.",
+		doc:         "The weighted sum of each token's rows: Σⱼ weights[t, j]·y[slots[t, j]] for y [rows, d] and slots i32[tokens, k]: [tokens, d]. A slot of −1 contributes 0.",
 		constraints: []string{"y is a matrix, weights and slots have one shape, slots is i32", "y and weights have one element type"},
 		check: func(n *ir.Node) error {
 			y, w, slots := n.Input(0), n.Input(1), n.Input(2)
@@ -135,7 +136,7 @@ func moeRoute(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	tokens, experts := in[0].Dim(0), in[0].Dim(1)
 	p := Softmax(b, wide(b, in[0]), 1)
 	weights, chosen := TopK(b, p, TopKAttrs{K: a.K, Axis: 1})
-	// choices in the order in which places are given: all first ones first
+	// choices in queue order: all first choices, then all second ones
 	order := Reshape(b, Transpose(b, chosen, 1, 0), chosen.Shape().Size())
 	hits := Convert(b, OneHot(b, order, experts, ir.Bool), ir.I32)
 	before := ReduceSum(b, Mul(b, hits, CumSum(b, hits, CumSumAttrs{Axis: 0, Exclusive: true})), 1)
@@ -182,29 +183,30 @@ func slotSamples(a ir.Attrs, in func(d ir.DType) []*ir.Array) []ir.Sample {
 	return []ir.Sample{{Name: "slots", Attrs: a, In: in(ir.F32)}, {Name: "half", Attrs: a, In: in(ir.F16)}}
 }
 
-// MoERoute returns, for logits [tokens, experts], weights and numbers of the
-// experts chosen for each token, [tokens, a.K], their slots, and the loss that
-// keeps experts equally busy, of rank 0.
+// MoERoute routes tokens by logits [tokens, experts]: it returns the softmax weights and
+// the indices of the a.K experts of each token, [tokens, a.K], their slots, i32[tokens,
+// a.K], and the load-balancing loss, of rank 0 (Fedus, Zoph and Shazeer, Switch
+// Transformers).
 func MoERoute(b *ir.Builder, logits ir.Value, a MoERouteAttrs) (weights, experts, slots, loss ir.Value) {
 	a.K = cmp.Or(a.K, 1)
 	out := several(4, b.Add(OpMoERoute, &a, logits))
 	return out[0], out[1], out[2], out[3]
 }
 
-// MoEDispatch returns the rows of x at their slots in a matrix of so many rows,
-// experts·capacity for those of [MoERoute].
+// MoEDispatch scatters the rows of x to their slots in a matrix of the given number of
+// rows, experts·capacity for the slots of [MoERoute].
 func MoEDispatch(b *ir.Builder, x, slots ir.Value, rows ir.Dim) ir.Value {
 	return b.Add1(OpMoEDispatch, &RowsAttrs{rows}, x, slots)
 }
 
-// MoECombine returns for each token the sum of the rows of y at its slots times
-// their weights.
+// MoECombine returns for each token the sum of the rows of y at its slots times their
+// weights.
 func MoECombine(b *ir.Builder, y, weights, slots ir.Value) ir.Value {
 	return b.Add1(OpMoECombine, nil, y, weights, slots)
 }
 
-// LoRAMatMul returns x·w + scale·(x·down)·up for x [..., m], w [m, n], down [m, r]
-// and up [r, n], of one float type.
+// LoRAMatMul returns x·w + scale·(x·down)·up for x [..., m], w [m, n], down [m, r] and up
+// [r, n], of one float type (Hu et al., LoRA).
 func LoRAMatMul(b *ir.Builder, x, w, down, up ir.Value, scale float64) ir.Value {
 	return b.Add1(OpLoRAMatMul, &ScaleAttrs{scale}, x, w, down, up)
 }

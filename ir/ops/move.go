@@ -5,8 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// move describes an op of one operand whose result elements are elements of
-// the operand, put elsewhere.
+// move describes an op of one operand that rearranges elements.
 type move struct {
 	op          ir.Op
 	doc         string
@@ -14,13 +13,13 @@ type move struct {
 	newAttrs    func() ir.Attrs
 	// shape returns the shape of the result.
 	shape func(n *ir.Node) (ir.Shape, error)
-	// source returns the position in the operand of the element at a position
-	// of the result. It may use from, of the operand's rank.
+	// source returns the position in the operand of the result element at at. It may use
+	// from, a buffer of the operand's rank.
 	source func(n *ir.Node, at, from []int) []int
-	// index is source in terms of index expressions.
+	// index is source for index expressions.
 	index     func(n *ir.Node, at ir.Index) ir.Index
 	transpose func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value
-	// batch is the Batch rule once the batch axis is the first one.
+	// batch is the Batch rule after the batch axis is moved to the front.
 	batch   func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value
 	samples func() []ir.Sample
 }

@@ -10,8 +10,8 @@ import (
 func defineNextAfter() {
 	define(&ir.Def{
 		Op: OpNextAfter, Operands: []string{"x", "y"},
-		Doc: "The number of the element type that is next to x on the way to y, y itself where they are equal, NaN if one is NaN. " +
-			"A device that has no denormal numbers goes from the least normal one to 0.",
+		Doc: "The next representable number after x toward y (C's nextafter), y where they are equal, NaN if one is NaN. " +
+			"A device that flushes subnormal numbers steps from the least normal number to 0.",
 		Constraints: numbered("the operands have one type, whose elements are f32 or f64", "the result has that type"),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := sameTypes(n, floats)
@@ -34,7 +34,7 @@ func defineNextAfter() {
 			}
 			return []*ir.Array{out}, nil
 		},
-		NoGrad: "a step between neighbours in a type is no number's", NoTranspose: "not linear in any operand",
+		NoGrad: "a step between representable numbers has no derivative", NoTranspose: "not linear in any operand",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return nextAfter(x[0], x[1]) },
 		Samples: func() []ir.Sample {
@@ -53,7 +53,7 @@ func defineNextAfter() {
 	})
 }
 
-// nextAfter steps through the bits, in whose order positive floats are.
+// nextAfter steps the bits, whose order as integers is that of positive floats.
 func nextAfter(x, y scalar.Expr) scalar.Expr {
 	bits := ir.I32
 	if x.Type == ir.F64 {
@@ -69,5 +69,6 @@ func nextAfter(x, y scalar.Expr) scalar.Expr {
 	return scalar.Select(scalar.Or(scalar.IsNaN(x), scalar.IsNaN(y)), scalar.ConstF(x.Type, math.NaN()), next)
 }
 
-// NextAfter returns the number next to x on the way to y.
+// NextAfter returns the next representable number after x toward y, for f32 or f64,
+// broadcast.
 func NextAfter(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpNextAfter, nil, x, y) }

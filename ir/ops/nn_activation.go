@@ -17,7 +17,7 @@ const (
 	OpTanhShrink ir.Op = "tanh_shrink"
 )
 
-// AlphaAttrs hold the one parameter that an activation function has.
+// AlphaAttrs hold the parameter of an activation function.
 type AlphaAttrs struct{ Alpha float64 }
 
 // Visit shows the attributes.
@@ -29,13 +29,13 @@ type activation struct {
 	doc string
 	// alpha is the default of the parameter, 0 where there is none.
 	alpha float64
-	// body is given its operand in f32 or f64, and the parameter.
+	// body computes the function of x in f32 or f64, and the parameter.
 	body func(b *ir.Builder, x ir.Value, alpha float64) ir.Value
-	// slope returns the derivative at x, in f32 or f64. Nil where that of the
-	// body is right.
+	// slope returns the derivative at x, in f32 or f64. If nil, the body is differentiated.
 	slope func(b *ir.Builder, x ir.Value) ir.Value
-	// tangent returns the tangent of the result y from that of the operand, where y
-	// tells it: then a gradient needs to keep y alone, which the next layer keeps too.
+	// tangent returns the tangent of the result y from y and that of the operand, for
+	// functions whose derivative depends on y alone: then y, which the next layer keeps
+	// anyway, is the only residual.
 	tangent func(b *ir.Builder, y, t ir.Value) ir.Value
 	kinks   []float64
 }
@@ -71,7 +71,7 @@ func init() {
 			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Mul(b, x, Sigmoid(b, x)) },
 		},
 		activation{
-			op: OpSoftplus, doc: "log(1 + e^x), which neither overflows nor loses the tail. Its derivative is sigmoid(x), smooth also at 0.",
+			op: OpSoftplus, doc: "log(1 + e^x), computed stably. Its derivative is sigmoid(x), smooth also at 0.",
 			body: softplus, slope: Sigmoid,
 		},
 		activation{
@@ -130,7 +130,7 @@ func defineActivations(list ...activation) {
 	}
 }
 
-// alphaOf returns the parameter of an activation function, 0 where it has none.
+// alphaOf returns the parameter of an activation function, 0 if it has none.
 func alphaOf(n *ir.Node) float64 {
 	if a, ok := n.Attrs().(*AlphaAttrs); ok {
 		return a.Alpha
@@ -145,30 +145,30 @@ func checkAlpha(n *ir.Node) error {
 	return nil
 }
 
-// Relu returns x where it is positive, and 0 elsewhere.
+// Relu returns max(x, 0), for x of a float type. Its derivative at 0 is 0.
 func Relu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRelu, nil, x) }
 
-// Silu returns x·sigmoid(x).
+// Silu returns x·sigmoid(x), for x of a float type (also called swish).
 func Silu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSilu, nil, x) }
 
-// Swish returns x·sigmoid(beta·x), with a beta that may be learned; it is
-// broadcast against x (Ramachandran, Zoph and Le, Searching for Activation
-// Functions). Silu is that of a beta of 1.
+// Swish returns x·sigmoid(beta·x), with a beta that may be trained and is broadcast
+// against x (Ramachandran, Zoph and Le, Searching for Activation Functions). [Silu] has
+// beta 1.
 func Swish(b *ir.Builder, x, beta ir.Value) ir.Value { return Mul(b, x, Sigmoid(b, Mul(b, beta, x))) }
 
-// Softplus returns log(1 + e^x).
+// Softplus returns log(1 + e^x), for x of a float type, computed stably.
 func Softplus(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSoftplus, nil, x) }
 
-// LogSigmoid returns log(sigmoid(x)).
+// LogSigmoid returns log(sigmoid(x)) = −softplus(−x), for x of a float type.
 func LogSigmoid(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpLogSigmoid, nil, x) }
 
-// Mish returns x·tanh(softplus(x)).
+// Mish returns x·tanh(softplus(x)), for x of a float type (Misra, Mish).
 func Mish(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpMish, nil, x) }
 
 // Softsign returns x / (1 + |x|).
 func Softsign(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSoftsign, nil, x) }
 
-// Squareplus returns (x + √(x² + alpha)) / 2.
+// Squareplus returns (x + √(x² + alpha)) / 2, for alpha > 0. alpha has no default here.
 func Squareplus(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 	return b.Add1(OpSquareplus, &AlphaAttrs{alpha}, x)
 }
@@ -191,17 +191,16 @@ func squareplus(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 	return Mul(b, Add(b, x, root), ConstLike(b, x, 0.5))
 }
 
-// inWide returns f of x, computed in f32 where x is narrower and rounded to the
-// type of x at the end.
+// inWide returns f(x), computed in f32 for narrower types and converted back.
 func inWide(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
 	return Convert(b, f(b, wide(b, x)), x.DType())
 }
 
-// wide returns x in the type that sums of its elements are taken in.
+// wide converts x to its accumulation type, [sumType].
 func wide(b *ir.Builder, x ir.Value) ir.Value { return Convert(b, x, sumType(x.DType())) }
 
-// inferFloat is the shape rule of ops whose results all have the type of
-// operand 0, which is of a float type.
+// inferFloat is the shape rule of ops whose results all have the type of operand 0, a
+// float type.
 func inferFloat(n *ir.Node) ([]ir.Type, error) {
 	t := n.Input(0).Type()
 	return []ir.Type{t}, floats.check(t.DType)

@@ -81,21 +81,23 @@ func gatedSamples() []ir.Sample {
 	}
 }
 
-// PRelu returns x where it is positive, and slope·x elsewhere.
+// PRelu returns x where it is positive and slope·x elsewhere (He et al., Delving Deep into
+// Rectifiers). slope has the type of x and is broadcast against it.
 func PRelu(b *ir.Builder, x, slope ir.Value) ir.Value { return b.Add1(OpPRelu, nil, x, slope) }
 
-// Glu returns the first half of x along an axis times the sigmoid of the
-// second.
+// Glu returns the first half of x along axis times the sigmoid of the second half (Dauphin
+// et al.). The axis has even size.
 func Glu(b *ir.Builder, x ir.Value, axis int) ir.Value { return b.Add1(OpGlu, axisAttrs(x, axis), x) }
 
-// SwiGlu returns silu of the first half of x along an axis, the gate, times the
-// second half. RLX in Rust calls it FusedSwiGLU with gate_first.
+// SwiGlu returns silu of the first half of x along axis, the gate, times the second half
+// (Shazeer, GLU Variants Improve Transformer). The axis has even size. RLX in Rust calls
+// it FusedSwiGLU with gate_first.
 func SwiGlu(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpSwiGlu, axisAttrs(x, axis), x)
 }
 
-// GeGlu returns gelu of the first half of x along an axis times the second
-// half.
+// GeGlu returns gelu of the first half of x along axis times the second half (Shazeer, GLU
+// Variants Improve Transformer). The axis has even size.
 func GeGlu(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpGeGlu, axisAttrs(x, axis), x)
 }

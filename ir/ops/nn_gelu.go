@@ -6,14 +6,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Gelu returns x·Φ(x) by the error function.
+// Gelu returns x·Φ(x) = x/2·(1 + erf(x/√2)), for x of a float type (Hendrycks and Gimpel,
+// Gaussian Error Linear Units).
 func Gelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGelu, nil, x) }
 
-// GeluTanh returns the approximation of x·Φ(x) by tanh. RLX in
-// Rust calls it GeluApprox.
+// GeluTanh returns the tanh approximation x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))) of
+// [Gelu]. RLX in Rust calls it GeluApprox.
 func GeluTanh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpGeluTanh, nil, x) }
 
-// QuickGelu returns the approximation x·sigmoid(1.702·x) of x·Φ(x).
+// QuickGelu returns the approximation x·sigmoid(1.702·x) of [Gelu].
 func QuickGelu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpQuickGelu, nil, x) }
 
 func gelu(b *ir.Builder, x ir.Value, _ float64) ir.Value {
@@ -21,8 +22,8 @@ func gelu(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 	return Mul(b, Mul(b, x, ConstLike(b, x, 0.5)), Add(b, e, OnesLike(b, x)))
 }
 
-// geluSlope is Φ(x) + x·φ(x). Written out it is one factor of the gradient; that of
-// the body's steps is four, each of which is looked at for zeros.
+// geluSlope is Φ(x) + x·φ(x). Written out it is one factor of the gradient;
+// differentiating the body gives four, each of which [MulZero] tests for zero.
 func geluSlope(b *ir.Builder, x ir.Value) ir.Value {
 	e := Erf(b, Mul(b, x, ConstLike(b, x, math.Sqrt2/2)))
 	density := Exp(b, Mul(b, Mul(b, x, x), ConstLike(b, x, -0.5)))
@@ -31,7 +32,7 @@ func geluSlope(b *ir.Builder, x ir.Value) ir.Value {
 		MulZero(b, Mul(b, x, ConstLike(b, x, 1/math.Sqrt(2*math.Pi))), density))
 }
 
-// geluTanh takes x/2·(1 + tanh u) as x·sigmoid(2u), which is the same.
+// geluTanh computes x/2·(1 + tanh u) as x·sigmoid(2u).
 func geluTanh(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 	s, _ := geluSigmoid(b, x)
 	return Mul(b, x, s)

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Layers that are a matrix product or a table look-up.
+// Linear layers and embeddings.
 const (
 	OpLinear    ir.Op = "linear"
 	OpEmbedding ir.Op = "embedding"
@@ -14,7 +14,7 @@ const (
 
 // EmbeddingAttrs are those of embedding.
 type EmbeddingAttrs struct {
-	// Unordered lets the gradient of the table add up in any order: see
+	// Unordered lets the gradient of the table accumulate in any order: see
 	// [IndexedAxes.Unordered].
 	Unordered bool
 }
@@ -25,7 +25,7 @@ func (a *EmbeddingAttrs) Visit(v ir.AttrVisitor) { v.Bool("unordered", &a.Unorde
 func init() {
 	define(&ir.Def{
 		Op:  OpLinear,
-		Doc: "The product of the last axis of x with the first axis of the weight, plus a bias.",
+		Doc: "x·weight + bias over the last axis of x.",
 		Constraints: numbered(
 			"all operands have one float type; x has rank 1 or more",
 			"weight has the shape [in, out], where in is the size of the last axis of x",
@@ -42,7 +42,7 @@ func init() {
 	define(&ir.Def{
 		Op: OpEmbedding,
 		Doc: "The rows of a table at the given indices. An index outside the table is an error when the graph runs. " +
-			"With unordered the gradient of the table may add f32 in any order: faster, and not the same from run to run.",
+			"With unordered the gradient of the table may accumulate f32 in any order: faster, but not deterministic.",
 		Constraints: numbered(
 			"table has rank 2, ids are integers",
 			"the result has the axes of ids and then the second axis of the table",
@@ -60,27 +60,26 @@ func init() {
 	})
 }
 
-// Linear returns x·weight + bias for x [..., in], weight [in, out] and bias [out],
-// of one float type: [..., out]. The bias may be left out (the zero Value).
-// (PyTorch has weights the other way round, [out, in].)
+// Linear returns x·weight + bias for x [..., in], weight [in, out] and bias [out], of one
+// float type: [..., out]. The bias may be left out (the zero Value). PyTorch's weights are
+// the transpose, [out, in].
 func Linear(b *ir.Builder, x, weight, bias ir.Value) ir.Value {
 	return b.Add1(OpLinear, nil, given(x, weight, bias)...)
 }
 
-// Embedding returns the rows of table, [rows, width], at integer ids [...]:
-// [..., width]. An id that is no row is an error of kind [ir.ErrIndex] when the
-// graph runs.
+// Embedding returns the rows of table, [rows, width], at integer ids [...]: [..., width].
+// An id outside [0, rows) is an error of kind [ir.ErrIndex] when the graph runs.
 func Embedding(b *ir.Builder, table, ids ir.Value) ir.Value {
 	return b.Add1(OpEmbedding, &EmbeddingAttrs{}, table, ids)
 }
 
-// EmbeddingUnordered is [Embedding] whose gradient may be added up in any order: see
+// EmbeddingUnordered is [Embedding] with a gradient that may accumulate in any order: see
 // [IndexedAxes.Unordered].
 func EmbeddingUnordered(b *ir.Builder, table, ids ir.Value) ir.Value {
 	return b.Add1(OpEmbedding, &EmbeddingAttrs{Unordered: true}, table, ids)
 }
 
-// given drops the last operand where it is left out.
+// given drops the last operand if it is the zero Value.
 func given(in ...ir.Value) []ir.Value {
 	if last := len(in) - 1; !in[last].Valid() {
 		return in[:last]
@@ -88,7 +87,7 @@ func given(in ...ir.Value) []ir.Value {
 	return in
 }
 
-// addBias adds a bias of the size of the last axis, if there is one.
+// addBias adds the bias, [last axis of x], if there is one.
 func addBias(b *ir.Builder, x ir.Value, bias []ir.Value) ir.Value {
 	if len(bias) == 0 {
 		return x
@@ -96,8 +95,8 @@ func addBias(b *ir.Builder, x ir.Value, bias []ir.Value) ir.Value {
 	return Add(b, x, bias[0])
 }
 
-// checkBias makes sure that an optional bias fits: one type with the operands
-// before it, and a vector of the given size.
+// checkBias reports an error unless the operands have one type and the optional bias is a
+// vector of the given size.
 func checkBias(n *ir.Node, size ir.Dim) error {
 	if len(n.Inputs()) < 3 {
 		return nil

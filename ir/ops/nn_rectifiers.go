@@ -2,7 +2,7 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// Activation functions of several pieces. At a kink the derivative is that of
+// Piecewise activation functions. At a kink the derivative is that of
 // the constant piece if there is one, and that of the piece on the left if not.
 const (
 	OpLeakyRelu       ir.Op = "leaky_relu"
@@ -57,8 +57,8 @@ func init() {
 			kinks: []float64{0},
 		},
 		activation{
-			op: OpSelu, doc: "1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu so scaled that mean 0 and " +
-				"variance 1 are kept (Klambauer et al., Self-Normalizing Neural Networks).",
+			op: OpSelu, doc: "1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu scaled so that mean 0 and " +
+				"variance 1 are a fixed point (Klambauer et al., Self-Normalizing Neural Networks).",
 			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 				return Mul(b, expBelow(b, x, seluAlpha, 1), ConstLike(b, x, seluScale))
 			},
@@ -103,8 +103,7 @@ func whereAbove(b *ir.Builder, x ir.Value, limit float64, y, z ir.Value) ir.Valu
 	return Select(b, Gt(b, x, ConstLike(b, x, limit)), y, z)
 }
 
-// upTo returns limit where x reaches it: the derivative is 0 from there on, and
-// not 1 at the bound as that of [Clamp].
+// upTo returns min(x, limit) with derivative 0 at the limit, where [Clamp] has 1.
 func upTo(b *ir.Builder, x ir.Value, limit float64) ir.Value {
 	to := ConstLike(b, x, limit)
 	return Select(b, Ge(b, x, to), to, x)
@@ -153,7 +152,8 @@ func Celu(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 	return b.Add1(OpCelu, &AlphaAttrs{alpha}, x)
 }
 
-// Selu returns elu scaled to keep mean 0 and variance 1.
+// Selu returns [Elu] with the constants for which mean 0 and variance 1 are a fixed point
+// (Klambauer et al., Self-Normalizing Neural Networks).
 func Selu(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSelu, nil, x) }
 
 // HardTanh returns x limited to [−1, 1].
@@ -170,7 +170,7 @@ func HardShrink(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 	return b.Add1(OpHardShrink, &AlphaAttrs{alpha}, x)
 }
 
-// SoftShrink returns x moved toward 0 by alpha, 0 where that would pass it.
+// SoftShrink returns x moved toward 0 by alpha, and 0 where |x| ≤ alpha.
 func SoftShrink(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 	return b.Add1(OpSoftShrink, &AlphaAttrs{alpha}, x)
 }

@@ -12,8 +12,8 @@ const (
 	OpRMSNorm   ir.Op = "rms_norm"
 )
 
-// NormAttrs say over how many of the last axes to normalise, and what is added
-// to the mean square so that it is never 0.
+// NormAttrs hold the number of trailing axes to normalise over, and the epsilon added to
+// the mean square.
 type NormAttrs struct {
 	Axes    int
 	Epsilon float64
@@ -65,24 +65,26 @@ var normConstraints = []string{
 	"the operands after x, which may be left out, have the shape of the last axes of x",
 }
 
-// LayerNorm returns x, less its mean and divided by its deviation √(variance +
-// epsilon) over as many of its last axes as scale has, times scale, plus bias.
-// Both have the shape of those axes; bias may be left out (the zero Value). All
-// have one float type.
+// LayerNorm returns (x − mean)/√(variance + epsilon)·scale + bias, with the statistics
+// over the trailing axes that scale has (Ba, Kiros and Hinton, Layer Normalization). scale
+// and bias have the shape of those axes; bias may be left out (the zero Value). All have
+// one float type; narrow types are computed in f32. epsilon is not negative and has no
+// default.
 func LayerNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpLayerNorm, &NormAttrs{scale.Rank(), epsilon}, given(x, scale, bias)...)
 }
 
-// RMSNorm returns x divided by √(mean(x²) + epsilon) over as many of its last axes
-// as scale has, times scale, which has the shape of those axes.
+// RMSNorm returns x/√(mean(x²) + epsilon)·scale, with the mean over the trailing axes that
+// scale has (Zhang and Sennrich, Root Mean Square Layer Normalization). All have one float
+// type; narrow types are computed in f32. epsilon is not negative and has no default.
 func RMSNorm(b *ir.Builder, x, scale ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpRMSNorm, &NormAttrs{scale.Rank(), epsilon}, x, scale)
 }
 
 func lastAxes(x ir.Value, a *NormAttrs) []int { return counting(x.Rank()-a.Axes, a.Axes) }
 
-// normalised divides by the root mean square, and applies what of scale and
-// bias there is.
+// normalised divides x by its root mean square and applies the scale and bias in in, if
+// any.
 func normalised(b *ir.Builder, x ir.Value, in []ir.Value, a *NormAttrs) ir.Value {
 	axes := lastAxes(x, a)
 	square := ExpandDims(b, Mean(b, Mul(b, x, x), axes...), axes...)
@@ -116,7 +118,7 @@ func inferNorm(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{x}, nil
 }
 
-// normSamples are samples with up to as many operands.
+// normSamples returns samples with 1 to operands operands.
 func normSamples(operands int) []ir.Sample {
 	if !withSamples {
 		return nil

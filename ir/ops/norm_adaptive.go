@@ -6,14 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Norms whose scale comes from elsewhere.
+// Norms with a computed scale.
 const (
 	OpAdaNorm    ir.Op = "ada_norm"
 	OpWeightNorm ir.Op = "weight_norm"
 )
 
-// AdaNormAttrs say whether the mean is left in, and what is added to the mean
-// square.
+// AdaNormAttrs choose between layer_norm and, with RMS, rms_norm, and hold the epsilon.
 type AdaNormAttrs struct {
 	RMS bool
 	EpsilonAttrs
@@ -29,7 +28,7 @@ func init() {
 	defineComposite(composite{
 		op: OpAdaNorm, operands: []string{"x", "scale", "shift"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &AdaNormAttrs{EpsilonAttrs: EpsilonAttrs{defaultEpsilon}} },
-		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, which are made of what the layer is conditioned on (Peebles and Xie, DiT). AdaLayerNorm of RLX in Rust.",
+		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, where scale and shift are computed from the conditioning (Peebles and Xie, Scalable Diffusion Models with Transformers). AdaLayerNorm of RLX in Rust.",
 		constraints: []string{"scale and shift have the element type of x and broadcast to it", "epsilon is not negative"},
 		check: func(n *ir.Node) error {
 			x := n.Input(0)
@@ -69,8 +68,8 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpWeightNorm, operands: []string{"v", "g"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
-		doc:         "v·g/‖v‖, with a norm over all axes but one and a g for each place along that (Salimans and Kingma, Weight Normalization).",
-		constraints: []string{"axis is an axis of v", "g has the element type of v and an element for each place along the axis"},
+		doc:         "v·g/‖v‖, with the norm taken over all axes but one and one g for each index of that axis (Salimans and Kingma, Weight Normalization).",
+		constraints: []string{"axis is an axis of v", "g has the element type of v and shape [size of the axis]"},
 		check: func(n *ir.Node) error {
 			v, axis := n.Input(0), n.Attrs().(*AxisAttrs).Axis
 			if err := checkAxes([]int{axis}, v.Rank()); err != nil {
@@ -101,14 +100,16 @@ func init() {
 	})
 }
 
-// AdaNorm returns x normalised over its last axis, times 1 + scale, plus shift. An epsilon of
-// 0 stands for 1e-5.
+// AdaNorm returns norm(x)·(1 + scale) + shift, the adaptive norm of DiT (Peebles and Xie).
+// The norm is a layer norm over the last axis, or an RMS norm with a.RMS. scale and shift
+// have the type of x and broadcast to it. An epsilon of 0 stands for 1e-5.
 func AdaNorm(b *ir.Builder, x, scale, shift ir.Value, a AdaNormAttrs) ir.Value {
 	a.Epsilon = cmp.Or(a.Epsilon, defaultEpsilon)
 	return b.Add1(OpAdaNorm, &a, x, scale, shift)
 }
 
-// WeightNorm returns v with the norms over all axes but one made g.
+// WeightNorm returns g·v/‖v‖, with the norm over all axes of v but axis and g [size of
+// axis] (Salimans and Kingma, Weight Normalization).
 func WeightNorm(b *ir.Builder, v, g ir.Value, axis int) ir.Value {
 	return b.Add1(OpWeightNorm, axisAttrs(v, axis), v, g)
 }

@@ -12,13 +12,13 @@ const (
 	OpBatchNormTraining  ir.Op = "batch_norm_training"
 )
 
-// EpsilonAttrs hold what is added to a variance so that it is never 0.
+// EpsilonAttrs hold the epsilon that is added to a variance.
 type EpsilonAttrs struct{ Epsilon float64 }
 
 // Visit shows the attributes.
 func (a *EpsilonAttrs) Visit(v ir.AttrVisitor) { v.Float("epsilon", &a.Epsilon) }
 
-// GroupNormAttrs say in how many groups the channels are.
+// GroupNormAttrs hold the number of channel groups and the epsilon.
 type GroupNormAttrs struct {
 	Groups int
 	EpsilonAttrs
@@ -30,8 +30,8 @@ func (a *GroupNormAttrs) Visit(v ir.AttrVisitor) {
 	a.EpsilonAttrs.Visit(v)
 }
 
-// BatchNormAttrs hold beyond the epsilon how much of a step's statistics goes
-// into the running ones. [BatchNormTraining] takes a zero field for its default: an epsilon
+// BatchNormAttrs hold the epsilon and the momentum, the weight of the batch statistics in
+// the running ones. [BatchNormTraining] replaces zero fields by the defaults: an epsilon
 // of 1e-5, a momentum of 0.1.
 type BatchNormAttrs struct {
 	EpsilonAttrs
@@ -53,8 +53,8 @@ func init() {
 	vectors := "the other operands have the element type of x and an element for each of its channels"
 	image := "x has rank 2 or more, its first axis being the batch and its last one the channels"
 	group := composite{
-		op: OpGroupNorm, doc: "x less its mean, over the root of its variance plus epsilon, both taken over the axes between the first and the last and " +
-			"over each of some groups of channels; times scale, plus bias (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
+		op: OpGroupNorm, doc: "(x − mean) / √(variance + epsilon)·scale + bias, with the statistics of each example over the spatial axes and " +
+			"over each group of neighbouring channels (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
 		operands: []string{"x", "scale", "bias"}, optional: 2, ones: []string{"scale"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &GroupNormAttrs{1, EpsilonAttrs{defaultEpsilon}} },
 		constraints: []string{image, vectors, "the channels divide into the groups; epsilon is not negative"},
@@ -66,7 +66,7 @@ func init() {
 		samples: func() []ir.Sample { return channelSamples(&GroupNormAttrs{2, EpsilonAttrs{defaultEpsilon}}, 2) },
 	}
 	defineComposite(group)
-	group.op, group.doc = OpInstanceNorm, "group_norm with a group for each channel (Ulyanov, Vedaldi and Lempitsky, Instance Normalization)."
+	group.op, group.doc = OpInstanceNorm, "group_norm with one channel in each group (Ulyanov, Vedaldi and Lempitsky, Instance Normalization)."
 	group.newAttrs = func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} }
 	group.constraints = []string{image, vectors, "epsilon is not negative"}
 	group.body = func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
@@ -76,7 +76,7 @@ func init() {
 	defineComposite(group)
 
 	defineComposite(composite{
-		op: OpBatchNormInference, doc: "(x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from training (Ioffe and Szegedy, " +
+		op: OpBatchNormInference, doc: "(x − mean) / √(variance + epsilon)·scale + bias, with the running statistics of each channel (Ioffe and Szegedy, " +
 			"Batch Normalization). It is computed in f32 for narrower types.",
 		operands: []string{"x", "scale", "bias", "mean", "variance"}, ones: []string{"scale", "variance"}, types: floats,
 		newAttrs:    func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} },
@@ -91,8 +91,8 @@ func init() {
 	defineBatchNormTraining(image, vectors)
 }
 
-// checkChannels makes sure that x has a batch and channels, and that the other
-// operands fit these.
+// checkChannels reports an error unless x has a batch axis and a channel axis and the
+// other operands are [channels].
 func checkChannels(n *ir.Node) error {
 	x := n.Input(0).Type()
 	if len(x.Shape) < 2 {
@@ -128,7 +128,7 @@ func checkChannels(n *ir.Node) error {
 	return nil
 }
 
-// groupNorm gives each group of channels an axis of its own.
+// groupNorm splits the channels into groups along a new axis and normalises each.
 func groupNorm(b *ir.Builder, in []ir.Value, groups ir.Dim, epsilon float64) ir.Value {
 	x, last := wide(b, in[0]), in[0].Rank()-1
 	shape := x.Shape()
@@ -146,8 +146,7 @@ func plusEpsilon(b *ir.Builder, variance ir.Value, epsilon float64) ir.Value {
 	return Add(b, variance, ConstLike(b, variance, epsilon))
 }
 
-// affine applies what of scale and bias there is among in, and rounds to the
-// type of x, the first of in.
+// affine applies the scale and bias among in, if any, and converts to the type of in[0].
 func affine(b *ir.Builder, y ir.Value, in []ir.Value) ir.Value {
 	if len(in) > 1 {
 		y = Mul(b, y, wide(b, in[1]))
@@ -158,8 +157,7 @@ func affine(b *ir.Builder, y ir.Value, in []ir.Value) ir.Value {
 	return Convert(b, y, in[0].DType())
 }
 
-// scaled divides what is centred by the root of its variance, and applies scale
-// and bias.
+// scaled divides the centred values by √(variance + epsilon) and applies scale and bias.
 func scaled(b *ir.Builder, centred, variance ir.Value, epsilon float64, in []ir.Value) ir.Value {
 	return affine(b, Mul(b, centred, Rsqrt(b, plusEpsilon(b, variance, epsilon))), in)
 }
@@ -182,9 +180,9 @@ func defineBatchNormTraining(image, vectors string) {
 	}
 	define(&ir.Def{
 		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"}, Ones: []string{"scale", "variance"},
-		Doc: "x normalised by mean and variance of each channel in this batch, times scale, plus bias; and the running mean and variance for the " +
-			"next step: momentum times those of the batch, the variance without bias, plus 1 − momentum times the ones given. No derivative " +
-			"passes through the statistics of the batch into the running ones. It is computed in f32 for narrower types.",
+		Doc: "x normalised by the batch mean and variance of each channel, times scale, plus bias; and the new running mean and variance: " +
+			"momentum times those of the batch, with the unbiased variance, plus 1 − momentum times the operands (Ioffe and Szegedy, Batch Normalization). No derivative " +
+			"flows into the running statistics. It is computed in f32 for narrower types.",
 		Constraints: numbered(image+"; its element type is float", vectors, "epsilon is not negative, momentum is in [0, 1]"),
 		NewAttrs:    func() ir.Attrs { return &BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, defaultMomentum} },
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
@@ -228,31 +226,33 @@ func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
 	}
 }
 
-// GroupNorm returns x, [batch, axes..., channels], normalised over the axes
-// between and each of so many groups of channels, times scale, [channels], plus
-// bias, [channels], which may be left out (the zero Value).
+// GroupNorm normalises x, [batch, spatial axes..., channels], over the spatial axes and
+// the channels of each of groups groups, then applies scale and bias, [channels] (Wu and
+// He, Group Normalization). bias may be left out (the zero Value). groups divides the
+// channels; epsilon is not negative and has no default.
 func GroupNorm(b *ir.Builder, x, scale, bias ir.Value, groups int, epsilon float64) ir.Value {
 	return b.Add1(OpGroupNorm, &GroupNormAttrs{groups, EpsilonAttrs{epsilon}}, given(x, scale, bias)...)
 }
 
-// InstanceNorm is [GroupNorm] with a group for each channel.
+// InstanceNorm is [GroupNorm] with one channel in each group (Ulyanov, Vedaldi and
+// Lempitsky, Instance Normalization).
 func InstanceNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpInstanceNorm, &EpsilonAttrs{epsilon}, given(x, scale, bias)...)
 }
 
-// BatchNormInference returns (x − mean)/√(variance + epsilon)·scale + bias for x
-// [batch, axes..., channels] and four vectors [channels]; mean and variance are
-// those of training ([BatchNormTraining]).
+// BatchNormInference returns (x − mean)/√(variance + epsilon)·scale + bias for x [batch,
+// spatial axes..., channels] and four vectors [channels]. mean and variance are the
+// running statistics of [BatchNormTraining]. epsilon is not negative and has no default.
 func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, epsilon float64) ir.Value {
 	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, scale, bias, mean, variance)
 }
 
-// BatchNormTraining returns x, [batch, axes..., channels], normalised by mean and
-// variance of each channel in this batch, times scale, plus bias; and the running
-// mean and variance for the next step, which go into states
-// ([ir.Builder.SetState]): momentum times those of the batch plus 1 − momentum
-// times mean and variance. These four are [channels]. Zero fields of a stand for their
-// defaults.
+// BatchNormTraining normalises x, [batch, spatial axes..., channels], by the mean and
+// variance of each channel over the batch and the spatial axes, and applies scale and
+// bias. newMean and newVariance are the running statistics, to be stored in states
+// ([ir.Builder.SetState]): momentum times the batch statistics, with the unbiased
+// variance, plus 1 − momentum times mean and variance. The four vectors are [channels].
+// Zero fields of a take their defaults: see [BatchNormAttrs].
 func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
 	if a.Epsilon == 0 {
 		a.Epsilon = defaultEpsilon

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Composites of one operand that have names in NumPy.
+// Unary composites with names in NumPy and SciPy.
 const (
 	OpSquare     ir.Op = "square"
 	OpReciprocal ir.Op = "reciprocal"
@@ -19,9 +19,8 @@ const (
 	OpNanToNum   ir.Op = "nan_to_num"
 )
 
-// NanToNumAttrs hold what takes the place of numbers that are not finite. An
-// infinite PosInf or NegInf stands for the largest and the smallest finite
-// number of the element type.
+// NanToNumAttrs hold the replacements of NaN and the infinities. An infinite PosInf or
+// NegInf stands for the largest or smallest finite number of the element type.
 type NanToNumAttrs struct{ NaN, PosInf, NegInf float64 }
 
 // Visit shows the attributes.
@@ -43,7 +42,7 @@ type named struct {
 	jvp       jvpRule
 	from, to  float64
 	at, kinks []float64
-	// noGrad says of all samples why they are left out of gradient checks.
+	// noGrad is the reason to skip gradient checks of all samples, if any.
 	noGrad string
 }
 
@@ -63,20 +62,20 @@ func init() {
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Sub(b, Log(b, x), Log1p(b, Neg(b, x))) },
 		},
 		{
-			op: OpSinc, doc: "sin(πx) / (πx), and 1 at 0. It is smooth, also at 0: a power series to x²⁸ near there.",
+			op: OpSinc, doc: "sin(πx) / (πx), and 1 at 0, smooth everywhere: near 0 it is a power series up to x²⁸.",
 			types: floats, from: -3, to: 3, at: []float64{0, 0.3, 0.33, 0.9},
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, sinc) },
 		},
 		{
-			op: OpDegrees, doc: "An angle in degrees for one in radians.", types: floats, from: -4, to: 4,
+			op: OpDegrees, doc: "x·180/π: radians to degrees.", types: floats, from: -4, to: 4,
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, 180/math.Pi)) },
 		},
 		{
-			op: OpRadians, doc: "An angle in radians for one in degrees.", types: floats, from: -100, to: 100,
+			op: OpRadians, doc: "x·π/180: degrees to radians.", types: floats, from: -100, to: 100,
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, math.Pi/180)) },
 		},
 		{
-			op: OpRoundSTE, doc: "The whole number nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
+			op: OpRoundSTE, doc: "The integer nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
 				"Léonard and Courville). Round of RLX in Rust has this derivative.",
 			types: floats, from: -3, to: 3, at: []float64{0.5, 1.5}, noGrad: "the derivative is 1 by decree",
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Round(b, x) },
@@ -90,7 +89,7 @@ func init() {
 			},
 		},
 		{
-			op: OpNanToNum, doc: "x with numbers in place of NaN and the infinities. The derivative there is 0.",
+			op: OpNanToNum, doc: "x with NaN and the infinities replaced by numbers. The derivative there is 0.",
 			types: floats, newAttrs: newNanToNumAttrs, from: -3, to: 3, kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()},
 			body: nanToNum,
 		},
@@ -158,7 +157,7 @@ func sinc(b *ir.Builder, x ir.Value) ir.Value {
 	for k := 14; k >= 1; k-- { // 1 − u²/(2·3)·(1 − u²/(4·5)·(…
 		series = Sub(b, one, Mul(b, Mul(b, square, ConstLike(b, x, 1/float64(2*k*(2*k+1)))), series))
 	}
-	// sin(πx), of the part of x that is left of a whole number of turns
+	// sin(πx) after range reduction by whole periods
 	turns := Mul(b, Round(b, Mul(b, x, ConstLike(b, x, 0.5))), ConstLike(b, x, 2))
 	sine := Sin(b, Mul(b, Sub(b, x, turns), ConstLike(b, x, math.Pi)))
 	return Select(b, near, series, Div(b, sine, Select(b, near, one, u)))
@@ -178,27 +177,27 @@ func Square(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSquare, nil, x
 // Reciprocal returns 1 / x.
 func Reciprocal(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpReciprocal, nil, x) }
 
-// Logit returns log(x / (1 − x)).
+// Logit returns log(x / (1 − x)), the inverse of [Sigmoid].
 func Logit(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpLogit, nil, x) }
 
-// Sinc returns sin(πx) / (πx).
+// Sinc returns sin(πx) / (πx), and 1 at 0.
 func Sinc(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSinc, nil, x) }
 
-// Degrees returns angles in degrees for ones in radians.
+// Degrees converts radians to degrees.
 func Degrees(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpDegrees, nil, x) }
 
-// Radians returns angles in radians for ones in degrees.
+// Radians converts degrees to radians.
 func Radians(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRadians, nil, x) }
 
-// RoundSTE returns the whole number nearest to x, ties to even, with derivative
-// 1 in place of the 0 of [Round].
+// RoundSTE returns x rounded to the nearest integer, ties to even, with derivative 1
+// (straight-through estimator) where [Round] has 0.
 func RoundSTE(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRoundSTE, nil, x) }
 
 // IsInf returns whether x is infinite.
 func IsInf(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpIsInf, nil, x) }
 
-// NanToNum returns x with 0 in place of NaN, and the largest and smallest
-// numbers of the element type in place of the infinities.
+// NanToNum returns x with NaN replaced by 0 and the infinities by the largest and smallest
+// finite numbers of the element type.
 func NanToNum(b *ir.Builder, x ir.Value) ir.Value {
 	return b.Add1(OpNanToNum, newNanToNumAttrs(), x)
 }

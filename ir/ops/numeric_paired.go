@@ -2,15 +2,14 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// paired describes a composite of two operands that are broadcast against each
-// other.
+// paired describes a composite of two operands that are broadcast.
 type paired struct {
 	op    ir.Op
 	doc   string
 	types domain
 	body  func(b *ir.Builder, x, y ir.Value) ir.Value
-	// slopes are the derivatives by each operand, for which the body's are not
-	// right everywhere. All operands have one shape there.
+	// slopes are the derivatives by each operand, if the body's are wrong at some points.
+	// Their operands have one shape.
 	slopes   [2]slope2
 	from, to [2]float64
 	cases    []pair
@@ -56,7 +55,7 @@ func definePaired(p paired) {
 	defineComposite(c)
 }
 
-// wideFloat is [wide] for floats, and leaves integers as they are.
+// wideFloat is [wide] for floats and the identity for integers.
 func wideFloat(b *ir.Builder, x ir.Value) ir.Value {
 	if x.DType().IsFloat() {
 		return wide(b, x)

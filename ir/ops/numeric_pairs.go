@@ -24,7 +24,7 @@ func init() {
 	inf := math.Inf(1)
 	for _, p := range []paired{
 		{
-			op: OpHypot, doc: "√(x² + y²), which does not overflow where the result does not. The derivatives at the origin are 0.",
+			op: OpHypot, doc: "√(x² + y²), without intermediate overflow. The derivatives at the origin are 0.",
 			types: floats, body: hypot,
 			slopes: [2]slope2{
 				func(b *ir.Builder, x, _, z ir.Value) ir.Value { return orZeroAtZero(b, x, z) },
@@ -36,7 +36,7 @@ func init() {
 			},
 		},
 		{
-			op: OpLogAddExp, doc: "log(e^x + e^y), which does not overflow. Its derivatives are the sigmoids of ±(x − y), smooth also where x = y.",
+			op: OpLogAddExp, doc: "log(e^x + e^y), computed stably. Its derivatives are the sigmoids of ±(x − y), smooth also where x = y.",
 			types: floats, body: logAddExp,
 			slopes: [2]slope2{
 				func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return Sigmoid(b, difference(b, x, y)) },
@@ -68,18 +68,18 @@ func init() {
 			cases: []pair{{name: "zeros", x: []float64{0, 0, 2}, y: []float64{-1, 3, 0}, noGrad: "the edge of the domain"}},
 		},
 		{
-			op: OpCopySign, doc: "|x| with the sign of y, that of a zero included. The derivative by y is 0.", types: floats, body: copySign,
+			op: OpCopySign, doc: "|x| with the sign of y, also for zeros. The derivative by y is 0.", types: floats, body: copySign,
 			cases: []pair{{name: "zeros", x: []float64{1, -2, 3, -4, 0}, y: []float64{0, math.Copysign(0, -1), -inf, inf, -1}, noGrad: "kinks"}},
 		},
 		{
-			op: OpMod, doc: "What the quotient x / y rounded down leaves: a number with the sign of y, as NumPy's remainder and ONNX's Mod have it. " +
+			op: OpMod, doc: "The remainder of floor division, x − y·⌊x/y⌋, with the sign of y (NumPy's remainder, ONNX's Mod). " +
 				"(rem has the sign of x, as C's fmod.) For integers x mod 0 is 0.",
 			types: reals, body: floorMod,
 			from: [2]float64{2.1, 1.5}, to: [2]float64{2.9, 1.95},
 			cases: signCases,
 		},
 		{
-			op: OpFloorDivide, doc: "The quotient x / y rounded down. For integers x / 0 is x. The derivative is 0, also at the jumps.",
+			op: OpFloorDivide, doc: "⌊x / y⌋. For integers x / 0 is x. The derivative is 0, also at the jumps.",
 			types: reals, body: floorDivide,
 			from: [2]float64{2.1, 1.5}, to: [2]float64{2.9, 1.95},
 			cases: signCases,
@@ -98,12 +98,12 @@ func hypot(b *ir.Builder, x, y ir.Value) ir.Value {
 	plainCase := And(b, Gt(b, high, ZerosLike(b, x)), IsFinite(b, high))
 	ratio := Div(b, low, Select(b, plainCase, high, OnesLike(b, x)))
 	z := Mul(b, high, Sqrt(b, Add(b, Mul(b, ratio, ratio), OnesLike(b, x))))
-	infinite := ConstLike(b, x, math.Inf(1)) // also beside NaN, as in IEEE 754
+	infinite := ConstLike(b, x, math.Inf(1)) // even if the other is NaN, as in IEEE 754
 	z = Select(b, plainCase, z, high)
 	return Select(b, Or(b, Eq(b, x, infinite), Eq(b, y, infinite)), infinite, z)
 }
 
-// unlessNaN returns z where neither x nor y is NaN, else that one.
+// unlessNaN returns z, or NaN where x or y is.
 func unlessNaN(b *ir.Builder, x, y, z ir.Value) ir.Value {
 	return Select(b, IsNaN(b, x), x, Select(b, IsNaN(b, y), y, z))
 }
@@ -136,8 +136,7 @@ func copySign(b *ir.Builder, x, y ir.Value) ir.Value {
 	return Select(b, Lt(b, sign, ZerosLike(b, sign)), Neg(b, a), a)
 }
 
-// floorMod corrects the remainder of the truncated quotient where its sign is
-// not that of y.
+// floorMod corrects the truncated remainder where its sign is not that of y.
 func floorMod(b *ir.Builder, x, y ir.Value) ir.Value {
 	r := Rem(b, x, y)
 	return Select(b, signsDiffer(b, r, y), Add(b, r, y), r)
@@ -145,14 +144,14 @@ func floorMod(b *ir.Builder, x, y ir.Value) ir.Value {
 
 func floorDivide(b *ir.Builder, x, y ir.Value) ir.Value {
 	if x.DType().IsFloat() {
-		// Exact multiples: the quotient of what mod leaves is whole up to rounding.
+		// x − mod(x, y) is an exact multiple of y: the quotient is an integer up to rounding.
 		return Round(b, Div(b, Sub(b, x, floorMod(b, x, y)), y))
 	}
 	q := Div(b, x, y)
 	return Select(b, signsDiffer(b, Rem(b, x, y), y), Sub(b, q, OnesLike(b, q)), q)
 }
 
-// signsDiffer returns whether r is not 0 and on the other side of it than y.
+// signsDiffer returns whether r is nonzero with the opposite sign of y.
 func signsDiffer(b *ir.Builder, r, y ir.Value) ir.Value {
 	zero := ZerosLike(b, r)
 	return And(b, Ne(b, r, zero), Xor(b, Lt(b, r, zero), Lt(b, y, zero)))
@@ -160,7 +159,7 @@ func signsDiffer(b *ir.Builder, r, y ir.Value) ir.Value {
 
 func defineFma() {
 	defineElementwise(elementwise{
-		op: OpFma, doc: "x·y + z, by one instruction where the device has it: whether the product is rounded before the sum is up to the device.",
+		op: OpFma, doc: "x·y + z, fused if the device has such an instruction; the rounding of the product depends on the device.",
 		operands: []string{"x", "y", "z"}, types: floats,
 		meaning: meaning{float: func(x []float64) float64 { return math.FMA(x[0], x[1], x[2]) }},
 		scalar:  func(x []scalar.Expr) scalar.Expr { return scalar.Fma(x[0], x[1], x[2]) },
@@ -168,7 +167,7 @@ func defineFma() {
 			product := addTangents(b, scale(b, t[0], in[1]), scale(b, t[1], in[0]))
 			return []ir.Value{addTangents(b, product, t[2])}
 		},
-		noTranspose: "its derivative is made of products and sums",
+		noTranspose: "its derivative consists of products and sums",
 		samples: func() []ir.Sample {
 			if !withSamples {
 				return nil
@@ -187,10 +186,10 @@ func defineFma() {
 	})
 }
 
-// Hypot returns √(x² + y²).
+// Hypot returns √(x² + y²), without intermediate overflow, broadcast.
 func Hypot(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpHypot, nil, x, y) }
 
-// LogAddExp returns log(e^x + e^y).
+// LogAddExp returns log(e^x + e^y), computed stably, broadcast.
 func LogAddExp(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpLogAddExp, nil, x, y) }
 
 // XLogY returns x·log(y), and 0 where x is 0.
@@ -202,12 +201,12 @@ func XLog1pY(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpXLog1pY, n
 // CopySign returns |x| with the sign of y.
 func CopySign(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpCopySign, nil, x, y) }
 
-// Mod returns what the quotient x / y rounded down leaves: it has the sign of
-// y, that of [Rem] has the sign of x.
+// Mod returns the remainder of floor division, x − y·⌊x/y⌋, which has the sign of y ([Rem]
+// has the sign of x), broadcast. For integers x mod 0 is 0.
 func Mod(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpMod, nil, x, y) }
 
-// FloorDivide returns the quotient x / y rounded down.
+// FloorDivide returns ⌊x / y⌋, broadcast. For integers x / 0 is x.
 func FloorDivide(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpFloorDivide, nil, x, y) }
 
-// Fma returns x·y + z.
+// Fma returns x·y + z, fused if the device has such an instruction, broadcast.
 func Fma(b *ir.Builder, x, y, z ir.Value) ir.Value { return broadcasting(b, OpFma, nil, x, y, z) }

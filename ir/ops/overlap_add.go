@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// OverlapAddAttrs describe the sum of windows laid along some axes. Dims are
-// the sizes that these axes of the result have.
+// OverlapAddAttrs describe the sum of windows along some axes. Dims are the sizes of these
+// axes in the result.
 type OverlapAddAttrs struct {
 	Axes, Strides, Dilations []int
 	Dims                     []ir.Dim
@@ -23,7 +23,8 @@ func (a *OverlapAddAttrs) Visit(v ir.AttrVisitor) {
 	v.Dims("dims", &a.Dims)
 }
 
-// OverlapAdd returns the sum of windows, the transpose of [Windows].
+// OverlapAdd adds windows at their positions along a.Axes, the transpose of [Windows]: x
+// has the window positions along these axes and the window elements on its last ones.
 func OverlapAdd(b *ir.Builder, x ir.Value, a OverlapAddAttrs) ir.Value {
 	return b.Add1(OpOverlapAdd, &a, x)
 }
@@ -78,15 +79,15 @@ func transposeOverlapAdd(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.V
 	})
 }
 
-// batchOverlapAdd moves the batch axis to the front, as it may lie among the
-// window axes.
+// batchOverlapAdd moves the batch axis to the front, since it may be among the window
+// axes.
 func batchOverlapAdd(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
 	a := *n.Attrs().(*OverlapAddAttrs)
 	a.Axes = shiftedBy(a.Axes, 0)
 	return []ir.Value{OverlapAdd(b, MoveAxis(b, in[0], axes[0], 0), a)}, []int{0}
 }
 
-// overlaps returns how many windows can cover one element, along each axis.
+// overlaps returns the maximum number of windows that cover an element, along each axis.
 func overlaps(n *ir.Node) []int {
 	a, out := n.Attrs().(*OverlapAddAttrs), sizes(windowDims(n))
 	for i, size := range out {
@@ -97,8 +98,7 @@ func overlaps(n *ir.Node) []int {
 	return out
 }
 
-// overlapAddElement brings to a position the element of the window that covers
-// it as number r, if there is one.
+// overlapAddElement returns the element of the r-th window that covers a position, or 0.
 func overlapAddElement(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
 	a := n.Attrs().(*OverlapAddAttrs)
 	pos := slices.Concat(at, r)
@@ -114,8 +114,8 @@ func overlapAddElement(n *ir.Node, at, r ir.Index, load ir.Load) []scalar.Expr {
 	return []scalar.Expr{scalar.Convert(loadWhere(n, load, 0, pos, valid), sumType(n.Input(0).DType()))}
 }
 
-// dilatedCover returns, along the axis of number i, the window whose element r
-// lies at position p, that element, and whether there is such a window.
+// dilatedCover returns, along axis number i, the window whose element r is at position p,
+// that element, and whether the window exists.
 func dilatedCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid scalar.Expr) {
 	a := n.Attrs().(*OverlapAddAttrs)
 	axis, step := a.Axes[i], a.Dilations[i]
@@ -125,9 +125,8 @@ func dilatedCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid s
 	return window, r, valid
 }
 
-// denseCover returns, along the axis of number i without dilation, the window
-// that begins r windows before the last one to begin at or before position p,
-// its element at p, and whether there are such.
+// denseCover returns, along axis number i without dilation, the r-th window before the
+// last one that begins at or before position p, its element at p, and whether they exist.
 func denseCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid scalar.Expr) {
 	a := n.Attrs().(*OverlapAddAttrs)
 	axis, stride := a.Axes[i], a.Strides[i]

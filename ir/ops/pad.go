@@ -8,11 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// OpPad puts elements around those of a value.
+// OpPad pads a value.
 const OpPad ir.Op = "pad"
 
-// PadAttrs say for each axis how many elements are put before, after, and
-// between any two of those of x.
+// PadAttrs hold for each axis the padding before, after, and between elements.
 type PadAttrs struct {
 	Low, High []ir.Dim
 	Interior  []int
@@ -27,7 +26,7 @@ func (a *PadAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	define(&ir.Def{
-		Op: OpPad, Doc: "x with copies of a value put before, after and between its elements, along each axis.",
+		Op: OpPad, Doc: "x padded with a value before, after and between its elements along each axis (XLA's Pad).",
 		Operands: []string{"x", "value"}, NewAttrs: func() ir.Attrs { return &PadAttrs{} },
 		Constraints: numbered(
 			"x and value have one element type, which is "+plain.String()+"; value has rank 0",
@@ -96,7 +95,7 @@ func jvpPad(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	return b.Add(OpPad, n.Attrs(), orZeros(b, t[0], in[0]), orZeros(b, t[1], in[1]))
 }
 
-// transposePad takes back what fell on x, or sums all that fell beside it.
+// transposePad slices out the cotangent of x, or sums that of the padding.
 func transposePad(b *ir.Builder, n *ir.Node, operand int, _ []ir.Value, ct ir.Value) ir.Value {
 	a, x := n.Attrs().(*PadAttrs), n.Input(0).Shape()
 	if operand == 0 {
@@ -110,9 +109,8 @@ func transposePad(b *ir.Builder, n *ir.Node, operand int, _ []ir.Value, ct ir.Va
 	return sumOver(b, Select(b, beside, ct, ZerosLike(b, ct)), counting(0, ct.Rank()))
 }
 
-// batchPad pads along all axes but the batch axis. Where it is the value that
-// is batched, the padding differs from example to example: it is chosen
-// element by element.
+// batchPad pads along all axes except the batch axis. If the value is batched, the padding
+// differs between examples and is selected elementwise.
 func batchPad(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a := n.Attrs().(*PadAttrs)
 	x := BatchAt(b, in[0], axes[0], 0, size)
@@ -172,10 +170,9 @@ func padSamples() []ir.Sample {
 	return out
 }
 
-// Pad returns x with copies of a value of rank 0 put, along each axis, before,
-// after and between its elements. Negative low and high cut elements off, after
-// the padding in between; a nil interior stands for 0 everywhere. Cutting off
-// needs no more than a whole axis.
+// Pad returns x padded along each axis with value, of rank 0, before, after and between
+// its elements. Negative low and high crop, after interior padding, at most the whole
+// axis; nil interior stands for 0.
 func Pad(b *ir.Builder, x, value ir.Value, low, high, interior []int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -208,7 +205,7 @@ func Pad(b *ir.Builder, x, value ir.Value, low, high, interior []int) ir.Value {
 	return Slice(b, y, cut[0], size, nil)
 }
 
-// PadDims is [Pad] with sizes that may be symbolic, and none negative.
+// PadDims is [Pad] with sizes that may be symbolic and are not negative.
 func PadDims(b *ir.Builder, x, value ir.Value, low, high []ir.Dim, interior []int) ir.Value {
 	return b.Add1(OpPad, &PadAttrs{slices.Clone(low), slices.Clone(high), slices.Clone(interior)}, x, value)
 }

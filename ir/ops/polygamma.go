@@ -9,7 +9,7 @@ import (
 // OpPolygamma are the derivatives of digamma.
 const OpPolygamma ir.Op = "polygamma"
 
-// PolygammaAttrs say which derivative of digamma is meant.
+// PolygammaAttrs hold the order of the derivative of digamma.
 type PolygammaAttrs struct{ Order int }
 
 // Visit shows the attributes.
@@ -18,7 +18,7 @@ func (a *PolygammaAttrs) Visit(v ir.AttrVisitor) { v.Int("order", &a.Order) }
 func init() {
 	defineComposite(composite{
 		op: OpPolygamma, types: floats, newAttrs: func() ir.Attrs { return &PolygammaAttrs{1} },
-		doc:         "The derivative of some order of digamma: for order 1 ψ′(x), and so on. NaN where x is not positive.",
+		doc:         "The polygamma function, the derivative ψ⁽ⁿ⁾(x) of digamma for n = order. NaN where x is not positive.",
 		constraints: []string{"order is from 1 to 20"},
 		check: func(n *ir.Node) error {
 			if o := n.Attrs().(*PolygammaAttrs).Order; o < 1 || o > 20 {
@@ -56,9 +56,8 @@ func init() {
 // evenBernoulli are the Bernoulli numbers B₂, B₄, …
 var evenBernoulli = []float64{1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730, 7. / 6}
 
-// polygamma is (−1)^(n+1)·n!·ζ(n+1, x), Hurwitz's zeta by the formula of Euler
-// and Maclaurin: a sum of terms up to where z is large, and what is left by a
-// series in 1/z.
+// polygamma is (−1)^(n+1)·n!·ζ(n+1, x), with Hurwitz's zeta by the Euler–Maclaurin
+// formula: a sum of terms until z is large, and an asymptotic series in 1/z.
 func polygamma(b *ir.Builder, x ir.Value, n int) ir.Value {
 	const terms = 12
 	number := func(v float64) ir.Value { return ConstLike(b, x, v) }
@@ -98,7 +97,8 @@ func polygamma(b *ir.Builder, x ir.Value, n int) ir.Value {
 	return Select(b, valid, Mul(b, sum, number(scale)), number(math.NaN()))
 }
 
-// Polygamma returns the derivative of some order, at least 1, of [Digamma].
+// Polygamma returns the derivative of the given order, 1 to 20, of [Digamma]; NaN where x
+// is not positive.
 func Polygamma(b *ir.Builder, x ir.Value, order int) ir.Value {
 	return b.Add1(OpPolygamma, &PolygammaAttrs{order}, x)
 }

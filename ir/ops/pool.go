@@ -7,14 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Pools: windows, reduced.
+// Pooling: reductions over sliding windows.
 const (
 	OpMaxPool ir.Op = "max_pool"
 	OpAvgPool ir.Op = "avg_pool"
 )
 
-// PoolAttrs describe a pool over the axes of x between the first (the batch)
-// and the last (the channels). The lists have one entry for each of them.
+// PoolAttrs describe a pool over the spatial axes of x, those between the first (the
+// batch) and the last (the channels). The lists have one entry for each of them.
 type PoolAttrs struct {
 	Sizes, Strides, Dilations []int // nil strides: the sizes; nil dilations: 1
 	PadLo, PadHi              []int // nil: 0
@@ -29,7 +29,7 @@ func (a *PoolAttrs) Visit(v ir.AttrVisitor) {
 	v.Ints("pad_hi", &a.PadHi)
 }
 
-// AvgPoolAttrs say, beyond the windows, whether padding counts as elements.
+// AvgPoolAttrs add whether padding counts as elements.
 type AvgPoolAttrs struct {
 	PoolAttrs
 	CountIncludePad bool
@@ -46,11 +46,11 @@ func init() {
 		"x is of a float type and has rank 3 or more: batch, spatial axes, channels",
 		"sizes, strides and dilations are at least 1, padding is not negative",
 		"padding is smaller than the dilated window, which is no longer than the padded axis",
-		"windows fill a symbolic axis exactly",
+		"along a symbolic axis windows leave no remainder",
 	)
 	define(&ir.Def{
 		Op: OpMaxPool,
-		Doc: "The largest element of each window; padding never is. Elements that tie for the largest share the " +
+		Doc: "The largest element of each window, ignoring padding. Tied elements share the " +
 			"gradient equally.",
 		Constraints: constraints, Operands: []string{"x"},
 		NewAttrs:    func() ir.Attrs { return &PoolAttrs{} },
@@ -64,8 +64,8 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpAvgPool,
-		Doc: "The mean of each window: of all its elements with count_include_pad, where padding is zero, and of " +
-			"those that are not padding without.",
+		Doc: "The mean of each window: of all its elements with count_include_pad, with padding as zeros, and otherwise of " +
+			"those that are not padding.",
 		Constraints: constraints, Operands: []string{"x"},
 		NewAttrs:    func() ir.Attrs { return &AvgPoolAttrs{} },
 		Infer:       func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, &n.Attrs().(*AvgPoolAttrs).PoolAttrs) },
@@ -75,21 +75,23 @@ func init() {
 	})
 }
 
-// MaxPool returns the largest element of each window of x,
-// [batch, spatial axes..., channels] of a float type.
+// MaxPool returns the largest element of each window of x, [batch, spatial axes...,
+// channels] of a float type, ignoring padding. Strides are the window sizes and dilations
+// 1 by default.
 func MaxPool(b *ir.Builder, x ir.Value, a PoolAttrs) ir.Value {
 	a.complete()
 	return b.Add1(OpMaxPool, &a, x)
 }
 
-// AvgPool returns the mean of each window of x, [batch, spatial axes..., channels]
-// of a float type.
+// AvgPool returns the mean of each window of x, [batch, spatial axes..., channels] of a
+// float type, over the elements that are not padding, or over all with a.CountIncludePad.
+// Strides are the window sizes and dilations 1 by default.
 func AvgPool(b *ir.Builder, x ir.Value, a AvgPoolAttrs) ir.Value {
 	a.complete()
 	return b.Add1(OpAvgPool, &a, x)
 }
 
-// complete fills in what is left out.
+// complete sets the defaults.
 func (a *PoolAttrs) complete() {
 	fillNil(a.Sizes, &a.Strides)
 	fillNil(repeatInt(1, len(a.Sizes)), &a.Dilations)
@@ -130,12 +132,12 @@ func inferPool(n *ir.Node, a *PoolAttrs) ([]ir.Type, error) {
 	return []ir.Type{{DType: x.DType, Shape: out}}, nil
 }
 
-// windows returns the attributes of the windows proper.
+// windows returns the attributes of the windows op in the body.
 func (a *PoolAttrs) windows() *WindowsAttrs {
 	return &WindowsAttrs{Axes: counting(1, len(a.Sizes)), Sizes: a.Sizes, Strides: a.Strides, Dilations: a.Dilations}
 }
 
-// poolWindows returns x, padded, as windows, and the axes of their elements.
+// poolWindows returns the windows of x, padded, and the axes of their elements.
 func poolWindows(b *ir.Builder, x ir.Value, a *PoolAttrs, padding float64) (ir.Value, []int) {
 	lo, hi := slices.Concat([]int{0}, a.PadLo, []int{0}), slices.Concat([]int{0}, a.PadHi, []int{0})
 	rank := x.Rank()
@@ -166,7 +168,7 @@ func product(sizes []int) int {
 	return n
 }
 
-// poolSamples are the windows both pools are tried with.
+// poolSamples returns the windows for samples of both pools.
 func poolSamples(attrs func(PoolAttrs) ir.Attrs) []ir.Sample {
 	if !withSamples {
 		return nil

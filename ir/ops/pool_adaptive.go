@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Images of other sizes.
+// Adaptive pools and pixel shuffles.
 const (
 	OpAdaptiveAvgPool ir.Op = "adaptive_avg_pool"
 	OpAdaptiveMaxPool ir.Op = "adaptive_max_pool"
@@ -21,7 +21,7 @@ type SizesAttrs struct{ Sizes []int }
 // Visit shows the attributes.
 func (a *SizesAttrs) Visit(v ir.AttrVisitor) { v.Ints("sizes", &a.Sizes) }
 
-// FactorAttrs say how many times larger an image becomes along each side.
+// FactorAttrs hold an upscale factor.
 type FactorAttrs struct{ Factor int }
 
 // Visit shows the attributes.
@@ -72,10 +72,10 @@ func init() {
 			samples: adaptiveSamples,
 		})
 	}
-	const order = " Channels are in PyTorch's order: first those of the small image, then rows, then columns."
+	const order = " Channel c·factor² + i·factor + j holds row i, column j of channel c, as in PyTorch."
 	shuffle := composite{
 		op: OpPixelShuffle, types: plain, newAttrs: func() ir.Attrs { return &FactorAttrs{2} },
-		doc:         "Channels made places: [batch, height, width, channels·factor²] becomes [batch, height·factor, width·factor, channels] (Shi et al.)." + order,
+		doc:         "Rearranges channels into pixels: [batch, height, width, channels·factor²] becomes [batch, height·factor, width·factor, channels] (Shi et al.)." + order,
 		constraints: []string{"x has rank 4", "factor is positive, and its square divides the channels"}, check: checkFactor,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			s, f := in[0].Shape(), ir.N(n.Attrs().(*FactorAttrs).Factor)
@@ -96,7 +96,7 @@ func init() {
 	}
 	defineComposite(shuffle)
 	shuffle.op = OpPixelUnshuffle
-	shuffle.doc = "Places made channels, the inverse of pixel_shuffle: [batch, height·factor, width·factor, channels] becomes [batch, height, width, channels·factor²]." + order
+	shuffle.doc = "Rearranges pixels into channels, the inverse of pixel_shuffle: [batch, height·factor, width·factor, channels] becomes [batch, height, width, channels·factor²]." + order
 	shuffle.constraints = []string{"x has rank 4", "factor is positive and divides height and width"}
 	shuffle.body = func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		s, f := in[0].Shape(), ir.N(n.Attrs().(*FactorAttrs).Factor)
@@ -128,18 +128,17 @@ func checkFactor(n *ir.Node) error {
 	return nil
 }
 
-// maxAdaptive bounds the axes of adaptive pools: their windows are a table in the
-// graph.
+// maxAdaptive bounds the axes of adaptive pools: their windows are a literal in the graph.
 const maxAdaptive = 1 << 20
 
-// adaptiveWindows returns the windows along an axis, which they divide into two,
-// with fill beyond the end of the shorter ones, and how many elements each has.
+// adaptiveWindows splits an axis of x into window positions and window elements, with fill
+// past the end of the shorter windows, and returns the number of elements of each window.
 func adaptiveWindows(b *ir.Builder, x ir.Value, axis, size int, fill float64) (windows, counts ir.Value) {
 	if b.Err() != nil {
 		return ir.Value{}, ir.Value{}
 	}
 	d, _ := x.Dim(axis).Const()
-	if !fitsTable(b, size+d) { // the windows have fewer than twice as many elements
+	if !fitsTable(b, size+d) { // the windows have fewer than 2·(size+d) elements
 		return ir.Value{}, ir.Value{}
 	}
 	longest, count := 0, ir.NewArray(ir.I32, size)
@@ -176,19 +175,20 @@ func adaptiveSamples() []ir.Sample {
 	}
 }
 
-// AdaptiveAvgPool returns means of windows that make the spatial axes of x, whose
-// channels are last, of the given sizes.
+// AdaptiveAvgPool returns the means of windows that bring the spatial axes of x, [batch,
+// spatial axes..., channels], to the given sizes, as in PyTorch: window i of m over n
+// elements is [⌊i·n/m⌋, ⌈(i+1)·n/m⌉). The spatial axes are constant.
 func AdaptiveAvgPool(b *ir.Builder, x ir.Value, sizes ...int) ir.Value {
 	return b.Add1(OpAdaptiveAvgPool, &SizesAttrs{slices.Clone(sizes)}, x)
 }
 
-// AdaptiveMaxPool is [AdaptiveAvgPool] with the largest elements.
+// AdaptiveMaxPool is [AdaptiveAvgPool] with the maxima of the windows.
 func AdaptiveMaxPool(b *ir.Builder, x ir.Value, sizes ...int) ir.Value {
 	return b.Add1(OpAdaptiveMaxPool, &SizesAttrs{slices.Clone(sizes)}, x)
 }
 
-// PixelShuffle returns [batch, height, width, channels·factor²] as [batch,
-// height·factor, width·factor, channels].
+// PixelShuffle rearranges [batch, height, width, channels·factor²] into [batch,
+// height·factor, width·factor, channels], in PyTorch's channel order (Shi et al.).
 func PixelShuffle(b *ir.Builder, x ir.Value, factor int) ir.Value {
 	return b.Add1(OpPixelShuffle, &FactorAttrs{factor}, x)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// along returns a coordinate from which positions along an axis of some size are computed:
-// as an I64 where they need it.
+// along returns a coordinate for computing positions along an axis of the given size, as
+// I64 if they do not fit in I32.
 func along(size int, at scalar.Expr) scalar.Expr {
 	if size > loop.MaxElements {
 		return loop.Long(at)
@@ -15,8 +15,7 @@ func along(size int, at scalar.Expr) scalar.Expr {
 	return at
 }
 
-// both returns the conjunction of two conditions, where nil is one that always
-// holds.
+// both returns the conjunction of two conditions; nil is a condition that always holds.
 func both(p, q scalar.Expr) scalar.Expr {
 	switch {
 	case p == nil:
@@ -27,11 +26,10 @@ func both(p, q scalar.Expr) scalar.Expr {
 	return scalar.And(p, q)
 }
 
-// strided divides a position by a step: it returns x/step and the condition
-// that x is a multiple of step with a quotient in [0, size), nil where that is
-// certain. x is known to lie in [lo, hi]. Where the condition fails the
-// quotient is 0, so that loads stay inside. With nothing to load from, size 0,
-// the condition is false.
+// strided divides a position by a step: it returns x/step and the condition that x is a
+// multiple of step with a quotient in [0, size), nil if it always holds. x lies in [lo,
+// hi]. The quotient is 0 where the condition fails, so that loads stay in bounds; for size
+// 0 the condition is false.
 func strided(x scalar.Expr, step, size, lo, hi int) (scalar.Expr, scalar.Expr) {
 	if size == 0 {
 		return loop.Int(0), scalar.ConstBool(false)
@@ -54,8 +52,8 @@ func strided(x scalar.Expr, step, size, lo, hi int) (scalar.Expr, scalar.Expr) {
 	return scalar.Select(valid, quotient, loop.Int(0)), valid
 }
 
-// loadWhere returns the element of an operand at a position, which lies inside
-// in any case, where a condition holds (nil: everywhere), and zero elsewhere.
+// loadWhere returns the element of an operand at a position, which is always in bounds,
+// where valid holds (nil: everywhere), and zero elsewhere.
 func loadWhere(n *ir.Node, load ir.Load, operand int, at ir.Index, valid scalar.Expr) scalar.Expr {
 	zero := scalar.Const(n.Input(operand).DType(), 0)
 	if valid == nil {

@@ -27,7 +27,7 @@ func init() {
 
 func definePow() {
 	defineBinary(binary{
-		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The derivative by y at 0^0 is 0. " +
+		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is an integer. The derivative by y at 0^0 is 0. " +
 			"Where x is 0 and y below 1 the derivative by x is infinite, and that of it by y NaN, as in JAX; by y first it is −∞.",
 		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(elementary.Pow)},
 		slopes: [2]slope2{powByBase, powByExponent},
@@ -39,9 +39,8 @@ func definePow() {
 	})
 }
 
-// powByBase is y·x^(y−1), and 0 for y = 0 also where the power is infinite. The
-// zero is that of the product, through which a further derivative passes: by
-// the exponent that one is x^(y−1) there.
+// powByBase is y·x^(y−1), and 0 for y = 0 even if the power is infinite. The zero is that
+// of a product, so that the derivative by the exponent there is x^(y−1).
 func powByBase(b *ir.Builder, x, y, _ ir.Value) ir.Value {
 	return scale(b, Pow(b, x, Sub(b, y, OnesLike(b, y))), y)
 }
@@ -80,7 +79,7 @@ func defineExponentials() {
 		from:  -3, to: 3, at: []float64{0}, kinks: []float64{math.Inf(1), math.Inf(-1)},
 	})
 	defineUnary(unary{
-		op: OpExpm1, doc: "e^x − 1, accurate also near 0.",
+		op: OpExpm1, doc: "e^x − 1, accurate near 0.",
 		types: floats, scalar: scalar.Expm1, meaning: meaning{float: float1(math.Expm1)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Exp(b, x) },
 		from:  -3, to: 3, at: []float64{0, 1e-7},
@@ -92,7 +91,7 @@ func defineExponentials() {
 		from:  0.2, to: 4, at: []float64{1}, kinks: []float64{0, -1},
 	})
 	defineUnary(unary{
-		op: OpLog1p, doc: "log(1 + x), accurate also near 0.",
+		op: OpLog1p, doc: "log(1 + x), accurate near 0.",
 		types: floats, scalar: scalar.Log1p, meaning: meaning{float: float1(math.Log1p)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			one := OnesLike(b, x)
@@ -102,7 +101,7 @@ func defineExponentials() {
 	})
 }
 
-// Pow returns x to the power y.
+// Pow returns x to the power y, broadcast; NaN for a negative x unless y is an integer.
 func Pow(b *ir.Builder, x, y ir.Value) ir.Value { return broadcasting(b, OpPow, nil, x, y) }
 
 // Sqrt returns the square root of x.

@@ -26,7 +26,7 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpOuter, doc: "The products of all elements of x with all of y: a matrix of as many rows as x and as many columns as y has elements.",
+		op: OpOuter, doc: "The products of all elements of x with all of y: a matrix [size of x, size of y].",
 		operands: operands, types: numbers, constraints: sameType, check: oneDType,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return DotGeneral(b, flattened(b, in[0]), flattened(b, in[1]), DotAttrs{})
@@ -40,7 +40,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpVdot, doc: "The sum of the products of the elements of x, conjugated if they are complex, and of y, in row-major order.",
-		operands: operands, types: numbers, constraints: append(slices.Clone(sameType), "x and y have as many elements"), check: oneDType,
+		operands: operands, types: numbers, constraints: append(slices.Clone(sameType), "x and y have the same number of elements"), check: oneDType,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			x := in[0]
 			if x.DType().IsComplex() {
@@ -59,7 +59,7 @@ func init() {
 
 func flattened(b *ir.Builder, x ir.Value) ir.Value { return Reshape(b, x, x.Shape().Size()) }
 
-// kron gives x an axis of size 1 after each of its own and y one before each.
+// kron interleaves axes of size 1: after each axis of x and before each axis of y.
 func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 	rank := max(in[0].Rank(), in[1].Rank())
 	var apart [2]ir.Value
@@ -96,17 +96,21 @@ func productSamplesOf(shapes [][2][]int) []ir.Sample {
 	return append(out, ir.Sample{Name: "c64", In: []*ir.Array{draw(1, ir.C64, -1, 1, s[0]...), draw(2, ir.C64, -1, 1, s[1]...)}})
 }
 
-// Kron returns the Kronecker product of x and y.
+// Kron returns the Kronecker product of x and y: each element of x times all of y, as
+// blocks. The operand of lower rank gets leading axes of size 1; axis i of the result has
+// the product of the sizes of axis i of both.
 func Kron(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpKron, nil, x, y) }
 
-// Outer returns the products of all elements of x with all of y.
+// Outer returns the outer product of x and y, flattened: [size of x, size of y].
 func Outer(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpOuter, nil, x, y) }
 
-// Vdot returns the sum of the products of the elements of x, conjugated, and y.
+// Vdot returns the sum of conj(x)·y over all elements in row-major order, of rank 0. x and
+// y have the same number of elements.
 func Vdot(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpVdot, nil, x, y) }
 
-// TensorDot returns the sum of products of x and y over the last axes of x and
-// as many first axes of y.
+// TensorDot returns the contraction of the last axes of x with the first axes of y, as
+// numpy.tensordot(x, y, axes) does: paired axes have equal sizes. axes is neither negative
+// nor above either rank.
 func TensorDot(b *ir.Builder, x, y ir.Value, axes int) ir.Value {
 	if b.Err() == nil && (axes < 0 || axes > min(x.Rank(), y.Rank())) {
 		b.Failf(OpDotGeneral, []ir.Value{x, y}, ir.Attrf("count, of axes, is %d: it must be neither negative nor above the ranks of the operands, %d and %d", axes, x.Rank(), y.Rank()))

@@ -6,13 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// pruneScan leaves out values that are not used, carries that neither the
-// results nor the steps need, and operands that the steps do not look at.
+// pruneScan drops unused results, carries that neither the results nor the steps use, and
+// operands that the steps do not use.
 func pruneScan(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
 	a, body := scanOf(n)
 	out := slices.Clone(used)
 	takes := portsNeeded(body, out)
-	// What a step needs of a carry, the step before has to give.
+	// A carry that a step uses must be computed by the step before.
 	for grown := true; grown; takes = portsNeeded(body, out) {
 		grown = false
 		for i, needed := range takes[a.Consts : a.Consts+a.Carries] {
@@ -28,16 +28,15 @@ func pruneScan(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value
 	return prunedNode(b, n, &attrs, in, takes, out)
 }
 
-// pruneCond leaves out results that are not used, and operands that neither
-// branch looks at.
+// pruneCond drops unused results, and operands that neither branch uses.
 func pruneCond(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
 	branches := n.Subgraphs()
 	takes := union(portsNeeded(branches[0], used), portsNeeded(branches[1], used))
 	return prunedNode(b, n, nil, in, slices.Insert(takes, 0, true), used)
 }
 
-// prunedNode adds a node like n with some of its operands and results. The
-// operands of its graphs are the last ones of the node.
+// prunedNode adds a node like n with a subset of operands and results. The operands of its
+// graphs are the node's last ones.
 func prunedNode(b *ir.Builder, n *ir.Node, attrs ir.Attrs, in []ir.Value, takes, out []bool) []ir.Value {
 	if !slices.Contains(takes, false) && !slices.Contains(out, false) {
 		return nil
@@ -57,12 +56,12 @@ func prunedNode(b *ir.Builder, n *ir.Node, attrs ir.Attrs, in []ir.Value, takes,
 	return all
 }
 
-// nodesNeeded marks, by ID, the nodes that some of the outputs of g need.
+// nodesNeeded marks, by ID, the nodes that the given outputs of g depend on.
 func nodesNeeded(g *ir.Graph, out []bool) []bool {
 	return needed(g, pick(outputValues(g), where(out)))
 }
 
-// needed marks, by ID, the nodes that some values of g need.
+// needed marks, by ID, the nodes that the given values of g depend on.
 func needed(g *ir.Graph, values []ir.Value) []bool {
 	needed := make([]bool, len(g.Nodes()))
 	for _, v := range values {
@@ -76,7 +75,7 @@ func needed(g *ir.Graph, values []ir.Value) []bool {
 	return needed
 }
 
-// portsNeeded marks the ports that some of the outputs of g need.
+// portsNeeded marks the ports that the given outputs of g depend on.
 func portsNeeded(g *ir.Graph, out []bool) []bool {
 	needed := nodesNeeded(g, out)
 	ports := make([]bool, len(g.Ports()))
@@ -86,8 +85,8 @@ func portsNeeded(g *ir.Graph, out []bool) []bool {
 	return ports
 }
 
-// restricted returns g with some of its ports, which must be all that its
-// outputs out need, and those outputs.
+// restricted returns g with a subset of its outputs, and of its ports, which must include
+// all that these outputs depend on.
 func restricted(b *ir.Builder, g *ir.Graph, ports, out []bool) *ir.Graph {
 	needed := nodesNeeded(g, out)
 	return b.Subgraph(g.Name(), func(s *ir.Builder) {

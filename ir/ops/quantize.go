@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Whole numbers in place of floats, by a scale and a zero point.
+// Affine quantisation by a scale and a zero point.
 const (
 	OpQuantizeLinear   ir.Op = "quantize_linear"
 	OpDequantizeLinear ir.Op = "dequantize_linear"
@@ -15,7 +15,7 @@ const (
 	OpQConv2D          ir.Op = "qconv2d"
 )
 
-// LinearQuantAttrs name the axis along which scales and zero points differ, and
+// LinearQuantAttrs hold the quantisation axis, for scales and zero points per axis, and
 // the integer type.
 type LinearQuantAttrs struct {
 	Axis  int
@@ -28,10 +28,9 @@ func (a *LinearQuantAttrs) Visit(v ir.AttrVisitor) {
 	v.DType("dtype", &a.DType)
 }
 
-// RequantAttrs describe a product of whole numbers: the zero points of both
-// factors and of the result, and what sums are multiplied by to become results,
-// the product of the factors' scales over that of the result (0 stands for 1); the result
-// is i8 where DType is left out.
+// RequantAttrs describe a quantised product: the zero points of both factors and of the
+// result, and the multiplier of the sums, the product of the factors' scales over the
+// scale of the result (0 stands for 1). The result is i8 if DType is left out.
 type RequantAttrs struct {
 	XZero, WZero, OutZero int
 	Mult                  float64
@@ -47,7 +46,7 @@ func (a *RequantAttrs) Visit(v ir.AttrVisitor) {
 	v.DType("dtype", &a.DType)
 }
 
-// QConv2DAttrs are those of the convolution and of its whole numbers.
+// QConv2DAttrs are the attributes of the convolution and of the quantisation.
 type QConv2DAttrs struct {
 	Conv2DAttrs
 	RequantAttrs
@@ -61,12 +60,12 @@ func (a *QConv2DAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	parameters := []string{
-		"scale and zero, which may be left out for 0, have one element, of rank 0, or one for each place along axis",
+		"scale and zero, which may be left out for 0, are scalars (per tensor) or vectors [size of axis] (per axis)",
 		"scale has the type of the float side, zero that of the integer side",
 	}
 	defineComposite(composite{
 		op: OpQuantizeLinear, operands: []string{"x", "scale", "zero"}, optional: 1, types: floats, noGrad: "integer result",
-		doc:         "x / scale rounded to the nearest whole number, ties to even, plus zero, limited to the range of an integer type (ONNX QuantizeLinear).",
+		doc:         "x / scale rounded to the nearest integer, ties to even, plus zero, saturated to an integer type (ONNX QuantizeLinear).",
 		newAttrs:    func() ir.Attrs { return &LinearQuantAttrs{DType: ir.I8} },
 		constraints: append(parameters, "dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits, for devices without such a type"),
 		check: func(n *ir.Node) error {
@@ -106,13 +105,13 @@ func init() {
 		samples: dequantizeLinearSamples,
 	})
 	product := []string{
-		"x and w are of one integer type, the bias, which may be left out, is i32 with an element for each column",
+		"x and w are of one integer type, the bias, which may be left out, is i32[columns of w]",
 		"mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits",
 	}
-	const rounding = " Sums are exact in i32; the product with mult is one of f32, rounded to the nearest whole number, ties to even, and limited to the range of the type."
+	const rounding = " Sums accumulate exactly in i32; they are multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated."
 	defineComposite(composite{
 		op: OpQMatMul, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
-		doc:         "((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a matrix product of whole numbers (ONNX QLinearMatMul)." + rounding,
+		doc:         "((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a quantised matrix product (ONNX QLinearMatMul)." + rounding,
 		newAttrs:    func() ir.Attrs { return &RequantAttrs{Mult: 1, DType: ir.I8} },
 		constraints: product,
 		check:       func(n *ir.Node) error { return checkRequant(n, n.Attrs().(*RequantAttrs)) },
@@ -127,7 +126,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpQConv2D, operands: []string{"x", "w", "bias"}, optional: 1, types: integers, noGrad: "integer result",
-		doc:         "conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero, in whole numbers (ONNX QLinearConv). Padding stands for x_zero." + rounding,
+		doc:         "conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero: a quantised convolution (ONNX QLinearConv). Padding is x_zero." + rounding,
 		newAttrs:    func() ir.Attrs { return &QConv2DAttrs{RequantAttrs: RequantAttrs{Mult: 1, DType: ir.I8}} },
 		constraints: append([]string{"x, w and the attributes of the convolution are those of conv2d"}, product...),
 		check: func(n *ir.Node) error {
@@ -152,8 +151,7 @@ func init() {
 
 func isQuantType(d ir.DType) bool { return d.IsInteger() && d.Size() <= 2 || d == ir.I32 }
 
-// limited rounds floats, whole numbers already, to an integer type: i32 to 8
-// bits.
+// limited saturates integral floats to an integer type; i32 holds 8 bits.
 func limited(b *ir.Builder, q ir.Value, d ir.DType) ir.Value {
 	low, high, _ := d.IntRange()
 	if d == ir.I32 {
@@ -162,8 +160,8 @@ func limited(b *ir.Builder, q ir.Value, d ir.DType) ir.Value {
 	return Convert(b, Clamp(b, q, ConstLike(b, q, float64(low)), ConstLike(b, q, float64(high))), d)
 }
 
-// checkScale makes sure that operand 1 is a scale for operand 0 and operand 2,
-// if there is one, a zero point like it.
+// checkScale reports an error unless operand 1 is a scale for operand 0 and operand 2, if
+// present, a matching zero point.
 func checkScale(n *ir.Node, float, integer ir.DType) error {
 	axis := 0
 	switch a := n.Attrs().(type) {
@@ -190,7 +188,7 @@ func checkScale(n *ir.Node, float, integer ir.DType) error {
 	return nil
 }
 
-// alongAxis gives a vector the axes of x, a scalar none.
+// alongAxis reshapes a vector to broadcast along an axis of x; a scalar is unchanged.
 func alongAxis(b *ir.Builder, v, x ir.Value, axis int) ir.Value {
 	if v.Rank() == 0 || b.Err() != nil {
 		return v
@@ -215,44 +213,46 @@ func checkRequant(n *ir.Node, a *RequantAttrs) error {
 	return nil
 }
 
-// centred returns both factors less their zero points, as i32.
+// centred returns both factors minus their zero points, as i32.
 func (a *RequantAttrs) centred(b *ir.Builder, in []ir.Value) (x, w ir.Value) {
 	less := func(v ir.Value, zero int) ir.Value { return minus(b, Convert(b, v, ir.I32), zero) }
 	return less(in[0], a.XZero), less(in[1], a.WZero)
 }
 
-// requantized returns sums as whole numbers of the result's scale.
+// requantized rescales sums to the type of the result.
 func (a *RequantAttrs) requantized(b *ir.Builder, sum ir.Value, bias []ir.Value) ir.Value {
 	y := Convert(b, addBias(b, sum, bias), ir.F32)
 	y = Round(b, Mul(b, y, ConstLike(b, y, a.Mult)))
 	return limited(b, Add(b, y, ConstLike(b, y, float64(a.OutZero))), a.DType)
 }
 
-// QuantizeLinear returns x / scale rounded, plus zero, limited to the range of
-// d; scale and zero are of rank 0 or vectors along an axis, and zero may be left
-// out (the zero Value).
+// QuantizeLinear returns x / scale rounded to the nearest integer, plus zero, saturated to
+// type d (ONNX QuantizeLinear). scale and zero are scalars or vectors along axis; zero may
+// be left out (the zero Value).
 func QuantizeLinear(b *ir.Builder, x, scale, zero ir.Value, axis int, d ir.DType) ir.Value {
 	return b.Add1(OpQuantizeLinear, &LinearQuantAttrs{fromFront([]int{axis}, x.Rank())[0], d}, given(x, scale, zero)...)
 }
 
-// DequantizeLinear returns (x − zero)·scale; see [QuantizeLinear].
+// DequantizeLinear returns (x − zero)·scale (ONNX DequantizeLinear): see [QuantizeLinear].
 func DequantizeLinear(b *ir.Builder, x, scale, zero ir.Value, axis int) ir.Value {
 	return b.Add1(OpDequantizeLinear, axisAttrs(x, axis), given(x, scale, zero)...)
 }
 
-// fill sets what is left out.
+// fill sets the defaults.
 func (a *RequantAttrs) fill() {
 	a.Mult, a.DType = cmp.Or(a.Mult, 1), cmp.Or(a.DType, ir.I8)
 }
 
-// QMatMul returns the product of whole numbers x [..., k] and w [k, n], with a
-// bias i32[n], which may be left out (the zero Value), as whole numbers.
+// QMatMul returns the quantised matrix product of x [..., k] and w [k, n], of one integer
+// type (ONNX QLinearMatMul): see [RequantAttrs]. bias, i32[n], may be left out (the zero
+// Value).
 func QMatMul(b *ir.Builder, x, w, bias ir.Value, a RequantAttrs) ir.Value {
 	a.fill()
 	return b.Add1(OpQMatMul, &a, given(x, w, bias)...)
 }
 
-// QConv2D returns [Conv2D] of whole numbers as whole numbers.
+// QConv2D returns the quantised [Conv2D] of x and w, of one integer type (ONNX
+// QLinearConv): see [RequantAttrs]. bias, i32[out], may be left out (the zero Value).
 func QConv2D(b *ir.Builder, x, w, bias ir.Value, a QConv2DAttrs) ir.Value {
 	a.complete()
 	a.fill()

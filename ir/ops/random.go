@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Random numbers from counters.
+// Counter-based random numbers.
 const (
 	OpRandomBits ir.Op = "random_bits"
 	OpUniform    ir.Op = "random_uniform"
@@ -15,7 +15,7 @@ const (
 	OpBernoulli  ir.Op = "random_bernoulli"
 )
 
-// RandomAttrs are the shape of what is drawn for each key, and by what.
+// RandomAttrs hold the shape drawn for each key, and the generator.
 type RandomAttrs struct {
 	Shape     []ir.Dim
 	Generator Generator // Threefry where empty
@@ -27,8 +27,8 @@ func (a *RandomAttrs) Visit(v ir.AttrVisitor) {
 	v.Text("generator", (*string)(&a.Generator))
 }
 
-// RandomBitsAttrs say, beyond the shape, whether the words of each block are
-// wanted as such, or each block serves four elements with 16 bits each.
+// RandomBitsAttrs add Pairs, for both words of each block, and Halves, for four 16-bit
+// elements of each block.
 type RandomBitsAttrs struct {
 	RandomAttrs
 	Pairs  bool
@@ -42,7 +42,7 @@ func (a *RandomBitsAttrs) Visit(v ir.AttrVisitor) {
 	v.Bool("halves", &a.Halves)
 }
 
-// serves is how many elements a block is for.
+// serves returns the number of elements of a block.
 func (a *RandomBitsAttrs) serves() int {
 	switch {
 	case a.Pairs:
@@ -53,7 +53,7 @@ func (a *RandomBitsAttrs) serves() int {
 	return a.Generator.serves()
 }
 
-// RandomFloatAttrs say, beyond the shape, which float type is drawn.
+// RandomFloatAttrs add the float type.
 type RandomFloatAttrs struct {
 	RandomAttrs
 	DType ir.DType
@@ -68,20 +68,20 @@ func (a *RandomFloatAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpRandomBits,
-		Doc: "Uniform 32-bit words: the element at place i of the shape, in row-major order, is the exclusive or of the " +
+		Doc: "Uniform 32-bit words: element i of the shape, in row-major order, is the exclusive or of the " +
 			"two words of Threefry-2x32 with 20 rounds (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3) " +
-			"for the key and the counter i + offset, high word first. With pairs both words are given, along a last axis " +
+			"for the key and the counter i + offset, high word first. With pairs both words are returned, along a last axis " +
 			"of size 2. The words depend on nothing else, so neither tiling nor device changes them; they are those " +
 			"of jax.random.bits with jax_threefry_partitionable, and the pairs are the keys of its split and fold_in. " +
-			"With halves a block serves four elements: that at place i is 16 bits, as a number below 65536, of the block " +
+			"With halves a block serves four elements: element i is 16 bits, as a number below 65536, of the block " +
 			"for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the first word, then of the second. " +
-			"The generator threefry_both has a block for two elements, the pair for the counter i/2 + offset: the same words as pairs in a row, for half " +
-			"the arithmetic on a GPU, and threefry_both_13 has blocks of 13 rounds besides.",
+			"The generator threefry_both has a block for two elements, the words of the counter i/2 + offset: the words of pairs, flattened, for half " +
+			"the arithmetic on a GPU; threefry_both_13 also has blocks of 13 rounds.",
 		Constraints: numbered(
-			"key is u32, its last axis has size 2; the axes before it are keys of their own, each of which counts from 0",
+			"key is u32[..., 2]; the leading axes are independent keys, each with a counter from 0",
 			"offset, which may be left out, is u32 and has the axes of the keys",
-			"the result has the axes of the keys, then those of shape, then the one of the pairs",
-			"there are no halves of pairs",
+			"the result has the axes of the keys, those of shape, and with pairs one more of size 2",
+			"pairs and halves exclude each other",
 			generatorText,
 		),
 		Operands: []string{"key", "offset"}, Optional: 1,
@@ -96,7 +96,7 @@ func init() {
 	constraints := numbered("key is u32[2]", "the element type is a float type", generatorText)
 	define(&ir.Def{
 		Op: OpUniform,
-		Doc: "Uniform numbers in [0, 1): multiples of 2 to the power -m, for the m bits that the significand of the type " +
+		Doc: "Uniform numbers in [0, 1): multiples of 2^−m, for the m bits that the significand of the type " +
 			"stores (52 for f64, from both words of a block).",
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
@@ -106,8 +106,8 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpNormal,
-		Doc: "Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of jax.random.normal, with which they agree " +
-			"but for the rounding of erfinv. In f32 none is further than 5.5 from zero. They are computed in f32 for narrower types.",
+		Doc: "Standard normal numbers, √2·erfinv(u) for a uniform u in (−1, 1): those of jax.random.normal " +
+			"up to the rounding of erfinv. In f32 they are bounded by 5.5. They are computed in f32 for narrower types.",
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
@@ -116,7 +116,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op:          OpBernoulli,
-		Doc:         "True with a probability: where a uniform number in [0, 1) is below it.",
+		Doc:         "True with probability p: where a uniform number in [0, 1) is below p.",
 		Constraints: numbered("key is u32[2]", "the probability is f32 and of rank 0", generatorText),
 		Operands:    []string{"key", "probability"},
 		NewAttrs:    func() ir.Attrs { return &RandomAttrs{Generator: Threefry} },
@@ -135,20 +135,20 @@ func init() {
 	})
 }
 
-// RandomBits returns random words, u32 of any shape, for a key, u32[2]: the same
-// ones for the same key.
+// RandomBits returns uniform 32-bit words, u32 of the given shape, for a key, u32[2]. The
+// result is a function of the key: jax.random.bits with jax_threefry_partitionable.
 func RandomBits(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
 	return Threefry.Bits(b, key, shape...)
 }
 
-// SplitKey returns n keys made of one, u32[n,2]. They are as independent of each
-// other as of the key, which should not be used again.
+// SplitKey returns n independent keys derived from key, u32[n, 2]. key should not be used
+// again.
 func SplitKey(b *ir.Builder, key ir.Value, n ir.Dim) ir.Value {
 	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{[]ir.Dim{n}, Threefry}, Pairs: true}, key)
 }
 
-// FoldIn returns a key made of one and a number, u32[]: a step count or the
-// place of a layer, say.
+// FoldIn returns a key derived from key and a number, u32[]: a step count or a layer
+// index, for example.
 func FoldIn(b *ir.Builder, key, number ir.Value) ir.Value {
 	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{Generator: Threefry}, Pairs: true}, key, number)
 }
@@ -158,20 +158,19 @@ func Key(b *ir.Builder, seed uint64) ir.Value {
 	return Literal(b, ir.Ints(ir.U32, []int64{int64(seed >> 32), int64(seed & math.MaxUint32)}, 2))
 }
 
-// Uniform returns uniform numbers in
-// [0, 1) of a float type and shape for a key, u32[2]: the same ones for the same
-// key.
+// Uniform returns uniform numbers in [0, 1) of float type d and the given shape. The
+// result is a function of the key, u32[2].
 func Uniform(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
 	return Threefry.Uniform(b, key, d, shape...)
 }
 
-// Normal returns standard normal numbers of a float type and shape for a key,
-// u32[2]: the same ones for the same key.
+// Normal returns standard normal numbers of float type d and the given shape. The result
+// is a function of the key, u32[2].
 func Normal(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
 	return Threefry.Normal(b, key, d, shape...)
 }
 
-// Bernoulli returns booleans that are true with the probability p, f32[].
+// Bernoulli returns booleans of the given shape that are true with probability p, f32[].
 func Bernoulli(b *ir.Builder, key, p ir.Value, shape ...ir.Dim) ir.Value {
 	return Threefry.Bernoulli(b, key, p, shape...)
 }
@@ -191,7 +190,7 @@ func inferRandomFloat(n *ir.Node) ([]ir.Type, error) {
 	return a.types(a.DType, n.Input(0))
 }
 
-// types returns the type of what is drawn for a key.
+// types returns the type drawn for each key.
 func (a *RandomAttrs) types(d ir.DType, key ir.Value) ([]ir.Type, error) {
 	if err := checkKey(key.Type()); err != nil {
 		return nil, err
@@ -232,8 +231,7 @@ func inferRandomBits(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: ir.U32, Shape: shape}}, nil
 }
 
-// uniformBody takes as many of the upper bits as the significand stores, which
-// makes the product exact.
+// uniformBody takes the upper bits that the significand stores, so that scaling is exact.
 func uniformBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	a := n.Attrs().(*RandomFloatAttrs)
 	if a.DType == ir.F64 {
@@ -253,15 +251,15 @@ func normalBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Convert(b, normalOf(b, u, -1, 1), a.DType)}
 }
 
-// normalOf returns √2·erfinv of numbers that go from low to high as u goes from 0 to
-// 1; −1 stands for the next number, of which erfinv is finite.
+// normalOf returns √2·erfinv(low + (high − low)·u). −1 is replaced by the next number,
+// where erfinv is finite.
 func normalOf(b *ir.Builder, u ir.Value, low, high float64) ir.Value {
 	low = max(low, u.DType().Epsilon()/2-1)
 	p := Add(b, Mul(b, u, ConstLike(b, u, high-low)), ConstLike(b, u, low))
 	return Mul(b, Erfinv(b, p), ConstLike(b, u, math.Sqrt2))
 }
 
-// wordPair returns the two words of the block of each element, shifted down.
+// wordPair returns the two words of each element's block, shifted right.
 func wordPair(b *ir.Builder, key ir.Value, a RandomAttrs, dropFirst, dropSecond int) (x, y ir.Value) {
 	pairs := b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: a, Pairs: true}, key)
 	word := func(i, drop int) ir.Value {
@@ -270,7 +268,7 @@ func wordPair(b *ir.Builder, key ir.Value, a RandomAttrs, dropFirst, dropSecond 
 	return word(0, dropFirst), word(1, dropSecond)
 }
 
-// upperBits returns words without their lowest bits.
+// upperBits shifts words right by drop bits.
 func upperBits(b *ir.Builder, words ir.Value, drop int) ir.Value {
 	if drop == 0 {
 		return words

@@ -8,14 +8,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// rotations are those of Threefry-2x32: four rounds with one row, then four
-// with the other.
+// rotations are the rotation distances of Threefry-2x32, which alternate every four
+// rounds.
 var rotations = [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}
 
-// parity is the constant that the key schedule mixes in.
+// parity is the constant of the key schedule.
 const parity = 0x1bd11bda
 
-// threefry is written once for host words and for expressions.
+// threefry computes Threefry-2x32 for host words and for expressions.
 func threefry[T any](rounds int, k0, k1, x0, x1 T, add, xor func(x, y T) T, rotate func(x T, by int) T, constant func(uint32) T) (T, T) {
 	keys := [3]T{k0, k1, xor(xor(k0, k1), constant(parity))}
 	x0, x1 = add(x0, keys[0]), add(x1, keys[1])
@@ -24,7 +24,7 @@ func threefry[T any](rounds int, k0, k1, x0, x1 T, add, xor func(x, y T) T, rota
 		x1 = xor(rotate(x1, rotations[i/4%2][i%4]), x0)
 		if n := i/4 + 1; i%4 == 3 {
 			x0 = add(x0, keys[n%3])
-			x1 = add(x1, add(keys[(n+1)%3], constant(uint32(n)))) // the same for all counters
+			x1 = add(x1, add(keys[(n+1)%3], constant(uint32(n)))) // loop-invariant: it does not depend on the counter
 		}
 	}
 	return x0, x1
@@ -73,8 +73,8 @@ func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 	return []*ir.Array{out}, nil
 }
 
-// batchRandomBits gives every operand the batch axis in front: each member
-// draws by its own key.
+// batchRandomBits gives every operand a leading batch axis: each member draws by its own
+// key.
 func batchRandomBits(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	front := make([]ir.Value, len(in))
 	for i, v := range in {
@@ -90,7 +90,7 @@ func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr
 	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{loop.Int(i)})) }
 	constant := func(c uint32) scalar.Expr { return scalar.ConstI(ir.U32, int64(c)) }
 	number, serves := flatten(sizes(a.Shape), place), loop.Int(a.serves())
-	part, block := scalar.Mod(number, serves), scalar.FloorDiv(number, serves) // a part of a block
+	part, block := scalar.Mod(number, serves), scalar.FloorDiv(number, serves) // the element within its block, and the block
 	low, high := scalar.Convert(block, ir.U32), constant(0)
 	if block.Type == ir.I64 {
 		high = scalar.Convert(scalar.Shr(block, scalar.ConstI(ir.I64, 32)), ir.U32)

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Random numbers of more distributions.
+// Further distributions.
 const (
 	OpGumbel          ir.Op = "random_gumbel"
 	OpExponential     ir.Op = "random_exponential"
@@ -14,7 +14,7 @@ const (
 	OpCategorical     ir.Op = "random_categorical"
 )
 
-// TruncatedAttrs hold beyond what is drawn the interval it is drawn from.
+// TruncatedAttrs add the interval.
 type TruncatedAttrs struct {
 	RandomFloatAttrs
 	Low, High float64
@@ -43,7 +43,7 @@ func init() {
 		defineRandom(r.op, r.doc, newRandomFloatAttrs, nil,
 			func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value { return r.body(b, u) }, randomFloatSamples)
 	}
-	defineRandom(OpTruncatedNormal, "Normal numbers of those in [low, high], √2·erfinv of a uniform number between erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.",
+	defineRandom(OpTruncatedNormal, "Normal numbers truncated to [low, high]: √2·erfinv(u) for a uniform u between erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.",
 		func() ir.Attrs { return &TruncatedAttrs{*newRandomFloatAttrs().(*RandomFloatAttrs), -2, 2} },
 		func(n *ir.Node) error {
 			if a := n.Attrs().(*TruncatedAttrs); !(a.Low < a.High) {
@@ -52,8 +52,8 @@ func init() {
 			return nil
 		}, truncatedNormal, truncatedSamples)
 	defineComposite(composite{
-		op: OpCategorical, doc: "Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32: where the logits plus numbers of " +
-			"the Gumbel distribution are largest, as jax.random.categorical.",
+		op: OpCategorical, doc: "Classes drawn with probabilities softmax(logits) along an axis, in i32, by the Gumbel-max trick: the argmax of the logits plus numbers of " +
+			"the Gumbel distribution, as jax.random.categorical.",
 		operands: []string{"logits", "key"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
 		constraints: []string{"axis is an axis of the logits, not empty; the result has the others", "key is u32[2]"}, noGrad: "integer result",
 		check: func(n *ir.Node) error { return checkKey(n.Input(1).Type()) },
@@ -76,8 +76,8 @@ func init() {
 	})
 }
 
-// defineRandom defines an op that makes numbers of uniform ones in [0, 1), which
-// are f32 or f64.
+// defineRandom defines an op that transforms uniform numbers in [0, 1), of type f32 or
+// f64.
 func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *ir.Node) error, body func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value, samples func() []ir.Sample) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Operands: []string{"key"}, NewAttrs: newAttrs,
@@ -111,7 +111,7 @@ func randomFloatOf(n *ir.Node) *RandomFloatAttrs {
 	return n.Attrs().(*RandomFloatAttrs)
 }
 
-// inside puts the least normal number in place of 0, as jax.random.gumbel does.
+// inside replaces 0 by the least normal number, as jax.random.gumbel does.
 func inside(b *ir.Builder, u ir.Value) ir.Value {
 	least := 0x1p-126
 	if u.Valid() && u.DType() == ir.F64 {
@@ -138,23 +138,26 @@ func truncatedSamples() []ir.Sample {
 	return out
 }
 
-// Gumbel returns numbers of the standard Gumbel distribution.
+// Gumbel returns numbers of the standard Gumbel distribution, −log(−log u), of float type
+// d and the given shape. key is u32[2].
 func Gumbel(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
 	return Threefry.Gumbel(b, key, d, shape...)
 }
 
-// Exponential returns numbers of the exponential distribution with mean 1.
+// Exponential returns numbers of the exponential distribution with mean 1, of float type d
+// and the given shape. key is u32[2].
 func Exponential(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
 	return Threefry.Exponential(b, key, d, shape...)
 }
 
-// TruncatedNormal returns normal numbers of those in [low, high].
+// TruncatedNormal returns standard normal numbers truncated to [low, high], of float type
+// d and the given shape. key is u32[2].
 func TruncatedNormal(b *ir.Builder, key ir.Value, low, high float64, d ir.DType, shape ...ir.Dim) ir.Value {
 	return Threefry.TruncatedNormal(b, key, low, high, d, shape...)
 }
 
-// Categorical returns classes, i32, drawn by the probabilities softmax(logits)
-// along an axis, which the result does not have. key is u32[2].
+// Categorical returns classes, i32, drawn with probabilities softmax(logits) along axis,
+// which the result lacks. key is u32[2].
 func Categorical(b *ir.Builder, key, logits ir.Value, axis int) ir.Value {
 	return b.Add1(OpCategorical, axisAttrs(logits, axis), logits, key)
 }

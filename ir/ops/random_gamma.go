@@ -6,16 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Random numbers of distributions with parameters, by trial and rejection.
+// Distributions with parameters, by rejection sampling.
 const (
 	OpRandomGamma   ir.Op = "random_gamma"
 	OpRandomBeta    ir.Op = "random_beta"
 	OpRandomPoisson ir.Op = "random_poisson"
 )
 
-// trials is how many trials are made at most. One of the gamma distribution
-// succeeds with probability 0.95 or more, one of Poisson's with 0.6: that 64 fail
-// is as likely as 1e-25.
+// trials is the maximum number of trials. A trial of the gamma distribution is accepted
+// with probability 0.95 or more, one of the Poisson distribution with 0.6: 64 rejections
+// have probability 1e-25.
 const trials = 64
 
 func init() {
@@ -33,7 +33,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpRandomBeta, operands: []string{"a", "b", "key"}, types: floats, constraints: []string{"a and b have one type", key}, noGrad: noGrad,
-		doc: "Numbers of the beta distribution: of two numbers of gamma distributions with shapes a and b the share that the first has of both.",
+		doc: "Numbers of the beta distribution: g/(g + h) for g and h of gamma distributions with shapes a and b.",
 		check: func(n *ir.Node) error {
 			if !n.Input(0).Type().Equal(n.Input(1).Type()) {
 				return ir.Shapef("a is %s, b is %s", n.Input(0).Type(), n.Input(1).Type())
@@ -49,7 +49,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpRandomPoisson, operands: []string{"rate", "key"}, types: floats, constraints: []string{key}, noGrad: "integer result",
-		doc: "Numbers of Poisson's distribution, i32: by its inverse for rates below 10, by transformed rejection (Hörmann, 1993) for others. −1 where the " +
+		doc: "Numbers of the Poisson distribution, i32: by inversion for rates below 10, by transformed rejection (Hörmann, 1993) otherwise. −1 where the " +
 			"rate is negative or NaN.",
 		check: func(n *ir.Node) error { return checkKey(n.Input(1).Type()) },
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
@@ -64,16 +64,15 @@ func init() {
 	})
 }
 
-// twoKeys returns two keys made of one.
+// twoKeys splits a key into two.
 func twoKeys(b *ir.Builder, key ir.Value) []ir.Value {
 	keys := SplitKey(b, key, ir.N(2))
 	part := func(i int) ir.Value { return Squeeze(b, SliceAxis(b, keys, 0, ir.N(i), ir.N(1)), 0) }
 	return []ir.Value{part(0), part(1)}
 }
 
-// untilAccepted makes trials, each with a key of its own, until there is a
-// number that is accepted at every place; otherwise is what there is where none
-// is.
+// untilAccepted repeats trials, each with a new key, until every element has accepted a
+// number. Elements that accept none are otherwise.
 func untilAccepted(b *ir.Builder, key, otherwise ir.Value, consts []ir.Value, trial func(b *ir.Builder, keys, consts []ir.Value) (x, accepted ir.Value)) ir.Value {
 	open := Const(b, ir.Bool, 1, otherwise.Shape()...)
 	out := WhileLoop(b, While{
@@ -88,9 +87,9 @@ func untilAccepted(b *ir.Builder, key, otherwise ir.Value, consts []ir.Value, tr
 	return out[2]
 }
 
-// logGamma returns logarithms of numbers of gamma distributions: small shapes
-// give numbers too small for floats. Shapes below 1 are raised by 1, and the
-// number multiplied by u^(1/alpha).
+// logGamma returns logarithms of gamma-distributed numbers, since small shapes give
+// numbers that underflow. Shapes below 1 are raised by 1 and the number multiplied by
+// u^(1/alpha).
 func logGamma(b *ir.Builder, key, alpha ir.Value) ir.Value {
 	keys, one := twoKeys(b, key), OnesLike(b, alpha)
 	small := Lt(b, alpha, one)
@@ -113,8 +112,7 @@ func logGamma(b *ir.Builder, key, alpha ir.Value) ir.Value {
 	return Select(b, valid, x, ConstLike(b, x, math.NaN()))
 }
 
-// poissonInverse counts the numbers whose probabilities, summed up, stay below a
-// uniform one.
+// poissonInverse samples by inversion of the cumulative distribution.
 func poissonInverse(b *ir.Builder, key, rate ir.Value) ir.Value {
 	u := Uniform(b, key, rate.DType(), rate.Shape()...)
 	p := Exp(b, Neg(b, rate))
@@ -153,8 +151,8 @@ func poissonRejection(b *ir.Builder, key, rate ir.Value) ir.Value {
 	})
 }
 
-// parameterSamples draws one operand, or two where the second is drawn from
-// other numbers, before the key.
+// parameterSamples draws one operand from [from, to), or two with a second range, before
+// the key.
 func parameterSamples(from, to float64, second []float64) []ir.Sample {
 	if !withSamples {
 		return nil
@@ -173,17 +171,18 @@ func parameterSamples(from, to float64, second []float64) []ir.Sample {
 	return out
 }
 
-// Gamma returns numbers of gamma distributions with the shapes alpha and scale
-// 1.
+// Gamma returns numbers of the gamma distribution with the shape parameters alpha and
+// scale 1, in the shape and float type of alpha (Marsaglia and Tsang). key is u32[2].
 func Gamma(b *ir.Builder, key, alpha ir.Value) ir.Value {
 	return b.Add1(OpRandomGamma, nil, alpha, key)
 }
 
-// Beta returns numbers of beta distributions with the parameters x and y, of one
-// type.
+// Beta returns numbers of the beta distribution with the parameters x and y, of one float
+// type and shape. key is u32[2].
 func Beta(b *ir.Builder, key, x, y ir.Value) ir.Value { return b.Add1(OpRandomBeta, nil, x, y, key) }
 
-// Poisson returns numbers, i32, of Poisson's distributions with the given rates.
+// Poisson returns numbers, i32, of the Poisson distribution with the given rates, of a
+// float type, in their shape. key is u32[2].
 func Poisson(b *ir.Builder, key, rate ir.Value) ir.Value {
 	return b.Add1(OpRandomPoisson, nil, rate, key)
 }

@@ -2,28 +2,29 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// Generator names how random words are made of blocks of Threefry-2x32, two words for a
-// key and a counter (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3).
+// Generator names a scheme that derives random words from blocks of Threefry-2x32, which
+// map a key and a counter to two words (Salmon et al., Parallel Random Numbers: As Easy as
+// 1, 2, 3).
 type Generator string
 
-// The generators. Each gives an element the same number on every device, however the work is
-// divided, since it depends on the key and the element's place alone.
+// The generators. A number depends on the key and the element's index alone, not on the
+// device or the tiling.
 const (
-	// Threefry has a block of 20 rounds for each element, and takes the exclusive or of its
-	// words: the numbers of JAX with jax_threefry_partitionable.
+	// Threefry computes a block of 20 rounds for each element and takes the exclusive or
+	// of its words: JAX's numbers with jax_threefry_partitionable.
 	Threefry Generator = "threefry"
-	// ThreefryBoth has one for two elements, which take a word each: as good, and half the
-	// arithmetic where a thread has several elements, as on a GPU.
+	// ThreefryBoth computes a block for two elements, which take one word each: of equal
+	// quality, and half the arithmetic where a thread has several elements, as on a GPU.
 	ThreefryBoth Generator = "threefry_both"
-	// ThreefryBoth13 is that with 13 rounds, the fewest with which its authors know of no
-	// statistical flaw (Random123's documentation): the margin of the others is spent on speed.
+	// ThreefryBoth13 is ThreefryBoth with 13 rounds, the fewest that pass all statistical
+	// tests according to Random123's documentation: it trades the safety margin for speed.
 	ThreefryBoth13 Generator = "threefry_both_13"
 )
 
 // generatorText is the constraint on the attribute.
 const generatorText = `generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or "threefry_both_13"`
 
-// check refuses a name of no generator.
+// check reports an error for an unknown generator.
 func (g Generator) check() error {
 	switch g {
 	case "", Threefry, ThreefryBoth, ThreefryBoth13:
@@ -32,7 +33,7 @@ func (g Generator) check() error {
 	return ir.Attrf("generator is %q, not one of %q, %q and %q", g, Threefry, ThreefryBoth, ThreefryBoth13)
 }
 
-// rounds is how many rounds a block takes.
+// rounds returns the number of rounds of a block.
 func (g Generator) rounds() int {
 	if g == ThreefryBoth13 {
 		return 13
@@ -40,7 +41,7 @@ func (g Generator) rounds() int {
 	return 20
 }
 
-// serves is how many elements a block is for that are words.
+// serves returns the number of 32-bit elements of a block.
 func (g Generator) serves() int {
 	if g == ThreefryBoth || g == ThreefryBoth13 {
 		return 2

@@ -10,16 +10,16 @@ import (
 // OpLinearRecurrence is h[i] = a[i]·h[i−1] + b[i] along an axis.
 const OpLinearRecurrence ir.Op = "linear_recurrence"
 
-// maxRecurrence is how many values may go on together: what goes through
-// workgroup memory grows with their square.
+// maxRecurrence is the maximum number of coupled recurrences: the workgroup memory grows
+// with its square.
 const maxRecurrence = 4
 
 func init() {
 	define(&ir.Def{
 		Op: OpLinearRecurrence,
 		Doc: "h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the end with reverse; " +
-			"h[i−1] in place of h[i] with exclusive. Of k values that go on together, a has the k·k factors, row by row, as " +
-			"operands, and b the k terms. It is computed as a running combination, all elements at once.",
+			"h[i−1] instead of h[i] with exclusive. For k coupled recurrences a is the k×k matrix of factors, k·k operands in row-major order, " +
+			"and b the k terms. It is computed as a parallel scan.",
 		Constraints: numbered("all operands have one type, of float or complex elements", "axis is an axis of them",
 			"there are k·k + k operands, with k from 1 to 4"),
 		Operands:  []string{"a", "b", "more..."},
@@ -50,7 +50,7 @@ func init() {
 			Combine: func(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
 				return combineRecurrence(n.NumResults(), x, y, scalar.Mul, scalar.Add)
 			},
-			Apart: recurrenceApart,
+			Apart: decomposeRecurrence,
 			Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
 				k := n.NumResults()
 				out := make([]scalar.Expr, k)
@@ -64,15 +64,16 @@ func init() {
 	})
 }
 
-// LinearRecurrence returns h with h[i] = x[i]·h[i−1] + y[i] along an axis; a
-// negative axis counts from the last.
+// LinearRecurrence returns h with h[i] = x[i]·h[i−1] + y[i] along an axis, from h = 0,
+// computed as a parallel scan. x and y have one float or complex type. A negative axis
+// counts from the last.
 func LinearRecurrence(b *ir.Builder, x, y ir.Value, a CumSumAttrs) ir.Value {
 	return LinearRecurrences(b, []ir.Value{x}, []ir.Value{y}, a)[0]
 }
 
-// LinearRecurrences returns values h[0], …, h[k−1] that go on together: y has
-// their k terms, x the k·k factors by which they pass on to each other, those of
-// h[0] first. A negative axis counts from the last.
+// LinearRecurrences returns k coupled recurrences h[0], …, h[k−1], for k up to 4: y holds
+// their terms, x the k×k matrix of factors in row-major order. A negative axis counts from
+// the last.
 func LinearRecurrences(b *ir.Builder, x, y []ir.Value, a CumSumAttrs) []ir.Value {
 	if len(x) > 0 {
 		a.Axis = fromFront([]int{a.Axis}, x[0].Rank())[0]
@@ -93,8 +94,8 @@ func inferLinearRecurrence(n *ir.Node) ([]ir.Type, error) {
 	return nil, ir.Shapef("there are %d operands, which is no k·k + k with k from 1 to %d", len(n.Inputs()), maxRecurrence)
 }
 
-// recurrenceAccumulators are the factors and the terms of a run of elements: to
-// begin with, those that change nothing.
+// recurrenceAccumulators are the factors and terms of a run of elements, initially the
+// identity.
 func recurrenceAccumulators(n *ir.Node) []ir.Accumulator {
 	k, d := n.NumResults(), sumType(n.Input(0).DType())
 	out := make([]ir.Accumulator, k*k+k)
@@ -107,10 +108,10 @@ func recurrenceAccumulators(n *ir.Node) []ir.Accumulator {
 	return out
 }
 
-// combineRecurrence puts h → y·h + y' after h → x·h + x', for k values h.
+// combineRecurrence composes h → x·h + x' and then h → y·h + y', for k values h.
 func combineRecurrence[T any](k int, x, y []T, mul, add func(x, y T) T) []T {
 	out := make([]T, k*k+k)
-	// product is a row of y times a column that begins at an element of x.
+	// product is a row of y times a column of x.
 	product := func(row, first, step int) T {
 		sum := mul(y[row*k], x[first])
 		for j := 1; j < k; j++ {
@@ -127,14 +128,14 @@ func combineRecurrence[T any](k int, x, y []T, mul, add func(x, y T) T) []T {
 	return out
 }
 
-// recurrenceApart is the recurrence by nodes of few operands.
-func recurrenceApart(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+// decomposeRecurrence decomposes the recurrence into nodes of few operands.
+func decomposeRecurrence(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	k, d, a := n.NumResults(), n.Input(0).DType(), *cumAttrs(n)
 	x := make([]ir.Value, len(in))
 	for i, v := range in {
 		x[i] = Convert(b, v, sumType(d))
 	}
-	out := doubled(b, a, x, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+	out := doublingScan(b, a, x, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
 		of := func(op func(b *ir.Builder, x, y ir.Value) ir.Value) func(x, y ir.Value) ir.Value {
 			return func(x, y ir.Value) ir.Value { return op(b, x, y) }
 		}
@@ -192,7 +193,7 @@ func evalLinearRecurrence(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.
 	return out, nil
 }
 
-// jvpLinearRecurrence follows h = a·before + b.
+// jvpLinearRecurrence differentiates h[i] = a[i]·h[i−1] + b[i].
 func jvpLinearRecurrence(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	k := n.NumResults()
 	if !slices.ContainsFunc(t, ir.Value.Valid) {
@@ -216,8 +217,8 @@ func jvpLinearRecurrence(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.
 	return LinearRecurrences(b, in[:k*k], moved, *cumAttrs(n))
 }
 
-// transposeLinearRecurrence runs the other way: what comes to an element goes on
-// to the one before it by the element's own factors, turned over.
+// transposeLinearRecurrence is a recurrence in the other direction with the transposed
+// factors of the next element.
 func transposeLinearRecurrence(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	k := n.NumResults()
 	out := make([]ir.Value, k*k+k)
@@ -243,8 +244,7 @@ func transposeLinearRecurrence(b *ir.Builder, n *ir.Node, linear []bool, in, ct 
 	return out
 }
 
-// ahead returns for each element the one after it in the direction of a running
-// combination, 0 for the last.
+// ahead returns for each element the next one in scan order, 0 for the last.
 func ahead(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}

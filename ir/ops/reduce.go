@@ -13,49 +13,48 @@ const (
 	OpReduceMin  ir.Op = "reduce_min"
 )
 
-// reduction describes an op that combines all elements along some axes, which
-// the result does not have.
+// reduction describes an op that combines all elements along some axes, which the result
+// lacks.
 type reduction struct {
 	op        ir.Op
 	doc       string
 	types     domain
-	meaning   meaning // of two elements
-	neutral   func(d ir.DType) scalar.Expr
+	meaning   meaning // the binary operator
+	identity  func(d ir.DType) scalar.Expr
 	combine   func(x, y scalar.Expr) scalar.Expr
 	jvp       jvpRule
 	transpose transposeRule
-	// noEmptyGrad says why samples without elements are left out of gradient
-	// checks, if they are.
+	// noEmptyGrad is the reason to skip gradient checks of empty samples, if any.
 	noEmptyGrad string
 	samples     func() []ir.Sample
 }
 
 func axesOf(n *ir.Node) []int { return n.Attrs().(*AxesAttrs).Axes }
 
-// keptAxes returns the axes of the operand that a reduction leaves.
+// keptAxes returns the axes of the operand that are not reduced.
 func keptAxes(n *ir.Node) []int { return otherAxes(n.Input(0).Rank(), axesOf(n)) }
 
 func init() {
 	defineReduce(reduction{
 		op: OpReduceSum, types: numbers,
-		doc:     "The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32; integers wrap.",
-		meaning: addition,
-		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
-		combine: scalar.Add,
-		jvp:     linearJVP,
+		doc:      "The sum of the elements along some axes, 0 for no elements. f16 and bf16 accumulate in f32; integers wrap.",
+		meaning:  addition,
+		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
+		combine:  scalar.Add,
+		jvp:      linearJVP,
 		transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return BroadcastInDim(b, ct, n.Input(0).Shape(), keptAxes(n))
 		}),
 	})
 	defineReduce(reduction{
 		op: OpReduceProd, types: numbers,
-		doc: "The product of the elements along some axes, 1 of none. Products of f16 and bf16 are taken in f32; integers wrap. " +
-			"The derivative is right with any number of zeros, at any order; it takes n² multiplications for n elements.",
-		meaning: multiplication,
-		neutral: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
-		combine: scalar.Mul,
-		jvp:     jvpProduct,
-		samples: productSamples,
+		doc: "The product of the elements along some axes, 1 for no elements. f16 and bf16 accumulate in f32; integers wrap. " +
+			"The derivative of every order is exact with any number of zeros; it takes n² multiplications for n elements.",
+		meaning:  multiplication,
+		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
+		combine:  scalar.Mul,
+		jvp:      jvpProduct,
+		samples:  productSamples,
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
@@ -65,7 +64,7 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 	return reduction{
 		op: op, types: reals,
 		doc: "The " + what + " element along some axes, NaN if one is NaN; of none it is " + empty +
-			" for floats and the far end of the range for integers. Elements that tie share the derivative equally.",
+			" for floats and the limit of the range for integers. Tied elements share the derivative equally.",
 		meaning: meaning{
 			float: float2(float),
 			integer: func(d ir.DType, x []int64) int64 {
@@ -75,9 +74,9 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 				return x[1]
 			},
 		},
-		neutral: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
-		combine: combine,
-		jvp:     jvpExtremum,
+		identity: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
+		combine:  combine,
+		jvp:      jvpExtremum,
 
 		noEmptyGrad: "infinite result",
 		samples:     extremumSamples,
@@ -114,14 +113,14 @@ func defineReduce(r reduction) {
 	})
 }
 
-// eval combines the elements in row-major order, starting from the neutral
-// element, and rounds at the end only.
+// eval folds the elements in row-major order from the identity element and rounds once, at
+// the end.
 func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
 	out, err := resultArray(n, 0)
 	if err != nil {
 		return nil, err
 	}
-	start, _ := r.neutral(out.DType).Value()
+	start, _ := r.identity(out.DType).Value()
 	for i := range out.Len() {
 		out.SetElement(i, start)
 	}
@@ -140,9 +139,8 @@ func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Ar
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// sumType is the element type in which many elements of a type are summed up:
-// one that neither loses digits at once nor overflows before the result does,
-// and that all devices compute in.
+// sumType returns the accumulation type for elements of type d: f32 for narrower floats,
+// so that sums neither lose digits nor overflow early.
 func sumType(d ir.DType) ir.DType {
 	switch d {
 	case ir.F16, ir.BF16:
@@ -161,7 +159,7 @@ func (r reduction) lowering() *ir.ReduceLowering {
 		Space: reduceSpace,
 		Accumulators: func(n *ir.Node) []ir.Accumulator {
 			d := typeOf(n)
-			init := scalar.Convert(r.neutral(d), sumType(d))
+			init := scalar.Convert(r.identity(d), sumType(d))
 			return []ir.Accumulator{{DType: sumType(d), Init: init}}
 		},
 		Element: func(n *ir.Node, at, p ir.Index, load ir.Load) []scalar.Expr {
@@ -193,8 +191,7 @@ func reducedPosition(n *ir.Node, at, p ir.Index) ir.Index {
 	return out
 }
 
-// reduced adds a reduction over the given axes, or over all where none is
-// given.
+// reduced adds a reduction over the given axes, or over all axes if none is given.
 func reduced(b *ir.Builder, op ir.Op, x ir.Value, axes []int) ir.Value {
 	at := fromFront(axes, x.Rank())
 	if len(axes) == 0 {
@@ -203,7 +200,7 @@ func reduced(b *ir.Builder, op ir.Op, x ir.Value, axes []int) ir.Value {
 	return b.Add1(op, &AxesAttrs{at}, x)
 }
 
-// sumOver returns the sum over the given axes, x itself where there are none.
+// sumOver returns the sum of x over axes, or x itself if there are none.
 func sumOver(b *ir.Builder, x ir.Value, axes []int) ir.Value {
 	if len(axes) == 0 {
 		return x
@@ -211,26 +208,29 @@ func sumOver(b *ir.Builder, x ir.Value, axes []int) ir.Value {
 	return b.Add1(OpReduceSum, &AxesAttrs{axes}, x)
 }
 
-// ReduceSum returns the sum of the elements of x along some axes, which the
-// result does not have. No axes at all stand for all of them.
+// ReduceSum returns the sum of the elements of x, of a numeric type, along the given axes,
+// which the result lacks, or along all axes if none is given. The sum of no elements is 0;
+// f16 and bf16 accumulate in f32, integers wrap.
 func ReduceSum(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpReduceSum, x, axes)
 }
 
-// ReduceProd returns the product of the elements of x along some axes; no axes
-// stand for all.
+// ReduceProd returns the product of the elements of x along the given axes, as [ReduceSum]
+// does the sum. The product of no elements is 1.
 func ReduceProd(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpReduceProd, x, axes)
 }
 
-// ReduceMax returns the largest element of x along some axes; no axes stand
-// for all.
+// ReduceMax returns the largest element of x along the given axes, which the result lacks,
+// or along all axes if none is given. NaN propagates; the maximum of no elements is -Inf,
+// or the least integer of the type.
 func ReduceMax(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpReduceMax, x, axes)
 }
 
-// ReduceMin returns the smallest element of x along some axes; no axes stand
-// for all.
+// ReduceMin returns the smallest element of x along the given axes, which the result
+// lacks, or along all axes if none is given. NaN propagates; the minimum of no elements is
+// +Inf, or the greatest integer of the type.
 func ReduceMin(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpReduceMin, x, axes)
 }

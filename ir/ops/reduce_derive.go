@@ -18,9 +18,9 @@ func batchReduce(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim)
 	return b.Add(n.Op(), &AxesAttrs{reduced}, in[0]), []int{out}
 }
 
-// jvpProduct is Σᵢ tᵢ·Πⱼ≠ᵢ xⱼ with the products of the others taken as they
-// stand: for each i, along a second copy of the reduced axes, in which element
-// i is replaced by 1. No division, so zeros do no harm at any order.
+// jvpProduct computes Σᵢ tᵢ·Πⱼ≠ᵢ xⱼ without division, so zeros are harmless at any order:
+// the products run along a second copy of the reduced axes, in which element i is replaced
+// by 1.
 func jvpProduct(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
@@ -28,7 +28,7 @@ func jvpProduct(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	kept, reduced := keptAxes(n), axesOf(n)
 	x := mergeReduced(b, in[0], kept, reduced)
 	tangent := mergeReduced(b, t[0], kept, reduced)
-	i := x.Rank() - 1 // the axis of all reduced elements
+	i := x.Rank() - 1 // the merged reduced axis
 	count := x.Dim(i)
 	square := append(x.Shape().Clone(), count)
 	self := Eq(b, Iota(b, ir.I32, i, square...), Iota(b, ir.I32, i+1, square...))
@@ -37,15 +37,15 @@ func jvpProduct(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	return []ir.Value{ReduceSum(b, scale(b, tangent, others), i)}
 }
 
-// mergeReduced moves the reduced axes to the end and makes one axis of them.
+// mergeReduced moves the reduced axes to the end and merges them.
 func mergeReduced(b *ir.Builder, x ir.Value, kept, reduced []int) ir.Value {
 	shape := pick(x.Shape(), kept)
 	count := ir.Shape(pick(x.Shape(), reduced)).Size()
 	return Reshape(b, Transpose(b, x, slices.Concat(kept, reduced)...), append(shape, count)...)
 }
 
-// jvpExtremum gives each element that attains the extremum an equal share of
-// the derivative. A NaN is attained nowhere, and 0/0 makes the derivative NaN.
+// jvpExtremum shares the tangent equally among the elements that attain the extremum. No
+// element equals NaN, so a NaN result has the tangent 0/0, NaN.
 func jvpExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}

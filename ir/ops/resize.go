@@ -9,19 +9,20 @@ import (
 // OpResize is the interpolation of images.
 const OpResize ir.Op = "resize"
 
-// How resize computes elements that lie between those of x.
+// Interpolation modes of resize.
 const (
 	ResizeNearest = "nearest"
 	ResizeLinear  = "linear"
 	ResizeCubic   = "cubic"
 )
 
-// ResizeAttrs hold the sizes of the axes between the first and the last.
+// ResizeAttrs hold the sizes of the spatial axes, those between the first and the last,
+// and the mode.
 type ResizeAttrs struct {
 	Sizes []int
 	Mode  string
-	// AlignCorners puts the first and last elements of both on each other; else
-	// elements are taken to fill intervals, whose ends do so.
+	// AlignCorners aligns the centres of the corner elements; otherwise their outer edges
+	// are aligned (half-pixel centres).
 	AlignCorners bool
 }
 
@@ -34,10 +35,10 @@ func (a *ResizeAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	defineComposite(composite{
-		op: OpResize, doc: "Images of another size, their channels last: by the nearest element (PyTorch's nearest-exact), or by linear or cubic " +
-			"interpolation along each axis (Keys, Cubic Convolution Interpolation, with a = −3/4), in which elements beyond the ends are those at the " +
-			"ends. Without align_corners, positions are those of ONNX's half_pixel. It is computed in f32 for narrower types, and does not " +
-			"average where images shrink.",
+		op: OpResize, doc: "Images resampled to another size, channels last: by the nearest element (PyTorch's nearest-exact), or by linear or cubic " +
+			"interpolation along each axis (Keys, Cubic Convolution Interpolation, with a = −3/4), with the edge elements repeated beyond the " +
+			"edges. Without align_corners, coordinates are ONNX's half_pixel. It is computed in f32 for narrower types, and does not " +
+			"antialias when downsampling.",
 		types: floats, newAttrs: func() ir.Attrs { return &ResizeAttrs{Mode: ResizeNearest} },
 		constraints: []string{
 			"x has rank 3 or more: a batch, spatial axes, channels; spatial axes are not symbolic and not empty, unless the result is",
@@ -49,8 +50,8 @@ func init() {
 	})
 }
 
-// maxResized bounds the spatial axes of a result: where each element is taken
-// from stands in a table.
+// maxResized bounds the spatial axes of a result: source indices are a literal in the
+// graph.
 const maxResized = 1 << 20
 
 func checkResize(n *ir.Node) error {
@@ -103,7 +104,7 @@ func resizeAxis(b *ir.Builder, x ir.Value, axis int, taps []tap) ir.Value {
 	return sum
 }
 
-// resizeTaps returns what elements the result is made of along an axis.
+// resizeTaps returns the source elements of the result along an axis.
 func resizeTaps(a *ResizeAttrs, from, to int) []tap {
 	position := func(i int) float64 {
 		switch {
@@ -138,7 +139,7 @@ func resizeTaps(a *ResizeAttrs, from, to int) []tap {
 	return taps
 }
 
-// cubicWeight is the weight of an element at a distance below 2.
+// cubicWeight returns the weight of an element at a distance below 2.
 func cubicWeight(d float64) float64 {
 	const a = -0.75
 	if d <= 1 {
@@ -164,8 +165,8 @@ func resizeSamples() []ir.Sample {
 		ir.Sample{Name: "empty", Attrs: &ResizeAttrs{[]int{0}, ResizeLinear, false}, In: []*ir.Array{drawn(ir.F32, 1, 4, 2)}})
 }
 
-// Resize returns images, whose channels are last, of other sizes. An empty mode
-// stands for [ResizeNearest].
+// Resize returns images, [batch, spatial axes..., channels], resampled to the spatial
+// sizes a.Sizes. An empty mode stands for [ResizeNearest].
 func Resize(b *ir.Builder, x ir.Value, a ResizeAttrs) ir.Value {
 	if a.Mode == "" {
 		a.Mode = ResizeNearest

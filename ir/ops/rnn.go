@@ -4,15 +4,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Recurrent networks over sequences.
+// Recurrent layers.
 const (
 	OpLSTM ir.Op = "lstm"
 	OpGRU  ir.Op = "gru"
 	OpRNN  ir.Op = "rnn"
 )
 
-// RecurrentAttrs say whether each layer also goes through the sequence from its
-// end, and, of a plain network, whether relu takes the place of tanh.
+// RecurrentAttrs choose bidirectional layers and, for [RNN], relu instead of tanh.
 type RecurrentAttrs struct{ Bidirectional, Relu bool }
 
 // Visit shows the attributes.
@@ -25,10 +24,10 @@ func (a *RecurrentAttrs) Visit(v ir.AttrVisitor) {
 type cell struct {
 	op      ir.Op
 	doc     string
-	gates   int // blocks of the hidden size in the weights
-	carries int // what is handed on, the hidden state first
-	// step returns the new carries for what the gates get from the input and
-	// from the hidden state, both with their biases.
+	gates   int // number of gates: blocks of the hidden size in the weights
+	carries int // number of carries, the hidden state first
+	// step returns the new carries from the pre-activations x·w + bias and h·w + bias of
+	// each gate.
 	step func(b *ir.Builder, a *RecurrentAttrs, x, h []ir.Value, carries []ir.Value) []ir.Value
 }
 
@@ -70,9 +69,9 @@ func init() {
 		defineComposite(composite{
 			op: c.op, operands: operands, types: floats,
 			doc: c.doc + " x is [time, batch, features], each carry [layers·directions, batch, hidden]. Results are the hidden states of the last layer, " +
-				"[time, batch, directions·hidden], and the carries after the last step, which go on where this call ended. Of each layer, and of each " +
-				"direction within it, the weights are those of PyTorch, transposed: of the input [features, gates·hidden], of the hidden state " +
-				"[hidden, gates·hidden], and the biases of both. It is computed in f32 for narrower types.",
+				"[time, batch, directions·hidden], and the final carries, to continue the sequence with. Each layer and each " +
+				"direction within it has PyTorch's weights, transposed: for the input [features, gates·hidden], for the hidden state " +
+				"[hidden, gates·hidden], and two biases [gates·hidden]. It is computed in f32 for narrower types.",
 			newAttrs: func() ir.Attrs { return &RecurrentAttrs{} },
 			constraints: []string{
 				"all operands have one element type", "the carries have one shape",
@@ -128,8 +127,8 @@ func checkRecurrent(c cell, n *ir.Node) error {
 	return nil
 }
 
-// recurrent goes through the layers. What a layer's input gives is one product
-// for the whole sequence.
+// recurrent runs the layers. The input projections of a layer are one matrix product for
+// the whole sequence.
 func recurrent(b *ir.Builder, c cell, n *ir.Node, in []ir.Value) []ir.Value {
 	d, dirs := in[0].DType(), directions(n)
 	in = each(in, func(v ir.Value) ir.Value { return wide(b, v) })
@@ -156,8 +155,8 @@ func recurrent(b *ir.Builder, c cell, n *ir.Node, in []ir.Value) []ir.Value {
 	return out
 }
 
-// run goes through a sequence with the weights of one layer and direction, and
-// returns the carries at its end and the hidden states on the way.
+// run scans a sequence with the weights of one layer and direction, and returns the final
+// carries and the hidden states.
 func (c cell) run(b *ir.Builder, a *RecurrentAttrs, x ir.Value, first, w []ir.Value, reverse bool) ([]ir.Value, ir.Value) {
 	gates := func(b *ir.Builder, v ir.Value) []ir.Value { return SplitEvenly(b, v, -1, c.gates) }
 	last, ys := Scan(b, Loop{
@@ -170,7 +169,7 @@ func (c cell) run(b *ir.Builder, a *RecurrentAttrs, x ir.Value, first, w []ir.Va
 	return last, optional(ys)
 }
 
-// each returns f of each value of a list.
+// each maps f over a list of values.
 func each(list []ir.Value, f func(v ir.Value) ir.Value) []ir.Value {
 	out := make([]ir.Value, len(list))
 	for i, v := range list {
@@ -216,25 +215,25 @@ func recurrentSamples(c cell) []ir.Sample {
 	return out
 }
 
-// LSTM runs a long short-term memory over x, [time, batch, features], from the
-// states h and c, each [layers·directions, batch, hidden], and returns its
-// hidden states, [time, batch, directions·hidden], and both states at the end.
-// weights are four for each layer and direction: [features, 4·hidden] (of
-// layers after the first [directions·hidden, 4·hidden]), [hidden, 4·hidden] and
-// twice [4·hidden].
+// LSTM runs a long short-term memory (Hochreiter and Schmidhuber) over x, [time, batch,
+// features], from the states h and c, each [layers·directions, batch, hidden], and returns
+// the hidden states of the last layer, [time, batch, directions·hidden], and both final
+// states. weights are four for each layer and direction, those of PyTorch transposed:
+// [features, 4·hidden] (after the first layer [directions·hidden, 4·hidden]), [hidden,
+// 4·hidden] and two biases [4·hidden].
 func LSTM(b *ir.Builder, x, h, c ir.Value, weights []ir.Value, a RecurrentAttrs) (y, hLast, cLast ir.Value) {
 	out := several(3, b.Add(OpLSTM, &a, append([]ir.Value{x, h, c}, weights...)...))
 	return out[0], out[1], out[2]
 }
 
-// GRU is [LSTM] for gated recurrent units, whose weights have 3·hidden columns
-// and whose only state is h.
+// GRU is [LSTM] for gated recurrent units (Cho et al.), whose weights have 3·hidden
+// columns and whose only state is h.
 func GRU(b *ir.Builder, x, h ir.Value, weights []ir.Value, a RecurrentAttrs) (y, hLast ir.Value) {
 	out := several(2, b.Add(OpGRU, &a, append([]ir.Value{x, h}, weights...)...))
 	return out[0], out[1]
 }
 
-// RNN is [GRU] for a plain recurrent network, whose weights have hidden columns.
+// RNN is [GRU] for a plain (Elman) recurrent network, whose weights have hidden columns.
 func RNN(b *ir.Builder, x, h ir.Value, weights []ir.Value, a RecurrentAttrs) (y, hLast ir.Value) {
 	out := several(2, b.Add(OpRNN, &a, append([]ir.Value{x, h}, weights...)...))
 	return out[0], out[1]

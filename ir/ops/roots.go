@@ -52,15 +52,14 @@ func init() {
 	}
 }
 
-// widened makes a function of one element from one that is given f32 or f64.
+// widened wraps a function of f32 or f64 for all float types.
 func widened(f func(x scalar.Expr) scalar.Expr) func(x scalar.Expr) scalar.Expr {
 	return func(x scalar.Expr) scalar.Expr {
 		return scalar.Convert(f(scalar.Convert(x, sumType(x.Type))), x.Type)
 	}
 }
 
-// cbrtOf takes a step of Newton's method from |x|^(1/3), whose exponent is
-// rounded.
+// cbrtOf refines |x|^(1/3), whose exponent is inexact, by a Newton step.
 func cbrtOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
 	a := scalar.Abs(x)

@@ -13,15 +13,15 @@ const (
 	OpAxialRope ir.Op = "axial_rope"
 )
 
-// RopeAttrs say which elements are a pair: neighbours, as in GPT-J, or an
-// element and the one half of the rotated ones further, as in GPT-NeoX.
+// RopeAttrs choose the pairs: neighbours, as in GPT-J, if Interleaved, and otherwise
+// element i and element i + r of 2·r rotated ones, as in GPT-NeoX.
 type RopeAttrs struct{ Interleaved bool }
 
 // Visit shows the attributes.
 func (a *RopeAttrs) Visit(v ir.AttrVisitor) { v.Bool("interleaved", &a.Interleaved) }
 
-// RopeTableAttrs say how many elements are rotated and how much slower each
-// pair turns than the one before: by Base to the power 2/Size.
+// RopeTableAttrs hold the number of rotated elements and the base of the frequencies
+// base^(−2·i/size).
 type RopeTableAttrs struct {
 	Size int
 	Base float64
@@ -33,7 +33,7 @@ func (a *RopeTableAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("base", &a.Base)
 }
 
-// AxialRopeAttrs say how many columns the grid of positions has, and the base.
+// AxialRopeAttrs hold the number of columns of the position grid, and the base.
 type AxialRopeAttrs struct {
 	Width int
 	Base  float64
@@ -50,8 +50,8 @@ const defaultRopeBase = 10000
 func init() {
 	defineComposite(composite{
 		op: OpRope, operands: []string{"x", "cos", "sin"}, types: floats, newAttrs: func() ir.Attrs { return &RopeAttrs{} },
-		doc: "Rotates pairs of elements along the last axis of x by angles whose cosines and sines are given (Su et al., RoFormer): (u, v) becomes " +
-			"(u·cos − v·sin, v·cos + u·sin). Of tables with r elements along the last axis the first 2·r elements of x are rotated, the others stay. " +
+		doc: "Rotates pairs of elements along the last axis of x by angles given as cosines and sines (Su et al., RoFormer): (u, v) becomes " +
+			"(u·cos − v·sin, v·cos + u·sin). With tables [..., r] the first 2·r elements of x are rotated, the others are unchanged. " +
 			"It is computed in f32 for narrower types.",
 		constraints: []string{"all operands have one element type; x has rank 1 or more", "cos and sin have one shape, [..., r] with 2·r at most the last axis of x, and broadcast to [..., r] of x"},
 		check:       checkRope,
@@ -62,7 +62,7 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpRopeTable, operands: []string{"positions"}, types: reals,
-		doc:         "The cosines and sines, f32, that rope takes for some positions: those of position·base^(−2·i/size) for i from 0 to size/2, along a new last axis.",
+		doc:         "The cosines and sines of position·base^(−2·i/size) for i in [0, size/2), along a new last axis: the tables of rope, in f32.",
 		newAttrs:    func() ir.Attrs { return &RopeTableAttrs{Base: defaultRopeBase} },
 		constraints: []string{"size is positive, even and at most 2²⁰, base is positive"},
 		check: func(n *ir.Node) error {
@@ -89,8 +89,8 @@ func init() {
 	})
 	defineComposite(composite{
 		op: OpAxialRope, types: floats,
-		doc: "Rotates [..., positions, d] by the places in a grid that the positions go through row by row: the first half of the pairs of neighbours by " +
-			"the column, the second half by the row, pair i of a half by place·base^(−4·i/d), as the image encoder of SAM 2 does.",
+		doc: "Rotary embedding of [..., positions, d] for positions in a row-major grid of width columns: the first half of the pairs of neighbours is rotated by " +
+			"the column, the second half by the row, pair i of a half by coordinate·base^(−4·i/d), as in the image encoder of SAM 2.",
 		newAttrs:    func() ir.Attrs { return &AxialRopeAttrs{Base: defaultRopeBase} },
 		constraints: []string{"x has rank 2 or more, its last axis is a multiple of 4", "width and base are positive"},
 		check: func(n *ir.Node) error {
@@ -135,7 +135,7 @@ func checkRope(n *ir.Node) error {
 	return nil
 }
 
-// rotated rotates the first elements of x, as many as twice those of the tables.
+// rotated rotates the first 2·r elements of x for tables of r elements.
 func rotated(b *ir.Builder, x, cos, sin ir.Value, interleaved bool) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -165,12 +165,12 @@ func rotated(b *ir.Builder, x, cos, sin ir.Value, interleaved bool) ir.Value {
 	return Convert(b, turned, d)
 }
 
-// maxRope bounds the elements that are turned at a position: the frequencies are a
-// table in the graph.
+// maxRope bounds the number of rotated elements: the frequencies are a literal in the
+// graph.
 const maxRope = 1 << 20
 
-// frequencies returns base^(−2·i/of) for i from 0 to n, as f32. They are
-// literals, so that all devices have the same.
+// frequencies returns base^(−2·i/of) for i in [0, n), in f32. It is a literal, so that all
+// devices use the same values.
 func frequencies(b *ir.Builder, n, of int, base float64) ir.Value {
 	a := ir.NewArray(ir.F32, n)
 	for i := range a.F {
@@ -213,14 +213,17 @@ func ropeSamples() []ir.Sample {
 	}
 }
 
-// Rope returns x with pairs of elements along its last axis rotated by angles
-// with the given cosines and sines, [..., r] for the first 2·r elements.
+// Rope rotates pairs of elements along the last axis of x by angles given as cosines and
+// sines: (u, v) becomes (u·cos − v·sin, v·cos + u·sin) (Su et al., RoFormer). cos and sin,
+// [..., r], have the type of x and broadcast to its leading axes; the elements of x after
+// the first 2·r are unchanged.
 func Rope(b *ir.Builder, x, cos, sin ir.Value, a RopeAttrs) ir.Value {
 	return b.Add1(OpRope, &a, x, cos, sin)
 }
 
-// RopeTable returns the cosines and sines, f32[..., size/2], that [Rope] takes to
-// rotate size elements at positions [...]; a base of 0 stands for 10,000.
+// RopeTable returns the cosines and sines, f32[..., size/2], of
+// positions·base^(−2·i/size), the tables of [Rope] for integer or float positions [...].
+// size is even; a base of 0 stands for 10,000.
 func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, sin ir.Value) {
 	if base == 0 {
 		base = defaultRopeBase
@@ -229,8 +232,9 @@ func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, 
 	return out[0], out[1]
 }
 
-// AxialRope returns x, [..., positions, d], rotated by the places of its
-// positions in a grid of so many columns; a base of 0 stands for 10,000.
+// AxialRope applies the rotary embedding of SAM 2's image encoder to x, [..., positions,
+// d], with positions in a row-major grid of width columns: half of the pairs is rotated by
+// the column, half by the row. d is a multiple of 4; a base of 0 stands for 10,000.
 func AxialRope(b *ir.Builder, x ir.Value, width int, base float64) ir.Value {
 	if base == 0 {
 		base = defaultRopeBase

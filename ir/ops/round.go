@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Rounding to whole numbers. Derivatives are 0, also at the jumps.
+// Rounding to integers. Derivatives are 0, also at the jumps.
 const (
 	OpFloor ir.Op = "floor"
 	OpCeil  ir.Op = "ceil"
@@ -22,10 +22,10 @@ func init() {
 		float  func(float64) float64
 		scalar func(scalar.Expr) scalar.Expr
 	}{
-		{OpFloor, "The largest whole number not above x.", math.Floor, scalar.Floor},
-		{OpCeil, "The smallest whole number not below x.", math.Ceil, scalar.Ceil},
-		{OpRound, "The whole number nearest to x, ties to even.", math.RoundToEven, scalar.Round},
-		{OpTrunc, "x without its fraction.", math.Trunc, scalar.Trunc},
+		{OpFloor, "⌊x⌋, the largest integer not above x.", math.Floor, scalar.Floor},
+		{OpCeil, "⌈x⌉, the smallest integer not below x.", math.Ceil, scalar.Ceil},
+		{OpRound, "The integer nearest to x, ties to even.", math.RoundToEven, scalar.Round},
+		{OpTrunc, "x rounded toward zero.", math.Trunc, scalar.Trunc},
 	} {
 		defineUnary(unary{
 			op: r.op, doc: r.doc + " The derivative is 0, also at the jumps.",
@@ -35,14 +35,14 @@ func init() {
 	}
 }
 
-// Floor returns the largest whole number not above x.
+// Floor returns the largest integer not above x.
 func Floor(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpFloor, nil, x) }
 
-// Ceil returns the smallest whole number not below x.
+// Ceil returns the smallest integer not below x.
 func Ceil(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCeil, nil, x) }
 
-// Round returns the whole number nearest to x, ties to even.
+// Round returns the integer nearest to x, ties to even.
 func Round(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpRound, nil, x) }
 
-// Trunc returns x without its fraction.
+// Trunc returns x rounded toward zero.
 func Trunc(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpTrunc, nil, x) }

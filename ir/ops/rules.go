@@ -6,9 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// scale returns the tangent t times the coefficient c: a plain product where c
-// is a finite constant other than 0, and elsewhere one that a zero always makes
-// zero. A tangent known to be zero stays so.
+// scale returns t·c: a plain product if c is a finite nonzero constant, otherwise a
+// [MulZero] product. A zero Value stays so.
 func scale(b *ir.Builder, t, c ir.Value) ir.Value {
 	switch {
 	case !t.Valid():
@@ -19,21 +18,18 @@ func scale(b *ir.Builder, t, c ir.Value) ir.Value {
 	return MulZero(b, t, c)
 }
 
-// isFinite reports whether a value is certain to have no infinite and no NaN
-// element: a constant, however moved.
+// isFinite reports whether a value is known to be finite: a constant, also through moves.
 func isFinite(v ir.Value) bool {
 	return everyElement(v, func(x float64) bool { return x-x == 0 })
 }
 
-// isNonzero reports whether a value is certain to have no zero element: a
-// constant, however moved, or a size, by which nothing that exists is divided
-// where it is 0.
+// isNonzero reports whether a value is known to have no zero element: a constant, also
+// through moves, or a size, which divides only values that have elements.
 func isNonzero(v ir.Value) bool {
 	return everyElement(v, func(x float64) bool { return x != 0 })
 }
 
-// everyElement reports whether a value is certain to have elements of one sort
-// only.
+// everyElement reports whether a predicate is known to hold for all elements.
 func everyElement(v ir.Value, holds func(x float64) bool) bool {
 	n := v.Node()
 	if n == nil {
@@ -50,7 +46,7 @@ func everyElement(v ir.Value, holds func(x float64) bool) bool {
 	return false
 }
 
-// everyConstant looks at the elements of a literal, if there are few.
+// everyConstant checks the elements of a small literal.
 func everyConstant(n *ir.Node, holds func(x float64) bool) bool {
 	lit := n.Attrs().(*ir.ConstantAttrs)
 	if len(lit.Data) > 64 {
@@ -68,7 +64,7 @@ func everyConstant(n *ir.Node, holds func(x float64) bool) bool {
 	return true
 }
 
-// addTangents returns x + y where either may be known to be zero.
+// addTangents returns x + y, where either may be the zero Value.
 func addTangents(b *ir.Builder, x, y ir.Value) ir.Value {
 	switch {
 	case !x.Valid():
@@ -79,7 +75,7 @@ func addTangents(b *ir.Builder, x, y ir.Value) ir.Value {
 	return Add(b, x, y)
 }
 
-// orZeros returns t, or zeros like x where t is known to be zero.
+// orZeros returns t, or zeros like x if t is the zero Value.
 func orZeros(b *ir.Builder, t, x ir.Value) ir.Value {
 	if t.Valid() {
 		return t
@@ -87,8 +83,7 @@ func orZeros(b *ir.Builder, t, x ir.Value) ir.Value {
 	return ZerosLike(b, x)
 }
 
-// linearJVP is the JVP rule of an op of one operand in which it is linear: the
-// op itself, applied to the tangent.
+// linearJVP is the JVP rule of a linear op of one operand: the op applied to the tangent.
 func linearJVP(b *ir.Builder, n *ir.Node, _, _, t []ir.Value) []ir.Value {
 	if !t[0].Valid() {
 		return []ir.Value{{}}
@@ -96,14 +91,13 @@ func linearJVP(b *ir.Builder, n *ir.Node, _, _, t []ir.Value) []ir.Value {
 	return b.Add(n.Op(), n.Attrs(), t[0])
 }
 
-// flatJVP is the JVP rule of an op whose derivative is zero wherever there is
-// one.
+// flatJVP is the JVP rule of an op whose derivative is zero wherever it exists.
 func flatJVP(_ *ir.Builder, n *ir.Node, _, _, _ []ir.Value) []ir.Value {
 	return make([]ir.Value, n.NumResults())
 }
 
-// transposeEach makes a Transpose rule for ops with one result from what each
-// linear operand gets when that result has a cotangent.
+// transposeEach makes the Transpose rule of an op with one result from a function that
+// returns the cotangent of one linear operand.
 func transposeEach(f func(b *ir.Builder, n *ir.Node, operand int, in []ir.Value, ct ir.Value) ir.Value) transposeRule {
 	return func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 		out := make([]ir.Value, len(linear))
@@ -116,8 +110,7 @@ func transposeEach(f func(b *ir.Builder, n *ir.Node, operand int, in []ir.Value,
 	}
 }
 
-// onlyLinear makes sure that a Transpose rule is asked for operands that the
-// op can be linear in: one of those given, and not two at once.
+// onlyLinear reports an error unless exactly one of the allowed operands is linear.
 func onlyLinear(b *ir.Builder, n *ir.Node, linear []bool, allowed ...int) bool {
 	count := 0
 	for i, lin := range linear {
@@ -135,8 +128,8 @@ func onlyLinear(b *ir.Builder, n *ir.Node, linear []bool, allowed ...int) bool {
 	return true
 }
 
-// batchElementwise is the Batch rule of strict elementwise ops: all operands
-// get the batch axis where the first batched one has it.
+// batchElementwise is the Batch rule of strict elementwise ops: the batch axis of all
+// operands is that of the first batched one.
 func batchElementwise(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	in, at := alignBatch(b, in, axes, size)
 	out := b.Add(n.Op(), n.Attrs(), in...)
@@ -147,9 +140,8 @@ func batchElementwise(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size
 	return out, outAxes
 }
 
-// alignBatch moves the batch axis of all operands, which have one shape
-// otherwise, to where the first batched one has it, and repeats the operands
-// that have none along it.
+// alignBatch moves the batch axis of all operands, which otherwise have one shape, to that
+// of the first batched one, and broadcasts the operands without it.
 func alignBatch(b *ir.Builder, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, int) {
 	at := 0
 	for _, a := range axes {
@@ -165,9 +157,9 @@ func alignBatch(b *ir.Builder, in []ir.Value, axes []int, size ir.Dim) ([]ir.Val
 	return out, at
 }
 
-// BatchAt returns x with its batch axis moved from one place to another, or
-// repeated along a new one of the given size where it has none (from is -1). It
-// is what Batch rules bring their operands to one place with.
+// BatchAt returns x with its batch axis moved from one position to another, or broadcast
+// along a new one of the given size if it has none (from is -1). Batch rules use it to
+// align their operands.
 func BatchAt(b *ir.Builder, x ir.Value, from, to int, size ir.Dim) ir.Value {
 	if from >= 0 {
 		return MoveAxis(b, x, from, to)
@@ -176,8 +168,7 @@ func BatchAt(b *ir.Builder, x ir.Value, from, to int, size ir.Dim) ir.Value {
 	return BroadcastInDim(b, x, shape, withoutAxis(len(shape), to))
 }
 
-// shifted returns the axes as they are numbered once a batch axis is inserted
-// at a place.
+// shifted renumbers axes after a batch axis is inserted at position at.
 func shifted(axes []int, at int) []int {
 	out := make([]int, len(axes))
 	for i, a := range axes {
@@ -189,5 +180,5 @@ func shifted(axes []int, at int) []int {
 	return out
 }
 
-// withoutAxis returns 0, 1, … rank-1 but for one of them.
+// withoutAxis returns 0, 1, …, rank-1 without axis.
 func withoutAxis(rank, axis int) []int { return otherAxes(rank, []int{axis}) }

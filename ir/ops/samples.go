@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// sampleShapes are the shapes that every op is tried with: rank 0, empty, size
-// 1, and odd sizes larger than a tile.
+// sampleShapes are the shapes of every op's samples: rank 0, empty, size 1, and odd sizes
+// larger than a tile.
 var sampleShapes = [][]int{{}, {0}, {2, 0, 3}, {1, 1}, {7}, {67, 131}}
 
 // shapeName names a sample by a shape, as in "f32[67,131]".

@@ -1,5 +1,4 @@
 package ops
 
-// withSamples says that definitions carry their samples; the wasm module has
-// no use for them.
+// withSamples is false: the wasm module does not use the samples.
 const withSamples = false

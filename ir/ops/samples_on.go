@@ -2,8 +2,7 @@
 
 package ops
 
-// withSamples says that definitions carry their samples, and ops on matrices their
-// plain meaning beside the body. Functions that make samples ask for it first, so
-// that without it the compiler drops all the rest of them, and the linker what
-// only they need.
+// withSamples enables the samples of definitions, and the reference implementations of
+// matrix ops. Functions that build samples check it first, so that the compiler and the
+// linker drop them otherwise.
 const withSamples = true

@@ -6,16 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Choices at random.
+// Permutations and token sampling.
 const (
 	OpPermutation ir.Op = "random_permutation"
 	OpSampleToken ir.Op = "sample_token"
 )
 
-// SampleAttrs describe how a language model's next token is drawn: logits are
-// divided by Temperature (0: the largest one is taken); of the tokens only the
-// TopK with the largest logits (0: all) stay, and of these the fewest whose
-// probabilities make up TopP, in (0, 1]; [SampleToken] takes a TopP of 0 for 1, which is all.
+// SampleAttrs describe how a language model's next token is drawn: logits are divided by
+// Temperature (0: greedy); only the TopK tokens with the largest logits are kept (0: all),
+// and of these the fewest whose probabilities sum to TopP, in (0, 1]. [SampleToken] takes
+// a TopP of 0 for 1, which keeps all.
 type SampleAttrs struct {
 	Temperature float64
 	TopK        int
@@ -32,7 +32,7 @@ func (a *SampleAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	defineComposite(composite{
 		op: OpPermutation, operands: []string{"key"}, types: unsigned, newAttrs: func() ir.Attrs { return &SizeAttrs{} }, noGrad: "integer result",
-		doc: "The numbers from 0 to size − 1 in random order, i32: sorted by random words, anew so often that equal words do no harm. The order is that of " +
+		doc: "A random permutation of 0, …, size − 1, i32: sorted by random words, repeatedly, so that equal words do not bias it. The order is that of " +
 			"jax.random.permutation with jax_threefry_partitionable.",
 		constraints: []string{"key is u32[2]; size is constant"},
 		check: func(n *ir.Node) error {
@@ -66,8 +66,8 @@ func init() {
 	defineComposite(composite{
 		op: OpSampleToken, operands: []string{"logits", "key"}, types: floats, noGrad: "integer result",
 		newAttrs: func() ir.Attrs { return &SampleAttrs{TopP: 1} },
-		doc: "A token for each row of logits, [..., tokens], i32: drawn by the probabilities softmax(logits/temperature) of the top_k tokens with the largest " +
-			"logits (0: of all), and of the fewest of these whose probabilities make up top_p; of tokens with equal logits all stay. A temperature of 0 takes " +
+		doc: "A token for each row of logits, [..., tokens], i32: drawn with probabilities softmax(logits/temperature) from the top_k tokens with the largest " +
+			"logits (0: all), and of these from the fewest whose probabilities sum to top_p (nucleus sampling); ties are all kept. A temperature of 0 takes " +
 			"the most likely one.",
 		constraints: []string{"logits have rank 1 or more and a last axis that is not empty; key is u32[2]", "temperature and top_k are not negative, top_p is in (0, 1]"},
 		check: func(n *ir.Node) error {
@@ -134,13 +134,13 @@ func sampleTokenSamples() []ir.Sample {
 	}
 }
 
-// Permutation returns the numbers from 0 to size − 1 in random order, i32.
+// Permutation returns a random permutation of 0, …, size − 1, i32[size]. key is u32[2].
 func Permutation(b *ir.Builder, key ir.Value, size int) ir.Value {
 	return b.Add1(OpPermutation, &SizeAttrs{ir.N(size)}, key)
 }
 
-// SampleToken returns a token for each row of logits, [..., tokens], i32. A TopP of 0 stands
-// for 1.
+// SampleToken returns a token for each row of logits, [..., tokens], i32[...]: see
+// [SampleAttrs]. key is u32[2]; a TopP of 0 stands for 1.
 func SampleToken(b *ir.Builder, key, logits ir.Value, a SampleAttrs) ir.Value {
 	if a.TopP == 0 {
 		a.TopP = 1

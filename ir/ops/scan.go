@@ -6,13 +6,13 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpScan is a loop of known length.
+// OpScan is a loop over the slices of its operands.
 const OpScan ir.Op = "scan"
 
-// ScanAttrs describe a loop. The first Consts operands are the same in every
-// step, the next Carries are handed from step to step, and of all others each
-// step gets its slice along the first axis, which has size Length. With Reverse
-// the steps start with the last slice.
+// ScanAttrs describe a loop. The first Consts operands are loop-invariant, the next
+// Carries are the loop-carried state, and all others are sliced along the first axis,
+// which has size Length, one slice for each step. With Reverse the steps start with the
+// last slice.
 type ScanAttrs struct {
 	Consts, Carries int
 	Length          ir.Dim
@@ -30,9 +30,9 @@ func (a *ScanAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpScan,
-		Doc: "Runs a graph once for each slice of its last operands. The graph takes the constants, the carries and " +
+		Doc: "Runs a graph once for each slice of its last operands (JAX's scan). The graph takes the constants, the carries and " +
 			"the slices, and returns the new carries and any number of values. Results are the carries after the " +
-			"last step, and each of the values of all steps, stacked along a first axis in the order of the slices.",
+			"last step, and the values of all steps, each stacked along a first axis in the order of the slices.",
 		Constraints: numbered(
 			"the graph takes as many operands as the node has, of their types; of each operand after the carries it takes a slice",
 			"the first axis of each operand after the carries has the size length",
@@ -56,24 +56,22 @@ func init() {
 
 // Loop describes a [Scan].
 type Loop struct {
-	// Consts are operands that are the same in every step. A body cannot use
-	// values of the graph around it in any other way.
+	// Consts are loop-invariant operands. The body cannot capture values of the
+	// surrounding graph.
 	Consts []ir.Value
-	// Carries are the values that the first step gets from the step before.
+	// Carries are the initial values of the loop-carried state.
 	Carries []ir.Value
-	// Xs are cut into slices along their first axis, one for each step.
+	// Xs are sliced along their first axis, one slice for each step.
 	Xs []ir.Value
-	// Length is the number of steps; it may be left out where there are Xs.
+	// Length is the number of steps; it may be left out if there are Xs.
 	Length  ir.Dim
 	Reverse bool
-	// Body is one step: it returns the carries for the next one and values to
-	// be stacked.
+	// Body is one step: it returns the next carries and the values to stack.
 	Body func(b *ir.Builder, consts, carries, xs []ir.Value) (next, ys []ir.Value)
 }
 
-// Scan runs a loop: a graph once for each slice of Xs, or Length times. It returns
-// the carries after the last step, and each of the values that steps return,
-// stacked along a new first axis.
+// Scan runs Body once for each slice of Xs, or Length times (JAX's scan). It returns the
+// final carries and the values that the steps return, each stacked along a new first axis.
 func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
 	if !b.Require(OpScan, "body", l.Body != nil) {
 		return make([]ir.Value, len(l.Carries)), nil
@@ -98,8 +96,8 @@ func Scan(b *ir.Builder, l Loop) (carries, ys []ir.Value) {
 	return out[:a.Carries], out[a.Carries:]
 }
 
-// scanGroups cuts a list with an entry for each operand into those of the
-// constants, the carries and the rest.
+// scanGroups splits a list with an entry for each operand into constants, carries and
+// sliced operands.
 func scanGroups[T any](a *ScanAttrs, list []T) (consts, carries, xs []T) {
 	return list[:a.Consts], list[a.Consts : a.Consts+a.Carries], list[a.Consts+a.Carries:]
 }
@@ -179,8 +177,8 @@ func sliceOf(x *ir.Array, i int) *ir.Array {
 	return out
 }
 
-// batchScan batches the step, with the batch axis in front of all that has it,
-// which is after the axis of the steps.
+// batchScan batches the body. The batch axis comes first in the body, so it is second,
+// after the step axis, in sliced and stacked values.
 func batchScan(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a, body := scanOf(n)
 	batched := marked(axes)

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// jvpScan makes one loop of the node's and its derivative: each group of
-// operands and of results is followed by the tangents it has. A carry has a
-// tangent if its first value has one, or if a step gives it one.
+// jvpScan makes one loop of the node and its derivative: each group of operands and
+// results is followed by its tangents. A carry has a tangent if its initial value or its
+// value after a step has one.
 func jvpScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a, body := scanOf(n)
 	moving := validity(t)
@@ -37,12 +37,11 @@ func jvpScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 		return make([]ir.Value, len(out))
 	}
 	values, tangents := unweave(outGroups, outMoving, results)
-	copy(out, values) // the loop gives the results of the node too
+	copy(out, values) // the loop computes the primal results too
 	return tangents
 }
 
-// weave puts, after the values of each group, those of the tangents that are
-// there.
+// weave appends to the values of each group their tangents, if there.
 func weave[T any](groups []int, there []bool, values, tangents []T) []T {
 	var out []T
 	start := 0
@@ -55,7 +54,7 @@ func weave[T any](groups []int, there []bool, values, tangents []T) []T {
 	return out
 }
 
-// unweave takes apart what [weave] puts together.
+// unweave is the inverse of [weave].
 func unweave(groups []int, there []bool, list []ir.Value) (values, tangents []ir.Value) {
 	tangents = make([]ir.Value, len(there))
 	start := 0
@@ -70,9 +69,8 @@ func unweave(groups []int, there []bool, list []ir.Value) (values, tangents []ir
 	return values, tangents
 }
 
-// settle repeats a question about a step until the carries answer as they were
-// asked: what is true of a carry after a step is true before the next one. It
-// returns the last answer, by output.
+// settle iterates outputs to a fixed point: a property of a carry after a step holds
+// before the next one. It returns the property of each output.
 func settle(carries []bool, outputs func() []bool) []bool {
 	for {
 		out := outputs()
@@ -93,7 +91,7 @@ func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep 
 	a, _ := scanOf(n)
 	outUnknown := make([]bool, n.NumResults())
 	out, l := splitScan(b, n, in, unknown, keep)
-	if b.Err() != nil || len(l.body.Outputs()) == 0 { // nothing depends on what is unknown
+	if b.Err() != nil || len(l.body.Outputs()) == 0 { // nothing is unknown
 		return out, outUnknown
 	}
 	consts, carries, xs := scanGroups(a, in)
@@ -114,9 +112,9 @@ func partialScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep 
 	return out, outUnknown
 }
 
-// transposeScan runs the steps the other way round. Cotangents of the carries
-// are its carries, and so are those of the linear constants, to which every
-// step adds; those of the slices are stacked.
+// transposeScan runs the steps in reverse order. Its carries are the cotangents of the
+// carries and the accumulated cotangents of the linear constants; cotangents of slices are
+// stacked.
 func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	a, _ := scanOf(n)
 	back := make([]ir.Value, len(in))
@@ -163,11 +161,10 @@ func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 	return back
 }
 
-// transposedStep is a step of the transposed loop. Its ports are the fixed
-// residuals, the cotangents of carries, the sums for the constants, the
-// residuals of the step, and the given cotangents of stacked values. It returns
-// the next carries, the next sums and those cotangents of slices that are not
-// zero, with their places.
+// transposedStep is a step of the transposed loop. Its ports are the loop-invariant
+// residuals, the cotangents of carries, the accumulated cotangents of constants, the
+// residuals of the step and the given cotangents of stacked values. It returns the next
+// carries, the next sums, and the nonzero cotangents of slices with their indices.
 func (l *linearScan) transposedStep(b *ir.Builder, ports []ir.Value, given []int) ([]ir.Value, []int) {
 	next := func(n int) []ir.Value {
 		list := ports[:n]
@@ -207,7 +204,7 @@ func (l *linearScan) steppedTypes() []ir.Type {
 	return out
 }
 
-// orZerosOf returns v, or zeros of a type where v is known to be zero.
+// orZerosOf returns v, or zeros of type t if v is the zero Value.
 func orZerosOf(b *ir.Builder, v ir.Value, t ir.Type) ir.Value {
 	if v.Valid() {
 		return v

@@ -7,26 +7,24 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// linearScan is the part of a loop that is linear in its unknown operands. Its
-// body takes the residuals that are the same in every step, the unknown
-// constants, the unknown carries, the residuals of the step, and the unknown
+// linearScan is the linear part of a loop. Its body takes the loop-invariant residuals,
+// the unknown constants, the unknown carries, the residuals of the step and the unknown
 // slices.
 type linearScan struct {
 	body               *ir.Graph
-	fixed, stepped     []ir.Value // residuals: the same in every step, stacked
+	fixed, stepped     []ir.Value // residuals: loop-invariant ones, stacked ones
 	consts, carries    []int      // the unknown operands of each group,
-	xs                 []int      // by their place in the group
+	xs                 []int      // by their index in the group
 	outCarries, outYs  []int      // the unknown results of each group
 	unknown            []bool     // by operand
 	constTypes, xTypes []ir.Type  // types of the unknown ones in the body
 	carryTypes, yTypes []ir.Type
 }
 
-// splitScan runs the known part of a loop in b and returns its results (invalid
-// for unknown ones), together with the linear part. in need not hold values for
-// unknown operands. What the linear part needs of the known one becomes a
-// residual: stacked where it changes from step to step, computed once before
-// the loop where it does not. keep, where it is not nil, chooses what is stacked.
+// splitScan is partial evaluation: it runs the known part of a loop in b and returns its
+// results (the zero Value for unknown ones) and the linear part. in need not hold values
+// for unknown operands. Residuals of the linear part are hoisted before the loop if
+// invariant and stacked otherwise. keep, if not nil, chooses what is stacked.
 func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) (out []ir.Value, l *linearScan) {
 	a, body := scanOf(n)
 	out = make([]ir.Value, n.NumResults())
@@ -57,29 +55,29 @@ func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir
 	return out, s.linear(b)
 }
 
-// scanSplit is the work of [splitScan] on the halves of a body.
+// scanSplit is the state of [splitScan]: the halves of a body.
 type scanSplit struct {
 	a                   *ScanAttrs
 	body                *ir.Graph
 	h                   *derive.Halves
 	in                  []ir.Value
 	unknown, outUnknown []bool
-	lean                bool  // memory counts for more than time
-	invariant           []int // residuals that no step changes,
-	stacked             []int // those that some step does and that must be stacked,
-	carried             []int // those that are carries before a step,
-	sliced              []int // and those that are slices of operands
+	lean                bool  // prefer memory over time
+	invariant           []int // loop-invariant residuals,
+	stacked             []int // varying ones, to be stacked,
+	carried             []int // carries before a step,
+	sliced              []int // and slices of operands
 	values              map[int]ir.Value
 }
 
-// hasCheckpoint reports whether a part of a graph is computed again.
+// hasCheckpoint reports whether a part of g is rematerialised.
 func hasCheckpoint(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
 		return n.Op() == OpCheckpoint || slices.ContainsFunc(n.Subgraphs(), hasCheckpoint)
 	})
 }
 
-// sortResiduals decides what becomes of each residual.
+// sortResiduals classifies the residuals.
 func (s *scanSplit) sortResiduals() {
 	s.values = map[int]ir.Value{}
 	first := len(s.h.Known.Outputs()) - s.h.Residuals()
@@ -98,7 +96,7 @@ func (s *scanSplit) sortResiduals() {
 	}
 }
 
-// varying tells which nodes of the known half depend on the step.
+// varying reports which nodes of the known half depend on the step.
 func (s *scanSplit) varying() []bool {
 	known := s.h.Known
 	varies := make([]bool, len(known.Nodes()))
@@ -139,7 +137,7 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 	}
 	at := slices.Concat(counting(0, first), residualOutputs(s.stacked))
 	knownCarries := where(not(s.unknown[a.Consts : a.Consts+a.Carries]))
-	history := map[int]int{} // of the residuals that are carries, which result has them after the steps
+	history := map[int]int{} // from a carry residual to the result that stacks it
 	for _, r := range s.carried {
 		carry := slices.Index(knownCarries, s.h.ResidualPort[r]-a.Consts)
 		if history[r] = s.keptAs(carry, len(knownCarries), at); history[r] < 0 {
@@ -167,8 +165,8 @@ func (s *scanSplit) runKnown(b *ir.Builder, out []ir.Value) {
 	}
 }
 
-// keptAs returns the result, of the outputs of the known half at some places,
-// that stacks what a carry is after each step, -1 where there is none.
+// keptAs returns the index of the known half's output, among those at at, that stacks a
+// carry after each step, or -1.
 func (s *scanSplit) keptAs(carry, carries int, at []int) int {
 	outputs := s.h.Known.Outputs()
 	for i := carries; i < len(at); i++ {
@@ -179,10 +177,9 @@ func (s *scanSplit) keptAs(carry, carries int, at []int) int {
 	return -1
 }
 
-// before returns what a carry is before each step, stacked, from what it is
-// before the first one and after each. Keeping it in every step besides would be
-// a copy in every step; this is one of all steps, and takes as much memory once more
-// while it is made.
+// before returns a carry before each step, stacked, from its initial value and its values
+// after each step. This copies the stack once, where stacking it in the loop as well would
+// copy in every step; it takes the memory of the stack once more.
 func (s *scanSplit) before(b *ir.Builder, first, after ir.Value) ir.Value {
 	first = ExpandDims(b, first, 0)
 	if s.a.Reverse {
@@ -191,7 +188,7 @@ func (s *scanSplit) before(b *ir.Builder, first, after ir.Value) ir.Value {
 	return SliceAxis(b, Concatenate(b, 0, first, after), 0, ir.N(0), s.a.Length)
 }
 
-// linear describes the linear half with its residuals.
+// linear returns the linear half with its residuals.
 func (s *scanSplit) linear(b *ir.Builder) *linearScan {
 	a, types := s.a, portTypes(s.body)
 	unknownConsts, unknownCarries, unknownXs := scanGroups(a, s.unknown)

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Updates at positions given by data.
+// Updates at index tuples.
 const (
 	OpScatter    ir.Op = "scatter"
 	OpScatterAdd ir.Op = "scatter_add"
@@ -16,7 +16,7 @@ const (
 	OpScatterMax ir.Op = "scatter_max"
 )
 
-// ScatterAttrs are those of the scatters.
+// ScatterAttrs describe a scatter.
 type ScatterAttrs struct{ IndexedAxes }
 
 // scatterOp describes one of the scatters.
@@ -27,14 +27,14 @@ type scatterOp struct {
 	mode  ir.ScatterMode
 	eval  func(out *ir.Array, at int, updates *ir.Array, from int)
 	jvp   jvpRule
-	// transpose is nil for what is not linear.
+	// transpose is nil for a nonlinear scatter.
 	transpose transposeRule
 }
 
 func init() {
 	defineScatter(scatterOp{
 		op: OpScatter, types: plain, mode: ir.ScatterSet, eval: copyElement,
-		doc: "Replaces elements of the operand at index tuples by updates: of several for one element the last stays.",
+		doc: "Replaces elements of the operand at index tuples by updates; the last update of an element wins.",
 		jvp: jvpLinearScatter, transpose: transposeScatter,
 	})
 	defineScatter(scatterOp{
@@ -59,8 +59,8 @@ func init() {
 	} {
 		defineScatter(scatterOp{
 			op: s.op, types: reals, mode: s.mode, eval: extremeElement(s.better, s.sign),
-			doc: "Replaces elements of the operand at index tuples by updates that are " + s.what + ", or NaN. " +
-				"All that attain the result share the derivative equally.",
+			doc: "Replaces elements of the operand at index tuples by updates that are " + s.what + " or NaN. " +
+				"Tied values share the derivative equally.",
 			jvp: jvpScatterExtremum,
 		})
 	}
@@ -69,8 +69,8 @@ func init() {
 func defineScatter(s scatterOp) {
 	d := &ir.Def{
 		Op: s.op,
-		Doc: s.doc + " The updates have the shape that gather would give for the operand and the indices; they are combined in an order that depends on the indices alone, " +
-			"but with unordered sums of f32 may be taken in any: faster, and not the same from run to run.",
+		Doc: s.doc + " The updates have the shape of the gather at the same indices (XLA's Scatter). The order of combination depends on the indices alone, " +
+			"but with unordered f32 may accumulate in any order: faster, but not deterministic.",
 		Constraints: numbered(append(slices.Clone(indexConstraints),
 			`outside is "drop" or "clip"`, "operand and updates have one element type, which is "+s.types.String())...),
 		Operands: []string{"operand", "indices", "updates"},
@@ -104,32 +104,33 @@ func defineScatter(s scatterOp) {
 	define(d)
 }
 
-// Scatter returns x with elements replaced by updates at the index tuples in
-// indices, the last one for each. An empty a.Outside means [OutsideDrop].
+// Scatter returns x with elements replaced by updates at the index tuples in indices; the
+// last update of an element wins. updates has the shape of the [Gather] of x at indices
+// and the type of x. An empty a.Outside means [OutsideDrop].
 func Scatter(b *ir.Builder, x, indices, updates ir.Value, a ScatterAttrs) ir.Value {
 	return scatter(b, OpScatter, x, indices, updates, a)
 }
 
-// ScatterAdd returns x with updates added at the index tuples in indices. An
-// empty a.Outside means [OutsideDrop].
+// ScatterAdd returns x with updates added at the index tuples in indices: see [Scatter]
+// for the operands. An empty a.Outside means [OutsideDrop].
 func ScatterAdd(b *ir.Builder, x, indices, updates ir.Value, a ScatterAttrs) ir.Value {
 	return scatter(b, OpScatterAdd, x, indices, updates, a)
 }
 
-// ScatterMul returns x multiplied by updates at the index tuples in indices. An
-// empty a.Outside means [OutsideDrop].
+// ScatterMul returns x multiplied by updates at the index tuples in indices: see [Scatter]
+// for the operands. An empty a.Outside means [OutsideDrop].
 func ScatterMul(b *ir.Builder, x, indices, updates ir.Value, a ScatterAttrs) ir.Value {
 	return scatter(b, OpScatterMul, x, indices, updates, a)
 }
 
-// ScatterMin returns the smaller of x and the updates at the index tuples in
-// indices. An empty a.Outside means [OutsideDrop].
+// ScatterMin returns the minimum of x and the updates at the index tuples in indices: see
+// [Scatter] for the operands. An empty a.Outside means [OutsideDrop].
 func ScatterMin(b *ir.Builder, x, indices, updates ir.Value, a ScatterAttrs) ir.Value {
 	return scatter(b, OpScatterMin, x, indices, updates, a)
 }
 
-// ScatterMax returns the larger of x and the updates at the index tuples in
-// indices. An empty a.Outside means [OutsideDrop].
+// ScatterMax returns the maximum of x and the updates at the index tuples in indices: see
+// [Scatter] for the operands. An empty a.Outside means [OutsideDrop].
 func ScatterMax(b *ir.Builder, x, indices, updates ir.Value, a ScatterAttrs) ir.Value {
 	return scatter(b, OpScatterMax, x, indices, updates, a)
 }
@@ -181,8 +182,8 @@ func mulElement(dst *ir.Array, i int, src *ir.Array, j int) {
 	}
 }
 
-// extremeElement replaces element i of dst by element j of src where that is
-// better; the sign is that of better integers.
+// extremeElement returns a function that replaces element i of dst by element j of src if
+// better prefers the latter; for integers sign selects the order.
 func extremeElement(better func(x, y float64) float64, sign int) func(dst *ir.Array, i int, src *ir.Array, j int) {
 	return func(dst *ir.Array, i int, src *ir.Array, j int) {
 		switch {

@@ -2,8 +2,7 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// jvpLinearScatter is the rule of scatters that are linear in operand and
-// updates.
+// jvpLinearScatter is the JVP rule of scatters that are linear in operand and updates.
 func jvpLinearScatter(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	switch {
 	case !t[0].Valid() && !t[2].Valid():
@@ -14,8 +13,8 @@ func jvpLinearScatter(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value
 	return b.Add(n.Op(), n.Attrs(), orZeros(b, t[0], in[0]), in[1], orZeros(b, t[2], in[2]))
 }
 
-// gathered reads what a scatter's index tuples name, with a value for those
-// outside.
+// gathered returns x at the index tuples of a scatter, and a constant for tuples that are
+// out of bounds.
 func gathered(b *ir.Builder, n *ir.Node, x, indices ir.Value, outside float64) ir.Value {
 	a := GatherAttrs{IndexedAxes: n.Attrs().(*ScatterAttrs).IndexedAxes, Fill: outside}
 	if a.Outside == OutsideDrop {
@@ -43,9 +42,8 @@ func transposeScatterAdd(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 	return out
 }
 
-// transposeScatter gives the cotangent of an element to the update that stayed,
-// and to the operand where there was none. Which one stayed is had by scattering
-// the updates' numbers alike.
+// transposeScatter passes the cotangent of an element to the winning update, or to the
+// operand if there is none. Scattering the numbers of the updates finds the winner.
 func transposeScatter(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
 	out := make([]ir.Value, 3)
 	if !ct[0].Valid() {
@@ -67,8 +65,8 @@ func transposeScatter(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Valu
 	return out
 }
 
-// jvpScatterMul multiplies the tangent of each factor by all other factors of
-// its element. Those of an update are the operand and the other updates.
+// jvpScatterMul multiplies the tangent of each factor by the other factors of its element:
+// for an update, the operand and the other updates.
 func jvpScatterMul(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	x, indices, u := in[0], in[1], in[2]
 	var byX, byU ir.Value
@@ -85,9 +83,9 @@ func jvpScatterMul(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 	return []ir.Value{addTangents(b, byX, byU)}
 }
 
-// otherUpdates returns for each update the product of the others of its element.
-// Updates of an element are brought side by side, and those before and behind
-// multiplied: no division, so zeros do no harm at any order.
+// otherUpdates returns for each update the product of the other updates of its element. It
+// sorts the updates by element and multiplies prefix and suffix products, without
+// division, so zeros are harmless at any order.
 func otherUpdates(b *ir.Builder, n *ir.Node, indices, u ir.Value) ir.Value {
 	elements, size := n.Input(0).Shape(), u.Shape().Size()
 	number := Reshape(b, Iota(b, ir.I32, 0, elements.Size()), elements...)
@@ -96,14 +94,14 @@ func otherUpdates(b *ir.Builder, n *ir.Node, indices, u ir.Value) ir.Value {
 	order := IndexedAxes{Axes: []int{0}, Unique: true}
 	from := ExpandDims(b, sorted[1], -1)
 	x := Gather(b, Reshape(b, u, size), from, GatherAttrs{IndexedAxes: order})
-	others := Mul(b, productBeside(b, sorted[0], x, false), productBeside(b, sorted[0], x, true))
+	others := Mul(b, segmentProduct(b, sorted[0], x, false), segmentProduct(b, sorted[0], x, true))
 	back := Scatter(b, ZerosLike(b, x), from, others, ScatterAttrs{order})
 	return Reshape(b, back, u.Shape()...)
 }
 
-// productBeside returns for each element of a vector the product of those with the
-// same key before it, or behind it: equal keys stand side by side.
-func productBeside(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
+// segmentProduct returns the exclusive prefix product of x, or suffix product with behind,
+// within each segment of equal keys.
+func segmentProduct(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
 	neighbour := func(v, end ir.Value) ir.Value {
 		in, start := []ir.Value{end, v}, 0
 		if behind {
@@ -126,8 +124,8 @@ func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 	return out
 }
 
-// jvpScatterExtremum gives all that attain the result an equal share of the
-// derivative. A NaN is attained nowhere, and 0/0 makes the derivative NaN.
+// jvpScatterExtremum shares the tangent equally among the values that attain the result.
+// No value equals NaN, so a NaN result has the tangent 0/0, NaN.
 func jvpScatterExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	if !t[0].Valid() && !t[2].Valid() {
 		return []ir.Value{{}}
@@ -147,8 +145,8 @@ func jvpScatterExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.V
 	return []ir.Value{addTangents(b, byX, byU)}
 }
 
-// batchScatter gives operand and updates the batch axis where only some have
-// it. Indices that lack it need no copy: the axis is one of the window.
+// batchScatter broadcasts operand and updates to the batch axis. Indices without the axis
+// need no copy: it is a window axis.
 func batchScatter(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a := *n.Attrs().(*ScatterAttrs)
 	x, indices, u := BatchAt(b, in[0], axes[0], 0, size), in[1], in[2]

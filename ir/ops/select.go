@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Choices between values.
+// Selection and clamping.
 const (
 	OpSelect ir.Op = "select"
 	OpClamp  ir.Op = "clamp"
@@ -20,7 +20,7 @@ func init() {
 
 func defineSelect() {
 	define(&ir.Def{
-		Op: OpSelect, Doc: "x where the condition holds and y elsewhere. What is not chosen has no influence, also on derivatives.",
+		Op: OpSelect, Doc: "x where the condition holds and y elsewhere. The other value has no influence, also on derivatives.",
 		Operands: []string{"condition", "x", "y"},
 		Constraints: numbered(
 			"the condition is bool; x and y have one element type, which is "+plain.String(),
@@ -97,8 +97,8 @@ func selectSamples() []ir.Sample {
 
 func defineClamp() {
 	defineElementwise(elementwise{
-		op: OpClamp, doc: "x limited to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one is NaN. " +
-			"The derivative by x is 1 inside and at the bounds, 0 outside; that by a bound is 1 where it takes the place of x.",
+		op: OpClamp, doc: "x clamped to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one operand is NaN. " +
+			"The derivative by x is 1 in [low, high] and 0 outside; that by a bound is 1 where it replaces x.",
 		operands: []string{"x", "low", "high"}, types: reals,
 		meaning: meaning{
 			float: func(x []float64) float64 { return min(max(x[0], x[1]), x[2]) },
@@ -119,8 +119,8 @@ func defineClamp() {
 	})
 }
 
-// jvpClamp passes on the tangent of the operand that the result is: exactly
-// one of the three at each point, unless one of them is NaN.
+// jvpClamp selects the tangent of the operand that equals the result, exactly one of the
+// three unless one is NaN.
 func jvpClamp(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 	x, low, high := in[0], in[1], in[2]
 	ordered := Le(b, low, high)
@@ -161,12 +161,14 @@ func clampSamples() []ir.Sample {
 	)
 }
 
-// Select returns x where the condition holds and y elsewhere.
+// Select returns x where condition, a bool, holds and y elsewhere (numpy.where). The
+// operands are broadcast; x and y have one type.
 func Select(b *ir.Builder, condition, x, y ir.Value) ir.Value {
 	return broadcasting(b, OpSelect, nil, condition, x, y)
 }
 
-// Clamp returns x limited to [low, high].
+// Clamp returns min(max(x, low), high), for operands that are broadcast and have one real
+// type.
 func Clamp(b *ir.Builder, x, low, high ir.Value) ir.Value {
 	return broadcasting(b, OpClamp, nil, x, low, high)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Ops that give a value another shape.
+// Reshaping.
 const (
 	OpReshape        ir.Op = "reshape"
 	OpTranspose      ir.Op = "transpose"
@@ -31,7 +31,7 @@ func init() {
 
 func defineReshape() {
 	defineMove(move{
-		op: OpReshape, doc: "The elements of x in row-major order as another shape.",
+		op: OpReshape, doc: "The elements of x in row-major order with another shape.",
 		constraints: []string{"shape has as many elements as x; with symbolic sizes the products are equal as polynomials"},
 		newAttrs:    func() ir.Attrs { return &ReshapeAttrs{} },
 		shape: func(n *ir.Node) (ir.Shape, error) {
@@ -61,7 +61,7 @@ func defineReshape() {
 	})
 }
 
-// flatten returns the place in row-major order of a position.
+// flatten returns the row-major offset of a position.
 func flatten(dims []int, at ir.Index) scalar.Expr {
 	place, size := loop.Int(0), product(dims)
 	for a, d := range dims {
@@ -70,7 +70,7 @@ func flatten(dims []int, at ir.Index) scalar.Expr {
 	return place
 }
 
-// unflatten returns the position of a place in row-major order.
+// unflatten returns the position at a row-major offset.
 func unflatten(dims []int, place scalar.Expr) ir.Index {
 	at := make(ir.Index, len(dims))
 	for a := len(dims) - 1; a >= 0; a-- {
@@ -115,9 +115,9 @@ func ofTypes(attrs ir.Attrs, dims ...int) []ir.Sample {
 	return out
 }
 
-// Reshape returns the elements of x in row-major order as another shape, x
-// itself where it has that shape. One size may be ir.N(-1): it is what the
-// others leave.
+// Reshape returns the elements of x in row-major order with another shape of the same
+// size, or x itself if the shapes are equal. One size may be ir.N(-1): it is inferred from
+// the others.
 func Reshape(b *ir.Builder, x ir.Value, shape ...ir.Dim) ir.Value {
 	if x.Valid() && x.Shape().Equal(shape) {
 		return x
@@ -136,9 +136,8 @@ func Reshape(b *ir.Builder, x ir.Value, shape ...ir.Dim) ir.Value {
 
 func isRest(d ir.Dim) bool { return d.Is(-1) }
 
-// Flatten returns the elements of x in row-major order with the axes from one
-// on made one: Flatten(b, x, 1) leaves the batch. A value of rank 0 becomes a
-// vector.
+// Flatten merges the axes of x from the given one on: Flatten(b, x, 1) keeps the batch
+// axis. A value of rank 0 becomes a vector.
 func Flatten(b *ir.Builder, x ir.Value, from int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -152,9 +151,8 @@ func Flatten(b *ir.Builder, x ir.Value, from int) ir.Value {
 	return Reshape(b, x, append(s[:at].Clone(), s[at:].Size())...)
 }
 
-// Meshgrid returns the vectors repeated along each other's axes: result k has an
-// axis for each vector, in their order (NumPy's indexing "ij"), and differs
-// along axis k alone.
+// Meshgrid returns the coordinate arrays of a grid (numpy.meshgrid with indexing "ij"):
+// result k has one axis for each vector, in order, and varies along axis k alone.
 func Meshgrid(b *ir.Builder, vectors ...ir.Value) []ir.Value {
 	out := make([]ir.Value, len(vectors))
 	if b.Err() != nil {
@@ -174,8 +172,7 @@ func Meshgrid(b *ir.Builder, vectors ...ir.Value) []ir.Value {
 	return out
 }
 
-// ExpandDims returns x with axes of size 1 inserted, at their places in the
-// result.
+// ExpandDims returns x with axes of size 1 inserted; axes are positions in the result.
 func ExpandDims(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}

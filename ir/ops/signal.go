@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Spectra of signals, cut into frames. Frequencies are pairs of real values, so
-// that every device computes them; [Complex] joins them.
+// Short-time spectra of signals. Spectra are pairs of real values, which every device
+// supports; [Complex] joins them.
 const (
 	OpSTFT   ir.Op = "stft"
 	OpISTFT  ir.Op = "istft"
@@ -15,12 +15,12 @@ const (
 	OpWelch  ir.Op = "welch"
 )
 
-// FrameAttrs say how a signal is cut.
+// FrameAttrs describe how a signal is split into frames.
 type FrameAttrs struct {
-	// Hop is how many elements a frame starts after the one before; 0 stands for 1.
+	// Hop is the distance between the starts of frames; 0 stands for 1.
 	Hop int
-	// Center gives the signal half a frame more at both ends, its own elements
-	// reflected, so that frame i is about element i·Hop.
+	// Center pads the signal by half a frame of reflection at both ends, so that frame i
+	// is centred at element i·Hop.
 	Center bool
 }
 
@@ -30,8 +30,8 @@ func (a *FrameAttrs) Visit(v ir.AttrVisitor) {
 	v.Bool("center", &a.Center)
 }
 
-// UnframeAttrs say how frames were cut, and how many elements the signal has: 0
-// for as many as the frames cover.
+// UnframeAttrs describe how the frames were split, and hold the length of the signal: 0
+// stands for all that the frames cover.
 type UnframeAttrs struct {
 	FrameAttrs
 	Length int
@@ -43,10 +43,10 @@ func (a *UnframeAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("length", &a.Length)
 }
 
-// LogMelAttrs are those of a spectrogram on the mel scale.
+// LogMelAttrs describe a log-mel spectrogram.
 type LogMelAttrs struct {
 	FrameAttrs
-	// Floor is the least energy: the logarithm is of nothing smaller. 0 stands for 1e-10.
+	// Floor is the lower bound of the energy before the logarithm. 0 stands for 1e-10.
 	Floor float64
 }
 
@@ -56,11 +56,11 @@ func (a *LogMelAttrs) Visit(v ir.AttrVisitor) {
 	v.Float("floor", &a.Floor)
 }
 
-// defaultFloor is the least energy of [LogMel], as in Whisper.
+// defaultFloor is the floor of [LogMel], as in Whisper.
 const defaultFloor = 1e-10
 
-// WelchAttrs are those of an estimate of spectral density: Rate is how many
-// elements there are for each unit of time. Zeros stand for 1.
+// WelchAttrs describe an estimate of spectral density: Rate is the sampling rate. Zeros
+// stand for 1.
 type WelchAttrs struct {
 	Hop  int
 	Rate float64
@@ -76,7 +76,7 @@ const framesText = "frames have the length n of the window, hop is positive, and
 
 func init() {
 	defineSpectra(spectra{
-		op: OpSTFT, doc: "The Fourier transforms of frames of a signal times a window, as real and imaginary parts: [..., frames, n/2 + 1], not scaled.",
+		op: OpSTFT, doc: "The short-time Fourier transform: unnormalised spectra of frames times a window, as real and imaginary parts, [..., frames, n/2 + 1].",
 		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &FrameAttrs{Hop: 1} },
 		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
@@ -91,7 +91,7 @@ func init() {
 		},
 	})
 	defineSpectra(spectra{
-		op: OpISTFT, doc: "The signal whose frames, times the window, have these transforms, or the nearest one: frames laid over each other and divided by the sum of the squares of the window there, which must not be 0.",
+		op: OpISTFT, doc: "The inverse short-time Fourier transform, in the least-squares sense: the overlap-add of windowed frames divided by the overlap-added squares of the window, which must not be 0 (Griffin and Lim).",
 		operands: []string{"re", "im", "window"}, newAttrs: func() ir.Attrs { return &UnframeAttrs{FrameAttrs: FrameAttrs{Hop: 1}} },
 		constraints: []string{"re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its element type and has one axis, of n elements", "hop is positive and length is not more than the frames cover"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
@@ -106,7 +106,7 @@ func init() {
 		},
 	})
 	defineSpectra(spectra{
-		op: OpLogMel, doc: "The logarithms of the energies that filters let through in each frame of a signal: log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. Gradients go to the filters too.",
+		op: OpLogMel, doc: "The log-mel spectrogram of a signal: log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. It is differentiable by the filters too.",
 		operands: []string{"x", "window", "filters"}, newAttrs: func() ir.Attrs { return &LogMelAttrs{FrameAttrs{Hop: 1}, defaultFloor} },
 		constraints: []string{"x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]", framesText, "floor is positive"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
@@ -126,7 +126,7 @@ func init() {
 		},
 	})
 	defineSpectra(spectra{
-		op: OpWelch, doc: "The power spectral density of real signals by Welch's method: the mean, over frames whose own mean is taken off, of the squares of their transforms times a window, divided by rate and the sum of the window's squares, and doubled for frequencies that stand for two. " +
+		op: OpWelch, doc: "The power spectral density of real signals by Welch's method: the mean of the squared spectra of windowed, mean-free frames, divided by rate·Σ window², and doubled for one-sided frequencies. " +
 			"[..., n/2 + 1], as SciPy's signal.welch with its defaults.",
 		operands: []string{"x", "window"}, newAttrs: func() ir.Attrs { return &WelchAttrs{1, 1} },
 		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText, "rate is positive"},
@@ -166,33 +166,32 @@ func defineSpectra(s spectra) {
 	})
 }
 
-// STFT returns the real and imaginary parts of the transforms of frames of
-// signals along the last axis, [..., frames, n/2 + 1] for a window of n elements.
+// STFT returns the real and imaginary parts of the short-time Fourier transform of signals
+// x along the last axis, of f32 or f64: [..., frames, n/2 + 1] for a window [n].
 func STFT(b *ir.Builder, x, window ir.Value, a FrameAttrs) (re, im ir.Value) {
 	a.Hop = cmp.Or(a.Hop, 1)
 	out := several(2, b.Add(OpSTFT, &a, x, window))
 	return out[0], out[1]
 }
 
-// ISTFT returns the signals, [..., length], that frames of transforms were cut
-// from: the inverse of [STFT], for re and im [..., frames, n/2 + 1], f32 or f64,
-// and a window [n].
+// ISTFT returns the signals, [..., length], with the given short-time Fourier transforms,
+// the inverse of [STFT]: re and im are [..., frames, n/2 + 1], of f32 or f64, and window
+// is [n].
 func ISTFT(b *ir.Builder, re, im, window ir.Value, a UnframeAttrs) ir.Value {
 	a.Hop = cmp.Or(a.Hop, 1)
 	return b.Add1(OpISTFT, &a, re, im, window)
 }
 
-// LogMel returns the logarithms of the energies that filters, [filters, n/2 + 1],
-// let through in each frame of signals x, [..., samples], times a window [n]:
-// [..., frames, filters]. All are f32 or f64. See [MelFilterbank].
+// LogMel returns the log-mel spectrogram of signals x, [..., samples], for a window [n]
+// and filters [filters, n/2 + 1]: [..., frames, filters]. All are f32 or f64. See
+// [MelFilterbank].
 func LogMel(b *ir.Builder, x, window, filters ir.Value, a LogMelAttrs) ir.Value {
 	a.Hop, a.Floor = cmp.Or(a.Hop, 1), cmp.Or(a.Floor, defaultFloor)
 	return b.Add1(OpLogMel, &a, x, window, filters)
 }
 
-// Welch returns the power spectral densities of signals x, [..., samples] of f32
-// or f64, by frames times a window [n]: [..., n/2 + 1]. Rate is that of the
-// samples, in hertz.
+// Welch returns the power spectral density of signals x, [..., samples] of f32 or f64, by
+// Welch's method with a window [n]: [..., n/2 + 1]. a.Rate is the sampling rate in hertz.
 func Welch(b *ir.Builder, x, window ir.Value, a WelchAttrs) ir.Value {
 	a.Hop, a.Rate = cmp.Or(a.Hop, 1), cmp.Or(a.Rate, 1)
 	return b.Add1(OpWelch, &a, x, window)

@@ -6,8 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// spectraOf returns frequencies 0 to n/2 of the frames of x, of which the mean
-// may be taken off first.
+// spectraOf returns frequencies 0 to n/2 of the windowed frames of x, with their means
+// subtracted if centred.
 func spectraOf(b *ir.Builder, op ir.Op, x, window ir.Value, a FrameAttrs, centred bool) (re, im ir.Value) {
 	none := ir.Value{}
 	switch {
@@ -46,8 +46,7 @@ func power(b *ir.Builder, re, im ir.Value) ir.Value {
 	return Add(b, Mul(b, re, re), Mul(b, im, im))
 }
 
-// unframed adds frames up and divides by what the window made of a signal of
-// ones.
+// unframed overlap-adds frames and divides by the overlap-added squares of the window.
 func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value {
 	n, ok := sizeOf(b, OpISTFT, window, 0)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Constants of signal processing, from a description of a few numbers.
+// Windows and mel filterbanks.
 const (
 	OpWindow  ir.Op = "window"
 	OpMelBank ir.Op = "mel_filterbank"
@@ -19,15 +19,15 @@ var windowCosines = map[string][]float64{
 	"nuttall": {0.3635819, 0.4891775, 0.1365995, 0.0106411}, "blackmanharris": {0.35875, 0.48829, 0.14128, 0.01168},
 }
 
-// WindowAttrs describe a window of Length elements; to [Window] no Kind stands for "hann",
-// no DType for f32.
+// WindowAttrs describe a window of Length elements. [Window] takes an empty Kind for
+// "hann" and a zero DType for f32.
 type WindowAttrs struct {
 	Kind   string
 	Length int
-	// Symmetric makes the last element equal to the first one; otherwise the
-	// window is one period, which is what transforms need.
+	// Symmetric makes the last element equal to the first one; otherwise the window is
+	// periodic, as spectra need.
 	Symmetric bool
-	// Beta is the shape of a Kaiser window, not looked at by others.
+	// Beta is the shape parameter of a Kaiser window.
 	Beta  float64
 	DType ir.DType
 }
@@ -41,18 +41,17 @@ func (a *WindowAttrs) Visit(v ir.AttrVisitor) {
 	v.DType("dtype", &a.DType)
 }
 
-// MelBankAttrs describe a bank of triangular filters that are evenly spaced on
-// the mel scale.
+// MelBankAttrs describe a bank of triangular filters, evenly spaced on the mel scale.
 type MelBankAttrs struct {
-	// Filters is how many there are, and Length of how many elements the
-	// transform is whose frequencies 0 to Length/2 they weigh.
+	// Filters is the number of filters, Length the transform length: filters weigh
+	// frequencies 0 to Length/2.
 	Filters, Length int
-	// Rate is that of the samples, Low and High bound the filters, all in hertz.
+	// Rate is the sampling rate, Low and High the frequency range, in hertz.
 	Rate, Low, High float64
-	// HTK takes 2595·log₁₀(1 + f/700) for the mel scale, in place of Slaney's,
-	// which is linear up to 1 kHz.
+	// HTK selects the mel scale 2595·log₁₀(1 + f/700) instead of Slaney's, which is linear
+	// up to 1 kHz.
 	HTK bool
-	// Area divides each filter by half of its width.
+	// Area normalises each filter to unit area: it divides by half the width.
 	Area  bool
 	DType ir.DType
 }
@@ -70,7 +69,7 @@ func (a *MelBankAttrs) Visit(v ir.AttrVisitor) {
 }
 
 func init() {
-	defineTable(OpWindow, "The elements of a window, by SciPy's names and definitions; with symmetric the last one is equal to the first, and otherwise it is one period.",
+	defineTable(OpWindow, "A window function, by SciPy's names and definitions, periodic unless symmetric.",
 		[]string{
 			`kind is "boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "bartlett" or "kaiser"`,
 			"length is not negative", "dtype is a float type",
@@ -79,15 +78,15 @@ func init() {
 		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*WindowAttrs).table() },
 		&WindowAttrs{Kind: "hann", Length: 9, DType: ir.F32}, &WindowAttrs{Kind: "kaiser", Length: 8, Beta: 8.6, Symmetric: true, DType: ir.F64},
 		&WindowAttrs{Kind: "bartlett", Length: 5, DType: ir.F32}, &WindowAttrs{Kind: "nuttall", Length: 1, DType: ir.F32}, &WindowAttrs{Kind: "boxcar", DType: ir.F32})
-	defineTable(OpMelBank, "Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the frequencies of a transform of length elements. As librosa's filters.mel.",
+	defineTable(OpMelBank, "Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the frequencies of a transform of length elements (librosa's filters.mel).",
 		[]string{"filters and length are positive", "0 ≤ low < high ≤ rate/2, all finite", "dtype is a float type"},
 		func() ir.Attrs { return &MelBankAttrs{Area: true, DType: ir.F32} },
 		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*MelBankAttrs).table() },
 		&MelBankAttrs{4, 64, 8000, 0, 4000, false, true, ir.F32}, &MelBankAttrs{3, 32, 16000, 100, 7000, true, false, ir.F64})
 }
 
-// defineTable defines an op without operands whose result is a constant made of
-// its attributes.
+// defineTable defines an op without operands whose result is a constant computed from its
+// attributes.
 func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.Attrs, table func(n *ir.Node) (*ir.Array, error), samples ...ir.Attrs) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Constraints: numbered(constraints...), NewAttrs: newAttrs,
@@ -117,13 +116,15 @@ func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.
 	})
 }
 
-// Window returns the elements of a window.
+// Window returns a window function, [a.Length], by SciPy's names and definitions: see
+// [WindowAttrs].
 func Window(b *ir.Builder, a WindowAttrs) ir.Value {
 	a.Kind, a.DType = cmp.Or(a.Kind, "hann"), cmp.Or(a.DType, ir.F32)
 	return b.Add1(OpWindow, &a)
 }
 
-// MelFilterbank returns triangular filters, [filters, length/2 + 1].
+// MelFilterbank returns triangular filters on the mel scale, [a.Filters, a.Length/2 + 1],
+// as librosa's filters.mel.
 func MelFilterbank(b *ir.Builder, a MelBankAttrs) ir.Value { return b.Add1(OpMelBank, &a) }
 
 func (a *WindowAttrs) table() (*ir.Array, error) {
@@ -165,7 +166,7 @@ func (a *WindowAttrs) table() (*ir.Array, error) {
 	return out, nil
 }
 
-// maxTable bounds what attributes can ask a table to hold.
+// maxTable bounds the size of a literal computed from attributes.
 const maxTable = 1 << 24
 
 // besselI0 is the modified Bessel function Σ (x²/4)ᵏ/k!² of order 0.

@@ -8,14 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Ops that take the elements along axes in part or in another order.
+// Slicing and reversing.
 const (
 	OpSlice   ir.Op = "slice"
 	OpReverse ir.Op = "reverse"
 )
 
-// SliceAttrs say for each axis which elements are taken: Size of them, from
-// Start on, Stride apart.
+// SliceAttrs hold the start, size and stride of a slice along each axis.
 type SliceAttrs struct {
 	Start, Size []ir.Dim
 	Stride      []int
@@ -35,7 +34,7 @@ func init() {
 
 func defineSlice() {
 	defineMove(move{
-		op: OpSlice, doc: "Part of x: element k of an axis of the result is element start + k·stride of that axis of x.",
+		op: OpSlice, doc: "A strided slice of x: element k of an axis of the result is element start + k·stride of that axis of x.",
 		constraints: []string{
 			"start, size and stride have an entry for each axis of x; strides are positive",
 			"the last element taken lies inside x; a symbolic axis is checked once its symbols are bound",
@@ -123,7 +122,7 @@ func sliceSamples() []ir.Sample {
 
 func defineReverse() {
 	defineMove(move{
-		op: OpReverse, doc: "x with the order of its elements turned round along some axes.",
+		op: OpReverse, doc: "x with the order of its elements reversed along some axes.",
 		constraints: []string{"the axes are distinct axes of x"},
 		newAttrs:    func() ir.Attrs { return &AxesAttrs{} },
 		shape: func(n *ir.Node) (ir.Shape, error) {
@@ -171,9 +170,9 @@ func reverseSamples() []ir.Sample {
 	return append(out, ofTypes(&AxesAttrs{[]int{1}}, 2, 3)...)
 }
 
-// Slice returns part of x: for each axis, size elements from start on, stride
-// apart; a nil stride stands for 1 everywhere. Sizes, not ends, are given, so
-// that the shape of the result stays exact with symbolic axes.
+// Slice returns size elements along each axis of x, from start, stride apart; nil stride
+// stands for 1 everywhere. Slices are given by size, not end, so that the shape of the
+// result stays exact with symbolic axes. A slice out of bounds is an error.
 func Slice(b *ir.Builder, x ir.Value, start, size []ir.Dim, stride []int) ir.Value {
 	if stride == nil {
 		stride = repeatInt(1, x.Rank())
@@ -181,8 +180,8 @@ func Slice(b *ir.Builder, x ir.Value, start, size []ir.Dim, stride []int) ir.Val
 	return b.Add1(OpSlice, &SliceAttrs{slices.Clone(start), slices.Clone(size), slices.Clone(stride)}, x)
 }
 
-// SliceAxis returns size elements of one axis from start on, and all of the
-// others; x itself where those are all there are.
+// SliceAxis returns size elements of x along one axis from start, and all along the
+// others; x itself if that is all of it.
 func SliceAxis(b *ir.Builder, x ir.Value, axis int, start, size ir.Dim) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -200,8 +199,7 @@ func SliceAxis(b *ir.Builder, x ir.Value, axis int, start, size ir.Dim) ir.Value
 	return Slice(b, x, from, to, nil)
 }
 
-// Reverse returns x with the order of its elements turned round along some
-// axes.
+// Reverse returns x with the order of its elements reversed along the given axes.
 func Reverse(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return b.Add1(OpReverse, &AxesAttrs{fromFront(axes, x.Rank())}, x)
 }

@@ -19,7 +19,7 @@ func init() {
 	define(&ir.Def{
 		Op: OpSoftmax,
 		Doc: "exp(x) divided by its sum along an axis. It does not overflow, elements of -Inf give 0, and where " +
-			"all elements along the axis are -Inf (a row that is masked whole) all results are 0.",
+			"all elements along the axis are -Inf (a fully masked row) all results are 0.",
 		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
 		Infer:       inferAlongAxis,
 		JVP:         jvpSoftmax,
@@ -35,7 +35,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpLogSoftmax,
-		Doc: "The logarithm of softmax, without its rounding: x - log(sum(exp(x))). Elements of -Inf give -Inf, " +
+		Doc: "The logarithm of softmax, computed stably: x - log(sum(exp(x))). Elements of -Inf give -Inf, " +
 			"also where all elements along the axis are -Inf.",
 		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
 		Infer:       inferAlongAxis,
@@ -78,17 +78,20 @@ func init() {
 	})
 }
 
-// Softmax returns exp(x) divided by its sum along an axis.
+// Softmax returns exp(x) divided by its sum along axis, for x of a float type. It does not
+// overflow; a row of -Inf alone, as a full mask leaves it, gives 0.
 func Softmax(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpSoftmax, axisAttrs(x, axis), x)
 }
 
-// LogSoftmax returns the logarithm of [Softmax].
+// LogSoftmax returns x - logsumexp(x) along axis, the logarithm of [Softmax]. Elements of
+// -Inf give -Inf.
 func LogSoftmax(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpLogSoftmax, axisAttrs(x, axis), x)
 }
 
-// LogSumExp returns log(sum(exp(x))) along an axis, without that axis.
+// LogSumExp returns log(sum(exp(x))) along axis, which the result lacks. It does not
+// overflow; a row of -Inf alone gives -Inf with a derivative of 0.
 func LogSumExp(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return b.Add1(OpLogSumExp, axisAttrs(x, axis), x)
 }
@@ -105,23 +108,22 @@ func inferAlongAxis(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{t}, checkAxes([]int{n.Attrs().(*AxisAttrs).Axis}, len(t.Shape))
 }
 
-// withoutDim returns a shape without one of its axes.
+// withoutDim returns s without the given axis.
 func withoutDim(s ir.Shape, axis int) ir.Shape { return pick(s, otherAxes(len(s), []int{axis})) }
 
-// finiteMax returns the largest element along an axis, kept with size 1, or 0
-// where that is -Inf: subtracting it then leaves -Inf as it is. No gradient
-// flows through it; it cancels out of what it is used for.
+// finiteMax returns the maximum along an axis, kept with size 1, or 0 where it is -Inf, so
+// that subtracting it keeps -Inf. It has no gradient, since it cancels out.
 func finiteMax(b *ir.Builder, x ir.Value, axis int) ir.Value {
 	return zeroForNone(b, ExpandDims(b, ReduceMax(b, StopGradient(b, x), axis), axis))
 }
 
-// zeroForNone returns x with 0 in place of -Inf. NaN stays, so that it shows.
+// zeroForNone replaces -Inf in x by 0. NaN propagates.
 func zeroForNone(b *ir.Builder, x ir.Value) ir.Value {
 	return Select(b, Lt(b, x, ConstLike(b, x, -x.DType().MaxFloat())), ZerosLike(b, x), x)
 }
 
-// positiveSum returns the sum along an axis, kept with size 1, of elements of
-// which one is 1 or all are 0; 1 in the latter case, and NaN where one is NaN.
+// positiveSum returns the sum along an axis, kept with size 1, or 1 where it is 0. At
+// least one element is 1, or all are 0; NaN propagates.
 func positiveSum(b *ir.Builder, e ir.Value, axis int) ir.Value {
 	s := ExpandDims(b, ReduceSum(b, e, axis), axis)
 	return Select(b, Eq(b, s, ZerosLike(b, s)), OnesLike(b, s), s)

@@ -7,14 +7,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Order along an axis.
+// Sorting and selection along an axis.
 const (
 	OpArgSort ir.Op = "argsort"
 	OpSort    ir.Op = "sort"
 	OpTopK    ir.Op = "top_k"
 )
 
-// SortAttrs say along which axis to sort, and whether the largest comes first.
+// SortAttrs hold the axis and the order.
 type SortAttrs struct {
 	Axis       int
 	Descending bool
@@ -33,8 +33,7 @@ func (a *SortAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
-// TopKAttrs say how many elements along which axis are wanted, and whether it is
-// the smallest ones.
+// TopKAttrs hold k, the axis, and whether the smallest elements are selected.
 type TopKAttrs struct {
 	K, Axis  int
 	Smallest bool
@@ -54,14 +53,14 @@ func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
 	}
 }
 
-const sortOrder = " Equal elements, such as 0 and -0, stay in their order; NaN is larger than all numbers."
+const sortOrder = " The sort is stable, also for 0 and -0; NaN is larger than all numbers."
 
 func init() {
 	sortAttrs := func(n *ir.Node) *SortAttrs { return n.Attrs().(*SortAttrs) }
 	const integerResult = "integer result"
 	define(&ir.Def{
 		Op: OpArgSort, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
-		Doc:         "The positions along an axis, as i32, of the elements in ascending or descending order." + sortOrder,
+		Doc:         "The indices, i32, that sort x along an axis in ascending or descending order." + sortOrder,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x"),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			x := n.Input(0).Type()
@@ -86,7 +85,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpSort, Operands: []string{"x", "payloads..."}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
-		Doc: "The elements of x along an axis in ascending or descending order, and those of each payload in the order of x." + sortOrder,
+		Doc: "The elements of x along an axis in ascending or descending order, and each payload permuted in the same way." + sortOrder,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x",
 			"payloads are of any element type and of the shape of x"),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
@@ -114,7 +113,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpTopK, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &TopKAttrs{} },
-		Doc:         "The k largest, or smallest, elements along an axis, best first, and their positions as i32." + sortOrder,
+		Doc:         "The k largest, or smallest, elements along an axis, in order, and their indices as i32." + sortOrder,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x", "k is from 0 to the size of that axis"),
 		Infer:       inferTopK,
 		NoTranspose: "taken of its body",
@@ -128,29 +127,30 @@ func init() {
 	})
 }
 
-// ArgSort returns the positions, i32, of the elements of x along an axis in
-// order; a negative axis counts from the last.
+// ArgSort returns the indices, i32, that sort x along a.Axis, which may count from the
+// last. The sort is stable; NaN is larger than all numbers.
 func ArgSort(b *ir.Builder, x ir.Value, a SortAttrs) ir.Value {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
 	return b.Add1(OpArgSort, &a, x)
 }
 
-// Sort returns x in order along an axis, and each payload in the order of x; a
-// negative axis counts from the last.
+// Sort returns x sorted along a.Axis, which may count from the last, and each payload, of
+// the shape of x, permuted in the same way. The sort is stable; NaN is larger than all
+// numbers.
 func Sort(b *ir.Builder, a SortAttrs, x ir.Value, payloads ...ir.Value) []ir.Value {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
 	return several(1+len(payloads), b.Add(OpSort, &a, slices.Concat([]ir.Value{x}, payloads)...))
 }
 
-// TopK returns the a.K largest elements of x along an axis, or smallest, and
-// their positions, i32; a negative axis counts from the last.
+// TopK returns the a.K largest elements of x along a.Axis, or the smallest, in order, and
+// their indices, i32. A negative axis counts from the last; ties keep the order of x.
 func TopK(b *ir.Builder, x ir.Value, a TopKAttrs) (values, indices ir.Value) {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
 	out := several(2, b.Add(OpTopK, &a, x))
 	return out[0], out[1]
 }
 
-// several returns the n results of a node, invalid ones after an error.
+// several returns the n results of a node, or zero Values after an error.
 func several(n int, results []ir.Value) []ir.Value {
 	if len(results) != n {
 		return make([]ir.Value, n)
@@ -158,8 +158,7 @@ func several(n int, results []ir.Value) []ir.Value {
 	return results
 }
 
-// takeOrder returns elements of x along an axis at places of which no two are
-// one.
+// takeOrder returns the elements of x along an axis at distinct indices.
 func takeOrder(b *ir.Builder, x, places ir.Value, axis int) ir.Value {
 	batch := otherAxes(x.Rank(), []int{axis})
 	return Gather(b, x, ExpandDims(b, places, -1), GatherAttrs{IndexedAxes: IndexedAxes{

@@ -25,13 +25,12 @@ func evalArgSort(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, er
 	return []*ir.Array{c.Round(out)}, nil
 }
 
-// comparePlaces returns -1, 0 or 1 as element i comes before, with or after
-// element j.
+// comparePlaces returns -1, 0 or 1 as element i sorts before, equal to or after element j.
 func comparePlaces(x *ir.Array, i, j int, descending bool) int {
 	var c int
 	if x.F != nil {
 		a, b := x.F[i], x.F[j]
-		c = boolInt(a > b || math.IsNaN(a)) - boolInt(a < b || math.IsNaN(b)) // of two NaNs 0
+		c = boolInt(a > b || math.IsNaN(a)) - boolInt(a < b || math.IsNaN(b)) // 0 for two NaNs
 	} else {
 		c = compareInts(x.DType, x.I[i], x.I[j])
 	}
@@ -48,7 +47,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// sortBits is how many bits the sort keys of a type have.
+// sortBits returns the number of bits of the sort keys of a type.
 func sortBits(d ir.DType) int {
 	switch {
 	case d.IsBool():
@@ -59,9 +58,9 @@ func sortBits(d ir.DType) int {
 	return 8 * d.Size()
 }
 
-// sortKey returns an unsigned integer that is in order where elements are.
-// Signed numbers get their sign turned over, floats all of their bits if they
-// are negative: then the bits of an ordinary number are in its order.
+// sortKey returns an unsigned integer with the order of the elements: the sign bit of
+// signed integers is flipped; negative floats have all bits flipped and others the sign
+// bit.
 func sortKey(x scalar.Expr, descending bool) scalar.Expr {
 	d := x.Type
 	if d.IsFloat() {
@@ -82,8 +81,8 @@ func sortKey(x scalar.Expr, descending bool) scalar.Expr {
 	return scalar.And(key, all)
 }
 
-// floatKey is sortKey of a float, by its bits alone: devices may take tiny
-// numbers for 0 in comparisons.
+// floatKey is sortKey for a float, by integer operations alone: devices may flush
+// subnormal numbers in comparisons.
 func floatKey(x scalar.Expr, descending bool) scalar.Expr {
 	wide, infinite := ir.U32, int64(0x7f800000)
 	if x.Type == ir.F64 {

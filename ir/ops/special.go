@@ -17,7 +17,7 @@ const (
 
 func init() {
 	defineUnary(unary{
-		op: OpErfc, doc: "The complementary error function 1 − erf(x), accurate also in its tail.",
+		op: OpErfc, doc: "The complementary error function 1 − erf(x), accurate in its tail.",
 		types: floats, scalar: scalar.Erfc, meaning: meaning{float: float1(math.Erfc)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, x, -2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
@@ -33,15 +33,15 @@ func init() {
 		from: -0.95, to: 0.95, at: []float64{0, 0.9, -0.96}, kinks: []float64{0.999, -0.99999, 1, -1, 2}, rounded: true,
 	})
 	defineUnary(unary{
-		op: OpLgamma, doc: "The logarithm of |Γ(x)|, infinite where x is 0 or a negative whole number. Near 1 and 2 it is exact to the " +
-			"precision of the type, not of the result.",
+		op: OpLgamma, doc: "The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has the absolute error of the " +
+			"type's precision, not the relative error.",
 		types: floats, scalar: widened(lgammaOf),
 		meaning: meaning{float: float1(func(x float64) float64 { y, _ := math.Lgamma(x); return y })},
 		slope:   func(b *ir.Builder, x, _ ir.Value) ir.Value { return Digamma(b, x) },
 		from:    0.3, to: 6, at: []float64{1, 2, 100, -0.4, -2.25}, kinks: []float64{0, -1, 1e10, math.Inf(1)},
 	})
 	defineComposite(composite{
-		op: OpDigamma, doc: "The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative whole number.",
+		op: OpDigamma, doc: "The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative integer.",
 		types: floats,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return inWide(b, in[0], digamma)
@@ -76,7 +76,7 @@ var (
 	}
 )
 
-// erfinvOf takes a step of Halley's method from a polynomial: f″/f′ of the
+// erfinvOf refines a polynomial by a step of Halley's method: f″/f′ of the
 // error function is −2y. In the tail its error is that of erfc, which is small.
 func erfinvOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
@@ -110,8 +110,8 @@ var stirling = []float64{
 	1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156, -3617.0 / 122400,
 }
 
-// lgammaOf moves x to where Stirling's series holds: to 1 − x if it is below
-// 1/2, and on by 8 if it is not above that.
+// lgammaOf shifts x to the range of Stirling's series: to 1 − x by reflection if it is
+// below 1/2, and up by 8 if it is not above that.
 func lgammaOf(x scalar.Expr) scalar.Expr {
 	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
 	reflected := scalar.Lt(x, number(0.5))
@@ -126,7 +126,7 @@ func lgammaOf(x scalar.Expr) scalar.Expr {
 	inverse := scalar.Div(number(1), z)
 	series := scalar.Mul(inverse, horner(scalar.Mul(inverse, inverse), stirling))
 	half := number(0.5)
-	// (z − ½)·log z − z, so written that nothing cancels for an infinite z
+	// (z − ½)·log z − z, without cancellation for an infinite z
 	leading := scalar.Sub(scalar.Mul(scalar.Sub(z, half), scalar.Sub(scalar.Log(z), number(1))), half)
 	value := scalar.Add(scalar.Add(leading, number(0.5*math.Log(2*math.Pi))), series)
 	value = scalar.Sub(value, scalar.Select(near, scalar.Log(product), number(0)))
@@ -155,7 +155,7 @@ func digamma(b *ir.Builder, x ir.Value) ir.Value {
 	for k := range 8 {
 		value = Sub(b, value, Div(b, one, Add(b, y, number(float64(k)))))
 	}
-	// π·cot(πx), and not by way of the tangent: that is infinite where cot is 0.
+	// π·cot(πx), not as 1/tan, which is infinite where cot is 0.
 	turn := Mul(b, number(math.Pi), Sub(b, x, Round(b, x)))
 	mirror := Div(b, Mul(b, number(math.Pi), Cos(b, turn)), Sin(b, turn))
 	return Select(b, reflected, Sub(b, value, mirror), value)

@@ -11,7 +11,7 @@ const OpStack ir.Op = "stack"
 
 func init() {
 	defineComposite(composite{
-		op: OpStack, doc: "The operands side by side along a new axis of the result.",
+		op: OpStack, doc: "The operands stacked along a new axis of the result.",
 		constraints: []string{"there is at least one operand; all have one type", "axis is an axis of the result"},
 		operands:    []string{"operands..."}, types: plain, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
 		check: func(n *ir.Node) error {
@@ -41,8 +41,8 @@ func stackSamples() []ir.Sample {
 	return []ir.Sample{sample(0), sample(1, 5), sample(1, 67, 3), sample(0, 2, 0)}
 }
 
-// Stack returns the operands, all of one type, side by side along a new axis,
-// whose place in the result may be counted from its last axis.
+// Stack returns the operands, of one type and shape, stacked along a new axis; axis is its
+// position in the result and may count from the last.
 func Stack(b *ir.Builder, axis int, in ...ir.Value) ir.Value {
 	if len(in) > 0 {
 		axis = fromFront([]int{axis}, in[0].Rank()+1)[0]
@@ -53,8 +53,7 @@ func Stack(b *ir.Builder, axis int, in ...ir.Value) ir.Value {
 	return b.Add1(OpStack, &AxisAttrs{axis}, in...)
 }
 
-// Unstack returns the elements of an axis, whose size must not be symbolic,
-// without that axis.
+// Unstack returns the slices of x along axis, of constant size, without that axis.
 func Unstack(b *ir.Builder, x ir.Value, axis int) []ir.Value {
 	n, ok := sizeOf(b, OpSlice, x, axis)
 	if !ok {
@@ -67,8 +66,8 @@ func Unstack(b *ir.Builder, x ir.Value, axis int) []ir.Value {
 	return parts
 }
 
-// Split returns the parts of x, of the given sizes, that follow each other
-// along an axis and make up all of it. (Random keys are split by [SplitKey].)
+// Split returns consecutive slices of x along axis with the given sizes, which add up to
+// the size of the axis. (Random keys are split by [SplitKey].)
 func Split(b *ir.Builder, x ir.Value, axis int, sizes ...ir.Dim) []ir.Value {
 	if b.Err() != nil {
 		return make([]ir.Value, len(sizes))
@@ -84,11 +83,11 @@ func Split(b *ir.Builder, x ir.Value, axis int, sizes ...ir.Dim) []ir.Value {
 	return parts
 }
 
-// maxParts bounds the parts that an axis is divided into: each is a node.
+// maxParts bounds the number of parts of a split: each is a node.
 const maxParts = 1 << 16
 
-// SplitEvenly returns n parts of one size that follow each other along an axis,
-// whose size must be a multiple of n, at most 65,536.
+// SplitEvenly returns n equal consecutive slices of x along axis, whose size is a multiple
+// of n. n is at most 65,536.
 func SplitEvenly(b *ir.Builder, x ir.Value, axis, n int) []ir.Value {
 	none := make([]ir.Value, min(max(n, 0), maxParts))
 	if b.Err() != nil {
@@ -112,8 +111,8 @@ func SplitEvenly(b *ir.Builder, x ir.Value, axis, n int) []ir.Value {
 	return Split(b, x, at, slices.Repeat([]ir.Dim{each}, n)...)
 }
 
-// sizeOf returns the size of an axis, which may be counted from the last one
-// and must not be symbolic. op names the op in an error.
+// sizeOf returns the constant size of an axis, which may count from the last. op names the
+// op in an error.
 func sizeOf(b *ir.Builder, op ir.Op, x ir.Value, axis int) (int, bool) {
 	if b.Err() != nil {
 		return 0, false

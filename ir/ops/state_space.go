@@ -6,14 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Sequence layers that are linear in their state.
+// Linear state-space and delta-rule layers.
 const (
 	OpSelectiveScan ir.Op = "selective_scan"
 	OpSSD           ir.Op = "ssd"
 	OpGatedDelta    ir.Op = "gated_delta"
 )
 
-// ChunkAttrs say how many steps are worked on at once.
+// ChunkAttrs hold the number of steps of a chunk.
 type ChunkAttrs struct{ Chunk int }
 
 // Visit shows the attributes.
@@ -29,9 +29,9 @@ func init() {
 	const carried = "state, which may be left out for zeros, and the last result have the shape stated"
 	defineComposite(composite{
 		op: OpSelectiveScan, operands: []string{"x", "delta", "a", "b", "c", "state"}, optional: 1, types: floats,
-		doc: "The selective state space of Mamba (Gu and Dao): h ← exp(Δ·a)·h + Δ·b·x and y = c·h at each step, for x and delta [batch, time, channels], " +
-			"a [channels, n], b and c [batch, time, n] and a state [batch, channels, n]. Results are y, like x, and the state after the last step. " +
-			"All steps are computed at once, as a running combination, in f32 for narrower types.",
+		doc: "The selective scan of Mamba (Gu and Dao, Linear-Time Sequence Modeling with Selective State Spaces): h ← exp(Δ·a)·h + Δ·b·x and y = c·h at each step, for x and delta [batch, time, channels], " +
+			"a [channels, n], b and c [batch, time, n] and a state [batch, channels, n]. Results are y, like x, and the final state. " +
+			"It is computed as a parallel scan, in f32 for narrower types.",
 		constraints: []string{"all operands have one element type and the shapes stated", carried},
 		check: func(n *ir.Node) error {
 			return checkNamed(n, "btd", "btd", "dn", "btn", "btn", "bdn")
@@ -42,9 +42,9 @@ func init() {
 	defineComposite(composite{
 		op: OpSSD, operands: []string{"x", "dt", "a", "b", "c", "state"}, optional: 1, types: floats,
 		doc: "The state space of Mamba-2 (Dao and Gu, Transformers are SSMs): h ← exp(dt·a)·h + dt·x⊗b and y = h·c at each step, for x [batch, time, heads, p], " +
-			"dt [batch, time, heads], a [heads], b and c [batch, time, groups, n] and a state [batch, heads, p, n]; a group of b and c serves as many " +
-			"heads as there are to it. Results are y, like x, and the state after the last step. Steps are computed by products of matrices within " +
-			"chunks, and chunks as a running combination; in f32 for narrower types.",
+			"dt [batch, time, heads], a [heads], b and c [batch, time, groups, n] and a state [batch, heads, p, n]; heads that share b and c form a group, and groups divide " +
+			"heads. Results are y, like x, and the final state. Steps are computed by products of matrices within " +
+			"chunks, and across chunks as a parallel scan, in f32 for narrower types.",
 		newAttrs: func() ir.Attrs { return &ChunkAttrs{64} },
 		constraints: []string{
 			"all operands have one element type and the shapes stated; the heads divide into the groups", carried,
@@ -70,7 +70,7 @@ func init() {
 		op: OpGatedDelta, operands: []string{"q", "k", "v", "g", "beta", "state"}, optional: 1, types: floats,
 		doc: "The gated delta rule (Yang, Kautz and Hatamizadeh): S ← exp(g)·S, S ← S + k⊗(β·(v − kᵀS)) and y = scale·qᵀS at each step, for q and k " +
 			"[batch, time, heads, d], v [batch, time, heads, e], beta [batch, time, heads], g like beta or, with a gate for each channel, like k, and a " +
-			"state [batch, heads, d, e]. Results are y, like v, and the state after the last step. It is computed step by step, in f32 for narrower types.",
+			"state [batch, heads, d, e]. Results are y, like v, and the final state. It is computed step by step, in f32 for narrower types.",
 		newAttrs:    func() ir.Attrs { return &ScaleAttrs{1} },
 		constraints: []string{"all operands have one element type and the shapes stated", carried},
 		check: func(n *ir.Node) error {
@@ -91,8 +91,8 @@ func init() {
 	})
 }
 
-// checkNamed makes sure that operands have one element type, and shapes whose
-// axes are named by letters: equal letters have equal sizes.
+// checkNamed reports an error unless the operands have one element type and the shapes
+// given as strings of axis letters: axes with equal letters have equal sizes.
 func checkNamed(n *ir.Node, shapes ...string) error {
 	if err := oneDType(n); err != nil {
 		return err
@@ -113,8 +113,8 @@ func checkNamed(n *ir.Node, shapes ...string) error {
 	return nil
 }
 
-// entering adds what a state, if there is one, is before the first step, decay
-// times it after the first one, to the terms of a linear recurrence along axis 1.
+// entering adds decay times the initial state, if there is one, to the first term of a
+// linear recurrence along axis 1.
 func entering(b *ir.Builder, decay, terms ir.Value, state []ir.Value) ir.Value {
 	steps, ok := terms.Dim(1).Const()
 	if len(state) == 0 || b.Err() != nil || ok && steps == 0 {
@@ -126,8 +126,8 @@ func entering(b *ir.Builder, decay, terms ir.Value, state []ir.Value) ir.Value {
 	return Add(b, terms, PadDims(b, first, Zeros(b, first.DType()), low, high, repeatInt(0, terms.Rank())))
 }
 
-// lastStep returns the last element along axis 1 of what a linear recurrence
-// gives, and where there is none the state it began with, if any, or zeros.
+// lastStep returns the last element of a linear recurrence along axis 1, or, for no steps,
+// the initial state, or zeros.
 func lastStep(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 	if !h.Dim(1).Is(0) {
 		return Squeeze(b, SliceAxis(b, h, 1, h.Dim(1).Sub(ir.N(1)), ir.N(1)), 1)
@@ -149,8 +149,8 @@ func selectiveScan(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Convert(b, y, d), Convert(b, lastStep(b, h, state), d)}
 }
 
-// ssd pads the sequence to whole chunks by steps with dt = 0, which leave the
-// state as it is.
+// ssd pads the sequence to whole chunks with steps of dt = 0, which do not change the
+// state.
 func ssd(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	d, time := in[0].DType(), in[0].Dim(1)
 	chunk := ir.N(n.Attrs().(*ChunkAttrs).Chunk)
@@ -174,14 +174,13 @@ func ssd(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	terms := Einsum(b, "bcjhn,bcjhp->bchpn", Mul(b, left, ExpandDims(b, rest, -1)), x)
 	decay := BroadcastTo(b, ExpandDims(b, Exp(b, total), -1, -2), terms.Shape())
 	h := LinearRecurrence(b, decay, entering(b, decay, terms, in[5:]), CumSumAttrs{Axis: 1})
-	before := behindChunk(b, h, in[5:])
+	before := stateBeforeChunk(b, h, in[5:])
 	y = Add(b, y, Einsum(b, "bcihn,bchpn->bcihp", Mul(b, right, ExpandDims(b, Exp(b, since), -1)), before))
 	y = SliceAxis(b, mergeAxes(b, y, 1), 1, ir.N(0), time)
 	return []ir.Value{Convert(b, y, d), Convert(b, lastStep(b, h, in[5:]), d)}
 }
 
-// chunked returns [batch, time, ...] as [batch, chunks, chunk, ...], with zeros
-// at the end.
+// chunked returns [batch, time, ...] as [batch, chunks, chunk, ...], padded with zeros.
 func chunked(b *ir.Builder, x ir.Value, chunk ir.Dim) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -202,8 +201,8 @@ func chunked(b *ir.Builder, x ir.Value, chunk ir.Dim) ir.Value {
 	return splitAxis(b, x, 1, count)
 }
 
-// within returns how much of step j is left at step i ≥ j of its chunk, 0 for
-// j > i, as [b, c, h, i, j], for the sums of logarithms up to each step.
+// within returns the decay from step j to step i of a chunk, 0 for j > i, as [b, c, h, i,
+// j], from the cumulative sums of log decays.
 func within(b *ir.Builder, since ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -215,8 +214,8 @@ func within(b *ir.Builder, since ir.Value) ir.Value {
 	return Exp(b, Select(b, later, Const(b, gap.DType(), math.Inf(-1)), gap))
 }
 
-// behindChunk returns the state before each chunk for those after each.
-func behindChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
+// stateBeforeChunk returns the state before each chunk from the states after each.
+func stateBeforeChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 	if b.Err() != nil || h.Dim(1).Is(0) {
 		return h
 	}
@@ -227,20 +226,22 @@ func behindChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 	return SliceAxis(b, Concatenate(b, 1, first, h), 1, ir.N(0), h.Dim(1))
 }
 
-// SelectiveScan returns y and the last state of Mamba's selective state space,
-// for x and delta [batch, time, channels], a [channels, n], sent and read (b and
-// c) [batch, time, n], and a state [batch, channels, n], which may be left out
-// (the zero Value).
-func SelectiveScan(b *ir.Builder, x, delta, a, sent, read, state ir.Value) (y, last ir.Value) {
-	out := several(2, b.Add(OpSelectiveScan, nil, given(x, delta, a, sent, read, state)...))
+// SelectiveScan returns y and the final state of Mamba's selective state space (Gu and
+// Dao): h ← exp(delta·a)·h + delta·b·x and y = c·h at each step, for x and delta [batch,
+// time, channels], a [channels, n], b and c [batch, time, n] and an initial state [batch,
+// channels, n], which may be left out (the zero Value) for zeros. All have one float type.
+func SelectiveScan(builder *ir.Builder, x, delta, a, b, c, state ir.Value) (y, last ir.Value) {
+	out := several(2, builder.Add(OpSelectiveScan, nil, given(x, delta, a, b, c, state)...))
 	return out[0], out[1]
 }
 
-// SSD returns y and the last state of Mamba-2's state space, for x [batch, time,
-// heads, p], dt [batch, time, heads], a [heads], sent and read (b and c) [batch,
-// time, groups, n], and a state [batch, heads, p, n], which may be left out (the
-// zero Value), in chunks of so many steps.
-func SSD(b *ir.Builder, x, dt, a, sent, read, state ir.Value, chunk int) (y, last ir.Value) {
-	out := several(2, b.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, sent, read, state)...))
+// SSD returns y and the final state of Mamba-2's state-space layer (Dao and Gu,
+// Transformers are SSMs): h ← exp(dt·a)·h + dt·x⊗b and y = h·c at each step, for x [batch,
+// time, heads, p], dt [batch, time, heads], a [heads], b and c [batch, time, groups, n]
+// and an initial state [batch, heads, p, n], which may be left out (the zero Value) for
+// zeros. chunk is the number of steps of a chunk, which is computed by matrix products;
+// groups divides heads.
+func SSD(builder *ir.Builder, x, dt, a, b, c, state ir.Value, chunk int) (y, last ir.Value) {
+	out := several(2, builder.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, b, c, state)...))
 	return out[0], out[1]
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Reductions that are made of others.
+// Composite reductions.
 const (
 	OpVar          ir.Op = "var"
 	OpStd          ir.Op = "std"
@@ -18,8 +18,8 @@ const (
 	OpHistogram    ir.Op = "histogram"
 )
 
-// VarAttrs name the axes, and what is taken from the number of elements before
-// the sum of squares is divided by it: 1 for an unbiased estimate.
+// VarAttrs hold the axes and the correction: the divisor is the number of elements minus
+// Correction, 1 for the unbiased estimate.
 type VarAttrs struct {
 	AxesAttrs
 	Correction int
@@ -31,7 +31,7 @@ func (a *VarAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("correction", &a.Correction)
 }
 
-// NormOrderAttrs name the axes and the order of a norm.
+// NormOrderAttrs hold the axes and the order of a norm.
 type NormOrderAttrs struct {
 	AxesAttrs
 	Order float64
@@ -47,14 +47,14 @@ func init() {
 	axes := "the axes are distinct axes of x; the result has the others, in order"
 	newVar := func() ir.Attrs { return &VarAttrs{} }
 	defineComposite(composite{
-		op: OpVar, doc: "The sum of the squared distances from the mean along some axes, divided by their number less correction. It is taken " +
+		op: OpVar, doc: "The variance along some axes: the sum of squared deviations from the mean divided by n − correction. It is computed " +
 			"in two passes, and in f32 for narrower types.",
 		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
 		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
 		samples: varSamples,
 	})
 	defineComposite(composite{
-		op: OpStd, doc: "The square root of var. The derivative where all elements are equal is 0.",
+		op: OpStd, doc: "The standard deviation, the square root of var. The derivative where all elements are equal is 0.",
 		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return Convert(b, Sqrt(b, variance(n)(b, wide(b, in[0]))), in[0].DType())
@@ -62,8 +62,8 @@ func init() {
 		samples: varSamples,
 	})
 	defineComposite(composite{
-		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for the order 2 the Euclidean one, for ±∞ the largest and smallest " +
-			"|x|, for 0 the number of elements that are not 0. Its derivative where all are 0 is 0.",
+		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for order 2 the Euclidean norm, for ±∞ the largest and smallest " +
+			"|x|, for 0 the number of nonzero elements. Its derivative where all are 0 is 0.",
 		reduces: namedAxes,
 		types:   floats, newAttrs: func() ir.Attrs { return &NormOrderAttrs{Order: 2} }, constraints: []string{axes, "order is a number"},
 		check: func(n *ir.Node) error {
@@ -80,15 +80,15 @@ func init() {
 		doc  string
 		body func(b *ir.Builder, nonzero ir.Value, axes []int) ir.Value
 	}{
-		{OpAll, "Whether all elements along some axes are true, or not 0; true of none.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
-			least := b.Add1(OpReduceMin, &AxesAttrs{axes}, x) // the largest integer of none
+		{OpAll, "Whether all elements along some axes are true, or nonzero; true for no elements.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
+			least := b.Add1(OpReduceMin, &AxesAttrs{axes}, x) // the largest integer for no elements
 			return Gt(b, least, ZerosLike(b, least))
 		}},
-		{OpAny, "Whether one of the elements along some axes is true, or not 0; false of none.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
+		{OpAny, "Whether any element along some axes is true, or nonzero; false for no elements.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
 			most := b.Add1(OpReduceMax, &AxesAttrs{axes}, x)
 			return Gt(b, most, ZerosLike(b, most))
 		}},
-		{OpCountNonzero, "How many elements along some axes are true, or not 0, in i32.", sumOver},
+		{OpCountNonzero, "The number of elements along some axes that are true, or nonzero, i32.", sumOver},
 	} {
 		defineComposite(composite{
 			op: l.op, doc: l.doc, types: plain, newAttrs: func() ir.Attrs { return &AxesAttrs{} },
@@ -103,7 +103,7 @@ func init() {
 	defineBins()
 }
 
-// checkReduced makes sure that the attributes name axes of x.
+// checkReduced reports an error unless the attributes name axes of x.
 func checkReduced(n *ir.Node) error { return checkAxes(namedAxes(n), n.Input(0).Rank()) }
 
 func variance(n *ir.Node) func(b *ir.Builder, x ir.Value) ir.Value {
@@ -170,8 +170,7 @@ func normOrderSamples() []ir.Sample {
 	return out
 }
 
-// reducedAlong returns the axes that a reduction is asked for, all where none
-// are.
+// reducedAlong returns the axes of a reduction, all if none is given.
 func reducedAlong(x ir.Value, axes []int) AxesAttrs {
 	if len(axes) == 0 {
 		return AxesAttrs{counting(0, x.Rank())}
@@ -179,37 +178,39 @@ func reducedAlong(x ir.Value, axes []int) AxesAttrs {
 	return AxesAttrs{fromFront(axes, x.Rank())}
 }
 
-// Var returns the variance of x along some axes, its sum of squares divided by
-// the number of elements less correction; no axes stand for all.
+// Var returns the variance of x along the given axes, or all if none is given: the sum of
+// squared deviations divided by the number of elements minus correction.
 func Var(b *ir.Builder, x ir.Value, correction int, axes ...int) ir.Value {
 	return b.Add1(OpVar, &VarAttrs{reducedAlong(x, axes), correction}, x)
 }
 
-// Std returns the square root of [Var].
+// Std returns the standard deviation, the square root of [Var].
 func Std(b *ir.Builder, x ir.Value, correction int, axes ...int) ir.Value {
 	return b.Add1(OpStd, &VarAttrs{reducedAlong(x, axes), correction}, x)
 }
 
-// Norm returns the norm of some order, which may be infinite, along some axes;
-// no axes stand for all.
+// Norm returns the norm (Σ|x|^order)^(1/order) along the given axes, or all if none is
+// given; order may be infinite or 0, as in numpy.linalg.norm.
 func Norm(b *ir.Builder, x ir.Value, order float64, axes ...int) ir.Value {
 	return b.Add1(OpNorm, &NormOrderAttrs{reducedAlong(x, axes), order}, x)
 }
 
-// All returns whether all elements along some axes are true, or not 0; no axes
-// stand for all.
+// All returns whether all elements along the given axes, or all axes if none is given, are
+// true, or nonzero.
 func All(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpAll, x, axes) }
 
-// Any returns whether an element along some axes is true, or not 0.
+// Any returns whether any element along the given axes, or all axes if none is given, is
+// true, or nonzero.
 func Any(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpAny, x, axes) }
 
-// CountNonzero returns how many elements along some axes are true, or not 0.
+// CountNonzero returns the number of true, or nonzero, elements along the given axes, i32,
+// or all axes if none is given.
 func CountNonzero(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpCountNonzero, x, axes)
 }
 
-// KeepDims returns a reduction of x over some axes, which the result has with
-// size 1: KeepDims(b, ReduceMax, x, -1), say. No axes stand for all.
+// KeepDims returns a reduction of x that keeps the reduced axes with size 1, for example
+// KeepDims(b, ReduceMax, x, -1). No axes stand for all.
 func KeepDims(b *ir.Builder, reduce func(b *ir.Builder, x ir.Value, axes ...int) ir.Value, x ir.Value, axes ...int) ir.Value {
 	if !b.Require("keep_dims", "reduction", reduce != nil) {
 		return ir.Value{}

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// closed builds a graph for a node to own, from operands of the given types to
-// the values that f returns. It returns nil after an error, which b then has.
+// closed builds a graph for a node to own, with operands of the given types and f's values
+// as results. It returns nil after an error, which is recorded in b.
 func closed(b *ir.Builder, name string, types []ir.Type, f func(b *ir.Builder, in []ir.Value) []ir.Value) *ir.Graph {
 	return b.Subgraph(name, func(s *ir.Builder) {
 		for i, v := range f(s, declare(s, "in", types)) {
@@ -17,8 +17,7 @@ func closed(b *ir.Builder, name string, types []ir.Type, f func(b *ir.Builder, i
 	})
 }
 
-// declare declares inputs of the given types; an invalid type is left out, as
-// an invalid Value.
+// declare declares inputs of the given types; an invalid type gives the zero Value.
 func declare(b *ir.Builder, prefix string, types []ir.Type) []ir.Value {
 	in := make([]ir.Value, len(types))
 	for i, t := range types {
@@ -29,9 +28,8 @@ func declare(b *ir.Builder, prefix string, types []ir.Type) []ir.Value {
 	return in
 }
 
-// checkClosed returns an error of kind [ir.ErrGraph] unless g takes operands of
-// the given types and nothing else: a graph that a node owns has no parameters
-// and no state.
+// checkClosed returns an error of kind [ir.ErrGraph] unless g takes operands of the given
+// types and has neither parameters nor states, as a graph that a node owns must.
 func checkClosed(g *ir.Graph, operands []ir.Type) error {
 	ports := g.Ports()
 	if len(ports) != len(operands) {
@@ -77,8 +75,8 @@ func outputValues(g *ir.Graph) []ir.Value {
 	return out
 }
 
-// spliceValues is [ir.Builder.Splice] of what some values of g need; it returns these.
-// The ports that they do not need may be invalid.
+// spliceValues splices the part of g that values depend on, and returns them. Unused ports
+// may be the zero Value in in.
 func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value {
 	live := needed(g, values)
 	m := ir.NewMapping(g)
@@ -97,7 +95,7 @@ func spliceValues(b *ir.Builder, g *ir.Graph, in, values []ir.Value) []ir.Value 
 	return out
 }
 
-// splicePart is [spliceValues] of the outputs of g at some places.
+// splicePart is [spliceValues] for the outputs of g at indices at.
 func splicePart(b *ir.Builder, g *ir.Graph, in []ir.Value, at []int) []ir.Value {
 	return spliceValues(b, g, in, pick(outputValues(g), at))
 }
@@ -110,7 +108,7 @@ func typesOf(in []ir.Value) []ir.Type {
 	return out
 }
 
-// where returns the places at which a list is true.
+// where returns the indices of the true entries.
 func where(list []bool) []int {
 	var out []int
 	for i, x := range list {
@@ -121,7 +119,7 @@ func where(list []bool) []int {
 	return out
 }
 
-// not returns a list with every entry negated.
+// not negates every entry.
 func not(list []bool) []bool {
 	out := make([]bool, len(list))
 	for i, x := range list {
@@ -138,8 +136,7 @@ func validity(list []ir.Value) []bool {
 	return out
 }
 
-// tangentOutputs tells which outputs of g have a tangent where those of its
-// ports that are marked have one.
+// tangentOutputs reports which outputs of g have a tangent if the marked ports have one.
 func tangentOutputs(b *ir.Builder, g *ir.Graph, moving []bool) []bool {
 	out := make([]bool, len(g.Outputs()))
 	_, err := ir.Build(g.Name(), func(s *ir.Builder) {
@@ -154,7 +151,7 @@ func tangentOutputs(b *ir.Builder, g *ir.Graph, moving []bool) []bool {
 	return out
 }
 
-// only returns types with those that are not marked made invalid.
+// only returns types with the unmarked ones made invalid.
 func only(types []ir.Type, marked []bool) []ir.Type {
 	out := make([]ir.Type, len(types))
 	for _, i := range where(marked) {
@@ -163,10 +160,9 @@ func only(types []ir.Type, marked []bool) []ir.Type {
 	return out
 }
 
-// batchedGraph returns g applied along a batch axis, which the ports that are
-// marked have in front, and which outputs have it, in front too. Where want is
-// not nil it says which outputs are to have it: others are summed over it, and
-// missing ones are repeated along it.
+// batchedGraph returns g batched along a leading axis of the marked ports, and which
+// outputs have it, also leading. If want is not nil it selects the outputs that have it:
+// others are summed over it, and unbatched ones broadcast along it.
 func batchedGraph(b *ir.Builder, g *ir.Graph, batched []bool, size ir.Dim, want []bool) (*ir.Graph, []bool) {
 	types, axes := portTypes(g), make([]int, len(batched))
 	for i := range axes {
@@ -195,8 +191,7 @@ func batchedGraph(b *ir.Builder, g *ir.Graph, batched []bool, size ir.Dim, want 
 	return bg, outBatched
 }
 
-// frontAxes returns operands with their batch axis, where they have one, in
-// front.
+// frontAxes moves the batch axis of each operand, if it has one, to the front.
 func frontAxes(b *ir.Builder, in []ir.Value, axes []int) []ir.Value {
 	out := make([]ir.Value, len(in))
 	for i, v := range in {
@@ -207,8 +202,8 @@ func frontAxes(b *ir.Builder, in []ir.Value, axes []int) []ir.Value {
 	return out
 }
 
-// marked tells which operands have a batch axis, and axesAt the other way
-// round where they have it in front.
+// marked reports which operands have a batch axis; axesAt is the inverse for leading batch
+// axes.
 func marked(axes []int) []bool {
 	out := make([]bool, len(axes))
 	for i, a := range axes {
@@ -225,8 +220,8 @@ func axesAt(batched []bool) []int {
 	return out
 }
 
-// sampleGraph builds a graph for a node of a sample to own. A mistake in it
-// gives nil: the node is refused then, which tests see.
+// sampleGraph builds a graph for a sample's node to own. An error gives nil, which the
+// node refuses.
 func sampleGraph(types []ir.Type, f func(b *ir.Builder, in []ir.Value) []ir.Value) *ir.Graph {
 	g, err := ir.Build("step", func(b *ir.Builder) {
 		for i, v := range f(b, declare(b, "in", types)) {

@@ -5,14 +5,14 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpSumAll adds up all elements of any number of values.
+// OpSumAll is the sum of all elements of any number of values.
 const OpSumAll ir.Op = "sum_all"
 
 func init() {
 	define(&ir.Def{
 		Op: OpSumAll,
-		Doc: "The sum of all elements of all operands, which may differ in shape; 0 for empty ones. Narrow types are added up " +
-			"in f32. The order depends on the shapes alone.",
+		Doc: "The sum of all elements of all operands, which may differ in shape; 0 for no elements. f16 and bf16 accumulate " +
+			"in f32. The order of summation depends on the shapes alone.",
 		Constraints: numbered("there is at least one operand; all have one element type, which is " + floats.String()),
 		Operands:    []string{"operands..."},
 		Infer:       inferSumAll,
@@ -75,6 +75,6 @@ func sumAllSamples() []ir.Sample {
 	return out
 }
 
-// SumAll returns the sum, of rank 0, of all elements of the operands, which have
-// one floating element type and any shapes.
+// SumAll returns the sum, of rank 0, of all elements of the operands, which have one float
+// type and any shapes. At least one operand is required. f16 and bf16 accumulate in f32.
 func SumAll(b *ir.Builder, in ...ir.Value) ir.Value { return b.Add1(OpSumAll, nil, in...) }

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Ops that repeat or move round the elements along axes.
+// Tiling, repeating, rolling and padding by mode.
 const (
 	OpTile    ir.Op = "tile"
 	OpRepeat  ir.Op = "repeat"
@@ -14,13 +14,13 @@ const (
 	OpPadMode ir.Op = "pad_mode"
 )
 
-// TileAttrs say how often x is repeated along each axis.
+// TileAttrs hold the number of repeats along each axis.
 type TileAttrs struct{ Repeats []int }
 
 // Visit shows the attributes.
 func (a *TileAttrs) Visit(v ir.AttrVisitor) { v.Ints("repeats", &a.Repeats) }
 
-// RepeatAttrs say how often each element of an axis is repeated.
+// RepeatAttrs hold an axis and the number of repeats of each of its elements.
 type RepeatAttrs struct{ Axis, Repeats int }
 
 // Visit shows the attributes.
@@ -29,7 +29,7 @@ func (a *RepeatAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("repeats", &a.Repeats)
 }
 
-// RollAttrs say by how many places the elements move along an axis.
+// RollAttrs hold an axis and the shift along it.
 type RollAttrs struct{ Axis, Shift int }
 
 // Visit shows the attributes.
@@ -40,7 +40,7 @@ func (a *RollAttrs) Visit(v ir.AttrVisitor) {
 
 func init() {
 	defineComposite(composite{
-		op: OpTile, doc: "x repeated as a whole along each axis.", types: plain, newAttrs: func() ir.Attrs { return &TileAttrs{} },
+		op: OpTile, doc: "x tiled: repeated as a whole along each axis (numpy.tile).", types: plain, newAttrs: func() ir.Attrs { return &TileAttrs{} },
 		constraints: []string{"repeats has an entry for each axis of x, none negative"},
 		check: func(n *ir.Node) error {
 			r := n.Attrs().(*TileAttrs).Repeats
@@ -62,7 +62,7 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpRepeat, doc: "x with each element along an axis repeated.", types: plain, newAttrs: func() ir.Attrs { return &RepeatAttrs{} },
+		op: OpRepeat, doc: "x with each element along an axis repeated (numpy.repeat).", types: plain, newAttrs: func() ir.Attrs { return &RepeatAttrs{} },
 		constraints: []string{"axis is an axis of x; repeats is not negative"},
 		check: func(n *ir.Node) error {
 			a := n.Attrs().(*RepeatAttrs)
@@ -85,7 +85,7 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpRoll, doc: "x with its elements moved along an axis by some places, those that leave it at one end coming in at the other.",
+		op: OpRoll, doc: "x rolled along an axis: element i of the result is element (i − shift) modulo the size (numpy.roll).",
 		types: plain, newAttrs: func() ir.Attrs { return &RollAttrs{} },
 		constraints: []string{"axis is an axis of x, whose size is not symbolic"},
 		body:        roll,
@@ -98,8 +98,8 @@ func init() {
 		},
 	})
 	defineComposite(composite{
-		op: OpPadMode, doc: "x with elements put before and after those of each axis: a value, the elements at the ends (ONNX's edge, PyTorch's " +
-			"replicate), the elements in reverse (reflect), or those of the other end (ONNX's wrap, PyTorch's circular).",
+		op: OpPadMode, doc: "x padded before and after each axis: with a value (constant), the edge element (ONNX's edge, PyTorch's " +
+			"replicate), the mirrored elements (reflect), or periodically (ONNX's wrap, PyTorch's circular).",
 		types: plain, newAttrs: func() ir.Attrs { return &PadModeAttrs{Mode: PadConstant} },
 		constraints: []string{
 			"low and high have an entry for each axis of x, none negative",
@@ -114,7 +114,7 @@ func init() {
 
 func negative(n int) bool { return n < 0 }
 
-// tile puts an axis before each one that is repeated and merges the two.
+// tile inserts an axis before each repeated one and merges the two.
 func tile(b *ir.Builder, x ir.Value, repeats []int) ir.Value {
 	for axis, r := range repeats {
 		if r == 1 {
@@ -150,8 +150,8 @@ type movement struct {
 	dims  []int
 }
 
-// moved returns samples of moves, and the last but one anew for other element
-// types.
+// moved returns samples for a list of movements; the last but one is repeated for other
+// element types.
 func moved(list ...movement) []ir.Sample {
 	var out []ir.Sample
 	for _, m := range list {
@@ -166,18 +166,18 @@ func moved(list ...movement) []ir.Sample {
 	return out
 }
 
-// Tile returns x repeated along each axis.
+// Tile returns x repeated as a whole repeats[i] times along axis i, as numpy.tile.
 func Tile(b *ir.Builder, x ir.Value, repeats ...int) ir.Value {
 	return b.Add1(OpTile, &TileAttrs{slices.Clone(repeats)}, x)
 }
 
-// Repeat returns x with each element along an axis repeated.
+// Repeat returns x with each element along axis repeated, as numpy.repeat.
 func Repeat(b *ir.Builder, x ir.Value, axis, repeats int) ir.Value {
 	return b.Add1(OpRepeat, &RepeatAttrs{fromFront([]int{axis}, x.Rank())[0], repeats}, x)
 }
 
-// Roll returns x with its elements moved along an axis by shift places, to the
-// front for a negative one, those that leave it coming in at the other end.
+// Roll returns x rolled along axis, as numpy.roll: element i of the result is element i −
+// shift modulo the size of the axis, which is constant.
 func Roll(b *ir.Builder, x ir.Value, axis, shift int) ir.Value {
 	return b.Add1(OpRoll, &RollAttrs{fromFront([]int{axis}, x.Rank())[0], shift}, x)
 }

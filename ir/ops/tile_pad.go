@@ -6,16 +6,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// What pad_mode puts beside an axis.
+// Padding modes of pad_mode.
 const (
-	PadReflect  = "reflect" // the elements in reverse, the one at the end not repeated
-	PadEdge     = "edge"    // the element at the end
-	PadWrap     = "wrap"    // the elements of the other end
+	PadReflect  = "reflect" // mirrored, without repeating the edge
+	PadEdge     = "edge"    // the edge element, repeated
+	PadWrap     = "wrap"    // periodic
 	PadConstant = "constant"
 )
 
-// PadModeAttrs say how many elements are put before and after those of each
-// axis, and which. Value is that of [PadConstant].
+// PadModeAttrs hold the padding before and after each axis and its mode. Value is that of
+// [PadConstant].
 type PadModeAttrs struct {
 	Low, High []int
 	Mode      string
@@ -35,7 +35,7 @@ func checkPadMode(n *ir.Node) error {
 	if len(a.Low) != len(x) || len(a.High) != len(x) || slices.ContainsFunc(slices.Concat(a.Low, a.High), negative) {
 		return ir.Attrf("low is %v and high %v: they must have an entry for each of %d axes, none negative", a.Low, a.High, len(x))
 	}
-	least := 0 // how much longer than its padding an axis must be
+	least := 0 // the minimum of the size of the axis minus its padding
 	switch a.Mode {
 	case PadConstant, PadWrap:
 	case PadReflect:
@@ -80,7 +80,7 @@ func padMode(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	return x
 }
 
-// padding returns the elements that go before or after those of an axis.
+// padding returns the padding before or after an axis.
 func padding(b *ir.Builder, x ir.Value, axis, count int, mode string, before bool) ir.Value {
 	size, width := x.Dim(axis), ir.N(count)
 	from := func(start ir.Dim) ir.Value { return SliceAxis(b, x, axis, start, width) }
@@ -120,8 +120,8 @@ func padModeSamples() []ir.Sample {
 	return moved(list...)
 }
 
-// PadMode returns x with elements of its own put before and after those of each
-// axis, as mode says: [PadEdge], [PadReflect] or [PadWrap].
+// PadMode returns x padded along each axis by low and high elements of its own: [PadEdge],
+// [PadReflect] or [PadWrap].
 func PadMode(b *ir.Builder, x ir.Value, low, high []int, mode string) ir.Value {
 	return b.Add1(OpPadMode, &PadModeAttrs{Low: slices.Clone(low), High: slices.Clone(high), Mode: mode}, x)
 }

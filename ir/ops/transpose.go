@@ -6,7 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// TransposeAttrs say which axis of the operand becomes axis i of the result.
+// TransposeAttrs hold the permutation: axis i of the result is axis Perm[i] of the
+// operand.
 type TransposeAttrs struct {
 	Perm []int
 }
@@ -16,7 +17,7 @@ func (a *TransposeAttrs) Visit(v ir.AttrVisitor) { v.Ints("perm", &a.Perm) }
 
 func defineTranspose() {
 	defineMove(move{
-		op: OpTranspose, doc: "x with its axes in another order: axis i of the result is axis perm[i] of x.",
+		op: OpTranspose, doc: "x with its axes permuted: axis i of the result is axis perm[i] of x.",
 		constraints: []string{"perm holds every axis of x once"},
 		newAttrs:    func() ir.Attrs { return &TransposeAttrs{} },
 		shape: func(n *ir.Node) (ir.Shape, error) {
@@ -48,7 +49,7 @@ func defineTranspose() {
 	})
 }
 
-// inverse returns the permutation that undoes one.
+// inverse returns the inverse permutation.
 func inverse(perm []int) []int {
 	out := make([]int, len(perm))
 	for i, a := range perm {
@@ -76,7 +77,7 @@ func transposeSamples() []ir.Sample {
 	return append(out, ofTypes(&TransposeAttrs{[]int{1, 0}}, 2, 3)...)
 }
 
-// SwapAxes returns x with two of its axes in each other's place.
+// SwapAxes returns x with axes i and j swapped.
 func SwapAxes(b *ir.Builder, x ir.Value, i, j int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
@@ -93,8 +94,8 @@ func SwapAxes(b *ir.Builder, x ir.Value, i, j int) ir.Value {
 	return Transpose(b, x, perm...)
 }
 
-// Transpose returns x with its axes in another order: axis i of the result is
-// axis perm[i] of x. No perm at all reverses the order.
+// Transpose returns x with its axes permuted: axis i of the result is axis perm[i] of x.
+// With no perm the order is reversed.
 func Transpose(b *ir.Builder, x ir.Value, perm ...int) ir.Value {
 	p := fromFront(perm, x.Rank())
 	if len(perm) == 0 {
@@ -107,8 +108,7 @@ func Transpose(b *ir.Builder, x ir.Value, perm ...int) ir.Value {
 	return b.Add1(OpTranspose, &TransposeAttrs{p}, x)
 }
 
-// MoveAxis returns x with one axis moved to another place, the others keeping
-// their order.
+// MoveAxis returns x with axis from moved to position to; the others keep their order.
 func MoveAxis(b *ir.Builder, x ir.Value, from, to int) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}

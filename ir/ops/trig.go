@@ -84,7 +84,7 @@ func defineArcs() {
 	})
 }
 
-// oneMinusSquare returns 1 − x² as (1 − x)(1 + x), which is exact near ±1.
+// oneMinusSquare returns 1 − x² as (1 − x)(1 + x), accurate near ±1.
 func oneMinusSquare(b *ir.Builder, x ir.Value) ir.Value {
 	one := OnesLike(b, x)
 	return Mul(b, Sub(b, one, x), Add(b, one, x))
@@ -115,6 +115,5 @@ func Acos(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAcos, nil, x) }
 // Atan returns the arc tangent of x.
 func Atan(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAtan, nil, x) }
 
-// Atan2 returns the angle of the point (x, y) of the plane, where y comes
-// first as in the op's name.
+// Atan2 returns the angle of the point (x, y), in [−π, π], for y first, broadcast.
 func Atan2(b *ir.Builder, y, x ir.Value) ir.Value { return broadcasting(b, OpAtan2, nil, y, x) }

@@ -4,8 +4,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Rearrangements that package ops builds of reshapes, slices and the like, as
-// ops: hosts that name ops have them so.
+// Composites of reshapes, slices and the like, for hosts that add ops by name.
 const (
 	OpFlatten   ir.Op = "flatten"
 	OpSwapAxes  ir.Op = "swap_axes"
@@ -15,7 +14,7 @@ const (
 	OpTensorDot ir.Op = "tensordot"
 )
 
-// FlattenAttrs name the first axis that is joined with those after it.
+// FlattenAttrs hold the first axis to merge.
 type FlattenAttrs struct{ AxisFrom int }
 
 // Visit shows the attributes.
@@ -30,7 +29,7 @@ func (a *SwapAxesAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("axis2", &a.Axis2)
 }
 
-// SplitAttrs say along which axis a value is cut, and how long its parts are.
+// SplitAttrs hold the axis and the sizes of the parts.
 type SplitAttrs struct {
 	Sizes []ir.Dim
 	Axis  int
@@ -42,7 +41,7 @@ func (a *SplitAttrs) Visit(v ir.AttrVisitor) {
 	v.Int("axis", &a.Axis)
 }
 
-// TensorDotAttrs say over how many axes is summed.
+// TensorDotAttrs hold the number of contracted axes.
 type TensorDotAttrs struct{ Count int }
 
 // Visit shows the attributes.
@@ -51,7 +50,7 @@ func (a *TensorDotAttrs) Visit(v ir.AttrVisitor) { v.Int("count", &a.Count) }
 func init() {
 	for _, c := range []composite{
 		{
-			op: OpFlatten, doc: "The elements of x in row-major order with the axes from one on joined. A value of rank 0 becomes a vector.",
+			op: OpFlatten, doc: "x with its axes from axis_from on merged. A value of rank 0 becomes a vector.",
 			types: plain, newAttrs: func() ir.Attrs { return &FlattenAttrs{} }, constraints: []string{"axis_from is from 0 to the rank of x"},
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				return Flatten(b, in[0], n.Attrs().(*FlattenAttrs).AxisFrom)
@@ -64,7 +63,7 @@ func init() {
 			},
 		},
 		{
-			op: OpSwapAxes, doc: "x with two of its axes in each other's place.",
+			op: OpSwapAxes, doc: "x with two axes swapped.",
 			types: plain, newAttrs: func() ir.Attrs { return &SwapAxesAttrs{} }, constraints: []string{"axis1 and axis2 are axes of x"},
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				a := n.Attrs().(*SwapAxesAttrs)
@@ -78,8 +77,8 @@ func init() {
 			},
 		},
 		{
-			op: OpSplit, doc: "The parts of x, of the given sizes, that follow each other along an axis.",
-			types: plain, newAttrs: func() ir.Attrs { return &SplitAttrs{} }, constraints: []string{"axis is an axis of x, and the sizes make up all of it"},
+			op: OpSplit, doc: "Consecutive slices of x along an axis, of the given sizes.",
+			types: plain, newAttrs: func() ir.Attrs { return &SplitAttrs{} }, constraints: []string{"axis is an axis of x, and the sizes add up to its size"},
 			bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 				a := n.Attrs().(*SplitAttrs)
 				return Split(b, in[0], a.Axis, a.Sizes...)
@@ -92,7 +91,7 @@ func init() {
 			},
 		},
 		{
-			op: OpUnstack, doc: "The elements of an axis, one after the other, without that axis.",
+			op: OpUnstack, doc: "The slices of x along an axis, without that axis.",
 			types: plain, newAttrs: func() ir.Attrs { return &AxisAttrs{} }, constraints: []string{"axis is an axis of x, of constant size"},
 			bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 				return Unstack(b, in[0], n.Attrs().(*AxisAttrs).Axis)
@@ -105,7 +104,7 @@ func init() {
 			},
 		},
 		{
-			op: OpMeshgrid, doc: "The vectors repeated along each other's axes: result k has an axis for each vector, in their order, and differs along axis k alone.",
+			op: OpMeshgrid, doc: "The coordinate arrays of a grid (numpy.meshgrid with indexing \"ij\"): result k has one axis for each vector and varies along axis k alone.",
 			operands: []string{"vectors..."}, types: plain, constraints: []string{"all operands are vectors"},
 			bodies: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value { return Meshgrid(b, in...) },
 			samples: func() []ir.Sample {
@@ -120,7 +119,7 @@ func init() {
 			},
 		},
 		{
-			op: OpTensorDot, doc: "The sum of products of x and y over the last axes of x and as many first axes of y.",
+			op: OpTensorDot, doc: "The contraction of the last count axes of x with the first count axes of y (numpy.tensordot).",
 			operands: []string{"x", "y"}, types: numbers, newAttrs: func() ir.Attrs { return &TensorDotAttrs{2} }, check: oneDType,
 			constraints: []string{"x and y have one element type", "count is not negative and no larger than a rank; the axes have the same sizes"},
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {

@@ -6,12 +6,11 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// OpWhile is a loop that runs as long as a condition holds.
+// OpWhile is a loop with a condition.
 const OpWhile ir.Op = "while_loop"
 
-// WhileAttrs describe a loop. The first Consts operands are the same in every
-// step, all others are carries. MaxSteps bounds the number of steps; 0 is no
-// bound.
+// WhileAttrs describe a loop. The first Consts operands are loop-invariant, all others are
+// carries. MaxSteps bounds the number of steps; 0 is no bound.
 type WhileAttrs struct{ Consts, MaxSteps int }
 
 // Visit shows the attributes.
@@ -23,9 +22,9 @@ func (a *WhileAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpWhile,
-		Doc: "Runs the second graph again and again, as long as the first one says so, but no more than max_steps times " +
-			"where that is not 0. Both take the constants and the carries; the second one returns the next carries. " +
-			"Results are the carries in the end. Only loops with max_steps have a reverse derivative, which takes as " +
+		Doc: "Runs the second graph, the body, while the first one, the condition, is true, at most max_steps times " +
+			"if that is not 0 (JAX's while_loop). Both take the constants and the carries; the body returns the next carries. " +
+			"Results are the final carries. Only loops with max_steps have a reverse derivative, which takes as " +
 			"many turns.",
 		Constraints: numbered(
 			"both graphs take as many operands as the node has, of their types, and have neither parameters nor states",
@@ -49,22 +48,21 @@ func init() {
 
 // While describes a [WhileLoop].
 type While struct {
-	// Consts are operands that are the same in every step. The graphs cannot use
-	// values of the graph around them in any other way.
+	// Consts are loop-invariant operands. The graphs cannot capture values of the
+	// surrounding graph.
 	Consts []ir.Value
-	// Carries are the values that the first step gets from the step before.
+	// Carries are the initial values of the loop-carried state.
 	Carries []ir.Value
-	// MaxSteps bounds the number of steps; 0 is no bound. Reverse derivatives need
-	// a bound, and so do targets whose host cannot decide in the middle of a run.
+	// MaxSteps bounds the number of steps; 0 is no bound. Reverse-mode derivatives need a
+	// bound, and so do targets without host control flow during a run.
 	MaxSteps int
-	// Cond returns a bool of rank 0: whether there is one more step.
+	// Cond returns a bool of rank 0, true if another step follows.
 	Cond func(b *ir.Builder, consts, carries []ir.Value) ir.Value
-	// Body is one step: it returns the carries for the next one.
+	// Body is one step: it returns the next carries.
 	Body func(b *ir.Builder, consts, carries []ir.Value) []ir.Value
 }
 
-// WhileLoop runs a loop as long as Cond says so, and returns the carries in the
-// end.
+// WhileLoop runs Body while Cond is true and returns the final carries (JAX's while_loop).
 func WhileLoop(b *ir.Builder, l While) []ir.Value {
 	if !b.Require(OpWhile, "condition or body", l.Cond != nil && l.Body != nil) {
 		return make([]ir.Value, len(l.Carries))
@@ -131,8 +129,8 @@ func evalWhile(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, erro
 	return carries, nil
 }
 
-// pruneWhile leaves out carries that neither the results nor the steps need, and
-// constants that the steps do not look at.
+// pruneWhile drops carries that neither the results nor the steps use, and constants that
+// the steps do not use.
 func pruneWhile(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
 	a, cond, body := whileOf(n)
 	out := slices.Clone(used)

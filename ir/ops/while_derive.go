@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// jvpWhile makes one loop of the node's and its derivative, as long as the
-// node's: constants and carries are each followed by the tangents they have.
+// jvpWhile makes one loop of the node and its derivative, with the same condition:
+// constants and carries are each followed by their tangents.
 func jvpWhile(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a, cond, body := whileOf(n)
 	moving := validity(t)
@@ -39,13 +39,12 @@ func jvpWhile(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 		return make([]ir.Value, len(out))
 	}
 	values, tangents := unweave(groups[1:], outMoving, results)
-	copy(out, values) // the loop gives the results of the node too
+	copy(out, values) // the loop computes the primal results too
 	return tangents
 }
 
-// counted returns a graph that computes what a loop with a bound does by a scan
-// of that many steps, in which a flag says whether the loop still goes on. Its
-// derivatives are those of the loop.
+// counted returns a graph that computes a bounded loop as a scan of max_steps steps with a
+// flag that is true while the loop runs. It has the derivatives of the loop.
 func counted(b *ir.Builder, n *ir.Node) *ir.Graph {
 	a, cond, body := whileOf(n)
 	if a.MaxSteps == 0 {
@@ -83,9 +82,8 @@ func transposeWhile(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value)
 	return derive.Transpose(b, g, linear, in, ct)
 }
 
-// batchWhile batches condition and step. Where the condition differs within the
-// batch, the loop goes on while that of any member holds, and members that are
-// done keep their carries.
+// batchWhile batches condition and body. If the condition is batched, the loop runs while
+// any member's condition holds, and finished members keep their carries.
 func batchWhile(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 	a, cond, body := whileOf(n)
 	batched := marked(axes)
@@ -117,8 +115,8 @@ func batchWhile(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Di
 	return b.AddNode(OpWhile, a, graphs, operands...), axesAt(outBatched)
 }
 
-// anyMember returns condition and step of a loop that goes on while the
-// condition of any member holds, and in which the others stay as they are.
+// anyMember returns the condition and body of a loop that runs while the condition of any
+// member holds, in which finished members keep their carries.
 func anyMember(b *ir.Builder, on, step *ir.Graph, consts int) []*ir.Graph {
 	return []*ir.Graph{
 		closed(b, on.Name(), portTypes(on), func(s *ir.Builder, in []ir.Value) []ir.Value {

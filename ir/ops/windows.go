@@ -31,9 +31,9 @@ func (a *WindowsAttrs) Visit(v ir.AttrVisitor) {
 func init() {
 	define(&ir.Def{
 		Op: OpWindows,
-		Doc: "Shows x as windows that slide along some of its axes. Each of these axes becomes one of window " +
-			"positions, and after all axes comes one more for each of them with the elements of the window: " +
-			"result[…, o, …, k] = x[…, o·stride + k·dilation, …]. Only whole windows count.",
+		Doc: "The sliding windows of x along some of its axes. Each of these axes becomes one of window " +
+			"positions, and one axis of window elements for each of them is appended: " +
+			"result[…, o, …, k] = x[…, o·stride + k·dilation, …]. Partial windows are dropped.",
 		Constraints: numbered(
 			"axes are distinct axes of x; the lists have one length.",
 			"sizes, strides and dilations are at least 1.",
@@ -51,7 +51,7 @@ func init() {
 	})
 	define(&ir.Def{
 		Op: OpOverlapAdd,
-		Doc: "Lays windows along some axes and adds them where they overlap: the transpose of windows. " +
+		Doc: "Adds windows at their positions along some axes: the transpose of windows. " +
 			"Elements that no window covers are zero.",
 		Constraints: numbered(
 			"axes are distinct and lie before the window axes, which come last, one for each of them.",
@@ -83,8 +83,9 @@ func init() {
 	})
 }
 
-// Windows returns x seen as sliding windows along axes. Nil strides and
-// dilations are ones; negative axes count from the last.
+// Windows returns the sliding windows of x along a.Axes: each of these axes becomes the
+// axis of window positions, and the axes of window elements are appended. Nil strides and
+// dilations are 1; negative axes count from the last.
 func Windows(b *ir.Builder, x ir.Value, a WindowsAttrs) ir.Value {
 	a.Axes = fromFront(a.Axes, x.Rank())
 	fillNil(repeatInt(1, len(a.Axes)), &a.Strides, &a.Dilations)
@@ -119,15 +120,14 @@ func checkWindows(a *WindowsAttrs, rank int) error {
 	return checkAxes(a.Axes, rank)
 }
 
-// windowDims returns the sizes of the windows of an overlap_add node.
+// windowDims returns the shape of the operand of windows whose transpose n is.
 func windowDims(n *ir.Node) ir.Shape {
 	x := n.Input(0).Shape()
 	return x[len(x)-len(n.Attrs().(*OverlapAddAttrs).Axes):]
 }
 
-// windowPairs calls f with the place of each element of the windows and the
-// place of the element it shows. all are the sizes of the windowed value, base
-// those of the value it shows.
+// windowPairs calls f with the offset of each window element and the offset of the element
+// of x it is a copy of. all is the shape of the windows, base that of x.
 func windowPairs(axes, steps, dilations, all, base []int, f func(window, element int)) {
 	outer, move := len(base), strides(base)
 	for i, axis := range axes {

@@ -1,17 +1,18 @@
-// Package nan is the table of conventions: what each op makes of NaN in an operand. Tests run
-// through it on the plain meaning of the ops and on backends, and it is a column of
-// ir/ops/OPS.md. It stands apart from the definitions, so that the wasm module has none of it.
+// Package nan is the table of NaN conventions: the results of each op for NaN in an
+// operand. Tests check it on the reference implementation and on backends, and it is a
+// column of ir/ops/OPS.md. It is separate from the definitions to keep it out of the wasm
+// module.
 //
-// The one rule is that NaN shows: what is computed of it is NaN, so that a training that
-// diverges is seen to. Orders take NaN for larger than all numbers, and comparisons are those of
-// IEEE 754. That is what JAX and PyTorch do where they agree; where they do not, the note of an
-// op says what is done here and why.
+// The rule is that NaN propagates, so that diverging training is visible. Orders take NaN
+// for larger than all numbers, and comparisons are those of IEEE 754. That is what JAX and
+// PyTorch do where they agree; where they differ, the op's note states the convention and
+// the reason.
 //
-// The native CPU, WebAssembly, CUDA, Metal and the simulator keep the conventions. WebGPU keeps
-// them as far as its drivers let it: WGSL lets a compiler assume that no NaN occurs. There
-// functions, extrema and sorts go by the bits of a number, which no compiler may change, while
-// plain arithmetic, comparisons and what selects by them are up to the device, as is what Core
-// ML does in 16 bits.
+// The native CPU, WebAssembly, CUDA, Metal and the simulator keep the conventions. WebGPU
+// keeps them as far as its drivers do: WGSL lets a compiler assume that no NaN occurs.
+// There functions, extrema and sorts use the bits of a number, which no compiler may
+// change, while plain arithmetic, comparisons and selections by them depend on the device,
+// as do 16-bit results of Core ML.
 package nan
 
 import (
@@ -21,28 +22,28 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Rule is what an op makes of NaN in an operand.
+// Rule classifies how an op treats NaN in an operand.
 type Rule uint8
 
 // The rules.
 const (
-	// NoFloats is for operands of which none is of a float type.
+	// NoFloats is for ops without float operands.
 	NoFloats Rule = iota + 1
-	// Moved is for ops that move elements: NaN is where its element is.
+	// Moved is for ops that move elements: NaN moves with its element.
 	Moved
-	// Shows is for ops that compute: each result that changes by a NaN is NaN.
+	// Shows is for ops that propagate NaN: each result that depends on a NaN is NaN.
 	Shows
-	// Spoils is for factorisations and what is made of them: some result is NaN, and the
-	// others of the same matrix mean nothing.
+	// Spoils is for factorisations and ops based on them: some result is NaN, and the
+	// others of the same matrix are unspecified.
 	Spoils
-	// Answered is for results that are no floats, or tell NaN from numbers: the note says
-	// what they are, and cases show it.
+	// Answered is for results that are not floats or that distinguish NaN from numbers:
+	// the note and the cases define them.
 	Answered
 )
 
 var ruleNames = [...]string{NoFloats: "no floats", Moved: "moved", Shows: "shows", Spoils: "spoils the matrix", Answered: "answered"}
 
-// String is the rule in a word or two.
+// String returns the rule in a word or two.
 func (r Rule) String() string {
 	if int(r) >= len(ruleNames) || r == 0 {
 		return "no rule"
@@ -54,23 +55,22 @@ func (r Rule) String() string {
 type Convention struct {
 	Op   ir.Op
 	Rule Rule
-	// Note says what comes of NaN beside the rule, and why where JAX and PyTorch disagree.
+	// Note states exceptions from the rule, and the reason where JAX and PyTorch differ.
 	Note string
-	// Cases show what the note says.
+	// Cases are examples of the note.
 	Cases []Case
-	// ByDevice says that which results are NaN depends on the order in which a device
-	// computes, as long as one is.
+	// ByDevice marks ops for which the device's order of computation decides which results
+	// are NaN; at least one is.
 	ByDevice bool
 }
 
-// Case is a sample with NaN and what comes of it.
+// Case is a sample with NaN and its results.
 type Case struct {
 	ir.Sample
 	Want [][]float64
 }
 
-// Conventions returns the table in the order of names. An op that it names twice is there
-// twice.
+// Conventions returns the table sorted by name. An op listed twice appears twice.
 func Conventions() []Convention {
 	var out []Convention
 	for r, names := range rules {
@@ -83,11 +83,11 @@ func Conventions() []Convention {
 	return out
 }
 
-// mostElements is up to how many elements of the operands samples are taken.
-const mostElements = 3000
+// maxSampleElements is the maximum number of operand elements of a sample.
+const maxSampleElements = 3000
 
-// Samples returns samples of an op with one NaN each, in each of the operands of floats, and
-// those of the cases.
+// Samples returns samples of an op with one NaN each, in each float operand, and those of
+// the cases.
 func Samples(op ir.Op) []ir.Sample {
 	d, ok := ir.Lookup(op)
 	if !ok || d.Samples == nil {
@@ -100,7 +100,7 @@ func Samples(op ir.Op) []ir.Sample {
 			size += a.Len()
 		}
 		for i, a := range s.In {
-			if a.Len() > 0 && size <= mostElements && (a.F != nil || a.C != nil) {
+			if a.Len() > 0 && size <= maxSampleElements && (a.F != nil || a.C != nil) {
 				out = append(out, With(s, i, a.Len()/2))
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 var none = math.NaN()
 
-// rules are the ops of each rule.
+// rules lists the ops of each rule.
 var rules = map[Rule]string{
 	NoFloats: `
 		alibi and axis_index bincount check_index dequantize dim_size iota mel_filterbank not one_hot or qconv2d qmatmul
@@ -51,12 +51,13 @@ const (
 	largest = "NaN is larger than all numbers, several are equal"
 )
 
-// byDevice are ops of which kernels compute more or less with a NaN than the meaning does.
+// byDevice lists ops whose kernels combine NaN with other elements than the reference
+// does.
 var byDevice = []ir.Op{"conv2d", "conv_general", "conv_transpose", "dft"}
 
 const padded = "beside padding a weight of NaN times 0 is NaN or left out, by device"
 
-// notes say what comes of NaN beside the rule of an op.
+// notes state exceptions from the rule of an op.
 var notes = map[ir.Op]string{
 	"all": nonzero, "any": nonzero, "count_nonzero": nonzero,
 	"argsort": largest, "sort": largest, "top_k": largest,
@@ -105,27 +106,27 @@ func about(attrs ir.Attrs, in ...*ir.Array) ir.Sample {
 	return ir.Sample{Name: "case", Attrs: attrs, In: in, NoGrad: "NaN"}
 }
 
-// compared is NaN and numbers on either side.
+// compared are cases of NaN compared with numbers on either side.
 func compared(want ...float64) []Case {
 	return []Case{{about(nil, floats(none, 1, none, 1), floats(1, none, none, 1)), [][]float64{want}}}
 }
 
-// told is a function of NaN, an infinity and a number.
-func told(attrs ir.Attrs, want ...float64) []Case {
+// predicateCases are cases of a function of NaN, an infinity and a number.
+func predicateCases(attrs ir.Attrs, want ...float64) []Case {
 	return []Case{{about(attrs, floats(none, math.Inf(-1), 2)), [][]float64{want}}}
 }
 
 var key = ir.Ints(ir.U32, []int64{7, 5})
 
-// cases show what notes say. Values are those of JAX 0.10.2 and PyTorch 2.11 where they have the
-// op, but for what the notes say of them.
+// cases are examples of the notes. Values are those of JAX 0.10.2 and PyTorch 2.11 where
+// they have the op, except as noted.
 var cases = map[ir.Op][]Case{
 	"eq": compared(0, 0, 0, 1), "ne": compared(1, 1, 1, 0), "lt": compared(0, 0, 0, 0),
 	"le": compared(0, 0, 0, 1), "gt": compared(0, 0, 0, 0), "ge": compared(0, 0, 0, 1),
-	"is_nan": told(nil, 1, 0, 0), "is_inf": told(nil, 0, 1, 0), "is_finite": told(nil, 0, 0, 1),
-	"nan_to_num":    told(&ops.NanToNumAttrs{NaN: 5, NegInf: -7}, 5, -7, 2),
-	"sign":          told(nil, none, -1, 1),
-	"all":           told(&ops.AxesAttrs{Axes: []int{0}}, 1),
+	"is_nan": predicateCases(nil, 1, 0, 0), "is_inf": predicateCases(nil, 0, 1, 0), "is_finite": predicateCases(nil, 0, 0, 1),
+	"nan_to_num":    predicateCases(&ops.NanToNumAttrs{NaN: 5, NegInf: -7}, 5, -7, 2),
+	"sign":          predicateCases(nil, none, -1, 1),
+	"all":           predicateCases(&ops.AxesAttrs{Axes: []int{0}}, 1),
 	"any":           {{about(&ops.AxesAttrs{Axes: []int{0}}, floats(0, none)), [][]float64{{1}}}},
 	"count_nonzero": {{about(&ops.AxesAttrs{Axes: []int{0}}, floats(0, none, 2)), [][]float64{{2}}}},
 	"argmax":        {{about(&ops.ArgAttrs{DType: ir.I32}, floats(3, none, 9, none)), [][]float64{{1}}}},
@@ -156,7 +157,7 @@ var cases = map[ir.Op][]Case{
 	"min":       {{about(nil, floats(none, 1), floats(1, none)), [][]float64{{none, none}}}},
 	"xlogy":     {{about(nil, floats(0, none), floats(none, 1)), [][]float64{{none, none}}}},
 	"xlog1py":   {{about(nil, floats(0, none), floats(none, 1)), [][]float64{{none, none}}}},
-	"relu":      told(nil, none, 0, 2),
+	"relu":      predicateCases(nil, none, 0, 2),
 	"histogram": {{about(&ops.HistogramAttrs{BinsAttrs: ops.BinsAttrs{Bins: 2}, Low: 0, High: 1}, floats(.1, none, .6)), [][]float64{{1, 1}}}},
 	"searchsorted": {
 		{about(&ops.SearchAttrs{}, floats(1, 2, none), floats(none, 5)), [][]float64{{2, 2}}},

@@ -1,13 +1,12 @@
-// Package spd has the geometry of symmetric positive definite matrices with the
+// Package spd is the Riemannian geometry of symmetric positive definite matrices with the
 // affine-invariant metric ⟨v, w⟩ at p = tr(p⁻¹·v·p⁻¹·w), in which p ↦ a·p·aᵀ is an
-// isometry for every invertible a (Pennec, Fillard and Ayache, A Riemannian
-// Framework for Tensor Computing; Bhatia, Positive Definite Matrices, chapter 6).
+// isometry for every invertible a (Pennec, Fillard and Ayache, A Riemannian Framework for
+// Tensor Computing; Bhatia, Positive Definite Matrices, chapter 6).
 //
-// Matrices are the last two axes of f32 or f64 values; the axes before them are
-// batches, which broadcast against each other. Points are symmetric positive
-// definite and tangent vectors symmetric: of others the results mean nothing. All
-// are made of ops, with derivatives of every order, also at equal eigenvalues.
-// Errors are those of the ops.
+// Matrices are the last two axes of f32 or f64 values; the leading axes are batch axes,
+// which are broadcast. Points must be symmetric positive definite and tangent vectors
+// symmetric. All functions are composites of ops, with derivatives of every order, also at
+// repeated eigenvalues. Errors are those of the ops.
 package spd
 
 import (
@@ -15,45 +14,44 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Log returns the tangent vector at p of the geodesic that is at q after a time of
-// 1: √p·log(√p⁻¹·q·√p⁻¹)·√p.
+// Log returns the logarithmic map: the tangent vector at p of the geodesic that reaches q
+// at time 1, √p·log(√p⁻¹·q·√p⁻¹)·√p.
 func Log(b *ir.Builder, p, q ir.Value) ir.Value {
 	root, inverse := roots(b, p)
 	return between(b, root, ops.SPDLogm(b, between(b, inverse, q)))
 }
 
-// Exp returns where the geodesic from p with the tangent vector v is after a time of
-// 1: √p·exp(√p⁻¹·v·√p⁻¹)·√p.
+// Exp returns the exponential map: the point at time 1 of the geodesic from p with tangent
+// vector v, √p·exp(√p⁻¹·v·√p⁻¹)·√p.
 func Exp(b *ir.Builder, p, v ir.Value) ir.Value {
 	root, inverse := roots(b, p)
 	return between(b, root, ops.Expm(b, between(b, inverse, v)))
 }
 
-// SquaredDistance returns the square of the length of the geodesic from p to q, of
-// the shape of the batches: Σ log²λ over the eigenvalues λ of p⁻¹·q. It is smooth
-// everywhere.
+// SquaredDistance returns the squared geodesic distance of p and q, in the batch shape: Σ
+// log²λ over the eigenvalues λ of p⁻¹·q. It is smooth everywhere.
 func SquaredDistance(b *ir.Builder, p, q ir.Value) ir.Value {
 	_, inverse := roots(b, p)
 	l := ops.SPDLogm(b, between(b, inverse, q))
 	return ops.ReduceSum(b, ops.Mul(b, l, l), -2, -1)
 }
 
-// Distance returns the length of the geodesic from p to q. Its derivative at p = q
-// is infinite, as that of a square root.
+// Distance returns the geodesic distance of p and q. Its derivative at p = q is infinite,
+// as that of a square root.
 func Distance(b *ir.Builder, p, q ir.Value) ir.Value { return ops.Sqrt(b, SquaredDistance(b, p, q)) }
 
-// Transport returns the tangent vector v at p moved along the geodesic to q
-// without turning: e·v·eᵀ with e = √(q·p⁻¹).
+// Transport returns the parallel transport of the tangent vector v at p along the geodesic
+// to q: e·v·eᵀ with e = √(q·p⁻¹).
 func Transport(b *ir.Builder, p, q, v ir.Value) ir.Value {
 	root, inverse := roots(b, p)
 	e := ops.MatMul(b, ops.MatMul(b, root, ops.SPDSqrtm(b, between(b, inverse, q))), inverse)
 	return symmetric(b, ops.MatMul(b, ops.MatMul(b, e, v), transposed(b, e)))
 }
 
-// MeanStep returns a step of gradient descent from mean [d, d] towards the Fréchet
-// mean of points [n, d, d], which minimises the sum of squared distances: along the
-// mean of the tangent vectors to them, times a rate, which is 1 as a rule.
-// weights [n], if valid, say how much each point counts; their sum should be 1.
+// MeanStep returns a gradient step from mean, [d, d], towards the Fréchet mean of points,
+// [n, d, d], which minimises the sum of squared distances: along the mean of the tangent
+// vectors to them, times rate, usually 1. weights, [n], are optional (the zero Value for
+// equal ones) and should sum to 1.
 func MeanStep(b *ir.Builder, mean, points, weights ir.Value, rate float64) ir.Value {
 	v := Log(b, mean, points)
 	if weights.Valid() {
@@ -70,7 +68,7 @@ func roots(b *ir.Builder, p ir.Value) (root, inverse ir.Value) {
 	return root, symmetric(b, ops.Inv(b, root))
 }
 
-// between returns a·x·a for symmetric a and x, symmetric in its last bits too.
+// between returns a·x·a for symmetric a and x, exactly symmetric.
 func between(b *ir.Builder, a, x ir.Value) ir.Value {
 	return symmetric(b, ops.MatMul(b, ops.MatMul(b, a, x), a))
 }
@@ -79,5 +77,5 @@ func symmetric(b *ir.Builder, x ir.Value) ir.Value {
 	return ops.Mul(b, ops.Add(b, x, transposed(b, x)), ops.ConstLike(b, x, 0.5))
 }
 
-// transposed exchanges the last two axes.
+// transposed swaps the last two axes.
 func transposed(b *ir.Builder, x ir.Value) ir.Value { return ops.MoveAxis(b, x, -1, -2) }

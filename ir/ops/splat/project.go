@@ -5,10 +5,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Project returns how a camera sees a cloud: the means in the image, covariances
+// Project projects a cloud to a camera's image: the means, covariances
 // J·R·Σ·Rᵀ·Jᵀ by the Jacobian J of the projection at the mean (Zwicker et al., EWA
-// Splatting), with 0.3 square pixels added to the variances, and depths. Of what lies
-// at a depth of 0 it is infinite: [Image.Near] hides that.
+// Splatting), with 0.3 square pixels added to the variances, and depths. The projection is
+// infinite at depth 0: [Image.Near] culls it.
 func Project(b *ir.Builder, c Cloud, camera Camera) Flat {
 	if b.Err() != nil {
 		return Flat{}
@@ -46,5 +46,5 @@ func rotations(b *ir.Builder, q ir.Value) ir.Value {
 	return ops.Reshape(b, ops.Stack(b, 1, m[:]...), q.Dim(0), ir.N(3), ir.N(3))
 }
 
-// flipped exchanges the last two axes.
+// flipped swaps the last two axes.
 func flipped(b *ir.Builder, x ir.Value) ir.Value { return ops.MoveAxis(b, x, -1, -2) }

@@ -1,14 +1,13 @@
-// Package splat renders clouds of Gaussians (Kerbl, Kopanas, Leimkühler and
+// Package splat renders 3D Gaussian splats (Kerbl, Kopanas, Leimkühler and
 // Drettakis, 3D Gaussian Splatting for Real-Time Radiance Field Rendering): it
-// projects them, sorts them by depth and blends them from front to back, in every
-// pixel. All is made of ops, so that images have derivatives by every parameter, of
+// projects them, sorts them by depth and alpha-blends them from front to back in every
+// pixel. It is a composite of ops, so images are differentiable by every parameter, at
 // every order.
 //
-// Images are rendered in one of two ways, which give the same values and derivatives.
-// By tiles ([Image.Tile]) a Gaussian is looked at by the pixels of those tiles alone in
-// which it covers enough to count: work and the memory of the way back are those of
-// Pairs × Tile², however large the image is. Without, every pixel looks at every
-// Gaussian, at the cost of Height × Width × n, which is less for few or large ones.
+// There are two renderers with the same values and derivatives. With tiles ([Image.Tile])
+// a Gaussian is evaluated only at the pixels of the tiles in which it is visible: work and
+// memory of the backward pass are Pairs × Tile² for any image size. Without tiles every
+// pixel evaluates every Gaussian, Height × Width × n, which is less for few or large ones.
 // Values are f32 or f64, all of one type. Errors are those of the ops.
 package splat
 
@@ -17,8 +16,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Camera sees the point x at Rotation·x + Translation, z being the depth, and shows
-// it at Focal·(x/z, y/z) + Center, in pixels.
+// Camera is a pinhole camera: a point p has camera coordinates (x, y, z) = Rotation·p +
+// Translation, with depth z, and pixel coordinates Focal·(x/z, y/z) + Center.
 type Camera struct {
 	Rotation    ir.Value // [3, 3]
 	Translation ir.Value // [3]
@@ -44,34 +43,34 @@ type Flat struct {
 	Colors      ir.Value // [n, channels]
 }
 
-// Image says what [Render] makes.
+// Image describes the image to render.
 type Image struct {
 	Height, Width int
-	Background    ir.Value // [channels]; black where it is no value
-	// Near is the depth up to which Gaussians are not shown.
+	Background    ir.Value // [channels]; the zero Value is black
+	// Near is the depth below which Gaussians are culled.
 	Near float64
 	// Tile is the side of the tiles, in pixels; 0 for none.
 	Tile int
-	// Pairs is for how many pairs of a Gaussian and a tile that it is seen in there is
-	// room. A run that needs more fails, with an error of kind [ir.ErrIndex] that says
-	// how many it needs.
+	// Pairs is the maximum number of pairs of a Gaussian and a tile in which it is
+	// visible. A run that needs more fails with an error of kind [ir.ErrIndex] that states
+	// the number.
 	Pairs int
 }
 
 const (
-	blur       = 0.3       // added to variances, in square pixels, so that nothing falls between pixels
-	mostOpaque = 0.99      // what one Gaussian covers of a pixel at most
-	visible    = 1.0 / 255 // what it has to cover to be counted
+	blur     = 0.3       // added to variances, in square pixels: a low-pass filter
+	maxAlpha = 0.99      // maximum α of a Gaussian in a pixel
+	visible  = 1.0 / 255 // minimum α
 )
 
 // Render returns an image [height, width, channels]: the sum over Gaussians, nearest
-// first, of color·α·Π(1 − α of those before), and the background times what is left.
-// α is the opacity times exp(−dᵀ·Σ⁻¹·d/2) at the distance d from the centre of the
-// pixel, at most 0.99, and nothing below 1/255. Gaussians of one depth are in the
-// order in which they are given. The order counts as constant in derivatives.
+// first, of color·α·Π(1 − α of those before), plus the background times the remaining
+// transmittance. α is the opacity times exp(−dᵀ·Σ⁻¹·d/2) at the distance d from the centre
+// of the pixel, at most 0.99, and 0 below 1/255. Gaussians of equal depth keep their
+// order. Derivatives treat the order as constant.
 //
-// Sizes of the image below 1, a tile below 0, and tiles without room for a pair are
-// errors of kind [ir.ErrAttr].
+// Image sizes below 1, a negative tile, and tiles with Pairs below 1 are errors of kind
+// [ir.ErrAttr].
 func Render(b *ir.Builder, f Flat, m Image) ir.Value {
 	if m.Height < 1 || m.Width < 1 || m.Tile < 0 || m.Tile > 0 && m.Pairs < 1 {
 		b.Fail(ir.Attrf("an image of %d × %d pixels in tiles of %d with room for %d pairs", m.Height, m.Width, m.Tile, m.Pairs))
@@ -89,14 +88,14 @@ func Render(b *ir.Builder, f Flat, m Image) ir.Value {
 	return ops.Reshape(b, pixels, ir.N(m.Height), ir.N(m.Width), f.Colors.Dim(1))
 }
 
-// at returns the Gaussians that indices name, in their order.
+// at returns the Gaussians at the given indices.
 func (f Flat) at(b *ir.Builder, indices ir.Value) Flat {
 	take := func(x ir.Value) ir.Value { return ops.Take(b, x, indices, 0, ops.OutsideClip) }
 	return Flat{take(f.Means), take(f.Covariances), take(f.Depths), take(f.Opacities), take(f.Colors)}
 }
 
-// blend returns the colors [pixels, channels] of all pixels, row by row, each of which
-// looks at all Gaussians, in their order.
+// blend returns the colors [pixels, channels] of all pixels, in row-major order, each
+// blended from all Gaussians in order.
 func blend(b *ir.Builder, f Flat, m Image) ir.Value {
 	x, y := centers(b, m.Height, m.Width, f.Means.DType())
 	alpha := f.cover(b, ops.ExpandDims(b, x, 1), ops.ExpandDims(b, y, 1), 0)
@@ -110,7 +109,7 @@ func blend(b *ir.Builder, f Flat, m Image) ir.Value {
 	return pixels
 }
 
-// centers returns where the centres of height × width pixels are, row by row.
+// centers returns the pixel centres of a height × width image, in row-major order.
 func centers(b *ir.Builder, height, width int, d ir.DType) (x, y ir.Value) {
 	along := func(axis int) ir.Value {
 		at := ops.Reshape(b, ops.Iota(b, ir.I32, axis, ir.N(height), ir.N(width)), ir.N(height*width))
@@ -119,8 +118,8 @@ func centers(b *ir.Builder, height, width int, d ir.DType) (x, y ir.Value) {
 	return along(1), along(0)
 }
 
-// cover returns α at the points x, y. What is known of the Gaussians are vectors, which
-// get an axis of size 1 at the given place and are broadcast with x and y.
+// cover returns α at the points x, y. The parameters of the Gaussians are vectors, which
+// get an axis of size 1 at the given position and are broadcast with x and y.
 func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int) ir.Value {
 	number := func(v ir.Value) ir.Value { return ops.ExpandDims(b, v, axis) }
 	dx := ops.Sub(b, x, number(column(b, f.Means, 0)))
@@ -132,11 +131,11 @@ func (f Flat) cover(b *ir.Builder, x, y ir.Value, axis int) ir.Value {
 	power := ops.Add(b, square(yy, dx, dx), square(xx, dy, dy))
 	power = ops.Sub(b, power, square(ops.Add(b, xy, xy), dx, dy))
 	alpha := ops.Mul(b, number(f.Opacities), ops.Exp(b, power))
-	alpha = ops.Min(b, alpha, ops.ConstLike(b, alpha, mostOpaque))
+	alpha = ops.Min(b, alpha, ops.ConstLike(b, alpha, maxAlpha))
 	return ops.Select(b, ops.Ge(b, alpha, ops.ConstLike(b, alpha, visible)), alpha, ops.ZerosLike(b, alpha))
 }
 
-// covariance returns one element of each of the matrices.
+// covariance returns one element of each covariance matrix.
 func (f Flat) covariance(b *ir.Builder, i, j int) ir.Value {
 	rows := ops.Reshape(b, f.Covariances, f.Covariances.Dim(0), ir.N(4))
 	return column(b, rows, 2*i+j)

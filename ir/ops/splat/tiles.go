@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// grid is how the tiles of an image lie: in rows from its upper left corner. The last
-// ones may reach beyond it.
+// grid is the layout of the tiles of an image, in row-major order. The last ones may
+// extend beyond it.
 type grid struct{ side, rows, columns int }
 
 func (m Image) grid() grid {
@@ -18,9 +18,9 @@ func (m Image) grid() grid {
 
 func (g grid) tiles() int { return g.rows * g.columns }
 
-// inTiles renders the Gaussians by pairs of one of them and a tile that it is seen in.
-// The pairs of a tile stand side by side, nearest Gaussian first, so that what a pixel
-// sees through those in front is a running product that begins anew with each tile.
+// inTiles renders pairs of a Gaussian and a tile in which it is visible. The pairs of a
+// tile are adjacent, nearest Gaussian first, so that the transmittance is a segmented
+// product scan.
 func inTiles(b *ir.Builder, f Flat, order ir.Value, m Image) ir.Value {
 	g := m.grid()
 	p := pairsOf(b, f.at(b, order), g, m.Pairs)
@@ -28,8 +28,8 @@ func inTiles(b *ir.Builder, f Flat, order ir.Value, m Image) ir.Value {
 	alpha := p.cover(b, f, g)
 	weight := ops.Mul(b, alpha, p.through(b, alpha))
 
-	// Weights and what is left of the background add up to 1, so it is enough to add
-	// colors less that of the background.
+	// Weights and the remaining transmittance sum to 1, so it is enough to blend colors
+	// minus the background.
 	colors := f.Colors
 	if m.Background.Valid() {
 		colors = ops.Sub(b, colors, m.Background)
@@ -46,7 +46,7 @@ func inTiles(b *ir.Builder, f Flat, order ir.Value, m Image) ir.Value {
 	return image
 }
 
-// assemble makes an image [rows·side, columns·side, channels] of tiles [tiles, side²,
+// assemble joins tiles [tiles, side², channels] into an image [rows·side, columns·side,
 // channels].
 func (g grid) assemble(b *ir.Builder, tiles ir.Value) ir.Value {
 	channels, side := tiles.Dim(2), ir.N(g.side)
@@ -55,26 +55,25 @@ func (g grid) assemble(b *ir.Builder, tiles ir.Value) ir.Value {
 	return ops.Reshape(b, x, ir.N(g.rows*g.side), ir.N(g.columns*g.side), channels)
 }
 
-// pairs are those of a Gaussian and a tile that it is seen in, in the order of tiles
-// and, within one, of Gaussians. What is left of the room is at the end: its tile is the
-// one after the last.
+// pairs are the pairs of a Gaussian and a tile in which it is visible, ordered by tile and
+// then by Gaussian. Unused pairs are at the end, with the tile after the last.
 type pairs struct {
 	gaussian, tile ir.Value // [pairs], i32
 }
 
-// pairsOf returns the pairs of Gaussians that stand in order of depth.
+// pairsOf returns the pairs of Gaussians that are sorted by depth.
 func pairsOf(b *ir.Builder, f Flat, g grid, room int) pairs {
 	seen := f.reach(b, g)
 	count := ops.Mul(b, seen.columns, seen.rows)
 	ends := ops.CumSum(b, count, ops.CumSumAttrs{})
 	all := checked(b, count, room)
 
-	// Pair p is one of the first Gaussian whose pairs end after p.
+	// Pair p belongs to the first Gaussian whose pairs end after p.
 	p := ops.Iota(b, ir.I32, 0, ir.N(room))
 	gaussian := ops.SearchSorted(b, ends, p, true)
 	of := func(x ir.Value) ir.Value { return ops.Take(b, x, gaussian, 0, ops.OutsideClip) }
 	nth := ops.Sub(b, p, ops.Sub(b, of(ends), of(count)))
-	columns := ops.Max(b, of(seen.columns), ops.OnesLike(b, p)) // 0 where there is no pair
+	columns := ops.Max(b, of(seen.columns), ops.OnesLike(b, p)) // 0 if there is no pair
 	row := ops.Add(b, of(seen.top), ops.Div(b, nth, columns))
 	tile := ops.Add(b, ops.Mul(b, row, ops.ConstLike(b, row, float64(g.columns))), ops.Add(b, of(seen.left), ops.Rem(b, nth, columns)))
 	tile = ops.Select(b, ops.Lt(b, p, all), tile, ops.ConstLike(b, tile, float64(g.tiles())))
@@ -85,28 +84,27 @@ func pairsOf(b *ir.Builder, f Flat, g grid, room int) pairs {
 	return pairs{gaussian: sorted[1], tile: sorted[0]}
 }
 
-// checked returns the sum of counts, and makes a run fail whose sum is more than room.
+// checked returns the sum of counts, and makes a run fail if the sum exceeds room.
 func checked(b *ir.Builder, counts ir.Value, room int) ir.Value {
 	sum := ops.ReduceSum(b, counts, 0)
-	// The sum of so many that it wraps is told from that of few by floats.
+	// A float sum detects wrapping of the integer sum.
 	about := ops.ReduceSum(b, ops.Convert(b, counts, ir.F32), 0)
 	wraps := ops.Gt(b, about, ops.ConstLike(b, about, 1<<30))
 	sum = ops.Select(b, wraps, ops.ConstLike(b, sum, math.MaxInt32), sum)
 	return ops.CheckIndex(b, sum, ir.N(room+1), "number of pairs of a Gaussian and a tile")
 }
 
-// rectangles of tiles: the first column and row, and how many of each, 0 for none; i32.
+// rectangles of tiles: the first column and row, and their numbers, 0 for none; i32.
 type rectangles struct{ left, top, columns, rows ir.Value }
 
-// reach returns the tiles with pixels that Gaussians may be seen in. α is at least as
-// visible as it has to be where dᵀ·Σ⁻¹·d ≤ r = 2·log(opacity/visible), an ellipse that
-// reaches as far as √(r·Σxx) along x.
+// reach returns the tiles in which Gaussians may be visible. α ≥ visible holds in the
+// ellipse dᵀ·Σ⁻¹·d ≤ r = 2·log(opacity/visible), whose half-width along x is √(r·Σxx).
 func (f Flat) reach(b *ir.Builder, g grid) rectangles {
 	like := func(x float64) ir.Value { return ops.ConstLike(b, f.Opacities, x) }
 	seen := ops.Ge(b, f.Opacities, like(visible))
 	r := ops.Mul(b, like(2), ops.Log(b, ops.Mul(b, f.Opacities, like(1/visible))))
 	along := func(axis, tiles int) (first, count ir.Value) {
-		// Rounding may not cost a pixel whose centre is at the very end.
+		// Rounding must not exclude a pixel whose centre is on the boundary.
 		const margin = 0.01
 		half := ops.Add(b, ops.Sqrt(b, ops.Mul(b, r, f.covariance(b, axis, axis))), like(margin))
 		center := ops.Sub(b, column(b, f.Means, axis), like(0.5))
@@ -129,8 +127,7 @@ func (f Flat) reach(b *ir.Builder, g grid) rectangles {
 	return out
 }
 
-// cover returns α [pairs, side²] of the Gaussians of the pairs at the pixels of their
-// tiles.
+// cover returns α, [pairs, side²], of the pairs' Gaussians at the pixels of their tiles.
 func (p pairs) cover(b *ir.Builder, f Flat, g grid) ir.Value {
 	d := f.Means.DType()
 	x, y := centers(b, g.side, g.side, d)
@@ -143,8 +140,8 @@ func (p pairs) cover(b *ir.Builder, f Flat, g grid) ir.Value {
 	return f.cover(b, x, y, 1)
 }
 
-// through returns the product of 1 − α over the pairs of the same tile before: by
-// h[i] = (1 − α[i−1])·h[i−1], which is 1 for the first.
+// through returns the transmittance: the exclusive product of 1 − α over the pairs of each
+// tile, by h[i] = (1 − α[i−1])·h[i−1], which is 1 for the first.
 func (p pairs) through(b *ir.Builder, alpha ir.Value) ir.Value {
 	n := alpha.Dim(0)
 	shifted := func(x, first ir.Value) ir.Value {

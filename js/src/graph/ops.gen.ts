@@ -34,8 +34,8 @@ export abstract class ValueOps {
 
   /**
    * layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift,
-   * which are made of what the layer is conditioned on (Peebles and Xie, DiT). AdaLayerNorm of
-   * RLX in Rust.
+   * where scale and shift are computed from the conditioning (Peebles and Xie, Scalable
+   * Diffusion Models with Transformers). AdaLayerNorm of RLX in Rust.
    *
    * - C1: the element type of x is float
    * - C2: scale and shift have the element type of x and broadcast to it
@@ -78,7 +78,7 @@ export abstract class ValueOps {
   add(y: Operand): Value { return this.apply('add', [y])[0]!; }
 
   /**
-   * Whether all elements along some axes are true, or not 0; true of none.
+   * Whether all elements along some axes are true, or nonzero; true for no elements.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -88,9 +88,9 @@ export abstract class ValueOps {
   all(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('all', [], { axes, keepDims })[0]!; }
 
   /**
-   * The values of all devices along a mesh axis, one after the other along an axis, on each of
-   * them (JAX's all_gather, tiled). With one device it is computed anywhere; several are refused
-   * where a graph is compiled for one.
+   * The concatenation along an axis of the values of all devices along a mesh axis, on each of
+   * them (JAX's all_gather, tiled). One device is supported everywhere; a graph compiled for one
+   * device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: axis is an axis of x
@@ -100,10 +100,9 @@ export abstract class ValueOps {
   allGather(attributes: { meshAxis: string; devices?: number; axis?: number }): Value { return this.apply('all_gather', [], attributes)[0]!; }
 
   /**
-   * The sum, mean, largest or smallest of the values of all devices along a mesh axis, on each
-   * of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its
-   * derivative equally. With one device it is computed anywhere; several are refused where a
-   * graph is compiled for one.
+   * The sum, mean, maximum or minimum over all devices along a mesh axis, on each of them (JAX's
+   * psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.
+   * One device is supported everywhere; a graph compiled for one device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of
@@ -114,10 +113,10 @@ export abstract class ValueOps {
   allReduce(attributes: { meshAxis: string; devices?: number; reduction?: string }): Value { return this.apply('all_reduce', [], attributes)[0]!; }
 
   /**
-   * What the devices along a mesh axis send to each other: each cuts its value along split_axis
-   * into as many parts, sends the i-th to the device of place i, and puts what it gets together
-   * along concat_axis (JAX's all_to_all, tiled). With one device it is computed anywhere;
-   * several are refused where a graph is compiled for one.
+   * The exchange of slices between the devices along a mesh axis: each splits its value along
+   * split_axis, sends slice i to device i, and concatenates the received slices along
+   * concat_axis (JAX's all_to_all, tiled). One device is supported everywhere; a graph compiled
+   * for one device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: split_axis and concat_axis are axes of x; the size of split_axis is a multiple of
@@ -136,7 +135,7 @@ export abstract class ValueOps {
   and(y: Operand): Value { return this.apply('and', [y])[0]!; }
 
   /**
-   * Whether one of the elements along some axes is true, or not 0; false of none.
+   * Whether any element along some axes is true, or nonzero; false for no elements.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -146,8 +145,8 @@ export abstract class ValueOps {
   any(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('any', [], { axes, keepDims })[0]!; }
 
   /**
-   * The position along an axis of the largest element, the first one where several tie. A NaN
-   * counts as the largest.
+   * The index along an axis of the largest element, the first one of several. NaN counts as the
+   * largest.
    *
    * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
    *   unsigned
@@ -158,8 +157,8 @@ export abstract class ValueOps {
   argmax(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): Value { return this.apply('argmax', [], attributes)[0]!; }
 
   /**
-   * The position along an axis of the smallest element, the first one where several tie. A NaN
-   * counts as the smallest.
+   * The index along an axis of the smallest element, the first one of several. NaN counts as the
+   * smallest.
    *
    * - C1: the element type of x is signed, unsigned or float, that of the result is signed or
    *   unsigned
@@ -170,8 +169,8 @@ export abstract class ValueOps {
   argmin(attributes: { axis?: number; dtype?: DType; keepDims?: boolean } = {}): Value { return this.apply('argmin', [], attributes)[0]!; }
 
   /**
-   * The positions along an axis, as i32, of the elements in ascending or descending order. Equal
-   * elements, such as 0 and -0, stay in their order; NaN is larger than all numbers.
+   * The indices, i32, that sort x along an axis in ascending or descending order. The sort is
+   * stable, also for 0 and -0; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
@@ -223,17 +222,18 @@ export abstract class ValueOps {
   atanh(): Value { return this.apply('atanh', [])[0]!; }
 
   /**
-   * softmax(scale·q·kᵀ)·v. The order is: products, scale, softcap, mask, softmax. A query
-   * that sees no key gives 0. With causal a query sees no later key, where the last query
-   * belongs to the last key; with a window it sees no key that many or more places before its
-   * own. It is computed in f32 for narrower types.
+   * softmax(scale·q·kᵀ)·v (Vaswani et al., Attention Is All You Need). Scores are scaled,
+   * capped by softcap·tanh(s/softcap), masked, and go through softmax. A fully masked query
+   * gives 0. With causal a query at i attends to keys j ≤ i, with a window to those with i −
+   * j < window, where the last query has the position of the last key. It is computed in f32 for
+   * narrower types.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
-   * - C2: the axes before these two are those of a batch and, last, the heads: they are the same
-   *   for all, but q may have a multiple of the heads of k and v
-   * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
-   *   scores), and broadcasts to [..., m, n]
+   * - C2: the leading axes are batch axes and, last, the heads; they are equal for all operands,
+   *   except that q may have a multiple of the heads of k and v
+   * - C3: mask, which may be left out, is boolean (true: attend) or of the type of q (added to
+   *   the scores), and broadcasts to [..., m, n]
    * - C4: softcap and window are not negative
    *
    * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
@@ -242,16 +242,16 @@ export abstract class ValueOps {
   attention(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value { return this.apply('attention', [k, v, mask], attributes)[0]!; }
 
   /**
-   * Cotangents of q, k, v and of an additive mask, given lse, the second result of
-   * attention_forward, dout, the cotangent of the first one, and delta = sum(dout·out) over the
-   * last axis, less the cotangent of lse.
+   * The cotangents of q, k, v and an additive mask, from lse, the second result of
+   * attention_forward, dout, the cotangent of its first result out, and delta = sum(dout·out)
+   * over the last axis minus the cotangent of lse.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
-   * - C2: the axes before these two are those of a batch and, last, the heads: they are the same
-   *   for all, but q may have a multiple of the heads of k and v
-   * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
-   *   scores), and broadcasts to [..., m, n]
+   * - C2: the leading axes are batch axes and, last, the heads; they are equal for all operands,
+   *   except that q may have a multiple of the heads of k and v
+   * - C3: mask, which may be left out, is boolean (true: attend) or of the type of q (added to
+   *   the scores), and broadcasts to [..., m, n]
    * - C4: softcap and window are not negative
    * - C5: lse and delta have the types of lse, dout has the type of the result
    *
@@ -261,16 +261,15 @@ export abstract class ValueOps {
   attentionBackward(k: Operand, v: Operand, lse: Operand, delta: Operand, dout: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value[] { return this.apply('attention_backward', [k, v, lse, delta, dout, mask], attributes); }
 
   /**
-   * The result of attention, and the logarithm of the sum of the exponentials of each query's
-   * scores, [..., m], which is what the derivative needs; f32 for narrower types, -Inf for a
-   * query that sees no key.
+   * The result of attention, and the log-sum-exp of each query's scores, [..., m], which is the
+   * residual of attention_backward; f32 for narrower types, -Inf for a fully masked query.
    *
    * - C1: q, k and v have one float type and one rank of at least 2: [..., m, d], [..., n, d]
    *   and [..., n, e]
-   * - C2: the axes before these two are those of a batch and, last, the heads: they are the same
-   *   for all, but q may have a multiple of the heads of k and v
-   * - C3: mask, which may be left out, is boolean (true: seen) or of the type of q (added to the
-   *   scores), and broadcasts to [..., m, n]
+   * - C2: the leading axes are batch axes and, last, the heads; they are equal for all operands,
+   *   except that q may have a multiple of the heads of k and v
+   * - C3: mask, which may be left out, is boolean (true: attend) or of the type of q (added to
+   *   the scores), and broadcasts to [..., m, n]
    * - C4: softcap and window are not negative
    *
    * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
@@ -279,22 +278,22 @@ export abstract class ValueOps {
   attentionForward(k: Operand, v: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): [Value, Value] { return this.apply('attention_forward', [k, v, mask], attributes) as [Value, Value]; }
 
   /**
-   * The mean of each window: of all its elements with count_include_pad, where padding is zero,
-   * and of those that are not padding without.
+   * The mean of each window: of all its elements with count_include_pad, with padding as zeros,
+   * and otherwise of those that are not padding.
    *
    * - C1: x is of a float type and has rank 3 or more: batch, spatial axes, channels
    * - C2: sizes, strides and dilations are at least 1, padding is not negative
    * - C3: padding is smaller than the dilated window, which is no longer than the padded axis
-   * - C4: windows fill a symbolic axis exactly
+   * - C4: along a symbolic axis windows leave no remainder
    *
    * If not given, `countIncludePad` is false.
    */
   avgPool(attributes: { sizes: readonly number[]; strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; countIncludePad?: boolean }): Value { return this.apply('avg_pool', [], attributes)[0]!; }
 
   /**
-   * Rotates [..., positions, d] by the places in a grid that the positions go through row by
-   * row: the first half of the pairs of neighbours by the column, the second half by the row,
-   * pair i of a half by place·base^(−4·i/d), as the image encoder of SAM 2 does.
+   * Rotary embedding of [..., positions, d] for positions in a row-major grid of width columns:
+   * the first half of the pairs of neighbours is rotated by the column, the second half by the
+   * row, pair i of a half by coordinate·base^(−4·i/d), as in the image encoder of SAM 2.
    *
    * - C1: the element type of x is float
    * - C2: x has rank 2 or more, its last axis is a multiple of 4
@@ -305,8 +304,8 @@ export abstract class ValueOps {
   axialRope(attributes: { width: number; base?: number }): Value { return this.apply('axial_rope', [], attributes)[0]!; }
 
   /**
-   * (x − mean) / √(variance + epsilon)·scale + bias, by statistics of each channel from
-   * training (Ioffe and Szegedy, Batch Normalization). It is computed in f32 for narrower types.
+   * (x − mean) / √(variance + epsilon)·scale + bias, with the running statistics of each
+   * channel (Ioffe and Szegedy, Batch Normalization). It is computed in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: x has rank 2 or more, its first axis being the batch and its last one the channels
@@ -318,11 +317,10 @@ export abstract class ValueOps {
   batchNormInference(scale: Operand, bias: Operand, mean: Operand, variance: Operand, epsilon?: number): Value { return this.apply('batch_norm_inference', [scale, bias, mean, variance], { epsilon })[0]!; }
 
   /**
-   * x normalised by mean and variance of each channel in this batch, times scale, plus bias; and
-   * the running mean and variance for the next step: momentum times those of the batch, the
-   * variance without bias, plus 1 − momentum times the ones given. No derivative passes
-   * through the statistics of the batch into the running ones. It is computed in f32 for
-   * narrower types.
+   * x normalised by the batch mean and variance of each channel, times scale, plus bias; and the
+   * new running mean and variance: momentum times those of the batch, with the unbiased
+   * variance, plus 1 − momentum times the operands (Ioffe and Szegedy, Batch Normalization).
+   * No derivative flows into the running statistics. It is computed in f32 for narrower types.
    *
    * - C1: x has rank 2 or more, its first axis being the batch and its last one the channels;
    *   its element type is float
@@ -334,10 +332,9 @@ export abstract class ValueOps {
   batchNormTraining(scale: Operand, bias: Operand, mean: Operand, variance: Operand, attributes: { epsilon?: number; momentum?: number } = {}): [Value, Value, Value] { return this.apply('batch_norm_training', [scale, bias, mean, variance], attributes) as [Value, Value, Value]; }
 
   /**
-   * The cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities;
-   * logarithms below −100 count as that, as in PyTorch. bce_with_logits is more accurate. By
-   * reduction, the result is the mean (the default) or the sum over all elements, or each by
-   * itself.
+   * The binary cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities
+   * x; logarithms are clamped to −100 from below, as in PyTorch. bce_with_logits is more
+   * accurate. The reduction is the mean (the default) or the sum over all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -346,8 +343,8 @@ export abstract class ValueOps {
   bce(target: Operand, reduction?: string): Value { return this.apply('bce', [target], { reduction })[0]!; }
 
   /**
-   * The cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target. By reduction,
-   * the result is the mean (the default) or the sum over all elements, or each by itself.
+   * The binary cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target. The
+   * reduction is the mean (the default) or the sum over all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -356,8 +353,8 @@ export abstract class ValueOps {
   bceWithLogits(target: Operand, reduction?: string): Value { return this.apply('bce_with_logits', [target], { reduction })[0]!; }
 
   /**
-   * How many elements of x are 0, 1, … bins − 1, in i32; others count nowhere. Each element
-   * is compared with each bin.
+   * The counts of 0, 1, …, bins − 1 in x, i32; other elements are ignored. Each element is
+   * compared with each bin.
    *
    * - C1: the element type of x is signed or unsigned
    * - C2: bins is not negative
@@ -367,7 +364,7 @@ export abstract class ValueOps {
   bincount(bins?: number): Value { return this.apply('bincount', [], { bins })[0]!; }
 
   /**
-   * The bits of x read as another element type of the same width.
+   * The bits of x reinterpreted as another element type of the same width.
    *
    * - C1: both element types are signed, unsigned or float, of the same width
    * - C2: the result has the shape of the operand
@@ -375,8 +372,9 @@ export abstract class ValueOps {
   bitcast(dtype: DType): Value { return this.apply('bitcast', [], { dtype })[0]!; }
 
   /**
-   * x repeated to another shape: axis i of x is axis axes[i] of the result, along which it is
-   * repeated if its size is 1, and the result is the same all along its other axes.
+   * x broadcast to another shape (XLA's BroadcastInDim): axis i of x is axis axes[i] of the
+   * result, along which it is repeated if its size is 1; along the other axes of the result x is
+   * repeated.
    *
    * - C1: axes has an entry for each axis of x, increasing
    * - C2: axis i of x has size 1 or that of axis axes[i] of shape
@@ -392,7 +390,7 @@ export abstract class ValueOps {
   cbrt(): Value { return this.apply('cbrt', [])[0]!; }
 
   /**
-   * The smallest whole number not below x. The derivative is 0, also at the jumps.
+   * ⌈x⌉, the smallest integer not below x. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -409,8 +407,8 @@ export abstract class ValueOps {
   celu(alpha?: number): Value { return this.apply('celu', [], { alpha })[0]!; }
 
   /**
-   * The indices themselves. One outside [0, bound) makes the run fail with an error that names
-   * this node and what the index is; state keeps its value then.
+   * The indices, unchanged. An index outside [0, bound) makes the run fail with an error that
+   * names this node and what the index is; state keeps its value then.
    *
    * - C1: the element type is signed or unsigned
    * - C2: the result has the type of the operand
@@ -418,8 +416,8 @@ export abstract class ValueOps {
   checkIndex(attributes: { bound?: readonly Dim[]; what?: string } = {}): Value { return this.apply('check_index', [], attributes)[0]!; }
 
   /**
-   * The lower triangular matrix l with a positive diagonal for which l·lᵀ is the symmetric
-   * part (x + xᵀ)/2. It is NaN throughout where that is not positive definite.
+   * The Cholesky factor: the lower triangular l with a positive diagonal and l·lᵀ = (x +
+   * xᵀ)/2. All elements are NaN if that matrix is not positive definite.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -428,9 +426,9 @@ export abstract class ValueOps {
   cholesky(): Value { return this.apply('cholesky', [])[0]!; }
 
   /**
-   * x limited to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one
-   * is NaN. The derivative by x is 1 inside and at the bounds, 0 outside; that by a bound is 1
-   * where it takes the place of x.
+   * x clamped to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one
+   * operand is NaN. The derivative by x is 1 in [low, high] and 0 outside; that by a bound is 1
+   * where it replaces x.
    *
    * - C1: the operands have one element type, which is signed, unsigned or float
    * - C2: the operands have one shape, which is that of the result
@@ -438,11 +436,10 @@ export abstract class ValueOps {
   clamp(low: Operand, high: Operand): Value { return this.apply('clamp', [low, high])[0]!; }
 
   /**
-   * The matrices of the cofactors of square matrices x, which are the gradients of the
-   * determinants; with further matrices, the derivative of that along each of them: the gradient
-   * of the determinant's derivative along all. It is right for singular matrices of any rank.
-   * The derivative along one matrix takes as many steps as the cofactors do, n³; each further
-   * one takes n² times as many.
+   * The cofactor matrices of square matrices x, which are the gradients of the determinants;
+   * with further matrices, the directional derivative along all of them, for singular matrices
+   * of any rank too. The derivative along one matrix takes O(n³) operations, as the cofactors
+   * do; each further one multiplies that by n².
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -453,23 +450,23 @@ export abstract class ValueOps {
   cofactor(along: readonly Operand[] = []): Value { return this.apply('cofactor', ([] as Operand[]).concat(along))[0]!; }
 
   /**
-   * The value of one device along a mesh axis, on each of them (JAX's pbroadcast). With one
-   * device it is computed anywhere; several are refused where a graph is compiled for one.
+   * The value of one device along a mesh axis, on each of them (JAX's pbroadcast). One device is
+   * supported everywhere; a graph compiled for one device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
-   * - C2: root is a place below devices
+   * - C2: root is a device index
    *
    * If not given, `devices` is 1, `root` is 0.
    */
   collectiveBroadcast(attributes: { meshAxis: string; devices?: number; root?: number }): Value { return this.apply('collective_broadcast', [], attributes)[0]!; }
 
   /**
-   * The value of the device that sends its own here: sources[i] sends to targets[i]. A device
-   * that gets none has zeros (JAX's ppermute). With one device it is computed anywhere; several
-   * are refused where a graph is compiled for one.
+   * The value of the sending device: sources[i] sends to targets[i]. A device that receives none
+   * gets zeros (JAX's ppermute). One device is supported everywhere; a graph compiled for one
+   * device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
-   * - C2: sources and targets are lists of one length of different places below devices
+   * - C2: sources and targets are lists of one length of distinct device indices
    *
    * If not given, `devices` is 1.
    */
@@ -484,8 +481,8 @@ export abstract class ValueOps {
   complex(im: Operand): Value { return this.apply('complex', [im])[0]!; }
 
   /**
-   * The condition numbers of square matrices: the norm of x times that of its inverse. It is Inf
-   * or NaN for a singular one.
+   * The condition numbers of square matrices: the norm of x times that of its inverse, Inf or
+   * NaN for a singular matrix.
    *
    * - C1: the element type of x is float
    * - C2: x is f32 or f64, of rank 2 or more, and has no symbolic size
@@ -505,9 +502,9 @@ export abstract class ValueOps {
   conj(): Value { return this.apply('conj', [])[0]!; }
 
   /**
-   * Convolution of images: channels last, so that neighbouring threads read neighbouring
-   * channels. x is [batch, height, width, in], the weight [height, width, in/groups, out], the
-   * bias [out].
+   * Convolution of images (cross-correlation), channels last so that loads coalesce, plus a
+   * bias. x is [batch, height, width, in], the weight [height, width, in/groups, out], the bias
+   * [out].
    *
    * - C1: all operands have one float type
    * - C2: the lists have two entries; strides, dilations and groups are at least 1
@@ -519,9 +516,9 @@ export abstract class ValueOps {
   conv2d(weight: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; groups?: number } = {}): Value { return this.apply('conv2d', [weight, bias], attributes)[0]!; }
 
   /**
-   * Convolves lhs with rhs, without flipping rhs: the result at a position is the sum of
-   * products of rhs with the part of the padded, dilated lhs that starts there. Sums of f16 and
-   * bf16 are taken in f32.
+   * Convolution of lhs with rhs, without flipping rhs (XLA's ConvGeneralDilated): the result at
+   * a position is the sum of products of rhs with the part of the padded, dilated lhs that
+   * starts there. f16 and bf16 accumulate in f32.
    *
    * - C1: lhs and rhs have one numeric element type and one rank of at least 2.
    * - C2: lhs, rhs and out are permutations of the axes; the other lists have one entry for each
@@ -538,10 +535,10 @@ export abstract class ValueOps {
   convGeneral(rhs: Operand, attributes: { strides?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; lhsDilation?: readonly number[]; rhsDilation?: readonly number[]; lhs?: readonly number[]; rhs?: readonly number[]; out?: readonly number[]; featureGroups?: readonly Dim[]; batchGroups?: readonly Dim[] } = {}): Value { return this.apply('conv_general', [rhs], attributes)[0]!; }
 
   /**
-   * The transpose of a convolution by its image, plus a bias: each element of x is spread over a
-   * window of the result by the weight. x is [batch, spatial axes..., in], the weight
-   * [window..., in, out/groups], the bias [out]. A spatial axis of size n becomes (n −
-   * 1)·stride + (window − 1)·dilation + 1 − pad_lo − pad_hi + output_padding long.
+   * Transposed convolution, plus a bias: each element of x adds its product with the weight to a
+   * window of the result. x is [batch, spatial axes..., in], the weight [window..., in,
+   * out/groups], the bias [out]. A spatial axis of size n becomes (n − 1)·stride + (window
+   * − 1)·dilation + 1 − pad_lo − pad_hi + output_padding long.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one float type; x and weight have one rank of 3 or more
@@ -554,11 +551,10 @@ export abstract class ValueOps {
   convTranspose(weight: Operand, bias?: Operand, attributes: { strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[]; outputPadding?: readonly number[]; groups?: number } = {}): Value { return this.apply('conv_transpose', [weight, bias], attributes)[0]!; }
 
   /**
-   * x as another element type. Floats round to nearest, ties to even, and beyond the largest to
-   * infinity, or NaN in f8e4m3fn; a float becomes an integer by truncation, the nearest end of
-   * the range where it lies outside, 0 for NaN; integers wrap; a bool is x ≠ 0 one way, 0 or 1
-   * the other. There is a derivative between floats of 16 bits and more, and between complex
-   * numbers.
+   * x converted to another element type. Floats round to nearest, ties to even, and overflow to
+   * infinity, or NaN in f8e4m3fn; floats convert to integers by truncation, saturating, with 0
+   * for NaN; integers wrap; bool is x ≠ 0, and converts to 0 or 1. It is differentiable
+   * between floats of at least 16 bits and between complex types.
    *
    * - C1: both element types are bool, signed, unsigned, float or 8-bit float, or both are
    *   complex
@@ -567,7 +563,7 @@ export abstract class ValueOps {
   convert(dtype: DType): Value { return this.apply('convert', [], { dtype })[0]!; }
 
   /**
-   * |x| with the sign of y, that of a zero included. The derivative by y is 0.
+   * |x| with the sign of y, also for zeros. The derivative by y is 0.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -591,11 +587,11 @@ export abstract class ValueOps {
   cosh(): Value { return this.apply('cosh', [])[0]!; }
 
   /**
-   * The sum of x·y along an axis divided by the norms of both, of which none counts as less
-   * than epsilon.
+   * The sum of x·y along an axis divided by max(‖x‖, epsilon)·max(‖y‖, epsilon), as in
+   * PyTorch.
    *
    * - C1: the element type of x is float
-   * - C2: y has the type of x and is broadcast against it; the result has not the axis
+   * - C2: y has the type of x and is broadcast against it; the result lacks the axis
    * - C3: epsilon is positive
    *
    * If not given, `axis` is 1, `epsilon` is 1e-08.
@@ -603,7 +599,7 @@ export abstract class ValueOps {
   cosineSimilarity(y: Operand, attributes: { axis?: number; epsilon?: number } = {}): Value { return this.apply('cosine_similarity', [y], attributes)[0]!; }
 
   /**
-   * How many elements along some axes are true, or not 0, in i32.
+   * The number of elements along some axes that are true, or nonzero, i32.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -626,18 +622,15 @@ export abstract class ValueOps {
   crossEntropy(labels: Operand, axis?: number): Value { return this.apply('cross_entropy', [labels], { axis })[0]!; }
 
   /**
-   * The negative logarithm of the probability that softmax gives to the label, times the weight
-   * of the label; with label_smoothing s, 1 − s times that plus s times the mean over all
-   * classes (Szegedy et al., Rethinking the Inception Architecture). By reduction, the result is
-   * the mean (the default) over the examples that are not ignored, weighted by their labels'
-   * weights, the sum, or the loss of each.
+   * −log softmax(logits)[label], times the class weight of the label; with label_smoothing s,
+   * 1 − s times that plus s times the mean over all classes (Szegedy et al., Rethinking the
+   * Inception Architecture). The reduction is the mean (the default) over the examples that are
+   * not ignored, weighted by their class weights, the sum, or none.
    *
    * - C1: the element type of logits is float
    * - C2: labels are integers; their shape is that of the first operand without the axis
-   * - C3: a label is a class or one of those ignored; another one is an error when the graph
-   *   runs
-   * - C4: weight, which may be left out, has the type of the first operand and an element for
-   *   each class
+   * - C3: a label is a class or an ignored label; any other is an error when the graph runs
+   * - C4: weight, which may be left out, has the type of the first operand and shape [classes]
    * - C5: label_smoothing is in [0, 1]; reduction is "mean", "sum" or "none"
    *
    * If not given, `axis` is 1, `labelSmoothing` is 0.
@@ -645,16 +638,16 @@ export abstract class ValueOps {
   crossEntropyLoss(labels: Operand, weight?: Operand, attributes: { reduction?: string; axis?: number; ignored?: readonly number[]; labelSmoothing?: number } = {}): Value { return this.apply('cross_entropy_loss', [labels, weight], attributes)[0]!; }
 
   /**
-   * The negative logarithm of the probability of labels, summed over all ways to spread them
-   * over a sequence with repetitions and blanks between (Graves et al., Connectionist Temporal
-   * Classification): for logarithms of probabilities [time, batch, classes], labels i32[batch,
-   * most], and how many steps and labels of each sequence count, i32[batch]. By reduction, the
-   * result is the mean (the default) of the losses over their numbers of labels, the sum, or the
-   * loss of each, as in PyTorch. It is computed in f32 for narrower types.
+   * −log p(labels), with p summed over all alignments of the labels with the steps, with
+   * repetitions and blanks (Graves et al., Connectionist Temporal Classification): for
+   * log-probabilities [time, batch, classes], labels i32[batch, max labels], and the numbers of
+   * valid steps and labels of each sequence, i32[batch]. The reduction is the mean (the default)
+   * of each loss divided by its number of labels, the sum, or none, as in PyTorch. It is
+   * computed in f32 for narrower types.
    *
    * - C1: the element type of logs is float
    * - C2: the operands have the types stated
-   * - C3: a label that counts is a class other than blank
+   * - C3: a valid label is a class other than blank
    * - C4: reduction is "mean", "sum" or "none"; blank is a class
    *
    * If not given, `blank` is 0, `zeroInfinity` is false.
@@ -663,7 +656,7 @@ export abstract class ValueOps {
 
   /**
    * The logarithm of the sum of the exponentials of all elements up to each element along an
-   * axis, or from it to the end with reverse; without the element itself with exclusive.
+   * axis, or from it to the end with reverse; not including the element itself with exclusive.
    *
    * - C1: the element type of x is float
    * - C2: axis is an axis of x
@@ -674,8 +667,8 @@ export abstract class ValueOps {
 
   /**
    * The largest of all elements up to each element along an axis, or from it to the end with
-   * reverse; without the element itself with exclusive. NaN from the first NaN on. Elements that
-   * are equal share the derivative as those of max do.
+   * reverse; not including the element itself with exclusive. NaN from the first NaN on.
+   * Elements that are equal share the derivative as those of max do.
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: axis is an axis of x
@@ -686,8 +679,8 @@ export abstract class ValueOps {
 
   /**
    * The smallest of all elements up to each element along an axis, or from it to the end with
-   * reverse; without the element itself with exclusive. NaN from the first NaN on. Elements that
-   * are equal share the derivative as those of min do.
+   * reverse; not including the element itself with exclusive. NaN from the first NaN on.
+   * Elements that are equal share the derivative as those of min do.
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: axis is an axis of x
@@ -698,7 +691,7 @@ export abstract class ValueOps {
 
   /**
    * The product of all elements up to each element along an axis, or from it to the end with
-   * reverse; without the element itself with exclusive. Integers wrap.
+   * reverse; not including the element itself with exclusive. Integers wrap.
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: axis is an axis of x
@@ -709,7 +702,7 @@ export abstract class ValueOps {
 
   /**
    * The sum of all elements up to each element along an axis, or from it to the end with
-   * reverse; without the element itself with exclusive. Integers wrap.
+   * reverse; not including the element itself with exclusive. Integers wrap.
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: axis is an axis of x
@@ -719,20 +712,21 @@ export abstract class ValueOps {
   cumsum(attributes: { axis?: number; reverse?: boolean; exclusive?: boolean } = {}): Value { return this.apply('cumsum', [], attributes)[0]!; }
 
   /**
-   * An angle in degrees for one in radians.
+   * x·180/π: radians to degrees.
    *
    * - C1: the element type of x is float
    */
   degrees(): Value { return this.apply('degrees', [])[0]!; }
 
   /**
-   * The numbers that blocks of bytes stand for, in one of the formats of GGUF files or as 8-bit
-   * floats. They are those of the format's reference, bit by bit, in f32, but for denormal
-   * numbers on a device that has none. RLX in Rust has them as schemes of DequantMatMul.
+   * The numbers packed in blocks of bytes, in one of the formats of GGUF files or as 8-bit
+   * floats. They equal those of the format's reference implementation, bit for bit, in f32,
+   * except for subnormal numbers on a device that flushes them. RLX in Rust has them as schemes
+   * of DequantMatMul.
    *
    * - C1: the element type of x is unsigned
-   * - C2: x holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
-   *   first one lowest, where up to three at the end are left over
+   * - C2: x holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words,
+   *   with up to three bytes of padding
    * - C3: format is one of f8_e4m3, f8_e5m2, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, q3_k, q4_0,
    *   q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, q8_k; dtype is a float type
    *
@@ -744,8 +738,8 @@ export abstract class ValueOps {
    * (x − zero)·scale (ONNX DequantizeLinear). The derivative by scale is x − zero.
    *
    * - C1: the element type of x is signed or unsigned
-   * - C2: scale and zero, which may be left out for 0, have one element, of rank 0, or one for
-   *   each place along axis
+   * - C2: scale and zero, which may be left out for 0, are scalars (per tensor) or vectors [size
+   *   of axis] (per axis)
    * - C3: scale has the type of the float side, zero that of the integer side
    *
    * If not given, `axis` is the last one.
@@ -753,8 +747,8 @@ export abstract class ValueOps {
   dequantizeLinear(scale: Operand, zero?: Operand, axis?: number): Value { return this.apply('dequantize_linear', [scale, zero], { axis })[0]!; }
 
   /**
-   * The determinants of square matrices. Derivatives of all orders are right for singular
-   * matrices too, of any rank: see cofactor for what they cost.
+   * The determinants of square matrices. Derivatives of all orders are finite at singular
+   * matrices of any rank; for their cost see cofactor.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -764,10 +758,10 @@ export abstract class ValueOps {
   det(): Value { return this.apply('det', [])[0]!; }
 
   /**
-   * The discrete Fourier transform along the last axis of numbers re + im·i as a real and an
-   * imaginary part, without a factor: Σⱼ xⱼ·exp(∓2πi·jk/n), with the sign + for the
-   * inverse. Without im the numbers are real. Any length is transformed in O(n·log n)
-   * operations. It is what fft is made of, for devices that have no complex numbers.
+   * The discrete Fourier transform along the last axis of numbers re + im·i as real and
+   * imaginary parts, unnormalised: Σⱼ xⱼ·exp(∓2πi·jk/n), with + for the inverse.
+   * Without im the numbers are real. Any length is transformed in O(n·log n) operations. The
+   * body of fft uses it, for devices without complex numbers.
    *
    * - C1: re and im have one type, whose elements are f32 or f64
    * - C2: the last axis has no symbolic size
@@ -777,8 +771,7 @@ export abstract class ValueOps {
   dft(im?: Operand, inverse?: boolean): [Value, Value] { return this.apply('dft', [im], { inverse }) as [Value, Value]; }
 
   /**
-   * The square matrices that have the vectors along the last axis of x on a diagonal and are 0
-   * beside it.
+   * Square matrices with the vectors along the last axis of x on a diagonal and 0 elsewhere.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 1 or more
@@ -799,7 +792,7 @@ export abstract class ValueOps {
   diagonal(offset?: number): Value { return this.apply('diagonal', [], { offset })[0]!; }
 
   /**
-   * The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative whole number.
+   * The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative integer.
    *
    * - C1: the element type of x is float
    */
@@ -814,8 +807,9 @@ export abstract class ValueOps {
   div(y: Operand): Value { return this.apply('div', [y])[0]!; }
 
   /**
-   * Sums products over the contracted axes. The result has the batch axes in the order given,
-   * then the free axes of lhs, then those of rhs. Sums of f16 and bf16 are taken in f32.
+   * The sum of products over the contracted axes (XLA's DotGeneral). The result has the batch
+   * axes in the order given, then the free axes of lhs, then those of rhs. f16 and bf16
+   * accumulate in f32.
    *
    * - C1: lhs and rhs have one numeric element type.
    * - C2: lhs_contract and rhs_contract have one length, and so do lhs_batch and rhs_batch.
@@ -825,11 +819,11 @@ export abstract class ValueOps {
   dotGeneral(rhs: Operand, attributes: { lhsContract?: readonly number[]; rhsContract?: readonly number[]; lhsBatch?: readonly number[]; rhsBatch?: readonly number[] } = {}): Value { return this.apply('dot_general', [rhs], attributes)[0]!; }
 
   /**
-   * x with each element set to 0 with the probability rate, by the random bits of the key, and
-   * divided by 1 - rate otherwise, so that its mean stays. An element is kept where its 16 bits
-   * (random_bits with halves) are below 65536·(1 - rate), rounded; where that differs from the
-   * rate by more than a thousandth of it or of 1 - rate, where a uniform number is below 1 -
-   * rate.
+   * x with each element set to 0 with probability rate, by the random bits of the key, and
+   * divided by 1 - rate otherwise, which keeps the mean (Srivastava et al., Dropout). An element
+   * is kept where its 16 bits (random_bits with halves) are below 65536·(1 - rate), rounded;
+   * where that differs from the rate by more than a thousandth of it or of 1 - rate, where a
+   * uniform number is below 1 - rate.
    *
    * - C1: x is of a float type
    * - C2: key is u32[2]
@@ -840,32 +834,31 @@ export abstract class ValueOps {
   dropout(key: Operand, rate?: number): Value { return this.apply('dropout', [key], { rate })[0]!; }
 
   /**
-   * The part of x of the given sizes that begins at start. It reads no more than that part.
+   * The slice of x of the given sizes that begins at start (XLA's DynamicSlice). It reads only
+   * that slice.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
-   * - C2: start is i32 with an element for each axis of x; one that would let the part end
-   *   outside is moved to where it just does not
+   * - C2: start is i32[rank of x], clamped so that the slice is in bounds
    * - C3: sizes has an entry for each axis, not larger than it
    */
   dynamicSlice(start: Operand, sizes: readonly Dim[]): Value { return this.apply('dynamic_slice', [start], { sizes })[0]!; }
 
   /**
-   * x with the part that begins at start replaced by update. Into a state in place it costs what
-   * that part does: a cache of keys and values is extended so.
+   * x with the slice that begins at start replaced by update (XLA's DynamicUpdateSlice). On a
+   * state it runs in place, at the cost of the slice: this extends a KV cache.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: update has the element type and the rank of x and is not larger along any axis
-   * - C3: start is i32 with an element for each axis of x; one that would let the part end
-   *   outside is moved to where it just does not
+   * - C3: start is i32[rank of x], clamped so that the slice is in bounds
    */
   dynamicUpdateSlice(update: Operand, start: Operand): Value { return this.apply('dynamic_update_slice', [update, start])[0]!; }
 
   /**
    * The eigenvalues w of the symmetric part (x + xᵀ)/2 in ascending order, and the
    * eigenvectors as the columns of v. An eigenvector v has length 1, and the sum of
-   * vᵢ/(i+√2) over its elements, counted from 0, is not negative. Those of an eigenvalue
-   * that occurs twice can be turned, and have infinite derivatives; derivatives of what depends
-   * on w alone stay right to first order.
+   * vᵢ/(i+√2) over its elements, counted from 0, is not negative. The eigenvectors of a
+   * repeated eigenvalue are not unique and have infinite derivatives; first derivatives of
+   * functions of w alone are finite.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -884,8 +877,8 @@ export abstract class ValueOps {
 
   /**
    * The rows of a table at the given indices. An index outside the table is an error when the
-   * graph runs. With unordered the gradient of the table may add f32 in any order: faster, and
-   * not the same from run to run.
+   * graph runs. With unordered the gradient of the table may accumulate f32 in any order:
+   * faster, but not deterministic.
    *
    * - C1: table has rank 2, ids are integers
    * - C2: the result has the axes of ids and then the second axis of the table
@@ -912,7 +905,7 @@ export abstract class ValueOps {
   erf(): Value { return this.apply('erf', [])[0]!; }
 
   /**
-   * The complementary error function 1 − erf(x), accurate also in its tail.
+   * The complementary error function 1 − erf(x), accurate in its tail.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -944,9 +937,8 @@ export abstract class ValueOps {
   exp2(): Value { return this.apply('exp2', [])[0]!; }
 
   /**
-   * The exponentials of square matrices, by a Padé approximant of degree 13 of x/2ˢ that is
-   * squared s times, 16 times at most: NaN where the largest sum of absolute values in a column
-   * is more than 3.5e5.
+   * The exponentials of square matrices by scaling and squaring with the Padé approximant of
+   * degree 13 (Higham), with at most 16 squarings: NaN if the 1-norm exceeds 3.5e5.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -956,7 +948,7 @@ export abstract class ValueOps {
   expm(): Value { return this.apply('expm', [])[0]!; }
 
   /**
-   * e^x − 1, accurate also near 0.
+   * e^x − 1, accurate near 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -964,16 +956,16 @@ export abstract class ValueOps {
   expm1(): Value { return this.apply('expm1', [])[0]!; }
 
   /**
-   * x rounded to whole multiples of a scale, from −q to q of them for q = 2^(bits−1) − 1,
-   * ties to even; and the largest size, the scale times q. That is max|x| along all but some
-   * axes ("batch"), decay·largest + (1 − decay)·max|x| ("ema": a state), or largest as it is
-   * ("fixed"). What is 0 everywhere stays so. The derivative by x is, for ste "identity", 1;
-   * "clipped", 1 up to the largest size and 0 beyond; "tanh", 1 − tanh²(x); "hard_tanh", 1 up
-   * to 1 and 0 beyond. No other one passes.
+   * x rounded to multiples of a scale, scale·round(x/scale) clamped to ±q for q = 2^(bits−1)
+   * − 1, ties to even; and the largest magnitude, scale·q. That is max|x| over all axes
+   * except axes ("batch"), decay·largest + (1 − decay)·max|x| ("ema": a state), or largest
+   * ("fixed"). All zeros stay zeros. The derivative by x is, for ste "identity", 1; "clipped", 1
+   * up to the largest magnitude and 0 beyond; "tanh", 1 − tanh²(x); "hard_tanh", 1 up to 1
+   * and 0 beyond. No other one passes.
    *
    * - C1: the element type of x is float
    * - C2: largest has the element type of x and its sizes along the axes
-   * - C3: bits is from 2 to 16; the axes are distinct axes of x, none of them for one scale
+   * - C3: bits is from 2 to 16; the axes are distinct axes of x; no axes stand for one scale
    * - C4: decay is in [0, 1]
    *
    * If not given, `bits` is 8, `decay` is 0.99.
@@ -981,14 +973,14 @@ export abstract class ValueOps {
   fakeQuant(largest: Operand, attributes: { bits?: number; axes?: readonly number[]; ste?: string; scale?: string; decay?: number } = {}): [Value, Value] { return this.apply('fake_quant', [largest], attributes) as [Value, Value]; }
 
   /**
-   * x rounded to whole multiples of a scale that is learned, from −q − 1 to q of them for q
-   * = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size Quantization). The
+   * x rounded to multiples of a learned scale, scale·round(x/scale) clamped to [−q − 1, q]
+   * for q = 2^(bits−1) − 1, ties to even (Esser et al., Learned Step Size Quantization). The
    * derivative by x is 1 inside that range and 0 outside, that by the scale round(x/scale) −
    * x/scale inside and the end of the range outside, times factor.
    *
    * - C1: the element type of x is float
    * - C2: scale has the element type of x and its sizes along the axes
-   * - C3: bits is from 2 to 16; the axes are distinct axes of x, none of them for one scale
+   * - C3: bits is from 2 to 16; the axes are distinct axes of x; no axes stand for one scale
    *
    * If not given, `bits` is 8, `factor` is 1.
    */
@@ -1001,15 +993,15 @@ export abstract class ValueOps {
    * - C1: the element type of x is complex
    * - C2: axes are distinct axes of x
    * - C3: the axes have elements, and no symbolic size
-   * - C4: norm says what is divided by the number n of elements: "backward" the inverse,
-   *   "forward" the transform, "ortho" both by √n
+   * - C4: norm is "backward" (the inverse is divided by n), "forward" (the transform is) or
+   *   "ortho" (both are, by √n), for n elements
    *
    * If not given, `inverse` is false.
    */
   fft(attributes: { axes?: readonly number[]; inverse?: boolean; norm?: string } = {}): Value { return this.apply('fft', [], attributes)[0]!; }
 
   /**
-   * Moves frequency 0 to the middle of some axes, and back to their start with inverse.
+   * Moves frequency 0 to the middle of some axes, or back with inverse (numpy.fft.fftshift).
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axes are distinct axes of x, without symbolic sizes
@@ -1019,8 +1011,7 @@ export abstract class ValueOps {
   fftshift(attributes: { axes?: readonly number[]; inverse?: boolean } = {}): Value { return this.apply('fftshift', [], attributes)[0]!; }
 
   /**
-   * The elements of x in row-major order with the axes from one on joined. A value of rank 0
-   * becomes a vector.
+   * x with its axes from axis_from on merged. A value of rank 0 becomes a vector.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis_from is from 0 to the rank of x
@@ -1030,7 +1021,7 @@ export abstract class ValueOps {
   flatten(axisFrom?: number): Value { return this.apply('flatten', [], { axisFrom })[0]!; }
 
   /**
-   * The largest whole number not above x. The derivative is 0, also at the jumps.
+   * ⌊x⌋, the largest integer not above x. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -1038,8 +1029,7 @@ export abstract class ValueOps {
   floor(): Value { return this.apply('floor', [])[0]!; }
 
   /**
-   * The quotient x / y rounded down. For integers x / 0 is x. The derivative is 0, also at the
-   * jumps.
+   * ⌊x / y⌋. For integers x / 0 is x. The derivative is 0, also at the jumps.
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -1047,8 +1037,8 @@ export abstract class ValueOps {
   floorDivide(y: Operand): Value { return this.apply('floor_divide', [y])[0]!; }
 
   /**
-   * x·y + z, by one instruction where the device has it: whether the product is rounded before
-   * the sum is up to the device.
+   * x·y + z, fused if the device has such an instruction; the rounding of the product depends
+   * on the device.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -1058,8 +1048,8 @@ export abstract class ValueOps {
   /**
    * bce_with_logits times (1 − p)^gamma, where p is the probability given to the target, and
    * times alpha for targets of 1 and 1 − alpha for those of 0, unless alpha is negative (Lin
-   * et al., Focal Loss for Dense Object Detection). By reduction, the result is the mean (the
-   * default) or the sum over all elements, or each by itself.
+   * et al., Focal Loss for Dense Object Detection). The reduction is the mean (the default) or
+   * the sum over all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -1073,8 +1063,8 @@ export abstract class ValueOps {
    * The gated delta rule (Yang, Kautz and Hatamizadeh): S ← exp(g)·S, S ← S + k⊗(β·(v
    * − kᵀS)) and y = scale·qᵀS at each step, for q and k [batch, time, heads, d], v
    * [batch, time, heads, e], beta [batch, time, heads], g like beta or, with a gate for each
-   * channel, like k, and a state [batch, heads, d, e]. Results are y, like v, and the state
-   * after the last step. It is computed step by step, in f32 for narrower types.
+   * channel, like k, and a state [batch, heads, d, e]. Results are y, like v, and the final
+   * state. It is computed step by step, in f32 for narrower types.
    *
    * - C1: the element type of q is float
    * - C2: all operands have one element type and the shapes stated
@@ -1085,17 +1075,17 @@ export abstract class ValueOps {
   gatedDelta(k: Operand, v: Operand, g: Operand, beta: Operand, state?: Operand, scale?: number): [Value, Value] { return this.apply('gated_delta', [k, v, g, beta, state], { scale }) as [Value, Value]; }
 
   /**
-   * Reads the operand at index tuples. The result has the positions (the axes of indices but for
-   * the last) and then the window (the axes of the operand that are neither indexed nor batch
-   * axes). With unordered its derivative may add f32 in any order: faster, and not the same from
-   * run to run.
+   * The elements of the operand at index tuples (XLA's Gather). The result has the positions
+   * (the axes of indices except the last) and then the window (the axes of the operand that are
+   * neither indexed nor batch axes). With unordered its derivative may accumulate f32 in any
+   * order: faster, but not deterministic.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index lies outside
-   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C4: a negative index is outside the bounds
+   * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "fill" or "clip"
    *
    * If not given, `unique` is false, `unordered` is false, `fill` is 0.
@@ -1148,9 +1138,9 @@ export abstract class ValueOps {
   glu(axis?: number): Value { return this.apply('glu', [], { axis })[0]!; }
 
   /**
-   * x less its mean, over the root of its variance plus epsilon, both taken over the axes
-   * between the first and the last and over each of some groups of channels; times scale, plus
-   * bias (Wu and He, Group Normalization). It is computed in f32 for narrower types.
+   * (x − mean) / √(variance + epsilon)·scale + bias, with the statistics of each example
+   * over the spatial axes and over each group of neighbouring channels (Wu and He, Group
+   * Normalization). It is computed in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: x has rank 2 or more, its first axis being the batch and its last one the channels
@@ -1162,9 +1152,9 @@ export abstract class ValueOps {
   groupNorm(scale?: Operand, bias?: Operand, attributes: { groups?: number; epsilon?: number } = {}): Value { return this.apply('group_norm', [scale, bias], attributes)[0]!; }
 
   /**
-   * Each row of x, [m, k], times the matrix of its group, w[groups[i]] of [g, k, n]: [m, n].
-   * Rows are brought together by group, in blocks of one group each, so that there are at most g
-   * blocks more than the rows fill. A group outside gives the row 0.
+   * The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
+   * Rows are sorted by group into blocks of one group each, with at most one partial block for
+   * each group. A group out of range gives 0.
    *
    * - C1: the element type of x is float
    * - C2: x and w have one element type and the shapes stated, constant
@@ -1179,10 +1169,10 @@ export abstract class ValueOps {
    * A gated recurrent unit (Cho et al.): gates r, z, n of σ, σ and tanh(x + r·h), with h ←
    * (1 − z)·n + z·h. x is [time, batch, features], each carry [layers·directions, batch,
    * hidden]. Results are the hidden states of the last layer, [time, batch, directions·hidden],
-   * and the carries after the last step, which go on where this call ended. Of each layer, and
-   * of each direction within it, the weights are those of PyTorch, transposed: of the input
-   * [features, gates·hidden], of the hidden state [hidden, gates·hidden], and the biases of
-   * both. It is computed in f32 for narrower types.
+   * and the final carries, to continue the sequence with. Each layer and each direction within
+   * it has PyTorch's weights, transposed: for the input [features, gates·hidden], for the
+   * hidden state [hidden, gates·hidden], and two biases [gates·hidden]. It is computed in f32
+   * for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one element type
@@ -1230,9 +1220,8 @@ export abstract class ValueOps {
   hardTanh(): Value { return this.apply('hard_tanh', [])[0]!; }
 
   /**
-   * max(0, 1 − x·target), for targets of 1 and −1. The derivative at the kink is 0. By
-   * reduction, the result is the mean (the default) or the sum over all elements, or each by
-   * itself.
+   * max(0, 1 − x·target), for targets of 1 and −1. The derivative at the kink is 0. The
+   * reduction is the mean (the default) or the sum over all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -1241,9 +1230,9 @@ export abstract class ValueOps {
   hinge(target: Operand, reduction?: string): Value { return this.apply('hinge', [target], { reduction })[0]!; }
 
   /**
-   * How many elements of x are in each of the bins that divide [low, high] evenly, in i32: each
-   * has its lower end, the last one both ends, and elements outside count nowhere. Each element
-   * is compared with each bin.
+   * The counts of elements of x in bins that divide [low, high] evenly, i32: a bin includes its
+   * lower edge, the last one both edges; elements outside are ignored (numpy.histogram). Each
+   * element is compared with each bin.
    *
    * - C1: the element type of x is float
    * - C2: bins is positive and low below high
@@ -1253,9 +1242,9 @@ export abstract class ValueOps {
   histogram(attributes: { bins?: number; low?: number; high?: number } = {}): Value { return this.apply('histogram', [], attributes)[0]!; }
 
   /**
-   * Householder's reflections 1 - τ·v·vᵀ that make x upper triangular, one for each of its
-   * columns: the triangle, below it the vectors v, whose elements on the diagonal are 1, and τ.
-   * It is geqrf of LAPACK and of JAX, with its signs. Squares of elements must not overflow.
+   * The Householder reflections 1 - τ·v·vᵀ that make x upper triangular, one for each
+   * column: the triangle, below it the vectors v, whose elements on the diagonal are 1, and τ.
+   * It is geqrf of LAPACK and of JAX, with its signs. The squares of elements must not overflow.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -1265,8 +1254,8 @@ export abstract class ValueOps {
 
   /**
    * Half the squared error e up to delta, and delta·(|e| − delta/2) beyond (Huber, Robust
-   * Estimation of a Location Parameter). By reduction, the result is the mean (the default) or
-   * the sum over all elements, or each by itself.
+   * Estimation of a Location Parameter). The reduction is the mean (the default) or the sum over
+   * all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -1277,8 +1266,7 @@ export abstract class ValueOps {
   huber(target: Operand, attributes: { reduction?: string; delta?: number } = {}): Value { return this.apply('huber', [target], attributes)[0]!; }
 
   /**
-   * √(x² + y²), which does not overflow where the result does not. The derivatives at the
-   * origin are 0.
+   * √(x² + y²), without intermediate overflow. The derivatives at the origin are 0.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -1309,7 +1297,7 @@ export abstract class ValueOps {
   imag(): Value { return this.apply('imag', [])[0]!; }
 
   /**
-   * group_norm with a group for each channel (Ulyanov, Vedaldi and Lempitsky, Instance
+   * group_norm with one channel in each group (Ulyanov, Vedaldi and Lempitsky, Instance
    * Normalization).
    *
    * - C1: the element type of x is float
@@ -1331,15 +1319,14 @@ export abstract class ValueOps {
   inv(): Value { return this.apply('inv', [])[0]!; }
 
   /**
-   * The inverse of rfft, of length elements along an axis: the frequencies beyond those given
-   * are their conjugates, and the imaginary parts of those that are their own conjugates count
-   * as 0.
+   * The inverse of rfft, with length elements along an axis: the other frequencies are the
+   * conjugates of those given; the imaginary parts of frequency 0 and length/2 are ignored.
    *
    * - C1: the element type of x is complex
    * - C2: axis is an axis of x
    * - C3: length is positive and the axis has length/2 + 1 elements
-   * - C4: norm says what is divided by the number n of elements: "backward" the inverse,
-   *   "forward" the transform, "ortho" both by √n
+   * - C4: norm is "backward" (the inverse is divided by n), "forward" (the transform is) or
+   *   "ortho" (both are, by √n), for n elements
    *
    * If not given, `axis` is the last one.
    */
@@ -1369,9 +1356,9 @@ export abstract class ValueOps {
   isNan(): Value { return this.apply('is_nan', [])[0]!; }
 
   /**
-   * The signal whose frames, times the window, have these transforms, or the nearest one: frames
-   * laid over each other and divided by the sum of the squares of the window there, which must
-   * not be 0.
+   * The inverse short-time Fourier transform, in the least-squares sense: the overlap-add of
+   * windowed frames divided by the overlap-added squares of the window, which must not be 0
+   * (Griffin and Lim).
    *
    * - C1: re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its
    *   element type and has one axis, of n elements
@@ -1382,9 +1369,9 @@ export abstract class ValueOps {
   istft(im: Operand, window: Operand, attributes: { hop?: number; center?: boolean; length?: number } = {}): Value { return this.apply('istft', [im, window], attributes)[0]!; }
 
   /**
-   * v·x for an orthogonal v by which the first length elements of the rows become orthogonal to
-   * those of every other row, found by Jacobi's rotations of two rows. The rows are in no order.
-   * Squares of elements must not overflow. It is what eigh and svd are made of.
+   * v·x for an orthogonal v that makes the first length elements of the rows mutually
+   * orthogonal, by one-sided Jacobi rotations of pairs of rows. The order of the rows is
+   * unspecified. The squares of elements must not overflow. The bodies of eigh and svd use it.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -1397,9 +1384,9 @@ export abstract class ValueOps {
 
   /**
    * target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of
-   * logarithms of probabilities x from probabilities. Its mean is over all elements; for that
-   * over examples divide the sum by their number. By reduction, the result is the mean (the
-   * default) or the sum over all elements, or each by itself.
+   * log-probabilities x from probabilities target. The mean is over all elements, not over
+   * examples (PyTorch's batchmean). The reduction is the mean (the default) or the sum over all
+   * elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -1446,8 +1433,8 @@ export abstract class ValueOps {
   leakyRelu(alpha?: number): Value { return this.apply('leaky_relu', [], { alpha })[0]!; }
 
   /**
-   * The logarithm of |Γ(x)|, infinite where x is 0 or a negative whole number. Near 1 and 2 it
-   * is exact to the precision of the type, not of the result.
+   * The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has
+   * the absolute error of the type's precision, not the relative error.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -1455,7 +1442,7 @@ export abstract class ValueOps {
   lgamma(): Value { return this.apply('lgamma', [])[0]!; }
 
   /**
-   * The product of the last axis of x with the first axis of the weight, plus a bias.
+   * x·weight + bias over the last axis of x.
    *
    * - C1: all operands have one float type; x has rank 1 or more
    * - C2: weight has the shape [in, out], where in is the size of the last axis of x
@@ -1465,9 +1452,9 @@ export abstract class ValueOps {
 
   /**
    * h[i] = a[i]·h[i−1] + b[i] along an axis, from h = 0 before the first element, or from the
-   * end with reverse; h[i−1] in place of h[i] with exclusive. Of k values that go on together,
-   * a has the k·k factors, row by row, as operands, and b the k terms. It is computed as a
-   * running combination, all elements at once.
+   * end with reverse; h[i−1] instead of h[i] with exclusive. For k coupled recurrences a is
+   * the k×k matrix of factors, k·k operands in row-major order, and b the k terms. It is
+   * computed as a parallel scan.
    *
    * - C1: all operands have one type, of float or complex elements
    * - C2: axis is an axis of them
@@ -1494,7 +1481,7 @@ export abstract class ValueOps {
   log10(): Value { return this.apply('log10', [])[0]!; }
 
   /**
-   * log(1 + x), accurate also near 0.
+   * log(1 + x), accurate near 0.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -1510,9 +1497,8 @@ export abstract class ValueOps {
   log2(): Value { return this.apply('log2', [])[0]!; }
 
   /**
-   * The logarithms of the energies that filters let through in each frame of a signal:
-   * log(max(|stft|²·filtersᵀ, floor)), [..., frames, filters]. Gradients go to the filters
-   * too.
+   * The log-mel spectrogram of a signal: log(max(|stft|²·filtersᵀ, floor)), [..., frames,
+   * filters]. It is differentiable by the filters too.
    *
    * - C1: x is f32 or f64, window and filters are of its type: [n] and [filters, n/2 + 1]
    * - C2: frames have the length n of the window, hop is positive, and there is at least one
@@ -1531,8 +1517,8 @@ export abstract class ValueOps {
   logSigmoid(): Value { return this.apply('log_sigmoid', [])[0]!; }
 
   /**
-   * The logarithm of softmax, without its rounding: x - log(sum(exp(x))). Elements of -Inf give
-   * -Inf, also where all elements along the axis are -Inf.
+   * The logarithm of softmax, computed stably: x - log(sum(exp(x))). Elements of -Inf give -Inf,
+   * also where all elements along the axis are -Inf.
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
@@ -1542,8 +1528,8 @@ export abstract class ValueOps {
   logSoftmax(axis?: number): Value { return this.apply('log_softmax', [], { axis })[0]!; }
 
   /**
-   * log(e^x + e^y), which does not overflow. Its derivatives are the sigmoids of ±(x − y),
-   * smooth also where x = y.
+   * log(e^x + e^y), computed stably. Its derivatives are the sigmoids of ±(x − y), smooth
+   * also where x = y.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -1583,10 +1569,10 @@ export abstract class ValueOps {
    * A long short-term memory (Hochreiter and Schmidhuber): gates i, f, g, o of σ, σ, tanh, σ,
    * c ← f·c + i·g and h ← o·tanh(c). x is [time, batch, features], each carry
    * [layers·directions, batch, hidden]. Results are the hidden states of the last layer, [time,
-   * batch, directions·hidden], and the carries after the last step, which go on where this call
-   * ended. Of each layer, and of each direction within it, the weights are those of PyTorch,
-   * transposed: of the input [features, gates·hidden], of the hidden state [hidden,
-   * gates·hidden], and the biases of both. It is computed in f32 for narrower types.
+   * batch, directions·hidden], and the final carries, to continue the sequence with. Each layer
+   * and each direction within it has PyTorch's weights, transposed: for the input [features,
+   * gates·hidden], for the hidden state [hidden, gates·hidden], and two biases
+   * [gates·hidden]. It is computed in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one element type
@@ -1598,12 +1584,12 @@ export abstract class ValueOps {
   lstm(h: Operand, c: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value, Value] { return this.apply('lstm', ([h, c] as Operand[]).concat(weights), attributes) as [Value, Value, Value]; }
 
   /**
-   * The x of least length among those for which a·x - b is shortest, column by column. Singular
-   * values of a up to cutoff times the largest one count as 0.
+   * The minimum-norm least-squares solution x of a·x = b, column by column. Singular values of
+   * a up to cutoff times the largest one count as 0.
    *
    * - C1: the element type of a is float
    * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
-   * - C3: the matrices of a have as many rows as those of b
+   * - C3: the matrices of a and b have the same number of rows
    *
    * If not given, `cutoff` is -1.
    */
@@ -1618,10 +1604,10 @@ export abstract class ValueOps {
   lt(y: Operand): Value { return this.apply('lt', [y])[0]!; }
 
   /**
-   * The factors of the rows of x in another order: l·u = x[permutation], found with partial
-   * pivoting. The first result holds u in its upper triangle and l, whose diagonal is 1, below
-   * it; pivots[i] is the row that row i was exchanged with in step i, both i32. Of equally large
-   * pivots the first is taken; a column without any but 0 is left as it is.
+   * The LU factorisation with partial pivoting, l·u = x[permutation]. The first result holds u
+   * in its upper triangle and l, whose diagonal is 1, below it; pivots[i] is the row swapped
+   * with row i in step i; pivots and permutation are i32. Ties take the first pivot; a zero
+   * column is unchanged.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -1630,8 +1616,8 @@ export abstract class ValueOps {
   lu(): [Value, Value, Value] { return this.apply('lu', []) as [Value, Value, Value]; }
 
   /**
-   * The x for which a·x + x·a = c, where a is the symmetric part of the matrix given and is to
-   * be positive definite.
+   * The solution x of the Lyapunov equation a·x + x·a = c, for the symmetric part a of the
+   * operand, which must be positive definite.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -1640,8 +1626,8 @@ export abstract class ValueOps {
   lyapunov(c: Operand): Value { return this.apply('lyapunov', [c])[0]!; }
 
   /**
-   * The absolute error |x − target|. The derivative where they are equal is 0. By reduction,
-   * the result is the mean (the default) or the sum over all elements, or each by itself.
+   * The absolute error |x − target|. The derivative where they are equal is 0. The reduction
+   * is the mean (the default) or the sum over all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -1650,8 +1636,8 @@ export abstract class ValueOps {
   mae(target: Operand, reduction?: string): Value { return this.apply('mae', [target], { reduction })[0]!; }
 
   /**
-   * The norms of matrices. Those of matrices without elements are 0, but there is no smallest of
-   * nothing.
+   * The norms of matrices, by the orders of numpy.linalg.norm. The norm of an empty matrix is 0;
+   * the orders of a minimum need elements.
    *
    * - C1: the element type of x is float
    * - C2: x is f32 or f64, of rank 2 or more, and has no symbolic size
@@ -1662,8 +1648,8 @@ export abstract class ValueOps {
   matrixNorm(order?: string): Value { return this.apply('matrix_norm', [], { order })[0]!; }
 
   /**
-   * Powers of square matrices by repeated squaring; those of the inverse for a negative
-   * exponent, and identity matrices for 0.
+   * Integer powers of square matrices by repeated squaring: powers of the inverse for a negative
+   * exponent, the identity for 0.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -1675,8 +1661,8 @@ export abstract class ValueOps {
   matrixPower(exponent?: number): Value { return this.apply('matrix_power', [], { exponent })[0]!; }
 
   /**
-   * How many singular values of each matrix are larger than cutoff times the largest one, as
-   * i32.
+   * The rank of each matrix, i32: the number of singular values above cutoff times the largest
+   * one.
    *
    * - C1: the element type of x is float
    * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
@@ -1694,19 +1680,19 @@ export abstract class ValueOps {
   max(y: Operand): Value { return this.apply('max', [y])[0]!; }
 
   /**
-   * The largest element of each window; padding never is. Elements that tie for the largest
-   * share the gradient equally.
+   * The largest element of each window, ignoring padding. Tied elements share the gradient
+   * equally.
    *
    * - C1: x is of a float type and has rank 3 or more: batch, spatial axes, channels
    * - C2: sizes, strides and dilations are at least 1, padding is not negative
    * - C3: padding is smaller than the dilated window, which is no longer than the padded axis
-   * - C4: windows fill a symbolic axis exactly
+   * - C4: along a symbolic axis windows leave no remainder
    */
   maxPool(attributes: { sizes: readonly number[]; strides?: readonly number[]; dilations?: readonly number[]; padLo?: readonly number[]; padHi?: readonly number[] }): Value { return this.apply('max_pool', [], attributes)[0]!; }
 
   /**
-   * The sum of the elements along some axes over their number, NaN of none. That of f16 and bf16
-   * is taken in f32.
+   * The mean of the elements along some axes, NaN for no elements. f16 and bf16 accumulate in
+   * f32.
    *
    * - C1: the element type is float or complex
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -1731,9 +1717,8 @@ export abstract class ValueOps {
   mish(): Value { return this.apply('mish', [])[0]!; }
 
   /**
-   * What the quotient x / y rounded down leaves: a number with the sign of y, as NumPy's
-   * remainder and ONNX's Mod have it. (rem has the sign of x, as C's fmod.) For integers x mod 0
-   * is 0.
+   * The remainder of floor division, x − y·⌊x/y⌋, with the sign of y (NumPy's remainder,
+   * ONNX's Mod). (rem has the sign of x, as C's fmod.) For integers x mod 0 is 0.
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: the operands have one element type, and are broadcast against each other
@@ -1741,8 +1726,8 @@ export abstract class ValueOps {
   mod(y: Operand): Value { return this.apply('mod', [y])[0]!; }
 
   /**
-   * For each token the rows of y, [rows, d], at its slots, i32[tokens, k], times their weights,
-   * [tokens, k], summed: [tokens, d]. A slot of −1 gives 0.
+   * The weighted sum of each token's rows: Σⱼ weights[t, j]·y[slots[t, j]] for y [rows, d]
+   * and slots i32[tokens, k]: [tokens, d]. A slot of −1 contributes 0.
    *
    * - C1: the element type of y is float
    * - C2: y is a matrix, weights and slots have one shape, slots is i32
@@ -1751,22 +1736,22 @@ export abstract class ValueOps {
   moeCombine(weights: Operand, slots: Operand): Value { return this.apply('moe_combine', [weights, slots])[0]!; }
 
   /**
-   * Each row of x, [tokens, d], at each of its slots, i32[tokens, k], of which no two are one,
-   * in a result of the given rows: [rows, d]. Slots of −1 are left out, rows of no slot are 0.
+   * Scatters each row of x, [tokens, d], to its slots, i32[tokens, k], which are distinct:
+   * [rows, d]. Slots of −1 are dropped; rows without a slot are 0.
    *
    * - C1: the element type of x is float
-   * - C2: x and slots are matrices with as many rows
+   * - C2: x and slots are matrices with the same number of rows
    * - C3: slots is i32
    */
   moeDispatch(slots: Operand, rows?: readonly Dim[]): Value { return this.apply('moe_dispatch', [slots], { rows })[0]!; }
 
   /**
-   * Chooses the k experts with the largest logits for each token, [tokens, experts]. Results are
-   * their weights by softmax, [tokens, k]; the experts, i32[tokens, k]; the slot of each,
-   * i32[tokens, k], that is expert·capacity plus its place among those the expert takes, all
-   * first choices before all second ones, or −1 past the capacity; and the loss that keeps
-   * experts equally busy, experts·Σₑ shareₑ·probabilityₑ (Fedus, Zoph and Shazeer,
-   * Switch Transformers), where the share counts all k choices.
+   * Top-k routing: the k experts with the largest logits, [tokens, experts], of each token.
+   * Results are their softmax weights, [tokens, k]; the experts, i32[tokens, k]; the slot of
+   * each, i32[tokens, k], which is expert·capacity plus its position in the expert's queue, all
+   * first choices before all second ones, or −1 past the capacity; and the load-balancing loss
+   * experts·Σₑ fₑ·pₑ, fₑ being the fraction of choices and pₑ the mean probability
+   * of expert e (Fedus, Zoph and Shazeer, Switch Transformers); fₑ counts all k choices.
    *
    * - C1: the element type of logits is float
    * - C2: logits are a matrix, its sizes constant
@@ -1777,8 +1762,8 @@ export abstract class ValueOps {
   moeRoute(attributes: { k?: number; capacity?: number; normalize?: boolean } = {}): [Value, Value, Value, Value] { return this.apply('moe_route', [], attributes) as [Value, Value, Value, Value]; }
 
   /**
-   * The squared error (x − target)². By reduction, the result is the mean (the default) or
-   * the sum over all elements, or each by itself.
+   * The squared error (x − target)². The reduction is the mean (the default) or the sum over
+   * all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -1795,10 +1780,10 @@ export abstract class ValueOps {
   mul(y: Operand): Value { return this.apply('mul', [y])[0]!; }
 
   /**
-   * x · y, but 0 wherever one of them is 0, also if the other is infinite or NaN there: the
-   * product of a tangent with a coefficient, which a masked tangent must survive. Zero absorbs
-   * everything, so a product of many coefficients is the same in whatever order it is taken,
-   * forward or backward.
+   * x · y, but 0 wherever either operand is 0, even if the other is infinite or NaN: the
+   * product of a tangent with a coefficient, which keeps masked tangents at 0. Zero is
+   * absorbing, so the product is associative and a chain of coefficients gives the same result
+   * in forward and reverse order.
    *
    * - C1: the operands have one element type, which is signed, unsigned, float or complex
    * - C2: the operands have one shape, which is that of the result
@@ -1806,7 +1791,7 @@ export abstract class ValueOps {
   mulZero(y: Operand): Value { return this.apply('mul_zero', [y])[0]!; }
 
   /**
-   * x with numbers in place of NaN and the infinities. The derivative there is 0.
+   * x with NaN and the infinities replaced by numbers. The derivative there is 0.
    *
    * - C1: the element type of x is float
    *
@@ -1832,9 +1817,9 @@ export abstract class ValueOps {
   neg(): Value { return this.apply('neg', [])[0]!; }
 
   /**
-   * The number of the element type that is next to x on the way to y, y itself where they are
-   * equal, NaN if one is NaN. A device that has no denormal numbers goes from the least normal
-   * one to 0.
+   * The next representable number after x toward y (C's nextafter), y where they are equal, NaN
+   * if one is NaN. A device that flushes subnormal numbers steps from the least normal number to
+   * 0.
    *
    * - C1: the operands have one type, whose elements are f32 or f64
    * - C2: the result has that type
@@ -1842,16 +1827,14 @@ export abstract class ValueOps {
   nextafter(y: Operand): Value { return this.apply('nextafter', [y])[0]!; }
 
   /**
-   * cross_entropy_loss for logarithms of probabilities. By reduction, the result is the mean
-   * (the default) over the examples that are not ignored, weighted by their labels' weights, the
-   * sum, or the loss of each.
+   * The negative log-likelihood of labels, for log-probabilities: cross_entropy_loss without the
+   * softmax. The reduction is the mean (the default) over the examples that are not ignored,
+   * weighted by their class weights, the sum, or none.
    *
    * - C1: the element type of logits is float
    * - C2: labels are integers; their shape is that of the first operand without the axis
-   * - C3: a label is a class or one of those ignored; another one is an error when the graph
-   *   runs
-   * - C4: weight, which may be left out, has the type of the first operand and an element for
-   *   each class
+   * - C3: a label is a class or an ignored label; any other is an error when the graph runs
+   * - C4: weight, which may be left out, has the type of the first operand and shape [classes]
    * - C5: label_smoothing is in [0, 1]; reduction is "mean", "sum" or "none"
    *
    * If not given, `axis` is 1, `labelSmoothing` is 0.
@@ -1859,9 +1842,9 @@ export abstract class ValueOps {
   nll(labels: Operand, weight?: Operand, attributes: { reduction?: string; axis?: number; ignored?: readonly number[]; labelSmoothing?: number } = {}): Value { return this.apply('nll', [labels, weight], attributes)[0]!; }
 
   /**
-   * The norm (Σ|x|^order)^(1/order) along some axes: for the order 2 the Euclidean one, for
-   * ±∞ the largest and smallest |x|, for 0 the number of elements that are not 0. Its
-   * derivative where all are 0 is 0.
+   * The norm (Σ|x|^order)^(1/order) along some axes: for order 2 the Euclidean norm, for ±∞
+   * the largest and smallest |x|, for 0 the number of nonzero elements. Its derivative where all
+   * are 0 is 0.
    *
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -1880,8 +1863,8 @@ export abstract class ValueOps {
   not(): Value { return this.apply('not', [])[0]!; }
 
   /**
-   * 1 at the class that x names along a new axis of the result, and 0 at the others, at all of
-   * them for an x that is no class.
+   * The one-hot encoding of integers x along a new axis: 1 at class x, 0 elsewhere, and all 0
+   * where x is out of range.
    *
    * - C1: the element type of x is signed or unsigned
    * - C2: classes is not negative; axis is an axis of the result
@@ -1900,8 +1883,7 @@ export abstract class ValueOps {
   or(y: Operand): Value { return this.apply('or', [y])[0]!; }
 
   /**
-   * The products of all elements of x with all of y: a matrix of as many rows as x and as many
-   * columns as y has elements.
+   * The products of all elements of x with all of y: a matrix [size of x, size of y].
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: x and y have one element type
@@ -1909,8 +1891,8 @@ export abstract class ValueOps {
   outer(y: Operand): Value { return this.apply('outer', [y])[0]!; }
 
   /**
-   * Lays windows along some axes and adds them where they overlap: the transpose of windows.
-   * Elements that no window covers are zero.
+   * Adds windows at their positions along some axes: the transpose of windows. Elements that no
+   * window covers are zero.
    *
    * - C1: axes are distinct and lie before the window axes, which come last, one for each of
    *   them.
@@ -1921,7 +1903,7 @@ export abstract class ValueOps {
   overlapAdd(attributes: { axes: readonly number[]; strides: readonly number[]; dilations: readonly number[]; dims: readonly Dim[] }): Value { return this.apply('overlap_add', [], attributes)[0]!; }
 
   /**
-   * x with copies of a value put before, after and between its elements, along each axis.
+   * x padded with a value before, after and between its elements along each axis (XLA's Pad).
    *
    * - C1: x and value have one element type, which is bool, signed, unsigned, float, complex or
    *   8-bit float; value has rank 0
@@ -1932,9 +1914,9 @@ export abstract class ValueOps {
   pad(value: Operand, attributes: { low: readonly Dim[]; high: readonly Dim[]; interior: readonly number[] }): Value { return this.apply('pad', [value], attributes)[0]!; }
 
   /**
-   * x with elements put before and after those of each axis: a value, the elements at the ends
-   * (ONNX's edge, PyTorch's replicate), the elements in reverse (reflect), or those of the other
-   * end (ONNX's wrap, PyTorch's circular).
+   * x padded before and after each axis: with a value (constant), the edge element (ONNX's edge,
+   * PyTorch's replicate), the mirrored elements (reflect), or periodically (ONNX's wrap,
+   * PyTorch's circular).
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: low and high have an entry for each axis of x, none negative
@@ -1948,7 +1930,7 @@ export abstract class ValueOps {
 
   /**
    * The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one
-   * count as 0; the derivative is that along which the rank stays the same.
+   * count as 0; the derivative assumes constant rank.
    *
    * - C1: the element type of x is float
    * - C2: the operands are f32 or f64, of rank 2 or more, and have no symbolic size
@@ -1958,9 +1940,9 @@ export abstract class ValueOps {
   pinv(cutoff?: number): Value { return this.apply('pinv', [], { cutoff })[0]!; }
 
   /**
-   * Channels made places: [batch, height, width, channels·factor²] becomes [batch,
-   * height·factor, width·factor, channels] (Shi et al.). Channels are in PyTorch's order:
-   * first those of the small image, then rows, then columns.
+   * Rearranges channels into pixels: [batch, height, width, channels·factor²] becomes [batch,
+   * height·factor, width·factor, channels] (Shi et al.). Channel c·factor² + i·factor + j
+   * holds row i, column j of channel c, as in PyTorch.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 4
@@ -1971,9 +1953,9 @@ export abstract class ValueOps {
   pixelShuffle(factor?: number): Value { return this.apply('pixel_shuffle', [], { factor })[0]!; }
 
   /**
-   * Places made channels, the inverse of pixel_shuffle: [batch, height·factor, width·factor,
-   * channels] becomes [batch, height, width, channels·factor²]. Channels are in PyTorch's
-   * order: first those of the small image, then rows, then columns.
+   * Rearranges pixels into channels, the inverse of pixel_shuffle: [batch, height·factor,
+   * width·factor, channels] becomes [batch, height, width, channels·factor²]. Channel
+   * c·factor² + i·factor + j holds row i, column j of channel c, as in PyTorch.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 4
@@ -1984,8 +1966,8 @@ export abstract class ValueOps {
   pixelUnshuffle(factor?: number): Value { return this.apply('pixel_unshuffle', [], { factor })[0]!; }
 
   /**
-   * The derivative of some order of digamma: for order 1 ψ′(x), and so on. NaN where x is not
-   * positive.
+   * The polygamma function, the derivative ψ⁽ⁿ⁾(x) of digamma for n = order. NaN where x
+   * is not positive.
    *
    * - C1: the element type of x is float
    * - C2: order is from 1 to 20
@@ -1995,7 +1977,7 @@ export abstract class ValueOps {
   polygamma(order?: number): Value { return this.apply('polygamma', [], { order })[0]!; }
 
   /**
-   * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is whole. The
+   * x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is an integer. The
    * derivative by y at 0^0 is 0. Where x is 0 and y below 1 the derivative by x is infinite, and
    * that of it by y NaN, as in JAX; by y first it is −∞.
    *
@@ -2013,15 +1995,13 @@ export abstract class ValueOps {
   prelu(slope: Operand): Value { return this.apply('prelu', [slope])[0]!; }
 
   /**
-   * conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero, in whole
-   * numbers (ONNX QLinearConv). Padding stands for x_zero. Sums are exact in i32; the product
-   * with mult is one of f32, rounded to the nearest whole number, ties to even, and limited to
-   * the range of the type.
+   * conv2d of x − x_zero and w − w_zero, plus bias, times mult, plus out_zero: a quantised
+   * convolution (ONNX QLinearConv). Padding is x_zero. Sums accumulate exactly in i32; they are
+   * multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated.
    *
    * - C1: the element type of x is signed or unsigned
    * - C2: x, w and the attributes of the convolution are those of conv2d
-   * - C3: x and w are of one integer type, the bias, which may be left out, is i32 with an
-   *   element for each column
+   * - C3: x and w are of one integer type, the bias, which may be left out, is i32[columns of w]
    * - C4: mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds
    *   numbers of 8 bits
    *
@@ -2032,13 +2012,11 @@ export abstract class ValueOps {
 
   /**
    * ((x − x_zero)·(w − w_zero) + bias)·mult + out_zero for x [..., k] and w [k, n]: a
-   * matrix product of whole numbers (ONNX QLinearMatMul). Sums are exact in i32; the product
-   * with mult is one of f32, rounded to the nearest whole number, ties to even, and limited to
-   * the range of the type.
+   * quantised matrix product (ONNX QLinearMatMul). Sums accumulate exactly in i32; they are
+   * multiplied by mult in f32, rounded to the nearest integer, ties to even, and saturated.
    *
    * - C1: the element type of x is signed or unsigned
-   * - C2: x and w are of one integer type, the bias, which may be left out, is i32 with an
-   *   element for each column
+   * - C2: x and w are of one integer type, the bias, which may be left out, is i32[columns of w]
    * - C3: mult is finite; dtype is an integer type of at most 16 bits, or i32, which then holds
    *   numbers of 8 bits
    *
@@ -2047,12 +2025,12 @@ export abstract class ValueOps {
   qmatmul(w: Operand, bias?: Operand, attributes: { xZero?: number; wZero?: number; outZero?: number; mult?: number; dtype?: DType } = {}): Value { return this.apply('qmatmul', [w, bias], attributes)[0]!; }
 
   /**
-   * q with orthonormal columns and an upper triangular r with q·r = x, by Householder's
-   * reflections, whose signs are LAPACK's: r has a negative diagonal where x has a positive one,
-   * and the diagonal of x where nothing lies below. For m by n elements and k = min(m, n), q is
-   * m by k and r k by n; with full they are m by m and m by n. A full factor of more rows than
-   * columns has no derivative, and where the first k columns are linearly dependent it is
-   * infinite or NaN.
+   * The QR factorisation: q with orthonormal columns and upper triangular r with q·r = x, by
+   * Householder reflections with LAPACK's signs: r has a negative diagonal element where x has a
+   * positive one, and that of x where the rest of the column is 0. For m by n elements and k =
+   * min(m, n), q is m by k and r k by n; with full they are m by m and m by n. A full factor of
+   * more rows than columns has no derivative, and where the first k columns are linearly
+   * dependent the derivative is infinite or NaN.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -2063,8 +2041,8 @@ export abstract class ValueOps {
   qr(full?: boolean): [Value, Value] { return this.apply('qr', [], { full }) as [Value, Value]; }
 
   /**
-   * The number along an axis that a share q of the elements is below, by a straight line between
-   * the two nearest ones: for q = 0.5 the median. NaN where one is NaN.
+   * The q-quantile of x along an axis, linearly interpolated between the two nearest elements:
+   * for q = 0.5 the median. NaN propagates.
    *
    * - C1: the element type of x is float
    * - C2: axis is an axis of x of constant size, not empty; the result has the others
@@ -2075,12 +2053,12 @@ export abstract class ValueOps {
   quantile(attributes: { axis?: number; q?: number; keepDims?: boolean } = {}): Value { return this.apply('quantile', [], attributes)[0]!; }
 
   /**
-   * x / scale rounded to the nearest whole number, ties to even, plus zero, limited to the range
-   * of an integer type (ONNX QuantizeLinear).
+   * x / scale rounded to the nearest integer, ties to even, plus zero, saturated to an integer
+   * type (ONNX QuantizeLinear).
    *
    * - C1: the element type of x is float
-   * - C2: scale and zero, which may be left out for 0, have one element, of rank 0, or one for
-   *   each place along axis
+   * - C2: scale and zero, which may be left out for 0, are scalars (per tensor) or vectors [size
+   *   of axis] (per axis)
    * - C3: scale has the type of the float side, zero that of the integer side
    * - C4: dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8
    *   bits, for devices without such a type
@@ -2090,14 +2068,13 @@ export abstract class ValueOps {
   quantizeLinear(scale: Operand, zero?: Operand, attributes: { axis?: number; dtype?: DType } = {}): Value { return this.apply('quantize_linear', [scale, zero], attributes)[0]!; }
 
   /**
-   * x·wᵀ for x [..., k] and a matrix [n, k] whose rows are packed into blocks, [n, bytes]:
-   * the weights of a linear layer as GGUF files have them. They stay packed in memory and are
-   * unpacked as they are read. x has the derivative of the product; w has none.
+   * x·wᵀ for x [..., k] and a matrix w [n, k] whose rows are packed into blocks, [n, bytes]:
+   * the weights of a linear layer as in GGUF files. They stay packed in memory and are
+   * dequantised as they are loaded. It is differentiable by x, not by w.
    *
    * - C1: the element type of x is float
-   * - C2: w holds whole blocks along its last axis: bytes as u8, or as u32, four to a word, the
-   *   first one lowest, where up to three at the end are left over; a row has as many elements
-   *   as the last axis of x
+   * - C2: w holds whole blocks along its last axis: bytes as u8, or as little-endian u32 words,
+   *   with up to three bytes of padding; a row has as many elements as the last axis of x
    * - C3: format is one of f8_e4m3, f8_e5m2, iq4_nl, iq4_xs, mxfp4, nvfp4, q2_k, q3_k, q4_0,
    *   q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, q8_k; dtype is a float type, that in which
    *   products are summed up if it is wider than f16
@@ -2114,14 +2091,14 @@ export abstract class ValueOps {
   quickGelu(): Value { return this.apply('quick_gelu', [])[0]!; }
 
   /**
-   * An angle in radians for one in degrees.
+   * x·π/180: degrees to radians.
    *
    * - C1: the element type of x is float
    */
   radians(): Value { return this.apply('radians', [])[0]!; }
 
   /**
-   * True with a probability: where a uniform number in [0, 1) is below it.
+   * True with probability p: where a uniform number in [0, 1) is below p.
    *
    * - C1: key is u32[2]
    * - C2: the probability is f32 and of rank 0
@@ -2131,8 +2108,8 @@ export abstract class ValueOps {
   randomBernoulli(probability: Operand, attributes: { shape?: readonly Dim[]; generator?: string } = {}): Value { return this.apply('random_bernoulli', [probability], attributes)[0]!; }
 
   /**
-   * Numbers of the beta distribution: of two numbers of gamma distributions with shapes a and b
-   * the share that the first has of both.
+   * Numbers of the beta distribution: g/(g + h) for g and h of gamma distributions with shapes a
+   * and b.
    *
    * - C1: the element type of a is float
    * - C2: a and b have one type
@@ -2141,23 +2118,22 @@ export abstract class ValueOps {
   randomBeta(b: Operand, key: Operand): Value { return this.apply('random_beta', [b, key])[0]!; }
 
   /**
-   * Uniform 32-bit words: the element at place i of the shape, in row-major order, is the
-   * exclusive or of the two words of Threefry-2x32 with 20 rounds (Salmon et al., Parallel
-   * Random Numbers: As Easy as 1, 2, 3) for the key and the counter i + offset, high word first.
-   * With pairs both words are given, along a last axis of size 2. The words depend on nothing
-   * else, so neither tiling nor device changes them; they are those of jax.random.bits with
+   * Uniform 32-bit words: element i of the shape, in row-major order, is the exclusive or of the
+   * two words of Threefry-2x32 with 20 rounds (Salmon et al., Parallel Random Numbers: As Easy
+   * as 1, 2, 3) for the key and the counter i + offset, high word first. With pairs both words
+   * are returned, along a last axis of size 2. The words depend on nothing else, so neither
+   * tiling nor device changes them; they are those of jax.random.bits with
    * jax_threefry_partitionable, and the pairs are the keys of its split and fold_in. With halves
-   * a block serves four elements: that at place i is 16 bits, as a number below 65536, of the
-   * block for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the
-   * first word, then of the second. The generator threefry_both has a block for two elements,
-   * the pair for the counter i/2 + offset: the same words as pairs in a row, for half the
-   * arithmetic on a GPU, and threefry_both_13 has blocks of 13 rounds besides.
+   * a block serves four elements: element i is 16 bits, as a number below 65536, of the block
+   * for the counter i/4 + offset: for i mod 4 of 0 to 3 the low and the high half of the first
+   * word, then of the second. The generator threefry_both has a block for two elements, the
+   * words of the counter i/2 + offset: the words of pairs, flattened, for half the arithmetic on
+   * a GPU; threefry_both_13 also has blocks of 13 rounds.
    *
-   * - C1: key is u32, its last axis has size 2; the axes before it are keys of their own, each
-   *   of which counts from 0
+   * - C1: key is u32[..., 2]; the leading axes are independent keys, each with a counter from 0
    * - C2: offset, which may be left out, is u32 and has the axes of the keys
-   * - C3: the result has the axes of the keys, then those of shape, then the one of the pairs
-   * - C4: there are no halves of pairs
+   * - C3: the result has the axes of the keys, those of shape, and with pairs one more of size 2
+   * - C4: pairs and halves exclude each other
    * - C5: generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or
    *   "threefry_both_13"
    *
@@ -2166,8 +2142,8 @@ export abstract class ValueOps {
   randomBits(offset?: Operand, attributes: { shape?: readonly Dim[]; generator?: string; pairs?: boolean; halves?: boolean } = {}): Value { return this.apply('random_bits', [offset], attributes)[0]!; }
 
   /**
-   * Classes drawn by the probabilities that softmax of the logits along an axis gives, in i32:
-   * where the logits plus numbers of the Gumbel distribution are largest, as
+   * Classes drawn with probabilities softmax(logits) along an axis, in i32, by the Gumbel-max
+   * trick: the argmax of the logits plus numbers of the Gumbel distribution, as
    * jax.random.categorical.
    *
    * - C1: the element type of logits is float
@@ -2214,9 +2190,9 @@ export abstract class ValueOps {
   randomGumbel(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType } = {}): Value { return this.apply('random_gumbel', [], attributes)[0]!; }
 
   /**
-   * Standard normal numbers, √2·erfinv of a uniform number in (−1, 1), as those of
-   * jax.random.normal, with which they agree but for the rounding of erfinv. In f32 none is
-   * further than 5.5 from zero. They are computed in f32 for narrower types.
+   * Standard normal numbers, √2·erfinv(u) for a uniform u in (−1, 1): those of
+   * jax.random.normal up to the rounding of erfinv. In f32 they are bounded by 5.5. They are
+   * computed in f32 for narrower types.
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2228,8 +2204,8 @@ export abstract class ValueOps {
   randomNormal(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType } = {}): Value { return this.apply('random_normal', [], attributes)[0]!; }
 
   /**
-   * The numbers from 0 to size − 1 in random order, i32: sorted by random words, anew so often
-   * that equal words do no harm. The order is that of jax.random.permutation with
+   * A random permutation of 0, …, size − 1, i32: sorted by random words, repeatedly, so that
+   * equal words do not bias it. The order is that of jax.random.permutation with
    * jax_threefry_partitionable.
    *
    * - C1: the element type of key is unsigned
@@ -2238,8 +2214,8 @@ export abstract class ValueOps {
   randomPermutation(size?: readonly Dim[]): Value { return this.apply('random_permutation', [], { size })[0]!; }
 
   /**
-   * Numbers of Poisson's distribution, i32: by its inverse for rates below 10, by transformed
-   * rejection (Hörmann, 1993) for others. −1 where the rate is negative or NaN.
+   * Numbers of the Poisson distribution, i32: by inversion for rates below 10, by transformed
+   * rejection (Hörmann, 1993) otherwise. −1 where the rate is negative or NaN.
    *
    * - C1: the element type of rate is float
    * - C2: key is u32[2]
@@ -2247,7 +2223,7 @@ export abstract class ValueOps {
   randomPoisson(key: Operand): Value { return this.apply('random_poisson', [key])[0]!; }
 
   /**
-   * Normal numbers of those in [low, high], √2·erfinv of a uniform number between
+   * Normal numbers truncated to [low, high]: √2·erfinv(u) for a uniform u between
    * erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.
    *
    * - C1: key is u32[2]
@@ -2260,8 +2236,8 @@ export abstract class ValueOps {
   randomTruncatedNormal(attributes: { shape?: readonly Dim[]; generator?: string; dtype?: DType; low?: number; high?: number } = {}): Value { return this.apply('random_truncated_normal', [], attributes)[0]!; }
 
   /**
-   * Uniform numbers in [0, 1): multiples of 2 to the power -m, for the m bits that the
-   * significand of the type stores (52 for f64, from both words of a block).
+   * Uniform numbers in [0, 1): multiples of 2^−m, for the m bits that the significand of the
+   * type stores (52 for f64, from both words of a block).
    *
    * - C1: key is u32[2]
    * - C2: the element type is a float type
@@ -2289,7 +2265,7 @@ export abstract class ValueOps {
 
   /**
    * The largest element along some axes, NaN if one is NaN; of none it is −∞ for floats and
-   * the far end of the range for integers. Elements that tie share the derivative equally.
+   * the limit of the range for integers. Tied elements share the derivative equally.
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -2300,7 +2276,7 @@ export abstract class ValueOps {
 
   /**
    * The smallest element along some axes, NaN if one is NaN; of none it is ∞ for floats and
-   * the far end of the range for integers. Elements that tie share the derivative equally.
+   * the limit of the range for integers. Tied elements share the derivative equally.
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -2310,8 +2286,8 @@ export abstract class ValueOps {
   reduceMin(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_min', [], { axes, keepDims })[0]!; }
 
   /**
-   * The product of the elements along some axes, 1 of none. Products of f16 and bf16 are taken
-   * in f32; integers wrap. The derivative is right with any number of zeros, at any order; it
+   * The product of the elements along some axes, 1 for no elements. f16 and bf16 accumulate in
+   * f32; integers wrap. The derivative of every order is exact with any number of zeros; it
    * takes n² multiplications for n elements.
    *
    * - C1: the element type is signed, unsigned, float or complex
@@ -2322,9 +2298,9 @@ export abstract class ValueOps {
   reduceProd(axes?: readonly number[], keepDims?: boolean): Value { return this.apply('reduce_prod', [], { axes, keepDims })[0]!; }
 
   /**
-   * The sum of the values of all devices along a mesh axis, cut along an axis into as many
-   * parts, of which each device gets that of its place (JAX's psum_scatter, tiled). With one
-   * device it is computed anywhere; several are refused where a graph is compiled for one.
+   * The sum over all devices along a mesh axis, split along an axis: device i gets slice i
+   * (JAX's psum_scatter, tiled). One device is supported everywhere; a graph compiled for one
+   * device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: axis is an axis of x, whose size is a multiple of devices
@@ -2335,7 +2311,7 @@ export abstract class ValueOps {
   reduceScatter(attributes: { meshAxis: string; devices?: number; axis?: number }): Value { return this.apply('reduce_scatter', [], attributes)[0]!; }
 
   /**
-   * The sum of the elements along some axes, 0 of none. Sums of f16 and bf16 are taken in f32;
+   * The sum of the elements along some axes, 0 for no elements. f16 and bf16 accumulate in f32;
    * integers wrap.
    *
    * - C1: the element type is signed, unsigned, float or complex
@@ -2360,8 +2336,8 @@ export abstract class ValueOps {
   relu6(): Value { return this.apply('relu6', [])[0]!; }
 
   /**
-   * What the quotient x / y truncated toward zero leaves: a number with the sign of x. For
-   * integers x rem 0 is 0.
+   * The remainder of x / y truncated toward zero, with the sign of x (C's fmod). For integers x
+   * rem 0 is 0.
    *
    * - C1: the operands have one element type, which is signed, unsigned or float
    * - C2: the operands have one shape, which is that of the result
@@ -2369,9 +2345,9 @@ export abstract class ValueOps {
   rem(y: Operand): Value { return this.apply('rem', [y])[0]!; }
 
   /**
-   * x itself, from which something is computed again: what follows from it shares nothing with
-   * what follows from x elsewhere, neither nodes nor kernels, so that what was computed first
-   * need not be kept (JAX's optimization_barrier).
+   * x, as a barrier for rematerialisation: CSE and fusion do not merge its users with other
+   * users of x, so that values computed earlier need not stay alive (JAX's
+   * optimization_barrier).
    *
    * - C1: the element type is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the result has the type of the operand
@@ -2379,7 +2355,7 @@ export abstract class ValueOps {
   rematerialize(): Value { return this.apply('rematerialize', [])[0]!; }
 
   /**
-   * x with each element along an axis repeated.
+   * x with each element along an axis repeated (numpy.repeat).
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x; repeats is not negative
@@ -2389,7 +2365,7 @@ export abstract class ValueOps {
   repeat(attributes: { axis?: number; repeats?: number } = {}): Value { return this.apply('repeat', [], attributes)[0]!; }
 
   /**
-   * The elements of x in row-major order as another shape.
+   * The elements of x in row-major order with another shape.
    *
    * - C1: shape has as many elements as x; with symbolic sizes the products are equal as
    *   polynomials
@@ -2397,11 +2373,11 @@ export abstract class ValueOps {
   reshape(shape?: readonly Dim[]): Value { return this.apply('reshape', [], { shape })[0]!; }
 
   /**
-   * Images of another size, their channels last: by the nearest element (PyTorch's
+   * Images resampled to another size, channels last: by the nearest element (PyTorch's
    * nearest-exact), or by linear or cubic interpolation along each axis (Keys, Cubic Convolution
-   * Interpolation, with a = −3/4), in which elements beyond the ends are those at the ends.
-   * Without align_corners, positions are those of ONNX's half_pixel. It is computed in f32 for
-   * narrower types, and does not average where images shrink.
+   * Interpolation, with a = −3/4), with the edge elements repeated beyond the edges. Without
+   * align_corners, coordinates are ONNX's half_pixel. It is computed in f32 for narrower types,
+   * and does not antialias when downsampling.
    *
    * - C1: the element type of x is float
    * - C2: x has rank 3 or more: a batch, spatial axes, channels; spatial axes are not symbolic
@@ -2414,7 +2390,7 @@ export abstract class ValueOps {
   resize(attributes: { sizes: readonly number[]; mode?: string; alignCorners?: boolean }): Value { return this.apply('resize', [], attributes)[0]!; }
 
   /**
-   * x with the order of its elements turned round along some axes.
+   * x with the order of its elements reversed along some axes.
    *
    * - C1: the axes are distinct axes of x
    *
@@ -2424,14 +2400,14 @@ export abstract class ValueOps {
 
   /**
    * The discrete Fourier transform of real numbers along an axis of n elements: frequencies 0 to
-   * n/2, of which those beyond are the conjugates.
+   * ⌊n/2⌋; the others are their conjugates.
    *
    * - C1: the element type of x is float
    * - C2: x is f32 or f64, the result c64 or c128
    * - C3: axis is an axis of x
    * - C4: the axes have elements, and no symbolic size
-   * - C5: norm says what is divided by the number n of elements: "backward" the inverse,
-   *   "forward" the transform, "ortho" both by √n
+   * - C5: norm is "backward" (the inverse is divided by n), "forward" (the transform is) or
+   *   "ortho" (both are, by √n), for n elements
    *
    * If not given, `axis` is the last one.
    */
@@ -2452,10 +2428,10 @@ export abstract class ValueOps {
   /**
    * A plain recurrent network: h ← tanh(x + h), or relu. x is [time, batch, features], each
    * carry [layers·directions, batch, hidden]. Results are the hidden states of the last layer,
-   * [time, batch, directions·hidden], and the carries after the last step, which go on where
-   * this call ended. Of each layer, and of each direction within it, the weights are those of
-   * PyTorch, transposed: of the input [features, gates·hidden], of the hidden state [hidden,
-   * gates·hidden], and the biases of both. It is computed in f32 for narrower types.
+   * [time, batch, directions·hidden], and the final carries, to continue the sequence with.
+   * Each layer and each direction within it has PyTorch's weights, transposed: for the input
+   * [features, gates·hidden], for the hidden state [hidden, gates·hidden], and two biases
+   * [gates·hidden]. It is computed in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one element type
@@ -2467,8 +2443,8 @@ export abstract class ValueOps {
   rnn(h: Operand, weights: readonly Operand[] = [], attributes: { bidirectional?: boolean; relu?: boolean } = {}): [Value, Value] { return this.apply('rnn', ([h] as Operand[]).concat(weights), attributes) as [Value, Value]; }
 
   /**
-   * x with its elements moved along an axis by some places, those that leave it at one end
-   * coming in at the other.
+   * x rolled along an axis: element i of the result is element (i − shift) modulo the size
+   * (numpy.roll).
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x, whose size is not symbolic
@@ -2478,10 +2454,10 @@ export abstract class ValueOps {
   roll(attributes: { axis?: number; shift?: number } = {}): Value { return this.apply('roll', [], attributes)[0]!; }
 
   /**
-   * Rotates pairs of elements along the last axis of x by angles whose cosines and sines are
-   * given (Su et al., RoFormer): (u, v) becomes (u·cos − v·sin, v·cos + u·sin). Of tables
-   * with r elements along the last axis the first 2·r elements of x are rotated, the others
-   * stay. It is computed in f32 for narrower types.
+   * Rotates pairs of elements along the last axis of x by angles given as cosines and sines (Su
+   * et al., RoFormer): (u, v) becomes (u·cos − v·sin, v·cos + u·sin). With tables [..., r]
+   * the first 2·r elements of x are rotated, the others are unchanged. It is computed in f32
+   * for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one element type; x has rank 1 or more
@@ -2493,8 +2469,8 @@ export abstract class ValueOps {
   rope(cos: Operand, sin: Operand, interleaved?: boolean): Value { return this.apply('rope', [cos, sin], { interleaved })[0]!; }
 
   /**
-   * The cosines and sines, f32, that rope takes for some positions: those of
-   * position·base^(−2·i/size) for i from 0 to size/2, along a new last axis.
+   * The cosines and sines of position·base^(−2·i/size) for i in [0, size/2), along a new
+   * last axis: the tables of rope, in f32.
    *
    * - C1: the element type of positions is signed, unsigned or float
    * - C2: size is positive, even and at most 2²⁰, base is positive
@@ -2504,7 +2480,7 @@ export abstract class ValueOps {
   ropeTable(attributes: { size: number; base?: number }): [Value, Value] { return this.apply('rope_table', [], attributes) as [Value, Value]; }
 
   /**
-   * The whole number nearest to x, ties to even. The derivative is 0, also at the jumps.
+   * The integer nearest to x, ties to even. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -2512,8 +2488,8 @@ export abstract class ValueOps {
   round(): Value { return this.apply('round', [])[0]!; }
 
   /**
-   * The whole number nearest to x, ties to even, with derivative 1: the straight-through
-   * estimator (Bengio, Léonard and Courville). Round of RLX in Rust has this derivative.
+   * The integer nearest to x, ties to even, with derivative 1: the straight-through estimator
+   * (Bengio, Léonard and Courville). Round of RLX in Rust has this derivative.
    *
    * - C1: the element type of x is float
    */
@@ -2528,10 +2504,10 @@ export abstract class ValueOps {
   rsqrt(): Value { return this.apply('rsqrt', [])[0]!; }
 
   /**
-   * A token for each row of logits, [..., tokens], i32: drawn by the probabilities
-   * softmax(logits/temperature) of the top_k tokens with the largest logits (0: of all), and of
-   * the fewest of these whose probabilities make up top_p; of tokens with equal logits all stay.
-   * A temperature of 0 takes the most likely one.
+   * A token for each row of logits, [..., tokens], i32: drawn with probabilities
+   * softmax(logits/temperature) from the top_k tokens with the largest logits (0: all), and of
+   * these from the fewest whose probabilities sum to top_p (nucleus sampling); ties are all
+   * kept. A temperature of 0 takes the most likely one.
    *
    * - C1: the element type of logits is float
    * - C2: logits have rank 1 or more and a last axis that is not empty; key is u32[2]
@@ -2542,17 +2518,17 @@ export abstract class ValueOps {
   sampleToken(key: Operand, attributes: { temperature?: number; topK?: number; topP?: number } = {}): Value { return this.apply('sample_token', [key], attributes)[0]!; }
 
   /**
-   * Replaces elements of the operand at index tuples by updates: of several for one element the
-   * last stays. The updates have the shape that gather would give for the operand and the
-   * indices; they are combined in an order that depends on the indices alone, but with unordered
-   * sums of f32 may be taken in any: faster, and not the same from run to run.
+   * Replaces elements of the operand at index tuples by updates; the last update of an element
+   * wins. The updates have the shape of the gather at the same indices (XLA's Scatter). The
+   * order of combination depends on the indices alone, but with unordered f32 may accumulate in
+   * any order: faster, but not deterministic.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index lies outside
-   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C4: a negative index is outside the bounds
+   * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is bool, signed, unsigned, float,
    *   complex or 8-bit float
@@ -2562,17 +2538,17 @@ export abstract class ValueOps {
   scatter(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter', [indices, updates], attributes)[0]!; }
 
   /**
-   * Adds updates to the operand at index tuples. Integers wrap. The updates have the shape that
-   * gather would give for the operand and the indices; they are combined in an order that
-   * depends on the indices alone, but with unordered sums of f32 may be taken in any: faster,
-   * and not the same from run to run.
+   * Adds updates to the operand at index tuples. Integers wrap. The updates have the shape of
+   * the gather at the same indices (XLA's Scatter). The order of combination depends on the
+   * indices alone, but with unordered f32 may accumulate in any order: faster, but not
+   * deterministic.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index lies outside
-   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C4: a negative index is outside the bounds
+   * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
    *
@@ -2581,18 +2557,17 @@ export abstract class ValueOps {
   scatterAdd(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_add', [indices, updates], attributes)[0]!; }
 
   /**
-   * Replaces elements of the operand at index tuples by updates that are larger, or NaN. All
-   * that attain the result share the derivative equally. The updates have the shape that gather
-   * would give for the operand and the indices; they are combined in an order that depends on
-   * the indices alone, but with unordered sums of f32 may be taken in any: faster, and not the
-   * same from run to run.
+   * Replaces elements of the operand at index tuples by updates that are larger or NaN. Tied
+   * values share the derivative equally. The updates have the shape of the gather at the same
+   * indices (XLA's Scatter). The order of combination depends on the indices alone, but with
+   * unordered f32 may accumulate in any order: faster, but not deterministic.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index lies outside
-   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C4: a negative index is outside the bounds
+   * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
    *
@@ -2601,18 +2576,17 @@ export abstract class ValueOps {
   scatterMax(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_max', [indices, updates], attributes)[0]!; }
 
   /**
-   * Replaces elements of the operand at index tuples by updates that are smaller, or NaN. All
-   * that attain the result share the derivative equally. The updates have the shape that gather
-   * would give for the operand and the indices; they are combined in an order that depends on
-   * the indices alone, but with unordered sums of f32 may be taken in any: faster, and not the
-   * same from run to run.
+   * Replaces elements of the operand at index tuples by updates that are smaller or NaN. Tied
+   * values share the derivative equally. The updates have the shape of the gather at the same
+   * indices (XLA's Scatter). The order of combination depends on the indices alone, but with
+   * unordered f32 may accumulate in any order: faster, but not deterministic.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index lies outside
-   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C4: a negative index is outside the bounds
+   * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned or float
    *
@@ -2622,16 +2596,16 @@ export abstract class ValueOps {
 
   /**
    * Multiplies the operand by updates at index tuples. Integers wrap. The updates have the shape
-   * that gather would give for the operand and the indices; they are combined in an order that
-   * depends on the indices alone, but with unordered sums of f32 may be taken in any: faster,
-   * and not the same from run to run.
+   * of the gather at the same indices (XLA's Scatter). The order of combination depends on the
+   * indices alone, but with unordered f32 may accumulate in any order: faster, but not
+   * deterministic.
    *
    * - C1: indices are integers of rank 1 or more, whose last axis has one entry for each of axes
    * - C2: axes and operand_batch are distinct axes of the operand, index_batch distinct axes of
    *   the positions
    * - C3: paired batch axes have the same size
-   * - C4: a negative index lies outside
-   * - C5: with unique, no two index tuples that lie inside name one place
+   * - C4: a negative index is outside the bounds
+   * - C5: with unique, no two in-bounds index tuples are equal
    * - C6: outside is "drop" or "clip"
    * - C7: operand and updates have one element type, which is signed, unsigned, float or complex
    *
@@ -2640,9 +2614,8 @@ export abstract class ValueOps {
   scatterMul(indices: Operand, updates: Operand, attributes: { axes: readonly number[]; operandBatch?: readonly number[]; indexBatch?: readonly number[]; outside: string; unique?: boolean; unordered?: boolean }): Value { return this.apply('scatter_mul', [indices, updates], attributes)[0]!; }
 
   /**
-   * For each value the place, i32, at which a vector in ascending order stays so with it: before
-   * elements equal to it, or after them with right. NaNs are last. It takes as many steps as the
-   * length has binary digits.
+   * The insertion point, i32, of each value in a sorted vector: before equal elements, or after
+   * them with right (numpy.searchsorted). NaNs sort last. It is a binary search.
    *
    * - C1: the element type of sorted is signed, unsigned or float
    * - C2: sorted is a vector of constant size; both operands have one element type
@@ -2652,10 +2625,9 @@ export abstract class ValueOps {
   searchsorted(values: Operand, right?: boolean): Value { return this.apply('searchsorted', [values], { right })[0]!; }
 
   /**
-   * The elements of x along its first axis combined by segment: those whose ids, integers, are 0
-   * make row 0 of the result, and so on; others count nowhere. reduction is "sum", "mean",
-   * "prod", "max" or "min". A segment of no elements has what its reduction gives of none, and a
-   * mean 0.
+   * The slices of x along its first axis reduced by segment: row i of the result combines the
+   * slices with id i; ids outside the segments are dropped. reduction is "sum", "mean", "prod",
+   * "max" or "min". A segment of no elements has what its reduction gives of none, and a mean 0.
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: ids are integers, one for each element of the first axis of x
@@ -2664,7 +2636,7 @@ export abstract class ValueOps {
   segmentReduce(ids: Operand, attributes: { segments?: readonly Dim[]; reduction?: string } = {}): Value { return this.apply('segment_reduce', [ids], attributes)[0]!; }
 
   /**
-   * x where the condition holds and y elsewhere. What is not chosen has no influence, also on
+   * x where the condition holds and y elsewhere. The other value has no influence, also on
    * derivatives.
    *
    * - C1: the condition is bool; x and y have one element type, which is bool, signed, unsigned,
@@ -2674,11 +2646,11 @@ export abstract class ValueOps {
   select(x: Operand, y: Operand): Value { return this.apply('select', [x, y])[0]!; }
 
   /**
-   * The selective state space of Mamba (Gu and Dao): h ← exp(Δ·a)·h + Δ·b·x and y = c·h
-   * at each step, for x and delta [batch, time, channels], a [channels, n], b and c [batch,
-   * time, n] and a state [batch, channels, n]. Results are y, like x, and the state after the
-   * last step. All steps are computed at once, as a running combination, in f32 for narrower
-   * types.
+   * The selective scan of Mamba (Gu and Dao, Linear-Time Sequence Modeling with Selective State
+   * Spaces): h ← exp(Δ·a)·h + Δ·b·x and y = c·h at each step, for x and delta [batch,
+   * time, channels], a [channels, n], b and c [batch, time, n] and a state [batch, channels, n].
+   * Results are y, like x, and the final state. It is computed as a parallel scan, in f32 for
+   * narrower types.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one element type and the shapes stated
@@ -2687,15 +2659,16 @@ export abstract class ValueOps {
   selectiveScan(delta: Operand, a: Operand, b: Operand, c: Operand, state?: Operand): [Value, Value] { return this.apply('selective_scan', [delta, a, b, c, state]) as [Value, Value]; }
 
   /**
-   * 1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu so scaled that
-   * mean 0 and variance 1 are kept (Klambauer et al., Self-Normalizing Neural Networks).
+   * 1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu scaled so that
+   * mean 0 and variance 1 are a fixed point (Klambauer et al., Self-Normalizing Neural
+   * Networks).
    *
    * - C1: the element type of x is float
    */
   selu(): Value { return this.apply('selu', [])[0]!; }
 
   /**
-   * x shifted left by y bits, y being taken modulo the width of the type.
+   * x shifted left by y bits, with y modulo the width of the type.
    *
    * - C1: the operands have one element type, which is signed or unsigned
    * - C2: the operands have one shape, which is that of the result
@@ -2703,8 +2676,7 @@ export abstract class ValueOps {
   shiftLeft(y: Operand): Value { return this.apply('shift_left', [y])[0]!; }
 
   /**
-   * x shifted right by y bits, y being taken modulo the width of the type; signed types repeat
-   * the sign.
+   * x shifted right by y bits, with y modulo the width of the type; arithmetic for signed types.
    *
    * - C1: the operands have one element type, which is signed or unsigned
    * - C2: the operands have one shape, which is that of the result
@@ -2744,7 +2716,7 @@ export abstract class ValueOps {
   sin(): Value { return this.apply('sin', [])[0]!; }
 
   /**
-   * sin(πx) / (πx), and 1 at 0. It is smooth, also at 0: a power series to x²⁸ near there.
+   * sin(πx) / (πx), and 1 at 0, smooth everywhere: near 0 it is a power series up to x²⁸.
    *
    * - C1: the element type of x is float
    */
@@ -2759,13 +2731,12 @@ export abstract class ValueOps {
   sinh(): Value { return this.apply('sinh', [])[0]!; }
 
   /**
-   * attention in which each head has one more score, its sink, that takes part in the softmax
-   * and gives nothing: a head need not attend to any key (Xiao et al., Efficient Streaming
-   * Language Models).
+   * attention with one more score for each head, its sink, in the denominator of the softmax, so
+   * that a head need not attend to any key (Xiao et al., Efficient Streaming Language Models).
    *
    * - C1: the element type of q is float
    * - C2: q, k, v and mask are those of attention, with heads on the axis before the last two
-   * - C3: sink has the type of q and an element for each head of q
+   * - C3: sink has the type of q and shape [heads of q]
    *
    * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `causal` is false,
    * `window` is 0.
@@ -2773,8 +2744,8 @@ export abstract class ValueOps {
   sinkAttention(k: Operand, v: Operand, sink: Operand, mask?: Operand, attributes: { scale?: number; softcap?: number; causal?: boolean; window?: number } = {}): Value { return this.apply('sink_attention', [k, v, sink, mask], attributes)[0]!; }
 
   /**
-   * Part of x: element k of an axis of the result is element start + k·stride of that axis of
-   * x.
+   * A strided slice of x: element k of an axis of the result is element start + k·stride of
+   * that axis of x.
    *
    * - C1: start, size and stride have an entry for each axis of x; strides are positive
    * - C2: the last element taken lies inside x; a symbolic axis is checked once its symbols are
@@ -2793,9 +2764,8 @@ export abstract class ValueOps {
   slogdet(): [Value, Value] { return this.apply('slogdet', []) as [Value, Value]; }
 
   /**
-   * huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta. By
-   * reduction, the result is the mean (the default) or the sum over all elements, or each by
-   * itself.
+   * huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta. The
+   * reduction is the mean (the default) or the sum over all elements, or none.
    *
    * - C1: the element type of x is float
    * - C2: target has the type of x
@@ -2815,7 +2785,7 @@ export abstract class ValueOps {
 
   /**
    * exp(x) divided by its sum along an axis. It does not overflow, elements of -Inf give 0, and
-   * where all elements along the axis are -Inf (a row that is masked whole) all results are 0.
+   * where all elements along the axis are -Inf (a fully masked row) all results are 0.
    *
    * - C1: x is of a float type
    * - C2: axis is an axis of x
@@ -2835,8 +2805,7 @@ export abstract class ValueOps {
   softmin(axis?: number): Value { return this.apply('softmin', [], { axis })[0]!; }
 
   /**
-   * log(1 + e^x), which neither overflows nor loses the tail. Its derivative is sigmoid(x),
-   * smooth also at 0.
+   * log(1 + e^x), computed stably. Its derivative is sigmoid(x), smooth also at 0.
    *
    * - C1: the element type of x is float
    */
@@ -2850,12 +2819,12 @@ export abstract class ValueOps {
   softsign(): Value { return this.apply('softsign', [])[0]!; }
 
   /**
-   * The x for which a·x = b, or aᵀ·x = b with transpose_a. A singular a gives infinities or
-   * NaN.
+   * The solution x of a·x = b, or of aᵀ·x = b with transpose_a, by LU. A singular a gives
+   * infinities or NaN.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
-   * - C3: the matrices of a are square, and have as many rows as those of b
+   * - C3: the matrices of a are square, with the number of rows of those of b
    * - C4: they have no symbolic size
    *
    * If not given, `transposeA` is false.
@@ -2863,9 +2832,8 @@ export abstract class ValueOps {
   solve(b: Operand, transposeA?: boolean): Value { return this.apply('solve', [b], { transposeA })[0]!; }
 
   /**
-   * The elements of x along an axis in ascending or descending order, and those of each payload
-   * in the order of x. Equal elements, such as 0 and -0, stay in their order; NaN is larger than
-   * all numbers.
+   * The elements of x along an axis in ascending or descending order, and each payload permuted
+   * in the same way. The sort is stable, also for 0 and -0; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
@@ -2876,8 +2844,8 @@ export abstract class ValueOps {
   sort(payloads: readonly Operand[] = [], attributes: { axis?: number; descending?: boolean } = {}): Value[] { return this.apply('sort', ([] as Operand[]).concat(payloads), attributes); }
 
   /**
-   * The logarithms of the symmetric parts of matrices, which are to be positive definite: NaN
-   * where an eigenvalue is negative. Derivatives are right where several are equal.
+   * The matrix logarithms of the symmetric parts of matrices, which must be positive definite:
+   * NaN if an eigenvalue is negative. Derivatives are finite for repeated eigenvalues.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -2887,9 +2855,9 @@ export abstract class ValueOps {
   spdLogm(): Value { return this.apply('spd_logm', [])[0]!; }
 
   /**
-   * The symmetric positive definite square roots of the symmetric parts of matrices. NaN where
-   * an eigenvalue is negative; the derivative is infinite where one is 0, and right where
-   * several are equal.
+   * The symmetric positive definite square roots of the symmetric parts of matrices, NaN if an
+   * eigenvalue is negative. The derivative is infinite if an eigenvalue is 0, and finite for
+   * repeated eigenvalues.
    *
    * - C1: the element type of x is float
    * - C2: the operands have one element type, which is f32 or f64
@@ -2899,10 +2867,10 @@ export abstract class ValueOps {
   spdSqrtm(): Value { return this.apply('spd_sqrtm', [])[0]!; }
 
   /**
-   * The parts of x, of the given sizes, that follow each other along an axis.
+   * Consecutive slices of x along an axis, of the given sizes.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
-   * - C2: axis is an axis of x, and the sizes make up all of it
+   * - C2: axis is an axis of x, and the sizes add up to its size
    *
    * If not given, `axis` is 0.
    */
@@ -2935,10 +2903,10 @@ export abstract class ValueOps {
   /**
    * The state space of Mamba-2 (Dao and Gu, Transformers are SSMs): h ← exp(dt·a)·h +
    * dt·x⊗b and y = h·c at each step, for x [batch, time, heads, p], dt [batch, time, heads],
-   * a [heads], b and c [batch, time, groups, n] and a state [batch, heads, p, n]; a group of b
-   * and c serves as many heads as there are to it. Results are y, like x, and the state after
-   * the last step. Steps are computed by products of matrices within chunks, and chunks as a
-   * running combination; in f32 for narrower types.
+   * a [heads], b and c [batch, time, groups, n] and a state [batch, heads, p, n]; heads that
+   * share b and c form a group, and groups divide heads. Results are y, like x, and the final
+   * state. Steps are computed by products of matrices within chunks, and across chunks as a
+   * parallel scan, in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: all operands have one element type and the shapes stated; the heads divide into the
@@ -2951,7 +2919,8 @@ export abstract class ValueOps {
   ssd(dt: Operand, a: Operand, b: Operand, c: Operand, state?: Operand, chunk?: number): [Value, Value] { return this.apply('ssd', [dt, a, b, c, state], { chunk }) as [Value, Value]; }
 
   /**
-   * The square root of var. The derivative where all elements are equal is 0.
+   * The standard deviation, the square root of var. The derivative where all elements are equal
+   * is 0.
    *
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -2961,8 +2930,8 @@ export abstract class ValueOps {
   std(attributes: { axes?: readonly number[]; correction?: number; keepDims?: boolean } = {}): Value { return this.apply('std', [], attributes)[0]!; }
 
   /**
-   * The Fourier transforms of frames of a signal times a window, as real and imaginary parts:
-   * [..., frames, n/2 + 1], not scaled.
+   * The short-time Fourier transform: unnormalised spectra of frames times a window, as real and
+   * imaginary parts, [..., frames, n/2 + 1].
    *
    * - C1: x is f32 or f64, window is of its type and has one axis
    * - C2: frames have the length n of the window, hop is positive, and there is at least one
@@ -2973,7 +2942,7 @@ export abstract class ValueOps {
   stft(window: Operand, attributes: { hop?: number; center?: boolean } = {}): [Value, Value] { return this.apply('stft', [window], attributes) as [Value, Value]; }
 
   /**
-   * x itself, with derivative 0.
+   * x, with derivative 0.
    *
    * - C1: the element type is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: the result has the type of the operand
@@ -2989,13 +2958,13 @@ export abstract class ValueOps {
   sub(y: Operand): Value { return this.apply('sub', [y])[0]!; }
 
   /**
-   * u, s and vt with u·diag(s)·vt = x: the singular values s in descending order, the columns
-   * of u and the rows of vt orthonormal. Of a row v of vt the sum of vᵢ/(i+√2) over its
-   * elements, counted from 0, is not negative. For m by n elements and k = min(m, n), u is m by
-   * k and vt k by n; with full they are square. Vectors of equal singular values, those of 0 and
-   * those beyond k can be turned: derivatives of u and vt are infinite at such values, and full
-   * factors that are not square have none. Derivatives of s alone stay right to first order; at
-   * 0 those of s are of one side.
+   * The singular value decomposition u·diag(s)·vt = x: the singular values s in descending
+   * order, the columns of u and the rows of vt orthonormal. For a row v of vt the sum of
+   * vᵢ/(i+√2) over its elements, counted from 0, is not negative. For m by n elements and k
+   * = min(m, n), u is m by k and vt k by n; with full they are square. Vectors of repeated or
+   * zero singular values and those beyond k are not unique: derivatives of u and vt are infinite
+   * there, and full factors of rectangular matrices have none. First derivatives of functions of
+   * s alone are finite; at 0 those of s are one-sided.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -3006,7 +2975,7 @@ export abstract class ValueOps {
   svd(full?: boolean): [Value, Value, Value] { return this.apply('svd', [], { full }) as [Value, Value, Value]; }
 
   /**
-   * x with two of its axes in each other's place.
+   * x with two axes swapped.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis1 and axis2 are axes of x
@@ -3050,7 +3019,8 @@ export abstract class ValueOps {
   tanhShrink(): Value { return this.apply('tanh_shrink', [])[0]!; }
 
   /**
-   * The sum of products of x and y over the last axes of x and as many first axes of y.
+   * The contraction of the last count axes of x with the first count axes of y
+   * (numpy.tensordot).
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: x and y have one element type
@@ -3070,7 +3040,7 @@ export abstract class ValueOps {
   thresholdedRelu(alpha?: number): Value { return this.apply('thresholded_relu', [], { alpha })[0]!; }
 
   /**
-   * x repeated as a whole along each axis.
+   * x tiled: repeated as a whole along each axis (numpy.tile).
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: repeats has an entry for each axis of x, none negative
@@ -3078,8 +3048,8 @@ export abstract class ValueOps {
   tile(repeats: readonly number[]): Value { return this.apply('tile', [], { repeats })[0]!; }
 
   /**
-   * The k largest, or smallest, elements along an axis, best first, and their positions as i32.
-   * Equal elements, such as 0 and -0, stay in their order; NaN is larger than all numbers.
+   * The k largest, or smallest, elements along an axis, in order, and their indices as i32. The
+   * sort is stable, also for 0 and -0; NaN is larger than all numbers.
    *
    * - C1: x is of a real type or bool
    * - C2: axis is an axis of x
@@ -3101,16 +3071,16 @@ export abstract class ValueOps {
   trace(offset?: number): Value { return this.apply('trace', [], { offset })[0]!; }
 
   /**
-   * x with its axes in another order: axis i of the result is axis perm[i] of x.
+   * x with its axes permuted: axis i of the result is axis perm[i] of x.
    *
    * - C1: perm holds every axis of x once
    */
   transpose(perm: readonly number[]): Value { return this.apply('transpose', [], { perm })[0]!; }
 
   /**
-   * The x for which a·x = b with left_side, x·a = b without, where a is a triangle of the
-   * matrix given and the other elements are not read. With transpose_a it is aᵀ that x is
-   * multiplied by. A zero on the diagonal gives infinities or NaN.
+   * The solution x of a·x = b with left_side, of x·a = b without, for a triangle a of the
+   * operand; the other elements are not read. With transpose_a the matrix is aᵀ. A zero on the
+   * diagonal gives infinities or NaN.
    *
    * - C1: the operands have one element type, which is f32 or f64
    * - C2: the operands have rank 2 or more and the same axes before the last two
@@ -3122,7 +3092,7 @@ export abstract class ValueOps {
   triangularSolve(b: Operand, attributes: { leftSide?: boolean; lower?: boolean; transposeA?: boolean; unitDiagonal?: boolean } = {}): Value { return this.apply('triangular_solve', [b], attributes)[0]!; }
 
   /**
-   * x with 0 above a diagonal.
+   * The lower triangle of matrices: x with 0 above a diagonal.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 2 or more; the axes before the last two are those of a batch
@@ -3132,7 +3102,7 @@ export abstract class ValueOps {
   tril(offset?: number): Value { return this.apply('tril', [], { offset })[0]!; }
 
   /**
-   * x with 0 below a diagonal.
+   * The upper triangle of matrices: x with 0 below a diagonal.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: x has rank 2 or more; the axes before the last two are those of a batch
@@ -3142,7 +3112,7 @@ export abstract class ValueOps {
   triu(offset?: number): Value { return this.apply('triu', [], { offset })[0]!; }
 
   /**
-   * x without its fraction. The derivative is 0, also at the jumps.
+   * x rounded toward zero. The derivative is 0, also at the jumps.
    *
    * - C1: the operands have one element type, which is float
    * - C2: the operands have one shape, which is that of the result
@@ -3150,9 +3120,10 @@ export abstract class ValueOps {
   trunc(): Value { return this.apply('trunc', [])[0]!; }
 
   /**
-   * The elements of x in ascending order, each once; for each element of x its place among them,
-   * i32 in the shape of x; and how often each occurs, i32. Of more than size the largest are
-   * left out; of fewer the smallest one fills up, and occurs 0 times. All NaNs count as one.
+   * The distinct elements of x in ascending order; for each element of x its index among them,
+   * i32 in the shape of x; and the count of each, i32 (jnp.unique). If there are more than size,
+   * the largest are dropped; if fewer, the smallest one pads the result with count 0. All NaNs
+   * count as one.
    *
    * - C1: the element type of x is signed, unsigned or float
    * - C2: x has a constant number of elements; size is not negative
@@ -3160,7 +3131,7 @@ export abstract class ValueOps {
   unique(size?: readonly Dim[]): [Value, Value, Value] { return this.apply('unique', [], { size }) as [Value, Value, Value]; }
 
   /**
-   * The elements of an axis, one after the other, without that axis.
+   * The slices of x along an axis, without that axis.
    *
    * - C1: the element type of x is bool, signed, unsigned, float, complex or 8-bit float
    * - C2: axis is an axis of x, of constant size
@@ -3170,8 +3141,8 @@ export abstract class ValueOps {
   unstack(axis?: number): Value[] { return this.apply('unstack', [], { axis }); }
 
   /**
-   * The sum of the squared distances from the mean along some axes, divided by their number less
-   * correction. It is taken in two passes, and in f32 for narrower types.
+   * The variance along some axes: the sum of squared deviations from the mean divided by n −
+   * correction. It is computed in two passes, and in f32 for narrower types.
    *
    * - C1: the element type of x is float
    * - C2: the axes are distinct axes of x; the result has the others, in order
@@ -3186,27 +3157,26 @@ export abstract class ValueOps {
    *
    * - C1: the element type of x is signed, unsigned, float or complex
    * - C2: x and y have one element type
-   * - C3: x and y have as many elements
+   * - C3: x and y have the same number of elements
    */
   vdot(y: Operand): Value { return this.apply('vdot', [y])[0]!; }
 
   /**
-   * v·g/‖v‖, with a norm over all axes but one and a g for each place along that (Salimans
-   * and Kingma, Weight Normalization).
+   * v·g/‖v‖, with the norm taken over all axes but one and one g for each index of that
+   * axis (Salimans and Kingma, Weight Normalization).
    *
    * - C1: the element type of v is float
    * - C2: axis is an axis of v
-   * - C3: g has the element type of v and an element for each place along the axis
+   * - C3: g has the element type of v and shape [size of the axis]
    *
    * If not given, `axis` is the last one.
    */
   weightNorm(g: Operand, axis?: number): Value { return this.apply('weight_norm', [g], { axis })[0]!; }
 
   /**
-   * The power spectral density of real signals by Welch's method: the mean, over frames whose
-   * own mean is taken off, of the squares of their transforms times a window, divided by rate
-   * and the sum of the window's squares, and doubled for frequencies that stand for two. [...,
-   * n/2 + 1], as SciPy's signal.welch with its defaults.
+   * The power spectral density of real signals by Welch's method: the mean of the squared
+   * spectra of windowed, mean-free frames, divided by rate·Σ window², and doubled for
+   * one-sided frequencies. [..., n/2 + 1], as SciPy's signal.welch with its defaults.
    *
    * - C1: x is f32 or f64, window is of its type and has one axis
    * - C2: frames have the length n of the window, hop is positive, and there is at least one
@@ -3218,10 +3188,9 @@ export abstract class ValueOps {
   welch(window: Operand, attributes: { hop?: number; rate?: number } = {}): Value { return this.apply('welch', [window], attributes)[0]!; }
 
   /**
-   * Shows x as windows that slide along some of its axes. Each of these axes becomes one of
-   * window positions, and after all axes comes one more for each of them with the elements of
-   * the window: result[…, o, …, k] = x[…, o·stride + k·dilation, …]. Only whole
-   * windows count.
+   * The sliding windows of x along some of its axes. Each of these axes becomes one of window
+   * positions, and one axis of window elements for each of them is appended: result[…, o, …,
+   * k] = x[…, o·stride + k·dilation, …]. Partial windows are dropped.
    *
    * - C1: axes are distinct axes of x; the lists have one length.
    * - C2: sizes, strides and dilations are at least 1.
@@ -3246,7 +3215,7 @@ export abstract class ValueOps {
   xlogy(y: Operand): Value { return this.apply('xlogy', [y])[0]!; }
 
   /**
-   * Whether x and y differ, or which of their bits.
+   * The exclusive or of x and y, or of each pair of their bits.
    *
    * - C1: the operands have one element type, which is bool, signed or unsigned
    * - C2: the operands have one shape, which is that of the result
@@ -3260,18 +3229,18 @@ export abstract class BuilderOps {
   abstract apply(op: string, operands: readonly (Operand | undefined)[], attributes?: Attributes): Value[];
 
   /**
-   * A bias to add to scores, f32[heads, queries, keys]: the distance between the places of query
-   * and key times a negative slope of the head, 2^(−8·i/n) for head i of n from 1 where n is
+   * The linear bias −slope·|i − j| of attention scores, f32[heads, queries, keys], for a
+   * query at i and a key at j, with the slope 2^(−8·h/n) for head h of n, from 1, where n is
    * a power of two (Press, Smith and Lewis, Train Short, Test Long). The last query has the
-   * place of the last key.
+   * position of the last key.
    *
    * - C1: shape has three sizes, the first of them constant
    */
   alibi(shape: readonly Dim[]): Value { return this.apply('alibi', [], { shape })[0]!; }
 
   /**
-   * The place of the device along a mesh axis, an i32 (JAX's axis_index). With one device it is
-   * computed anywhere; several are refused where a graph is compiled for one.
+   * The index of the device along a mesh axis, an i32 (JAX's axis_index). One device is
+   * supported everywhere; a graph compiled for one device refuses several.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    *
@@ -3280,19 +3249,19 @@ export abstract class BuilderOps {
   axisIndex(attributes: { meshAxis: string; devices?: number }): Value { return this.apply('axis_index', [], attributes)[0]!; }
 
   /**
-   * The operands one after the other along an axis.
+   * The concatenation of the operands along an axis.
    *
    * - C1: there is at least one operand, of rank 1 or more; all have one element type, which is
    *   bool, signed, unsigned, float, complex or 8-bit float
-   * - C2: the operands have one shape but for the axis; along it, the result is as long as all
-   *   of them
+   * - C2: the operands have one shape except along axis, along which the result has the sum of
+   *   their sizes
    *
    * If not given, `axis` is the last one.
    */
   concatenate(operands: readonly Operand[], axis?: number): Value { return this.apply('concatenate', operands, { axis })[0]!; }
 
   /**
-   * The product of some sizes as a number, 1 of none. It makes a symbolic size a value.
+   * The product of sizes, symbolic ones included, as a value of rank 0; 1 for no sizes.
    *
    * - C1: the element type is signed, unsigned, float or complex
    * - C2: the result has rank 0
@@ -3300,21 +3269,21 @@ export abstract class BuilderOps {
   dimSize(attributes: { dtype: DType; sizes?: readonly Dim[] }): Value { return this.apply('dim_size', [], attributes)[0]!; }
 
   /**
-   * Einstein's summation, as in "bij,bjk->bik": each letter names an axis, those that the result
-   * does not name are summed over, a letter twice in one operand is its diagonal. "..." stands
-   * for the axes left over, which are broadcast. Without an arrow the result has what "..."
-   * stands for and then the letters that occur once, in their order. Operands are multiplied
-   * from left to right.
+   * Einstein summation, as in "bij,bjk->bik": each letter names an axis, those that the result
+   * does not name are summed over, a repeated letter in one operand takes its diagonal. "..."
+   * stands for the remaining axes, which are broadcast. Without an arrow the result has the axes
+   * of "..." and then the letters that occur once, in alphabetical order. Operands are
+   * multiplied from left to right.
    *
    * - C1: the element type of operands... is signed, unsigned, float or complex
    * - C2: there is at least one operand; all have one element type
-   * - C3: the equation names as many operands as there are, and the axes of each
+   * - C3: the equation names all operands and the axes of each
    * - C4: axes of one letter have one size, or size 1
    */
   einsum(operands: readonly Operand[], equation: string): Value { return this.apply('einsum', operands, { equation })[0]!; }
 
   /**
-   * The position of each element along an axis, from 0.
+   * The index of each element along an axis, from 0.
    *
    * - C1: the element type is signed, unsigned or float
    * - C2: axis is an axis of shape
@@ -3325,7 +3294,7 @@ export abstract class BuilderOps {
 
   /**
    * Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the
-   * frequencies of a transform of length elements. As librosa's filters.mel.
+   * frequencies of a transform of length elements (librosa's filters.mel).
    *
    * - C1: filters and length are positive
    * - C2: 0 ≤ low < high ≤ rate/2, all finite
@@ -3336,8 +3305,8 @@ export abstract class BuilderOps {
   melFilterbank(attributes: { filters: number; length: number; rate: number; low?: number; high: number; htk?: boolean; area?: boolean; dtype?: DType }): Value { return this.apply('mel_filterbank', [], attributes)[0]!; }
 
   /**
-   * The vectors repeated along each other's axes: result k has an axis for each vector, in their
-   * order, and differs along axis k alone.
+   * The coordinate arrays of a grid (numpy.meshgrid with indexing "ij"): result k has one axis
+   * for each vector and varies along axis k alone.
    *
    * - C1: the element type of vectors... is bool, signed, unsigned, float, complex or 8-bit
    *   float
@@ -3346,7 +3315,7 @@ export abstract class BuilderOps {
   meshgrid(vectors: readonly Operand[]): Value[] { return this.apply('meshgrid', vectors); }
 
   /**
-   * The operands side by side along a new axis of the result.
+   * The operands stacked along a new axis of the result.
    *
    * - C1: the element type of operands... is bool, signed, unsigned, float, complex or 8-bit
    *   float
@@ -3358,16 +3327,15 @@ export abstract class BuilderOps {
   stack(operands: readonly Operand[], axis?: number): Value { return this.apply('stack', operands, { axis })[0]!; }
 
   /**
-   * The sum of all elements of all operands, which may differ in shape; 0 for empty ones. Narrow
-   * types are added up in f32. The order depends on the shapes alone.
+   * The sum of all elements of all operands, which may differ in shape; 0 for no elements. f16
+   * and bf16 accumulate in f32. The order of summation depends on the shapes alone.
    *
    * - C1: there is at least one operand; all have one element type, which is float
    */
   sumAll(operands: readonly Operand[]): Value { return this.apply('sum_all', operands)[0]!; }
 
   /**
-   * The elements of a window, by SciPy's names and definitions; with symmetric the last one is
-   * equal to the first, and otherwise it is one period.
+   * A window function, by SciPy's names and definitions, periodic unless symmetric.
    *
    * - C1: kind is "boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris",
    *   "bartlett" or "kaiser"
@@ -3379,8 +3347,8 @@ export abstract class BuilderOps {
   window(attributes: { kind?: string; length?: number; symmetric?: boolean; beta?: number; dtype?: DType } = {}): Value { return this.apply('window', [], attributes)[0]!; }
 
   /**
-   * Which keys queries see, bool[queries, keys], for attention: from left keys before their own
-   * place to right keys after it, all on a side that is negative. The last query has the place
+   * The mask of local attention, bool[queries, keys]: true where a query at i attends to a key
+   * j, i − left ≤ j ≤ i + right. A negative bound is none. The last query has the position
    * of the last key.
    *
    * - C1: shape has two sizes

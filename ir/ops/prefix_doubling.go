@@ -2,12 +2,11 @@ package ops
 
 import "github.com/rlx-go/rlx/ir"
 
-// doubled returns the running combinations of elements along an axis, with all elements
-// included, by combining ever longer runs: after some turns each element holds what its run
-// of the last 2, 4, 8, … elements comes to (Hillis and Steele, Data Parallel Algorithms,
-// 1986). So no node has more than two operands, and a device goes through the values once
-// for each doubling of the length.
-func doubled(b *ir.Builder, a CumSumAttrs, x []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
+// doublingScan returns the inclusive scan along an axis by recursive doubling (Hillis and
+// Steele, Data Parallel Algorithms, 1986): after step k each element combines the last 2^k
+// elements. No node has more than two operands, and a device makes one pass over the
+// values for each doubling.
+func doublingScan(b *ir.Builder, a CumSumAttrs, x []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
 	if len(x) == 0 || b.Err() != nil {
 		return x
 	}
