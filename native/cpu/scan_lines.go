@@ -14,7 +14,7 @@ const scanLanes = 16
 // scanLines compiles a running sum of f32 over few lines: a nest writes the terms, vectorised
 // along the lines, a loop adds them up, and a nest computes the results.
 func (c *compiler) scanLines(g *fusion.Group, x *fusion.Prefix) error {
-	terms, err := c.elements(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: x.Terms[0]})
+	terms, err := c.materialize(g.Name()+" terms", fusion.Elements{Dims: x.Dims, At: x.At, Value: x.Terms[0]})
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *lineScan) do(_, line int) {
 	for range s.length {
 		term := all[at]
 		if s.exclusive {
-			all[at] = compensated(sum, rest)
+			all[at] = withRest(sum, rest)
 		}
 		// TwoSum, as scalar.TwoSum writes it.
 		next := sum + term
@@ -62,14 +62,14 @@ func (s *lineScan) do(_, line int) {
 		rest += (sum - (next - part)) + (term - part)
 		sum = next
 		if !s.exclusive {
-			all[at] = compensated(sum, rest)
+			all[at] = withRest(sum, rest)
 		}
 		at += step
 	}
 }
 
-// compensated is [scalar.Compensated] of numbers.
-func compensated(sum, rest float32) float32 {
+// withRest is [scalar.Compensated] of numbers.
+func withRest(sum, rest float32) float32 {
 	if rest == rest {
 		return sum + rest
 	}
