@@ -30,7 +30,7 @@ func TestNoGraphIsAnError(t *testing.T) {
 		"ir.Verify":         ir.Verify(nil),
 		"passes.Run":        made(passes.Run(nil, passes.Options{})),
 		"passes.Mixed":      made(passes.Mixed(nil, ir.BF16)),
-		"passes.Pairs":      made(passes.Pairs(nil)),
+		"passes.Pairs":      made(passes.LowerComplex(nil)),
 		"plan.Compile":      made(plan.Compile(nil, plan.WebGPU(), nil)),
 		"autodiff.Grad":     made(autodiff.Grad(nil, "loss")),
 		"autodiff.Jet":      made(autodiff.Jet(nil, 2)),

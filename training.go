@@ -116,7 +116,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name := range loss.BeginAsOnes() {
+	for name := range loss.InitAsOnes() {
 		if by[name] == nil {
 			by[name] = Constant(1)
 		}

@@ -121,12 +121,12 @@ func TestGradientsOfCheckpointedLoopsAreRightToSecondOrder(t *testing.T) {
 func TestPoliciesInLoopsChangeNoGradient(t *testing.T) {
 	for _, c := range checkpointedFunctions() {
 		gradient := func(scan loop, cond branch, keep autodiff.Policy) *ir.Graph {
-			o := autodiff.GradOptions{Loss: "loss", Wrt: []string{"x", "w"}, Keep: keep, Missing: autodiff.MissingIsZero}
+			o := autodiff.GradOptions{Loss: "loss", Wrt: []string{"x", "w"}, Policy: keep, Missing: autodiff.MissingIsZero}
 			g, err := autodiff.GradWith(c.graph(t, scan, cond), o)
 			return must(t, g, err)
 		}
 		again := func(g *ir.Graph, keep autodiff.Policy) *ir.Graph {
-			h, err := autodiff.VJPWith(g, autodiff.Options{Wrt: []string{"x", "w"}, Keep: keep, Missing: autodiff.MissingIsZero})
+			h, err := autodiff.VJPWith(g, autodiff.Options{Wrt: []string{"x", "w"}, Policy: keep, Missing: autodiff.MissingIsZero})
 			return must(t, h, err)
 		}
 		first := gradient(unrolled, selected, nil)

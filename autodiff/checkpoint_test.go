@@ -50,15 +50,15 @@ func peakOn(t *testing.T, g *ir.Graph, target plan.Target) int {
 // policies are all kinds of policy, by a word for each.
 func policies() map[string]autodiff.Policy {
 	return map[string]autodiff.Policy{
-		"nothing": autodiff.KeepNothing(), "products": autodiff.KeepProducts(), "least": autodiff.KeepLeast(),
-		"within 1 MiB": autodiff.KeepWithin(1 << 20), "exp": autodiff.KeepOps(ops.OpExp), "labels": autodiff.KeepLabels("h?"),
+		"nothing": autodiff.SaveNothing(), "products": autodiff.SaveProducts(), "least": autodiff.SaveMinCut(),
+		"within 1 MiB": autodiff.SaveWithin(1 << 20), "exp": autodiff.SaveOps(ops.OpExp), "labels": autodiff.SaveLabels("h?"),
 	}
 }
 
 // stepOf returns the training step of a loss, with Adam.
 func stepOf(t *testing.T, loss *ir.Graph, keep autodiff.Policy) *ir.Graph {
 	t.Helper()
-	s, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Keep: keep})
+	s, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Policy: keep})
 	return must(t, s, err)
 }
 
@@ -73,8 +73,8 @@ func TestCheckpointsOfATransformerTakeLittleMemory(t *testing.T) {
 		keep autodiff.Policy
 		most float64 // of what the step takes without
 	}{
-		"least": {autodiff.KeepLeast(), 0.25}, "within 24 MiB": {autodiff.KeepWithin(24 << 20), 0.45},
-		"products": {autodiff.KeepProducts(), 0.5},
+		"least": {autodiff.SaveMinCut(), 0.25}, "within 24 MiB": {autodiff.SaveWithin(24 << 20), 0.45},
+		"products": {autodiff.SaveProducts(), 0.5},
 	} {
 		part := float64(peak(t, stepOf(t, loss, c.keep))) / float64(all)
 		t.Logf("%s: %.1f %% of %d MiB", name, 100*part, all>>20)
@@ -111,7 +111,7 @@ func chain(t *testing.T, layers int, checkpoint bool) *ir.Graph {
 func TestCheckpointsByHandAndByLabelTakeLittleMemory(t *testing.T) {
 	all := peak(t, stepOf(t, chain(t, 24, false), nil))
 	byHand := peak(t, stepOf(t, chain(t, 24, true), nil))
-	byLabel := peak(t, stepOf(t, chain(t, 24, false), autodiff.KeepLabels("h?")))
+	byLabel := peak(t, stepOf(t, chain(t, 24, false), autodiff.SaveLabels("h?")))
 	t.Logf("%d KiB without, %d by hand, %d by label", all>>10, byHand>>10, byLabel>>10)
 	if byHand*100 > all*45 || byLabel*100 > all*45 {
 		t.Error("more than 45 % of the memory without")
@@ -159,7 +159,7 @@ func TestCheckpointsChangeNoGradient(t *testing.T) {
 		whole, err := autodiff.HVP(g, "loss")
 		want := eval(t, must(t, whole, err), in)
 		for policy, keep := range policies() {
-			h, err := autodiff.HVPWith(g, "loss", autodiff.Options{Keep: keep})
+			h, err := autodiff.HVPWith(g, "loss", autodiff.Options{Policy: keep})
 			got := eval(t, must(t, h, err), in)
 			for output, w := range want {
 				checkFloats(t, name+", "+policy+", "+output, got[output], w.F, 1e-12)
@@ -204,11 +204,11 @@ func TestPoliciesRefuseWhatTheyCannotJudge(t *testing.T) {
 		keep autodiff.Policy
 		want error
 	}{
-		"symbolic sizes": {autodiff.KeepLeast(), ir.ErrShape},
-		"bad pattern":    {autodiff.KeepLabels("["), ir.ErrAttr},
+		"symbolic sizes": {autodiff.SaveMinCut(), ir.ErrShape},
+		"bad pattern":    {autodiff.SaveLabels("["), ir.ErrAttr},
 		"own, too short": {func(autodiff.Forward) ([]bool, error) { return []bool{true}, nil }, ir.ErrAttr},
 	} {
-		if _, err := autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss", Keep: c.keep}); !errors.Is(err, c.want) {
+		if _, err := autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss", Policy: c.keep}); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want one of kind %v", name, err, c.want)
 		}
 	}

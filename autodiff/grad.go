@@ -25,7 +25,7 @@ type Options struct {
 	Missing Missing
 	// Keep chooses the residuals that reverse mode stores; nil stores all that it needs. Forward
 	// mode ignores it.
-	Keep Policy
+	Policy Policy
 }
 
 // GradOptions are the options of [GradWith].
@@ -39,7 +39,7 @@ type GradOptions struct {
 	// Missing selects what to do with a port that the loss does not depend on.
 	Missing Missing
 	// Keep chooses the residuals that reverse mode stores; nil stores all that it needs.
-	Keep Policy
+	Policy Policy
 	// DropOutputs drops the plain outputs of the graph. State updates are always kept.
 	DropOutputs bool
 }
@@ -73,7 +73,7 @@ func GradWith(g *ir.Graph, o GradOptions) (*ir.Graph, error) {
 	if len(o.Wrt) == 0 {
 		return nil, wrap("grad", ir.Errorf(ir.ErrName, "graph %q has no parameters: name the ports to differentiate by", g.Name()))
 	}
-	r := reverse{name: "grad", wrt: o.Wrt, inner: true, missing: o.Missing, keep: o.Keep, outputs: []int{output}, cotangents: oneAt(g, output)}
+	r := reverse{name: "grad", wrt: o.Wrt, inner: true, missing: o.Missing, keep: o.Policy, outputs: []int{output}, cotangents: oneAt(g, output)}
 	if o.DropOutputs {
 		r.give = func(string) bool { return false }
 	}
@@ -98,7 +98,7 @@ func VJPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 	}
 	prefix := freePrefix(g, cotangentPrefix)
 	outputs := plainOutputs(g)
-	r := reverse{name: "vjp", wrt: o.Wrt, missing: o.Missing, keep: o.Keep, outputs: outputs}
+	r := reverse{name: "vjp", wrt: o.Wrt, missing: o.Missing, keep: o.Policy, outputs: outputs}
 	r.cotangents = func(b *ir.Builder, out []ir.Value) []ir.Value {
 		ct := make([]ir.Value, len(out))
 		for _, i := range outputs {

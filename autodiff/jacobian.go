@@ -56,7 +56,7 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	if len(wrt) == 0 {
 		wrt = differentiable(g, ir.ParamPort)
 	}
-	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Keep: o.Keep, DropOutputs: true})
+	d, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Policy: o.Policy, DropOutputs: true})
 	if err != nil {
 		return nil, wrap(transform, err)
 	}

@@ -175,7 +175,7 @@ func TestSplitVJPIsVJPInTwoGraphs(t *testing.T) {
 	for name, x := range eval(t, backward, onlyPorts(backward, between)) {
 		checkFloats(t, name, x, want[name].F, 1e-13)
 	}
-	if _, _, err := autodiff.SplitVJP(g, autodiff.Options{Keep: autodiff.KeepLeast()}); !errors.Is(err, ir.ErrAttr) {
+	if _, _, err := autodiff.SplitVJP(g, autodiff.Options{Policy: autodiff.SaveMinCut()}); !errors.Is(err, ir.ErrAttr) {
 		t.Errorf("error %v for a policy", err)
 	}
 }

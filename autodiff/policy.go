@@ -30,26 +30,26 @@ type Forward struct {
 	Steps ir.Dim
 }
 
-// KeepOps stores the results of the given ops, and of loops and branches that contain them.
-func KeepOps(kept ...ir.Op) Policy {
+// SaveOps stores the results of the given ops, and of loops and branches that contain them.
+func SaveOps(kept ...ir.Op) Policy {
 	return keepWhere(func(n *ir.Node) bool { return slices.Contains(kept, n.Op()) })
 }
 
-// KeepProducts stores the results of matrix products, convolutions and attention, and recomputes
+// SaveProducts stores the results of matrix products, convolutions and attention, and recomputes
 // the cheaper ops.
-func KeepProducts() Policy {
-	return KeepOps(ops.OpDotGeneral, ops.OpConvGeneral, ops.OpAttentionForward)
+func SaveProducts() Policy {
+	return SaveOps(ops.OpDotGeneral, ops.OpConvGeneral, ops.OpAttentionForward)
 }
 
-// KeepNothing stores nothing and recomputes everything from the ports. It saves memory if branches
+// SaveNothing stores nothing and recomputes everything from the ports. It saves memory if branches
 // join at the end of the graph. For a chain of layers it saves little, since the last layer needs
-// the whole chain: use [Checkpoint] or [KeepLeast] there.
-func KeepNothing() Policy { return KeepOps() }
+// the whole chain: use [Checkpoint] or [SaveMinCut] there.
+func SaveNothing() Policy { return SaveOps() }
 
-// KeepLabels stores the results of nodes whose label ([ir.Builder.Label]) matches one of the
+// SaveLabels stores the results of nodes whose label ([ir.Builder.Label]) matches one of the
 // patterns of package path, such as "block*/out". The error is of kind [ir.ErrAttr] for a malformed
 // pattern.
-func KeepLabels(patterns ...string) Policy {
+func SaveLabels(patterns ...string) Policy {
 	return func(f Forward) ([]bool, error) {
 		for _, p := range patterns {
 			if _, err := path.Match(p, ""); err != nil {
@@ -99,13 +99,13 @@ func (p Policy) keeper() ir.Keeper {
 	}
 }
 
-// KeepLeast cuts the forward pass into parts at points where few bytes are live, stores the values
+// SaveMinCut cuts the forward pass into parts at points where few bytes are live, stores the values
 // that cross a cut, and recomputes each part in the backward pass. It chooses the cuts that
 // minimise the sum of the stored bytes and the largest recomputed part. For a chain of equal layers
 // it stores the values between groups of layers.
 //
 // The error is of kind [ir.ErrShape] for a graph with symbolic sizes.
-func KeepLeast() Policy {
+func SaveMinCut() Policy {
 	return func(f Forward) ([]bool, error) {
 		c, err := newCuts(f)
 		if err != nil {
@@ -123,9 +123,9 @@ func KeepLeast() Policy {
 	}
 }
 
-// KeepWithin is [KeepLeast] with a limit on the stored bytes. It makes as many cuts as fit, then
+// SaveWithin is [SaveMinCut] with a limit on the stored bytes. It makes as many cuts as fit, then
 // also stores results of matrix products, in order, while they fit.
-func KeepWithin(bytes int) Policy {
+func SaveWithin(bytes int) Policy {
 	return func(f Forward) ([]bool, error) {
 		c, err := newCuts(f)
 		if err != nil {
@@ -137,7 +137,7 @@ func KeepWithin(bytes int) Policy {
 				best, used = keep, kept
 			}
 		}
-		products, err := KeepProducts()(f)
+		products, err := SaveProducts()(f)
 		for i, n := range c.nodes {
 			if products[i] && c.live[i] && !best[i] && c.stackedBytes(used+c.bytes[n.ID()]) <= bytes {
 				best[i], used = true, used+c.bytes[n.ID()]

@@ -11,7 +11,7 @@ import (
 type pullback struct {
 	g      *ir.Graph
 	by     variables
-	halves *derive.Halves
+	halves *derive.PartialResult
 	// linearOut holds for each output of g the index of its tangent among the outputs of linear, or
 	// -1 if the tangent is zero.
 	linearOut []int
@@ -40,7 +40,7 @@ func linearise(g *ir.Graph, by variables, keep ir.Keeper) (*pullback, error) {
 	for i := len(g.Outputs()); i < len(force); i++ {
 		force[i] = true
 	}
-	if p.halves, err = derive.Split(tangents, unknown, force, keep); err != nil {
+	if p.halves, err = derive.PartialEval(tangents, unknown, force, keep); err != nil {
 		return nil, err
 	}
 	return p, p.chooseResiduals(keep)
@@ -62,7 +62,7 @@ func (p *pullback) buildTangents(b *ir.Builder) {
 		v := p.g.Outputs()[i].Value
 		at[v] = b.Port(ir.InputPort, position("inner", i), v.Type())
 	}
-	out, tout := derive.JVPFrom(b, p.g, in, t, at)
+	out, tout := derive.JVPWithSeeds(b, p.g, in, t, at)
 	for i, v := range out {
 		b.Output(position("out", i), v)
 	}
@@ -116,7 +116,7 @@ func (p *pullback) backward(b *ir.Builder, r residual, ct []ir.Value) []ir.Value
 			linearCT[k] = ct[i]
 		}
 	}
-	return derive.TransposeLate(b, linear, unknown, r, linearCT)[n:]
+	return derive.TransposeLazy(b, linear, unknown, r, linearCT)[n:]
 }
 
 // reverse describes a reverse transform.

@@ -25,7 +25,7 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 		wrt = differentiable(g, ir.ParamPort)
 	}
 	gradient := freePrefix(g, gradPrefix)
-	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Keep: o.Keep})
+	first, err := GradWith(g, GradOptions{Loss: loss, Wrt: wrt, Missing: o.Missing, Policy: o.Policy})
 	if err != nil {
 		return nil, err
 	}

@@ -13,14 +13,14 @@ func ResidualName(i int) string { return position(residualPrefix+"/", i) }
 // backward pass. forward has the ports and outputs of g, and outputs "residual/0" and so on.
 // backward takes the residuals and the cotangents "cotangent/y" and returns "grad/x". Inputs and
 // parameters of g that backward needs are ports of it under the same names and not residuals.
-// Options.Keep must be nil, since forward computes all residuals; otherwise the errors are those of
+// Options.Policy must be nil, since forward computes all residuals; otherwise the errors are those of
 // [VJPWith].
 func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 	const transform = "split vjp"
 	if err := checkGraph(transform, g); err != nil {
 		return nil, nil, err
 	}
-	if o.Keep != nil {
+	if o.Policy != nil {
 		return nil, nil, wrap(transform, ir.Attrf("a policy says what one graph keeps, here are two"))
 	}
 	if len(o.Wrt) == 0 {

@@ -26,9 +26,9 @@ type AttrVisitor interface {
 	Dims(name string, p *[]Dim)
 }
 
-// Completer is implemented by attributes with defaults that depend on the operands. Hosts that set
+// Defaulter is implemented by attributes with defaults that depend on the operands. Hosts that set
 // attributes by name call Complete before adding the node; given reports which names were set.
-type Completer interface {
+type Defaulter interface {
 	Complete(in []Type, given func(name string) bool)
 }
 

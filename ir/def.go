@@ -28,7 +28,7 @@ type Def struct {
 	// Optional is the number of trailing operands that may be omitted.
 	Optional int
 	// Ones names the operands whose neutral value is 1, such as the scale of a norm. A parameter
-	// used as such an operand starts as ones: see [Graph.BeginAsOnes].
+	// used as such an operand starts as ones: see [Graph.InitAsOnes].
 	Ones []string
 	// NewAttrs returns the zero attributes; nil if the op has none.
 	NewAttrs func() Attrs

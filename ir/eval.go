@@ -159,7 +159,7 @@ func inline(n *Node, label string, at Pos) (*Graph, error) {
 	d := n.def
 	body := d.Body
 	if l, ok := d.Lower.(*PrefixLowering); ok {
-		body = l.Apart
+		body = l.Decompose
 	}
 	if body == nil {
 		return nil, Errorf(ErrNoRule, "%s is a primitive", n.op)

@@ -356,10 +356,10 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 	return &Module{name, entries}, nil
 }
 
-// BeginAsOnes returns the names of the parameters and states that should start as ones unless
+// InitAsOnes returns the names of the parameters and states that should start as ones unless
 // initialised otherwise: a node of the graph uses them directly as an operand listed in [Def.Ones].
 // Uses inside loop bodies and branches are ignored.
-func (g *Graph) BeginAsOnes() map[string]bool {
+func (g *Graph) InitAsOnes() map[string]bool {
 	ones := map[string]bool{}
 	for _, n := range g.nodes {
 		if len(n.def.Ones) == 0 {

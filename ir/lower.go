@@ -167,7 +167,7 @@ type PrefixLowering struct {
 	// Apart builds the scan from elementwise ops and views, for targets that cannot bind all
 	// operands and results in one kernel. Sizes are constant. It may be nil for an op with one
 	// operand.
-	Apart func(b *Builder, n *Node, in []Value) []Value
+	Decompose func(b *Builder, n *Node, in []Value) []Value
 }
 
 // TotalLowering is the sum of all elements of any number of operands. It comes with a Body, for

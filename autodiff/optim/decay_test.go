@@ -72,7 +72,7 @@ func TestDecayOfMatricesLeavesVectorsAlone(t *testing.T) {
 		for _, matrices := range []bool{false, true} {
 			o := optim.Options{Schedule: optim.Constant(0.1)}
 			if matrices {
-				o.Groups = []optim.Group{optim.Vectors(loss, with(optim.NoDecay))}
+				o.Groups = []optim.Group{optim.BelowRank2(loss, with(optim.NoDecay))}
 			}
 			g, err := optim.Step(loss, "loss", with(decay), o)
 			if err != nil {

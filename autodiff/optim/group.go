@@ -20,10 +20,10 @@ type Group struct {
 	mayBeEmpty bool // it is no error if no parameter matches
 }
 
-// Vectors returns a group, with its own optimizer, of the parameters of rank 0 and 1 of a loss,
+// BelowRank2 returns a group, with its own optimizer, of the parameters of rank 0 and 1 of a loss,
 // such as biases and the scales of norms. To exclude them from weight decay, give it the optimizer
 // of the other parameters with WeightDecay set to [NoDecay].
-func Vectors(loss *ir.Graph, opt Optimizer) Group {
+func BelowRank2(loss *ir.Graph, opt Optimizer) Group {
 	return Group{mayBeEmpty: true, Optimizer: opt, Match: func(name string) bool {
 		p, ok := loss.Port(name)
 		return ok && p.Value.Rank() < 2

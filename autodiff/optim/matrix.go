@@ -68,7 +68,7 @@ func (o Lion) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 // field means its default.
 type Adafactor struct {
 	Decay       float64 // exponent of t in the weight of new squares, negative; -0.8 by default
-	Least       float64 // lower bound of the root mean square of a parameter; 1e-3 by default
+	MinRMS      float64 // lower bound of the root mean square of a parameter; 1e-3 by default
 	Clip        float64 // upper bound of the root mean square of a step; 1 by default
 	WeightDecay float64 // not negative; 0 for none
 }
@@ -89,14 +89,14 @@ func (Adafactor) Slots() []string { return []string{"rows", "columns", "v"} }
 
 // Begin checks the hyperparameters and returns the rule.
 func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
-	o.Decay, o.Least, o.Clip = orDefault(o.Decay, -0.8), orDefault(o.Least, 1e-3), orDefault(o.Clip, 1)
-	inDomain(b, "adafactor", o.Decay < 0 && o.Least > 0 && o.Clip > 0 && o.WeightDecay >= 0)
+	o.Decay, o.MinRMS, o.Clip = orDefault(o.Decay, -0.8), orDefault(o.MinRMS, 1e-3), orDefault(o.Clip, 1)
+	inDomain(b, "adafactor", o.Decay < 0 && o.MinRMS > 0 && o.Clip > 0 && o.WeightDecay >= 0)
 	share := ops.Exp(b, scale(b, ops.Log(b, count), o.Decay))
 	relative := ops.Min(b, rate, ops.Rsqrt(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		d := p.DType()
 		tiny := ops.Const(b, d, d.Epsilon())
-		size := ops.Max(b, rootMeanSquare(b, p), ops.Const(b, d, o.Least))
+		size := ops.Max(b, rootMeanSquare(b, p), ops.Const(b, d, o.MinRMS))
 		alpha := ops.Mul(b, size, ops.Convert(b, relative, d))
 		square := ops.Mul(b, g, g)
 		toward := func(old, x ir.Value) ir.Value {

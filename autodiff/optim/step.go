@@ -43,9 +43,9 @@ type Slot struct {
 	Shape ir.Shape
 }
 
-// Shaped is an [Optimizer] whose slots depend on the type of the parameter. Its Slots method
+// ShapedSlots is an [Optimizer] whose slots depend on the type of the parameter. Its Slots method
 // returns all possible names.
-type Shaped interface {
+type ShapedSlots interface {
 	Optimizer
 	// SlotsFor returns the slots of a parameter of type param.
 	SlotsFor(param ir.Type) []Slot
@@ -53,7 +53,7 @@ type Shaped interface {
 
 // slotsOf returns the slots of an optimizer for a parameter.
 func slotsOf(o Optimizer, param ir.Type) []Slot {
-	if s, ok := o.(Shaped); ok {
+	if s, ok := o.(ShapedSlots); ok {
 		return s.SlotsFor(param)
 	}
 	var out []Slot
@@ -110,7 +110,7 @@ type Options struct {
 	// Missing selects what to do with a trained parameter that the loss does not depend on.
 	Missing autodiff.Missing
 	// Keep chooses the residuals that reverse mode stores; nil stores all that the gradients need.
-	Keep autodiff.Policy
+	Policy autodiff.Policy
 }
 
 // Step returns the graph of a training step. It has the outputs of the loss graph, computed with
@@ -149,7 +149,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 		lossName = scaledOutput
 	}
 	s.loss = loss
-	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing, Keep: o.Keep})
+	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing, Policy: o.Policy})
 	if path := (*autodiff.NoPathError)(nil); errors.As(err, &path) {
 		return nil, format.Errorf("%w: no step would change %q; freeze it (optim.Options.Frozen), or take its gradient for zeros (optim.Options.Missing)", err, path.Port)
 	}

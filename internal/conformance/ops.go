@@ -95,7 +95,7 @@ func computable(op ir.Op, s ir.Sample) (ok, f16, complexNumbers bool) {
 	}
 	for _, n := range g.Nodes() {
 		for _, t := range n.Types() {
-			if t.DType.Real().On(dtype.WGSL) == dtype.Unsupported || t.DType.IsComplex() && !passes.Pairable(n) {
+			if t.DType.Real().On(dtype.WGSL) == dtype.Unsupported || t.DType.IsComplex() && !passes.HasComplexRule(n) {
 				return false, false, false
 			}
 			f16 = f16 || t.DType == ir.F16

@@ -47,7 +47,7 @@ func TestSplitComputesWhatIsKnownOnce(t *testing.T) {
 		b.Output("by port", ops.Mul(b, t, y))
 		b.Output("unused twin", ops.Sin(b, x))
 	})
-	h, err := derive.Split(g, []bool{false, false, true}, nil, nil)
+	h, err := derive.PartialEval(g, []bool{false, false, true}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSplitKeepsForcedOutputsWithTheUnknown(t *testing.T) {
 		b.Output("zero", ops.ZerosLike(b, x))
 		b.Output("port", x)
 	})
-	h, err := derive.Split(g, []bool{false, true}, []bool{true, true}, nil)
+	h, err := derive.PartialEval(g, []bool{false, true}, []bool{true, true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

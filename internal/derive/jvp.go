@@ -15,9 +15,9 @@ func JVP(b *ir.Builder, g *ir.Graph, in, t []ir.Value) (out, tout []ir.Value) {
 	return w.graph(g, in, t)
 }
 
-// JVPFrom is [JVP] with additional tangents of inner values of g: at maps values to
+// JVPWithSeeds is [JVP] with additional tangents of inner values of g: at maps values to
 // tangents, which are added to those that propagate from the ports.
-func JVPFrom(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Value) (out, tout []ir.Value) {
+func JVPWithSeeds(b *ir.Builder, g *ir.Graph, in, t []ir.Value, at map[ir.Value]ir.Value) (out, tout []ir.Value) {
 	w := &jvp{b: b, seeds: at}
 	return w.graph(g, in, t)
 }

@@ -2,9 +2,9 @@ package derive
 
 import "github.com/rlx-go/rlx/ir"
 
-// Halves is the result of partial evaluation: a graph split by which of its ports are
+// PartialResult is the result of partial evaluation: a graph split by which of its ports are
 // known.
-type Halves struct {
+type PartialResult struct {
 	// Known computes the values that depend on known ports only. Its ports are the
 	// known ports of the graph in order, its outputs the known outputs in
 	// order and then the residuals.
@@ -21,21 +21,21 @@ type Halves struct {
 }
 
 // Residuals returns the number of residuals: values that Known passes to Linear.
-func (h *Halves) Residuals() int { return len(h.ResidualPort) }
+func (h *PartialResult) Residuals() int { return len(h.ResidualPort) }
 
-// Split is partial evaluation: it splits g by which of its ports are unknown.
+// PartialEval is partial evaluation: it splits g by which of its ports are unknown.
 // Outputs marked by force count as unknown even if they are not (nil: none
 // are). Ops with subgraphs are split by their Partial rule, composites
 // without a transpose are inlined. keep, if not nil, chooses the
 // residuals of subgraphs; for those of g see [Halves.Keep].
-func Split(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*Halves, error) {
+func PartialEval(g *ir.Graph, unknown, force []bool, keep ir.Keeper) (*PartialResult, error) {
 	flat, err := flatten(g, unknown, keep)
 	if err != nil {
 		return nil, err
 	}
 	c := &partialEvaluation{g: flat, unknown: make([]bool, len(flat.Nodes())), port: map[ir.Value]int{}, seen: map[ir.Value]bool{}}
 	c.classify(unknown, force)
-	h := &Halves{OutUnknown: c.outUnknown}
+	h := &PartialResult{OutUnknown: c.outUnknown}
 	for _, v := range c.residuals {
 		i, ok := c.port[v]
 		if !ok {

@@ -8,13 +8,13 @@ import "github.com/rlx-go/rlx/ir"
 // every other port and where the cotangent is zero. The error is of kind
 // [ir.ErrNoRule] if an op is not linear in an operand that depends on a linear port.
 func Transpose(b *ir.Builder, g *ir.Graph, linear []bool, in, ct []ir.Value) []ir.Value {
-	return TransposeLate(b, g, linear, func(port int) ir.Value { return in[port] }, ct)
+	return TransposeLazy(b, g, linear, func(port int) ir.Value { return in[port] }, ct)
 }
 
-// TransposeLate is [Transpose] that gets the values of the other ports from a function.
+// TransposeLazy is [Transpose] that gets the values of the other ports from a function.
 // It calls in once for each port that is used, just before the first use, so that the
 // value may be computed there.
-func TransposeLate(b *ir.Builder, g *ir.Graph, linear []bool, in func(port int) ir.Value, ct []ir.Value) []ir.Value {
+func TransposeLazy(b *ir.Builder, g *ir.Graph, linear []bool, in func(port int) ir.Value, ct []ir.Value) []ir.Value {
 	defer restoreOrigin(b)()
 	t := &transposition{
 		b: b, linear: make([]bool, len(g.Nodes())), value: ir.NewMapping(g), port: map[*ir.Node]int{}, in: in,

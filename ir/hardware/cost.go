@@ -9,18 +9,18 @@ const fused = 0.5
 
 // Work is the work of a kernel, the input of the roofline model.
 type Work struct {
-	Bytes    float64 // memory traffic, at least
-	Sectors  float64 // bytes of all sectors accessed, counted per access
-	Ops      float64 // operations on all elements
-	Threads  int     // number of threads
-	UnderWay int     // bytes in flight per thread
+	Bytes         float64 // memory traffic, at least
+	Sectors       float64 // bytes of all sectors accessed, counted per access
+	Ops           float64 // operations on all elements
+	Threads       int     // number of threads
+	BytesInFlight int     // bytes in flight per thread
 }
 
 // Time estimates the nanoseconds of a launch by the roofline model: the launch overhead plus
 // the maximum of the times of memory, cache and arithmetic, and of the latency if too few bytes
 // are in flight (Little's law).
 func (w Work) Time(p Profile) float64 {
-	atOnce := float64(min(max(w.Threads, 1), p.Resident()) * max(w.UnderWay, 1))
+	atOnce := float64(min(max(w.Threads, 1), p.Resident()) * max(w.BytesInFlight, 1))
 	return p.Launch + max(
 		w.Bytes/p.Bandwidth(),
 		w.Sectors/p.CacheBandwidth(),

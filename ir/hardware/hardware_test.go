@@ -44,7 +44,7 @@ func TestProfilesAreWhole(t *testing.T) {
 			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 {
 			t.Errorf("incomplete: %+v", p)
 		}
-		if p.Kept() > p.Cache || p.Resident() > p.Processors*p.Threads {
+		if p.RetainedBytes() > p.Cache || p.Resident() > p.Processors*p.Threads {
 			t.Errorf("%s keeps or holds more than it has", p.Name)
 		}
 	}
@@ -52,14 +52,14 @@ func TestProfilesAreWhole(t *testing.T) {
 
 // Values from a driver replace those of a data sheet, but not measured ones.
 func TestDriversReplaceDataSheets(t *testing.T) {
-	if got := hardware.H200().Asked(66, 4917, 60<<20); got.Processors != 66 || got.Bytes != 23 || got.Cache != hardware.H200().Cache {
+	if got := hardware.H200().WithDriver(66, 4917, 60<<20); got.Processors != 66 || got.Bytes != 23 || got.Cache != hardware.H200().Cache {
 		t.Errorf("half an H200 becomes %+v", got)
 	}
-	got := hardware.Unknown().Asked(48, 672, 96<<20)
+	got := hardware.Unknown().WithDriver(48, 672, 96<<20)
 	if got.Processors != 48 || got.Bandwidth() < 400 || got.Bandwidth() > 672 || got.Cache != 96<<20 {
 		t.Errorf("an unknown device of 672 GB/s becomes %+v", got)
 	}
-	if got := hardware.Unknown().Asked(0, 0, 0); got != hardware.Unknown() {
+	if got := hardware.Unknown().WithDriver(0, 0, 0); got != hardware.Unknown() {
 		t.Errorf("a driver that tells nothing makes %+v", got)
 	}
 }
@@ -72,10 +72,10 @@ func TestTimeIsARoofline(t *testing.T) {
 		want float64
 	}{
 		"nothing": {hardware.Work{}, p.Launch + p.Latency},
-		"memory":  {hardware.Work{Bytes: 1e9, Threads: 1 << 20, UnderWay: 64}, p.Launch + 1e9/p.Bandwidth()},
-		"cache":   {hardware.Work{Bytes: 1e9, Sectors: 8e9, Threads: 1 << 20, UnderWay: 64}, p.Launch + 8e9/p.CacheBandwidth()},
-		"ops":     {hardware.Work{Bytes: 1e6, Ops: 1e12, Threads: 1 << 20, UnderWay: 64}, p.Launch + p.OpsTime(1e12)},
-		"waiting": {hardware.Work{Bytes: 1e9, Threads: 512, UnderWay: 16}, p.Launch + p.Latency*1e9/(512*16)},
+		"memory":  {hardware.Work{Bytes: 1e9, Threads: 1 << 20, BytesInFlight: 64}, p.Launch + 1e9/p.Bandwidth()},
+		"cache":   {hardware.Work{Bytes: 1e9, Sectors: 8e9, Threads: 1 << 20, BytesInFlight: 64}, p.Launch + 8e9/p.CacheBandwidth()},
+		"ops":     {hardware.Work{Bytes: 1e6, Ops: 1e12, Threads: 1 << 20, BytesInFlight: 64}, p.Launch + p.OpsTime(1e12)},
+		"waiting": {hardware.Work{Bytes: 1e9, Threads: 512, BytesInFlight: 16}, p.Launch + p.Latency*1e9/(512*16)},
 	} {
 		if got := c.work.Time(p); got != c.want {
 			t.Errorf("%s: %g ns, not %g", name, got, c.want)

@@ -3,7 +3,7 @@
 // Package plan takes a [Profile] from the target's capabilities, package fusion uses it as the
 // policy for reductions, and package sched to choose among candidate schedules. A plan depends
 // on a profile and never on the machine it is made on: information from a driver is first put
-// in a profile ([Profile.Asked]), so that the same module, target and profile give the same
+// in a profile ([Profile.WithDriver]), so that the same module, target and profile give the same
 // plan, natively and in a page. Start reading at profile.go; cost.go is the roofline model.
 package hardware
 
@@ -49,9 +49,9 @@ func (p Profile) resident() int { return p.Threads / 4 * 3 }
 // Resident returns the number of threads the device holds at once.
 func (p Profile) Resident() int { return p.Processors * p.resident() }
 
-// Kept returns the bytes of reused data that stay in the cache while other data stream through
+// RetainedBytes returns the bytes of reused data that stay in the cache while other data stream through
 // it: two thirds.
-func (p Profile) Kept() int { return p.Cache / 3 * 2 }
+func (p Profile) RetainedBytes() int { return p.Cache / 3 * 2 }
 
 // Waves returns how many times workgroups of the given size fill the device, rounded up: a
 // partial wave takes as long as a whole one.
@@ -64,10 +64,10 @@ func (p Profile) Waves(groups, threads int) float64 {
 // the rates of products and attention were measured.
 func (p Profile) MatrixScale() float64 { return p.Matrix / h200.Matrix }
 
-// Asked returns the profile updated with what a driver reports: the number of processors, the
+// WithDriver returns the profile updated with what a driver reports: the number of processors, the
 // peak memory bandwidth in bytes per nanosecond, and the bytes of the last-level cache, each 0
 // if unknown. Measured rates are kept.
-func (p Profile) Asked(processors int, bandwidth float64, cache int) Profile {
+func (p Profile) WithDriver(processors int, bandwidth float64, cache int) Profile {
 	if processors > 0 {
 		p.Processors = processors
 	}

@@ -83,7 +83,7 @@ func (p Profile) AllowsStages(rows, length int, contiguous bool) bool {
 	if !p.FillsDevice(rows, length) || p.RowSplits(rows, length, contiguous) == 1 {
 		return p.FillsDevice(rows, length)
 	}
-	stage := Work{Bytes: 4 * float64(rows) * float64(length), Threads: groupsOf(rows, contiguous) * rowThreads, UnderWay: rowBytes}
+	stage := Work{Bytes: 4 * float64(rows) * float64(length), Threads: groupsOf(rows, contiguous) * rowThreads, BytesInFlight: rowBytes}
 	whole := stage.Time(p)
 	stage.Threads = p.Resident()
 	return whole <= maxStageSlowdown*(stage.Time(p)+p.Launch)

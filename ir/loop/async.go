@@ -40,7 +40,7 @@ type ProxyFence struct{}
 // Mma starts multiply-adds, in order, in all warp groups of the workgroup. Control flow must
 // be uniform.
 type Mma struct {
-	Atom  Atom
+	Shape MmaShape
 	Terms []MmaTerm
 }
 
@@ -51,9 +51,9 @@ type Mma struct {
 type MmaTerm struct {
 	Sums []string
 	// First makes it D = A·B: the previous values of the accumulator are ignored.
-	First bool
-	Left  []string
-	A, B  Tile
+	First         bool
+	LeftRegisters []string
+	A, B          Tile
 }
 
 // MmaWait waits until at most Pending of the preceding [Mma] statements are in flight. The
@@ -131,7 +131,7 @@ func (k *Kernel) mbarrierBytes() int {
 func (s *Mma) exprs() []scalar.Expr {
 	var out []scalar.Expr
 	for _, t := range s.Terms {
-		if t.Left == nil {
+		if t.LeftRegisters == nil {
 			out = append(out, t.A.At)
 		}
 		out = append(out, t.B.At)
@@ -143,7 +143,7 @@ func (s *Mma) exprs() []scalar.Expr {
 func (s *Mma) arrays(f func(array *int)) {
 	for i := range s.Terms {
 		t := &s.Terms[i]
-		if t.Left == nil {
+		if t.LeftRegisters == nil {
 			f(&t.A.Array)
 		}
 		f(&t.B.Array)
@@ -152,10 +152,10 @@ func (s *Mma) arrays(f func(array *int)) {
 
 // mapped returns a copy with expressions mapped by expr and names by name.
 func (s *Mma) mapped(expr func(scalar.Expr) scalar.Expr, name func(string) string) *Mma {
-	out := &Mma{Atom: s.Atom, Terms: make([]MmaTerm, len(s.Terms))}
+	out := &Mma{Shape: s.Shape, Terms: make([]MmaTerm, len(s.Terms))}
 	for i, t := range s.Terms {
-		t.Sums, t.Left = mapNames(t.Sums, name), mapNames(t.Left, name)
-		if t.Left == nil {
+		t.Sums, t.LeftRegisters = mapNames(t.Sums, name), mapNames(t.LeftRegisters, name)
+		if t.LeftRegisters == nil {
 			t.A.At = expr(t.A.At)
 		}
 		t.B.At = expr(t.B.At)

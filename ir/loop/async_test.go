@@ -35,8 +35,8 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(loop.LocalID(0, 128), i32(64)), Then: []loop.Stmt{&loop.MmaWait{}}})
 		}, "not all threads"},
 		{"half a warp group", func(k *loop.Kernel) { k.Workgroup[0] = 64 }, "no multiple of a warp group"},
-		{"operands of f64", func(k *loop.Kernel) { mma(k).Atom.Operand = dtype.F64 }, "no multiply-add of f64"},
-		{"an odd number of columns", func(k *loop.Kernel) { mma(k).Atom.N = 12 }, "12 columns"},
+		{"operands of f64", func(k *loop.Kernel) { mma(k).Shape.Operand = dtype.F64 }, "no multiply-add of f64"},
+		{"an odd number of columns", func(k *loop.Kernel) { mma(k).Shape.N = 12 }, "12 columns"},
 		{"too few sums", func(k *loop.Kernel) { mma(k).Terms[0].Sums = mma(k).Terms[0].Sums[1:] }, "3 sums, not 4"},
 		{"a sum twice", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum0", "sum3"} }, "sum0 is there twice"},
 		{"a sum that is no variable", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum2", "other"} }, "other is not defined by a Var"},
@@ -46,8 +46,8 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 		{"an operand between its steps", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 4 }, "begins at 4"},
 		{"registers of f32 for an operand of f16", func(k *loop.Kernel) {
 			m := mma(k)
-			m.Atom.Operand = dtype.F16
-			m.Terms[0].Left = m.Terms[0].Sums
+			m.Shape.Operand = dtype.F16
+			m.Terms[0].LeftRegisters = m.Terms[0].Sums
 		}, "sum0 is not defined by a Var of u32"},
 		{"a pair of f32", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.F32, Low: f32(0), High: f32(0)})
@@ -83,7 +83,7 @@ func TestTileOffsetsAgree(t *testing.T) {
 			seen := map[int]bool{}
 			for f := range free {
 				for k := range row {
-					want, _ := s.Simplify(loop.TilePlace(d, depth, loop.Int(f), loop.Int(k))).IntConst()
+					want, _ := s.Simplify(loop.TileOffset(d, depth, loop.Int(f), loop.Int(k))).IntConst()
 					tile := loop.Tile{Depth: depth, K: k}
 					if got := tile.Element(d, f, 0); got != int(want) || seen[got] {
 						t.Fatalf("%s, depth %d: (%d, %d) is at %d and at %d", d, depth, f, k, got, want)

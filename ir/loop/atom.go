@@ -10,13 +10,13 @@ import (
 // is a multiple of it.
 const WarpGroup = 128
 
-// Atom is the shape of a hardware multiply-add D += A·B: D is 64×N in f32, in the registers
+// MmaShape is the shape of a hardware multiply-add D += A·B: D is 64×N in f32, in the registers
 // of a warp group, A is 64×K and B is K×N. It is PTX's wgmma.mma_async (PTX ISA,
 // "Asynchronous Warpgroup Level Matrix Instructions"), whose layouts the methods return. Each
 // warp holds 16 rows, in the register layout of mma.sync.m16n8 ("Matrix Fragments for mma"),
 // so devices without warp groups compute an atom by N/8 of these per warp
 // ([Caps.MmaByWarps]).
-type Atom struct {
+type MmaShape struct {
 	// Operand is the type of A and B: F16, BF16, or F32, of which the last 13 bits of
 	// the fraction are ignored (TF32).
 	Operand dtype.DType
@@ -24,35 +24,37 @@ type Atom struct {
 	N int
 }
 
-// AtomRows is the number of rows of D.
-const AtomRows = 64
+// MmaRows is the number of rows of D.
+const MmaRows = 64
 
 // String returns "bf16 64x256x16".
-func (a Atom) String() string { return format.Sprintf("%s %dx%dx%d", a.Operand, AtomRows, a.N, a.K()) }
+func (a MmaShape) String() string {
+	return format.Sprintf("%s %dx%dx%d", a.Operand, MmaRows, a.N, a.K())
+}
 
 // K returns the depth of the product: 32 bytes of operands.
-func (a Atom) K() int { return 32 / a.Operand.Size() }
+func (a MmaShape) K() int { return 32 / a.Operand.Size() }
 
 // Sums returns the number of elements, and registers, of D per thread.
-func (a Atom) Sums() int { return a.N / 2 }
+func (a MmaShape) Sums() int { return a.N / 2 }
 
 // leftRegisters is the number of 32-bit registers of A per thread.
 const leftRegisters = 4
 
 // Origin returns the origin of the fragments of a thread, given by its index in the warp
 // group; [Atom.Sum] and [Atom.Left] are relative to it.
-func (Atom) Origin(thread scalar.Expr) (row, column scalar.Expr) {
+func (MmaShape) Origin(thread scalar.Expr) (row, column scalar.Expr) {
 	warp, lane := scalar.FloorDiv(thread, Int(32)), scalar.Mod(thread, Int(32))
 	return scalar.Add(scalar.Mul(warp, Int(16)), scalar.FloorDiv(lane, Int(4))), scalar.Mod(lane, Int(4))
 }
 
 // Sum returns the element of D that register i of a thread holds: with the thread's origin
 // (r, c), the one at (r + row, 2c + column).
-func (Atom) Sum(i int) (row, column int) { return i / 2 % 2 * 8, i/4*8 + i%2 }
+func (MmaShape) Sum(i int) (row, column int) { return i / 2 % 2 * 8, i/4*8 + i%2 }
 
 // LeftType returns the type of the variables of a fragment of A: f32, or u32 for pairs of
 // 16-bit elements.
-func (a Atom) LeftType() dtype.DType {
+func (a MmaShape) LeftType() dtype.DType {
 	if a.Operand == dtype.F32 {
 		return dtype.F32
 	}
@@ -62,7 +64,7 @@ func (a Atom) LeftType() dtype.DType {
 // Left returns the element of A that register i of a thread holds: with the thread's origin
 // (r, c), the one at (r + row, c + k) for f32. A register of 16-bit elements holds two, the
 // one at (r + row, 2c + k) in the lower half and its neighbour along k in the upper.
-func (a Atom) Left(i int) (row, k int) {
+func (a MmaShape) Left(i int) (row, k int) {
 	if a.Operand == dtype.F32 {
 		return i % 2 * 8, i / 2 * 4
 	}
@@ -88,13 +90,13 @@ type Tile struct {
 // RowElements returns the number of elements of type t in a row of a [Tile].
 func RowElements(t dtype.DType) int { return 128 / t.Size() }
 
-// PieceElements returns the number of elements of type t in a swizzle chunk of a [Tile].
-func PieceElements(t dtype.DType) int { return 16 / t.Size() }
+// ChunkElements returns the number of elements of type t in a swizzle chunk of a [Tile].
+func ChunkElements(t dtype.DType) int { return 16 / t.Size() }
 
-// TilePlace returns the offset in a tile of the element at a position of the free axis and of
+// TileOffset returns the offset in a tile of the element at a position of the free axis and of
 // k, for elements of type t and the given [Tile.Depth].
-func TilePlace(t dtype.DType, depth int, free, k scalar.Expr) scalar.Expr {
-	row, piece := Int(RowElements(t)), Int(PieceElements(t))
+func TileOffset(t dtype.DType, depth int, free, k scalar.Expr) scalar.Expr {
+	row, piece := Int(RowElements(t)), Int(ChunkElements(t))
 	swizzle := func(r, at scalar.Expr) scalar.Expr { // the offset of element at in row r
 		chunk := scalar.Xor(scalar.FloorDiv(at, piece), scalar.Mod(r, Int(8)))
 		return scalar.Add(scalar.Mul(chunk, piece), scalar.Mod(at, piece))
@@ -106,9 +108,9 @@ func TilePlace(t dtype.DType, depth int, free, k scalar.Expr) scalar.Expr {
 	return scalar.Add(panel, scalar.Add(scalar.Mul(k, row), swizzle(k, scalar.Mod(free, row))))
 }
 
-// Element is [TilePlace] for constant positions in the operand, with k relative to Tile.K.
+// Element is [TileOffset] for constant positions in the operand, with k relative to Tile.K.
 func (t Tile) Element(d dtype.DType, free, k int) int {
-	row, piece := RowElements(d), PieceElements(d)
+	row, piece := RowElements(d), ChunkElements(d)
 	k += t.K
 	if t.Depth == 0 {
 		return free*row + (k/piece^free%8)*piece + k%piece

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Box is a view of a storage array that [CopyBox] copies tiles from: a CUDA tensor map (PTX
+// TensorMap is a view of a storage array that [CopyTMA] copies tiles from: a CUDA tensor map (PTX
 // ISA, "Tensors").
-type Box struct {
+type TensorMap struct {
 	Array int
 	// First is the element of the array at the origin of the view.
 	First int
@@ -29,7 +29,7 @@ const (
 )
 
 // Elements returns the number of elements of a copy.
-func (b *Box) Elements() int {
+func (b *TensorMap) Elements() int {
 	n := 1
 	for _, size := range b.Size {
 		n *= size
@@ -37,13 +37,13 @@ func (b *Box) Elements() int {
 	return n
 }
 
-// CopyBox starts a TMA copy of a tile of a box to a shared array of the same type; elements
+// CopyTMA starts a TMA copy of a tile of a box to a shared array of the same type; elements
 // out of bounds of the box are zero. In shared memory it forms rows of a [Tile] of Depth 0,
 // one for each position of the axes after the first. The copy is part of a phase of an
 // [Mbarrier], which completes only after it. The threads of one warp execute it together and
 // start one copy.
-type CopyBox struct {
-	Box int // index in [Kernel.Boxes]
+type CopyTMA struct {
+	Map int // index in [Kernel.TensorMaps]
 	// From is the origin of the tile along each axis of the box.
 	From []scalar.Expr
 	To   int
@@ -53,13 +53,13 @@ type CopyBox struct {
 	At       scalar.Expr
 }
 
-func (*CopyBox) stmt() {}
+func (*CopyTMA) stmt() {}
 
 // exprs returns the expressions of the copy in the order in which with maps them.
-func (s *CopyBox) exprs() []scalar.Expr { return append(slices.Clone(s.From), s.ToAt, s.At) }
+func (s *CopyTMA) exprs() []scalar.Expr { return append(slices.Clone(s.From), s.ToAt, s.At) }
 
 // with returns the copy with its expressions mapped by f.
-func (s *CopyBox) with(f func(scalar.Expr) scalar.Expr) *CopyBox {
+func (s *CopyTMA) with(f func(scalar.Expr) scalar.Expr) *CopyTMA {
 	out := *s
 	out.From = make([]scalar.Expr, len(s.From))
 	for i, at := range s.From {
@@ -71,7 +71,7 @@ func (s *CopyBox) with(f func(scalar.Expr) scalar.Expr) *CopyBox {
 
 // Check returns why the box is not a valid view of an array of length elements of type d, or
 // "".
-func (b *Box) Check(d dtype.DType, length int) string {
+func (b *TensorMap) Check(d dtype.DType, length int) string {
 	axes := len(b.Dims)
 	switch {
 	case d != dtype.F16 && d != dtype.BF16 && d != dtype.F32:
@@ -80,7 +80,7 @@ func (b *Box) Check(d dtype.DType, length int) string {
 		return format.Sprintf("a box of %d axes with %d strides and %d sizes", axes, len(b.Strides), len(b.Size))
 	case b.Size[0] != RowElements(d):
 		return format.Sprintf("a copy of %d elements of %s along the first axis, not of %d", b.Size[0], d, RowElements(d))
-	case b.First < 0 || b.First%PieceElements(d) != 0:
+	case b.First < 0 || b.First%ChunkElements(d) != 0:
 		return format.Sprintf("a box that begins at element %d", b.First)
 	}
 	left := length - b.First // elements after the origin of the remaining axes
@@ -92,7 +92,7 @@ func (b *Box) Check(d dtype.DType, length int) string {
 		switch {
 		case n < 1 || b.Size[i] < 1 || b.Size[i] > maxBoxSize:
 			return format.Sprintf("a box of %d elements along axis %d, copied by %d", n, i, b.Size[i])
-		case i > 0 && (stride < 1 || stride%PieceElements(d) != 0):
+		case i > 0 && (stride < 1 || stride%ChunkElements(d) != 0):
 			return format.Sprintf("rows of a box are %d elements apart along axis %d", stride, i)
 		case left < 1 || n-1 > (left-1)/stride:
 			return format.Sprintf("a box that ends beyond the %d elements of its array", length)
@@ -103,7 +103,7 @@ func (b *Box) Check(d dtype.DType, length int) string {
 }
 
 // checkBox checks a box, independent of its copies.
-func (c *checker) checkBox(b *Box) error {
+func (c *checker) checkBox(b *TensorMap) error {
 	if b.Array < 0 || b.Array >= len(c.k.Arrays) {
 		return c.fail("a box of array %d, which there is not", b.Array)
 	}
@@ -117,18 +117,18 @@ func (c *checker) checkBox(b *Box) error {
 	return nil
 }
 
-func (c *checker) copyBox(s *CopyBox, uniform bool) error {
+func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
 	if err := c.mbarrier(s.Mbarrier, uniform, s.exprs()...); err != nil {
 		return err
 	}
-	if s.Box < 0 || s.Box >= len(c.k.Boxes) {
-		return c.fail("there is no box %d", s.Box)
+	if s.Map < 0 || s.Map >= len(c.k.TensorMaps) {
+		return c.fail("there is no box %d", s.Map)
 	}
 	to, err := c.access(s.To, 1, stores, s.ToAt)
 	if err != nil {
 		return err
 	}
-	b := &c.k.Boxes[s.Box]
+	b := &c.k.TensorMaps[s.Map]
 	switch from := c.k.Arrays[b.Array]; {
 	case len(s.From) != len(b.Dims):
 		return c.fail("%d positions in a box of %d axes", len(s.From), len(b.Dims))

@@ -21,15 +21,15 @@ type Caps struct {
 	Shuffles  bool   // kernels may have [Shuffle] statements, among [Caps.Lanes] threads
 	// Mma says that the target has [Atom]s of f16 and bf16, TF32 that products of f32 may
 	// be computed with 10 bits of fraction. MmaByWarps says that each warp of a group
-	// computes its part of an atom by itself, slower and synchronously. MmaBytes is the
+	// computes its part of an atom by itself, slower and synchronously. TileAlign is the
 	// shared memory of kernels with atoms, or with more pipeline stages than SharedBytes
 	// holds. Multiprocessors is the number of workgroups of that size that run at once, 0
 	// if unknown: then the device's number of processors counts.
 	Mma, MmaByWarps, TF32     bool
 	MmaBytes, Multiprocessors int
-	// Boxes says that the target has [CopyBox], [Mbarrier] and [Roles]. The producer warp
+	// Boxes says that the target has [CopyTMA], [Mbarrier] and [Roles]. The producer warp
 	// does not count towards the threads that Limits allow.
-	Boxes bool
+	TensorMaps bool
 	// Device is the input of the cost model; the zero value means [hardware.Unknown].
 	Device hardware.Profile
 	// Drafts says that large kernels compile slowly, and that plans hold drafts to run
@@ -129,9 +129,9 @@ func (c Caps) storeBytes() int {
 	return 1
 }
 
-// Together returns the number of contiguous elements of a type that a thread must store so
+// StoreUnit returns the number of contiguous elements of a type that a thread must store so
 // that no other thread stores to the same memory unit.
-func (c Caps) Together(d dtype.DType) int {
+func (c Caps) StoreUnit(d dtype.DType) int {
 	if !c.stored(d) {
 		return 1
 	}
@@ -236,7 +236,7 @@ func (c Caps) Check(k *Kernel) error {
 		}
 	}
 	if k.HasRoles() {
-		if !c.Boxes {
+		if !c.TensorMaps {
 			return (&checker{k: k}).fail("the target has no roles of threads")
 		}
 		l.Invocations += Warp

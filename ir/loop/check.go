@@ -50,7 +50,7 @@ func (e *CheckError) Error() string {
 //
 //  7. A kernel with [scalar.Check] has the status words as its last storage array.
 //
-//  8. [CopyAsync], [CopyBox], [Mma], [Roles] and the fragment statements follow their
+//  8. [CopyAsync], [CopyTMA], [Mma], [Roles] and the fragment statements follow their
 //     documentation. For rule 4 a role is a workgroup of its own.
 //
 // It does not check bounds of indices or data races; the simulator does.

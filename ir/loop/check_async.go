@@ -21,7 +21,7 @@ func (c *checker) async(s Stmt, uniform bool) error {
 		return c.pack(s)
 	case *MmaWait:
 		return c.mmaWait(s, uniform)
-	case *CopyBox:
+	case *CopyTMA:
 		return c.copyBox(s, uniform)
 	case *Arrive:
 		return c.mbarrier(s.Mbarrier, uniform, s.At)
@@ -76,7 +76,7 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
-	a := s.Atom
+	a := s.Shape
 	switch a.Operand {
 	case dtype.F16, dtype.BF16, dtype.F32:
 	default:
@@ -98,15 +98,15 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 	return nil
 }
 
-func (c *checker) term(a Atom, t *MmaTerm) error {
+func (c *checker) term(a MmaShape, t *MmaTerm) error {
 	if err := c.registers("sums", t.Sums, a.Sums(), dtype.F32); err != nil {
 		return err
 	}
-	if t.Left == nil {
+	if t.LeftRegisters == nil {
 		if err := c.tile(a, "A", &t.A); err != nil {
 			return err
 		}
-	} else if err := c.registers("registers of A", t.Left, leftRegisters, a.LeftType()); err != nil {
+	} else if err := c.registers("registers of A", t.LeftRegisters, leftRegisters, a.LeftType()); err != nil {
 		return err
 	}
 	return c.tile(a, "B", &t.B)
@@ -169,7 +169,7 @@ func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
 	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
 }
 
-func (c *checker) tile(a Atom, what string, t *Tile) error {
+func (c *checker) tile(a MmaShape, what string, t *Tile) error {
 	if _, err := c.exprs(dtype.I32, "the index", t.At); err != nil {
 		return err
 	}
@@ -192,5 +192,5 @@ func (c *checker) tile(a Atom, what string, t *Tile) error {
 	return nil
 }
 
-// MmaBytes is the alignment of a [Tile] in shared memory.
-const MmaBytes = 1024
+// TileAlign is the alignment of a [Tile] in shared memory.
+const TileAlign = 1024

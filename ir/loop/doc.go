@@ -10,7 +10,7 @@
 // limits of a target, which [Caps] describes. [Hoist] is loop-invariant code motion, [Unroll]
 // unrolls loops and promotes private arrays to registers, [MergeArrays] lets arrays share a
 // binding, and [Widen] legalises types that a target only stores. Asynchronous copies and
-// multiply-adds ([CopyAsync], [CopyBox], [Mma]) come with the statements that wait for them.
+// multiply-adds ([CopyAsync], [CopyTMA], [Mma]) come with the statements that wait for them.
 // [Roles] express warp specialisation, synchronised by [Mbarrier].
 //
 // The package knows neither graphs, ops nor schedules.

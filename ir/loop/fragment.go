@@ -20,11 +20,11 @@ type FragmentZero struct{ Name string }
 // Element (r, c) is at At + r·Stride + c, or if Turned is set (the fragment is transposed) at
 // At + c·Stride + r. Right makes it a right operand of products, else it is a left operand.
 type FragmentLoad struct {
-	Name          string
-	Array         int
-	At            scalar.Expr
-	Stride        int
-	Turned, Right bool
+	Name              string
+	Array             int
+	At                scalar.Expr
+	Stride            int
+	Transposed, Right bool
 }
 
 // FragmentMulAdd adds the product of two loaded fragments of one type to an F32 fragment.

@@ -37,10 +37,10 @@ type Kernel struct {
 	// Resident is the number of workgroups that a multiprocessor should hold at once, which
 	// bounds the registers per thread; 0 leaves it to the printer.
 	Resident int
-	// Boxes are the tensor maps of [CopyBox], Mbarriers the barriers of [Arrive] and [Await].
-	Boxes     []Box
-	Mbarriers []Mbarrier
-	Body      []Stmt
+	// Boxes are the tensor maps of [CopyTMA], Mbarriers the barriers of [Arrive] and [Await].
+	TensorMaps []TensorMap
+	Mbarriers  []Mbarrier
+	Body       []Stmt
 }
 
 // Space is an address space.
@@ -134,7 +134,7 @@ type For struct {
 	Start, End, Step scalar.Expr
 	Unroll           bool
 	Lanes            bool
-	Rolled           bool
+	NoUnroll         bool
 	Body             []Stmt
 }
 

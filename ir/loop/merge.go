@@ -73,7 +73,7 @@ func MergeArrays(k *Kernel, spans []Span) (*Kernel, error) {
 // type of the destination.
 func copiedArrays(k *Kernel) map[int]bool {
 	out := map[int]bool{}
-	for _, b := range k.Boxes {
+	for _, b := range k.TensorMaps {
 		out[b.Array] = true
 	}
 	Walk(k.Body, func(s Stmt) {
@@ -85,7 +85,7 @@ func copiedArrays(k *Kernel) map[int]bool {
 }
 
 // renumberBoxes returns boxes with their arrays renumbered.
-func renumberBoxes(list []Box, place []int) []Box {
+func renumberBoxes(list []TensorMap, place []int) []TensorMap {
 	out := slices.Clone(list)
 	for i := range out {
 		out[i].Array = place[out[i].Array]
@@ -123,7 +123,7 @@ func (m *merger) merge() *Kernel {
 	out.Body = MapExprs(m.k.Body, m.expr)
 	m.stores(out.Body)
 	WalkArrays(out.Body, func(array *int) { *array = m.number[*array] })
-	out.Boxes = renumberBoxes(m.k.Boxes, m.number)
+	out.TensorMaps = renumberBoxes(m.k.TensorMaps, m.number)
 	return &out
 }
 

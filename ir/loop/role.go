@@ -65,8 +65,8 @@ const maxRoles = 15
 
 // objects checks the boxes and the mbarriers, whose names it adds to taken.
 func (c *checker) objects(taken map[string]bool) error {
-	for i := range c.k.Boxes {
-		if err := c.checkBox(&c.k.Boxes[i]); err != nil {
+	for i := range c.k.TensorMaps {
+		if err := c.checkBox(&c.k.TensorMaps[i]); err != nil {
 			return err
 		}
 	}

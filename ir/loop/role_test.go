@@ -13,7 +13,7 @@ import (
 func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 	roles := func(k *loop.Kernel) []loop.Role { return k.Body[0].(*loop.Roles).List }
 	fetch := func(k *loop.Kernel) []loop.Stmt { return roles(k)[1].Body[0].(*loop.For).Body }
-	copied := func(k *loop.Kernel) *loop.CopyBox { return fetch(k)[1].(*loop.CopyBox) }
+	copied := func(k *loop.Kernel) *loop.CopyTMA { return fetch(k)[1].(*loop.CopyTMA) }
 	append1 := func(k *loop.Kernel, role int, s loop.Stmt) { roles(k)[role].Body = append(roles(k)[role].Body, s) }
 	for _, c := range []struct {
 		name  string
@@ -53,21 +53,21 @@ func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 		{"an array with a barrier's name", func(k *loop.Kernel) { k.Arrays[0].Name = "full" }, "called full"},
 		{"a variable with a barrier's name", func(k *loop.Kernel) { append1(k, 0, &loop.Let{Name: "full", Value: i32(0)}) }, "taken by an mbarrier"},
 		{"copies by several warps", func(k *loop.Kernel) {
-			append1(k, 0, &loop.CopyBox{Box: 0, From: []scalar.Expr{i32(0), i32(0)}, To: 3, ToAt: i32(0), At: i32(0)})
+			append1(k, 0, &loop.CopyTMA{Map: 0, From: []scalar.Expr{i32(0), i32(0)}, To: 3, ToAt: i32(0), At: i32(0)})
 		}, "128 threads begin a copy"},
-		{"a copy of no box", func(k *loop.Kernel) { copied(k).Box = 2 }, "no box 2"},
+		{"a copy of no box", func(k *loop.Kernel) { copied(k).Map = 2 }, "no box 2"},
 		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions in a box of 2 axes"},
 		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.RelayResult }, "not to shared memory"},
-		{"a box of shared memory", func(k *loop.Kernel) { k.Boxes[0].Array = kerneltest.RelayLeftTile }, "no storage of width 1"},
+		{"a box of shared memory", func(k *loop.Kernel) { k.TensorMaps[0].Array = kerneltest.RelayLeftTile }, "no storage of width 1"},
 		{"a box of what atomics change", func(k *loop.Kernel) {
 			k.Arrays[kerneltest.RelayLeft].DType, k.Arrays[kerneltest.RelayLeft].Access = dtype.U32, loop.Atomic
 		}, "no storage of width 1"},
-		{"a box beyond its array", func(k *loop.Kernel) { k.Boxes[0].Dims[1]++ }, "ends beyond the 9408 elements"},
-		{"rows at odd places", func(k *loop.Kernel) { k.Boxes[0].Strides[0] = 12 }, "12 elements apart"},
-		{"a box at an odd place", func(k *loop.Kernel) { k.Boxes[0].First = 4 }, "begins at element 4"},
-		{"a row of another length", func(k *loop.Kernel) { k.Boxes[0].Size[0] = 32 }, "32 elements of bf16 along the first axis, not of 64"},
-		{"a copy that is too long", func(k *loop.Kernel) { k.Boxes[0].Size[1] = 257 }, "copied by 257"},
-		{"a box of one axis", func(k *loop.Kernel) { k.Boxes[0].Dims = k.Boxes[0].Dims[:1] }, "1 axes with 1 strides"},
+		{"a box beyond its array", func(k *loop.Kernel) { k.TensorMaps[0].Dims[1]++ }, "ends beyond the 9408 elements"},
+		{"rows at odd places", func(k *loop.Kernel) { k.TensorMaps[0].Strides[0] = 12 }, "12 elements apart"},
+		{"a box at an odd place", func(k *loop.Kernel) { k.TensorMaps[0].First = 4 }, "begins at element 4"},
+		{"a row of another length", func(k *loop.Kernel) { k.TensorMaps[0].Size[0] = 32 }, "32 elements of bf16 along the first axis, not of 64"},
+		{"a copy that is too long", func(k *loop.Kernel) { k.TensorMaps[0].Size[1] = 257 }, "copied by 257"},
+		{"a box of one axis", func(k *loop.Kernel) { k.TensorMaps[0].Dims = k.TensorMaps[0].Dims[:1] }, "1 axes with 1 strides"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := kerneltest.NewRelay().Kernel()
@@ -84,7 +84,7 @@ func TestTargetsWithoutRolesRefuseThem(t *testing.T) {
 	if err := caps.Check(k); err == nil || !strings.Contains(err.Error(), "no roles") {
 		t.Errorf("error %v without roles", err)
 	}
-	caps.Boxes = true
+	caps.TensorMaps = true
 	if err := caps.Check(k); err != nil {
 		t.Error(err)
 	}

@@ -206,7 +206,7 @@ func (t *text) stmt(s Stmt) {
 		if s.Right {
 			side = ", right"
 		}
-		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Turned), side)
+		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Transposed), side)
 	case *FragmentMulAdd:
 		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
 	case *FragmentStore:
@@ -233,7 +233,7 @@ func (t *text) loop(s *For) {
 	if s.Unroll {
 		how = " unroll"
 	}
-	if s.Rolled {
+	if s.NoUnroll {
 		how = " rolled"
 	}
 	t.line("%s = %s below %s step %s%s", t.k.Label(s), e[0], e[1], e[2], how)
@@ -252,12 +252,12 @@ func (k *Kernel) asyncLabel(s Stmt) string {
 	case *ProxyFence:
 		return "proxy fence"
 	case *Mma:
-		return "multiply-add " + s.Atom.String()
+		return "multiply-add " + s.Shape.String()
 	case *MmaWait:
 		return "wait for multiply-adds"
 	case *Pack:
 		return "pack " + s.Name
-	case *CopyBox:
+	case *CopyTMA:
 		return "copy box to " + k.ArrayName(s.To)
 	case *Arrive:
 		return "arrive at " + k.mbarrierName(s.Mbarrier)
@@ -278,7 +278,7 @@ func (t *text) async(s Stmt) bool {
 		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])
 	case *CopyAsync:
 		t.copyAsync(s)
-	case *CopyBox:
+	case *CopyTMA:
 		t.copyBox(s)
 	case *Arrive:
 		t.line("%s[%s]", t.k.Label(s), t.exprs(s.At)[0])
@@ -320,8 +320,8 @@ func (t *text) copyAsync(s *CopyAsync) {
 
 // term writes a multiply-add with the first and last of its registers.
 func (t *text) term(m *MmaTerm) {
-	left := span(m.Left)
-	if m.Left == nil {
+	left := span(m.LeftRegisters)
+	if m.LeftRegisters == nil {
 		left = t.tile(&m.A)
 	}
 	right := t.tile(&m.B)
@@ -351,7 +351,7 @@ func (t *text) tile(m *Tile) string {
 
 // objects writes the boxes and mbarriers of the kernel.
 func (t *text) objects() {
-	for i, b := range t.k.Boxes {
+	for i, b := range t.k.TensorMaps {
 		t.line("box %d: %s from %d, dims %d strides %d, copied by %d", i, t.k.ArrayName(b.Array), b.First, b.Dims, b.Strides, b.Size)
 	}
 	for i, m := range t.k.Mbarriers {
@@ -367,8 +367,8 @@ func (k *Kernel) mbarrierName(i int) string {
 	return k.Mbarriers[i].Name
 }
 
-func (t *text) copyBox(s *CopyBox) {
+func (t *text) copyBox(s *CopyTMA) {
 	e := t.exprs(s.exprs()...)
 	n := len(s.From)
-	t.line("%s[%s] = box %d from %s, at %s[%s]", t.k.Label(s), e[n], s.Box, e[:n], t.k.mbarrierName(s.Mbarrier), e[n+1])
+	t.line("%s[%s] = box %d from %s, at %s[%s]", t.k.Label(s), e[n], s.Map, e[:n], t.k.mbarrierName(s.Mbarrier), e[n+1])
 }

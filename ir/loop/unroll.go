@@ -362,7 +362,7 @@ func dropArrays(k *Kernel) *Kernel {
 	k.Arrays = kept
 	k.Body = MapExprs(k.Body, func(e scalar.Expr) scalar.Expr { return renumberLoads(e, place) })
 	WalkArrays(k.Body, func(array *int) { *array = place[*array] })
-	k.Boxes = renumberBoxes(k.Boxes, place)
+	k.TensorMaps = renumberBoxes(k.TensorMaps, place)
 	return k
 }
 

@@ -242,7 +242,7 @@ func mapAsync(s Stmt, f func(scalar.Expr) scalar.Expr) Stmt {
 		return &out
 	case *Mma:
 		return s.mapped(f, func(name string) string { return name })
-	case *CopyBox:
+	case *CopyTMA:
 		return s.with(f)
 	case *Arrive:
 		return &Arrive{s.Mbarrier, f(s.At)}
@@ -262,7 +262,7 @@ func asyncArrays(s Stmt, f func(array *int)) {
 		f(&s.From)
 	case *Mma:
 		s.arrays(f)
-	case *CopyBox:
+	case *CopyTMA:
 		f(&s.To)
 	}
 }
@@ -271,7 +271,7 @@ func asyncStores(s Stmt, f func(array int)) {
 	switch s := s.(type) {
 	case *CopyAsync:
 		f(s.To)
-	case *CopyBox:
+	case *CopyTMA:
 		f(s.To)
 	}
 }
@@ -290,7 +290,7 @@ func asyncExprs(s Stmt, f func(scalar.Expr)) {
 		}
 	case *Mma:
 		each(s.exprs(), f)
-	case *CopyBox:
+	case *CopyTMA:
 		each(s.exprs(), f)
 	case *Arrive:
 		f(s.At)

@@ -61,7 +61,7 @@ func init() {
 				return out
 			},
 			Combine: combineAssociative,
-			Apart: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			Decompose: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 				return doublingScan(b, CumSumAttrs{Axis: attrs(n).Axis, Reverse: attrs(n).Reverse}, in, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
 					return everywhere(b, n.Subgraphs()[0], slices.Concat(x, y))
 				})

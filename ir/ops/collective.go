@@ -125,24 +125,24 @@ func defineAxisIndex() {
 // the derivative equally.
 func jvpAllReduce(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a := n.Attrs().(*AllReduceAttrs)
-	if !t[0].Valid() || a.Reduction == AcrossSum || a.Reduction == AcrossMean {
+	if !t[0].Valid() || a.Reduction == AllReduceSum || a.Reduction == AllReduceMean {
 		return linearJVP(b, n, in, out, t)
 	}
 	attained := Select(b, Eq(b, in[0], out[0]), OnesLike(b, in[0]), ZerosLike(b, in[0]))
-	part := Div(b, attained, AllReduce(b, attained, a.MeshAttrs, AcrossSum))
-	return []ir.Value{AllReduce(b, scale(b, t[0], part), a.MeshAttrs, AcrossSum)}
+	part := Div(b, attained, AllReduce(b, attained, a.MeshAttrs, AllReduceSum))
+	return []ir.Value{AllReduce(b, scale(b, t[0], part), a.MeshAttrs, AllReduceSum)}
 }
 
 // transposeRoot gives the root the sum of all cotangents and the other devices 0.
 func transposeRoot(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 	a := n.Attrs().(*RootAttrs)
-	total := AllReduce(b, ct, a.MeshAttrs, AcrossSum)
+	total := AllReduce(b, ct, a.MeshAttrs, AllReduceSum)
 	isRoot := Eq(b, AxisIndex(b, a.MeshAttrs), Const(b, ir.I32, float64(a.Root)))
 	return Select(b, isRoot, total, ZerosLike(b, total))
 }
 
-// AllReduce returns the reduction of x over all devices, on each of them: [AcrossSum],
-// [AcrossMean], [AcrossMax] or [AcrossMin] (JAX's psum, pmean, pmax and pmin).
+// AllReduce returns the reduction of x over all devices, on each of them: [AllReduceSum],
+// [AllReduceMean], [AllReduceMax] or [AllReduceMin] (JAX's psum, pmean, pmax and pmin).
 func AllReduce(b *ir.Builder, x ir.Value, mesh MeshAttrs, reduction string) ir.Value {
 	return b.Add1(OpAllReduce, &AllReduceAttrs{mesh, reduction}, x)
 }

@@ -29,14 +29,14 @@ type meshed interface {
 
 // The reductions of [AllReduce].
 const (
-	AcrossSum  = "sum"
-	AcrossMean = "mean"
-	AcrossMax  = "max"
-	AcrossMin  = "min"
+	AllReduceSum  = "sum"
+	AllReduceMean = "mean"
+	AllReduceMax  = "max"
+	AllReduceMin  = "min"
 )
 
-// AllReduceAttrs describe an all_reduce: Reduction is [AcrossSum], [AcrossMean],
-// [AcrossMax] or [AcrossMin].
+// AllReduceAttrs describe an all_reduce: Reduction is [AllReduceSum], [AllReduceMean],
+// [AllReduceMax] or [AllReduceMin].
 type AllReduceAttrs struct {
 	MeshAttrs
 	Reduction string

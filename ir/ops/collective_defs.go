@@ -9,12 +9,12 @@ func collectives() []collective {
 			op:          OpAllReduce,
 			doc:         "The sum, mean, maximum or minimum over all devices along a mesh axis, on each of them (JAX's psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.",
 			constraints: []string{`reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of real ones`},
-			newAttrs:    func() ir.Attrs { return &AllReduceAttrs{MeshAttrs{Devices: 1}, AcrossSum} },
+			newAttrs:    func() ir.Attrs { return &AllReduceAttrs{MeshAttrs{Devices: 1}, AllReduceSum} },
 			infer: func(n *ir.Node, x ir.Type) (ir.Type, error) {
 				a := n.Attrs().(*AllReduceAttrs)
-				types, ok := map[string]domain{AcrossSum: numbers, AcrossMean: floats | complexes, AcrossMax: reals, AcrossMin: reals}[a.Reduction]
+				types, ok := map[string]domain{AllReduceSum: numbers, AllReduceMean: floats | complexes, AllReduceMax: reals, AllReduceMin: reals}[a.Reduction]
 				if !ok {
-					return x, ir.Attrf("reduction is %q, not one of %q", a.Reduction, []string{AcrossSum, AcrossMean, AcrossMax, AcrossMin})
+					return x, ir.Attrf("reduction is %q, not one of %q", a.Reduction, []string{AllReduceSum, AllReduceMean, AllReduceMax, AllReduceMin})
 				}
 				return x, types.check(x.DType)
 			},
@@ -131,7 +131,7 @@ func collectiveSamples(op ir.Op) []ir.Sample {
 	var out []ir.Sample
 	for _, a := range map[ir.Op][]ir.Attrs{
 		OpAllReduce: {
-			&AllReduceAttrs{alone, AcrossSum}, &AllReduceAttrs{alone, AcrossMean}, &AllReduceAttrs{alone, AcrossMax}, &AllReduceAttrs{alone, AcrossMin},
+			&AllReduceAttrs{alone, AllReduceSum}, &AllReduceAttrs{alone, AllReduceMean}, &AllReduceAttrs{alone, AllReduceMax}, &AllReduceAttrs{alone, AllReduceMin},
 		},
 		OpAllGather:           {&AlongAttrs{alone, 1}},
 		OpReduceScatter:       {&AlongAttrs{alone, 1}},

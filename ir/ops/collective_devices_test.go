@@ -77,7 +77,7 @@ func inStep(t *testing.T, n *ir.Node, in [][]*ir.Array) [][]*ir.Array {
 			if n.Op() == ops.OpAllGather {
 				set(i, joined(column(in), a.Axis))
 			} else {
-				set(i, pieces(reducedAcross(in, ops.AcrossSum), a.Axis, len(in))[i])
+				set(i, pieces(reducedAcross(in, ops.AllReduceSum), a.Axis, len(in))[i])
 			}
 		case *ops.AllToAllAttrs:
 			var got []*ir.Array
@@ -116,16 +116,16 @@ func reducedAcross(in [][]*ir.Array, reduction string) *ir.Array {
 	for _, x := range column(in)[1:] {
 		for i, v := range x.F {
 			switch reduction {
-			case ops.AcrossMax:
+			case ops.AllReduceMax:
 				sum.F[i] = max(sum.F[i], v)
-			case ops.AcrossMin:
+			case ops.AllReduceMin:
 				sum.F[i] = min(sum.F[i], v)
 			default:
 				sum.F[i] += v
 			}
 		}
 	}
-	if reduction == ops.AcrossMean {
+	if reduction == ops.AllReduceMean {
 		for i := range sum.F {
 			sum.F[i] /= float64(len(in))
 		}

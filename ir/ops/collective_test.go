@@ -21,10 +21,10 @@ var collectives = map[string]struct {
 	f          func(b *ir.Builder, x ir.Value) ir.Value
 	value, vjp float64
 }{
-	"sum":  {across(ops.AcrossSum), 1.59375, -9.3125},
-	"mean": {across(ops.AcrossMean), 0.53125, -3.1041666666666665},
-	"max":  {across(ops.AcrossMax), -1.625, -2.65625},
-	"min":  {across(ops.AcrossMin), 2.6875, -7.0625},
+	"sum":  {across(ops.AllReduceSum), 1.59375, -9.3125},
+	"mean": {across(ops.AllReduceMean), 0.53125, -3.1041666666666665},
+	"max":  {across(ops.AllReduceMax), -1.625, -2.65625},
+	"min":  {across(ops.AllReduceMin), 2.6875, -7.0625},
 	"all_gather": {
 		func(b *ir.Builder, x ir.Value) ir.Value { return ops.AllGather(b, x, threeDevices, -1) }, -5, 14.46875,
 	},

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Defaults of attributes, for hosts that set them by name ([ir.Completer]).
+// Defaults of attributes, for hosts that set them by name ([ir.Defaulter]).
 
 // Complete sets the default: all axes.
 func (a *AxesAttrs) Complete(in []ir.Type, given func(name string) bool) {

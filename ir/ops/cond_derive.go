@@ -79,7 +79,7 @@ type condSplit struct {
 	in         []ir.Value
 	unknown    []bool
 	keep       ir.Keeper
-	h          [2]*derive.Halves
+	h          [2]*derive.PartialResult
 	outUnknown []bool
 	// direct are the known operands that a linear branch uses directly.
 	direct []int
@@ -96,7 +96,7 @@ func (s *condSplit) halve(b *ir.Builder) {
 	for range 2 {
 		all := make([]bool, s.n.NumResults())
 		for k, g := range s.n.Subgraphs() {
-			h, err := derive.Split(g, s.unknown, force, s.keep)
+			h, err := derive.PartialEval(g, s.unknown, force, s.keep)
 			if err != nil {
 				b.Fail(err)
 				return

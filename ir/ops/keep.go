@@ -11,7 +11,7 @@ import (
 // steps times. It returns halves whose linear one recomputes, under a checkpoint, what is
 // not kept. Nodes that do not vary, by ID of the known half, are always kept; nil: all
 // vary. If everything needed is kept, it returns h.
-func keepResiduals(b *ir.Builder, h *derive.Halves, unknown []bool, keep ir.Keeper, varying []bool, steps ir.Dim) *derive.Halves {
+func keepResiduals(b *ir.Builder, h *derive.PartialResult, unknown []bool, keep ir.Keeper, varying []bool, steps ir.Dim) *derive.PartialResult {
 	if keep == nil || h.Residuals() == 0 || b.Err() != nil {
 		return h
 	}
@@ -35,7 +35,7 @@ func keepResiduals(b *ir.Builder, h *derive.Halves, unknown []bool, keep ir.Keep
 // restart splits halves again: the known one returns the values that the needed ones are
 // recomputed from, and the linear one recomputes these.
 type restart struct {
-	h             *derive.Halves
+	h             *derive.PartialResult
 	known, needed []ir.Value // outputs of the known half: results and residuals
 	from          []ir.Value // ports of the known half and kept values
 	again         []bool     // recomputed, by node of the known half
@@ -60,8 +60,8 @@ func (r *restart) walk(kept []bool) {
 }
 
 // halves returns the new halves; known are the known ports of the whole graph.
-func (r *restart) halves(b *ir.Builder, known []int) *derive.Halves {
-	h := &derive.Halves{OutUnknown: r.h.OutUnknown}
+func (r *restart) halves(b *ir.Builder, known []int) *derive.PartialResult {
+	h := &derive.PartialResult{OutUnknown: r.h.OutUnknown}
 	for _, v := range r.from {
 		port := slices.IndexFunc(r.h.Known.Ports(), func(p ir.Port) bool { return p.Value == v })
 		if port >= 0 {

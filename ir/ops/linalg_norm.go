@@ -17,14 +17,14 @@ const (
 	NormFrobenius = "fro"  // the root of the sum of squares
 	NormNuclear   = "nuc"  // the sum of the singular values
 	NormSpectral  = "2"    // the largest singular value
-	NormLeast     = "-2"   // the smallest singular value
+	NormSmallest  = "-2"   // the smallest singular value
 	NormColumns   = "1"    // the largest sum of the absolute values of a column
 	NormRows      = "inf"  // the largest sum of the absolute values of a row
 	normColumn    = "-1"   // the smallest of those of columns
 	normRow       = "-inf" // the smallest of those of rows
 )
 
-var matrixNorms = []string{NormFrobenius, NormNuclear, NormSpectral, NormLeast, NormColumns, NormRows, normColumn, normRow}
+var matrixNorms = []string{NormFrobenius, NormNuclear, NormSpectral, NormSmallest, NormColumns, NormRows, normColumn, normRow}
 
 // MatrixNormAttrs hold the order of a norm.
 type MatrixNormAttrs struct{ Order string }
@@ -73,9 +73,9 @@ func init() {
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			order := n.Attrs().(*MatrixNormAttrs).Order
-			if order == NormSpectral || order == NormLeast {
-				most, least := matrixNorm(b, in[0], NormSpectral), matrixNorm(b, in[0], NormLeast)
-				if order == NormLeast {
+			if order == NormSpectral || order == NormSmallest {
+				most, least := matrixNorm(b, in[0], NormSpectral), matrixNorm(b, in[0], NormSmallest)
+				if order == NormSmallest {
 					most, least = least, most
 				}
 				return Div(b, most, least)
@@ -122,7 +122,7 @@ func matrixNorm(b *ir.Builder, x ir.Value, order string) ir.Value {
 	switch {
 	case order == NormNuclear:
 		return ReduceSum(b, s, -1)
-	case order == NormLeast:
+	case order == NormSmallest:
 		return Squeeze(b, SliceAxis(b, s, -1, ir.N(max(k-1, 0)), ir.N(1)), -1)
 	case k == 0:
 		return Zeros(b, x.DType(), leadOf(x)...)

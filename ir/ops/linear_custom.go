@@ -82,7 +82,7 @@ func transposedGraph(g *ir.Graph, residuals int, results []ir.Type) (*ir.Graph, 
 	for i := residuals; i < len(unknown); i++ {
 		unknown[i] = true
 	}
-	h, err := derive.Split(g, unknown, slices.Repeat([]bool{true}, len(g.Outputs())), nil)
+	h, err := derive.PartialEval(g, unknown, slices.Repeat([]bool{true}, len(g.Outputs())), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ func TestRunningCombinationsApart(t *testing.T) {
 	tried := 0
 	forEachSampleOf(t, func(d *ir.Def, s ir.Sample) {
 		l, ok := d.Lower.(*ir.PrefixLowering)
-		if !ok || l.Apart == nil {
+		if !ok || l.Decompose == nil {
 			if ok && d.Variadic() {
 				t.Errorf("%s takes any number of operands, and there is nothing for targets that cannot bind them", d.Op)
 			}

@@ -50,7 +50,7 @@ func init() {
 			Combine: func(n *ir.Node, x, y []scalar.Expr) []scalar.Expr {
 				return combineRecurrence(n.NumResults(), x, y, scalar.Mul, scalar.Add)
 			},
-			Apart: decomposeRecurrence,
+			Decompose: decomposeRecurrence,
 			Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
 				k := n.NumResults()
 				out := make([]scalar.Expr, k)

@@ -29,13 +29,13 @@ func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir
 	a, body := scanOf(n)
 	out = make([]ir.Value, n.NumResults())
 	unknown = slices.Clone(unknown)
-	var h *derive.Halves
+	var h *derive.PartialResult
 	carries := unknown[a.Consts : a.Consts+a.Carries]
 	outUnknown := settle(carries, func() []bool {
 		force := make([]bool, n.NumResults())
 		copy(force, carries)
 		var err error
-		if h, err = derive.Split(body, unknown, force, keep); err != nil {
+		if h, err = derive.PartialEval(body, unknown, force, keep); err != nil {
 			b.Fail(err)
 			return force
 		}
@@ -59,7 +59,7 @@ func splitScan(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir
 type scanSplit struct {
 	a                   *ScanAttrs
 	body                *ir.Graph
-	h                   *derive.Halves
+	h                   *derive.PartialResult
 	in                  []ir.Value
 	unknown, outUnknown []bool
 	lean                bool  // prefer memory over time

@@ -127,7 +127,7 @@ func callWithZero(constructor any, b *ir.Builder, values []ir.Value) {
 func nodeOfOmitted(d *ir.Def, in []*ir.Array) (string, error) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		values, a := inputs(b, in), d.NewAttrs()
-		if c, ok := a.(ir.Completer); ok {
+		if c, ok := a.(ir.Defaulter); ok {
 			types := make([]ir.Type, len(values))
 			for i, v := range values {
 				types[i] = v.Type()

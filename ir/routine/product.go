@@ -34,13 +34,13 @@ type Product struct {
 // i·Step + r·Row + c, or if Turned is set (the matrix is transposed) at i·Step + c·Row + r.
 // With a step of 0 all products share one matrix.
 type Layout struct {
-	Turned    bool
-	Row, Step int
+	Transposed bool
+	Row, Step  int
 }
 
 // at returns the offset of an element.
 func (l Layout) at(i, r, c int) int {
-	if l.Turned {
+	if l.Transposed {
 		r, c = c, r
 	}
 	return i*l.Step + r*l.Row + c
@@ -62,7 +62,7 @@ var types = []dtype.DType{dtype.F32, dtype.F16, dtype.BF16}
 
 // flags returns the boolean fields of a product, in encoding order.
 func (p *Product) flags() []*bool {
-	return []*bool{&p.TF32, &p.Left.Turned, &p.Right.Turned, &p.Bias, &p.Adds}
+	return []*bool{&p.TF32, &p.Left.Transposed, &p.Right.Transposed, &p.Bias, &p.Adds}
 }
 
 // Words implements [Routine].
@@ -122,7 +122,7 @@ func (p Product) Check() error {
 	if p.Operand != dtype.F32 && p.Operand != dtype.F16 && p.Operand != dtype.BF16 || p.Result != dtype.F32 && p.Result != p.Operand {
 		return format.Errorf("products of %s do not give %s", p.Operand, p.Result)
 	}
-	if p.Out.Turned || p.TF32 && p.Operand != dtype.F32 {
+	if p.Out.Transposed || p.TF32 && p.Operand != dtype.F32 {
 		return format.Errorf("a product with a turned result, or with tf32 of %s", p.Operand)
 	}
 	for _, n := range p.words() {
@@ -142,7 +142,7 @@ func (p Product) Check() error {
 			return format.Errorf("a matrix of more than %d elements", maxNumber)
 		}
 	}
-	if !p.Adds && p.Added != (Layout{}) || p.Added.Turned {
+	if !p.Adds && p.Added != (Layout{}) || p.Added.Transposed {
 		return format.Errorf("a matrix to add that is not there, or turned")
 	}
 	between := int64(p.Out.Step) >= matrices[2].elements(1) || p.Out.Step >= p.N && int64(p.Out.Row) >= int64(p.Batch)*int64(p.Out.Step)
@@ -161,7 +161,7 @@ type matrix struct {
 // matrices returns the factors and the result.
 func (p Product) matrices() [3]matrix {
 	lie := func(l Layout, rows, columns int) matrix {
-		if l.Turned {
+		if l.Transposed {
 			rows, columns = columns, rows
 		}
 		return matrix{l, rows, columns}

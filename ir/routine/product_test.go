@@ -14,7 +14,7 @@ import (
 // gaps between rows, and interleaved results.
 var odd = routine.Product{
 	Operand: dtype.F32, Result: dtype.F32, Batch: 2, M: 2, N: 2, K: 3,
-	Left: routine.Layout{Turned: true, Row: 3, Step: 9}, Right: routine.Layout{Row: 2}, Out: routine.Layout{Row: 5, Step: 2},
+	Left: routine.Layout{Transposed: true, Row: 3, Step: 9}, Right: routine.Layout{Row: 2}, Out: routine.Layout{Row: 5, Step: 2},
 	Workspace: 8,
 }
 
@@ -69,7 +69,7 @@ func TestTheReferenceOfAnEpilogue(t *testing.T) {
 func TestWordsRoundTrip(t *testing.T) {
 	for _, p := range []routine.Product{odd, {
 		Operand: dtype.BF16, Result: dtype.F32, Batch: 1, M: 5, N: 6, K: 7,
-		Left: routine.Layout{Row: 7}, Right: routine.Layout{Turned: true, Row: 7}, Out: routine.Layout{Row: 6},
+		Left: routine.Layout{Row: 7}, Right: routine.Layout{Transposed: true, Row: 7}, Out: routine.Layout{Row: 6},
 	}, {
 		Operand: dtype.F32, Result: dtype.F32, TF32: true, Batch: 1, M: 5, N: 6, K: 7,
 		Left: routine.Layout{Row: 7}, Right: routine.Layout{Row: 6}, Out: routine.Layout{Row: 6},
@@ -93,12 +93,12 @@ func TestInvalidProductsAreRefused(t *testing.T) {
 		"a type":            {func(p *routine.Product) { p.Operand, p.Result = dtype.F64, dtype.F64 }, "products of f64"},
 		"a result":          {func(p *routine.Product) { p.Result = dtype.F16 }, "do not give f16"},
 		"tf32 of bf16":      {func(p *routine.Product) { p.Operand, p.TF32 = dtype.BF16, true }, "tf32 of bf16"},
-		"a turned result":   {func(p *routine.Product) { p.Out.Turned = true }, "turned result"},
+		"a turned result":   {func(p *routine.Product) { p.Out.Transposed = true }, "turned result"},
 		"rows that overlap": {func(p *routine.Product) { p.Right.Row = 1 }, "rows of 2 elements that are 1 apart"},
 		"results in others": {func(p *routine.Product) { p.Out.Row = 3 }, "results that overlap"},
 		"a huge step":       {func(p *routine.Product) { p.Left.Step = min(math.MaxInt32, math.MaxInt/8) }, "elements"},
 		"nothing to add":    {func(p *routine.Product) { p.Added.Row = 2 }, "a matrix to add"},
-		"a turned addend":   {func(p *routine.Product) { p.Adds, p.Added = true, routine.Layout{Turned: true, Row: 2} }, "a matrix to add"},
+		"a turned addend":   {func(p *routine.Product) { p.Adds, p.Added = true, routine.Layout{Transposed: true, Row: 2} }, "a matrix to add"},
 		"addends overlap":   {func(p *routine.Product) { p.Adds, p.Added.Row = true, 1 }, "rows of 2 elements that are 1 apart"},
 		"a negative number": {func(p *routine.Product) { p.Workspace = -1 }, "the number -1"},
 	} {

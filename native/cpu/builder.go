@@ -109,7 +109,7 @@ func (m *nestBuilder) reduction(r fusion.Reduction) {
 		c.code = m.capture(func() { m.moveAll(c.acc, r.Combine(accs, others)) })
 		m.p.merges = append(m.p.merges, c)
 	}
-	if r.Sums() && m.n.inner.points() > fusion.SumBlock {
+	if r.Sums() && m.n.inner.points() > fusion.SumBlockLen {
 		for i := range accs {
 			m.compensate(accs[i], c.acc[i])
 		}

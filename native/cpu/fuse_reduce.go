@@ -19,7 +19,7 @@ const maxBlockPoints = 4096
 func (p *phase) blockLimit() int {
 	switch {
 	case p.sets > 1:
-		return min(maxBlockPoints, p.even*fusion.SumBlock)
+		return min(maxBlockPoints, p.even*fusion.SumBlockLen)
 	case p.sets == 1:
 		return min(maxBlockPoints, oneSetPoints())
 	}
@@ -28,7 +28,7 @@ func (p *phase) blockLimit() int {
 
 // oneSetPoints returns the maximum number of inner points of one call of a kernel with one set
 // of accumulators.
-func oneSetPoints() int { return 2 * fusion.SumBlock * jit.Width() }
+func oneSetPoints() int { return 2 * fusion.SumBlockLen * jit.Width() }
 
 // fuseReduction makes one kernel of the loop over inner points of a reduction whose lanes are
 // inner points, with the accumulators in machine registers.
@@ -397,7 +397,7 @@ type sumBlocks struct {
 // add counts terms, and carries a full block. Blocks are twice as long as accuracy needs, as
 // starting the code for it takes as long as several terms.
 func (b *sumBlocks) add(terms int) {
-	if b.done += terms; b.done >= 2*fusion.SumBlock && len(b.code.carry) > 0 {
+	if b.done += terms; b.done >= 2*fusion.SumBlockLen && len(b.code.carry) > 0 {
 		runAll(b.code.carry, b.n)
 		b.done = 0
 	}

@@ -124,7 +124,7 @@ func realCombine[T interface {
 	return numberCombine[T](mode)
 }
 
-// hotRows holds the rounding errors of rows that receive more than [fusion.SumBlock] updates.
+// hotRows holds the rounding errors of rows that receive more than [fusion.SumBlockLen] updates.
 type hotRows struct {
 	places *buffer // for each row its number among the hot ones, from 1, or 0
 	errs   *buffer // the errors of hot rows, one row after the other
@@ -135,10 +135,10 @@ type hotRows struct {
 // or has too few updates for a hot row.
 func (c *compiler) newHotRows(x *fusion.Scatter) *hotRows {
 	updates := product(x.Row.Dims)
-	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlock {
+	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || updates <= fusion.SumBlockLen {
 		return nil
 	}
-	maxHot := updates / (fusion.SumBlock + 1)
+	maxHot := updates / (fusion.SumBlockLen + 1)
 	return &hotRows{places: c.scratch(ir.I32, product(x.RowDims)), errs: c.scratch(ir.F32, maxHot*len(x.WindowAt))}
 }
 
@@ -154,7 +154,7 @@ func (o *hotRows) find(rows []int32, window int) bool {
 	o.count = 0
 	for row, updates := range places {
 		places[row] = 0
-		if updates > fusion.SumBlock {
+		if updates > fusion.SumBlockLen {
 			o.count++
 			places[row] = int32(o.count)
 		}

@@ -213,9 +213,9 @@ func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
 func targetOf(d *device, o native.Options, choice loop.Products) plan.Target {
 	t := Target()
 	t.TF32, t.Multiprocessors = o.TF32, d.Multiprocessors
-	t.Device = hardware.Named(d.Name).Asked(d.Multiprocessors, d.Bandwidth, d.Cache)
+	t.Device = hardware.Named(d.Name).WithDriver(d.Multiprocessors, d.Bandwidth, d.Cache)
 	if d.groups || d.HasMma() {
-		t.Mma, t.MmaByWarps, t.MmaBytes, t.Boxes = true, !d.groups, d.Shared, d.groups
+		t.Mma, t.MmaByWarps, t.MmaBytes, t.TensorMaps = true, !d.groups, d.Shared, d.groups
 	}
 	if d.multiplier != nil {
 		t.Products, t.ProductBytes, t.Refused = choice, productBytes, d.refused.Load()

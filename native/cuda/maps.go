@@ -11,8 +11,8 @@ import (
 // launch and a graph hold them by value.
 func (d *device) mapsOf(k *plan.Kernel, arrays []driver.Ptr) ([]driver.Map, error) {
 	var out []driver.Map
-	for i := range k.Boxes {
-		b := &k.Boxes[i]
+	for i := range k.TensorMaps {
+		b := &k.TensorMaps[i]
 		each := b.DType.Size()
 		strides := make([]int, len(b.Strides))
 		for axis, n := range b.Strides {

@@ -170,7 +170,7 @@ func conditionJob(name string, n nvrtc, c *driver.Compiler) job {
 // network, and with whole those of all samples of all ops.
 func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string {
 	t.Helper()
-	printer := cudacpp.Printer{Warps: target.MmaByWarps}
+	printer := cudacpp.Printer{WarpMMA: target.MmaByWarps}
 	out := map[string]string{driver.FillName: driver.FillSource}
 	add := func(name string, plans ...*plan.Plan) {
 		var all clang.Batch
@@ -182,7 +182,7 @@ func kernelsFor(t *testing.T, target plan.Target, whole bool) map[string]string 
 		}
 	}
 	cases := slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats())
-	if target.Boxes {
+	if target.TensorMaps {
 		cases = append(cases, kerneltest.Relays()...)
 	}
 	var golden []*plan.Plan

@@ -168,7 +168,7 @@ func (p *program) described(s plan.Step) *native.Timing {
 		if x, ok := p.plan.Routines[s.Routine].(routine.Product); ok {
 			t.Bytes -= int64(x.Workspace)
 			t.Operations = 2 * float64(x.Batch) * float64(x.M) * float64(x.N) * float64(x.K)
-			lies := func(l routine.Layout) string { return map[bool]string{true: "t", false: "n"}[l.Turned] }
+			lies := func(l routine.Layout) string { return map[bool]string{true: "t", false: "n"}[l.Transposed] }
 			t.Name = fmt.Sprintf("%s %d×%d×%d×%d_%s%s %s", t.Name, x.Batch, x.M, x.N, x.K, lies(x.Left), lies(x.Right), x.Operand)
 		}
 	case *plan.Copy:

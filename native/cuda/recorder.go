@@ -62,10 +62,10 @@ func (r *recorder) steps(steps []plan.Step, counters []int) error {
 }
 
 // conditionOf returns the cell that is the common condition of some steps, or nil.
-func conditionOf(steps []plan.Step) *plan.Cell {
-	var cell *plan.Cell
+func conditionOf(steps []plan.Step) *plan.GridAddress {
+	var cell *plan.GridAddress
 	for _, s := range steps {
-		var own *plan.Cell
+		var own *plan.GridAddress
 		switch s := s.(type) {
 		case *plan.Dispatch:
 			own = s.Grid
@@ -96,7 +96,7 @@ func branches(steps []plan.Step) bool {
 }
 
 // when enqueues a body that runs if a word is not 0.
-func (r *recorder) when(cell *plan.Cell, body func(r *recorder) error) error {
+func (r *recorder) when(cell *plan.GridAddress, body func(r *recorder) error) error {
 	if r.captures {
 		return r.conditional(cell, false, body)
 	}
@@ -111,12 +111,12 @@ func (r *recorder) when(cell *plan.Cell, body func(r *recorder) error) error {
 func (r *recorder) while(s *plan.While, counters []int) error {
 	body := func(r *recorder) error { return r.steps(s.Steps, append(slices.Clone(counters), 0)) }
 	if r.captures {
-		return r.conditional(&s.Going, true, body)
+		return r.conditional(&s.Condition, true, body)
 	}
 	for going := true; going; {
 		err := body(r)
 		if err == nil {
-			going, err = r.readCondition(&s.Going)
+			going, err = r.readCondition(&s.Condition)
 		}
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (r *recorder) while(s *plan.While, counters []int) error {
 }
 
 // conditional captures a body as a conditional node.
-func (r *recorder) conditional(cell *plan.Cell, loop bool, body func(r *recorder) error) error {
+func (r *recorder) conditional(cell *plan.GridAddress, loop bool, body func(r *recorder) error) error {
 	inner := recorder{entry: r.entry, captures: true, depth: r.depth + 1}
 	var err error
 	if inner.stream, err = r.p.captureStream(r.depth); err != nil {
@@ -137,7 +137,7 @@ func (r *recorder) conditional(cell *plan.Cell, loop bool, body func(r *recorder
 }
 
 // readCondition synchronises the stream and reports whether a word is not 0.
-func (r *recorder) readCondition(cell *plan.Cell) (bool, error) {
+func (r *recorder) readCondition(cell *plan.GridAddress) (bool, error) {
 	word := make([]byte, plan.WordBytes)
 	if err := r.stream.Read(word, r.p.at(cell.Buffer, cell.Offset)); err != nil {
 		return false, err
@@ -182,7 +182,7 @@ func (r *recorder) repeat(s *plan.Repeat, counters []int) error {
 	inner := append(slices.Clone(counters), 0)
 	for i := range s.Count {
 		inner[len(counters)] = i
-		if err := enqueue(s.Round(i), inner); err != nil {
+		if err := enqueue(s.Iteration(i), inner); err != nil {
 			return err
 		}
 	}

@@ -114,7 +114,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 	limit := bufferTime
 	p.limit, p.torn = limit, map[*plan.Slot]int{}
 	cut := func(k *loop.Kernel) bool { return needsCut(k, limit) }
-	made, kernels, err := plan.CompileKernels(m, t, msl.Printer{BFloat: t.BFloat, Cut: cut})
+	made, kernels, err := plan.CompileKernels(m, t, msl.Printer{BFloat: t.BFloat, Tiled: cut})
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (r *recorder) steps(steps []plan.Step, counters []int) {
 			inner := append(slices.Clone(counters), 0)
 			for i := range s.Count {
 				inner[len(counters)] = i
-				r.steps(s.Round(i), inner)
+				r.steps(s.Iteration(i), inner)
 			}
 		case *plan.While:
 			r.while(s, counters)
@@ -152,7 +152,7 @@ func (r *recorder) while(s *plan.While, counters []int) {
 		r.parts = append(r.parts, part{list: driver.NewList(r.s.e.spec.Name)})
 		last = &r.parts[len(r.parts)-1]
 	}
-	last.going, last.back = r.s.at(s.Going.Buffer, s.Going.Offset), first
+	last.going, last.back = r.s.at(s.Condition.Buffer, s.Condition.Offset), first
 	r.full = true
 }
 

@@ -93,7 +93,7 @@ func launches(p *plan.Plan, steps []plan.Step) []string {
 			out = append(out, fmt.Sprintf("run %s%s %d %d %d", msl.Prefix, p.Kernels[s.Kernel].Name, s.Groups[0], s.Groups[1], s.Groups[2]))
 		case *plan.Repeat:
 			for i := range s.Count {
-				out = append(out, launches(p, s.Round(i))...)
+				out = append(out, launches(p, s.Iteration(i))...)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func required(d *ir.Def, name string) bool {
 		delete(given.fields, name)
 		a := d.NewAttrs()
 		a.Visit(&player{fields: given.fields})
-		if c, ok := a.(ir.Completer); ok {
+		if c, ok := a.(ir.Defaulter); ok {
 			c.Complete(typesOf(s.In), func(n string) bool { return n != name })
 		}
 		if _, err := infer(d, s, a); err == nil {
@@ -76,7 +76,7 @@ func byDefault(d *ir.Def, name string) string {
 		}
 		samples++
 		a := d.NewAttrs()
-		if c, ok := a.(ir.Completer); ok {
+		if c, ok := a.(ir.Defaulter); ok {
 			c.Complete(types, func(string) bool { return false })
 		}
 		given := &recorder{fields: map[string]any{}}

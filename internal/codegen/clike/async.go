@@ -17,7 +17,7 @@ type Async struct {
 	Wait          func(pending int) string
 	// Mma returns the lines of a group of MMA instructions, MmaWait the wait for it;
 	// nil if they are synchronous.
-	Mma     func(w *Writer, a loop.Atom, terms []MmaTerm) []string
+	Mma     func(w *Writer, a loop.MmaShape, terms []MmaTerm) []string
 	MmaWait func(pending int, list []Variable) string
 	// Pack returns the statement of a [loop.Pack].
 	Pack func(w *Writer, t dtype.DType, to, low, high string) string
@@ -92,14 +92,14 @@ func (w *Writer) copyAsync(s *loop.CopyAsync) {
 func (w *Writer) mma(s *loop.Mma) {
 	terms := make([]MmaTerm, len(s.Terms))
 	for i, t := range s.Terms {
-		t.Sums, t.Left = w.variables(t.Sums), w.variables(t.Left)
+		t.Sums, t.LeftRegisters = w.variables(t.Sums), w.variables(t.LeftRegisters)
 		terms[i].MmaTerm = t
 		terms[i].ArrayB, terms[i].PieceB = w.tile(t.B)
-		if t.Left == nil {
+		if t.LeftRegisters == nil {
 			terms[i].ArrayA, terms[i].PieceA = w.tile(t.A)
 		}
 	}
-	for _, line := range w.d.Async.Mma(w, s.Atom, terms) {
+	for _, line := range w.d.Async.Mma(w, s.Shape, terms) {
 		w.line(line)
 	}
 }
@@ -110,7 +110,7 @@ func (w *Writer) tile(t loop.Tile) (array, piece string) {
 	if t.Depth > 0 {
 		k *= loop.RowElements(d)
 	}
-	at := scalar.FloorDiv(scalar.Add(t.At, loop.Int(k)), loop.Int(loop.PieceElements(d)))
+	at := scalar.FloorDiv(scalar.Add(t.At, loop.Int(k)), loop.Int(loop.ChunkElements(d)))
 	return w.out.Names[t.Array], w.expr(w.bind(w.ranges.Simplify(at))[0]).s
 }
 

@@ -14,7 +14,7 @@ type Roles struct {
 	Thread string
 	// Barrier returns a barrier among the threads of a role, numbered from 1.
 	Barrier func(role, threads int) string
-	// Copy returns a [loop.CopyBox] of bytes to an address, from the coordinates from.
+	// Copy returns a [loop.CopyTMA] of bytes to an address, from the coordinates from.
 	Copy   func(w *Writer, box, bytes int, to string, from []string, barrier string) string
 	Arrive func(w *Writer, barrier string) string
 	Await  func(w *Writer, barrier, phase string) string
@@ -30,8 +30,8 @@ func (w *Writer) role(s loop.Stmt) {
 	switch s := s.(type) {
 	case *loop.Roles:
 		w.roles(s)
-	case *loop.CopyBox:
-		b := &w.k.Boxes[s.Box]
+	case *loop.CopyTMA:
+		b := &w.k.TensorMaps[s.Map]
 		e := w.bind(append(append([]scalar.Expr{}, s.From...), s.ToAt, s.At)...)
 		n := len(s.From)
 		from := make([]string, n)
@@ -39,7 +39,7 @@ func (w *Writer) role(s loop.Stmt) {
 			from[i] = w.expr(e[i]).s
 		}
 		bytes := b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType)
-		w.line(d.Copy(w, s.Box, bytes, "&"+w.element(s.To, e[n]), from, w.mbarrier(s.Mbarrier, e[n+1])))
+		w.line(d.Copy(w, s.Map, bytes, "&"+w.element(s.To, e[n]), from, w.mbarrier(s.Mbarrier, e[n+1])))
 	case *loop.Arrive:
 		w.line(d.Arrive(w, w.mbarrier(s.Mbarrier, w.bind(s.At)[0])))
 	case *loop.Await:

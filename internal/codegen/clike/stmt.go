@@ -215,7 +215,7 @@ func (w *Writer) wholeVector(elems []string) (vector string, ok bool) {
 // loop evaluates its bounds once: an end other than a constant or an immutable name
 // is bound before the loop.
 func (w *Writer) loop(s *loop.For) {
-	if s.Rolled && w.d.OpaqueLoops {
+	if s.NoUnroll && w.d.OpaqueLoops {
 		s = w.opaqueStart(s)
 	}
 	e := w.bind(s.Start, s.End)

@@ -53,12 +53,12 @@ func copyAsync(w *clike.Writer, bytes int, to, from, valid string) string {
 var ptxTypes = map[dtype.DType]string{dtype.F16: "f16", dtype.BF16: "bf16", dtype.F32: "tf32"}
 
 // mma fences the registers, issues the wgmma instructions and commits them as a group.
-func mma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
+func mma(w *clike.Writer, a loop.MmaShape, terms []clike.MmaTerm) []string {
 	lines := []string{`asm volatile("wgmma.fence.sync.aligned;" ::: "memory");`}
 	for _, t := range terms {
 		w.Define("tile_of", tileOf)
-		left := strings.Join(t.Left, ", ")
-		if t.Left == nil {
+		left := strings.Join(t.LeftRegisters, ", ")
+		if t.LeftRegisters == nil {
 			left = tile(t.A, t.ArrayA, t.PieceA)
 		}
 		name := multiplyAdd(w, a, &t.MmaTerm)
@@ -86,12 +86,12 @@ func tile(t loop.Tile, array, piece string) string {
 }
 
 // multiplyAdd defines the function of a wgmma instruction and returns its name.
-func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
+func multiplyAdd(w *clike.Writer, a loop.MmaShape, t *loop.MmaTerm) string {
 	typ, sums := ptxTypes[a.Operand], a.Sums()
 	name := fmt.Sprintf("wgmma_%s_%d", typ, a.N)
 	in := func(i int) string { return fmt.Sprintf("%%%d", sums+i) }
 	params, inputs, left, next := []string{"unsigned long long a"}, []string{`"l"(a)`}, in(0), 1
-	if t.Left != nil {
+	if t.LeftRegisters != nil {
 		name += "_left"
 		params, inputs, left, next = leftOperand(a, in)
 	}
@@ -99,7 +99,7 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 	transposed := ""
 	if a.Operand != dtype.F32 {
 		transposed = fmt.Sprintf(", %d, %d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
-		if t.Left != nil { // registers cannot be transposed
+		if t.LeftRegisters != nil { // registers cannot be transposed
 			transposed = fmt.Sprintf(", %d", bit(t.B.Depth > 0))
 		}
 		name += fmt.Sprintf("_%d%d", bit(t.A.Depth > 0), bit(t.B.Depth > 0))
@@ -126,7 +126,7 @@ func multiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 }
 
 // leftOperand returns the parameters and inputs of A in registers.
-func leftOperand(a loop.Atom, in func(int) string) (params, inputs []string, text string, next int) {
+func leftOperand(a loop.MmaShape, in func(int) string) (params, inputs []string, text string, next int) {
 	var places []string
 	for i := range 4 {
 		if a.LeftType() == dtype.F32 {

@@ -39,7 +39,7 @@ const residentThreads = 512
 type Printer struct {
 	// Warps selects mma.sync of warps, for compute capability 8.0 and later, instead of
 	// wgmma of warp groups, which only 9.0 has.
-	Warps bool
+	WarpMMA bool
 }
 
 // Dialect returns dtype.CUDA.
@@ -49,7 +49,7 @@ func (Printer) Dialect() dtype.Dialect { return dtype.CUDA }
 // *clike.UnsupportedError for unsupported types, for kernels that do not support subgroups
 // of 32, and for MMA of warps in workgroups of several dimensions.
 func (p Printer) Print(k *loop.Kernel) (string, error) {
-	if !p.Warps {
+	if !p.WarpMMA {
 		return printBy(k, &dialect)
 	}
 	if k.HasMma() && k.Workgroup[0] != k.Threads() {
@@ -92,7 +92,7 @@ func printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error) {
 	}
 	p := printer{src: src, k: src.Kernel, tiles: tilesOf(src.Kernel)}
 	for i := range p.tiles {
-		if a := p.k.Arrays[i]; a.Bytes()%loop.MmaBytes != 0 {
+		if a := p.k.Arrays[i]; a.Bytes()%loop.TileAlign != 0 {
 			return unsupported("tiles in an array of %d bytes", a.Bytes())
 		}
 	}
@@ -129,7 +129,7 @@ func (p *printer) types() {
 	if uses(dtype.U64) {
 		p.line("typedef unsigned long long u64;")
 	}
-	if len(p.k.Boxes) > 0 {
+	if len(p.k.TensorMaps) > 0 {
 		p.line("%s", tensorMap)
 	}
 	if len(p.k.Mbarriers) > 0 {
@@ -165,7 +165,7 @@ func (p *printer) entry() {
 	for d := range p.k.Counters {
 		params = append(params, fmt.Sprintf("int repeat%d", d))
 	}
-	for i := range p.k.Boxes {
+	for i := range p.k.TensorMaps {
 		params = append(params, "const __grid_constant__ TensorMap "+boxName(i))
 	}
 	threads := p.k.Threads()

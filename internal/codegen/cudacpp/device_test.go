@@ -69,7 +69,7 @@ func (g gpu) memory(t *testing.T, data []byte) driver.Ptr {
 
 // maps returns the tensor maps of a kernel whose boxes have two axes.
 func (g gpu) maps(t *testing.T, k *loop.Kernel, arrays []driver.Ptr) (out []driver.Map) {
-	for _, b := range k.Boxes {
+	for _, b := range k.TensorMaps {
 		d := k.Arrays[b.Array].DType
 		m, err := g.NewMap(d, arrays[b.Array], b.Dims, []int{b.Strides[0] * d.Size()}, b.Size)
 		must(t, err)

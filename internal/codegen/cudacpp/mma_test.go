@@ -20,7 +20,7 @@ func multiplying() map[string]plan.Target {
 	for name, shared := range map[string]int{"warp groups": 227 << 10, "warp groups, no boxes": 227 << 10, "warps": 163 << 10, "warps, little memory": 99 << 10} {
 		t := cuda.Target()
 		t.Mma, t.TF32, t.MmaBytes, t.Multiprocessors, t.ScoreBytes = true, true, shared, 100, 1
-		t.MmaByWarps, t.Boxes = strings.HasPrefix(name, "warps"), name == "warp groups"
+		t.MmaByWarps, t.TensorMaps = strings.HasPrefix(name, "warps"), name == "warp groups"
 		out[name] = t
 	}
 	return out
@@ -117,7 +117,7 @@ func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Compile(m, target, cudacpp.Printer{Warps: target.MmaByWarps})
+	p, err := plan.Compile(m, target, cudacpp.Printer{WarpMMA: target.MmaByWarps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) 
 			roles++
 		}
 	}
-	if target.Boxes != (roles > 0) {
+	if target.TensorMaps != (roles > 0) {
 		t.Errorf("%d of %d kernels of products have roles", roles, products)
 	}
 	if products == 0 || attention != want {

@@ -26,7 +26,7 @@ func DynamicShared(bytes int) int {
 func (p *printer) shared() {
 	align := func(i int) int {
 		if p.tiles[i] {
-			return loop.MmaBytes
+			return loop.TileAlign
 		}
 		return 16
 	}
@@ -70,7 +70,7 @@ func tilesOf(k *loop.Kernel) map[int]bool {
 	loop.Walk(k.Body, func(s loop.Stmt) {
 		if s, ok := s.(*loop.Mma); ok {
 			for _, t := range s.Terms {
-				if t.Left == nil {
+				if t.LeftRegisters == nil {
 					out[t.A.Array] = true
 				}
 				out[t.B.Array] = true

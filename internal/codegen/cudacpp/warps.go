@@ -22,11 +22,11 @@ var warpAsync = clike.Async{
 const warpLeft, warpRight = "left0, left1, left2, left3", "right0, right1, right2, right3"
 
 // warpMma calls a function for each MMA.
-func warpMma(w *clike.Writer, a loop.Atom, terms []clike.MmaTerm) []string {
+func warpMma(w *clike.Writer, a loop.MmaShape, terms []clike.MmaTerm) []string {
 	var lines []string
 	for _, t := range terms {
-		left := strings.Join(t.Left, ", ")
-		if t.Left == nil {
+		left := strings.Join(t.LeftRegisters, ", ")
+		if t.LeftRegisters == nil {
 			left = fmt.Sprintf("shared_piece(%s, %s)", t.ArrayA, t.PieceA)
 		}
 		w.Define("shared_piece", sharedPiece)
@@ -61,7 +61,7 @@ func loadTiles(w *clike.Writer, transposed bool) string {
 
 // warpInstruction defines the function of an MMA of 16 rows and 8 columns by a warp, and
 // returns its name.
-func warpInstruction(w *clike.Writer, a loop.Atom) string {
+func warpInstruction(w *clike.Writer, a loop.MmaShape) string {
 	typ := ptxTypes[a.Operand]
 	name := "mma_" + typ
 	w.Define(name, fmt.Sprintf(`static __device__ __forceinline__ void %s(float &d0, float &d1, float &d2, float &d3, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
@@ -73,11 +73,11 @@ func warpInstruction(w *clike.Writer, a loop.Atom) string {
 }
 
 // warpMultiplyAdd defines the function of an MMA shape computed by a warp, and
-// returns its name. Rows and columns are assigned to lanes as in [loop.Atom].
-func warpMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
+// returns its name. Rows and columns are assigned to lanes as in [loop.MmaShape].
+func warpMultiplyAdd(w *clike.Writer, a loop.MmaShape, t *loop.MmaTerm) string {
 	name := fmt.Sprintf("warps_%s_%d", ptxTypes[a.Operand], a.N)
 	params, left := []string{"unsigned a"}, warpLeftTile(w, t)
-	if t.Left != nil {
+	if t.LeftRegisters != nil {
 		name += "_left"
 		params, left = warpLeftRegisters(a)
 	} else {
@@ -103,7 +103,7 @@ func warpMultiplyAdd(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) string {
 // warpLeftTile loads the left operand: tiles of rows 0 and 8 for the first half of k,
 // then for the second.
 func warpLeftTile(w *clike.Writer, t *loop.MmaTerm) []string {
-	if t.Left != nil {
+	if t.LeftRegisters != nil {
 		return nil
 	}
 	at := "a + (threadIdx.x / 32u % 4u * 16u + lane % 16u) * 128u + lane / 16u * 16u"
@@ -114,7 +114,7 @@ func warpLeftTile(w *clike.Writer, t *loop.MmaTerm) []string {
 }
 
 // warpLeftRegisters takes the left operand from registers.
-func warpLeftRegisters(a loop.Atom) (params, lines []string) {
+func warpLeftRegisters(a loop.MmaShape) (params, lines []string) {
 	for i := range 4 {
 		if a.LeftType() == dtype.F32 {
 			params = append(params, fmt.Sprintf("float a%d", i))
@@ -129,7 +129,7 @@ func warpLeftRegisters(a loop.Atom) (params, lines []string) {
 // warpColumns loads 16 columns of the right operand at a time, as tiles of columns 0 for
 // both halves of k and then of columns 8, and multiplies them. If only 8 columns remain,
 // the second pair of tiles is not used.
-func warpColumns(w *clike.Writer, a loop.Atom, t *loop.MmaTerm) []string {
+func warpColumns(w *clike.Writer, a loop.MmaShape, t *loop.MmaTerm) []string {
 	instruction, load := warpInstruction(w, a), loadTiles(w, t.B.Depth > 0)
 	at := "b + (lane / 16u * 8u + lane % 8u) * 128u + lane / 8u % 2u * 16u"
 	if t.B.Depth > 0 {

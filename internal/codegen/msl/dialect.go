@@ -129,7 +129,7 @@ func fragmentsOf(names types) *clike.Fragments {
 		},
 		Load: func(name string, t dtype.DType, array, at string, load *loop.FragmentLoad) []string {
 			rows := ""
-			if load.Turned {
+			if load.Transposed {
 				rows = ", ulong2(0, 0), true"
 			}
 			return []string{

@@ -46,7 +46,7 @@ type Printer struct {
 	// Cut, if it is set, reports whether a kernel's grid is launched in tiles. The kernel
 	// then has two more buffers after the others: three uint, the first workgroup of the
 	// tile, and one uint, 0 if the kernel must do nothing.
-	Cut func(*loop.Kernel) bool
+	Tiled func(*loop.Kernel) bool
 }
 
 // Dialect returns dtype.MSL.
@@ -67,7 +67,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, tiled: p.Cut != nil && p.Cut(k)}
+	w := writer{src: src, k: src.Kernel, names: types{bfloat: p.BFloat}, tiled: p.Tiled != nil && p.Tiled(k)}
 	if what := w.missing(); what != "" {
 		return "", &clike.UnsupportedError{Dialect: dialectName, Kernel: k.Name, What: what}
 	}

@@ -94,7 +94,7 @@ func must(t *testing.T, err error) {
 // A kernel for pieces of its grid keeps to the address spaces too, and has its two buffers
 // behind all others.
 func TestKernelsForPiecesOfTheirGrids(t *testing.T) {
-	p := msl.Printer{Cut: func(*loop.Kernel) bool { return true }}
+	p := msl.Printer{Tiled: func(*loop.Kernel) bool { return true }}
 	for i, c := range portable() {
 		source, err := p.Print(c.Kernel)
 		must(t, err)

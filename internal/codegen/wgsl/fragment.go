@@ -18,7 +18,7 @@ var fragments = &clike.Fragments{
 		if load.Right {
 			side = "right"
 		}
-		if load.Turned {
+		if load.Transposed {
 			major = "col_major"
 		}
 		return []string{format.Sprintf("let %s = subgroupMatrixLoad<%s, %s>(&%s, u32(%s), %du);", name, matrixType(side, t), major, array, at, load.Stride)}

@@ -184,7 +184,7 @@ func computesLong(e scalar.Expr) bool {
 // checkSizes checks that the stored tensors and the iteration spaces fit the counters.
 func (p *Partition) checkSizes() error {
 	for _, g := range p.groups {
-		for _, part := range g.SideBySide() {
+		for _, part := range g.HorizontalParts() {
 			if err := part.checkSizes(); err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func (p *Partition) placeResults() {
 	p.placeStacked()
 	p.placeStates()
 	for _, g := range p.groups {
-		for _, part := range g.SideBySide() {
+		for _, part := range g.HorizontalParts() {
 			for _, m := range part.Members {
 				p.placeMember(m, needed)
 			}

@@ -71,8 +71,8 @@ func (c *Canons) Of(g *Group) *Canon {
 	clear(c.number)
 	clear(c.members)
 	clear(c.nodes)
-	c.ints(c.p.Depth(), len(g.SideBySide()))
-	for _, part := range g.SideBySide() {
+	c.ints(c.p.Depth(), len(g.HorizontalParts()))
+	for _, part := range g.HorizontalParts() {
 		c.group(part)
 	}
 	text, known := c.texts[string(c.text)]
@@ -210,7 +210,7 @@ func (c *Canons) stored(t *Tensor) {
 	for t.Outer != nil {
 		t = t.Outer
 	}
-	c.bool(c.p.Guards(t))
+	c.bool(c.p.IsGuarded(t))
 }
 
 func (c *Canons) tag(b byte) { c.text = append(c.text, b) }
@@ -255,8 +255,8 @@ func isWord(e scalar.Expr) bool {
 	return false
 }
 
-// HasRoom reports whether the kernels of a group can bind one more tensor.
-func (g *Group) HasRoom() bool {
+// CanBindMore reports whether the kernels of a group can bind one more tensor.
+func (g *Group) CanBindMore() bool {
 	switch g.Kind {
 	case MapKind, ReduceKind, ContractKind:
 		return g.partition.bindings(g) < g.partition.options.Tensors

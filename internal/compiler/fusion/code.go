@@ -263,7 +263,7 @@ func (c *coder) store(t *Tensor, at ir.Index, value scalar.Expr) ElementStore {
 	root, offset := c.g.partition.Place(t, at)
 	return ElementStore{
 		Tensor: root, Offset: c.s.Simplify(offset), Value: value,
-		Guarded: c.g.partition.Guards(root),
+		Guarded: c.g.partition.IsGuarded(root),
 	}
 }
 
@@ -407,13 +407,13 @@ func sums(accs []ir.Accumulator, combine func(a, b []scalar.Expr) []scalar.Expr)
 }
 
 // Sums reports whether a reduction only adds f32 numbers. Its order is free, so a serial
-// implementation sums in blocks of [SumBlock].
+// implementation sums in blocks of [SumBlockLen].
 func (r *Reduction) Sums() bool { return sums(r.Accumulators, r.Combine) }
 
-// SumBlock is the number of f32 terms summed serially, with an error of at most 5·10⁻⁷ for
+// SumBlockLen is the number of f32 terms summed serially, with an error of at most 5·10⁻⁷ for
 // equal terms. Sums of blocks are added with compensation ([scalar.TwoSum]), which costs
 // little beside the terms.
-const SumBlock = 32
+const SumBlockLen = 32
 
 // compensate adds a compensation term to each running sum (Kahan summation), and returns
 // the compensated results. Each step still waits only for the previous addition.

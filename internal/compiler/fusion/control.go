@@ -168,7 +168,7 @@ func (p *Partition) carry(l *Loop, i int) (begin, end *Tensor) {
 		old.Outer = end
 		return end, end
 	}
-	if end.Sliced() { // the other buffer is no slice, and one kernel writes both
+	if end.IsSlice() { // the other buffer is no slice, and one kernel writes both
 		end = p.newTensor(end.Name+"_last", pair.old.Type())
 		l.writes = append(l.writes, end)
 	}

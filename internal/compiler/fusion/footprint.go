@@ -113,7 +113,7 @@ func (p *Partition) bindings(m *Group) int {
 			}
 		}
 	}
-	if m.Kind != ReduceKind || m.RowParts() <= 1 {
+	if m.Kind != ReduceKind || m.RowSplits() <= 1 {
 		return reads + keeps
 	}
 	running := 0

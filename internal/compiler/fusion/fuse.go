@@ -113,7 +113,7 @@ func (p *Partition) admits(m, a, b *Group) bool {
 
 // replace records that m replaces a and b.
 func (p *Partition) replace(a, b, m *Group) {
-	for _, part := range m.SideBySide() {
+	for _, part := range m.HorizontalParts() {
 		for _, mem := range part.Members {
 			p.groupOf[mem.Node] = m
 		}
@@ -234,7 +234,7 @@ func (p *Partition) mergeBeforeReduce(a, b *Group) *Group {
 	}
 	m := join(ReduceKind, b.Outer, b.Inner, remapped(a.Members, back), b.Members)
 	m.partition, m.footprint = p, a.footprint.merged(&b.footprint)
-	if m.RowParts() < b.RowParts() {
+	if m.RowSplits() < b.RowSplits() {
 		return nil // a few workgroups would do the work of many to save one read
 	}
 	return m
@@ -382,7 +382,7 @@ func (p *Partition) findPhases() {
 // phase returns the phase of the latest member of a group.
 func (p *Partition) phase(g *Group) int {
 	k := 0
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		for _, m := range part.Members {
 			k = max(k, p.phases[m.Node.ID()])
 		}

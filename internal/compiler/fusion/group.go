@@ -27,8 +27,8 @@ const (
 	ScatterKind
 	// SortKind is an argsort along one axis.
 	SortKind
-	// AttendKind is attention, forward or backward.
-	AttendKind
+	// AttentionKind is attention, forward or backward.
+	AttentionKind
 	// TotalKind is the sum of all elements of any number of values.
 	TotalKind
 	// RoutineKind is an op that the backend has a library routine for.
@@ -72,8 +72,8 @@ type Group struct {
 // Partition returns the partition that the group belongs to.
 func (g *Group) Partition() *Partition { return g.partition }
 
-// Cut returns a group of a subset of the parts of g.
-func (g *Group) Cut(parts []*Group) *Group {
+// WithParts returns a group of a subset of the parts of g.
+func (g *Group) WithParts(parts []*Group) *Group {
 	if len(parts) == 1 {
 		return parts[0]
 	}
@@ -199,8 +199,8 @@ func (g *Group) EpilogueWeight() int {
 	return g.Weight() - g.partition.decided.weight[g.Members[0].Node.ID()]
 }
 
-// SideBySide returns the parts of a horizontal fusion, or g alone.
-func (g *Group) SideBySide() []*Group {
+// HorizontalParts returns the parts of a horizontal fusion, or g alone.
+func (g *Group) HorizontalParts() []*Group {
 	if len(g.Parts) > 0 {
 		return g.Parts
 	}

@@ -9,7 +9,7 @@ import (
 // producers returns the groups that b reads, in order.
 func (p *Partition) producers(b *Group) []*Group {
 	var out []*Group
-	for _, part := range b.SideBySide() {
+	for _, part := range b.HorizontalParts() {
 		for _, u := range part.footprint.reads {
 			if g := p.groupOf[u.v.Node()]; g != nil && g != b && !slices.Contains(out, g) {
 				out = append(out, g)
@@ -23,7 +23,7 @@ func (p *Partition) producers(b *Group) []*Group {
 // readsOf returns the stored values that a group reads but does not compute.
 func (p *Partition) readsOf(g *Group) []ir.Value {
 	var out []ir.Value
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		for _, u := range part.footprint.reads {
 			out = append(out, u.v)
 		}
@@ -60,7 +60,7 @@ func (p *Partition) order() error {
 				return err
 			}
 			p.Items = append(p.Items, items...)
-		case len(g.SideBySide()[0].Members)+len(g.SideBySide()[0].Copies) > 0: // no gate
+		case len(g.HorizontalParts()[0].Members)+len(g.HorizontalParts()[0].Copies) > 0: // no gate
 			p.collectLoads(g)
 			p.Items = append(p.Items, g)
 		}
@@ -118,7 +118,7 @@ func (p *Partition) gateOfChecks() *Group {
 }
 
 func (p *Partition) checks(g *Group) bool {
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		for _, m := range part.Members {
 			if p.spaceOf(m.Node).checks || slices.ContainsFunc(m.Node.Subgraphs(), HasChecks) {
 				return true
@@ -140,7 +140,7 @@ func (p *Partition) collectLoads(g *Group) {
 	for _, v := range p.readsOf(g) {
 		add(p.tensors[v])
 	}
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		for _, c := range part.Copies {
 			add(c.From.viewed())
 		}

@@ -23,7 +23,7 @@ func (p *Partition) reuseBuffers() {
 	last := p.lastReads()
 	for i, item := range p.Items {
 		g, ok := item.(*Group)
-		if !ok || g.Kind != ReduceKind || g.RowParts() > 1 {
+		if !ok || g.Kind != ReduceKind || g.RowSplits() > 1 {
 			continue
 		}
 		for _, m := range g.Members {

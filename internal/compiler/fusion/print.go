@@ -61,7 +61,7 @@ func (w *programWriter) group(g *Group) {
 		w.depth--
 		return
 	}
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		space := sizesText(part.Outer)
 		if part.Kind == ReduceKind {
 			space += " over " + sizesText(part.Inner)

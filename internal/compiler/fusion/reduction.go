@@ -108,10 +108,10 @@ type Policy interface {
 	AllowsStages(rows, length int, contiguous bool) bool
 }
 
-// RowParts returns the number of workgroups that each row of a reduction is split over.
+// RowSplits returns the number of workgroups that each row of a reduction is split over.
 // Groups with several stages, or with results inside the rows, need whole rows. Fusion
 // asks because the partial results of a split reduction take bindings.
-func (g *Group) RowParts() int {
+func (g *Group) RowSplits() int {
 	if !g.Splits() {
 		return 1
 	}
@@ -135,16 +135,16 @@ func (g *Group) Splits() bool {
 	return true
 }
 
-// OverParts returns the second step of a split reduction: the group that computes g from
+// CombineSplits returns the second step of a split reduction: the group that computes g from
 // the partial results of the parts.
-func (g *Group) OverParts(parts int) *Group {
+func (g *Group) CombineSplits(parts int) *Group {
 	return &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, partition: g.partition}
 }
 
-// ByRows reports whether the group works row by row: row i (index along axis 0) of what it
+// IsRowwise reports whether the group works row by row: row i (index along axis 0) of what it
 // stores depends only on row i of the tensors for which in returns true. Coordinate 0 of
 // the group counts the rows; in is called with root tensors.
-func (g *Group) ByRows(in func(t *Tensor) bool) bool {
+func (g *Group) IsRowwise(in func(t *Tensor) bool) bool {
 	rows := g.Outer[0]
 	for _, m := range g.Members {
 		for _, t := range m.Store {

@@ -117,7 +117,7 @@ func (p *Partition) fuseHorizontally() {
 			key = [2]int{sink, 0}
 		}
 		a := bundles[key]
-		if a == nil || len(a.SideBySide()) == maxParts {
+		if a == nil || len(a.HorizontalParts()) == maxParts {
 			bundles[key] = g
 			continue
 		}

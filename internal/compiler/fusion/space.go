@@ -113,7 +113,7 @@ func (p *Partition) newGroup(n *ir.Node) *Group {
 	case *ir.PrefixLowering:
 		g.Kind = PrefixKind
 	case *ir.AttendLowering:
-		g.Kind = AttendKind
+		g.Kind = AttentionKind
 	case *ir.TotalLowering:
 		g.Kind = TotalKind
 	case *ir.RoutineLowering:

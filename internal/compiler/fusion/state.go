@@ -65,7 +65,7 @@ func (p *Partition) writers() []newValue {
 	for _, s := range p.pairs {
 		g := p.groupOf[s.new.Node()]
 		switch {
-		case g == nil || g.Kind == ControlKind || g.Kind == AttendKind || g.Kind == RoutineKind || g.Kind == KernelsKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
+		case g == nil || g.Kind == ControlKind || g.Kind == AttentionKind || g.Kind == RoutineKind || g.Kind == KernelsKind || p.aside[s.old] || p.oldOf[s.new] != s.old || p.checks(g):
 		case p.scattersInPlace(g, s.old):
 			out = append(out, s)
 		case p.readsValue(g, s.old) && (g.Kind != MapKind || !p.readsOwnElement(g, s.old, s.new)):
@@ -84,7 +84,7 @@ func (p *Partition) addDependencies(writers []newValue) {
 		readers[s.old] = nil
 	}
 	for _, g := range p.groups {
-		for _, part := range g.SideBySide() {
+		for _, part := range g.HorizontalParts() {
 			for _, u := range part.footprint.reads {
 				if list, old := readers[u.v]; old {
 					readers[u.v] = append(list, g)
@@ -166,7 +166,7 @@ func (p *Partition) overfull() bool {
 		}
 		p.aside[s.old] = true
 		if g := p.groupOf[s.new.Node()]; g != nil {
-			for _, part := range g.SideBySide() {
+			for _, part := range g.HorizontalParts() {
 				found = found || len(part.Members) > 1 && part.member(s.new) != nil && !p.binds(part)
 			}
 		}
@@ -176,13 +176,13 @@ func (p *Partition) overfull() bool {
 
 // readsValue reports whether a group reads a stored value.
 func (p *Partition) readsValue(g *Group, v ir.Value) bool {
-	return slices.ContainsFunc(g.SideBySide(), func(part *Group) bool { return part.reads(v) })
+	return slices.ContainsFunc(g.HorizontalParts(), func(part *Group) bool { return part.reads(v) })
 }
 
 // readsOwnElement reports whether g reads old only at the element of v that the same
 // thread then writes.
 func (p *Partition) readsOwnElement(g *Group, old, v ir.Value) bool {
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		target := part.member(v)
 		for _, m := range part.Members {
 			s := p.spaceOf(m.Node)
@@ -253,7 +253,7 @@ func (p *Partition) copyFirst() {
 		}
 	}
 	for _, g := range p.groups {
-		for _, part := range g.SideBySide() {
+		for _, part := range g.HorizontalParts() {
 			for _, c := range part.Copies {
 				if w := writer[c.From]; w != nil {
 					p.after[w] = append(p.after[w], g)

@@ -41,8 +41,8 @@ func (t *Tensor) viewed() *Tensor {
 	return t
 }
 
-// Sliced reports whether t is a slice that moves with the steps of a loop.
-func (t *Tensor) Sliced() bool {
+// IsSlice reports whether t is a slice that moves with the steps of a loop.
+func (t *Tensor) IsSlice() bool {
 	for ; t.Outer != nil; t = t.Outer {
 		if t.PerStep {
 			return true
@@ -145,9 +145,9 @@ func (p *Partition) Scratch(name string, d ir.DType, dims ...int) *Tensor {
 	return p.newTensor(name, ir.Type{DType: d, Shape: ir.Dims(dims...)})
 }
 
-// Guards reports whether a tensor must stay unchanged once an index check has failed: it
+// IsGuarded reports whether a tensor must stay unchanged once an index check has failed: it
 // is persistent, and the outermost partition has checks.
-func (p *Partition) Guards(t *Tensor) bool {
+func (p *Partition) IsGuarded(t *Tensor) bool {
 	for p.parent != nil {
 		p = p.parent
 	}

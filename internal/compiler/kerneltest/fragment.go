@@ -55,7 +55,7 @@ func fragments(name string, t dtype.DType) *Case {
 	for j := range fragmentN / loop.FragmentSize {
 		b := "b" + string(rune('0'+j))
 		multiply = append(multiply,
-			&loop.FragmentLoad{Name: b, Array: sharedB, At: add(i32(j*loop.FragmentSize*fragmentK), iv("k")), Stride: fragmentK, Turned: true, Right: true},
+			&loop.FragmentLoad{Name: b, Array: sharedB, At: add(i32(j*loop.FragmentSize*fragmentK), iv("k")), Stride: fragmentK, Transposed: true, Right: true},
 			&loop.FragmentMulAdd{Sum: "d" + string(rune('0'+j)), A: "a", B: b})
 	}
 	body = append(body, forRange("k", 0, fragmentK, loop.FragmentSize, multiply...))

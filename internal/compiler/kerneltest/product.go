@@ -9,7 +9,7 @@ import (
 	s "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Products returns f32 products for each source of the operands of a [loop.Atom].
+// Products returns f32 products for each source of the operands of a [loop.MmaShape].
 func Products() []*Case {
 	return []*Case{
 		NewProduct(dtype.F32, 16, false, false).Case(),
@@ -61,7 +61,7 @@ func (p *Product) K() int { return loop.RowElements(p.Operand) }
 // columns. With panels n is a multiple of the elements of a tile's row.
 func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 	p := &Product{Operand: operand, N: n, Panels: panels, Left: inRegisters}
-	piece := loop.PieceElements(operand)
+	piece := loop.ChunkElements(operand)
 	copies := func(from, to, rows, row, depth int) {
 		perRow := row / piece
 		for first := 0; first < rows*perRow; first += loop.WarpGroup {
@@ -72,7 +72,7 @@ func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 				free, k = at, r
 			}
 			var copied loop.Stmt = &loop.CopyAsync{
-				To: to, ToAt: loop.TilePlace(operand, depth, free, k), From: from, Count: piece,
+				To: to, ToAt: loop.TileOffset(operand, depth, free, k), From: from, Count: piece,
 				FromAt: s.Add(s.Mul(r, i32(row)), at),
 			}
 			if rows*perRow-first < loop.WarpGroup {
@@ -81,7 +81,7 @@ func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 			p.Copies = append(p.Copies, copied)
 		}
 	}
-	copies(ProductLeft, LeftTile, loop.AtomRows, p.K(), 0)
+	copies(ProductLeft, LeftTile, loop.MmaRows, p.K(), 0)
 	if panels {
 		copies(ProductRight, RightTile, p.K(), n, p.K())
 	} else {
@@ -95,14 +95,14 @@ func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 
 // products adds the multiply-adds and the stores of the sums.
 func (p *Product) products() {
-	atom := loop.Atom{Operand: p.Operand, N: p.N}
+	atom := loop.MmaShape{Operand: p.Operand, N: p.N}
 	var sums []string
 	for i := range atom.Sums() {
 		sums = append(sums, fmt.Sprintf("sum%d", i))
 		p.Fragments = append(p.Fragments, &loop.Var{Name: sums[i], Init: f32(0)})
 	}
 	row, column := atom.Origin(loop.LocalID(0, loop.WarpGroup))
-	m := &loop.Mma{Atom: atom}
+	m := &loop.Mma{Shape: atom}
 	for k := 0; k < p.K(); k += atom.K() {
 		t := loop.MmaTerm{Sums: sums, A: loop.Tile{Array: LeftTile, At: i32(0), K: k}, B: loop.Tile{Array: RightTile, At: i32(0), K: k}}
 		if p.Panels {
@@ -112,9 +112,9 @@ func (p *Product) products() {
 			for i := range 4 {
 				r, kk := atom.Left(i)
 				name := fmt.Sprintf("left%d_%d", k, i)
-				t.Left = append(t.Left, name)
+				t.LeftRegisters = append(t.LeftRegisters, name)
 				element := func(at s.Expr) s.Expr {
-					return s.LoadAt(LeftTile, p.Operand, loop.TilePlace(p.Operand, 0, s.Add(row, i32(r)), s.Add(at, i32(k+kk))))
+					return s.LoadAt(LeftTile, p.Operand, loop.TileOffset(p.Operand, 0, s.Add(row, i32(r)), s.Add(at, i32(k+kk))))
 				}
 				if p.Operand == dtype.F32 {
 					p.Fragments = append(p.Fragments, &loop.Var{Name: name, Init: element(column)})
@@ -145,10 +145,10 @@ func (p *Product) Kernel() *loop.Kernel {
 	k := &loop.Kernel{
 		Name: p.name(), Workgroup: [3]int{loop.WarpGroup, 1, 1}, Groups: [3]int{1, 1, 1},
 		Arrays: []loop.Array{
-			ProductLeft:   array("left", p.Operand, loop.AtomRows*p.K(), loop.Storage, loop.Read),
+			ProductLeft:   array("left", p.Operand, loop.MmaRows*p.K(), loop.Storage, loop.Read),
 			ProductRight:  array("right", p.Operand, p.N*p.K(), loop.Storage, loop.Read),
-			ProductResult: array("result", dtype.F32, loop.AtomRows*p.N, loop.Storage, loop.ReadWrite),
-			LeftTile:      array("left_tile", p.Operand, loop.AtomRows*p.K(), loop.Shared, loop.Read),
+			ProductResult: array("result", dtype.F32, loop.MmaRows*p.N, loop.Storage, loop.ReadWrite),
+			LeftTile:      array("left_tile", p.Operand, loop.MmaRows*p.K(), loop.Shared, loop.Read),
 			RightTile:     array("right_tile", p.Operand, p.N*p.K(), loop.Shared, loop.Read),
 		},
 	}
@@ -172,8 +172,8 @@ func (p *Product) name() string {
 // Case returns the kernel with operands that use all their digits, and their product.
 func (p *Product) Case() *Case {
 	matrix := func(seed uint32, n int) []float64 { return mapped(floats(seed, n), dtype.BF16.Round) }
-	a, b := matrix(1, loop.AtomRows*p.K()), matrix(2, p.K()*p.N)
-	want := zeros(loop.AtomRows * p.N)
+	a, b := matrix(1, loop.MmaRows*p.K()), matrix(2, p.K()*p.N)
+	want := zeros(loop.MmaRows * p.N)
 	for i := range want {
 		row, column := i/p.N, i%p.N
 		for k := range p.K() {

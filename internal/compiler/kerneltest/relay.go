@@ -50,9 +50,9 @@ func NewRelay() *Relay {
 	turn := s.NewVar("turn", dtype.I32, 0, relayTurns-1)
 	stage, phase := s.Mod(turn, i32(relayStages)), s.FloorDiv(turn, i32(relayStages))
 	tile := s.Mul(stage, i32(relayAtom*relayAtom))
-	atom := loop.Atom{Operand: dtype.BF16, N: relayAtom}
+	atom := loop.MmaShape{Operand: dtype.BF16, N: relayAtom}
 	copied := func(box, to int, from ...s.Expr) loop.Stmt {
-		return &loop.CopyBox{Box: box, From: from, To: to, ToAt: tile, Mbarrier: relayFull, At: stage}
+		return &loop.CopyTMA{Map: box, From: from, To: to, ToAt: tile, Mbarrier: relayFull, At: stage}
 	}
 	r := &Relay{
 		Empty: []loop.Stmt{&loop.Await{Mbarrier: relayEmpty, At: stage, Phase: s.Sub(phase, i32(1))}},
@@ -66,7 +66,7 @@ func NewRelay() *Relay {
 		Freed:  []loop.Stmt{&loop.Arrive{Mbarrier: relayEmpty, At: stage}},
 		Meet:   []loop.Stmt{barrier()},
 	}
-	m := &loop.Mma{Atom: atom}
+	m := &loop.Mma{Shape: atom}
 	var sums []string
 	for i := range atom.Sums() {
 		sums = append(sums, fmt.Sprintf("sum%d", i))
@@ -85,7 +85,7 @@ func NewRelay() *Relay {
 
 // finish adds the epilogue: each thread stores its sums to shared memory, and then half a row
 // of results, which other threads have computed.
-func (r *Relay) finish(atom loop.Atom, sums []string) {
+func (r *Relay) finish(atom loop.MmaShape, sums []string) {
 	thread := loop.LocalID(0, loop.WarpGroup)
 	row, column := atom.Origin(thread)
 	for i, name := range sums {
@@ -115,7 +115,7 @@ func (r *Relay) Kernel() *loop.Kernel {
 		return f
 	}
 	var multiply []loop.Stmt
-	for i := range (loop.Atom{Operand: dtype.BF16, N: relayAtom}).Sums() {
+	for i := range (loop.MmaShape{Operand: dtype.BF16, N: relayAtom}).Sums() {
 		multiply = append(multiply, &loop.Var{Name: fmt.Sprintf("sum%d", i), Init: f32(0)})
 	}
 	multiply = append(multiply, turns(r.Full, r.Multiply, r.Done, r.Freed))
@@ -131,7 +131,7 @@ func (r *Relay) Kernel() *loop.Kernel {
 			RelayLeftTile: shared("left_tile", dtype.BF16, stage), RelayRightTile: shared("right_tile", dtype.BF16, stage),
 			RelaySums: shared("sums", dtype.F32, relayAtom*relayAtom),
 		},
-		Boxes: []loop.Box{
+		TensorMaps: []loop.TensorMap{
 			RelayLeft:  {Array: RelayLeft, Dims: []int{RelayDepth, RelayRows}, Strides: []int{RelayDepth}, Size: []int{relayAtom, relayAtom}},
 			RelayRight: {Array: RelayRight, Dims: []int{RelayColumns, RelayDepth}, Strides: []int{RelayColumns}, Size: []int{relayAtom, relayAtom}},
 		},

@@ -7,12 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Pairs lowers complex values to pairs of real and imaginary parts, for devices with
+// LowerComplex lowers complex values to pairs of real and imaginary parts, for devices with
 // real arithmetic only. A complex port or
 // output becomes a real one of the same name with a last axis of 2, which has the
 // memory layout of the complex one. g must be free of composites. The error is of kind
 // [ir.ErrUnsupported] and names the first node that [Pairable] refuses.
-func Pairs(g *ir.Graph) (*ir.Graph, error) {
+func LowerComplex(g *ir.Graph) (*ir.Graph, error) {
 	if err := g.Given(); err != nil {
 		return nil, err
 	}
@@ -38,11 +38,11 @@ func HasType(g *ir.Graph, d ir.DType) bool {
 
 func hasComplex(g *ir.Graph) bool { return HasType(g, ir.C64) || HasType(g, ir.C128) }
 
-// Pairable reports whether [Pairs] has a rule for a node, or for all nodes of its body
+// HasComplexRule reports whether [LowerComplex] has a rule for a node, or for all nodes of its body
 // and subgraphs.
-func Pairable(n *ir.Node) bool {
+func HasComplexRule(n *ir.Node) bool {
 	unable := func(g *ir.Graph) bool {
-		return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return !Pairable(n) })
+		return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool { return !HasComplexRule(n) })
 	}
 	if slices.ContainsFunc(n.Subgraphs(), unable) {
 		return false
@@ -445,7 +445,7 @@ func (p *complexCopier) control(n *ir.Node) {
 	subs := make([]*ir.Graph, len(n.Subgraphs()))
 	for i, g := range n.Subgraphs() {
 		var err error
-		if subs[i], err = Pairs(g); err != nil {
+		if subs[i], err = LowerComplex(g); err != nil {
 			p.b.Fail(err)
 			return
 		}

@@ -45,8 +45,8 @@ func TestPairsComputeWhatComplexNumbersDo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := passes.Pairs(plain)
-			if able := passes.Pairable(n); able != (err == nil) || err != nil && !errors.Is(err, ir.ErrUnsupported) {
+			p, err := passes.LowerComplex(plain)
+			if able := passes.HasComplexRule(n); able != (err == nil) || err != nil && !errors.Is(err, ir.ErrUnsupported) {
 				t.Errorf("%s, %s: pairable: %t, but %v", op, s.Name, able, err)
 			}
 			if err == nil {
@@ -104,7 +104,7 @@ func TestQuotientsOfPairsDoNotOverflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := passes.Pairs(g)
+	p, err := passes.LowerComplex(g)
 	if err != nil {
 		t.Fatal(err)
 	}

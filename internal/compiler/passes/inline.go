@@ -10,7 +10,7 @@ import (
 const maxDepth = 64
 
 // inline replaces composites by their bodies, recursively, except those that are
-// claimed. It also decomposes the scans that Options.Apart selects.
+// claimed. It also decomposes the scans that Options.Decompose selects.
 func inline(r *run, g *ir.Graph) (*ir.Graph, error) {
 	if !r.hasComposites(g) {
 		return g, nil
@@ -33,7 +33,7 @@ func (r *run) isInlined(n *ir.Node) bool {
 	if n.Def().IsComposite() {
 		return r.Claim == nil || !r.Claim(n)
 	}
-	return r.Apart != nil && r.Apart(n)
+	return r.Decompose != nil && r.Decompose(n)
 }
 
 // expand adds the body of a composite, inlining nested composites at most depth levels

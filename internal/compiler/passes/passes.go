@@ -15,7 +15,7 @@ type Options struct {
 	Claim func(n *ir.Node) bool
 	// Apart reports whether to decompose a scan into ops with fewer operands
 	// ([ir.PrefixLowering]). Nil decomposes none.
-	Apart func(n *ir.Node) bool
+	Decompose func(n *ir.Node) bool
 	// Verify, if not nil, checks the graph after every pass, as [ir.Verify] does. It is
 	// an option so that compilers that do not use it do not link it.
 	Verify func(g *ir.Graph) error

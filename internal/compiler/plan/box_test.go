@@ -22,7 +22,7 @@ func boxing() *plan.Plan {
 	k := p.Kernels[0]
 	k.Name, k.Storage = "boxing", []loop.Access{loop.Read}
 	k.ScalarBytes, k.Counters = 0, 0
-	k.Boxes = []plan.Box{{Box: loop.Box{Dims: []int{32, 2}, Strides: []int{32}, Size: []int{32, 8}}, DType: dtype.F32}}
+	k.TensorMaps = []plan.TensorMap{{TensorMap: loop.TensorMap{Dims: []int{32, 2}, Strides: []int{32}, Size: []int{32, 8}}, DType: dtype.F32}}
 	p.Kernels = append(p.Kernels, k)
 	p.Entries = append(p.Entries, plan.Entry{Name: "copy", Steps: []plan.Step{
 		&plan.Dispatch{Kernel: len(p.Kernels) - 1, Groups: [3]int{1, 1, 1}, Bindings: []plan.Binding{{Buffer: 1, Bytes: 256}}},
@@ -41,13 +41,13 @@ var boxCases = []planCase{
 	{"a box beyond the window", func(p *plan.Plan) { boxOf(p).Dims[1] = 3 }, 43, "beyond the 64 elements", false},
 	{"a box of very many rows", func(p *plan.Plan) { boxOf(p).Dims[1] = math.MaxInt }, 43, "beyond the 64 elements", false},
 	{"rows that lie far apart", func(p *plan.Plan) { boxOf(p).Strides[0] = math.MaxInt &^ 3 }, 43, "beyond the 64 elements", false},
-	{"no axes", func(p *plan.Plan) { boxOf(p).Box = loop.Box{} }, 43, "0 axes", false},
+	{"no axes", func(p *plan.Plan) { boxOf(p).TensorMap = loop.TensorMap{} }, 43, "0 axes", false},
 	{"a type that is not copied", func(p *plan.Plan) { boxOf(p).DType = dtype.I32 }, 43, "a box of i32", false},
 }
 
 func boxKernel(p *plan.Plan) *plan.Kernel { return &p.Kernels[len(p.Kernels)-1] }
 
-func boxOf(p *plan.Plan) *plan.Box { return &boxKernel(p).Boxes[0] }
+func boxOf(p *plan.Plan) *plan.TensorMap { return &boxKernel(p).TensorMaps[0] }
 
 func TestRulesOfBoxes(t *testing.T) { rulesHold(t, boxing, boxCases) }
 
@@ -77,16 +77,16 @@ func TestProductsOfWarpGroupsHaveBoxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := plan.WebGPU()
-	target.Dialect, target.Mma, target.Boxes, target.MmaBytes, target.Multiprocessors = dtype.CUDA, true, true, 227<<10, 132
+	target.Dialect, target.Mma, target.TensorMaps, target.MmaBytes, target.Multiprocessors = dtype.CUDA, true, true, 227<<10, 132
 	p, err := plan.Compile(m, target, printed{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []plan.Box{
-		{Box: loop.Box{Array: 0, Dims: []int{512, 1024}, Strides: []int{512}, Size: []int{64, 128}}, DType: ir.BF16},
-		{Box: loop.Box{Array: 1, Dims: []int{1024, 512}, Strides: []int{1024}, Size: []int{64, 64}}, DType: ir.BF16},
+	want := []plan.TensorMap{
+		{TensorMap: loop.TensorMap{Array: 0, Dims: []int{512, 1024}, Strides: []int{512}, Size: []int{64, 128}}, DType: ir.BF16},
+		{TensorMap: loop.TensorMap{Array: 1, Dims: []int{1024, 512}, Strides: []int{1024}, Size: []int{64, 64}}, DType: ir.BF16},
 	}
-	if got := p.Kernels[0].Boxes; !reflect.DeepEqual(got, want) {
+	if got := p.Kernels[0].TensorMaps; !reflect.DeepEqual(got, want) {
 		t.Errorf("boxes %+v, want %+v", got, want)
 	}
 }

@@ -182,7 +182,7 @@ func (c *compiler) fuse(e ir.Entry) (*fusion.Partition, error) {
 // simplify returns the graph after all passes. Complex values become pairs if the target
 // does not support them but supports their parts.
 func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
-	o := passes.Options{Claim: c.target.keepsComposite, Apart: c.target.Apart}
+	o := passes.Options{Claim: c.target.keepsComposite, Decompose: c.target.DecomposesScan}
 	g, err := passes.Run(g, o)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 	if !pairs {
 		return g, nil
 	}
-	if g, err = passes.Pairs(g); err != nil {
+	if g, err = passes.LowerComplex(g); err != nil {
 		return nil, err
 	}
 	return passes.Run(g, o)

@@ -85,7 +85,7 @@ func sections() map[string]func(*reader, *Plan) {
 					return
 				}
 				k := &p.Kernels[b.kernel]
-				k.Boxes = append(k.Boxes, b.Box)
+				k.TensorMaps = append(k.TensorMaps, b.TensorMap)
 			}
 		},
 		tagRoutines: func(r *reader, p *Plan) { p.Routines = items(r, r.routine) },
@@ -261,7 +261,7 @@ func (r *reader) steps(depth int) []Step {
 		case stepRepeatOdd:
 			*s = &Repeat{Count: r.u32(), Steps: r.steps(depth + 1), Odd: r.steps(depth + 1)}
 		case stepWhile:
-			*s = &While{Going: r.cell(), Steps: r.steps(depth + 1)}
+			*s = &While{Condition: r.cell(), Steps: r.steps(depth + 1)}
 		default:
 			if kind == stepCall && r.calls {
 				*s = &Call{Routine: r.u32(), Bindings: r.bindings()}
@@ -272,7 +272,7 @@ func (r *reader) steps(depth int) []Step {
 	})
 }
 
-func (r *reader) cell() Cell { return Cell{Buffer: r.u32(), Offset: r.u64()} }
+func (r *reader) cell() GridAddress { return GridAddress{Buffer: r.u32(), Offset: r.u64()} }
 
 func (r *reader) dispatch() *Dispatch {
 	return &Dispatch{Kernel: r.u32(), Groups: r.triple(), Bindings: r.bindings()}

@@ -211,12 +211,12 @@ func (p *Plan) drafted() (out []int) {
 // kernelBox is a box with the index of its kernel.
 type kernelBox struct {
 	kernel int
-	Box
+	TensorMap
 }
 
 func (p *Plan) boxes() (out []kernelBox) {
 	for i := range p.Kernels {
-		for _, b := range p.Kernels[i].Boxes {
+		for _, b := range p.Kernels[i].TensorMaps {
 			out = append(out, kernelBox{i, b})
 		}
 	}
@@ -291,13 +291,13 @@ func (w *writer) steps(steps []Step) {
 			w.steps(s.Odd)
 		case *While:
 			w.u32(stepWhile)
-			w.cell(s.Going)
+			w.cell(s.Condition)
 			w.steps(s.Steps)
 		}
 	})
 }
 
-func (w *writer) cell(c Cell) {
+func (w *writer) cell(c GridAddress) {
 	w.u32(c.Buffer)
 	w.u64(c.Offset)
 }

@@ -41,7 +41,7 @@ func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, error) {
 			}
 		}
 		x.Work.Threads = x.Groups * x.Threads
-		x.Work.UnderWay = max(registerBytes, k.SharedBytes()/x.Threads)
+		x.Work.BytesInFlight = max(registerBytes, k.SharedBytes()/x.Threads)
 		out = append(out, x)
 	}
 	return out, nil

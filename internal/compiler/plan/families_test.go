@@ -85,7 +85,7 @@ var familyTargets = []struct {
 func hopper() plan.Target {
 	t := cuda.Target()
 	t.Device = hardware.H200()
-	t.Mma, t.Boxes, t.MmaBytes, t.Multiprocessors = true, true, 227<<10, 132
+	t.Mma, t.TensorMaps, t.MmaBytes, t.Multiprocessors = true, true, 227<<10, 132
 	t.Products, t.ProductBytes = loop.FasterProducts, 32<<20
 	return t
 }

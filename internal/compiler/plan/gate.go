@@ -94,7 +94,7 @@ func (c *entryCompiler) addGrid(u *guard, grid [3]int) {
 }
 
 // cell returns where the gate of a launch writes its grid.
-func (c *entryCompiler) cell(u *guard, grid [3]int) *Cell {
+func (c *entryCompiler) cell(u *guard, grid [3]int) *GridAddress {
 	at := slices.Index(u.gate.grids[u.side], grid)
 	if c.target.Branches {
 		at = 0
@@ -103,5 +103,5 @@ func (c *entryCompiler) cell(u *guard, grid [3]int) *Cell {
 		at += len(u.gate.grids[0])
 	}
 	r := c.regions[u.gate.cells]
-	return &Cell{r.buffer, r.offset + gridBytes*at}
+	return &GridAddress{r.buffer, r.offset + gridBytes*at}
 }

@@ -47,7 +47,7 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest [
 		ok := c.classify(k, part, common[part.Key], l.loops)
 		known := byKey[string(k.key)]
 		switch {
-		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxBeside:
+		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxFused:
 			rest = append(rest, *part)
 		case known != nil:
 			known.parts = append(known.parts, *part)
@@ -68,7 +68,7 @@ func fusablePrefix(parts []sched.Part) int {
 	}
 	text := 0
 	for i, part := range parts {
-		if text += len(part.Key); i == sched.MaxBeside || i > 0 && text > maxFusedText {
+		if text += len(part.Key); i == sched.MaxFused || i > 0 && text > maxFusedText {
 			return i
 		}
 	}
@@ -84,7 +84,7 @@ func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
 // addFused adds a fused launch of different parts. It splits the parts in halves,
 // recursively, until their tensors fit the bindings; the parts are independent.
 func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
-	l := c.cache.Beside(parts, c.target.Caps)
+	l := c.cache.FuseMaps(parts, c.target.Caps)
 	if len(parts) == 1 || c.bindable(l.Args, at.loops) {
 		c.add(l, at)
 		return

@@ -136,7 +136,7 @@ func (m *memory) follow(steps []Step, depth int) {
 					m.swap(swaps)
 				}
 				m.next = first
-				m.follow(s.Round(i), depth+1)
+				m.follow(s.Iteration(i), depth+1)
 			}
 			if rounds%2 == 0 {
 				m.swap(swaps)

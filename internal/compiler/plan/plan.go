@@ -194,13 +194,13 @@ type Kernel struct {
 	Draft string
 	// Boxes are the tensor maps of the kernel: on CUDA one parameter for each, after
 	// the other parameters.
-	Boxes []Box
+	TensorMaps []TensorMap
 }
 
-// Box is a [loop.Box] of a kernel with its element type. Array is an index into the
+// TensorMap is a [loop.TensorMap] of a kernel with its element type. Array is an index into the
 // storage arrays of the kernel.
-type Box struct {
-	loop.Box
+type TensorMap struct {
+	loop.TensorMap
 	DType dtype.DType
 }
 
@@ -232,7 +232,7 @@ type Dispatch struct {
 	// Grid, where it is set, makes the dispatch indirect: an earlier step has written
 	// Groups there, or zeros, and then the kernel does not run. In a plan for a target
 	// with Branches all dispatches under one condition share a grid.
-	Grid *Cell
+	Grid *GridAddress
 }
 
 // Call runs a routine of a library.
@@ -243,8 +243,8 @@ type Call struct {
 	Bindings []Binding
 }
 
-// Cell is the location of a grid, three u32, in a buffer.
-type Cell struct {
+// GridAddress is the location of a grid, three u32, in a buffer.
+type GridAddress struct {
 	Buffer int
 	Offset int // a multiple of WordBytes
 }
@@ -272,8 +272,8 @@ type Repeat struct {
 	Odd   []Step
 }
 
-// Round returns the steps of iteration i, counted from 0.
-func (r *Repeat) Round(i int) []Step {
+// Iteration returns the steps of iteration i, counted from 0.
+func (r *Repeat) Iteration(i int) []Step {
 	if i%2 == 1 && len(r.Odd) > 0 {
 		return r.Odd
 	}
@@ -284,8 +284,8 @@ func (r *Repeat) Round(i int) []Step {
 // iterations change nothing, so an executor may read the word less often. Kernels do
 // not read the iteration count.
 type While struct {
-	Going Cell
-	Steps []Step
+	Condition GridAddress
+	Steps     []Step
 }
 
 func (*Dispatch) step() {}

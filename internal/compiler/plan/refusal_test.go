@@ -29,7 +29,7 @@ func TestWhatATargetCannotRunIsRefused(t *testing.T) {
 		"64-bit floats":                    {sineOf(ir.F64, ir.N(4)), ir.ErrUnsupported, "f64"},
 		"complex numbers of 64-bit floats": {func(b *ir.Builder) { b.Output("y", b.Input("x", ir.C128)) }, ir.ErrUnsupported, "c128"},
 		"several devices": {func(b *ir.Builder) {
-			b.Output("y", ops.AllReduce(b, b.Input("x", ir.F32), ops.MeshAttrs{MeshAxis: "data", Devices: 2}, ops.AcrossSum))
+			b.Output("y", ops.AllReduce(b, b.Input("x", ir.F32), ops.MeshAttrs{MeshAxis: "data", Devices: 2}, ops.AllReduceSum))
 		}, ir.ErrUnsupported, `all_reduce(f32[]): unsupported: 2 devices along "data"`},
 		"64-bit integers": {func(b *ir.Builder) {
 			b.Output("y", ops.Convert(b, b.Input("x", ir.U64, ir.N(4)), ir.F32))

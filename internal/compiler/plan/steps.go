@@ -45,7 +45,7 @@ func (c *entryCompiler) steps(launches []placedLaunch, depth int) ([]Step, error
 func (c *entryCompiler) repeat(l *enclosingLoop, launches []placedLaunch, depth int) (Step, error) {
 	if l.condition != nil {
 		steps, err := c.steps(launches, depth)
-		return &While{Going: *c.cell(&guard{l.condition, 0}, l.condition.grids[0][0]), Steps: steps}, err
+		return &While{Condition: *c.cell(&guard{l.condition, 0}, l.condition.grids[0][0]), Steps: steps}, err
 	}
 	r := &Repeat{Count: l.count}
 	var err error
@@ -313,10 +313,10 @@ func (c *entryCompiler) addKernel(k Printed, source, draft string) int {
 		}
 	}
 	out.SharedBytes = k.SharedBytes()
-	for _, b := range k.Boxes {
+	for _, b := range k.TensorMaps {
 		d := k.Arrays[b.Array].DType
 		b.Array = storage[b.Array]
-		out.Boxes = append(out.Boxes, Box{b, d})
+		out.TensorMaps = append(out.TensorMaps, TensorMap{b, d})
 	}
 	out.ScalarBytes = 4 * len(k.Scalars)
 	c.plan.Kernels = append(c.plan.Kernels, out)

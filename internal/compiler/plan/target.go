@@ -90,11 +90,11 @@ func (t Target) needsLongIndices(n *ir.Node) bool {
 	})
 }
 
-// Apart reports whether a scan has more operands and results than a kernel can bind, so
+// DecomposesScan reports whether a scan has more operands and results than a kernel can bind, so
 // that it is decomposed into other ops: see [ir.PrefixLowering].
-func (t Target) Apart(n *ir.Node) bool {
+func (t Target) DecomposesScan(n *ir.Node) bool {
 	l, ok := n.Def().Lower.(*ir.PrefixLowering)
-	if !ok || l.Apart == nil {
+	if !ok || l.Decompose == nil {
 		return false
 	}
 	arrays := len(n.Inputs()) + n.NumResults()

@@ -160,7 +160,7 @@ func (v *validator) while(e *Entry, s *While, depth int) (int, *FormatError) {
 	if depth > MaxCounters {
 		return 0, invalid(39, "repeats are nested more than %d deep", MaxCounters)
 	}
-	if err := v.window(s.Going.Buffer, s.Going.Offset, gridBytes, WordBytes); err != nil {
+	if err := v.window(s.Condition.Buffer, s.Condition.Offset, gridBytes, WordBytes); err != nil {
 		return 0, err
 	}
 	n, err := v.steps(e, s.Steps, depth)
@@ -218,8 +218,8 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 
 // boxes checks the boxes of a kernel against its bindings.
 func boxes(k *Kernel, bound []Binding) *FormatError {
-	for i := range k.Boxes {
-		b := &k.Boxes[i]
+	for i := range k.TensorMaps {
+		b := &k.TensorMaps[i]
 		if b.Array < 0 || b.Array >= len(k.Storage) || k.Storage[b.Array] == loop.Atomic {
 			return invalid(43, "box %d is of no storage array, or of an atomic one", i)
 		}

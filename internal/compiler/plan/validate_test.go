@@ -119,20 +119,20 @@ var refused = []planCase{
 	{"a counter outside a repeat", func(p *plan.Plan) { p.Kernels[0].Counters = 1 }, 33, "1 counters inside 0", false},
 	{"a repeat of zero", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 0 }, 38, "a count of 0", false},
 	{"a repeat over the limit", func(p *plan.Plan) { p.Entries[entryFold].Steps[1].(*plan.Repeat).Count = 65537 }, 38, "a count of 65537", false},
-	{"a loop by a word outside its buffer", func(p *plan.Plan) { until(p, plan.Cell{Buffer: 4, Offset: 248}) }, 14, "outside buffer", false},
-	{"a loop by a word between words", func(p *plan.Plan) { until(p, plan.Cell{Buffer: 4, Offset: 2}) }, 14, "multiple of 4", false},
-	{"a loop by a word in no buffer", func(p *plan.Plan) { until(p, plan.Cell{Buffer: 9}) }, 14, "no buffer 9", false},
+	{"a loop by a word outside its buffer", func(p *plan.Plan) { until(p, plan.GridAddress{Buffer: 4, Offset: 248}) }, 14, "outside buffer", false},
+	{"a loop by a word between words", func(p *plan.Plan) { until(p, plan.GridAddress{Buffer: 4, Offset: 2}) }, 14, "multiple of 4", false},
+	{"a loop by a word in no buffer", func(p *plan.Plan) { until(p, plan.GridAddress{Buffer: 9}) }, 14, "no buffer 9", false},
 	{"a loop of too many dispatches in a round", func(p *plan.Plan) {
-		until(p, plan.Cell{Buffer: 4}).Steps = []plan.Step{&plan.Repeat{Count: 65536, Steps: []plan.Step{&plan.Repeat{Count: 17}}}}
+		until(p, plan.GridAddress{Buffer: 4}).Steps = []plan.Step{&plan.Repeat{Count: 65536, Steps: []plan.Step{&plan.Repeat{Count: 17}}}}
 	}, 40, "dispatches", false},
-	{"a grid outside its buffer", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 248} }, 14, "outside buffer", false},
-	{"a grid between words", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 2} }, 14, "multiple of 4", false},
-	{"a grid in a buffer that the kernel writes", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 3, Offset: 512} }, 36, "the grid is read from", false},
+	{"a grid outside its buffer", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.GridAddress{Buffer: 4, Offset: 248} }, 14, "outside buffer", false},
+	{"a grid between words", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.GridAddress{Buffer: 4, Offset: 2} }, 14, "multiple of 4", false},
+	{"a grid in a buffer that the kernel writes", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.GridAddress{Buffer: 3, Offset: 512} }, 36, "the grid is read from", false},
 	{"a draft over no workgroups", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups[1] = 0 }, 44, "a kernel with a draft", false},
 	{"a draft over the limit", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups[0] = 65536 }, 44, "a kernel with a draft", false},
 	{"a draft without a grid", func(p *plan.Plan) { drafted(p); first(p, entryPredict).DraftGroups = [3]int{} }, 44, "a kernel with a draft", false},
 	{"a grid for no draft", func(p *plan.Plan) { first(p, entryPredict).DraftGroups = [3]int{4, 1, 1} }, 44, "a kernel without", false},
-	{"a draft where the device has the grid", func(p *plan.Plan) { drafted(p); first(p, entryPredict).Grid = &plan.Cell{Buffer: 4} }, 44, "a kernel with a draft", true},
+	{"a draft where the device has the grid", func(p *plan.Plan) { drafted(p); first(p, entryPredict).Grid = &plan.GridAddress{Buffer: 4} }, 44, "a kernel with a draft", true},
 	{"odd rounds without a kernel", func(p *plan.Plan) {
 		outer := fold(p)
 		outer.Count, outer.Odd = 1, []plan.Step{&plan.Dispatch{Kernel: 99}}
@@ -196,10 +196,10 @@ var refused = []planCase{
 
 var accepted = []planCase{
 	{"rounds in turns", func(p *plan.Plan) { outer := fold(p); outer.Odd = []plan.Step{outer.Steps[0], outer.Steps[0]} }, 0, "", false},
-	{"a loop of unknown length", func(p *plan.Plan) { until(p, plan.Cell{Buffer: 4, Offset: 244}) }, 0, "", false},
-	{"a loop of unknown length of nothing", func(p *plan.Plan) { until(p, plan.Cell{Buffer: 4}).Steps = nil }, 0, "", false},
-	{"a grid in memory", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 4, Offset: 244} }, 0, "", false},
-	{"a grid in a buffer that is read", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.Cell{Buffer: 2} }, 0, "", false},
+	{"a loop of unknown length", func(p *plan.Plan) { until(p, plan.GridAddress{Buffer: 4, Offset: 244}) }, 0, "", false},
+	{"a loop of unknown length of nothing", func(p *plan.Plan) { until(p, plan.GridAddress{Buffer: 4}).Steps = nil }, 0, "", false},
+	{"a grid in memory", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.GridAddress{Buffer: 4, Offset: 244} }, 0, "", false},
+	{"a grid in a buffer that is read", func(p *plan.Plan) { first(p, entryPredict).Grid = &plan.GridAddress{Buffer: 2} }, 0, "", false},
 	{"a single round, and steps for odd ones", func(p *plan.Plan) { outer := fold(p); outer.Count, outer.Odd = 1, outer.Steps }, 0, "", false},
 	{"a draft", func(p *plan.Plan) { drafted(p) }, 0, "", false},
 	{"the plan itself", func(p *plan.Plan) {}, 0, "", false},
@@ -244,9 +244,9 @@ func rows(p *plan.Plan, n int) {
 
 // fold returns the outer repeat of entry fold.
 // until has the entry predict go on until a word is 0.
-func until(p *plan.Plan, going plan.Cell) *plan.While {
+func until(p *plan.Plan, going plan.GridAddress) *plan.While {
 	e := &p.Entries[entryPredict]
-	w := &plan.While{Going: going, Steps: e.Steps}
+	w := &plan.While{Condition: going, Steps: e.Steps}
 	e.Steps = []plan.Step{w}
 	return w
 }

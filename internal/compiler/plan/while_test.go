@@ -13,7 +13,7 @@ import (
 func looping() *plan.Plan {
 	p := plantest.Linear()
 	e := &p.Entries[0]
-	e.Steps = []plan.Step{&plan.While{Going: plan.Cell{Buffer: 1, Offset: 4}, Steps: e.Steps}}
+	e.Steps = []plan.Step{&plan.While{Condition: plan.GridAddress{Buffer: 1, Offset: 4}, Steps: e.Steps}}
 	return p
 }
 
@@ -35,7 +35,7 @@ func TestLoopsOfUnknownLengthInFiles(t *testing.T) {
 	}
 	var bad *plan.FormatError
 	outside := looping()
-	outside.Entries[0].Steps[0].(*plan.While).Going.Offset = outside.Buffers[1].Bytes
+	outside.Entries[0].Steps[0].(*plan.While).Condition.Offset = outside.Buffers[1].Bytes
 	if err = plan.Validate(outside); !errors.As(err, &bad) || bad.Rule != 14 {
 		t.Errorf("a loop that goes by a word outside of its buffer: %v", err)
 	}

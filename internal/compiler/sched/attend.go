@@ -250,7 +250,7 @@ func (a *attender) storeSums(t *fusion.Tensor, head ir.Index, length int, value 
 // they are aligned in memory. It reports whether it did.
 func (a *attender) storePairs(root *fusion.Tensor, offset scalar.Expr, columns int, value func(c int) scalar.Expr) bool {
 	odd, known := a.Simplify(scalar.Mod(offset, loop.Int(2))).IntConst()
-	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.p.Guards(root) {
+	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.p.IsGuarded(root) {
 		return false
 	}
 	a.wide[root.ID] = 2

@@ -81,7 +81,7 @@ func (t attendMmaTile) sharedBytes(kind attendKind, d ir.DType, s ir.Attend) int
 }
 
 func (t attendMmaTile) threads() int { return t.groups * loop.WarpGroup }
-func (t attendMmaTile) rows() int    { return t.groups * loop.AtomRows }
+func (t attendMmaTile) rows() int    { return t.groups * loop.MmaRows }
 
 // inFlight returns the number of blocks whose copies are in flight: one stage is being read, and
 // some threads may still read another.
@@ -89,7 +89,7 @@ func (t attendMmaTile) inFlight() int { return t.stages - 2 }
 
 // attendsByMma reports whether the target has multiply-adds for attention.
 func attendsByMma(s ir.Attend, d ir.DType, caps loop.Caps) bool {
-	k := loop.Atom{Operand: d}.K()
+	k := loop.MmaShape{Operand: d}.K()
 	has := caps.Mma && (d == ir.F16 || d == ir.BF16 || d == ir.F32 && caps.TF32)
 	if !has || max(s.Depth, s.Width) > maxAttendMmaLength(d) || s.Depth%k != 0 || s.Width%k != 0 {
 		return false
@@ -110,7 +110,7 @@ func attendKinds(s ir.Attend) []attendKind {
 	return []attendKind{attendForward}
 }
 
-// attendMma has tables in the registers of warp-group multiply-adds, see [loop.Atom]. Operands
+// attendMma has tables in the registers of warp-group multiply-adds, see [loop.MmaShape]. Operands
 // of the rows stay in shared memory; operands of the columns arrive in stages, by asynchronous
 // copies that overlap the arithmetic. Weights become the left operand of the next product
 // without leaving registers. For f32, the right operand comes from a transposed copy, see
@@ -161,7 +161,7 @@ func (h *sharedOperand) columns() int {
 func newAttendMma(a *attender) *attendMma {
 	m := &attendMma{attender: a, t: a.mmaTile(a.kind), operand: a.operandType()}
 	a.workgroup, a.resident = [3]int{m.t.threads(), 1, 1}, m.t.resident
-	atom := loop.Atom{Operand: m.operand}
+	atom := loop.MmaShape{Operand: m.operand}
 	m.l = layout{
 		rows: m.t.rows(), cols: m.t.columns, width: 16, pairs: true,
 		own: 2, columns: func(length int) int { return length / 4 },
@@ -176,9 +176,9 @@ func (m *attendMma) layout() *layout { return &m.l }
 func (m *attendMma) begin() {
 	m.thread = loop.LocalID(0, m.t.threads())
 	m.group = m.let("warp_group", scalar.FloorDiv(m.thread, loop.Int(loop.WarpGroup)))
-	row, column := loop.Atom{}.Origin(scalar.Mod(m.thread, loop.Int(loop.WarpGroup)))
+	row, column := loop.MmaShape{}.Origin(scalar.Mod(m.thread, loop.Int(loop.WarpGroup)))
 	m.lane = m.let("lane", column)
-	m.l.row = m.let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), row))
+	m.l.row = m.let("own", scalar.Add(scalar.Mul(m.group, loop.Int(loop.MmaRows)), row))
 	m.l.column = scalar.Mul(m.lane, loop.Int(2))
 	m.l.first = scalar.Eq(m.lane, loop.Int(0))
 	m.declareOperands()
@@ -189,7 +189,7 @@ func (m *attendMma) begin() {
 	if m.kind == attendKeys {
 		m.packed = make([][]string, 2)
 	}
-	left := loop.Atom{Operand: m.operand}.LeftType()
+	left := loop.MmaShape{Operand: m.operand}.LeftType()
 	for s := range m.packed {
 		for i := range m.t.columns * m.operand.Size() / 8 {
 			name := "packed" + strconv.Itoa(s) + "_" + strconv.Itoa(i)
@@ -269,9 +269,9 @@ func (m *attendMma) tile(h *sharedOperand, from scalar.Expr, k int) loop.Tile {
 
 func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 	left, right := m.find(rows, false), m.find(cols, false)
-	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: m.t.columns}}
-	own := scalar.Mul(m.group, loop.Int(loop.AtomRows*loop.RowElements(m.operand)))
-	for k := 0; k < rows.length; k += s.Atom.K() {
+	s := &loop.Mma{Shape: loop.MmaShape{Operand: m.operand, N: m.t.columns}}
+	own := scalar.Mul(m.group, loop.Int(loop.MmaRows*loop.RowElements(m.operand)))
+	for k := 0; k < rows.length; k += s.Shape.K() {
 		s.Terms = append(s.Terms, loop.MmaTerm{Sums: f.sums(), First: k == 0, A: m.tile(left, own, k), B: m.tile(right, loop.Int(0), k)})
 	}
 	m.add(s)
@@ -291,15 +291,15 @@ func (m *attendMma) product(f fragment, rows, cols matrix) (ready func()) {
 func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) {
 	h := m.find(x, m.needsTransposed())
 	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
-	s := &loop.Mma{Atom: loop.Atom{Operand: m.operand, N: x.length}}
-	for k := 0; k < m.t.columns; k += s.Atom.K() {
+	s := &loop.Mma{Shape: loop.MmaShape{Operand: m.operand, N: x.length}}
+	for k := 0; k < m.t.columns; k += s.Shape.K() {
 		left := packed[4*len(s.Terms):][:4]
-		m.pack(s.Atom, left, weights, k)
+		m.pack(s.Shape, left, weights, k)
 		right := loop.Tile{Array: h.slot, At: m.Simplify(m.base(h)), Depth: m.t.columns, K: k}
 		if m.needsTransposed() {
 			right = m.tile(h, loop.Int(0), k)
 		}
-		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), Left: left, B: right})
+		s.Terms = append(s.Terms, loop.MmaTerm{Sums: sums.sums(), LeftRegisters: left, B: right})
 	}
 	return func() {
 		m.add(s)
@@ -309,7 +309,7 @@ func (m *attendMma) accumulate(sums, weights fragment, x matrix) (begin func()) 
 
 // pack moves the weights from a column on into the registers of an operand. Those of f32 stay in
 // the registers of their thread, in another order of columns, see [transposedOrder].
-func (m *attendMma) pack(atom loop.Atom, registers []string, weights fragment, column int) {
+func (m *attendMma) pack(atom loop.MmaShape, registers []string, weights fragment, column int) {
 	for i, name := range registers {
 		row, at := atom.Left(i)
 		if m.needsTransposed() {
@@ -334,7 +334,7 @@ func (m *attendMma) wait(number int, names []string) {
 	m.waited = number
 }
 
-// sums returns the registers in the order of [loop.Atom.Sum].
+// sums returns the registers in the order of [loop.MmaShape.Sum].
 func (f fragment) sums() []string {
 	out := make([]string, 2*f.columns)
 	for i := range out {
@@ -431,13 +431,13 @@ func (m *attendMma) copyRows() {
 // startCopies starts the copies of a thread's share of a block, from position first on, to offset
 // place.
 func (m *attendMma) startCopies(h *sharedOperand, first, place scalar.Expr) {
-	each, row := loop.PieceElements(m.operand), loop.RowElements(m.operand)
+	each, row := loop.ChunkElements(m.operand), loop.RowElements(m.operand)
 	per := h.columns() / each
 	m.distribute(h.rows()*per, func(id scalar.Expr) {
 		r, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mul(scalar.Mod(id, loop.Int(per)), loop.Int(each))
 		p, exists := m.blockPiece(h, first, r, at)
 		to := sum(place, scalar.Mul(scalar.FloorDiv(at, loop.Int(row)), loop.Int(row*h.rows())),
-			loop.TilePlace(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
+			loop.TileOffset(m.operand, 0, r, scalar.Mod(at, loop.Int(row))))
 		c := &loop.CopyAsync{To: h.slot, ToAt: m.Simplify(to), From: p.array, FromAt: m.Simplify(p.at), Count: each, Valid: p.valid}
 		if exists = m.Simplify(exists); exists.Op != scalar.OpConst {
 			c.Valid = both(c.Valid, exists)

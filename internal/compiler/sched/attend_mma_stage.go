@@ -44,7 +44,7 @@ func (n *attention) inPieces(operand int) bool {
 	e := newEmitter(n.p, n.caps)
 	x := n.m.Node.Input(operand)
 	dims, _ := x.Shape().Ints()
-	rank, each := len(dims), loop.PieceElements(x.DType())
+	rank, each := len(dims), loop.ChunkElements(x.DType())
 	index := fusion.Coords("at", dims)
 	at := scalar.Mul(scalar.NewVar("piece", ir.I32, 0, int64(dims[rank-1]/each-1)), loop.Int(each))
 	_, ok := n.piece(operand, e, e.reader().Operand(n.m.Node), index[:rank-2], index[rank-2], at)
@@ -79,8 +79,8 @@ func (n *attention) operandType() ir.DType { return n.m.Node.Input(0).DType() }
 func (n *attention) needsTransposed() bool { return n.operandType() == ir.F32 }
 
 // transposedOrder returns the position at place i of a transposed copy. A thread has
-// accumulators at columns 2c and 2c+1 of each eight ([loop.Atom.Sum]) and must supply columns c
-// and c+4 of the left operand ([loop.Atom.Left]). This permutation makes them the same.
+// accumulators at columns 2c and 2c+1 of each eight ([loop.MmaShape.Sum]) and must supply columns c
+// and c+4 of the left operand ([loop.MmaShape.Left]). This permutation makes them the same.
 func transposedOrder(i scalar.Expr) scalar.Expr {
 	eight, four, two := loop.Int(8), loop.Int(4), loop.Int(2)
 	within := scalar.Mod(i, eight)

@@ -130,7 +130,7 @@ func (a *attendSubgroup) load(f factor, row, column scalar.Expr, right bool) str
 	}
 	name := a.name("part")
 	at := sum(f.at, scalar.Mul(row, loop.Int(f.stride)), column)
-	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Turned: f.transposed, Right: right})
+	a.attender.add(&loop.FragmentLoad{Name: name, Array: f.array, At: a.Simplify(at), Stride: f.stride, Transposed: f.transposed, Right: right})
 	return name
 }
 

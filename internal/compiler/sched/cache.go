@@ -53,11 +53,11 @@ func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, er
 	if aside && caps.Invocations > 1 {
 		return partsLaunch(c.mapParts(g, caps)), nil
 	}
-	canon := c.canonOf(g)
+	canon := c.canonicalForm(g)
 	if aside || g.Kind == fusion.TotalKind {
 		return c.emit(g, canon, caps)
 	}
-	which := c.words(g, canon, caps)
+	which := c.liftedLiterals(g, canon, caps)
 	words := canon.Words(which)
 	c.keyOf(canon, caps, which)
 	if known, ok := c.launches[string(c.text)]; ok {
@@ -84,9 +84,9 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]La
 	return w.emit(w.rule()), nil
 }
 
-// Beside returns the launch of one part, or of up to [MaxBeside] maps fused horizontally, each
+// FuseMaps returns the launch of one part, or of up to [MaxFused] maps fused horizontally, each
 // with its own range of workgroups.
-func (c *Cache) Beside(parts []Part, caps loop.Caps) Launch {
+func (c *Cache) FuseMaps(parts []Part, caps loop.Caps) Launch {
 	m, ok := parts[0].work.(mapWork)
 	if !ok {
 		return parts[0].ownLaunch(caps)
@@ -200,13 +200,13 @@ type canonicalPart struct {
 // Equal parts are lowered once.
 func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []Part {
 	var out []Part
-	for _, g := range g.SideBySide() {
+	for _, g := range g.HorizontalParts() {
 		n := fusion.Product(g.Outer)
 		if n == 0 {
 			continue
 		}
-		canon, x := c.canonOf(g), mapWork{g: g}
-		which := c.words(g, canon, caps)
+		canon, x := c.canonicalForm(g), mapWork{g: g}
+		which := c.liftedLiterals(g, canon, caps)
 		x.words = canon.Words(which)
 		c.keyOf(canon, caps, which)
 		known, ok := c.parts[string(c.text)]

@@ -17,8 +17,8 @@ type variants []map[string]bool
 // values (such as dropout keys over the layers of a model) is known only after all groups have
 // been seen.
 func (c *Cache) Learn(g *fusion.Group, caps loop.Caps) {
-	for _, part := range g.SideBySide() {
-		if !part.HasRoom() {
+	for _, part := range g.HorizontalParts() {
+		if !part.CanBindMore() {
 			continue
 		}
 		canon := c.canons.Of(part)
@@ -38,8 +38,8 @@ func (c *Cache) Learn(g *fusion.Group, caps loop.Caps) {
 	}
 }
 
-// canonOf returns the canonical form of a group, reusing that of Learn.
-func (c *Cache) canonOf(g *fusion.Group) *fusion.Canon {
+// canonicalForm returns the canonical form of a group, reusing that of Learn.
+func (c *Cache) canonicalForm(g *fusion.Group) *fusion.Canon {
 	canon := c.learned[g]
 	if delete(c.learned, g); canon == nil {
 		canon = c.canons.Of(g)
@@ -47,9 +47,9 @@ func (c *Cache) canonOf(g *fusion.Group) *fusion.Canon {
 	return canon
 }
 
-// words returns which literals of a group are passed in memory, nil if none.
-func (c *Cache) words(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) []bool {
-	if !g.HasRoom() {
+// liftedLiterals returns which literals of a group are passed in memory, nil if none.
+func (c *Cache) liftedLiterals(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) []bool {
+	if !g.CanBindMore() {
 		return nil
 	}
 	var out []bool

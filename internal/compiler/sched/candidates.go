@@ -20,8 +20,8 @@ type Ranked struct {
 // MaxCandidates is the maximum number of candidates of a group.
 const MaxCandidates = 12
 
-// ways is the schedule space of a group, and its lowering by each schedule.
-type ways interface {
+// scheduleSpace is the schedule space of a group, and its lowering by each schedule.
+type scheduleSpace interface {
 	// rule returns the default schedule, used where nothing was measured.
 	rule() Schedule
 	// candidates returns schedules with their costs, the default first.
@@ -84,7 +84,7 @@ func Emit(g *fusion.Group, s Schedule, caps loop.Caps) (launches []Launch, err e
 	return emitBy(w, g, s)
 }
 
-func emitBy(w ways, g *fusion.Group, s Schedule) ([]Launch, error) {
+func emitBy(w scheduleSpace, g *fusion.Group, s Schedule) ([]Launch, error) {
 	if !w.fits(s) {
 		return nil, ir.Errorf(ir.ErrUnsupported, "%s cannot be scheduled by %q", g.Name(), s)
 	}
@@ -99,7 +99,7 @@ func recovered(g *fusion.Group, err *error) {
 }
 
 // spaceOf returns the schedule space of a group.
-func spaceOf(g *fusion.Group, caps loop.Caps) (ways, error) {
+func spaceOf(g *fusion.Group, caps loop.Caps) (scheduleSpace, error) {
 	switch {
 	case g.Kind == fusion.ControlKind:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
@@ -115,16 +115,16 @@ func spaceOf(g *fusion.Group, caps loop.Caps) (ways, error) {
 	e.long = g.Long()
 	switch g.Kind {
 	case fusion.ReduceKind:
-		return &reduceWays{e, g}, nil
+		return &reduceSpace{e, g}, nil
 	case fusion.ContractKind:
-		return newContractWays(e, g), nil
+		return newContractCandidates(e, g), nil
 	case fusion.PrefixKind:
 		return newScanSpace(e, g), nil
 	case fusion.SortKind:
 		return newSortSpace(g, caps), nil
 	case fusion.TotalKind:
 		return sole(func() []Launch { return scheduleTotal(e, g) }), nil
-	case fusion.AttendKind:
+	case fusion.AttentionKind:
 		return sole(func() []Launch { return scheduleAttend(e, g) }), nil
 	case fusion.ScatterKind:
 		return sole(func() []Launch { return scheduleScatter(g, caps) }), nil

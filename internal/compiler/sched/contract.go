@@ -22,7 +22,7 @@ func scheduleTiles(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, p
 	if second, ok := addPartials(e, g, c, te.parts, partial); ok {
 		return []Launch{first, second}
 	}
-	return []Launch{first, e.another().combineParts(g.Reduction(), te.parts, []*fusion.Tensor{partial})}
+	return []Launch{first, e.sibling().combineParts(g.Reduction(), te.parts, []*fusion.Tensor{partial})}
 }
 
 // launchWithDraft returns the launch of the tiled kernel, with a draft kernel where the target
@@ -30,7 +30,7 @@ func scheduleTiles(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, p
 func (te *tileEmitter) launchWithDraft(parts int, partial *fusion.Tensor) Launch {
 	l := te.launch(te.g.Name(), partial)
 	if draft, ok := te.t.draft(); ok && te.caps.Drafts && draft.fits(te.caps) {
-		e := te.another()
+		e := te.sibling()
 		e.args = l.Args
 		small := newTileEmitter(e, te.g, te.c, draft, parts)
 		small.draft = true
@@ -45,8 +45,8 @@ func (te *tileEmitter) launch(name string, partial *fusion.Tensor) Launch {
 	if partial == nil {
 		return te.kernel(name, te.epilogueStore(te.g.EpilogueWeight()), te.stores)
 	}
-	return te.kernel(name+"_parts", te.epilogueStore(0), func(acc scalar.Expr, at ir.Index) []kept {
-		return []kept{{partial, append(ir.Index{te.part}, at...), acc}}
+	return te.kernel(name+"_parts", te.epilogueStore(0), func(acc scalar.Expr, at ir.Index) []pendingStore {
+		return []pendingStore{{partial, append(ir.Index{te.part}, at...), acc}}
 	})
 }
 
@@ -187,7 +187,7 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 
 // resultStores returns what to store for one result of a contraction, given the sum and its
 // coordinates in the group.
-type resultStores func(sum scalar.Expr, at ir.Index) []kept
+type resultStores func(sum scalar.Expr, at ir.Index) []pendingStore
 
 // kernel writes the whole kernel; finish stores the accumulators, as result says.
 func (te *tileEmitter) kernel(title string, finish func(resultStores), result resultStores) Launch {

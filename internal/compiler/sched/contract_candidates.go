@@ -8,26 +8,26 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// contractWays are the candidates of a contraction: tiles, reductions, and the schedules of some
+// contractCandidates are the candidates of a contraction: tiles, reductions, and the schedules of some
 // devices.
-type contractWays struct {
+type contractCandidates struct {
 	e         *emitter
 	g         *fusion.Group
 	c         *fusion.Contraction
-	reduction *reduceWays
-	device    deviceWays
+	reduction *reduceSpace
+	device    deviceCandidates
 }
 
-func newContractWays(e *emitter, g *fusion.Group) *contractWays {
-	w := &contractWays{e: e, g: g, c: fusion.ContractionOf(g.Members[0].Node, e.Simplifier)}
-	w.reduction = &reduceWays{e, g.Reduction()}
+func newContractCandidates(e *emitter, g *fusion.Group) *contractCandidates {
+	w := &contractCandidates{e: e, g: g, c: fusion.ContractionOf(g.Members[0].Node, e.Simplifier)}
+	w.reduction = &reduceSpace{e, g.Reduction()}
 	if withMma {
-		w.device = newDeviceWays(e, g, w.c)
+		w.device = newDeviceCandidates(e, g, w.c)
 	}
 	return w
 }
 
-func (w *contractWays) rule() Schedule {
+func (w *contractCandidates) rule() Schedule {
 	if withMma {
 		if s, ok := w.device.rule(); ok {
 			return s
@@ -40,13 +40,13 @@ func (w *contractWays) rule() Schedule {
 		return t.schedule(parts)
 	}
 	if small(w.c) {
-		return rowByFew(w.reduction.g)
+		return rowPerFewThreads(w.reduction.g)
 	}
 	return w.reduction.rule()
 }
 
 // ranked returns a schedule with its cost.
-func (w *contractWays) ranked(s Schedule) Ranked {
+func (w *contractCandidates) ranked(s Schedule) Ranked {
 	if withMma {
 		if ofDevice(s) {
 			return Ranked{s, w.device.cost(s)}
@@ -58,14 +58,14 @@ func (w *contractWays) ranked(s Schedule) Ranked {
 	return Ranked{s, reductionCost(w.c, s, w.e.caps)}
 }
 
-func (w *contractWays) candidates() []Ranked {
+func (w *contractCandidates) candidates() []Ranked {
 	list := []Ranked{w.ranked(w.rule())}
 	if w.e.caps.Products == loop.AllProducts && list[0].Family == Library {
 		return list
 	}
 	list = append(list, w.ranked(w.reduction.rule()))
 	if fusion.Product(w.c.K) <= shortSpace {
-		list = append(list, w.ranked(rowAlone(w.reduction.g)), w.ranked(rowByFew(w.reduction.g)))
+		list = append(list, w.ranked(rowPerThread(w.reduction.g)), w.ranked(rowPerFewThreads(w.reduction.g)))
 	}
 	if !tileable(w.c) {
 		return list
@@ -83,7 +83,7 @@ func (w *contractWays) candidates() []Ranked {
 	return list
 }
 
-func (w *contractWays) fits(s Schedule) bool {
+func (w *contractCandidates) fits(s Schedule) bool {
 	if withMma {
 		if ofDevice(s) {
 			return w.device.has(s) && (s.Family == Library || w.canSplit(s))
@@ -98,17 +98,17 @@ func (w *contractWays) fits(s Schedule) bool {
 
 // asyncCopyable reports whether both operands lie in memory such that asynchronous copies can
 // read them.
-func (w *contractWays) asyncCopyable() bool {
+func (w *contractCandidates) asyncCopyable() bool {
 	return withMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
 }
 
 // canSplit reports whether split-K fits a schedule: no part is empty, and one array holds the
 // partial sums.
-func (w *contractWays) canSplit(s Schedule) bool {
+func (w *contractCandidates) canSplit(s Schedule) bool {
 	return s.Split >= 1 && s.Split <= fusion.Product(w.c.K) && (s.Split == 1 || s.Split <= maxParts(w.c, w.e.caps))
 }
 
-func (w *contractWays) emit(s Schedule) []Launch {
+func (w *contractCandidates) emit(s Schedule) []Launch {
 	if withMma {
 		if ofDevice(s) {
 			return w.device.launches(s)
@@ -150,10 +150,10 @@ func tileFor(s Schedule) (tile, bool) {
 	return tile{}, false
 }
 
-// deviceWays are the candidates of a contraction that only some devices have: warp-group
+// deviceCandidates are the candidates of a contraction that only some devices have: warp-group
 // multiply-adds and the products of a library. The browser calls none of its methods; their
 // names differ from those of [ways] so that the linker drops them there.
-type deviceWays struct {
+type deviceCandidates struct {
 	e       *emitter
 	g       *fusion.Group
 	c       *fusion.Contraction
@@ -161,18 +161,18 @@ type deviceWays struct {
 	product *productPlan // nil if no library computes c
 }
 
-func newDeviceWays(e *emitter, g *fusion.Group, c *fusion.Contraction) deviceWays {
-	w := deviceWays{e: e, g: g, c: c}
+func newDeviceCandidates(e *emitter, g *fusion.Group, c *fusion.Contraction) deviceCandidates {
+	w := deviceCandidates{e: e, g: g, c: c}
 	w.mma, _ = planMma(e, g, c)
 	w.product, _ = planProduct(e, g, c)
 	return w
 }
 
-// ofDevice reports whether a schedule is one of deviceWays.
+// ofDevice reports whether a schedule is one of deviceCandidates.
 func ofDevice(s Schedule) bool { return s.Family == WarpGroups || s.Family == Library }
 
 // rule returns the schedule that is expected to be faster than tiles, if there is one.
-func (w *deviceWays) rule() (Schedule, bool) {
+func (w *deviceCandidates) rule() (Schedule, bool) {
 	var best *mmaPlan
 	if w.mma != nil {
 		best, _ = chooseMma(*w.mma, w.c, w.e.caps)
@@ -187,14 +187,14 @@ func (w *deviceWays) rule() (Schedule, bool) {
 }
 
 // schedules returns the candidates that are worth comparing.
-func (w *deviceWays) schedules() (list []Schedule) {
+func (w *deviceCandidates) schedules() (list []Schedule) {
 	if w.product != nil && w.product.worthwhile(w.c) {
 		list = append(list, Schedule{Family: Library})
 	}
 	if w.mma == nil {
 		return list
 	}
-	for _, t := range mmaTilesOf(w.e.caps) {
+	for _, t := range mmaTilesFor(w.e.caps) {
 		p := w.mma.withTile(t)
 		p.split(w.c, p.wantedParts(w.c, w.e.caps))
 		list = append(list, p.schedule())
@@ -203,14 +203,14 @@ func (w *deviceWays) schedules() (list []Schedule) {
 }
 
 // plan completes the plan of multiply-adds for a schedule.
-func (w *deviceWays) plan(s Schedule) mmaPlan {
+func (w *deviceCandidates) plan(s Schedule) mmaPlan {
 	t, _ := mmaTileFor(s, w.e.caps)
 	p := w.mma.withTile(t)
 	p.split(w.c, s.Split)
 	return p
 }
 
-func (w *deviceWays) cost(s Schedule) float64 {
+func (w *deviceCandidates) cost(s Schedule) float64 {
 	if s.Family == Library {
 		return w.product.cost(w.c, w.e.caps)
 	}
@@ -222,7 +222,7 @@ func (w *deviceWays) cost(s Schedule) float64 {
 	return time
 }
 
-func (w *deviceWays) has(s Schedule) bool {
+func (w *deviceCandidates) has(s Schedule) bool {
 	if s.Family == Library {
 		return w.product != nil && s == Schedule{Family: Library}
 	}
@@ -230,7 +230,7 @@ func (w *deviceWays) has(s Schedule) bool {
 	return ok && w.mma != nil
 }
 
-func (w *deviceWays) launches(s Schedule) []Launch {
+func (w *deviceCandidates) launches(s Schedule) []Launch {
 	if s.Family == Library {
 		return scheduleProduct(w.e, w.g, w.product)
 	}
@@ -243,7 +243,7 @@ func (p *mmaPlan) schedule() Schedule {
 }
 
 func mmaTileFor(s Schedule, caps loop.Caps) (mmaTile, bool) {
-	for _, t := range mmaTilesOf(caps) {
+	for _, t := range mmaTilesFor(caps) {
 		if s == (Schedule{Family: WarpGroups, N: t.columns, Stages: t.stages, Split: s.Split}) {
 			return t, true
 		}

@@ -149,7 +149,7 @@ func (r *epilogue) point(m, n ir.Index) ir.Index {
 }
 
 // stores computes the epilogue of the sum acc in registers and returns the values to store.
-func (r *epilogue) stores(acc scalar.Expr, at ir.Index) []kept {
+func (r *epilogue) stores(acc scalar.Expr, at ir.Index) []pendingStore {
 	n := r.g.Members[0].Node
 	rd := r.reader()
 	rd.Given = map[ir.Value]scalar.Expr{n.Result(0): scalar.Convert(acc, n.Types()[0].DType)}
@@ -167,14 +167,14 @@ type sumQuad struct {
 // the elements of four columns are adjacent in memory.
 func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 	rows, columns := &te.side[0], &te.side[1]
-	m := newMover(&writer{emitter: te.emitter})
-	m.keep(te.body)
+	m := newVectorizer(&writer{emitter: te.emitter})
+	m.observeWritten(te.body)
 	stores := te.quadStores(f, result)
 	for _, s := range stores {
-		m.see(s.value)
+		m.observe(s.value)
 	}
-	m.seeStores(stores, 4)
-	m.settle()
+	m.observeStores(stores, 4)
+	m.decide()
 	exists := all(4)
 	for j := range exists {
 		if columns.ragged() {
@@ -186,8 +186,8 @@ func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 }
 
 // quadStores returns the stores of four sums, tensor by tensor.
-func (te *tileEmitter) quadStores(f sumQuad, result resultStores) []kept {
-	each := make([][]kept, len(f.sums))
+func (te *tileEmitter) quadStores(f sumQuad, result resultStores) []pendingStore {
+	each := make([][]pendingStore, len(f.sums))
 	for j, sum := range f.sums {
 		each[j] = result(sum, te.point(te.freeAt(&te.side[0], f.row), te.columnAt(f.column, j)))
 	}
@@ -221,13 +221,13 @@ const maxPartials = 16
 // several threads should share one.
 func addPartials(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, partial *fusion.Tensor) (l Launch, ok bool) {
 	n := fusion.Product(g.Outer)
-	if n%width != 0 || n/width < enoughThreads(e.caps) || parts > maxPartials {
+	if n%width != 0 || n/width < fullThreads(e.caps) || parts > maxPartials {
 		return Launch{}, false
 	}
-	m := newMover(e.another().writer(mapThreads))
+	m := newVectorizer(e.sibling().writer(mapThreads))
 	r := epilogue{emitter: m.emitter, g: g, c: c}
 	m.threads(n/width, func(i scalar.Expr) {
-		each := make([][]kept, width)
+		each := make([][]pendingStore, width)
 		for j := range each {
 			at := m.unflatten(scalar.Add(scalar.Mul(i, loop.Int(width)), loop.Int(j)), g.Outer)
 			sum := m.emitter.load(partial, append(ir.Index{loop.Int(0)}, at...))
@@ -238,10 +238,10 @@ func addPartials(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, 
 		}
 		stores := byTensor(each)
 		for _, s := range stores {
-			m.see(s.value)
+			m.observe(s.value)
 		}
-		m.seeStores(stores, width)
-		m.settle()
+		m.observeStores(stores, width)
+		m.decide()
 		m.store(stores, width, all(width))
 	})
 	return m.launch(g.Name()), len(m.scalars) == 0
@@ -249,7 +249,7 @@ func addPartials(e *emitter, g *fusion.Group, c *fusion.Contraction, parts int, 
 
 // byTensor transposes the stores of neighbouring points, each[point][tensor], to tensor-major
 // order.
-func byTensor(each [][]kept) (stores []kept) {
+func byTensor(each [][]pendingStore) (stores []pendingStore) {
 	for i := range each[0] {
 		for _, own := range each {
 			stores = append(stores, own[i])

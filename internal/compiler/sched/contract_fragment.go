@@ -126,8 +126,8 @@ func (f *fragmentCore) multiply(buffer scalar.Expr) {
 			free := scalar.Add(scalar.Mul(s.thread, loop.Int(s.reg)), loop.Int(j*loop.FragmentSize))
 			f.body = append(f.body, &loop.FragmentLoad{
 				Name: s.prefix + strconv.Itoa(j), Array: f.slot[i], At: f.operandOffset(s, buffer, free, k), Stride: f.stride(s),
-				Turned: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
-				Right:  s.operand == 1,
+				Transposed: s.kFast == (s.operand == 1), // rows are free positions of operand 0, contracted ones of operand 1
+				Right:      s.operand == 1,
 			})
 		}
 	}

@@ -27,7 +27,7 @@ var (
 
 // preferPipeline replaces a tile and its split-K parts by those of the pipeline where the
 // operands can be copied asynchronously. Otherwise it returns its arguments.
-func (w *contractWays) preferPipeline(t tile, parts int) (tile, int) {
+func (w *contractCandidates) preferPipeline(t tile, parts int) (tile, int) {
 	caps := w.e.caps
 	if !tall.fitsPipeline(caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
 		return t, parts

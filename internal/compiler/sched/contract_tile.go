@@ -261,7 +261,7 @@ func reductionCost(c *fusion.Contraction, s Schedule, caps loop.Caps) float64 {
 	time := d.Launch + max(
 		read/d.CacheBandwidth(),
 		d.OpsTime(work*pointOps),
-		float64(each)/maxTogether*d.Latency*d.Waves(int(resultCount(c))*s.Split, s.Lanes),
+		float64(each)/maxUnroll*d.Latency*d.Waves(int(resultCount(c))*s.Split, s.Lanes),
 	)
 	if s.Split > 1 {
 		time += d.Launch

@@ -36,7 +36,7 @@ type emitter struct {
 	groups    [3]int
 	resident  int // see [loop.Kernel]
 	own       []loop.Array
-	boxes     []loop.Box // tensor maps, by tensor ID
+	boxes     []loop.TensorMap // tensor maps, by tensor ID
 	mbarriers []loop.Mbarrier
 	wide      map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
 	args      []*fusion.Tensor // the first arguments, where their order matters
@@ -47,8 +47,8 @@ func newEmitter(p *fusion.Partition, caps loop.Caps) *emitter {
 	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
 }
 
-// another returns an emitter for one more kernel of the same group.
-func (e *emitter) another() *emitter {
+// sibling returns an emitter for one more kernel of the same group.
+func (e *emitter) sibling() *emitter {
 	out := newEmitter(e.p, e.caps)
 	out.long = e.long
 	return out
@@ -95,15 +95,15 @@ func (e *emitter) atomic(op scalar.Op, t *fusion.Tensor, at ir.Index, value scal
 // guardStatus guards stores to a persistent tensor with the condition that the status words
 // hold no error.
 func (e *emitter) guardStatus(root *fusion.Tensor, s ...loop.Stmt) []loop.Stmt {
-	if !e.p.Guards(root) {
+	if !e.p.IsGuarded(root) {
 		return s
 	}
 	fine := scalar.Eq(scalar.LoadAt(statusSlot, ir.U32, loop.Int(0)), scalar.ConstI(ir.U32, 0))
 	return []loop.Stmt{&loop.If{Cond: fine, Then: s}}
 }
 
-// kept is a value to store.
-type kept struct {
+// pendingStore is a value to store.
+type pendingStore struct {
 	t     *fusion.Tensor
 	at    ir.Index
 	value scalar.Expr
@@ -116,7 +116,7 @@ func (e *emitter) points(g *fusion.Group, r *fusion.Reader, at ...ir.Index) []lo
 
 // values returns the stores of a group's members at some points, the elements of one tensor
 // after those of another.
-func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []kept) {
+func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (stores []pendingStore) {
 	for _, m := range g.Members {
 		for i, t := range m.Store {
 			for _, point := range at {
@@ -125,7 +125,7 @@ func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (sto
 				}
 				r.InGroup(g, point, func(ir.Value) (scalar.Expr, bool) { return nil, false })
 				pos := m.At(point)
-				stores = append(stores, kept{t, pos, r.Element(m.Node.Result(i), pos)})
+				stores = append(stores, pendingStore{t, pos, r.Element(m.Node.Result(i), pos)})
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (e *emitter) values(g *fusion.Group, r *fusion.Reader, at ...ir.Index) (sto
 }
 
 // storeAll stores values. The printer names shared subexpressions.
-func (e *emitter) storeAll(stores []kept) []loop.Stmt {
+func (e *emitter) storeAll(stores []pendingStore) []loop.Stmt {
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
 		values[i] = s.value
@@ -238,7 +238,7 @@ func (e *emitter) finish(name string, body []loop.Stmt) Launch {
 	loop.WalkArrays(k.Body, func(array *int) { *array = f.slot[*array] })
 	for _, b := range e.boxes {
 		b.Array = f.slot[b.Array]
-		k.Boxes = append(k.Boxes, b)
+		k.TensorMaps = append(k.TensorMaps, b)
 	}
 	k.Mbarriers = e.mbarriers
 	return Launch{Kernel: k, Args: args}

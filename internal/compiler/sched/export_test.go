@@ -20,7 +20,7 @@ func TileSchedules(parts int) []Schedule {
 // MmaSchedules returns the schedules of all warp-group MMA tiles of a target.
 func MmaSchedules(parts int, caps loop.Caps) []Schedule {
 	var out []Schedule
-	for _, t := range mmaTilesOf(caps) {
+	for _, t := range mmaTilesFor(caps) {
 		out = append(out, Schedule{Family: WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
 	}
 	return out

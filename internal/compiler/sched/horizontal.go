@@ -11,12 +11,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// MaxBeside is the maximum number of different parts in one kernel, whose text has all of them.
-const MaxBeside = 8
+// MaxFused is the maximum number of different parts in one kernel, whose text has all of them.
+const MaxFused = 8
 
 // Part is one of several independent pieces of work, an element-wise map or a partial sum.
 // Parts are fused horizontally once their tensors are placed: those of one key by
-// [Cache.Segments], a few others by [Cache.Beside].
+// [Cache.Segments], a few others by [Cache.FuseMaps].
 type Part struct {
 	// Key is equal for parts that do the same to as many tensors, whatever their lengths and
 	// addresses.
@@ -52,7 +52,7 @@ type segment struct{ workgroup, length, first, perThread scalar.Expr }
 // Groups returns the minimum number of workgroups of the part.
 func (p *Part) Groups() int { return ceilDiv(p.Len, p.work.share()) }
 
-// IsMap reports whether the part is a map, which [Cache.Beside] accepts.
+// IsMap reports whether the part is a map, which [Cache.FuseMaps] accepts.
 func (p *Part) IsMap() bool {
 	_, ok := p.work.(mapWork)
 	return ok
@@ -152,7 +152,7 @@ func updates(g *fusion.Group) bool {
 // mapParts returns the parts of horizontally fused maps, with all literals in their kernels.
 func mapParts(g *fusion.Group, caps loop.Caps) []Part {
 	var out []Part
-	for _, part := range g.SideBySide() {
+	for _, part := range g.HorizontalParts() {
 		if n := fusion.Product(part.Outer); n > 0 {
 			out = append(out, newPart(mapWork{g: part}, n, g.Partition(), caps))
 		}

@@ -38,8 +38,8 @@ func TestManyPartsNestLittle(t *testing.T) {
 			if len(l.Args) != len(l.Parts) {
 				t.Errorf("%d tensors of %d parts", len(l.Args), len(l.Parts))
 			}
-			for few := range slices.Chunk(l.Parts, sched.MaxBeside) {
-				nestsLittle(t, sched.NewCache(nil).Beside(few, loop.DefaultCaps()).Kernel)
+			for few := range slices.Chunk(l.Parts, sched.MaxFused) {
+				nestsLittle(t, sched.NewCache(nil).FuseMaps(few, loop.DefaultCaps()).Kernel)
 			}
 			s, err := sched.NewCache(nil).Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
 			if err != nil {

@@ -53,7 +53,7 @@ func (b *kernelBinder) allocate(a *ir.Algorithm) {
 	m := b.g.Members[0]
 	for _, v := range m.Node.Inputs() {
 		t := b.p.TensorOf(v)
-		if t == nil || t.Sliced() {
+		if t == nil || t.IsSlice() {
 			own := b.scratch("operand", v.Type())
 			b.write(own, "operand", func(w *writer, at ir.Index) scalar.Expr { return w.reader().Element(v, at) })
 			t = own
@@ -61,7 +61,7 @@ func (b *kernelBinder) allocate(a *ir.Algorithm) {
 		b.memory[ir.OperandMemory] = append(b.memory[ir.OperandMemory], t.Root())
 	}
 	for i, t := range m.Store {
-		if t == nil || t.Sliced() {
+		if t == nil || t.IsSlice() {
 			t = b.scratch("result", m.Node.Types()[i])
 		}
 		b.memory[ir.ResultMemory] = append(b.memory[ir.ResultMemory], t.Root())

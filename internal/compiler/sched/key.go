@@ -75,7 +75,7 @@ func capsWords(c loop.Caps) []int {
 	if c.HalfFragments {
 		words = append(words, 3)
 	}
-	if c.Boxes {
+	if c.TensorMaps {
 		words = append(words, 4)
 	}
 	if c.AtomicFloats != loop.NoAtomicFloats {

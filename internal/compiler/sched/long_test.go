@@ -166,7 +166,7 @@ func (o *overflows) block(body []loop.Stmt) {
 			}
 		case *loop.CopyAsync:
 			o.index(s.From, s.FromAt)
-		case *loop.CopyBox:
+		case *loop.CopyTMA:
 			for _, at := range s.From {
 				o.check("a place in a box", at)
 			}
@@ -218,7 +218,7 @@ func (o *overflows) check(what string, x scalar.Expr) {
 // TestMmaOfLongArrays has 64-bit array indices with 32-bit tile indices.
 func TestMmaOfLongArrays(t *testing.T) {
 	copying := hopper()
-	copying.Name, copying.Boxes = "copying", false
+	copying.Name, copying.TensorMaps = "copying", false
 	for _, target := range []plan.Target{hopper(), copying, ampere()} {
 		target.Long = 1
 		for _, layout := range []string{"nn", "tt"} {

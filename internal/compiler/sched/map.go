@@ -24,7 +24,7 @@ const maxWordWeight = 128
 func (e *emitter) perThread(part *fusion.Group) int {
 	per := 1
 	for _, t := range part.Writes() {
-		per = max(per, e.caps.Together(t.DType))
+		per = max(per, e.caps.StoreUnit(t.DType))
 	}
 	if fusion.Product(part.Outer)%per != 0 || per*part.Weight() > maxWordWeight {
 		return 1
@@ -32,9 +32,9 @@ func (e *emitter) perThread(part *fusion.Group) int {
 	return per
 }
 
-// mapWays is the schedule space of a map: elements per thread, and whether operands are
+// mapSpace is the schedule space of a map: elements per thread, and whether operands are
 // transposed through workgroup memory.
-type mapWays struct {
+type mapSpace struct {
 	e *emitter
 	g *fusion.Group
 	// accesses caches the memory accesses of the map at the point at, see look.
@@ -48,7 +48,7 @@ type access struct {
 	at   scalar.Expr
 }
 
-func newMapSpace(e *emitter, g *fusion.Group) *mapWays { return &mapWays{e: e, g: g} }
+func newMapSpace(e *emitter, g *fusion.Group) *mapSpace { return &mapSpace{e: e, g: g} }
 
 // maxEach bounds the elements per thread, maxVectorWeight the operations of a thread that has
 // several.
@@ -61,10 +61,10 @@ const (
 // are estimates, and other kernels have longer text.
 const minGain = 1.05
 
-func (w *mapWays) rule() Schedule { return w.candidates()[0].Schedule }
+func (w *mapSpace) rule() Schedule { return w.candidates()[0].Schedule }
 
 // candidates returns the cheapest schedule first where it gains minGain.
-func (w *mapWays) candidates() []Ranked {
+func (w *mapSpace) candidates() []Ranked {
 	plain := Schedule{Family: Elements, Each: w.e.perThread(w.g)}
 	list := []Ranked{{plain, 0}}
 	if !w.large() {
@@ -78,7 +78,7 @@ func (w *mapWays) candidates() []Ranked {
 	}
 	// Sides of 32 and more: a warp then reads and writes whole cache lines.
 	for _, tile := range [][2]int{{64, 32}, {32, 64}, {32, 32}} {
-		if s := (Schedule{Family: Turned, M: tile[0], N: tile[1]}); w.fits(s) {
+		if s := (Schedule{Family: Transposed, M: tile[0], N: tile[1]}); w.fits(s) {
 			list = append(list, Ranked{s, w.cost(s)})
 		}
 	}
@@ -96,21 +96,21 @@ func (w *mapWays) candidates() []Ranked {
 
 // large reports whether a map moves enough bytes for another schedule to pay: a map that is
 // shorter than a launch is as fast by any.
-func (w *mapWays) large() bool {
+func (w *mapSpace) large() bool {
 	return len(w.g.Copies) == 0 && bytesOf(w.g.Reads())+bytesOf(w.g.Writes()) > w.e.caps.Profile().LaunchBytes()
 }
 
-func (w *mapWays) fits(s Schedule) bool {
+func (w *mapSpace) fits(s Schedule) bool {
 	switch s.Family {
 	case Elements:
 		rule := w.e.perThread(w.g)
 		whole := s.Each >= 1 && s.Each <= maxEach && s.Each%rule == 0 && fusion.Product(w.g.Outer)%s.Each == 0
 		return s == Schedule{Family: Elements, Each: s.Each} && (s.Each == rule || whole && len(w.g.Copies) == 0 && w.unrollable(s.Each))
-	case Turned:
-		if s != (Schedule{Family: Turned, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
+	case Transposed:
+		if s != (Schedule{Family: Transposed, M: s.M, N: s.N}) || len(w.g.Copies) > 0 || w.e.caps.Invocations < mapThreads {
 			return false
 		}
-		_, ok := w.turning(s)
+		_, ok := w.transposition(s)
 		return ok
 	}
 	return false
@@ -118,12 +118,12 @@ func (w *mapWays) fits(s Schedule) bool {
 
 // unrollable reports whether the text of each unrolled elements is short enough. Subexpressions
 // that a vector shares, such as a block of random bits, count once.
-func (w *mapWays) unrollable(each int) bool {
+func (w *mapSpace) unrollable(each int) bool {
 	return each*w.g.Weight() <= maxVectorWeight || each == width && w.vectorOps(each) <= maxVectorWeight
 }
 
 // look returns the memory accesses of the map at a symbolic point.
-func (w *mapWays) look() []access {
+func (w *mapSpace) look() []access {
 	if w.accesses != nil {
 		return w.accesses
 	}
@@ -149,9 +149,9 @@ func (w *mapWays) look() []access {
 
 // steps returns the stride of an access along each coordinate, or false where the address is
 // not affine.
-func (w *mapWays) steps(a access) (steps []int, ok bool) {
+func (w *mapSpace) steps(a access) (steps []int, ok bool) {
 	factors := map[string]int{}
-	if !linearFactors(a.at, 1, factors) {
+	if !linearTerms(a.at, 1, factors) {
 		return nil, false
 	}
 	for _, c := range w.at {
@@ -162,7 +162,7 @@ func (w *mapWays) steps(a access) (steps []int, ok bool) {
 
 // vectorizes reports whether all accesses are contiguous or uniform along the last axis, so
 // that the elements of a thread are vectors.
-func (w *mapWays) vectorizes() bool {
+func (w *mapSpace) vectorizes() bool {
 	last := len(w.g.Outer) - 1
 	return last >= 0 && !slices.ContainsFunc(w.look(), func(a access) bool {
 		steps, ok := w.steps(a)
@@ -171,24 +171,24 @@ func (w *mapWays) vectorizes() bool {
 }
 
 // cost estimates the time to move the operands and results, in sectors as a warp accesses them.
-func (w *mapWays) cost(s Schedule) float64 {
+func (w *mapSpace) cost(s Schedule) float64 {
 	n, each := fusion.Product(w.g.Outer), max(s.Each, 1)
-	if s.Family == Turned {
+	if s.Family == Transposed {
 		each = s.M * s.N / mapThreads
 	}
-	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, UnderWay: w.elementBytes() * each}
+	t := hardware.Work{Bytes: bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()), Threads: n / each, BytesInFlight: w.elementBytes() * each}
 	for _, a := range w.look() {
-		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.sectorUse(a, s.Family == Turned))
+		t.Sectors += float64(n) * hardware.SectorBytes / float64(w.sectorUse(a, s.Family == Transposed))
 	}
 	t.Ops = float64(n/each) * (w.vectorOps(s.Each) + pointOps)
-	if s.Family == Turned {
+	if s.Family == Transposed {
 		t.Ops = float64(n) * float64(w.g.Weight()+pointOps)
 	}
 	return t.Time(w.e.caps.Profile())
 }
 
 // elementBytes returns the size of the largest element that is moved at each point.
-func (w *mapWays) elementBytes() int {
+func (w *mapSpace) elementBytes() int {
 	size := 1
 	for _, t := range slices.Concat(w.g.Reads(), w.g.Writes()) {
 		if t.Len() >= fusion.Product(w.g.Outer) {
@@ -200,7 +200,7 @@ func (w *mapWays) elementBytes() int {
 
 // vectorOps counts the operations of a thread with each contiguous elements, shared
 // subexpressions once.
-func (w *mapWays) vectorOps(each int) float64 {
+func (w *mapSpace) vectorOps(each int) float64 {
 	seen := map[*scalar.Node]bool{}
 	i := w.e.position("i", fusion.Product(w.g.Outer)/max(each, 1))
 	for _, s := range w.e.values(w.g, w.e.reader(), w.contiguous(w.e, i, each)...) {
@@ -214,7 +214,7 @@ func (w *mapWays) vectorOps(each int) float64 {
 }
 
 // contiguous returns the coordinates of the i-th run of each contiguous elements.
-func (w *mapWays) contiguous(e *emitter, i scalar.Expr, each int) []ir.Index {
+func (w *mapSpace) contiguous(e *emitter, i scalar.Expr, each int) []ir.Index {
 	at := make([]ir.Index, each)
 	for k := range at {
 		at[k] = e.unflatten(scalar.Add(scalar.Mul(i, loop.Int(each)), loop.Int(k)), w.g.Outer)
@@ -223,7 +223,7 @@ func (w *mapWays) contiguous(e *emitter, i scalar.Expr, each int) []ir.Index {
 }
 
 // sectorUse returns the number of elements that a warp's access uses of each sector.
-func (w *mapWays) sectorUse(a access, turned bool) int {
+func (w *mapSpace) sectorUse(a access, turned bool) int {
 	steps, ok := w.steps(a)
 	last, elements := len(steps)-1, hardware.SectorBytes/loop.DeviceSize(a.root.DType)
 	switch {
@@ -235,12 +235,12 @@ func (w *mapWays) sectorUse(a access, turned bool) int {
 	return max(1, elements/steps[last])
 }
 
-func (w *mapWays) emit(s Schedule) []Launch {
+func (w *mapSpace) emit(s Schedule) []Launch {
 	switch {
 	case fusion.Product(w.g.Outer) == 0:
 		return nil
-	case s.Family == Turned:
-		return []Launch{w.turned(s)}
+	case s.Family == Transposed:
+		return []Launch{w.transposed(s)}
 	case s.Each > w.e.perThread(w.g):
 		return []Launch{w.vectorized(s.Each)}
 	}
@@ -248,16 +248,16 @@ func (w *mapWays) emit(s Schedule) []Launch {
 }
 
 // vectorized gives each thread each contiguous elements.
-func (w *mapWays) vectorized(each int) Launch {
-	m := newMover(w.e.another().writer(mapThreads))
+func (w *mapSpace) vectorized(each int) Launch {
+	m := newVectorizer(w.e.sibling().writer(mapThreads))
 	m.threads(fusion.Product(w.g.Outer)/each, func(i scalar.Expr) {
 		stores := m.values(w.g, m.reader(), w.contiguous(m.emitter, i, each)...)
 		for i := range stores {
 			stores[i].value = m.Simplify(stores[i].value) // exposes common subexpressions
-			m.see(stores[i].value)
+			m.observe(stores[i].value)
 		}
-		m.seeStores(stores, each)
-		m.settle()
+		m.observeStores(stores, each)
+		m.decide()
 		m.store(stores, each, all(each))
 	})
 	return m.launch(w.g.Name())
@@ -345,22 +345,22 @@ func (e *emitter) copyElement(c fusion.Copy, at ir.Index) []loop.Stmt {
 
 // fusedMapEmitter writes a kernel of horizontally fused maps with a vector per thread.
 type fusedMapEmitter struct {
-	*mover
+	*vectorizer
 	// at is the variable of the thread number in each part, stores are its stores.
 	at     map[*fusion.Group]string
-	stores map[*fusion.Group][]kept
+	stores map[*fusion.Group][]pendingStore
 }
 
 // vectorizedMaps fuses maps horizontally with a vector per thread, on CUDA. It reports false
 // where a part does not vectorise, or where all parts together are shorter than a launch, see
-// [mapWays.large].
+// [mapSpace.large].
 func vectorizedMaps(e *emitter, name string, parts []*fusion.Group) (Launch, bool) {
 	if !withMma || e.caps.Dialect != dtype.CUDA {
 		return Launch{}, false
 	}
 	each, starts, bytes := Schedule{Family: Elements, Each: width}, make([]int, len(parts)+1), 0.0
 	for i, part := range parts {
-		w := newMapSpace(e.another(), part)
+		w := newMapSpace(e.sibling(), part)
 		if !w.fits(each) || !w.vectorizes() {
 			return Launch{}, false
 		}
@@ -370,11 +370,11 @@ func vectorizedMaps(e *emitter, name string, parts []*fusion.Group) (Launch, boo
 	if bytes <= e.caps.Profile().LaunchBytes() {
 		return Launch{}, false
 	}
-	b := &fusedMapEmitter{newMover(e.another().writer(mapThreads)), map[*fusion.Group]string{}, map[*fusion.Group][]kept{}}
+	b := &fusedMapEmitter{newVectorizer(e.sibling().writer(mapThreads)), map[*fusion.Group]string{}, map[*fusion.Group][]pendingStore{}}
 	for _, part := range parts {
 		b.collect(part)
 	}
-	b.settle()
+	b.decide()
 	return b.fuseParts(name, parts, starts, b.part), true
 }
 
@@ -385,9 +385,9 @@ func (b *fusedMapEmitter) collect(part *fusion.Group) {
 	stores := b.values(part, b.reader(), newMapSpace(b.emitter, part).contiguous(b.emitter, i, width)...)
 	for i := range stores {
 		stores[i].value = b.Simplify(stores[i].value)
-		b.see(stores[i].value)
+		b.observe(stores[i].value)
 	}
-	b.seeStores(stores, width)
+	b.observeStores(stores, width)
 	b.at[part], b.stores[part] = name, stores
 }
 

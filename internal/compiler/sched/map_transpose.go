@@ -23,8 +23,8 @@ type transposition struct {
 // ones would leave more than half of it empty.
 const minTransposed = 16
 
-// turning returns the loads that a schedule transposes, or false if there are none.
-func (w *mapWays) turning(s Schedule) (t transposition, ok bool) {
+// transposition returns the loads that a schedule transposes, or false if there are none.
+func (w *mapSpace) transposition(s Schedule) (t transposition, ok bool) {
 	last := len(w.g.Outer) - 1
 	if last < 1 || w.g.Outer[last] < minTransposed || !validTransposeTile(s) {
 		return t, false
@@ -58,9 +58,9 @@ func validTransposeTile(s Schedule) bool {
 // transposer writes a map whose loads are transposed through workgroup memory. Out-of-range
 // positions are clamped: they are read and computed, but not stored.
 type transposer struct {
-	*mover
+	*vectorizer
 	transposition
-	w         *mapWays
+	w         *mapSpace
 	point     ir.Index // coordinates of the workgroup: its tile, and its place along the other axes
 	tiles     [2]scalar.Expr
 	exists    scalar.Expr
@@ -76,9 +76,9 @@ const (
 	down         // last
 )
 
-func (w *mapWays) turned(s Schedule) Launch {
-	tr, _ := w.turning(s)
-	t := &transposer{mover: newMover(w.e.another().writer(mapThreads)), transposition: tr, w: w, lane: loop.LocalID(0, mapThreads)}
+func (w *mapSpace) transposed(s Schedule) Launch {
+	tr, _ := w.transposition(s)
+	t := &transposer{vectorizer: newVectorizer(w.e.sibling().writer(mapThreads)), transposition: tr, w: w, lane: loop.LocalID(0, mapThreads)}
 	t.shapes, t.tileSizes = [2]int{w.g.Outer[tr.across], w.g.Outer[tr.last]}, [2]int{s.M, s.N}
 	t.place()
 	for _, a := range tr.loads {
@@ -86,7 +86,7 @@ func (w *mapWays) turned(s Schedule) Launch {
 	}
 	brought := t.quads(along, t.stageIn)
 	taken := t.quads(down, t.readBack)
-	t.settle()
+	t.decide()
 	for _, write := range brought {
 		write()
 	}
@@ -185,7 +185,7 @@ func (t *transposer) stageIn(p quad) func() {
 			values = append(values, scalar.LoadAt(a.root.ID, a.root.DType, t.at(a.at, point)))
 		}
 	}
-	t.see(values...)
+	t.observe(values...)
 	return func() {
 		t.load(values)
 		t.add(t.nameAll(values)...)
@@ -216,8 +216,8 @@ func (t *transposer) readBack(p quad) func() {
 			cell, ok := cells[scalar.Key(scalar.LoadAt(n.Ref, n.Type, t.Simplify(n.Args[0])))]
 			return cell, ok
 		})
-		t.see(stores[i].value)
+		t.observe(stores[i].value)
 	}
-	t.seeStores(stores, width)
+	t.observeStores(stores, width)
 	return func() { t.when(p.inside, func() { t.store(stores, width, p.each) }) }
 }

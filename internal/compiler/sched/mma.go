@@ -11,7 +11,7 @@ import (
 
 // mmaRows is the number of rows of results of a workgroup of multiply-adds: those of two warp
 // groups.
-const mmaRows = 2 * loop.AtomRows
+const mmaRows = 2 * loop.MmaRows
 
 // mmaThreads is the number of threads that multiply.
 const mmaThreads = 2 * loop.WarpGroup
@@ -49,8 +49,8 @@ var mmaTilesByWarps = []mmaTile{
 	{64, 6, 1, 2100},
 }
 
-// mmaTilesOf returns the candidates on a target, with the stages that its shared memory holds.
-func mmaTilesOf(caps loop.Caps) []mmaTile {
+// mmaTilesFor returns the candidates on a target, with the stages that its shared memory holds.
+func mmaTilesFor(caps loop.Caps) []mmaTile {
 	if !caps.MmaByWarps {
 		return slices.DeleteFunc(slices.Clone(mmaTiles), func(t mmaTile) bool { return t.sharedBytes() > caps.MmaBytes })
 	}
@@ -112,7 +112,7 @@ func scheduleMma(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan)
 	}
 	partial := newPartial(0, ir.F32, g, p.parts)
 	first := m.kernel(g.Name()+"_parts", m.partial(partial))
-	return append(launches, first, e.another().combineParts(g.Reduction(), p.parts, []*fusion.Tensor{partial}))
+	return append(launches, first, e.sibling().combineParts(g.Reduction(), p.parts, []*fusion.Tensor{partial}))
 }
 
 // mmaOperand returns the type that a contraction multiplies, or false if the target has no
@@ -212,7 +212,7 @@ const tileOverhead = 2500
 // multiply-adds are faster.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := 2 * mulAddCount(c) / caps.Profile().Arithmetic()
-	for _, t := range mmaTilesOf(caps) {
+	for _, t := range mmaTilesFor(caps) {
 		q := p.withTile(t)
 		q.split(c, q.wantedParts(c, caps))
 		if time := q.cost(c, caps); time < lowest {

@@ -48,11 +48,11 @@ func TestOperandsThatAreBoxes(t *testing.T) {
 				if k.HasMma() {
 					found = true
 				}
-				if len(k.Boxes) > 0 {
-					axes = len(k.Boxes[0].Dims)
+				if len(k.TensorMaps) > 0 {
+					axes = len(k.TensorMaps[0].Dims)
 				}
-				if k.HasRoles() != (len(k.Boxes) > 0) {
-					t.Errorf("%s has roles %t and %d boxes", k.Name, k.HasRoles(), len(k.Boxes))
+				if k.HasRoles() != (len(k.TensorMaps) > 0) {
+					t.Errorf("%s has roles %t and %d boxes", k.Name, k.HasRoles(), len(k.TensorMaps))
 				}
 				if err := hopper().Check(k); err != nil {
 					t.Error(err)

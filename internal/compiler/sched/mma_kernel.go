@@ -15,14 +15,14 @@ type mmaEmitter struct {
 	*writer
 	out    epilogue
 	p      *mmaPlan
-	atom   loop.Atom
+	atom   loop.MmaShape
 	part   scalar.Expr
 	batch  scalar.Expr // number of the batch
 	valid  scalar.Expr // false in workgroups beyond the last tile
 	thread scalar.Expr
 	group  scalar.Expr // the thread's warp group
 	row    scalar.Expr // origin of the thread in its warp group's part,
-	column scalar.Expr // see [loop.Atom]
+	column scalar.Expr // see [loop.MmaShape]
 	side   [2]mmaSide  // rows, columns
 	sums   []string    // accumulators
 	left   [2][]string // the rows' operand in registers, of even and of odd steps
@@ -30,12 +30,12 @@ type mmaEmitter struct {
 
 func newMmaEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, scratch [2]*fusion.Tensor) *mmaEmitter {
 	e.workgroup = [3]int{mmaThreads, 1, 1}
-	m := &mmaEmitter{writer: &writer{emitter: e}, p: p, atom: loop.Atom{Operand: p.operand, N: p.columns}}
+	m := &mmaEmitter{writer: &writer{emitter: e}, p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
 	m.out = epilogue{emitter: e, g: g, c: c}
 	row, column := m.assignTile(c)
 	for i, operand := range [2]int{p.rows, 1 - p.rows} {
 		m.side[i] = m.newSide(operand, i, scratch[operand])
-		if e.caps.Boxes && !m.side[i].threadRead {
+		if e.caps.TensorMaps && !m.side[i].threadRead {
 			if b, ok := m.sideTensorMap(operand, &m.side[i], scratch[operand]); ok {
 				m.side[i].tensorMap = &b
 			}
@@ -148,13 +148,13 @@ func (m *mmaEmitter) prefetch(step scalar.Expr) {
 // multiply returns the multiply-adds of a step.
 func (m *mmaEmitter) multiply(stage scalar.Expr, parity int) *loop.Mma {
 	rows, columns := &m.side[0], &m.side[1]
-	s := &loop.Mma{Atom: m.atom}
-	own := loop.AtomRows * loop.RowElements(m.p.operand) // a warp group's rows, in either layout
+	s := &loop.Mma{Shape: m.atom}
+	own := loop.MmaRows * loop.RowElements(m.p.operand) // a warp group's rows, in either layout
 	for k := 0; k < m.p.stepLength(); k += m.atom.K() {
 		t := loop.MmaTerm{Sums: m.sums, B: m.operand(columns, stage, k, loop.Int(0))}
 		if m.p.inRegisters() {
 			first := k / m.atom.K() * 4
-			t.Left = m.left[parity][first : first+4]
+			t.LeftRegisters = m.left[parity][first : first+4]
 		} else {
 			t.A = m.operand(rows, stage, k, scalar.Mul(m.group, loop.Int(own)))
 		}
@@ -174,8 +174,8 @@ func (m *mmaEmitter) operand(s *mmaSide, stage scalar.Expr, k int, from scalar.E
 
 // partial returns the stores of split-K partial sums.
 func (m *mmaEmitter) partial(t *fusion.Tensor) resultStores {
-	return func(sum scalar.Expr, at ir.Index) []kept {
-		return []kept{{t, append(ir.Index{m.part}, at...), sum}}
+	return func(sum scalar.Expr, at ir.Index) []pendingStore {
+		return []pendingStore{{t, append(ir.Index{m.part}, at...), sum}}
 	}
 }
 
@@ -250,8 +250,8 @@ func (m *mmaEmitter) copyByTensorMap(s *mmaSide, k, stage scalar.Expr, full int)
 		for j, x := range from {
 			from[j] = m.Simplify(x)
 		}
-		m.add(&loop.CopyBox{
-			Box: s.mapNumber, From: from, To: s.slot, ToAt: m.Simplify(scalar.Add(to, loop.Int(i*panel))), Mbarrier: full, At: stage,
+		m.add(&loop.CopyTMA{
+			Map: s.mapNumber, From: from, To: s.slot, ToAt: m.Simplify(scalar.Add(to, loop.Int(i*panel))), Mbarrier: full, At: stage,
 		})
 	}
 }
@@ -272,7 +272,7 @@ func (m *mmaEmitter) declareTensorMaps() bool {
 	for i := range m.side {
 		s := &m.side[i]
 		row := loop.RowElements(m.p.operand)
-		b := s.tensorMap.Box
+		b := s.tensorMap.TensorMap
 		b.Size = []int{row, s.tile}
 		if s.layout == alongFree {
 			b.Size[1] = m.p.stepLength()
@@ -308,7 +308,7 @@ const pointsInFlight = 4
 // is then a loop with coalesced stores.
 func (m *mmaEmitter) store(result resultStores) {
 	slot := m.shared("results", ir.F32, 1, mmaRows*m.roundStride())
-	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
+	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.MmaRows)), m.row)
 	own := m.let("own", scalar.Add(scalar.Mul(first, loop.Int(m.roundStride())), scalar.Mul(m.column, loop.Int(2))))
 	m.times("round", m.p.columns/roundColumns, func(round scalar.Expr) {
 		m.barrier()

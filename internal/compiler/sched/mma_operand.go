@@ -45,7 +45,7 @@ func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayou
 // pieceOf returns the piece of the elements of type d that element returns by number, or false
 // if they are not contiguous and aligned.
 func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece, ok bool) {
-	for j := range loop.PieceElements(d) {
+	for j := range loop.ChunkElements(d) {
 		q, stored := storedAt(d, e.Simplify(element(j)))
 		switch {
 		case !stored:
@@ -60,7 +60,7 @@ func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece,
 			return p, false
 		}
 	}
-	rest, known := e.Simplify(scalar.Mod(p.at, loop.Int(loop.PieceElements(d)))).IntConst()
+	rest, known := e.Simplify(scalar.Mod(p.at, loop.Int(loop.ChunkElements(d)))).IntConst()
 	return p, known && rest == 0
 }
 
@@ -87,7 +87,7 @@ func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
 func layoutOf(e *emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
 	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
 	free, k := fusion.Product([2][]int{c.M, c.N}[operand]), fusion.Product(c.K)
-	each := loop.PieceElements(d)
+	each := loop.ChunkElements(d)
 	position := func(name string, n, step int) scalar.Expr {
 		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(n/step-1)), loop.Int(step))
 	}
@@ -119,7 +119,7 @@ func writes(e *emitter, g *fusion.Group, id int) bool {
 
 // stagedLength returns the contracted length of a staged operand: whole pieces.
 func stagedLength(c *fusion.Contraction, d ir.DType) int {
-	each := loop.PieceElements(d)
+	each := loop.ChunkElements(d)
 	return ceilDiv(fusion.Product(c.K), each) * each
 }
 
@@ -131,7 +131,7 @@ func stageOperand(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan
 	name := [2]string{"left", "right"}[operand]
 	dims := []int{fusion.Product(c.Batch), fusion.Product(free), length}
 	t := e.p.Scratch(name, p.operand, dims...)
-	w := e.another().writer(mapThreads)
+	w := e.sibling().writer(mapThreads)
 	load := w.reader().Operand(c.Node)
 	w.threads(t.Len(), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)
@@ -197,7 +197,7 @@ func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.stepLength() }
 
 // startCopies starts the copies of a thread's share of a step to a stage.
 func (m *mmaEmitter) startCopies(s *mmaSide, step, stage scalar.Expr) {
-	each := loop.PieceElements(m.p.operand)
+	each := loop.ChunkElements(m.p.operand)
 	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
 	for first := 0; first < s.stageLength(m.p)/each; first += mmaThreads {
 		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
@@ -218,7 +218,7 @@ func (m *mmaEmitter) startCopies(s *mmaSide, step, stage scalar.Expr) {
 // stage. Neighbouring threads have neighbours along k. Out-of-range free positions are clamped,
 // since their results are not stored; out-of-range contracted positions are zero.
 func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
-	each, length := loop.PieceElements(m.p.operand), m.p.stepLength()
+	each, length := loop.ChunkElements(m.p.operand), m.p.stepLength()
 	per := length / each
 	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
 	free := scalar.Add(scalar.Mul(s.index, loop.Int(s.tile)), row)
@@ -228,12 +228,12 @@ func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Ex
 	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(per)), at), each)
 	p = s.pieceAt(m.Simplify(free), scalar.Mul(k, loop.Int(each)))
 	p.valid = both(p.valid, inside)
-	return loop.TilePlace(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
+	return loop.TileOffset(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
 }
 
 // pieceAlongFree is pieceAlongK for operands contiguous along the free axis.
 func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p piece) {
-	each, length := loop.PieceElements(m.p.operand), m.p.stepLength()
+	each, length := loop.ChunkElements(m.p.operand), m.p.stepLength()
 	per := s.tile / each
 	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
 	free := scalar.Add(scalar.Mul(s.index, loop.Int(per)), at)
@@ -247,7 +247,7 @@ func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar
 	if s.threadRead {
 		return threadTileOffset(s.tile, local, row), p
 	}
-	return loop.TilePlace(m.p.operand, length, local, row), p
+	return loop.TileOffset(m.p.operand, length, local, row), p
 }
 
 // clampK clamps a contracted position, in units of unit elements, and returns the condition
@@ -272,7 +272,7 @@ func both(a, b scalar.Expr) scalar.Expr {
 }
 
 // threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is
-// one contracted position; its pieces are swizzled so that a warp reads an [loop.Atom], 8 free
+// one contracted position; its pieces are swizzled so that a warp reads an [loop.MmaShape], 8 free
 // by 4 contracted positions, without bank conflicts.
 func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
 	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
@@ -298,7 +298,7 @@ func (m *mmaEmitter) declareLeft() {
 func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
 	s := &m.side[0]
 	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
-	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.AtomRows)), m.row)
+	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.MmaRows)), m.row)
 	for i, name := range m.left[parity] {
 		row, k := m.atom.Left(i % 4)
 		at := threadTileOffset(s.tile, scalar.Add(first, loop.Int(row)), scalar.Add(m.column, loop.Int(i/4*m.atom.K()+k)))
@@ -309,8 +309,8 @@ func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
 // tensorMap is an operand as a tensor map: axis 0 is the contiguous one, axis 1 the other of the
 // free and the contracted positions, and axis 2 the batch, if the operand depends on it.
 type tensorMap struct {
-	loop.Box // Array is a tensor's ID; Size is not set
-	batch    bool
+	loop.TensorMap // Array is a tensor's ID; Size is not set
+	batch          bool
 }
 
 // operandAt returns the piece of an operand at positions that are multiples of a piece along the
@@ -319,7 +319,7 @@ type operandAt func(batch, free, k scalar.Expr) (p piece, ok bool)
 
 // tensorMapOf returns the tensor map of an operand, or false if it has none.
 func (e *emitter) tensorMapOf(d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b tensorMap, ok bool) {
-	each := loop.PieceElements(d)
+	each := loop.ChunkElements(d)
 	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
 	read := func(x [3]scalar.Expr) (piece, bool) { return at(x[2], x[1], x[0]) }
 	if layout == alongFree {

@@ -17,14 +17,14 @@ func hopper() plan.Target {
 	l := loop.DefaultLimits()
 	l.StorageBuffers, l.BindingBytes, l.BufferBytes = 64, 1<<30, 1<<30
 	return plan.Target{Name: "hopper", Caps: loop.Caps{
-		Dialect: dtype.CUDA, Limits: l, Mma: true, Boxes: true, TF32: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
+		Dialect: dtype.CUDA, Limits: l, Mma: true, TensorMaps: true, TF32: true, Shuffles: true, MmaBytes: 227 << 10, Multiprocessors: 132,
 	}}
 }
 
 // ampere has the warp multiply-adds and the shared memory of an A100.
 func ampere() plan.Target {
 	t := hopper()
-	t.Name, t.MmaByWarps, t.Boxes, t.MmaBytes, t.Multiprocessors = "ampere", true, false, 163<<10, 108
+	t.Name, t.MmaByWarps, t.TensorMaps, t.MmaBytes, t.Multiprocessors = "ampere", true, false, 163<<10, 108
 	return t
 }
 
@@ -63,7 +63,7 @@ func matmulOf(b *ir.Builder, d ir.DType, m, n, k int, layout string, behind bool
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
 	copying := hopper()
-	copying.Name, copying.Boxes = "copying", false
+	copying.Name, copying.TensorMaps = "copying", false
 	for _, target := range []plan.Target{hopper(), copying, ampere(), ada()} {
 		t.Run(target.Name, func(t *testing.T) { productsInEveryTile(t, target) })
 	}
@@ -114,7 +114,7 @@ func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
 			}
 			loop.Walk(k.Body, func(s loop.Stmt) {
 				if s, ok := s.(*loop.Mma); ok {
-					columns = s.Atom.N
+					columns = s.Shape.N
 				}
 			})
 		}

@@ -76,7 +76,7 @@ func rowsOf(l *fusion.Loop) int {
 		if !ok {
 			return 0
 		}
-		for _, part := range g.SideBySide() {
+		for _, part := range g.HorizontalParts() {
 			if len(part.Outer) == 0 || rows > 0 && part.Outer[0] != rows {
 				return 0
 			}
@@ -94,7 +94,7 @@ func (p *persistent) plan() bool {
 			return false
 		}
 		var parts []*rowPart
-		for _, part := range g.SideBySide() {
+		for _, part := range g.HorizontalParts() {
 			x, ok := newRowPart(part, p.rows)
 			if !ok {
 				return false
@@ -198,7 +198,7 @@ func (p *persistent) keepCarries() bool {
 	for _, swap := range p.l.Swaps {
 		begin, other := swap[0].Root(), swap[1].Root()
 		old, next := p.keep(begin), p.keep(other)
-		if old == nil || next == nil || swap[0].Sliced() || swap[1].Sliced() {
+		if old == nil || next == nil || swap[0].IsSlice() || swap[1].IsSlice() {
 			return false
 		}
 		old.from, old.to, old.next = begin, begin, next
@@ -212,7 +212,7 @@ func (p *persistent) keepCarries() bool {
 			continue
 		}
 		k := p.keep(root)
-		if k == nil || t.Sliced() {
+		if k == nil || t.IsSlice() {
 			return false
 		}
 		k.from, k.to = root, root
@@ -333,7 +333,7 @@ func (p *persistent) inRows(x *rowPart) bool {
 			return false
 		}
 	}
-	return x.row == nil || x.g.ByRows(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
+	return x.row == nil || x.g.IsRowwise(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
 }
 
 // writePoints writes the work of a workgroup for a part: a point per thread at a time.

@@ -69,13 +69,13 @@ func (p *productPlan) setLayouts(e *emitter, c *fusion.Contraction) (ok bool) {
 		return false
 	}
 	// Both layouts are free × contracted positions; the right matrix is the transpose.
-	p.Right.Turned = !p.Right.Turned
-	if p.Out.Turned {
-		p.Out.Turned, p.swapped = false, true
+	p.Right.Transposed = !p.Right.Transposed
+	if p.Out.Transposed {
+		p.Out.Transposed, p.swapped = false, true
 		p.M, p.N = p.N, p.M
 		p.left, p.right = p.right, p.left
 		p.Left, p.Right = p.Right, p.Left
-		p.Left.Turned, p.Right.Turned = !p.Left.Turned, !p.Right.Turned
+		p.Left.Transposed, p.Right.Transposed = !p.Left.Transposed, !p.Right.Transposed
 	}
 	return true
 }
@@ -122,7 +122,7 @@ func (p *productPlan) resultLayout(e *emitter, c *fusion.Contraction, m, n space
 // symbolic coordinates. Rows lie along down.
 func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok bool) {
 	factors := map[string]int{}
-	if !linearFactors(at, 1, factors) {
+	if !linearTerms(at, 1, factors) {
 		return l, false
 	}
 	var steps [3]int
@@ -139,14 +139,14 @@ func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok b
 	case columns == 1 || column == 1 && row >= columns:
 		return routine.Layout{Row: max(row, columns), Step: step}, true
 	case rows == 1 || row == 1 && column >= rows:
-		return routine.Layout{Turned: true, Row: max(column, rows), Step: step}, true
+		return routine.Layout{Transposed: true, Row: max(column, rows), Step: step}, true
 	}
 	return l, false
 }
 
-// linearFactors adds the coefficients of the variables in x, times factor, to of, and the
+// linearTerms adds the coefficients of the variables in x, times factor, to of, and the
 // constant term under "" unless it is 0. It reports whether x is linear.
-func linearFactors(x scalar.Expr, factor int, of map[string]int) bool {
+func linearTerms(x scalar.Expr, factor int, of map[string]int) bool {
 	if n, ok := x.IntConst(); ok {
 		if of[""] += factor * int(n); of[""] == 0 {
 			delete(of, "")
@@ -158,11 +158,11 @@ func linearFactors(x scalar.Expr, factor int, of map[string]int) bool {
 		of[x.Name] += factor
 		return true
 	case scalar.OpAdd:
-		return linearFactors(x.Args[0], factor, of) && linearFactors(x.Args[1], factor, of)
+		return linearTerms(x.Args[0], factor, of) && linearTerms(x.Args[1], factor, of)
 	case scalar.OpMul:
 		for i, a := range x.Args {
 			if n, ok := a.IntConst(); ok {
-				return linearFactors(x.Args[1-i], factor*int(n), of)
+				return linearTerms(x.Args[1-i], factor*int(n), of)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (s space) step(factors map[string]int) (step int, ok bool) {
 // none that a library may write.
 func ownResult(e *emitter, g *fusion.Group, operands ...*fusion.Tensor) *fusion.Tensor {
 	t := g.Members[0].Store[0]
-	if t == nil || t.Outer != nil || e.p.Guards(t) || slices.Contains(operands, t) {
+	if t == nil || t.Outer != nil || e.p.IsGuarded(t) || slices.Contains(operands, t) {
 		return nil
 	}
 	return t
@@ -225,7 +225,7 @@ const (
 // rates returns the H200's rate of the product's types.
 func (p *productPlan) rates() productRate {
 	switch {
-	case p.TF32 && p.Left.Turned && !p.Right.Turned:
+	case p.TF32 && p.Left.Transposed && !p.Right.Transposed:
 		return productRate{rateTransposed, ratesTF32.min}
 	case p.TF32:
 		return ratesTF32
@@ -296,7 +296,7 @@ func (p *productPlan) fuseEpilogue(e *emitter, g *fusion.Group, c *fusion.Contra
 	}
 	f := &epilogueMatcher{e: e, c: c, p: p, product: scalar.FreeVar("product", ir.F32)}
 	k, ok := f.soleStore(g)
-	if !ok || k.t.Outer != nil || e.p.Guards(k.t) || k.t.DType != p.Result {
+	if !ok || k.t.Outer != nil || e.p.IsGuarded(k.t) || k.t.DType != p.Result {
 		return
 	}
 	_, at := e.p.Place(k.t, k.at)
@@ -328,7 +328,7 @@ type epilogueMatcher struct {
 
 // soleStore returns the single value that a group stores, for the product at symbolic
 // coordinates. It returns false if there are several.
-func (f *epilogueMatcher) soleStore(g *fusion.Group) (k kept, ok bool) {
+func (f *epilogueMatcher) soleStore(g *fusion.Group) (k pendingStore, ok bool) {
 	m := g.Members[0]
 	b := fusion.Coords("b", f.c.Batch)
 	rows, columns := f.p.spaces(f.c)
@@ -386,7 +386,7 @@ func (f *epilogueMatcher) matchSum(x scalar.Expr) bool {
 		f.bias = t
 		return true
 	}
-	if l, ok := f.layout(at); ok && f.adds == nil && !l.Turned {
+	if l, ok := f.layout(at); ok && f.adds == nil && !l.Transposed {
 		f.adds, f.added = t, l
 		return true
 	}
@@ -396,7 +396,7 @@ func (f *epilogueMatcher) matchSum(x scalar.Expr) bool {
 // perColumn reports whether an offset is the column's number.
 func (f *epilogueMatcher) perColumn(at scalar.Expr) bool {
 	factors := map[string]int{}
-	if !linearFactors(at, 1, factors) {
+	if !linearTerms(at, 1, factors) {
 		return false
 	}
 	down, across := f.sides()
@@ -512,9 +512,9 @@ func epilogueKernel(e *emitter, g *fusion.Group, p *productPlan, out *fusion.Ten
 	if fusion.Product(g.Outer)%together != 0 || together*g.EpilogueWeight() > maxEpilogueOps {
 		together = 1
 	}
-	w := newMover(e.another().writer(mapThreads))
+	w := newVectorizer(e.sibling().writer(mapThreads))
 	w.threads(fusion.Product(g.Outer)/together, func(i scalar.Expr) {
-		byTensor := make([][]kept, len(g.Writes()))
+		byTensor := make([][]pendingStore, len(g.Writes()))
 		for k := range together {
 			at := w.unflatten(scalar.Add(scalar.Mul(i, loop.Int(together)), loop.Int(k)), g.Outer)
 			rd := w.reader()
@@ -524,12 +524,12 @@ func epilogueKernel(e *emitter, g *fusion.Group, p *productPlan, out *fusion.Ten
 				byTensor[i] = append(byTensor[i], s)
 			}
 		}
-		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s kept) bool { return s.t == p.out })
+		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s pendingStore) bool { return s.t == p.out })
 		for _, s := range stores {
-			w.see(s.value)
+			w.observe(s.value)
 		}
-		w.seeStores(stores, together)
-		w.settle()
+		w.observeStores(stores, together)
+		w.decide()
 		w.store(stores, together, all(together))
 	})
 	return w.launch(g.Name())

@@ -47,7 +47,7 @@ func scheduleReduce(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	}
 	shape := rowLayoutOf(s, g)
 	if withMma && shape.byVectors(g, e.caps.Dialect) {
-		r := wholeRows(e.another(), g, shape)
+		r := wholeRows(e.sibling(), g, shape)
 		r.each = width
 		if body, ok := r.vectors(r.rows()); ok {
 			return []Launch{r.emitter.finish(g.Name(), body)}
@@ -336,9 +336,9 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 		to = loop.Int(r.length / r.each)
 	}
 	if withMma && turns == 1 && r.hasRemainder() {
-		whole := maxTogether * r.shape.lanes
+		whole := maxUnroll * r.shape.lanes
 		whole *= r.length / r.each / whole
-		r.strided(f, maxTogether, scalar.Add(r.from, r.lane), loop.Int(whole))
+		r.strided(f, maxUnroll, scalar.Add(r.from, r.lane), loop.Int(whole))
 		r.strided(f, 1, scalar.Add(loop.Int(whole), r.lane), to)
 		return
 	}
@@ -350,7 +350,7 @@ func (r *rowEmitter) loopOver(f func(c *chunk)) {
 func (r *rowEmitter) strided(f func(c *chunk), turns int, from, to scalar.Expr) {
 	n, lanes := fusion.Product(r.g.Inner)/r.each, r.shape.lanes
 	name, inner := r.name("r"), r.name("u")
-	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), Rolled: r.rolled()}
+	each := &loop.For{Var: name, Start: from, End: to, Step: loop.Int(turns * lanes), NoUnroll: r.rolled()}
 	at := scalar.NewVar(name, each.Type(), 0, int64(n-1-(turns-1)*lanes))
 	if turns > 1 {
 		at = scalar.Add(at, scalar.Mul(scalar.NewVar(inner, ir.I32, 0, int64(turns-1)), loop.Int(lanes)))
@@ -419,9 +419,9 @@ func (r *rowEmitter) invariant(x scalar.Expr, changing []string) bool {
 	return same
 }
 
-// maxTogether is the maximum unroll factor of loops over inner points, and so the number of
+// maxUnroll is the maximum unroll factor of loops over inner points, and so the number of
 // loads in flight.
-const maxTogether = 4
+const maxUnroll = 4
 
 // longRow is the number of unrolled iterations that pay for the code of a remainder loop.
 const longRow = 8
@@ -431,7 +431,7 @@ const longRow = 8
 func (r *rowEmitter) hasRemainder() bool {
 	from, known := r.from.IntConst()
 	return r.caps.Dialect == dtype.CUDA && known && from == 0 && r.length == fusion.Product(r.g.Inner) &&
-		r.length >= longRow*maxTogether*r.each*r.shape.lanes && (maxTogether+1)*r.each*r.g.Weight() <= maxUnrolledWeight
+		r.length >= longRow*maxUnroll*r.each*r.shape.lanes && (maxUnroll+1)*r.each*r.g.Weight() <= maxUnrolledWeight
 }
 
 // rolledTerms is the length from which the loop of a thread that reduces a row alone must stay
@@ -448,7 +448,7 @@ func (r *rowEmitter) rolled() bool {
 // unrollFactor returns the largest unroll factor without a remainder in any thread of any
 // workgroup.
 func (r *rowEmitter) unrollFactor() int {
-	most := maxTogether
+	most := maxUnroll
 	if r.shape.rowsFirst {
 		most = r.columnUnroll(r.g)
 	}

@@ -7,20 +7,20 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// reduceWays is the schedule space of a reduction: the threads per row, the rows per workgroup
+// reduceSpace is the schedule space of a reduction: the threads per row, the rows per workgroup
 // and the split.
-type reduceWays struct {
+type reduceSpace struct {
 	e *emitter
 	g *fusion.Group
 }
 
-func (w *reduceWays) rule() Schedule {
+func (w *reduceSpace) rule() Schedule {
 	s := w.e.shapeRows(w.g)
-	s.Split = w.e.evenParts(w.g, s, w.g.RowParts())
+	s.Split = w.e.evenParts(w.g, s, w.g.RowSplits())
 	return s
 }
 
-func (w *reduceWays) candidates() []Ranked {
+func (w *reduceSpace) candidates() []Ranked {
 	rule := w.rule()
 	list := []Ranked{{rule, w.cost(rule)}}
 	add := func(s Schedule) {
@@ -47,7 +47,7 @@ func (w *reduceWays) candidates() []Ranked {
 
 // fits accepts powers of two of threads, as the trees over lanes need, and splits that leave
 // each thread an element.
-func (w *reduceWays) fits(s Schedule) bool {
+func (w *reduceSpace) fits(s Schedule) bool {
 	if s.Family != Rows && s.Family != Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||
 		s != (Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Split: s.Split}) {
 		return false
@@ -61,7 +61,7 @@ func (w *reduceWays) fits(s Schedule) bool {
 
 // splits reports whether rows can be split: the partial results between the two kernels need
 // bindings.
-func (w *reduceWays) splits() bool {
+func (w *reduceSpace) splits() bool {
 	if !w.g.Splits() {
 		return false
 	}
@@ -76,13 +76,13 @@ func (w *reduceWays) splits() bool {
 
 // cost estimates the time to read the rows, and of a tree with a barrier per level over the
 // lanes of a row.
-func (w *reduceWays) cost(s Schedule) float64 {
+func (w *reduceSpace) cost(s Schedule) float64 {
 	rows, length := max(fusion.Product(w.g.Outer), 1), max(fusion.Product(w.g.Inner), 1)
 	groups := ceilDiv(rows, s.Rows) * s.Split
 	each := ceilDiv(ceilDiv(length, s.Split), s.Lanes)
 	load := hardware.Work{
 		Bytes:   bytesOf(w.g.Reads()) + bytesOf(w.g.Writes()),
-		Threads: groups * s.Lanes * s.Rows, UnderWay: 4 * min(each, maxTogether),
+		Threads: groups * s.Lanes * s.Rows, BytesInFlight: 4 * min(each, maxUnroll),
 		Ops: float64(rows) * float64(length) * float64(w.g.Weight()+pointOps),
 	}
 	load.Sectors = load.Bytes
@@ -100,7 +100,7 @@ func (w *reduceWays) cost(s Schedule) float64 {
 	return time
 }
 
-func (w *reduceWays) emit(s Schedule) []Launch { return scheduleReduce(w.e, w.g, s) }
+func (w *reduceSpace) emit(s Schedule) []Launch { return scheduleReduce(w.e, w.g, s) }
 
 // rowLayout maps a workgroup onto the outer points ("rows") and the inner points of a
 // reduction.
@@ -128,8 +128,8 @@ const (
 // workgroups.
 const independentThreads = 64
 
-// rowAlone gives each row to one thread.
-func rowAlone(g *fusion.Group) Schedule {
+// rowPerThread gives each row to one thread.
+func rowPerThread(g *fusion.Group) Schedule {
 	return Schedule{Family: Columns, Lanes: 1, Rows: min(independentThreads, powerOfTwo(fusion.Product(g.Outer))), Split: 1}
 }
 
@@ -137,9 +137,9 @@ func rowAlone(g *fusion.Group) Schedule {
 // half with four threads.
 const maxSerialRow = 64
 
-// rowByFew gives each row to one thread, or to a few where it is longer than maxSerialRow.
-func rowByFew(g *fusion.Group) Schedule {
-	s := rowAlone(g)
+// rowPerFewThreads gives each row to one thread, or to a few where it is longer than maxSerialRow.
+func rowPerFewThreads(g *fusion.Group) Schedule {
+	s := rowPerThread(g)
 	if fusion.Product(g.Inner) > maxSerialRow && s.Rows == independentThreads {
 		s.Lanes, s.Rows = 4, independentThreads/4
 	}
@@ -199,7 +199,7 @@ func (e *emitter) exceedsCache(g *fusion.Group, lanes int) bool {
 		}
 	}
 	atOnce := min(fusion.Product(g.Outer), e.caps.Profile().Resident()/lanes)
-	return atOnce*row > e.caps.Profile().Kept()
+	return atOnce*row > e.caps.Profile().RetainedBytes()
 }
 
 // manyRows is a number of rows that fills any device with the smallest workgroups.

@@ -19,7 +19,7 @@ const wantedGroups = 2
 func scheduleSplit(e *emitter, g *fusion.Group, s Schedule) []Launch {
 	var partials []*fusion.Tensor
 	first := e.splitRows(g, s, &partials)
-	second := e.another().combineParts(g, s.Split, partials)
+	second := e.sibling().combineParts(g, s.Split, partials)
 	return []Launch{first, second}
 }
 
@@ -58,10 +58,10 @@ func (e *emitter) splitRows(g *fusion.Group, s Schedule, partials *[]*fusion.Ten
 const columnBytes = 32
 
 // columnUnroll is the unroll factor over the elements of columns, on CUDA: more for narrow
-// types, by bytes in flight. In WGSL and MSL, where it is not measured, it is maxTogether.
+// types, by bytes in flight. In WGSL and MSL, where it is not measured, it is maxUnroll.
 func (e *emitter) columnUnroll(g *fusion.Group) int {
 	if !withMma || e.caps.Dialect != dtype.CUDA {
-		return maxTogether
+		return maxUnroll
 	}
 	bytes := 0
 	for _, t := range g.Reads() {
@@ -69,7 +69,7 @@ func (e *emitter) columnUnroll(g *fusion.Group) int {
 			bytes += loop.DeviceSize(t.DType)
 		}
 	}
-	turns := maxTogether
+	turns := maxUnroll
 	for bytes > 0 && 2*turns*bytes <= columnBytes && 2*turns*g.Weight() <= maxUnrolledWeight {
 		turns *= 2
 	}
@@ -112,7 +112,7 @@ func (r *rowEmitter) partialStage(members []*fusion.Member) []accumulator {
 
 // combineParts combines the partial results of each row and finishes the group.
 func (e *emitter) combineParts(g *fusion.Group, parts int, partials []*fusion.Tensor) Launch {
-	whole := g.OverParts(parts)
+	whole := g.CombineSplits(parts)
 	shape := rowLayoutOf(e.shapeColumns(fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.linearGroup(ceilDiv(fusion.Product(g.Outer), shape.rows)))
 	next := 0

@@ -21,9 +21,9 @@ func (s rowLayout) byVectors(g *fusion.Group, dialect dtype.Dialect) bool {
 // vectors vectorises the loops of a kernel, or reports false where an access is not contiguous:
 // its elements would be loaded one by one, in four times as many sectors per warp.
 func (e *emitter) vectors(body []loop.Stmt) (out []loop.Stmt, ok bool) {
-	m := newMover(&writer{emitter: e})
+	m := newVectorizer(&writer{emitter: e})
 	m.seeBlock(body)
-	m.settle()
+	m.decide()
 	for _, s := range body {
 		if f, is := s.(*loop.For); is && !m.allWide(f) {
 			return nil, false
@@ -34,20 +34,20 @@ func (e *emitter) vectors(body []loop.Stmt) (out []loop.Stmt, ok bool) {
 
 // seeBlock records the loads and stores of statements. The stores of a vector are in order in
 // one list of statements.
-func (m *mover) seeBlock(body []loop.Stmt) {
+func (m *vectorizer) seeBlock(body []loop.Stmt) {
 	next := map[int]int{} // the next element of a vector to be stored
 	for _, s := range body {
 		loop.MapExprs(shallow(s), func(x scalar.Expr) scalar.Expr {
-			m.see(x)
+			m.observe(x)
 			return x
 		})
 		switch s := s.(type) {
 		case *loop.Store:
 			_, element, ok := m.vectorAt(s.At)
-			m.note(s.Array, ok && element == next[s.Array])
+			m.record(s.Array, ok && element == next[s.Array])
 			next[s.Array] = (element + 1) % width
 		case *loop.AtomicOp:
-			m.note(s.Array, false)
+			m.record(s.Array, false)
 		case *loop.For:
 			m.seeBlock(s.Body)
 		case *loop.If:
@@ -56,7 +56,7 @@ func (m *mover) seeBlock(body []loop.Stmt) {
 		}
 	}
 	for id, element := range next {
-		m.note(id, element == 0)
+		m.record(id, element == 0)
 	}
 }
 
@@ -72,7 +72,7 @@ func shallow(s loop.Stmt) []loop.Stmt {
 }
 
 // allWide reports whether all accesses that vary in a loop are vectors.
-func (m *mover) allWide(f *loop.For) bool {
+func (m *vectorizer) allWide(f *loop.For) bool {
 	changing, wide := []string{f.Var}, true
 	loop.Walk(f.Body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
 	look := func(array int, at scalar.Expr) {
@@ -100,7 +100,7 @@ func (m *mover) allWide(f *loop.For) bool {
 
 // block writes statements with vectors for their elements. A vector is loaded at its first
 // element and stored at its last.
-func (m *mover) block(body []loop.Stmt) []loop.Stmt {
+func (m *vectorizer) block(body []loop.Stmt) []loop.Stmt {
 	outer := m.body
 	m.body = nil
 	names, stored := map[string][]string{}, map[int][]scalar.Expr{}
@@ -129,7 +129,7 @@ func (m *mover) block(body []loop.Stmt) []loop.Stmt {
 
 // storeElement collects the values of a vector and stores it with the last one: no variable
 // changes between the stores of a point.
-func (m *mover) storeElement(s *loop.Store, stored map[int][]scalar.Expr) {
+func (m *vectorizer) storeElement(s *loop.Store, stored map[int][]scalar.Expr) {
 	values := append(stored[s.Array], s.Value)
 	if len(values) == width {
 		vector, _, _ := m.vectorAt(s.At)

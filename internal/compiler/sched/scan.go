@@ -24,7 +24,7 @@ type scan struct {
 	// element returns the terms of element i of a row, kept the stores of its results, and save
 	// writes these stores. Scans of the totals between kernels have no kept.
 	element func(w *writer, row, i scalar.Expr) []scalar.Expr
-	kept    func(w *writer, row, i scalar.Expr, acc []scalar.Expr) []kept
+	kept    func(w *writer, row, i scalar.Expr, acc []scalar.Expr) []pendingStore
 	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
 }
 
@@ -48,14 +48,14 @@ func scanOf(e *emitter, g *fusion.Group) *scan {
 		at[axis] = w.Simplify(i)
 		return at
 	}
-	results := func(w *writer, row, i scalar.Expr, acc []scalar.Expr) (stores []kept) {
+	results := func(w *writer, row, i scalar.Expr, acc []scalar.Expr) (stores []pendingStore) {
 		if l.Finish != nil {
 			acc = l.Finish(n, acc)
 		}
 		at := place(w, row, i)
 		for k, t := range m.Store {
 			if t != nil {
-				stores = append(stores, kept{t, at, acc[k]})
+				stores = append(stores, pendingStore{t, at, acc[k]})
 			}
 		}
 		return stores

@@ -73,7 +73,7 @@ func (p *scan) newBlock(s Schedule, cut chunking) *blockScanner {
 	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
 	chunk, chunks := cut.chunk, cut.chunks
 	t := &blockScanner{
-		writer: p.e.another().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
+		writer: p.e.sibling().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
 		local: loop.LocalID(0, threads),
 	}
 	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, perGroup) * chunks)

@@ -61,7 +61,7 @@ func (p *scan) gather(w *writer, s Schedule, cut chunking, at place) (combined f
 		own, step = at.lane, s.Lanes
 	}
 	var totals, before []scalar.Expr // before: whether a total is of an earlier chunk
-	m := newMover(w)
+	m := newVectorizer(w)
 	for i := range units {
 		first := w.let("gather", scalar.Add(own, loop.Int(i*step)))
 		var theirs, values []scalar.Expr
@@ -71,8 +71,8 @@ func (p *scan) gather(w *writer, s Schedule, cut chunking, at place) (combined f
 			values = append(values, p.init()...)
 			before = append(before, scalar.Lt(number, at.number))
 		}
-		m.see(theirs...)
-		m.settle()
+		m.observe(theirs...)
+		m.decide()
 		values = w.vars("total", values)
 		w.when(before[i*unit], func() {
 			m.load(theirs)
@@ -94,7 +94,7 @@ func (p *scan) gather(w *writer, s Schedule, cut chunking, at place) (combined f
 // chunkTotals is a workgroup that reduces a chunk whose elements commute: each thread combines
 // interleaved elements, and one tree combines the threads.
 type chunkTotals struct {
-	*mover
+	*vectorizer
 	place
 	p     *scan
 	s     Schedule
@@ -108,8 +108,8 @@ type chunkTotals struct {
 const treeRadix = 16
 
 func (p *scan) totalCommutative(s Schedule, cut chunking) Launch {
-	w := p.e.another().writer(s.Lanes * s.Rows)
-	t := &chunkTotals{mover: newMover(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, unit: 1}
+	w := p.e.sibling().writer(s.Lanes * s.Rows)
+	t := &chunkTotals{vectorizer: newVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, unit: 1}
 	if s.Family == RegisterScan {
 		t.unit = width
 	}
@@ -152,8 +152,8 @@ func (t *chunkTotals) tile(from scalar.Expr, total []scalar.Expr) {
 			values = append(values, x...)
 		}
 	}
-	t.see(values...)
-	t.settle()
+	t.observe(values...)
+	t.decide()
 	t.load(values)
 	t.setAll(total, t.p.combineAll(t.writer, append(total, t.letAll("x", values)...)))
 }

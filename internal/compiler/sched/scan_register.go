@@ -14,7 +14,7 @@ import (
 // serves all strips: rows of 4,096 ran at 3,864 GB/s so, and at 2,971 through workgroup memory
 // (cumsum, H200, WebGPU).
 type registerScanner struct {
-	*mover
+	*vectorizer
 	place
 	p              *scan
 	s              Schedule
@@ -36,24 +36,24 @@ func (p *scan) vectors() bool {
 	if p.kept == nil || p.stride != 1 || p.length%width != 0 {
 		return false
 	}
-	m := newMover(p.e.another().writer(1))
+	m := newVectorizer(p.e.sibling().writer(1))
 	row := loop.GroupID(0, p.rows)
 	vector := scalar.Mul(loop.GroupID(1, p.length/width), loop.Int(width))
-	var stores []kept
+	var stores []pendingStore
 	for j := range width {
 		at := scalar.Add(vector, loop.Int(j))
-		m.see(p.element(m.writer, row, at)...)
+		m.observe(p.element(m.writer, row, at)...)
 		stores = append(stores, p.kept(m.writer, row, at, p.init())...)
 	}
-	m.seeStores(p.byTensor(stores), width)
+	m.observeStores(p.byTensor(stores), width)
 	return len(m.scalars) == 0
 }
 
 // byTensor sorts the stores of a vector by tensor, in memory order.
-func (p *scan) byTensor(stores []kept) (out []kept) {
+func (p *scan) byTensor(stores []pendingStore) (out []pendingStore) {
 	results := len(stores) / width
 	for k := range results {
-		run := make([]kept, width)
+		run := make([]pendingStore, width)
 		for j := range run {
 			run[j] = stores[j*results+k]
 		}
@@ -98,8 +98,8 @@ func (p *scan) register(s Schedule, cut chunking) Launch {
 }
 
 func (p *scan) newRegister(s Schedule, cut chunking) *registerScanner {
-	w := p.e.another().writer(s.Lanes * s.Rows)
-	t := &registerScanner{mover: newMover(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / width}
+	w := p.e.sibling().writer(s.Lanes * s.Rows)
+	t := &registerScanner{vectorizer: newVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / width}
 	t.first = t.let("first", scalar.Mul(t.number, loop.Int(cut.chunk/width)))
 	t.last = t.let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk/width)), loop.Int(p.length/width)))
 	t.wholeTilesOnly = cut.whole(p, s)
@@ -167,11 +167,11 @@ func (t *registerScanner) loadStrips(parts []strip) {
 			values = append(values, t.p.element(t.writer, t.row, parts[s].at(j))...)
 		}
 	}
-	t.see(values...)
+	t.observe(values...)
 	for s := range parts {
-		t.seeStores(t.results(&parts[s], t.p.init()), width)
+		t.observeStores(t.results(&parts[s], t.p.init()), width)
 	}
-	t.settle()
+	t.decide()
 	t.load(values)
 	n := len(t.p.accs)
 	for s := range parts {
@@ -192,8 +192,8 @@ func (t *registerScanner) loadStrips(parts []strip) {
 
 // results returns the stores of a strip whose vector begins from start. Before loadStrips only
 // their addresses are meaningful.
-func (t *registerScanner) results(x *strip, start []scalar.Expr) []kept {
-	var stores []kept
+func (t *registerScanner) results(x *strip, start []scalar.Expr) []pendingStore {
+	var stores []pendingStore
 	for j := range width {
 		value, last := start, j // the last element combined
 		if t.p.exclusive {

@@ -11,7 +11,7 @@ import (
 // scanSpace is the schedule space of a scan: the threads and workgroups that share a row.
 type scanSpace struct{ p *scan } // nil where there are no elements
 
-func newScanSpace(e *emitter, g *fusion.Group) ways { return scanSpace{scanOf(e, g)} }
+func newScanSpace(e *emitter, g *fusion.Group) scheduleSpace { return scanSpace{scanOf(e, g)} }
 
 const (
 	// minAdjacent is the number of adjacent rows from which threads scan rows serially:
@@ -30,9 +30,9 @@ const (
 	minTiles = 4
 )
 
-// enoughThreads is the number of prefetching threads that fill a device, fullWorkgroups the
+// fullThreads is the number of prefetching threads that fill a device, fullWorkgroups the
 // number of workgroups that share rows.
-func enoughThreads(caps loop.Caps) int  { return aheadThreads * caps.Profile().Processors }
+func fullThreads(caps loop.Caps) int    { return aheadThreads * caps.Profile().Processors }
 func fullWorkgroups(caps loop.Caps) int { return rowGroups * caps.Profile().Processors }
 
 const (
@@ -81,7 +81,7 @@ func (p *scan) serialScan() Schedule {
 	for s.Lanes*s.Rows < min(p.e.caps.Invocations, mapThreads) {
 		s.Rows *= 2
 	}
-	s.Split = max(1, min(enoughThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*minScanSteps)))
+	s.Split = max(1, min(fullThreads(p.e.caps)/(p.rows*s.Lanes), p.length/(s.Lanes*minScanSteps)))
 	return s
 }
 
@@ -250,7 +250,7 @@ func (p *scan) cost(s Schedule) float64 {
 func (p *scan) work(s Schedule) hardware.Work {
 	elements := float64(p.rows) * float64(p.length)
 	threads := ceilDiv(p.rows, s.Rows) * p.chunking(s).chunks * s.Rows * s.Lanes
-	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, UnderWay: 4 * s.Each}
+	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, BytesInFlight: 4 * s.Each}
 	together := p.stride // contiguous elements per warp
 	if s.Family != SerialScan {
 		together = sectorElements

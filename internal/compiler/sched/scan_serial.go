@@ -43,7 +43,7 @@ func (p *scan) serial(s Schedule, cut chunking) Launch {
 }
 
 func (p *scan) newSerial(s Schedule, cut chunking) (t *serialScanner, number scalar.Expr) {
-	t = &serialScanner{writer: p.e.another().writer(1), p: p, s: s, cut: cut}
+	t = &serialScanner{writer: p.e.sibling().writer(1), p: p, s: s, cut: cut}
 	t.workgroup = [3]int{s.Rows, s.Lanes, 1}
 	blocks := ceilDiv(p.rows, s.Rows)
 	workgroup, exists := t.boundedGroup(blocks * cut.chunks)

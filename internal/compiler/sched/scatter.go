@@ -218,10 +218,10 @@ func (s *scatterEmitter) maxUpdates() float64 {
 func (s *scatterEmitter) traffic() hardware.Work {
 	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
 	return hardware.Work{
-		Bytes:    (positions + 2*rows) * float64(s.Window*size),
-		Sectors:  3 * positions * float64(ceilDiv(s.Window, sectorElements)*hardware.SectorBytes),
-		Threads:  s.Positions * s.Window,
-		UnderWay: size,
+		Bytes:         (positions + 2*rows) * float64(s.Window*size),
+		Sectors:       3 * positions * float64(ceilDiv(s.Window, sectorElements)*hardware.SectorBytes),
+		Threads:       s.Positions * s.Window,
+		BytesInFlight: size,
 	}
 }
 

@@ -80,7 +80,7 @@ type runSum struct{ block, before, neutral scalar.Expr }
 
 func (r *runs) sum(w *writer) *runSum {
 	s := &runSum{block: w.variable("acc", r.Neutral()), neutral: r.Neutral()}
-	if r.adds() && r.chunk > fusion.SumBlock {
+	if r.adds() && r.chunk > fusion.SumBlockLen {
 		s.before = w.variable("blocks", s.neutral)
 	}
 	return s
@@ -91,7 +91,7 @@ func (s *runSum) nextBlock(w *writer, i scalar.Expr) {
 	if s.before == nil {
 		return
 	}
-	w.when(scalar.Eq(scalar.Rem(i, loop.Int(fusion.SumBlock)), loop.Int(0)), func() {
+	w.when(scalar.Eq(scalar.Rem(i, loop.Int(fusion.SumBlockLen)), loop.Int(0)), func() {
 		w.set(s.before, scalar.Add(s.before, s.block))
 		w.set(s.block, s.neutral)
 	})

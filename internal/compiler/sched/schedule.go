@@ -16,9 +16,9 @@ const (
 	Sole Family = iota
 	// Elements: each thread of a map computes Each contiguous elements.
 	Elements
-	// Turned: a map transposes operands through workgroup memory, in tiles of M×N: M along the
+	// Transposed: a map transposes operands through workgroup memory, in tiles of M×N: M along the
 	// axis on which the operand is contiguous, N along the last axis of the result.
-	Turned
+	Transposed
 	// Rows: a reduction in which Lanes threads share a row and a workgroup has Rows rows.
 	// Neighbouring threads read neighbouring elements of a row. Each row is split over Split
 	// workgroups.

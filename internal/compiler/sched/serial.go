@@ -23,7 +23,7 @@ type serial struct {
 
 // scheduleSerial lowers a group for one thread.
 func scheduleSerial(g *fusion.Group, caps loop.Caps) []Launch {
-	return serialParts(g, g.SideBySide(), caps)
+	return serialParts(g, g.HorizontalParts(), caps)
 }
 
 // writeSerial writes parts of a group, divided among workgroups.
@@ -62,7 +62,7 @@ func (s *serial) group(g *fusion.Group) {
 	}
 	switch g.Kind {
 	case fusion.ReduceKind:
-		s.reduce(g, fusion.SumBlock)
+		s.reduce(g, fusion.SumBlockLen)
 	case fusion.ContractKind:
 		s.contract(g)
 	case fusion.PrefixKind:

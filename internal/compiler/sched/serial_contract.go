@@ -142,7 +142,7 @@ func (p *product) chooseBlocks() {
 }
 
 // compensates reports whether a sum has so many blocks that its rounding error is kept.
-func (p *product) compensates() bool { return p.blocks > fusion.SumBlock/2 }
+func (p *product) compensates() bool { return p.blocks > fusion.SumBlockLen/2 }
 
 // sumSize is the size of a sum in bytes.
 func (p *product) sumSize() int {

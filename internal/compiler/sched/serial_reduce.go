@@ -311,8 +311,8 @@ func (s *serial) columns(code *fusion.Code, block int) bool {
 	return true
 }
 
-// productBlock is [fusion.SumBlock] for contractions, whose sums may be less exact.
-const productBlock = 8 * fusion.SumBlock
+// productBlock is [fusion.SumBlockLen] for contractions, whose sums may be less exact.
+const productBlock = 8 * fusion.SumBlockLen
 
 // compensatedSum is a blocked sum of f32: the sum of the blocks so far and its rounding error.
 // The slots hold those of lanes.

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// compensatedScatter is an f32 scatter-add in which rows may get more than fusion.SumBlock
+// compensatedScatter is an f32 scatter-add in which rows may get more than fusion.SumBlockLen
 // updates: their rounding errors are kept.
 type compensatedScatter struct {
 	*serial
@@ -21,10 +21,10 @@ type compensatedScatter struct {
 // compensated returns a scatter with the memory for rows with many updates, nil where there are
 // none.
 func (s *serial) compensated(x *fusion.Scatter, r *fusion.RowScatter) *compensatedScatter {
-	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlock {
+	if x.Mode != ir.ScatterAdd || x.Out.DType != ir.F32 || r.Positions <= fusion.SumBlockLen {
 		return nil
 	}
-	most := r.Positions / (fusion.SumBlock + 1)
+	most := r.Positions / (fusion.SumBlockLen + 1)
 	return &compensatedScatter{s, x, r, s.p.Scratch("places", ir.I32, r.Rows), s.p.Scratch("rests", ir.F32, most, r.Window)}
 }
 
@@ -55,7 +55,7 @@ func (o *compensatedScatter) find() {
 	})
 	last := o.variable("last", loop.Int(0))
 	rows(func(row scalar.Expr) {
-		often := o.let("often", scalar.Gt(o.load(o.places, ir.Index{row}), loop.Int(fusion.SumBlock)))
+		often := o.let("often", scalar.Gt(o.load(o.places, ir.Index{row}), loop.Int(fusion.SumBlockLen)))
 		o.set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))
 		o.save(o.places, ir.Index{row}, scalar.Select(often, last, loop.Int(0)))
 	})

@@ -138,7 +138,9 @@ func (s *sorting) merge(w *writer, keys, from, slots, width int) {
 // sortSpace is the schedule space of a sort.
 type sortSpace struct{ s *sorting } // nil where there is nothing to sort
 
-func newSortSpace(g *fusion.Group, caps loop.Caps) ways { return sortSpace{sortingOf(g, caps)} }
+func newSortSpace(g *fusion.Group, caps loop.Caps) scheduleSpace {
+	return sortSpace{sortingOf(g, caps)}
+}
 
 func (w sortSpace) rule() Schedule {
 	if s := (Schedule{Family: BitonicSort}); w.fits(s) {

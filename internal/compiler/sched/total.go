@@ -70,7 +70,7 @@ func (t totalWork) write(w *writer, s segment) {
 
 // totalOfSums sums the partial sums in one workgroup.
 func totalOfSums(e *emitter, g *fusion.Group, sums *fusion.Tensor) Launch {
-	w := e.another().writer(mapThreads)
+	w := e.sibling().writer(mapThreads)
 	w.groups = [3]int{1, 1, 1}
 	sum := w.sum(sums.DType, loop.Int(0), loop.Int(sums.Len()), func(i scalar.Expr) scalar.Expr { return w.load(sums, ir.Index{i}) })
 	w.when(scalar.Eq(loop.LocalID(0, mapThreads), loop.Int(0)), func() {

@@ -13,63 +13,63 @@ import (
 // width is the number of elements of a vector.
 const width = 4
 
-// mover vectorises the loads and stores of a kernel. A kernel sees an array either as vectors or
+// vectorizer vectorises the loads and stores of a kernel. A kernel sees an array either as vectors or
 // as scalars, so the mover first looks at all accesses, then decides, then writes.
-type mover struct {
+type vectorizer struct {
 	*writer
 	scalars map[int]bool // tensors with an access that cannot be vectorised
 	seen    map[int]bool
 }
 
-func newMover(w *writer) *mover { return &mover{w, map[int]bool{}, map[int]bool{}} }
+func newVectorizer(w *writer) *vectorizer { return &vectorizer{w, map[int]bool{}, map[int]bool{}} }
 
-// wider reports whether the elements of a tensor can form vectors. WGSL has no vectors of types
+// vectorizable reports whether the elements of a tensor can form vectors. WGSL has no vectors of types
 // of less than 32 bits.
-func (m *mover) wider(t *fusion.Tensor) bool {
+func (m *vectorizer) vectorizable(t *fusion.Tensor) bool {
 	half := m.caps.Dialect == dtype.CUDA && (t.DType == ir.F16 || t.DType == ir.BF16)
 	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32 || half) && t.Len()%width == 0
 }
 
-// see records the loads in values.
-func (m *mover) see(values ...scalar.Expr) {
+// observe records the loads in values.
+func (m *vectorizer) observe(values ...scalar.Expr) {
 	for _, x := range values {
 		scalar.Walk(x, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref >= 0 {
 				_, _, ok := m.vectorAt(n.Args[0])
-				m.note(n.Ref, ok)
+				m.record(n.Ref, ok)
 			}
 		})
 	}
 }
 
-// keep records the loads in statements that are already written, as scalars.
-func (m *mover) keep(body []loop.Stmt) {
+// observeWritten records the loads in statements that are already written, as scalars.
+func (m *vectorizer) observeWritten(body []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) {
 		loop.EachNode(s, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref >= 0 {
-				m.note(n.Ref, false)
+				m.record(n.Ref, false)
 			}
 		})
 	})
 }
 
-// seeStores records stores, in runs of run neighbours.
-func (m *mover) seeStores(stores []kept, run int) {
+// observeStores records stores, in runs of run neighbours.
+func (m *vectorizer) observeStores(stores []pendingStore, run int) {
 	for s := range slices.Chunk(stores, run) {
 		root, _, ok := m.run(s)
-		m.note(root.ID, ok)
+		m.record(root.ID, ok)
 	}
 }
 
-func (m *mover) note(id int, ok bool) {
+func (m *vectorizer) record(id int, ok bool) {
 	m.seen[id] = true
-	if !ok || !m.wider(m.p.Tensor(id)) {
+	if !ok || !m.vectorizable(m.p.Tensor(id)) {
 		m.scalars[id] = true
 	}
 }
 
-// settle marks as vectors the tensors whose accesses all are.
-func (m *mover) settle() {
+// decide marks as vectors the tensors whose accesses all are.
+func (m *vectorizer) decide() {
 	for id := range m.seen {
 		if !m.scalars[id] {
 			m.wide[id] = width
@@ -78,7 +78,7 @@ func (m *mover) settle() {
 }
 
 // vectorAt splits an offset into a vector's number and an element of it.
-func (m *mover) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bool) {
+func (m *vectorizer) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bool) {
 	rest, ok := m.Simplify(scalar.Mod(at, loop.Int(width))).IntConst()
 	if !ok {
 		return nil, 0, false
@@ -88,7 +88,7 @@ func (m *mover) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, ok bo
 
 // run returns the tensor and the first vector of stores to consecutive whole vectors, or false
 // if they are not.
-func (m *mover) run(stores []kept) (root *fusion.Tensor, first scalar.Expr, ok bool) {
+func (m *vectorizer) run(stores []pendingStore) (root *fusion.Tensor, first scalar.Expr, ok bool) {
 	root, at := m.p.Place(stores[0].t, stores[0].at)
 	first, element, ok := m.vectorAt(at)
 	if !ok || element != 0 || len(stores)%width != 0 {
@@ -105,14 +105,14 @@ func (m *mover) run(stores []kept) (root *fusion.Tensor, first scalar.Expr, ok b
 
 // load emits the vector loads that values need, and replaces the loads in values by their
 // elements.
-func (m *mover) load(values []scalar.Expr) {
+func (m *vectorizer) load(values []scalar.Expr) {
 	names := map[string][]string{}
 	for i, x := range values {
 		values[i] = m.loaded(x, names)
 	}
 }
 
-func (m *mover) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
+func (m *vectorizer) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
 	return scalar.Substitute(x, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpLoad || m.wide[n.Ref] == 0 {
 			return nil, false
@@ -130,7 +130,7 @@ func (m *mover) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {
 
 // store stores values in runs of run neighbours, each if it exists. Runs to whole vectors are
 // stored together and share one condition outside.
-func (m *mover) store(stores []kept, run int, exists []scalar.Expr) {
+func (m *vectorizer) store(stores []pendingStore, run int, exists []scalar.Expr) {
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
 		values[i] = s.value
@@ -142,7 +142,7 @@ func (m *mover) store(stores []kept, run int, exists []scalar.Expr) {
 	}
 }
 
-func (m *mover) storeRun(stores []kept, values, exists []scalar.Expr) {
+func (m *vectorizer) storeRun(stores []pendingStore, values, exists []scalar.Expr) {
 	root, at, ok := m.run(stores)
 	if !ok || m.wide[root.ID] == 0 {
 		for i, s := range stores {

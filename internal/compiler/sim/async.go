@@ -46,12 +46,12 @@ func (m *machine) prepare(body []loop.Stmt) {
 		switch s := s.(type) {
 		case *loop.CopyAsync:
 			watch(s.To)
-		case *loop.CopyBox:
+		case *loop.CopyTMA:
 			watch(s.To)
 		case *loop.Mma:
 			m.whole.held = map[string]int{}
 			for _, t := range s.Terms {
-				if t.Left == nil {
+				if t.LeftRegisters == nil {
 					watch(t.A.Array)
 				}
 				watch(t.B.Array)

@@ -63,7 +63,7 @@ func (c *compiler) fragmentLoad(s *loop.FragmentLoad) []string {
 	a, at, m := c.m.arrays[s.Array], c.expr(s.At), c.m
 	f := c.defineFragment(s.Name, a.DType)
 	row, column := int64(s.Stride), int64(1)
-	if s.Turned {
+	if s.Transposed {
 		row, column = column, row
 	}
 	value := newColumn(a.DType, m.threads)

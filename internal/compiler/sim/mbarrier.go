@@ -133,9 +133,9 @@ func (c *compiler) await(s *loop.Await) {
 }
 
 // copyBox starts a copy: values are read at once and written when the phase ends.
-func (c *compiler) copyBox(s *loop.CopyBox) {
+func (c *compiler) copyBox(s *loop.CopyTMA) {
 	m, to := c.m, c.m.arrays[s.To]
-	box := &m.k.Boxes[s.Box]
+	box := &m.k.TensorMaps[s.Map]
 	from := m.arrays[box.Array]
 	toAt, at := c.expr(s.ToAt), c.expr(s.At)
 	origin := make([]column, len(s.From))
@@ -153,7 +153,7 @@ func (c *compiler) copyBox(s *loop.CopyBox) {
 			m.fail(OutOfBounds, t, to.Name, base, 0)
 			return
 		}
-		if base*to.size%loop.MmaBytes != 0 {
+		if base*to.size%loop.TileAlign != 0 {
 			m.fail(Misaligned, t, to.Name, base, 0)
 			return
 		}
@@ -171,13 +171,13 @@ func (c *compiler) copyBox(s *loop.CopyBox) {
 }
 
 // elementOf returns the destination of element i of a copy, in rows of a tile.
-func elementOf(to *array, base, i int, box *loop.Box) place {
+func elementOf(to *array, base, i int, box *loop.TensorMap) place {
 	tile := loop.Tile{}
 	return place{to, base + tile.Element(to.DType, i/box.Size[0], i%box.Size[0])}
 }
 
 // boxElement returns the source of element i of a copy, and whether it is in bounds of the box.
-func boxElement(box *loop.Box, origin []column, i int, t int32) (elem int, inside bool) {
+func boxElement(box *loop.TensorMap, origin []column, i int, t int32) (elem int, inside bool) {
 	elem, inside = box.First, true
 	for axis, size := range box.Size {
 		stride := 1

@@ -34,8 +34,8 @@ func (c *compiler) mma(s *loop.Mma) {
 	run := make([]func(group int) []place, len(s.Terms))
 	var names []string
 	for i, t := range s.Terms {
-		names = append(append(names, t.Sums...), t.Left...)
-		run[i] = c.term(s.Atom, t)
+		names = append(append(names, t.Sums...), t.LeftRegisters...)
+		run[i] = c.term(s.Shape, t)
 	}
 	c.add(func(active []int32) {
 		if !m.together(active) {
@@ -93,23 +93,23 @@ func (m *machine) finish(pending int) {
 
 // term returns a function that computes one multiply-add of a warp group and returns what it
 // read.
-func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
+func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []place {
 	m := c.m
 	sums := make([]column, len(t.Sums))
 	for i, name := range t.Sums {
 		sums[i] = c.scope[name]
 	}
-	left := make([]column, len(t.Left))
-	for i, name := range t.Left {
+	left := make([]column, len(t.LeftRegisters))
+	for i, name := range t.LeftRegisters {
 		left[i] = c.scope[name]
 	}
 	b := c.tile(a, t.B, a.N)
 	var tile func(thread int32, out []float64) []place
-	if t.Left == nil {
-		tile = c.tile(a, t.A, loop.AtomRows)
+	if t.LeftRegisters == nil {
+		tile = c.tile(a, t.A, loop.MmaRows)
 	}
 	rows, columns := origins(a)
-	x, y := make([]float64, loop.AtomRows*a.K()), make([]float64, a.N*a.K())
+	x, y := make([]float64, loop.MmaRows*a.K()), make([]float64, a.N*a.K())
 	return func(group int) []place {
 		first := int32(group * loop.WarpGroup)
 		var read []place
@@ -147,7 +147,7 @@ func (c *compiler) term(a loop.Atom, t loop.MmaTerm) func(group int) []place {
 }
 
 // origins returns the origins of the threads of a warp group.
-func origins(a loop.Atom) (rows, columns [loop.WarpGroup]int) {
+func origins(a loop.MmaShape) (rows, columns [loop.WarpGroup]int) {
 	s := scalar.NewSimplifier()
 	for t := range rows {
 		row, column := a.Origin(scalar.ConstI(dtype.I32, int64(t)))
@@ -176,12 +176,12 @@ func operandBits(t dtype.DType, x float64) float64 {
 
 // tile returns a function that reads an operand from shared memory for the warp group with the
 // given first thread: for each free position the elements along k.
-func (c *compiler) tile(a loop.Atom, t loop.Tile, free int) func(first int32, out []float64) []place {
+func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32, out []float64) []place {
 	m, array, at := c.m, c.m.arrays[t.Array], c.expr(t.At)
 	return func(first int32, out []float64) []place {
 		base := int(at.i[first])
 		for thread := first; thread < first+loop.WarpGroup; thread++ {
-			if base*array.size%loop.MmaBytes != 0 || int(at.i[thread]) != base {
+			if base*array.size%loop.TileAlign != 0 || int(at.i[thread]) != base {
 				m.fail(Misaligned, thread, array.Name, int(at.i[thread]), 0)
 				return nil
 			}

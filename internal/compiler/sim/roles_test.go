@@ -18,7 +18,7 @@ func TestFaultsOfRolesAreFound(t *testing.T) {
 		await := list[0].(*loop.Await)
 		await.Phase = scalar.Add(await.Phase, i32(by))
 	}
-	first := func(list []loop.Stmt) *loop.CopyBox { return list[0].(*loop.CopyBox) }
+	first := func(list []loop.Stmt) *loop.CopyTMA { return list[0].(*loop.CopyTMA) }
 	for _, c := range []struct {
 		name  string
 		spoil func(r *kerneltest.Relay)
@@ -70,7 +70,7 @@ func TestFaultsOfRolesAreFound(t *testing.T) {
 func TestCopiesOfAPhaseThatDoesNotEnd(t *testing.T) {
 	r := kerneltest.NewRelay()
 	k := r.Case()
-	more := *r.Copies[0].(*loop.CopyBox)
+	more := *r.Copies[0].(*loop.CopyTMA)
 	more.From, more.ToAt, more.At = []scalar.Expr{i32(0), i32(0)}, i32(64*64), i32(1)
 	fetch := &k.Kernel.Body[0].(*loop.Roles).List[1]
 	fetch.Body = append(fetch.Body, &loop.Await{Mbarrier: more.Mbarrier + 1, At: i32(1), Phase: i32(0)}, &more)

@@ -136,7 +136,7 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		return c.subgroup(s)
 	case *loop.CopyAsync:
 		c.copyAsync(s)
-	case *loop.CopyBox:
+	case *loop.CopyTMA:
 		c.copyBox(s)
 	case *loop.Arrive:
 		c.arriveAt(s)

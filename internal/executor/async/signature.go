@@ -102,12 +102,12 @@ func Support(n *ir.Node, t plan.Target, holder string) native.Support {
 		types = append(types[:len(types):len(types)], v.Type())
 	}
 	for _, x := range types {
-		inParts := x.DType.IsComplex() && t.Support(x.DType.Real()) != dtype.Unsupported && passes.Pairable(n)
+		inParts := x.DType.IsComplex() && t.Support(x.DType.Real()) != dtype.Unsupported && passes.HasComplexRule(n)
 		if !inParts && t.Support(x.DType) == dtype.Unsupported {
 			return native.Support{Level: native.Unsupported, Reason: fmt.Sprintf("%s cannot hold %s", holder, x.DType)}
 		}
 	}
-	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) || t.Apart(n) {
+	if n.Def().IsComposite() && !sched.HasKernels(n, t.Caps) || t.DecomposesScan(n) {
 		return native.Support{Level: native.Decomposed}
 	}
 	return native.Support{Level: native.Native}

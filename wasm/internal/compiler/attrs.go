@@ -79,7 +79,7 @@ func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, er
 			return nil, ir.Attrf("there is no attribute %s: there are %s", hostName(name), hostName(strings.Join(s.names, ", ")))
 		}
 	}
-	if c, ok := a.(ir.Completer); ok {
+	if c, ok := a.(ir.Defaulter); ok {
 		c.Complete(typesOf(in), func(name string) bool { return values[name] != nil })
 	}
 	return a, nil

@@ -48,7 +48,7 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	w.Text(g.Name())
 	w.U32(len(g.Ports()))
-	ones := g.BeginAsOnes()
+	ones := g.InitAsOnes()
 	for _, p := range g.Ports() {
 		w.Text(p.Name)
 		w.Text(p.Kind.String())

@@ -120,7 +120,7 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	if h["decay_matrices"] != 0 {
 		h[weightDecay] = optim.NoDecay
 		rest, _ := optimizer(name, h)
-		o.Groups = []optim.Group{optim.Vectors(g, rest)}
+		o.Groups = []optim.Group{optim.BelowRank2(g, rest)}
 	}
 	if scale := h["loss_scale"]; scale != 0 {
 		o.Scale = &optim.LossScale{Initial: scale}

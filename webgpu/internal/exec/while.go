@@ -34,7 +34,7 @@ func (b *builder) while(s *plan.While, scalars *wgpu.Buffer, stride int) (*while
 			return nil, err
 		}
 	}
-	w := &whileOp{word: b.buffers[s.Going.Buffer], at: uint64(s.Going.Offset)}
+	w := &whileOp{word: b.buffers[s.Condition.Buffer], at: uint64(s.Condition.Offset)}
 	w.ops, err = b.ops(s.Steps, scalars, stride)
 	return w, err
 }

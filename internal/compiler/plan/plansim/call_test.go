@@ -23,7 +23,7 @@ func turnedProduct(n *ir.Node, _ loop.Caps) *ir.Algorithm {
 		Launches: []ir.KernelLaunch{{
 			Routine: routine.Product{
 				Operand: ir.F32, Result: ir.F32, Batch: 1, M: rows, N: rows, K: columns, Workspace: 64,
-				Left: routine.Layout{Row: columns}, Right: routine.Layout{Row: columns, Turned: true}, Out: routine.Layout{Row: rows},
+				Left: routine.Layout{Row: columns}, Right: routine.Layout{Row: columns, Transposed: true}, Out: routine.Layout{Row: rows},
 			},
 			Arrays: []ir.Memory{operand, operand, {Space: ir.ScratchMemory}, {Space: ir.ResultMemory}},
 		}},

@@ -42,9 +42,9 @@ func TestGradientsOfCheckpointedLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, keep := range map[string]autodiff.Policy{"none": nil, "least": autodiff.KeepLeast(), "nothing": autodiff.KeepNothing()} {
+	for name, keep := range map[string]autodiff.Policy{"none": nil, "least": autodiff.SaveMinCut(), "nothing": autodiff.SaveNothing()} {
 		t.Run(name, func(t *testing.T) {
-			d, err := autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss", Wrt: []string{"x", "w", "h"}, Keep: keep})
+			d, err := autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss", Wrt: []string{"x", "w", "h"}, Policy: keep})
 			if err != nil {
 				t.Fatal(err)
 			}

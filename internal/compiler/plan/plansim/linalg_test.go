@@ -77,7 +77,7 @@ func launchesOf(steps []plan.Step) int {
 	for _, s := range steps {
 		if r, ok := s.(*plan.Repeat); ok {
 			for i := range r.Count {
-				n += launchesOf(r.Round(i))
+				n += launchesOf(r.Iteration(i))
 			}
 			continue
 		}

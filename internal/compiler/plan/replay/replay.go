@@ -157,7 +157,7 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 		return s.device.Copy(step)
 	case *plan.Repeat:
 		for i := range step.Count {
-			if err := s.steps(step.Round(i), scalars, append(counters[:len(counters):len(counters)], i)); err != nil {
+			if err := s.steps(step.Iteration(i), scalars, append(counters[:len(counters):len(counters)], i)); err != nil {
 				return err
 			}
 		}
@@ -173,7 +173,7 @@ func (s *Session) while(w *plan.While, scalars []byte, counters []int) error {
 	for going := true; going; {
 		err := s.steps(w.Steps, scalars, append(counters[:len(counters):len(counters)], 0))
 		if err == nil {
-			going, err = s.runs(&w.Going)
+			going, err = s.runs(&w.Condition)
 		}
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (s *Session) call(c *plan.Call) error {
 
 // runs reports whether a grid in memory is not zero. It is true for a nil grid, that of
 // a direct dispatch.
-func (s *Session) runs(grid *plan.Cell) (bool, error) {
+func (s *Session) runs(grid *plan.GridAddress) (bool, error) {
 	if grid == nil {
 		return true, nil
 	}
