@@ -81,3 +81,20 @@ func TestCONTRIBUTINGListsTheEnvironment(t *testing.T) {
 		t.Errorf("CONTRIBUTING.md lists %s, which nothing reads", name)
 	}
 }
+
+// TestTheWalkThroughIsTrue holds the stations of CONTRIBUTING's walk-through to the code: each
+// file declares its function.
+func TestTheWalkThroughIsTrue(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "## Softmax from Go to the GPU\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	stations := regexp.MustCompile("(?m)^\\| \\d+ \\| `([^`]+)` \\| `([^`]+)` ").FindAllStringSubmatch(table, -1)
+	if len(stations) < 15 {
+		t.Fatalf("%d stations", len(stations))
+	}
+	for _, s := range stations {
+		declares := regexp.MustCompile(`(?m)^(?:export )?(?:async )?func(?:tion)? (?:\([^)]*\) )?` + s[2] + `[(<]`)
+		if !declares.MatchString(read(t, s[1])) {
+			t.Errorf("%s declares no %s", s[1], s[2])
+		}
+	}
+}

@@ -10,9 +10,9 @@
 // default, and gives equal groups the same kernels. The element expressions come from a
 // [fusion.Reader]; schedules only decide which thread computes what.
 //
-// Maps: map.go, vector.go (vector loads and stores), turned.go (transposes through workgroup
+// Maps: map.go, vector.go (vector loads and stores), map_transpose.go (transposes through workgroup
 // memory). Reductions: reduce.go, reduce_schedule.go, reduce_combine.go, reduce_vector.go,
-// reduce_split.go, total.go. Scans: scan.go and scan_*.go. Contractions: contract.go, tile.go,
+// reduce_split.go, total.go. Scans: scan.go and scan_*.go. Contractions: contract.go, contract_tile.go,
 // mma.go. Attention: attend.go. Scatters: scatter.go, scatter_sorted.go. Sorts: sort.go,
 // sort_radix.go. Horizontal fusion of parts whose addresses are known late: horizontal.go.
 // Whole loops in one kernel: persistent.go. Targets with one thread: serial.go and serial_*.go.
