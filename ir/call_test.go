@@ -74,8 +74,8 @@ func TestCallRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// What declares parameters and is called twice is told where the first are, and how to share
-// or to name the second.
+// A function with parameters that is called twice gets an error that names the place of the first
+// declarations, and how to share them or to name the second.
 func TestParametersThatAreDeclaredTwice(t *testing.T) {
 	layer := func(b *ir.Builder, x ir.Value) ir.Value {
 		return ops.Mul(b, x, b.Param("l0/w", ir.F32, ir.N(3)))

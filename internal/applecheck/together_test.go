@@ -44,7 +44,7 @@ func TestBindingsDefineSymbolsOfTheirOwn(t *testing.T) {
 }
 
 // accepted are compiler flags that the go command lets a package ask for, of those that a
-// binding may need (cmd/go/internal/work/security.go); others are an "invalid flag".
+// binding may need (security.go of cmd/go); others are an "invalid flag".
 var accepted = regexp.MustCompile(`^-([DIOW].*|std=.*|f(no-)?objc-arc|f(no-)?blocks)$`)
 
 func TestGoAcceptsTheFlagsOfTheBindings(t *testing.T) {

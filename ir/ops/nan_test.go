@@ -61,7 +61,7 @@ func TestLogSumExpOfInfinity(t *testing.T) {
 }
 
 // TestSoftmaxOfNaN holds that a NaN in a row makes all of the row NaN, as in JAX and PyTorch,
-// and that derivatives by what is made of it are NaN too.
+// and that derivatives of the row are NaN, too.
 func TestSoftmaxOfNaN(t *testing.T) {
 	for name, f := range map[string]function{
 		"softmax":     func(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 0) },

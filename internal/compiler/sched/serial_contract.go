@@ -141,7 +141,7 @@ func (p *product) chooseBlocks() {
 	}
 }
 
-// compensates reports whether a sum has so many blocks that its rounding error is kept.
+// compensates reports whether a sum has enough blocks for its rounding error to matter.
 func (p *product) compensates() bool { return p.blocks > fusion.SumBlockLen/2 }
 
 // sumSize is the size of a sum in bytes.

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// normOf is a norm over axes, and the gradient of what is made of it.
+// normOf is the gradient of the sum of sines of normalised elements.
 func normOf(dims []int, axes ...int) func(b *ir.Builder) {
 	return func(b *ir.Builder) {
 		norm := func(b *ir.Builder, in []ir.Value) []ir.Value {
