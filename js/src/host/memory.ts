@@ -28,10 +28,11 @@ export function checkMemory(plan: Plan, maxSteps: number, memory: number | undef
 export const tooLarge = (op: string, needed: number, allowed = 2 ** 32): RlxError =>
   new RlxError('memory', `plan ${op} takes ${needed} bytes, and may take ${allowed}`, { op, needed, allowed });
 
+/** The bytes that the environment allows. A host that knows of no figure, as workerd, says 0. */
 function hostMemory(): number {
   const { process } = globalThis as { process?: Process }, given = process?.env?.RLX_MEMORY;
   if (given) return parseBytes(given);
-  return Math.min(process?.constrainedMemory?.() || Infinity, process?.getBuiltinModule?.('node:os').totalmem() ?? Infinity);
+  return Math.min(process?.constrainedMemory?.() || Infinity, process?.getBuiltinModule?.('node:os').totalmem() || Infinity);
 }
 
 /** Reads a number of bytes, as the Go function native.ParseBytes does: `8GiB`, `1.5 GB`, and `500M`, which are MiB. */
