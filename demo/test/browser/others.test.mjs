@@ -15,7 +15,7 @@ export default async () => {
   const frame = document.body.appendChild(Object.assign(document.createElement('iframe'), { src: '/demo/${path}', width: 1200, height: 800 }));
   const find = (id) => frame.contentDocument.getElementById(id), text = (id) => find(id).textContent;
   const until = async (done) => { while (!done()) await new Promise((resolve) => setTimeout(resolve, 100)); };
-  await until(() => frame.contentDocument?.documentElement.dataset.ready && !find('train').disabled);
+  await until(() => frame.contentDocument?.documentElement?.dataset.ready && !find('train').disabled);
   find('train').click();
   let best; // it goes up and down
   await until(() => ${enough} || !find('problem').hidden);
