@@ -43,8 +43,8 @@ func Constant(bits uint64) Operand { return Operand{kind: inConstants, bits: bit
 // IsConstant reports whether an operand is a constant.
 func (o Operand) IsConstant() bool { return o.kind == inConstants }
 
-// Scratch are 16 bytes of the stack that code may use.
-var Scratch = At(SP, 8)
+// Scratch returns memory at an offset in the 24 bytes of the stack that code may use.
+func Scratch(offset int) Operand { return At(SP, 8+offset) }
 
 // Masking is the part of an EVEX prefix that selects lanes.
 type Masking struct {
