@@ -52,7 +52,8 @@ func (d *kernels[T]) fourDots(k int, a *T, aRow int, x, sums *T) {
 		plainDots(k, a, aRow, x, sums)
 		return
 	}
-	t := dotsArguments{unsafe.Pointer(a), aRow, unsafe.Pointer(x), unsafe.Pointer(sums)}
+	var t dotsArguments
+	t.a, t.aRow, t.x, t.sums = unsafe.Pointer(a), aRow, unsafe.Pointer(x), unsafe.Pointer(sums)
 	asm.Call(d.dots, unsafe.Pointer(&t), k)
 }
 

@@ -2,27 +2,49 @@ package simd
 
 import (
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
-// onFirstUse returns, for each level, a function that generates kernels when it is first called
-// and keeps them. They are the plain ones in Go where that is the level, and where the system
-// does not permit executing generated code.
-func onFirstUse[K any](generate func(Level) (*K, error), plain func() *K) (kernels [NEON + 1]func() *K) {
-	for i := range kernels {
-		kernels[i] = sync.OnceValue(func() *K {
-			if level := Level(i); level != Go && asm.Available() {
-				if k, err := generate(level); err == nil {
-					return k
-				}
-			}
-			return plain()
-		})
-	}
-	return kernels
+// cache holds the kernels of each level, which are generated when they are first used.
+type cache[K any] struct {
+	generate func(Level) (*K, error)
+	plain    func() *K // in Go
+	levels   [NEON + 1]atomic.Pointer[K]
+	mutex    sync.Mutex
 }
+
+// get returns the kernels of the level in use.
+func (c *cache[K]) get() *K {
+	if k := c.levels[Has].Load(); k != nil {
+		return k
+	}
+	return c.fill(Has)
+}
+
+// fill generates the kernels of a level. They are the plain ones where the system does not permit
+// executing generated code.
+func (c *cache[K]) fill(level Level) *K {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	at := &c.levels[level]
+	if k := at.Load(); k != nil {
+		return k
+	}
+	if level != Go && asm.Available() {
+		if k, err := c.generate(level); err == nil {
+			at.Store(k)
+			return k
+		}
+	}
+	at.Store(c.plain())
+	return at.Load()
+}
+
+// Arguments of machine code are set field by field: Go copies a literal in vectors, and a load of
+// one field then waits until the copy is in memory.
 
 // library collects the machine code of kernels, and the variables that get their addresses.
 type library struct {
@@ -67,17 +89,17 @@ type kernels[T Float] struct {
 }
 
 var (
-	kernels32 = onFirstUse(newKernels[float32], plain[float32])
-	kernels64 = onFirstUse(newKernels[float64], plain[float64])
+	kernels32 = cache[kernels[float32]]{generate: newKernels[float32], plain: plain[float32]}
+	kernels64 = cache[kernels[float64]]{generate: newKernels[float64], plain: plain[float64]}
 )
 
 // kernelsOf returns the kernels of the level in use.
 func kernelsOf[T Float]() *kernels[T] {
 	var t T
 	if _, double := any(t).(float64); double {
-		return any(kernels64[Has]()).(*kernels[T])
+		return any(kernels64.get()).(*kernels[T])
 	}
-	return any(kernels32[Has]()).(*kernels[T])
+	return any(kernels32.get()).(*kernels[T])
 }
 
 // tileRows are the rows of the tiles of a level: as many as there are registers for.

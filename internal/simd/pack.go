@@ -150,7 +150,7 @@ type pieceKernel struct {
 	lanes int
 }
 
-var pieceKernels = onFirstUse(newPieceKernel, func() *pieceKernel { return &pieceKernel{} })
+var pieceKernels = cache[pieceKernel]{generate: newPieceKernel, plain: func() *pieceKernel { return &pieceKernel{} }}
 
 func newPieceKernel(level Level) (k *pieceKernel, err error) {
 	l, k := &library{}, &pieceKernel{lanes: level.vectorBytes() / 4}
@@ -160,7 +160,8 @@ func newPieceKernel(level Level) (k *pieceKernel, err error) {
 }
 
 func (k *pieceKernel) fill(rows int, to []float32, toRow int, from []float32, rowAt []int32, pieces []piece) {
-	x := pieceArguments{to: &to[0], toRow: toRow, from: &from[0], rowAt: &rowAt[0], pieces: &pieces[0], count: len(pieces)}
+	var x pieceArguments
+	x.to, x.toRow, x.from, x.rowAt, x.pieces, x.count = &to[0], toRow, &from[0], &rowAt[0], &pieces[0], len(pieces)
 	asm.Call(k.entry, unsafe.Pointer(&x), rows)
 }
 
@@ -176,7 +177,7 @@ const minRunLen = 16
 // whose columns, or else rows, form contiguous runs. It returns false where the runs are too
 // short. It may write a vector beyond the last row, for which the space has room.
 func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
-	kernel := pieceKernels[Has]()
+	kernel := pieceKernels.get()
 	out, ok := any(to).([]float32)
 	if !ok || kernel.code == nil {
 		return false

@@ -38,7 +38,7 @@ type packedKernels struct {
 	lanes   int
 }
 
-var packedDots = onFirstUse(newPackedKernels, func() *packedKernels { return &packedKernels{lanes: 1} })
+var packedDots = cache[packedKernels]{generate: newPackedKernels, plain: func() *packedKernels { return &packedKernels{lanes: 1} }}
 
 func newPackedKernels(level Level) (k *packedKernels, err error) {
 	l, k := &library{}, &packedKernels{lanes: level.vectorBytes() / 4}
@@ -55,7 +55,7 @@ var numbersOf4Bits = [16]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 
 // DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m quantised rows, rowBytes apart, of the
 // given number of blocks. A sum depends on its row alone.
 func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, c []float32, step int) {
-	kernels := packedDots[Has]()
+	kernels := packedDots.get()
 	var sums [maxLanes]float32
 	for i := range m {
 		clear(sums[:])
@@ -72,7 +72,8 @@ func (k *packedKernels) dot(p Packing, w []byte, x []float32, sums *[maxLanes]fl
 		sums[0] = p.dot(w, x)
 		return
 	}
-	t := packedArguments{&w[0], &x[0], &sums[0], &numbersOf4Bits[0]}
+	var t packedArguments
+	t.w, t.x, t.sums, t.numbers = &w[0], &x[0], &sums[0], &numbersOf4Bits[0]
 	asm.Call(k.entries[p], unsafe.Pointer(&t), len(w)/p.Bytes())
 }
 

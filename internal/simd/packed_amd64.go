@@ -45,7 +45,7 @@ func packedCode(level Level, packing Packing) []byte {
 	p.Bind(&loop)
 	p.scales()
 	for b := range packedSums {
-		p.block(b, func() { p.Vector(asm.Broadcast, blockScale, 0, asm.Scratch(4*b)) })
+		p.block(b, func() { p.Vector(asm.Broadcast, blockScale, 0, asm.Stack(4*b)) })
 	}
 	p.next(packedSums)
 	p.JumpIf(asm.GreaterOrEqual, &loop)
@@ -116,7 +116,7 @@ func (p *packedWriter) scales() {
 	}
 	p.VEX(asm.MoveQuad, blockScale, 0, asm.Register(asm.R8), true)
 	p.VEX(asm.HalfToFloat, blockScale, 0, asm.Register(blockScale), true)
-	p.VEX(asm.MoveOut, blockScale, 0, asm.Scratch(0), true)
+	p.VEX(asm.MoveOut, blockScale, 0, asm.Stack(0), true)
 }
 
 // oneScale converts the scale of the current block.

@@ -62,6 +62,7 @@ type tileArguments struct {
 	cRow, last     int
 	mask           unsafe.Pointer // ones for the last columns of a vector, and zeros
 	add            int            // if not 0, it accumulates into c
+	saved          uintptr        // room for a register
 }
 
 // Cache blocking: a panel of b with maxStep rows fits the first-level cache, blockM rows of a
@@ -281,11 +282,10 @@ func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *
 		k.plain(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, p.add)
 		return
 	}
-	t := tileArguments{
-		a: unsafe.Pointer(&a.Data[0]), aRow: a.Row, aCol: a.Col,
-		b: unsafe.Pointer(&b[0]), bRow: bRow,
-		c: unsafe.Pointer(c), cRow: cRow, last: last, mask: laneMask[T](last),
-	}
+	var t tileArguments
+	t.a, t.aRow, t.aCol = unsafe.Pointer(&a.Data[0]), a.Row, a.Col
+	t.b, t.bRow = unsafe.Pointer(&b[0]), bRow
+	t.c, t.cRow, t.last, t.mask = unsafe.Pointer(c), cRow, last, laneMask[T](last)
 	if p.add {
 		t.add = 1
 	}

@@ -18,26 +18,23 @@ type tileWriter struct {
 // of a is broadcast and multiplied with the vectors of b.
 func tileCode(level Level, double bool, rows, vectors int, reads reading) []byte {
 	t := &tileWriter{newWriter(level, double), rows, vectors, reads}
-	t.General(asm.MoveTo, asm.SI, arguments)
 	t.argument(asm.DI, unsafe.Offsetof(tileArguments{}.b))
 	t.clear(t.sum(0, 0), rows*vectors)
 	t.prefetch()
-	var done asm.Label
 	if reads == gathered {
-		t.gatheredLoop(&done)
+		t.gatheredLoop()
 	} else {
-		t.loop(&done)
+		t.loop()
 	}
-	t.Bind(&done)
 	t.finish()
 	return t.Finish()
 }
 
-// What the stack holds.
+// What the stack holds, the end of the columns and the stride of b only where a has tables.
 var (
-	arguments = asm.Scratch(0)
-	columnEnd = asm.Scratch(8)  // of gathered: the end of the table of columns
-	columnRow = asm.Scratch(16) // and the stride of b
+	columnEnd = asm.Stack(0)
+	arguments = asm.Stack(8)
+	bRow      = asm.Stack(16)
 )
 
 // splat returns the first of two registers with broadcast elements of a. The registers before
@@ -72,7 +69,7 @@ func (t *tileWriter) prefetch() {
 }
 
 // loop writes the loop over k for strided a.
-func (t *tileWriter) loop(done *asm.Label) {
+func (t *tileWriter) loop() {
 	t.count()
 	t.stride(asm.R8, unsafe.Offsetof(tileArguments{}.aRow))
 	t.stride(asm.R9, unsafe.Offsetof(tileArguments{}.aCol))
@@ -93,8 +90,8 @@ func (t *tileWriter) loop(done *asm.Label) {
 		a = append(a, four[:]...)
 	}
 	t.General(asm.Test, asm.AX, asm.Register(asm.AX))
-	t.JumpIf(asm.Equal, done)
-	var loop asm.Label
+	var loop, done asm.Label
+	t.JumpIf(asm.Equal, &done)
 	t.Bind(&loop)
 	if t.reads == tabled {
 		t.General(asm.LoadInt32, asm.R15, asm.At(asm.R10, 0))
@@ -109,6 +106,8 @@ func (t *tileWriter) loop(done *asm.Label) {
 	}
 	t.CountDown(asm.Register(asm.AX))
 	t.JumpIf(asm.NotEqual, &loop)
+	t.Bind(&done)
+	t.General(asm.Move, asm.SI, arguments)
 }
 
 // gatheredRows are the registers with the addresses of the rows of a; the last ones also hold
@@ -117,12 +116,14 @@ var gatheredRows = [...]int{asm.BX, asm.CX, asm.DX, asm.R9, asm.R10, asm.R11, as
 
 // gatheredLoop writes the loop over k for a with tables. The row addresses take all registers:
 // the end of the columns and the stride of b are on the stack.
-func (t *tileWriter) gatheredLoop(done *asm.Label) {
+func (t *tileWriter) gatheredLoop() {
+	saved := int(unsafe.Offsetof(tileArguments{}.saved))
+	t.General(asm.MoveTo, asm.BP, asm.At(asm.SI, saved))
 	t.argument(asm.AX, unsafe.Offsetof(tileArguments{}.aColAt))
 	t.General(asm.Address, asm.R15, indexed(asm.AX, asm.R13, 4))
 	t.General(asm.MoveTo, asm.R15, columnEnd)
 	t.stride(asm.R15, unsafe.Offsetof(tileArguments{}.bRow))
-	t.General(asm.MoveTo, asm.R15, columnRow)
+	t.General(asm.MoveTo, asm.R15, bRow)
 	t.argument(asm.R8, unsafe.Offsetof(tileArguments{}.aRowAt))
 	t.argument(asm.SI, unsafe.Offsetof(tileArguments{}.a))
 	const own = 10 // rows whose registers have no other use
@@ -141,15 +142,18 @@ func (t *tileWriter) gatheredLoop(done *asm.Label) {
 		a[i] = indexed(gatheredRows[i], asm.R15, t.size())
 	}
 	t.General(asm.Compare, asm.AX, columnEnd)
-	t.JumpIf(asm.Equal, done)
-	var loop asm.Label
+	var loop, done asm.Label
+	t.JumpIf(asm.Equal, &done)
 	t.Bind(&loop)
 	t.General(asm.LoadInt32, asm.R15, asm.At(asm.AX, 0))
 	t.step(asm.At(asm.DI, 0), a)
-	t.General(asm.Add, asm.DI, columnRow)
+	t.General(asm.Add, asm.DI, bRow)
 	t.AddConst(asm.Register(asm.AX), 4)
 	t.General(asm.Compare, asm.AX, columnEnd)
 	t.JumpIf(asm.NotEqual, &loop)
+	t.Bind(&done)
+	t.General(asm.Move, asm.SI, arguments)
+	t.General(asm.Move, asm.BP, asm.At(asm.SI, saved))
 }
 
 // step multiplies the elements of a column of a with a row of b.
@@ -173,7 +177,6 @@ func (t *tileWriter) step(b asm.Operand, a []asm.Operand) {
 // finish stores the tile with the last vectors masked. With AVX2, where masked stores are
 // slower, tiles of whole vectors have code of their own.
 func (t *tileWriter) finish() {
-	t.General(asm.Move, asm.SI, arguments)
 	t.result()
 	if !t.Wide {
 		var partly asm.Label

@@ -34,7 +34,7 @@ type transposeKernels struct {
 	words, doubles []transposeKernel
 }
 
-var transposes = onFirstUse(newTransposeKernels, func() *transposeKernels { return &transposeKernels{} })
+var transposes = cache[transposeKernels]{generate: newTransposeKernels, plain: func() *transposeKernels { return &transposeKernels{} }}
 
 func newTransposeKernels(level Level) (t *transposeKernels, err error) {
 	l, t := &library{}, &transposeKernels{
@@ -74,7 +74,7 @@ const (
 // of to, whose rows are toRow apart.
 func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	i := 0
-	for _, k := range transposes[Has]().of(unsafe.Sizeof(to[0])) {
+	for _, k := range transposes.get().of(unsafe.Sizeof(to[0])) {
 		for n >= k.size && i+k.size <= rows {
 			piece := min(pieceRows, rows-i) / k.size * k.size
 			full := transposeSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
@@ -93,13 +93,16 @@ func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 // columns it handled.
 func transposeSquares[T element](k transposeKernel, to []T, toRow int, from []T, fromRow, rows, n int) int {
 	n -= n % k.size
+	var x transposeArguments
+	x.fromRow, x.toRow = fromRow, toRow
 	if rows == k.size { // squares side by side
-		x := transposeArguments{unsafe.Pointer(&from[0]), fromRow, k.size, unsafe.Pointer(&to[0]), toRow, k.size * toRow}
+		x.from, x.fromStep, x.to, x.toStep = unsafe.Pointer(&from[0]), k.size, unsafe.Pointer(&to[0]), k.size*toRow
 		asm.Call(k.entry, unsafe.Pointer(&x), n/k.size)
 		return n
 	}
+	x.fromStep, x.toStep = k.size*fromRow, k.size
 	for j := 0; j < n; j += k.size {
-		x := transposeArguments{unsafe.Pointer(&from[j]), fromRow, k.size * fromRow, unsafe.Pointer(&to[j*toRow]), toRow, k.size}
+		x.from, x.to = unsafe.Pointer(&from[j]), unsafe.Pointer(&to[j*toRow])
 		asm.Call(k.entry, unsafe.Pointer(&x), rows/k.size)
 	}
 	return n

@@ -1,12 +1,13 @@
 #include "textflag.h"
 
 // func Call(code, args unsafe.Pointer, n int)
-TEXT ·Call(SB), NOSPLIT, $16-24
+//
+// The code returns to the caller.
+TEXT ·Call(SB), NOSPLIT, $0-24
 	MOVD code+0(FP), R16
 	MOVD args+8(FP), R0
 	MOVD n+16(FP), R1
-	CALL (R16)
-	RET
+	JMP  (R16)
 
 // func cacheType() int
 TEXT ·cacheType(SB), NOSPLIT, $0-8

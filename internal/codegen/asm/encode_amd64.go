@@ -43,8 +43,9 @@ func Constant(bits uint64) Operand { return Operand{kind: inConstants, bits: bit
 // IsConstant reports whether an operand is a constant.
 func (o Operand) IsConstant() bool { return o.kind == inConstants }
 
-// Scratch returns memory at an offset in the 24 bytes of the stack that code may use.
-func Scratch(offset int) Operand { return At(SP, 8+offset) }
+// Stack returns memory at an offset in the 24 bytes of the stack that code may use. At 8 is the
+// address of its arguments.
+func Stack(offset int) Operand { return At(SP, 8+offset) }
 
 // Masking is the part of an EVEX prefix that selects lanes.
 type Masking struct {
@@ -94,7 +95,7 @@ func (e *Encoder) VEX(o Opcode, reg, first int, rm Operand, short bool) {
 	} else {
 		e.bytes(0xc4, ^(r<<7|x<<6|b<<5)&0xe0|o.space, wBit(o.quadVEX)|last, o.code)
 	}
-	e.operands(o, reg, rm, true)
+	e.operands(o, reg, rm, 1)
 }
 
 // wBit returns the W bit of a prefix.
@@ -120,7 +121,7 @@ func (e *Encoder) EVEX(o Opcode, reg, first int, rm Operand, m Masking) {
 		p2 |= 1 << 4
 	}
 	e.bytes(0x62, ^(r<<7|x<<6|b<<5|high<<4)&0xf0|o.space, wBit(o.quad)|^byte(first<<3)&0x78|1<<2|o.prefix, p2, o.code)
-	e.operands(o, reg, rm, false)
+	e.operands(o, reg, rm, o.unit(m.Broadcast))
 }
 
 // General writes an instruction on general registers: reg = o(reg, rm).
@@ -131,7 +132,7 @@ func (e *Encoder) General(o Opcode, reg int, rm Operand) {
 		e.bytes(0x0f)
 	}
 	e.bytes(o.code)
-	e.operands(o, reg, rm, true)
+	e.operands(o, reg, rm, 1)
 }
 
 // AddConst, SubConst and CompareConst write an operation with a constant of 32 bits.
@@ -218,9 +219,8 @@ func extensions(reg int, rm Operand) (r, x, b byte) {
 	return r, x, b
 }
 
-// operands writes what follows an opcode. EVEX scales displacements of a byte: none are used
-// there.
-func (e *Encoder) operands(o Opcode, reg int, rm Operand, short bool) {
+// operands writes what follows an opcode. A displacement of a byte counts units of bytes.
+func (e *Encoder) operands(o Opcode, reg int, rm Operand, unit int) {
 	field := byte(reg&7) << 3
 	after := 0
 	if o.imm != none {
@@ -230,7 +230,7 @@ func (e *Encoder) operands(o Opcode, reg int, rm Operand, short bool) {
 	case inRegister:
 		e.bytes(0xc0 | field | byte(rm.Base&7))
 	case inMemory:
-		e.memory(field, rm, short)
+		e.memory(field, rm, unit)
 	case inConstants: // the displacement counts from the end of the instruction
 		e.bytes(field | 5)
 		e.constants.add(rm.bits, len(e.text))
@@ -243,13 +243,13 @@ func (e *Encoder) operands(o Opcode, reg int, rm Operand, short bool) {
 
 // memory writes an operand in memory. A base alone needs no second byte, unless it is SP or R12;
 // BP and R13 need a displacement.
-func (e *Encoder) memory(field byte, rm Operand, short bool) {
+func (e *Encoder) memory(field byte, rm Operand, unit int) {
 	base := byte(rm.Base & 7)
 	mod, size := byte(0x80), 4
 	switch {
 	case rm.Disp == 0 && base != BP:
 		mod, size = 0, 0
-	case short && int(int8(rm.Disp)) == rm.Disp:
+	case int(int8(rm.Disp/unit))*unit == rm.Disp:
 		mod, size = 0x40, 1
 	}
 	if rm.Scale == 0 && base != SP {
@@ -263,7 +263,7 @@ func (e *Encoder) memory(field byte, rm Operand, short bool) {
 	}
 	switch size {
 	case 1:
-		e.bytes(byte(rm.Disp))
+		e.bytes(byte(rm.Disp / unit))
 	case 4:
 		e.int32(rm.Disp)
 	}
