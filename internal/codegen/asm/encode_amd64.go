@@ -127,7 +127,9 @@ func (e *Encoder) EVEX(o Opcode, reg, first int, rm Operand, m Masking) {
 // General writes an instruction on general registers: reg = o(reg, rm).
 func (e *Encoder) General(o Opcode, reg int, rm Operand) {
 	r, x, b := extensions(reg, rm)
-	e.bytes(0x40 | wBit(o.quad)>>4 | r<<2 | x<<1 | b)
+	if rex := wBit(o.quad)>>4 | r<<2 | x<<1 | b; rex != 0 {
+		e.bytes(0x40 | rex)
+	}
 	if o.space == m0F {
 		e.bytes(0x0f)
 	}
@@ -145,6 +147,10 @@ func (e *Encoder) SubConst(from Operand, x int) { e.general32(5, from, x) }
 func (e *Encoder) CompareConst(a Operand, x int) { e.general32(7, a, x) }
 
 func (e *Encoder) general32(how int, rm Operand, x int) {
+	if int(int8(x)) == x {
+		e.General(byByte.Imm(x), how, rm)
+		return
+	}
 	e.General(byConstant, how, rm)
 	e.int32(x)
 }

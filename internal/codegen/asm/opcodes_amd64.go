@@ -198,6 +198,7 @@ var (
 	Test         = general(0x85)                                         // TESTQ
 	countDown    = general(0xff)                                         // DECQ, by the register field
 	byConstant   = general(0x81)                                         // ADDQ, SUBQ, CMPQ, by the register field
+	byByte       = general(0x83)                                         // the same with a constant of 8 bits
 	shiftGeneral = general(0xc1)                                         // SHLQ, by the register field
 )
 
