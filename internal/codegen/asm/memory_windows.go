@@ -1,4 +1,4 @@
-package jit
+package asm
 
 import (
 	"syscall"
@@ -10,6 +10,7 @@ var (
 	virtualAlloc   = kernel32.NewProc("VirtualAlloc")
 	virtualProtect = kernel32.NewProc("VirtualProtect")
 	virtualFree    = kernel32.NewProc("VirtualFree")
+	flushCache     = kernel32.NewProc("FlushInstructionCache")
 )
 
 // The constants of memoryapi.h and winnt.h.
@@ -26,6 +27,11 @@ func mapCode(text []byte) ([]byte, error) {
 	}
 	b := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(text))
 	copy(b, text)
+	const thisProcess = ^uintptr(0)
+	if ok, _, err := flushCache.Call(thisProcess, at, uintptr(len(text))); ok == 0 {
+		_ = unmapCode(b)
+		return nil, err
+	}
 	var before uint32
 	if ok, _, err := virtualProtect.Call(at, uintptr(len(text)), pageExecuteRead, uintptr(unsafe.Pointer(&before))); ok == 0 {
 		_ = unmapCode(b)

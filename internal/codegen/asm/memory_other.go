@@ -1,6 +1,6 @@
 //go:build !unix && !windows
 
-package jit
+package asm
 
 import "errors"
 

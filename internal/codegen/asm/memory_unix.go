@@ -1,6 +1,6 @@
 //go:build unix
 
-package jit
+package asm
 
 import (
 	"syscall"
