@@ -148,6 +148,9 @@ func templateOf(o Operation) *template {
 	if make := templates()[o]; make != nil {
 		return make()
 	}
+	if o.Op == scalar.OpBitcast {
+		return nil // of narrow types, which lanes hold widened
+	}
 	wide := Operation{o.Op, widened(o.From), widened(o.To)}
 	switch {
 	case wide.From == dtype.F32 && o.To.IsInteger():
