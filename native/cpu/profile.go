@@ -135,7 +135,9 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 		size(s.row, s.update, s.out)
 	case *sortStep:
 		size(s.keys, s.order)
-	case *routineStep:
+	case *routineStep[float32]:
+		size(slices.Concat(s.in, s.out)...)
+	case *routineStep[float64]:
 		size(slices.Concat(s.in, s.out)...)
 	case *referenceStep:
 		size(slices.Concat(s.in, s.out)...)
