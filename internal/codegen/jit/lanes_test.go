@@ -176,6 +176,10 @@ func TestLanesAreWhatTheirExpressionsSay(t *testing.T) {
 					if o.To == dtype.F32 && math.IsNaN(got.F) && math.IsNaN(want.F) {
 						continue
 					}
+					// The evaluator quiets signalling NaN.
+					if quiet := int64(1 << 22); o.Op == scalar.OpBitcast && o.From == dtype.F32 && got.I|quiet == want.I {
+						continue
+					}
 					// The evaluator rounds a fused sum of products twice.
 					if o.To == dtype.F32 && ulps(float32(got.F), float32(want.F)) <= fusedULP(o.Op) {
 						continue

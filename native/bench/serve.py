@@ -1,4 +1,4 @@
-"""The protocol of BenchmarkTable's peers: the name of a job on each line of the
+"""The protocol of peers of benchmarks: the name of a job on each line of the
 input, and on the output how many milliseconds it takes at least, 0 for a job that
 the peer does not have.
 """
@@ -23,4 +23,5 @@ def serve(jobs):
     print("ready", flush=True)
     for line in sys.stdin:
         job = jobs.get(line.strip())
-        print(least_ms(job()) if job else 0, flush=True)
+        run = job() if job else None
+        print(least_ms(run) if run else 0, flush=True)
