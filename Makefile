@@ -231,12 +231,13 @@ fuzz-rates: ## print how many executions a second each fuzzer makes
 ##@ Measure
 
 .PHONY: bench
-bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU beside PyTorch
+bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU beside PyTorch: into native/bench/results.md
 	$(GO) run ./js/bench/plans build/plans
-	$(NODE) js/bench/run.mjs
-	$(NODE) js/bench/cpu.mjs
-	$(NODE) js/bench/first.mjs
-	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
+	$(GO) build -o build/bench ./native/bench
+	$(NODE) js/bench/run.mjs | build/bench 'Host time per step'
+	$(NODE) js/bench/cpu.mjs | build/bench 'CPU in the page'
+	$(NODE) js/bench/first.mjs | build/bench 'First step in a page'
+	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
 
 .PHONY: bench-h200
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine
