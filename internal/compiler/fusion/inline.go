@@ -15,7 +15,7 @@ import (
 //
 // Recomputing costs the value's operations for every user but one; storing costs writing its
 // 4 bytes once and reading them for every user. Gelu, of weight 12, reads and writes 8 bytes
-// an element at the speed of memory (README's figures: 4,040 GB/s on an NVIDIA H200, where a
+// an element at the speed of memory (4,040 GB/s on an NVIDIA H200, where a
 // transpose moves 3,981; 47 GB/s on two cores of a CPU), so the 4 bytes of one user take at
 // least the time of 6 operations: cheapWeight, the lower bound. By the plan of a step of
 // [irtest.CharacterGPT], 12 binds 3 % fewer bytes and holds 15 % less.
