@@ -68,7 +68,6 @@ func init() {
 			},
 			Finish: func(_ *ir.Node, acc []scalar.Expr) []scalar.Expr { return acc[1:] },
 		},
-		Samples: associativeSamples,
 	})
 }
 

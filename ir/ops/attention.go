@@ -63,7 +63,6 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return b.Add(OpAttentionForward, n.Attrs(), in...)[:1]
 		},
-		Samples: attentionSamples,
 	})
 	define(&ir.Def{
 		Op: OpAttentionForward,
@@ -78,7 +77,6 @@ func init() {
 		NoTranspose: notLinear,
 		Body:        attentionBody,
 		Lower:       &ir.AttendLowering{Spec: attend},
-		Samples:     attentionForwardSamples,
 	})
 	define(&ir.Def{
 		Op: OpAttentionBackward,
@@ -92,7 +90,6 @@ func init() {
 		NoTranspose: notLinear,
 		Body:        attentionBackwardBody,
 		Lower:       &ir.AttendLowering{Spec: attend},
-		Samples:     attentionBackwardSamples,
 	})
 }
 

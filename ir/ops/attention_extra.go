@@ -58,8 +58,7 @@ func init() {
 			slopes.Round()
 			gap := Convert(b, Abs(b, distances(b, shape[1:])), ir.F32)
 			return []ir.Value{Mul(b, Neg(b, gap), Literal(b, slopes))}
-		},
-		&ALiBiAttrs{ir.Dims(4, 3, 5)}, &ALiBiAttrs{ir.Dims(6, 2, 2)}, &ALiBiAttrs{ir.Dims(1, 0, 3)})
+		})
 	defineMask(OpWindowMask, "The mask of local attention, bool[queries, keys]: true where a query at i attends to a key j, i − left ≤ j ≤ i + right. A negative bound is none."+lastIsLast,
 		func() ir.Attrs { return &WindowMaskAttrs{Left: -1} }, "shape has two sizes",
 		func(n *ir.Node) (ir.DType, []ir.Dim, bool) {
@@ -77,8 +76,7 @@ func init() {
 				seen = And(b, seen, Le(b, gap, ConstLike(b, gap, float64(a.Right))))
 			}
 			return []ir.Value{seen}
-		},
-		&WindowMaskAttrs{ir.Dims(5, 7), 2, 0}, &WindowMaskAttrs{ir.Dims(3, 3), -1, 1}, &WindowMaskAttrs{ir.Dims(2, 1), 0, -1})
+		})
 	defineComposite(composite{
 		op: OpSinkAttention, operands: []string{"q", "k", "v", "sink", "mask"}, optional: 1, types: floats,
 		newAttrs: func() ir.Attrs { return &AttentionAttrs{Scale: 1} },
@@ -98,26 +96,11 @@ func init() {
 			share := Sigmoid(b, Sub(b, lse, ExpandDims(b, wide(b, in[3]), -1)))
 			return Convert(b, Mul(b, wide(b, out), ExpandDims(b, share, -1)), in[0].DType())
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, a AttentionAttrs, dims ...int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{
-					draw(1, d, -1, 1, 2, 3, dims[0], 4), draw(2, d, -1, 1, 2, 3, dims[1], 4), draw(3, d, -1, 1, 2, 3, dims[1], 2), draw(4, d, -1, 1, 3),
-				}}
-			}
-			return []ir.Sample{
-				sample("causal", ir.F32, AttentionAttrs{Scale: 0.5, Causal: true}, 3, 5),
-				sample("half", ir.F16, AttentionAttrs{Scale: 0.5}, 2, 2),
-				sample("no queries", ir.F32, AttentionAttrs{Scale: 0.5}, 0, 2),
-			}
-		},
 	})
 }
 
 // defineMask defines an op without operands.
-func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint string, typ func(n *ir.Node) (ir.DType, []ir.Dim, bool), body func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value, samples ...ir.Attrs) {
+func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint string, typ func(n *ir.Node) (ir.DType, []ir.Dim, bool), body func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value) {
 	define(&ir.Def{
 		Op: op, Doc: doc, NewAttrs: newAttrs, Constraints: numbered(constraint),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
@@ -132,16 +115,6 @@ func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint strin
 		},
 		NoGrad: "no operands", NoTranspose: "no operands",
 		Body: body,
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, a := range samples {
-				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
-			}
-			return out
-		},
 	})
 }
 

@@ -40,9 +40,8 @@ func init() {
 		},
 		Eval:   evalCheckIndex,
 		NoGrad: noGrad, NoTranspose: noGrad,
-		Batch:   batchElementwise,
-		Scalar:  checkIndexBody,
-		Samples: checkIndexSamples,
+		Batch:  batchElementwise,
+		Scalar: checkIndexBody,
 	})
 }
 
@@ -74,20 +73,6 @@ func checkIndexBody(n *ir.Node, x []scalar.Expr) scalar.Expr {
 		inside = scalar.And(inside, scalar.Lt(x[0], scalar.ConstI(d, int64(bound))))
 	}
 	return scalar.Check(x[0], inside, n.ID()+1)
-}
-
-func checkIndexSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &CheckIndexAttrs{ir.N(10), "row"}, In: []*ir.Array{draw(1, ir.I32, 0, 9, dims...)}})
-	}
-	for _, d := range typesIn(integers) {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: &CheckIndexAttrs{ir.N(1000), "row"}, In: []*ir.Array{draw(1, d, 0, 99, 5)}})
-	}
-	return out
 }
 
 // CheckIndex returns index unchanged, and makes the run fail with an error of kind

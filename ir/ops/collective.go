@@ -64,8 +64,7 @@ func defineCollective(c collective) {
 			}
 			return b.Add(n.Op(), attrs, MoveAxis(b, in[0], axes[0], 0)), []int{0}
 		},
-		Body:    aloneBody,
-		Samples: func() []ir.Sample { return collectiveSamples(c.op) },
+		Body: aloneBody,
 	})
 }
 
@@ -114,9 +113,6 @@ func defineAxisIndex() {
 				return []ir.Value{{}}
 			}
 			return []ir.Value{Const(b, ir.I32, 0)}
-		},
-		Samples: func() []ir.Sample {
-			return []ir.Sample{{Name: "alone", Attrs: &MeshAttrs{"data", 1}}}
 		},
 	})
 }

@@ -86,8 +86,6 @@ func collectives() []collective {
 	}
 }
 
-var alone = MeshAttrs{"data", 1}
-
 func newAlongAttrs() ir.Attrs { return &AlongAttrs{MeshAttrs: MeshAttrs{Devices: 1}} }
 
 // alongDevices resizes the axis along which the values of devices are concatenated or
@@ -121,28 +119,4 @@ func inferAllToAll(n *ir.Node, x ir.Type) (ir.Type, error) {
 	x.Shape[a.SplitAxis] = part
 	x.Shape[a.ConcatAxis] = x.Shape[a.ConcatAxis].Mul(ir.N(a.Devices))
 	return x, nil
-}
-
-// collectiveSamples are of one device.
-func collectiveSamples(op ir.Op) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, a := range map[ir.Op][]ir.Attrs{
-		OpAllReduce: {
-			&AllReduceAttrs{alone, AllReduceSum}, &AllReduceAttrs{alone, AllReduceMean}, &AllReduceAttrs{alone, AllReduceMax}, &AllReduceAttrs{alone, AllReduceMin},
-		},
-		OpAllGather:           {&AlongAttrs{alone, 1}},
-		OpReduceScatter:       {&AlongAttrs{alone, 1}},
-		OpAllToAll:            {&AllToAllAttrs{alone, 1, 0}},
-		OpCollectivePermute:   {&PermuteAttrs{alone, []int{0}, []int{0}}, &PermuteAttrs{MeshAttrs: alone}},
-		OpCollectiveBroadcast: {&RootAttrs{MeshAttrs: alone}},
-	}[op] {
-		for _, dims := range [][]int{{1, 1}, {2, 0}, {67, 3}} {
-			x := draw(1, ir.F32, -2, 2, dims...)
-			out = append(out, ir.Sample{Name: x.Type().String() + ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{x}})
-		}
-	}
-	return out
 }

@@ -72,15 +72,6 @@ func defineCompare(c comparison) {
 		NoGrad: "boolean result", NoTranspose: "boolean result",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return c.scalar(x[0], x[1]) },
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return binarySamples(binary{types: c.types, cases: []pair{
-				{name: "ties", x: []float64{1, -2, 0, 3}, y: []float64{1, -2, 0, 2}},
-				{name: "nan and infinities", x: []float64{math.NaN(), math.NaN(), math.Inf(1), math.Inf(-1)}, y: []float64{1, math.NaN(), math.Inf(1), 0}},
-			}})
-		},
 	})
 }
 
@@ -120,12 +111,6 @@ func defineTest(op ir.Op, doc string, holds func(x float64) bool, holdsExpr func
 		NoGrad: "boolean result", NoTranspose: "boolean result",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return holdsExpr(x[0]) },
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return unarySamples(unary{types: floats, from: -2, to: 2, at: []float64{math.Inf(1), math.Inf(-1), math.NaN()}})
-		},
 	})
 }
 

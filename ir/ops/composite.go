@@ -27,7 +27,6 @@ type composite struct {
 	bodies  func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
 	jvp     jvpRule // nil: that of the body
 	noGrad  string
-	samples func() []ir.Sample
 	routine bool // whether a backend may implement the op as a routine
 }
 
@@ -62,9 +61,8 @@ func defineComposite(c composite) {
 		},
 		Reduces: c.reduces,
 		JVP:     c.jvp, NoGrad: c.noGrad, NoTranspose: "taken of its body",
-		Body:    body,
-		Lower:   lower,
-		Samples: c.samples,
+		Body:  body,
+		Lower: lower,
 	})
 }
 

@@ -45,8 +45,7 @@ func init() {
 			}
 			return []ir.Value{Concatenate(b, n.Attrs().(*AxisAttrs).Axis+1, front...)}, []int{0}
 		},
-		Lower:   &ir.MapLowering{Element: concatenateElement},
-		Samples: concatenateSamples,
+		Lower: &ir.MapLowering{Element: concatenateElement},
 	})
 }
 
@@ -122,35 +121,6 @@ func concatenateElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Exp
 		return scalar.Const(n.Types()[0].DType, 0) // of an empty result
 	}
 	return chosen
-}
-
-func concatenateSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct {
-		axis int
-		dims [][]int
-	}{
-		{0, [][]int{{3}}},
-		{0, [][]int{{0}, {0}}},
-		{0, [][]int{{2}, {0}, {3}}},
-		{1, [][]int{{1, 1}, {1, 1}}},
-		{1, [][]int{{67, 30}, {67, 1}, {67, 100}}},
-		{0, [][]int{{2, 3}, {1, 3}}},
-		{1, [][]int{{0, 2}, {0, 1}}},
-	} {
-		s := ir.Sample{Name: shapeName(c.dims[0]), Attrs: &AxisAttrs{c.axis}}
-		for i, dims := range c.dims {
-			s.In = append(s.In, draw(uint64(i), ir.F32, -2, 2, dims...))
-		}
-		out = append(out, s)
-	}
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: &AxisAttrs{0}, In: []*ir.Array{draw(1, d, -9, 9, 3), draw(2, d, -9, 9, 2)}})
-	}
-	return out
 }
 
 // Concatenate returns the concatenation of the operands, of one type and at least one,

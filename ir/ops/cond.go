@@ -34,7 +34,6 @@ func init() {
 		Batch:     batchCond,
 		Prune:     pruneCond,
 		Lower:     &ir.ControlLowering{},
-		Samples:   condSamples,
 	})
 }
 
@@ -115,29 +114,4 @@ func batchCond(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 		out[i] = Select(b, predicate, x, whenFalse[i])
 	}
 	return out, axesAt(want)
-}
-
-func condSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	types := []ir.Type{ir.TypeOf(ir.F32, ir.N(2), ir.N(3)), ir.TypeOf(ir.F32, ir.N(3))}
-	branches := []*ir.Graph{
-		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {
-			return []ir.Value{Mul(b, Sin(b, in[0]), in[1]), ReduceSum(b, in[1])}
-		}),
-		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {
-			return []ir.Value{Add(b, Mul(b, in[0], in[0]), Exp(b, in[1])), Const(b, ir.F32, 2)}
-		}),
-	}
-	sample := func(name string, p int64) ir.Sample {
-		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Int(ir.Bool, p), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
-	}
-	z := []ir.Type{ir.TypeOf(ir.C64, ir.N(3))}
-	turned := []*ir.Graph{
-		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Mul(b, in[0], in[0])} }),
-		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Conj(b, in[0])} }),
-	}
-	complexNumbers := ir.Sample{Name: "complex", Subs: turned, In: []*ir.Array{ir.Int(ir.Bool, 1), drawn(ir.C64, 3)}}
-	return []ir.Sample{sample("true", 1), sample("false", 0), complexNumbers}
 }

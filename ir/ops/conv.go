@@ -59,7 +59,6 @@ func init() {
 		Transpose: transposeConv,
 		Batch:     batchConv,
 		Lower:     &ir.ContractLowering{Spec: convContraction},
-		Samples:   convSamples,
 	})
 }
 

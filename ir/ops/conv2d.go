@@ -57,7 +57,6 @@ func init() {
 			a := n.Attrs().(*Conv2DAttrs)
 			return []ir.Value{addBias(b, ConvGeneral(b, in[0], in[1], a.general()), in[2:])}
 		},
-		Samples: conv2DSamples,
 	})
 }
 
@@ -108,25 +107,4 @@ func inferConv2D(n *ir.Node) ([]ir.Type, error) {
 		}
 	}
 	return []ir.Type{t}, checkBias(n, w.Shape[3])
-}
-
-func conv2DSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a Conv2DAttrs, shapes ...[]int) ir.Sample {
-		a.complete()
-		s := ir.Sample{Name: name, Attrs: &a}
-		for _, dims := range shapes {
-			s.In = append(s.In, drawn(ir.F32, dims...))
-		}
-		return s
-	}
-	return []ir.Sample{
-		sample("bias", Conv2DAttrs{}, []int{2, 5, 6, 3}, []int{3, 2, 3, 4}, []int{4}),
-		sample("strides and padding", Conv2DAttrs{Strides: []int{2, 3}, PadLo: []int{1, 0}, PadHi: []int{2, 1}},
-			[]int{1, 7, 8, 2}, []int{3, 3, 2, 5}),
-		sample("depthwise", Conv2DAttrs{Groups: 4}, []int{1, 4, 4, 4}, []int{2, 2, 1, 4}, []int{4}),
-		sample("no images", Conv2DAttrs{}, []int{0, 4, 4, 2}, []int{2, 2, 2, 3}),
-	}
 }

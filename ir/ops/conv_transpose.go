@@ -59,7 +59,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return addBias(b, convTranspose(b, n.Attrs().(*ConvTransposeAttrs), in[0], in[1]), in[2:])
 		},
-		samples: convTransposeSamples,
 	})
 }
 
@@ -115,27 +114,6 @@ func convTranspose(b *ir.Builder, a *ConvTransposeAttrs, x, weight ir.Value) ir.
 		Lhs: image, Rhs: slices.Concat([]int{spatial + 1, spatial}, counting(0, spatial)), Out: image,
 		FeatureGroups: ir.N(a.Groups),
 	})
-}
-
-func convTransposeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a ConvTransposeAttrs, shapes ...[]int) ir.Sample {
-		a.complete(len(shapes[0]) - 2)
-		s := ir.Sample{Name: name, Attrs: &a}
-		for _, dims := range shapes {
-			s.In = append(s.In, drawn(ir.F32, dims...))
-		}
-		return s
-	}
-	return []ir.Sample{
-		sample("doubling", ConvTransposeAttrs{Strides: []int{2, 2}}, []int{1, 3, 4, 2}, []int{2, 2, 2, 3}, []int{3}),
-		sample("padded", ConvTransposeAttrs{Strides: []int{2, 3}, PadLo: []int{1, 0}, PadHi: []int{1, 2}, OutputPadding: []int{1, 0}},
-			[]int{2, 3, 3, 2}, []int{3, 3, 2, 2}),
-		sample("groups of a sequence", ConvTransposeAttrs{Groups: 2, Dilations: []int{2}}, []int{1, 5, 4}, []int{3, 4, 3}, []int{6}),
-		sample("no images", ConvTransposeAttrs{}, []int{0, 3, 2}, []int{2, 2, 3}),
-	}
 }
 
 // ConvTranspose returns the transposed convolution of x, [batch, spatial axes..., in],

@@ -99,8 +99,7 @@ func defineCumulative(c cumulative) {
 			a.Axis = shifted([]int{a.Axis}, axes[0])[0]
 			return []ir.Value{cumulated(b, n.Op(), in[0], a)}, axes
 		},
-		Lower:   lower,
-		Samples: func() []ir.Sample { return cumulativeSamples(c.op) },
+		Lower: lower,
 	}
 	if c.transpose == nil {
 		d.NoTranspose = notLinear
@@ -133,7 +132,11 @@ func cumulated(b *ir.Builder, op ir.Op, x ir.Value, a CumSumAttrs) ir.Value {
 }
 
 func filledWith(x float64) func(d ir.DType) *ir.Array {
-	return func(d ir.DType) *ir.Array { return numbersOf(d, []float64{x}) }
+	return func(d ir.DType) *ir.Array {
+		a := ir.NewArray(d)
+		a.SetElement(0, scalar.Value{F: x, I: int64(x), C: complex(x, 0)})
+		return a
+	}
 }
 
 func extreme(sign int) func(d ir.DType) *ir.Array {

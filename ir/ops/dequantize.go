@@ -42,7 +42,6 @@ func init() {
 			a := n.Attrs().(*PackedAttrs)
 			return Convert(b, unpack(b, a.Format, in[0]), a.DType)
 		},
-		samples: dequantizeSamples,
 	})
 	defineComposite(composite{
 		op: OpQuantizedMatMul, operands: []string{"x", "w"}, types: floats, newAttrs: newAttrs, routine: true,
@@ -69,7 +68,6 @@ func init() {
 			y := DotGeneral(b, Convert(b, x, a.DType), w, DotAttrs{LhsContract: []int{-1}, RhsContract: []int{-1}})
 			return Convert(b, y, x.DType())
 		},
-		samples: quantizedMatMulSamples,
 	})
 }
 
@@ -132,56 +130,6 @@ func unpack(b *ir.Builder, format string, x ir.Value) ir.Value {
 func shifts(b *ir.Builder, x ir.Value, n, step int) ir.Value {
 	by := Mul(b, Iota(b, x.DType(), 0, ir.N(n)), Const(b, x.DType(), float64(step)))
 	return ShiftRight(b, x, by)
-}
-
-func dequantizeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, name := range formatNames() {
-		bytes := formats[name].bytes
-		out = append(out, ir.Sample{Name: name, Attrs: &PackedAttrs{name, ir.F32}, In: []*ir.Array{packedBytes(2, 3*bytes)}})
-		if words := (2*bytes + 3) / 4; name == "q4_0" || name == "q6_k" || name == "mxfp4" {
-			out = append(out, ir.Sample{Name: name + " in words", Attrs: &PackedAttrs{name, ir.F32}, In: []*ir.Array{wordsOf(packedBytes(2, 4*words))}})
-		}
-	}
-	return append(out,
-		ir.Sample{Name: "to f16", Attrs: &PackedAttrs{"f8_e5m2", ir.F16}, In: []*ir.Array{packedBytes(1, 7)}},
-		ir.Sample{Name: "no rows", Attrs: &PackedAttrs{"q8_0", ir.F32}, In: []*ir.Array{ir.NewArray(ir.U8, 0, 34)}},
-		ir.Sample{Name: "no blocks", Attrs: &PackedAttrs{"q4_k", ir.F32}, In: []*ir.Array{ir.NewArray(ir.U32, 2, 0)}})
-}
-
-// packedBytes returns bytes below 59, which no format takes for a scale above 1.
-func packedBytes(rows, n int) *ir.Array {
-	a := ir.NewArray(ir.U8, rows, n)
-	for i := range a.I {
-		a.I[i] = int64(17+i*73) % 59
-	}
-	return a
-}
-
-// wordsOf packs bytes into u32 words.
-func wordsOf(bytes *ir.Array) *ir.Array {
-	a := ir.NewArray(ir.U32, bytes.Dims[0], bytes.Dims[1]/4)
-	for i, x := range bytes.I {
-		a.I[i/4] |= x << (8 * (i % 4))
-	}
-	return a
-}
-
-func quantizedMatMulSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name, format string, d ir.DType, w *ir.Array, x ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &PackedAttrs{format, ir.F32}, In: []*ir.Array{draw(1, d, -1, 1, x...), w}}
-	}
-	return []ir.Sample{
-		sample("q8_0", "q8_0", ir.F32, packedBytes(3, 2*34), 5, 64), sample("words", "q4_0", ir.F32, wordsOf(packedBytes(3, 36)), 2, 64),
-		sample("vector", "q4_1", ir.F32, packedBytes(2, 20), 32), sample("half", "f8_e4m3", ir.F16, packedBytes(2, 4), 3, 4),
-		sample("no rows", "q8_0", ir.F32, packedBytes(3, 34), 0, 32),
-	}
 }
 
 // Dequantize unpacks x, blocks of bytes along the last axis as u8 or u32, into float type

@@ -1,6 +1,7 @@
 // Package ops defines the operations of a graph: one [ir.Def] each, with its
-// shape rule, reference implementation, derivative, transposition, batching rule, lowering and
-// samples in one place, and the constructors that add them to a builder.
+// shape rule, reference implementation, derivative, transposition, batching rule and lowering
+// in one place, and the constructors that add them to a builder. The samples by which tests try
+// each op are in package ir/ops/samples.
 //
 // # Constructors
 //

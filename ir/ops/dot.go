@@ -45,7 +45,6 @@ func init() {
 		Transpose: transposeDot,
 		Batch:     batchDot,
 		Lower:     &ir.ContractLowering{Spec: dotContraction},
-		Samples:   dotSamples,
 	})
 }
 
@@ -187,41 +186,4 @@ func placeIndex(rank int, a []int, ai ir.Index, b []int, bi ir.Index, c []int, c
 		at[axis] = ci[i]
 	}
 	return at
-}
-
-func dotSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, x, y []int, a DotAttrs) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(d, x...), drawn(d, y...)}}
-	}
-	rows := DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}}
-	return []ir.Sample{
-		sample("matrix", ir.F32, []int{3, 4}, []int{4, 5}, rows),
-		sample("beyond a tile", ir.F32, []int{33, 65}, []int{65, 17}, rows),
-		sample("both transposed", ir.F32, []int{7, 9}, []int{5, 7}, DotAttrs{LhsContract: []int{0}, RhsContract: []int{1}}),
-		sample("batch last", ir.F32, []int{3, 4, 2}, []int{4, 2, 5},
-			DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}, LhsBatch: []int{2}, RhsBatch: []int{1}}),
-		sample("two contracted axes", ir.F32, []int{2, 3, 4}, []int{4, 5, 2},
-			DotAttrs{LhsContract: []int{0, 2}, RhsContract: []int{2, 0}}),
-		sample("outer product", ir.F32, []int{3}, []int{4}, DotAttrs{}),
-		sample("inner product", ir.F32, []int{70}, []int{70}, DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}}),
-		sample("scalars", ir.F32, nil, nil, DotAttrs{}),
-		sample("nothing to sum", ir.F32, []int{3, 0}, []int{0, 2}, rows),
-		sample("no rows", ir.F32, []int{0, 3}, []int{3, 2}, rows),
-		sample("one by one", ir.F32, []int{1, 1}, []int{1, 1}, rows),
-		sample("half precision", ir.F16, []int{3, 70}, []int{70, 2}, rows),
-		sample("integers", ir.I32, []int{3, 4}, []int{4, 2}, rows),
-	}
-}
-
-// drawn returns a sample operand of the given shape: numbers in [-1, 1), or small
-// integers, seeded by the shape.
-func drawn(d ir.DType, dims ...int) *ir.Array {
-	limit := 1.0
-	if !d.IsFloat() && !d.IsComplex() {
-		limit = 5
-	}
-	return draw(uint64(11+offset(counting(7, len(dims)), dims)), d, -limit, limit, dims...)
 }

@@ -34,7 +34,6 @@ func init() {
 			}
 			return placeAxes(b, Gather(b, in[0], at.indices, GatherAttrs{IndexedAxes: at.indexed(OutsideClip)}), at.order)
 		},
-		samples: dynamicSliceSamples,
 	})
 	defineComposite(composite{
 		op: OpDynamicUpdateSlice, doc: "x with the slice that begins at start replaced by update (XLA's DynamicUpdateSlice). On a state it runs in place, at the cost of the slice: " +
@@ -56,7 +55,6 @@ func init() {
 			update := Transpose(b, in[1], at.order...)
 			return Scatter(b, in[0], at.indices, update, ScatterAttrs{at.indexed(OutsideDrop)})
 		},
-		samples: dynamicUpdateSamples,
 	})
 }
 
@@ -109,46 +107,6 @@ func placePart(b *ir.Builder, x, start ir.Value, sizes []ir.Dim) part {
 		p.indices = Stack(b, -1, tuple...)
 	}
 	return p
-}
-
-func dynamicSliceSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, x *ir.Array, start []int64, sizes ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &DynamicSliceAttrs{ir.Dims(sizes...)}, In: []*ir.Array{x, ir.Ints(ir.I32, start, len(start))}}
-	}
-	return []ir.Sample{
-		sample("rows", drawn(ir.F32, 7, 3), []int64{2, 0}, 3, 3),
-		sample("columns", drawn(ir.F32, 3, 7), []int64{0, 4}, 3, 2),
-		sample("two axes", drawn(ir.F32, 5, 3, 7), []int64{1, 0, 5}, 2, 3, 2),
-		sample("past the end", drawn(ir.F32, 5, 6), []int64{9, -2}, 2, 4),
-		sample("all of it", drawn(ir.F32, 2, 3), []int64{1, 1}, 2, 3),
-		sample("one element", drawn(ir.F32, 67), []int64{66}, 1),
-		sample("nothing", drawn(ir.F32, 4), []int64{2}, 0),
-		sample("scalar", drawn(ir.F32), nil),
-		sample("i32", draw(1, ir.I32, -9, 9, 4, 2), []int64{1, 0}, 2, 2),
-		sample("bool", draw(1, ir.Bool, 0, 1, 4), []int64{1}, 2),
-	}
-}
-
-func dynamicUpdateSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, x, u *ir.Array, start ...int64) ir.Sample {
-		return ir.Sample{Name: name, In: []*ir.Array{x, u, ir.Ints(ir.I32, start, len(start))}}
-	}
-	return []ir.Sample{
-		sample("rows", drawn(ir.F32, 7, 3), draw(9, ir.F32, -1, 1, 2, 3), 4, 0),
-		sample("columns", drawn(ir.F32, 3, 7), draw(9, ir.F32, -1, 1, 3, 2), 0, 1),
-		sample("two axes", drawn(ir.F32, 5, 3, 7), draw(9, ir.F32, -1, 1, 2, 3, 2), 1, 0, 5),
-		sample("past the end", drawn(ir.F32, 5, 6), draw(9, ir.F32, -1, 1, 2, 4), 9, -2),
-		sample("all of it", drawn(ir.F32, 2, 3), draw(9, ir.F32, -1, 1, 2, 3), 1, 1),
-		sample("nothing", drawn(ir.F32, 4), ir.NewArray(ir.F32, 0), 2),
-		sample("scalar", drawn(ir.F32), draw(9, ir.F32, -1, 1)),
-		sample("i32", draw(1, ir.I32, -9, 9, 4, 2), draw(2, ir.I32, -9, 9, 2, 2), 1, 0),
-	}
 }
 
 // DynamicSlice returns the slice of x of the given sizes that begins at start, i32[rank],

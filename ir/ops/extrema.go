@@ -14,11 +14,6 @@ const (
 )
 
 func init() {
-	ties := []pair{
-		{name: "ties", x: []float64{1, -2, 0}, y: []float64{1, -2, 0}, noGrad: "ties share the gradient"},
-		{name: "infinities", x: []float64{math.Inf(1), math.Inf(-1), 1}, y: []float64{0, 0, math.Inf(-1)}, noGrad: "infinite operands"},
-		{name: "nan", x: []float64{math.NaN(), 1}, y: []float64{1, math.NaN()}, noGrad: "NaN operands"},
-	}
 	defineBinary(binary{
 		op: OpMax, doc: "The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
 		types: reals, scalar: scalar.Max,
@@ -35,7 +30,6 @@ func init() {
 			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, x, y) },
 			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, y, x) },
 		},
-		cases: ties,
 	})
 	defineBinary(binary{
 		op: OpMin, doc: "The smaller of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
@@ -53,7 +47,6 @@ func init() {
 			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, y, x) },
 			func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return share(b, x, y) },
 		},
-		cases: ties,
 	})
 }
 

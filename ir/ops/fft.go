@@ -81,7 +81,6 @@ func init() {
 			}
 			return Complex(b, re, im)
 		},
-		samples: fftSamples,
 	})
 	defineRealFFT(sized)
 	defineFFTShift()
@@ -106,12 +105,6 @@ func defineFFTShift() {
 				x = Roll(b, x, axis, by)
 			}
 			return x
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&ShiftAttrs{Axes: []int{0}}, []int{5}}, movement{&ShiftAttrs{[]int{0, 1}, true}, []int{3, 4}})
 		},
 	})
 }
@@ -186,20 +179,4 @@ func orBackward(norm string) string {
 func FFTShift(b *ir.Builder, x ir.Value, a ShiftAttrs) ir.Value {
 	a.Axes = reducedAlong(x, a.Axes).Axes
 	return b.Add1(OpFFTShift, &a, x)
-}
-
-// transformed returns a sample of a transform.
-func transformed(a ir.Attrs, d ir.DType, dims ...int) ir.Sample {
-	return ir.Sample{Name: ir.FormatAttrs(a) + shapeName(dims), Attrs: a, In: []*ir.Array{draw(1, d, -1, 1, dims...)}}
-}
-
-func fftSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return []ir.Sample{
-		transformed(&FFTAttrs{[]int{0}, false, FFTBackward}, ir.C64, 5), transformed(&FFTAttrs{[]int{0, 1}, true, FFTBackward}, ir.C64, 3, 4),
-		transformed(&FFTAttrs{[]int{1}, false, FFTOrtho}, ir.C64, 2, 40, 3), transformed(&FFTAttrs{[]int{0}, true, FFTForward}, ir.C128, 6),
-		transformed(&FFTAttrs{nil, false, FFTForward}, ir.C64, 2),
-	}
 }

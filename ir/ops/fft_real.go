@@ -52,14 +52,6 @@ func defineRealFFT(sized string) {
 			half := func(x ir.Value) ir.Value { return SliceAxis(b, x, a.Axis, ir.N(0), ir.N(size/2+1)) }
 			return Complex(b, half(re), half(im))
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				transformed(&RFFTAttrs{1, 0, FFTBackward}, ir.F32, 2, 6), transformed(&RFFTAttrs{0, 0, FFTForward}, ir.F32, 7, 3), transformed(&RFFTAttrs{0, 0, FFTOrtho}, ir.F64, 1),
-			}
-		},
 	})
 	defineComposite(composite{
 		op: OpIRFFT, doc: "The inverse of rfft, with length elements along an axis: the other frequencies are the conjugates of those given; the imaginary parts of frequency 0 and length/2 are ignored.",
@@ -80,14 +72,6 @@ func defineRealFFT(sized string) {
 			re, im := wholeSpectrum(b, Real(b, in[0]), Imag(b, in[0]), a.Axis, a.Length)
 			re, _ = dftAlong(b, re, im, a.Axis, true, a.Norm)
 			return re
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				transformed(&RFFTAttrs{1, 6, FFTBackward}, ir.C64, 2, 4), transformed(&RFFTAttrs{0, 7, FFTForward}, ir.C64, 4, 3), transformed(&RFFTAttrs{0, 1, FFTOrtho}, ir.C128, 1),
-			}
 		},
 	})
 }

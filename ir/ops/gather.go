@@ -51,7 +51,6 @@ func init() {
 		Transpose:   transposeEach(transposeGather),
 		Batch:       batchGather,
 		Lower:       &ir.MapLowering{Element: gatherElement},
-		Samples:     gatherSamples,
 	})
 }
 
@@ -197,41 +196,4 @@ func gatherElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 		return fill
 	}
 	return scalar.Select(inside, load(0, pos), fill)
-}
-
-func gatherSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, x []int, indices *ir.Array, a GatherAttrs) ir.Sample {
-		if a.Outside == "" {
-			a.Outside = OutsideFill
-		}
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, x...), indices}}
-	}
-	rows := IndexedAxes{Axes: []int{0}}
-	clip := IndexedAxes{Axes: []int{1}, Outside: OutsideClip}
-	outside := ir.Ints(ir.I32, []int64{-1, 0, 5, 2, 4}, 5, 1)
-	return []ir.Sample{
-		sample("rows", []int{5, 3}, ir.Ints(ir.I32, []int64{4, 0, 4, 2}, 2, 2, 1), GatherAttrs{IndexedAxes: rows}),
-		sample("fill outside", []int{5, 3}, outside, GatherAttrs{IndexedAxes: rows, Fill: -7}),
-		sample("clip outside", []int{2, 5, 3}, outside, GatherAttrs{IndexedAxes: clip}),
-		sample("points", []int{3, 4}, ir.Ints(ir.U8, []int64{2, 3, 0, 1}, 2, 2), GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{0, 1}}}),
-		sample("along an axis", []int{3, 4}, ir.Ints(ir.I32, []int64{3, 0, 1, 2, 2, 9}, 3, 2, 1),
-			GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{1}, OperandBatch: []int{0}, IndexBatch: []int{0}}}),
-		sample("one tuple", []int{7, 2}, ir.Ints(ir.I32, []int64{6}, 1), GatherAttrs{IndexedAxes: rows}),
-		sample("empty tuples", []int{2, 2}, ir.NewArray(ir.I32, 3, 0), GatherAttrs{}),
-		sample("no positions", []int{5, 3}, ir.NewArray(ir.I32, 0, 1), GatherAttrs{IndexedAxes: rows}),
-		sample("empty operand", []int{0, 3}, ir.Ints(ir.I32, []int64{0, 1}, 2, 1), GatherAttrs{IndexedAxes: rows, Fill: 2}),
-		sample("scalar window", []int{70}, ir.Ints(ir.U32, []int64{69, 1 << 31}, 2, 1), GatherAttrs{IndexedAxes: rows}),
-	}
-}
-
-// spread returns n indices below bound in scattered order.
-func spread(n, bound int) []int64 {
-	out := make([]int64, n)
-	for i := range out {
-		out[i] = int64(i*7+3) % int64(bound)
-	}
-	return out
 }

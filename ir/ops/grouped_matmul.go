@@ -32,8 +32,7 @@ func defineGroupedMatMul() {
 			}
 			return nil
 		},
-		body:    groupedMatMul,
-		samples: groupedSamples,
+		body: groupedMatMul,
 	})
 }
 
@@ -65,21 +64,6 @@ func groupedMatMul(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	product := DotGeneral(b, Reshape(b, rows, ir.N(blocks), ir.N(block), x.Dim(1)), Take(b, w, owner, 0, OutsideFill),
 		DotAttrs{LhsContract: []int{2}, RhsContract: []int{1}, LhsBatch: []int{0}, RhsBatch: []int{0}})
 	return Gather(b, Reshape(b, product, ir.N(blocks*block), w.Dim(2)), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
-}
-
-func groupedSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, block, g int, groups ...int64) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &GroupedAttrs{block}, In: []*ir.Array{
-			draw(1, d, -1, 1, len(groups), 3), draw(2, d, -1, 1, g, 3, 2), ir.Ints(ir.I32, groups, len(groups)),
-		}}
-	}
-	return []ir.Sample{
-		sample("rows", ir.F32, 2, 3, 2, 0, 2, 2, 0), sample("outside", ir.F32, 4, 2, 0, -1, 1, 5),
-		sample("one group", ir.F32, 3, 1, 0, 0, 0), sample("no rows", ir.F32, 2, 2), sample("half", ir.F16, 2, 2, 1, 0, 1),
-	}
 }
 
 // GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].

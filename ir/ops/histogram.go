@@ -40,16 +40,6 @@ func defineBins() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return countBins(b, in[0], n.Attrs().(*BinsAttrs).Bins)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				{Name: "some", Attrs: &BinsAttrs{4}, In: []*ir.Array{ir.Ints(ir.I32, []int64{3, 1, 1, -1, 4, 0, 3, 3}, 2, 4)}},
-				{Name: "many", Attrs: &BinsAttrs{70}, In: []*ir.Array{draw(1, ir.U8, 0, 80, 131)}},
-				{Name: "none", Attrs: &BinsAttrs{3}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
-			}
-		},
 	})
 	defineComposite(composite{
 		op: OpHistogram, doc: "The counts of elements of x in bins that divide [low, high] evenly, i32: a bin includes its lower edge, the " +
@@ -71,38 +61,12 @@ func defineBins() {
 			inside := And(b, Ge(b, x, low), Le(b, x, high))
 			return countBins(b, Select(b, inside, bin, ConstLike(b, bin, -1)), a.Bins)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				{Name: "ends", Attrs: &HistogramAttrs{BinsAttrs{4}, -1, 1}, In: []*ir.Array{
-					ir.Floats(ir.F32, []float64{-1, 1, 0, 0.5, -0.2, 2, -3, math.NaN(), math.Inf(1)}),
-				}},
-				{Name: "matrix", Attrs: &HistogramAttrs{BinsAttrs{7}, -2, 2}, In: []*ir.Array{draw(1, ir.F32, -3, 3, 13, 11)}},
-				{Name: "none", Attrs: &HistogramAttrs{BinsAttrs{3}, 0, 1}, In: []*ir.Array{ir.NewArray(ir.F32, 0)}},
-			}
-		},
 	})
 }
 
 func countBins(b *ir.Builder, x ir.Value, bins int) ir.Value {
 	flat := Reshape(b, x, x.Shape().Size())
 	return ReduceSum(b, Convert(b, OneHot(b, flat, ir.N(bins), ir.Bool), ir.I32), 0)
-}
-
-func countSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, x *ir.Array, axes ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &AxesAttrs{axes}, In: []*ir.Array{x}}
-	}
-	return []ir.Sample{
-		sample("bool", draw(1, ir.Bool, 0, 1, 67, 3), 1), sample("numbers", ir.Floats(ir.F32, []float64{0, 1, 0, 0, 2, math.NaN()}, 3, 2), 1),
-		sample("all axes", draw(1, ir.I32, 0, 3, 5, 7), 0, 1), sample("no elements", ir.NewArray(ir.Bool, 2, 0), 1),
-		sample("no rows", ir.NewArray(ir.Bool, 0, 3), 1), sample("scalar", ir.Int(ir.Bool, 1)),
-	}
 }
 
 // Bincount returns the counts of 0, 1, …, bins − 1 in integers x, i32[bins]. Other

@@ -22,25 +22,21 @@ func init() {
 		op: OpSinh, doc: "The hyperbolic sine of x.",
 		types: floats, scalar: scalar.Sinh, meaning: meaning{float: float1(elementary.Sinh)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cosh(b, x) },
-		from:  -3, to: 3, at: []float64{0},
 	})
 	defineUnary(unary{
 		op: OpCosh, doc: "The hyperbolic cosine of x.",
 		types: floats, scalar: scalar.Cosh, meaning: meaning{float: float1(elementary.Cosh)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Sinh(b, x) },
-		from:  -3, to: 3, at: []float64{0},
 	})
 	defineUnary(unary{
 		op: OpTanh, doc: "The hyperbolic tangent of x.",
 		types: floats, scalar: scalar.Tanh, meaning: meaning{float: float1(math.Tanh)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return oneMinusSquare(b, y) },
-		from:  -3, to: 3, at: []float64{0}, kinks: []float64{100, -100},
 	})
 	defineUnary(unary{
 		op: OpSigmoid, doc: "1 / (1 + e^−x), the logistic function.",
 		types: floats, scalar: scalar.Sigmoid, meaning: meaning{float: float1(elementary.Sigmoid)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, Sub(b, OnesLike(b, y), y)) },
-		from:  -4, to: 4, at: []float64{0}, kinks: []float64{1000, -1000},
 	})
 	defineUnary(unary{
 		op: OpErf, doc: "The error function 2/√π ∫₀ˣ e^(−s²) ds.",
@@ -48,7 +44,6 @@ func init() {
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, x, 2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
 		},
-		from: -3, to: 3, at: []float64{0}, rounded: true,
 	})
 }
 

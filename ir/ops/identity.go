@@ -18,7 +18,7 @@ func init() {
 		Op:  OpStopGradient,
 		Doc: "x, with derivative 0.",
 		JVP: flatJVP, NoTranspose: "its derivative is 0",
-	}, "the derivative is 0 by decree")
+	})
 	defineIdentity(ir.Def{
 		Op: OpRematerialize,
 		Doc: "x, as a barrier for rematerialisation: CSE and fusion do not merge its users with other users of x, " +
@@ -27,12 +27,11 @@ func init() {
 		Transpose: transposeEach(func(_ *ir.Builder, _ *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return ct
 		}),
-	}, "")
+	})
 }
 
-// defineIdentity completes and registers an op that returns its operand. noGrad is the
-// reason to skip gradient checks of its samples, if any.
-func defineIdentity(d ir.Def, noGrad string) {
+// defineIdentity completes and registers an op that returns its operand.
+func defineIdentity(d ir.Def) {
 	d.Operands = []string{"x"}
 	d.Constraints = numbered("the element type is "+plain.String(), "the result has the type of the operand")
 	d.Infer = func(n *ir.Node) ([]ir.Type, error) {
@@ -42,16 +41,6 @@ func defineIdentity(d ir.Def, noGrad string) {
 	d.Eval = func(_ *ir.EvalContext, _ *ir.Node, in []*ir.Array) ([]*ir.Array, error) { return in, nil }
 	d.Batch = batchElementwise
 	d.Scalar = func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return x[0] }
-	d.Samples = func() []ir.Sample {
-		if !withSamples {
-			return nil
-		}
-		s := unarySamples(unary{types: plain, from: -2, to: 2})
-		for i := range s {
-			s[i].NoGrad = noGrad
-		}
-		return s
-	}
 	define(&d)
 }
 

@@ -64,8 +64,7 @@ func init() {
 			}
 			return oneDType(n)
 		},
-		body:    searchSorted,
-		samples: searchSamples,
+		body: searchSorted,
 	})
 	defineComposite(composite{
 		op: OpSegmentReduce, operands: []string{"x", "ids"}, types: reals,
@@ -89,8 +88,7 @@ func init() {
 			}
 			return nil
 		},
-		body:    segmentReduce,
-		samples: segmentSamples,
+		body: segmentReduce,
 	})
 	defineComposite(composite{
 		op: OpUnique, types: reals, newAttrs: func() ir.Attrs { return &SizeAttrs{} },
@@ -103,8 +101,7 @@ func init() {
 			}
 			return nil
 		},
-		bodies:  unique,
-		samples: uniqueSamples,
+		bodies: unique,
 	})
 	defineComposite(composite{
 		op: OpQuantile, types: floats, newAttrs: func() ir.Attrs { return &QuantileAttrs{Q: 0.5} },
@@ -123,8 +120,7 @@ func init() {
 			}
 			return nil
 		},
-		body:    quantile,
-		samples: quantileSamples,
+		body: quantile,
 	})
 }
 

@@ -76,29 +76,7 @@ func defineIota() {
 			a := n.Attrs().(*IotaAttrs)
 			return scalar.Convert(at[a.Axis], a.DType)
 		}},
-		Samples: iotaSamples,
 	})
-}
-
-func iotaSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	add := func(d ir.DType, axis int, dims ...int) {
-		a := &IotaAttrs{d, axis, ir.Dims(dims...)}
-		out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
-	}
-	add(ir.I32, 0, 0)
-	add(ir.I32, 0, 1)
-	add(ir.I32, 1, 3, 0)
-	add(ir.I32, 0, 67, 131)
-	add(ir.I32, 1, 67, 131)
-	add(ir.U8, 0, 300)
-	for _, d := range typesIn(reals) {
-		add(d, 0, 5, 2)
-	}
-	return out
 }
 
 func defineDimSize() {
@@ -134,17 +112,6 @@ func defineDimSize() {
 			size, _ := ir.Shape(a.Sizes).Size().Const()
 			return scalar.Const(a.DType, float64(size))
 		}},
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for i, d := range []ir.DType{ir.F32, ir.F64, ir.F16, ir.I32, ir.I64, ir.C64} {
-				a := &DimSizeAttrs{d, ir.Dims([]int{5, 4, 3, 2, 0, 7}[i:]...)}
-				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
-			}
-			return out
-		},
 	})
 }
 

@@ -36,7 +36,6 @@ type matrixOp struct {
 	transpose   transposeRule
 	noGrad      string
 	noTranspose string
-	samples     func() []ir.Sample
 	// routine is true if libraries have the op; kernels are the GPU implementation.
 	routine bool
 	kernels func(n *ir.Node, caps loop.Caps) *ir.Algorithm
@@ -62,7 +61,7 @@ func defineMatrixOp(m matrixOp) {
 		JVP:         m.jvp, NoGrad: m.noGrad,
 		Transpose: m.transpose, NoTranspose: m.noTranspose,
 		Batch: batchMatrices,
-		Body:  m.body, Samples: m.samples,
+		Body:  m.body,
 	}
 	switch {
 	case m.kernels != nil:
@@ -70,7 +69,7 @@ func defineMatrixOp(m matrixOp) {
 	case m.routine:
 		d.Lower = &ir.RoutineLowering{}
 	}
-	if withSamples && m.meaning != nil { // the reference implementations are as large as the bodies
+	if withReferences && m.meaning != nil { // the reference implementations are as large as the bodies
 		d.Eval = m.eval
 	}
 	define(d)

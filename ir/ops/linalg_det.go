@@ -18,12 +18,6 @@ func defineDeterminant() {
 		jvp: func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 			return []ir.Value{ReduceSum(b, Mul(b, t[0], Cofactor(b, in[0])), -2, -1)}
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return loosely(matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4}))
-		},
 	})
 	defineComposite(composite{
 		op: OpCofactor, operands: []string{"x", "along..."},
@@ -40,19 +34,6 @@ func defineDeterminant() {
 			return checkSizedSquare(n)
 		},
 		body: cofactorBody, jvp: jvpCofactor,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			out := matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4})
-			square := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, 2, 2) }
-			return loosely(append(out,
-				ir.Sample{Name: "singular", In: []*ir.Array{square(0, 1, 0, 2)}},
-				ir.Sample{Name: "along one", In: []*ir.Array{square(1, 2, 3, 5), square(-1, 3, 2, 7)}},
-				ir.Sample{Name: "along two", In: []*ir.Array{positive(1, ir.F32, 2, 3, 3), general(2, ir.F32, 2, 3, 3), general(3, ir.F32, 2, 3, 3)}},
-				ir.Sample{Name: "along one, empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 0), ir.NewArray(ir.F32, 0, 0)}},
-			))
-		},
 	})
 }
 

@@ -27,23 +27,13 @@ func init() {
 			return []ir.Type{trailing(d, ir.N(rows)), trailing(d, ir.N(rows), ir.N(rows))}, err
 		},
 		meaning: func(_ *ir.Node, in []matrix) []matrix {
-			if !withSamples {
+			if !withReferences {
 				return nil
 			}
 			return plainEigh(in[0].symmetric())
 		},
 		body: eighBody,
 		jvp:  jvpEigh,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			out := matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 4, 4}, []int{2, 2})
-			for i := range out {
-				out[i].Tol = 1e-4 // the error of eigenvectors is rounding error divided by eigenvalue gaps
-			}
-			return out
-		},
 	})
 }
 

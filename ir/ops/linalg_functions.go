@@ -26,32 +26,10 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return matrixPower(b, in[0], n.Attrs().(*MatrixPowerAttrs).Exponent)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, p := range []int{0, 1, 2, 5, -2} {
-				a := &MatrixPowerAttrs{p}
-				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{dominant(uint64(p+9), ir.F32, 2, 3, 3)}})
-			}
-			return append(out, ir.Sample{Name: "empty", Attrs: &MatrixPowerAttrs{3}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 0)}})
-		},
 	})
 	defineComposite(composite{
 		op: OpExpm, doc: "The exponentials of square matrices by scaling and squaring with the Padé approximant of degree 13 (Higham), with at most 16 squarings: NaN if the 1-norm exceeds 3.5e5.",
 		types: floats, constraints: squares, check: checkSizedSquare, body: expmBody,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			large := dominant(5, ir.F32, 3, 3)
-			for i := range large.F {
-				large.F[i] *= -8
-			}
-			out := matrixSamples(general, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 2, 2})
-			return append(out, ir.Sample{Name: "squared often", In: []*ir.Array{large}})
-		},
 	})
 }
 

@@ -21,19 +21,13 @@ func init() {
 			return []ir.Type{trailing(d, ir.N(rows), ir.N(cols)), trailing(d, ir.N(min(rows, cols)))}, err
 		},
 		meaning: func(_ *ir.Node, in []matrix) []matrix {
-			if !withSamples {
+			if !withReferences {
 				return nil
 			}
 			return plainHouseholder(in[0].clone())
 		},
 		body:   householderBody,
 		noGrad: "differentiate qr instead",
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return matrixSamples(dominant, nil, []int{4, 4}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{3, 0}, []int{2, 3, 5}, []int{35, 33})
-		},
 	})
 }
 

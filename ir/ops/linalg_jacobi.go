@@ -48,29 +48,13 @@ func init() {
 			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, err
 		},
 		meaning: func(n *ir.Node, in []matrix) []matrix {
-			if !withSamples {
+			if !withReferences {
 				return nil
 			}
 			return []matrix{plainJacobi(in[0].clone(), *n.Attrs().(*JacobiAttrs))}
 		},
 		body:   jacobiBody,
 		noGrad: "eigh and svd have derivatives of their own",
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			add := func(name string, a JacobiAttrs, d ir.DType, dims ...int) {
-				out = append(out, ir.Sample{Name: name + shapeName(dims), Attrs: &a, In: []*ir.Array{draw(3, d, -1, 1, dims...)}, Tol: 1e-4})
-			}
-			add("two rows ", JacobiAttrs{Length: 3}, ir.F32, 2, 3)
-			add("one row ", JacobiAttrs{Length: 3}, ir.F32, 2, 1, 3)
-			add("none ", JacobiAttrs{}, ir.F32, 0, 2)
-			add("turned along ", JacobiAttrs{Length: 2}, ir.F32, 3, 2, 4)
-			add("one sweep ", JacobiAttrs{Length: 5, Sweeps: 1}, ir.F32, 5, 6)
-			add("one sweep ", JacobiAttrs{Length: 8, Sweeps: 1}, ir.F64, 8, 8)
-			return out
-		},
 	})
 }
 

@@ -56,7 +56,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return matrixNorm(b, in[0], n.Attrs().(*MatrixNormAttrs).Order)
 		},
-		samples: func() []ir.Sample { return matrixNormSamples(true) },
 	})
 	defineComposite(composite{
 		op: OpCondNumber, doc: "The condition numbers of square matrices: the norm of x times that of its inverse, Inf or NaN for a singular matrix.",
@@ -82,7 +81,6 @@ func init() {
 			}
 			return Mul(b, matrixNorm(b, in[0], order), matrixNorm(b, Inv(b, in[0]), order))
 		},
-		samples: func() []ir.Sample { return matrixNormSamples(false) },
 	})
 }
 
@@ -128,21 +126,4 @@ func matrixNorm(b *ir.Builder, x ir.Value, order string) ir.Value {
 		return Zeros(b, x.DType(), leadOf(x)...)
 	}
 	return Squeeze(b, SliceAxis(b, s, -1, ir.N(0), ir.N(1)), -1)
-}
-
-func matrixNormSamples(rectangles bool) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for i, order := range matrixNorms {
-		out = append(out, ir.Sample{Name: order, Attrs: &MatrixNormAttrs{order}, In: []*ir.Array{positive(uint64(i), ir.F32, 2, 3, 3)}})
-	}
-	if rectangles {
-		for _, order := range []string{NormNuclear, NormRows, NormSpectral} {
-			out = append(out, ir.Sample{Name: "rows, " + order, Attrs: &MatrixNormAttrs{order}, In: []*ir.Array{positive(3, ir.F32, 5, 3)}})
-			out = append(out, ir.Sample{Name: "empty, " + order, Attrs: &MatrixNormAttrs{order}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 2)}})
-		}
-	}
-	return loosely(out)
 }

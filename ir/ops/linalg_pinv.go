@@ -39,12 +39,6 @@ func init() {
 		op: OpPinv, doc: "The Moore-Penrose inverses of matrices. Singular values up to cutoff times the largest one count as 0; the derivative assumes constant rank.",
 		types: floats, constraints: sized, newAttrs: newCutoff, check: checkSized,
 		body: pinvBody, jvp: jvpPinv,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return loosely(matrixSamples(positive, newCutoff(), []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{2, 0}, []int{3, 4}))
-		},
 	})
 	defineComposite(composite{
 		op: OpLstsq, operands: []string{"a", "b"},
@@ -63,18 +57,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return MatMul(b, b.Add1(OpPinv, n.Attrs(), in[0]), in[1])
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, x, y []int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: newCutoff(), In: []*ir.Array{positive(9, ir.F32, x...), draw(8, ir.F32, -1, 1, y...)}}
-			}
-			return loosely([]ir.Sample{
-				sample("more equations", []int{5, 3}, []int{5, 2}), sample("fewer equations", []int{2, 2, 3}, []int{2, 2, 1}),
-				sample("no columns", []int{2, 2}, []int{2, 0}), sample("nothing unknown", []int{2, 0}, []int{2, 1}),
-			})
-		},
 	})
 	defineComposite(composite{
 		op: OpMatrixRank, doc: "The rank of each matrix, i32: the number of singular values above cutoff times the largest one.",
@@ -86,13 +68,6 @@ func init() {
 			}
 			counts := Gt(b, s, n.Attrs().(*CutoffAttrs).cutoff(b, in[0], s))
 			return ReduceSum(b, Convert(b, counts, ir.I32), -1)
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			low := ir.Sample{Name: "of rank 1", Attrs: newCutoff(), In: []*ir.Array{ir.Floats(ir.F32, []float64{1, 2, 3, 2, 4, 6}, 2, 3)}}
-			return append(matrixSamples(positive, newCutoff(), []int{3, 2}, []int{2, 2, 3}, []int{0, 2}), low)
 		},
 	})
 	defineDeterminant()
@@ -106,14 +81,6 @@ func checkSized(n *ir.Node) error {
 	}
 	_, _, err := sizedMatrix(sizeOfMatrix(t))
 	return err
-}
-
-// loosely gives samples a tolerance for functions of singular vectors.
-func loosely(samples []ir.Sample) []ir.Sample {
-	for i := range samples {
-		samples[i].Tol = 2e-4
-	}
-	return samples
 }
 
 // Pinv returns the Moore-Penrose inverses, [..., n, m], of matrices [..., m, n]. A

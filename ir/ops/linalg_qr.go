@@ -35,7 +35,7 @@ func init() {
 			return []ir.Type{trailing(d, ir.N(rows), ir.N(k)), trailing(d, ir.N(k), ir.N(cols))}, err
 		},
 		meaning: func(n *ir.Node, in []matrix) []matrix {
-			if !withSamples {
+			if !withReferences {
 				return nil
 			}
 			q, r := plainQR(in[0].clone())
@@ -47,19 +47,6 @@ func init() {
 		},
 		body: qrBody,
 		jvp:  jvpQR,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			out := matrixSamples(dominant, &FullAttrs{}, []int{4, 4}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{3, 0}, []int{2, 3, 5}, []int{35, 33})
-			full := func(noGrad string, dims ...int) {
-				out = append(out, ir.Sample{Name: "full " + shapeName(dims), Attrs: &FullAttrs{true}, NoGrad: noGrad, In: []*ir.Array{dominant(4, ir.F32, dims...)}})
-			}
-			full("", 3, 5)
-			full("the columns beyond those of x can be turned", 5, 3)
-			full("the columns beyond those of x can be turned", 2, 0)
-			return out
-		},
 	})
 }
 

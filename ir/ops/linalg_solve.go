@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"slices"
-
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -57,19 +55,12 @@ func init() {
 			}
 			return out
 		},
-		samples: solveSamples,
 	})
 	defineComposite(composite{
 		op: OpInv, doc: "The inverses of square matrices; infinities or NaN for a singular one.",
 		types: floats, constraints: matrixConstraints, check: checkSquare,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return Solve(b, in[0], identityLike(b, in[0]), SolveAttrs{})
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return matrixSamples(dominant, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 5})
 		},
 	})
 	defineMatrixOp(slogdet())
@@ -108,7 +99,7 @@ func Slogdet(b *ir.Builder, x ir.Value) (sign, logabsdet ir.Value) {
 }
 
 func meaningSolve(n *ir.Node, in []matrix) []matrix {
-	if !withSamples {
+	if !withReferences {
 		return nil
 	}
 	a := in[0]
@@ -165,15 +156,6 @@ func slogdet() matrixOp {
 		jvp: func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 			return []ir.Value{{}, Trace(b, Solve(b, in[0], t[0], SolveAttrs{}), 0)}
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return slices.Concat(
-				matrixSamples(general, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 5}),
-				[]ir.Sample{{Name: "singular", NoGrad: "a pivot is 0", In: []*ir.Array{ir.Floats(ir.F32, []float64{1, 2, 2, 4}, 2, 2)}}},
-			)
-		},
 	}
 }
 
@@ -184,23 +166,4 @@ func exchangeSign(b *ir.Builder, pivots ir.Value, d ir.DType) ir.Value {
 	odd := Ne(b, Rem(b, count, int32Like(b, count, 2)), int32Like(b, count, 0))
 	one := Ones(b, d, odd.Shape()...)
 	return Select(b, odd, Neg(b, one), one)
-}
-
-func solveSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a SolveAttrs, d ir.DType, x, y []int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{dominant(7, d, x...), draw(8, d, -1, 1, y...)}}
-	}
-	turned := SolveAttrs{TransposeA: true}
-	return []ir.Sample{
-		sample("one column", SolveAttrs{}, ir.F32, []int{3, 3}, []int{3, 1}),
-		sample("transposed", turned, ir.F32, []int{3, 3}, []int{3, 2}),
-		sample("batch", turned, ir.F32, []int{2, 5, 5}, []int{2, 5, 3}),
-		sample("one by one", SolveAttrs{}, ir.F32, []int{1, 1}, []int{1, 2}),
-		sample("empty", SolveAttrs{}, ir.F32, []int{0, 0}, []int{0, 2}),
-		sample("no columns", SolveAttrs{}, ir.F32, []int{2, 2}, []int{2, 0}),
-		sample("f64", SolveAttrs{}, ir.F64, []int{4, 4}, []int{4, 2}),
-	}
 }

@@ -29,14 +29,12 @@ func init() {
 		jvp: func(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 			return []ir.Value{Lyapunov(b, out[0], symmetricPart(b, t[0]))}
 		},
-		samples: spdSamples,
 	})
 	defineComposite(composite{
 		op: OpSPDLogm, doc: "The matrix logarithms of the symmetric parts of matrices, which must be positive definite: NaN if an eigenvalue is negative. Derivatives are finite for repeated eigenvalues.",
 		types: floats, constraints: squares, check: checkSizedSquare,
-		body:    func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return spectral(b, in[0], Log) },
-		jvp:     jvpLogm,
-		samples: spdSamples,
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value { return spectral(b, in[0], Log) },
+		jvp:  jvpLogm,
 	})
 	defineMatrixOp(lyapunov())
 }
@@ -99,16 +97,6 @@ func lyapunov() matrixOp {
 			}
 			return out
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, dims := range [][]int{{3, 3}, {1, 1}, {0, 0}, {2, 2, 2}} {
-				out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{positive(1, ir.F32, dims...), general(2, ir.F32, dims...)}})
-			}
-			return loosely(out)
-		},
 	}
 }
 
@@ -156,11 +144,4 @@ func logmByRoots(b *ir.Builder, x ir.Value) ir.Value {
 	}
 	log := Mul(b, MatMul(b, sum, z), ConstLike(b, z, 2<<logmRoots))
 	return Add(b, log, Mul(b, one, Log(b, mean)))
-}
-
-func spdSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return loosely(matrixSamples(positive, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 2, 2}))
 }

@@ -27,29 +27,13 @@ func init() {
 			return []ir.Type{trailing(d, ir.N(rows), ir.N(u)), trailing(d, ir.N(k)), trailing(d, ir.N(v), ir.N(cols))}, err
 		},
 		meaning: func(n *ir.Node, in []matrix) []matrix {
-			if !withSamples {
+			if !withReferences {
 				return nil
 			}
 			return plainSVD(in[0], isFull(n))
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return svdBody(b, n, in[0]) },
 		jvp:  jvpSVD,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			out := matrixSamples(positive, &FullAttrs{}, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 5, 3}, []int{3, 0}, []int{3, 4})
-			for _, dims := range [][]int{{4, 2}, {2, 4}} {
-				out = append(out, ir.Sample{
-					Name: "full " + shapeName(dims), Attrs: &FullAttrs{true}, In: []*ir.Array{positive(6, ir.F32, dims...)},
-					NoGrad: "the vectors beyond the singular values are not unique",
-				})
-			}
-			for i := range out {
-				out[i].Tol = 1e-4 // the error of vectors is rounding error divided by gaps of singular values
-			}
-			return out
-		},
 	})
 }
 

@@ -62,7 +62,6 @@ func init() {
 			}
 			return out
 		},
-		samples: triangularSamples,
 	})
 }
 
@@ -131,7 +130,7 @@ func jvpTriangular(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value 
 }
 
 func meaningTriangular(n *ir.Node, in []matrix) []matrix {
-	if !withSamples {
+	if !withReferences {
 		return nil
 	}
 	a := n.Attrs().(*TriangularAttrs)

@@ -52,7 +52,6 @@ func init() {
 			}
 			return spliceFirst(b, n, in)
 		},
-		Samples: linearCallSamples,
 	})
 	define(&ir.Def{
 		Op: OpCustomVJP,
@@ -73,7 +72,6 @@ func init() {
 		Batch:       batchCustomVJP,
 		NoTranspose: notLinear,
 		Body:        spliceFirst,
-		Samples:     customVJPSamples,
 	})
 	define(&ir.Def{
 		Op: OpCustomJVP,
@@ -92,7 +90,6 @@ func init() {
 		Batch:       batchCustomJVP,
 		NoTranspose: notLinear,
 		Body:        spliceFirst,
-		Samples:     customJVPSamples,
 	})
 }
 

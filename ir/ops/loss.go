@@ -23,7 +23,6 @@ func init() {
 		Infer:       inferCrossEntropy,
 		NoTranspose: notLinear,
 		Body:        crossEntropyBody,
-		Samples:     crossEntropySamples,
 	})
 }
 
@@ -63,20 +62,4 @@ func crossEntropyBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	hit := Eq(b, Iota(b, ir.I32, axis, logits.Shape()...), wide)
 	picked := ReduceSum(b, Select(b, hit, logits, ZerosLike(b, logits)), axis)
 	return []ir.Value{Convert(b, Sub(b, LogSumExp(b, logits, axis), picked), in[0].DType())}
-}
-
-func crossEntropySamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, axis int, logits, labels *ir.Array) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &AxisAttrs{axis}, In: []*ir.Array{logits, labels}}
-	}
-	return []ir.Sample{
-		sample("batch", 1, drawn(ir.F32, 4, 3), ir.Ints(ir.I32, []int64{2, 0, 1, 1})),
-		sample("many classes", 1, drawn(ir.F32, 3, 300), ir.Ints(ir.I32, []int64{299, 0, 17})),
-		sample("one example", 0, drawn(ir.F32, 5), ir.Int(ir.U8, 3)),
-		sample("class axis in the middle", 1, drawn(ir.F32, 2, 3, 2), ir.Ints(ir.I32, []int64{2, 0, 1, 1}, 2, 2)),
-		sample("no examples", 1, ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.I32, 0)),
-	}
 }

@@ -91,7 +91,6 @@ func init() {
 				logs := l.logs(b, wide(b, in[0]), n.Attrs().(*ClassLossAttrs).Axis)
 				return Convert(b, classLoss(b, n.Attrs().(*ClassLossAttrs), logs, in), in[0].DType())
 			},
-			samples: classLossSamples,
 		})
 	}
 	defineComposite(composite{
@@ -108,8 +107,7 @@ func init() {
 			}
 			return checkAxes([]int{a.Axis}, n.Input(0).Rank())
 		},
-		body:    cosineSimilarity,
-		samples: cosineSamples,
+		body: cosineSimilarity,
 	})
 }
 
@@ -175,27 +173,6 @@ func classLoss(b *ir.Builder, a *ClassLossAttrs, logs ir.Value, in []ir.Value) i
 	return Div(b, ReduceSum(b, losses), ReduceSum(b, Select(b, counts, counted, ZerosLike(b, counted))))
 }
 
-func classLossSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a ClassLossAttrs, in ...*ir.Array) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, In: in}
-	}
-	mean, each := LossAttrs{LossMean}, LossAttrs{LossNone}
-	x, labels := drawn(ir.F32, 4, 3), ir.Ints(ir.I32, []int64{2, 0, 1, 1})
-	some := ir.Ints(ir.I32, []int64{2, -100, 1, -1})
-	weight := ir.Floats(ir.F32, []float64{0.5, 1, 2})
-	return []ir.Sample{
-		sample("mean", ClassLossAttrs{mean, 1, nil, 0}, x, labels),
-		sample("each, class axis first", ClassLossAttrs{each, 0, nil, 0}, drawn(ir.F32, 5, 3), ir.Ints(ir.I32, []int64{4, 0, 1})),
-		sample("smoothed and weighted", ClassLossAttrs{mean, 1, []int{-100, -1}, 0.1}, x, some, weight),
-		sample("sum, another label ignored", ClassLossAttrs{LossAttrs{LossSum}, 1, []int{0}, 0.3}, x, labels),
-		sample("half", ClassLossAttrs{each, 1, nil, 0}, drawn(ir.F16, 4, 3), labels),
-		sample("no examples", ClassLossAttrs{each, 1, nil, 0}, ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.I32, 0)),
-	}
-}
-
 // cosineSimilarity bounds the squared norms from below, so that a zero vector has a
 // derivative.
 func cosineSimilarity(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
@@ -212,19 +189,6 @@ func cosineSimilarity(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	v, w := wide(b, x[0]), wide(b, x[1])
 	dot := ReduceSum(b, Mul(b, v, w), axis)
 	return Convert(b, Mul(b, Mul(b, dot, inverse(v)), inverse(w)), in[0].DType())
-}
-
-func cosineSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	a := &CosineAttrs{1, 1e-8}
-	return []ir.Sample{
-		{Name: "rows", Attrs: a, In: []*ir.Array{drawn(ir.F32, 4, 9), draw(8, ir.F32, -1, 1, 4, 9)}},
-		{Name: "one against all", Attrs: a, In: []*ir.Array{drawn(ir.F32, 4, 5), draw(8, ir.F32, -1, 1, 5)}},
-		{Name: "zero vector", Attrs: a, In: []*ir.Array{ir.NewArray(ir.F32, 1, 3), draw(8, ir.F32, -1, 1, 1, 3)}, NoGrad: "steep near zero"},
-		{Name: "empty", Attrs: a, In: []*ir.Array{ir.NewArray(ir.F32, 0, 3), ir.NewArray(ir.F32, 0, 3)}},
-	}
 }
 
 // CrossEntropyLoss returns [CrossEntropy] along any axis of logits with class weights,

@@ -36,9 +36,8 @@ func init() {
 			"the operands have the types stated", "a valid label is a class other than blank",
 			`reduction is "mean", "sum" or "none"; blank is a class`,
 		},
-		check:   checkCTC,
-		body:    ctcLoss,
-		samples: ctcSamples,
+		check: checkCTC,
+		body:  ctcLoss,
 	})
 }
 
@@ -112,25 +111,6 @@ func ctcLoss(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		loss = ReduceSum(b, loss)
 	}
 	return Convert(b, loss, in[0].DType())
-}
-
-func ctcSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name, reduction string, d ir.DType, time int, labels *ir.Array, times, lengths []int64) ir.Sample {
-		logs := draw(1, d, -3, -0.5, time, labels.Dims[0], 4)
-		return ir.Sample{Name: name, Attrs: &CTCAttrs{LossAttrs: LossAttrs{reduction}}, In: []*ir.Array{
-			logs, labels, ir.Ints(ir.I32, times, len(times)), ir.Ints(ir.I32, lengths, len(lengths)),
-		}}
-	}
-	labels := ir.Ints(ir.I32, []int64{1, 1, 2, 3, 2, 0}, 2, 3)
-	return []ir.Sample{
-		sample("mean", LossMean, ir.F32, 5, labels, []int64{5, 4}, []int64{3, 2}),
-		sample("each", LossNone, ir.F32, 4, labels, []int64{4, 4}, []int64{2, 0}),
-		sample("sum", LossSum, ir.F16, 3, labels, []int64{3, 2}, []int64{1, 2}),
-		sample("no labels", LossNone, ir.F32, 2, ir.NewArray(ir.I32, 2, 0), []int64{2, 1}, []int64{0, 0}),
-	}
 }
 
 // CTCLoss returns the CTC loss of labels, i32[batch, max labels], for log-probabilities

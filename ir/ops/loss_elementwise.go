@@ -59,8 +59,6 @@ type elementLoss struct {
 	newAttrs func() ir.Attrs // LossAttrs where nil
 	// loss computes the loss of each element, of operands of one shape in f32 or f64.
 	loss func(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value
-	// the ranges of the operands of samples
-	x, target [2]float64
 }
 
 func init() {
@@ -68,23 +66,22 @@ func init() {
 		return func(b *ir.Builder, _ *ir.Node, x, target ir.Value) ir.Value { return f(b, x, target) }
 	}
 	delta := func() ir.Attrs { return &DeltaLossAttrs{LossAttrs{LossMean}, 1} }
-	any2, unit := [2]float64{-2, 2}, [2]float64{0.1, 0.9}
 	for _, l := range []elementLoss{
 		{
-			op: OpMSE, doc: "The squared error (x − target)².", x: any2, target: any2,
+			op: OpMSE, doc: "The squared error (x − target)².",
 			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value { return Square(b, Sub(b, x, target)) }),
 		},
 		{
-			op: OpMAE, doc: "The absolute error |x − target|. The derivative where they are equal is 0.", x: any2, target: any2,
+			op: OpMAE, doc: "The absolute error |x − target|. The derivative where they are equal is 0.",
 			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value { return Abs(b, Sub(b, x, target)) }),
 		},
 		{
 			op: OpHuber, doc: "Half the squared error e up to delta, and delta·(|e| − delta/2) beyond (Huber, Robust Estimation of a Location Parameter).",
-			x: any2, target: any2, newAttrs: delta, loss: huber,
+			newAttrs: delta, loss: huber,
 		},
 		{
 			op: OpSmoothL1, doc: "huber divided by delta, which PyTorch calls beta: |e| − delta/2 beyond delta.",
-			x: any2, target: any2, newAttrs: delta,
+			newAttrs: delta,
 			loss: func(b *ir.Builder, n *ir.Node, x, target ir.Value) ir.Value {
 				return Div(b, huber(b, n, x, target), ConstLike(b, x, n.Attrs().(*DeltaLossAttrs).Delta))
 			},
@@ -92,14 +89,14 @@ func init() {
 		{
 			op: OpBCE, doc: "The binary cross-entropy −target·log x − (1 − target)·log(1 − x) of probabilities x; logarithms are clamped to −100 from below, as " +
 				"in PyTorch. bce_with_logits is more accurate.",
-			x: unit, target: unit, loss: plain(bce),
+			loss: plain(bce),
 		},
 		{
-			op: OpBCELogits, doc: "The binary cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target.", x: any2, target: unit,
+			op: OpBCELogits, doc: "The binary cross-entropy of the probabilities sigmoid(x): softplus(x) − x·target.",
 			loss: plain(bceWithLogits),
 		},
 		{
-			op: OpHinge, doc: "max(0, 1 − x·target), for targets of 1 and −1. The derivative at the kink is 0.", x: any2, target: any2,
+			op: OpHinge, doc: "max(0, 1 − x·target), for targets of 1 and −1. The derivative at the kink is 0.",
 			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value {
 				return positivePart(b, Sub(b, OnesLike(b, x), Mul(b, x, target)))
 			}),
@@ -107,7 +104,6 @@ func init() {
 		{
 			op: OpKLDiv, doc: "target·(log(target) − x), 0 where the target is 0: the Kullback–Leibler divergence of log-probabilities x from " +
 				"probabilities target. The mean is over all elements, not over examples (PyTorch's batchmean).",
-			x: any2, target: unit,
 			loss: plain(func(b *ir.Builder, x, target ir.Value) ir.Value {
 				return Sub(b, XLogY(b, target, target), Mul(b, target, x))
 			}),
@@ -115,8 +111,8 @@ func init() {
 		{
 			op: OpFocal, doc: "bce_with_logits times (1 − p)^gamma, where p is the probability given to the target, and times alpha for targets of 1 " +
 				"and 1 − alpha for those of 0, unless alpha is negative (Lin et al., Focal Loss for Dense Object Detection).",
-			x: any2, target: unit, newAttrs: func() ir.Attrs { return &FocalAttrs{LossAttrs{LossMean}, defaultAlpha, defaultGamma} },
-			loss: focal,
+			newAttrs: func() ir.Attrs { return &FocalAttrs{LossAttrs{LossMean}, defaultAlpha, defaultGamma} },
+			loss:     focal,
 		},
 	} {
 		defineElementLoss(l)
@@ -139,7 +135,6 @@ func defineElementLoss(l elementLoss) {
 			loss := l.loss(b, n, wide(b, in[0]), wide(b, in[1]))
 			return Convert(b, reduceLoss(b, n, loss), in[0].DType())
 		},
-		samples: func() []ir.Sample { return elementLossSamples(l) },
 	})
 }
 

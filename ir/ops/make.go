@@ -116,7 +116,6 @@ type elementwise struct {
 	transpose   transposeRule
 	noGrad      string
 	noTranspose string
-	samples     func() []ir.Sample
 }
 
 type (
@@ -141,9 +140,8 @@ func defineElementwise(e elementwise) {
 		Eval: e.meaning.eval,
 		JVP:  e.jvp, NoGrad: e.noGrad,
 		Transpose: e.transpose, NoTranspose: e.noTranspose,
-		Batch:   batchElementwise,
-		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return e.scalar(x) },
-		Samples: e.samples,
+		Batch:  batchElementwise,
+		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return e.scalar(x) },
 	})
 }
 
@@ -160,21 +158,12 @@ type unary struct {
 	// linear applies the op to a cotangent, for self-adjoint ops.
 	linear func(b *ir.Builder, ct ir.Value) ir.Value
 	noGrad string
-	// from and to bound the numbers that samples draw.
-	from, to float64
-	// at are differentiable sample points of special interest, kinks are points without a
-	// derivative.
-	at, kinks []float64
-	// rounded marks a slope with constants that are inexact in 16-bit types, which
-	// gradient checks skip.
-	rounded bool
 }
 
 func defineUnary(u unary) {
 	e := elementwise{
 		op: u.op, doc: u.doc, operands: []string{"x"}, types: u.types, meaning: u.meaning, noGrad: u.noGrad,
-		scalar:  func(x []scalar.Expr) scalar.Expr { return u.scalar(x[0]) },
-		samples: func() []ir.Sample { return unarySamples(u) },
+		scalar: func(x []scalar.Expr) scalar.Expr { return u.scalar(x[0]) },
 	}
 	if u.noGrad == "" {
 		e.jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
@@ -211,18 +200,6 @@ type binary struct {
 	transpose   transposeRule
 	noGrad      string
 	noTranspose string
-	// cases are samples in addition to those of all binary ops.
-	cases []pair
-	// from and to bound the numbers that samples draw, for each operand.
-	from, to [2]float64
-}
-
-// pair is a sample of a binary op: points (x[i], y[i]), and the reason to skip gradient
-// checks, if any.
-type pair struct {
-	name   string
-	x, y   []float64
-	noGrad string
 }
 
 func defineBinary(d binary) {
@@ -244,7 +221,6 @@ func defineBinary(d binary) {
 	defineElementwise(elementwise{
 		op: d.op, doc: d.doc, constraints: d.constraints, operands: d.operands, types: d.types,
 		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad, noTranspose: d.noTranspose,
-		scalar:  func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
-		samples: func() []ir.Sample { return binarySamples(d) },
+		scalar: func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
 	})
 }

@@ -27,12 +27,6 @@ func init() {
 			count := DimSize(b, x.DType(), pick(x.Shape(), axesOf(n))...)
 			return []ir.Value{Convert(b, Div(b, sumOver(b, x, axesOf(n)), count), d)}
 		},
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return reduceSamples(reduction{types: floats | complexes, noEmptyGrad: "NaN result"})
-		},
 	})
 }
 

@@ -55,8 +55,7 @@ func init() {
 			}
 			return nil
 		},
-		bodies:  moeRoute,
-		samples: moeRouteSamples,
+		bodies: moeRoute,
 	})
 	defineComposite(composite{
 		op: OpMoEDispatch, operands: []string{"x", "slots"}, types: floats, newAttrs: func() ir.Attrs { return &RowsAttrs{} },
@@ -69,9 +68,6 @@ func init() {
 			at := IndexedAxes{Axes: []int{0}, Unique: true}
 			source := Scatter(b, Const(b, ir.I32, -1, rows), ExpandDims(b, slots, -1), tokens, ScatterAttrs{at})
 			return Take(b, x, source, 0, OutsideFill)
-		},
-		samples: func() []ir.Sample {
-			return slotSamples(&RowsAttrs{ir.N(7)}, func(d ir.DType) []*ir.Array { return []*ir.Array{drawn(d, 3, 5), slotsOf()} })
 		},
 	})
 	defineComposite(composite{
@@ -95,9 +91,6 @@ func init() {
 			rows := wide(b, Take(b, in[0], in[2], 0, OutsideFill))
 			return Convert(b, ReduceSum(b, Mul(b, rows, ExpandDims(b, wide(b, in[1]), -1)), 1), in[0].DType())
 		},
-		samples: func() []ir.Sample {
-			return slotSamples(nil, func(d ir.DType) []*ir.Array { return []*ir.Array{drawn(d, 7, 5), draw(2, d, 0, 1, 3, 2), slotsOf()} })
-		},
 	})
 	defineGroupedMatMul()
 	defineComposite(composite{
@@ -108,15 +101,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			low := MatMul(b, MatMul(b, in[0], in[2]), in[3])
 			return Add(b, MatMul(b, in[0], in[1]), Mul(b, low, ConstLike(b, low, n.Attrs().(*ScaleAttrs).Scale)))
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, x ...int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &ScaleAttrs{0.5}, In: []*ir.Array{draw(1, d, -1, 1, x...), draw(2, d, -1, 1, 4, 5), draw(3, d, -1, 1, 4, 2), draw(4, d, -1, 1, 2, 5)}}
-			}
-			return []ir.Sample{sample("matrix", ir.F32, 3, 4), sample("vector", ir.F32, 4), sample("no rows", ir.F32, 0, 4), sample("half", ir.F16, 3, 4)}
 		},
 	})
 }
@@ -155,32 +139,6 @@ func moeRoute(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 		weights = Div(b, weights, KeepDims(b, ReduceSum, weights, 1))
 	}
 	return []ir.Value{Convert(b, weights, d), chosen, slots, Convert(b, loss, d)}
-}
-
-func moeRouteSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, a MoERouteAttrs, dims ...int) ir.Sample {
-		x := distinct(-1, 1.5, dims...)
-		x.DType = d
-		x.Round()
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
-	}
-	return []ir.Sample{
-		sample("two of four", ir.F32, MoERouteAttrs{2, 3, true}, 7, 4),
-		sample("one of three", ir.F32, MoERouteAttrs{1, 0, false}, 5, 3),
-		sample("all", ir.F32, MoERouteAttrs{2, 1, false}, 3, 2),
-	}
-}
-
-func slotsOf() *ir.Array { return ir.Ints(ir.I32, []int64{4, -1, 0, 6, 2, 3}, 3, 2) }
-
-func slotSamples(a ir.Attrs, in func(d ir.DType) []*ir.Array) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return []ir.Sample{{Name: "slots", Attrs: a, In: in(ir.F32)}, {Name: "half", Attrs: a, In: in(ir.F16)}}
 }
 
 // MoERoute routes tokens by logits [tokens, experts]: it returns the softmax weights and

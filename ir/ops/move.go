@@ -20,8 +20,7 @@ type move struct {
 	index     func(n *ir.Node, at ir.Index) ir.Index
 	transpose func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value
 	// batch is the Batch rule after the batch axis is moved to the front.
-	batch   func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value
-	samples func() []ir.Sample
+	batch func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value
 }
 
 func defineMove(m move) {
@@ -56,6 +55,5 @@ func defineMove(m move) {
 		Lower: &ir.MapLowering{Element: func(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 			return load(0, m.index(n, at))
 		}},
-		Samples: m.samples,
 	})
 }

@@ -37,19 +37,6 @@ func defineNextAfter() {
 		NoGrad: "a step between representable numbers has no derivative", NoTranspose: "not linear in any operand",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return nextAfter(x[0], x[1]) },
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, dims := range sampleShapes {
-				out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...)}})
-			}
-			x, y := []float64{1, 1, -1, -1, 2, 3, math.NaN(), 1}, []float64{2, 0, 0, -2, 2, math.Inf(1), 1, math.NaN()}
-			return append(out,
-				ir.Sample{Name: "directions", In: []*ir.Array{ir.Floats(ir.F32, x), ir.Floats(ir.F32, y)}},
-				ir.Sample{Name: "f64", In: []*ir.Array{ir.Floats(ir.F64, x), ir.Floats(ir.F64, y)}})
-		},
 	})
 }
 

@@ -37,7 +37,6 @@ type activation struct {
 	// functions whose derivative depends on y alone: then y, which the next layer keeps
 	// anyway, is the only residual.
 	tangent func(b *ir.Builder, y, t ir.Value) ir.Value
-	kinks   []float64
 }
 
 func init() {
@@ -48,7 +47,6 @@ func init() {
 			tangent: func(b *ir.Builder, y, t ir.Value) ir.Value {
 				return Select(b, Le(b, y, ZerosLike(b, y)), ZerosLike(b, t), t)
 			},
-			kinks: []float64{0},
 		},
 		activation{
 			op:   OpGelu,
@@ -87,7 +85,6 @@ func init() {
 			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 				return Div(b, x, Add(b, Abs(b, x), OnesLike(b, x)))
 			},
-			kinks: []float64{0},
 		},
 		activation{
 			op: OpSquareplus, alpha: 4, doc: "(x + √(x² + alpha)) / 2, for alpha > 0.",
@@ -109,7 +106,6 @@ func defineActivations(list ...activation) {
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				return Convert(b, a.body(b, wide(b, in[0]), alphaOf(n)), in[0].DType())
 			},
-			samples: func() []ir.Sample { return activationSamples(a) },
 		}
 		if a.alpha != 0 {
 			c.newAttrs = func() ir.Attrs { return &AlphaAttrs{a.alpha} }
@@ -204,35 +200,4 @@ func wide(b *ir.Builder, x ir.Value) ir.Value { return Convert(b, x, sumType(x.D
 func inferFloat(n *ir.Node) ([]ir.Type, error) {
 	t := n.Input(0).Type()
 	return []ir.Type{t}, floats.check(t.DType)
-}
-
-func activationSamples(a activation) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, x *ir.Array) ir.Sample {
-		s := ir.Sample{Name: name, In: []*ir.Array{x}}
-		if a.alpha != 0 {
-			s.Attrs = &AlphaAttrs{a.alpha}
-		}
-		return s
-	}
-	out := []ir.Sample{
-		sample("matrix", drawn(ir.F32, 7, 33)),
-		sample("scalar", ir.Float(ir.F32, -1.5)),
-		sample("empty", ir.NewArray(ir.F32, 0, 3)),
-		sample("far", ir.Floats(ir.F32, []float64{-40, -9, 9, 40})),
-		sample("half", drawn(ir.F16, 5)),
-	}
-	if a.alpha != 0 {
-		other := sample("another alpha", drawn(ir.F32, 5))
-		other.Attrs = &AlphaAttrs{0.75}
-		out = append(out, other)
-	}
-	if a.kinks != nil {
-		kink := sample("kink", ir.Floats(ir.F32, a.kinks, len(a.kinks)))
-		kink.NoGrad = "a kink"
-		out = append(out, kink)
-	}
-	return out
 }

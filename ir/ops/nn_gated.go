@@ -19,16 +19,6 @@ func init() {
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return whereAbove(b, in[0], 0, in[0], Mul(b, in[0], in[1]))
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				{Name: "a slope for each channel", In: []*ir.Array{drawn(ir.F32, 5, 3), draw(9, ir.F32, 0, 1, 3)}},
-				{Name: "one slope", In: []*ir.Array{drawn(ir.F32, 4), ir.Float(ir.F32, 0.25)}},
-				{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3), ir.Float(ir.F32, 0.25)}},
-			}
-		},
 	})
 	for _, g := range []struct {
 		op   ir.Op
@@ -57,7 +47,6 @@ func init() {
 				halves := SplitEvenly(b, in[0], n.Attrs().(*AxisAttrs).Axis, 2)
 				return g.glue(b, halves[0], halves[1])
 			},
-			samples: gatedSamples,
 		})
 	}
 	defineComposite(composite{
@@ -66,19 +55,7 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return b.Add1(OpSoftmax, n.Attrs(), Neg(b, in[0]))
 		},
-		samples: gatedSamples,
 	})
-}
-
-func gatedSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return []ir.Sample{
-		{Name: "rows", Attrs: &AxisAttrs{1}, In: []*ir.Array{drawn(ir.F32, 5, 6)}},
-		{Name: "first axis", Attrs: &AxisAttrs{0}, In: []*ir.Array{drawn(ir.F32, 2, 35)}},
-		{Name: "no rows", Attrs: &AxisAttrs{1}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 4)}},
-	}
 }
 
 // PRelu returns x where it is positive and slope·x elsewhere (He et al., Delving Deep into

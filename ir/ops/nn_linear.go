@@ -37,7 +37,6 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{addBias(b, MatMul(b, in[0], in[1]), in[2:])}
 		},
-		Samples: linearSamples,
 	})
 	define(&ir.Def{
 		Op: OpEmbedding,
@@ -56,7 +55,6 @@ func init() {
 			a := IndexedAxes{Outside: OutsideClip, Unordered: n.Attrs().(*EmbeddingAttrs).Unordered}
 			return []ir.Value{take(b, in[0], ids, 0, a)}
 		},
-		Samples: embeddingSamples,
 	})
 }
 
@@ -137,39 +135,4 @@ func inferEmbedding(n *ir.Node) ([]ir.Type, error) {
 		return nil, ir.Shapef("the table is %s, not of rank 2", table)
 	}
 	return []ir.Type{{DType: table.DType, Shape: slices.Concat(ids.Shape, table.Shape[1:])}}, nil
-}
-
-func linearSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, shapes ...[]int) ir.Sample {
-		s := ir.Sample{Name: name}
-		for _, dims := range shapes {
-			s.In = append(s.In, drawn(d, dims...))
-		}
-		return s
-	}
-	return []ir.Sample{
-		sample("batch", ir.F32, []int{5, 3}, []int{3, 4}, []int{4}),
-		sample("beyond a tile", ir.F32, []int{17, 70}, []int{70, 33}, []int{33}),
-		sample("no bias", ir.F32, []int{5, 3}, []int{3, 4}),
-		sample("vector", ir.F32, []int{3}, []int{3, 4}, []int{4}),
-		sample("rank 3", ir.F32, []int{2, 3, 4}, []int{4, 5}, []int{5}),
-		sample("no examples", ir.F32, []int{0, 3}, []int{3, 4}, []int{4}),
-		sample("no features", ir.F32, []int{2, 0}, []int{0, 4}, []int{4}),
-		sample("half", ir.F16, []int{3, 70}, []int{70, 5}, []int{5}),
-	}
-}
-
-func embeddingSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return []ir.Sample{
-		{Name: "tokens", Attrs: &EmbeddingAttrs{}, In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 0, 3, 3, 7, 1}, 2, 3)}},
-		{Name: "one token", Attrs: &EmbeddingAttrs{}, In: []*ir.Array{drawn(ir.F32, 3, 2), ir.Int(ir.U8, 2)}},
-		{Name: "tokens in any order", Attrs: &EmbeddingAttrs{Unordered: true}, In: []*ir.Array{drawn(ir.F32, 11, 5), ir.Ints(ir.I32, []int64{10, 3, 3}, 3)}},
-		{Name: "no tokens", Attrs: &EmbeddingAttrs{}, In: []*ir.Array{drawn(ir.F32, 3, 2), ir.NewArray(ir.I32, 0)}},
-	}
 }

@@ -32,29 +32,24 @@ func init() {
 			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 				return whereAbove(b, x, 0, x, Mul(b, x, ConstLike(b, x, alpha)))
 			},
-			kinks: []float64{0},
 		},
 		activation{
 			op: OpThresholdedRelu, alpha: 1, doc: "0 where x ≤ alpha and x elsewhere, also where it is NaN.",
 			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 				return Select(b, Le(b, x, ConstLike(b, x, alpha)), ZerosLike(b, x), x)
 			},
-			kinks: []float64{1},
 		},
 		activation{
 			op: OpRelu6, doc: "x limited to [0, 6]. The derivative at 0 and 6 is 0.",
-			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return upTo(b, positivePart(b, x), 6) },
-			kinks: []float64{0, 6},
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return upTo(b, positivePart(b, x), 6) },
 		},
 		activation{
 			op: OpElu, alpha: 1, doc: "x where x > 0 and alpha·(e^x − 1) elsewhere.",
-			body:  func(b *ir.Builder, x ir.Value, alpha float64) ir.Value { return expBelow(b, x, alpha, 1) },
-			kinks: []float64{0},
+			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value { return expBelow(b, x, alpha, 1) },
 		},
 		activation{
 			op: OpCelu, alpha: 1, doc: "x where x > 0 and alpha·(e^(x/alpha) − 1) elsewhere.",
-			body:  func(b *ir.Builder, x ir.Value, alpha float64) ir.Value { return expBelow(b, x, alpha, alpha) },
-			kinks: []float64{0},
+			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value { return expBelow(b, x, alpha, alpha) },
 		},
 		activation{
 			op: OpSelu, doc: "1.0507…·x where x > 0 and 1.0507…·1.6732…·(e^x − 1) elsewhere: elu scaled so that mean 0 and " +
@@ -62,29 +57,24 @@ func init() {
 			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value {
 				return Mul(b, expBelow(b, x, seluAlpha, 1), ConstLike(b, x, seluScale))
 			},
-			kinks: []float64{0},
 		},
 		activation{
 			op: OpHardTanh, doc: "x limited to [−1, 1]. The derivative at ±1 is 0.",
-			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return upTo(b, downTo(b, x, -1), 1) },
-			kinks: []float64{-1, 1},
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return upTo(b, downTo(b, x, -1), 1) },
 		},
 		activation{
 			op: OpHardSigmoid, doc: "x/6 + 1/2 limited to [0, 1]. The derivative at ±3 is 0.",
-			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return hardSigmoid(b, x) },
-			kinks: []float64{-3, 3},
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return hardSigmoid(b, x) },
 		},
 		activation{
 			op: OpHardSwish, doc: "x·hard_sigmoid(x), also called hard_silu.",
-			body:  func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Mul(b, x, hardSigmoid(b, x)) },
-			kinks: []float64{-3, 3},
+			body: func(b *ir.Builder, x ir.Value, _ float64) ir.Value { return Mul(b, x, hardSigmoid(b, x)) },
 		},
 		activation{
 			op: OpHardShrink, alpha: 0.5, doc: "0 where |x| ≤ alpha and x elsewhere, also where it is NaN.",
 			body: func(b *ir.Builder, x ir.Value, alpha float64) ir.Value {
 				return Select(b, Le(b, Abs(b, x), ConstLike(b, x, alpha)), ZerosLike(b, x), x)
 			},
-			kinks: []float64{-0.5, 0.5},
 		},
 		activation{
 			op: OpSoftShrink, alpha: 0.5, doc: "0 where |x| ≤ alpha, x + alpha where x < −alpha, and x − alpha elsewhere, also where x is NaN.",
@@ -93,7 +83,6 @@ func init() {
 				outside := Select(b, Lt(b, x, Neg(b, a)), Add(b, x, a), Sub(b, x, a))
 				return Select(b, Le(b, Abs(b, x), a), ZerosLike(b, x), outside)
 			},
-			kinks: []float64{-0.5, 0.5},
 		},
 	)
 }

@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"slices"
-
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -41,7 +39,6 @@ func init() {
 			centred := Sub(b, x, ExpandDims(b, Mean(b, x, axes...), axes...))
 			return []ir.Value{normalised(b, centred, in, a)}
 		},
-		Samples: func() []ir.Sample { return normSamples(3) },
 	})
 	define(&ir.Def{
 		Op: OpRMSNorm,
@@ -55,7 +52,6 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{normalised(b, wide(b, in[0]), in, n.Attrs().(*NormAttrs))}
 		},
-		Samples: func() []ir.Sample { return normSamples(2) },
 	})
 }
 
@@ -116,28 +112,4 @@ func inferNorm(n *ir.Node) ([]ir.Type, error) {
 		}
 	}
 	return []ir.Type{x}, nil
-}
-
-// normSamples returns samples with 1 to operands operands.
-func normSamples(operands int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, axes, operands int, dims ...int) ir.Sample {
-		s := ir.Sample{Name: name, Attrs: &NormAttrs{axes, 1e-5}, In: []*ir.Array{drawn(d, dims...)}}
-		for i := range operands - 1 {
-			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-axes:]...))
-		}
-		return s
-	}
-	constant := ir.Sample{Name: "constant rows", Attrs: &NormAttrs{1, 1e-5}, In: []*ir.Array{ir.NewArray(ir.F32, 2, 3)}}
-	return slices.Concat([]ir.Sample{
-		sample("rows", ir.F32, 1, operands, 3, 7),
-		sample("beyond a tile", ir.F32, 1, operands, 5, 300),
-		sample("two axes", ir.F32, 2, operands, 2, 3, 4),
-		sample("plain", ir.F32, 1, 1, 2, 5),
-		sample("vector", ir.F32, 1, operands, 9),
-		sample("no rows", ir.F32, 1, operands, 0, 3),
-		sample("half", ir.F16, 1, operands, 2, 6),
-	}, []ir.Sample{constant})
 }

@@ -49,22 +49,6 @@ func init() {
 			y = Add(b, Mul(b, y, Add(b, scale, OnesLike(b, scale))), wide(b, in[2]))
 			return Convert(b, y, in[0].DType())
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, rms bool, dims ...[]int) ir.Sample {
-				s := ir.Sample{Name: name, Attrs: &AdaNormAttrs{rms, EpsilonAttrs{defaultEpsilon}}}
-				for i, x := range dims {
-					s.In = append(s.In, draw(uint64(i+1), d, -1, 1, x...))
-				}
-				return s
-			}
-			return []ir.Sample{
-				sample("rows", ir.F32, false, []int{2, 3, 5}, []int{2, 1, 5}, []int{2, 1, 5}), sample("rms", ir.F32, true, []int{3, 4}, []int{4}, []int{3, 1}),
-				sample("half", ir.F16, false, []int{2, 4}, []int{2, 4}, []int{4}), sample("empty", ir.F32, false, []int{0, 4}, []int{4}, []int{4}),
-			}
-		},
 	})
 	defineComposite(composite{
 		op: OpWeightNorm, operands: []string{"v", "g"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
@@ -85,17 +69,6 @@ func init() {
 			norm := Sqrt(b, sumOver(b, Square(b, v), otherAxes(v.Rank(), []int{axis})))
 			by := BroadcastInDim(b, Div(b, wide(b, in[1]), norm), v.Shape(), []int{axis})
 			return Convert(b, Mul(b, v, by), in[0].DType())
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, axis int, dims ...int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &AxisAttrs{axis}, In: []*ir.Array{draw(1, d, 0.25, 2, dims...), draw(2, d, 0.5, 2, dims[axis])}}
-			}
-			return []ir.Sample{
-				sample("columns", ir.F32, 1, 3, 4), sample("convolution", ir.F32, 3, 2, 2, 3, 4), sample("half", ir.F16, 0, 2, 3), sample("none", ir.F32, 0, 0, 3),
-			}
 		},
 	})
 }

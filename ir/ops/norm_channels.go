@@ -63,7 +63,6 @@ func init() {
 			a := n.Attrs().(*GroupNormAttrs)
 			return groupNorm(b, in, ir.N(a.Groups), a.Epsilon)
 		},
-		samples: func() []ir.Sample { return channelSamples(&GroupNormAttrs{2, EpsilonAttrs{defaultEpsilon}}, 2) },
 	}
 	defineComposite(group)
 	group.op, group.doc = OpInstanceNorm, "group_norm with one channel in each group (Ulyanov, Vedaldi and Lempitsky, Instance Normalization)."
@@ -72,7 +71,6 @@ func init() {
 	group.body = func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		return groupNorm(b, in, in[0].Dim(-1+in[0].Rank()), n.Attrs().(*EpsilonAttrs).Epsilon)
 	}
-	group.samples = func() []ir.Sample { return channelSamples(&EpsilonAttrs{defaultEpsilon}, 2) }
 	defineComposite(group)
 
 	defineComposite(composite{
@@ -86,7 +84,6 @@ func init() {
 			x := Sub(b, wide(b, in[0]), wide(b, in[3]))
 			return scaled(b, x, wide(b, in[4]), n.Attrs().(*EpsilonAttrs).Epsilon, in)
 		},
-		samples: func() []ir.Sample { return channelSamples(&EpsilonAttrs{defaultEpsilon}, 4) },
 	})
 	defineBatchNormTraining(image, vectors)
 }
@@ -196,34 +193,7 @@ func defineBatchNormTraining(image, vectors string) {
 		},
 		NoTranspose: "taken of its body",
 		Body:        body,
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			out := channelSamples(&BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, defaultMomentum}, 4)
-			for i := range out {
-				out[i].NoGrad = "no derivative passes into the running statistics"
-			}
-			return out
-		},
 	})
-}
-
-func channelSamples(a ir.Attrs, vectors int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, dims ...int) ir.Sample {
-		s := ir.Sample{Name: name, Attrs: a, In: []*ir.Array{drawn(d, dims...)}}
-		for i := range vectors {
-			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-1]))
-		}
-		return s
-	}
-	return []ir.Sample{
-		sample("images", ir.F32, 2, 3, 3, 4), sample("sequences", ir.F32, 3, 7, 2),
-		sample("rows", ir.F32, 5, 4), sample("half", ir.F16, 2, 5, 2),
-	}
 }
 
 // GroupNorm normalises x, [batch, spatial axes..., channels], over the spatial axes and

@@ -34,14 +34,12 @@ func newNanToNumAttrs() ir.Attrs { return &NanToNumAttrs{0, math.Inf(1), math.In
 
 // named describes a composite of one operand.
 type named struct {
-	op        ir.Op
-	doc       string
-	types     domain
-	newAttrs  func() ir.Attrs
-	body      func(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value
-	jvp       jvpRule
-	from, to  float64
-	at, kinks []float64
+	op       ir.Op
+	doc      string
+	types    domain
+	newAttrs func() ir.Attrs
+	body     func(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value
+	jvp      jvpRule
 	// noGrad is the reason to skip gradient checks of all samples, if any.
 	noGrad string
 }
@@ -49,48 +47,48 @@ type named struct {
 func init() {
 	for _, e := range []named{
 		{
-			op: OpSquare, doc: "x·x. Integers wrap.", types: numbers, from: -3, to: 3, at: []float64{0},
+			op: OpSquare, doc: "x·x. Integers wrap.", types: numbers,
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, x) },
 		},
 		{
-			op: OpReciprocal, doc: "1 / x.", types: floats | complexes, from: 0.3, to: 3, at: []float64{-2, 1}, kinks: []float64{0},
+			op: OpReciprocal, doc: "1 / x.", types: floats | complexes,
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
 		},
 		{
 			op: OpLogit, doc: "log(x / (1 − x)), the inverse of sigmoid: infinite at 0 and 1, NaN outside.",
-			types: floats, from: 0.1, to: 0.9, at: []float64{0.02, 0.5}, kinks: []float64{1e-6, 0, 1, 2},
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Sub(b, Log(b, x), Log1p(b, Neg(b, x))) },
+			types: floats,
+			body:  func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Sub(b, Log(b, x), Log1p(b, Neg(b, x))) },
 		},
 		{
 			op: OpSinc, doc: "sin(πx) / (πx), and 1 at 0, smooth everywhere: near 0 it is a power series up to x²⁸.",
-			types: floats, from: -3, to: 3, at: []float64{0, 0.3, 0.33, 0.9},
-			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, sinc) },
+			types: floats,
+			body:  func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return inWide(b, x, sinc) },
 		},
 		{
-			op: OpDegrees, doc: "x·180/π: radians to degrees.", types: floats, from: -4, to: 4,
+			op: OpDegrees, doc: "x·180/π: radians to degrees.", types: floats,
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, 180/math.Pi)) },
 		},
 		{
-			op: OpRadians, doc: "x·π/180: degrees to radians.", types: floats, from: -100, to: 100,
+			op: OpRadians, doc: "x·π/180: degrees to radians.", types: floats,
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Mul(b, x, ConstLike(b, x, math.Pi/180)) },
 		},
 		{
 			op: OpRoundSTE, doc: "The integer nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
 				"Léonard and Courville). Round of RLX in Rust has this derivative.",
-			types: floats, from: -3, to: 3, at: []float64{0.5, 1.5}, noGrad: "the derivative is 1 by decree",
+			types: floats, noGrad: "the derivative is 1 by decree",
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Round(b, x) },
 			jvp:  func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },
 		},
 		{
-			op: OpIsInf, doc: "Whether x is infinite.", types: floats, from: -3, to: 3,
-			kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()}, noGrad: "boolean result",
+			op: OpIsInf, doc: "Whether x is infinite.", types: floats,
+			noGrad: "boolean result",
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value {
 				return Not(b, Or(b, IsFinite(b, x), IsNaN(b, x)))
 			},
 		},
 		{
 			op: OpNanToNum, doc: "x with NaN and the infinities replaced by numbers. The derivative there is 0.",
-			types: floats, newAttrs: newNanToNumAttrs, from: -3, to: 3, kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()},
+			types: floats, newAttrs: newNanToNumAttrs,
 			body: nanToNum,
 		},
 	} {
@@ -101,49 +99,12 @@ func init() {
 func defineNamed(e named) {
 	c := composite{
 		op: e.op, doc: e.doc, types: e.types, newAttrs: e.newAttrs, jvp: e.jvp,
-		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return e.body(b, n, in[0]) },
-		samples: func() []ir.Sample { return namedSamples(e) },
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return e.body(b, n, in[0]) },
 	}
 	if e.noGrad == "boolean result" {
 		c.noGrad = e.noGrad
 	}
 	defineComposite(c)
-}
-
-func namedSamples(e named) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var attrs ir.Attrs
-	if e.newAttrs != nil {
-		attrs = e.newAttrs()
-	}
-	var out []ir.Sample
-	add := func(name, noGrad string, x *ir.Array) {
-		if e.noGrad != "" {
-			noGrad = e.noGrad
-		}
-		out = append(out, ir.Sample{Name: name, Attrs: attrs, NoGrad: noGrad, In: []*ir.Array{x}})
-	}
-	for _, dims := range [][]int{{}, {2, 0, 3}, {67, 13}} {
-		add(shapeName(dims), "", draw(1, ir.F32, e.from, e.to, dims...))
-	}
-	for _, d := range typesIn(e.types) {
-		if d == ir.F16 || d == ir.F64 || d == ir.C64 || d == ir.I32 {
-			noGrad := ""
-			if d == ir.F16 {
-				noGrad = "constants are rounded to 16 bits"
-			}
-			add(d.String(), noGrad, draw(2, d, e.from, e.to, 5))
-		}
-	}
-	if e.at != nil {
-		add("points", "", ir.Floats(ir.F32, e.at))
-	}
-	if e.kinks != nil {
-		add("kinks", "no derivative here", ir.Floats(ir.F32, e.kinks))
-	}
-	return out
 }
 
 // sinc takes sin(u)/u by its power series for |u| < 1: its derivatives there,

@@ -21,7 +21,6 @@ const (
 )
 
 func init() {
-	inf := math.Inf(1)
 	for _, p := range []paired{
 		{
 			op: OpHypot, doc: "√(x² + y²), without intermediate overflow. The derivatives at the origin are 0.",
@@ -29,10 +28,6 @@ func init() {
 			slopes: [2]slope2{
 				func(b *ir.Builder, x, _, z ir.Value) ir.Value { return orZeroAtZero(b, x, z) },
 				func(b *ir.Builder, _, y, z ir.Value) ir.Value { return orZeroAtZero(b, y, z) },
-			},
-			cases: []pair{
-				{name: "large and small", x: []float64{3e30, -3e-30, 0}, y: []float64{4e30, 4e-30, 2}, noGrad: "beyond finite differences"},
-				{name: "origin and infinities", x: []float64{0, inf, 1}, y: []float64{0, 1, -inf}, noGrad: "no derivative here"},
 			},
 		},
 		{
@@ -42,21 +37,11 @@ func init() {
 				func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return Sigmoid(b, difference(b, x, y)) },
 				func(b *ir.Builder, x, y, _ ir.Value) ir.Value { return Sigmoid(b, difference(b, y, x)) },
 			},
-			cases: []pair{
-				{name: "equal", x: []float64{1, -2, 0}, y: []float64{1, -2, 0}},
-				{name: "far apart", x: []float64{100, -100, 3}, y: []float64{-100, 100, -40}},
-				{name: "infinities", x: []float64{-inf, inf, -inf, inf}, y: []float64{-inf, inf, 1, -inf}, noGrad: "infinite operands"},
-			},
 		},
 		{
 			op: OpXLogY, doc: "x·log(y), 0 where x is 0, and NaN where x or y is.", types: floats,
 			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
 				return unlessNaN(b, x, y, MulZero(b, x, Log(b, y)))
-			},
-			from: [2]float64{-2, 0.2}, to: [2]float64{2, 3},
-			cases: []pair{
-				{name: "zeros", x: []float64{0, 0, 2}, y: []float64{0, 3, 1}, noGrad: "the edge of the domain"},
-				{name: "x of 0", x: []float64{0, 0}, y: []float64{0.5, 3}},
 			},
 		},
 		{
@@ -64,25 +49,18 @@ func init() {
 			body: func(b *ir.Builder, x, y ir.Value) ir.Value {
 				return unlessNaN(b, x, y, MulZero(b, x, Log1p(b, y)))
 			},
-			from: [2]float64{-2, -0.7}, to: [2]float64{2, 3},
-			cases: []pair{{name: "zeros", x: []float64{0, 0, 2}, y: []float64{-1, 3, 0}, noGrad: "the edge of the domain"}},
 		},
 		{
 			op: OpCopySign, doc: "|x| with the sign of y, also for zeros. The derivative by y is 0.", types: floats, body: copySign,
-			cases: []pair{{name: "zeros", x: []float64{1, -2, 3, -4, 0}, y: []float64{0, math.Copysign(0, -1), -inf, inf, -1}, noGrad: "kinks"}},
 		},
 		{
 			op: OpMod, doc: "The remainder of floor division, x − y·⌊x/y⌋, with the sign of y (NumPy's remainder, ONNX's Mod). " +
 				"(rem has the sign of x, as C's fmod.) For integers x mod 0 is 0.",
 			types: reals, body: floorMod,
-			from: [2]float64{2.1, 1.5}, to: [2]float64{2.9, 1.95},
-			cases: signCases,
 		},
 		{
 			op: OpFloorDivide, doc: "⌊x / y⌋. For integers x / 0 is x. The derivative is 0, also at the jumps.",
 			types: reals, body: floorDivide,
-			from: [2]float64{2.1, 1.5}, to: [2]float64{2.9, 1.95},
-			cases: signCases,
 		},
 	} {
 		definePaired(p)
@@ -168,21 +146,6 @@ func defineFma() {
 			return []ir.Value{addTangents(b, product, t[2])}
 		},
 		noTranspose: "its derivative consists of products and sums",
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, dims := range sampleShapes {
-				out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{
-					draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...), draw(3, ir.F32, -2, 2, dims...),
-				}})
-			}
-			for _, d := range typesIn(floats)[1:] {
-				out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{draw(1, d, -2, 2, 5), draw(2, d, -2, 2, 5), draw(3, d, -2, 2, 5)}})
-			}
-			return out
-		},
 	})
 }
 

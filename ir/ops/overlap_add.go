@@ -153,24 +153,3 @@ func denseCover(n *ir.Node, i int, p, r scalar.Expr) (window, element, valid sca
 	}
 	return scalar.Select(valid, window, loop.Int(0)), scalar.Select(valid, element, loop.Int(0)), valid
 }
-
-func overlapAddSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a OverlapAddAttrs, dims ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
-	}
-	half := sample("half", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(9)}, 3, 7)
-	half.In = []*ir.Array{drawn(ir.F16, 3, 7)}
-	return []ir.Sample{
-		sample("images", OverlapAddAttrs{[]int{1, 2}, []int{2, 1}, []int{1, 1}, ir.Dims(4, 5)}, 2, 2, 3, 3, 2, 3),
-		sample("uncovered elements", OverlapAddAttrs{[]int{0}, []int{4}, []int{1}, ir.Dims(70)}, 18, 1),
-		sample("dilated", OverlapAddAttrs{[]int{0}, []int{2}, []int{3}, ir.Dims(17)}, 6, 2, 3),
-		sample("axes out of order", OverlapAddAttrs{[]int{2, 0}, []int{1, 2}, []int{2, 1}, ir.Dims(6, 5)}, 2, 2, 4, 2, 3),
-		sample("longer than the stride", OverlapAddAttrs{[]int{0, 1}, []int{2, 3}, []int{1, 1}, ir.Dims(11, 9)}, 4, 2, 5, 4),
-		sample("pooled images", OverlapAddAttrs{[]int{1, 2}, []int{2, 2}, []int{1, 1}, ir.Dims(6, 5)}, 2, 3, 2, 3, 2, 2),
-		sample("no windows", OverlapAddAttrs{[]int{0}, []int{1}, []int{1}, ir.Dims(3)}, 0, 4),
-		half,
-	}
-}

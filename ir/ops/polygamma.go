@@ -36,20 +36,6 @@ func init() {
 			next := &PolygammaAttrs{n.Attrs().(*PolygammaAttrs).Order + 1}
 			return []ir.Value{scale(b, t[0], b.Add1(OpPolygamma, next, in[0]))}
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, order int, x *ir.Array, noGrad string) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &PolygammaAttrs{order}, In: []*ir.Array{x}, NoGrad: noGrad}
-			}
-			return []ir.Sample{
-				sample("first", 1, draw(1, ir.F32, 0.5, 6, 7, 3), ""), sample("third", 3, draw(2, ir.F32, 1, 6, 5), ""),
-				sample("large", 2, ir.Floats(ir.F32, []float64{13, 40}), ""), sample("f64", 2, draw(2, ir.F64, 0.5, 6, 5), ""),
-				sample("not positive", 1, ir.Floats(ir.F32, []float64{0, -1, -0.5, math.NaN()}), "outside the domain"),
-				sample("empty", 1, ir.NewArray(ir.F32, 0), ""), sample("half", 1, draw(2, ir.F16, 1, 6, 5), "its slope is steep for f16"),
-			}
-		},
 	})
 }
 

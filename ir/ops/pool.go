@@ -60,7 +60,6 @@ func init() {
 			w, inner := poolWindows(b, in[0], n.Attrs().(*PoolAttrs), math.Inf(-1))
 			return []ir.Value{ReduceMax(b, w, inner...)}
 		},
-		Samples: maxPoolSamples,
 	})
 	define(&ir.Def{
 		Op: OpAvgPool,
@@ -71,7 +70,6 @@ func init() {
 		Infer:       func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, &n.Attrs().(*AvgPoolAttrs).PoolAttrs) },
 		NoTranspose: "taken of its body",
 		Body:        avgPoolBody,
-		Samples:     avgPoolSamples,
 	})
 }
 
@@ -166,45 +164,4 @@ func product(sizes []int) int {
 		n *= s
 	}
 	return n
-}
-
-// poolSamples returns the windows for samples of both pools.
-func poolSamples(attrs func(PoolAttrs) ir.Attrs) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a PoolAttrs, dims ...int) ir.Sample {
-		a.complete()
-		return ir.Sample{Name: name, Attrs: attrs(a), In: []*ir.Array{drawn(ir.F32, dims...)}}
-	}
-	return []ir.Sample{
-		sample("halving", PoolAttrs{Sizes: []int{2, 2}}, 2, 4, 6, 3),
-		sample("overlapping and padded", PoolAttrs{
-			Sizes: []int{3, 3}, Strides: []int{2, 1}, PadLo: []int{1, 2}, PadHi: []int{0, 1},
-		}, 1, 7, 5, 2),
-		sample("one axis, dilated", PoolAttrs{Sizes: []int{3}, Strides: []int{1}, Dilations: []int{2}}, 2, 9, 3),
-		sample("whole", PoolAttrs{Sizes: []int{7, 7}}, 1, 7, 7, 33),
-		sample("no images", PoolAttrs{Sizes: []int{2, 2}}, 0, 4, 4, 3),
-	}
-}
-
-func maxPoolSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	out := poolSamples(func(a PoolAttrs) ir.Attrs { return &a })
-	ties := ir.Sample{
-		Name: "ties", Attrs: out[0].Attrs, In: []*ir.Array{ir.NewArray(ir.F32, 1, 4, 4, 1)},
-		NoGrad: "ties",
-	}
-	return append(out, ties)
-}
-
-func avgPoolSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return slices.Concat(
-		poolSamples(func(a PoolAttrs) ir.Attrs { return &AvgPoolAttrs{PoolAttrs: a} }),
-		poolSamples(func(a PoolAttrs) ir.Attrs { return &AvgPoolAttrs{PoolAttrs: a, CountIncludePad: true} }))
 }

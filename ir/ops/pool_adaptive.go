@@ -69,7 +69,6 @@ func init() {
 				}
 				return Convert(b, x, in[0].DType())
 			},
-			samples: adaptiveSamples,
 		})
 	}
 	const order = " Channel c·factor² + i·factor + j holds row i, column j of channel c, as in PyTorch."
@@ -87,12 +86,6 @@ func init() {
 			x := Transpose(b, Reshape(b, in[0], s[0], s[1], s[2], channels, f, f), 0, 1, 4, 2, 5, 3)
 			return Reshape(b, x, s[0], s[1].Mul(f), s[2].Mul(f), channels)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&FactorAttrs{2}, []int{1, 3, 2, 8}}, movement{&FactorAttrs{3}, []int{2, 1, 2, 9}}, movement{&FactorAttrs{1}, []int{0, 2, 2, 1}})
-		},
 	}
 	defineComposite(shuffle)
 	shuffle.op = OpPixelUnshuffle
@@ -108,12 +101,6 @@ func init() {
 		}
 		x := Transpose(b, Reshape(b, in[0], s[0], h, f, w, f, s[3]), 0, 1, 3, 5, 2, 4)
 		return Reshape(b, x, s[0], h, w, s[3].Mul(f).Mul(f))
-	}
-	shuffle.samples = func() []ir.Sample {
-		if !withSamples {
-			return nil
-		}
-		return moved(movement{&FactorAttrs{2}, []int{1, 4, 2, 3}}, movement{&FactorAttrs{3}, []int{2, 3, 6, 1}}, movement{&FactorAttrs{1}, []int{0, 2, 2, 1}})
 	}
 	defineComposite(shuffle)
 }
@@ -159,20 +146,6 @@ func adaptiveWindows(b *ir.Builder, x ir.Value, axis, size int, fill float64) (w
 	}
 	y := Gather(b, x, Literal(b, places), GatherAttrs{IndexedAxes: IndexedAxes{Axes: []int{axis}}, Fill: fill})
 	return Transpose(b, y, slices.Concat(counting(2, axis), []int{0, 1}, counting(2+axis, x.Rank()-1-axis))...), Literal(b, count)
-}
-
-func adaptiveSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, sizes []int, x *ir.Array) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &SizesAttrs{sizes}, In: []*ir.Array{x}}
-	}
-	return []ir.Sample{
-		sample("sequence", []int{3}, distinct(-1, 1, 2, 7, 2)), sample("image", []int{2, 3}, distinct(-1, 1, 1, 5, 4, 2)),
-		sample("global", []int{1, 1, 1}, distinct(-1, 1, 1, 2, 3, 2, 2)), sample("larger", []int{5}, distinct(-1, 1, 1, 3, 1)),
-		sample("half", []int{2}, drawn(ir.F16, 1, 4, 2)), sample("no images", []int{2}, ir.NewArray(ir.F32, 0, 3, 2)),
-	}
 }
 
 // AdaptiveAvgPool returns the means of windows that bring the spatial axes of x, [batch,

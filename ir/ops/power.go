@@ -31,11 +31,6 @@ func definePow() {
 			"Where x is 0 and y below 1 the derivative by x is infinite, and that of it by y NaN, as in JAX; by y first it is −∞.",
 		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(elementary.Pow)},
 		slopes: [2]slope2{powByBase, powByExponent},
-		from:   [2]float64{0.3, -2}, to: [2]float64{3, 2},
-		cases: []pair{
-			{name: "base zero", x: []float64{0, 0, 0, 0}, y: []float64{0, 1, 2, 0.5}, noGrad: "the edge of the domain"},
-			{name: "negative base", x: []float64{-2, -2, -1.5}, y: []float64{2, 3, -1}, noGrad: "no derivative by the exponent"},
-		},
 	})
 }
 
@@ -58,7 +53,6 @@ func defineRoots() {
 		op: OpSqrt, doc: "The square root of x, NaN below 0. The derivative at 0 is infinite.",
 		types: floats, scalar: scalar.Sqrt, meaning: meaning{float: float1(math.Sqrt)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Div(b, ConstLike(b, y, 0.5), y) },
-		from:  0.2, to: 4, at: []float64{1, 4}, kinks: []float64{0, -1},
 	})
 	defineUnary(unary{
 		op: OpRsqrt, doc: "1 / √x: infinite at 0, NaN below.",
@@ -67,7 +61,6 @@ func defineRoots() {
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, y, -0.5), Mul(b, y, Mul(b, y, y)))
 		},
-		from: 0.2, to: 4, at: []float64{1, 4}, kinks: []float64{0},
 	})
 }
 
@@ -76,19 +69,16 @@ func defineExponentials() {
 		op: OpExp, doc: "e to the power x.",
 		types: floats, scalar: scalar.Exp, meaning: meaning{float: float1(elementary.Exp)},
 		slope: func(_ *ir.Builder, _, y ir.Value) ir.Value { return y },
-		from:  -3, to: 3, at: []float64{0}, kinks: []float64{math.Inf(1), math.Inf(-1)},
 	})
 	defineUnary(unary{
 		op: OpExpm1, doc: "e^x − 1, accurate near 0.",
 		types: floats, scalar: scalar.Expm1, meaning: meaning{float: float1(math.Expm1)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Exp(b, x) },
-		from:  -3, to: 3, at: []float64{0, 1e-7},
 	})
 	defineUnary(unary{
 		op: OpLog, doc: "The natural logarithm of x: −∞ at 0, NaN below.",
 		types: floats, scalar: scalar.Log, meaning: meaning{float: float1(elementary.Log)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
-		from:  0.2, to: 4, at: []float64{1}, kinks: []float64{0, -1},
 	})
 	defineUnary(unary{
 		op: OpLog1p, doc: "log(1 + x), accurate near 0.",
@@ -97,7 +87,6 @@ func defineExponentials() {
 			one := OnesLike(b, x)
 			return Div(b, one, Add(b, one, x))
 		},
-		from: -0.7, to: 4, at: []float64{0, 1e-7}, kinks: []float64{-1},
 	})
 }
 

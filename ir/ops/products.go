@@ -18,24 +18,13 @@ func init() {
 	operands := []string{"x", "y"}
 	defineComposite(composite{
 		op: OpKron, doc: "The Kronecker product: each element of x times all of y, as blocks. The operand of lower rank gets leading axes of size 1.",
-		operands: operands, types: numbers, constraints: sameType, check: oneDType, body: kron, samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return productSamplesOf([][2][]int{{{2, 3}, {4, 2}}, {{3}, {2, 2}}, {{}, {5}}, {{0, 2}, {3, 1}}})
-		},
+		operands: operands, types: numbers, constraints: sameType, check: oneDType, body: kron,
 	})
 	defineComposite(composite{
 		op: OpOuter, doc: "The products of all elements of x with all of y: a matrix [size of x, size of y].",
 		operands: operands, types: numbers, constraints: sameType, check: oneDType,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return DotGeneral(b, flattened(b, in[0]), flattened(b, in[1]), DotAttrs{})
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return productSamplesOf([][2][]int{{{5}, {7}}, {{2, 3}, {4}}, {{}, {3}}, {{0}, {3}}})
 		},
 	})
 	defineComposite(composite{
@@ -47,12 +36,6 @@ func init() {
 				x = Conj(b, x)
 			}
 			return DotGeneral(b, flattened(b, x), flattened(b, in[1]), DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}})
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return productSamplesOf([][2][]int{{{131}, {131}}, {{2, 3}, {6}}, {{}, {}}, {{0}, {0}}})
 		},
 	})
 }
@@ -80,20 +63,6 @@ func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 		apart[side] = Reshape(b, v, shape...)
 	}
 	return Reshape(b, Mul(b, apart[0], apart[1]), merged...)
-}
-
-func productSamplesOf(shapes [][2][]int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, s := range shapes {
-		out = append(out, ir.Sample{Name: shapeName(s[0]) + " " + shapeName(s[1]), In: []*ir.Array{
-			draw(1, ir.F32, -1, 1, s[0]...), draw(2, ir.F32, -1, 1, s[1]...),
-		}})
-	}
-	s := shapes[0]
-	return append(out, ir.Sample{Name: "c64", In: []*ir.Array{draw(1, ir.C64, -1, 1, s[0]...), draw(2, ir.C64, -1, 1, s[1]...)}})
 }
 
 // Kron returns the Kronecker product of x and y: each element of x times all of y, as

@@ -89,9 +89,8 @@ func init() {
 		Infer:    inferRandomBits,
 		Eval:     evalRandomBits,
 		NoGrad:   "integer result", NoTranspose: "not linear: integers",
-		Batch:   batchRandomBits,
-		Lower:   &ir.MapLowering{Element: randomBitsElement},
-		Samples: randomBitsSamples,
+		Batch: batchRandomBits,
+		Lower: &ir.MapLowering{Element: randomBitsElement},
 	})
 	constraints := numbered("key is u32[2]", "the element type is a float type", generatorText)
 	define(&ir.Def{
@@ -101,8 +100,7 @@ func init() {
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
-		Body:    uniformBody,
-		Samples: randomFloatSamples,
+		Body: uniformBody,
 	})
 	define(&ir.Def{
 		Op: OpNormal,
@@ -111,8 +109,7 @@ func init() {
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
-		Body:    normalBody,
-		Samples: randomFloatSamples,
+		Body: normalBody,
 	})
 	define(&ir.Def{
 		Op:          OpBernoulli,
@@ -131,7 +128,6 @@ func init() {
 			a := n.Attrs().(*RandomAttrs)
 			return []ir.Value{Lt(b, a.Generator.Uniform(b, in[0], ir.F32, a.Shape...), in[1])}
 		},
-		Samples: bernoulliSamples,
 	})
 }
 

@@ -41,7 +41,7 @@ func init() {
 		}},
 	} {
 		defineRandom(r.op, r.doc, newRandomFloatAttrs, nil,
-			func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value { return r.body(b, u) }, randomFloatSamples)
+			func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value { return r.body(b, u) })
 	}
 	defineRandom(OpTruncatedNormal, "Normal numbers truncated to [low, high]: √2·erfinv(u) for a uniform u between erf(low/√2) and erf(high/√2), as jax.random.truncated_normal.",
 		func() ir.Attrs { return &TruncatedAttrs{*newRandomFloatAttrs().(*RandomFloatAttrs), -2, 2} },
@@ -50,7 +50,7 @@ func init() {
 				return ir.Attrf("low is %v, not below high, %v", a.Low, a.High)
 			}
 			return nil
-		}, truncatedNormal, truncatedSamples)
+		}, truncatedNormal)
 	defineComposite(composite{
 		op: OpCategorical, doc: "Classes drawn with probabilities softmax(logits) along an axis, in i32, by the Gumbel-max trick: the argmax of the logits plus numbers of " +
 			"the Gumbel distribution, as jax.random.categorical.",
@@ -62,23 +62,12 @@ func init() {
 			noise := Gumbel(b, in[1], x.DType(), x.Shape()...)
 			return ArgMax(b, Add(b, x, noise), n.Attrs().(*AxisAttrs).Axis)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			key := ir.Ints(ir.U32, []int64{1, 41421356})
-			return []ir.Sample{
-				{Name: "rows", Attrs: &AxisAttrs{1}, In: []*ir.Array{drawn(ir.F32, 9, 5), key}},
-				{Name: "columns", Attrs: &AxisAttrs{0}, In: []*ir.Array{drawn(ir.F32, 3, 4), key}},
-				{Name: "certain", Attrs: &AxisAttrs{0}, In: []*ir.Array{ir.Floats(ir.F32, []float64{math.Inf(-1), 0, math.Inf(-1)}), key}},
-			}
-		},
 	})
 }
 
 // defineRandom defines an op that transforms uniform numbers in [0, 1), of type f32 or
 // f64.
-func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *ir.Node) error, body func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value, samples func() []ir.Sample) {
+func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *ir.Node) error, body func(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Operands: []string{"key"}, NewAttrs: newAttrs,
 		Constraints: numbered("key is u32[2]", "the element type is a float type", generatorText),
@@ -100,7 +89,6 @@ func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *
 			u := a.Generator.Uniform(b, in[0], sumType(a.DType), a.Shape...)
 			return []ir.Value{Convert(b, body(b, n, u), a.DType)}
 		},
-		Samples: samples,
 	})
 }
 
@@ -124,18 +112,6 @@ func truncatedNormal(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value {
 	a := n.Attrs().(*TruncatedAttrs)
 	low, high := math.Erf(a.Low/math.Sqrt2), math.Erf(a.High/math.Sqrt2)
 	return Clamp(b, normalOf(b, u, low, high), ConstLike(b, u, a.Low), ConstLike(b, u, a.High))
-}
-
-func truncatedSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, s := range randomFloatSamples() {
-		s.Attrs = &TruncatedAttrs{*s.Attrs.(*RandomFloatAttrs), -2, 1.5}
-		out = append(out, s)
-	}
-	return out
 }
 
 // Gumbel returns numbers of the standard Gumbel distribution, −log(−log u), of float type

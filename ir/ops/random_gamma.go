@@ -29,7 +29,6 @@ func init() {
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return inWide(b, in[0], func(b *ir.Builder, alpha ir.Value) ir.Value { return Exp(b, logGamma(b, in[1], alpha)) })
 		},
-		samples: func() []ir.Sample { return parameterSamples(0.2, 4, nil) },
 	})
 	defineComposite(composite{
 		op: OpRandomBeta, operands: []string{"a", "b", "key"}, types: floats, constraints: []string{"a and b have one type", key}, noGrad: noGrad,
@@ -45,7 +44,6 @@ func init() {
 			x, y := logGamma(b, keys[0], wide(b, in[0])), logGamma(b, keys[1], wide(b, in[1]))
 			return Convert(b, Sigmoid(b, Sub(b, x, y)), in[0].DType())
 		},
-		samples: func() []ir.Sample { return parameterSamples(0.3, 4, []float64{0.5, 3}) },
 	})
 	defineComposite(composite{
 		op: OpRandomPoisson, operands: []string{"rate", "key"}, types: floats, constraints: []string{key}, noGrad: "integer result",
@@ -60,7 +58,6 @@ func init() {
 			k := Convert(b, Select(b, Lt(b, rate, ten), low, high), ir.I32)
 			return Select(b, Ge(b, rate, zero), k, ConstLike(b, k, -1))
 		},
-		samples: func() []ir.Sample { return parameterSamples(0, 30, nil) },
 	})
 }
 
@@ -149,26 +146,6 @@ func poissonRejection(b *ir.Builder, key, rate ir.Value) ir.Value {
 		right := Sub(b, Sub(b, Mul(b, k, Log(b, rate)), rate), Lgamma(b, Add(b, Max(b, k, number(0)), number(1))))
 		return k, Or(b, sure, And(b, Not(b, never), Le(b, left, right)))
 	})
-}
-
-// parameterSamples draws one operand from [from, to), or two with a second range, before
-// the key.
-func parameterSamples(from, to float64, second []float64) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, s := range []struct {
-		d    ir.DType
-		dims []int
-	}{{ir.F32, []int{3, 5}}, {ir.F16, []int{4}}, {ir.F32, nil}, {ir.F32, []int{0}}} {
-		in := []*ir.Array{draw(1, s.d, from, to, s.dims...)}
-		if second != nil {
-			in = append(in, draw(2, s.d, second[0], second[1], s.dims...))
-		}
-		out = append(out, ir.Sample{Name: s.d.String() + ir.Dims(s.dims...).String(), In: append(in, ir.Ints(ir.U32, []int64{5, 77}))})
-	}
-	return out
 }
 
 // Gamma returns numbers of the gamma distribution with the shape parameters alpha and

@@ -24,9 +24,6 @@ type reduction struct {
 	combine   func(x, y scalar.Expr) scalar.Expr
 	jvp       jvpRule
 	transpose transposeRule
-	// noEmptyGrad is the reason to skip gradient checks of empty samples, if any.
-	noEmptyGrad string
-	samples     func() []ir.Sample
 }
 
 func axesOf(n *ir.Node) []int { return n.Attrs().(*AxesAttrs).Axes }
@@ -54,7 +51,6 @@ func init() {
 		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
 		combine:  scalar.Mul,
 		jvp:      jvpProduct,
-		samples:  productSamples,
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
@@ -77,9 +73,6 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 		identity: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
 		combine:  combine,
 		jvp:      jvpExtremum,
-
-		noEmptyGrad: "infinite result",
-		samples:     extremumSamples,
 	}
 }
 
@@ -107,9 +100,8 @@ func defineReduce(r reduction) {
 		Reduces: namedAxes,
 		Eval:    r.eval,
 		JVP:     r.jvp, Transpose: r.transpose, NoTranspose: noTranspose,
-		Batch:   batchReduce,
-		Lower:   r.lowering(),
-		Samples: func() []ir.Sample { return reduceSamples(r) },
+		Batch: batchReduce,
+		Lower: r.lowering(),
 	})
 }
 

@@ -23,14 +23,12 @@ func init() {
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Div(b, OnesLike(b, y), Mul(b, ConstLike(b, y, 3), Mul(b, y, y)))
 		},
-		from: 0.2, to: 4, at: []float64{1, 8, -8, -0.001}, kinks: []float64{0},
 	})
 	defineUnary(unary{
 		op: OpExp2, doc: "2 to the power x.",
 		types: floats, meaning: meaning{float: float1(math.Exp2)},
 		scalar: widened(func(x scalar.Expr) scalar.Expr { return scalar.Pow(scalar.ConstF(x.Type, 2), x) }),
 		slope:  func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, ConstLike(b, y, math.Ln2)) },
-		from:   -3, to: 3, at: []float64{0, 10, -10}, kinks: []float64{math.Inf(1), math.Inf(-1)}, rounded: true,
 	})
 	for _, l := range []struct {
 		op      ir.Op
@@ -47,7 +45,6 @@ func init() {
 				return scalar.Mul(scalar.Log(x), scalar.ConstF(x.Type, l.inverse))
 			}),
 			slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, ConstLike(b, x, l.inverse), x) },
-			from:  0.2, to: 4, at: []float64{1, 1000}, kinks: []float64{0, -1}, rounded: true,
 		})
 	}
 }

@@ -58,7 +58,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return rotated(b, in[0], wide(b, in[1]), wide(b, in[2]), n.Attrs().(*RopeAttrs).Interleaved)
 		},
-		samples: ropeSamples,
 	})
 	defineComposite(composite{
 		op: OpRopeTable, operands: []string{"positions"}, types: reals,
@@ -75,16 +74,6 @@ func init() {
 			a := n.Attrs().(*RopeTableAttrs)
 			angles := Mul(b, ExpandDims(b, Convert(b, in[0], ir.F32), -1), frequencies(b, a.Size/2, a.Size, a.Base))
 			return []ir.Value{Cos(b, angles), Sin(b, angles)}
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				{Name: "positions", Attrs: &RopeTableAttrs{6, 100}, In: []*ir.Array{ir.Ints(ir.I32, []int64{0, 1, 5, 130, 3, 2}, 2, 3)}},
-				{Name: "fractions", Attrs: &RopeTableAttrs{2, defaultRopeBase}, In: []*ir.Array{drawn(ir.F32, 3)}},
-				{Name: "none", Attrs: &RopeTableAttrs{4, defaultRopeBase}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
-			}
 		},
 	})
 	defineComposite(composite{
@@ -104,15 +93,6 @@ func init() {
 			return nil
 		},
 		body: axialRope,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, dims ...int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &AxialRopeAttrs{3, 100}, In: []*ir.Array{drawn(d, dims...)}}
-			}
-			return []ir.Sample{sample("grid", ir.F32, 2, 6, 8), sample("one place", ir.F32, 1, 4), sample("half", ir.F16, 4, 4), sample("none", ir.F32, 0, 4)}
-		},
 	})
 }
 
@@ -190,27 +170,6 @@ func axialRope(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	angles := Concatenate(b, -1, angle(Rem(b, place, width)), angle(Div(b, place, width)))
 	table := Convert(b, angles, sumType(x.DType()))
 	return rotated(b, x, Cos(b, table), Sin(b, table), true)
-}
-
-func ropeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, interleaved bool, x, table []int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &RopeAttrs{interleaved}, In: []*ir.Array{
-			drawn(d, x...), draw(2, d, -1, 1, table...), draw(3, d, -1, 1, table...),
-		}}
-	}
-	return []ir.Sample{
-		sample("halves", ir.F32, false, []int{2, 5, 6}, []int{5, 3}),
-		sample("neighbours", ir.F32, true, []int{2, 5, 6}, []int{5, 3}),
-		sample("heads, in part", ir.F32, false, []int{2, 3, 2, 7}, []int{3, 1, 2}),
-		sample("neighbours in part", ir.F32, true, []int{3, 7}, []int{3, 2}),
-		sample("beyond a tile", ir.F32, false, []int{33, 130}, []int{33, 65}),
-		sample("vector", ir.F32, true, []int{2}, []int{1}),
-		sample("no positions", ir.F32, false, []int{0, 4}, []int{0, 2}),
-		sample("half", ir.F16, false, []int{3, 4}, []int{3, 2}),
-	}
 }
 
 // Rope rotates pairs of elements along the last axis of x by angles given as cosines and

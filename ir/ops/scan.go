@@ -50,7 +50,6 @@ func init() {
 		Batch:     batchScan,
 		Prune:     pruneScan,
 		Lower:     &ir.ControlLowering{},
-		Samples:   scanSamples,
 	})
 }
 

@@ -96,7 +96,6 @@ func defineScatter(s scatterOp) {
 			Target:    scatterTarget,
 			Update:    func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
 		},
-		Samples: func() []ir.Sample { return scatterSamples(s.mode) },
 	}
 	if s.transpose == nil {
 		d.NoTranspose = notLinear

@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"math"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -41,9 +39,8 @@ func defineSelect() {
 			}
 			return Select(b, in[0], zero, ct)
 		}),
-		Batch:   batchElementwise,
-		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Select(x[0], x[1], x[2]) },
-		Samples: selectSamples,
+		Batch:  batchElementwise,
+		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Select(x[0], x[1], x[2]) },
 	})
 }
 
@@ -75,26 +72,6 @@ func evalSelect(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, err
 	return []*ir.Array{out}, nil
 }
 
-func selectSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{
-			draw(1, ir.Bool, 0, 1, dims...), draw(2, ir.F32, -2, 2, dims...), draw(3, ir.F32, -2, 2, dims...),
-		}})
-	}
-	for _, d := range []ir.DType{ir.Bool, ir.I8, ir.I64, ir.U32, ir.F16, ir.F64, ir.C64} {
-		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{
-			draw(1, ir.Bool, 0, 1, 5), draw(2, d, -2, 2, 5), draw(3, d, -2, 2, 5),
-		}})
-	}
-	return append(out, ir.Sample{Name: "masked poison", NoGrad: "infinite and NaN operands", In: []*ir.Array{
-		ir.Ints(ir.Bool, []int64{1, 0, 1}), ir.Floats(ir.F32, []float64{1, math.NaN(), 2}), ir.Floats(ir.F32, []float64{math.Inf(1), 3, math.NaN()}),
-	}})
-}
-
 func defineClamp() {
 	defineElementwise(elementwise{
 		op: OpClamp, doc: "x clamped to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one operand is NaN. " +
@@ -113,9 +90,8 @@ func defineClamp() {
 				return y
 			},
 		},
-		scalar:  func(x []scalar.Expr) scalar.Expr { return scalar.Clamp(x[0], x[1], x[2]) },
-		jvp:     jvpClamp,
-		samples: clampSamples,
+		scalar: func(x []scalar.Expr) scalar.Expr { return scalar.Clamp(x[0], x[1], x[2]) },
+		jvp:    jvpClamp,
 	})
 }
 
@@ -136,29 +112,6 @@ func jvpClamp(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 		}
 	}
 	return []ir.Value{sum}
-}
-
-func clampSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{
-			draw(1, ir.F32, -3, 3, dims...), draw(2, ir.F32, -2, -1, dims...), draw(4, ir.F32, 0.5, 2, dims...),
-		}})
-	}
-	for _, d := range []ir.DType{ir.I32, ir.U8, ir.U64, ir.F16, ir.F64} {
-		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{
-			draw(1, d, 0, 9, 7), draw(2, d, 2, 3, 7), draw(4, d, 5, 6, 7),
-		}})
-	}
-	vec := func(x ...float64) *ir.Array { return ir.Floats(ir.F32, x, len(x)) }
-	return append(out,
-		ir.Sample{Name: "at the bounds", NoGrad: "kinks", In: []*ir.Array{vec(-1, 1, -1, 1), vec(-1, -1, -1, 1), vec(1, 1, -1, 1)}},
-		ir.Sample{Name: "bounds crossed", In: []*ir.Array{vec(0, 5, -5, 2.5), vec(3, 3, 3, 3), vec(2, 2, 2, 2)}},
-		ir.Sample{Name: "nan", NoGrad: "NaN operands", In: []*ir.Array{vec(math.NaN(), 0, 0, math.NaN()), vec(0, math.NaN(), 0, math.Inf(-1)), vec(1, 1, math.NaN(), math.Inf(1))}},
-	)
 }
 
 // Select returns x where condition, a bool, holds and y elsewhere (numpy.where). The

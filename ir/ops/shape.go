@@ -57,7 +57,6 @@ func defineReshape() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
 			return Reshape(b, x, slices.Insert(n.Types()[0].Shape.Clone(), 0, size)...)
 		},
-		samples: reshapeSamples,
 	})
 }
 
@@ -82,37 +81,6 @@ func unflatten(dims []int, place scalar.Expr) ir.Index {
 		place = scalar.Div(place, loop.Int(dims[a]))
 	}
 	return at
-}
-
-func reshapeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ from, to []int }{
-		{[]int{}, []int{1, 1}},
-		{[]int{1}, []int{}},
-		{[]int{0, 3}, []int{5, 0}},
-		{[]int{6}, []int{2, 3}},
-		{[]int{2, 3, 4}, []int{4, 6}},
-		{[]int{67, 131}, []int{131, 67}},
-		{[]int{4, 1, 3}, []int{12}},
-	} {
-		out = append(out, ir.Sample{Name: shapeName(c.from), Attrs: &ReshapeAttrs{ir.Dims(c.to...)}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.from...)}})
-	}
-	return append(out, ofTypes(&ReshapeAttrs{ir.Dims(3, 2)}, 2, 3)...)
-}
-
-// ofTypes returns a sample of a move for each class of element type.
-func ofTypes(attrs ir.Attrs, dims ...int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: attrs, In: []*ir.Array{draw(1, d, -9, 9, dims...)}})
-	}
-	return out
 }
 
 // Reshape returns the elements of x in row-major order with another shape of the same

@@ -83,12 +83,6 @@ func init() {
 			re, im := spectraOf(b, n.Op(), in[0], in[1], *n.Attrs().(*FrameAttrs), false)
 			return []ir.Value{re, im}
 		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			return []ir.Sample{
-				{Name: "centred", Attrs: &FrameAttrs{3, true}, In: []*ir.Array{x(2, 20), x(8)}},
-				{Name: "whole frames", Attrs: &FrameAttrs{5, false}, In: []*ir.Array{x(19), x(7)}},
-			}
-		},
 	})
 	defineSpectra(spectra{
 		op: OpISTFT, doc: "The inverse short-time Fourier transform, in the least-squares sense: the overlap-add of windowed frames divided by the overlap-added squares of the window, which must not be 0 (Griffin and Lim).",
@@ -96,13 +90,6 @@ func init() {
 		constraints: []string{"re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its element type and has one axis, of n elements", "hop is positive and length is not more than the frames cover"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{unframed(b, in[0], in[1], in[2], n.Attrs().(*UnframeAttrs))}
-		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			positive := func(n int) *ir.Array { return draw(3, ir.F32, 0.5, 1.5, n) }
-			return []ir.Sample{
-				{Name: "centred", Attrs: &UnframeAttrs{FrameAttrs{3, true}, 13}, In: []*ir.Array{x(2, 5, 5), x(2, 5, 5), positive(8)}},
-				{Name: "whole frames", Attrs: &UnframeAttrs{FrameAttrs{2, false}, 0}, In: []*ir.Array{x(3, 4), x(3, 4), positive(7)}},
-			}
 		},
 	})
 	defineSpectra(spectra{
@@ -118,12 +105,6 @@ func init() {
 			energy := MatMul(b, power(b, re, im), adjoint(b, in[2]))
 			return []ir.Value{Log(b, Max(b, energy, ConstLike(b, energy, a.Floor)))}
 		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			return []ir.Sample{{
-				Name: "two rows", Attrs: &LogMelAttrs{FrameAttrs{3, true}, 1e-10}, Tol: 1e-4,
-				In: []*ir.Array{x(2, 20), x(8), draw(3, ir.F32, 0.25, 1, 3, 5)},
-			}}
-		},
 	})
 	defineSpectra(spectra{
 		op: OpWelch, doc: "The power spectral density of real signals by Welch's method: the mean of the squared spectra of windowed, mean-free frames, divided by rate·Σ window², and doubled for one-sided frequencies. " +
@@ -132,9 +113,6 @@ func init() {
 		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText, "rate is positive"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{welch(b, n, in)}
-		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			return []ir.Sample{{Name: "two rows", Attrs: &WelchAttrs{3, 2}, In: []*ir.Array{x(2, 20), x(8)}}, {Name: "odd", Attrs: &WelchAttrs{5, 1}, In: []*ir.Array{x(12), x(7)}}}
 		},
 	})
 }
@@ -148,7 +126,6 @@ type spectra struct {
 	constraints []string
 	newAttrs    func() ir.Attrs
 	body        func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
-	samples     func(x func(dims ...int) *ir.Array) []ir.Sample
 }
 
 func defineSpectra(s spectra) {
@@ -157,12 +134,6 @@ func defineSpectra(s spectra) {
 		Infer:       func(n *ir.Node) ([]ir.Type, error) { return bodyTypes(n, s.body) },
 		NoTranspose: "taken of its body",
 		Body:        s.body,
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return s.samples(func(dims ...int) *ir.Array { return draw(uint64(7+len(dims)), ir.F32, -1, 1, dims...) })
-		},
 	})
 }
 

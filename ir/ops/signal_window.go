@@ -75,19 +75,16 @@ func init() {
 			"length is not negative", "dtype is a float type",
 		},
 		func() ir.Attrs { return &WindowAttrs{Kind: "hann", DType: ir.F32} },
-		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*WindowAttrs).table() },
-		&WindowAttrs{Kind: "hann", Length: 9, DType: ir.F32}, &WindowAttrs{Kind: "kaiser", Length: 8, Beta: 8.6, Symmetric: true, DType: ir.F64},
-		&WindowAttrs{Kind: "bartlett", Length: 5, DType: ir.F32}, &WindowAttrs{Kind: "nuttall", Length: 1, DType: ir.F32}, &WindowAttrs{Kind: "boxcar", DType: ir.F32})
+		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*WindowAttrs).table() })
 	defineTable(OpMelBank, "Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the frequencies of a transform of length elements (librosa's filters.mel).",
 		[]string{"filters and length are positive", "0 ≤ low < high ≤ rate/2, all finite", "dtype is a float type"},
 		func() ir.Attrs { return &MelBankAttrs{Area: true, DType: ir.F32} },
-		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*MelBankAttrs).table() },
-		&MelBankAttrs{4, 64, 8000, 0, 4000, false, true, ir.F32}, &MelBankAttrs{3, 32, 16000, 100, 7000, true, false, ir.F64})
+		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*MelBankAttrs).table() })
 }
 
 // defineTable defines an op without operands whose result is a constant computed from its
 // attributes.
-func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.Attrs, table func(n *ir.Node) (*ir.Array, error), samples ...ir.Attrs) {
+func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.Attrs, table func(n *ir.Node) (*ir.Array, error)) {
 	define(&ir.Def{
 		Op: op, Doc: doc, Constraints: numbered(constraints...), NewAttrs: newAttrs,
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
@@ -105,13 +102,6 @@ func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.
 				return make([]ir.Value, 1)
 			}
 			return []ir.Value{Literal(b, a)}
-		},
-		Samples: func() []ir.Sample {
-			var out []ir.Sample
-			for _, a := range samples {
-				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a})
-			}
-			return out
 		},
 	})
 }

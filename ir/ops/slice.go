@@ -63,7 +63,6 @@ func defineSlice() {
 			return Slice(b, x, slices.Insert(slices.Clone(a.Start), 0, ir.N(0)),
 				slices.Insert(slices.Clone(a.Size), 0, size), slices.Insert(slices.Clone(a.Stride), 0, 1))
 		},
-		samples: sliceSamples,
 	})
 }
 
@@ -97,29 +96,6 @@ func transposeSlice(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 	return PadDims(b, ct, Zeros(b, ct.DType()), a.Start, high, interior)
 }
 
-func sliceSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, start, size, stride []int }{
-		{[]int{}, []int{}, []int{}, []int{}},
-		{[]int{5}, []int{1}, []int{3}, []int{1}},
-		{[]int{5}, []int{5}, []int{0}, []int{2}},
-		{[]int{0, 3}, []int{0, 1}, []int{0, 2}, []int{1, 1}},
-		{[]int{1, 1}, []int{0, 0}, []int{1, 1}, []int{1, 3}},
-		{[]int{67, 131}, []int{2, 1}, []int{22, 65}, []int{3, 2}},
-		{[]int{2, 9, 2}, []int{0, 0, 1}, []int{2, 3, 1}, []int{1, 4, 1}},
-	} {
-		out = append(out, ir.Sample{
-			Name:  shapeName(c.dims),
-			Attrs: &SliceAttrs{ir.Dims(c.start...), ir.Dims(c.size...), c.stride},
-			In:    []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)},
-		})
-	}
-	return append(out, ofTypes(&SliceAttrs{ir.Dims(1), ir.Dims(2), []int{3}}, 5)...)
-}
-
 func defineReverse() {
 	defineMove(move{
 		op: OpReverse, doc: "x with the order of its elements reversed along some axes.",
@@ -148,26 +124,7 @@ func defineReverse() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return b.Add1(OpReverse, &AxesAttrs{shifted(axesOf(n), 0)}, x)
 		},
-		samples: reverseSamples,
 	})
-}
-
-func reverseSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, axes []int }{
-		{[]int{}, []int{}},
-		{[]int{5}, []int{0}},
-		{[]int{0, 2}, []int{0, 1}},
-		{[]int{1, 1}, []int{0}},
-		{[]int{67, 131}, []int{1}},
-		{[]int{2, 3, 4}, []int{0, 2}},
-	} {
-		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &AxesAttrs{c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
-	}
-	return append(out, ofTypes(&AxesAttrs{[]int{1}}, 2, 3)...)
 }
 
 // Slice returns size elements along each axis of x, from start, stride apart; nil stride

@@ -81,7 +81,6 @@ func init() {
 			Key:  func(n *ir.Node, x scalar.Expr) scalar.Expr { return sortKey(x, sortAttrs(n).Descending) },
 			Bits: func(n *ir.Node) int { return sortBits(n.Input(0).DType()) },
 		},
-		Samples: argSortSamples,
 	})
 	define(&ir.Def{
 		Op: OpSort, Operands: []string{"x", "payloads..."}, NewAttrs: func() ir.Attrs { return &SortAttrs{} },
@@ -109,7 +108,6 @@ func init() {
 			}
 			return out
 		},
-		Samples: sortSamples,
 	})
 	define(&ir.Def{
 		Op: OpTopK, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &TopKAttrs{} },
@@ -123,7 +121,6 @@ func init() {
 			order = SliceAxis(b, order, a.Axis, ir.N(0), ir.N(a.K))
 			return []ir.Value{takeOrder(b, in[0], order, a.Axis), order}
 		},
-		Samples: topKSamples,
 	})
 }
 

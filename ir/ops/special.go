@@ -22,7 +22,6 @@ func init() {
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, x, -2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
 		},
-		from: -3, to: 3, at: []float64{0, 5}, rounded: true,
 	})
 	defineUnary(unary{
 		op: OpErfinv, doc: "The inverse of the error function: infinite at ±1, NaN beyond.",
@@ -30,7 +29,6 @@ func init() {
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, y, math.SqrtPi/2), Exp(b, Mul(b, y, y)))
 		},
-		from: -0.95, to: 0.95, at: []float64{0, 0.9, -0.96}, kinks: []float64{0.999, -0.99999, 1, -1, 2}, rounded: true,
 	})
 	defineUnary(unary{
 		op: OpLgamma, doc: "The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has the absolute error of the " +
@@ -38,27 +36,12 @@ func init() {
 		types: floats, scalar: widened(lgammaOf),
 		meaning: meaning{float: float1(func(x float64) float64 { y, _ := math.Lgamma(x); return y })},
 		slope:   func(b *ir.Builder, x, _ ir.Value) ir.Value { return Digamma(b, x) },
-		from:    0.3, to: 6, at: []float64{1, 2, 100, -0.4, -2.25}, kinks: []float64{0, -1, 1e10, math.Inf(1)},
 	})
 	defineComposite(composite{
 		op: OpDigamma, doc: "The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative integer.",
 		types: floats,
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			return inWide(b, in[0], digamma)
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				{Name: "positive", In: []*ir.Array{draw(1, ir.F32, 0.3, 6, 7, 33)}},
-				{Name: "negative", In: []*ir.Array{ir.Floats(ir.F32, []float64{-0.4, -2.25, -7.6, 0.25})}},
-				{Name: "whole numbers", In: []*ir.Array{ir.Floats(ir.F32, []float64{1, 2, 3, 100})}},
-				{Name: "scalar", In: []*ir.Array{ir.Float(ir.F32, 1.5)}},
-				{Name: "empty", In: []*ir.Array{ir.NewArray(ir.F32, 0, 3)}},
-				{Name: "half", In: []*ir.Array{draw(2, ir.F16, 0.5, 6, 5)}},
-				{Name: "f64", In: []*ir.Array{draw(2, ir.F64, 0.5, 6, 5)}},
-			}
 		},
 	})
 }

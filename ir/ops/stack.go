@@ -25,20 +25,7 @@ func init() {
 			}
 			return Concatenate(b, axis, parts...)
 		},
-		samples: stackSamples,
 	})
-}
-
-func stackSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(axis int, dims ...int) ir.Sample {
-		return ir.Sample{Name: shapeName(dims), Attrs: &AxisAttrs{axis}, In: []*ir.Array{
-			draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...), draw(3, ir.F32, -2, 2, dims...),
-		}}
-	}
-	return []ir.Sample{sample(0), sample(1, 5), sample(1, 67, 3), sample(0, 2, 0)}
 }
 
 // Stack returns the operands, of one type and shape, stacked along a new axis; axis is its

@@ -36,8 +36,7 @@ func init() {
 		check: func(n *ir.Node) error {
 			return checkNamed(n, "btd", "btd", "dn", "btn", "btn", "bdn")
 		},
-		bodies:  selectiveScan,
-		samples: func() []ir.Sample { return stateSamples(nil, "btd", "btd", "dn", "btn", "btn", "bdn") },
+		bodies: selectiveScan,
 	})
 	defineComposite(composite{
 		op: OpSSD, operands: []string{"x", "dt", "a", "b", "c", "state"}, optional: 1, types: floats,
@@ -63,8 +62,7 @@ func init() {
 			}
 			return nil
 		},
-		bodies:  ssd,
-		samples: func() []ir.Sample { return stateSamples(&ChunkAttrs{2}, "bthp", "bth", "h", "btgn", "btgn", "bhpn") },
+		bodies: ssd,
 	})
 	defineComposite(composite{
 		op: OpGatedDelta, operands: []string{"q", "k", "v", "g", "beta", "state"}, optional: 1, types: floats,
@@ -81,13 +79,6 @@ func init() {
 			return checkNamed(n, "bthd", "bthd", "bthe", gate, "bth", "bhde")
 		},
 		bodies: gatedDelta,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			out := stateSamples(&ScaleAttrs{0.5}, "bthd", "bthd", "bthe", "bth", "bth", "bhde")
-			return append(out, stateSample("gates of channels", ir.F32, 3, &ScaleAttrs{1}, "bthd", "bthd", "bthe", "bthd", "bth", "bhde"))
-		},
 	})
 }
 

@@ -50,8 +50,7 @@ func init() {
 		op: OpVar, doc: "The variance along some axes: the sum of squared deviations from the mean divided by n − correction. It is computed " +
 			"in two passes, and in f32 for narrower types.",
 		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
-		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
-		samples: varSamples,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
 	})
 	defineComposite(composite{
 		op: OpStd, doc: "The standard deviation, the square root of var. The derivative where all elements are equal is 0.",
@@ -59,7 +58,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return Convert(b, Sqrt(b, variance(n)(b, wide(b, in[0]))), in[0].DType())
 		},
-		samples: varSamples,
 	})
 	defineComposite(composite{
 		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for order 2 the Euclidean norm, for ±∞ the largest and smallest " +
@@ -72,8 +70,7 @@ func init() {
 			}
 			return checkReduced(n)
 		},
-		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], norm(n)) },
-		samples: normOrderSamples,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], norm(n)) },
 	})
 	for _, l := range []struct {
 		op   ir.Op
@@ -97,7 +94,6 @@ func init() {
 				nonzero := Convert(b, Ne(b, in[0], ZerosLike(b, in[0])), ir.I32)
 				return l.body(b, nonzero, axesOf(n))
 			},
-			samples: countSamples,
 		})
 	}
 	defineBins()
@@ -134,40 +130,6 @@ func norm(n *ir.Node) func(b *ir.Builder, x ir.Value) ir.Value {
 		s := sumOver(b, Pow(b, Abs(b, x), ConstLike(b, x, a.Order)), a.Axes)
 		return Pow(b, s, ConstLike(b, s, 1/a.Order))
 	}
-}
-
-func varSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, correction int, x *ir.Array, axes ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &VarAttrs{AxesAttrs{axes}, correction}, In: []*ir.Array{x}}
-	}
-	equal := sample("equal", 0, ir.NewArray(ir.F32, 2, 3), 1)
-	equal.NoGrad = "the root of 0"
-	return []ir.Sample{
-		sample("rows", 0, drawn(ir.F32, 5, 7), 1), sample("unbiased", 1, drawn(ir.F32, 5, 7), 0),
-		sample("all", 1, drawn(ir.F32, 2, 3, 4), 0, 1, 2), sample("beyond a tile", 0, drawn(ir.F32, 3, 300), 1),
-		sample("half", 0, drawn(ir.F16, 2, 6), 1), sample("no rows", 0, ir.NewArray(ir.F32, 0, 3), 1), equal,
-	}
-}
-
-func normOrderSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, order float64, x *ir.Array, axes ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &NormOrderAttrs{AxesAttrs{axes}, order}, In: []*ir.Array{x}}
-	}
-	out := []ir.Sample{
-		sample("zero", 2, ir.NewArray(ir.F32, 3), 0), sample("half", 2, drawn(ir.F16, 2, 6), 1),
-		sample("no rows", 2, ir.NewArray(ir.F32, 0, 3), 1), sample("all", 2, drawn(ir.F32, 3, 131), 0, 1),
-	}
-	out[0].NoGrad = "a kink"
-	for _, p := range []float64{0, 1, 2, 3, 0.5, math.Inf(1), math.Inf(-1)} {
-		out = append(out, sample("order "+ir.FormatAttrs(&NormOrderAttrs{Order: p}), p, drawn(ir.F32, 4, 5), 1))
-	}
-	return out
 }
 
 // reducedAlong returns the axes of a reduction, all if none is given.

@@ -219,17 +219,3 @@ func axesAt(batched []bool) []int {
 	}
 	return out
 }
-
-// sampleGraph builds a graph for a sample's node to own. An error gives nil, which the
-// node refuses.
-func sampleGraph(types []ir.Type, f func(b *ir.Builder, in []ir.Value) []ir.Value) *ir.Graph {
-	g, err := ir.Build("step", func(b *ir.Builder) {
-		for i, v := range f(b, declare(b, "in", types)) {
-			b.Output("out"+strconv.Itoa(i), v)
-		}
-	})
-	if err != nil {
-		return nil
-	}
-	return g
-}

@@ -25,8 +25,7 @@ func init() {
 			}
 			return []ir.Value{Convert(b, derive.Sum(b, sums), d)}
 		},
-		Lower:   &ir.TotalLowering{Sum: func(n *ir.Node) ir.DType { return sumType(n.Input(0).DType()) }},
-		Samples: sumAllSamples,
+		Lower: &ir.TotalLowering{Sum: func(n *ir.Node) ir.DType { return sumType(n.Input(0).DType()) }},
 	})
 }
 
@@ -44,35 +43,6 @@ func inferSumAll(n *ir.Node) ([]ir.Type, error) {
 		}
 	}
 	return []ir.Type{{DType: d}}, nil
-}
-
-func sumAllSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, shapes := range [][][]int{
-		{{}},
-		{{0}},
-		{{7}},
-		{{67, 3}, {0, 2}, {1, 1}, {5}},
-		{{8192}, {8193}, {3, 5461}},
-	} {
-		s := ir.Sample{Name: shapeName(shapes[0])}
-		for i, dims := range shapes {
-			s.In = append(s.In, draw(uint64(i), ir.F32, -2, 2, dims...))
-		}
-		out = append(out, s)
-	}
-	many := ir.Sample{Name: "more than a kernel binds"}
-	for i := range 11 {
-		many.In = append(many.In, draw(uint64(i), ir.F32, -2, 2, i, 3))
-	}
-	out = append(out, many)
-	for _, d := range []ir.DType{ir.F16, ir.F64} {
-		out = append(out, ir.Sample{Name: d.String(), In: []*ir.Array{draw(1, d, -2, 2, 3), draw(2, d, -2, 2, 2, 4)}})
-	}
-	return out
 }
 
 // SumAll returns the sum, of rank 0, of all elements of the operands, which have one float

@@ -52,14 +52,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return tile(b, in[0], n.Attrs().(*TileAttrs).Repeats)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(
-				movement{&TileAttrs{[]int{}}, nil}, movement{&TileAttrs{[]int{3}}, []int{5}}, movement{&TileAttrs{[]int{2, 3}}, []int{67, 3}},
-				movement{&TileAttrs{[]int{1, 2}}, []int{2, 3}}, movement{&TileAttrs{[]int{0, 2}}, []int{2, 3}})
-		},
 	})
 	defineComposite(composite{
 		op: OpRepeat, doc: "x with each element along an axis repeated (numpy.repeat).", types: plain, newAttrs: func() ir.Attrs { return &RepeatAttrs{} },
@@ -77,25 +69,12 @@ func init() {
 			x := BroadcastInDim(b, in[0], apart, withoutAxis(len(apart), a.Axis+1))
 			return mergeAxes(b, x, a.Axis)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&RepeatAttrs{0, 3}, []int{5}}, movement{&RepeatAttrs{1, 2}, []int{67, 3}}, movement{&RepeatAttrs{0, 0}, []int{2, 3}})
-		},
 	})
 	defineComposite(composite{
 		op: OpRoll, doc: "x rolled along an axis: element i of the result is element (i − shift) modulo the size (numpy.roll).",
 		types: plain, newAttrs: func() ir.Attrs { return &RollAttrs{} },
 		constraints: []string{"axis is an axis of x, whose size is not symbolic"},
 		body:        roll,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&RollAttrs{0, 2}, []int{5}}, movement{&RollAttrs{1, -1}, []int{67, 3}}, movement{&RollAttrs{0, 12}, []int{7}},
-				movement{&RollAttrs{0, 1}, []int{0, 2}})
-		},
 	})
 	defineComposite(composite{
 		op: OpPadMode, doc: "x padded before and after each axis: with a value (constant), the edge element (ONNX's edge, PyTorch's " +
@@ -106,9 +85,8 @@ func init() {
 			`mode is "constant", "edge", "reflect" or "wrap"`,
 			"padding is shorter than the axis for reflect and no longer than it for wrap; edge needs an element",
 		},
-		check:   checkPadMode,
-		body:    padMode,
-		samples: padModeSamples,
+		check: checkPadMode,
+		body:  padMode,
 	})
 }
 
@@ -141,29 +119,6 @@ func roll(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	}
 	parts := Split(b, x, a.Axis, ir.N(cut), ir.N(size-cut))
 	return Concatenate(b, a.Axis, parts[1], parts[0])
-}
-
-// movement is a sample of an op that moves elements: attributes and the shape of
-// x.
-type movement struct {
-	attrs ir.Attrs
-	dims  []int
-}
-
-// moved returns samples for a list of movements; the last but one is repeated for other
-// element types.
-func moved(list ...movement) []ir.Sample {
-	var out []ir.Sample
-	for _, m := range list {
-		out = append(out, ir.Sample{
-			Name: shapeName(m.dims) + ir.FormatAttrs(m.attrs), Attrs: m.attrs, In: []*ir.Array{draw(1, ir.F32, -2, 2, m.dims...)},
-		})
-	}
-	m := list[len(list)-2]
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.F16} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: m.attrs, In: []*ir.Array{draw(1, d, -9, 9, m.dims...)}})
-	}
-	return out
 }
 
 // Tile returns x repeated as a whole repeats[i] times along axis i, as numpy.tile.

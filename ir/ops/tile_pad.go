@@ -106,20 +106,6 @@ func padding(b *ir.Builder, x ir.Value, axis, count int, mode string, before boo
 	return from(ir.N(0))
 }
 
-func padModeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var list []movement
-	for _, mode := range []string{PadConstant, PadEdge, PadReflect, PadWrap} {
-		list = append(list,
-			movement{&PadModeAttrs{[]int{1}, []int{3}, mode, 1.5}, []int{5}},
-			movement{&PadModeAttrs{[]int{2, 0}, []int{1, 2}, mode, 0}, []int{4, 3}})
-	}
-	list = append(list, movement{&PadModeAttrs{[]int{0, 1}, []int{0, 0}, PadEdge, 0}, []int{0, 3}})
-	return moved(list...)
-}
-
 // PadMode returns x padded along each axis by low and high elements of its own: [PadEdge],
 // [PadReflect] or [PadWrap].
 func PadMode(b *ir.Builder, x ir.Value, low, high []int, mode string) ir.Value {

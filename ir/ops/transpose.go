@@ -45,7 +45,6 @@ func defineTranspose() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return Transpose(b, x, slices.Insert(shifted(n.Attrs().(*TransposeAttrs).Perm, 0), 0, 0)...)
 		},
-		samples: transposeSamples,
 	})
 }
 
@@ -56,25 +55,6 @@ func inverse(perm []int) []int {
 		out[a] = i
 	}
 	return out
-}
-
-func transposeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, perm []int }{
-		{[]int{}, []int{}},
-		{[]int{3}, []int{0}},
-		{[]int{2, 0}, []int{1, 0}},
-		{[]int{1, 1}, []int{1, 0}},
-		{[]int{67, 131}, []int{1, 0}},
-		{[]int{2, 3, 5}, []int{2, 0, 1}},
-		{[]int{2, 3, 5, 7}, []int{0, 2, 1, 3}},
-	} {
-		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &TransposeAttrs{c.perm}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
-	}
-	return append(out, ofTypes(&TransposeAttrs{[]int{1, 0}}, 2, 3)...)
 }
 
 // SwapAxes returns x with axes i and j swapped.

@@ -29,19 +29,16 @@ func defineAngles() {
 		op: OpSin, doc: "The sine of x.",
 		types: floats, scalar: scalar.Sin, meaning: meaning{float: float1(elementary.Sin)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cos(b, x) },
-		from:  -4, to: 4, at: []float64{0, 100},
 	})
 	defineUnary(unary{
 		op: OpCos, doc: "The cosine of x.",
 		types: floats, scalar: scalar.Cos, meaning: meaning{float: float1(elementary.Cos)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Sin(b, x)) },
-		from:  -4, to: 4, at: []float64{0, 100},
 	})
 	defineUnary(unary{
 		op: OpTan, doc: "The tangent of x.",
 		types: floats, scalar: scalar.Tan, meaning: meaning{float: float1(elementary.Tan)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Add(b, OnesLike(b, y), Mul(b, y, y)) },
-		from:  -1, to: 1, at: []float64{0},
 	})
 }
 
@@ -50,13 +47,11 @@ func defineArcs() {
 		op: OpAsin, doc: "The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
 		types: floats, scalar: scalar.Asin, meaning: meaning{float: float1(elementary.Asin)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Rsqrt(b, oneMinusSquare(b, x)) },
-		from:  -0.9, to: 0.9, at: []float64{0}, kinks: []float64{-1, 1},
 	})
 	defineUnary(unary{
 		op: OpAcos, doc: "The arc cosine of x, in [0, π]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
 		types: floats, scalar: scalar.Acos, meaning: meaning{float: float1(elementary.Acos)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Rsqrt(b, oneMinusSquare(b, x))) },
-		from:  -0.9, to: 0.9, at: []float64{0}, kinks: []float64{-1, 1},
 	})
 	defineUnary(unary{
 		op: OpAtan, doc: "The arc tangent of x, in (−π/2, π/2).",
@@ -65,7 +60,6 @@ func defineArcs() {
 			one := OnesLike(b, x)
 			return Div(b, one, Add(b, one, Mul(b, x, x)))
 		},
-		from: -4, to: 4, at: []float64{0},
 	})
 	defineBinary(binary{
 		op: OpAtan2, doc: "The angle of the point (x, y) of the plane, in [−π, π]. The derivatives at the origin are 0.",
@@ -74,12 +68,6 @@ func defineArcs() {
 		slopes: [2]slope2{
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return overSquare(b, x, x, y) },
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return Neg(b, overSquare(b, y, x, y)) },
-		},
-		from: [2]float64{-2, 0.2}, to: [2]float64{2, 2},
-		cases: []pair{
-			{name: "quadrants", x: []float64{1, 1, -1, -1}, y: []float64{2, -2, 2, -2}},
-			{name: "axes", x: []float64{0, 1, -1}, y: []float64{1, 0, 0}},
-			{name: "origin", x: []float64{0}, y: []float64{0}, noGrad: "no derivative at the origin"},
 		},
 	})
 }

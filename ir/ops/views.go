@@ -55,12 +55,6 @@ func init() {
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				return Flatten(b, in[0], n.Attrs().(*FlattenAttrs).AxisFrom)
 			},
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				return moved(movement{&FlattenAttrs{1}, []int{2, 3, 4}}, movement{&FlattenAttrs{0}, []int{}}, movement{&FlattenAttrs{2}, []int{0, 3}})
-			},
 		},
 		{
 			op: OpSwapAxes, doc: "x with two axes swapped.",
@@ -68,12 +62,6 @@ func init() {
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				a := n.Attrs().(*SwapAxesAttrs)
 				return SwapAxes(b, in[0], a.Axis1, a.Axis2)
-			},
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				return moved(movement{&SwapAxesAttrs{0, 2}, []int{2, 3, 4}}, movement{&SwapAxesAttrs{1, 1}, []int{2, 3}}, movement{&SwapAxesAttrs{0, 1}, []int{0, 3}})
 			},
 		},
 		{
@@ -83,12 +71,6 @@ func init() {
 				a := n.Attrs().(*SplitAttrs)
 				return Split(b, in[0], a.Axis, a.Sizes...)
 			},
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				return moved(movement{&SplitAttrs{ir.Dims(2, 0, 3), 1}, []int{2, 5}}, movement{&SplitAttrs{ir.Dims(1, 2), 0}, []int{3}}, movement{&SplitAttrs{ir.Dims(4), 1}, []int{0, 4}})
-			},
 		},
 		{
 			op: OpUnstack, doc: "The slices of x along an axis, without that axis.",
@@ -96,27 +78,11 @@ func init() {
 			bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 				return Unstack(b, in[0], n.Attrs().(*AxisAttrs).Axis)
 			},
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				return moved(movement{&AxisAttrs{1}, []int{2, 3}}, movement{&AxisAttrs{0}, []int{2, 0}}, movement{&AxisAttrs{0}, []int{1}})
-			},
 		},
 		{
 			op: OpMeshgrid, doc: "The coordinate arrays of a grid (numpy.meshgrid with indexing \"ij\"): result k has one axis for each vector and varies along axis k alone.",
 			operands: []string{"vectors..."}, types: plain, constraints: []string{"all operands are vectors"},
 			bodies: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value { return Meshgrid(b, in...) },
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				return []ir.Sample{
-					{Name: "two", In: []*ir.Array{draw(1, ir.F32, -2, 2, 3), draw(2, ir.F32, -2, 2, 4)}},
-					{Name: "three", In: []*ir.Array{draw(1, ir.F32, -2, 2, 3), draw(2, ir.F32, -2, 2, 1), draw(3, ir.F32, -2, 2, 5)}},
-					{Name: "empty", In: []*ir.Array{draw(1, ir.F32, -2, 2, 0), draw(2, ir.F32, -2, 2, 2)}},
-				}
-			},
 		},
 		{
 			op: OpTensorDot, doc: "The contraction of the last count axes of x with the first count axes of y (numpy.tensordot).",
@@ -124,16 +90,6 @@ func init() {
 			constraints: []string{"x and y have one element type", "count is not negative and no larger than a rank; the axes have the same sizes"},
 			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 				return TensorDot(b, in[0], in[1], n.Attrs().(*TensorDotAttrs).Count)
-			},
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				var out []ir.Sample
-				for i, s := range [][2][]int{{{3}, {4}}, {{2, 3}, {3, 5}}, {{2, 3, 4}, {3, 4, 5}}} {
-					out = append(out, ir.Sample{Name: shapeName(s[0]), Attrs: &TensorDotAttrs{i}, In: []*ir.Array{draw(1, ir.F32, -1, 1, s[0]...), draw(2, ir.F32, -1, 1, s[1]...)}})
-				}
-				return out
 			},
 		},
 	} {

@@ -42,7 +42,6 @@ func init() {
 		Batch:     batchWhile,
 		Prune:     pruneWhile,
 		Lower:     &ir.ControlLowering{},
-		Samples:   whileSamples,
 	})
 }
 

@@ -47,7 +47,6 @@ func init() {
 		Transpose: transposeEach(transposeWindows),
 		Batch:     batchWindows,
 		Lower:     &ir.MapLowering{Element: windowsElement},
-		Samples:   windowsSamples,
 	})
 	define(&ir.Def{
 		Op: OpOverlapAdd,
@@ -79,7 +78,6 @@ func init() {
 				return []scalar.Expr{scalar.Convert(acc[0], n.Input(0).DType())}
 			},
 		},
-		Samples: overlapAddSamples,
 	})
 }
 
@@ -179,22 +177,4 @@ func windowsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 			scalar.Mul(along(dims[axis], at[outer+i]), loop.Int(a.Dilations[i])))
 	}
 	return load(0, pos)
-}
-
-func windowsSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, a WindowsAttrs, dims ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(ir.F32, dims...)}}
-	}
-	return []ir.Sample{
-		sample("images", WindowsAttrs{[]int{1, 2}, []int{2, 3}, []int{2, 1}, []int{1, 1}}, 2, 4, 5, 3),
-		sample("dilated", WindowsAttrs{[]int{0}, []int{3}, []int{2}, []int{3}}, 17, 2),
-		sample("axes out of order", WindowsAttrs{[]int{2, 0}, []int{2, 3}, []int{1, 2}, []int{2, 1}}, 5, 2, 6),
-		sample("strides skip elements", WindowsAttrs{[]int{0}, []int{1}, []int{4}, []int{1}}, 70),
-		sample("no window fits", WindowsAttrs{[]int{0}, []int{4}, []int{1}, []int{1}}, 3),
-		sample("empty", WindowsAttrs{[]int{1}, []int{2}, []int{1}, []int{1}}, 0, 3),
-		sample("no axes", WindowsAttrs{}, 2, 2),
-	}
 }
