@@ -1,8 +1,6 @@
 package ops
 
-import (
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // Normalised exponentials along an axis.
 const (
