@@ -58,7 +58,7 @@ const (
 // loops over blocks of columns (keys or queries). Its fragments decide how threads hold and
 // multiply scores and accumulators.
 type attender struct {
-	writer
+	*emitter
 	*attention
 	fragments
 	kind       attendKind
@@ -105,7 +105,7 @@ func (n *attention) dout() matrix { return matrix{5, n.Width} }
 
 // attender returns the emitter of a kernel.
 func (n *attention) attender(kind attendKind) *attender {
-	a := &attender{writer: writer{emitter: newEmitter(n.p, n.caps)}, attention: n, kind: kind, byQuery: kind != attendKeys}
+	a := &attender{emitter: newEmitter(n.p, n.caps), attention: n, kind: kind, byQuery: kind != attendKeys}
 	a.read = a.reader().Operand(n.m.Node)
 	switch {
 	case withMma && n.mma && kind != attendMask:
@@ -133,7 +133,7 @@ func (a *attender) workgroups(n int) (workgroup scalar.Expr) {
 
 // launch returns the launch of the written kernel.
 func (a *attender) launch(name string) Launch {
-	l := a.writer.launch(name)
+	l := a.emitter.launch(name)
 	if size := a.layout().subgroup; size > 0 {
 		l.Kernel.Subgroup = [2]int{size, size}
 	}
@@ -230,7 +230,7 @@ func (a *attender) storeSums(t *fusion.Tensor, head ir.Index, length int, value 
 		for i := range l.own {
 			_, exists := a.rows.clamp(a.row(i))
 			a.when(exists, func() {
-				root, offset := a.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
+				root, offset := a.emitter.p.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
 				if a.storePairs(root, offset, l.columns(length), func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
 					return
 				}
@@ -250,7 +250,7 @@ func (a *attender) storeSums(t *fusion.Tensor, head ir.Index, length int, value 
 // they are aligned in memory. It reports whether it did.
 func (a *attender) storePairs(root *fusion.Tensor, offset scalar.Expr, columns int, value func(c int) scalar.Expr) bool {
 	odd, known := a.Simplify(scalar.Mod(offset, loop.Int(2))).IntConst()
-	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.p.IsGuarded(root) {
+	if !a.layout().pairs || !known || odd != 0 || root.Len()%2 != 0 || a.emitter.p.IsGuarded(root) {
 		return false
 	}
 	a.wide[root.ID] = 2

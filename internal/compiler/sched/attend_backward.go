@@ -37,7 +37,7 @@ const (
 // pack returns the kernel that fills stats.
 func (n *attention) pack() Launch {
 	dims := n.stats.Dims[:len(n.stats.Dims)-1]
-	w := newWriter(n.p, n.caps, mapThreads)
+	w := newEmitter(n.p, n.caps).writer(mapThreads)
 	load := w.reader().Operand(n.m.Node)
 	w.threads(fusion.Product(dims), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)

@@ -451,7 +451,7 @@ func (m *attendMma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 func (m *attendMma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p piece, exists scalar.Expr) {
 	if h.transposed {
 		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
-		root, from := m.p.Place(m.transposed[h.operand], at)
+		root, from := m.emitter.p.Place(m.transposed[h.operand], at)
 		return piece{array: root.ID, at: from}, scalar.ConstBool(true)
 	}
 	pos, exists := h.side.clamp(m.Simplify(scalar.Add(first, r)))
@@ -466,7 +466,7 @@ func (m *attendMma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (
 func (m *attendMma) copyStats(first, place scalar.Expr) {
 	m.distribute(m.cols.block, func(id scalar.Expr) {
 		pos, exists := m.cols.clamp(m.Simplify(scalar.Add(first, id)))
-		root, from := m.p.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
+		root, from := m.emitter.p.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
 		c := &loop.CopyAsync{
 			To: m.statsArray, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
 			From: root.ID, FromAt: m.Simplify(from), Count: 2,

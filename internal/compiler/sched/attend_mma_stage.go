@@ -57,7 +57,7 @@ func (n *attention) stageOperand(operand int) Launch {
 	dims, _ := t.Shape.Ints()
 	name := n.prefix + "_" + attendNames[operand]
 	scratch := n.p.Scratch(name, t.DType, dims...)
-	w := newWriter(n.p, n.caps, mapThreads)
+	w := newEmitter(n.p, n.caps).writer(mapThreads)
 	load := w.reader().Operand(n.m.Node)
 	w.threads(scratch.Len(), func(i scalar.Expr) {
 		at := w.unflatten(i, dims)
@@ -121,7 +121,7 @@ func (n *attention) transposeOperand(x matrix, kind attendKind, rows int) Launch
 	padded := ceilDiv(rows, block) * block
 	name := n.prefix + "_" + attendNames[x.operand] + "_turned"
 	t := n.p.Scratch(name, ir.F32, slices.Concat(heads, []int{x.length, padded})...)
-	w := newWriter(n.p, n.caps, mapThreads)
+	w := newEmitter(n.p, n.caps).writer(mapThreads)
 	load := w.reader().Operand(n.m.Node)
 	work := slices.Concat(heads, []int{x.length / transposedRow, padded})
 	w.threads(fusion.Product(work), func(i scalar.Expr) {

@@ -13,7 +13,8 @@ import (
 // Every step ends with a barrier, after which workgroup memory is free. Not measured on a device
 // that has fragments.
 type attendSubgroup struct {
-	*attendPlain
+	*attender
+	plain                         *attendPlain
 	left, right                   int         // workgroup arrays of the operands; left also holds a tile
 	fragmentRows, fragmentColumns int         // rows and columns of fragments of each subgroup
 	ty, tx                        scalar.Expr // the subgroup's row and column
@@ -42,18 +43,26 @@ func newAttendSubgroup(a *attender) *attendSubgroup {
 	p.l.columnAt = func(c int) int { return c/4*p.t.groupColumns() + c%4*p.t.across } // neighbours side by side
 	rows, columns := p.t.rows()/loop.FragmentSize, p.t.groupColumns()/loop.FragmentSize
 	groupRows := min(attendSubgroups, rows)
-	return &attendSubgroup{attendPlain: p, fragmentRows: rows / groupRows, fragmentColumns: columns * groupRows / attendSubgroups}
+	return &attendSubgroup{attender: a, plain: p, fragmentRows: rows / groupRows, fragmentColumns: columns * groupRows / attendSubgroups}
 }
 
 func (a *attendSubgroup) begin() {
-	a.threadCoords()
-	a.l.column = a.x
+	a.plain.threadCoords()
+	a.plain.l.column = a.plain.x
 	a.left = a.attender.shared("left", ir.F32, 1, attendArrayLength)
 	a.right = a.attender.shared("right", ir.F32, 1, attendArrayLength)
-	across := a.t.groupColumns() / loop.FragmentSize / a.fragmentColumns
+	across := a.plain.t.groupColumns() / loop.FragmentSize / a.fragmentColumns
 	number := loop.SubgroupIndex(attendSubgroups)
 	a.ty = a.let("ty", scalar.FloorDiv(number, loop.Int(across)))
 	a.tx = a.let("tx", scalar.Mod(number, loop.Int(across)))
+}
+
+func (a *attendSubgroup) layout() *layout { return a.plain.layout() }
+
+func (a *attendSubgroup) columnStat(c, which int) scalar.Expr { return a.plain.columnStat(c, which) }
+
+func (a *attendSubgroup) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
+	a.plain.blocks(lo, hi, whole, body)
 }
 
 // product defers the work to ready, which shortens the live ranges of registers.
@@ -76,11 +85,11 @@ func (a *attendSubgroup) product(f fragment, rows, cols matrix) (ready func()) {
 // accumulate goes through the accumulators by one vector of columns per thread.
 func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin func()) {
 	stride := a.stride()
-	columns := min(a.t.groupColumns(), largestPower(attendArrayLength/stride))
-	for v := range a.t.vectors(m.length) {
+	columns := min(a.plain.t.groupColumns(), largestPower(attendArrayLength/stride))
+	for v := range a.plain.t.vectors(m.length) {
 		t := a.zeroTile()
 		a.storeTile(weights)
-		a.repeat("turn", a.t.groupColumns()/columns, func(turn scalar.Expr) {
+		a.repeat("turn", a.plain.t.groupColumns()/columns, func(turn scalar.Expr) {
 			from := a.let("from", scalar.Mul(turn, loop.Int(columns)))
 			a.stagePositions(m, from, v, columns)
 			a.barrier()
@@ -95,7 +104,7 @@ func (a *attendSubgroup) accumulate(sums, weights fragment, m matrix) (begin fun
 // stageDepth returns the number of contracted positions of scores in workgroup memory.
 func (a *attendSubgroup) stageDepth() int {
 	depth := attendStageDepth
-	for max(a.t.rows(), a.t.groupColumns())*(depth+attendPad) > attendArrayLength {
+	for max(a.plain.t.rows(), a.plain.t.groupColumns())*(depth+attendPad) > attendArrayLength {
 		depth /= 2
 	}
 	return depth
@@ -103,7 +112,7 @@ func (a *attendSubgroup) stageDepth() int {
 
 // stride returns the elements from one row of a tile to the next. The padding avoids bank
 // conflicts between the threads of a subgroup, which are four rows apart.
-func (a *attendSubgroup) stride() int { return a.t.groupColumns() + a.t.across/4 }
+func (a *attendSubgroup) stride() int { return a.plain.t.groupColumns() + a.plain.t.across/4 }
 
 // zeroTile declares a subgroup's fragments of a tile, by rows.
 func (a *attendSubgroup) zeroTile() []string {
@@ -179,10 +188,10 @@ func (a *attendSubgroup) storeTile(f fragment) {
 // eachTileElement calls visit for each of a thread's elements of a tile, with its offset in
 // workgroup memory.
 func (a *attendSubgroup) eachTileElement(visit func(i, j int, at scalar.Expr)) {
-	first := a.let("own", sum(scalar.Mul(a.y, loop.Int(4*a.stride())), a.x))
+	first := a.let("own", sum(scalar.Mul(a.plain.y, loop.Int(4*a.stride())), a.plain.x))
 	for i := range 4 {
 		for j := range 4 {
-			visit(i, j, a.Simplify(scalar.Add(first, loop.Int(i*a.stride()+j*a.t.across))))
+			visit(i, j, a.Simplify(scalar.Add(first, loop.Int(i*a.stride()+j*a.plain.t.across))))
 		}
 	}
 }
@@ -193,24 +202,24 @@ func (a *attendSubgroup) stageDepths(slot int, m matrix, s *attendSide, from sca
 	a.stageElements(slot, s.block, depth, depth+attendPad, func(row, k scalar.Expr) scalar.Expr {
 		at, ok := withinBounds(scalar.Add(from, k), m.length, m.length%depth == 0)
 		pos, exists := s.clamp(scalar.Add(s.first, row))
-		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
+		return orZero(scalar.And(ok, exists), a.plain.element(m.operand, pos, at))
 	})
 }
 
 // stagePositions copies rows of an operand that belong to columns of the current block, starting
 // at from, into workgroup memory: the elements of one vector of the threads.
 func (a *attendSubgroup) stagePositions(m matrix, from scalar.Expr, vector, rows int) {
-	a.stageElements(a.right, rows, a.t.groupColumns(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
-		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.t.groupColumns()), column), m.length, m.length%a.t.groupColumns() == 0)
+	a.stageElements(a.right, rows, a.plain.t.groupColumns(), a.stride(), func(row, column scalar.Expr) scalar.Expr {
+		at, ok := withinBounds(scalar.Add(loop.Int(vector*a.plain.t.groupColumns()), column), m.length, m.length%a.plain.t.groupColumns() == 0)
 		pos, exists := a.cols.clamp(sum(a.cols.first, from, row))
-		return orZero(scalar.And(ok, exists), a.element(m.operand, pos, at))
+		return orZero(scalar.And(ok, exists), a.plain.element(m.operand, pos, at))
 	})
 }
 
 // stageElements has the threads store a matrix into workgroup memory, coalesced.
 func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element func(row, column scalar.Expr) scalar.Expr) {
 	a.repeat("turn", ceilDiv(rows*columns, attendThreads), func(turn scalar.Expr) {
-		id := a.Simplify(scalar.Add(a.lane, scalar.Mul(turn, loop.Int(attendThreads))))
+		id := a.Simplify(scalar.Add(a.plain.lane, scalar.Mul(turn, loop.Int(attendThreads))))
 		at, ok := withinBounds(id, rows*columns, rows*columns%attendThreads == 0)
 		a.when(ok, func() {
 			row, column := scalar.FloorDiv(at, loop.Int(columns)), scalar.Mod(at, loop.Int(columns))
@@ -223,7 +232,7 @@ func (a *attendSubgroup) stageElements(slot, rows, columns, stride int, element 
 func (a *attendSubgroup) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, value := range values {
 		mine := a.variable("mine", value)
-		for across := 1; across < a.t.across; across *= 2 {
+		for across := 1; across < a.plain.t.across; across *= 2 {
 			other := a.name("other")
 			a.add(&loop.Shuffle{Name: other, Value: mine, Xor: across})
 			a.set(mine, combine(mine, scalar.FreeVar(other, ir.F32)))

@@ -87,29 +87,12 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]La
 // FuseMaps returns the launch of one part, or of up to [MaxFused] maps fused horizontally, each
 // with its own range of workgroups.
 func (c *Cache) FuseMaps(parts []Part, caps loop.Caps) Launch {
-	m, ok := parts[0].work.(mapWork)
-	if !ok {
-		return parts[0].ownLaunch(caps)
-	}
-	groups, e := make([]*fusion.Group, len(parts)), newEmitter(parts[0].p, caps)
-	for i, part := range parts {
-		groups[i] = part.work.(mapWork).g
-		e.long = e.long || groups[i].Long()
-	}
-	if len(parts) == 1 {
-		w := newMapSpace(e, m.g)
-		s := w.rule()
+	return fuseMaps(parts, caps, func(g *fusion.Group) (s Schedule, ok bool) {
 		if len(c.tuned) > 0 {
-			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
-				s = best
-			}
+			s, ok = c.tuned[KeyOf(g, caps)]
 		}
-		return w.emit(s)[0]
-	}
-	if l, ok := vectorizedMaps(e, m.g.Name(), groups); ok {
-		return l
-	}
-	return scheduleMaps(e, m.g.Name(), groups)[0]
+		return s, ok
+	})
 }
 
 // canonicalLaunch is a launch with its tensors named by their position in the group.

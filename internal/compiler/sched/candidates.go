@@ -7,7 +7,6 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
@@ -115,7 +114,7 @@ func spaceOf(g *fusion.Group, caps loop.Caps) (scheduleSpace, error) {
 	e.long = g.Long()
 	switch g.Kind {
 	case fusion.ReduceKind:
-		return &reduceSpace{e, g}, nil
+		return newReduceSpace(e, g), nil
 	case fusion.ContractKind:
 		return newContractCandidates(e, g), nil
 	case fusion.PrefixKind:
@@ -139,18 +138,3 @@ func (f sole) rule() Schedule         { return Schedule{} }
 func (f sole) candidates() []Ranked   { return []Ranked{{}} }
 func (f sole) fits(s Schedule) bool   { return s == Schedule{} }
 func (f sole) emit(Schedule) []Launch { return f() }
-
-// sectorElements is the number of 4-byte elements in a sector of memory.
-const sectorElements = hardware.SectorBytes / 4
-
-// pointOps is the number of operations per element besides its value: address, load and store.
-const pointOps = 10
-
-// bytesOf returns the size of tensors in bytes.
-func bytesOf(tensors []*fusion.Tensor) float64 {
-	n := 0.0
-	for _, t := range tensors {
-		n += float64(t.Bytes())
-	}
-	return n
-}

@@ -28,13 +28,13 @@ func scheduleTiles(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, p
 // launchWithDraft returns the launch of the tiled kernel, with a draft kernel where the target
 // wants one and the tile has one. A draft adds the same products in the same order.
 func (te *tileEmitter) launchWithDraft(parts int, partial *fusion.Tensor) Launch {
-	l := te.launch(te.g.Name(), partial)
+	l := te.launch(te.out.g.Name(), partial)
 	if draft, ok := te.t.draft(); ok && te.caps.Drafts && draft.fits(te.caps) {
 		e := te.sibling()
 		e.args = l.Args
-		small := newTileEmitter(e, te.g, te.c, draft, parts)
+		small := newTileEmitter(e, te.out.g, te.out.c, draft, parts)
 		small.draft = true
-		l.Draft = small.launch(te.g.Name()+"_draft", partial).Kernel
+		l.Draft = small.launch(te.out.g.Name()+"_draft", partial).Kernel
 	}
 	return l
 }
@@ -43,7 +43,7 @@ func (te *tileEmitter) launchWithDraft(parts int, partial *fusion.Tensor) Launch
 // each part if partial is not nil.
 func (te *tileEmitter) launch(name string, partial *fusion.Tensor) Launch {
 	if partial == nil {
-		return te.kernel(name, te.epilogueStore(te.g.EpilogueWeight()), te.stores)
+		return te.kernel(name, te.epilogueStore(te.out.g.EpilogueWeight()), te.out.stores)
 	}
 	return te.kernel(name+"_parts", te.epilogueStore(0), func(acc scalar.Expr, at ir.Index) []pendingStore {
 		return []pendingStore{{partial, append(ir.Index{te.part}, at...), acc}}
@@ -78,7 +78,8 @@ type tileCore interface {
 // Its steps load the operands through registers; [pipeline] replaces them by asynchronous
 // copies.
 type tileEmitter struct {
-	epilogue
+	*emitter
+	out   epilogue
 	core  tileCore
 	t     tile
 	parts int         // split-K parts, each for workgroups of its own
@@ -88,7 +89,6 @@ type tileEmitter struct {
 	side  [2]side     // operand 0 along m, operand 1 along n
 	slot  int         // workgroup memory: two tiles of operand 0, then two of operand 1
 	lane  scalar.Expr
-	body  []loop.Stmt
 	draft bool // the kernel is a draft, see [tile.draft]
 }
 
@@ -106,7 +106,7 @@ type side struct {
 }
 
 func newTileEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, parts int) *tileEmitter {
-	te := &tileEmitter{epilogue: epilogue{emitter: e, g: g, c: c}, t: t}
+	te := &tileEmitter{emitter: e, out: epilogue{emitter: e, g: g, c: c}, t: t}
 	te.steps = ceilDiv(fusion.Product(c.K), parts*t.k)
 	te.parts = ceilDiv(fusion.Product(c.K), te.steps*t.k)
 	threads := t.threads()
@@ -123,7 +123,7 @@ func newTileEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, 
 	column := scalar.Mod(workgroup, loop.Int(tilesN))
 	row := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN)), loop.Int(tilesM))
 	batch := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(tilesN*tilesM)), loop.Int(fusion.Product(c.Batch)))
-	te.batch = te.unflatten(te.let("batch", batch, fusion.Product(c.Batch)-1), c.Batch)
+	te.out.batch = te.unflatten(te.let("batch", batch, fusion.Product(c.Batch)-1), c.Batch)
 	down, right := scalar.FloorDiv(number, loop.Int(across)), scalar.Mod(number, loop.Int(across))
 	if withMma && t.stages > 0 {
 		down, right = te.warpCoords()
@@ -142,7 +142,7 @@ func newTileEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, t tile, 
 	for i := range te.side {
 		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
 		// The whole kernel sees an array as vectors, or as scalars.
-		whole := g.SoleOperand(c, i, te.batch)
+		whole := g.SoleOperand(c, i, te.out.batch)
 		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
 	}
 	te.core = te
@@ -173,8 +173,8 @@ func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr
 // contiguousAlongK reports whether the last axis of an operand depends on the last contracted
 // coordinate.
 func (te *tileEmitter) contiguousAlongK(s *side) bool {
-	k := fusion.Coords("k", te.c.K)
-	at, _ := te.c.Address(s.operand, te.batch, fusion.Coords("f", s.free), k)
+	k := fusion.Coords("k", te.out.c.K)
+	at, _ := te.out.c.Address(s.operand, te.out.batch, fusion.Coords("f", s.free), k)
 	if len(at) == 0 || len(k) == 0 {
 		return false
 	}
@@ -269,7 +269,7 @@ func (te *tileEmitter) unroll() int {
 		return draftProducts / (te.t.rm * te.t.rn)
 	}
 	n := unrolledProducts / (te.t.rm * te.t.rn)
-	long := mulAddCount(te.c)
+	long := mulAddCount(te.out.c)
 	mid := long >= midProducts && long < 2*midProducts && te.caps.Dialect == dtype.WGSL
 	if mid || long >= longProducts {
 		n = max(n, minUnrolledK)
@@ -364,8 +364,8 @@ func (te *tileEmitter) vectorCoords(s *side, v int) (vec, k scalar.Expr) {
 // prefetch loads a thread's share of a step's tiles into registers.
 func (te *tileEmitter) prefetch(step scalar.Expr) {
 	rd := te.reader()
-	load := rd.Operand(te.c.Node)
-	length := fusion.Product(te.c.K)
+	load := rd.Operand(te.out.c.Node)
+	length := fusion.Product(te.out.c.K)
 	first := scalar.Mul(scalar.Add(scalar.Mul(te.part, loop.Int(te.steps)), step), loop.Int(te.t.k))
 	k := te.let("k", first, te.parts*te.steps*te.t.k-1)
 	te.eachPrefetch(func(s *side, v int, names []string) {
@@ -376,11 +376,11 @@ func (te *tileEmitter) prefetch(step scalar.Expr) {
 			inside = scalar.Lt(pos, loop.Int(length))
 			pos = scalar.Min(pos, loop.Int(length-1))
 		}
-		kAt := te.unflatten(te.Simplify(pos), te.c.K)
+		kAt := te.unflatten(te.Simplify(pos), te.out.c.K)
 		values := make([]scalar.Expr, 4)
 		for j := range values {
 			f := scalar.Add(scalar.Add(s.first, scalar.Mul(vec, loop.Int(4))), loop.Int(j))
-			x := te.c.Factor(s.operand, te.batch, te.freeAt(s, f), kAt, load)
+			x := te.out.c.Factor(s.operand, te.out.batch, te.freeAt(s, f), kAt, load)
 			values[j] = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
 		}
 		if s.vectors && te.loadVector(values) {

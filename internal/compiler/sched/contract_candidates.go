@@ -19,8 +19,8 @@ type contractCandidates struct {
 }
 
 func newContractCandidates(e *emitter, g *fusion.Group) *contractCandidates {
-	w := &contractCandidates{e: e, g: g, c: fusion.ContractionOf(g.Members[0].Node, e.Simplifier)}
-	w.reduction = &reduceSpace{e, g.Reduction()}
+	w := &contractCandidates{e: e, g: g, c: fusion.ContractionOf(g.Members[0].Node, e.simplifier)}
+	w.reduction = newReduceSpace(e, g.Reduction())
 	if withMma {
 		w.device = newDeviceCandidates(e, g, w.c)
 	}

@@ -23,7 +23,7 @@ func (te *tileEmitter) storeDirect(result resultStores) {
 		var inRow []loop.Stmt
 		for j := range te.t.rn {
 			column := te.freePosition(&te.side[1], j)
-			at := te.point(te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
+			at := te.out.point(te.freeAt(&te.side[0], row), te.freeAt(&te.side[1], column))
 			stores := te.storeAll(result(scalar.FreeVar(te.acc(i*te.t.rn+j), ir.F32), at))
 			inRow = append(inRow, te.guardFree(&te.side[1], column, stores)...)
 		}
@@ -167,7 +167,7 @@ type sumQuad struct {
 // the elements of four columns are adjacent in memory.
 func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 	rows, columns := &te.side[0], &te.side[1]
-	m := newVectorizer(&writer{emitter: te.emitter})
+	m := newVectorizer(te.emitter)
 	m.observeWritten(te.body)
 	stores := te.quadStores(f, result)
 	for _, s := range stores {
@@ -189,7 +189,7 @@ func (te *tileEmitter) storeQuad(f sumQuad, result resultStores) {
 func (te *tileEmitter) quadStores(f sumQuad, result resultStores) []pendingStore {
 	each := make([][]pendingStore, len(f.sums))
 	for j, sum := range f.sums {
-		each[j] = result(sum, te.point(te.freeAt(&te.side[0], f.row), te.columnAt(f.column, j)))
+		each[j] = result(sum, te.out.point(te.freeAt(&te.side[0], f.row), te.columnAt(f.column, j)))
 	}
 	return byTensor(each)
 }

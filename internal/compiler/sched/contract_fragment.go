@@ -34,7 +34,7 @@ type fragmentCore struct {
 }
 
 func newFragmentCore(te *tileEmitter) *fragmentCore {
-	f := &fragmentCore{tileEmitter: te, operand: fragmentOperand(te.c, te.caps)}
+	f := &fragmentCore{tileEmitter: te, operand: fragmentOperand(te.out.c, te.caps)}
 	for i := range te.side {
 		f.slot[i] = te.shared([2]string{"rows", "columns"}[i], f.operand, 1, 2*f.tileLength(&te.side[i]))
 	}
@@ -191,7 +191,7 @@ func (f *fragmentCore) storeRound(round scalar.Expr, result resultStores) {
 	sum := scalar.LoadAt(f.sums, ir.F32, f.Simplify(scalar.Add(scalar.Mul(local, loop.Int(f.sumsStride())), across)))
 	total := f.name("total")
 	f.body = append(f.body, &loop.Let{Name: total, Value: sum})
-	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.point(f.freeAt(rows, row), f.freeAt(columns, column))))
+	stores := f.storeAll(result(scalar.FreeVar(total, ir.F32), f.out.point(f.freeAt(rows, row), f.freeAt(columns, column))))
 	f.body = append(f.body, guard(f.valid, f.guardFree(rows, row, f.guardFree(columns, column, stores)))...)
 	each := &loop.For{Var: name, Start: f.lane, End: loop.Int(count), Step: loop.Int(f.t.threads()), Body: f.body}
 	f.body = append(outer, each)

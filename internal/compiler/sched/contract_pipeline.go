@@ -91,7 +91,7 @@ type pipeline struct {
 
 func newPipeline(te *tileEmitter) *pipeline {
 	for i := range te.side {
-		te.side[i].kFast = layoutOf(te.emitter, te.g, te.c, ir.F32, i) == alongK
+		te.side[i].kFast = layoutOf(te.emitter, te.out.g, te.out.c, ir.F32, i) == alongK
 	}
 	te.side[1].base = te.t.stages * te.t.k * te.t.pitch(te.t.m) / width
 	te.resident = pipelineRegisters / (te.t.threads() * te.t.rm * te.t.rn)
@@ -228,7 +228,7 @@ func (p *pipeline) startCopies(step scalar.Expr) {
 	stage := p.stage(step)
 	k := scalar.Mul(scalar.Add(scalar.Mul(p.part, loop.Int(p.steps)), at), loop.Int(p.t.k))
 	k = p.let("k", k, p.parts*p.steps*p.t.k-1)
-	load := p.reader().Operand(p.c.Node)
+	load := p.reader().Operand(p.out.c.Node)
 	for i := range p.side {
 		s := &p.side[i]
 		count := s.copyWidth()
@@ -267,7 +267,7 @@ func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
 // clamped, since their results are not stored; out-of-range contracted positions are zero.
 func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
 	var inside scalar.Expr
-	if length := fusion.Product(p.c.K); p.parts*p.steps*p.t.k > length {
+	if length := fusion.Product(p.out.c.K); p.parts*p.steps*p.t.k > length {
 		inside = p.Simplify(scalar.Lt(k, loop.Int(length)))
 		k = scalar.Min(k, loop.Int(length-1))
 	}
@@ -276,7 +276,7 @@ func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count i
 		f = scalar.Min(f, loop.Int(n/count-1))
 	}
 	f = p.Simplify(scalar.Mul(f, loop.Int(count)))
-	x := p.c.Factor(s.operand, p.batch, p.unflatten(f, s.free), p.unflatten(p.Simplify(k), p.c.K), load)
+	x := p.out.c.Factor(s.operand, p.out.batch, p.unflatten(f, s.free), p.unflatten(p.Simplify(k), p.out.c.K), load)
 	from, ok := storedAt(ir.F32, p.Simplify(x))
 	if !ok {
 		panic("an operand's layout has changed")

@@ -60,14 +60,10 @@ const (
 	// product of 4096 × 10 with 10 × 512 took 10 instead of 14 µs in one step (H200,
 	// WebGPU, within a training step).
 	shallowSpace = 16
-	thinSide     = 2 // results this thin are a matrix times a vector
 	maxWaste     = 4 // maximum ratio of computed to wanted results
-	// A contraction of up to smallProduct multiply-adds takes less time than a launch, and
-	// one thread can do a row of up to shortSpace. Tiles gain nothing there and cost much
-	// on software GPUs: SwiftShader takes a second to compile the initialisation of
-	// workgroup memory, which it unrolls word by word, and is slow at every barrier.
-	smallProduct = 1 << 21
-	shortSpace   = 256
+	// A contraction of up to [smallProduct] multiply-adds takes less time than a launch, and
+	// one thread can do a row of up to shortSpace.
+	shortSpace = 256
 )
 
 // threads returns the number of threads of a workgroup.

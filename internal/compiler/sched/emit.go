@@ -28,23 +28,24 @@ type Launch struct {
 // arrays by tensor ID, or by a negative slot for the kernel's own memory; finish numbers them
 // as the kernel's arrays.
 type emitter struct {
-	*scalar.Simplifier
-	p         *fusion.Partition
-	caps      loop.Caps
-	long      bool // workgroup numbers, and what is computed from them, are I64
-	workgroup [3]int
-	groups    [3]int
-	resident  int // see [loop.Kernel]
-	own       []loop.Array
-	boxes     []loop.TensorMap // tensor maps, by tensor ID
-	mbarriers []loop.Mbarrier
-	wide      map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
-	args      []*fusion.Tensor // the first arguments, where their order matters
-	fresh     int
+	simplifier *scalar.Simplifier
+	p          *fusion.Partition
+	caps       loop.Caps
+	long       bool // workgroup numbers, and what is computed from them, are I64
+	workgroup  [3]int
+	groups     [3]int
+	resident   int // see [loop.Kernel]
+	own        []loop.Array
+	boxes      []loop.TensorMap // tensor maps, by tensor ID
+	mbarriers  []loop.Mbarrier
+	wide       map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
+	args       []*fusion.Tensor // the first arguments, where their order matters
+	fresh      int
+	body       []loop.Stmt // written so far, see writer.go
 }
 
 func newEmitter(p *fusion.Partition, caps loop.Caps) *emitter {
-	return &emitter{Simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
+	return &emitter{simplifier: scalar.NewSimplifier(), p: p, caps: caps, wide: map[int]int{}}
 }
 
 // sibling returns an emitter for one more kernel of the same group.
@@ -55,7 +56,10 @@ func (e *emitter) sibling() *emitter {
 }
 
 // reader returns a reader for the kernel.
-func (e *emitter) reader() *fusion.Reader { return fusion.NewReader(e.p, e.Simplifier) }
+func (e *emitter) reader() *fusion.Reader { return fusion.NewReader(e.p, e.simplifier) }
+
+// Simplify returns an equal expression in canonical form, see [scalar.Simplifier].
+func (e *emitter) Simplify(x scalar.Expr) scalar.Expr { return e.simplifier.Simplify(x) }
 
 // statusSlot is the slot of the status words in kernels that only read them.
 const statusSlot = -1 << 20
@@ -196,12 +200,12 @@ func (e *emitter) position(name string, n int) scalar.Expr {
 
 // load returns the load of an element of a tensor.
 func (e *emitter) load(t *fusion.Tensor, at ir.Index) scalar.Expr {
-	return e.p.Load(e.Simplifier, t, at)
+	return e.p.Load(e.simplifier, t, at)
 }
 
 // unflatten returns the row-major coordinates of element i.
 func (e *emitter) unflatten(i scalar.Expr, dims []int) ir.Index {
-	return fusion.Unflatten(e.Simplifier, i, dims)
+	return fusion.Unflatten(e.simplifier, i, dims)
 }
 
 // boundedGroup is linearGroup for kernels whose barriers need all threads: the ID is clamped
@@ -379,3 +383,21 @@ func (e *emitter) overshoots() bool { return e.groups[1] > 1 }
 
 // isWordType reports whether values of a type are 32-bit words.
 func isWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }
+
+// commutes reports whether a combination is one commutative operation.
+func commutes(combined []scalar.Expr) bool {
+	if len(combined) != 1 || len(combined[0].Args) != 2 {
+		return false
+	}
+	op := combined[0].Op
+	return op == scalar.OpAdd || op == scalar.OpMul || op == scalar.OpMax || op == scalar.OpMin
+}
+
+// choose selects x or y element by element.
+func choose(cond scalar.Expr, x, y []scalar.Expr) []scalar.Expr {
+	out := make([]scalar.Expr, len(x))
+	for i := range x {
+		out[i] = scalar.Select(cond, x[i], y[i])
+	}
+	return out
+}

@@ -55,7 +55,7 @@ func (b *kernelBinder) allocate(a *ir.Algorithm) {
 		t := b.p.TensorOf(v)
 		if t == nil || t.IsSlice() {
 			own := b.scratch("operand", v.Type())
-			b.write(own, "operand", func(w *writer, at ir.Index) scalar.Expr { return w.reader().Element(v, at) })
+			b.write(own, "operand", func(w *emitter, at ir.Index) scalar.Expr { return w.reader().Element(v, at) })
 			t = own
 		}
 		b.memory[ir.OperandMemory] = append(b.memory[ir.OperandMemory], t.Root())
@@ -77,11 +77,11 @@ func (b *kernelBinder) scratch(name string, t ir.Type) *fusion.Tensor {
 }
 
 // write adds a launch that stores all elements of a tensor.
-func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *writer, at ir.Index) scalar.Expr) {
+func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *emitter, at ir.Index) scalar.Expr) {
 	if to.Len() == 0 {
 		return
 	}
-	w := newWriter(b.p, b.caps, min(b.caps.Invocations, mapThreads))
+	w := newEmitter(b.p, b.caps).writer(min(b.caps.Invocations, mapThreads))
 	w.threads(to.Len(), func(i scalar.Expr) {
 		at := w.unflatten(i, to.Dims)
 		w.save(to, at, element(w, at))
@@ -93,7 +93,7 @@ func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *wri
 func (b *kernelBinder) storeResults() {
 	for i, t := range b.g.Members[0].Store {
 		if own := b.memory[ir.ResultMemory][i]; t != nil && t.Root() != own {
-			b.write(t, "result", func(w *writer, at ir.Index) scalar.Expr { return w.load(own, at) })
+			b.write(t, "result", func(w *emitter, at ir.Index) scalar.Expr { return w.load(own, at) })
 		}
 	}
 }

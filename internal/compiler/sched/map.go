@@ -11,10 +11,6 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// mapThreads is the workgroup size of map kernels: a multiple of every subgroup size, and
-// within WebGPU's default limits.
-const mapThreads = 256
-
 // maxWordWeight is the maximum number of operations of a thread that computes all elements of a
 // word, which are unrolled.
 const maxWordWeight = 128

@@ -12,7 +12,7 @@ import (
 // mmaEmitter writes the kernel of a contraction by multiply-adds. Asynchronous copies bring the
 // steps of both operands to shared memory several steps ahead of the arithmetic.
 type mmaEmitter struct {
-	*writer
+	*emitter
 	out    epilogue
 	p      *mmaPlan
 	atom   loop.MmaShape
@@ -30,7 +30,7 @@ type mmaEmitter struct {
 
 func newMmaEmitter(e *emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, scratch [2]*fusion.Tensor) *mmaEmitter {
 	e.workgroup = [3]int{mmaThreads, 1, 1}
-	m := &mmaEmitter{writer: &writer{emitter: e}, p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
+	m := &mmaEmitter{emitter: e, p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
 	m.out = epilogue{emitter: e, g: g, c: c}
 	row, column := m.assignTile(c)
 	for i, operand := range [2]int{p.rows, 1 - p.rows} {

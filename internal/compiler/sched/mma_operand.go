@@ -9,13 +9,6 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// piece is 16 contiguous bytes of an operand in memory. If valid is not nil and is false, its
-// elements are zero.
-type piece struct {
-	array     int
-	at, valid scalar.Expr
-}
-
 // pieceReader reads an operand of a contraction by pieces.
 type pieceReader struct {
 	e       *emitter
@@ -42,47 +35,6 @@ func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayou
 	})
 }
 
-// pieceOf returns the piece of the elements of type d that element returns by number, or false
-// if they are not contiguous and aligned.
-func (e *emitter) pieceOf(d ir.DType, element func(j int) scalar.Expr) (p piece, ok bool) {
-	for j := range loop.ChunkElements(d) {
-		q, stored := storedAt(d, e.Simplify(element(j)))
-		switch {
-		case !stored:
-			return p, false
-		case j == 0:
-			p = q
-			continue
-		}
-		apart, known := e.Simplify(scalar.Sub(q.at, p.at)).IntConst()
-		same := (p.valid == nil) == (q.valid == nil) && (p.valid == nil || scalar.Equal(p.valid, q.valid))
-		if !known || apart != int64(j) || q.array != p.array || !same {
-			return p, false
-		}
-	}
-	rest, known := e.Simplify(scalar.Mod(p.at, loop.Int(loop.ChunkElements(d)))).IntConst()
-	return p, known && rest == 0
-}
-
-// storedAt returns the location of an element that is read as stored, or is zero under a
-// condition.
-func storedAt(d ir.DType, x scalar.Expr) (p piece, ok bool) {
-	if x.Op == scalar.OpSelect {
-		if zero, is := x.Args[2].Value(); !is || zero.F != 0 {
-			return p, false
-		}
-		p.valid, x = x.Args[0], x.Args[1]
-	}
-	if x.Op == scalar.OpConvert {
-		x = x.Args[0]
-	}
-	if x.Op != scalar.OpLoad || x.Type != d {
-		return p, false
-	}
-	p.array, p.at = x.Ref, x.Args[0]
-	return p, true
-}
-
 // layoutOf returns the layout of an operand in memory.
 func layoutOf(e *emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
 	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
@@ -103,18 +55,6 @@ func layoutOf(e *emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, op
 		}
 	}
 	return staged
-}
-
-// writes reports whether a group stores to a tensor.
-func writes(e *emitter, g *fusion.Group, id int) bool {
-	for _, m := range g.Members {
-		for _, t := range m.Store {
-			if t != nil && t.Root().ID == id {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // stagedLength returns the contracted length of a staged operand: whole pieces.
@@ -258,17 +198,6 @@ func (m *mmaEmitter) clampK(s *mmaSide, k scalar.Expr, unit int) (at, inside sca
 		return m.Simplify(k), nil
 	}
 	return m.Simplify(scalar.Min(k, loop.Int(have-1))), m.Simplify(scalar.Lt(k, loop.Int(have)))
-}
-
-// both returns the conjunction of two conditions; nil is true.
-func both(a, b scalar.Expr) scalar.Expr {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return scalar.And(a, b)
 }
 
 // threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is

@@ -29,7 +29,7 @@ const (
 // to a workgroup, which keeps its carries and the values between the groups of the body in
 // workgroup memory, so that a step waits for barriers only.
 type persistent struct {
-	*writer
+	*emitter
 	l       *fusion.Loop
 	rows    int
 	row     scalar.Expr // of the workgroup
@@ -147,7 +147,7 @@ func (p *persistent) workgroupSize() int {
 
 // write writes the kernel.
 func (p *persistent) write(caps loop.Caps) Launch {
-	p.writer = newWriter(p.l.Body, caps, p.workgroupSize())
+	p.emitter = newEmitter(p.l.Body, caps).writer(p.workgroupSize())
 	row, exists := p.boundedGroup(p.rows)
 	p.row = row
 	for _, k := range p.order {
@@ -453,7 +453,7 @@ func (p *persistent) pack(caps loop.Caps) []Launch {
 			}
 			t := p.l.Body.Scratch("packed", load.Type, x.each, x.points)
 			x.packed[load] = t
-			w := newWriter(p.l.Body, caps, mapThreads)
+			w := newEmitter(p.l.Body, caps).writer(mapThreads)
 			w.threads(t.Len(), func(i scalar.Expr) {
 				at := w.unflatten(i, t.Dims)
 				bound := map[string]scalar.Expr{}
@@ -519,13 +519,4 @@ func contiguousIn(at, v scalar.Expr) bool {
 	))
 	n, known := step.IntConst()
 	return known && (n == 0 || n == 1)
-}
-
-// bindAll binds variables to values.
-func bindAll(bound map[string]scalar.Expr, vars, values []scalar.Expr) {
-	for i, v := range vars {
-		if v.Op == scalar.OpVar {
-			bound[v.Name] = values[i]
-		}
-	}
 }

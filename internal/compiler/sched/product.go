@@ -144,31 +144,6 @@ func layoutAt(at scalar.Expr, batch, down, across space) (l routine.Layout, ok b
 	return l, false
 }
 
-// linearTerms adds the coefficients of the variables in x, times factor, to of, and the
-// constant term under "" unless it is 0. It reports whether x is linear.
-func linearTerms(x scalar.Expr, factor int, of map[string]int) bool {
-	if n, ok := x.IntConst(); ok {
-		if of[""] += factor * int(n); of[""] == 0 {
-			delete(of, "")
-		}
-		return true
-	}
-	switch x.Op {
-	case scalar.OpVar:
-		of[x.Name] += factor
-		return true
-	case scalar.OpAdd:
-		return linearTerms(x.Args[0], factor, of) && linearTerms(x.Args[1], factor, of)
-	case scalar.OpMul:
-		for i, a := range x.Args {
-			if n, ok := a.IntConst(); ok {
-				return linearTerms(x.Args[1-i], factor*int(n), of)
-			}
-		}
-	}
-	return false
-}
-
 // step returns the stride of a space, if all neighbours in row-major order are equally far
 // apart, and removes its coordinates from the factors.
 func (s space) step(factors map[string]int) (step int, ok bool) {

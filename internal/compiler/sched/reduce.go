@@ -26,7 +26,6 @@ type rowEmitter struct {
 	named   map[ir.Value]scalar.Expr
 	points  []map[ir.Value]scalar.Expr
 	loads   []map[scalar.Expr]scalar.Expr
-	body    []loop.Stmt
 	scratch map[scratchKey]int
 	// from and to bound the workgroup's inner points where rows are split.
 	from, to scalar.Expr
@@ -269,7 +268,7 @@ func (c *chunk) cached(r *rowEmitter, x scalar.Expr) scalar.Expr {
 		if n.Op != scalar.OpLoad {
 			return nil, false
 		}
-		key := r.Shared(n)
+		key := r.simplifier.Shared(n)
 		v, ok := r.loads[c.j][key]
 		if !ok {
 			v = r.let("x", scalar.LoadAt(n.Ref, n.Type, c.cached(r, n.Args[0])))

@@ -270,21 +270,3 @@ func (r *rowEmitter) subgroupSum(accs []accumulator) bool {
 	r.assign(accs, []scalar.Expr{scalar.FreeVar(sum, own.Type)})
 	return true
 }
-
-// commutes reports whether a combination is one commutative operation.
-func commutes(combined []scalar.Expr) bool {
-	if len(combined) != 1 || len(combined[0].Args) != 2 {
-		return false
-	}
-	op := combined[0].Op
-	return op == scalar.OpAdd || op == scalar.OpMul || op == scalar.OpMax || op == scalar.OpMin
-}
-
-// choose selects x or y element by element.
-func choose(cond scalar.Expr, x, y []scalar.Expr) []scalar.Expr {
-	out := make([]scalar.Expr, len(x))
-	for i := range x {
-		out[i] = scalar.Select(cond, x[i], y[i])
-	}
-	return out
-}

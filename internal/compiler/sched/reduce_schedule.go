@@ -2,7 +2,6 @@ package sched
 
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -13,6 +12,8 @@ type reduceSpace struct {
 	e *emitter
 	g *fusion.Group
 }
+
+func newReduceSpace(e *emitter, g *fusion.Group) *reduceSpace { return &reduceSpace{e, g} }
 
 func (w *reduceSpace) rule() Schedule {
 	s := w.e.shapeRows(w.g)
@@ -173,15 +174,6 @@ func (e *emitter) shapeRows(g *fusion.Group) Schedule {
 		s.Rows *= 2
 	}
 	return e.shareShortRows(s, rows, length)
-}
-
-// usualThreads is the workgroup size except for long rows: 256 on CUDA, where 1,024 slowed
-// softmax and layer norm by a fifth on an H100.
-func usualThreads(caps loop.Caps) int {
-	if withMma && caps.Dialect == dtype.CUDA {
-		return min(caps.Invocations, mapThreads)
-	}
-	return caps.Invocations
 }
 
 // exceedsCache reports whether rows that several stages read, and that do not fit registers,

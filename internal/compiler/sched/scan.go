@@ -23,9 +23,9 @@ type scan struct {
 	tensors              int // accessed by element and save
 	// element returns the terms of element i of a row, kept the stores of its results, and save
 	// writes these stores. Scans of the totals between kernels have no kept.
-	element func(w *writer, row, i scalar.Expr) []scalar.Expr
-	kept    func(w *writer, row, i scalar.Expr, acc []scalar.Expr) []pendingStore
-	save    func(w *writer, row, i scalar.Expr, acc []scalar.Expr)
+	element func(w *emitter, row, i scalar.Expr) []scalar.Expr
+	kept    func(w *emitter, row, i scalar.Expr, acc []scalar.Expr) []pendingStore
+	save    func(w *emitter, row, i scalar.Expr, acc []scalar.Expr)
 }
 
 // scanOf returns the scan of a group, or nil where it has no elements.
@@ -40,7 +40,7 @@ func scanOf(e *emitter, g *fusion.Group) *scan {
 	}
 	lines := append([]int{}, dims...)
 	lines[axis] = 1
-	place := func(w *writer, row, i scalar.Expr) ir.Index {
+	place := func(w *emitter, row, i scalar.Expr) ir.Index {
 		at := w.unflatten(row, lines)
 		if l.Reverse(n) {
 			i = scalar.Sub(loop.Int(dims[axis]-1), i)
@@ -48,7 +48,7 @@ func scanOf(e *emitter, g *fusion.Group) *scan {
 		at[axis] = w.Simplify(i)
 		return at
 	}
-	results := func(w *writer, row, i scalar.Expr, acc []scalar.Expr) (stores []pendingStore) {
+	results := func(w *emitter, row, i scalar.Expr, acc []scalar.Expr) (stores []pendingStore) {
 		if l.Finish != nil {
 			acc = l.Finish(n, acc)
 		}
@@ -65,11 +65,11 @@ func scanOf(e *emitter, g *fusion.Group) *scan {
 		rows: fusion.Product(lines), stride: fusion.Product(dims[axis+1:]), length: dims[axis],
 		tensors: len(g.Reads()) + len(g.Writes()),
 		combine: func(a, b []scalar.Expr) []scalar.Expr { return l.Combine(n, a, b) },
-		element: func(w *writer, row, i scalar.Expr) []scalar.Expr {
+		element: func(w *emitter, row, i scalar.Expr) []scalar.Expr {
 			return l.Element(n, place(w, row, i), w.reader().Operand(n))
 		},
 		kept: results,
-		save: func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { w.add(w.storeAll(results(w, row, i, acc))...) },
+		save: func(w *emitter, row, i scalar.Expr, acc []scalar.Expr) { w.add(w.storeAll(results(w, row, i, acc))...) },
 	}
 }
 
@@ -108,10 +108,10 @@ func (p *scan) scanTotals(cut chunking) []Launch {
 	starts := *p
 	starts.name, starts.exclusive, starts.length, starts.stride, starts.tensors = p.name+"_starts", true, cut.chunks, p.rows, 2*len(p.accs)
 	starts.kept = nil
-	starts.element = func(w *writer, row, i scalar.Expr) []scalar.Expr {
+	starts.element = func(w *emitter, row, i scalar.Expr) []scalar.Expr {
 		return loadAll(w, cut.totals, ir.Index{i, row})
 	}
-	starts.save = func(w *writer, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, cut.starts, ir.Index{i, row}, acc) }
+	starts.save = func(w *emitter, row, i scalar.Expr, acc []scalar.Expr) { saveAll(w, cut.starts, ir.Index{i, row}, acc) }
 	return starts.launches(starts.rule())
 }
 
@@ -190,7 +190,7 @@ func (p *scan) init() []scalar.Expr {
 }
 
 // combineAll combines sets of running values in order.
-func (p *scan) combineAll(w *writer, values []scalar.Expr) []scalar.Expr {
+func (p *scan) combineAll(w *emitter, values []scalar.Expr) []scalar.Expr {
 	n := len(p.accs)
 	all := values[:n]
 	for i := n; i < len(values); i += n {

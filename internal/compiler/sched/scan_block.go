@@ -13,7 +13,7 @@ const padding = 32
 // blockScanner is a workgroup that scans its rows tile by tile. Elements are loaded and stored
 // coalesced through workgroup memory, where each thread scans contiguous elements.
 type blockScanner struct {
-	*writer
+	*emitter
 	p                     *scan
 	threads, lanes, each  int
 	perGroup              int // rows per workgroup
@@ -52,7 +52,7 @@ func (p *scan) block(s Schedule, cut chunking) Launch {
 	}
 	if cut.first {
 		own := scalar.And(scalar.Eq(t.lane, loop.Int(0)), scalar.Lt(scalar.Add(t.firstRow, scalar.FloorDiv(t.local, loop.Int(t.lanes))), loop.Int(p.rows)))
-		t.when(scalar.And(t.exists, own), func() { saveAll(t.writer, cut.totals, ir.Index{number, row}, carry) })
+		t.when(scalar.And(t.exists, own), func() { saveAll(t.emitter, cut.totals, ir.Index{number, row}, carry) })
 	}
 	return t.launch(p.name)
 }
@@ -61,9 +61,9 @@ func (p *scan) block(s Schedule, cut chunking) Launch {
 func (t *blockScanner) start(s Schedule, cut chunking, number, row scalar.Expr) []scalar.Expr {
 	switch {
 	case cut.starts != nil:
-		return loadAll(t.writer, cut.starts, ir.Index{number, row})
+		return loadAll(t.emitter, cut.starts, ir.Index{number, row})
 	case cut.gathers():
-		_, all := t.exclusive(t.p.gather(t.writer, s, cut, place{lane: t.lane, row: row, number: number})())
+		_, all := t.exclusive(t.p.gather(t.emitter, s, cut, place{lane: t.lane, row: row, number: number})())
 		return all
 	}
 	return t.p.init()
@@ -73,7 +73,7 @@ func (p *scan) newBlock(s Schedule, cut chunking) *blockScanner {
 	threads, lanes, each, perGroup := s.Lanes*s.Rows, s.Lanes, s.Each, s.Rows
 	chunk, chunks := cut.chunk, cut.chunks
 	t := &blockScanner{
-		writer: p.e.sibling().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
+		emitter: p.e.sibling().writer(threads), p: p, threads: threads, lanes: lanes, each: each, perGroup: perGroup,
 		local: loop.LocalID(0, threads),
 	}
 	workgroup, exists := t.boundedGroup(ceilDiv(p.rows, perGroup) * chunks)
@@ -106,7 +106,7 @@ func (t *blockScanner) load(slots []int, at scalar.Expr) []scalar.Expr {
 func (t *blockScanner) put(slots []int, at scalar.Expr, values []scalar.Expr) {
 	at = t.let("at", at)
 	for k := range t.p.accs {
-		t.writer.put(slots[k], at, values[k])
+		t.emitter.put(slots[k], at, values[k])
 	}
 }
 
@@ -125,7 +125,7 @@ func (t *blockScanner) coalesced(from scalar.Expr, f func(number, row, i, inside
 // loadTile loads the terms of a tile into workgroup memory.
 func (t *blockScanner) loadTile(from scalar.Expr) {
 	t.coalesced(from, func(number, row, i, inside scalar.Expr) {
-		values := t.p.element(t.writer, row, i)
+		values := t.p.element(t.emitter, row, i)
 		for k, a := range t.p.accs {
 			values[k] = scalar.Select(inside, values[k], a.Init)
 		}
@@ -183,7 +183,7 @@ func (t *blockScanner) scanOwn(start []scalar.Expr) {
 			kept = running
 		}
 		for k := range t.p.accs {
-			t.writer.put(t.cells[k], at, kept[k])
+			t.emitter.put(t.cells[k], at, kept[k])
 		}
 		t.setAll(running, next)
 	})
@@ -193,6 +193,6 @@ func (t *blockScanner) scanOwn(start []scalar.Expr) {
 // saveTile stores the results of a tile.
 func (t *blockScanner) saveTile(from scalar.Expr) {
 	t.coalesced(from, func(number, row, i, inside scalar.Expr) {
-		t.when(scalar.And(t.exists, inside), func() { t.p.save(t.writer, row, i, t.load(t.cells, t.cell(number))) })
+		t.when(scalar.And(t.exists, inside), func() { t.p.save(t.emitter, row, i, t.load(t.cells, t.cell(number))) })
 	})
 }

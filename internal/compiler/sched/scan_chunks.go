@@ -14,7 +14,7 @@ type place struct {
 }
 
 // place computes the position in workgroups of Rows rows with Lanes threads each.
-func (p *scan) place(w *writer, s Schedule, cut chunking) place {
+func (p *scan) place(w *emitter, s Schedule, cut chunking) place {
 	at := place{local: loop.LocalID(0, s.Lanes*s.Rows)}
 	workgroup, exists := w.boundedGroup(ceilDiv(p.rows, s.Rows) * cut.chunks)
 	at.lane = w.let("lane", scalar.Mod(at.local, loop.Int(s.Lanes)))
@@ -50,7 +50,7 @@ func (p *scan) gatheredBytes(s Schedule) float64 {
 // gather loads a thread's share of the totals before its chunk; combined returns their
 // combination. A thread's totals are contiguous, to keep the order across threads; if the
 // combination commutes, they are interleaved for coalescing.
-func (p *scan) gather(w *writer, s Schedule, cut chunking, at place) (combined func() []scalar.Expr) {
+func (p *scan) gather(w *emitter, s Schedule, cut chunking, at place) (combined func() []scalar.Expr) {
 	unit := 1
 	if cut.chunks > s.Lanes && p.rows == 1 && cut.chunks%width == 0 {
 		unit = width
@@ -145,7 +145,7 @@ func (t *chunkTotals) tile(from scalar.Expr, total []scalar.Expr) {
 			unit = t.let("near", scalar.Min(unit, loop.Int(units-1)))
 		}
 		for j := range t.unit {
-			x := t.p.element(t.writer, t.row, scalar.Add(scalar.Mul(unit, loop.Int(t.unit)), loop.Int(j)))
+			x := t.p.element(t.emitter, t.row, scalar.Add(scalar.Mul(unit, loop.Int(t.unit)), loop.Int(j)))
 			if inside.Op != scalar.OpConst {
 				x = choose(inside, x, t.p.init())
 			}
@@ -155,19 +155,19 @@ func (t *chunkTotals) tile(from scalar.Expr, total []scalar.Expr) {
 	t.observe(values...)
 	t.decide()
 	t.load(values)
-	t.setAll(total, t.p.combineAll(t.writer, append(total, t.letAll("x", values)...)))
+	t.setAll(total, t.p.combineAll(t.emitter, append(total, t.letAll("x", values)...)))
 }
 
 // reduce combines the totals of a row's threads in its first thread.
 func (t *chunkTotals) reduce(total []scalar.Expr) {
 	for n := t.s.Lanes; n > 1; {
 		rest := ceilDiv(n, treeRadix)
-		t.when(scalar.Lt(t.lane, loop.Int(n)), func() { t.p.storeSets(t.writer, t.slots, t.local, [][]scalar.Expr{total}) })
+		t.when(scalar.Lt(t.lane, loop.Int(n)), func() { t.p.storeSets(t.emitter, t.slots, t.local, [][]scalar.Expr{total}) })
 		t.barrier()
 		t.when(scalar.Lt(t.lane, loop.Int(rest)), func() {
 			sum := total
 			for other := rest; other < n; other += rest {
-				theirs := t.p.loadSets(t.writer, t.slots, scalar.Add(t.local, loop.Int(other)), 1)
+				theirs := t.p.loadSets(t.emitter, t.slots, scalar.Add(t.local, loop.Int(other)), 1)
 				sum = t.letAll("sum", t.p.combine(sum, theirs[0]))
 			}
 			t.setAll(total, sum)

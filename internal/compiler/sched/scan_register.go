@@ -42,8 +42,8 @@ func (p *scan) vectors() bool {
 	var stores []pendingStore
 	for j := range width {
 		at := scalar.Add(vector, loop.Int(j))
-		m.observe(p.element(m.writer, row, at)...)
-		stores = append(stores, p.kept(m.writer, row, at, p.init())...)
+		m.observe(p.element(m.emitter, row, at)...)
+		stores = append(stores, p.kept(m.emitter, row, at, p.init())...)
 	}
 	m.observeStores(p.byTensor(stores), width)
 	return len(m.scalars) == 0
@@ -72,9 +72,9 @@ func (p *scan) register(s Schedule, cut chunking) Launch {
 	init := p.init()
 	switch {
 	case cut.starts != nil:
-		init = loadAll(t.writer, cut.starts, ir.Index{t.number, t.row})
+		init = loadAll(t.emitter, cut.starts, ir.Index{t.number, t.row})
 	case cut.gathers():
-		gathered = p.gather(t.writer, s, cut, t.place)
+		gathered = p.gather(t.emitter, s, cut, t.place)
 	}
 	oneTile := cut.chunk <= s.Lanes*s.Each
 	if gathered != nil && !oneTile {
@@ -92,7 +92,7 @@ func (p *scan) register(s Schedule, cut chunking) Launch {
 		})
 	}
 	if cut.first {
-		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.writer, cut.totals, ir.Index{t.number, t.row}, t.carry) })
+		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() { saveAll(t.emitter, cut.totals, ir.Index{t.number, t.row}, t.carry) })
 	}
 	return t.launch(p.name)
 }
@@ -164,7 +164,7 @@ func (t *registerScanner) loadStrips(parts []strip) {
 	var values []scalar.Expr
 	for s := range parts {
 		for j := range width {
-			values = append(values, t.p.element(t.writer, t.row, parts[s].at(j))...)
+			values = append(values, t.p.element(t.emitter, t.row, parts[s].at(j))...)
 		}
 	}
 	t.observe(values...)
@@ -202,7 +202,7 @@ func (t *registerScanner) results(x *strip, start []scalar.Expr) []pendingStore 
 		if last >= 0 && x.running[last] != nil {
 			value = t.p.combine(start, x.running[last])
 		}
-		stores = append(stores, t.p.kept(t.writer, t.row, x.at(j), value)...)
+		stores = append(stores, t.p.kept(t.emitter, t.row, x.at(j), value)...)
 	}
 	return t.p.byTensor(stores)
 }
@@ -254,11 +254,11 @@ func (t *registerScanner) exchangePartials(at scalar.Expr, values [][]scalar.Exp
 // gathered total in arrays of its own.
 func (t *registerScanner) storePartials(at scalar.Expr, values [][]scalar.Expr) {
 	if len(values) != t.parts {
-		t.p.storeSets(t.writer, t.gatherSlots, at, values[len(values)-1:])
+		t.p.storeSets(t.emitter, t.gatherSlots, at, values[len(values)-1:])
 		values = values[:len(values)-1]
 	}
 	if len(values) > 0 {
-		t.p.storeSets(t.writer, t.scans, at, values)
+		t.p.storeSets(t.emitter, t.scans, at, values)
 	}
 }
 
@@ -266,16 +266,16 @@ func (t *registerScanner) storePartials(at scalar.Expr, values [][]scalar.Expr) 
 func (t *registerScanner) loadPartials(at scalar.Expr, n int) (out [][]scalar.Expr) {
 	at = t.let("at", at)
 	if n >= t.parts {
-		out = t.p.loadSets(t.writer, t.scans, at, t.parts)
+		out = t.p.loadSets(t.emitter, t.scans, at, t.parts)
 	}
 	if n != t.parts {
-		out = append(out, t.p.loadSets(t.writer, t.gatherSlots, at, 1)...)
+		out = append(out, t.p.loadSets(t.emitter, t.gatherSlots, at, 1)...)
 	}
 	return out
 }
 
 // storeSets stores sets of running values in workgroup memory, an array per running value.
-func (p *scan) storeSets(w *writer, slots []int, at scalar.Expr, sets [][]scalar.Expr) {
+func (p *scan) storeSets(w *emitter, slots []int, at scalar.Expr, sets [][]scalar.Expr) {
 	for k, slot := range slots {
 		vector := make([]scalar.Expr, len(sets))
 		for s := range sets {
@@ -290,7 +290,7 @@ func (p *scan) storeSets(w *writer, slots []int, at scalar.Expr, sets [][]scalar
 }
 
 // loadSets loads n sets written by storeSets.
-func (p *scan) loadSets(w *writer, slots []int, at scalar.Expr, n int) [][]scalar.Expr {
+func (p *scan) loadSets(w *emitter, slots []int, at scalar.Expr, n int) [][]scalar.Expr {
 	out := make([][]scalar.Expr, n)
 	for k, a := range p.accs {
 		names := make([]string, n)

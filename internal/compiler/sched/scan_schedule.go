@@ -30,21 +30,13 @@ const (
 	minTiles = 4
 )
 
-// fullThreads is the number of prefetching threads that fill a device, fullWorkgroups the
-// number of workgroups that share rows.
-func fullThreads(caps loop.Caps) int    { return aheadThreads * caps.Profile().Processors }
+// fullWorkgroups returns the number of workgroups that share rows.
 func fullWorkgroups(caps loop.Caps) int { return rowGroups * caps.Profile().Processors }
 
-const (
-	// aheadThreads of a multiprocessor, with scanEach elements of 4 bytes each, have more than
-	// half of the bytes in flight that memory needs: 23 bytes in each of 600 ns. All of them
-	// would need nearly twice as many chunks, and split rows are read twice.
-	aheadThreads = 256
-	// rowGroups is four times the resident workgroups of 256 threads of a multiprocessor, so
-	// that workgroups that end early have successors: one row of 2²⁴ moved 2,504 GB/s with it,
-	// 2,450 with half as many (H200, WebGPU; in CUDA both 2,700).
-	rowGroups = 32
-)
+// rowGroups is four times the resident workgroups of 256 threads of a multiprocessor, so
+// that workgroups that end early have successors: one row of 2²⁴ moved 2,504 GB/s with it,
+// 2,450 with half as many (H200, WebGPU; in CUDA both 2,700).
+const rowGroups = 32
 
 // rule returns the default schedule.
 func (p *scan) rule() Schedule {

@@ -10,7 +10,7 @@ import (
 // iteration a thread loads contiguous elements of its row and combines them, and the threads of
 // the row exchange their totals.
 type serialScanner struct {
-	*writer
+	*emitter
 	p      *scan
 	s      Schedule
 	cut    chunking
@@ -28,7 +28,7 @@ func (p *scan) serial(s Schedule, cut chunking) Launch {
 	t, number := p.newSerial(s, cut)
 	init := p.init()
 	if cut.starts != nil {
-		init = loadAll(t.writer, cut.starts, ir.Index{number, t.row})
+		init = loadAll(t.emitter, cut.starts, ir.Index{number, t.row})
 	}
 	t.carry = t.vars("carry", init)
 	from := t.let("from", scalar.Mul(number, loop.Int(cut.chunk)))
@@ -36,14 +36,14 @@ func (p *scan) serial(s Schedule, cut chunking) Launch {
 	t.loop("tile", from, t.to, s.Lanes*s.Each, p.length-1, t.tile)
 	if cut.first {
 		t.when(scalar.And(t.mine, scalar.Eq(t.lane, loop.Int(0))), func() {
-			saveAll(t.writer, cut.totals, ir.Index{number, t.row}, t.carry)
+			saveAll(t.emitter, cut.totals, ir.Index{number, t.row}, t.carry)
 		})
 	}
 	return t.launch(p.name)
 }
 
 func (p *scan) newSerial(s Schedule, cut chunking) (t *serialScanner, number scalar.Expr) {
-	t = &serialScanner{writer: p.e.sibling().writer(1), p: p, s: s, cut: cut}
+	t = &serialScanner{emitter: p.e.sibling().writer(1), p: p, s: s, cut: cut}
 	t.workgroup = [3]int{s.Rows, s.Lanes, 1}
 	blocks := ceilDiv(p.rows, s.Rows)
 	workgroup, exists := t.boundedGroup(blocks * cut.chunks)
@@ -88,11 +88,11 @@ func (t *serialScanner) loadElement(i scalar.Expr) serialElement {
 		x.at, x.inside = scalar.Min(i, loop.Int(t.p.length-1)), t.let("inside", scalar.And(t.mine, scalar.Lt(i, t.to)))
 	}
 	if x.inside.Op == scalar.OpConst {
-		x.values = t.letAll("x", t.p.element(t.writer, t.row, x.at))
+		x.values = t.letAll("x", t.p.element(t.emitter, t.row, x.at))
 		return x
 	}
 	x.values = t.vars("x", t.p.init())
-	t.when(x.inside, func() { t.setAll(x.values, t.p.element(t.writer, t.row, x.at)) })
+	t.when(x.inside, func() { t.setAll(x.values, t.p.element(t.emitter, t.row, x.at)) })
 	return x
 }
 
@@ -139,7 +139,7 @@ func (t *serialScanner) saveScan(before []scalar.Expr, elements []serialElement)
 		if t.p.exclusive {
 			kept = running
 		}
-		t.when(x.inside, func() { t.p.save(t.writer, t.row, x.at, kept) })
+		t.when(x.inside, func() { t.p.save(t.emitter, t.row, x.at, kept) })
 		running = next
 	}
 }

@@ -36,7 +36,7 @@ func scheduleScatter(g *fusion.Group, caps loop.Caps) []Launch {
 	}
 	switch unique := s.Lowering.Unique != nil && s.Lowering.Unique(s.Node); {
 	case unique:
-		return append(out, s.direct(func(*writer, scalar.Expr, scalar.Expr) scalar.Expr { return scalar.ConstBool(true) }))
+		return append(out, s.direct(func(*emitter, scalar.Expr, scalar.Expr) scalar.Expr { return scalar.ConstBool(true) }))
 	case s.Few():
 		return append(out, s.bySearch())
 	case s.Lowering.Mode == ir.ScatterSet:
@@ -48,13 +48,13 @@ func scheduleScatter(g *fusion.Group, caps loop.Caps) []Launch {
 }
 
 // writer begins a kernel with one thread per element.
-func (s *scatterEmitter) writer() *writer {
-	w := newWriter(s.p, s.caps, min(s.caps.Invocations, mapThreads))
+func (s *scatterEmitter) writer() *emitter {
+	w := newEmitter(s.p, s.caps).writer(min(s.caps.Invocations, mapThreads))
 	w.long = s.g.Long()
 	return w
 }
 
-func (s *scatterEmitter) load(w *writer) ir.Load { return w.reader().Operand(s.Node) }
+func (s *scatterEmitter) load(w *emitter) ir.Load { return w.reader().Operand(s.Node) }
 
 // copyOperand copies the operand to the result.
 func (s *scatterEmitter) copyOperand() Launch {
@@ -67,30 +67,30 @@ func (s *scatterEmitter) copyOperand() Launch {
 }
 
 // apply combines the combined updates of a row's element into it.
-func (s *scatterEmitter) apply(w *writer, row, x, updates scalar.Expr) {
-	at := s.At(w.Simplifier, row, x)
+func (s *scatterEmitter) apply(w *emitter, row, x, updates scalar.Expr) {
+	at := s.At(w.simplifier, row, x)
 	old := s.load(w)(0, at)
 	w.save(s.Out, at, scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(old, updates.Type), updates), s.Out.DType))
 }
 
 // updated returns an update in the type of the combination.
-func (s *scatterEmitter) updated(w *writer, i, x scalar.Expr) scalar.Expr {
-	return scalar.Convert(s.Update(w.Simplifier, i, x, s.load(w)), s.SumType())
+func (s *scatterEmitter) updated(w *emitter, i, x scalar.Expr) scalar.Expr {
+	return scalar.Convert(s.Update(w.simplifier, i, x, s.load(w)), s.SumType())
 }
 
 // each launches a thread per element of the updates; f writes its work where the index is in
 // range.
-func (s *scatterEmitter) each(w *writer, f func(i, x, row scalar.Expr)) {
+func (s *scatterEmitter) each(w *emitter, f func(i, x, row scalar.Expr)) {
 	w.threads(s.Positions*s.Window, func(flat scalar.Expr) {
 		i, x := w.let("position", scalar.FloorDiv(flat, loop.Int(s.Window))), w.let("x", scalar.Mod(flat, loop.Int(s.Window)))
-		row, inside := s.Row(w.Simplifier, i, s.load(w))
+		row, inside := s.Row(w.simplifier, i, s.load(w))
 		row = w.let("row", row)
 		w.when(inside, func() { f(i, x, row) })
 	})
 }
 
 // direct applies each update that counts on its own: no other one has the same element.
-func (s *scatterEmitter) direct(counts func(w *writer, i, row scalar.Expr) scalar.Expr) Launch {
+func (s *scatterEmitter) direct(counts func(w *emitter, i, row scalar.Expr) scalar.Expr) Launch {
 	w := s.writer()
 	s.each(w, func(i, x, row scalar.Expr) {
 		w.when(counts(w, i, row), func() { s.apply(w, row, x, s.updated(w, i, x)) })
@@ -104,7 +104,7 @@ func (s *scatterEmitter) bySearch() Launch {
 	w := s.writer()
 	s.each(w, func(i, x, row scalar.Expr) {
 		same := func(j scalar.Expr) scalar.Expr {
-			other, inside := s.Row(w.Simplifier, j, s.load(w))
+			other, inside := s.Row(w.simplifier, j, s.load(w))
 			return scalar.And(inside, scalar.Eq(other, row))
 		}
 		first := w.variable("first", scalar.ConstBool(true))
@@ -140,7 +140,7 @@ func (s *scatterEmitter) byAtomics() Launch {
 	op := map[ir.ScatterMode]scalar.Op{ir.ScatterAdd: scalar.OpAdd, ir.ScatterMin: scalar.OpMin, ir.ScatterMax: scalar.OpMax}[s.Lowering.Mode]
 	w := s.writer()
 	s.each(w, func(i, x, row scalar.Expr) {
-		w.add(w.atomic(op, s.Out, s.At(w.Simplifier, row, x), s.updated(w, i, x))...)
+		w.add(w.atomic(op, s.Out, s.At(w.simplifier, row, x), s.updated(w, i, x))...)
 	})
 	return w.launch(s.g.Name())
 }
@@ -154,13 +154,13 @@ func (s *scatterEmitter) lastWriter() []Launch {
 	number := func(i scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Add(i, loop.Int(1)), ir.U32) }
 	vote := s.writer()
 	vote.threads(s.Positions, func(i scalar.Expr) {
-		row, inside := s.Row(vote.Simplifier, i, s.load(vote))
+		row, inside := s.Row(vote.simplifier, i, s.load(vote))
 		vote.when(inside, func() { vote.add(vote.atomic(scalar.OpMax, table, ir.Index{row}, number(i))...) })
 	})
 	return []Launch{
 		clear.launch(s.g.Name() + "_clear"), vote.launch(s.g.Name() + "_vote"),
-		s.direct(func(w *writer, i, row scalar.Expr) scalar.Expr {
-			return scalar.Eq(w.emitter.load(table, ir.Index{row}), number(i))
+		s.direct(func(w *emitter, i, row scalar.Expr) scalar.Expr {
+			return scalar.Eq(w.load(table, ir.Index{row}), number(i))
 		}),
 	}
 }
@@ -176,7 +176,7 @@ func (s *scatterEmitter) bySort() []Launch {
 	}
 	r.chunks = ceilDiv(s.Positions, r.chunk)
 	sort := s.byRow()
-	sort.save = func(w *writer, _, i, from, key scalar.Expr) {
+	sort.save = func(w *emitter, _, i, from, key scalar.Expr) {
 		w.save(r.from, ir.Index{i}, from)
 		w.save(r.row, ir.Index{i}, key)
 	}
@@ -194,7 +194,7 @@ func (s *scatterEmitter) byRow() *sorting {
 		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions,
 		keyType: ir.U32, bits: bits.Len(uint(s.Rows)),
 		key: func(e *emitter, _, i scalar.Expr) scalar.Expr {
-			row, inside := s.RowScatter.Row(e.Simplifier, i, e.reader().Operand(s.Node))
+			row, inside := s.RowScatter.Row(e.simplifier, i, e.reader().Operand(s.Node))
 			return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
 		},
 	}

@@ -25,10 +25,10 @@ type runs struct {
 func chunkOf(n int) int { return max(32, powerOfTwo(n)>>(bits.Len(uint(n))/2+2)) }
 
 // rowAt returns the row of the sorted position i.
-func (r *runs) rowAt(w *writer, i scalar.Expr) scalar.Expr { return w.load(r.row, ir.Index{i}) }
+func (r *runs) rowAt(w *emitter, i scalar.Expr) scalar.Expr { return w.load(r.row, ir.Index{i}) }
 
 // each launches a thread per chunk and element of a row.
-func (r *runs) each(w *writer, f func(chunk, x, from, to scalar.Expr)) {
+func (r *runs) each(w *emitter, f func(chunk, x, from, to scalar.Expr)) {
 	w.threads(r.chunks*r.Window, func(flat scalar.Expr) {
 		chunk, x := w.let("chunk", scalar.FloorDiv(flat, loop.Int(r.Window))), w.let("x", scalar.Mod(flat, loop.Int(r.Window)))
 		from := w.let("from", scalar.Mul(chunk, loop.Int(r.chunk)))
@@ -38,7 +38,7 @@ func (r *runs) each(w *writer, f func(chunk, x, from, to scalar.Expr)) {
 
 // neighbours returns the rows of the positions before and after a chunk, or a row that no
 // position has.
-func (r *runs) neighbours(w *writer, from, to scalar.Expr) (before, after scalar.Expr) {
+func (r *runs) neighbours(w *emitter, from, to scalar.Expr) (before, after scalar.Expr) {
 	none, last := word(r.Rows+1), loop.Int(r.Positions-1)
 	before = scalar.Select(scalar.Gt(from, loop.Int(0)), r.rowAt(w, scalar.Max(scalar.Sub(from, loop.Int(1)), loop.Int(0))), none)
 	after = scalar.Select(scalar.Lt(to, loop.Int(r.Positions)), r.rowAt(w, scalar.Min(to, last)), none)
@@ -78,7 +78,7 @@ func (r *runs) adds() bool { return r.Lowering.Mode == ir.ScatterAdd && r.SumTyp
 // f32 sums in chunks of several blocks, the sum of the blocks before.
 type runSum struct{ block, before, neutral scalar.Expr }
 
-func (r *runs) sum(w *writer) *runSum {
+func (r *runs) sum(w *emitter) *runSum {
 	s := &runSum{block: w.variable("acc", r.Neutral()), neutral: r.Neutral()}
 	if r.adds() && r.chunk > fusion.SumBlockLen {
 		s.before = w.variable("blocks", s.neutral)
@@ -87,7 +87,7 @@ func (r *runs) sum(w *writer) *runSum {
 }
 
 // nextBlock begins a new block at the block's first position.
-func (s *runSum) nextBlock(w *writer, i scalar.Expr) {
+func (s *runSum) nextBlock(w *emitter, i scalar.Expr) {
 	if s.before == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (s *runSum) value() scalar.Expr {
 	return scalar.Add(s.before, s.block)
 }
 
-func (s *runSum) clear(w *writer) {
+func (s *runSum) clear(w *emitter) {
 	w.set(s.block, s.neutral)
 	if s.before != nil {
 		w.set(s.before, s.neutral)
@@ -120,7 +120,7 @@ const (
 )
 
 // endRun applies a run, or stores its partial result.
-func (r *runs) endRun(w *writer, chunk, x, row, acc, before, after scalar.Expr) {
+func (r *runs) endRun(w *emitter, chunk, x, row, acc, before, after scalar.Expr) {
 	w.when(scalar.Lt(row, word(r.Rows)), func() {
 		if r.chunks == 1 {
 			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
@@ -158,7 +158,7 @@ const partBlock = 16
 
 // add combines the partial results of chunks from to below to into acc; f32 sums go by blocks
 // of blocks, to bound the rounding error.
-func (r *runs) add(w *writer, acc, x, from, to scalar.Expr) {
+func (r *runs) add(w *emitter, acc, x, from, to scalar.Expr) {
 	if r.chunks <= partBlock || !r.adds() {
 		w.loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
 			w.set(acc, r.Lowering.Mode.Combine(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
@@ -169,7 +169,7 @@ func (r *runs) add(w *writer, acc, x, from, to scalar.Expr) {
 }
 
 // addBlocks sums partial results in blocks of size, each in smaller blocks.
-func (r *runs) addBlocks(w *writer, acc, x, from, to scalar.Expr, size int) {
+func (r *runs) addBlocks(w *emitter, acc, x, from, to scalar.Expr, size int) {
 	w.loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
 		if size == 1 {
 			w.set(acc, scalar.Add(acc, w.load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
@@ -182,7 +182,7 @@ func (r *runs) addBlocks(w *writer, acc, x, from, to scalar.Expr, size int) {
 }
 
 // endOf returns the end of a run by binary search from a position on.
-func (r *runs) endOf(w *writer, row, from scalar.Expr) scalar.Expr {
+func (r *runs) endOf(w *emitter, row, from scalar.Expr) scalar.Expr {
 	low, high := w.variable("low", from), w.variable("high", scalar.Convert(loop.Int(r.Positions), from.Type))
 	w.times("halving", bits.Len(uint(r.Positions)), func(scalar.Expr) {
 		middle := w.let("middle", scalar.FloorDiv(scalar.Add(low, high), loop.Int(2)))

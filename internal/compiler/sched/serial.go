@@ -13,7 +13,7 @@ import (
 // vector lanes where accesses are contiguous. It starts from the code of a group
 // ([fusion.Code]), which has no threads.
 type serial struct {
-	*writer
+	*emitter
 	// bound holds the values of the variables of the group's code.
 	bound map[string]scalar.Expr
 	// kept holds the elements of the current row that are stored for reuse, by key.
@@ -28,7 +28,7 @@ func scheduleSerial(g *fusion.Group, caps loop.Caps) []Launch {
 
 // writeSerial writes parts of a group, divided among workgroups.
 func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.Caps) *serial {
-	s := &serial{writer: newWriter(g.Partition(), caps, 1), division: division{shares: shares}}
+	s := &serial{emitter: newEmitter(g.Partition(), caps).writer(1), division: division{shares: shares}}
 	s.groups = [3]int{1, 1, 1}
 	for _, part := range parts {
 		s.bound, s.kept = map[string]scalar.Expr{}, nil
@@ -293,4 +293,13 @@ func (s *serial) line(x *fusion.Prefix) {
 			s.storeAll(x.Stores)
 		}
 	})
+}
+
+// bindAll binds variables to values.
+func bindAll(bound map[string]scalar.Expr, vars, values []scalar.Expr) {
+	for i, v := range vars {
+		if v.Op == scalar.OpVar {
+			bound[v.Name] = values[i]
+		}
+	}
 }

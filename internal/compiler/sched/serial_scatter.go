@@ -39,7 +39,7 @@ func (o *compensatedScatter) write() {
 		})
 	})
 	o.eachOften(func(place, row, w scalar.Expr) {
-		at := o.r.At(o.Simplifier, row, w)
+		at := o.r.At(o.simplifier, row, w)
 		o.save(o.x.Out, at, scalar.Compensated(o.load(o.x.Out, at), o.load(o.errors, o.errorAt(place, w))))
 	})
 }
@@ -80,7 +80,7 @@ func (o *compensatedScatter) errorAt(place, w scalar.Expr) ir.Index {
 
 // addRow adds an element of an update to a row with compensation.
 func (o *compensatedScatter) addRow(place, row, w scalar.Expr) {
-	at, rest := o.r.At(o.Simplifier, row, w), o.errorAt(place, w)
+	at, rest := o.r.At(o.simplifier, row, w), o.errorAt(place, w)
 	next, left := scalar.TwoSum(o.load(o.x.Out, at), o.expr(o.x.Update.Value))
 	values := []scalar.Expr{next, scalar.Add(o.load(o.errors, rest), left)}
 	o.add(o.nameAll(values)...)
@@ -120,7 +120,7 @@ func (s *serial) eachUpdate(x *fusion.Scatter, f func(row, w scalar.Expr)) {
 
 // update combines one element of an update into a row.
 func (s *serial) update(x *fusion.Scatter, r *fusion.RowScatter, row, w scalar.Expr) {
-	at := r.At(s.Simplifier, row, w)
+	at := r.At(s.simplifier, row, w)
 	old, update := s.load(x.Out, at), s.expr(x.Update.Value)
 	s.add(s.store(x.Out, at, x.Mode.Combine(old, update))...)
 }

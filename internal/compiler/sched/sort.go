@@ -21,7 +21,7 @@ type sorting struct {
 	// key returns the key of element i of a row.
 	key func(e *emitter, row, i scalar.Expr) scalar.Expr
 	// save stores the source position and the key of the element at place i of a row.
-	save func(w *writer, row, i, from, key scalar.Expr)
+	save func(w *emitter, row, i, from, key scalar.Expr)
 }
 
 // sortingOf returns the sort of a group of kind SortKind, or nil where it has no elements.
@@ -45,7 +45,7 @@ func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
 		key: func(e *emitter, row, i scalar.Expr) scalar.Expr {
 			return l.Key(n, e.reader().Element(n.Input(0), place(e, row, i)))
 		},
-		save: func(w *writer, row, i, from, _ scalar.Expr) { w.save(out, place(w.emitter, row, i), from) },
+		save: func(w *emitter, row, i, from, _ scalar.Expr) { w.save(out, place(w, row, i), from) },
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *sorting) network() Launch {
 		perGroup /= 2
 	}
 	slots := width * perGroup
-	w := newWriter(s.p, s.caps, min(usualThreads(s.caps), slots/2))
+	w := newEmitter(s.p, s.caps).writer(min(usualThreads(s.caps), slots/2))
 	threads := w.workgroup[0]
 	workgroup, exists := w.boundedGroup(ceilDiv(s.rows, perGroup))
 	lane := loop.LocalID(0, threads)
@@ -91,7 +91,7 @@ func (s *sorting) network() Launch {
 		})
 	}
 	overSlots(func(slot, row, i, inside scalar.Expr) {
-		key := s.key(w.emitter, row, w.let("near", scalar.Min(i, loop.Int(s.length-1))))
+		key := s.key(w, row, w.let("near", scalar.Min(i, loop.Int(s.length-1))))
 		w.put(keys, slot, scalar.Select(inside, key, scalar.Not(scalar.ConstI(s.keyType, 0))))
 		w.put(from, slot, i)
 	})
@@ -106,7 +106,7 @@ func (s *sorting) network() Launch {
 }
 
 // merge sorts each run of width slots.
-func (s *sorting) merge(w *writer, keys, from, slots, width int) {
+func (s *sorting) merge(w *emitter, keys, from, slots, width int) {
 	threads := w.workgroup[0]
 	rounds := bits.Len(uint(width)) - 1
 	w.loop("round", loop.Int(1), loop.Int(rounds+1), 1, rounds, func(round scalar.Expr) {

@@ -56,16 +56,16 @@ type radixPass struct {
 }
 
 // element returns the key and the source position of element i of a row.
-func (r *radixPass) element(w *writer, row, i scalar.Expr) (key, from scalar.Expr) {
+func (r *radixPass) element(w *emitter, row, i scalar.Expr) (key, from scalar.Expr) {
 	if r.from == nil {
-		return w.let("key", r.key(w.emitter, row, i)), i
+		return w.let("key", r.key(w, row, i)), i
 	}
 	at := ir.Index{row, i}
 	return w.let("key", w.load(r.from.keys, at)), w.load(r.from.from, at)
 }
 
 // digit returns the digit of a key, an I32.
-func (r *radixPass) digit(w *writer, key scalar.Expr) scalar.Expr {
+func (r *radixPass) digit(w *emitter, key scalar.Expr) scalar.Expr {
 	d := scalar.And(scalar.Shr(key, scalar.ConstI(r.keyType, int64(r.shift))), scalar.ConstI(r.keyType, digits-1))
 	name := w.name("digit")
 	w.add(&loop.Let{Name: name, Value: scalar.Convert(d, ir.I32)})
@@ -74,7 +74,7 @@ func (r *radixPass) digit(w *writer, key scalar.Expr) scalar.Expr {
 
 // sortTile is the workgroup of a tile.
 type sortTile struct {
-	*writer
+	*emitter
 	r             *radixPass
 	row, at, lane scalar.Expr
 	exists        scalar.Expr
@@ -83,7 +83,7 @@ type sortTile struct {
 
 // tile begins a kernel with a workgroup per tile, and counts the digits of each thread.
 func (r *radixPass) tile() *sortTile {
-	t := &sortTile{writer: newWriter(r.p, r.caps, r.threads), r: r, lane: loop.LocalID(0, r.threads)}
+	t := &sortTile{emitter: newEmitter(r.p, r.caps).writer(r.threads), r: r, lane: loop.LocalID(0, r.threads)}
 	workgroup, exists := t.boundedGroup(r.rows * r.tiles)
 	t.exists = exists
 	t.row, t.at = t.let("row", scalar.FloorDiv(workgroup, loop.Int(r.tiles))), t.let("tile", scalar.Mod(workgroup, loop.Int(r.tiles)))
@@ -109,7 +109,7 @@ func (t *sortTile) column(pair scalar.Expr) scalar.Expr {
 
 // slot returns the slot in which the thread counts a key's digit, and the increment.
 func (t *sortTile) slot(key scalar.Expr) (at, one scalar.Expr) {
-	d := t.r.digit(t.writer, key)
+	d := t.r.digit(t.emitter, key)
 	return t.let("slot", t.column(scalar.And(d, loop.Int(digitPair-1)))), t.let("one", scalar.Shl(word(1), bitOffset(d)))
 }
 
@@ -124,7 +124,7 @@ func (t *sortTile) elements(f func(from, key scalar.Expr)) {
 	t.times("each", tileEach, func(each scalar.Expr) {
 		i := t.let("i", scalar.Add(first, each))
 		t.when(scalar.Lt(i, loop.Int(t.r.length)), func() {
-			key, from := t.r.element(t.writer, t.row, t.let("near", scalar.Min(i, loop.Int(t.r.length-1))))
+			key, from := t.r.element(t.emitter, t.row, t.let("near", scalar.Min(i, loop.Int(t.r.length-1))))
 			f(from, key)
 		})
 	})
@@ -159,7 +159,7 @@ func (r *radixPass) histogram() Launch {
 // scanCounts is the exclusive scan of a row's counts, ordered by digit, then tile, in one
 // workgroup.
 func (r *radixPass) scanCounts() Launch {
-	w := newWriter(r.p, r.caps, r.threads)
+	w := newEmitter(r.p, r.caps).writer(r.threads)
 	row, exists := w.boundedGroup(r.rows)
 	lane := loop.LocalID(0, r.threads)
 	n, block := digits*r.tiles, r.threads*tileEach
@@ -202,13 +202,13 @@ func (r *radixPass) scatter() Launch {
 	})
 	t.barrier()
 	t.elements(func(from, key scalar.Expr) {
-		digit := r.digit(t.writer, key)
+		digit := r.digit(t.emitter, key)
 		slot, one := t.slot(key)
 		place := t.let("place", scalar.Add(scalar.LoadAt(start, ir.I32, digit), t.field(slot, digit)))
 		t.put(t.tally, slot, scalar.Add(scalar.LoadAt(t.tally, ir.U32, slot), one))
 		t.when(t.exists, func() {
 			if r.to == nil {
-				r.save(t.writer, t.row, place, from, key)
+				r.save(t.emitter, t.row, place, from, key)
 				return
 			}
 			t.save(r.to.keys, ir.Index{t.row, place}, key)
@@ -233,7 +233,7 @@ func (t *sortTile) rank() {
 	}
 	sum := t.variable("sum", word(0))
 	each(func(at scalar.Expr) { t.set(sum, scalar.Add(sum, scalar.LoadAt(t.tally, ir.U32, at))) })
-	before, total := newBlockScan(t.writer, ir.U32, t.r.threads).run(sum)
+	before, total := newBlockScan(t.emitter, ir.U32, t.r.threads).run(sum)
 	running := t.variable("running", scalar.Add(before, scalar.Shl(total, word(16))))
 	each(func(at scalar.Expr) {
 		own := t.let("own", scalar.LoadAt(t.tally, ir.U32, at))
@@ -245,13 +245,13 @@ func (t *sortTile) rank() {
 
 // blockScan is a block scan by addition.
 type blockScan struct {
-	w       *writer
+	w       *emitter
 	d       ir.DType
 	threads int
 	slot    int
 }
 
-func newBlockScan(w *writer, d ir.DType, threads int) *blockScan {
+func newBlockScan(w *emitter, d ir.DType, threads int) *blockScan {
 	return &blockScan{w, d, threads, w.shared("scan", d, 1, 2*threads)}
 }
 

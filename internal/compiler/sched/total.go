@@ -53,9 +53,11 @@ type totalWork struct {
 
 func (t totalWork) name() string { return t.g.Name() + "_shares" }
 
+func (t totalWork) isMap() bool { return false }
+
 func (t totalWork) share() int { return totalShare }
 
-func (t totalWork) write(w *writer, s segment) {
+func (t totalWork) write(w *emitter, s segment) {
 	n := t.g.Members[0].Node
 	dims, _ := n.Input(t.operand).Shape().Ints()
 	from := w.let("from", scalar.Mul(s.workgroup, loop.Int(totalShare)))
@@ -85,7 +87,7 @@ func totalOfSums(e *emitter, g *fusion.Group, sums *fusion.Tensor) Launch {
 
 // sum sums element(i) for from ≤ i < to, bounds that are uniform in the workgroup: each thread
 // takes every mapThreads-th i, then a tree combines the threads.
-func (w *writer) sum(d ir.DType, from, to scalar.Expr, element func(i scalar.Expr) scalar.Expr) scalar.Expr {
+func (w *emitter) sum(d ir.DType, from, to scalar.Expr, element func(i scalar.Expr) scalar.Expr) scalar.Expr {
 	lane := loop.LocalID(0, mapThreads)
 	sum := w.variable("sum", scalar.Const(d, 0))
 	w.loop("i", scalar.Add(from, lane), to, mapThreads, loop.MaxElements-1, func(i scalar.Expr) {

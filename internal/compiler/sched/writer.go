@@ -7,68 +7,57 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// writer writes the body of a kernel statement by statement, for schedules whose control flow
-// depends on data.
-type writer struct {
-	*emitter
-	body []loop.Stmt
-}
-
-// newWriter returns the writer of a kernel with one-dimensional workgroups of the given size.
-func newWriter(p *fusion.Partition, caps loop.Caps, threads int) *writer {
-	return newEmitter(p, caps).writer(threads)
-}
-
-// writer is [newWriter] for an emitter.
-func (e *emitter) writer(threads int) *writer {
+// writer sets the size of one-dimensional workgroups and returns the emitter, for kernels that are
+// written statement by statement.
+func (e *emitter) writer(threads int) *emitter {
 	e.workgroup = [3]int{threads, 1, 1}
-	return &writer{emitter: e}
+	return e
 }
 
 // launch finishes the kernel.
-func (w *writer) launch(name string) Launch { return w.finish(name, w.body) }
+func (w *emitter) launch(name string) Launch { return w.finish(name, w.body) }
 
 // on returns the loop writer that appends to the body.
-func (w *writer) on() *loop.Writer {
-	return &loop.Writer{Simplifier: w.Simplifier, Body: &w.body, Name: w.name}
+func (w *emitter) on() *loop.Writer {
+	return &loop.Writer{Simplifier: w.simplifier, Body: &w.body, Name: w.name}
 }
 
-func (w *writer) add(s ...loop.Stmt) { w.body = append(w.body, s...) }
+func (w *emitter) add(s ...loop.Stmt) { w.body = append(w.body, s...) }
 
-func (w *writer) let(prefix string, x scalar.Expr) scalar.Expr { return w.on().Let(prefix, x) }
+func (w *emitter) let(prefix string, x scalar.Expr) scalar.Expr { return w.on().Let(prefix, x) }
 
-func (w *writer) variable(prefix string, init scalar.Expr) scalar.Expr {
+func (w *emitter) variable(prefix string, init scalar.Expr) scalar.Expr {
 	return w.on().Var(prefix, init)
 }
 
-func (w *writer) set(v, x scalar.Expr) { w.on().Set(v, x) }
+func (w *emitter) set(v, x scalar.Expr) { w.on().Set(v, x) }
 
-func (w *writer) when(cond scalar.Expr, f func()) { w.on().When(cond, f) }
+func (w *emitter) when(cond scalar.Expr, f func()) { w.on().When(cond, f) }
 
-func (w *writer) choose(cond scalar.Expr, then, otherwise func()) {
+func (w *emitter) choose(cond scalar.Expr, then, otherwise func()) {
 	w.on().Choose(cond, then, otherwise)
 }
 
-func (w *writer) loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
+func (w *emitter) loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
 	w.on().Loop(prefix, from, to, step, last, f)
 }
 
-func (w *writer) times(prefix string, n int, f func(i scalar.Expr)) { w.on().Times(prefix, n, f) }
+func (w *emitter) times(prefix string, n int, f func(i scalar.Expr)) { w.on().Times(prefix, n, f) }
 
-func (w *writer) nested(f func()) []loop.Stmt { return w.on().Nested(f) }
+func (w *emitter) nested(f func()) []loop.Stmt { return w.on().Nested(f) }
 
 // put stores an element of workgroup memory.
-func (w *writer) put(slot int, at, value scalar.Expr) { w.on().Store(slot, at, value) }
+func (w *emitter) put(slot int, at, value scalar.Expr) { w.on().Store(slot, at, value) }
 
-func (w *writer) barrier() { w.on().Barrier() }
+func (w *emitter) barrier() { w.on().Barrier() }
 
 // save stores an element of a tensor.
-func (w *writer) save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
+func (w *emitter) save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
 	w.add(w.store(t, at, value)...)
 }
 
 // letAll names values.
-func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
+func (w *emitter) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(values))
 	for i, x := range values {
 		out[i] = w.let(prefix, x)
@@ -77,7 +66,7 @@ func (w *writer) letAll(prefix string, values []scalar.Expr) []scalar.Expr {
 }
 
 // vars declares variables.
-func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
+func (w *emitter) vars(prefix string, init []scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(init))
 	for i, x := range init {
 		out[i] = w.variable(prefix, x)
@@ -85,7 +74,7 @@ func (w *writer) vars(prefix string, init []scalar.Expr) []scalar.Expr {
 	return out
 }
 
-func (w *writer) setAll(vars, values []scalar.Expr) {
+func (w *emitter) setAll(vars, values []scalar.Expr) {
 	values = append([]scalar.Expr{}, values...)
 	w.add(w.nameAll(values)...)
 	for i, v := range vars {
@@ -93,7 +82,7 @@ func (w *writer) setAll(vars, values []scalar.Expr) {
 	}
 }
 
-func loadAll(w *writer, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
+func loadAll(w *emitter, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
 	out := make([]scalar.Expr, len(from))
 	for k, t := range from {
 		out[k] = w.load(t, at)
@@ -101,14 +90,14 @@ func loadAll(w *writer, from []*fusion.Tensor, at ir.Index) []scalar.Expr {
 	return out
 }
 
-func saveAll(w *writer, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) {
+func saveAll(w *emitter, to []*fusion.Tensor, at ir.Index, values []scalar.Expr) {
 	for k, t := range to {
 		w.save(t, at, values[k])
 	}
 }
 
 // threads launches one thread for each of n elements; f writes the work of one.
-func (w *writer) threads(n int, f func(i scalar.Expr)) {
+func (w *emitter) threads(n int, f func(i scalar.Expr)) {
 	size := w.workgroup[0]
 	groups := ceilDiv(n, size)
 	flat := scalar.Add(scalar.Mul(w.linearGroup(groups), loop.Int(size)), loop.LocalID(0, size))
