@@ -6,7 +6,8 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/horizontal"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -38,7 +39,7 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 
 // classes groups the parts of a launch that can be segments of one launch, and returns
 // the rest.
-func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest []sched.Part) {
+func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest []emit.Part) {
 	byKey := map[string]*segmentClass{}
 	common := commonArgs(l.Parts)
 	k := &segmentClass{}
@@ -47,7 +48,7 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest [
 		ok := c.classify(k, part, common[part.Key], l.loops)
 		known := byKey[string(k.key)]
 		switch {
-		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxFused:
+		case !ok || part.IsMap() && c.parts[part.Key] <= horizontal.MaxFused:
 			rest = append(rest, *part)
 		case known != nil:
 			known.parts = append(known.parts, *part)
@@ -62,13 +63,13 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest [
 }
 
 // fusablePrefix returns how many of the first parts share a fused kernel.
-func fusablePrefix(parts []sched.Part) int {
+func fusablePrefix(parts []emit.Part) int {
 	if !parts[0].IsMap() {
 		return 1
 	}
 	text := 0
 	for i, part := range parts {
-		if text += len(part.Key); i == sched.MaxFused || i > 0 && text > maxFusedText {
+		if text += len(part.Key); i == horizontal.MaxFused || i > 0 && text > maxFusedText {
 			return i
 		}
 	}
@@ -76,14 +77,14 @@ func fusablePrefix(parts []sched.Part) int {
 }
 
 // add adds a launch with the loops and guard of at.
-func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
+func (c *entryCompiler) add(launch emit.Launch, at placedLaunch) {
 	at.Launch = launch
 	c.launches = append(c.launches, at)
 }
 
 // addFused adds a fused launch of different parts. It splits the parts in halves,
 // recursively, until their tensors fit the bindings; the parts are independent.
-func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
+func (c *entryCompiler) addFused(parts []emit.Part, at placedLaunch) {
 	l := c.cache.FuseMaps(parts, c.target.Caps)
 	if len(parts) == 1 || c.bindable(l.Args, at.loops) {
 		c.add(l, at)
@@ -94,7 +95,7 @@ func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
 }
 
 // commonArgs returns, by key, which Args are the same tensor for all parts of that key.
-func commonArgs(parts []sched.Part) map[string][]bool {
+func commonArgs(parts []emit.Part) map[string][]bool {
 	first, out := map[string][]*fusion.Tensor{}, map[string][]bool{}
 	for _, part := range parts {
 		if first[part.Key] == nil {
@@ -111,7 +112,7 @@ func commonArgs(parts []sched.Part) map[string][]bool {
 // segmentClass is a set of parts that compute the same in the same arenas.
 type segmentClass struct {
 	key    []byte // equal for all parts
-	parts  []sched.Part
+	parts  []emit.Part
 	arenas []arena
 	number []int // the arena of each of a part's Args
 }
@@ -126,7 +127,7 @@ type arena struct {
 // classify sets the key and arenas of k to those of a part. common marks the Args that
 // all parts of its key share. It returns false where the part cannot be a segment: its
 // elements do not have 32 bits, it needs too many buffers, or a loop swaps tensors.
-func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, loops []*enclosingLoop) bool {
+func (c *entryCompiler) classify(k *segmentClass, part *emit.Part, common []bool, loops []*enclosingLoop) bool {
 	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
 	for i, t := range part.Args {
@@ -178,7 +179,7 @@ func (c *entryCompiler) addSegments(k *segmentClass, at placedLaunch) error {
 }
 
 // segments returns the segmented launch of some parts of a class.
-func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Launch, error) {
+func (c *entryCompiler) segments(k *segmentClass, parts []emit.Part) (emit.Launch, error) {
 	windows := c.windows(k, parts)
 	first := make([][]int, len(parts))
 	for i, part := range parts {
@@ -190,17 +191,17 @@ func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Lau
 			first[i] = append(first[i], at)
 		}
 	}
-	words, groups := sched.Table(parts, first)
+	words, groups := horizontal.Table(parts, first)
 	s, err := c.cache.Segments(&parts[0], k.number, groups, c.target.Caps)
 	if err != nil {
-		return sched.Launch{}, ir.Errorf(ir.ErrUnsupported, "%v", err)
+		return emit.Launch{}, ir.Errorf(ir.ErrUnsupported, "%v", err)
 	}
-	l := sched.Launch{Kernel: s.Kernel, Parts: parts}
+	l := emit.Launch{Kernel: s.Kernel, Parts: parts}
 	for _, b := range s.Bindings {
 		var t *fusion.Tensor
 		switch b {
-		case sched.StatusBinding:
-		case sched.TableBinding:
+		case horizontal.StatusBinding:
+		case horizontal.TableBinding:
 			t = tableTensor(words)
 			if err := c.placeFixedTensor(t); err != nil {
 				return l, err
@@ -215,7 +216,7 @@ func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Lau
 }
 
 // windows returns for each arena of a class the window that spans the tensors of parts.
-func (c *entryCompiler) windows(k *segmentClass, parts []sched.Part) []region {
+func (c *entryCompiler) windows(k *segmentClass, parts []emit.Part) []region {
 	out := make([]region, len(k.arenas))
 	for _, part := range parts {
 		for j, t := range part.Args {

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/persistent"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -12,7 +13,7 @@ import (
 // placedLaunch is a launch with its enclosing loops, outermost first, and its guard.
 // Where gate is set it is the launch of a gate.
 type placedLaunch struct {
-	sched.Launch
+	emit.Launch
 	loops []*enclosingLoop
 	guard *guard
 	gate  *gate
@@ -62,7 +63,7 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loop
 		}
 		return err
 	case *fusion.Loop:
-		if launches, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
+		if launches, ok, err := persistent.Emit(item, c.target.Caps); err != nil {
 			return err
 		} else if ok && !c.target.Unfused {
 			for _, l := range launches {

@@ -5,10 +5,31 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/elementwise"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/horizontal"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
 )
+
+// Segments returns the kernel for parts of one key in the given number of workgroups. arenas
+// holds the arena of each of the part's Args, from 0; the tensors of an arena have elements of
+// 4 bytes.
+func (c *Cache) Segments(part *emit.Part, arenas []int, groups int, caps loop.Caps) (s horizontal.Segmented, err error) {
+	c.key(caps, part.Key)
+	c.text = strconv.AppendInt(c.text, int64(groups), 10)
+	for _, n := range arenas {
+		c.text = strconv.AppendInt(append(c.text, ' '), int64(n), 10)
+	}
+	if s, known := c.segments[string(c.text)]; known {
+		return s, nil
+	}
+	if s, err = horizontal.Segments(part, arenas, groups, caps); err == nil {
+		c.segments[string(c.text)] = s
+	}
+	return s, err
+}
 
 // Cache memoises the kernels of groups: equal groups, such as those of equal layers, are
 // lowered once and share their kernels. Partitions that are compiled together share a cache. It
@@ -16,7 +37,7 @@ import (
 type Cache struct {
 	launches map[string][]canonicalLaunch
 	parts    map[string]canonicalPart
-	segments map[string]Segmented
+	segments map[string]horizontal.Segmented
 	forms    map[string]variants // by the text without literal values
 	canons   *fusion.Canons
 	learned  map[*fusion.Group]*fusion.Canon
@@ -29,7 +50,7 @@ type Cache struct {
 // none.
 func NewCache(tuned Tuned) *Cache {
 	return &Cache{
-		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]Segmented{},
+		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]horizontal.Segmented{},
 		forms: map[string]variants{}, canons: fusion.NewCanons(), learned: map[*fusion.Group]*fusion.Canon{}, tuned: tuned,
 	}
 }
@@ -45,13 +66,13 @@ func (c *Cache) key(caps loop.Caps, text string) {
 }
 
 // Schedule returns the launches of a group, in order, by its tuned schedule or the default.
-// Horizontally fused maps, and maps that only update states, are returned as [Part]s. The
+// Horizontally fused maps, and maps that only update states, are returned as [emit.Part]s. The
 // errors are those of [Emit].
-func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, err error) {
+func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []emit.Launch, err error) {
 	defer recovered(g, &err)
-	aside := len(g.Parts) > 0 || updates(g)
+	aside := len(g.Parts) > 0 || elementwise.Updates(g)
 	if aside && caps.Invocations > 1 {
-		return partsLaunch(c.mapParts(g, caps)), nil
+		return emit.PartsLaunch(c.mapParts(g, caps)), nil
 	}
 	canon := c.canonicalForm(g)
 	if aside || g.Kind == fusion.TotalKind {
@@ -71,23 +92,23 @@ func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, er
 }
 
 // emit lowers a group that is not cached.
-func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]Launch, error) {
+func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]emit.Launch, error) {
 	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.tuned) > 0 {
-		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
-			return w.emit(s), nil
+		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.Fits(s) {
+			return w.Emit(s), nil
 		}
 	}
-	return w.emit(w.rule()), nil
+	return w.Emit(w.Rule()), nil
 }
 
-// FuseMaps returns the launch of one part, or of up to [MaxFused] maps fused horizontally, each
+// FuseMaps returns the launch of one part, or of up to [horizontal.MaxFused] maps fused horizontally, each
 // with its own range of workgroups.
-func (c *Cache) FuseMaps(parts []Part, caps loop.Caps) Launch {
-	return fuseMaps(parts, caps, func(g *fusion.Group) (s Schedule, ok bool) {
+func (c *Cache) FuseMaps(parts []emit.Part, caps loop.Caps) emit.Launch {
+	return elementwise.Fuse(parts, caps, func(g *fusion.Group) (s emit.Schedule, ok bool) {
 		if len(c.tuned) > 0 {
 			s, ok = c.tuned[KeyOf(g, caps)]
 		}
@@ -121,7 +142,7 @@ const (
 )
 
 // remember returns launches with their tensors named by position.
-func remember(launches []Launch, c *fusion.Canon) []canonicalLaunch {
+func remember(launches []emit.Launch, c *fusion.Canon) []canonicalLaunch {
 	out := make([]canonicalLaunch, len(launches))
 	scratch := map[*fusion.Tensor]int{}
 	for i, l := range launches {
@@ -147,11 +168,11 @@ func rememberArgs(args []*fusion.Tensor, c *fusion.Canon, scratch map[*fusion.Te
 }
 
 // recall returns remembered launches for the group of c, with new scratch memory.
-func recall(launches []canonicalLaunch, c *fusion.Canon, p *fusion.Partition) []Launch {
-	out := make([]Launch, len(launches))
+func recall(launches []canonicalLaunch, c *fusion.Canon, p *fusion.Partition) []emit.Launch {
+	out := make([]emit.Launch, len(launches))
 	var scratch []*fusion.Tensor
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Draft: l.draft, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
+		out[i] = emit.Launch{Kernel: l.kernel, Draft: l.draft, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
 	}
 	return out
 }
@@ -172,36 +193,36 @@ func recallArgs(args []canonicalArg, c *fusion.Canon, p *fusion.Partition, scrat
 	return out
 }
 
-// canonicalPart is what equal [Part]s share.
+// canonicalPart is what equal [emit.Part]s share.
 type canonicalPart struct {
 	key     string
 	written []bool
 	args    []canonicalArg
 }
 
-// mapParts returns the parts of horizontally fused maps, each with the words that it reads.
+// Parts returns the parts of horizontally fused maps, each with the words that it reads.
 // Equal parts are lowered once.
-func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []Part {
-	var out []Part
+func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []emit.Part {
+	var out []emit.Part
 	for _, g := range g.HorizontalParts() {
 		n := fusion.Product(g.Outer)
 		if n == 0 {
 			continue
 		}
-		canon, x := c.canonicalForm(g), mapWork{g: g}
+		canon, x := c.canonicalForm(g), elementwise.Work{Group: g}
 		which := c.liftedLiterals(g, canon, caps)
-		x.words = canon.Words(which)
+		x.Words = canon.Words(which)
 		c.keyOf(canon, caps, which)
 		known, ok := c.parts[string(c.text)]
 		if !ok {
-			part := newPart(x, n, g.Partition(), caps)
+			part := emit.NewPart(x, n, g.Partition(), caps)
 			c.parts[string(c.text)] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
 			out = append(out, part)
 			continue
 		}
-		out = append(out, Part{
+		out = append(out, emit.Part{
 			Key: known.key, Written: known.written, Args: recallArgs(known.args, canon, g.Partition(), nil),
-			First: make([]int, len(known.args)), Len: n, work: x, p: g.Partition(),
+			First: make([]int, len(known.args)), Len: n, Work: x, Partition: g.Partition(),
 		})
 	}
 	return out
