@@ -118,10 +118,14 @@ func spaceOf(g *fusion.Group, caps loop.Caps) (emit.Space, error) {
 // sole is a schedule space with one schedule.
 type sole func() []emit.Launch
 
+// Rule returns the default schedule, see [emit.Space].
 func (f sole) Rule() emit.Schedule { return emit.Schedule{} }
 
+// Candidates returns the schedules worth measuring, see [emit.Space].
 func (f sole) Candidates() []emit.Ranked { return []emit.Ranked{{}} }
 
+// Fits reports whether the group can be lowered by a schedule.
 func (f sole) Fits(s emit.Schedule) bool { return s == emit.Schedule{} }
 
+// Emit returns the launches of a schedule that fits.
 func (f sole) Emit(emit.Schedule) []emit.Launch { return f() }

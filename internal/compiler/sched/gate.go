@@ -13,8 +13,8 @@ import (
 
 // Flag is a boolean in memory and its required value.
 type Flag struct {
-	Tensor *fusion.Tensor
-	Want   bool
+	Tensor *fusion.Tensor // of one element
+	Want   bool           // its required value
 }
 
 // Gate returns the launch that enables or disables other launches: it writes to cells the three

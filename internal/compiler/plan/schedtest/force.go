@@ -10,6 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
+// Choices returns the groups of a graph that have several candidates.
 func Choices(t *testing.T, g *ir.Graph, target plan.Target) []*plan.Choice {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
@@ -56,6 +57,7 @@ func AsReductions(t *testing.T, g *ir.Graph, target plan.Target) plan.Target {
 	})
 }
 
+// IsContraction reports whether tiles are among the candidates of a group.
 func IsContraction(c *plan.Choice) bool {
 	return slices.ContainsFunc(c.Candidates, func(r emit.Ranked) bool { return r.Family == emit.Tiles })
 }

@@ -60,6 +60,7 @@ func RunningOf(b *ir.Builder, exclusive bool, dims ...int) {
 	b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(dims...)...), ops.CumSumAttrs{Axis: axis, Exclusive: exclusive}))
 }
 
+// Matrix is an f32 input.
 func Matrix(b *ir.Builder, rows, columns int) ir.Value {
 	return b.Input("x", ir.F32, ir.Dims(rows, columns)...)
 }

@@ -20,7 +20,7 @@ func Run(t *testing.T, g *ir.Graph) []string {
 	return RunOn(t, g, plan.WebGPU(), 0)
 }
 
-// RunOn is run for a target. If bound is not 0, inputs are integers of smaller absolute value.
+// RunOn is [Run] for a target. If whole is not 0, inputs are integers of smaller absolute value.
 func RunOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 	t.Helper()
 	tolerance := func(d ir.DType) float64 {
@@ -32,7 +32,7 @@ func RunOn(t *testing.T, g *ir.Graph, target plan.Target, whole int) []string {
 	return RunWithin(t, g, target, whole, tolerance)
 }
 
-// RunWithin is RunOn with a tolerance for each type.
+// RunWithin is [RunOn] with a tolerance for each type.
 func RunWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, tolerance func(d ir.DType) float64) []string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -107,6 +107,7 @@ func RunWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, toleran
 	return names
 }
 
+// Build returns the graph that f builds.
 func Build(t *testing.T, f func(b *ir.Builder)) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("g", f)

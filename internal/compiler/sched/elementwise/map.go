@@ -33,7 +33,7 @@ func perThread(e *emit.Emitter, part *fusion.Group) int {
 // transposed through workgroup memory.
 type Space struct {
 	e     *emit.Emitter
-	Group *fusion.Group
+	Group *fusion.Group // the map
 	// accesses caches the memory accesses of the map at the point at, see look.
 	accesses []access
 	at       ir.Index // the point
@@ -45,6 +45,7 @@ type access struct {
 	at   scalar.Expr
 }
 
+// NewSpace returns the schedule space of a map.
 func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e: e, Group: g} }
 
 // maxEach bounds the elements per thread, maxVectorWeight the operations of a thread that has
@@ -58,6 +59,7 @@ const (
 // are estimates, and other kernels have longer text.
 const minGain = 1.05
 
+// Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule { return w.Candidates()[0].Schedule }
 
 // Candidates returns the cheapest schedule first where it gains minGain.
@@ -97,6 +99,7 @@ func (w *Space) large() bool {
 	return len(w.Group.Copies) == 0 && emit.BytesOf(w.Group.Reads())+emit.BytesOf(w.Group.Writes()) > w.e.Caps.Profile().LaunchBytes()
 }
 
+// Fits reports whether the group can be lowered by a schedule.
 func (w *Space) Fits(s emit.Schedule) bool {
 	switch s.Family {
 	case emit.Elements:
@@ -128,7 +131,7 @@ func (w *Space) look() []access {
 	stores := w.e.Values(w.Group, w.e.Reader(), w.at)
 	values := make([]scalar.Expr, len(stores))
 	for i, s := range stores {
-		root, at := w.e.Partition.Place(s.T, s.At)
+		root, at := w.e.Partition.Place(s.Tensor, s.At)
 		w.accesses = append(w.accesses, access{root, w.e.Simplify(at)})
 		values[i] = s.Value
 	}
@@ -232,6 +235,7 @@ func (w *Space) sectorUse(a access, turned bool) int {
 	return max(1, elements/steps[last])
 }
 
+// Emit returns the launches of a schedule that fits.
 func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 	switch {
 	case fusion.Product(w.Group.Outer) == 0:

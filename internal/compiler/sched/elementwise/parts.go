@@ -12,7 +12,7 @@ import (
 
 // Work computes the elements of a map.
 type Work struct {
-	Group *fusion.Group
+	Group *fusion.Group // the map
 	Words *fusion.Words // nil: all literals are in the kernel
 }
 
@@ -24,12 +24,16 @@ const (
 	FullGroups   = 2048
 )
 
+// Name returns the kernel's name.
 func (m Work) Name() string { return m.Group.Name() + "_parts" }
 
+// IsMap reports whether the work is an element-wise map.
 func (m Work) IsMap() bool { return true }
 
+// Share returns the maximum number of elements per workgroup.
 func (m Work) Share() int { return MaxPerThread * emit.GroupThreads }
 
+// Write writes the work of a workgroup.
 func (m Work) Write(w *emit.Emitter, s emit.Segment) {
 	first := w.Let("first", scalar.Add(scalar.Mul(scalar.Mul(s.Workgroup, s.PerThread), loop.Int(emit.GroupThreads)), loop.LocalID(0, emit.GroupThreads)))
 	w.Loop("turn", loop.Int(0), s.PerThread, 1, MaxPerThread-1, func(turn scalar.Expr) {

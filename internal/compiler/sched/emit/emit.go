@@ -14,29 +14,29 @@ import (
 // Launch is a kernel with the tensors bound to its storage arrays, in order; nil stands for the
 // status words. Or it is a library routine with the tensors of its arrays, and Kernel is nil.
 type Launch struct {
-	Kernel *loop.Kernel
+	Kernel *loop.Kernel // nil for a routine and for parts
 	// Draft, if set, computes the same as Kernel and compiles faster.
 	Draft   *loop.Kernel
-	Routine routine.Routine
-	Args    []*fusion.Tensor
+	Routine routine.Routine  // a library call instead of a kernel
+	Args    []*fusion.Tensor // of the storage arrays
 	// Parts are independent parts that become kernels once their tensors are placed: Kernel is
 	// nil then, and Args are all tensors that a part touches.
 	Parts []Part
 }
 
 // Emitter collects the pieces of one kernel. While the kernel is built, loads and stores name
-// arrays by tensor ID, or by a negative slot for the kernel's own memory; finish numbers them
+// arrays by tensor ID, or by a negative slot for the kernel's own memory; Finish numbers them
 // as the kernel's arrays.
 type Emitter struct {
-	Simplifier *scalar.Simplifier
-	Partition  *fusion.Partition
-	Caps       loop.Caps
-	Long       bool // workgroup numbers, and what is computed from them, are I64
-	Workgroup  [3]int
-	Groups     [3]int
-	Resident   int // see [loop.Kernel]
-	Own        []loop.Array
-	TensorMaps []loop.TensorMap // tensor maps, by tensor ID
+	Simplifier *scalar.Simplifier // of the kernel's expressions
+	Partition  *fusion.Partition  // has the tensors
+	Caps       loop.Caps          // of the target
+	Long       bool               // workgroup numbers, and what is computed from them, are I64
+	Workgroup  [3]int             // threads of a workgroup
+	Groups     [3]int             // workgroups of the grid
+	Resident   int                // see [loop.Kernel]
+	Own        []loop.Array       // workgroup memory and registers; slot -1-i is Own[i]
+	TensorMaps []loop.TensorMap   // tensor maps, by tensor ID
 	mbarriers  []loop.Mbarrier
 	Widths     map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
 	Args       []*fusion.Tensor // the first arguments, where their order matters
@@ -44,6 +44,7 @@ type Emitter struct {
 	Body       []loop.Stmt // written so far, see writer.go
 }
 
+// New returns an emitter for one kernel.
 func New(p *fusion.Partition, caps loop.Caps) *Emitter {
 	return &Emitter{Simplifier: scalar.NewSimplifier(), Partition: p, Caps: caps, Widths: map[int]int{}}
 }
@@ -108,9 +109,9 @@ func (e *Emitter) GuardStatus(root *fusion.Tensor, s ...loop.Stmt) []loop.Stmt {
 
 // PendingStore is a value to store.
 type PendingStore struct {
-	T     *fusion.Tensor
-	At    ir.Index
-	Value scalar.Expr
+	Tensor *fusion.Tensor
+	At     ir.Index    // the element
+	Value  scalar.Expr // its value
 }
 
 // Points computes the members of a group at some points and stores the results.
@@ -144,7 +145,7 @@ func (e *Emitter) StoreAll(stores []PendingStore) []loop.Stmt {
 	}
 	body := e.NameAll(values)
 	for i, s := range stores {
-		body = append(body, e.Store(s.T, s.At, values[i])...)
+		body = append(body, e.Store(s.Tensor, s.At, values[i])...)
 	}
 	return body
 }
@@ -359,6 +360,7 @@ func WithSlots(x scalar.Expr, slot map[int]int) scalar.Expr {
 	})
 }
 
+// CeilDiv returns a / b, rounded up, for positive b.
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
 // PowerOfTwo returns the smallest power of two that is at least n.

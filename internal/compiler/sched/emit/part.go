@@ -26,25 +26,31 @@ type Part struct {
 	// Len is the number of elements of the part, at least 1.
 	Len int
 
-	Work      work
+	// Work is the computation of the part.
+	Work Work
+	// Partition has its tensors.
 	Partition *fusion.Partition
 }
 
-// work is the computation of a part.
-type work interface {
-	// name returns the kernel's name.
+// Work is the computation of a part.
+type Work interface {
+	// Name returns the kernel's name.
 	Name() string
-	// share returns the maximum number of elements per workgroup.
+	// Share returns the maximum number of elements per workgroup.
 	Share() int
-	// write writes the work of a workgroup.
+	// Write writes the work of a workgroup.
 	Write(w *Emitter, s Segment)
-	// isMap reports whether the work is an element-wise map.
+	// IsMap reports whether the work is an element-wise map.
 	IsMap() bool
 }
 
-// Segment is the position of a workgroup in its part: its number, the part's number of
-// elements, the stored elements before the part's own, and the elements per thread of a map.
-type Segment struct{ Workgroup, Length, First, PerThread scalar.Expr }
+// Segment is the position of a workgroup in its part.
+type Segment struct {
+	Workgroup scalar.Expr // the number of the workgroup in the part
+	Length    scalar.Expr // the number of elements of the part
+	First     scalar.Expr // the number of stored elements before the part's own
+	PerThread scalar.Expr // the elements per thread of a map
+}
 
 // Groups returns the minimum number of workgroups of the part.
 func (p *Part) Groups() int { return CeilDiv(p.Len, p.Work.Share()) }
@@ -54,7 +60,7 @@ func (p *Part) IsMap() bool { return p.Work.IsMap() }
 
 // NewPart returns a part. Its key is the text of a kernel for it that knows neither its length
 // nor those of its tensors.
-func NewPart(x work, length int, p *fusion.Partition, caps loop.Caps) Part {
+func NewPart(x Work, length int, p *fusion.Partition, caps loop.Caps) Part {
 	w := New(p, caps).WithThreads(GroupThreads)
 	w.Groups = [3]int{1, 1, 1}
 	free := func(name string) scalar.Expr { return scalar.FreeVar(name, ir.I32) }

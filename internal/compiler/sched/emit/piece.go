@@ -7,11 +7,12 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Piece is 16 contiguous bytes of an operand in memory. If valid is not nil and is false, its
+// Piece is 16 contiguous bytes of an operand in memory. If Valid is not nil and is false, its
 // elements are zero.
 type Piece struct {
-	Array     int
-	At, Valid scalar.Expr
+	Array int         // the tensor's ID
+	At    scalar.Expr // the first element
+	Valid scalar.Expr // nil if always
 }
 
 // PieceOf returns the piece of the elements of type d that element returns by number, or false

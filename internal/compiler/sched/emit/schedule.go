@@ -156,13 +156,13 @@ type Ranked struct {
 
 // Space is the schedule space of a group, and its lowering by each schedule.
 type Space interface {
-	// rule returns the default schedule, used where nothing was measured.
+	// Rule returns the default schedule, used where nothing was measured.
 	Rule() Schedule
-	// candidates returns schedules with their costs, the default first.
+	// Candidates returns schedules with their costs, the default first.
 	Candidates() []Ranked
-	// fits reports whether the group can be lowered by a schedule.
+	// Fits reports whether the group can be lowered by a schedule.
 	Fits(s Schedule) bool
-	// emit returns the launches of a schedule that fits.
+	// Emit returns the launches of a schedule that fits.
 	Emit(s Schedule) []Launch
 }
 

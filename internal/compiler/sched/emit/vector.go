@@ -14,13 +14,14 @@ import (
 const VectorWidth = 4
 
 // Vectorizer vectorises the loads and stores of a kernel. A kernel sees an array either as vectors or
-// as scalars, so the mover first looks at all accesses, then decides, then writes.
+// as scalars, so the vectorizer first looks at all accesses, then decides, then writes.
 type Vectorizer struct {
 	*Emitter
 	Scalars map[int]bool // tensors with an access that cannot be vectorised
 	seen    map[int]bool
 }
 
+// NewVectorizer returns a vectorizer of the kernel of w.
 func NewVectorizer(w *Emitter) *Vectorizer { return &Vectorizer{w, map[int]bool{}, map[int]bool{}} }
 
 // vectorizable reports whether the elements of a tensor can form vectors. WGSL has no vectors of types
@@ -89,13 +90,13 @@ func (m *Vectorizer) vectorAt(at scalar.Expr) (vector scalar.Expr, element int, 
 // run returns the tensor and the first vector of stores to consecutive whole vectors, or false
 // if they are not.
 func (m *Vectorizer) run(stores []PendingStore) (root *fusion.Tensor, first scalar.Expr, ok bool) {
-	root, at := m.Partition.Place(stores[0].T, stores[0].At)
+	root, at := m.Partition.Place(stores[0].Tensor, stores[0].At)
 	first, element, ok := m.vectorAt(at)
 	if !ok || element != 0 || len(stores)%VectorWidth != 0 {
 		return root, nil, false
 	}
 	for i, s := range stores[1:] {
-		_, next := m.Partition.Place(s.T, s.At)
+		_, next := m.Partition.Place(s.Tensor, s.At)
 		if step, ok := m.Simplify(scalar.Sub(next, at)).IntConst(); !ok || step != int64(i+1) {
 			return root, nil, false
 		}
@@ -146,7 +147,7 @@ func (m *Vectorizer) storeRun(stores []PendingStore, values, exists []scalar.Exp
 	root, at, ok := m.run(stores)
 	if !ok || m.Widths[root.ID] == 0 {
 		for i, s := range stores {
-			m.When(exists[i], func() { m.Add(m.Emitter.Store(s.T, s.At, values[i])...) })
+			m.When(exists[i], func() { m.Add(m.Emitter.Store(s.Tensor, s.At, values[i])...) })
 		}
 		return
 	}

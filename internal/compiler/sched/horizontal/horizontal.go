@@ -25,12 +25,15 @@ const (
 // Segmented is a kernel for any number of parts of one key, whose tensors lie in arenas. It
 // reads what differs between the parts from a table, see [Table].
 type Segmented struct {
-	Kernel *loop.Kernel
+	Kernel *loop.Kernel // its grid is that of the table
 	// Bindings are the bindings of the kernel's storage arrays: the number of an arena,
 	// TableBinding or StatusBinding.
 	Bindings []int
 }
 
+// Segments returns the kernel for parts of one key in the given number of workgroups. arenas
+// holds the arena of each of the part's Args, from 0; the tensors of an arena have elements of
+// 4 bytes.
 func Segments(part *emit.Part, arenas []int, groups int, caps loop.Caps) (Segmented, error) {
 	w := &segmentWriter{Emitter: emit.New(part.Partition, caps).WithThreads(emit.GroupThreads), part: part}
 	s := w.find(groups)

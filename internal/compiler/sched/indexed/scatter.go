@@ -23,6 +23,7 @@ type scatterEmitter struct {
 	caps loop.Caps
 }
 
+// Scatter returns the launches of a scatter.
 func Scatter(g *fusion.Group, caps loop.Caps) []emit.Launch {
 	s := &scatterEmitter{fusion.RowScatterOf(g), g.Partition(), g, caps}
 	if s.Out.Len() == 0 {

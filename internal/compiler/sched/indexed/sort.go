@@ -139,10 +139,12 @@ func (s *sorting) merge(w *emit.Emitter, keys, from, slots, width int) {
 // sortSpace is the schedule space of a sort.
 type sortSpace struct{ s *sorting } // nil where there is nothing to sort
 
+// NewSortSpace returns the schedule space of a sort.
 func NewSortSpace(g *fusion.Group, caps loop.Caps) emit.Space {
 	return sortSpace{sortingOf(g, caps)}
 }
 
+// Rule returns the default schedule, see [emit.Space].
 func (w sortSpace) Rule() emit.Schedule {
 	if s := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(s) {
 		return s
@@ -150,6 +152,7 @@ func (w sortSpace) Rule() emit.Schedule {
 	return emit.Schedule{Family: emit.RadixSort}
 }
 
+// Candidates returns the schedules worth measuring, see [emit.Space].
 func (w sortSpace) Candidates() []emit.Ranked {
 	if w.s == nil {
 		return []emit.Ranked{{Schedule: w.Rule(), Cost: 0}}
@@ -167,6 +170,7 @@ func (w sortSpace) Fits(s emit.Schedule) bool {
 	return s == emit.Schedule{Family: emit.RadixSort} || s == emit.Schedule{Family: emit.BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
 }
 
+// Emit returns the launches of a schedule that fits.
 func (w sortSpace) Emit(s emit.Schedule) []emit.Launch {
 	switch {
 	case w.s == nil:

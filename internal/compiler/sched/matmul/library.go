@@ -272,18 +272,18 @@ func (p *libraryPlan) fuseEpilogue(e *emit.Emitter, g *fusion.Group, c *fusion.C
 	}
 	f := &epilogueMatcher{e: e, c: c, p: p, product: scalar.FreeVar("product", ir.F32)}
 	k, ok := f.soleStore(g)
-	if !ok || k.T.Outer != nil || e.Partition.IsGuarded(k.T) || k.T.DType != p.Result {
+	if !ok || k.Tensor.Outer != nil || e.Partition.IsGuarded(k.Tensor) || k.Tensor.DType != p.Result {
 		return
 	}
-	_, at := e.Partition.Place(k.T, k.At)
+	_, at := e.Partition.Place(k.Tensor, k.At)
 	if lies, ok := f.layout(e.Simplify(at)); !ok || lies != p.Out {
 		return
 	}
-	if !f.matchSum(k.Value) || f.seen != 1 || k.T.Root() == p.left.Root() || k.T.Root() == p.right.Root() || f.aliases(k.T) {
+	if !f.matchSum(k.Value) || f.seen != 1 || k.Tensor.Root() == p.left.Root() || k.Tensor.Root() == p.right.Root() || f.aliases(k.Tensor) {
 		return
 	}
 	p.Bias, p.Adds, p.Added = f.bias != nil, f.adds != nil, f.added
-	p.out, p.complete = k.T, true
+	p.out, p.complete = k.Tensor, true
 	for _, t := range []*fusion.Tensor{f.bias, f.adds} {
 		if t != nil {
 			p.addends = append(p.addends, t)
@@ -500,7 +500,7 @@ func epilogueKernel(e *emit.Emitter, g *fusion.Group, p *libraryPlan, out *fusio
 				byTensor[i] = append(byTensor[i], s)
 			}
 		}
-		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s emit.PendingStore) bool { return s.T == p.out })
+		stores := slices.DeleteFunc(slices.Concat(byTensor...), func(s emit.PendingStore) bool { return s.Tensor == p.out })
 		for _, s := range stores {
 			w.Observe(s.Value)
 		}

@@ -20,6 +20,7 @@ type Space struct {
 	device    deviceSpace
 }
 
+// NewSpace returns the schedule space of a contraction.
 func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 	w := &Space{e: e, g: g, c: fusion.ContractionOf(g.Members[0].Node, e.Simplifier)}
 	w.reduction = reduce.NewSpace(e, g.Reduction())
@@ -29,6 +30,7 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 	return w
 }
 
+// Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
 	if emit.WithMma {
 		if s, ok := w.device.rule(); ok {
@@ -60,6 +62,7 @@ func (w *Space) ranked(s emit.Schedule) emit.Ranked {
 	return emit.Ranked{Schedule: s, Cost: reductionCost(w.c, s, w.e.Caps)}
 }
 
+// Candidates returns the schedules worth measuring, see [emit.Space].
 func (w *Space) Candidates() []emit.Ranked {
 	list := []emit.Ranked{w.ranked(w.Rule())}
 	if w.e.Caps.Products == loop.AllProducts && list[0].Family == emit.Library {
@@ -85,6 +88,7 @@ func (w *Space) Candidates() []emit.Ranked {
 	return list
 }
 
+// Fits reports whether the group can be lowered by a schedule.
 func (w *Space) Fits(s emit.Schedule) bool {
 	if emit.WithMma {
 		if ofDevice(s) {
@@ -110,6 +114,7 @@ func (w *Space) canSplit(s emit.Schedule) bool {
 	return s.Split >= 1 && s.Split <= fusion.Product(w.c.K) && (s.Split == 1 || s.Split <= maxParts(w.c, w.e.Caps))
 }
 
+// Emit returns the launches of a schedule that fits.
 func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 	if emit.WithMma {
 		if ofDevice(s) {

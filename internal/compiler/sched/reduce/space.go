@@ -11,17 +11,20 @@ import (
 // and the split.
 type Space struct {
 	e     *emit.Emitter
-	Group *fusion.Group
+	Group *fusion.Group // the reduction
 }
 
+// NewSpace returns the schedule space of a reduction.
 func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
 
+// Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
 	s := shapeRows(w.e, w.Group)
 	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
 	return s
 }
 
+// Candidates returns the schedules worth measuring, see [emit.Space].
 func (w *Space) Candidates() []emit.Ranked {
 	rule := w.Rule()
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
@@ -102,6 +105,7 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	return time
 }
 
+// Emit returns the launches of a schedule that fits.
 func (w *Space) Emit(s emit.Schedule) []emit.Launch { return Emit(w.e, w.Group, s) }
 
 // rowLayout maps a workgroup onto the outer points ("rows") and the inner points of a

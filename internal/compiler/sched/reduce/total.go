@@ -52,12 +52,16 @@ type totalWork struct {
 	sums    *fusion.Tensor
 }
 
+// Name returns the kernel's name.
 func (t totalWork) Name() string { return t.g.Name() + "_shares" }
 
+// IsMap reports whether the work is an element-wise map.
 func (t totalWork) IsMap() bool { return false }
 
+// Share returns the maximum number of elements per workgroup.
 func (t totalWork) Share() int { return totalShare }
 
+// Write writes the work of a workgroup.
 func (t totalWork) Write(w *emit.Emitter, s emit.Segment) {
 	n := t.g.Members[0].Node
 	dims, _ := n.Input(t.operand).Shape().Ints()

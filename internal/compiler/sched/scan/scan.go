@@ -56,7 +56,7 @@ func scanOf(e *emit.Emitter, g *fusion.Group) *scan {
 		at := place(w, row, i)
 		for k, t := range m.Store {
 			if t != nil {
-				stores = append(stores, emit.PendingStore{T: t, At: at, Value: acc[k]})
+				stores = append(stores, emit.PendingStore{Tensor: t, At: at, Value: acc[k]})
 			}
 		}
 		return stores

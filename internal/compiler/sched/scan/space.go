@@ -12,6 +12,7 @@ import (
 // space is the schedule space of a scan: the threads and workgroups that share a row.
 type space struct{ p *scan } // nil where there are no elements
 
+// NewSpace returns the schedule space of a scan.
 func NewSpace(e *emit.Emitter, g *fusion.Group) emit.Space { return space{scanOf(e, g)} }
 
 const (
@@ -154,6 +155,7 @@ func (p *scan) accBytes() int {
 	return bytes
 }
 
+// Rule returns the default schedule, see [emit.Space].
 func (w space) Rule() emit.Schedule {
 	if w.p == nil {
 		return emit.Schedule{}
@@ -161,6 +163,7 @@ func (w space) Rule() emit.Schedule {
 	return w.p.rule()
 }
 
+// Candidates returns the schedules worth measuring, see [emit.Space].
 func (w space) Candidates() []emit.Ranked {
 	if w.p == nil {
 		return []emit.Ranked{{}}
@@ -187,6 +190,7 @@ func (w space) Candidates() []emit.Ranked {
 	return list
 }
 
+// Fits reports whether the group can be lowered by a schedule.
 func (w space) Fits(s emit.Schedule) bool {
 	if w.p == nil {
 		return s == emit.Schedule{}
@@ -214,6 +218,7 @@ func (w space) Fits(s emit.Schedule) bool {
 	return false
 }
 
+// Emit returns the launches of a schedule that fits.
 func (w space) Emit(s emit.Schedule) []emit.Launch {
 	if w.p == nil {
 		return nil

@@ -214,6 +214,7 @@ func SizesOf(vars []scalar.Expr) []int {
 	return out
 }
 
+// SizeOf returns the number of points of coordinates, see [SizesOf].
 func SizeOf(vars []scalar.Expr) int { return fusion.Product(SizesOf(vars)) }
 
 // collapsible returns the number of trailing coordinates that can be collapsed into one loop
