@@ -49,7 +49,7 @@ func (te *tileEmitter) launch(name string, partial *fusion.Tensor) emit.Launch {
 		return te.kernel(name, te.epilogueStore(te.out.g.EpilogueWeight()), te.out.stores)
 	}
 	return te.kernel(name+"_parts", te.epilogueStore(0), func(acc scalar.Expr, at ir.Index) []emit.PendingStore {
-		return []emit.PendingStore{{T: partial, At: append(ir.Index{te.part}, at...), Value: acc}}
+		return []emit.PendingStore{{Tensor: partial, At: append(ir.Index{te.part}, at...), Value: acc}}
 	})
 }
 

@@ -441,7 +441,7 @@ func (m *mmaEmitter) operand(s *mmaSide, stage scalar.Expr, k int, from scalar.E
 // partial returns the stores of split-K partial sums.
 func (m *mmaEmitter) partial(t *fusion.Tensor) resultStores {
 	return func(sum scalar.Expr, at ir.Index) []emit.PendingStore {
-		return []emit.PendingStore{{T: t, At: append(ir.Index{m.part}, at...), Value: sum}}
+		return []emit.PendingStore{{Tensor: t, At: append(ir.Index{m.part}, at...), Value: sum}}
 	}
 }
 
