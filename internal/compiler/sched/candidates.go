@@ -108,7 +108,7 @@ func spaceOf(g *fusion.Group, caps loop.Caps) (emit.Space, error) {
 	case fusion.TotalKind:
 		return sole(func() []emit.Launch { return reduce.Total(e, g) }), nil
 	case fusion.AttentionKind:
-		return sole(func() []emit.Launch { return attention.Emit(e, g) }), nil
+		return attention.NewSpace(e, g), nil
 	case fusion.ScatterKind:
 		return sole(func() []emit.Launch { return indexed.Scatter(g, caps) }), nil
 	}

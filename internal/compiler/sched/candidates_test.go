@@ -137,6 +137,7 @@ func TestEveryCandidateIsRight(t *testing.T) {
 var elsewhere = map[emit.Family]bool{
 	emit.Sole:      true, // no choice
 	emit.Pipelined: true, emit.Fragments: true, emit.WarpGroups: true, emit.Library: true,
+	emit.Flash: true, emit.FlashFragments: true, emit.FlashMma: true, // no choice without features
 }
 
 // TestTrials runs plans of one group each on the simulator, repeatedly.

@@ -19,31 +19,14 @@ type attention struct {
 	p          *fusion.Partition
 	caps       loop.Caps
 	m          *fusion.Member
-	prefix     string                 // of the kernels' names
+	prefix     string // of the kernels' names
+	schedule   emit.Schedule
 	mma        bool                   // the kernels use multiply-adds of warp groups
 	staged     map[int]*fusion.Tensor // operands copied to scratch memory, by number
 	transposed map[int]*fusion.Tensor // transposed copies of operands, by number
 	// stats holds the two numbers of each query that its cotangents depend on. They share
 	// a tensor because the kernels have few bindings left.
 	stats *fusion.Tensor
-}
-
-// Emit emits the kernels of an attention node.
-func Emit(e *emit.Emitter, g *fusion.Group) []emit.Launch {
-	m := g.Members[0]
-	n := &attention{
-		Attend: m.Node.Def().Lower.(*ir.AttendLowering).Spec(m.Node),
-		p:      e.Partition, caps: e.Caps, m: m, prefix: g.Name(), staged: map[int]*fusion.Tensor{}, transposed: map[int]*fusion.Tensor{},
-	}
-	n.mma = emit.WithMma && usesMma(n.Attend, m.Node.Input(0).DType(), e.Caps)
-	var launches []emit.Launch
-	if emit.WithMma && n.mma {
-		launches = n.stage()
-	}
-	if n.Backward {
-		return append(launches, n.backward()...)
-	}
-	return append(launches, n.forward())
 }
 
 // kernelKind is what a kernel of attention computes.
@@ -115,7 +98,7 @@ func (n *attention) newKernel(kind kernelKind) *kernel {
 	switch {
 	case emit.WithMma && n.mma && kind != maskKernel:
 		a.fragments = newMma(a)
-	case emit.WithMma && usesSubgroup(kind, n.caps):
+	case emit.WithMma && n.schedule.Family == emit.FlashFragments && kind != maskKernel:
 		a.fragments = newSubgroup(a)
 	default:
 		a.fragments = newPlain(a)

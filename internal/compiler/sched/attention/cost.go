@@ -35,7 +35,7 @@ func InBlocks(n *ir.Node, caps loop.Caps, most int) bool {
 		return false
 	}
 	d := n.Input(0).DType()
-	return 4*scores(s) > float64(most) || emit.WithMma && usesMma(s, d, caps) && mmaTime(s, d, caps) < storedScoresTime(s, d, caps)
+	return 4*scores(s) > float64(most) || emit.WithMma && usesMma(s, d, caps) && mmaTime(s, d, caps, emit.Schedule{}) < storedScoresTime(s, d, caps)
 }
 
 // scores returns the number of scores, which may overflow an int.
@@ -64,11 +64,11 @@ func mmaRateOf(d ir.DType, p hardware.Profile) float64 {
 	return mmaRate * p.MatrixScale()
 }
 
-// mmaTime estimates the nanoseconds of attention by multiply-adds.
-func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
+// mmaTime estimates the nanoseconds of attention by multiply-adds, with the tiles of a schedule.
+func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps, by emit.Schedule) float64 {
 	p, time := caps.Profile(), 0.0
 	for _, kind := range kindsOf(s) {
-		t := pickMmaTile(kind, d, s, caps.MmaBytes)
+		t := tileFor(by, kind, d, s, caps.MmaBytes)
 		rows, cols, products := s.Queries, s.Keys, 2
 		switch kind {
 		case queriesKernel:
@@ -89,6 +89,21 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps) float64 {
 		time += p.Launch + matmul.TileOverhead + max(busy, blocks*blockTime)
 	}
 	return time
+}
+
+// plainTime estimates the nanoseconds of attention in plain registers, at the device's full rate.
+// Fragments multiply f32 on the same units of the devices that have them.
+func plainTime(s ir.Attend, caps loop.Caps) float64 {
+	launches, products := 1, 2
+	if s.Backward {
+		launches, products = 2, 7
+	}
+	work := 2 * float64(products) * scores(s) * float64(max(s.Depth, s.Width))
+	if s.Causal {
+		work /= 2
+	}
+	p := caps.Profile()
+	return float64(launches)*p.Launch + work/p.Arithmetic()
 }
 
 // storedScoresTime estimates the nanoseconds of attention with its scores in memory: products

@@ -46,8 +46,8 @@ var mmaTilesF32 = [...]mmaTile{
 // mmaSmallTile is the tile for devices with too little shared memory for the others.
 var mmaSmallTile = mmaTile{1, 32, 3, 1}
 
-// pickMmaTile returns the tile of a kernel on a device with bytes of shared memory.
-var pickMmaTile = func(kind kernelKind, d ir.DType, s ir.Attend, bytes int) mmaTile {
+// pickMmaTile returns the measured tile of a kernel on a device with bytes of shared memory.
+func pickMmaTile(kind kernelKind, d ir.DType, s ir.Attend, bytes int) mmaTile {
 	t := mmaTilesF32[kind]
 	if d != ir.F32 {
 		t = mmaTiles[kind][emit.CeilDiv(max(s.Depth, s.Width), 64)-1]
@@ -60,7 +60,7 @@ var pickMmaTile = func(kind kernelKind, d ir.DType, s ir.Attend, bytes int) mmaT
 
 // mmaTile returns the tile of a kernel of attention by multiply-adds.
 func (n *attention) mmaTile(kind kernelKind) mmaTile {
-	return pickMmaTile(kind, n.operandType(), n.Attend, n.caps.MmaBytes)
+	return tileFor(n.schedule, kind, n.operandType(), n.Attend, n.caps.MmaBytes)
 }
 
 // sharedBytes bounds the workgroup memory of a kernel: the operands of the rows, and for each

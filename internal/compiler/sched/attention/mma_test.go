@@ -2,13 +2,15 @@ package attention_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
-	"github.com/rlx-go/rlx/internal/compiler/sched/attention"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -93,25 +95,59 @@ func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 	}
 }
 
-// TestAttentionByMultiplyAddsInOtherTiles compares tiles that are not picked.
-func TestAttentionByMultiplyAddsInOtherTiles(t *testing.T) {
-	target := schedtest.Hopper()
-	target.ScoreBytes = 1
-	for _, tile := range [][4]int{{1, 64, 3, 1}, {3, 32, 4, 1}, {2, 128, 3, 1}, {1, 16, 5, 2}} {
-		for _, d := range []ir.DType{ir.BF16, ir.F32} {
-			t.Run(fmt.Sprint(tile, d), func(t *testing.T) {
-				defer attention.ForceMma(tile[0], tile[1], tile[2], tile[3])()
-				g := schedtest.Build(t, func(b *ir.Builder) {
-					attentionOf(b, d, 1, 200, 230, 32, ops.AttentionAttrs{Causal: true, Scale: 0.1})
-				})
-				if d == ir.F32 {
-					schedtest.RunWithin(t, g, target, 0, asF16)
-					return
-				}
-				schedtest.RunOn(t, g, target, 0)
+// TestEveryCandidateIsRight compares all schedules of an attention, and tiles that are no
+// candidates, with the reference implementation.
+func TestEveryCandidateIsRight(t *testing.T) {
+	for _, c := range []struct {
+		target plan.Target
+		d      ir.DType
+		want   int // candidates of the forward and of the backward group: tiles but for the default
+	}{
+		{schedtest.Hopper(), ir.BF16, 16},
+		{schedtest.Hopper(), ir.F32, 17},
+		{schedtest.Apple(), ir.F32, 4},
+		{schedtest.Dawn(), ir.F32, 4},
+	} {
+		c.target.ScoreBytes = 1
+		t.Run(c.target.Name+" "+c.d.String(), func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				attentionOf(b, c.d, 1, 200, 230, 32, ops.AttentionAttrs{Causal: true, Scale: 0.1})
 			})
+			schedules, n := attentionSchedules(t, g, c.target)
+			if n != c.want {
+				t.Errorf("%d candidates, want %d", n, c.want)
+			}
+			if c.target.Mma {
+				for _, tile := range [][4]int{{64, 64, 3, 1}, {192, 32, 4, 1}, {64, 16, 5, 2}} {
+					schedules = append(schedules, emit.Schedule{Family: emit.FlashMma, M: tile[0], N: tile[1], Stages: tile[2], Resident: tile[3]})
+				}
+			}
+			for _, s := range schedules {
+				by := schedtest.Forced(t, g, c.target, func(*plan.Choice) (emit.Schedule, bool) { return s, true })
+				if c.d == ir.F32 {
+					schedtest.RunWithin(t, g, by, 0, asF16) // as TF32
+				} else {
+					schedtest.RunOn(t, g, by, 0)
+				}
+			}
+		})
+	}
+}
+
+// attentionSchedules returns the candidates of the attentions in a graph without duplicates, and
+// their number with them.
+func attentionSchedules(t *testing.T, g *ir.Graph, target plan.Target) (list []emit.Schedule, n int) {
+	for _, c := range schedtest.Choices(t, g, target) {
+		for _, r := range c.Candidates {
+			if r.Family != emit.Flash && r.Family != emit.FlashFragments && r.Family != emit.FlashMma {
+				continue
+			}
+			if n++; !slices.Contains(list, r.Schedule) {
+				list = append(list, r.Schedule)
+			}
 		}
 	}
+	return list, n
 }
 
 // asF16 is the tolerance of f16, whose fraction has 10 bits as that of TF32 has.

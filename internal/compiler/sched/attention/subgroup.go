@@ -32,9 +32,9 @@ const (
 	stageLength = 4 * plainAcross * (maxStageDepth/2 + stagePad)
 )
 
-// usesSubgroup reports whether a kernel of attention multiplies in fragments.
-func usesSubgroup(kind kernelKind, caps loop.Caps) bool {
-	return emit.WithMma && kind != maskKernel && caps.Fragments && caps.Shuffles && caps.Subgroup == [2]int{matmul.FragmentLanes, matmul.FragmentLanes} &&
+// hasFragments reports whether the target has the fragments that attention multiplies in.
+func hasFragments(caps loop.Caps) bool {
+	return caps.Fragments && caps.Shuffles && caps.Subgroup == [2]int{matmul.FragmentLanes, matmul.FragmentLanes} &&
 		caps.SharedBytes >= 2*4*stageLength
 }
 

@@ -52,12 +52,20 @@ const (
 	// four bits at a time.
 	BitonicSort
 	RadixSort
+	// Flash is attention with its scores in plain registers.
+	Flash
+	// FlashFragments is Flash with matrix fragments of subgroups.
+	FlashFragments
+	// FlashMma is Flash by warp-group MMA. In every kernel a workgroup has M rows and blocks of N
+	// columns, of which it holds Stages, and a multiprocessor holds Resident workgroups. Without
+	// sizes each kernel has the tile that was measured for it.
+	FlashMma
 )
 
 // familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "turned", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "stretches", "lines", "strips",
-	"network", "digits",
+	"network", "digits", "flash", "flash_fragments", "flash_mma",
 }
 
 // Families is the number of families.
@@ -72,6 +80,7 @@ type Schedule struct {
 	Family                           Family
 	M, N, K, RM, RN                  int
 	Lanes, Rows, Each, Split, Stages int
+	Resident                         int
 }
 
 // sizes returns the names of a schedule's sizes and pointers to them, in the order of the text
@@ -94,6 +103,7 @@ func (s *Schedule) sizes() []struct {
 		{"each", &s.Each},
 		{"split", &s.Split},
 		{"stages", &s.Stages},
+		{"resident", &s.Resident},
 	}
 }
 
