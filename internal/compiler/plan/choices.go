@@ -100,7 +100,7 @@ func (x *Choice) Trial(s emit.Schedule, times int, pr Printer) (*Plan, error) {
 	c.plan.Entries = []Entry{{Name: "run"}}
 	ec := &entryCompiler{
 		compiler: c, partition: x.partition, entry: &c.plan.Entries[0],
-		regions: map[*fusion.Tensor]region{}, parts: map[string]int{},
+		regions: map[*fusion.Tensor]region{},
 	}
 	caps := x.caps
 	caps.Drafts = false // drafts are not measured

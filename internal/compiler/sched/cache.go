@@ -7,29 +7,10 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/elementwise"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
-	"github.com/rlx-go/rlx/internal/compiler/sched/horizontal"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
 )
-
-// Segments returns the kernel for parts of one key in the given number of workgroups. arenas
-// holds the arena of each of the part's Args, from 0; the tensors of an arena have elements of
-// 4 bytes.
-func (c *Cache) Segments(part *emit.Part, arenas []int, groups int, caps loop.Caps) (s horizontal.Segmented, err error) {
-	c.key(caps, part.Key)
-	c.text = strconv.AppendInt(c.text, int64(groups), 10)
-	for _, n := range arenas {
-		c.text = strconv.AppendInt(append(c.text, ' '), int64(n), 10)
-	}
-	if s, known := c.segments[string(c.text)]; known {
-		return s, nil
-	}
-	if s, err = horizontal.Segments(part, arenas, groups, caps); err == nil {
-		c.segments[string(c.text)] = s
-	}
-	return s, err
-}
 
 // Cache memoises the kernels of groups: equal groups, such as those of equal layers, are
 // lowered once and share their kernels. Partitions that are compiled together share a cache. It
@@ -37,7 +18,6 @@ func (c *Cache) Segments(part *emit.Part, arenas []int, groups int, caps loop.Ca
 type Cache struct {
 	launches map[string][]canonicalLaunch
 	parts    map[string]canonicalPart
-	segments map[string]horizontal.Segmented
 	forms    map[string]variants // by the text without literal values
 	canons   *fusion.Canons
 	learned  map[*fusion.Group]*fusion.Canon
@@ -50,7 +30,7 @@ type Cache struct {
 // none.
 func NewCache(tuned Tuned) *Cache {
 	return &Cache{
-		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]horizontal.Segmented{},
+		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{},
 		forms: map[string]variants{}, canons: fusion.NewCanons(), learned: map[*fusion.Group]*fusion.Canon{}, tuned: tuned,
 	}
 }
@@ -66,8 +46,8 @@ func (c *Cache) key(caps loop.Caps, text string) {
 }
 
 // Schedule returns the launches of a group, in order, by its tuned schedule or the default.
-// Horizontally fused maps, and maps that only update states, are returned as [emit.Part]s. The
-// errors are those of [Emit].
+// Horizontally fused maps, and maps that only update states, are returned as [emit.Part]s, of
+// which a [Fuser] makes kernels. The errors are those of [Emit].
 func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []emit.Launch, err error) {
 	defer recovered(g, &err)
 	aside := len(g.Parts) > 0 || elementwise.Updates(g)
@@ -103,17 +83,6 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]em
 		}
 	}
 	return w.Emit(w.Rule()), nil
-}
-
-// FuseMaps returns the launch of one part, or of up to [horizontal.MaxFused] maps fused horizontally, each
-// with its own range of workgroups.
-func (c *Cache) FuseMaps(parts []emit.Part, caps loop.Caps) emit.Launch {
-	return elementwise.Fuse(parts, caps, func(g *fusion.Group) (s emit.Schedule, ok bool) {
-		if len(c.tuned) > 0 {
-			s, ok = c.tuned[KeyOf(g, caps)]
-		}
-		return s, ok
-	})
 }
 
 // canonicalLaunch is a launch with its tensors named by their position in the group.

@@ -41,9 +41,9 @@ func TestManyPartsNestLittle(t *testing.T) {
 				t.Errorf("%d tensors of %d parts", len(l.Args), len(l.Parts))
 			}
 			for few := range slices.Chunk(l.Parts, horizontal.MaxFused) {
-				nestsLittle(t, sched.NewCache(nil).FuseMaps(few, loop.DefaultCaps()).Kernel)
+				nestsLittle(t, sched.NewFuser(nil, loop.DefaultCaps()).FuseMaps(few).Kernel)
 			}
-			s, err := sched.NewCache(nil).Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
+			s, err := sched.NewFuser(nil, loop.DefaultCaps()).Segments(&l.Parts[0], []int{0}, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,7 @@ import (
 )
 
 // Part is one of several independent pieces of work, an element-wise map or a partial sum.
-// Parts are fused horizontally once their tensors are placed: those of one key by
-// [sched.Cache.Segments], a few others by [sched.Cache.FuseMaps].
+// Parts are fused horizontally once their tensors are placed, by [sched.Fuser].
 type Part struct {
 	// Key is equal for parts that do the same to as many tensors, whatever their lengths and
 	// addresses.
