@@ -42,9 +42,16 @@ func (m *vectorizer) observe(values ...scalar.Expr) {
 	}
 }
 
-// observeWritten records the loads in statements that are already written, as scalars.
+// observeWritten records the loads and copies in statements that are already written, and those by
+// tensor maps, as scalars.
 func (m *vectorizer) observeWritten(body []loop.Stmt) {
+	for _, b := range m.boxes {
+		m.record(b.Array, false)
+	}
 	loop.Walk(body, func(s loop.Stmt) {
+		if c, ok := s.(*loop.CopyAsync); ok {
+			m.record(c.From, false)
+		}
 		loop.EachNode(s, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref >= 0 {
 				m.record(n.Ref, false)
