@@ -16,7 +16,7 @@ type layer struct {
 
 // within calls f with a layer whose scope is name or, without one, the kind and the number of
 // layers of that kind without a name in the open scope: "linear0". It does nothing after an error.
-// x is a float value unless kind is embedding.
+// With the name [Here] it opens no scope. x is a float value unless kind is embedding.
 func within(b *ir.Builder, kind, name string, x ir.Value, f func(l *layer)) {
 	op := ir.Op("nn." + kind)
 	if !b.Require(op, "input", x.Valid()) {
@@ -25,7 +25,7 @@ func within(b *ir.Builder, kind, name string, x ir.Value, f func(l *layer)) {
 	if name == "" {
 		name = kind + strconv.Itoa(contextOf(b).count(b.ScopeName()+"/"+kind))
 	}
-	b.Scope(name, func() {
+	declare := func() {
 		l := &layer{b, kind, x}
 		if kind != kindEmbedding && !x.DType().IsFloat() {
 			l.fail(ir.DTypef("x is %s, of no float type", x.Type()))
@@ -33,8 +33,16 @@ func within(b *ir.Builder, kind, name string, x ir.Value, f func(l *layer)) {
 		if b.Err() == nil {
 			f(l)
 		}
-	})
+	}
+	if name == Here {
+		declare()
+		return
+	}
+	b.Scope(name, declare)
 }
+
+// Here is the Name of a layer whose parameters are in the open scope, without a scope of its own.
+const Here = "."
 
 // fail records an error that names the layer's scope.
 func (l *layer) fail(err error) { l.Failf(ir.Op("nn."+l.kind), []ir.Value{l.x}, err) }
@@ -97,7 +105,11 @@ func or(given, usual ir.Initial) ir.Initial {
 // paramOf declares a parameter, or returns the one declared before within [Shared].
 func (l *layer) paramOf(name string, o ir.PortOptions, d ir.DType, dims ...int) ir.Value {
 	if contextOf(l.Builder).shared {
-		p, ok := l.Declared(l.ScopeName() + "/" + name)
+		full := name
+		if scope := l.ScopeName(); scope != "" {
+			full = scope + "/" + name
+		}
+		p, ok := l.Declared(full)
 		if ok && p.Kind == ir.ParamPort && p.Value.Type().Equal(ir.TypeOf(d, ir.Dims(dims...)...)) {
 			return p.Value
 		}

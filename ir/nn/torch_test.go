@@ -64,8 +64,10 @@ func torchCases(t *testing.T) []torchCase {
 
 // layers builds the layers of testdata/torch.json from their inputs.
 var layers = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
-	"linear":    one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Linear(b, x, 3) }),
-	"embedding": func(b *ir.Builder, in map[string]ir.Value) []ir.Value { return []ir.Value{nn.Embedding(b, in["ids"], 5, 3)} },
+	"linear": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Linear(b, x, 3) }),
+	"embedding": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.Embedding(b, in["ids"], 5, 3)}
+	},
 	"lora": one(func(b *ir.Builder, x ir.Value) (y ir.Value) {
 		nn.LoRA(b, nn.LoRAOptions{Rank: 2, Alpha: 16}, func() { y = nn.Linear(b, x, 3) })
 		return y
@@ -105,13 +107,15 @@ var layers = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
 	"avg_pool exclude": one(func(b *ir.Builder, x ir.Value) ir.Value {
 		return nn.AvgPool(b, x, 2, nn.PoolOptions{Pad: []int{1}, ExcludePad: true})
 	}),
-	"max_pool1d":                one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.MaxPool(b, x, 2) }),
-	"global_avg_pool":           one(nn.GlobalAvgPool),
-	"layer_norm":                one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.LayerNorm(b, x) }),
-	"rms_norm":                  one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.RMSNorm(b, x) }),
-	"group_norm":                one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.GroupNorm(b, x, 2) }),
-	"group_norm channels first": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.GroupNorm(b, x, 2, nn.NormOptions{ChannelsFirst: true}) }),
-	"instance_norm":             one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.InstanceNorm(b, x) }),
+	"max_pool1d":      one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.MaxPool(b, x, 2) }),
+	"global_avg_pool": one(nn.GlobalAvgPool),
+	"layer_norm":      one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.LayerNorm(b, x) }),
+	"rms_norm":        one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.RMSNorm(b, x) }),
+	"group_norm":      one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.GroupNorm(b, x, 2) }),
+	"group_norm channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.GroupNorm(b, x, 2, nn.NormOptions{ChannelsFirst: true})
+	}),
+	"instance_norm": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.InstanceNorm(b, x) }),
 	"batch_norm training": one(func(b *ir.Builder, x ir.Value) ir.Value {
 		nn.Train(b)
 		return nn.BatchNorm(b, x)
@@ -120,8 +124,10 @@ var layers = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
 		nn.Infer(b)
 		return nn.BatchNorm(b, x)
 	}),
-	"attention":        one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 2) }),
-	"attention causal": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 3, nn.AttentionOptions{Causal: true}) }),
+	"attention": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 2) }),
+	"attention causal": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Attention(b, x, 3, nn.AttentionOptions{Causal: true})
+	}),
 	"attention context": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
 		return []ir.Value{nn.Attention(b, in["x"], 2, nn.AttentionOptions{Context: in["context"]})}
 	},
