@@ -67,7 +67,7 @@ func TestMixedPrecisionAttendsByMultiplyAdds(t *testing.T) {
 	}
 }
 
-// TestAttentionByMultiplyAddsIsChosenByCost tests the estimates of attend_cost.go.
+// TestAttentionByMultiplyAddsIsChosenByCost tests the estimates of cost.go.
 func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 	for _, c := range []struct {
 		name                         string
