@@ -4,7 +4,8 @@
 // policy for reductions, and package sched to choose among candidate schedules. A plan depends
 // on a profile and never on the machine it is made on: information from a driver is first put
 // in a profile ([Profile.WithDriver]), so that the same module, target and profile give the same
-// plan, natively and in a page. Start reading at profile.go; cost.go is the roofline model.
+// plan, natively and in a page. Start reading at profile.go; profiles.go is the table of devices,
+// rates.go what products reach on them, cost.go the roofline model.
 package hardware
 
 import (

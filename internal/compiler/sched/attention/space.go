@@ -39,7 +39,7 @@ func (w *Space) Rule() emit.Schedule {
 func (w *Space) Candidates() []emit.Ranked {
 	rule := w.Rule()
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
-	if rule.Family == emit.Flash {
+	if !emit.WithMma || rule.Family == emit.Flash {
 		return list
 	}
 	others := []emit.Schedule{{Family: emit.Flash}, {Family: emit.FlashFragments}}
