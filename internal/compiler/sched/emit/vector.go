@@ -43,9 +43,16 @@ func (m *Vectorizer) Observe(values ...scalar.Expr) {
 	}
 }
 
-// ObserveWritten records the loads in statements that are already written, as scalars.
+// ObserveWritten records the loads and copies in statements that are already written, and those by
+// tensor maps, as scalars.
 func (m *Vectorizer) ObserveWritten(body []loop.Stmt) {
+	for _, b := range m.TensorMaps {
+		m.record(b.Array, false)
+	}
 	loop.Walk(body, func(s loop.Stmt) {
+		if c, ok := s.(*loop.CopyAsync); ok {
+			m.record(c.From, false)
+		}
 		loop.EachNode(s, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref >= 0 {
 				m.record(n.Ref, false)

@@ -571,9 +571,13 @@ func (m *mmaEmitter) roundStride() int {
 	return roundColumns + maxRoundPad
 }
 
-// pointsInFlight is the number of results that a thread computes at a time, so that their loads
-// are in flight together.
-const pointsInFlight = 4
+// Results that a thread computes at a time, so that their loads are in flight together:
+// quadsInFlight times four neighbours, or fewer where an epilogue of so many operations unrolled
+// would take more than maxQuadOps.
+const (
+	quadsInFlight = 4
+	maxQuadOps    = 256
+)
 
 // store stores the accumulators through shared memory, in rounds of some columns. The epilogue
 // is then a loop with coalesced stores.
@@ -585,11 +589,49 @@ func (m *mmaEmitter) store(result resultStores) {
 		m.Barrier()
 		m.stageRound(slot, round, own)
 		m.Barrier()
-		m.Loop("result", m.thread, loop.Int(mmaRows*roundColumns), pointsInFlight*mmaThreads, mmaRows*roundColumns-1, func(at scalar.Expr) {
-			for j := range pointsInFlight {
-				m.storePoint(slot, round, scalar.Add(at, loop.Int(j*mmaThreads)), result)
+		m.storeRound(slot, round, result)
+	})
+}
+
+// neighbours returns the number of results next to each other in memory that a thread stores: a
+// vector, where the last axis of the output consists of whole ones.
+func (m *mmaEmitter) neighbours() int {
+	if m.side[1-m.p.rows].free%emit.VectorWidth != 0 {
+		return 1
+	}
+	return emit.VectorWidth
+}
+
+// storeRound computes and stores the results of a round. A thread has several runs of neighbours
+// at a time.
+func (m *mmaEmitter) storeRound(slot int, round scalar.Expr, result resultStores) {
+	run := m.neighbours()
+	runs := quadsInFlight
+	for runs > 1 && runs*run*m.out.g.Weight() > maxQuadOps {
+		runs /= 2
+	}
+	total := mmaRows * roundColumns / run
+	m.Loop("result", m.thread, loop.Int(total), runs*mmaThreads, total-1, func(at scalar.Expr) {
+		v := emit.NewVectorizer(m.Emitter)
+		v.ObserveWritten(m.Body)
+		var list [][]emit.PendingStore
+		var inside []scalar.Expr
+		for j := range runs {
+			stores, exists := m.runStores(slot, round, scalar.Add(at, loop.Int(j*mmaThreads)), run, result)
+			list, inside = append(list, stores), append(inside, exists)
+			v.ObserveStores(stores, run)
+			for _, s := range stores {
+				v.Observe(s.Value)
 			}
-		})
+		}
+		v.Decide()
+		if x, known := inside[0].IntConst(); known && x != 0 {
+			v.Store(slices.Concat(list...), run, emit.Always(run))
+			return
+		}
+		for j, stores := range list {
+			m.When(inside[j], func() { v.Store(stores, run, emit.Always(run)) })
+		}
 	})
 }
 
@@ -613,30 +655,48 @@ func (m *mmaEmitter) stageRound(slot int, round, own scalar.Expr) {
 	m.Add(body...)
 }
 
-// storePoint computes and stores one result of a round.
-func (m *mmaEmitter) storePoint(slot int, round, at scalar.Expr, result resultStores) {
-	c, sides := m.out.c, m.side
-	row, column := scalar.FloorDiv(at, loop.Int(roundColumns)), scalar.Mod(at, loop.Int(roundColumns))
-	if m.p.rows == 1 {
-		row, column = scalar.Mod(at, loop.Int(mmaRows)), scalar.FloorDiv(at, loop.Int(mmaRows))
+// runStores returns the stores of run neighbouring results of a round, by tensor, and the condition
+// that they exist.
+func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result resultStores) (stores []emit.PendingStore, exists scalar.Expr) {
+	along := 1 - m.p.rows // the side of the neighbours
+	sizes := [2]int{mmaRows, roundColumns}
+	sizes[along] /= run
+	var tile [2]scalar.Expr // coordinates in the round
+	tile[1-along], tile[along] = scalar.FloorDiv(at, loop.Int(sizes[along])), scalar.Mul(scalar.Mod(at, loop.Int(sizes[along])), loop.Int(run))
+	first := [2]scalar.Expr{
+		scalar.Mul(m.side[0].index, loop.Int(mmaRows)),
+		scalar.Add(scalar.Mul(m.side[1].index, loop.Int(m.p.columns)), scalar.Mul(round, loop.Int(roundColumns))),
 	}
-	sum := m.Let("total", scalar.LoadAt(slot, ir.F32, m.Simplify(scalar.Add(scalar.Mul(row, loop.Int(m.roundStride())), column))))
-	positions := [2]scalar.Expr{
-		scalar.Add(scalar.Mul(sides[0].index, loop.Int(mmaRows)), row),
-		scalar.Add(scalar.Mul(sides[1].index, loop.Int(m.p.columns)), scalar.Add(scalar.Mul(round, loop.Int(roundColumns)), column)),
-	}
-	inside := m.valid
-	for i, s := range sides {
-		if s.free%s.tile != 0 {
-			inside = scalar.And(inside, scalar.Lt(positions[i], loop.Int(s.free)))
-			positions[i] = scalar.Min(positions[i], loop.Int(s.free-1))
+	var position [2]scalar.Expr
+	exists = m.valid
+	for i, s := range m.side {
+		x, unit := scalar.Add(first[i], tile[i]), 1
+		if i == along {
+			unit = run
 		}
-		positions[i] = m.bounded([2]string{"m", "n"}[i], positions[i], s.free)
+		if s.free%s.tile != 0 {
+			exists = scalar.And(exists, scalar.Lt(x, loop.Int(s.free)))
+			x = scalar.Min(x, loop.Int(s.free-unit))
+		}
+		x = m.bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
+		position[i] = scalar.Mul(x, loop.Int(unit))
 	}
-	rows, columns := m.p.free(c)
-	x, y := m.Unflatten(positions[0], rows), m.Unflatten(positions[1], columns)
+	each := make([][]emit.PendingStore, run)
+	for j := range each {
+		here, in := position, tile
+		here[along], in[along] = scalar.Add(here[along], loop.Int(j)), scalar.Add(in[along], loop.Int(j))
+		sum := m.Let("total", scalar.LoadAt(slot, ir.F32, m.Simplify(scalar.Add(scalar.Mul(in[0], loop.Int(m.roundStride())), in[1]))))
+		each[j] = result(sum, m.pointAt(here))
+	}
+	return byTensor(each), m.Simplify(exists)
+}
+
+// pointAt returns the point of the group at a row and a column.
+func (m *mmaEmitter) pointAt(position [2]scalar.Expr) ir.Index {
+	rows, columns := m.p.free(m.out.c)
+	x, y := m.Unflatten(m.Simplify(position[0]), rows), m.Unflatten(m.Simplify(position[1]), columns)
 	if m.p.rows == 1 {
 		x, y = y, x
 	}
-	m.Add(emit.Guard(m.Simplify(inside), m.StoreAll(result(sum, m.out.point(x, y))))...)
+	return m.out.point(x, y)
 }
