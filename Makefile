@@ -116,7 +116,7 @@ test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
 .PHONY: test-386
 test-386: ## test the compiler where an int has 32 bits: right, or refused
 	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) $(INT32_PACKAGES)
-	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -run '$(INT32_TESTS)' ./internal/compiler/sched ./internal/compiler/plan/plansim
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -run '$(INT32_TESTS)' ./internal/compiler/sched/... ./internal/compiler/plan/plansim
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
