@@ -47,7 +47,7 @@ var refusedOps = []struct {
 	{ops.OpSSD, &ops.ChunkAttrs{}, list("f32[2,5,3,2]", "f32[2,5,3]", "f32[3]", "f32[2,5,1,4]", "f32[2,5,1,4]"), ir.ErrAttr, "chunk is 0, less than 1"},
 	{ops.OpGatedDelta, &ops.ScaleAttrs{}, list("f32[2,5,3,2]", "f32[2,5,3,2]", "f32[2,5,3]", "f32[2,5,3]", "f32[2,5,3]"), ir.ErrShape, "v has rank 3, not 4"},
 
-	{ops.OpRope, &ops.RopeAttrs{}, list("f32[3,4]", "f32[3,3]", "f32[3,3]"), ir.ErrShape, "tables of 3 pairs for 4 elements"},
+	{ops.OpRope, &ops.RopeAttrs{}, list("f32[3,4]", "f32[3,3]", "f32[3,3]"), ir.ErrShape, "x has 4 elements along the last axis, fewer than the tables of 3 pairs rotate"},
 	{ops.OpRope, &ops.RopeAttrs{}, list("f32[3,4]", "f32[5,2]", "f32[5,2]"), ir.ErrShape, "tables [5,2] do not broadcast to the pairs [3,2]"},
 	{ops.OpRopeTable, &ops.RopeTableAttrs{Size: 3, Base: 10}, list("i32[3]"), ir.ErrAttr, "size is 3 and base 10: size must be even and in [2, 1048576], and base positive"},
 	{ops.OpAxialRope, &ops.AxialRopeAttrs{Width: 2, Base: 10}, list("f32[3,6]"), ir.ErrShape, "f32[3,6] is not [..., positions, d]"},
