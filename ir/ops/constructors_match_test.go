@@ -3,6 +3,7 @@ package ops_test
 import (
 	"fmt"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -194,7 +195,11 @@ func writeConstructors(t *testing.T, names []string) {
 		fmt.Fprintf(&text, "\t%q: ops.%s,\n", name, name)
 	}
 	text.WriteString("}\n")
-	if err := os.WriteFile("constructors_table_test.go", []byte(text.String()), 0o644); err != nil {
+	source, err := format.Source([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("constructors_table_test.go", source, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
