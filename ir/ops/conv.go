@@ -256,16 +256,20 @@ func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
 	})
 }
 
-// convContraction contracts input features and window positions. The groups
-// are its batch; the free axes of lhs are the batch and the result positions.
+// convContraction contracts input features and window positions. The groups are its batch; the
+// free axes of lhs are the batch and the result positions. Both spaces have their axes in the order
+// of lhs in memory, so that neighbours in a space are neighbours there, also in the gradient by the
+// kernel, whose lhs has the features as its batch.
 func convContraction(n *ir.Node) ir.Contraction {
 	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
 	points := convPoints(a, n.Input(0).Shape())
+	free, inner := lhsOrder(a.Lhs, a.Lhs[0]), lhsOrder(a.Lhs, a.Lhs[1])
 	c := ir.Contraction{
-		M: slices.Concat([]int{s.batch}, s.outSpatial), N: []int{s.outFeatures}, K: slices.Concat(s.kernelExtent, []int{s.inFeatures}),
+		M:   free.place(s.batch, s.outSpatial),
+		N:   []int{s.outFeatures},
+		K:   inner.place(s.inFeatures, s.kernelExtent),
 		Acc: sumType(n.Types()[0].DType),
 	}
-	last := len(points)
 	group := func(batch ir.Index, each int, rest scalar.Expr) scalar.Expr {
 		if len(batch) == 0 {
 			return rest
@@ -275,38 +279,73 @@ func convContraction(n *ir.Node) ir.Contraction {
 	if s.groups > 1 {
 		c.Batch = []int{s.groups}
 	}
-	c.A = func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+	c.A = func(batch, m, k ir.Index) (ir.Index, scalar.Expr) {
 		at := make(ir.Index, len(a.Lhs))
-		at[a.Lhs[0]], at[a.Lhs[1]] = free[0], k[last]
+		at[a.Lhs[0]], at[a.Lhs[1]] = m[free.other], k[inner.other]
 		if s.batchGroups {
-			at[a.Lhs[0]] = group(batch, s.batch, free[0])
+			at[a.Lhs[0]] = group(batch, s.batch, at[a.Lhs[0]])
 		} else {
-			at[a.Lhs[1]] = group(batch, s.inFeatures, k[last])
+			at[a.Lhs[1]] = group(batch, s.inFeatures, at[a.Lhs[1]])
 		}
 		var valid scalar.Expr
 		for i, p := range points {
-			pos, ok := p.position(free[i+1], k[i], s.outSpatial[i], s.kernelExtent[i])
+			pos, ok := p.position(m[free.spatial[i]], k[inner.spatial[i]], s.outSpatial[i], s.kernelExtent[i])
 			at[a.Lhs[i+2]], valid = pos, both(valid, ok)
 		}
 		return at, valid
 	}
-	c.B = func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
+	c.B = func(batch, n, k ir.Index) (ir.Index, scalar.Expr) {
 		at := make(ir.Index, len(a.Rhs))
-		at[a.Rhs[0]], at[a.Rhs[1]] = group(batch, s.outFeatures, free[0]), k[last]
+		at[a.Rhs[0]], at[a.Rhs[1]] = group(batch, s.outFeatures, n[0]), k[inner.other]
 		for i := range points {
-			at[a.Rhs[i+2]] = k[i]
+			at[a.Rhs[i+2]] = k[inner.spatial[i]]
 		}
 		return at, nil
 	}
 	c.Out = func(batch, m, n ir.Index) ir.Index {
 		at := make(ir.Index, len(a.Out))
-		at[a.Out[0]], at[a.Out[1]] = m[0], group(batch, s.outFeatures, n[0])
+		at[a.Out[0]], at[a.Out[1]] = m[free.other], group(batch, s.outFeatures, n[0])
 		for i := range points {
-			at[a.Out[i+2]] = m[i+1]
+			at[a.Out[i+2]] = m[free.spatial[i]]
 		}
 		return at
 	}
 	return c
+}
+
+// spaceOrder is where a space of a convolution has its spatial axes and the other one, the batch or
+// the features.
+type spaceOrder struct {
+	other   int
+	spatial []int
+}
+
+// lhsOrder orders the axes of a space as lhs has them in memory; other is the axis of lhs that the
+// space has besides the spatial ones.
+func lhsOrder(lhs []int, other int) spaceOrder {
+	before := func(axis int) (count int) {
+		for _, x := range append(lhs[2:len(lhs):len(lhs)], other) {
+			if x < axis {
+				count++
+			}
+		}
+		return count
+	}
+	o := spaceOrder{other: before(other)}
+	for _, axis := range lhs[2:] {
+		o.spatial = append(o.spatial, before(axis))
+	}
+	return o
+}
+
+// place returns the sizes of the space.
+func (o spaceOrder) place(other int, spatial []int) []int {
+	out := make([]int, 1+len(spatial))
+	out[o.other] = other
+	for i, size := range spatial {
+		out[o.spatial[i]] = size
+	}
+	return out
 }
 
 // position is [convPoint.at] in scalar code, for results and windows of the given sizes:
