@@ -4,7 +4,7 @@
 import { sizeOf, type StoredData } from './values/dtype.js';
 import { arrayOf, converted, type ConvertOptions } from './safetensors/convert.js';
 import { checkOptions, classOf, need, RlxError, shown } from './values/errors.js';
-import type { StoredTensor } from './session/session.js';
+import type { StoredTensor } from './values/tensor.js';
 
 export type { ConvertOptions };
 

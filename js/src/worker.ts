@@ -3,7 +3,7 @@
 import { helpWhenAsked } from './cpu/help.js';
 import { setWorkerURL } from './worker/remote.js';
 import { serve } from './worker/rpc.js';
-import { sessionHandlers } from './worker/serve.js';
+import { sessionHandlers } from './runtime/serve.js';
 
 // A bundler that made this a part of another script may have put a path of its own here, or nothing.
 const own: string | undefined = import.meta.url;

@@ -99,9 +99,9 @@ describe('exported classes', () => {
 /** Methods by the name of what has them; each call gets an object of its own, or one that stays usable. */
 const objects = {
   Graph: { file: 'graph/graph', make: model, right: { grad: ['loss', 'w'], valueAndGrad: ['loss', 'w'], vjp: ['w'], jvp: ['w'], hvp: ['loss', 'w'], nth: ['loss', 'w', 1], vmap: [2, { x: 0 }, { loss: 0 }], mixed: ['f16'], bind: [{}], step: [{ optimizer }] } },
-  Session: { file: 'session/session', make: () => openSession(linearPlan(), { device: dawn.device }), right: { run: ['step', {}, {}], bind: ['step', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
-  'Session on the CPU': { file: 'session/session', make: () => session({ entries: { main: model() } }, { on: 'cpu', worker: false }), right: { run: ['main', {}, {}], bind: ['main', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
-  Trainer: { file: 'session/trainer', make: async () => new Trainer(await openSession(linearPlan(), { device: dawn.device })), right: { step: [{}, {}], run: [{ steps: 1, batches: [] }], evaluate: [{ entry: 'step', batches: [] }], load: [weights, {}] } },
+  Session: { file: 'program/session', make: () => openSession(linearPlan(), { device: dawn.device }), right: { run: ['step', {}, {}], bind: ['step', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
+  'Session on the CPU': { file: 'program/session', make: () => session({ entries: { main: model() } }, { on: 'cpu', worker: false }), right: { run: ['main', {}, {}], bind: ['main', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
+  Trainer: { file: 'runtime/trainer', make: async () => new Trainer(await openSession(linearPlan(), { device: dawn.device })), right: { step: [{}, {}], run: [{ steps: 1, batches: [] }], evaluate: [{ entry: 'step', batches: [] }], load: [weights, {}] } },
   Tensor: { file: 'values/tensor', make: async () => (await openSession(linearPlan(), { device: dawn.device })).upload(tensor), right: {} },
   TensorScope: { file: 'values/tensor', make: scope, right: {} },
 };
@@ -132,7 +132,7 @@ describe('methods of a builder and its values', () => {
   };
   for (const [what, file, pick, right] of [
     ['GraphBuilder', 'graph/builder', (b) => b, { input: ['y', 'f32', [2]], param: ['w', 'f32', [2], 0], state: ['s', 'f32', []], scope: ['s', () => {}], constant: ['f32', [2], Float32Array.of(1, 2)], full: ['f32', [2], 1], randomKey: [1], scan: [{ length: 1 }, () => ({ carries: [] })], whileLoop: [{ carries: [] }, () => 1, () => []], setState: ['s', 1], output: ['o', 1] }],
-    ['Value', 'graph/value', (_, x) => x, {}],
+    ['Value', 'graph/builder', (_, x) => x, {}],
   ]) {
     test(what, async () => {
       let methods;

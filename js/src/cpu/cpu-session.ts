@@ -6,10 +6,11 @@ import { asError } from '../values/errors.js';
 import { byName } from '../values/named.js';
 import type { Plan, Slot } from '../plan/plan.js';
 import { statusBytes } from '../plan/validate.js';
-import { PlanSession, statusError, type Upload } from '../session/plan-session.js';
-import type { Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import { PlanSession, statusError, type Upload } from '../program/plan-session.js';
+import type { Reading, Run, RunOptions, Session } from '../program/session.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
 import { buildProgram, type Program, type ProgramEntry } from './program.js';
+import type { Inputs } from '../program/types.js';
 
 /** Makes a plan with code, which may be compiled already, ready to run. */
 export const openCPU = async (plan: Plan, maxSteps: number, code?: WebAssembly.Module): Promise<Session> => new CPUSession(plan, await buildProgram(plan, maxSteps, code));

@@ -5,7 +5,7 @@ import type { Binding, Copy, Dispatch, Plan, Repeat, Step } from '../plan/plan.j
 import { crc32 } from '../plan/decode.js';
 import { refuse, rowBytes } from '../plan/validate.js';
 import { RlxError } from '../values/errors.js';
-import { type Runnable, type Runnables, withRows } from '../session/plan-session.js';
+import { type Runnable, type Runnables, withRows } from '../program/plan-session.js';
 import { gridBytes, type Kernels, runGrid } from './grid.js';
 import { helpers, sharing, startThreads } from './threads.js';
 

@@ -6,11 +6,12 @@ import * as flags from './flags.js';
 import { Flight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
 import { type Program, type ProgramEntry, watched } from './program.js';
-import { PlanSession, type Upload } from '../session/plan-session.js';
+import { PlanSession, type Upload } from '../program/plan-session.js';
 import { Recorder } from './recorder.js';
-import type { Inputs, Reading, Run, RunOptions } from '../session/session.js';
+import type { Reading, Run, RunOptions } from '../program/session.js';
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
+import type { Inputs } from '../program/types.js';
 
 // Firefox looks for finished work every 100 ms, unless there is a submission to make.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');

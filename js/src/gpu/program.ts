@@ -5,7 +5,7 @@ import { greatest } from '../values/dtype.js';
 import * as flags from './flags.js';
 import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import { type Runnable, withRows } from '../session/plan-session.js';
+import { type Runnable, withRows } from '../program/plan-session.js';
 
 /** The objects of a dispatch, but for its pipeline. */
 export interface DispatchObjects {

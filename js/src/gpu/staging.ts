@@ -6,8 +6,8 @@ import { asError, RlxError } from '../values/errors.js';
 import { byName } from '../values/named.js';
 import * as flags from './flags.js';
 import type { Program } from './program.js';
-import { statusError } from '../session/plan-session.js';
-import type { Reading } from '../session/session.js';
+import { statusError } from '../program/plan-session.js';
+import type { Reading } from '../program/session.js';
 import { statusBytes } from '../plan/validate.js';
 
 /** The location of a value on the device. */

@@ -1,12 +1,72 @@
-import { compiler, invoke, release } from './compiler.js';
 import { checkType, type DType, makers, type TensorData } from '../values/dtype.js';
-import { checkOptions, classOf, RlxError, shown } from '../values/errors.js';
+import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
+import { compiler, invoke, release } from '../wasm/compiler.js';
+import type { Instance } from '../wasm/module.js';
+import { Request } from '../wasm/wire.js';
 import { blameCallers, outside } from './blame.js';
 import { checkInitial, type Initial } from './initial.js';
-import type { Instance } from '../wasm/module.js';
-import { BuilderOps } from './ops.gen.js';
-import { type Attributes, type Dim, dimOf, type Operand, snake, Value, type ValueType } from './value.js';
-import { Request } from '../wasm/wire.js';
+import { BuilderOps, ValueOps } from './ops.gen.js';
+import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
+
+/** An operand: a value, or a number, which gets the element type of the op's other operands. */
+export type Operand = OperandOf<Value>;
+
+/** The result of an index out of range: zeros, the nearest element, or wrapped from the other end. */
+export type Outside = 'fill' | 'clip' | 'wrap';
+const outsides = 'fill clip wrap';
+
+/** The compiler's code of an {@link Outside}. */
+function numberOf(op: string, outside: Outside): number {
+  checkWord(`${op}: outside`, outside, outsides);
+  return outsides.split(' ').indexOf(outside);
+}
+
+/**
+ * A value in a graph under construction. Its ops are its methods; numbers may stand in for
+ * other operands. Elementwise ops broadcast as NumPy does.
+ */
+export class Value extends ValueOps<Value> implements ValueType {
+  readonly dtype: string;
+  readonly shape: readonly Dim[];
+  /** The graph it belongs to. */
+  readonly builder: GraphBuilder;
+  /** Its number there. @internal */
+  readonly id: number;
+
+  /** @internal */
+  constructor(builder: GraphBuilder, id: number, { dtype, shape }: ValueType) {
+    super();
+    this.builder = builder;
+    this.id = id;
+    this.dtype = dtype;
+    this.shape = shape;
+  }
+
+  /** @internal */
+  protected override apply(op: string, operands: readonly (Operand | undefined)[], attributes?: Attributes): Value[] {
+    return this.builder.apply(op, [this, ...operands], attributes);
+  }
+
+  /** The matrix product, over the last axis and the one before last; axes before those are batch axes. */
+  matmul(y: Value): Value { return this.builder.call('matmul', [this, y]); }
+  /** The mean over rows of the cross-entropy of logits and integer labels. A label out of range is an error at run time. */
+  crossEntropyMean(labels: Value): Value { return this.builder.call('cross_entropy_mean', [this, labels]); }
+  /**
+   * The slices along an axis that indices tell; an index outside gives zeros, the nearest slice, or counts on from the
+   * other end. With `unordered` the derivative may add f32 in any order: faster, and not the same from run to run.
+   */
+  take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
+    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, numberOf('take', outside)]);
+  }
+  /** The elements along an axis at indices of the same rank; indices out of range are as in `take`. */
+  takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
+    return this.builder.call('take_along_axis', [this, indices], [axis, numberOf('takeAlongAxis', outside)]);
+  }
+  /** A new axis of size 1. */
+  expandDims(axis: number): Value { return this.builder.call('expand_dims', [this], [axis]); }
+  /** A random key made from this one and an integer. */
+  foldIn(n: Operand): Value { return this.builder.call('fold_in', [this, this.builder.value(n, 'u32')]); }
+}
 
 /**
  * One step of a {@link GraphBuilder.scan}, for the loop's constants, the carries and the step's
@@ -59,7 +119,7 @@ function checkValues(op: string, lists: Readonly<Record<string, readonly unknown
 }
 
 /** Builds a graph, see {@link graph}. Invalid calls throw an {@link RlxError} at once. */
-export class GraphBuilder extends BuilderOps {
+export class GraphBuilder extends BuilderOps<Value> {
   readonly #instance: Instance = compiler();
   readonly #handle: number;
   readonly #numbers = new Map<string, Value>();
@@ -335,4 +395,4 @@ export class GraphBuilder extends BuilderOps {
 /** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
 export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];
 
-[GraphBuilder, BuilderOps].forEach(blameCallers);
+[Value, ValueOps, GraphBuilder, BuilderOps].forEach(blameCallers);

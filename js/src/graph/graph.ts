@@ -1,13 +1,13 @@
-import { compiler, invoke, release } from './compiler.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import type { Instance } from '../wasm/module.js';
 import { blameCallers, blaming, outside } from './blame.js';
-import { checkFunction, GraphBuilder } from './builder.js';
+import { checkFunction, GraphBuilder, Value } from './builder.js';
 import type { Initial } from './initial.js';
-import { type Dim, dimOf, snake, Value, type ValueType } from './value.js';
-import type { GraphTypes, Name, StepTypes } from '../session/types.js';
+import type { GraphTypes, Name, StepTypes } from '../program/types.js';
 import type { DType } from '../values/dtype.js';
 import { Request, type Response } from '../wasm/wire.js';
+import { compiler, invoke, release } from '../wasm/compiler.js';
+import { type Dim, dimOf, snake, type ValueType } from './types.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {

@@ -1,11 +1,8 @@
 // Initial values of parameters.
 
-import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
-import { checkCount, classOf, RlxError, unknownName } from '../values/errors.js';
 import { converted } from '../safetensors/convert.js';
-import type { Graph, Port } from './graph.js';
-import type { HostTensor } from '../session/session.js';
-import type { Module } from './train.js';
+import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
+import { classOf, RlxError } from '../values/errors.js';
 
 /**
  * The initial value of a parameter: one number, its elements, or uniform random numbers from the parameter's name
@@ -21,67 +18,8 @@ export function checkInitial(name: string, initial: Initial): void {
   throw new RlxError('attr', `parameter ${name} begins with a number, its elements in a typed array, 'glorot' or 'he', not with ${given}`, { name });
 }
 
-const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param');
-
-/**
- * The initial values of a graph's parameters, and of states that begin as ones. Given values are by name, or by a
- * pattern as in {@link StepOptions.frozen}; names have precedence. Equal names and seeds, integers below 2³², give
- * equal values everywhere.
- */
-export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
-  if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is a graph, given as ${classOf(graph)}`);
-  if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is a number, given as ${classOf(seed)}`);
-  checkCount('seed', seed, 0, 2 ** 32 - 1);
-  const params = paramsOf(graph), own = byParameter(graph, params.map(({ name }) => name), given ?? {});
-  return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
-    const initial = own.get(port.name) ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
-    return [port.name, drawn(port, initial, seed)];
-  }));
-}
-
-/** Expands values given by names and patterns to parameter names. */
-function byParameter(graph: Graph, params: readonly string[], given: Readonly<Record<string, Initial>>): Map<string, Initial> {
-  const patterns = Object.keys(given), own = new Map<string, Initial>(), from = new Map<string, string>();
-  graph.matching(patterns).forEach((matched, i) => {
-    const pattern = patterns[i]!, initial = given[pattern]!;
-    if (!matched.length) throw unknownName(`graph ${graph.name} has no parameter`, pattern, params);
-    checkInitial(pattern, initial);
-    for (const name of matched) {
-      const other = from.get(name);
-      if (other !== undefined && other !== name && pattern !== name && !Object.hasOwn(given, name)) {
-        throw new RlxError('name', `parameter ${name} begins as ${other} and as ${pattern} say, which both match it: give it a value by its name`, { name });
-      }
-      if (other === name) continue;
-      own.set(name, initial);
-      from.set(name, pattern);
-    }
-  });
-  return own;
-}
-
-/** The declared initial values of the parameters of a module's graphs. */
-export function declaredParams({ entries, symbols = {} }: Module): Record<string, HostTensor> {
-  const made: Record<string, HostTensor> = {};
-  for (const graph of Object.values(entries)) {
-    if (typeof graph === 'string' || graph.initial.size === 0) continue;
-    const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-    for (const port of paramsOf(bound)) {
-      const initial = graph.initial.get(port.name);
-      if (initial !== undefined && !made[port.name]) made[port.name] = drawn(port, initial, 0);
-    }
-  }
-  return made;
-}
-
-function drawn({ name, dtype, shape: dims }: Port, initial: Initial, seed: number): HostTensor {
-  const shape = dims.map((d) => {
-    if (typeof d === 'number') return d;
-    throw new RlxError('symbol', `parameter ${name} has the size ${d}, which no symbol gives`, { name });
-  });
-  return { dtype, shape, data: fill(name, dtype, shape, initial, seed) };
-}
-
-function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, seed: number): TensorData {
+/** The elements of a parameter of constant shape. Equal names and seeds give equal elements everywhere. */
+export function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, seed: number): TensorData {
   if (typeof initial === 'object') return initial;
   const size = sizeOf(shape), narrow = dtype === 'f16' || dtype === 'bf16';
   if (typeof initial === 'number') {

@@ -2,7 +2,7 @@
 
 import { arrayType, makers, type StoredData } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
-import type { StoredTensor } from '../session/session.js';
+import type { StoredTensor } from '../values/tensor.js';
 
 /** How a type is converted that is narrower than a float, or an integer, of JavaScript. */
 export interface ConvertOptions {

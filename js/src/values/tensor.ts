@@ -1,10 +1,29 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { sizeOf, type TensorData } from './dtype.js';
+import { type DType, sizeOf, type StoredData, type TensorData } from './dtype.js';
 import { need, RlxError } from './errors.js';
 
 // `using` looks for this symbol; where the engine has none, compilers agree on the other.
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
+
+/** A tensor in host memory. */
+export interface HostTensor {
+  /** Any text, so that `{ dtype: 'f32', ... }` needs no type of its own; one that is none of these, nor of a packed format, is refused. */
+  dtype: DType | (string & {});
+  shape: readonly number[];
+  data: TensorData;
+}
+
+/**
+ * A tensor as a file has it: of any element type. Where a parameter is of another, `as` makes a
+ * tensor of that type, or throws where that would change a value.
+ */
+export interface StoredTensor {
+  dtype: string;
+  shape: readonly number[];
+  data: StoredData;
+  as?(dtype: string): StoredTensor;
+}
 
 let live = 0;
 const scopes: TensorScope[] = [];

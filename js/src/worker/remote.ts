@@ -5,9 +5,10 @@ import type { DeviceOptions, GPUSessionOptions } from '../gpu/device.js';
 import { asError, type ErrorKind, need, RlxError } from '../values/errors.js';
 import { persistentOf, type Plan } from '../plan/plan.js';
 import { Caller } from './rpc.js';
-import { checkLoad } from '../session/load.js';
-import type { HostTensor, Input, Inputs, LoadOptions, Reading, Run, RunOptions, Session, StoredTensor } from '../session/session.js';
-import { Tensor } from '../values/tensor.js';
+import { checkLoad } from '../program/load.js';
+import type { LoadOptions, Reading, Run, RunOptions, Session } from '../program/session.js';
+import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
+import type { Input, Inputs } from '../program/types.js';
 
 export interface WorkerOptions {
   /** Runs the session in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */

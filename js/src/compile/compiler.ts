@@ -1,12 +1,12 @@
-// The compiler: a WebAssembly module in this thread, which builds and differentiates graphs,
-// and one in a worker, which compiles them to plans.
+// The calls that compile, for the compiler in a worker or in this thread.
 
-import { checkOptions, type ErrorKind, RlxError } from '../values/errors.js';
-import { Instance, loadModule, type WasmSource } from '../wasm/module.js';
-import type { SessionOptions } from '../session/open.js';
+import { checkOptions, RlxError } from '../values/errors.js';
+import { compiler, compilerModule, invoke, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
+import { Instance, type WasmSource } from '../wasm/module.js';
+import type { SessionOptions } from '../runtime/open.js';
 import { startScript } from '../worker/remote.js';
 import { Caller } from '../worker/rpc.js';
-import { Request, Response } from '../wasm/wire.js';
+import { Request, type Response } from '../wasm/wire.js';
 
 export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
@@ -53,9 +53,6 @@ export type Target = 'webgpu' | 'wasm' | 'wasm-relaxed';
 export const targets: readonly Target[] = ['webgpu', 'wasm', 'wasm-relaxed'];
 
 let options: InitOptions = {};
-let loading: Promise<WebAssembly.Module> | undefined;
-let running: Instance | undefined;
-let starting: Promise<void> | undefined;
 
 /** The compiler in a worker. */
 interface Remote { caller: Caller; end(): void }
@@ -77,8 +74,7 @@ export async function init(given?: InitOptions): Promise<void> {
   if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker');
   if (given && given.wasm !== options.wasm) closeCompiler();
   if (given) options = given;
-  if (running?.alive) return;
-  return starting ??= start().finally(() => { starting = undefined; });
+  return startCompiler(options.wasm ?? new URL('./rlx.wasm', import.meta.url));
 }
 
 /**
@@ -87,7 +83,7 @@ export async function init(given?: InitOptions): Promise<void> {
  */
 export function closeCompiler(): void {
   endWorker();
-  loading = running = starting = undefined;
+  stopCompiler();
 }
 
 function endWorker(): void {
@@ -101,32 +97,6 @@ function use(more: number): void {
   clearTimeout(resting);
   const { process } = globalThis as { process?: { versions?: { node?: string } } };
   if (uses === 0 && process?.versions?.node) resting = setTimeout(endWorker, restMs);
-}
-
-async function start(): Promise<void> {
-  loading ??= loadModule(options.wasm ?? new URL('./rlx.wasm', import.meta.url));
-  loading.catch(() => { loading = undefined; });
-  running = await Instance.start(await loading);
-}
-
-/** The compiler of this thread. */
-export function compiler(): Instance {
-  if (!running?.alive) throw new RlxError('wasm', running ? 'the compiler failed: await init() to start it anew' : 'the compiler is not loaded: await init() first');
-  return running;
-}
-
-/** Makes a call, or throws the error that the compiler answers with. */
-export function invoke(request: Request, instance = compiler()): Response {
-  const response = new Response(instance.call(request.bytes));
-  if (response.u32() === 0) return response;
-  const kind = response.text() as ErrorKind, message = response.text(), op = response.text();
-  const operands = response.list(() => response.text());
-  throw new RlxError(kind, message, op ? { op, operands } : {});
-}
-
-/** Frees an object, if its module still has it. */
-export function release(instance: Instance, handle: number): void {
-  if (instance.alive) invoke(new Request('free').u32(handle), instance);
 }
 
 /** Makes a call about a job, whose graphs are the compiler's as long as it takes. */
@@ -201,7 +171,7 @@ export async function call<M extends keyof Methods>(method: M, ...args: Paramete
 /** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
 async function openWorker(where: true | Worker): Promise<Remote> {
   const own = where === true, worker = own ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
-  const module = loading;
+  const module = compilerModule();
   let ended = false;
   const caller = new Caller(worker, (how) => {
     if (!ended) endWorker();

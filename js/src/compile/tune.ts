@@ -2,7 +2,7 @@
 
 import { call, type Choices, type Group, type Job } from './compiler.js';
 import { describe, type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
-import { openSession } from '../session/open.js';
+import { openSession } from '../runtime/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
 import { type Found, TuneStore } from './tune-store.js';
 

@@ -1,29 +1,10 @@
 // The interface of sessions, on a GPU in this thread or in a worker.
 
-import type { DType, StoredData, TensorData } from '../values/dtype.js';
+import type { TensorData } from '../values/dtype.js';
 import type { RlxError } from '../values/errors.js';
 import type { Plan } from '../plan/plan.js';
-import type { Tensor } from '../values/tensor.js';
-import type { EntryTypes, InputsOf, Name, ValuesOf } from './types.js';
-
-/** A tensor in host memory. */
-export interface HostTensor {
-  /** Any text, so that `{ dtype: 'f32', ... }` needs no type of its own; one that is none of these, nor of a packed format, is refused. */
-  dtype: DType | (string & {});
-  shape: readonly number[];
-  data: TensorData;
-}
-
-/**
- * A tensor as a file has it: of any element type. Where a parameter is of another, `as` makes a
- * tensor of that type, or throws where that would change a value.
- */
-export interface StoredTensor {
-  dtype: string;
-  shape: readonly number[];
-  data: StoredData;
-  as?(dtype: string): StoredTensor;
-}
+import type { HostTensor, StoredTensor, Tensor } from '../values/tensor.js';
+import type { EntryTypes, Input, InputsOf, Name, ValuesOf } from './types.js';
 
 /** How {@link Session.load} handles tensors and parameters whose names do not match. */
 export interface LoadOptions {
@@ -32,16 +13,6 @@ export interface LoadOptions {
   /** Keeps parameters without a tensor. By default they are an error. */
   allowMissing?: boolean;
 }
-
-/**
- * A value for an input: its elements (with their shape, if it is to be checked), a tensor on
- * the device, or a number for an input without axes. With several steps in one run, a scalar
- * may be one number for each.
- */
-export type Input = number | boolean | TensorData | { data: TensorData; shape: readonly number[] } | Tensor | readonly number[];
-
-/** Values for an entry's inputs and scalars, by name. */
-export type Inputs = Readonly<Record<string, Input>>;
 
 export interface RunOptions<V extends string = string> {
   /** Outputs, parameters and states to read as they are after this run. The copy is part of the run's submission. */

@@ -3,7 +3,16 @@
 
 import type { TensorData } from '../values/dtype.js';
 import type { Tensor } from '../values/tensor.js';
-import type { Input, Inputs } from './session.js';
+
+/**
+ * A value for an input: its elements (with their shape, if it is to be checked), a tensor on
+ * the device, or a number for an input without axes. With several steps in one run, a scalar
+ * may be one number for each.
+ */
+export type Input = number | boolean | TensorData | { data: TensorData; shape: readonly number[] } | Tensor | readonly number[];
+
+/** Values for an entry's inputs and scalars, by name. */
+export type Inputs = Readonly<Record<string, Input>>;
 
 /** The inputs of a graph, with their element types, and the names of its readable values. */
 export interface GraphTypes {
@@ -43,5 +52,3 @@ export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonl
 
 /** The inputs of an entry, if a session has it. */
 export type EntryInputs<E extends EntryTypes, N extends string> = N extends keyof E ? InputsOf<E[N]> : Inputs;
-
-export type { Input };

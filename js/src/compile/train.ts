@@ -1,14 +1,15 @@
-import { blameWaiting } from './blame.js';
+import { blameWaiting } from '../graph/blame.js';
 import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
 import { type DeviceOptions, requestAdapter, wordsOf } from '../gpu/device.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
-import { Graph, type StepOptions } from './graph.js';
-import { declaredParams, type Initial, initialParams } from './initial.js';
-import { checkPlace, openSession, type Place, sessionOptions, type SessionOptions } from '../session/open.js';
-import type { Session } from '../session/session.js';
-import { Trainer } from '../session/trainer.js';
-import type { GraphTypes, StepTypes, TypesOfGraphs } from '../session/types.js';
+import { Graph, type StepOptions } from '../graph/graph.js';
+import { type Initial } from '../graph/initial.js';
+import { checkPlace, openSession, type Place, sessionOptions, type SessionOptions } from '../runtime/open.js';
+import type { Session } from '../program/session.js';
+import { Trainer } from '../runtime/trainer.js';
+import type { GraphTypes, StepTypes, TypesOfGraphs } from '../program/types.js';
 import { compileTuned, type TuneOptions } from './tune.js';
+import { declaredParams, initialParams } from '../graph/params.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
 export interface Module {
@@ -75,7 +76,7 @@ async function sessionOn(module: Module, options: ModuleSessionOptions): Promise
   checkOptions('session', options, sessionOptions);
   const made = await openModule(module, options ?? {});
   try {
-    await made.load(declaredParams(module), { allowMissing: true });
+    await made.load(declaredParams(module.entries, module.symbols), { allowMissing: true });
   } catch (reason) {
     made.close();
     throw reason;

@@ -3,7 +3,8 @@
 import type { Slot } from '../plan/plan.js';
 import { checkOptions, unknownName } from '../values/errors.js';
 import { checkDType, checkHost, missing } from './inputs.js';
-import type { HostTensor, LoadOptions, StoredTensor } from './session.js';
+import type { LoadOptions } from './session.js';
+import type { HostTensor, StoredTensor } from '../values/tensor.js';
 
 /**
  * The tensors to load, of their slots' element types, each with its slot. Throws an {@link RlxError}:

@@ -3,8 +3,8 @@
 import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
 import { classOf, type ErrorKind, type ErrorPlace, need, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
-import type { HostTensor, Input } from './session.js';
-import { Tensor } from '../values/tensor.js';
+import { type HostTensor, Tensor } from '../values/tensor.js';
+import type { Input } from './types.js';
 
 /** The properties of a slot that a value is checked against. */
 type Held = Pick<Slot, 'name' | 'dtype' | 'bytes' | 'range'> & { shape: readonly number[] };

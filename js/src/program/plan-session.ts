@@ -7,8 +7,9 @@ import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } f
 import { checkLoad } from './load.js';
 import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import type { HostTensor, Input, Inputs, LoadOptions, Reading, Run, RunOptions, Session, StoredTensor } from './session.js';
-import { Tensor, type TensorType } from '../values/tensor.js';
+import type { LoadOptions, Reading, Run, RunOptions, Session } from './session.js';
+import { type HostTensor, type StoredTensor, Tensor, type TensorType } from '../values/tensor.js';
+import type { Input, Inputs } from './types.js';
 
 /** The effect of a checked input: bytes to write, or the session's handle of a tensor. */
 export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }

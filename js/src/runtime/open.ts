@@ -5,8 +5,8 @@ import type { Plan } from '../plan/plan.js';
 import { buildProgram } from '../gpu/program.js';
 import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
-import type { Session } from './session.js';
-import type { EntryTypes } from './types.js';
+import type { Session } from '../program/session.js';
+import type { EntryTypes } from '../program/types.js';
 
 /** The place of a session: a GPU, the CPU, or the CPU only without a GPU. */
 export type Place = 'gpu' | 'cpu' | 'best';

@@ -3,9 +3,10 @@ import { sizeOf, type StoredData, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, need, RlxError } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
 import type { Slot } from '../plan/plan.js';
-import type { HostTensor, Inputs, LoadOptions, Run, RunOptions, Session, StoredTensor } from './session.js';
+import type { LoadOptions, Run, RunOptions, Session } from '../program/session.js';
 import { yieldTask } from './task.js';
-import type { EntryInputs, EntryTypes, Name, ValuesOf } from './types.js';
+import type { EntryInputs, EntryTypes, Inputs, Name, ValuesOf } from '../program/types.js';
+import type { HostTensor, StoredTensor } from '../values/tensor.js';
 
 /** Names in the plan that a trainer uses. */
 export interface TrainerOptions {

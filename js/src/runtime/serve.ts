@@ -1,12 +1,13 @@
 // The worker's side of a remote session.
 
 import { RlxError } from '../values/errors.js';
-import { openLocal, type SessionOptions } from '../session/open.js';
+import { openLocal, type SessionOptions } from './open.js';
 import { decodePlan } from '../plan/decode.js';
-import type { RemoteInfo, RemoteTensor } from './remote.js';
-import type { Handlers } from './rpc.js';
-import type { Input, Inputs, Reading, Run, RunOptions, Session } from '../session/session.js';
+import type { RemoteInfo, RemoteTensor } from '../worker/remote.js';
+import type { Handlers } from '../worker/rpc.js';
+import type { Reading, Run, RunOptions, Session } from '../program/session.js';
 import type { Tensor } from '../values/tensor.js';
+import type { Input, Inputs } from '../program/types.js';
 
 /** A session with the handles that its other half uses. */
 class Served {
