@@ -10,7 +10,7 @@ export { closeCompiler, init, type InitOptions, type Limits, type Target } from 
 export { type Declaration, type Declarations, Graph, graph, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph/graph.js';
 export { type Initial } from './graph/initial.js';
 export type { WasmSource } from './wasm/module.js';
-export { compile, type Module, type ModuleSessionOptions, session, train, type TrainingOptions } from './compile/train.js';
+export { compile, type Module, type ModuleProgramOptions, program, train, type TrainingOptions } from './compile/train.js';
 export type { Measured, TuneOptions } from './compile/tune.js';
 export { planCode } from './compile/plan-code.js';
 export { initialParams } from './graph/params.js';

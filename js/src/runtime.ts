@@ -5,14 +5,14 @@
  */
 
 export { type Batch, type BatchOptions, batches, type LastBatch } from './runtime/batches.js';
-export { type Device, type DeviceOptions } from './gpu/device.js';
+export type { DeviceOptions } from './gpu/device.js';
 export { type DType, type StoredData, type TensorData } from './values/dtype.js';
 export { type ErrorKind, type ErrorPlace, RlxError } from './values/errors.js';
-export { openSession, type Place, type SessionOptions } from './runtime/open.js';
+export { openProgram, type Place, type ProgramOptions } from './runtime/open.js';
 export { decodePlan } from './plan/decode.js';
 export type { Entry, Kernel, Plan, Slot } from './plan/plan.js';
 export { startWorker } from './worker/remote.js';
-export { type LoadOptions, type Reading, type Run, type RunOptions, type Session } from './program/session.js';
+export type { Device, LoadOptions, Program, Reading, Run, RunOptions } from './program/program.js';
 export type { EntryTypes, GraphTypes, Input, Inputs, InputsOf } from './program/types.js';
 export { type HostTensor, liveTensors, scope, type StoredTensor, Tensor, type TensorScope } from './values/tensor.js';
 export { type BatchSource, type EvaluateOptions, type Progress, type Summary, Trainer, type TrainerOptions, type TrainOptions } from './runtime/trainer.js';

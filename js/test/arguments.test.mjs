@@ -9,7 +9,7 @@ import * as safetensors from '../dist/safetensors.js';
 import { linearPlan } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
-const { graph, init, openSession, RlxError, scope, session, train, Trainer } = rlx;
+const { graph, init, openProgram, RlxError, scope, program, train, Trainer } = rlx;
 
 let dawn;
 before(async () => {
@@ -72,7 +72,7 @@ const optimizer = { kind: 'sgd' };
 describe('exported functions', () => {
   const right = () => ({
     batches: [weights, { size: 1 }], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
-    openSession: [linearPlan(), {}], parseGraph: [model().text()], planCode: [linearPlan()], session: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
+    openProgram: [linearPlan(), {}], parseGraph: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
     decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
   });
   for (const [name, exported] of Object.entries({ ...rlx, ...safetensors })) {
@@ -99,10 +99,10 @@ describe('exported classes', () => {
 /** Methods by the name of what has them; each call gets an object of its own, or one that stays usable. */
 const objects = {
   Graph: { file: 'graph/graph', make: model, right: { grad: ['loss', 'w'], valueAndGrad: ['loss', 'w'], vjp: ['w'], jvp: ['w'], hvp: ['loss', 'w'], nth: ['loss', 'w', 1], vmap: [2, { x: 0 }, { loss: 0 }], mixed: ['f16'], bind: [{}], step: [{ optimizer }] } },
-  Session: { file: 'program/session', make: () => openSession(linearPlan(), { device: dawn.device }), right: { run: ['step', {}, {}], bind: ['step', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
-  'Session on the CPU': { file: 'program/session', make: () => session({ entries: { main: model() } }, { on: 'cpu', worker: false }), right: { run: ['main', {}, {}], bind: ['main', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
-  Trainer: { file: 'runtime/trainer', make: async () => new Trainer(await openSession(linearPlan(), { device: dawn.device })), right: { step: [{}, {}], run: [{ steps: 1, batches: [] }], evaluate: [{ entry: 'step', batches: [] }], load: [weights, {}] } },
-  Tensor: { file: 'values/tensor', make: async () => (await openSession(linearPlan(), { device: dawn.device })).upload(tensor), right: {} },
+  Program: { file: 'program/program', make: () => openProgram(linearPlan(), { device: dawn.device }), right: { run: ['step', {}, {}], bind: ['step', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
+  'Program on the CPU': { file: 'program/program', make: () => program({ entries: { main: model() } }, { on: 'cpu', worker: false }), right: { run: ['main', {}, {}], bind: ['main', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
+  Trainer: { file: 'runtime/trainer', make: async () => new Trainer(await openProgram(linearPlan(), { device: dawn.device })), right: { step: [{}, {}], run: [{ steps: 1, batches: [] }], evaluate: [{ entry: 'step', batches: [] }], load: [weights, {}] } },
+  Tensor: { file: 'values/tensor', make: async () => (await openProgram(linearPlan(), { device: dawn.device })).upload(tensor), right: {} },
   TensorScope: { file: 'values/tensor', make: scope, right: {} },
 };
 
@@ -114,7 +114,7 @@ for (const [name, { file, make, right }] of Object.entries(objects)) {
         const ends = /close|free|dispose/.test(method), one = ends ? await make() : object;
         for (const fault of await faults((...given) => one[method](...given), right[method])) found.push(`${method}${fault}`);
       }
-      object.session?.close();
+      object.program?.close();
       object.close?.();
       assert.deepEqual(found, []);
     });
@@ -152,9 +152,9 @@ describe('methods of a builder and its values', () => {
 describe('an option that is not known is refused, with those that are', () => {
   const spelt = { misspelt: 1 };
   const calls = {
-    init: () => init(spelt), openSession: () => openSession(linearPlan(), { device: dawn.device, ...spelt }), compile: () => rlx.compile({ entries: { main: model() }, ...spelt }),
+    init: () => init(spelt), openProgram: () => openProgram(linearPlan(), { device: dawn.device, ...spelt }), compile: () => rlx.compile({ entries: { main: model() }, ...spelt }),
     limits: () => rlx.compile({ entries: { main: model() }, limits: spelt }), tune: () => rlx.compile({ entries: { main: model() }, tune: spelt }),
-    session: () => session({ entries: { main: model() } }, spelt), train: () => train(model(), { optimizer, ...spelt }), optimizer: () => train(model(), { optimizer: { ...optimizer, ...spelt } }),
+    program: () => program({ entries: { main: model() } }, spelt), train: () => train(model(), { optimizer, ...spelt }), optimizer: () => train(model(), { optimizer: { ...optimizer, ...spelt } }),
     schedule: () => train(model(), { optimizer, schedule: { kind: 'constant', rate: 1, ...spelt } }), step: async () => model().step({ optimizer, ...spelt }),
     batches: async () => rlx.batches(weights, { size: 1, ...spelt }), last: async () => rlx.batches(weights, { size: 2, last: spelt }), trainer: async () => new Trainer({ plan: { slots: [] } }, spelt),
     history: async () => new Trainer({ plan: { slots: [] } }, { history: spelt }),
@@ -166,7 +166,7 @@ describe('an option that is not known is refused, with those that are', () => {
   for (const [name, call] of Object.entries(calls)) test(name, () => assert.rejects(call, { name: 'RlxError', kind: /name|attr/, message: /misspelt.*(there are|has) \w+/ }));
   for (const method of ['run', 'load', 'trainer.run', 'evaluate', 'trainer.load']) {
     test(method, async (t) => {
-      const opened = await openSession(linearPlan(), { device: dawn.device }), trainer = new Trainer(opened);
+      const opened = await openProgram(linearPlan(), { device: dawn.device }), trainer = new Trainer(opened);
       t.after(() => opened.close());
       const call = { run: () => opened.run('init', {}, spelt), load: () => opened.load(weights, spelt), 'trainer.run': () => trainer.run(spelt), evaluate: () => trainer.evaluate(spelt), 'trainer.load': () => trainer.load(weights, spelt) }[method];
       await assert.rejects(call, { name: 'RlxError', kind: 'name', message: /has no option misspelt: there are \w+/ });

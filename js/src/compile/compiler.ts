@@ -1,14 +1,14 @@
 // The calls that compile, for the compiler in a worker or in this thread.
 
+import type { ProgramOptions } from '../runtime/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
 import { compiler, compilerModule, invoke, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
 import { Instance, type WasmSource } from '../wasm/module.js';
-import type { SessionOptions } from '../runtime/open.js';
+import { Request, type Response } from '../wasm/wire.js';
 import { startScript } from '../worker/remote.js';
 import { Caller } from '../worker/rpc.js';
-import { Request, type Response } from '../wasm/wire.js';
 
-export interface InitOptions extends Pick<SessionOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
+export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
   /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
   wasm?: WasmSource;
   /**
@@ -28,13 +28,13 @@ export interface Limits {
   /** Whether it computes with f16, which is the feature `shader-f16`. */
   f16?: boolean;
   /**
-   * How many threads its subgroups have, where they are all of one size (`subgroupMinSize` and `subgroupMaxSize` of the
+   * The subgroup size, if all subgroups have one size (`subgroupMinSize` and `subgroupMaxSize` of the
    * adapter's info) and it has the features `subgroups` and `subgroup-size-control`.
    */
   subgroup?: number;
   /**
-   * What it is called, or what its adapter's info says, by which kernels are divided among as many processors as it has.
-   * A {@link session} tells it by itself.
+   * The name of the device or of its adapter, by which the compiler finds its profile: the number of processors, say.
+   * {@link program} sets it.
    */
   device?: string;
 }
@@ -60,15 +60,15 @@ let remote: Promise<Remote> | undefined;
 /** The number of calls in progress that need the worker, and of tunings that it holds. */
 let uses = 0;
 let resting: ReturnType<typeof setTimeout> | undefined;
-/** How long an idle worker is kept, in milliseconds, where it keeps the process alive: in Bun and Deno. */
+/** The time before an idle worker ends, in milliseconds, where it keeps the process alive: in Bun and Deno. */
 const restMs = 250;
 
 /** The options of {@link init}. */
 export const initOptions = (): InitOptions => options;
 
 /**
- * Loads the compiler. It is to be awaited before graphs are built; once more after an error of
- * kind `wasm`, which starts the module anew: graphs from before are gone then.
+ * Loads the compiler. Await it before graphs are built, and again after an error of kind `wasm`, which
+ * starts the module anew, without the graphs from before.
  */
 export async function init(given?: InitOptions): Promise<void> {
   if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker');
@@ -78,8 +78,8 @@ export async function init(given?: InitOptions): Promise<void> {
 }
 
 /**
- * Ends the compiler, its worker included, and gives back the memory of both. Graphs are gone then,
- * and what is being compiled is rejected; sessions stay. {@link init} starts it anew.
+ * Ends the compiler and its worker, and frees the memory of both. Graphs are gone then, compilations in
+ * progress reject, and programs stay. {@link init} starts it anew.
  */
 export function closeCompiler(): void {
   endWorker();
@@ -130,7 +130,7 @@ export interface Group {
 /** The groups of a job, and its handle in the compiler until `forget`. */
 export interface Choices { tuning: number; groups: Group[] }
 
-/** The slow calls of the compiler, for graphs in their text form. */
+/** The calls that compile, for graphs in their text form. */
 const methodsOf = (instance: () => Instance | Promise<Instance>) => ({
   /** The plan file of a job. */
   async compile(job: Job) { return ask(await instance(), 'compile', job).data() as PlanFile; },
@@ -155,20 +155,20 @@ type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
 /** Calls the compiler in a worker if possible, so that this thread stays free. */
 export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
   await init();
-  compiler(); // which may have been closed meanwhile
+  compiler(); // it may have been closed meanwhile
   const where = options.compileWorker ?? typeof Worker === 'function';
   if (where === false) return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
   use(1);
   try {
     const { caller } = await (remote ??= openWorker(where)), answer = await caller.call<Answer<M>>(method, ...args);
-    if (method === 'choices') use(1); // the worker has the tuning until it is to forget it
+    if (method === 'choices') use(1); // the worker holds the tuning until `forget`
     return answer;
   } finally {
     use(method === 'forget' ? -2 : -1);
   }
 }
 
-/** Starts the compiler in a worker. A worker that fails is left, and the next call starts another. */
+/** Starts the compiler in a worker. After a failure the next call starts another. */
 async function openWorker(where: true | Worker): Promise<Remote> {
   const own = where === true, worker = own ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
   const module = compilerModule();

@@ -1,15 +1,15 @@
-import { blameWaiting } from '../graph/blame.js';
-import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
-import { type DeviceOptions, requestAdapter, wordsOf } from '../gpu/device.js';
-import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { type DeviceOptions, requestAdapter, adapterText } from '../gpu/device.js';
+import { asyncAtCaller } from '../graph/caller-stack.js';
 import { Graph, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
-import { checkPlace, openSession, type Place, sessionOptions, type SessionOptions } from '../runtime/open.js';
-import type { Session } from '../program/session.js';
-import { Trainer } from '../runtime/trainer.js';
-import type { GraphTypes, StepTypes, TypesOfGraphs } from '../program/types.js';
-import { compileTuned, type TuneOptions } from './tune.js';
 import { declaredParams, initialParams } from '../graph/params.js';
+import type { Program } from '../program/program.js';
+import type { GraphTypes, StepTypes, TypesOfGraphs } from '../program/types.js';
+import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
+import { Trainer } from '../runtime/trainer.js';
+import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
+import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
 export interface Module {
@@ -31,8 +31,8 @@ export interface Module {
   tune?: boolean | TuneOptions;
 }
 
-export interface ModuleSessionOptions extends SessionOptions {
-  /** `best` if not given, which does not take a GPU that is software on the CPU: the fallback is faster. */
+export interface ModuleProgramOptions extends ProgramOptions {
+  /** `best` if not given, which takes the CPU rather than a software GPU: it is faster. */
   on?: Place;
 }
 
@@ -53,9 +53,9 @@ function textOf(entry: string, graph: Graph | string): string {
   throw new RlxError('missing', `entry ${entry} is a graph or its text, given as ${classOf(graph)}`, { name: entry });
 }
 
-/** Compiles graphs to a plan file, which {@link openSession} runs, here or in a page without the compiler. */
+/** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
 export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> {
-  return blameWaiting(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
+  return asyncAtCaller(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
 }
 
 /** Compiles, after tuning on a device if requested and useful. */
@@ -64,16 +64,16 @@ function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promi
 }
 
 /**
- * A session on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
- * the CPU, and its `fallbackReason` says why. Parameters without a declared initial value are 0; {@link
+ * A program on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
+ * the CPU, and `fallbackReason` has the reason. Parameters without a declared initial value are 0; {@link
  * initialParams} draws all of them.
  */
-export async function session<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleSessionOptions = {}): Promise<Session<TypesOfGraphs<G>>> {
-  return blameWaiting(session, () => sessionOn(module, options) as Promise<Session<any>>);
+export async function program<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
+  return asyncAtCaller(program, () => programOn(module, options) as Promise<Program<any>>);
 }
 
-async function sessionOn(module: Module, options: ModuleSessionOptions): Promise<Session> {
-  checkOptions('session', options, sessionOptions);
+async function programOn(module: Module, options: ModuleProgramOptions): Promise<Program> {
+  checkOptions('program', options, programOptions);
   const made = await openModule(module, options ?? {});
   try {
     await made.load(declaredParams(module.entries, module.symbols), { allowMissing: true });
@@ -84,7 +84,7 @@ async function sessionOn(module: Module, options: ModuleSessionOptions): Promise
   return made;
 }
 
-/** Refuses limits that are not known, or no counts. */
+/** Refuses unknown limits, and values that are no counts. */
 function checkLimits(limits: Limits): void {
   const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';
   checkOptions('limits', limits, `f16 device ${counts}`);
@@ -94,19 +94,19 @@ function checkLimits(limits: Limits): void {
 
 const trainingOptions = 'optimizer loss schedule frozen constantKeys allowUnreached history precision rate entries params seed symbols limits tune';
 
-async function openModule(module: Module, { on = 'best', ...given }: ModuleSessionOptions): Promise<Session> {
+async function openModule(module: Module, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
   checkPlace(on);
   const options = withDefaults(given), job = jobOf(module);
   if (on === 'cpu') return openOnCPU(job, given);
   try {
     if (options.device) {
-      job.limits = { device: wordsOf(options.device), ...job.limits };
+      job.limits = { device: adapterText(options.device), ...job.limits };
     } else if (on === 'best' || !options.worker) { // before the compiler's work
       const adapter = await requestAdapter(options);
       if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
-      job.limits = { device: wordsOf(adapter), ...job.limits };
+      job.limits = { device: adapterText(adapter), ...job.limits };
     }
-    return await openSession(await compileJob(job, module.tune, options), options);
+    return await openProgram(await compileJob(job, module.tune, options), options);
   } catch (reason) {
     if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
     return Object.assign(await openOnCPU(job, given), { fallbackReason: reason.message });
@@ -125,23 +125,23 @@ const relaxedModule = Uint8Array.of(
   65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 26, 11,
 );
 
-/** Compiles for the CPU and opens a session there, in a worker unless that is not wanted. */
-async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: SessionOptions): Promise<Session> {
+/** Compiles for the CPU and opens a program there, in a worker unless that is not wanted. */
+async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
   const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
-  return openSession(await call('compile', { ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
+  return openProgram(await call('compile', { ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
-/** What was given, and else what `init` was: sessions live in a worker where there are any and no device of the page's own was given. */
-function withDefaults(given: SessionOptions): SessionOptions {
+/** The options with the defaults of `init`: programs live in a worker where there are workers and the page gives no device of its own. */
+function withDefaults(given: ProgramOptions): ProgramOptions {
   const { gpu, device, powerPreference, worker } = initOptions();
   const options = { ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...given };
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
-export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>> extends StepOptions, ModuleSessionOptions {
-  /** How many losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
+export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>> extends StepOptions, ModuleProgramOptions {
+  /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
   history?: number;
-  /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.session.bind('step', { lr })`. */
+  /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
   rate?: number;
   /** Additional entries, such as `eval`. */
   entries?: G;
@@ -156,7 +156,7 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
 }
 
 /**
- * Makes a training step of a graph that has a loss, compiles it, opens a session and sets the
+ * Makes a training step of a graph that has a loss, compiles it, opens a program and sets the
  * parameters.
  *
  * ```ts
@@ -165,18 +165,18 @@ export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Rea
  * ```
  */
 export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T>, options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
-  return blameWaiting(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
+  return asyncAtCaller(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
 }
 
 async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
-  checkOptions('train', options, `${trainingOptions} ${sessionOptions}`);
+  checkOptions('train', options, `${trainingOptions} ${programOptions}`);
   const { optimizer, loss = 'loss', schedule, frozen, constantKeys, allowUnreached, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
   if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
   const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...precision && { precision } });
-  const begin = initialParams(bound, params, seed); // a mistake in it costs no compilation
+  const begin = initialParams(bound, params, seed); // before the compilation, which takes longer
   const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
   try {
     await made.load(begin, { allowMissing: true }); // of other entries

@@ -4,8 +4,8 @@ import { RlxError } from '../values/errors.js';
 import type { Group } from './compiler.js';
 
 /** The result for a group. */
-export interface Found {
-  /** The fastest schedule, in words. */
+export interface TuneResult {
+  /** The fastest schedule, as text. */
   schedule: string;
   /** The milliseconds that its work takes untuned, and by that schedule. */
   untuned: number;
@@ -33,21 +33,21 @@ export class TuneStore {
       request.onupgradeneeded = () => request.result.createObjectStore(table);
       return new TuneStore(device, await done(request), onProblem);
     } catch (cause) {
-      onProblem(new RlxError('store', `what tuning finds is not kept: there is no IndexedDB here: ${(cause as Error).message}`, { cause }));
+      onProblem(new RlxError('store', `results of tuning are not kept: there is no IndexedDB here: ${(cause as Error).message}`, { cause }));
       return new TuneStore(device, undefined, onProblem);
     }
   }
 
   /** The stored result of a group, if it is one of the group's schedules. */
-  async get(group: Group): Promise<Found | undefined> {
-    const found: Partial<Found> | undefined = await this.#ask(group, 'readonly', (objects) => objects.get(this.#keyOf(group)));
-    if (found === undefined || group.schedules.includes(found?.schedule!)) return found as Found | undefined;
-    this.#tell(group, new Error('it is no schedule of the group'));
+  async get(group: Group): Promise<TuneResult | undefined> {
+    const found: Partial<TuneResult> | undefined = await this.#ask(group, 'readonly', (objects) => objects.get(this.#keyOf(group)));
+    if (found === undefined || group.schedules.includes(found?.schedule!)) return found as TuneResult | undefined;
+    this.#report(group, new Error('it is no schedule of the group'));
     return undefined;
   }
 
   /** Stores a result. */
-  async put(group: Group, found: Found): Promise<void> {
+  async put(group: Group, found: TuneResult): Promise<void> {
     await this.#ask(group, 'readwrite', (objects) => objects.put(found, this.#keyOf(group)));
   }
 
@@ -57,13 +57,13 @@ export class TuneStore {
     try {
       return this.#database && await done(make(this.#database.transaction(table, mode).objectStore(table)));
     } catch (cause) { // a database of another form, or no room
-      this.#tell(group, cause as Error);
+      this.#report(group, cause as Error);
       return undefined;
     }
   }
 
-  #tell({ name, key }: Group, cause: Error): void {
-    this.#onProblem(new RlxError('store', `what tuning found for ${name} (${key}): ${cause.message}`, { op: name, cause }));
+  #report({ name, key }: Group, cause: Error): void {
+    this.#onProblem(new RlxError('store', `the result of tuning for ${name} (${key}): ${cause.message}`, { op: name, cause }));
   }
 
   close(): void { this.#database?.close(); }

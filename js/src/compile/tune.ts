@@ -1,10 +1,10 @@
-// Tuning: measuring on the page's device which schedules of a job's groups are the fastest.
+// Tuning: measures on the page's device which schedule of each group of a job is the fastest.
 
-import { call, type Choices, type Group, type Job } from './compiler.js';
 import { describe, type DeviceOptions, requestAdapter, requestDevice } from '../gpu/device.js';
-import { openSession } from '../runtime/open.js';
+import { openProgram } from '../runtime/open.js';
 import { checkOptions, RlxError } from '../values/errors.js';
-import { type Found, TuneStore } from './tune-store.js';
+import { call, type Choices, type Group, type Job } from './compiler.js';
+import { type TuneResult, TuneStore } from './tune-store.js';
 
 /** A progress report of tuning. */
 export interface TuneOptions {
@@ -18,7 +18,7 @@ export interface TuneOptions {
 }
 
 /** A group of kernels that was measured. */
-export interface Measured extends Found {
+export interface Measured extends TuneResult {
   /** The name of its kernels. */
   name: string;
 }
@@ -46,7 +46,7 @@ export async function compileTuned(job: Job, tune: TuneOptions, where: DeviceOpt
     for (const [i, group] of groups.entries()) chosen.push(await choose(bench, store, tuning, i, group, tune));
     return await call('tuned', tuning, chosen);
   } finally {
-    if (choices) void call('forget', choices.tuning).catch(() => {}); // a compiler that failed has forgotten it
+    if (choices) void call('forget', choices.tuning).catch(() => {}); // a compiler that failed holds nothing
     store.close();
     bench.close();
   }
@@ -62,18 +62,18 @@ async function choose(bench: Bench, store: TuneStore, tuning: number, i: number,
   return group.schedules.indexOf(found.schedule);
 }
 
-/** Times all schedules of a group. One that the device cannot run is passed over. */
-async function measure(bench: Bench, tuning: number, i: number, { schedules }: Group): Promise<Found> {
-  const best: Found = { schedule: schedules[0]!, untuned: Infinity, tuned: Infinity };
+/** Times all schedules of a group. Those that the device cannot run are skipped. */
+async function measure(bench: Bench, tuning: number, i: number, { schedules }: Group): Promise<TuneResult> {
+  const best: TuneResult = { schedule: schedules[0]!, untuned: Infinity, tuned: Infinity };
   let times = 0; // the same count for all, so that submission overhead affects all times alike
   for (const [k, schedule] of schedules.entries()) {
     let trial: Trial | undefined;
     try {
       trial = await bench.open(await call('trial', tuning, i, k));
-      times ||= await enough(trial);
-      const took = await least(trial, times, best.tuned);
-      if (k === 0) best.untuned = took;
-      if (took < (1 - minSaving) * best.tuned) Object.assign(best, { schedule, tuned: took });
+      times ||= await repetitions(trial);
+      const ms = await bestTime(trial, times, best.tuned);
+      if (k === 0) best.untuned = ms;
+      if (ms < (1 - minSaving) * best.tuned) Object.assign(best, { schedule, tuned: ms });
     } catch (reason) {
       if ((reason as RlxError).kind === 'lost') throw reason;
     } finally {
@@ -86,8 +86,8 @@ async function measure(bench: Bench, tuning: number, i: number, { schedules }: G
 /** A plan to measure: `run` returns the milliseconds for a number of repetitions. */
 interface Trial { run(times: number): Promise<number>; close(): void }
 
-/** How many times make a run long enough to be measured. */
-async function enough(trial: Trial): Promise<number> {
+/** The number of repetitions that makes a run long enough to be measured. */
+async function repetitions(trial: Trial): Promise<number> {
   let times = 1;
   await trial.run(times); // the first run of anything takes longer
   while (times < maxRepetitions && await trial.run(times) < targetMs) times *= 4;
@@ -95,32 +95,32 @@ async function enough(trial: Trial): Promise<number> {
 }
 
 /** The best milliseconds per repetition. A single run suffices for a candidate far behind the best. */
-async function least(trial: Trial, times: number, best: number): Promise<number> {
+async function bestTime(trial: Trial, times: number, best: number): Promise<number> {
   await trial.run(1);
-  let took = Infinity;
-  for (let i = 0; i < repeats && (i === 0 || took < 2 * best); i++) took = Math.min(took, await trial.run(times) / times);
-  return took;
+  let ms = Infinity;
+  for (let i = 0; i < repeats && (i === 0 || ms < 2 * best); i++) ms = Math.min(ms, await trial.run(times) / times);
+  return ms;
 }
 
-/** A device that trials run on, and the name under which a store knows it. */
+/** A device that trials run on, and its name in the store. */
 interface Bench { name: string; open(plan: Uint8Array<ArrayBuffer>): Promise<Trial>; close(): void }
 
-async function openBench({ limits: { f16, device: words, ...limits } }: Job, where: DeviceOptions): Promise<Bench> {
-  const { gpu: device, owned, name } = where.device
+async function openBench({ limits: { f16, device: _, ...limits } }: Job, where: DeviceOptions): Promise<Bench> {
+  const { gpu: device, owned, description } = where.device
     ? describe(where.device, false, where.device)
     : await requestDevice(await requestAdapter(where), { features: f16 ? ['shader-f16'] : [], limits });
   return {
-    name,
+    name: description,
     async open(plan) {
-      const session = await openSession(plan, { device, maxSteps: maxRepetitions });
+      const program = await openProgram(plan, { device, maxSteps: maxRepetitions });
       return {
         async run(steps) {
           const begun = performance.now();
-          await session.run('run', {}, { steps });
+          await program.run('run', {}, { steps });
           await device.queue.onSubmittedWorkDone();
           return performance.now() - begun;
         },
-        close: () => session.close(),
+        close: () => program.close(),
       };
     },
     close: () => { if (owned) device.destroy(); },

@@ -1,9 +1,9 @@
-import { checkType, type DType, makers, type TensorData } from '../values/dtype.js';
+import { checkType, type DType, arrayTypes, type TensorData } from '../values/dtype.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
 import type { Instance } from '../wasm/module.js';
 import { Request } from '../wasm/wire.js';
-import { blameCallers, outside } from './blame.js';
+import { callBack, methodsAtCaller } from './caller-stack.js';
 import { checkInitial, type Initial } from './initial.js';
 import { BuilderOps, ValueOps } from './ops.gen.js';
 import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
@@ -16,7 +16,7 @@ export type Outside = 'fill' | 'clip' | 'wrap';
 const outsides = 'fill clip wrap';
 
 /** The compiler's code of an {@link Outside}. */
-function numberOf(op: string, outside: Outside): number {
+function codeOf(op: string, outside: Outside): number {
   checkWord(`${op}: outside`, outside, outsides);
   return outsides.split(' ').indexOf(outside);
 }
@@ -52,15 +52,15 @@ export class Value extends ValueOps<Value> implements ValueType {
   /** The mean over rows of the cross-entropy of logits and integer labels. A label out of range is an error at run time. */
   crossEntropyMean(labels: Value): Value { return this.builder.call('cross_entropy_mean', [this, labels]); }
   /**
-   * The slices along an axis that indices tell; an index outside gives zeros, the nearest slice, or counts on from the
-   * other end. With `unordered` the derivative may add f32 in any order: faster, and not the same from run to run.
+   * The slices along an axis at indices; an index out of range gives zeros, the nearest slice, or wraps around. With
+   * `unordered` the derivative may add f32 in any order: faster, but not reproducible.
    */
   take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
-    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, numberOf('take', outside)]);
+    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, codeOf('take', outside)]);
   }
   /** The elements along an axis at indices of the same rank; indices out of range are as in `take`. */
   takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
-    return this.builder.call('take_along_axis', [this, indices], [axis, numberOf('takeAlongAxis', outside)]);
+    return this.builder.call('take_along_axis', [this, indices], [axis, codeOf('takeAlongAxis', outside)]);
   }
   /** A new axis of size 1. */
   expandDims(axis: number): Value { return this.builder.call('expand_dims', [this], [axis]); }
@@ -124,7 +124,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   readonly #handle: number;
   readonly #numbers = new Map<string, Value>();
   #open = true;
-  /** The scopes that are open, joined by slashes. */
+  /** The open scopes, joined by slashes. */
   #scope = '';
   #label = '';
   /** The initial values of parameters. @internal */
@@ -158,7 +158,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     return this.#value(this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`));
   }
 
-  /** A value that every run is given. */
+  /** A value that is given at each run. */
   input(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
     return this.#outer ? this.#capture(this.#outer.input(name, dtype, shape)).value : this.#port('input', name, dtype, shape);
   }
@@ -193,13 +193,13 @@ export class GraphBuilder extends BuilderOps<Value> {
     const scope = this.#scope, label = this.#label;
     this.#scope = this.#within(name);
     this.label('');
-    const made = outside(build);
+    const made = callBack(build);
     this.#scope = scope;
     this.#setLabel(label);
     return made;
   }
 
-  /** A name in the scopes that are open; none stays none, and is refused. */
+  /** A name in the open scopes. An empty name stays empty, and is refused. */
   #within(name: string): string {
     if (typeof name !== 'string') throw new RlxError(name === undefined ? 'missing' : 'attr', `the name is a text, given as ${classOf(name)}`);
     return this.#scope && name ? `${this.#scope}/${name}` : name;
@@ -216,7 +216,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
   }
 
-  /** Names the nodes built from here on, in errors and in kernel labels. */
+  /** Sets the label of the nodes that follow, in errors and kernel labels. */
   label(text: string): void { this.#setLabel(this.#within(text) || this.#scope); }
 
   #setLabel(text: string): void {
@@ -228,11 +228,11 @@ export class GraphBuilder extends BuilderOps<Value> {
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
     if (!ArrayBuffer.isView(data)) throw new RlxError('dtype', `constant: the elements are in a typed array, given as ${classOf(data)}`, { op: 'constant' });
     const request = this.#request('constant').text(dtype, 'the element type').texts(shape, 'the shape');
-    if (Object.hasOwn(makers, dtype)) checkType('constant: the literal', dtype, data);
+    if (Object.hasOwn(arrayTypes, dtype)) checkType('constant: the literal', dtype, data);
     return this.#value(request.data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
   }
 
-  /** One number in every place of a shape. */
+  /** A value of a shape with all elements equal to n. */
   full(dtype: DType, shape: readonly Dim[], n: number): Value {
     return this.#value(this.#request('full').text(dtype, 'the element type').texts(shape, 'the shape').f64(n, 'the value'));
   }
@@ -285,7 +285,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     return this.#values(request);
   }
 
-  /** Calls a function of the compiler that is more than one op. @internal */
+  /** Calls a function of the compiler that adds several ops. @internal */
   call(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
     for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: a number is expected, given as ${classOf(n)}`, { op: name });
     const request = this.#request('call', name).text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
@@ -296,7 +296,7 @@ export class GraphBuilder extends BuilderOps<Value> {
    * Builds the bodies of a node, for values like the given ones, and makes the node. The values that the bodies
    * capture from this graph become inputs at a common index.
    */
-  #withBodies<T>(like: readonly ValueType[], place: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
+  #withBodies<T>(like: readonly ValueType[], index: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
     const bodies: GraphBuilder[] = [], graphs: number[] = [];
     try {
       for (const [name, build] of Object.entries(builds)) {
@@ -308,7 +308,7 @@ export class GraphBuilder extends BuilderOps<Value> {
       const captured = [...new Set(bodies.flatMap((body) => [...body.#captured.keys()]))];
       for (const body of bodies) {
         const names = like.map((_, i) => `in${i}`);
-        names.splice(place, 0, ...captured.map((value) => body.#capture(value).name));
+        names.splice(index, 0, ...captured.map((value) => body.#capture(value).name));
         graphs.push(body.finish(names));
       }
       return make(captured, graphs);
@@ -319,7 +319,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   #fill(like: readonly ValueType[], build: Branch): void {
-    const inputs = like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)), results = outside(() => build(this, inputs));
+    const inputs = like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)), results = callBack(() => build(this, inputs));
     if (!Array.isArray(results)) throw new RlxError('graph', `a body returns a list of values, not ${classOf(results)}`);
     results.forEach((value, i) => invoke(this.#request('output').text(`out${i}`).u32(this.#idOf(value)), this.#instance));
   }
@@ -395,4 +395,4 @@ export class GraphBuilder extends BuilderOps<Value> {
 /** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
 export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];
 
-[Value, ValueOps, GraphBuilder, BuilderOps].forEach(blameCallers);
+[Value, ValueOps, GraphBuilder, BuilderOps].forEach(methodsAtCaller);

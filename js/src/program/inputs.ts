@@ -1,8 +1,8 @@
 // Checks of user inputs before they go to the device.
 
-import { arrayLength, arrayType, checkType, toDevice, type TensorData } from '../values/dtype.js';
-import { classOf, type ErrorKind, type ErrorPlace, need, RlxError } from '../values/errors.js';
 import type { Slot } from '../plan/plan.js';
+import { arrayLength, arrayType, checkType, type TensorData, toDevice } from '../values/dtype.js';
+import { classOf, type ErrorKind, type ErrorPlace, need, RlxError } from '../values/errors.js';
 import { type HostTensor, Tensor } from '../values/tensor.js';
 import type { Input } from './types.js';
 

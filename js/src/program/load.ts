@@ -1,10 +1,10 @@
-// Checks of the tensors that a session loads.
+// Checks of the tensors that a program loads.
 
 import type { Slot } from '../plan/plan.js';
 import { checkOptions, unknownName } from '../values/errors.js';
-import { checkDType, checkHost, missing } from './inputs.js';
-import type { LoadOptions } from './session.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
+import { checkDType, checkHost, missing } from './inputs.js';
+import type { LoadOptions } from './program.js';
 
 /**
  * The tensors to load, of their slots' element types, each with its slot. Throws an {@link RlxError}:

@@ -1,13 +1,13 @@
-// What TypeScript knows of graphs and of the sessions on them: names and element types. Of graphs
-// that were read from files, and of plans, it knows nothing, and any name is taken.
+// The types of graphs and programs: names and element types. Graphs that were read from files, and plans,
+// have none, and any name is accepted.
 
 import type { TensorData } from '../values/dtype.js';
 import type { Tensor } from '../values/tensor.js';
 
 /**
- * A value for an input: its elements (with their shape, if it is to be checked), a tensor on
- * the device, or a number for an input without axes. With several steps in one run, a scalar
- * may be one number for each.
+ * A value for an input: its elements (with their shape, to have it checked), a tensor on the
+ * device, or a number for an input of rank 0. In a run of several steps a scalar may be a list with
+ * one number for each.
  */
 export type Input = number | boolean | TensorData | { data: TensorData; shape: readonly number[] } | Tensor | readonly number[];
 
@@ -20,7 +20,7 @@ export interface GraphTypes {
   values: string;
 }
 
-/** The graphs of a session, by entry. */
+/** The graphs of a program, by entry. */
 export type EntryTypes = Readonly<Record<string, GraphTypes>>;
 
 /** The class of typed array that holds the elements of a type. */
@@ -35,10 +35,10 @@ export type InputOf<D> = number | boolean | readonly number[] | Tensor | ArrayOf
 /** The inputs of a graph; those that are bound need not be given. */
 export type InputsOf<T extends GraphTypes> = string extends keyof T['inputs'] ? Inputs : { readonly [N in keyof T['inputs']]?: InputOf<T['inputs'][N]> };
 
-/** The readable values of a session. */
+/** The readable values of a program. */
 export type ValuesOf<E extends EntryTypes> = E[keyof E]['values'];
 
-/** A name that is a literal has to be one that is known; one that is made when the program runs may be any. */
+/** A literal name has to be a known one; a computed one may be any. */
 export type Name<N extends string, Known extends string> = string extends N ? N : N extends Known ? N : Known;
 
 /** The types of a training step of a graph. */
@@ -50,5 +50,5 @@ export interface StepTypes<T extends GraphTypes> {
 /** The graphs of a module, or their texts, and their types. */
 export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };
 
-/** The inputs of an entry, if a session has it. */
+/** The inputs of an entry, if a program has it. */
 export type EntryInputs<E extends EntryTypes, N extends string> = N extends keyof E ? InputsOf<E[N]> : Inputs;

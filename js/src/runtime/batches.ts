@@ -1,9 +1,9 @@
+import { checkHost } from '../program/inputs.js';
+import type { Inputs } from '../program/types.js';
 import { checkType, type TensorData } from '../values/dtype.js';
 import { checkOptions, RlxError, shown } from '../values/errors.js';
 import { byName } from '../values/named.js';
-import { checkHost } from '../program/inputs.js';
 import type { HostTensor } from '../values/tensor.js';
-import type { Inputs } from '../program/types.js';
 
 /** The handling of a last, smaller batch. */
 export type LastBatch =

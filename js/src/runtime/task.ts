@@ -1,16 +1,16 @@
-/** How long a thread may be kept from other tasks, in milliseconds. */
+/** The time slice between yields, in milliseconds. */
 const slice = 8;
 
 /**
- * Returns a function to await now and then: once a time slice is used up it lets the other tasks
- * of the thread run. It does so by messages, which hidden tabs do not throttle; now and then by
- * a timer, so that timers and painting come to their turn.
+ * Returns a function to await often: at the end of a time slice it yields to the other tasks of the
+ * thread. It yields by messages, which hidden tabs do not throttle, and every eighth time by a timer, so
+ * that timers and painting run too.
  */
 export function yieldTask(): () => Promise<void> | undefined {
-  let begun = performance.now(), turns = 0;
+  let begun = performance.now(), yields = 0;
   return () => {
     if (performance.now() - begun < slice) return undefined;
-    const byTimer = ++turns % 8 === 0 && globalThis.document?.visibilityState !== 'hidden';
+    const byTimer = ++yields % 8 === 0 && globalThis.document?.visibilityState !== 'hidden';
     return (byTimer ? nextTimer() : nextMessage()).then(() => { begun = performance.now(); });
   };
 }

@@ -1,12 +1,12 @@
-import type { Batch } from './batches.js';
+import type { Slot } from '../plan/plan.js';
+import type { LoadOptions, Program, Run, RunOptions } from '../program/program.js';
+import type { EntryInputs, EntryTypes, Inputs, Name, ValuesOf } from '../program/types.js';
 import { sizeOf, type StoredData, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, need, RlxError } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
-import type { Slot } from '../plan/plan.js';
-import type { LoadOptions, Run, RunOptions, Session } from '../program/session.js';
-import { yieldTask } from './task.js';
-import type { EntryInputs, EntryTypes, Inputs, Name, ValuesOf } from '../program/types.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
+import type { Batch } from './batches.js';
+import { yieldTask } from './task.js';
 
 /** Names in the plan that a trainer uses. */
 export interface TrainerOptions {
@@ -16,8 +16,8 @@ export interface TrainerOptions {
   loss?: string;
   /**
    * The states that keep the losses of the last steps on the device: `ring` (f32, one axis), where
-   * loss n lies at n modulo its length, and `count` (an integer), how many there were. If not given
-   * they are `history/loss`, after the output, and `history/count`; a plan may well have none.
+   * loss n lies at n modulo its length, and `count` (an integer), the number of them. If not given
+   * they are `history/loss`, after the output, and `history/count`; a plan need not have them.
    */
   history?: { ring: string; count: string };
 }
@@ -31,9 +31,9 @@ export interface TrainOptions<I = Inputs> {
   batches: BatchSource<I>;
   /** Inputs of every step besides its batch, such as a learning rate: read before each step. */
   inputs?: I | ((step: number) => I);
-  /** Every how many steps losses are read. 10 if not given; at most the length of the plan's history. */
+  /** The number of steps between two reads of losses. 10 if not given; at most the length of the plan's history. */
   every?: number;
-  /** Stops before the next step, or while waiting for a batch; `run` then resolves with the steps done. */
+  /** Stops the run before the next step, or in the wait for a batch; `run` then resolves with the steps done. */
   signal?: AbortSignal;
   /** Rejects with an error of kind `nan`, with the step, once a loss that was read is not a number. */
   stopOnNaN?: boolean;
@@ -72,31 +72,31 @@ export interface Summary {
 const running = new WeakSet<object>();
 
 /**
- * Trains with an entry of a session. A plan that keeps a history of losses on the device has every
- * loss reported, however seldom they are read.
+ * Trains with an entry of a program. If the plan keeps a history of losses on the device, every loss is
+ * reported, however seldom they are read.
  */
 export class Trainer<E extends EntryTypes = any> {
-  readonly session: Session<E>;
-  /** How many steps were made with this trainer, those before {@link Trainer.load} included. */
+  readonly program: Program<E>;
+  /** The number of steps of this trainer, those before {@link Trainer.load} included. */
   steps = 0;
   readonly #entry: string;
-  /** The session, of which any name is asked. */
-  readonly #session: Session;
+  /** The program, without the types of its entries. */
+  readonly #program: Program;
   readonly #loss: string;
   readonly #history: { ring: Slot; count: Slot } | undefined;
-  /** How many losses of the history were reported, or are not this run's. */
+  /** The number of losses of the history that were reported, or precede this run. */
   #reported = 0;
 
-  constructor(session: Session<E>, options: TrainerOptions = {}) {
+  constructor(program: Program<E>, options: TrainerOptions = {}) {
     checkOptions('a trainer', options, 'entry loss history');
     const { entry = 'step', loss = 'loss', history } = options ?? {};
     checkOptions('history', history, 'ring count');
-    need(session?.plan, 'missing', 'a trainer has a session', session);
-    this.session = session;
-    this.#session = session as Session<any>;
+    need(program?.plan, 'missing', 'a trainer has a program', program);
+    this.program = program;
+    this.#program = program as Program<any>;
     this.#entry = entry;
     this.#loss = loss;
-    const state = (name: string) => session.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
+    const state = (name: string) => program.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
     const ring = state(history?.ring ?? `history/${loss}`), count = state(history?.count ?? 'history/count');
     if (history && !(ring && count)) {
       throw new RlxError('name', `no states ${history.ring} and ${history.count}`, { name: history.ring });
@@ -104,16 +104,16 @@ export class Trainer<E extends EntryTypes = any> {
     this.#history = ring && count && { ring, count };
   }
 
-  /** One step. See {@link Session.run}. */
+  /** One step. See {@link Program.run}. */
   async step<V extends string>(inputs: EntryInputs<E, 'step'>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run> {
-    const run = await this.#session.run(this.#entry, inputs as Inputs, options);
+    const run = await this.#program.run(this.#entry, inputs as Inputs, options);
     this.steps += options?.steps ?? 1;
     return run;
   }
 
   /**
-   * Makes many steps. The page stays responsive, and a hidden tab goes on; losses are read every
-   * few steps with the step's own submission, and nothing waits for them.
+   * Runs many steps. The page stays responsive, and a hidden tab goes on. Losses are read every few steps
+   * with the step's own submission, without a wait.
    */
   async run(options: TrainOptions<EntryInputs<E, 'step'>>): Promise<Summary> {
     checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
@@ -127,10 +127,10 @@ export class Trainer<E extends EntryTypes = any> {
     const seconds = () => (performance.now() - begun) / 1000;
     let loss = NaN, failure: unknown, done = 0, reports = Promise.resolve();
     const report = async (run: Run) => {
-      const ahead = run.step - this.steps; // runs of other entries
+      const otherRuns = run.step - this.steps; // runs of other entries
       try {
         const { step, values } = await run.reading!;
-        const losses = this.#losses(values), at = step - ahead;
+        const losses = this.#losses(values), at = step - otherRuns;
         if (!losses.length) return;
         loss = losses.at(-1)!;
         onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
@@ -149,19 +149,19 @@ export class Trainer<E extends EntryTypes = any> {
     try {
       if (history) { // its current contents may be of an earlier run or of a file
         every = Math.min(every, history.ring.shape[0]!);
-        this.#reported = countIn(history.count.name, await this.#session.read(history.count.name));
+        this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
       }
       let batch: Batch | undefined;
       while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
         const read = done + 1 === steps || (done + 1) % every === 0;
         const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
-        const run = await this.#session.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
+        const run = await this.#program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
         done++;
         this.steps++;
         if (read) follow(run);
         await pause();
       }
-      if (!failure && done && done < steps) follow({ step: this.session.steps, reading: this.#session.readAll(this.#names()) });
+      if (!failure && done && done < steps) follow({ step: this.program.steps, reading: this.#program.readAll(this.#names()) });
       await reports;
       if (failure) throw failure;
       const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
@@ -186,20 +186,19 @@ export class Trainer<E extends EntryTypes = any> {
   }
 
   /**
-   * Runs another entry over batches and gathers its outputs. One without axes becomes its mean over
-   * all rows, or, of integers, which count something, its sum; any other is concatenated, without
-   * the rows that a mask left out.
+   * Runs another entry over batches and gathers its outputs. An output of rank 0 becomes its mean over
+   * all rows, or, of an integer type, its sum; any other is concatenated, without masked rows.
    */
   async evaluate(options: EvaluateOptions<keyof E & string>): Promise<Record<string, number | TensorData>> {
     checkOptions('evaluate', options, 'entry batches');
     const { entry = 'eval', batches } = options ?? {};
     const pause = yieldTask(), source = open(batches), parts: Part[] = [];
-    const { plan } = this.session, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
+    const { plan } = this.program, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
     try {
       let batch: Batch | undefined;
       while ((batch = await source.next(parts.length))) {
-        const { reading } = await this.#session.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
+        const { reading } = await this.#program.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
         parts.push({ rows: batch.rows, values: (await reading!).values });
         await pause();
       }
@@ -211,7 +210,7 @@ export class Trainer<E extends EntryTypes = any> {
   }
 
   /** All parameters and states, for {@link Trainer.load}. */
-  save(): Promise<Record<string, HostTensor>> { return this.session.save(); }
+  save(): Promise<Record<string, HostTensor>> { return this.program.save(); }
 
   /** The values of {@link Trainer.save} without the optimizer's states and the losses, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
@@ -227,14 +226,14 @@ export class Trainer<E extends EntryTypes = any> {
     const count = (name = '') => tensors[name]?.data && countIn(name, tensors[name].data);
     count('optim/step');
     const steps = count(this.#history?.count.name) ?? this.steps;
-    await this.session.load(tensors, options);
+    await this.program.load(tensors, options);
     this.steps = steps;
   }
 }
 
 const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
 
-/** The greatest count of steps in a file: it is an i32 on the device, and is not to overflow in the steps to come. */
+/** The maximal count of steps in a file: it is an i32 on the device, and must not overflow in later steps. */
 const maxCount = 2 ** 30;
 
 /** The number of steps that a state counts. */
@@ -249,7 +248,7 @@ interface Puller {
   next(step: number): Promise<Batch | undefined> | Batch | undefined;
   /** Ends the wait for a batch. */
   interrupt(): void;
-  /** Closes the source. One that a batch is still expected of is not waited for. */
+  /** Closes the source, without waiting for a batch in progress. */
   close(): unknown;
 }
 

@@ -9,10 +9,10 @@ const { captureStackTrace } = Error as { captureStackTrace?(error: object, calle
 /** Whether a call from outside is in progress: nested calls are then internal. */
 let inside = false;
 /** Errors that begin at a caller already. */
-const blamed = new WeakSet<object>();
+const trimmed = new WeakSet<object>();
 
 /** Runs a callback of the caller: its calls come from outside. */
-export function outside<T>(run: () => T): T {
+export function callBack<T>(run: () => T): T {
   const before = inside;
   inside = false;
   try {
@@ -23,7 +23,7 @@ export function outside<T>(run: () => T): T {
 }
 
 /** A function whose errors have stacks that begin at its caller. */
-export function blaming<F extends Called>(run: F): F {
+export function atCaller<F extends Called>(run: F): F {
   // It calls inside `try`: JavaScriptCore forgets a function that ends with a call.
   const called = function (this: unknown, ...args: unknown[]): unknown {
     if (inside) return run.apply(this, args);
@@ -31,8 +31,8 @@ export function blaming<F extends Called>(run: F): F {
     try {
       return run.apply(this, args);
     } catch (reason) {
-      if (reason instanceof RlxError && reason.kind !== 'internal' && !blamed.has(reason)) {
-        blamed.add(reason);
+      if (reason instanceof RlxError && reason.kind !== 'internal' && !trimmed.has(reason)) {
+        trimmed.add(reason);
         captureStackTrace?.(reason, called);
       }
       throw reason;
@@ -43,15 +43,15 @@ export function blaming<F extends Called>(run: F): F {
   return called as F;
 }
 
-/** {@link blaming} for all methods of a class. */
-export function blameCallers({ prototype }: { prototype: object }): void {
+/** {@link atCaller} for all methods of a class. */
+export function methodsAtCaller({ prototype }: { prototype: object }): void {
   for (const [name, { value: method, ...how }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-    if (name !== 'constructor' && typeof method === 'function') Object.defineProperty(prototype, name, { ...how, value: blaming(method) });
+    if (name !== 'constructor' && typeof method === 'function') Object.defineProperty(prototype, name, { ...how, value: atCaller(method) });
   }
 }
 
-/** {@link blaming} for an async function, which captures the stack before its caller is gone from it. */
-export async function blameWaiting<T>(called: Called, run: () => Promise<T>): Promise<T> {
+/** {@link atCaller} for an async function, which captures the stack before its caller is gone from it. */
+export async function asyncAtCaller<T>(called: Called, run: () => Promise<T>): Promise<T> {
   const error: { -readonly [K in keyof RlxError]: RlxError[K] } = new RlxError('internal', '');
   captureStackTrace?.(error, called);
   try {

@@ -1,17 +1,17 @@
-// The common part of sessions on all devices: names, checks, the rows of scalars.
+// What programs on all devices share: names, checks, the rows of scalars.
 
+import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
+import { rowBytes } from '../plan/validate.js';
 import { roundUp, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, RlxError, unknownName } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
+import { type HostTensor, type StoredTensor, Tensor, type TensorType } from '../values/tensor.js';
 import { checkHost, checkNames, deviceInput, hostBytes, missing, scalarBytes } from './inputs.js';
 import { checkLoad } from './load.js';
-import { type Entry, persistentOf, type Plan, type Slot, type Status } from '../plan/plan.js';
-import { rowBytes } from '../plan/validate.js';
-import type { LoadOptions, Reading, Run, RunOptions, Session } from './session.js';
-import { type HostTensor, type StoredTensor, Tensor, type TensorType } from '../values/tensor.js';
+import type { Device, LoadOptions, Program, Reading, Run, RunOptions } from './program.js';
 import type { Input, Inputs } from './types.js';
 
-/** The effect of a checked input: bytes to write, or the session's handle of a tensor. */
+/** The effect of a checked input: bytes to write, or the program's handle of a tensor. */
 export interface Upload { slot: Slot; bytes?: Uint8Array<ArrayBuffer>; from?: unknown }
 
 /** An entry with the rows of its scalars, one for each step of a run; bound scalars are in the first. */
@@ -33,14 +33,14 @@ export function statusError({ codes }: Status, [code, ...detail]: Uint32Array): 
   return new RlxError('index', `${node}: ${message} (${detail}); parameters and states are as they were before it`, { node, op: node });
 }
 
-/** A session on a plan, without the device-specific part. */
-export abstract class PlanSession<E extends Runnable = Runnable> implements Session {
+/** A program on a plan, without the device-specific part. */
+export abstract class BaseProgram<E extends Runnable = Runnable> implements Program {
   readonly plan: Plan;
-  abstract readonly deviceName: string;
+  abstract readonly device: Device;
   readonly lost: Promise<RlxError>;
   steps = 0;
 
-  /** The error that ended the session. */
+  /** The error that ended the program. */
   protected error: RlxError | undefined;
   protected lastEntry: E | undefined;
   /** The step that was last saved. */
@@ -165,21 +165,21 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
   }
 
   /** Sets parameters and states. */
-  #give(uploads: Upload[]): void {
+  #setAll(uploads: Upload[]): void {
     this.store(uploads);
     for (const { slot } of uploads) this.#bound.add(slot);
   }
 
   async write(name: string, value: Input): Promise<void> {
     this.check();
-    this.#give([this.#checkInput('write', this.#stateSlot(name), value)]);
+    this.#setAll([this.#checkInput('write', this.#stateSlot(name), value)]);
   }
 
   async upload(tensor: HostTensor): Promise<Tensor> {
     this.check();
-    checkHost('upload', 'what is given', tensor);
+    checkHost('upload', 'the tensor', tensor);
     const { dtype, shape, data } = tensor;
-    return this.tensor(tensor, hostBytes('upload', { name: 'what is given', dtype, shape, bytes: data?.byteLength }, tensor));
+    return this.tensor(tensor, hostBytes('upload', { name: 'the tensor', dtype, shape, bytes: data?.byteLength }, tensor));
   }
 
   async keep(name: string): Promise<Tensor> {
@@ -197,10 +197,10 @@ export abstract class PlanSession<E extends Runnable = Runnable> implements Sess
 
   async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
     this.check();
-    this.#give(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
+    this.#setAll(checkLoad(this.#persistent.values(), tensors, options).map(([slot, tensor]) => ({ slot, bytes: hostBytes('load', slot, tensor) })));
   }
 
   close(): void {
-    if (this.end(new RlxError('closed', 'the session was closed'))) this.release();
+    if (this.end(new RlxError('closed', 'the program was closed'))) this.release();
   }
 }

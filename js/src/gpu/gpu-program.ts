@@ -1,65 +1,65 @@
-// A session on a GPUDevice of this thread.
+// A program on a GPUDevice of this thread.
 
-import { type Device, onLost } from './device.js';
-import { asError, RlxError } from '../values/errors.js';
-import * as flags from './flags.js';
-import { Flight } from './flight.js';
 import { allSteps, type Plan, type Slot } from '../plan/plan.js';
-import { type Program, type ProgramEntry, watched } from './program.js';
-import { PlanSession, type Upload } from '../program/plan-session.js';
-import { Recorder } from './recorder.js';
-import type { Reading, Run, RunOptions } from '../program/session.js';
-import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
-import { Tensor, type TensorType } from '../values/tensor.js';
+import { BaseProgram, type Upload } from '../program/base.js';
+import type { Device, Reading, Run, RunOptions } from '../program/program.js';
 import type { Inputs } from '../program/types.js';
+import { asError, RlxError } from '../values/errors.js';
+import { Tensor, type TensorType } from '../values/tensor.js';
+import { onLost, type OpenDevice } from './device.js';
+import { type Executable, type ExecutableEntry, inErrorScopes } from './executable.js';
+import * as flags from './flags.js';
+import { SubmissionLimiter } from './limiter.js';
+import { Recorder } from './recorder.js';
+import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
 
-// Firefox looks for finished work every 100 ms, unless there is a submission to make.
+// Firefox polls for completed work every 100 ms, unless there is a submission.
 const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
 
-/** Whether runs of a plan must wait for a result of the device. */
-const looks = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.going);
+/** Whether a plan has loops without a trip count, whose condition the host reads. */
+const hasDynamicLoops = ({ entries }: Plan): boolean => allSteps(entries).some((step) => step.kind === 'repeat' && step.condition);
 
-export class GPUSession extends PlanSession<ProgramEntry> {
-  readonly deviceName: string;
+export class GPUProgram extends BaseProgram<ExecutableEntry> {
+  readonly device: Device;
 
-  readonly #device: Device;
-  readonly #program: Program;
+  readonly #owned: boolean;
+  readonly #executable: Executable;
   readonly #gpu: GPUDevice;
   readonly #ring: StagingRing;
-  readonly #flight: Flight;
+  readonly #limiter: SubmissionLimiter;
   readonly #recorder: Recorder;
   readonly #pool = new Map<number, GPUBuffer[]>();
   #submissions = 0;
   #nudging = false;
-  readonly #forget: () => void;
+  readonly #stopListening: () => void;
 
-  constructor(device: Device, plan: Plan, program: Program, inFlight: number | undefined, staging: number) {
-    super(plan, program);
-    this.#device = device;
-    this.#program = program;
-    this.#gpu = device.gpu;
-    this.deviceName = device.name;
-    this.#flight = new Flight(looks(plan) ? 1 : inFlight);
-    this.#recorder = new Recorder(program);
-    this.#ring = new StagingRing(this.#gpu, program, Math.max(3, staging), { onFree: () => this.#catchUp(), fatal: () => this.#fatal() });
+  constructor({ gpu, owned, description }: OpenDevice, plan: Plan, executable: Executable, inFlight: number | undefined, staging: number) {
+    super(plan, executable);
+    this.#owned = owned;
+    this.#executable = executable;
+    this.#gpu = gpu;
+    this.device = { name: 'webgpu', description };
+    this.#limiter = new SubmissionLimiter(hasDynamicLoops(plan) ? 1 : inFlight);
+    this.#recorder = new Recorder(executable);
+    this.#ring = new StagingRing(this.#gpu, executable, Math.max(3, staging), { onFree: () => this.#submitPostponed(), fatal: () => this.#fatal() });
     this.#gpu.addEventListener('uncapturederror', this.#onError);
-    this.#forget = onLost(this.#gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
+    this.#stopListening = onLost(this.#gpu, (info) => this.fail(lostError(info, this.steps - this.savedAt)));
   }
 
   protected override end(error: RlxError): boolean {
     if (!super.end(error)) return false;
-    this.#flight.close(error);
+    this.#limiter.close(error);
     this.#ring.close(error);
     return true;
   }
 
-  /** On a device of somebody else, an error that mentions none of our objects is not ours. */
+  /** On a shared device, an error that names none of this program's objects is another's. */
   readonly #onError = ({ error }: GPUUncapturedErrorEvent): void => {
-    if (!this.#device.owned && !error.message.includes(this.#program.tag)) return;
+    if (!this.#owned && !error.message.includes(this.#executable.tag)) return;
     this.fail(new RlxError(error.constructor.name === 'GPUOutOfMemoryError' ? 'memory' : 'gpu', error.message, { cause: error }));
   };
 
-  /** The error that ended the session. News of a lost device may come after a failed call. */
+  /** The error that ended the program. The loss of a device may be reported after a failed call. */
   async #fatal(): Promise<RlxError | undefined> {
     if (!this.error) await Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, 50))]);
     return this.error;
@@ -67,59 +67,59 @@ export class GPUSession extends PlanSession<ProgramEntry> {
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
     const { target, steps, slots } = this.options(name, options);
-    const turn = this.#flight.enter();
-    if (turn) {
+    const admitted = this.#limiter.acquire();
+    if (admitted) {
       this.#nudge();
-      await turn;
+      await admitted;
     }
     try {
       this.check();
       // Outputs of entries share memory: pending reads of another entry go first.
-      while (target !== this.lastEntry && this.#ring.postponed[0]) this.#carry(true);
+      while (target !== this.lastEntry && this.#ring.postponed[0]) this.#submitRead(true);
       const uploads = this.accept(target, inputs ?? {}, steps);
-      this.#send(uploads);
-      this.#sendScalars(target, steps);
+      this.#writeInputs(uploads);
+      this.#writeScalars(target, steps);
       const request = slots && this.#request(slots);
       const encode = () => this.#encode(target, uploads, steps, request);
-      const step = await (target.proven ? encode() : this.#prove(target, encode));
+      const step = await (target.validated ? encode() : this.#validateRun(target, encode));
       void this.#gpu.queue.onSubmittedWorkDone().catch(() => {}).then(() => {
-        this.#flight.leave();
-        if (!this.error) this.#program.replaceDrafts(target);
+        this.#limiter.release();
+        if (!this.error) this.#executable.replaceDrafts(target);
       });
       return { step, reading: request?.promise };
     } catch (reason) {
-      this.#flight.leave();
+      this.#limiter.release();
       throw reason;
     }
   }
 
-  /** Makes the first run of an entry under the eyes of WebGPU's checks. */
-  async #prove(target: ProgramEntry, encode: () => Promise<number>): Promise<number> {
+  /** Makes the first run of an entry in WebGPU's error scopes. */
+  async #validateRun(target: ExecutableEntry, encode: () => Promise<number>): Promise<number> {
     try {
-      const step = await watched(this.#gpu, target.entry.name, encode);
+      const step = await inErrorScopes(this.#gpu, target.entry.name, encode);
       this.check();
-      target.proven = true;
+      target.validated = true;
       return step;
     } catch (reason) {
       const error = asError(reason);
-      if (error.kind !== 'index') this.fail(error); // an index out of range is of the inputs
+      if (error.kind !== 'index') this.fail(error); // an index out of range is a fault of the inputs
       throw error;
     }
   }
 
   /**
-   * One encoder, one pass, one submission, but that loops without a bound need more, and wait for the
-   * device. Returns the number of the last step.
+   * Encodes steps: one encoder, one pass, one submission. Loops without a trip count need several, and wait for
+   * the device. Returns the number of the last step.
    */
-  async #encode(target: ProgramEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): Promise<number> {
+  async #encode(target: ExecutableEntry, uploads: Upload[], steps: number, request: ReadRequest | undefined): Promise<number> {
     const recorder = this.#recorder;
     recorder.encoder = this.#gpu.createCommandEncoder();
-    this.#copy(recorder.encoder, uploads);
+    this.#copyInputs(recorder.encoder, uploads);
     for (let k = 0; k < steps; k++) {
       for (const { buffer, offset } of recorder.record(target.entry.steps, target.dispatches, k * target.stride)) {
-        const look = readRequest([{ name: '', dtype: 'u32', shape: [], buffer: this.#program.buffers[buffer]!, offset, bytes: 4 }]);
-        this.#flush(look);
-        recorder.going = (await look.promise).values['']![0] as number;
+        const readback = readRequest([{ name: '', dtype: 'u32', shape: [], buffer: this.#executable.buffers[buffer]!, offset, bytes: 4 }]);
+        this.#flush(readback);
+        recorder.condition = (await readback.promise).values['']![0] as number;
         recorder.encoder = this.#gpu.createCommandEncoder();
       }
     }
@@ -145,59 +145,59 @@ export class GPUSession extends PlanSession<ProgramEntry> {
   }
 
   /** Writes inputs from the host. */
-  #send(uploads: Upload[]): void {
+  #writeInputs(uploads: Upload[]): void {
     for (const { slot, bytes } of uploads) {
-      if (bytes?.length) this.#gpu.queue.writeBuffer(this.#program.buffers[slot.buffer]!, slot.offset, bytes);
+      if (bytes?.length) this.#gpu.queue.writeBuffer(this.#executable.buffers[slot.buffer]!, slot.offset, bytes);
     }
   }
 
-  /** Writes the scalars of some steps, but those of one step that are there already: the device would wait for the copy. */
-  #sendScalars(target: ProgramEntry, steps: number): void {
-    const { uniforms, rows, stride, sent } = target;
-    if (!uniforms || steps === 1 && sent?.every((byte, i) => byte === rows[i])) return;
+  /** Writes the scalars of some steps, unless the device has those of a single step already: it would wait for the copy. */
+  #writeScalars(target: ExecutableEntry, steps: number): void {
+    const { uniforms, rows, stride, written } = target;
+    if (!uniforms || steps === 1 && written?.every((byte, i) => byte === rows[i])) return;
     this.#gpu.queue.writeBuffer(uniforms, 0, rows, 0, steps * stride);
-    target.sent = rows.slice(0, stride);
+    target.written = rows.slice(0, stride);
   }
 
   /** Records copies of inputs on the device. */
-  #copy(encoder: GPUCommandEncoder, uploads: Upload[]): void {
+  #copyInputs(encoder: GPUCommandEncoder, uploads: Upload[]): void {
     for (const { slot, from } of uploads) {
-      if (from) encoder.copyBufferToBuffer(from as GPUBuffer, 0, this.#program.buffers[slot.buffer]!, slot.offset, slot.bytes);
+      if (from) encoder.copyBufferToBuffer(from as GPUBuffer, 0, this.#executable.buffers[slot.buffer]!, slot.offset, slot.bytes);
     }
   }
 
-  /** Does both, in a submission of its own. */
+  /** Writes and copies inputs, in a submission of its own. */
   protected store(uploads: Upload[]): void {
-    this.#send(uploads);
+    this.#writeInputs(uploads);
     if (!uploads.some(({ from }) => from)) return;
     const encoder = this.#gpu.createCommandEncoder();
-    this.#copy(encoder, uploads);
+    this.#copyInputs(encoder, uploads);
     this.#submit(encoder);
   }
 
   #request(slots: Slot[]): ReadRequest {
-    return readRequest(slots.map((slot): Source => ({ ...slot, buffer: this.#program.buffers[slot.buffer]! })));
+    return readRequest(slots.map((slot): Source => ({ ...slot, buffer: this.#executable.buffers[slot.buffer]! })));
   }
 
   protected capture(slots: Slot[]): Promise<Reading> { return this.#arrival(this.#request(slots)); }
 
   #arrival(request: ReadRequest): Promise<Reading> {
-    this.#carry(false, request);
+    this.#submitRead(false, request);
     return request.promise;
   }
 
   /** Makes a submission for a read, or for the oldest that was postponed, unless it has to wait. */
-  #carry(now: boolean, request?: ReadRequest): void {
+  #submitRead(now: boolean, request?: ReadRequest): void {
     const encoder = this.#gpu.createCommandEncoder(), capture = this.#ring.capture(encoder, now, request);
     if (capture) this.#submit(encoder, capture);
   }
 
-  /** A staging buffer is free: if no run comes along to carry a postponed read, it goes alone. */
-  #catchUp(): void {
+  /** A staging buffer is free: unless a run follows soon, a postponed read gets a submission of its own. */
+  #submitPostponed(): void {
     if (!this.#ring.postponed[0]) return;
     setTimeout(() => {
-      if (this.#flight.waiting) this.#catchUp();
-      else if (!this.error) this.#carry(false);
+      if (this.#limiter.waiting) this.#submitPostponed();
+      else if (!this.error) this.#submitRead(false);
     }, 4);
   }
 
@@ -206,7 +206,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#nudging = true;
     setTimeout(() => {
       this.#nudging = false;
-      if (this.error || (!this.#ring.arriving.size && !this.#flight.waiting)) return;
+      if (this.error || (!this.#ring.arriving.size && !this.#limiter.waiting)) return;
       this.#gpu.queue.submit([]);
       this.#nudge();
     }, 2);
@@ -224,7 +224,7 @@ export class GPUSession extends PlanSession<ProgramEntry> {
     this.#pool.set(size, idle);
     let buffer: GPUBuffer;
     try {
-      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#program.tag} tensor`, size, usage: flags.storage | flags.copySrc | flags.copyDst });
+      buffer = idle.pop() ?? this.#gpu.createBuffer({ label: `${this.#executable.tag} tensor`, size, usage: flags.storage | flags.copySrc | flags.copyDst });
     } catch (cause) {
       throw asError(cause);
     }
@@ -237,18 +237,18 @@ export class GPUSession extends PlanSession<ProgramEntry> {
       this.#gpu.queue.writeBuffer(buffer, 0, from);
     } else {
       const encoder = this.#gpu.createCommandEncoder();
-      encoder.copyBufferToBuffer(this.#program.buffers[from.buffer]!, from.offset, buffer, 0, bytes);
+      encoder.copyBufferToBuffer(this.#executable.buffers[from.buffer]!, from.offset, buffer, 0, bytes);
       this.#submit(encoder);
     }
     return new Tensor({ dtype, shape, owner: this, handle: buffer, data, free });
   }
 
   protected release(): void {
-    this.#forget();
+    this.#stopListening();
     this.#gpu.removeEventListener('uncapturederror', this.#onError);
     for (const idle of this.#pool.values()) for (const buffer of idle) buffer.destroy();
-    this.#program.destroy();
-    if (this.#device.owned) this.#gpu.destroy();
+    this.#executable.destroy();
+    if (this.#owned) this.#gpu.destroy();
   }
 }
 

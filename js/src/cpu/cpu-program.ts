@@ -1,32 +1,32 @@
-// A session on the CPU: the kernels are functions of a WebAssembly module, which are called in this thread
-// and, where the page may have them, in some that help.
+// A program on the CPU: the kernels are functions of a WebAssembly module, called in this thread and in
+// helper threads where the page may have them.
 
+import type { Plan, Slot } from '../plan/plan.js';
+import { statusBytes } from '../plan/validate.js';
+import { BaseProgram, statusError, type Upload } from '../program/base.js';
+import type { Program, Reading, Run, RunOptions } from '../program/program.js';
+import type { Inputs } from '../program/types.js';
 import { fromDevice } from '../values/dtype.js';
 import { asError } from '../values/errors.js';
 import { byName } from '../values/named.js';
-import type { Plan, Slot } from '../plan/plan.js';
-import { statusBytes } from '../plan/validate.js';
-import { PlanSession, statusError, type Upload } from '../program/plan-session.js';
-import type { Reading, Run, RunOptions, Session } from '../program/session.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
-import { buildProgram, type Program, type ProgramEntry } from './program.js';
-import type { Inputs } from '../program/types.js';
+import { buildExecutable, type Executable, type ExecutableEntry } from './executable.js';
 
 /** Makes a plan with code, which may be compiled already, ready to run. */
-export const openCPU = async (plan: Plan, maxSteps: number, code?: WebAssembly.Module): Promise<Session> => new CPUSession(plan, await buildProgram(plan, maxSteps, code));
+export const openCPU = async (plan: Plan, maxSteps: number, code?: WebAssembly.Module): Promise<Program> => new CPUProgram(plan, await buildExecutable(plan, maxSteps, code));
 
-class CPUSession extends PlanSession<ProgramEntry> {
-  readonly deviceName = 'CPU';
-  #program: Program | undefined;
+class CPUProgram extends BaseProgram<ExecutableEntry> {
+  readonly device = { name: 'cpu', description: 'CPU' } as const;
+  #executable: Executable | undefined;
 
-  constructor(plan: Plan, program: Program) {
-    super(plan, program);
-    this.#program = program;
+  constructor(plan: Plan, executable: Executable) {
+    super(plan, executable);
+    this.#executable = executable;
   }
 
   #bytes({ buffer, offset, bytes }: Slot): Uint8Array {
-    const { memory, places } = this.#program!;
-    return new Uint8Array(memory, places[buffer]! + offset, bytes);
+    const { memory, addresses } = this.#executable!;
+    return new Uint8Array(memory, addresses[buffer]! + offset, bytes);
   }
 
   async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
@@ -36,8 +36,8 @@ class CPUSession extends PlanSession<ProgramEntry> {
     return { step: this.steps, reading: slots && this.capture(slots) };
   }
 
-  #step(target: ProgramEntry, k: number): void {
-    const { memory, row } = this.#program!, { rows, stride, steps } = target;
+  #step(target: ExecutableEntry, k: number): void {
+    const { memory, row } = this.#executable!, { rows, stride, steps } = target;
     new Uint8Array(memory, row, stride).set(rows.subarray(k * stride, (k + 1) * stride));
     try {
       for (const step of steps) step();
@@ -54,7 +54,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   #checkStatus(): void {
     const { status } = this.plan;
     if (!status) return;
-    const words = new Uint32Array(this.#program!.memory, this.#program!.places[status.buffer]! + status.offset, statusBytes / 4);
+    const words = new Uint32Array(this.#executable!.memory, this.#executable!.addresses[status.buffer]! + status.offset, statusBytes / 4);
     const error = statusError(status, words);
     words.fill(0);
     if (error) throw error;
@@ -74,7 +74,7 @@ class CPUSession extends PlanSession<ProgramEntry> {
   }
 
   protected release(): void {
-    for (const thread of this.#program!.threads) thread.terminate();
-    this.#program = undefined;
+    for (const thread of this.#executable!.threads) thread.terminate();
+    this.#executable = undefined;
   }
 }

@@ -1,11 +1,11 @@
-// A plan made into GPU objects, once: buffers, layouts, pipelines, bind groups.
+// The GPU objects of a plan, made once: buffers, layouts, pipelines, bind groups.
 
-import { RlxError } from '../values/errors.js';
-import { greatest } from '../values/dtype.js';
-import * as flags from './flags.js';
 import { allSteps, type Binding, type Dispatch, type Kernel, type Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
-import { type Runnable, withRows } from '../program/plan-session.js';
+import { type Runnable, withRows } from '../program/base.js';
+import { maxOf } from '../values/dtype.js';
+import { RlxError } from '../values/errors.js';
+import * as flags from './flags.js';
 
 /** The objects of a dispatch, but for its pipeline. */
 export interface DispatchObjects {
@@ -20,21 +20,21 @@ export interface DispatchObjects {
 export type Dispatches = Map<Dispatch, DispatchObjects>;
 
 /** An entry with its objects. */
-export interface ProgramEntry extends Runnable {
+export interface ExecutableEntry extends Runnable {
   dispatches: Dispatches;
   /** The rows of scalars on the device, and the first of them. */
   uniforms?: GPUBuffer;
-  sent?: Uint8Array;
+  written?: Uint8Array;
   /** Whether a run has passed WebGPU's checks. */
-  proven: boolean;
+  validated: boolean;
 }
 
 /** Makes calls and returns their results. Rejects with the first error of an error scope, unless a call throws. */
-export async function watched<T>(gpu: GPUDevice, what: string, calls: () => Promise<T>): Promise<T> {
+export async function inErrorScopes<T>(gpu: GPUDevice, what: string, calls: () => Promise<T>): Promise<T> {
   const filters = ['validation', 'out-of-memory', 'internal'] as const;
   for (const filter of filters) gpu.pushErrorScope(filter);
   const value = calls(), popped = Promise.all(filters.map(() => gpu.popErrorScope().catch(() => null)));
-  const done = await value; // its own error says more than the scope's
+  const done = await value; // its own error has more detail than the scope's
   const errors = await popped, i = errors.findIndex(Boolean);
   // Scopes pop from the innermost, so the second of three is out-of-memory.
   if (i >= 0) throw new RlxError(i === 1 ? 'memory' : 'gpu', `${what}: ${errors[i]!.message}`, { op: what, cause: errors[i] });
@@ -42,26 +42,26 @@ export async function watched<T>(gpu: GPUDevice, what: string, calls: () => Prom
 }
 
 /**
- * Builds a plan's objects, for runs of up to `maxSteps` steps. With `drafts` those stand in for kernels,
- * until {@link Program.replaceDrafts}. Rejects with an {@link RlxError} of kind `shader`, `memory` or `gpu`.
+ * Builds a plan's objects, for runs of up to `maxSteps` steps. With `drafts` those replace their kernels,
+ * until {@link Executable.replaceDrafts}. Rejects with an {@link RlxError} of kind `shader`, `memory` or `gpu`.
  */
-export async function buildProgram(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean): Promise<Program> {
-  const program = new Program(gpu, plan, maxSteps, drafts);
+export async function buildExecutable(gpu: GPUDevice, plan: Plan, maxSteps: number, drafts: boolean): Promise<Executable> {
+  const executable = new Executable(gpu, plan, maxSteps, drafts);
   try {
-    await watched(gpu, plan.name, () => program.make());
-    return program;
+    await inErrorScopes(gpu, plan.name, () => executable.make());
+    return executable;
   } catch (reason) {
-    program.destroy();
+    executable.destroy();
     throw reason;
   }
 }
 
 type Window = [binding: number, buffer: GPUBuffer, at: Omit<Binding, 'buffer'>];
 
-/** The objects of a plan, made by {@link buildProgram}. */
-export class Program {
+/** The objects of a plan, made by {@link buildExecutable}. */
+export class Executable {
   readonly buffers: GPUBuffer[] = [];
-  readonly entries = new Map<string, ProgramEntry>();
+  readonly entries = new Map<string, ExecutableEntry>();
   /** The unique prefix of these objects' labels, which attributes errors to them. */
   readonly tag = `rlx-${Math.random()}`;
   readonly #owned: GPUBuffer[] = [];
@@ -70,11 +70,11 @@ export class Program {
 
   readonly #gpu: GPUDevice;
   readonly plan: Plan;
-  /** The most steps of one run: the rows of scalars there are. */
+  /** The maximal number of steps of a run: that of the rows of scalars. */
   readonly maxSteps: number;
-  /** Those of the kernels, in their order. */
+  /** The pipelines of the kernels, in their order. */
   pipelines: readonly GPUComputePipeline[] = [];
-  /** Whether drafts stand in for kernels. */
+  /** Whether drafts replace their kernels. */
   drafts: boolean;
   /** Whether the final pipelines are still being compiled. */
   #replaceable: boolean;
@@ -106,13 +106,13 @@ export class Program {
     this.plan.buffers.forEach(({ kind, bytes }, i) => this.buffers.push(this.#buffer(`${kind} ${i}`, bytes, usage)));
     for (const { buffer, offset, data } of this.plan.constants) this.#gpu.queue.writeBuffer(this.buffers[buffer]!, offset, data);
     if (!this.plan.kernels.some(({ counters }) => counters)) return;
-    const most = greatest(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);
-    const words = rowBytes / 4, rows = Uint32Array.from({ length: most * words }, (_, i) => i % words ? 0 : i / words);
+    const max = maxOf(allSteps(this.plan.entries), (step) => step.kind === 'repeat' ? step.count : 1, 1);
+    const words = rowBytes / 4, rows = Uint32Array.from({ length: max * words }, (_, i) => i % words ? 0 : i / words);
     this.#counters = this.#buffer('counters', rows.byteLength, flags.uniform | flags.copyDst);
     this.#gpu.queue.writeBuffer(this.#counters, 0, rows);
   }
 
-  /** Makes all objects: the pipelines of some kernels from their drafts. */
+  /** Makes all objects. */
   async make(): Promise<void> {
     this.#makeBuffers();
     this.#makeEntries();
@@ -132,16 +132,16 @@ export class Program {
   }
 
   /**
-   * Makes the pipelines that drafts stand in for, once the device has run an entry with some: compiling
-   * would have held that up. Runs that begin after that run those.
+   * Compiles the kernels that drafts replace, after the first run of an entry with drafts, which compiling
+   * would delay. Later runs use them.
    */
-  replaceDrafts({ dispatches }: ProgramEntry): void {
+  replaceDrafts({ dispatches }: ExecutableEntry): void {
     if (!this.#replaceable || ![...dispatches.keys()].some(({ draft }) => draft)) return;
     this.#replaceable = false;
-    watched(this.#gpu, this.plan.name, async () => {
+    inErrorScopes(this.#gpu, this.plan.name, async () => {
       this.pipelines = await Promise.all(this.plan.kernels.map((kernel, i) => kernel.draft ? this.#pipeline(kernel, kernel.source) : this.pipelines[i]!));
       this.drafts = false;
-    }).catch(() => {}); // after a failure the fallbacks stay
+    }).catch(() => {}); // after a failure the drafts stay
   }
 
   /** The bind group layouts of a kernel: storage arrays, and uniforms if it reads any. */
@@ -159,14 +159,14 @@ export class Program {
 
   #makeEntries(): void {
     for (const entry of this.plan.entries) {
-      const made: ProgramEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), proven: false };
+      const made: ExecutableEntry = { ...withRows(entry, this.maxSteps), dispatches: new Map(), validated: false };
       if (made.stride) made.uniforms = this.#buffer(`${entry.name} scalars`, made.rows.byteLength, flags.uniform | flags.copyDst);
       for (const step of allSteps([entry])) if (step.kind === 'dispatch') made.dispatches.set(step, this.#dispatch(made, step));
       this.entries.set(entry.name, made);
     }
   }
 
-  #dispatch(entry: ProgramEntry, { kernel: index, bindings, grid }: Dispatch): DispatchObjects {
+  #dispatch(entry: ExecutableEntry, { kernel: index, bindings, grid }: Dispatch): DispatchObjects {
     const kernel = this.plan.kernels[index]!;
     const windows = bindings.map((b, binding): Window => [binding, this.buffers[b.buffer]!, b]);
     const [storageLayout, uniformLayout] = this.#layouts(kernel), storage = this.#group(kernel.name, storageLayout!, windows);
