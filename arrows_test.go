@@ -21,6 +21,7 @@ var layers = [][]string{
 	{"ir"},
 	{"internal/derive"},
 	{"ir/ops"},
+	{"ir/nn"},
 	{"autodiff", "internal/compiler/passes"},
 	{"ir/irtest"},
 	{"internal/compiler/fusion", "internal/codegen/clike"},

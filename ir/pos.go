@@ -13,6 +13,7 @@ var ownPackages = [...]string{
 	"github.com/rlx-go/rlx/ir.",
 	"github.com/rlx-go/rlx/internal/derive.",
 	"github.com/rlx-go/rlx/ir/ops.",
+	"github.com/rlx-go/rlx/ir/nn.",
 	"github.com/rlx-go/rlx/internal/compiler/passes.",
 	"github.com/rlx-go/rlx/autodiff.",
 	"github.com/rlx-go/rlx/autodiff/optim.",
