@@ -19,7 +19,7 @@ const layers = [
   ['worker'],
   ['cpu'],
   ['runtime'],
-  ['compile'],
+  ['compile', 'nn'],
   ['.'],
 ];
 

@@ -3,9 +3,10 @@ import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/err
 import { compiler, invoke, release } from '../wasm/compiler.js';
 import type { Instance } from '../wasm/module.js';
 import { Request } from '../wasm/wire.js';
-import { callBack, methodsAtCaller } from './caller-stack.js';
+import { callBack, type Called, methodsAtCaller, trimmedTo } from './caller-stack.js';
 import { checkInitial, type Initial } from './initial.js';
 import { BuilderOps, ValueOps } from './ops.gen.js';
+import { ruleOf } from './rule.js';
 import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
 
 /** An operand: a value, or a number, which gets the element type of the op's other operands. */
@@ -118,6 +119,9 @@ function checkValues(op: string, lists: Readonly<Record<string, readonly unknown
   }
 }
 
+/** An input, a parameter or a state as it was declared. @internal */
+export interface DeclaredPort { kind: string; name: string; type: ValueType; initial: Initial | undefined; frozen: boolean }
+
 /** Builds a graph, see {@link graph}. Invalid calls throw an {@link RlxError} at once. */
 export class GraphBuilder extends BuilderOps<Value> {
   readonly #instance: Instance = compiler();
@@ -127,7 +131,12 @@ export class GraphBuilder extends BuilderOps<Value> {
   /** The open scopes, joined by slashes. */
   #scope = '';
   #label = '';
-  /** The initial values of parameters. @internal */
+  readonly #ports: DeclaredPort[] = [];
+  /** Inputs, parameters and states, by their full names. */
+  readonly #declared = new Map<string, Value>();
+  /** The values of parameters in a loop over blocks, whose parameters are stacked around it. @internal */
+  slices?: ReadonlyMap<string, Value>;
+  /** The initial values of parameters and states. @internal */
   readonly initial = new Map<string, Initial>();
   /** The graph around that of a body. */
   readonly #outer: GraphBuilder | undefined;
@@ -154,8 +163,16 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   #value(request: Request): Value { return this.#values(request)[0]!; }
 
-  #port(kind: string, name: string, dtype: DType, shape: readonly Dim[]): Value {
-    return this.#value(this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`));
+  #port(kind: string, name: string, dtype: DType, shape: readonly Dim[], initial?: Initial, frozen = false): Value {
+    if (initial !== undefined) checkInitial(name, initial);
+    if (typeof frozen !== 'boolean') throw new RlxError('attr', `${kind}: frozen is a boolean, given as ${classOf(frozen)}`, { name: shown(name) });
+    const request = this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`);
+    const { rule = '', args = [] } = ruleOf(initial) ?? {};
+    const made = this.#value(request.text(rule).list(args, (r, n) => r.f64(n)).u32(Number(frozen)));
+    if (initial !== undefined) this.initial.set(name, initial);
+    this.#declared.set(name, made);
+    this.#ports.push({ kind, name, type: made, initial, frozen });
+    return made;
   }
 
   /** A value that is given at each run. */
@@ -164,36 +181,73 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   /**
-   * A parameter: persistent and trained. `initial` is its initial value, see {@link Initial}; by default ones for
-   * the scale of a norm, else `glorot` from two axes on, else 0.
+   * A parameter: persistent and trained, unless it is `frozen`. `initial` is its initial value, see {@link Initial}; by
+   * default ones for the scale of a norm, else `glorot` from two axes on, else 0.
    */
-  param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
+  param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial, frozen?: boolean): Value {
     name = this.#within(name);
-    if (this.#outer) return this.#capture(this.#outer.param(name, dtype, shape, initial)).value;
-    if (initial !== undefined) {
-      checkInitial(name, initial);
-      this.initial.set(name, initial);
-    }
-    return this.#port('param', name, dtype, shape);
+    const slice = this.slices?.get(name);
+    if (slice) return slice;
+    return this.#outer ? this.#capture(this.#outer.param(name, dtype, shape, initial, frozen)).value : this.#port('param', name, dtype, shape, initial, frozen);
   }
 
-  /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0, the running variance of a batch norm as 1. */
-  state(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
+  /**
+   * A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as `initial`, by default as 0, the
+   * running variance of a batch norm as 1.
+   */
+  state(name: string, dtype: DType, shape: readonly Dim[] = [], initial?: Initial): Value {
     name = this.#within(name);
-    return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape)).value : this.#port('state', name, dtype, shape);
+    return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape, initial)).value : this.#port('state', name, dtype, shape, initial);
   }
+
+  /** The input, parameter or state that was declared before, by its full name, such as `block0/w`. */
+  declared(name: string): Value | undefined { return this.slices?.get(name) ?? this.#outer?.declared(name) ?? this.#declared.get(name); }
 
   /**
    * Builds a part of the graph and returns the result of `build`. The scope's name prefixes those of parameters and
    * states (`w` becomes `name/w`) and labels. Scopes nest; inputs and outputs keep their names.
    */
   scope<T>(name: string, build: () => T): T {
+    return this.scoped(name, build, callBack);
+  }
+
+  /** The full name of the open scope, empty outside of scopes. */
+  get scopeName(): string { return [this.#outer?.scopeName, this.#scope].filter(Boolean).join('/'); }
+
+  /** The builder of the graph around all bodies. @internal */
+  get root(): GraphBuilder { return this.#outer?.root ?? this; }
+
+  /** A builder of a graph of its own, in which a function is tried. @internal */
+  scratch(): GraphBuilder { return new GraphBuilder('scratch'); }
+
+  /** The parameters and states that were declared, by their full names. @internal */
+  get declarations(): readonly DeclaredPort[] { return [...this.#ports]; }
+
+  /** Runs an exported function of this package, `called`: errors begin at its caller. @internal */
+  inside<T>(called: Called, run: () => T): T { return trimmedTo(called, run); }
+
+  /** Runs a function of the caller. @internal */
+  outside<T>(run: () => T): T { return callBack(run); }
+
+  /** Builds outside of all scopes. @internal */
+  unscoped<T>(build: () => T): T {
+    const scope = this.#scope;
+    this.#scope = '';
+    try {
+      return build();
+    } finally {
+      this.#scope = scope;
+    }
+  }
+
+  /** {@link GraphBuilder.scope}, whose function is called as `call` does. @internal */
+  scoped<T>(name: string, build: () => T, call: (build: () => T) => T = (run) => run()): T {
     if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
     checkFunction(`scope ${name} is built by`, build);
     const scope = this.#scope, label = this.#label;
     this.#scope = this.#within(name);
     this.label('');
-    const made = callBack(build);
+    const made = call(build);
     this.#scope = scope;
     this.#setLabel(label);
     return made;

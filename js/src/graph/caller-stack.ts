@@ -3,7 +3,7 @@
 import { RlxError } from '../values/errors.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever is called
-type Called = (...args: any[]) => unknown;
+export type Called = (...args: any[]) => unknown;
 const { captureStackTrace } = Error as { captureStackTrace?(error: object, called: Called): void };
 
 /** Whether a call from outside is in progress: nested calls are then internal. */
@@ -11,15 +11,39 @@ let inside = false;
 /** Errors that begin at a caller already. */
 const trimmed = new WeakSet<object>();
 
+/** Whether {@link trimmedTo} is running. */
+let trimming = false;
+
 /** Runs a callback of the caller: its calls come from outside. */
 export function callBack<T>(run: () => T): T {
-  const before = inside;
-  inside = false;
+  const before = { inside, trimming };
+  inside = trimming = false;
   try {
     return run();
   } finally {
-    inside = before;
+    ({ inside, trimming } = before);
   }
+}
+
+/** Runs a function of this package that calls methods of its classes: the stacks of errors begin at the caller of `called`. */
+export function trimmedTo<T>(called: Called, run: () => T): T {
+  if (trimming) return run();
+  trimming = true;
+  try {
+    return run();
+  } catch (reason) {
+    trim(reason, called);
+    throw reason;
+  } finally {
+    trimming = false;
+  }
+}
+
+/** Has the stack of an error begin at the caller of a function, unless it begins at a caller already. */
+function trim(reason: unknown, called: Called): void {
+  if (!(reason instanceof RlxError) || reason.kind === 'internal' || trimmed.has(reason)) return;
+  trimmed.add(reason);
+  captureStackTrace?.(reason, called);
 }
 
 /** A function whose errors have stacks that begin at its caller. */
@@ -31,10 +55,7 @@ export function atCaller<F extends Called>(run: F): F {
     try {
       return run.apply(this, args);
     } catch (reason) {
-      if (reason instanceof RlxError && reason.kind !== 'internal' && !trimmed.has(reason)) {
-        trimmed.add(reason);
-        captureStackTrace?.(reason, called);
-      }
+      trim(reason, called);
       throw reason;
     } finally {
       inside = false;

@@ -7,12 +7,17 @@ import { Request, type Response } from '../wasm/wire.js';
 import { atCaller, callBack, methodsAtCaller } from './caller-stack.js';
 import { checkFunction, GraphBuilder, Value } from './builder.js';
 import type { Initial } from './initial.js';
+import { type InitialRule, parseRule } from './rule.js';
 import { type Dim, dimOf, snake, type ValueType } from './types.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {
   readonly name: string;
   readonly kind: 'input' | 'param' | 'state';
+  /** The declared rule for the initial value; see also {@link Graph.initial}. */
+  readonly initial?: InitialRule;
+  /** Whether training leaves it as it is. */
+  readonly frozen: boolean;
   /** Whether the default initial value is ones: the scale of a norm, and the running variance of a batch norm. */
   readonly ones: boolean;
 }
@@ -115,7 +120,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     dropped.register(this, { instance: this.#instance, handle }, this);
     const r = invoke(new Request('describe').u32(handle), this.#instance);
     this.name = r.text();
-    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ones: r.u32() === 1, ...readType(r) }));
+    this.ports = r.list(() => readPort(r));
     this.outputs = r.list(() => ({ name: r.text(), state: r.u32() === 1, ...readType(r) }));
   }
 
@@ -207,6 +212,11 @@ function reals(options: object): Record<string, number> {
     if (typeof value !== 'number' && typeof value !== 'boolean') throw new RlxError('attr', `step: ${name} is a number or a boolean, given as ${classOf(value)}`, { op: 'step', name });
     return [snake(name), Number(value)];
   }));
+}
+
+function readPort(r: Response): Port {
+  const name = r.text(), kind = r.text() as Port['kind'], ones = r.u32() === 1, initial = parseRule(r.text());
+  return { name, kind, ones, ...initial && { initial }, frozen: r.u32() === 1, ...readType(r) };
 }
 
 function readType(r: Response): ValueType {

@@ -7,8 +7,11 @@ import { checkInitial, fill, type Initial } from './initial.js';
 
 const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param');
 
+/** The declared initial value of a parameter or state: what was given where the graph was built, or what its text has. */
+const declaredOf = (graph: Graph, { name, initial }: Port): Initial | undefined => graph.initial.get(name) ?? initial;
+
 /**
- * The initial values of a graph's parameters, and of states that begin as ones. Given values are by name, or by a
+ * The initial values of a graph's parameters, and of states that declare one or begin as ones. Given values are by name, or by a
  * pattern as in {@link StepOptions.frozen}; names have precedence. Equal names and seeds, integers below 2³², give
  * equal values everywhere.
  */
@@ -17,8 +20,8 @@ export function initialParams(graph: Graph, given: Readonly<Record<string, Initi
   if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is a number, given as ${classOf(seed)}`);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const params = paramsOf(graph), own = byParameter(graph, params.map(({ name }) => name), given ?? {});
-  return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
-    const initial = own.get(port.name) ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
+  return Object.fromEntries([...params, ...graph.ports.filter((port) => port.kind === 'state' && (port.ones || declaredOf(graph, port) !== undefined))].map((port) => {
+    const initial = own.get(port.name) ?? declaredOf(graph, port) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
     return [port.name, drawn(port, initial, seed)];
   }));
 }
@@ -43,14 +46,14 @@ function byParameter(graph: Graph, params: readonly string[], given: Readonly<Re
   return own;
 }
 
-/** The declared initial values of the parameters of graphs, with sizes for symbolic dimensions. */
+/** The declared initial values of the parameters and states of graphs, with sizes for symbolic dimensions. */
 export function declaredParams(entries: Readonly<Record<string, Graph | string>>, symbols: Readonly<Record<string, number>> = {}): Record<string, HostTensor> {
   const made: Record<string, HostTensor> = {};
   for (const graph of Object.values(entries)) {
-    if (typeof graph === 'string' || graph.initial.size === 0) continue;
+    if (typeof graph === 'string' || !graph.ports.some((port) => declaredOf(graph, port) !== undefined)) continue;
     const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-    for (const port of paramsOf(bound)) {
-      const initial = graph.initial.get(port.name);
+    for (const port of bound.ports) {
+      const initial = declaredOf(graph, port);
       if (initial !== undefined && !made[port.name]) made[port.name] = drawn(port, initial, 0);
     }
   }

@@ -3,7 +3,7 @@
 import { asError, RlxError } from '../values/errors.js';
 
 /** The version of the calls, as in the Go package wasm/internal/wire. */
-const abi = 3;
+const abi = 4;
 
 /**
  * When memory is collected: later than by Go's default, as most compilations end before there is much
