@@ -22,19 +22,15 @@ func cnn(b *ir.Builder, h ir.Value, classes int) ir.Value {
 
 // A convolutional network learns to tell upright from level bars.
 func Example_cnn() {
-	loss, err := ir.Build("cnn", func(b *ir.Builder) {
+	loss := must(ir.Build("cnn", func(b *ir.Builder) {
 		nn.Train(b)
 		logits := cnn(b, b.Input("images", ir.F32, ir.Dims(16, 8, 8, 1)...), 2)
 		b.Output("loss", ops.CrossEntropyMean(b, logits, b.Input("labels", ir.I32, ir.N(16))))
-	})
-	check(err)
-	session, err := rlx.Open("cpu")
-	check(err)
-	trainer, err := session.Train(context.Background(), loss, rlx.Training{Seed: 1})
-	check(err)
+	}))
+	session := must(rlx.Open("cpu"))
+	trainer := must(session.Train(context.Background(), loss, rlx.Training{Seed: 1}))
 	check(trainer.Run(context.Background(), 60, func(int) error { return bars(trainer) }, nil))
-	losses, err := trainer.Losses(context.Background())
-	check(err)
+	losses := must(trainer.Losses(context.Background()))
 	fmt.Println(losses[0] > 0.5, losses[len(losses)-1] < 0.2)
 	// Output: true true
 }

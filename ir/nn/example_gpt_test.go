@@ -3,7 +3,6 @@ package nn_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"strings"
 
 	"github.com/rlx-go/rlx"
@@ -29,24 +28,20 @@ func gpt(b *ir.Builder, tokens ir.Value) ir.Value {
 // A GPT learns a sentence and writes it, one letter at a time by a cache of keys and values.
 func Example_gpt() {
 	ctx, text := context.Background(), strings.Repeat("the quick brown fox jumps over the lazy dog ", 8)
-	loss, err := ir.Build("gpt", func(b *ir.Builder) {
+	loss := must(ir.Build("gpt", func(b *ir.Builder) {
 		nn.Train(b)
 		logits := gpt(b, b.Input("tokens", ir.I32, ir.Dims(rows, window)...))
 		b.Output("loss", ops.CrossEntropyMean(b, logits, b.Input("next", ir.I32, ir.Dims(rows, window)...)))
-	})
-	check(err)
-	write, err := ir.Build("write", func(b *ir.Builder) {
+	}))
+	write := must(ir.Build("write", func(b *ir.Builder) {
 		nn.Infer(b)
 		nn.Cache(b, window)
 		b.Output("next", ops.ArgMax(b, gpt(b, b.Input("token", ir.I32, ir.Dims(1, 1)...)), -1))
-	})
-	check(err)
-	session, err := rlx.Open("cpu")
-	check(err)
-	trainer, err := session.Train(ctx, loss, rlx.Training{
+	}))
+	session := must(rlx.Open("cpu"))
+	trainer := must(session.Train(ctx, loss, rlx.Training{
 		Optimizer: optim.AdamW{}, Options: optim.Options{ClipNorm: 1}, Rate: 0.003, Seed: 1, Eval: []ir.Entry{{Name: "write", Graph: write}},
-	})
-	check(err)
+	}))
 	check(trainer.Run(ctx, 300, func(step int) error {
 		tokens, _ := trainer.Input("tokens").Int32s()
 		next, _ := trainer.Input("next").Int32s()
@@ -56,22 +51,14 @@ func Example_gpt() {
 		}
 		return nil
 	}, nil))
-	losses, err := trainer.Losses(ctx)
-	check(err)
+	losses := must(trainer.Losses(ctx))
 	token, written := rlx.Int32s([]int32{int32(strings.IndexByte(letters, 'q'))}, 1, 1), "q"
 	for range window - 1 {
-		out, err := trainer.Program().Call(ctx, "write", rlx.Inputs{"token": token})
-		check(err)
+		out := must(trainer.Program().Call(ctx, "write", rlx.Inputs{"token": token}))
 		token = out["next"]
 		next, _ := token.Int32s()
 		written += string(letters[next[0]])
 	}
 	fmt.Println(losses[0] > 3, losses[len(losses)-1] < 0.5, written)
 	// Output: true true quick brown fox
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

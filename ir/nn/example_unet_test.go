@@ -39,17 +39,14 @@ func unet(b *ir.Builder, x ir.Value, channels ...int) ir.Value {
 // A U-Net learns to remove noise.
 func Example_unet() {
 	ctx := context.Background()
-	loss, err := ir.Build("unet", func(b *ir.Builder) {
+	loss := must(ir.Build("unet", func(b *ir.Builder) {
 		clean := b.Input("clean", ir.F32, ir.Dims(4, 16, 16, 1)...)
 		noise := ops.Normal(b, nn.Key(b, "noise"), ir.F32, clean.Shape()...)
 		noisy := ops.Add(b, clean, ops.Mul(b, noise, ops.Const(b, ir.F32, 0.5)))
 		b.Output("loss", ops.MSE(b, unet(b, noisy, 8, 16), clean, ops.LossMean))
-	})
-	check(err)
-	session, err := rlx.Open("cpu")
-	check(err)
-	trainer, err := session.Train(ctx, loss, rlx.Training{Seed: 1, Rate: 0.003})
-	check(err)
+	}))
+	session := must(rlx.Open("cpu"))
+	trainer := must(session.Train(ctx, loss, rlx.Training{Seed: 1, Rate: 0.003}))
 	check(trainer.Run(ctx, 60, func(step int) error {
 		clean, err := trainer.Input("clean").Float32s()
 		for i := range clean {
@@ -58,8 +55,7 @@ func Example_unet() {
 		}
 		return err
 	}, nil))
-	losses, err := trainer.Losses(ctx)
-	check(err)
+	losses := must(trainer.Losses(ctx))
 	fmt.Println(losses[0] > 0.5, losses[len(losses)-1] < 0.1)
 	// Output: true true
 }

@@ -44,8 +44,8 @@ type MLPOptions struct {
 	// Dropout is the rate at which features in between are dropped in training.
 	Dropout float64
 	// Init is how the weights start, by default as those of [Linear]; OutInit is that of linear2
-	// and means Init by default.
-	Init, OutInit ir.Initial
+	// and means Init by default. BiasInit is that of the biases.
+	Init, OutInit, BiasInit ir.Initial
 }
 
 // MLP returns linear2(activation(linear1(x))) for x [..., width], with hidden features in between:
@@ -69,12 +69,12 @@ func (l *layer) mlp(hidden int, o MLPOptions) ir.Value {
 	if o.Activation.gated() {
 		hidden *= 2
 	}
-	h := Linear(l.Builder, l.x, hidden, LinearOptions{Name: "linear1", NoBias: o.NoBias, Init: o.Init})
+	h := Linear(l.Builder, l.x, hidden, LinearOptions{Name: "linear1", NoBias: o.NoBias, Init: o.Init, BiasInit: o.BiasInit})
 	if l.Err() != nil {
 		return ir.Value{}
 	}
 	h = l.drop(f(l.Builder, h), o.Dropout)
-	return Linear(l.Builder, h, width, LinearOptions{Name: "linear2", NoBias: o.NoBias, Init: or(o.OutInit, o.Init)})
+	return Linear(l.Builder, h, width, LinearOptions{Name: "linear2", NoBias: o.NoBias, Init: or(o.OutInit, o.Init), BiasInit: o.BiasInit})
 }
 
 // TransformerOptions are the options of [TransformerBlock].
@@ -107,7 +107,8 @@ type TransformerOptions struct {
 	Context ir.Value
 	// Init is how the weights start, by default as those of the layers. Depth, if not 0, is the
 	// number of blocks of the model, by which OutInit, that of the layers before each sum, is
-	// normal with deviation 0.02/√(2·Depth), as in GPT-2; Init is then normal(0, 0.02).
+	// normal with deviation 0.02/√(2·Depth), as in GPT-2; Init is then normal(0, 0.02), and biases
+	// start as zeros.
 	Init, OutInit ir.Initial
 	Depth         int
 }
@@ -162,7 +163,11 @@ func (l *layer) transformer(heads int, o TransformerOptions) ir.Value {
 		return func(x ir.Value) ir.Value { return Attention(b, x, heads, a) }
 	}
 	mlp := func(x ir.Value) ir.Value {
-		return (&layer{b, l.kind, x}).mlp(o.Hidden, MLPOptions{Activation: o.Activation, NoBias: o.NoBias, Dropout: o.Dropout, Init: o.Init, OutInit: o.OutInit})
+		m := MLPOptions{Activation: o.Activation, NoBias: o.NoBias, Dropout: o.Dropout, Init: o.Init, OutInit: o.OutInit}
+		if o.Depth > 0 {
+			m.BiasInit = Constant(0)
+		}
+		return (&layer{b, l.kind, x}).mlp(o.Hidden, m)
 	}
 	norms := []string{"norm1", "norm2", "norm3"}
 	sum := func(f func(x ir.Value) ir.Value) {
