@@ -6,7 +6,16 @@ import type { Initial } from '../graph/initial.js';
 import type { Dim } from '../graph/types.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, classOf, type ErrorKind, RlxError, shown } from '../values/errors.js';
-import type { LoRAOptions } from './linear.js';
+
+/** Options of `lora`. */
+export interface LoRAOptions {
+  /** The rank of the added matrices. 8 if not given. */
+  rank?: number;
+  /** The added product is scaled by alpha / rank. The rank if not given. */
+  alpha?: number;
+  /** The dropout rate of the inputs of the added matrices. 0 if not given. */
+  dropout?: number;
+}
 
 /** What the layers of one graph share while it is built. */
 export interface Context {

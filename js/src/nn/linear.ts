@@ -4,7 +4,7 @@ import type { GraphBuilder, Value } from '../graph/builder.js';
 import type { Initial } from '../graph/initial.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, RlxError } from '../values/errors.js';
-import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type NameOption } from './layer.js';
+import { checkBuild, contextOf, declare, during, fanIn, inside, type Layer, layer, type LoRAOptions, type NameOption } from './layer.js';
 
 /** Options of {@link linear}. */
 export interface LinearOptions extends NameOption {
@@ -40,16 +40,6 @@ export function applyLinear(l: Layer, weight: Value, bias: Value | undefined, in
     ? l.x.loraMatmul(weight, down, up, scale)
     : l.x.matmul(weight).add(l.drop(l.x, low.dropout).matmul(down).matmul(up).mul(scale));
   return bias ? y.add(bias) : y;
-}
-
-/** Options of {@link lora}. */
-export interface LoRAOptions {
-  /** The rank of the added matrices. 8 if not given. */
-  rank?: number;
-  /** The added product is scaled by alpha / rank. The rank if not given. */
-  alpha?: number;
-  /** The dropout rate of the inputs of the added matrices. 0 if not given. */
-  dropout?: number;
 }
 
 /**

@@ -87,7 +87,7 @@ export function sinusoidalEncoding(x: Value): Value {
     const width = l.size(-1), time = x.shape.at(-2)!;
     if (width % 2) l.fail('shape', 'the width of x is odd');
     const [cos, sin] = positionsOf(b, time).ropeTable({ size: width });
-    return x.add(b.stack([sin, cos], -1).reshape([time, width]).convert(x.dtype as 'f32'));
+    return x.add(b.stack([sin, cos], 2).reshape([time, width]).convert(x.dtype as 'f32'));
   });
 }
 

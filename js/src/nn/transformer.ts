@@ -37,17 +37,19 @@ export interface MLPOptions extends NameOption {
   /** The initial value of the weights, that of `linear` if not given, and of the weight of `linear2`, `init` if not given. */
   init?: Initial;
   outInit?: Initial;
+  /** The initial value of the biases: that of `linear` if not given. */
+  biasInit?: Initial;
 }
 
 /** linear2(activation(linear1(x))) for x [..., width], with `hidden` features in between: [..., width]. A gated activation doubles the width of linear1. */
 export function mlp(x: Value, hidden: number, options?: MLPOptions): Value {
-  return layer(mlp, 'mlp', x, options, 'activation noBias dropout init outInit', (l) => feedForward(l, hidden, options ?? {}));
+  return layer(mlp, 'mlp', x, options, 'activation noBias dropout init outInit biasInit', (l) => feedForward(l, hidden, options ?? {}));
 }
 
-function feedForward(l: Layer, hidden: number, { activation = 'gelu', noBias, dropout: rate = 0, init, outInit = init }: MLPOptions, x = l.x): Value {
+function feedForward(l: Layer, hidden: number, { activation = 'gelu', noBias, dropout: rate = 0, init, outInit = init, biasInit }: MLPOptions, x = l.x): Value {
   const { apply, gated } = activationOf(l.kind, activation), width = l.size(-1);
   l.requireCount(hidden, 'hidden');
-  const bias = { ...noBias && { noBias } };
+  const bias = { ...noBias && { noBias }, ...biasInit !== undefined && { biasInit } };
   const h = apply(linear(x, gated ? 2 * hidden : hidden, { name: 'linear1', ...bias, ...init !== undefined && { init } }));
   return linear(l.drop(h, rate), width, { name: 'linear2', ...bias, ...outInit !== undefined && { init: outInit } });
 }
@@ -79,7 +81,7 @@ export interface TransformerOptions extends NameOption {
   /** The initial value of the weights, that of the layers if not given, and of the weights before each sum, `init` if not given. */
   init?: Initial;
   outInit?: Initial;
-  /** The number of blocks of the model: `init` is then normal(0, 0.02) and `outInit` normal(0, 0.02/√(2·depth)), as in GPT-2. */
+  /** The number of blocks of the model: `init` is then normal(0, 0.02) and `outInit` normal(0, 0.02/√(2·depth)), as in GPT-2, and biases begin as zeros. */
   depth?: number;
 }
 
@@ -102,7 +104,7 @@ export function transformerBlock(x: Value, heads: number, options?: TransformerO
     sum((x) => attention(x, heads, { ...self, name: 'self_attn' }));
     const shared = pick(self, 'noBias', 'dropout', 'init', 'outInit', 'kvHeads', 'headSize');
     if (context) sum((x) => attention(x, heads, { ...shared, name: 'multihead_attn', context }));
-    sum((x) => feedForward(l, o.hidden, pick(o, 'activation', 'noBias', 'dropout', 'init', 'outInit'), x));
+    sum((x) => feedForward(l, o.hidden, { ...pick(o, 'activation', 'noBias', 'dropout', 'init', 'outInit'), ...o.depth && { biasInit: 0 } }, x));
     return y;
   });
 }
