@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import * as rlx from '../dist/index.js';
+import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { linearPlan } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
@@ -88,6 +89,29 @@ describe('exported functions', () => {
 
 test('a graph of declarations', async () => {
   assert.deepEqual(await faults(declared, [{ inputs: { x: ['f32', [2]] } }, (_, { x }) => ({ y: x })]), []);
+});
+
+describe('layers', () => {
+  const one = (x) => x, right = {
+    attention: [2, {}], avgPool: [2, {}], batchNorm: [{}], conv1d: [2, 1, {}], conv2d: [2, 1, {}], conv3d: [2, 1, {}], convTranspose1d: [2, 1, {}], convTranspose2d: [2, 1, {}], convTranspose3d: [2, 1, {}],
+    dropout: [0.5], embedding: [2, 2, {}], gru: [2, {}], groupNorm: [2, {}], instanceNorm: [{}], layerNorm: [{}], linear: [2, {}], lstm: [2, {}], mamba: [{}], maxPool: [2, {}], mlp: [2, {}], moe: [2, {}],
+    positionalEmbedding: [4, {}], residual: [one], rmsNorm: [{}], rnn: [2, {}], stack: ['h', 2, one, {}], transformerBlock: [2, {}],
+    cache: [4], frozen: [one], key: ['k'], lora: [{}, one], positions: [3], shared: [one], tie: ['w'],
+  };
+  for (const [name, layer] of Object.entries(nn)) {
+    if (typeof layer !== 'function' || /^(constant|normal|uniform|truncatedNormal|orthogonal|\w+(Uniform|Normal))$/.test(name)) continue;
+    test(name, async () => {
+      const ofBuilder = /^(cache|frozen|infer|isTraining|key|lora|positions|shared|tie|train)$/.test(name);
+      const call = (...given) => graph('g', (b) => {
+        const x = b.input('x', 'f32', [2, 4, 4]);
+        nn.train(b);
+        const made = given[0] === 'right' ? layer(ofBuilder ? b : x, ...given.slice(1)) : layer(...given);
+        b.output('y', x);
+        return made instanceof Promise ? made : undefined;
+      });
+      assert.deepEqual(await faults(call, ['right', ...right[name] ?? []]), []);
+    });
+  }
 });
 
 describe('exported classes', () => {

@@ -137,3 +137,179 @@ describe('results and gradients are those of PyTorch', () => {
     });
   }
 });
+
+const draws = (initial, { seed = 0, shape = [40, 50], dtype = 'f32' } = {}) =>
+  initialParams(graph('draws', (b) => b.output('y', b.param('w', dtype, shape, initial))), {}, seed).w.data;
+
+describe('initial values', () => {
+  // The op of the same distribution, on the key of parameter w, is what Go draws with.
+  const byOp = async (t, op, seed) => {
+    const { w: { data } } = initialParams(graph('key', (b) => b.output('y', b.param('w', 'u32', [2], { rule: 'key', args: [] }))), {}, seed);
+    const s = await program({ entries: { f: graph('draw', (b) => b.output('y', op(b.constant('u32', [2], data)))) } }, { on: 'cpu' });
+    t.after(() => s.close());
+    await s.run('f');
+    return s.read('y');
+  };
+
+  test('are those of the random ops: uniform ones to the bit', async (t) => {
+    const shape = [40, 50], u = await byOp(t, (key) => key.randomUniform({ shape }).mul(2).sub(1).mul(0.25), 7);
+    assert.deepEqual(draws(nn.uniform(-0.25, 0.25), { seed: 7 }), u);
+    const v = await byOp(t, (key) => key.randomUniform({ shape }).mul(2).sub(1).mul(Math.sqrt(6 / 90)), 7);
+    for (const initial of ['glorot', nn.glorotUniform()]) assert.deepEqual(draws(initial, { seed: 7 }), v);
+  });
+
+  test('normal ones to six digits', async (t) => {
+    const z = await byOp(t, (key) => key.randomNormal({ shape: [40, 50] }), 3), got = draws(nn.normal(0.5, 2), { seed: 3 });
+    z.forEach((x, i) => assert.ok(Math.abs(got[i] - (0.5 + 2 * x)) < 2e-6 * Math.max(1, Math.abs(x)), `${got[i]} is not 0.5 + 2 · ${x}`));
+    const cut = await byOp(t, (key) => key.randomTruncatedNormal({ shape: [40, 50], low: -1.5, high: 2 }), 3), truncated = draws(nn.truncatedNormal(1, 2, -2, 5), { seed: 3 });
+    cut.forEach((x, i) => assert.ok(Math.abs(truncated[i] - (1 + 2 * x)) < 1e-5, `${truncated[i]} is not 1 + 2 · ${x}`));
+  });
+
+  test('have the variance of their fans', () => {
+    const variances = { glorotNormal: 2 / (9 * 70), heNormal: 2 / (9 * 40), heUniform: 2 / (9 * 40), lecunNormal: 1 / (9 * 40), lecunUniform: 1 / (9 * 40) };
+    for (const [name, variance] of Object.entries(variances)) {
+      const data = draws(nn[name](), { shape: [3, 3, 40, 30] }), got = data.reduce((sum, x) => sum + x * x, 0) / data.length;
+      assert.ok(Math.abs(got / variance - 1) < 0.05, `${name}: ${got} instead of ${variance}`);
+    }
+  });
+
+  test('orthogonal ones have orthonormal rows or columns', () => {
+    for (const [rows, cols] of [[9, 4], [4, 9]]) {
+      const w = draws(nn.orthogonal(3), { shape: [rows, cols] }), n = Math.min(rows, cols);
+      for (let i = 0; i < n; i++) {
+        for (let j = 0; j < n; j++) {
+          const at = (k, i) => w[rows < cols ? i * cols + k : k * cols + i], sum = Array.from({ length: Math.max(rows, cols) }, (_, k) => at(k, i) * at(k, j)).reduce((a, x) => a + x);
+          assert.ok(Math.abs(sum - (i === j ? 9 : 0)) < 1e-5);
+        }
+      }
+    }
+  });
+
+  test('of narrow types are rounded, and rules that are not known are refused', () => {
+    assert.ok(draws(nn.normal(0, 1), { dtype: 'bf16' }) instanceof Uint16Array);
+    assert.throws(() => draws({ rule: 'nonsense', args: [] }), { kind: 'attr', message: /nonsense/ });
+    assert.throws(() => draws(nn.normal(0, -1)), { kind: 'attr' });
+    assert.throws(() => draws(nn.normal(0, NaN)), { kind: 'attr' });
+  });
+});
+
+describe('training', () => {
+  const classifier = (x) => nn.linear(nn.dropout(nn.batchNorm(nn.linear(x, 8)).relu(), 0.5), 2);
+  const entries = () => ({
+    loss: graph('loss', (b) => {
+      nn.train(b);
+      b.output('loss', classifier(b.input('x', 'f32', [16, 4])).crossEntropyMean(b.input('labels', 'i32', [16])));
+    }),
+    eval: graph('eval', (b) => {
+      nn.infer(b);
+      b.output('scores', classifier(b.input('x', 'f32', [16, 4])));
+    }),
+  });
+  const x = Float32Array.from({ length: 64 }, (_, i) => Math.sin(i)), labels = Int32Array.from({ length: 16 }, (_, i) => Number(x[4 * i] > 0));
+
+  test('inference uses the running statistics and drops nothing; a checkpoint goes on with the same numbers', async (t) => {
+    const { loss, eval: evaluate } = entries();
+    const trainers = await Promise.all([0, 1].map(() => train(loss, { optimizer: { kind: 'adam' }, rate: 0.01, seed: 1, entries: { eval: evaluate }, on: 'cpu' })));
+    for (const { program: s } of trainers) t.after(() => s.close());
+    const [first, second] = trainers, losses = [];
+    const steps = (trainer, n) => trainer.run({ steps: n, every: 1, batches: () => ({ x, labels }), onProgress: (p) => losses.push(...p.losses) });
+    await steps(first, 5);
+    assert.equal(new Set(losses).size, 5);
+    const { 'batch_norm0/running_mean': { data: mean } } = await first.save();
+    assert.ok(mean.every((m) => m !== 0));
+    await first.program.run('eval', { x });
+    const scores = await first.program.read('scores');
+    await first.program.run('eval', { x });
+    assert.deepEqual(await first.program.read('scores'), scores);
+    await second.load(await first.save());
+    await steps(first, 3);
+    await steps(second, 3);
+    assert.deepEqual(losses.slice(8), losses.slice(5, 8));
+  });
+
+  test('leaves frozen parameters as they are', async (t) => {
+    const model = graph('tuned', (b) => {
+      const h = nn.lora(b, { rank: 2 }, () => nn.linear(b.input('x', 'f32', [16, 4]), 2));
+      b.output('loss', h.crossEntropyMean(b.input('labels', 'i32', [16])));
+    });
+    const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.5, on: 'cpu' }), before = initialParams(model);
+    t.after(() => trainer.program.close());
+    await trainer.run({ steps: 3, batches: () => ({ x, labels }) });
+    const after = await trainer.saveParams();
+    for (const name of ['linear0/weight', 'linear0/bias']) assert.deepEqual(after[name].data, before[name].data);
+    assert.notDeepEqual(after['linear0/lora_B/weight'].data, before['linear0/lora_B/weight'].data);
+  });
+
+  test('a loop over blocks gives what unrolled blocks give', async (t) => {
+    const block = (x) => nn.transformerBlock(x, 2, { name: nn.here, hidden: 8 });
+    const made = (options) => graph('blocks', (b) => b.output('y', nn.stack(b.input('x', 'f32', [4, 4]), 'h', 3, block, options)));
+    const looped = made({ scan: true }), unrolled = made(), values = initialParams(unrolled, {}, 5), stacked = {};
+    for (const { name, shape } of looped.ports.filter(({ kind }) => kind === 'param')) {
+      const parts = [0, 1, 2].map((i) => values[name.replace('h/', `h/${i}/`)].data);
+      stacked[name] = { dtype: 'f32', shape, data: Float32Array.from(parts.flatMap((part) => [...part])) };
+    }
+    const results = [];
+    for (const [g, params] of [[unrolled, values], [looped, stacked]]) {
+      const s = await program({ entries: { f: g } }, { on: 'cpu' });
+      t.after(() => s.close());
+      await s.load(params);
+      await s.run('f', { x: x.slice(0, 16) });
+      results.push(await s.read('y'));
+    }
+    results[0].forEach((y, i) => assert.ok(Math.abs(y - results[1][i]) < 1e-5));
+  });
+
+  test('random numbers of a loop differ from block to block', async (t) => {
+    const g = graph('dropped', (b) => {
+      nn.train(b);
+      b.output('y', nn.stack(b.full('f32', [64], 1), 'h', 2, (x) => nn.dropout(x, 0.5), { scan: true }));
+    });
+    const s = await program({ entries: { f: g } }, { on: 'cpu' });
+    t.after(() => s.close());
+    await s.run('f');
+    const y = await s.read('y'), kept = y.filter((v) => v !== 0).length;
+    assert.ok(y.every((v) => v === 0 || v === 4) && kept > 4 && kept < 28, `${kept} of 64 are kept`);
+  });
+});
+
+test('errors name the scope, and begin at the line of the caller', () => {
+  const refused = (layer, kind, message) => {
+    try {
+      graph('g', (b) => b.output('y', b.scope('block', () => layer(b, b.input('x', 'f32', [2, 'n', 4])))));
+    } catch (error) {
+      assert.deepEqual([error.name, error.kind], ['RlxError', kind], error.message);
+      assert.match(error.message, message);
+      assert.match(error.stack.split('\n    at ')[1], /nn\.test\.mjs/);
+      return;
+    }
+    assert.fail(`it was not refused: ${message}`);
+  };
+  refused((_, x) => nn.linear(x, 0), 'attr', /^nn\.linear\(f32\[2,n,4\]\) in block\/linear0: out is 0, not an integer of at least 1$/);
+  refused((_, x) => nn.linear(x.transpose([0, 2, 1]), 3), 'symbol', /axis -1 of x, n, is symbolic/);
+  refused((_, x) => nn.attention(x, 3), 'attr', /3 heads do not divide the width, 4/);
+  refused((_, x) => nn.dropout(x, 0.5), 'graph', /call nn\.train or nn\.infer first/);
+  refused((_, x) => nn.mlp(x, 8, { activation: 'step' }), 'name', /no activation step: there are gelu/);
+  refused((_, x) => nn.linear(x, 3, { bias: false }), 'name', /nn\.linear has no option bias/);
+  refused((b) => nn.tie(b, 'embedding0/weight'), 'name', /no parameter embedding0\/weight/);
+  refused((_, x) => nn.residual(x, (x) => nn.linear(x, 3)), 'shape', /f\(x\) is f32\[2,n,3\]/);
+  refused((_, x) => nn.linear(x.convert('i32'), 3), 'dtype', /of no float type/);
+  refused((_, x) => nn.stack(x, 'h', 2, (x) => nn.linear(x, 3)), 'shape', /a block returns/);
+  refused((_, x) => nn.batchNorm(x, { epsilon: -1 }), 'attr', /epsilon is -1/);
+});
+
+test('a bundle has the layers that it imports alone, and each adds little', async () => {
+  const size = async (imports) => {
+    const { outputFiles: [{ contents, text }] } = await build({
+      stdin: { contents: `export { ${imports} } from './nn.js';`, resolveDir: new URL('../dist', import.meta.url).pathname },
+      external: ['./core-*'], write: false, bundle: true, minify: true, format: 'esm', logLevel: 'error',
+    });
+    return { bytes: contents.length, text };
+  };
+  const base = await size('linear');
+  assert.ok(base.bytes < 4500, `linear takes ${base.bytes} bytes`);
+  assert.doesNotMatch(base.text, /A_log|weight_hh|running_mean/);
+  for (const [name, most] of Object.entries({ embedding: 500, dropout: 200, residual: 500, positionalEmbedding: 1200, layerNorm: 1000, batchNorm: 1500, maxPool: 1500, conv2d: 2500, mlp: 1000, lstm: 3500 })) {
+    const { bytes } = await size(`linear, ${name}`);
+    assert.ok(bytes - base.bytes < most, `${name} adds ${bytes - base.bytes} bytes`);
+  }
+});

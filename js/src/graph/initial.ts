@@ -34,7 +34,7 @@ export function fill(name: string, dtype: string, shape: readonly number[], init
   if (!draw) throw new RlxError('attr', `parameter ${name} begins by the rule ${rule}, which is not known here`, { name });
   // Numbers that a narrow type computes are rounded where Go rounds them; distributions but the uniform one are computed in f32.
   const round = (x: number) => rounded(name, dtype, Float32Array.of(x)), exact = (x: number) => bits === 23 ? Math.fround(x) : converted(name, { dtype, shape: [1], data: round(x) }, 'f32')[0] as number;
-  const data = draw({ shape, args, exact, uniform: (n, visit) => eachUniform(key, n, bits, visit) });
+  const data = draw({ shape, args, exact, uniform: (n, visit) => eachUniform(key, n, rule === 'uniform' ? bits : 23, visit) });
   return bits === 23 ? data : rounded(name, dtype, data);
 }
 

@@ -18,13 +18,22 @@ function quantile(p: number): number {
   return Math.sign(q) * (r <= 5 ? ratio(r - 1.6, middle) : ratio(r - 5, tail));
 }
 
-/** The normal number for u in [0, 1), as the op `random_normal` draws it but for the last bits: 0 counts as 2⁻²⁵. */
-export const normalQuantile = (u: number): number => quantile(Math.max(u, 2 ** -25));
+/**
+ * √2·erfinv(from + (to − from)·u), as the random ops compute it: the argument is rounded to f32, and −1 is replaced by the
+ * next number, where erfinv is finite.
+ */
+function normalBetween(u: number, from: number, to: number): number {
+  const low = Math.fround(Math.max(from, 2 ** -24 - 1)), x = Math.fround(Math.fround(u * Math.fround(to - low)) + low);
+  return quantile(Math.min((1 + x) / 2, 1 - 2 ** -25));
+}
+
+/** The normal number for u in [0, 1). */
+export const normalQuantile = (u: number): number => normalBetween(u, -1, 1);
 
 /** The normal numbers within [low, high] for u in [0, 1). */
 export function truncatedQuantile(low: number, high: number): (u: number) => number {
-  const from = probability(low), to = probability(high);
-  return (u) => Math.min(Math.max(quantile(Math.min(Math.max(from + (to - from) * u, 2 ** -50), 1 - 2 ** -50)), low), high);
+  const from = 2 * probability(low) - 1, to = 2 * probability(high) - 1;
+  return (u) => Math.min(Math.max(normalBetween(u, from, to), low), high);
 }
 
 /** The probability of a normal number below x: the inverse of the quantile, by bisection. */

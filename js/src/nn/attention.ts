@@ -71,8 +71,8 @@ interface Plan { o: AttentionOptions; heads: number; kv: number; size: number; s
 
 function complete(l: Layer, heads: number, o: AttentionOptions): Plan {
   l.rank(2, '[..., time, width]');
-  const width = l.size(-1), { kvHeads: kv = heads, headSize: size = width / heads, window = 0, softcap = 0, dropout = 0, scale = 1 / Math.sqrt(size) } = o;
   l.requireCount(heads, 'heads');
+  const width = l.size(-1), { kvHeads: kv = heads, headSize: size = width / heads, window = 0, softcap = 0, dropout = 0, scale = 1 / Math.sqrt(size) } = o;
   l.require(o.headSize !== undefined || width % heads === 0, `${heads} heads do not divide the width, ${width}`);
   l.requireCount(size, 'headSize');
   l.require(Number.isInteger(kv) && kv >= 1 && heads % kv === 0, `${kv} heads of keys do not divide ${heads} heads`);

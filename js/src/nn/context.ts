@@ -1,7 +1,7 @@
 // Modes, scopes and shared parameters of a graph.
 
 import type { GraphBuilder, Value } from '../graph/builder.js';
-import { RlxError } from '../values/errors.js';
+import { classOf, RlxError, shown } from '../values/errors.js';
 import { builderOf, checkBuild, contextOf, drawKey, during, inside, Layer } from './layer.js';
 
 /** Sets training mode: from here on `dropout` drops, and `batchNorm` uses the statistics of the batch and updates the running ones. */
@@ -45,7 +45,7 @@ export function residual(x: Value, f: (x: Value) => Value): Value {
 export function tie(b: GraphBuilder, name: string): Value {
   return inside(tie, b, () => {
     const found = b.declared(name);
-    if (!found) throw new RlxError('name', `nn.tie: no parameter ${String(name)} is declared so far`, { op: 'nn.tie', name: String(name) });
+    if (!found) throw new RlxError('name', `nn.tie: no parameter ${shown(name)} is declared so far`, { op: 'nn.tie', name: shown(name) });
     return found;
   });
 }
@@ -56,7 +56,10 @@ export function tie(b: GraphBuilder, name: string): Value {
  * of the training and is saved with checkpoints. A graph that draws nothing has no such state.
  */
 export function key(b: GraphBuilder, name: string): Value {
-  return inside(key, b, () => drawKey(b, name));
+  return inside(key, b, () => {
+    if (typeof name !== 'string') throw new RlxError('attr', `nn.key: the name of the stream is a text, given as ${classOf(name)}`, { op: 'nn.key' });
+    return drawKey(b, name);
+  });
 }
 
 /**

@@ -78,7 +78,7 @@ const { captureStackTrace } = Error as { captureStackTrace?(error: object, calle
 /** Throws unless a value has a class; the stack begins at the caller of `called`. */
 export function checkGiven(called: Called, ok: unknown, what: string, given: unknown): void {
   if (ok) return;
-  const error = new RlxError(given === undefined ? 'missing' : 'graph', `nn.${called.name}: ${what}, given as ${classOf(given)}`, { op: `nn.${called.name}` });
+  const error = new RlxError(given === undefined ? 'missing' : 'graph', `nn: ${what}, given as ${classOf(given)}`, { op: 'nn' });
   captureStackTrace?.(error, called);
   throw error;
 }

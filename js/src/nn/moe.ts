@@ -33,7 +33,9 @@ export function moe(x: Value, experts: number, options?: MoEOptions): [y: Value,
     const width = l.size(-1), { hidden = 4 * width, k = 2, capacity: share, activation = 'swiglu', init } = options ?? {}, { b } = l;
     const { apply, gated } = activationOf('moe', activation);
     l.requireCount(hidden, 'hidden');
-    l.require(Number.isInteger(experts) && Number.isInteger(k) && k >= 1 && k <= experts, `k is ${k} of ${experts} experts`);
+    l.requireCount(experts, 'experts');
+    l.requireCount(k, 'k');
+    l.require(k <= experts, `k is ${k} of ${experts} experts`);
     l.require(share === undefined || share > 0, `capacity is ${share}, not positive`);
     if (!x.shape.every((n) => typeof n === 'number')) l.fail('symbol', 'the sizes of x are constant');
     const tokens = (x.shape.slice(0, -1) as number[]).reduce((n, d) => n * d, 1);

@@ -30,7 +30,8 @@ export function rmsNorm(x: Value, options?: NormOptions): Value {
 export function groupNorm(x: Value, groups: number, options?: NormOptions): Value {
   return norm(groupNorm, 'group_norm', x, options, (l, x, scale, bias, epsilon) => {
     const channels = scale.shape[0] as number;
-    l.require(Number.isInteger(groups) && groups >= 1 && channels % groups === 0, `${groups} groups do not divide ${channels} channels`);
+    l.requireCount(groups, 'groups');
+    l.require(channels % groups === 0, `${groups} groups do not divide ${channels} channels`);
     return x.groupNorm(scale, bias, { groups, epsilon });
   });
 }
