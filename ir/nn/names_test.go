@@ -47,6 +47,13 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 		y, _, _ := nn.LSTM(b, nn.Attention(b, x, 2, nn.AttentionOptions{Causal: true}), 3)
 		return nn.Mamba(b, y, nn.MambaOptions{State: 2})
 	},
+	"rules by fans": func(b *ir.Builder, x ir.Value) ir.Value {
+		x, _ = nn.MoE(b, x, 4, nn.MoEOptions{Init: nn.HeNormal(), Hidden: 2})
+		return nn.Stack(b, "s", 3, x, func(b *ir.Builder, x ir.Value) ir.Value {
+			x = nn.Linear(b, x, 8, nn.LinearOptions{Init: nn.GlorotUniform()})
+			return nn.Linear(b, x, 8, nn.LinearOptions{Init: nn.Orthogonal(1)})
+		}, nn.StackOptions{Scan: true})
+	},
 	"named": func(b *ir.Builder, x ir.Value) ir.Value {
 		x = nn.In(b, "features", func() ir.Value {
 			x := nn.Conv1d(b, x, 4, 1, nn.ConvOptions{Name: "0"})
@@ -127,6 +134,31 @@ func TestGraphsWithLayersRoundTrip(t *testing.T) {
 				t.Errorf("%s: %s reads back with %v, written %v", name, p.Name, got, want)
 			}
 		}
+	}
+}
+
+// TestDocumentationShowsTheExamples holds the model in the package's documentation to Example, and
+// the one in the README to the GPT of Example_gpt.
+func TestDocumentationShowsTheExamples(t *testing.T) {
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	between := func(text, from, to string) string {
+		_, text, _ = strings.Cut(text, from)
+		text, _, _ = strings.Cut(text, to)
+		return text
+	}
+	shown := strings.ReplaceAll(between(read("doc.go"), "that holds them:\n//\n", "//\n//"), "//", "")
+	if body := between(read("example_test.go"), "func Example() {\n", "\tcheck(err)"); shown == "" || shown != body {
+		t.Errorf("the documentation shows\n%s\nthe example is\n%s", shown, body)
+	}
+	_, layers, _ := strings.Cut(read("../../README.md"), "### Layers\n")
+	if shown, body := between(layers, "```go\n", "```"), "func gpt("+between(read("example_gpt_test.go"), "func gpt(", "\n}\n")+"\n}\n"; shown == "" || shown != body {
+		t.Errorf("the README shows\n%s\nthe example is\n%s", shown, body)
 	}
 }
 

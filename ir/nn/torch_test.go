@@ -191,11 +191,7 @@ func (c torchCase) graph(t *testing.T) *ir.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var wrt []string
-	for _, name := range slices.Sorted(maps.Keys(c.Grads)) {
-		wrt = append(wrt, name)
-	}
-	if g, err = autodiff.ValueAndGrad(g, "loss", wrt...); err != nil {
+	if g, err = autodiff.ValueAndGrad(g, "loss", slices.Sorted(maps.Keys(c.Grads))...); err != nil {
 		t.Fatal(err)
 	}
 	return g
