@@ -61,6 +61,8 @@ const models = {
   llama: (x) => nn.stack(x, 'layers', 2, (x) => nn.transformerBlock(x, 4, {
     name: nn.here, hidden: 6, activation: 'swiglu', rmsNorm: true, noBias: true, causal: true, kvHeads: 2, rope: {}, attention: { separate: true, normQK: true },
   })),
+  'rules by fans': (x) => nn.stack(nn.moe(x, 4, { init: nn.heNormal(), hidden: 2 })[0], 's', 3,
+    (x) => nn.linear(nn.linear(x, 8, { init: nn.glorotUniform() }), 8, { init: nn.orthogonal(1) }), { scan: true }),
   scanned: (x) => nn.stack(x, 'blocks', 3, (x) => nn.transformerBlock(x, 2, { name: nn.here, depth: 3 }), { scan: true }),
   cached(x, b) {
     nn.infer(b);
@@ -240,7 +242,7 @@ describe('training', () => {
     assert.notDeepEqual(after['linear0/lora_B/weight'].data, before['linear0/lora_B/weight'].data);
   });
 
-  test('a loop over blocks gives what unrolled blocks give', async (t) => {
+  test('blocks as a loop and with checkpoints give what unrolled blocks give', async (t) => {
     const block = (x) => nn.transformerBlock(x, 2, { name: nn.here, hidden: 8 });
     const made = (options) => graph('blocks', (b) => b.output('y', nn.stack(b.input('x', 'f32', [4, 4]), 'h', 3, block, options)));
     const looped = made({ scan: true }), unrolled = made(), values = initialParams(unrolled, {}, 5), stacked = {};
@@ -249,20 +251,20 @@ describe('training', () => {
       stacked[name] = { dtype: 'f32', shape, data: Float32Array.from(parts.flatMap((part) => [...part])) };
     }
     const results = [];
-    for (const [g, params] of [[unrolled, values], [looped, stacked]]) {
+    for (const [g, params] of [[unrolled, values], [looped, stacked], [made({ checkpoint: true }), values], [made({ scan: true, checkpoint: true }), stacked]]) {
       const s = await program({ entries: { f: g } }, { on: 'cpu' });
       t.after(() => s.close());
       await s.load(params);
       await s.run('f', { x: x.slice(0, 16) });
       results.push(await s.read('y'));
     }
-    results[0].forEach((y, i) => assert.ok(Math.abs(y - results[1][i]) < 1e-5));
+    for (const other of results.slice(1)) results[0].forEach((y, i) => assert.ok(Math.abs(y - other[i]) < 1e-5));
   });
 
-  test('random numbers of a loop differ from block to block', async (t) => {
+  for (const options of [{ scan: true }, { checkpoint: true }, { scan: true, checkpoint: true }]) test(`random numbers differ from block to block: ${Object.keys(options)}`, async (t) => {
     const g = graph('dropped', (b) => {
       nn.train(b);
-      b.output('y', nn.stack(b.full('f32', [64], 1), 'h', 2, (x) => nn.dropout(x, 0.5), { scan: true }));
+      b.output('y', nn.stack(b.full('f32', [64], 1), 'h', 2, (x) => nn.dropout(x, 0.5), options));
     });
     const s = await program({ entries: { f: g } }, { on: 'cpu' });
     t.after(() => s.close());
@@ -312,4 +314,21 @@ test('a bundle has the layers that it imports alone, and each adds little', asyn
     const { bytes } = await size(`linear, ${name}`);
     assert.ok(bytes - base.bytes < most, `${name} adds ${bytes - base.bytes} bytes`);
   }
+});
+
+test('the backward pass of a checkpoint has the gradients of the blocks, and stores less', async (t) => {
+  const made = (options) => graph('blocks', (b) => {
+    const block = (x) => nn.linear(nn.linear(x, 64).gelu(), 16).tanh();
+    b.output('loss', nn.stack(b.input('x', 'f32', [64, 16]), 'h', 4, block, options).square().mean());
+  }).grad('loss');
+  const x = Float32Array.from({ length: 1024 }, (_, i) => Math.sin(i)), results = [], sizes = [];
+  for (const options of [{}, { checkpoint: true }]) {
+    const s = await program({ entries: { f: made(options) } }, { on: 'cpu' });
+    t.after(() => s.close());
+    await s.run('f', { x });
+    results.push(await s.read('grad/h/0/linear0/weight'));
+    sizes.push(s.plan.buffers.filter(({ kind }) => kind === 'temp').reduce((sum, { bytes }) => sum + bytes, 0));
+  }
+  results[0].forEach((g, i) => assert.ok(Math.abs(g - results[1][i]) < 1e-6));
+  assert.ok(sizes[1] < 0.7 * sizes[0], `${sizes}`);
 });

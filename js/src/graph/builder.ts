@@ -431,6 +431,16 @@ export class GraphBuilder extends BuilderOps<Value> {
       this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
   }
 
+  /**
+   * The results of a part of the graph that the backward pass recomputes from its operands, without storing its values
+   * (JAX's checkpoint). The part may capture other values of this graph and declare parameters.
+   */
+  checkpoint(operands: readonly Value[], build: Branch): Value[] {
+    checkValues('checkpoint', { operands });
+    return this.#withBodies(operands, operands.length, { part: build }, (captured, graphs) =>
+      this.apply('checkpoint', [...operands, ...captured], { residuals: 0 }, graphs));
+  }
+
   /** Finishes the graph and returns its handle; its ports are in the order of the names, if given. @internal */
   finish(names: readonly string[] = []): number {
     const request = this.#request('build').texts(names);

@@ -31,7 +31,7 @@ export function resolved({ rule, args }: InitialRule, shape: readonly number[]):
   const [, law, form] = /^(glorot|he|lecun)_(uniform|normal)$/.exec(rule) ?? [];
   if (!law) return { rule, args };
   const out = shape.at(-1) ?? 1, into = shape.at(-2) ?? out, field = shape.slice(0, -2).reduce((n, d) => n * d, 1);
-  const fans = Math.max(1, field * into) + (law === 'glorot' ? Math.max(1, field * out) : 0), variance = (law === 'lecun' ? 1 : 2) / fans;
-  const bound = Math.sqrt(3 * variance);
-  return form === 'normal' ? { rule: 'normal', args: [0, Math.sqrt(variance)] } : { rule: 'uniform', args: [-bound, bound] };
+  const fans = Math.max(1, field * into) + (law === 'glorot' ? Math.max(1, field * out) : 0), scale = law === 'lecun' ? 1 : 2;
+  const bound = Math.sqrt(3 * scale / fans);
+  return form === 'normal' ? { rule: 'normal', args: [0, Math.sqrt(scale / fans)] } : { rule: 'uniform', args: [-bound, bound] };
 }

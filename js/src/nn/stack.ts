@@ -14,21 +14,24 @@ export interface StackOptions {
    * graph does not grow with n. If not set the blocks are unrolled, with parameters `block/0/linear0/weight` and so on.
    */
   scan?: boolean;
+  /** Recomputes each block from its input in the backward pass, without storing its values. */
+  checkpoint?: boolean;
 }
 
 /**
  * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value of the type of x.
- * Parameters of the blocks are in the scope `name`. With `scan` f declares no states, and its value is of a builder of its
- * own.
+ * Parameters of the blocks are in the scope `name`. With `scan` or `checkpoint` f declares no states, and its value is of a
+ * builder of its own.
  */
 export function stack(x: Value, name: string, n: number, f: (x: Value) => Value, options?: StackOptions): Value {
   checkBuild(stack, f);
   return inside(stack, builderOf(stack, x), () => {
-    checkOptions('nn.stack', options, 'scan');
+    checkOptions('nn.stack', options, 'scan checkpoint');
     const l = new Layer(x, 'stack'), { b } = l;
     l.requireCount(n, 'the number of blocks', 0);
     if (n === 0) return x;
-    return b.scoped(name, () => options?.scan ? scanned(l, n, f) : unrolled(l, n, f));
+    const { scan, checkpoint = false } = options ?? {};
+    return b.scoped(name, () => scan ? scanned(l, n, f, checkpoint) : unrolled(l, n, f, checkpoint));
   });
 }
 
@@ -39,14 +42,25 @@ function called(l: Layer, x: Value, f: (x: Value) => Value): Value {
   return y;
 }
 
-function unrolled(l: Layer, n: number, f: (x: Value) => Value): Value {
+function unrolled(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolean): Value {
+  const { b } = l;
   let y = l.x;
-  for (let i = 0; i < n; i++) y = l.b.scoped(String(i), () => called(l, y, f));
+  for (let i = 0; i < n; i++) y = b.scoped(String(i), () => checkpoint ? recomputed(l, y, f) : called(l, y, f));
   return y;
 }
 
+/** A block that the backward pass recomputes. */
+function recomputed(l: Layer, x: Value, f: (x: Value) => Value): Value {
+  const { random } = probe(l, f), { b } = l;
+  const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [during(body, blockContext(key), () => called(l, input!, f))]);
+  return y!;
+}
+
+/** The context of a block in a body: names count anew, and random numbers come from a key of its own. */
+const blockContext = (key: Value | undefined) => ({ counts: new Map<string, number>(), random: newStream(key) });
+
 /** Runs the blocks as a loop over stacked parameters. */
-function scanned(l: Layer, n: number, f: (x: Value) => Value): Value {
+function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolean): Value {
   const { b, x } = l, { params, random } = probe(l, f);
   const stacked = params.map(({ name, type, initial, frozen }) => {
     const shape = type.shape as number[], rule = ruleOf(initial);
@@ -54,11 +68,12 @@ function scanned(l: Layer, n: number, f: (x: Value) => Value): Value {
     return b.param(name, type.dtype as DType, [n, ...shape], rule && stackedInitial(rule, shape), frozen);
   });
   const keys = random ? [drawKey(b, 'block').randomBits(undefined, { shape: [n], pairs: true })] : [];
-  const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, [carry], slices) => {
+  const block = (body: GraphBuilder, [input, ...slices]: readonly Value[]): Value[] => {
     body.slices = new Map(params.map(({ name }, i) => [name, slices[i]!]));
-    const change = { counts: new Map<string, number>(), random: newStream(random ? slices.at(-1) : undefined) };
-    return { carries: [during(body, change, () => called(l, carry!, f))] };
-  });
+    return [during(body, blockContext(random ? slices.at(-1) : undefined), () => called(l, input!, f))];
+  };
+  const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, carry, slices) =>
+    ({ carries: checkpoint ? body.checkpoint([...carry, ...slices], block) : block(body, [...carry, ...slices]) }));
   return carries[0]!;
 }
 
