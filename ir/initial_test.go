@@ -45,7 +45,9 @@ func TestPortsKeepTheirOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	called, err := ir.Build("outer", func(b *ir.Builder) {
-		b.Scope("in", func() { b.Output("y", b.Call(g, map[string]ir.Value{"x": b.Input("x", ir.F32, ir.Dims(4, 3)...)})["y"]) })
+		b.Scope("in", func() {
+			b.Output("y", b.Call(g, map[string]ir.Value{"x": b.Input("x", ir.F32, ir.Dims(4, 3)...)})["y"])
+		})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,9 +71,15 @@ func TestPortsKeepTheirOptions(t *testing.T) {
 // the builder and in the text form.
 func TestBadRulesAreRefused(t *testing.T) {
 	for _, rule := range []ir.Initial{
-		{Rule: "gaussian"}, {Rule: "normal"}, normal(-1), {Args: []float64{1}},
-		{Rule: "uniform", Args: []float64{2, 1}}, {Rule: "truncated_normal", Args: []float64{0, 1, 3, 2}},
-		{Rule: "softplus_inverse", Args: []float64{0, 1}}, {Rule: "orthogonal", Args: []float64{1, 0.5}}, {Rule: "he_normal", Args: []float64{1}},
+		{Rule: "gaussian"},
+		{Rule: "normal"},
+		normal(-1),
+		{Args: []float64{1}},
+		{Rule: "uniform", Args: []float64{2, 1}},
+		{Rule: "truncated_normal", Args: []float64{0, 1, 3, 2}},
+		{Rule: "softplus_inverse", Args: []float64{0, 1}},
+		{Rule: "orthogonal", Args: []float64{1, 0.5}},
+		{Rule: "he_normal", Args: []float64{1}},
 	} {
 		_, err := ir.Build("g", func(b *ir.Builder) {
 			b.Output("w", b.ParamWith("w", ir.PortOptions{Initial: rule}, ir.F32, ir.N(3)))
