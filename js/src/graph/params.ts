@@ -36,7 +36,7 @@ function byParameter(graph: Graph, params: readonly string[], given: Readonly<Re
     for (const name of matched) {
       const other = from.get(name);
       if (other !== undefined && other !== name && pattern !== name && !Object.hasOwn(given, name)) {
-        throw new RlxError('name', `parameter ${name} matches the patterns ${other} and ${pattern}: give it a value by its name`, { name });
+        throw new RlxError('name', `parameter ${name} begins by the patterns ${other} and ${pattern}, which both match it: give it a value by its name`, { name });
       }
       if (other === name) continue;
       own.set(name, initial);
