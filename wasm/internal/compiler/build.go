@@ -70,7 +70,7 @@ func readType(r *wire.Request) (ir.Type, error) {
 
 var portKinds = map[string]ir.PortKind{"input": ir.InputPort, "param": ir.ParamPort, "state": ir.StatePort}
 
-// addPort (builder, kind, name, type) → value.
+// addPort (builder, kind, name, type, initial rule, its numbers, frozen?) → value.
 func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	b, err := wire.Get[*builder](c, r)
 	if err != nil {
@@ -84,6 +84,18 @@ func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	t, err := readType(r)
 	if err != nil {
 		return err
+	}
+	o := ir.PortOptions{Initial: ir.Initial{Rule: r.Text()}}
+	r.List(func() { o.Initial.Args = append(o.Initial.Args, r.F64()) })
+	o.Frozen = r.Bool()
+	if err := r.Err(); err != nil {
+		return err
+	}
+	switch kind {
+	case ir.ParamPort:
+		return b.keep(w, b.b.ParamWith(name, o, t.DType, t.Shape...))
+	case ir.StatePort:
+		return b.keep(w, b.b.StateWith(name, o, t.DType, t.Shape...))
 	}
 	return b.keep(w, b.b.Port(kind, name, t))
 }

@@ -35,7 +35,7 @@ func module(c *wire.Service, r *wire.Request) (*ir.Module, error) {
 	return wire.Bind(name, entries, values)
 }
 
-// The targets of compile, as js/src/graph/compiler.ts numbers them.
+// The targets of compile, as js/src/compile/compiler.ts numbers them.
 const (
 	targetWebGPU = iota
 	targetWASM

@@ -39,8 +39,8 @@ func text(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	return err
 }
 
-// describe (graph) → name, ports (name, kind, begins as ones?, type), outputs
-// (name, state?, type).
+// describe (graph) → name, ports (name, kind, begins as ones?, initial rule, frozen?, type),
+// outputs (name, state?, type).
 func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
@@ -53,6 +53,9 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		w.Text(p.Name)
 		w.Text(p.Kind.String())
 		w.Bool(ones[p.Name])
+		o := p.Options()
+		w.Text(o.Initial.String())
+		w.Bool(o.Frozen)
 		w.ValueType(p.Value.Type())
 	}
 	w.U32(len(g.Outputs()))

@@ -8,7 +8,7 @@ import (
 )
 
 // ABI is the version of the calls. A host refuses a module with another one.
-const ABI = 3
+const ABI = 4
 
 // Service answers calls, and holds what the host has handles of. It is not safe
 // for concurrent use: a module has one thread.
