@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/coreml/forms"
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/forms"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // function is a function under construction.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/coreml/driver"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
 // Model is a function of a package with the names and types of its graph. It is not safe
@@ -185,7 +185,7 @@ func (m *Model) state(name string) (feature, error) {
 // Placements returns the processor of each operation and its share of the time, according
 // to Core ML's plan. The error is of kind [native.ErrUnavailable] before macOS 14.4 and iOS
 // 17.4.
-func (m *Model) Placements() ([]driver.Placement, error) {
+func (m *Model) Placements() ([]Placement, error) {
 	p, err := m.loaded.Plan()
 	if err != nil {
 		return nil, m.failed("", err)

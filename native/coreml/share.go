@@ -4,10 +4,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Entries are the entries of a package with shared states, for any of their sizes. They are
@@ -22,7 +21,7 @@ type Entries struct {
 
 // LoadEntries loads entries of a package, with all of their sizes. The errors are those of
 // [Load], and of kind [ir.ErrShape] or [ir.ErrDType] for a state whose types differ.
-func LoadEntries(rt driver.Runtime, dir string, units driver.Units, entries ...string) (*Entries, error) {
+func LoadEntries(rt Runtime, dir string, units Units, entries ...string) (*Entries, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
