@@ -215,7 +215,7 @@ func TestHyperparametersOutsideTheirDomain(t *testing.T) {
 		"adam: Eps is -1; it must be positive":                {optim.Adam{Eps: -1}, optim.Options{}},
 		"adam: Beta2 is NaN":                                  {optim.Adam{Beta2: math.NaN()}, optim.Options{}},
 		"sgd: Momentum is 1; it must be 0 or greater":         {optim.SGD{Momentum: 1}, optim.Options{}},
-		"sgd: Momentum is 0; Nesterov needs a positive one":   {optim.SGD{Nesterov: true}, optim.Options{}},
+		"sgd: Momentum is 0; with Nesterov it must be positive":   {optim.SGD{Nesterov: true}, optim.Options{}},
 		"adafactor: Decay is 1; it must be negative":          {optim.Adafactor{Decay: 1}, optim.Options{}},
 		"step: Accumulate is -2; it must be 0 or greater":     {optim.Adam{}, optim.Options{Accumulate: -2}},
 		"step: ClipNorm is -1; it must be positive":           {optim.Adam{}, optim.Options{ClipNorm: -1}},
@@ -227,8 +227,8 @@ func TestHyperparametersOutsideTheirDomain(t *testing.T) {
 		"schedule: factor is 0; it must be positive":          {optim.Adam{}, schedule(optim.Exponential(1, 0))},
 		"one cycle: warmupFraction is 0":                      {optim.Adam{}, schedule(optim.OneCycle(1, 10, 0))},
 		"cosine with restarts: growth is 0; it must be 1 or":  {optim.Adam{}, schedule(optim.CosineRestarts(1, 0, 10, 0))},
-		"a training step without an optimizer":                {nil, optim.Options{}},
-		"group 0 of the step has no Match":                    {optim.Adam{}, optim.Options{Groups: []optim.Group{{}}}},
+		"no optimizer given":                {nil, optim.Options{}},
+		"group 0 has no Match":                    {optim.Adam{}, optim.Options{Groups: []optim.Group{{}}}},
 	} {
 		if _, err := optim.Step(zeroLoss(t), "loss", of.opt, of.o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q, want %q", err, want)

@@ -96,7 +96,7 @@ func (backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (nat
 func compile(rt Runtime, e ir.Entry) (*Model, error) {
 	for _, p := range e.Graph.Ports() {
 		if _, constant := p.Value.Shape().Ints(); !constant {
-			return nil, p.Value.Node().Fail(ir.Shapef("%s has a symbolic size: bind it before", p.Value.Type()))
+			return nil, p.Value.Node().Fail(ir.Shapef("%s has a symbolic size: bind it first", p.Value.Type()))
 		}
 	}
 	alone, err := ir.NewModule(e.Name, e)
@@ -109,7 +109,7 @@ func compile(rt Runtime, e ir.Entry) (*Model, error) {
 	}
 	dir, err := os.MkdirTemp("", "rlx-coreml-*")
 	if err != nil {
-		return nil, fmt.Errorf("a folder for the model of entry %q: %w", e.Name, err)
+		return nil, fmt.Errorf("create a folder for the model of entry %q: %w", e.Name, err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "entry.mlpackage")

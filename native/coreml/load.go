@@ -77,11 +77,11 @@ func functionOf(p *Package, entry string) (*mil.Function, error) {
 	}
 	switch len(of) {
 	case 0:
-		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry: it has %v", named)}
+		return nil, &Error{entry, ir.Errorf(ir.ErrName, "unknown entry %q: have %v", entry, named)}
 	case 1:
 		return p.Program.Function(of[0]), nil
 	}
-	return nil, &Error{entry, ir.Errorf(ir.ErrName, "the entry has several sizes: ask for one of %v", of)}
+	return nil, &Error{entry, ir.Errorf(ir.ErrName, "the entry has several sizes: load one of %v", of)}
 }
 
 // describe parses the metadata of the inputs and outputs of a function.
@@ -134,13 +134,13 @@ func featureOf(p *Package, function, name string, t mil.Type) (f feature, role s
 	key := featureKey(function, name)
 	words := strings.SplitN(p.Metadata[key], " ", 3)
 	if len(words) != 3 {
-		return f, "", fmt.Errorf("%w: nothing tells what %q stands for", ErrPackage, name)
+		return f, "", fmt.Errorf("%w: feature %q has no metadata", ErrPackage, name)
 	}
 	element, rest, _ := strings.Cut(words[1], "[")
 	d, err := dtype.Parse(element)
 	slotRole, known := roles[words[0]]
 	if err != nil || !known {
-		return f, "", fmt.Errorf("%w: %q stands for %q", ErrPackage, name, words)
+		return f, "", fmt.Errorf("%w: feature %q has the invalid metadata %q", ErrPackage, name, words)
 	}
 	f = feature{
 		Slot:    native.Slot{Name: words[2], Role: slotRole, DType: d},
@@ -155,7 +155,7 @@ func featureOf(p *Package, function, name string, t mil.Type) (f feature, role s
 	}
 	if bounds, checked := p.Metadata[rangeKey(key)]; checked {
 		if _, err := fmt.Sscan(bounds, &f.Lo, &f.Hi); err != nil {
-			return f, "", fmt.Errorf("%w: the indices of %q are in %q", ErrPackage, name, bounds)
+			return f, "", fmt.Errorf("%w: feature %q has the invalid index range %q", ErrPackage, name, bounds)
 		}
 		f.Checked = true
 	}

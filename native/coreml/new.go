@@ -90,7 +90,7 @@ func New(m *ir.Module, o Options) (*Package, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Weights)) {
 		if !w.used[name] {
-			return nil, &Error{"", ir.Errorf(ir.ErrName, "weights are given for %q, which is no parameter", name)}
+			return nil, &Error{"", ir.Errorf(ir.ErrName, "unknown parameter %q in Weights", name)}
 		}
 	}
 	if err := mil.Validate(&w.pkg.Program); err != nil {
@@ -133,7 +133,7 @@ type writer struct {
 // entry adds the functions of an entry.
 func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error {
 	if w.pkg.Program.Function(name) != nil {
-		return ir.Errorf(ir.ErrName, "function %q is there twice", name)
+		return ir.Errorf(ir.ErrName, "function %q is declared twice", name)
 	}
 	g, err := entry.Graph.Bind(sizes)
 	if err != nil {

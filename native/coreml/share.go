@@ -46,7 +46,7 @@ func (e *Entries) Entry(name string) (*Sizes, error) {
 	if s := e.sizes[name]; s != nil {
 		return s, nil
 	}
-	return nil, &Error{name, ir.Errorf(ir.ErrName, "the entry was not loaded: there are %v", e.names)}
+	return nil, &Error{name, ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, e.names)}
 }
 
 // Close releases the entries.
@@ -77,9 +77,9 @@ func (s shared) join(m *Model) error {
 		case there == nil:
 			s[f.Name] = &sharedState{feature: f, last: m}
 		case there.DType != f.DType || there.outside.DType != f.outside.DType:
-			return ir.Errorf(ir.ErrDType, "state %q is %s and, in another function, %s: a state that is shared has one type", f.Name, f.DType, there.DType)
+			return ir.Errorf(ir.ErrDType, "state %q is %s and %s in two functions; a shared state must have one type", f.Name, f.DType, there.DType)
 		case !slices.Equal(there.Dims, f.Dims):
-			return ir.Shapef("state %q is of the sizes %v and, in another function, %v: a state that is shared has one size, so none of those in Shapes", f.Name, f.Dims, there.Dims)
+			return ir.Shapef("state %q has the sizes %v and %v in two functions; a shared state must not depend on Shapes", f.Name, f.Dims, there.Dims)
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func loadSizes(rt Runtime, dir string, p *Package, entry string, units Units, he
 		}
 	}
 	if len(s.models) == 0 {
-		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry")}
+		return nil, &Error{entry, ir.Errorf(ir.ErrName, "unknown entry %q", entry)}
 	}
 	return s, nil
 }
@@ -67,7 +67,7 @@ func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 	for _, m := range s.models {
 		known = append(known, m.inputSizes())
 	}
-	return nil, s.models[0].failed("", ir.Shapef("no model is of the sizes given: there are %s", strings.Join(known, "; ")))
+	return nil, s.models[0].failed("", ir.Shapef("no function has the sizes of the inputs: have %s", strings.Join(known, "; ")))
 }
 
 // Set sets a state, or a parameter that is one, for all sizes, like [Model.Set].

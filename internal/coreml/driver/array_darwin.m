@@ -25,7 +25,7 @@ int rlx_move(MLMultiArray *there, const rlx_array *here, int write, rlx_why *why
 	int same = there && (int)[there dataType] == here->type && (int)[shape count] == here->rank;
 	for (int i = 0; same && i < here->rank; i++) same = [[shape objectAtIndex:i] longLongValue] == here->dims[i];
 	if (!same) {
-		snprintf(why->text, sizeof why->text, "%s has not the type that the package declares", here->name);
+		snprintf(why->text, sizeof why->text, "the type of %s differs from the type in the package", here->name);
 		return 1;
 	}
 	char *base = [there dataPointer];

@@ -31,7 +31,7 @@ func (s system) Load(dir, function string, units Units) (Loaded, error) {
 	}
 	f := p.Program.Function(function)
 	if f == nil || units < DefaultUnits || units > CPUAndNeuralEngine {
-		return nil, ir.Errorf(ir.ErrName, "no function %q, or no units %d", function, units)
+		return nil, ir.Errorf(ir.ErrName, "unknown function %q or units %d", function, units)
 	}
 	m := &model{system: s, arrays: arraysOf(f)}
 	name := function

@@ -40,7 +40,7 @@ const standIn = true
 func binding() (*C.rlx_coreml, error) {
 	path := os.Getenv(LibraryVariable)
 	if path == "" {
-		return nil, unavailable("there is no Core ML on linux, on Apple's systems alone; models can be written here, by coreml.New")
+		return nil, unavailable("the system is linux; Core ML needs macOS or iOS, coreml.New writes models on any system")
 	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

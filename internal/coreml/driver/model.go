@@ -84,7 +84,7 @@ func placed(a *C.rlx_array, from map[string]native.Tensor) (native.Tensor, error
 
 func fits(a *C.rlx_array, t native.Tensor) error {
 	if C.uint64_t(len(t.Data)) != a.bytes {
-		return ir.Shapef("%s has %d bytes, not %d", C.GoString(a.name), len(t.Data), a.bytes)
+		return ir.Shapef("%s has %d bytes; it must have %d", C.GoString(a.name), len(t.Data), a.bytes)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (m *model) moveState(name string, t native.Tensor, write C.int) error {
 	}
 	i := slices.IndexFunc(m.states, func(a C.rlx_array) bool { return C.GoString(a.name) == name })
 	if i < 0 {
-		return ir.Errorf(ir.ErrName, "there is no state %q", name)
+		return ir.Errorf(ir.ErrName, "unknown state %q", name)
 	}
 	a := m.states[i]
 	if err := fits(&a, t); err != nil {

@@ -39,7 +39,7 @@ static char *compile(const char *package, rlx_why *why) {
 	@autoreleasepool {
 		NSError *error = nil;
 		NSURL *compiled = [MLModel compileModelAtURL:file_url(package) error:&error];
-		return compiled ? strdup([[compiled path] UTF8String]) : rlx_coreml_fail(why, "Core ML does not compile the package", error);
+		return compiled ? strdup([[compiled path] UTF8String]) : rlx_coreml_fail(why, "Core ML cannot compile the package", error);
 	}
 }
 
@@ -54,7 +54,7 @@ static void *load(const char *compiled, const char *function, int units, int sta
 		m->function = [[NSString alloc] initWithUTF8String:function ? function : "main"];
 		m->model = [[MLModel modelWithContentsOfURL:m->compiled configuration:c error:&error] retain];
 		if (!m->model) {
-			rlx_coreml_fail(why, "Core ML does not load the model", error);
+			rlx_coreml_fail(why, "Core ML cannot load the model", error);
 			release_model(m);
 			return NULL;
 		}
@@ -83,7 +83,7 @@ static id<MLFeatureProvider> run(rlx_model *m, NSDictionary *values, NSDictionar
 	} @catch (NSException *e) {
 		return rlx_coreml_fail(why, [[e reason] UTF8String], nil);
 	}
-	return got ? got : rlx_coreml_fail(why, "Core ML does not run the model", error);
+	return got ? got : rlx_coreml_fail(why, "Core ML cannot run the model", error);
 }
 
 static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out, int outputs, rlx_why *why) {
@@ -113,7 +113,7 @@ static int predict(void *handle, const rlx_array *in, int inputs, rlx_array *out
 static int state(void *handle, const rlx_array *array, int write, rlx_why *why) {
 	@autoreleasepool {
 		__block int failed = 1;
-		snprintf(why->text, sizeof why->text, "Core ML has no state %s", array->name);
+		snprintf(why->text, sizeof why->text, "unknown state %s", array->name);
 		@try {
 			[(MLState *)((rlx_model *)handle)->state getMultiArrayForStateNamed:[NSString stringWithUTF8String:array->name]
 			                                                            handler:^(MLMultiArray *buffer) {

@@ -15,5 +15,5 @@ func missing(goos string) string {
 	if goos == "darwin" {
 		return "this program was built without cgo, by which Core ML is called: build it with CGO_ENABLED=1 and the command line tools of Xcode"
 	}
-	return "there is no Core ML on " + goos + ", on Apple's systems alone; models can be written here, by coreml.New"
+	return "the system is " + goos + "; Core ML needs macOS or iOS, coreml.New writes models on any system"
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
-	for goos, want := range map[string]string{"darwin": "CGO_ENABLED=1", "windows": "no Core ML on windows", "linux": "no Core ML on linux"} {
+	for goos, want := range map[string]string{"darwin": "CGO_ENABLED=1", "windows": "the system is windows; Core ML needs", "linux": "the system is linux; Core ML needs"} {
 		if got := missing(goos); !strings.Contains(got, want) {
 			t.Errorf("on %s: %s", goos, got)
 		}

@@ -27,7 +27,7 @@ int rlx_describe(rlx_system *system, rlx_why *why) {
 		NSString *version = [[NSProcessInfo processInfo] operatingSystemVersionString];
 		snprintf(system->version, sizeof system->version, "%s", [version UTF8String]);
 		if (![MLModel instancesRespondToSelector:@selector(newState)]) {
-			return rlx_coreml_fail(why, "Core ML is older than macOS 15 and iOS 18", nil), 1;
+			return rlx_coreml_fail(why, "Core ML needs macOS 15 or iOS 18", nil), 1;
 		}
 		NSArray *devices = [MLModel availableComputeDevices];
 		system->processors = rlx_processors(devices);
@@ -55,7 +55,7 @@ static MLComputePlan *compute_plan(rlx_model *m, rlx_why *why) {
 	[done lockWhenCondition:1];
 	[done unlock];
 	[done release];
-	if (!plan) rlx_coreml_fail(why, "Core ML does not plan the model", error);
+	if (!plan) rlx_coreml_fail(why, "Core ML cannot plan the model", error);
 	[error release];
 	return plan;
 }
@@ -85,7 +85,7 @@ int rlx_plan(void *handle, rlx_placement **placements, rlx_why *why) {
 		MLComputePlan *plan = [compute_plan(m, why) autorelease];
 		if (!plan) return -1;
 		MLModelStructureProgramFunction *function = [[[[plan modelStructure] program] functions] objectForKey:m->function];
-		if (!function) return rlx_coreml_fail(why, "the plan has not the function", nil), -1;
+		if (!function) return rlx_coreml_fail(why, "the plan lacks the function", nil), -1;
 		NSArray *ops = [[function block] operations];
 		*placements = calloc([ops count] + 1, sizeof **placements);
 		for (NSUInteger i = 0; i < [ops count]; i++) place(plan, [ops objectAtIndex:i], &(*placements)[i]);

@@ -84,7 +84,7 @@ func (e *Emitter) stacked(parts []mil.Ref, dims []int) Value {
 func whileLoop(e *Emitter, n *ir.Node, in []Value) []Value {
 	a := n.Attrs().(*ops.WhileAttrs)
 	if a.MaxSteps == 0 {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "a loop without a bound on its turns, which are written out"))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "the loop has no max_steps; a loop is unrolled and needs one"))
 		return make([]Value, n.NumResults())
 	}
 	consts, carries := in[:a.Consts], in[a.Consts:]

@@ -73,7 +73,7 @@ func (e *Emitter) Type(t ir.Type) (mil.Type, error) {
 		return mil.Type{}, ir.Errorf(ir.ErrSymbol, "%s has a symbolic size", t)
 	}
 	if slices.Contains(dims, 0) {
-		return mil.Type{}, ir.Errorf(ir.ErrUnsupported, "%s has no elements: Core ML has no values that are empty", t)
+		return mil.Type{}, ir.Errorf(ir.ErrUnsupported, "%s has no elements; Core ML has no empty tensors", t)
 	}
 	d, err := e.dtype(t.DType)
 	return mil.Type{DType: d, Dims: fold(dims)}, err
@@ -93,7 +93,7 @@ func (e *Emitter) dtype(d ir.DType) (mil.DType, error) {
 	case ir.Bool:
 		return mil.Bool, nil
 	}
-	return 0, ir.Errorf(ir.ErrUnsupported, "MIL does not compute with %s", d)
+	return 0, ir.Errorf(ir.ErrUnsupported, "MIL has no element type %s", d)
 }
 
 // fold returns the MIL shape of a value.
@@ -152,7 +152,7 @@ func (e *Emitter) Node(n *ir.Node, in []Value) []Value {
 		}
 	}
 	if e.Len() > maxOps {
-		e.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "the model has more than %d operations; loops are written out", maxOps)))
+		e.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "the model has more than %d operations; loops are unrolled", maxOps)))
 	}
 	if e.Err() != nil {
 		return make([]Value, n.NumResults())
@@ -180,7 +180,7 @@ func (e *Emitter) form(n *ir.Node) form {
 		return literal
 	}
 	return func(e *Emitter, n *ir.Node, _ []Value) []Value {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has nothing that does this for %s", n.Types()[0].DType))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has no such operation on %s", n.Types()[0].DType))
 		return make([]Value, n.NumResults())
 	}
 }

@@ -76,7 +76,7 @@ func (e *Emitter) integerProduct(n *ir.Node, lhs, rhs mil.Ref, swap bool) mil.Re
 		left, right = []int{batch, m, 1, k}, []int{batch, 1, columns, k}
 	}
 	if count := float64(batch) * float64(m) * float64(k) * float64(columns); count > mostProducts {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers, and one of %.0f numbers is not taken apart: at most %d are; this one is of %s", count, mostProducts, n.Types()[0].DType))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "Core ML has no matrix product of integers; one of %.0f elements is too large to decompose, the limit is %d; this one is of %s", count, mostProducts, n.Types()[0].DType))
 		return lhs
 	}
 	products := e.op2("mul", e.reshape(lhs, left), e.reshape(rhs, right))
@@ -89,10 +89,10 @@ func (e *Emitter) integerProduct(n *ir.Node, lhs, rhs mil.Ref, swap bool) mil.Re
 func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	a := n.Attrs().(*ops.ConvAttrs)
 	if n.Types()[0].DType != ir.F32 && n.Types()[0].DType != ir.F16 {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has convolutions of floats, this one is of %s", n.Types()[0].DType))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has no convolution of %s", n.Types()[0].DType))
 	}
 	if spatial := len(a.Strides); spatial > 3 {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "MIL has convolutions over one to three axes, this one goes over %d", spatial))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "the convolution has %d spatial axes; MIL has convolutions of one to three", spatial))
 	}
 	if e.Err() != nil {
 		return Value{}

@@ -83,7 +83,7 @@ func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
 		if x.Type == x.Args[0].Type {
 			return p.print(x.Args[0])
 		}
-		return p.refuse("MIL cannot read the bits of numbers of " + x.Args[0].Type.String())
+		return p.refuse("MIL has no bitcast of " + x.Args[0].Type.String())
 	}
 	if _, err := p.dtype(x.Type); err != nil {
 		p.Fail(err)
@@ -111,7 +111,7 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	case of == ir.Bool && x.Op != scalar.OpSelect:
 		return p.ofBools(x.Op, args)
 	case bitwise[x.Op]:
-		return p.refuse("MIL has no operations on the bits of numbers of " + of.String())
+		return p.refuse("MIL has no bitwise operations on " + of.String())
 	case x.Op == scalar.OpSelect:
 		return p.choose(args[0], args[1], args[2])
 	case x.Op == scalar.OpNeg:
@@ -134,7 +134,7 @@ func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
 	kind, ok := operations[x.Op]
 	switch {
 	case !ok || of == ir.I32 && x.Op == scalar.OpDiv:
-		return p.refuse(fmt.Sprintf("MIL has nothing that computes operation %d on %s", x.Op, of))
+		return p.refuse(fmt.Sprintf("MIL has no operation %d on %s", x.Op, of))
 	case len(args) == 1:
 		return p.op1(kind, args[0])
 	}

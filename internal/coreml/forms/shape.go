@@ -69,7 +69,7 @@ func (e *Emitter) repeated(r mil.Ref, from, axes, dims []int) Value {
 		if product(small[:first]) != 1 && !slices.Equal(small[:first], group) {
 			rest := product(small[first:])
 			if first+1 > maxRank {
-				e.Fail(ir.Errorf(ir.ErrUnsupported, "it repeats some of %d axes, and Core ML's tensors have five", len(dims)))
+				e.Fail(ir.Errorf(ir.ErrUnsupported, "a tile has %d axes; Core ML has tensors of up to five", len(dims)))
 				return Value{}
 			}
 			reps := make([]int, first+1)

@@ -17,7 +17,7 @@ func argSort(e *Emitter, n *ir.Node, in []Value) Value {
 	a, dims := n.Attrs().(*ops.SortAttrs), whole(n.Input(0).Type())
 	size := dims[a.Axis]
 	if size > math.MaxInt16 {
-		e.Fail(ir.Errorf(ir.ErrUnsupported, "a stable sort of %d elements: %d are the most", size, math.MaxInt16))
+		e.Fail(ir.Errorf(ir.ErrUnsupported, "a stable sort has %d elements; the limit is %d", size, math.MaxInt16))
 		return Value{}
 	}
 	x := e.around(e.Whole(in[0]), dims, a.Axis)

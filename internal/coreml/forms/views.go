@@ -79,7 +79,7 @@ func (e *Emitter) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
 			}
 		}
 		if len(runs) > maxRank {
-			e.Fail(ir.Errorf(ir.ErrUnsupported, "it moves %d axes at once, and Core ML's tensors have five", len(runs)))
+			e.Fail(ir.Errorf(ir.ErrUnsupported, "a transpose moves %d axes; Core ML has tensors of up to five", len(runs)))
 			return mil.Ref{}, out
 		}
 		r = e.permute(e.reshape(r, merged), moved)

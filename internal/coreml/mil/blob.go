@@ -87,7 +87,7 @@ type blobFile struct {
 // kind [ErrPackage], or that of the file system.
 func (f *blobFile) read(at uint64, t Type) ([]byte, error) {
 	if at%blobAlign != 0 || at < blobAlign || at > f.size || f.size-at < blobAlign {
-		return nil, fmt.Errorf("%w: no weights at %d of %d bytes", ErrPackage, at, f.size)
+		return nil, fmt.Errorf("%w: weights at offset %d are outside the file of %d bytes", ErrPackage, at, f.size)
 	}
 	record := make([]byte, blobAlign)
 	if _, err := f.file.ReadAt(record, int64(at)); err != nil {
@@ -95,14 +95,14 @@ func (f *blobFile) read(at uint64, t Type) ([]byte, error) {
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(record[i:]) }
 	if binary.LittleEndian.Uint32(record) != blobSentinel {
-		return nil, fmt.Errorf("%w: what is at %d of the weights does not begin as weights do", ErrPackage, at)
+		return nil, fmt.Errorf("%w: weights at offset %d have no valid header", ErrPackage, at)
 	}
 	if got, want := binary.LittleEndian.Uint32(record[4:]), dtypes[t.DType].blob; got != want || want == 0 {
-		return nil, fmt.Errorf("%w: weights at %d are of type %d and used as %s", ErrPackage, at, got, t)
+		return nil, fmt.Errorf("%w: weights at offset %d have type %d; they are used as %s", ErrPackage, at, got, t)
 	}
 	n, from := word(8), word(16)
 	if want := uint64(t.DType.bytes(t.Len())); n != want || from%blobAlign != 0 || from > f.size || f.size-from < n {
-		return nil, fmt.Errorf("%w: weights at %d have %d bytes from %d on, of %d; %s needs %d", ErrPackage, at, n, from, f.size, t, want)
+		return nil, fmt.Errorf("%w: weights at offset %d have %d bytes from %d in a file of %d; %s needs %d", ErrPackage, at, n, from, f.size, t, want)
 	}
 	if data, again := f.done[at]; again || f.skip {
 		return data, nil

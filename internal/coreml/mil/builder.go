@@ -40,7 +40,7 @@ type Builder struct {
 func NewBuilder(name string, opset Opset) *Builder {
 	b := &Builder{f: &Function{Name: name}, opset: opset, names: map[string]bool{}, shared: map[string]Ref{}}
 	if !opset.Valid() {
-		b.Fail(ir.Errorf(ir.ErrUnsupported, "opset %d: known are CoreML5 to CoreML9", int(opset)))
+		b.Fail(ir.Errorf(ir.ErrUnsupported, "unknown opset %d: have CoreML5 to CoreML9", int(opset)))
 	}
 	return b
 }
@@ -72,7 +72,7 @@ func (b *Builder) State(name string, t Type) Ref {
 
 func (b *Builder) declare(in Input) Ref {
 	if !IsName(in.Name) || b.names[in.Name] {
-		b.Fail(ir.Errorf(ir.ErrName, "input %q: a name is letters, digits and underscores, does not begin with a digit, and is used once", in.Name))
+		b.Fail(ir.Errorf(ir.ErrName, "input %q: a name must be letters, digits and underscores, must not begin with a digit, and must be unique", in.Name))
 	}
 	b.names[in.Name] = true
 	b.f.Inputs = append(b.f.Inputs, in)
@@ -91,7 +91,7 @@ func (b *Builder) WriteState(state, value Ref) {
 // an input, or an output already.
 func (b *Builder) Output(name string, r Ref) {
 	if slices.Contains(b.f.Outputs, name) || slices.ContainsFunc(b.f.Inputs, func(in Input) bool { return in.Name == name }) {
-		b.Fail(ir.Errorf(ir.ErrName, "output %q has the name of another one, or of an input", name))
+		b.Fail(ir.Errorf(ir.ErrName, "output %q has the name of another output or of an input", name))
 	}
 	b.named(name, "identity", Args{"x": r})
 	b.f.Outputs = append(b.f.Outputs, name)
@@ -157,7 +157,7 @@ func (b *Builder) refs(a any, all Args) []Ref {
 		x, _ := all["x"].(Ref)
 		return []Ref{b.Const(Floats(x.Type.DType, []float64{a}))}
 	}
-	b.Fail(ir.Errorf(ir.ErrGraph, "an argument of type %T", a))
+	b.Fail(ir.Errorf(ir.ErrGraph, "unknown argument type %T", a))
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (b *Builder) fresh(kind string) string {
 // Reserve keeps a name for an output, so that no operation takes it.
 func (b *Builder) Reserve(name string) {
 	if !IsName(name) {
-		b.Fail(ir.Errorf(ir.ErrName, "output %q: a name is letters, digits and underscores and does not begin with a digit", name))
+		b.Fail(ir.Errorf(ir.ErrName, "output %q: a name must be letters, digits and underscores and must not begin with a digit", name))
 	}
 	b.names[name] = true
 }

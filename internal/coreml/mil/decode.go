@@ -47,7 +47,7 @@ func (d *decoder) model(data []byte) error {
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%w: the model is no ML program", ErrPackage)
+		err = fmt.Errorf("%w: the model is not an ML program", ErrPackage)
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (d *decoder) readProgram(data []byte) error {
 	return each(data, func(field protowire.Number, number uint64, inner []byte) error {
 		switch {
 		case field == programVersion && number != 1:
-			return fmt.Errorf("%w: program of version %d", ErrPackage, number)
+			return fmt.Errorf("%w: unknown program version %d", ErrPackage, number)
 		case field == programFunctions:
 			name, value, err := entryOf(inner)
 			if err != nil {
@@ -93,7 +93,7 @@ func (d *decoder) function(f *Function, data []byte) error {
 	o, known := opsetNamed(opset)
 	block, there := blocks[opset]
 	if !known || !there || d.program.Opset != 0 && d.program.Opset != o {
-		return &Error{f.Name, "", ir.Errorf(ir.ErrUnsupported, "opset %q: known are CoreML5 to CoreML9, one for all functions, with a block of the name", opset)}
+		return &Error{f.Name, "", ir.Errorf(ir.ErrUnsupported, "unknown opset %q, or not one block for one opset of all functions: have CoreML5 to CoreML9", opset)}
 	}
 	d.program.Opset = o
 	return each(block, func(field protowire.Number, _ uint64, inner []byte) error {

@@ -88,7 +88,7 @@ func readFeature(data []byte) (f shownFeature, err error) {
 				case featureState:
 					return each(kind, func(_ protowire.Number, _ uint64, inner []byte) error { return each(inner, array) })
 				}
-				return fmt.Errorf("%w: feature %q is no multi-array", ErrPackage, f.name)
+				return fmt.Errorf("%w: feature %q is not a multi-array", ErrPackage, f.name)
 			})
 		}
 		return nil

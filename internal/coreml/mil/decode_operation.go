@@ -22,13 +22,13 @@ func (d *decoder) operation(data []byte) (*Op, error) {
 			return op.readArgument(inner)
 		case operationOutputs:
 			if op.Type.DType != 0 {
-				return ir.Errorf(ir.ErrUnsupported, "more than one result")
+				return ir.Errorf(ir.ErrUnsupported, "the operation has more than one result")
 			}
 			op.Name, op.Type, _, err = readNamedType(inner)
 		case operationAttributes:
 			key, value, err := entryOf(inner)
 			if err != nil || key != "name" && key != "val" {
-				return fmt.Errorf("%w: attribute %q of an operation", ErrPackage, key)
+				return fmt.Errorf("%w: unknown attribute %q of an operation", ErrPackage, key)
 			}
 			v, err := d.value(value)
 			switch {
@@ -55,7 +55,7 @@ func (op *Op) readArgument(data []byte) error {
 	err = each(value, func(field protowire.Number, _ uint64, binding []byte) error {
 		return each(binding, func(field protowire.Number, _ uint64, inner []byte) error {
 			if field != bindingName {
-				return ir.Errorf(ir.ErrUnsupported, "parameter %q holds its value, and not the name of one", name)
+				return ir.Errorf(ir.ErrUnsupported, "parameter %q has an immediate value; it must be a name", name)
 			}
 			a.Values = append(a.Values, string(inner))
 			return nil
@@ -100,10 +100,10 @@ func readType(data []byte) (t Type, state bool, err error) {
 				return err
 			})
 		}
-		return ir.Errorf(ir.ErrUnsupported, "a type that is no tensor")
+		return ir.Errorf(ir.ErrUnsupported, "the type is not a tensor")
 	})
 	if err == nil && !countable(t.Dims) {
-		err = ir.Shapef("more elements than can be counted: %v", t.Dims)
+		err = ir.Shapef("dims are %v; they have too many elements", t.Dims)
 	}
 	return t, state, err
 }
@@ -125,7 +125,7 @@ func readSize(data []byte) (size int, err error) {
 	size = -1
 	err = each(data, func(field protowire.Number, _ uint64, inner []byte) error {
 		if field != dimensionConst {
-			return ir.Errorf(ir.ErrSymbol, "a size is not constant")
+			return ir.Errorf(ir.ErrSymbol, "a size is symbolic; it must be constant")
 		}
 		size = 0
 		return each(inner, func(_ protowire.Number, number uint64, _ []byte) error {
@@ -150,7 +150,7 @@ func (d *decoder) value(data []byte) (*Value, error) {
 			offset = 0
 			return each(inner, func(field protowire.Number, number uint64, name []byte) error {
 				if field == blobFileName && string(name) != weightFile {
-					return fmt.Errorf("%w: weights in a file %q", ErrPackage, name)
+					return fmt.Errorf("%w: unknown weights file %q", ErrPackage, name)
 				}
 				offset = max(offset, number)
 				return nil
@@ -198,7 +198,7 @@ func (v *Value) read(field protowire.Number, number uint64, values []byte) error
 	case tensorFloats, tensorBools, tensorBytes:
 		v.Data = append(v.Data, values...)
 	default:
-		return ir.Errorf(ir.ErrUnsupported, "immediate values of form %d", field)
+		return ir.Errorf(ir.ErrUnsupported, "unknown form %d of immediate values", field)
 	}
 	return nil
 }

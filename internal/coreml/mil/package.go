@@ -67,7 +67,7 @@ func (p *Package) Write(dir string) (err error) {
 	e := &encoder{newBlobs()}
 	model := e.model(p)
 	if len(model) > maxModel {
-		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "a model of %d bytes without its weights: 2 GiB are the most", len(model))}
+		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "the model has %d bytes without its weights; the limit is 2 GiB", len(model))}
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return &fs.PathError{Op: "write package", Path: dir, Err: fs.ErrExist}
@@ -124,7 +124,7 @@ func (p *Package) hasWeights() error {
 	for _, f := range p.Program.Functions {
 		for _, op := range f.Ops {
 			if op.Value != nil && op.Value.elsewhere {
-				return &Error{f.Name, op.String(), fmt.Errorf("%w: it was read without its weights", ErrPackage)}
+				return &Error{f.Name, op.String(), fmt.Errorf("%w: the package was read without its weights; Write needs them", ErrPackage)}
 			}
 		}
 	}

@@ -164,10 +164,10 @@ func (v *Value) check() error {
 		return nil
 	}
 	if _, known := dtypes[v.Type.DType]; !known {
-		return fmt.Errorf("%w: a constant of %s", ErrPackage, v.Type)
+		return fmt.Errorf("%w: unknown type %s of a constant", ErrPackage, v.Type)
 	}
 	if want := v.Type.DType.bytes(v.Type.Len()); len(v.Data) != want && !v.elsewhere {
-		return ir.Shapef("a constant of %s has %d bytes, not %d", v.Type, len(v.Data), want)
+		return ir.Shapef("a constant has %d bytes; %s needs %d", len(v.Data), v.Type, want)
 	}
 	return nil
 }

@@ -96,14 +96,14 @@ type call struct {
 func (c *call) infer() (Type, error) {
 	s, ok := signatures[c.kind]
 	if !ok {
-		return Type{}, ir.Errorf(ir.ErrName, "no operation of this name is known")
+		return Type{}, ir.Errorf(ir.ErrName, "unknown operation")
 	}
 	if c.opset < s.since {
-		return Type{}, ir.Errorf(ir.ErrUnsupported, "it is there from %s on, this is %s", s.since, c.opset)
+		return Type{}, ir.Errorf(ir.ErrUnsupported, "the opset is %s; the operation needs %s", c.opset, s.since)
 	}
 	for name := range c.in {
 		if !slices.ContainsFunc(s.parameters, func(p parameter) bool { return p.name == name }) {
-			return Type{}, ir.Errorf(ir.ErrName, "it has no parameter %q", name)
+			return Type{}, ir.Errorf(ir.ErrName, "unknown parameter %q", name)
 		}
 	}
 	for _, p := range s.parameters {
@@ -124,20 +124,20 @@ func (c *call) check(p parameter) error {
 		return ir.Errorf(ir.ErrName, "parameter %q is missing", p.name)
 	}
 	if len(values) == 0 || len(values) > 1 && !p.list {
-		return ir.Errorf(ir.ErrGraph, "parameter %q has %d values", p.name, len(values))
+		return ir.Errorf(ir.ErrGraph, "parameter %q has %d values; it needs one", p.name, len(values))
 	}
 	for _, r := range values {
 		switch {
 		case !r.Valid():
-			return ir.Errorf(ir.ErrGraph, "parameter %q is no value", p.name)
+			return ir.Errorf(ir.ErrGraph, "parameter %q is not a value", p.name)
 		case r.state != (p.takes&states != 0):
-			return ir.DTypef("parameter %q takes %s where it should not, or not where it should", p.name, "a state")
+			return ir.DTypef("parameter %q is a state and must not be, or is none and must be", p.name)
 		case !r.state && !p.takes.has(r.Type.DType):
-			return ir.DTypef("parameter %q does not take %s", p.name, r.Type)
+			return ir.DTypef("parameter %q cannot be %s", p.name, r.Type)
 		case p.constant && r.Value == nil:
 			return ir.Errorf(ir.ErrGraph, "parameter %q must be a constant", p.name)
 		case p.words != nil && !slices.Contains(p.words, r.Value.Text):
-			return ir.Attrf("parameter %q is %q, not one of %v", p.name, r.Value.Text, p.words)
+			return ir.Attrf("parameter %q is %q; it must be one of %v", p.name, r.Value.Text, p.words)
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func (v *Value) Number(i int) float64 {
 // axis returns an axis counted from the front, or an error of kind ErrIndex.
 func axis(a, rank int) (int, error) {
 	if a < -rank || a >= rank {
-		return 0, ir.Errorf(ir.ErrIndex, "axis %d of %d", a, rank)
+		return 0, ir.Errorf(ir.ErrIndex, "axis %d is out of range for rank %d", a, rank)
 	}
 	if a < 0 {
 		a += rank

@@ -44,7 +44,7 @@ func inferReduce(c *call) (Type, error) {
 	for _, a := range c.ints("axes", counting(len(out))) {
 		at, err := axis(a, len(out))
 		if err != nil || reduced[at] {
-			return Type{}, ir.Errorf(ir.ErrIndex, "axis %d of %s is not there, or is there twice", a, x)
+			return Type{}, ir.Errorf(ir.ErrIndex, "axis %d of %s is out of range or repeated", a, x)
 		}
 		reduced[at] = true
 		out[at] = 1
@@ -97,7 +97,7 @@ func inferLayerNorm(c *call) (Type, error) {
 	}
 	for _, p := range []string{"gamma", "beta"} {
 		if c.has(p) && !slices.Equal(c.typ(p).Dims, normalised) {
-			return Type{}, ir.Shapef("%s is %s for axes of sizes %v", p, c.typ(p), normalised)
+			return Type{}, ir.Shapef("%s is %s; it must have the sizes %v", p, c.typ(p), normalised)
 		}
 	}
 	return x, nil
@@ -106,10 +106,10 @@ func inferLayerNorm(c *call) (Type, error) {
 func inferMatMul(c *call) (Type, error) {
 	x, y := c.typ("x"), c.typ("y")
 	if x.DType != y.DType {
-		return Type{}, ir.DTypef("%s and %s", x, y)
+		return Type{}, ir.DTypef("x is %s and y is %s; the types must be equal", x, y)
 	}
 	if len(x.Dims) < 2 || len(y.Dims) < 2 {
-		return Type{}, ir.Shapef("%s and %s need two axes each", x, y)
+		return Type{}, ir.Shapef("x is %s and y is %s; each must have two axes", x, y)
 	}
 	last := func(t Type, swap bool) (rows, columns int) {
 		rows, columns = t.Dims[len(t.Dims)-2], t.Dims[len(t.Dims)-1]
@@ -122,7 +122,7 @@ func inferMatMul(c *call) (Type, error) {
 	k2, n := last(y, c.flag("transpose_y"))
 	batch, err := broadcast(x.Dims[:len(x.Dims)-2], y.Dims[:len(y.Dims)-2])
 	if err != nil || k != k2 {
-		return Type{}, ir.Shapef("%s and %s", x, y)
+		return Type{}, ir.Shapef("x is %s and y is %s; their sizes do not match", x, y)
 	}
 	return Type{x.DType, append(batch, m, n)}, nil
 }
@@ -136,13 +136,13 @@ func (c *call) windows(spatial, sizes []int) ([]int, error) {
 		pad = c.ints("pad", pad)
 	}
 	if len(sizes) != n || len(strides) != n || len(dilations) != n || len(pad) != 2*n || n < 1 || n > 3 {
-		return nil, ir.Shapef("windows %v, strides %v, dilations %v and pad %v for axes %v", sizes, strides, dilations, pad, spatial)
+		return nil, ir.Shapef("windows %v, strides %v, dilations %v and pad %v do not match the axes %v", sizes, strides, dilations, pad, spatial)
 	}
 	out := make([]int, n)
 	for i := range out {
 		room := spatial[i] + pad[2*i] + pad[2*i+1] - (sizes[i]-1)*dilations[i] - 1
 		if strides[i] < 1 || dilations[i] < 1 || sizes[i] < 1 || room < 0 {
-			return nil, ir.Shapef("a window of %d by steps of %d does not fit axis %d of size %d", sizes[i], strides[i], i, spatial[i])
+			return nil, ir.Shapef("a window of %d with stride %d does not fit axis %d of size %d", sizes[i], strides[i], i, spatial[i])
 		}
 		out[i] = room/strides[i] + 1
 	}
@@ -153,13 +153,13 @@ func inferConv(c *call) (Type, error) {
 	x, w := c.typ("x"), c.typ("weight")
 	groups := c.ints("groups", []int{1})[0]
 	if x.DType != w.DType {
-		return Type{}, ir.DTypef("%s and %s", x, w)
+		return Type{}, ir.DTypef("x is %s and the weights are %s; the types must be equal", x, w)
 	}
 	if len(x.Dims) < 3 || len(x.Dims) != len(w.Dims) || groups < 1 || x.Dims[1] != w.Dims[1]*groups || w.Dims[0]%groups != 0 {
-		return Type{}, ir.Shapef("%s and weights %s in %d groups", x, w, groups)
+		return Type{}, ir.Shapef("x is %s and the weights are %s; they do not match for %d groups", x, w, groups)
 	}
 	if c.in["weight"][0].Value == nil && slices.ContainsFunc(c.ints("dilations", nil), func(d int) bool { return d != 1 }) {
-		return Type{}, ir.Errorf(ir.ErrUnsupported, "weights that are not constant cannot be dilated")
+		return Type{}, ir.Errorf(ir.ErrUnsupported, "weights with dilation must be constant")
 	}
 	spatial, err := c.windows(x.Dims[2:], w.Dims[2:])
 	return Type{x.DType, append([]int{x.Dims[0], w.Dims[0]}, spatial...)}, err
@@ -179,14 +179,14 @@ func inferAttention(c *call) (Type, error) {
 	r := len(q.Dims)
 	if r < 3 || len(k.Dims) != r || len(v.Dims) != r || k.Dims[r-1] != q.Dims[r-1] || k.Dims[r-2] != v.Dims[r-2] ||
 		q.DType != k.DType || q.DType != v.DType {
-		return Type{}, ir.Shapef("query %s, key %s and value %s", q, k, v)
+		return Type{}, ir.Shapef("query %s, key %s and value %s do not match", q, k, v)
 	}
 	return Type{q.DType, append(slices.Clone(q.Dims[:r-1]), v.Dims[r-1])}, nil
 }
 
 func inferWriteState(c *call) (Type, error) {
 	if !c.typ("input").Equal(c.typ("data")) {
-		return Type{}, ir.Shapef("a state of %s cannot hold %s", c.typ("input"), c.typ("data"))
+		return Type{}, ir.Shapef("the state is %s; the data are %s", c.typ("input"), c.typ("data"))
 	}
 	return Type{}, nil
 }
@@ -194,15 +194,15 @@ func inferWriteState(c *call) (Type, error) {
 func inferBlockwise(c *call) (Type, error) {
 	data, scale := c.typ("data"), c.typ("scale")
 	if len(data.Dims) != len(scale.Dims) {
-		return Type{}, ir.Shapef("%s with scales %s", data, scale)
+		return Type{}, ir.Shapef("data are %s and scales %s; they do not match", data, scale)
 	}
 	for i, d := range scale.Dims {
 		if d < 1 || data.Dims[i]%d != 0 {
-			return Type{}, ir.Shapef("%s with scales %s", data, scale)
+			return Type{}, ir.Shapef("data are %s and scales %s; they do not match", data, scale)
 		}
 	}
 	if offset := c.typ("offset"); c.has("offset") && (!slices.Equal(offset.Dims, scale.Dims) || !offset.DType.IsFloat() && offset.DType != data.DType) {
-		return Type{}, ir.Shapef("%s with scales %s and offsets %s", data, scale, offset)
+		return Type{}, ir.Shapef("data are %s, scales %s and offsets %s; they do not match", data, scale, offset)
 	}
 	return Type{scale.DType, data.Dims}, nil
 }

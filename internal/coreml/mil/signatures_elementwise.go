@@ -52,7 +52,7 @@ func broadcast(x, y []int) ([]int, error) {
 		case out[at] == 1:
 			out[at] = d
 		case d != 1 && d != out[at]:
-			return nil, ir.Shapef("%v and %v", x, y)
+			return nil, ir.Shapef("%v and %v do not broadcast", x, y)
 		}
 	}
 	return out, nil
@@ -61,7 +61,7 @@ func broadcast(x, y []int) ([]int, error) {
 func broadcastXY(c *call) (Type, error) {
 	x, y := c.typ("x"), c.typ("y")
 	if x.DType != y.DType {
-		return Type{}, ir.DTypef("%s and %s", x, y)
+		return Type{}, ir.DTypef("x is %s and y is %s; the types must be equal", x, y)
 	}
 	dims, err := broadcast(x.Dims, y.Dims)
 	return Type{x.DType, dims}, err
@@ -75,7 +75,7 @@ func compareXY(c *call) (Type, error) {
 func inferSelect(c *call) (Type, error) {
 	a, b := c.typ("a"), c.typ("b")
 	if a.DType != b.DType {
-		return Type{}, ir.DTypef("%s and %s", a, b)
+		return Type{}, ir.DTypef("a is %s and b is %s; the types must be equal", a, b)
 	}
 	dims, err := broadcast(a.Dims, b.Dims)
 	if err != nil {
@@ -85,7 +85,7 @@ func inferSelect(c *call) (Type, error) {
 	// to it.
 	all, err := broadcast(dims, c.typ("cond").Dims)
 	if err == nil && !slices.Equal(all, dims) {
-		err = ir.Shapef("a condition of %v for values of %v", c.typ("cond").Dims, dims)
+		err = ir.Shapef("the condition has the sizes %v; the values have %v", c.typ("cond").Dims, dims)
 	}
 	return Type{a.DType, dims}, err
 }

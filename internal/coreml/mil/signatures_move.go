@@ -32,7 +32,7 @@ func init() {
 func inferReshape(c *call) (Type, error) {
 	t := Type{c.typ("x").DType, c.ints("shape", nil)}
 	if slices.ContainsFunc(t.Dims, func(d int) bool { return d < 1 }) || t.Len() != c.typ("x").Len() {
-		return Type{}, ir.Shapef("%s does not have the elements of %v", c.typ("x"), t.Dims)
+		return Type{}, ir.Shapef("x is %s; it must have as many elements as %v", c.typ("x"), t.Dims)
 	}
 	return t, nil
 }
@@ -41,13 +41,13 @@ func inferTranspose(c *call) (Type, error) {
 	x, perm := c.typ("x"), c.ints("perm", nil)
 	out := Type{x.DType, make([]int, len(perm))}
 	if len(perm) != len(x.Dims) {
-		return Type{}, ir.Shapef("%s has not the axes %v", x, perm)
+		return Type{}, ir.Shapef("x is %s; it must have the axes %v", x, perm)
 	}
 	seen := make([]bool, len(perm))
 	for i, p := range perm {
 		a, err := axis(p, len(perm))
 		if err != nil || seen[a] {
-			return Type{}, ir.Errorf(ir.ErrIndex, "%v is no permutation", perm)
+			return Type{}, ir.Errorf(ir.ErrIndex, "%v is not a permutation", perm)
 		}
 		seen[a], out.Dims[i] = true, x.Dims[a]
 	}
@@ -59,15 +59,15 @@ func inferSlice(c *call) (Type, error) {
 	rank := len(x.Dims)
 	begin, end, stride := c.ints("begin", nil), c.ints("end", nil), c.ints("stride", slices.Repeat([]int{1}, rank))
 	if c.has("begin_mask") || c.has("end_mask") {
-		return Type{}, ir.Errorf(ir.ErrUnsupported, "masks are not written by rlx")
+		return Type{}, ir.Errorf(ir.ErrUnsupported, "slices with masks are not supported")
 	}
 	if len(begin) != rank || len(end) != rank || len(stride) != rank {
-		return Type{}, ir.Shapef("%s sliced from %v to %v by %v", x, begin, end, stride)
+		return Type{}, ir.Shapef("a slice of %s from %v to %v by %v is out of range", x, begin, end, stride)
 	}
 	out := Type{x.DType, make([]int, rank)}
 	for i := range begin {
 		if begin[i] < 0 || end[i] > x.Dims[i] || begin[i] >= end[i] || stride[i] < 1 {
-			return Type{}, ir.Errorf(ir.ErrIndex, "%s sliced from %v to %v by %v", x, begin, end, stride)
+			return Type{}, ir.Errorf(ir.ErrIndex, "a slice of %s from %v to %v by %v is out of range", x, begin, end, stride)
 		}
 		out.Dims[i] = (end[i] - begin[i] + stride[i] - 1) / stride[i]
 	}
@@ -87,7 +87,7 @@ func inferConcat(c *call) (Type, error) {
 			rest[at] = first.Dims[at]
 		}
 		if r.Type.DType != first.DType || !slices.Equal(rest, first.Dims) {
-			return Type{}, ir.Shapef("%s beside %s along axis %d", r.Type, first, at)
+			return Type{}, ir.Shapef("%s cannot be concatenated to %s on axis %d", r.Type, first, at)
 		}
 		out.Dims[at] += r.Type.Dims[at]
 	}
@@ -97,7 +97,7 @@ func inferConcat(c *call) (Type, error) {
 func inferPad(c *call) (Type, error) {
 	x, pad := c.typ("x"), c.ints("pad", nil)
 	if len(pad) != 2*len(x.Dims) || slices.ContainsFunc(pad, func(p int) bool { return p < 0 }) {
-		return Type{}, ir.Shapef("%s padded by %v", x, pad)
+		return Type{}, ir.Shapef("%s cannot be padded by %v", x, pad)
 	}
 	out := Type{x.DType, slices.Clone(x.Dims)}
 	for i := range out.Dims {
@@ -109,7 +109,7 @@ func inferPad(c *call) (Type, error) {
 func inferTile(c *call) (Type, error) {
 	x, reps := c.typ("x"), c.ints("reps", nil)
 	if len(reps) != len(x.Dims) || slices.ContainsFunc(reps, func(r int) bool { return r < 1 }) {
-		return Type{}, ir.Shapef("%s repeated %v times", x, reps)
+		return Type{}, ir.Shapef("%s cannot be repeated %v times", x, reps)
 	}
 	out := Type{x.DType, slices.Clone(x.Dims)}
 	for i, r := range reps {
@@ -143,10 +143,10 @@ func inferAlong(c *call) (Type, error) {
 		return Type{}, err
 	}
 	if data.DType != updates.DType {
-		return Type{}, ir.DTypef("updates %s of %s", updates, data)
+		return Type{}, ir.DTypef("updates are %s and data %s; the types must be equal", updates, data)
 	}
 	if !slices.Equal(indices.Dims, updates.Dims) || len(data.Dims) != len(indices.Dims) {
-		return Type{}, ir.Shapef("%s updated by %s at %s", data, updates, indices)
+		return Type{}, ir.Shapef("data %s, updates %s and indices %s do not match", data, updates, indices)
 	}
 	return data, nil
 }
@@ -163,7 +163,7 @@ func inferGatherAlong(c *call) (Type, error) {
 		same[at] = x.Dims[at]
 	}
 	if !slices.Equal(same, x.Dims) {
-		return Type{}, ir.Shapef("%s read at %s along axis %d", x, indices, at)
+		return Type{}, ir.Shapef("%s cannot be gathered at %s on axis %d", x, indices, at)
 	}
 	return Type{x.DType, indices.Dims}, nil
 }

@@ -12,17 +12,17 @@ import (
 // are declared. The error is an [*Error].
 func Validate(p *Program) error {
 	if !p.Opset.Valid() {
-		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "%s: known are CoreML5 to CoreML9", p.Opset)}
+		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "unknown opset %s: have CoreML5 to CoreML9", p.Opset)}
 	}
 	if len(p.Functions) == 0 {
-		return &Error{Err: fmt.Errorf("%w: a program without functions", ErrPackage)}
+		return &Error{Err: fmt.Errorf("%w: the program has no functions", ErrPackage)}
 	}
 	if len(p.Functions) > 1 && p.Opset < CoreML8 {
-		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "several functions are there from CoreML8 on, this is %s", p.Opset)}
+		return &Error{Err: ir.Errorf(ir.ErrUnsupported, "the opset is %s; several functions need CoreML8", p.Opset)}
 	}
 	for i, f := range p.Functions {
 		if p.Function(f.Name) != p.Functions[i] || !IsName(f.Name) {
-			return &Error{Err: ir.Errorf(ir.ErrName, "function %q is there twice or cannot be called so", f.Name)}
+			return &Error{Err: ir.Errorf(ir.ErrName, "invalid or repeated function name %q", f.Name)}
 		}
 		if err := f.validate(p.Opset); err != nil {
 			return err
@@ -35,10 +35,10 @@ func (f *Function) validate(opset Opset) error {
 	values := map[string]Ref{}
 	define := func(r Ref) error {
 		if _, taken := values[r.Name]; taken || !IsName(r.Name) {
-			return ir.Errorf(ir.ErrName, "%q is defined twice or is no name", r.Name)
+			return ir.Errorf(ir.ErrName, "invalid or repeated name %q", r.Name)
 		}
 		if slices.ContainsFunc(r.Type.Dims, func(d int) bool { return d < 1 }) {
-			return ir.Shapef("%q is %s: Core ML has no tensor without elements", r.Name, r.Type)
+			return ir.Shapef("%q is %s; Core ML has no empty tensors", r.Name, r.Type)
 		}
 		values[r.Name] = r
 		return nil
@@ -68,9 +68,9 @@ func (f *Function) validate(opset Opset) error {
 func (in Input) check(opset Opset) error {
 	switch {
 	case in.State && opset < CoreML8:
-		return ir.Errorf(ir.ErrUnsupported, "state %q: states are there from CoreML8 on, this is %s", in.Name, opset)
+		return ir.Errorf(ir.ErrUnsupported, "the opset is %s; state %q needs CoreML8", opset, in.Name)
 	case in.State && in.Type.DType != Float16:
-		return ir.Errorf(ir.ErrUnsupported, "state %q is %s: states hold fp16 alone", in.Name, in.Type)
+		return ir.Errorf(ir.ErrUnsupported, "state %q is %s; it must be fp16", in.Name, in.Type)
 	}
 	return checkFeature(in.Name, in.Type, opset)
 }
@@ -79,11 +79,11 @@ func (in Input) check(opset Opset) error {
 func checkFeature(name string, t Type, opset Opset) error {
 	switch {
 	case arrayTypes[t.DType] == 0:
-		return ir.DTypef("%q is %s: a multi-array is of fp32, fp16 or int32", name, t)
+		return ir.DTypef("%q is %s; a multi-array must be fp32, fp16 or int32", name, t)
 	case t.DType == Float16 && opset < CoreML6:
-		return ir.Errorf(ir.ErrUnsupported, "%q is %s: multi-arrays of fp16 are there from CoreML6 on, this is %s", name, t, opset)
+		return ir.Errorf(ir.ErrUnsupported, "the opset is %s; multi-array %q of %s needs CoreML6", opset, name, t)
 	case len(t.Dims) < 1 || len(t.Dims) > 5:
-		return ir.Shapef("%q is %s: a multi-array has one to five axes", name, t)
+		return ir.Shapef("%q is %s; a multi-array must have one to five axes", name, t)
 	}
 	return nil
 }
@@ -92,10 +92,10 @@ func checkFeature(name string, t Type, opset Opset) error {
 func (op *Op) check(values map[string]Ref, opset Opset) (Ref, error) {
 	if op.Kind == opConst {
 		if op.Value == nil || len(op.Inputs) > 0 {
-			return Ref{}, fmt.Errorf("%w: a constant has a value and no arguments", ErrPackage)
+			return Ref{}, fmt.Errorf("%w: a constant needs a value and no arguments", ErrPackage)
 		}
 		if !op.Value.Type.Equal(op.Type) {
-			return Ref{}, ir.Shapef("a value of %s is declared as %s", op.Value.Type, op.Type)
+			return Ref{}, ir.Shapef("the value is %s; it is declared as %s", op.Value.Type, op.Type)
 		}
 		return Ref{Name: op.Name, Type: op.Type, Value: op.Value}, op.Value.check()
 	}
@@ -104,26 +104,26 @@ func (op *Op) check(values map[string]Ref, opset Opset) (Ref, error) {
 		for _, name := range a.Values {
 			r, ok := values[name]
 			if !ok {
-				return Ref{}, ir.Errorf(ir.ErrName, "%q is not defined before it is used", name)
+				return Ref{}, ir.Errorf(ir.ErrName, "unknown value %q", name)
 			}
 			c.in[a.Parameter] = append(c.in[a.Parameter], r)
 		}
 	}
 	t, err := c.infer()
 	if err == nil && op.hasResult() && !t.Equal(op.Type) {
-		err = ir.Shapef("the result is %s and is declared as %s", t, op.Type)
+		err = ir.Shapef("the result is %s; it is declared as %s", t, op.Type)
 	}
 	return Ref{Name: op.Name, Type: op.Type}, err
 }
 
 func (f *Function) checkOutputs(values map[string]Ref, opset Opset) error {
 	if len(f.Outputs) == 0 {
-		return &Error{f.Name, "", ir.Errorf(ir.ErrGraph, "it has no output")}
+		return &Error{f.Name, "", ir.Errorf(ir.ErrGraph, "the function has no output")}
 	}
 	for i, name := range f.Outputs {
 		r, ok := values[name]
 		if !ok || r.state || slices.Contains(f.Outputs[:i], name) {
-			return &Error{f.Name, "", ir.Errorf(ir.ErrName, "output %q is not defined, or is there twice", name)}
+			return &Error{f.Name, "", ir.Errorf(ir.ErrName, "unknown or repeated output %q", name)}
 		}
 		if err := checkFeature(name, r.Type, opset); err != nil {
 			return &Error{f.Name, "", err}
@@ -136,16 +136,16 @@ func (f *Function) checkOutputs(values map[string]Ref, opset Opset) error {
 func (d *decoder) fits() error {
 	p := &d.program
 	if int(d.version) != p.Opset.Specification() {
-		return fmt.Errorf("%w: a model of version %d with a program of %s", ErrPackage, d.version, p.Opset)
+		return fmt.Errorf("%w: the model has version %d and the program opset %s", ErrPackage, d.version, p.Opset)
 	}
 	if len(d.shown) != len(p.Functions) {
-		return fmt.Errorf("%w: %d functions are described, there are %d", ErrPackage, len(d.shown), len(p.Functions))
+		return fmt.Errorf("%w: %d functions described; the program has %d", ErrPackage, len(d.shown), len(p.Functions))
 	}
 	for _, shown := range d.shown {
 		f := p.Functions[0]
 		if len(p.Functions) > 1 {
 			if f = p.Function(shown.name); f == nil {
-				return fmt.Errorf("%w: function %q is described and is not there", ErrPackage, shown.name)
+				return fmt.Errorf("%w: unknown function %q described", ErrPackage, shown.name)
 			}
 		}
 		if err := shown.fits(f); err != nil {
@@ -178,7 +178,7 @@ func (s *shownFunction) fits(f *Function) error {
 		})
 	}
 	if !same(s.inputs, inputs) || !same(s.states, states) || !same(s.outputs, outputs) {
-		return fmt.Errorf("%w: inputs, states and outputs are not those that the description tells", ErrPackage)
+		return fmt.Errorf("%w: inputs, states or outputs differ from the description", ErrPackage)
 	}
 	return nil
 }

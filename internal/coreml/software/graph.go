@@ -53,7 +53,7 @@ var dtypes = map[mil.DType]ir.DType{mil.Bool: ir.Bool, mil.Int32: ir.I32, mil.Fl
 func (r *reader) typ(t mil.Type) ir.Type {
 	d, ok := dtypes[t.DType]
 	if !ok {
-		r.Fail(ir.Errorf(ir.ErrUnsupported, "values of %s", t.DType))
+		r.Fail(ir.Errorf(ir.ErrUnsupported, "unknown element type %s", t.DType))
 	}
 	return ir.Type{DType: d, Shape: ir.Dims(t.Dims...)}
 }
@@ -81,12 +81,12 @@ func (r *reader) operation(op *mil.Op, written map[string]ir.Value) {
 	}
 	meaning, ok := meanings[op.Kind]
 	if !ok {
-		r.Fail(ir.Errorf(ir.ErrUnsupported, "operation %s", op))
+		r.Fail(ir.Errorf(ir.ErrUnsupported, "unknown operation %s", op))
 		return
 	}
 	v := meaning(c)
 	if r.Err() == nil && !v.Type().Equal(r.typ(op.Type)) {
-		r.Fail(ir.Shapef("%s gives %s and is declared as %s", op, v.Type(), op.Type))
+		r.Fail(ir.Shapef("%s returns %s; it is declared as %s", op, v.Type(), op.Type))
 	}
 	r.values[op.Name] = v
 }

@@ -69,7 +69,7 @@ func scatterAlong(c *call) ir.Value {
 		"update": ops.Scatter, "add": ops.ScatterAdd, "mul": ops.ScatterMul, "min": ops.ScatterMin, "max": ops.ScatterMax,
 	}[c.word("mode")]
 	if scatter == nil {
-		c.Fail(ir.Errorf(ir.ErrUnsupported, "scatter of mode %q", c.word("mode")))
+		c.Fail(ir.Errorf(ir.ErrUnsupported, "unknown scatter mode %q", c.word("mode")))
 		return ir.Value{}
 	}
 	return scatter(c.Builder, data, ops.ExpandDims(c.Builder, indices, -1), c.arg("updates"), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{

@@ -121,7 +121,7 @@ func rlxSoftwareLoad(dir, name *C.char, in **C.rlx_array, inputs *C.int, out **C
 		f = p.Program.Function(C.GoString(name))
 	}
 	if f == nil || name == nil && len(p.Program.Functions) > 1 {
-		return tell(why, errors.New("no function of the name, or none of several is named"))
+		return tell(why, errors.New("unknown function, or no name given and several functions"))
 	}
 	loaded, err := (&Runtime{}).Load(C.GoString(dir), f.Name, driver.AllUnits)
 	if err != nil {

@@ -40,7 +40,7 @@ func (r *Runtime) Load(dir, function string, _ driver.Units) (driver.Loaded, err
 	}
 	f := p.Program.Function(function)
 	if f == nil {
-		return nil, ir.Errorf(ir.ErrName, "no function %q", function)
+		return nil, ir.Errorf(ir.ErrName, "unknown function %q", function)
 	}
 	g, err := Graph(f)
 	if err != nil {
@@ -73,16 +73,16 @@ func (m *model) Predict(in, out map[string]native.Tensor) error {
 		switch {
 		case declared.State:
 		case !given:
-			return fmt.Errorf("no value for input %q", declared.Name)
+			return fmt.Errorf("input %q is missing", declared.Name)
 		case !slices.Equal(t.Dims, declared.Type.Dims):
-			return fmt.Errorf("input %q is %s, declared as %s", declared.Name, t, declared.Type)
+			return fmt.Errorf("input %q is %s; it must be %s", declared.Name, t, declared.Type)
 		default:
 			m.runtime.give(declared.Name)
 		}
 	}
 	for _, name := range m.function.Outputs {
 		if _, given := out[name]; !given {
-			return fmt.Errorf("no room for output %q", name)
+			return fmt.Errorf("output %q is missing", name)
 		}
 	}
 	ctx := context.Background()

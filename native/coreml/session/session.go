@@ -56,7 +56,7 @@ func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 	for name, t := range initial {
 		zero, ok := s.values[name]
 		if !ok || t.DType != ir.F32 || !slices.Equal(t.Dims, zero.Dims) {
-			return nil, ir.Errorf(ir.ErrName, "initial value %s for %q, which is no parameter, or not one of that type", t, name)
+			return nil, ir.Errorf(ir.ErrName, "unknown parameter %q of type %s in the initial values", name, t)
 		}
 		s.values[name] = t.Clone()
 	}

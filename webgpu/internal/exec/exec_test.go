@@ -319,7 +319,7 @@ func TestWrongInputsAreRefused(t *testing.T) {
 		{"an empty batch", func() error { return step.Set(ctx, "x", floats(nil, 0, 3)) }, ir.ErrShape, "empty batch"},
 		{"too few bytes", func() error { return step.Set(ctx, "x", floats(x[:11], 4, 3)) }, ir.ErrShape, "48 bytes, given with 44"},
 		{"another dtype", func() error { return step.Set(ctx, "x", ints(dtype.I32, make([]int32, 12), 4, 3)) }, ir.ErrDType, "given as i32"},
-		{"an unknown name", func() error { return step.Set(ctx, "y", floats(x, 12)) }, ir.ErrName, "there are rate, t, x"},
+		{"an unknown name", func() error { return step.Set(ctx, "y", floats(x, 12)) }, ir.ErrName, "have rate, t, x"},
 		{"a label above its range", func() error { return pick.Set(ctx, "label", ints(dtype.I32, []int32{0, 1, 4, 2}, 4)) }, ir.ErrIndex, "4 as element 2, outside [0, 4)"},
 		{"a label below its range", func() error { return pick.Set(ctx, "label", ints(dtype.I32, []int32{-1, 0, 0, 0}, 4)) }, ir.ErrIndex, "-1 as element 0"},
 		{"a scalar of another dtype", func() error { return step.Set(ctx, "rate", ints(dtype.I32, []int32{1})) }, ir.ErrDType, "rate is f32"},
@@ -330,7 +330,7 @@ func TestWrongInputsAreRefused(t *testing.T) {
 		{"an unknown entry", func() error { _, err := s.Entry("train"); return err }, ir.ErrName, "fold, init, pick"},
 		{"an unknown value", func() error { _, err := s.Read(ctx, "nothing"); return err }, ir.ErrName, `"nothing"`},
 		{"an output of no run", func() error { _, err := s.Read(ctx, "loss"); return err }, ir.ErrName, `"loss"`},
-		{"writing an output", func() error { return s.Write(ctx, "loss", floats([]float32{1})) }, ir.ErrName, "there are count, history, kept, w"},
+		{"writing an output", func() error { return s.Write(ctx, "loss", floats([]float32{1})) }, ir.ErrName, "have count, history, kept, w"},
 		{"writing another shape", func() error { return s.Write(ctx, "w", floats(x[:4], 4)) }, ir.ErrShape, "w is f32[3]"},
 		{"loading another shape", func() error { return s.Load(ctx, map[string]exec.Tensor{"w": floats(x[:3], 1, 3)}) }, ir.ErrShape, "[1,3]"},
 	} {
