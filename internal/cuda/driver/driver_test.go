@@ -80,7 +80,7 @@ func TestTheCompilerIsOneThatKnowsTheGPU(t *testing.T) {
 		{"75", "13000", "", "", "", "NVRTC is missing: install NVRTC 12.0 or later, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc, or set"},
 		{"110", "12090", "", "", "", "install NVRTC 13.0 or later, and a driver for its version of CUDA"},
 		{"130", "13000", "", "", "", "install the newest NVRTC, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc, and a driver"},
-		{"61", "12090", "12.9", "", "", "Fake GPU 0 has compute capability 6.1, and this program needs 7.0 or later"},
+		{"61", "12090", "12.9", "", "", "Fake GPU 0 has compute capability 6.1; 7.0 or later is required"},
 	} {
 		t.Run(fmt.Sprintf("%s under %s with %s", c.capability, c.driver, c.compilers), func(t *testing.T) {
 			path := alone
@@ -123,7 +123,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(useless, "empty.c"), []byte("int nothing;"), 0o644))
 	must(t, exec.Command("gcc", "-shared", "-o", filepath.Join(useless, "libcuda.so.1"), filepath.Join(useless, "empty.c")).Run())
 	for name, c := range map[string]struct{ variable, value, want string }{
-		"an old driver":            {"RLX_FAKE_VERSION", "11080", "supports CUDA 11.8, and this program needs 12.0 or later"},
+		"an old driver":            {"RLX_FAKE_VERSION", "11080", "supports CUDA 11.8; 12.0 or later is required"},
 		"no device":                {"RLX_FAKE_FAIL", "cuInit 100 1", "cuInit: CUDA_ERROR_NO_DEVICE (100)"},
 		"no NVRTC":                 {driver.PathVariable, alone, "install NVRTC 12.0 or later, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc"},
 		"an NVRTC that is too new": {"RLX_FAKE_VERSION", "12080", "under a driver for CUDA 12.8: NVRTC is missing"},

@@ -21,26 +21,26 @@ type Tensor struct {
 
 // check returns an error if t is not a valid value of the slot.
 func check(op string, s *plan.Slot, t Tensor, dims []int) error {
-	want := fmt.Sprintf("%s%s", s.DType, ir.Dims(dims...))
 	fail := func(kind error, format string, args ...any) error {
 		return &Error{Kind: kind, Op: op, Name: s.Name, Msg: fmt.Sprintf(format, args...)}
 	}
+	want := func() string { return fmt.Sprintf("%s%s", s.DType, ir.Dims(dims...)) }
 	if t.DType != s.DType {
-		return fail(ir.ErrDType, "%s is %s; it must be %s", s.Name, t.DType, want)
+		return fail(ir.ErrDType, "%s is %s; it must be %s", s.Name, t.DType, want())
 	}
 	if !slices.Equal(t.Dims, dims) {
 		hint := ""
 		if slices.Contains(t.Dims, 0) {
 			hint = ": an empty batch has no result"
 		}
-		return fail(ir.ErrShape, "%s is %s%s; it must be %s%s", s.Name, t.DType, ir.Dims(t.Dims...), want, hint)
+		return fail(ir.ErrShape, "%s is %s%s; it must be %s%s", s.Name, t.DType, ir.Dims(t.Dims...), want(), hint)
 	}
 	n := 1
 	for _, d := range dims {
 		n *= d
 	}
 	if bytes, err := s.DType.Bytes(n); err != nil || len(t.Data) != bytes {
-		return fail(ir.ErrShape, "%s has %d bytes; %s needs %d", s.Name, len(t.Data), want, bytes)
+		return fail(ir.ErrShape, "%s has %d bytes; %s needs %d", s.Name, len(t.Data), want(), bytes)
 	}
 	if s.Checked {
 		for i := range n {
