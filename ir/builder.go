@@ -248,7 +248,7 @@ func (b *Builder) check(n *Node) ([]Type, error) {
 			return nil, Errorf(ErrGraph, "operand %d is not a value", i)
 		}
 		if v.node.owner != b {
-			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: pass it to the loop or branch as an operand", i)
+			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: pass it to the loop or branch", i)
 		}
 	}
 	return infer(n)

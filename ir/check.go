@@ -9,7 +9,7 @@ func infer(n *Node) ([]Type, error) {
 		return nil, Errorf(ErrName, "unknown op %q", string(n.op))
 	}
 	if n.op == OpPort || n.op == OpConstant {
-		return nil, Errorf(ErrGraph, "%s has its own method of Builder: call that", n.op)
+		return nil, Errorf(ErrGraph, "%s needs its own method of Builder", n.op)
 	}
 	least, most := d.arity()
 	if len(n.inputs) < least || most >= 0 && len(n.inputs) > most {

@@ -26,21 +26,21 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 		want  string
 	}{
 		{"a copy of 12 bytes", func(k *loop.Kernel) { copied(k).Count = 3 }, "12 bytes"},
-		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.ProductResult }, "it must go from storage to shared memory"},
-		{"a copy from shared memory", func(k *loop.Kernel) { copied(k).From = kerneltest.RightTile }, "it must go from storage to shared memory"},
+		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.ProductResult }, "it must be from storage to shared memory"},
+		{"a copy from shared memory", func(k *loop.Kernel) { copied(k).From = kerneltest.RightTile }, "it must be from storage to shared memory"},
 		{"a copy to another type", func(k *loop.Kernel) { k.Arrays[kerneltest.LeftTile].DType = dtype.U32 }, "left of f32 to left_tile of u32"},
 		{"a copy under a number", func(k *loop.Kernel) { copied(k).Valid = i32(1) }, "the condition is i32"},
-		{"a wait for a negative number", func(k *loop.Kernel) { k.Body = append(k.Body, &loop.CopyWait{Pending: -1}) }, "a wait allows -1 pending groups; it must be 0 or greater"},
+		{"a wait for a negative number", func(k *loop.Kernel) { k.Body = append(k.Body, &loop.CopyWait{Pending: -1}) }, "wait for -1 groups; it must be 0 or greater"},
 		{"multiply-adds by some threads", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(loop.LocalID(0, 128), i32(64)), Then: []loop.Stmt{&loop.MmaWait{}}})
-		}, "control flow is divergent here; it must be uniform in the workgroup"},
-		{"half a warp group", func(k *loop.Kernel) { k.Workgroup[0] = 64 }, "64 threads run a multiply-add; it must be a multiple of the warp group size 128"},
+		}, "divergent control flow; it must be uniform"},
+		{"half a warp group", func(k *loop.Kernel) { k.Workgroup[0] = 64 }, "64 threads; a multiply-add needs a multiple of 128"},
 		{"operands of f64", func(k *loop.Kernel) { mma(k).Shape.Operand = dtype.F64 }, "unknown multiply-add of f64"},
-		{"an odd number of columns", func(k *loop.Kernel) { mma(k).Shape.N = 12 }, "12 columns"},
+		{"an odd number of columns", func(k *loop.Kernel) { mma(k).Shape.N = 12 }, "a multiply-add has the invalid column count 12"},
 		{"too few sums", func(k *loop.Kernel) { mma(k).Terms[0].Sums = mma(k).Terms[0].Sums[1:] }, "3 sums given; it needs 4"},
 		{"a sum twice", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum0", "sum3"} }, "register sum0 is given twice"},
 		{"a sum that is no variable", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum2", "other"} }, "other is not a Var of f32"},
-		{"an operand in storage", func(k *loop.Kernel) { mma(k).Terms[0].B.Array = kerneltest.ProductRight }, "operand B is in array right of f32; it must be in shared memory of f32"},
+		{"an operand in storage", func(k *loop.Kernel) { mma(k).Terms[0].B.Array = kerneltest.ProductRight }, "operand B is right of f32; it must be shared memory of f32"},
 		{"panels of f32", func(k *loop.Kernel) { mma(k).Terms[0].B.Depth = 32 }, "operand B of f32 has the unsupported panel depth 32"},
 		{"an operand past the row", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 32 }, "operand A starts at 32 of 32 on axis k"},
 		{"an operand between its steps", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 4 }, "operand A starts at 4 of 32 on axis k"},
@@ -51,7 +51,7 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 		}, "sum0 is not a Var of u32"},
 		{"a pair of f32", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.F32, Low: f32(0), High: f32(0)})
-		}, "a pack has type f32; it must be f16 or bf16"},
+		}, "pack of f32; it must be f16 or bf16"},
 		{"a pair in a register of f32", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.BF16, Low: f32(0), High: f32(0)})
 		}, "sum0 is not a Var of u32"},
@@ -60,10 +60,10 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 		}, "the value is i32"},
 		{"a shuffle beyond the warp", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Shuffle{Name: "other", Value: f32(0), Xor: 32})
-		}, "a shuffle exchanges lanes 32 apart; it must be below 32"},
+		}, "shuffle by 32; it must be below 32"},
 		{"a shuffle of some threads", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(loop.LocalID(0, 128), i32(64)), Then: []loop.Stmt{&loop.Shuffle{Name: "other", Value: f32(0), Xor: 1}}})
-		}, "control flow is divergent here; it must be uniform in the workgroup"},
+		}, "divergent control flow; it must be uniform"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := kerneltest.NewProduct(dtype.F32, 8, false, false).Kernel()

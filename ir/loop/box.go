@@ -109,7 +109,7 @@ func (c *checker) checkBox(b *TensorMap) error {
 	}
 	a := c.k.Arrays[b.Array]
 	if a.Space != Storage || a.Access == Atomic || a.Width != 1 || a.Len == 0 {
-		return c.fail("a box reads array %s; it must be storage of width 1", a.Name)
+		return c.fail("box array %s must be storage of width 1", a.Name)
 	}
 	if wrong := b.Check(a.DType, a.Len); wrong != "" {
 		return c.fail("%s", wrong)
@@ -133,9 +133,9 @@ func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
 	case len(s.From) != len(b.Dims):
 		return c.fail("%d positions given for a box of %d axes", len(s.From), len(b.Dims))
 	case to.Space != Shared || to.DType != from.DType:
-		return c.fail("a box copy goes from %s of %s to %s; it must go to shared memory of the same type", from.Name, from.DType, to.Name)
+		return c.fail("copy from %s of %s to %s; it must be to shared memory of its type", from.Name, from.DType, to.Name)
 	case c.threads != Warp:
-		return c.fail("%d threads start a box copy; one warp must", c.threads)
+		return c.fail("%d threads copy a box; one warp must", c.threads)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (c *checker) header() error {
 			return c.fail("subgroup sizes are %d to %d; they must be powers of two in order", s[0], s[1])
 		}
 		if k.Threads()%s[1] != 0 {
-			return c.fail("the workgroup has %d threads; it must be a multiple of the subgroup size %d", k.Threads(), s[1])
+			return c.fail("%d threads; the subgroup size needs a multiple of %d", k.Threads(), s[1])
 		}
 	}
 	seen := map[string]bool{}
@@ -144,7 +144,7 @@ func (c *checker) array(a Array) error {
 	case !isName(a.Name):
 		return c.fail("invalid array name %q", a.Name)
 	case !a.DType.Valid() || a.DType.IsPacked():
-		return c.fail("array %s has the invalid element type %s", a.Name, a.DType)
+		return c.fail("array %s has the invalid type %s", a.Name, a.DType)
 	case a.Width != 1 && a.Width != 2 && a.Width != 4:
 		return c.fail("array %s has the invalid width %d", a.Name, a.Width)
 	case a.Len < 0, a.Len == 0 && a.Space != Storage:
@@ -285,7 +285,7 @@ func (c *checker) value(s Stmt, name string, e scalar.Expr, mutable bool) ([]str
 func (c *checker) assign(s *Assign, uniform bool) error {
 	l, ok := c.scope[s.Name]
 	if !ok || !l.mutable {
-		return c.fail("%s is not a Var; an assignment needs one", s.Name)
+		return c.fail("%s is not a Var", s.Name)
 	}
 	same, err := c.exprs(l.typ, "the value", s.Value)
 	if err != nil {
@@ -331,7 +331,7 @@ func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error
 	a := c.k.Arrays[i]
 	switch {
 	case write && a.Access == Atomic:
-		return a, c.fail("array %s is atomic; only atomic operations may access it", a.Name)
+		return a, c.fail("array %s is atomic; it needs atomic operations", a.Name)
 	case a.Width != width:
 		return a, c.fail("array %s has width %d; the access has %d", a.Name, a.Width, width)
 	case write && a.Space == Storage && a.Access == Read:
@@ -365,7 +365,7 @@ func (c *checker) loadVec(s *LoadVec) ([]string, error) {
 		return nil, err
 	}
 	if len(s.Names) == 1 {
-		return nil, c.fail("a vector load has one name; it needs several")
+		return nil, c.fail("a vector load needs several names")
 	}
 	a, err := c.access(s.Array, len(s.Names), loads, s.At)
 	if err != nil {
@@ -403,7 +403,7 @@ func (c *checker) loop(s *For, uniform bool) error {
 
 func (c *checker) requireUniform(uniform bool) error {
 	if !uniform {
-		return c.fail("control flow is divergent here; it must be uniform in the workgroup")
+		return c.fail("divergent control flow; it must be uniform")
 	}
 	return nil
 }
@@ -507,7 +507,7 @@ func (c *checker) variable(n scalar.Expr) (same bool, err error) {
 	case !ok:
 		return false, c.fail("unknown variable %s", n.Name)
 	case l.fragment:
-		return false, c.fail("%s is a fragment; an expression needs a number", n.Name)
+		return false, c.fail("%s is a fragment", n.Name)
 	case l.typ != n.Type:
 		return false, c.fail("%s is %s here; it is defined as %s", n.Name, n.Type, l.typ)
 	}
@@ -562,7 +562,7 @@ const statusWords = 4
 func (c *checker) status() error {
 	i := c.k.StatusArray()
 	if i < 0 {
-		return c.fail("an index is checked; the last storage array must be %d atomic u32 for the status", statusWords)
+		return c.fail("a checked index needs %d atomic u32 as last storage array", statusWords)
 	}
 	return nil
 }

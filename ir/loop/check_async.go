@@ -52,11 +52,11 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 	bytes := s.Count * DeviceSize(from.DType)
 	switch {
 	case to.Space != Shared || from.Space != Storage || from.Access == Atomic:
-		return c.fail("an async copy goes from %s to %s; it must go from storage to shared memory", from.Name, to.Name)
+		return c.fail("copy from %s to %s; it must be from storage to shared memory", from.Name, to.Name)
 	case to.DType != from.DType:
-		return c.fail("an async copy goes from %s of %s to %s of %s; the types must be equal", from.Name, from.DType, to.Name, to.DType)
+		return c.fail("copy from %s of %s to %s of %s; types must be equal", from.Name, from.DType, to.Name, to.DType)
 	case bytes != 4 && bytes != 8 && bytes != 16:
-		return c.fail("an async copy has %d bytes; it must have 4, 8 or 16", bytes)
+		return c.fail("copy of %d bytes; it must be 4, 8 or 16", bytes)
 	case s.Valid == nil:
 		return nil
 	}
@@ -66,7 +66,7 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 
 func (c *checker) pending(n int) error {
 	if n < 0 {
-		return c.fail("a wait allows %d pending groups; it must be 0 or greater", n)
+		return c.fail("wait for %d groups; it must be 0 or greater", n)
 	}
 	return nil
 }
@@ -84,11 +84,11 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 	}
 	switch {
 	case a.N < 8 || a.N > 256 || a.N%8 != 0:
-		return c.fail("a multiply-add has %d columns; it must have a multiple of 8 up to 256", a.N)
+		return c.fail("a multiply-add has the invalid column count %d", a.N)
 	case c.threads%WarpGroup != 0:
-		return c.fail("%d threads run a multiply-add; it must be a multiple of the warp group size %d", c.threads, WarpGroup)
+		return c.fail("%d threads; a multiply-add needs a multiple of %d", c.threads, WarpGroup)
 	case c.first%WarpGroup != 0:
-		return c.fail("a warp group starts at thread %d; it must start at a multiple of %d", c.first, WarpGroup)
+		return c.fail("warp group at thread %d; it must be a multiple of %d", c.first, WarpGroup)
 	}
 	for i := range s.Terms {
 		if err := c.term(a, &s.Terms[i]); err != nil {
@@ -143,7 +143,7 @@ func (c *checker) registers(what string, names []string, want int, types ...dtyp
 // pack checks a pair of values and their destination register.
 func (c *checker) pack(s *Pack) error {
 	if s.Type != dtype.F16 && s.Type != dtype.BF16 {
-		return c.fail("a pack has type %s; it must be f16 or bf16", s.Type)
+		return c.fail("pack of %s; it must be f16 or bf16", s.Type)
 	}
 	if _, err := c.exprs(dtype.F32, "the value", s.Low, s.High); err != nil {
 		return err
@@ -160,11 +160,11 @@ func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
 	}
 	switch warp := c.k.Warp(); {
 	case s.Xor < 1 || s.Xor >= warp:
-		return nil, c.fail("a shuffle exchanges lanes %d apart; it must be below %d", s.Xor, warp)
+		return nil, c.fail("shuffle by %d; it must be below %d", s.Xor, warp)
 	case c.k.Threads()%warp != 0:
-		return nil, c.fail("the workgroup has %d threads; a shuffle needs a multiple of %d", c.k.Threads(), warp)
+		return nil, c.fail("%d threads; a shuffle needs a multiple of %d", c.k.Threads(), warp)
 	case DeviceSize(s.Value.Type) != 4:
-		return nil, c.fail("a shuffle has type %s; it must be 32 bits wide", s.Value.Type)
+		return nil, c.fail("shuffle of %s; it must be 32 bits wide", s.Value.Type)
 	}
 	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
 }
@@ -183,7 +183,7 @@ func (c *checker) tile(a MmaShape, what string, t *Tile) error {
 	}
 	switch {
 	case array.Space != Shared || array.DType != a.Operand:
-		return c.fail("operand %s is in array %s of %s; it must be in shared memory of %s", what, array.Name, array.DType, a.Operand)
+		return c.fail("operand %s is %s of %s; it must be shared memory of %s", what, array.Name, array.DType, a.Operand)
 	case t.Depth != 0 && (a.Operand == dtype.F32 || t.Depth < 0 || t.Depth%8 != 0):
 		return c.fail("operand %s of %s has the unsupported panel depth %d", what, a.Operand, t.Depth)
 	case t.K < 0 || t.K%a.K() != 0 || t.K+a.K() > depth:

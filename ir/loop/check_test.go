@@ -89,7 +89,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"a name used outside its block", kernelOf(when(scalar.ConstBool(true), let("i", i32(0))), store(out, iv("i"), f32(0))), "unknown variable i"},
 		{"a name defined twice", kernelOf(let("i", i32(0)), turns(i32(2), let("i", i32(1)))), "for k > let i: i is already a variable"},
 		{"a name of an array", kernelOf(let("out", i32(0))), "out is already an array"},
-		{"an assignment to a let", kernelOf(let("i", i32(0)), &loop.Assign{Name: "i", Value: i32(1)}), "i is not a Var; an assignment needs one"},
+		{"an assignment to a let", kernelOf(let("i", i32(0)), &loop.Assign{Name: "i", Value: i32(1)}), "i is not a Var"},
 		{"an assignment of another type", kernelOf(&loop.Var{Name: "i", Init: i32(0)}, &loop.Assign{Name: "i", Value: f32(1)}), "the value is f32; it must be i32"},
 		{"a use at another type", kernelOf(let("i", f32(0)), store(out, iv("i"), f32(0))), "i is i32 here; it is defined as f32"},
 		{"an index that is no i32", kernelOf(store(out, scalar.ConstI(dtype.U32, 0), f32(0))), "the index is u32"},
@@ -103,7 +103,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"a store to what is only read", kernelOf(store(in, i32(0), f32(0))), "array in is read only"},
 		{"a plain access to vectors", kernelOf(store(vec, i32(0), f32(0))), "array vec has width 4; the access has 1"},
 		{"a load of half a vector", kernelOf(&loop.LoadVec{Names: []string{"a", "b"}, Array: vec, At: i32(0)}), "array vec has width 4; the access has 2"},
-		{"a plain store to an atomic", kernelOf(store(words, i32(0), scalar.ConstI(dtype.U32, 0))), "array words is atomic; only atomic operations may access it"},
+		{"a plain store to an atomic", kernelOf(store(words, i32(0), scalar.ConstI(dtype.U32, 0))), "array words is atomic; it needs atomic operations"},
 		{"an atomic on a plain array", kernelOf(&loop.AtomicOp{Op: scalar.OpAdd, Array: out, At: i32(0), Value: f32(0)}), "not atomic"},
 		{"an atomic product", kernelOf(&loop.AtomicOp{Op: scalar.OpMul, Array: words, At: i32(0), Value: scalar.ConstI(dtype.U32, 0)}), "unknown atomic operation mul"},
 		{"an atomic maximum of floats", func() *loop.Kernel {
@@ -122,21 +122,21 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 			k := kernelOf(let("x", scalar.Check(local, scalar.Lt(local, i32(4)), 1)))
 			k.Arrays[words].Len = 3
 			return k
-		}(), "for the status"},
+		}(), "a checked index needs 4 atomic u32 as last storage array"},
 		{"subgroups of no stated size", kernelOf(&loop.Subgroup{Op: scalar.OpAdd, Name: "x", Value: f32(0)}), "the kernel has no subgroup sizes"},
-		{"a barrier for some threads", kernelOf(when(scalar.Lt(local, i32(4)), barrier)), "if > barrier: control flow is divergent here; it must be uniform in the workgroup"},
-		{"a barrier in a loop of thread's length", kernelOf(turns(local, barrier)), "control flow is divergent here; it must be uniform in the workgroup"},
-		{"a barrier under a loaded condition", kernelOf(when(scalar.Lt(load(out, 0), f32(4)), barrier)), "control flow is divergent here; it must be uniform in the workgroup"},
-		{"a barrier under a shared condition", kernelOf(when(scalar.Lt(load(tile, 0), f32(4)), barrier)), "control flow is divergent here; it must be uniform in the workgroup"},
+		{"a barrier for some threads", kernelOf(when(scalar.Lt(local, i32(4)), barrier)), "if > barrier: divergent control flow; it must be uniform"},
+		{"a barrier in a loop of thread's length", kernelOf(turns(local, barrier)), "divergent control flow; it must be uniform"},
+		{"a barrier under a loaded condition", kernelOf(when(scalar.Lt(load(out, 0), f32(4)), barrier)), "divergent control flow; it must be uniform"},
+		{"a barrier under a shared condition", kernelOf(when(scalar.Lt(load(tile, 0), f32(4)), barrier)), "divergent control flow; it must be uniform"},
 		{"a barrier under a variable that later varies", kernelOf(
 			&loop.Var{Name: "v", Init: i32(0)},
 			turns(i32(3), when(scalar.Lt(iv("v"), i32(2)), barrier), &loop.Assign{Name: "v", Value: local}),
-		), "control flow is divergent here; it must be uniform in the workgroup"},
+		), "divergent control flow; it must be uniform"},
 		{"a barrier under a variable assigned by some", kernelOf(
 			&loop.Var{Name: "v", Init: i32(0)},
 			when(scalar.Lt(local, i32(4)), &loop.Assign{Name: "v", Value: i32(1)}),
 			when(scalar.Lt(iv("v"), i32(1)), barrier),
-		), "control flow is divergent here; it must be uniform in the workgroup"},
+		), "divergent control flow; it must be uniform"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			refuses(t, c.k, c.want)

@@ -109,7 +109,7 @@ func (c *checker) fragmentStore(s *FragmentStore, uniform bool) error {
 	if _, err := c.fragment(s.Name, dtype.F32); err != nil || t == dtype.F32 {
 		return err
 	}
-	return c.fail("a fragment of f32 cannot be stored in an array of %s", t)
+	return c.fail("fragment of f32 stored in %s", t)
 }
 
 // fragmentPlace checks the memory of a fragment and returns its element type.
@@ -126,11 +126,11 @@ func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, un
 	}
 	switch {
 	case a.Space != Shared:
-		return dtype.Invalid, c.fail("a fragment is in %s memory; it must be in shared memory", a.Space)
+		return dtype.Invalid, c.fail("fragment in %s memory; it must be shared", a.Space)
 	case a.DType != dtype.F16 && a.DType != dtype.BF16 && a.DType != dtype.F32:
-		return dtype.Invalid, c.fail("a fragment has type %s; it must be f16, bf16 or f32", a.DType)
+		return dtype.Invalid, c.fail("fragment of %s; it must be f16, bf16 or f32", a.DType)
 	case stride < FragmentSize:
-		return dtype.Invalid, c.fail("a fragment has the unsupported row stride %d", stride)
+		return dtype.Invalid, c.fail("fragment with the invalid stride %d", stride)
 	}
 	return a.DType, nil
 }

@@ -21,9 +21,9 @@ func TestCheckRefusesWrongFragments(t *testing.T) {
 		want string
 	}{
 		{"no one subgroup size", kernelOf(zero), "fragments need a kernel with a single subgroup size"},
-		{"control flow is divergent here; it must be uniform in the workgroup", subgroups(&loop.If{Cond: scalar.Eq(loop.LocalID(0, 8), i32(1)), Then: []loop.Stmt{zero}}), "control flow is divergent here; it must be uniform in the workgroup"},
-		{"device memory", subgroups(&loop.FragmentLoad{Name: "a", Array: in, At: i32(0), Stride: 8}), "a fragment is in storage memory; it must be in shared memory"},
-		{"rows that overlap", subgroups(&loop.FragmentLoad{Name: "a", Array: tile, At: i32(0), Stride: 7}), "a fragment has the unsupported row stride 7"},
+		{"divergent control flow; it must be uniform", subgroups(&loop.If{Cond: scalar.Eq(loop.LocalID(0, 8), i32(1)), Then: []loop.Stmt{zero}}), "divergent control flow; it must be uniform"},
+		{"device memory", subgroups(&loop.FragmentLoad{Name: "a", Array: in, At: i32(0), Stride: 8}), "fragment in storage memory; it must be shared"},
+		{"rows that overlap", subgroups(&loop.FragmentLoad{Name: "a", Array: tile, At: i32(0), Stride: 7}), "fragment with the invalid stride 7"},
 		{"a fragment in an expression", subgroups(load, &loop.Let{Name: "x", Value: scalar.FreeVar("a", dtype.F32)}), "a is a fragment"},
 		{"a variable as a fragment", subgroups(zero, &loop.Let{Name: "x", Value: f32(0)}, &loop.FragmentMulAdd{Sum: "d", A: "x", B: "x"}), "x is not a fragment of f32"},
 		{"sums that are not there", subgroups(load, &loop.FragmentMulAdd{Sum: "d", A: "a", B: "a"}), "d is not a fragment of f32"},

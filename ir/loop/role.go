@@ -75,7 +75,7 @@ func (c *checker) objects(taken map[string]bool) error {
 		case !isName(m.Name) || taken[m.Name]:
 			return c.fail("invalid mbarrier name %q", m.Name)
 		case m.Len < 1 || m.Warps < 1:
-			return c.fail("mbarrier %s has length %d and %d warps; both must be positive", m.Name, m.Len, m.Warps)
+			return c.fail("mbarrier %s: length %d and %d warps must be positive", m.Name, m.Len, m.Warps)
 		}
 		taken[m.Name] = true
 	}
@@ -85,7 +85,7 @@ func (c *checker) objects(taken map[string]bool) error {
 // mbarrier checks a statement on an mbarrier and its indices.
 func (c *checker) mbarrier(number int, uniform bool, indices ...scalar.Expr) error {
 	if _, inRole := c.path[0].(*Roles); !inRole {
-		return c.fail("an mbarrier is used outside of a role")
+		return c.fail("mbarrier outside of a role")
 	}
 	if err := c.requireUniform(uniform); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *checker) mbarrier(number int, uniform bool, indices ...scalar.Expr) err
 	}
 	same, err := c.exprs(dtype.I32, "the index", indices...)
 	if err == nil && !same {
-		err = c.fail("the index of an mbarrier is divergent; it must be uniform in the role")
+		err = c.fail("divergent index of an mbarrier; it must be uniform")
 	}
 	return err
 }
@@ -104,13 +104,13 @@ func (c *checker) roles(s *Roles) error {
 	total := 0
 	for _, r := range s.List {
 		if r.Threads < Warp || r.Threads%Warp != 0 {
-			return c.fail("a role has %d threads; it must have whole warps", r.Threads)
+			return c.fail("a role of %d threads must have whole warps", r.Threads)
 		}
 		total += r.Threads
 	}
 	switch {
 	case len(c.path) > 1:
-		return c.fail("roles are in a loop or a branch; they must be at the top level")
+		return c.fail("roles must be at the top level")
 	case len(s.List) > maxRoles:
 		return c.fail("%d roles; the limit is %d", len(s.List), maxRoles)
 	case total != c.k.Threads() || c.k.Workgroup[0] != total:

@@ -127,11 +127,11 @@ func (p Product) Check() error {
 	}
 	for _, n := range p.words() {
 		if *n < 0 || *n > maxNumber {
-			return format.Errorf("a size or stride of the product is %d; it is out of range", *n)
+			return format.Errorf("a size or stride is %d; it is out of range", *n)
 		}
 	}
 	if min(p.Batch, p.M, p.N, p.K) < 1 {
-		return format.Errorf("%d products of %d×%d and %d×%d are empty or too large", p.Batch, p.M, p.K, p.K, p.N)
+		return format.Errorf("%d products of %d×%d and %d×%d; sizes must be positive", p.Batch, p.M, p.K, p.K, p.N)
 	}
 	matrices := p.matrices()
 	for _, m := range append(matrices[:], p.added()...) {

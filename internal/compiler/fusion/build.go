@@ -204,7 +204,7 @@ func (g *Group) checkSizes() error {
 	}
 	for _, points := range counted {
 		if points > loop.MaxElements {
-			return g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "the group iterates over %d elements, which are too many elements; i32 must hold their positions", points))
+			return g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d iterations have too many elements; i32 must hold their positions", points))
 		}
 	}
 	for _, m := range g.Members {

@@ -78,7 +78,7 @@ func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	kind, ok := portKinds[r.Text()]
 	if !ok {
-		return ir.Errorf(ir.ErrName, "unknown kind of port: have input, param and state")
+		return ir.Errorf(ir.ErrName, "unknown port kind: have input, param, state")
 	}
 	name := r.Text()
 	t, err := readType(r)
