@@ -81,7 +81,7 @@ func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (n
 	if err != nil {
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
 	}
-	return synchronous.NewProgram(p.signature(), p), nil
+	return &profiler{synchronous.NewProgram(p.signature(), p), p}, nil
 }
 
 // supported returns an error for the first node of a graph or its subgraphs that the backend

@@ -270,6 +270,8 @@ func (m *nestBuilder) node(e scalar.Expr) value {
 		return x
 	case scalar.OpFloorDiv, scalar.OpMod:
 		return m.expr(scalar.ExpandFloorDiv(e))
+	case scalar.OpClamp:
+		return m.expr(scalar.Min(scalar.Max(e.Args[0], e.Args[1]), e.Args[2]))
 	case scalar.OpMakeComplex:
 		if _, ok := e.Value(); ok {
 			return m.emitOnce(signature{op: scalar.OpConst, dtype: e.Type, bits: e.Args[0].Bits, name: fmt.Sprint(e.Args[1].Bits)}, instr{kind: opConst, node: e}, e.Type, atStart, false)

@@ -23,6 +23,7 @@ type compiler struct {
 	env     *environment
 	buffers map[int]*buffer
 	steps   []step
+	group   string // the name of the group that is compiled
 	// Temporary memory: the index of the last item that uses each tensor, and the
 	// placement of each in the arena.
 	last  map[*fusion.Tensor]int
@@ -92,7 +93,7 @@ func buildPartition(b backend, e ir.Entry) (*fusion.Partition, error) {
 
 func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
-	made := &entry{name: s.entry.Name, env: &environment{}, onlyReads: !writesState(s.entry.Graph)}
+	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph)}
 	made.runner.env = made.env
 	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog)}
 	c.placePersistent(prog)
@@ -219,7 +220,11 @@ func (c *compiler) finish(prog *fusion.Partition) {
 	}
 }
 
-func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
+// add emits a step of the current group.
+func (c *compiler) add(s step) {
+	c.steps = append(c.steps, s)
+	c.e.names[s] = c.group
+}
 
 // compileItem emits the steps of one item of a partition.
 func (c *compiler) compileItem(item fusion.Item) error {
@@ -233,17 +238,18 @@ func (c *compiler) compileItem(item fusion.Item) error {
 	}
 	g := item.(*fusion.Group)
 	if len(g.Parts) == 0 {
-		return c.group(g)
+		return c.compileGroup(g)
 	}
 	for _, part := range g.Parts {
-		if err := c.group(part); err != nil {
+		if err := c.compileGroup(part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *compiler) group(g *fusion.Group) error {
+func (c *compiler) compileGroup(g *fusion.Group) error {
+	c.group = g.Name()
 	switch g.Kind {
 	case fusion.ContractKind:
 		return c.contract(g)

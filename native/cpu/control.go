@@ -79,7 +79,11 @@ func (c *compiler) nested(p *fusion.Partition) ([]step, error) {
 
 func runSteps(r *runner, steps []step) {
 	for _, s := range steps {
-		s.run(r)
+		if r.profile != nil {
+			r.profile.time(r, s)
+		} else {
+			s.run(r)
+		}
 	}
 }
 

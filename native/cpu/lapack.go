@@ -4,10 +4,8 @@ package cpu
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
-	blasgonum "gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 
@@ -15,20 +13,18 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// routines are those of gonum's LAPACK, adapted to the signs and orders that the ops document.
+// routines are blocked by matrix products (factor.go), or those of gonum's LAPACK, in f64,
+// adapted to the signs and orders that the ops document.
 var routines = map[ir.Op]routine{
-	ops.OpCholesky:        cholesky,
-	ops.OpTriangularSolve: triangularSolve,
-	ops.OpLU:              lu,
-	ops.OpQR:              qr,
-	ops.OpEigh:            eigh,
-	ops.OpSVD:             svd,
+	ops.OpCholesky:        {cholesky[float32], cholesky[float64]},
+	ops.OpTriangularSolve: {triangularSolve[float32], triangularSolve[float64]},
+	ops.OpLU:              {lu[float32], lu[float64]},
+	ops.OpQR:              {double: qr},
+	ops.OpEigh:            {double: eigh},
+	ops.OpSVD:             {double: svd},
 }
 
-var (
-	library gonum.Implementation
-	vectors blasgonum.Implementation
-)
+var library gonum.Implementation
 
 // matrixOf returns the size of the matrices of an operand or a result.
 func matrixOf(v ir.Value) (rows, cols int) {
@@ -37,71 +33,7 @@ func matrixOf(v ir.Value) (rows, cols int) {
 	return rows, cols
 }
 
-func cholesky(_ *workspace, n *ir.Node, in, out [][]float64) {
-	size, _ := matrixOf(n.Input(0))
-	l := out[0]
-	symmetrize(l, in[0], size)
-	ok := library.Dpotrf(blas.Lower, size, l, max(size, 1))
-	for i := range size {
-		ok = ok && l[i*size+i] == l[i*size+i]
-		clear(l[i*size+i+1 : (i+1)*size])
-	}
-	if !ok {
-		fill(l, math.NaN())
-	}
-}
-
-// symmetrize stores the symmetric part of a matrix.
-func symmetrize(to, from []float64, size int) {
-	for i := range size {
-		for j := range size {
-			to[i*size+j] = from[i*size+j]/2 + from[j*size+i]/2
-		}
-	}
-}
-
-func triangularSolve(_ *workspace, n *ir.Node, in, out [][]float64) {
-	a := n.Attrs().(*ops.TriangularAttrs)
-	rows, cols := matrixOf(n.Input(1))
-	size, _ := matrixOf(n.Input(0))
-	side, triangle, transpose, unit := blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit
-	if a.LeftSide {
-		side = blas.Left
-	}
-	if a.Lower {
-		triangle = blas.Lower
-	}
-	if a.TransposeA {
-		transpose = blas.Trans
-	}
-	if a.UnitDiagonal {
-		unit = blas.Unit
-	}
-	copy(out[0], in[1])
-	if rows*cols > 0 {
-		vectors.Dtrsm(side, triangle, transpose, unit, rows, cols, 1, in[0], size, out[0], cols)
-	}
-}
-
-func lu(w *workspace, n *ir.Node, in, out [][]float64) {
-	rows, cols := matrixOf(n.Input(0))
-	k := min(rows, cols)
-	copy(out[0], in[0])
-	w.pivots = slices.Grow(w.pivots[:0], k)[:k]
-	if k > 0 {
-		library.Dgetrf(rows, cols, out[0], cols, w.pivots)
-	}
-	order := out[2]
-	for i := range order {
-		order[i] = float64(i)
-	}
-	for i, p := range w.pivots {
-		out[1][i] = float64(p)
-		order[i], order[p] = order[p], order[i]
-	}
-}
-
-func qr(w *workspace, n *ir.Node, in, out [][]float64) {
+func qr(w *workspace[float64], n *ir.Node, in, out [][]float64) {
 	rows, cols := matrixOf(n.Input(0))
 	_, width := matrixOf(n.Result(0))
 	orthonormal(w, in[0], rows, cols, out[0], width)
@@ -117,7 +49,7 @@ func qr(w *workspace, n *ir.Node, in, out [][]float64) {
 
 // orthonormal computes a QR factorisation of a and stores the first width columns of q. The
 // upper triangle of a becomes r.
-func orthonormal(w *workspace, a []float64, rows, cols int, q []float64, width int) {
+func orthonormal(w *workspace[float64], a []float64, rows, cols int, q []float64, width int) {
 	k := min(rows, cols)
 	if k == 0 {
 		for i := range rows {
@@ -142,7 +74,7 @@ func orthonormal(w *workspace, a []float64, rows, cols int, q []float64, width i
 	library.Dorgqr(rows, width, k, q, width, tau, w.take(int(ask[0])), int(ask[0]))
 }
 
-func eigh(w *workspace, n *ir.Node, in, out [][]float64) {
+func eigh(w *workspace[float64], n *ir.Node, in, out [][]float64) {
 	size, _ := matrixOf(n.Input(0))
 	if size == 0 {
 		return
@@ -191,7 +123,7 @@ func negate(x []float64, n, step int) {
 	}
 }
 
-func svd(w *workspace, n *ir.Node, in, out [][]float64) {
+func svd(w *workspace[float64], n *ir.Node, in, out [][]float64) {
 	rows, cols := matrixOf(n.Input(0))
 	_, width := matrixOf(n.Result(0))
 	height, _ := matrixOf(n.Result(2))
@@ -224,7 +156,7 @@ func svd(w *workspace, n *ir.Node, in, out [][]float64) {
 }
 
 // thinSVD stores the first min(rows, cols) columns of u and rows of vt.
-func thinSVD(w *workspace, a []float64, rows, cols int, u []float64, width int, s, vt []float64) bool {
+func thinSVD(w *workspace[float64], a []float64, rows, cols int, u []float64, width int, s, vt []float64) bool {
 	var ask [1]float64
 	library.Dgesvd(lapack.SVDStore, lapack.SVDStore, rows, cols, a, cols, s, u, width, vt, cols, ask[:], -1)
 	return library.Dgesvd(lapack.SVDStore, lapack.SVDStore, rows, cols, a, cols, s, u, width, vt, cols, w.take(int(ask[0])), int(ask[0]))
@@ -233,7 +165,7 @@ func thinSVD(w *workspace, a []float64, rows, cols int, u []float64, width int, 
 // completeBasis extends the first k orthonormal vectors of n numbers to count, as the op's own
 // body does: by the Householder reflections of unit vectors. step is the stride of elements,
 // next that of vectors.
-func completeBasis(w *workspace, x []float64, n, k, count, step, next int) {
+func completeBasis(w *workspace[float64], x []float64, n, k, count, step, next int) {
 	if count == k {
 		return
 	}

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -44,7 +43,7 @@ func (c *compiler) sort(g *fusion.Group) error {
 	if err != nil {
 		return err
 	}
-	s := &sortStep{keys: keys, order: c.scratch(ir.I32, x.Rows*x.Length), rows: x.Rows, length: x.Length}
+	s := c.newSort(keys, x.Rows, x.Length)
 	c.add(s)
 	return c.storeResult(g.Name(), x.Keys, s.order, x.Out)
 }
@@ -55,7 +54,6 @@ func (c *compiler) scatter(g *fusion.Group) error {
 	x := g.Scatter()
 	s := &scatterStep{
 		x: x, env: c.env, out: c.buffers[x.Out.ID], guarded: x.Store(g, x.Operand.Value).Guarded,
-		hot: c.newHotRows(x),
 	}
 	var err error
 	if s.row, err = c.materialize(g.Name()+" rows", x.Row); err != nil {
@@ -77,7 +75,7 @@ func (c *compiler) scatter(g *fusion.Group) error {
 			return err
 		}
 	}
-	c.add(s)
+	c.add(c.newScatter(s))
 	if direct {
 		return nil
 	}

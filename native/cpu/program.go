@@ -31,6 +31,7 @@ type entry struct {
 	env     *environment
 	runner  runner
 	steps   []step
+	names   map[step]string // of the group that a step is part of
 	slots   []native.Slot
 	inputs  []input
 	outputs []output
@@ -41,8 +42,9 @@ type entry struct {
 
 // runner holds what the steps of an entry need at run time.
 type runner struct {
-	env *environment
-	job job
+	env     *environment
+	job     job
+	profile *profile // nil but for a run that is profiled
 }
 
 // input describes how a run receives an input: as the memory of a tensor, or as a scalar.
@@ -171,6 +173,7 @@ func (p *program) Release() error {
 	p.memory = ledger{}
 	for _, e := range p.entries {
 		e.env, e.runner, e.steps, e.inputs, e.outputs, e.checks = nil, runner{}, nil, nil, nil, nil
+		e.names = nil
 	}
 	return nil
 }
@@ -183,9 +186,7 @@ func (e *entry) run() (err error) {
 		}
 	}()
 	e.env.status.take()
-	for _, s := range e.steps {
-		s.run(&e.runner)
-	}
+	runSteps(&e.runner, e.steps)
 	if code := e.env.status.take(); code != 0 {
 		return e.failedCheck(code)
 	}

@@ -2,13 +2,16 @@ package cpu
 
 import (
 	"cmp"
+	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// scatterStep combines updates into their rows, in order.
+// scatterStep combines updates into their rows, in order. Each worker has a range of rows.
 type scatterStep struct {
 	x                *fusion.Scatter
 	row, update, out *buffer
@@ -16,27 +19,102 @@ type scatterStep struct {
 	guarded          bool // does nothing once a check has failed
 	// hot compensates rows with many updates in sums of f32; nil for all other scatters.
 	hot *hotRows
+	// combine has the function of each worker that combines the update at one element offset into
+	// the row at another.
+	combine []func(row, update int)
+	code    *jit.Code // combines vectors of a row; nil where there are none
+	rows    int       // of the result
+	chunk   int       // rows of a chunk
 }
 
-func (s *scatterStep) run(*runner) {
-	if s.guarded && s.env.status.failed() {
+// newScatter completes a step: it compiles the combination of vectors, and shares out the rows.
+func (c *compiler) newScatter(s *scatterStep) *scatterStep {
+	s.rows, s.hot = product(s.x.RowDims), c.newHotRows(s.x)
+	if s.isContiguous() {
+		s.code = s.compile(&c.env.kernels)
+	}
+	// Every chunk reads the rows of all updates.
+	const readCost, elementCost = 0.5, 0.3 // nanoseconds
+	updates, window := float64(s.row.elems), float64(len(s.x.WindowAt))
+	chunks := 1
+	if updates*window*elementCost > 2*chunkCost && window*elementCost > readCost {
+		chunks = min(workers(), s.rows)
+	}
+	s.chunk = (s.rows + chunks - 1) / max(chunks, 1)
+	for range workers() {
+		s.combine = append(s.combine, s.combiner())
+	}
+	return s
+}
+
+// isContiguous reports whether a row of the result lies as its update.
+func (s *scatterStep) isContiguous() bool {
+	for w, at := range s.x.WindowAt {
+		if at != w {
+			return false
+		}
+	}
+	return true
+}
+
+// compile returns code that combines vectors of an update, array 1, into those of a row, array
+// 0; nil where kernels cannot.
+func (s *scatterStep) compile(set *jit.Set) *jit.Code {
+	d := s.out.dtype
+	op, ok := map[ir.ScatterMode]scalar.Op{
+		ir.ScatterAdd: scalar.OpAdd, ir.ScatterMul: scalar.OpMul, ir.ScatterMin: scalar.OpMin, ir.ScatterMax: scalar.OpMax,
+	}[s.x.Mode]
+	in := d
+	if d == ir.F16 || d == ir.BF16 {
+		in = ir.F32
+	}
+	o := jit.Operation{Op: op, From: in, To: in}
+	if !ok || !jit.Available() || !jit.Stored(d) || !jit.Has(o) || in.Size() < 4 {
+		return nil
+	}
+	k := &jit.Kernel{Long: d.Size() == 8}
+	if len(s.x.WindowAt) < k.Width() {
+		return nil
+	}
+	to, from := k.Array(), k.Array()
+	v, _ := k.Apply(o, k.Load(to, d), k.Load(from, d))
+	k.Store(to, d, v)
+	return set.Compile(jit.One(k))
+}
+
+func (s *scatterStep) run(r *runner) {
+	if s.guarded && s.env.status.failed() || s.rows == 0 {
 		return
 	}
-	apply, rows := s.applier(), view[int32](s.row)[:s.row.elems]
+	rows, window := view[int32](s.row)[:s.row.elems], len(s.x.WindowAt)
+	if s.hot != nil {
+		s.hot.any = s.hot.find(rows, window)
+	}
+	r.job.run(s, (s.rows+s.chunk-1)/s.chunk)
+}
+
+// do combines the updates of a range of rows.
+func (s *scatterStep) do(worker, chunk int) {
+	combine, rows := s.combine[worker], view[int32](s.row)[:s.row.elems]
+	first := chunk * s.chunk
+	end := min(first+s.chunk, s.rows)
+	if s.hot != nil && s.hot.any {
+		s.sum(rows, first, end, combine)
+		return
+	}
 	window := len(s.x.WindowAt)
-	if s.hot != nil && s.hot.find(rows, window) {
-		s.sum(rows, apply)
-		return
-	}
 	for i, row := range rows {
-		if row >= 0 {
-			apply(s.base(int(row)), i*window)
+		if row := int(row); row >= first && row < end {
+			combine(s.base(row), i*window)
 		}
 	}
 }
 
 // base returns the first element of a row.
 func (s *scatterStep) base(row int) int {
+	if len(s.x.RowDims) == 1 {
+		return row * s.x.RowSteps[0]
+	}
 	at := 0
 	for k := len(s.x.RowDims) - 1; k >= 0; k-- {
 		at += row % s.x.RowDims[k] * s.x.RowSteps[k]
@@ -45,37 +123,57 @@ func (s *scatterStep) base(row int) int {
 	return at
 }
 
-// applier returns the function that combines the update at one element offset into the row at
-// another.
-func (s *scatterStep) applier() func(row, update int) {
+// combiner returns the function that combines an update into a row, for one worker.
+func (s *scatterStep) combiner() func(row, update int) {
 	if s.x.Mode == ir.ScatterSet {
 		return s.copier()
 	}
-	return combiners[s.out.dtype](s)
+	rest := combiners[s.out.dtype]
+	if s.code == nil {
+		return rest(s, 0)
+	}
+	call, size, window := s.code.NewCall(), s.out.dtype.Size(), len(s.x.WindowAt)
+	full := window - window%call.Width()
+	finish := rest(s, full)
+	return func(row, update int) {
+		to, from := s.out.data[row*size:(row+window)*size], s.update.data[update*size:(update+window)*size]
+		call.Set(0, unsafe.Pointer(unsafe.SliceData(to)))
+		call.Set(1, unsafe.Pointer(unsafe.SliceData(from)))
+		call.Run(full)
+		if full < window {
+			finish(row, update)
+		}
+	}
 }
 
-// combiners are the appliers of all modes but set, by element type.
-var combiners = map[ir.DType]func(s *scatterStep) func(row, update int){
+// combiners are the combinations of all modes but set, by element type, of the elements of a
+// window from a given one on.
+var combiners = map[ir.DType]func(s *scatterStep, from int) func(row, update int){
 	ir.F32: ofOrdered[float32], ir.F64: ofOrdered[float64], ir.F16: (*scatterStep).halves, ir.BF16: (*scatterStep).halves,
 	ir.C64: ofNumbers[complex64], ir.C128: ofNumbers[complex128],
 	ir.I8: ofOrdered[int8], ir.I16: ofOrdered[int16], ir.I32: ofOrdered[int32], ir.I64: ofOrdered[int64],
 	ir.U8: ofOrdered[uint8], ir.U16: ofOrdered[uint16], ir.U32: ofOrdered[uint32], ir.U64: ofOrdered[uint64],
 }
 
-func ofNumbers[T unit](s *scatterStep) func(row, update int) {
-	return combiner(s, numberCombine[T](s.x.Mode))
+func ofNumbers[T unit](s *scatterStep, from int) func(row, update int) {
+	return combineEach(s, from, numberCombine[T](s.x.Mode))
 }
 
 func ofOrdered[T interface {
 	unit
 	cmp.Ordered
-}](s *scatterStep) func(row, update int) {
-	return combiner(s, realCombine[T](s.x.Mode))
+}](s *scatterStep, from int) func(row, update int) {
+	return combineEach(s, from, realCombine[T](s.x.Mode))
 }
 
-// copier returns the applier of [ir.ScatterSet].
+// copier returns the function of [ir.ScatterSet].
 func (s *scatterStep) copier() func(row, update int) {
-	size := s.out.dtype.Size()
+	size, window := s.out.dtype.Size(), len(s.x.WindowAt)
+	if s.isContiguous() {
+		return func(row, update int) {
+			copy(s.out.data[row*size:(row+window)*size], s.update.data[update*size:(update+window)*size])
+		}
+	}
 	return func(row, update int) {
 		for w, at := range s.x.WindowAt {
 			to, from := (row+at)*size, (update+w)*size
@@ -84,19 +182,20 @@ func (s *scatterStep) copier() func(row, update int) {
 	}
 }
 
-func combiner[T unit](s *scatterStep, combine func(x, u T) T) func(row, update int) {
-	out, updates := view[T](s.out), view[T](s.update)
+func combineEach[T unit](s *scatterStep, from int, combine func(x, u T) T) func(row, update int) {
+	window := s.x.WindowAt[from:]
 	return func(row, update int) {
-		for w, at := range s.x.WindowAt {
-			out[row+at] = combine(out[row+at], updates[update+w])
+		out, updates := view[T](s.out), view[T](s.update)[update+from:]
+		for w, at := range window {
+			out[row+at] = combine(out[row+at], updates[w])
 		}
 	}
 }
 
 // halves combines 16-bit floats in f32.
-func (s *scatterStep) halves() func(row, update int) {
+func (s *scatterStep) halves(from int) func(row, update int) {
 	d, combine := s.out.dtype, realCombine[float32](s.x.Mode)
-	return combiner[uint16](s, func(x, u uint16) uint16 {
+	return combineEach(s, from, func(x, u uint16) uint16 {
 		wide := func(bits uint16) float32 { return float32(d.FloatFromBits(uint64(bits))) }
 		return uint16(d.FloatBits(float64(combine(wide(x), wide(u)))))
 	})
@@ -129,6 +228,7 @@ type hotRows struct {
 	places *buffer // for each row its number among the hot ones, from 1, or 0
 	errs   *buffer // the errors of hot rows, one row after the other
 	count  int
+	any    bool
 }
 
 // newHotRows reserves the memory for compensated rows; nil where the scatter is no sum of f32
@@ -163,17 +263,18 @@ func (o *hotRows) find(rows []int32, window int) bool {
 	return o.count > 0
 }
 
-// sum adds updates to their rows in order, with compensation in hot rows.
-func (s *scatterStep) sum(rows []int32, apply func(row, update int)) {
+// sum adds updates to their rows in [first, end) in order, with compensation in hot rows.
+func (s *scatterStep) sum(rows []int32, first, end int, combine func(row, update int)) {
 	window, places := len(s.x.WindowAt), view[int32](s.hot.places)
 	out, updates, rests := view[float32](s.out), view[float32](s.update), view[float32](s.hot.errs)
 	for i, row := range rows {
+		row := int(row)
 		switch {
-		case row < 0:
+		case row < first || row >= end:
 		case places[row] == 0:
-			apply(s.base(int(row)), i*window)
+			combine(s.base(row), i*window)
 		default:
-			at, rest := s.base(int(row)), rests[int(places[row]-1)*window:][:window]
+			at, rest := s.base(row), rests[int(places[row]-1)*window:][:window]
 			for w, offset := range s.x.WindowAt {
 				t := simd.CompensatedSum[float32]{Sum: out[at+offset], Err: rest[w]}
 				t.Add(updates[i*window+w])
@@ -181,8 +282,8 @@ func (s *scatterStep) sum(rows []int32, apply func(row, update int)) {
 			}
 		}
 	}
-	for row, place := range places[:s.hot.places.elems] {
-		if place > 0 {
+	for row := first; row < end; row++ {
+		if place := places[row]; place > 0 {
 			at := s.base(row)
 			for w, offset := range s.x.WindowAt {
 				out[at+offset] += rests[int(place-1)*window+w]

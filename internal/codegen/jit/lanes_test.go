@@ -17,7 +17,7 @@ func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd.Has
 	defer func() { simd.Has = best }()
 	for _, l := range simd.Levels() {
-		if simd.Has = l; hasEncoder(l) {
+		if simd.Has = l; l != simd.Go {
 			t.Run(l.String(), f)
 		}
 	}
@@ -174,6 +174,10 @@ func TestLanesAreWhatTheirExpressionsSay(t *testing.T) {
 					scratch = out
 					got, want := valueOf(o.To, d[i]), out[0]
 					if o.To == dtype.F32 && math.IsNaN(got.F) && math.IsNaN(want.F) {
+						continue
+					}
+					// The evaluator quiets signalling NaN.
+					if quiet := int64(1 << 22); o.Op == scalar.OpBitcast && o.From == dtype.F32 && got.I|quiet == want.I {
 						continue
 					}
 					// The evaluator rounds a fused sum of products twice.

@@ -182,6 +182,8 @@ func TestConversionsBetweenWidths(t *testing.T) {
 // nodeOf returns an operation on arguments.
 func nodeOf(o Operation) scalar.Expr {
 	switch {
+	case o.Op == scalar.OpBitcast:
+		return scalar.Bitcast(scalar.Arg(0, o.From), o.To)
 	case o.Op == scalar.OpConvert:
 		return scalar.Convert(scalar.Arg(0, o.From), o.To)
 	case o.Op == scalar.OpSelect:

@@ -49,6 +49,7 @@ func Operations() []Operation {
 	l.add(dtype.U32, dtype.F32, scalar.OpConvert)
 	l.integers(dtype.I32, dtype.U32)
 	l.choices(dtype.F32, dtype.I32, dtype.U32)
+	l.bits(dtype.F32, dtype.I32, dtype.U32)
 	return l
 }
 
@@ -59,7 +60,19 @@ func LongOperations() []Operation {
 	l.add(dtype.F64, dtype.F64, floatOperations...)
 	l.integers(dtype.I64, dtype.U64)
 	l.choices(dtype.F64, dtype.I64, dtype.U64)
+	l.bits(dtype.F64, dtype.I64, dtype.U64)
 	return append(l, widthOperations()...)
+}
+
+// bits adds the bitcasts between types of one width.
+func (l *operations) bits(types ...dtype.DType) {
+	for _, from := range types {
+		for _, to := range types {
+			if from != to {
+				l.add(from, to, scalar.OpBitcast)
+			}
+		}
+	}
 }
 
 // floatOperations are those that processors have as instructions, or nearly.
@@ -134,6 +147,9 @@ var templates = sync.OnceValue(func() map[Operation]func() *template {
 func templateOf(o Operation) *template {
 	if make := templates()[o]; make != nil {
 		return make()
+	}
+	if o.Op == scalar.OpBitcast {
+		return nil // of narrow types, which lanes hold widened
 	}
 	wide := Operation{o.Op, widened(o.From), widened(o.To)}
 	switch {
@@ -253,6 +269,8 @@ func (o Operation) Expr() scalar.Expr {
 		return scalar.Div(scalar.ConstF(o.From, 1), scalar.Sqrt(x))
 	case scalar.OpRound:
 		return scalar.Round(x)
+	case scalar.OpBitcast:
+		return scalar.Bitcast(x, o.To)
 	case scalar.OpConvert:
 		if o.To == dtype.F64 && o.From.IsInteger() {
 			return doubleOf(o.From.IsSigned())

@@ -117,6 +117,20 @@ func (p *Program) find(call, name string) (int, error) {
 	return i, nil
 }
 
+// Do calls f with the number of an entry, with the machine locked. It wraps f's error as that
+// of a run; the error is of kind [ir.ErrName] for an unknown entry.
+func (p *Program) Do(ctx context.Context, entry string, f func(number int) error) error {
+	number, err := p.entry(entry)
+	if err != nil {
+		return err
+	}
+	if err := p.lock(ctx, entry); err != nil {
+		return err
+	}
+	defer p.order.Unlock()
+	return p.fault(entry, "", f(number))
+}
+
 // Set writes a parameter or a state, after the runs started before.
 func (p *Program) Set(ctx context.Context, name string, t native.Tensor) error {
 	return p.SetAll(ctx, map[string]native.Tensor{name: t})

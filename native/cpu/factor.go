@@ -1,0 +1,262 @@
+//go:build !js
+
+package cpu
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/simd"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// factorBlock is how many rows or columns of a matrix are factored or solved by scalars: the
+// rest is matrix products (Golub and Van Loan, Matrix Computations, sections 3.1.3, 3.2.11 and
+// 4.2.5).
+const factorBlock = 32
+
+// multiply computes c = a·b, of m×k and k×n elements.
+func (w *workspace[T]) multiply(m, n, k int, a, b simd.Matrix[T], c []T, cRow int) {
+	w.space.Grow(m, n, k)
+	if n == 1 && a.Col == 1 && b.Row == 1 && cRow == 1 {
+		simd.Dots(&w.space, m, k, a.Data, a.Row, b.Data, c, 1)
+		return
+	}
+	simd.Product(&w.space, m, n, k, a, b, c, cRow)
+}
+
+// subtract subtracts a·b from c; product has room for m×n numbers.
+func (w *workspace[T]) subtract(m, n, k int, a, b simd.Matrix[T], c []T, cRow int, product []T) {
+	if k == 0 || m*n == 0 {
+		return
+	}
+	w.multiply(m, n, k, a, b, product, n)
+	for i := range m {
+		row := c[i*cRow:][:n]
+		for j, x := range product[i*n:][:n] {
+			row[j] -= x
+		}
+	}
+}
+
+// triangle is a triangular matrix to solve with.
+type triangle[T simd.Float] struct {
+	simd.Matrix[T]
+	size        int
+	lower, unit bool
+}
+
+// solve replaces x, of size rows of n elements, by the solution of a·y = x.
+func (w *workspace[T]) solve(a triangle[T], x []T, n int) {
+	product := w.take(factorBlock * n)
+	for done := 0; done < a.size; done += factorBlock {
+		size := min(factorBlock, a.size-done)
+		if a.lower {
+			rest := x[done*n:]
+			w.subtract(size, n, done, a.From(done, 0), simd.Matrix[T]{Data: x, Row: n, Col: 1}, rest, n, product)
+			for i := range size {
+				w.solveRow(a, done+i, done, i, x, n, product)
+			}
+			continue
+		}
+		first := a.size - done - size // the block is of rows [first, first+size)
+		if after := first + size; done > 0 {
+			w.subtract(size, n, done, a.From(first, after), simd.Matrix[T]{Data: x[after*n:], Row: n, Col: 1}, x[first*n:], n, product)
+		}
+		for i := size - 1; i >= 0; i-- {
+			w.solveRow(a, first+i, first+i+1, size-1-i, x, n, product)
+		}
+	}
+}
+
+// solveRow solves for row i, given k rows from known on.
+func (w *workspace[T]) solveRow(a triangle[T], i, known, k int, x []T, n int, product []T) {
+	row := x[i*n:][:n]
+	if k > 0 {
+		if n == 1 {
+			sum := T(0)
+			for l, y := range x[known:][:k] {
+				sum += a.Data[i*a.Row+(known+l)*a.Col] * y
+			}
+			row[0] -= sum
+		} else {
+			w.subtract(1, n, k, a.From(i, known), simd.Matrix[T]{Data: x[known*n:], Row: n, Col: 1}, row, n, product)
+		}
+	}
+	if !a.unit {
+		quotients(row, a.Data[i*(a.Row+a.Col)])
+	}
+}
+
+// quotients divides numbers by one, by its reciprocal where that is finite.
+func quotients[T simd.Float](x []T, by T) {
+	if inverse := 1 / by; inverse-inverse == 0 {
+		for i := range x {
+			x[i] *= inverse
+		}
+		return
+	}
+	for i := range x {
+		x[i] /= by
+	}
+}
+
+func triangularSolve[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
+	attrs := n.Attrs().(*ops.TriangularAttrs)
+	rows, cols := matrixOf(n.Input(1))
+	size, _ := matrixOf(n.Input(0))
+	if rows*cols == 0 {
+		return
+	}
+	a := triangle[T]{simd.Matrix[T]{Data: in[0], Row: size, Col: 1}, size, attrs.Lower, attrs.UnitDiagonal}
+	if attrs.TransposeA == attrs.LeftSide { // the right side has the transposed system
+		a.Row, a.Col, a.lower = a.Col, a.Row, !a.lower
+	}
+	if attrs.LeftSide {
+		copy(out[0], in[1])
+		w.solve(a, out[0], cols)
+		return
+	}
+	turned := w.take(rows * cols)
+	simd.Transpose(turned, rows, in[1], cols, rows, cols)
+	w.solve(a, turned, rows)
+	simd.Transpose(out[0], cols, turned, rows, cols, rows)
+}
+
+func cholesky[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
+	size, _ := matrixOf(n.Input(0))
+	l := out[0]
+	symmetrize(l, in[0], size)
+	product, panel := w.take(size*factorBlock), w.take(size*factorBlock)
+	for j := 0; j < size; j += factorBlock {
+		width := min(factorBlock, size-j)
+		left := simd.Matrix[T]{Data: l[j*size:], Row: size, Col: 1}
+		w.subtract(size-j, width, j, left, simd.Matrix[T]{Data: left.Data, Row: 1, Col: size}, l[j*size+j:], size, product)
+		if !choleskyBlock(l[j*size+j:], size, width) {
+			fill(l, T(math.NaN()))
+			return
+		}
+		below := size - j - width
+		if below == 0 {
+			break
+		}
+		// The rows below are solved as columns of their transpose.
+		from := l[(j+width)*size+j:]
+		simd.Transpose(panel, below, from, size, below, width)
+		next := w.next
+		w.solve(triangle[T]{simd.Matrix[T]{Data: l[j*size+j:], Row: size, Col: 1}, width, true, false}, panel, below)
+		w.next = next
+		simd.Transpose(from, size, panel, below, width, below)
+	}
+	for i := range size {
+		clear(l[i*size+i+1 : (i+1)*size])
+	}
+}
+
+// choleskyBlock factors a small matrix in place, whose rows are step apart; false where it is
+// not positive definite.
+func choleskyBlock[T simd.Float](a []T, step, size int) bool {
+	for i := range size {
+		row := a[i*step:][:size]
+		for j := range i + 1 {
+			sum, other := row[j], a[j*step:][:size]
+			for k := range j {
+				sum -= row[k] * other[k]
+			}
+			switch {
+			case j < i:
+				row[j] = sum / other[j]
+			case sum > 0 && sum-sum == 0:
+				row[i] = T(math.Sqrt(float64(sum)))
+			default:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// symmetrize stores the symmetric part of a matrix.
+func symmetrize[T simd.Float](to, from []T, size int) {
+	for i := range size {
+		for j := range i + 1 {
+			x := from[i*size+j]/2 + from[j*size+i]/2
+			to[i*size+j], to[j*size+i] = x, x
+		}
+	}
+}
+
+// lu factors with partial pivoting: a panel of columns, the rows of the upper factor that it
+// gives, and the rest by a product.
+func lu[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
+	rows, cols := matrixOf(n.Input(0))
+	a, k := out[0], min(rows, cols)
+	copy(a, in[0])
+	w.pivots = slices.Grow(w.pivots[:0], k)[:k]
+	for j := 0; j < k; j += factorBlock {
+		width := min(factorBlock, k-j)
+		luPanel(a, w.pivots, rows, cols, j, width)
+		right := cols - j - width
+		if right == 0 {
+			continue
+		}
+		w.next = 0
+		upper := w.take(width * right)
+		for i := range width {
+			copy(upper[i*right:][:right], a[(j+i)*cols+j+width:])
+		}
+		block := simd.Matrix[T]{Data: a[j*cols+j:], Row: cols, Col: 1}
+		w.solve(triangle[T]{block, width, true, true}, upper, right)
+		for i := range width {
+			copy(a[(j+i)*cols+j+width:][:right], upper[i*right:])
+		}
+		if below := rows - j - width; below > 0 {
+			w.subtract(below, right, width, block.From(width, 0), simd.Matrix[T]{Data: upper, Row: right, Col: 1}, a[(j+width)*cols+j+width:], cols, w.take(below*right))
+		}
+	}
+	order := out[2]
+	for i := range order {
+		order[i] = T(i)
+	}
+	for i, p := range w.pivots {
+		out[1][i] = T(p)
+		order[i], order[p] = order[p], order[i]
+	}
+}
+
+// luPanel factors columns [first, first+width) from row first on, and exchanges whole rows.
+func luPanel[T simd.Float](a []T, pivots []int, rows, cols, first, width int) {
+	for j := first; j < first+width; j++ {
+		best, largest := j, math.Abs(float64(a[j*cols+j]))
+		for i := j + 1; i < rows; i++ {
+			if x := math.Abs(float64(a[i*cols+j])); x > largest {
+				best, largest = i, x
+			}
+		}
+		pivots[j] = best
+		if best != j {
+			swap(a[j*cols:][:cols], a[best*cols:][:cols])
+		}
+		pivot := a[j*cols+j]
+		if pivot == 0 {
+			continue
+		}
+		upper := a[j*cols+j+1 : j*cols+first+width]
+		for i := j + 1; i < rows; i++ {
+			row := a[i*cols+j : i*cols+first+width]
+			by := row[0] / pivot
+			row[0] = by
+			row = row[1:][:len(upper)]
+			for l, x := range upper {
+				row[l] -= by * x
+			}
+		}
+	}
+}
+
+func swap[T any](x, y []T) {
+	for i := range x {
+		x[i], y[i] = y[i], x[i]
+	}
+}

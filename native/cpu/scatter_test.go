@@ -1,0 +1,95 @@
+package cpu_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+// scatterGraph combines rows of u into those of x at the indices "at".
+func scatterGraph(tb testing.TB, d ir.DType, rows, width, updates int, combine func(b *ir.Builder, x, at, u ir.Value, a ops.ScatterAttrs) ir.Value) *ir.Graph {
+	return build(tb, func(b *ir.Builder) {
+		x, u := b.Input("x", d, ir.Dims(rows, width)...), b.Input("u", d, ir.Dims(updates, width)...)
+		at := b.Input("at", ir.I32, ir.Dims(updates, 1)...)
+		b.Output("y", combine(b, x, at, u, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}}))
+	})
+}
+
+// TestScatterOfRows compares rows of widths around that of a vector with a loop over the
+// updates. Indices that are out of bounds are dropped. Half of the updates fall on few rows, whose sums are
+// compensated, so that the bound is that of one rounding.
+func TestScatterOfRows(t *testing.T) {
+	const rows, updates = 300, 40_000
+	at := make([]int32, updates)
+	for i := range at {
+		at[i] = int32(i*7919%(rows+20) - 10)
+		if i%2 == 0 {
+			at[i] = int32(i % 6 / 2)
+		}
+	}
+	for _, width := range []int{1, 3, 16, 21, 64} {
+		x, u := random(rows*width), random(updates*width)
+		for name, c := range map[string]struct {
+			combine func(b *ir.Builder, x, at, u ir.Value, a ops.ScatterAttrs) ir.Value
+			plain   func(x, u float64) float64
+		}{
+			"add": {ops.ScatterAdd, func(x, u float64) float64 { return x + u }},
+			"max": {ops.ScatterMax, math.Max},
+			"min": {ops.ScatterMin, math.Min},
+			"set": {ops.Scatter, func(_, u float64) float64 { return u }},
+		} {
+			t.Run(fmt.Sprint(name, width), func(t *testing.T) {
+				want := make([]float64, len(x))
+				for i := range x {
+					want[i] = float64(x[i])
+				}
+				for i, row := range at {
+					for w := 0; w < width && row >= 0 && row < rows; w++ {
+						to := &want[int(row)*width+w]
+						*to = c.plain(*to, float64(u[i*width+w]))
+					}
+				}
+				out := map[string]native.Tensor{"y": native.Zeros(ir.F32, rows, width)}
+				step := bind(t, compileGraphs(t, ir.Entry{Name: "run", Graph: scatterGraph(t, ir.F32, rows, width, updates, c.combine)}), "run", map[string]native.Tensor{
+					"x": native.Float32s(x, rows, width), "u": native.Float32s(u, updates, width), "at": native.Int32s(at, updates, 1),
+				}, out)
+				for range 2 {
+					runBound(t, step)
+				}
+				got, err := out["y"].Float32s()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range got {
+					if bound := 1e-5 * max(1, math.Abs(want[i])); math.Abs(float64(got[i])-want[i]) > bound {
+						t.Fatalf("element %d is %g, not %g", i, got[i], want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkScatter adds rows to others in any order.
+func BenchmarkScatter(b *testing.B) {
+	const rows, updates = 5000, 50_000
+	for _, width := range []int{1, 8, 32, 256} {
+		b.Run(fmt.Sprint(width), func(b *testing.B) {
+			at := make([]int32, updates)
+			for i := range at {
+				at[i] = int32(i * 7919 % rows)
+			}
+			step := bind(b, compileGraphs(b, ir.Entry{Name: "run", Graph: scatterGraph(b, ir.F32, rows, width, updates, ops.ScatterAdd)}), "run", map[string]native.Tensor{
+				"x": native.Zeros(ir.F32, rows, width), "u": native.Float32s(random(updates*width), updates, width), "at": native.Int32s(at, updates, 1),
+			}, map[string]native.Tensor{"y": native.Zeros(ir.F32, rows, width)})
+			for b.Loop() {
+				runBound(b, step)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*updates*width), "ns/element")
+		})
+	}
+}
