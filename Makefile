@@ -24,7 +24,7 @@ export RLX_REQUIRE
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # Targets of `make test` that run at the same time: most use one processor for much of their time.
-JOBS ?= 2
+JOBS ?= 1
 # `make lint` vets all code, so that no test does so again.
 GO_TEST := $(GO) test -vet=off
 
@@ -90,7 +90,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 TESTS := test-go test-arm64 test-js test-browser test-package test-nvrtc test-coreml test-avx2 test-386 test-wgsl size
 
 .PHONY: test
-test: deps ## run every test, two targets at a time (JOBS=1: one); a missing device or tool is a failure
+test: deps ## run every test (JOBS=2: two targets at a time); a missing device or tool is a failure
 	$(MAKE) --jobs=$(JOBS) --output-sync=target $(TESTS)
 
 .PHONY: check
