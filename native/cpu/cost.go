@@ -129,6 +129,8 @@ func (in *instr) laneCost() float64 {
 		switch {
 		case in.at.general, in.at.mask != nil && in.at.mask.wide:
 			return 1.5
+		case in.at.run > 0 && in.at.stride <= 1:
+			return 0.4 + 2/float64(in.at.run)
 		case in.at.stride > 1:
 			return 1
 		}
