@@ -121,6 +121,11 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 	case *nestStep:
 		name = s.n.name
 		size(s.n.buffers()...)
+	case *piecesStep:
+		name = s.nests[0].n.name
+		for _, x := range s.nests {
+			size(x.n.buffers()...)
+		}
 	case *productStep:
 		name = group + " product"
 		size(s.a.buf, s.b.buf, s.c)
