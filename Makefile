@@ -23,6 +23,11 @@ export RLX_REQUIRE
 # same system would be the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
+# Targets of `make test` that run at the same time: most use one processor for much of their time.
+JOBS ?= 2
+# `make lint` vets all code, so that no test does so again.
+GO_TEST := $(GO) test -vet=off
+
 # What `make check` leaves out: it compiles the kernels of all samples for a
 # device, or waits for a browser.
 SLOW_GO   := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo
@@ -82,37 +87,40 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 
 ##@ Check
 
+TESTS := test-go test-arm64 test-js test-browser test-package test-nvrtc test-coreml test-avx2 test-386 test-wgsl size
+
 .PHONY: test
-test: deps test-go test-avx2 test-arm64 test-386 test-nvrtc test-coreml test-wgsl test-js test-browser test-package size ## run every test; a missing device or tool is a failure
+test: deps ## run every test, two targets at a time (JOBS=1: one); a missing device or tool is a failure
+	$(MAKE) --jobs=$(JOBS) --output-sync=target $(TESTS)
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
-	$(GO) test $$($(GO) list ./... | grep -v $(SLOW_GO))
+	$(GO_TEST) $$($(GO) list ./... | grep -v $(SLOW_GO))
 	$(NODE_TEST) $$(ls js/test/*.test.mjs demo/test/*.test.mjs | grep -v $(SLOW_NODE))
 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
-	$(GO) test -timeout 30m ./... # suites on devices in software take long where others work too
-	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal ./native/coreml/driver
+	$(GO_TEST) -timeout 30m ./... # suites on devices in software take long where others work too
+	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal ./native/coreml/driver
 
 .PHONY: test-avx2
 test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
-	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' ./internal/codegen/jit
-	CGO_ENABLED=0 $(GO) test -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./internal/simd
+	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' ./internal/codegen/jit
+	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./internal/simd
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout=30m -exec $(QEMU) ./internal/codegen/jit ./internal/simd
-	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO) test -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
+	CGO_ENABLED=0 GOARCH=arm64 $(GO_TEST) -timeout=30m -exec $(QEMU) ./internal/codegen/jit ./internal/simd
+	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO_TEST) -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-386
 test-386: ## test the compiler where an int has 32 bits: right, or refused
-	CGO_ENABLED=0 GOARCH=386 $(GO) test $(INT32_PACKAGES)
-	CGO_ENABLED=0 GOARCH=386 $(GO) test -run '$(INT32_TESTS)' ./internal/compiler/sched ./internal/compiler/plan/plansim
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) $(INT32_PACKAGES)
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -run '$(INT32_TESTS)' ./internal/compiler/sched ./internal/compiler/plan/plansim
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
-	$(GO) test -count=1 ./native/cuda/...
+	$(GO_TEST) -count=1 ./native/cuda/...
 
 # Each version of NVRTC in a folder of its own, by pip of an environment of its own.
 $(NVRTC)/.installed: native/cuda/nvrtc.txt
@@ -127,7 +135,7 @@ $(NVRTC)/.installed: native/cuda/nvrtc.txt
 
 .PHONY: test-nvrtc
 test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
-	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO) test -count=1 -run=NVRTC ./native/cuda
+	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO_TEST) -count=1 -run=NVRTC ./native/cuda
 
 $(ZIG)/.installed: internal/applecheck/zig.txt
 	rm -rf $(ZIG)
@@ -138,12 +146,12 @@ $(ZIG)/.installed: internal/applecheck/zig.txt
 .PHONY: test-darwin
 test-darwin: $(ZIG)/.installed ## build a program of all backends for macOS, with cgo, by zig's C compiler
 	RLX_ZIG=$(CURDIR)/$(ZIG)/ziglang/zig ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/$(ZIG)/cache RLX_REQUIRE=zig \
-	  $(GO) test -count=1 -run=BuildsForMacOS ./internal/applecheck
+	  $(GO_TEST) -count=1 -run=BuildsForMacOS ./internal/applecheck
 
 .PHONY: test-metal
 test-metal: test-darwin ## test Metal: every kernel checked and run, the backend on a device in software, objects for macOS
-	$(GO) test -count=1 -timeout 30m ./native/metal/... ./internal/applecheck
-	CGO_ENABLED=0 $(GO) test -run=Missing ./native/metal
+	$(GO_TEST) -count=1 -timeout 30m ./native/metal/... ./internal/applecheck
+	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal
 
 .PHONY: test-apple
 test-apple: ## on a Mac: test Metal and Core ML, measure, and print a report to send in
@@ -198,16 +206,21 @@ lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticche
 	out=$$($(GO) tool gofumpt -l .); [ -z "$$out" ] || { echo "run 'make fmt' for:"; echo "$$out"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	GOOS=js GOARCH=wasm $(GO) vet ./wasm/...
-	for target in $(TARGETS); do ( set -x; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet ./... ); done
+	$(GO) build -o build/sourcevet ./internal/sourcevet # which compiles nothing for the other systems
+	GOOS=js GOARCH=wasm build/sourcevet ./wasm/...
+	for target in $(TARGETS); do ( set -x; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} build/sourcevet ./... ); done
 	$(GO) tool staticcheck ./...
 	$(NODE) js/node_modules/typescript/lib/tsc.js -p js --noEmit
+
+.PHONY: apidiff
+apidiff: ## print changes of the exported API since the last tag that break programs
+	.ci/apidiff
 
 .PHONY: fuzz
 fuzz: ## run each fuzzer for FUZZTIME (30s)
 	for package in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
-	    ( set -x; $(GO) test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=1000x $$package ); \
+	    ( set -x; $(GO_TEST) -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=1000x $$package ); \
 	  done; \
 	done
 
@@ -218,12 +231,13 @@ fuzz-rates: ## print how many executions a second each fuzzer makes
 ##@ Measure
 
 .PHONY: bench
-bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU beside PyTorch
+bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and TensorFlow.js; the CPU beside PyTorch: into native/bench/results.md
 	$(GO) run ./js/bench/plans build/plans
-	$(NODE) js/bench/run.mjs
-	$(NODE) js/bench/cpu.mjs
-	$(NODE) js/bench/first.mjs
-	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/...
+	$(GO) build -o build/bench ./native/bench
+	$(NODE) js/bench/run.mjs | build/bench 'Host time per step'
+	$(NODE) js/bench/cpu.mjs | build/bench 'CPU in the page'
+	$(NODE) js/bench/first.mjs | build/bench 'First step in a page'
+	$(GO) test -run='^$$' -bench=. -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
 
 .PHONY: bench-h200
 bench-h200: js suite $(PEERS) ## pack build/h200: benchmarks and conformance for a bare GPU machine

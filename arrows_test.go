@@ -1,7 +1,9 @@
 package rlx_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +13,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/api", "internal/elementary"},
+	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},
@@ -138,5 +140,35 @@ func TestTheRootNeedsNoC(t *testing.T) {
 	}
 	if with := strings.Fields(string(out)); len(with) > 0 {
 		t.Errorf("there is C in %v", with)
+	}
+}
+
+// TestSamplesAreForTests asserts that what a program or the wasm module imports has no samples, and
+// that whoever runs through the samples of all ops imports them: without them it would run through
+// nothing.
+func TestSamplesAreForTests(t *testing.T) {
+	const samples = module + "/ir/ops/samples"
+	list := func(args ...string) []string {
+		cmd := exec.Command("go", append([]string{"list"}, args...)...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	for _, pkg := range []string{".", "./ir/ops", "./ir/ops/splat", "./ir/ops/spd", "./autodiff/optim", "./native/cpu", "./native/cuda", "./wasm/internal/compiler"} {
+		if slices.Contains(list("-deps", pkg), samples) {
+			t.Errorf("%s imports %s", pkg, samples)
+		}
+	}
+	for _, line := range list("-f", "{{.Dir}}|{{.ImportPath}}|{{join .GoFiles \",\"}},{{join .TestGoFiles \",\"}},{{join .XTestGoFiles \",\"}}", "./...") {
+		part := strings.Split(line, "|")
+		calls := slices.ContainsFunc(strings.Split(part[2], ","), func(name string) bool {
+			text, err := os.ReadFile(filepath.Join(part[0], name))
+			return err == nil && strings.Contains(string(text), ".Samples()") && part[1] != module
+		})
+		if calls && !slices.Contains(list("-test", "-deps", part[1]), samples) {
+			t.Errorf("%s calls Samples and does not import %s", part[1], samples)
+		}
 	}
 }

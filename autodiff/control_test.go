@@ -226,30 +226,39 @@ func TestTransformsOfLoopsAndBranchesAreThoseOfUnrolledOnes(t *testing.T) {
 	for _, c := range controlledFunctions {
 		for name, transform := range controlTransforms {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				want, err := transform(c.graph(t, unrolled, selected))
 				must(t, want, err)
 				got, err := transform(c.graph(t, ops.Scan, ops.Cond))
 				must(t, got, err)
-				c.checkEqual(t, got, want)
+				c.referenceOf(t, want).check(t, got)
 			})
 		}
 	}
 }
 
-// checkEqual compares two transforms of a function. Values of ports are waves too,
-// seeded by the place of the port.
-func (c *controlled) checkEqual(t *testing.T, got, want *ir.Graph) {
+// reference is what a transform of a function is to compute, and from what.
+type reference struct{ in, out values }
+
+// referenceOf evaluates a transform. Values of ports are waves, seeded by the place of the
+// port, but where the function has its own.
+func (c *controlled) referenceOf(t *testing.T, want *ir.Graph) reference {
 	t.Helper()
 	in := values{"x": c.x, "w": c.w}
-	for i, p := range got.Ports() {
+	for i, p := range want.Ports() {
 		dims, _ := p.Value.Shape().Ints()
 		if v, ok := in[p.Name]; !ok || !v.Type().Equal(p.Value.Type()) {
 			in[p.Name] = wave(float64(i), dims...)
 		}
 	}
-	w := eval(t, want, in)
-	for output, g := range eval(t, got, in) {
-		checkFloats(t, output, g, w[output].F, 1e-11)
+	return reference{in, eval(t, want, in)}
+}
+
+// check compares another form of the transform with the reference.
+func (r reference) check(t *testing.T, got *ir.Graph) {
+	t.Helper()
+	for output, g := range eval(t, got, r.in) {
+		checkFloats(t, output, g, r.out[output].F, 1e-11)
 	}
 }
 

@@ -23,7 +23,7 @@ type Options struct {
 	Wrt []string
 	// Missing selects what to do with a port without a derivative.
 	Missing Missing
-	// Keep chooses the residuals that reverse mode stores; nil stores all that it needs. Forward
+	// Policy chooses the residuals that reverse mode stores; nil stores all that it needs. Forward
 	// mode ignores it.
 	Policy Policy
 }
@@ -38,7 +38,7 @@ type GradOptions struct {
 	Wrt []string
 	// Missing selects what to do with a port that the loss does not depend on.
 	Missing Missing
-	// Keep chooses the residuals that reverse mode stores; nil stores all that it needs.
+	// Policy chooses the residuals that reverse mode stores; nil stores all that it needs.
 	Policy Policy
 	// DropOutputs drops the plain outputs of the graph. State updates are always kept.
 	DropOutputs bool

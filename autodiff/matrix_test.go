@@ -1,6 +1,7 @@
 package autodiff_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -13,27 +14,43 @@ import (
 // of each element type and edge of shapes that it accepts: derivatives to the second
 // order are those of differences, forward and reverse are adjoint, and vmap is a loop.
 func TestDerivativesOfEveryOpByTypeAndShape(t *testing.T) {
+	var mu sync.Mutex
 	checked := map[string]int{}
-	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
-		}
-		done := map[string]bool{}
-		for _, s := range d.Samples() {
-			for _, v := range irtest.Variants(s) {
-				if !v.Special && !done[v.Kind] && checkVariant(t, d, v) {
-					done[v.Kind] = true
-					checked[v.Kind]++
-				}
+	t.Run("ops", func(t *testing.T) { // returns when all ops are done
+		for _, op := range ir.Ops() {
+			d, _ := ir.Lookup(op)
+			if d.Samples == nil {
+				continue
 			}
+			t.Run(string(op), func(t *testing.T) {
+				t.Parallel()
+				for kind := range checkVariants(t, d) {
+					mu.Lock()
+					checked[kind]++
+					mu.Unlock()
+				}
+			})
 		}
-	}
+	})
 	for kind, least := range leastChecked {
 		if checked[kind] < least {
 			t.Errorf("%s: only %d ops were checked", kind, checked[kind])
 		}
 	}
+}
+
+// checkVariants checks one variant of each kind, and returns the kinds that there are.
+func checkVariants(t *testing.T, d *ir.Def) map[string]bool {
+	t.Helper()
+	done := map[string]bool{}
+	for _, s := range d.Samples() {
+		for _, v := range irtest.Variants(s) {
+			if !v.Special && !done[v.Kind] && checkVariant(t, d, v) {
+				done[v.Kind] = true
+			}
+		}
+	}
+	return done
 }
 
 // leastChecked is a little less than how many ops have a variant of a kind: fewer mean

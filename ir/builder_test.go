@@ -209,6 +209,26 @@ func TestCopyKeepsLabelAndPlace(t *testing.T) {
 	}
 }
 
+func TestAddSamples(t *testing.T) {
+	op := Op("test.sampled")
+	if err := AddSamples(op, nil); !errors.Is(err, ErrName) {
+		t.Errorf("an op that is not registered: %v", err)
+	}
+	if err := Register(&Def{Op: op, Infer: sameTypes, Lower: &ControlLowering{}, NoGrad: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	samples := func() []Sample { return []Sample{{Name: "one"}} }
+	if err := AddSamples(op, samples); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := Lookup(op); d.Samples()[0].Name != "one" {
+		t.Error("the samples are not those added")
+	}
+	if err := AddSamples(op, samples); !errors.Is(err, ErrName) {
+		t.Errorf("samples added twice: %v", err)
+	}
+}
+
 func TestRegisterRefusesNames(t *testing.T) {
 	for _, op := range []Op{"", "input", "param", "state", OpPort, OpConstant, opAdd, "a b", "a(", "ü"} {
 		if err := Register(&Def{Op: op, Infer: sameTypes, Lower: &ControlLowering{}, NoGrad: "a test"}); !errors.Is(err, ErrName) {

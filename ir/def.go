@@ -80,7 +80,8 @@ type Def struct {
 	// Body builds the composite from primitives and returns its results.
 	Body func(b *Builder, n *Node, in []Value) []Value
 
-	// Samples returns cases for the generated tests. They are not part of the wasm module.
+	// Samples returns cases for the generated tests. Those of package ops are in ops/samples, which
+	// only tests import: see [AddSamples].
 	Samples func() []Sample
 }
 
@@ -166,6 +167,23 @@ func register(d *Def) error {
 		return Errorf(ErrName, "op %q is defined twice", string(d.Op))
 	}
 	registry.defs[d.Op] = d
+	return nil
+}
+
+// AddSamples sets the samples of a registered op without any, so that they can stand in a package
+// that programs do not import. It is called by init functions. The error, of kind [ErrName], names
+// an op that is not registered, or that has samples already.
+func AddSamples(op Op, samples func() []Sample) error {
+	registry.Lock()
+	defer registry.Unlock()
+	d := registry.defs[op]
+	if d == nil {
+		return Errorf(ErrName, "there is no op %q", string(op))
+	}
+	if d.Samples != nil {
+		return Errorf(ErrName, "op %q has samples already", string(op))
+	}
+	d.Samples = samples
 	return nil
 }
 

@@ -107,7 +107,7 @@ func (MARS) Slots() []string { return []string{"m", "v", "g"} }
 // Begin checks the hyperparameters and returns the rule.
 func (o MARS) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Beta1, o.Gamma = orDefault(o.Beta1, 0.95), orDefault(o.Gamma, 0.025)
-	inDomain(b, "mars", o.Beta1 > 0 && o.Beta1 < 1 && o.Gamma > 0)
+	check(b, "mars", hyper{"Beta1", o.Beta1, unit}, hyper{"Gamma", o.Gamma, positive})
 	adam := AdamW{o.Beta1, orDefault(o.Beta2, 0.99), o.Eps, o.WeightDecay}.Begin(b, rate, count)
 	first := ops.Eq(b, count, ops.OnesLike(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {

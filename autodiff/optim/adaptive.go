@@ -75,7 +75,7 @@ func (Adadelta) Slots() []string { return []string{"s", "a"} }
 // Begin checks the hyperparameters and returns the rule.
 func (o Adagrad) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Eps = orDefault(o.Eps, 1e-10)
-	inDomain(b, "adagrad", o.RateDecay >= 0 && o.Eps > 0 && o.WeightDecay >= 0)
+	check(b, "adagrad", hyper{"RateDecay", o.RateDecay, notNegative}, hyper{"Eps", o.Eps, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	past := scale(b, ops.Sub(b, count, ops.OnesLike(b, count)), o.RateDecay)
 	rate = ops.Div(b, rate, ops.Add(b, past, ops.OnesLike(b, past)))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
@@ -88,7 +88,7 @@ func (o Adagrad) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 // Begin checks the hyperparameters and returns the rule.
 func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	o.Alpha, o.Eps = orDefault(o.Alpha, 0.99), orDefault(o.Eps, 1e-8)
-	inDomain(b, "rmsprop", o.Alpha > 0 && o.Alpha < 1 && o.Eps > 0 && o.Momentum >= 0 && o.Momentum < 1 && o.WeightDecay >= 0)
+	check(b, "rmsprop", hyper{"Alpha", o.Alpha, unit}, hyper{"Eps", o.Eps, positive}, hyper{"Momentum", o.Momentum, belowOne}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		g = l2Decay(b, p, g, o.WeightDecay)
 		spread := movingAverage(b, slots[0], ops.Mul(b, g, g), o.Alpha)
@@ -110,7 +110,7 @@ func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 // Begin checks the hyperparameters and returns the rule.
 func (o Adadelta) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	o.Rho, o.Eps = orDefault(o.Rho, 0.9), orDefault(o.Eps, 1e-6)
-	inDomain(b, "adadelta", o.Rho > 0 && o.Rho < 1 && o.Eps > 0 && o.WeightDecay >= 0)
+	check(b, "adadelta", hyper{"Rho", o.Rho, unit}, hyper{"Eps", o.Eps, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		g = l2Decay(b, p, g, o.WeightDecay)
 		s := movingAverage(b, slots[0], ops.Mul(b, g, g), o.Rho)
@@ -142,7 +142,7 @@ func (NAdam) Slots() []string { return []string{"m", "v", "q"} }
 func (o NAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	a := o.Adam.withDefaults(b)
 	decay := orDefault(o.Decay, 0.004)
-	inDomain(b, "nadam", decay >= 0)
+	check(b, "nadam", hyper{"Decay", decay, notNegative})
 	momentum := func(ahead float64) ir.Value {
 		wave := ops.Exp(b, scale(b, addConst(b, count, ahead), decay*math.Log(0.96)))
 		return scale(b, addConst(b, scale(b, wave, -0.5), 1), a.Beta1)
@@ -176,13 +176,13 @@ type RAdam struct{ Adam }
 func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	a := o.Adam.withDefaults(b)
 	left := biasCorrection(b, a.Beta2, count)
-	most := 2/(1-a.Beta2) - 1
+	limit := 2/(1-a.Beta2) - 1
 	power := ops.Sub(b, ops.OnesLike(b, left), left)
-	rho := addConst(b, ops.Neg(b, scale(b, ops.Div(b, ops.Mul(b, count, power), left), 2)), most)
+	rho := addConst(b, ops.Neg(b, scale(b, ops.Div(b, ops.Mul(b, count, power), left), 2)), limit)
 	enough := ops.Gt(b, rho, ops.ConstLike(b, rho, 5))
 	safe := ops.Select(b, enough, rho, ops.ConstLike(b, rho, 5))
 	square := ops.Div(b, ops.Mul(b, addConst(b, safe, -4), addConst(b, safe, -2)), safe)
-	root := ops.Sqrt(b, ops.Mul(b, scale(b, square, most/((most-4)*(most-2))), left))
+	root := ops.Sqrt(b, ops.Mul(b, scale(b, square, limit/((limit-4)*(limit-2))), left))
 	size := ops.Div(b, rate, biasCorrection(b, a.Beta1, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		g = l2Decay(b, p, g, a.WeightDecay)
@@ -195,20 +195,8 @@ func (o RAdam) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 // withDefaults checks the hyperparameters and returns them with defaults.
 func (o Adam) withDefaults(b *ir.Builder) Adam {
 	o.Beta1, o.Beta2, o.Eps = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.999), orDefault(o.Eps, 1e-8)
-	switch {
-	case !(o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1):
-		b.Fail(ir.Attrf("adam: beta1 is %v and beta2 %v, not in (0, 1)", o.Beta1, o.Beta2))
-	case !(o.Eps > 0 && o.WeightDecay >= 0):
-		b.Fail(ir.Attrf("adam: eps is %v and weight decay %v: eps must be positive, and weight decay not negative", o.Eps, o.WeightDecay))
-	}
+	check(b, "adam", hyper{"Beta1", o.Beta1, unit}, hyper{"Beta2", o.Beta2, unit}, hyper{"Eps", o.Eps, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	return o
-}
-
-// inDomain records an error of kind [ir.ErrAttr] unless ok.
-func inDomain(b *ir.Builder, optimizer string, ok bool) {
-	if !ok {
-		b.Fail(ir.Attrf("%s: a hyper-parameter is out of its domain", optimizer))
-	}
 }
 
 // descend returns p − rate·step.

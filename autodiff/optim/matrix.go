@@ -54,7 +54,7 @@ func (Lion) Slots() []string { return []string{"m"} }
 // Begin checks the hyperparameters and returns the rule.
 func (o Lion) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	o.Beta1, o.Beta2 = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.99)
-	inDomain(b, "lion", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.WeightDecay >= 0)
+	check(b, "lion", hyper{"Beta1", o.Beta1, unit}, hyper{"Beta2", o.Beta2, unit}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		u := ops.Sign(b, movingAverage(b, slots[0], g, o.Beta1))
 		return descend(b, p, l2Decay(b, p, u, o.WeightDecay), rate), []ir.Value{movingAverage(b, slots[0], g, o.Beta2)}
@@ -90,7 +90,7 @@ func (Adafactor) Slots() []string { return []string{"rows", "columns", "v"} }
 // Begin checks the hyperparameters and returns the rule.
 func (o Adafactor) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Decay, o.MinRMS, o.Clip = orDefault(o.Decay, -0.8), orDefault(o.MinRMS, 1e-3), orDefault(o.Clip, 1)
-	inDomain(b, "adafactor", o.Decay < 0 && o.MinRMS > 0 && o.Clip > 0 && o.WeightDecay >= 0)
+	check(b, "adafactor", hyper{"Decay", o.Decay, negative}, hyper{"MinRMS", o.MinRMS, positive}, hyper{"Clip", o.Clip, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	share := ops.Exp(b, scale(b, ops.Log(b, count), o.Decay))
 	relative := ops.Min(b, rate, ops.Rsqrt(b, count))
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
@@ -151,7 +151,7 @@ func (Muon) Slots() []string { return []string{"m", "v"} }
 // Begin checks the hyperparameters and returns the rule.
 func (o Muon) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	o.Momentum, o.WeightDecay = orDefault(o.Momentum, 0.95), orDefault(o.WeightDecay, 0.1)
-	inDomain(b, "muon", o.Momentum > 0 && o.Momentum < 1 && o.WeightDecay >= 0)
+	check(b, "muon", hyper{"Momentum", o.Momentum, unit}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	rest := o.Rest.Begin(b, rate, count)
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		if p.Rank() != 2 {

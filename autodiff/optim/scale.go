@@ -45,11 +45,9 @@ func (l LossScale) exponent(b *ir.Builder) int {
 	initial := orDefault(l.Initial, 1<<16)
 	fraction, exp := math.Frexp(initial)
 	if fraction != 0.5 || initial < 1 || initial > 0x1p100 {
-		b.Fail(ir.Attrf("a loss scale of %v is no power of two from 1 to 2^100", initial))
+		b.Fail(ir.Attrf("loss scale: Initial is %v; it must be a power of two from 1 to 2^100", initial))
 	}
-	if l.Interval < 0 {
-		b.Fail(ir.Attrf("a loss scale that is doubled after %d steps", l.Interval))
-	}
+	check(b, "loss scale", hyper{"Interval", float64(l.Interval), notNegative})
 	return exp - 1
 }
 

@@ -56,7 +56,7 @@ func Join(steps int, first, second Schedule) Schedule {
 // progress returns done/steps, limited to [0, 1].
 func progress(b *ir.Builder, done ir.Value, steps int) ir.Value {
 	if steps < 1 {
-		b.Fail(ir.Attrf("steps of the schedule is %d, less than 1", steps))
+		check(b, "schedule", hyper{"steps", float64(steps), atLeastOne})
 		return done
 	}
 	p := ops.Div(b, done, ops.ConstLike(b, done, float64(steps)))
@@ -90,7 +90,7 @@ func Polynomial(from, to, exponent float64, steps int) Schedule {
 func CosineRestarts(from, to float64, steps, growth int) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		length := stepsOf(b, done, steps)
-		inDomain(b, "cosine with restarts", growth >= 1)
+		check(b, "cosine with restarts", hyper{"growth", float64(growth), atLeastOne})
 		at := ops.Rem(b, done, length)
 		if growth > 1 {
 			// Cycle n starts after length·(growthⁿ − 1)/(growth − 1) steps. Half a step keeps the
@@ -114,7 +114,7 @@ func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 	return func(b *ir.Builder, done ir.Value) ir.Value {
 		up := warmupFraction*float64(steps) - 1
 		down := float64(steps-1) - up
-		inDomain(b, "one cycle", warmupFraction > 0 && warmupFraction < 1 && up > 0 && down > 0)
+		check(b, "one cycle", hyper{"warmupFraction", warmupFraction, unit}, hyper{"warmupFraction·steps", up + 1, moreThanOne}, hyper{"(1−warmupFraction)·steps", down, positive})
 		part := func(from, to, begin, length float64) ir.Value {
 			at := scale(b, addConst(b, done, -begin), 1/length)
 			at = ops.Clamp(b, at, ops.ZerosLike(b, at), ops.OnesLike(b, at))
@@ -127,14 +127,12 @@ func OneCycle(maxRate float64, steps int, warmupFraction float64) Schedule {
 
 // power returns rate·factorⁿ.
 func power(b *ir.Builder, rate, factor float64, n ir.Value) ir.Value {
-	inDomain(b, "a schedule", factor > 0)
+	check(b, "schedule", hyper{"factor", factor, positive})
 	return scale(b, ops.Exp(b, scale(b, n, math.Log(factor))), rate)
 }
 
 // stepsOf returns the number of steps, at least 1, in the type of done.
 func stepsOf(b *ir.Builder, done ir.Value, steps int) ir.Value {
-	if steps < 1 {
-		b.Fail(ir.Attrf("steps of the schedule is %d, less than 1", steps))
-	}
+	check(b, "schedule", hyper{"steps", float64(steps), atLeastOne})
 	return ops.ConstLike(b, done, float64(max(steps, 1)))
 }

@@ -31,13 +31,9 @@ func (o SGD) Slots() []string {
 
 // Begin checks the hyperparameters and returns the rule.
 func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
-	switch {
-	case !(o.Momentum >= 0 && o.Momentum < 1):
-		b.Fail(ir.Attrf("sgd: momentum is %v, not in [0, 1)", o.Momentum))
-	case !(o.WeightDecay >= 0):
-		b.Fail(ir.Attrf("sgd: weight decay is %v, negative", o.WeightDecay))
-	case o.Nesterov && o.Momentum == 0:
-		b.Fail(ir.Attrf("sgd: nesterov needs a momentum"))
+	check(b, "sgd", hyper{"Momentum", o.Momentum, belowOne}, hyper{"WeightDecay", o.WeightDecay, notNegative})
+	if o.Nesterov && o.Momentum == 0 {
+		b.Fail(ir.Attrf("sgd: Momentum is 0; Nesterov needs a positive one"))
 	}
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		g = l2Decay(b, p, g, o.WeightDecay)

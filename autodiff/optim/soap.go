@@ -44,7 +44,7 @@ func (o SOAP) Begin(b *ir.Builder, rate, count ir.Value) Rule {
 	if o.Every == 0 {
 		o.Every = 10
 	}
-	inDomain(b, "soap", o.Every > 0)
+	check(b, "soap", hyper{"Every", float64(o.Every), positive})
 	rest := AdamW{o.Beta1, o.Beta2, o.Eps, o.WeightDecay}.Begin(b, rate, count)
 	first, second := biasCorrection(b, o.Beta1, count), biasCorrection(b, o.Beta2, count)
 	begins := ops.Eq(b, count, ops.OnesLike(b, count))

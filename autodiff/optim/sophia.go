@@ -29,7 +29,7 @@ func (Sophia) Slots() []string { return []string{"m", "h"} }
 // withDefaults checks the hyperparameters and returns them with defaults.
 func (o Sophia) withDefaults(b *ir.Builder) Sophia {
 	o = Sophia{orDefault(o.Beta1, 0.96), orDefault(o.Beta2, 0.99), orDefault(o.Gamma, 0.05), orDefault(o.Eps, 1e-12), orDefault(o.WeightDecay, 0.01)}
-	inDomain(b, "sophia", o.Beta1 > 0 && o.Beta1 < 1 && o.Beta2 > 0 && o.Beta2 < 1 && o.Gamma > 0 && o.Eps > 0 && o.WeightDecay >= 0)
+	check(b, "sophia", hyper{"Beta1", o.Beta1, unit}, hyper{"Beta2", o.Beta2, unit}, hyper{"Gamma", o.Gamma, positive}, hyper{"Eps", o.Eps, positive}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	return o
 }
 

@@ -109,7 +109,7 @@ type Options struct {
 	ConstantKeys bool
 	// Missing selects what to do with a trained parameter that the loss does not depend on.
 	Missing autodiff.Missing
-	// Keep chooses the residuals that reverse mode stores; nil stores all that the gradients need.
+	// Policy chooses the residuals that reverse mode stores; nil stores all that the gradients need.
 	Policy autodiff.Policy
 }
 
@@ -322,7 +322,7 @@ func updateType(d ir.DType) ir.DType {
 // clip limits the elements of the gradients, and then their global norm.
 func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 	if v := s.options.ClipValue; v != 0 {
-		inDomain(b, "clip value", v > 0)
+		check(b, "step", hyper{"ClipValue", v, positive})
 		for i := range s.params {
 			g := &s.params[i].grad
 			*g = ops.Clamp(b, *g, ops.ConstLike(b, *g, -v), ops.ConstLike(b, *g, v))
@@ -332,10 +332,7 @@ func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 	if limit == 0 {
 		return
 	}
-	if !(limit > 0) {
-		b.Fail(ir.Attrf("clip norm is %v, not positive", limit))
-		return
-	}
+	check(b, "step", hyper{"ClipNorm", limit, positive})
 	grads := make([]ir.Value, len(s.params))
 	for i, p := range s.params {
 		grads[i] = ops.Convert(b, p.grad, scalar)
@@ -370,7 +367,7 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 		now(s.options.SlotState(slot.Name, p.name), p.slots[i], slots[i])
 	}
 	if a := s.options.Average; a != 0 {
-		inDomain(b, "average", a > 0 && a < 1)
+		check(b, "step", hyper{"Average", a, unit})
 		name := s.options.SlotState(averageSlot, p.name)
 		old := b.State(name, wide.DType(), wide.Shape()...)
 		first := ops.Eq(b, count, ops.OnesLike(b, count))

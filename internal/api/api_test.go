@@ -21,11 +21,22 @@ const (
 
 // private are the names of folders whose packages nobody is promised: those below internal, and
 // the programs of the demos and benchmarks.
-var private = []string{"internal", "testdata", "node_modules", "build", "demo", "js"}
+var private = []string{"internal", "demo", "js"}
+
+// notGo are the names of folders without packages of the module.
+var notGo = []string{"testdata", "node_modules", "build"}
 
 // public returns the folders of the packages that other modules may import, relative to the
 // module's root.
 func public(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(packages(t), func(pkg string) bool {
+		return slices.ContainsFunc(strings.Split(pkg, "/"), func(name string) bool { return slices.Contains(private, name) })
+	})
+}
+
+// packages returns the folders of all packages that are not commands, relative to the module's root.
+func packages(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -33,7 +44,7 @@ func public(t *testing.T) []string {
 			return err
 		}
 		name := d.Name()
-		if path != root && (slices.Contains(private, name) || strings.HasPrefix(name, ".")) {
+		if path != root && (slices.Contains(notGo, name) || strings.HasPrefix(name, ".")) {
 			return filepath.SkipDir
 		}
 		if pkg, err := linux().ImportDir(path, 0); err == nil && pkg.Name != "main" {

@@ -66,10 +66,12 @@ func TestBadSourceIsRefusedWithItsPlace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := clang.Compile(head + tt.body)
-			var refused *clang.CompileError
-			if !errors.As(err, &refused) || !strings.Contains(refused.Output, tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
+			_, compiled := clang.Compile(head + tt.body)
+			for _, err := range []error{compiled, clang.Check(head + tt.body)} {
+				var refused *clang.CompileError
+				if !errors.As(err, &refused) || !strings.Contains(refused.Output, tt.want) {
+					t.Errorf("got %v, want %q", err, tt.want)
+				}
 			}
 		})
 	}

@@ -1,5 +1,11 @@
 package simd
 
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
+)
+
 // dotChain is the number of products that a lane accumulates before its sum is compensated.
 const dotChain = 256
 
@@ -16,7 +22,7 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 		i := min(done, m-count)
 		var sums [4]CompensatedSum[T]
 		for l := 0; l < full; l += dotChain * d.dotLanes {
-			d.dots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], stride, &x[l], &s.sums[0])
+			d.fourDots(min(dotChain*d.dotLanes, full-l), &a[i*aRow+l], stride, &x[l], &s.sums[0])
 			for r := range count {
 				sums[r].Add(pairwise(s.sums[r*d.dotLanes:][:d.dotLanes]))
 			}
@@ -29,6 +35,26 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x []T, c []T, step in
 			c[(i+r)*step] = sum
 		}
 	}
+}
+
+// dotsArguments are the arguments of code for fourDots; n is k.
+type dotsArguments struct {
+	a    unsafe.Pointer
+	aRow int
+	x    unsafe.Pointer
+	sums unsafe.Pointer
+}
+
+// fourDots computes the dot products of four rows with x, of k elements, a multiple of dotLanes.
+// It stores the partial sums of dotLanes lanes, row by row.
+func (d *kernels[T]) fourDots(k int, a *T, aRow int, x, sums *T) {
+	if d.dots == nil {
+		plainDots(k, a, aRow, x, sums)
+		return
+	}
+	var t dotsArguments
+	t.a, t.aRow, t.x, t.sums = unsafe.Pointer(a), aRow, unsafe.Pointer(x), unsafe.Pointer(sums)
+	asm.Call(d.dots, unsafe.Pointer(&t), k)
 }
 
 // maxLanes is the maximum number of lanes of partial sums.

@@ -3,6 +3,8 @@ package simd
 import (
 	"slices"
 	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
 // packB packs n columns of b in panels of a wide tile's columns, row by row, padded with
@@ -130,6 +132,39 @@ type piece struct {
 	mask [8]uint32 // the lanes, as a vector mask of AVX2
 }
 
+// pieceArguments are the arguments of the kernel that fills a vector of each row from a list of
+// pieces; n is the number of rows.
+type pieceArguments struct {
+	to     *float32
+	toRow  int
+	from   *float32
+	rowAt  *int32
+	pieces *piece
+	count  int
+}
+
+// pieceKernel is the kernel that fills vectors from pieces; without code there is none.
+type pieceKernel struct {
+	code  *asm.Code
+	entry unsafe.Pointer
+	lanes int
+}
+
+var pieceKernels = cache[pieceKernel]{generate: newPieceKernel, plain: func() *pieceKernel { return &pieceKernel{} }}
+
+func newPieceKernel(level Level) (k *pieceKernel, err error) {
+	l, k := &library{}, &pieceKernel{lanes: level.vectorBytes() / 4}
+	l.add(&k.entry, pieceCode(level))
+	k.code, err = l.load()
+	return k, err
+}
+
+func (k *pieceKernel) fill(rows int, to []float32, toRow int, from []float32, rowAt []int32, pieces []piece) {
+	var x pieceArguments
+	x.to, x.toRow, x.from, x.rowAt, x.pieces, x.count = &to[0], toRow, &from[0], &rowAt[0], &pieces[0], len(pieces)
+	asm.Call(k.entry, unsafe.Pointer(&x), rows)
+}
+
 // minPieceLen is the least average length of a run for which vectors are filled piece by
 // piece.
 const minPieceLen = 3
@@ -142,9 +177,9 @@ const minRunLen = 16
 // whose columns, or else rows, form contiguous runs. It returns false where the runs are too
 // short. It may write a vector beyond the last row, for which the space has room.
 func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) bool {
-	fill, lanes := pieceKernel()
+	kernel := pieceKernels.get()
 	out, ok := any(to).([]float32)
-	if !ok || fill == nil {
+	if !ok || kernel.code == nil {
 		return false
 	}
 	data := any(from.Data).([]float32)
@@ -152,19 +187,19 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 	if min(byColumn*minPieceLen/n, byRow*minPieceLen/k) > 0 {
 		return false
 	}
-	list := &s.pieces
+	list, lanes := s.pieces[:], kernel.lanes
 	if byColumn*k <= byRow*n {
 		for j := 0; j < width; j += lanes {
-			count := cutPieces(list[:], from.ColAt[min(j, n):min(j+lanes, n)])
-			fill(k, &out[j], width, &data[0], &from.RowAt[0], &list[0], count)
+			count := cutPieces(list, from.ColAt[min(j, n):min(j+lanes, n)])
+			kernel.fill(k, out[j:], width, data, from.RowAt, list[:count])
 		}
 		return true
 	}
 	transposed := (*[maxColumns * 16]float32)(unsafe.Pointer(&s.transposed))
 	for l := 0; l < k; l += lanes {
 		rows := min(lanes, k-l)
-		count := cutPieces(list[:], from.RowAt[l:l+rows])
-		fill(n, &transposed[0], lanes, &data[0], &from.ColAt[0], &list[0], count)
+		count := cutPieces(list, from.RowAt[l:l+rows])
+		kernel.fill(n, transposed[:], lanes, data, from.ColAt, list[:count])
 		Transpose(out[l*width:], width, transposed[:], lanes, n, rows)
 	}
 	for l := 0; n < width && l < k; l++ {
@@ -174,7 +209,7 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 }
 
 // ReadsGathered reports whether left factors with tables are read in place.
-func ReadsGathered() bool { return kernelsOf[float32]().wide[0].gathered != nil }
+func ReadsGathered() bool { return kernelsOf[float32]().wide[0].code[gathered] != nil }
 
 // Runs returns the number of contiguous runs of offsets.
 func Runs(at []int32) int {
@@ -213,7 +248,7 @@ func cutPieces(list []piece, at []int32) int {
 // of the image.
 func (p *multiplication[T]) readsInPlace(b Matrix[T], n int) bool {
 	p.rowAt = nil
-	if b.RowAt == nil || p.wide[0].tabled == nil {
+	if b.RowAt == nil || p.wide[0].code[tabled] == nil {
 		return false
 	}
 	computed, last := 0, int32(0)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
@@ -22,38 +23,72 @@ const PackedElements = 32
 // Bytes returns the size of a block.
 func (p Packing) Bytes() int { return [...]int{34, 18}[p] }
 
-// packedDot multiplies a row of blocks with x; sums, which has room for [maxLanes], receives
-// the partial sum of each lane.
-type packedDot func(blocks int, w *byte, x, sums *float32)
+// packedArguments are the arguments of the code that multiplies a row of blocks with x; n is the
+// number of blocks. sums, which has room for [maxLanes], receives the partial sum of each lane.
+type packedArguments struct {
+	w       *byte
+	x, sums *float32
+	numbers *float32 // the values of elements of 4 bits before scaling
+}
+
+// packedKernels are the kernels for quantised rows; without code they are in Go, of one lane.
+type packedKernels struct {
+	code    *asm.Code
+	entries [Q4 + 1]unsafe.Pointer
+	lanes   int
+}
+
+var packedDots = cache[packedKernels]{generate: newPackedKernels, plain: func() *packedKernels { return &packedKernels{lanes: 1} }}
+
+func newPackedKernels(level Level) (k *packedKernels, err error) {
+	l, k := &library{}, &packedKernels{lanes: level.vectorBytes() / 4}
+	for p := range k.entries {
+		l.add(&k.entries[p], packedCode(level, Packing(p)))
+	}
+	k.code, err = l.load()
+	return k, err
+}
+
+// numbersOf4Bits are the values of elements of 4 bits.
+var numbersOf4Bits = [16]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
 
 // DotsPacked computes c[i·step] = Σ w[i][l]·x[l] for m quantised rows, rowBytes apart, of the
 // given number of blocks. A sum depends on its row alone.
 func DotsPacked(p Packing, m, blocks int, w []byte, rowBytes int, x, c []float32, step int) {
-	dot, lanes := packedDots(p)
+	kernels := packedDots.get()
 	var sums [maxLanes]float32
 	for i := range m {
 		clear(sums[:])
-		if blocks > 0 {
-			dot(blocks, &w[i*rowBytes : i*rowBytes+blocks*p.Bytes()][0], &x[:blocks*PackedElements][0], &sums[0])
+		if row := w[i*rowBytes:][:blocks*p.Bytes()]; blocks > 0 {
+			kernels.dot(p, row, x[:blocks*PackedElements], &sums)
 		}
-		c[i*step] = pairwise(sums[:lanes])
+		c[i*step] = pairwise(sums[:kernels.lanes])
 	}
 }
 
-// plainPacked returns the kernel in Go, of one lane.
-func plainPacked(p Packing) packedDot {
-	return func(blocks int, w *byte, x, sums *float32) {
-		packed := unsafe.Slice(w, blocks*p.Bytes())
-		factors := unsafe.Slice(x, blocks*PackedElements)
-		for i := range blocks {
-			block := packed[i*p.Bytes():][:p.Bytes()]
-			sum, by := float32(0), factors[i*PackedElements:][:PackedElements]
-			for l, v := range by {
-				sum += float32(p.number(block[2:], l)) * v
-			}
-			*sums += sum * float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(block))))
-		}
+// dot multiplies a row of at least one block with x.
+func (k *packedKernels) dot(p Packing, w []byte, x []float32, sums *[maxLanes]float32) {
+	if k.code == nil {
+		sums[0] = p.dot(w, x)
+		return
 	}
+	var t packedArguments
+	t.w, t.x, t.sums, t.numbers = &w[0], &x[0], &sums[0], &numbersOf4Bits[0]
+	asm.Call(k.entries[p], unsafe.Pointer(&t), len(w)/p.Bytes())
+}
+
+// dot is the kernel in Go.
+func (p Packing) dot(w []byte, x []float32) float32 {
+	total := float32(0)
+	for len(w) > 0 {
+		sum, block := float32(0), w[:p.Bytes()]
+		for l, v := range x[:PackedElements] {
+			sum += float32(p.number(block[2:], l)) * v
+		}
+		total += sum * float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(block))))
+		w, x = w[p.Bytes():], x[PackedElements:]
+	}
+	return total
 }
 
 // number returns an element of a block before scaling.

@@ -6,10 +6,10 @@ import "unsafe"
 func plain[T Float]() *kernels[T] {
 	return &kernels[T]{
 		lanes:  2,
-		wide:   []kernel[T]{{rows: 4, tile: tile4x4[T]}, {rows: 1, tile: anyTile[T](1, 4)}},
-		narrow: []kernel[T]{{rows: 4, tile: anyTile[T](4, 2)}, {rows: 1, tile: anyTile[T](1, 2)}},
-		row:    anyTile[T](1, 8), rowColumns: 8,
-		dots: plainDots[T], dotLanes: 4,
+		wide:   []kernel[T]{{rows: 4, plain: tile4x4[T]}, {rows: 1, plain: anyTile[T](1, 4)}},
+		narrow: []kernel[T]{{rows: 4, plain: anyTile[T](4, 2)}, {rows: 1, plain: anyTile[T](1, 2)}},
+		row:    kernel[T]{rows: 1, plain: anyTile[T](1, 8)}, rowColumns: 8,
+		dotLanes: 4,
 	}
 }
 
@@ -25,8 +25,8 @@ func storeOrAdd[T Float](c *T, x T, add bool) {
 }
 
 // anyTile returns the kernel of a small tile.
-func anyTile[T Float](rows, columns int) tile[T] {
-	return func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, _ int, add bool) {
+func anyTile[T Float](rows, columns int) func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool) {
+	return func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool) {
 		for i := range rows {
 			for j := range columns {
 				var sum T
@@ -40,7 +40,7 @@ func anyTile[T Float](rows, columns int) tile[T] {
 }
 
 // tile4x4 keeps its sums in registers on processors with enough of them.
-func tile4x4[T Float](k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, _ int, add bool) {
+func tile4x4[T Float](k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool) {
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 T
 	for l := range k {
 		row := (*[4]T)(unsafe.Pointer(at(b, l*bRow)))

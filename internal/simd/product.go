@@ -1,5 +1,11 @@
 package simd
 
+import (
+	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
+)
+
 // Float is an element type of products.
 type Float interface{ float32 | float64 }
 
@@ -22,34 +28,41 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 	return m
 }
 
-// tile is a micro-kernel: it computes the tile at c of a product, of the rows and columns it
-// is written for and depth k. The columns of b are contiguous. With add it accumulates into c.
-// Kernels with masked stores write only the first last columns of each row's last vector. Each
-// element is a sum in the order of k, each step rounded once, whichever kernel computes it.
-type tile[T Float] func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow, last int, add bool)
-
-// kernel is a tile with its number of rows. The tabled kernel finds the rows of b through a
-// table of offsets, the gathered one the rows and columns of a; they are nil where there are
-// none.
+// kernel is a micro-kernel with its number of rows: it computes a tile of a product, of the rows
+// and columns it is written for and depth k. The columns of b are contiguous. Kernels with
+// masked stores write only the first last columns of each row's last vector. Each element is a
+// sum in the order of k, each step rounded once, whichever kernel computes it.
 type kernel[T Float] struct {
-	rows     int
-	tile     tile[T]
-	tabled   func(k int, a *T, aRow, aCol int, b *T, bRow *int32, c *T, cRow, last int, add bool)
-	gathered func(k int, a *T, aRow, aCol *int32, b *T, bRow int, c *T, cRow, last int, add bool)
+	rows int
+	// code is machine code by how it addresses the factors, with arguments tileArguments and
+	// n = k; nil where there is none.
+	code [gathered + 1]unsafe.Pointer
+	// plain is the kernel in Go, of strided factors, where there is no code.
+	plain func(k int, a *T, aRow, aCol int, b *T, bRow int, c *T, cRow int, add bool)
 }
 
-// kernels are the kernels of a level for one type, those with more rows first.
-type kernels[T Float] struct {
-	lanes      int         // columns of a narrow tile; a wide one has twice as many
-	maskedTail bool        // kernels mask the stores of their last vectors
-	wide       []kernel[T] // the last has one row
-	narrow     []kernel[T] // with as many rows as those of wide
-	row        tile[T]     // one row of rowColumns columns
-	// dots computes the dot products of four rows with x, of k elements, a multiple of
-	// dotLanes; sums receives the partial sums of dotLanes lanes, row by row.
-	dots       func(k int, a *T, aRow int, x, sums *T)
-	rowColumns int
-	dotLanes   int
+// reading is how a kernel addresses the elements of its factors.
+type reading uint8
+
+const (
+	strided  reading = iota // both by strides
+	tabled                  // rows of b by a table of offsets
+	gathered                // rows and columns of a by tables of offsets
+)
+
+// tileArguments are the arguments of a micro-kernel. Strides count elements.
+type tileArguments struct {
+	a              unsafe.Pointer
+	aRow, aCol     int
+	aRowAt, aColAt *int32 // of gathered, instead of strides
+	b              unsafe.Pointer
+	bRow           int
+	bRowAt         *int32 // of tabled, instead of the stride
+	c              unsafe.Pointer
+	cRow, last     int
+	mask           unsafe.Pointer // ones for the last columns of a vector, and zeros
+	add            int            // if not 0, it accumulates into c
+	saved          uintptr        // room for a register
 }
 
 // Cache blocking: a panel of b with maxStep rows fits the first-level cache, blockM rows of a
@@ -190,7 +203,7 @@ func (p *multiplication[T]) columns(m, n int, a, b Matrix[T], c []T) {
 	if few := p.wide[0].rows; b.Col == 1 && a.RowAt == nil && (m <= few || m <= 8*few && a.Col == 1) {
 		if m == 1 {
 			for ; n >= p.rowColumns; n -= p.rowColumns {
-				p.row(p.k, &a.Data[0], 0, a.Col, &b.Data[0], b.Row, &c[0], 0, p.lanes, p.add)
+				p.tile(&p.row, a, b.Data, b.Row, &c[0], 0, p.lanes)
 				b, c = b.skipColumns(p.rowColumns), c[p.rowColumns:]
 			}
 		}
@@ -219,7 +232,7 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 		switch {
 		case ok:
 			a = straight
-		case n < minCopyColumns && p.rowAt == nil && p.wide[0].gathered != nil:
+		case n < minCopyColumns && p.rowAt == nil && p.wide[0].code[gathered] != nil:
 			return a
 		case Runs(a.ColAt[:p.k])*minRunLen <= p.k:
 			return p.copyRuns(a, rows)
@@ -262,15 +275,44 @@ func (p *multiplication[T]) panel(m, n int, a Matrix[T], b []T, bRow int, c []T)
 	}
 }
 
+// tile computes a tile at c, of which only the first last columns of the last vector are
+// written, if the kernel masks its stores.
 func (p *multiplication[T]) tile(k *kernel[T], a Matrix[T], b []T, bRow int, c *T, cRow, last int) {
+	if k.plain != nil {
+		k.plain(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, p.add)
+		return
+	}
+	var t tileArguments
+	t.a, t.aRow, t.aCol = unsafe.Pointer(&a.Data[0]), a.Row, a.Col
+	t.b, t.bRow = unsafe.Pointer(&b[0]), bRow
+	t.c, t.cRow, t.last, t.mask = unsafe.Pointer(c), cRow, last, laneMask[T](last)
+	if p.add {
+		t.add = 1
+	}
+	reads := strided
 	switch {
 	case p.rowAt != nil:
-		k.tabled(p.k, &a.Data[0], a.Row, a.Col, &b[0], &p.rowAt[0], c, cRow, last, p.add)
+		reads, t.bRowAt = tabled, &p.rowAt[0]
 	case a.RowAt != nil:
-		k.gathered(p.k, &a.Data[0], &a.RowAt[0], &a.ColAt[0], &b[0], bRow, c, cRow, last, p.add)
-	default:
-		k.tile(p.k, &a.Data[0], a.Row, a.Col, &b[0], bRow, c, cRow, last, p.add)
+		reads, t.aRowAt, t.aColAt = gathered, &a.RowAt[0], &a.ColAt[0]
 	}
+	asm.Call(k.code[reads], unsafe.Pointer(&t), p.k)
+}
+
+// laneMasks is a vector of ones followed by one of zeros.
+var laneMasks = func() (m [2 * maxVector]byte) {
+	for i := range maxVector {
+		m[i] = 0xff
+	}
+	return m
+}()
+
+// maxVector is the size of the largest vector in bytes.
+const maxVector = 64
+
+// laneMask returns a vector of ones in the first last lanes.
+func laneMask[T Float](last int) unsafe.Pointer {
+	return unsafe.Pointer(&laneMasks[maxVector-last*int(unsafe.Sizeof(T(0)))])
 }
 
 // edge computes a tile that is wider than c in scratch memory, and copies its n columns.

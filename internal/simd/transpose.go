@@ -1,17 +1,65 @@
 package simd
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
+)
 
 // element is a type that transposes move without conversion.
 type element interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// transposeKernel transposes squares of size×size elements, whose first elements are fromStep
-// apart in the source and toStep in the destination.
+// transposeKernel transposes squares of size×size elements.
 type transposeKernel struct {
-	size int
-	turn func(squares int, from unsafe.Pointer, fromRow, fromStep int, to unsafe.Pointer, toRow, toStep int)
+	size  int
+	entry unsafe.Pointer
+}
+
+// transposeArguments are the arguments of a kernel: the first elements of squares are fromStep
+// apart in the source and toStep in the destination. n is the number of squares.
+type transposeArguments struct {
+	from              unsafe.Pointer
+	fromRow, fromStep int
+	to                unsafe.Pointer
+	toRow, toStep     int
+}
+
+// transposeKernels are the kernels of a level for elements of 4 and 8 bytes, the largest first;
+// without code there are none.
+type transposeKernels struct {
+	code           *asm.Code
+	words, doubles []transposeKernel
+}
+
+var transposes = cache[transposeKernels]{generate: newTransposeKernels, plain: func() *transposeKernels { return &transposeKernels{} }}
+
+func newTransposeKernels(level Level) (t *transposeKernels, err error) {
+	l, t := &library{}, &transposeKernels{
+		words:   []transposeKernel{{size: 16}, {size: 8}},
+		doubles: []transposeKernel{{size: 8}, {size: 4}},
+	}
+	for i := range t.words {
+		l.add(&t.words[i].entry, transposeCode(level, 4, t.words[i].size))
+		l.add(&t.doubles[i].entry, transposeCode(level, 8, t.doubles[i].size))
+	}
+	t.code, err = l.load()
+	without := func(k transposeKernel) bool { return k.entry == nil }
+	t.words, t.doubles = slices.DeleteFunc(t.words, without), slices.DeleteFunc(t.doubles, without)
+	return t, err
+}
+
+// of returns the kernels for elements of the given size in bytes.
+func (t *transposeKernels) of(size uintptr) []transposeKernel {
+	switch size {
+	case 4:
+		return t.words
+	case 8:
+		return t.doubles
+	}
+	return nil
 }
 
 // Kernels transpose pieceRows rows at a time, one column of squares after the other, so that
@@ -26,7 +74,7 @@ const (
 // of to, whose rows are toRow apart.
 func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 	i := 0
-	for _, k := range transposeKernels(unsafe.Sizeof(to[0])) {
+	for _, k := range transposes.get().of(unsafe.Sizeof(to[0])) {
 		for n >= k.size && i+k.size <= rows {
 			piece := min(pieceRows, rows-i) / k.size * k.size
 			full := transposeSquares(k, to[i:], toRow, from[i*fromRow:], fromRow, piece, n)
@@ -45,12 +93,17 @@ func Transpose[T element](to []T, toRow int, from []T, fromRow, rows, n int) {
 // columns it handled.
 func transposeSquares[T element](k transposeKernel, to []T, toRow int, from []T, fromRow, rows, n int) int {
 	n -= n % k.size
+	var x transposeArguments
+	x.fromRow, x.toRow = fromRow, toRow
 	if rows == k.size { // squares side by side
-		k.turn(n/k.size, unsafe.Pointer(&from[0]), fromRow, k.size, unsafe.Pointer(&to[0]), toRow, k.size*toRow)
+		x.from, x.fromStep, x.to, x.toStep = unsafe.Pointer(&from[0]), k.size, unsafe.Pointer(&to[0]), k.size*toRow
+		asm.Call(k.entry, unsafe.Pointer(&x), n/k.size)
 		return n
 	}
+	x.fromStep, x.toStep = k.size*fromRow, k.size
 	for j := 0; j < n; j += k.size {
-		k.turn(rows/k.size, unsafe.Pointer(&from[j]), fromRow, k.size*fromRow, unsafe.Pointer(&to[j*toRow]), toRow, k.size)
+		x.from, x.to = unsafe.Pointer(&from[j]), unsafe.Pointer(&to[j*toRow])
+		asm.Call(k.entry, unsafe.Pointer(&x), rows/k.size)
 	}
 	return n
 }

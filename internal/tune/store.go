@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 )
 
 // Variable is the environment variable for the folder of stores, by default rlx/tune in the
@@ -98,7 +99,7 @@ func parseResult(line string) (r Result, err error) {
 	if r.Key, err = sched.ParseKey(fields[0]); err != nil {
 		return r, err
 	}
-	if r.Schedule, err = sched.ParseSchedule(fields[1]); err != nil {
+	if r.Schedule, err = emit.ParseSchedule(fields[1]); err != nil {
 		return r, err
 	}
 	if r.Untuned, err = time.ParseDuration(fields[2]); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -26,7 +27,7 @@ type Device interface {
 type Result struct {
 	Key      sched.Key
 	Name     string // name of the group's kernels
-	Schedule sched.Schedule
+	Schedule emit.Schedule
 	// Untuned is the time with the default schedule, Tuned that with Schedule.
 	Untuned, Tuned time.Duration
 }
@@ -69,7 +70,7 @@ func Schedules(results []Result) sched.Tuned {
 
 // Trial is a candidate with its time, or the error of the device.
 type Trial struct {
-	sched.Ranked
+	emit.Ranked
 	Took time.Duration
 	Err  error
 }
@@ -110,7 +111,7 @@ const (
 	mostTimes = 100
 )
 
-func timeOf(ctx context.Context, c *plan.Choice, r sched.Ranked, pr plan.Printer, d Device) (time.Duration, error) {
+func timeOf(ctx context.Context, c *plan.Choice, r emit.Ranked, pr plan.Printer, d Device) (time.Duration, error) {
 	times := max(1, min(int(float64(long.Nanoseconds())/max(r.Cost, 1)), mostTimes))
 	p, err := c.Trial(r.Schedule, times, pr)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/tune"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -84,7 +85,7 @@ func TestTheFastestIsTakenAndKept(t *testing.T) {
 		}
 	}
 	// Two rows of 9,000 are cut by rule; the fewest workgroups have them whole.
-	if s := found[0].Schedule; s.Family != sched.Rows || s.Split != 1 {
+	if s := found[0].Schedule; s.Family != emit.Rows || s.Split != 1 {
 		t.Errorf("sums by %s, not by whole rows", s)
 	}
 	if err := s.Save(); err != nil {
@@ -184,7 +185,7 @@ func TestTunedSchedulesThatDoNotFit(t *testing.T) {
 	target := plan.WebGPU()
 	target.Schedules = sched.Tuned{}
 	for _, c := range choices {
-		target.Schedules[c.Key] = sched.Schedule{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1}
+		target.Schedules[c.Key] = emit.Schedule{Family: emit.WarpGroups, N: 256, Stages: 4, Split: 1}
 	}
 	p, err := plan.Compile(sums(t), target, plansim.Text)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rlx-go/rlx/ir"
+	_ "github.com/rlx-go/rlx/ir/ops/samples" // of all ops, for whoever imports this package
 )
 
 // SampleGraph returns the graph of a single node of an op: a sample with

@@ -119,7 +119,6 @@ func defineBroadcastInDim() {
 			a := n.Attrs().(*BroadcastAttrs)
 			return BroadcastInDim(b, x, slices.Insert(slices.Clone(a.Shape), 0, size), slices.Insert(shifted(a.Axes, 0), 0, 0))
 		},
-		samples: broadcastSamples,
 	})
 }
 
@@ -153,26 +152,6 @@ func transposeBroadcast(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 		}
 	}
 	return Reshape(b, sumOver(b, ct, repeated), x...)
-}
-
-func broadcastSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, shape, axes []int }{
-		{[]int{}, []int{}, []int{}},
-		{[]int{}, []int{67, 3}, []int{}},
-		{[]int{1}, []int{0}, []int{0}},
-		{[]int{0}, []int{0, 3}, []int{0}},
-		{[]int{3}, []int{3, 2}, []int{0}},
-		{[]int{2, 1}, []int{2, 131}, []int{0, 1}},
-		{[]int{1, 1}, []int{1, 1}, []int{0, 1}},
-		{[]int{3, 1, 2}, []int{3, 5, 4, 2}, []int{0, 2, 3}},
-	} {
-		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &BroadcastAttrs{ir.Dims(c.shape...), c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
-	}
-	return append(out, ofTypes(&BroadcastAttrs{ir.Dims(2, 3), []int{1}}, 3)...)
 }
 
 // BroadcastInDim returns x broadcast to shape, with axis i of x as axis axes[i] of the

@@ -38,7 +38,6 @@ func init() {
 		Batch:     batchCheckpoint,
 		Prune:     pruneCheckpoint,
 		Body:      checkpointBody,
-		Samples:   checkpointSamples,
 	})
 }
 
@@ -194,19 +193,4 @@ func pruneCheckpoint(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir
 	residuals, g := checkpointOf(n)
 	takes := portsNeeded(g, used)
 	return prunedNode(b, n, &CheckpointAttrs{len(where(takes[:residuals]))}, in, takes, used)
-}
-
-func checkpointSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	v := ir.TypeOf(ir.F32, ir.N(3))
-	product := sampleGraph([]ir.Type{v, v}, func(b *ir.Builder, in []ir.Value) []ir.Value {
-		return []ir.Value{Mul(b, Sin(b, in[0]), in[1]), Cos(b, in[1])}
-	})
-	in := []*ir.Array{drawn(ir.F32, 3), ir.Floats(ir.F32, []float64{1, -2, 0.5})}
-	return []ir.Sample{
-		{Name: "forward", Attrs: &CheckpointAttrs{}, Subs: []*ir.Graph{product}, In: in},
-		{Name: "again", Attrs: &CheckpointAttrs{1}, Subs: []*ir.Graph{product}, In: in},
-	}
 }

@@ -24,7 +24,6 @@ func init() {
 		op: OpConj, doc: "The complex conjugate of x.", types: complexes, scalar: scalar.Conj,
 		meaning: meaning{complex: func(x []complex128) complex128 { return cmplx.Conj(x[0]) }},
 		linear:  Conj,
-		from:    -2, to: 2,
 	})
 }
 
@@ -67,21 +66,9 @@ func defineComplex() {
 			}
 			return Neg(b, Imag(b, ct))
 		}),
-		Batch:   batchElementwise,
-		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.MakeComplex(x[0], x[1]) },
-		Samples: complexSamples,
+		Batch:  batchElementwise,
+		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.MakeComplex(x[0], x[1]) },
 	})
-}
-
-func complexSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), In: []*ir.Array{draw(1, ir.F32, -2, 2, dims...), draw(2, ir.F32, -2, 2, dims...)}})
-	}
-	return append(out, ir.Sample{Name: "f64", In: []*ir.Array{draw(1, ir.F64, -2, 2, 5), draw(2, ir.F64, -2, 2, 5)}})
 }
 
 func defineParts() {
@@ -119,9 +106,8 @@ func definePart(op ir.Op, doc string, body func(scalar.Expr) scalar.Expr, part f
 		Transpose: transposeEach(func(b *ir.Builder, _ *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return transpose(b, ct)
 		}),
-		Batch:   batchElementwise,
-		Scalar:  func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return body(x[0]) },
-		Samples: func() []ir.Sample { return unarySamples(unary{types: complexes, from: -2, to: 2}) },
+		Batch:  batchElementwise,
+		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return body(x[0]) },
 	})
 }
 

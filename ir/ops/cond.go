@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -34,7 +35,6 @@ func init() {
 		Batch:     batchCond,
 		Prune:     pruneCond,
 		Lower:     &ir.ControlLowering{},
-		Samples:   condSamples,
 	})
 }
 
@@ -117,27 +117,244 @@ func batchCond(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 	return out, axesAt(want)
 }
 
-func condSamples() []ir.Sample {
-	if !withSamples {
-		return nil
+// jvpCond makes one node of the branches and their derivatives. A result has a tangent if
+// it has one in either branch.
+func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	branches := n.Subgraphs()
+	moving := validity(t[1:])
+	outMoving := union(tangentOutputs(b, branches[0], moving), tangentOutputs(b, branches[1], moving))
+	operands := slices.Concat(in[1:], pick(t[1:], where(moving)))
+	joint := make([]*ir.Graph, 2)
+	for k, g := range branches {
+		joint[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			tangents := make([]ir.Value, len(moving))
+			for i, at := range where(moving) {
+				tangents[at] = ports[len(moving)+i]
+			}
+			o, to := derive.JVP(s, g, ports[:len(moving)], tangents)
+			for _, i := range where(outMoving) {
+				to[i] = orZeros(s, to[i], o[i])
+			}
+			return slices.Concat(o, pick(to, where(outMoving)))
+		})
 	}
-	types := []ir.Type{ir.TypeOf(ir.F32, ir.N(2), ir.N(3)), ir.TypeOf(ir.F32, ir.N(3))}
-	branches := []*ir.Graph{
-		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {
-			return []ir.Value{Mul(b, Sin(b, in[0]), in[1]), ReduceSum(b, in[1])}
-		}),
-		sampleGraph(types, func(b *ir.Builder, in []ir.Value) []ir.Value {
-			return []ir.Value{Add(b, Mul(b, in[0], in[0]), Exp(b, in[1])), Const(b, ir.F32, 2)}
-		}),
+	results := b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...)
+	tangents := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return tangents
 	}
-	sample := func(name string, p int64) ir.Sample {
-		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Int(ir.Bool, p), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
+	// The node computes the primal results too: they replace those of n.
+	copy(out, results)
+	for i, at := range where(outMoving) {
+		tangents[at] = results[len(out)+i]
 	}
-	z := []ir.Type{ir.TypeOf(ir.C64, ir.N(3))}
-	turned := []*ir.Graph{
-		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Mul(b, in[0], in[0])} }),
-		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{Conj(b, in[0])} }),
+	return tangents
+}
+
+// linearCond is the linear part of a cond. Its branches take the residuals and then the
+// unknown operands.
+type linearCond struct {
+	branches   [2]*ir.Graph
+	residuals  []ir.Value
+	unknown    []int // indices of the unknown operands after the predicate
+	outUnknown []bool
+	outTypes   []ir.Type // of the unknown results
+}
+
+// splitCond is partial evaluation: it runs the known part in b and returns its results
+// (the zero Value for unknown ones) and the linear part. in need not hold values for
+// unknown operands.
+func splitCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, *linearCond) {
+	out := make([]ir.Value, n.NumResults())
+	if unknown[0] {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "the predicate depends on a tangent")))
+		return out, nil
 	}
-	complexNumbers := ir.Sample{Name: "complex", Subs: turned, In: []*ir.Array{ir.Int(ir.Bool, 1), drawn(ir.C64, 3)}}
-	return []ir.Sample{sample("true", 1), sample("false", 0), complexNumbers}
+	s := &condSplit{n: n, in: in[1:], unknown: unknown[1:], keep: keep}
+	s.halve(b)
+	if b.Err() != nil {
+		return out, nil
+	}
+	s.assignSlots()
+	s.runKnown(b, in[0], out)
+	if b.Err() != nil {
+		return out, nil
+	}
+	return out, s.linear(b)
+}
+
+// condSplit is the state of [splitCond]: the halves of both branches.
+type condSplit struct {
+	n          *ir.Node
+	in         []ir.Value
+	unknown    []bool
+	keep       ir.Keeper
+	h          [2]*derive.PartialResult
+	outUnknown []bool
+	// direct are the known operands that a linear branch uses directly.
+	direct []int
+	// slots are the types of the residuals that the known node returns. slot maps each
+	// residual of each branch to its slot or, if negative, to operand -slot-1 of direct.
+	slots     []ir.Type
+	slot      [2][]int
+	slotValue []ir.Value
+}
+
+// halve splits both branches, with the same unknown results.
+func (s *condSplit) halve(b *ir.Builder) {
+	var force []bool
+	for range 2 {
+		all := make([]bool, s.n.NumResults())
+		for k, g := range s.n.Subgraphs() {
+			h, err := derive.PartialEval(g, s.unknown, force, s.keep)
+			if err != nil {
+				b.Fail(err)
+				return
+			}
+			s.h[k], all = h, union(all, h.OutUnknown)
+		}
+		force = all
+	}
+	s.outUnknown = force
+	for k, h := range s.h {
+		s.h[k] = keepResiduals(b, h, s.unknown, s.keep, nil, ir.N(1))
+	}
+}
+
+// assignSlots lets residuals of the two branches share slots of the same type.
+func (s *condSplit) assignSlots() {
+	for k, h := range s.h {
+		taken := make([]bool, len(s.slots))
+		for r, port := range h.ResidualPort {
+			if port >= 0 {
+				at := slices.Index(s.direct, port)
+				if at < 0 {
+					at, s.direct = len(s.direct), append(s.direct, port)
+				}
+				s.slot[k] = append(s.slot[k], -at-1)
+				continue
+			}
+			t := h.Linear.Ports()[r].Value.Type()
+			at := 0
+			for at < len(taken) && (taken[at] || !s.slots[at].Equal(t)) {
+				at++
+			}
+			if at == len(taken) {
+				s.slots, taken = append(s.slots, t), append(taken, false)
+			}
+			taken[at] = true
+			s.slot[k] = append(s.slot[k], at)
+		}
+	}
+}
+
+// runKnown adds the known node: the known results, then the slots, with zeros for the
+// slots that a branch does not use.
+func (s *condSplit) runKnown(b *ir.Builder, predicate ir.Value, out []ir.Value) {
+	known := where(not(s.outUnknown))
+	if len(known)+len(s.slots) == 0 {
+		return
+	}
+	operands := pick(s.in, where(not(s.unknown)))
+	branches := make([]*ir.Graph, 2)
+	for k, h := range s.h {
+		branches[k] = closed(b, h.Known.Name(), typesOf(operands), func(sb *ir.Builder, in []ir.Value) []ir.Value {
+			all := sb.Splice(h.Known, in)
+			slots := make([]ir.Value, len(s.slots))
+			for r, at := range s.slot[k] {
+				if at >= 0 {
+					slots[at] = all[len(known)+r]
+				}
+			}
+			for i, t := range s.slots {
+				slots[i] = orZerosOf(sb, slots[i], t)
+			}
+			return slices.Concat(all[:len(known)], slots)
+		})
+	}
+	results := b.AddNode(OpCond, nil, branches, slices.Concat([]ir.Value{predicate}, operands)...)
+	if b.Err() != nil {
+		return
+	}
+	for i, at := range known {
+		out[at] = results[i]
+	}
+	s.slotValue = results[len(known):]
+}
+
+// linear returns the linear branches with their residuals.
+func (s *condSplit) linear(b *ir.Builder) *linearCond {
+	l := &linearCond{
+		residuals: slices.Concat(pick(s.in, s.direct), s.slotValue), unknown: where(s.unknown), outUnknown: s.outUnknown,
+		outTypes: pick(s.n.Types(), where(s.outUnknown)),
+	}
+	unknownTypes := pick(s.n.InTypes()[1:], l.unknown)
+	for k, h := range s.h {
+		types := slices.Concat(typesOf(l.residuals), unknownTypes)
+		l.branches[k] = closed(b, h.Linear.Name(), types, func(sb *ir.Builder, in []ir.Value) []ir.Value {
+			var args []ir.Value
+			for _, at := range s.slot[k] {
+				if at < 0 {
+					at = -at - 1
+				} else {
+					at += len(s.direct)
+				}
+				args = append(args, in[at])
+			}
+			return sb.Splice(h.Linear, slices.Concat(args, in[len(l.residuals):]))
+		})
+	}
+	return l
+}
+
+func partialCond(b *ir.Builder, n *ir.Node, in []ir.Value, unknown []bool, keep ir.Keeper) ([]ir.Value, []bool) {
+	out, l := splitCond(b, n, in, unknown, keep)
+	if b.Err() != nil {
+		return out, make([]bool, len(out))
+	}
+	if !slices.Contains(l.outUnknown, true) {
+		return out, l.outUnknown
+	}
+	results := b.AddNode(OpCond, nil, l.branches[:], slices.Concat(in[:1], l.residuals, pick(in[1:], l.unknown))...)
+	if b.Err() != nil {
+		return out, make([]bool, len(out))
+	}
+	for i, at := range where(l.outUnknown) {
+		out[at] = results[i]
+	}
+	return out, l.outUnknown
+}
+
+func transposeCond(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	back := make([]ir.Value, len(in))
+	_, l := splitCond(b, n, in, linear, nil)
+	if b.Err() != nil {
+		return back
+	}
+	cts := pick(ct, where(l.outUnknown))
+	given := where(validity(cts))
+	operands := slices.Concat(l.residuals, pick(cts, given))
+	branches := make([]*ir.Graph, 2)
+	for k, g := range l.branches {
+		branches[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+			c := make([]ir.Value, len(cts))
+			for i, at := range given {
+				c[at] = ports[len(l.residuals)+i]
+			}
+			args := slices.Concat(ports[:len(l.residuals)], make([]ir.Value, len(l.unknown)))
+			out := derive.Transpose(s, g, not(validity(args)), args, c)[len(l.residuals):]
+			for i, at := range l.unknown {
+				out[i] = orZerosOf(s, out[i], n.InTypes()[1+at])
+			}
+			return out
+		})
+	}
+	results := b.AddNode(OpCond, nil, branches, slices.Concat(in[:1], operands)...)
+	if b.Err() != nil {
+		return back
+	}
+	for i, at := range l.unknown {
+		back[1+at] = results[i]
+	}
+	return back
 }

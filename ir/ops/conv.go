@@ -1,6 +1,12 @@
 package ops
 
-import "github.com/rlx-go/rlx/ir"
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
 
 // OpConvGeneral is convolution (cross-correlation) over any number of axes.
 const OpConvGeneral ir.Op = "conv_general"
@@ -59,7 +65,6 @@ func init() {
 		Transpose: transposeConv,
 		Batch:     batchConv,
 		Lower:     &ir.ContractLowering{Spec: convContraction},
-		Samples:   convSamples,
 	})
 }
 
@@ -166,4 +171,329 @@ func checkConvGroups(a *ConvAttrs, x, w ir.Shape) error {
 func convSize(a *ConvAttrs, i int, in, window ir.Dim) (ir.Dim, error) {
 	padded := dilated(in, a.LhsDilation[i]).Add(ir.N(a.PadLo[i])).Add(ir.N(a.PadHi[i]))
 	return windowCount(padded, dilated(window, a.RhsDilation[i]), a.Strides[i])
+}
+
+// convPoint is one spatial axis of a convolution.
+type convPoint struct{ stride, lo, lhsDilation, rhsDilation, size int }
+
+// at returns the element of lhs that is multiplied by element k of the window at result
+// position o, or false where it is padding.
+func (p convPoint) at(o, k int) (int, bool) {
+	i := o*p.stride + k*p.rhsDilation - p.lo
+	if i < 0 || i%p.lhsDilation != 0 || i/p.lhsDilation >= p.size {
+		return 0, false
+	}
+	return i / p.lhsDilation, true
+}
+
+func convPoints(a *ConvAttrs, x ir.Shape) []convPoint {
+	out := make([]convPoint, len(a.Strides))
+	for i := range out {
+		size, _ := x[a.Lhs[i+2]].Const()
+		out[i] = convPoint{a.Strides[i], a.PadLo[i], a.LhsDilation[i], a.RhsDilation[i], size}
+	}
+	return out
+}
+
+// convSizes are the group count and the sizes of one group.
+type convSizes struct {
+	groups                   int // feature or batch groups
+	batch, outFeatures       int // of one group
+	inFeatures               int // of one group
+	batchGroups              bool
+	outSpatial, kernelExtent []int
+}
+
+func convSizesOf(n *ir.Node) convSizes {
+	a := n.Attrs().(*ConvAttrs)
+	x, w, y := sizes(n.Input(0).Shape()), sizes(n.Input(1).Shape()), sizes(n.Types()[0].Shape)
+	fg, _ := a.FeatureGroups.Const()
+	bg, _ := a.BatchGroups.Const()
+	return convSizes{
+		groups: fg * bg, batchGroups: bg > 1,
+		batch: x[a.Lhs[0]] / bg, outFeatures: w[a.Rhs[0]] / (fg * bg), inFeatures: w[a.Rhs[1]],
+		outSpatial: pick(y, a.Out[2:]), kernelExtent: pick(w, a.Rhs[2:]),
+	}
+}
+
+func evalConv(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case out.DType.IsFloat():
+		convolve(n, out.F, in[0].F, in[1].F)
+	case out.DType.IsComplex():
+		convolve(n, out.C, in[0].C, in[1].C)
+	default:
+		convolve(n, out.I, in[0].I, in[1].I)
+	}
+	return []*ir.Array{c.Round(out)}, nil
+}
+
+// convolve computes the result in row-major order.
+func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
+	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
+	points := convPoints(a, n.Input(0).Shape())
+	xs, ws := strides(sizes(n.Input(0).Shape())), strides(sizes(n.Input(1).Shape()))
+	positions(sizes(n.Types()[0].Shape), func(o int, at []int) {
+		batch, feature := at[a.Out[0]], at[a.Out[1]]
+		group, first := feature/s.outFeatures, 0
+		if s.batchGroups {
+			batch += group * s.batch
+		} else {
+			first = group * s.inFeatures
+		}
+		var sum T
+		positions(s.kernelExtent, func(_ int, k []int) {
+			xo, wo, ok := batch*xs[a.Lhs[0]]+first*xs[a.Lhs[1]], feature*ws[a.Rhs[0]], true
+			for i, p := range points {
+				pos, inside := p.at(at[a.Out[i+2]], k[i])
+				ok = ok && inside
+				xo, wo = xo+pos*xs[a.Lhs[i+2]], wo+k[i]*ws[a.Rhs[i+2]]
+			}
+			for f := 0; ok && f < s.inFeatures; f++ {
+				sum += x[xo+f*xs[a.Lhs[1]]] * w[wo+f*ws[a.Rhs[1]]]
+			}
+		})
+		out[o] = sum
+	})
+}
+
+// convContraction contracts input features and window positions. The groups are its batch; the
+// free axes of lhs are the batch and the result positions. Both spaces have their axes in the order
+// of lhs in memory, so that neighbours in a space are neighbours there, also in the gradient by the
+// kernel, whose lhs has the features as its batch.
+func convContraction(n *ir.Node) ir.Contraction {
+	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
+	points := convPoints(a, n.Input(0).Shape())
+	free, inner := lhsOrder(a.Lhs, a.Lhs[0]), lhsOrder(a.Lhs, a.Lhs[1])
+	c := ir.Contraction{
+		M:   free.place(s.batch, s.outSpatial),
+		N:   []int{s.outFeatures},
+		K:   inner.place(s.inFeatures, s.kernelExtent),
+		Acc: sumType(n.Types()[0].DType),
+	}
+	group := func(batch ir.Index, each int, rest scalar.Expr) scalar.Expr {
+		if len(batch) == 0 {
+			return rest
+		}
+		return scalar.Add(scalar.Mul(batch[0], loop.Int(each)), rest)
+	}
+	if s.groups > 1 {
+		c.Batch = []int{s.groups}
+	}
+	c.A = func(batch, m, k ir.Index) (ir.Index, scalar.Expr) {
+		at := make(ir.Index, len(a.Lhs))
+		at[a.Lhs[0]], at[a.Lhs[1]] = m[free.other], k[inner.other]
+		if s.batchGroups {
+			at[a.Lhs[0]] = group(batch, s.batch, at[a.Lhs[0]])
+		} else {
+			at[a.Lhs[1]] = group(batch, s.inFeatures, at[a.Lhs[1]])
+		}
+		var valid scalar.Expr
+		for i, p := range points {
+			pos, ok := p.position(m[free.spatial[i]], k[inner.spatial[i]], s.outSpatial[i], s.kernelExtent[i])
+			at[a.Lhs[i+2]], valid = pos, both(valid, ok)
+		}
+		return at, valid
+	}
+	c.B = func(batch, n, k ir.Index) (ir.Index, scalar.Expr) {
+		at := make(ir.Index, len(a.Rhs))
+		at[a.Rhs[0]], at[a.Rhs[1]] = group(batch, s.outFeatures, n[0]), k[inner.other]
+		for i := range points {
+			at[a.Rhs[i+2]] = k[inner.spatial[i]]
+		}
+		return at, nil
+	}
+	c.Out = func(batch, m, n ir.Index) ir.Index {
+		at := make(ir.Index, len(a.Out))
+		at[a.Out[0]], at[a.Out[1]] = m[free.other], group(batch, s.outFeatures, n[0])
+		for i := range points {
+			at[a.Out[i+2]] = m[free.spatial[i]]
+		}
+		return at
+	}
+	return c
+}
+
+// spaceOrder is where a space of a convolution has its spatial axes and the other one, the batch or
+// the features.
+type spaceOrder struct {
+	other   int
+	spatial []int
+}
+
+// lhsOrder orders the axes of a space as lhs has them in memory; other is the axis of lhs that the
+// space has besides the spatial ones.
+func lhsOrder(lhs []int, other int) spaceOrder {
+	before := func(axis int) (count int) {
+		for _, x := range append(lhs[2:len(lhs):len(lhs)], other) {
+			if x < axis {
+				count++
+			}
+		}
+		return count
+	}
+	o := spaceOrder{other: before(other)}
+	for _, axis := range lhs[2:] {
+		o.spatial = append(o.spatial, before(axis))
+	}
+	return o
+}
+
+// place returns the sizes of the space.
+func (o spaceOrder) place(other int, spatial []int) []int {
+	out := make([]int, 1+len(spatial))
+	out[o.other] = other
+	for i, size := range spatial {
+		out[o.spatial[i]] = size
+	}
+	return out
+}
+
+// position is [convPoint.at] in scalar code, for results and windows of the given sizes:
+// the element of lhs, 0 where it is padding, and the condition that it is not (nil if it
+// always holds).
+func (p convPoint) position(o, k scalar.Expr, results, window int) (scalar.Expr, scalar.Expr) {
+	i := scalar.Sub(
+		scalar.Add(scalar.Mul(o, loop.Int(p.stride)), scalar.Mul(k, loop.Int(p.rhsDilation))), loop.Int(p.lo))
+	last := (results-1)*p.stride + (window-1)*p.rhsDilation - p.lo
+	return strided(i, p.lhsDilation, p.size, -p.lo, last)
+}
+
+// transposeConv writes the transpose by either operand as a convolution again.
+func transposeConv(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 2)
+	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0, 1) {
+		return out
+	}
+	if linear[0] {
+		out[0] = convLhs(b, n, in[1], ct[0])
+	} else {
+		out[1] = convRhs(b, n, in[0], ct[0])
+	}
+	return out
+}
+
+// convLhs is the transpose by lhs: the cotangent, dilated by the strides, is convolved
+// with the reversed kernel, whose input and output features are swapped. Groups stay
+// separate: their input features become output features, group after group.
+func convLhs(b *ir.Builder, n *ir.Node, w, ct ir.Value) ir.Value {
+	a := n.Attrs().(*ConvAttrs)
+	t := ConvAttrs{
+		Strides: a.LhsDilation, LhsDilation: a.Strides, RhsDilation: a.RhsDilation,
+		Lhs: a.Out, Rhs: swapFirst(a.Rhs), Out: a.Lhs,
+		FeatureGroups: a.FeatureGroups.Mul(a.BatchGroups), BatchGroups: ir.N(1),
+	}
+	for i := range a.Strides {
+		in, window, out := convExtents(n, i)
+		lo := window.Sub(ir.N(a.PadLo[i] + 1))
+		t.PadLo = append(t.PadLo, constantOf(b, n, lo))
+		t.PadHi = append(t.PadHi, constantOf(b, n, in.Add(window).Sub(ir.N(1)).Sub(out).Sub(lo)))
+	}
+	if !t.FeatureGroups.Is(1) {
+		w = regroup(b, w, a.Rhs[0], a.Rhs[1], t.FeatureGroups)
+	}
+	x := ConvGeneral(b, ct, Reverse(b, w, a.Rhs[2:]...), t)
+	if !a.BatchGroups.Is(1) {
+		x = regroup(b, x, a.Lhs[1], a.Lhs[0], a.BatchGroups)
+	}
+	return x
+}
+
+// convRhs is the transpose by rhs: lhs is convolved with the cotangent, with strides and
+// kernel dilation swapped. The batch is contracted, so it is the feature axis here.
+// Feature groups become batch groups and vice versa.
+func convRhs(b *ir.Builder, n *ir.Node, x, ct ir.Value) ir.Value {
+	a := n.Attrs().(*ConvAttrs)
+	t := ConvAttrs{
+		Strides: a.RhsDilation, LhsDilation: a.LhsDilation, RhsDilation: a.Strides, PadLo: a.PadLo,
+		Lhs: swapFirst(a.Lhs), Rhs: swapFirst(a.Out), Out: swapFirst(a.Rhs),
+		FeatureGroups: a.BatchGroups, BatchGroups: a.FeatureGroups,
+	}
+	for i := range a.Strides {
+		in, window, out := convExtents(n, i)
+		t.PadHi = append(t.PadHi, constantOf(b, n, out.Sub(in).Add(window).Sub(ir.N(a.PadLo[i]+1))))
+	}
+	return ConvGeneral(b, x, ct, t)
+}
+
+// convExtents returns the extents along spatial axis i of lhs, rhs and the
+// result, dilated by their dilations and the strides.
+func convExtents(n *ir.Node, i int) (in, window, out ir.Dim) {
+	a := n.Attrs().(*ConvAttrs)
+	return dilated(n.Input(0).Dim(a.Lhs[i+2]), a.LhsDilation[i]),
+		dilated(n.Input(1).Dim(a.Rhs[i+2]), a.RhsDilation[i]),
+		dilated(n.Result(0).Dim(a.Out[i+2]), a.Strides[i])
+}
+
+// constantOf returns a padding as a number. It is constant even along a symbolic axis
+// unless strides skip the end of the axis.
+func constantOf(b *ir.Builder, n *ir.Node, d ir.Dim) int {
+	const large = 1 << 30 // makes negative numbers valid sizes
+	x, ok := d.Add(ir.N(large)).Const()
+	if !ok {
+		b.Fail(n.Fail(ir.Errorf(ir.ErrNoRule, "the padding of the transposed convolution, %s, depends on a symbolic size", d)))
+	}
+	return x - large
+}
+
+// swapFirst returns axes with the first two swapped.
+func swapFirst(axes []int) []int {
+	return slices.Concat([]int{axes[1], axes[0]}, axes[2:])
+}
+
+// regroup splits an axis into groups and concatenates them along another axis.
+func regroup(b *ir.Builder, x ir.Value, from, to int, groups ir.Dim) ir.Value {
+	return mergeAxes(b, MoveAxis(b, splitAxis(b, x, from, groups), from, to), to)
+}
+
+// batchConv folds the batch axis into another one: the batch of lhs, the output features
+// of rhs, or, if both operands have it, the groups.
+func batchConv(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*ConvAttrs)
+	x, w := in[0], in[1]
+	batch, feature, major := a.Out[0], a.Out[1], a.FeatureGroups.Mul(a.BatchGroups)
+	one := ir.N(1)
+	var y ir.Value
+	switch {
+	case axes[1] < 0:
+		x = foldBatch(b, x, axes[0], a.Lhs[0], a.BatchGroups)
+		y = unfoldBatch(b, ConvGeneral(b, x, w, a), batch, one, size)
+	case axes[0] < 0:
+		w = foldBatch(b, w, axes[1], a.Rhs[0], major)
+		y = unfoldBatch(b, ConvGeneral(b, x, w, a), feature, major, size)
+	default:
+		along := a.Lhs[1]
+		if a.BatchGroups.Is(1) {
+			a.FeatureGroups = a.FeatureGroups.Mul(size)
+		} else {
+			along, a.BatchGroups = a.Lhs[0], a.BatchGroups.Mul(size)
+		}
+		x, w = foldBatch(b, x, axes[0], along, one), foldBatch(b, w, axes[1], a.Rhs[0], one)
+		y = unfoldBatch(b, ConvGeneral(b, x, w, a), feature, one, size)
+	}
+	return []ir.Value{y}, []int{0}
+}
+
+// foldBatch merges the batch axis of x into another axis, inside the major part of that
+// one. The axis is numbered as without the batch axis.
+func foldBatch(b *ir.Builder, x ir.Value, batch, axis int, major ir.Dim) ir.Value {
+	x = MoveAxis(b, x, batch, 0)
+	if major.Is(1) {
+		return mergeAxes(b, MoveAxis(b, x, 0, axis), axis)
+	}
+	x = MoveAxis(b, splitAxis(b, x, axis+1, major), 0, axis+1)
+	return mergeAxes(b, mergeAxes(b, x, axis), axis)
+}
+
+// unfoldBatch is the inverse of [foldBatch]; the batch axis becomes the first.
+func unfoldBatch(b *ir.Builder, x ir.Value, axis int, major, size ir.Dim) ir.Value {
+	if major.Is(1) {
+		return MoveAxis(b, splitAxis(b, x, axis, size), axis, 0)
+	}
+	x = splitAxis(b, splitAxis(b, x, axis, major), axis+1, size)
+	return mergeAxes(b, MoveAxis(b, x, axis+1, 0), axis+1)
 }

@@ -54,9 +54,8 @@ func defineConvert() {
 		Transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return Convert(b, ct, n.Input(0).DType())
 		}),
-		Batch:   batchElementwise,
-		Scalar:  func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Convert(x[0], resultDType(n)) },
-		Samples: convertSamples,
+		Batch:  batchElementwise,
+		Scalar: func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Convert(x[0], resultDType(n)) },
 	})
 }
 
@@ -102,34 +101,6 @@ func floatToInt(d ir.DType, x float64) int64 {
 	return int64(x)
 }
 
-func convertSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	add := func(name string, x *ir.Array, to ir.DType, noGrad string) {
-		out = append(out, ir.Sample{Name: name, Attrs: &DTypeAttrs{to}, In: []*ir.Array{x}, NoGrad: noGrad})
-	}
-	for _, dims := range sampleShapes {
-		add(shapeName(dims), draw(1, ir.F32, -3, 3, dims...), ir.F64, "")
-	}
-	for _, from := range typesIn(plain) {
-		for _, to := range typesIn(plain) {
-			if from.IsComplex() == to.IsComplex() {
-				add(from.String()+" to "+to.String(), draw(2, from, -100, 100, 6), to, "")
-			}
-		}
-	}
-	ends := []float64{0, -1.5, 1.5, 300, -300, 1e10, -1e10, 1e19, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
-	for _, to := range typesIn(bits) {
-		add("ends to "+to.String(), numbersOf(ir.F32, ends), to, "infinities and NaN")
-	}
-	add("ends of i64", edges(ir.I64), ir.F32, "")
-	add("ends of u64", edges(ir.U64), ir.F32, "")
-	add("beyond f16", ir.Floats(ir.F32, []float64{65504, 65519, 65520, 1e-8, 6e-8}), ir.F16, "overflow")
-	return out
-}
-
 func defineBitcast() {
 	define(&ir.Def{
 		Op: OpBitcast, Operands: []string{"x"}, NewAttrs: newDTypeAttrs,
@@ -155,31 +126,9 @@ func defineBitcast() {
 			return []*ir.Array{out}, err
 		},
 		NoGrad: "bits are not numbers", NoTranspose: "bits are not numbers",
-		Batch:   batchElementwise,
-		Scalar:  func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Bitcast(x[0], resultDType(n)) },
-		Samples: bitcastSamples,
+		Batch:  batchElementwise,
+		Scalar: func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Bitcast(x[0], resultDType(n)) },
 	})
-}
-
-func bitcastSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, dims := range sampleShapes {
-		out = append(out, ir.Sample{Name: shapeName(dims), Attrs: &DTypeAttrs{ir.U32}, In: []*ir.Array{draw(1, ir.F32, -3, 3, dims...)}})
-	}
-	for _, from := range typesIn(reals) {
-		for _, to := range typesIn(reals) {
-			if from.Size() == to.Size() {
-				x := draw(2, from, 1, 100, 5)
-				out = append(out, ir.Sample{Name: from.String() + " as " + to.String(), Attrs: &DTypeAttrs{to}, In: []*ir.Array{x}})
-			}
-		}
-	}
-	return append(out, ir.Sample{Name: "special floats", Attrs: &DTypeAttrs{ir.I32}, In: []*ir.Array{
-		ir.Floats(ir.F32, []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), 1e-45}),
-	}})
 }
 
 // Convert returns x converted to element type d, or x itself if it has that type. Floats

@@ -99,8 +99,7 @@ func defineCumulative(c cumulative) {
 			a.Axis = shifted([]int{a.Axis}, axes[0])[0]
 			return []ir.Value{cumulated(b, n.Op(), in[0], a)}, axes
 		},
-		Lower:   lower,
-		Samples: func() []ir.Sample { return cumulativeSamples(c.op) },
+		Lower: lower,
 	}
 	if c.transpose == nil {
 		d.NoTranspose = notLinear
@@ -133,7 +132,11 @@ func cumulated(b *ir.Builder, op ir.Op, x ir.Value, a CumSumAttrs) ir.Value {
 }
 
 func filledWith(x float64) func(d ir.DType) *ir.Array {
-	return func(d ir.DType) *ir.Array { return numbersOf(d, []float64{x}) }
+	return func(d ir.DType) *ir.Array {
+		a := ir.NewArray(d)
+		a.SetElement(0, scalar.Value{F: x, I: int64(x), C: complex(x, 0)})
+		return a
+	}
 }
 
 func extreme(sign int) func(d ir.DType) *ir.Array {
@@ -182,4 +185,140 @@ func (c cumulative) eval(ctx *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir
 		}
 	}
 	return []*ir.Array{ctx.Round(out)}, nil
+}
+
+// before returns the exclusive scan.
+func before(b *ir.Builder, n *ir.Node, in, out []ir.Value) ir.Value {
+	a := *cumAttrs(n)
+	if a.Exclusive {
+		return out[0]
+	}
+	a.Exclusive = true
+	return cumulated(b, n.Op(), in[0], a)
+}
+
+// jvpCumProd differentiates y = x·before: the tangent is x·before' + before·x', a linear
+// recurrence.
+func jvpCumProd(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	return []ir.Value{LinearRecurrence(b, in[0], scale(b, t[0], before(b, n, in, out)), *cumAttrs(n))}
+}
+
+// jvpCumExtremum differentiates y = max(before, x).
+func jvpCumExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	x, y := in[0], before(b, n, in, out)
+	if n.Op() == OpCumMin {
+		x, y = Neg(b, x), Neg(b, y)
+	}
+	byX := share(b, x, y)
+	return []ir.Value{LinearRecurrence(b, Sub(b, OnesLike(b, byX), byX), scale(b, t[0], byX), *cumAttrs(n))}
+}
+
+// jvpCumLogSumExp differentiates y = log(exp before + exp x); where y is -Inf the tangent
+// is 0.
+func jvpCumLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	a := *cumAttrs(n)
+	a.Exclusive = false
+	rest, all := before(b, n, in, out), out[0]
+	if cumAttrs(n).Exclusive {
+		all = cumulated(b, n.Op(), in[0], a)
+	}
+	nothing := Eq(b, all, ConstLike(b, all, math.Inf(-1)))
+	part := func(x ir.Value) ir.Value { return Select(b, nothing, ZerosLike(b, all), Exp(b, Sub(b, x, all))) }
+	return []ir.Value{LinearRecurrence(b, part(rest), scale(b, t[0], part(in[0])), *cumAttrs(n))}
+}
+
+// running is the lowering of a scan with one accumulator.
+func running(typeOf func(d ir.DType) ir.DType, init func(d ir.DType) scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr) *ir.PrefixLowering {
+	own := func(n *ir.Node) ir.DType { return typeOf(n.Input(0).DType()) }
+	return &ir.PrefixLowering{
+		Accumulators: func(n *ir.Node) []ir.Accumulator { return []ir.Accumulator{{DType: own(n), Init: init(own(n))}} },
+		Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
+			return []scalar.Expr{scalar.Convert(load(0, at), own(n))}
+		},
+		Combine: func(_ *ir.Node, x, y []scalar.Expr) []scalar.Expr { return []scalar.Expr{combine(x[0], y[0])} },
+		Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
+			return []scalar.Expr{scalar.Convert(acc[0], n.Input(0).DType())}
+		},
+	}
+}
+
+func combining(init float64, combine func(x, y scalar.Expr) scalar.Expr) func() *ir.PrefixLowering {
+	return func() *ir.PrefixLowering {
+		return running(sumType, func(d ir.DType) scalar.Expr { return scalar.Const(d, init) }, combine)
+	}
+}
+
+func runningExtremum(sign int, combine func(x, y scalar.Expr) scalar.Expr) func() *ir.PrefixLowering {
+	return func() *ir.PrefixLowering {
+		same := func(d ir.DType) ir.DType { return d }
+		return running(same, func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) }, combine)
+	}
+}
+
+// logSums carries the maximum and the sum of the exponentials relative to it, which
+// neither overflows nor underflows.
+func logSums() *ir.PrefixLowering {
+	return &ir.PrefixLowering{
+		Accumulators: func(n *ir.Node) []ir.Accumulator {
+			d := sumType(n.Input(0).DType())
+			return []ir.Accumulator{{DType: d, Init: scalar.Extreme(d, -1)}, {DType: d, Init: scalar.Const(d, 0)}}
+		},
+		Element: func(n *ir.Node, at ir.Index, load ir.Load) []scalar.Expr {
+			d := sumType(n.Input(0).DType())
+			return []scalar.Expr{scalar.Convert(load(0, at), d), scalar.Const(d, 1)}
+		},
+		Combine: func(_ *ir.Node, x, y []scalar.Expr) []scalar.Expr {
+			m := scalar.Max(x[0], y[0])
+			part := func(v []scalar.Expr) scalar.Expr {
+				return scalar.Select(scalar.Eq(v[0], m), v[1], scalar.Mul(v[1], scalar.Exp(scalar.Sub(v[0], m))))
+			}
+			return []scalar.Expr{m, scalar.Add(part(x), part(y))}
+		},
+		Finish: func(n *ir.Node, acc []scalar.Expr) []scalar.Expr {
+			// The sum is 0 only for no elements, whose maximum is -Inf.
+			sum := scalar.Max(acc[1], scalar.Const(acc[1].Type, 1))
+			return []scalar.Expr{scalar.Convert(scalar.Add(acc[0], scalar.Log(sum)), n.Input(0).DType())}
+		},
+	}
+}
+
+// doublingScan returns the inclusive scan along an axis by recursive doubling (Hillis and
+// Steele, Data Parallel Algorithms, 1986): after step k each element combines the last 2^k
+// elements. No node has more than two operands, and a device makes one pass over the
+// values for each doubling.
+func doublingScan(b *ir.Builder, a CumSumAttrs, x []ir.Value, combine func(b *ir.Builder, x, y []ir.Value) []ir.Value) []ir.Value {
+	if len(x) == 0 || b.Err() != nil {
+		return x
+	}
+	size := x[0].Dim(a.Axis)
+	length, _ := size.Const()
+	part := func(v ir.Value, from, size int) ir.Value { return SliceAxis(b, v, a.Axis, ir.N(from), ir.N(size)) }
+	for run := 1; run < length; run *= 2 {
+		early, late := make([]ir.Value, len(x)), make([]ir.Value, len(x))
+		for i, v := range x {
+			early[i], late[i] = part(v, 0, length-run), part(v, run, length-run)
+		}
+		if a.Reverse {
+			early, late = late, early
+		}
+		next := make([]ir.Value, len(x))
+		for i, v := range combine(b, early, late) {
+			if a.Reverse {
+				next[i] = Concatenate(b, a.Axis, v, part(x[i], length-run, run))
+			} else {
+				next[i] = Concatenate(b, a.Axis, part(x[i], 0, run), v)
+			}
+		}
+		x = next
+	}
+	return x
 }

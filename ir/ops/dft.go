@@ -45,25 +45,6 @@ func init() {
 		},
 		Body:  dftBody,
 		Lower: &ir.KernelsLowering{Kernels: dftKernels},
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, inverse bool, in ...*ir.Array) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &DFTAttrs{inverse}, In: in}
-			}
-			pair := func(d ir.DType, dims ...int) []*ir.Array {
-				return []*ir.Array{draw(1, d, -1, 1, dims...), draw(2, d, -1, 1, dims...)}
-			}
-			return []ir.Sample{
-				sample("one product", false, pair(ir.F32, 2, 7)...), sample("one element", true, pair(ir.F32, 1)...),
-				sample("several products", false, pair(ir.F32, 2, 120)...), sample("inverse", true, pair(ir.F32, 72)...),
-				sample("a large prime", false, pair(ir.F32, 37)...), sample("twice a large prime", true, pair(ir.F32, 82)...),
-				sample("real", false, draw(3, ir.F32, -1, 1, 3, 10)), sample("real, several products", false, draw(3, ir.F32, -1, 1, 48)),
-				sample("real, a large prime", true, draw(3, ir.F32, -1, 1, 41)), sample("no rows", false, draw(3, ir.F32, -1, 1, 0, 4)),
-				sample("f64", false, pair(ir.F64, 45)...), sample("passes of kernels", false, pair(ir.F32, 2, 128)...),
-			}
-		},
 	})
 }
 
@@ -95,7 +76,7 @@ func inferDFT(n *ir.Node) ([]ir.Type, error) {
 
 // evalDFT computes the defining sum.
 func evalDFT() func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	if !withSamples {
+	if !withReferences {
 		return nil
 	}
 	return func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
@@ -154,4 +135,150 @@ func dftBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 // halfOf returns the real (0) or imaginary (1) parts of pairs along the last axis.
 func halfOf(b *ir.Builder, z ir.Value, which int) ir.Value {
 	return Squeeze(b, SliceAxis(b, z, -1, ir.N(which), ir.N(1)), -1)
+}
+
+// dft builds transforms. Numbers are pairs along a last axis, which has size 1 for real
+// numbers: a stage is then one contraction, over positions and parts at once, and the
+// twiddle factors fuse into the loads of the next stage.
+type dft struct {
+	b    *ir.Builder
+	d    ir.DType
+	sign float64
+}
+
+// maxRadix is the maximum length of a transform that is one matrix product.
+const maxRadix = 32
+
+// transform returns [..., n, 2] for [..., n, parts]: with n = r·m, position
+// m·j₁ + j₂ and frequency k₁ + r·k₂, transforms over j₁ are followed by the
+// factors of j₂·k₁ and by transforms over j₂ (Cooley and Tukey, "An algorithm for
+// the machine calculation of complex Fourier series", 1965).
+func (t *dft) transform(z ir.Value, n int) ir.Value {
+	if n <= maxRadix {
+		at := z.Rank() - 2
+		return DotGeneral(t.b, z, t.matrix(n, parts(z)), DotAttrs{LhsContract: []int{at, at + 1}, RhsContract: []int{0, 1}})
+	}
+	r := radix(n)
+	if r == 1 {
+		return t.chirp(z, n)
+	}
+	b, m, at := t.b, n/r, z.Rank()-2
+	z = splitAxis(b, z, at, ir.N(r)) // [..., r, m, parts]
+	z = DotGeneral(b, z, t.matrix(r, parts(z)), DotAttrs{LhsContract: []int{at, at + 2}, RhsContract: []int{0, 1}})
+	z = SwapAxes(b, z, at, at+1) // [..., r, m, 2]
+	z = t.transform(t.times(z, t.twiddles(r, m)), m)
+	return mergeAxes(b, SwapAxes(b, z, at, at+1), at)
+}
+
+// parts returns 1 for real numbers and 2 for pairs.
+func parts(z ir.Value) int {
+	if !z.Valid() {
+		return 1
+	}
+	n, _ := z.Dim(-1).Const()
+	return n
+}
+
+// matrix returns exp(sign·2πi·jk/n) as [n, parts, n, 2]: the contribution of each part of
+// number j to each part of frequency k.
+func (t *dft) matrix(n, parts int) ir.Value {
+	a := ir.NewArray(t.d, n, parts, n, 2)
+	for j := range n {
+		for k := range n {
+			w := cmplx.Rect(1, t.sign*2*math.Pi*float64(j*k%n)/float64(n))
+			for p := range parts {
+				at := ((j*parts+p)*n + k) * 2
+				a.F[at], a.F[at+1] = real(w), imag(w)
+				w *= 1i
+			}
+		}
+	}
+	a.Round()
+	return Literal(t.b, a)
+}
+
+// twiddles returns exp(sign·2πi·jk/(r·m)) as [r, m, 2], from angles of at most π, whose
+// rounding error is that of the sine.
+func (t *dft) twiddles(r, m int) ir.Value {
+	b, n := t.b, r*m
+	shape := ir.Dims(r, m)
+	turn := Mul(b, Iota(b, ir.I32, 0, shape...), Iota(b, ir.I32, 1, shape...))
+	turn = Select(b, Gt(b, turn, int32Like(b, turn, n/2)), Sub(b, turn, int32Like(b, turn, n)), turn)
+	angle := Convert(b, turn, t.d)
+	angle = Mul(b, angle, ConstLike(b, angle, t.sign*2*math.Pi/float64(n)))
+	return Stack(b, -1, Cos(b, angle), Sin(b, angle))
+}
+
+// times multiplies complex numbers given as pairs.
+func (t *dft) times(x, y ir.Value) ir.Value {
+	b := t.b
+	a, c, d, e := halfOf(b, x, 0), halfOf(b, x, 1), halfOf(b, y, 0), halfOf(b, y, 1)
+	return Stack(b, -1, Sub(b, Mul(b, a, d), Mul(b, c, e)), Add(b, Mul(b, a, e), Mul(b, c, d)))
+}
+
+// chirp transforms n numbers, where n has a large prime factor, by a convolution of
+// power-of-two length: jk is (j² + k² - (k-j)²)/2 (Bluestein, "A linear filtering approach
+// to the computation of discrete Fourier transform", 1970).
+func (t *dft) chirp(z ir.Value, n int) ir.Value {
+	b := t.b
+	if parts(z) == 1 {
+		z = Concatenate(b, -1, z, ZerosLike(b, z))
+	}
+	long := 1
+	for long < 2*n-1 && long <= maxBodyTable {
+		long *= 2
+	}
+	w, filter := table(b, t.d, n, 2), table(b, t.d, long, 2)
+	if w == nil || filter == nil {
+		return ir.Value{}
+	}
+	for j := range n {
+		x := cmplx.Rect(1, t.sign*math.Pi*float64(int64(j)*int64(j)%int64(2*n))/float64(n))
+		w.F[2*j], w.F[2*j+1] = real(x), imag(x)
+		for _, at := range []int{j, (long - j) % long} {
+			filter.F[2*at], filter.F[2*at+1] = real(x), -imag(x)
+		}
+	}
+	w.Round()
+	filter.Round()
+	chirp := Literal(b, w)
+	whole := func(z ir.Value, inverse bool) ir.Value {
+		re, im := DFT(b, halfOf(b, z, 0), halfOf(b, z, 1), inverse)
+		return Stack(b, -1, re, im)
+	}
+	z = padMatrix(b, t.times(z, chirp), long, 2)
+	y := whole(t.times(whole(z, false), whole(Literal(b, filter), false)), true)
+	y = SliceAxis(b, y, -2, ir.N(0), ir.N(n))
+	y = Mul(b, y, ConstLike(b, y, 1/float64(long)))
+	return t.times(y, chirp)
+}
+
+// radix returns the radix of the first stage for n numbers, 1 if there is none.
+func radix(n int) int {
+	r, _ := cheapest(n, map[int][2]int{})
+	return r
+}
+
+// stageCost is the memory round trip of a stage, in multiplications for each number.
+const stageCost = 16
+
+// cheapest returns the radix of the first stage and the total cost.
+func cheapest(n int, known map[int][2]int) (radix, cost int) {
+	if n <= maxRadix {
+		return n, n + stageCost
+	}
+	if k, ok := known[n]; ok {
+		return k[0], k[1]
+	}
+	radix, cost = 1, 1<<20 // Bluestein: a longer transform and its inverse
+	for r := 2; r <= maxRadix; r++ {
+		if n%r != 0 {
+			continue
+		}
+		if _, rest := cheapest(n/r, known); r+stageCost+rest < cost {
+			radix, cost = r, r+stageCost+rest
+		}
+	}
+	known[n] = [2]int{radix, cost}
+	return radix, cost
 }

@@ -71,13 +71,6 @@ func init() {
 				column, row := offDiagonal(b, in[0].Shape(), n.Attrs().(*OffsetAttrs).Offset)
 				return Select(b, t.keep(b, column, row), in[0], ZerosLike(b, in[0]))
 			},
-			samples: func() []ir.Sample {
-				if !withSamples {
-					return nil
-				}
-				return moved(movement{&OffsetAttrs{}, []int{67, 31}}, movement{&OffsetAttrs{1}, []int{2, 3, 3}},
-					movement{&OffsetAttrs{-1}, []int{4, 3}}, movement{&OffsetAttrs{}, []int{0, 3}})
-			},
 		})
 	}
 	defineComposite(composite{
@@ -90,21 +83,7 @@ func init() {
 			return nil
 		},
 		body: diag,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&OffsetAttrs{}, []int{5}}, movement{&OffsetAttrs{2}, []int{2, 3}}, movement{&OffsetAttrs{-1}, []int{3}},
-				movement{&OffsetAttrs{}, []int{0}})
-		},
 	})
-	diagonals := func() []ir.Sample {
-		if !withSamples {
-			return nil
-		}
-		return moved(movement{&OffsetAttrs{}, []int{7, 7}}, movement{&OffsetAttrs{1}, []int{2, 3, 5}}, movement{&OffsetAttrs{-2}, []int{67, 31}},
-			movement{&OffsetAttrs{3}, []int{2, 5}}, movement{&OffsetAttrs{}, []int{3, 0}})
-	}
 	sized := append(slices.Clone(matrices), "the matrices have no symbolic size, and the diagonal lies inside")
 	defineComposite(composite{
 		op: OpDiagonal, doc: "The elements on a diagonal of the matrices of x, as the last axis.",
@@ -112,19 +91,12 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return diagonal(b, in[0], n.Attrs().(*OffsetAttrs).Offset)
 		},
-		samples: diagonals,
 	})
 	defineComposite(composite{
 		op: OpTrace, doc: "The sum of the elements on a diagonal of the matrices of x.",
 		types: numbers, newAttrs: newOffset, constraints: sized, check: isMatrix,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return ReduceSum(b, diagonal(b, in[0], n.Attrs().(*OffsetAttrs).Offset), -1)
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return slices.DeleteFunc(diagonals(), func(s ir.Sample) bool { return s.In[0].DType == ir.Bool })
 		},
 	})
 	defineOneHot()
@@ -204,20 +176,6 @@ func defineOneHot() {
 				return Select(b, hit, one, ZerosLike(b, one))
 			}
 			return Convert(b, hit, a.DType)
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, a OneHotAttrs, x *ir.Array) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
-			}
-			ids := ir.Ints(ir.I32, []int64{2, 0, -1, 4, 7})
-			return []ir.Sample{
-				sample("last axis", OneHotAttrs{ir.N(5), 1, ir.F32}, ids), sample("first axis", OneHotAttrs{ir.N(5), 0, ir.I32}, ids),
-				sample("scalar", OneHotAttrs{ir.N(3), 0, ir.Bool}, ir.Int(ir.U32, 1)), sample("more classes than the type has numbers", OneHotAttrs{ir.N(300), 1, ir.F32}, ir.Ints(ir.U8, []int64{3, 250})),
-				sample("no classes", OneHotAttrs{ir.N(0), 1, ir.F32}, ids),
-			}
 		},
 	})
 }

@@ -1,6 +1,29 @@
 // Package ops defines the operations of a graph: one [ir.Def] each, with its
-// shape rule, reference implementation, derivative, transposition, batching rule, lowering and
-// samples in one place, and the constructors that add them to a builder.
+// shape rule, reference implementation, derivative, transposition, batching rule and lowering
+// in one place, and the constructors that add them to a builder. The samples by which tests try
+// each op are in package ir/ops/samples.
+//
+// # Files
+//
+// Each file is a family of ops: constants, attributes, definitions, rules and constructors.
+//
+//   - framework: define (makers of definitions), domain (element types), attrs, axes, rules
+//     (of derivatives and batching), subgraph (graphs that a node owns), reference;
+//   - elementwise: arith, power, trig, compare, complex, special, numeric, convert, const,
+//     identity, activation;
+//   - moves: shape, broadcast, concatenate, slice, pad, tile, diagonal, windows, resize;
+//   - reductions, scans and orders: reduce, argreduce, statistics, softmax, cumulative,
+//     associative, recurrence, sort, search;
+//   - indices: gather, scatter;
+//   - products: dot, einsum, conv, conv_layers, moe;
+//   - control flow: cond, while, scan, checkpoint, linear_call;
+//   - layers: dense, norm, pool, dropout, attention, rope, rnn, state_space, loss, loss_class;
+//   - random numbers: random, random_distributions, sampling;
+//   - matrices: linalg (batches of matrices), linalg_cholesky, _lu, _qr, _eigen, _solve and
+//     _functions, and the kernels that devices run for them, linalg_kernels and linalg_*_kernel;
+//   - signals: signal, fft, dft, dft_kernel;
+//   - rounded numbers: quantize, fake_quant, dequantize;
+//   - several devices: collective.
 //
 // # Constructors
 //

@@ -45,7 +45,6 @@ func init() {
 		Transpose: transposeDot,
 		Batch:     batchDot,
 		Lower:     &ir.ContractLowering{Spec: dotContraction},
-		Samples:   dotSamples,
 	})
 }
 
@@ -189,39 +188,215 @@ func placeIndex(rank int, a []int, ai ir.Index, b []int, bi ir.Index, c []int, c
 	return at
 }
 
-func dotSamples() []ir.Sample {
-	if !withSamples {
-		return nil
+// transposeDot contracts the cotangent with the other operand over the other operand's
+// free axes. The contraction has the batch axes, the free axes and the contracted axes of
+// the operand whose cotangent is computed, in this order.
+func transposeDot(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	a := n.Attrs().(*DotAttrs)
+	d := dotDimsOf(a, n.Input(0).Shape(), n.Input(1).Shape())
+	nb, nl := len(a.LhsBatch), len(d.lhsFree)
+	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0, 1) {
+		return make([]ir.Value, 2)
 	}
-	sample := func(name string, d ir.DType, x, y []int, a DotAttrs) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{drawn(d, x...), drawn(d, y...)}}
+	batch := counting(0, nb)
+	ctLhs, ctRhs := counting(nb, nl), counting(nb+nl, len(d.rhsFree))
+	out := make([]ir.Value, 2)
+	if linear[0] {
+		g := DotGeneral(b, ct[0], in[1], DotAttrs{LhsContract: ctRhs, RhsContract: d.rhsFree, LhsBatch: batch, RhsBatch: a.RhsBatch})
+		out[0] = placeAxes(b, g, slices.Concat(a.LhsBatch, d.lhsFree, alongside(a.RhsContract, a.LhsContract)))
 	}
-	rows := DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}}
-	return []ir.Sample{
-		sample("matrix", ir.F32, []int{3, 4}, []int{4, 5}, rows),
-		sample("beyond a tile", ir.F32, []int{33, 65}, []int{65, 17}, rows),
-		sample("both transposed", ir.F32, []int{7, 9}, []int{5, 7}, DotAttrs{LhsContract: []int{0}, RhsContract: []int{1}}),
-		sample("batch last", ir.F32, []int{3, 4, 2}, []int{4, 2, 5},
-			DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}, LhsBatch: []int{2}, RhsBatch: []int{1}}),
-		sample("two contracted axes", ir.F32, []int{2, 3, 4}, []int{4, 5, 2},
-			DotAttrs{LhsContract: []int{0, 2}, RhsContract: []int{2, 0}}),
-		sample("outer product", ir.F32, []int{3}, []int{4}, DotAttrs{}),
-		sample("inner product", ir.F32, []int{70}, []int{70}, DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}}),
-		sample("scalars", ir.F32, nil, nil, DotAttrs{}),
-		sample("nothing to sum", ir.F32, []int{3, 0}, []int{0, 2}, rows),
-		sample("no rows", ir.F32, []int{0, 3}, []int{3, 2}, rows),
-		sample("one by one", ir.F32, []int{1, 1}, []int{1, 1}, rows),
-		sample("half precision", ir.F16, []int{3, 70}, []int{70, 2}, rows),
-		sample("integers", ir.I32, []int{3, 4}, []int{4, 2}, rows),
+	if linear[1] {
+		// With lhs first a plain matrix product needs no transpose of its result.
+		g := DotGeneral(b, in[0], ct[0], DotAttrs{LhsContract: d.lhsFree, RhsContract: ctLhs, LhsBatch: a.LhsBatch, RhsBatch: batch})
+		out[1] = placeAxes(b, g, slices.Concat(a.RhsBatch, alongside(a.LhsContract, a.RhsContract), d.rhsFree))
 	}
+	return out
 }
 
-// drawn returns a sample operand of the given shape: numbers in [-1, 1), or small
-// integers, seeded by the shape.
-func drawn(d ir.DType, dims ...int) *ir.Array {
-	limit := 1.0
-	if !d.IsFloat() && !d.IsComplex() {
-		limit = 5
+// alongside returns values permuted by the order that sorts keys.
+func alongside(keys, values []int) []int {
+	sorted := slices.Sorted(slices.Values(keys))
+	out := make([]int, len(keys))
+	for i, k := range keys {
+		out[slices.Index(sorted, k)] = values[i]
 	}
-	return draw(uint64(11+offset(counting(7, len(dims)), dims)), d, -limit, limit, dims...)
+	return out
+}
+
+// bilinearJVP is the JVP rule of an op that is linear in each of two operands.
+func bilinearJVP(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	var terms [2]ir.Value
+	if t[0].Valid() {
+		terms[0] = b.Add1(n.Op(), n.Attrs(), t[0], in[1])
+	}
+	if t[1].Valid() {
+		terms[1] = b.Add1(n.Op(), n.Attrs(), in[0], t[1])
+	}
+	return []ir.Value{addTangents(b, terms[0], terms[1])}
+}
+
+// batchDot makes the batch axis another batch axis of the contraction where both operands
+// have it, and a free axis where only one has.
+func batchDot(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+	a := n.Attrs().(*DotAttrs)
+	d := DotAttrs{
+		LhsContract: shiftedBy(a.LhsContract, axes[0]), LhsBatch: shiftedBy(a.LhsBatch, axes[0]),
+		RhsContract: shiftedBy(a.RhsContract, axes[1]), RhsBatch: shiftedBy(a.RhsBatch, axes[1]),
+	}
+	if axes[0] >= 0 && axes[1] >= 0 {
+		d.LhsBatch, d.RhsBatch = slices.Concat([]int{axes[0]}, d.LhsBatch), slices.Concat([]int{axes[1]}, d.RhsBatch)
+		return []ir.Value{DotGeneral(b, in[0], in[1], d)}, []int{0}
+	}
+	free := dotDimsOf(&d, in[0].Shape(), in[1].Shape())
+	at := len(d.LhsBatch)
+	if axes[0] >= 0 {
+		at += slices.Index(free.lhsFree, axes[0])
+	} else {
+		at += len(free.lhsFree) + slices.Index(free.rhsFree, axes[1])
+	}
+	return []ir.Value{DotGeneral(b, in[0], in[1], d)}, []int{at}
+}
+
+// MatMul returns the matrix product as NumPy defines it: over the last two axes of x [...,
+// m, k] and y [..., k, n], with the leading axes broadcast. A vector on the left is a row
+// and one on the right a column, whose axis the result lacks. x and y have one numeric
+// type; f16 and bf16 accumulate in f32. An operand of rank 0 is an error of kind
+// [ir.ErrShape].
+func MatMul(b *ir.Builder, x, y ir.Value) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	column := max(y.Rank()-2, 0)
+	if err := checkMatMul(x.Type(), y.Type(), column); err != nil {
+		b.Failf(opMatMul, []ir.Value{x, y}, err)
+		return ir.Value{}
+	}
+	if y.Rank() <= 2 || x.Rank() == 1 && y.Rank() == 2 {
+		return DotGeneral(b, x, y, DotAttrs{LhsContract: []int{-1}, RhsContract: []int{column}})
+	}
+	if x.Rank() == 1 {
+		return DotGeneral(b, x, y, DotAttrs{LhsContract: []int{0}, RhsContract: []int{column}})
+	}
+	return batchMatMul(b, x, y)
+}
+
+// opMatMul is the name of a matrix product in errors.
+const opMatMul ir.Op = "matmul"
+
+// checkMatMul reports, in terms of matrices, why x and y cannot be multiplied. column is
+// the contracted axis of y.
+func checkMatMul(x, y ir.Type, column int) error {
+	switch {
+	case len(x.Shape) == 0 || len(y.Shape) == 0:
+		return ir.Shapef("a matrix product of %s and %s needs operands of rank 1 or more", x, y)
+	case x.DType != y.DType:
+		return ir.DTypef("the factors are %s and %s, not of one type", x.DType, y.DType)
+	case !x.DType.IsNumeric():
+		return ir.DTypef("the factors are %s, of which there are no products", x.DType)
+	}
+	if k, l := x.Shape[len(x.Shape)-1], y.Shape[column]; k != l {
+		return ir.Shapef("rows of %s have %s elements, columns of %s have %s", x.Shape, k, y.Shape, l)
+	}
+	return nil
+}
+
+// batchMatMul multiplies x of rank 2 or more by y of rank 3 or more, after broadcasting
+// their leading axes.
+func batchMatMul(b *ir.Builder, x, y ir.Value) ir.Value {
+	xs, ys := x.Shape(), y.Shape()
+	lead, err := BroadcastShapes(xs[:len(xs)-2], ys[:len(ys)-2])
+	if err != nil {
+		b.Failf(opMatMul, []ir.Value{x, y}, err)
+		return ir.Value{}
+	}
+	x = BroadcastTo(b, x, slices.Concat(lead, xs[len(xs)-2:]))
+	y = BroadcastTo(b, y, slices.Concat(lead, ys[len(ys)-2:]))
+	batch := counting(0, len(lead))
+	return DotGeneral(b, x, y, DotAttrs{
+		LhsContract: []int{-1}, RhsContract: []int{len(lead)}, LhsBatch: batch, RhsBatch: batch,
+	})
+}
+
+// Products of vectors, matrices and tensors.
+const (
+	OpKron  ir.Op = "kron"
+	OpOuter ir.Op = "outer"
+	OpVdot  ir.Op = "vdot"
+)
+
+func init() {
+	sameType := []string{"x and y have one element type"}
+	operands := []string{"x", "y"}
+	defineComposite(composite{
+		op: OpKron, doc: "The Kronecker product: each element of x times all of y, as blocks. The operand of lower rank gets leading axes of size 1.",
+		operands: operands, types: numbers, constraints: sameType, check: oneDType, body: kron,
+	})
+	defineComposite(composite{
+		op: OpOuter, doc: "The products of all elements of x with all of y: a matrix [size of x, size of y].",
+		operands: operands, types: numbers, constraints: sameType, check: oneDType,
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			return DotGeneral(b, flattened(b, in[0]), flattened(b, in[1]), DotAttrs{})
+		},
+	})
+	defineComposite(composite{
+		op: OpVdot, doc: "The sum of the products of the elements of x, conjugated if they are complex, and of y, in row-major order.",
+		operands: operands, types: numbers, constraints: append(slices.Clone(sameType), "x and y have the same number of elements"), check: oneDType,
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			x := in[0]
+			if x.DType().IsComplex() {
+				x = Conj(b, x)
+			}
+			return DotGeneral(b, flattened(b, x), flattened(b, in[1]), DotAttrs{LhsContract: []int{0}, RhsContract: []int{0}})
+		},
+	})
+}
+
+func flattened(b *ir.Builder, x ir.Value) ir.Value { return Reshape(b, x, x.Shape().Size()) }
+
+// kron interleaves axes of size 1: after each axis of x and before each axis of y.
+func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+	rank := max(in[0].Rank(), in[1].Rank())
+	var apart [2]ir.Value
+	var merged ir.Shape
+	for side, v := range in {
+		full := slices.Concat(ir.Shape(ir.Dims(repeatInt(1, rank-v.Rank())...)), v.Shape())
+		var shape ir.Shape
+		for i, d := range full {
+			pair := []ir.Dim{d, ir.N(1)}
+			if side == 1 {
+				pair = []ir.Dim{ir.N(1), d}
+				merged[i] = merged[i].Mul(d)
+			} else {
+				merged = append(merged, d)
+			}
+			shape = append(shape, pair...)
+		}
+		apart[side] = Reshape(b, v, shape...)
+	}
+	return Reshape(b, Mul(b, apart[0], apart[1]), merged...)
+}
+
+// Kron returns the Kronecker product of x and y: each element of x times all of y, as
+// blocks. The operand of lower rank gets leading axes of size 1; axis i of the result has
+// the product of the sizes of axis i of both.
+func Kron(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpKron, nil, x, y) }
+
+// Outer returns the outer product of x and y, flattened: [size of x, size of y].
+func Outer(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpOuter, nil, x, y) }
+
+// Vdot returns the sum of conj(x)·y over all elements in row-major order, of rank 0. x and
+// y have the same number of elements.
+func Vdot(b *ir.Builder, x, y ir.Value) ir.Value { return b.Add1(OpVdot, nil, x, y) }
+
+// TensorDot returns the contraction of the last axes of x with the first axes of y, as
+// numpy.tensordot(x, y, axes) does: paired axes have equal sizes. axes is neither negative
+// nor above either rank.
+func TensorDot(b *ir.Builder, x, y ir.Value, axes int) ir.Value {
+	if b.Err() == nil && (axes < 0 || axes > min(x.Rank(), y.Rank())) {
+		b.Failf(OpDotGeneral, []ir.Value{x, y}, ir.Attrf("count, of axes, is %d: it must be neither negative nor above the ranks of the operands, %d and %d", axes, x.Rank(), y.Rank()))
+	}
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return DotGeneral(b, x, y, DotAttrs{LhsContract: counting(x.Rank()-axes, axes), RhsContract: counting(0, axes)})
 }

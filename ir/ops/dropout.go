@@ -47,7 +47,6 @@ func init() {
 			kept := keptBy(b, in[1], keep, x.Shape())
 			return []ir.Value{Select(b, kept, Mul(b, x, ConstLike(b, x, 1/keep)), ZerosLike(b, x))}
 		},
-		Samples: dropoutSamples,
 	})
 }
 
@@ -70,17 +69,4 @@ func keptBy(b *ir.Builder, key ir.Value, keep float64, shape ir.Shape) ir.Value 
 // differ from step to step: see [FoldIn].
 func Dropout(b *ir.Builder, x, key ir.Value, rate float64) ir.Value {
 	return b.Add1(OpDropout, &DropoutAttrs{rate}, x, key)
-}
-
-func dropoutSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	key := ir.Ints(ir.U32, []int64{6, 28})
-	sample := func(name string, rate float64, dims ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &DropoutAttrs{rate}, In: []*ir.Array{drawn(ir.F32, dims...), key}}
-	}
-	return []ir.Sample{
-		sample("a quarter", 0.25, 7, 33), sample("a hundred-thousandth", 1e-5, 3, 5), sample("none", 0, 5), sample("all", 1, 5), sample("empty", 0.5, 0, 2), sample("scalar", 0.5),
-	}
 }

@@ -82,9 +82,8 @@ func init() {
 			}
 			return checkFakeQuant(n, a.Bits, a.Axes)
 		},
-		bodies:  fakeQuant,
-		jvp:     jvpFakeQuant,
-		samples: fakeQuantSamples,
+		bodies: fakeQuant,
+		jvp:    jvpFakeQuant,
 	})
 	defineComposite(composite{
 		op: OpFakeQuantLSQ, operands: []string{"x", "scale"}, types: floats,
@@ -101,8 +100,7 @@ func init() {
 			_, q, scale := lsq(b, n, in)
 			return Convert(b, Mul(b, q, scale), in[0].DType())
 		},
-		jvp:     jvpLSQ,
-		samples: lsqSamples,
+		jvp: jvpLSQ,
 	})
 }
 
@@ -192,38 +190,6 @@ func jvpLSQ(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 		byScale = scale(b, moved, StopGradient(b, Convert(b, slope, d)))
 	}
 	return []ir.Value{addTangents(b, byX, byScale)}
-}
-
-const decreed = "the derivative is an estimator"
-
-func fakeQuantSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, a FakeQuantAttrs, dims ...int) ir.Sample {
-		largest := draw(4, d, 0.5, 1.5, pick(dims, a.Axes)...)
-		return ir.Sample{Name: name, Attrs: &a, NoGrad: decreed, In: []*ir.Array{draw(1, d, -2, 2, dims...), largest}}
-	}
-	return []ir.Sample{
-		sample("tensor", ir.F32, FakeQuantAttrs{8, nil, STEIdentity, ScaleBatch, 0}, 3, 5),
-		sample("columns", ir.F32, FakeQuantAttrs{4, []int{1}, STEClipped, ScaleEMA, 0.75}, 4, 3),
-		sample("given", ir.F32, FakeQuantAttrs{2, []int{0, 2}, STETanh, ScaleFixed, 0}, 2, 3, 2),
-		sample("half", ir.F16, FakeQuantAttrs{8, nil, STEHardTanh, ScaleFixed, 0}, 7),
-		sample("empty", ir.F32, FakeQuantAttrs{8, nil, STEIdentity, ScaleBatch, 0}, 0),
-	}
-}
-
-func lsqSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, a LSQAttrs, dims ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, NoGrad: decreed, In: []*ir.Array{draw(1, d, -2, 2, dims...), draw(4, d, 0.25, 0.5, pick(dims, a.Axes)...)}}
-	}
-	return []ir.Sample{
-		sample("tensor", ir.F32, LSQAttrs{3, nil, 1}, 3, 5), sample("rows", ir.F32, LSQAttrs{4, []int{0}, 0.5}, 2, 3),
-		sample("half", ir.F16, LSQAttrs{3, nil, 1}, 7), sample("empty", ir.F32, LSQAttrs{8, nil, 1}, 0),
-	}
 }
 
 var (

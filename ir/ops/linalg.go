@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -36,7 +37,6 @@ type matrixOp struct {
 	transpose   transposeRule
 	noGrad      string
 	noTranspose string
-	samples     func() []ir.Sample
 	// routine is true if libraries have the op; kernels are the GPU implementation.
 	routine bool
 	kernels func(n *ir.Node, caps loop.Caps) *ir.Algorithm
@@ -62,7 +62,7 @@ func defineMatrixOp(m matrixOp) {
 		JVP:         m.jvp, NoGrad: m.noGrad,
 		Transpose: m.transpose, NoTranspose: m.noTranspose,
 		Batch: batchMatrices,
-		Body:  m.body, Samples: m.samples,
+		Body:  m.body,
 	}
 	switch {
 	case m.kernels != nil:
@@ -70,7 +70,7 @@ func defineMatrixOp(m matrixOp) {
 	case m.routine:
 		d.Lower = &ir.RoutineLowering{}
 	}
-	if withSamples && m.meaning != nil { // the reference implementations are as large as the bodies
+	if withReferences && m.meaning != nil { // the reference implementations are as large as the bodies
 		d.Eval = m.eval
 	}
 	define(d)
@@ -243,4 +243,256 @@ func repeated(b *ir.Builder, n int, x ir.Value, consts []ir.Value, step func(b *
 		},
 	})
 	return carries[0]
+}
+
+// matrix is one matrix of a reference implementation, in row-major order; a vector has one
+// row.
+type matrix struct {
+	rows, cols int
+	x          []float64
+}
+
+func newMatrix(rows, cols int) matrix { return matrix{rows, cols, make([]float64, rows*cols)} }
+
+// matrixAt returns matrix i of a batch, as a copy.
+func matrixAt(a *ir.Array, i int) matrix {
+	rank := len(a.Dims)
+	m := newMatrix(a.Dims[rank-2], a.Dims[rank-1])
+	copy(m.x, a.F[i*len(m.x):])
+	return m
+}
+
+func (m matrix) at(i, j int) float64     { return m.x[i*m.cols+j] }
+func (m matrix) set(i, j int, v float64) { m.x[i*m.cols+j] = v }
+
+func (m matrix) clone() matrix {
+	c := newMatrix(m.rows, m.cols)
+	copy(c.x, m.x)
+	return c
+}
+
+func (m matrix) transposed() matrix {
+	t := newMatrix(m.cols, m.rows)
+	for i := range m.rows {
+		for j := range m.cols {
+			t.set(j, i, m.at(i, j))
+		}
+	}
+	return t
+}
+
+func (m matrix) times(o matrix) matrix {
+	p := newMatrix(m.rows, o.cols)
+	for i := range m.rows {
+		for j := range o.cols {
+			sum := 0.0
+			for k := range m.cols {
+				sum += m.at(i, k) * o.at(k, j)
+			}
+			p.set(i, j, sum)
+		}
+	}
+	return p
+}
+
+// symmetric returns the symmetric part.
+func (m matrix) symmetric() matrix {
+	s := m.clone()
+	for i := range m.rows {
+		for j := range m.cols {
+			s.set(i, j, (m.at(i, j)+m.at(j, i))/2)
+		}
+	}
+	return s
+}
+
+func identity(n int) matrix {
+	m := newMatrix(n, n)
+	for i := range n {
+		m.set(i, i, 1)
+	}
+	return m
+}
+
+// fill sets all elements to v.
+func (m matrix) fill(v float64) matrix {
+	for i := range m.x {
+		m.x[i] = v
+	}
+	return m
+}
+
+// block returns the first rows and columns.
+func (m matrix) block(rows, cols int) matrix {
+	c := newMatrix(rows, cols)
+	for i := range rows {
+		copy(c.x[i*cols:(i+1)*cols], m.x[i*m.cols:])
+	}
+	return c
+}
+
+// columnNorm returns the Euclidean norm of a column.
+func (m matrix) columnNorm(j int) float64 {
+	sum := 0.0
+	for i := range m.rows {
+		sum = math.Hypot(sum, m.at(i, j))
+	}
+	return sum
+}
+
+// columnsDot returns the dot product of two columns.
+func (m matrix) columnsDot(p, q int) float64 {
+	sum := 0.0
+	for i := range m.rows {
+		sum += m.at(i, p) * m.at(i, q)
+	}
+	return sum
+}
+
+// columns returns some of the columns.
+func (m matrix) columns(which []int) matrix {
+	c := newMatrix(m.rows, len(which))
+	for j, from := range which {
+		for i := range m.rows {
+			c.set(i, j, m.at(i, from))
+		}
+	}
+	return c
+}
+
+// Shared by eigenvectors and singular vectors: the sign convention, and the reference
+// implementation.
+
+// signWeights returns the weights 1/(i+√2) of the sign convention: the weighted sum of a
+// vector is not negative. It is far from 0 for vectors of small integers.
+func signWeights(b *ir.Builder, x ir.Value) ir.Value {
+	i, _ := places(b, x)
+	return Div(b, OnesLike(b, x), Add(b, Convert(b, i, x.DType()), ConstLike(b, x, math.Sqrt2)))
+}
+
+// columnSigns returns the factor -1 or 1 of each column.
+func columnSigns(b *ir.Builder, x ir.Value) ir.Value {
+	sum := ReduceSum(b, Mul(b, x, signWeights(b, x)), -2)
+	one := OnesLike(b, sum)
+	return Select(b, Lt(b, sum, ZerosLike(b, sum)), Neg(b, one), one)
+}
+
+// orthogonaliseColumns orthogonalises the columns of a matrix in cyclic order, and returns them and
+// the orthogonal matrix of the rotations.
+func orthogonaliseColumns(x matrix) (turned, by matrix) {
+	by = identity(x.cols)
+	for range 60 {
+		still := true
+		for p := range x.cols {
+			for q := p + 1; q < x.cols; q++ {
+				still = orthogonalisePair(x, by, p, q) && still
+			}
+		}
+		if still {
+			break
+		}
+	}
+	return x, by
+}
+
+// orthogonalisePair makes two columns of x orthogonal, and reports whether they already were.
+func orthogonalisePair(x, by matrix, p, q int) bool {
+	a, c, d := x.columnsDot(p, p), x.columnsDot(q, q), x.columnsDot(p, q)
+	if math.Abs(d) <= 1e-17*math.Sqrt(a*c) {
+		return true
+	}
+	zeta := (c - a) / (2 * d)
+	tan := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
+	cos := 1 / math.Hypot(1, tan)
+	for _, m := range []matrix{x, by} {
+		for i := range m.rows {
+			u, v := m.at(i, p), m.at(i, q)
+			m.set(i, p, cos*(u-tan*v))
+			m.set(i, q, cos*(tan*u+v))
+		}
+	}
+	return false
+}
+
+// orient negates the columns that violate the sign convention, in all matrices.
+func orient(x matrix, more ...matrix) {
+	for j := range x.cols {
+		sum := 0.0
+		for i := range x.rows {
+			sum += x.at(i, j) / (float64(i) + math.Sqrt2)
+		}
+		if sum >= 0 {
+			continue
+		}
+		for _, m := range append(more, x) {
+			for i := range m.rows {
+				m.set(i, j, -m.at(i, j))
+			}
+		}
+	}
+}
+
+// panel is the block of columns of one step of a blocked factorisation. The rows above its
+// triangle are finished.
+type panel struct {
+	b     *ir.Builder
+	first ir.Value // its first column, and its first unfinished row
+	width int
+	// live holds its rows from first on, padded with zero rows.
+	live ir.Value
+}
+
+// panelWidth returns the width of a panel: the maximum that a kernel keeps in registers,
+// up to matrixBlock.
+func panelWidth(d ir.DType, rows int) int {
+	width := matrixBlock
+	for width > 8 && rows*width*d.Size() > 4*256*tileRegisters {
+		width /= 2
+	}
+	return width
+}
+
+// roundUp returns n rounded up to a multiple of by.
+func roundUp(n, by int) int { return (n + by - 1) / by * by }
+
+// panelOf returns panel k of matrices whose sizes are multiples of width.
+func panelOf(b *ir.Builder, x, k ir.Value, width int) panel {
+	rows, cols := matrixDims(x)
+	p := panel{b: b, first: Mul(b, k, int32Like(b, k, width)), width: width}
+	columns := element(b, splitAxis(b, x, x.Rank()-1, ir.N(cols/width)), k, x.Rank()-1)
+	i := steps(b, rows)
+	from := Rem(b, Add(b, i, p.first), int32Like(b, i, rows))
+	columns = Take(b, columns, from, -2, OutsideClip)
+	row, _ := places(b, columns)
+	p.live = orZero(b, Lt(b, row, Sub(b, int32Like(b, p.first, rows), p.first)), columns)
+	return p
+}
+
+// back moves values for the rows of the live part, along an axis, to the matrix's row
+// order.
+func (p panel) back(x ir.Value, axis int) ir.Value {
+	b := p.b
+	if b.Err() != nil {
+		return x
+	}
+	rows, _ := x.Dim(axis).Const()
+	i := steps(b, rows)
+	from := Rem(b, Add(b, i, Sub(b, int32Like(b, p.first, rows), p.first)), int32Like(b, i, rows))
+	return Take(b, x, from, axis, OutsideClip)
+}
+
+// replace returns x with the panel from its first row on and with rest as the columns
+// after it.
+func (p panel) replace(x, panel, rest ir.Value) ir.Value {
+	b := p.b
+	if b.Err() != nil {
+		return x
+	}
+	_, cols := matrixDims(x)
+	own := Sub(b, steps(b, cols), p.first)
+	panel = Take(b, panel, own, -1, OutsideClip)
+	i, j := places(b, x)
+	live := And(b, Ge(b, i, p.first), Ge(b, j, p.first))
+	after := Ge(b, j, Add(b, p.first, int32Like(b, p.first, p.width)))
+	return Select(b, live, Select(b, after, rest, panel), x)
 }

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -26,32 +27,10 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return matrixPower(b, in[0], n.Attrs().(*MatrixPowerAttrs).Exponent)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			var out []ir.Sample
-			for _, p := range []int{0, 1, 2, 5, -2} {
-				a := &MatrixPowerAttrs{p}
-				out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{dominant(uint64(p+9), ir.F32, 2, 3, 3)}})
-			}
-			return append(out, ir.Sample{Name: "empty", Attrs: &MatrixPowerAttrs{3}, In: []*ir.Array{ir.NewArray(ir.F32, 0, 0)}})
-		},
 	})
 	defineComposite(composite{
 		op: OpExpm, doc: "The exponentials of square matrices by scaling and squaring with the Padé approximant of degree 13 (Higham), with at most 16 squarings: NaN if the 1-norm exceeds 3.5e5.",
 		types: floats, constraints: squares, check: checkSizedSquare, body: expmBody,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			large := dominant(5, ir.F32, 3, 3)
-			for i := range large.F {
-				large.F[i] *= -8
-			}
-			out := matrixSamples(general, nil, []int{3, 3}, []int{1, 1}, []int{0, 0}, []int{2, 2, 2})
-			return append(out, ir.Sample{Name: "squared often", In: []*ir.Array{large}})
-		},
 	})
 }
 
@@ -133,4 +112,126 @@ func padeExp(b *ir.Builder, x ir.Value) ir.Value {
 	u := MatMul(b, x, Add(b, MatMul(b, x6, sum(9, 1)), sum(1, 0)))
 	v := Add(b, MatMul(b, x6, sum(8, 1)), sum(0, 0))
 	return Solve(b, Sub(b, v, u), Add(b, v, u), SolveAttrs{})
+}
+
+// Norms of matrices.
+const (
+	OpMatrixNorm ir.Op = "matrix_norm"
+	OpCondNumber ir.Op = "cond_number"
+)
+
+// The orders of a matrix norm.
+const (
+	NormFrobenius = "fro"  // the root of the sum of squares
+	NormNuclear   = "nuc"  // the sum of the singular values
+	NormSpectral  = "2"    // the largest singular value
+	NormSmallest  = "-2"   // the smallest singular value
+	NormColumns   = "1"    // the largest sum of the absolute values of a column
+	NormRows      = "inf"  // the largest sum of the absolute values of a row
+	normColumn    = "-1"   // the smallest of those of columns
+	normRow       = "-inf" // the smallest of those of rows
+)
+
+var matrixNorms = []string{NormFrobenius, NormNuclear, NormSpectral, NormSmallest, NormColumns, NormRows, normColumn, normRow}
+
+// MatrixNormAttrs hold the order of a norm.
+type MatrixNormAttrs struct{ Order string }
+
+// Visit shows the attributes.
+func (a *MatrixNormAttrs) Visit(v ir.AttrVisitor) { v.Text("order", &a.Order) }
+
+func init() {
+	constraints := []string{
+		"x is f32 or f64, of rank 2 or more, and has no symbolic size",
+		`order is "fro" (the root of the sum of squares), "nuc" (the sum of the singular values), "2" or "-2" (the largest and the smallest of them), ` +
+			`"1" or "-1" (the largest and the smallest sum of absolute values in a column), or "inf" or "-inf" (in a row)`,
+	}
+	known := func(n *ir.Node) error {
+		if order := n.Attrs().(*MatrixNormAttrs).Order; !slices.Contains(matrixNorms, order) {
+			return ir.Attrf("order is %q, not one of %q", order, matrixNorms)
+		}
+		return nil
+	}
+	defineComposite(composite{
+		op: OpMatrixNorm, doc: "The norms of matrices, by the orders of numpy.linalg.norm. The norm of an empty matrix is 0; the orders of a minimum need elements.",
+		types: floats, constraints: constraints, newAttrs: func() ir.Attrs { return &MatrixNormAttrs{NormFrobenius} },
+		check: func(n *ir.Node) error {
+			if err := checkSized(n); err != nil {
+				return err
+			}
+			return known(n)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return matrixNorm(b, in[0], n.Attrs().(*MatrixNormAttrs).Order)
+		},
+	})
+	defineComposite(composite{
+		op: OpCondNumber, doc: "The condition numbers of square matrices: the norm of x times that of its inverse, Inf or NaN for a singular matrix.",
+		types: floats, constraints: append(constraints[:2:2], "the matrices are square and have elements"),
+		newAttrs: func() ir.Attrs { return &MatrixNormAttrs{NormSpectral} },
+		check: func(n *ir.Node) error {
+			if err := checkSizedSquare(n); err != nil {
+				return err
+			}
+			if n.Input(0).Dim(-1).Is(0) {
+				return ir.Shapef("%s has no elements", n.Input(0).Type())
+			}
+			return known(n)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			order := n.Attrs().(*MatrixNormAttrs).Order
+			if order == NormSpectral || order == NormSmallest {
+				most, least := matrixNorm(b, in[0], NormSpectral), matrixNorm(b, in[0], NormSmallest)
+				if order == NormSmallest {
+					most, least = least, most
+				}
+				return Div(b, most, least)
+			}
+			return Mul(b, matrixNorm(b, in[0], order), matrixNorm(b, Inv(b, in[0]), order))
+		},
+	})
+}
+
+// MatrixNorm returns the norms [...] of matrices, [..., m, n] of f32 or f64, of an order
+// such as [NormFrobenius] or [NormSpectral].
+func MatrixNorm(b *ir.Builder, x ir.Value, order string) ir.Value {
+	return b.Add1(OpMatrixNorm, &MatrixNormAttrs{order}, x)
+}
+
+// CondNumber returns the condition numbers [...] of square matrices in the norm of the
+// given order.
+func CondNumber(b *ir.Builder, x ir.Value, order string) ir.Value {
+	return b.Add1(OpCondNumber, &MatrixNormAttrs{order}, x)
+}
+
+func matrixNorm(b *ir.Builder, x ir.Value, order string) ir.Value {
+	rows, cols := matrixDims(x)
+	switch order {
+	case NormFrobenius:
+		return Norm(b, x, 2, -2, -1)
+	case NormColumns, normColumn, NormRows, normRow:
+		along, left := -2, cols
+		if order == NormRows || order == normRow {
+			along, left = -1, rows
+		}
+		sums := ReduceSum(b, Abs(b, x), along)
+		if order == normColumn || order == normRow {
+			return ReduceMin(b, sums, -1)
+		}
+		if left == 0 {
+			return Zeros(b, x.DType(), leadOf(x)...)
+		}
+		return ReduceMax(b, sums, -1)
+	}
+	_, s, _ := SVD(b, x, false)
+	k := min(rows, cols)
+	switch {
+	case order == NormNuclear:
+		return ReduceSum(b, s, -1)
+	case order == NormSmallest:
+		return Squeeze(b, SliceAxis(b, s, -1, ir.N(max(k-1, 0)), ir.N(1)), -1)
+	case k == 0:
+		return Zeros(b, x.DType(), leadOf(x)...)
+	}
+	return Squeeze(b, SliceAxis(b, s, -1, ir.N(0), ir.N(1)), -1)
 }

@@ -55,8 +55,7 @@ func init() {
 			}
 			return nil
 		},
-		bodies:  moeRoute,
-		samples: moeRouteSamples,
+		bodies: moeRoute,
 	})
 	defineComposite(composite{
 		op: OpMoEDispatch, operands: []string{"x", "slots"}, types: floats, newAttrs: func() ir.Attrs { return &RowsAttrs{} },
@@ -69,9 +68,6 @@ func init() {
 			at := IndexedAxes{Axes: []int{0}, Unique: true}
 			source := Scatter(b, Const(b, ir.I32, -1, rows), ExpandDims(b, slots, -1), tokens, ScatterAttrs{at})
 			return Take(b, x, source, 0, OutsideFill)
-		},
-		samples: func() []ir.Sample {
-			return slotSamples(&RowsAttrs{ir.N(7)}, func(d ir.DType) []*ir.Array { return []*ir.Array{drawn(d, 3, 5), slotsOf()} })
 		},
 	})
 	defineComposite(composite{
@@ -95,9 +91,6 @@ func init() {
 			rows := wide(b, Take(b, in[0], in[2], 0, OutsideFill))
 			return Convert(b, ReduceSum(b, Mul(b, rows, ExpandDims(b, wide(b, in[1]), -1)), 1), in[0].DType())
 		},
-		samples: func() []ir.Sample {
-			return slotSamples(nil, func(d ir.DType) []*ir.Array { return []*ir.Array{drawn(d, 7, 5), draw(2, d, 0, 1, 3, 2), slotsOf()} })
-		},
 	})
 	defineGroupedMatMul()
 	defineComposite(composite{
@@ -108,15 +101,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			low := MatMul(b, MatMul(b, in[0], in[2]), in[3])
 			return Add(b, MatMul(b, in[0], in[1]), Mul(b, low, ConstLike(b, low, n.Attrs().(*ScaleAttrs).Scale)))
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, x ...int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &ScaleAttrs{0.5}, In: []*ir.Array{draw(1, d, -1, 1, x...), draw(2, d, -1, 1, 4, 5), draw(3, d, -1, 1, 4, 2), draw(4, d, -1, 1, 2, 5)}}
-			}
-			return []ir.Sample{sample("matrix", ir.F32, 3, 4), sample("vector", ir.F32, 4), sample("no rows", ir.F32, 0, 4), sample("half", ir.F16, 3, 4)}
 		},
 	})
 }
@@ -157,32 +141,6 @@ func moeRoute(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	return []ir.Value{Convert(b, weights, d), chosen, slots, Convert(b, loss, d)}
 }
 
-func moeRouteSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, a MoERouteAttrs, dims ...int) ir.Sample {
-		x := distinct(-1, 1.5, dims...)
-		x.DType = d
-		x.Round()
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x}}
-	}
-	return []ir.Sample{
-		sample("two of four", ir.F32, MoERouteAttrs{2, 3, true}, 7, 4),
-		sample("one of three", ir.F32, MoERouteAttrs{1, 0, false}, 5, 3),
-		sample("all", ir.F32, MoERouteAttrs{2, 1, false}, 3, 2),
-	}
-}
-
-func slotsOf() *ir.Array { return ir.Ints(ir.I32, []int64{4, -1, 0, 6, 2, 3}, 3, 2) }
-
-func slotSamples(a ir.Attrs, in func(d ir.DType) []*ir.Array) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	return []ir.Sample{{Name: "slots", Attrs: a, In: in(ir.F32)}, {Name: "half", Attrs: a, In: in(ir.F16)}}
-}
-
 // MoERoute routes tokens by logits [tokens, experts]: it returns the softmax weights and
 // the indices of the a.K experts of each token, [tokens, a.K], their slots, i32[tokens,
 // a.K], and the load-balancing loss, of rank 0 (Fedus, Zoph and Shazeer, Switch
@@ -209,4 +167,72 @@ func MoECombine(b *ir.Builder, y, weights, slots ir.Value) ir.Value {
 // [r, n], of one float type (Hu et al., LoRA).
 func LoRAMatMul(b *ir.Builder, x, w, down, up ir.Value, scale float64) ir.Value {
 	return b.Add1(OpLoRAMatMul, &ScaleAttrs{scale}, x, w, down, up)
+}
+
+// GroupedAttrs hold the number of rows of a block.
+type GroupedAttrs struct{ Block int }
+
+// Visit shows the attributes.
+func (a *GroupedAttrs) Visit(v ir.AttrVisitor) { v.Int("block", &a.Block) }
+
+func defineGroupedMatMul() {
+	defineComposite(composite{
+		op: OpGroupedMatMul, operands: []string{"x", "w", "groups"}, types: floats, newAttrs: func() ir.Attrs { return &GroupedAttrs{32} },
+		doc: "The grouped matrix product: row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n]. Rows are sorted by group into blocks of " +
+			"one group each, with at most one partial block for each group. A group out of range gives 0.",
+		constraints: []string{"x and w have one element type and the shapes stated, constant", "groups is i32[m]", "block is positive"},
+		check: func(n *ir.Node) error {
+			x, w, groups := n.Input(0), n.Input(1), n.Input(2)
+			_, known := x.Shape().Ints()
+			_, also := w.Shape().Ints()
+			switch {
+			case x.DType() != w.DType():
+				return ir.DTypef("x is %s, w is %s", x.Type(), w.Type())
+			case !known || !also || x.Rank() != 2 || w.Rank() != 3 || x.Dim(1) != w.Dim(1):
+				return ir.Shapef("x is %s and w %s, not [m, k] and [g, k, n]", x.Shape(), w.Shape())
+			case !groups.Type().Equal(ir.TypeOf(ir.I32, x.Dim(0))):
+				return ir.Shapef("groups are %s, not %s", groups.Type(), ir.TypeOf(ir.I32, x.Dim(0)))
+			case n.Attrs().(*GroupedAttrs).Block < 1:
+				return ir.Attrf("block is %d, less than 1", n.Attrs().(*GroupedAttrs).Block)
+			}
+			return nil
+		},
+		body: groupedMatMul,
+	})
+}
+
+// groupedMatMul assigns every row a slot in a sequence of blocks; each group starts a new
+// block.
+func groupedMatMul(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	x, w, groups := in[0], in[1], in[2]
+	m, _ := x.Dim(0).Const()
+	g, _ := w.Dim(0).Const()
+	block := n.Attrs().(*GroupedAttrs).Block
+	if m == 0 || g == 0 {
+		return Zeros(b, x.DType(), x.Dim(0), w.Dim(2))
+	}
+	size, blocks := Const(b, ir.I32, float64(block)), m/block+g
+	hits := Convert(b, OneHot(b, groups, ir.N(g), ir.Bool), ir.I32)
+	filled := Div(b, Add(b, ReduceSum(b, hits, 0), Sub(b, size, OnesLike(b, size))), size) // blocks of each group
+	ends := CumSum(b, filled, CumSumAttrs{})
+	first := Mul(b, Sub(b, ends, filled), size)
+	among := CumSum(b, hits, CumSumAttrs{Axis: 0, Exclusive: true})
+	place := ReduceSum(b, Mul(b, hits, Add(b, among, first)), 1)
+	outside := Eq(b, ReduceSum(b, hits, 1), Const(b, ir.I32, 0))
+	place = Select(b, outside, ConstLike(b, place, -1), place)
+
+	at := IndexedAxes{Axes: []int{0}, Unique: true}
+	source := Scatter(b, Const(b, ir.I32, -1, ir.N(blocks*block)), ExpandDims(b, place, -1), Iota(b, ir.I32, 0, x.Dim(0)), ScatterAttrs{at})
+	rows := Gather(b, x, ExpandDims(b, source, -1), GatherAttrs{IndexedAxes: at})
+	number := Iota(b, ir.I32, 0, ir.N(blocks), ir.N(1))
+	owner := ReduceSum(b, Convert(b, Le(b, ends, number), ir.I32), 1) // groups that end before the block
+	product := DotGeneral(b, Reshape(b, rows, ir.N(blocks), ir.N(block), x.Dim(1)), Take(b, w, owner, 0, OutsideFill),
+		DotAttrs{LhsContract: []int{2}, RhsContract: []int{1}, LhsBatch: []int{0}, RhsBatch: []int{0}})
+	return Gather(b, Reshape(b, product, ir.N(blocks*block), w.Dim(2)), ExpandDims(b, place, -1), GatherAttrs{IndexedAxes: at})
+}
+
+// GroupedMatMul returns row i of x, [m, k], times w[groups[i]] of [g, k, n]: [m, n].
+// groups is i32[m]; a group out of range gives 0.
+func GroupedMatMul(b *ir.Builder, x, w, groups ir.Value) ir.Value {
+	return b.Add1(OpGroupedMatMul, &GroupedAttrs{32}, x, w, groups)
 }

@@ -1,7 +1,7 @@
 package ops
 
 import (
-	"slices"
+	"cmp"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -41,7 +41,6 @@ func init() {
 			centred := Sub(b, x, ExpandDims(b, Mean(b, x, axes...), axes...))
 			return []ir.Value{normalised(b, centred, in, a)}
 		},
-		Samples: func() []ir.Sample { return normSamples(3) },
 	})
 	define(&ir.Def{
 		Op: OpRMSNorm,
@@ -55,7 +54,6 @@ func init() {
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{normalised(b, wide(b, in[0]), in, n.Attrs().(*NormAttrs))}
 		},
-		Samples: func() []ir.Sample { return normSamples(2) },
 	})
 }
 
@@ -118,26 +116,316 @@ func inferNorm(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{x}, nil
 }
 
-// normSamples returns samples with 1 to operands operands.
-func normSamples(operands int) []ir.Sample {
-	if !withSamples {
-		return nil
+// Normalisation of images and sequences with their channels on the last axis.
+const (
+	OpGroupNorm          ir.Op = "group_norm"
+	OpInstanceNorm       ir.Op = "instance_norm"
+	OpBatchNormInference ir.Op = "batch_norm_inference"
+	OpBatchNormTraining  ir.Op = "batch_norm_training"
+)
+
+// EpsilonAttrs hold the epsilon that is added to a variance.
+type EpsilonAttrs struct{ Epsilon float64 }
+
+// Visit shows the attributes.
+func (a *EpsilonAttrs) Visit(v ir.AttrVisitor) { v.Float("epsilon", &a.Epsilon) }
+
+// GroupNormAttrs hold the number of channel groups and the epsilon.
+type GroupNormAttrs struct {
+	Groups int
+	EpsilonAttrs
+}
+
+// Visit shows the attributes.
+func (a *GroupNormAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("groups", &a.Groups)
+	a.EpsilonAttrs.Visit(v)
+}
+
+// BatchNormAttrs hold the epsilon and the momentum, the weight of the batch statistics in
+// the running ones. [BatchNormTraining] replaces zero fields by the defaults: an epsilon
+// of 1e-5, a momentum of 0.1.
+type BatchNormAttrs struct {
+	EpsilonAttrs
+	Momentum float64
+}
+
+// Visit shows the attributes.
+func (a *BatchNormAttrs) Visit(v ir.AttrVisitor) {
+	a.EpsilonAttrs.Visit(v)
+	v.Float("momentum", &a.Momentum)
+}
+
+const (
+	defaultEpsilon  = 1e-5
+	defaultMomentum = 0.1
+)
+
+func init() {
+	vectors := "the other operands have the element type of x and an element for each of its channels"
+	image := "x has rank 2 or more, its first axis being the batch and its last one the channels"
+	group := composite{
+		op: OpGroupNorm, doc: "(x − mean) / √(variance + epsilon)·scale + bias, with the statistics of each example over the spatial axes and " +
+			"over each group of neighbouring channels (Wu and He, Group Normalization). It is computed in f32 for narrower types.",
+		operands: []string{"x", "scale", "bias"}, optional: 2, ones: []string{"scale"}, types: floats,
+		newAttrs:    func() ir.Attrs { return &GroupNormAttrs{1, EpsilonAttrs{defaultEpsilon}} },
+		constraints: []string{image, vectors, "the channels divide into the groups; epsilon is not negative"},
+		check:       checkChannels,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a := n.Attrs().(*GroupNormAttrs)
+			return groupNorm(b, in, ir.N(a.Groups), a.Epsilon)
+		},
 	}
-	sample := func(name string, d ir.DType, axes, operands int, dims ...int) ir.Sample {
-		s := ir.Sample{Name: name, Attrs: &NormAttrs{axes, 1e-5}, In: []*ir.Array{drawn(d, dims...)}}
-		for i := range operands - 1 {
-			s.In = append(s.In, draw(uint64(i), d, 0.5, 1.5, dims[len(dims)-axes:]...))
+	defineComposite(group)
+	group.op, group.doc = OpInstanceNorm, "group_norm with one channel in each group (Ulyanov, Vedaldi and Lempitsky, Instance Normalization)."
+	group.newAttrs = func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} }
+	group.constraints = []string{image, vectors, "epsilon is not negative"}
+	group.body = func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+		return groupNorm(b, in, in[0].Dim(-1+in[0].Rank()), n.Attrs().(*EpsilonAttrs).Epsilon)
+	}
+	defineComposite(group)
+
+	defineComposite(composite{
+		op: OpBatchNormInference, doc: "(x − mean) / √(variance + epsilon)·scale + bias, with the running statistics of each channel (Ioffe and Szegedy, " +
+			"Batch Normalization). It is computed in f32 for narrower types.",
+		operands: []string{"x", "scale", "bias", "mean", "variance"}, ones: []string{"scale", "variance"}, types: floats,
+		newAttrs:    func() ir.Attrs { return &EpsilonAttrs{defaultEpsilon} },
+		constraints: []string{image, vectors, "epsilon is not negative"},
+		check:       checkChannels,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			x := Sub(b, wide(b, in[0]), wide(b, in[3]))
+			return scaled(b, x, wide(b, in[4]), n.Attrs().(*EpsilonAttrs).Epsilon, in)
+		},
+	})
+	defineBatchNormTraining(image, vectors)
+}
+
+// checkChannels reports an error unless x has a batch axis and a channel axis and the
+// other operands are [channels].
+func checkChannels(n *ir.Node) error {
+	x := n.Input(0).Type()
+	if len(x.Shape) < 2 {
+		return ir.Shapef("%s has no batch and channels", x)
+	}
+	channels := x.Shape[len(x.Shape)-1]
+	want := ir.TypeOf(x.DType, channels)
+	for i, v := range n.Inputs()[1:] {
+		if !v.Type().Equal(want) {
+			return ir.Shapef("operand %d is %s, not %s", i+1, v.Type(), want)
 		}
-		return s
 	}
-	constant := ir.Sample{Name: "constant rows", Attrs: &NormAttrs{1, 1e-5}, In: []*ir.Array{ir.NewArray(ir.F32, 2, 3)}}
-	return slices.Concat([]ir.Sample{
-		sample("rows", ir.F32, 1, operands, 3, 7),
-		sample("beyond a tile", ir.F32, 1, operands, 5, 300),
-		sample("two axes", ir.F32, 2, operands, 2, 3, 4),
-		sample("plain", ir.F32, 1, 1, 2, 5),
-		sample("vector", ir.F32, 1, operands, 9),
-		sample("no rows", ir.F32, 1, operands, 0, 3),
-		sample("half", ir.F16, 1, operands, 2, 6),
-	}, []ir.Sample{constant})
+	epsilon := 0.0
+	switch a := n.Attrs().(type) {
+	case *EpsilonAttrs:
+		epsilon = a.Epsilon
+	case *BatchNormAttrs:
+		if epsilon = a.Epsilon; !(a.Momentum >= 0 && a.Momentum <= 1) {
+			return ir.Attrf("momentum is %v, not in [0, 1]", a.Momentum)
+		}
+	case *GroupNormAttrs:
+		epsilon = a.Epsilon
+		if a.Groups < 1 {
+			return ir.Attrf("groups is %d, less than 1", a.Groups)
+		}
+		if _, err := channels.Div(ir.N(a.Groups)); err != nil {
+			return ir.Shapef("%s channels do not divide into %d groups", channels, a.Groups)
+		}
+	}
+	if !(epsilon >= 0) {
+		return ir.Attrf("epsilon is %v, not 0 or more", epsilon)
+	}
+	return nil
+}
+
+// groupNorm splits the channels into groups along a new axis and normalises each.
+func groupNorm(b *ir.Builder, in []ir.Value, groups ir.Dim, epsilon float64) ir.Value {
+	x, last := wide(b, in[0]), in[0].Rank()-1
+	shape := x.Shape()
+	if groups.Is(0) {
+		return in[0]
+	}
+	x = splitAxis(b, x, last, groups)
+	axes := append(counting(1, last-1), last+1)
+	centred := Sub(b, x, KeepDims(b, Mean, x, axes...))
+	y := Mul(b, centred, Rsqrt(b, plusEpsilon(b, KeepDims(b, Mean, Square(b, centred), axes...), epsilon)))
+	return affine(b, Reshape(b, y, shape...), in)
+}
+
+func plusEpsilon(b *ir.Builder, variance ir.Value, epsilon float64) ir.Value {
+	return Add(b, variance, ConstLike(b, variance, epsilon))
+}
+
+// affine applies the scale and bias among in, if any, and converts to the type of in[0].
+func affine(b *ir.Builder, y ir.Value, in []ir.Value) ir.Value {
+	if len(in) > 1 {
+		y = Mul(b, y, wide(b, in[1]))
+	}
+	if len(in) > 2 {
+		y = Add(b, y, wide(b, in[2]))
+	}
+	return Convert(b, y, in[0].DType())
+}
+
+// scaled divides the centred values by √(variance + epsilon) and applies scale and bias.
+func scaled(b *ir.Builder, centred, variance ir.Value, epsilon float64, in []ir.Value) ir.Value {
+	return affine(b, Mul(b, centred, Rsqrt(b, plusEpsilon(b, variance, epsilon))), in)
+}
+
+func defineBatchNormTraining(image, vectors string) {
+	body := func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+		a, x := n.Attrs().(*BatchNormAttrs), wide(b, in[0])
+		axes := counting(0, x.Rank()-1)
+		mean := Mean(b, x, axes...)
+		centred := Sub(b, x, mean)
+		variance := Mean(b, Square(b, centred), axes...)
+		count := DimSize(b, x.DType(), pick(x.Shape(), axes)...)
+		one := OnesLike(b, count)
+		unbiased := Mul(b, variance, Div(b, count, Max(b, one, Sub(b, count, one))))
+		run := func(old, now ir.Value) ir.Value {
+			now = Mul(b, StopGradient(b, now), ConstLike(b, now, a.Momentum))
+			return Convert(b, Add(b, Mul(b, wide(b, old), ConstLike(b, now, 1-a.Momentum)), now), old.DType())
+		}
+		return []ir.Value{scaled(b, centred, variance, a.Epsilon, in), run(in[3], mean), run(in[4], unbiased)}
+	}
+	define(&ir.Def{
+		Op: OpBatchNormTraining, Operands: []string{"x", "scale", "bias", "mean", "variance"}, Ones: []string{"scale", "variance"},
+		Doc: "x normalised by the batch mean and variance of each channel, times scale, plus bias; and the new running mean and variance: " +
+			"momentum times those of the batch, with the unbiased variance, plus 1 − momentum times the operands (Ioffe and Szegedy, Batch Normalization). No derivative " +
+			"flows into the running statistics. It is computed in f32 for narrower types.",
+		Constraints: numbered(image+"; its element type is float", vectors, "epsilon is not negative, momentum is in [0, 1]"),
+		NewAttrs:    func() ir.Attrs { return &BatchNormAttrs{EpsilonAttrs{defaultEpsilon}, defaultMomentum} },
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			if err := floats.check(n.Input(0).DType()); err != nil {
+				return nil, err
+			}
+			if err := checkChannels(n); err != nil {
+				return nil, err
+			}
+			return bodyTypes(n, body)
+		},
+		NoTranspose: "taken of its body",
+		Body:        body,
+	})
+}
+
+// GroupNorm normalises x, [batch, spatial axes..., channels], over the spatial axes and
+// the channels of each of groups groups, then applies scale and bias, [channels] (Wu and
+// He, Group Normalization). bias may be left out (the zero Value). groups divides the
+// channels; epsilon is not negative and has no default.
+func GroupNorm(b *ir.Builder, x, scale, bias ir.Value, groups int, epsilon float64) ir.Value {
+	return b.Add1(OpGroupNorm, &GroupNormAttrs{groups, EpsilonAttrs{epsilon}}, given(x, scale, bias)...)
+}
+
+// InstanceNorm is [GroupNorm] with one channel in each group (Ulyanov, Vedaldi and
+// Lempitsky, Instance Normalization).
+func InstanceNorm(b *ir.Builder, x, scale, bias ir.Value, epsilon float64) ir.Value {
+	return b.Add1(OpInstanceNorm, &EpsilonAttrs{epsilon}, given(x, scale, bias)...)
+}
+
+// BatchNormInference returns (x − mean)/√(variance + epsilon)·scale + bias for x [batch,
+// spatial axes..., channels] and four vectors [channels]. mean and variance are the
+// running statistics of [BatchNormTraining]. epsilon is not negative and has no default.
+func BatchNormInference(b *ir.Builder, x, scale, bias, mean, variance ir.Value, epsilon float64) ir.Value {
+	return b.Add1(OpBatchNormInference, &EpsilonAttrs{epsilon}, x, scale, bias, mean, variance)
+}
+
+// BatchNormTraining normalises x, [batch, spatial axes..., channels], by the mean and
+// variance of each channel over the batch and the spatial axes, and applies scale and
+// bias. newMean and newVariance are the running statistics, to be stored in states
+// ([ir.Builder.SetState]): momentum times the batch statistics, with the unbiased
+// variance, plus 1 − momentum times mean and variance. The four vectors are [channels].
+// Zero fields of a take their defaults: see [BatchNormAttrs].
+func BatchNormTraining(b *ir.Builder, x, scale, bias, mean, variance ir.Value, a BatchNormAttrs) (y, newMean, newVariance ir.Value) {
+	if a.Epsilon == 0 {
+		a.Epsilon = defaultEpsilon
+	}
+	if a.Momentum == 0 {
+		a.Momentum = defaultMomentum
+	}
+	out := b.Add(OpBatchNormTraining, &a, x, scale, bias, mean, variance)
+	if b.Err() != nil {
+		return ir.Value{}, ir.Value{}, ir.Value{}
+	}
+	return out[0], out[1], out[2]
+}
+
+// Norms with a computed scale.
+const (
+	OpAdaNorm    ir.Op = "ada_norm"
+	OpWeightNorm ir.Op = "weight_norm"
+)
+
+// AdaNormAttrs choose between layer_norm and, with RMS, rms_norm, and hold the epsilon.
+type AdaNormAttrs struct {
+	RMS bool
+	EpsilonAttrs
+}
+
+// Visit shows the attributes.
+func (a *AdaNormAttrs) Visit(v ir.AttrVisitor) {
+	v.Bool("rms", &a.RMS)
+	a.EpsilonAttrs.Visit(v)
+}
+
+func init() {
+	defineComposite(composite{
+		op: OpAdaNorm, operands: []string{"x", "scale", "shift"}, types: floats,
+		newAttrs:    func() ir.Attrs { return &AdaNormAttrs{EpsilonAttrs: EpsilonAttrs{defaultEpsilon}} },
+		doc:         "layer_norm of x over its last axis, or with rms its rms_norm, times 1 + scale, plus shift, where scale and shift are computed from the conditioning (Peebles and Xie, Scalable Diffusion Models with Transformers). AdaLayerNorm of RLX in Rust.",
+		constraints: []string{"scale and shift have the element type of x and broadcast to it", "epsilon is not negative"},
+		check: func(n *ir.Node) error {
+			x := n.Input(0)
+			for i, v := range n.Inputs()[1:] {
+				if s, err := BroadcastShapes(v.Shape(), x.Shape()); err != nil || !s.Equal(x.Shape()) {
+					return ir.Shapef("operand %d is %s, which does not broadcast to %s", i+1, v.Shape(), x.Shape())
+				}
+			}
+			return oneDType(n)
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, op := n.Attrs().(*AdaNormAttrs), OpLayerNorm
+			if a.RMS {
+				op = OpRMSNorm
+			}
+			y := b.Add1(op, &NormAttrs{1, a.Epsilon}, wide(b, in[0]))
+			scale := wide(b, in[1])
+			y = Add(b, Mul(b, y, Add(b, scale, OnesLike(b, scale))), wide(b, in[2]))
+			return Convert(b, y, in[0].DType())
+		},
+	})
+	defineComposite(composite{
+		op: OpWeightNorm, operands: []string{"v", "g"}, types: floats, newAttrs: func() ir.Attrs { return &AxisAttrs{} },
+		doc:         "v·g/‖v‖, with the norm taken over all axes but one and one g for each index of that axis (Salimans and Kingma, Weight Normalization).",
+		constraints: []string{"axis is an axis of v", "g has the element type of v and shape [size of the axis]"},
+		check: func(n *ir.Node) error {
+			v, axis := n.Input(0), n.Attrs().(*AxisAttrs).Axis
+			if err := checkAxes([]int{axis}, v.Rank()); err != nil {
+				return err
+			}
+			if want := ir.TypeOf(v.DType(), v.Dim(axis)); !n.Input(1).Type().Equal(want) {
+				return ir.Shapef("g is %s, not %s", n.Input(1).Type(), want)
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			v, axis := wide(b, in[0]), n.Attrs().(*AxisAttrs).Axis
+			norm := Sqrt(b, sumOver(b, Square(b, v), otherAxes(v.Rank(), []int{axis})))
+			by := BroadcastInDim(b, Div(b, wide(b, in[1]), norm), v.Shape(), []int{axis})
+			return Convert(b, Mul(b, v, by), in[0].DType())
+		},
+	})
+}
+
+// AdaNorm returns norm(x)·(1 + scale) + shift, the adaptive norm of DiT (Peebles and Xie).
+// The norm is a layer norm over the last axis, or an RMS norm with a.RMS. scale and shift
+// have the type of x and broadcast to it. An epsilon of 0 stands for 1e-5.
+func AdaNorm(b *ir.Builder, x, scale, shift ir.Value, a AdaNormAttrs) ir.Value {
+	a.Epsilon = cmp.Or(a.Epsilon, defaultEpsilon)
+	return b.Add1(OpAdaNorm, &a, x, scale, shift)
+}
+
+// WeightNorm returns g·v/‖v‖, with the norm over all axes of v but axis and g [size of
+// axis] (Salimans and Kingma, Weight Normalization).
+func WeightNorm(b *ir.Builder, v, g ir.Value, axis int) ir.Value {
+	return b.Add1(OpWeightNorm, axisAttrs(v, axis), v, g)
 }

@@ -39,7 +39,6 @@ func init() {
 		Transpose: transposeEach(transposePad),
 		Batch:     batchPad,
 		Lower:     &ir.MapLowering{Element: padElement},
-		Samples:   padSamples,
 	})
 }
 
@@ -142,32 +141,6 @@ func padElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
 		return load(0, from)
 	}
 	return scalar.Select(inside, load(0, from), load(1, nil))
-}
-
-func padSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, low, high, interior []int }{
-		{[]int{}, []int{}, []int{}, []int{}},
-		{[]int{3}, []int{1}, []int{2}, []int{0}},
-		{[]int{0}, []int{2}, []int{1}, []int{3}},
-		{[]int{0, 2}, []int{0, 1}, []int{0, 0}, []int{0, 0}},
-		{[]int{1, 1}, []int{0, 2}, []int{1, 0}, []int{5, 5}},
-		{[]int{67, 43}, []int{3, 1}, []int{0, 4}, []int{0, 2}},
-		{[]int{2, 3, 2}, []int{0, 0, 0}, []int{0, 0, 0}, []int{1, 0, 2}},
-	} {
-		out = append(out, ir.Sample{
-			Name:  shapeName(c.dims),
-			Attrs: &PadAttrs{ir.Dims(c.low...), ir.Dims(c.high...), c.interior},
-			In:    []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...), draw(2, ir.F32, -2, 2)},
-		})
-	}
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: &PadAttrs{ir.Dims(1), ir.Dims(2), []int{1}}, In: []*ir.Array{draw(1, d, -9, 9, 4), draw(2, d, -9, 9)}})
-	}
-	return out
 }
 
 // Pad returns x padded along each axis with value, of rank 0, before, after and between

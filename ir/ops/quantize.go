@@ -82,7 +82,6 @@ func init() {
 			}
 			return limited(b, q, a.DType)
 		},
-		samples: quantizeSamples,
 	})
 	defineComposite(composite{
 		op: OpDequantizeLinear, operands: []string{"x", "scale", "zero"}, optional: 1, types: integers,
@@ -102,7 +101,6 @@ func init() {
 			}
 			return Convert(b, Mul(b, x, alongAxis(b, scale, x, axis)), in[1].DType())
 		},
-		samples: dequantizeLinearSamples,
 	})
 	product := []string{
 		"x and w are of one integer type, the bias, which may be left out, is i32[columns of w]",
@@ -119,9 +117,6 @@ func init() {
 			a := n.Attrs().(*RequantAttrs)
 			x, w := a.centred(b, in)
 			return a.requantized(b, MatMul(b, x, w), in[2:])
-		},
-		samples: func() []ir.Sample {
-			return quantProductSamples(&RequantAttrs{3, -2, 1, 1. / 64, ir.I8}, []int{5, 7}, []int{7, 3})
 		},
 	})
 	defineComposite(composite{
@@ -140,11 +135,6 @@ func init() {
 			a.complete()
 			x, w := a.centred(b, in)
 			return a.requantized(b, ConvGeneral(b, x, w, a.general()), in[2:])
-		},
-		samples: func() []ir.Sample {
-			conv := Conv2DAttrs{Strides: []int{2, 1}, PadLo: []int{1, 0}, PadHi: []int{0, 1}}
-			conv.complete()
-			return quantProductSamples(&QConv2DAttrs{conv, RequantAttrs{3, -2, 1, 1. / 64, ir.I8}}, []int{2, 4, 3, 2}, []int{2, 2, 2, 3})
 		},
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // Counter-based random numbers.
@@ -89,9 +91,8 @@ func init() {
 		Infer:    inferRandomBits,
 		Eval:     evalRandomBits,
 		NoGrad:   "integer result", NoTranspose: "not linear: integers",
-		Batch:   batchRandomBits,
-		Lower:   &ir.MapLowering{Element: randomBitsElement},
-		Samples: randomBitsSamples,
+		Batch: batchRandomBits,
+		Lower: &ir.MapLowering{Element: randomBitsElement},
 	})
 	constraints := numbered("key is u32[2]", "the element type is a float type", generatorText)
 	define(&ir.Def{
@@ -101,8 +102,7 @@ func init() {
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
-		Body:    uniformBody,
-		Samples: randomFloatSamples,
+		Body: uniformBody,
 	})
 	define(&ir.Def{
 		Op: OpNormal,
@@ -111,8 +111,7 @@ func init() {
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
 		JVP:   flatJVP, NoTranspose: notLinear,
-		Body:    normalBody,
-		Samples: randomFloatSamples,
+		Body: normalBody,
 	})
 	define(&ir.Def{
 		Op:          OpBernoulli,
@@ -131,7 +130,6 @@ func init() {
 			a := n.Attrs().(*RandomAttrs)
 			return []ir.Value{Lt(b, a.Generator.Uniform(b, in[0], ir.F32, a.Shape...), in[1])}
 		},
-		Samples: bernoulliSamples,
 	})
 }
 
@@ -274,4 +272,195 @@ func upperBits(b *ir.Builder, words ir.Value, drop int) ir.Value {
 		return words
 	}
 	return ShiftRight(b, words, Const(b, ir.U32, float64(drop)))
+}
+
+// rotations are the rotation distances of Threefry-2x32, which alternate every four
+// rounds.
+var rotations = [2][4]int{{13, 15, 26, 6}, {17, 29, 16, 24}}
+
+// parity is the constant of the key schedule.
+const parity = 0x1bd11bda
+
+// threefry computes Threefry-2x32 for host words and for expressions.
+func threefry[T any](rounds int, k0, k1, x0, x1 T, add, xor func(x, y T) T, rotate func(x T, by int) T, constant func(uint32) T) (T, T) {
+	keys := [3]T{k0, k1, xor(xor(k0, k1), constant(parity))}
+	x0, x1 = add(x0, keys[0]), add(x1, keys[1])
+	for i := range rounds {
+		x0 = add(x0, x1)
+		x1 = xor(rotate(x1, rotations[i/4%2][i%4]), x0)
+		if n := i/4 + 1; i%4 == 3 {
+			x0 = add(x0, keys[n%3])
+			x1 = add(x1, add(keys[(n+1)%3], constant(uint32(n)))) // loop-invariant: it does not depend on the counter
+		}
+	}
+	return x0, x1
+}
+
+// threefryWords returns the two words for a key and a counter.
+func threefryWords(rounds int, k0, k1 uint32, counter uint64) (uint32, uint32) {
+	return threefry(rounds, k0, k1, uint32(counter>>32), uint32(counter),
+		func(x, y uint32) uint32 { return x + y },
+		func(x, y uint32) uint32 { return x ^ y },
+		func(x uint32, by int) uint32 { return x<<by | x>>(32-by) },
+		func(c uint32) uint32 { return c })
+}
+
+func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+	a := n.Attrs().(*RandomBitsAttrs)
+	out, err := resultArray(n, 0)
+	if err != nil {
+		return nil, err
+	}
+	rounds, serves := a.Generator.rounds(), uint64(a.serves())
+	keys, each := in[0].Len()/2, 1
+	for _, d := range sizes(a.Shape) {
+		each *= d
+	}
+	for k := range keys {
+		offset := uint64(0)
+		if len(in) > 1 {
+			offset = uint64(in[1].I[k])
+		}
+		for i := range each {
+			at := k*each + i
+			x, y := threefryWords(rounds, uint32(in[0].I[2*k]), uint32(in[0].I[2*k+1]), offset+uint64(i)/serves)
+			switch {
+			case a.Pairs:
+				out.I[2*at], out.I[2*at+1] = int64(x), int64(y)
+			case serves == 4:
+				out.I[at] = int64([4]uint32{x & 0xffff, x >> 16, y & 0xffff, y >> 16}[i%4])
+			case serves == 2:
+				out.I[at] = int64([2]uint32{x, y}[i%2])
+			default:
+				out.I[at] = int64(x ^ y)
+			}
+		}
+	}
+	return []*ir.Array{out}, nil
+}
+
+// batchRandomBits gives every operand a leading batch axis: each member draws by its own
+// key.
+func batchRandomBits(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	front := make([]ir.Value, len(in))
+	for i, v := range in {
+		front[i] = BatchAt(b, v, axes[i], 0, size)
+	}
+	return b.Add(OpRandomBits, n.Attrs(), front...), []int{0}
+}
+
+func randomBitsElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {
+	a := n.Attrs().(*RandomBitsAttrs)
+	keys := n.Input(0).Rank() - 1
+	key, place := at[:keys], at[keys:keys+len(a.Shape)]
+	word := func(i int) scalar.Expr { return load(0, slices.Concat(key, ir.Index{loop.Int(i)})) }
+	constant := func(c uint32) scalar.Expr { return scalar.ConstI(ir.U32, int64(c)) }
+	number, serves := flatten(sizes(a.Shape), place), loop.Int(a.serves())
+	part, block := scalar.Mod(number, serves), scalar.FloorDiv(number, serves) // the element within its block, and the block
+	low, high := scalar.Convert(block, ir.U32), constant(0)
+	if block.Type == ir.I64 {
+		high = scalar.Convert(scalar.Shr(block, scalar.ConstI(ir.I64, 32)), ir.U32)
+	}
+	if len(n.Inputs()) > 1 {
+		sum := scalar.Add(low, load(1, key))
+		high = scalar.Add(high, scalar.Convert(scalar.Lt(sum, low), ir.U32)) // the carry
+		low = sum
+	}
+	x, y := threefry(a.Generator.rounds(), word(0), word(1), high, low, scalar.Add, scalar.Xor,
+		func(x scalar.Expr, by int) scalar.Expr {
+			return scalar.Or(scalar.Shl(x, constant(uint32(by))), scalar.Shr(x, constant(uint32(32-by))))
+		}, constant)
+	switch {
+	case a.Pairs:
+		return scalar.Select(scalar.Ne(at[len(at)-1], loop.Int(0)), y, x)
+	case a.serves() == 4:
+		word := scalar.Select(scalar.Lt(part, loop.Int(2)), x, y)
+		low := scalar.Eq(scalar.Mod(part, loop.Int(2)), loop.Int(0))
+		return scalar.Select(low, scalar.And(word, constant(0xffff)), scalar.Shr(word, constant(16)))
+	case a.serves() == 2:
+		return scalar.Select(scalar.Ne(part, loop.Int(0)), y, x)
+	}
+	return scalar.Xor(x, y)
+}
+
+// Generator names a scheme that derives random words from blocks of Threefry-2x32, which
+// map a key and a counter to two words (Salmon et al., Parallel Random Numbers: As Easy as
+// 1, 2, 3).
+type Generator string
+
+// The generators. A number depends on the key and the element's index alone, not on the
+// device or the tiling.
+const (
+	// Threefry computes a block of 20 rounds for each element and takes the exclusive or
+	// of its words: JAX's numbers with jax_threefry_partitionable.
+	Threefry Generator = "threefry"
+	// ThreefryBoth computes a block for two elements, which take one word each: of equal
+	// quality, and half the arithmetic where a thread has several elements, as on a GPU.
+	ThreefryBoth Generator = "threefry_both"
+	// ThreefryBoth13 is ThreefryBoth with 13 rounds, the fewest that pass all statistical
+	// tests according to Random123's documentation: it trades the safety margin for speed.
+	ThreefryBoth13 Generator = "threefry_both_13"
+)
+
+// generatorText is the constraint on the attribute.
+const generatorText = `generator is "threefry" (JAX's numbers, taken where none is given), "threefry_both" or "threefry_both_13"`
+
+// check reports an error for an unknown generator.
+func (g Generator) check() error {
+	switch g {
+	case "", Threefry, ThreefryBoth, ThreefryBoth13:
+		return nil
+	}
+	return ir.Attrf("generator is %q, not one of %q, %q and %q", g, Threefry, ThreefryBoth, ThreefryBoth13)
+}
+
+// rounds returns the number of rounds of a block.
+func (g Generator) rounds() int {
+	if g == ThreefryBoth13 {
+		return 13
+	}
+	return 20
+}
+
+// serves returns the number of 32-bit elements of a block.
+func (g Generator) serves() int {
+	if g == ThreefryBoth || g == ThreefryBoth13 {
+		return 2
+	}
+	return 1
+}
+
+// Bits is [RandomBits] by the generator.
+func (g Generator) Bits(b *ir.Builder, key ir.Value, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpRandomBits, &RandomBitsAttrs{RandomAttrs: RandomAttrs{shape, g}}, key)
+}
+
+// Uniform is [Uniform] by the generator.
+func (g Generator) Uniform(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpUniform, &RandomFloatAttrs{RandomAttrs{shape, g}, d}, key)
+}
+
+// Normal is [Normal] by the generator.
+func (g Generator) Normal(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpNormal, &RandomFloatAttrs{RandomAttrs{shape, g}, d}, key)
+}
+
+// Bernoulli is [Bernoulli] by the generator.
+func (g Generator) Bernoulli(b *ir.Builder, key, p ir.Value, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpBernoulli, &RandomAttrs{shape, g}, key, p)
+}
+
+// Gumbel is [Gumbel] by the generator.
+func (g Generator) Gumbel(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpGumbel, &RandomFloatAttrs{RandomAttrs{shape, g}, d}, key)
+}
+
+// Exponential is [Exponential] by the generator.
+func (g Generator) Exponential(b *ir.Builder, key ir.Value, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpExponential, &RandomFloatAttrs{RandomAttrs{shape, g}, d}, key)
+}
+
+// TruncatedNormal is [TruncatedNormal] by the generator.
+func (g Generator) TruncatedNormal(b *ir.Builder, key ir.Value, low, high float64, d ir.DType, shape ...ir.Dim) ir.Value {
+	return b.Add1(OpTruncatedNormal, &TruncatedAttrs{RandomFloatAttrs{RandomAttrs{shape, g}, d}, low, high}, key)
 }

@@ -60,7 +60,6 @@ func init() {
 				return out
 			},
 		},
-		Samples: recurrenceSamples,
 	})
 }
 

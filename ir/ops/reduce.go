@@ -1,6 +1,9 @@
 package ops
 
 import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/derive"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -24,9 +27,6 @@ type reduction struct {
 	combine   func(x, y scalar.Expr) scalar.Expr
 	jvp       jvpRule
 	transpose transposeRule
-	// noEmptyGrad is the reason to skip gradient checks of empty samples, if any.
-	noEmptyGrad string
-	samples     func() []ir.Sample
 }
 
 func axesOf(n *ir.Node) []int { return n.Attrs().(*AxesAttrs).Axes }
@@ -54,7 +54,6 @@ func init() {
 		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
 		combine:  scalar.Mul,
 		jvp:      jvpProduct,
-		samples:  productSamples,
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
@@ -77,9 +76,6 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 		identity: func(d ir.DType) scalar.Expr { return scalar.Extreme(d, sign) },
 		combine:  combine,
 		jvp:      jvpExtremum,
-
-		noEmptyGrad: "infinite result",
-		samples:     extremumSamples,
 	}
 }
 
@@ -107,9 +103,8 @@ func defineReduce(r reduction) {
 		Reduces: namedAxes,
 		Eval:    r.eval,
 		JVP:     r.jvp, Transpose: r.transpose, NoTranspose: noTranspose,
-		Batch:   batchReduce,
-		Lower:   r.lowering(),
-		Samples: func() []ir.Sample { return reduceSamples(r) },
+		Batch: batchReduce,
+		Lower: r.lowering(),
 	})
 }
 
@@ -234,3 +229,131 @@ func ReduceMax(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 func ReduceMin(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return reduced(b, OpReduceMin, x, axes)
 }
+
+func batchReduce(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
+	at := axes[0]
+	reduced := shifted(axesOf(n), at)
+	out := at
+	for _, a := range reduced {
+		if a < at {
+			out--
+		}
+	}
+	return b.Add(n.Op(), &AxesAttrs{reduced}, in[0]), []int{out}
+}
+
+// jvpProduct computes Σᵢ tᵢ·Πⱼ≠ᵢ xⱼ without division, so zeros are harmless at any order:
+// the products run along a second copy of the reduced axes, in which element i is replaced
+// by 1.
+func jvpProduct(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	kept, reduced := keptAxes(n), axesOf(n)
+	x := mergeReduced(b, in[0], kept, reduced)
+	tangent := mergeReduced(b, t[0], kept, reduced)
+	i := x.Rank() - 1 // the merged reduced axis
+	count := x.Dim(i)
+	square := append(x.Shape().Clone(), count)
+	self := Eq(b, Iota(b, ir.I32, i, square...), Iota(b, ir.I32, i+1, square...))
+	wide := BroadcastInDim(b, x, square, withoutAxis(i+2, i))
+	others := ReduceProd(b, Select(b, self, OnesLike(b, wide), wide), i+1)
+	return []ir.Value{ReduceSum(b, scale(b, tangent, others), i)}
+}
+
+// mergeReduced moves the reduced axes to the end and merges them.
+func mergeReduced(b *ir.Builder, x ir.Value, kept, reduced []int) ir.Value {
+	shape := pick(x.Shape(), kept)
+	count := ir.Shape(pick(x.Shape(), reduced)).Size()
+	return Reshape(b, Transpose(b, x, slices.Concat(kept, reduced)...), append(shape, count)...)
+}
+
+// jvpExtremum shares the tangent equally among the elements that attain the extremum. No
+// element equals NaN, so a NaN result has the tangent 0/0, NaN.
+func jvpExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() {
+		return []ir.Value{{}}
+	}
+	x, axes := in[0], axesOf(n)
+	wide := func(v ir.Value) ir.Value { return BroadcastInDim(b, v, x.Shape(), keptAxes(n)) }
+	attained := Convert(b, Eq(b, x, wide(out[0])), sumType(x.DType()))
+	shares := Div(b, attained, wide(sumOver(b, attained, axes)))
+	return []ir.Value{sumOver(b, scale(b, t[0], Convert(b, shares, x.DType())), axes)}
+}
+
+// OpMean is the mean over axes.
+const OpMean ir.Op = "mean"
+
+func init() {
+	define(&ir.Def{
+		Op: OpMean, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &AxesAttrs{} },
+		Doc: "The mean of the elements along some axes, NaN for no elements. f16 and bf16 accumulate in f32.",
+		Constraints: numbered(
+			"the element type is "+(floats|complexes).String(),
+			"the axes are distinct axes of x; the result has the others, in order",
+		),
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			x := n.Input(0)
+			if err := (floats | complexes).check(x.DType()); err != nil {
+				return nil, err
+			}
+			return []ir.Type{{DType: x.DType(), Shape: pick(x.Shape(), keptAxes(n))}}, checkAxes(axesOf(n), x.Rank())
+		},
+		Reduces: namedAxes,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			d := in[0].DType()
+			x := Convert(b, in[0], sumType(d))
+			count := DimSize(b, x.DType(), pick(x.Shape(), axesOf(n))...)
+			return []ir.Value{Convert(b, Div(b, sumOver(b, x, axesOf(n)), count), d)}
+		},
+	})
+}
+
+// Mean returns the mean of the elements of x, of a float or complex type, along the given
+// axes, which the result lacks, or along all axes if none is given. The mean of no
+// elements is NaN; f16 and bf16 accumulate in f32.
+func Mean(b *ir.Builder, x ir.Value, axes ...int) ir.Value { return reduced(b, OpMean, x, axes) }
+
+// OpSumAll is the sum of all elements of any number of values.
+const OpSumAll ir.Op = "sum_all"
+
+func init() {
+	define(&ir.Def{
+		Op: OpSumAll,
+		Doc: "The sum of all elements of all operands, which may differ in shape; 0 for no elements. f16 and bf16 accumulate " +
+			"in f32. The order of summation depends on the shapes alone.",
+		Constraints: numbered("there is at least one operand; all have one element type, which is " + floats.String()),
+		Operands:    []string{"operands..."},
+		Infer:       inferSumAll,
+		NoTranspose: "its body is linear",
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			d := in[0].DType()
+			sums := make([]ir.Value, len(in))
+			for i, x := range in {
+				sums[i] = ReduceSum(b, Convert(b, x, sumType(d)))
+			}
+			return []ir.Value{Convert(b, derive.Sum(b, sums), d)}
+		},
+		Lower: &ir.TotalLowering{Sum: func(n *ir.Node) ir.DType { return sumType(n.Input(0).DType()) }},
+	})
+}
+
+func inferSumAll(n *ir.Node) ([]ir.Type, error) {
+	if len(n.Inputs()) == 0 {
+		return nil, ir.Shapef("there is nothing to add up")
+	}
+	d := n.Input(0).DType()
+	if err := floats.check(d); err != nil {
+		return nil, err
+	}
+	for i, v := range n.Inputs() {
+		if v.DType() != d {
+			return nil, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), d)
+		}
+	}
+	return []ir.Type{{DType: d}}, nil
+}
+
+// SumAll returns the sum, of rank 0, of all elements of the operands, which have one float
+// type and any shapes. At least one operand is required. f16 and bf16 accumulate in f32.
+func SumAll(b *ir.Builder, in ...ir.Value) ir.Value { return b.Add1(OpSumAll, nil, in...) }

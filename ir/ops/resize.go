@@ -44,9 +44,8 @@ func init() {
 			"x has rank 3 or more: a batch, spatial axes, channels; spatial axes are not symbolic and not empty, unless the result is",
 			`sizes has an entry for each spatial axis, none negative or above 2²⁰; mode is "nearest", "linear" or "cubic"`,
 		},
-		check:   checkResize,
-		body:    resize,
-		samples: resizeSamples,
+		check: checkResize,
+		body:  resize,
 	})
 }
 
@@ -146,23 +145,6 @@ func cubicWeight(d float64) float64 {
 		return ((a+2)*d-(a+3))*d*d + 1
 	}
 	return ((a*d-5*a)*d+8*a)*d - 4*a
-}
-
-func resizeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, mode := range []string{ResizeNearest, ResizeLinear, ResizeCubic} {
-		for _, align := range []bool{false, true} {
-			a := &ResizeAttrs{[]int{5, 2}, mode, align}
-			out = append(out, ir.Sample{Name: ir.FormatAttrs(a), Attrs: a, In: []*ir.Array{drawn(ir.F32, 2, 3, 4, 2)}})
-		}
-	}
-	return append(out,
-		ir.Sample{Name: "doubled sequence", Attrs: &ResizeAttrs{[]int{6}, ResizeLinear, false}, In: []*ir.Array{drawn(ir.F16, 2, 3, 2)}},
-		ir.Sample{Name: "one element", Attrs: &ResizeAttrs{[]int{1, 3}, ResizeLinear, true}, In: []*ir.Array{drawn(ir.F32, 1, 4, 1, 2)}},
-		ir.Sample{Name: "empty", Attrs: &ResizeAttrs{[]int{0}, ResizeLinear, false}, In: []*ir.Array{drawn(ir.F32, 1, 4, 2)}})
 }
 
 // Resize returns images, [batch, spatial axes..., channels], resampled to the spatial

@@ -1,8 +1,6 @@
 package ops
 
-import (
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // Recurrent layers.
 const (
@@ -77,9 +75,8 @@ func init() {
 				"all operands have one element type", "the carries have one shape",
 				"there are four weights for each layer and direction, of the shapes above",
 			},
-			check:   func(n *ir.Node) error { return checkRecurrent(c, n) },
-			bodies:  func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return recurrent(b, c, n, in) },
-			samples: func() []ir.Sample { return recurrentSamples(c) },
+			check:  func(n *ir.Node) error { return checkRecurrent(c, n) },
+			bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return recurrent(b, c, n, in) },
 		})
 	}
 }
@@ -174,43 +171,6 @@ func each(list []ir.Value, f func(v ir.Value) ir.Value) []ir.Value {
 	out := make([]ir.Value, len(list))
 	for i, v := range list {
 		out[i] = f(v)
-	}
-	return out
-}
-
-func recurrentSamples(c cell) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, a RecurrentAttrs, time, layers int) ir.Sample {
-		const batch, features, hidden = 2, 3, 2
-		dirs := 1 + boolInt(a.Bidirectional)
-		s := ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{draw(1, d, -1, 1, time, batch, features)}}
-		add := func(dims ...int) { s.In = append(s.In, draw(uint64(2+len(s.In)), d, -1, 1, dims...)) }
-		for range c.carries {
-			add(layers*dirs, batch, hidden)
-		}
-		for i := range layers * dirs {
-			width := features
-			if i >= dirs {
-				width = hidden * dirs
-			}
-			add(width, c.gates*hidden)
-			add(hidden, c.gates*hidden)
-			add(c.gates * hidden)
-			add(c.gates * hidden)
-		}
-		return s
-	}
-	out := []ir.Sample{
-		sample("one layer", ir.F32, RecurrentAttrs{}, 3, 1),
-		sample("two layers, both ways", ir.F32, RecurrentAttrs{Bidirectional: true}, 2, 2),
-		sample("one step", ir.F32, RecurrentAttrs{}, 1, 1),
-		sample("no step", ir.F32, RecurrentAttrs{}, 0, 1),
-		sample("half", ir.F16, RecurrentAttrs{}, 2, 1),
-	}
-	if c.op == OpRNN {
-		out = append(out, sample("relu", ir.F32, RecurrentAttrs{Relu: true}, 3, 1))
 	}
 	return out
 }

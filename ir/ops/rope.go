@@ -4,7 +4,68 @@ import (
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
+
+// along returns a coordinate for computing positions along an axis of the given size, as
+// I64 if they do not fit in I32.
+func along(size int, at scalar.Expr) scalar.Expr {
+	if size > loop.MaxElements {
+		return loop.Long(at)
+	}
+	return at
+}
+
+// both returns the conjunction of two conditions; nil is a condition that always holds.
+func both(p, q scalar.Expr) scalar.Expr {
+	switch {
+	case p == nil:
+		return q
+	case q == nil:
+		return p
+	}
+	return scalar.And(p, q)
+}
+
+// strided divides a position by a step: it returns x/step and the condition that x is a
+// multiple of step with a quotient in [0, size), nil if it always holds. x lies in [lo,
+// hi]. The quotient is 0 where the condition fails, so that loads stay in bounds; for size
+// 0 the condition is false.
+func strided(x scalar.Expr, step, size, lo, hi int) (scalar.Expr, scalar.Expr) {
+	if size == 0 {
+		return loop.Int(0), scalar.ConstBool(false)
+	}
+	var valid scalar.Expr
+	if lo < 0 {
+		valid = scalar.Ge(x, loop.Int(0))
+	}
+	if hi > (size-1)*step {
+		valid = both(valid, scalar.Le(x, loop.Int((size-1)*step)))
+	}
+	quotient := x
+	if step > 1 {
+		valid = both(valid, scalar.Eq(scalar.Rem(x, loop.Int(step)), loop.Int(0)))
+		quotient = scalar.Div(x, loop.Int(step))
+	}
+	if valid == nil {
+		return quotient, nil
+	}
+	return scalar.Select(valid, quotient, loop.Int(0)), valid
+}
+
+// loadWhere returns the element of an operand at a position, which is always in bounds,
+// where valid holds (nil: everywhere), and zero elsewhere.
+func loadWhere(n *ir.Node, load ir.Load, operand int, at ir.Index, valid scalar.Expr) scalar.Expr {
+	zero := scalar.Const(n.Input(operand).DType(), 0)
+	if valid == nil {
+		return load(operand, at)
+	}
+	if v, ok := valid.IntConst(); ok && v == 0 {
+		return zero
+	}
+	return scalar.Select(valid, load(operand, at), zero)
+}
 
 // Rotary position embeddings.
 const (
@@ -58,7 +119,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return rotated(b, in[0], wide(b, in[1]), wide(b, in[2]), n.Attrs().(*RopeAttrs).Interleaved)
 		},
-		samples: ropeSamples,
 	})
 	defineComposite(composite{
 		op: OpRopeTable, operands: []string{"positions"}, types: reals,
@@ -75,16 +135,6 @@ func init() {
 			a := n.Attrs().(*RopeTableAttrs)
 			angles := Mul(b, ExpandDims(b, Convert(b, in[0], ir.F32), -1), frequencies(b, a.Size/2, a.Size, a.Base))
 			return []ir.Value{Cos(b, angles), Sin(b, angles)}
-		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return []ir.Sample{
-				{Name: "positions", Attrs: &RopeTableAttrs{6, 100}, In: []*ir.Array{ir.Ints(ir.I32, []int64{0, 1, 5, 130, 3, 2}, 2, 3)}},
-				{Name: "fractions", Attrs: &RopeTableAttrs{2, defaultRopeBase}, In: []*ir.Array{drawn(ir.F32, 3)}},
-				{Name: "none", Attrs: &RopeTableAttrs{4, defaultRopeBase}, In: []*ir.Array{ir.NewArray(ir.I32, 0)}},
-			}
 		},
 	})
 	defineComposite(composite{
@@ -104,15 +154,6 @@ func init() {
 			return nil
 		},
 		body: axialRope,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			sample := func(name string, d ir.DType, dims ...int) ir.Sample {
-				return ir.Sample{Name: name, Attrs: &AxialRopeAttrs{3, 100}, In: []*ir.Array{drawn(d, dims...)}}
-			}
-			return []ir.Sample{sample("grid", ir.F32, 2, 6, 8), sample("one place", ir.F32, 1, 4), sample("half", ir.F16, 4, 4), sample("none", ir.F32, 0, 4)}
-		},
 	})
 }
 
@@ -190,27 +231,6 @@ func axialRope(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	angles := Concatenate(b, -1, angle(Rem(b, place, width)), angle(Div(b, place, width)))
 	table := Convert(b, angles, sumType(x.DType()))
 	return rotated(b, x, Cos(b, table), Sin(b, table), true)
-}
-
-func ropeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, d ir.DType, interleaved bool, x, table []int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &RopeAttrs{interleaved}, In: []*ir.Array{
-			drawn(d, x...), draw(2, d, -1, 1, table...), draw(3, d, -1, 1, table...),
-		}}
-	}
-	return []ir.Sample{
-		sample("halves", ir.F32, false, []int{2, 5, 6}, []int{5, 3}),
-		sample("neighbours", ir.F32, true, []int{2, 5, 6}, []int{5, 3}),
-		sample("heads, in part", ir.F32, false, []int{2, 3, 2, 7}, []int{3, 1, 2}),
-		sample("neighbours in part", ir.F32, true, []int{3, 7}, []int{3, 2}),
-		sample("beyond a tile", ir.F32, false, []int{33, 130}, []int{33, 65}),
-		sample("vector", ir.F32, true, []int{2}, []int{1}),
-		sample("no positions", ir.F32, false, []int{0, 4}, []int{0, 2}),
-		sample("half", ir.F16, false, []int{3, 4}, []int{3, 2}),
-	}
 }
 
 // Rope rotates pairs of elements along the last axis of x by angles given as cosines and

@@ -52,16 +52,6 @@ func init() {
 			}
 			return x
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			key := ir.Ints(ir.U32, []int64{0, 42})
-			sample := func(n int) ir.Sample {
-				return ir.Sample{Name: ir.N(n).String(), Attrs: &SizeAttrs{ir.N(n)}, In: []*ir.Array{key}}
-			}
-			return []ir.Sample{sample(131), sample(1), sample(0), sample(1700)}
-		},
 	})
 	defineComposite(composite{
 		op: OpSampleToken, operands: []string{"logits", "key"}, types: floats, noGrad: "integer result",
@@ -85,8 +75,7 @@ func init() {
 			}
 			return checkKey(n.Input(1).Type())
 		},
-		body:    sampleToken,
-		samples: sampleTokenSamples,
+		body: sampleToken,
 	})
 }
 
@@ -114,24 +103,6 @@ func sampleToken(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		}
 	}
 	return Categorical(b, in[1], x, -1)
-}
-
-func sampleTokenSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	key := ir.Ints(ir.U32, []int64{7, 5})
-	sample := func(name string, a SampleAttrs, d ir.DType, dims ...int) ir.Sample {
-		x := distinct(-3, 3, dims...)
-		x.DType = d
-		x.Round()
-		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{x, key}}
-	}
-	return []ir.Sample{
-		sample("all", SampleAttrs{1, 0, 1}, ir.F32, 5, 11), sample("the best", SampleAttrs{0, 0, 1}, ir.F32, 5, 11),
-		sample("three", SampleAttrs{0.7, 3, 1}, ir.F32, 5, 11), sample("the likely", SampleAttrs{2, 0, 0.8}, ir.F32, 67, 13),
-		sample("both", SampleAttrs{1, 5, 0.5}, ir.F16, 2, 3, 9), sample("one row", SampleAttrs{1, 2, 0.9}, ir.F32, 7), sample("no rows", SampleAttrs{1, 2, 0.9}, ir.F32, 0, 7),
-	}
 }
 
 // Permutation returns a random permutation of 0, …, size − 1, i32[size]. key is u32[2].

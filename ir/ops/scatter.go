@@ -96,7 +96,6 @@ func defineScatter(s scatterOp) {
 			Target:    scatterTarget,
 			Update:    func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
 		},
-		Samples: func() []ir.Sample { return scatterSamples(s.mode) },
 	}
 	if s.transpose == nil {
 		d.NoTranspose = notLinear
@@ -206,4 +205,164 @@ func scatterTarget(n *ir.Node, p, w ir.Index, load ir.Load) (ir.Index, scalar.Ex
 		inside = scalar.ConstBool(true)
 	}
 	return at, inside
+}
+
+// jvpLinearScatter is the JVP rule of scatters that are linear in operand and updates.
+func jvpLinearScatter(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	switch {
+	case !t[0].Valid() && !t[2].Valid():
+		return []ir.Value{{}}
+	case !t[2].Valid() && n.Op() == OpScatterAdd:
+		return []ir.Value{t[0]}
+	}
+	return b.Add(n.Op(), n.Attrs(), orZeros(b, t[0], in[0]), in[1], orZeros(b, t[2], in[2]))
+}
+
+// gathered returns x at the index tuples of a scatter, and a constant for tuples that are
+// out of bounds.
+func gathered(b *ir.Builder, n *ir.Node, x, indices ir.Value, outside float64) ir.Value {
+	a := GatherAttrs{IndexedAxes: n.Attrs().(*ScatterAttrs).IndexedAxes, Fill: outside}
+	if a.Outside == OutsideDrop {
+		a.Outside = OutsideFill
+	}
+	return Gather(b, x, indices, a)
+}
+
+// scattered adds another scatter at the index tuples of n.
+func scattered(b *ir.Builder, op ir.Op, n *ir.Node, x, indices, updates ir.Value) ir.Value {
+	return b.Add1(op, n.Attrs(), x, indices, updates)
+}
+
+func transposeScatterAdd(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 3)
+	if !ct[0].Valid() {
+		return out
+	}
+	if linear[0] {
+		out[0] = ct[0]
+	}
+	if linear[2] {
+		out[2] = gathered(b, n, ct[0], in[1], 0)
+	}
+	return out
+}
+
+// transposeScatter passes the cotangent of an element to the winning update, or to the
+// operand if there is none. Scattering the numbers of the updates finds the winner.
+func transposeScatter(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 3)
+	if !ct[0].Valid() {
+		return out
+	}
+	u := n.Input(2)
+	zeros := Zeros(b, ct[0].DType(), u.Shape()...)
+	if linear[0] {
+		out[0] = scattered(b, OpScatter, n, ct[0], in[1], zeros)
+	}
+	if linear[2] {
+		out[2] = gathered(b, n, ct[0], in[1], 0)
+		if !n.Attrs().(*ScatterAttrs).Unique {
+			number := Reshape(b, Iota(b, ir.I32, 0, u.Shape().Size()), u.Shape()...)
+			stayed := scattered(b, OpScatter, n, Zeros(b, ir.I32, n.Input(0).Shape()...), in[1], number)
+			out[2] = Select(b, Eq(b, gathered(b, n, stayed, in[1], 0), number), out[2], zeros)
+		}
+	}
+	return out
+}
+
+// jvpScatterMul multiplies the tangent of each factor by the other factors of its element:
+// for an update, the operand and the other updates.
+func jvpScatterMul(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
+	x, indices, u := in[0], in[1], in[2]
+	var byX, byU ir.Value
+	if t[0].Valid() {
+		byX = scattered(b, OpScatterMul, n, t[0], indices, u)
+	}
+	if t[2].Valid() {
+		others := gathered(b, n, x, indices, 0)
+		if !n.Attrs().(*ScatterAttrs).Unique {
+			others = Mul(b, others, otherUpdates(b, n, indices, u))
+		}
+		byU = scattered(b, OpScatterAdd, n, ZerosLike(b, x), indices, scale(b, t[2], others))
+	}
+	return []ir.Value{addTangents(b, byX, byU)}
+}
+
+// otherUpdates returns for each update the product of the other updates of its element. It
+// sorts the updates by element and multiplies prefix and suffix products, without
+// division, so zeros are harmless at any order.
+func otherUpdates(b *ir.Builder, n *ir.Node, indices, u ir.Value) ir.Value {
+	elements, size := n.Input(0).Shape(), u.Shape().Size()
+	number := Reshape(b, Iota(b, ir.I32, 0, elements.Size()), elements...)
+	places := Reshape(b, gathered(b, n, number, indices, -1), size)
+	sorted := several(2, Sort(b, SortAttrs{}, places, Iota(b, ir.I32, 0, size)))
+	order := IndexedAxes{Axes: []int{0}, Unique: true}
+	from := ExpandDims(b, sorted[1], -1)
+	x := Gather(b, Reshape(b, u, size), from, GatherAttrs{IndexedAxes: order})
+	others := Mul(b, segmentProduct(b, sorted[0], x, false), segmentProduct(b, sorted[0], x, true))
+	back := Scatter(b, ZerosLike(b, x), from, others, ScatterAttrs{order})
+	return Reshape(b, back, u.Shape()...)
+}
+
+// segmentProduct returns the exclusive prefix product of x, or suffix product with behind,
+// within each segment of equal keys.
+func segmentProduct(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
+	neighbour := func(v, end ir.Value) ir.Value {
+		in, start := []ir.Value{end, v}, 0
+		if behind {
+			in, start = []ir.Value{v, end}, 1
+		}
+		return SliceAxis(b, Concatenate(b, 0, in...), 0, ir.N(start), key.Dim(0))
+	}
+	same := Eq(b, key, neighbour(key, Const(b, key.DType(), -2, ir.N(1)))) // no place is −2
+	zero, one := ZerosLike(b, x), OnesLike(b, x)
+	factor := Select(b, same, neighbour(x, Ones(b, x.DType(), ir.N(1))), zero)
+	return LinearRecurrence(b, factor, Select(b, same, zero, one), CumSumAttrs{Reverse: behind})
+}
+
+func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
+	out := make([]ir.Value, 3)
+	if !ct[0].Valid() || !onlyLinear(b, n, linear, 0) {
+		return out
+	}
+	out[0] = scattered(b, OpScatterMul, n, ct[0], in[1], in[2])
+	return out
+}
+
+// jvpScatterExtremum shares the tangent equally among the values that attain the result.
+// No value equals NaN, so a NaN result has the tangent 0/0, NaN.
+func jvpScatterExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
+	if !t[0].Valid() && !t[2].Valid() {
+		return []ir.Value{{}}
+	}
+	x, indices, u, d := in[0], in[1], in[2], sumType(in[0].DType())
+	kept := Convert(b, Eq(b, x, out[0]), d)
+	hits := Convert(b, Eq(b, u, gathered(b, n, out[0], indices, 0)), d)
+	count := scattered(b, OpScatterAdd, n, kept, indices, hits)
+	var byX, byU ir.Value
+	if t[0].Valid() {
+		byX = scale(b, t[0], Convert(b, Div(b, kept, count), x.DType()))
+	}
+	if t[2].Valid() {
+		share := Convert(b, Div(b, hits, gathered(b, n, count, indices, 1)), x.DType())
+		byU = scattered(b, OpScatterAdd, n, ZerosLike(b, x), indices, scale(b, t[2], share))
+	}
+	return []ir.Value{addTangents(b, byX, byU)}
+}
+
+// batchScatter broadcasts operand and updates to the batch axis. Indices without the axis
+// need no copy: it is a window axis.
+func batchScatter(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
+	a := *n.Attrs().(*ScatterAttrs)
+	x, indices, u := BatchAt(b, in[0], axes[0], 0, size), in[1], in[2]
+	at := axes[1]
+	if at >= 0 {
+		indices, at = MoveAxis(b, indices, at, 0), 0
+	}
+	a.IndexedAxes = a.batched(0, at)
+	if at < 0 {
+		at = indices.Rank() - 1 // the first axis of the window
+	}
+	u = BatchAt(b, u, axes[2], at, size)
+	return []ir.Value{scatter(b, n.Op(), x, indices, u, a)}, []int{0}
 }

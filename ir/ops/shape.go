@@ -57,7 +57,6 @@ func defineReshape() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, size ir.Dim) ir.Value {
 			return Reshape(b, x, slices.Insert(n.Types()[0].Shape.Clone(), 0, size)...)
 		},
-		samples: reshapeSamples,
 	})
 }
 
@@ -82,37 +81,6 @@ func unflatten(dims []int, place scalar.Expr) ir.Index {
 		place = scalar.Div(place, loop.Int(dims[a]))
 	}
 	return at
-}
-
-func reshapeSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ from, to []int }{
-		{[]int{}, []int{1, 1}},
-		{[]int{1}, []int{}},
-		{[]int{0, 3}, []int{5, 0}},
-		{[]int{6}, []int{2, 3}},
-		{[]int{2, 3, 4}, []int{4, 6}},
-		{[]int{67, 131}, []int{131, 67}},
-		{[]int{4, 1, 3}, []int{12}},
-	} {
-		out = append(out, ir.Sample{Name: shapeName(c.from), Attrs: &ReshapeAttrs{ir.Dims(c.to...)}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.from...)}})
-	}
-	return append(out, ofTypes(&ReshapeAttrs{ir.Dims(3, 2)}, 2, 3)...)
-}
-
-// ofTypes returns a sample of a move for each class of element type.
-func ofTypes(attrs ir.Attrs, dims ...int) []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.U8, ir.U64, ir.F16, ir.F64, ir.C64} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: attrs, In: []*ir.Array{draw(1, d, -9, 9, dims...)}})
-	}
-	return out
 }
 
 // Reshape returns the elements of x in row-major order with another shape of the same
@@ -211,4 +179,198 @@ func Squeeze(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 		return ir.Value{}
 	}
 	return Reshape(b, x, pick(x.Shape(), otherAxes(x.Rank(), drop))...)
+}
+
+// Composites of reshapes, slices and the like, for hosts that add ops by name.
+const (
+	OpFlatten   ir.Op = "flatten"
+	OpSwapAxes  ir.Op = "swap_axes"
+	OpSplit     ir.Op = "split"
+	OpUnstack   ir.Op = "unstack"
+	OpMeshgrid  ir.Op = "meshgrid"
+	OpTensorDot ir.Op = "tensordot"
+)
+
+// FlattenAttrs hold the first axis to merge.
+type FlattenAttrs struct{ AxisFrom int }
+
+// Visit shows the attributes.
+func (a *FlattenAttrs) Visit(v ir.AttrVisitor) { v.Int("axis_from", &a.AxisFrom) }
+
+// SwapAxesAttrs name two axes.
+type SwapAxesAttrs struct{ Axis1, Axis2 int }
+
+// Visit shows the attributes.
+func (a *SwapAxesAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("axis1", &a.Axis1)
+	v.Int("axis2", &a.Axis2)
+}
+
+// SplitAttrs hold the axis and the sizes of the parts.
+type SplitAttrs struct {
+	Sizes []ir.Dim
+	Axis  int
+}
+
+// Visit shows the attributes.
+func (a *SplitAttrs) Visit(v ir.AttrVisitor) {
+	v.Dims("sizes", &a.Sizes)
+	v.Int("axis", &a.Axis)
+}
+
+// TensorDotAttrs hold the number of contracted axes.
+type TensorDotAttrs struct{ Count int }
+
+// Visit shows the attributes.
+func (a *TensorDotAttrs) Visit(v ir.AttrVisitor) { v.Int("count", &a.Count) }
+
+func init() {
+	for _, c := range []composite{
+		{
+			op: OpFlatten, doc: "x with its axes from axis_from on merged. A value of rank 0 becomes a vector.",
+			types: plain, newAttrs: func() ir.Attrs { return &FlattenAttrs{} }, constraints: []string{"axis_from is from 0 to the rank of x"},
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				return Flatten(b, in[0], n.Attrs().(*FlattenAttrs).AxisFrom)
+			},
+		},
+		{
+			op: OpSwapAxes, doc: "x with two axes swapped.",
+			types: plain, newAttrs: func() ir.Attrs { return &SwapAxesAttrs{} }, constraints: []string{"axis1 and axis2 are axes of x"},
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				a := n.Attrs().(*SwapAxesAttrs)
+				return SwapAxes(b, in[0], a.Axis1, a.Axis2)
+			},
+		},
+		{
+			op: OpSplit, doc: "Consecutive slices of x along an axis, of the given sizes.",
+			types: plain, newAttrs: func() ir.Attrs { return &SplitAttrs{} }, constraints: []string{"axis is an axis of x, and the sizes add up to its size"},
+			bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+				a := n.Attrs().(*SplitAttrs)
+				return Split(b, in[0], a.Axis, a.Sizes...)
+			},
+		},
+		{
+			op: OpUnstack, doc: "The slices of x along an axis, without that axis.",
+			types: plain, newAttrs: func() ir.Attrs { return &AxisAttrs{} }, constraints: []string{"axis is an axis of x, of constant size"},
+			bodies: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+				return Unstack(b, in[0], n.Attrs().(*AxisAttrs).Axis)
+			},
+		},
+		{
+			op: OpMeshgrid, doc: "The coordinate arrays of a grid (numpy.meshgrid with indexing \"ij\"): result k has one axis for each vector and varies along axis k alone.",
+			operands: []string{"vectors..."}, types: plain, constraints: []string{"all operands are vectors"},
+			bodies: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value { return Meshgrid(b, in...) },
+		},
+		{
+			op: OpTensorDot, doc: "The contraction of the last count axes of x with the first count axes of y (numpy.tensordot).",
+			operands: []string{"x", "y"}, types: numbers, newAttrs: func() ir.Attrs { return &TensorDotAttrs{2} }, check: oneDType,
+			constraints: []string{"x and y have one element type", "count is not negative and no larger than a rank; the axes have the same sizes"},
+			body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+				return TensorDot(b, in[0], in[1], n.Attrs().(*TensorDotAttrs).Count)
+			},
+		},
+	} {
+		defineComposite(c)
+	}
+}
+
+// TransposeAttrs hold the permutation: axis i of the result is axis Perm[i] of the
+// operand.
+type TransposeAttrs struct {
+	Perm []int
+}
+
+// Visit shows the attributes.
+func (a *TransposeAttrs) Visit(v ir.AttrVisitor) { v.Ints("perm", &a.Perm) }
+
+func defineTranspose() {
+	defineMove(move{
+		op: OpTranspose, doc: "x with its axes permuted: axis i of the result is axis perm[i] of x.",
+		constraints: []string{"perm holds every axis of x once"},
+		newAttrs:    func() ir.Attrs { return &TransposeAttrs{} },
+		shape: func(n *ir.Node) (ir.Shape, error) {
+			perm, x := n.Attrs().(*TransposeAttrs).Perm, n.Input(0).Shape()
+			if len(perm) != len(x) {
+				return nil, ir.Attrf("perm has %d entries, not one for each of %d axes", len(perm), len(x))
+			}
+			if err := checkAxes(perm, len(x)); err != nil {
+				return nil, err
+			}
+			return pick(x, perm), nil
+		},
+		source: func(n *ir.Node, at, from []int) []int {
+			for i, a := range n.Attrs().(*TransposeAttrs).Perm {
+				from[a] = at[i]
+			}
+			return from
+		},
+		index: func(n *ir.Node, at ir.Index) ir.Index {
+			return pick(at, inverse(n.Attrs().(*TransposeAttrs).Perm))
+		},
+		transpose: func(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
+			return Transpose(b, ct, inverse(n.Attrs().(*TransposeAttrs).Perm)...)
+		},
+		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
+			return Transpose(b, x, slices.Insert(shifted(n.Attrs().(*TransposeAttrs).Perm, 0), 0, 0)...)
+		},
+	})
+}
+
+// inverse returns the inverse permutation.
+func inverse(perm []int) []int {
+	out := make([]int, len(perm))
+	for i, a := range perm {
+		out[a] = i
+	}
+	return out
+}
+
+// SwapAxes returns x with axes i and j swapped.
+func SwapAxes(b *ir.Builder, x ir.Value, i, j int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	ends := fromFront([]int{i, j}, x.Rank())
+	for _, end := range ends {
+		if err := checkAxes([]int{end}, x.Rank()); err != nil {
+			b.Failf(OpTranspose, []ir.Value{x}, err)
+			return ir.Value{}
+		}
+	}
+	perm := counting(0, x.Rank())
+	perm[ends[0]], perm[ends[1]] = perm[ends[1]], perm[ends[0]]
+	return Transpose(b, x, perm...)
+}
+
+// Transpose returns x with its axes permuted: axis i of the result is axis perm[i] of x.
+// With no perm the order is reversed.
+func Transpose(b *ir.Builder, x ir.Value, perm ...int) ir.Value {
+	p := fromFront(perm, x.Rank())
+	if len(perm) == 0 {
+		p = counting(0, x.Rank())
+		slices.Reverse(p)
+	}
+	if x.Valid() && slices.Equal(p, counting(0, x.Rank())) {
+		return x
+	}
+	return b.Add1(OpTranspose, &TransposeAttrs{p}, x)
+}
+
+// MoveAxis returns x with axis from moved to position to; the others keep their order.
+func MoveAxis(b *ir.Builder, x ir.Value, from, to int) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	ends := fromFront([]int{from, to}, x.Rank())
+	for _, end := range ends {
+		if err := checkAxes([]int{end}, x.Rank()); err != nil {
+			b.Failf(OpTranspose, []ir.Value{x}, err)
+			return ir.Value{}
+		}
+	}
+	if x.Rank() == 1 {
+		return x
+	}
+	perm := slices.Insert(otherAxes(x.Rank(), ends[:1]), ends[1], ends[0])
+	return Transpose(b, x, perm...)
 }

@@ -2,6 +2,8 @@ package ops
 
 import (
 	"cmp"
+	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -83,12 +85,6 @@ func init() {
 			re, im := spectraOf(b, n.Op(), in[0], in[1], *n.Attrs().(*FrameAttrs), false)
 			return []ir.Value{re, im}
 		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			return []ir.Sample{
-				{Name: "centred", Attrs: &FrameAttrs{3, true}, In: []*ir.Array{x(2, 20), x(8)}},
-				{Name: "whole frames", Attrs: &FrameAttrs{5, false}, In: []*ir.Array{x(19), x(7)}},
-			}
-		},
 	})
 	defineSpectra(spectra{
 		op: OpISTFT, doc: "The inverse short-time Fourier transform, in the least-squares sense: the overlap-add of windowed frames divided by the overlap-added squares of the window, which must not be 0 (Griffin and Lim).",
@@ -96,13 +92,6 @@ func init() {
 		constraints: []string{"re and im have one type, [..., frames, n/2 + 1], of f32 or f64; window is of its element type and has one axis, of n elements", "hop is positive and length is not more than the frames cover"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{unframed(b, in[0], in[1], in[2], n.Attrs().(*UnframeAttrs))}
-		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			positive := func(n int) *ir.Array { return draw(3, ir.F32, 0.5, 1.5, n) }
-			return []ir.Sample{
-				{Name: "centred", Attrs: &UnframeAttrs{FrameAttrs{3, true}, 13}, In: []*ir.Array{x(2, 5, 5), x(2, 5, 5), positive(8)}},
-				{Name: "whole frames", Attrs: &UnframeAttrs{FrameAttrs{2, false}, 0}, In: []*ir.Array{x(3, 4), x(3, 4), positive(7)}},
-			}
 		},
 	})
 	defineSpectra(spectra{
@@ -118,12 +107,6 @@ func init() {
 			energy := MatMul(b, power(b, re, im), adjoint(b, in[2]))
 			return []ir.Value{Log(b, Max(b, energy, ConstLike(b, energy, a.Floor)))}
 		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			return []ir.Sample{{
-				Name: "two rows", Attrs: &LogMelAttrs{FrameAttrs{3, true}, 1e-10}, Tol: 1e-4,
-				In: []*ir.Array{x(2, 20), x(8), draw(3, ir.F32, 0.25, 1, 3, 5)},
-			}}
-		},
 	})
 	defineSpectra(spectra{
 		op: OpWelch, doc: "The power spectral density of real signals by Welch's method: the mean of the squared spectra of windowed, mean-free frames, divided by rate·Σ window², and doubled for one-sided frequencies. " +
@@ -132,9 +115,6 @@ func init() {
 		constraints: []string{"x is f32 or f64, window is of its type and has one axis", framesText, "rate is positive"},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{welch(b, n, in)}
-		},
-		samples: func(x func(dims ...int) *ir.Array) []ir.Sample {
-			return []ir.Sample{{Name: "two rows", Attrs: &WelchAttrs{3, 2}, In: []*ir.Array{x(2, 20), x(8)}}, {Name: "odd", Attrs: &WelchAttrs{5, 1}, In: []*ir.Array{x(12), x(7)}}}
 		},
 	})
 }
@@ -148,7 +128,6 @@ type spectra struct {
 	constraints []string
 	newAttrs    func() ir.Attrs
 	body        func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
-	samples     func(x func(dims ...int) *ir.Array) []ir.Sample
 }
 
 func defineSpectra(s spectra) {
@@ -157,12 +136,6 @@ func defineSpectra(s spectra) {
 		Infer:       func(n *ir.Node) ([]ir.Type, error) { return bodyTypes(n, s.body) },
 		NoTranspose: "taken of its body",
 		Body:        s.body,
-		Samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return s.samples(func(dims ...int) *ir.Array { return draw(uint64(7+len(dims)), ir.F32, -1, 1, dims...) })
-		},
 	})
 }
 
@@ -195,4 +168,318 @@ func LogMel(b *ir.Builder, x, window, filters ir.Value, a LogMelAttrs) ir.Value 
 func Welch(b *ir.Builder, x, window ir.Value, a WelchAttrs) ir.Value {
 	a.Hop, a.Rate = cmp.Or(a.Hop, 1), cmp.Or(a.Rate, 1)
 	return b.Add1(OpWelch, &a, x, window)
+}
+
+// spectraOf returns frequencies 0 to n/2 of the windowed frames of x, with their means
+// subtracted if centred.
+func spectraOf(b *ir.Builder, op ir.Op, x, window ir.Value, a FrameAttrs, centred bool) (re, im ir.Value) {
+	none := ir.Value{}
+	switch {
+	case x.Rank() < 1 || window.Rank() != 1 || x.DType() != window.DType():
+		b.Failf(op, []ir.Value{x, window}, ir.Shapef("a signal %s and a window %s", x.Type(), window.Type()))
+		return none, none
+	case a.Hop < 1:
+		b.Failf(op, []ir.Value{x, window}, ir.Attrf("hop is %d, less than 1", a.Hop))
+		return none, none
+	}
+	n, ok := sizeOf(b, op, window, 0)
+	size, ok2 := sizeOf(b, op, x, -1)
+	switch {
+	case !ok || !ok2:
+		return none, none
+	case n < 1 || a.Center && size <= n/2 || !a.Center && size < n:
+		b.Failf(op, []ir.Value{x, window}, ir.Shapef("a signal of %d elements is too short for frames of %d", size, n))
+		return none, none
+	}
+	if a.Center {
+		ends := make([]int, x.Rank())
+		ends[x.Rank()-1] = n / 2
+		x = PadMode(b, x, ends, slices.Clone(ends), PadReflect)
+	}
+	frames := Windows(b, x, WindowsAttrs{Axes: []int{-1}, Sizes: []int{n}, Strides: []int{a.Hop}})
+	if centred {
+		frames = Sub(b, frames, KeepDims(b, Mean, frames, -1))
+	}
+	re, im = DFT(b, Mul(b, frames, window), none, false)
+	half := func(x ir.Value) ir.Value { return SliceAxis(b, x, -1, ir.N(0), ir.N(n/2+1)) }
+	return half(re), half(im)
+}
+
+// power returns re² + im².
+func power(b *ir.Builder, re, im ir.Value) ir.Value {
+	return Add(b, Mul(b, re, re), Mul(b, im, im))
+}
+
+// unframed overlap-adds frames and divides by the overlap-added squares of the window.
+func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value {
+	n, ok := sizeOf(b, OpISTFT, window, 0)
+	if !ok {
+		return ir.Value{}
+	}
+	if re.Rank() < 2 || window.Rank() != 1 || !re.Type().Equal(im.Type()) || window.DType() != re.DType() || !re.Dim(-1).Is(n/2+1) || n < 1 {
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Shapef("%s and %s are no transforms of frames of %s", re.Type(), im.Type(), window.Type()))
+		return ir.Value{}
+	}
+	frames, ok := sizeOf(b, OpISTFT, re, -2)
+	start := 0
+	if a.Center {
+		start = n / 2
+	}
+	covered := (frames-1)*a.Hop + n
+	length := a.Length
+	if length == 0 {
+		length = covered - 2*start
+	}
+	if !ok || a.Hop < 1 || frames < 1 || length < 0 || start+length > covered {
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Attrf("length is %d: it must be what %d frames give at a hop of %d", length, frames, a.Hop))
+		return ir.Value{}
+	}
+	re, im = wholeSpectrum(b, re, im, re.Rank()-1, n)
+	x, _ := dftAlong(b, re, im, re.Rank()-1, true, FFTBackward)
+	lay := func(x ir.Value) ir.Value {
+		axis := x.Rank() - 2
+		sum := OverlapAdd(b, x, OverlapAddAttrs{Axes: []int{axis}, Strides: []int{a.Hop}, Dilations: []int{1}, Dims: ir.Dims(covered)})
+		return SliceAxis(b, sum, -1, ir.N(start), ir.N(length))
+	}
+	squares := Mul(b, window, window)
+	return Div(b, lay(Mul(b, x, window)), lay(BroadcastTo(b, squares, ir.Dims(frames, n))))
+}
+
+func welch(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a := n.Attrs().(*WelchAttrs)
+	if !(a.Rate > 0) {
+		b.Failf(n.Op(), in, ir.Attrf("rate is %v, not positive and finite", a.Rate))
+		return ir.Value{}
+	}
+	re, im := spectraOf(b, n.Op(), in[0], in[1], FrameAttrs{Hop: a.Hop}, true)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	size, _ := in[1].Dim(0).Const()
+	density := Mean(b, power(b, re, im), -2)
+	k := Iota(b, ir.I32, density.Rank()-1, density.Shape()...)
+	alone := Or(b, Eq(b, k, int32Like(b, k, 0)), Eq(b, Add(b, k, k), int32Like(b, k, size)))
+	density = Select(b, alone, density, Add(b, density, density))
+	squares := ReduceSum(b, Mul(b, in[1], in[1]), 0)
+	return Div(b, density, Mul(b, squares, ConstLike(b, squares, a.Rate)))
+}
+
+// Windows and mel filterbanks.
+const (
+	OpWindow  ir.Op = "window"
+	OpMelBank ir.Op = "mel_filterbank"
+)
+
+// windowCosines are the windows Σᵢ (-1)ⁱ·aᵢ·cos(2πi·k/n) by name.
+var windowCosines = map[string][]float64{
+	"boxcar": {1}, "hann": {0.5, 0.5}, "hamming": {0.54, 0.46}, "blackman": {0.42, 0.5, 0.08},
+	"nuttall": {0.3635819, 0.4891775, 0.1365995, 0.0106411}, "blackmanharris": {0.35875, 0.48829, 0.14128, 0.01168},
+}
+
+// WindowAttrs describe a window of Length elements. [Window] takes an empty Kind for
+// "hann" and a zero DType for f32.
+type WindowAttrs struct {
+	Kind   string
+	Length int
+	// Symmetric makes the last element equal to the first one; otherwise the window is
+	// periodic, as spectra need.
+	Symmetric bool
+	// Beta is the shape parameter of a Kaiser window.
+	Beta  float64
+	DType ir.DType
+}
+
+// Visit shows the attributes.
+func (a *WindowAttrs) Visit(v ir.AttrVisitor) {
+	v.Text("kind", &a.Kind)
+	v.Int("length", &a.Length)
+	v.Bool("symmetric", &a.Symmetric)
+	v.Float("beta", &a.Beta)
+	v.DType("dtype", &a.DType)
+}
+
+// MelBankAttrs describe a bank of triangular filters, evenly spaced on the mel scale.
+type MelBankAttrs struct {
+	// Filters is the number of filters, Length the transform length: filters weigh
+	// frequencies 0 to Length/2.
+	Filters, Length int
+	// Rate is the sampling rate, Low and High the frequency range, in hertz.
+	Rate, Low, High float64
+	// HTK selects the mel scale 2595·log₁₀(1 + f/700) instead of Slaney's, which is linear
+	// up to 1 kHz.
+	HTK bool
+	// Area normalises each filter to unit area: it divides by half the width.
+	Area  bool
+	DType ir.DType
+}
+
+// Visit shows the attributes.
+func (a *MelBankAttrs) Visit(v ir.AttrVisitor) {
+	v.Int("filters", &a.Filters)
+	v.Int("length", &a.Length)
+	v.Float("rate", &a.Rate)
+	v.Float("low", &a.Low)
+	v.Float("high", &a.High)
+	v.Bool("htk", &a.HTK)
+	v.Bool("area", &a.Area)
+	v.DType("dtype", &a.DType)
+}
+
+func init() {
+	defineTable(OpWindow, "A window function, by SciPy's names and definitions, periodic unless symmetric.",
+		[]string{
+			`kind is "boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "bartlett" or "kaiser"`,
+			"length is not negative", "dtype is a float type",
+		},
+		func() ir.Attrs { return &WindowAttrs{Kind: "hann", DType: ir.F32} },
+		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*WindowAttrs).table() })
+	defineTable(OpMelBank, "Triangular filters evenly spaced on the mel scale, [filters, length/2 + 1]: weights of the frequencies of a transform of length elements (librosa's filters.mel).",
+		[]string{"filters and length are positive", "0 ≤ low < high ≤ rate/2, all finite", "dtype is a float type"},
+		func() ir.Attrs { return &MelBankAttrs{Area: true, DType: ir.F32} },
+		func(n *ir.Node) (*ir.Array, error) { return n.Attrs().(*MelBankAttrs).table() })
+}
+
+// defineTable defines an op without operands whose result is a constant computed from its
+// attributes.
+func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.Attrs, table func(n *ir.Node) (*ir.Array, error)) {
+	define(&ir.Def{
+		Op: op, Doc: doc, Constraints: numbered(constraints...), NewAttrs: newAttrs,
+		Infer: func(n *ir.Node) ([]ir.Type, error) {
+			a, err := table(n)
+			if err != nil {
+				return nil, err
+			}
+			return []ir.Type{a.Type()}, nil
+		},
+		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		Body: func(b *ir.Builder, n *ir.Node, _ []ir.Value) []ir.Value {
+			a, err := table(n)
+			if err != nil {
+				b.Fail(n.Fail(err))
+				return make([]ir.Value, 1)
+			}
+			return []ir.Value{Literal(b, a)}
+		},
+	})
+}
+
+// Window returns a window function, [a.Length], by SciPy's names and definitions: see
+// [WindowAttrs].
+func Window(b *ir.Builder, a WindowAttrs) ir.Value {
+	a.Kind, a.DType = cmp.Or(a.Kind, "hann"), cmp.Or(a.DType, ir.F32)
+	return b.Add1(OpWindow, &a)
+}
+
+// MelFilterbank returns triangular filters on the mel scale, [a.Filters, a.Length/2 + 1],
+// as librosa's filters.mel.
+func MelFilterbank(b *ir.Builder, a MelBankAttrs) ir.Value { return b.Add1(OpMelBank, &a) }
+
+func (a *WindowAttrs) table() (*ir.Array, error) {
+	cosines, known := windowCosines[a.Kind]
+	switch {
+	case !known && a.Kind != "bartlett" && a.Kind != "kaiser":
+		return nil, ir.Attrf("kind is %q, no window that is known", a.Kind)
+	case a.Length < 0 || a.Length > maxTable:
+		return nil, ir.Attrf("length is %d, not in [0, %d]", a.Length, maxTable)
+	case a.Beta-a.Beta != 0:
+		return nil, ir.Attrf("beta is %v, not finite", a.Beta)
+	}
+	if err := floats.check(a.DType); err != nil {
+		return nil, err
+	}
+	out := ir.NewArray(a.DType, a.Length)
+	period := a.Length
+	if a.Symmetric {
+		period--
+	}
+	for k := range out.F {
+		turn := float64(k) / float64(max(period, 1))
+		switch {
+		case a.Length == 1:
+			out.F[k] = 1
+		case a.Kind == "bartlett":
+			out.F[k] = 1 - math.Abs(2*turn-1)
+		case a.Kind == "kaiser":
+			out.F[k] = besselI0(a.Beta*math.Sqrt(max(0, 1-(2*turn-1)*(2*turn-1)))) / besselI0(a.Beta)
+		default:
+			sign := 1.0
+			for i, c := range cosines {
+				out.F[k] += sign * c * math.Cos(2*math.Pi*float64(i)*turn)
+				sign = -sign
+			}
+		}
+	}
+	out.Round()
+	return out, nil
+}
+
+// maxTable bounds the size of a literal computed from attributes.
+const maxTable = 1 << 24
+
+// besselI0 is the modified Bessel function Σ (x²/4)ᵏ/k!² of order 0.
+func besselI0(x float64) float64 {
+	sum, term := 1.0, 1.0
+	for k := 1.0; term > sum*1e-17; k++ {
+		term *= x / 2 / k * (x / 2 / k)
+		sum += term
+	}
+	return sum
+}
+
+func (a *MelBankAttrs) table() (*ir.Array, error) {
+	switch {
+	case a.Filters < 1 || a.Length < 1 || a.Filters > maxTable/(a.Length/2+1):
+		return nil, ir.Attrf("filters is %d and length %d: they must be positive, and the table of at most %d elements", a.Filters, a.Length, maxTable)
+	case !(0 <= a.Low && a.Low < a.High && a.High <= a.Rate/2) || math.IsInf(a.Rate, 0):
+		return nil, ir.Attrf("low is %v, high %v and rate %v: it must be that 0 ≤ low < high ≤ rate/2", a.Low, a.High, a.Rate)
+	}
+	if err := floats.check(a.DType); err != nil {
+		return nil, err
+	}
+	bins := a.Length/2 + 1
+	out := ir.NewArray(a.DType, a.Filters, bins)
+	low, high := a.mel(a.Low), a.mel(a.High)
+	edge := func(i int) float64 { return a.hertz(low + (high-low)*float64(i)/float64(a.Filters+1)) }
+	for f := range a.Filters {
+		left, top, right := edge(f), edge(f+1), edge(f+2)
+		scale := 1.0
+		if a.Area {
+			scale = 2 / (right - left)
+		}
+		for k := range bins {
+			x := float64(k) * a.Rate / float64(a.Length)
+			out.F[f*bins+k] = scale * max(0, min((x-left)/(top-left), (right-x)/(right-top)))
+		}
+	}
+	out.Round()
+	return out, nil
+}
+
+// Slaney's scale: 200/3 Hz a mel up to 1 kHz, and 27 mels for each factor of 6.4
+// from there on.
+const (
+	slaneyWidth = 200.0 / 3
+	slaneyKnee  = 1000.0
+)
+
+var slaneyStep = math.Log(6.4) / 27
+
+func (a *MelBankAttrs) mel(hertz float64) float64 {
+	switch {
+	case a.HTK:
+		return 2595 * math.Log10(1+hertz/700)
+	case hertz < slaneyKnee:
+		return hertz / slaneyWidth
+	}
+	return slaneyKnee/slaneyWidth + math.Log(hertz/slaneyKnee)/slaneyStep
+}
+
+func (a *MelBankAttrs) hertz(mel float64) float64 {
+	switch {
+	case a.HTK:
+		return 700 * (math.Pow(10, mel/2595) - 1)
+	case mel < slaneyKnee/slaneyWidth:
+		return mel * slaneyWidth
+	}
+	return slaneyKnee * math.Exp(slaneyStep*(mel-slaneyKnee/slaneyWidth))
 }

@@ -63,7 +63,6 @@ func defineSlice() {
 			return Slice(b, x, slices.Insert(slices.Clone(a.Start), 0, ir.N(0)),
 				slices.Insert(slices.Clone(a.Size), 0, size), slices.Insert(slices.Clone(a.Stride), 0, 1))
 		},
-		samples: sliceSamples,
 	})
 }
 
@@ -97,29 +96,6 @@ func transposeSlice(b *ir.Builder, n *ir.Node, ct ir.Value) ir.Value {
 	return PadDims(b, ct, Zeros(b, ct.DType()), a.Start, high, interior)
 }
 
-func sliceSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, start, size, stride []int }{
-		{[]int{}, []int{}, []int{}, []int{}},
-		{[]int{5}, []int{1}, []int{3}, []int{1}},
-		{[]int{5}, []int{5}, []int{0}, []int{2}},
-		{[]int{0, 3}, []int{0, 1}, []int{0, 2}, []int{1, 1}},
-		{[]int{1, 1}, []int{0, 0}, []int{1, 1}, []int{1, 3}},
-		{[]int{67, 131}, []int{2, 1}, []int{22, 65}, []int{3, 2}},
-		{[]int{2, 9, 2}, []int{0, 0, 1}, []int{2, 3, 1}, []int{1, 4, 1}},
-	} {
-		out = append(out, ir.Sample{
-			Name:  shapeName(c.dims),
-			Attrs: &SliceAttrs{ir.Dims(c.start...), ir.Dims(c.size...), c.stride},
-			In:    []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)},
-		})
-	}
-	return append(out, ofTypes(&SliceAttrs{ir.Dims(1), ir.Dims(2), []int{3}}, 5)...)
-}
-
 func defineReverse() {
 	defineMove(move{
 		op: OpReverse, doc: "x with the order of its elements reversed along some axes.",
@@ -148,26 +124,7 @@ func defineReverse() {
 		batch: func(b *ir.Builder, n *ir.Node, x ir.Value, _ ir.Dim) ir.Value {
 			return b.Add1(OpReverse, &AxesAttrs{shifted(axesOf(n), 0)}, x)
 		},
-		samples: reverseSamples,
 	})
-}
-
-func reverseSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	var out []ir.Sample
-	for _, c := range []struct{ dims, axes []int }{
-		{[]int{}, []int{}},
-		{[]int{5}, []int{0}},
-		{[]int{0, 2}, []int{0, 1}},
-		{[]int{1, 1}, []int{0}},
-		{[]int{67, 131}, []int{1}},
-		{[]int{2, 3, 4}, []int{0, 2}},
-	} {
-		out = append(out, ir.Sample{Name: shapeName(c.dims), Attrs: &AxesAttrs{c.axes}, In: []*ir.Array{draw(1, ir.F32, -2, 2, c.dims...)}})
-	}
-	return append(out, ofTypes(&AxesAttrs{[]int{1}}, 2, 3)...)
 }
 
 // Slice returns size elements along each axis of x, from start, stride apart; nil stride
@@ -202,4 +159,119 @@ func SliceAxis(b *ir.Builder, x ir.Value, axis int, start, size ir.Dim) ir.Value
 // Reverse returns x with the order of its elements reversed along the given axes.
 func Reverse(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
 	return b.Add1(OpReverse, &AxesAttrs{fromFront(axes, x.Rank())}, x)
+}
+
+// Slices at computed positions.
+const (
+	OpDynamicSlice       ir.Op = "dynamic_slice"
+	OpDynamicUpdateSlice ir.Op = "dynamic_update_slice"
+)
+
+// DynamicSliceAttrs hold the sizes of the slice, one for each axis.
+type DynamicSliceAttrs struct{ Sizes []ir.Dim }
+
+// Visit shows the attributes.
+func (a *DynamicSliceAttrs) Visit(v ir.AttrVisitor) { v.Dims("sizes", &a.Sizes) }
+
+func init() {
+	const clamped = "start is i32[rank of x], clamped so that the slice is in bounds"
+	defineComposite(composite{
+		op: OpDynamicSlice, doc: "The slice of x of the given sizes that begins at start (XLA's DynamicSlice). It reads only that slice.",
+		operands: []string{"x", "start"}, types: plain, newAttrs: func() ir.Attrs { return &DynamicSliceAttrs{} },
+		constraints: []string{clamped, "sizes has an entry for each axis, not larger than it"},
+		check: func(n *ir.Node) error {
+			return checkPart(n.Input(0).Shape(), n.Attrs().(*DynamicSliceAttrs).Sizes, n.Input(1).Type())
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			at := placePart(b, in[0], in[1], n.Attrs().(*DynamicSliceAttrs).Sizes)
+			if len(at.axes) == 0 {
+				return in[0]
+			}
+			return placeAxes(b, Gather(b, in[0], at.indices, GatherAttrs{IndexedAxes: at.indexed(OutsideClip)}), at.order)
+		},
+	})
+	defineComposite(composite{
+		op: OpDynamicUpdateSlice, doc: "x with the slice that begins at start replaced by update (XLA's DynamicUpdateSlice). On a state it runs in place, at the cost of the slice: " +
+			"this extends a KV cache.",
+		operands: []string{"x", "update", "start"}, types: plain,
+		constraints: []string{"update has the element type and the rank of x and is not larger along any axis", clamped},
+		check: func(n *ir.Node) error {
+			x, u := n.Input(0).Type(), n.Input(1).Type()
+			if x.DType != u.DType {
+				return ir.DTypef("the update is %s, not of the type of x, %s", u, x)
+			}
+			return checkPart(x.Shape, u.Shape, n.Input(2).Type())
+		},
+		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
+			at := placePart(b, in[0], in[2], in[1].Shape())
+			if len(at.axes) == 0 {
+				return in[1]
+			}
+			update := Transpose(b, in[1], at.order...)
+			return Scatter(b, in[0], at.indices, update, ScatterAttrs{at.indexed(OutsideDrop)})
+		},
+	})
+}
+
+// checkPart reports an error unless a slice of the given sizes fits into x.
+func checkPart(x ir.Shape, sizes []ir.Dim, start ir.Type) error {
+	if len(sizes) != len(x) {
+		return ir.Shapef("sizes has %d entries, not one for each of %d axes", len(sizes), len(x))
+	}
+	if want := ir.TypeOf(ir.I32, ir.N(len(x))); !start.Equal(want) {
+		return ir.Shapef("start is %s, not %s", start, want)
+	}
+	for i, d := range sizes {
+		if !d.Valid() || !x[i].Sub(d).Valid() {
+			return ir.Shapef("a part of %s elements along axis %d of size %s", d, i, x[i])
+		}
+	}
+	return nil
+}
+
+// part is the location of a slice: the index tuple of each position along the axes that it
+// does not cover.
+type part struct {
+	indices ir.Value
+	axes    []int // those along which the slice is shorter
+	order   []int // these axes and then the others
+}
+
+func (p part) indexed(outside string) IndexedAxes {
+	return IndexedAxes{Axes: p.axes, Outside: outside, Unique: true}
+}
+
+// placePart returns the location of the slice of x of the given sizes that begins at
+// start.
+func placePart(b *ir.Builder, x, start ir.Value, sizes []ir.Dim) part {
+	var p part
+	for a, d := range sizes {
+		if d != x.Dim(a) {
+			p.axes = append(p.axes, a)
+		}
+	}
+	p.order = slices.Concat(p.axes, otherAxes(x.Rank(), p.axes))
+	short := ir.Shape(pick(sizes, p.axes))
+	var tuple []ir.Value
+	for i, a := range p.axes {
+		room := DimSize(b, ir.I32, x.Dim(a).Sub(sizes[a]))
+		first := Clamp(b, Reshape(b, SliceAxis(b, start, 0, ir.N(a), ir.N(1))), Const(b, ir.I32, 0), room)
+		tuple = append(tuple, Add(b, Iota(b, ir.I32, i, short...), first))
+	}
+	if len(tuple) > 0 {
+		p.indices = Stack(b, -1, tuple...)
+	}
+	return p
+}
+
+// DynamicSlice returns the slice of x of the given sizes that begins at start, i32[rank],
+// clamped so that the slice is in bounds.
+func DynamicSlice(b *ir.Builder, x, start ir.Value, sizes ...ir.Dim) ir.Value {
+	return b.Add1(OpDynamicSlice, &DynamicSliceAttrs{slices.Clone(sizes)}, x, start)
+}
+
+// DynamicUpdateSlice returns x with the slice that begins at start, i32[rank], replaced by
+// update, of the type and rank of x. start is clamped so that the slice is in bounds.
+func DynamicUpdateSlice(b *ir.Builder, x, update, start ir.Value) ir.Value {
+	return b.Add1(OpDynamicUpdateSlice, nil, x, update, start)
 }

@@ -1,10 +1,6 @@
 package ops
 
-import (
-	"math"
-
-	"github.com/rlx-go/rlx/ir"
-)
+import "github.com/rlx-go/rlx/ir"
 
 // Normalised exponentials along an axis.
 const (
@@ -31,7 +27,6 @@ func init() {
 				return Div(b, e, positiveSum(b, e, axis))
 			})}
 		},
-		Samples: softmaxSamples,
 	})
 	define(&ir.Def{
 		Op: OpLogSoftmax,
@@ -48,7 +43,6 @@ func init() {
 				return Sub(b, x, Log(b, positiveSum(b, Exp(b, x), axis)))
 			})}
 		},
-		Samples: softmaxSamples,
 	})
 	define(&ir.Def{
 		Op: OpLogSumExp,
@@ -74,7 +68,6 @@ func init() {
 				return Add(b, Log(b, s), Squeeze(b, m, axis))
 			})}
 		},
-		Samples: softmaxSamples,
 	})
 }
 
@@ -157,27 +150,4 @@ func jvpLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	axis, lse := n.Attrs().(*AxisAttrs).Axis, zeroForNone(b, wide(b, out[0]))
 	weights := Exp(b, Sub(b, wide(b, in[0]), ExpandDims(b, lse, axis)))
 	return []ir.Value{Convert(b, ReduceSum(b, MulZero(b, wide(b, t[0]), weights), axis), out[0].DType())}
-}
-
-func softmaxSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, axis int, x *ir.Array) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &AxisAttrs{axis}, In: []*ir.Array{x}}
-	}
-	none := math.Inf(-1)
-	masked := sample("masked", 1, ir.Floats(ir.F32, []float64{1, none, 3, none, none, none, 0, 0, none}, 3, 3))
-	masked.NoGrad = "finite differences fail at infinity"
-	return []ir.Sample{
-		sample("rows", 1, drawn(ir.F32, 3, 5)),
-		sample("beyond a tile", 1, drawn(ir.F32, 5, 300)),
-		sample("first axis", 0, drawn(ir.F32, 7, 3)),
-		sample("inner axis", 1, drawn(ir.F32, 2, 9, 4)),
-		sample("one element", 0, drawn(ir.F32, 1)),
-		sample("no rows", 1, ir.NewArray(ir.F32, 0, 4)),
-		sample("large", 0, ir.Floats(ir.F32, []float64{1000, 999, -1000})),
-		sample("half", 1, drawn(ir.F16, 2, 6)),
-		masked,
-	}
 }

@@ -50,8 +50,7 @@ func init() {
 		op: OpVar, doc: "The variance along some axes: the sum of squared deviations from the mean divided by n − correction. It is computed " +
 			"in two passes, and in f32 for narrower types.",
 		types: floats, newAttrs: newVar, constraints: []string{axes}, check: checkReduced, reduces: namedAxes,
-		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
-		samples: varSamples,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], variance(n)) },
 	})
 	defineComposite(composite{
 		op: OpStd, doc: "The standard deviation, the square root of var. The derivative where all elements are equal is 0.",
@@ -59,7 +58,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return Convert(b, Sqrt(b, variance(n)(b, wide(b, in[0]))), in[0].DType())
 		},
-		samples: varSamples,
 	})
 	defineComposite(composite{
 		op: OpNorm, doc: "The norm (Σ|x|^order)^(1/order) along some axes: for order 2 the Euclidean norm, for ±∞ the largest and smallest " +
@@ -72,8 +70,7 @@ func init() {
 			}
 			return checkReduced(n)
 		},
-		body:    func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], norm(n)) },
-		samples: normOrderSamples,
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value { return inWide(b, in[0], norm(n)) },
 	})
 	for _, l := range []struct {
 		op   ir.Op
@@ -97,7 +94,6 @@ func init() {
 				nonzero := Convert(b, Ne(b, in[0], ZerosLike(b, in[0])), ir.I32)
 				return l.body(b, nonzero, axesOf(n))
 			},
-			samples: countSamples,
 		})
 	}
 	defineBins()
@@ -134,40 +130,6 @@ func norm(n *ir.Node) func(b *ir.Builder, x ir.Value) ir.Value {
 		s := sumOver(b, Pow(b, Abs(b, x), ConstLike(b, x, a.Order)), a.Axes)
 		return Pow(b, s, ConstLike(b, s, 1/a.Order))
 	}
-}
-
-func varSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, correction int, x *ir.Array, axes ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &VarAttrs{AxesAttrs{axes}, correction}, In: []*ir.Array{x}}
-	}
-	equal := sample("equal", 0, ir.NewArray(ir.F32, 2, 3), 1)
-	equal.NoGrad = "the root of 0"
-	return []ir.Sample{
-		sample("rows", 0, drawn(ir.F32, 5, 7), 1), sample("unbiased", 1, drawn(ir.F32, 5, 7), 0),
-		sample("all", 1, drawn(ir.F32, 2, 3, 4), 0, 1, 2), sample("beyond a tile", 0, drawn(ir.F32, 3, 300), 1),
-		sample("half", 0, drawn(ir.F16, 2, 6), 1), sample("no rows", 0, ir.NewArray(ir.F32, 0, 3), 1), equal,
-	}
-}
-
-func normOrderSamples() []ir.Sample {
-	if !withSamples {
-		return nil
-	}
-	sample := func(name string, order float64, x *ir.Array, axes ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &NormOrderAttrs{AxesAttrs{axes}, order}, In: []*ir.Array{x}}
-	}
-	out := []ir.Sample{
-		sample("zero", 2, ir.NewArray(ir.F32, 3), 0), sample("half", 2, drawn(ir.F16, 2, 6), 1),
-		sample("no rows", 2, ir.NewArray(ir.F32, 0, 3), 1), sample("all", 2, drawn(ir.F32, 3, 131), 0, 1),
-	}
-	out[0].NoGrad = "a kink"
-	for _, p := range []float64{0, 1, 2, 3, 0.5, math.Inf(1), math.Inf(-1)} {
-		out = append(out, sample("order "+ir.FormatAttrs(&NormOrderAttrs{Order: p}), p, drawn(ir.F32, 4, 5), 1))
-	}
-	return out
 }
 
 // reducedAlong returns the axes of a reduction, all if none is given.
@@ -217,4 +179,79 @@ func KeepDims(b *ir.Builder, reduce func(b *ir.Builder, x ir.Value, axes ...int)
 	}
 	along := reducedAlong(x, axes).Axes
 	return ExpandDims(b, reduce(b, x, along...), along...)
+}
+
+// BinsAttrs hold the number of bins.
+type BinsAttrs struct{ Bins int }
+
+// Visit shows the attributes.
+func (a *BinsAttrs) Visit(v ir.AttrVisitor) { v.Int("bins", &a.Bins) }
+
+// HistogramAttrs hold the number of bins and the interval they divide.
+type HistogramAttrs struct {
+	BinsAttrs
+	Low, High float64
+}
+
+// Visit shows the attributes.
+func (a *HistogramAttrs) Visit(v ir.AttrVisitor) {
+	a.BinsAttrs.Visit(v)
+	v.Float("low", &a.Low)
+	v.Float("high", &a.High)
+}
+
+func defineBins() {
+	positive := func(bins int) error {
+		if bins < 0 {
+			return ir.Attrf("bins is %d, negative", bins)
+		}
+		return nil
+	}
+	defineComposite(composite{
+		op: OpBincount, doc: "The counts of 0, 1, …, bins − 1 in x, i32; other elements are ignored. Each element is compared with each bin.",
+		types: integers, newAttrs: func() ir.Attrs { return &BinsAttrs{} },
+		constraints: []string{"bins is not negative"}, noGrad: "integer result",
+		check: func(n *ir.Node) error { return positive(n.Attrs().(*BinsAttrs).Bins) },
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			return countBins(b, in[0], n.Attrs().(*BinsAttrs).Bins)
+		},
+	})
+	defineComposite(composite{
+		op: OpHistogram, doc: "The counts of elements of x in bins that divide [low, high] evenly, i32: a bin includes its lower edge, the " +
+			"last one both edges; elements outside are ignored (numpy.histogram). Each element is compared with each bin.",
+		types: floats, newAttrs: func() ir.Attrs { return &HistogramAttrs{BinsAttrs{10}, 0, 1} },
+		constraints: []string{"bins is positive and low below high"}, noGrad: "integer result",
+		check: func(n *ir.Node) error {
+			a := n.Attrs().(*HistogramAttrs)
+			if a.Bins < 1 || !(a.Low < a.High) || math.IsInf(a.High-a.Low, 0) {
+				return ir.Attrf("bins is %d, low %v and high %v: bins must be positive, and low and high finite and low below high", a.Bins, a.Low, a.High)
+			}
+			return nil
+		},
+		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+			a, x := n.Attrs().(*HistogramAttrs), StopGradient(b, wide(b, in[0]))
+			low, high := ConstLike(b, x, a.Low), ConstLike(b, x, a.High)
+			place := Floor(b, Mul(b, Sub(b, x, low), ConstLike(b, x, float64(a.Bins)/(a.High-a.Low))))
+			bin := Min(b, Convert(b, place, ir.I32), Const(b, ir.I32, float64(a.Bins-1), x.Shape()...))
+			inside := And(b, Ge(b, x, low), Le(b, x, high))
+			return countBins(b, Select(b, inside, bin, ConstLike(b, bin, -1)), a.Bins)
+		},
+	})
+}
+
+func countBins(b *ir.Builder, x ir.Value, bins int) ir.Value {
+	flat := Reshape(b, x, x.Shape().Size())
+	return ReduceSum(b, Convert(b, OneHot(b, flat, ir.N(bins), ir.Bool), ir.I32), 0)
+}
+
+// Bincount returns the counts of 0, 1, …, bins − 1 in integers x, i32[bins]. Other
+// elements are ignored.
+func Bincount(b *ir.Builder, x ir.Value, bins int) ir.Value {
+	return b.Add1(OpBincount, &BinsAttrs{bins}, x)
+}
+
+// Histogram returns the counts of elements of x in bins that divide [low, high] evenly,
+// i32[bins], as numpy.histogram.
+func Histogram(b *ir.Builder, x ir.Value, bins int, low, high float64) ir.Value {
+	return b.Add1(OpHistogram, &HistogramAttrs{BinsAttrs{bins}, low, high}, x)
 }

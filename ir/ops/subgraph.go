@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/derive"
@@ -220,16 +221,192 @@ func axesAt(batched []bool) []int {
 	return out
 }
 
-// sampleGraph builds a graph for a sample's node to own. An error gives nil, which the
-// node refuses.
-func sampleGraph(types []ir.Type, f func(b *ir.Builder, in []ir.Value) []ir.Value) *ir.Graph {
-	g, err := ir.Build("step", func(b *ir.Builder) {
-		for i, v := range f(b, declare(b, "in", types)) {
-			b.Output("out"+strconv.Itoa(i), v)
+// keepResiduals lets a keeper choose the residuals of the halves of a graph that runs
+// steps times. It returns halves whose linear one recomputes, under a checkpoint, what is
+// not kept. Nodes that do not vary, by ID of the known half, are always kept; nil: all
+// vary. If everything needed is kept, it returns h.
+func keepResiduals(b *ir.Builder, h *derive.PartialResult, unknown []bool, keep ir.Keeper, varying []bool, steps ir.Dim) *derive.PartialResult {
+	if keep == nil || h.Residuals() == 0 || b.Err() != nil {
+		return h
+	}
+	values := outputValues(h.Known)
+	needed := values[len(values)-h.Residuals():]
+	chosen := slices.DeleteFunc(slices.Clone(needed), func(v ir.Value) bool { return varying != nil && !varying[v.Node().ID()] })
+	kept, err := keep(h.Known, chosen, steps)
+	if err != nil || kept == nil {
+		b.Fail(err)
+		return h
+	}
+	kept = slices.Clone(kept)
+	for i, v := range varying {
+		kept[i] = kept[i] || !v
+	}
+	r := &restart{h: h, known: values[:len(values)-h.Residuals()], needed: needed}
+	r.walk(kept)
+	return r.halves(b, where(not(unknown)))
+}
+
+// restart splits halves again: the known one returns the values that the needed ones are
+// recomputed from, and the linear one recomputes these.
+type restart struct {
+	h             *derive.PartialResult
+	known, needed []ir.Value // outputs of the known half: results and residuals
+	from          []ir.Value // ports of the known half and kept values
+	again         []bool     // recomputed, by node of the known half
+}
+
+// walk finds the nodes to recompute, and their inputs.
+func (r *restart) walk(kept []bool) {
+	r.again = make([]bool, len(r.h.Known.Nodes()))
+	for stack := slices.Clone(r.needed); len(stack) > 0; {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		switch n := v.Node(); {
+		case n.Op() == ir.OpPort || kept[n.ID()]:
+			if !slices.Contains(r.from, v) {
+				r.from = append(r.from, v)
+			}
+		case !r.again[n.ID()]:
+			r.again[n.ID()] = true
+			stack = append(stack, n.Inputs()...)
 		}
+	}
+}
+
+// halves returns the new halves; known are the known ports of the whole graph.
+func (r *restart) halves(b *ir.Builder, known []int) *derive.PartialResult {
+	h := &derive.PartialResult{OutUnknown: r.h.OutUnknown}
+	for _, v := range r.from {
+		port := slices.IndexFunc(r.h.Known.Ports(), func(p ir.Port) bool { return p.Value == v })
+		if port >= 0 {
+			port = known[port]
+		}
+		h.ResidualPort = append(h.ResidualPort, port)
+	}
+	h.Known = closed(b, r.h.Known.Name(), portTypes(r.h.Known), func(s *ir.Builder, in []ir.Value) []ir.Value {
+		return spliceValues(s, r.h.Known, in, slices.Concat(r.known, r.from))
 	})
-	if err != nil {
+	types := slices.Concat(typesOf(r.from), portTypes(r.h.Linear)[r.h.Residuals():])
+	h.Linear = closed(b, r.h.Linear.Name(), types, func(s *ir.Builder, in []ir.Value) []ir.Value {
+		return Checkpoint(s, closed(s, r.h.Linear.Name(), types, r.linear), len(r.from), in...)
+	})
+	return h
+}
+
+// linear recomputes the needed values and runs the linear half.
+func (r *restart) linear(b *ir.Builder, in []ir.Value) []ir.Value {
+	m := ir.NewMapping(r.h.Known)
+	for i, v := range r.from {
+		m.Set(v, in[i])
+	}
+	for _, n := range r.h.Known.Nodes() {
+		if r.again[n.ID()] {
+			m.SetAll(n, b.Copy(n, m.Inputs(n)))
+		}
+	}
+	args := make([]ir.Value, len(r.needed))
+	for i, v := range r.needed {
+		args[i] = m.Get(v)
+	}
+	return b.Splice(r.h.Linear, slices.Concat(args, in[len(r.from):]))
+}
+
+// pruneScan drops unused results, carries that neither the results nor the steps use, and
+// operands that the steps do not use.
+func pruneScan(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
+	a, body := scanOf(n)
+	out := slices.Clone(used)
+	takes := portsNeeded(body, out)
+	// A carry that a step uses must be computed by the step before.
+	for grown := true; grown; takes = portsNeeded(body, out) {
+		grown = false
+		for i, needed := range takes[a.Consts : a.Consts+a.Carries] {
+			if needed && !out[i] {
+				out[i], grown = true, true
+			}
+		}
+	}
+	copy(takes[a.Consts:], out[:a.Carries])
+	consts, carries, _ := scanGroups(a, takes)
+	attrs := *a
+	attrs.Consts, attrs.Carries = len(where(consts)), len(where(carries))
+	return prunedNode(b, n, &attrs, in, takes, out)
+}
+
+// pruneCond drops unused results, and operands that neither branch uses.
+func pruneCond(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
+	branches := n.Subgraphs()
+	takes := union(portsNeeded(branches[0], used), portsNeeded(branches[1], used))
+	return prunedNode(b, n, nil, in, slices.Insert(takes, 0, true), used)
+}
+
+// prunedNode adds a node like n with a subset of operands and results. The operands of its
+// graphs are the node's last ones.
+func prunedNode(b *ir.Builder, n *ir.Node, attrs ir.Attrs, in []ir.Value, takes, out []bool) []ir.Value {
+	if !slices.Contains(takes, false) && !slices.Contains(out, false) {
 		return nil
 	}
-	return g
+	subs := make([]*ir.Graph, len(n.Subgraphs()))
+	for i, g := range n.Subgraphs() {
+		subs[i] = restricted(b, g, takes[len(takes)-len(g.Ports()):], out)
+	}
+	results := b.CopyWith(n, attrs, subs, pick(in, where(takes)))
+	all := make([]ir.Value, len(out))
+	if b.Err() != nil {
+		return all
+	}
+	for i, at := range where(out) {
+		all[at] = results[i]
+	}
+	return all
+}
+
+// nodesNeeded marks, by ID, the nodes that the given outputs of g depend on.
+func nodesNeeded(g *ir.Graph, out []bool) []bool {
+	return needed(g, pick(outputValues(g), where(out)))
+}
+
+// needed marks, by ID, the nodes that the given values of g depend on.
+func needed(g *ir.Graph, values []ir.Value) []bool {
+	needed := make([]bool, len(g.Nodes()))
+	for _, v := range values {
+		needed[v.Node().ID()] = true
+	}
+	for _, n := range slices.Backward(g.Nodes()) {
+		for _, v := range n.Inputs() {
+			needed[v.Node().ID()] = needed[v.Node().ID()] || needed[n.ID()]
+		}
+	}
+	return needed
+}
+
+// portsNeeded marks the ports that the given outputs of g depend on.
+func portsNeeded(g *ir.Graph, out []bool) []bool {
+	needed := nodesNeeded(g, out)
+	ports := make([]bool, len(g.Ports()))
+	for i, p := range g.Ports() {
+		ports[i] = needed[p.Value.Node().ID()]
+	}
+	return ports
+}
+
+// restricted returns g with a subset of its outputs, and of its ports, which must include
+// all that these outputs depend on.
+func restricted(b *ir.Builder, g *ir.Graph, ports, out []bool) *ir.Graph {
+	needed := nodesNeeded(g, out)
+	return b.Subgraph(g.Name(), func(s *ir.Builder) {
+		m := ir.NewMapping(g)
+		for _, i := range where(ports) {
+			p := g.Ports()[i]
+			m.Set(p.Value, s.Port(p.Kind, p.Name, p.Value.Type()))
+		}
+		for _, n := range g.Nodes() {
+			if needed[n.ID()] && n.Op() != ir.OpPort {
+				m.SetAll(n, s.Copy(n, m.Inputs(n)))
+			}
+		}
+		for _, i := range where(out) {
+			s.CopyOutput(g.Outputs()[i], m.Get(g.Outputs()[i].Value))
+		}
+	})
 }

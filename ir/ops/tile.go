@@ -52,14 +52,6 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			return tile(b, in[0], n.Attrs().(*TileAttrs).Repeats)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(
-				movement{&TileAttrs{[]int{}}, nil}, movement{&TileAttrs{[]int{3}}, []int{5}}, movement{&TileAttrs{[]int{2, 3}}, []int{67, 3}},
-				movement{&TileAttrs{[]int{1, 2}}, []int{2, 3}}, movement{&TileAttrs{[]int{0, 2}}, []int{2, 3}})
-		},
 	})
 	defineComposite(composite{
 		op: OpRepeat, doc: "x with each element along an axis repeated (numpy.repeat).", types: plain, newAttrs: func() ir.Attrs { return &RepeatAttrs{} },
@@ -77,25 +69,12 @@ func init() {
 			x := BroadcastInDim(b, in[0], apart, withoutAxis(len(apart), a.Axis+1))
 			return mergeAxes(b, x, a.Axis)
 		},
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&RepeatAttrs{0, 3}, []int{5}}, movement{&RepeatAttrs{1, 2}, []int{67, 3}}, movement{&RepeatAttrs{0, 0}, []int{2, 3}})
-		},
 	})
 	defineComposite(composite{
 		op: OpRoll, doc: "x rolled along an axis: element i of the result is element (i − shift) modulo the size (numpy.roll).",
 		types: plain, newAttrs: func() ir.Attrs { return &RollAttrs{} },
 		constraints: []string{"axis is an axis of x, whose size is not symbolic"},
 		body:        roll,
-		samples: func() []ir.Sample {
-			if !withSamples {
-				return nil
-			}
-			return moved(movement{&RollAttrs{0, 2}, []int{5}}, movement{&RollAttrs{1, -1}, []int{67, 3}}, movement{&RollAttrs{0, 12}, []int{7}},
-				movement{&RollAttrs{0, 1}, []int{0, 2}})
-		},
 	})
 	defineComposite(composite{
 		op: OpPadMode, doc: "x padded before and after each axis: with a value (constant), the edge element (ONNX's edge, PyTorch's " +
@@ -106,9 +85,8 @@ func init() {
 			`mode is "constant", "edge", "reflect" or "wrap"`,
 			"padding is shorter than the axis for reflect and no longer than it for wrap; edge needs an element",
 		},
-		check:   checkPadMode,
-		body:    padMode,
-		samples: padModeSamples,
+		check: checkPadMode,
+		body:  padMode,
 	})
 }
 
@@ -143,29 +121,6 @@ func roll(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	return Concatenate(b, a.Axis, parts[1], parts[0])
 }
 
-// movement is a sample of an op that moves elements: attributes and the shape of
-// x.
-type movement struct {
-	attrs ir.Attrs
-	dims  []int
-}
-
-// moved returns samples for a list of movements; the last but one is repeated for other
-// element types.
-func moved(list ...movement) []ir.Sample {
-	var out []ir.Sample
-	for _, m := range list {
-		out = append(out, ir.Sample{
-			Name: shapeName(m.dims) + ir.FormatAttrs(m.attrs), Attrs: m.attrs, In: []*ir.Array{draw(1, ir.F32, -2, 2, m.dims...)},
-		})
-	}
-	m := list[len(list)-2]
-	for _, d := range []ir.DType{ir.Bool, ir.I32, ir.F16} {
-		out = append(out, ir.Sample{Name: d.String(), Attrs: m.attrs, In: []*ir.Array{draw(1, d, -9, 9, m.dims...)}})
-	}
-	return out
-}
-
 // Tile returns x repeated as a whole repeats[i] times along axis i, as numpy.tile.
 func Tile(b *ir.Builder, x ir.Value, repeats ...int) ir.Value {
 	return b.Add1(OpTile, &TileAttrs{slices.Clone(repeats)}, x)
@@ -180,4 +135,110 @@ func Repeat(b *ir.Builder, x ir.Value, axis, repeats int) ir.Value {
 // shift modulo the size of the axis, which is constant.
 func Roll(b *ir.Builder, x ir.Value, axis, shift int) ir.Value {
 	return b.Add1(OpRoll, &RollAttrs{fromFront([]int{axis}, x.Rank())[0], shift}, x)
+}
+
+// Padding modes of pad_mode.
+const (
+	PadReflect  = "reflect" // mirrored, without repeating the edge
+	PadEdge     = "edge"    // the edge element, repeated
+	PadWrap     = "wrap"    // periodic
+	PadConstant = "constant"
+)
+
+// PadModeAttrs hold the padding before and after each axis and its mode. Value is that of
+// [PadConstant].
+type PadModeAttrs struct {
+	Low, High []int
+	Mode      string
+	Value     float64
+}
+
+// Visit shows the attributes.
+func (a *PadModeAttrs) Visit(v ir.AttrVisitor) {
+	v.Ints("low", &a.Low)
+	v.Ints("high", &a.High)
+	v.Text("mode", &a.Mode)
+	v.Float("value", &a.Value)
+}
+
+func checkPadMode(n *ir.Node) error {
+	a, x := n.Attrs().(*PadModeAttrs), n.Input(0).Shape()
+	if len(a.Low) != len(x) || len(a.High) != len(x) || slices.ContainsFunc(slices.Concat(a.Low, a.High), negative) {
+		return ir.Attrf("low is %v and high %v: they must have an entry for each of %d axes, none negative", a.Low, a.High, len(x))
+	}
+	least := 0 // the minimum of the size of the axis minus its padding
+	switch a.Mode {
+	case PadConstant, PadWrap:
+	case PadReflect:
+		least = 1
+	case PadEdge:
+	default:
+		return ir.Attrf("mode is %q, not one of %q, %q, %q and %q", a.Mode, PadConstant, PadEdge, PadReflect, PadWrap)
+	}
+	for i, d := range x {
+		pad := max(a.Low[i], a.High[i])
+		size, ok := d.Const()
+		switch {
+		case !ok || pad == 0 || a.Mode == PadConstant:
+		case a.Mode == PadEdge && size == 0:
+			return ir.Shapef("axis %d has no element to repeat", i)
+		case a.Mode != PadEdge && size < pad+least:
+			return ir.Shapef("axis %d of size %d is too short for %d elements by mode %q", i, size, pad, a.Mode)
+		}
+	}
+	return nil
+}
+
+func padMode(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	a, x := n.Attrs().(*PadModeAttrs), in[0]
+	if a.Mode == PadConstant {
+		return Pad(b, x, Const(b, x.DType(), a.Value), a.Low, a.High, nil)
+	}
+	for axis := range a.Low {
+		low, high := a.Low[axis], a.High[axis]
+		parts := make([]ir.Value, 0, 3)
+		if low > 0 {
+			parts = append(parts, padding(b, x, axis, low, a.Mode, true))
+		}
+		parts = append(parts, x)
+		if high > 0 {
+			parts = append(parts, padding(b, x, axis, high, a.Mode, false))
+		}
+		if len(parts) > 1 {
+			x = Concatenate(b, axis, parts...)
+		}
+	}
+	return x
+}
+
+// padding returns the padding before or after an axis.
+func padding(b *ir.Builder, x ir.Value, axis, count int, mode string, before bool) ir.Value {
+	size, width := x.Dim(axis), ir.N(count)
+	from := func(start ir.Dim) ir.Value { return SliceAxis(b, x, axis, start, width) }
+	end := size.Sub(width)
+	switch mode {
+	case PadEdge:
+		at := size.Sub(ir.N(1))
+		if before {
+			at = ir.N(0)
+		}
+		shape := x.Shape().Clone()
+		shape[axis] = width
+		return BroadcastTo(b, SliceAxis(b, x, axis, at, ir.N(1)), shape)
+	case PadReflect:
+		if before {
+			return Reverse(b, from(ir.N(1)), axis)
+		}
+		return Reverse(b, from(end.Sub(ir.N(1))), axis)
+	}
+	if before {
+		return from(end)
+	}
+	return from(ir.N(0))
+}
+
+// PadMode returns x padded along each axis by low and high elements of its own: [PadEdge],
+// [PadReflect] or [PadWrap].
+func PadMode(b *ir.Builder, x ir.Value, low, high []int, mode string) ir.Value {
+	return b.Add1(OpPadMode, &PadModeAttrs{Low: slices.Clone(low), High: slices.Clone(high), Mode: mode}, x)
 }

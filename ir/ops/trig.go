@@ -29,19 +29,16 @@ func defineAngles() {
 		op: OpSin, doc: "The sine of x.",
 		types: floats, scalar: scalar.Sin, meaning: meaning{float: float1(elementary.Sin)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cos(b, x) },
-		from:  -4, to: 4, at: []float64{0, 100},
 	})
 	defineUnary(unary{
 		op: OpCos, doc: "The cosine of x.",
 		types: floats, scalar: scalar.Cos, meaning: meaning{float: float1(elementary.Cos)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Sin(b, x)) },
-		from:  -4, to: 4, at: []float64{0, 100},
 	})
 	defineUnary(unary{
 		op: OpTan, doc: "The tangent of x.",
 		types: floats, scalar: scalar.Tan, meaning: meaning{float: float1(elementary.Tan)},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Add(b, OnesLike(b, y), Mul(b, y, y)) },
-		from:  -1, to: 1, at: []float64{0},
 	})
 }
 
@@ -50,13 +47,11 @@ func defineArcs() {
 		op: OpAsin, doc: "The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
 		types: floats, scalar: scalar.Asin, meaning: meaning{float: float1(elementary.Asin)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Rsqrt(b, oneMinusSquare(b, x)) },
-		from:  -0.9, to: 0.9, at: []float64{0}, kinks: []float64{-1, 1},
 	})
 	defineUnary(unary{
 		op: OpAcos, doc: "The arc cosine of x, in [0, π]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
 		types: floats, scalar: scalar.Acos, meaning: meaning{float: float1(elementary.Acos)},
 		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Rsqrt(b, oneMinusSquare(b, x))) },
-		from:  -0.9, to: 0.9, at: []float64{0}, kinks: []float64{-1, 1},
 	})
 	defineUnary(unary{
 		op: OpAtan, doc: "The arc tangent of x, in (−π/2, π/2).",
@@ -65,7 +60,6 @@ func defineArcs() {
 			one := OnesLike(b, x)
 			return Div(b, one, Add(b, one, Mul(b, x, x)))
 		},
-		from: -4, to: 4, at: []float64{0},
 	})
 	defineBinary(binary{
 		op: OpAtan2, doc: "The angle of the point (x, y) of the plane, in [−π, π]. The derivatives at the origin are 0.",
@@ -74,12 +68,6 @@ func defineArcs() {
 		slopes: [2]slope2{
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return overSquare(b, x, x, y) },
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return Neg(b, overSquare(b, y, x, y)) },
-		},
-		from: [2]float64{-2, 0.2}, to: [2]float64{2, 2},
-		cases: []pair{
-			{name: "quadrants", x: []float64{1, 1, -1, -1}, y: []float64{2, -2, 2, -2}},
-			{name: "axes", x: []float64{0, 1, -1}, y: []float64{1, 0, 0}},
-			{name: "origin", x: []float64{0}, y: []float64{0}, noGrad: "no derivative at the origin"},
 		},
 	})
 }
@@ -117,3 +105,131 @@ func Atan(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAtan, nil, x) }
 
 // Atan2 returns the angle of the point (x, y), in [−π, π], for y first, broadcast.
 func Atan2(b *ir.Builder, y, x ir.Value) ir.Value { return broadcasting(b, OpAtan2, nil, y, x) }
+
+// Hyperbolic and sigmoid functions.
+const (
+	OpSinh    ir.Op = "sinh"
+	OpCosh    ir.Op = "cosh"
+	OpTanh    ir.Op = "tanh"
+	OpSigmoid ir.Op = "sigmoid"
+	OpErf     ir.Op = "erf"
+)
+
+func init() {
+	defineUnary(unary{
+		op: OpSinh, doc: "The hyperbolic sine of x.",
+		types: floats, scalar: scalar.Sinh, meaning: meaning{float: float1(elementary.Sinh)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cosh(b, x) },
+	})
+	defineUnary(unary{
+		op: OpCosh, doc: "The hyperbolic cosine of x.",
+		types: floats, scalar: scalar.Cosh, meaning: meaning{float: float1(elementary.Cosh)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Sinh(b, x) },
+	})
+	defineUnary(unary{
+		op: OpTanh, doc: "The hyperbolic tangent of x.",
+		types: floats, scalar: scalar.Tanh, meaning: meaning{float: float1(math.Tanh)},
+		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return oneMinusSquare(b, y) },
+	})
+	defineUnary(unary{
+		op: OpSigmoid, doc: "1 / (1 + e^−x), the logistic function.",
+		types: floats, scalar: scalar.Sigmoid, meaning: meaning{float: float1(elementary.Sigmoid)},
+		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, Sub(b, OnesLike(b, y), y)) },
+	})
+	defineUnary(unary{
+		op: OpErf, doc: "The error function 2/√π ∫₀ˣ e^(−s²) ds.",
+		types: floats, scalar: scalar.Erf, meaning: meaning{float: float1(math.Erf)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+			return Mul(b, ConstLike(b, x, 2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
+		},
+	})
+}
+
+// Sinh returns the hyperbolic sine of x.
+func Sinh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSinh, nil, x) }
+
+// Cosh returns the hyperbolic cosine of x.
+func Cosh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCosh, nil, x) }
+
+// Tanh returns the hyperbolic tangent of x.
+func Tanh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpTanh, nil, x) }
+
+// Sigmoid returns 1 / (1 + e^−x).
+func Sigmoid(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpSigmoid, nil, x) }
+
+// Erf returns the error function of x.
+func Erf(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpErf, nil, x) }
+
+// The inverses of the hyperbolic functions.
+const (
+	OpAsinh ir.Op = "asinh"
+	OpAcosh ir.Op = "acosh"
+	OpAtanh ir.Op = "atanh"
+)
+
+func init() {
+	defineUnary(unary{
+		op: OpAsinh, doc: "The inverse hyperbolic sine of x.",
+		types: floats, scalar: widened(asinhOf), meaning: meaning{float: float1(math.Asinh)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+			return Rsqrt(b, Add(b, Mul(b, x, x), OnesLike(b, x)))
+		},
+	})
+	defineUnary(unary{
+		op: OpAcosh, doc: "The inverse hyperbolic cosine of x, NaN below 1. The derivative at 1 is infinite.",
+		types: floats, scalar: widened(acoshOf), meaning: meaning{float: float1(math.Acosh)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+			one := OnesLike(b, x)
+			return Rsqrt(b, Mul(b, Sub(b, x, one), Add(b, x, one)))
+		},
+	})
+	defineUnary(unary{
+		op: OpAtanh, doc: "The inverse hyperbolic tangent of x: infinite at ±1, NaN beyond.",
+		types: floats, scalar: widened(atanhOf), meaning: meaning{float: float1(math.Atanh)},
+		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), oneMinusSquare(b, x)) },
+	})
+}
+
+// hugeArc is large enough that x² + 1 rounds to x² in f64, and its square is finite in f32.
+const hugeArc = 1e9
+
+// asinhOf is log(|x| + √(x² + 1)) with the sign of x, without cancellation near 0.
+func asinhOf(x scalar.Expr) scalar.Expr {
+	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
+	a := scalar.Abs(x)
+	square := scalar.Mul(a, a)
+	root := scalar.Sqrt(scalar.Add(square, number(1)))
+	y := scalar.Log1p(scalar.Add(a, scalar.Div(square, scalar.Add(root, number(1)))))
+	return scalar.Mul(scalar.Sign(x), scalar.Select(scalar.Gt(a, number(hugeArc)), logTwice(a), y))
+}
+
+// acoshOf is log(x + √(x² − 1)) in terms of t = x − 1, which is exact near 1. Below 1 it is NaN:
+// of t alone, since x² − 1 is positive again below −1.
+func acoshOf(x scalar.Expr) scalar.Expr {
+	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
+	t := scalar.Sub(x, number(1))
+	y := scalar.Log1p(scalar.Add(t, scalar.Sqrt(scalar.Select(scalar.Lt(t, number(0)), t, scalar.Mul(t, scalar.Add(x, number(1)))))))
+	return scalar.Select(scalar.Gt(x, number(hugeArc)), logTwice(x), y)
+}
+
+// logTwice returns log(2·x), also where 2·x overflows.
+func logTwice(x scalar.Expr) scalar.Expr {
+	return scalar.Add(scalar.Log(x), scalar.ConstF(x.Type, math.Ln2))
+}
+
+// atanhOf is half the logarithm of (1 + |x|)/(1 − |x|), with the sign of x.
+func atanhOf(x scalar.Expr) scalar.Expr {
+	number := func(v float64) scalar.Expr { return scalar.ConstF(x.Type, v) }
+	a := scalar.Abs(x)
+	ratio := scalar.Div(scalar.Add(a, a), scalar.Sub(number(1), a))
+	return scalar.Mul(scalar.Mul(scalar.Sign(x), number(0.5)), scalar.Log1p(ratio))
+}
+
+// Asinh returns the inverse hyperbolic sine of x.
+func Asinh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAsinh, nil, x) }
+
+// Acosh returns the inverse hyperbolic cosine of x.
+func Acosh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAcosh, nil, x) }
+
+// Atanh returns the inverse hyperbolic tangent of x.
+func Atanh(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpAtanh, nil, x) }

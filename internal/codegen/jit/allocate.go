@@ -21,6 +21,9 @@ func (f *file) take() (int, bool) {
 	return r, true
 }
 
+// none is no register or spill slot.
+const none = -1
+
 // location is where a value is.
 type location struct {
 	reg    int // or none

@@ -1,11 +1,10 @@
 package jit
 
 import (
-	"fmt"
 	"runtime"
-	"sync"
 	"unsafe"
 
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/internal/simd"
 )
 
@@ -15,26 +14,18 @@ type Code struct {
 	width              int // lanes of an iteration
 	long               bool
 	entry              unsafe.Pointer
-	memory             *executable
+	memory             *asm.Code
 }
 
 // Set collects the code of a program. Equal kernels share it.
 type Set struct {
 	byText map[string]*Code
-	order  []string
+	texts  [][]byte
 }
-
-// executable is executable memory.
-type executable struct{ bytes []byte }
 
 // Available reports whether kernels can be compiled: there is an encoder for the level in use,
 // and the system permits executing generated code.
-func Available() bool { return hasEncoder(simd.Has) && mayExecute() }
-
-var mayExecute = sync.OnceValue(func() bool {
-	_, err := newExecutable([]byte{0xc3})
-	return err == nil
-})
+func Available() bool { return simd.Has != simd.Go && asm.Available() }
 
 // Width returns the number of 32-bit lanes of a vector at the level in use.
 func Width() int { return widthOf(simd.Has) }
@@ -65,42 +56,26 @@ func (s *Set) Compile(r *Rows) *Code {
 		c.arrays += k.arrays
 	}
 	s.byText[string(text)] = c
-	s.order = append(s.order, string(text))
+	s.texts = append(s.texts, text)
 	return c
 }
 
 // Load copies the code of the set to executable memory, which is freed once none of it is
 // reachable, and empties the set.
 func (s *Set) Load() error {
-	if len(s.order) == 0 {
+	if len(s.texts) == 0 {
 		return nil
 	}
-	var all []byte
-	places := make([]int, len(s.order))
-	for i, text := range s.order {
-		places[i] = len(all)
-		all = append(all, text...)
-	}
-	memory, err := newExecutable(all)
+	memory, err := asm.Load(s.texts...)
 	if err != nil {
-		return fmt.Errorf("memory for %d bytes of code: %w", len(all), err)
+		return err
 	}
-	for i, text := range s.order {
-		c := s.byText[text]
-		c.entry, c.memory = unsafe.Pointer(&memory.bytes[places[i]]), memory
+	for i, text := range s.texts {
+		c := s.byText[string(text)]
+		c.entry, c.memory = memory.Entry(i), memory
 	}
 	*s = Set{}
 	return nil
-}
-
-func newExecutable(text []byte) (*executable, error) {
-	bytes, err := mapCode(text)
-	if err != nil {
-		return nil, err
-	}
-	memory := &executable{bytes}
-	runtime.AddCleanup(memory, func(b []byte) { _ = unmapCode(b) }, bytes)
-	return memory, nil
 }
 
 // Call is a code with its array arguments. Only one goroutine may run it at a time.
@@ -164,6 +139,6 @@ func (c *Call) run(n, active int) {
 	} else {
 		c.args[0] = unsafe.Pointer(&masks[MaxLanes-active])
 	}
-	call(c.code.entry, &c.args[0], n)
+	asm.Call(c.code.entry, unsafe.Pointer(&c.args[0]), n)
 	runtime.KeepAlive(c)
 }

@@ -5,6 +5,7 @@ package jit
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -12,7 +13,7 @@ import (
 // generator writes the code of kernels. The instructions of a step are selected in the files
 // of each processor.
 type generator struct {
-	encoder
+	asm.Encoder
 	allocator
 	k     *Kernel
 	first int   // number of the kernel's first array in the call
@@ -34,16 +35,17 @@ const (
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
 	g := &generator{}
 	g.at(level, r.Kernels[0].Long)
-	begin := len(g.text)
+	var begin asm.Label
+	g.Bind(&begin)
 	for _, k := range r.Kernels {
 		g.kernel(k.optimize())
 		g.first += k.arrays
 	}
 	if r.Strides != nil {
-		g.nextRow(r, begin)
+		g.nextRow(r, &begin)
 	}
-	g.ret()
-	return g.finish(), g.slotCount * slotBytes
+	g.Return()
+	return g.Finish(), g.slotCount * slotBytes
 }
 
 // slotBytes is the size of the spill slot of one register.
@@ -84,7 +86,8 @@ func (g *generator) loop() {
 		g.splatBits(p.reg, r.initial)
 	}
 	g.clearIndex()
-	start := len(g.text)
+	var start asm.Label
+	g.Bind(&start)
 	var kept []Value
 	for _, r := range g.k.accumulators {
 		kept = append(kept, r.next)
@@ -93,7 +96,7 @@ func (g *generator) loop() {
 	for _, r := range g.k.accumulators { // take their new values in the active lanes
 		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
 	}
-	g.loopBack(g.width*max(1, g.k.stride), start)
+	g.loopBack(g.width*max(1, g.k.stride), &start)
 }
 
 // section writes straight-line code, at the end of which the kept values are in registers.
@@ -164,7 +167,7 @@ func (g *generator) do(s *step) {
 
 // operation returns the instruction of a step. A test checks that there is one for each of
 // [Operations].
-func operation(list map[scalar.Op]opcode, s *step) opcode {
+func operation(list map[scalar.Op]asm.Opcode, s *step) asm.Opcode {
 	o, ok := list[s.op]
 	if !ok {
 		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))

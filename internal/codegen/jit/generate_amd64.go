@@ -1,6 +1,7 @@
 package jit
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
@@ -13,14 +14,14 @@ const (
 
 // at selects the instruction set and the lane width.
 func (g *generator) at(level simd.Level, long bool) {
-	g.wide, g.long = level == simd.AVX512, long
+	g.Wide, g.Long = level == simd.AVX512, long
 }
 
 // registers frees all registers.
 func (g *generator) registers() {
 	g.vector, g.mask = file{holds: map[int]Value{}}, file{holds: map[int]Value{}}
 	count := lastVector
-	if g.wide {
+	if g.Wide {
 		count = 32
 		for r := laneMask - 1; r > 0; r-- {
 			g.mask.free = append(g.mask.free, r)
@@ -32,88 +33,78 @@ func (g *generator) registers() {
 }
 
 // masks reports whether values of a type are in mask registers.
-func (g *generator) masks(t dtype.DType) bool { return t.IsBool() && g.wide }
+func (g *generator) masks(t dtype.DType) bool { return t.IsBool() && g.Wide }
 
 // loadLaneMask loads the mask of active lanes.
 func (g *generator) loadLaneMask() {
-	g.loadPointer(rax, maskArgument)
-	at := operand{kind: inMemory, reg: rax}
-	if g.wide {
+	g.loadPointer(scratch, maskArgument)
+	at := asm.At(scratch, 0)
+	if g.Wide {
 		t, _ := g.vector.take()
-		g.vec(moveIn, t, 0, at)
-		g.evex(g.lanes(testWords), laneMask, t, register(t), masking{})
+		g.Vector(asm.MoveIn, t, 0, at)
+		g.EVEX(g.Lanes(asm.TestWords), laneMask, t, asm.Register(t), asm.Masking{})
 		g.vector.free = append(g.vector.free, t)
 	} else {
-		g.vec(moveIn, lastVector, 0, at)
+		g.Vector(asm.MoveIn, lastVector, 0, at)
 	}
 }
 
 // splatBits loads a constant into all lanes of a register.
-func (g *generator) splatBits(reg int, bits uint64) { g.vec(broadcast, reg, 0, g.word(bits)) }
+func (g *generator) splatBits(reg int, bits uint64) {
+	g.Vector(asm.Broadcast, reg, 0, asm.Constant(bits))
+}
 
 // moveMasked copies the active lanes.
 func (g *generator) moveMasked(to, from int) {
-	if g.wide {
-		g.evex(g.lanes(moveAll), to, 0, register(from), masking{mask: laneMask})
+	if g.Wide {
+		g.EVEX(g.Lanes(asm.MoveAll), to, 0, asm.Register(from), asm.Masking{Mask: laneMask})
 		return
 	}
-	o := g.lanes(blendVector)
-	o.imm = lastVector << 4
-	g.vex(o, to, to, register(from), false)
+	g.VEX(g.Lanes(asm.BlendVector).Imm(lastVector<<4), to, to, asm.Register(from), false)
 }
 
 // minMax writes a minimum or maximum, which is the second operand where either is NaN.
 func (g *generator) minMax(s *step) {
-	o := minFloat
+	o := asm.MinFloat
 	if s.kind == maximum {
-		o = maxFloat
+		o = asm.MaxFloat
 	}
 	g.binary(o, s.args[0], s.args[1])
 }
 
 func (g *generator) roundHalf(s *step) {
 	x, t := g.in(s.args[0]), g.temp()
-	g.vec(floatToHalf, x, 0, register(t))
-	g.vec(halfToFloat, g.dest(), 0, register(t))
+	g.Vector(asm.FloatToHalf, x, 0, asm.Register(t))
+	g.Vector(asm.HalfToFloat, g.dest(), 0, asm.Register(t))
 }
 
 // spill stores a register to its slot, or loads it.
 func (g *generator) spill(p *location, out bool) {
-	g.loadPointer(rax, spillArgument)
-	at := operand{kind: inMemory, reg: rax, disp: int32(slotBytes * p.slot)}
+	g.loadPointer(scratch, spillArgument)
+	at := asm.At(scratch, slotBytes*p.slot)
 	switch {
 	case p.masked && out:
-		g.vex(maskOut, p.reg, 0, at, true)
+		g.VEX(asm.MaskOut, p.reg, 0, at, true)
 	case p.masked:
-		g.vex(maskIn, p.reg, 0, at, true)
+		g.VEX(asm.MaskIn, p.reg, 0, at, true)
 	case out:
-		g.vec(moveOut, p.reg, 0, at)
+		g.Vector(asm.MoveOut, p.reg, 0, at)
 	default:
-		g.vec(moveIn, p.reg, 0, at)
+		g.Vector(asm.MoveIn, p.reg, 0, at)
 	}
 }
 
 // last returns an argument as the last operand of an instruction.
-func (g *generator) last(a argument) operand {
+func (g *generator) last(a argument) asm.Operand {
 	if a.constant {
-		return g.word(a.bits)
+		return asm.Constant(a.bits)
 	}
-	return register(g.locations[a.value].reg)
-}
-
-func (g *generator) word(bits uint64) operand { return operand{kind: inPool, bits: bits} }
-
-// lanes returns the form of an instruction for the lane width of the kernel.
-func (g *generator) lanes(o opcode) opcode {
-	if g.long {
-		return o.doubled()
-	}
-	return o
+	return asm.Register(g.locations[a.value].reg)
 }
 
 // sign returns the sign bit of a lane, ones a lane with all bits set.
 func (g *generator) sign() uint64 {
-	if g.long {
+	if g.Long {
 		return 1 << 63
 	}
 	return 1 << 31
@@ -121,28 +112,16 @@ func (g *generator) sign() uint64 {
 
 func (g *generator) ones() uint64 { return 2*g.sign() - 1 }
 
-// vec writes a vector instruction for the lane width of the kernel, vec32 one for 32-bit
-// lanes.
-func (g *generator) vec(o opcode, reg, first int, rm operand) { g.vec32(g.lanes(o), reg, first, rm) }
-
-func (g *generator) vec32(o opcode, reg, first int, rm operand) {
-	if g.wide {
-		g.evex(o, reg, first, rm, masking{broadcast: rm.kind == inPool && o.code&^1 != broadcast.code})
-		return
-	}
-	g.vex(o, reg, first, rm, false)
-}
-
 // array returns the operand for the elements of scale bytes that a step reads or writes; with
-// scale 0, for the first element of the array. It may use RAX, as do spills: the step must
+// scale 0, for the first element of the array. It may use scratch, as do spills: the step must
 // have its registers before.
-func (g *generator) array(s *step, scale int) operand {
-	at := operand{kind: inMemory, scale: scale, disp: int32(s.skip * g.width * scale)}
+func (g *generator) array(s *step, scale int) asm.Operand {
+	at := asm.Operand{Index: index, Scale: scale, Disp: s.skip * g.width * scale}
 	if s.array < len(pointers) {
-		at.reg = pointers[s.array]
+		at.Base = pointers[s.array]
 		return at
 	}
-	g.loadPointer(rax, arrayArgument+g.first+s.array)
-	at.reg = rax
+	g.loadPointer(scratch, arrayArgument+g.first+s.array)
+	at.Base = scratch
 	return at
 }

@@ -1,6 +1,7 @@
 package jit
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
@@ -9,16 +10,7 @@ import (
 const laneMask = 31
 
 // at selects the lane width; there is one instruction set.
-func (g *generator) at(_ simd.Level, long bool) { g.long = long }
-
-// lanes returns the form of an instruction for the lane width of the kernel, which most encode
-// in one bit.
-func (g *generator) lanes(o opcode) opcode {
-	if g.long {
-		return o | 1<<22
-	}
-	return o
-}
+func (g *generator) at(_ simd.Level, long bool) { g.Long = long }
 
 // registers frees all registers.
 func (g *generator) registers() {
@@ -34,22 +26,22 @@ func (g *generator) masks(dtype.DType) bool { return false }
 // loadLaneMask loads the mask of active lanes.
 func (g *generator) loadLaneMask() {
 	g.loadPointer(scratch, maskArgument)
-	g.two(loadAt, laneMask, scratch)
+	g.Two(asm.LoadAt, laneMask, scratch)
 }
 
 // splatBits loads a constant into all lanes of a register.
-func (g *generator) splatBits(reg int, bits uint64) { g.constant(reg, bits) }
+func (g *generator) splatBits(reg int, bits uint64) { g.Constant(reg, bits) }
 
 // moveMasked copies the active lanes.
-func (g *generator) moveMasked(to, from int) { g.three(insertBits, to, from, laneMask) }
+func (g *generator) moveMasked(to, from int) { g.Three(asm.InsertBits, to, from, laneMask) }
 
 // spill stores a register to its slot, or loads it.
 func (g *generator) spill(p *location, out bool) {
-	o := loadAt
+	o := asm.LoadAt
 	if out {
-		o = storeAt
+		o = asm.StoreAt
 	}
-	g.two(o|opcode(p.slot*slotBytes/16)<<10, p.reg, spillBase)
+	g.Two(o|asm.Opcode(p.slot*slotBytes/16)<<10, p.reg, spillBase)
 }
 
 // minMax writes x < y ? x : y, or x > y ? x : y.
@@ -57,39 +49,28 @@ func (g *generator) minMax(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	d := g.dest()
 	if s.kind == minimum {
-		g.three(g.lanes(greaterFloat), d, y, x)
+		g.Three(g.Lanes(asm.GreaterFloat), d, y, x)
 	} else {
-		g.three(g.lanes(greaterFloat), d, x, y)
+		g.Three(g.Lanes(asm.GreaterFloat), d, x, y)
 	}
-	g.three(chooseBits, d, x, y)
+	g.Three(asm.ChooseBits, d, x, y)
 }
 
 func (g *generator) roundHalf(s *step) {
 	x := g.in(s.args[0])
 	d := g.dest()
-	g.two(floatToHalf, d, x)
-	g.two(halfToFloat, d, d)
+	g.Two(asm.FloatToHalf, d, x)
+	g.Two(asm.HalfToFloat, d, d)
 }
 
 // shift writes a shift of 32-bit lanes by a constant.
-func (g *generator) shift(o opcode, by, from, to int) { g.shiftOf(32, o, by, from, to) }
+func (g *generator) shift(o asm.Opcode, by, from, to int) { g.Shift(32, o, by, from, to) }
 
 // shiftLanes writes a shift of the kernel's lanes by a constant.
-func (g *generator) shiftLanes(o opcode, by, from, to int) {
-	if g.long {
-		g.shiftOf(64, o, by, from, to)
-	} else {
-		g.shift(o, by, from, to)
+func (g *generator) shiftLanes(o asm.Opcode, by, from, to int) {
+	bits := 32
+	if g.Long {
+		bits = 64
 	}
-}
-
-// shiftOf writes a shift of lanes of the given bits. The immediate field is bits + by for left
-// shifts and 2·bits - by for right shifts; o is the instruction for 32-bit lanes.
-func (g *generator) shiftOf(bits int, o opcode, by, from, to int) {
-	if o == leftBy {
-		by += bits - 32
-	} else {
-		by = 2*(bits-32) - by
-	}
-	g.two(opcode(int(o)+by<<16), to, from)
+	g.Shift(bits, o, by, from, to)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -12,32 +13,32 @@ import (
 // range where the product is not.
 func (g *generator) scale(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
-	if g.wide {
-		g.vec(scaleFloat, g.dest(), x, register(y))
+	if g.Wide {
+		g.Vector(asm.ScaleFloat, g.dest(), x, asm.Register(y))
 		return
 	}
 	// The low bits of a large power of two plus the bias, whose ulp is 1, are the exponent.
 	bits, whole := 23, float64(127+3<<22)
-	if g.long {
+	if g.Long {
 		bits, whole = mantissaBits, bias+3<<51
 	}
 	number := func(x float64) argument { return argument{bits: wordOf(scalar.ConstF(g.number(), x)), constant: true} }
 	half, k := g.temp(), g.temp()
-	g.vec(broadcast, half, 0, g.last(number(0.5)))
-	g.vec(fused213, half, y, g.last(number(whole)))               // y/2, rounded
-	g.vec(floatOps[scalar.OpSub], k, half, g.last(number(whole))) //
-	g.vec(floatOps[scalar.OpSub], k, y, register(k))              // the rest
-	g.vec(floatOps[scalar.OpAdd], k, k, g.last(number(whole)))
-	g.shiftLanes(shiftLeft, bits, half, half) // as powers of two
-	g.shiftLanes(shiftLeft, bits, k, k)
+	g.Vector(asm.Broadcast, half, 0, g.last(number(0.5)))
+	g.Vector(asm.Fused213, half, y, g.last(number(whole)))           // y/2, rounded
+	g.Vector(floatOps[scalar.OpSub], k, half, g.last(number(whole))) //
+	g.Vector(floatOps[scalar.OpSub], k, y, asm.Register(k))          // the rest
+	g.Vector(floatOps[scalar.OpAdd], k, k, g.last(number(whole)))
+	g.shiftLanes(asm.ShiftLeft, bits, half, half) // as powers of two
+	g.shiftLanes(asm.ShiftLeft, bits, k, k)
 	d := g.dest()
-	g.vec(floatOps[scalar.OpMul], d, x, register(half))
-	g.vec(floatOps[scalar.OpMul], d, d, register(k))
+	g.Vector(floatOps[scalar.OpMul], d, x, asm.Register(half))
+	g.Vector(floatOps[scalar.OpMul], d, d, asm.Register(k))
 }
 
 // number returns the float type of lanes.
 func (g *generator) number() dtype.DType {
-	if g.long {
+	if g.Long {
 		return dtype.F64
 	}
 	return dtype.F32
@@ -46,15 +47,15 @@ func (g *generator) number() dtype.DType {
 // rotateBits rotates the bits of lanes to the left.
 func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
-	if g.wide {
-		g.shift(rotateLeft, s.lanes, x, g.dest())
+	if g.Wide {
+		g.shift(asm.RotateLeft, s.lanes, x, g.dest())
 		return
 	}
 	t := g.temp()
 	d := g.dest()
-	g.shift(shiftRight, 32-s.lanes, x, t)
-	g.shift(shiftLeft, s.lanes, x, d)
-	g.vec(bitsOr, d, d, register(t))
+	g.shift(asm.ShiftRight, 32-s.lanes, x, t)
+	g.shift(asm.ShiftLeft, s.lanes, x, d)
+	g.Vector(asm.BitsOr, d, d, asm.Register(t))
 }
 
 func (g *generator) apply(s *step) {
@@ -81,33 +82,32 @@ func (g *generator) apply(s *step) {
 func (g *generator) choose(s *step) {
 	c, yes, no := s.args[0], s.args[1], s.args[2]
 	other := g.in(no)
-	if g.wide {
+	if g.Wide {
 		rm := g.last(yes)
-		g.evex(g.lanes(blendMasked), g.dest(), other, rm, masking{mask: g.in(c), broadcast: rm.kind == inPool})
+		g.EVEX(g.Lanes(asm.BlendMasked), g.dest(), other, rm, asm.Masking{Mask: g.in(c), Broadcast: rm.IsConstant()})
 		return
 	}
-	o := g.lanes(blendVector)
-	o.imm = g.in(c) << 4
-	g.vex(o, g.dest(), other, g.last(yes), false)
+	o := g.Lanes(asm.BlendVector).Imm(g.in(c) << 4)
+	g.VEX(o, g.dest(), other, g.last(yes), false)
 }
 
-func (g *generator) binary(o opcode, a, b argument) {
+func (g *generator) binary(o asm.Opcode, a, b argument) {
 	first := g.in(a)
-	g.vec(o, g.dest(), first, g.last(b))
+	g.Vector(o, g.dest(), first, g.last(b))
 }
 
 // logic writes operations on booleans.
 func (g *generator) logic(s *step) {
 	a := g.in(s.args[0])
 	switch {
-	case s.op == scalar.OpNot && g.wide:
-		g.vex(maskNot, g.dest(), 0, register(a), true)
+	case s.op == scalar.OpNot && g.Wide:
+		g.VEX(asm.MaskNot, g.dest(), 0, asm.Register(a), true)
 	case s.op == scalar.OpNot:
-		g.vec(bitsXor, g.dest(), a, g.word(g.ones()))
-	case g.wide:
-		g.vex(operation(maskOps, s), g.dest(), a, g.last(s.args[1]), false)
+		g.Vector(asm.BitsXor, g.dest(), a, asm.Constant(g.ones()))
+	case g.Wide:
+		g.VEX(operation(maskOps, s), g.dest(), a, g.last(s.args[1]), false)
 	default:
-		g.vec(operation(boolOps, s), g.dest(), a, g.last(s.args[1]))
+		g.Vector(operation(boolOps, s), g.dest(), a, g.last(s.args[1]))
 	}
 }
 
@@ -117,16 +117,14 @@ func (g *generator) float(s *step) {
 		g.fused(s)
 	case scalar.OpNeg:
 		first := g.in(s.args[0])
-		g.vec(bitsXor, g.dest(), first, g.word(g.sign()))
+		g.Vector(asm.BitsXor, g.dest(), first, asm.Constant(g.sign()))
 	case scalar.OpAbs:
 		first := g.in(s.args[0])
-		g.vec(bitsAnd, g.dest(), first, g.word(g.sign()-1))
+		g.Vector(asm.BitsAnd, g.dest(), first, asm.Constant(g.sign()-1))
 	case scalar.OpSqrt:
-		g.vec(root, g.dest(), 0, register(g.in(s.args[0])))
+		g.Vector(asm.Root, g.dest(), 0, asm.Register(g.in(s.args[0])))
 	case scalar.OpRound, scalar.OpFloor, scalar.OpCeil, scalar.OpTrunc:
-		o := roundWide
-		o.imm = roundings[s.op]
-		g.vec(o, g.dest(), 0, register(g.in(s.args[0])))
+		g.Vector(asm.RoundWide.Imm(roundings[s.op]), g.dest(), 0, asm.Register(g.in(s.args[0])))
 	default:
 		g.binary(operation(floatOps, s), s.args[0], s.args[1])
 	}
@@ -141,18 +139,18 @@ func (g *generator) fused(s *step) {
 	switch {
 	case g.dies(a) && (a.value != b.value || b.constant) && (a.value != c.value || c.constant):
 		second, third := g.in(b), g.last(c)
-		g.vec(fused213, g.takeOver(a), second, third)
+		g.Vector(asm.Fused213, g.takeOver(a), second, third)
 	case g.dies(c) && (a.constant || a.value != c.value) && (b.constant || b.value != c.value):
 		first, second := g.in(a), g.last(b)
-		g.vec(fused231, g.takeOver(c), first, second)
+		g.Vector(asm.Fused231, g.takeOver(c), first, second)
 	default:
 		first, second := g.in(a), g.last(b)
 		if c.constant {
-			g.vec(broadcast, g.dest(), 0, g.word(c.bits))
+			g.Vector(asm.Broadcast, g.dest(), 0, asm.Constant(c.bits))
 		} else {
-			g.vec(moveAll, g.dest(), 0, register(g.in(c)))
+			g.Vector(asm.MoveAll, g.dest(), 0, asm.Register(g.in(c)))
 		}
-		g.vec(fused231, g.locations[s.dst].reg, first, second)
+		g.Vector(asm.Fused231, g.locations[s.dst].reg, first, second)
 	}
 }
 
@@ -160,19 +158,15 @@ func (g *generator) fused(s *step) {
 func (g *generator) compare(s *step) {
 	a, b := s.args[0], s.args[1]
 	kind := s.op - scalar.OpEq
-	o := compareInt
+	o := asm.CompareInt.Imm(intPredicates[kind])
 	switch {
 	case s.from.IsFloat():
-		o = compareReal
-		o.imm = realPredicates[kind]
-	case !g.wide:
+		o = asm.CompareReal.Imm(realPredicates[kind])
+	case !g.Wide:
 		g.compareNarrow(s)
 		return
 	case s.from.IsUnsigned():
-		o = compareUint
-		o.imm = intPredicates[kind]
-	default:
-		o.imm = intPredicates[kind]
+		o = asm.CompareUint.Imm(intPredicates[kind])
 	}
 	g.binary(o, a, b)
 }
@@ -182,7 +176,7 @@ func (g *generator) compareNarrow(s *step) {
 	a, b := s.args[0], s.args[1]
 	switch s.op {
 	case scalar.OpEq, scalar.OpNe:
-		g.binary(equalInt, a, b)
+		g.binary(asm.EqualInt, a, b)
 	case scalar.OpLt, scalar.OpGe:
 		g.greater(s, b, a)
 	default:
@@ -190,38 +184,38 @@ func (g *generator) compareNarrow(s *step) {
 	}
 	if s.op == scalar.OpNe || s.op == scalar.OpLe || s.op == scalar.OpGe {
 		d := g.locations[s.dst].reg
-		g.vec(bitsXor, d, d, g.word(g.ones()))
+		g.Vector(asm.BitsXor, d, d, asm.Constant(g.ones()))
 	}
 }
 
 func (g *generator) greater(s *step, a, b argument) {
 	if s.from.IsSigned() {
-		g.binary(greaterInt, a, b)
+		g.binary(asm.GreaterInt, a, b)
 		return
 	}
 	x, y := g.temp(), g.temp()
-	g.vec(bitsXor, x, g.in(a), g.word(g.sign()))
-	g.vec(bitsXor, y, g.in(b), g.word(g.sign()))
-	g.vec(greaterInt, g.dest(), x, register(y))
+	g.Vector(asm.BitsXor, x, g.in(a), asm.Constant(g.sign()))
+	g.Vector(asm.BitsXor, y, g.in(b), asm.Constant(g.sign()))
+	g.Vector(asm.GreaterInt, g.dest(), x, asm.Register(y))
 }
 
 func (g *generator) integer(s *step) {
 	a := s.args[0]
 	switch s.op {
 	case scalar.OpMul:
-		if g.long && !g.wide {
+		if g.Long && !g.Wide {
 			g.multiplyLong(s)
 			return
 		}
 	case scalar.OpShl, scalar.OpShr:
-		if g.long && !g.wide && s.op == scalar.OpShr && s.typ.IsSigned() {
+		if g.Long && !g.Wide && s.op == scalar.OpShr && s.typ.IsSigned() {
 			g.shiftLong(s)
 			return
 		}
 		if by := s.args[1]; by.constant {
-			how := shiftLeft
+			how := asm.ShiftLeft
 			if s.op == scalar.OpShr {
-				how = map[bool]int{true: shiftSigned, false: shiftRight}[s.typ.IsSigned()]
+				how = map[bool]int{true: asm.ShiftSigned, false: asm.ShiftRight}[s.typ.IsSigned()]
 			}
 			from := g.in(a)
 			g.shiftLanes(how, int(by.bits), from, g.dest())
@@ -230,15 +224,15 @@ func (g *generator) integer(s *step) {
 	case scalar.OpNeg:
 		from := g.in(a)
 		d := g.dest()
-		g.vec(bitsXor, d, d, register(d))
-		g.vec(subtractInt, d, d, register(from))
+		g.Vector(asm.BitsXor, d, d, asm.Register(d))
+		g.Vector(asm.SubtractInt, d, d, asm.Register(from))
 		return
 	case scalar.OpNot:
 		from := g.in(a)
-		g.vec(bitsXor, g.dest(), from, g.word(g.ones()))
+		g.Vector(asm.BitsXor, g.dest(), from, asm.Constant(g.ones()))
 		return
 	case scalar.OpAbs:
-		g.vec(absInt, g.dest(), 0, register(g.in(a)))
+		g.Vector(asm.AbsInt, g.dest(), 0, asm.Register(g.in(a)))
 		return
 	}
 	if o, ok := uintOps[s.op]; ok && s.typ.IsUnsigned() {
@@ -253,14 +247,14 @@ func (g *generator) integer(s *step) {
 func (g *generator) multiplyLong(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	cross, t := g.temp(), g.temp()
-	g.shiftLanes(shiftRight, 32, x, cross)
-	g.vec32(multiplyHalves, cross, cross, register(y))
-	g.shiftLanes(shiftRight, 32, y, t)
-	g.vec32(multiplyHalves, t, t, register(x))
-	g.vec(addInt, cross, cross, register(t))
-	g.shiftLanes(shiftLeft, 32, cross, cross)
-	g.vec32(multiplyHalves, t, x, register(y))
-	g.vec(addInt, g.dest(), cross, register(t))
+	g.shiftLanes(asm.ShiftRight, 32, x, cross)
+	g.Vector32(asm.MultiplyHalves, cross, cross, asm.Register(y))
+	g.shiftLanes(asm.ShiftRight, 32, y, t)
+	g.Vector32(asm.MultiplyHalves, t, t, asm.Register(x))
+	g.Vector(asm.AddInt, cross, cross, asm.Register(t))
+	g.shiftLanes(asm.ShiftLeft, 32, cross, cross)
+	g.Vector32(asm.MultiplyHalves, t, x, asm.Register(y))
+	g.Vector(asm.AddInt, g.dest(), cross, asm.Register(t))
 }
 
 // shiftLong is an arithmetic right shift of 64-bit integers with AVX2, which has logical ones
@@ -270,16 +264,16 @@ func (g *generator) shiftLong(s *step) {
 	g.splatBits(sign, g.sign())
 	by := s.args[1]
 	if by.constant {
-		g.shiftLanes(shiftRight, int(by.bits), sign, sign)
-		g.shiftLanes(shiftRight, int(by.bits), x, g.dest())
+		g.shiftLanes(asm.ShiftRight, int(by.bits), sign, sign)
+		g.shiftLanes(asm.ShiftRight, int(by.bits), x, g.dest())
 	} else {
-		n := register(g.in(by))
-		g.vec(shiftRightEach, sign, sign, n)
-		g.vec(shiftRightEach, g.dest(), x, n)
+		n := asm.Register(g.in(by))
+		g.Vector(asm.ShiftRightEach, sign, sign, n)
+		g.Vector(asm.ShiftRightEach, g.dest(), x, n)
 	}
 	d := g.locations[s.dst].reg
-	g.vec(bitsXor, d, d, register(sign))
-	g.vec(subtractInt, d, d, register(sign))
+	g.Vector(asm.BitsXor, d, d, asm.Register(sign))
+	g.Vector(asm.SubtractInt, d, d, asm.Register(sign))
 }
 
 // keepBits writes a bitcast.
@@ -287,11 +281,11 @@ func (g *generator) keepBits(s *step) {
 	a := s.args[0]
 	switch {
 	case a.constant:
-		g.vec(broadcast, g.dest(), 0, g.word(a.bits))
+		g.Vector(asm.Broadcast, g.dest(), 0, asm.Constant(a.bits))
 	case g.dies(a):
 		g.takeOver(a)
 	default:
-		g.vec(moveAll, g.dest(), 0, register(g.in(a)))
+		g.Vector(asm.MoveAll, g.dest(), 0, asm.Register(g.in(a)))
 	}
 }
 
@@ -303,21 +297,21 @@ func (g *generator) convert(s *step) {
 		if s.typ.IsFloat() {
 			one = wordOf(scalar.ConstF(s.typ, 1))
 		}
-		if g.wide {
-			g.evex(g.lanes(onesWhere), g.dest(), 0, g.word(one), masking{mask: g.in(a), zero: true})
+		if g.Wide {
+			g.EVEX(g.Lanes(asm.OnesWhere), g.dest(), 0, asm.Constant(one), asm.Masking{Mask: g.in(a), Zero: true})
 		} else {
-			g.vec(bitsAnd, g.dest(), g.in(a), g.word(one))
+			g.Vector(asm.BitsAnd, g.dest(), g.in(a), asm.Constant(one))
 		}
 	case s.typ == dtype.F64 && s.from == dtype.F32:
 		g.keepBits(s)
 	case s.typ == dtype.F32 && s.from == dtype.F64:
 		from, t := g.in(a), g.temp()
-		g.vec32(narrowDoubles, t, 0, register(from))
-		g.vec32(widenFloats, g.dest(), 0, register(t))
+		g.Vector32(asm.NarrowDoubles, t, 0, asm.Register(from))
+		g.Vector32(asm.WidenFloats, g.dest(), 0, asm.Register(t))
 	case s.typ == dtype.F32 && s.from == dtype.I32:
-		g.vec(intToFloat, g.dest(), 0, register(g.in(a)))
+		g.Vector(asm.IntToFloat, g.dest(), 0, asm.Register(g.in(a)))
 	case s.typ == dtype.I32 && s.from == dtype.F32:
-		g.vec(floatToInt, g.dest(), 0, register(g.in(a)))
+		g.Vector(asm.FloatToInt, g.dest(), 0, asm.Register(g.in(a)))
 	default:
 		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
 	}
@@ -327,8 +321,8 @@ func (g *generator) convert(s *step) {
 func (g *generator) cutLong(s *step) {
 	from := g.in(s.args[0])
 	if s.typ.IsSigned() {
-		g.vec32(multiplySigned, g.dest(), from, g.word(1))
+		g.Vector32(asm.MultiplySigned, g.dest(), from, asm.Constant(1))
 	} else {
-		g.vec(bitsAnd, g.dest(), from, g.word(math.MaxUint32))
+		g.Vector(asm.BitsAnd, g.dest(), from, asm.Constant(math.MaxUint32))
 	}
 }

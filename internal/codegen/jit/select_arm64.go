@@ -3,6 +3,7 @@ package jit
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -14,30 +15,30 @@ func (g *generator) scale(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	bits, whole := 23, float64(127+3<<22)
 	t := dtype.F32
-	if g.long {
+	if g.Long {
 		bits, whole, t = mantissaBits, bias+3<<51, dtype.F64
 	}
 	k, half, w := g.temp(), g.temp(), g.temp()
-	g.constant(w, wordOf(scalar.ConstF(t, 0.5)))
-	g.constant(half, wordOf(scalar.ConstF(t, whole)))
-	g.three(g.lanes(fusedAdd), half, y, w) // y/2, rounded
-	g.constant(w, wordOf(scalar.ConstF(t, whole)))
-	g.three(g.lanes(floatOps[scalar.OpSub]), k, half, w)
-	g.three(g.lanes(floatOps[scalar.OpSub]), k, y, k) // the rest
-	g.three(g.lanes(floatOps[scalar.OpAdd]), k, k, w)
-	g.shiftLanes(leftBy, bits, half, half) // as powers of two
-	g.shiftLanes(leftBy, bits, k, k)
+	g.Constant(w, wordOf(scalar.ConstF(t, 0.5)))
+	g.Constant(half, wordOf(scalar.ConstF(t, whole)))
+	g.Three(g.Lanes(asm.FusedAdd), half, y, w) // y/2, rounded
+	g.Constant(w, wordOf(scalar.ConstF(t, whole)))
+	g.Three(g.Lanes(floatOps[scalar.OpSub]), k, half, w)
+	g.Three(g.Lanes(floatOps[scalar.OpSub]), k, y, k) // the rest
+	g.Three(g.Lanes(floatOps[scalar.OpAdd]), k, k, w)
+	g.shiftLanes(asm.LeftBy, bits, half, half) // as powers of two
+	g.shiftLanes(asm.LeftBy, bits, k, k)
 	d := g.dest()
-	g.three(g.lanes(floatOps[scalar.OpMul]), d, x, half)
-	g.three(g.lanes(floatOps[scalar.OpMul]), d, d, k)
+	g.Three(g.Lanes(floatOps[scalar.OpMul]), d, x, half)
+	g.Three(g.Lanes(floatOps[scalar.OpMul]), d, d, k)
 }
 
 // rotateBits rotates the bits of lanes to the left.
 func (g *generator) rotateBits(s *step) {
 	x := g.in(s.args[0])
 	d := g.dest()
-	g.shift(leftBy, s.lanes, x, d)
-	g.shift(rightInsert, 32-s.lanes, x, d)
+	g.shift(asm.LeftBy, s.lanes, x, d)
+	g.shift(asm.RightInsert, 32-s.lanes, x, d)
 }
 
 func (g *generator) apply(s *step) {
@@ -45,8 +46,8 @@ func (g *generator) apply(s *step) {
 	case s.op == scalar.OpConvert && s.from.Size() == 8 && s.typ.Size() == 4: // long lanes hold the result extended
 		from := g.in(s.args[0])
 		d := g.dest()
-		g.two(g.narrowing(s.typ), d, from)
-		g.two(longWidenings[s.typ], d, d)
+		g.Two(g.narrowing(s.typ), d, from)
+		g.Two(longWidenings[s.typ], d, d)
 	case s.op == scalar.OpConvert && s.from == dtype.F32 && s.typ == dtype.F64:
 		g.keepBits(s)
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
@@ -58,7 +59,7 @@ func (g *generator) apply(s *step) {
 	case s.op >= scalar.OpEq && s.op <= scalar.OpGe && !s.from.IsBool():
 		g.compare(s)
 	case s.typ.IsBool() && s.op == scalar.OpNot:
-		g.unary(bitsNot, s)
+		g.unary(asm.BitsNot, s)
 	case s.typ.IsBool():
 		g.binary(operation(boolOps, s), s)
 	case s.typ.IsFloat():
@@ -68,14 +69,14 @@ func (g *generator) apply(s *step) {
 	}
 }
 
-func (g *generator) unary(o opcode, s *step) {
+func (g *generator) unary(o asm.Opcode, s *step) {
 	from := g.in(s.args[0])
-	g.two(o, g.dest(), from)
+	g.Two(o, g.dest(), from)
 }
 
-func (g *generator) binary(o opcode, s *step) {
+func (g *generator) binary(o asm.Opcode, s *step) {
 	a, b := g.in(s.args[0]), g.in(s.args[1])
-	g.three(o, g.dest(), a, b)
+	g.Three(o, g.dest(), a, b)
 }
 
 // keepBits writes a bitcast.
@@ -87,7 +88,7 @@ func (g *generator) keepBits(s *step) {
 		g.takeOver(a)
 	default:
 		from := g.in(a)
-		g.copy(g.dest(), from)
+		g.Copy(g.dest(), from)
 	}
 }
 
@@ -108,14 +109,14 @@ func (g *generator) over(s *step, a argument, others ...argument) int {
 	}
 	from := g.in(a)
 	d := g.dest()
-	g.copy(d, from)
+	g.Copy(d, from)
 	return d
 }
 
 func (g *generator) choose(s *step) {
 	c, a, b := s.args[0], s.args[1], s.args[2]
 	yes, no := g.in(a), g.in(b)
-	g.three(chooseBits, g.over(s, c, a, b), yes, no)
+	g.Three(asm.ChooseBits, g.over(s, c, a, b), yes, no)
 }
 
 func (g *generator) convert(s *step) {
@@ -126,12 +127,12 @@ func (g *generator) convert(s *step) {
 			one = wordOf(scalar.ConstF(s.typ, 1))
 		}
 		from, t := g.in(s.args[0]), g.temp()
-		g.constant(t, one)
-		g.three(bitsAnd, g.dest(), from, t)
+		g.Constant(t, one)
+		g.Three(asm.BitsAnd, g.dest(), from, t)
 	case s.typ == dtype.F32 && s.from == dtype.I32:
-		g.unary(intToFloat, s)
+		g.unary(asm.IntToFloat, s)
 	case s.typ == dtype.I32 && s.from == dtype.F32:
-		g.unary(floatToInt, s)
+		g.unary(asm.FloatToInt, s)
 	default:
 		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
 	}
@@ -141,14 +142,14 @@ func (g *generator) float(s *step) {
 	if s.op == scalar.OpFma { // rounded once
 		a, b, c := s.args[0], s.args[1], s.args[2]
 		x, y := g.in(a), g.in(b)
-		g.three(g.lanes(fusedAdd), g.over(s, c, a, b), x, y)
+		g.Three(g.Lanes(asm.FusedAdd), g.over(s, c, a, b), x, y)
 		return
 	}
 	if o, ok := floatUnary[s.op]; ok {
-		g.unary(g.lanes(o), s)
+		g.unary(g.Lanes(o), s)
 		return
 	}
-	g.binary(g.lanes(operation(floatOps, s)), s)
+	g.binary(g.Lanes(operation(floatOps, s)), s)
 }
 
 // compare writes one of the six comparisons.
@@ -166,9 +167,9 @@ func (g *generator) compare(s *step) {
 		a, b = b, a
 	}
 	d := g.dest()
-	g.three(g.lanes(o), d, a, b)
+	g.Three(g.Lanes(o), d, a, b)
 	if c.negated {
-		g.two(bitsNot, d, d)
+		g.Two(asm.BitsNot, d, d)
 	}
 }
 
@@ -177,23 +178,23 @@ func (g *generator) integer(s *step) {
 	case scalar.OpShl, scalar.OpShr:
 		g.shifts(s)
 	case scalar.OpNot:
-		g.unary(bitsNot, s)
+		g.unary(asm.BitsNot, s)
 	case scalar.OpAnd, scalar.OpOr, scalar.OpXor:
 		g.binary(boolOps[s.op], s)
 	case scalar.OpNeg:
-		g.unary(g.lanes(negateInt), s)
+		g.unary(g.Lanes(asm.NegateInt), s)
 	case scalar.OpAbs:
-		g.unary(g.lanes(absInt), s)
+		g.unary(g.Lanes(asm.AbsInt), s)
 	case scalar.OpMul:
-		if g.long {
+		if g.Long {
 			g.multiplyLong(s)
 		} else {
-			g.binary(multiplyInt, s)
+			g.binary(asm.MultiplyInt, s)
 		}
 	case scalar.OpAdd:
-		g.binary(g.lanes(addInt), s)
+		g.binary(g.Lanes(asm.AddInt), s)
 	case scalar.OpSub:
-		g.binary(g.lanes(subtractInt), s)
+		g.binary(g.Lanes(asm.SubtractInt), s)
 	default:
 		extremes := intExtremes
 		if s.typ.IsUnsigned() {
@@ -207,35 +208,35 @@ func (g *generator) integer(s *step) {
 func (g *generator) multiplyLong(s *step) {
 	x, y := g.in(s.args[0]), g.in(s.args[1])
 	t, u := g.temp(), g.temp()
-	g.two(swapWords, t, y)
-	g.three(multiplyInt, t, t, x)
-	g.two(addPairs, t, t)
-	g.two(narrowLanes, u, y)
+	g.Two(asm.SwapWords, t, y)
+	g.Three(asm.MultiplyInt, t, t, x)
+	g.Two(asm.AddPairs, t, t)
+	g.Two(asm.NarrowLanes, u, y)
 	d := g.dest()
-	g.shiftLanes(leftBy, 32, t, t)
-	g.two(narrowLanes, d, x)
-	g.three(fusedHalves, t, d, u)
-	g.copy(d, t)
+	g.shiftLanes(asm.LeftBy, 32, t, t)
+	g.Two(asm.NarrowLanes, d, x)
+	g.Three(asm.FusedHalves, t, d, u)
+	g.Copy(d, t)
 }
 
 // shifts writes a shift. Shifts by lanes go to the left; negative counts shift to the right.
 func (g *generator) shifts(s *step) {
 	left, signed := s.op == scalar.OpShl, s.typ.IsSigned()
 	if by := s.args[1]; by.constant && by.bits > 0 {
-		o := map[bool]opcode{true: rightInt, false: rightUint}[signed]
+		o := map[bool]asm.Opcode{true: asm.RightInt, false: asm.RightUint}[signed]
 		if left {
-			o = leftBy
+			o = asm.LeftBy
 		}
 		from := g.in(s.args[0])
 		g.shiftLanes(o, int(by.bits), from, g.dest())
 		return
 	}
-	o := map[bool]opcode{true: shiftInt, false: shiftUint}[signed && !left]
+	o := map[bool]asm.Opcode{true: asm.ShiftInt, false: asm.ShiftUint}[signed && !left]
 	from, by := g.in(s.args[0]), g.in(s.args[1])
 	if !left {
 		t := g.temp()
-		g.two(g.lanes(negateInt), t, by)
+		g.Two(g.Lanes(asm.NegateInt), t, by)
 		by = t
 	}
-	g.three(g.lanes(o), g.dest(), from, by)
+	g.Three(g.Lanes(o), g.dest(), from, by)
 }

@@ -1,32 +1,33 @@
 package jit
 
 import (
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
 func (g *generator) load(s *step) {
-	if o, ok := longWidenings[s.typ]; ok && g.long {
-		g.vec32(o, g.dest(), 0, g.array(s, 4))
+	if o, ok := longWidenings[s.typ]; ok && g.Long {
+		g.Vector32(o, g.dest(), 0, g.array(s, 4))
 		return
 	}
 	switch s.typ {
 	case dtype.F16:
-		g.vec(halfToFloat, g.dest(), 0, g.array(s, 2))
+		g.Vector(asm.HalfToFloat, g.dest(), 0, g.array(s, 2))
 	case dtype.BF16:
 		d := g.dest()
-		g.vec(widenWords, d, 0, g.array(s, 2))
-		g.shift(shiftLeft, 16, d, d)
+		g.Vector(asm.WidenWords, d, 0, g.array(s, 2))
+		g.shift(asm.ShiftLeft, 16, d, d)
 	case dtype.I8, dtype.U8, dtype.I16, dtype.U16:
-		g.vec(widenings[s.typ], g.dest(), 0, g.array(s, s.typ.Size()))
+		g.Vector(widenings[s.typ], g.dest(), 0, g.array(s, s.typ.Size()))
 	case BoolWords:
 		g.loadBoolWords(s)
 	default:
 		d := g.dest()
 		at := g.array(s, s.typ.Size())
-		g.vec(moveIn, d, 0, at)
+		g.Vector(asm.MoveIn, d, 0, at)
 		if len(g.k.accumulators) > 0 {
-			at.disp += ahead
-			g.prefetch(at)
+			at.Disp += ahead
+			g.Prefetch(at)
 		}
 	}
 }
@@ -38,93 +39,72 @@ const ahead = 4096
 
 func (g *generator) splat(s *step) {
 	if s.typ == BoolWords {
-		g.boolsFrom(func(r int) { g.vec32(broadcast, r, 0, g.array(s, 0)) })
+		g.boolsFrom(func(r int) { g.Vector32(asm.Broadcast, r, 0, g.array(s, 0)) })
 		return
 	}
 	d := g.dest()
-	g.vec(broadcast, d, 0, g.array(s, 0))
+	g.Vector(asm.Broadcast, d, 0, g.array(s, 0))
 }
 
 // boolsFrom makes booleans of words 0 or 1, which read loads into a register.
 func (g *generator) boolsFrom(read func(r int)) {
-	if g.wide {
+	if g.Wide {
 		r := g.temp()
 		read(r)
-		g.evex(testWords, g.dest(), r, register(r), masking{})
+		g.EVEX(asm.TestWords, g.dest(), r, asm.Register(r), asm.Masking{})
 		return
 	}
 	d := g.dest()
 	read(d)
-	g.shift(shiftLeft, 31, d, d)
-	g.shift(shiftSigned, 31, d, d)
+	g.shift(asm.ShiftLeft, 31, d, d)
+	g.shift(asm.ShiftSigned, 31, d, d)
 }
 
 // loadBoolWords loads booleans stored as words 0 or 1.
 func (g *generator) loadBoolWords(s *step) {
-	if g.long && !g.wide {
+	if g.Long && !g.Wide {
 		t := g.temp()
 		d := g.dest()
-		g.vec32(widenSigned, t, 0, g.array(s, 4))
-		g.vec32(bitsXor, d, d, register(d))
-		g.vec(subtractInt, d, d, register(t))
+		g.Vector32(asm.WidenSigned, t, 0, g.array(s, 4))
+		g.Vector32(asm.BitsXor, d, d, asm.Register(d))
+		g.Vector(asm.SubtractInt, d, d, asm.Register(t))
 		return
 	}
-	g.boolsFrom(func(r int) { g.vec32(moveIn, r, 0, g.array(s, 4)) })
+	g.boolsFrom(func(r int) { g.Vector32(asm.MoveIn, r, 0, g.array(s, 4)) })
 }
-
-// longWidenings load 32-bit numbers as 64-bit lanes.
-var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenSigned, dtype.U32: widenUnsigned}
 
 func (g *generator) rotate(s *step) {
 	r := g.locations[s.args[0].value].reg
 	d := g.dest()
 	switch {
-	case g.wide:
-		o := g.lanes(alignWords)
-		o.imm = s.lanes
-		g.evex(o, d, r, register(r), masking{})
+	case g.Wide:
+		g.EVEX(g.Lanes(asm.AlignWords).Imm(s.lanes), d, r, asm.Register(r), asm.Masking{})
 	case 2*s.lanes == g.width:
-		g.vex(swapHalves, d, r, register(r), false)
+		g.VEX(asm.PermuteHalves.Imm(0x01), d, r, asm.Register(r), false)
 	default:
-		o := permuteFour
-		o.imm = map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
-		if g.long {
-			o.imm = 0x05
+		to := map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
+		if g.Long {
+			to = 0x05
 		}
-		g.vec(o, d, 0, register(r))
+		g.Vector(asm.PermuteFour.Imm(to), d, 0, asm.Register(r))
 	}
 }
 
 // shift writes a shift of 32-bit lanes by a constant.
-func (g *generator) shift(how, by, from, to int) {
-	o := shiftByByte
-	o.imm = by
-	g.shiftBy(o, how, from, to)
-}
+func (g *generator) shift(how, by, from, to int) { g.Shift(asm.ShiftByByte, how, by, from, to) }
 
 // shiftLanes writes a shift of the kernel's lanes by a constant.
 func (g *generator) shiftLanes(how, by, from, to int) {
-	o := shiftByByte
-	if g.long {
-		if o = g.lanes(o); how != shiftSigned {
-			o.code = shiftQuad.code
-		}
+	o := asm.ShiftByByte
+	if g.Long && how != asm.ShiftSigned {
+		o = asm.ShiftQuad
 	}
-	o.imm = by
-	g.shiftBy(o, how, from, to)
-}
-
-func (g *generator) shiftBy(o opcode, how, from, to int) {
-	if g.wide {
-		g.evex(o, how, to, register(from), masking{})
-	} else {
-		g.vex(o, how, to, register(from), false)
-	}
+	g.Shift(g.Lanes(o), how, by, from, to)
 }
 
 func (g *generator) store(s *step) {
 	r := g.locations[s.args[0].value].reg
-	if _, ok := longWidenings[s.typ]; ok && g.long {
+	if _, ok := longWidenings[s.typ]; ok && g.Long {
 		g.storeWords(r, s)
 		return
 	}
@@ -132,17 +112,17 @@ func (g *generator) store(s *step) {
 	case BoolWords:
 		g.storeBoolWords(r, s)
 	case dtype.F16:
-		g.vec(floatToHalf, r, 0, g.array(s, 2))
+		g.Vector(asm.FloatToHalf, r, 0, g.array(s, 2))
 	case dtype.BF16:
 		t := g.temp()
-		g.shift(shiftRight, 16, r, t)
+		g.shift(asm.ShiftRight, 16, r, t)
 		g.storeNarrow(t, t, s)
 	case dtype.I16, dtype.U16:
 		g.storeNarrow(r, g.temp(), s)
 	case dtype.I8, dtype.U8:
 		g.storeBytes(r, s)
 	default:
-		g.vec(moveOut, r, 0, g.array(s, s.typ.Size()))
+		g.Vector(asm.MoveOut, r, 0, g.array(s, s.typ.Size()))
 	}
 }
 
@@ -152,77 +132,75 @@ func (g *generator) storeWords(r int, s *step) {
 	switch {
 	case s.typ != dtype.F32:
 		g.lowerWords(r, t, s)
-	case g.wide:
-		g.vec32(narrowDoubles, t, 0, register(r))
-		g.vec32(widenUnsigned, t, 0, register(t)) // lowerWords stores the lower halves of lanes
+	case g.Wide:
+		g.Vector32(asm.NarrowDoubles, t, 0, asm.Register(r))
+		g.Vector32(asm.WidenUnsigned, t, 0, asm.Register(t)) // lowerWords stores the lower halves of lanes
 		g.lowerWords(t, t, s)
 	default:
-		g.vec32(narrowDoubles, t, 0, register(r))
-		g.vex(moveOut, t, 0, g.array(s, 4), true)
+		g.Vector32(asm.NarrowDoubles, t, 0, asm.Register(r))
+		g.VEX(asm.MoveOut, t, 0, g.array(s, 4), true)
 	}
 }
 
 // lowerWords stores the lower halves of 64-bit lanes, through register t.
 func (g *generator) lowerWords(r, t int, s *step) {
-	if g.wide {
-		g.evex(narrowQuads, r, 0, g.array(s, 4), masking{})
+	if g.Wide {
+		g.EVEX(asm.NarrowQuads, r, 0, g.array(s, 4), asm.Masking{})
 		return
 	}
-	g.vex(lowerWords, t, r, register(r), false)
-	o := permuteQuad
-	o.imm = 0x08
-	g.vex(o, t, 0, register(t), false)
-	g.vex(moveOut, t, 0, g.array(s, 4), true)
+	g.VEX(asm.ShuffleWords.Imm(0x88), t, r, asm.Register(r), false)
+	g.VEX(asm.PermuteQuad.Imm(0x08), t, 0, asm.Register(t), false)
+	g.VEX(asm.MoveOut, t, 0, g.array(s, 4), true)
 }
 
 // storeBoolWords stores booleans as words 0 or 1.
 func (g *generator) storeBoolWords(r int, s *step) {
 	t := g.temp()
 	switch {
-	case g.wide && g.long:
-		g.evex(g.lanes(onesWhere), t, 0, g.word(1), masking{mask: r, zero: true})
+	case g.Wide && g.Long:
+		g.EVEX(g.Lanes(asm.OnesWhere), t, 0, asm.Constant(1), asm.Masking{Mask: r, Zero: true})
 		g.lowerWords(t, t, s)
 		return
-	case g.wide:
-		g.evex(onesWhere, t, 0, g.word(1), masking{mask: r, zero: true})
-	case g.long:
-		g.shift(shiftRight, 31, r, t)
+	case g.Wide:
+		g.EVEX(asm.OnesWhere, t, 0, asm.Constant(1), asm.Masking{Mask: r, Zero: true})
+	case g.Long:
+		g.shift(asm.ShiftRight, 31, r, t)
 		g.lowerWords(t, t, s)
 		return
 	default:
-		g.shift(shiftRight, 31, r, t)
+		g.shift(asm.ShiftRight, 31, r, t)
 	}
-	g.vec32(moveOut, t, 0, g.array(s, 4))
+	g.Vector32(asm.MoveOut, t, 0, g.array(s, 4))
 }
 
 // storeFirst stores lane 0.
 func (g *generator) storeFirst(s *step) {
-	g.vec(moveOutFirst, g.locations[s.args[0].value].reg, 0, g.array(s, 0))
+	g.Vector(asm.MoveOutFirst, g.locations[s.args[0].value].reg, 0, g.array(s, 0))
 }
 
 // storeNarrow stores the lower halves of 32-bit lanes, through register t.
 func (g *generator) storeNarrow(r, t int, s *step) {
-	if g.wide {
-		g.evex(narrowWords, r, 0, g.array(s, 2), masking{})
+	if g.Wide {
+		g.EVEX(asm.NarrowWords, r, 0, g.array(s, 2), asm.Masking{})
 		return
 	}
-	g.vec(bitsAnd, t, r, g.word(1<<16-1))
-	g.vex(packWords, t, t, register(t), false)
-	g.vex(permuteQuad, t, 0, register(t), false)
-	g.vex(moveOut, t, 0, g.array(s, 2), true)
+	g.Vector(asm.BitsAnd, t, r, asm.Constant(1<<16-1))
+	g.VEX(asm.PackWords, t, t, asm.Register(t), false)
+	g.VEX(asm.PermuteQuad.Imm(0xd8), t, 0, asm.Register(t), false)
+	g.VEX(asm.MoveOut, t, 0, g.array(s, 2), true)
 }
 
 // storeBytes stores the lowest bytes of 32-bit lanes.
 func (g *generator) storeBytes(r int, s *step) {
-	if g.wide {
-		g.evex(narrowToBytes, r, 0, g.array(s, 1), masking{})
+	if g.Wide {
+		g.EVEX(asm.NarrowToBytes, r, 0, g.array(s, 1), asm.Masking{})
 		return
 	}
 	t := g.temp()
-	g.vec(bitsAnd, t, r, g.word(1<<8-1))
-	g.vex(packWords, t, t, register(t), false)
-	g.vex(packBytes, t, t, register(t), false) // four bytes, four times in each half
-	g.vex(permuteQuad, t, 0, register(t), false)
-	g.vex(pairWords, t, 0, register(t), true)
-	g.vex(moveOutQuad, t, 0, g.array(s, 1), true)
+	g.Vector(asm.BitsAnd, t, r, asm.Constant(1<<8-1))
+	g.VEX(asm.PackWords, t, t, asm.Register(t), false)
+	g.VEX(asm.PackBytes, t, t, asm.Register(t), false) // four bytes, four times in each half
+	g.VEX(asm.PermuteQuad.Imm(0xd8), t, 0, asm.Register(t), false)
+	g.VEX(asm.ShuffleInts.Imm(0x08), t, 0, asm.Register(t), true)
+	g.VEX(asm.MoveOutQuad, t, 0, g.array(s, 1), true)
 }

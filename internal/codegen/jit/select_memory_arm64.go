@@ -1,38 +1,41 @@
 package jit
 
-import "github.com/rlx-go/rlx/ir/dtype"
+import (
+	"github.com/rlx-go/rlx/internal/codegen/asm"
+	"github.com/rlx-go/rlx/ir/dtype"
+)
 
 func (g *generator) load(s *step) {
 	d := g.dest()
-	if o, ok := longWidenings[s.typ]; ok && g.long {
-		g.array(loadNarrow, s, d)
-		g.two(o, d, d)
+	if o, ok := longWidenings[s.typ]; ok && g.Long {
+		g.array(asm.LoadNarrow, s, d)
+		g.Two(o, d, d)
 		return
 	}
 	switch s.typ {
 	case dtype.F16:
-		g.array(loadNarrow, s, d)
-		g.two(halfToFloat, d, d)
+		g.array(asm.LoadNarrow, s, d)
+		g.Two(asm.HalfToFloat, d, d)
 	case dtype.BF16:
-		g.array(loadNarrow, s, d)
-		g.two(widenUpper, d, d)
+		g.array(asm.LoadNarrow, s, d)
+		g.Two(asm.WidenUpper, d, d)
 	case dtype.I8, dtype.U8:
-		g.array(loadBytes, s, d)
-		g.two(widenings[s.typ], d, d)
-		g.two(widenings[dtype.I16]|widenings[s.typ]&unsigned, d, d)
+		g.array(asm.LoadBytes, s, d)
+		g.Two(widenings[s.typ], d, d)
+		g.Two(widenings[dtype.I16]|widenings[s.typ]&asm.Unsigned, d, d)
 	case dtype.I16, dtype.U16:
-		g.array(loadNarrow, s, d)
-		g.two(widenings[s.typ], d, d)
+		g.array(asm.LoadNarrow, s, d)
+		g.Two(widenings[s.typ], d, d)
 	case BoolWords:
-		if g.long {
-			g.array(loadNarrow, s, d)
-			g.two(widenWords|unsigned, d, d)
+		if g.Long {
+			g.array(asm.LoadNarrow, s, d)
+			g.Two(asm.WidenWords|asm.Unsigned, d, d)
 		} else {
-			g.array(loadVector, s, d)
+			g.array(asm.LoadVector, s, d)
 		}
-		g.two(g.lanes(negateInt), d, d)
+		g.Two(g.Lanes(asm.NegateInt), d, d)
 	default:
-		g.array(loadVector, s, d)
+		g.array(asm.LoadVector, s, d)
 	}
 }
 
@@ -40,83 +43,80 @@ func (g *generator) splat(s *step) {
 	d := g.dest()
 	switch {
 	case s.typ == BoolWords: // all ones in 32-bit lanes are all ones in 64-bit lanes
-		g.two(splatAt, d, g.pointer(s))
-		g.two(negateInt, d, d)
-	case g.long:
-		g.two(splatLong, d, g.pointer(s))
+		g.Two(asm.SplatAt, d, g.pointer(s))
+		g.Two(asm.NegateInt, d, d)
+	case g.Long:
+		g.Two(asm.SplatLong, d, g.pointer(s))
 	default:
-		g.two(splatAt, d, g.pointer(s))
+		g.Two(asm.SplatAt, d, g.pointer(s))
 	}
 }
 
 func (g *generator) store(s *step) {
 	r := g.locations[s.args[0].value].reg
 	t := g.temp()
-	if _, ok := longWidenings[s.typ]; ok && g.long {
-		g.two(g.narrowing(s.typ), t, r)
-		g.array(storeNarrow, s, t)
+	if _, ok := longWidenings[s.typ]; ok && g.Long {
+		g.Two(g.narrowing(s.typ), t, r)
+		g.array(asm.StoreNarrow, s, t)
 		return
 	}
 	switch s.typ {
 	case BoolWords:
-		g.shift(rightUint, 31, r, t)
-		if g.long {
-			g.two(narrowLanes, t, t)
-			g.array(storeNarrow, s, t)
+		g.shift(asm.RightUint, 31, r, t)
+		if g.Long {
+			g.Two(asm.NarrowLanes, t, t)
+			g.array(asm.StoreNarrow, s, t)
 		} else {
-			g.array(storeVector, s, t)
+			g.array(asm.StoreVector, s, t)
 		}
 	case dtype.F16:
-		g.two(floatToHalf, t, r)
-		g.array(storeNarrow, s, t)
+		g.Two(asm.FloatToHalf, t, r)
+		g.array(asm.StoreNarrow, s, t)
 	case dtype.I8, dtype.U8:
-		g.two(narrowWords, t, r)
-		g.two(narrowHalves, t, t)
-		g.array(storeBytes, s, t)
+		g.Two(asm.NarrowWords, t, r)
+		g.Two(asm.NarrowHalves, t, t)
+		g.array(asm.StoreBytes, s, t)
 	case dtype.I16, dtype.U16:
-		g.two(narrowWords, t, r)
-		g.array(storeNarrow, s, t)
+		g.Two(asm.NarrowWords, t, r)
+		g.array(asm.StoreNarrow, s, t)
 	case dtype.BF16: // already rounded
-		g.two(upperHalves, t, r)
-		g.array(storeNarrow, s, t)
+		g.Two(asm.UpperHalves, t, r)
+		g.array(asm.StoreNarrow, s, t)
 	default:
-		g.array(storeVector, s, r)
+		g.array(asm.StoreVector, s, r)
 	}
 }
 
-// longWidenings widen 32-bit numbers to 64-bit lanes.
-var longWidenings = map[dtype.DType]opcode{dtype.F32: widenFloats, dtype.I32: widenWords, dtype.U32: widenWords | unsigned}
-
 // narrowing returns the inverse of a widening.
-func (g *generator) narrowing(t dtype.DType) opcode {
+func (g *generator) narrowing(t dtype.DType) asm.Opcode {
 	if t.IsFloat() {
-		return narrowDoubles
+		return asm.NarrowDoubles
 	}
-	return narrowLanes
+	return asm.NarrowLanes
 }
 
 // storeFirst stores lane 0.
 func (g *generator) storeFirst(s *step) {
-	o := storeWord
-	if g.long {
-		o = storeLong
+	o := asm.StoreWord
+	if g.Long {
+		o = asm.StoreLong
 	}
-	g.two(o, g.locations[s.args[0].value].reg, g.pointer(s))
+	g.Two(o, g.locations[s.args[0].value].reg, g.pointer(s))
 }
 
 func (g *generator) rotate(s *step) {
 	r := g.locations[s.args[0].value].reg
-	g.three(extract|opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
+	g.Three(asm.Extract|asm.Opcode(16/g.width*s.lanes)<<11, g.dest(), r, r)
 }
 
 // array loads or stores the elements of a step's array for the current vector.
-func (g *generator) array(o opcode, s *step, reg int) {
+func (g *generator) array(o asm.Opcode, s *step, reg int) {
 	index := vectors
 	if s.skip > 0 {
 		index = scratch2
-		g.add(index, vectors, s.skip)
+		g.AddConst(index, vectors, s.skip)
 	}
-	g.three(o, reg, g.pointer(s), index)
+	g.Three(o, reg, g.pointer(s), index)
 }
 
 // pointer returns the register with the address of a step's array.

@@ -15,7 +15,7 @@ import (
 //
 // Recomputing costs the value's operations for every user but one; storing costs writing its
 // 4 bytes once and reading them for every user. Gelu, of weight 12, reads and writes 8 bytes
-// an element at the speed of memory (README's figures: 4,040 GB/s on an NVIDIA H200, where a
+// an element at the speed of memory (4,040 GB/s on an NVIDIA H200, where a
 // transpose moves 3,981; 47 GB/s on two cores of a CPU), so the 4 bytes of one user take at
 // least the time of 6 operations: cheapWeight, the lower bound. By the plan of a step of
 // [irtest.CharacterGPT], 12 binds 3 % fewer bytes and holds 15 % less.
@@ -196,7 +196,8 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	if w > maxWeight || d.isLong(n) || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
-	repeated := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight) && !d.recomputes(n)
+	costly := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight)
+	repeated := costly && !d.recomputes(n)
 	for _, u := range users {
 		if d.apart[u.ID()] && (w > 0 || l > 1) {
 			return false
@@ -217,7 +218,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && broadcasts(n, u) {
+		if repeated && broadcasts(n, u) || costly && overlaps(n, u) {
 			return false
 		}
 	}
@@ -267,6 +268,13 @@ func (d *decisions) checks(n *ir.Node) bool {
 	return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
 		return d.virtual[v.Node().ID()] && d.checks(v.Node())
 	})
+}
+
+// overlaps reports whether a user consists of overlapping windows of n, which would compute each
+// element several times. Where the windows have several users they would be stored instead, at
+// several times the memory of n.
+func overlaps(n, u *ir.Node) bool {
+	return u.Op() == ops.OpWindows && sizeOf(u.Types()[0]) >= 2*sizeOf(n.Types()[0])
 }
 
 // broadcasts reports whether a user reads each element of n many times.

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -14,7 +15,7 @@ type Choice struct {
 	Name string // of the group's kernels
 	// Candidates are its schedules. The first is the default, which the target's
 	// Schedules override: see [sched.Candidates].
-	Candidates []sched.Ranked
+	Candidates []emit.Ranked
 
 	target    Target
 	partition *fusion.Partition
@@ -94,12 +95,12 @@ func (f *choiceFinder) group(p *fusion.Partition, g *fusion.Group, loops []*encl
 // Trial returns a plan to benchmark a schedule: its entry "run" computes the group the
 // given number of times, on uninitialised memory. The error is that of [sched.Emit] or
 // [Compile].
-func (x *Choice) Trial(s sched.Schedule, times int, pr Printer) (*Plan, error) {
+func (x *Choice) Trial(s emit.Schedule, times int, pr Printer) (*Plan, error) {
 	c := newCompiler(&ir.Module{Name: x.Name}, x.target, pr)
 	c.plan.Entries = []Entry{{Name: "run"}}
 	ec := &entryCompiler{
 		compiler: c, partition: x.partition, entry: &c.plan.Entries[0],
-		regions: map[*fusion.Tensor]region{}, parts: map[string]int{},
+		regions: map[*fusion.Tensor]region{},
 	}
 	caps := x.caps
 	caps.Drafts = false // drafts are not measured

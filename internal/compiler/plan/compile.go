@@ -80,7 +80,8 @@ type compiler struct {
 	printer      Printer
 	persistent   map[string]region
 	slots        map[string]int // persistent slots by name
-	cache        *sched.Cache
+	cache        *sched.Cache   // makes the kernels of groups
+	fuser        *sched.Fuser   // and those of parts
 	kernelByKey  map[kernelKey]int
 	kernelByText map[string]int // by access and source
 	printed      []Printed
@@ -100,7 +101,7 @@ func newCompiler(m *ir.Module, t Target, pr Printer) *compiler {
 	return &compiler{
 		plan: p, module: m, target: t, printer: pr,
 		persistent: map[string]region{}, slots: map[string]int{},
-		cache: sched.NewCache(t.Schedules), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
+		cache: sched.NewCache(t.Schedules), fuser: sched.NewFuser(t.Schedules, t.Caps), kernelByKey: map[kernelKey]int{}, kernelByText: map[string]int{},
 		states:    bumpAllocator{p: p, kind: StateBuffer, capacity: maxSize},
 		inputs:    bumpAllocator{p: p, kind: InputBuffer, capacity: maxSize},
 		constants: bumpAllocator{p: p, kind: ConstantBuffer, capacity: maxSize},
@@ -118,45 +119,44 @@ type entryCompiler struct {
 	declared  *ir.Graph // as the host knows it, complex values included
 	launches  []placedLaunch
 	regions   map[*fusion.Tensor]region
-	parts     map[string]int // the number of bundle parts by key
 }
 
 func (c *compiler) entry(e ir.Entry) error {
-	ec, err := c.place(e)
+	p, err := c.fuse(e)
 	if err != nil {
 		return err
 	}
-	if err := ec.addSlots(); err != nil {
-		return err
-	}
-	ec.addParams(e.Graph)
-	return ec.addSteps()
+	return c.newEntry(e, p).compile()
 }
 
-// place schedules the launches of an entry and allocates their tensors.
-func (c *compiler) place(e ir.Entry) (*entryCompiler, error) {
-	prog, err := c.fuse(e)
-	if err != nil {
-		return nil, err
+// compile adds the slots and steps of the entry. Kernels are made in two phases around the
+// placement of memory: schedule makes those of groups, fuseParts those of parts, which are fused
+// horizontally by the buffers that they bind. They are printed last, as the access of an array
+// is that of its buffer.
+func (c *entryCompiler) compile() error {
+	for _, phase := range []func() error{
+		c.schedule,  // groups → launches
+		c.placeAll,  // tensors → regions of buffers
+		c.fuseParts, // parts → launches
+		c.makeGates, // conditions → launches
+		c.addSlots,  // ports → what the host reads and writes
+		c.addSteps,  // launches → printed kernels and dispatches
+	} {
+		if err := phase(); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// newEntry adds an empty entry to the plan, for the groups of p.
+func (c *compiler) newEntry(e ir.Entry, p *fusion.Partition) *entryCompiler {
 	c.plan.Entries = append(c.plan.Entries, Entry{Name: e.Name})
-	ec := &entryCompiler{
-		compiler: c, partition: prog, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
-		launches: make([]placedLaunch, 0, len(prog.Items)),
-		regions:  make(map[*fusion.Tensor]region, len(prog.Tensors)), parts: map[string]int{},
+	c.addCodes(p.Checks)
+	return &entryCompiler{
+		compiler: c, partition: p, declared: e.Graph, entry: &c.plan.Entries[len(c.plan.Entries)-1],
+		launches: make([]placedLaunch, 0, len(p.Items)), regions: make(map[*fusion.Tensor]region, len(p.Tensors)),
 	}
-	c.addCodes(prog.Checks)
-	ec.learn(prog)
-	if err := ec.schedule(prog, nil, nil); err != nil {
-		return nil, err
-	}
-	if err := ec.placeAll(); err != nil {
-		return nil, err
-	}
-	if err := ec.packBundles(); err != nil {
-		return nil, err
-	}
-	return ec, ec.makeGates()
 }
 
 // fuse simplifies the graph of an entry and partitions it into fusion groups.

@@ -24,8 +24,12 @@ const registerBytes = 16
 // bundles of small maps. Those in loops stand once.
 func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, error) {
 	c := newCompiler(m, t, pr)
-	ec, err := c.place(m.Entries[0])
+	p, err := c.fuse(m.Entries[0])
 	if err != nil {
+		return nil, err
+	}
+	ec := c.newEntry(m.Entries[0], p)
+	if err := ec.compile(); err != nil {
 		return nil, err
 	}
 	var out []Launch

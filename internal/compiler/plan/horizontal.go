@@ -6,7 +6,8 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/horizontal"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -14,23 +15,54 @@ import (
 // maxFusedText bounds the total text of different parts in one fused kernel, in bytes.
 const maxFusedText = 16 << 10
 
+// fuser is the second phase of scheduling an entry: it replaces launches of parts, whose tensors
+// are placed by now, by launches of kernels.
+type fuser struct {
+	*entryCompiler
+	count map[string]int // the number of parts of the entry by key
+	out   []placedLaunch
+}
+
+// fuseParts runs the second phase of scheduling, if any launch has parts.
+func (c *entryCompiler) fuseParts() error {
+	f := &fuser{entryCompiler: c, count: map[string]int{}}
+	for i := range c.launches {
+		for j := range c.launches[i].Parts {
+			f.count[c.launches[i].Parts[j].Key]++
+		}
+	}
+	if len(f.count) == 0 {
+		return nil
+	}
+	f.out = make([]placedLaunch, 0, len(c.launches))
+	for _, l := range c.launches {
+		if len(l.Parts) == 0 {
+			f.out = append(f.out, l)
+		} else if err := f.pack(l); err != nil {
+			return err
+		}
+	}
+	c.launches = f.out
+	return nil
+}
+
 // pack fuses the independent parts of a bundle horizontally, now that their tensors are
 // placed. Parts that compute the same in the same buffers become one segmented launch,
 // which reads the offsets of its segments from a table. The others are fused a few at a
 // time, and so are all parts where one fused kernel is enough.
-func (c *entryCompiler) pack(l placedLaunch) error {
-	classes, rest := c.classes(l)
+func (f *fuser) pack(l placedLaunch) error {
+	classes, rest := f.classes(l)
 	if len(classes) > 1 && len(rest) == 0 && l.Parts[0].IsMap() && fusablePrefix(l.Parts) == len(l.Parts) {
 		classes, rest = nil, l.Parts
 	}
 	for _, k := range classes {
-		if err := c.addSegments(k, l); err != nil {
+		if err := f.addSegments(k, l); err != nil {
 			return err
 		}
 	}
 	for len(rest) > 0 {
 		n := fusablePrefix(rest)
-		c.addFused(rest[:n], l)
+		f.addFused(rest[:n], l)
 		rest = rest[n:]
 	}
 	return nil
@@ -38,16 +70,16 @@ func (c *entryCompiler) pack(l placedLaunch) error {
 
 // classes groups the parts of a launch that can be segments of one launch, and returns
 // the rest.
-func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest []sched.Part) {
+func (f *fuser) classes(l placedLaunch) (classes []*segmentClass, rest []emit.Part) {
 	byKey := map[string]*segmentClass{}
 	common := commonArgs(l.Parts)
 	k := &segmentClass{}
 	for i := range l.Parts {
 		part := &l.Parts[i]
-		ok := c.classify(k, part, common[part.Key], l.loops)
+		ok := f.classify(k, part, common[part.Key], l.loops)
 		known := byKey[string(k.key)]
 		switch {
-		case !ok || part.IsMap() && c.parts[part.Key] <= sched.MaxFused:
+		case !ok || part.IsMap() && f.count[part.Key] <= horizontal.MaxFused:
 			rest = append(rest, *part)
 		case known != nil:
 			known.parts = append(known.parts, *part)
@@ -62,13 +94,13 @@ func (c *entryCompiler) classes(l placedLaunch) (classes []*segmentClass, rest [
 }
 
 // fusablePrefix returns how many of the first parts share a fused kernel.
-func fusablePrefix(parts []sched.Part) int {
+func fusablePrefix(parts []emit.Part) int {
 	if !parts[0].IsMap() {
 		return 1
 	}
 	text := 0
 	for i, part := range parts {
-		if text += len(part.Key); i == sched.MaxFused || i > 0 && text > maxFusedText {
+		if text += len(part.Key); i == horizontal.MaxFused || i > 0 && text > maxFusedText {
 			return i
 		}
 	}
@@ -76,25 +108,25 @@ func fusablePrefix(parts []sched.Part) int {
 }
 
 // add adds a launch with the loops and guard of at.
-func (c *entryCompiler) add(launch sched.Launch, at placedLaunch) {
+func (f *fuser) add(launch emit.Launch, at placedLaunch) {
 	at.Launch = launch
-	c.launches = append(c.launches, at)
+	f.out = append(f.out, at)
 }
 
 // addFused adds a fused launch of different parts. It splits the parts in halves,
 // recursively, until their tensors fit the bindings; the parts are independent.
-func (c *entryCompiler) addFused(parts []sched.Part, at placedLaunch) {
-	l := c.cache.FuseMaps(parts, c.target.Caps)
-	if len(parts) == 1 || c.bindable(l.Args, at.loops) {
-		c.add(l, at)
+func (f *fuser) addFused(parts []emit.Part, at placedLaunch) {
+	l := f.fuser.FuseMaps(parts)
+	if len(parts) == 1 || f.bindable(l.Args, at.loops) {
+		f.add(l, at)
 		return
 	}
-	c.addFused(parts[:len(parts)/2], at)
-	c.addFused(parts[len(parts)/2:], at)
+	f.addFused(parts[:len(parts)/2], at)
+	f.addFused(parts[len(parts)/2:], at)
 }
 
 // commonArgs returns, by key, which Args are the same tensor for all parts of that key.
-func commonArgs(parts []sched.Part) map[string][]bool {
+func commonArgs(parts []emit.Part) map[string][]bool {
 	first, out := map[string][]*fusion.Tensor{}, map[string][]bool{}
 	for _, part := range parts {
 		if first[part.Key] == nil {
@@ -111,7 +143,7 @@ func commonArgs(parts []sched.Part) map[string][]bool {
 // segmentClass is a set of parts that compute the same in the same arenas.
 type segmentClass struct {
 	key    []byte // equal for all parts
-	parts  []sched.Part
+	parts  []emit.Part
 	arenas []arena
 	number []int // the arena of each of a part's Args
 }
@@ -126,11 +158,11 @@ type arena struct {
 // classify sets the key and arenas of k to those of a part. common marks the Args that
 // all parts of its key share. It returns false where the part cannot be a segment: its
 // elements do not have 32 bits, it needs too many buffers, or a loop swaps tensors.
-func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []bool, loops []*enclosingLoop) bool {
+func (f *fuser) classify(k *segmentClass, part *emit.Part, common []bool, loops []*enclosingLoop) bool {
 	k.key, k.arenas, k.number = append(k.key[:0], part.Key...), k.arenas[:0], k.number[:0]
 	written := map[int]bool{}
 	for i, t := range part.Args {
-		written[c.regions[t].buffer] = written[c.regions[t].buffer] || t != nil && part.Written[i]
+		written[f.regions[t].buffer] = written[f.regions[t].buffer] || t != nil && part.Written[i]
 	}
 	bindings := 1 // the table
 	for i, t := range part.Args {
@@ -139,8 +171,8 @@ func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []boo
 			k.number = append(k.number, 0)
 			continue
 		}
-		a := arena{buffer: c.regions[t].buffer}
-		if loop.DeviceSize(t.DType) != WordBytes || c.plan.Buffers[a.buffer].Bytes/WordBytes > loop.MaxElements {
+		a := arena{buffer: f.regions[t].buffer}
+		if loop.DeviceSize(t.DType) != WordBytes || f.plan.Buffers[a.buffer].Bytes/WordBytes > loop.MaxElements {
 			return false
 		}
 		k.key = strconv.AppendInt(k.key, int64(a.buffer), 10)
@@ -155,59 +187,59 @@ func (c *entryCompiler) classify(k *segmentClass, part *sched.Part, common []boo
 		k.number = append(k.number, slices.Index(k.arenas, a))
 	}
 	swaps := slices.ContainsFunc(loops, func(r *enclosingLoop) bool { return len(r.swaps) > 0 })
-	return !swaps && bindings+len(k.arenas) <= c.target.Limits.StorageBuffers
+	return !swaps && bindings+len(k.arenas) <= f.target.Limits.StorageBuffers
 }
 
 // addSegments adds the segmented launch of a class, or several where it has more
 // workgroups than a grid axis allows.
-func (c *entryCompiler) addSegments(k *segmentClass, at placedLaunch) error {
+func (f *fuser) addSegments(k *segmentClass, at placedLaunch) error {
 	for len(k.parts) > 0 {
 		n, groups := 0, 0
-		for n < len(k.parts) && (n == 0 || groups+k.parts[n].Groups() <= c.target.Groups) {
+		for n < len(k.parts) && (n == 0 || groups+k.parts[n].Groups() <= f.target.Groups) {
 			groups += k.parts[n].Groups()
 			n++
 		}
-		launch, err := c.segments(k, k.parts[:n])
+		launch, err := f.segments(k, k.parts[:n])
 		if err != nil {
 			return err
 		}
-		c.add(launch, at)
+		f.add(launch, at)
 		k.parts = k.parts[n:]
 	}
 	return nil
 }
 
 // segments returns the segmented launch of some parts of a class.
-func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Launch, error) {
-	windows := c.windows(k, parts)
+func (f *fuser) segments(k *segmentClass, parts []emit.Part) (emit.Launch, error) {
+	windows := f.windows(k, parts)
 	first := make([][]int, len(parts))
 	for i, part := range parts {
 		for j, t := range part.Args {
 			at := 0
 			if t != nil {
-				at = (c.regions[t].offset - windows[k.number[j]].offset) / WordBytes
+				at = (f.regions[t].offset - windows[k.number[j]].offset) / WordBytes
 			}
 			first[i] = append(first[i], at)
 		}
 	}
-	words, groups := sched.Table(parts, first)
-	s, err := c.cache.Segments(&parts[0], k.number, groups, c.target.Caps)
+	words, groups := horizontal.Table(parts, first)
+	s, err := f.fuser.Segments(&parts[0], k.number, groups)
 	if err != nil {
-		return sched.Launch{}, ir.Errorf(ir.ErrUnsupported, "%v", err)
+		return emit.Launch{}, ir.Errorf(ir.ErrUnsupported, "%v", err)
 	}
-	l := sched.Launch{Kernel: s.Kernel, Parts: parts}
+	l := emit.Launch{Kernel: s.Kernel, Parts: parts}
 	for _, b := range s.Bindings {
 		var t *fusion.Tensor
 		switch b {
-		case sched.StatusBinding:
-		case sched.TableBinding:
+		case horizontal.StatusBinding:
+		case horizontal.TableBinding:
 			t = tableTensor(words)
-			if err := c.placeFixedTensor(t); err != nil {
+			if err := f.placeFixedTensor(t); err != nil {
 				return l, err
 			}
 		default:
 			t = &fusion.Tensor{Name: "arena", DType: ir.U32}
-			c.regions[t] = windows[b]
+			f.regions[t] = windows[b]
 		}
 		l.Args = append(l.Args, t)
 	}
@@ -215,14 +247,14 @@ func (c *entryCompiler) segments(k *segmentClass, parts []sched.Part) (sched.Lau
 }
 
 // windows returns for each arena of a class the window that spans the tensors of parts.
-func (c *entryCompiler) windows(k *segmentClass, parts []sched.Part) []region {
+func (f *fuser) windows(k *segmentClass, parts []emit.Part) []region {
 	out := make([]region, len(k.arenas))
 	for _, part := range parts {
 		for j, t := range part.Args {
 			if t == nil {
 				continue
 			}
-			r, w := c.regions[t], &out[k.number[j]]
+			r, w := f.regions[t], &out[k.number[j]]
 			if w.bytes == 0 {
 				*w = r
 				continue

@@ -59,11 +59,13 @@ func compileEntry(t *testing.T, g *ir.Graph, target Target) *entryCompiler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ec, err := newCompiler(m, target, textPrinter{}).place(e)
+	c := newCompiler(m, target, textPrinter{})
+	p, err := c.fuse(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ec.addSteps(); err != nil {
+	ec := c.newEntry(e, p)
+	if err := ec.compile(); err != nil {
 		t.Fatal(err)
 	}
 	return ec

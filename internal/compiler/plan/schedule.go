@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/persistent"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -12,7 +13,7 @@ import (
 // placedLaunch is a launch with its enclosing loops, outermost first, and its guard.
 // Where gate is set it is the launch of a gate.
 type placedLaunch struct {
-	sched.Launch
+	emit.Launch
 	loops []*enclosingLoop
 	guard *guard
 	gate  *gate
@@ -42,9 +43,15 @@ func (c *entryCompiler) learn(p *fusion.Partition) {
 	}
 }
 
-// schedule adds the launches of all items of a partition in order, those of loops and
+// schedule makes the launches of the entry.
+func (c *entryCompiler) schedule() error {
+	c.learn(c.partition)
+	return c.scheduleAll(c.partition, nil, nil)
+}
+
+// scheduleAll adds the launches of all items of a partition in order, those of loops and
 // branches in place.
-func (c *entryCompiler) schedule(p *fusion.Partition, loops []*enclosingLoop, u *guard) error {
+func (c *entryCompiler) scheduleAll(p *fusion.Partition, loops []*enclosingLoop, u *guard) error {
 	for _, item := range p.Items {
 		if err := c.scheduleItem(p, item, loops, u); err != nil {
 			return err
@@ -62,7 +69,7 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loop
 		}
 		return err
 	case *fusion.Loop:
-		if launches, ok, err := sched.Persistent(item, c.target.Caps); err != nil {
+		if launches, ok, err := persistent.Emit(item, c.target.Caps); err != nil {
 			return err
 		} else if ok && !c.target.Unfused {
 			for _, l := range launches {
@@ -74,11 +81,11 @@ func (c *entryCompiler) scheduleItem(p *fusion.Partition, item fusion.Item, loop
 		if err != nil {
 			return err
 		}
-		return c.schedule(item.Body, inner, u)
+		return c.scheduleAll(item.Body, inner, u)
 	case *fusion.Branch:
 		g := c.addGate(item.Pred, u, loops)
 		for side, taken := range item.Taken {
-			if err := c.schedule(taken, loops, &guard{g, side}); err != nil {
+			if err := c.scheduleAll(taken, loops, &guard{g, side}); err != nil {
 				return err
 			}
 		}
@@ -108,14 +115,14 @@ func (c *entryCompiler) scheduleWhile(w *fusion.While, loops []*enclosingLoop, u
 	if err != nil {
 		return err
 	}
-	if err := c.schedule(w.Cond, inner, u); err != nil {
+	if err := c.scheduleAll(w.Cond, inner, u); err != nil {
 		return err
 	}
 	g := c.addGate(w.Pred, u, inner)
 	if w.Max == 0 {
 		own.condition, g.loopCondition = g, true
 	}
-	return c.schedule(w.Body, inner, &guard{g, 0})
+	return c.scheduleAll(w.Body, inner, &guard{g, 0})
 }
 
 // inside returns the loops around the body of loop r, which is that of node n.

@@ -6,7 +6,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// addSlots adds the slots of the entry: scalars, inputs, persistent ports, outputs.
+// addSlots adds the slots of the entry: scalars, inputs, persistent ports, outputs, and lists its
+// parameters.
 func (c *entryCompiler) addSlots() error {
 	for i, port := range c.partition.Scalars {
 		at := WordBytes * i
@@ -35,6 +36,7 @@ func (c *entryCompiler) addSlots() error {
 			c.entry.Outputs = append(c.entry.Outputs, c.slot(s))
 		}
 	}
+	c.addParams(c.declared)
 	return nil
 }
 

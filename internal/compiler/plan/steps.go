@@ -65,28 +65,6 @@ func (c *entryCompiler) swap(pairs [][2]*fusion.Tensor) {
 	}
 }
 
-// packBundles makes launches of what was left to be made until tensors have places.
-func (c *entryCompiler) packBundles() error {
-	for i := range c.launches {
-		for j := range c.launches[i].Parts {
-			c.parts[c.launches[i].Parts[j].Key]++
-		}
-	}
-	if len(c.parts) == 0 {
-		return nil
-	}
-	launches := c.launches
-	c.launches = make([]placedLaunch, 0, len(launches))
-	for _, l := range launches {
-		if len(l.Parts) == 0 {
-			c.launches = append(c.launches, l)
-		} else if err := c.pack(l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // bindable reports whether a kernel can bind these tensors in all iterations of its
 // loops. Tensors of 32-bit elements in one arena can share a binding.
 func (c *entryCompiler) bindable(args []*fusion.Tensor, loops []*enclosingLoop) bool {

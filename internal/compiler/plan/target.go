@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/attention"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -45,7 +46,7 @@ type Target struct {
 	Branch   int  // the minimum work for which a branch runs conditionally: see [fusion.Options]
 	Unfused  bool // each node is a kernel of its own: see [fusion.Options]
 	// ScoreBytes is the maximum size of an attention's score matrix in memory; larger
-	// ones are computed in tiles (flash attention). 0 stands for [sched.ScoreBytes].
+	// ones are computed in tiles (flash attention). 0 stands for [attention.ScoreBytes].
 	ScoreBytes int
 	// Schedules are the tuned schedules of groups, see [Choices]. Those that are not
 	// valid on the target are ignored.
@@ -68,9 +69,9 @@ func (t Target) keepsComposite(n *ir.Node) bool {
 	}
 	maxScores := t.ScoreBytes
 	if maxScores == 0 {
-		maxScores = sched.ScoreBytes
+		maxScores = attention.ScoreBytes
 	}
-	return sched.AttendsInBlocks(n, t.Caps, maxScores)
+	return attention.InBlocks(n, t.Caps, maxScores)
 }
 
 // fusionPolicy returns the cost parameters for fusing reductions on the target.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/elementwise"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
@@ -16,7 +18,6 @@ import (
 type Cache struct {
 	launches map[string][]canonicalLaunch
 	parts    map[string]canonicalPart
-	segments map[string]Segmented
 	forms    map[string]variants // by the text without literal values
 	canons   *fusion.Canons
 	learned  map[*fusion.Group]*fusion.Canon
@@ -29,7 +30,7 @@ type Cache struct {
 // none.
 func NewCache(tuned Tuned) *Cache {
 	return &Cache{
-		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{}, segments: map[string]Segmented{},
+		launches: map[string][]canonicalLaunch{}, parts: map[string]canonicalPart{},
 		forms: map[string]variants{}, canons: fusion.NewCanons(), learned: map[*fusion.Group]*fusion.Canon{}, tuned: tuned,
 	}
 }
@@ -45,13 +46,13 @@ func (c *Cache) key(caps loop.Caps, text string) {
 }
 
 // Schedule returns the launches of a group, in order, by its tuned schedule or the default.
-// Horizontally fused maps, and maps that only update states, are returned as [Part]s. The
-// errors are those of [Emit].
-func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, err error) {
+// Horizontally fused maps, and maps that only update states, are returned as [emit.Part]s, of
+// which a [Fuser] makes kernels. The errors are those of [Emit].
+func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []emit.Launch, err error) {
 	defer recovered(g, &err)
-	aside := len(g.Parts) > 0 || updates(g)
+	aside := len(g.Parts) > 0 || elementwise.Updates(g)
 	if aside && caps.Invocations > 1 {
-		return partsLaunch(c.mapParts(g, caps)), nil
+		return emit.PartsLaunch(c.mapParts(g, caps)), nil
 	}
 	canon := c.canonicalForm(g)
 	if aside || g.Kind == fusion.TotalKind {
@@ -71,45 +72,17 @@ func (c *Cache) Schedule(g *fusion.Group, caps loop.Caps) (launches []Launch, er
 }
 
 // emit lowers a group that is not cached.
-func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]Launch, error) {
+func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]emit.Launch, error) {
 	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.tuned) > 0 {
-		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.fits(s) {
-			return w.emit(s), nil
+		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.Fits(s) {
+			return w.Emit(s), nil
 		}
 	}
-	return w.emit(w.rule()), nil
-}
-
-// FuseMaps returns the launch of one part, or of up to [MaxFused] maps fused horizontally, each
-// with its own range of workgroups.
-func (c *Cache) FuseMaps(parts []Part, caps loop.Caps) Launch {
-	m, ok := parts[0].work.(mapWork)
-	if !ok {
-		return parts[0].ownLaunch(caps)
-	}
-	groups, e := make([]*fusion.Group, len(parts)), newEmitter(parts[0].p, caps)
-	for i, part := range parts {
-		groups[i] = part.work.(mapWork).g
-		e.long = e.long || groups[i].Long()
-	}
-	if len(parts) == 1 {
-		w := newMapSpace(e, m.g)
-		s := w.rule()
-		if len(c.tuned) > 0 {
-			if best, ok := c.tuned[KeyOf(m.g, caps)]; ok && w.fits(best) {
-				s = best
-			}
-		}
-		return w.emit(s)[0]
-	}
-	if l, ok := vectorizedMaps(e, m.g.Name(), groups); ok {
-		return l
-	}
-	return scheduleMaps(e, m.g.Name(), groups)[0]
+	return w.Emit(w.Rule()), nil
 }
 
 // canonicalLaunch is a launch with its tensors named by their position in the group.
@@ -138,7 +111,7 @@ const (
 )
 
 // remember returns launches with their tensors named by position.
-func remember(launches []Launch, c *fusion.Canon) []canonicalLaunch {
+func remember(launches []emit.Launch, c *fusion.Canon) []canonicalLaunch {
 	out := make([]canonicalLaunch, len(launches))
 	scratch := map[*fusion.Tensor]int{}
 	for i, l := range launches {
@@ -164,11 +137,11 @@ func rememberArgs(args []*fusion.Tensor, c *fusion.Canon, scratch map[*fusion.Te
 }
 
 // recall returns remembered launches for the group of c, with new scratch memory.
-func recall(launches []canonicalLaunch, c *fusion.Canon, p *fusion.Partition) []Launch {
-	out := make([]Launch, len(launches))
+func recall(launches []canonicalLaunch, c *fusion.Canon, p *fusion.Partition) []emit.Launch {
+	out := make([]emit.Launch, len(launches))
 	var scratch []*fusion.Tensor
 	for i, l := range launches {
-		out[i] = Launch{Kernel: l.kernel, Draft: l.draft, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
+		out[i] = emit.Launch{Kernel: l.kernel, Draft: l.draft, Routine: l.routine, Args: recallArgs(l.args, c, p, &scratch)}
 	}
 	return out
 }
@@ -189,36 +162,36 @@ func recallArgs(args []canonicalArg, c *fusion.Canon, p *fusion.Partition, scrat
 	return out
 }
 
-// canonicalPart is what equal [Part]s share.
+// canonicalPart is what equal [emit.Part]s share.
 type canonicalPart struct {
 	key     string
 	written []bool
 	args    []canonicalArg
 }
 
-// mapParts returns the parts of horizontally fused maps, each with the words that it reads.
+// Parts returns the parts of horizontally fused maps, each with the words that it reads.
 // Equal parts are lowered once.
-func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []Part {
-	var out []Part
+func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []emit.Part {
+	var out []emit.Part
 	for _, g := range g.HorizontalParts() {
 		n := fusion.Product(g.Outer)
 		if n == 0 {
 			continue
 		}
-		canon, x := c.canonicalForm(g), mapWork{g: g}
+		canon, x := c.canonicalForm(g), elementwise.Work{Group: g}
 		which := c.liftedLiterals(g, canon, caps)
-		x.words = canon.Words(which)
+		x.Words = canon.Words(which)
 		c.keyOf(canon, caps, which)
 		known, ok := c.parts[string(c.text)]
 		if !ok {
-			part := newPart(x, n, g.Partition(), caps)
+			part := emit.NewPart(x, n, g.Partition(), caps)
 			c.parts[string(c.text)] = canonicalPart{part.Key, part.Written, rememberArgs(part.Args, canon, nil)}
 			out = append(out, part)
 			continue
 		}
-		out = append(out, Part{
+		out = append(out, emit.Part{
 			Key: known.key, Written: known.written, Args: recallArgs(known.args, canon, g.Partition(), nil),
-			First: make([]int, len(known.args)), Len: n, work: x, p: g.Partition(),
+			First: make([]int, len(known.args)), Len: n, Work: x, Partition: g.Partition(),
 		})
 	}
 	return out

@@ -1,36 +1,24 @@
 package sched
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/attention"
+	"github.com/rlx-go/rlx/internal/compiler/sched/elementwise"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/indexed"
+	"github.com/rlx-go/rlx/internal/compiler/sched/matmul"
+	"github.com/rlx-go/rlx/internal/compiler/sched/reduce"
+	"github.com/rlx-go/rlx/internal/compiler/sched/scan"
+	"github.com/rlx-go/rlx/internal/compiler/sched/serial"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// Ranked is a schedule with its estimated time.
-type Ranked struct {
-	Schedule
-	Cost float64 // nanoseconds
-}
-
 // MaxCandidates is the maximum number of candidates of a group.
 const MaxCandidates = 12
-
-// scheduleSpace is the schedule space of a group, and its lowering by each schedule.
-type scheduleSpace interface {
-	// rule returns the default schedule, used where nothing was measured.
-	rule() Schedule
-	// candidates returns schedules with their costs, the default first.
-	candidates() []Ranked
-	// fits reports whether the group can be lowered by a schedule.
-	fits(s Schedule) bool
-	// emit returns the launches of a schedule that fits.
-	emit(s Schedule) []Launch
-}
 
 // Candidates returns between 1 and [MaxCandidates] schedules of a group: the default first,
 // then the others by cost and, at equal cost, by text. They depend only on the group's
@@ -38,34 +26,29 @@ type scheduleSpace interface {
 //
 // The default comes from rules that know more than the cost model: those of contractions avoid
 // workgroup memory where it gains little, since software GPUs take long to compile it.
-func Candidates(g *fusion.Group, caps loop.Caps) (list []Ranked, err error) {
+func Candidates(g *fusion.Group, caps loop.Caps) (list []emit.Ranked, err error) {
 	defer recovered(g, &err)
 	w, err := spaceOf(g, caps)
 	if err != nil {
 		return nil, err
 	}
-	return ranked(w.candidates()), nil
+	return ranked(w.Candidates()), nil
 }
 
 // ranked sorts all but the first and drops duplicates. An insertion sort: another instance of
 // package slices' sort takes a page of wasm more.
-func ranked(list []Ranked) []Ranked {
+func ranked(list []emit.Ranked) []emit.Ranked {
 	out := list[:1:1]
 	for _, r := range list[1:] {
-		if slices.ContainsFunc(out, func(o Ranked) bool { return o.Schedule == r.Schedule }) {
+		if slices.ContainsFunc(out, func(o emit.Ranked) bool { return o.Schedule == r.Schedule }) {
 			continue
 		}
 		out = append(out, r)
-		for i := len(out) - 1; i > 1 && out[i].before(out[i-1]); i-- {
+		for i := len(out) - 1; i > 1 && out[i].Before(out[i-1]); i-- {
 			out[i-1], out[i] = out[i], out[i-1]
 		}
 	}
 	return out[:min(len(out), MaxCandidates)]
-}
-
-// before orders schedules by cost, then by text.
-func (r Ranked) before(o Ranked) bool {
-	return cmp.Or(cmp.Compare(r.Cost, o.Cost), cmp.Compare(r.String(), o.String())) < 0
 }
 
 // Emit returns the launches of a group by a schedule, in order. It depends on nothing else, and
@@ -75,7 +58,7 @@ func (r Ranked) before(o Ranked) bool {
 // [ir.ErrDef] where the kernels of an op do not fit it. A compiler bug is returned as an error
 // that names the group, or found by [loop.Check], which the caller runs before printing or
 // running a kernel.
-func Emit(g *fusion.Group, s Schedule, caps loop.Caps) (launches []Launch, err error) {
+func Emit(g *fusion.Group, s emit.Schedule, caps loop.Caps) (launches []emit.Launch, err error) {
 	defer recovered(g, &err)
 	w, err := spaceOf(g, caps)
 	if err != nil {
@@ -84,11 +67,11 @@ func Emit(g *fusion.Group, s Schedule, caps loop.Caps) (launches []Launch, err e
 	return emitBy(w, g, s)
 }
 
-func emitBy(w scheduleSpace, g *fusion.Group, s Schedule) ([]Launch, error) {
-	if !w.fits(s) {
+func emitBy(w emit.Space, g *fusion.Group, s emit.Schedule) ([]emit.Launch, error) {
+	if !w.Fits(s) {
 		return nil, ir.Errorf(ir.ErrUnsupported, "%s cannot be scheduled by %q", g.Name(), s)
 	}
-	return w.emit(s), nil
+	return w.Emit(s), nil
 }
 
 // recovered turns a panic in the lowering of a group into an error.
@@ -99,58 +82,50 @@ func recovered(g *fusion.Group, err *error) {
 }
 
 // spaceOf returns the schedule space of a group.
-func spaceOf(g *fusion.Group, caps loop.Caps) (scheduleSpace, error) {
+func spaceOf(g *fusion.Group, caps loop.Caps) (emit.Space, error) {
 	switch {
 	case g.Kind == fusion.ControlKind:
 		return nil, ir.Errorf(ir.ErrUnsupported, "a %s group has no kernel of its own", g.Kind)
 	case g.Kind == fusion.KernelsKind:
-		launches, err := scheduleKernels(g, caps)
-		return sole(func() []Launch { return launches }), err
+		launches, err := ownKernels(g, caps)
+		return sole(func() []emit.Launch { return launches }), err
 	case caps.Invocations == 1 && g.Kind != fusion.SortKind:
-		return sole(func() []Launch { return scheduleSerial(g, caps) }), nil
+		return sole(func() []emit.Launch { return serial.Emit(g, caps) }), nil
 	case len(g.Parts) > 0:
-		return sole(func() []Launch { return partsLaunch(mapParts(g, caps)) }), nil
+		return sole(func() []emit.Launch { return emit.PartsLaunch(elementwise.Parts(g, caps)) }), nil
 	}
-	e := newEmitter(g.Partition(), caps)
-	e.long = g.Long()
+	e := emit.New(g.Partition(), caps)
+	e.Long = g.Long()
 	switch g.Kind {
 	case fusion.ReduceKind:
-		return &reduceSpace{e, g}, nil
+		return reduce.NewSpace(e, g), nil
 	case fusion.ContractKind:
-		return newContractCandidates(e, g), nil
+		return matmul.NewSpace(e, g), nil
 	case fusion.PrefixKind:
-		return newScanSpace(e, g), nil
+		return scan.NewSpace(e, g), nil
 	case fusion.SortKind:
-		return newSortSpace(g, caps), nil
+		return indexed.NewSortSpace(g, caps), nil
 	case fusion.TotalKind:
-		return sole(func() []Launch { return scheduleTotal(e, g) }), nil
+		return sole(func() []emit.Launch { return reduce.Total(e, g) }), nil
 	case fusion.AttentionKind:
-		return sole(func() []Launch { return scheduleAttend(e, g) }), nil
+		return attention.NewSpace(e, g), nil
 	case fusion.ScatterKind:
-		return sole(func() []Launch { return scheduleScatter(g, caps) }), nil
+		return sole(func() []emit.Launch { return indexed.Scatter(g, caps) }), nil
 	}
-	return newMapSpace(e, g), nil
+	return elementwise.NewSpace(e, g), nil
 }
 
 // sole is a schedule space with one schedule.
-type sole func() []Launch
+type sole func() []emit.Launch
 
-func (f sole) rule() Schedule         { return Schedule{} }
-func (f sole) candidates() []Ranked   { return []Ranked{{}} }
-func (f sole) fits(s Schedule) bool   { return s == Schedule{} }
-func (f sole) emit(Schedule) []Launch { return f() }
+// Rule returns the default schedule, see [emit.Space].
+func (f sole) Rule() emit.Schedule { return emit.Schedule{} }
 
-// sectorElements is the number of 4-byte elements in a sector of memory.
-const sectorElements = hardware.SectorBytes / 4
+// Candidates returns the schedules worth measuring, see [emit.Space].
+func (f sole) Candidates() []emit.Ranked { return []emit.Ranked{{}} }
 
-// pointOps is the number of operations per element besides its value: address, load and store.
-const pointOps = 10
+// Fits reports whether the group can be lowered by a schedule.
+func (f sole) Fits(s emit.Schedule) bool { return s == emit.Schedule{} }
 
-// bytesOf returns the size of tensors in bytes.
-func bytesOf(tensors []*fusion.Tensor) float64 {
-	n := 0.0
-	for _, t := range tensors {
-		n += float64(t.Bytes())
-	}
-	return n
-}
+// Emit returns the launches of a schedule that fits.
+func (f sole) Emit(emit.Schedule) []emit.Launch { return f() }

@@ -8,19 +8,12 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/ops"
 )
-
-// choosy is WebGPU with free launches, so that no group is too small for a choice.
-func choosy() plan.Target {
-	t := plan.WebGPU()
-	t.Device = hardware.Unknown()
-	t.Device.Launch = 1e-6
-	return t
-}
 
 // choosing are graphs whose groups have several candidates, at sizes that are multiples of
 // tiles and at others.
@@ -76,13 +69,13 @@ var choosing = map[string]func(b *ir.Builder){
 		x, y := b.Input("x", ir.F32, ir.Dims(70, 300)...), b.Input("y", ir.F32, ir.Dims(300, 40)...)
 		b.Output("z", ops.Relu(b, ops.MatMul(b, x, y)))
 	},
-	"running sum":                    func(b *ir.Builder) { runningOf(b, false, 5, 3000) },
-	"running sum of one row":         func(b *ir.Builder) { runningOf(b, true, 1, 9001) },
-	"running sum of columns":         func(b *ir.Builder) { runningOf(b, true, 700, 40, 1) },
-	"running sum of whole":           func(b *ir.Builder) { runningOf(b, false, 512, 64, 1) },
-	"running sum in vectors":         func(b *ir.Builder) { runningOf(b, false, 3, 3000) },
-	"running sum in vectors, one":    func(b *ir.Builder) { runningOf(b, true, 1, 9004) },
-	"running sum of many short rows": func(b *ir.Builder) { runningOf(b, true, 37, 100) },
+	"running sum":                    func(b *ir.Builder) { schedtest.RunningOf(b, false, 5, 3000) },
+	"running sum of one row":         func(b *ir.Builder) { schedtest.RunningOf(b, true, 1, 9001) },
+	"running sum of columns":         func(b *ir.Builder) { schedtest.RunningOf(b, true, 700, 40, 1) },
+	"running sum of whole":           func(b *ir.Builder) { schedtest.RunningOf(b, false, 512, 64, 1) },
+	"running sum in vectors":         func(b *ir.Builder) { schedtest.RunningOf(b, false, 3, 3000) },
+	"running sum in vectors, one":    func(b *ir.Builder) { schedtest.RunningOf(b, true, 1, 9004) },
+	"running sum of many short rows": func(b *ir.Builder) { schedtest.RunningOf(b, true, 37, 100) },
 	"linear recurrence in vectors": func(b *ir.Builder) {
 		x, y := b.Input("x", ir.F32, ir.Dims(3, 2060)...), b.Input("y", ir.F32, ir.Dims(3, 2060)...)
 		b.Output("h", ops.LinearRecurrence(b, ops.Sin(b, x), y, ops.CumSumAttrs{Axis: 1, Reverse: true}))
@@ -109,40 +102,30 @@ func transposed(rows, columns int) func(b *ir.Builder) {
 	}
 }
 
-// runningOf is a cumulative sum along the last axis, or along the one before if the last has
-// size 1.
-func runningOf(b *ir.Builder, exclusive bool, dims ...int) {
-	axis := 1
-	if len(dims) > 2 {
-		axis, dims = 0, dims[:2]
-	}
-	b.Output("y", ops.CumSum(b, b.Input("x", ir.F32, ir.Dims(dims...)...), ops.CumSumAttrs{Axis: axis, Exclusive: exclusive}))
-}
-
 // TestEveryCandidateIsRight runs each graph by each candidate of each of its groups.
 func TestEveryCandidateIsRight(t *testing.T) {
-	families := map[sched.Family]int{}
+	families := map[emit.Family]int{}
 	for name, f := range choosing {
-		g := build(t, f)
-		for _, c := range choicesOf(t, g, choosy()) {
+		g := schedtest.Build(t, f)
+		for _, c := range schedtest.Choices(t, g, schedtest.Choosy()) {
 			if len(c.Candidates) > sched.MaxCandidates {
 				t.Errorf("%s: %d candidates of %s", name, len(c.Candidates), c.Name)
 			}
 			for i, r := range c.Candidates {
 				families[r.Family]++
-				if j := slices.IndexFunc(c.Candidates, func(q sched.Ranked) bool { return q.Schedule == r.Schedule }); j != i {
+				if j := slices.IndexFunc(c.Candidates, func(q emit.Ranked) bool { return q.Schedule == r.Schedule }); j != i {
 					t.Errorf("%s: %s stands at %d and %d", name, r, i, j)
 				}
 				if i > 1 && r.Cost < c.Candidates[i-1].Cost {
 					t.Errorf("%s: %s is ranked behind what costs more", name, r)
 				}
 				t.Run(fmt.Sprintf("%s, %s", name, r), func(t *testing.T) {
-					runOn(t, g, forced(t, g, choosy(), func(o *plan.Choice) (sched.Schedule, bool) { return r.Schedule, o.Key == c.Key }), 0)
+					schedtest.RunOn(t, g, schedtest.Forced(t, g, schedtest.Choosy(), func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key }), 0)
 				})
 			}
 		}
 	}
-	for f := range sched.Families {
+	for f := range emit.Families {
 		if families[f] < 1 && !elsewhere[f] {
 			t.Errorf("no candidate of %s", f)
 		}
@@ -151,29 +134,17 @@ func TestEveryCandidateIsRight(t *testing.T) {
 
 // elsewhere are the families without candidates on WebGPU without features; they have tests of
 // their own.
-var elsewhere = map[sched.Family]bool{
-	sched.Sole:      true, // no choice
-	sched.Pipelined: true, sched.Fragments: true, sched.WarpGroups: true, sched.Library: true,
-}
-
-func choicesOf(t *testing.T, g *ir.Graph, target plan.Target) []*plan.Choice {
-	t.Helper()
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	choices, err := plan.Choices(m, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return choices
+var elsewhere = map[emit.Family]bool{
+	emit.Sole:      true, // no choice
+	emit.Pipelined: true, emit.Fragments: true, emit.WarpGroups: true, emit.Library: true,
+	emit.Flash: true, emit.FlashFragments: true, emit.FlashMma: true, // no choice without features
 }
 
 // TestTrials runs plans of one group each on the simulator, repeatedly.
 func TestTrials(t *testing.T) {
 	for name, f := range choosing {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range choicesOf(t, build(t, f), choosy()) {
+			for _, c := range schedtest.Choices(t, schedtest.Build(t, f), schedtest.Choosy()) {
 				for _, r := range c.Candidates {
 					p, err := c.Trial(r.Schedule, 3, plansim.Text)
 					if err != nil {
@@ -192,34 +163,34 @@ func TestTrials(t *testing.T) {
 // TestSchedulesThatDoNotFit expects Emit to refuse schedules that do not fit, and a cache to
 // ignore them.
 func TestSchedulesThatDoNotFit(t *testing.T) {
-	g := build(t, choosing["product"])
-	c := choicesOf(t, g, choosy())[0]
-	for _, s := range []sched.Schedule{
+	g := schedtest.Build(t, choosing["product"])
+	c := schedtest.Choices(t, g, schedtest.Choosy())[0]
+	for _, s := range []emit.Schedule{
 		{},
-		{Family: sched.Elements, Each: 1},
-		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
-		{Family: sched.Library},
-		{Family: sched.Tiles, M: 48, N: 48, K: 16, RM: 4, RN: 4, Split: 1},
-		{Family: sched.Rows, Lanes: 3, Rows: 1, Split: 1},
-		{Family: sched.Rows, Lanes: 512, Rows: 1, Split: 1},
-		{Family: sched.Rows, Lanes: 32, Rows: 1, Split: 1, M: 5},
+		{Family: emit.Elements, Each: 1},
+		{Family: emit.WarpGroups, N: 256, Stages: 4, Split: 1},
+		{Family: emit.Library},
+		{Family: emit.Tiles, M: 48, N: 48, K: 16, RM: 4, RN: 4, Split: 1},
+		{Family: emit.Rows, Lanes: 3, Rows: 1, Split: 1},
+		{Family: emit.Rows, Lanes: 512, Rows: 1, Split: 1},
+		{Family: emit.Rows, Lanes: 32, Rows: 1, Split: 1, M: 5},
 	} {
 		if _, err := c.Trial(s, 1, plansim.Text); !errors.Is(err, ir.ErrUnsupported) {
 			t.Errorf("%s: error %v, want one of kind %q", s, err, ir.ErrUnsupported)
 		}
-		runOn(t, g, forced(t, g, choosy(), func(o *plan.Choice) (sched.Schedule, bool) { return s, o.Key == c.Key }), 0)
+		schedtest.RunOn(t, g, schedtest.Forced(t, g, schedtest.Choosy(), func(o *plan.Choice) (emit.Schedule, bool) { return s, o.Key == c.Key }), 0)
 	}
 }
 
 func TestSchedulesAsText(t *testing.T) {
-	for _, s := range []sched.Schedule{
+	for _, s := range []emit.Schedule{
 		{},
-		{Family: sched.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2},
-		{Family: sched.WarpGroups, N: 256, Stages: 4, Split: 1},
-		{Family: sched.RadixSort},
-		{Family: sched.SerialScan, Lanes: 8, Rows: 32, Each: 8, Split: 3},
+		{Family: emit.Tiles, M: 128, N: 64, K: 8, RM: 8, RN: 4, Split: 2},
+		{Family: emit.WarpGroups, N: 256, Stages: 4, Split: 1},
+		{Family: emit.RadixSort},
+		{Family: emit.SerialScan, Lanes: 8, Rows: 32, Each: 8, Split: 3},
 	} {
-		back, err := sched.ParseSchedule(s.String())
+		back, err := emit.ParseSchedule(s.String())
 		if err != nil || back != s {
 			t.Errorf("%q is read as %q, error %v", s, back, err)
 		}
@@ -227,7 +198,7 @@ func TestSchedulesAsText(t *testing.T) {
 	for text, kind := range map[string]error{
 		"": ir.ErrName, "spirals": ir.ErrName, "rows width=3": ir.ErrName, "rows lanes=0": ir.ErrAttr, "rows lanes": ir.ErrAttr, "rows lanes=99999": ir.ErrAttr,
 	} {
-		if _, err := sched.ParseSchedule(text); !errors.Is(err, kind) {
+		if _, err := emit.ParseSchedule(text); !errors.Is(err, kind) {
 			t.Errorf("%q: error %v, want one of kind %q", text, err, kind)
 		}
 	}

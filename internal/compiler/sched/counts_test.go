@@ -11,7 +11,8 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/compiler/sim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -24,11 +25,13 @@ var update = flag.Bool("update", false, "write testdata/counts.txt again")
 // these matter.
 var counted = map[string]func(b *ir.Builder){
 	"map": func(b *ir.Builder) {
-		x := matrix(b, 2048, 1024)
+		x := schedtest.Matrix(b, 2048, 1024)
 		b.Output("y", ops.Gelu(b, ops.Add(b, x, ops.BroadcastInDim(b, b.Param("bias", ir.F32, ir.N(1024)), x.Shape(), []int{1}))))
 	},
-	"small map": func(b *ir.Builder) { b.Output("y", ops.Gelu(b, matrix(b, 64, 1024))) },
-	"dropout":   func(b *ir.Builder) { b.Output("y", ops.Dropout(b, matrix(b, 2048, 1024), ops.Key(b, 7), 0.25)) },
+	"small map": func(b *ir.Builder) { b.Output("y", ops.Gelu(b, schedtest.Matrix(b, 64, 1024))) },
+	"dropout": func(b *ir.Builder) {
+		b.Output("y", ops.Dropout(b, schedtest.Matrix(b, 2048, 1024), ops.Key(b, 7), 0.25))
+	},
 	"random bits": func(b *ir.Builder) {
 		b.Output("y", ops.RandomBits(b, b.Input("key", ir.U32, ir.N(2)), ir.Dims(2048, 2048)...))
 	},
@@ -41,27 +44,27 @@ var counted = map[string]func(b *ir.Builder){
 		b.Output("y", ops.Transpose(b, b.Input("x", ir.F32, ir.Dims(8, 256, 16, 64)...), 0, 2, 1, 3))
 	},
 	"sum with a transpose": func(b *ir.Builder) {
-		x := matrix(b, 1536, 1536)
+		x := schedtest.Matrix(b, 1536, 1536)
 		b.Output("y", ops.Sub(b, x, ops.Transpose(b, x, 1, 0)))
 	},
-	"softmax": func(b *ir.Builder) { b.Output("y", ops.Softmax(b, matrix(b, 512, 4096), 1)) },
+	"softmax": func(b *ir.Builder) { b.Output("y", ops.Softmax(b, schedtest.Matrix(b, 512, 4096), 1)) },
 	"layer norm": func(b *ir.Builder) {
-		b.Output("y", ops.LayerNorm(b, matrix(b, 2048, 1024), b.Param("scale", ir.F32, ir.N(1024)), b.Param("bias", ir.F32, ir.N(1024)), 1e-5))
+		b.Output("y", ops.LayerNorm(b, schedtest.Matrix(b, 2048, 1024), b.Param("scale", ir.F32, ir.N(1024)), b.Param("bias", ir.F32, ir.N(1024)), 1e-5))
 	},
-	"sum of rows":       func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, matrix(b, 2048, 1024), 1)) },
-	"sum of columns":    func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, matrix(b, 2048, 1024), 0)) },
-	"sum of all":        func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, matrix(b, 2048, 1024))) },
-	"running rows":      func(b *ir.Builder) { runningOf(b, false, 1024, 4096) },
-	"running columns":   func(b *ir.Builder) { runningOf(b, false, 512, 8192, 1) },
-	"running, one row":  func(b *ir.Builder) { runningOf(b, false, 1, 1<<22) },
-	"product":           func(b *ir.Builder) { matmulBias(b, 2048, 2048, 512, "nn", ops.Relu) },
-	"product, turned":   func(b *ir.Builder) { matmulBias(b, 512, 512, 512, "tt", ops.Gelu) },
-	"product, in parts": func(b *ir.Builder) { matmulBias(b, 512, 512, 4096, "tn", ops.Relu) },
-	"product, deep":     func(b *ir.Builder) { matmulBias(b, 64, 64, 8192, "nn", ops.Relu) },
-	"matrix by vector":  func(b *ir.Builder) { matmulBias(b, 1, 2048, 1024, "nt", ops.Relu) },
-	"small product":     func(b *ir.Builder) { matmulBias(b, 128, 10, 128, "nn", ops.Relu) },
+	"sum of rows":       func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, schedtest.Matrix(b, 2048, 1024), 1)) },
+	"sum of columns":    func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, schedtest.Matrix(b, 2048, 1024), 0)) },
+	"sum of all":        func(b *ir.Builder) { b.Output("y", ops.ReduceSum(b, schedtest.Matrix(b, 2048, 1024))) },
+	"running rows":      func(b *ir.Builder) { schedtest.RunningOf(b, false, 1024, 4096) },
+	"running columns":   func(b *ir.Builder) { schedtest.RunningOf(b, false, 512, 8192, 1) },
+	"running, one row":  func(b *ir.Builder) { schedtest.RunningOf(b, false, 1, 1<<22) },
+	"product":           func(b *ir.Builder) { schedtest.MatmulBias(b, 2048, 2048, 512, "nn", ops.Relu) },
+	"product, turned":   func(b *ir.Builder) { schedtest.MatmulBias(b, 512, 512, 512, "tt", ops.Gelu) },
+	"product, in parts": func(b *ir.Builder) { schedtest.MatmulBias(b, 512, 512, 4096, "tn", ops.Relu) },
+	"product, deep":     func(b *ir.Builder) { schedtest.MatmulBias(b, 64, 64, 8192, "nn", ops.Relu) },
+	"matrix by vector":  func(b *ir.Builder) { schedtest.MatmulBias(b, 1, 2048, 1024, "nt", ops.Relu) },
+	"small product":     func(b *ir.Builder) { schedtest.MatmulBias(b, 128, 10, 128, "nn", ops.Relu) },
 	"sort of rows": func(b *ir.Builder) {
-		b.Output("y", ops.ArgSort(b, matrix(b, 1024, 1024), ops.SortAttrs{Axis: 1}))
+		b.Output("y", ops.ArgSort(b, schedtest.Matrix(b, 1024, 1024), ops.SortAttrs{Axis: 1}))
 	},
 	"embedding gradient": func(b *ir.Builder) { scattered(b, ops.ScatterAdd, false) },
 	"rows that are set":  func(b *ir.Builder) { scattered(b, ops.Scatter, false) },
@@ -70,7 +73,7 @@ var counted = map[string]func(b *ir.Builder){
 // scattered scatters 1024 rows into 8192.
 func scattered(b *ir.Builder, scatter func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value, unordered bool) {
 	into, at := b.State("into", ir.F32, ir.Dims(8192, 64)...), b.Input("at", ir.I32, ir.Dims(1024, 1)...)
-	b.SetState("into", scatter(b, into, at, matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Unordered: unordered}}))
+	b.SetState("into", scatter(b, into, at, schedtest.Matrix(b, 1024, 64), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Unordered: unordered}}))
 }
 
 // adding are graphs for a target with atomic float addition.
@@ -81,33 +84,29 @@ var adding = map[string]func(b *ir.Builder){
 // attended are graphs for a target with fragments that does not store attention scores. Loads
 // and stores of fragments are not counted.
 var attended = map[string]func(b *ir.Builder){
-	"attention, 64":  func(b *ir.Builder) { attention(b, 64) },
-	"attention, 128": func(b *ir.Builder) { attention(b, 128) },
+	"attention, 64":  func(b *ir.Builder) { attentionAt(b, 64) },
+	"attention, 128": func(b *ir.Builder) { attentionAt(b, 128) },
 }
 
 // pipelined are contractions on a target with asynchronous copies, which are not counted.
 var pipelined = map[string]func(b *ir.Builder){
-	"pipelined product":         func(b *ir.Builder) { matmulOf(b, ir.F32, 512, 512, 64, "nn", false) },
-	"pipelined product, turned": func(b *ir.Builder) { matmulOf(b, ir.F32, 512, 512, 64, "tt", false) },
+	"pipelined product":         func(b *ir.Builder) { schedtest.MatmulOf(b, ir.F32, 512, 512, 64, "nn", false) },
+	"pipelined product, turned": func(b *ir.Builder) { schedtest.MatmulOf(b, ir.F32, 512, 512, 64, "tt", false) },
 }
 
 // pipelining is a target that picks the largest of these tiles, however small the contraction.
 func pipelining(t *testing.T) func(g *ir.Graph) plan.Target {
 	return func(g *ir.Graph) plan.Target {
-		return contractionsBy(t, g, ownProducts(), sched.PipelinedSchedules(1)[0])
+		return schedtest.ContractionsBy(t, g, schedtest.OwnProducts(), emit.Schedule{Family: emit.Pipelined, M: 128, N: 128, K: 8, RM: 16, RN: 8, Split: 1, Stages: 2})
 	}
 }
 
-func attention(b *ir.Builder, depth int) {
+func attentionAt(b *ir.Builder, depth int) {
 	of := func(name string) ir.Value { return b.Input(name, ir.F32, ir.Dims(4, 512, depth)...) }
 	out, lse := ops.AttentionForward(b, of("q"), of("k"), of("v"), ir.Value{}, ops.AttentionAttrs{Causal: true})
 	for i, cotangent := range ops.AttentionBackward(b, of("q2"), of("k2"), of("v2"), lse, lse, out, ir.Value{}, ops.AttentionAttrs{Causal: true}) {
 		b.Output(fmt.Sprint("d", i), cotangent)
 	}
-}
-
-func matrix(b *ir.Builder, rows, columns int) ir.Value {
-	return b.Input("x", ir.F32, ir.Dims(rows, columns)...)
 }
 
 // countedGroups is the number of simulated workgroups of each kernel: the first, the last and
@@ -144,7 +143,7 @@ func count(t *testing.T, g *ir.Graph, target plan.Target, counted func(k *loop.K
 func TestKernelsKeepToTheirCounts(t *testing.T) {
 	var got strings.Builder
 	got.WriteString(countsHead)
-	inBlocks := apple()
+	inBlocks := schedtest.Apple()
 	inBlocks.ScoreBytes = 1
 	atomic := plan.WebGPU()
 	atomic.AtomicFloats = loop.NativeFloats
@@ -156,7 +155,7 @@ func TestKernelsKeepToTheirCounts(t *testing.T) {
 		graphs map[string]func(b *ir.Builder)
 	}{{always(plan.WebGPU()), counted}, {always(inBlocks), attended}, {always(atomic), adding}, {pipelining(t), pipelined}} {
 		for _, name := range slices.Sorted(maps.Keys(table.graphs)) {
-			g := build(t, table.graphs[name])
+			g := schedtest.Build(t, table.graphs[name])
 			count(t, g, table.target(g), func(k *loop.Kernel, c sim.Counts) {
 				threads := fmt.Sprintf("%dx%d", c.Groups, k.Threads())
 				fmt.Fprintf(&got, "%-24s %-34s %9s %8d %8d %8d %8d %8d %6d %9.2f\n",

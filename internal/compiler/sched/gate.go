@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -12,14 +13,14 @@ import (
 
 // Flag is a boolean in memory and its required value.
 type Flag struct {
-	Tensor *fusion.Tensor
-	Want   bool
+	Tensor *fusion.Tensor // of one element
+	Want   bool           // its required value
 }
 
 // Gate returns the launch that enables or disables other launches: it writes to cells the three
 // sizes of each grid if all flags have their required values, else zeros. grids[0] also requires
 // last to be true, grids[1] to be false; cells holds grids[0], then grids[1].
-func Gate(flags []Flag, last *fusion.Tensor, grids [2][][3]int, cells *fusion.Tensor) Launch {
+func Gate(flags []Flag, last *fusion.Tensor, grids [2][][3]int, cells *fusion.Tensor) emit.Launch {
 	k := &loop.Kernel{Name: "gate", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{1, 1, 1}}
 	var args []*fusion.Tensor
 	load := func(t *fusion.Tensor) scalar.Expr {
@@ -48,5 +49,5 @@ func Gate(flags []Flag, last *fusion.Tensor, grids [2][][3]int, cells *fusion.Te
 		}
 	}
 	k.Arrays = append(k.Arrays, loop.Array{Name: "cells", DType: ir.U32, Width: 1, Len: cells.Len(), Access: loop.ReadWrite})
-	return Launch{Kernel: k, Args: append(args, cells)}
+	return emit.Launch{Kernel: k, Args: append(args, cells)}
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/horizontal"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -21,7 +23,7 @@ const deepest = 12
 // different parts that share a kernel and as segments.
 func TestManyPartsNestLittle(t *testing.T) {
 	const states = 300
-	p := groups(t, build(t, func(b *ir.Builder) {
+	p := groups(t, schedtest.Build(t, func(b *ir.Builder) {
 		for i := range states {
 			name := "s" + strconv.Itoa(i)
 			b.SetState(name, ops.Sin(b, b.State(name, ir.F32, ir.N(i+1))))
@@ -38,10 +40,10 @@ func TestManyPartsNestLittle(t *testing.T) {
 			if len(l.Args) != len(l.Parts) {
 				t.Errorf("%d tensors of %d parts", len(l.Args), len(l.Parts))
 			}
-			for few := range slices.Chunk(l.Parts, sched.MaxFused) {
-				nestsLittle(t, sched.NewCache(nil).FuseMaps(few, loop.DefaultCaps()).Kernel)
+			for few := range slices.Chunk(l.Parts, horizontal.MaxFused) {
+				nestsLittle(t, sched.NewFuser(nil, loop.DefaultCaps()).FuseMaps(few).Kernel)
 			}
-			s, err := sched.NewCache(nil).Segments(&l.Parts[0], []int{0}, 1000, loop.DefaultCaps())
+			s, err := sched.NewFuser(nil, loop.DefaultCaps()).Segments(&l.Parts[0], []int{0}, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +89,7 @@ func groups(t *testing.T, g *ir.Graph) *fusion.Partition {
 }
 
 func TestScheduleNamesTheGroupItCannotSchedule(t *testing.T) {
-	p := groups(t, build(t, func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F32, ir.N(3)))) }))
+	p := groups(t, schedtest.Build(t, func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F32, ir.N(3)))) }))
 	g := *p.Items[0].(*fusion.Group)
 	g.Kind = fusion.PrefixKind
 	if _, err := sched.NewCache(nil).Schedule(&g, loop.DefaultCaps()); err == nil || !strings.Contains(err.Error(), "prefix_sin") {

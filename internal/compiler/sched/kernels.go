@@ -2,6 +2,7 @@ package sched
 
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -18,10 +19,10 @@ func HasKernels(n *ir.Node, caps loop.Caps) bool {
 	return a != nil || err != nil
 }
 
-// scheduleKernels binds the kernels that an op brings. They take operands and results as whole
+// ownKernels binds the kernels that an op brings. They take operands and results as whole
 // arrays: an operand without memory is materialised first, and a result that is part of a
 // larger array is copied there.
-func scheduleKernels(g *fusion.Group, caps loop.Caps) ([]Launch, error) {
+func ownKernels(g *fusion.Group, caps loop.Caps) ([]emit.Launch, error) {
 	n := g.Members[0].Node
 	a, err := n.Def().Lower.(*ir.KernelsLowering).For(n, caps)
 	switch {
@@ -45,7 +46,7 @@ type kernelBinder struct {
 	p        *fusion.Partition
 	caps     loop.Caps
 	memory   [3][]*fusion.Tensor // by [ir.MemorySpace]
-	launches []Launch
+	launches []emit.Launch
 }
 
 // allocate finds the memory of a node and materialises operands that have none.
@@ -55,7 +56,7 @@ func (b *kernelBinder) allocate(a *ir.Algorithm) {
 		t := b.p.TensorOf(v)
 		if t == nil || t.IsSlice() {
 			own := b.scratch("operand", v.Type())
-			b.write(own, "operand", func(w *writer, at ir.Index) scalar.Expr { return w.reader().Element(v, at) })
+			b.write(own, "operand", func(w *emit.Emitter, at ir.Index) scalar.Expr { return w.Reader().Element(v, at) })
 			t = own
 		}
 		b.memory[ir.OperandMemory] = append(b.memory[ir.OperandMemory], t.Root())
@@ -77,55 +78,55 @@ func (b *kernelBinder) scratch(name string, t ir.Type) *fusion.Tensor {
 }
 
 // write adds a launch that stores all elements of a tensor.
-func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *writer, at ir.Index) scalar.Expr) {
+func (b *kernelBinder) write(to *fusion.Tensor, name string, element func(w *emit.Emitter, at ir.Index) scalar.Expr) {
 	if to.Len() == 0 {
 		return
 	}
-	w := newWriter(b.p, b.caps, min(b.caps.Invocations, mapThreads))
-	w.threads(to.Len(), func(i scalar.Expr) {
-		at := w.unflatten(i, to.Dims)
-		w.save(to, at, element(w, at))
+	w := emit.New(b.p, b.caps).WithThreads(min(b.caps.Invocations, emit.GroupThreads))
+	w.Threads(to.Len(), func(i scalar.Expr) {
+		at := w.Unflatten(i, to.Dims)
+		w.Save(to, at, element(w, at))
 	})
-	b.launches = append(b.launches, w.launch(b.g.Name()+"_"+name))
+	b.launches = append(b.launches, w.Launch(b.g.Name()+"_"+name))
 }
 
 // storeResults copies results that the kernels could not store in place.
 func (b *kernelBinder) storeResults() {
 	for i, t := range b.g.Members[0].Store {
 		if own := b.memory[ir.ResultMemory][i]; t != nil && t.Root() != own {
-			b.write(t, "result", func(w *writer, at ir.Index) scalar.Expr { return w.load(own, at) })
+			b.write(t, "result", func(w *emit.Emitter, at ir.Index) scalar.Expr { return w.Load(own, at) })
 		}
 	}
 }
 
 // launch binds a kernel's arrays, or a routine's, to tensors.
-func (b *kernelBinder) launch(x ir.KernelLaunch) Launch {
+func (b *kernelBinder) launch(x ir.KernelLaunch) emit.Launch {
 	if x.Routine != nil {
-		call := Launch{Routine: x.Routine}
+		call := emit.Launch{Routine: x.Routine}
 		for _, m := range x.Arrays {
 			call.Args = append(call.Args, b.memory[m.Space][m.Number])
 		}
 		return call
 	}
 	k := x.Kernel
-	e := newEmitter(b.p, b.caps)
-	e.workgroup, e.groups = k.Workgroup, k.Groups
+	e := emit.New(b.p, b.caps)
+	e.Workgroup, e.Groups = k.Workgroup, k.Groups
 	slots := make(map[int]int, len(k.Arrays))
 	storage := 0
 	for i, a := range k.Arrays {
 		if a.Space != loop.Storage {
-			e.own = append(e.own, a)
-			slots[i] = -len(e.own)
+			e.Own = append(e.Own, a)
+			slots[i] = -len(e.Own)
 			continue
 		}
 		m := x.Arrays[storage]
 		storage++
 		slots[i] = b.memory[m.Space][m.Number].ID
 		if a.Width == 4 {
-			e.wide[slots[i]] = 4
+			e.Widths[slots[i]] = 4
 		}
 	}
-	body := loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr { return withSlots(x, slots) })
+	body := loop.MapExprs(k.Body, func(x scalar.Expr) scalar.Expr { return emit.WithSlots(x, slots) })
 	loop.WalkArrays(body, func(array *int) { *array = slots[*array] })
-	return e.finish(b.g.Name()+"_"+k.Name, body)
+	return e.Finish(b.g.Name()+"_"+k.Name, body)
 }

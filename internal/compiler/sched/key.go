@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -88,4 +89,4 @@ func capsWords(c loop.Caps) []int {
 }
 
 // Tuned maps groups to the schedules that tuning found fastest.
-type Tuned map[Key]Schedule
+type Tuned map[Key]emit.Schedule

@@ -1,5 +1,3 @@
-//go:build !386 && !arm && !wasm
-
 package sched_test
 
 import (
@@ -7,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
-	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -25,7 +24,7 @@ func far() plan.Target {
 
 // farHopper is far with the MMA of an H200.
 func farHopper() plan.Target {
-	t := hopper()
+	t := schedtest.Hopper()
 	t.Long, t.BindingBytes, t.BufferBytes = loop.LongElements, 1<<50, 1<<50
 	return t
 }
@@ -122,8 +121,8 @@ func sumOf(axis int, dims ...int) func(b *ir.Builder) {
 func TestNoIndexOverflows(t *testing.T) {
 	for name, f := range long {
 		t.Run(name, func(t *testing.T) {
-			g := build(t, f)
-			for _, k := range append(kernelsOf(t, g, far()), kernelsOf(t, g, farHopper())...) {
+			g := schedtest.Build(t, f)
+			for _, k := range append(schedtest.Kernels(t, g, far()), schedtest.Kernels(t, g, farHopper())...) {
 				if err := loop.Check(k); err != nil {
 					t.Error(err)
 				}
@@ -217,14 +216,14 @@ func (o *overflows) check(what string, x scalar.Expr) {
 
 // TestMmaOfLongArrays has 64-bit array indices with 32-bit tile indices.
 func TestMmaOfLongArrays(t *testing.T) {
-	copying := hopper()
+	copying := schedtest.Hopper()
 	copying.Name, copying.TensorMaps = "copying", false
-	for _, target := range []plan.Target{hopper(), copying, ampere()} {
+	for _, target := range []plan.Target{schedtest.Hopper(), copying, schedtest.Ampere()} {
 		target.Long = 1
 		for _, layout := range []string{"nn", "tt"} {
 			t.Run(target.Name+" "+layout, func(t *testing.T) {
-				g := build(t, func(b *ir.Builder) { matmulOf(b, ir.BF16, 130, 70, 136, layout, true) })
-				runOn(t, g, contractionsBy(t, g, target, sched.MmaSchedules(2, target.Caps)[0]), wholes)
+				g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulOf(b, ir.BF16, 130, 70, 136, layout, true) })
+				schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, target, emit.Schedule{Family: emit.WarpGroups, N: 256, Stages: 4, Split: 2}), schedtest.Wholes)
 			})
 		}
 	}
@@ -233,17 +232,17 @@ func TestMmaOfLongArrays(t *testing.T) {
 // TestEveryCandidateCountsIn64Bits is TestEveryCandidateIsRight with 64-bit indices in arrays
 // of any length.
 func TestEveryCandidateCountsIn64Bits(t *testing.T) {
-	target := choosy()
+	target := schedtest.Choosy()
 	target.Dialect, target.Shuffles, target.Long = dtype.CUDA, true, 1
 	for name, f := range choosing {
 		if name == "sort" {
 			continue // which uses 32-bit indices
 		}
-		g := build(t, f)
-		for _, c := range choicesOf(t, g, target) {
+		g := schedtest.Build(t, f)
+		for _, c := range schedtest.Choices(t, g, target) {
 			for _, r := range c.Candidates {
 				t.Run(fmt.Sprintf("%s, %s", name, r), func(t *testing.T) {
-					runOn(t, g, forced(t, g, target, func(o *plan.Choice) (sched.Schedule, bool) { return r.Schedule, o.Key == c.Key }), 0)
+					schedtest.RunOn(t, g, schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key }), 0)
 				})
 			}
 		}

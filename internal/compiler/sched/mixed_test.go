@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/loop"
@@ -38,7 +39,7 @@ func TestMixedPrecisionStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := plansim.Open(m, withLibrary(products))
+		s, err := plansim.Open(m, schedtest.WithLibrary(products))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,11 +108,11 @@ func near(t *testing.T, name string, got, want, old *ir.Array) {
 func TestManyShortRowsShareWorkgroups(t *testing.T) {
 	for _, rows := range []int{1 << 14, 1<<14 + 3} {
 		for _, length := range []int{64, 50} {
-			g := build(t, func(b *ir.Builder) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
 				x, y := b.Input("x", ir.F32, ir.Dims(rows, length)...), b.Input("y", ir.F32, ir.Dims(rows, length)...)
 				b.Output("z", ops.ReduceSum(b, ops.Mul(b, x, y), 1))
 			})
-			runOn(t, g, hopper(), wholes)
+			schedtest.RunOn(t, g, schedtest.Hopper(), schedtest.Wholes)
 		}
 	}
 }

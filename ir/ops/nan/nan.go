@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
+	_ "github.com/rlx-go/rlx/ir/ops/samples"
 )
 
 // Rule classifies how an op treats NaN in an operand.

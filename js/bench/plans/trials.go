@@ -10,6 +10,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
@@ -99,7 +100,7 @@ type trials struct {
 	list   []trial
 }
 
-func (t *trials) add(j job, c *plan.Choice, number int, s sched.Ranked) error {
+func (t *trials) add(j job, c *plan.Choice, number int, s emit.Ranked) error {
 	p, err := c.Trial(s.Schedule, trialRounds, wgsl.Printer{})
 	if err != nil {
 		return fmt.Errorf("%s by %s: %w", c.Name, s, err)

@@ -3,6 +3,7 @@ package compiler
 import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
@@ -39,10 +40,10 @@ func choices(c *wire.Service, r *wire.Request, w *wire.Response) error {
 }
 
 // candidate reads the number of one of a group's schedules.
-func candidate(r *wire.Request, g *plan.Choice) (sched.Schedule, error) {
+func candidate(r *wire.Request, g *plan.Choice) (emit.Schedule, error) {
 	i := r.U32()
 	if i >= len(g.Candidates) {
-		return sched.Schedule{}, ir.Errorf(ir.ErrIndex, "%s has no schedule %d", g.Name, i)
+		return emit.Schedule{}, ir.Errorf(ir.ErrIndex, "%s has no schedule %d", g.Name, i)
 	}
 	return g.Candidates[i].Schedule, r.Err()
 }

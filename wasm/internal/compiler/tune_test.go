@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 	. "github.com/rlx-go/rlx/wasm/internal/wiretest"
 )
@@ -58,7 +59,7 @@ func TestGroupsAreTriedAndTheScheduleChosenIsTaken(t *testing.T) {
 		t.Errorf("group %q with key %q", g.name, g.key)
 	}
 	for i, text := range g.schedules {
-		schedule, err := sched.ParseSchedule(text)
+		schedule, err := emit.ParseSchedule(text)
 		if err != nil {
 			t.Fatal(err)
 		}

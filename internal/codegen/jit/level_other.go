@@ -1,0 +1,12 @@
+//go:build !amd64 && !arm64
+
+package jit
+
+import "github.com/rlx-go/rlx/internal/simd"
+
+func maxAccumulators(simd.Level) int { return 0 }
+
+func widthOf(simd.Level) int { return 1 }
+
+// generate is never reached, as there is no encoder.
+func generate(*Rows, simd.Level) (text []byte, room int) { return nil, 0 }

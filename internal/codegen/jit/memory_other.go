@@ -1,9 +1,0 @@
-//go:build !unix && !windows
-
-package jit
-
-import "errors"
-
-func mapCode([]byte) ([]byte, error) { return nil, errors.ErrUnsupported }
-
-func unmapCode([]byte) error { return nil }

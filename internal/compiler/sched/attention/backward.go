@@ -1,0 +1,328 @@
+package attention
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// backward returns the kernels of the cotangents of attention. Each recomputes the weights: one
+// for blocks of queries, one for blocks of keys, and one for blocks of an additive mask, so that
+// no sum needs two workgroups.
+func (n *attention) backward() []emit.Launch {
+	dims := slices.Concat(n.Heads, []int{n.Queries, 2})
+	n.stats = n.p.Scratch("attention_rows", ir.F32, dims...)
+	out := []emit.Launch{n.pack()}
+	if n.m.Store[0] != nil {
+		out = append(out, n.queries())
+	}
+	if n.m.Store[1] != nil || n.m.Store[2] != nil {
+		out = append(out, n.keys())
+	}
+	if len(n.m.Store) > 3 && n.m.Store[3] != nil {
+		out = append(out, n.mask())
+	}
+	return out
+}
+
+// The columns of stats.
+const (
+	statLSE   = iota // log of the sum of exponentials, as an exponent; 0 if it is -Inf
+	statDelta        // subtracted from the cotangents of the weights
+)
+
+// pack returns the kernel that fills stats.
+func (n *attention) pack() emit.Launch {
+	dims := n.stats.Dims[:len(n.stats.Dims)-1]
+	w := emit.New(n.p, n.caps).WithThreads(emit.GroupThreads)
+	load := w.Reader().Operand(n.m.Node)
+	w.Threads(fusion.Product(dims), func(i scalar.Expr) {
+		at := w.Unflatten(i, dims)
+		w.Save(n.stats, slices.Concat(at, ir.Index{loop.Int(statLSE)}), times(finiteOrZero(load(3, at)), n.exponentScale()))
+		w.Save(n.stats, slices.Concat(at, ir.Index{loop.Int(statDelta)}), load(4, at))
+	})
+	return w.Launch(n.prefix + "_rows")
+}
+
+// stat names a number of stats for a query of the current head.
+func (a *kernel) stat(s *side, query scalar.Expr, which int) scalar.Expr {
+	at, _ := s.clamp(query)
+	return a.Let("stat", a.Load(a.stats, slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})))
+}
+
+// rowQueries returns the queries of a thread's rows, with their stats in backward kernels.
+func (a *kernel) rowQueries() []query {
+	out := make([]query, a.layout().own)
+	for i := range out {
+		out[i].end, out[i].first = a.visibleEnd(&a.rows, a.row(i)), a.firstVisible(a.row(i))
+		if a.Backward {
+			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
+		}
+	}
+	return out
+}
+
+// columnQueries returns the queries of a thread's columns.
+func (a *kernel) columnQueries() []query {
+	out := make([]query, a.columns())
+	for c := range out {
+		out[c] = query{
+			end: a.visibleEnd(&a.cols, a.column(c)), first: a.firstVisible(a.column(c)),
+			lse: a.columnStat(c, statLSE), delta: a.columnStat(c, statDelta),
+		}
+	}
+	return out
+}
+
+// weight returns the softmax of a score.
+func (a *kernel) weight(x element, q query) scalar.Expr {
+	return orZero(x.visible, a.exponential(scalar.Sub(a.exponent(x.score), q.lse)))
+}
+
+// cotangents returns the cotangents of a block's scores, or with slope those of the unscaled
+// products. Rows are queries.
+func (a *kernel) cotangents(queries []query, slope bool) fragment {
+	weights, by := a.zeros("w", a.cols.block), a.zeros("b", a.cols.block)
+	ready, readyBy := a.product(weights, a.q(), a.k()), a.product(by, a.dout(), a.v())
+	ready()
+	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
+		if slope {
+			return scalar.Mul(a.weight(x, queries[i]), a.scoreDerivative(x.capped))
+		}
+		return a.weight(x, queries[i])
+	})
+	readyBy()
+	weights.each(func(i, c int) {
+		a.assign(weights, i, c, scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta)))
+	})
+	return weights
+}
+
+// queries returns the kernel of the queries' cotangents.
+func (n *attention) queries() emit.Launch {
+	a := n.overQueries(queriesKernel)
+	queries := a.rowQueries()
+	sums := a.accumulators("s", n.Depth)
+	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
+		a.accumulate(sums, a.cotangents(queries, true), a.k())()
+	})
+	a.storeSums(n.m.Store[0], a.queryHead, n.Depth, a.scaled(sums))
+	return a.launch(n.prefix + "_queries")
+}
+
+// scaled returns sums times the scale of the scores.
+func (a *kernel) scaled(sums fragment) func(i, c int) scalar.Expr {
+	return func(i, c int) scalar.Expr { return times(sums.at(i, c), a.Scale) }
+}
+
+// keys returns the kernel of the cotangents of keys and values. Each workgroup has a block of
+// keys and loops over the queries of all heads that see them.
+func (n *attention) keys() emit.Launch {
+	a := n.newKernel(keysKernel)
+	blocks := a.rows.blocks()
+	workgroup := a.workgroups(fusion.Product(n.Heads) / n.Share * blocks)
+	a.setBlock(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
+	a.setKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	keys, values := a.accumulators("s", n.Depth), a.accumulators("s", n.Width)
+	a.repeat("head", n.Share, func(of scalar.Expr) {
+		a.setQueryHead(of)
+		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.accumulateQueries(keys, values) })
+	})
+	if t := n.m.Store[1]; t != nil {
+		a.storeSums(t, a.keyHead, n.Depth, a.scaled(keys))
+	}
+	if t := n.m.Store[2]; t != nil {
+		a.storeSums(t, a.keyHead, n.Width, values.at)
+	}
+	return a.launch(n.prefix + "_keys")
+}
+
+// accumulateQueries adds the contributions of the current block of queries to the requested
+// cotangents of keys and values.
+func (a *kernel) accumulateQueries(keys, values fragment) {
+	queries := a.columnQueries()
+	weights, by := a.zeros("w", a.cols.block), fragment{}
+	ready, readyBy := a.product(weights, a.k(), a.q()), func() {}
+	if a.m.Store[1] != nil {
+		by = a.zeros("b", a.cols.block)
+		readyBy = a.product(by, a.v(), a.dout())
+	}
+	ready()
+	capped := func(_, _ int) scalar.Expr { return nil }
+	var caps fragment
+	if a.Softcap != 0 {
+		caps = a.zeros("c", a.cols.block)
+		capped = caps.at
+	}
+	a.eachScore(weights, queries, func(i, c int, x element) scalar.Expr {
+		if a.Softcap != 0 {
+			a.assign(caps, i, c, x.capped)
+		}
+		return a.weight(x, queries[c])
+	})
+	add := func() {}
+	if a.m.Store[2] != nil {
+		add = a.accumulate(values, weights, a.dout())
+	}
+	if a.m.Store[1] == nil {
+		add()
+		return
+	}
+	readyBy()
+	weights.each(func(i, c int) {
+		slope := scalar.Mul(weights.at(i, c), a.scoreDerivative(capped(i, c)))
+		a.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
+	})
+	addKeys := a.accumulate(keys, weights, a.q())
+	add()
+	addKeys()
+}
+
+// setKeyHead sets the current head of the keys.
+func (a *kernel) setKeyHead(head scalar.Expr) {
+	dims := slices.Clone(a.Heads)
+	if last := len(dims) - 1; last >= 0 {
+		dims[last] /= a.Share
+	}
+	a.keyHead = a.Unflatten(head, dims)
+	for i, h := range a.keyHead {
+		a.keyHead[i] = a.Let("key_head", h)
+	}
+}
+
+// setQueryHead sets the current head of the queries to one of those that share the current head
+// of the keys.
+func (a *kernel) setQueryHead(of scalar.Expr) {
+	a.queryHead = slices.Clone(a.keyHead)
+	if last := len(a.keyHead) - 1; last >= 0 {
+		head := scalar.Add(scalar.Mul(a.keyHead[last], loop.Int(a.Share)), of)
+		a.queryHead[last] = a.Let("head", head)
+	}
+}
+
+// maskEmitter writes the kernel of an additive mask's cotangent. Each workgroup has a block of
+// the mask, or all of a broadcast axis, and loops over the scores that it is added to.
+type maskEmitter struct {
+	*kernel
+	plain     *plain
+	dims      []int    // of the mask, padded to the rank of the scores
+	at        ir.Index // head of the mask
+	cotangent fragment // cotangents of the block, row or column
+}
+
+// mask returns the kernel of the mask's cotangent.
+func (n *attention) mask() emit.Launch {
+	t := n.m.Store[3]
+	rank := len(n.Heads)
+	dims := make([]int, rank+2)
+	for i := range dims {
+		dims[i] = 1
+		if own := i - len(dims) + len(t.Dims); own >= 0 {
+			dims[i] = t.Dims[own]
+		}
+	}
+	a := n.newKernel(maskKernel)
+	rows, cols := emit.CeilDiv(dims[rank], a.rows.block), emit.CeilDiv(dims[rank+1], a.cols.block)
+	workgroup := a.workgroups(fusion.Product(dims[:rank]) * rows * cols)
+	x := &maskEmitter{kernel: a, plain: a.fragments.(*plain), dims: dims}
+	x.at = a.Unflatten(scalar.FloorDiv(workgroup, loop.Int(rows*cols)), dims[:rank])
+	for i, h := range x.at {
+		x.at[i] = a.Let("mask_head", h)
+	}
+	x.cotangent = a.zeros("s", a.cols.block)
+	row := a.Let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
+	column := a.Let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
+	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
+	x.reduceAndStore(t, row, column)
+	return a.launch(n.prefix + "_mask")
+}
+
+// overHeads loops over the heads of the queries that share the mask's head.
+func (x *maskEmitter) overHeads(body func()) {
+	rest := make([]int, len(x.at))
+	for i, d := range x.dims[:len(rest)] {
+		rest[i] = x.Heads[i] / d
+	}
+	x.repeat("head", fusion.Product(rest), func(n scalar.Expr) {
+		head := loop.Int(0)
+		for i, other := range x.Unflatten(n, rest) {
+			head = sum(scalar.Mul(head, loop.Int(x.Heads[i])), x.at[i], other) // one of the two is 0
+		}
+		x.setHead(x.Simplify(head))
+		body()
+	})
+}
+
+// overRows runs body for the workgroup's block of rows, or loops over all blocks if the mask is
+// broadcast along the rows.
+func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
+	if x.dims[len(x.at)] > 1 {
+		x.setBlock(&x.rows, block)
+		body()
+		return
+	}
+	x.Times("row_block", x.rows.blocks(), func(block scalar.Expr) {
+		x.setBlock(&x.rows, block)
+		body()
+	})
+}
+
+// overColumns accumulates the cotangents of the scores in the current rows.
+func (x *maskEmitter) overColumns(block scalar.Expr) {
+	queries := x.rowQueries()
+	lo, hi := loop.Int(0), loop.Int(x.cols.blocks())
+	if x.dims[len(x.at)+1] > 1 {
+		lo, hi = block, scalar.Add(block, loop.Int(1))
+	}
+	x.columnBlocks(lo, hi, func() {
+		ds := x.cotangents(queries, false)
+		ds.each(func(i, c int) { x.assign(x.cotangent, i, c, scalar.Add(x.cotangent.at(i, c), ds.at(i, c))) })
+	})
+}
+
+// reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
+func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) {
+	x.setBlock(&x.rows, row)
+	x.setBlock(&x.cols, column)
+	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.inRange(&x.rows, x.row(i)) }
+	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.inRange(&x.cols, x.column(c)) }
+	first := func(int) scalar.Expr { return loop.Int(0) }
+	value := x.cotangent.at
+	if x.dims[len(x.at)+1] == 1 {
+		totals := x.totals(true, func(i int) scalar.Expr { return sum(value(i, 0), value(i, 1), value(i, 2), value(i, 3)) })
+		value = func(i, _ int) scalar.Expr { return totals[i] }
+		cols, colAt, colExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.plain.x, loop.Int(0)) }
+	}
+	if x.dims[len(x.at)] == 1 {
+		before := value
+		totals := x.totals(false, func(c int) scalar.Expr { return sum(before(0, c), before(1, c), before(2, c), before(3, c)) })
+		value = func(_, c int) scalar.Expr { return totals[c] }
+		rows, rowAt, rowExists = 1, first, func(int) scalar.Expr { return scalar.Eq(x.plain.y, loop.Int(0)) }
+	}
+	var body []loop.Stmt
+	for i := range rows {
+		for c := range cols {
+			at := slices.Concat(x.at, ir.Index{rowAt(i), colAt(c)})
+			store := x.Store(t, at[len(at)-len(t.Dims):], scalar.Convert(value(i, c), t.DType))
+			body = append(body, emit.Guard(scalar.And(rowExists(i), colExists(c)), store)...)
+		}
+	}
+	x.Body = append(x.Body, emit.Guard(x.exists, body)...)
+}
+
+// totals sums four values of each thread over the threads of a row, or of a column.
+func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
+	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
+	x.plain.reduceThreads(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
+	return floats(totals)
+}
+
+// inRange returns the condition that a position is in range.
+func (x *maskEmitter) inRange(s *side, pos scalar.Expr) scalar.Expr {
+	_, ok := s.clamp(pos)
+	return x.Simplify(ok)
+}

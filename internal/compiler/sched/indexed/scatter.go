@@ -1,0 +1,440 @@
+package indexed
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// scatterEmitter writes the kernels of a scatter, whose cost is linear in its operands: one
+// that copies the operand, unless the scatter is in place, and those that update the rows that
+// indices name. The order in which updates of an element are combined depends on the indices
+// alone, unless the op allows unordered float addition.
+type scatterEmitter struct {
+	*fusion.RowScatter
+	p    *fusion.Partition
+	g    *fusion.Group
+	caps loop.Caps
+}
+
+// Scatter returns the launches of a scatter.
+func Scatter(g *fusion.Group, caps loop.Caps) []emit.Launch {
+	s := &scatterEmitter{fusion.RowScatterOf(g), g.Partition(), g, caps}
+	if s.Out.Len() == 0 {
+		return nil
+	}
+	var out []emit.Launch
+	if !s.InPlace() {
+		out = append(out, s.copyOperand())
+	}
+	if s.Positions == 0 || s.Window == 0 {
+		return out
+	}
+	switch unique := s.Lowering.Unique != nil && s.Lowering.Unique(s.Node); {
+	case unique:
+		return append(out, s.direct(func(*emit.Emitter, scalar.Expr, scalar.Expr) scalar.Expr { return scalar.ConstBool(true) }))
+	case s.Few():
+		return append(out, s.bySearch())
+	case s.Lowering.Mode == ir.ScatterSet:
+		return append(out, s.lastWriter()...)
+	case s.hasAtomic():
+		return append(out, s.byAtomics())
+	}
+	return append(out, s.bySort()...)
+}
+
+// writer begins a kernel with one thread per element.
+func (s *scatterEmitter) writer() *emit.Emitter {
+	w := emit.New(s.p, s.caps).WithThreads(min(s.caps.Invocations, emit.GroupThreads))
+	w.Long = s.g.Long()
+	return w
+}
+
+func (s *scatterEmitter) load(w *emit.Emitter) ir.Load { return w.Reader().Operand(s.Node) }
+
+// copyOperand copies the operand to the result.
+func (s *scatterEmitter) copyOperand() emit.Launch {
+	w := s.writer()
+	w.Threads(s.Out.Len(), func(i scalar.Expr) {
+		at := w.Unflatten(i, s.Out.Dims)
+		w.Save(s.Out, at, s.load(w)(0, at))
+	})
+	return w.Launch(s.g.Name() + "_base")
+}
+
+// apply combines the combined updates of a row's element into it.
+func (s *scatterEmitter) apply(w *emit.Emitter, row, x, updates scalar.Expr) {
+	at := s.At(w.Simplifier, row, x)
+	old := s.load(w)(0, at)
+	w.Save(s.Out, at, scalar.Convert(s.Lowering.Mode.Combine(scalar.Convert(old, updates.Type), updates), s.Out.DType))
+}
+
+// updated returns an update in the type of the combination.
+func (s *scatterEmitter) updated(w *emit.Emitter, i, x scalar.Expr) scalar.Expr {
+	return scalar.Convert(s.Update(w.Simplifier, i, x, s.load(w)), s.SumType())
+}
+
+// each launches a thread per element of the updates; f writes its work where the index is in
+// range.
+func (s *scatterEmitter) each(w *emit.Emitter, f func(i, x, row scalar.Expr)) {
+	w.Threads(s.Positions*s.Window, func(flat scalar.Expr) {
+		i, x := w.Let("position", scalar.FloorDiv(flat, loop.Int(s.Window))), w.Let("x", scalar.Mod(flat, loop.Int(s.Window)))
+		row, inside := s.Row(w.Simplifier, i, s.load(w))
+		row = w.Let("row", row)
+		w.When(inside, func() { f(i, x, row) })
+	})
+}
+
+// direct applies each update that counts on its own: no other one has the same element.
+func (s *scatterEmitter) direct(counts func(w *emit.Emitter, i, row scalar.Expr) scalar.Expr) emit.Launch {
+	w := s.writer()
+	s.each(w, func(i, x, row scalar.Expr) {
+		w.When(counts(w, i, row), func() { s.apply(w, row, x, s.updated(w, i, x)) })
+	})
+	return w.Launch(s.g.Name())
+}
+
+// bySearch handles few positions by search: the first position of a row combines the updates of
+// all positions of the row, in order.
+func (s *scatterEmitter) bySearch() emit.Launch {
+	w := s.writer()
+	s.each(w, func(i, x, row scalar.Expr) {
+		same := func(j scalar.Expr) scalar.Expr {
+			other, inside := s.Row(w.Simplifier, j, s.load(w))
+			return scalar.And(inside, scalar.Eq(other, row))
+		}
+		first := w.Variable("first", scalar.ConstBool(true))
+		w.Loop("j", loop.Int(0), i, 1, s.Positions-1, func(j scalar.Expr) {
+			w.When(same(j), func() { w.Set(first, scalar.ConstBool(false)) })
+		})
+		w.When(first, func() {
+			acc := w.Variable("acc", s.updated(w, i, x))
+			w.Loop("j", scalar.Add(i, loop.Int(1)), loop.Int(s.Positions), 1, s.Positions-1, func(j scalar.Expr) {
+				w.When(same(j), func() { w.Set(acc, s.Lowering.Mode.Combine(acc, s.updated(w, j, x))) })
+			})
+			s.apply(w, row, x, acc)
+		})
+	})
+	return w.Launch(s.g.Name())
+}
+
+// hasAtomic reports whether to use atomic updates. Integer sums, minima and maxima do not
+// depend on the order. Float sums do, and use atomics only where the op allows it and the cost
+// model expects a gain.
+func (s *scatterEmitter) hasAtomic() bool {
+	switch s.Out.DType {
+	case ir.I32, ir.U32:
+		return s.Lowering.Mode != ir.ScatterMul
+	case ir.F32:
+		unordered := s.Lowering.Unordered != nil && s.Lowering.Unordered(s.Node)
+		return unordered && s.Lowering.Mode == ir.ScatterAdd && s.caps.AtomicFloats != loop.NoAtomicFloats && s.atomicCost() < s.sortedCost()
+	}
+	return false
+}
+
+func (s *scatterEmitter) byAtomics() emit.Launch {
+	op := map[ir.ScatterMode]scalar.Op{ir.ScatterAdd: scalar.OpAdd, ir.ScatterMin: scalar.OpMin, ir.ScatterMax: scalar.OpMax}[s.Lowering.Mode]
+	w := s.writer()
+	s.each(w, func(i, x, row scalar.Expr) {
+		w.Add(w.Atomic(op, s.Out, s.At(w.Simplifier, row, x), s.updated(w, i, x))...)
+	})
+	return w.Launch(s.g.Name())
+}
+
+// lastWriter lets the last position of a row set it: a table holds the number of that position
+// plus one for each row, 0 for none.
+func (s *scatterEmitter) lastWriter() []emit.Launch {
+	table := s.p.Scratch("winners", ir.U32, s.Rows)
+	clear := s.writer()
+	clear.Threads(s.Rows, func(row scalar.Expr) { clear.Save(table, ir.Index{row}, emit.Word(0)) })
+	number := func(i scalar.Expr) scalar.Expr { return scalar.Convert(scalar.Add(i, loop.Int(1)), ir.U32) }
+	vote := s.writer()
+	vote.Threads(s.Positions, func(i scalar.Expr) {
+		row, inside := s.Row(vote.Simplifier, i, s.load(vote))
+		vote.When(inside, func() { vote.Add(vote.Atomic(scalar.OpMax, table, ir.Index{row}, number(i))...) })
+	})
+	return []emit.Launch{
+		clear.Launch(s.g.Name() + "_clear"), vote.Launch(s.g.Name() + "_vote"),
+		s.direct(func(w *emit.Emitter, i, row scalar.Expr) scalar.Expr {
+			return scalar.Eq(w.Load(table, ir.Index{row}), number(i))
+		}),
+	}
+}
+
+// bySort sorts the positions by row and combines the updates of each run, chunk by chunk: a
+// segmented reduction.
+func (s *scatterEmitter) bySort() []emit.Launch {
+	r := &runs{
+		scatterEmitter: s,
+		row:            s.p.Scratch("row", ir.U32, s.Positions),
+		from:           s.p.Scratch("from", ir.I32, s.Positions),
+		chunk:          chunkOf(s.Positions),
+	}
+	r.chunks = emit.CeilDiv(s.Positions, r.chunk)
+	sort := s.byRow()
+	sort.save = func(w *emit.Emitter, _, i, from, key scalar.Expr) {
+		w.Save(r.from, ir.Index{i}, from)
+		w.Save(r.row, ir.Index{i}, key)
+	}
+	out := sort.launches()
+	if r.chunks == 1 {
+		return append(out, r.combine())
+	}
+	r.parts = s.p.Scratch("part", s.SumType(), chunkParts, r.chunks, s.Window)
+	return append(out, r.combine(), r.join())
+}
+
+// byRow sorts positions by row, those out of range last.
+func (s *scatterEmitter) byRow() *sorting {
+	return &sorting{
+		p: s.p, caps: s.caps, name: s.g.Name() + "_sort", rows: 1, length: s.Positions,
+		keyType: ir.U32, bits: bits.Len(uint(s.Rows)),
+		key: func(e *emit.Emitter, _, i scalar.Expr) scalar.Expr {
+			row, inside := s.RowScatter.Row(e.Simplifier, i, e.Reader().Operand(s.Node))
+			return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
+		},
+	}
+}
+
+// additionTime is the time in nanoseconds between two atomic additions to one element: 16,384
+// rows added to one took 168 µs (H200, CUDA).
+const additionTime = 10.0
+
+// eulerGamma is the limit of the harmonic sum 1/1 + … + 1/n minus ln n.
+const eulerGamma = 0.5772156649
+
+// maxUpdates estimates the updates of the most updated row. Indices are known only at run time;
+// typical ones are words, whose k-th most frequent is 1/k as frequent as the first (Zipf's
+// law).
+func (s *scatterEmitter) maxUpdates() float64 {
+	return min(1, 1/(math.Log(float64(s.Rows))+eulerGamma)) * float64(s.Positions)
+}
+
+// traffic is the memory traffic: updates read, updated rows read and written.
+func (s *scatterEmitter) traffic() hardware.Work {
+	positions, rows, size := float64(s.Positions), float64(min(s.Positions, s.Rows)), s.Out.DType.Size()
+	return hardware.Work{
+		Bytes:         (positions + 2*rows) * float64(s.Window*size),
+		Sectors:       3 * positions * float64(emit.CeilDiv(s.Window, emit.SectorElements)*hardware.SectorBytes),
+		Threads:       s.Positions * s.Window,
+		BytesInFlight: size,
+	}
+}
+
+// atomicCost estimates the nanoseconds of atomic additions: the memory traffic, or the
+// serialised additions to the most updated row. Of concurrent compare-and-exchanges one
+// succeeds, and the others retry after a load's latency: up to some 1,000 of them, where 48 µs
+// were measured and 42 for sorting (H200, WebGPU; 21 and 35 for 512, 123 and 56 for 2,048).
+func (s *scatterEmitter) atomicCost() float64 {
+	d, each := s.caps.Profile(), additionTime
+	if s.caps.AtomicFloats == loop.ExchangedFloats {
+		each = d.Latency
+	}
+	return max(s.traffic().Time(d), d.Launch+each*s.maxUpdates())
+}
+
+// sortedCost estimates the nanoseconds of [scatterEmitter.bySort]. For each position of a chunk
+// a thread waits for the index and then for the update.
+func (s *scatterEmitter) sortedCost() float64 {
+	d, chunk := s.caps.Profile(), min(chunkOf(s.Positions), s.Positions)
+	chunks := emit.CeilDiv(s.Positions, chunk)
+	waves := d.Waves(emit.CeilDiv(chunks*s.Window, emit.GroupThreads), emit.GroupThreads)
+	combine := d.Launch + max(s.traffic().Bytes/d.Bandwidth(), 2*d.Latency*waves*float64(chunk))
+	cost := sortSpace{s.byRow()}.Candidates()[0].Cost + combine
+	if chunks > 1 {
+		cost += d.Launch + d.Latency*float64(bits.Len(uint(s.Positions))) // to find the ends of runs
+	}
+	return cost
+}
+
+// runs is the segmented reduction of updates sorted by row. A run is the positions of one row.
+// Chunks split the sorted positions; a run within a chunk is combined and applied there, a run
+// across chunks stores a partial result in each, which are joined afterwards.
+type runs struct {
+	*scatterEmitter
+	row, from     *fusion.Tensor // sorted: rows, past the last one if out of range, and positions
+	chunk, chunks int
+	parts         *fusion.Tensor // partial results by kind, chunk and element of the row
+}
+
+// chunkOf returns the number of positions per thread, of n: about √n/4. With a single run a
+// thread walks a chunk and then one walks the partial results of all chunks, which at √n are
+// equally many; shorter chunks keep more threads busy where there are many runs.
+func chunkOf(n int) int { return max(32, emit.PowerOfTwo(n)>>(bits.Len(uint(n))/2+2)) }
+
+// rowAt returns the row of the sorted position i.
+func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr { return w.Load(r.row, ir.Index{i}) }
+
+// each launches a thread per chunk and element of a row.
+func (r *runs) each(w *emit.Emitter, f func(chunk, x, from, to scalar.Expr)) {
+	w.Threads(r.chunks*r.Window, func(flat scalar.Expr) {
+		chunk, x := w.Let("chunk", scalar.FloorDiv(flat, loop.Int(r.Window))), w.Let("x", scalar.Mod(flat, loop.Int(r.Window)))
+		from := w.Let("from", scalar.Mul(chunk, loop.Int(r.chunk)))
+		f(chunk, x, from, w.Let("to", scalar.Min(scalar.Add(from, loop.Int(r.chunk)), loop.Int(r.Positions))))
+	})
+}
+
+// neighbours returns the rows of the positions before and after a chunk, or a row that no
+// position has.
+func (r *runs) neighbours(w *emit.Emitter, from, to scalar.Expr) (before, after scalar.Expr) {
+	none, last := emit.Word(r.Rows+1), loop.Int(r.Positions-1)
+	before = scalar.Select(scalar.Gt(from, loop.Int(0)), r.rowAt(w, scalar.Max(scalar.Sub(from, loop.Int(1)), loop.Int(0))), none)
+	after = scalar.Select(scalar.Lt(to, loop.Int(r.Positions)), r.rowAt(w, scalar.Min(to, last)), none)
+	return w.Let("before", before), w.Let("after", after)
+}
+
+// combine combines the runs of each chunk.
+func (r *runs) combine() emit.Launch {
+	w := r.writer()
+	r.each(w, func(chunk, x, from, to scalar.Expr) {
+		before, after := r.neighbours(w, from, to)
+		row := w.Variable("row", r.rowAt(w, from))
+		acc := r.sum(w)
+		end := func() { r.endRun(w, chunk, x, row, acc.value(), before, after) }
+		w.Loop("i", from, to, 1, r.Positions-1, func(i scalar.Expr) {
+			next := w.Let("next", r.rowAt(w, i))
+			w.When(scalar.Ne(next, row), func() {
+				end()
+				w.Set(row, next)
+				acc.clear(w)
+			})
+			acc.nextBlock(w, i)
+			w.When(scalar.Lt(next, emit.Word(r.Rows)), func() {
+				position := w.Let("position", w.Load(r.from, ir.Index{i}))
+				w.Set(acc.block, r.Lowering.Mode.Combine(acc.block, r.updated(w, position, x)))
+			})
+		})
+		end()
+	})
+	return w.Launch(r.g.Name() + "_rows")
+}
+
+// adds reports whether updates are f32 sums, whose rounding depends on the order.
+func (r *runs) adds() bool { return r.Lowering.Mode == ir.ScatterAdd && r.SumType() == ir.F32 }
+
+// runSum is the running combination of a run: that of the current block of positions, and, for
+// f32 sums in chunks of several blocks, the sum of the blocks before.
+type runSum struct{ block, before, neutral scalar.Expr }
+
+func (r *runs) sum(w *emit.Emitter) *runSum {
+	s := &runSum{block: w.Variable("acc", r.Neutral()), neutral: r.Neutral()}
+	if r.adds() && r.chunk > fusion.SumBlockLen {
+		s.before = w.Variable("blocks", s.neutral)
+	}
+	return s
+}
+
+// nextBlock begins a new block at the block's first position.
+func (s *runSum) nextBlock(w *emit.Emitter, i scalar.Expr) {
+	if s.before == nil {
+		return
+	}
+	w.When(scalar.Eq(scalar.Rem(i, loop.Int(fusion.SumBlockLen)), loop.Int(0)), func() {
+		w.Set(s.before, scalar.Add(s.before, s.block))
+		w.Set(s.block, s.neutral)
+	})
+}
+
+func (s *runSum) value() scalar.Expr {
+	if s.before == nil {
+		return s.block
+	}
+	return scalar.Add(s.before, s.block)
+}
+
+func (s *runSum) clear(w *emit.Emitter) {
+	w.Set(s.block, s.neutral)
+	if s.before != nil {
+		w.Set(s.before, s.neutral)
+	}
+}
+
+// The partial results of a chunk: of a run that began before it, and of a run that begins in it
+// and continues after it.
+const (
+	laterPart = iota
+	firstPart
+	chunkParts
+)
+
+// endRun applies a run, or stores its partial result.
+func (r *runs) endRun(w *emit.Emitter, chunk, x, row, acc, before, after scalar.Expr) {
+	w.When(scalar.Lt(row, emit.Word(r.Rows)), func() {
+		if r.chunks == 1 {
+			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
+			return
+		}
+		began, goesOn := scalar.Eq(row, before), scalar.Eq(row, after)
+		w.Choose(scalar.Or(began, goesOn), func() {
+			part := scalar.Select(began, loop.Int(laterPart), loop.Int(firstPart))
+			w.Save(r.parts, ir.Index{part, chunk, x}, acc)
+		}, func() { r.apply(w, scalar.Convert(row, ir.I32), x, acc) })
+	})
+}
+
+// join combines the partial results of a run, in order, in the thread of the chunk in which it
+// begins.
+func (r *runs) join() emit.Launch {
+	w := r.writer()
+	r.each(w, func(chunk, x, from, to scalar.Expr) {
+		before, after := r.neighbours(w, from, to)
+		row := w.Let("row", r.rowAt(w, scalar.Sub(to, loop.Int(1))))
+		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
+		w.When(scalar.And(begins, scalar.Lt(row, emit.Word(r.Rows))), func() {
+			last := scalar.FloorDiv(scalar.Sub(r.endOf(w, row, to), loop.Int(1)), loop.Int(r.chunk))
+			acc := w.Variable("acc", w.Load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
+			next := scalar.Add(chunk, loop.Int(1))
+			r.add(w, acc, x, next, scalar.Add(w.Let("last", last), loop.Int(1)))
+			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
+		})
+	})
+	return w.Launch(r.g.Name() + "_join")
+}
+
+// partBlock is the number of terms of each level of blocked f32 summation.
+const partBlock = 16
+
+// add combines the partial results of chunks from to below to into acc; f32 sums go by blocks
+// of blocks, to bound the rounding error.
+func (r *runs) add(w *emit.Emitter, acc, x, from, to scalar.Expr) {
+	if r.chunks <= partBlock || !r.adds() {
+		w.Loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
+			w.Set(acc, r.Lowering.Mode.Combine(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
+		})
+		return
+	}
+	r.addBlocks(w, acc, x, from, to, partBlock*partBlock)
+}
+
+// addBlocks sums partial results in blocks of size, each in smaller blocks.
+func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int) {
+	w.Loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
+		if size == 1 {
+			w.Set(acc, scalar.Add(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
+			return
+		}
+		block := w.Variable("sum", r.Neutral())
+		r.addBlocks(w, block, x, first, w.Let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
+		w.Set(acc, scalar.Add(acc, block))
+	})
+}
+
+// endOf returns the end of a run by binary search from a position on.
+func (r *runs) endOf(w *emit.Emitter, row, from scalar.Expr) scalar.Expr {
+	low, high := w.Variable("low", from), w.Variable("high", scalar.Convert(loop.Int(r.Positions), from.Type))
+	w.Times("halving", bits.Len(uint(r.Positions)), func(scalar.Expr) {
+		middle := w.Let("middle", scalar.FloorDiv(scalar.Add(low, high), loop.Int(2)))
+		w.When(scalar.Lt(low, high), func() {
+			w.Choose(scalar.Eq(r.rowAt(w, middle), row),
+				func() { w.Set(low, scalar.Add(middle, loop.Int(1))) },
+				func() { w.Set(high, middle) })
+		})
+	})
+	return low
+}

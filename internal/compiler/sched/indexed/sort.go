@@ -1,0 +1,474 @@
+package indexed
+
+import (
+	"math/bits"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// sorting is a stable sort of each row by an unsigned key. The results are the source positions
+// of the sorted elements, and optionally the keys.
+type sorting struct {
+	p            *fusion.Partition
+	caps         loop.Caps
+	name         string
+	rows, length int
+	keyType      ir.DType // U32 or U64
+	bits         int      // significant low bits of the keys
+	// key returns the key of element i of a row.
+	key func(e *emit.Emitter, row, i scalar.Expr) scalar.Expr
+	// save stores the source position and the key of the element at place i of a row.
+	save func(w *emit.Emitter, row, i, from, key scalar.Expr)
+}
+
+// sortingOf returns the sort of a group of kind SortKind, or nil where it has no elements.
+func sortingOf(g *fusion.Group, caps loop.Caps) *sorting {
+	n, out := g.Members[0].Node, g.Members[0].Store[0]
+	l := n.Def().Lower.(*ir.SortLowering)
+	axis := l.Axis(n)
+	if out.Len() == 0 {
+		return nil
+	}
+	lines := append([]int{}, out.Dims...)
+	lines[axis] = 1
+	place := func(e *emit.Emitter, row, i scalar.Expr) ir.Index {
+		at := e.Unflatten(row, lines)
+		at[axis] = i
+		return at
+	}
+	return &sorting{
+		p: g.Partition(), caps: caps, name: g.Name(), rows: out.Len() / out.Dims[axis], length: out.Dims[axis], bits: l.Bits(n),
+		keyType: l.Key(n, scalar.FreeVar("x", n.Input(0).DType())).Type,
+		key: func(e *emit.Emitter, row, i scalar.Expr) scalar.Expr {
+			return l.Key(n, e.Reader().Element(n.Input(0), place(e, row, i)))
+		},
+		save: func(w *emit.Emitter, row, i, from, _ scalar.Expr) { w.Save(out, place(w, row, i), from) },
+	}
+}
+
+func (s *sorting) launches() []emit.Launch {
+	if s.length <= s.capacity() {
+		return []emit.Launch{s.network()}
+	}
+	return s.radix()
+}
+
+// capacity is the number of elements, a power of two, whose keys and positions fit workgroup
+// memory.
+func (s *sorting) capacity() int {
+	each := s.keyType.Size() + ir.I32.Size()
+	return 1 << (bits.Len(uint(s.caps.SharedBytes/each)) - 1)
+}
+
+// minNetworkSlots is the minimum number of elements per workgroup, a pair for each of 256
+// threads: short rows share one.
+const minNetworkSlots = 512
+
+// network sorts rows that fit a workgroup by a bitonic network. Equal keys compare by position,
+// which makes it stable; padding has the largest key and the largest positions.
+func (s *sorting) network() emit.Launch {
+	width := max(emit.PowerOfTwo(s.length), 2)
+	perGroup := max(1, min(minNetworkSlots, s.capacity())/width)
+	for perGroup > 1 && perGroup/2 >= s.rows {
+		perGroup /= 2
+	}
+	slots := width * perGroup
+	w := emit.New(s.p, s.caps).WithThreads(min(emit.UsualThreads(s.caps), slots/2))
+	threads := w.Workgroup[0]
+	workgroup, exists := w.BoundedGroup(emit.CeilDiv(s.rows, perGroup))
+	lane := loop.LocalID(0, threads)
+	keys, from := w.Shared("keys", s.keyType, 1, slots), w.Shared("from", ir.I32, 1, slots)
+
+	overSlots := func(f func(slot, row, i, inside scalar.Expr)) {
+		w.Loop("slot", lane, loop.Int(slots), threads, slots-1, func(slot scalar.Expr) {
+			row := scalar.Add(scalar.Mul(workgroup, loop.Int(perGroup)), scalar.FloorDiv(slot, loop.Int(width)))
+			i := w.Let("at", scalar.Mod(slot, loop.Int(width)))
+			inside := scalar.And(exists, scalar.And(scalar.Lt(row, loop.Int(s.rows)), scalar.Lt(i, loop.Int(s.length))))
+			f(slot, w.Let("row", scalar.Min(row, loop.Int(s.rows-1))), i, inside)
+		})
+	}
+	overSlots(func(slot, row, i, inside scalar.Expr) {
+		key := s.key(w, row, w.Let("near", scalar.Min(i, loop.Int(s.length-1))))
+		w.Put(keys, slot, scalar.Select(inside, key, scalar.Not(scalar.ConstI(s.keyType, 0))))
+		w.Put(from, slot, i)
+	})
+	w.Barrier()
+	s.merge(w, keys, from, slots, width)
+	overSlots(func(slot, row, i, inside scalar.Expr) {
+		w.When(inside, func() {
+			s.save(w, row, scalar.Min(i, loop.Int(s.length-1)), scalar.LoadAt(from, ir.I32, slot), scalar.LoadAt(keys, s.keyType, slot))
+		})
+	})
+	return w.Launch(s.name)
+}
+
+// merge sorts each run of width slots.
+func (s *sorting) merge(w *emit.Emitter, keys, from, slots, width int) {
+	threads := w.Workgroup[0]
+	rounds := bits.Len(uint(width)) - 1
+	w.Loop("round", loop.Int(1), loop.Int(rounds+1), 1, rounds, func(round scalar.Expr) {
+		w.Loop("step", loop.Int(0), round, 1, rounds-1, func(step scalar.Expr) {
+			shift := w.Let("shift", scalar.Sub(scalar.Sub(round, loop.Int(1)), step))
+			w.Loop("pair", loop.LocalID(0, threads), loop.Int(slots/2), threads, slots/2-1, func(pair scalar.Expr) {
+				reach := w.Let("reach", scalar.Convert(scalar.Shl(emit.Word(1), scalar.Convert(shift, ir.U32)), ir.I32))
+				low := scalar.And(pair, scalar.Sub(reach, loop.Int(1)))
+				a := w.Let("a", scalar.Add(scalar.Mul(scalar.Sub(pair, low), loop.Int(2)), low))
+				b := w.Let("b", scalar.Add(a, reach))
+				key := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(keys, s.keyType, at) }
+				place := func(at scalar.Expr) scalar.Expr { return scalar.LoadAt(from, ir.I32, at) }
+				keyA, keyB := w.Let("key", key(a)), w.Let("key", key(b))
+				fromA, fromB := w.Let("place", place(a)), w.Let("place", place(b))
+				after := scalar.Or(scalar.Gt(keyA, keyB), scalar.And(scalar.Eq(keyA, keyB), scalar.Gt(fromA, fromB)))
+				down := scalar.Ne(scalar.And(scalar.Shr(scalar.And(a, loop.Int(width-1)), round), loop.Int(1)), loop.Int(0))
+				w.When(scalar.Ne(after, down), func() {
+					w.Put(keys, a, keyB)
+					w.Put(keys, b, keyA)
+					w.Put(from, a, fromB)
+					w.Put(from, b, fromA)
+				})
+			})
+			w.Barrier()
+		})
+	})
+}
+
+// sortSpace is the schedule space of a sort.
+type sortSpace struct{ s *sorting } // nil where there is nothing to sort
+
+// NewSortSpace returns the schedule space of a sort.
+func NewSortSpace(g *fusion.Group, caps loop.Caps) emit.Space {
+	return sortSpace{sortingOf(g, caps)}
+}
+
+// Rule returns the default schedule, see [emit.Space].
+func (w sortSpace) Rule() emit.Schedule {
+	if s := (emit.Schedule{Family: emit.BitonicSort}); w.Fits(s) {
+		return s
+	}
+	return emit.Schedule{Family: emit.RadixSort}
+}
+
+// Candidates returns the schedules worth measuring, see [emit.Space].
+func (w sortSpace) Candidates() []emit.Ranked {
+	if w.s == nil {
+		return []emit.Ranked{{Schedule: w.Rule(), Cost: 0}}
+	}
+	list := []emit.Ranked{{Schedule: w.Rule(), Cost: w.s.radixCost()}}
+	if list[0].Family == emit.BitonicSort {
+		list[0].Cost = w.s.networkCost()
+		list = append(list, emit.Ranked{Schedule: emit.Schedule{Family: emit.RadixSort}, Cost: w.s.radixCost()})
+	}
+	return list
+}
+
+// Fits accepts networks for rows that fit a workgroup.
+func (w sortSpace) Fits(s emit.Schedule) bool {
+	return s == emit.Schedule{Family: emit.RadixSort} || s == emit.Schedule{Family: emit.BitonicSort} && (w.s == nil || w.s.length <= w.s.capacity())
+}
+
+// Emit returns the launches of a schedule that fits.
+func (w sortSpace) Emit(s emit.Schedule) []emit.Launch {
+	switch {
+	case w.s == nil:
+		return nil
+	case s.Family == emit.BitonicSort:
+		return []emit.Launch{w.s.network()}
+	}
+	return w.s.radix()
+}
+
+// networkCost counts the steps of a bitonic network, each with a barrier.
+func (s *sorting) networkCost() float64 {
+	d, width := s.caps.Profile(), emit.PowerOfTwo(s.length)
+	rounds := bits.Len(uint(width)) - 1
+	steps := float64(rounds * (rounds + 1) / 2)
+	waves := d.Waves(s.rows, width/2)
+	return d.Launch + steps*waves*(d.Barrier+float64(emit.CeilDiv(width/2, s.caps.Invocations))*pairTime)
+}
+
+// pairTime is the time in nanoseconds of one pair per thread of a workgroup: an estimate of two
+// loads, a comparison and two stores in workgroup memory.
+const pairTime = 20
+
+// radixCost counts the passes over memory: the histogram reads the keys, the scatter reads and
+// writes keys and positions.
+func (s *sorting) radixCost() float64 {
+	d, passes := s.caps.Profile(), float64(emit.CeilDiv(s.bits, digitBits))
+	elements := float64(s.rows * s.length * (s.keyType.Size() + 4))
+	return passes * (3*d.Launch + 2.5*elements/d.Bandwidth())
+}
+
+// A radix sort by digits of four bits: the counts of sixteen digits per thread, two in a word,
+// fit the workgroup memory of every device.
+const (
+	digitBits = 4
+	digits    = 1 << digitBits
+	digitPair = digits / 2 // digits d and d+digitPair share a word of counts
+)
+
+// tileEach is the number of elements per thread: enough to keep the list of counts short, while
+// the counts of a tile fit half a word.
+const tileEach = 16
+
+// tileThreads is the workgroup size of a radix sort: the counts, 32 bytes a thread, take half
+// of the workgroup memory that every device has, which leaves room for their scan.
+const tileThreads = 256
+
+// radix sorts by one digit per pass, least significant first. A pass has three launches:
+// histograms of tiles, a scan of the counts, and a scatter of each tile. No workgroup waits for
+// another.
+func (s *sorting) radix() []emit.Launch {
+	passes := max(1, emit.CeilDiv(s.bits, digitBits))
+	threads := min(s.caps.Invocations, tileThreads)
+	tiles := emit.CeilDiv(s.length, threads*tileEach)
+	counts := s.p.Scratch("counts", ir.U32, s.rows, digits*tiles)
+	var out []emit.Launch
+	var before *sorted
+	for pass := range passes {
+		r := &radixPass{sorting: s, threads: threads, tiles: tiles, shift: pass * digitBits, counts: counts, from: before}
+		if pass < passes-1 {
+			r.to = &sorted{s.p.Scratch("keys", s.keyType, s.rows, s.length), s.p.Scratch("from", ir.I32, s.rows, s.length)}
+		}
+		out = append(out, r.histogram(), r.scanCounts(), r.scatter())
+		before = r.to
+	}
+	return out
+}
+
+// sorted holds the elements between two passes: keys and source positions.
+type sorted struct{ keys, from *fusion.Tensor }
+
+// radixPass sorts by one digit.
+type radixPass struct {
+	*sorting
+	threads, tiles, shift int
+	counts                *fusion.Tensor // by row, and by digit and tile
+	from, to              *sorted        // nil: the input, and the result
+}
+
+// element returns the key and the source position of element i of a row.
+func (r *radixPass) element(w *emit.Emitter, row, i scalar.Expr) (key, from scalar.Expr) {
+	if r.from == nil {
+		return w.Let("key", r.key(w, row, i)), i
+	}
+	at := ir.Index{row, i}
+	return w.Let("key", w.Load(r.from.keys, at)), w.Load(r.from.from, at)
+}
+
+// digit returns the digit of a key, an I32.
+func (r *radixPass) digit(w *emit.Emitter, key scalar.Expr) scalar.Expr {
+	d := scalar.And(scalar.Shr(key, scalar.ConstI(r.keyType, int64(r.shift))), scalar.ConstI(r.keyType, digits-1))
+	name := w.Name("digit")
+	w.Add(&loop.Let{Name: name, Value: scalar.Convert(d, ir.I32)})
+	return scalar.NewVar(name, ir.I32, 0, digits-1)
+}
+
+// sortTile is the workgroup of a tile.
+type sortTile struct {
+	*emit.Emitter
+	r             *radixPass
+	row, at, lane scalar.Expr
+	exists        scalar.Expr
+	tally         int // digit counts per thread, two in a word
+}
+
+// tile begins a kernel with a workgroup per tile, and counts the digits of each thread.
+func (r *radixPass) tile() *sortTile {
+	t := &sortTile{Emitter: emit.New(r.p, r.caps).WithThreads(r.threads), r: r, lane: loop.LocalID(0, r.threads)}
+	workgroup, exists := t.BoundedGroup(r.rows * r.tiles)
+	t.exists = exists
+	t.row, t.at = t.Let("row", scalar.FloorDiv(workgroup, loop.Int(r.tiles))), t.Let("tile", scalar.Mod(workgroup, loop.Int(r.tiles)))
+	t.tally = t.Shared("tally", ir.U32, 1, digitPair*r.threads)
+	t.Times("pair", digitPair, func(pair scalar.Expr) { t.Put(t.tally, t.column(pair), emit.Word(0)) })
+	t.elements(func(_, key scalar.Expr) {
+		slot, one := t.slot(key)
+		t.Put(t.tally, slot, scalar.Add(scalar.LoadAt(t.tally, ir.U32, slot), one))
+	})
+	return t
+}
+
+// place is the index of the count of a digit of the tile, and after the scan of its first
+// element's place.
+func (t *sortTile) place(digit scalar.Expr) ir.Index {
+	return ir.Index{t.row, scalar.Add(scalar.Mul(digit, loop.Int(t.r.tiles)), t.at)}
+}
+
+// column is the slot of the thread's counts of a pair of digits.
+func (t *sortTile) column(pair scalar.Expr) scalar.Expr {
+	return scalar.Add(scalar.Mul(pair, loop.Int(t.r.threads)), t.lane)
+}
+
+// slot returns the slot in which the thread counts a key's digit, and the increment.
+func (t *sortTile) slot(key scalar.Expr) (at, one scalar.Expr) {
+	d := t.r.digit(t.Emitter, key)
+	return t.Let("slot", t.column(scalar.And(d, loop.Int(digitPair-1)))), t.Let("one", scalar.Shl(emit.Word(1), bitOffset(d)))
+}
+
+// bitOffset is the bit offset of a digit's count in its word.
+func bitOffset(digit scalar.Expr) scalar.Expr {
+	return scalar.Convert(scalar.Mul(scalar.FloorDiv(digit, loop.Int(digitPair)), loop.Int(16)), ir.U32)
+}
+
+// elements writes f for each of the thread's elements, in order.
+func (t *sortTile) elements(f func(from, key scalar.Expr)) {
+	first := t.Let("first", scalar.Mul(scalar.Add(scalar.Mul(t.at, loop.Int(t.r.threads)), t.lane), loop.Int(tileEach)))
+	t.Times("each", tileEach, func(each scalar.Expr) {
+		i := t.Let("i", scalar.Add(first, each))
+		t.When(scalar.Lt(i, loop.Int(t.r.length)), func() {
+			key, from := t.r.element(t.Emitter, t.row, t.Let("near", scalar.Min(i, loop.Int(t.r.length-1))))
+			f(from, key)
+		})
+	})
+}
+
+// histogram stores the digit histogram of each tile.
+func (r *radixPass) histogram() emit.Launch {
+	t := r.tile()
+	t.Barrier()
+	// Several threads sum each digit; neighbouring threads read neighbouring words.
+	parts := r.threads / digits
+	sums := t.Shared("sums", ir.U32, 1, r.threads)
+	digit, part := t.Let("digit", scalar.FloorDiv(t.lane, loop.Int(parts))), t.Let("part", scalar.Mod(t.lane, loop.Int(parts)))
+	sum := t.Variable("sum", emit.Word(0))
+	t.Loop("from", part, loop.Int(r.threads), parts, r.threads-1, func(from scalar.Expr) {
+		at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), from)
+		t.Set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff))))
+	})
+	t.Put(sums, t.lane, sum)
+	t.Barrier()
+	t.When(scalar.And(t.exists, scalar.Lt(t.lane, loop.Int(digits))), func() {
+		total := t.Variable("total", emit.Word(0))
+		own := scalar.Min(t.lane, loop.Int(digits-1))
+		t.Times("part", parts, func(part scalar.Expr) {
+			t.Set(total, scalar.Add(total, scalar.LoadAt(sums, ir.U32, scalar.Add(scalar.Mul(own, loop.Int(parts)), part))))
+		})
+		t.Save(r.counts, t.place(own), total)
+	})
+	return t.Launch(r.name + "_count")
+}
+
+// scanCounts is the exclusive scan of a row's counts, ordered by digit, then tile, in one
+// workgroup.
+func (r *radixPass) scanCounts() emit.Launch {
+	w := emit.New(r.p, r.caps).WithThreads(r.threads)
+	row, exists := w.BoundedGroup(r.rows)
+	lane := loop.LocalID(0, r.threads)
+	n, block := digits*r.tiles, r.threads*tileEach
+	carry := w.Variable("carry", emit.Word(0))
+	scan := newBlockScan(w, ir.U32, r.threads)
+	w.Loop("block", loop.Int(0), loop.Int(n), block, n-1, func(from scalar.Expr) {
+		first := w.Let("first", scalar.Add(from, scalar.Mul(lane, loop.Int(tileEach))))
+		each := func(f func(at ir.Index, i scalar.Expr)) {
+			w.Times("each", tileEach, func(each scalar.Expr) {
+				i := w.Let("i", scalar.Add(first, each))
+				w.When(scalar.Lt(i, loop.Int(n)), func() { f(ir.Index{row, scalar.Min(i, loop.Int(n-1))}, i) })
+			})
+		}
+		sum := w.Variable("sum", emit.Word(0))
+		each(func(at ir.Index, _ scalar.Expr) { w.Set(sum, scalar.Add(sum, w.Load(r.counts, at))) })
+		before, total := scan.run(sum)
+		running := w.Variable("running", scalar.Add(carry, before))
+		each(func(at ir.Index, _ scalar.Expr) {
+			own := w.Let("own", w.Load(r.counts, at))
+			w.When(exists, func() { w.Save(r.counts, at, running) })
+			w.Set(running, scalar.Add(running, own))
+		})
+		w.Set(carry, scalar.Add(carry, total))
+	})
+	return w.Launch(r.name + "_places")
+}
+
+// scatter scatters the elements of each tile to their places.
+func (r *radixPass) scatter() emit.Launch {
+	t := r.tile()
+	t.Barrier()
+	t.rank()
+	// The place in the row is relative to the digit's first element in the tile.
+	start := t.Shared("start", ir.I32, 1, digits)
+	t.When(scalar.Lt(t.lane, loop.Int(digits)), func() {
+		digit := scalar.Min(t.lane, loop.Int(digits-1))
+		before := t.field(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), digit)
+		place := scalar.Convert(t.Load(r.counts, t.place(digit)), ir.I32)
+		t.Put(start, digit, scalar.Sub(place, before))
+	})
+	t.Barrier()
+	t.elements(func(from, key scalar.Expr) {
+		digit := r.digit(t.Emitter, key)
+		slot, one := t.slot(key)
+		place := t.Let("place", scalar.Add(scalar.LoadAt(start, ir.I32, digit), t.field(slot, digit)))
+		t.Put(t.tally, slot, scalar.Add(scalar.LoadAt(t.tally, ir.U32, slot), one))
+		t.When(t.exists, func() {
+			if r.to == nil {
+				r.save(t.Emitter, t.row, place, from, key)
+				return
+			}
+			t.Save(r.to.keys, ir.Index{t.row, place}, key)
+			t.Save(r.to.from, ir.Index{t.row, place}, from)
+		})
+	})
+	return t.Launch(r.name + "_move")
+}
+
+// field returns the count of a digit in a word of the tally.
+func (t *sortTile) field(at, digit scalar.Expr) scalar.Expr {
+	return scalar.Convert(scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff)), ir.I32)
+}
+
+// rank turns the counts into the rank in the sorted tile of each thread's first element of each
+// digit: an exclusive scan over the words, all threads of a pair of digits contiguous, with the
+// low halves before the high ones.
+func (t *sortTile) rank() {
+	first := t.Let("words", scalar.Mul(t.lane, loop.Int(digitPair)))
+	each := func(f func(at scalar.Expr)) {
+		t.Times("each", digitPair, func(each scalar.Expr) { f(t.Let("at", scalar.Add(first, each))) })
+	}
+	sum := t.Variable("sum", emit.Word(0))
+	each(func(at scalar.Expr) { t.Set(sum, scalar.Add(sum, scalar.LoadAt(t.tally, ir.U32, at))) })
+	before, total := newBlockScan(t.Emitter, ir.U32, t.r.threads).run(sum)
+	running := t.Variable("running", scalar.Add(before, scalar.Shl(total, emit.Word(16))))
+	each(func(at scalar.Expr) {
+		own := t.Let("own", scalar.LoadAt(t.tally, ir.U32, at))
+		t.Put(t.tally, at, running)
+		t.Set(running, scalar.Add(running, own))
+	})
+	t.Barrier()
+}
+
+// blockScan is a block scan by addition.
+type blockScan struct {
+	w       *emit.Emitter
+	d       ir.DType
+	threads int
+	slot    int
+}
+
+func newBlockScan(w *emit.Emitter, d ir.DType, threads int) *blockScan {
+	return &blockScan{w, d, threads, w.Shared("scan", d, 1, 2*threads)}
+}
+
+// run returns the exclusive scan over the threads and the total, by recursive doubling with
+// double buffering.
+func (b *blockScan) run(x scalar.Expr) (before, total scalar.Expr) {
+	w, lane := b.w, loop.LocalID(0, b.threads)
+	at := func(half int, i scalar.Expr) scalar.Expr { return scalar.Add(loop.Int(half*b.threads), i) }
+	load := func(half int, i scalar.Expr) scalar.Expr { return scalar.LoadAt(b.slot, b.d, at(half, i)) }
+	w.Put(b.slot, at(0, lane), x)
+	w.Barrier()
+	half := 0
+	for reach := 1; reach < b.threads; reach *= 2 {
+		far := load(half, scalar.Max(scalar.Sub(lane, loop.Int(reach)), loop.Int(0)))
+		far = scalar.Select(scalar.Ge(lane, loop.Int(reach)), far, scalar.ConstI(b.d, 0))
+		w.Put(b.slot, at(1-half, lane), scalar.Add(load(half, lane), far))
+		w.Barrier()
+		half = 1 - half
+	}
+	before = load(half, scalar.Max(scalar.Sub(lane, loop.Int(1)), loop.Int(0)))
+	before = w.Let("before", scalar.Select(scalar.Gt(lane, loop.Int(0)), before, scalar.ConstI(b.d, 0)))
+	total = w.Let("total", load(half, loop.Int(b.threads-1)))
+	w.Barrier()
+	return before, total
+}

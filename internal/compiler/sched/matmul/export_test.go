@@ -1,0 +1,32 @@
+package matmul
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// TileSchedules returns the schedules of all tiles with a split-K factor.
+func TileSchedules(parts int) []emit.Schedule { return schedulesOf(tiles, parts) }
+
+// FragmentSchedules returns the schedules of all fragment tiles.
+func FragmentSchedules(parts int) []emit.Schedule { return schedulesOf(fragmentTiles, parts) }
+
+// PipelinedSchedules returns the schedules of all pipelined tiles.
+func PipelinedSchedules(parts int) []emit.Schedule { return schedulesOf(pipelinedTiles, parts) }
+
+func schedulesOf(tiles []tile, parts int) []emit.Schedule {
+	var out []emit.Schedule
+	for _, t := range tiles {
+		out = append(out, t.schedule(parts))
+	}
+	return out
+}
+
+// MmaSchedules returns the schedules of all warp-group MMA tiles of a target.
+func MmaSchedules(parts int, caps loop.Caps) []emit.Schedule {
+	var out []emit.Schedule
+	for _, t := range mmaTilesFor(caps) {
+		out = append(out, emit.Schedule{Family: emit.WarpGroups, N: t.columns, Stages: t.stages, Split: parts})
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package matmul_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/matmul"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
+	copying := schedtest.Hopper()
+	copying.Name, copying.TensorMaps = "copying", false
+	for _, target := range []plan.Target{schedtest.Hopper(), copying, schedtest.Ampere(), schedtest.Ada()} {
+		t.Run(target.Name, func(t *testing.T) { productsInEveryTile(t, target) })
+	}
+}
+
+func productsInEveryTile(t *testing.T, target plan.Target) {
+	shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, 264, 576, 2}}
+	for i := range matmul.MmaSchedules(1, target.Caps) {
+		for j, s := range shapes {
+			for _, d := range []ir.DType{[]ir.DType{ir.BF16, ir.F16, ir.BF16}[j], ir.F32} {
+				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
+						g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulOf(b, d, s.m, s.n, s.k, layout, layout[0] == 't') })
+						schedtest.RunOn(t, g, schedtest.ContractionsBy(t, g, target, matmul.MmaSchedules(s.parts, target.Caps)[i]), schedtest.Wholes)
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestTilesOfMultiplyAddsAreChosenByCost tests the estimates of mma.go: large products have
+// large tiles, those of few tiles have smaller ones or split-K, and small ones no multiply-adds.
+func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		d       ir.DType
+		columns int // of the tile, 0 for no multiply-adds
+		kernels int
+	}{
+		{8192, 8192, 8192, ir.BF16, 256, 1},
+		{4096, 4096, 4096, ir.F32, 256, 1},
+		{1024, 1024, 1024, ir.F16, 64, 1},
+		{512, 512, 4096, ir.BF16, 64, 2},
+		{64, 64, 64, ir.BF16, 0, 1},
+		{4096, 8, 128, ir.F32, 0, 1},
+		{1024, 1024, 1024, ir.F64, 0, 1},
+	} {
+		g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulOf(b, c.d, c.m, c.n, c.k, "nn", false) })
+		kernels := schedtest.Kernels(t, g, schedtest.Hopper())
+		columns := 0
+		for _, k := range kernels {
+			if err := schedtest.Hopper().Check(k); err != nil {
+				t.Error(err)
+			}
+			if k.HasMma() && plan.WebGPU().Check(k) == nil {
+				t.Errorf("WebGPU takes %s", k.Name)
+			}
+			loop.Walk(k.Body, func(s loop.Stmt) {
+				if s, ok := s.(*loop.Mma); ok {
+					columns = s.Shape.N
+				}
+			})
+		}
+		if columns != c.columns || len(kernels) != c.kernels {
+			t.Errorf("%dx%dx%d of %s: %d kernels, %d columns, want %d and %d", c.m, c.n, c.k, c.d, len(kernels), columns, c.kernels, c.columns)
+		}
+	}
+}

@@ -1,0 +1,334 @@
+package matmul
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// pieceReader reads an operand of a contraction by pieces.
+type pieceReader struct {
+	e       *emit.Emitter
+	c       *fusion.Contraction
+	d       ir.DType
+	operand int
+	batch   ir.Index
+}
+
+// pieceAt returns the piece of elements at a free and a contracted position, along the axis of
+// the layout. It returns false if they are not contiguous and aligned. The positions are in
+// range.
+func (r *pieceReader) pieceAt(load ir.Load, free, k scalar.Expr, layout mmaLayout) (p emit.Piece, ok bool) {
+	spaces := [2][]int{r.c.M, r.c.N}
+	return r.e.PieceOf(r.d, func(j int) scalar.Expr {
+		f, kk := free, k
+		if layout == alongK {
+			kk = scalar.Add(k, loop.Int(j))
+		} else {
+			f = scalar.Add(free, loop.Int(j))
+		}
+		fAt, kAt := r.e.Unflatten(r.e.Simplify(f), spaces[r.operand]), r.e.Unflatten(r.e.Simplify(kk), r.c.K)
+		return r.c.Factor(r.operand, r.batch, fAt, kAt, load)
+	})
+}
+
+// layoutOf returns the layout of an operand in memory.
+func layoutOf(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType, operand int) mmaLayout {
+	r := &pieceReader{e: e, c: c, d: d, operand: operand, batch: fusion.Coords("b", c.Batch)}
+	free, k := fusion.Product([2][]int{c.M, c.N}[operand]), fusion.Product(c.K)
+	each := loop.ChunkElements(d)
+	position := func(name string, n, step int) scalar.Expr {
+		return scalar.Mul(scalar.NewVar(name, ir.I32, 0, int64(n/step-1)), loop.Int(step))
+	}
+	load := e.Reader().Operand(c.Node)
+	if k%each == 0 {
+		if p, ok := r.pieceAt(load, position("f", free, 1), position("k", k, each), alongK); ok && !emit.Writes(e, g, p.Array) {
+			return alongK
+		}
+	}
+	if free%each == 0 {
+		if p, ok := r.pieceAt(load, position("f", free, each), position("k", k, 1), alongFree); ok && !emit.Writes(e, g, p.Array) {
+			return alongFree
+		}
+	}
+	return staged
+}
+
+// stagedLength returns the contracted length of a staged operand: whole pieces.
+func stagedLength(c *fusion.Contraction, d ir.DType) int {
+	each := loop.ChunkElements(d)
+	return emit.CeilDiv(fusion.Product(c.K), each) * each
+}
+
+// stageOperand returns the launch that writes an operand to scratch memory, batch by batch and
+// contiguous along k.
+func stageOperand(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, p *mmaPlan, operand int) (emit.Launch, *fusion.Tensor) {
+	free := [2][]int{c.M, c.N}[operand]
+	length := stagedLength(c, p.operand)
+	name := [2]string{"left", "right"}[operand]
+	dims := []int{fusion.Product(c.Batch), fusion.Product(free), length}
+	t := e.Partition.Scratch(name, p.operand, dims...)
+	w := e.Sibling().WithThreads(emit.GroupThreads)
+	load := w.Reader().Operand(c.Node)
+	w.Threads(t.Len(), func(i scalar.Expr) {
+		at := w.Unflatten(i, dims)
+		k, inside := at[2], scalar.Expr(scalar.ConstBool(true))
+		if length != fusion.Product(c.K) {
+			inside = scalar.Lt(k, loop.Int(fusion.Product(c.K)))
+			k = w.Simplify(scalar.Min(k, loop.Int(fusion.Product(c.K)-1)))
+		}
+		x := c.Factor(operand, w.Unflatten(at[0], c.Batch), w.Unflatten(at[1], free), w.Unflatten(k, c.K), load)
+		x = scalar.Select(inside, x, scalar.ConstF(ir.F32, 0))
+		w.Save(t, at, w.Simplify(scalar.Convert(x, p.operand)))
+	})
+	return w.Launch(g.Name() + "_" + name), t
+}
+
+// mmaSide is one operand of the multiply-adds: tiles of free positions by the contracted
+// positions of a step.
+type mmaSide struct {
+	layout mmaLayout
+	// pieceAt returns a piece of the operand at positions that are in range.
+	pieceAt    func(free, k scalar.Expr) emit.Piece
+	free       int         // all free positions
+	tile       int         // free positions of a workgroup
+	index      scalar.Expr // number of the workgroup's tile
+	length     int         // all contracted positions
+	slot       int         // workgroup array of the tiles of all stages
+	threadRead bool        // threads read the tiles, not multiply-adds
+	tensorMap  *tensorMap  // tensor map; nil if the operand or the target has none
+	mapNumber  int         // number of the tensor map in the kernel
+}
+
+// newSide declares the shared memory of an operand, number 0 for rows and 1 for columns. A
+// staged operand is read from scratch.
+func (m *mmaEmitter) newSide(operand, number int, scratch *fusion.Tensor) mmaSide {
+	c := m.out.c
+	s := mmaSide{
+		layout: m.p.layout[operand], free: fusion.Product([2][]int{c.M, c.N}[operand]), length: fusion.Product(c.K),
+		tile: [2]int{mmaRows, m.p.columns}[number], threadRead: number == 0 && m.p.inRegisters(),
+	}
+	s.slot = m.Shared([2]string{"rows", "columns"}[number], m.p.operand, 1, m.p.stages*s.stageLength(m.p))
+	if scratch != nil {
+		s.layout, s.length = alongK, stagedLength(c, m.p.operand)
+		s.pieceAt = func(free, k scalar.Expr) emit.Piece {
+			root, at := m.Emitter.Partition.Place(scratch, ir.Index{m.batch, free, k})
+			return emit.Piece{Array: root.ID, At: m.Simplify(at)}
+		}
+		return s
+	}
+	r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: operand, batch: m.out.batch}
+	load := m.Reader().Operand(c.Node)
+	s.pieceAt = func(free, k scalar.Expr) emit.Piece {
+		p, ok := r.pieceAt(load, free, k, s.layout)
+		if !ok {
+			panic("an operand's layout has changed")
+		}
+		return p
+	}
+	return s
+}
+
+// stageLength returns the elements of a stage's tile.
+func (s *mmaSide) stageLength(p *mmaPlan) int { return s.tile * p.stepLength() }
+
+// startCopies starts the copies of a thread's share of a step to a stage.
+func (m *mmaEmitter) startCopies(s *mmaSide, step, stage scalar.Expr) {
+	each := loop.ChunkElements(m.p.operand)
+	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
+	for first := 0; first < s.stageLength(m.p)/each; first += mmaThreads {
+		id := m.Simplify(scalar.Add(m.thread, loop.Int(first)))
+		var to scalar.Expr
+		var p emit.Piece
+		if s.layout == alongK {
+			to, p = m.pieceAlongK(s, step, id)
+		} else {
+			to, p = m.pieceAlongFree(s, step, id)
+		}
+		m.Add(&loop.CopyAsync{
+			To: s.slot, ToAt: m.Simplify(scalar.Add(base, to)), From: p.Array, FromAt: p.At, Count: each, Valid: p.Valid,
+		})
+	}
+}
+
+// pieceAlongK returns piece id of a step's tile, contiguous along k, and its offset in the
+// stage. Neighbouring threads have neighbours along k. Out-of-range free positions are clamped,
+// since their results are not stored; out-of-range contracted positions are zero.
+func (m *mmaEmitter) pieceAlongK(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p emit.Piece) {
+	each, length := loop.ChunkElements(m.p.operand), m.p.stepLength()
+	per := length / each
+	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+	free := scalar.Add(scalar.Mul(s.index, loop.Int(s.tile)), row)
+	if s.free%s.tile != 0 {
+		free = scalar.Min(free, loop.Int(s.free-1))
+	}
+	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(per)), at), each)
+	p = s.pieceAt(m.Simplify(free), scalar.Mul(k, loop.Int(each)))
+	p.Valid = emit.Both(p.Valid, inside)
+	return loop.TileOffset(m.p.operand, 0, row, scalar.Mul(at, loop.Int(each))), p
+}
+
+// pieceAlongFree is pieceAlongK for operands contiguous along the free axis.
+func (m *mmaEmitter) pieceAlongFree(s *mmaSide, step, id scalar.Expr) (to scalar.Expr, p emit.Piece) {
+	each, length := loop.ChunkElements(m.p.operand), m.p.stepLength()
+	per := s.tile / each
+	row, at := scalar.FloorDiv(id, loop.Int(per)), scalar.Mod(id, loop.Int(per))
+	free := scalar.Add(scalar.Mul(s.index, loop.Int(per)), at)
+	if s.free%s.tile != 0 {
+		free = scalar.Min(free, loop.Int(s.free/each-1))
+	}
+	k, inside := m.clampK(s, scalar.Add(scalar.Mul(step, loop.Int(length)), row), 1)
+	p = s.pieceAt(scalar.Mul(m.Simplify(free), loop.Int(each)), k)
+	p.Valid = emit.Both(p.Valid, inside)
+	local := scalar.Mul(at, loop.Int(each))
+	if s.threadRead {
+		return threadTileOffset(s.tile, local, row), p
+	}
+	return loop.TileOffset(m.p.operand, length, local, row), p
+}
+
+// clampK clamps a contracted position, in units of unit elements, and returns the condition
+// that it was in range, nil if it always is.
+func (m *mmaEmitter) clampK(s *mmaSide, k scalar.Expr, unit int) (at, inside scalar.Expr) {
+	have, all := s.length/unit, m.p.parts*m.p.steps*m.p.stepLength()/unit
+	if all <= have {
+		return m.Simplify(k), nil
+	}
+	return m.Simplify(scalar.Min(k, loop.Int(have-1))), m.Simplify(scalar.Lt(k, loop.Int(have)))
+}
+
+// threadTileOffset returns the offset of an element of f32 in a tile that threads read. A row is
+// one contracted position; its pieces are swizzled so that a warp reads an [loop.MmaShape], 8 free
+// by 4 contracted positions, without bank conflicts.
+func threadTileOffset(tile int, free, k scalar.Expr) scalar.Expr {
+	turn := scalar.Mul(scalar.Mod(k, loop.Int(4)), loop.Int(2))
+	at := scalar.Add(scalar.Mul(scalar.Xor(scalar.FloorDiv(free, loop.Int(4)), turn), loop.Int(4)), scalar.Mod(free, loop.Int(4)))
+	return scalar.Add(scalar.Mul(k, loop.Int(tile)), at)
+}
+
+// declareLeft declares the registers of the rows' operand.
+func (m *mmaEmitter) declareLeft() {
+	if !m.p.inRegisters() {
+		return
+	}
+	for parity := range m.left {
+		for i := range m.p.stepLength() / m.atom.K() * 4 {
+			name := "left" + strconv.Itoa(parity) + "_" + strconv.Itoa(i)
+			m.left[parity] = append(m.left[parity], name)
+			m.Add(&loop.Var{Name: name, Init: scalar.ConstF(ir.F32, 0)})
+		}
+	}
+}
+
+// loadLeft loads a thread's registers of the rows' operand of a step.
+func (m *mmaEmitter) loadLeft(stage scalar.Expr, parity int) {
+	s := &m.side[0]
+	base := scalar.Mul(stage, loop.Int(s.stageLength(m.p)))
+	first := scalar.Add(scalar.Mul(m.group, loop.Int(loop.MmaRows)), m.row)
+	for i, name := range m.left[parity] {
+		row, k := m.atom.Left(i % 4)
+		at := threadTileOffset(s.tile, scalar.Add(first, loop.Int(row)), scalar.Add(m.column, loop.Int(i/4*m.atom.K()+k)))
+		m.Add(&loop.Assign{Name: name, Value: scalar.LoadAt(s.slot, ir.F32, m.Simplify(scalar.Add(base, at)))})
+	}
+}
+
+// tensorMap is an operand as a tensor map: axis 0 is the contiguous one, axis 1 the other of the
+// free and the contracted positions, and axis 2 the batch, if the operand depends on it.
+type tensorMap struct {
+	loop.TensorMap // Array is a tensor's ID; Size is not set
+	batch          bool
+}
+
+// operandAt returns the piece of an operand at positions that are multiples of a piece along the
+// layout's axis.
+type operandAt func(batch, free, k scalar.Expr) (p emit.Piece, ok bool)
+
+// tensorMapOf returns the tensor map of an operand, or false if it has none.
+func tensorMapOf(e *emit.Emitter, d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b tensorMap, ok bool) {
+	each := loop.ChunkElements(d)
+	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
+	read := func(x [3]scalar.Expr) (emit.Piece, bool) { return at(x[2], x[1], x[0]) }
+	if layout == alongFree {
+		axes[0], axes[1] = axis{"f", free, each}, axis{"k", length, 1}
+		read = func(x [3]scalar.Expr) (emit.Piece, bool) { return at(x[2], x[0], x[1]) }
+	}
+	first, ok := read([3]scalar.Expr{loop.Int(0), loop.Int(0), loop.Int(0)})
+	if !ok || first.Valid != nil {
+		return b, false
+	}
+	from, known := e.Simplify(first.At).IntConst()
+	if !known {
+		return b, false
+	}
+	b.Array, b.First = first.Array, int(from)
+	for i, a := range axes {
+		stride, linear := strideOf(e, read, axes, i)
+		switch {
+		case !linear || i == 0 && stride != each || i == 1 && stride == 0 || stride%each != 0:
+			return b, false
+		case i == 2 && stride == 0: // one for all batches
+			return b, true
+		}
+		b.Dims = append(b.Dims, a.length)
+		if i > 0 {
+			b.Strides = append(b.Strides, stride)
+		}
+	}
+	b.batch = true
+	return b, true
+}
+
+// axis is a range of positions, visited in steps.
+type axis struct {
+	name         string
+	length, step int
+}
+
+// position returns a symbolic position of the axis that is at least steps steps before its end.
+func (a axis) position(steps int) scalar.Expr {
+	return scalar.Mul(scalar.NewVar(a.name, ir.I32, 0, int64(max(a.length/a.step-1-steps, 0))), loop.Int(a.step))
+}
+
+// strideOf returns the elements between neighbouring steps along axis i, or false if they depend
+// on the position.
+func strideOf(e *emit.Emitter, read func([3]scalar.Expr) (emit.Piece, bool), axes [3]axis, i int) (stride int, linear bool) {
+	var here, there [3]scalar.Expr
+	for j, a := range axes {
+		here[j] = a.position(0)
+		there[j] = here[j]
+	}
+	if axes[i].length <= axes[i].step {
+		if i == 2 {
+			return 0, true
+		}
+		return axes[0].length, true // there is no other
+	}
+	here[i] = axes[i].position(1)
+	there[i] = scalar.Add(here[i], loop.Int(axes[i].step))
+	p, ok := read(here)
+	q, also := read(there)
+	if !ok || !also || p.Valid != nil || q.Valid != nil || p.Array != q.Array {
+		return 0, false
+	}
+	apart, known := e.Simplify(scalar.Sub(q.At, p.At)).IntConst()
+	return int(apart), known
+}
+
+// sideTensorMap returns the tensor map of an operand of a contraction, or of the scratch memory
+// that it is staged in.
+func (m *mmaEmitter) sideTensorMap(operand int, s *mmaSide, scratch *fusion.Tensor) (tensorMap, bool) {
+	c := m.out.c
+	at := func(batch, free, k scalar.Expr) (emit.Piece, bool) {
+		if scratch != nil {
+			root, place := m.Emitter.Partition.Place(scratch, ir.Index{batch, free, k})
+			return emit.Piece{Array: root.ID, At: m.Simplify(place)}, true
+		}
+		r := &pieceReader{e: m.Emitter, c: c, d: m.p.operand, operand: operand, batch: m.Unflatten(m.Simplify(batch), c.Batch)}
+		return r.pieceAt(m.Reader().Operand(c.Node), m.Simplify(free), m.Simplify(k), s.layout)
+	}
+	return tensorMapOf(m.Emitter, m.p.operand, s.layout, fusion.Product(c.Batch), s.free, s.length, at)
+}

@@ -1,0 +1,286 @@
+package matmul
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// The tiles of the asynchronous-copy pipeline. Wide ones are faster where they fill a
+// device; tall ones balance better. Rates on an H200 in TFLOP/s, with those of PyTorch in
+// the same run, for the layouts NN, TN, NT and TT:
+//
+//	4096 × 4096 × 4096   wide 52.0 53.7 49.5 51.0   tall 51.0 52.1 47.4 49.0   PyTorch 51.5 51.9 50.4 49.3
+//	2048 × 2048 × 2048   wide 52.0                  tall 48.2                  PyTorch 50.4
+//	16384 × 1152 × 384   wide 43.9                  tall 47.9                  PyTorch 42.2
+//
+// A step (8 contracted positions of wide tiles, 16 of tall ones) is about 1,150
+// instructions. Steps twice as long overflow the instruction cache and ran at 48.4 instead
+// of 52.0.
+var (
+	wide           = tile{128, 128, 8, 16, 8, 1, 2}
+	tall           = tile{64, 128, 16, 8, 8, 1, 2}
+	pipelinedTiles = []tile{wide, tall}
+)
+
+// preferPipeline replaces a tile and its split-K parts by those of the pipeline where the
+// operands can be copied asynchronously. Otherwise it returns its arguments.
+func (w *Space) preferPipeline(t tile, parts int) (tile, int) {
+	caps := w.e.Caps
+	if !tall.fitsPipeline(caps) || !w.asyncCopyable() || t.lanes > 1 || t.rm != tall.rm || 4*tall.padded(w.c) > 5*t.padded(w.c) {
+		return t, parts
+	}
+	if wide.fills(w.c, caps) {
+		return wide, 1
+	}
+	return tall, tall.cheapestParts(w.c, caps)
+}
+
+// minWaveUse is the minimum share of busy multiprocessors over all waves of wide tiles. 16384 ×
+// 1152 results fill 0.87 of ten waves: wide tiles took 330 µs and tall ones 303. 16384 × 768
+// fill 0.97 of six: 1,488 and 1,531 µs (H200).
+const minWaveUse = 0.9
+
+// fills reports whether the tiles keep a device busy. Tiles of the last wave run two to a
+// multiprocessor, like those of the waves before, even where one each would do.
+func (t tile) fills(c *fusion.Contraction, caps loop.Caps) bool {
+	count, at := t.count(c), caps.Profile().Processors
+	waves := 1
+	if count > at {
+		waves = 2 * emit.CeilDiv(count, 2*at)
+	}
+	return float64(count) >= minWaveUse*float64(waves*at)
+}
+
+// A warp covers warpRows × warpColumns vectors of results.
+const (
+	warpRows    = 4
+	warpColumns = 8
+)
+
+// pipelineRegisters is the number of a multiprocessor's registers that accumulators may take.
+// The other half is for operands and addresses.
+const pipelineRegisters = 32 << 10
+
+// pipelineBytes returns the bytes of workgroup memory of all stages.
+func (t tile) pipelineBytes() int { return t.stages * t.k * (t.pitch(t.m) + t.pitch(t.n)) * 4 }
+
+// pitch returns the elements from one contracted position of a side's tile to the next: one
+// vector of padding per row avoids bank conflicts of threads that write to neighbouring rows.
+func (t tile) pitch(row int) int { return row + emit.VectorWidth }
+
+// fitsPipeline reports whether a target has asynchronous copies and room for the tile's stages.
+func (t tile) fitsPipeline(caps loop.Caps) bool {
+	return caps.Dialect == dtype.CUDA && caps.Mma && t.threads() <= caps.Invocations && t.sharedBytes() <= caps.MmaBytes
+}
+
+// pipeline is the main loop of a tile whose operands are copied asynchronously to workgroup
+// memory: the copies of all stages but one are in flight during the arithmetic. Each thread
+// double-buffers its operands in registers, across the end of a step too.
+type pipeline struct {
+	*tileEmitter
+	first [2][]string // a thread's operands of the first contracted position of a step
+	// from names the offsets in workgroup memory, in vectors, of a thread's operands of a
+	// step. They are variables because NVRTC folds the constant part of an address into the
+	// load only where it does not know the base. Without them one instruction in forty was
+	// address arithmetic.
+	from [2]string
+}
+
+func newPipeline(te *tileEmitter) *pipeline {
+	for i := range te.side {
+		te.side[i].kFast = layoutOf(te.Emitter, te.out.g, te.out.c, ir.F32, i) == alongK
+	}
+	te.side[1].base = te.t.stages * te.t.k * te.t.pitch(te.t.m) / emit.VectorWidth
+	te.Resident = pipelineRegisters / (te.t.threads() * te.t.rm * te.t.rn)
+	return &pipeline{tileEmitter: te}
+}
+
+// warpCoords returns the place of a thread's results in the tile, in vectors. Lanes that differ
+// in the lowest bit lie below each other, and so do those that differ in the highest. Pairs of
+// neighbouring lanes then read the same vector of one operand, so that workgroup memory serves
+// 16 threads at once instead of 8.
+func (te *tileEmitter) warpCoords() (down, right scalar.Expr) {
+	warp, in := scalar.FloorDiv(te.lane, loop.Int(loop.Warp)), scalar.Mod(te.lane, loop.Int(loop.Warp))
+	across := te.t.n / te.t.rn / warpColumns
+	down = scalar.Add(scalar.Mod(in, loop.Int(2)), scalar.Mul(scalar.FloorDiv(in, loop.Int(loop.Warp/2)), loop.Int(2)))
+	right = scalar.Mod(scalar.FloorDiv(in, loop.Int(2)), loop.Int(warpColumns))
+	down = scalar.Add(scalar.Mul(scalar.FloorDiv(warp, loop.Int(across)), loop.Int(warpRows)), down)
+	right = scalar.Add(scalar.Mul(scalar.Mod(warp, loop.Int(across)), loop.Int(warpColumns)), right)
+	return down, right
+}
+
+// vectorOffset returns the offset, in vectors, of vector vec of contracted position k of a
+// side's tile in a stage.
+func (p *pipeline) vectorOffset(s *side, stage, k, vec scalar.Expr) scalar.Expr {
+	pitch := p.t.pitch(s.tile) / emit.VectorWidth
+	row := scalar.Add(scalar.Mul(stage, loop.Int(p.t.k)), k)
+	return p.Simplify(scalar.Add(scalar.Add(scalar.Mul(row, loop.Int(pitch)), vec), loop.Int(s.base)))
+}
+
+// stage names the stage of a step.
+func (p *pipeline) stage(step scalar.Expr) scalar.Expr {
+	return p.let("stage", scalar.Mod(step, loop.Int(p.t.stages)), p.t.stages-1)
+}
+
+// begin starts the copies of the first tiles and loads the first operands.
+func (p *pipeline) begin() {
+	for i := range p.t.stages - 1 {
+		p.startCopies(loop.Int(i))
+	}
+	p.awaitStep()
+	for i := range p.side {
+		p.from[i] = p.Name("from")
+		p.Body = append(p.Body, &loop.Var{Name: p.from[i], Init: p.ownOffset(&p.side[i], loop.Int(0))})
+	}
+	for i, names := range p.loadOperands(0) {
+		for _, name := range names {
+			first := p.Name(p.side[i].prefix)
+			p.first[i] = append(p.first[i], first)
+			p.Body = append(p.Body, &loop.Var{Name: first, Init: scalar.FreeVar(name, ir.F32)})
+		}
+	}
+}
+
+// awaitStep waits for the tiles of the next step.
+func (p *pipeline) awaitStep() {
+	p.Body = append(p.Body, &loop.CopyWait{Pending: p.t.stages - 2}, &loop.Barrier{})
+}
+
+// step multiplies the tiles of a step. Copies in flight overwrite the stage of the step before,
+// which all threads have read.
+func (p *pipeline) step(at scalar.Expr) {
+	p.startCopies(scalar.Add(at, loop.Int(p.t.stages-1)))
+	now := p.first
+	for k := 1; k < p.t.k; k++ {
+		next := p.loadOperands(k)
+		p.mulAdd(now)
+		now = next
+	}
+	p.awaitStep()
+	stage := p.stage(scalar.Add(at, loop.Int(1)))
+	for i := range p.side {
+		p.Body = append(p.Body, &loop.Assign{Name: p.from[i], Value: p.ownOffset(&p.side[i], stage)})
+	}
+	next := p.loadOperands(0)
+	p.mulAdd(now)
+	for i := range next {
+		for j, name := range next[i] {
+			p.Body = append(p.Body, &loop.Assign{Name: p.first[i][j], Value: scalar.FreeVar(name, ir.F32)})
+		}
+	}
+}
+
+// end waits for the copies started in place of those of steps beyond the last.
+func (p *pipeline) end() { p.Body = append(p.Body, &loop.CopyWait{}) }
+
+// ownOffset returns the offset, in vectors, of a thread's first operands of a side in a stage.
+func (p *pipeline) ownOffset(s *side, stage scalar.Expr) scalar.Expr {
+	return p.vectorOffset(s, stage, loop.Int(0), s.thread)
+}
+
+// loadOperands loads a thread's operands of contracted position k of a step.
+func (p *pipeline) loadOperands(k int) (out [2][]string) {
+	for i := range p.side {
+		s := &p.side[i]
+		from := scalar.NewVar(p.from[i], ir.I32, 0, int64(p.t.pipelineBytes()/(4*emit.VectorWidth)-1))
+		for v := range s.reg / emit.VectorWidth {
+			names := make([]string, emit.VectorWidth)
+			for j := range names {
+				names[j] = p.Name(s.prefix)
+			}
+			at := p.Simplify(scalar.Add(from, loop.Int(k*p.t.pitch(s.tile)/emit.VectorWidth+v*s.tile/s.reg)))
+			p.Body = append(p.Body, &loop.LoadVec{Names: names, Array: p.slot, At: at})
+			out[i] = append(out[i], names...)
+		}
+	}
+	return out
+}
+
+// mulAdd accumulates the products of a contracted position, going through the rows in
+// alternate directions, so that each multiply-add shares an operand with the one before. A
+// multiprocessor reads one register of each of two banks per cycle and caches it for the next
+// instruction. A multiply-add takes one cycle if it reads only its accumulator and one operand,
+// and two at the start of each row if all rows go in the same direction.
+func (p *pipeline) mulAdd(now [2][]string) {
+	for i, x := range now[0] {
+		for j := range now[1] {
+			if i%2 == 1 {
+				j = p.t.rn - 1 - j
+			}
+			sum := p.acc(i*p.t.rn + j)
+			product := scalar.Mul(scalar.FreeVar(x, ir.F32), scalar.FreeVar(now[1][j], ir.F32))
+			p.Body = append(p.Body, &loop.Assign{Name: sum, Value: scalar.Add(scalar.FreeVar(sum, ir.F32), product)})
+		}
+	}
+}
+
+// transposedRows is the number of contracted positions that neighbouring threads copy of an
+// operand that is transposed on the way: one memory sector each, without bank conflicts.
+const transposedRows = 8
+
+// startCopies starts the copies of a step's tiles. Beyond the last step it copies the last tiles
+// again.
+func (p *pipeline) startCopies(step scalar.Expr) {
+	at := p.let("copied", scalar.Min(step, loop.Int(p.steps-1)), p.steps-1)
+	stage := p.stage(step)
+	k := scalar.Mul(scalar.Add(scalar.Mul(p.part, loop.Int(p.steps)), at), loop.Int(p.t.k))
+	k = p.let("k", k, p.parts*p.steps*p.t.k-1)
+	load := p.Reader().Operand(p.out.c.Node)
+	for i := range p.side {
+		s := &p.side[i]
+		count := s.copyWidth()
+		for v := range emit.CeilDiv(s.tile*p.t.k/count, p.t.threads()) {
+			id := scalar.Add(p.lane, loop.Int(v*p.t.threads()))
+			kk, free := s.copyCoords(id)
+			x := p.asyncCopy(s, load, scalar.Add(k, kk), free, count)
+			to := scalar.Add(scalar.Mul(p.vectorOffset(s, stage, kk, loop.Int(0)), loop.Int(emit.VectorWidth)), scalar.Mul(free, loop.Int(count)))
+			x.To, x.ToAt = p.slot, p.Simplify(to)
+			p.Body = append(p.Body, x)
+		}
+	}
+	p.Body = append(p.Body, &loop.CopyCommit{})
+}
+
+// copyWidth returns the number of elements of each copy of a side: a vector, or one element if
+// the tile is transposed.
+func (s *side) copyWidth() int {
+	if s.kFast {
+		return 1
+	}
+	return emit.VectorWidth
+}
+
+// copyCoords returns the contracted position of copy id in the tile, and its number along the
+// free positions.
+func (s *side) copyCoords(id scalar.Expr) (k, free scalar.Expr) {
+	if !s.kFast {
+		return scalar.FloorDiv(id, loop.Int(s.tile/emit.VectorWidth)), scalar.Mod(id, loop.Int(s.tile/emit.VectorWidth))
+	}
+	low, rest := scalar.Mod(id, loop.Int(transposedRows)), scalar.FloorDiv(id, loop.Int(transposedRows))
+	return scalar.Add(low, scalar.Mul(scalar.FloorDiv(rest, loop.Int(s.tile)), loop.Int(transposedRows))), scalar.Mod(rest, loop.Int(s.tile))
+}
+
+// asyncCopy returns the copy of count elements of a side. Out-of-range free positions are
+// clamped, since their results are not stored; out-of-range contracted positions are zero.
+func (p *pipeline) asyncCopy(s *side, load ir.Load, k, free scalar.Expr, count int) *loop.CopyAsync {
+	var inside scalar.Expr
+	if length := fusion.Product(p.out.c.K); p.parts*p.steps*p.t.k > length {
+		inside = p.Simplify(scalar.Lt(k, loop.Int(length)))
+		k = scalar.Min(k, loop.Int(length-1))
+	}
+	f := scalar.Add(scalar.FloorDiv(s.first, loop.Int(count)), free)
+	if n := fusion.Product(s.free); n%s.tile != 0 {
+		f = scalar.Min(f, loop.Int(n/count-1))
+	}
+	f = p.Simplify(scalar.Mul(f, loop.Int(count)))
+	x := p.out.c.Factor(s.operand, p.out.batch, p.Unflatten(f, s.free), p.Unflatten(p.Simplify(k), p.out.c.K), load)
+	from, ok := emit.StoredAt(ir.F32, p.Simplify(x))
+	if !ok {
+		panic("an operand's layout has changed")
+	}
+	return &loop.CopyAsync{From: from.Array, FromAt: p.Simplify(from.At), Count: count, Valid: emit.Both(from.Valid, inside)}
+}

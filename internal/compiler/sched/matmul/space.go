@@ -1,0 +1,259 @@
+package matmul
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/reduce"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// Space are the candidates of a contraction: tiles, reductions, and the schedules of some
+// devices.
+type Space struct {
+	e         *emit.Emitter
+	g         *fusion.Group
+	c         *fusion.Contraction
+	reduction *reduce.Space
+	device    deviceSpace
+}
+
+// NewSpace returns the schedule space of a contraction.
+func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
+	w := &Space{e: e, g: g, c: fusion.ContractionOf(g.Members[0].Node, e.Simplifier)}
+	w.reduction = reduce.NewSpace(e, g.Reduction())
+	if emit.WithMma {
+		w.device = newDeviceSpace(e, g, w.c)
+	}
+	return w
+}
+
+// Rule returns the default schedule, see [emit.Space].
+func (w *Space) Rule() emit.Schedule {
+	if emit.WithMma {
+		if s, ok := w.device.rule(); ok {
+			return s
+		}
+	}
+	if t, parts, ok := chooseTile(w.c, w.e.Caps); ok {
+		if emit.WithMma {
+			t, parts = w.preferPipeline(t, parts)
+		}
+		return t.schedule(parts)
+	}
+	if small(w.c) {
+		return reduce.RowPerFewThreads(w.reduction.Group)
+	}
+	return w.reduction.Rule()
+}
+
+// ranked returns a schedule with its cost.
+func (w *Space) ranked(s emit.Schedule) emit.Ranked {
+	if emit.WithMma {
+		if ofDevice(s) {
+			return emit.Ranked{Schedule: s, Cost: w.device.cost(s)}
+		}
+	}
+	if t, ok := tileFor(s); ok {
+		return emit.Ranked{Schedule: s, Cost: t.cost(w.c, s.Split, w.e.Caps)}
+	}
+	return emit.Ranked{Schedule: s, Cost: reductionCost(w.c, s, w.e.Caps)}
+}
+
+// Candidates returns the schedules worth measuring, see [emit.Space].
+func (w *Space) Candidates() []emit.Ranked {
+	list := []emit.Ranked{w.ranked(w.Rule())}
+	if w.e.Caps.Products == loop.AllProducts && list[0].Family == emit.Library {
+		return list
+	}
+	list = append(list, w.ranked(w.reduction.Rule()))
+	if fusion.Product(w.c.K) <= shortSpace {
+		list = append(list, w.ranked(reduce.RowPerThread(w.reduction.Group)), w.ranked(reduce.RowPerFewThreads(w.reduction.Group)))
+	}
+	if !tileable(w.c) {
+		return list
+	}
+	for _, t := range allTiles() {
+		if t.fits(w.e.Caps) && (t.stages == 0 || w.asyncCopyable()) {
+			list = append(list, w.ranked(t.schedule(t.parts(w.c, w.e.Caps))), w.ranked(t.schedule(1)))
+		}
+	}
+	if emit.WithMma {
+		for _, s := range w.device.schedules() {
+			list = append(list, w.ranked(s))
+		}
+	}
+	return list
+}
+
+// Fits reports whether the group can be lowered by a schedule.
+func (w *Space) Fits(s emit.Schedule) bool {
+	if emit.WithMma {
+		if ofDevice(s) {
+			return w.device.has(s) && (s.Family == emit.Library || w.canSplit(s))
+		}
+	}
+	if s.Family == emit.Tiles || s.Family == emit.Pipelined || s.Family == emit.Fragments {
+		t, ok := tileFor(s)
+		return ok && tileable(w.c) && t.fits(w.e.Caps) && w.canSplit(s) && (t.stages == 0 || w.asyncCopyable())
+	}
+	return w.reduction.Fits(s)
+}
+
+// asyncCopyable reports whether both operands lie in memory such that asynchronous copies can
+// read them.
+func (w *Space) asyncCopyable() bool {
+	return emit.WithMma && layoutOf(w.e, w.g, w.c, ir.F32, 0) != staged && layoutOf(w.e, w.g, w.c, ir.F32, 1) != staged
+}
+
+// canSplit reports whether split-K fits a schedule: no part is empty, and one array holds the
+// partial sums.
+func (w *Space) canSplit(s emit.Schedule) bool {
+	return s.Split >= 1 && s.Split <= fusion.Product(w.c.K) && (s.Split == 1 || s.Split <= maxParts(w.c, w.e.Caps))
+}
+
+// Emit returns the launches of a schedule that fits.
+func (w *Space) Emit(s emit.Schedule) []emit.Launch {
+	if emit.WithMma {
+		if ofDevice(s) {
+			return w.device.launches(s)
+		}
+	}
+	if t, ok := tileFor(s); ok {
+		return emitTiles(w.e, w.g, w.c, t, s.Split)
+	}
+	return reduce.Emit(w.e, w.reduction.Group, s)
+}
+
+// schedule returns the schedule of a tile with split-K parts.
+func (t tile) schedule(parts int) emit.Schedule {
+	family := emit.Tiles
+	switch {
+	case t.lanes > 1:
+		family = emit.Fragments
+	case t.stages > 0:
+		family = emit.Pipelined
+	}
+	return emit.Schedule{Family: family, M: t.m, N: t.n, K: t.k, RM: t.rm, RN: t.rn, Split: parts, Stages: t.stages}
+}
+
+// allTiles returns the tiles of all targets.
+func allTiles() []tile {
+	if emit.WithMma {
+		return slices.Concat(fragmentTiles, pipelinedTiles, tiles)
+	}
+	return tiles
+}
+
+// tileFor returns the tile of a schedule.
+func tileFor(s emit.Schedule) (tile, bool) {
+	for _, t := range allTiles() {
+		if t.schedule(s.Split) == s {
+			return t, true
+		}
+	}
+	return tile{}, false
+}
+
+// deviceSpace are the candidates of a contraction that only some devices have: warp-group
+// multiply-adds and the products of a library. The browser calls none of its methods; their
+// names differ from those of [ways] so that the linker drops them there.
+type deviceSpace struct {
+	e       *emit.Emitter
+	g       *fusion.Group
+	c       *fusion.Contraction
+	mma     *mmaPlan     // without a tile; nil if the target has no multiply-adds for c
+	product *libraryPlan // nil if no library computes c
+}
+
+func newDeviceSpace(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) deviceSpace {
+	w := deviceSpace{e: e, g: g, c: c}
+	w.mma, _ = planMma(e, g, c)
+	w.product, _ = planLibrary(e, g, c)
+	return w
+}
+
+// ofDevice reports whether a schedule is one of deviceSpace.
+func ofDevice(s emit.Schedule) bool { return s.Family == emit.WarpGroups || s.Family == emit.Library }
+
+// rule returns the schedule that is expected to be faster than tiles, if there is one.
+func (w *deviceSpace) rule() (emit.Schedule, bool) {
+	var best *mmaPlan
+	if w.mma != nil {
+		best, _ = chooseMma(*w.mma, w.c, w.e.Caps)
+	}
+	if p := w.product; p != nil && (w.e.Caps.Products == loop.AllProducts || p.faster(w.c, w.e.Caps, best)) {
+		return emit.Schedule{Family: emit.Library}, true
+	}
+	if best != nil {
+		return best.schedule(), true
+	}
+	return emit.Schedule{}, false
+}
+
+// schedules returns the candidates that are worth comparing.
+func (w *deviceSpace) schedules() (list []emit.Schedule) {
+	if w.product != nil && w.product.worthwhile(w.c) {
+		list = append(list, emit.Schedule{Family: emit.Library})
+	}
+	if w.mma == nil {
+		return list
+	}
+	for _, t := range mmaTilesFor(w.e.Caps) {
+		p := w.mma.withTile(t)
+		p.split(w.c, p.wantedParts(w.c, w.e.Caps))
+		list = append(list, p.schedule())
+	}
+	return list
+}
+
+// plan completes the plan of multiply-adds for a schedule.
+func (w *deviceSpace) plan(s emit.Schedule) mmaPlan {
+	t, _ := mmaTileFor(s, w.e.Caps)
+	p := w.mma.withTile(t)
+	p.split(w.c, s.Split)
+	return p
+}
+
+func (w *deviceSpace) cost(s emit.Schedule) float64 {
+	if s.Family == emit.Library {
+		return w.product.cost(w.c, w.e.Caps)
+	}
+	p := w.plan(s)
+	time := p.cost(w.c, w.e.Caps)
+	if w.product != nil { // the library's cost includes the epilogue, so this one must too
+		time += w.product.epilogue.fusedTime(w.e.Caps)
+	}
+	return time
+}
+
+func (w *deviceSpace) has(s emit.Schedule) bool {
+	if s.Family == emit.Library {
+		return w.product != nil && s == emit.Schedule{Family: emit.Library}
+	}
+	_, ok := mmaTileFor(s, w.e.Caps)
+	return ok && w.mma != nil
+}
+
+func (w *deviceSpace) launches(s emit.Schedule) []emit.Launch {
+	if s.Family == emit.Library {
+		return emitLibrary(w.e, w.g, w.product)
+	}
+	p := w.plan(s)
+	return emitMma(w.e, w.g, w.c, &p)
+}
+
+func (p *mmaPlan) schedule() emit.Schedule {
+	return emit.Schedule{Family: emit.WarpGroups, N: p.columns, Stages: p.stages, Split: p.parts}
+}
+
+func mmaTileFor(s emit.Schedule, caps loop.Caps) (mmaTile, bool) {
+	for _, t := range mmaTilesFor(caps) {
+		if s == (emit.Schedule{Family: emit.WarpGroups, N: t.columns, Stages: t.stages, Split: s.Split}) {
+			return t, true
+		}
+	}
+	return mmaTile{}, false
+}

@@ -1,0 +1,69 @@
+package reduce_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestReductionsByShuffles reduces rows by warp shuffles, with several warps per row and
+// several rows per warp, and with combinations that do not commute.
+func TestReductionsByShuffles(t *testing.T) {
+	for _, dims := range [][2]int{{300, 64}, {7, 1000}, {16384, 32}, {3, 40}, {2, 5000}, {130, 33}} {
+		for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU().WithSubgroups(32), plan.WebGPU().WithSubgroups(8), plan.WebGPU().WithSubgroups(4)} {
+			t.Run(fmt.Sprint(dims, target.Name, target.Subgroup), func(t *testing.T) { rowsMeetByShuffles(t, target, dims) })
+		}
+	}
+}
+
+func rowsMeetByShuffles(t *testing.T, target plan.Target, dims [2]int) {
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		x, n := b.Input("x", ir.F32, ir.Dims(dims[0], dims[1])...), b.Input("n", ir.I32, ir.Dims(dims[0], dims[1])...)
+		b.Output("sum", ops.ReduceSum(b, x, 1))
+		if dims[0] > 1000 {
+			return // many short rows share a warp: one kernel is enough
+		}
+		b.Output("softmax", ops.Softmax(b, x, 1))
+		b.Output("variance", ops.Var(b, x, 0, 1))
+		b.Output("first", ops.ArgMax(b, n, 1))
+		b.Output("least", ops.ReduceMin(b, n, 1))
+		b.Output("all", ops.All(b, ops.Gt(b, x, ops.Const(b, ir.F32, -3)), 1))
+	})
+	schedtest.RunOn(t, g, target, schedtest.Wholes)
+}
+
+// TestShufflesReplaceBarriers counts barriers: none for rows up to a warp, two per reduction
+// for longer ones; workgroup memory takes two to four.
+func TestShufflesReplaceBarriers(t *testing.T) {
+	for _, c := range []struct {
+		target             plan.Target
+		rows, length, want int
+	}{
+		{schedtest.Hopper(), 20000, 64, 0},
+		{schedtest.Hopper(), 5000, 4096, 4},
+		{plan.WebGPU(), 20000, 64, 4},
+		{plan.WebGPU(), 5000, 4096, 8},
+		{plan.WebGPU().WithSubgroups(32), 20000, 64, 0},
+		{plan.WebGPU().WithSubgroups(32), 5000, 4096, 4},
+		{plan.WebGPU().WithSubgroups(8), 5000, 4096, 8}, // more subgroups to a row than threads to a subgroup
+	} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			b.Output("y", ops.Softmax(b, b.Input("x", ir.F32, ir.Dims(c.rows, c.length)...), 1))
+		})
+		kernels := schedtest.Kernels(t, g, c.target)
+		barriers := 0
+		loop.Walk(kernels[0].Body, func(s loop.Stmt) {
+			if _, ok := s.(*loop.Barrier); ok {
+				barriers++
+			}
+		})
+		if len(kernels) != 1 || barriers != c.want {
+			t.Errorf("%d kernels of rows of %d on %s, subgroups of %d: the first has %d barriers, not %d", len(kernels), c.length, c.target.Name, c.target.Subgroup, barriers, c.want)
+		}
+	}
+}

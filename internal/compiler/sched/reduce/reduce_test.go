@@ -1,0 +1,126 @@
+package reduce_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// TestLongRowsAreVectorized reduces rows that exceed registers, by vectors where their elements
+// are contiguous, in place too; others are unrolled with a remainder loop. Workgroups of one
+// warp make short rows long, for the simulator.
+func TestLongRowsAreVectorized(t *testing.T) {
+	target := schedtest.Hopper()
+	target.Invocations = loop.Warp
+	for _, c := range []struct {
+		name    string
+		columns int
+		d       ir.DType
+		turned  bool
+		vectors bool
+	}{
+		{"whole vectors", 1096, ir.BF16, false, true},
+		{"whole vectors of f32", 1096, ir.F32, false, true},
+		{"a part of a vector", 1097, ir.BF16, false, false},
+		{"columns", 1096, ir.F32, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				dims := ir.Dims(4, c.columns)
+				x := ops.Convert(b, b.Input("x", c.d, dims...), ir.F32)
+				if c.turned {
+					x = ops.Transpose(b, b.Input("turned", ir.F32, ir.Dims(c.columns, 4)...), 1, 0)
+				}
+				label := ops.BroadcastInDim(b, b.Input("labels", ir.I32, ir.N(4)), dims, []int{0})
+				picked := ops.Select(b, ops.Eq(b, label, ops.Iota(b, ir.I32, 1, dims...)), x, ops.ZerosLike(b, x))
+				b.Output("picked", ops.ReduceSum(b, picked, 1))
+				b.Output("soft", ops.Convert(b, ops.Softmax(b, x, 1), c.d))
+			})
+			found := false
+			for _, k := range schedtest.Kernels(t, g, target) {
+				loop.Walk(k.Body, func(s loop.Stmt) {
+					_, is := s.(*loop.LoadVec)
+					found = found || is
+				})
+			}
+			if found != c.vectors {
+				t.Errorf("vectors: %t", found)
+			}
+			schedtest.RunOn(t, g, target, 0)
+		})
+	}
+}
+
+// TestRowsThatExceedTheCacheHaveWideWorkgroups has rows that several stages read and that would
+// overflow the cache with workgroups of the usual size.
+func TestRowsThatExceedTheCacheHaveWideWorkgroups(t *testing.T) {
+	target := schedtest.Hopper()
+	target.Invocations, target.Workgroup[0] = 1024, 1024
+	for _, c := range []struct {
+		name          string
+		rows, columns int
+		of            func(b *ir.Builder, x ir.Value) ir.Value
+		threads       int
+	}{
+		{"short rows", 16384, 4096, softmaxOfRows, 256},
+		{"long rows", 8192, 24000, softmaxOfRows, 512},
+		{"longer rows", 4096, 50304, softmaxOfRows, 1024},
+		{"few long rows", 16, 50304, softmaxOfRows, 256},
+		{"long rows that are read once", 8192, 50304, sumOfRows, 256},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				b.Output("y", c.of(b, ops.Convert(b, b.Input("x", ir.BF16, ir.Dims(c.rows, c.columns)...), ir.F32)))
+			})
+			if k := schedtest.Kernels(t, g, target)[0]; k.Threads() != c.threads {
+				t.Errorf("%s has %d threads, not %d", k.Name, k.Threads(), c.threads)
+			}
+		})
+	}
+	g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", softmaxOfRows(b, b.Input("x", ir.F32, ir.Dims(2, 33000)...))) })
+	schedtest.RunOn(t, g, schedtest.Forced(t, g, target, func(*plan.Choice) (emit.Schedule, bool) {
+		return emit.Schedule{Family: emit.Rows, Lanes: 1024, Rows: 1, Split: 1}, true
+	}), 0)
+}
+
+func softmaxOfRows(b *ir.Builder, x ir.Value) ir.Value { return ops.Softmax(b, x, 1) }
+
+func sumOfRows(b *ir.Builder, x ir.Value) ir.Value { return ops.ReduceSum(b, x, 1) }
+
+// TestColumnUnrolling unrolls columns of narrow types more, and splits columns into whole
+// iterations where possible.
+func TestColumnUnrolling(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		rows     int
+		d        ir.DType
+		together int
+	}{
+		{"whole turns of 16 bits", 1408, ir.BF16, 16},
+		{"whole turns of 32 bits", 1472, ir.F32, 8},
+		{"no whole turns", 1403, ir.BF16, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				x := ops.Convert(b, b.Input("x", c.d, ir.Dims(c.rows, 72)...), ir.F32)
+				b.Output("y", ops.ReduceSum(b, x, 0))
+			})
+			together := 1
+			loop.Walk(schedtest.Kernels(t, g, schedtest.Hopper())[0].Body, func(s loop.Stmt) {
+				if f, is := s.(*loop.For); is && f.Unroll {
+					n, _ := f.End.IntConst()
+					together = int(n)
+				}
+			})
+			if together != c.together {
+				t.Errorf("a thread reads %d elements together, not %d", together, c.together)
+			}
+			schedtest.RunOn(t, g, schedtest.Hopper(), 0)
+		})
+	}
+}

@@ -1,0 +1,240 @@
+package reduce
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir/hardware"
+	"github.com/rlx-go/rlx/ir/loop"
+)
+
+// Space is the schedule space of a reduction: the threads per row, the rows per workgroup
+// and the split.
+type Space struct {
+	e     *emit.Emitter
+	Group *fusion.Group // the reduction
+}
+
+// NewSpace returns the schedule space of a reduction.
+func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
+
+// Rule returns the default schedule, see [emit.Space].
+func (w *Space) Rule() emit.Schedule {
+	s := shapeRows(w.e, w.Group)
+	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
+	return s
+}
+
+// Candidates returns the schedules worth measuring, see [emit.Space].
+func (w *Space) Candidates() []emit.Ranked {
+	rule := w.Rule()
+	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
+	add := func(s emit.Schedule) {
+		if s != rule && w.Fits(s) {
+			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
+		}
+	}
+	for _, lanes := range []int{rule.Lanes / 4, rule.Lanes / 2, 2 * rule.Lanes} {
+		s := rule
+		s.Lanes = lanes
+		add(s)
+		for s.Family == emit.Rows && s.Rows*s.Lanes < emit.UsualThreads(w.e.Caps) {
+			s.Rows *= 2
+		}
+		add(s)
+	}
+	for _, split := range []int{1, rule.Split / 2, 2 * rule.Split, 4 * rule.Split} {
+		s := rule
+		s.Split = split
+		add(s)
+	}
+	return list
+}
+
+// Fits accepts powers of two of threads, as the trees over lanes need, and splits that leave
+// each thread an element.
+func (w *Space) Fits(s emit.Schedule) bool {
+	if s.Family != emit.Rows && s.Family != emit.Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||
+		s != (emit.Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Split: s.Split}) {
+		return false
+	}
+	threads, length := s.Lanes*s.Rows, max(fusion.Product(w.Group.Inner), 1)
+	if emit.PowerOfTwo(s.Lanes) != s.Lanes || emit.PowerOfTwo(s.Rows) != s.Rows || threads > w.e.Caps.Invocations || s.Lanes > emit.PowerOfTwo(length) {
+		return false
+	}
+	return s.Split == 1 || s.Split*s.Lanes <= length && w.splits()
+}
+
+// splits reports whether rows can be split: the partial results between the two kernels need
+// bindings.
+func (w *Space) splits() bool {
+	if !w.Group.Splits() {
+		return false
+	}
+	running := 0
+	for _, m := range w.Group.Members {
+		if m.Reduced {
+			running += len(m.Reduction().Accumulators(m.Node))
+		}
+	}
+	return running+max(len(w.Group.Reads()), len(w.Group.Writes())) <= w.e.Caps.Tensors()
+}
+
+// cost estimates the time to read the rows, and of a tree with a barrier per level over the
+// lanes of a row.
+func (w *Space) cost(s emit.Schedule) float64 {
+	rows, length := max(fusion.Product(w.Group.Outer), 1), max(fusion.Product(w.Group.Inner), 1)
+	groups := emit.CeilDiv(rows, s.Rows) * s.Split
+	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes)
+	load := hardware.Work{
+		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
+		Threads: groups * s.Lanes * s.Rows, BytesInFlight: 4 * min(each, MaxUnroll),
+		Ops: float64(rows) * float64(length) * float64(w.Group.Weight()+emit.PointOps),
+	}
+	load.Sectors = load.Bytes
+	if short := min(s.Lanes, length); s.Family == emit.Rows && short < emit.SectorElements {
+		load.Sectors *= float64(emit.SectorElements) / float64(short)
+	}
+	d := w.e.Caps.Profile()
+	time := load.Time(d)
+	for lanes := s.Lanes; lanes > 1; lanes /= 2 {
+		time += d.Barrier * d.Waves(groups, s.Lanes*s.Rows)
+	}
+	if s.Split > 1 {
+		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
+	}
+	return time
+}
+
+// Emit returns the launches of a schedule that fits.
+func (w *Space) Emit(s emit.Schedule) []emit.Launch { return Emit(w.e, w.Group, s) }
+
+// rowLayout maps a workgroup onto the outer points ("rows") and the inner points of a
+// reduction.
+type rowLayout struct {
+	lanes, rows int  // threads per row, and rows per workgroup
+	rowsFirst   bool // neighbouring threads have neighbouring rows, not lanes
+	chunks      int  // unrolled inner points per thread; 0: a loop
+}
+
+// rowLayoutOf returns the layout of a schedule.
+func rowLayoutOf(s emit.Schedule, g *fusion.Group) rowLayout {
+	shape := rowLayout{lanes: s.Lanes, rows: s.Rows, rowsFirst: s.Family == emit.Columns}
+	return shape.unroll(g, fusion.Product(g.Inner))
+}
+
+// Bounds of unrolling the inner points of a thread, which keeps them in registers between the
+// stages of a reduction: maxUnrolled points, so that three or four operands fit 64 registers,
+// and maxUnrolledWeight operations in all.
+const (
+	maxUnrolled       = 16
+	maxUnrolledWeight = 400
+)
+
+// independentThreads is the workgroup size of threads that do not cooperate: small, for many
+// workgroups.
+const independentThreads = 64
+
+// RowPerThread gives each row to one thread.
+func RowPerThread(g *fusion.Group) emit.Schedule {
+	return emit.Schedule{Family: emit.Columns, Lanes: 1, Rows: min(independentThreads, emit.PowerOfTwo(fusion.Product(g.Outer))), Split: 1}
+}
+
+// maxSerialRow is the longest row of one thread: a row of 128 takes 13 µs on an H200, less than
+// half with four threads.
+const maxSerialRow = 64
+
+// RowPerFewThreads gives each row to one thread, or to a few where it is longer than maxSerialRow.
+func RowPerFewThreads(g *fusion.Group) emit.Schedule {
+	s := RowPerThread(g)
+	if fusion.Product(g.Inner) > maxSerialRow && s.Rows == independentThreads {
+		s.Lanes, s.Rows = 4, independentThreads/4
+	}
+	return s
+}
+
+// minThreads is the minimum workgroup size where there is work for it: the widest subgroup of
+// any device.
+const minThreads = 64
+
+// adjacentColumns is the number of adjacent rows read together: a cache line of 128 bytes in
+// f32. minColumnElements is the number of elements of a column per thread before more threads
+// share it.
+const (
+	adjacentColumns   = 32
+	minColumnElements = 4
+)
+
+// shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
+// and short rows share a workgroup.
+func shapeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
+	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
+	if g.RowsAreContiguous() {
+		return shapeColumns(e, rows, length)
+	}
+	s := emit.Schedule{Family: emit.Rows, Lanes: min(emit.UsualThreads(e.Caps), emit.PowerOfTwo(length)), Rows: 1, Split: 1}
+	for s.Lanes < min(e.Caps.Invocations, emit.PowerOfTwo(length)) && exceedsCache(e, g, s.Lanes) {
+		s.Lanes *= 2
+	}
+	for s.Rows*s.Lanes < minThreads && s.Rows < rows {
+		s.Rows *= 2
+	}
+	return shareShortRows(e, s, rows, length)
+}
+
+// exceedsCache reports whether rows that several stages read, and that do not fit registers,
+// overflow the cache at the given lanes per row: each stage would then read them from memory,
+// while fewer rows at a time in wider workgroups stay cached.
+func exceedsCache(e *emit.Emitter, g *fusion.Group, lanes int) bool {
+	length := fusion.Product(g.Inner)
+	if g.Splits() || emit.CeilDiv(length, lanes) <= maxUnrolled {
+		return false
+	}
+	row := 0
+	for _, t := range g.Reads() {
+		if t.Len() >= fusion.Product(g.Outer)*length {
+			row += length * loop.DeviceSize(t.DType)
+		}
+	}
+	atOnce := min(fusion.Product(g.Outer), e.Caps.Profile().Resident()/lanes)
+	return atOnce*row > e.Caps.Profile().RetainedBytes()
+}
+
+// manyRows is a number of rows that fills any device with the smallest workgroups.
+const manyRows = 1 << 14
+
+// shareShortRows packs short rows into workgroups with several elements per thread where the
+// rows fill the device anyway: combining the lanes of a row of 64 costs more than its elements
+// (H200: 196,608 rows of bf16 products took 123 µs with a workgroup each, where memory takes
+// 12; 16,384 softmaxes of 256 took 251 µs in WebGPU instead of 114).
+func shareShortRows(e *emit.Emitter, s emit.Schedule, rows, length int) emit.Schedule {
+	const each, least, most = 4, 8, 32
+	if rows < manyRows || length > 2*emit.UsualThreads(e.Caps) || s.Lanes < each*least {
+		return s
+	}
+	s.Lanes = min(s.Lanes/each, most)
+	s.Rows = emit.UsualThreads(e.Caps) / s.Lanes
+	return s
+}
+
+// shapeColumns is shapeRows for rows that are contiguous across rows.
+func shapeColumns(e *emit.Emitter, rows, length int) emit.Schedule {
+	s := emit.Schedule{Family: emit.Columns, Lanes: 1, Rows: min(adjacentColumns, emit.PowerOfTwo(rows)), Split: 1}
+	limit := emit.UsualThreads(e.Caps)
+	for s.Lanes < limit/s.Rows && s.Lanes*minColumnElements < length {
+		s.Lanes *= 2
+	}
+	for s.Lanes*s.Rows < limit && rows >= 2*s.Rows*e.Caps.Profile().Workgroups(wantedGroups) {
+		s.Rows *= 2
+	}
+	return s
+}
+
+// unroll returns s with the inner points of a thread unrolled if they are few. A single point
+// always is.
+func (s rowLayout) unroll(g *fusion.Group, length int) rowLayout {
+	c := max(emit.CeilDiv(length, s.lanes), 1)
+	if c == 1 || c <= maxUnrolled && c*g.Weight() <= maxUnrolledWeight {
+		s.chunks = c
+	}
+	return s
+}

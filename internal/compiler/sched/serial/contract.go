@@ -1,0 +1,385 @@
+package serial
+
+import (
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// A contraction for one thread. Both operands are packed into workgroup memory, in panels of as
+// many rows or columns as fit registers, so that the operands' prologues run once per element
+// and the innermost loop reads contiguously.
+const (
+	panelRows    = 6 // with panelColumns: 12 accumulator vectors of 16 registers
+	panelColumns = 8
+	// packedDepth is the approximate depth packed at once: a panel of rows and one of columns,
+	// 18 KiB, fit a first-level cache of 32 KiB.
+	packedDepth = 320
+	// packedBytes bounds the packed columns, half of a second-level cache of 1 MiB; sumBytes
+	// bounds the sums of partial depths: if they exceed it, the third-level cache does not hold
+	// them, and the whole depth is packed at once.
+	packedBytes = 512 << 10
+	sumBytes    = 8 << 20
+)
+
+// product is a contraction with its blocking.
+type product struct {
+	*serial
+	x         *fusion.Contract
+	rows      []fusion.ElementStore
+	m, n      int
+	outer     []scalar.Expr // reduced coordinates with loops of their own
+	inner     []scalar.Expr // reduced coordinates collapsed into one loop
+	depth     int           // reduced points packed at once
+	blocks    int           // number of such blocks
+	area      area          // of the result, per workgroup
+	a, b, c   int           // slots of a panel of rows, panels of columns, sums
+	errorSlot int           // slot of the sums' rounding errors
+}
+
+// contract writes a contraction, or a reduction where it is thin.
+func (s *serial) contract(g *fusion.Group) {
+	code := g.Code()
+	x := code.Stages[0].Contract
+	p := &product{serial: s, x: x, rows: code.Rows, m: fusion.Product(x.M), n: fusion.Product(x.N)}
+	k := fusion.Product(x.K)
+	if x.Sum.Type != ir.F32 || min(p.m, p.n) <= emit.ThinSide || k*fusion.Product(x.Batch) == 0 {
+		s.reduce(g.Reduction(), productBlock)
+		return
+	}
+	for i, v := range code.Outer {
+		if v.Op == scalar.OpVar {
+			p.bindOuter(v, x.Outer[i])
+		}
+	}
+	s.split(x.KAt, []scalar.Expr{x.A, x.B}, func(outer, inner []scalar.Expr) { p.outer, p.inner = outer, inner })
+	p.chooseBlocks()
+	p.write()
+}
+
+// bindOuter substitutes the M, N or batch coordinate for a coordinate of the result in the
+// stores.
+func (p *product) bindOuter(v, space scalar.Expr) {
+	for i := range p.rows {
+		bound := map[string]scalar.Expr{v.Name: space}
+		p.rows[i].Offset, p.rows[i].Value = Replaced(p.rows[i].Offset, bound), Replaced(p.rows[i].Value, bound)
+	}
+}
+
+func (p *product) write() {
+	p.loops(vars(p.x.BatchAt), func() {
+		p.outermost(func(divided bool) {
+			if !divided {
+				p.part(interval{loop.Int(0), loop.Int(p.m)}, interval{loop.Int(0), loop.Int(p.n)})
+				return
+			}
+			across := emit.CeilDiv(p.n, p.area.n)
+			group := p.LinearGroup(emit.CeilDiv(p.m, p.area.m) * across)
+			row, column := p.Simplify(scalar.FloorDiv(group, loop.Int(across))), p.Simplify(scalar.Rem(group, loop.Int(across)))
+			p.part(p.portion(row, p.m, p.area.m), p.portion(column, p.n, p.area.n))
+		})
+	})
+}
+
+// part writes some rows and columns of the result.
+func (p *product) part(rows, columns interval) {
+	p.count("n", columns.from, columns.to, p.area.columns, p.n-1, false, func(n scalar.Expr) {
+		p.count("block", loop.Int(0), loop.Int(p.blocks), 1, p.blocks-1, false, func(block scalar.Expr) {
+			p.packColumns(n, block)
+			p.count("m", rows.from, rows.to, panelRows, p.m-1, false, func(m scalar.Expr) {
+				p.packRows(m, block)
+				p.panels(m, n, block)
+				p.When(scalar.Eq(block, loop.Int(p.blocks-1)), func() { p.finish(m, n) })
+			})
+		})
+	})
+}
+
+// vars returns the variables among coordinates.
+func vars(at ir.Index) []scalar.Expr {
+	var out []scalar.Expr
+	for _, x := range at {
+		if x.Op == scalar.OpVar {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// The relative cost of packing an element of each operand: rows are stored one element at a
+// time.
+const (
+	packRow    = 3
+	packColumn = 1
+)
+
+// chooseBlocks picks the block sizes.
+func (p *product) chooseBlocks() {
+	steps, each := SizeOf(p.outer), SizeOf(p.inner)
+	if len(p.outer) == 0 {
+		steps, each = each, 1
+	}
+	p.blocks = evenBlocks(steps, max(1, packedDepth/each))
+	if p.blocks > 1 && p.sumSize()*p.m*panelColumns > sumBytes {
+		p.blocks = 1
+	}
+	p.depth = emit.CeilDiv(steps, p.blocks) * each
+	most, shares := max(1, packedBytes/(4*p.depth)), p.shares
+	if p.blocks > 1 {
+		most = min(most, sumBytes/(p.sumSize()*p.sumRows()))
+	}
+	if len(vars(p.x.BatchAt)) > 0 {
+		shares = 1 // the batch is divided instead
+	}
+	p.area = areaOf(p.m, p.n, shares, most)
+	p.a = p.Shared("rows", ir.F32, 1, panelRows*p.depth)
+	p.b = p.Shared("columns", ir.F32, 1, p.area.columns*p.depth)
+	p.c = p.Shared("sums", ir.F32, 1, p.sumRows()*p.area.columns)
+	if p.compensates() {
+		p.errorSlot = p.Shared("rests", ir.F32, 1, p.sumRows()*p.area.columns)
+	}
+}
+
+// compensates reports whether a sum has enough blocks for its rounding error to matter.
+func (p *product) compensates() bool { return p.blocks > fusion.SumBlockLen/2 }
+
+// sumSize is the size of a sum in bytes.
+func (p *product) sumSize() int {
+	if p.compensates() {
+		return 8
+	}
+	return 4
+}
+
+// evenBlocks returns the number of blocks of at most most steps: equal blocks, where that does
+// not take half as many blocks more, since indices in uneven ones must be clamped.
+func evenBlocks(steps, most int) int {
+	n := emit.CeilDiv(steps, most)
+	for even := n; even <= n+n/2; even++ {
+		if steps%even == 0 {
+			return even
+		}
+	}
+	return n
+}
+
+// roundUp rounds n up to a multiple of step.
+func roundUp(n, step int) int { return emit.CeilDiv(n, step) * step }
+
+// sumRows is the number of rows of stored sums: a panel's, or all where the depth is blocked.
+func (p *product) sumRows() int {
+	if p.blocks == 1 {
+		return panelRows
+	}
+	return emit.CeilDiv(p.m, panelRows) * panelRows
+}
+
+// area is the rows and columns of the result per workgroup, and the columns that it packs at
+// once.
+type area struct{ m, n, columns int }
+
+// areaOf divides an m × n result among workgroups so that packing costs least, as each packs
+// its own rows and columns, at most most columns at once.
+func areaOf(m, n, shares, most int) area {
+	best, least := area{}, 0
+	for across := 1; across <= shares; across++ {
+		if shares%across != 0 {
+			continue
+		}
+		x := area{m: min(m, roundUp(emit.CeilDiv(m, shares/across), panelRows)), n: emit.CeilDiv(n, across)}
+		x.columns = roundUp(emit.CeilDiv(x.n, emit.CeilDiv(x.n, most)), panelColumns)
+		x.n = min(n, roundUp(x.n, x.columns))
+		cost := packRow*m*emit.CeilDiv(n, x.n) + packColumn*n*emit.CeilDiv(m, x.m)
+		if least == 0 || cost < least {
+			best, least = x, cost
+		}
+	}
+	return best
+}
+
+// steps writes a loop over the depth of a block and binds the reduced coordinates; f is given
+// the index in the block.
+func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
+	if len(p.outer) == 0 {
+		n := SizeOf(p.inner)
+		p.blockSteps(block, n, func(k, at scalar.Expr) {
+			p.bind(p.inner, p.coordinates(at, p.inner))
+			f(k)
+		})
+		return
+	}
+	each := SizeOf(p.inner)
+	p.blockSteps(block, SizeOf(p.outer), func(step, at scalar.Expr) {
+		p.bind(p.outer, p.coordinates(at, p.outer))
+		p.count("k", loop.Int(0), loop.Int(each), 1, each-1, false, func(k scalar.Expr) {
+			p.bind(p.inner, p.coordinates(k, p.inner))
+			f(p.Simplify(scalar.Add(scalar.Mul(step, loop.Int(each)), k)))
+		})
+	})
+}
+
+// blockSteps writes a loop over a block of n steps; f is given the index in the block and in
+// the whole.
+func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
+	size := emit.CeilDiv(n, p.blocks)
+	first := p.Let("first", scalar.Mul(block, loop.Int(size)))
+	end := p.Let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
+	p.count("k", loop.Int(0), end, 1, size-1, false, func(k scalar.Expr) {
+		at := scalar.Add(first, k)
+		if p.blocks*size > n {
+			at = scalar.Min(at, loop.Int(n-1)) // the range of first is too wide
+		}
+		f(k, p.Simplify(at))
+	})
+}
+
+// depthOf returns the depth of a block.
+func (p *product) depthOf(block scalar.Expr) scalar.Expr {
+	k := fusion.Product(p.x.K)
+	rest := scalar.Sub(loop.Int(k), scalar.Mul(block, loop.Int(p.depth)))
+	return p.Let("depth", scalar.Min(loop.Int(p.depth), rest))
+}
+
+// packColumns packs the columns from n on, panel by panel, the columns of one depth step
+// contiguous.
+func (p *product) packColumns(n, block scalar.Expr) {
+	pack := func(panel scalar.Expr, whole bool) {
+		first := p.Let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
+		p.steps(block, func(k scalar.Expr) {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				at := scalar.Add(first, l)
+				if !whole {
+					at = scalar.Min(at, loop.Int(p.n-1))
+				}
+				p.bind(p.x.NAt, p.coordinates(p.Simplify(at), p.x.NAt))
+				to := scalar.Mul(scalar.Add(scalar.Mul(panel, loop.Int(p.depth)), k), loop.Int(panelColumns))
+				p.Put(p.b, scalar.Add(to, l), p.expr(p.x.B))
+			})
+		})
+	}
+	whole := p.Let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
+	most := p.area.columns / panelColumns
+	p.count("panel", loop.Int(0), whole, 1, most-1, false, func(panel scalar.Expr) { pack(panel, true) })
+	if p.n%panelColumns != 0 {
+		p.When(scalar.Lt(whole, loop.Int(most)), func() { pack(whole, false) })
+	}
+}
+
+// packRows packs a panel of rows from m on.
+func (p *product) packRows(m, block scalar.Expr) {
+	rows := make([]ir.Index, panelRows)
+	for i := range rows {
+		at := scalar.Add(m, loop.Int(i))
+		if p.m%panelRows != 0 {
+			at = scalar.Min(at, loop.Int(p.m-1))
+		}
+		rows[i] = p.coordinates(p.Let("row", at), p.x.MAt)
+		for axis, x := range rows[i] {
+			rows[i][axis] = p.Let("at", x)
+		}
+	}
+	p.steps(block, func(k scalar.Expr) {
+		for i, at := range rows {
+			p.bind(p.x.MAt, at)
+			p.Put(p.a, scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i)), p.expr(p.x.A))
+		}
+	})
+}
+
+// sumAt is the index of the sum of a row of the panel from m on.
+func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
+	if p.blocks > 1 {
+		row = scalar.Add(m, row)
+	}
+	return scalar.Add(scalar.Mul(row, loop.Int(p.area.columns)), column)
+}
+
+// panels multiplies the packed rows with each panel of columns.
+func (p *product) panels(m, n, block scalar.Expr) {
+	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
+	most := p.area.columns / panelColumns
+	depth := p.depthOf(block)
+	p.count("panel", loop.Int(0), p.Let("panels", panels), 1, most-1, false, func(panel scalar.Expr) {
+		acc := p.Shared(p.Name("acc"), ir.F32, 1, panelRows*panelColumns)
+		row := p.Shared(p.Name("row"), ir.F32, 1, panelColumns)
+		at := func(i int, l scalar.Expr) scalar.Expr { return scalar.Add(l, loop.Int(i*panelColumns)) }
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) { p.Put(acc, at(i, l), scalar.ConstF(ir.F32, 0)) })
+		}
+		first := p.Let("first", scalar.Mul(panel, loop.Int(p.depth*panelColumns)))
+		p.count("k", loop.Int(0), depth, 1, p.depth-1, false, func(k scalar.Expr) {
+			from := scalar.Add(first, scalar.Mul(k, loop.Int(panelColumns)))
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				p.Put(row, l, scalar.LoadAt(p.b, ir.F32, p.Simplify(scalar.Add(from, l))))
+			})
+			for i := range panelRows {
+				a := scalar.LoadAt(p.a, ir.F32, p.Simplify(scalar.Add(scalar.Mul(k, loop.Int(panelRows)), loop.Int(i))))
+				p.lanes(panelColumns, func(l scalar.Expr) {
+					b, sum := scalar.LoadAt(row, ir.F32, l), scalar.LoadAt(acc, ir.F32, at(i, l))
+					p.Put(acc, at(i, l), scalar.Add(sum, scalar.Mul(a, b)))
+				})
+			}
+		})
+		p.keep(m, panel, block, func(i int, l scalar.Expr) scalar.Expr { return scalar.LoadAt(acc, ir.F32, at(i, l)) })
+	})
+}
+
+// keep stores the sums of a panel, or adds them to those of earlier blocks.
+func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
+	each := func(store func(at, x scalar.Expr)) {
+		for i := range panelRows {
+			p.lanes(panelColumns, func(l scalar.Expr) {
+				store(p.Simplify(p.sumAt(m, loop.Int(i), scalar.Add(scalar.Mul(panel, loop.Int(panelColumns)), l))), sum(i, l))
+			})
+		}
+	}
+	first := func() {
+		each(func(at, x scalar.Expr) {
+			p.Put(p.c, at, x)
+			if p.compensates() {
+				p.Put(p.errorSlot, at, scalar.Const(ir.F32, 0))
+			}
+		})
+	}
+	if p.blocks == 1 {
+		first()
+		return
+	}
+	p.Choose(scalar.Eq(block, loop.Int(0)), first, func() { each(p.addBlock) })
+}
+
+// addBlock adds the sum of a block.
+func (p *product) addBlock(at, x scalar.Expr) {
+	before := scalar.LoadAt(p.c, ir.F32, at)
+	if !p.compensates() {
+		p.Put(p.c, at, scalar.Add(before, x))
+		return
+	}
+	next, left := scalar.TwoSum(before, x)
+	values := []scalar.Expr{next, scalar.Add(scalar.LoadAt(p.errorSlot, ir.F32, at), left)}
+	p.Add(p.NameAll(values)...)
+	p.Put(p.c, at, values[0])
+	p.Put(p.errorSlot, at, values[1])
+}
+
+// finish computes and stores the epilogue of a panel of rows.
+func (p *product) finish(m, n scalar.Expr) {
+	rows := p.Let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
+	columns := p.Let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
+	p.count("i", loop.Int(0), rows, 1, panelRows-1, false, func(i scalar.Expr) {
+		row := p.coordinates(p.Let("row", scalar.Add(m, i)), p.x.MAt)
+		p.bind(p.x.MAt, row)
+		p.count("j", loop.Int(0), columns, 1, p.area.columns-1, true, func(j scalar.Expr) {
+			p.bind(p.x.NAt, p.coordinates(p.Simplify(scalar.Add(n, j)), p.x.NAt))
+			at := p.Simplify(p.sumAt(m, i, j))
+			sum := scalar.LoadAt(p.c, ir.F32, at)
+			if p.compensates() {
+				sum = scalar.Compensated(sum, scalar.LoadAt(p.errorSlot, ir.F32, at))
+			}
+			p.bound[p.x.Sum.Name] = sum
+			p.storeAll(p.rows)
+		})
+	})
+}

@@ -1,0 +1,131 @@
+package simd
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
+)
+
+// cache holds the kernels of each level, which are generated when they are first used.
+type cache[K any] struct {
+	generate func(Level) (*K, error)
+	plain    func() *K // in Go
+	levels   [NEON + 1]atomic.Pointer[K]
+	mutex    sync.Mutex
+}
+
+// get returns the kernels of the level in use.
+func (c *cache[K]) get() *K {
+	if k := c.levels[Has].Load(); k != nil {
+		return k
+	}
+	return c.fill(Has)
+}
+
+// fill generates the kernels of a level. They are the plain ones where the system does not permit
+// executing generated code.
+func (c *cache[K]) fill(level Level) *K {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	at := &c.levels[level]
+	if k := at.Load(); k != nil {
+		return k
+	}
+	if level != Go && asm.Available() {
+		if k, err := c.generate(level); err == nil {
+			at.Store(k)
+			return k
+		}
+	}
+	at.Store(c.plain())
+	return at.Load()
+}
+
+// Arguments of machine code are set field by field: Go copies a literal in vectors, and a load of
+// one field then waits until the copy is in memory.
+
+// library collects the machine code of kernels, and the variables that get their addresses.
+type library struct {
+	functions [][]byte
+	entries   []*unsafe.Pointer
+}
+
+// add adds a function; nil is one that there is no code for.
+func (l *library) add(entry *unsafe.Pointer, function []byte) {
+	if function != nil {
+		l.functions, l.entries = append(l.functions, function), append(l.entries, entry)
+	}
+}
+
+// load makes the functions executable. It returns the code, which must be kept as long as it
+// is called; nil where there is none.
+func (l *library) load() (*asm.Code, error) {
+	if len(l.functions) == 0 {
+		return nil, nil
+	}
+	code, err := asm.Load(l.functions...)
+	if err != nil {
+		return nil, err
+	}
+	for i, entry := range l.entries {
+		*entry = code.Entry(i)
+	}
+	return code, nil
+}
+
+// kernels are the kernels of a level for one type.
+type kernels[T Float] struct {
+	code       *asm.Code
+	lanes      int            // columns of a narrow tile; a wide one has twice as many
+	maskedTail bool           // kernels mask the stores of their last vectors
+	wide       []kernel[T]    // those with more rows first; the last has one row
+	narrow     []kernel[T]    // with as many rows as those of wide
+	row        kernel[T]      // one row of rowColumns columns
+	dots       unsafe.Pointer // code with arguments dotsArguments; nil for plainDots
+	rowColumns int
+	dotLanes   int
+}
+
+var (
+	kernels32 = cache[kernels[float32]]{generate: newKernels[float32], plain: plain[float32]}
+	kernels64 = cache[kernels[float64]]{generate: newKernels[float64], plain: plain[float64]}
+)
+
+// kernelsOf returns the kernels of the level in use.
+func kernelsOf[T Float]() *kernels[T] {
+	var t T
+	if _, double := any(t).(float64); double {
+		return any(kernels64.get()).(*kernels[T])
+	}
+	return any(kernels32.get()).(*kernels[T])
+}
+
+// tileRows are the rows of the tiles of a level: as many as there are registers for.
+var tileRows = [...][]int{Go: nil, AVX2: {6, 4, 2, 1}, AVX512: {12, 8, 4, 2, 1}, NEON: {12, 8, 4, 2, 1}}
+
+// newKernels generates the kernels of a level.
+func newKernels[T Float](level Level) (k *kernels[T], err error) {
+	const wide, row = 2, 8 // vectors of a row
+	size := int(unsafe.Sizeof(T(0)))
+	lanes := level.vectorBytes() / size
+	k = &kernels[T]{lanes: lanes, maskedTail: masksTails, rowColumns: row * lanes, dotLanes: 2 * lanes}
+	k.wide, k.narrow = make([]kernel[T], len(tileRows[level])), make([]kernel[T], len(tileRows[level]))
+	l, double := &library{}, size == 8
+	for i, rows := range tileRows[level] {
+		k.wide[i].rows, k.narrow[i].rows = rows, rows
+		for r := strided; r <= gathered; r++ {
+			l.add(&k.wide[i].code[r], tileCode(level, double, rows, wide, r))
+			l.add(&k.narrow[i].code[r], tileCode(level, double, rows, 1, r))
+		}
+	}
+	k.row.rows = 1
+	l.add(&k.row.code[strided], tileCode(level, double, 1, row, strided))
+	l.add(&k.dots, dotsCode(level, double))
+	k.code, err = l.load()
+	return k, err
+}
+
+// vectorBytes returns the size of a vector.
+func (l Level) vectorBytes() int { return [...]int{Go: 0, AVX2: 32, AVX512: 64, NEON: 16}[l] }

@@ -1,0 +1,78 @@
+package samples
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+func init() {
+	add(ops.OpRandomBits, randomBitsSamples)
+	add(ops.OpUniform, randomFloatSamples)
+	add(ops.OpNormal, randomFloatSamples)
+	add(ops.OpBernoulli, bernoulliSamples)
+}
+
+func randomBitsSamples() []ir.Sample {
+	key := ir.Ints(ir.U32, []int64{0x13198a2e, 0x03707344})
+	keys := ir.Ints(ir.U32, []int64{0, 42, 1, 2, math.MaxUint32, 7}, 3, 2)
+	sample := func(name string, pairs bool, shape []int, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(shape...), Generator: ops.Threefry}, Pairs: pairs, Halves: false}, In: in}
+	}
+	by := func(name string, g ops.Generator, shape []int, in ...*ir.Array) ir.Sample {
+		return ir.Sample{Name: name, Attrs: &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(shape...), Generator: g}}, In: in}
+	}
+	return []ir.Sample{
+		sample("matrix", false, []int{5, 67}, key),
+		sample("pairs", true, []int{3, 4}, key),
+		sample("scalar", false, nil, key),
+		sample("empty", false, []int{0, 2}, key),
+		sample("offset that carries", false, []int{4}, key, ir.Int(ir.U32, math.MaxUint32-1)),
+		sample("many keys", true, []int{3}, keys, ir.Ints(ir.U32, []int64{0, 5, math.MaxUint32})),
+		{Name: "halves", Attrs: &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(3, 7), Generator: ops.Threefry}, Pairs: false, Halves: true}, In: []*ir.Array{key}},
+		by("both words", ops.ThreefryBoth, []int{3, 7}, key),
+		by("both words of many keys", ops.ThreefryBoth, []int{5}, keys, ir.Ints(ir.U32, []int64{0, 5, math.MaxUint32})),
+		by("both words of 13 rounds", ops.ThreefryBoth13, []int{5, 67}, key),
+	}
+}
+
+func randomFloatSamples() []ir.Sample {
+	var out []ir.Sample
+	for _, d := range typesIn(isFloat) {
+		out = append(out, ir.Sample{
+			Name: d.String(), Attrs: &ops.RandomFloatAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(3, 5), Generator: ops.Threefry}, DType: d},
+			In: []*ir.Array{ir.Ints(ir.U32, []int64{3, 1415926535})},
+		})
+	}
+	for _, dims := range edgeShapes {
+		out = append(out, ir.Sample{
+			Name: shapeName(dims), Attrs: &ops.RandomFloatAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(dims...), Generator: ops.Threefry}, DType: ir.F32},
+			In: []*ir.Array{ir.Ints(ir.U32, []int64{2, 6535897})},
+		})
+	}
+	return append(out, ir.Sample{
+		Name: "both words of 13 rounds", Attrs: &ops.RandomFloatAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(37), Generator: ops.ThreefryBoth13}, DType: ir.F32},
+		In: []*ir.Array{ir.Ints(ir.U32, []int64{2, 6535897})},
+	})
+}
+
+// edgeShapes are asked of ops whose shape is an attribute.
+var edgeShapes = [][]int{{}, {0, 3}, {1}, {37}, {2, 1, 3, 1, 2}}
+
+func bernoulliSamples() []ir.Sample {
+	key := ir.Ints(ir.U32, []int64{2, 718281828})
+	sample := func(name string, p float64) ir.Sample {
+		return ir.Sample{
+			Name: name, Attrs: &ops.RandomAttrs{Shape: ir.Dims(7, 3), Generator: ops.Threefry}, In: []*ir.Array{key, ir.Float(ir.F32, p)},
+			NoGrad: "the result is a boolean",
+		}
+	}
+	out := []ir.Sample{sample("never", 0), sample("sometimes", 0.3), sample("always", 1)}
+	for _, dims := range edgeShapes {
+		s := sample(shapeName(dims), 0.5)
+		s.Attrs = &ops.RandomAttrs{Shape: ir.Dims(dims...), Generator: ops.Threefry}
+		out = append(out, s)
+	}
+	return out
+}
