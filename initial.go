@@ -3,11 +3,11 @@ package rlx
 import (
 	"hash/fnv"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -20,78 +20,32 @@ type Initializer func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value
 // 2015, as torch.nn.init.kaiming_normal_ does for ReLU. Weights are [in, out] or [height, width,
 // in, out]: the fan out is the last axis times the receptive field, the fan in the axis before it
 // times the receptive field.
-func HeNormal() Initializer {
-	return scaledNormal(func(in, _ float64) float64 { return math.Sqrt(2 / in) })
-}
+func HeNormal() Initializer { return ByRule(nn.HeNormal()) }
 
 // GlorotNormal draws from a normal distribution with mean 0 and variance 2/(fan in + fan out),
 // after Glorot and Bengio 2010. See [HeNormal] for the fans.
-func GlorotNormal() Initializer {
-	return scaledNormal(func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) })
-}
+func GlorotNormal() Initializer { return ByRule(nn.GlorotNormal()) }
 
 // GlorotUniform draws from [−a, a) with a = √(6/(fan in + fan out)), after Glorot and Bengio 2010.
 // See [HeNormal] for the fans.
-func GlorotUniform() Initializer {
-	return scaledUniform(func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) })
-}
+func GlorotUniform() Initializer { return ByRule(nn.GlorotUniform()) }
 
 // HeUniform draws from [−a, a) with a = √(6/(fan in)), as torch.nn.init.kaiming_uniform_ does for
 // ReLU. See [HeNormal] for the fan.
-func HeUniform() Initializer {
-	return scaledUniform(func(in, _ float64) float64 { return math.Sqrt(6 / in) })
-}
+func HeUniform() Initializer { return ByRule(nn.HeUniform()) }
 
 // Normal draws from a normal distribution with the given mean and standard deviation.
-func Normal(mean, deviation float64) Initializer {
-	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
-		z := ops.Normal(b, key, t.DType, t.Shape...)
-		return ops.Add(b, ops.Mul(b, z, ops.ConstLike(b, z, deviation)), ops.ConstLike(b, z, mean))
-	}
-}
+func Normal(mean, deviation float64) Initializer { return ByRule(nn.Normal(mean, deviation)) }
 
 // Uniform draws from [low, high).
-func Uniform(low, high float64) Initializer {
-	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
-		u := ops.Uniform(b, key, t.DType, t.Shape...)
-		return ops.Add(b, ops.Mul(b, u, ops.ConstLike(b, u, high-low)), ops.ConstLike(b, u, low))
-	}
-}
+func Uniform(low, high float64) Initializer { return ByRule(nn.Uniform(low, high)) }
 
 // Constant sets all elements to x.
-func Constant(x float64) Initializer {
-	return func(b *ir.Builder, _ ir.Value, t ir.Type) ir.Value { return ops.Const(b, t.DType, x, t.Shape...) }
-}
+func Constant(x float64) Initializer { return ByRule(nn.Constant(x)) }
 
-func scaledNormal(deviation func(in, out float64) float64) Initializer {
-	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
-		return Normal(0, deviation(fans(t)))(b, key, t)
-	}
-}
-
-// scaledUniform draws from [−a, a) as (2u−1)·a with u in [0, 1). 2u−1 is exact, so devices with
-// fused multiply-add give the same bits.
-func scaledUniform(bound func(in, out float64) float64) Initializer {
-	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value {
-		u := ops.Uniform(b, key, t.DType, t.Shape...)
-		centred := ops.Sub(b, ops.Mul(b, u, ops.ConstLike(b, u, 2)), ops.OnesLike(b, u))
-		return ops.Mul(b, centred, ops.ConstLike(b, u, bound(fans(t))))
-	}
-}
-
-// fans returns the fan in and fan out of a weight; 1 and 1 for symbolic sizes, which an executable
-// graph does not have.
-func fans(t ir.Type) (in, out float64) {
-	dims, ok := t.Shape.Ints()
-	if !ok || len(dims) == 0 {
-		return 1, 1
-	}
-	receptive := 1
-	for _, d := range dims[:max(len(dims)-2, 0)] {
-		receptive *= d
-	}
-	last := dims[len(dims)-1]
-	return float64(max(1, receptive*dims[max(len(dims)-2, 0)])), float64(max(1, receptive*last))
+// ByRule returns the initializer of a rule, as parameters declare them ([ir.PortOptions]).
+func ByRule(rule ir.Initial) Initializer {
+	return func(b *ir.Builder, key ir.Value, t ir.Type) ir.Value { return nn.Draw(b, rule, key, t) }
 }
 
 // defaultInitializer returns the default initializer of a parameter: GlorotUniform for rank 2 and above,
@@ -107,11 +61,11 @@ func defaultInitializer(t ir.Type) Initializer {
 const SeedInput = "seed"
 
 // InitGraph returns a graph that sets the states of a training step to their initial values.
-// trained names the trained parameters; those of a floating type start by their initializer in by,
-// or else by [GlorotUniform] for rank 2 and above and as zeros otherwise. All other states, such as
-// those of the optimizer, start by their initializer in by or as zeros. Parameters that the step
-// only reads are set if trained or by names them; otherwise they are left alone, since they may
-// belong to another step. The keys of by are names or patterns like those of
+// Each starts by its initializer in by or else by the rule that it declares ([ir.PortOptions]).
+// Without either, a parameter that trained names starts by [GlorotUniform] if it is of a floating
+// type and of rank 2 or above; all others, such as states of the optimizer, start as zeros.
+// Parameters that the step only reads are set if trained or by names them; otherwise they are left
+// alone, since they may belong to another step. The keys of by are names or patterns like those of
 // [optim.Options.Frozen]; a name takes precedence over a pattern.
 //
 // The random key of a parameter depends on its name and the seed only: the same seed gives the same
@@ -138,9 +92,11 @@ func InitGraph(step *ir.Graph, trained []string, by map[string]Initializer) (*ir
 				continue
 			}
 			b.Port(ir.StatePort, p.Name, t)
-			init := own[p.Name]
+			init, declared := own[p.Name], p.Options().Initial
 			switch {
 			case init != nil:
+			case !declared.IsZero():
+				init = ByRule(declared)
 			case weights[p.Name] && t.DType.IsFloat():
 				init = defaultInitializer(t)
 			default:

@@ -26,10 +26,11 @@ type Training struct {
 	// Eval; parameters and updates stay f32. With [MixedF16] and no scale in Options the loss is
 	// scaled with the defaults of [optim.LossScale].
 	Precision Precision
-	// Seed seeds the initial weights. A parameter without an initializer in Init starts as ones if
-	// it is the scale of a norm, by [GlorotUniform] if its rank is 2 or more, and as zeros
-	// otherwise. States start as zeros, except the running variance of a batch norm, which starts
-	// as ones.
+	// Seed seeds the initial weights. A parameter without an initializer in Init starts by the rule
+	// that it declares ([ir.PortOptions]), as those of package nn do. Without one it starts as ones
+	// if it is the scale of a norm, by [GlorotUniform] if its rank is 2 or more, and as zeros
+	// otherwise. A state without a rule starts as zeros, except the running variance of a batch
+	// norm, which starts as ones.
 	Seed uint32
 	// Init holds initializers by parameter name or by pattern: see [InitGraph].
 	Init map[string]Initializer
@@ -117,7 +118,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 		return nil, err
 	}
 	for name := range loss.InitAsOnes() {
-		if by[name] == nil {
+		if p, _ := loss.Port(name); by[name] == nil && p.Options().Initial.IsZero() {
 			by[name] = Constant(1)
 		}
 	}

@@ -44,8 +44,9 @@ func (*ConstantAttrs) Visit(AttrVisitor) {}
 
 // PortAttrs identify the port of a port node.
 type PortAttrs struct {
-	Name string
-	Kind PortKind
+	Name    string
+	Kind    PortKind
+	Options PortOptions
 }
 
 // Visit visits nothing: the text form has its own syntax for ports.

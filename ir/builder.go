@@ -19,6 +19,7 @@ type Builder struct {
 	scope   string // the open scopes, joined by slashes
 	at      Pos
 	done    bool
+	context map[any]any // by keys of other packages
 
 	// placeless is set for parsers and transforms, whose caller's position is not that of a node.
 	placeless bool
@@ -96,9 +97,10 @@ func (b *Builder) Fail(err error) {
 	}
 }
 
-// Failf records an [*OpError] for an op that could not be added.
+// Failf records an [*OpError] for an op that could not be added, with the label that its node would
+// have had: see [Builder.Label].
 func (b *Builder) Failf(op Op, in []Value, err error) {
-	b.Fail(&OpError{Op: op, In: typesOf(in), Pos: callerPos(), Err: err})
+	b.Fail(&OpError{Op: op, In: typesOf(in), Label: b.label, Pos: callerPos(), Err: err})
 }
 
 // Constant adds a literal of type t from a copy of its bytes (little endian, row-major).
@@ -142,13 +144,13 @@ func (b *Builder) At(p Pos) { b.at = p }
 // Origin returns the label and position set by Label and At, for restoring them.
 func (b *Builder) Origin() (label string, at Pos) { return b.label, b.at }
 
-// Subgraph builds a closed graph for a node to own.
+// Subgraph builds a closed graph for a node to own. Its nodes begin with the position of [Builder.At].
 func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	if b.err != nil {
 		return nil
 	}
 	sub := newBuilder(name)
-	sub.placeless = b.placeless
+	sub.placeless, sub.at = b.placeless, b.at
 	g, err := sub.run(f)
 	if err != nil {
 		b.Fail(err)
@@ -332,7 +334,7 @@ func (b *Builder) scoped(name string) string {
 
 // Port declares a port of any kind.
 func (b *Builder) Port(kind PortKind, name string, t Type) Value {
-	return b.port(name, kind, &PortAttrs{name, kind}, []Type{{t.DType, t.Shape.Clone()}})
+	return b.port(name, kind, &PortAttrs{Name: name, Kind: kind}, []Type{{t.DType, t.Shape.Clone()}})
 }
 
 // port declares a port from attributes and types that are not modified later.

@@ -94,5 +94,5 @@ func (b *Builder) portFor(p Port) Value {
 	if i, ok := b.named[portName{name, spacePorts}]; ok {
 		return b.ports[i].Value
 	}
-	return b.Port(p.Kind, name, p.Value.Type())
+	return b.portWith(name, p.Kind, p.Options(), p.Value.Type())
 }

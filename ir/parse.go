@@ -166,10 +166,29 @@ func (p *parser) port(k *block, word string) []Value {
 	name := p.quoted()
 	p.expect(":")
 	t := p.typ()
+	o := p.portOptions()
 	if p.err != nil {
 		return nil
 	}
-	return []Value{k.b.Port(kind, name, t)}
+	return []Value{k.b.portWith(name, kind, o, t)}
+}
+
+// portOptions reads "init rule(number, …)" and "frozen", which are optional.
+func (p *parser) portOptions() (o PortOptions) {
+	if p.accept(wordInitial) {
+		o.Initial.Rule = p.word()
+		if p.accept("(") {
+			for p.err == nil && !p.accept(")") {
+				if len(o.Initial.Args) > 0 {
+					p.expect(",")
+				}
+				at := p.space()
+				o.Initial.Args = append(o.Initial.Args, p.parseFloat(at, p.number()))
+			}
+		}
+	}
+	o.Frozen = p.accept(wordFrozen)
+	return o
 }
 
 func (p *parser) constant(k *block) []Value {
@@ -480,12 +499,15 @@ func (a *attrParser) Ints(name string, p *[]int) {
 
 func (a *attrParser) Float(name string, p *float64) {
 	at := a.field(name)
-	s := a.p.number()
+	*p = a.p.parseFloat(at, a.p.number())
+}
+
+func (p *parser) parseFloat(at int, s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		a.p.failf(at, "%q is no number", shorten(s))
+		p.failf(at, "%q is no number", shorten(s))
 	}
-	*p = x
+	return x
 }
 
 // Bool accepts a missing field and keeps its value, so that older texts remain readable when an op

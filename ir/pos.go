@@ -4,25 +4,29 @@ package ir
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// ownPackages are the packages whose frames are skipped to find the user's call.
-var ownPackages = [...]string{
-	"github.com/rlx-go/rlx/ir.",
-	"github.com/rlx-go/rlx/internal/derive.",
-	"github.com/rlx-go/rlx/ir/ops.",
-	"github.com/rlx-go/rlx/internal/compiler/passes.",
-	"github.com/rlx-go/rlx/autodiff.",
-	"github.com/rlx-go/rlx/autodiff/optim.",
+// ownFolders are the folders, within the module, whose frames are skipped to find the user's call.
+// Frames go by files, as a function literal of an inlined function bears the caller's name.
+var ownFolders = [...]string{
+	"ir/", "ir/ops/", "ir/nn/", "internal/derive/", "internal/compiler/passes/", "autodiff/", "autodiff/optim/",
 }
 
-// callerPos returns the position of the first caller outside ownPackages.
+// moduleFolder is where the files of the module are, as the compiler names them.
+var moduleFolder = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(file, "ir/pos.go")
+}()
+
+// callerPos returns the position of the first caller outside ownFolders.
 func callerPos() Pos {
-	var pcs [16]uintptr // usually enough; collecting more takes longer
-	for skip := 3; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs[:])
+	var few [16]uintptr // usually enough; collecting more takes longer
+	pcs := few[:]
+	for skip := 3; ; {
+		n := runtime.Callers(skip, pcs)
 		for _, pc := range pcs[:n] {
 			if p, own := placeOf(pc); !own {
 				return p
@@ -31,6 +35,8 @@ func callerPos() Pos {
 		if n < len(pcs) {
 			return Pos{}
 		}
+		skip += len(pcs)
+		pcs = make([]uintptr, 4*len(pcs)) // the skipped frames are unwound again: grow, so that depth counts once
 	}
 }
 
@@ -43,11 +49,11 @@ var positions = struct {
 
 type cachedPos struct {
 	pos Pos
-	own bool // in one of ownPackages
+	own bool // in one of ownFolders
 }
 
 // placeOf returns the position of a program counter from [runtime.Callers], and whether it is in
-// one of ownPackages.
+// one of ownFolders.
 func placeOf(pc uintptr) (p Pos, own bool) {
 	positions.RLock()
 	known, ok := positions.of[pc]
@@ -63,10 +69,7 @@ func placeOf(pc uintptr) (p Pos, own bool) {
 }
 
 func isOwn(f runtime.Frame) bool {
-	for _, p := range ownPackages {
-		if strings.HasPrefix(f.Function, p) {
-			return !strings.HasSuffix(f.File, "_test.go")
-		}
-	}
-	return false
+	inside, ok := strings.CutPrefix(f.File, moduleFolder)
+	folder := inside[:strings.LastIndexByte(inside, '/')+1]
+	return ok && slices.Contains(ownFolders[:], folder) && !strings.HasSuffix(f.File, "_test.go")
 }

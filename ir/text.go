@@ -24,6 +24,12 @@ func (g *Graph) String() string {
 
 const indentStep = "  "
 
+// The words of [PortOptions].
+const (
+	wordInitial = "init"
+	wordFrozen  = "frozen"
+)
+
 type printer struct {
 	sb     strings.Builder
 	splats splatBudget
@@ -75,12 +81,25 @@ func (pr *printer) node(n *Node, indent string, name func(Value) string) {
 		pr.call(n, name)
 	}
 	pr.write(" : ", formatTypes(n.types))
+	if a, ok := n.attrs.(*PortAttrs); ok {
+		pr.options(a.Options)
+	}
 	if n.label != "" {
 		pr.write(" #", strconv.Quote(n.label))
 	}
 	pr.write("\n")
 	for _, s := range n.subs {
 		pr.graph(s, indent+indentStep)
+	}
+}
+
+// options writes what a port declares besides its type: ` init normal(0,1) frozen`.
+func (pr *printer) options(o PortOptions) {
+	if !o.Initial.IsZero() {
+		pr.write(" ", wordInitial, " ", o.Initial.String())
+	}
+	if o.Frozen {
+		pr.write(" ", wordFrozen)
 	}
 }
 

@@ -118,7 +118,7 @@ func bindInto(b *Builder, g *Graph, values map[string]int) {
 	for _, n := range g.nodes {
 		if a, ok := n.attrs.(*PortAttrs); ok {
 			b.At(n.pos)
-			m.Set(n.Result(0), b.Port(a.Kind, a.Name, bindType(b, n.types[0], values)))
+			m.Set(n.Result(0), b.portWith(a.Name, a.Kind, a.Options, bindType(b, n.types[0], values)))
 			continue
 		}
 		subs := make([]*Graph, len(n.subs))

@@ -37,7 +37,7 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		"port of another kind":          func(g *Graph) { g.ports[0].Kind = ParamPort },
 		"ports of one name": func(g *Graph) {
 			g.ports[1].Name = "x"
-			g.nodes[1].attrs = &PortAttrs{"x", ParamPort}
+			g.nodes[1].attrs = &PortAttrs{Name: "x", Kind: ParamPort}
 		},
 		"literal of the wrong length": func(g *Graph) { g.nodes[6].attrs = &ConstantAttrs{TypeOf(I32), []byte{1}} },
 		"literal of another type":     func(g *Graph) { g.nodes[6].attrs = &ConstantAttrs{TypeOf(F32), make([]byte, 4)} },
@@ -49,7 +49,7 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		},
 		"persistent value in a subgraph": func(g *Graph) {
 			s := g.nodes[7].subs[0]
-			s.ports[0].Kind, s.nodes[0].attrs = ParamPort, &PortAttrs{"p", ParamPort}
+			s.ports[0].Kind, s.nodes[0].attrs = ParamPort, &PortAttrs{Name: "p", Kind: ParamPort}
 		},
 		"state without an update": func(g *Graph) { g.outputs = g.outputs[:2] },
 		"update without a state":  func(g *Graph) { g.outputs[0].State = true },

@@ -101,7 +101,8 @@ type Options struct {
 	Scale *LossScale
 	// Frozen names parameters that are not trained: by name, by a pattern of path.Match such as
 	// "*/bias", or by scope such as "encoder" or "block[0-3]", which means all parameters in it.
-	// They remain parameters of the step graph.
+	// They remain parameters of the step graph, as do those that are declared as frozen
+	// ([ir.PortOptions]).
 	Frozen []string
 	// ConstantKeys allows random ops of the loss to draw the same numbers at every step, as fixed
 	// random features do. Otherwise a random key that depends on no input and on no changing state
@@ -162,7 +163,8 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	return ir.Build(loss.Name(), s.build)
 }
 
-// trained returns the names of the parameters that are not frozen.
+// trained returns the names of the parameters that are not frozen, by a pattern or where they are
+// declared.
 func trained(g *ir.Graph, frozen []string) ([]string, error) {
 	matched := make([]bool, len(frozen))
 	var out []string
@@ -170,7 +172,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		if p.Kind != ir.ParamPort {
 			continue
 		}
-		stays := false
+		stays := p.Options().Frozen
 		for i, pattern := range frozen {
 			if Covers(pattern, p.Name) {
 				matched[i], stays = true, true
@@ -272,7 +274,7 @@ func (s *step) forward(b *ir.Builder) {
 			in[i] = s.scaling.begin(b)
 			continue
 		}
-		in[i] = b.Port(port.Kind, port.Name, port.Value.Type())
+		in[i] = b.CopyPort(port)
 		if k < 0 {
 			continue
 		}

@@ -1,0 +1,277 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// AttentionOptions are the options of [Attention].
+type AttentionOptions struct {
+	// Name is the scope of the parameters; "" stands for "attention" and a number.
+	Name string
+	// KVHeads is the number of heads of keys and values, a divisor of heads (grouped-query
+	// attention); 0 means heads.
+	KVHeads int
+	// HeadSize is the number of features of a head; 0 means width/heads.
+	HeadSize int
+	// Context is where keys and values come from, [..., n, features]; the zero Value means x.
+	Context ir.Value
+	// Separate declares the projections of x as the linear layers q_proj, k_proj and v_proj
+	// instead of one weight in_proj_weight. With a Context they always are.
+	Separate bool
+	// NoBias leaves all biases out.
+	NoBias bool
+	// Causal hides later positions, aligned at the end.
+	Causal bool
+	// Window, if not 0, hides keys that are Window positions back or more.
+	Window int
+	// Mask broadcasts to [..., heads, m, n]: booleans, true where a query attends to a key, or
+	// numbers that are added to the scores.
+	Mask ir.Value
+	// Rope rotates queries and keys by their positions; nil means no rotation.
+	Rope *RopeOptions
+	// ALiBi adds a linear bias of the distance to the scores (Press, Smith and Lewis).
+	ALiBi bool
+	// NormQK normalises the heads of queries and keys by layers q_norm and k_norm ([RMSNorm]).
+	NormQK bool
+	// Scale multiplies the scores; 0 means 1/√HeadSize.
+	Scale float64
+	// Softcap c, if not 0, replaces each score s by c·tanh(s/c).
+	Softcap float64
+	// Dropout is the rate at which weights of the attention are dropped in training. It needs all
+	// scores in memory.
+	Dropout float64
+	// Init is how the weights start, by default [GlorotUniform] for in_proj_weight and as
+	// [Linear]'s for others; OutInit is that of out_proj and means Init by default. Biases start as
+	// zeros. As in PyTorch.
+	Init, OutInit ir.Initial
+}
+
+// Attention returns multi-head attention (Vaswani et al., Attention Is All You Need) of x,
+// [..., m, width]: [..., m, width]. Its parameters are in_proj_weight [width, (heads + 2·kv
+// heads)·head size], the projections of queries, keys and values side by side, in_proj_bias, and
+// the linear layer out_proj. With a [Cache] causal self-attention appends keys and values to the
+// states k_cache and v_cache, [..., kv heads, length, head size]. Errors are recorded in b: of kind
+// [ir.ErrAttr] for options outside their domain or that exclude each other.
+func Attention(b *ir.Builder, x ir.Value, heads int, o ...AttentionOptions) (y ir.Value) {
+	opts := option(b, "attention", o)
+	within(b, "attention", opts.Name, x, func(l *layer) {
+		a := &attention{layer: l, o: opts, heads: heads}
+		if a.complete() {
+			y = a.build()
+		}
+	})
+	return y
+}
+
+// attention builds one layer.
+type attention struct {
+	*layer
+	o       AttentionOptions
+	heads   int
+	width   int // of x
+	causal  bool
+	cached  bool
+	rate    float64  // of dropout: 0 in inference
+	allowed ir.Value // a mask of booleans; the zero Value for none
+	added   ir.Value // a mask of numbers; the zero Value for none
+}
+
+// complete checks the options and sets their defaults.
+func (a *attention) complete() bool {
+	o := &a.o
+	if !a.rank(2, "[..., time, width]") {
+		return false
+	}
+	a.width = a.size(-1)
+	if !a.require(a.heads >= 1, "%d heads", a.heads) {
+		return false
+	}
+	if o.KVHeads == 0 {
+		o.KVHeads = a.heads
+	}
+	if o.HeadSize == 0 && a.require(a.width%a.heads == 0, "%d heads do not divide the width, %d", a.heads, a.width) {
+		o.HeadSize = a.width / a.heads
+	}
+	a.require(o.KVHeads >= 1 && a.heads%o.KVHeads == 0, "%d heads of keys do not divide %d heads", o.KVHeads, a.heads)
+	a.require(o.HeadSize >= 0 && o.Window >= 0 && o.Softcap >= 0, "head size %d, window %d, softcap %v: one is negative", o.HeadSize, o.Window, o.Softcap)
+	a.require(o.Dropout >= 0 && o.Dropout < 1, "the dropout rate is %v, not in [0, 1)", o.Dropout)
+	a.require(!o.Context.Valid() || o.Rope == nil && !o.Causal && o.Window == 0 && !o.ALiBi, "a context with Rope, Causal, Window or ALiBi, which are for self-attention")
+	a.cached = contextOf(a.Builder).cache != nil && !o.Context.Valid()
+	a.require(!a.cached || o.Causal && !o.ALiBi && !o.Mask.Valid(), "a cache, which needs Causal and excludes ALiBi and Mask")
+	if o.Scale == 0 && o.HeadSize > 0 {
+		o.Scale = 1 / math.Sqrt(float64(o.HeadSize))
+	}
+	o.OutInit = or(o.OutInit, o.Init)
+	if a.Err() == nil && o.Dropout > 0 && a.training() {
+		a.rate = o.Dropout
+	}
+	return a.Err() == nil
+}
+
+func (a *attention) build() ir.Value {
+	q, k, v := a.project()
+	q, k, v = a.split(q, a.heads), a.split(k, a.o.KVHeads), a.split(v, a.o.KVHeads)
+	if a.o.NormQK {
+		q, k = RMSNorm(a.Builder, q, NormOptions{Name: "q_norm"}), RMSNorm(a.Builder, k, NormOptions{Name: "k_norm"})
+	}
+	if a.o.Rope != nil && a.Err() == nil {
+		q, k = a.rotate(*a.o.Rope, a.o.HeadSize, q, k)
+	}
+	if a.Err() != nil {
+		return ir.Value{}
+	}
+	a.causal = a.o.Causal
+	if a.cached {
+		k, v = a.append(k, v)
+	}
+	a.masks(q, k)
+	if a.Err() != nil {
+		return ir.Value{}
+	}
+	return a.projected(a.attend(q, k, v))
+}
+
+// project returns queries, keys and values, [..., time, heads·size].
+func (a *attention) project() (q, k, v ir.Value) {
+	b, o := a.Builder, a.o
+	inner, kv := a.heads*o.HeadSize, o.KVHeads*o.HeadSize
+	if o.Separate || o.Context.Valid() {
+		from := o.Context
+		if !from.Valid() {
+			from = a.x
+		}
+		to := func(name string, x ir.Value, out int) ir.Value {
+			return Linear(b, x, out, LinearOptions{Name: name, NoBias: o.NoBias, Init: o.Init, BiasInit: Constant(0)})
+		}
+		return to("q_proj", a.x, inner), to("k_proj", from, kv), to("v_proj", from, kv)
+	}
+	weight := a.param("in_proj_weight", o.Init, GlorotUniform(), a.width, inner+2*kv)
+	var bias ir.Value
+	if !o.NoBias {
+		bias = a.param("in_proj_bias", ir.Initial{}, Constant(0), inner+2*kv)
+	}
+	all := a.linearOf(weight, bias, a.width, inner+2*kv)
+	if b.Err() != nil {
+		return q, k, v
+	}
+	parts := ops.Split(b, all, -1, ir.N(inner), ir.N(kv), ir.N(kv))
+	return parts[0], parts[1], parts[2]
+}
+
+// split returns [..., time, heads·size] as [..., heads, time, size].
+func (a *attention) split(x ir.Value, heads int) ir.Value {
+	if a.Err() != nil {
+		return ir.Value{}
+	}
+	lead := x.Shape()[:x.Rank()-1].Clone()
+	return ops.SwapAxes(a.Builder, ops.Reshape(a.Builder, x, append(lead, ir.N(heads), ir.N(a.o.HeadSize))...), -3, -2)
+}
+
+// append writes keys and values to the caches and returns these. Each query then sees the positions
+// up to its own.
+func (a *attention) append(k, v ir.Value) (ir.Value, ir.Value) {
+	b, c := a.Builder, contextOf(a.Builder).cache
+	time := k.Dim(-2)
+	past := c.before(a.layer, time)
+	start := make([]ir.Value, k.Rank())
+	for i := range start {
+		start[i] = ops.Const(b, ir.I32, 0)
+	}
+	start[k.Rank()-2] = past
+	at := ops.Stack(b, 0, start...)
+	write := func(name string, x ir.Value) ir.Value {
+		shape := x.Shape().Clone()
+		shape[x.Rank()-2] = ir.N(c.length)
+		x = ops.DynamicUpdateSlice(b, b.State(name, x.DType(), shape...), x, at)
+		b.SetState(name, x)
+		return x
+	}
+	k, v = write("k_cache", k), write("v_cache", v)
+	grid := ir.Shape{time, ir.N(c.length)}
+	query := ops.Add(b, ops.Iota(b, ir.I32, 0, grid...), past)
+	key := ops.Iota(b, ir.I32, 1, grid...)
+	a.allowed = ops.Le(b, key, query)
+	if a.o.Window > 0 {
+		near := ops.Lt(b, ops.Sub(b, query, key), ops.Const(b, ir.I32, float64(a.o.Window)))
+		a.allowed = ops.And(b, a.allowed, near)
+	}
+	a.causal, a.o.Window = false, 0
+	return k, v
+}
+
+// masks sorts the masks into allowed and added.
+func (a *attention) masks(q, k ir.Value) {
+	b := a.Builder
+	switch m := a.o.Mask; {
+	case !m.Valid():
+	case m.DType() == ir.Bool:
+		a.allowed = m
+	case m.DType() == q.DType():
+		a.added = m
+	default:
+		a.fail(ir.DTypef("the mask is %s: it is bool or of the type of x, %s", m.Type(), q.DType()))
+	}
+	if !a.o.ALiBi || b.Err() != nil {
+		return
+	}
+	bias := ops.Convert(b, ops.ALiBi(b, ir.N(a.heads), q.Dim(-2), k.Dim(-2)), q.DType())
+	if a.added.Valid() {
+		bias = ops.Add(b, bias, a.added)
+	}
+	if a.added = bias; a.allowed.Valid() {
+		a.added = ops.Select(b, a.allowed, bias, ops.ConstLike(b, bias, math.Inf(-1)))
+		a.allowed = ir.Value{}
+	}
+}
+
+// attend returns the weighted values, [..., heads, time, size].
+func (a *attention) attend(q, k, v ir.Value) ir.Value {
+	mask := a.allowed
+	if !mask.Valid() {
+		mask = a.added
+	}
+	if a.rate == 0 {
+		return ops.Attention(a.Builder, q, k, v, mask, ops.AttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Causal: a.causal, Window: a.o.Window})
+	}
+	b := a.Builder
+	if groups := a.heads / a.o.KVHeads; groups > 1 {
+		k, v = ops.Repeat(b, k, k.Rank()-3, groups), ops.Repeat(b, v, v.Rank()-3, groups)
+	}
+	scores := ops.MatMul(b, ops.Mul(b, q, ops.ConstLike(b, q, a.o.Scale)), ops.SwapAxes(b, k, -2, -1))
+	if c := a.o.Softcap; c != 0 {
+		scores = ops.Mul(b, ops.Tanh(b, ops.Mul(b, scores, ops.ConstLike(b, scores, 1/c))), ops.ConstLike(b, scores, c))
+	}
+	if a.added.Valid() {
+		scores = ops.Add(b, scores, a.added)
+	}
+	hide := func(seen ir.Value) {
+		scores = ops.Select(b, seen, scores, ops.ConstLike(b, scores, math.Inf(-1)))
+	}
+	if a.allowed.Valid() {
+		hide(a.allowed)
+	}
+	if a.causal || a.o.Window > 0 {
+		left, right := -1, -1
+		if a.causal {
+			right = 0
+		}
+		if a.o.Window > 0 {
+			left = a.o.Window - 1
+		}
+		hide(ops.WindowMask(b, q.Dim(-2), k.Dim(-2), left, right))
+	}
+	return ops.MatMul(b, a.drop(ops.Softmax(b, scores, -1), a.rate), v)
+}
+
+// projected joins the heads and applies out_proj.
+func (a *attention) projected(y ir.Value) ir.Value {
+	if a.Err() != nil {
+		return ir.Value{}
+	}
+	shape := append(a.x.Shape()[:a.x.Rank()-1].Clone(), ir.N(a.heads*a.o.HeadSize))
+	y = ops.Reshape(a.Builder, ops.SwapAxes(a.Builder, y, -3, -2), shape...)
+	return Linear(a.Builder, y, a.width, LinearOptions{Name: "out_proj", NoBias: a.o.NoBias, Init: a.o.OutInit, BiasInit: Constant(0)})
+}

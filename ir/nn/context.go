@@ -1,0 +1,169 @@
+package nn
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// mode is what layers compute that differ between training and inference.
+type mode uint8
+
+const (
+	unset mode = iota
+	training
+	inference
+)
+
+// context is what the layers of one graph share while it is built. Functions such as [Frozen]
+// change it while they run.
+type context struct {
+	mode   mode
+	frozen bool           // declared parameters are frozen
+	shared bool           // parameters may be declared before
+	counts map[string]int // layers without a name, by scope and kind
+	lora   *LoRAOptions   // what Linear adds; nil for nothing
+	cache  *cache         // of earlier positions; nil without one
+	random *stream
+}
+
+// stream is the random stream of a graph.
+type stream struct {
+	key   ir.Value        // of this step; the zero Value before the first draw
+	drawn map[uint32]bool // numbers folded into the key so far
+}
+
+type contextKey struct{}
+
+func contextOf(b *ir.Builder) *context {
+	c, ok := b.Context(contextKey{}).(*context)
+	if !ok {
+		c = &context{counts: map[string]int{}, random: newStream()}
+		b.SetContext(contextKey{}, c)
+	}
+	return c
+}
+
+// newStream returns a stream in which 0 is taken: it gives the key of the next step.
+func newStream() *stream { return &stream{drawn: map[uint32]bool{0: true}} }
+
+// during calls f with a changed context and restores the context.
+func during(b *ir.Builder, change func(c *context), f func()) {
+	c := contextOf(b)
+	before := *c
+	change(c)
+	f()
+	*c = before
+}
+
+// Train has layers compute as in training from here on: [Dropout] drops, [BatchNorm] uses the
+// statistics of the batch and updates the running ones.
+func Train(b *ir.Builder) { contextOf(b).mode = training }
+
+// Infer has layers compute as in inference from here on: nothing is dropped, and batch norms use
+// the running statistics, which are then parameters.
+func Infer(b *ir.Builder) { contextOf(b).mode = inference }
+
+// IsTraining reports whether [Train] is in effect.
+func IsTraining(b *ir.Builder) bool { return contextOf(b).mode == training }
+
+// Frozen calls f for a part of a model that is not trained: its layers compute as in inference, and
+// its parameters are declared as frozen ([ir.PortOptions]). The error is of kind [ir.ErrGraph] if f
+// is nil.
+func Frozen(b *ir.Builder, f func()) {
+	if b.Require("nn.frozen", "function", f != nil) {
+		during(b, func(c *context) { c.mode, c.frozen = inference, true }, f)
+	}
+}
+
+// Shared calls f, whose parameters may have been declared before, by the same function outside of
+// Shared: they are then the same parameters, and their gradients add up. Names of layers count anew
+// in it. States cannot be shared, as each run sets them once. The error is of kind [ir.ErrGraph] if
+// f is nil.
+func Shared(b *ir.Builder, f func()) {
+	if b.Require("nn.shared", "function", f != nil) {
+		during(b, func(c *context) { c.shared, c.counts = true, map[string]int{} }, f)
+	}
+}
+
+// In returns f's value; parameters and states that f declares are in the scope name, as with
+// [ir.Builder.Scope].
+func In(b *ir.Builder, name string, f func() ir.Value) (y ir.Value) {
+	if b.Require("nn.in", "function", f != nil) {
+		b.Scope(name, func() { y = f() })
+	}
+	return y
+}
+
+// Residual returns x + f(x). The error is of kind [ir.ErrShape] or [ir.ErrDType] if f(x) does not
+// have the type of x, and [ir.ErrGraph] if f is nil.
+func Residual(b *ir.Builder, x ir.Value, f func(x ir.Value) ir.Value) ir.Value {
+	const op ir.Op = "nn.residual"
+	if !b.Require(op, "function", f != nil) {
+		return ir.Value{}
+	}
+	y := f(x)
+	switch {
+	case b.Err() != nil:
+		return ir.Value{}
+	case !y.Type().Shape.Equal(x.Shape()):
+		b.Failf(op, []ir.Value{x}, ir.Shapef("f(x) is %s", y.Type()))
+	case y.DType() != x.DType():
+		b.Failf(op, []ir.Value{x}, ir.DTypef("f(x) is %s", y.Type()))
+	}
+	return ops.Add(b, x, y)
+}
+
+// Tie returns a parameter that was declared before, by its full name: "embedding0/weight". Where it
+// is used twice its gradients add up. The error is of kind [ir.ErrName] if there is none.
+func Tie(b *ir.Builder, name string) ir.Value {
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	if p, ok := b.Declared(name); ok && p.Kind == ir.ParamPort {
+		return p.Value
+	}
+	var names []string
+	for _, p := range b.Ports() {
+		if p.Kind == ir.ParamPort {
+			names = append(names, p.Name)
+		}
+	}
+	b.Failf("nn.tie", nil, ir.Errorf(ir.ErrName, "no parameter %q is declared so far: there are %q", name, names))
+	return ir.Value{}
+}
+
+// Key returns a random key, u32[2], that no other call in this graph gets and that changes with
+// every step. It depends on the state "rng", u32[2], the open scope, the name of the stream
+// ("dropout", "sample") and the number of earlier calls with both. The state starts by the seed of
+// the training and is saved with checkpoints, so that a training that was cut goes on as it would
+// have. A graph that draws nothing has no such state.
+func Key(b *ir.Builder, name string) ir.Value {
+	s := contextOf(b).random
+	if b.Err() == nil && !s.key.Valid() {
+		b.Unscoped(func() {
+			s.key = b.StateWith(RandomState, ir.PortOptions{Initial: rule("key")}, ir.U32, ir.N(2))
+			b.SetState(RandomState, ops.FoldIn(b, s.key, ops.Const(b, ir.U32, 0)))
+		})
+	}
+	path := b.ScopeName() + ":" + name
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(path + "#" + strconv.Itoa(contextOf(b).count(path))))
+	number := h.Sum32()
+	for s.drawn[number] {
+		number++
+	}
+	s.drawn[number] = true
+	return ops.FoldIn(b, s.key, ops.Const(b, ir.U32, float64(number)))
+}
+
+// RandomState is the state of the random stream: see [Key].
+const RandomState = "rng"
+
+// count returns how often it was called with the same text before.
+func (c *context) count(text string) int {
+	c.counts[text]++
+	return c.counts[text] - 1
+}

@@ -1,0 +1,189 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// ConvOptions are the options of convolutions. Lists have an entry for each spatial axis; one entry
+// stands for all axes.
+type ConvOptions struct {
+	// Name is the scope of the parameters; "" stands for "conv" or "conv_transpose" and a number.
+	Name string
+	// Kernel is the size of the window; nil stands for the argument kernel on all axes.
+	Kernel []int
+	// Stride and Dilation are steps of the window and within it; nil means 1.
+	Stride, Dilation []int
+	// Same pads so that a stride of 1 keeps the sizes, with the odd element at the end; a stride s
+	// gives ⌈n/s⌉. Not for transposed convolutions.
+	Same bool
+	// Pad is the number of zeros on both sides; of a transposed convolution, the elements cut off
+	// from both. nil means 0, "valid".
+	Pad []int
+	// OutputPad is added at the end of a transposed convolution; nil means 0.
+	OutputPad []int
+	// Groups divides the channels into groups with one convolution each; 0 means 1. With as many
+	// groups as channels of x the convolution is depthwise.
+	Groups int
+	// NoBias leaves the bias out.
+	NoBias bool
+	// Init and BiasInit are how weight and bias start; the default of both is uniform in
+	// ±1/√(fan in), as in PyTorch.
+	Init, BiasInit ir.Initial
+	// ChannelsFirst is for x [batch, channels, spatial axes...]; by default the channels are the
+	// last axis. The weight has the same axes in both.
+	ChannelsFirst bool
+}
+
+// Conv1d returns the convolution of x, [batch, time, in]: [batch, time, out]. See [Conv2d].
+func Conv1d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
+	return conv(b, x, 1, out, kernel, o)
+}
+
+// Conv2d returns the convolution (cross-correlation) of images x, [batch, height, width, in]:
+// [batch, height, width, out]. Its parameters are weight [height, width, in/groups, out] of the
+// window, and bias [out]; PyTorch's weight is [out, in/groups, height, width]. Errors are recorded
+// in b: of kind [ir.ErrAttr] for options outside their domain, [ir.ErrShape] for x of another rank
+// and [ir.ErrSymbol] if in is symbolic.
+func Conv2d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
+	return conv(b, x, 2, out, kernel, o)
+}
+
+// Conv3d returns the convolution of x, [batch, depth, height, width, in]: [batch, depth, height,
+// width, out]. See [Conv2d].
+func Conv3d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
+	return conv(b, x, 3, out, kernel, o)
+}
+
+// ConvTranspose1d is [ConvTranspose2d] for x [batch, time, in].
+func ConvTranspose1d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
+	return convTranspose(b, x, 1, out, kernel, o)
+}
+
+// ConvTranspose2d returns the transposed convolution of images x, [batch, height, width, in]. An
+// axis of size n becomes (n − 1)·stride + (kernel − 1)·dilation + 1 − 2·pad + output pad long. Its
+// parameters are weight [height, width, in, out/groups] of the window, and bias [out]; PyTorch's
+// weight is [in, out/groups, height, width]. Errors are those of [Conv2d].
+func ConvTranspose2d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
+	return convTranspose(b, x, 2, out, kernel, o)
+}
+
+// ConvTranspose3d is [ConvTranspose2d] for x [batch, depth, height, width, in].
+func ConvTranspose3d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOptions) ir.Value {
+	return convTranspose(b, x, 3, out, kernel, o)
+}
+
+func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y ir.Value) {
+	opts := option(b, "conv", o)
+	within(b, "conv", opts.Name, x, func(l *layer) {
+		if !l.require(opts.OutputPad == nil, "an output padding, which only transposed convolutions have") {
+			return
+		}
+		in, ok := l.convolution(&opts, axes, out, kernel)
+		if !ok {
+			return
+		}
+		low, high := opts.Pad, opts.Pad
+		if opts.Same {
+			low, high = ops.SamePadding(opts.Kernel, opts.Dilation)
+		}
+		weight, bias := l.convParams(opts, in/opts.Groups, out, in/opts.Groups)
+		if axes == 2 && !opts.ChannelsFirst {
+			y = ops.Conv2D(b, x, weight, bias, ops.Conv2DAttrs{Strides: opts.Stride, Dilations: opts.Dilation, PadLo: low, PadHi: high, Groups: opts.Groups})
+			return
+		}
+		a := layouts(axes, opts.ChannelsFirst)
+		a.Strides, a.RhsDilation, a.PadLo, a.PadHi, a.FeatureGroups = opts.Stride, opts.Dilation, low, high, ir.N(opts.Groups)
+		y = ops.ConvGeneral(b, x, weight, a)
+		if bias.Valid() && b.Err() == nil {
+			y = ops.Add(b, y, ops.BroadcastInDim(b, bias, y.Shape(), []int{a.Out[1]}))
+		}
+	})
+	return y
+}
+
+// layouts returns the axes of batch, features and space of a convolution over some axes. The weight
+// is [window..., in, out].
+func layouts(axes int, channelsFirst bool) ops.ConvAttrs {
+	x, w := []int{0, axes + 1}, []int{axes + 1, axes}
+	first := 1
+	if channelsFirst {
+		x, first = []int{0, 1}, 2
+	}
+	for i := range axes {
+		x, w = append(x, first+i), append(w, i)
+	}
+	return ops.ConvAttrs{Lhs: x, Rhs: w, Out: x}
+}
+
+func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y ir.Value) {
+	opts := option(b, "conv_transpose", o)
+	within(b, "conv_transpose", opts.Name, x, func(l *layer) {
+		in, ok := l.convolution(&opts, axes, out, kernel)
+		if !ok || !l.require(!opts.Same, "a transposed convolution has no padding that keeps the sizes: set Pad") {
+			return
+		}
+		opts.OutputPad = l.perAxis("output pad", opts.OutputPad, 0, 0, axes)
+		weight, bias := l.convParams(opts, in, out/opts.Groups, out/opts.Groups)
+		if b.Err() != nil {
+			return
+		}
+		a := ops.ConvTransposeAttrs{
+			Strides: opts.Stride, Dilations: opts.Dilation, PadLo: opts.Pad, PadHi: opts.Pad, OutputPadding: opts.OutputPad, Groups: opts.Groups,
+		}
+		y = channelsLast(l, opts.ChannelsFirst, func(x ir.Value) ir.Value { return ops.ConvTranspose(b, x, weight, bias, a) })
+	})
+	return y
+}
+
+// convolution checks and completes the options of a convolution and returns the number of input
+// channels.
+func (l *layer) convolution(o *ConvOptions, axes, out, kernel int) (in int, ok bool) {
+	if l.x.Rank() != axes+2 {
+		l.fail(ir.Shapef("x is %s: it has %d axes: a batch, %d of space and channels", l.x.Type(), axes+2, axes))
+		return 0, false
+	}
+	in = l.size(channelAxis(o.ChannelsFirst))
+	o.Kernel = l.perAxis("kernel", o.Kernel, kernel, 1, axes)
+	o.Stride = l.perAxis("stride", o.Stride, 1, 1, axes)
+	o.Dilation = l.perAxis("dilation", o.Dilation, 1, 1, axes)
+	l.require(!o.Same || o.Pad == nil, "both Same and Pad are given")
+	o.Pad = l.perAxis("pad", o.Pad, 0, 0, axes)
+	l.require(o.Groups >= 0 && out >= 1, "groups is %d, out %d", o.Groups, out)
+	o.Groups = max(o.Groups, 1)
+	ok = l.require(in%o.Groups == 0 && out%o.Groups == 0, "%d groups do not divide %d input and %d output channels", o.Groups, in, out)
+	return in, ok
+}
+
+// perAxis returns a list with an entry of at least least for each axis: usual for nil, and one
+// entry repeated. Other lengths are an error of kind [ir.ErrAttr].
+func (l *layer) perAxis(what string, list []int, usual, least, axes int) []int {
+	switch len(list) {
+	case 0:
+		list = slices.Repeat([]int{usual}, axes)
+	case 1:
+		list = slices.Repeat(list, axes)
+	}
+	l.require(len(list) == axes, "%s has %d entries, not one or one for each of %d axes", what, len(list), axes)
+	l.require(slices.Min(list) >= least, "%s is %d: its least value is %d", what, list, least)
+	return list
+}
+
+// convParams declares a weight [window..., rows, cols] and a bias. fan is the number of channels
+// that PyTorch counts as the fan in.
+func (l *layer) convParams(o ConvOptions, rows, cols, fan int) (weight, bias ir.Value) {
+	out := cols
+	for _, k := range o.Kernel {
+		fan *= k
+	}
+	if l.kind == "conv_transpose" {
+		out *= o.Groups
+	}
+	weight = l.param("weight", o.Init, fanIn(fan), append(slices.Clone(o.Kernel), rows, cols)...)
+	if !o.NoBias {
+		bias = l.param("bias", o.BiasInit, fanIn(fan), out)
+	}
+	return weight, bias
+}

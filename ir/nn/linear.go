@@ -1,0 +1,162 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+const kindEmbedding = "embedding"
+
+// LinearOptions are the options of [Linear].
+type LinearOptions struct {
+	// Name is the scope of the parameters; "" stands for "linear" and a number.
+	Name string
+	// NoBias leaves the bias out.
+	NoBias bool
+	// Init and BiasInit are how weight and bias start; the default of both is uniform in
+	// ±1/√in, as in PyTorch.
+	Init, BiasInit ir.Initial
+	// Weight is used instead of a parameter, [in, out]: the transpose of an embedding's table, for
+	// example.
+	Weight ir.Value
+}
+
+// Linear returns x·weight + bias, [..., out], for x [..., in]. Its parameters are weight [in, out]
+// and bias [out]. PyTorch's weight is the transpose. Errors are recorded in b: of kind [ir.ErrAttr]
+// if out is less than 1 and [ir.ErrSymbol] if in is symbolic.
+func Linear(b *ir.Builder, x ir.Value, out int, o ...LinearOptions) (y ir.Value) {
+	opts := option(b, "linear", o)
+	within(b, "linear", opts.Name, x, func(l *layer) { y = l.linear(out, opts) })
+	return y
+}
+
+func (l *layer) linear(out int, o LinearOptions) ir.Value {
+	in := l.size(-1)
+	if !l.require(out >= 1, "out is %d, less than 1", out) {
+		return ir.Value{}
+	}
+	usual := fanIn(in)
+	weight := o.Weight
+	if !weight.Valid() {
+		weight = l.param("weight", o.Init, usual, in, out)
+	}
+	var bias ir.Value
+	if !o.NoBias {
+		bias = l.param("bias", o.BiasInit, usual, out)
+	}
+	return l.linearOf(weight, bias, in, out)
+}
+
+// linearOf returns x·weight + bias, plus what [LoRA] adds. The bias may be the zero Value.
+func (l *layer) linearOf(weight, bias ir.Value, in, out int) ir.Value {
+	if lora := contextOf(l.Builder).lora; lora != nil {
+		y := l.lowRank(*lora, weight, in, out)
+		if bias.Valid() && l.Err() == nil {
+			y = ops.Add(l.Builder, y, bias)
+		}
+		return y
+	}
+	return ops.Linear(l.Builder, l.x, weight, bias)
+}
+
+// fanIn is PyTorch's initial rule of weights and biases, uniform in ±1/√in.
+func fanIn(in int) ir.Initial {
+	bound := 1 / math.Sqrt(float64(max(in, 1)))
+	return Uniform(-bound, bound)
+}
+
+// LoRAOptions are the options of [LoRA].
+type LoRAOptions struct {
+	// Rank is the rank of the added matrices; 0 means 8.
+	Rank int
+	// Alpha divided by Rank scales what is added; 0 means Rank, a scale of 1.
+	Alpha float64
+	// Dropout is the rate at which inputs of the added matrices are dropped.
+	Dropout float64
+}
+
+// LoRA calls f, whose parameters are frozen ([ir.PortOptions]), but each [Linear] in it, also those
+// of other layers, adds x·lora_A·lora_B·alpha/rank to its result, with the trained parameters
+// lora_A/weight [in, rank], uniform in ±1/√in at first, and lora_B/weight [rank, out], 0 at first
+// (Hu et al., LoRA). PEFT's matrices are the transposes. Errors are recorded in b: of kind
+// [ir.ErrAttr] for a negative rank or a rate outside [0, 1), and [ir.ErrGraph] if f is nil.
+func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
+	const op ir.Op = "nn.lora"
+	if !b.Require(op, "function", f != nil) {
+		return
+	}
+	if o.Rank < 0 || math.IsNaN(o.Alpha) || math.IsInf(o.Alpha, 0) || !(o.Dropout >= 0 && o.Dropout < 1) {
+		b.Failf(op, nil, ir.Attrf("rank is %d, alpha %v, dropout %v: a rank is positive, alpha finite and a rate in [0, 1)", o.Rank, o.Alpha, o.Dropout))
+		return
+	}
+	if o.Rank == 0 {
+		o.Rank = 8
+	}
+	if o.Alpha == 0 {
+		o.Alpha = float64(o.Rank)
+	}
+	during(b, func(c *context) { c.frozen, c.lora = true, &o }, f)
+}
+
+// lowRank returns x·weight + scale·(x·a)·b.
+func (l *layer) lowRank(o LoRAOptions, weight ir.Value, in, out int) ir.Value {
+	var down, up ir.Value
+	declare := func(scope string, start ir.Initial, rows, cols int) (w ir.Value) {
+		l.Scope(scope, func() { w = l.paramOf("weight", ir.PortOptions{Initial: start}, l.x.DType(), rows, cols) })
+		return w
+	}
+	down = declare("lora_A", fanIn(in), in, o.Rank)
+	up = declare("lora_B", Constant(0), o.Rank, out)
+	scale := o.Alpha / float64(o.Rank)
+	if o.Dropout == 0 {
+		return ops.LoRAMatMul(l.Builder, l.x, weight, down, up, scale)
+	}
+	low := ops.MatMul(l.Builder, ops.MatMul(l.Builder, l.drop(l.x, o.Dropout), down), up)
+	return ops.Add(l.Builder, ops.MatMul(l.Builder, l.x, weight), ops.Mul(l.Builder, low, ops.ConstLike(l.Builder, low, scale)))
+}
+
+// EmbeddingOptions are the options of [Embedding].
+type EmbeddingOptions struct {
+	// Name is the scope of the parameter; "" stands for "embedding" and a number.
+	Name string
+	// Init is how the table starts; the default is normal(0, 1), as in PyTorch.
+	Init ir.Initial
+	// DType is the element type of the table; the zero value stands for f32.
+	DType ir.DType
+	// Table is used instead of a parameter, [rows, width].
+	Table ir.Value
+	// Unordered lets the gradient add rows in any order, so that runs may differ in the last bit:
+	// see [ops.EmbeddingUnordered].
+	Unordered bool
+}
+
+// Embedding returns the rows of a table at integer ids [...]: [..., width]. Its parameter is weight
+// [rows, width]. An id outside [0, rows) is an error of kind [ir.ErrIndex] when the graph runs.
+// Errors are recorded in b: of kind [ir.ErrAttr] for rows or a width below 1, [ir.ErrDType] for ids
+// that are no integers.
+func Embedding(b *ir.Builder, ids ir.Value, rows, width int, o ...EmbeddingOptions) (y ir.Value) {
+	opts := option(b, kindEmbedding, o)
+	within(b, kindEmbedding, opts.Name, ids, func(l *layer) {
+		if !ids.DType().IsInteger() {
+			l.fail(ir.DTypef("ids are %s, no integers", ids.Type()))
+		}
+		if !opts.DType.Valid() {
+			opts.DType = ir.F32
+		}
+		if !l.require(rows >= 1 && width >= 1, "a table of %d rows of width %d", rows, width) {
+			return
+		}
+		table := opts.Table
+		if !table.Valid() {
+			table = l.paramOf("weight", ir.PortOptions{Initial: or(opts.Init, Normal(0, 1)), Frozen: contextOf(b).frozen}, opts.DType, rows, width)
+		}
+		look := ops.Embedding
+		if opts.Unordered {
+			look = ops.EmbeddingUnordered
+		}
+		y = look(b, table, ids)
+	})
+	return y
+}

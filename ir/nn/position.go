@@ -1,0 +1,167 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// cache is the memory of earlier positions: see [Cache].
+type cache struct {
+	length int
+	past   ir.Value // how many positions came before, i32; the zero Value before its first use
+	steps  ir.Dim   // how many positions this run adds
+}
+
+// CacheState is the state that counts the positions in the caches, a rank-0 i32: see [Cache].
+const CacheState = "cache/length"
+
+// Cache has the layers from here on continue the sequence of earlier runs: causal self-attention
+// keeps the keys and values of at most length positions in states, recurrent layers and [Mamba]
+// their last values. A run then takes the next positions alone, one or more. The state
+// [CacheState], i32, counts them; set to 0 it begins a new sequence. A run past length positions
+// fails with an error of kind [ir.ErrIndex]. Errors are recorded in b: of kind [ir.ErrAttr] if
+// length is less than 1.
+func Cache(b *ir.Builder, length int) {
+	if length < 1 {
+		b.Failf("nn.cache", nil, ir.Attrf("the length is %d, less than 1", length))
+		return
+	}
+	contextOf(b).cache = &cache{length: length}
+}
+
+// before returns the number of positions in the cache, i32, for a run that adds n. All layers of a
+// graph add the same number.
+func (c *cache) before(l *layer, n ir.Dim) ir.Value {
+	b := l.Builder
+	if !c.past.Valid() && b.Err() == nil {
+		c.steps = n
+		b.Unscoped(func() {
+			c.past = b.State(CacheState, ir.I32)
+			next := ops.Add(b, c.past, ops.DimSize(b, ir.I32, n))
+			last := ops.CheckIndex(b, ops.Sub(b, next, ops.Const(b, ir.I32, 1)), ir.N(c.length), "positions in the cache")
+			b.SetState(CacheState, ops.Add(b, last, ops.Const(b, ir.I32, 1)))
+		})
+	}
+	if b.Err() == nil && c.steps != n {
+		l.fail(ir.Shapef("%s positions are added to the cache, and %s by another layer", n, c.steps))
+	}
+	return c.past
+}
+
+// carried returns the value of a state of the layer that continues a sequence, zeros at the start
+// of one. keep sets its value after n more positions.
+func (l *layer) carried(name string, n ir.Dim, shape ...ir.Dim) (v ir.Value, keep func(v ir.Value)) {
+	b, c := l.Builder, contextOf(l.Builder).cache
+	if c == nil {
+		return ops.Zeros(b, l.x.DType(), shape...), func(ir.Value) {}
+	}
+	past := c.before(l, n)
+	v = b.State(name, l.x.DType(), shape...)
+	v = ops.Select(b, ops.Eq(b, past, ops.Const(b, ir.I32, 0)), ops.ZerosLike(b, v), v)
+	return v, func(v ir.Value) { b.SetState(name, v) }
+}
+
+// Positions returns the positions of n elements of a sequence, i32[n]: from 0, or with a [Cache]
+// after those of earlier runs.
+func Positions(b *ir.Builder, n ir.Dim) ir.Value {
+	return (&layer{Builder: b, kind: "positions"}).positions(n)
+}
+
+func (l *layer) positions(n ir.Dim) ir.Value {
+	p := ops.Iota(l.Builder, ir.I32, 0, n)
+	if c := contextOf(l.Builder).cache; c != nil {
+		p = ops.Add(l.Builder, p, c.before(l, n))
+	}
+	return p
+}
+
+// PositionalEmbeddingOptions are the options of [PositionalEmbedding].
+type PositionalEmbeddingOptions struct {
+	// Name is the scope of the parameter; "" stands for "positional_embedding" and a number.
+	Name string
+	// Init is how the table starts; the default is normal(0, 0.02), as in GPT-2.
+	Init ir.Initial
+}
+
+// PositionalEmbedding returns x, [..., time, width], plus a learned row for each position, at most
+// length of them. Its parameter is weight [length, width]. With a [Cache] positions continue those
+// of earlier runs. Errors are recorded in b: of kind [ir.ErrShape] if x is longer than length.
+func PositionalEmbedding(b *ir.Builder, x ir.Value, length int, o ...PositionalEmbeddingOptions) (y ir.Value) {
+	const kind = "positional_embedding"
+	opts := option(b, kind, o)
+	within(b, kind, opts.Name, x, func(l *layer) {
+		if !l.rank(2, "[..., time, width]") || !l.require(length >= 1, "the length is %d, less than 1", length) {
+			return
+		}
+		width, time := l.size(-1), x.Dim(-2)
+		if n, ok := time.Const(); ok && n > length {
+			l.fail(ir.Shapef("x is %s: it has more positions than the length, %d", x.Type(), length))
+		}
+		if b.Err() != nil {
+			return
+		}
+		table := l.param("weight", opts.Init, Normal(0, 0.02), length, width)
+		switch {
+		case contextOf(b).cache != nil:
+			table = ops.Embedding(b, table, l.positions(time))
+		case !time.Is(length):
+			table = ops.SliceAxis(b, table, 0, ir.N(0), time)
+		}
+		y = ops.Add(b, x, table)
+	})
+	return y
+}
+
+// SinusoidalEncoding returns x, [..., time, width], plus sines and cosines of the positions
+// (Vaswani et al., Attention Is All You Need): sin(p·base^(−2i/width)) at 2i and the cosine at 2i+1,
+// with base 10,000. With a [Cache] positions continue those of earlier runs. Errors are recorded in
+// b: of kind [ir.ErrShape] for an odd width.
+func SinusoidalEncoding(b *ir.Builder, x ir.Value) ir.Value {
+	const kind = "sinusoidal_encoding"
+	if !b.Require("nn."+kind, "input", x.Valid()) {
+		return ir.Value{}
+	}
+	l := &layer{b, kind, x}
+	if !l.rank(2, "[..., time, width]") {
+		return ir.Value{}
+	}
+	width := l.size(-1)
+	if b.Err() == nil && width%2 != 0 {
+		l.fail(ir.Shapef("x is %s: its width is odd", x.Type()))
+	}
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	cos, sin := ops.RopeTable(b, l.positions(x.Dim(-2)), width, 0)
+	pairs := ops.Reshape(b, ops.Stack(b, -1, sin, cos), x.Dim(-2), ir.N(width))
+	return ops.Add(b, x, ops.Convert(b, pairs, x.DType()))
+}
+
+// RopeOptions are the options of rotary positions (Su et al., RoFormer): see [AttentionOptions].
+type RopeOptions struct {
+	// Base is the base of the angles; 0 means 10,000.
+	Base float64
+	// Size is how many features of a head are rotated, the first ones; 0 means all. It is even.
+	Size int
+	// Interleaved pairs neighbours, as in GPT-J; by default the halves of the rotated features are
+	// paired, as in GPT-NeoX and Llama.
+	Interleaved bool
+}
+
+// rotate applies rotary positions to heads of queries and keys, [..., heads, time, features].
+func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir.Value) {
+	size := o.Size
+	if size == 0 {
+		size = features
+	}
+	if !l.require(size > 0 && size%2 == 0 && size <= features, "%d of %d features are rotated: they are even and no more", size, features) ||
+		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "the base of rotary positions is %v", o.Base) {
+		return q, k
+	}
+	cos, sin := ops.RopeTable(l.Builder, l.positions(q.Dim(-2)), size, o.Base)
+	cos, sin = ops.Convert(l.Builder, cos, q.DType()), ops.Convert(l.Builder, sin, q.DType())
+	attrs := ops.RopeAttrs{Interleaved: o.Interleaved}
+	return ops.Rope(l.Builder, q, cos, sin, attrs), ops.Rope(l.Builder, k, cos, sin, attrs)
+}

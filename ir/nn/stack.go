@@ -1,0 +1,174 @@
+package nn
+
+import (
+	"strconv"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// StackOptions are the options of [Stack].
+type StackOptions struct {
+	// Scan runs the blocks as one loop over parameters that are stacked along a first axis,
+	// "block/linear0/weight" of [n, ...]: the graph does not grow with n. Without it the blocks
+	// are unrolled, with parameters "block/0/linear0/weight" and so on.
+	Scan bool
+	// Checkpoint has the backward pass recompute each block from its input instead of storing what
+	// it computed.
+	Checkpoint bool
+}
+
+// Stack applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a
+// value of the type of x. Parameters of the blocks are in the scope name. With Scan or Checkpoint
+// f gets a builder of its own: it must use no values but x, and declare no states. Errors are
+// recorded in b: of kind [ir.ErrAttr] for a negative n, and [ir.ErrGraph] if f is nil or declares
+// states.
+func Stack(b *ir.Builder, name string, n int, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value, o ...StackOptions) ir.Value {
+	const op ir.Op = "nn.stack"
+	opts := option(b, "stack", o)
+	if !b.Require(op, "input", x.Valid()) || !b.Require(op, "function", f != nil) {
+		return ir.Value{}
+	}
+	if n < 0 {
+		b.Failf(op, []ir.Value{x}, ir.Attrf("%d blocks", n))
+		return ir.Value{}
+	}
+	b.Scope(name, func() {
+		switch {
+		case n == 0:
+		case opts.Scan:
+			x = scanned(b, n, x, f, opts.Checkpoint)
+		default:
+			x = unrolled(b, n, x, f, opts.Checkpoint)
+		}
+	})
+	return x
+}
+
+func unrolled(b *ir.Builder, n int, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value, checkpoint bool) ir.Value {
+	for i := range n {
+		b.Scope(strconv.Itoa(i), func() {
+			if checkpoint {
+				x = checkpointed(b, x, f)
+			} else {
+				x = f(b, x)
+			}
+		})
+	}
+	return x
+}
+
+// checkpointed returns f(x) as one op that reverse mode recomputes.
+func checkpointed(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) ir.Value {
+	k := blockOf(b, x, f)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	operands := []ir.Value{x}
+	for _, p := range k.params {
+		t := p.Value.Type()
+		operands = append(operands, b.ParamWith(p.Name, p.Options(), t.DType, t.Shape...))
+	}
+	if k.random {
+		operands = append(operands, Key(b, "block"))
+	}
+	return ops.Checkpoint(b, k.graph, 0, operands...)[0]
+}
+
+// scanned runs the blocks as a loop over stacked parameters.
+func scanned(b *ir.Builder, n int, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value, checkpoint bool) ir.Value {
+	k := blockOf(b, x, f)
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	var xs []ir.Value
+	for _, p := range k.params {
+		t, o := p.Value.Type(), p.Options()
+		o.Initial = stacked(o.Initial, t)
+		xs = append(xs, b.ParamWith(p.Name, o, t.DType, append(ir.Shape{ir.N(n)}, t.Shape...)...))
+	}
+	if k.random {
+		xs = append(xs, ops.SplitKey(b, Key(b, "block"), ir.N(n)))
+	}
+	carries, _ := ops.Scan(b, ops.Loop{
+		Carries: []ir.Value{x}, Xs: xs, Length: ir.N(n),
+		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+			operands := append(carries[:1:1], xs...)
+			if checkpoint {
+				return ops.Checkpoint(b, k.graph, 0, operands...), nil
+			}
+			return b.Splice(k.graph, operands), nil
+		},
+	})
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	return carries[0]
+}
+
+// block is a function of one value as a closed graph, with its input, parameters and random key as
+// operands.
+type block struct {
+	graph  *ir.Graph
+	params []ir.Port
+	random bool // the last operand is a random key
+}
+
+// blockOf builds f as a block for a value like x.
+func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Value) (k block) {
+	const input, random, output = "x", "key", "y"
+	g, err := ir.Build("block", func(inner *ir.Builder) {
+		c := *contextOf(b)
+		c.counts, c.random = map[string]int{}, newStream()
+		inner.SetContext(contextKey{}, &c)
+		in := inner.Port(ir.InputPort, input, x.Type())
+		c.random.key = inner.Port(ir.InputPort, random, ir.TypeOf(ir.U32, ir.N(2)))
+		if c.cache != nil {
+			c.cache = &cache{length: c.cache.length}
+		}
+		y := f(inner, in)
+		if inner.Err() == nil && y.Valid() && !y.Type().Equal(x.Type()) {
+			inner.Failf("nn.stack", []ir.Value{in}, ir.Shapef("a block returns %s", y.Type()))
+		}
+		inner.Output(output, y)
+	})
+	if err == nil {
+		err = k.close(g)
+	}
+	if err != nil {
+		b.Fail(err)
+	}
+	return k
+}
+
+// close sets the graph of the block to g with its ports as inputs: the input, the parameters in
+// order, and the key if anything is drawn.
+func (k *block) close(g *ir.Graph) error {
+	read := g.ReadPorts()
+	first, last := g.Ports()[:1], []ir.Port(nil)
+	for _, p := range g.Ports()[1:] {
+		switch {
+		case p.Kind == ir.StatePort:
+			return ir.Errorf(ir.ErrGraph, "nn.stack: the block declares state %q: a loop carries what changes; unroll the blocks, without Scan and Checkpoint", p.Name)
+		case p.Kind == ir.ParamPort:
+			k.params = append(k.params, p)
+		case read[p.Name]:
+			k.random, last = true, []ir.Port{p}
+		}
+	}
+	var err error
+	k.graph, err = ir.Transform(g.Name(), func(b *ir.Builder) {
+		to := map[string]ir.Value{}
+		for _, list := range [][]ir.Port{first, k.params, last} {
+			for _, p := range list {
+				to[p.Name] = b.Port(ir.InputPort, p.Name, p.Value.Type())
+			}
+		}
+		in := make([]ir.Value, len(g.Ports()))
+		for i, p := range g.Ports() {
+			in[i] = to[p.Name]
+		}
+		b.Output("y", b.Splice(g, in)[0])
+	})
+	return err
+}

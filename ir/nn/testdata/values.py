@@ -1,0 +1,227 @@
+"""Writes torch.json: results and gradients of PyTorch's layers, for the tests of package nn.
+
+    python -m venv v && v/bin/pip install torch && v/bin/python values.py
+
+The weights are stored as package nn lays them out: matrices [in, out], convolutions [window..., in, out]. The
+gradients are those of sum(y * r) over all results, with r the stored numbers. Layers that torch.nn lacks (grouped
+queries with rotary positions, mixtures of experts, Mamba, LoRA) are written out below in plain operations.
+"""
+import json, math, os, sys
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+cases = []
+
+def mat(w): return w.detach().transpose(0, 1)
+def conv(w):  # [out, in, window...]
+    return w.detach().permute(*range(2, w.dim()), 1, 0)
+def convt(w):  # [in, out, window...]
+    return w.detach().permute(*range(2, w.dim()), 0, 1)
+def same(w): return w.detach()
+def last(x): return x.detach().movedim(1, -1) if x.dim() > 2 else x.detach()
+
+def tensor(x):
+    x = x.detach().contiguous()
+    if x.dtype in (torch.int64, torch.bool): return {"s": list(x.shape), "i": x.flatten().int().tolist()}
+    return {"s": list(x.shape), "d": [float("%.8g" % v) for v in x.flatten().tolist()]}
+
+def case(name, inputs, params, f, out=same, io=same, states=None):
+    """inputs: name -> tensor as torch takes it; params: name -> (tensor, layout); f() -> results."""
+    for x in inputs.values():
+        if x.dtype == torch.float32: x.requires_grad_()
+    ys = f()
+    ys = list(ys) if isinstance(ys, (tuple, list)) else [ys]
+    rs = [torch.randn_like(y) for y in ys]
+    sum((y * r).sum() for y, r in zip(ys, rs)).backward()
+    c = {"name": name, "inputs": {}, "params": {}, "grads": {}}
+    lay = lambda x, i: io(x) if i else x
+    for k, x in inputs.items():
+        c["inputs"][k] = tensor(io(x))
+        if x.grad is not None: c["grads"][k] = tensor(io(x.grad))
+    for k, (p, l) in params.items():
+        c["params"][k] = tensor(l(p))
+        if p.grad is not None: c["grads"][k] = tensor(l(p.grad))
+    c["outputs"] = [tensor(out(y)) for y in ys]
+    c["weights"] = [tensor(out(r)) for r in rs]
+    if states: c["states"] = {k: tensor(v) for k, v in states().items()}
+    cases.append(c)
+
+def R(*s): return torch.randn(*s)
+def spread(m):  # biases and scales away from 0 and 1
+    for p in m.parameters():
+        if p.dim() == 1: nn.init.normal_(p, 0.5, 0.5)
+    return m
+
+# Linear, embedding
+m = nn.Linear(4, 3); x = R(2, 4)
+case("linear", {"x": x}, {"linear0/weight": (m.weight, mat), "linear0/bias": (m.bias, same)}, lambda: m(x))
+m2 = nn.Embedding(5, 3); ids = torch.tensor([[0, 4, 4], [2, 1, 0]])
+case("embedding", {"ids": ids}, {"embedding0/weight": (m2.weight, same)}, lambda: m2(ids))
+m3 = nn.Linear(4, 3); A, B = nn.Parameter(R(2, 4)), nn.Parameter(R(3, 2)); xl = R(2, 4)
+m3.requires_grad_(False)
+case("lora", {"x": xl}, {"linear0/weight": (m3.weight, mat), "linear0/bias": (m3.bias, same), "linear0/lora_A/weight": (A, mat), "linear0/lora_B/weight": (B, mat)},
+     lambda: m3(xl) + (16 / 2) * F.linear(F.linear(xl, A), B))
+
+# Convolutions
+def convolution(name, m, x, first=False):
+    spread(m)
+    l = convt if "transpose" in name else conv
+    kind = "conv_transpose0/" if "transpose" in name else "conv0/"
+    io = same if first else last
+    params = {kind + "weight": (m.weight, l)}
+    if m.bias is not None: params[kind + "bias"] = (m.bias, same)
+    case(name, {"x": x}, params, lambda: m(x), out=io, io=io)
+convolution("conv1d", nn.Conv1d(3, 4, 3, padding=2, dilation=2), R(2, 3, 7))
+convolution("conv2d", nn.Conv2d(2, 4, 3, stride=2, padding=1), R(2, 2, 5, 6))
+convolution("conv2d groups", nn.Conv2d(4, 6, (2, 3), groups=2, dilation=(1, 2), bias=False), R(1, 4, 5, 6))
+convolution("conv2d same", nn.Conv2d(2, 3, 4, padding="same"), R(1, 2, 5, 5))
+convolution("conv2d channels first", nn.Conv2d(2, 3, 3, padding=1), R(2, 2, 4, 5), True)
+convolution("conv3d", nn.Conv3d(2, 3, 2), R(1, 2, 3, 4, 3))
+convolution("conv_transpose1d", nn.ConvTranspose1d(3, 2, 3, stride=2), R(2, 3, 4))
+convolution("conv_transpose2d", nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2), R(1, 4, 3, 3))
+convolution("conv_transpose2d channels first", nn.ConvTranspose2d(2, 3, 2, stride=2), R(1, 2, 3, 2), True)
+convolution("conv_transpose3d", nn.ConvTranspose3d(2, 3, 2, dilation=2), R(1, 2, 2, 3, 2))
+
+# Pools
+for name, f, x in [
+    ("max_pool", lambda x: F.max_pool2d(x, 3, stride=2, padding=1), R(1, 2, 5, 6)),
+    ("avg_pool", lambda x: F.avg_pool2d(x, 3, stride=2, padding=1), R(1, 2, 5, 6)),
+    ("avg_pool exclude", lambda x: F.avg_pool2d(x, 2, padding=1, count_include_pad=False), R(1, 2, 4, 4)),
+    ("max_pool1d", lambda x: F.max_pool1d(x, 2), R(2, 2, 5)),
+    ("global_avg_pool", lambda x: x.mean((2, 3)), R(2, 3, 2, 4)),
+]:
+    case(name, {"x": x}, {}, lambda x=x, f=f: f(x), out=last, io=last)
+
+# Norms
+def wb(scope, m):
+    return {scope + "/" + k: (p, same) for k, p in m.named_parameters()}
+def normed(name, scope, m, x, io=same):
+    spread(m)
+    case(name, {"x": x}, wb(scope, m), lambda: m(x), out=io, io=io)
+normed("layer_norm", "layer_norm0", nn.LayerNorm(5), R(2, 3, 5))
+normed("rms_norm", "rms_norm0", nn.RMSNorm(5, eps=1e-6), R(2, 3, 5))
+normed("group_norm", "group_norm0", nn.GroupNorm(2, 4), R(2, 4, 3), last)
+normed("group_norm channels first", "group_norm0", nn.GroupNorm(2, 4), R(2, 4, 2, 2))
+normed("instance_norm", "instance_norm0", nn.InstanceNorm2d(3, affine=True), R(2, 3, 2, 3), last)
+bn = spread(nn.BatchNorm2d(3)); bn.running_mean.normal_(); bn.running_var.uniform_(0.5, 2)
+before = {"batch_norm0/running_mean": bn.running_mean.clone(), "batch_norm0/running_var": bn.running_var.clone()}
+xb = R(2, 3, 2, 2)
+case("batch_norm training", {"x": xb}, {**wb("batch_norm0", bn), **{k: (v, same) for k, v in before.items()}}, lambda: bn(xb), out=last, io=last,
+     states=lambda: {"batch_norm0/running_mean": bn.running_mean, "batch_norm0/running_var": bn.running_var})
+bn2 = spread(nn.BatchNorm1d(3)).eval(); bn2.running_mean.normal_(); bn2.running_var.uniform_(0.5, 2); xb2 = R(4, 3)
+case("batch_norm inference", {"x": xb2}, {**wb("batch_norm0", bn2), "batch_norm0/running_mean": (bn2.running_mean, same), "batch_norm0/running_var": (bn2.running_var, same)}, lambda: bn2(xb2))
+
+# Attention
+def mha(scope, m):
+    return {scope + "/in_proj_weight": (m.in_proj_weight, mat), scope + "/in_proj_bias": (m.in_proj_bias, same),
+            scope + "/out_proj/weight": (m.out_proj.weight, mat), scope + "/out_proj/bias": (m.out_proj.bias, same)}
+def hidden(t): return torch.triu(torch.ones(t, t, dtype=torch.bool), 1)
+at = spread(nn.MultiheadAttention(6, 2, batch_first=True)); xa = R(2, 4, 6)
+case("attention", {"x": xa}, mha("attention0", at), lambda: at(xa, xa, xa, need_weights=False)[0])
+at2 = spread(nn.MultiheadAttention(6, 3, batch_first=True)); xa2 = R(1, 5, 6)
+case("attention causal", {"x": xa2}, mha("attention0", at2), lambda: at2(xa2, xa2, xa2, attn_mask=hidden(5), need_weights=False)[0])
+at3 = spread(nn.MultiheadAttention(4, 2, kdim=3, vdim=3, batch_first=True)); xa3, ctx = R(2, 3, 4), R(2, 5, 3)
+parts = {}
+for i, n in enumerate("qkv"):
+    w = getattr(at3, n + "_proj_weight")
+    parts["attention0/%s_proj/weight" % n] = (w, mat)
+part = lambda i: (lambda p: p.detach().chunk(3)[i])
+biases = {"attention0/%s_proj/bias" % n: (at3.in_proj_bias, part(i)) for i, n in enumerate("qkv")}
+case("attention context", {"x": xa3, "context": ctx}, {**parts, **biases, "attention0/out_proj/weight": (at3.out_proj.weight, mat), "attention0/out_proj/bias": (at3.out_proj.bias, same)},
+     lambda: at3(xa3, ctx, ctx, need_weights=False)[0])
+
+def rotated(x, base=10000.0):  # [..., t, d], pairs of halves
+    t, d = x.shape[-2:]
+    ang = torch.arange(t)[:, None] * base ** (-2 * torch.arange(d // 2) / d)
+    u, v = x[..., : d // 2], x[..., d // 2 :]
+    return torch.cat([u * ang.cos() - v * ang.sin(), v * ang.cos() + u * ang.sin()], -1)
+def heads(x, h): return x.unflatten(-1, (h, -1)).transpose(1, 2)
+P = lambda *s: nn.Parameter(R(*s) * 0.5)
+wq, wk, wv, wo, xg = P(8, 8), P(4, 8), P(4, 8), P(8, 8), R(1, 5, 8)
+def grouped():
+    q, k, v = heads(F.linear(xg, wq), 4), heads(F.linear(xg, wk), 2), heads(F.linear(xg, wv), 2)
+    i, j = torch.arange(5)[:, None], torch.arange(5)[None]
+    seen = (j <= i) & (i - j < 3)
+    y = F.scaled_dot_product_attention(rotated(q), rotated(k), v, attn_mask=seen, enable_gqa=True)
+    return F.linear(y.transpose(1, 2).flatten(2), wo)
+case("attention grouped", {"x": xg}, {"attention0/q_proj/weight": (wq, mat), "attention0/k_proj/weight": (wk, mat), "attention0/v_proj/weight": (wv, mat), "attention0/out_proj/weight": (wo, mat)}, grouped)
+
+# Transformers
+def encoder(scope, m):
+    d = mha(scope + "/self_attn", m.self_attn)
+    if hasattr(m, "multihead_attn"):
+        a = m.multihead_attn
+        for i, n in enumerate("qkv"):
+            d[scope + "/multihead_attn/%s_proj/weight" % n] = (a.in_proj_weight, lambda p, i=i: mat(p.detach().chunk(3)[i]))
+            d[scope + "/multihead_attn/%s_proj/bias" % n] = (a.in_proj_bias, part(i))
+        d[scope + "/multihead_attn/out_proj/weight"] = (a.out_proj.weight, mat)
+        d[scope + "/multihead_attn/out_proj/bias"] = (a.out_proj.bias, same)
+    for n in ("linear1", "linear2"):
+        d["%s/%s/weight" % (scope, n)] = (getattr(m, n).weight, mat); d["%s/%s/bias" % (scope, n)] = (getattr(m, n).bias, same)
+    for n in ("norm1", "norm2", "norm3"):
+        if hasattr(m, n):
+            d["%s/%s/weight" % (scope, n)] = (getattr(m, n).weight, same); d["%s/%s/bias" % (scope, n)] = (getattr(m, n).bias, same)
+    return d
+t1 = spread(nn.TransformerEncoderLayer(4, 2, 6, dropout=0, activation="gelu", norm_first=True, batch_first=True)); xt = R(1, 3, 4)
+case("transformer", {"x": xt}, encoder("transformer_block0", t1), lambda: t1(xt, src_mask=hidden(3), is_causal=True))
+t2 = spread(nn.TransformerEncoderLayer(4, 2, 6, dropout=0, activation="relu", batch_first=True)); xt2 = R(2, 3, 4)
+case("transformer post", {"x": xt2}, encoder("transformer_block0", t2), lambda: t2(xt2))
+t3 = spread(nn.TransformerDecoderLayer(4, 2, 6, dropout=0, activation="relu", norm_first=True, batch_first=True)); xt3, ct3 = R(1, 3, 4), R(1, 2, 4)
+case("transformer context", {"x": xt3, "context": ct3}, encoder("transformer_block0", t3), lambda: t3(xt3, ct3, tgt_mask=hidden(3), tgt_is_causal=True))
+
+# Recurrent layers
+def recurrent(name, m, x, io=same):
+    scope = name.split()[0] + "0/"
+    def f():
+        y, s = m(x)
+        return (y, *s) if isinstance(s, tuple) else (y, s)
+    case(name, {"x": x}, {scope + k: (p, mat if p.dim() == 2 else same) for k, p in m.named_parameters()}, f)
+recurrent("lstm", nn.LSTM(3, 2, num_layers=2, bidirectional=True, batch_first=True), R(2, 4, 3))
+recurrent("gru", nn.GRU(3, 2, num_layers=2, batch_first=True), R(2, 4, 3))
+recurrent("gru time first", nn.GRU(3, 2, bias=False), R(4, 2, 3))
+recurrent("rnn relu", nn.RNN(3, 4, nonlinearity="relu", batch_first=True), R(2, 3, 3))
+
+# Mixture of experts: softmax over all, the best two, normalised; SwiGLU experts.
+E, D, H, T = 3, 4, 5, 6
+g, w1, w2, xm = P(D, E), P(E, D, 2 * H), P(E, H, D), R(2, 3, D)
+def moe():
+    x = xm.reshape(T, D); p = (x @ g).softmax(-1)
+    w, e = p.topk(2); w = w / w.sum(-1, keepdim=True)
+    h = torch.einsum("td,edh->teh", x, w1); h = F.silu(h[..., :H]) * h[..., H:]
+    y = torch.einsum("teh,ehd->ted", h, w2)
+    y = (torch.gather(y, 1, e[..., None].expand(T, 2, D)) * w[..., None]).sum(1)
+    f = F.one_hot(e, E).float().sum((0, 1)) / T  # all choices count, as in load_balancing_loss_func of transformers
+    return y.reshape(2, 3, D), E * (f * p.mean(0)).sum()
+case("moe", {"x": xm}, {"moe0/gate/weight": (g, same), "moe0/experts/w1": (w1, same), "moe0/experts/w2": (w2, same)}, moe)
+
+# Mamba, after the reference implementation of mamba_ssm (selective_scan_ref).
+d, n, k, r = 4, 3, 4, 2; c = 2 * d
+ip, cw, cb, xp, dp, db = P(2 * c, d), P(c, 1, k), P(c), P(r + 2 * n, c), P(c, r), P(c)
+Al, Dd, op, xs = nn.Parameter(torch.log(torch.arange(1., n + 1)).repeat(c, 1)), P(c), P(d, c), R(2, 5, d)
+def mamba():
+    u, z = F.linear(xs, ip).chunk(2, -1)
+    u = F.silu(F.conv1d(F.pad(u.transpose(1, 2), (k - 1, 0)), cw, cb, groups=c).transpose(1, 2))
+    dt, Bm, Cm = F.linear(u, xp).split([r, n, n], -1)
+    dt = F.softplus(F.linear(dt, dp, db)); a = -Al.exp()
+    h, ys = torch.zeros(2, c, n), []
+    for t in range(5):
+        h = (dt[:, t, :, None] * a).exp() * h + dt[:, t, :, None] * Bm[:, t, None] * u[:, t, :, None]
+        ys.append((h * Cm[:, t, None]).sum(-1) + Dd * u[:, t])
+    return F.linear(torch.stack(ys, 1) * F.silu(z), op)
+case("mamba", {"x": xs}, {"mamba0/in_proj/weight": (ip, mat), "mamba0/conv1d/weight": (cw, conv), "mamba0/conv1d/bias": (cb, same), "mamba0/x_proj/weight": (xp, mat),
+     "mamba0/dt_proj/weight": (dp, mat), "mamba0/dt_proj/bias": (db, same), "mamba0/A_log": (Al, same), "mamba0/D": (Dd, same), "mamba0/out_proj/weight": (op, mat)}, mamba)
+
+# Sines and cosines of positions
+xp2 = R(1, 3, 4)
+def sinusoidal():
+    ang = torch.arange(3)[:, None] * 10000.0 ** (-torch.arange(0, 4, 2) / 4)
+    return xp2 + torch.stack([ang.sin(), ang.cos()], -1).flatten(1)
+case("sinusoidal_encoding", {"x": xp2}, {}, sinusoidal)
+
+out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch.json")
+with open(out, "w") as f:
+    f.write('{"torch": %s,\n"cases": [\n' % json.dumps(torch.__version__))
+    f.write(",\n".join(json.dumps(c, separators=(",", ":")) for c in cases))
+    f.write("\n]}\n")

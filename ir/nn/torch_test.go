@@ -1,0 +1,282 @@
+package nn_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+var ctx = context.Background()
+
+// stored is a tensor of testdata/torch.json.
+type stored struct {
+	S []int
+	D []float32
+	I []int32
+}
+
+func (s stored) tensor() rlx.Tensor {
+	if s.I != nil {
+		return rlx.Int32s(s.I, s.S...)
+	}
+	return rlx.Float32s(s.D, s.S...)
+}
+
+func (s stored) input(b *ir.Builder, name string) ir.Value {
+	d := ir.F32
+	if s.I != nil {
+		d = ir.I32
+	}
+	return b.Input(name, d, ir.Dims(s.S...)...)
+}
+
+// torchCase is a layer of PyTorch with its results and gradients.
+type torchCase struct {
+	Name             string
+	Inputs, Params   map[string]stored
+	Outputs, Weights []stored
+	Grads, States    map[string]stored
+}
+
+func torchCases(t *testing.T) []torchCase {
+	t.Helper()
+	text, err := os.ReadFile("testdata/torch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ Cases []torchCase }
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all.Cases
+}
+
+// layers builds the layers of testdata/torch.json from their inputs.
+var layers = map[string]func(b *ir.Builder, in map[string]ir.Value) []ir.Value{
+	"linear": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Linear(b, x, 3) }),
+	"embedding": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.Embedding(b, in["ids"], 5, 3)}
+	},
+	"lora": one(func(b *ir.Builder, x ir.Value) (y ir.Value) {
+		nn.LoRA(b, nn.LoRAOptions{Rank: 2, Alpha: 16}, func() { y = nn.Linear(b, x, 3) })
+		return y
+	}),
+	"conv1d": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Conv1d(b, x, 4, 3, nn.ConvOptions{Pad: []int{2}, Dilation: []int{2}})
+	}),
+	"conv2d": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Conv2d(b, x, 4, 3, nn.ConvOptions{Pad: []int{1}, Stride: []int{2}})
+	}),
+	"conv2d groups": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Conv2d(b, x, 6, 0, nn.ConvOptions{Kernel: []int{2, 3}, Dilation: []int{1, 2}, Groups: 2, NoBias: true})
+	}),
+	"conv2d same": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Conv2d(b, x, 3, 4, nn.ConvOptions{Same: true}) }),
+	"conv2d channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Conv2d(b, x, 3, 3, nn.ConvOptions{Same: true, ChannelsFirst: true})
+	}),
+	"conv3d": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Conv3d(b, x, 3, 2) }),
+	"conv_transpose1d": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.ConvTranspose1d(b, x, 2, 3, nn.ConvOptions{Stride: []int{2}})
+	}),
+	"conv_transpose2d": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.ConvTranspose2d(b, x, 6, 3, nn.ConvOptions{Stride: []int{2}, Pad: []int{1}, OutputPad: []int{1}, Groups: 2})
+	}),
+	"conv_transpose2d channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.ConvTranspose2d(b, x, 3, 2, nn.ConvOptions{Stride: []int{2}, ChannelsFirst: true})
+	}),
+	"conv_transpose3d": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.ConvTranspose3d(b, x, 3, 2, nn.ConvOptions{Dilation: []int{2}})
+	}),
+	"max_pool": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.MaxPool(b, x, 3, nn.PoolOptions{Stride: []int{2}, Pad: []int{1}})
+	}),
+	"avg_pool": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.AvgPool(b, x, 3, nn.PoolOptions{Stride: []int{2}, Pad: []int{1}})
+	}),
+	"avg_pool exclude": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.AvgPool(b, x, 2, nn.PoolOptions{Pad: []int{1}, ExcludePad: true})
+	}),
+	"max_pool1d":      one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.MaxPool(b, x, 2) }),
+	"global_avg_pool": one(nn.GlobalAvgPool),
+	"layer_norm":      one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.LayerNorm(b, x) }),
+	"rms_norm":        one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.RMSNorm(b, x) }),
+	"group_norm":      one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.GroupNorm(b, x, 2) }),
+	"group_norm channels first": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.GroupNorm(b, x, 2, nn.NormOptions{ChannelsFirst: true})
+	}),
+	"instance_norm": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.InstanceNorm(b, x) }),
+	"batch_norm training": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		nn.Train(b)
+		return nn.BatchNorm(b, x)
+	}),
+	"batch_norm inference": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		nn.Infer(b)
+		return nn.BatchNorm(b, x)
+	}),
+	"attention": one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Attention(b, x, 2) }),
+	"attention causal": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Attention(b, x, 3, nn.AttentionOptions{Causal: true})
+	}),
+	"attention context": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.Attention(b, in["x"], 2, nn.AttentionOptions{Context: in["context"]})}
+	},
+	"attention grouped": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.Attention(b, x, 4, nn.AttentionOptions{KVHeads: 2, Rope: &nn.RopeOptions{}, Causal: true, Window: 3, Separate: true, NoBias: true})
+	}),
+	"transformer": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.TransformerBlock(b, x, 2, nn.TransformerOptions{Hidden: 6, Causal: true})
+	}),
+	"transformer post": one(func(b *ir.Builder, x ir.Value) ir.Value {
+		return nn.TransformerBlock(b, x, 2, nn.TransformerOptions{Hidden: 6, Activation: nn.Relu, PostNorm: true})
+	}),
+	"transformer context": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		return []ir.Value{nn.TransformerBlock(b, in["x"], 2, nn.TransformerOptions{Hidden: 6, Activation: nn.Relu, Causal: true, Context: in["context"]})}
+	},
+	"lstm": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h, c := nn.LSTM(b, in["x"], 2, nn.RecurrentOptions{Layers: 2, Bidirectional: true})
+		return []ir.Value{y, h, c}
+	},
+	"gru": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h := nn.GRU(b, in["x"], 2, nn.RecurrentOptions{Layers: 2})
+		return []ir.Value{y, h}
+	},
+	"gru time first": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h := nn.GRU(b, in["x"], 2, nn.RecurrentOptions{TimeFirst: true, NoBias: true})
+		return []ir.Value{y, h}
+	},
+	"rnn relu": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, h := nn.RNN(b, in["x"], 4, nn.RecurrentOptions{Relu: true})
+		return []ir.Value{y, h}
+	},
+	"moe": func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+		y, loss := nn.MoE(b, in["x"], 3, nn.MoEOptions{Hidden: 5})
+		return []ir.Value{y, loss}
+	},
+	"mamba":               one(func(b *ir.Builder, x ir.Value) ir.Value { return nn.Mamba(b, x, nn.MambaOptions{State: 3, Rank: 2}) }),
+	"sinusoidal_encoding": one(nn.SinusoidalEncoding),
+}
+
+// one is a layer of one input, "x", and one result.
+func one(f func(b *ir.Builder, x ir.Value) ir.Value) func(b *ir.Builder, in map[string]ir.Value) []ir.Value {
+	return func(b *ir.Builder, in map[string]ir.Value) []ir.Value { return []ir.Value{f(b, in["x"])} }
+}
+
+// graph returns the layer with its results y0, y1, … and the loss, and the gradients by what
+// PyTorch has gradients of.
+func (c torchCase) graph(t *testing.T) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build(c.Name, func(b *ir.Builder) {
+		in := map[string]ir.Value{}
+		for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
+			in[name] = c.Inputs[name].input(b, name)
+		}
+		var loss []ir.Value
+		for i, y := range layers[c.Name](b, in) {
+			b.Output("y"+strconv.Itoa(i), y)
+			loss = append(loss, ops.ReduceSum(b, ops.Mul(b, y, c.Weights[i].input(b, "r"+strconv.Itoa(i)))))
+		}
+		b.Output("loss", ops.SumAll(b, loss...))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = autodiff.ValueAndGrad(g, "loss", slices.Sorted(maps.Keys(c.Grads))...); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestLayersAreThoseOfPyTorch compares results, gradients and new states of each layer with those
+// of PyTorch with the same weights. values.py beside the values says how they were made.
+func TestLayersAreThoseOfPyTorch(t *testing.T) {
+	for _, c := range torchCases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			p := compiled(t, ir.Entry{Name: "f", Graph: c.graph(t)})
+			values := map[string]rlx.Tensor{}
+			for name, x := range c.Params {
+				values[name] = x.tensor()
+			}
+			if err := p.Load(ctx, values); err != nil {
+				t.Fatal(err)
+			}
+			in := rlx.Inputs{}
+			for name, x := range c.Inputs {
+				in[name] = x.tensor()
+			}
+			for i, x := range c.Weights {
+				in["r"+strconv.Itoa(i)] = x.tensor()
+			}
+			out, err := p.Call(ctx, "f", in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range c.Outputs {
+				near(t, "y"+strconv.Itoa(i), out["y"+strconv.Itoa(i)], want)
+			}
+			for name, want := range c.Grads {
+				near(t, "the gradient by "+name, out["grad/"+name], want)
+			}
+			for name, want := range c.States {
+				x, err := p.Get(ctx, name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				near(t, name, x, want)
+			}
+		})
+	}
+}
+
+// near compares f32 values up to 1e-5 of the largest one, and their shape.
+func near(t *testing.T, what string, got rlx.Tensor, want stored) {
+	t.Helper()
+	x, err := got.Float32s()
+	if err != nil || len(x) != len(want.D) || !slices.Equal(got.Dims, want.S) {
+		t.Errorf("%s is %v, %v; want %v", what, got, err, want.S)
+		return
+	}
+	largest := 1.
+	for _, v := range want.D {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i := range x {
+		if d := math.Abs(float64(x[i]) - float64(want.D[i])); !(d <= 1e-5*largest) {
+			t.Errorf("%s differs by %v at %d:\n%v, want\n%v", what, d, i, x, want.D)
+			return
+		}
+	}
+}
+
+// compiled returns a program of some entries on the CPU.
+func compiled(t *testing.T, entries ...ir.Entry) *rlx.Program {
+	t.Helper()
+	m, err := ir.NewModule("test", entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Compile(ctx, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
