@@ -50,20 +50,20 @@ func InOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
 // rowsOf returns the number of rows of all tensors.
 func rowsOf(data Inputs, size int) (int, error) {
 	if size < 1 {
-		return 0, ir.Attrf("batches of %d rows", size)
+		return 0, ir.Attrf("size is %d: it must be 1 or more", size)
 	}
 	rows := -1
 	for name, x := range data {
 		switch {
 		case len(x.Dims) == 0:
-			return 0, ir.Shapef("%q is %s, without rows", name, x)
+			return 0, ir.Shapef("%q is %s: it must have an axis of rows", name, x)
 		case rows >= 0 && x.Dims[0] != rows:
-			return 0, ir.Shapef("%q has %d rows, others have %d", name, x.Dims[0], rows)
+			return 0, ir.Shapef("%q has %d rows: it must have as many as others, %d", name, x.Dims[0], rows)
 		}
 		rows = x.Dims[0]
 	}
 	if rows < size {
-		return 0, ir.Shapef("%d rows fill no batch of %d", max(rows, 0), size)
+		return 0, ir.Shapef("there are %d rows: they must fill a batch of %d", max(rows, 0), size)
 	}
 	return rows, nil
 }

@@ -127,25 +127,25 @@ func (f *fit) check() error {
 		return ir.Errorf(ir.ErrGraph, "no trainer given")
 	}
 	if l.Data == nil {
-		return ir.Attrf("the loop has no data")
+		return ir.Attrf("Data is nil: it must be given")
 	}
 	if l.Epochs < 0 || l.Steps < 0 || l.Epochs == 0 && l.Steps == 0 {
-		return ir.Attrf("%d epochs and %d steps: one is positive and none negative", l.Epochs, l.Steps)
+		return ir.Attrf("Epochs is %d and Steps %d: one must be positive and none negative", l.Epochs, l.Steps)
 	}
 	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.Least < 0 {
-		return ir.Attrf("every %d, epoch steps %d, patience %d, least improvement %v: one is negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.Least)
+		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and Least %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.Least)
 	}
 	if l.Eval.Entry == "" && l.Stop.Patience > 0 {
-		return ir.Attrf("a patience of %d evaluations, and no evaluation", l.Stop.Patience)
+		return ir.Attrf("Patience is %d: it must be 0 without an evaluation", l.Stop.Patience)
 	}
 	if l.Eval.Entry != "" && l.Eval.Data == nil {
-		return ir.Attrf("the evaluation has no data")
+		return ir.Attrf("Data of the evaluation is nil: it must be given")
 	}
 	if l.Stop.Metric == "" {
 		l.Stop.Metric = "loss"
 	}
 	if slots := f.t.Program().Slots(l.Eval.Entry); l.Eval.Entry != "" && len(slots) == 0 {
-		return ir.Errorf(ir.ErrName, "the program has no entry %q to evaluate", l.Eval.Entry)
+		return ir.Errorf(ir.ErrName, "Entry is %q: it must be an entry of the program", l.Eval.Entry)
 	}
 	f.stop.EarlyStop = l.Stop
 	return l.Save.check()
@@ -171,7 +171,7 @@ func (f *fit) run(ctx context.Context) error {
 			}
 		}
 		if read == 0 {
-			return ir.Attrf("epoch %d has no batches", f.epoch)
+			return ir.Attrf("epoch %d has no batches: there must be one or more", f.epoch)
 		}
 		skip = max(0, skip-read)
 		f.epoch++
@@ -346,7 +346,7 @@ func (e Evaluation) measure(ctx context.Context, p *Program) (map[string]float64
 		if e.Weight != "" {
 			var ok bool
 			if weight, ok = values[e.Weight]; !ok {
-				return nil, ir.Errorf(ir.ErrName, "entry %q has no output %q of rank 0 to weight by: there are %q", e.Entry, e.Weight, slices.Sorted(maps.Keys(values)))
+				return nil, ir.Errorf(ir.ErrName, "Weight is %q: it must be an output of rank 0 of entry %q, one of %q", e.Weight, e.Entry, slices.Sorted(maps.Keys(values)))
 			}
 			delete(values, e.Weight)
 		}

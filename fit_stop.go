@@ -40,10 +40,10 @@ const (
 
 func (c Checkpoints) check() error {
 	if c.Every < 0 || c.Last < 0 {
-		return ir.Attrf("checkpoints every %d steps, the last %d: one is negative", c.Every, c.Last)
+		return ir.Attrf("Every is %d and Last %d: neither must be negative", c.Every, c.Last)
 	}
 	if c.Folder == "" && (c.Resume || c.Every > 0 || c.Last > 0) {
-		return ir.Attrf("checkpoints without a folder")
+		return ir.Attrf("Folder is empty: it must be given with Every, Last or Resume")
 	}
 	if c.Folder == "" {
 		return nil
@@ -138,7 +138,7 @@ func (s *stopper) better(eval map[string]float64) (bool, error) {
 	v, ok := eval[s.Metric]
 	switch {
 	case !ok && s.Patience > 0:
-		return false, ir.Errorf(ir.ErrName, "the evaluation has no output %q of rank 0: it has %q", s.Metric, slices.Sorted(maps.Keys(eval)))
+		return false, ir.Errorf(ir.ErrName, "Metric is %q: it must be an output of rank 0 of the evaluation, one of %q", s.Metric, slices.Sorted(maps.Keys(eval)))
 	case !ok || math.IsNaN(v):
 		s.worse++
 		return false, nil

@@ -31,8 +31,8 @@ function removeOldCode(outputs) {
 }
 
 // What a page downloads before all else lies in one file: apart, the same code would take more
-// bytes, as files are compressed one by one. Where a session is on the CPU a chunk comes after it.
-const first = ['values', 'plan', 'session', 'gpu', 'worker'].map((folder) => join(here, 'src', folder, sep));
+// bytes, as files are compressed one by one. Where a program is on the CPU a chunk comes after it.
+const first = ['values', 'plan', 'program', 'gpu', 'worker', 'runtime'].map((folder) => join(here, 'src', folder, sep));
 const chunks = { groups: [{ name: 'core', test: (path) => first.some((folder) => path.startsWith(folder)) }] };
 
 // shortLines breaks the lines of what was minified.

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { openSession, session } from '../../js/dist/index.js';
+import { openProgram, program } from '../../js/dist/index.js';
 import { Digits, testCount, trainCount } from '../web/digits.js';
 import { Text } from '../web/text.js';
 
@@ -23,7 +23,7 @@ function load(model) {
   return import(file);
 }
 
-/** A session's parameters, without its states. */
+/** A program's parameters, without its states. */
 const paramsOf = async (one) => Object.fromEntries(Object.entries(await one.save()).filter(([name]) => one.plan.slots.some((slot) => slot.name === name && slot.role === 'param')));
 
 /** The loss of an entry eval. */
@@ -31,10 +31,10 @@ const evaluated = async (one, inputs) => (await (await one.run('eval', inputs, {
 
 /** Holds a graph to the page's network: the same parameters give the same loss. */
 async function compare(plan, graph, symbols, inputs) {
-  const page = await openSession(read(`../web/assets/${plan}.rlxp`), { on: 'cpu' });
+  const page = await openProgram(read(`../web/assets/${plan}.rlxp`), { on: 'cpu' });
   await page.run('init', { seed: 1 });
   const params = await paramsOf(page), want = await evaluated(page, inputs);
-  const own = await session({ entries: { eval: graph }, symbols }, { on: 'cpu' });
+  const own = await program({ entries: { eval: graph }, symbols }, { on: 'cpu' });
   await own.load(params);
   const got = await evaluated(own, inputs);
   assert.ok(Math.abs(got - want) < 1e-5 * want, `${got}, not ${want}`);
@@ -44,7 +44,7 @@ async function compare(plan, graph, symbols, inputs) {
 }
 
 /** Whether the losses of a trainer fell. */
-async function learned({ session: one }, steps) {
+async function learned({ program: one }, steps) {
   const losses = await one.read('history/loss');
   assert.ok(losses[steps - 1] < 0.8 * losses[0], `the loss goes from ${losses[0]} to ${losses[steps - 1]}`);
   one.close();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { openSession, Trainer } from '../../js/dist/runtime.js';
+import { openProgram, Trainer } from '../../js/dist/runtime.js';
 import { openGPU } from '../../js/test/rig/dawn.mjs';
 import { Digits } from '../web/digits.js';
 
@@ -13,10 +13,10 @@ const digits = new Digits(new Uint8Array(read('../web/assets/digits.bin')));
 
 for (const [model, steps] of [['mlp', 50], ['cnn', 50]]) {
   test(`the losses of the ${model} are those of its meaning`, async () => {
-    const session = await openSession(new Uint8Array(read(`../web/assets/digits-${model}.rlxp`)), { gpu: openGPU() }), losses = [];
-    await session.run('init', { seed });
-    await new Trainer(session).run({ steps, batches: digits.batches(), inputs: { lr: rate }, onProgress: (progress) => losses.push(...progress.losses) });
-    session.close();
+    const program = await openProgram(new Uint8Array(read(`../web/assets/digits-${model}.rlxp`)), { gpu: openGPU() }), losses = [];
+    await program.run('init', { seed });
+    await new Trainer(program).run({ steps, batches: digits.batches(), inputs: { lr: rate }, onProgress: (progress) => losses.push(...progress.losses) });
+    program.close();
     assert.equal(losses.length, steps);
     losses.forEach((loss, i) => assert.ok(Math.abs(loss - curves[model][i]) < 1e-4, `step ${i}: ${loss}, not ${curves[model][i]}`));
   });

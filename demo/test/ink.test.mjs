@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { openSession } from '../../js/dist/runtime.js';
+import { openProgram } from '../../js/dist/runtime.js';
 import { decodeSafetensors } from '../../js/dist/safetensors.js';
 import { openGPU } from '../../js/test/rig/dawn.mjs';
 import { Digits } from '../web/digits.js';
@@ -58,16 +58,16 @@ test('drawings have about as much ink as the data', () => {
 });
 
 test('the trained CNN reads at least 27 of the 30 drawings', async () => {
-  const session = await openSession(read('../web/assets/digits-cnn.rlxp'), { gpu: openGPU() });
-  await session.run('init', { seed: 1 });
-  for (const [name, tensor] of Object.entries(decodeSafetensors(read('../testdata/cnn.safetensors')).tensors)) await session.write(name, tensor);
+  const program = await openProgram(read('../web/assets/digits-cnn.rlxp'), { gpu: openGPU() });
+  await program.run('init', { seed: 1 });
+  for (const [name, tensor] of Object.entries(decodeSafetensors(read('../testdata/cnn.safetensors')).tensors)) await program.write(name, tensor);
   const misread = [];
   for (const drawing of drawings) {
-    const { reading } = await session.run('predict', { images: Float32Array.from(counts(strokesOf(drawing))) }, { read: ['probabilities'] });
+    const { reading } = await program.run('predict', { images: Float32Array.from(counts(strokesOf(drawing))) }, { read: ['probabilities'] });
     const { probabilities } = (await reading).values, best = probabilities.indexOf(Math.max(...probabilities));
     if (best !== drawing.digit) misread.push(`${drawing.digit} as ${best}`);
   }
-  session.close();
+  program.close();
   assert.equal(drawings.length, 30);
   assert.ok(misread.length <= 3, misread.join(', '));
 });

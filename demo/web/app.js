@@ -47,8 +47,8 @@ const studio = new Studio({
   choose(name) { showCode(name, name).catch(() => {}); },
   async open(name) {
     digits ??= await begin();
-    const { session, kind, reason } = await open(name);
-    return { engine: new DigitEngine(session, name, digits), kind, reason };
+    const { program, kind, reason } = await open(name);
+    return { engine: new DigitEngine(program, name, digits), kind, reason };
   },
   opened(kind, reason) { prepareRace(kind === 'gpu' ? undefined : sentence(reason)); },
   began: () => reading.stay(),

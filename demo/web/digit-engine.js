@@ -12,7 +12,7 @@ export const models = {
 export const fileOf = (name) => `digits-${name}`;
 
 /**
- * Opens a session for a model.
+ * Opens a program for a model.
  * @param {'mlp' | 'cnn'} name
  * @param {'gpu' | 'cpu' | 'best'} where
  */
@@ -23,18 +23,18 @@ export class DigitEngine extends Engine {
   #digits;
 
   /**
-   * @param {object} session an open session
+   * @param {object} program an open program
    * @param {string} name its model's name
    * @param {import('./digits.js').Digits} digits
    */
-  constructor(session, name, digits) {
-    super(session, { name, rate: models[name].rate, batches: () => digits.batches() });
+  constructor(program, name, digits) {
+    super(program, { name, rate: models[name].rate, batches: () => digits.batches() });
     this.#model = models[name];
     this.#digits = digits;
   }
 
   async prepare() {
-    await this.session.bind('eval', this.#digits.test);
+    await this.program.bind('eval', this.#digits.test);
     /** What the first layer's weights began as. */
     this.start = (await this.evaluate()).filters;
   }

@@ -1,26 +1,26 @@
-// A network in training: a session on the GPU, in a worker; or on the CPU, with the reason told.
+// A network in training: a program on the GPU, in a worker; or on the CPU, with the reason told.
 
-import { openSession, Trainer } from '/rlx/runtime.js';
+import { openProgram, Trainer } from '/rlx/runtime.js';
 import { fetchOK } from './page.js';
 
 /** A plan file, compiled ahead of time for GPUs and CPUs. */
 export const planFile = async (name) => (await fetchOK(`assets/${name}.rlxp`)).arrayBuffer();
 
-/** The address with `?worker=off` keeps the session in the page's own thread, where its calls can be watched. */
+/** The address with `?worker=off` keeps the program in the page's own thread, where its calls can be watched. */
 const worker = new URLSearchParams(globalThis.location?.search).get('worker') !== 'off';
 
 /** Reads under way at a time: the losses of a few steps, an evaluation, what is read or written meanwhile, a copy to keep. None of them waits. */
 const staging = 12;
 
 /**
- * Opens a session for a plan.
+ * Opens a program for a plan.
  * @param {string} name of the plan file
  * @param {'gpu' | 'cpu' | 'best'} where 'best' is the GPU, or the CPU where there is none
- * @returns {Promise<{session: import('@rlx-go/rlx/runtime').Session, kind: 'gpu' | 'cpu', reason?: string}>}
+ * @returns {Promise<{program: import('@rlx-go/rlx/runtime').Program, kind: 'gpu' | 'cpu', reason?: string}>}
  */
 export async function open(name, where = 'best') {
-  const session = await openSession(await planFile(name), { worker, staging, on: where }), reason = session.fallbackReason;
-  return { kind: session.plan.target === 'wasm' ? 'cpu' : 'gpu', session, ...reason && { reason } };
+  const program = await openProgram(await planFile(name), { worker, staging, on: where }), reason = program.fallbackReason;
+  return { kind: program.plan.target === 'wasm' ? 'cpu' : 'gpu', program, ...reason && { reason } };
 }
 
 /** The losses of the steps after `since` that a state still has: the step and the loss of each. */
@@ -31,7 +31,7 @@ export function lossesSince(tensors, since) {
 
 /** A network in training. It tells what happens by calling the functions it is given. */
 export class Engine {
-  #session;
+  #program;
   #trainer;
   #batches;
   #stop;
@@ -41,29 +41,29 @@ export class Engine {
   #looking = Promise.resolve();
 
   /**
-   * @param {object} session an open session
+   * @param {object} program an open program
    * @param {{name: string, rate: number, batches: () => (step: number) => object}} options the model's
    *   name and learning rate; batches gives a function that gives the inputs of a step
    */
-  constructor(session, { name, rate, batches }) {
-    this.#session = session;
+  constructor(program, { name, rate, batches }) {
+    this.#program = program;
     this.#batches = batches;
-    this.#trainer = new Trainer(session);
+    this.#trainer = new Trainer(program);
     this.name = name;
     /** The learning rate of the next step. */
     this.rate = rate;
   }
 
-  get session() { return this.#session; }
+  get program() { return this.#program; }
   /** How many steps were made since the start. */
   get steps() { return this.#before + this.#trainer.steps - this.#counted; }
   get training() { return this.#stop !== undefined; }
 
   /** Makes everything new; then, if tensors are given, goes on from what `save` gave, or from what a file has of it. */
   async reset(seed, tensors) {
-    await this.#session.run('init', { seed });
+    await this.#program.run('init', { seed });
     await this.prepare();
-    this.#trainer = new Trainer(this.#session);
+    this.#trainer = new Trainer(this.#program);
     if (tensors) await this.#trainer.load(tensors);
     this.#before = tensors?.['history/count']?.data[0] ?? 0;
     this.#counted = this.#trainer.steps;
@@ -77,7 +77,7 @@ export class Engine {
 
   /** The state of one moment, and after how many steps it was. Training goes on meanwhile. */
   async save() {
-    const tensors = await this.inTurn(() => this.#session.save());
+    const tensors = await this.inTurn(() => this.#program.save());
     return { steps: tensors['history/count'].data[0], tensors };
   }
 
@@ -126,11 +126,11 @@ export class Engine {
 
   /** Runs an entry, in its turn, and reads what it left: one moment, one submission. */
   look(entry, inputs, read) {
-    return this.inTurn(async () => (await (await this.#session.run(entry, inputs, { read })).reading).values);
+    return this.inTurn(async () => (await (await this.#program.run(entry, inputs, { read })).reading).values);
   }
 
   close() {
     this.pause();
-    this.#session.close();
+    this.#program.close();
   }
 }

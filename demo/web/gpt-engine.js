@@ -40,28 +40,28 @@ export class GPTEngine extends Engine {
   #writing = Promise.resolve();
 
   /**
-   * @param {object} session an open session
+   * @param {object} program an open program
    * @param {string} name its model's name
    * @param {import('./text.js').Text} text
    */
-  constructor(session, name, text) {
-    const { plan } = session, { inputs } = plan.entries.find((entry) => entry.name === 'step');
+  constructor(program, name, text) {
+    const { plan } = program, { inputs } = plan.entries.find((entry) => entry.name === 'step');
     const { shape: [rows, context] } = plan.slots[inputs.find((i) => plan.slots[i].name === 'tokens')];
-    super(session, { name, rate: models[name].rate, batches: () => text.batches(rows, context) });
+    super(program, { name, rate: models[name].rate, batches: () => text.batches(rows, context) });
     this.#text = text;
     this.#rows = rows;
     this.#context = context;
   }
 
   static async open(name, text) {
-    const { session, kind, reason } = await openPlan(fileOf(name));
-    return { engine: new GPTEngine(session, name, text), kind, reason };
+    const { program, kind, reason } = await openPlan(fileOf(name));
+    return { engine: new GPTEngine(program, name, text), kind, reason };
   }
 
   /**
    * How many characters one submission writes: each takes what the way forward of one row takes, and
    * so many together no more than a training step. They fit the context, from which they are read,
-   * and 64 the session.
+   * and 64 the program.
    */
   get #atATime() { return Math.min(3 * this.#rows, this.#context, 64); }
 
@@ -75,7 +75,7 @@ export class GPTEngine extends Engine {
     return this.inTurn(async () => {
       const readings = [];
       for (const inputs of this.#text.held(this.#rows, this.#context, Math.ceil(measured / this.perStep))) {
-        readings.push((await this.session.run('eval', inputs, { read: ['loss'] })).reading);
+        readings.push((await this.program.run('eval', inputs, { read: ['loss'] })).reading);
       }
       return (await Promise.all(readings)).reduce((sum, { values }) => sum + values.loss[0], 0) / readings.length;
     });
@@ -101,10 +101,10 @@ export class GPTEngine extends Engine {
       const { steps, reading } = runs.shift(), { values } = await reading, [end] = values['text/length'];
       onTokens(values['text/tokens'].subarray(end - steps, end));
     };
-    await this.session.run('prompt', { tokens: window, length: last.length, seed });
+    await this.program.run('prompt', { tokens: window, length: last.length, seed });
     for (let left = length; left > 0 && !signal.aborted; left -= this.#atATime) {
       if (runs.length === ahead) await take();
-      const steps = Math.min(left, this.#atATime), { reading } = await this.session.run('write', { temperature }, { steps, read: ['text/tokens', 'text/length'] });
+      const steps = Math.min(left, this.#atATime), { reading } = await this.program.run('write', { temperature }, { steps, read: ['text/tokens', 'text/length'] });
       runs.push({ steps, reading });
     }
     while (runs.length > 0) await take();

@@ -33,7 +33,7 @@ const studio = new Studio({
   curves: { loss, held },
   controls: ['train', 'reset', 'show-kernels', 'save', 'load', 'ask'],
   evaluations: { every: 1000, steps: 20 },
-  keepEvery: ({ session }) => Math.max(leastKeepEvery, keepEvery * bytesOf(session.plan) / 2 ** 20),
+  keepEvery: ({ program }) => Math.max(leastKeepEvery, keepEvery * bytesOf(program.plan) / 2 ** 20),
   get perStep() { return studio.engine.perStep; },
   standing: () => `held-out loss ${find('held').textContent}`,
   choose(name) {

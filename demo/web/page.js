@@ -22,7 +22,7 @@ export function tell(text) {
   find('notice').hidden = false;
 }
 
-/** Handles an event. An error that did not end the session is told; one that did is, where it ended. */
+/** Handles an event. An error that did not end the program is told; one that did is, where it ended. */
 export const on = (id, type, handle) => find(id).addEventListener(type, async (event) => {
   try {
     await handle(event);
@@ -35,10 +35,10 @@ export const on = (id, type, handle) => find(id).addEventListener(type, async (e
 export const chosen = () => document.querySelector('input[name=model]:checked').value;
 
 /** Shows where a network runs, and why not elsewhere; `work` says what a step is on a GPU. */
-export function showDevice({ deviceName }, kind, reason, work) {
+export function showDevice({ description }, kind, reason, work) {
   find('device-kind').textContent = kind === 'gpu' ? 'WebGPU' : 'CPU';
   find('device-kind').dataset.kind = kind;
-  find('device').textContent = kind === 'gpu' ? deviceName : 'WebAssembly, in a worker';
+  find('device').textContent = kind === 'gpu' ? description : 'WebAssembly, in a worker';
   find('dispatches').textContent = kind === 'gpu' ? work : '';
   find('device-reason').hidden = !reason;
   find('device-reason').textContent = reason ? `${sentence(reason)} So the CPU does it.` : '';

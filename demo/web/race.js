@@ -12,13 +12,13 @@ const steps = 100, mostSeconds = 8;
  * @returns {Promise<Lap & {losses: number[]}>}
  */
 async function lap({ model, where, digits, rate, onProgress }) {
-  const { session } = await open(model, where), engine = new DigitEngine(session, model, digits), losses = [];
+  const { program } = await open(model, where), engine = new DigitEngine(program, model, digits), losses = [];
   try {
     engine.rate = rate;
     await engine.reset(1);
     await engine.train({ steps: 2, onLosses: (_, some) => losses.push(...some) }); // warm-up
     const begun = performance.now();
-    const now = () => ({ steps: losses.length, perSecond: (losses.length - 2) / (performance.now() - begun) * 1000, loss: losses.at(-1), device: session.deviceName });
+    const now = () => ({ steps: losses.length, perSecond: (losses.length - 2) / (performance.now() - begun) * 1000, loss: losses.at(-1), device: program.device.description });
     await engine.train({
       steps: steps - 2,
       onLosses(_, some) {

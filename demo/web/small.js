@@ -1,24 +1,24 @@
 // The least that trains: a plan compiled ahead of time, and its runtime.
 
-import { openSession, Trainer } from '/rlx/runtime.js';
+import { openProgram, Trainer } from '/rlx/runtime.js';
 import { loadDigits, testCount } from './digits.js';
 
 const find = (id) => document.getElementById(id);
 
 async function train() {
   const [plan, digits] = await Promise.all([fetch('assets/digits-mlp.rlxp').then((response) => response.arrayBuffer()), loadDigits()]);
-  const session = await openSession(plan, { worker: true });
+  const program = await openProgram(plan, { worker: true });
   try {
-    await session.run('init', { seed: 1 });
-    const { loss, seconds, steps } = await new Trainer(session).run({
+    await program.run('init', { seed: 1 });
+    const { loss, seconds, steps } = await new Trainer(program).run({
       steps: 600, batches: digits.batches(), inputs: (step) => ({ lr: step < 450 ? 2e-3 : 4e-4 }),
       onProgress: ({ step, losses }) => { find('result').textContent = `step ${step}, loss ${losses.at(-1).toFixed(4)}`; },
     });
-    const { reading } = await session.run('eval', digits.test, { read: ['correct'] });
+    const { reading } = await program.run('eval', digits.test, { read: ['correct'] });
     const right = (await reading).values.correct[0] / testCount * 100;
-    find('result').textContent = `${right.toFixed(2)} % of the test digits right after ${steps} steps in ${seconds.toFixed(1)} s, loss ${loss.toFixed(4)}, on ${session.deviceName}`;
+    find('result').textContent = `${right.toFixed(2)} % of the test digits right after ${steps} steps in ${seconds.toFixed(1)} s, loss ${loss.toFixed(4)}, on ${program.device.description}`;
   } finally {
-    session.close();
+    program.close();
   }
 }
 

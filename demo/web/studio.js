@@ -1,4 +1,4 @@
-// A page that trains: it opens a session for the model that is chosen, trains it and pauses, keeps
+// A page that trains: it opens a program for the model that is chosen, trains it and pauses, keeps
 // what it learned, and saves and loads it. What a page shows besides, it does itself when called.
 
 import { decodePlan } from '/rlx/runtime.js';
@@ -19,9 +19,9 @@ const seed = 1;
  * @property {string[]} controls ids of what needs a network
  * @property {{every: number, steps: number}} evaluations while training: milliseconds, and steps, at least, from one to the next
  * @property {(engine: object) => number} keepEvery how often a state is to be kept, in milliseconds
- * @property {(name: string) => void} choose shows what is chosen, before there is a session
+ * @property {(name: string) => void} choose shows what is chosen, before there is a program
  * @property {(name: string) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
- * @property {(kind: 'gpu' | 'cpu', reason?: string) => void} [opened] there is a session
+ * @property {(kind: 'gpu' | 'cpu', reason?: string) => void} [opened] there is a program
  * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or goes on from where it was kept
  * @property {(engine: object) => Promise<void>} evaluate looks at the network, and shows it
  * @property {(engine: object) => void} [began] training begins
@@ -49,7 +49,7 @@ export class Studio {
   #pending = 0;
   /** The step that was evaluated last. */
   #evaluated = 0;
-  /** Milliseconds from a choice to its session, until its first step is told. */
+  /** Milliseconds from a choice to its program, until its first step is told. */
   #opened;
 
   /** @param {Page} page */
@@ -75,7 +75,7 @@ export class Studio {
     for (const id of this.#page.controls) find(id).disabled = !on;
   }
 
-  /** Shows an error that ended the session with its kind, and from where one can go on. */
+  /** Shows an error that ended the program with its kind, and from where one can go on. */
   fail(error) {
     this.engine?.pause();
     const last = this.#kept.get(chosen());
@@ -94,7 +94,7 @@ export class Studio {
     if (this.engine === engine && error.kind !== 'closed') this.fail(error);
   }
 
-  /** Opens a session for the chosen network, which goes on from what was kept of it, unless it is to begin anew. */
+  /** Opens a program for the chosen network, which goes on from what was kept of it, unless it is to begin anew. */
   async start({ anew = false } = {}) {
     const turn = ++this.#opening, name = chosen(), old = this.engine, { models } = this.#page;
     this.engine = undefined;
@@ -114,8 +114,8 @@ export class Studio {
       this.#opened = performance.now() - begun;
       engine.rate = this.#rate.value;
       this.engine = engine;
-      engine.session.lost.then((error) => this.engine === engine && this.fail(error));
-      showDevice(engine.session, kind, reason, `a step: ${dispatches(engine.session.plan, 'step')} kernels, 1 submission`);
+      engine.program.lost.then((error) => this.engine === engine && this.fail(error));
+      showDevice(engine.program, kind, reason, `a step: ${dispatches(engine.program.plan, 'step')} kernels, 1 submission`);
       this.#page.opened?.(kind, reason);
       await this.#renew(this.#kept.get(name));
       if (this.engine === engine) this.#enable(true);
@@ -224,7 +224,7 @@ export class Studio {
 
   /** Shows the kernels of the network's plan; on the CPU, those that a GPU would run. */
   async #showKernels() {
-    const { plan } = this.engine.session, { fileOf, entries } = this.#page, runs = plan.target === 'webgpu';
+    const { plan } = this.engine.program, { fileOf, entries } = this.#page, runs = plan.target === 'webgpu';
     showKernels(runs ? plan : decodePlan(await planFile(fileOf(chosen()))), runs, entries);
   }
 

@@ -20,11 +20,11 @@ func Metric(b *ir.Builder, name string, v ir.Value) {
 	in := []ir.Value{v}
 	switch d := v.DType(); {
 	case name == "":
-		b.Failf(op, in, ir.Errorf(ir.ErrName, "no name given"))
+		b.Failf(op, in, ir.Errorf(ir.ErrName, "the name is empty: it must not be"))
 	case v.Rank() != 0:
-		b.Failf(op, in, ir.Shapef("metric %q is %s, not of rank 0", name, v.Type()))
+		b.Failf(op, in, ir.Shapef("metric %q is %s: it must be of rank 0", name, v.Type()))
 	case !d.IsFloat() && !d.IsInteger():
-		b.Failf(op, in, ir.DTypef("metric %q is %s, no number", name, v.Type()))
+		b.Failf(op, in, ir.DTypef("metric %q is %s: it must be a number", name, v.Type()))
 	}
 	if b.Err() != nil {
 		return

@@ -89,7 +89,7 @@ for (const bundler of Object.keys(bundlers)) {
         assert.ok(alone.losses[0] > 0);
         assert.deepEqual(alone.losses, [alone.losses[0], alone.losses[0]]);
         assert.deepEqual(shared.losses, alone.losses);
-        const threads = shared.scripts - alone.scripts, most = 2 * (shared.cores - 1); // of two sessions
+        const threads = shared.scripts - alone.scripts, most = 2 * (shared.cores - 1); // of two programs
         assert.ok(threads >= Math.min(2, most) && threads <= most, `${threads} threads`);
       });
     }

@@ -1,4 +1,4 @@
-// What the tests build and run: a page that trains, a page that runs a plan, a program.
+// What the tests build and run: a page that trains, a page that runs a plan, a script.
 
 /** A product large enough to be divided among threads, trained for some steps in a worker and beside the page. */
 export const app = `
@@ -9,7 +9,7 @@ const rows = (seed) => ({ dtype: 'f32', shape: [n, n], data: Float32Array.from({
 async function trained(model, worker) {
   const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 0.01, on: 'cpu', worker });
   const { loss } = await trainer.run({ steps: 5, batches: batches({ x: rows(0.3), y: rows(0.7) }, { size: n }) });
-  trainer.session.close();
+  trainer.program.close();
   return loss;
 }
 globalThis.results = (async () => {
@@ -23,16 +23,16 @@ globalThis.results = (async () => {
 
 /** The same with the runtime alone: the plan is a file beside the page. */
 export const runtime = `
-import { openSession } from '@rlx-go/rlx/runtime';
+import { openProgram } from '@rlx-go/rlx/runtime';
 
 const n = 128;
 const rows = (seed) => Float32Array.from({ length: n * n }, (_, i) => Math.sin(seed * i));
 async function trained(plan, worker) {
-  const session = await openSession(plan, { on: 'cpu', worker });
-  await session.write('w', rows(0.5));
-  for (let i = 0; i < 5; i++) await session.run('step', { x: rows(0.3), y: rows(0.7), lr: 0.01 });
-  const loss = (await session.read('loss'))[0];
-  session.close();
+  const program = await openProgram(plan, { on: 'cpu', worker });
+  await program.write('w', rows(0.5));
+  for (let i = 0; i < 5; i++) await program.run('step', { x: rows(0.3), y: rows(0.7), lr: 0.01 });
+  const loss = (await program.read('loss'))[0];
+  program.close();
   return loss;
 }
 globalThis.results = (async () => {

@@ -1,4 +1,4 @@
-// The packed package in Node 20 to 24, Bun, Deno and workerd: the programs of its README train, save,
+// The packed package in Node 20 to 24, Bun, Deno and workerd: the scripts of its README train, save,
 // load and come to their end, and a mistake shows the line that made it.
 
 import assert from 'node:assert/strict';
@@ -17,10 +17,10 @@ const runtimes = {
   Bun: [join(tools, '.bin/bun')],
   Deno: [join(tools, '.bin/deno'), 'run', '-A', '--no-prompt'],
 };
-/** A program that does not end by itself is ended, and fails: they take seconds. */
+/** A script that does not end by itself is ended, and fails: they take seconds. */
 const timeout = 60_000;
 
-/** Runs a program of the project. */
+/** Runs a script of the project. */
 function run([command, ...args], file, cwd = project.folder) {
   const env = { ...process.env, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
   return new Promise((resolve) => execFile(command, [...args, file], { cwd, env, timeout, killSignal: 'SIGKILL' }, (error, stdout, stderr) =>
@@ -30,7 +30,7 @@ function run([command, ...args], file, cwd = project.folder) {
 /** Mistakes: what is wrong, its line, what the error says of it, and whether it begins inside the package, where a call may be one of many. */
 const mistakes = {
   'an op': {
-    program: `
+    script: `
 import { graph, init } from '@rlx-go/rlx';
 await init();
 graph('wrong', (b) => {
@@ -38,7 +38,7 @@ graph('wrong', (b) => {
   b.output('y', x.matmul(x)); // here
 });`, says: 'matmul(f32[2,3], f32[2,3]): shape mismatch: rows of [2,3] have 3 elements, columns of [2,3] have 2' },
   'a loop': {
-    program: `
+    script: `
 import { graph, init } from '@rlx-go/rlx';
 await init();
 graph('wrong', { inputs: { x: ['f32', [3]] } }, (b, { x }) => {
@@ -48,26 +48,26 @@ graph('wrong', { inputs: { x: ['f32', [3]] } }, (b, { x }) => {
   return { y: carries[0] };
 });`, says: 'reshape(f32[3]) {shape=[4]}: shape mismatch: shape is [4], not of the 3 elements of x' },
   training: {
-    program: `
+    script: `
 import { graph, init, train } from '@rlx-go/rlx';
 await init();
 const model = graph('model', (b) => b.output('loss', b.param('w', 'f32', [3]).square().mean()));
 await train(model, { optimizer: { kind: 'adam' }, ratee: 0.1 }); // here
 `, says: 'train has no option ratee' },
   'a run': {
-    program: `
+    script: `
 import { graph, init, train } from '@rlx-go/rlx';
 await init();
 const model = graph('model', (b) => b.output('loss', b.param('w', 'f32', [3]).square().mean()));
-const { session } = await train(model, { optimizer: { kind: 'adam' }, rate: 0.1 });
-await session.run('stepp'); // here
+const { program } = await train(model, { optimizer: { kind: 'adam' }, rate: 0.1 });
+await program.run('stepp'); // here
 `, says: 'the plan has no entry stepp', inside: true },
 };
 
 let project;
 before(async () => {
-  const programs = Object.entries(mistakes).map(([name, { program }]) => [`${name.replace(' ', '-')}.mjs`, program.trimStart()]);
-  project = await installPacked({ 'line.mjs': files['line.mjs'], 'plan.mjs': files['plan.mjs'], 'worker.mjs': files['worker.mjs'], ...Object.fromEntries(programs) });
+  const scripts = Object.entries(mistakes).map(([name, { script }]) => [`${name.replace(' ', '-')}.mjs`, script.trimStart()]);
+  project = await installPacked({ 'line.mjs': files['line.mjs'], 'plan.mjs': files['plan.mjs'], 'worker.mjs': files['worker.mjs'], ...Object.fromEntries(scripts) });
 });
 after(() => project?.remove());
 
@@ -80,10 +80,10 @@ for (const [name, command] of Object.entries(runtimes)) {
       assert.ok(Math.abs(slope - 2) < 1e-2 && loss < 1e-3, stdout);
       assert.equal((await readFile(join(project.folder, 'line.safetensors'))).includes('"slope"'), true);
     });
-    for (const [what, { program, says, inside = false }] of Object.entries(mistakes)) {
+    for (const [what, { script, says, inside = false }] of Object.entries(mistakes)) {
       if (inside && name === 'Bun') continue; // its stacks forget a module that waits
       test(`a mistake in ${what} shows its line and says what it is`, async () => {
-        const { code, stderr } = await run(command, `${what.replace(' ', '-')}.mjs`), lines = program.trimStart().split('\n');
+        const { code, stderr } = await run(command, `${what.replace(' ', '-')}.mjs`), lines = script.trimStart().split('\n');
         const line = lines.findIndex((text) => text.endsWith('// here'));
         assert.equal(code, 1);
         assert.ok(inside || stderr.includes(lines[line].trim()), stderr);

@@ -1,10 +1,10 @@
 // The safetensors file format: u64 length, a JSON header of that length, the elements.
 // https://github.com/huggingface/safetensors
 
-import { sizeOf, type StoredData } from './values/dtype.js';
 import { arrayOf, converted, type ConvertOptions } from './safetensors/convert.js';
+import { sizeOf, type StoredData } from './values/dtype.js';
 import { checkOptions, classOf, need, RlxError, shown } from './values/errors.js';
-import type { StoredTensor } from './session/session.js';
+import type { StoredTensor } from './values/tensor.js';
 
 export type { ConvertOptions };
 

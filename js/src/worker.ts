@@ -1,12 +1,12 @@
-// The entry point of a worker that runs sessions, or a part of the work of one, for the page that started it.
+// The entry point of a worker that runs programs, or a part of the work of one, for the page that started it.
 
 import { helpWhenAsked } from './cpu/help.js';
+import { programHandlers } from './runtime/serve.js';
 import { setWorkerURL } from './worker/remote.js';
 import { serve } from './worker/rpc.js';
-import { sessionHandlers } from './worker/serve.js';
 
 // A bundler that made this a part of another script may have put a path of its own here, or nothing.
 const own: string | undefined = import.meta.url;
 setWorkerURL(!own || own.startsWith('file:') ? globalThis.location?.href ?? own : own);
-serve(sessionHandlers);
+serve(programHandlers);
 helpWhenAsked();

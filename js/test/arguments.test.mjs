@@ -5,11 +5,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import * as rlx from '../dist/index.js';
+import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { linearPlan } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
-const { graph, init, openSession, RlxError, scope, session, train, Trainer } = rlx;
+const { graph, init, openProgram, RlxError, scope, program, train, Trainer } = rlx;
 
 let dawn;
 before(async () => {
@@ -72,7 +73,7 @@ const optimizer = { kind: 'sgd' };
 describe('exported functions', () => {
   const right = () => ({
     batches: [weights, { size: 1 }], closeCompiler: [], compile: [{ entries: { main: model() } }], decodePlan: [linearPlan()], graph: ['g', () => {}], init: [], initialParams: [model(), {}, 0],
-    openSession: [linearPlan(), {}], parseGraph: [model().text()], planCode: [linearPlan()], session: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
+    openProgram: [linearPlan(), {}], parseGraph: [model().text()], planCode: [linearPlan()], program: [{ entries: { main: model() } }, {}], train: [model(), { optimizer }],
     decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
   });
   for (const [name, exported] of Object.entries({ ...rlx, ...safetensors })) {
@@ -90,6 +91,29 @@ test('a graph of declarations', async () => {
   assert.deepEqual(await faults(declared, [{ inputs: { x: ['f32', [2]] } }, (_, { x }) => ({ y: x })]), []);
 });
 
+describe('layers', () => {
+  const one = (x) => x, right = {
+    attention: [2, {}], avgPool: [2, {}], batchNorm: [{}], conv1d: [2, 1, {}], conv2d: [2, 1, {}], conv3d: [2, 1, {}], convTranspose1d: [2, 1, {}], convTranspose2d: [2, 1, {}], convTranspose3d: [2, 1, {}],
+    dropout: [0.5], embedding: [2, 2, {}], gru: [2, {}], groupNorm: [2, {}], instanceNorm: [{}], layerNorm: [{}], linear: [2, {}], lstm: [2, {}], mamba: [{}], maxPool: [2, {}], mlp: [2, {}], moe: [2, {}],
+    positionalEmbedding: [4, {}], residual: [one], rmsNorm: [{}], rnn: [2, {}], stack: ['h', 2, one, {}], transformerBlock: [2, {}],
+    cache: [4], frozen: [one], key: ['k'], lora: [{}, one], positions: [3], shared: [one], tie: ['w'],
+  };
+  for (const [name, layer] of Object.entries(nn)) {
+    if (typeof layer !== 'function' || /^(constant|normal|uniform|truncatedNormal|orthogonal|\w+(Uniform|Normal))$/.test(name)) continue;
+    test(name, async () => {
+      const ofBuilder = /^(cache|frozen|infer|isTraining|key|lora|positions|shared|tie|train)$/.test(name);
+      const call = (...given) => graph('g', (b) => {
+        const x = b.input('x', 'f32', [2, 4, 4]);
+        nn.train(b);
+        const made = given[0] === 'right' ? layer(ofBuilder ? b : x, ...given.slice(1)) : layer(...given);
+        b.output('y', x);
+        return made instanceof Promise ? made : undefined;
+      });
+      assert.deepEqual(await faults(call, ['right', ...right[name] ?? []]), []);
+    });
+  }
+});
+
 describe('exported classes', () => {
   for (const [name, right] of Object.entries({ Trainer: [{ plan: { slots: [] } }, {}]})) {
     test(name, async () => assert.deepEqual(await faults((...given) => new rlx[name](...given), right), []));
@@ -99,10 +123,10 @@ describe('exported classes', () => {
 /** Methods by the name of what has them; each call gets an object of its own, or one that stays usable. */
 const objects = {
   Graph: { file: 'graph/graph', make: model, right: { grad: ['loss', 'w'], valueAndGrad: ['loss', 'w'], vjp: ['w'], jvp: ['w'], hvp: ['loss', 'w'], nth: ['loss', 'w', 1], vmap: [2, { x: 0 }, { loss: 0 }], mixed: ['f16'], bind: [{}], step: [{ optimizer }] } },
-  Session: { file: 'session/session', make: () => openSession(linearPlan(), { device: dawn.device }), right: { run: ['step', {}, {}], bind: ['step', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
-  'Session on the CPU': { file: 'session/session', make: () => session({ entries: { main: model() } }, { on: 'cpu', worker: false }), right: { run: ['main', {}, {}], bind: ['main', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
-  Trainer: { file: 'session/trainer', make: async () => new Trainer(await openSession(linearPlan(), { device: dawn.device })), right: { step: [{}, {}], run: [{ steps: 1, batches: [] }], evaluate: [{ entry: 'step', batches: [] }], load: [weights, {}] } },
-  Tensor: { file: 'values/tensor', make: async () => (await openSession(linearPlan(), { device: dawn.device })).upload(tensor), right: {} },
+  Program: { file: 'program/program', make: () => openProgram(linearPlan(), { device: dawn.device }), right: { run: ['step', {}, {}], bind: ['step', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
+  'Program on the CPU': { file: 'program/program', make: () => program({ entries: { main: model() } }, { on: 'cpu', worker: false }), right: { run: ['main', {}, {}], bind: ['main', {}], read: ['w'], readAll: [['w']], write: ['w', tensor.data], upload: [tensor], keep: ['w'], load: [weights, {}] } },
+  Trainer: { file: 'runtime/trainer', make: async () => new Trainer(await openProgram(linearPlan(), { device: dawn.device })), right: { step: [{}, {}], run: [{ steps: 1, batches: [] }], evaluate: [{ entry: 'step', batches: [] }], load: [weights, {}] } },
+  Tensor: { file: 'values/tensor', make: async () => (await openProgram(linearPlan(), { device: dawn.device })).upload(tensor), right: {} },
   TensorScope: { file: 'values/tensor', make: scope, right: {} },
 };
 
@@ -114,7 +138,7 @@ for (const [name, { file, make, right }] of Object.entries(objects)) {
         const ends = /close|free|dispose/.test(method), one = ends ? await make() : object;
         for (const fault of await faults((...given) => one[method](...given), right[method])) found.push(`${method}${fault}`);
       }
-      object.session?.close();
+      object.program?.close();
       object.close?.();
       assert.deepEqual(found, []);
     });
@@ -131,8 +155,8 @@ describe('methods of a builder and its values', () => {
     });
   };
   for (const [what, file, pick, right] of [
-    ['GraphBuilder', 'graph/builder', (b) => b, { input: ['y', 'f32', [2]], param: ['w', 'f32', [2], 0], state: ['s', 'f32', []], scope: ['s', () => {}], constant: ['f32', [2], Float32Array.of(1, 2)], full: ['f32', [2], 1], randomKey: [1], scan: [{ length: 1 }, () => ({ carries: [] })], whileLoop: [{ carries: [] }, () => 1, () => []], setState: ['s', 1], output: ['o', 1] }],
-    ['Value', 'graph/value', (_, x) => x, {}],
+    ['GraphBuilder', 'graph/builder', (b) => b, { input: ['y', 'f32', [2]], param: ['w', 'f32', [2], 0], state: ['s', 'f32', []], scope: ['s', () => {}], constant: ['f32', [2], Float32Array.of(1, 2)], full: ['f32', [2], 1], randomKey: [1], scan: [{ length: 1 }, () => ({ carries: [] })], checkpoint: [[], () => []], whileLoop: [{ carries: [] }, () => 1, () => []], setState: ['s', 1], output: ['o', 1] }],
+    ['Value', 'graph/builder', (_, x) => x, {}],
   ]) {
     test(what, async () => {
       let methods;
@@ -152,9 +176,9 @@ describe('methods of a builder and its values', () => {
 describe('an option that is not known is refused, with those that are', () => {
   const spelt = { misspelt: 1 };
   const calls = {
-    init: () => init(spelt), openSession: () => openSession(linearPlan(), { device: dawn.device, ...spelt }), compile: () => rlx.compile({ entries: { main: model() }, ...spelt }),
+    init: () => init(spelt), openProgram: () => openProgram(linearPlan(), { device: dawn.device, ...spelt }), compile: () => rlx.compile({ entries: { main: model() }, ...spelt }),
     limits: () => rlx.compile({ entries: { main: model() }, limits: spelt }), tune: () => rlx.compile({ entries: { main: model() }, tune: spelt }),
-    session: () => session({ entries: { main: model() } }, spelt), train: () => train(model(), { optimizer, ...spelt }), optimizer: () => train(model(), { optimizer: { ...optimizer, ...spelt } }),
+    program: () => program({ entries: { main: model() } }, spelt), train: () => train(model(), { optimizer, ...spelt }), optimizer: () => train(model(), { optimizer: { ...optimizer, ...spelt } }),
     schedule: () => train(model(), { optimizer, schedule: { kind: 'constant', rate: 1, ...spelt } }), step: async () => model().step({ optimizer, ...spelt }),
     batches: async () => rlx.batches(weights, { size: 1, ...spelt }), last: async () => rlx.batches(weights, { size: 2, last: spelt }), trainer: async () => new Trainer({ plan: { slots: [] } }, spelt),
     history: async () => new Trainer({ plan: { slots: [] } }, { history: spelt }),
@@ -163,10 +187,10 @@ describe('an option that is not known is refused, with those that are', () => {
     scan: async () => graph('g', (b) => b.scan({ length: 1, ...spelt }, () => ({ carries: [] }))), whileLoop: async () => graph('g', (b) => b.whileLoop({ carries: [], ...spelt }, () => {}, () => [])),
     op: async () => graph('g', (b) => b.output('y', b.input('x', 'f32', [3]).layerNorm(undefined, undefined, spelt))),
   };
-  for (const [name, call] of Object.entries(calls)) test(name, () => assert.rejects(call, { name: 'RlxError', kind: /name|attr/, message: /misspelt.*(there are|has) \w+/ }));
+  for (const [name, call] of Object.entries(calls)) test(name, () => assert.rejects(call, { name: 'RlxError', kind: /name|attr/, message: /misspelt.*(there are|has|have) \w+/ }));
   for (const method of ['run', 'load', 'trainer.run', 'evaluate', 'trainer.load']) {
     test(method, async (t) => {
-      const opened = await openSession(linearPlan(), { device: dawn.device }), trainer = new Trainer(opened);
+      const opened = await openProgram(linearPlan(), { device: dawn.device }), trainer = new Trainer(opened);
       t.after(() => opened.close());
       const call = { run: () => opened.run('init', {}, spelt), load: () => opened.load(weights, spelt), 'trainer.run': () => trainer.run(spelt), evaluate: () => trainer.evaluate(spelt), 'trainer.load': () => trainer.load(weights, spelt) }[method];
       await assert.rejects(call, { name: 'RlxError', kind: 'name', message: /has no option misspelt: there are \w+/ });

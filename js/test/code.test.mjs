@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
-import { compile, decodePlan, graph, init, openSession } from '../dist/index.js';
+import { compile, decodePlan, graph, init, openProgram } from '../dist/index.js';
 import { seal } from './linear.mjs';
 
 let file;
@@ -47,13 +47,13 @@ function kernels(change = (one) => one) {
   });
 }
 
-const open = (code, options) => openSession(withCode(code), { on: 'cpu', ...options });
+const open = (code, options) => openProgram(withCode(code), { on: 'cpu', ...options });
 
 test('a module of functions that do nothing is a plan', async () => {
-  const session = await open(moduleOf(kernels()));
-  await session.run('main', { x: new Float32Array(4), s: 1 });
-  assert.deepEqual([...await session.read('y')], [0]);
-  session.close();
+  const program = await open(moduleOf(kernels()));
+  await program.run('main', { x: new Float32Array(4), s: 1 });
+  assert.deepEqual([...await program.read('y')], [0]);
+  program.close();
 });
 
 for (const [what, code] of Object.entries({
@@ -92,15 +92,15 @@ class BrowserWorker {
   terminate() { this.thread.terminate(); }
 }
 
-test('a run that does not return ends with its session, in a worker', async (t) => {
+test('a run that does not return ends with its program, in a worker', async (t) => {
   const before = globalThis.Worker;
   globalThis.Worker = BrowserWorker;
   t.after(() => { globalThis.Worker = before; });
   const endless = [0x03, 0x40, 0x0c, 0, 0x0b]; // loop br 0 end
-  const session = await open(moduleOf(kernels((one) => ({ ...one, code: endless }))), { worker: true });
-  const run = session.run('main', { x: new Float32Array(4), s: 1 });
+  const program = await open(moduleOf(kernels((one) => ({ ...one, code: endless }))), { worker: true });
+  const run = program.run('main', { x: new Float32Array(4), s: 1 });
   assert.equal(await Promise.race([run, sleep(100, 'under way')]), 'under way');
-  session.close();
+  program.close();
   await assert.rejects(run, { name: 'RlxError', kind: 'closed' });
   for (let i = 0; i < 100 && !BrowserWorker.ended; i++) await sleep(50);
   assert.equal(BrowserWorker.ended, 1, 'the thread goes on');

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { batches, compile, decodePlan, graph, init, initialParams, openSession, parseGraph, RlxError, session, train } from '../dist/index.js';
+import { batches, compile, decodePlan, graph, init, initialParams, openProgram, parseGraph, RlxError, program, train } from '../dist/index.js';
 import { openDawn } from './rig/dawn.mjs';
 
 const golden = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
@@ -38,7 +38,7 @@ const schedule = { kind: 'constant', rate: 0.125 };
 
 /** The value of an output of a graph whose inputs are all given. */
 async function valueOf(made, inputs, output, on = 'gpu') {
-  const s = await session({ entries: { main: made } }, { on });
+  const s = await program({ entries: { main: made } }, { on });
   try {
     await s.load(initialParams(made));
     const { reading } = await s.run('main', inputs, { read: [output] });
@@ -63,7 +63,7 @@ for (const on of ['gpu', 'cpu']) {
     await trainer.run({ steps: golden.losses.length, batches: () => data, every: 4, onProgress: (p) => losses.push(...p.losses) });
     assert.equal(losses.length, golden.losses.length);
     losses.forEach((loss, i) => assert.ok(Math.abs(loss - golden.losses[i]) < 1e-4, `step ${i}: ${loss} instead of ${golden.losses[i]}`));
-    trainer.session.close();
+    trainer.program.close();
   });
 }
 
@@ -172,7 +172,7 @@ const countedTo = (b, x, least) => b.whileLoop({ carries: [x] }, (_, __, [c]) =>
 
 for (const on of ['gpu', 'cpu']) {
   test(`a loop without a bound runs as often as it takes, alone, in a scan and in a branch, on the ${on}`, async (t) => {
-    const made = await session({ entries: { main: graph('unbounded', (b) => {
+    const made = await program({ entries: { main: graph('unbounded', (b) => {
       const x = b.input('x', 'f32', [3]), least = b.input('least', 'f32'), total = b.state('total', 'f32'), most = x.reduceMax();
       const alone = countedTo(b, most, least);
       b.output('alone', alone);
@@ -201,9 +201,9 @@ for (const on of ['gpu', 'cpu']) {
   });
 }
 
-test('a loop without an end ends with its session; one without a bound has no reverse derivative', async () => {
+test('a loop without an end ends with its program; one without a bound has no reverse derivative', async () => {
   const endless = graph('endless', (b) => b.output('y', countedTo(b, b.param('x', 'f32', [], 1), Infinity)));
-  const made = await session({ entries: { main: endless } }, { on: 'gpu' });
+  const made = await program({ entries: { main: endless } }, { on: 'gpu' });
   const run = made.run('main');
   await new Promise((resolve) => setTimeout(resolve, 300));
   assert.equal(made.steps, 0);
@@ -272,13 +272,13 @@ test('negative axes and sizes count from the end', async () => {
   assert.deepEqual(await valueOf(made, { x }, 's'), [5, 6]);
 });
 
-test('parameters begin as their declarations say, in a session too', async () => {
+test('parameters begin as their declarations say, in a program too', async () => {
   const made = graph('begin', (b) => {
     const two = b.param('two', 'f32', [2], 2).mul(b.param('list', 'f32', [2], Float32Array.of(3, 4)));
     b.output('y', two.add(b.param('rest', 'f32', [2, 2]).mean([0])));
   });
   for (const on of ['gpu', 'cpu']) {
-    const s = await session({ entries: { main: made } }, { on });
+    const s = await program({ entries: { main: made } }, { on });
     await assert.rejects(s.run('main'), { kind: 'missing', message: 'main: rest is missing: give f32[2,2], or load it' });
     await s.load({ rest: { dtype: 'f32', shape: [2, 2], data: new Float32Array(4) } }, { allowMissing: true });
     const { reading } = await s.run('main', {}, { read: ['y'] });
@@ -305,9 +305,9 @@ test('what a norm scales by begins as ones, and what is saved for inference is a
   const begin = { batch: 1, bias: 0, given: 3, layer: 1, mean: 0, rms: 1, shift: 0, variance: 1 };
   assert.deepEqual(Object.fromEntries(Object.entries(saved).map(([name, { data }]) => [name, data])), Object.fromEntries(Object.entries(begin).map(([name, n]) => [name, new Float32Array(4).fill(n)])));
   assert.ok('optim/m/layer' in await trainer.save());
-  const only = await session({ entries: { scaled: graph('scaled', (b) => b.output('y', b.input('x', 'f32', [2, 4]).layerNorm(b.param('layer', 'f32', [4])))) } }, { on: 'cpu', worker: false });
+  const only = await program({ entries: { scaled: graph('scaled', (b) => b.output('y', b.input('x', 'f32', [2, 4]).layerNorm(b.param('layer', 'f32', [4])))) } }, { on: 'cpu', worker: false });
   await only.load({ layer: saved.layer });
-  trainer.session.close();
+  trainer.program.close();
   only.close();
 });
 
@@ -321,15 +321,15 @@ for (const on of ['gpu', 'cpu']) {
       assert.ok(Math.abs(losses[0] - golden.losses[0]) < 0.02, `the first loss is ${losses[0]}, of f32 ${golden.losses[0]}`);
       assert.notEqual(losses[0], golden.losses[0]);
       assert.ok(losses.at(-1) < losses[0] / 4, `${losses}`);
-      const kept = await trainer.session.read('w1');
+      const kept = await trainer.program.read('w1');
       assert.ok(kept instanceof Float32Array, 'parameters stay f32');
       if (precision === 'f16') {
-        const before = await trainer.session.read('w1'), [doubled] = await trainer.session.read('optim/scale');
+        const before = await trainer.program.read('w1'), [doubled] = await trainer.program.read('optim/scale');
         await trainer.run({ steps: 1, batches: () => ({ ...data, x: data.x.map((x, i) => i === 5 ? 1e30 : x) }) });
-        assert.deepEqual(await trainer.session.read('w1'), before, 'a step with infinite gradients changes nothing');
-        assert.deepEqual([...await trainer.session.read('optim/scale')], [doubled - 1]);
+        assert.deepEqual(await trainer.program.read('w1'), before, 'a step with infinite gradients changes nothing');
+        assert.deepEqual([...await trainer.program.read('optim/scale')], [doubled - 1]);
       }
-      trainer.session.close();
+      trainer.program.close();
     });
   }
 }
@@ -339,12 +339,12 @@ test('a page that knows the size of subgroups gets kernels by subgroups, on devi
   const plan = await compile({ entries: { main: model }, limits: { subgroup: 8 } });
   assert.deepEqual(decodePlan(plan).requires.features, ['subgroups', 'subgroup-size-control']);
   const { device, close } = await openDawn({ features: ['subgroups', 'subgroup-size-control'] });
-  const s = await openSession(plan, { device });
+  const s = await openProgram(plan, { device });
   const { reading } = await s.run('main', { x: Float32Array.from({ length: 256 }, (_, i) => i % 64) }, { read: ['y'] });
   const { y } = (await reading).values, sum = (1 - Math.exp(-64)) / (1 - Math.exp(-1));
   y.forEach((v, i) => assert.ok(Math.abs(v - Math.exp(i % 64 - 63) / sum) < 1e-6, `${i}: ${v}`));
   s.close();
-  await assert.rejects(openSession(plan, { device: dawn.device }), isError('limit', /subgroups/));
+  await assert.rejects(openProgram(plan, { device: dawn.device }), isError('limit', /subgroups/));
   close();
 });
 
@@ -358,8 +358,8 @@ test('weight decay leaves vectors alone on request, and parameters frozen by a p
     const step = { optimizer, frozen, schedule: { kind: 'constant', rate: 0.5 } };
     const trainer = await train(model, { ...step, params, on: 'cpu', worker: false });
     await trainer.run({ steps: 1, batches: () => ({ zero: 0 }) });
-    const values = await Promise.all(Object.keys(params).map((name) => trainer.session.read(name)));
-    trainer.session.close();
+    const values = await Promise.all(Object.keys(params).map((name) => trainer.program.read(name)));
+    trainer.program.close();
     return values.map(([v]) => v);
   };
   assert.deepEqual(await after({ kind: 'adamw', weightDecay: 0.5 }, []), [1.5, 1.5, 1.5, 1.5]);
@@ -373,25 +373,25 @@ test('a hostile count of steps is refused before anything is loaded, and where i
   const refused = isError('index', /history\/count is -?\d+, outside \[0, 1073741824\]/);
   const run = () => trainer.run({ steps: 2, batches: () => data }), partly = { allowMissing: true };
   await assert.rejects(trainer.load(count(-7), partly), refused);
-  assert.deepEqual([trainer.steps, ...await trainer.session.read('history/count')], [0, 0]);
-  await trainer.session.load(count(-7), partly);
+  assert.deepEqual([trainer.steps, ...await trainer.program.read('history/count')], [0, 0]);
+  await trainer.program.load(count(-7), partly);
   await assert.rejects(run(), refused);
   await assert.rejects(trainer.load(count(2 ** 31 - 1), partly), refused); // it would wrap
   await assert.rejects(trainer.load({ 'optim/step': count(-1)['history/count'] }, partly), isError('index', /optim\/step is -1/));
   await trainer.load(count(1e9), partly);
   assert.equal((await run()).steps, 2);
-  trainer.session.close();
+  trainer.program.close();
 });
 
 test('a GPU made of software is not the best', async () => {
   const made = graph('one', (b) => b.output('y', b.input('x', 'f32').add(1))), { gpu } = dawn;
   await init({ gpu });
   try {
-    const best = await session({ entries: { main: made } });
-    assert.deepEqual([best.deviceName, best.fallbackReason], ['CPU', 'the GPU here is software on the CPU']);
+    const best = await program({ entries: { main: made } });
+    assert.deepEqual([best.device.description, best.fallbackReason], ['CPU', 'the GPU here is software on the CPU']);
     best.close();
-    const asked = await session({ entries: { main: made } }, { on: 'gpu' });
-    assert.notEqual(asked.deviceName, 'CPU');
+    const asked = await program({ entries: { main: made } }, { on: 'gpu' });
+    assert.notEqual(asked.device.description, 'CPU');
     asked.close();
   } finally {
     await init({ device: dawn.device });
@@ -444,7 +444,7 @@ test('a plan compiled here runs in the runtime alone', async () => {
   const made = graph('twice', (b) => b.output('y', b.input('x', 'f32', ['n']).mul(2)));
   const file = await compile({ name: 'twice', entries: { main: made }, symbols: { n: 3 } });
   assert.deepEqual(decodePlan(file).entries.map(({ name }) => name), ['main']);
-  const s = await openSession(file, { device: dawn.device });
+  const s = await openProgram(file, { device: dawn.device });
   const { reading } = await s.run('main', { x: Float32Array.of(1, 2, 3) }, { read: ['y'] });
   assert.deepEqual([...(await reading).values.y], [2, 4, 6]);
   s.close();
@@ -503,13 +503,13 @@ describe('what does not fit is a typed error', () => {
     ['unbound symbol', 'symbol', () => compile({ entries: { main: symbolic() } })],
     ['graph without a path to its parameter', 'graph', () => train(graph('p', (b) => { b.param('w', 'f32', [1]); b.output('loss', b.input('x', 'f32')); }), { optimizer: { kind: 'sgd' }, worker: false })],
     ['a misspelt option of training', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, learningRate: 1 })],
-    ['a misspelt option of a session', 'name', () => session({ entries: { main: perceptron() } }, { in: 'gpu' })],
-    ['a place there is not', 'name', () => session({ entries: { main: perceptron() } }, { on: 'tpu' })],
+    ['a misspelt option of a program', 'name', () => program({ entries: { main: perceptron() } }, { in: 'gpu' })],
+    ['a place there is not', 'name', () => program({ entries: { main: perceptron() } }, { on: 'tpu' })],
     ['a misspelt part of a module', 'name', () => compile({ entry: {}, entries: {} })],
     ['a misspelt option of init', 'name', () => init({ wasmURL: '' })],
     ['a rate that is none', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, rate: NaN, worker: false })],
-    ['a module without entries', 'missing', () => session({})],
-    ['a graph for the entries', 'missing', () => session({ entries: perceptron() })],
+    ['a module without entries', 'missing', () => program({})],
+    ['a graph for the entries', 'missing', () => program({ entries: perceptron() })],
     ['an initial parameter there is not', 'attr', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w1: 'normal' }, worker: false })],
     ['unknown parameter', 'name', () => train(perceptron(), { optimizer: { kind: 'sgd' }, params: { w9: 0 }, worker: false })],
     ['tensor over the limits', 'unsupported', () => compile({ entries: { main: graph('big', (b) => b.output('y', b.input('x', 'f32', [1 << 16, 1 << 16]).exp())) } })],
@@ -518,7 +518,7 @@ describe('what does not fit is a typed error', () => {
 
   for (const on of ['gpu', 'cpu']) {
     test(`inputs, on the ${on}`, async () => {
-      const s = await session({ entries: { step: perceptron() } }, { on, worker: false });
+      const s = await program({ entries: { step: perceptron() } }, { on, worker: false });
       await s.load(initialParams(perceptron()));
       const run = (inputs) => s.run('step', inputs, { read: ['loss'] }).then(({ reading }) => reading);
       await assert.rejects(run({ x: data.x }), isError('missing', /labels is missing: give i32\[4\]/));
@@ -541,28 +541,28 @@ test('an error of an op tells op and operands', () => {
   });
 });
 
-test('without WebGPU a session is on the CPU, and says why', async () => {
+test('without WebGPU a program is on the CPU, and says why', async () => {
   const made = graph('one', (b) => b.output('y', b.input('x', 'f32').add(1)));
   const none = { requestAdapter: async () => null };
   await init({ gpu: none });
   try {
-    const s = await session({ entries: { main: made } }, { worker: false });
+    const s = await program({ entries: { main: made } }, { worker: false });
     assert.match(s.fallbackReason, /no adapter/);
-    assert.equal(s.deviceName, 'CPU');
+    assert.equal(s.device.description, 'CPU');
     s.close();
-    await assert.rejects(session({ entries: { main: made } }, { on: 'gpu', worker: false }), isError('device'));
+    await assert.rejects(program({ entries: { main: made } }, { on: 'gpu', worker: false }), isError('device'));
   } finally {
     await init({ device: dawn.device });
   }
 });
 
-test('a session on a GPU that a call gives is not in a worker, where there are any', async (t) => {
+test('a program on a GPU that a call gives is not in a worker, where there are any', async (t) => {
   await init({ compileWorker: false });
   t.after(() => init({ device: dawn.device }));
   globalThis.Worker = class { constructor() { assert.fail('a worker has no such GPU'); } };
   t.after(() => { delete globalThis.Worker; });
   const made = graph('one', (b) => b.output('y', b.input('x', 'f32').add(1)));
-  const s = await session({ entries: { main: made } }, { gpu: dawn.gpu, on: 'gpu' });
+  const s = await program({ entries: { main: made } }, { gpu: dawn.gpu, on: 'gpu' });
   s.close();
 });
 
@@ -572,5 +572,5 @@ test('batches feed a trainer', async () => {
   const { steps, loss } = await trainer.run({ steps: 6, batches: batches(columns, { size: 4, shuffle: 1 }) });
   assert.equal(steps, 6);
   assert.ok(Number.isFinite(loss));
-  trainer.session.close();
+  trainer.program.close();
 });

@@ -4,7 +4,7 @@
 // WGSL lets a device assume that there is no infinity and no NaN: where an operand or a
 // result has one, another result is no failure. It is listed, with the device's name.
 
-import { openSession } from '../dist/runtime.js';
+import { openProgram } from '../dist/runtime.js';
 
 const arrays = {
   bool: Uint8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i8: Int8Array, u16: Uint16Array, f16: Uint16Array,
@@ -61,18 +61,18 @@ function describe({ name, passed, deviations, failures, milliseconds }) {
   ];
 }
 
-// runModule opens a session for each case, as each begins with state of its own.
+// runModule opens a program for each case, as each begins with state of its own.
 async function runModule(suite, { plan, code, cases }) {
   const file = await suite.load(suite.device ? plan : code), outcomes = [];
   for (const one of cases) {
     const outcome = { name: one.name, device: '', bySubgroups: 0, passed: 0, deviations: [], failures: [] }, start = performance.now();
     outcomes.push(outcome);
     try {
-      const session = await openSession(file, { drafts: false, ...suite.device && { device: suite.device } });
-      outcome.device = session.deviceName;
-      outcome.bySubgroups = Number(session.plan.requires.subgroup[1] > 0);
-      await runCase(suite.values, session, one, outcome);
-      session.close();
+      const program = await openProgram(file, { drafts: false, ...suite.device && { device: suite.device } });
+      outcome.device = program.device.description;
+      outcome.bySubgroups = Number(program.plan.requires.subgroup[1] > 0);
+      await runCase(suite.values, program, one, outcome);
+      program.close();
     } catch (error) {
       outcome.failures.push(`${one.name}: ${error.message}`);
     }
@@ -81,17 +81,17 @@ async function runModule(suite, { plan, code, cases }) {
   return outcomes;
 }
 
-async function runCase(values, session, { name, entry, state, runs }, outcome) {
-  const { slots, entries } = session.plan;
+async function runCase(values, program, { name, entry, state, runs }, outcome) {
+  const { slots, entries } = program.plan;
   for (const [port, tensor] of Object.entries(state)) {
     // A plan has no slot for a state that nothing depends on.
-    if (slots.some((slot) => slot.name === port)) await session.write(port, inputOf(values, tensor));
+    if (slots.some((slot) => slot.name === port)) await program.write(port, inputOf(values, tensor));
   }
   const target = entries.find((candidate) => candidate.name === entry);
   const names = [...target.inputs, ...target.scalars].map((i) => slots[i].name);
   for (const { inputs, want } of runs) {
-    await session.run(entry, Object.fromEntries(names.map((slot) => [slot, inputOf(values, inputs[slot])])));
-    const got = (await session.readAll(want.map(({ output }) => output))).values;
+    await program.run(entry, Object.fromEntries(names.map((slot) => [slot, inputOf(values, inputs[slot])])));
+    const got = (await program.readAll(want.map(({ output }) => output))).values;
     for (const result of want) {
       const { dtype } = result.tensor;
       const fault = compare(numbers(dtype, got[result.output]), result, numbers(dtype, elements(values, result.tensor)));
@@ -104,7 +104,7 @@ async function runCase(values, session, { name, entry, state, runs }, outcome) {
 
 const sizeOf = (shape) => shape.reduce((n, d) => n * d, 1);
 
-// numbers are the elements of what a session gives, the parts of complex ones.
+// numbers are the elements of what a program gives, the parts of complex ones.
 function numbers(dtype, data) {
   if (dtype === 'c64') return new Float32Array(data.slice().buffer);
   return layouts[dtype] ? Float64Array.from(data, (bits) => narrowFloat(bits, ...layouts[dtype])) : data;

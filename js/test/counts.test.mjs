@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openSession, Trainer } from '../dist/runtime.js';
+import { openProgram, Trainer } from '../dist/runtime.js';
 import { batch, close, linearPlan, reference } from './linear.mjs';
 import { countGPU } from './rig/counter.mjs';
 import { openDawn } from './rig/dawn.mjs';
@@ -15,9 +15,9 @@ before(async () => {
 after(() => dawn.close());
 
 async function open(t) {
-  const session = await openSession(linearPlan(), { device: dawn.device });
-  t.after(() => session.close());
-  return session;
+  const program = await openProgram(linearPlan(), { device: dawn.device });
+  t.after(() => program.close());
+  return program;
 }
 
 /** What a run may do: with two dispatches, and each kernel reading scalars or not. */
@@ -33,13 +33,13 @@ const taken = () => {
 };
 
 test('after step 2 a step is one encoder, one pass, one submission, and creates nothing', async (t) => {
-  const session = await open(t);
-  await session.run('init');
-  for (let i = 0; i < 2; i++) await session.run('step', { ...batch(i), rate: 0.1 });
+  const program = await open(t);
+  await program.run('init');
+  for (let i = 0; i < 2; i++) await program.run('step', { ...batch(i), rate: 0.1 });
   for (let i = 2; i < 40; i++) {
     const reads = i % 8 === 0;
     counter.take();
-    const { reading } = await session.run('step', { ...batch(i), rate: 0.1 }, reads ? { read: ['history'] } : {});
+    const { reading } = await program.run('step', { ...batch(i), rate: 0.1 }, reads ? { read: ['history'] } : {});
     assert.deepEqual(counter.writes().map(({ bytes }) => bytes), [48, 16], 'x and t: the scalars are there');
     assert.deepEqual(taken(), {
       ...submission(2), 'queue.writeBuffer': 2,
@@ -50,20 +50,20 @@ test('after step 2 a step is one encoder, one pass, one submission, and creates 
 });
 
 test('a resident batch is written once', async (t) => {
-  const session = await open(t);
-  await session.bind('step', batch(0));
-  await session.run('step', { rate: 0.1 });
+  const program = await open(t);
+  await program.bind('step', batch(0));
+  await program.run('step', { rate: 0.1 });
   counter.take();
-  await session.run('step', { rate: 0.1 });
+  await program.run('step', { rate: 0.1 });
   assert.deepEqual(taken(), submission(2));
 });
 
 test('the scalars of a step are written when they change', async (t) => {
-  const session = await open(t);
-  await session.bind('step', batch(0));
+  const program = await open(t);
+  await program.bind('step', batch(0));
   const written = async (rate, steps = 1) => {
     counter.take();
-    await session.run('step', { rate }, { steps });
+    await program.run('step', { rate }, { steps });
     return taken()['queue.writeBuffer'] ?? 0;
   };
   const rates = [0.1, 0.1, 0.2, 0.1, [0.1, 0.1], 0.1, [0.1, 0.1], [0.1, 0.2], 0.1];
@@ -73,27 +73,27 @@ test('the scalars of a step are written when they change', async (t) => {
 });
 
 test('eight steps in one run are one submission with one pass', async (t) => {
-  const session = await open(t);
-  await session.run('step', { ...batch(0), rate: 0.1 });
+  const program = await open(t);
+  await program.run('step', { ...batch(0), rate: 0.1 });
   counter.take();
-  await session.run('step', { ...batch(0), rate: Array(8).fill(0.1) }, { steps: 8 });
+  await program.run('step', { ...batch(0), rate: Array(8).fill(0.1) }, { steps: 8 });
   assert.deepEqual(taken(), { ...submission(16), 'queue.writeBuffer': 3 });
 });
 
 test('a tensor on the device becomes an input by a copy in the step\'s own encoder', async (t) => {
-  const session = await open(t), { x, t: targets } = batch(0);
-  const tensor = await session.upload({ dtype: 'f32', shape: [4, 3], data: x });
-  await session.run('step', { x, t: targets, rate: 0.1 });
+  const program = await open(t), { x, t: targets } = batch(0);
+  const tensor = await program.upload({ dtype: 'f32', shape: [4, 3], data: x });
+  await program.run('step', { x, t: targets, rate: 0.1 });
   counter.take();
-  await session.run('step', { x: tensor, t: targets, rate: 0.1 });
+  await program.run('step', { x: tensor, t: targets, rate: 0.1 });
   assert.deepEqual(taken(), { ...submission(2), 'queue.writeBuffer': 1, 'encoder.copyBufferToBuffer': 1 });
   tensor.dispose();
 });
 
 test('10,000 steps of a trainer leave the number of buffers as it was, and every loss is right', async (t) => {
-  const session = await open(t), want = reference();
-  const trainer = new Trainer(session, { history: { ring: 'history', count: 'count' } });
-  await session.run('init');
+  const program = await open(t), want = reference();
+  const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } });
+  await program.run('init');
   const given = Array.from({ length: 16 }, (_, i) => ({ inputs: batch(i), rows: 4 }));
   const endless = function* () { for (let i = 0; ; i++) yield given[i % 16]; };
   const losses = [], steps = [];
@@ -117,10 +117,10 @@ test('10,000 steps of a trainer leave the number of buffers as it was, and every
 });
 
 test('kept tensors come from a pool', async (t) => {
-  const session = await open(t);
-  await session.run('init');
-  (await session.keep('w')).dispose();
+  const program = await open(t);
+  await program.run('init');
+  (await program.keep('w')).dispose();
   counter.take();
-  for (let i = 0; i < 20; i++) (await session.keep('w')).dispose();
+  for (let i = 0; i < 20; i++) (await program.keep('w')).dispose();
   assert.equal(taken()['device.createBuffer'], undefined);
 });

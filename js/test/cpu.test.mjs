@@ -1,9 +1,9 @@
-// Sessions on the CPU: kernels in WebAssembly in this thread, without any GPU.
+// Programs on the CPU: kernels in WebAssembly in this thread, without any GPU.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
-import { compile, decodePlan, graph, init, openSession, planCode, parseGraph, session, train } from '../dist/index.js';
+import { compile, decodePlan, graph, init, openProgram, planCode, parseGraph, program, train } from '../dist/index.js';
 
 const want = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
 const near = (got, wanted, tolerance = 1e-5) => {
@@ -23,24 +23,24 @@ test('without WebGPU training is on the CPU, with the losses of the meaning, and
   const trainer = await train(parseGraph(want.text), { optimizer: { kind: 'adam' }, schedule, params });
   await trainer.run({ steps: want.losses.length, batches: () => inputs, every: 4, onProgress: (p) => losses.push(...p.losses) });
   near(losses, want.losses);
-  assert.match(trainer.session.fallbackReason, /navigator\.gpu is missing/);
-  assert.match(trainer.session.deviceName, /CPU/);
-  trainer.session.close();
+  assert.match(trainer.program.fallbackReason, /navigator\.gpu is missing/);
+  assert.match(trainer.program.device.description, /CPU/);
+  trainer.program.close();
 });
 
-test('without an adapter a session is on the CPU, unless it must not be', async () => {
+test('without an adapter a program is on the CPU, unless it must not be', async () => {
   const module = { entries: { loss: want.text } }, gpu = { requestAdapter: async () => null };
-  const made = await session(module, { gpu });
+  const made = await program(module, { gpu });
   assert.match(made.fallbackReason, /no adapter/);
   made.close();
-  const asked = await session(module, { on: 'cpu' });
+  const asked = await program(module, { on: 'cpu' });
   assert.equal(asked.fallbackReason, undefined);
   asked.close();
-  await assert.rejects(session(module, { gpu, on: 'gpu' }), { kind: 'device' });
+  await assert.rejects(program(module, { gpu, on: 'gpu' }), { kind: 'device' });
 });
 
 /** A running sum of rows, and what is picked from it. */
-const open = () => session({
+const open = () => program({
   entries: {
     add: graph('add', (g) => {
       const total = g.state('total', 'f32', [3]), next = total.add(g.input('x', 'f32', [3]).mul(g.input('scale', 'f32', [])));
@@ -109,7 +109,7 @@ test('errors are of their kind and leave everything as it was', async () => {
   for (const call of [() => made.run('add', { x, scale: 1 }), () => made.bind('add', { x }), () => made.read('total'), () => made.save()]) {
     await assert.rejects(call(), { kind: 'closed' });
   }
-  await assert.rejects(session({ entries: { loss: 'graph' } }, { on: 'cpu' }), { kind: 'syntax' });
+  await assert.rejects(program({ entries: { loss: 'graph' } }, { on: 'cpu' }), { kind: 'syntax' });
 });
 
 test('code that was compiled before is taken as it is; that of another plan is refused', async () => {
@@ -119,14 +119,14 @@ test('code that was compiled before is taken as it is; that of another plan is r
   const refuse = async () => { throw new WebAssembly.CompileError('code generation disallowed by embedder'); }; // as workerd does
   WebAssembly.compile = refuse;
   try {
-    await assert.rejects(openSession(file), { kind: 'wasm' });
-    const made = await openSession(file, { code }), { reading } = await made.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
+    await assert.rejects(openProgram(file), { kind: 'wasm' });
+    const made = await openProgram(file, { code }), { reading } = await made.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
     assert.deepEqual([...(await reading).values.y], [2, 4]);
     made.close();
-    await assert.rejects(openSession(other, { code }), { kind: 'plan', message: /code is not planCode of main/ });
+    await assert.rejects(openProgram(other, { code }), { kind: 'plan', message: /code is not planCode of main/ });
   } finally {
     WebAssembly.compile = compiles;
   }
-  await assert.rejects(openSession(file, { code: await WebAssembly.compile(decodePlan(file).code) }), { kind: 'plan' });
-  await assert.rejects(openSession(file, { code: planCode(file) }), { kind: 'wasm' });
+  await assert.rejects(openProgram(file, { code: await WebAssembly.compile(decodePlan(file).code) }), { kind: 'plan' });
+  await assert.rejects(openProgram(file, { code: planCode(file) }), { kind: 'wasm' });
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { decodePlan, openSession } from '../dist/runtime.js';
+import { decodePlan, openProgram } from '../dist/runtime.js';
 import { countGPU } from './rig/counter.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
@@ -50,33 +50,33 @@ function slow({ fail = false } = {}) {
 }
 
 /** Runs predict, and tells the groups of its dispatch. */
-async function predict(session) {
+async function predict(program) {
   counter.take();
-  const { reading } = await session.run('predict', { x }, { read: ['prediction'] });
+  const { reading } = await program.run('predict', { x }, { read: ['prediction'] });
   const { prediction } = (await reading).values;
   assert.deepEqual([...prediction], [0, 1, 2, 3].map((r) => weights.reduce((sum, w, i) => sum + x[3 * r + i] * w, 0)));
   return counter.dispatches().map(String);
 }
 
 async function open(t, device, options) {
-  const session = await openSession(drafted(), { device, ...options });
-  t.after(() => session.close());
-  await session.run('init');
-  return session;
+  const program = await openProgram(drafted(), { device, ...options });
+  t.after(() => program.close());
+  await program.run('init');
+  return program;
 }
 
-test('a session is ready while a kernel is compiled, which then takes the place of its draft', async (t) => {
-  const gate = slow(), session = await open(t, gate.device);
+test('a program is ready while a kernel is compiled, which then takes the place of its draft', async (t) => {
+  const gate = slow(), program = await open(t, gate.device);
   assert.equal(gate.asked.length, 0, 'nothing is compiled beside the first run');
-  assert.deepEqual(await predict(session), [draftGroups]);
+  assert.deepEqual(await predict(program), [draftGroups]);
   await settled();
   assert.equal(gate.asked.length, 1);
-  assert.deepEqual(await predict(session), [draftGroups]);
+  assert.deepEqual(await predict(program), [draftGroups]);
   await gate.release();
-  assert.deepEqual(await predict(session), ['1,1,1']);
+  assert.deepEqual(await predict(program), ['1,1,1']);
 });
 
-test('without drafts a session waits for its kernels', async (t) => {
+test('without drafts a program waits for its kernels', async (t) => {
   const gate = slow();
   const opening = open(t, gate.device, { drafts: false });
   assert.equal(await Promise.race([opening, new Promise((resolve) => setTimeout(resolve, 200, 'waits'))]), 'waits');
@@ -84,11 +84,11 @@ test('without drafts a session waits for its kernels', async (t) => {
   assert.deepEqual(await predict(await opening), ['1,1,1']);
 });
 
-test('a draft stays where its kernel cannot be compiled, and where the session is closed before', async (t) => {
-  const gate = slow({ fail: true }), session = await open(t, gate.device);
-  assert.deepEqual(await predict(session), [draftGroups]);
+test('a draft stays where its kernel cannot be compiled, and where the program is closed before', async (t) => {
+  const gate = slow({ fail: true }), program = await open(t, gate.device);
+  assert.deepEqual(await predict(program), [draftGroups]);
   await gate.release();
-  assert.deepEqual(await predict(session), [draftGroups]);
+  assert.deepEqual(await predict(program), [draftGroups]);
   const other = slow(), closed = await open(t, other.device);
   await predict(closed);
   closed.close();

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { compile, graph, init, openSession, session } from '../dist/index.js';
+import { compile, graph, init, openProgram, program } from '../dist/index.js';
 
 before(() => init());
 
@@ -31,7 +31,7 @@ function bitPatterns(n) {
 }
 
 test('four lanes compute what one number does, NaN, infinities and all, for random bits', async () => {
-  const open = async (n) => openSession(await compile({ entries: { run: floats(n) }, target: 'wasm' }), { on: 'cpu' });
+  const open = async (n) => openProgram(await compile({ entries: { run: floats(n) }, target: 'wasm' }), { on: 'cpu' });
   const n = 3000, wide = await open(n), narrow = await open(3), x = bitPatterns(n), y = bitPatterns(n).reverse();
   const names = [...unary, ...binary, 'i32', 'u32', 'choice'];
   await wide.run('run', { x, y });
@@ -51,7 +51,7 @@ const bytes = (array) => new Uint8Array(array.buffer);
 
 test('f64 is as exact as Math, and i64 wraps', async () => {
   const functions = ['exp', 'expm1', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh', 'sqrt', 'floor', 'ceil'];
-  const made = await session({ entries: { run: graph('wide', (b) => {
+  const made = await program({ entries: { run: graph('wide', (b) => {
     const x = b.input('x', 'f64', [5]), i = b.input('i', 'i64', [4]), j = b.input('j', 'i64', [4]);
     for (const name of functions) b.output(name, x[name]());
     b.output('pow', x.abs().pow(x));
@@ -84,7 +84,7 @@ function halfNumber(bits, wide, places) {
 
 for (const [dtype, wide, places] of [['f16', 5, 10], ['bf16', 8, 7]]) {
   test(`every ${dtype} is the f32 that it stands for, and what lies between two goes to the nearest, ties to even`, async () => {
-    const n = 1 << 16, made = await session({ entries: { run: graph(dtype, (b) => {
+    const n = 1 << 16, made = await program({ entries: { run: graph(dtype, (b) => {
       b.output('wide', b.input('x', dtype, [n]).convert('f32'));
       b.output('near', b.input('y', 'f32', [2, n]).convert(dtype));
       b.output('odd', b.input('z', dtype, [7]).neg());
@@ -107,7 +107,7 @@ for (const [dtype, wide, places] of [['f16', 5, 10], ['bf16', 8, 7]]) {
 
 test('integers of 8 and 16 bits wrap, and are found where they do not lie side by side', async () => {
   const types = { i8: Int8Array, u8: Uint8Array, i16: Int16Array, u16: Uint16Array };
-  const made = await session({ entries: { run: graph('narrow', (b) => {
+  const made = await program({ entries: { run: graph('narrow', (b) => {
     for (const dtype of Object.keys(types)) {
       const x = b.input(`x ${dtype}`, dtype, [7]), y = b.input(`y ${dtype}`, dtype, [7]);
       for (const name of ['add', 'sub', 'mul', 'max']) b.output(`${name} ${dtype}`, x[name](y));
@@ -137,12 +137,12 @@ test('integers of 8 and 16 bits wrap, and are found where they do not lie side b
 
 test('what WebAssembly kernels lack is refused with its place', async () => {
   const error = graph('error', (b) => b.output('y', b.input('x', 'f64', [4]).erf()));
-  await assert.rejects(session({ entries: { error } }, { on: 'cpu' }), { kind: 'unsupported', message: /erf of f64/ });
+  await assert.rejects(program({ entries: { error } }, { on: 'cpu' }), { kind: 'unsupported', message: /erf of f64/ });
 });
 
 test('a browser without vectors is told so', async (t) => {
   const plan = await compile({ entries: { run: floats(3) }, target: 'wasm' });
   t.mock.method(WebAssembly, 'validate', () => false);
-  await assert.rejects(openSession(plan), { name: 'RlxError', kind: 'device', message: /SIMD/ });
-  await assert.rejects(openSession(plan, { on: 'gpu' }), { kind: 'device' });
+  await assert.rejects(openProgram(plan), { name: 'RlxError', kind: 'device', message: /SIMD/ });
+  await assert.rejects(openProgram(plan, { on: 'gpu' }), { kind: 'device' });
 });

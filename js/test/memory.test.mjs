@@ -1,8 +1,8 @@
-// Memory is a budget: what a session would take is known, and refused, before any of it is allocated.
+// Memory is a budget: what a program would take is known, and refused, before any of it is allocated.
 
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { compile, graph, init, openSession, session, train } from '../dist/index.js';
+import { compile, graph, init, openProgram, program, train } from '../dist/index.js';
 import { seal } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
@@ -24,7 +24,7 @@ async function withVariable(value, run) {
   }
 }
 
-/** Opens a session and returns the error; one that opens fails the test. */
+/** Opens a program and returns the error; one that opens fails the test. */
 async function refusal(open) {
   try {
     (await open()).close();
@@ -32,17 +32,17 @@ async function refusal(open) {
     assert.equal(error.name, 'RlxError', error.stack);
     return error;
   }
-  return assert.fail('the session was opened');
+  return assert.fail('the program was opened');
 }
 
 /** The bytes that a plan takes, by its refusal of 1. */
 const takes = async (open) => (await refusal(() => open({ memory: 1 }))).place.needed;
 
 for (const [where, open] of Object.entries({
-  'on the CPU': (module, options) => session(module, { on: 'cpu', ...options }),
+  'on the CPU': (module, options) => program(module, { on: 'cpu', ...options }),
   'on WebGPU': async (module, options) => {
     const { device } = await dawn();
-    return session(module, { device, on: 'gpu', ...options });
+    return program(module, { device, on: 'gpu', ...options });
   },
 })) {
   describe(where, () => {
@@ -86,7 +86,7 @@ for (const [where, open] of Object.entries({
 
 test('a training step has a bound too, in a worker as well', async () => {
   const model = graph('model', (b) => b.output('loss', b.param('w', 'f32', [1 << 20]).square().mean()));
-  const { kind, place } = await refusal(async () => (await train(model, { optimizer: { kind: 'adam' }, on: 'cpu', memory: 8 << 20 })).session);
+  const { kind, place } = await refusal(async () => (await train(model, { optimizer: { kind: 'adam' }, on: 'cpu', memory: 8 << 20 })).program);
   assert.equal(kind, 'memory');
   assert.ok(place.needed >= 3 * (4 << 20) && place.allowed === 8 << 20, JSON.stringify(place));
 });
@@ -95,7 +95,7 @@ test('the CPU has no more than the 4 GiB of a WebAssembly memory, whatever is al
   const gigabyte = () => graph('wide', (b) => {
     for (let i = 0; i < 5; i++) b.output(`y${i}`, b.input(`x${i}`, 'f32', [1 << 28]).sin());
   });
-  const { kind, place } = await refusal(() => session({ entries: { main: gigabyte() } }, { on: 'cpu', memory: 2 ** 50 }));
+  const { kind, place } = await refusal(() => program({ entries: { main: gigabyte() } }, { on: 'cpu', memory: 2 ** 50 }));
   assert.equal(kind, 'memory');
   assert.equal(place.allowed, 2 ** 32);
   assert.ok(place.needed > 10 * 2 ** 30, `${place.needed} bytes`);
@@ -103,7 +103,7 @@ test('the CPU has no more than the 4 GiB of a WebAssembly memory, whatever is al
 
 test('a buffer that is larger than the device has is refused before it is made', async () => {
   const { device } = await dawn(), plan = await compile({ entries: { main: rows(1 << 20) }, limits });
-  const error = await refusal(() => openSession(plan, { device }));
+  const error = await refusal(() => openProgram(plan, { device }));
   assert.equal(error.kind, 'limit');
   assert.match(error.message, /maxBufferSize \d+ \(here \d+\)/);
 });
@@ -134,7 +134,7 @@ describe('absurd sizes are errors of ours', () => {
         try {
           const made = graph('absurd', (b) => b.output('y', build(b, n).mul(2)));
           const plan = await compile({ entries: { main: made }, target: 'wasm', symbols: {} });
-          (await openSession(plan, { on: 'cpu', memory: 1 << 20 })).close();
+          (await openProgram(plan, { on: 'cpu', memory: 1 << 20 })).close();
         } catch (error) {
           assert.equal(error.name, 'RlxError', `${n}: ${error.stack}`);
           assert.ok(!['internal', 'wasm', 'gpu'].includes(error.kind), `${n}: ${error.kind}: ${error.message}`);
@@ -153,7 +153,7 @@ test('a plan file that states absurd sizes is refused', async () => {
       // A record of the section: its length, a kind, a size of 64 bits.
       changed.writeBigInt64LE(BigInt.asIntN(64, size), at + 24);
       if (everywhere) raiseLimits(changed, size);
-      const { kind } = await refusal(() => openSession(seal(new Uint8Array(changed)), { on: 'cpu' }));
+      const { kind } = await refusal(() => openProgram(seal(new Uint8Array(changed)), { on: 'cpu' }));
       assert.ok(kinds.includes(kind), `${size}: ${kind}`);
     }
   }

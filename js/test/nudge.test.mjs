@@ -7,7 +7,7 @@ import { openDawn } from './rig/dawn.mjs';
 
 test('in Firefox, empty submissions go out while a read is awaited, and only then', async () => {
   Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' } });
-  const { openSession } = await import('../dist/runtime.js'); // it looks at the browser as it is loaded
+  const { openProgram } = await import('../dist/runtime.js'); // it looks at the browser as it is loaded
   const { device, close } = await openDawn();
   const { mapAsync } = GPUBuffer.prototype;
   GPUBuffer.prototype.mapAsync = async function (...args) {
@@ -20,15 +20,15 @@ test('in Firefox, empty submissions go out while a read is awaited, and only the
     if (commands.length === 0) empty++;
     submit(commands);
   };
-  const session = await openSession(linearPlan(), { device });
-  await session.run('init');
+  const program = await openProgram(linearPlan(), { device });
+  await program.run('init');
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(empty, 0);
-  assert.deepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  assert.deepEqual([...await program.read('w')], [0.5, 1, 1.5]);
   assert.ok(empty > 3, `${empty} empty submissions`);
   const before = empty;
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.ok(empty - before <= 1);
-  session.close();
+  program.close();
   close();
 });

@@ -6,16 +6,16 @@ import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { installPacked } from './rig/package.mjs';
 
-const program = `
-import { graph, init, session } from '@rlx-go/rlx';
+const script = `
+import { graph, init, program } from '@rlx-go/rlx';
 const { openGPU } = await import(process.env.RIG);
 await init({ gpu: openGPU() });
 const made = graph('triple', (b) => b.output('y', b.input('x', 'f32', [2]).mul(3)));
 for (const on of ['gpu', 'cpu']) {
   try {
-    const s = await session({ entries: { main: made } }, { on });
+    const s = await program({ entries: { main: made } }, { on });
     const { reading } = await s.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
-    console.log(on, s.deviceName, String((await reading).values.y));
+    console.log(on, s.device.description, String((await reading).values.y));
   } catch (error) {
     console.log(on, error.kind, error.message);
   }
@@ -24,8 +24,8 @@ process.exit(0);
 `;
 
 const types = `
-import { batches, type DType, type Graph, graph, init, type Measured, RlxError, scope, session, type Tensor, train, type Value } from '@rlx-go/rlx';
-import { openSession, type Session } from '@rlx-go/rlx/runtime';
+import { batches, type DType, type Graph, graph, init, type Measured, RlxError, scope, program, type Tensor, train, type Value } from '@rlx-go/rlx';
+import { openProgram, type Program } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 
 await init({ powerPreference: 'low-power' });
@@ -40,7 +40,7 @@ const made: Graph = graph('g', (b) => {
   b.iota({ axis: 0 });
   b.output('y', y);
 });
-const s: Session = await session({ entries: { main: made }, symbols: { batch: 2 } });
+const s: Program = await program({ entries: { main: made }, symbols: { batch: 2 } });
 const values: Record<string, ArrayLike<number>> = (await s.readAll(['y'])).values;
 {
   using tensors = scope();
@@ -51,16 +51,16 @@ const measured: Measured[] = [];
 const tune = { onMeasured: (group: Measured) => void measured.push(group), onProblem: ({ kind }: RlxError) => console.log(kind === 'store') };
 const trainer = await train(made, { optimizer: { kind: 'adamw', weightDecay: 0.1 }, loss: 'y', tune });
 await trainer.run({ steps: 1, batches: batches({}, { size: 1 }) }).catch((e: unknown) => e instanceof RlxError && e.kind === 'shape');
-console.log(values, openSession, decodeSafetensors);
+console.log(values, openProgram, decodeSafetensors);
 `;
 
-/** The examples of the package's README, as files of the project. */
-const guide = Object.fromEntries([...readFileSync(new URL('../README.md', import.meta.url), 'utf8').matchAll(/```ts\n([^]*?)```/g)].map(([, code], i) => [`guide${i}.ts`, code]));
+/** The examples of the package's README and LAYERS.md, as files of the project. */
+const guide = Object.fromEntries([...['README', 'LAYERS'].map((name) => readFileSync(new URL(`../${name}.md`, import.meta.url), 'utf8')).join('\n').matchAll(/```ts\n([^]*?)```/g)].map(([, code], i) => [`guide${i}.ts`, code]));
 
 let project;
 before(async () => {
   project = await installPacked({
-    'main.mjs': program,
+    'main.mjs': script,
     'types.ts': types,
     ...guide,
     'tsconfig.json': JSON.stringify({ compilerOptions: {
@@ -75,7 +75,7 @@ const env = { RIG: new URL('rig/dawn.mjs', import.meta.url).href };
 
 test('it holds modules, types and licence, and no source', async () => {
   const files = await project.list('node_modules/@rlx-go/rlx');
-  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/rlx.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'LICENSE', 'README.md', 'OPS.md']) {
+  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/nn.js', 'dist/rlx.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'LICENSE', 'README.md', 'OPS.md', 'LAYERS.md']) {
     assert.ok(files.includes(name), `${name} is not in the package`);
   }
   assert.ok(!files.some((name) => name.startsWith('src') || name.startsWith('test')));
@@ -98,7 +98,7 @@ test('its declarations use no names of WebGPU but two, which they declare: TypeS
   const { exports } = JSON.parse(readFileSync(join(project.installed, 'package.json'), 'utf8'));
   for (const { types: path } of Object.values(exports)) if (path) visit(join(project.installed, path));
   assert.ok(seen.size > 10);
-  assert.deepEqual([...names].filter((name) => name !== 'GPUSessionOptions').sort(), ['GPU', 'GPUDevice']);
+  assert.deepEqual([...names].filter((name) => name !== 'GPUProgramOptions').sort(), ['GPU', 'GPUDevice']);
   assert.match(readFileSync(join(project.installed, 'dist/gpu/device.d.ts'), 'utf8'), /declare global \{\s*interface GPU \{\s*\}\s*interface GPUDevice \{\s*\}/);
 });
 
@@ -109,11 +109,11 @@ test('Node runs it over Dawn and on the CPU', async () => {
 });
 
 test('what runs plans on the CPU is loaded where it is asked for, and an error where it is not there', async () => {
-  const dist = join(project.installed, 'dist'), chunk = readdirSync(dist).find((name) => /^cpu-session-.*\.js$/.test(name));
+  const dist = join(project.installed, 'dist'), chunk = readdirSync(dist).find((name) => /^cpu-program-.*\.js$/.test(name));
   renameSync(join(dist, chunk), join(dist, 'elsewhere'));
   const out = await project.node('main.mjs', env).finally(() => renameSync(join(dist, 'elsewhere'), join(dist, chunk)));
   assert.match(out, /^gpu .*3,6$/m);
-  assert.match(out, /^cpu wasm .*cpu-session/m);
+  assert.match(out, /^cpu wasm .*cpu-program/m);
 });
 
 test('esbuild bundles it; the module goes beside the bundle', async () => {

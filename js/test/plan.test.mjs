@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { decodePlan, openSession, RlxError } from '../dist/runtime.js';
+import { decodePlan, openProgram, RlxError } from '../dist/runtime.js';
 import { linearPlan, linearPlanWith, seal } from './linear.mjs';
 
 /** Decodes, and returns the kind of the error, or undefined. */
@@ -191,7 +191,7 @@ for (const [what, file] of [
 
 test('a plan for another target is read, and not opened', async () => {
   const file = linearPlanWith('webgpu', 'abacus'), device = { features: new Set(), limits: decodePlan(file).requires.limits };
-  await assert.rejects(openSession(file, { device }), { kind: 'limit', message: /a target called abacus/ });
+  await assert.rejects(openProgram(file, { device }), { kind: 'limit', message: /a target called abacus/ });
 });
 
 test('a plan that would never end is refused', () => {

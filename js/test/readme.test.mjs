@@ -1,14 +1,15 @@
-// The TypeScript examples of the READMEs, run as they stand there, in Node.
+// The TypeScript examples of the READMEs and of LAYERS.md, run as they stand there, in Node.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { transform } from 'esbuild';
 import * as rlx from '../dist/index.js';
+import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
 
 /** The examples of a file, by the headings over them. */
 async function examplesIn(path) {
@@ -22,11 +23,14 @@ async function examplesIn(path) {
 /** Runs an example and gives the lines it printed. */
 async function printedBy(example) {
   const { code } = await transform(example, { loader: 'ts', target: 'esnext' });
-  const body = code.replace(/^import (\{[^}]*\}) from "([^"]*)";$/gm, 'const $1 = packages["$2"];').replace('await init();', 'await init({ gpu });');
+  const body = code.replace(/^import (?:\* as )?(\{[^}]*\}|\w+) from "([^"]*)";$/gm, 'const $1 = packages["$2"];').replace('await init();', 'await init({ gpu });');
   const printed = [], { gpu } = await openDawn();
   await new Function('packages', 'gpu', 'console', `return (async () => {${body}})();`)(packages, gpu, { log: (line) => printed.push(line) });
   return printed;
 }
+
+/** The most lines of a model with its training, without empty ones. */
+const mostLines = { 'A convolutional network': 20, 'A language model': 60, 'A U-Net': 60 };
 
 const lossOf = (line) => Number(line.match(/^loss (\S+) on /)[1]);
 const expected = {
@@ -40,6 +44,11 @@ const expected = {
     'Derivatives and loops': (lines) => assert.deepEqual(lines, ['slope 12, powers 2,4,8,16']),
     Errors: (lines) => assert.deepEqual(lines, ['shape: matmul(f32[2,3], f32[2,3]): shape mismatch: rows of [2,3] have 3 elements, columns of [2,3] have 2']),
   },
+  'js/LAYERS.md': {
+    'A convolutional network': ([line]) => assert.ok(Number(line.match(/^loss (\S+)$/)[1]) < 0.01),
+    'A language model': ([line]) => assert.match(line, /^loss 0\.[0-4]\d*: quick brown fox/),
+    'A U-Net': ([line]) => assert.ok(Number(line.match(/^loss (\S+)$/)[1]) < 0.1),
+  },
 };
 
 for (const [path, checks] of Object.entries(expected)) {
@@ -47,6 +56,8 @@ for (const [path, checks] of Object.entries(expected)) {
   test(`${path} has the examples that are checked`, () => assert.deepEqual(examples.map(({ name }) => name), Object.keys(checks)));
   for (const { name, code } of examples) {
     test(`${path}: ${name}`, async () => {
+      const lineCount = code.split('\n').filter((line) => line.trim()).length;
+      assert.ok(lineCount <= (mostLines[name] ?? Infinity), `${lineCount} lines`);
       const lines = await printedBy(code);
       try {
         checks[name](lines);

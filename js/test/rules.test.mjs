@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
-import { graph, init, initialParams, parseGraph, RlxError, session } from '../dist/index.js';
+import { graph, init, initialParams, parseGraph, RlxError, program } from '../dist/index.js';
 
 const shared = (name) => JSON.parse(readFileSync(new URL(`../../ir/irtest/cases/${name}.json`, import.meta.url), 'utf8'));
 
@@ -40,7 +40,7 @@ describe('refusals', () => {
       const made = graphs.get(Array.isArray(given) ? name : given);
       const attempt = async (more = {}) => {
         if (run) {
-          const opened = await session({ entries: { [run]: made } }, { on: 'cpu', worker: false });
+          const opened = await program({ entries: { [run]: made } }, { on: 'cpu', worker: false });
           await opened.run(run, { key: Uint32Array.of(1, 2) }).finally(() => opened.close());
           return;
         }

@@ -104,7 +104,7 @@ describe('safetensors', () => {
     }
   });
 
-  test('types wider than a session has come back as they were written', () => {
+  test('types wider than a program has come back as they were written', () => {
     const wide = {
       count: { dtype: 'i64', shape: [], data: BigInt64Array.of(-(2n ** 63n)) }, seed: { dtype: 'u64', shape: [1], data: BigUint64Array.of(2n ** 64n - 1n) },
       mean: { dtype: 'f64', shape: [2], data: Float64Array.of(0.1, -1e300) }, wave: { dtype: 'c64', shape: [2], data: Float32Array.of(1, 2, 3, 4) },

@@ -2,18 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { liveTensors, openSession, scope } from '../dist/runtime.js';
+import { liveTensors, openProgram, scope } from '../dist/runtime.js';
 import { batch, close, linearPlan, reference } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
-let dawn, session;
+let dawn, program;
 before(async () => {
   dawn = await openDawn();
-  session = await openSession(linearPlan(), { device: dawn.device });
-  await session.run('init');
+  program = await openProgram(linearPlan(), { device: dawn.device });
+  await program.run('init');
 });
 after(() => {
-  session.close();
+  program.close();
   dawn.close();
 });
 
@@ -21,9 +21,9 @@ const f32 = (shape, data) => ({ dtype: 'f32', shape, data: Float32Array.from(dat
 
 test('a tensor is an input as often as you like', async () => {
   const { x, t } = batch(1), want = reference();
-  const a = await session.upload(f32([4, 3], x)), b = await session.upload(f32([4], t));
+  const a = await program.upload(f32([4, 3], x)), b = await program.upload(f32([4], t));
   for (let i = 0; i < 3; i++) {
-    const { reading } = await session.run('step', { x: a, t: b, rate: 0.1 }, { read: ['loss'] });
+    const { reading } = await program.run('step', { x: a, t: b, rate: 0.1 }, { read: ['loss'] });
     assert.ok(close((await reading).values.loss, [want.step(batch(1), Math.fround(0.1))]));
   }
   assert.deepEqual(await a.data(), x);
@@ -32,35 +32,35 @@ test('a tensor is an input as often as you like', async () => {
 });
 
 test('a kept tensor is a copy of its moment', async () => {
-  await session.run('init');
-  const kept = await session.keep('w');
-  await session.run('step', { ...batch(0), rate: 0.5 });
+  await program.run('init');
+  const kept = await program.keep('w');
+  await program.run('step', { ...batch(0), rate: 0.5 });
   assert.deepEqual([...await kept.data()], [0.5, 1, 1.5]);
-  assert.notDeepEqual([...await session.read('w')], [0.5, 1, 1.5]);
-  await session.write('w', kept);
-  assert.deepEqual([...await session.read('w')], [0.5, 1, 1.5]);
+  assert.notDeepEqual([...await program.read('w')], [0.5, 1, 1.5]);
+  await program.write('w', kept);
+  assert.deepEqual([...await program.read('w')], [0.5, 1, 1.5]);
   assert.deepEqual([kept.dtype, kept.shape, kept.size], ['f32', [3], 3]);
   kept.dispose();
 });
 
 test('wrong tensors are refused', async () => {
-  const { x, t } = batch(0), small = await session.upload(f32([3, 4], x)), integers = await session.upload({ dtype: 'i32', shape: [4, 3], data: new Int32Array(12) });
-  await assert.rejects(session.run('step', { x: small, t, rate: 0 }), { kind: 'shape', message: /\[3,4\]/ });
-  await assert.rejects(session.run('step', { x: integers, t, rate: 0 }), { kind: 'dtype', message: /given as i32/ });
-  await assert.rejects(session.upload(f32([2, 2], x)), { kind: 'shape' });
-  await assert.rejects(session.upload({ dtype: 'i32', shape: [12], data: x }), { kind: 'dtype' });
-  const other = await openSession(linearPlan(), { device: dawn.device });
+  const { x, t } = batch(0), small = await program.upload(f32([3, 4], x)), integers = await program.upload({ dtype: 'i32', shape: [4, 3], data: new Int32Array(12) });
+  await assert.rejects(program.run('step', { x: small, t, rate: 0 }), { kind: 'shape', message: /\[3,4\]/ });
+  await assert.rejects(program.run('step', { x: integers, t, rate: 0 }), { kind: 'dtype', message: /given as i32/ });
+  await assert.rejects(program.upload(f32([2, 2], x)), { kind: 'shape' });
+  await assert.rejects(program.upload({ dtype: 'i32', shape: [12], data: x }), { kind: 'dtype' });
+  const other = await openProgram(linearPlan(), { device: dawn.device });
   await assert.rejects(other.run('step', { x: small, t, rate: 0 }), { kind: 'shape' });
   const fits = await other.upload(f32([4, 3], x));
-  await assert.rejects(session.run('step', { x: fits, t, rate: 0 }), { kind: 'name', message: /another session/ });
+  await assert.rejects(program.run('step', { x: fits, t, rate: 0 }), { kind: 'name', message: /another program/ });
   for (const tensor of [small, integers, fits]) tensor.dispose();
   other.close();
   await assert.rejects(small.data(), { kind: 'closed' });
-  await assert.rejects(session.run('step', { x: small, t, rate: 0 }), (e) => e.kind === 'shape' || e.kind === 'closed');
+  await assert.rejects(program.run('step', { x: small, t, rate: 0 }), (e) => e.kind === 'shape' || e.kind === 'closed');
 });
 
 test('live tensors are counted, and dispose twice is once', async () => {
-  const before = liveTensors(), a = await session.upload(f32([2], [1, 2])), b = await session.keep('w');
+  const before = liveTensors(), a = await program.upload(f32([2], [1, 2])), b = await program.keep('w');
   assert.equal(liveTensors(), before + 2);
   a.dispose();
   a.dispose();
@@ -70,7 +70,7 @@ test('live tensors are counted, and dispose twice is once', async () => {
 
 test('a scope disposes of what was made in it, but for what is released', async () => {
   const before = liveTensors(), inner = scope();
-  const a = await session.upload(f32([1], [1])), b = inner.release(await session.upload(f32([1], [2])));
+  const a = await program.upload(f32([1], [1])), b = inner.release(await program.upload(f32([1], [2])));
   inner[Symbol.dispose]();
   assert.equal(liveTensors(), before + 1);
   await assert.rejects(a.data(), { kind: 'closed' });

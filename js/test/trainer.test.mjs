@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { batches, openSession, Trainer } from '../dist/runtime.js';
+import { batches, openProgram, Trainer } from '../dist/runtime.js';
 import { batch, close, linearPlan, reference } from './linear.mjs';
 import { openDawn } from './rig/dawn.mjs';
 
@@ -11,10 +11,10 @@ before(async () => { dawn = await openDawn(); });
 after(() => dawn.close());
 
 async function train(t, options = {}) {
-  const session = await openSession(linearPlan(), { device: dawn.device });
-  t.after(() => session.close());
-  await session.run('init');
-  return new Trainer(session, options);
+  const program = await openProgram(linearPlan(), { device: dawn.device });
+  t.after(() => program.close());
+  await program.run('init');
+  return new Trainer(program, options);
 }
 
 const history = { ring: 'history', count: 'count' };
@@ -111,11 +111,11 @@ test('a trainer goes on from a state that was saved: its losses only, its steps 
   await second.run({ ...options, steps: 10, onProgress });
   assert.equal(losses.length, 10);
   assert.equal(steps.at(-1), 40);
-  assert.deepEqual([second.steps, ...await second.session.read('count')], [40, 40]);
+  assert.deepEqual([second.steps, ...await second.program.read('count')], [40, 40]);
 });
 
 test('trainers that share a history take turns, and do not count each other\'s steps', async (t) => {
-  const one = await train(t, { history }), two = new Trainer(one.session, { history }), seen = { one: [], two: [] };
+  const one = await train(t, { history }), two = new Trainer(one.program, { history }), seen = { one: [], two: [] };
   const run = (trainer, name) => trainer.run({ steps: 6, batches: batch, inputs: { rate: 0.05 }, every: 4, onProgress: (p) => seen[name].push(...p.losses) });
   const first = run(one, 'one');
   await assert.rejects(run(two, 'two'), { kind: 'busy', message: /running/ });
@@ -143,7 +143,7 @@ describe('what a run or an evaluation is given is checked', async () => {
     ['every 0', (t) => t.run({ steps: 1, batches: batch, every: 0 }), 'limit', /every is 0, not a whole number from 1/],
     ['no number of steps', (t) => t.run({ batches: batch }), 'limit', /steps is undefined/],
     ['a misspelt option', (t) => t.run({ step: 5, steps: 1, batches: batch }), 'name', /no option step/],
-    ['a misspelt option of a trainer', async (t) => new Trainer(t.session, { los: 'loss' }), 'name', /no option los/],
+    ['a misspelt option of a trainer', async (t) => new Trainer(t.program, { los: 'loss' }), 'name', /no option los/],
     ['a misspelt option of batches', async () => [...batches({}, { sise: 1 })], 'name', /no option sise/],
     ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'attr', /last: options are an object, given as String/],
     ['a column of another class', async () => [...batches({ y: { dtype: 'f32', shape: [3], data: new Float64Array(3) } }, { size: 1 })], 'dtype', /batches: y is f32, given as Float32Array, not as Float64Array/],
@@ -189,14 +189,14 @@ test('other tasks get their turn', async (t) => {
 
 test('a run ends when every reading has come, in whatever order', async () => {
   let step = 0;
-  const arrived = [], session = {
+  const arrived = [], program = {
     plan: { slots: [], entries: [] },
     run: async () => {
       const reading = { step: ++step, values: { loss: Float32Array.of(step) } };
       return { step, reading: new Promise((resolve) => setTimeout(resolve, 60 - 20 * step, reading)) };
     },
   };
-  await new Trainer(session).run({ steps: 3, every: 1, batches: () => ({}), onProgress: ({ losses }) => arrived.push(...losses) });
+  await new Trainer(program).run({ steps: 3, every: 1, batches: () => ({}), onProgress: ({ losses }) => arrived.push(...losses) });
   assert.deepEqual(arrived, [3, 2, 1]);
 });
 
@@ -213,12 +213,12 @@ test('evaluate averages scalars over rows and joins the rest', async (t) => {
 
 test('evaluate adds up what counts', async () => {
   const outputs = [['correct', 'i32'], ['loss', 'f32']].map(([name, dtype]) => ({ name, dtype, shape: [], role: 'output' }));
-  const session = {
+  const program = {
     plan: { slots: outputs, entries: [{ name: 'eval', outputs: [0, 1] }] },
     run: async (entry, { x }) => ({ reading: Promise.resolve({ values: { correct: Int32Array.of(x), loss: Float32Array.of(x / 4) } }) }),
   };
   const list = [{ inputs: { x: 3 }, rows: 6 }, { inputs: { x: 1 }, rows: 2 }];
-  assert.deepEqual(await new Trainer(session).evaluate({ batches: list }), { correct: 4, loss: (0.75 * 6 + 0.25 * 2) / 8 });
+  assert.deepEqual(await new Trainer(program).evaluate({ batches: list }), { correct: 4, loss: (0.75 * 6 + 0.25 * 2) / 8 });
 });
 
 /** The linear plan has no mask input. */

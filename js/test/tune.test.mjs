@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { compile, decodePlan, graph, init, session, train } from '../dist/index.js';
+import { compile, decodePlan, graph, init, program, train } from '../dist/index.js';
 import { openDawn } from './rig/dawn.mjs';
 
 let dawn;
@@ -20,9 +20,9 @@ function listening() {
   return { measured, problems, tune: { onMeasured: (group) => measured.push(group), onProblem: (problem) => problems.push(problem) } };
 }
 
-test('a session is tuned on its device, and the problem has a kind', async () => {
+test('a program is tuned on its device, and the problem has a kind', async () => {
   const { measured, problems, tune } = listening();
-  const made = await session({ entries: { main: sums() }, tune }, { on: 'gpu' });
+  const made = await program({ entries: { main: sums() }, tune }, { on: 'gpu' });
   const { reading } = await made.run('main', { x: new Float32Array(18000).fill(0.5) }, { read: ['sums'] });
   assert.deepEqual([...(await reading).values.sums], [4500, 4500]);
   made.close();
@@ -40,7 +40,7 @@ test('training is tuned, and is as it was', async () => {
   for (const option of [false, tune]) {
     const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 1e-5, on: 'gpu', tune: option });
     losses.push((await trainer.run({ steps: 3, batches: () => ({ x: new Float32Array(36000).fill(0.5) }) })).loss);
-    trainer.session.close();
+    trainer.program.close();
   }
   assert.ok(measured.length > 0);
   assert.ok(Math.abs(losses[0] - losses[1]) < 1e-5 && losses[0] < 1, String(losses));

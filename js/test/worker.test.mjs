@@ -1,9 +1,9 @@
-// A session in another thread, over Dawn: Node's worker is made to look like a browser's.
+// A program in another thread, over Dawn: Node's worker is made to look like a browser's.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Worker as Thread } from 'node:worker_threads';
-import { liveTensors, openSession, Trainer } from '../dist/runtime.js';
+import { liveTensors, openProgram, Trainer } from '../dist/runtime.js';
 import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { batch, close, linearPlan, linearPlanWith, reference } from './linear.mjs';
 
@@ -41,64 +41,64 @@ after(async () => {
   worker.terminate();
 });
 
-test('a session in a worker has the same methods and gives the same values', async () => {
-  const session = await openSession(linearPlan(), { worker }), want = reference();
-  assert.equal(session.plan.kernels[0].name, 'init');
-  assert.match(session.deviceName, /\w/);
-  assert.equal((await session.run('init')).step, 1);
+test('a program in a worker has the same methods and gives the same values', async () => {
+  const program = await openProgram(linearPlan(), { worker }), want = reference();
+  assert.equal(program.plan.kernels[0].name, 'init');
+  assert.match(program.device.description, /\w/);
+  assert.equal((await program.run('init')).step, 1);
   for (let i = 0; i < 10; i++) {
-    const { reading } = await session.run('step', { ...batch(i), rate: 0.2 }, { read: ['loss'] });
+    const { reading } = await program.run('step', { ...batch(i), rate: 0.2 }, { read: ['loss'] });
     assert.ok(close((await reading).values.loss, [want.step(batch(i), Math.fround(0.2))]));
   }
-  assert.equal(session.steps, 11);
-  const before = liveTensors(), kept = await session.keep('w');
+  assert.equal(program.steps, 11);
+  const before = liveTensors(), kept = await program.keep('w');
   assert.ok(close(await kept.data(), want.w));
-  await session.write('w', Float32Array.of(1, 2, 3));
-  assert.deepEqual([...await session.read('w')], [1, 2, 3]);
-  await session.write('w', kept);
-  const { w } = await session.save();
+  await program.write('w', Float32Array.of(1, 2, 3));
+  assert.deepEqual([...await program.read('w')], [1, 2, 3]);
+  await program.write('w', kept);
+  const { w } = await program.save();
   assert.ok(close(w.data, want.w));
-  await session.load({ w: { dtype: 'f32', shape: [3], data: Float32Array.of(0.5, 1, 1.5) } });
+  await program.load({ w: { dtype: 'f32', shape: [3], data: Float32Array.of(0.5, 1, 1.5) } });
   kept.dispose();
   assert.equal(liveTensors(), before);
-  const { x, t } = batch(2), input = await session.upload({ dtype: 'f32', shape: [4, 3], data: x });
-  await session.bind('step', { x: input, rate: 0.1 });
-  const { step, reading } = await session.run('step', { t }, { read: ['loss', 'count'] });
+  const { x, t } = batch(2), input = await program.upload({ dtype: 'f32', shape: [4, 3], data: x });
+  await program.bind('step', { x: input, rate: 0.1 });
+  const { step, reading } = await program.run('step', { t }, { read: ['loss', 'count'] });
   const { values } = await reading;
-  assert.equal(step, session.steps);
+  assert.equal(step, program.steps);
   assert.ok(close(values.loss, [reference().step(batch(2), 0)]));
   assert.equal(values.count[0], 11);
-  session.close();
+  program.close();
 });
 
 test('a trainer does not see the difference', async () => {
-  const session = await openSession(linearPlan(), { worker }), want = reference(), losses = [];
-  const trainer = new Trainer(session, { history: { ring: 'history', count: 'count' } });
-  await session.run('init');
+  const program = await openProgram(linearPlan(), { worker }), want = reference(), losses = [];
+  const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } });
+  await program.run('init');
   await trainer.run({ steps: 40, batches: batch, inputs: { rate: 0.2 }, onProgress: (p) => losses.push(...p.losses) });
   assert.ok(close(losses, Array.from({ length: 40 }, (_, i) => want.step(batch(i), Math.fround(0.2))), 1e-4));
-  session.close();
+  program.close();
 });
 
 test('errors cross with their kind and place', async () => {
-  await assert.rejects(openSession(linearPlan().subarray(0, 99), { worker }), { name: 'RlxError', kind: 'plan' });
-  await assert.rejects(openSession(linearPlanWith('var sum = 0.0;', 'var sum = zer;'), { worker }), { kind: 'shader', message: /zer/ });
-  const session = await openSession(linearPlan(), { worker });
-  await assert.rejects(session.run('step', { ...batch(0), rate: 1, x: new Float32Array(1) }), (error) => {
+  await assert.rejects(openProgram(linearPlan().subarray(0, 99), { worker }), { name: 'RlxError', kind: 'plan' });
+  await assert.rejects(openProgram(linearPlanWith('var sum = 0.0;', 'var sum = zer;'), { worker }), { kind: 'shader', message: /zer/ });
+  const program = await openProgram(linearPlan(), { worker });
+  await assert.rejects(program.run('step', { ...batch(0), rate: 1, x: new Float32Array(1) }), (error) => {
     assert.deepEqual([error.kind, error.place.name, error.place.expected], ['shape', 'x', [4, 3]]);
     return true;
   });
   const bad = { label: new Int32Array(4), free: Int32Array.of(7, 0, 0, 0) };
-  const { reading } = await session.run('pick', bad, { read: ['picked'] });
+  const { reading } = await program.run('pick', bad, { read: ['picked'] });
   await assert.rejects(reading, { kind: 'index', message: /pick\(free\)/ });
-  session.close();
-  await assert.rejects(session.read('w'), { kind: 'closed' });
+  program.close();
+  await assert.rejects(program.read('w'), { kind: 'closed' });
 });
 
-test('a device of the page cannot be used in a worker', () => assert.rejects(openSession(linearPlan(), { worker, gpu: {} }), { kind: 'device' }));
+test('a device of the page cannot be used in a worker', () => assert.rejects(openProgram(linearPlan(), { worker, gpu: {} }), { kind: 'device' }));
 
-test('two sessions on one worker get their own answers', async () => {
-  const [one, two] = await Promise.all([openSession(linearPlan(), { worker }), openSession(linearPlan(), { worker })]);
+test('two programs on one worker get their own answers', async () => {
+  const [one, two] = await Promise.all([openProgram(linearPlan(), { worker }), openProgram(linearPlan(), { worker })]);
   await one.write('w', Float32Array.of(1, 1, 1));
   await two.write('w', Float32Array.of(2, 2, 2));
   const pairs = await Promise.all(Array.from({ length: 50 }, () => Promise.all([one.read('w'), two.read('w')])));
@@ -109,15 +109,15 @@ test('two sessions on one worker get their own answers', async () => {
   assert.equal(worker.listeners.size, 0);
 });
 
-test('what cannot be sent to a worker is refused by its method, and the session goes on', async () => {
-  const session = await openSession(linearPlan(), { worker });
-  await assert.rejects(session.run('step', { ...batch(0), rate: () => 1 }), { name: 'RlxError', kind: 'dtype', message: /^run: / });
-  await session.run('step', { ...batch(0), rate: 1 });
-  session.close();
+test('what cannot be sent to a worker is refused by its method, and the program goes on', async () => {
+  const program = await openProgram(linearPlan(), { worker });
+  await assert.rejects(program.run('step', { ...batch(0), rate: () => 1 }), { name: 'RlxError', kind: 'dtype', message: /^run: / });
+  await program.run('step', { ...batch(0), rate: 1 });
+  program.close();
 });
 
-test('what is no call ends nothing and is not answered, and only methods of a session are called', async () => {
-  const session = await openSession(linearPlan(), { worker }), { port1, port2 } = new MessageChannel();
+test('what is no call ends nothing and is not answered, and only methods of a program are called', async () => {
+  const program = await openProgram(linearPlan(), { worker }), { port1, port2 } = new MessageChannel();
   worker.postMessage({ port: port2 }, [port2]);
   let next = 0;
   const answers = new Map(), answer = (method, args = []) => {
@@ -138,7 +138,7 @@ test('what is no call ends nothing and is not answered, and only methods of a se
   const refused = async (method, args) => assert.match((await answer(method, args)).error.message, /the worker has no method .*: there are open/);
   for (const method of ['toString', '__proto__', 'constructor', 'hasOwnProperty', 'valueOf', '', 'nothing', null, undefined, 5, {}]) await refused(method);
   for (const args of [null, 5, 'x', {}]) await refused('open', args);
-  await refused('run'); // before there is a session
+  await refused('run'); // before there is a program
   assert.equal((await answer('open', [null])).error.kind, 'plan');
   assert.equal((await answer('open', [linearPlan(), null])).error, undefined);
   const wrong = [null, undefined, 5, -1, 'x', true, {}, [], { tensor: 9 }, { w: null }, new Uint8Array(3), { tensor: { tensor: 1 } }, [null]];
@@ -153,38 +153,38 @@ test('what is no call ends nothing and is not answered, and only methods of a se
   assert.ok('w' in (await answer('save')).value);
   assert.deepEqual(unasked, []);
   port1.close();
-  assert.deepEqual([...await session.read('w')], [0, 0, 0]); // the other session goes on
-  session.close();
+  assert.deepEqual([...await program.read('w')], [0, 0, 0]); // the other program goes on
+  program.close();
 });
 
-test('a session in a worker holds what it loads to the plan, and widens what a file has', async () => {
-  const session = await openSession(linearPlan(), { worker });
+test('a program in a worker holds what it loads to the plan, and widens what a file has', async () => {
+  const program = await openProgram(linearPlan(), { worker });
   const half = decodeSafetensors(encodeSafetensors({
     w: { dtype: 'f16', shape: [3], data: Uint16Array.of(0x3c00, 0xc000, 0x3800) }, 'bn/num_batches_tracked': { dtype: 'i64', shape: [], data: BigInt64Array.of(7n) },
   })).tensors;
-  await assert.rejects(session.load(half), { kind: 'name', message: /without allowExtra: .* no parameter or state bn\/num_batches_tracked: there are w/ });
-  await assert.rejects(session.load({}), { kind: 'missing', message: /load: w is missing: give f32\[3\], or allowMissing/ });
-  await session.load(half, { allowExtra: true });
-  assert.deepEqual([...await session.read('w')], [1, -2, 0.5]);
-  session.close();
+  await assert.rejects(program.load(half), { kind: 'name', message: /without allowExtra: .* no parameter or state bn\/num_batches_tracked: there are w/ });
+  await assert.rejects(program.load({}), { kind: 'missing', message: /load: w is missing: give f32\[3\], or allowMissing/ });
+  await program.load(half, { allowExtra: true });
+  assert.deepEqual([...await program.read('w')], [1, -2, 0.5]);
+  program.close();
 });
 
-/** A worker that opens a session and answers nothing else. */
+/** A worker that opens a program and answers nothing else. */
 const silent = `
 import { parentPort } from 'node:worker_threads';
 parentPort.on('message', ({ port }) => {
   port.onmessage = ({ data: { id, method } }) => {
-    if (method === 'open') port.postMessage({ id, value: { plan: { slots: [], entries: [] }, deviceName: 'none' } });
+    if (method === 'open') port.postMessage({ id, value: { plan: { slots: [], entries: [] }, device: { name: 'webgpu', description: 'none' } } });
   };
 });
 `;
 
-test('a worker that is ended in the middle of a step rejects what is under way, and the session is lost', async () => {
-  const worker = new BrowserWorker(silent), session = await openSession(linearPlan(), { worker });
-  const calls = [session.run('step', {}), session.read('w'), session.save()];
+test('a worker that is ended in the middle of a step rejects what is under way, and the program is lost', async () => {
+  const worker = new BrowserWorker(silent), program = await openProgram(linearPlan(), { worker });
+  const calls = [program.run('step', {}), program.read('w'), program.save()];
   worker.terminate();
   for (const call of calls) await assert.rejects(call, { name: 'RlxError', kind: 'lost', message: /worker was ended/ });
-  assert.equal((await session.lost).kind, 'lost');
-  await assert.rejects(session.run('step', {}), { kind: 'lost' });
-  session.close();
+  assert.equal((await program.lost).kind, 'lost');
+  await assert.rejects(program.run('step', {}), { kind: 'lost' });
+  program.close();
 });

@@ -200,7 +200,7 @@ test('the same seed gives the losses of the meaning', async (t) => {
   for (const [model, steps] of [['mlp', 50], ['cnn', 50]]) {
     const losses = await page.evaluate(async ([name, n, { rate, seed }]) => {
       const [{ DigitEngine, open }, { loadDigits }] = await Promise.all([import('/digit-engine.js'), import('/digits.js')]);
-      const { session } = await open(name, 'gpu'), engine = new DigitEngine(session, name, await loadDigits()), all = [];
+      const { program } = await open(name, 'gpu'), engine = new DigitEngine(program, name, await loadDigits()), all = [];
       engine.rate = rate;
       await engine.reset(seed);
       await engine.train({ steps: n, onLosses: (_, some) => all.push(...some) });

@@ -27,5 +27,5 @@ export const gpt = graph('gpt', (b) => {
 export async function learn(batch, steps = 2000) {
   const trainer = await train(gpt, { optimizer: { kind: 'adamw', beta2: 0.99, weightDecay: 0.1, clipNorm: 1 }, rate: 5e-3 });
   await trainer.run({ steps, batches: batch });
-  return trainer; // its session runs, reads and saves the model
+  return trainer; // its program runs, reads and saves the model
 }

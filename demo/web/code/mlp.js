@@ -13,5 +13,5 @@ export const mlp = graph('mlp', (b) => {
 export async function learn(digits, steps = 600) {
   const trainer = await train(mlp, { optimizer: { kind: 'adam' }, rate: 2e-3, symbols: { n: 128 } });
   await trainer.run({ steps, batches: batches(digits, { size: 128, shuffle: 1, last: 'drop' }) });
-  return trainer; // its session runs, reads and saves the network
+  return trainer; // its program runs, reads and saves the network
 }

@@ -14,7 +14,7 @@
 //
 // # How a plan is run
 //
-// Making a session makes one GPU buffer for each of Buffers, writes Constants
+// Opening a program makes one GPU buffer for each of Buffers, writes Constants
 // into them, and builds Kernels. All other contents start as zeros. A run of an
 // entry writes the slots of its inputs, writes its scalars as one row of a
 // uniform buffer, and issues its steps in order in a single submission. A
@@ -27,7 +27,7 @@
 // memory in the middle of a run; those for WebGPU submit a batch of iterations between
 // two reads, to hide the latency of the read.
 //
-// Making a session need not wait for all kernels: those with a Draft may be built later,
+// Opening a program need not wait for all kernels: those with a Draft may be built later,
 // and until then the draft runs instead, over the draft grid of each dispatch. It
 // writes the same values, summed in the same order.
 //
@@ -61,12 +61,12 @@
 //
 // # Plans are code
 //
-// A plan is a program. The rules below bound what an executor does by itself, and a
-// kernel reaches nothing but the memory of its session; but, as with any program, nothing
+// The rules below bound what an executor does by itself, and a
+// kernel reaches nothing but the memory of its program; but, as with any code, nothing
 // bounds what a kernel computes or whether it terminates. A browser stops a shader that
 // runs for too long, and loses the device with it; a function of Code runs until its thread
 // is stopped. Only run plans from sources you trust, or run them in a worker, which
-// closing the session terminates.
+// closing the program terminates.
 //
 // # The status word
 //
@@ -168,7 +168,7 @@
 //     draft grid, for which rule 31 holds, and are not indirect; others state none.
 //  45. The kernel of each dispatch of a plan with Code is a function that the module
 //     exports, with as many parameters as it is called with, all i32, and no results.
-//     A page checks this when it opens a session, because the module is compiled then.
+//     A page checks this when it opens a program, because the module is compiled then.
 //
 // Checking takes time linear in the file, except for sorting, and no number is used
 // as a size or a count before its limit is checked.

@@ -73,7 +73,7 @@ type BufferKind uint8
 
 // The kinds of buffer.
 const (
-	// ConstantBuffer: written once, when the session is made.
+	// ConstantBuffer: written once, when the program is opened.
 	ConstantBuffer BufferKind = iota
 	// InputBuffer: written by the host before a run, never by a step.
 	InputBuffer

@@ -14,7 +14,7 @@ const graphs = {
 /** What a first step consists of, in order; compiler: to load and start it. */
 export const parts = ['compiler', 'graph', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
 
-// stamped tells when a session has its step's graph and parameters (and so asks for an adapter), its
+// stamped tells when a program has its step's graph and parameters (and so asks for an adapter), its
 // adapter, its plan (and so asks for a device), its device, and all pipelines that it asked for: first
 // those that it runs with, and later those that drafts stand in for.
 function stamped(gpu, stamp) {
@@ -64,12 +64,12 @@ export async function firstStep(name, { text, gpu: found, wasm }) {
   stamp('compiler');
   const trainer = await train(parseGraph(text), { gpu, on: 'gpu', optimizer: { kind: 'adamw' }, rate: 1e-3 });
   stamp('parameters');
-  const { reading } = await trainer.session.run('step', inputs, { read: ['loss'] });
+  const { reading } = await trainer.program.run('step', inputs, { read: ['loss'] });
   const loss = await reading.then(({ values }) => values.loss[0], () => NaN); // where nothing computes, what is read means nothing
   stamp('step');
   const times = {};
   for (const part of parts) [times[part], last] = [at[part] - last, at[part]];
   // Where there are drafts: Dawn does not live to see a process end while it compiles.
-  if (trainer.session.plan.kernels.some(({ draft }) => draft)) await drafts;
+  if (trainer.program.plan.kernels.some(({ draft }) => draft)) await drafts;
   return { ...times, whole: at.drafts - at.pipelines, loss };
 }

@@ -9,7 +9,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSession } from '../../dist/runtime.js';
+import { openProgram } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
 const shortest = 60; // ms that a timed run should take
@@ -25,18 +25,18 @@ const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, ma
 
 /** The milliseconds of a step, or nothing where the device cannot run the plan. */
 async function time(name) {
-  let session;
+  let program;
   try {
-    session = await openSession(read(`memory-${name}.rlxp`), { device, drafts: false });
+    program = await openProgram(read(`memory-${name}.rlxp`), { device, drafts: false });
   } catch (error) {
     if (error.kind !== 'limit') throw error;
     return console.log(`${name.padEnd(30)} ${error.message}`);
   }
-  await session.run('fill');
+  await program.run('fill');
   const steps = async (runs) => {
     await device.queue.onSubmittedWorkDone();
     const start = performance.now();
-    for (let i = 0; i < runs; i++) await session.run('step', null, { steps: together });
+    for (let i = 0; i < runs; i++) await program.run('step', null, { steps: together });
     await device.queue.onSubmittedWorkDone();
     return (performance.now() - start) / together;
   };
@@ -44,7 +44,7 @@ async function time(name) {
   const once = await steps(1);
   const runs = Math.max(1, Math.ceil(shortest / together / once));
   const ms = (await steps(runs)) / runs;
-  session.close();
+  program.close();
   return ms;
 }
 

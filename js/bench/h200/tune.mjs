@@ -9,7 +9,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSession } from '../../dist/runtime.js';
+import { openProgram } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
 const repeats = 5;
@@ -31,28 +31,28 @@ const groups = [...new Set(trials.map(({ group }) => group))].map((key) => {
 });
 
 /** The milliseconds of a round. */
-async function time(session, rounds) {
+async function time(program, rounds) {
   const start = performance.now();
-  await session.run('run');
+  await program.run('run');
   await device.queue.onSubmittedWorkDone();
   return (performance.now() - start) / rounds;
 }
 
 /** Times the trials of a group by turns, so that none has the GPU while it is slower, and keeps the best of each. */
 async function compare(group) {
-  const sessions = await Promise.allSettled(group.map(({ file }) => openSession(read(file), { device })));
-  let running = group.map((trial, k) => ({ trial, session: sessions[k].value }));
-  for (const [k, { reason }] of sessions.entries()) {
+  const programs = await Promise.allSettled(group.map(({ file }) => openProgram(read(file), { device })));
+  let running = group.map((trial, k) => ({ trial, program: programs[k].value }));
+  for (const [k, { reason }] of programs.entries()) {
     group[k].ms = Infinity;
     if (reason) console.log(`# ${group[k].name} by ${group[k].schedule}: ${reason.message}`);
   }
-  for (let i = 0; i <= repeats; i++) { // the first does not count: a session proves its entry then
+  for (let i = 0; i <= repeats; i++) { // the first does not count: a program proves its entry then
     const times = [];
-    for (const { trial, session } of running) times.push(session ? await time(session, trial.rounds) : Infinity);
+    for (const { trial, program } of running) times.push(program ? await time(program, trial.rounds) : Infinity);
     for (const [k, { trial }] of running.entries()) if (i > 0) trial.ms = Math.min(trial.ms, times[k]);
     if (i === 2) running = running.filter(({ trial }) => trial.ms <= hopeless * Math.min(...group.map(({ ms }) => ms)));
   }
-  for (const { value } of sessions) value?.close();
+  for (const { value } of programs) value?.close();
 }
 
 let untuned = 0, tuned = 0, near = 0;

@@ -1,6 +1,6 @@
 // rlx: plans compiled ahead of time (plans/main.go), replayed by the runtime alone.
 
-import { openSession } from '../../dist/runtime.js';
+import { openProgram } from '../../dist/runtime.js';
 import { convolutionParameters, initialParameters, makeBatches, makeTokens, normal, randoms } from '../jobs.mjs';
 
 // loadPlan reads a plan: from the page's server, or from a folder in Node.
@@ -13,22 +13,22 @@ async function loadPlan(name) {
 // suffix is what the names of plans end in for the device that is measured.
 let suffix = '';
 
-const openPlan = async (name) => openSession(await loadPlan(name + suffix), { drafts: false });
+const openPlan = async (name) => openProgram(await loadPlan(name + suffix), { drafts: false });
 
 // common is what every job has: a number of the last result, and its memory given back.
-const common = (session) => ({
+const common = (program) => ({
   async sync() {
-    const { reading } = await session.run('probe', {}, { read: ['first'] });
+    const { reading } = await program.run('probe', {}, { read: ['first'] });
     return (await reading).values.first[0];
   },
-  dispose: () => session.close(),
+  dispose: () => program.close(),
 });
 
 // resident is a job whose inputs stay on the device.
 async function resident(plan, inputs) {
-  const session = await openPlan(plan);
-  await session.bind('step', inputs);
-  return { step: () => session.run('step'), ...common(session) };
+  const program = await openPlan(plan);
+  await program.bind('step', inputs);
+  return { step: () => program.run('step'), ...common(program) };
 }
 
 // rows is a function of a matrix: name is that of its plan.
@@ -54,31 +54,31 @@ async function cnn({ batch, ...options }) {
 }
 
 async function training(plan, { parameters, batches: data, fresh, rate }) {
-  const session = await openPlan(plan);
-  for (const [i, { data: values }] of parameters.entries()) await session.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, values);
+  const program = await openPlan(plan);
+  for (const [i, { data: values }] of parameters.entries()) await program.write(`${i % 2 ? 'b' : 'w'}${i >> 1}`, values);
   const batches = data.map(({ x, labels }) => ({ x, labels, lr: rate }));
-  if (!fresh) await session.bind('step', { x: batches[0].x, labels: batches[0].labels });
+  if (!fresh) await program.bind('step', { x: batches[0].x, labels: batches[0].labels });
   const fixed = { lr: rate };
   return {
-    step: (i) => session.run('step', fresh ? batches[i % batches.length] : fixed),
-    loss: async () => (await session.read('loss'))[0],
-    ...common(session),
+    step: (i) => program.run('step', fresh ? batches[i % batches.length] : fixed),
+    loss: async () => (await program.read('loss'))[0],
+    ...common(program),
   };
 }
 
 async function lm({ context, width, heads, blocks, batch, vocab, rate }) {
-  const session = await openPlan(`lm-${context}-${width}-${heads}-${blocks}-${batch}`);
-  for (const { name, role, shape } of session.plan.slots) {
+  const program = await openPlan(`lm-${context}-${width}-${heads}-${blocks}-${batch}`);
+  for (const { name, role, shape } of program.plan.slots) {
     if (role !== 'param') continue;
     const n = shape.reduce((a, b) => a * b, 1);
     const data = name.endsWith('/scale') ? new Float32Array(n).fill(1) : shape.length > 1 ? normal(n, 1 / Math.sqrt(shape[0])) : new Float32Array(n);
-    await session.write(name, data);
+    await program.write(name, data);
   }
   const batches = makeTokens({ context, batch, vocab }).map((tokens) => ({ ...tokens, lr: rate }));
   return {
-    step: (i) => session.run('step', batches[i % batches.length]),
-    loss: async () => (await session.read('loss'))[0],
-    ...common(session),
+    step: (i) => program.run('step', batches[i % batches.length]),
+    loss: async () => (await program.read('loss'))[0],
+    ...common(program),
   };
 }
 

@@ -1,4 +1,4 @@
-// The worker side of a session's helper threads on the CPU.
+// The worker side of a program's helper threads on the CPU.
 
 import { gridBytes, help, type Kernels } from './grid.js';
 import type { Help } from './threads.js';
@@ -9,7 +9,7 @@ export function helpWhenAsked(): void {
     if (!(data?.module instanceof WebAssembly.Module)) return;
     const { module, memory, names, grid, own } = data as Help;
     const ready = WebAssembly.instantiate(module, { rlx: { memory }, Math: Math as unknown as WebAssembly.ModuleImports });
-    const { exports } = await ready.finally(() => postMessage(0)); // who waits for it goes on also without it
+    const { exports } = await ready.finally(() => postMessage(0)); // the caller goes on without it after a failure
     help(new Int32Array(memory.buffer, grid, gridBytes / 4), names.map((name) => exports[name]) as unknown as Kernels, own);
   });
 }

@@ -1,8 +1,8 @@
-// Threads that help with the kernels of a plan, where the page is isolated from other origins and so
-// may share memory.
+// Helper threads for the kernels of a plan, where the page is isolated from other origins and so may
+// share memory.
 
-import { greatest } from '../values/dtype.js';
 import { allSteps, type Plan } from '../plan/plan.js';
+import { maxOf } from '../values/dtype.js';
 import { startWorker } from '../worker/remote.js';
 
 /** The message that starts a helper thread. */
@@ -11,11 +11,11 @@ export interface Help { module: WebAssembly.Module; memory: WebAssembly.Memory; 
 /** The number of useful helper threads of a plan. WebKit can lack shared memory in an isolated page. */
 export function helpers({ entries }: Plan): number {
   if (!globalThis.crossOriginIsolated || !globalThis.SharedArrayBuffer) return 0;
-  const groups = greatest(allSteps(entries), (step) => step.kind === 'dispatch' ? step.groups[0]! : 1, 1);
+  const groups = maxOf(allSteps(entries), (step) => step.kind === 'dispatch' ? step.groups[0]! : 1, 1);
   return Math.min(groups, navigator.hardwareConcurrency) - 1;
 }
 
-/** The import of a memory that has a largest size, as package internal/codegen/wasmsimd writes it: the last byte says so, and says with bit 1 that it is shared. */
+/** The import of a memory with a maximal size, as package internal/codegen/wasmsimd writes it: bit 0 of the last byte marks the maximum, bit 1 a shared memory. */
 const memory = new TextEncoder().encode('memory\x02\x01');
 
 /** The module of a plan, with a memory that threads share. */
@@ -25,7 +25,7 @@ export function sharing(code: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> 
   return shared;
 }
 
-/** Starts threads, and waits until they are there: while this one computes, no other can begin. One that cannot be started is no loss but of time, which the console tells. */
+/** Starts threads and waits for them: none can start while this one computes. A thread that fails costs time only, with a warning on the console. */
 export function startThreads(count: number, help: Omit<Help, 'own'>, ownBytes: number): Promise<Worker[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => new Promise<Worker>((done) => {
     const worker = startWorker();

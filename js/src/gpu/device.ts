@@ -1,7 +1,7 @@
 // Requests a GPUDevice and queries its capabilities.
 
-import { RlxError } from '../values/errors.js';
 import type { Plan, Requires } from '../plan/plan.js';
+import { RlxError } from '../values/errors.js';
 
 // These types stand in public declarations. TypeScript's own library has them in its newer versions;
 // in older ones they are empty, unless @webgpu/types is there: either way these merge with them.
@@ -12,7 +12,7 @@ declare global {
 
 /** The source of a device. */
 export interface DeviceOptions {
-  /** A device of your own. It is used as it is, and never destroyed by this library. */
+  /** A device of the caller, which this library never destroys. */
   device?: GPUDevice;
   /** In place of `navigator.gpu`, as for Dawn in Node. */
   gpu?: GPU;
@@ -20,26 +20,26 @@ export interface DeviceOptions {
   powerPreference?: 'low-power' | 'high-performance';
 }
 
-/** How a session deals with the device. */
-export interface GPUSessionOptions {
+/** How a program uses the device. */
+export interface GPUProgramOptions {
   /** The maximal number of submissions in flight, 1 to 64. By default 3, and up to 16 while they are less than 8 ms of work. */
   inFlight?: number;
   /**
-   * Whether a session is ready before the kernels that compile slowest: drafts with equal results replace them at a
-   * fraction of their speed until they are compiled. True by default.
+   * Whether a program is ready before its slowest kernels are compiled: until then drafts replace them, with equal
+   * results, at a fraction of their speed. True by default.
    */
   drafts?: boolean;
   /** How many staging buffers reads go through, up to 64 and at least 3. 4 if not given. */
   staging?: number;
 }
 
-/** A device, and whose it is. */
-export interface Device {
+/** An open device, and whether it is destroyed with what uses it. */
+export interface OpenDevice {
   readonly gpu: GPUDevice;
-  /** False for a device that was given. */
+  /** False for a device of the caller. */
   readonly owned: boolean;
-  /** The adapter's own words for itself: "NVIDIA lovelace", say. */
-  readonly name: string;
+  /** The adapter's name: "NVIDIA lovelace", say. */
+  readonly description: string;
 }
 
 type Capable = GPUAdapter | GPUDevice;
@@ -48,21 +48,21 @@ const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
   (from as GPUAdapter).info ?? (from as GPUDevice).adapterInfo ?? {};
 
 /** Describes what an adapter or a device lacks to run a plan. */
-function lacking({ target, requires: { features, limits, subgroup: [least, most] } }: Plan, from: Capable): string[] {
+function unmet({ target, requires: { features, limits, subgroup: [min, max] } }: Plan, from: Capable): string[] {
   const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
   return [
     target === 'webgpu' ? '' : `a target called ${target}`,
     ...features.map((name) => from.features.has(name as GPUFeatureName) ? '' : name),
     ...Object.entries(limits).map(([name, n]) => n <= has[name]! ? '' : `${name} ${n} (here ${has[name]})`),
-    !most || (subgroupMinSize >= Math.max(least, 1) && subgroupMaxSize <= most) ? '' : 'the subgroup sizes it is made for',
+    !max || (subgroupMinSize >= Math.max(min, 1) && subgroupMaxSize <= max) ? '' : 'the subgroup sizes it is made for',
   ].filter(Boolean);
 }
 
 /** The first of a plan and its variants that an adapter or a device can run. @internal */
 function pickVariant(plan: Plan, from: Capable): Plan {
-  const found = [plan, ...plan.variants].find((one) => !lacking(one, from)[0]);
+  const found = [plan, ...plan.variants].find((one) => !unmet(one, from)[0]);
   if (found) return found;
-  throw new RlxError('limit', `plan ${plan.name}: the device lacks ${lacking(plan, from).join(', ')}`, { op: plan.name });
+  throw new RlxError('limit', `plan ${plan.name}: the device lacks ${unmet(plan, from).join(', ')}`, { op: plan.name });
 }
 
 /** Requests an adapter. Rejects with an {@link RlxError} of kind `device` if there is none. @internal */
@@ -78,7 +78,7 @@ export async function requestAdapter({ gpu, powerPreference = 'high-performance'
  * Opens a device with the features and limits given, and the default ones for the rest.
  * Rejects with an {@link RlxError} of kind `device`. @internal
  */
-export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires, 'features' | 'limits'>): Promise<Device> {
+export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires, 'features' | 'limits'>): Promise<OpenDevice> {
   try {
     const gpu = await adapter.requestDevice({
       label: 'rlx',
@@ -91,30 +91,30 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
   }
 }
 
-/** All that an adapter says of itself, by which the compiler knows some. @internal */
-export function wordsOf(from: Capable): string {
+/** The names that an adapter reports, by which the compiler finds its profile. @internal */
+export function adapterText(from: Capable): string {
   const { vendor, architecture, device, description } = infoOf(from);
   return [vendor, architecture, device, description].join(' ');
 }
 
 /** A device with its name. @internal */
-export function describe(gpu: GPUDevice, owned: boolean, from: Capable): Device {
+export function describe(gpu: GPUDevice, owned: boolean, from: Capable): OpenDevice {
   const { vendor, architecture, description } = infoOf(from);
-  return { gpu, owned, name: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
+  return { gpu, owned, description: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
 }
 
 /**
  * Calls a function when a device is lost; the returned function cancels that. The device's promise, which may
- * outlive many sessions, then retains nothing of the listener. @internal
+ * outlive many programs, then retains nothing of the listener. @internal
  */
 export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => void): () => void {
-  let tell: typeof listener | undefined = listener;
-  void gpu.lost.then((info) => tell?.(info));
-  return () => { tell = undefined; };
+  let notify: typeof listener | undefined = listener;
+  void gpu.lost.then((info) => notify?.(info));
+  return () => { notify = undefined; };
 }
 
 /** A device that can run one of a plan's variants, and that variant. @internal */
-export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: Device; plan: Plan }> {
+export async function deviceFor(plan: Plan, options: DeviceOptions = {}): Promise<{ device: OpenDevice; plan: Plan }> {
   const given = options.device, from = given ?? await requestAdapter(options), variant = pickVariant(plan, from);
   return { device: given ? describe(given, false, given) : await requestDevice(from as GPUAdapter, variant.requires), plan: variant };
 }

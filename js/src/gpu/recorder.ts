@@ -1,13 +1,12 @@
-import type { Dispatches, DispatchObjects, Program } from './program.js';
 import type { Binding, Dispatch, Step } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
+import type { Dispatches, DispatchObjects, Executable } from './executable.js';
 
 /**
- * How many rounds of a loop of unknown length are recorded before a look at whether it goes on: more and
- * more, as one that took long may take longer. A round too many costs its dispatches, which find no
- * workgroups; a look costs a way to the device and back.
+ * The iterations of a loop without a trip count that are recorded between two reads of its condition: the number
+ * doubles from the minimum to the maximum. An iteration too many costs empty dispatches, a read a round trip.
  */
-const firstRounds = 8, maxRounds = 64;
+const minIterations = 8, maxIterations = 64;
 
 /**
  * Encodes an entry's steps: one compute pass, unless copies split it. It skips redundant state changes.
@@ -19,18 +18,18 @@ export class Recorder {
   #uniforms: GPUBindGroup | undefined;
   #row: number | undefined;
   readonly #offsets = new Uint32Array(8);
-  readonly #program: Program;
+  readonly #executable: Executable;
   /** The current encoder. */
   encoder!: GPUCommandEncoder;
-  /** The word of the last condition. */
-  going: unknown;
+  /** The value of the last condition. */
+  condition: unknown;
 
-  constructor(program: Program) { this.#program = program; }
+  constructor(executable: Executable) { this.#executable = executable; }
 
   /**
    * Records steps; `at` holds the byte offsets of uniforms by binding: of the run's scalars, then of the counters'
-   * rows, outermost first. At the check of a loop of unknown trip count it yields the location of the condition: the
-   * caller submits everything recorded, sets another encoder, and sets `going` to the word.
+   * rows, outermost first. At each check of a loop without a trip count it yields the location of the condition: the
+   * caller submits the commands recorded so far, sets another encoder, and sets `condition` to the value.
    */
   * record(steps: readonly Step[], dispatches: Dispatches, ...at: number[]): Generator<Binding, void, void> {
     for (const step of steps) {
@@ -38,15 +37,15 @@ export class Recorder {
         this.#dispatch(this.#pass ?? this.#begin(), step, dispatches.get(step)!, at);
       } else if (step.kind === 'copy') {
         this.end();
-        this.encoder.copyBufferToBuffer(this.#program.buffers[step.from]!, step.fromOffset, this.#program.buffers[step.to]!, step.toOffset, step.bytes);
+        this.encoder.copyBufferToBuffer(this.#executable.buffers[step.from]!, step.fromOffset, this.#executable.buffers[step.to]!, step.toOffset, step.bytes);
       } else {
-        const { going } = step;
-        let count = going ? firstRounds : step.count;
+        const { condition } = step;
+        let count = condition ? minIterations : step.count;
         do {
-          for (let i = 0; i < count; i++) yield* this.record(i % 2 ? step.odd : step.steps, dispatches, ...at, going ? 0 : i * rowBytes);
-          count = Math.min(2 * count, maxRounds);
-          if (going) yield going;
-        } while (going && this.going);
+          for (let i = 0; i < count; i++) yield* this.record(i % 2 ? step.odd : step.steps, dispatches, ...at, condition ? 0 : i * rowBytes);
+          count = Math.min(2 * count, maxIterations);
+          if (condition) yield condition;
+        } while (condition && this.condition);
       }
     }
   }
@@ -63,7 +62,7 @@ export class Recorder {
   }
 
   #dispatch(pass: GPUComputePassEncoder, { kernel, groups, draft }: Dispatch, { storage, uniforms, dynamic, grid }: DispatchObjects, at: readonly number[]): void {
-    const { pipelines, drafts } = this.#program, pipeline = pipelines[kernel]!, [x, y, z] = drafts && draft || groups;
+    const { pipelines, drafts } = this.#executable, pipeline = pipelines[kernel]!, [x, y, z] = drafts && draft || groups;
     if (pipeline !== this.#pipeline) pass.setPipeline(this.#pipeline = pipeline);
     if (storage !== this.#storage) pass.setBindGroup(0, this.#storage = storage);
     if (uniforms && (dynamic.at(-1)! > 0 || uniforms !== this.#uniforms || at[0] !== this.#row)) {

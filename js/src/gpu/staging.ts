@@ -1,14 +1,14 @@
-// Reading from the device without waiting: copies go into a ring of buffers made once, and
-// arrive when the device is done.
+// Asynchronous reads from the device: copies go to a ring of staging buffers, which are mapped when the
+// device is done.
 
-import { fromDevice, greatest, roundUp } from '../values/dtype.js';
+import { statusBytes } from '../plan/validate.js';
+import { statusError } from '../program/base.js';
+import type { Reading } from '../program/program.js';
+import { fromDevice, maxOf, roundUp } from '../values/dtype.js';
 import { asError, RlxError } from '../values/errors.js';
 import { byName } from '../values/named.js';
+import type { Executable } from './executable.js';
 import * as flags from './flags.js';
-import type { Program } from './program.js';
-import { statusError } from '../session/plan-session.js';
-import type { Reading } from '../session/session.js';
-import { statusBytes } from '../plan/validate.js';
 
 /** The location of a value on the device. */
 export interface Source {
@@ -35,29 +35,29 @@ export function readRequest(sources: Source[]): ReadRequest {
   return request;
 }
 
-interface Place { buffer: GPUBuffer; bytes: number; busy: boolean }
+interface StagingBuffer { buffer: GPUBuffer; bytes: number; busy: boolean }
 
 /** A copy in a submission: `arrive` is to be called when that is submitted. */
 export interface Capture { arrive(step: number, submission: number): void }
 
 /** The minimal and maximal size of buffers: larger values are read in parts. */
-const firstBytes = 1 << 20, mostBytes = 64 << 20;
+const minBytes = 1 << 20, maxBytes = 64 << 20;
 
-/** The callbacks to the session. */
+/** The callbacks to the program. */
 export interface StagingHost {
   /** Called when a buffer is free again. */
   onFree(): void;
-  /** The error that ended the session, if one did: it says more than a failed map. */
+  /** The error that ended the program, if any: it has more detail than a failed map. */
   fatal(): Promise<RlxError | undefined>;
 }
 
 export class StagingRing {
   readonly #gpu: GPUDevice;
-  readonly #program: Program;
+  readonly #executable: Executable;
   readonly #host: StagingHost;
   /** The maximal size of a buffer, a multiple of 256. */
   readonly #max: number;
-  readonly #places: Place[];
+  readonly #buffers: StagingBuffer[];
   /** The location of the status words, if any: each read begins with them. */
   readonly #status: Source[];
   /** Requests that found every buffer in use, oldest first. */
@@ -70,20 +70,20 @@ export class StagingRing {
   #latest = -1;
 
   /** Makes a number of buffers, with room for the outputs of a run. One is made larger when a read needs it. */
-  constructor(gpu: GPUDevice, program: Program, places: number, host: StagingHost) {
+  constructor(gpu: GPUDevice, executable: Executable, places: number, host: StagingHost) {
     this.#gpu = gpu;
-    this.#program = program;
+    this.#executable = executable;
     this.#host = host;
-    this.#max = Math.min(mostBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
-    const { status, entries, slots } = program.plan;
-    this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: program.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
-    const bytes = greatest(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
-    this.#places = Array.from({ length: places }, () => this.#place(statusBytes + Math.min(firstBytes, bytes)));
+    this.#max = Math.min(maxBytes, Math.floor(gpu.limits.maxBufferSize / 256) * 256);
+    const { status, entries, slots } = executable.plan;
+    this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: executable.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
+    const bytes = maxOf(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
+    this.#buffers = Array.from({ length: places }, () => this.#makeBuffer(statusBytes + Math.min(minBytes, bytes)));
   }
 
-  #place(bytes: number): Place {
+  #makeBuffer(bytes: number): StagingBuffer {
     const size = Math.min(roundUp(bytes, 256), this.#max);
-    return { buffer: this.#gpu.createBuffer({ label: `${this.#program.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
+    return { buffer: this.#gpu.createBuffer({ label: `${this.#executable.tag} staging`, size, usage: flags.mapRead | flags.copyDst }), bytes: size, busy: false };
   }
 
   /**
@@ -98,31 +98,31 @@ export class StagingRing {
     const max = this.#max, sources = [...this.#status, ...next.sources];
     const total = sources.reduce((sum, { bytes }) => sum + bytes, 0);
     const places = now || total > max
-      ? Array.from({ length: Math.ceil(total / max) }, () => this.#place(total))
+      ? Array.from({ length: Math.ceil(total / max) }, () => this.#makeBuffer(total))
       : this.#free(total);
     if (!places) return undefined;
     this.postponed.shift();
     this.arriving.add(next);
-    eachPiece(sources, max, ({ buffer, offset }, from, i, at, bytes) => {
+    eachChunk(sources, max, ({ buffer, offset }, from, i, at, bytes) => {
       encoder.copyBufferToBuffer(buffer, offset + from, places[i]!.buffer, at, bytes);
     });
     return { arrive: (step, submission) => void this.#arrive(places, next, total, step, submission) };
   }
 
   /** The smallest free buffer that is large enough; failing that, the largest is made anew. */
-  #free(bytes: number): Place[] | undefined {
-    const idle = this.#places.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
+  #free(bytes: number): StagingBuffer[] | undefined {
+    const idle = this.#buffers.filter(({ busy }) => !busy).sort((a, b) => a.bytes - b.bytes);
     const fit = idle.find((place) => place.bytes >= bytes) ?? idle.at(-1);
     if (!fit) return undefined;
     if (fit.bytes < bytes) {
       fit.buffer.destroy();
-      Object.assign(fit, this.#place(bytes));
+      Object.assign(fit, this.#makeBuffer(bytes));
     }
     fit.busy = true;
     return [fit];
   }
 
-  async #arrive(places: Place[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
+  async #arrive(places: StagingBuffer[], request: ReadRequest, total: number, step: number, submission: number): Promise<void> {
     this.#latest = submission;
     const max = this.#max, sources = [...this.#status, ...request.sources];
     try {
@@ -132,7 +132,7 @@ export class StagingRing {
         return buffer.getMappedRange(0, bytes);
       }));
       const values = new Map(sources.map((source) => [source, new Uint8Array(source.bytes)]));
-      eachPiece(sources, max, (source, from, i, at, bytes) => {
+      eachChunk(sources, max, (source, from, i, at, bytes) => {
         values.get(source)!.set(new Uint8Array(mapped[i]!, at, bytes), from);
       });
       for (const status of this.#status) this.#checkStatus(new Uint32Array(values.get(status)!.buffer), submission);
@@ -142,7 +142,7 @@ export class StagingRing {
     }
     for (const place of places) {
       if (place.buffer.mapState === 'mapped') place.buffer.unmap();
-      if (!this.#places.includes(place)) place.buffer.destroy();
+      if (!this.#buffers.includes(place)) place.buffer.destroy();
       place.busy = false;
     }
     this.arriving.delete(request);
@@ -151,19 +151,19 @@ export class StagingRing {
 
   /** Throws the error encoded in the status word, and clears it for later runs. */
   #checkStatus(words: Uint32Array, submission: number): void {
-    const status = this.#program.plan.status!, error = statusError(status, words);
+    const status = this.#executable.plan.status!, error = statusError(status, words);
     if (!error) return;
     if (submission > this.#cleared) {
       this.#cleared = this.#latest;
-      this.#gpu.queue.writeBuffer(this.#program.buffers[status.buffer]!, status.offset, new Uint32Array(statusBytes / 4));
+      this.#gpu.queue.writeBuffer(this.#executable.buffers[status.buffer]!, status.offset, new Uint32Array(statusBytes / 4));
     }
     throw error;
   }
 
-  /** Ends all that has not arrived. */
+  /** Rejects all pending reads. */
   close(error: RlxError): void {
     for (const request of [...this.postponed.splice(0), ...this.arriving]) request.reject(error);
-    for (const { buffer } of this.#places) buffer.destroy();
+    for (const { buffer } of this.#buffers) buffer.destroy();
   }
 }
 
@@ -171,7 +171,7 @@ export class StagingRing {
  * Splits consecutive values into pieces for staging buffers of `max` bytes: calls `piece` with a value, the offset
  * in it, the buffer's index, the offset in that, and the length.
  */
-function eachPiece(sources: Source[], max: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
+function eachChunk(sources: Source[], max: number, piece: (source: Source, from: number, i: number, at: number, bytes: number) => void): void {
   let at = 0;
   for (const source of sources) {
     for (let from = 0, bytes = 0; from < source.bytes; from += bytes, at += bytes) {

@@ -1,12 +1,73 @@
-import { compiler, invoke, release } from './compiler.js';
-import { checkType, type DType, makers, type TensorData } from '../values/dtype.js';
-import { checkOptions, classOf, RlxError, shown } from '../values/errors.js';
-import { blameCallers, outside } from './blame.js';
-import { checkInitial, type Initial } from './initial.js';
+import { checkType, type DType, arrayTypes, type TensorData } from '../values/dtype.js';
+import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
+import { compiler, invoke, release } from '../wasm/compiler.js';
 import type { Instance } from '../wasm/module.js';
-import { BuilderOps } from './ops.gen.js';
-import { type Attributes, type Dim, dimOf, type Operand, snake, Value, type ValueType } from './value.js';
 import { Request } from '../wasm/wire.js';
+import { callBack, type Called, methodsAtCaller, trimmedTo } from './caller-stack.js';
+import { checkInitial, type Initial } from './initial.js';
+import { BuilderOps, ValueOps } from './ops.gen.js';
+import { ruleOf } from './rule.js';
+import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
+
+/** An operand: a value, or a number, which gets the element type of the op's other operands. */
+export type Operand = OperandOf<Value>;
+
+/** The result of an index out of range: zeros, the nearest element, or wrapped from the other end. */
+export type Outside = 'fill' | 'clip' | 'wrap';
+const outsides = 'fill clip wrap';
+
+/** The compiler's code of an {@link Outside}. */
+function codeOf(op: string, outside: Outside): number {
+  checkWord(`${op}: outside`, outside, outsides);
+  return outsides.split(' ').indexOf(outside);
+}
+
+/**
+ * A value in a graph under construction. Its ops are its methods; numbers may stand in for
+ * other operands. Elementwise ops broadcast as NumPy does.
+ */
+export class Value extends ValueOps<Value> implements ValueType {
+  readonly dtype: string;
+  readonly shape: readonly Dim[];
+  /** The graph it belongs to. */
+  readonly builder: GraphBuilder;
+  /** Its number there. @internal */
+  readonly id: number;
+
+  /** @internal */
+  constructor(builder: GraphBuilder, id: number, { dtype, shape }: ValueType) {
+    super();
+    this.builder = builder;
+    this.id = id;
+    this.dtype = dtype;
+    this.shape = shape;
+  }
+
+  /** @internal */
+  protected override apply(op: string, operands: readonly (Operand | undefined)[], attributes?: Attributes): Value[] {
+    return this.builder.apply(op, [this, ...operands], attributes);
+  }
+
+  /** The matrix product, over the last axis and the one before last; axes before those are batch axes. */
+  matmul(y: Value): Value { return this.builder.call('matmul', [this, y]); }
+  /** The mean over rows of the cross-entropy of logits and integer labels. A label out of range is an error at run time. */
+  crossEntropyMean(labels: Value): Value { return this.builder.call('cross_entropy_mean', [this, labels]); }
+  /**
+   * The slices along an axis at indices; an index out of range gives zeros, the nearest slice, or wraps around. With
+   * `unordered` the derivative may add f32 in any order: faster, but not reproducible.
+   */
+  take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
+    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, codeOf('take', outside)]);
+  }
+  /** The elements along an axis at indices of the same rank; indices out of range are as in `take`. */
+  takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
+    return this.builder.call('take_along_axis', [this, indices], [axis, codeOf('takeAlongAxis', outside)]);
+  }
+  /** A new axis of size 1. */
+  expandDims(axis: number): Value { return this.builder.call('expand_dims', [this], [axis]); }
+  /** A random key made from this one and an integer. */
+  foldIn(n: Operand): Value { return this.builder.call('fold_in', [this, this.builder.value(n, 'u32')]); }
+}
 
 /**
  * One step of a {@link GraphBuilder.scan}, for the loop's constants, the carries and the step's
@@ -58,16 +119,24 @@ function checkValues(op: string, lists: Readonly<Record<string, readonly unknown
   }
 }
 
+/** An input, a parameter or a state as it was declared. @internal */
+export interface DeclaredPort { kind: string; name: string; type: ValueType; initial: Initial | undefined; frozen: boolean }
+
 /** Builds a graph, see {@link graph}. Invalid calls throw an {@link RlxError} at once. */
-export class GraphBuilder extends BuilderOps {
+export class GraphBuilder extends BuilderOps<Value> {
   readonly #instance: Instance = compiler();
   readonly #handle: number;
   readonly #numbers = new Map<string, Value>();
   #open = true;
-  /** The scopes that are open, joined by slashes. */
+  /** The open scopes, joined by slashes. */
   #scope = '';
   #label = '';
-  /** The initial values of parameters. @internal */
+  readonly #ports: DeclaredPort[] = [];
+  /** Inputs, parameters and states, by their full names. */
+  readonly #declared = new Map<string, Value>();
+  /** The values of parameters in a loop over blocks, whose parameters are stacked around it. @internal */
+  slices?: ReadonlyMap<string, Value>;
+  /** The initial values of parameters and states. @internal */
   readonly initial = new Map<string, Initial>();
   /** The graph around that of a body. */
   readonly #outer: GraphBuilder | undefined;
@@ -94,52 +163,97 @@ export class GraphBuilder extends BuilderOps {
 
   #value(request: Request): Value { return this.#values(request)[0]!; }
 
-  #port(kind: string, name: string, dtype: DType, shape: readonly Dim[]): Value {
-    return this.#value(this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`));
+  #port(kind: string, name: string, dtype: DType, shape: readonly Dim[], initial?: Initial, frozen = false): Value {
+    if (initial !== undefined) checkInitial(name, initial);
+    if (typeof frozen !== 'boolean') throw new RlxError('attr', `${kind}: frozen is a boolean, given as ${classOf(frozen)}`, { name: shown(name) });
+    const request = this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`);
+    const { rule = '', args = [] } = ruleOf(initial) ?? {};
+    const made = this.#value(request.text(rule).list(args, (r, n) => r.f64(n)).u32(Number(frozen)));
+    if (initial !== undefined) this.initial.set(name, initial);
+    this.#declared.set(name, made);
+    this.#ports.push({ kind, name, type: made, initial, frozen });
+    return made;
   }
 
-  /** A value that every run is given. */
+  /** A value that is given at each run. */
   input(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
     return this.#outer ? this.#capture(this.#outer.input(name, dtype, shape)).value : this.#port('input', name, dtype, shape);
   }
 
   /**
-   * A parameter: persistent and trained. `initial` is its initial value, see {@link Initial}; by default ones for
-   * the scale of a norm, else `glorot` from two axes on, else 0.
+   * A parameter: persistent and trained, unless it is `frozen`. `initial` is its initial value, see {@link Initial}; by
+   * default ones for the scale of a norm, else `glorot` from two axes on, else 0.
    */
-  param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial): Value {
+  param(name: string, dtype: DType, shape: readonly Dim[], initial?: Initial, frozen?: boolean): Value {
     name = this.#within(name);
-    if (this.#outer) return this.#capture(this.#outer.param(name, dtype, shape, initial)).value;
-    if (initial !== undefined) {
-      checkInitial(name, initial);
-      this.initial.set(name, initial);
-    }
-    return this.#port('param', name, dtype, shape);
+    const slice = this.slices?.get(name);
+    if (slice) return slice;
+    return this.#outer ? this.#capture(this.#outer.param(name, dtype, shape, initial, frozen)).value : this.#port('param', name, dtype, shape, initial, frozen);
   }
 
-  /** A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as 0, the running variance of a batch norm as 1. */
-  state(name: string, dtype: DType, shape: readonly Dim[] = []): Value {
+  /**
+   * A state: kept between runs, and changed by {@link GraphBuilder.setState}. It begins as `initial`, by default as 0, the
+   * running variance of a batch norm as 1.
+   */
+  state(name: string, dtype: DType, shape: readonly Dim[] = [], initial?: Initial): Value {
     name = this.#within(name);
-    return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape)).value : this.#port('state', name, dtype, shape);
+    return this.#outer ? this.#capture(this.#outer.state(name, dtype, shape, initial)).value : this.#port('state', name, dtype, shape, initial);
   }
+
+  /** The input, parameter or state that was declared before, by its full name, such as `block0/w`. */
+  declared(name: string): Value | undefined { return this.slices?.get(name) ?? this.#outer?.declared(name) ?? this.#declared.get(name); }
 
   /**
    * Builds a part of the graph and returns the result of `build`. The scope's name prefixes those of parameters and
    * states (`w` becomes `name/w`) and labels. Scopes nest; inputs and outputs keep their names.
    */
   scope<T>(name: string, build: () => T): T {
+    return this.scoped(name, build, callBack);
+  }
+
+  /** The full name of the open scope, empty outside of scopes. */
+  get scopeName(): string { return [this.#outer?.scopeName, this.#scope].filter(Boolean).join('/'); }
+
+  /** The builder of the graph around all bodies. @internal */
+  get root(): GraphBuilder { return this.#outer?.root ?? this; }
+
+  /** A builder of a graph of its own, in which a function is tried. @internal */
+  scratch(): GraphBuilder { return new GraphBuilder('scratch'); }
+
+  /** The parameters and states that were declared, by their full names. @internal */
+  get declarations(): readonly DeclaredPort[] { return [...this.#ports]; }
+
+  /** Runs an exported function of this package, `called`: errors begin at its caller. @internal */
+  inside<T>(called: Called, run: () => T): T { return trimmedTo(called, run); }
+
+  /** Runs a function of the caller. @internal */
+  outside<T>(run: () => T): T { return callBack(run); }
+
+  /** Builds outside of all scopes. @internal */
+  unscoped<T>(build: () => T): T {
+    const scope = this.#scope;
+    this.#scope = '';
+    try {
+      return build();
+    } finally {
+      this.#scope = scope;
+    }
+  }
+
+  /** {@link GraphBuilder.scope}, whose function is called as `call` does. @internal */
+  scoped<T>(name: string, build: () => T, call: (build: () => T) => T = (run) => run()): T {
     if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
     checkFunction(`scope ${name} is built by`, build);
     const scope = this.#scope, label = this.#label;
     this.#scope = this.#within(name);
     this.label('');
-    const made = outside(build);
+    const made = call(build);
     this.#scope = scope;
     this.#setLabel(label);
     return made;
   }
 
-  /** A name in the scopes that are open; none stays none, and is refused. */
+  /** A name in the open scopes. An empty name stays empty, and is refused. */
   #within(name: string): string {
     if (typeof name !== 'string') throw new RlxError(name === undefined ? 'missing' : 'attr', `the name is a text, given as ${classOf(name)}`);
     return this.#scope && name ? `${this.#scope}/${name}` : name;
@@ -156,7 +270,7 @@ export class GraphBuilder extends BuilderOps {
     invoke(this.#request(method, method === 'state' ? 'setState' : method).text(name).u32(this.#idOf(value)), this.#instance);
   }
 
-  /** Names the nodes built from here on, in errors and in kernel labels. */
+  /** Sets the label of the nodes that follow, in errors and kernel labels. */
   label(text: string): void { this.#setLabel(this.#within(text) || this.#scope); }
 
   #setLabel(text: string): void {
@@ -168,11 +282,11 @@ export class GraphBuilder extends BuilderOps {
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
     if (!ArrayBuffer.isView(data)) throw new RlxError('dtype', `constant: the elements are in a typed array, given as ${classOf(data)}`, { op: 'constant' });
     const request = this.#request('constant').text(dtype, 'the element type').texts(shape, 'the shape');
-    if (Object.hasOwn(makers, dtype)) checkType('constant: the literal', dtype, data);
+    if (Object.hasOwn(arrayTypes, dtype)) checkType('constant: the literal', dtype, data);
     return this.#value(request.data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
   }
 
-  /** One number in every place of a shape. */
+  /** A value of a shape with all elements equal to n. */
   full(dtype: DType, shape: readonly Dim[], n: number): Value {
     return this.#value(this.#request('full').text(dtype, 'the element type').texts(shape, 'the shape').f64(n, 'the value'));
   }
@@ -225,7 +339,7 @@ export class GraphBuilder extends BuilderOps {
     return this.#values(request);
   }
 
-  /** Calls a function of the compiler that is more than one op. @internal */
+  /** Calls a function of the compiler that adds several ops. @internal */
   call(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
     for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: a number is expected, given as ${classOf(n)}`, { op: name });
     const request = this.#request('call', name).text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
@@ -236,7 +350,7 @@ export class GraphBuilder extends BuilderOps {
    * Builds the bodies of a node, for values like the given ones, and makes the node. The values that the bodies
    * capture from this graph become inputs at a common index.
    */
-  #withBodies<T>(like: readonly ValueType[], place: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
+  #withBodies<T>(like: readonly ValueType[], index: number, builds: Readonly<Record<string, Branch>>, make: (captured: readonly Value[], graphs: readonly number[]) => T): T {
     const bodies: GraphBuilder[] = [], graphs: number[] = [];
     try {
       for (const [name, build] of Object.entries(builds)) {
@@ -248,7 +362,7 @@ export class GraphBuilder extends BuilderOps {
       const captured = [...new Set(bodies.flatMap((body) => [...body.#captured.keys()]))];
       for (const body of bodies) {
         const names = like.map((_, i) => `in${i}`);
-        names.splice(place, 0, ...captured.map((value) => body.#capture(value).name));
+        names.splice(index, 0, ...captured.map((value) => body.#capture(value).name));
         graphs.push(body.finish(names));
       }
       return make(captured, graphs);
@@ -259,7 +373,7 @@ export class GraphBuilder extends BuilderOps {
   }
 
   #fill(like: readonly ValueType[], build: Branch): void {
-    const inputs = like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)), results = outside(() => build(this, inputs));
+    const inputs = like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)), results = callBack(() => build(this, inputs));
     if (!Array.isArray(results)) throw new RlxError('graph', `a body returns a list of values, not ${classOf(results)}`);
     results.forEach((value, i) => invoke(this.#request('output').text(`out${i}`).u32(this.#idOf(value)), this.#instance));
   }
@@ -317,6 +431,16 @@ export class GraphBuilder extends BuilderOps {
       this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
   }
 
+  /**
+   * The results of a part of the graph that the backward pass recomputes from its operands, without storing its values
+   * (JAX's checkpoint). The part may capture other values of this graph and declare parameters.
+   */
+  checkpoint(operands: readonly Value[], build: Branch): Value[] {
+    checkValues('checkpoint', { operands });
+    return this.#withBodies(operands, operands.length, { part: build }, (captured, graphs) =>
+      this.apply('checkpoint', [...operands, ...captured], { residuals: 0 }, graphs));
+  }
+
   /** Finishes the graph and returns its handle; its ports are in the order of the names, if given. @internal */
   finish(names: readonly string[] = []): number {
     const request = this.#request('build').texts(names);
@@ -335,4 +459,4 @@ export class GraphBuilder extends BuilderOps {
 /** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
 export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];
 
-[GraphBuilder, BuilderOps].forEach(blameCallers);
+[Value, ValueOps, GraphBuilder, BuilderOps].forEach(methodsAtCaller);

@@ -1,18 +1,23 @@
-import { compiler, invoke, release } from './compiler.js';
-import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
-import type { Instance } from '../wasm/module.js';
-import { blameCallers, blaming, outside } from './blame.js';
-import { checkFunction, GraphBuilder } from './builder.js';
-import type { Initial } from './initial.js';
-import { type Dim, dimOf, snake, Value, type ValueType } from './value.js';
-import type { GraphTypes, Name, StepTypes } from '../session/types.js';
+import type { GraphTypes, Name, StepTypes } from '../program/types.js';
 import type { DType } from '../values/dtype.js';
+import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
+import { compiler, invoke, release } from '../wasm/compiler.js';
+import type { Instance } from '../wasm/module.js';
 import { Request, type Response } from '../wasm/wire.js';
+import { atCaller, callBack, methodsAtCaller } from './caller-stack.js';
+import { checkFunction, GraphBuilder, Value } from './builder.js';
+import type { Initial } from './initial.js';
+import { type InitialRule, parseRule } from './rule.js';
+import { type Dim, dimOf, snake, type ValueType } from './types.js';
 
 /** An input, a parameter or a state of a graph. */
 export interface Port extends ValueType {
   readonly name: string;
   readonly kind: 'input' | 'param' | 'state';
+  /** The declared rule for the initial value; see also {@link Graph.initial}. */
+  readonly initial?: InitialRule;
+  /** Whether training leaves it as it is. */
+  readonly frozen: boolean;
   /** Whether the default initial value is ones: the scale of a norm, and the running variance of a batch norm. */
   readonly ones: boolean;
 }
@@ -31,7 +36,7 @@ export interface Optimizer {
   nesterov?: boolean;
   /** Of `rmsprop`. */
   centered?: boolean;
-  /** Of `adam` and its kin: 0.9, 0.999 and 1e-8 if not given. `beta2` is also the share of old squares in `rmsprop` and `adadelta`. */
+  /** Of `adam` and its variants: 0.9, 0.999 and 1e-8 if not given. `beta2` is also the share of old squares in `rmsprop` and `adadelta`. */
   beta1?: number;
   beta2?: number;
   epsilon?: number;
@@ -43,7 +48,7 @@ export interface Optimizer {
   clipNorm?: number;
   /** Limits each element of the gradients to this size. */
   clipValue?: number;
-  /** How many steps make one update, by the mean of their gradients. */
+  /** The number of steps of one update, by the mean of their gradients. 1 if not given. */
   accumulate?: number;
   /** Keeps a running mean of each parameter `w`, with this share of the old one, as the state `optim/average/w`. */
   average?: number;
@@ -72,22 +77,22 @@ export interface StepOptions {
   loss?: string;
   /** The learning rate. Without a schedule it is the f32 input `lr`. */
   schedule?: Schedule;
-  /** Parameters that are not trained, by name or by a pattern in which `*` stands for what is between slashes. A scope's stands for all that is in it. */
+  /** Parameters that are not trained, by name or by a pattern in which `*` matches any text between slashes. The name of a scope matches all in it. */
   frozen?: readonly string[];
   /** Lets random ops draw the same numbers in every step, as fixed random features do. A key that depends on no input and on no state that changes is refused if not given. */
   constantKeys?: boolean;
   /** Treats missing gradients of parameters that the loss does not depend on as zeros. By default they are an error; `frozen` excludes parameters. */
   allowUnreached?: boolean;
-  /** How many losses to keep on the device. None if not given to `step`. */
+  /** The number of losses to keep on the device. 0 if not given to `step`. */
   history?: number;
   /**
    * Computes products in half precision, see {@link Graph.mixed}. With `f16` the loss is scaled by a
-   * power of two that finds its own way, and a step whose gradients are not finite changes no parameter.
+   * power of two that adapts, and a step whose gradients are not finite changes no parameter.
    */
   precision?: 'bf16' | 'f16';
 }
 
-// Graphs that nobody reaches any more are given back some time later.
+// Graphs that are garbage are freed some time later.
 const dropped = new FinalizationRegistry<{ instance: Instance; handle: number }>(({ instance, handle }) => release(instance, handle));
 
 /**
@@ -115,7 +120,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     dropped.register(this, { instance: this.#instance, handle }, this);
     const r = invoke(new Request('describe').u32(handle), this.#instance);
     this.name = r.text();
-    this.ports = r.list(() => ({ name: r.text(), kind: r.text() as Port['kind'], ones: r.u32() === 1, ...readType(r) }));
+    this.ports = r.list(() => readPort(r));
     this.outputs = r.list(() => ({ name: r.text(), state: r.u32() === 1, ...readType(r) }));
   }
 
@@ -142,8 +147,8 @@ export class Graph<T extends GraphTypes = GraphTypes> {
   text(): string { return invoke(this.#request('text')).text(); }
 
   /**
-   * The derivatives of an output without axes, as outputs `grad/x`; the graph's own outputs are
-   * left out. By the parameters if no ports are named.
+   * The gradients of an output of rank 0, as outputs `grad/x`, without the graph's own outputs. By the
+   * parameters if no ports are named.
    */
   grad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: `grad/${B}` | ParamValues<T> }> { return this.#derive('grad', output, by); }
   /** {@link Graph.grad}, with the graph's own outputs. */
@@ -152,12 +157,12 @@ export class Graph<T extends GraphTypes = GraphTypes> {
   vjp(...by: string[]): Graph { return this.#derive('vjp', '', by); }
   /** Adds an input `tangent/x` for each port named, and outputs `tangent/y`: the Jacobian times the tangents. */
   jvp(...by: string[]): Graph { return this.#derive('jvp', '', by); }
-  /** Adds inputs `tangent/x` and outputs `hvp/x`: the Hessian of an output without axes, times the tangents. */
+  /** Adds inputs `tangent/x` and outputs `hvp/x`: the Hessian of an output of rank 0, times the tangents. */
   hvp(output: string, ...by: string[]): Graph { return this.#derive('hvp', output, by); }
-  /** The derivative of any order of an output by a port without axes. */
+  /** The derivative of any order of an output by a port of rank 0. */
   nth(output: string, by: string, order: number): Graph { return this.#derive('nth', output, [by], order); }
 
-  /** The graph over a batch axis of that size: where each named port has it, and where each output is to get it (0 if not named). */
+  /** The graph over a batch axis of a size, at a position in each named port, and in each output (0 if not named). */
   vmap(size: Dim, ports: Readonly<Record<string, number>>, outputs: Readonly<Record<string, number>> = {}): Graph<T> {
     const request = this.#request('vmap').text(typeof size === 'number' ? String(size) : size, 'size').numbers(ports, 'f64', 'ports').numbers(outputs, 'f64', 'outputs');
     return new Graph(invoke(request).u32(), this.initial);
@@ -165,7 +170,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 
   /**
    * The graph with its products in half precision: matrix products, convolutions and attention that
-   * are f32 take rounded operands, sum in f32 and round the result. All else stays as it is.
+   * are f32 take rounded operands, sum in f32 and round the result. Other ops stay as they are.
    */
   mixed(type: 'bf16' | 'f16'): Graph<T> {
     checkWord('mixed: type', type, 'bf16 f16');
@@ -177,7 +182,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     return new Graph(invoke(this.#request('bind').numbers(symbols, 'u32', 'symbols')).u32(), this.initial);
   }
 
-  /** A training step: the graph's outputs with the parameters as they were, and the update of the parameters. */
+  /** A training step: the graph's outputs with the old parameters, and the update of the parameters. */
   step(options: StepOptions): Graph<StepTypes<T>> {
     checkOptions('step', options, 'optimizer loss schedule frozen constantKeys allowUnreached history precision');
     const { optimizer, loss = 'loss', schedule, frozen = [], constantKeys, allowUnreached, history = 0, precision } = options ?? {};
@@ -209,6 +214,11 @@ function reals(options: object): Record<string, number> {
   }));
 }
 
+function readPort(r: Response): Port {
+  const name = r.text(), kind = r.text() as Port['kind'], ones = r.u32() === 1, initial = parseRule(r.text());
+  return { name, kind, ones, ...initial && { initial }, frozen: r.u32() === 1, ...readType(r) };
+}
+
 function readType(r: Response): ValueType {
   return { dtype: r.text(), shape: r.list(() => dimOf(r.text())) };
 }
@@ -235,7 +245,7 @@ export interface DeclaredTypes<P extends Declarations, O> {
 /** The readable values besides outputs, if known from scopes. */
 type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `${string}/${string}`;
 
-/** The ways in which {@link graph} is called. */
+/** The signatures of {@link graph}. */
 export interface GraphFunction {
   <const P extends Declarations, O extends Readonly<Record<string, Value>>>(
     name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O,
@@ -264,8 +274,8 @@ export interface GraphFunction {
  * });
  * ```
  */
-export const graph: GraphFunction = blaming((name: string, first: unknown, build?: unknown): Graph<any> =>
-  typeof first === 'function' ? graphOf(name, (b) => outside(() => first(b))) : graphOf(name, declared(name, first as Declarations, build)));
+export const graph: GraphFunction = atCaller((name: string, first: unknown, build?: unknown): Graph<any> =>
+  typeof first === 'function' ? graphOf(name, (b) => callBack(() => first(b))) : graphOf(name, declared(name, first as Declarations, build)));
 
 /** Builds a graph from declarations and a function. */
 function declared(name: string, declarations: Declarations, build: unknown): (b: GraphBuilder) => unknown {
@@ -284,7 +294,7 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     declare(inputs, (port, dtype, shape) => b.input(port, dtype, shape));
     declare(params, (...port) => b.param(...port));
     declare(states, (port, dtype, shape) => b.state(port, dtype, shape));
-    const made = outside(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
+    const made = callBack(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
     if (made instanceof Promise) return made;
     if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
     for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
@@ -313,6 +323,6 @@ function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
 }
 
 /** Reads a graph from its text form. */
-export const parseGraph = blaming((text: string): Graph => new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()));
+export const parseGraph = atCaller((text: string): Graph => new Graph(invoke(new Request('parse', 'parseGraph').text(text, 'the graph')).u32()));
 
-blameCallers(Graph);
+methodsAtCaller(Graph);

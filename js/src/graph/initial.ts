@@ -1,109 +1,101 @@
 // Initial values of parameters.
 
-import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
-import { checkCount, classOf, RlxError, unknownName } from '../values/errors.js';
 import { converted } from '../safetensors/convert.js';
-import type { Graph, Port } from './graph.js';
-import type { HostTensor } from '../session/session.js';
-import type { Module } from './train.js';
+import { arrayType, sizeOf, type TensorData } from '../values/dtype.js';
+import { classOf, RlxError } from '../values/errors.js';
+import { normalQuantile, orthonormal, truncatedQuantile } from './random.js';
+import { type InitialRule, isRule, resolved, ruleOf } from './rule.js';
 
 /**
- * The initial value of a parameter: one number, its elements, or uniform random numbers from the parameter's name
- * and a seed, the same as in Go. The last axis is fan out, the one before it fan in, and all others the receptive
- * field: the bound of `glorot` is √(6 / (fan in + fan out)), of `he` √(6 / fan in).
+ * The initial value of a parameter: one number, its elements, or random numbers by a rule, which depend on the
+ * parameter's name and a seed alone, as in Go. `glorot` and `he` are uniform: the last axis is fan out, the one
+ * before it fan in, and all others the receptive field: the bound of `glorot` is √(6 / (fan in + fan out)), of `he`
+ * √(6 / fan in).
  */
-export type Initial = number | TensorData | 'glorot' | 'he';
+export type Initial = number | TensorData | 'glorot' | 'he' | InitialRule;
 
-/** Throws unless the value is an {@link Initial}. */
+/** Throws unless the value is an {@link Initial}. The compiler checks the name and the numbers of a rule. */
 export function checkInitial(name: string, initial: Initial): void {
-  if (typeof initial === 'number' || ArrayBuffer.isView(initial) || initial === 'glorot' || initial === 'he') return;
+  if (typeof initial === 'number' || ArrayBuffer.isView(initial) || initial === 'glorot' || initial === 'he' || isRule(initial)) return;
   const given = typeof initial === 'string' ? initial : classOf(initial);
-  throw new RlxError('attr', `parameter ${name} begins with a number, its elements in a typed array, 'glorot' or 'he', not with ${given}`, { name });
+  throw new RlxError('attr', `parameter ${name} begins with a number, its elements in a typed array, 'glorot', 'he' or a rule { rule, args }, not with ${given}`, { name });
 }
 
-const paramsOf = (graph: Graph) => graph.ports.filter(({ kind }) => kind === 'param');
-
-/**
- * The initial values of a graph's parameters, and of states that begin as ones. Given values are by name, or by a
- * pattern as in {@link StepOptions.frozen}; names have precedence. Equal names and seeds, integers below 2³², give
- * equal values everywhere.
- */
-export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
-  if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is a graph, given as ${classOf(graph)}`);
-  if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is a number, given as ${classOf(seed)}`);
-  checkCount('seed', seed, 0, 2 ** 32 - 1);
-  const params = paramsOf(graph), own = byParameter(graph, params.map(({ name }) => name), given ?? {});
-  return Object.fromEntries([...params, ...graph.ports.filter(({ kind, ones }) => kind === 'state' && ones)].map((port) => {
-    const initial = own.get(port.name) ?? graph.initial.get(port.name) ?? (port.ones ? 1 : port.shape.length > 1 ? 'glorot' : 0);
-    return [port.name, drawn(port, initial, seed)];
-  }));
-}
-
-/** Expands values given by names and patterns to parameter names. */
-function byParameter(graph: Graph, params: readonly string[], given: Readonly<Record<string, Initial>>): Map<string, Initial> {
-  const patterns = Object.keys(given), own = new Map<string, Initial>(), from = new Map<string, string>();
-  graph.matching(patterns).forEach((matched, i) => {
-    const pattern = patterns[i]!, initial = given[pattern]!;
-    if (!matched.length) throw unknownName(`graph ${graph.name} has no parameter`, pattern, params);
-    checkInitial(pattern, initial);
-    for (const name of matched) {
-      const other = from.get(name);
-      if (other !== undefined && other !== name && pattern !== name && !Object.hasOwn(given, name)) {
-        throw new RlxError('name', `parameter ${name} begins as ${other} and as ${pattern} say, which both match it: give it a value by its name`, { name });
-      }
-      if (other === name) continue;
-      own.set(name, initial);
-      from.set(name, pattern);
-    }
-  });
-  return own;
-}
-
-/** The declared initial values of the parameters of a module's graphs. */
-export function declaredParams({ entries, symbols = {} }: Module): Record<string, HostTensor> {
-  const made: Record<string, HostTensor> = {};
-  for (const graph of Object.values(entries)) {
-    if (typeof graph === 'string' || graph.initial.size === 0) continue;
-    const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-    for (const port of paramsOf(bound)) {
-      const initial = graph.initial.get(port.name);
-      if (initial !== undefined && !made[port.name]) made[port.name] = drawn(port, initial, 0);
-    }
-  }
-  return made;
-}
-
-function drawn({ name, dtype, shape: dims }: Port, initial: Initial, seed: number): HostTensor {
-  const shape = dims.map((d) => {
-    if (typeof d === 'number') return d;
-    throw new RlxError('symbol', `parameter ${name} has the size ${d}, which no symbol gives`, { name });
-  });
-  return { dtype, shape, data: fill(name, dtype, shape, initial, seed) };
-}
-
-function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, seed: number): TensorData {
-  if (typeof initial === 'object') return initial;
-  const size = sizeOf(shape), narrow = dtype === 'f16' || dtype === 'bf16';
-  if (typeof initial === 'number') {
-    if (narrow) return rounded(name, dtype, new Float32Array(size).fill(initial));
-    const type = arrayType(dtype);
-    return new type(new ArrayBuffer(size * type.BYTES_PER_ELEMENT), 0, size).fill(initial);
-  }
+/** The elements of a parameter of constant shape. Equal names and seeds give equal elements everywhere. */
+export function fill(name: string, dtype: string, shape: readonly number[], initial: Initial, seed: number): TensorData {
+  if (ArrayBuffer.isView(initial)) return initial;
+  if (typeof initial === 'number') return full(name, dtype, sizeOf(shape), initial);
+  const { rule, args } = resolved(ruleOf(initial)!, shape), key = blocks(nameHash(name), seed, new Uint32Array(2));
+  if (rule === 'key') return key;
+  if (rule === 'constant') return full(name, dtype, sizeOf(shape), args[0]!);
   const bits = fractionBits[dtype];
   if (!bits) throw new RlxError('dtype', `parameter ${name} is ${dtype}: give its elements`, { name });
-  const out = shape.at(-1) ?? 1, into = shape.at(-2) ?? out, field = sizeOf(shape.slice(0, -2));
-  const bound = Float32Array.of(Math.sqrt(6 / (field * (initial === 'he' ? into : into + out))));
-  const exact = narrow ? converted(name, { dtype, shape: [1], data: rounded(name, dtype, bound) }, 'f32')[0] as number : bound[0]!;
-  const key = blocks(nameHash(name), seed, new Uint32Array(2)), data = new Float32Array(size), words = new Uint32Array(2048);
-  for (let i = 0; i < size; i++) {
-    const at = 2 * i % words.length;
-    if (at === 0) blocks(key, i, words);
-    data[i] = (2 * ((words[at]! ^ words[at + 1]!) >>> 32 - bits) / 2 ** bits - 1) * exact; // all but the product is exact
-  }
-  return narrow ? rounded(name, dtype, data) : data;
+  const draw = draws[rule];
+  if (!draw) throw new RlxError('attr', `parameter ${name} begins by the rule ${rule}, which is not known here`, { name });
+  // Numbers that a narrow type computes are rounded where Go rounds them; distributions but the uniform one are computed in f32.
+  const round = (x: number) => rounded(name, dtype, Float32Array.of(x)), exact = (x: number) => bits === 23 ? Math.fround(x) : converted(name, { dtype, shape: [1], data: round(x) }, 'f32')[0] as number;
+  const data = draw({ shape, args, exact, uniform: (n, visit) => eachUniform(key, n, rule === 'uniform' ? bits : 23, visit) });
+  return bits === 23 ? data : rounded(name, dtype, data);
 }
 
-/** How many bits the significand of a float stores, which is how many random bits it takes. */
+/** What a rule draws with: `uniform` visits n numbers in [0, 1), `exact` rounds to the parameter's type. */
+interface Drawing {
+  shape: readonly number[];
+  args: readonly number[];
+  exact(x: number): number;
+  uniform(n: number, visit: (u: number, i: number) => void): void;
+}
+
+/** Maps uniform numbers to the elements of a shape. */
+function mapped({ shape, uniform }: Drawing, of: (u: number) => number): Float32Array {
+  const data = new Float32Array(sizeOf(shape));
+  uniform(data.length, (u, i) => { data[i] = of(u); });
+  return data;
+}
+
+/** Numbers in [low, high). Around 0 all but the product is exact, so that Go, TypeScript and all devices agree to the bit. */
+function between(d: Drawing, low: number, high: number): Float32Array {
+  const top = d.exact(high), range = d.exact(high - low), from = d.exact(low);
+  return low === -high ? mapped(d, (u) => (2 * u - 1) * top) : mapped(d, (u) => Math.fround(u * range) + from);
+}
+
+const draws: Record<string, (d: Drawing) => Float32Array> = {
+  uniform: (d) => between(d, d.args[0]!, d.args[1]!),
+  normal: (d) => {
+    const [mean, deviation] = d.args as [number, number];
+    return mapped(d, (u) => mean + deviation * normalQuantile(u));
+  },
+  truncated_normal: (d) => {
+    const [mean, deviation, low, high] = d.args as [number, number, number, number];
+    const quantile = truncatedQuantile((low - mean) / (deviation || 1), (high - mean) / (deviation || 1));
+    return mapped(d, (u) => mean + deviation * quantile(u));
+  },
+  orthogonal: (d) => {
+    const [gain = 1, batch = 0] = d.args, cols = d.shape.at(-1)!, count = sizeOf(d.shape.slice(0, batch)), rows = sizeOf(d.shape.slice(batch, -1));
+    return orthonormal(mapped(d, normalQuantile), count, rows, cols, gain);
+  },
+  log_range: ({ shape }) => Float32Array.from({ length: sizeOf(shape) }, (_, i) => Math.log(1 + i % shape.at(-1)!)),
+  softplus_inverse: (d) => between(d, Math.log(d.args[0]!), Math.log(d.args[1]!)).map((log) => Math.exp(log) + Math.log(-Math.expm1(-Math.exp(log)))),
+};
+
+/** Visits n uniform numbers in [0, 1) of some bits, as the op `random_uniform` draws them. */
+function eachUniform(key: Uint32Array, n: number, bits: number, visit: (u: number, i: number) => void): void {
+  const words = new Uint32Array(2048);
+  for (let i = 0; i < n; i++) {
+    const at = 2 * i % words.length;
+    if (at === 0) blocks(key, i, words);
+    visit(((words[at]! ^ words[at + 1]!) >>> 32 - bits) / 2 ** bits, i);
+  }
+}
+
+/** One number for all elements. */
+function full(name: string, dtype: string, size: number, n: number): TensorData {
+  if (dtype === 'f16' || dtype === 'bf16') return rounded(name, dtype, new Float32Array(size).fill(n));
+  const type = arrayType(dtype);
+  return new type(new ArrayBuffer(size * type.BYTES_PER_ELEMENT), 0, size).fill(n);
+}
+
+/** The number of bits of the significand that a float stores, which is that of its random bits. */
 const fractionBits: Record<string, number> = { f32: 23, f16: 10, bf16: 7 };
 
 const rounded = (name: string, dtype: string, data: Float32Array): TensorData =>

@@ -1,10 +1,10 @@
-// The memory that a session may take, where something bounds it: an option, or in Node, Deno and Bun the
-// environment. It is loaded where there is a bound to keep to: pages mostly do without.
+// The memory limit of programs: an option, or in Node, Deno and Bun the environment. Pages without a limit
+// do not load it.
 
-import { roundUp } from '../values/dtype.js';
-import { checkCount, RlxError } from '../values/errors.js';
 import type { Plan } from '../plan/plan.js';
 import { rowBytes } from '../plan/validate.js';
+import { roundUp } from '../values/dtype.js';
+import { checkCount, RlxError } from '../values/errors.js';
 
 interface Process {
   env?: Record<string, string | undefined>;
@@ -14,7 +14,7 @@ interface Process {
 
 /**
  * Refuses a plan whose buffers and rows of scalars, for runs of up to `maxSteps` steps, take more than `memory` bytes,
- * or than the variable RLX_MEMORY says, or than the machine, or the control group, has.
+ * or than the variable RLX_MEMORY, or the memory of the machine or its control group.
  */
 export function checkMemory(plan: Plan, maxSteps: number, memory: number | undefined): void {
   if (memory !== undefined) checkCount('memory', memory, 1);
@@ -28,7 +28,7 @@ export function checkMemory(plan: Plan, maxSteps: number, memory: number | undef
 export const tooLarge = (op: string, needed: number, allowed = 2 ** 32): RlxError =>
   new RlxError('memory', `plan ${op} takes ${needed} bytes, and may take ${allowed}`, { op, needed, allowed });
 
-/** The bytes that the environment allows. A host that knows of no figure, as workerd, says 0. */
+/** The limit of the environment, in bytes. A host without a figure, such as workerd, reports 0. */
 function hostMemory(): number {
   const { process } = globalThis as { process?: Process }, given = process?.env?.RLX_MEMORY;
   if (given) return parseBytes(given);

@@ -128,8 +128,8 @@ function readSteps(r: Reader, depth: number): Step[] {
       case 2:
       case 3:
       case 6: {
-        const going = kind > 3 && readCell(r), count = going ? 1 : r.u32(), steps = readSteps(r, depth + 1);
-        return { kind: 'repeat', count, steps, odd: kind === 3 ? readSteps(r, depth + 1) : steps, ...going && { going } };
+        const condition = kind > 3 && readCell(r), count = condition ? 1 : r.u32(), steps = readSteps(r, depth + 1);
+        return { kind: 'repeat', count, steps, odd: kind === 3 ? readSteps(r, depth + 1) : steps, ...condition && { condition } };
       }
     }
     return refuse(8, `a step of kind ${kind} is not known`, 'version');

@@ -53,10 +53,10 @@ export interface Kernel {
 export interface Dispatch { kind: 'dispatch'; kernel: number; groups: number[]; bindings: Binding[]; grid?: Binding; draft?: number[] }
 export interface Copy { kind: 'copy'; from: number; fromOffset: number; to: number; toOffset: number; bytes: number }
 /**
- * `odd` lists the steps of odd iterations, if they differ. With `going` the loop repeats until the word is 0 after
- * an iteration; superfluous iterations change nothing.
+ * `odd` lists the steps of odd iterations, if they differ. With `condition` the loop repeats until that word is 0 after
+ * an iteration; iterations after that change nothing.
  */
-export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; going?: Binding }
+export interface Repeat { kind: 'repeat'; count: number; steps: Step[]; odd: Step[]; condition?: Binding }
 export type Step = Dispatch | Copy | Repeat;
 
 /**

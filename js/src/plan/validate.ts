@@ -1,8 +1,8 @@
-// The rules of plans that are about the plan, not the file: 9 and up. The comment of the Go
+// The rules about plans, not files: 9 and up. The comment of the Go
 // package internal/compiler/plan lists them with their reasons, and it checks the same in the same order. Here
-// errors have a rule's number for its words: this is part of the least that a page loads.
+// errors have a rule's number for its words: every page loads this file.
 
-import { makers, roundUp, sizeOf } from '../values/dtype.js';
+import { arrayTypes, roundUp, sizeOf } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
 import { type Binding, type Dispatch, type Entry, type Kernel, persistentOf, type Plan, type Slot, type Step } from './plan.js';
 
@@ -10,7 +10,7 @@ import { type Binding, type Dispatch, type Entry, type Kernel, persistentOf, typ
 export const rowBytes = 256;
 /** The size of the status word with its details. */
 export const statusBytes = 16;
-/** The greatest depth of repeats. */
+/** The maximal depth of repeats. */
 export const maxCounters = 7;
 
 const maxDispatches = 1 << 20, maxRepeat = 1 << 16, maxUniformBytes = 1 << 14, maxRowsBytes = 1 << 20;
@@ -23,7 +23,7 @@ export const typeBytes: Record<string, number> = {
   bool: 4, i64: 8, u64: 8, f64: 8, c64: 8, c128: 16,
   q8_0: 34, q4_0: 18, q4_1: 20, q5_0: 22, q5_1: 24, q2_k: 84, q3_k: 110, q4_k: 144, q5_k: 176, q6_k: 210, q8_k: 292,
 };
-for (const dtype in makers) typeBytes[dtype] ??= makers[dtype]!.BYTES_PER_ELEMENT;
+for (const dtype in arrayTypes) typeBytes[dtype] ??= arrayTypes[dtype]!.BYTES_PER_ELEMENT;
 
 /** The kinds of buffer that a slot of each role can lie in, and those that steps can write to. */
 const kindsOf = { input: 'input', scalar: '', param: 'state', state: 'state', output: 'constant input state temp' }, writable = 'state temp status';
@@ -36,13 +36,13 @@ export function refuse(rule: number, what: string, kind: 'plan' | 'version' = 'p
   throw new RlxError(kind, `plan: ${what} (rule ${rule})`);
 }
 
-const differ = <T>(list: T[], field: (item: T) => unknown): boolean => new Set(list.map(field)).size === list.length;
+const distinct = <T>(list: T[], field: (item: T) => unknown): boolean => new Set(list.map(field)).size === list.length;
 const nameOf = ({ name }: { name: string }): string => name;
-const within = (n: number, most: number): boolean => n > 0 && n <= most;
+const within = (n: number, max: number): boolean => n > 0 && n <= max;
 const fitsRow = (bytes: number): boolean => bytes % 4 === 0 && bytes <= maxUniformBytes;
 
 /** Whether non-empty windows are free of conflicts; sorts them. If any two conflict, two neighbours do. */
-function apart(windows: (Binding & { writes: boolean })[]): boolean {
+function disjoint(windows: (Binding & { writes: boolean })[]): boolean {
   windows.sort((a, b) => a.buffer - b.buffer || a.offset - b.offset);
   return windows.every((b, i) => {
     const a = windows[i - 1];
@@ -50,9 +50,9 @@ function apart(windows: (Binding & { writes: boolean })[]): boolean {
   });
 }
 
-/** Throws an {@link RlxError} of kind `plan` unless the plan can be run. Its variants are not looked at. */
+/** Throws an {@link RlxError} of kind `plan` unless the plan can be run. It does not check variants. */
 export function validate({ buffers, slots, constants, kernels, status, entries, requires }: Plan): void {
-  /** The part of the plan that is looked at, for errors. */
+  /** The part of the plan that is checked, for errors. */
   let part = 'buffers';
   /** The bytes of all rows of scalars so far. */
   let rows = 0;
@@ -99,8 +99,8 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     });
     const given = list(entry.inputs, 'input'), row = list(entry.scalars, 'scalar'), results = list(entry.outputs, 'output param state');
     list([...entry.reads, ...entry.sets], 'param');
-    need(differ([...given, ...row], nameOf) && differ(results, nameOf) && !results.some(({ role, name }) => role === 'output' && persistent.has(name)), 28);
-    need(differ(row, ({ offset }) => offset) && row.every(({ offset }) => offset + 4 <= entry.uniformBytes), 29);
+    need(distinct([...given, ...row], nameOf) && distinct(results, nameOf) && !results.some(({ role, name }) => role === 'output' && persistent.has(name)), 28);
+    need(distinct(row, ({ offset }) => offset) && row.every(({ offset }) => offset + 4 <= entry.uniformBytes), 29);
     need(work(entry.steps, entry.uniformBytes, 0) <= maxDispatches, 40);
   }
 
@@ -109,7 +109,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     return steps.reduce((total, step) => {
       if (step.kind === 'repeat') {
         need(within(step.count, maxRepeat), 38);
-        if (step.going) window(step.going, 4);
+        if (step.condition) window(step.condition, 4);
         const { steps, odd, count } = step, of = (list: Step[]) => work(list, uniformBytes, depth + 1) || 1, even = of(steps);
         return total + Math.ceil(count / 2) * even + Math.floor(count / 2) * (odd === steps ? even : of(odd));
       }
@@ -135,7 +135,7 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
     need(kernel.draft ? !step.grid && fits(step.draft) : !step.draft?.some(Boolean), 44);
     need(step.bindings.length === kernel.storage.length, 32);
     need(kernel.counters <= depth && kernel.scalarBytes <= uniformBytes, 33);
-    need(apart(step.bindings.map((at, i) => {
+    need(disjoint(step.bindings.map((at, i) => {
       const writes = kernel.storage[i] !== 'read';
       window(at, rowBytes);
       need(within(at.bytes, bindingBytes), 34);
@@ -155,16 +155,16 @@ export function validate({ buffers, slots, constants, kernels, status, entries, 
   const states = persistentOf(slots), persistent = new Set(states.map(nameOf));
   need(persistent.size === states.length, 16);
   const owned = slots.filter(({ role, bytes }) => bytes > 0 && role !== 'scalar' && role !== 'output');
-  need(apart(owned.map((slot) => ({ ...slot, writes: true }))), 17);
+  need(disjoint(owned.map((slot) => ({ ...slot, writes: true }))), 17);
   part = 'constants';
   for (const constant of constants) window({ ...constant, bytes: constant.data.length }, 4, 'constant state');
   kernels.forEach(checkKernel);
   part = 'status';
   if (status) {
     window({ ...status, bytes: statusBytes }, rowBytes, 'status');
-    need(differ([{ code: 0 }, ...status.codes], ({ code }) => code), 25);
+    need(distinct([{ code: 0 }, ...status.codes], ({ code }) => code), 25);
   }
   part = 'entries';
-  need(differ([{ name: '' }, ...entries], nameOf), 26);
+  need(distinct([{ name: '' }, ...entries], nameOf), 26);
   entries.forEach(checkEntry);
 }

@@ -1,8 +1,8 @@
 // Making a tensor of another element type.
 
-import { arrayType, makers, type StoredData } from '../values/dtype.js';
+import { arrayType, arrayTypes, type StoredData } from '../values/dtype.js';
 import { RlxError } from '../values/errors.js';
-import type { StoredTensor } from '../session/session.js';
+import type { StoredTensor } from '../values/tensor.js';
 
 /** How a type is converted that is narrower than a float, or an integer, of JavaScript. */
 export interface ConvertOptions {
@@ -38,9 +38,9 @@ const narrows = (from: string, to: string): boolean =>
 
 /** The value of a narrow float. */
 function valueOf(bits: number, { exponent, fraction, finite }: Format): number {
-  const most = 2 ** exponent - 1, e = bits >> fraction & most, f = (bits & 2 ** fraction - 1) / 2 ** fraction;
+  const maxExponent = 2 ** exponent - 1, e = bits >> fraction & maxExponent, f = (bits & 2 ** fraction - 1) / 2 ** fraction;
   const sign = bits >> exponent + fraction ? -1 : 1, bias = 2 ** (exponent - 1) - 1;
-  if (e === most && (!finite || f === 1 - 2 ** -fraction)) return f ? NaN : sign * Infinity;
+  if (e === maxExponent && (!finite || f === 1 - 2 ** -fraction)) return f ? NaN : sign * Infinity;
   return sign * (e ? 1 + f : f) * 2 ** (Math.max(e, 1) - bias);
 }
 
@@ -78,7 +78,7 @@ export function converted(name: string, { dtype: from, data }: StoredTensor, to:
     const remedy = narrows(from, to) ? `as('${to}', { narrow: true }) rounds` : 'there is no conversion';
     throw new RlxError('dtype', `${name} is ${from}, wanted as ${to}: ${remedy}`, { name });
   }
-  const table = from in formats && from in makers && from !== 'f32' ? tableOf(from) : undefined;
+  const table = from in formats && from in arrayTypes && from !== 'f32' ? tableOf(from) : undefined;
   const size = data.length, out = new (arrayOf(to) as { new (size: number): StoredData })(size);
   const bits = to === 'f16' || to === 'bf16' ? formats[to] : undefined, big = /64$/.test(to) && integers.test(to);
   for (let i = 0; i < size; i++) {

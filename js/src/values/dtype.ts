@@ -9,32 +9,32 @@ export type DType = 'bool' | 'i8' | 'u8' | 'f8e4m3fn' | 'f8e5m2' | 'i16' | 'u16'
  */
 export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
 
-/** The elements of a tensor in a file, which may be wider than a session's; a `c64` is two numbers. */
+/** The elements of a tensor in a file, which may be wider than a program's; a `c64` is two numbers. */
 export type StoredData = TensorData | Float64Array | BigInt64Array | BigUint64Array;
 
-type Maker = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; of(...elements: number[]): TensorData; readonly BYTES_PER_ELEMENT: number };
+type ArrayType = { new (buffer: ArrayBuffer, offset: number, length: number): TensorData; of(...elements: number[]): TensorData; readonly BYTES_PER_ELEMENT: number };
 
 /** The class of typed array that holds the elements of each dtype. @internal */
-export const makers: Record<string, Maker> = {
+export const arrayTypes: Record<string, ArrayType> = {
   bool: Uint8Array, u8: Uint8Array, f8e4m3fn: Uint8Array, f8e5m2: Uint8Array, i8: Int8Array,
   u16: Uint16Array, f16: Uint16Array, bf16: Uint16Array, i16: Int16Array,
   u32: Uint32Array, i32: Int32Array, f32: Float32Array,
 };
 
 /** The class of typed array that holds a dtype's elements. */
-export const arrayType = (dtype: string): Maker => makers[dtype] ?? Uint8Array;
+export const arrayType = (dtype: string): ArrayType => arrayTypes[dtype] ?? Uint8Array;
 
-/** How many elements a shape has. */
+/** The number of elements of a shape. */
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
 
-/** The greatest of some items' numbers, and of `least`. */
-export const greatest = <T>(items: readonly T[], of: (item: T) => number, least: number): number => items.reduce((most, item) => Math.max(most, of(item)), least);
+/** The maximum of `of` over items, and of `min`. */
+export const maxOf = <T>(items: readonly T[], of: (item: T) => number, min: number): number => items.reduce((max, item) => Math.max(max, of(item)), min);
 
-/** The least multiple of a unit that is not below n. */
+/** n, rounded up to a multiple of a unit. */
 export const roundUp = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 
 /** The length of the typed array that holds a tensor; `bytes` is its size on the device. */
-export const arrayLength = (dtype: string, shape: readonly number[], bytes: number): number => dtype in makers ? sizeOf(shape) : bytes;
+export const arrayLength = (dtype: string, shape: readonly number[], bytes: number): number => dtype in arrayTypes ? sizeOf(shape) : bytes;
 
 /** The elements of a tensor from its bytes on the device, which become the tensor's own. */
 export function fromDevice(dtype: string, shape: readonly number[], bytes: ArrayBuffer): TensorData {

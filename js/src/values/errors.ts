@@ -1,25 +1,25 @@
 /**
  * What went wrong, as a word to branch on.
  *
- * - `shape`, `dtype`, `name`, `missing`, `index`: what is given is of another shape or element
- *   type, is unknown or not there at all, or holds an index outside its range
+ * - `shape`, `dtype`, `name`, `missing`, `index`: a value has another shape or element type
+ *   than required, is unknown or missing, or holds an index outside its range
  * - `busy`: the trainer, or another one with the same history, is running
  * - `nan`: the loss is not a number, and training was asked to stop there
- * - `attr`: an argument, an option or an attribute of an op is not what it has to be
+ * - `attr`: an argument, an option or an attribute of an op is outside its domain
  * - `graph`, `symbol`, `syntax`, `rule`, `unsupported`: the compiler refuses a graph
  * - `plan`, `version`: a plan file is damaged, or made for another version
  * - `limit`: more is needed than the device, or the call, allows
  * - `device`: there is no WebGPU here, no adapter, or the adapter gives no device
  * - `shader`: the browser refuses a kernel
- * - `memory`: a session takes more memory than it may have, or the device is out of it
- * - `gpu`: any other error the device reports; the session is of no use any more
+ * - `memory`: a program takes more memory than it may have, or the device is out of it
+ * - `gpu`: any other error of the device; the program has ended
  * - `lost`: the device is gone, or the worker, and all state on it
- * - `wasm`: a WebAssembly module, or what runs plans on the CPU, cannot be loaded, or failed: `init()`
- *   starts the compiler anew
- * - `store`: what tuning found cannot be kept, or what was kept cannot be read
- * - `internal`: a mistake in the compiler
- * - `closed`: the session, tensor or worker was closed before
- * - `abort`: a signal said so
+ * - `wasm`: a WebAssembly module, or the code that runs plans on the CPU, cannot be loaded, or failed:
+ *   `init()` starts the compiler again
+ * - `store`: results of tuning cannot be written or read
+ * - `internal`: a bug in the compiler
+ * - `closed`: the program, tensor or worker is closed
+ * - `abort`: a signal aborted the call
  */
 export type ErrorKind =
   | 'shape' | 'dtype' | 'name' | 'missing' | 'index' | 'busy' | 'nan'
@@ -40,7 +40,7 @@ export interface ErrorPlace {
   shape?: readonly number[];
   /** The shape that was expected. */
   expected?: readonly number[];
-  /** For errors of memory: the bytes that are needed, and those that are allowed. */
+  /** For errors of memory: the bytes needed, and the limit. */
   needed?: number;
   allowed?: number;
   /** After a lost device: the steps run since the state was last saved. */
@@ -74,32 +74,29 @@ export function need(ok: unknown, kind: ErrorKind, what: string, value: unknown)
   if (!ok) throw new RlxError(kind, `${what}, given as ${classOf(value)}`);
 }
 
-/** The error for an unknown name. `what` says what was looked up. */
+/** The error for an unknown name. `what` begins the message. */
 export function unknownName(what: string, name: unknown, known: Iterable<string>, op?: string): RlxError {
   const text = shown(name), message = `${what} ${text}: there are ${[...known].join(', ') || 'none'}`;
   return new RlxError('name', message, op ? { op, name: text } : { name: text });
 }
 
-/**
- * Refuses options that are no object, or not among those known, which are words in a text: a
- * misspelt one would do nothing.
- */
+/** Refuses options that are no object, and names that are not in a list, separated by spaces: a misspelt option would have no effect. */
 export function checkOptions(what: string, given: unknown, known: string): void {
   need(!given || typeof given === 'object', 'attr', `${what}: options are an object`, given);
   const names = known.split(' ');
   for (const name in given as object) if (!names.includes(name)) throw unknownName(`${what} has no option`, name, names, what);
 }
 
-/** Refuses an option that is none of some words, which stand in a text. */
+/** Refuses an option that is not in a list of words, separated by spaces. */
 export function checkWord(what: string, given: unknown, words: string): void {
   const known = words.split(' ');
   if (!known.includes(given as string)) throw unknownName(`${what} cannot be`, given, known);
 }
 
-/** Refuses an option that is not a whole number from `least` to `most`. */
-export function checkCount(name: string, n: number, least: number, most = Infinity): void {
-  if (typeof n === 'number' && n >= least && n <= most && !(n % 1)) return;
-  throw new RlxError('limit', `${name} is ${shown(n)}, not a whole number from ${least} to ${most}`, { name });
+/** Refuses an option that is not an integer from `min` to `max`. */
+export function checkCount(name: string, n: number, min: number, max = Infinity): void {
+  if (typeof n === 'number' && n >= min && n <= max && !(n % 1)) return;
+  throw new RlxError('limit', `${name} is ${shown(n)}, not a whole number from ${min} to ${max}`, { name });
 }
 
 /** Converts anything thrown to an RlxError; excessive allocations throw a RangeError. */

@@ -1,15 +1,34 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { sizeOf, type TensorData } from './dtype.js';
+import { type DType, sizeOf, type StoredData, type TensorData } from './dtype.js';
 import { need, RlxError } from './errors.js';
 
-// `using` looks for this symbol; where the engine has none, compilers agree on the other.
+// `using` calls the method of this symbol; engines without it have the other by convention of compilers.
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
+
+/** A tensor in host memory. */
+export interface HostTensor {
+  /** Any string, so that `{ dtype: 'f32', ... }` needs no type annotation; a name that is no element type or packed format is refused. */
+  dtype: DType | (string & {});
+  shape: readonly number[];
+  data: TensorData;
+}
+
+/**
+ * A tensor as a file has it: of any element type. Where a parameter is of another, `as` makes a
+ * tensor of that type, or throws where that would change a value.
+ */
+export interface StoredTensor {
+  dtype: string;
+  shape: readonly number[];
+  data: StoredData;
+  as?(dtype: string): StoredTensor;
+}
 
 let live = 0;
 const scopes: TensorScope[] = [];
 
-/** How many tensors are not disposed of: a number that grows is a leak. */
+/** The number of tensors that are not disposed of: one that grows is a leak. */
 export const liveTensors = (): number => live;
 
 /** The type of a tensor. */
@@ -17,7 +36,7 @@ export interface TensorType { dtype: string; shape: readonly number[] }
 
 /** The parts of a tensor; `free` must not retain the tensor. */
 export interface TensorSource extends TensorType {
-  /** The session it belongs to. */
+  /** The program it belongs to. */
   owner: object;
   /** The owner's handle of it. */
   handle: unknown;
@@ -70,7 +89,7 @@ export class Tensor {
   /** The handle of the tensor at `owner`. @internal */
   handleOf(owner: object): unknown {
     const source = this.#live();
-    if (source.owner !== owner) throw new RlxError('name', 'the tensor belongs to another session');
+    if (source.owner !== owner) throw new RlxError('name', 'the tensor belongs to another program');
     return source.handle;
   }
 

@@ -1,13 +1,13 @@
-// A WebAssembly module made by Go: loading it, calling it, starting it anew when it died.
+// A WebAssembly module made by Go: loading, starting and calling it.
 
 import { asError, RlxError } from '../values/errors.js';
 
 /** The version of the calls, as in the Go package wasm/internal/wire. */
-const abi = 3;
+const abi = 4;
 
 /**
- * How often memory is collected: later than Go does by itself, as most compilations are over before
- * there is much to collect, and as often as need be above a size.
+ * When memory is collected: later than by Go's default, as most compilations end before there is much
+ * to collect, and as often as needed above a size.
  */
 const collector = { GOGC: '800', GOMEMLIMIT: '768MiB' };
 
@@ -89,7 +89,7 @@ export class Instance {
   /** Whether the module still runs. */
   get alive(): boolean { return !this.#ended; }
 
-  /** How many objects are held for the host. */
+  /** The number of objects held for the host. */
   get objects(): number { return this.#exports.rlx_objects(); }
 
   #end(why: string, cause?: unknown): RlxError {

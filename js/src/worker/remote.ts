@@ -1,22 +1,23 @@
-// A session in a worker, with the same methods.
+// A program in a worker, with the same methods.
 
-import type { TensorData } from '../values/dtype.js';
-import type { DeviceOptions, GPUSessionOptions } from '../gpu/device.js';
-import { asError, type ErrorKind, need, RlxError } from '../values/errors.js';
+import type { DeviceOptions, GPUProgramOptions } from '../gpu/device.js';
 import { persistentOf, type Plan } from '../plan/plan.js';
+import { checkLoad } from '../program/load.js';
+import type { Device, LoadOptions, Program, Reading, Run, RunOptions } from '../program/program.js';
+import type { Input, Inputs } from '../program/types.js';
+import type { TensorData } from '../values/dtype.js';
+import { asError, type ErrorKind, need, RlxError } from '../values/errors.js';
+import { type HostTensor, type StoredTensor, Tensor } from '../values/tensor.js';
 import { Caller } from './rpc.js';
-import { checkLoad } from '../session/load.js';
-import type { HostTensor, Input, Inputs, LoadOptions, Reading, Run, RunOptions, Session, StoredTensor } from '../session/session.js';
-import { Tensor } from '../values/tensor.js';
 
 export interface WorkerOptions {
-  /** Runs the session in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */
+  /** Runs the program in a worker: true for one of its own, or a worker that runs this package's `worker.js`. */
   worker?: boolean | Worker;
 }
 
-/** The worker's description of a session that it opened. */
-export interface RemoteInfo { plan: Plan; deviceName: string; fallbackReason?: string | undefined }
-/** A tensor as it is known on both sides. */
+/** The worker's description of a program that it opened. */
+export interface RemoteInfo { plan: Plan; device: Device; fallbackReason?: string | undefined }
+/** A tensor by the handle that both sides know. */
 export interface RemoteTensor { tensor: number; dtype: string; shape: readonly number[] }
 
 /** Starts a worker on a script of this package. */
@@ -35,24 +36,24 @@ let workerURL: string | undefined;
 /** Sets the address of `worker.js`: bundlers rename the file and do not see computed addresses. */
 export function setWorkerURL(url: string | undefined): void { workerURL = url; }
 
-/** Starts a worker on this package's `worker.js`, which holds sessions, or is a thread that helps one. */
+/** Starts a worker on this package's `worker.js`, which holds programs or is a helper thread of one. */
 export const startWorker = (): Worker => startScript(workerURL ? new URL(workerURL) : new URL('./worker.js', import.meta.url), 'rlx');
 
-/** Opens a session in a worker. The plan's bytes are copied to it. */
+/** Opens a program in a worker. The plan's bytes are copied to it. */
 export async function openRemote(
   file: Uint8Array | ArrayBuffer,
-  { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUSessionOptions,
-): Promise<Session> {
+  { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUProgramOptions,
+): Promise<Program> {
   if (device || gpu) throw new RlxError('device', 'a worker has a device of its own');
   need(worker === true || (worker as Worker).postMessage, 'attr', 'a worker is true or a Worker', worker);
-  const own = worker === true, thread = own ? startWorker() : worker as Worker; // one of our own ends with the session
+  const own = worker === true, thread = own ? startWorker() : worker as Worker; // one of our own ends with the program
   let kind: ErrorKind = 'device';
   const caller = new Caller(thread, (how) => new RlxError(kind, `the worker ${how}`));
   const end = () => own && thread.terminate();
   try {
     const info = await caller.call<RemoteInfo>('open', file, options);
-    kind = 'lost'; // from now on there is something to lose
-    return new RemoteSession(caller, info, end);
+    kind = 'lost'; // from now on a failure loses state
+    return new RemoteProgram(caller, info, end);
   } catch (reason) {
     caller.end(asError(reason));
     end();
@@ -60,9 +61,9 @@ export async function openRemote(
   }
 }
 
-class RemoteSession implements Session {
+class RemoteProgram implements Program {
   declare readonly plan: Plan;
-  declare readonly deviceName: string;
+  declare readonly device: Device;
   declare fallbackReason?: string;
   readonly lost: Promise<RlxError>;
   steps = 0;
@@ -120,7 +121,7 @@ class RemoteSession implements Session {
 
   close(): void {
     this.#call('close').catch(() => {});
-    this.#caller.end(new RlxError('closed', 'the session was closed'));
+    this.#caller.end(new RlxError('closed', 'the program was closed'));
     this.#onClose();
   }
 }

@@ -1,5 +1,5 @@
-// Calls between threads by messages. Whoever calls has a port of its own: several callers of
-// one worker, this package's or the page's, do not hear each other.
+// Calls between threads by messages. Each caller has a port of its own, so that several callers of one
+// worker do not mix.
 
 import { asError, type ErrorKind, type ErrorPlace, RlxError, unknownName } from '../values/errors.js';
 
@@ -25,8 +25,8 @@ function buffersIn(value: unknown, found = new Set<Transferable>()): Set<Transfe
 }
 
 /**
- * Answers all who connect to this worker, each with handlers of its own. Results must be made
- * for the caller: their arrays are given away.
+ * Answers all callers that connect to this worker, each with handlers of its own. The arrays of results are
+ * transferred: handlers must not keep them.
  */
 export function serve(handlersFor: () => Handlers): void {
   let life: Promise<string | undefined> | undefined;
@@ -37,12 +37,12 @@ export function serve(handlersFor: () => Handlers): void {
   });
 }
 
-/** Takes a lock for the life of this thread and returns its name: whoever gets it next knows that this thread has ended. */
+/** Holds a lock for the lifetime of this thread and returns its name: another thread gets it when this one has ended. */
 function holdLock(): Promise<string | undefined> {
   const name = `rlx ${Math.random()}`, locks = globalThis.navigator?.locks;
   return new Promise((resolve) => {
     const held = locks?.request(name, () => new Promise(() => resolve(name))) ?? Promise.reject();
-    held.catch(() => resolve(undefined)); // not every page may have locks
+    held.catch(() => resolve(undefined)); // not every page has locks
   });
 }
 
@@ -69,7 +69,7 @@ export class Caller {
   #next = 0;
   #ended: RlxError | undefined;
 
-  /** `failure` makes the error that all calls reject with when the worker, it says how, is of no use any more. */
+  /** `failure` makes the error of all calls once the worker fails or ends; `how` is its cause. */
   constructor(worker: Worker, failure: (how: string) => RlxError) {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;

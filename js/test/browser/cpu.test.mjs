@@ -9,7 +9,7 @@ import { serve, strictCSP } from '../rig/serve.mjs';
 const want = JSON.parse(readFileSync(new URL('../testdata/mlp_steps.json', import.meta.url), 'utf8'));
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
-import { graph, init, parseGraph, session, train } from '/dist/index.js';
+import { graph, init, parseGraph, program, train } from '/dist/index.js';
 const { text, losses: { length: steps } } = ${JSON.stringify(want)};
 const elements = (place, size) => Float32Array.from({ length: size }, (_, i) => (i * 7919 + place * 104729) % 1024 / 1024 - 0.5);
 const inputs = { x: elements(0, 12), labels: Int32Array.of(0, 1, 2, 0) };
@@ -19,9 +19,9 @@ globalThis.train = async () => {
   const trainer = await train(parseGraph(text), { optimizer: { kind: 'adam' }, schedule: { kind: 'constant', rate: 0.125 }, params });
   const losses = [];
   await trainer.run({ steps, batches: () => inputs, onProgress: (p) => losses.push(...p.losses) });
-  const { fallbackReason, deviceName } = trainer.session;
-  trainer.session.close();
-  return { losses, fallbackReason, deviceName };
+  const { fallbackReason, device } = trainer.program;
+  trainer.program.close();
+  return { losses, fallbackReason, device: device.description };
 };
 /** A convolutional network, whose compilation takes a while. */
 const network = () => graph('network', (b) => {
@@ -38,14 +38,14 @@ globalThis.longTrain = async (ownGPU) => {
   const begun = performance.now();
   const trainer = await train(network(), { optimizer: { kind: 'adam' }, rate: 1e-3 });
   await trainer.run({ steps: 20, batches: () => given });
-  const { fallbackReason } = trainer.session;
+  const { fallbackReason } = trainer.program;
   const elapsed = performance.now() - begun;
-  trainer.session.close();
+  trainer.program.close();
   await new Promise((done) => setTimeout(done, 200));
   return { fallbackReason, busy: rigLongTasks.reduce((sum, { duration }) => sum + duration, 0) / elapsed };
 };
 globalThis.evaluate = async (worker) => {
-  const made = await session({ entries: { loss: text } }, { on: 'cpu', worker });
+  const made = await program({ entries: { loss: text } }, { on: 'cpu', worker });
   for (const name in params) await made.write(name, params[name]);
   const { reading } = await made.run('loss', inputs, { read: ['loss'] });
   const { loss } = (await reading).values;
@@ -77,9 +77,9 @@ const requested = (name) => server.requests.filter((path) => path.endsWith(`/${n
 for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no adapter', /no adapter/]]) {
   test(`with WebGPU ${webgpu}, training is on the CPU and tells why`, async (t) => {
     const page = await open(t, webgpu);
-    const { losses, fallbackReason, deviceName } = await page.evaluate(() => globalThis.train());
+    const { losses, fallbackReason, device } = await page.evaluate(() => globalThis.train());
     assert.match(fallbackReason, reason);
-    assert.match(deviceName, /CPU/);
+    assert.match(device, /CPU/);
     assert.equal(losses.length, want.losses.length);
     losses.forEach((loss, i) => assert.ok(Math.abs(loss - want.losses[i]) < 1e-4, `step ${i}: ${loss} instead of ${want.losses[i]}`));
     assert.deepEqual([requested('compiler-worker.js'), requested('worker.js')], [1, 1]);
@@ -87,7 +87,7 @@ for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no ad
   });
 }
 
-test('a session on the text of graphs that asks for the CPU is there, in a worker or not', async (t) => {
+test('a program on the text of graphs that asks for the CPU is there, in a worker or not', async (t) => {
   const page = await open(t, 'swiftshader');
   for (const worker of [true, false]) {
     const { loss, fallbackReason } = await page.evaluate((worker) => globalThis.evaluate(worker), worker);

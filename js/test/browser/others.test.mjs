@@ -22,9 +22,9 @@ const inputs = { x: elements(0, 12), labels: Int32Array.of(0, 1, 2, 0) };
 async function run(options) {
   const trainer = await train(parseGraph(text), { optimizer: { kind: 'adam' }, schedule: { kind: 'constant', rate: 0.125 }, params, ...options }), losses = [];
   await trainer.run({ steps, batches: () => inputs, onProgress: (p) => losses.push(...p.losses) });
-  const { fallbackReason, deviceName } = trainer.session;
-  trainer.session.close();
-  return { losses, fallbackReason, deviceName };
+  const { fallbackReason, device } = trainer.program;
+  trainer.program.close();
+  return { losses, fallbackReason, device: device.description };
 }
 export default async () => {
   await init();
@@ -33,10 +33,10 @@ export default async () => {
 `;
 
 function check({ value, problems }, { device, reason }) {
-  for (const { losses, fallbackReason, deviceName } of value) {
+  for (const { losses, fallbackReason, device: found } of value) {
     assert.equal(losses.length, want.losses.length);
     losses.forEach((loss, i) => assert.ok(Math.abs(loss - want.losses[i]) < 1e-4, `step ${i}: ${loss} instead of ${want.losses[i]}`));
-    assert.match(deviceName, device);
+    assert.match(found, device);
     if (reason) assert.match(fallbackReason, reason);
     else assert.equal(fallbackReason, undefined);
   }
@@ -44,12 +44,12 @@ function check({ value, problems }, { device, reason }) {
 }
 
 const threads = `
-import { graph, init, session } from '/dist/index.js';
+import { graph, init, program } from '/dist/index.js';
 const n = 256, numbers = (seed) => Float32Array.from({ length: n * n }, (_, i) => Math.sin(i * seed));
 export default async () => {
   await init();
   const made = graph('product', (b) => b.output('y', b.input('x', 'f32', [n, n]).matmul(b.param('w', 'f32', [n, n])).softmax(-1)));
-  const s = await session({ entries: { main: made } }, { on: 'cpu' });
+  const s = await program({ entries: { main: made } }, { on: 'cpu' });
   await s.write('w', numbers(0.71));
   const { reading } = await s.run('main', { x: numbers(0.37) }, { read: ['y'] }), { y } = (await reading).values;
   s.close();
@@ -84,7 +84,7 @@ for (const name of ['firefox', 'webkit']) {
 
   test(`${name} computes with threads what it does with one`, { skip }, async (t) => {
     const module = threads, shared = await visit(t, name, { module, mounts, csp: strictCSP, headers: isolation }), alone = await visit(t, name, { module, mounts, csp: strictCSP });
-    const started = ({ requests }) => requests.filter((path) => path.endsWith('/worker.js')).length - 1; // beside the session's
+    const started = ({ requests }) => requests.filter((path) => path.endsWith('/worker.js')).length - 1; // beside the program's
     assert.deepEqual([shared.value.isolated, alone.value.isolated], [true, false]);
     assert.ok(started(shared) > 0 && started(shared) < shared.value.cores, `${started(shared)} threads`);
     assert.equal(started(alone), 0);
@@ -99,7 +99,7 @@ for (const name of ['firefox', 'webkit']) {
 test('webkit computes with one thread where an isolated page has no shared memory', { skip: missing('webkit') }, async (t) => {
   const { value, requests, problems } = await visit(t, 'webkit', { module: threads, mounts, csp: strictCSP, headers: isolation, sharedMemory: false });
   assert.ok(value.isolated && value.y);
-  assert.equal(requests.filter((path) => path.endsWith('/worker.js')).length, 1, 'the session has a worker, and no thread');
+  assert.equal(requests.filter((path) => path.endsWith('/worker.js')).length, 1, 'the program has a worker, and no thread');
   assert.deepEqual(problems, []);
 });
 

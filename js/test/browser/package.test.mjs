@@ -1,5 +1,5 @@
 // The packed package in pages of others: built and served by Vite, and loaded from another
-// origin. Graphs are compiled in a worker, sessions live in workers.
+// origin. Graphs are compiled in a worker, programs live in workers.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { openChromium } from '../rig/chromium.mjs';
 import { installPacked, viteServer } from '../rig/package.mjs';
 import { serve } from '../rig/serve.mjs';
 
-const program = (from) => `
-import { graph, init, session } from '${from}';
+const script = (from) => `
+import { graph, init, program } from '${from}';
 const run = async (on) => {
   const made = graph('triple', (b) => b.output('y', b.input('x', 'f32', [2]).mul(3)));
-  const s = await session({ entries: { main: made } }, { on });
+  const s = await program({ entries: { main: made } }, { on });
   const { reading } = await s.run('main', { x: Float32Array.of(1, 2) }, { read: ['y'] });
   const y = [...(await reading).values.y];
   s.close();
@@ -24,7 +24,7 @@ const html = '<!doctype html><html lang="en"><title>project</title><link rel="ic
 
 let project, browser;
 before(async () => {
-  project = await installPacked({ 'index.html': html, 'main.js': program('@rlx-go/rlx') });
+  project = await installPacked({ 'index.html': html, 'main.js': script('@rlx-go/rlx') });
   browser = await openChromium();
 });
 after(async () => {
@@ -54,7 +54,7 @@ test('Vite serves it in development', async (t) => {
 
 test('a page loads it from another origin', async (t) => {
   const host = await serve({ '/rlx': join(project.installed, 'dist') }, { headers: { 'access-control-allow-origin': '*' } });
-  const page = await serve({ '/': { body: html, type: 'text/html' }, '/main.js': { body: program(`${host.origin}/rlx/index.js`) } });
+  const page = await serve({ '/': { body: html, type: 'text/html' }, '/main.js': { body: script(`${host.origin}/rlx/index.js`) } });
   t.after(() => Promise.all([host.close(), page.close()]));
   await check(page.origin);
 });

@@ -9,17 +9,17 @@ import { serve, strictCSP } from '../rig/serve.mjs';
 
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
-import { openSession, startWorker, Trainer } from '/dist/runtime.js';
+import { openProgram, startWorker, Trainer } from '/dist/runtime.js';
 globalThis.startWorker = startWorker;
 const batch = ${batch};
-globalThis.open = async (options) => openSession(await (await fetch('/linear.rlxp')).arrayBuffer(), options);
+globalThis.open = async (options) => openProgram(await (await fetch('/linear.rlxp')).arrayBuffer(), options);
 globalThis.train = async (options, run) => {
-  const session = globalThis.session = await globalThis.open(options);
-  await session.run('init');
+  const program = globalThis.program = await globalThis.open(options);
+  await program.run('init');
   const losses = globalThis.losses = [];
-  const trainer = new Trainer(session, { history: { ring: 'history', count: 'count' } });
+  const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } });
   const { steps, seconds } = await trainer.run({ batches: batch, inputs: { rate: 0.2 }, onProgress: (p) => losses.push(...p.losses), ...run });
-  return { losses, steps, seconds, w: [...await session.read('w')], device: session.deviceName };
+  return { losses, steps, seconds, w: [...await program.read('w')], device: program.device.description };
 };
 globalThis.ready = true;
 `;
@@ -65,7 +65,7 @@ test('a step is one encoder, one pass and one submission', async (t) => {
     await globalThis.train({}, { steps: 20 });
     const before = gpuCounter.liveBuffers();
     gpuCounter.take();
-    for (let i = 0; i < 100; i++) await globalThis.session.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 });
+    for (let i = 0; i < 100; i++) await globalThis.program.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 });
     return { counts: gpuCounter.take(), live: gpuCounter.liveBuffers() - before };
   });
   assert.equal(live, 0);
@@ -113,12 +113,12 @@ for (const worker of [false, true]) {
 test('tells of a worker that was ended in the middle of a step', async (t) => {
   const page = await open(t);
   const { kinds, lost } = await page.evaluate(async () => {
-    const worker = globalThis.startWorker(), session = await globalThis.open({ worker });
-    await session.run('init');
-    const calls = [session.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 }), session.read('w'), session.save()];
+    const worker = globalThis.startWorker(), program = await globalThis.open({ worker });
+    await program.run('init');
+    const calls = [program.run('step', { x: new Float32Array(12), t: new Float32Array(4), rate: 0.1 }), program.read('w'), program.save()];
     worker.terminate();
     const kinds = (await Promise.allSettled(calls)).map(({ reason }) => reason?.kind);
-    return { kinds, lost: (await session.lost).kind };
+    return { kinds, lost: (await program.lost).kind };
   });
   assert.deepEqual(kinds, ['lost', 'lost', 'lost']);
   assert.equal(lost, 'lost');

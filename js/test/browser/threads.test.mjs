@@ -8,7 +8,7 @@ import { isolation, serve, strictCSP } from '../rig/serve.mjs';
 
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
-import { graph, init, session } from '/dist/index.js';
+import { graph, init, program } from '/dist/index.js';
 await init();
 const numbers = (size, seed) => Float32Array.from({ length: size }, (_, i) => Math.sin(i * seed) );
 /** Products, rows, columns, a scan and a convolution, all large enough to be divided. */
@@ -27,7 +27,7 @@ const inputs = { x: numbers(301 * 217, 0.37), image: numbers(3 * 40 * 40 * 5, 0.
 const names = ['rows', 'columns', 'running', 'batches', 'picture', 'total'];
 const digest = async (values) => [...new Uint8Array(await crypto.subtle.digest('SHA-256', values))].join();
 globalThis.run = async (worker) => {
-  const s = await session({ entries: { work: made() } }, { on: 'cpu', worker });
+  const s = await program({ entries: { work: made() } }, { on: 'cpu', worker });
   await s.write('w', numbers(217 * 190, 0.71));
   const out = [];
   for (let i = 0; i < 3; i++) {
@@ -39,11 +39,11 @@ globalThis.run = async (worker) => {
   s.close();
   return out;
 };
-/** How many workgroups there are in some runs right after a session is opened, and how many of them this thread claims. */
+/** How many workgroups there are in some runs right after a program is opened, and how many of them this thread claims. */
 globalThis.shares = async () => {
   const { compareExchange, store } = Atomics, n = 256, shares = { all: 0, own: 0 };
   const g = graph('product', (b) => { b.setState('y', b.state('y', 'f32', [n, n]).matmul(b.param('w', 'f32', [n, n], 0))); });
-  const s = await session({ entries: { product: g } }, { on: 'cpu', worker: false });
+  const s = await program({ entries: { product: g } }, { on: 'cpu', worker: false });
   Atomics.compareExchange = (words, at, before, after) => {
     const found = compareExchange(words, at, before, after);
     if (found === before) shares.own++;
@@ -89,7 +89,7 @@ for (const worker of [true, false]) {
   });
 }
 
-test('threads are there when a session is open, though the page does nothing but compute', async (t) => {
+test('threads are there when a program is open, though the page does nothing but compute', async (t) => {
   const server = await serveWith(isolation);
   t.after(() => server.close());
   const page = await browser.open(`${server.origin}/`);

@@ -9,14 +9,14 @@ import { serve, strictCSP } from '../rig/serve.mjs';
 
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
 const script = `
-import { compile, decodePlan, graph, init, openSession } from '/dist/index.js';
+import { compile, decodePlan, graph, init, openProgram } from '/dist/index.js';
 await init();
 const module = { entries: { main: graph('sums', (b) => b.output('sums', b.input('x', 'f32', [2, 9000]).reduceSum([1]))) } };
 const describe = async (plan) => {
-  const session = await openSession(plan), x = Float32Array.from({ length: 18000 }, (_, i) => i < 9000 ? 1 : 2);
-  const { reading } = await session.run('main', { x }, { read: ['sums'] });
+  const program = await openProgram(plan), x = Float32Array.from({ length: 18000 }, (_, i) => i < 9000 ? 1 : 2);
+  const { reading } = await program.run('main', { x }, { read: ['sums'] });
   const sums = [...(await reading).values.sums];
-  session.close();
+  program.close();
   return { sums, text: new TextDecoder('latin1').decode(plan), kernels: decodePlan(plan).kernels.map(({ name }) => name) };
 };
 globalThis.untuned = async () => describe(await compile(module));
@@ -120,7 +120,7 @@ for (const [what, prepare] of Object.entries(databases)) {
       const { measured, problems: [problem, ...more], sums } = await page.evaluate(() => globalThis.tuned());
       assert.deepEqual([measured.length, sums], [1, rightSums]);
       assert.deepEqual([problem.kind, more], ['store', []]);
-      assert.match(problem.message, /what tuning finds is not kept/);
+      assert.match(problem.message, /results of tuning are not kept/);
     }
     assert.deepEqual(page.problems, []);
   });

@@ -1,7 +1,7 @@
 // What strict TypeScript refuses of a model that was built in TypeScript, and what it takes.
 
-import { batches, graph, init, type Session, session, train, Trainer } from '@rlx-go/rlx';
-import { openSession } from '@rlx-go/rlx/runtime';
+import { batches, graph, init, type Program, program, train, Trainer } from '@rlx-go/rlx';
+import { openProgram } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 
 await init();
@@ -31,7 +31,7 @@ await trainer.run({ steps: 1, batches: () => ({ xx: x }) });
 // @ts-expect-error integers for floats
 await trainer.run({ steps: 1, batches: () => ({ x: labels, labels }) });
 
-const opened = trainer.session;
+const opened = trainer.program;
 await opened.run('step', { x: { data: x, shape: [8, 3] }, labels, lr: 0.1 });
 await opened.run('eval', { x: await opened.upload({ dtype: 'f32', shape: [8, 3], data: x }), labels });
 await opened.bind('step', { lr: 0.1 });
@@ -57,7 +57,7 @@ await opened.write('ww', 1);
 // @ts-expect-error no value of this name
 await opened.keep('los');
 
-const slopes = await session({ entries: { slope: line.grad('loss', 'w'), both: line.valueAndGrad('loss', 'x') } });
+const slopes = await program({ entries: { slope: line.grad('loss', 'w'), both: line.valueAndGrad('loss', 'x') } });
 await slopes.run('slope', { x, labels }, { read: ['grad/w'] });
 await slopes.run('both', { x, labels }, { read: ['loss', 'grad/x'] });
 // @ts-expect-error no entry of this name
@@ -69,15 +69,15 @@ line.grad('los', 'w');
 
 // Of what was built without declarations, or read from a file, any name is taken.
 const loose = graph('loose', (b) => b.output('loss', b.param('w', 'f32', []).mul(b.input('x', 'f32')).mean()));
-const free = await session({ entries: { main: loose, text: loose.text() } });
+const free = await program({ entries: { main: loose, text: loose.text() } });
 await free.run('main', { x: 1, anything: 2 }, { read: ['any'] });
 await free.read('any');
-const planned: Session = await openSession(new Uint8Array(8));
+const planned: Program = await openProgram(new Uint8Array(8));
 await planned.run('any', { thing: labels }, { read: ['any'] });
 new Trainer(planned, { loss: 'any' });
-const typed = await openSession<{ step: { inputs: { x: 'f32' }; values: 'loss' } }>(new Uint8Array(8));
+const typed = await openProgram<{ step: { inputs: { x: 'f32' }; values: 'loss' } }>(new Uint8Array(8));
 await typed.run('step', { x: 1 }, { read: ['loss'] });
 // @ts-expect-error no entry of this name
 await typed.run('stepp', { x: 1 });
-const any: Session = opened, same: Trainer = trainer;
+const any: Program = opened, same: Trainer = trainer;
 export { any, same };

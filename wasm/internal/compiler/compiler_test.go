@@ -40,7 +40,7 @@ func (h *host) value(method string, args ...any) int {
 
 func (h *host) port(kind, name, dtype string, dims ...string) int {
 	h.t.Helper()
-	return h.value("port", kind, name, dtype, Of(dims...))
+	return h.value("port", kind, name, dtype, Of(dims...), "", List{}, 0)
 }
 
 func (h *host) op(op string, operands ...int) int {
@@ -271,10 +271,10 @@ func TestWhatDoesNotFitIsATypedError(t *testing.T) {
 		{"kept axes by a number", "op", []any{b, "mean", Of(x), attr("keep_dims", 0, 1.0), none}, "attr"},
 		{"attribute that is no integer", "op", []any{b, "softmax", Of(x), attr("axis", 0, 0.5), none}, "attr"},
 		{"axis out of range", "op", []any{b, "softmax", Of(x), attr("axis", 0, 2.0), none}, "attr"},
-		{"unknown dtype", "port", []any{b, "input", "z", "f33", none}, "dtype"},
-		{"size that is none", "port", []any{b, "input", "z", "f32", Of("(")}, "shape"},
-		{"port of no kind", "port", []any{b, "nonsense", "z", "f32", none}, "name"},
-		{"name used twice", "port", []any{b, "input", "x", "f32", none}, "name"},
+		{"unknown dtype", "port", []any{b, "input", "z", "f33", none, "", none, 0}, "dtype"},
+		{"size that is none", "port", []any{b, "input", "z", "f32", Of("("), "", none, 0}, "shape"},
+		{"port of no kind", "port", []any{b, "nonsense", "z", "f32", none, "", none, 0}, "name"},
+		{"name used twice", "port", []any{b, "input", "x", "f32", none, "", none, 0}, "name"},
 		{"constant too short", "constant", []any{b, "f32", Of("2"), []byte{0, 0, 0, 0}}, "shape"},
 		{"unknown graph", "text", []any{77}, "name"},
 		{"builder as a graph", "text", []any{b}, "name"},
@@ -345,7 +345,7 @@ func TestErrorsOfOpsNameOpAndOperands(t *testing.T) {
 func FuzzRequests(f *testing.F) {
 	for _, request := range [][]byte{
 		Request("builder", "g"),
-		Request("port", 1, "param", "w", "f32", Of("2", "n+1")),
+		Request("port", 1, "param", "w", "f32", Of("2", "n+1"), "normal", Of(0.0, 1.0), 1),
 		Request("op", 1, "softmax", Of(0), Entries(1, "axis", 0, -1.0), List{}),
 		Request("op", 1, "concatenate", Of(0, 0), List{}, List{}),
 		Request("call", 1, "take", Of(0, 0), Entries(1, 1.0)),
@@ -367,7 +367,7 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := New()
 		Must(t, s, "builder", "g")
-		Must(t, s, "port", 1, "param", "w", "f32", Of("2", "3"))
+		Must(t, s, "port", 1, "param", "w", "f32", Of("2", "3"), "", List{}, 0)
 		Must(t, s, "parse", "graph \"g\" {\n  %0 = param \"w\" : f32[n]\n  %1 = reduce_sum(%0) {axes=[0]} : f32[]\n  output \"y\" = %1\n}\n")
 		r := wire.NewRequest(s.Call(data))
 		if r.U32() == 1 && r.Text() == "internal" {
@@ -384,7 +384,7 @@ func TestARefusedOpLeavesTheBuilderUsable(t *testing.T) {
 			t.Fatalf("%+v", err)
 		}
 	}
-	if _, err := Call(h.Service, "port", h.builder, "input", "x", "f32", Of("2")); err == nil || err.Kind != "name" {
+	if _, err := Call(h.Service, "port", h.builder, "input", "x", "f32", Of("2"), "", List{}, 0); err == nil || err.Kind != "name" {
 		t.Errorf("%+v", err)
 	}
 	text := Must(t, h.Service, "text", h.build("z", h.op("add", x, x))).Text()

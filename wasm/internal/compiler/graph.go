@@ -39,8 +39,8 @@ func text(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	return err
 }
 
-// describe (graph) → name, ports (name, kind, begins as ones?, type), outputs
-// (name, state?, type).
+// describe (graph) → name, ports (name, kind, begins as ones?, initial rule, frozen?, type),
+// outputs (name, state?, type).
 func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
@@ -53,6 +53,9 @@ func describe(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		w.Text(p.Name)
 		w.Text(p.Kind.String())
 		w.Bool(ones[p.Name])
+		o := p.Options()
+		w.Text(o.Initial.String())
+		w.Bool(o.Frozen)
 		w.ValueType(p.Value.Type())
 	}
 	w.U32(len(g.Outputs()))
@@ -124,7 +127,7 @@ func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		g, err = autodiff.HVP(g, output, names...)
 	case "nth":
 		if len(names) != 1 {
-			return ir.Errorf(ir.ErrName, "the derivative of order %d is by one port", order)
+			return ir.Errorf(ir.ErrName, "a derivative of order %d needs one port", order)
 		}
 		g, err = autodiff.NthOrder(g, output, names[0], order)
 	case "mixed":
@@ -134,7 +137,7 @@ func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		}
 		g, err = passes.Mixed(g, d)
 	default:
-		return ir.Errorf(ir.ErrName, "there is no transform %q", transform)
+		return ir.Errorf(ir.ErrName, "unknown transform %q", transform)
 	}
 	return keepGraph(c, w, g, err)
 }

@@ -1,0 +1,208 @@
+// The calls that compile, for the compiler in a worker or in this thread.
+
+import type { ProgramOptions } from '../runtime/open.js';
+import { checkOptions, RlxError } from '../values/errors.js';
+import { compiler, compilerModule, invoke, release, startCompiler, stopCompiler } from '../wasm/compiler.js';
+import { Instance, type WasmSource } from '../wasm/module.js';
+import { Request, type Response } from '../wasm/wire.js';
+import { startScript } from '../worker/remote.js';
+import { Caller } from '../worker/rpc.js';
+
+export interface InitOptions extends Pick<ProgramOptions, 'gpu' | 'device' | 'worker' | 'powerPreference'> {
+  /** The compiler's WebAssembly module, if it is not the `rlx.wasm` beside this script. */
+  wasm?: WasmSource;
+  /**
+   * Where graphs are compiled: true for a worker of its own, false for this thread, or a worker
+   * that runs this package's `compiler-worker.js`. If not given it is a worker where there are any.
+   */
+  compileWorker?: boolean | Worker;
+}
+
+/** Limits of a device that plans are made for. Those of every WebGPU device if not given. */
+export interface Limits {
+  maxStorageBuffersPerShaderStage?: number;
+  maxStorageBufferBindingSize?: number;
+  maxBufferSize?: number;
+  maxComputeWorkgroupStorageSize?: number;
+  maxComputeInvocationsPerWorkgroup?: number;
+  /** Whether it computes with f16, which is the feature `shader-f16`. */
+  f16?: boolean;
+  /**
+   * The subgroup size, if all subgroups have one size (`subgroupMinSize` and `subgroupMaxSize` of the
+   * adapter's info) and it has the features `subgroups` and `subgroup-size-control`.
+   */
+  subgroup?: number;
+  /**
+   * The name of the device or of its adapter, by which the compiler finds its profile: the number of processors, say.
+   * {@link program} sets it.
+   */
+  device?: string;
+}
+
+/** The input of a compilation: graphs in their text form, by entry. */
+export interface Job {
+  name: string;
+  entries: { name: string; text: string }[];
+  symbols: Readonly<Record<string, number>>;
+  limits: Limits;
+  target: Target;
+}
+
+/** The targets of plans: a GPU, or the CPU by WebAssembly, with or without relaxed SIMD. */
+export type Target = 'webgpu' | 'wasm' | 'wasm-relaxed';
+export const targets: readonly Target[] = ['webgpu', 'wasm', 'wasm-relaxed'];
+
+let options: InitOptions = {};
+
+/** The compiler in a worker. */
+interface Remote { caller: Caller; end(): void }
+let remote: Promise<Remote> | undefined;
+/** The number of calls in progress that need the worker, and of tunings that it holds. */
+let uses = 0;
+let resting: ReturnType<typeof setTimeout> | undefined;
+/** The time before an idle worker ends, in milliseconds, where it keeps the process alive: in Bun and Deno. */
+const restMs = 250;
+
+/** The options of {@link init}. */
+export const initOptions = (): InitOptions => options;
+
+/**
+ * Loads the compiler. Await it before graphs are built, and again after an error of kind `wasm`, which
+ * starts the module anew, without the graphs from before.
+ */
+export async function init(given?: InitOptions): Promise<void> {
+  if (given) checkOptions('init', given, 'gpu device worker powerPreference wasm compileWorker');
+  if (given && given.wasm !== options.wasm) closeCompiler();
+  if (given) options = given;
+  return startCompiler(options.wasm ?? new URL('./rlx.wasm', import.meta.url));
+}
+
+/**
+ * Ends the compiler and its worker, and frees the memory of both. Graphs are gone then, compilations in
+ * progress reject, and programs stay. {@link init} starts it anew.
+ */
+export function closeCompiler(): void {
+  endWorker();
+  stopCompiler();
+}
+
+function endWorker(): void {
+  remote?.then(({ end }) => end(), () => {});
+  remote = undefined;
+}
+
+/** Counts uses of the worker; an idle one is terminated where it would keep the process alive. */
+function use(more: number): void {
+  uses += more;
+  clearTimeout(resting);
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (uses === 0 && process?.versions?.node) resting = setTimeout(endWorker, restMs);
+}
+
+/** Makes a call about a job, whose graphs are the compiler's as long as it takes. */
+function ask(instance: Instance, method: string, { name, entries, symbols, limits, target }: Job): Response {
+  const graphs: { name: string; handle: number }[] = [];
+  try {
+    for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
+    const request = new Request(method).text(name).list(graphs, (r, graph) => r.text(graph.name).u32(graph.handle)).numbers(symbols, 'u32');
+    for (const limit of [
+      limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
+      limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
+    ]) request.f64(limit ?? 0);
+    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).text(limits.device ?? '').u32(targets.indexOf(target)), instance);
+  } finally {
+    for (const { handle } of graphs) release(instance, handle);
+  }
+}
+
+type PlanFile = Uint8Array<ArrayBuffer>;
+
+/** A group of kernels that can be scheduled in several ways. */
+export interface Group {
+  /** The key that equal groups of any graph share. */
+  key: string;
+  /** The name of its kernels. */
+  name: string;
+  /** Its schedules, the default first. */
+  schedules: string[];
+}
+
+/** The groups of a job, and its handle in the compiler until `forget`. */
+export interface Choices { tuning: number; groups: Group[] }
+
+/** The calls that compile, for graphs in their text form. */
+const methodsOf = (instance: () => Instance | Promise<Instance>) => ({
+  /** The plan file of a job. */
+  async compile(job: Job) { return ask(await instance(), 'compile', job).data() as PlanFile; },
+  async choices(job: Job): Promise<Choices> {
+    const r = ask(await instance(), 'choices', job);
+    return { tuning: r.u32(), groups: r.list(() => ({ key: r.text(), name: r.text(), schedules: r.list(() => r.text()) })) };
+  },
+  /** A plan whose entry `run` does the work of a group by one of its schedules. */
+  async trial(tuning: number, group: number, schedule: number) {
+    return invoke(new Request('trial').u32(tuning).u32(group).u32(schedule), await instance()).data() as PlanFile;
+  },
+  /** The plan file of a job, with the numbers of its groups' schedules. */
+  async tuned(tuning: number, schedules: readonly number[]) {
+    return invoke(new Request('tuned').u32(tuning).list(schedules, (r, n) => r.u32(n)), await instance()).data() as PlanFile;
+  },
+  async forget(tuning: number) { release(await instance(), tuning); },
+});
+
+type Methods = ReturnType<typeof methodsOf>;
+type Answer<M extends keyof Methods> = Awaited<ReturnType<Methods[M]>>;
+
+/** Calls the compiler in a worker if possible, so that this thread stays free. */
+export async function call<M extends keyof Methods>(method: M, ...args: Parameters<Methods[M]>): Promise<Answer<M>> {
+  await init();
+  compiler(); // it may have been closed meanwhile
+  const where = options.compileWorker ?? typeof Worker === 'function';
+  if (where === false) return (methodsOf(compiler)[method] as (...args: unknown[]) => Promise<Answer<M>>)(...args);
+  use(1);
+  try {
+    const { caller } = await (remote ??= openWorker(where)), answer = await caller.call<Answer<M>>(method, ...args);
+    if (method === 'choices') use(1); // the worker holds the tuning until `forget`
+    return answer;
+  } finally {
+    use(method === 'forget' ? -2 : -1);
+  }
+}
+
+/** Starts the compiler in a worker. After a failure the next call starts another. */
+async function openWorker(where: true | Worker): Promise<Remote> {
+  const own = where === true, worker = own ? startScript(new URL('./compiler-worker.js', import.meta.url), 'rlx compiler') : where;
+  const module = compilerModule();
+  let ended = false;
+  const caller = new Caller(worker, (how) => {
+    if (!ended) endWorker();
+    return new RlxError('wasm', `the compiler's worker ${how}`);
+  });
+  const end = () => {
+    ended = true;
+    caller.end(new RlxError('closed', 'the compiler was closed'));
+    if (own) worker.terminate();
+  };
+  try {
+    await caller.call('start', await module);
+  } catch (reason) {
+    remote = undefined;
+    end();
+    throw reason;
+  }
+  return { caller, end };
+}
+
+/** The methods of a worker that compiles. */
+export function compilerHandlers() {
+  let module: WebAssembly.Module, instance: Instance | undefined;
+  return {
+    async start(given: WebAssembly.Module) {
+      module = given;
+      instance = await Instance.start(module);
+    },
+    ...methodsOf(async () => {
+      if (!instance?.alive) instance = await Instance.start(module);
+      return instance;
+    }),
+  };
+}

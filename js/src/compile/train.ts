@@ -1,0 +1,189 @@
+import { type DeviceOptions, requestAdapter, adapterText } from '../gpu/device.js';
+import { asyncAtCaller } from '../graph/caller-stack.js';
+import { Graph, type StepOptions } from '../graph/graph.js';
+import { type Initial } from '../graph/initial.js';
+import { declaredParams, initialParams } from '../graph/params.js';
+import type { Program } from '../program/program.js';
+import type { GraphTypes, StepTypes, TypesOfGraphs } from '../program/types.js';
+import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
+import { Trainer } from '../runtime/trainer.js';
+import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
+import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
+import { compileTuned, type TuneOptions } from './tune.js';
+
+/** Graphs that are compiled together: entries share parameters and states. */
+export interface Module {
+  /** The plan's name, `main` by default. */
+  name?: string;
+  /** Graphs, or their text form. */
+  entries: Readonly<Record<string, Graph | string>>;
+  /** The sizes of symbolic dimensions. */
+  symbols?: Readonly<Record<string, number>>;
+  /** The device's capabilities; by default those of every WebGPU device. */
+  limits?: Limits;
+  /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
+  target?: Target;
+  /**
+   * Times the candidate schedules of each group of kernels on the page's GPU and uses the fastest. This takes
+   * seconds to minutes, once: results are stored in IndexedDB, by group and device; with all results stored,
+   * compiling takes about twice as long as untuned. Plans then differ between devices. WebAssembly is not tuned.
+   */
+  tune?: boolean | TuneOptions;
+}
+
+export interface ModuleProgramOptions extends ProgramOptions {
+  /** `best` if not given, which takes the CPU rather than a software GPU: it is faster. */
+  on?: Place;
+}
+
+function jobOf(module: Module): Job {
+  checkOptions('a module', module, 'name entries symbols limits target tune');
+  const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module ?? {};
+  checkWord('target', target, targets.join(' '));
+  if (typeof name !== 'string') throw new RlxError('attr', `a module: the name is a text, given as ${classOf(name)}`, { name: 'name' });
+  checkLimits(limits);
+  if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are graphs by name, given as ${classOf(entries)}`);
+  const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
+  return { name, entries: texts, symbols, limits, target };
+}
+
+function textOf(entry: string, graph: Graph | string): string {
+  if (typeof graph === 'string') return graph;
+  if (graph instanceof Graph) return graph.text();
+  throw new RlxError('missing', `entry ${entry} is a graph or its text, given as ${classOf(graph)}`, { name: entry });
+}
+
+/** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
+export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> {
+  return asyncAtCaller(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
+}
+
+/** Compiles, after tuning on a device if requested and useful. */
+function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
+  return tune && job.target === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
+}
+
+/**
+ * A program on graphs, on the device of {@link init} unless the options have another. Without WebGPU it runs on
+ * the CPU, and `fallbackReason` has the reason. Parameters without a declared initial value are 0; {@link
+ * initialParams} draws all of them.
+ */
+export async function program<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }, options: ModuleProgramOptions = {}): Promise<Program<TypesOfGraphs<G>>> {
+  return asyncAtCaller(program, () => programOn(module, options) as Promise<Program<any>>);
+}
+
+async function programOn(module: Module, options: ModuleProgramOptions): Promise<Program> {
+  checkOptions('program', options, programOptions);
+  const made = await openModule(module, options ?? {});
+  try {
+    await made.load(declaredParams(module.entries, module.symbols), { allowMissing: true });
+  } catch (reason) {
+    made.close();
+    throw reason;
+  }
+  return made;
+}
+
+/** Refuses unknown limits, and values that are no counts. */
+function checkLimits(limits: Limits): void {
+  const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';
+  checkOptions('limits', limits, `f16 device ${counts}`);
+  if (typeof (limits?.device ?? '') !== 'string') throw new RlxError('attr', `limits.device is a text, given as ${classOf(limits.device)}`, { name: 'device' });
+  for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
+}
+
+const trainingOptions = 'optimizer loss schedule frozen constantKeys allowUnreached history precision rate entries params seed symbols limits tune';
+
+async function openModule(module: Module, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
+  checkPlace(on);
+  const options = withDefaults(given), job = jobOf(module);
+  if (on === 'cpu') return openOnCPU(job, given);
+  try {
+    if (options.device) {
+      job.limits = { device: adapterText(options.device), ...job.limits };
+    } else if (on === 'best' || !options.worker) { // before the compiler's work
+      const adapter = await requestAdapter(options);
+      if (on === 'best' && isSoftware(adapter)) throw new RlxError('device', 'the GPU here is software on the CPU');
+      job.limits = { device: adapterText(adapter), ...job.limits };
+    }
+    return await openProgram(await compileJob(job, module.tune, options), options);
+  } catch (reason) {
+    if (on === 'gpu' || !(reason instanceof RlxError) || reason.kind !== 'device') throw reason;
+    return Object.assign(await openOnCPU(job, given), { fallbackReason: reason.message });
+  }
+}
+
+/** Whether an adapter computes on the CPU, as SwiftShader, Mesa's llvmpipe and Windows' basic driver do. */
+function isSoftware({ info }: GPUAdapter): boolean {
+  const { isFallbackAdapter, vendor, architecture, device, description } = info ?? {};
+  return isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test([vendor, architecture, device, description].join(' '));
+}
+
+/** A function with relaxed SIMD instructions: it validates only where those are supported. */
+const relaxedModule = Uint8Array.of(
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 20, 1, 18, 0,
+  65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 26, 11,
+);
+
+/** Compiles for the CPU and opens a program there, in a worker unless that is not wanted. */
+async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
+  const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
+  return openProgram(await call('compile', { ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
+}
+
+/** The options with the defaults of `init`: programs live in a worker where there are workers and the page gives no device of its own. */
+function withDefaults(given: ProgramOptions): ProgramOptions {
+  const { gpu, device, powerPreference, worker } = initOptions();
+  const options = { ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...given };
+  return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
+}
+
+export interface TrainingOptions<G extends Readonly<Record<string, Graph>> = Readonly<Record<string, Graph>>> extends StepOptions, ModuleProgramOptions {
+  /** The number of losses to keep on the device, so that all are reported. 64 if not given, 0 for none. */
+  history?: number;
+  /** The learning rate without a schedule: the input `lr`, to be changed by `trainer.program.bind('step', { lr })`. */
+  rate?: number;
+  /** Additional entries, such as `eval`. */
+  entries?: G;
+  /** Initial values of parameters that override their declarations. */
+  params?: Readonly<Record<string, Initial>>;
+  /** The seed of random parameters. 0 if not given. */
+  seed?: number;
+  symbols?: Readonly<Record<string, number>>;
+  limits?: Limits;
+  /** See {@link Module.tune}. */
+  tune?: boolean | TuneOptions;
+}
+
+/**
+ * Makes a training step of a graph that has a loss, compiles it, opens a program and sets the
+ * parameters.
+ *
+ * ```ts
+ * const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 1e-3 });
+ * await trainer.run({ steps: 1000, batches: batches({ x, labels }, { size: 32, shuffle: 1 }) });
+ * ```
+ */
+export async function train<T extends GraphTypes, const G extends Readonly<Record<string, Graph>> = {}>(graph: Graph<T>, options: TrainingOptions<G>): Promise<Trainer<{ readonly step: StepTypes<T> } & TypesOfGraphs<G>>> {
+  return asyncAtCaller(train, () => trainerOf(graph, options) as Promise<Trainer<any>>);
+}
+
+async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
+  checkOptions('train', options, `${trainingOptions} ${programOptions}`);
+  const { optimizer, loss = 'loss', schedule, frozen, constantKeys, allowUnreached, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
+  if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
+  if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
+  if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
+  const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
+  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...precision && { precision } });
+  const begin = initialParams(bound, params, seed); // before the compilation, which takes longer
+  const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
+  try {
+    await made.load(begin, { allowMissing: true }); // of other entries
+    if (rate !== undefined) await made.bind('step', { lr: rate });
+  } catch (reason) {
+    made.close();
+    throw reason;
+  }
+  return new Trainer(made, { loss });
+}

@@ -1,0 +1,61 @@
+import type { RlxError } from '../values/errors.js';
+
+/**
+ * The milliseconds of work to queue ahead of the device. Chromium reports completions up to 1.8 ms late (on an
+ * H200), so three submissions of half a millisecond left the device idle for half of the time. Half a frame of
+ * most displays is an invisible delay.
+ */
+const queuedMs = 8;
+
+/**
+ * Admits submissions in order, with a bounded number in flight: as many as the device completes in {@link queuedMs},
+ * at its recent rate, from 3 to 16, with which reads of every tenth step find a free staging buffer; or a given
+ * number.
+ */
+export class SubmissionLimiter {
+  readonly #fixed: number | undefined;
+  /** The maximal number of submissions in flight. */
+  #limit: number;
+  /** The number of free places; negative after the limit fell. */
+  #free: number;
+  /** The number of releases since the start of the window. */
+  #released = 0;
+  #windowStart = 0;
+  readonly #queue: { go(): void; stop(error: RlxError): void }[] = [];
+
+  constructor(fixed?: number) {
+    this.#fixed = fixed;
+    this.#limit = this.#free = fixed ?? 3;
+  }
+
+  /** Whether a caller waits. */
+  get waiting(): boolean { return this.#queue.length > 0; }
+
+  /** Acquires a place: at once, or when the promise resolves. */
+  acquire(): Promise<void> | undefined {
+    if (this.#free > 0) return void this.#free--;
+    return new Promise((go, stop) => this.#queue.push({ go, stop }));
+  }
+
+  /** Releases a place, to the first in the queue if there is one. */
+  release(): void {
+    this.#free++;
+    this.#released++;
+    this.#adapt();
+    for (; this.#free > 0 && this.#queue[0]; this.#free--) this.#queue.shift()!.go();
+  }
+
+  /** Adapts the limit to the rate of completions, after a window longer than browsers' batching of them. */
+  #adapt(): void {
+    const now = performance.now(), time = now - this.#windowStart;
+    if (this.#released < this.#limit || time < queuedMs / 2) return;
+    const limit = this.#fixed ?? Math.min(Math.max(Math.round(queuedMs * this.#released / time), 3), 16);
+    this.#free += limit - this.#limit;
+    [this.#limit, this.#released, this.#windowStart] = [limit, 0, now];
+  }
+
+  /** Rejects the whole queue. */
+  close(error: RlxError): void {
+    for (const { stop } of this.#queue.splice(0)) stop(error);
+  }
+}

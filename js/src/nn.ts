@@ -1,0 +1,27 @@
+/**
+ * Layers of neural networks: functions of a value that add ops and declare their parameters in a scope of their own. There
+ * is no object that holds them.
+ *
+ * Sizes come from the input: `linear(x, 64)` has the number of outputs alone. Parameters are named scope/weight,
+ * scope/bias and so on, in PyTorch's words and as in the Go package nn; the scope is the option `name` or else the kind of
+ * layer and the number of those before it in the open scope. Each declares its initial value, by default as in PyTorch.
+ * {@link train} and {@link infer} set what {@link dropout} and {@link batchNorm} compute: a model is a function that is
+ * called once for the training step and once for each other entry.
+ *
+ * @module
+ */
+
+export { attention, type AttentionOptions } from './nn/attention.js';
+export { dropout, frozen, infer, isTraining, key, residual, shared, tie, train } from './nn/context.js';
+export { conv1d, conv2d, conv3d, type ConvOptions, convTranspose1d, convTranspose2d, convTranspose3d } from './nn/conv.js';
+export { constant, glorotNormal, glorotUniform, heNormal, heUniform, lecunNormal, lecunUniform, normal, orthogonal, truncatedNormal, uniform } from './nn/initial.js';
+export { here, type LoRAOptions, type NameOption, randomState } from './nn/layer.js';
+export { embedding, type EmbeddingOptions, linear, type LinearOptions, lora } from './nn/linear.js';
+export { mamba, type MambaOptions } from './nn/mamba.js';
+export { moe, type MoEOptions } from './nn/moe.js';
+export { batchNorm, type BatchNormOptions, groupNorm, instanceNorm, layerNorm, type NormOptions, rmsNorm } from './nn/norm.js';
+export { avgPool, globalAvgPool, globalMaxPool, maxPool, type PoolOptions } from './nn/pool.js';
+export { cache, cacheState, positionalEmbedding, type PositionalEmbeddingOptions, positions, type RopeOptions, sinusoidalEncoding } from './nn/position.js';
+export { gru, lstm, type RecurrentOptions, rnn } from './nn/recurrent.js';
+export { stack, type StackOptions } from './nn/stack.js';
+export { type Activation, mlp, type MLPOptions, transformerBlock, type TransformerOptions } from './nn/transformer.js';

@@ -1,0 +1,54 @@
+// Mixtures of experts.
+
+import type { Value } from '../graph/builder.js';
+import type { Initial } from '../graph/initial.js';
+import { fanIn, layer, type NameOption } from './layer.js';
+import { linear } from './linear.js';
+import { stackedInitial } from './stack.js';
+import { type Activation, activationOf } from './transformer.js';
+
+/** Options of {@link moe}. */
+export interface MoEOptions extends NameOption {
+  /** The number of features within an expert. Four times the width if not given. */
+  hidden?: number;
+  /** The number of experts of each token. 2 if not given. */
+  k?: number;
+  /** Limits the tokens of an expert to capacity·k·tokens/experts, rounded up; tokens past it are dropped. No limit if not given. */
+  capacity?: number;
+  /** `swiglu` if not given. */
+  activation?: Activation;
+  /** The initial value of the weights: uniform in ±1/√in if not given, as of `linear`. */
+  init?: Initial;
+}
+
+/**
+ * A mixture of experts: for each token of x, [..., width], the sum of the results of its k best experts, MLPs without
+ * biases, by the softmax of the router's scores, normalised to sum to 1 (Shazeer et al. 2017; as in Mixtral). `loss` is the
+ * load-balancing loss, of rank 0 (Fedus, Zoph and Shazeer, Switch Transformers), to be added to that of the model with a
+ * weight such as 0.01. Parameters: `gate/weight` [width, experts], `experts/w1` [experts, width, hidden], with a gated
+ * activation twice as wide, and `experts/w2` [experts, hidden, width]. Sizes are constant.
+ */
+export function moe(x: Value, experts: number, options?: MoEOptions): [y: Value, loss: Value] {
+  return layer(moe, 'moe', x, options, 'hidden k capacity activation init', (l) => {
+    const width = l.size(-1), { hidden = 4 * width, k = 2, capacity: share, activation = 'swiglu', init } = options ?? {}, { b } = l;
+    const { apply, gated } = activationOf('moe', activation);
+    l.requireCount(hidden, 'hidden');
+    l.requireCount(experts, 'experts');
+    l.requireCount(k, 'k');
+    l.require(k <= experts, `k is ${k} of ${experts} experts`);
+    l.require(share === undefined || share > 0, `capacity is ${share}, not positive`);
+    if (!x.shape.every((n) => typeof n === 'number')) l.fail('symbol', 'the sizes of x are constant');
+    const tokens = (x.shape.slice(0, -1) as number[]).reduce((n, d) => n * d, 1);
+    const capacity = share === undefined ? tokens : Math.min(tokens, Math.ceil(share * k * tokens / experts));
+    const rows = x.reshape([tokens, width]), logits = linear(rows, experts, { name: 'gate', noBias: true, ...init !== undefined && { init } });
+    const [weights, , slots, loss] = logits.moeRoute({ k, capacity, normalize: true });
+    const h = rows.moeDispatch(slots, [experts * capacity]).reshape([experts, capacity, width]);
+    const columns = gated ? 2 * hidden : hidden, initial = (into: number, out: number) => stackedInitial(init ?? fanIn(into), [into, out]);
+    const made = b.scoped('experts', () => {
+      const w1 = l.param('w1', undefined, initial(width, columns), [experts, width, columns]);
+      const w2 = l.param('w2', undefined, initial(hidden, width), [experts, hidden, width]);
+      return apply(h.matmul(w1)).matmul(w2);
+    });
+    return [made.reshape([experts * capacity, width]).moeCombine(weights, slots).reshape(x.shape), loss];
+  });
+}

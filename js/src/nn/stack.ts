@@ -1,0 +1,99 @@
+// Repeated blocks.
+
+import type { DeclaredPort, GraphBuilder, Value } from '../graph/builder.js';
+import type { Initial } from '../graph/initial.js';
+import { type InitialRule, resolved, ruleOf } from '../graph/rule.js';
+import type { DType } from '../values/dtype.js';
+import { checkOptions } from '../values/errors.js';
+import { builderOf, checkBuild, contextOf, drawKey, during, inside, Layer, newStream } from './layer.js';
+
+/** Options of {@link stack}. */
+export interface StackOptions {
+  /**
+   * Runs the blocks as one loop over parameters that are stacked along a first axis, `block/linear0/weight` of [n, ...]: the
+   * graph does not grow with n. If not set the blocks are unrolled, with parameters `block/0/linear0/weight` and so on.
+   */
+  scan?: boolean;
+  /** Recomputes each block from its input in the backward pass, without storing its values. */
+  checkpoint?: boolean;
+}
+
+/**
+ * Applies n blocks of equal structure to x: f to x, f to the result, and so on; f returns a value of the type of x.
+ * Parameters of the blocks are in the scope `name`. With `scan` or `checkpoint` f declares no states, and its value is of a
+ * builder of its own.
+ */
+export function stack(x: Value, name: string, n: number, f: (x: Value) => Value, options?: StackOptions): Value {
+  checkBuild(stack, f);
+  return inside(stack, builderOf(stack, x), () => {
+    checkOptions('nn.stack', options, 'scan checkpoint');
+    const l = new Layer(x, 'stack'), { b } = l;
+    l.requireCount(n, 'the number of blocks', 0);
+    if (n === 0) return x;
+    const { scan, checkpoint = false } = options ?? {};
+    return b.scoped(name, () => scan ? scanned(l, n, f, checkpoint) : unrolled(l, n, f, checkpoint));
+  });
+}
+
+/** Calls the function of a block, whose result has the type of x. */
+function called(l: Layer, x: Value, f: (x: Value) => Value): Value {
+  const y = x.builder.outside(() => f(x));
+  if (y?.dtype !== x.dtype || `${y.shape}` !== `${x.shape}`) l.fail('shape', `a block returns ${y?.dtype}[${y?.shape}]`);
+  return y;
+}
+
+function unrolled(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolean): Value {
+  const { b } = l;
+  let y = l.x;
+  for (let i = 0; i < n; i++) y = b.scoped(String(i), () => checkpoint ? recomputed(l, y, f) : called(l, y, f));
+  return y;
+}
+
+/** A block that the backward pass recomputes. */
+function recomputed(l: Layer, x: Value, f: (x: Value) => Value): Value {
+  const { random } = probe(l, f), { b } = l;
+  const [y] = b.checkpoint(random ? [x, drawKey(b, 'block')] : [x], (body, [input, key]) => [during(body, blockContext(key), () => called(l, input!, f))]);
+  return y!;
+}
+
+/** The context of a block in a body: names count anew, and random numbers come from a key of its own. */
+const blockContext = (key: Value | undefined) => ({ counts: new Map<string, number>(), random: newStream(key) });
+
+/** Runs the blocks as a loop over stacked parameters. */
+function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolean): Value {
+  const { b, x } = l, { params, random } = probe(l, f);
+  const stacked = params.map(({ name, type, initial, frozen }) => {
+    const shape = type.shape as number[], rule = ruleOf(initial);
+    if (initial !== undefined && !rule) l.fail('attr', `parameter ${name} begins with elements: in a loop it begins by a rule`);
+    return b.param(name, type.dtype as DType, [n, ...shape], rule && stackedInitial(rule, shape), frozen);
+  });
+  const keys = random ? [drawKey(b, 'block').randomBits(undefined, { shape: [n], pairs: true })] : [];
+  const block = (body: GraphBuilder, [input, ...slices]: readonly Value[]): Value[] => {
+    body.slices = new Map(params.map(({ name }, i) => [name, slices[i]!]));
+    return [during(body, blockContext(random ? slices.at(-1) : undefined), () => called(l, input!, f))];
+  };
+  const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, carry, slices) =>
+    ({ carries: checkpoint ? body.checkpoint([...carry, ...slices], block) : block(body, [...carry, ...slices]) }));
+  return carries[0]!;
+}
+
+/** The parameters that a block declares, and whether it draws random numbers: found in a graph of its own. */
+function probe(l: Layer, f: (x: Value) => Value): { params: readonly DeclaredPort[]; random: boolean } {
+  const scratch: GraphBuilder = l.b.scratch(), { dtype, shape } = l.x;
+  try {
+    const random = newStream(scratch.input('key', 'u32', [2])), { past, ...cache } = contextOf(l.b).cache ?? { length: 0 };
+    const change = { ...contextOf(l.b), counts: new Map<string, number>(), random, ...cache.length && { cache } };
+    during(scratch, change, () => called(l, scratch.input('x', dtype as DType, shape), f));
+    const ports = scratch.declarations.filter(({ kind }) => kind !== 'input'), state = ports.find(({ kind }) => kind === 'state');
+    if (state) l.fail('graph', `the block declares state ${state.name}: a loop carries values that change; unroll the blocks, without scan`);
+    return { params: ports, random: random.drawn.size > 1 };
+  } finally {
+    scratch.drop();
+  }
+}
+
+/** The rule of weights of a shape along a new first axis, each drawn by a rule. */
+export function stackedInitial(initial: Initial, shape: readonly number[]): InitialRule {
+  const { rule, args } = ruleOf(initial)!;
+  return rule === 'orthogonal' ? { rule, args: [args[0] ?? 1, (args[1] ?? 0) + 1] } : resolved({ rule, args }, shape);
+}

@@ -1,0 +1,95 @@
+// The interface of programs, on a GPU in this thread or in a worker.
+
+import type { Plan } from '../plan/plan.js';
+import type { TensorData } from '../values/dtype.js';
+import type { RlxError } from '../values/errors.js';
+import type { HostTensor, StoredTensor, Tensor } from '../values/tensor.js';
+import type { EntryTypes, Input, InputsOf, Name, ValuesOf } from './types.js';
+
+/** How {@link Program.load} handles tensors and parameters whose names do not match. */
+export interface LoadOptions {
+  /** Ignores tensors that match no parameter or state. By default they are an error. */
+  allowExtra?: boolean;
+  /** Keeps parameters without a tensor. By default they are an error. */
+  allowMissing?: boolean;
+}
+
+export interface RunOptions<V extends string = string> {
+  /** Outputs, parameters and states to read as they are after this run. The copy is part of the run's submission. */
+  read?: readonly V[];
+  /** The number of runs of the entry, in one submission. 1 if not given. Scalars may differ between them. */
+  steps?: number;
+}
+
+/** Values as they were after a step. */
+export interface Reading {
+  /** The number of steps that had been run. */
+  step: number;
+  values: Record<string, TensorData>;
+}
+
+/** A run that was submitted. */
+export interface Run {
+  /** The number of steps that have been run, with this one. */
+  step: number;
+  /**
+   * The values asked for with `read`. It resolves when the device is done.
+   * If all staging buffers are in use the values are those of a later step, whose number it has.
+   */
+  reading?: Promise<Reading> | undefined;
+}
+
+/** A device that programs run on. */
+export interface Device {
+  /** The kind of device, as the Go package names it: `webgpu` or `cpu`. */
+  readonly name: 'webgpu' | 'cpu';
+  /** The name that the adapter or the processor reports. */
+  readonly description: string;
+}
+
+/**
+ * A compiled module and its memory on a device,
+ * with its buffers, pipelines and states; E has the types of its entries. Every method rejects with an
+ * {@link RlxError}; once {@link Program.lost} has resolved, all of them reject with that error.
+ */
+export interface Program<E extends EntryTypes = any> {
+  /** The plan, of its variants the one that runs. */
+  readonly plan: Plan;
+  /** The device that it runs on. */
+  readonly device: Device;
+  /** Why the program fell back to the CPU, if it did. */
+  fallbackReason?: string;
+  /** The number of steps that have been run, of all entries. */
+  readonly steps: number;
+  /** Resolves when the program ends by anything but `close`: a lost device (kind `lost`), an error of the device. */
+  readonly lost: Promise<RlxError>;
+
+  /**
+   * Runs an entry. Resolves when its submission is made, and waits only while the maximal number of submissions is in
+   * flight (option `inFlight`). Every input must be given unless it is bound. The caller may change arrays once
+   * the promise has resolved. Runs happen in the order of the calls.
+   */
+  run<N extends keyof E & string, V extends string>(entry: N, inputs?: InputsOf<E[N]>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run>;
+  /** Uploads inputs that later runs of the entry use, until a run gives another value. */
+  bind<N extends keyof E & string>(entry: N, inputs: InputsOf<E[N]>): Promise<void>;
+  /** The value of an output of the last run, of a parameter or of a state, as of now. */
+  read<V extends string>(name: Name<V, ValuesOf<E>>): Promise<TensorData>;
+  /** Several values of the same moment, in one transfer. */
+  readAll<V extends string>(names: readonly Name<V, ValuesOf<E>>[]): Promise<Reading>;
+  /** Sets a parameter or a state. */
+  write<V extends string>(name: Name<V, ValuesOf<E>>, value: Input): Promise<void>;
+  /** Copies a tensor to the device, for use as an input. */
+  upload(tensor: HostTensor): Promise<Tensor>;
+  /** A copy, on the device, of an output, parameter or state as of now. */
+  keep<V extends string>(name: Name<V, ValuesOf<E>>): Promise<Tensor>;
+  /** All parameters and states. Steps lost with a device are counted from here. */
+  save(): Promise<Record<string, HostTensor>>;
+  /**
+   * Sets parameters and states, as {@link Program.save} gave them or a file has them; states that are
+   * not given stay as they are. Every parameter must be given, and nothing else, unless the options say
+   * otherwise. Tensors that were read from a file are widened, f16 to f32 say, where no value changes.
+   */
+  load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void>;
+  /** Frees the program's memory. Calls in progress reject. */
+  close(): void;
+}

@@ -1,0 +1,302 @@
+import type { Slot } from '../plan/plan.js';
+import type { LoadOptions, Program, Run, RunOptions } from '../program/program.js';
+import type { EntryInputs, EntryTypes, Inputs, Name, ValuesOf } from '../program/types.js';
+import { sizeOf, type StoredData, type TensorData } from '../values/dtype.js';
+import { checkCount, checkOptions, need, RlxError } from '../values/errors.js';
+import { byName, named } from '../values/named.js';
+import type { HostTensor, StoredTensor } from '../values/tensor.js';
+import type { Batch } from './batches.js';
+import { yieldTask } from './task.js';
+
+/** Names in the plan that a trainer uses. */
+export interface TrainerOptions {
+  /** The entry of a training step. `step` if not given. */
+  entry?: string;
+  /** The output to follow. `loss` if not given. */
+  loss?: string;
+  /**
+   * The states that keep the losses of the last steps on the device: `ring` (f32, one axis), where
+   * loss n lies at n modulo its length, and `count` (an integer), the number of them. If not given
+   * they are `history/loss`, after the output, and `history/count`; a plan need not have them.
+   */
+  history?: { ring: string; count: string };
+}
+
+/** The inputs of a series of steps: an iterable, or a function of the step. */
+export type BatchSource<I = Inputs> = Iterable<Batch> | AsyncIterable<Batch> | ((step: number) => I | Promise<I>);
+
+export interface TrainOptions<I = Inputs> {
+  steps: number;
+  /** An iterator is closed at the end of the run: give an iterable, or a function, for several runs. */
+  batches: BatchSource<I>;
+  /** Inputs of every step besides its batch, such as a learning rate: read before each step. */
+  inputs?: I | ((step: number) => I);
+  /** The number of steps between two reads of losses. 10 if not given; at most the length of the plan's history. */
+  every?: number;
+  /** Stops the run before the next step, or in the wait for a batch; `run` then resolves with the steps done. */
+  signal?: AbortSignal;
+  /** Rejects with an error of kind `nan`, with the step, once a loss that was read is not a number. */
+  stopOnNaN?: boolean;
+  onProgress?: (progress: Progress) => void;
+}
+
+export interface EvaluateOptions<N extends string = string> {
+  /** `eval` if not given. */
+  entry?: N;
+  batches: Iterable<Batch> | AsyncIterable<Batch>;
+}
+
+/** The progress of a run, as far as it was read back. */
+export interface Progress {
+  /** Steps of the trainer's whole life, up to the last loss here. */
+  step: number;
+  /** The losses since the last report, oldest first; only the last one if the plan has no history. */
+  losses: number[];
+  /** Steps done a second, over the whole run. */
+  stepsPerSecond: number;
+}
+
+export interface Summary {
+  /** Steps this run has made. */
+  steps: number;
+  /** The loss of the last step. */
+  loss: number;
+  seconds: number;
+  /** Whether the signal ended it. */
+  aborted: boolean;
+  /** The reason of the end: all steps done, batches exhausted, or the signal. */
+  end: 'steps' | 'batches' | 'signal';
+}
+
+/** The histories, and trainers without one, that a run follows. */
+const running = new WeakSet<object>();
+
+/**
+ * Trains with an entry of a program. If the plan keeps a history of losses on the device, every loss is
+ * reported, however seldom they are read.
+ */
+export class Trainer<E extends EntryTypes = any> {
+  readonly program: Program<E>;
+  /** The number of steps of this trainer, those before {@link Trainer.load} included. */
+  steps = 0;
+  readonly #entry: string;
+  /** The program, without the types of its entries. */
+  readonly #program: Program;
+  readonly #loss: string;
+  readonly #history: { ring: Slot; count: Slot } | undefined;
+  /** The number of losses of the history that were reported, or precede this run. */
+  #reported = 0;
+
+  constructor(program: Program<E>, options: TrainerOptions = {}) {
+    checkOptions('a trainer', options, 'entry loss history');
+    const { entry = 'step', loss = 'loss', history } = options ?? {};
+    checkOptions('history', history, 'ring count');
+    need(program?.plan, 'missing', 'a trainer has a program', program);
+    this.program = program;
+    this.#program = program as Program<any>;
+    this.#entry = entry;
+    this.#loss = loss;
+    const state = (name: string) => program.plan.slots.find((slot) => slot.name === name && slot.role === 'state');
+    const ring = state(history?.ring ?? `history/${loss}`), count = state(history?.count ?? 'history/count');
+    if (history && !(ring && count)) {
+      throw new RlxError('name', `no states ${history.ring} and ${history.count}`, { name: history.ring });
+    }
+    this.#history = ring && count && { ring, count };
+  }
+
+  /** One step. See {@link Program.run}. */
+  async step<V extends string>(inputs: EntryInputs<E, 'step'>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run> {
+    const run = await this.#program.run(this.#entry, inputs as Inputs, options);
+    this.steps += options?.steps ?? 1;
+    return run;
+  }
+
+  /**
+   * Runs many steps. The page stays responsive, and a hidden tab goes on. Losses are read every few steps
+   * with the step's own submission, without a wait.
+   */
+  async run(options: TrainOptions<EntryInputs<E, 'step'>>): Promise<Summary> {
+    checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
+    const { steps, batches, inputs, signal, stopOnNaN, onProgress } = options ?? {};
+    let { every = 10 } = options ?? {};
+    checkCount('steps', steps, 0);
+    checkCount('every', every, 1);
+    const history = this.#history, key = history?.count ?? this;
+    if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
+    const source = open(batches as BatchSource, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
+    const seconds = () => (performance.now() - begun) / 1000;
+    let loss = NaN, failure: unknown, done = 0, reports = Promise.resolve();
+    const report = async (run: Run) => {
+      const otherRuns = run.step - this.steps; // runs of other entries
+      try {
+        const { step, values } = await run.reading!;
+        const losses = this.#losses(values), at = step - otherRuns;
+        if (!losses.length) return;
+        loss = losses.at(-1)!;
+        onProgress?.({ step: at, losses, stepsPerSecond: (at - first) / seconds() });
+        const bad = losses.findIndex(Number.isNaN);
+        if (stopOnNaN && bad >= 0) throw new RlxError('nan', `${this.#loss} is NaN at step ${at - losses.length + bad + 1}`, { name: this.#loss });
+      } catch (reason) {
+        failure ??= reason;
+        source.interrupt();
+      }
+    };
+    const follow = (run: Run) => {
+      const before = reports;
+      reports = report(run).then(() => before);
+    };
+    running.add(key);
+    try {
+      if (history) { // its current contents may be of an earlier run or of a file
+        every = Math.min(every, history.ring.shape[0]!);
+        this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
+      }
+      let batch: Batch | undefined;
+      while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
+        const read = done + 1 === steps || (done + 1) % every === 0;
+        const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
+        const run = await this.#program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
+        done++;
+        this.steps++;
+        if (read) follow(run);
+        await pause();
+      }
+      if (!failure && done && done < steps) follow({ step: this.program.steps, reading: this.#program.readAll(this.#names()) });
+      await reports;
+      if (failure) throw failure;
+      const end = done >= steps ? 'steps' : signal?.aborted ? 'signal' : 'batches';
+      if (end === 'batches' && !done) throw noBatch();
+      return { steps: done, loss, seconds: seconds(), aborted: end === 'signal', end };
+    } finally {
+      running.delete(key);
+      await source.close();
+    }
+  }
+
+  #names(): string[] { return this.#history ? [this.#history.ring.name, this.#history.count.name] : [this.#loss]; }
+
+  /** The losses in a reading that were not reported before. */
+  #losses(values: Record<string, TensorData>): number[] {
+    if (!this.#history) return [values[this.#loss]![0]!];
+    const { name } = this.#history.count, ring = values[this.#history.ring.name]!, count = countIn(name, values[name]!);
+    if (count < this.#reported) this.#reported = 0; // the state was set anew
+    const from = Math.max(this.#reported, count - ring.length);
+    this.#reported = count;
+    return Array.from({ length: count - from }, (_, i) => ring[(from + i) % ring.length]!);
+  }
+
+  /**
+   * Runs another entry over batches and gathers its outputs. An output of rank 0 becomes its mean over
+   * all rows, or, of an integer type, its sum; any other is concatenated, without masked rows.
+   */
+  async evaluate(options: EvaluateOptions<keyof E & string>): Promise<Record<string, number | TensorData>> {
+    checkOptions('evaluate', options, 'entry batches');
+    const { entry = 'eval', batches } = options ?? {};
+    const pause = yieldTask(), source = open(batches), parts: Part[] = [];
+    const { plan } = this.program, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
+    const outputs = target.outputs.map((i) => plan.slots[i]!);
+    try {
+      let batch: Batch | undefined;
+      while ((batch = await source.next(parts.length))) {
+        const { reading } = await this.#program.run(batch.entry ?? entry, batch.inputs, { read: outputs.map(({ name }) => name) });
+        parts.push({ rows: batch.rows, values: (await reading!).values });
+        await pause();
+      }
+    } finally {
+      await source.close();
+    }
+    if (!parts.length) throw noBatch();
+    return byName(outputs, (slot) => gather(slot, parts));
+  }
+
+  /** All parameters and states, for {@link Trainer.load}. */
+  save(): Promise<Record<string, HostTensor>> { return this.program.save(); }
+
+  /** The values of {@link Trainer.save} without the optimizer's states and the losses, for inference. */
+  async saveParams(): Promise<Record<string, HostTensor>> {
+    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history)\//.test(name)));
+  }
+
+  /**
+   * Goes on from what {@link Trainer.save} gave; `steps` is then the number of steps before. What is
+   * not given stays as it is: {@link Trainer.saveParams} of another training is where fine-tuning begins.
+   */
+  async load(tensors: Readonly<Record<string, StoredTensor>>, options?: LoadOptions): Promise<void> {
+    if (!Object.keys(tensors ?? {})[0]) throw new RlxError('missing', 'load: there is no tensor');
+    const count = (name = '') => tensors[name]?.data && countIn(name, tensors[name].data);
+    count('optim/step');
+    const steps = count(this.#history?.count.name) ?? this.steps;
+    await this.program.load(tensors, options);
+    this.steps = steps;
+  }
+}
+
+const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
+
+/** The maximal count of steps in a file: it is an i32 on the device, and must not overflow in later steps. */
+const maxCount = 2 ** 30;
+
+/** The number of steps that a state counts. */
+function countIn(name: string, [n]: StoredData): number {
+  if (!(n! >= 0 && n! <= maxCount)) throw new RlxError('index', `${name} is ${n}, outside [0, ${maxCount}]`, { name });
+  return n as number;
+}
+
+/** Takes batches from a source. */
+interface Puller {
+  /** The next batch, undefined at the end or after an interruption. */
+  next(step: number): Promise<Batch | undefined> | Batch | undefined;
+  /** Ends the wait for a batch. */
+  interrupt(): void;
+  /** Closes the source, without waiting for a batch in progress. */
+  close(): unknown;
+}
+
+function open(source: BatchSource, signal?: AbortSignal): Puller {
+  const iterator = iterate(source);
+  let stop: (() => void) | undefined; // there while a batch is waited for
+  const interrupt = () => stop?.();
+  signal?.addEventListener('abort', interrupt);
+  return {
+    next(step) {
+      const next = iterator.next(step);
+      if (!(next instanceof Promise)) return next.done ? undefined : next.value;
+      return new Promise((resolve, reject) => {
+        stop = () => resolve(undefined);
+        next.finally(() => { stop = undefined; }).then(({ done, value }) => resolve(done ? undefined : value), reject);
+      });
+    },
+    interrupt,
+    close() {
+      signal?.removeEventListener('abort', interrupt);
+      const closing = iterator.return?.();
+      return stop ? void Promise.resolve(closing).catch(() => {}) : closing;
+    },
+  };
+}
+
+type Batches = Iterator<Batch, unknown, number> | AsyncIterator<Batch, unknown, number>;
+
+function iterate(source: BatchSource): Batches {
+  if (typeof source === 'function') return { next: async (step: number) => ({ value: { inputs: await source(step), rows: 0 } }) };
+  const begin: (() => Batches) | undefined = (source as Iterable<Batch>)?.[Symbol.iterator] ?? (source as AsyncIterable<Batch>)?.[Symbol.asyncIterator];
+  need(begin, 'missing', 'batches are an iterable or a function', source);
+  return begin.call(source);
+}
+
+/** The outputs of a batch. */
+interface Part { rows: number; values: Record<string, TensorData> }
+
+/** Makes one value of an output's values in several batches. */
+function gather({ name, dtype, shape }: Slot, parts: Part[]): number | TensorData {
+  const sum = (value: (x: number, rows: number) => number) => parts.reduce((total, { rows, values }) => total + value(values[name]![0]!, rows), 0);
+  const rows = sum((_, rows) => rows);
+  if (!shape.length) return /^[iu]/.test(dtype) ? sum((x) => x) : sum((x, rows) => x * rows) / rows;
+  const width = sizeOf(shape.slice(1)), type = parts[0]!.values[name]!.constructor as { new (length: number): TensorData }, all = new type(rows * width);
+  let at = 0;
+  for (const { rows, values } of parts) {
+    all.set(values[name]!.subarray(0, rows * width), at);
+    at += rows * width;
+  }
+  return all;
+}
