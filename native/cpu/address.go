@@ -17,9 +17,13 @@ type address struct {
 	base   int
 	terms  []term
 	stride int
-	index  register // of a general address
-	wide   bool     // lanes differ, or may
-	level  level
+	// run, if not 0, is the number of lanes after which the address starts anew, jump elements
+	// after the start of the run before. Point i of a row is at i/run·jump + i%run·stride.
+	run, jump int
+	start     register // the index in the row of lane 0, where there are runs
+	index     register // of a general address
+	wide      bool     // lanes differ, or may
+	level     level
 	// general addresses are not affine: each lane has its index.
 	general bool
 	// mask, if not nil, selects the lanes that use the address: the others load
@@ -45,6 +49,9 @@ func (a *address) key() string {
 	}
 	var sb strings.Builder
 	fmt.Fprint(&sb, a.base, " ", a.stride)
+	if a.run > 0 {
+		fmt.Fprint(&sb, " run ", a.run, " ", a.jump)
+	}
 	for _, t := range a.terms {
 		fmt.Fprint(&sb, " ", t.coef, "*", t.reg.index)
 	}
@@ -59,15 +66,15 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 	if cond, inside := sum.guard(); cond != nil {
 		return m.masked(offset, cond, inside)
 	}
-	stride, fits := m.stride(sum)
-	if !fits {
+	if !m.runs(a, sum) {
 		return m.general(offset)
 	}
-	a.stride, a.wide = stride, stride != 0
-	if stride != 0 {
-		s := m.wideSpace()
-		a.level = m.wideLevel()
-		a.terms = append(a.terms, term{stride, s.start})
+	switch s := m.wideSpace(); {
+	case a.run > 0:
+		a.wide, a.level, a.start = true, m.wideLevel(), s.start
+	case a.stride != 0:
+		a.wide, a.level = true, m.wideLevel()
+		a.terms = append(a.terms, term{a.stride, s.start})
 	}
 	for _, t := range sum.terms {
 		if c := m.coords[t.of.Name]; t.of.Op == scalar.OpVar && c != nil && m.named[c.name].wide {
@@ -88,7 +95,7 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 // condition does not.
 func (m *nestBuilder) masked(offset, cond, inside scalar.Expr) *address {
 	a := m.address(inside)
-	if a.general || a.mask != nil {
+	if a.general || a.mask != nil || a.run > 0 {
 		return m.general(offset)
 	}
 	mask := m.expr(cond)
@@ -140,26 +147,29 @@ func (m *nestBuilder) wideLevel() level {
 	return perBlock
 }
 
-// stride returns the difference of an offset between neighbouring lanes; false where it is not
-// the same for all lanes.
-func (m *nestBuilder) stride(sum affine) (int, bool) {
-	s := m.wideSpace()
-	stride, seen := 0, false
-	for _, a := range s.wides() {
-		if a.size == 1 {
+// runs sets the stride of an address, and its runs where neighbouring lanes are not the same
+// distance apart everywhere. It returns false for lanes that lie in more than two levels.
+func (m *nestBuilder) runs(a *address, sum affine) bool {
+	wides := m.wideSpace().wides()
+	length, seen := 1, false // of the run so far
+	for i := len(wides) - 1; i >= 0; i-- {
+		x := wides[i]
+		if x.size == 1 {
 			continue
 		}
-		c := sum.coef(a.name)
-		if c%a.stride != 0 {
-			return 0, false
+		c := sum.coef(x.name)
+		switch {
+		case !seen:
+			a.stride, seen = c, true
+		case a.run == 0 && c == a.stride*length, a.run > 0 && c == a.jump*(length/a.run):
+		case a.run == 0:
+			a.run, a.jump = length, c
+		default:
+			return false
 		}
-		if each := c / a.stride; !seen {
-			stride, seen = each, true
-		} else if each != stride {
-			return 0, false
-		}
+		length *= x.size
 	}
-	return stride, true
+	return true
 }
 
 // affine is a constant plus multiples of variables or of opaque expressions.

@@ -9,6 +9,7 @@
 //     which package jit compiles to kernels (builder.go, nest.go, fuse.go, machine.go);
 //   - contractions become matrix products of package simd, whose factors are read in place
 //     where they are strided matrices (contract.go, gemm.go);
+//   - depthwise convolutions become stencils with lanes along the channels (stencil.go);
 //   - sorts, scatters, factorisations and ops without a body have steps of their own.
 //
 // All memory is allocated when a module is compiled (memory.go); a bound run allocates

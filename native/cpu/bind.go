@@ -101,10 +101,13 @@ type boundAddress struct {
 	coefs  []int
 	values []counter
 	stride int
-	index  []int32 // 32-bit indices of a general address, else nil
-	long   []int64 // 64-bit indices of a general address, else nil
-	mask   []int32 // nil where all lanes use the address
-	whole  bool    // the mask is uniform
+	// run and jump are those of [address], start the index in the row of lane 0.
+	run, jump int
+	start     counter
+	index     []int32 // 32-bit indices of a general address, else nil
+	long      []int64 // 64-bit indices of a general address, else nil
+	mask      []int32 // nil where all lanes use the address
+	whole     bool    // the mask is uniform
 }
 
 func (m *machine) bindAddress(a *address) *boundAddress {
@@ -120,6 +123,9 @@ func (m *machine) bindAddress(a *address) *boundAddress {
 		b.index = m.files.ints[a.index.index]
 		return b
 	}
+	if a.run > 0 {
+		b.run, b.jump, b.start = a.run, a.jump, m.files.counter(a.start)
+	}
 	for _, t := range a.terms {
 		b.coefs = append(b.coefs, t.coef)
 		b.values = append(b.values, m.files.counter(t.reg))
@@ -134,6 +140,17 @@ func (b *boundAddress) first() int {
 		at += c * b.values[i].get()
 	}
 	return at
+}
+
+// eachRun calls f for each run of n lanes: the first element of the lanes [lane, lane+count).
+func (b *boundAddress) eachRun(n int, f func(at, lane, count int)) {
+	start := b.start.get()
+	at, within := b.first()+start/b.run*b.jump, start%b.run
+	for lane := 0; lane < n; {
+		count := min(b.run-within, n-lane)
+		f(at+within*b.stride, lane, count)
+		at, within, lane = at+b.jump, 0, lane+count
+	}
 }
 
 func (m *machine) bindLoad(in *instr) op {
@@ -204,6 +221,8 @@ func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundA
 		}
 	case a.long != nil:
 		return loadAs(d, buf, a, func(x T) T { return x })
+	case a.run > 0:
+		return loadRuns(d, buf, a)
 	case a.stride == 1:
 		return func(n int) {
 			at := a.first()
@@ -219,9 +238,31 @@ func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundA
 	}
 }
 
+// loadRuns is [loadSame] for an address with runs.
+func loadRuns[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundAddress) op {
+	switch a.stride {
+	case 0:
+		return func(n int) {
+			from := view[T](buf)
+			a.eachRun(n, func(at, lane, count int) { fill(d[lane:lane+count], from[at]) })
+		}
+	case 1:
+		return func(n int) {
+			from := view[T](buf)
+			a.eachRun(n, func(at, lane, count int) {
+				to, from := d[lane:lane+count], from[at:at+count]
+				for i := range to {
+					to[i] = from[i]
+				}
+			})
+		}
+	}
+	return loadAs(d, buf, a, func(x T) T { return x })
+}
+
 // loadInt loads integers narrower than 32 bits.
 func loadInt[T int8 | int16 | uint8 | uint16](d []int32, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.long == nil && a.mask == nil && a.stride == 1 {
+	if a.index == nil && a.long == nil && a.mask == nil && a.run == 0 && a.stride == 1 {
 		return func(n int) {
 			at := a.first()
 			for i, x := range view[T](buf)[at : at+n] {
@@ -263,6 +304,17 @@ func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S)
 			}
 		}
 	}
+	if a.run > 0 {
+		return func(n int) {
+			from := view[S](buf)
+			a.eachRun(n, func(at, lane, count int) {
+				for i := lane; i < lane+count; i++ {
+					d[i] = convert(from[at])
+					at += a.stride
+				}
+			})
+		}
+	}
 	return func(n int) {
 		from, at := view[S](buf), a.first()
 		for i := range d[:n] {
@@ -295,6 +347,10 @@ func (b *boundAddress) lane(i int) int {
 		return int(b.long[i])
 	case b.mask != nil && b.mask[i] == 0:
 		return 0
+	}
+	if b.run > 0 {
+		at := b.start.get() + i
+		return b.first() + at/b.run*b.jump + at%b.run*b.stride
 	}
 	return b.first() + i*b.stride
 }
@@ -340,7 +396,7 @@ func bindIntStore(x []int32, buf *buffer, a *boundAddress) op {
 
 // storeSame stores elements that need no conversion.
 func storeSame[T float32 | float64 | int32 | int64](x []T, buf *buffer, a *boundAddress) op {
-	if a.index == nil && a.long == nil && a.stride == 1 {
+	if a.index == nil && a.long == nil && a.run == 0 && a.stride == 1 {
 		return func(n int) { copy(view[T](buf)[a.first():], x[:n]) }
 	}
 	return storeAs(x, buf, a, func(x T) T { return x })
@@ -362,6 +418,17 @@ func storeAs[T lane, S unit](x []T, buf *buffer, a *boundAddress, convert func(T
 			for i, v := range x[:n] {
 				to[a.long[i]] = convert(v)
 			}
+		}
+	}
+	if a.run > 0 {
+		return func(n int) {
+			to := view[S](buf)
+			a.eachRun(n, func(at, lane, count int) {
+				for _, v := range x[lane : lane+count] {
+					to[at] = convert(v)
+					at += a.stride
+				}
+			})
 		}
 	}
 	return func(n int) {

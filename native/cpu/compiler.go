@@ -275,8 +275,7 @@ func (c *compiler) reduce(g *fusion.Group, name string) error {
 	return c.nest(name, g.Code(), g.Outer, g.Inner, nil)
 }
 
-// nest emits the step for code over outer and inner points: a transpose, a padded copy, or a
-// [nest]. The buffers of extra tensors, by ID, are added to those of the compiler.
+// nest emits the steps for code over outer and inner points, see [compiler.make]. The buffers of extra tensors, by ID, are added to those of the compiler.
 func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more map[int]*buffer) error {
 	if product(outer) == 0 {
 		return nil
@@ -287,19 +286,19 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	if product(inner) == 0 {
 		dropInnerWork(code)
 	}
-	outer, inner = coalesce(code, split(code, outer), inner)
-	if t := newTranspose(code, outer, c.buffers); t != nil {
-		c.add(t)
-		return nil
-	}
-	if p := newPad(code, outer, c.buffers); p != nil {
-		c.add(p)
-		return nil
-	}
-	n, err := makeNest(name, code, outer, inner, c.buffers)
+	x, err := c.make(name, code, outer, inner)
 	if err != nil {
 		return err
 	}
-	c.add(newNestStep(n, c.env))
+	for _, s := range x.steps {
+		c.add(s)
+	}
+	switch len(x.nests) {
+	case 0:
+	case 1:
+		c.add(newNestStep(x.nests[0], c.env, false))
+	default:
+		c.add(newPieces(x.nests, c.env))
+	}
 	return nil
 }

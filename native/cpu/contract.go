@@ -76,14 +76,22 @@ func (c *compiler) contract(g *fusion.Group) error {
 	if x.prefersTransposed() {
 		x.transpose(k)
 	}
-	at, dims := inProductAxes(code, k)
+	s := c.newStencil(x)
+	at, dims := inProductAxes(code, k, s != nil)
+	emit := func() {
+		if s != nil {
+			c.add(s)
+		} else {
+			c.addProduct(x)
+		}
+	}
 	if direct := directResult(code, k, at); direct != nil {
 		x.c = c.buffers[direct.Tensor.ID]
-		c.addProduct(x)
+		emit()
 		return nil
 	}
 	x.c = c.scratch(k.Sum.Type, x.count*x.m*x.n)
-	c.addProduct(x)
+	emit()
 	load := scalar.LoadAt(sumID, k.Sum.Type, at)
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
 	code.Stages = nil
@@ -104,15 +112,19 @@ func (c *compiler) addProduct(x *contraction) {
 // narrow is the least number of columns for which a right factor is stored by row.
 const narrow = 24
 
-// inProductAxes rewrites the epilogue to the coordinates of batch, rows and columns. It
-// returns the offset of the sum and the sizes of the coordinates.
-func inProductAxes(code *fusion.Code, k *fusion.Contract) (scalar.Expr, []int) {
+// inProductAxes rewrites the epilogue to the coordinates of batch, rows and columns, with
+// batchLast the batch after the others. It returns the offset of the sum and the sizes of the
+// coordinates.
+func inProductAxes(code *fusion.Code, k *fusion.Contract, batchLast bool) (scalar.Expr, []int) {
 	as := map[string]scalar.Expr{}
 	for i, v := range code.Outer {
 		as[v.Name] = k.Outer[i]
 	}
 	replaceVars(code, as)
 	dims, vars := inOrder(k)
+	if n := len(k.Batch); batchLast {
+		dims, vars = slices.Concat(dims[n:], dims[:n]), slices.Concat(vars[n:], vars[:n])
+	}
 	at := scalar.Simplify(linear(dims, vars))
 	code.Outer, dims = coordinates(vars, dims)
 	return at, dims

@@ -9,6 +9,7 @@ import (
 func (n *nest) estimate() float64 {
 	blocks, price := float64(n.outer.rows*n.outer.blocks()), n.price()
 	total := float64(n.outer.rows) * (price.row + price.of(n.rows, 1))
+	total += float64(n.outer.points()) * n.outer.coordinateCost()
 	outerWidth := float64(n.outer.row) / float64(max(1, n.outer.blocks()))
 	if n.wideInner {
 		outerWidth = 1
@@ -23,12 +24,25 @@ func (n *nest) estimate() float64 {
 			steps *= float64(n.inner.blocks())
 			width = float64(n.inner.points()) / max(steps, 1)
 		}
+		total += blocks * float64(n.inner.points()) * n.inner.coordinateCost()
 		total += blocks * (rows*price.of(p.inner, 1) + steps*price.of(p.element, width))
 		for _, c := range p.merges { // merging the lanes
 			total += blocks * price.fold(c.code, width)
 		}
 	}
 	return total
+}
+
+// coordinateCost returns the nanoseconds per lane of writing the coordinates along blocks that
+// code reads. A single block is written once for all rows.
+func (s *space) coordinateCost() float64 {
+	cost := 0.0
+	for _, a := range s.wides() {
+		if a.used && s.blocks() > 1 {
+			cost += 0.7
+		}
+	}
+	return cost
 }
 
 // price is the overhead in nanoseconds of what is not done for each lane: an instruction on a
@@ -129,6 +143,8 @@ func (in *instr) laneCost() float64 {
 		switch {
 		case in.at.general, in.at.mask != nil && in.at.mask.wide:
 			return 1.5
+		case in.at.run > 0 && in.at.stride <= 1:
+			return 0.4 + 2/float64(in.at.run)
 		case in.at.stride > 1:
 			return 1
 		}

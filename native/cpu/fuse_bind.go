@@ -140,14 +140,19 @@ func (m *machine) bindRows(x *fused) func(rows int) {
 
 // runRowRange computes the rows in [first, last).
 func (m *machine) runRowRange(first, last int) {
+	if len(m.rows) > 0 { // one by one
+		m.outer.setRow(first)
+		for range last - first {
+			runAll(m.rows, 1)
+			m.runRows(1)
+			m.outer.nextRow()
+		}
+		return
+	}
 	size := m.n.rowAxis().size
 	for row := first; row < last; {
 		rows := min(last-row, size-row%size)
 		m.outer.setRow(row)
-		if len(m.rows) > 0 {
-			rows = 1
-			runAll(m.rows, 1)
-		}
 		m.runRows(rows)
 		row += rows
 	}

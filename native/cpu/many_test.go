@@ -13,12 +13,17 @@ import (
 )
 
 // TestCompilingGrowsWithTheNumberOfInputs checks that compiling four times as many inputs
-// takes much less than sixteen times as long, as a linear search for each would.
+// takes much less than sixteen times as long, as a linear search for each would. Other programs
+// may delay a compilation: the best of four trials counts.
 func TestCompilingGrowsWithTheNumberOfInputs(t *testing.T) {
-	few, many := compileSum(t, 3_000), compileSum(t, 12_000)
-	if many > 10*few {
-		t.Errorf("3,000 inputs take %v, 12,000 take %v", few, many)
+	var few, many time.Duration
+	for range 4 {
+		few, many = compileSum(t, 3_000), compileSum(t, 12_000)
+		if many <= 10*few {
+			return
+		}
 	}
+	t.Errorf("3,000 inputs take %v, 12,000 take %v", few, many)
 }
 
 // compileSum returns the minimum time of three compilations of a sum of n inputs.

@@ -180,7 +180,9 @@ type nestStep struct {
 // core.
 const chunkCost = 15_000
 
-func newNestStep(n *nest, env *environment) *nestStep {
+// newNestStep compiles the kernels of a nest and shares out its work. With shared, any worker may
+// do a single chunk.
+func newNestStep(n *nest, env *environment, shared bool) *nestStep {
 	n.fuse(&env.kernels)
 	n.allocateRegisters()
 	s := &nestStep{n: n, env: env}
@@ -194,7 +196,7 @@ func newNestStep(n *nest, env *environment) *nestStep {
 		s.chunks = (units + s.chunk - 1) / s.chunk
 	}
 	count := 1
-	if s.chunks > 1 {
+	if shared || s.chunks > 1 {
 		count = workers()
 	}
 	for range count {

@@ -6,6 +6,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// padCost is the nanoseconds per element of a padded copy.
+const padCost = 0.1
+
 // padStep copies a box of a tensor row by row and fills the rest with a constant.
 type padStep struct {
 	from, to     *buffer
@@ -54,19 +57,10 @@ func (p *padStep) bound(cond scalar.Expr, axes map[string]int) bool {
 	if cond.Op < scalar.OpEq || cond.Op > scalar.OpGe || cond.Args[0].Type != ir.I32 {
 		return false
 	}
-	a, b, strict := cond.Args[0], cond.Args[1], 0
-	switch cond.Op {
-	case scalar.OpLt:
-		strict = 1
-	case scalar.OpGt:
-		a, b, strict = b, a, 1
-	case scalar.OpGe:
-		a, b = b, a
-	case scalar.OpLe:
-	default:
+	a, b, strict, ok := atMost(cond)
+	if !ok {
 		return false
 	}
-	// The condition is now a + strict ≤ b.
 	difference := affineOf(scalar.Sub(b, a))
 	if len(difference.terms) != 1 {
 		return false

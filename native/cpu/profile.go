@@ -121,10 +121,19 @@ func describe(s step, group string) (name string, bytes int64, operations float6
 	case *nestStep:
 		name = s.n.name
 		size(s.n.buffers()...)
+	case *piecesStep:
+		name = s.nests[0].n.name
+		for _, x := range s.nests {
+			size(x.n.buffers()...)
+		}
 	case *productStep:
 		name = group + " product"
 		size(s.a.buf, s.b.buf, s.c)
 		operations = 2 * float64(s.count) * float64(s.m) * float64(s.n) * float64(s.k)
+	case *stencilStep:
+		name = group + " stencil"
+		size(s.a.buf, s.b.buf, s.c)
+		operations = 2 * float64(s.count) * float64(s.m) * float64(s.k)
 	case *transposeStep:
 		name = group + " transpose"
 		size(s.from, s.to)

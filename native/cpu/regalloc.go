@@ -41,7 +41,7 @@ func (n *nest) allocateRegisters() {
 // isContiguous reports whether a load or store is of contiguous elements that kernels can
 // access in place.
 func (in *instr) isContiguous() bool {
-	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
+	return !in.scalar && !in.at.general && in.at.mask == nil && in.at.run == 0 && in.at.stride == 1 && (in.buf.dtype.IsBool() || jit.Stored(in.buf.dtype))
 }
 
 // eachLiveIn calls f for the registers that are live outside the lists of instructions:
@@ -133,6 +133,9 @@ func (in *instr) registers(f func(r *register, result bool)) {
 	if in.at != nil {
 		for i := range in.at.terms {
 			f(&in.at.terms[i].reg, false)
+		}
+		if in.at.run > 0 {
+			f(&in.at.start, false)
 		}
 		if in.at.general {
 			f(&in.at.index, false)

@@ -44,7 +44,7 @@ func (c *compiler) scan(g *fusion.Group) error {
 	if err != nil {
 		return err
 	}
-	c.add(newNestStep(n, c.env))
+	c.add(newNestStep(n, c.env, false))
 	return nil
 }
 

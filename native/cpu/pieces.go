@@ -1,0 +1,189 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// The bounds of a map that is cut in pieces: their number, and the nanoseconds that a further
+// piece costs beside its work.
+const (
+	maxPieces = 64
+	perPiece  = 300
+)
+
+// made is what a map or a reduction became: steps, or nests without their kernels.
+type made struct {
+	steps []step
+	nests []*nest
+	cost  float64 // nanoseconds of one worker
+}
+
+// make compiles code over outer and inner points: a transpose, a padded copy, a nest, or the
+// pieces of a map whose choices depend on the place along an axis, as those of a concatenation
+// do, where they take less time.
+func (c *compiler) make(name string, code *fusion.Code, outer, inner []int) (*made, error) {
+	outer, inner = coalesce(code, split(code, outer), inner)
+	if t := newTranspose(code, outer, c.buffers); t != nil {
+		return &made{steps: []step{t}, cost: t.cost}, nil
+	}
+	if p := newPad(code, outer, c.buffers); p != nil {
+		return &made{steps: []step{p}, cost: padCost * float64(product(outer))}, nil
+	}
+	n, err := makeNest(name, code, outer, inner, c.buffers)
+	if err != nil {
+		return nil, err
+	}
+	whole := &made{nests: []*nest{n}, cost: n.cost}
+	if len(code.Stages)+len(code.Points) > 0 || n.cost < chunkCost {
+		return whole, nil
+	}
+	for i := range code.Outer {
+		cuts := cutsOf(code, code.Outer[i], outer[i])
+		if len(cuts) == 0 || len(cuts) >= maxPieces {
+			continue
+		}
+		cut, err := c.makePieces(name, code, outer, i, cuts)
+		if err != nil {
+			return nil, err
+		}
+		if cut.cost < whole.cost {
+			return cut, nil
+		}
+	}
+	return whole, nil
+}
+
+// makePieces compiles a map in pieces along axis i, which begin at 0 and at the cuts.
+func (c *compiler) makePieces(name string, code *fusion.Code, outer []int, i int, cuts []int) (*made, error) {
+	all := &made{}
+	for k, end := range append(slices.Clone(cuts), outer[i]) {
+		first := 0
+		if k > 0 {
+			first = cuts[k-1]
+		}
+		dims := slices.Clone(outer)
+		dims[i] = end - first
+		piece, err := c.make(name, pieceOf(code, i, first, end), dims, nil)
+		if err != nil {
+			return nil, err
+		}
+		all.steps, all.nests = append(all.steps, piece.steps...), append(all.nests, piece.nests...)
+		all.cost += piece.cost + perPiece
+	}
+	return all, nil
+}
+
+// pieceOf returns the part of a map along axis i from first to end, in which the axis starts at
+// 0.
+func pieceOf(code *fusion.Code, i, first, end int) *fusion.Code {
+	v := code.Outer[i]
+	moved := scalar.NewVar(v.Name, v.Type, 0, int64(end-first-1))
+	at := scalar.Add(moved, scalar.ConstI(v.Type, int64(first)))
+	piece := &fusion.Code{Outer: slices.Clone(code.Outer), Rows: slices.Clone(code.Rows)}
+	piece.Outer[i] = moved
+	s := scalar.NewSimplifier()
+	replace := func(e scalar.Expr) scalar.Expr {
+		return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+			return at, x.Op == scalar.OpVar && x.Name == v.Name
+		}))
+	}
+	rewriteExprs(piece, replace, replace)
+	return piece
+}
+
+// cutsOf returns the places along an axis at which a condition of the code changes, in order.
+func cutsOf(code *fusion.Code, v scalar.Expr, size int) []int {
+	var cuts []int
+	look := func(e scalar.Expr) scalar.Expr {
+		scalar.Walk(e, func(x scalar.Expr) {
+			if at, ok := cutAt(x, v); ok && at > 0 && at < size {
+				cuts = append(cuts, at)
+			}
+		})
+		return e
+	}
+	rewriteExprs(code, look, func(offset scalar.Expr) scalar.Expr { return offset })
+	slices.Sort(cuts)
+	return slices.Compact(cuts)
+}
+
+// cutAt returns the first place along an axis from which a comparison with a constant has
+// another value; false for any other expression.
+func cutAt(e, v scalar.Expr) (int, bool) {
+	if e.Op < scalar.OpEq || e.Op > scalar.OpGe || e.Args[0].Type != ir.I32 {
+		return 0, false
+	}
+	a, b, strict, ok := atMost(e)
+	if !ok {
+		return 0, false
+	}
+	difference := affineOf(scalar.Sub(b, a))
+	if len(difference.terms) != 1 || difference.terms[0].of.Op != scalar.OpVar || difference.terms[0].of.Name != v.Name {
+		return 0, false
+	}
+	switch rest := difference.constant - strict; difference.terms[0].coef { // coef·x + rest ≥ 0
+	case 1:
+		return -rest, true
+	case -1:
+		return rest + 1, true
+	}
+	return 0, false
+}
+
+// atMost returns a comparison as a + strict ≤ b; false for one of equality.
+func atMost(e scalar.Expr) (a, b scalar.Expr, strict int, ok bool) {
+	a, b = e.Args[0], e.Args[1]
+	switch e.Op {
+	case scalar.OpLt:
+		return a, b, 1, true
+	case scalar.OpLe:
+		return a, b, 0, true
+	case scalar.OpGt:
+		return b, a, 1, true
+	case scalar.OpGe:
+		return b, a, 0, true
+	}
+	return a, b, 0, false
+}
+
+// piecesStep runs several nests at once.
+type piecesStep struct {
+	env    *environment
+	nests  []*nestStep
+	chunks []int // for each nest, the number of chunks up to its last
+	cost   float64
+}
+
+// newPieces returns the step of several nests.
+func newPieces(nests []*nest, env *environment) *piecesStep {
+	s := &piecesStep{env: env}
+	total := 0
+	for _, n := range nests {
+		x := newNestStep(n, env, true)
+		total += x.chunks
+		s.nests, s.chunks, s.cost = append(s.nests, x), append(s.chunks, total), s.cost+n.cost
+	}
+	return s
+}
+
+func (s *piecesStep) run(r *runner) {
+	s.env.epoch++
+	total := s.chunks[len(s.chunks)-1]
+	if s.cost >= 2*chunkCost {
+		r.job.run(s, total)
+		return
+	}
+	for i := range total {
+		s.do(0, i)
+	}
+}
+
+func (s *piecesStep) do(worker, chunk int) {
+	i, _ := slices.BinarySearch(s.chunks, chunk+1)
+	n := s.nests[i]
+	n.do(worker, chunk-s.chunks[i]+n.chunks)
+}

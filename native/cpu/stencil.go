@@ -1,0 +1,207 @@
+package cpu
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// stencilStep computes a contraction with one column for each of many contiguous channels, as a
+// depthwise convolution and its gradients are, with lanes along the channels:
+// c[i][channel] = Σ a[rowAt[i] + colAt[l] + channel]·b[l][channel]. The shorter of the axes i
+// and l are the taps, the longer the positions. Where the taps are summed, each position is
+// written once; where the positions are, each chunk of them has partial sums.
+type stencilStep struct {
+	*contraction
+	channels           int
+	sumsTaps           bool
+	aPosition, aTap    []int32 // offsets in a
+	bPosition, bTap    []int32 // in b
+	runs               []stencilRun
+	groups             []stencilGroup
+	partial            *buffer // of each chunk, where positions are summed
+	perChunk, chunkNum int     // runs of a chunk
+}
+
+// stencilRun is a range of positions that are the same distance apart.
+type stencilRun struct{ first, count int }
+
+// stencilGroup is the code for a range of taps, and a call of it for each worker.
+type stencilGroup struct {
+	first, count int
+	calls        []*jit.Call
+}
+
+const (
+	maxTaps        = 128
+	tapsOfGroup    = 16
+	positionsChunk = 512 // least number of positions in a chunk
+	// maxPartial is the number of partial sums above which there are no more than 32 chunks.
+	maxPartial = 1 << 20
+)
+
+// newStencil returns the step of a contraction whose result has the channels last; nil where
+// there are no channels.
+func (c *compiler) newStencil(x *contraction) *stencilStep {
+	one := func(m *matrix) bool { return len(m.batch) == 1 && m.batch[0] == 1 }
+	if len(x.batch) != 1 || !one(&x.a) || !one(&x.b) || x.n != 1 || x.double || !jit.Available() || x.count%jit.Width() != 0 || x.count == 0 {
+		return nil
+	}
+	if min(x.m, x.k) > maxTaps || max(x.m, x.k) < 4*min(x.m, x.k) || min(x.m, x.k) < 2 {
+		return nil
+	}
+	if x.count > math.MaxInt32/max(x.m, x.k) || max(x.a.buf.elems, x.b.buf.elems) > math.MaxInt32 {
+		return nil // offsets have 32 bits
+	}
+	s := &stencilStep{contraction: x, channels: x.count, sumsTaps: x.k <= x.m}
+	rows, columns := offsetsOf(x.a.rowAt, x.m, x.a.row), offsetsOf(x.a.colAt, x.k, x.a.col)
+	if b := offsetsOf(x.b.rowAt, x.k, x.b.row); s.sumsTaps {
+		s.aPosition, s.aTap, s.bTap = rows, columns, b
+		s.bPosition = make([]int32, x.m)
+	} else {
+		s.aPosition, s.aTap, s.bPosition = columns, rows, b
+		s.bTap = make([]int32, x.m)
+	}
+	s.findRuns()
+	s.compile(&c.env.kernels)
+	s.chunkNum = min(max(32, maxPartial/(x.m*x.count)), max(1, len(s.aPosition)/positionsChunk))
+	s.perChunk = (len(s.runs) + s.chunkNum - 1) / s.chunkNum
+	s.chunkNum = (len(s.runs) + s.perChunk - 1) / s.perChunk
+	if !s.sumsTaps {
+		s.partial = c.scratch(ir.F32, s.chunkNum*x.m*x.count)
+	}
+	return s
+}
+
+// offsetsOf returns a table, or that of a stride.
+func offsetsOf(table []int32, n, stride int) []int32 {
+	if table != nil {
+		return table
+	}
+	return offsets([]int{n}, []int{stride})
+}
+
+// findRuns divides the positions.
+func (s *stencilStep) findRuns() {
+	a, b := s.steps()
+	last := 0
+	for i := 1; i <= len(s.aPosition); i++ {
+		if i < len(s.aPosition) && s.aPosition[i]-s.aPosition[i-1] == a && s.bPosition[i]-s.bPosition[i-1] == b {
+			continue
+		}
+		s.runs = append(s.runs, stencilRun{last, i - last})
+		last = i
+	}
+}
+
+// steps returns the distances between the positions of a run in both factors.
+func (s *stencilStep) steps() (a, b int32) {
+	return s.aPosition[1] - s.aPosition[0], s.bPosition[1] - s.bPosition[0]
+}
+
+// compile makes the code of groups of taps. The arrays of a group are the elements of a of each
+// tap, then those of b and of the result, one of which is for each tap and one shared.
+func (s *stencilStep) compile(set *jit.Set) {
+	multiply, add := jit.Operation{Op: scalar.OpMul, From: ir.F32, To: ir.F32}, jit.Operation{Op: scalar.OpAdd, From: ir.F32, To: ir.F32}
+	aStep, bStep := s.steps()
+	for first := 0; first < len(s.aTap); first += tapsOfGroup {
+		g := stencilGroup{first: first, count: min(tapsOfGroup, len(s.aTap)-first)}
+		k := &jit.Kernel{}
+		r := &jit.Rows{Kernels: []*jit.Kernel{k}, Counter: -1}
+		array := func(stride int) int {
+			r.Strides = append(r.Strides, 4*stride)
+			return k.Array()
+		}
+		var products []jit.Value
+		var results []int
+		if s.sumsTaps {
+			for range g.count {
+				x, y := k.Load(array(int(aStep)), ir.F32), k.Load(array(0), ir.F32)
+				v, _ := k.Apply(multiply, x, y)
+				products = append(products, v)
+			}
+			results = append(results, array(s.channels))
+			if first > 0 {
+				products = append(products, k.Load(results[0], ir.F32))
+			}
+			for ; len(products) > 1; products = products[1:] { // adds up in pairs
+				v, _ := k.Apply(add, products[0], products[1])
+				products = append(products[1:], v)
+			}
+			k.Store(results[0], ir.F32, products[0])
+		} else {
+			shared := k.Load(array(int(bStep)), ir.F32)
+			for range g.count {
+				x, to := k.Load(array(int(aStep)), ir.F32), array(0)
+				v, _ := k.Apply(multiply, x, shared)
+				v, _ = k.Apply(add, k.Load(to, ir.F32), v)
+				k.Store(to, ir.F32, v)
+			}
+		}
+		code := set.Compile(r)
+		for range workers() {
+			g.calls = append(g.calls, code.NewCall())
+		}
+		s.groups = append(s.groups, g)
+	}
+}
+
+func (s *stencilStep) run(r *runner) {
+	if s.cost < 2*chunkCost {
+		for i := range s.chunkNum {
+			s.do(0, i)
+		}
+	} else {
+		r.job.run(s, s.chunkNum)
+	}
+	if s.sumsTaps {
+		return
+	}
+	c, partial := view[float32](s.c)[:s.m*s.channels], view[float32](s.partial)
+	copy(c, partial)
+	for i := 1; i < s.chunkNum; i++ {
+		for j, x := range partial[i*len(c):][:len(c)] {
+			c[j] += x
+		}
+	}
+}
+
+// do computes the runs of a chunk.
+func (s *stencilStep) do(worker, chunk int) {
+	a, b := view[float32](s.a.buf)[s.a.first(s.batch, 0, s.env):], view[float32](s.b.buf)[s.b.first(s.batch, 0, s.env):]
+	c := view[float32](s.c)
+	if !s.sumsTaps {
+		c = view[float32](s.partial)[chunk*s.m*s.channels:][:s.m*s.channels]
+		clear(c)
+	}
+	aStep, bStep := s.steps()
+	for _, r := range s.runs[chunk*s.perChunk : min(len(s.runs), (chunk+1)*s.perChunk)] {
+		for i := range s.groups {
+			g := &s.groups[i]
+			call, array := g.calls[worker], 0
+			set := func(x []float32, at, step int32) {
+				last := int(at) + (r.count-1)*int(step) + s.channels
+				call.Set(array, unsafe.Pointer(unsafe.SliceData(x[at:max(last, int(at)+s.channels)])))
+				array++
+			}
+			if !s.sumsTaps {
+				set(b, s.bPosition[r.first], bStep)
+			}
+			for t := g.first; t < g.first+g.count; t++ {
+				set(a, s.aPosition[r.first]+s.aTap[t], aStep)
+				if s.sumsTaps {
+					set(b, s.bTap[t], 0)
+				} else {
+					set(c, int32(t*s.channels), 0)
+				}
+			}
+			if s.sumsTaps {
+				set(c, int32(r.first*s.channels), int32(s.channels))
+			}
+			call.RunRows(r.count, s.channels)
+		}
+	}
+}
