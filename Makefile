@@ -105,18 +105,18 @@ test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 
 .PHONY: test-avx2
 test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
-	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' ./internal/codegen/jit
+	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' ./internal/codegen/asm ./internal/codegen/jit
 	CGO_ENABLED=0 $(GO_TEST) -timeout=30m -exec '$(HASWELL)' -run 'Exact|Parts|Dots|Transpose' ./internal/simd
 
 .PHONY: test-arm64
 test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
-	CGO_ENABLED=0 GOARCH=arm64 $(GO_TEST) -timeout=30m -exec $(QEMU) ./internal/codegen/jit ./internal/simd
+	CGO_ENABLED=0 GOARCH=arm64 $(GO_TEST) -timeout=30m -exec $(QEMU) ./internal/codegen/asm ./internal/codegen/jit ./internal/simd
 	CGO_ENABLED=0 GOARCH=arm64 RLX_TEST_EMULATOR=$(QEMU) $(GO_TEST) -timeout=30m -exec $(QEMU) -run '$(ARM64_TESTS)' ./native/cpu
 
 .PHONY: test-386
 test-386: ## test the compiler where an int has 32 bits: right, or refused
 	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) $(INT32_PACKAGES)
-	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -run '$(INT32_TESTS)' ./internal/compiler/sched ./internal/compiler/plan/plansim
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -run '$(INT32_TESTS)' ./internal/compiler/sched/... ./internal/compiler/plan/plansim
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
@@ -88,12 +89,12 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 }
 
 // Params returns the values of the parameters and states that inference needs, for [Program.Load]
-// or [safetensors.WriteFile]. It leaves out the states of the optimizer, the history of losses, and
-// integer values, which count steps and random numbers.
+// or [safetensors.WriteFile]. It leaves out the states of the optimizer and of metrics, the history
+// of losses, and integer values, which count steps and random numbers.
 func (t *Trainer) Params(ctx context.Context) (map[string]Tensor, error) {
 	values, err := t.program.Save(ctx)
 	for name := range values {
-		if strings.HasPrefix(name, optim.StatePrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
+		if strings.HasPrefix(name, optim.StatePrefix) || strings.HasPrefix(name, nn.MetricPrefix) || name == t.history || name == t.counter || values[name].DType.IsInteger() {
 			delete(values, name)
 		}
 	}

@@ -8,6 +8,8 @@
 //	}
 //	err = trainer.SaveFile(ctx, "model.safetensors")
 //
+// [Fit] is a loop with data, evaluations, early stop and checkpoints; package ir/nn has layers.
+//
 // A [Session] is an open device. It compiles the entries of an [ir.Module] into a [Program], which
 // owns the memory of parameters and states. A [Trainer] repeats the training step of a program; the
 // other entries of the program, such as an evaluation, read the same parameters. The file to read

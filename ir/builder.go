@@ -144,13 +144,13 @@ func (b *Builder) At(p Pos) { b.at = p }
 // Origin returns the label and position set by Label and At, for restoring them.
 func (b *Builder) Origin() (label string, at Pos) { return b.label, b.at }
 
-// Subgraph builds a closed graph for a node to own.
+// Subgraph builds a closed graph for a node to own. Its nodes begin with the position of [Builder.At].
 func (b *Builder) Subgraph(name string, f func(b *Builder)) *Graph {
 	if b.err != nil {
 		return nil
 	}
 	sub := newBuilder(name)
-	sub.placeless = b.placeless
+	sub.placeless, sub.at = b.placeless, b.at
 	g, err := sub.run(f)
 	if err != nil {
 		b.Fail(err)

@@ -46,7 +46,8 @@ type Def struct {
 	Eval func(c *EvalContext, n *Node, in []*Array) ([]*Array, error)
 
 	// JVP returns the tangent of each result, given the operands, the results and the tangents of
-	// the operands. An invalid Value is a zero tangent, in both directions. A rule that recomputes
+	// the operands, of which one at least is not zero. An invalid Value is a zero tangent, in both
+	// directions. A rule that recomputes
 	// the results, such as that of a loop, may store them into out; they then replace the original
 	// results.
 	JVP func(b *Builder, n *Node, in, out, t []Value) []Value

@@ -68,14 +68,14 @@ func (i Initial) Check() error {
 	}
 	want, known := initialRules[i.Rule]
 	if !known {
-		return Attrf("there is no initial rule %q", i.Rule)
+		return Attrf("the initial rule is %q: it must be one of those of ir.Initial", i.Rule)
 	}
 	if len(i.Args) != want {
-		return Attrf("the initial rule %s takes %d numbers", i, want)
+		return Attrf("the initial rule is %s: it must have %d numbers", i, want)
 	}
 	for _, x := range i.Args {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return Attrf("the initial rule %s takes finite numbers", i)
+			return Attrf("the initial rule is %s: its numbers must be finite", i)
 		}
 	}
 	return i.checkDomain()
@@ -86,17 +86,17 @@ func (i Initial) checkDomain() error {
 	switch i.Rule {
 	case "normal", "truncated_normal":
 		if a[1] < 0 {
-			return Attrf("the deviation of %s is negative", i)
+			return Attrf("the initial rule is %s: its deviation must not be negative", i)
 		}
 	case "orthogonal":
 		if a[1] < 0 || a[1] != math.Trunc(a[1]) {
-			return Attrf("the number of batch axes of %s is not a count", i)
+			return Attrf("the initial rule is %s: its number of batch axes must be a count", i)
 		}
 	}
 	switch i.Rule {
 	case "uniform", "truncated_normal", "softplus_inverse":
 		if low, high := a[len(a)-2], a[len(a)-1]; cmp.Compare(low, high) > 0 || i.Rule == "softplus_inverse" && low <= 0 {
-			return Attrf("the bounds of %s are no range", i)
+			return Attrf("the initial rule is %s: its bounds must be a range, and those of softplus_inverse positive", i)
 		}
 	}
 	return nil
@@ -126,5 +126,9 @@ func (p Port) Options() PortOptions {
 	if p.Value.node == nil {
 		return PortOptions{}
 	}
-	return p.Value.node.attrs.(*PortAttrs).Options
+	a, ok := p.Value.node.attrs.(*PortAttrs)
+	if !ok { // a Port that is none
+		return PortOptions{}
+	}
+	return a.Options
 }

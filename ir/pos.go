@@ -23,9 +23,10 @@ var moduleFolder = func() string {
 
 // callerPos returns the position of the first caller outside ownFolders.
 func callerPos() Pos {
-	var pcs [16]uintptr // usually enough; collecting more takes longer
-	for skip := 3; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs[:])
+	var few [16]uintptr // usually enough; collecting more takes longer
+	pcs := few[:]
+	for skip := 3; ; {
+		n := runtime.Callers(skip, pcs)
 		for _, pc := range pcs[:n] {
 			if p, own := placeOf(pc); !own {
 				return p
@@ -34,6 +35,8 @@ func callerPos() Pos {
 		if n < len(pcs) {
 			return Pos{}
 		}
+		skip += len(pcs)
+		pcs = make([]uintptr, 4*len(pcs)) // the skipped frames are unwound again: grow, so that depth counts once
 	}
 }
 

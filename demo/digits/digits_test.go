@@ -121,7 +121,11 @@ func TestLossesAreThoseOfTheReferenceOnEveryDevice(t *testing.T) {
 		for name, losses := range want.Losses {
 			t.Run(d.Name+" "+name, func(t *testing.T) {
 				backendtest.Require(t, d.Name, d.Err)
-				for k, got := range firstLosses(t, d.Name, name, want, len(losses)) {
+				steps := len(losses)
+				if d.Name != "cpu" {
+					steps = 20 // each takes long on a GPU made of software
+				}
+				for k, got := range firstLosses(t, d.Name, name, want, steps) {
 					if diff := math.Abs(float64(got) - losses[k]); !(diff <= 1e-4) {
 						t.Errorf("step %d: loss %v, reference %v", k, got, losses[k])
 					}

@@ -14,7 +14,7 @@ import (
 )
 
 // makesError matches the names of functions that make an error of a format.
-var makesError = regexp.MustCompile(`^(Errorf|errorf|Attrf|attrf|Failf|failf|Fail|fail|Refuse|refuse)$`)
+var makesError = regexp.MustCompile(`^(Errorf|errorf|Attrf|attrf|Failf|failf|Fail|fail|Refuse|refuse|require)$`)
 
 // Errors returns the texts of the errors that the package in a folder makes, each on a line with the
 // function that makes it, in the order of files and lines. A text is the format of a call of

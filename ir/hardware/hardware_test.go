@@ -1,6 +1,8 @@
 package hardware_test
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -29,6 +31,7 @@ func TestDevicesAreKnownByName(t *testing.T) {
 		"intel gen-12lp  ":                   "Iris(R) Xe",
 		"nvidia lovelace  ":                  "unknown",
 		"google swiftshader":                 "SwiftShader",
+		"cpu":                                "CPU",
 		"":                                   "unknown",
 	} {
 		if got := hardware.Named(name).Name; got != want {
@@ -41,8 +44,13 @@ func TestDevicesAreKnownByName(t *testing.T) {
 func TestProfilesAreWhole(t *testing.T) {
 	for _, p := range append(hardware.All(), hardware.Unknown()) {
 		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared) <= 0 ||
-			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 {
+			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 ||
+			min(slices.Min(p.Rates.WarpGroups[:]), slices.Min(p.Rates.Warps[:]), p.Rates.Attention, p.Rates.AttentionF32) <= 0 ||
+			min(p.Rates.Library16, p.Rates.LibraryTF32, p.Rates.LibraryTransposed, p.Rates.LibraryF32) <= 0 {
 			t.Errorf("incomplete: %+v", p)
+		}
+		if p.Resident() < p.Processors {
+			t.Errorf("%s has processors without threads", p.Name)
 		}
 		if p.RetainedBytes() > p.Cache || p.Resident() > p.Processors*p.Threads {
 			t.Errorf("%s keeps or holds more than it has", p.Name)
@@ -113,5 +121,25 @@ func TestRowsFillTheDevice(t *testing.T) {
 	}
 	if s := (hardware.Serial{Profile: hardware.H200()}); !s.AllowsStages(64, 32*112*112, true) {
 		t.Error("processors of one thread wait for rows of their own")
+	}
+}
+
+// The rates of products scale with the data sheets of the devices.
+func TestRatesScale(t *testing.T) {
+	a100 := hardware.Named("NVIDIA A100-PCIE-40GB")
+	units := (312e3 / 108) / (989e3 / 132) // 312 TFLOP/s on 108 processors, 989 on 132
+	for name, c := range map[string][2]float64{
+		"warp groups": {a100.Rates.WarpGroups[1], 4300 * units},
+		"warps":       {a100.Rates.Warps[2], 2100 * units},
+		"attention":   {a100.Rates.Attention, 2700 * units},
+		"library":     {a100.Rates.Library16, 5600 * units},
+		"f32":         {a100.Rates.LibraryF32, 380 * (19.5 / 108) / (67. / 132)},
+	} {
+		if got, want := c[0], c[1]; math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s: %g operations per nanosecond, not %g", name, got, want)
+		}
+	}
+	if hardware.Unknown().Rates != hardware.H200().Rates {
+		t.Error("an unknown device has not the rates of an H200")
 	}
 }

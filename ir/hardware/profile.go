@@ -4,7 +4,8 @@
 // policy for reductions, and package sched to choose among candidate schedules. A plan depends
 // on a profile and never on the machine it is made on: information from a driver is first put
 // in a profile ([Profile.WithDriver]), so that the same module, target and profile give the same
-// plan, natively and in a page. Start reading at profile.go; cost.go is the roofline model.
+// plan, natively and in a page. Start reading at profile.go; profiles.go is the table of devices,
+// rates.go what products reach on them, cost.go the roofline model.
 package hardware
 
 import (
@@ -24,6 +25,7 @@ type Profile struct {
 	Bytes   float64 // memory bandwidth, bytes per nanosecond
 	Flops   float64 // f32 operations per nanosecond, without matrix units
 	Matrix  float64 // 16-bit operations with f32 sums per nanosecond, by the data sheet
+	Rates   Rates   // of products and attention
 	Cache   int     // bytes of the last-level cache
 	Shared  int     // bytes of shared memory per processor
 	// CacheRate is the ratio of cache bandwidth to memory bandwidth.
@@ -59,10 +61,6 @@ func (p Profile) Waves(groups, threads int) float64 {
 	atOnce := p.Processors * max(1, p.resident()/max(threads, 1))
 	return math.Ceil(float64(groups) / float64(atOnce))
 }
-
-// MatrixScale returns the speed of a processor's matrix units relative to an H200's, on which
-// the rates of products and attention were measured.
-func (p Profile) MatrixScale() float64 { return p.Matrix / h200.Matrix }
 
 // WithDriver returns the profile updated with what a driver reports: the number of processors, the
 // peak memory bandwidth in bytes per nanosecond, and the bytes of the last-level cache, each 0

@@ -24,7 +24,7 @@ const (
 // long for the previous one; the L2 cache moves 5.5 TB/s where memory moves 4. Cache is 48 MiB
 // of its 50 MB. Matrix is the data sheet's 989 TFLOP/s.
 var h200 = Profile{
-	Name: "H200", Processors: 132, Threads: 2048, Bytes: 23, Flops: 270, Matrix: 989e3 / 132,
+	Name: "H200", Processors: 132, Threads: 2048, Bytes: 23, Flops: 270, Matrix: 989e3 / 132, Rates: h200Rates,
 	Cache: 48 << 20, Shared: 228 << 10, CacheRate: 1.35, Latency: 600, Barrier: 60, Launch: 3000, Measured: true,
 }
 
@@ -46,7 +46,10 @@ func Unknown() Profile {
 // compute capability), Apple's from its technical specifications, with 128 lanes per core at
 // 1.28 and 1.4 GHz for f32. Browsers report the generation of a GPU but not its size; for
 // integrated GPUs it selects the smallest of the generation, for NVIDIA and AMD nothing.
-// Software renderers are estimates for four CPU cores with 256-bit vectors.
+// Software renderers are estimates for four CPU cores with 256-bit vectors. The row of CPUs is for
+// targets whose workgroups have one thread: eight cores at 3 GHz with two 256-bit multiply-adds per
+// cycle, where threads are the cache lines that a core loads at once, and shared memory is its
+// second-level cache.
 var sheets = []sheet{
 	{"H100 PCIe", 114, 2048, 2000, 51, 756, 50 << 10, 228, 600, 3000, ""},
 	{"H100", 132, 2048, 3350, 67, 989, 50 << 10, 228, 600, 3000, ""},
@@ -63,14 +66,16 @@ var sheets = []sheet{
 	{"Radeon 780M", 12, 1024, 90, 8.3, 16.6, 2 << 10, 64, 800, 8000, ""},
 	{"SwiftShader", 4, 256, 25, 0.2, 0.2, 8 << 10, 32, 100, 20000, ""},
 	{"llvmpipe", 4, 256, 25, 0.3, 0.3, 8 << 10, 32, 100, 20000, ""},
+	{"CPU", 8, 16, 50, 0.77, 0.77, 32 << 10, 1024, 90, 1000, ""},
 }
 
 // profile converts a data sheet to a profile.
 func (s sheet) profile() Profile {
 	each := float64(s.processors)
+	flops, matrix := flopsReached*1e3*s.f32/each, 1e3*s.matrix/each
 	return Profile{
 		Name: s.name, Processors: s.processors, Threads: s.threads,
-		Bytes: memoryReached * s.bandwidth / each, Flops: flopsReached * 1e3 * s.f32 / each, Matrix: 1e3 * s.matrix / each,
+		Bytes: memoryReached * s.bandwidth / each, Flops: flops, Matrix: matrix, Rates: h200Rates.scaled(matrix/h200.Matrix, flops),
 		Cache: s.cache << 10, Shared: s.shared << 10, CacheRate: h200.CacheRate,
 		Latency: s.latency, Barrier: h200.Barrier, Launch: s.launch,
 	}

@@ -86,21 +86,21 @@ func (a *attention) complete() bool {
 		return false
 	}
 	a.width = a.size(-1)
-	if !a.require(a.heads >= 1, "%d heads", a.heads) {
+	if !a.require(a.heads >= 1, "heads is %d: it must be 1 or more", a.heads) {
 		return false
 	}
 	if o.KVHeads == 0 {
 		o.KVHeads = a.heads
 	}
-	if o.HeadSize == 0 && a.require(a.width%a.heads == 0, "%d heads do not divide the width, %d", a.heads, a.width) {
+	if o.HeadSize == 0 && a.require(a.width%a.heads == 0, "heads is %d: it must divide the width, %d, or HeadSize must be given", a.heads, a.width) {
 		o.HeadSize = a.width / a.heads
 	}
-	a.require(o.KVHeads >= 1 && a.heads%o.KVHeads == 0, "%d heads of keys do not divide %d heads", o.KVHeads, a.heads)
-	a.require(o.HeadSize >= 0 && o.Window >= 0 && o.Softcap >= 0, "head size %d, window %d, softcap %v: one is negative", o.HeadSize, o.Window, o.Softcap)
-	a.require(o.Dropout >= 0 && o.Dropout < 1, "the dropout rate is %v, not in [0, 1)", o.Dropout)
-	a.require(!o.Context.Valid() || o.Rope == nil && !o.Causal && o.Window == 0 && !o.ALiBi, "a context with Rope, Causal, Window or ALiBi, which are for self-attention")
+	a.require(o.KVHeads >= 1 && a.heads%o.KVHeads == 0, "KVHeads is %d: it must divide heads, %d", o.KVHeads, a.heads)
+	a.require(o.HeadSize >= 0 && o.Window >= 0 && o.Softcap >= 0, "HeadSize is %d, Window %d and Softcap %v: none must be negative", o.HeadSize, o.Window, o.Softcap)
+	a.require(o.Dropout >= 0 && o.Dropout < 1, "Dropout is %v: it must be in [0, 1)", o.Dropout)
+	a.require(!o.Context.Valid() || o.Rope == nil && !o.Causal && o.Window == 0 && !o.ALiBi, "Rope, Causal, Window or ALiBi is given with a Context: they must be left out, as they are for self-attention")
 	a.cached = contextOf(a.Builder).cache != nil && !o.Context.Valid()
-	a.require(!a.cached || o.Causal && !o.ALiBi && !o.Mask.Valid(), "a cache, which needs Causal and excludes ALiBi and Mask")
+	a.require(!a.cached || o.Causal && !o.ALiBi && !o.Mask.Valid(), "Causal is %t, ALiBi %t and Mask given: %t: with a cache the first must be set and the others left out", o.Causal, o.ALiBi, o.Mask.Valid())
 	if o.Scale == 0 && o.HeadSize > 0 {
 		o.Scale = 1 / math.Sqrt(float64(o.HeadSize))
 	}
@@ -212,7 +212,7 @@ func (a *attention) masks(q, k ir.Value) {
 	case m.DType() == q.DType():
 		a.added = m
 	default:
-		a.fail(ir.DTypef("the mask is %s: it is bool or of the type of x, %s", m.Type(), q.DType()))
+		a.fail(ir.DTypef("Mask is %s: it must be bool or of the type of x, %s", m.Type(), q.DType()))
 	}
 	if !a.o.ALiBi || b.Err() != nil {
 		return

@@ -109,9 +109,9 @@ func Residual(b *ir.Builder, x ir.Value, f func(x ir.Value) ir.Value) ir.Value {
 	case b.Err() != nil:
 		return ir.Value{}
 	case !y.Type().Shape.Equal(x.Shape()):
-		b.Failf(op, []ir.Value{x}, ir.Shapef("f(x) is %s", y.Type()))
+		b.Failf(op, []ir.Value{x}, ir.Shapef("f(x) is %s: it must have the type of x", y.Type()))
 	case y.DType() != x.DType():
-		b.Failf(op, []ir.Value{x}, ir.DTypef("f(x) is %s", y.Type()))
+		b.Failf(op, []ir.Value{x}, ir.DTypef("f(x) is %s: it must have the type of x", y.Type()))
 	}
 	return ops.Add(b, x, y)
 }
@@ -131,7 +131,7 @@ func Tie(b *ir.Builder, name string) ir.Value {
 			names = append(names, p.Name)
 		}
 	}
-	b.Failf("nn.tie", nil, ir.Errorf(ir.ErrName, "no parameter %q is declared so far: there are %q", name, names))
+	b.Failf("nn.tie", nil, ir.Errorf(ir.ErrName, "%q is no parameter declared so far: it must be one of %q", name, names))
 	return ir.Value{}
 }
 

@@ -78,7 +78,7 @@ func ConvTranspose3d(b *ir.Builder, x ir.Value, out, kernel int, o ...ConvOption
 func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y ir.Value) {
 	opts := option(b, "conv", o)
 	within(b, "conv", opts.Name, x, func(l *layer) {
-		if !l.require(opts.OutputPad == nil, "an output padding, which only transposed convolutions have") {
+		if !l.require(opts.OutputPad == nil, "OutputPad is %v: it must be left out, as it is for transposed convolutions", opts.OutputPad) {
 			return
 		}
 		in, ok := l.convolution(&opts, axes, out, kernel)
@@ -122,10 +122,10 @@ func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOpt
 	opts := option(b, "conv_transpose", o)
 	within(b, "conv_transpose", opts.Name, x, func(l *layer) {
 		in, ok := l.convolution(&opts, axes, out, kernel)
-		if !ok || !l.require(!opts.Same, "a transposed convolution has no padding that keeps the sizes: set Pad") {
+		if !ok || !l.require(!opts.Same, "Same is set: a transposed convolution must have Pad instead") {
 			return
 		}
-		opts.OutputPad = l.perAxis("output pad", opts.OutputPad, 0, 0, axes)
+		opts.OutputPad = l.perAxis("OutputPad", opts.OutputPad, 0, 0, axes)
 		weight, bias := l.convParams(opts, in, out/opts.Groups, out/opts.Groups)
 		if b.Err() != nil {
 			return
@@ -142,18 +142,18 @@ func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOpt
 // channels.
 func (l *layer) convolution(o *ConvOptions, axes, out, kernel int) (in int, ok bool) {
 	if l.x.Rank() != axes+2 {
-		l.fail(ir.Shapef("x is %s: it has %d axes: a batch, %d of space and channels", l.x.Type(), axes+2, axes))
+		l.fail(ir.Shapef("x is %s: it must have %d axes, a batch, %d of space and channels", l.x.Type(), axes+2, axes))
 		return 0, false
 	}
 	in = l.size(channelAxis(o.ChannelsFirst))
 	o.Kernel = l.perAxis("kernel", o.Kernel, kernel, 1, axes)
-	o.Stride = l.perAxis("stride", o.Stride, 1, 1, axes)
-	o.Dilation = l.perAxis("dilation", o.Dilation, 1, 1, axes)
-	l.require(!o.Same || o.Pad == nil, "both Same and Pad are given")
-	o.Pad = l.perAxis("pad", o.Pad, 0, 0, axes)
-	l.require(o.Groups >= 0 && out >= 1, "groups is %d, out %d", o.Groups, out)
+	o.Stride = l.perAxis("Stride", o.Stride, 1, 1, axes)
+	o.Dilation = l.perAxis("Dilation", o.Dilation, 1, 1, axes)
+	l.require(!o.Same || o.Pad == nil, "Pad is %v and Same is set: one must be left out", o.Pad)
+	o.Pad = l.perAxis("Pad", o.Pad, 0, 0, axes)
+	l.require(o.Groups >= 0 && out >= 1, "Groups is %d and out %d: the first must not be negative, the second 1 or more", o.Groups, out)
 	o.Groups = max(o.Groups, 1)
-	ok = l.require(in%o.Groups == 0 && out%o.Groups == 0, "%d groups do not divide %d input and %d output channels", o.Groups, in, out)
+	ok = l.require(in%o.Groups == 0 && out%o.Groups == 0, "Groups is %d: it must divide the channels of x, %d, and out, %d", o.Groups, in, out)
 	return in, ok
 }
 
@@ -166,8 +166,8 @@ func (l *layer) perAxis(what string, list []int, usual, least, axes int) []int {
 	case 1:
 		list = slices.Repeat(list, axes)
 	}
-	l.require(len(list) == axes, "%s has %d entries, not one or one for each of %d axes", what, len(list), axes)
-	l.require(slices.Min(list) >= least, "%s is %d: its least value is %d", what, list, least)
+	l.require(len(list) == axes, "%s has %d entries: it must have one, or one for each of %d axes", what, len(list), axes)
+	l.require(slices.Min(list) >= least, "%s is %v: each entry must be %d or more", what, list, least)
 	return list
 }
 

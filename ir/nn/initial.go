@@ -88,7 +88,7 @@ func Draw(b *ir.Builder, i ir.Initial, key ir.Value, t ir.Type) ir.Value {
 	if resolved := Resolve(i, t); !resolved.Equal(i) {
 		return Draw(b, resolved, key, t)
 	}
-	b.Fail(ir.Attrf("no initial rule is given"))
+	b.Fail(ir.Attrf("the initial rule is empty: it must be one of those of ir.Initial"))
 	return ir.Value{}
 }
 
@@ -136,7 +136,7 @@ func drawUniform(b *ir.Builder, key ir.Value, t ir.Type, low, high float64) ir.V
 func drawOrthogonal(b *ir.Builder, key ir.Value, t ir.Type, gain float64, batch int) ir.Value {
 	dims, ok := t.Shape.Ints()
 	if !ok || len(dims) < batch+2 {
-		b.Fail(ir.Shapef("an orthogonal weight has two axes or more and constant sizes, not %s", t))
+		b.Fail(ir.Shapef("an orthogonal weight is %s: it must have two axes or more and constant sizes", t))
 		return ir.Value{}
 	}
 	rows, cols := 1, dims[len(dims)-1]

@@ -28,7 +28,7 @@ func within(b *ir.Builder, kind, name string, x ir.Value, f func(l *layer)) {
 	declare := func() {
 		l := &layer{b, kind, x}
 		if kind != kindEmbedding && !x.DType().IsFloat() {
-			l.fail(ir.DTypef("x is %s, of no float type", x.Type()))
+			l.fail(ir.DTypef("x is %s: it must be of a float type", x.Type()))
 		}
 		if b.Err() == nil {
 			f(l)
@@ -63,7 +63,7 @@ func option[T any](b *ir.Builder, kind string, o []T) (given T) {
 	case 1:
 		given = o[0]
 	default:
-		b.Failf(ir.Op("nn."+kind), nil, ir.Attrf("%d option structs: there is one at most", len(o)))
+		b.Failf(ir.Op("nn."+kind), nil, ir.Attrf("%d option structs are given: there must be one at most", len(o)))
 	}
 	return given
 }
@@ -75,9 +75,9 @@ func (l *layer) size(axis int) int {
 	n, ok := d.Const()
 	switch {
 	case !d.Valid():
-		l.fail(ir.Shapef("x is %s and has no axis %d", l.x.Type(), axis))
+		l.fail(ir.Shapef("x is %s: it must have an axis %d", l.x.Type(), axis))
 	case !ok:
-		l.fail(ir.Errorf(ir.ErrSymbol, "axis %d of x, %s, is symbolic: the shape of a parameter needs a number", axis, d))
+		l.fail(ir.Errorf(ir.ErrSymbol, "axis %d of x is %s: it must be a number, as the shape of a parameter depends on it", axis, d))
 	}
 	return n
 }
@@ -85,7 +85,7 @@ func (l *layer) size(axis int) int {
 // rank requires x to have at least n axes.
 func (l *layer) rank(n int, what string) bool {
 	if l.x.Rank() < n {
-		l.fail(ir.Shapef("x is %s, not %s", l.x.Type(), what))
+		l.fail(ir.Shapef("x is %s: it must be %s", l.x.Type(), what))
 	}
 	return l.Err() == nil
 }
@@ -122,14 +122,14 @@ func (l *layer) paramOf(name string, o ir.PortOptions, d ir.DType, dims ...int) 
 func (l *layer) training() bool {
 	m := contextOf(l.Builder).mode
 	if m == unset {
-		l.fail(ir.Errorf(ir.ErrGraph, "it differs between training and inference: call nn.Train or nn.Infer first"))
+		l.fail(ir.Errorf(ir.ErrGraph, "no mode is set: nn.Train or nn.Infer must be called first, as the layer differs between training and inference"))
 	}
 	return m == training
 }
 
 // drop is [Dropout] within a layer.
 func (l *layer) drop(x ir.Value, rate float64) ir.Value {
-	if !l.require(rate >= 0 && rate < 1, "the dropout rate is %v, not in [0, 1)", rate) || rate == 0 || !l.training() || l.Err() != nil {
+	if !l.require(rate >= 0 && rate < 1, "the rate of dropout is %v: it must be in [0, 1)", rate) || rate == 0 || !l.training() || l.Err() != nil {
 		return x
 	}
 	return ops.Dropout(l.Builder, x, Key(l.Builder, "dropout"), rate)

@@ -106,7 +106,10 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"residual's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Residual(b, x, func(x ir.Value) ir.Value { return nn.Linear(b, x, 2) })
 		}},
-		"no function": {ir.ErrGraph, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Residual(b, x, nil) }},
+		"no function":    {ir.ErrGraph, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Residual(b, x, nil) }},
+		"metric's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", x); return x }},
+		"metric's type":  {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", ops.Const(b, ir.Bool, 1)); return x }},
+		"metric's name":  {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "", ops.Const(b, ir.F32, 1)); return x }},
 		"same name": {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Linear(b, nn.Linear(b, x, 8, nn.LinearOptions{Name: "a"}), 8, nn.LinearOptions{Name: "a"})
 		}},

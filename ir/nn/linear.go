@@ -34,7 +34,7 @@ func Linear(b *ir.Builder, x ir.Value, out int, o ...LinearOptions) (y ir.Value)
 
 func (l *layer) linear(out int, o LinearOptions) ir.Value {
 	in := l.size(-1)
-	if !l.require(out >= 1, "out is %d, less than 1", out) {
+	if !l.require(out >= 1, "out is %d: it must be 1 or more", out) {
 		return ir.Value{}
 	}
 	usual := fanIn(in)
@@ -88,7 +88,7 @@ func LoRA(b *ir.Builder, o LoRAOptions, f func()) {
 		return
 	}
 	if o.Rank < 0 || math.IsNaN(o.Alpha) || math.IsInf(o.Alpha, 0) || !(o.Dropout >= 0 && o.Dropout < 1) {
-		b.Failf(op, nil, ir.Attrf("rank is %d, alpha %v, dropout %v: a rank is positive, alpha finite and a rate in [0, 1)", o.Rank, o.Alpha, o.Dropout))
+		b.Failf(op, nil, ir.Attrf("Rank is %d, Alpha %v and Dropout %v: Rank must not be negative, Alpha finite, and Dropout in [0, 1)", o.Rank, o.Alpha, o.Dropout))
 		return
 	}
 	if o.Rank == 0 {
@@ -140,12 +140,12 @@ func Embedding(b *ir.Builder, ids ir.Value, rows, width int, o ...EmbeddingOptio
 	opts := option(b, kindEmbedding, o)
 	within(b, kindEmbedding, opts.Name, ids, func(l *layer) {
 		if !ids.DType().IsInteger() {
-			l.fail(ir.DTypef("ids are %s, no integers", ids.Type()))
+			l.fail(ir.DTypef("ids are %s: they must be integers", ids.Type()))
 		}
 		if !opts.DType.Valid() {
 			opts.DType = ir.F32
 		}
-		if !l.require(rows >= 1 && width >= 1, "a table of %d rows of width %d", rows, width) {
+		if !l.require(rows >= 1 && width >= 1, "rows is %d and width %d: they must be 1 or more", rows, width) {
 			return
 		}
 		table := opts.Table

@@ -35,10 +35,10 @@ func Mamba(b *ir.Builder, x ir.Value, o ...MambaOptions) (y ir.Value) {
 	opts := option(b, "mamba", o)
 	within(b, "mamba", opts.Name, x, func(l *layer) {
 		if x.Rank() != 3 {
-			l.fail(ir.Shapef("x is %s: it has three axes: batch, time and features", x.Type()))
+			l.fail(ir.Shapef("x is %s: it must have three axes, batch, time and features", x.Type()))
 		}
 		width := l.size(-1)
-		l.require(opts.State >= 0 && opts.Kernel >= 0 && opts.Expand >= 0 && opts.Rank >= 0, "state %d, kernel %d, expand %d, rank %d: one is negative", opts.State, opts.Kernel, opts.Expand, opts.Rank)
+		l.require(opts.State >= 0 && opts.Kernel >= 0 && opts.Expand >= 0 && opts.Rank >= 0, "State is %d, Kernel %d, Expand %d and Rank %d: none must be negative", opts.State, opts.Kernel, opts.Expand, opts.Rank)
 		for _, d := range []struct {
 			field *int
 			usual int

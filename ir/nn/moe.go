@@ -49,12 +49,12 @@ func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
 		o.Activation = SwiGlu
 	}
 	f := activations[o.Activation]
-	l.require(f != nil, "there is no activation %q", string(o.Activation))
-	l.require(experts >= 1 && o.K >= 1 && o.K <= experts, "%d of %d experts", o.K, experts)
-	l.require(o.Hidden >= 1 && o.Capacity >= 0, "%d hidden features, a capacity of %v", o.Hidden, o.Capacity)
+	l.require(f != nil, "Activation is %q: it must be one of the constants", string(o.Activation))
+	l.require(experts >= 1 && o.K >= 1 && o.K <= experts, "K is %d of %d experts: both must be 1 or more, and K at most their number", o.K, experts)
+	l.require(o.Hidden >= 1 && o.Capacity >= 0, "Hidden is %d and Capacity %v: neither must be negative", o.Hidden, o.Capacity)
 	dims, ok := l.x.Shape().Ints()
 	if !ok {
-		l.fail(ir.Errorf(ir.ErrSymbol, "x is %s: its sizes are constant", l.x.Type()))
+		l.fail(ir.Errorf(ir.ErrSymbol, "x is %s: its sizes must be constant", l.x.Type()))
 	}
 	if b.Err() != nil {
 		return y, loss

@@ -46,7 +46,7 @@ func RMSNorm(b *ir.Builder, x ir.Value, o ...NormOptions) ir.Value {
 func GroupNorm(b *ir.Builder, x ir.Value, groups int, o ...NormOptions) ir.Value {
 	return norm(b, "group_norm", x, o, func(l *layer, x, scale, bias ir.Value, epsilon float64) ir.Value {
 		channels, _ := scale.Dim(0).Const()
-		if !l.require(groups >= 1 && channels%max(groups, 1) == 0, "%d groups do not divide %d channels", groups, channels) {
+		if !l.require(groups >= 1 && channels%max(groups, 1) == 0, "groups is %d: it must divide the channels, %d", groups, channels) {
 			return ir.Value{}
 		}
 		return ops.GroupNorm(l.Builder, x, scale, bias, groups, epsilon)
@@ -66,7 +66,7 @@ func InstanceNorm(b *ir.Builder, x ir.Value, o ...NormOptions) ir.Value {
 func norm(b *ir.Builder, kind string, x ir.Value, o []NormOptions, f func(l *layer, x, scale, bias ir.Value, epsilon float64) ir.Value) (y ir.Value) {
 	opts := option(b, kind, o)
 	within(b, kind, opts.Name, x, func(l *layer) {
-		if !l.require(opts.Epsilon >= 0, "epsilon is %v, negative", opts.Epsilon) {
+		if !l.require(opts.Epsilon >= 0, "Epsilon is %v: it must not be negative", opts.Epsilon) {
 			return
 		}
 		if opts.Epsilon == 0 {
@@ -138,7 +138,7 @@ func BatchNorm(b *ir.Builder, x ir.Value, o ...BatchNormOptions) (y ir.Value) {
 	opts := option(b, "batch_norm", o)
 	within(b, "batch_norm", opts.Name, x, func(l *layer) {
 		inDomain := opts.Epsilon >= 0 && opts.Momentum >= 0 && opts.Momentum <= 1
-		if !l.require(inDomain, "epsilon is %v, momentum %v: neither is negative and momentum at most 1", opts.Epsilon, opts.Momentum) || !l.rank(2, "[batch, ..., channels]") {
+		if !l.require(inDomain, "Epsilon is %v and Momentum %v: neither must be negative, nor Momentum above 1", opts.Epsilon, opts.Momentum) || !l.rank(2, "[batch, ..., channels]") {
 			return
 		}
 		if opts.Epsilon == 0 {
@@ -165,7 +165,7 @@ func (l *layer) batchNorm(x ir.Value, o BatchNormOptions) ir.Value {
 		return ops.BatchNormInference(l.Builder, x, scale, bias, mean, variance, o.Epsilon)
 	}
 	if n, ok := x.Shape().Size().Const(); ok && n == channels {
-		l.fail(ir.Shapef("x is %s: training needs more than one value for each channel", l.x.Type()))
+		l.fail(ir.Shapef("x is %s: there must be more than one value for each channel in training", l.x.Type()))
 		return ir.Value{}
 	}
 	mean := l.StateWith(meanName, ir.PortOptions{Initial: Constant(0)}, x.DType(), ir.N(channels))

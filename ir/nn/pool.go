@@ -53,14 +53,14 @@ func pool(b *ir.Builder, kind string, x ir.Value, size int, o PoolOptions, f fun
 		return ir.Value{}
 	}
 	axes := x.Rank() - 2
-	o.Window = l.perAxis("window", o.Window, size, 1, axes)
+	o.Window = l.perAxis("the window", o.Window, size, 1, axes)
 	if o.Stride == nil {
 		o.Stride = o.Window
 	}
-	o.Stride = l.perAxis("stride", o.Stride, 1, 1, axes)
-	o.Dilation = l.perAxis("dilation", o.Dilation, 1, 1, axes)
-	l.require(!o.Same || o.Pad == nil, "both Same and Pad are given")
-	o.Pad = l.perAxis("pad", o.Pad, 0, 0, axes)
+	o.Stride = l.perAxis("Stride", o.Stride, 1, 1, axes)
+	o.Dilation = l.perAxis("Dilation", o.Dilation, 1, 1, axes)
+	l.require(!o.Same || o.Pad == nil, "Pad is %v and Same is set: one must be left out", o.Pad)
+	o.Pad = l.perAxis("Pad", o.Pad, 0, 0, axes)
 	if b.Err() != nil {
 		return ir.Value{}
 	}

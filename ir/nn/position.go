@@ -25,7 +25,7 @@ const CacheState = "cache/length"
 // length is less than 1.
 func Cache(b *ir.Builder, length int) {
 	if length < 1 {
-		b.Failf("nn.cache", nil, ir.Attrf("the length is %d, less than 1", length))
+		b.Failf("nn.cache", nil, ir.Attrf("length is %d: it must be 1 or more", length))
 		return
 	}
 	contextOf(b).cache = &cache{length: length}
@@ -45,7 +45,7 @@ func (c *cache) before(l *layer, n ir.Dim) ir.Value {
 		})
 	}
 	if b.Err() == nil && c.steps != n {
-		l.fail(ir.Shapef("%s positions are added to the cache, and %s by another layer", n, c.steps))
+		l.fail(ir.Shapef("%s positions are added to the cache: it must be %s, as by the layers before", n, c.steps))
 	}
 	return c.past
 }
@@ -92,12 +92,12 @@ func PositionalEmbedding(b *ir.Builder, x ir.Value, length int, o ...PositionalE
 	const kind = "positional_embedding"
 	opts := option(b, kind, o)
 	within(b, kind, opts.Name, x, func(l *layer) {
-		if !l.rank(2, "[..., time, width]") || !l.require(length >= 1, "the length is %d, less than 1", length) {
+		if !l.rank(2, "[..., time, width]") || !l.require(length >= 1, "length is %d: it must be 1 or more", length) {
 			return
 		}
 		width, time := l.size(-1), x.Dim(-2)
 		if n, ok := time.Const(); ok && n > length {
-			l.fail(ir.Shapef("x is %s: it has more positions than the length, %d", x.Type(), length))
+			l.fail(ir.Shapef("x is %s: it must have at most %d positions", x.Type(), length))
 		}
 		if b.Err() != nil {
 			return
@@ -129,7 +129,7 @@ func SinusoidalEncoding(b *ir.Builder, x ir.Value) ir.Value {
 	}
 	width := l.size(-1)
 	if b.Err() == nil && width%2 != 0 {
-		l.fail(ir.Shapef("x is %s: its width is odd", x.Type()))
+		l.fail(ir.Shapef("x is %s: its width must be even", x.Type()))
 	}
 	if b.Err() != nil {
 		return ir.Value{}
@@ -156,8 +156,8 @@ func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir
 	if size == 0 {
 		size = features
 	}
-	if !l.require(size > 0 && size%2 == 0 && size <= features, "%d of %d features are rotated: they are even and no more", size, features) ||
-		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "the base of rotary positions is %v", o.Base) {
+	if !l.require(size > 0 && size%2 == 0 && size <= features, "Size is %d: it must be even and at most the features of a head, %d", size, features) ||
+		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "Base is %v: it must be finite and not negative", o.Base) {
 		return q, k
 	}
 	cos, sin := ops.RopeTable(l.Builder, l.positions(q.Dim(-2)), size, o.Base)

@@ -77,13 +77,14 @@ type recurrence struct {
 func (r *recurrence) complete() bool {
 	o := &r.o
 	if r.x.Rank() != 3 {
-		r.fail(ir.Shapef("x is %s: it has three axes: batch, time and features", r.x.Type()))
+		r.fail(ir.Shapef("x is %s: it must have three axes, batch, time and features", r.x.Type()))
 	}
-	r.require(r.hidden >= 1 && o.Layers >= 0, "%d hidden features, %d layers", r.hidden, o.Layers)
-	r.require(r.kind == "rnn" || !o.Relu, "Relu, which is for RNN")
-	r.require(r.kind == "lstm" || !o.Cell.Valid(), "a state of cells, which is for LSTM")
-	r.require(o.Dropout >= 0 && o.Dropout < 1, "the dropout rate is %v, not in [0, 1)", o.Dropout)
-	r.require(contextOf(r.Builder).cache == nil || !o.Bidirectional, "a cache, which excludes Bidirectional")
+	r.require(r.hidden >= 1 && o.Layers >= 0, "hidden is %d and Layers %d: the first must be 1 or more, the second not negative", r.hidden, o.Layers)
+	plain, cells := r.states == 1 && r.gates == 1, r.states == 2
+	r.require(plain || !o.Relu, "Relu is set: it must be left out, as it is for RNN")
+	r.require(cells || !o.Cell.Valid(), "Cell is given: it must be left out, as it is for LSTM")
+	r.require(o.Dropout >= 0 && o.Dropout < 1, "Dropout is %v: it must be in [0, 1)", o.Dropout)
+	r.require(contextOf(r.Builder).cache == nil || !o.Bidirectional, "Bidirectional is set: it must be left out with a cache")
 	if o.Layers = max(o.Layers, 1); o.Bidirectional {
 		r.dirs = 2
 	}

@@ -30,7 +30,7 @@ func Stack(b *ir.Builder, name string, n int, x ir.Value, f func(b *ir.Builder, 
 		return ir.Value{}
 	}
 	if n < 0 {
-		b.Failf(op, []ir.Value{x}, ir.Attrf("%d blocks", n))
+		b.Failf(op, []ir.Value{x}, ir.Attrf("n is %d: it must not be negative", n))
 		return ir.Value{}
 	}
 	b.Scope(name, func() {
@@ -128,7 +128,7 @@ func blockOf(b *ir.Builder, x ir.Value, f func(b *ir.Builder, x ir.Value) ir.Val
 		}
 		y := f(inner, in)
 		if inner.Err() == nil && y.Valid() && !y.Type().Equal(x.Type()) {
-			inner.Failf("nn.stack", []ir.Value{in}, ir.Shapef("a block returns %s", y.Type()))
+			inner.Failf("nn.stack", []ir.Value{in}, ir.Shapef("a block returns %s: it must be of the type of x", y.Type()))
 		}
 		inner.Output(output, y)
 	})
@@ -149,7 +149,7 @@ func (k *block) close(g *ir.Graph) error {
 	for _, p := range g.Ports()[1:] {
 		switch {
 		case p.Kind == ir.StatePort:
-			return ir.Errorf(ir.ErrGraph, "nn.stack: the block declares state %q: a loop carries what changes; unroll the blocks, without Scan and Checkpoint", p.Name)
+			return ir.Errorf(ir.ErrGraph, "nn.stack: the block declares state %q: it must have none with Scan or Checkpoint, as a loop carries what changes; unroll the blocks", p.Name)
 		case p.Kind == ir.ParamPort:
 			k.params = append(k.params, p)
 		case read[p.Name]:

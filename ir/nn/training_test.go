@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -99,7 +100,14 @@ func TestEvaluationUsesTheRunningStatistics(t *testing.T) {
 	for c := range want {
 		want[c] = float32((5 - mean[c]) / math.Sqrt(variance[c]+1e-5))
 	}
-	close32(t, "the evaluation", floats(t, tr.Program(), "eval", "y", rlx.Inputs{"x": rlx.Float32s([]float32{5, 5}, 1, 2)}), want, 1e-5)
+	one := rlx.Inputs{"x": rlx.Float32s([]float32{5, 5}, 1, 2)}
+	close32(t, "the evaluation", floats(t, tr.Program(), "eval", "y", one), want, 1e-5)
+	served := compiled(t, ir.Entry{Name: "eval", Graph: eval})
+	if _, err := served.Call(ctx, "eval", one); !errors.Is(err, ir.ErrName) {
+		t.Errorf("without the statistics: %v", err)
+	}
+	check(served.Load(ctx, must(tr.Params(ctx))))
+	close32(t, "the evaluation in another program", floats(t, served, "eval", "y", one), want, 1e-5)
 }
 
 // TestRulesHaveTheirMoments draws 60,000 numbers by each rule and compares mean, variance and range

@@ -63,7 +63,7 @@ func (l *layer) mlp(hidden int, o MLPOptions) ir.Value {
 	}
 	f := activations[o.Activation]
 	width := l.size(-1)
-	if !l.require(f != nil, "there is no activation %q", string(o.Activation)) || !l.require(hidden >= 1, "%d hidden features", hidden) {
+	if !l.require(f != nil, "Activation is %q: it must be one of the constants", string(o.Activation)) || !l.require(hidden >= 1, "hidden is %d: it must be 1 or more", hidden) {
 		return ir.Value{}
 	}
 	if o.Activation.gated() {
@@ -132,7 +132,7 @@ func (o *TransformerOptions) complete(l *layer) {
 	if o.Hidden == 0 {
 		o.Hidden = 4 * l.size(-1)
 	}
-	l.require(o.Depth >= 0 && (o.Depth == 0 || o.Init.IsZero() && o.OutInit.IsZero()), "Depth is %d: it is not negative and excludes Init and OutInit", o.Depth)
+	l.require(o.Depth >= 0 && (o.Depth == 0 || o.Init.IsZero() && o.OutInit.IsZero()), "Depth is %d: it must not be negative, and Init and OutInit must be left out with it", o.Depth)
 	if o.Depth > 0 {
 		o.Init, o.OutInit = Normal(0, 0.02), Normal(0, 0.02/math.Sqrt(2*float64(o.Depth)))
 	}

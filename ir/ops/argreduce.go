@@ -48,10 +48,8 @@ func defineArg(op ir.Op, what string, sign int, better func(x, y scalar.Expr) sc
 		),
 		Infer:   inferArg,
 		Reduces: namedAxes,
-		Eval: func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			return evalArg(c, n, in[0], sign)
-		},
-		NoGrad: noGrad, NoTranspose: noGrad,
+		Eval:    evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) { evalArg(n, in[0], out, sign) }),
+		NoGrad:  noGrad,
 		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
 			a, at := *argAttrs(n), axes[0]
 			a.Axis = shifted([]int{a.Axis}, at)[0]
@@ -69,7 +67,7 @@ func inferArg(n *ir.Node) ([]ir.Type, error) {
 	if err := reals.check(x.DType()); err != nil {
 		return nil, err
 	}
-	if err := integers.check(a.DType); err != nil {
+	if err := integers.checkAttr(a.DType); err != nil {
 		return nil, err
 	}
 	if err := checkAxes([]int{a.Axis}, x.Rank()); err != nil {
@@ -81,11 +79,7 @@ func inferArg(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: a.DType, Shape: slices.Delete(x.Shape().Clone(), a.Axis, a.Axis+1)}}, nil
 }
 
-func evalArg(c *ir.EvalContext, n *ir.Node, x *ir.Array, sign int) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func evalArg(n *ir.Node, x, out *ir.Array, sign int) {
 	axis := argAttrs(n).Axis
 	positions(out.Dims, func(i int, pos []int) {
 		from := slices.Insert(slices.Clone(pos), axis, 0)
@@ -97,7 +91,6 @@ func evalArg(c *ir.EvalContext, n *ir.Node, x *ir.Array, sign int) ([]*ir.Array,
 			}
 		}
 	})
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 // beats reports whether element i is better than element j, which precedes it.

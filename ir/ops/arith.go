@@ -142,8 +142,7 @@ func defineQuotients() {
 			float:   float2(math.Mod),
 			integer: func(d ir.DType, x []int64) int64 { _, r := divideInts(d, x[0], x[1]); return r },
 		},
-		jvp:         jvpRem,
-		noTranspose: "not linear in any operand",
+		jvp: jvpRem,
 		// quotients from 1 to 2
 	})
 }

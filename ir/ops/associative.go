@@ -42,7 +42,7 @@ func init() {
 		Subgraphs: 1,
 		Infer:     inferAssociativeScan,
 		Eval:      evalAssociativeScan,
-		JVP:       jvpAssociativeScan, NoTranspose: notLinear,
+		JVP:       jvpAssociativeScan,
 		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim) ([]ir.Value, []int) {
 			in, at := alignBatch(b, in, axes, size)
 			a := *attrs(n)
@@ -236,7 +236,7 @@ func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.V
 		}
 	}
 	tangents := make([]ir.Value, len(in))
-	if !slices.ContainsFunc(t, ir.Value.Valid) || b.Err() != nil {
+	if b.Err() != nil {
 		return tangents
 	}
 	if odd := slices.IndexFunc(real, func(i int) bool { return in[i].DType() != in[real[0]].DType() }); odd >= 0 || len(real) > maxRecurrence {
@@ -249,7 +249,7 @@ func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.V
 	back.Reverse = !back.Reverse
 	runs := make([]ir.Value, 0, 2*len(in))
 	for _, y := range out {
-		runs = append(runs, behind(b, y, back))
+		runs = append(runs, previousInScan(b, y, back))
 	}
 	runs = append(runs, in...)
 	place := Iota(b, ir.I32, a.Axis, in[0].Shape()...)
@@ -282,12 +282,12 @@ func jvpAssociativeScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.V
 	return tangents
 }
 
-// behind returns for each element the previous one in scan order, for any element type.
-func behind(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
+// previousInScan returns for each element the previous one in scan order, for any element type.
+func previousInScan(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
 	if x.DType().IsBool() {
-		return Convert(b, ahead(b, Convert(b, x, ir.I32), a), ir.Bool)
+		return Convert(b, nextInScan(b, Convert(b, x, ir.I32), a), ir.Bool)
 	}
-	return ahead(b, x, a)
+	return nextInScan(b, x, a)
 }
 
 // slopesOfCombine returns the derivatives of the outputs of a graph of scalars by one

@@ -59,7 +59,6 @@ func init() {
 			}
 			return t[:1], nil
 		},
-		NoTranspose: notLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return b.Add(OpAttentionForward, n.Attrs(), in...)[:1]
 		},
@@ -70,13 +69,12 @@ func init() {
 			"which is the residual of attention_backward; f32 for narrower types, -Inf for a fully masked query.",
 		Constraints: numbered(constraints...),
 		Operands:    []string{"q", "k", "v", "mask"}, Optional: 1,
-		NewAttrs:    newAttrs,
-		Infer:       inferAttention,
-		JVP:         jvpAttention,
-		Batch:       batchAttention,
-		NoTranspose: notLinear,
-		Body:        attentionBody,
-		Lower:       &ir.AttendLowering{Spec: attend},
+		NewAttrs: newAttrs,
+		Infer:    inferAttention,
+		JVP:      jvpAttention,
+		Batch:    batchAttention,
+		Body:     attentionBody,
+		Lower:    &ir.AttendLowering{Spec: attend},
 	})
 	define(&ir.Def{
 		Op: OpAttentionBackward,
@@ -84,12 +82,11 @@ func init() {
 			"cotangent of its first result out, and delta = sum(dout·out) over the last axis minus the cotangent of lse.",
 		Constraints: numbered(append(slices.Clone(constraints), "lse and delta have the types of lse, dout has the type of the result")...),
 		Operands:    []string{"q", "k", "v", "lse", "delta", "dout", "mask"}, Optional: 1,
-		NewAttrs:    newAttrs,
-		Infer:       inferAttentionBackward,
-		Batch:       batchAttention,
-		NoTranspose: notLinear,
-		Body:        attentionBackwardBody,
-		Lower:       &ir.AttendLowering{Spec: attend},
+		NewAttrs: newAttrs,
+		Infer:    inferAttentionBackward,
+		Batch:    batchAttention,
+		Body:     attentionBackwardBody,
+		Lower:    &ir.AttendLowering{Spec: attend},
 	})
 }
 
@@ -108,11 +105,7 @@ func Attention(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) ir.Value
 // each query, [..., heads, m], in f32 for narrower types: −Inf for a fully masked query.
 func AttentionForward(b *ir.Builder, q, k, v, mask ir.Value, a AttentionAttrs) (out, lse ir.Value) {
 	a.resolve(b, OpAttentionForward, q)
-	r := b.Add(OpAttentionForward, &a, given(q, k, v, mask)...)
-	if b.Err() != nil {
-		return ir.Value{}, ir.Value{}
-	}
-	return r[0], r[1]
+	return two(b.Add(OpAttentionForward, &a, given(q, k, v, mask)...))
 }
 
 // AttentionBackward returns the cotangents of q, k, v and, if it is additive, mask, which
@@ -153,11 +146,11 @@ func attentionTypes(a *AttentionAttrs, qkv []ir.Type, mask *ir.Type) ([]ir.Type,
 		return nil, err
 	}
 	if k.DType != q.DType || v.DType != q.DType {
-		return nil, ir.DTypef("q is %s, k is %s and v is %s: they have one type", q.DType, k.DType, v.DType)
+		return nil, ir.DTypef("q is %s, k %s and v %s, not of one type", q.DType, k.DType, v.DType)
 	}
 	rank := len(q.Shape)
 	if rank < 2 || len(k.Shape) != rank || len(v.Shape) != rank {
-		return nil, ir.Shapef("q, k and v have rank %d, %d and %d", rank, len(k.Shape), len(v.Shape))
+		return nil, ir.Shapef("q, k and v have rank %d, %d and %d, not one rank of 2 or more", rank, len(k.Shape), len(v.Shape))
 	}
 	switch {
 	case q.Shape[rank-1] != k.Shape[rank-1]:
@@ -546,7 +539,7 @@ func init() {
 		check: func(n *ir.Node) error {
 			q, sink := n.Input(0), n.Input(3)
 			if q.Rank() < 3 || !sink.Type().Equal(ir.TypeOf(q.DType(), q.Dim(-3))) {
-				return ir.Shapef("a sink %s for the heads of %s", sink.Type(), q.Type())
+				return ir.Shapef("sink is %s, not of the type of q, %s, with an element for each head", sink.Type(), q.Type())
 			}
 			return nil
 		},
@@ -573,8 +566,8 @@ func defineMask(op ir.Op, doc string, newAttrs func() ir.Attrs, constraint strin
 			}
 			return []ir.Type{{DType: d, Shape: shape}}, nil
 		},
-		NoGrad: "no operands", NoTranspose: "no operands",
-		Body: body,
+		NoGrad: "no operands",
+		Body:   body,
 	})
 }
 

@@ -72,23 +72,23 @@ func checkpointBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 // jvpCheckpoint makes one node of the node and its derivative.
 func jvpCheckpoint(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	r, g := checkpointOf(n)
-	moving := validity(t)
-	outMoving := tangentOutputs(b, g, moving)
-	joint := closed(b, g.Name(), slices.Concat(typesOf(in), pick(typesOf(in), where(moving))), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+	active := validity(t)
+	outActive := tangentOutputs(b, g, active)
+	joint := closed(b, g.Name(), slices.Concat(typesOf(in), pick(typesOf(in), where(active))), func(s *ir.Builder, ports []ir.Value) []ir.Value {
 		tangents := make([]ir.Value, len(in))
-		for i, at := range where(moving) {
+		for i, at := range where(active) {
 			tangents[at] = ports[len(in)+i]
 		}
 		o, to := derive.JVP(s, g, ports[:len(in)], tangents)
-		return slices.Concat(o, pick(to, where(outMoving)))
+		return slices.Concat(o, pick(to, where(outActive)))
 	})
-	results := Checkpoint(b, joint, r, slices.Concat(in, pick(t, where(moving)))...)
+	results := Checkpoint(b, joint, r, slices.Concat(in, pick(t, where(active)))...)
 	tangents := make([]ir.Value, len(out))
 	if b.Err() != nil {
 		return tangents
 	}
 	copy(out, results) // the node computes the primal results too
-	for i, at := range where(outMoving) {
+	for i, at := range where(outActive) {
 		tangents[at] = results[len(out)+i]
 	}
 	return tangents
@@ -159,7 +159,7 @@ func transposeCheckpoint(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 		return back
 	}
 	known, given := where(not(linear)), where(validity(ct))
-	var moving []int
+	var active []int
 	g := closed(b, flat.Name(), slices.Concat(typesOf(pick(in, known)), typesOf(pick(ct, given))),
 		func(s *ir.Builder, ports []ir.Value) []ir.Value {
 			args, cts := make([]ir.Value, len(in)), make([]ir.Value, len(ct))
@@ -170,14 +170,14 @@ func transposeCheckpoint(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 				cts[at] = ports[len(known)+i]
 			}
 			out := derive.Transpose(s, flat, linear, args, cts)
-			moving = where(validity(out))
-			return pick(out, moving)
+			active = where(validity(out))
+			return pick(out, active)
 		})
-	if b.Err() != nil || len(moving) == 0 {
+	if b.Err() != nil || len(active) == 0 {
 		return back
 	}
 	for i, v := range Checkpoint(b, g, len(known), slices.Concat(pick(in, known), pick(ct, given))...) {
-		back[moving[i]] = v
+		back[active[i]] = v
 	}
 	return back
 }

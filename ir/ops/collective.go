@@ -107,7 +107,7 @@ func defineAxisIndex() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			return []ir.Type{ir.TypeOf(ir.I32)}, checkMesh(n)
 		},
-		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		NoGrad: noOperands, NoBatch: noOperands,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			if !isAlone(b, n, in) {
 				return []ir.Value{{}}
@@ -121,7 +121,7 @@ func defineAxisIndex() {
 // the derivative equally.
 func jvpAllReduce(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a := n.Attrs().(*AllReduceAttrs)
-	if !t[0].Valid() || a.Reduction == AllReduceSum || a.Reduction == AllReduceMean {
+	if a.Reduction == AllReduceSum || a.Reduction == AllReduceMean {
 		return linearJVP(b, n, in, out, t)
 	}
 	attained := Select(b, Eq(b, in[0], out[0]), OnesLike(b, in[0]), ZerosLike(b, in[0]))

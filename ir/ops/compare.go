@@ -57,19 +57,14 @@ func defineCompare(c comparison) {
 			t.DType = ir.Bool
 			return []ir.Type{t}, err
 		},
-		Eval: func(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			for i := range out.I {
 				if c.holds(compareElements(in[0], in[1], i)) {
 					out.I[i] = 1
 				}
 			}
-			return []*ir.Array{out}, nil
-		},
-		NoGrad: "boolean result", NoTranspose: "boolean result",
+		}),
+		NoGrad: "boolean result",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return c.scalar(x[0], x[1]) },
 	})
@@ -96,19 +91,14 @@ func defineTest(op ir.Op, doc string, holds func(x float64) bool, holdsExpr func
 			t.DType = ir.Bool
 			return []ir.Type{t}, err
 		},
-		Eval: func(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			for i, x := range in[0].F {
 				if holds(x) {
 					out.I[i] = 1
 				}
 			}
-			return []*ir.Array{out}, nil
-		},
-		NoGrad: "boolean result", NoTranspose: "boolean result",
+		}),
+		NoGrad: "boolean result",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return holdsExpr(x[0]) },
 	})
@@ -180,7 +170,7 @@ func init() {
 	} {
 		defineBinary(binary{
 			op: l.op, doc: l.doc, types: l.types, scalar: l.scalar, meaning: meaning{integer: l.integer},
-			noGrad: noGrad, noTranspose: noGrad,
+			noGrad: noGrad,
 		})
 	}
 	defineUnary(unary{
@@ -246,7 +236,7 @@ func defineSelect() {
 			"all operands have one shape, which is that of the result",
 		),
 		Infer: inferSelect,
-		Eval:  evalSelect,
+		Eval:  evalResult(evalSelect),
 		JVP: func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 			if !t[1].Valid() && !t[2].Valid() {
 				return []ir.Value{{}}
@@ -273,16 +263,12 @@ func inferSelect(n *ir.Node) ([]ir.Type, error) {
 	case x.DType != y.DType:
 		return nil, ir.DTypef("y is %s, not %s as x is", y.DType, x.DType)
 	case !x.Shape.Equal(y.Shape) || !x.Shape.Equal(c.Shape):
-		return nil, ir.Shapef("the shapes are %s, %s and %s", c.Shape, x.Shape, y.Shape)
+		return nil, ir.Shapef("condition, x and y are %s, %s and %s, not of one shape", c.Shape, x.Shape, y.Shape)
 	}
 	return []ir.Type{x}, plain.check(x.DType)
 }
 
-func evalSelect(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func evalSelect(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	for i, c := range in[0].I {
 		from := in[2]
 		if c != 0 {
@@ -290,7 +276,6 @@ func evalSelect(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, err
 		}
 		copyElement(out, i, from, i)
 	}
-	return []*ir.Array{out}, nil
 }
 
 func defineClamp() {

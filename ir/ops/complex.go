@@ -44,20 +44,12 @@ func defineComplex() {
 			}
 			return []ir.Type{{DType: t.DType.Complex(), Shape: t.Shape}}, nil
 		},
-		Eval: func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			for i := range out.C {
 				out.C[i] = complex(in[0].F[i], in[1].F[i])
 			}
-			return []*ir.Array{c.Round(out)}, nil
-		},
+		}),
 		JVP: func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
-			if !t[0].Valid() && !t[1].Valid() {
-				return []ir.Value{{}}
-			}
 			return []ir.Value{Complex(b, orZeros(b, t[0], in[0]), orZeros(b, t[1], in[1]))}
 		},
 		Transpose: transposeEach(func(b *ir.Builder, _ *ir.Node, operand int, _ []ir.Value, ct ir.Value) ir.Value {
@@ -92,16 +84,11 @@ func definePart(op ir.Op, doc string, body func(scalar.Expr) scalar.Expr, part f
 			t, err := sameTypes(n, complexes)
 			return []ir.Type{{DType: t.DType.Real(), Shape: t.Shape}}, err
 		},
-		Eval: func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			for i := range out.F {
 				out.F[i] = part(in[0].C[i])
 			}
-			return []*ir.Array{c.Round(out)}, nil
-		},
+		}),
 		JVP: linearJVP,
 		Transpose: transposeEach(func(b *ir.Builder, _ *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return transpose(b, ct)

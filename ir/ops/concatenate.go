@@ -20,11 +20,8 @@ func init() {
 			"the operands have one shape except along axis, along which the result has the sum of their sizes",
 		),
 		Infer: inferConcatenate,
-		Eval:  evalConcatenate,
+		Eval:  evalResult(evalConcatenate),
 		JVP: func(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-			if !slices.ContainsFunc(t, ir.Value.Valid) {
-				return []ir.Value{{}}
-			}
 			full := make([]ir.Value, len(t))
 			for i := range t {
 				full[i] = orZeros(b, t[i], in[i])
@@ -65,14 +62,14 @@ func inferConcatenate(n *ir.Node) ([]ir.Type, error) {
 	shape[axis] = ir.N(0)
 	for i, v := range n.Inputs() {
 		if v.DType() != first.DType {
-			return nil, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), first.DType)
+			return nil, notAsFirst(n, i, v.DType(), first.DType)
 		}
 		if v.Rank() != len(shape) {
-			return nil, ir.Shapef("operand %d is %s, operand 0 is %s", i, v.Type(), first)
+			return nil, ir.Shapef("operand %d is %s, not of rank %d as operand 0 is", i, v.Type(), len(shape))
 		}
 		for a, d := range v.Shape() {
 			if a != axis && d != shape[a] {
-				return nil, ir.Shapef("operand %d is %s, operand 0 is %s: they differ along axis %d", i, v.Type(), first, a)
+				return nil, ir.Shapef("operand %d is %s, not of size %s along axis %d as operand 0 is", i, v.Type(), shape[a], a)
 			}
 		}
 		shape[axis] = shape[axis].Add(v.Dim(axis))
@@ -80,11 +77,7 @@ func inferConcatenate(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: first.DType, Shape: shape}}, nil
 }
 
-func evalConcatenate(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func evalConcatenate(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	axis, start := n.Attrs().(*AxisAttrs).Axis, 0
 	for _, x := range in {
 		positions(x.Dims, func(i int, at []int) {
@@ -94,7 +87,6 @@ func evalConcatenate(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array
 		})
 		start += x.Dims[axis]
 	}
-	return []*ir.Array{out}, nil
 }
 
 // concatenateElement selects among one load from each operand, with positions clamped to

@@ -121,21 +121,21 @@ func batchCond(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 // it has one in either branch.
 func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	branches := n.Subgraphs()
-	moving := validity(t[1:])
-	outMoving := union(tangentOutputs(b, branches[0], moving), tangentOutputs(b, branches[1], moving))
-	operands := slices.Concat(in[1:], pick(t[1:], where(moving)))
+	active := validity(t[1:])
+	outActive := union(tangentOutputs(b, branches[0], active), tangentOutputs(b, branches[1], active))
+	operands := slices.Concat(in[1:], pick(t[1:], where(active)))
 	joint := make([]*ir.Graph, 2)
 	for k, g := range branches {
 		joint[k] = closed(b, g.Name(), typesOf(operands), func(s *ir.Builder, ports []ir.Value) []ir.Value {
-			tangents := make([]ir.Value, len(moving))
-			for i, at := range where(moving) {
-				tangents[at] = ports[len(moving)+i]
+			tangents := make([]ir.Value, len(active))
+			for i, at := range where(active) {
+				tangents[at] = ports[len(active)+i]
 			}
-			o, to := derive.JVP(s, g, ports[:len(moving)], tangents)
-			for _, i := range where(outMoving) {
+			o, to := derive.JVP(s, g, ports[:len(active)], tangents)
+			for _, i := range where(outActive) {
 				to[i] = orZeros(s, to[i], o[i])
 			}
-			return slices.Concat(o, pick(to, where(outMoving)))
+			return slices.Concat(o, pick(to, where(outActive)))
 		})
 	}
 	results := b.AddNode(OpCond, nil, joint, slices.Concat(in[:1], operands)...)
@@ -145,7 +145,7 @@ func jvpCond(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	}
 	// The node computes the primal results too: they replace those of n.
 	copy(out, results)
-	for i, at := range where(outMoving) {
+	for i, at := range where(outActive) {
 		tangents[at] = results[len(out)+i]
 	}
 	return tangents

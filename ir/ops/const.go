@@ -33,7 +33,7 @@ func number(d ir.DType, x float64) (*ir.Array, error) {
 	default:
 		a.I[0] = floatToInt(d, x)
 		if a.Float(0) != x {
-			return nil, ir.DTypef("%v is no %s", x, d)
+			return nil, ir.DTypef("value is %v, which %s does not have", x, d)
 		}
 	}
 	a.Round()
@@ -123,18 +123,13 @@ func defineIota() {
 			}
 			return []ir.Type{{DType: a.DType, Shape: a.Shape}}, checkAxes([]int{a.Axis}, len(a.Shape))
 		},
-		Eval: func(c *ir.EvalContext, n *ir.Node, _ []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, _ []*ir.Array, out *ir.Array) {
 			axis := n.Attrs().(*IotaAttrs).Axis
 			positions(out.Dims, func(i int, pos []int) {
 				out.SetElement(i, scalar.Value{F: float64(pos[axis]), I: int64(pos[axis])})
 			})
-			return []*ir.Array{c.Round(out)}, nil
-		},
-		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		}),
+		NoGrad: noOperands, NoBatch: noOperands,
 		Lower: &ir.MapLowering{Element: func(n *ir.Node, _ int, at ir.Index, _ ir.Load) scalar.Expr {
 			a := n.Attrs().(*IotaAttrs)
 			return scalar.Convert(at[a.Axis], a.DType)
@@ -158,18 +153,16 @@ func defineDimSize() {
 			return []ir.Type{{DType: a.DType}}, numbers.check(a.DType)
 		},
 		Eval: func(c *ir.EvalContext, n *ir.Node, _ []*ir.Array) ([]*ir.Array, error) {
-			size, ok := ir.Shape(n.Attrs().(*DimSizeAttrs).Sizes).Size().Const()
+			a := n.Attrs().(*DimSizeAttrs)
+			size, ok := ir.Shape(a.Sizes).Size().Const()
 			if !ok {
-				return nil, ir.Errorf(ir.ErrSymbol, "a size is symbolic")
+				return nil, ir.Errorf(ir.ErrSymbol, "sizes is %s, of which one is symbolic", ir.Shape(a.Sizes))
 			}
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+			out := ir.NewArray(a.DType)
 			out.SetElement(0, scalar.Value{F: float64(size), I: int64(size), C: complex(float64(size), 0)})
 			return []*ir.Array{c.Round(out)}, nil
 		},
-		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		NoGrad: noOperands, NoBatch: noOperands,
 		Lower: &ir.MapLowering{Element: func(n *ir.Node, _ int, _ ir.Index, _ ir.Load) scalar.Expr {
 			a := n.Attrs().(*DimSizeAttrs)
 			size, _ := ir.Shape(a.Sizes).Size().Const()

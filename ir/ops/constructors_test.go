@@ -91,15 +91,7 @@ func goFiles(t *testing.T) (files []*ast.File) {
 // constructors returns the exported functions of this package whose first parameter is a builder.
 func constructors(t *testing.T) (names []string) {
 	t.Helper()
-	paths, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range packageFiles(t, "*.go") {
 		if f.Name.Name != "ops" {
 			continue
 		}

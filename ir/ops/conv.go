@@ -60,7 +60,7 @@ func init() {
 		Operands:  []string{"lhs", "rhs"},
 		NewAttrs:  func() ir.Attrs { return &ConvAttrs{FeatureGroups: ir.N(1), BatchGroups: ir.N(1)} },
 		Infer:     inferConv,
-		Eval:      evalConv,
+		Eval:      evalResult(evalConv),
 		JVP:       bilinearJVP,
 		Transpose: transposeConv,
 		Batch:     batchConv,
@@ -216,11 +216,7 @@ func convSizesOf(n *ir.Node) convSizes {
 	}
 }
 
-func evalConv(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func evalConv(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	switch {
 	case out.DType.IsFloat():
 		convolve(n, out.F, in[0].F, in[1].F)
@@ -229,7 +225,6 @@ func evalConv(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error
 	default:
 		convolve(n, out.I, in[0].I, in[1].I)
 	}
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 // convolve computes the result in row-major order.

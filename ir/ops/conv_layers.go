@@ -52,9 +52,8 @@ func init() {
 			"in and out are multiples of groups",
 		),
 		Operands: []string{"x", "weight", "bias"}, Optional: 1,
-		NewAttrs:    func() ir.Attrs { return &Conv2DAttrs{} },
-		Infer:       inferConv2D,
-		NoTranspose: "taken of its body",
+		NewAttrs: func() ir.Attrs { return &Conv2DAttrs{} },
+		Infer:    inferConv2D,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*Conv2DAttrs)
 			return []ir.Value{addBias(b, ConvGeneral(b, in[0], in[1], a.general()), in[2:])}
@@ -170,7 +169,7 @@ func init() {
 func checkConvTranspose(n *ir.Node) error {
 	a, x, w := n.Attrs().(*ConvTransposeAttrs), n.Input(0).Type(), n.Input(1).Type()
 	if x.DType != w.DType {
-		return ir.DTypef("x is %s, the weight %s", x, w)
+		return ir.DTypef("weight is %s, not of the element type of x, %s", w, x)
 	}
 	rank := len(x.Shape)
 	if rank < 3 || len(w.Shape) != rank {

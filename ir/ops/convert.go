@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/rlx-go/rlx/ir"
@@ -36,17 +37,17 @@ func defineConvert() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			from, to := n.Input(0).DType(), resultDType(n)
 			if (classOf(from) == complexes) != (classOf(to) == complexes) {
-				return nil, ir.DTypef("%s cannot be converted to %s", from, to)
+				return nil, ir.DTypef("dtype is %s, to which x, %s, cannot be converted: both must be complex, or neither", to, from)
 			}
 			if err := plain.check(from); err != nil {
 				return nil, err
 			}
-			return []ir.Type{{DType: to, Shape: n.Input(0).Shape()}}, plain.check(to)
+			return []ir.Type{{DType: to, Shape: n.Input(0).Shape()}}, plain.checkAttr(to)
 		},
-		Eval: evalConvert,
+		Eval: evalResult(evalConvert),
 		JVP: func(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 			to := resultDType(n)
-			if !t[0].Valid() || classOf(to)&(floats|complexes) == 0 {
+			if classOf(to)&(floats|complexes) == 0 {
 				return []ir.Value{{}}
 			}
 			return []ir.Value{Convert(b, t[0], to)}
@@ -59,11 +60,7 @@ func defineConvert() {
 	})
 }
 
-func evalConvert(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func evalConvert(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	x := in[0]
 	copy(out.C, x.C)
 	for i := range out.F {
@@ -79,7 +76,6 @@ func evalConvert(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, er
 			out.I[i] = floatToInt(out.DType, x.F[i])
 		}
 	}
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 // floatToInt truncates x to an integer or boolean type, saturating.
@@ -111,13 +107,11 @@ func defineBitcast() {
 		),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			from, to := n.Input(0).DType(), resultDType(n)
-			for _, d := range []ir.DType{from, to} {
-				if err := reals.check(d); err != nil {
-					return nil, err
-				}
+			if err := cmp.Or(reals.checkOperand(n, 0), reals.checkAttr(to)); err != nil {
+				return nil, err
 			}
 			if from.Size() != to.Size() {
-				return nil, ir.DTypef("%s and %s differ in width", from, to)
+				return nil, ir.DTypef("dtype is %s, not of the width of x, %s", to, from)
 			}
 			return []ir.Type{{DType: to, Shape: n.Input(0).Shape()}}, nil
 		},
@@ -125,7 +119,7 @@ func defineBitcast() {
 			out, err := ir.ArrayOf(n.Types()[0], in[0].Bytes())
 			return []*ir.Array{out}, err
 		},
-		NoGrad: "bits are not numbers", NoTranspose: "bits are not numbers",
+		NoGrad: "bits are not numbers",
 		Batch:  batchElementwise,
 		Scalar: func(n *ir.Node, x []scalar.Expr) scalar.Expr { return scalar.Bitcast(x[0], resultDType(n)) },
 	})

@@ -93,16 +93,13 @@ func defineCumulative(c cumulative) {
 			}
 			return []ir.Type{x}, checkAxes([]int{cumAttrs(n).Axis}, len(x.Shape))
 		},
-		Eval: c.eval, JVP: c.jvp, Transpose: c.transpose,
+		Eval: evalResult(c.eval), JVP: c.jvp, Transpose: c.transpose,
 		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
 			a := *cumAttrs(n)
 			a.Axis = shifted([]int{a.Axis}, axes[0])[0]
 			return []ir.Value{cumulated(b, n.Op(), in[0], a)}, axes
 		},
 		Lower: lower,
-	}
-	if c.transpose == nil {
-		d.NoTranspose = notLinear
 	}
 	define(d)
 }
@@ -161,12 +158,8 @@ func logAddElement(dst *ir.Array, i int, src *ir.Array, j int) {
 	dst.F[i] = m
 }
 
-func (c cumulative) eval(ctx *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+func (c cumulative) eval(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	a, x := cumAttrs(n), in[0]
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
 	step, length := strides(x.Dims)[a.Axis], x.Dims[a.Axis]
 	for _, base := range offsets(x.Dims, otherAxes(len(x.Dims), []int{a.Axis})) {
 		running := c.identity(x.DType)
@@ -184,7 +177,6 @@ func (c cumulative) eval(ctx *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir
 			}
 		}
 	}
-	return []*ir.Array{ctx.Round(out)}, nil
 }
 
 // before returns the exclusive scan.
@@ -200,17 +192,11 @@ func before(b *ir.Builder, n *ir.Node, in, out []ir.Value) ir.Value {
 // jvpCumProd differentiates y = x·before: the tangent is x·before' + before·x', a linear
 // recurrence.
 func jvpCumProd(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	return []ir.Value{LinearRecurrence(b, in[0], scale(b, t[0], before(b, n, in, out)), *cumAttrs(n))}
 }
 
 // jvpCumExtremum differentiates y = max(before, x).
 func jvpCumExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	x, y := in[0], before(b, n, in, out)
 	if n.Op() == OpCumMin {
 		x, y = Neg(b, x), Neg(b, y)
@@ -222,9 +208,6 @@ func jvpCumExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value
 // jvpCumLogSumExp differentiates y = log(exp before + exp x); where y is -Inf the tangent
 // is 0.
 func jvpCumLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	a := *cumAttrs(n)
 	a.Exclusive = false
 	rest, all := before(b, n, in, out), out[0]

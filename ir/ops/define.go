@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 
@@ -8,12 +9,22 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// define registers an op. It panics on an invalid definition, a bug in this package.
+// notLinear is the reason most ops have no Transpose.
+const notLinear = "not linear in any operand"
+
+// define registers an op. An op without a Transpose and without a reason is not linear. It panics
+// on an invalid definition, a bug in this package.
 func define(d *ir.Def) {
 	if infer := d.Infer; infer != nil {
 		d.Infer = func(n *ir.Node) ([]ir.Type, error) {
 			types, err := infer(n)
 			return types, nameOperand(n, err)
+		}
+	}
+	if d.Transpose == nil && d.NoTranspose == "" {
+		d.NoTranspose = cmp.Or(d.NoGrad, notLinear)
+		if d.Body != nil {
+			d.NoTranspose = "taken of its body"
 		}
 	}
 	if err := ir.Register(d); err != nil {
@@ -46,6 +57,22 @@ type meaning struct {
 	complex func(x []complex128) complex128
 }
 
+// evalRule is a reference implementation.
+type evalRule = func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error)
+
+// evalResult makes the Eval rule of an op with one result from a function that computes the
+// elements of out, which are zeros at first. They are rounded to the element type afterwards.
+func evalResult(f func(n *ir.Node, in []*ir.Array, out *ir.Array)) evalRule {
+	return func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+		out, err := resultArray(n, 0)
+		if err != nil {
+			return nil, err
+		}
+		f(n, in, out)
+		return []*ir.Array{c.Round(out)}, nil
+	}
+}
+
 func float1(f func(float64) float64) func([]float64) float64 {
 	return func(x []float64) float64 { return f(x[0]) }
 }
@@ -56,11 +83,7 @@ func float2(f func(x, y float64) float64) func([]float64) float64 {
 
 // eval is the Eval rule of an elementwise op whose result has the element type of its
 // operands.
-func (m meaning) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func (m meaning) eval(_ *ir.Node, in []*ir.Array, out *ir.Array) {
 	x := operands{in: in}
 	for i := range out.F {
 		out.F[i] = m.float(x.floats(i))
@@ -71,7 +94,6 @@ func (m meaning) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Arra
 	for i := range out.C {
 		out.C[i] = m.complex(x.complexes(i))
 	}
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 // operands collects element i of several arrays into a buffer that the next call reuses.
@@ -116,7 +138,6 @@ type elementwise struct {
 	jvp         jvpRule
 	transpose   transposeRule
 	noGrad      string
-	noTranspose string
 }
 
 type (
@@ -124,13 +145,7 @@ type (
 	transposeRule = func(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value
 )
 
-// notLinear is the reason most ops have no Transpose.
-const notLinear = "not linear in any operand"
-
 func defineElementwise(e elementwise) {
-	if e.transpose == nil && e.noTranspose == "" {
-		e.noTranspose = notLinear
-	}
 	define(&ir.Def{
 		Op: e.op, Doc: e.doc, Operands: e.operands,
 		Constraints: elementwiseConstraints(e.types, e.constraints...),
@@ -138,11 +153,11 @@ func defineElementwise(e elementwise) {
 			t, err := sameTypes(n, e.types)
 			return []ir.Type{t}, err
 		},
-		Eval: e.meaning.eval,
+		Eval: evalResult(e.meaning.eval),
 		JVP:  e.jvp, NoGrad: e.noGrad,
-		Transpose: e.transpose, NoTranspose: e.noTranspose,
-		Batch:  batchElementwise,
-		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return e.scalar(x) },
+		Transpose: e.transpose,
+		Batch:     batchElementwise,
+		Scalar:    func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return e.scalar(x) },
 	})
 }
 
@@ -168,7 +183,7 @@ func defineUnary(u unary) {
 	}
 	if u.noGrad == "" {
 		e.jvp = func(b *ir.Builder, _ *ir.Node, in, out, t []ir.Value) []ir.Value {
-			if u.slope == nil || !t[0].Valid() {
+			if u.slope == nil {
 				return []ir.Value{{}}
 			}
 			return []ir.Value{scale(b, t[0], u.slope(b, in[0], out[0]))}
@@ -181,6 +196,12 @@ func defineUnary(u unary) {
 		})
 	}
 	defineElementwise(e)
+}
+
+// defineFunction defines a function of floats: float is its reference implementation, and slope
+// returns the derivative at x, where the result is y.
+func defineFunction(op ir.Op, doc string, expr func(x scalar.Expr) scalar.Expr, float func(float64) float64, slope func(b *ir.Builder, x, y ir.Value) ir.Value) {
+	defineUnary(unary{op: op, doc: doc, types: floats, scalar: expr, meaning: meaning{float: float1(float)}, slope: slope})
 }
 
 // slope2 returns the derivative by one of two operands at x and y, where the result is z.
@@ -196,11 +217,10 @@ type binary struct {
 	meaning     meaning
 	scalar      func(x, y scalar.Expr) scalar.Expr
 	// slopes are the derivatives by each operand; jvp, if set, replaces them.
-	slopes      [2]slope2
-	jvp         jvpRule
-	transpose   transposeRule
-	noGrad      string
-	noTranspose string
+	slopes    [2]slope2
+	jvp       jvpRule
+	transpose transposeRule
+	noGrad    string
 }
 
 func defineBinary(d binary) {
@@ -221,7 +241,7 @@ func defineBinary(d binary) {
 	}
 	defineElementwise(elementwise{
 		op: d.op, doc: d.doc, constraints: d.constraints, operands: d.operands, types: d.types,
-		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad, noTranspose: d.noTranspose,
+		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad,
 		scalar: func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
 	})
 }
@@ -255,17 +275,12 @@ func defineMove(m move) {
 			s, err := m.shape(n)
 			return []ir.Type{{DType: x.DType(), Shape: s}}, err
 		},
-		Eval: func(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			from := make([]int, len(in[0].Dims))
 			positions(out.Dims, func(i int, at []int) {
 				copyElement(out, i, in[0], offset(in[0].Dims, m.source(n, at, from)))
 			})
-			return []*ir.Array{out}, nil
-		},
+		}),
 		JVP: linearJVP,
 		Transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return m.transpose(b, n, ct)
@@ -332,7 +347,7 @@ func defineComposite(c composite) {
 			return bodyTypes(n, body)
 		},
 		Reduces: c.reduces,
-		JVP:     c.jvp, NoGrad: c.noGrad, NoTranspose: "taken of its body",
+		JVP:     c.jvp, NoGrad: c.noGrad,
 		Body:  body,
 		Lower: lower,
 	})
@@ -343,7 +358,7 @@ func oneDType(n *ir.Node) error {
 	d := n.Input(0).DType()
 	for i, v := range n.Inputs() {
 		if v.DType() != d {
-			return ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), d)
+			return notAsFirst(n, i, v.DType(), d)
 		}
 	}
 	return nil

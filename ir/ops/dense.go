@@ -32,8 +32,7 @@ func init() {
 			"bias, which may be left out, has the shape [out]",
 		),
 		Operands: []string{"x", "weight", "bias"}, Optional: 1,
-		Infer:       inferLinear,
-		NoTranspose: "taken of its body",
+		Infer: inferLinear,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{addBias(b, MatMul(b, in[0], in[1]), in[2:])}
 		},
@@ -46,10 +45,9 @@ func init() {
 			"table has rank 2, ids are integers",
 			"the result has the axes of ids and then the second axis of the table",
 		),
-		Operands:    []string{"table", "ids"},
-		NewAttrs:    func() ir.Attrs { return &EmbeddingAttrs{} },
-		Infer:       inferEmbedding,
-		NoTranspose: "taken of its body",
+		Operands: []string{"table", "ids"},
+		NewAttrs: func() ir.Attrs { return &EmbeddingAttrs{} },
+		Infer:    inferEmbedding,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			ids := CheckIndex(b, in[1], in[0].Dim(0), "embedding index")
 			a := IndexedAxes{Outside: OutsideClip, Unordered: n.Attrs().(*EmbeddingAttrs).Unordered}
@@ -111,7 +109,7 @@ func inferLinear(n *ir.Node) ([]ir.Type, error) {
 		return nil, err
 	}
 	if w.DType != x.DType {
-		return nil, ir.DTypef("x is %s, the weight %s", x, w)
+		return nil, ir.DTypef("weight is %s, not of the element type of x, %s", w, x)
 	}
 	rank := len(x.Shape)
 	if rank == 0 || len(w.Shape) != 2 {
@@ -128,7 +126,7 @@ func inferLinear(n *ir.Node) ([]ir.Type, error) {
 
 func inferEmbedding(n *ir.Node) ([]ir.Type, error) {
 	table, ids := n.Input(0).Type(), n.Input(1).Type()
-	if err := integers.check(ids.DType); err != nil {
+	if err := integers.checkOperand(n, 1); err != nil {
 		return nil, err
 	}
 	if len(table.Shape) != 2 {

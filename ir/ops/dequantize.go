@@ -87,7 +87,7 @@ func unpackedSize(a *PackedAttrs, x ir.Type) (ir.Dim, error) {
 	if !ok {
 		return ir.Dim{}, ir.Attrf("format is %q, not one of %s", a.Format, strings.Join(formatNames(), ", "))
 	}
-	if err := floats.check(a.DType); err != nil {
+	if err := floats.checkAttr(a.DType); err != nil {
 		return ir.Dim{}, err
 	}
 	if x.DType != ir.U8 && x.DType != ir.U32 || len(x.Shape) == 0 {
@@ -176,8 +176,8 @@ var formats = map[string]format{
 		scales := bytesAt(b, x, 0, 16)
 		q := reblock(b, fields(b, rowsOf(b, bytesAt(b, x, 16, 64), 2), 4, 2), 16, 16)
 		scale := scaledBlock(b, half(b, x, 80), masked(b, scales, 15))
-		least := scaledBlock(b, half(b, x, 82), right(b, scales, 4))
-		return Sub(b, scaledBlock(b, ExpandDims(b, scale, -1), q), ExpandDims(b, least, -1))
+		minimum := scaledBlock(b, half(b, x, 82), right(b, scales, 4))
+		return Sub(b, scaledBlock(b, ExpandDims(b, scale, -1), q), ExpandDims(b, minimum, -1))
 	}},
 	"q3_k": {256, 110, func(b *ir.Builder, x ir.Value) ir.Value {
 		low := fields(b, rowsOf(b, bytesAt(b, x, 32, 64), 2), 4, 2)
@@ -349,8 +349,8 @@ func twoLevels(b *ir.Builder, x, q ir.Value) ir.Value {
 		return Concatenate(b, -1, masked(b, high, 63), Or(b, low, left(b, right(b, high, 6), 4)))
 	}
 	scale := scaledBlock(b, half(b, x, 0), six(masked(b, third, 15), first))
-	least := scaledBlock(b, half(b, x, 2), six(right(b, third, 4), second))
-	return Sub(b, scaledBlock(b, ExpandDims(b, scale, -1), q), ExpandDims(b, least, -1))
+	minimum := scaledBlock(b, half(b, x, 2), six(right(b, third, 4), second))
+	return Sub(b, scaledBlock(b, ExpandDims(b, scale, -1), q), ExpandDims(b, minimum, -1))
 }
 
 // nonlinear looks up the 16 values of iq4_nl, which are packed in order in four words.

@@ -27,7 +27,7 @@ func init() {
 			"the last axis has no symbolic size",
 		),
 		Infer: inferDFT,
-		Eval:  evalDFT(),
+		Eval:  reference(OpDFT),
 		JVP: func(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
 			moved := []ir.Value{orZeros(b, t[0], in[0])}
 			if len(t) > 1 && t[1].Valid() {
@@ -52,8 +52,7 @@ func init() {
 // im·i along the last axis, of constant size, for f32 or f64. im may be left out (the zero
 // Value) for real numbers.
 func DFT(b *ir.Builder, re, im ir.Value, inverse bool) (outRe, outIm ir.Value) {
-	out := several(2, b.Add(OpDFT, &DFTAttrs{inverse}, given(re, im)...))
-	return out[0], out[1]
+	return two(b.Add(OpDFT, &DFTAttrs{inverse}, given(re, im)...))
 }
 
 func inferDFT(n *ir.Node) ([]ir.Type, error) {
@@ -72,34 +71,6 @@ func inferDFT(n *ir.Node) ([]ir.Type, error) {
 		}
 	}
 	return []ir.Type{t, t}, err
-}
-
-// evalDFT computes the defining sum.
-func evalDFT() func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	if !withReferences {
-		return nil
-	}
-	return func(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-		re, im := in[0].Clone(), in[0].Clone()
-		size := re.Dims[len(re.Dims)-1]
-		sign := -2 * math.Pi
-		if n.Attrs().(*DFTAttrs).Inverse {
-			sign = -sign
-		}
-		for at := range re.F {
-			first, k := at/size*size, at%size
-			sum := complex(0, 0)
-			for j := range size {
-				x := complex(in[0].F[first+j], 0)
-				if len(in) > 1 {
-					x += complex(0, in[1].F[first+j])
-				}
-				sum += x * cmplx.Rect(1, sign*float64(j*k%size)/float64(size))
-			}
-			re.F[at], im.F[at] = real(sum), imag(sum)
-		}
-		return []*ir.Array{c.Round(re), c.Round(im)}, nil
-	}
 }
 
 // transposeDFT: the matrix C ∓ i·S is symmetric; as a real map of pairs its transpose is

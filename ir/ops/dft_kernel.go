@@ -29,8 +29,8 @@ func dftKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	share = 1 << log2(share)
 	keep := share / 256
 	digits, before, from := log2(size), 1, ir.OperandMemory
-	most := 2 * log2(keep) // log2 of the maximum radix: two stages of the numbers in a thread's registers
-	passes := (digits + most - 1) / most
+	maxDigits := 2 * log2(keep) // log2 of the maximum radix: two stages of the numbers in a thread's registers
+	passes := (digits + maxDigits - 1) / maxDigits
 	a := &ir.Algorithm{}
 	if passes > 1 {
 		a.Scratch = []ir.Type{t, t}

@@ -53,7 +53,7 @@ func init() {
 	matrices := []string{"x has rank 2 or more; the axes before the last two are those of a batch"}
 	isMatrix := func(n *ir.Node) error {
 		if n.Input(0).Rank() < 2 {
-			return ir.Shapef("%s is no matrix", n.Input(0).Type())
+			return ir.Shapef("x is %s, not of rank 2 or more", n.Input(0).Type())
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ func init() {
 		types: plain, newAttrs: newOffset, constraints: []string{"x has rank 1 or more"},
 		check: func(n *ir.Node) error {
 			if n.Input(0).Rank() < 1 {
-				return ir.Shapef("%s is no vector", n.Input(0).Type())
+				return ir.Shapef("x is %s, not of rank 1 or more", n.Input(0).Type())
 			}
 			return nil
 		},
@@ -160,7 +160,7 @@ func defineOneHot() {
 			if !a.Classes.Valid() {
 				return ir.Attrf("classes is %s, negative or too large", a.Classes)
 			}
-			if err := (bools | numbers).check(a.DType); err != nil {
+			if err := (bools | numbers).checkAttr(a.DType); err != nil {
 				return err
 			}
 			return checkAxes([]int{a.Axis}, n.Input(0).Rank()+1)

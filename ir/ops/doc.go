@@ -8,7 +8,7 @@
 // Each file is a family of ops: constants, attributes, definitions, rules and constructors.
 //
 //   - framework: define (makers of definitions), domain (element types), attrs, axes, rules
-//     (of derivatives and batching), subgraph (graphs that a node owns), reference;
+//     (of derivatives and batching), subgraph (graphs that a node owns);
 //   - elementwise: arith, power, trig, compare, complex, special, numeric, convert, const,
 //     identity, activation;
 //   - moves: shape, broadcast, concatenate, slice, pad, tile, diagonal, windows, resize;
@@ -19,8 +19,9 @@
 //   - control flow: cond, while, scan, checkpoint, linear_call;
 //   - layers: dense, norm, pool, dropout, attention, rope, rnn, state_space, loss, loss_class;
 //   - random numbers: random, random_distributions, sampling;
-//   - matrices: linalg (batches of matrices), linalg_cholesky, _lu, _qr, _eigen, _solve and
-//     _functions, and the kernels that devices run for them, linalg_kernels and linalg_*_kernel;
+//   - matrices: linalg (batches of matrices), linalg_cholesky, _lu, _qr, _eigen, _solve,
+//     _functions and _reference (reference implementations), and the kernels that devices
+//     run for them, linalg_kernels and linalg_*_kernel;
 //   - signals: signal, fft, dft, dft_kernel;
 //   - rounded numbers: quantize, fake_quant, dequantize;
 //   - several devices: collective.

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlx-go/rlx/ir"
@@ -96,6 +97,31 @@ func (d domain) check(t ir.DType) error {
 	return nil
 }
 
+// operandName returns the name of an operand in errors: that of the definition, or its number if
+// the op takes any number.
+func operandName(n *ir.Node, i int) string {
+	if names := n.Def().Operands; i < len(names) && !strings.HasSuffix(names[i], "...") {
+		return names[i]
+	}
+	return "operand " + strconv.Itoa(i)
+}
+
+// checkOperand is [domain.check] of an operand.
+func (d domain) checkOperand(n *ir.Node, i int) error {
+	if t := n.Input(i).Type(); classOf(t.DType)&d == 0 {
+		return ir.DTypef("%s is %s, not %s", operandName(n, i), t, d)
+	}
+	return nil
+}
+
+// checkAttr is [domain.check] of the attribute dtype.
+func (d domain) checkAttr(t ir.DType) error {
+	if classOf(t)&d == 0 {
+		return ir.DTypef("dtype is %s, not %s", t, d)
+	}
+	return nil
+}
+
 // sameTypes returns the common type of all operands of n.
 func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
 	t := n.Input(0).Type()
@@ -104,13 +130,18 @@ func sameTypes(n *ir.Node, accepted domain) (ir.Type, error) {
 	}
 	for i, v := range n.Inputs() {
 		if v.DType() != t.DType {
-			return t, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, v.DType(), t.DType)
+			return t, notAsFirst(n, i, v.DType(), t.DType)
 		}
 		if !v.Shape().Equal(t.Shape) {
-			return t, ir.Shapef("operand %d is %s, not %s as operand 0 is", i, v.Shape(), t.Shape)
+			return t, ir.Shapef("%s is %s, not %s as %s is", operandName(n, i), v.Shape(), t.Shape, operandName(n, 0))
 		}
 	}
 	return t, nil
+}
+
+// notAsFirst is the error of an operand whose element type is not that of the first.
+func notAsFirst(n *ir.Node, i int, given, want ir.DType) error {
+	return ir.DTypef("%s is %s, not %s as %s is", operandName(n, i), given, want, operandName(n, 0))
 }
 
 // checkAxes returns an error of kind [ir.ErrAttr] unless the axes are distinct and in [0,

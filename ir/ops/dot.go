@@ -40,7 +40,7 @@ func init() {
 		Operands:  []string{"lhs", "rhs"},
 		NewAttrs:  func() ir.Attrs { return &DotAttrs{} },
 		Infer:     inferDot,
-		Eval:      evalDot,
+		Eval:      evalResult(evalDot),
 		JVP:       bilinearJVP,
 		Transpose: transposeDot,
 		Batch:     batchDot,
@@ -86,7 +86,7 @@ func inferDot(n *ir.Node) ([]ir.Type, error) {
 // right, have one length and paired axes have equal sizes.
 func checkPairedAxes(left, right string, lhs, rhs []int, x, y ir.Shape) error {
 	if len(lhs) != len(rhs) {
-		return ir.Attrf("%s has %d axes and %s %d, not as many", left, len(lhs), right, len(rhs))
+		return ir.Attrf("%s has %d axes and %s %d, not the same number", left, len(lhs), right, len(rhs))
 	}
 	for i := range lhs {
 		if lhs[i] < 0 || lhs[i] >= len(x) || rhs[i] < 0 || rhs[i] >= len(y) {
@@ -109,14 +109,10 @@ func dotDimsOf(a *DotAttrs, x, y ir.Shape) dotDims {
 	}
 }
 
-func evalDot(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+func evalDot(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	a := n.Attrs().(*DotAttrs)
 	d := dotDimsOf(a, n.Input(0).Shape(), n.Input(1).Shape())
 	x, y := in[0], in[1]
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
 	p := dotOffsets{
 		lhsBatch: offsets(x.Dims, a.LhsBatch), rhsBatch: offsets(y.Dims, a.RhsBatch),
 		lhsFree: offsets(x.Dims, d.lhsFree), rhsFree: offsets(y.Dims, d.rhsFree),
@@ -130,7 +126,6 @@ func evalDot(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error)
 	default:
 		sumProducts(out.I, x.I, y.I, &p)
 	}
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 // dotOffsets are the row-major offsets into lhs and rhs of each point of the batch, free
@@ -356,7 +351,7 @@ func flattened(b *ir.Builder, x ir.Value) ir.Value { return Reshape(b, x, x.Shap
 // kron interleaves axes of size 1: after each axis of x and before each axis of y.
 func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 	rank := max(in[0].Rank(), in[1].Rank())
-	var apart [2]ir.Value
+	var interleaved [2]ir.Value
 	var merged ir.Shape
 	for side, v := range in {
 		full := slices.Concat(ir.Shape(ir.Dims(repeatInt(1, rank-v.Rank())...)), v.Shape())
@@ -371,9 +366,9 @@ func kron(b *ir.Builder, _ *ir.Node, in []ir.Value) ir.Value {
 			}
 			shape = append(shape, pair...)
 		}
-		apart[side] = Reshape(b, v, shape...)
+		interleaved[side] = Reshape(b, v, shape...)
 	}
-	return Reshape(b, Mul(b, apart[0], apart[1]), merged...)
+	return Reshape(b, Mul(b, interleaved[0], interleaved[1]), merged...)
 }
 
 // Kron returns the Kronecker product of x and y: each element of x times all of y, as

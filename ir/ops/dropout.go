@@ -35,7 +35,6 @@ func init() {
 			}
 			return t, checkKey(n.Input(1).Type())
 		},
-		NoTranspose: "taken of its body",
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			x, keep := in[0], 1-n.Attrs().(*DropoutAttrs).Rate
 			switch keep {

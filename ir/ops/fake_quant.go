@@ -203,8 +203,7 @@ var (
 func FakeQuant(b *ir.Builder, x, largest ir.Value, a FakeQuantAttrs) (y, newLargest ir.Value) {
 	d := defaultFakeQuant
 	a.Bits, a.STE, a.Scale, a.Decay = cmp.Or(a.Bits, d.Bits), cmp.Or(a.STE, d.STE), cmp.Or(a.Scale, d.Scale), cmp.Or(a.Decay, d.Decay)
-	out := several(2, b.Add(OpFakeQuant, &a, x, largest))
-	return out[0], out[1]
+	return two(b.Add(OpFakeQuant, &a, x, largest))
 }
 
 // FakeQuantLSQ returns x rounded to multiples of a learned scale (Esser et al., Learned

@@ -242,7 +242,7 @@ func defineRealFFT(sized string) {
 			}
 			a := n.Attrs().(*RFFTAttrs)
 			if size := n.Input(0).Dim(a.Axis); a.Length < 1 || !size.Is(a.Length/2+1) {
-				return ir.Shapef("axis %d of %s has not the %d elements for a length of %d", a.Axis, n.Input(0).Type(), max(a.Length, 0)/2+1, a.Length)
+				return ir.Shapef("length is %d, and axis %d of x, %s, not of length/2 + 1 elements", a.Length, a.Axis, n.Input(0).Type())
 			}
 			return nil
 		},

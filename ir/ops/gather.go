@@ -65,11 +65,11 @@ func (a *IndexedAxes) check(x, indices ir.Type, outside ...string) (ir.Shape, er
 		return nil, ir.DTypef("indices are %s, not integers", indices)
 	}
 	if !slices.Contains(outside, a.Outside) {
-		return nil, ir.Attrf("outside is %q, not one of %v", a.Outside, outside)
+		return nil, ir.Attrf("outside is %q, not one of %q", a.Outside, outside)
 	}
 	positions := len(indices.Shape) - 1
 	if positions < 0 || !indices.Shape[positions].Is(len(a.Axes)) {
-		return nil, ir.Shapef("the last axis of indices %s has not the size %d of an index tuple", indices.Shape, len(a.Axes))
+		return nil, ir.Shapef("indices are %s, whose last axis is not of size %d, that of axes", indices.Shape, len(a.Axes))
 	}
 	if err := checkAxes(slices.Concat(a.Axes, a.OperandBatch), len(x.Shape)); err != nil {
 		return nil, err
@@ -334,9 +334,6 @@ func evalGather(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, err
 }
 
 func jvpGather(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	a := *n.Attrs().(*GatherAttrs)
 	a.Fill = 0
 	return []ir.Value{Gather(b, t[0], in[1], a)}

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"maps"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -86,6 +87,38 @@ func TestPlainMeaningsByHand(t *testing.T) {
 			double := func(b *ir.Builder, in values) values { return values{ops.Add(b, in[0], in[0])} }
 			return ops.Cond(b, in[0], in[1:], double, func(_ *ir.Builder, in values) values { return in })[0]
 		}, []*ir.Array{ir.Int(ir.Bool, 1), f32s(3, -4)}, f32s(6, -8)},
+		{"checkpoint", func(b *ir.Builder, in values) ir.Value {
+			return ops.Checkpoint(b, graphOf(b, func(b *ir.Builder, in values) values { return values{ops.Square(b, in[0])} }, in[0]), 0, in[0])[0]
+		}, []*ir.Array{f32s(3, -4)}, f32s(9, 16)},
+		{"custom_jvp", func(b *ir.Builder, in values) ir.Value {
+			square := graphOf(b, func(b *ir.Builder, in values) values { return values{ops.Square(b, in[0])} }, in[0])
+			tangent := graphOf(b, func(b *ir.Builder, in values) values { return values{ops.Mul(b, in[0], in[1])} }, in[0], in[0])
+			return ops.CustomJVP(b, square, tangent, in[0])[0]
+		}, []*ir.Array{f32s(3, -4)}, f32s(9, 16)},
+		{
+			"swish", func(b *ir.Builder, in values) ir.Value { return ops.Swish(b, in[0], in[1]) },
+			[]*ir.Array{f32s(1, -2), ir.Float(ir.F32, 2)},
+			f32s(1/(1+math.Exp(-2)), -2/(1+math.Exp(4))),
+		},
+		{
+			"take, unordered", func(b *ir.Builder, in values) ir.Value { return ops.TakeUnordered(b, in[0], in[1], 0, ops.OutsideFill) },
+			[]*ir.Array{f32s(10, 20, 30), i32s(2, 0, 3)},
+			f32s(30, 10, 0),
+		},
+		{"embedding, unordered", of2(ops.EmbeddingUnordered), []*ir.Array{matrix(3, 2, 1, 2, 3, 4, 5, 6), i32s(2, 0)}, matrix(2, 2, 5, 6, 1, 2)},
+		{"pad, by sizes", func(b *ir.Builder, in values) ir.Value {
+			return ops.PadDims(b, in[0], in[1], ir.Dims(1), ir.Dims(2), []int{1})
+		}, []*ir.Array{f32s(1, 2), ir.Float(ir.F32, 9)}, f32s(9, 1, 9, 2, 9, 9)},
+		{
+			"broadcast", func(b *ir.Builder, in values) ir.Value { return ops.Broadcast(b, ops.OpAdd, in...)[0] },
+			[]*ir.Array{f32s(1, 2), matrix(2, 1, 5, 6)},
+			matrix(2, 2, 1, 2, 1, 2),
+		},
+		{
+			"a batch axis", func(b *ir.Builder, in values) ir.Value { return ops.BatchAt(b, in[0], -1, 1, ir.N(2)) },
+			[]*ir.Array{f32s(1, 2)},
+			matrix(2, 2, 1, 1, 2, 2),
+		},
 		{"while_loop", func(b *ir.Builder, in values) ir.Value { // Collatz: 7 takes 16 steps to 1
 			number := func(b *ir.Builder, x float64) ir.Value { return ops.Const(b, ir.I32, x) }
 			return ops.WhileLoop(b, ops.While{
@@ -138,4 +171,19 @@ func TestDropoutKeepsItsShare(t *testing.T) {
 	if share := kept / n; math.Abs(share-0.75) > 5*math.Sqrt(0.75*0.25/n) {
 		t.Errorf("a share of %v is kept", share)
 	}
+}
+
+// graphOf returns a graph of ports like the given values.
+func graphOf(b *ir.Builder, f func(b *ir.Builder, in values) values, like ...ir.Value) *ir.Graph {
+	g, err := ir.Build("graph", func(s *ir.Builder) {
+		in := make(values, len(like))
+		for i, v := range like {
+			in[i] = s.Port(ir.InputPort, strconv.Itoa(i), v.Type())
+		}
+		for i, v := range f(s, in) {
+			s.Output(strconv.Itoa(i), v)
+		}
+	})
+	b.Fail(err)
+	return g
 }

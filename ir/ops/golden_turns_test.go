@@ -67,10 +67,10 @@ var lengths = map[string]struct {
 	factor float64
 	want   []float64
 }{
-	"whole rows":   {[]int{3, 4}, 4, 1, []float64{2.372197301158567, 1.282678969000703, 0.44290476048390165}},
-	"more rows":    {[]int{4, 3}, 3, 1, []float64{2.3488587174905384, 1.2576129794443807, 0.608294599023969, 0.0}},
-	"turned along": {[]int{4, 3}, 2, 1, []float64{2.182317362598404, 0.6754560895436109, 0.0, 0.0}},
-	"zero":         {[]int{3, 2}, 2, 0, []float64{0, 0, 0}},
+	"whole rows":  {[]int{3, 4}, 4, 1, []float64{2.372197301158567, 1.282678969000703, 0.44290476048390165}},
+	"more rows":   {[]int{4, 3}, 3, 1, []float64{2.3488587174905384, 1.2576129794443807, 0.608294599023969, 0.0}},
+	"longer rows": {[]int{4, 3}, 2, 1, []float64{2.182317362598404, 0.6754560895436109, 0.0, 0.0}},
+	"zero":        {[]int{3, 2}, 2, 0, []float64{0, 0, 0}},
 }
 
 // TestLengthsOfTurnedRows looks for what turning rows promises: their first elements

@@ -80,12 +80,12 @@ func init() {
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := sameTypes(n, integers)
 			if err == nil && !n.Attrs().(*CheckIndexAttrs).Bound.Valid() {
-				err = ir.Attrf("bound is negative")
+				err = ir.Attrf("bound is %s, negative", n.Attrs().(*CheckIndexAttrs).Bound)
 			}
 			return []ir.Type{t}, err
 		},
 		Eval:   evalCheckIndex,
-		NoGrad: noGrad, NoTranspose: noGrad,
+		NoGrad: noGrad,
 		Batch:  batchElementwise,
 		Scalar: checkIndexBody,
 	})

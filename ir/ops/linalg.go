@@ -29,14 +29,11 @@ type matrixOp struct {
 	operands    []string // "x" where nil
 	newAttrs    func() ir.Attrs
 	// types returns the types of the results for one matrix of each operand.
-	types func(n *ir.Node, in []matrixSize) ([]ir.Type, error)
-	// meaning is the reference implementation for one matrix of each operand.
-	meaning     func(n *ir.Node, in []matrix) []matrix
-	body        func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
-	jvp         jvpRule
-	transpose   transposeRule
-	noGrad      string
-	noTranspose string
+	types     func(n *ir.Node, in []matrixSize) ([]ir.Type, error)
+	body      func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value
+	jvp       jvpRule
+	transpose transposeRule
+	noGrad    string
 	// routine is true if libraries have the op; kernels are the GPU implementation.
 	routine bool
 	kernels func(n *ir.Node, caps loop.Caps) *ir.Algorithm
@@ -52,26 +49,21 @@ func defineMatrixOp(m matrixOp) {
 	if m.operands == nil {
 		m.operands = []string{"x"}
 	}
-	if m.transpose == nil && m.noTranspose == "" {
-		m.noTranspose = notLinear
-	}
 	d := &ir.Def{
 		Op: m.op, Doc: m.doc, Operands: m.operands, NewAttrs: m.newAttrs,
 		Constraints: numbered(slices.Concat(matrixConstraints, m.constraints)...),
 		Infer:       m.infer,
 		JVP:         m.jvp, NoGrad: m.noGrad,
-		Transpose: m.transpose, NoTranspose: m.noTranspose,
-		Batch: batchMatrices,
-		Body:  m.body,
+		Transpose: m.transpose,
+		Batch:     batchMatrices,
+		Body:      m.body,
+		Eval:      reference(m.op),
 	}
 	switch {
 	case m.kernels != nil:
 		d.Lower = &ir.KernelsLowering{Kernels: m.kernels}
 	case m.routine:
 		d.Lower = &ir.RoutineLowering{}
-	}
-	if withReferences && m.meaning != nil { // the reference implementations are as large as the bodies
-		d.Eval = m.eval
 	}
 	define(d)
 }
@@ -97,10 +89,10 @@ func matricesOf(n *ir.Node) (lead ir.Shape, sizes []matrixSize, err error) {
 			return nil, nil, err
 		}
 		if t.DType != first.DType {
-			return nil, nil, ir.DTypef("operand %d is %s, not %s as operand 0 is", i, t.DType, first.DType)
+			return nil, nil, notAsFirst(n, i, t.DType, first.DType)
 		}
 		if lead = t.Shape[:len(t.Shape)-2]; !lead.Equal(first.Shape[:len(first.Shape)-2]) {
-			return nil, nil, ir.Shapef("the matrices of operand %d, %s, are not as many as those of operand 0, %s", i, t.Shape, first.Shape)
+			return nil, nil, ir.Shapef("%s is %s, not of the axes before the last two of %s, %s", operandName(n, i), t.Shape, operandName(n, 0), first.Shape)
 		}
 		sizes = append(sizes, sizeOfMatrix(t))
 	}
@@ -147,38 +139,6 @@ func batchMatrices(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir
 	}
 	out := b.Add(n.Op(), n.Attrs(), wide...)
 	return out, make([]int, len(out))
-}
-
-// eval applies the reference implementation to each matrix of the batch.
-func (m matrixOp) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out := make([]*ir.Array, n.NumResults())
-	for r := range out {
-		var err error
-		if out[r], err = resultArray(n, r); err != nil {
-			return nil, err
-		}
-	}
-	batch := product(in[0].Dims[:len(in[0].Dims)-2])
-	for i := range batch {
-		one := make([]matrix, len(in))
-		for k, a := range in {
-			one[k] = matrixAt(a, i)
-		}
-		for r, x := range m.meaning(n, one) {
-			for e, v := range x.x {
-				at := i*len(x.x) + e
-				if out[r].F != nil {
-					out[r].F[at] = v
-				} else {
-					out[r].I[at] = int64(v)
-				}
-			}
-		}
-	}
-	for r := range out {
-		out[r] = c.Round(out[r])
-	}
-	return out, nil
 }
 
 // trailing returns the type of a result of one matrix.
@@ -245,121 +205,6 @@ func repeated(b *ir.Builder, n int, x ir.Value, consts []ir.Value, step func(b *
 	return carries[0]
 }
 
-// matrix is one matrix of a reference implementation, in row-major order; a vector has one
-// row.
-type matrix struct {
-	rows, cols int
-	x          []float64
-}
-
-func newMatrix(rows, cols int) matrix { return matrix{rows, cols, make([]float64, rows*cols)} }
-
-// matrixAt returns matrix i of a batch, as a copy.
-func matrixAt(a *ir.Array, i int) matrix {
-	rank := len(a.Dims)
-	m := newMatrix(a.Dims[rank-2], a.Dims[rank-1])
-	copy(m.x, a.F[i*len(m.x):])
-	return m
-}
-
-func (m matrix) at(i, j int) float64     { return m.x[i*m.cols+j] }
-func (m matrix) set(i, j int, v float64) { m.x[i*m.cols+j] = v }
-
-func (m matrix) clone() matrix {
-	c := newMatrix(m.rows, m.cols)
-	copy(c.x, m.x)
-	return c
-}
-
-func (m matrix) transposed() matrix {
-	t := newMatrix(m.cols, m.rows)
-	for i := range m.rows {
-		for j := range m.cols {
-			t.set(j, i, m.at(i, j))
-		}
-	}
-	return t
-}
-
-func (m matrix) times(o matrix) matrix {
-	p := newMatrix(m.rows, o.cols)
-	for i := range m.rows {
-		for j := range o.cols {
-			sum := 0.0
-			for k := range m.cols {
-				sum += m.at(i, k) * o.at(k, j)
-			}
-			p.set(i, j, sum)
-		}
-	}
-	return p
-}
-
-// symmetric returns the symmetric part.
-func (m matrix) symmetric() matrix {
-	s := m.clone()
-	for i := range m.rows {
-		for j := range m.cols {
-			s.set(i, j, (m.at(i, j)+m.at(j, i))/2)
-		}
-	}
-	return s
-}
-
-func identity(n int) matrix {
-	m := newMatrix(n, n)
-	for i := range n {
-		m.set(i, i, 1)
-	}
-	return m
-}
-
-// fill sets all elements to v.
-func (m matrix) fill(v float64) matrix {
-	for i := range m.x {
-		m.x[i] = v
-	}
-	return m
-}
-
-// block returns the first rows and columns.
-func (m matrix) block(rows, cols int) matrix {
-	c := newMatrix(rows, cols)
-	for i := range rows {
-		copy(c.x[i*cols:(i+1)*cols], m.x[i*m.cols:])
-	}
-	return c
-}
-
-// columnNorm returns the Euclidean norm of a column.
-func (m matrix) columnNorm(j int) float64 {
-	sum := 0.0
-	for i := range m.rows {
-		sum = math.Hypot(sum, m.at(i, j))
-	}
-	return sum
-}
-
-// columnsDot returns the dot product of two columns.
-func (m matrix) columnsDot(p, q int) float64 {
-	sum := 0.0
-	for i := range m.rows {
-		sum += m.at(i, p) * m.at(i, q)
-	}
-	return sum
-}
-
-// columns returns some of the columns.
-func (m matrix) columns(which []int) matrix {
-	c := newMatrix(m.rows, len(which))
-	for j, from := range which {
-		for i := range m.rows {
-			c.set(i, j, m.at(i, from))
-		}
-	}
-	return c
-}
-
 // Shared by eigenvectors and singular vectors: the sign convention, and the reference
 // implementation.
 
@@ -375,61 +220,6 @@ func columnSigns(b *ir.Builder, x ir.Value) ir.Value {
 	sum := ReduceSum(b, Mul(b, x, signWeights(b, x)), -2)
 	one := OnesLike(b, sum)
 	return Select(b, Lt(b, sum, ZerosLike(b, sum)), Neg(b, one), one)
-}
-
-// orthogonaliseColumns orthogonalises the columns of a matrix in cyclic order, and returns them and
-// the orthogonal matrix of the rotations.
-func orthogonaliseColumns(x matrix) (turned, by matrix) {
-	by = identity(x.cols)
-	for range 60 {
-		still := true
-		for p := range x.cols {
-			for q := p + 1; q < x.cols; q++ {
-				still = orthogonalisePair(x, by, p, q) && still
-			}
-		}
-		if still {
-			break
-		}
-	}
-	return x, by
-}
-
-// orthogonalisePair makes two columns of x orthogonal, and reports whether they already were.
-func orthogonalisePair(x, by matrix, p, q int) bool {
-	a, c, d := x.columnsDot(p, p), x.columnsDot(q, q), x.columnsDot(p, q)
-	if math.Abs(d) <= 1e-17*math.Sqrt(a*c) {
-		return true
-	}
-	zeta := (c - a) / (2 * d)
-	tan := math.Copysign(1/(math.Abs(zeta)+math.Hypot(1, zeta)), zeta)
-	cos := 1 / math.Hypot(1, tan)
-	for _, m := range []matrix{x, by} {
-		for i := range m.rows {
-			u, v := m.at(i, p), m.at(i, q)
-			m.set(i, p, cos*(u-tan*v))
-			m.set(i, q, cos*(tan*u+v))
-		}
-	}
-	return false
-}
-
-// orient negates the columns that violate the sign convention, in all matrices.
-func orient(x matrix, more ...matrix) {
-	for j := range x.cols {
-		sum := 0.0
-		for i := range x.rows {
-			sum += x.at(i, j) / (float64(i) + math.Sqrt2)
-		}
-		if sum >= 0 {
-			continue
-		}
-		for _, m := range append(more, x) {
-			for i := range m.rows {
-				m.set(i, j, -m.at(i, j))
-			}
-		}
-	}
 }
 
 // panel is the block of columns of one step of a blocked factorisation. The rows above its

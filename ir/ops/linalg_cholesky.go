@@ -24,12 +24,6 @@ func init() {
 		types: func(n *ir.Node, in []matrixSize) ([]ir.Type, error) {
 			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, squareMatrix(in[0])
 		},
-		meaning: func(_ *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			return []matrix{plainCholesky(in[0].symmetric())}
-		},
 		body: func(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{choleskyBody(b, symmetricPart(b, in[0]))}
 		},
@@ -41,27 +35,6 @@ func init() {
 // matrices x, [..., n, n] of f32 or f64. All elements of l are NaN if x is not positive
 // definite.
 func Cholesky(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpCholesky, nil, x) }
-
-func plainCholesky(a matrix) matrix {
-	l := newMatrix(a.rows, a.rows)
-	for j := range a.rows {
-		for i := j; i < a.rows; i++ {
-			sum := a.at(i, j)
-			for k := range j {
-				sum -= l.at(i, k) * l.at(j, k)
-			}
-			switch {
-			case i > j:
-				l.set(i, j, sum/l.at(j, j))
-			case sum > 0:
-				l.set(j, j, math.Sqrt(sum))
-			default:
-				return l.fill(math.NaN())
-			}
-		}
-	}
-	return l
-}
 
 // jvpCholesky is dL = L·φ(L⁻¹ dA L⁻ᵀ), where φ takes the lower triangle and half
 // of the diagonal (Murray, "Differentiation of the Cholesky decomposition", 2016).

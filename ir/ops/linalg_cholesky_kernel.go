@@ -59,9 +59,9 @@ func (f *choleskyWriter) load() {
 	for i, row := range f.rows {
 		var own []scalar.Expr
 		for _, col := range f.cols[:i+1] {
-			x, turned := f.get(f.x, f.at(row, col)), f.get(f.x, f.at(col, row))
+			x, mirrored := f.get(f.x, f.at(row, col)), f.get(f.x, f.at(col, row))
 			outside := scalar.Select(scalar.Eq(row, col), f.number(1), f.number(0))
-			own = append(own, f.Var("own", scalar.Select(inMatrix(row, col, f.size, f.size), scalar.Mul(scalar.Add(x, turned), half), outside)))
+			own = append(own, f.Var("own", scalar.Select(inMatrix(row, col, f.size, f.size), scalar.Mul(scalar.Add(x, mirrored), half), outside)))
 		}
 		f.own = append(f.own, own)
 	}
@@ -87,13 +87,13 @@ func (f *choleskyWriter) eliminate(tile int, k, good scalar.Expr) {
 	below := func(at scalar.Expr) scalar.Expr {
 		return f.Let("below", scalar.Select(scalar.Gt(at, number), scalar.Mul(column(at), inverse), f.number(0)))
 	}
-	down, beside := make([]scalar.Expr, len(f.rows)), make([]scalar.Expr, len(f.rows))
+	down, across := make([]scalar.Expr, len(f.rows)), make([]scalar.Expr, len(f.rows))
 	for i := tile; i < len(f.rows); i++ {
-		down[i], beside[i] = below(f.rows[i]), below(f.cols[i])
+		down[i], across[i] = below(f.rows[i]), below(f.cols[i])
 	}
 	for i := tile; i < len(f.rows); i++ {
 		for j := tile; j <= i; j++ {
-			f.Set(f.own[i][j], scalar.Sub(f.own[i][j], scalar.Mul(down[i], beside[j])))
+			f.Set(f.own[i][j], scalar.Sub(f.own[i][j], scalar.Mul(down[i], across[j])))
 		}
 	}
 	f.When(mine, func() {

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"math"
-	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 )
@@ -47,12 +46,6 @@ func init() {
 				err = ir.Attrf("length is %d and sweeps %d: sweeps must not be negative, and length in [0, %d], the elements of a row", a.Length, a.Sweeps, cols)
 			}
 			return []ir.Type{trailing(n.Input(0).DType(), in[0].rows, in[0].cols)}, err
-		},
-		meaning: func(n *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			return []matrix{plainJacobi(in[0].clone(), *n.Attrs().(*JacobiAttrs))}
 		},
 		body:   jacobiBody,
 		noGrad: "eigh and svd have derivatives of their own",
@@ -161,47 +154,6 @@ func rotation(b *ir.Builder, x, y, with ir.Value) (cos, sin ir.Value) {
 	return cos, Mul(b, tan, cos)
 }
 
-// plainJacobi rotates the same pairs one after the other.
-func plainJacobi(x matrix, a JacobiAttrs) matrix {
-	others := x.rows + x.rows%2 - 1
-	for k := range a.sweeps(x.rows) * max(others, 0) {
-		for i := range x.rows {
-			j := (2*k%others - i + others) % others
-			if i == j || i == others {
-				j = others
-			}
-			if i < j && j < x.rows {
-				orthogonaliseRows(x, i, j, a.Length)
-			}
-		}
-	}
-	return x
-}
-
-// orthogonaliseRows makes the first length elements of two rows orthogonal.
-func orthogonaliseRows(x matrix, i, j, length int) {
-	var own, other, across float64
-	for c := range length {
-		own += x.at(i, c) * x.at(i, c)
-		other += x.at(j, c) * x.at(j, c)
-		across += x.at(i, c) * x.at(j, c)
-	}
-	if math.Abs(across) <= 0x1p-52*math.Sqrt(own*other) {
-		return
-	}
-	zeta := (other - own) / (2 * across)
-	tan := 1 / (math.Abs(zeta) + math.Hypot(1, zeta))
-	if zeta < 0 {
-		tan = -tan
-	}
-	cos := 1 / math.Hypot(1, tan)
-	for c := range x.cols {
-		u, v := x.at(i, c), x.at(j, c)
-		x.set(i, c, cos*(u-tan*v))
-		x.set(j, c, cos*(tan*u+v))
-	}
-}
-
 // OpEigh is the eigendecomposition of symmetric matrices.
 const OpEigh ir.Op = "eigh"
 
@@ -222,12 +174,6 @@ func init() {
 			d := n.Input(0).DType()
 			return []ir.Type{trailing(d, ir.N(rows)), trailing(d, ir.N(rows), ir.N(rows))}, err
 		},
-		meaning: func(_ *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			return plainEigh(in[0].symmetric())
-		},
 		body: eighBody,
 		jvp:  jvpEigh,
 	})
@@ -237,34 +183,7 @@ func init() {
 // f64, in ascending order, and their eigenvectors as the columns of v, [..., n, n]. Only
 // the symmetric part of x is used.
 func Eigh(b *ir.Builder, x ir.Value) (w, v ir.Value) {
-	out := several(2, b.Add(OpEigh, nil, x))
-	return out[0], out[1]
-}
-
-// plainEigh orthogonalises the columns of a + c, where the shift c makes it positive
-// definite: they become eigenvectors times shifted eigenvalues.
-func plainEigh(a matrix) []matrix {
-	n := a.rows
-	c := 0.0
-	for j := range n {
-		c += 2 * a.columnNorm(j)
-	}
-	shifted := a.clone()
-	for i := range n {
-		shifted.set(i, i, a.at(i, i)+c)
-	}
-	_, v := orthogonaliseColumns(shifted)
-	w, image := newMatrix(1, n), a.times(v)
-	for j := range n {
-		for i := range n {
-			w.x[j] += v.at(i, j) * image.at(i, j)
-		}
-	}
-	order := counting(0, n)
-	slices.SortStableFunc(order, func(i, j int) int { return boolInt(w.x[i] > w.x[j]) - boolInt(w.x[i] < w.x[j]) })
-	v = v.columns(order)
-	orient(v)
-	return []matrix{{1, n, pick(w.x, order)}, v}
+	return two(b.Add(OpEigh, nil, x))
 }
 
 // eighBody orthogonalises the rows of a shifted matrix: they become eigenvectors times
@@ -326,12 +245,6 @@ func init() {
 			d := n.Input(0).DType()
 			return []ir.Type{trailing(d, ir.N(rows), ir.N(u)), trailing(d, ir.N(k)), trailing(d, ir.N(v), ir.N(cols))}, err
 		},
-		meaning: func(n *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			return plainSVD(in[0], isFull(n))
-		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value { return svdBody(b, n, in[0]) },
 		jvp:  jvpSVD,
 	})
@@ -343,38 +256,6 @@ func init() {
 func SVD(b *ir.Builder, x ir.Value, full bool) (u, s, vt ir.Value) {
 	out := several(3, b.Add(OpSVD, &FullAttrs{full}, x))
 	return out[0], out[1], out[2]
-}
-
-func plainSVD(x matrix, full bool) []matrix {
-	if x.rows < x.cols {
-		f := plainSVD(x.transposed(), full)
-		v, u := f[0].clone(), f[2].transposed()
-		orient(v.block(v.rows, u.cols), u)
-		orient(v)
-		return []matrix{u, f[1], v.transposed()}
-	}
-	turned, v := orthogonaliseColumns(x.clone())
-	s := newMatrix(1, x.cols)
-	for j := range s.x {
-		s.x[j] = turned.columnNorm(j)
-	}
-	order := counting(0, x.cols)
-	slices.SortStableFunc(order, func(i, j int) int { return boolInt(s.x[i] < s.x[j]) - boolInt(s.x[i] > s.x[j]) })
-	turned, v = turned.columns(order), v.columns(order)
-	// the columns of turned are orthogonal: q has them normalised, and vectors for zero
-	// singular values too
-	u, r := plainQR(turned)
-	for j := range x.cols {
-		if r.at(j, j) < 0 {
-			for i := range u.rows {
-				u.set(i, j, -u.at(i, j))
-			}
-		}
-	}
-	if orient(v, u); !full {
-		u = u.block(u.rows, x.cols)
-	}
-	return []matrix{u, {1, x.cols, pick(s.x, order)}, v.transposed()}
 }
 
 // svdBody orthogonalises the rows of the transpose: their norms are the singular values,
@@ -392,13 +273,13 @@ func svdBody(b *ir.Builder, n *ir.Node, x ir.Value) []ir.Value {
 	}
 	x, size := scaledMatrix(b, x)
 	unit := identityLike(b, Zeros(b, x.DType(), append(leadOf(x), ir.N(cols), ir.N(cols))...))
-	turned := Jacobi(b, Concatenate(b, -1, adjoint(b, x), unit), JacobiAttrs{Length: rows})
-	lines := SliceAxis(b, turned, -1, ir.N(0), ir.N(rows))
+	rotated := Jacobi(b, Concatenate(b, -1, adjoint(b, x), unit), JacobiAttrs{Length: rows})
+	lines := SliceAxis(b, rotated, -1, ir.N(0), ir.N(rows))
 	s := Sqrt(b, ReduceSum(b, Mul(b, lines, lines), -1))
 	order := ArgSort(b, s, SortAttrs{Axis: -1, Descending: true})
-	s, turned = takeOrder(b, s, order, s.Rank()-1), takeRows(b, turned, order)
-	v := adjoint(b, SliceAxis(b, turned, -1, ir.N(rows), ir.N(cols)))
-	u, r := QR(b, adjoint(b, SliceAxis(b, turned, -1, ir.N(0), ir.N(rows))), isFull(n))
+	s, rotated = takeOrder(b, s, order, s.Rank()-1), takeRows(b, rotated, order)
+	v := adjoint(b, SliceAxis(b, rotated, -1, ir.N(rows), ir.N(cols)))
+	u, r := QR(b, adjoint(b, SliceAxis(b, rotated, -1, ir.N(0), ir.N(rows))), isFull(n))
 	down := Diagonal(b, r, 0)
 	one := OnesLike(b, down)
 	u = signedColumns(b, u, Select(b, Lt(b, down, ZerosLike(b, down)), Neg(b, one), one))

@@ -181,11 +181,11 @@ func init() {
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			order := n.Attrs().(*MatrixNormAttrs).Order
 			if order == NormSpectral || order == NormSmallest {
-				most, least := matrixNorm(b, in[0], NormSpectral), matrixNorm(b, in[0], NormSmallest)
+				largest, smallest := matrixNorm(b, in[0], NormSpectral), matrixNorm(b, in[0], NormSmallest)
 				if order == NormSmallest {
-					most, least = least, most
+					largest, smallest = smallest, largest
 				}
-				return Div(b, most, least)
+				return Div(b, largest, smallest)
 			}
 			return Mul(b, matrixNorm(b, in[0], order), matrixNorm(b, Inv(b, in[0]), order))
 		},

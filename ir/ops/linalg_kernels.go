@@ -27,8 +27,8 @@ type tiles struct {
 const tileRegisters = 64
 
 // gridFor returns the thread grid of a factorisation by columns: a wide one, since all
-// threads read the partial results of each grid row, with at most most rows in a thread.
-func gridFor(rows, cols, most int) (down, across int) {
+// threads read the partial results of each grid row, with at most maxHeld rows in a thread.
+func gridFor(rows, cols, maxHeld int) (down, across int) {
 	threads := 256
 	if rows*cols <= 32*32 {
 		threads = 64
@@ -37,7 +37,7 @@ func gridFor(rows, cols, most int) (down, across int) {
 	for across < cols && across < threads/8 {
 		across *= 2
 	}
-	for across > 1 && rows > most*threads/across {
+	for across > 1 && rows > maxHeld*threads/across {
 		across /= 2
 	}
 	return threads / across, across
@@ -74,12 +74,12 @@ type heldMatrix struct {
 }
 
 // holdMatrix begins a kernel whose threads hold the matrices of a node's operand 0, with
-// at most most rows in a thread if there are enough columns. It returns nil if a matrix
+// at most maxHeld rows in a thread if there are enough columns. It returns nil if a matrix
 // does not fit in registers, or there is none.
-func holdMatrix(name string, n *ir.Node, most int, caps loop.Caps) *heldMatrix {
+func holdMatrix(name string, n *ir.Node, maxHeld int, caps loop.Caps) *heldMatrix {
 	rows, cols := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
-	down, across := gridFor(rows, cols, most)
+	down, across := gridFor(rows, cols, maxHeld)
 	elements := elementsOf(n.Input(0).Type())
 	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
 		return nil

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -24,14 +23,8 @@ func init() {
 			}, err
 		},
 		constraints: []string{"the matrices have no symbolic size"},
-		meaning: func(_ *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			return plainLU(in[0].clone())
-		},
-		body: luBody,
-		jvp:  jvpLU,
+		body:        luBody,
+		jvp:         jvpLU,
 	})
 }
 
@@ -41,39 +34,6 @@ func init() {
 func LU(b *ir.Builder, x ir.Value) (lu, pivots, permutation ir.Value) {
 	out := several(3, b.Add(OpLU, nil, x))
 	return out[0], out[1], out[2]
-}
-
-func plainLU(a matrix) []matrix {
-	k := min(a.rows, a.cols)
-	pivots, order := newMatrix(1, k), newMatrix(1, a.rows)
-	for i := range a.rows {
-		order.x[i] = float64(i)
-	}
-	for j := range k {
-		p := j
-		for i := j + 1; i < a.rows; i++ {
-			if x, best := a.at(i, j), a.at(p, j); math.Abs(x) > math.Abs(best) || x != x && best == best {
-				p = i
-			}
-		}
-		pivots.x[j] = float64(p)
-		order.x[j], order.x[p] = order.x[p], order.x[j]
-		for c := range a.cols {
-			above, below := a.at(j, c), a.at(p, c)
-			a.set(j, c, below)
-			a.set(p, c, above)
-		}
-		if a.at(j, j) == 0 {
-			continue
-		}
-		for i := j + 1; i < a.rows; i++ {
-			a.set(i, j, a.at(i, j)/a.at(j, j))
-			for c := j + 1; c < a.cols; c++ {
-				a.set(i, c, a.at(i, c)-a.at(i, j)*a.at(j, c))
-			}
-		}
-	}
-	return []matrix{a, pivots, order}
 }
 
 // luBody eliminates one column in each step of a loop, or, if a matrix exceeds the
@@ -124,9 +84,9 @@ func luPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
 			from := Rem(b, Add(b, p.back(moved, -1), p.first), int32Like(b, p.first, high))
 			x = takeRows(b, x, from)
 			factors := p.back(lu, at)
-			beside := element(b, splitAxis(b, x, at, ir.N(high/width)), k, at)
+			right := element(b, splitAxis(b, x, at, ir.N(high/width)), k, at)
 			unit := TriangularAttrs{LeftSide: true, Lower: true, UnitDiagonal: true}
-			solved := TriangularSolve(b, sliceMatrix(b, lu, width, width), beside, unit)
+			solved := TriangularSolve(b, sliceMatrix(b, lu, width, width), right, unit)
 			i, j := places(b, factors)
 			below := orZero(b, Gt(b, i, Add(b, j, p.first)), factors)
 			rest := Sub(b, x, MatMul(b, below, solved))
@@ -144,12 +104,12 @@ func luPanels(b *ir.Builder, x ir.Value, width int) []ir.Value {
 // eliminateBelow subtracts multiples of row k from the rows below, and keeps the factors
 // in column k.
 func eliminateBelow(b *ir.Builder, x, k ir.Value) ir.Value {
-	below, beside := element(b, x, k, -1), element(b, x, k, -2)
+	below, right := element(b, x, k, -1), element(b, x, k, -2)
 	pivot := column(b, element(b, below, k, -1))
 	none := Eq(b, pivot, ZerosLike(b, pivot))
 	factor := column(b, Div(b, below, Select(b, none, OnesLike(b, pivot), pivot)))
 	i, j := places(b, x)
-	rest := Select(b, Gt(b, j, k), Sub(b, x, Mul(b, factor, row(b, beside))), Select(b, Eq(b, j, k), factor, x))
+	rest := Select(b, Gt(b, j, k), Sub(b, x, Mul(b, factor, row(b, right))), Select(b, Eq(b, j, k), factor, x))
 	return Select(b, Gt(b, i, k), rest, x)
 }
 

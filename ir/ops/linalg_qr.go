@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"math"
-
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -20,12 +18,6 @@ func init() {
 			d := n.Input(0).DType()
 			return []ir.Type{trailing(d, ir.N(rows), ir.N(cols)), trailing(d, ir.N(min(rows, cols)))}, err
 		},
-		meaning: func(_ *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			return plainHouseholder(in[0].clone())
-		},
 		body:   householderBody,
 		noGrad: "differentiate qr instead",
 	})
@@ -34,42 +26,7 @@ func init() {
 // Householder returns the packed QR factorisation of matrices, as LAPACK's geqrf: the
 // upper triangles with the reflection vectors below them, and the factors τ.
 func Householder(b *ir.Builder, x ir.Value) (packed, tau ir.Value) {
-	out := several(2, b.Add(OpHouseholder, nil, x))
-	return out[0], out[1]
-}
-
-func plainHouseholder(x matrix) []matrix {
-	tau := newMatrix(1, min(x.rows, x.cols))
-	for j := range tau.x {
-		below := 0.0
-		for i := j + 1; i < x.rows; i++ {
-			below = math.Hypot(below, x.at(i, j))
-		}
-		if below == 0 {
-			continue
-		}
-		head := x.at(j, j)
-		end := -math.Copysign(math.Hypot(head, below), head)
-		v := newMatrix(x.rows, 1)
-		v.x[j] = 1
-		for i := j + 1; i < x.rows; i++ {
-			v.x[i] = x.at(i, j) / (head - end)
-		}
-		tau.x[j] = (end - head) / end
-		for c := j; c < x.cols; c++ {
-			along := 0.0
-			for i := j; i < x.rows; i++ {
-				along += v.x[i] * x.at(i, c)
-			}
-			for i := j; i < x.rows; i++ {
-				x.set(i, c, x.at(i, c)-tau.x[j]*along*v.x[i])
-			}
-		}
-		for i := j + 1; i < x.rows; i++ {
-			x.set(i, j, v.x[i])
-		}
-	}
-	return []matrix{x, tau}
+	return two(b.Add(OpHouseholder, nil, x))
 }
 
 // householderBody reflects one column after another, or, if a matrix exceeds the kernel's
@@ -192,17 +149,6 @@ func init() {
 			d := n.Input(0).DType()
 			return []ir.Type{trailing(d, ir.N(rows), ir.N(k)), trailing(d, ir.N(k), ir.N(cols))}, err
 		},
-		meaning: func(n *ir.Node, in []matrix) []matrix {
-			if !withReferences {
-				return nil
-			}
-			q, r := plainQR(in[0].clone())
-			k := min(r.rows, r.cols)
-			if isFull(n) {
-				k = r.rows
-			}
-			return []matrix{q.block(q.rows, k), r.block(k, r.cols)}
-		},
 		body: qrBody,
 		jvp:  jvpQR,
 	})
@@ -212,47 +158,7 @@ func init() {
 // orthonormal columns, [..., m, k], and upper triangular r, [..., k, n], with q·r = x and
 // k = min(m, n); if full, q is [..., m, m] and r [..., m, n].
 func QR(b *ir.Builder, x ir.Value, full bool) (q, r ir.Value) {
-	out := several(2, b.Add(OpQR, &FullAttrs{full}, x))
-	return out[0], out[1]
-}
-
-// plainQR returns full factors.
-func plainQR(r matrix) (q, _ matrix) {
-	q = identity(r.rows)
-	for j := range min(r.rows, r.cols) {
-		below := 0.0
-		for i := j + 1; i < r.rows; i++ {
-			below = math.Hypot(below, r.at(i, j))
-		}
-		if below == 0 {
-			continue
-		}
-		end := -math.Copysign(math.Hypot(r.at(j, j), below), r.at(j, j))
-		v := newMatrix(r.rows, 1)
-		for i := j; i < r.rows; i++ {
-			v.x[i] = r.at(i, j) / (r.at(j, j) - end)
-		}
-		v.x[j] = 1
-		scale := (end - r.at(j, j)) / end
-		reflect(r, v, scale)
-		turned := q.transposed()
-		reflect(turned, v, scale)
-		q = turned.transposed()
-		for i := j + 1; i < r.rows; i++ {
-			r.set(i, j, 0)
-		}
-	}
-	return q, r
-}
-
-// reflect subtracts scale·v·vᵀ·m from m.
-func reflect(m, v matrix, scale float64) {
-	along := v.transposed().times(m)
-	for i := range m.rows {
-		for c := range m.cols {
-			m.set(i, c, m.at(i, c)-scale*v.x[i]*along.x[c])
-		}
-	}
+	return two(b.Add(OpQR, &FullAttrs{full}, x))
 }
 
 // qrBody unpacks r and the reflections from the result of [Householder], and accumulates q
@@ -312,9 +218,9 @@ func jvpQR(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	first := func(x ir.Value) ir.Value { return SliceAxis(b, x, -1, ir.N(0), ir.N(k)) }
 	r := first(out[1])
 	d := TriangularSolve(b, r, first(t[0]), TriangularAttrs{})
-	turned := MatMul(b, adjoint(b, q), d)
-	lower := Tril(b, turned, -1)
-	rest := Sub(b, turned, Sub(b, lower, adjoint(b, lower)))
+	projected := MatMul(b, adjoint(b, q), d)
+	lower := Tril(b, projected, -1)
+	rest := Sub(b, projected, Sub(b, lower, adjoint(b, lower)))
 	dq := Sub(b, d, MatMul(b, q, rest))
 	dr := MatMul(b, rest, r)
 	if cols > k {

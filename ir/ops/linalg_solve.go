@@ -48,7 +48,6 @@ func init() {
 			}
 			return []ir.Type{trailing(n.Input(0).DType(), in[1].rows, in[1].cols)}, nil
 		},
-		meaning: meaningTriangular,
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{triangularBody(b, in[0], in[1], *n.Attrs().(*TriangularAttrs))}
 		},
@@ -127,58 +126,6 @@ func jvpTriangular(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value 
 		rest = addTangents(b, rest, Neg(b, moved))
 	}
 	return []ir.Value{TriangularSolve(b, in[0], rest, *a)}
-}
-
-func meaningTriangular(n *ir.Node, in []matrix) []matrix {
-	if !withReferences {
-		return nil
-	}
-	a := n.Attrs().(*TriangularAttrs)
-	t, y := in[0].clone(), in[1].clone()
-	for i := range t.rows {
-		for j := range t.cols {
-			if i != j && (i > j) != a.Lower {
-				t.set(i, j, 0)
-			}
-		}
-		if a.UnitDiagonal {
-			t.set(i, i, 1)
-		}
-	}
-	// x·op(a) = b is op(a)ᵀ·xᵀ = bᵀ
-	if !a.LeftSide {
-		y = y.transposed()
-	}
-	lower := a.Lower
-	if a.TransposeA == a.LeftSide {
-		t, lower = t.transposed(), !lower
-	}
-	x := substitute(t, y, lower)
-	if !a.LeftSide {
-		x = x.transposed()
-	}
-	return []matrix{x}
-}
-
-// substitute solves t·x = y for a triangular t.
-func substitute(t, y matrix, lower bool) matrix {
-	x := y.clone()
-	for step := range t.rows {
-		i := step
-		if !lower {
-			i = t.rows - 1 - step
-		}
-		for c := range x.cols {
-			sum := x.at(i, c)
-			for k := range t.cols {
-				if k < i == lower && k != i {
-					sum -= t.at(i, k) * x.at(k, c)
-				}
-			}
-			x.set(i, c, sum/t.at(i, i))
-		}
-	}
-	return x
 }
 
 // triangularBody transposes and reverses the operands so that a is lower and on the left,
@@ -280,8 +227,7 @@ func init() {
 			_, _, err := sizedMatrix(in[0])
 			return []ir.Type{trailing(n.Input(0).DType(), in[1].rows, in[1].cols)}, err
 		},
-		meaning: meaningSolve,
-		body:    solveBody,
+		body: solveBody,
 		jvp: func(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 			a, rest := *n.Attrs().(*SolveAttrs), t[1]
 			if t[0].Valid() {
@@ -339,28 +285,7 @@ func Inv(b *ir.Builder, x ir.Value) ir.Value { return b.Add1(OpInv, nil, x) }
 // f64, and the logarithms of their absolute values, both [...]: 0 and −Inf for singular
 // matrices.
 func Slogdet(b *ir.Builder, x ir.Value) (sign, logabsdet ir.Value) {
-	out := several(2, b.Add(OpSlogdet, nil, x))
-	return out[0], out[1]
-}
-
-func meaningSolve(n *ir.Node, in []matrix) []matrix {
-	if !withReferences {
-		return nil
-	}
-	a := in[0]
-	if n.Attrs().(*SolveAttrs).TransposeA {
-		a = a.transposed()
-	}
-	f := plainLU(a.clone())
-	y := in[1].clone()
-	for i, from := range f[2].x {
-		copy(y.x[i*y.cols:(i+1)*y.cols], in[1].x[int(from)*y.cols:])
-	}
-	l := f[0].clone()
-	for i := range l.rows {
-		l.set(i, i, 1)
-	}
-	return []matrix{substitute(f[0], substitute(l, y, true), false)}
+	return two(b.Add(OpSlogdet, nil, x))
 }
 
 // solveBody solves by the factors of a, also for the transpose, so that a value and its

@@ -83,10 +83,10 @@ func (f *triangularWriter) load() {
 	f.rows, f.cols = f.spread(f.i, f.side, f.size), f.spread(f.j, f.side, f.width)
 	f.diagonal = f.shared("diagonal", f.d, f.size)
 	f.factors, f.solved = f.shared("factors", f.d, 2*f.side*len(f.rows)), f.shared("solved", f.d, 2*f.side*len(f.cols))
-	beside := f.spread(f.j, f.side, f.size)
+	columns := f.spread(f.j, f.side, f.size)
 	for r, row := range f.rows {
 		var triangle, own []scalar.Expr
-		for _, col := range beside[:r+1] {
+		for _, col := range columns[:r+1] {
 			x, y := f.line(row), f.line(col)
 			if f.flipped {
 				x, y = y, x

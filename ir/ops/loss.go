@@ -19,11 +19,10 @@ func init() {
 			"logits are of a float type, axis is one of their axes",
 			"labels are integers; their shape is that of logits without the axis, and so is that of the result",
 		),
-		Operands:    []string{"logits", "labels"},
-		NewAttrs:    func() ir.Attrs { return &AxisAttrs{} },
-		Infer:       inferCrossEntropy,
-		NoTranspose: notLinear,
-		Body:        crossEntropyBody,
+		Operands: []string{"logits", "labels"},
+		NewAttrs: func() ir.Attrs { return &AxisAttrs{} },
+		Infer:    inferCrossEntropy,
+		Body:     crossEntropyBody,
 	})
 }
 
@@ -45,11 +44,11 @@ func inferCrossEntropy(n *ir.Node) ([]ir.Type, error) {
 		return nil, err
 	}
 	labels, shape := n.Input(1).Type(), withoutDim(t[0].Shape, n.Attrs().(*AxisAttrs).Axis)
-	if err := integers.check(labels.DType); err != nil {
+	if err := integers.checkOperand(n, 1); err != nil {
 		return nil, err
 	}
 	if !labels.Shape.Equal(shape) {
-		return nil, ir.Shapef("labels are %s, logits without the class axis %s", labels.Shape, shape)
+		return nil, ir.Shapef("labels are %s, not %s, logits without the class axis", labels.Shape, shape)
 	}
 	return []ir.Type{{DType: t[0].DType, Shape: shape}}, nil
 }

@@ -124,11 +124,11 @@ func checkClassLoss(n *ir.Node) error {
 		return err
 	}
 	labels := n.Input(1).Type()
-	if err := integers.check(labels.DType); err != nil {
+	if err := integers.checkOperand(n, 1); err != nil {
 		return err
 	}
 	if want := withoutDim(x.Shape, a.Axis); !labels.Shape.Equal(want) {
-		return ir.Shapef("labels are %s, %s without the class axis is %s", labels.Shape, x.Shape, want)
+		return ir.Shapef("labels are %s, not %s, logits without the class axis", labels.Shape, want)
 	}
 	if len(n.Inputs()) > 2 {
 		if want := ir.TypeOf(x.DType, x.Shape[a.Axis]); !n.Input(2).Type().Equal(want) {
@@ -256,7 +256,7 @@ func checkCTC(n *ir.Node) error {
 	}
 	a, logs, labels := n.Attrs().(*CTCAttrs), n.Input(0), n.Input(1)
 	if logs.Rank() != 3 || labels.Rank() != 2 || labels.DType() != ir.I32 || labels.Dim(0) != logs.Dim(1) {
-		return ir.Shapef("logs are %s and labels %s, not [time, batch, classes] and i32[batch, most]", logs.Type(), labels.Type())
+		return ir.Shapef("logs are %s and labels %s, not [time, batch, classes] and i32[batch, labels]", logs.Type(), labels.Type())
 	}
 	for i, v := range n.Inputs()[2:] {
 		if want := ir.TypeOf(ir.I32, logs.Dim(1)); !v.Type().Equal(want) {
@@ -276,11 +276,11 @@ func ctcLoss(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	time, batch, most := logs.Dim(0), logs.Dim(1), labels.Dim(1)
-	places := most.Mul(ir.N(2)).Add(ir.N(1))
+	time, batch, maxLabels := logs.Dim(0), logs.Dim(1), labels.Dim(1)
+	places := maxLabels.Mul(ir.N(2)).Add(ir.N(1))
 	blank := Const(b, ir.I32, float64(a.Blank))
 	pairs := Pad(b, ExpandDims(b, labels, -1), blank, []int{0, 0, 0}, []int{0, 0, 1}, nil)
-	spread := Pad(b, Reshape(b, pairs, batch, most.Mul(ir.N(2))), blank, []int{0, 1}, []int{0, 0}, nil)
+	spread := Pad(b, Reshape(b, pairs, batch, maxLabels.Mul(ir.N(2))), blank, []int{0, 1}, []int{0, 0}, nil)
 	steps := ir.Shape{time, batch, places}
 	emitted := TakeAlongAxis(b, logs, BroadcastTo(b, spread, steps), 2, OutsideClip)
 	none := Const(b, logs.DType(), math.Inf(-1), batch, places)

@@ -77,13 +77,13 @@ func init() {
 		check: func(n *ir.Node) error {
 			y, w, slots := n.Input(0), n.Input(1), n.Input(2)
 			if y.DType() != w.DType() {
-				return ir.DTypef("y is %s, weights are %s", y.Type(), w.Type())
+				return ir.DTypef("weights are %s, not of the element type of y, %s", w.Type(), y.Type())
 			}
 			if y.Rank() != 2 {
-				return ir.Shapef("y is %s, no matrix", y.Type())
+				return ir.Shapef("y is %s, not of rank 2", y.Type())
 			}
 			if !w.Shape().Equal(slots.Shape()) {
-				return ir.Shapef("weights are %s, slots %s", w.Shape(), slots.Shape())
+				return ir.Shapef("weights are %s, not %s as slots are", w.Shape(), slots.Shape())
 			}
 			return checkSlots(w, slots)
 		},
@@ -110,7 +110,7 @@ func checkSlots(x, slots ir.Value) error {
 		return ir.DTypef("slots are %s, not i32", slots.Type())
 	}
 	if x.Rank() != 2 || slots.Rank() != 2 || x.Dim(0) != slots.Dim(0) {
-		return ir.Shapef("slots %s for %s", slots.Shape(), x.Shape())
+		return ir.Shapef("slots are %s, not [%s, k], for rows of %s", slots.Shape(), x.Dim(0), x.Shape())
 	}
 	return nil
 }

@@ -32,9 +32,8 @@ func init() {
 			"and Hinton, Layer Normalization). It is computed in f32 for narrower types.",
 		Constraints: numbered(normConstraints...),
 		Operands:    []string{"x", "scale", "bias"}, Optional: 2, Ones: []string{"scale"},
-		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
-		Infer:       inferNorm,
-		NoTranspose: notLinear,
+		NewAttrs: func() ir.Attrs { return &NormAttrs{Axes: 1} },
+		Infer:    inferNorm,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a, x := n.Attrs().(*NormAttrs), wide(b, in[0])
 			axes := lastAxes(x, a)
@@ -48,9 +47,8 @@ func init() {
 			"Normalization). It is computed in f32 for narrower types.",
 		Constraints: numbered(normConstraints...),
 		Operands:    []string{"x", "scale"}, Optional: 1, Ones: []string{"scale"},
-		NewAttrs:    func() ir.Attrs { return &NormAttrs{Axes: 1} },
-		Infer:       inferNorm,
-		NoTranspose: notLinear,
+		NewAttrs: func() ir.Attrs { return &NormAttrs{Axes: 1} },
+		Infer:    inferNorm,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			return []ir.Value{normalised(b, wide(b, in[0]), in, n.Attrs().(*NormAttrs))}
 		},
@@ -110,7 +108,7 @@ func inferNorm(n *ir.Node) ([]ir.Type, error) {
 	want := ir.Type{DType: x.DType, Shape: x.Shape[len(x.Shape)-a.Axes:]}
 	for i, v := range n.Inputs()[1:] {
 		if !v.Type().Equal(want) {
-			return nil, ir.Shapef("operand %d is %s, not %s", i+1, v.Type(), want)
+			return nil, ir.Shapef("%s is %s, not %s", operandName(n, i+1), v.Type(), want)
 		}
 	}
 	return []ir.Type{x}, nil
@@ -205,13 +203,13 @@ func init() {
 func checkChannels(n *ir.Node) error {
 	x := n.Input(0).Type()
 	if len(x.Shape) < 2 {
-		return ir.Shapef("%s has no batch and channels", x)
+		return ir.Shapef("x is %s, not of rank 2 or more: a batch and channels", x)
 	}
 	channels := x.Shape[len(x.Shape)-1]
 	want := ir.TypeOf(x.DType, channels)
 	for i, v := range n.Inputs()[1:] {
 		if !v.Type().Equal(want) {
-			return ir.Shapef("operand %d is %s, not %s", i+1, v.Type(), want)
+			return ir.Shapef("%s is %s, not %s", operandName(n, i+1), v.Type(), want)
 		}
 	}
 	epsilon := 0.0
@@ -303,8 +301,7 @@ func defineBatchNormTraining(image, vectors string) {
 			}
 			return bodyTypes(n, body)
 		},
-		NoTranspose: "taken of its body",
-		Body:        body,
+		Body: body,
 	})
 }
 
@@ -377,7 +374,7 @@ func init() {
 			x := n.Input(0)
 			for i, v := range n.Inputs()[1:] {
 				if s, err := BroadcastShapes(v.Shape(), x.Shape()); err != nil || !s.Equal(x.Shape()) {
-					return ir.Shapef("operand %d is %s, which does not broadcast to %s", i+1, v.Shape(), x.Shape())
+					return ir.Shapef("%s is %s, which does not broadcast to x, %s", operandName(n, i+1), v.Shape(), x.Shape())
 				}
 			}
 			return oneDType(n)

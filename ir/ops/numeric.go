@@ -76,7 +76,7 @@ func init() {
 		{
 			op: OpRoundSTE, doc: "The integer nearest to x, ties to even, with derivative 1: the straight-through estimator (Bengio, " +
 				"Léonard and Courville). Round of RLX in Rust has this derivative.",
-			types: floats, noGrad: "the derivative is 1 by decree",
+			types: floats, noGrad: "the derivative is 1 by definition",
 			body: func(b *ir.Builder, _ *ir.Node, x ir.Value) ir.Value { return Round(b, x) },
 			jvp:  func(_ *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value { return t },
 		},
@@ -355,7 +355,6 @@ func defineFma() {
 			product := addTangents(b, scale(b, t[0], in[1]), scale(b, t[1], in[0]))
 			return []ir.Value{addTangents(b, product, t[2])}
 		},
-		noTranspose: "its derivative consists of products and sums",
 	})
 }
 
@@ -388,7 +387,7 @@ func defineNextAfter() {
 	define(&ir.Def{
 		Op: OpNextAfter, Operands: []string{"x", "y"},
 		Doc: "The next representable number after x toward y (C's nextafter), y where they are equal, NaN if one is NaN. " +
-			"A device that flushes subnormal numbers steps from the least normal number to 0.",
+			"A device that flushes subnormal numbers steps from the smallest normal number to 0.",
 		Constraints: numbered("the operands have one type, whose elements are f32 or f64", "the result has that type"),
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := sameTypes(n, floats)
@@ -397,11 +396,7 @@ func defineNextAfter() {
 			}
 			return []ir.Type{t}, err
 		},
-		Eval: func(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-			out, err := resultArray(n, 0)
-			if err != nil {
-				return nil, err
-			}
+		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			for i := range out.F {
 				if x, y := in[0].F[i], in[1].F[i]; out.DType == ir.F32 {
 					out.F[i] = float64(math.Nextafter32(float32(x), float32(y)))
@@ -409,9 +404,8 @@ func defineNextAfter() {
 					out.F[i] = math.Nextafter(x, y)
 				}
 			}
-			return []*ir.Array{out}, nil
-		},
-		NoGrad: "a step between representable numbers has no derivative", NoTranspose: "not linear in any operand",
+		}),
+		NoGrad: "a step between representable numbers has no derivative",
 		Batch:  batchElementwise,
 		Scalar: func(_ *ir.Node, x []scalar.Expr) scalar.Expr { return nextAfter(x[0], x[1]) },
 	})
@@ -427,8 +421,8 @@ func nextAfter(x, y scalar.Expr) scalar.Expr {
 	away := scalar.Eq(scalar.Gt(y, x), scalar.Gt(x, zero))
 	at := scalar.Bitcast(x, bits)
 	next := scalar.Bitcast(scalar.Select(away, scalar.Add(at, one), scalar.Sub(at, one)), x.Type)
-	least := scalar.Bitcast(one, x.Type)
-	next = scalar.Select(scalar.Eq(x, zero), scalar.Select(scalar.Gt(y, zero), least, scalar.Neg(least)), next)
+	smallest := scalar.Bitcast(one, x.Type)
+	next = scalar.Select(scalar.Eq(x, zero), scalar.Select(scalar.Gt(y, zero), smallest, scalar.Neg(smallest)), next)
 	next = scalar.Select(scalar.Eq(x, y), y, next)
 	return scalar.Select(scalar.Or(scalar.IsNaN(x), scalar.IsNaN(y)), scalar.ConstF(x.Type, math.NaN()), next)
 }

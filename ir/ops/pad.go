@@ -34,7 +34,7 @@ func init() {
 			"an axis of size n becomes low + n + (n − 1)·interior + high long, low + high for n = 0; a symbolic n with interior padding is taken not to be 0",
 		),
 		Infer:     inferPad,
-		Eval:      evalPad,
+		Eval:      evalResult(evalPad),
 		JVP:       jvpPad,
 		Transpose: transposeEach(transposePad),
 		Batch:     batchPad,
@@ -51,7 +51,7 @@ func inferPad(n *ir.Node) ([]ir.Type, error) {
 		return nil, ir.DTypef("value is %s, not %s as x is", value.DType, x.DType)
 	}
 	if value.Shape.Rank() != 0 {
-		return nil, ir.Shapef("the padding value has shape %s", value.Shape)
+		return nil, ir.Shapef("value is of shape %s, not of rank 0", value.Shape)
 	}
 	rank := len(x.Shape)
 	if len(a.Low) != rank || len(a.High) != rank || len(a.Interior) != rank {
@@ -60,18 +60,14 @@ func inferPad(n *ir.Node) ([]ir.Type, error) {
 	shape := make(ir.Shape, rank)
 	for i, d := range x.Shape {
 		if !a.Low[i].Valid() || !a.High[i].Valid() || a.Interior[i] < 0 {
-			return nil, ir.Attrf("interior, or the size that is left, is negative on axis %d", i)
+			return nil, ir.Attrf("low is %s, high %s and interior %d on axis %d: none may be negative", a.Low[i], a.High[i], a.Interior[i], i)
 		}
 		shape[i] = a.Low[i].Add(dilated(d, a.Interior[i]+1)).Add(a.High[i])
 	}
 	return []ir.Type{{DType: x.DType, Shape: shape}}, nil
 }
 
-func evalPad(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func evalPad(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	for i := range out.Len() {
 		copyElement(out, i, in[1], 0)
 	}
@@ -84,13 +80,9 @@ func evalPad(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error)
 		}
 		copyElement(out, offset(out.Dims, to), in[0], i)
 	})
-	return []*ir.Array{out}, nil
 }
 
 func jvpPad(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	if !t[0].Valid() && !t[1].Valid() {
-		return []ir.Value{{}}
-	}
 	return b.Add(OpPad, n.Attrs(), orZeros(b, t[0], in[0]), orZeros(b, t[1], in[1]))
 }
 
@@ -104,8 +96,8 @@ func transposePad(b *ir.Builder, n *ir.Node, operand int, _ []ir.Value, ct ir.Va
 		}
 		return Slice(b, ct, a.Low, x, stride)
 	}
-	beside := PadDims(b, Zeros(b, ir.Bool, x...), Ones(b, ir.Bool), a.Low, a.High, a.Interior)
-	return sumOver(b, Select(b, beside, ct, ZerosLike(b, ct)), counting(0, ct.Rank()))
+	isPadding := PadDims(b, Zeros(b, ir.Bool, x...), Ones(b, ir.Bool), a.Low, a.High, a.Interior)
+	return sumOver(b, Select(b, isPadding, ct, ZerosLike(b, ct)), counting(0, ct.Rank()))
 }
 
 // batchPad pads along all axes except the batch axis. If the value is batched, the padding
@@ -118,10 +110,10 @@ func batchPad(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim)
 	if axes[1] < 0 {
 		return []ir.Value{PadDims(b, x, in[1], low, high, interior)}, []int{0}
 	}
-	beside := PadDims(b, Zeros(b, ir.Bool, x.Shape()...), Ones(b, ir.Bool), low, high, interior)
+	isPadding := PadDims(b, Zeros(b, ir.Bool, x.Shape()...), Ones(b, ir.Bool), low, high, interior)
 	padded := PadDims(b, x, Zeros(b, x.DType()), low, high, interior)
 	value := BroadcastInDim(b, in[1], padded.Shape(), []int{0})
-	return []ir.Value{Select(b, beside, value, padded)}, []int{0}
+	return []ir.Value{Select(b, isPadding, value, padded)}, []int{0}
 }
 
 func padElement(n *ir.Node, _ int, at ir.Index, load ir.Load) scalar.Expr {

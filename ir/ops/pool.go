@@ -53,9 +53,8 @@ func init() {
 		Doc: "The largest element of each window, ignoring padding. Tied elements share the " +
 			"gradient equally.",
 		Constraints: constraints, Operands: []string{"x"},
-		NewAttrs:    func() ir.Attrs { return &PoolAttrs{} },
-		Infer:       func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, n.Attrs().(*PoolAttrs)) },
-		NoTranspose: notLinear,
+		NewAttrs: func() ir.Attrs { return &PoolAttrs{} },
+		Infer:    func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, n.Attrs().(*PoolAttrs)) },
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			w, inner := poolWindows(b, in[0], n.Attrs().(*PoolAttrs), math.Inf(-1))
 			return []ir.Value{ReduceMax(b, w, inner...)}
@@ -66,10 +65,9 @@ func init() {
 		Doc: "The mean of each window: of all its elements with count_include_pad, with padding as zeros, and otherwise of " +
 			"those that are not padding.",
 		Constraints: constraints, Operands: []string{"x"},
-		NewAttrs:    func() ir.Attrs { return &AvgPoolAttrs{} },
-		Infer:       func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, &n.Attrs().(*AvgPoolAttrs).PoolAttrs) },
-		NoTranspose: "taken of its body",
-		Body:        avgPoolBody,
+		NewAttrs: func() ir.Attrs { return &AvgPoolAttrs{} },
+		Infer:    func(n *ir.Node) ([]ir.Type, error) { return inferPool(n, &n.Attrs().(*AvgPoolAttrs).PoolAttrs) },
+		Body:     avgPoolBody,
 	})
 }
 
@@ -209,7 +207,7 @@ func init() {
 			check: func(n *ir.Node) error {
 				sizes, x := n.Attrs().(*SizesAttrs).Sizes, n.Input(0)
 				if x.Rank() < 3 || len(sizes) != x.Rank()-2 {
-					return ir.Shapef("%d sizes for the spatial axes of %s", len(sizes), x.Type())
+					return ir.Shapef("sizes has %d entries, not one for each axis of x, %s, but the first and the last", len(sizes), x.Type())
 				}
 				for i, size := range sizes {
 					if d, ok := x.Dim(i + 1).Const(); !ok || d == 0 || size < 1 {

@@ -49,11 +49,8 @@ func powByExponent(b *ir.Builder, x, y, z ir.Value) ir.Value {
 }
 
 func defineRoots() {
-	defineUnary(unary{
-		op: OpSqrt, doc: "The square root of x, NaN below 0. The derivative at 0 is infinite.",
-		types: floats, scalar: scalar.Sqrt, meaning: meaning{float: float1(math.Sqrt)},
-		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Div(b, ConstLike(b, y, 0.5), y) },
-	})
+	defineFunction(OpSqrt, "The square root of x, NaN below 0. The derivative at 0 is infinite.", scalar.Sqrt, math.Sqrt,
+		func(b *ir.Builder, _, y ir.Value) ir.Value { return Div(b, ConstLike(b, y, 0.5), y) })
 	defineUnary(unary{
 		op: OpRsqrt, doc: "1 / √x: infinite at 0, NaN below.",
 		types: floats, scalar: scalar.Rsqrt,
@@ -65,29 +62,17 @@ func defineRoots() {
 }
 
 func defineExponentials() {
-	defineUnary(unary{
-		op: OpExp, doc: "e to the power x.",
-		types: floats, scalar: scalar.Exp, meaning: meaning{float: float1(elementary.Exp)},
-		slope: func(_ *ir.Builder, _, y ir.Value) ir.Value { return y },
-	})
-	defineUnary(unary{
-		op: OpExpm1, doc: "e^x − 1, accurate near 0.",
-		types: floats, scalar: scalar.Expm1, meaning: meaning{float: float1(math.Expm1)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Exp(b, x) },
-	})
-	defineUnary(unary{
-		op: OpLog, doc: "The natural logarithm of x: −∞ at 0, NaN below.",
-		types: floats, scalar: scalar.Log, meaning: meaning{float: float1(elementary.Log)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) },
-	})
-	defineUnary(unary{
-		op: OpLog1p, doc: "log(1 + x), accurate near 0.",
-		types: floats, scalar: scalar.Log1p, meaning: meaning{float: float1(math.Log1p)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+	defineFunction(OpExp, "e to the power x.", scalar.Exp, elementary.Exp,
+		func(_ *ir.Builder, _, y ir.Value) ir.Value { return y })
+	defineFunction(OpExpm1, "e^x − 1, accurate near 0.", scalar.Expm1, math.Expm1,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Exp(b, x) })
+	defineFunction(OpLog, "The natural logarithm of x: −∞ at 0, NaN below.", scalar.Log, elementary.Log,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), x) })
+	defineFunction(OpLog1p, "log(1 + x), accurate near 0.", scalar.Log1p, math.Log1p,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			one := OnesLike(b, x)
 			return Div(b, one, Add(b, one, x))
-		},
-	})
+		})
 }
 
 // Pow returns x to the power y, broadcast; NaN for a negative x unless y is an integer.
@@ -120,13 +105,10 @@ const (
 )
 
 func init() {
-	defineUnary(unary{
-		op: OpCbrt, doc: "The cube root of x, with the sign of x. The derivative at 0 is infinite.",
-		types: floats, scalar: widened(cbrtOf), meaning: meaning{float: float1(math.Cbrt)},
-		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
+	defineFunction(OpCbrt, "The cube root of x, with the sign of x. The derivative at 0 is infinite.", widened(cbrtOf), math.Cbrt,
+		func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Div(b, OnesLike(b, y), Mul(b, ConstLike(b, y, 3), Mul(b, y, y)))
-		},
-	})
+		})
 	defineUnary(unary{
 		op: OpExp2, doc: "2 to the power x.",
 		types: floats, meaning: meaning{float: float1(math.Exp2)},

@@ -70,7 +70,7 @@ func init() {
 		constraints: append(parameters, "dtype is an integer type of at most 16 bits, or i32, which then holds numbers of 8 bits, for devices without such a type"),
 		check: func(n *ir.Node) error {
 			if d := n.Attrs().(*LinearQuantAttrs).DType; !isQuantType(d) {
-				return ir.DTypef("%s is no type to quantize to", d)
+				return ir.DTypef("dtype is %s, not an integer type of at most 16 bits or i32", d)
 			}
 			return checkScale(n, n.Input(0).DType(), n.Attrs().(*LinearQuantAttrs).DType)
 		},
@@ -88,7 +88,7 @@ func init() {
 		doc:      "(x − zero)·scale (ONNX DequantizeLinear). The derivative by scale is x − zero.",
 		newAttrs: func() ir.Attrs { return &AxisAttrs{} }, constraints: parameters,
 		check: func(n *ir.Node) error {
-			if err := floats.check(n.Input(1).DType()); err != nil {
+			if err := floats.checkOperand(n, 1); err != nil {
 				return err
 			}
 			return checkScale(n, n.Input(1).DType(), n.Input(0).DType())
@@ -192,7 +192,7 @@ func checkRequant(n *ir.Node, a *RequantAttrs) error {
 		return ir.DTypef("x is %s, w is %s", x.Type(), w.Type())
 	}
 	if !isQuantType(a.DType) {
-		return ir.DTypef("%s is no type to quantize to", a.DType)
+		return ir.DTypef("dtype is %s, not an integer type of at most 16 bits or i32", a.DType)
 	}
 	if a.Mult-a.Mult != 0 {
 		return ir.Attrf("mult is %v, not finite", a.Mult)

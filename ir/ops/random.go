@@ -89,10 +89,10 @@ func init() {
 		Operands: []string{"key", "offset"}, Optional: 1,
 		NewAttrs: func() ir.Attrs { return &RandomBitsAttrs{RandomAttrs: RandomAttrs{Generator: Threefry}} },
 		Infer:    inferRandomBits,
-		Eval:     evalRandomBits,
-		NoGrad:   "integer result", NoTranspose: "not linear: integers",
-		Batch: batchRandomBits,
-		Lower: &ir.MapLowering{Element: randomBitsElement},
+		Eval:     evalResult(evalRandomBits),
+		NoGrad:   "integer result",
+		Batch:    batchRandomBits,
+		Lower:    &ir.MapLowering{Element: randomBitsElement},
 	})
 	constraints := numbered("key is u32[2]", "the element type is a float type", generatorText)
 	define(&ir.Def{
@@ -101,8 +101,8 @@ func init() {
 			"stores (52 for f64, from both words of a block).",
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
-		JVP:   flatJVP, NoTranspose: notLinear,
-		Body: uniformBody,
+		JVP:   flatJVP,
+		Body:  uniformBody,
 	})
 	define(&ir.Def{
 		Op: OpNormal,
@@ -110,8 +110,8 @@ func init() {
 			"up to the rounding of erfinv. In f32 they are bounded by 5.5. They are computed in f32 for narrower types.",
 		Constraints: constraints, Operands: []string{"key"}, NewAttrs: newRandomFloatAttrs,
 		Infer: inferRandomFloat,
-		JVP:   flatJVP, NoTranspose: notLinear,
-		Body: normalBody,
+		JVP:   flatJVP,
+		Body:  normalBody,
 	})
 	define(&ir.Def{
 		Op:          OpBernoulli,
@@ -125,7 +125,7 @@ func init() {
 			}
 			return n.Attrs().(*RandomAttrs).types(ir.Bool, n.Input(0))
 		},
-		JVP: flatJVP, NoTranspose: notLinear,
+		JVP: flatJVP,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*RandomAttrs)
 			return []ir.Value{Lt(b, a.Generator.Uniform(b, in[0], ir.F32, a.Shape...), in[1])}
@@ -305,12 +305,8 @@ func threefryWords(rounds int, k0, k1 uint32, counter uint64) (uint32, uint32) {
 		func(c uint32) uint32 { return c })
 }
 
-func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+func evalRandomBits(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	a := n.Attrs().(*RandomBitsAttrs)
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
 	rounds, serves := a.Generator.rounds(), uint64(a.serves())
 	keys, each := in[0].Len()/2, 1
 	for _, d := range sizes(a.Shape) {
@@ -336,7 +332,6 @@ func evalRandomBits(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array,
 			}
 		}
 	}
-	return []*ir.Array{out}, nil
 }
 
 // batchRandomBits gives every operand a leading batch axis: each member draws by its own

@@ -83,7 +83,7 @@ func defineRandom(op ir.Op, doc string, newAttrs func() ir.Attrs, check func(n *
 			}
 			return a.types(a.DType, n.Input(0))
 		},
-		JVP: flatJVP, NoTranspose: notLinear,
+		JVP: flatJVP,
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := randomFloatOf(n)
 			u := a.Generator.Uniform(b, in[0], sumType(a.DType), a.Shape...)
@@ -99,13 +99,13 @@ func randomFloatOf(n *ir.Node) *RandomFloatAttrs {
 	return n.Attrs().(*RandomFloatAttrs)
 }
 
-// inside replaces 0 by the least normal number, as jax.random.gumbel does.
+// inside replaces 0 by the smallest normal number, as jax.random.gumbel does.
 func inside(b *ir.Builder, u ir.Value) ir.Value {
-	least := 0x1p-126
+	smallest := 0x1p-126
 	if u.Valid() && u.DType() == ir.F64 {
-		least = 0x1p-1022
+		smallest = 0x1p-1022
 	}
-	return Max(b, u, ConstLike(b, u, least))
+	return Max(b, u, ConstLike(b, u, smallest))
 }
 
 func truncatedNormal(b *ir.Builder, n *ir.Node, u ir.Value) ir.Value {

@@ -144,7 +144,7 @@ func decomposeRecurrence(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	before.Reverse = !a.Reverse
 	for i, v := range out {
 		if a.Exclusive {
-			v = ahead(b, v, before)
+			v = nextInScan(b, v, before)
 		}
 		out[i] = Convert(b, v, d)
 	}
@@ -195,9 +195,6 @@ func evalLinearRecurrence(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.
 // jvpLinearRecurrence differentiates h[i] = a[i]·h[i−1] + b[i].
 func jvpLinearRecurrence(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	k := n.NumResults()
-	if !slices.ContainsFunc(t, ir.Value.Valid) {
-		return make([]ir.Value, k)
-	}
 	last := out
 	if a := *cumAttrs(n); !a.Exclusive && slices.ContainsFunc(t[:k*k], ir.Value.Valid) {
 		a.Exclusive = true
@@ -234,7 +231,7 @@ func transposeLinearRecurrence(b *ir.Builder, n *ir.Node, linear []bool, in, ct 
 		for j := range k {
 			x[j*k+i] = in[i*k+j]
 			if !a.Exclusive {
-				x[j*k+i] = ahead(b, in[i*k+j], a)
+				x[j*k+i] = nextInScan(b, in[i*k+j], a)
 			}
 		}
 	}
@@ -243,8 +240,8 @@ func transposeLinearRecurrence(b *ir.Builder, n *ir.Node, linear []bool, in, ct 
 	return out
 }
 
-// ahead returns for each element the next one in scan order, 0 for the last.
-func ahead(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
+// nextInScan returns for each element the next one in scan order, 0 for the last.
+func nextInScan(b *ir.Builder, x ir.Value, a CumSumAttrs) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}

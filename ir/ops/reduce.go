@@ -80,10 +80,6 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 }
 
 func defineReduce(r reduction) {
-	noTranspose := ""
-	if r.transpose == nil {
-		noTranspose = notLinear
-	}
 	define(&ir.Def{
 		Op: r.op, Doc: r.doc, Operands: []string{"x"}, NewAttrs: func() ir.Attrs { return &AxesAttrs{} },
 		Constraints: numbered(
@@ -101,8 +97,8 @@ func defineReduce(r reduction) {
 			return []ir.Type{{DType: x.DType(), Shape: pick(x.Shape(), keptAxes(n))}}, nil
 		},
 		Reduces: namedAxes,
-		Eval:    r.eval,
-		JVP:     r.jvp, Transpose: r.transpose, NoTranspose: noTranspose,
+		Eval:    evalResult(r.eval),
+		JVP:     r.jvp, Transpose: r.transpose,
 		Batch: batchReduce,
 		Lower: r.lowering(),
 	})
@@ -110,11 +106,7 @@ func defineReduce(r reduction) {
 
 // eval folds the elements in row-major order from the identity element and rounds once, at
 // the end.
-func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
+func (r reduction) eval(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	start, _ := r.identity(out.DType).Value()
 	for i := range out.Len() {
 		out.SetElement(i, start)
@@ -131,7 +123,6 @@ func (r reduction) eval(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Ar
 			out.I[to] = r.meaning.integer(out.DType, []int64{out.I[to], in[0].I[i]})
 		}
 	})
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 // sumType returns the accumulation type for elements of type d: f32 for narrower floats,
@@ -246,9 +237,6 @@ func batchReduce(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim)
 // the products run along a second copy of the reduced axes, in which element i is replaced
 // by 1.
 func jvpProduct(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	kept, reduced := keptAxes(n), axesOf(n)
 	x := mergeReduced(b, in[0], kept, reduced)
 	tangent := mergeReduced(b, t[0], kept, reduced)
@@ -271,9 +259,6 @@ func mergeReduced(b *ir.Builder, x ir.Value, kept, reduced []int) ir.Value {
 // jvpExtremum shares the tangent equally among the elements that attain the extremum. No
 // element equals NaN, so a NaN result has the tangent 0/0, NaN.
 func jvpExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	x, axes := in[0], axesOf(n)
 	wide := func(v ir.Value) ir.Value { return BroadcastInDim(b, v, x.Shape(), keptAxes(n)) }
 	attained := Convert(b, Eq(b, x, wide(out[0])), sumType(x.DType()))
@@ -325,7 +310,6 @@ func init() {
 		Constraints: numbered("there is at least one operand; all have one element type, which is " + floats.String()),
 		Operands:    []string{"operands..."},
 		Infer:       inferSumAll,
-		NoTranspose: "its body is linear",
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			d := in[0].DType()
 			sums := make([]ir.Value, len(in))

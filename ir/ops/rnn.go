@@ -95,7 +95,7 @@ func checkRecurrent(c cell, n *ir.Node) error {
 	in, dirs := n.InTypes(), directions(n)
 	x, h, weights := in[0], in[1], in[1+c.carries:]
 	if len(x.Shape) != 3 || len(h.Shape) != 3 {
-		return ir.Shapef("x is %s and h %s: both have three axes", x, h)
+		return ir.Shapef("x is %s and h %s, not both of rank 3", x, h)
 	}
 	if len(weights) == 0 || len(weights)%(4*dirs) != 0 {
 		return ir.Shapef("%d weights are not four for each layer and direction", len(weights))
@@ -189,12 +189,10 @@ func LSTM(b *ir.Builder, x, h, c ir.Value, weights []ir.Value, a RecurrentAttrs)
 // GRU is [LSTM] for gated recurrent units (Cho et al.), whose weights have 3·hidden
 // columns and whose only state is h.
 func GRU(b *ir.Builder, x, h ir.Value, weights []ir.Value, a RecurrentAttrs) (y, hLast ir.Value) {
-	out := several(2, b.Add(OpGRU, &a, append([]ir.Value{x, h}, weights...)...))
-	return out[0], out[1]
+	return two(b.Add(OpGRU, &a, append([]ir.Value{x, h}, weights...)...))
 }
 
 // RNN is [GRU] for a plain (Elman) recurrent network, whose weights have hidden columns.
 func RNN(b *ir.Builder, x, h ir.Value, weights []ir.Value, a RecurrentAttrs) (y, hLast ir.Value) {
-	out := several(2, b.Add(OpRNN, &a, append([]ir.Value{x, h}, weights...)...))
-	return out[0], out[1]
+	return two(b.Add(OpRNN, &a, append([]ir.Value{x, h}, weights...)...))
 }

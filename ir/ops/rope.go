@@ -168,7 +168,7 @@ func checkRope(n *ir.Node) error {
 	half := table[len(table)-1]
 	pairs := append(x.Shape()[:x.Rank()-1].Clone(), half)
 	if !x.Dim(-1).Sub(half.Mul(ir.N(2))).Valid() {
-		return ir.Shapef("tables of %s pairs for %s elements", half, x.Dim(-1))
+		return ir.Shapef("x has %s elements along the last axis, fewer than the tables of %s pairs rotate", x.Dim(-1), half)
 	}
 	if s, err := BroadcastShapes(table, pairs); err != nil || !s.Equal(pairs) {
 		return ir.Shapef("tables %s do not broadcast to the pairs %s", table, pairs)
@@ -184,26 +184,26 @@ func rotated(b *ir.Builder, x, cos, sin ir.Value, interleaved bool) ir.Value {
 	d, half := x.DType(), cos.Dim(-1)
 	x = wide(b, x)
 	whole := half.Mul(ir.N(2))
-	turned, rest := SliceAxis(b, x, -1, ir.N(0), whole), SliceAxis(b, x, -1, whole, x.Dim(-1).Sub(whole))
+	rotated, rest := SliceAxis(b, x, -1, ir.N(0), whole), SliceAxis(b, x, -1, whole, x.Dim(-1).Sub(whole))
 	var u, v ir.Value
 	if interleaved {
-		pairs := Reshape(b, turned, append(x.Shape()[:x.Rank()-1].Clone(), half, ir.N(2))...)
+		pairs := Reshape(b, rotated, append(x.Shape()[:x.Rank()-1].Clone(), half, ir.N(2))...)
 		part := func(i int) ir.Value { return Squeeze(b, SliceAxis(b, pairs, -1, ir.N(i), ir.N(1)), -1) }
 		u, v = part(0), part(1)
 	} else {
-		u, v = SliceAxis(b, turned, -1, ir.N(0), half), SliceAxis(b, turned, -1, half, half)
+		u, v = SliceAxis(b, rotated, -1, ir.N(0), half), SliceAxis(b, rotated, -1, half, half)
 	}
 	p := Sub(b, Mul(b, u, cos), Mul(b, v, sin))
 	q := Add(b, Mul(b, v, cos), Mul(b, u, sin))
 	if interleaved {
-		turned = Reshape(b, Stack(b, -1, p, q), turned.Shape()...)
+		rotated = Reshape(b, Stack(b, -1, p, q), rotated.Shape()...)
 	} else {
-		turned = Concatenate(b, -1, p, q)
+		rotated = Concatenate(b, -1, p, q)
 	}
 	if !rest.Dim(-1).Is(0) {
-		turned = Concatenate(b, -1, turned, rest)
+		rotated = Concatenate(b, -1, rotated, rest)
 	}
-	return Convert(b, turned, d)
+	return Convert(b, rotated, d)
 }
 
 // maxRope bounds the number of rotated elements: the frequencies are a literal in the
@@ -248,8 +248,7 @@ func RopeTable(b *ir.Builder, positions ir.Value, size int, base float64) (cos, 
 	if base == 0 {
 		base = defaultRopeBase
 	}
-	out := several(2, b.Add(OpRopeTable, &RopeTableAttrs{size, base}, positions))
-	return out[0], out[1]
+	return two(b.Add(OpRopeTable, &RopeTableAttrs{size, base}, positions))
 }
 
 // AxialRope applies the rotary embedding of SAM 2's image encoder to x, [..., positions,

@@ -85,9 +85,6 @@ func orZeros(b *ir.Builder, t, x ir.Value) ir.Value {
 
 // linearJVP is the JVP rule of a linear op of one operand: the op applied to the tangent.
 func linearJVP(b *ir.Builder, n *ir.Node, _, _, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	return b.Add(n.Op(), n.Attrs(), t[0])
 }
 

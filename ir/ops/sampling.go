@@ -64,11 +64,11 @@ func init() {
 			a, x := n.Attrs().(*SampleAttrs), n.Input(0)
 			switch {
 			case !(a.Temperature >= 0) || math.IsInf(a.Temperature, 0):
-				return ir.Attrf("temperature is %v: a finite number from 0 on is needed", a.Temperature)
+				return ir.Attrf("temperature is %v, not finite and 0 or more", a.Temperature)
 			case a.TopK < 0:
-				return ir.Attrf("top_k is %d: a number from 0 on is needed", a.TopK)
+				return ir.Attrf("top_k is %d, negative", a.TopK)
 			case !(a.TopP > 0 && a.TopP <= 1):
-				return ir.Attrf("top_p is %v: a number in (0, 1] is needed", a.TopP)
+				return ir.Attrf("top_p is %v, not in (0, 1]", a.TopP)
 			}
 			if tokens, ok := x.Dim(-1).Const(); x.Rank() == 0 || !ok || tokens == 0 {
 				return ir.Shapef("logits are %s", x.Type())
@@ -98,8 +98,8 @@ func sampleToken(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 		if a.TopP < 1 {
 			before := CumSum(b, Softmax(b, sorted, -1), CumSumAttrs{Axis: -1, Exclusive: true})
 			dropped := Ge(b, before, ConstLike(b, before, a.TopP))
-			least := KeepDims(b, ReduceMin, Select(b, dropped, ConstLike(b, x, math.Inf(1)), sorted), -1)
-			x = Select(b, Lt(b, x, least), none, x)
+			threshold := KeepDims(b, ReduceMin, Select(b, dropped, ConstLike(b, x, math.Inf(1)), sorted), -1)
+			x = Select(b, Lt(b, x, threshold), none, x)
 		}
 	}
 	return Categorical(b, in[1], x, -1)

@@ -113,7 +113,7 @@ func inferScan(n *ir.Node) ([]ir.Type, error) {
 	_, carries, xs := scanGroups(a, types)
 	for i, x := range xs {
 		if len(x.Shape) == 0 || x.Shape[0] != a.Length {
-			return nil, ir.Shapef("%s has no first axis of size %s", x, a.Length)
+			return nil, ir.Shapef("operand %d is %s, whose first axis is not of size %s, length", a.Consts+a.Carries+i, x, a.Length)
 		}
 		xs[i].Shape = x.Shape[1:]
 	}
@@ -214,31 +214,31 @@ func batchScan(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, size ir.Dim
 // value after a step has one.
 func jvpScan(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a, body := scanOf(n)
-	moving := validity(t)
-	outMoving := settle(moving[a.Consts:a.Consts+a.Carries], func() []bool { return tangentOutputs(b, body, moving) })
+	active := validity(t)
+	outActive := settle(active[a.Consts:a.Consts+a.Carries], func() []bool { return tangentOutputs(b, body, active) })
 	inGroups, outGroups := []int{a.Consts, a.Carries, len(in) - a.Consts - a.Carries}, []int{a.Carries, len(out) - a.Carries}
 	filled := make([]ir.Value, len(in))
-	for _, i := range where(moving) {
+	for _, i := range where(active) {
 		filled[i] = orZeros(b, t[i], in[i])
 	}
 	types := portTypes(body)
-	joint := closed(b, body.Name(), weave(inGroups, moving, types, types), func(s *ir.Builder, ports []ir.Value) []ir.Value {
-		values, tangents := unweave(inGroups, moving, ports)
+	joint := closed(b, body.Name(), weave(inGroups, active, types, types), func(s *ir.Builder, ports []ir.Value) []ir.Value {
+		values, tangents := unweave(inGroups, active, ports)
 		o, to := derive.JVP(s, body, values, tangents)
-		for _, i := range where(outMoving) {
+		for _, i := range where(outActive) {
 			to[i] = orZeros(s, to[i], o[i])
 		}
-		return weave(outGroups, outMoving, o, to)
+		return weave(outGroups, outActive, o, to)
 	})
-	consts, carries, _ := scanGroups(a, moving)
+	consts, carries, _ := scanGroups(a, active)
 	attrs := &ScanAttrs{
 		Consts: a.Consts + len(where(consts)), Carries: a.Carries + len(where(carries)), Length: a.Length, Reverse: a.Reverse,
 	}
-	results := b.AddNode(OpScan, attrs, []*ir.Graph{joint}, weave(inGroups, moving, in, filled)...)
+	results := b.AddNode(OpScan, attrs, []*ir.Graph{joint}, weave(inGroups, active, in, filled)...)
 	if b.Err() != nil {
 		return make([]ir.Value, len(out))
 	}
-	values, tangents := unweave(outGroups, outMoving, results)
+	values, tangents := unweave(outGroups, outActive, results)
 	copy(out, values) // the loop computes the primal results too
 	return tangents
 }
@@ -326,12 +326,12 @@ func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 	}
 	cts := pick(ct[a.Carries:], l.outYs)
 	given := where(validity(cts)) // zero cotangents need not be stacked
-	var xsMoving []int
+	var xsActive []int
 	body := closed(b, l.body.Name(),
 		slices.Concat(typesOf(l.fixed), l.carryTypes, l.constTypes, l.steppedTypes(), pick(l.yTypes, given)),
 		func(s *ir.Builder, ports []ir.Value) []ir.Value {
 			var out []ir.Value
-			out, xsMoving = l.transposedStep(s, ports, given)
+			out, xsActive = l.transposedStep(s, ports, given)
 			return out
 		})
 	if b.Err() != nil || len(body.Outputs()) == 0 {
@@ -357,7 +357,7 @@ func transposeScan(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) 
 	for i, c := range l.consts {
 		back[c] = results[len(l.carries)+i]
 	}
-	for i, x := range xsMoving {
+	for i, x := range xsActive {
 		back[a.Consts+a.Carries+l.xs[x]] = results[attrs.Carries+i]
 	}
 	return back
@@ -394,8 +394,8 @@ func (l *linearScan) transposedStep(b *ir.Builder, ports []ir.Value, given []int
 		out = append(out, addTangents(b, sums[i], c))
 	}
 	xs := back[len(l.consts)+len(l.carries)+len(stepped):]
-	moving := where(validity(xs))
-	return append(out, pick(xs, moving)...), moving
+	active := where(validity(xs))
+	return append(out, pick(xs, active)...), active
 }
 
 func (l *linearScan) steppedTypes() []ir.Type {

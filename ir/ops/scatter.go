@@ -97,9 +97,6 @@ func defineScatter(s scatterOp) {
 			Update:    func(_ *ir.Node, p, w ir.Index) ir.Index { return slices.Concat(p, w) },
 		},
 	}
-	if s.transpose == nil {
-		d.NoTranspose = notLinear
-	}
 	define(d)
 }
 
@@ -209,10 +206,7 @@ func scatterTarget(n *ir.Node, p, w ir.Index, load ir.Load) (ir.Index, scalar.Ex
 
 // jvpLinearScatter is the JVP rule of scatters that are linear in operand and updates.
 func jvpLinearScatter(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-	switch {
-	case !t[0].Valid() && !t[2].Valid():
-		return []ir.Value{{}}
-	case !t[2].Valid() && n.Op() == OpScatterAdd:
+	if !t[2].Valid() && n.Op() == OpScatterAdd {
 		return []ir.Value{t[0]}
 	}
 	return b.Add(n.Op(), n.Attrs(), orZeros(b, t[0], in[0]), in[1], orZeros(b, t[2], in[2]))
@@ -304,12 +298,12 @@ func otherUpdates(b *ir.Builder, n *ir.Node, indices, u ir.Value) ir.Value {
 	return Reshape(b, back, u.Shape()...)
 }
 
-// segmentProduct returns the exclusive prefix product of x, or suffix product with behind,
+// segmentProduct returns the exclusive prefix product of x, or suffix product if reverse is set,
 // within each segment of equal keys.
-func segmentProduct(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
+func segmentProduct(b *ir.Builder, key, x ir.Value, reverse bool) ir.Value {
 	neighbour := func(v, end ir.Value) ir.Value {
 		in, start := []ir.Value{end, v}, 0
-		if behind {
+		if reverse {
 			in, start = []ir.Value{v, end}, 1
 		}
 		return SliceAxis(b, Concatenate(b, 0, in...), 0, ir.N(start), key.Dim(0))
@@ -317,7 +311,7 @@ func segmentProduct(b *ir.Builder, key, x ir.Value, behind bool) ir.Value {
 	same := Eq(b, key, neighbour(key, Const(b, key.DType(), -2, ir.N(1)))) // no place is −2
 	zero, one := ZerosLike(b, x), OnesLike(b, x)
 	factor := Select(b, same, neighbour(x, Ones(b, x.DType(), ir.N(1))), zero)
-	return LinearRecurrence(b, factor, Select(b, same, zero, one), CumSumAttrs{Reverse: behind})
+	return LinearRecurrence(b, factor, Select(b, same, zero, one), CumSumAttrs{Reverse: reverse})
 }
 
 func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.Value) []ir.Value {
@@ -332,9 +326,6 @@ func transposeScatterMul(b *ir.Builder, n *ir.Node, linear []bool, in, ct []ir.V
 // jvpScatterExtremum shares the tangent equally among the values that attain the result.
 // No value equals NaN, so a NaN result has the tangent 0/0, NaN.
 func jvpScatterExtremum(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() && !t[2].Valid() {
-		return []ir.Value{{}}
-	}
 	x, indices, u, d := in[0], in[1], in[2], sumType(in[0].DType())
 	kept := Convert(b, Eq(b, x, out[0]), d)
 	hits := Convert(b, Eq(b, u, gathered(b, n, out[0], indices, 0)), d)

@@ -60,7 +60,7 @@ func init() {
 		constraints: []string{"sorted is a vector of constant size; both operands have one element type"}, noGrad: "integer result",
 		check: func(n *ir.Node) error {
 			if _, ok := n.Input(0).Dim(0).Const(); n.Input(0).Rank() != 1 || !ok {
-				return ir.Shapef("%s is no vector of constant size", n.Input(0).Type())
+				return ir.Shapef("sorted is %s, not of rank 1 and constant size", n.Input(0).Type())
 			}
 			return oneDType(n)
 		},
@@ -78,13 +78,13 @@ func init() {
 				return ir.Attrf("reduction is %q and segments %s: reduction must be one of \"sum\", \"mean\", \"prod\", \"max\" and \"min\", and segments not negative", a.Reduction, a.Segments)
 			}
 			if a.Reduction == "mean" && !x.DType.IsFloat() {
-				return ir.DTypef("x is %s: a mean is of floats", x)
+				return ir.DTypef("x is %s, not float, of which a mean is", x)
 			}
-			if err := integers.check(ids.DType); err != nil {
+			if err := integers.checkOperand(n, 1); err != nil {
 				return err
 			}
 			if len(x.Shape) == 0 || !ids.Shape.Equal(x.Shape[:1]) {
-				return ir.Shapef("ids are %s for %s", ids.Shape, x.Shape)
+				return ir.Shapef("ids are %s, not the first axis of x, %s", ids.Shape, x.Shape)
 			}
 			return nil
 		},
@@ -206,8 +206,8 @@ func unique(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 		a := &ScatterAttrs{IndexedAxes{Axes: []int{0}, Outside: OutsideDrop, Unique: once}}
 		return b.Add1(op, a, into, ExpandDims(b, at, -1), v)
 	}
-	least := BroadcastTo(b, SliceAxis(b, sorted, 0, ir.N(0), ir.N(1)), ir.Shape{size})
-	values := to(least, Select(b, first, number, ConstLike(b, number, -1)), sorted, OpScatter, true)
+	smallest := BroadcastTo(b, SliceAxis(b, sorted, 0, ir.N(0), ir.N(1)), ir.Shape{size})
+	values := to(smallest, Select(b, first, number, ConstLike(b, number, -1)), sorted, OpScatter, true)
 	inverse := to(Zeros(b, ir.I32, x.Dim(0)), order, number, OpScatter, true)
 	counts := to(Zeros(b, ir.I32, size), number, OnesLike(b, number), OpScatterAdd, false)
 	return []ir.Value{values, Reshape(b, inverse, in[0].Shape()...), counts}

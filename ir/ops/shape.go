@@ -37,7 +37,7 @@ func defineReshape() {
 		shape: func(n *ir.Node) (ir.Shape, error) {
 			to, from := ir.Shape(n.Attrs().(*ReshapeAttrs).Shape), n.Input(0).Shape()
 			if to.Size() != from.Size() {
-				return nil, ir.Shapef("%s elements do not make %s", from.Size(), to)
+				return nil, ir.Shapef("shape is %s, not of the %s elements of x", to, from.Size())
 			}
 			return to, nil
 		},
@@ -112,7 +112,7 @@ func Flatten(b *ir.Builder, x ir.Value, from int) ir.Value {
 	}
 	at := fromFront([]int{from}, x.Rank())[0]
 	if at < 0 || at > x.Rank() {
-		b.Failf(OpReshape, []ir.Value{x}, ir.Attrf("axis %d of a value of rank %d", from, x.Rank()))
+		b.Failf(OpReshape, []ir.Value{x}, ir.Attrf("axis is %d, not from 0 to the rank of x, %d", from, x.Rank()))
 		return ir.Value{}
 	}
 	s := x.Shape()
@@ -129,7 +129,7 @@ func Meshgrid(b *ir.Builder, vectors ...ir.Value) []ir.Value {
 	shape := make(ir.Shape, len(vectors))
 	for k, v := range vectors {
 		if v.Rank() != 1 {
-			b.Failf(OpBroadcastInDim, vectors, ir.Shapef("operand %d is %s, no vector", k, v.Type()))
+			b.Failf(OpBroadcastInDim, vectors, ir.Shapef("operand %d is %s, not of rank 1", k, v.Type()))
 			return out
 		}
 		shape[k] = v.Dim(0)

@@ -102,7 +102,7 @@ func init() {
 			a := n.Attrs().(*LogMelAttrs)
 			re, im := spectraOf(b, n.Op(), in[0], in[1], a.FrameAttrs, false)
 			if b.Err() == nil && (in[2].Rank() != 2 || in[2].DType() != re.DType() || in[2].Dim(1) != re.Dim(-1) || !(a.Floor > 0)) {
-				b.Failf(n.Op(), in, ir.Shapef("filters %s for %s frequencies of %s, floor %v", in[2].Type(), re.Dim(-1), re.DType(), a.Floor))
+				b.Failf(n.Op(), in, ir.Shapef("filters is %s and floor %v: filters must be [filters, %s] of %s, and floor positive", in[2].Type(), a.Floor, re.Dim(-1), re.DType()))
 			}
 			energy := MatMul(b, power(b, re, im), adjoint(b, in[2]))
 			return []ir.Value{Log(b, Max(b, energy, ConstLike(b, energy, a.Floor)))}
@@ -133,9 +133,8 @@ type spectra struct {
 func defineSpectra(s spectra) {
 	define(&ir.Def{
 		Op: s.op, Doc: s.doc, Operands: s.operands, Constraints: numbered(s.constraints...), NewAttrs: s.newAttrs,
-		Infer:       func(n *ir.Node) ([]ir.Type, error) { return bodyTypes(n, s.body) },
-		NoTranspose: "taken of its body",
-		Body:        s.body,
+		Infer: func(n *ir.Node) ([]ir.Type, error) { return bodyTypes(n, s.body) },
+		Body:  s.body,
 	})
 }
 
@@ -143,8 +142,7 @@ func defineSpectra(s spectra) {
 // x along the last axis, of f32 or f64: [..., frames, n/2 + 1] for a window [n].
 func STFT(b *ir.Builder, x, window ir.Value, a FrameAttrs) (re, im ir.Value) {
 	a.Hop = cmp.Or(a.Hop, 1)
-	out := several(2, b.Add(OpSTFT, &a, x, window))
-	return out[0], out[1]
+	return two(b.Add(OpSTFT, &a, x, window))
 }
 
 // ISTFT returns the signals, [..., length], with the given short-time Fourier transforms,
@@ -176,7 +174,7 @@ func spectraOf(b *ir.Builder, op ir.Op, x, window ir.Value, a FrameAttrs, centre
 	none := ir.Value{}
 	switch {
 	case x.Rank() < 1 || window.Rank() != 1 || x.DType() != window.DType():
-		b.Failf(op, []ir.Value{x, window}, ir.Shapef("a signal %s and a window %s", x.Type(), window.Type()))
+		b.Failf(op, []ir.Value{x, window}, ir.Shapef("x is %s and window %s, not of one element type and of rank 1 or more and 1", x.Type(), window.Type()))
 		return none, none
 	case a.Hop < 1:
 		b.Failf(op, []ir.Value{x, window}, ir.Attrf("hop is %d, less than 1", a.Hop))
@@ -217,7 +215,7 @@ func unframed(b *ir.Builder, re, im, window ir.Value, a *UnframeAttrs) ir.Value 
 		return ir.Value{}
 	}
 	if re.Rank() < 2 || window.Rank() != 1 || !re.Type().Equal(im.Type()) || window.DType() != re.DType() || !re.Dim(-1).Is(n/2+1) || n < 1 {
-		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Shapef("%s and %s are no transforms of frames of %s", re.Type(), im.Type(), window.Type()))
+		b.Failf(OpISTFT, []ir.Value{re, im, window}, ir.Shapef("re is %s and im %s, not the spectra of frames of window, %s", re.Type(), im.Type(), window.Type()))
 		return ir.Value{}
 	}
 	frames, ok := sizeOf(b, OpISTFT, re, -2)
@@ -351,7 +349,7 @@ func defineTable(op ir.Op, doc string, constraints []string, newAttrs func() ir.
 			}
 			return []ir.Type{a.Type()}, nil
 		},
-		NoGrad: noOperands, NoTranspose: noOperands, NoBatch: noOperands,
+		NoGrad: noOperands, NoBatch: noOperands,
 		Body: func(b *ir.Builder, n *ir.Node, _ []ir.Value) []ir.Value {
 			a, err := table(n)
 			if err != nil {

@@ -10,45 +10,26 @@ const (
 )
 
 func init() {
-	newAttrs := func() ir.Attrs { return &AxisAttrs{} }
-	constraints := numbered("x is of a float type", "axis is an axis of x")
-	define(&ir.Def{
-		Op: OpSoftmax,
+	defineAlongAxis(ir.Def{
+		Op: OpSoftmax, JVP: jvpSoftmax, Infer: inferAlongAxis,
 		Doc: "exp(x) divided by its sum along an axis. It does not overflow, elements of -Inf give 0, and where " +
 			"all elements along the axis are -Inf (a fully masked row) all results are 0.",
-		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
-		Infer:       inferAlongAxis,
-		JVP:         jvpSoftmax,
-		NoTranspose: notLinear,
-		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			axis := n.Attrs().(*AxisAttrs).Axis
-			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
-				e := Exp(b, Sub(b, x, finiteMax(b, x, axis)))
-				return Div(b, e, positiveSum(b, e, axis))
-			})}
-		},
+	}, func(b *ir.Builder, x ir.Value, axis int) ir.Value {
+		e := Exp(b, Sub(b, x, finiteMax(b, x, axis)))
+		return Div(b, e, positiveSum(b, e, axis))
 	})
-	define(&ir.Def{
-		Op: OpLogSoftmax,
+	defineAlongAxis(ir.Def{
+		Op: OpLogSoftmax, JVP: jvpLogSoftmax, Infer: inferAlongAxis,
 		Doc: "The logarithm of softmax, computed stably: x - log(sum(exp(x))). Elements of -Inf give -Inf, " +
 			"also where all elements along the axis are -Inf.",
-		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
-		Infer:       inferAlongAxis,
-		JVP:         jvpLogSoftmax,
-		NoTranspose: notLinear,
-		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			axis := n.Attrs().(*AxisAttrs).Axis
-			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
-				x = Sub(b, x, finiteMax(b, x, axis))
-				return Sub(b, x, Log(b, positiveSum(b, Exp(b, x), axis)))
-			})}
-		},
+	}, func(b *ir.Builder, x ir.Value, axis int) ir.Value {
+		x = Sub(b, x, finiteMax(b, x, axis))
+		return Sub(b, x, Log(b, positiveSum(b, Exp(b, x), axis)))
 	})
-	define(&ir.Def{
-		Op: OpLogSumExp,
+	defineAlongAxis(ir.Def{
+		Op: OpLogSumExp, JVP: jvpLogSumExp, Reduces: namedAxes,
 		Doc: "log(sum(exp(x))) along an axis, which the result lacks. It does not overflow; it is Inf where an element " +
 			"is, and -Inf where all elements along the axis are -Inf, with a derivative of 0.",
-		Constraints: constraints, Operands: []string{"x"}, NewAttrs: newAttrs,
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			t, err := inferAlongAxis(n)
 			if err != nil {
@@ -56,19 +37,22 @@ func init() {
 			}
 			return []ir.Type{{DType: t[0].DType, Shape: withoutDim(t[0].Shape, n.Attrs().(*AxisAttrs).Axis)}}, nil
 		},
-		Reduces:     namedAxes,
-		JVP:         jvpLogSumExp,
-		NoTranspose: notLinear,
-		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
-			axis := n.Attrs().(*AxisAttrs).Axis
-			return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value {
-				m := finiteMax(b, x, axis)
-				m = Select(b, IsFinite(b, m), m, ZerosLike(b, m)) // Inf − Inf would be NaN
-				s := ReduceSum(b, Exp(b, Sub(b, x, m)), axis)
-				return Add(b, Log(b, s), Squeeze(b, m, axis))
-			})}
-		},
+	}, func(b *ir.Builder, x ir.Value, axis int) ir.Value {
+		m := finiteMax(b, x, axis)
+		m = Select(b, IsFinite(b, m), m, ZerosLike(b, m)) // Inf − Inf would be NaN
+		s := ReduceSum(b, Exp(b, Sub(b, x, m)), axis)
+		return Add(b, Log(b, s), Squeeze(b, m, axis))
 	})
+}
+
+// defineAlongAxis completes and registers an op on floats along an axis, computed in f32 for narrower types.
+func defineAlongAxis(d ir.Def, f func(b *ir.Builder, x ir.Value, axis int) ir.Value) {
+	d.Operands, d.NewAttrs = []string{"x"}, func() ir.Attrs { return &AxisAttrs{} }
+	d.Constraints = numbered("x is of a float type", "axis is an axis of x")
+	d.Body = func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+		return []ir.Value{inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value { return f(b, x, n.Attrs().(*AxisAttrs).Axis) })}
+	}
+	define(&d)
 }
 
 // Softmax returns exp(x) divided by its sum along axis, for x of a float type. It does not
@@ -124,9 +108,6 @@ func positiveSum(b *ir.Builder, e ir.Value, axis int) ir.Value {
 
 // jvpSoftmax needs only the result y: its tangent is y·(t - Σ y·t).
 func jvpSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	axis, y := n.Attrs().(*AxisAttrs).Axis, wide(b, out[0])
 	ty := MulZero(b, wide(b, t[0]), y)
 	mean := ExpandDims(b, ReduceSum(b, ty, axis), axis)
@@ -134,9 +115,6 @@ func jvpSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
 }
 
 func jvpLogSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	axis := n.Attrs().(*AxisAttrs).Axis
 	tx := wide(b, t[0])
 	mean := ReduceSum(b, MulZero(b, tx, Exp(b, wide(b, out[0]))), axis)
@@ -144,9 +122,6 @@ func jvpLogSoftmax(b *ir.Builder, n *ir.Node, _, out, t []ir.Value) []ir.Value {
 }
 
 func jvpLogSumExp(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
-	if !t[0].Valid() {
-		return []ir.Value{{}}
-	}
 	axis, lse := n.Attrs().(*AxisAttrs).Axis, zeroForNone(b, wide(b, out[0]))
 	weights := Exp(b, Sub(b, wide(b, in[0]), ExpandDims(b, lse, axis)))
 	return []ir.Value{Convert(b, ReduceSum(b, MulZero(b, wide(b, t[0]), weights), axis), out[0].DType())}

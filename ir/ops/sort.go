@@ -71,7 +71,7 @@ func init() {
 			return []ir.Type{{DType: ir.I32, Shape: x.Shape}}, checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
 		},
 		Eval:   evalArgSort,
-		NoGrad: integerResult, NoTranspose: integerResult,
+		NoGrad: integerResult,
 		Batch: func(b *ir.Builder, n *ir.Node, in []ir.Value, axes []int, _ ir.Dim) ([]ir.Value, []int) {
 			a := *sortAttrs(n)
 			a.Axis = shifted([]int{a.Axis}, axes[0])[0]
@@ -100,7 +100,6 @@ func init() {
 			}
 			return n.InTypes(), checkAxes([]int{sortAttrs(n).Axis}, len(x.Shape))
 		},
-		NoTranspose: "taken of its body",
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			order := ArgSort(b, in[0], *sortAttrs(n))
 			out := make([]ir.Value, len(in))
@@ -115,7 +114,6 @@ func init() {
 		Doc:         "The k largest, or smallest, elements along an axis, in order, and their indices as i32." + sortOrder,
 		Constraints: numbered("x is of a real type or bool", "axis is an axis of x", "k is from 0 to the size of that axis"),
 		Infer:       inferTopK,
-		NoTranspose: "taken of its body",
 		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 			a := n.Attrs().(*TopKAttrs)
 			order := ArgSort(b, in[0], SortAttrs{a.Axis, !a.Smallest})
@@ -144,8 +142,7 @@ func Sort(b *ir.Builder, a SortAttrs, x ir.Value, payloads ...ir.Value) []ir.Val
 // their indices, i32. A negative axis counts from the last; ties keep the order of x.
 func TopK(b *ir.Builder, x ir.Value, a TopKAttrs) (values, indices ir.Value) {
 	a.Axis = fromFront([]int{a.Axis}, x.Rank())[0]
-	out := several(2, b.Add(OpTopK, &a, x))
-	return out[0], out[1]
+	return two(b.Add(OpTopK, &a, x))
 }
 
 // several returns the n results of a node, or zero Values after an error.
@@ -154,6 +151,12 @@ func several(n int, results []ir.Value) []ir.Value {
 		return make([]ir.Value, n)
 	}
 	return results
+}
+
+// two returns the results of a node that has two, or zero Values after an error.
+func two(results []ir.Value) (first, second ir.Value) {
+	out := several(2, results)
+	return out[0], out[1]
 }
 
 // takeOrder returns the elements of x along an axis at distinct indices.

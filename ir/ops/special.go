@@ -16,27 +16,17 @@ const (
 )
 
 func init() {
-	defineUnary(unary{
-		op: OpErfc, doc: "The complementary error function 1 − erf(x), accurate in its tail.",
-		types: floats, scalar: scalar.Erfc, meaning: meaning{float: float1(math.Erfc)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+	defineFunction(OpErfc, "The complementary error function 1 − erf(x), accurate in its tail.", scalar.Erfc, math.Erfc,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, x, -2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
-		},
-	})
-	defineUnary(unary{
-		op: OpErfinv, doc: "The inverse of the error function: infinite at ±1, NaN beyond.",
-		types: floats, scalar: widened(erfinvOf), meaning: meaning{float: float1(math.Erfinv)},
-		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
+		})
+	defineFunction(OpErfinv, "The inverse of the error function: infinite at ±1, NaN beyond.", widened(erfinvOf), math.Erfinv,
+		func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, y, math.SqrtPi/2), Exp(b, Mul(b, y, y)))
-		},
-	})
-	defineUnary(unary{
-		op: OpLgamma, doc: "The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has the absolute error of the " +
-			"type's precision, not the relative error.",
-		types: floats, scalar: widened(lgammaOf),
-		meaning: meaning{float: float1(func(x float64) float64 { y, _ := math.Lgamma(x); return y })},
-		slope:   func(b *ir.Builder, x, _ ir.Value) ir.Value { return Digamma(b, x) },
-	})
+		})
+	defineFunction(OpLgamma, "The logarithm of |Γ(x)|, infinite where x is 0 or a negative integer. Near 1 and 2 it has the absolute error of the "+
+		"type's precision, not the relative error.", widened(lgammaOf), func(x float64) float64 { y, _ := math.Lgamma(x); return y },
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Digamma(b, x) })
 	defineComposite(composite{
 		op: OpDigamma, doc: "The derivative of lgamma, ψ(x): NaN or infinite where x is 0 or a negative integer.",
 		types: floats,
@@ -277,9 +267,6 @@ func init() {
 			return inWide(b, in[0], func(b *ir.Builder, x ir.Value) ir.Value { return polygamma(b, x, n.Attrs().(*PolygammaAttrs).Order) })
 		},
 		jvp: func(b *ir.Builder, n *ir.Node, in, _, t []ir.Value) []ir.Value {
-			if !t[0].Valid() {
-				return []ir.Value{{}}
-			}
 			next := &PolygammaAttrs{n.Attrs().(*PolygammaAttrs).Order + 1}
 			return []ir.Value{scale(b, t[0], b.Add1(OpPolygamma, next, in[0]))}
 		},

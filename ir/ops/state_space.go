@@ -222,8 +222,7 @@ func stateBeforeChunk(b *ir.Builder, h ir.Value, state []ir.Value) ir.Value {
 // time, channels], a [channels, n], b and c [batch, time, n] and an initial state [batch,
 // channels, n], which may be left out (the zero Value) for zeros. All have one float type.
 func SelectiveScan(builder *ir.Builder, x, delta, a, b, c, state ir.Value) (y, last ir.Value) {
-	out := several(2, builder.Add(OpSelectiveScan, nil, given(x, delta, a, b, c, state)...))
-	return out[0], out[1]
+	return two(builder.Add(OpSelectiveScan, nil, given(x, delta, a, b, c, state)...))
 }
 
 // SSD returns y and the final state of Mamba-2's state-space layer (Dao and Gu,
@@ -233,8 +232,7 @@ func SelectiveScan(builder *ir.Builder, x, delta, a, b, c, state ir.Value) (y, l
 // zeros. chunk is the number of steps of a chunk, which is computed by matrix products;
 // groups divides heads.
 func SSD(builder *ir.Builder, x, dt, a, b, c, state ir.Value, chunk int) (y, last ir.Value) {
-	out := several(2, builder.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, b, c, state)...))
-	return out[0], out[1]
+	return two(builder.Add(OpSSD, &ChunkAttrs{chunk}, given(x, dt, a, b, c, state)...))
 }
 
 func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
@@ -269,6 +267,5 @@ func gatedDelta(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 // [batch, time, heads] (or g like k, a gate for each channel), and an initial state
 // [batch, heads, d, e], which may be left out (the zero Value) for zeros.
 func GatedDelta(b *ir.Builder, q, k, v, g, beta, state ir.Value, scale float64) (y, last ir.Value) {
-	out := several(2, b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(q, k, v, g, beta, state)...))
-	return out[0], out[1]
+	return two(b.Add(OpGatedDelta, &ScaleAttrs{scale}, given(q, k, v, g, beta, state)...))
 }

@@ -78,12 +78,12 @@ func init() {
 		body func(b *ir.Builder, nonzero ir.Value, axes []int) ir.Value
 	}{
 		{OpAll, "Whether all elements along some axes are true, or nonzero; true for no elements.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
-			least := b.Add1(OpReduceMin, &AxesAttrs{axes}, x) // the largest integer for no elements
-			return Gt(b, least, ZerosLike(b, least))
+			smallest := b.Add1(OpReduceMin, &AxesAttrs{axes}, x) // the largest integer for no elements
+			return Gt(b, smallest, ZerosLike(b, smallest))
 		}},
 		{OpAny, "Whether any element along some axes is true, or nonzero; false for no elements.", func(b *ir.Builder, x ir.Value, axes []int) ir.Value {
-			most := b.Add1(OpReduceMax, &AxesAttrs{axes}, x)
-			return Gt(b, most, ZerosLike(b, most))
+			largest := b.Add1(OpReduceMax, &AxesAttrs{axes}, x)
+			return Gt(b, largest, ZerosLike(b, largest))
 		}},
 		{OpCountNonzero, "The number of elements along some axes that are true, or nonzero, i32.", sumOver},
 	} {

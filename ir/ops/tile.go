@@ -65,8 +65,8 @@ func init() {
 		},
 		body: func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
 			a, shape := n.Attrs().(*RepeatAttrs), in[0].Shape()
-			apart := slices.Insert(shape.Clone(), a.Axis+1, ir.N(a.Repeats))
-			x := BroadcastInDim(b, in[0], apart, withoutAxis(len(apart), a.Axis+1))
+			expanded := slices.Insert(shape.Clone(), a.Axis+1, ir.N(a.Repeats))
+			x := BroadcastInDim(b, in[0], expanded, withoutAxis(len(expanded), a.Axis+1))
 			return mergeAxes(b, x, a.Axis)
 		},
 	})
@@ -98,8 +98,8 @@ func tile(b *ir.Builder, x ir.Value, repeats []int) ir.Value {
 		if r == 1 {
 			continue
 		}
-		apart := slices.Insert(x.Shape().Clone(), axis, ir.N(r))
-		x = mergeAxes(b, BroadcastInDim(b, x, apart, withoutAxis(len(apart), axis)), axis)
+		expanded := slices.Insert(x.Shape().Clone(), axis, ir.N(r))
+		x = mergeAxes(b, BroadcastInDim(b, x, expanded, withoutAxis(len(expanded), axis)), axis)
 		if b.Err() != nil {
 			return x
 		}
@@ -166,11 +166,11 @@ func checkPadMode(n *ir.Node) error {
 	if len(a.Low) != len(x) || len(a.High) != len(x) || slices.ContainsFunc(slices.Concat(a.Low, a.High), negative) {
 		return ir.Attrf("low is %v and high %v: they must have an entry for each of %d axes, none negative", a.Low, a.High, len(x))
 	}
-	least := 0 // the minimum of the size of the axis minus its padding
+	minRest := 0 // of the size of the axis minus its padding
 	switch a.Mode {
 	case PadConstant, PadWrap:
 	case PadReflect:
-		least = 1
+		minRest = 1
 	case PadEdge:
 	default:
 		return ir.Attrf("mode is %q, not one of %q, %q, %q and %q", a.Mode, PadConstant, PadEdge, PadReflect, PadWrap)
@@ -182,7 +182,7 @@ func checkPadMode(n *ir.Node) error {
 		case !ok || pad == 0 || a.Mode == PadConstant:
 		case a.Mode == PadEdge && size == 0:
 			return ir.Shapef("axis %d has no element to repeat", i)
-		case a.Mode != PadEdge && size < pad+least:
+		case a.Mode != PadEdge && size < pad+minRest:
 			return ir.Shapef("axis %d of size %d is too short for %d elements by mode %q", i, size, pad, a.Mode)
 		}
 	}

@@ -25,42 +25,24 @@ func init() {
 }
 
 func defineAngles() {
-	defineUnary(unary{
-		op: OpSin, doc: "The sine of x.",
-		types: floats, scalar: scalar.Sin, meaning: meaning{float: float1(elementary.Sin)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cos(b, x) },
-	})
-	defineUnary(unary{
-		op: OpCos, doc: "The cosine of x.",
-		types: floats, scalar: scalar.Cos, meaning: meaning{float: float1(elementary.Cos)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Sin(b, x)) },
-	})
-	defineUnary(unary{
-		op: OpTan, doc: "The tangent of x.",
-		types: floats, scalar: scalar.Tan, meaning: meaning{float: float1(elementary.Tan)},
-		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Add(b, OnesLike(b, y), Mul(b, y, y)) },
-	})
+	defineFunction(OpSin, "The sine of x.", scalar.Sin, elementary.Sin,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cos(b, x) })
+	defineFunction(OpCos, "The cosine of x.", scalar.Cos, elementary.Cos,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Sin(b, x)) })
+	defineFunction(OpTan, "The tangent of x.", scalar.Tan, elementary.Tan,
+		func(b *ir.Builder, _, y ir.Value) ir.Value { return Add(b, OnesLike(b, y), Mul(b, y, y)) })
 }
 
 func defineArcs() {
-	defineUnary(unary{
-		op: OpAsin, doc: "The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
-		types: floats, scalar: scalar.Asin, meaning: meaning{float: float1(elementary.Asin)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Rsqrt(b, oneMinusSquare(b, x)) },
-	})
-	defineUnary(unary{
-		op: OpAcos, doc: "The arc cosine of x, in [0, π]; NaN outside [−1, 1]. The derivative at ±1 is infinite.",
-		types: floats, scalar: scalar.Acos, meaning: meaning{float: float1(elementary.Acos)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Rsqrt(b, oneMinusSquare(b, x))) },
-	})
-	defineUnary(unary{
-		op: OpAtan, doc: "The arc tangent of x, in (−π/2, π/2).",
-		types: floats, scalar: scalar.Atan, meaning: meaning{float: float1(math.Atan)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+	defineFunction(OpAsin, "The arc sine of x, in [−π/2, π/2]; NaN outside [−1, 1]. The derivative at ±1 is infinite.", scalar.Asin, elementary.Asin,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Rsqrt(b, oneMinusSquare(b, x)) })
+	defineFunction(OpAcos, "The arc cosine of x, in [0, π]; NaN outside [−1, 1]. The derivative at ±1 is infinite.", scalar.Acos, elementary.Acos,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Neg(b, Rsqrt(b, oneMinusSquare(b, x))) })
+	defineFunction(OpAtan, "The arc tangent of x, in (−π/2, π/2).", scalar.Atan, math.Atan,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			one := OnesLike(b, x)
 			return Div(b, one, Add(b, one, Mul(b, x, x)))
-		},
-	})
+		})
 	defineBinary(binary{
 		op: OpAtan2, doc: "The angle of the point (x, y) of the plane, in [−π, π]. The derivatives at the origin are 0.",
 		operands: []string{"y", "x"},
@@ -116,33 +98,18 @@ const (
 )
 
 func init() {
-	defineUnary(unary{
-		op: OpSinh, doc: "The hyperbolic sine of x.",
-		types: floats, scalar: scalar.Sinh, meaning: meaning{float: float1(elementary.Sinh)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cosh(b, x) },
-	})
-	defineUnary(unary{
-		op: OpCosh, doc: "The hyperbolic cosine of x.",
-		types: floats, scalar: scalar.Cosh, meaning: meaning{float: float1(elementary.Cosh)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Sinh(b, x) },
-	})
-	defineUnary(unary{
-		op: OpTanh, doc: "The hyperbolic tangent of x.",
-		types: floats, scalar: scalar.Tanh, meaning: meaning{float: float1(math.Tanh)},
-		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return oneMinusSquare(b, y) },
-	})
-	defineUnary(unary{
-		op: OpSigmoid, doc: "1 / (1 + e^−x), the logistic function.",
-		types: floats, scalar: scalar.Sigmoid, meaning: meaning{float: float1(elementary.Sigmoid)},
-		slope: func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, Sub(b, OnesLike(b, y), y)) },
-	})
-	defineUnary(unary{
-		op: OpErf, doc: "The error function 2/√π ∫₀ˣ e^(−s²) ds.",
-		types: floats, scalar: scalar.Erf, meaning: meaning{float: float1(math.Erf)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+	defineFunction(OpSinh, "The hyperbolic sine of x.", scalar.Sinh, elementary.Sinh,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Cosh(b, x) })
+	defineFunction(OpCosh, "The hyperbolic cosine of x.", scalar.Cosh, elementary.Cosh,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Sinh(b, x) })
+	defineFunction(OpTanh, "The hyperbolic tangent of x.", scalar.Tanh, math.Tanh,
+		func(b *ir.Builder, _, y ir.Value) ir.Value { return oneMinusSquare(b, y) })
+	defineFunction(OpSigmoid, "1 / (1 + e^−x), the logistic function.", scalar.Sigmoid, elementary.Sigmoid,
+		func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, Sub(b, OnesLike(b, y), y)) })
+	defineFunction(OpErf, "The error function 2/√π ∫₀ˣ e^(−s²) ds.", scalar.Erf, math.Erf,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, x, 2/math.SqrtPi), Exp(b, Neg(b, Mul(b, x, x))))
-		},
-	})
+		})
 }
 
 // Sinh returns the hyperbolic sine of x.
@@ -168,26 +135,17 @@ const (
 )
 
 func init() {
-	defineUnary(unary{
-		op: OpAsinh, doc: "The inverse hyperbolic sine of x.",
-		types: floats, scalar: widened(asinhOf), meaning: meaning{float: float1(math.Asinh)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+	defineFunction(OpAsinh, "The inverse hyperbolic sine of x.", widened(asinhOf), math.Asinh,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			return Rsqrt(b, Add(b, Mul(b, x, x), OnesLike(b, x)))
-		},
-	})
-	defineUnary(unary{
-		op: OpAcosh, doc: "The inverse hyperbolic cosine of x, NaN below 1. The derivative at 1 is infinite.",
-		types: floats, scalar: widened(acoshOf), meaning: meaning{float: float1(math.Acosh)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value {
+		})
+	defineFunction(OpAcosh, "The inverse hyperbolic cosine of x, NaN below 1. The derivative at 1 is infinite.", widened(acoshOf), math.Acosh,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value {
 			one := OnesLike(b, x)
 			return Rsqrt(b, Mul(b, Sub(b, x, one), Add(b, x, one)))
-		},
-	})
-	defineUnary(unary{
-		op: OpAtanh, doc: "The inverse hyperbolic tangent of x: infinite at ±1, NaN beyond.",
-		types: floats, scalar: widened(atanhOf), meaning: meaning{float: float1(math.Atanh)},
-		slope: func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), oneMinusSquare(b, x)) },
-	})
+		})
+	defineFunction(OpAtanh, "The inverse hyperbolic tangent of x: infinite at ±1, NaN beyond.", widened(atanhOf), math.Atanh,
+		func(b *ir.Builder, x, _ ir.Value) ir.Value { return Div(b, OnesLike(b, x), oneMinusSquare(b, x)) })
 }
 
 // hugeArc is large enough that x² + 1 rounds to x² in f64, and its square is finite in f32.

@@ -165,34 +165,34 @@ func pruneWhile(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Valu
 // constants and carries are each followed by their tangents.
 func jvpWhile(b *ir.Builder, n *ir.Node, in, out, t []ir.Value) []ir.Value {
 	a, cond, body := whileOf(n)
-	moving := validity(t)
-	outMoving := settle(moving[a.Consts:], func() []bool { return tangentOutputs(b, body, moving) })
+	active := validity(t)
+	outActive := settle(active[a.Consts:], func() []bool { return tangentOutputs(b, body, active) })
 	groups := []int{a.Consts, len(out)}
 	filled := make([]ir.Value, len(in))
-	for _, i := range where(moving) {
+	for _, i := range where(active) {
 		filled[i] = orZeros(b, t[i], in[i])
 	}
-	types := weave(groups, moving, portTypes(body), portTypes(body))
+	types := weave(groups, active, portTypes(body), portTypes(body))
 	graphs := []*ir.Graph{
 		closed(b, cond.Name(), types, func(s *ir.Builder, ports []ir.Value) []ir.Value {
-			values, _ := unweave(groups, moving, ports)
+			values, _ := unweave(groups, active, ports)
 			return s.Splice(cond, values)
 		}),
 		closed(b, body.Name(), types, func(s *ir.Builder, ports []ir.Value) []ir.Value {
-			values, tangents := unweave(groups, moving, ports)
+			values, tangents := unweave(groups, active, ports)
 			o, to := derive.JVP(s, body, values, tangents)
-			for _, i := range where(outMoving) {
+			for _, i := range where(outActive) {
 				to[i] = orZeros(s, to[i], o[i])
 			}
-			return weave(groups[1:], outMoving, o, to)
+			return weave(groups[1:], outActive, o, to)
 		}),
 	}
-	attrs := &WhileAttrs{a.Consts + len(where(moving[:a.Consts])), a.MaxSteps}
-	results := b.AddNode(OpWhile, attrs, graphs, weave(groups, moving, in, filled)...)
+	attrs := &WhileAttrs{a.Consts + len(where(active[:a.Consts])), a.MaxSteps}
+	results := b.AddNode(OpWhile, attrs, graphs, weave(groups, active, in, filled)...)
 	if b.Err() != nil {
 		return make([]ir.Value, len(out))
 	}
-	values, tangents := unweave(groups[1:], outMoving, results)
+	values, tangents := unweave(groups[1:], outActive, results)
 	copy(out, values) // the loop computes the primal results too
 	return tangents
 }

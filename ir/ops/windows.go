@@ -42,7 +42,7 @@ func init() {
 		Operands:  []string{"x"},
 		NewAttrs:  func() ir.Attrs { return &WindowsAttrs{} },
 		Infer:     inferWindows,
-		Eval:      evalWindows,
+		Eval:      evalResult(evalWindows),
 		JVP:       linearJVP,
 		Transpose: transposeEach(transposeWindows),
 		Batch:     batchWindows,
@@ -60,7 +60,7 @@ func init() {
 		Operands:  []string{"x"},
 		NewAttrs:  func() ir.Attrs { return &OverlapAddAttrs{} },
 		Infer:     inferOverlapAdd,
-		Eval:      evalOverlapAdd,
+		Eval:      evalResult(evalOverlapAdd),
 		JVP:       linearJVP,
 		Transpose: transposeEach(transposeOverlapAdd),
 		Batch:     batchOverlapAdd,
@@ -143,14 +143,9 @@ func windowPairs(axes, steps, dilations, all, base []int, f func(window, element
 	})
 }
 
-func evalWindows(_ *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+func evalWindows(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	a := n.Attrs().(*WindowsAttrs)
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
 	windowPairs(a.Axes, a.Strides, a.Dilations, out.Dims, in[0].Dims, func(w, e int) { copyElement(out, w, in[0], e) })
-	return []*ir.Array{out}, nil
 }
 
 func transposeWindows(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
@@ -233,14 +228,9 @@ func inferOverlapAdd(n *ir.Node) ([]ir.Type, error) {
 	return []ir.Type{{DType: x.DType, Shape: out}}, nil
 }
 
-func evalOverlapAdd(c *ir.EvalContext, n *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
+func evalOverlapAdd(n *ir.Node, in []*ir.Array, out *ir.Array) {
 	a := n.Attrs().(*OverlapAddAttrs)
-	out, err := resultArray(n, 0)
-	if err != nil {
-		return nil, err
-	}
 	windowPairs(a.Axes, a.Strides, a.Dilations, in[0].Dims, out.Dims, func(w, e int) { addElement(out, e, in[0], w) })
-	return []*ir.Array{c.Round(out)}, nil
 }
 
 func transposeOverlapAdd(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {

@@ -46,7 +46,7 @@ graph('wrong', { inputs: { x: ['f32', [3]] } }, (b, { x }) => {
     carries: [last.reshape([4])], // here
   }));
   return { y: carries[0] };
-});`, says: 'reshape(f32[3]) {shape=[4]}: shape mismatch: 3 elements do not make [4]' },
+});`, says: 'reshape(f32[3]) {shape=[4]}: shape mismatch: shape is [4], not of the 3 elements of x' },
   training: {
     script: `
 import { graph, init, train } from '@rlx-go/rlx';

@@ -9,7 +9,7 @@
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
 #   build/cuda/h200.sh families           there: ResNets, and where the time goes; peers families times PyTorch's
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
-#   build/cuda/h200.sh products REGEXP    there: sched/testdata/products_h200.txt, of those that match
+#   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
 #   build/cuda/h200.sh table              there: both, in one table of Markdown
 #   build/cuda/h200.sh check              there: training and multiply-adds under compute-sanitizer

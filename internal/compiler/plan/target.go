@@ -158,7 +158,7 @@ const shareOps = 1 << 17
 // SIMD.
 func WebAssembly(relaxed bool) Target {
 	const limit = 1 << 30 // of the 4 GiB of a memory
-	t := Target{Name: "wasm", Branch: 1, Caps: loop.Caps{Dialect: dtype.WASM, ShareOps: shareOps, Limits: loop.Limits{
+	t := Target{Name: "wasm", Branch: 1, Caps: loop.Caps{Dialect: dtype.WASM, Device: hardware.Named("CPU"), ShareOps: shareOps, Limits: loop.Limits{
 		StorageBuffers: 32, BindingBytes: limit, BufferBytes: limit, SharedBytes: 2 << 20,
 		Invocations: 1, Workgroup: [3]int{1, 1, 1}, Groups: limit,
 	}}}

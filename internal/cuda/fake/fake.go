@@ -5,11 +5,13 @@
 package fake
 
 import (
+	"crypto/sha256"
 	"embed"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,7 +111,24 @@ func Install(t testing.TB, kernels bool) *GPU {
 	}
 	t.Setenv("RLX_FAKE_CLANG", clang)
 	t.Setenv("RLX_FAKE_PRELUDE", path)
+	t.Setenv("RLX_FAKE_OBJECTS", objects(t, clang, prelude))
 	return g
+}
+
+// objects returns the temporary folder of kernels compiled from one prelude, which all tests share:
+// most compile kernels that others have compiled.
+func objects(t testing.TB, clang string, prelude []byte) string {
+	t.Helper()
+	nvrtc, err := sources.ReadFile("lib/nvrtc.c") // which has the compiler's flags
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := sha256.Sum256(slices.Concat([]byte(clang), prelude, nvrtc))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("rlx-fake-cuda-%x", key[:8]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Calls returns the calls logged since the last time, oldest first.

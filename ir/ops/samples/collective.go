@@ -10,24 +10,24 @@ func init() {
 		add(op, func() []ir.Sample { return collectiveSamples(op) })
 	}
 	add(ops.OpAxisIndex, func() []ir.Sample {
-		return []ir.Sample{{Name: "alone", Attrs: &ops.MeshAttrs{MeshAxis: "data", Devices: 1}}}
+		return []ir.Sample{{Name: "one device", Attrs: &ops.MeshAttrs{MeshAxis: "data", Devices: 1}}}
 	})
 }
 
-var alone = ops.MeshAttrs{MeshAxis: "data", Devices: 1}
+var oneDevice = ops.MeshAttrs{MeshAxis: "data", Devices: 1}
 
 // collectiveSamples are of one device.
 func collectiveSamples(op ir.Op) []ir.Sample {
 	var out []ir.Sample
 	for _, a := range map[ir.Op][]ir.Attrs{
 		ops.OpAllReduce: {
-			&ops.AllReduceAttrs{MeshAttrs: alone, Reduction: ops.AllReduceSum}, &ops.AllReduceAttrs{MeshAttrs: alone, Reduction: ops.AllReduceMean}, &ops.AllReduceAttrs{MeshAttrs: alone, Reduction: ops.AllReduceMax}, &ops.AllReduceAttrs{MeshAttrs: alone, Reduction: ops.AllReduceMin},
+			&ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceSum}, &ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceMean}, &ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceMax}, &ops.AllReduceAttrs{MeshAttrs: oneDevice, Reduction: ops.AllReduceMin},
 		},
-		ops.OpAllGather:           {&ops.AlongAttrs{MeshAttrs: alone, Axis: 1}},
-		ops.OpReduceScatter:       {&ops.AlongAttrs{MeshAttrs: alone, Axis: 1}},
-		ops.OpAllToAll:            {&ops.AllToAllAttrs{MeshAttrs: alone, SplitAxis: 1, ConcatAxis: 0}},
-		ops.OpCollectivePermute:   {&ops.PermuteAttrs{MeshAttrs: alone, Sources: []int{0}, Targets: []int{0}}, &ops.PermuteAttrs{MeshAttrs: alone}},
-		ops.OpCollectiveBroadcast: {&ops.RootAttrs{MeshAttrs: alone}},
+		ops.OpAllGather:           {&ops.AlongAttrs{MeshAttrs: oneDevice, Axis: 1}},
+		ops.OpReduceScatter:       {&ops.AlongAttrs{MeshAttrs: oneDevice, Axis: 1}},
+		ops.OpAllToAll:            {&ops.AllToAllAttrs{MeshAttrs: oneDevice, SplitAxis: 1, ConcatAxis: 0}},
+		ops.OpCollectivePermute:   {&ops.PermuteAttrs{MeshAttrs: oneDevice, Sources: []int{0}, Targets: []int{0}}, &ops.PermuteAttrs{MeshAttrs: oneDevice}},
+		ops.OpCollectiveBroadcast: {&ops.RootAttrs{MeshAttrs: oneDevice}},
 	}[op] {
 		for _, dims := range [][]int{{1, 1}, {2, 0}, {67, 3}} {
 			x := draw(1, ir.F32, -2, 2, dims...)

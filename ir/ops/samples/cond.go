@@ -23,10 +23,10 @@ func condSamples() []ir.Sample {
 		return ir.Sample{Name: name, Subs: branches, In: []*ir.Array{ir.Int(ir.Bool, p), drawn(ir.F32, 2, 3), drawn(ir.F32, 3)}}
 	}
 	z := []ir.Type{ir.TypeOf(ir.C64, ir.N(3))}
-	turned := []*ir.Graph{
+	complexBranches := []*ir.Graph{
 		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Mul(b, in[0], in[0])} }),
 		sampleGraph(z, func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{ops.Conj(b, in[0])} }),
 	}
-	complexNumbers := ir.Sample{Name: "complex", Subs: turned, In: []*ir.Array{ir.Int(ir.Bool, 1), drawn(ir.C64, 3)}}
+	complexNumbers := ir.Sample{Name: "complex", Subs: complexBranches, In: []*ir.Array{ir.Int(ir.Bool, 1), drawn(ir.C64, 3)}}
 	return []ir.Sample{sample("true", 1), sample("false", 0), complexNumbers}
 }

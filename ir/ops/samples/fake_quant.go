@@ -19,12 +19,12 @@ func sizesAlong(dims, axes []int) []int {
 	return out
 }
 
-const decreed = "the derivative is an estimator"
+const estimator = "the derivative is an estimator"
 
 func fakeQuantSamples() []ir.Sample {
 	sample := func(name string, d ir.DType, a ops.FakeQuantAttrs, dims ...int) ir.Sample {
 		largest := draw(4, d, 0.5, 1.5, sizesAlong(dims, a.Axes)...)
-		return ir.Sample{Name: name, Attrs: &a, NoGrad: decreed, In: []*ir.Array{draw(1, d, -2, 2, dims...), largest}}
+		return ir.Sample{Name: name, Attrs: &a, NoGrad: estimator, In: []*ir.Array{draw(1, d, -2, 2, dims...), largest}}
 	}
 	return []ir.Sample{
 		sample("tensor", ir.F32, ops.FakeQuantAttrs{Bits: 8, Axes: nil, STE: ops.STEIdentity, Scale: ops.ScaleBatch, Decay: 0}, 3, 5),
@@ -37,7 +37,7 @@ func fakeQuantSamples() []ir.Sample {
 
 func lsqSamples() []ir.Sample {
 	sample := func(name string, d ir.DType, a ops.LSQAttrs, dims ...int) ir.Sample {
-		return ir.Sample{Name: name, Attrs: &a, NoGrad: decreed, In: []*ir.Array{draw(1, d, -2, 2, dims...), draw(4, d, 0.25, 0.5, sizesAlong(dims, a.Axes)...)}}
+		return ir.Sample{Name: name, Attrs: &a, NoGrad: estimator, In: []*ir.Array{draw(1, d, -2, 2, dims...), draw(4, d, 0.25, 0.5, sizesAlong(dims, a.Axes)...)}}
 	}
 	return []ir.Sample{
 		sample("tensor", ir.F32, ops.LSQAttrs{Bits: 3, Axes: nil, Factor: 1}, 3, 5), sample("rows", ir.F32, ops.LSQAttrs{Bits: 4, Axes: []int{0}, Factor: 0.5}, 2, 3),

@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	addUnary(ops.OpStopGradient, unary{from: -2, to: 2, noGrad: "the derivative is 0 by decree"})
+	addUnary(ops.OpStopGradient, unary{from: -2, to: 2, noGrad: "the derivative is 0 by definition"})
 	addUnary(ops.OpRematerialize, unary{from: -2, to: 2})
 	add(ops.OpCheckIndex, checkIndexSamples)
 }

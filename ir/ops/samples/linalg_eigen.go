@@ -14,7 +14,7 @@ func init() {
 		add("two rows ", ops.JacobiAttrs{Length: 3}, ir.F32, 2, 3)
 		add("one row ", ops.JacobiAttrs{Length: 3}, ir.F32, 2, 1, 3)
 		add("none ", ops.JacobiAttrs{}, ir.F32, 0, 2)
-		add("turned along ", ops.JacobiAttrs{Length: 2}, ir.F32, 3, 2, 4)
+		add("longer rows ", ops.JacobiAttrs{Length: 2}, ir.F32, 3, 2, 4)
 		add("one sweep ", ops.JacobiAttrs{Length: 5, Sweeps: 1}, ir.F32, 5, 6)
 		add("one sweep ", ops.JacobiAttrs{Length: 8, Sweeps: 1}, ir.F64, 8, 8)
 		return out

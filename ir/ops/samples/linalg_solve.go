@@ -41,11 +41,11 @@ func solveSamples() []ir.Sample {
 	sample := func(name string, a ops.SolveAttrs, d ir.DType, x, y []int) ir.Sample {
 		return ir.Sample{Name: name, Attrs: &a, In: []*ir.Array{dominant(7, d, x...), draw(8, d, -1, 1, y...)}}
 	}
-	turned := ops.SolveAttrs{TransposeA: true}
+	transposed := ops.SolveAttrs{TransposeA: true}
 	return []ir.Sample{
 		sample("one column", ops.SolveAttrs{}, ir.F32, []int{3, 3}, []int{3, 1}),
-		sample("transposed", turned, ir.F32, []int{3, 3}, []int{3, 2}),
-		sample("batch", turned, ir.F32, []int{2, 5, 5}, []int{2, 5, 3}),
+		sample("transposed", transposed, ir.F32, []int{3, 3}, []int{3, 2}),
+		sample("batch", transposed, ir.F32, []int{2, 5, 5}, []int{2, 5, 3}),
 		sample("one by one", ops.SolveAttrs{}, ir.F32, []int{1, 1}, []int{1, 2}),
 		sample("empty", ops.SolveAttrs{}, ir.F32, []int{0, 0}, []int{0, 2}),
 		sample("no columns", ops.SolveAttrs{}, ir.F32, []int{2, 2}, []int{2, 0}),

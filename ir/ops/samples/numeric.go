@@ -19,7 +19,7 @@ func init() {
 	addNamed(ops.OpSinc, unary{from: -3, to: 3, at: []float64{0, 0.3, 0.33, 0.9}})
 	addNamed(ops.OpDegrees, unary{from: -4, to: 4})
 	addNamed(ops.OpRadians, unary{from: -100, to: 100})
-	addNamed(ops.OpRoundSTE, unary{from: -3, to: 3, at: []float64{0.5, 1.5}, noGrad: "the derivative is 1 by decree"})
+	addNamed(ops.OpRoundSTE, unary{from: -3, to: 3, at: []float64{0.5, 1.5}, noGrad: "the derivative is 1 by definition"})
 	addNamed(ops.OpIsInf, unary{from: -3, to: 3, kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()}, noGrad: "boolean result"})
 	addNamed(ops.OpNanToNum, unary{from: -3, to: 3, kinks: []float64{math.Inf(1), math.Inf(-1), math.NaN()}})
 	addPaired(ops.OpHypot, binary{cases: []pair{

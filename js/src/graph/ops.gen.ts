@@ -1818,8 +1818,8 @@ export abstract class ValueOps<V> {
 
   /**
    * The next representable number after x toward y (C's nextafter), y where they are equal, NaN
-   * if one is NaN. A device that flushes subnormal numbers steps from the least normal number to
-   * 0.
+   * if one is NaN. A device that flushes subnormal numbers steps from the smallest normal number
+   * to 0.
    *
    * - C1: the operands have one type, whose elements are f32 or f64
    * - C2: the result has that type

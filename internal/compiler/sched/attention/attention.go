@@ -15,7 +15,7 @@ import (
 // attention is an attention node, forward or backward, computed by kernels that keep no scores
 // in memory (flash attention).
 type attention struct {
-	ir.Attend
+	spec       ir.Attend
 	p          *fusion.Partition
 	caps       loop.Caps
 	m          *fusion.Member
@@ -83,13 +83,13 @@ type fragments interface {
 // matrix is an operand with rows of length elements.
 type matrix struct{ operand, length int }
 
-func (n *attention) q() matrix { return matrix{0, n.Depth} }
+func (n *attention) q() matrix { return matrix{0, n.spec.Depth} }
 
-func (n *attention) k() matrix { return matrix{1, n.Depth} }
+func (n *attention) k() matrix { return matrix{1, n.spec.Depth} }
 
-func (n *attention) v() matrix { return matrix{2, n.Width} }
+func (n *attention) v() matrix { return matrix{2, n.spec.Width} }
 
-func (n *attention) dout() matrix { return matrix{5, n.Width} }
+func (n *attention) dout() matrix { return matrix{5, n.spec.Width} }
 
 // newKernel returns the emitter of a kernel.
 func (n *attention) newKernel(kind kernelKind) *kernel {
@@ -104,10 +104,10 @@ func (n *attention) newKernel(kind kernelKind) *kernel {
 		a.fragments = newPlain(a)
 	}
 	l := a.layout()
-	a.rows = side{count: a.Queries, block: l.rows}
-	a.cols = side{count: a.Keys, block: l.cols}
+	a.rows = side{count: a.spec.Queries, block: l.rows}
+	a.cols = side{count: a.spec.Keys, block: l.cols}
 	if !a.byQuery {
-		a.rows.count, a.cols.count = a.Keys, a.Queries
+		a.rows.count, a.cols.count = a.spec.Keys, a.spec.Queries
 	}
 	return a
 }
@@ -270,12 +270,12 @@ type query struct {
 
 // visibleEnd names the exclusive end of the keys visible to the query at a position.
 func (a *kernel) visibleEnd(s *side, at scalar.Expr) scalar.Expr {
-	limit := loop.Int(a.Keys)
+	limit := loop.Int(a.spec.Keys)
 	if a.unmasked {
 		return limit
 	}
-	if a.Causal {
-		limit = scalar.Min(scalar.Max(scalar.Add(at, loop.Int(a.Keys-a.Queries+1)), loop.Int(0)), limit)
+	if a.spec.Causal {
+		limit = scalar.Min(scalar.Max(scalar.Add(at, loop.Int(a.spec.Keys-a.spec.Queries+1)), loop.Int(0)), limit)
 	}
 	if _, ok := s.clamp(at); ok.Op != scalar.OpConst {
 		limit = scalar.Select(ok, limit, loop.Int(0))
@@ -289,10 +289,10 @@ func (a *kernel) visibleEnd(s *side, at scalar.Expr) scalar.Expr {
 // firstVisible names the first key visible to the query at a position, or returns nil without a
 // window.
 func (a *kernel) firstVisible(at scalar.Expr) scalar.Expr {
-	if a.unmasked || a.Window == 0 {
+	if a.unmasked || a.spec.Window == 0 {
 		return nil
 	}
-	return a.Let("first_seen", scalar.Add(at, loop.Int(a.Keys-a.Queries-a.Window+1)))
+	return a.Let("first_seen", scalar.Add(at, loop.Int(a.spec.Keys-a.spec.Queries-a.spec.Window+1)))
 }
 
 // element is the score of a query and a key.
@@ -334,11 +334,11 @@ func (a *kernel) eachScore(products fragment, queries []query, f func(i, c int, 
 func (a *kernel) positions(prefix string, s *side, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
 	for i := range n {
 		pos := position(i)
-		if !a.unmasked || a.Mask >= 0 {
+		if !a.unmasked || a.spec.Mask >= 0 {
 			pos = a.Let(prefix, pos)
 		}
 		at, inMask = append(at, pos), append(inMask, pos)
-		if inside, _ := s.clamp(pos); a.Mask >= 0 && inside != pos {
+		if inside, _ := s.clamp(pos); a.spec.Mask >= 0 && inside != pos {
 			inMask[i] = a.Let("masked", inside)
 		}
 	}
@@ -355,16 +355,16 @@ func (a *kernel) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 		}
 	}
 	if !a.scaledLast() {
-		e.score = scalar.Mul(x, scalar.ConstF(ir.F32, a.Scale))
+		e.score = scalar.Mul(x, scalar.ConstF(ir.F32, a.spec.Scale))
 	}
-	if a.Softcap != 0 {
-		e.capped = a.Let("t", scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.Softcap))))
-		e.score = scalar.Mul(e.capped, scalar.ConstF(ir.F32, a.Softcap))
+	if a.spec.Softcap != 0 {
+		e.capped = a.Let("t", scalar.Tanh(scalar.Mul(e.score, scalar.ConstF(ir.F32, 1/a.spec.Softcap))))
+		e.score = scalar.Mul(e.capped, scalar.ConstF(ir.F32, a.spec.Softcap))
 	}
-	if a.Mask < 0 {
+	if a.spec.Mask < 0 {
 		return e
 	}
-	mask := a.read(a.Mask, maskAt)
+	mask := a.read(a.spec.Mask, maskAt)
 	if mask.Type == ir.Bool {
 		e.visible = scalar.And(e.visible, mask)
 	} else {
@@ -375,10 +375,10 @@ func (a *kernel) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 
 // maskAt returns the index into the mask for a score of the current head.
 func (a *kernel) maskAt(row, col scalar.Expr) ir.Index {
-	if a.Mask < 0 {
+	if a.spec.Mask < 0 {
 		return nil
 	}
-	dims, _ := a.m.Node.Input(a.Mask).Shape().Ints()
+	dims, _ := a.m.Node.Input(a.spec.Mask).Shape().Ints()
 	all := slices.Concat(a.queryHead, ir.Index{row, col})
 	at := all[len(all)-len(dims):]
 	for i, d := range dims {
@@ -419,14 +419,14 @@ func (n *attention) exponential(x scalar.Expr) scalar.Expr {
 // scaledLast reports whether scores are the bare products and [attention.exponent] applies the
 // scale: no operation lies between, and a positive scale keeps their order.
 func (n *attention) scaledLast() bool {
-	added := n.Mask >= 0 && !n.m.Node.Input(n.Mask).DType().IsBool()
-	return n.mma && n.Scale > 0 && n.Softcap == 0 && !added
+	added := n.spec.Mask >= 0 && !n.m.Node.Input(n.spec.Mask).DType().IsBool()
+	return n.mma && n.spec.Scale > 0 && n.spec.Softcap == 0 && !added
 }
 
 // exponent returns the exponent of a score for [attention.exponential].
 func (n *attention) exponent(score scalar.Expr) scalar.Expr {
 	if n.scaledLast() {
-		return times(score, n.exponentScale()*n.Scale)
+		return times(score, n.exponentScale()*n.spec.Scale)
 	}
 	return times(score, n.exponentScale())
 }
@@ -434,7 +434,7 @@ func (n *attention) exponent(score scalar.Expr) scalar.Expr {
 // scaledScore returns a score with the scale applied.
 func (n *attention) scaledScore(score scalar.Expr) scalar.Expr {
 	if n.scaledLast() {
-		return times(score, n.Scale)
+		return times(score, n.spec.Scale)
 	}
 	return score
 }
@@ -468,13 +468,13 @@ func (s *side) clamp(pos scalar.Expr) (at, ok scalar.Expr) {
 
 // setHead sets the current head of the queries, and of the keys that they share.
 func (a *kernel) setHead(head scalar.Expr) {
-	a.queryHead = a.Unflatten(head, a.Heads)
+	a.queryHead = a.Unflatten(head, a.spec.Heads)
 	for i, h := range a.queryHead {
 		a.queryHead[i] = a.Let("head", h)
 	}
 	a.keyHead = slices.Clone(a.queryHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
-		a.keyHead[last] = a.Let("key_head", scalar.FloorDiv(a.keyHead[last], loop.Int(a.Share)))
+		a.keyHead[last] = a.Let("key_head", scalar.FloorDiv(a.keyHead[last], loop.Int(a.spec.Share)))
 	}
 }
 
@@ -498,22 +498,22 @@ func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 // columnBlocks loops over the blocks of columns in [lo, hi) that are not masked for all of the
 // current rows by causality or the window.
 func (a *kernel) columnBlocks(lo, hi scalar.Expr, body func()) {
-	later := a.Keys - a.Queries // query i is at the position of key i + later
+	later := a.spec.Keys - a.spec.Queries // query i is at the position of key i + later
 	block := loop.Int(a.cols.block)
 	whole := [2]scalar.Expr{lo, scalar.Min(hi, loop.Int(a.cols.count/a.cols.block))}
-	if a.Causal && a.byQuery {
+	if a.spec.Causal && a.byQuery {
 		seen := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block+later)), loop.Int(0))
 		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, loop.Int(a.cols.block-1)), block))
 		byAll := scalar.Max(scalar.Add(a.rows.first, loop.Int(later+1)), loop.Int(0))
 		whole[1] = scalar.Min(whole[1], scalar.FloorDiv(byAll, block))
 	}
-	if a.Causal && !a.byQuery {
+	if a.spec.Causal && !a.byQuery {
 		seeing := scalar.Max(scalar.Sub(a.rows.first, loop.Int(later)), loop.Int(0))
 		lo = scalar.Max(lo, scalar.FloorDiv(seeing, block))
 		all := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block-1-later+a.cols.block-1)), loop.Int(0))
 		whole[0] = scalar.Max(lo, scalar.FloorDiv(all, block))
 	}
-	if a.Window > 0 {
+	if a.spec.Window > 0 {
 		lo, hi, whole = a.windowBlocks(lo, hi, whole)
 	}
 	for i := range whole {
@@ -525,18 +525,18 @@ func (a *kernel) columnBlocks(lo, hi scalar.Expr, body func()) {
 // windowBlocks narrows [lo, hi) to the blocks that the window leaves visible to some of the
 // current rows, and whole to those visible to all.
 func (a *kernel) windowBlocks(lo, hi scalar.Expr, whole [2]scalar.Expr) (first, end scalar.Expr, inner [2]scalar.Expr) {
-	later, block := a.Keys-a.Queries, loop.Int(a.cols.block)
+	later, block := a.spec.Keys-a.spec.Queries, loop.Int(a.cols.block)
 	from := func(offset int) scalar.Expr {
 		return scalar.Max(scalar.Add(a.rows.first, loop.Int(offset)), loop.Int(0))
 	}
 	up := a.cols.block - 1 // rounds a quotient up
 	if a.byQuery {
-		hidden := later - a.Window + 1 // query i does not attend to the keys before i + hidden
+		hidden := later - a.spec.Window + 1 // query i does not attend to the keys before i + hidden
 		lo = scalar.Max(lo, scalar.FloorDiv(from(hidden), block))
 		byAll := scalar.FloorDiv(from(hidden+a.rows.block-1+up), block)
 		return lo, hi, [2]scalar.Expr{scalar.Max(lo, byAll), whole[1]}
 	}
-	seeing := a.Window - later // queries from j + seeing on do not attend to key j
+	seeing := a.spec.Window - later // queries from j + seeing on do not attend to key j
 	hi = scalar.Min(hi, scalar.FloorDiv(from(seeing+a.rows.block-1+up), block))
 	return lo, hi, [2]scalar.Expr{whole[0], scalar.Min(whole[1], scalar.FloorDiv(from(seeing), block))}
 }

@@ -14,7 +14,7 @@ import (
 // for blocks of queries, one for blocks of keys, and one for blocks of an additive mask, so that
 // no sum needs two workgroups.
 func (n *attention) backward() []emit.Launch {
-	dims := slices.Concat(n.Heads, []int{n.Queries, 2})
+	dims := slices.Concat(n.spec.Heads, []int{n.spec.Queries, 2})
 	n.stats = n.p.Scratch("attention_rows", ir.F32, dims...)
 	out := []emit.Launch{n.pack()}
 	if n.m.Store[0] != nil {
@@ -59,7 +59,7 @@ func (a *kernel) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
 		out[i].end, out[i].first = a.visibleEnd(&a.rows, a.row(i)), a.firstVisible(a.row(i))
-		if a.Backward {
+		if a.spec.Backward {
 			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
 		}
 	}
@@ -106,17 +106,17 @@ func (a *kernel) cotangents(queries []query, slope bool) fragment {
 func (n *attention) queries() emit.Launch {
 	a := n.overQueries(queriesKernel)
 	queries := a.rowQueries()
-	sums := a.accumulators("s", n.Depth)
+	sums := a.accumulators("s", n.spec.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())()
 	})
-	a.storeSums(n.m.Store[0], a.queryHead, n.Depth, a.scaled(sums))
+	a.storeSums(n.m.Store[0], a.queryHead, n.spec.Depth, a.scaled(sums))
 	return a.launch(n.prefix + "_queries")
 }
 
 // scaled returns sums times the scale of the scores.
 func (a *kernel) scaled(sums fragment) func(i, c int) scalar.Expr {
-	return func(i, c int) scalar.Expr { return times(sums.at(i, c), a.Scale) }
+	return func(i, c int) scalar.Expr { return times(sums.at(i, c), a.spec.Scale) }
 }
 
 // keys returns the kernel of the cotangents of keys and values. Each workgroup has a block of
@@ -124,19 +124,19 @@ func (a *kernel) scaled(sums fragment) func(i, c int) scalar.Expr {
 func (n *attention) keys() emit.Launch {
 	a := n.newKernel(keysKernel)
 	blocks := a.rows.blocks()
-	workgroup := a.workgroups(fusion.Product(n.Heads) / n.Share * blocks)
+	workgroup := a.workgroups(fusion.Product(n.spec.Heads) / n.spec.Share * blocks)
 	a.setBlock(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
 	a.setKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
-	keys, values := a.accumulators("s", n.Depth), a.accumulators("s", n.Width)
-	a.repeat("head", n.Share, func(of scalar.Expr) {
+	keys, values := a.accumulators("s", n.spec.Depth), a.accumulators("s", n.spec.Width)
+	a.repeat("head", n.spec.Share, func(of scalar.Expr) {
 		a.setQueryHead(of)
 		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.accumulateQueries(keys, values) })
 	})
 	if t := n.m.Store[1]; t != nil {
-		a.storeSums(t, a.keyHead, n.Depth, a.scaled(keys))
+		a.storeSums(t, a.keyHead, n.spec.Depth, a.scaled(keys))
 	}
 	if t := n.m.Store[2]; t != nil {
-		a.storeSums(t, a.keyHead, n.Width, values.at)
+		a.storeSums(t, a.keyHead, n.spec.Width, values.at)
 	}
 	return a.launch(n.prefix + "_keys")
 }
@@ -154,12 +154,12 @@ func (a *kernel) accumulateQueries(keys, values fragment) {
 	ready()
 	capped := func(_, _ int) scalar.Expr { return nil }
 	var caps fragment
-	if a.Softcap != 0 {
+	if a.spec.Softcap != 0 {
 		caps = a.zeros("c", a.cols.block)
 		capped = caps.at
 	}
 	a.eachScore(weights, queries, func(i, c int, x element) scalar.Expr {
-		if a.Softcap != 0 {
+		if a.spec.Softcap != 0 {
 			a.assign(caps, i, c, x.capped)
 		}
 		return a.weight(x, queries[c])
@@ -184,9 +184,9 @@ func (a *kernel) accumulateQueries(keys, values fragment) {
 
 // setKeyHead sets the current head of the keys.
 func (a *kernel) setKeyHead(head scalar.Expr) {
-	dims := slices.Clone(a.Heads)
+	dims := slices.Clone(a.spec.Heads)
 	if last := len(dims) - 1; last >= 0 {
-		dims[last] /= a.Share
+		dims[last] /= a.spec.Share
 	}
 	a.keyHead = a.Unflatten(head, dims)
 	for i, h := range a.keyHead {
@@ -199,7 +199,7 @@ func (a *kernel) setKeyHead(head scalar.Expr) {
 func (a *kernel) setQueryHead(of scalar.Expr) {
 	a.queryHead = slices.Clone(a.keyHead)
 	if last := len(a.keyHead) - 1; last >= 0 {
-		head := scalar.Add(scalar.Mul(a.keyHead[last], loop.Int(a.Share)), of)
+		head := scalar.Add(scalar.Mul(a.keyHead[last], loop.Int(a.spec.Share)), of)
 		a.queryHead[last] = a.Let("head", head)
 	}
 }
@@ -217,7 +217,7 @@ type maskEmitter struct {
 // mask returns the kernel of the mask's cotangent.
 func (n *attention) mask() emit.Launch {
 	t := n.m.Store[3]
-	rank := len(n.Heads)
+	rank := len(n.spec.Heads)
 	dims := make([]int, rank+2)
 	for i := range dims {
 		dims[i] = 1
@@ -245,12 +245,12 @@ func (n *attention) mask() emit.Launch {
 func (x *maskEmitter) overHeads(body func()) {
 	rest := make([]int, len(x.at))
 	for i, d := range x.dims[:len(rest)] {
-		rest[i] = x.Heads[i] / d
+		rest[i] = x.spec.Heads[i] / d
 	}
 	x.repeat("head", fusion.Product(rest), func(n scalar.Expr) {
 		head := loop.Int(0)
 		for i, other := range x.Unflatten(n, rest) {
-			head = sum(scalar.Mul(head, loop.Int(x.Heads[i])), x.at[i], other) // one of the two is 0
+			head = sum(scalar.Mul(head, loop.Int(x.spec.Heads[i])), x.at[i], other) // one of the two is 0
 		}
 		x.setHead(x.Simplify(head))
 		body()

@@ -47,21 +47,16 @@ func scores(s ir.Attend) float64 {
 	return n
 }
 
-// Costs of attention by multiply-adds: operations per nanosecond of a multiprocessor of an
-// H200 (measured 2,700 to 3,500 for causal heads of 2048 in 16 bits and 1,600 to 1,800 in
-// TF32), and the estimated nanoseconds of a block of columns for a workgroup that has the
-// multiprocessor to itself.
-const (
-	mmaRate    = 2700
-	mmaRateF32 = 1600
-	blockTime  = 900
-)
+// blockTime is the estimated nanoseconds of a block of columns for a workgroup that has a
+// multiprocessor of an H200 to itself: it waits for its own multiply-adds and exponentials.
+const blockTime = 900
 
+// mmaRateOf returns the operations per nanosecond of a processor.
 func mmaRateOf(d ir.DType, p hardware.Profile) float64 {
 	if d == ir.F32 {
-		return mmaRateF32 * p.MatrixScale()
+		return p.Rates.AttentionF32
 	}
-	return mmaRate * p.MatrixScale()
+	return p.Rates.Attention
 }
 
 // mmaTime estimates the nanoseconds of attention by multiply-adds, with the tiles of a schedule.

@@ -18,7 +18,7 @@ func (n *attention) forward() emit.Launch {
 	none := scalar.FreeVar("none", ir.F32)
 	a.Add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
 	queries := a.rowQueries()
-	r := onlineSoftmax{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.accumulators("o", n.Width)}
+	r := onlineSoftmax{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.accumulators("o", n.spec.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		scores := a.zeros("s", a.cols.block)
 		a.product(scores, a.q(), a.k())()
@@ -35,9 +35,9 @@ func (n *attention) forward() emit.Launch {
 func (n *attention) overQueries(kind kernelKind) *kernel {
 	a := n.newKernel(kind)
 	blocks := a.rows.blocks()
-	workgroup := a.workgroups(fusion.Product(n.Heads) * blocks)
+	workgroup := a.workgroups(fusion.Product(n.spec.Heads) * blocks)
 	block := scalar.Mod(workgroup, loop.Int(blocks))
-	if n.Causal {
+	if n.spec.Causal {
 		block = scalar.Sub(loop.Int(blocks-1), block)
 	}
 	a.setBlock(&a.rows, block)
@@ -120,7 +120,7 @@ func (a *kernel) storeForward(r onlineSoftmax, none scalar.Expr) {
 		for i := range factors {
 			factors[i] = a.Let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
 		}
-		a.storeSums(t, a.queryHead, a.Width, func(i, c int) scalar.Expr { return scalar.Mul(r.out.at(i, c), factors[i]) })
+		a.storeSums(t, a.queryHead, a.spec.Width, func(i, c int) scalar.Expr { return scalar.Mul(r.out.at(i, c), factors[i]) })
 	}
 	if t := a.m.Store[1]; t != nil {
 		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {

@@ -60,7 +60,7 @@ func pickMmaTile(kind kernelKind, d ir.DType, s ir.Attend, bytes int) mmaTile {
 
 // mmaTile returns the tile of a kernel of attention by multiply-adds.
 func (n *attention) mmaTile(kind kernelKind) mmaTile {
-	return tileFor(n.schedule, kind, n.operandType(), n.Attend, n.caps.MmaBytes)
+	return tileFor(n.schedule, kind, n.operandType(), n.spec, n.caps.MmaBytes)
 }
 
 // sharedBytes bounds the workgroup memory of a kernel: the operands of the rows, and for each
@@ -504,11 +504,11 @@ func (n *attention) piece(operand int, e *emit.Emitter, read ir.Load, head ir.In
 // not consist of pieces, and that write the transposed copies.
 func (n *attention) stage() []emit.Launch {
 	operands := []int{n.q().operand, n.k().operand, n.v().operand}
-	if n.Backward {
+	if n.spec.Backward {
 		operands = append(operands, n.dout().operand)
 	}
 	out := n.transposedCopies()
-	if n.needsTransposed() && !n.Backward {
+	if n.needsTransposed() && !n.spec.Backward {
 		operands = operands[:2] // only the transposed copy of the values is read
 	}
 	for _, operand := range operands {
@@ -573,18 +573,18 @@ func (n *attention) transposedCopies() []emit.Launch {
 	if !n.needsTransposed() {
 		return nil
 	}
-	if !n.Backward {
-		return []emit.Launch{n.transposeOperand(n.v(), forwardKernel, n.Keys)}
+	if !n.spec.Backward {
+		return []emit.Launch{n.transposeOperand(n.v(), forwardKernel, n.spec.Keys)}
 	}
 	var out []emit.Launch
 	if n.m.Store[0] != nil {
-		out = append(out, n.transposeOperand(n.k(), queriesKernel, n.Keys))
+		out = append(out, n.transposeOperand(n.k(), queriesKernel, n.spec.Keys))
 	}
 	if n.m.Store[1] != nil {
-		out = append(out, n.transposeOperand(n.q(), keysKernel, n.Queries))
+		out = append(out, n.transposeOperand(n.q(), keysKernel, n.spec.Queries))
 	}
 	if n.m.Store[2] != nil {
-		out = append(out, n.transposeOperand(n.dout(), keysKernel, n.Queries))
+		out = append(out, n.transposeOperand(n.dout(), keysKernel, n.spec.Queries))
 	}
 	return out
 }

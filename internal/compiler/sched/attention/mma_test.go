@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/plansim"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
@@ -67,7 +68,7 @@ func TestMixedPrecisionAttendsByMultiplyAdds(t *testing.T) {
 	}
 }
 
-// TestAttentionByMultiplyAddsIsChosenByCost tests the estimates of attend_cost.go.
+// TestAttentionByMultiplyAddsIsChosenByCost tests the estimates of cost.go.
 func TestAttentionByMultiplyAddsIsChosenByCost(t *testing.T) {
 	for _, c := range []struct {
 		name                         string
@@ -141,6 +142,9 @@ func attentionSchedules(t *testing.T, g *ir.Graph, target plan.Target) (list []e
 		for _, r := range c.Candidates {
 			if r.Family != emit.Flash && r.Family != emit.FlashFragments && r.Family != emit.FlashMma {
 				continue
+			}
+			if _, err := c.Trial(r.Schedule, 2, plansim.Text); err != nil {
+				t.Errorf("a trial of %s: %v", r, err)
 			}
 			if n++; !slices.Contains(list, r.Schedule) {
 				list = append(list, r.Schedule)

@@ -108,14 +108,14 @@ func newPlain(a *kernel) *plain {
 func (a *kernel) plainTile() plainTile {
 	switch a.kind {
 	case queriesKernel:
-		return pickPlainTile(a.Depth)
+		return pickPlainTile(a.spec.Depth)
 	case keysKernel:
-		return pickPlainTile(a.Depth, a.Width)
+		return pickPlainTile(a.spec.Depth, a.spec.Width)
 	case maskKernel:
 		return pickPlainTile()
 	}
-	t := pickPlainTile(a.Width)
-	if a.Mask < 0 && a.Softcap == 0 && t.vectors(a.Width) <= plainVectors/2 {
+	t := pickPlainTile(a.spec.Width)
+	if a.spec.Mask < 0 && a.spec.Softcap == 0 && t.vectors(a.spec.Width) <= plainVectors/2 {
 		t.groups = 2 // otherwise a score or an accumulator unrolls to more code
 	}
 	return t

@@ -39,7 +39,7 @@ func (w *Space) Rule() emit.Schedule {
 func (w *Space) Candidates() []emit.Ranked {
 	rule := w.Rule()
 	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
-	if rule.Family == emit.Flash {
+	if !emit.WithMma || rule.Family == emit.Flash {
 		return list
 	}
 	others := []emit.Schedule{{Family: emit.Flash}, {Family: emit.FlashFragments}}
@@ -91,7 +91,7 @@ func (w *Space) cost(s emit.Schedule) float64 {
 // Emit returns the kernels of a schedule, after those that copy operands for warp-group MMA.
 func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 	n := &attention{
-		Attend: w.spec, schedule: s, mma: emit.WithMma && s.Family == emit.FlashMma,
+		spec: w.spec, schedule: s, mma: emit.WithMma && s.Family == emit.FlashMma,
 		p: w.e.Partition, caps: w.e.Caps, m: w.g.Members[0], prefix: w.g.Name(),
 		staged: map[int]*fusion.Tensor{}, transposed: map[int]*fusion.Tensor{},
 	}
@@ -99,7 +99,7 @@ func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 	if emit.WithMma && n.mma {
 		launches = n.stage()
 	}
-	if n.Backward {
+	if n.spec.Backward {
 		return append(launches, n.backward()...)
 	}
 	return append(launches, n.forward())

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// WithThreads sets the size of one-dimensional workgroups and returns the emitter, for kernels that are
-// written statement by statement.
+// WithThreads sets the size of one-dimensional workgroups and returns the emitter, for kernels
+// that are written statement by statement.
 func (e *Emitter) WithThreads(threads int) *Emitter {
 	e.Workgroup = [3]int{threads, 1, 1}
 	return e

@@ -171,10 +171,10 @@ func (s *scatterEmitter) lastWriter() []emit.Launch {
 // segmented reduction.
 func (s *scatterEmitter) bySort() []emit.Launch {
 	r := &runs{
-		scatterEmitter: s,
-		row:            s.p.Scratch("row", ir.U32, s.Positions),
-		from:           s.p.Scratch("from", ir.I32, s.Positions),
-		chunk:          chunkOf(s.Positions),
+		s:     s,
+		row:   s.p.Scratch("row", ir.U32, s.Positions),
+		from:  s.p.Scratch("from", ir.I32, s.Positions),
+		chunk: chunkOf(s.Positions),
 	}
 	r.chunks = emit.CeilDiv(s.Positions, r.chunk)
 	sort := s.byRow()
@@ -257,7 +257,7 @@ func (s *scatterEmitter) sortedCost() float64 {
 // Chunks split the sorted positions; a run within a chunk is combined and applied there, a run
 // across chunks stores a partial result in each, which are joined afterwards.
 type runs struct {
-	*scatterEmitter
+	s             *scatterEmitter
 	row, from     *fusion.Tensor // sorted: rows, past the last one if out of range, and positions
 	chunk, chunks int
 	parts         *fusion.Tensor // partial results by kind, chunk and element of the row
@@ -273,31 +273,31 @@ func (r *runs) rowAt(w *emit.Emitter, i scalar.Expr) scalar.Expr { return w.Load
 
 // each launches a thread per chunk and element of a row.
 func (r *runs) each(w *emit.Emitter, f func(chunk, x, from, to scalar.Expr)) {
-	w.Threads(r.chunks*r.Window, func(flat scalar.Expr) {
-		chunk, x := w.Let("chunk", scalar.FloorDiv(flat, loop.Int(r.Window))), w.Let("x", scalar.Mod(flat, loop.Int(r.Window)))
+	w.Threads(r.chunks*r.s.Window, func(flat scalar.Expr) {
+		chunk, x := w.Let("chunk", scalar.FloorDiv(flat, loop.Int(r.s.Window))), w.Let("x", scalar.Mod(flat, loop.Int(r.s.Window)))
 		from := w.Let("from", scalar.Mul(chunk, loop.Int(r.chunk)))
-		f(chunk, x, from, w.Let("to", scalar.Min(scalar.Add(from, loop.Int(r.chunk)), loop.Int(r.Positions))))
+		f(chunk, x, from, w.Let("to", scalar.Min(scalar.Add(from, loop.Int(r.chunk)), loop.Int(r.s.Positions))))
 	})
 }
 
 // neighbours returns the rows of the positions before and after a chunk, or a row that no
 // position has.
 func (r *runs) neighbours(w *emit.Emitter, from, to scalar.Expr) (before, after scalar.Expr) {
-	none, last := emit.Word(r.Rows+1), loop.Int(r.Positions-1)
+	none, last := emit.Word(r.s.Rows+1), loop.Int(r.s.Positions-1)
 	before = scalar.Select(scalar.Gt(from, loop.Int(0)), r.rowAt(w, scalar.Max(scalar.Sub(from, loop.Int(1)), loop.Int(0))), none)
-	after = scalar.Select(scalar.Lt(to, loop.Int(r.Positions)), r.rowAt(w, scalar.Min(to, last)), none)
+	after = scalar.Select(scalar.Lt(to, loop.Int(r.s.Positions)), r.rowAt(w, scalar.Min(to, last)), none)
 	return w.Let("before", before), w.Let("after", after)
 }
 
 // combine combines the runs of each chunk.
 func (r *runs) combine() emit.Launch {
-	w := r.writer()
+	w := r.s.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.neighbours(w, from, to)
 		row := w.Variable("row", r.rowAt(w, from))
 		acc := r.sum(w)
 		end := func() { r.endRun(w, chunk, x, row, acc.value(), before, after) }
-		w.Loop("i", from, to, 1, r.Positions-1, func(i scalar.Expr) {
+		w.Loop("i", from, to, 1, r.s.Positions-1, func(i scalar.Expr) {
 			next := w.Let("next", r.rowAt(w, i))
 			w.When(scalar.Ne(next, row), func() {
 				end()
@@ -305,25 +305,25 @@ func (r *runs) combine() emit.Launch {
 				acc.clear(w)
 			})
 			acc.nextBlock(w, i)
-			w.When(scalar.Lt(next, emit.Word(r.Rows)), func() {
+			w.When(scalar.Lt(next, emit.Word(r.s.Rows)), func() {
 				position := w.Let("position", w.Load(r.from, ir.Index{i}))
-				w.Set(acc.block, r.Lowering.Mode.Combine(acc.block, r.updated(w, position, x)))
+				w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, r.s.updated(w, position, x)))
 			})
 		})
 		end()
 	})
-	return w.Launch(r.g.Name() + "_rows")
+	return w.Launch(r.s.g.Name() + "_rows")
 }
 
 // adds reports whether updates are f32 sums, whose rounding depends on the order.
-func (r *runs) adds() bool { return r.Lowering.Mode == ir.ScatterAdd && r.SumType() == ir.F32 }
+func (r *runs) adds() bool { return r.s.Lowering.Mode == ir.ScatterAdd && r.s.SumType() == ir.F32 }
 
 // runSum is the running combination of a run: that of the current block of positions, and, for
 // f32 sums in chunks of several blocks, the sum of the blocks before.
 type runSum struct{ block, before, neutral scalar.Expr }
 
 func (r *runs) sum(w *emit.Emitter) *runSum {
-	s := &runSum{block: w.Variable("acc", r.Neutral()), neutral: r.Neutral()}
+	s := &runSum{block: w.Variable("acc", r.s.Neutral()), neutral: r.s.Neutral()}
 	if r.adds() && r.chunk > fusion.SumBlockLen {
 		s.before = w.Variable("blocks", s.neutral)
 	}
@@ -365,36 +365,36 @@ const (
 
 // endRun applies a run, or stores its partial result.
 func (r *runs) endRun(w *emit.Emitter, chunk, x, row, acc, before, after scalar.Expr) {
-	w.When(scalar.Lt(row, emit.Word(r.Rows)), func() {
+	w.When(scalar.Lt(row, emit.Word(r.s.Rows)), func() {
 		if r.chunks == 1 {
-			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
+			r.s.apply(w, scalar.Convert(row, ir.I32), x, acc)
 			return
 		}
 		began, goesOn := scalar.Eq(row, before), scalar.Eq(row, after)
 		w.Choose(scalar.Or(began, goesOn), func() {
 			part := scalar.Select(began, loop.Int(laterPart), loop.Int(firstPart))
 			w.Save(r.parts, ir.Index{part, chunk, x}, acc)
-		}, func() { r.apply(w, scalar.Convert(row, ir.I32), x, acc) })
+		}, func() { r.s.apply(w, scalar.Convert(row, ir.I32), x, acc) })
 	})
 }
 
 // join combines the partial results of a run, in order, in the thread of the chunk in which it
 // begins.
 func (r *runs) join() emit.Launch {
-	w := r.writer()
+	w := r.s.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.neighbours(w, from, to)
 		row := w.Let("row", r.rowAt(w, scalar.Sub(to, loop.Int(1))))
 		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
-		w.When(scalar.And(begins, scalar.Lt(row, emit.Word(r.Rows))), func() {
+		w.When(scalar.And(begins, scalar.Lt(row, emit.Word(r.s.Rows))), func() {
 			last := scalar.FloorDiv(scalar.Sub(r.endOf(w, row, to), loop.Int(1)), loop.Int(r.chunk))
 			acc := w.Variable("acc", w.Load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
 			next := scalar.Add(chunk, loop.Int(1))
 			r.add(w, acc, x, next, scalar.Add(w.Let("last", last), loop.Int(1)))
-			r.apply(w, scalar.Convert(row, ir.I32), x, acc)
+			r.s.apply(w, scalar.Convert(row, ir.I32), x, acc)
 		})
 	})
-	return w.Launch(r.g.Name() + "_join")
+	return w.Launch(r.s.g.Name() + "_join")
 }
 
 // partBlock is the number of terms of each level of blocked f32 summation.
@@ -405,7 +405,7 @@ const partBlock = 16
 func (r *runs) add(w *emit.Emitter, acc, x, from, to scalar.Expr) {
 	if r.chunks <= partBlock || !r.adds() {
 		w.Loop("later", from, to, 1, r.chunks-1, func(later scalar.Expr) {
-			w.Set(acc, r.Lowering.Mode.Combine(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
+			w.Set(acc, r.s.Lowering.Mode.Combine(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), later, x})))
 		})
 		return
 	}
@@ -419,7 +419,7 @@ func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int
 			w.Set(acc, scalar.Add(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
 			return
 		}
-		block := w.Variable("sum", r.Neutral())
+		block := w.Variable("sum", r.s.Neutral())
 		r.addBlocks(w, block, x, first, w.Let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
 		w.Set(acc, scalar.Add(acc, block))
 	})
@@ -427,8 +427,8 @@ func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int
 
 // endOf returns the end of a run by binary search from a position on.
 func (r *runs) endOf(w *emit.Emitter, row, from scalar.Expr) scalar.Expr {
-	low, high := w.Variable("low", from), w.Variable("high", scalar.Convert(loop.Int(r.Positions), from.Type))
-	w.Times("halving", bits.Len(uint(r.Positions)), func(scalar.Expr) {
+	low, high := w.Variable("low", from), w.Variable("high", scalar.Convert(loop.Int(r.s.Positions), from.Type))
+	w.Times("halving", bits.Len(uint(r.s.Positions)), func(scalar.Expr) {
 		middle := w.Let("middle", scalar.FloorDiv(scalar.Add(low, high), loop.Int(2)))
 		w.When(scalar.Lt(low, high), func() {
 			w.Choose(scalar.Eq(r.rowAt(w, middle), row),

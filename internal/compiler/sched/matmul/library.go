@@ -176,20 +176,12 @@ func ownResult(e *emit.Emitter, g *fusion.Group, operands ...*fusion.Tensor) *fu
 	return t
 }
 
-// libraryRate is the rate of the library's products of a type: the operations per nanosecond of
-// a multiprocessor of an H200, which scale with the units of other devices, and the least
-// operations of a product for which the library is faster than kernels there. BenchmarkProducts
-// of native/cuda measures both.
-type libraryRate struct{ rate, min float64 }
-
-var (
-	ratesF32  = libraryRate{380, 1 << 27}
-	ratesTF32 = libraryRate{2950, 1 << 25}
-	rates16   = libraryRate{5600, 1 << 25}
+// minLibraryOps and minLibraryOpsF32 are the operations of a product from which on the library of
+// an H200 is faster than kernels, on matrix units and in f32.
+const (
+	minLibraryOps    = 1 << 25
+	minLibraryOpsF32 = 1 << 27
 )
-
-// rateTransposed is the rate of TF32 products whose left operand alone is transposed.
-const rateTransposed = 1970
 
 // The library is faster if rows are aligned for tensor cores and the result is not thinner
 // than its tiles.
@@ -198,25 +190,20 @@ const (
 	minSide      = 64
 )
 
-// rates returns the H200's rate of the product's types.
-func (p *libraryPlan) rates() libraryRate {
+// onMatrixUnits reports whether the library computes the product on matrix units.
+func (p *libraryPlan) onMatrixUnits() bool { return p.TF32 || p.Operand != ir.F32 }
+
+// rate returns the library's operations per nanosecond on a processor of the device.
+func (p *libraryPlan) rate(d hardware.Profile) float64 {
 	switch {
 	case p.TF32 && p.Left.Transposed && !p.Right.Transposed:
-		return libraryRate{rateTransposed, ratesTF32.min}
+		return d.Rates.LibraryTransposed
 	case p.TF32:
-		return ratesTF32
+		return d.Rates.LibraryTF32
 	case p.Operand == ir.F32:
-		return ratesF32
+		return d.Rates.LibraryF32
 	}
-	return rates16
-}
-
-// rate returns the library's operations per nanosecond on a multiprocessor of the device.
-func (p *libraryPlan) rate(d hardware.Profile) float64 {
-	if !p.TF32 && p.Operand == ir.F32 {
-		return ratesF32.rate * d.Flops / hardware.H200().Flops
-	}
-	return p.rates().rate * d.MatrixScale()
+	return d.Rates.Library16
 }
 
 // aligned reports whether tensor cores can compute the product.
@@ -227,8 +214,11 @@ func (p *libraryPlan) aligned() bool {
 
 // worthwhile reports whether the library can be expected to be faster than kernels.
 func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
-	byTensorCores := p.TF32 || p.Operand != ir.F32
-	return 2*mulAddCount(c) >= p.rates().min && min(p.M, p.N) >= minSide && (!byTensorCores || p.aligned())
+	least := float64(minLibraryOpsF32)
+	if p.onMatrixUnits() {
+		least = minLibraryOps
+	}
+	return 2*mulAddCount(c) >= least && min(p.M, p.N) >= minSide && (!p.onMatrixUnits() || p.aligned())
 }
 
 // cost estimates the nanoseconds of the library call and of the epilogue kernel.

@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/compiler/sched/reduce"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -25,32 +26,27 @@ const mmaThreads = 2 * loop.WarpGroup
 const mmaStep = 128
 
 // mmaTile is the shape of a contraction by multiply-adds: a workgroup computes mmaRows × columns
-// results, with stages steps of both operands in shared memory. rate is the operations of bf16
-// per nanosecond of a multiprocessor; f32 has half of it.
+// results, with stages steps of both operands in shared memory.
 type mmaTile struct {
 	columns, stages int
 	// read is the number of stages that threads may be reading: the current one and, where
 	// multiply-adds are asynchronous, the one before.
 	stagesRead int
-	rate       float64
 }
 
-// mmaTiles are the candidates with warp-group multiply-adds. The rates for 256 and 128 columns
-// were measured on an H200 with matrices of 8192; that for 64 is an estimate.
+// mmaTiles are the candidates with warp-group multiply-adds, in the order of [hardware.Rates].
 var mmaTiles = []mmaTile{
-	{256, 4, 2, 5000},
-	{128, 6, 2, 4300},
-	{64, 8, 2, 2800},
+	{256, 4, 2},
+	{128, 6, 2},
+	{64, 8, 2},
 }
 
 // mmaTilesByWarps are the candidates with warp multiply-adds, with the maximum useful number of
-// stages. Each warp reads all columns from shared memory at 128 bytes per cycle, which bounds
-// the rate. The rate for 256 columns was measured on an H200 with matrices of 4096; the others
-// are scaled by the bound.
+// stages.
 var mmaTilesByWarps = []mmaTile{
-	{256, 4, 1, 2500},
-	{128, 6, 1, 2350},
-	{64, 6, 1, 2100},
+	{256, 4, 1},
+	{128, 6, 1},
+	{64, 6, 1},
 }
 
 // mmaTilesFor returns the candidates on a target, with the stages that its shared memory holds.
@@ -252,7 +248,7 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 	rows, columns := p.tiles(c)
 	d := caps.Profile()
 	waves := math.Ceil(float64(fusion.Product(c.Batch)*rows*columns*p.parts) / float64(d.Processors))
-	rate := p.rate * d.MatrixScale()
+	rate := p.rate(d, caps.MmaByWarps)
 	if p.operand == ir.F32 {
 		rate /= 2
 	}
@@ -261,6 +257,15 @@ func (p *mmaPlan) time(c *fusion.Contraction, caps loop.Caps) float64 {
 		time += d.Launch + 8*resultCount(c)*float64(p.parts)/d.Bandwidth()
 	}
 	return time
+}
+
+// rate returns the operations of 16-bit types per nanosecond of a processor.
+func (t mmaTile) rate(d hardware.Profile, byWarps bool) float64 {
+	of := slices.IndexFunc(mmaTiles, func(o mmaTile) bool { return o.columns == t.columns })
+	if byWarps {
+		return d.Rates.Warps[of]
+	}
+	return d.Rates.WarpGroups[of]
 }
 
 // stagingTime estimates the nanoseconds of the kernels that stage operands.

@@ -159,7 +159,7 @@ func tileFor(s emit.Schedule) (tile, bool) {
 
 // deviceSpace are the candidates of a contraction that only some devices have: warp-group
 // multiply-adds and the products of a library. The browser calls none of its methods; their
-// names differ from those of [ways] so that the linker drops them there.
+// names differ from those of [emit.Space] so that the linker drops them there.
 type deviceSpace struct {
 	e       *emit.Emitter
 	g       *fusion.Group

@@ -1,0 +1,89 @@
+package rlx
+
+import (
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Shuffled returns batches of examples for [Loop.Data]: size rows of each tensor, along its first
+// axis, in an order that depends on the seed and the epoch. Rows that fill no batch are left out;
+// each epoch leaves out others. A batch shares memory with the next one. An epoch yields an error of
+// kind [ir.ErrShape] if the tensors have different numbers of rows or fewer than size, and
+// [ir.ErrAttr] for a size below 1.
+func Shuffled(data Inputs, size int, seed uint64) func(epoch int) iter.Seq2[Inputs, error] {
+	return func(epoch int) iter.Seq2[Inputs, error] {
+		return func(yield func(Inputs, error) bool) {
+			rows, err := rowsOf(data, size)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			order := rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(rows)
+			yieldRows(data, size, order[:rows/size*size], yield)
+		}
+	}
+}
+
+// InOrder returns batches of examples for [Evaluation.Data]: size rows of each tensor in order.
+// Rows that fill no batch are left out. The errors are those of [Shuffled].
+func InOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
+	return func() iter.Seq2[Inputs, error] {
+		return func(yield func(Inputs, error) bool) {
+			rows, err := rowsOf(data, size)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			order := make([]int, rows/size*size)
+			for i := range order {
+				order[i] = i
+			}
+			yieldRows(data, size, order, yield)
+		}
+	}
+}
+
+// rowsOf returns the number of rows of all tensors.
+func rowsOf(data Inputs, size int) (int, error) {
+	if size < 1 {
+		return 0, ir.Attrf("size is %d: it must be 1 or more", size)
+	}
+	rows := -1
+	for name, x := range data {
+		switch {
+		case len(x.Dims) == 0:
+			return 0, ir.Shapef("%q is %s: it must have an axis of rows", name, x)
+		case rows >= 0 && x.Dims[0] != rows:
+			return 0, ir.Shapef("%q has %d rows: it must have as many as others, %d", name, x.Dims[0], rows)
+		}
+		rows = x.Dims[0]
+	}
+	if rows < size {
+		return 0, ir.Shapef("there are %d rows: they must fill a batch of %d", max(rows, 0), size)
+	}
+	return rows, nil
+}
+
+// yieldRows yields the rows in the given order, size at a time.
+func yieldRows(data Inputs, size int, order []int, yield func(Inputs, error) bool) {
+	batch := Inputs{}
+	for name, x := range data {
+		batch[name] = native.Zeros(x.DType, append([]int{size}, x.Dims[1:]...)...)
+	}
+	for rows := range slices.Chunk(order, size) {
+		for name, x := range data {
+			to := batch[name].Data
+			n := len(to) / size
+			for i, row := range rows {
+				copy(to[i*n:(i+1)*n], x.Data[row*n:])
+			}
+		}
+		if !yield(batch, nil) {
+			return
+		}
+	}
+}

@@ -1,0 +1,376 @@
+package rlx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+)
+
+// Loop holds the options of [Fit]. Data and one of Epochs and Steps are required.
+type Loop struct {
+	// Data returns the batches of an epoch, from 0: equal epochs give equal batches, so that a
+	// training that is resumed continues with the batch after the last one. An error ends the
+	// training. The tensors of a batch may share memory with those of the next.
+	Data func(epoch int) iter.Seq2[Inputs, error]
+	// Epochs and Steps end the training, whichever comes first; 0 means no end.
+	Epochs, Steps int
+	// EpochSteps is the number of batches of an epoch, if it is known: a resumed training then
+	// skips earlier epochs without reading their batches.
+	EpochSteps int
+	// Every is the number of steps between reports; 0 means one at the end of each epoch. There is
+	// one after the last step, too.
+	Every int
+	// Eval evaluates the model at each report.
+	Eval Evaluation
+	// Stop ends the training when the evaluation no longer improves.
+	Stop EarlyStop
+	// Save writes checkpoints.
+	Save Checkpoints
+	// Callbacks are called with each report, in order. [ErrStop] ends the training without an
+	// error, any other error ends it with that.
+	Callbacks []func(r Report) error
+	// Progress is where reports are written: a bar on a terminal and lines elsewhere; nil means
+	// nowhere.
+	Progress io.Writer
+}
+
+// Evaluation is an entry of the program that measures the model.
+type Evaluation struct {
+	// Entry is the name of the entry; "" means no evaluation.
+	Entry string
+	// Data returns the batches to measure.
+	Data func() iter.Seq2[Inputs, error]
+	// Weight names an output, of rank 0, by which the other outputs of a batch are weighted in the
+	// mean: the number of examples, for a last batch that is padded. "" weights all batches alike.
+	Weight string
+}
+
+// EarlyStop ends a training whose metric no longer improves.
+type EarlyStop struct {
+	// Patience is the number of evaluations in a row without an improvement after which the
+	// training ends; 0 means never.
+	Patience int
+	// Metric names an output of the evaluation; "" means "loss". It also chooses the best
+	// checkpoint.
+	Metric string
+	// Larger says that larger values are better.
+	Larger bool
+	// Least is the least difference that is an improvement.
+	Least float64
+}
+
+// Report describes a training between two steps.
+type Report struct {
+	Step, Steps   int     // steps done, those of a checkpoint included, and steps to do; 0 if that is unknown
+	Epoch, Epochs int     // epochs done, and epochs to do; 0 if that is unknown
+	Loss          float64 // the mean over the steps since the last report; NaN without one
+	Rate          float64 // steps per second since the last report
+	// Metrics are the means since the last report of what the step measures ([nn.Metric]).
+	Metrics map[string]float64
+	// Eval are the means of the outputs of the evaluation; nil without one.
+	Eval map[string]float64
+	// Best is set if the evaluation is the best so far.
+	Best bool
+	// Done is set in the last report.
+	Done bool
+}
+
+// ErrStop is what a callback of [Loop] returns to end the training.
+var ErrStop = errors.New("the training is stopped")
+
+// Fit trains until the loop ends and returns the last report. Steps that the trainer did before,
+// those of a checkpoint included, count: Fit skips their batches. Errors end it, between steps;
+// they name the step. They are those of [Trainer.Step] and [Program.Call], of data and callbacks,
+// that of ctx when it is done, and of kind [ir.ErrAttr] or [ir.ErrName] for a loop that is
+// incomplete.
+func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
+	f := &fit{t: t, loop: l, began: time.Now()}
+	if err := f.check(); err != nil {
+		return Report{}, err
+	}
+	if err := f.loop.Save.resume(ctx, t); err != nil {
+		return Report{}, err
+	}
+	f.stop.read(f.loop.Save)
+	f.reported = t.Steps()
+	err := f.run(ctx)
+	if err != nil {
+		err = fmt.Errorf("step %d: %w", t.Steps(), err)
+	}
+	return f.last, err
+}
+
+// fit is a training in progress.
+type fit struct {
+	t        *Trainer
+	loop     Loop
+	epoch    int // epochs done
+	reported int // the step of the last report
+	began    time.Time
+	last     Report
+	stop     stopper
+	ended    bool
+}
+
+func (f *fit) check() error {
+	l := &f.loop
+	if f.t == nil {
+		return ir.Errorf(ir.ErrGraph, "no trainer given")
+	}
+	if l.Data == nil {
+		return ir.Attrf("Data is nil: it must be given")
+	}
+	if l.Epochs < 0 || l.Steps < 0 || l.Epochs == 0 && l.Steps == 0 {
+		return ir.Attrf("Epochs is %d and Steps %d: one must be positive and none negative", l.Epochs, l.Steps)
+	}
+	if l.Every < 0 || l.EpochSteps < 0 || l.Stop.Patience < 0 || l.Stop.Least < 0 {
+		return ir.Attrf("Every is %d, EpochSteps %d, Patience %d and Least %v: none must be negative", l.Every, l.EpochSteps, l.Stop.Patience, l.Stop.Least)
+	}
+	if l.Eval.Entry == "" && l.Stop.Patience > 0 {
+		return ir.Attrf("Patience is %d: it must be 0 without an evaluation", l.Stop.Patience)
+	}
+	if l.Eval.Entry != "" && l.Eval.Data == nil {
+		return ir.Attrf("Data of the evaluation is nil: it must be given")
+	}
+	if l.Stop.Metric == "" {
+		l.Stop.Metric = "loss"
+	}
+	if slots := f.t.Program().Slots(l.Eval.Entry); l.Eval.Entry != "" && len(slots) == 0 {
+		return ir.Errorf(ir.ErrName, "Entry is %q: it must be an entry of the program", l.Eval.Entry)
+	}
+	f.stop.EarlyStop = l.Stop
+	return l.Save.check()
+}
+
+// run trains epoch by epoch.
+func (f *fit) run(ctx context.Context) error {
+	skip := f.t.Steps()
+	if n := f.loop.EpochSteps; n > 0 {
+		f.epoch, skip = skip/n, skip%n
+	}
+	for !f.complete() {
+		read := 0
+		for batch, err := range f.loop.Data(f.epoch) {
+			if err != nil {
+				return fmt.Errorf("batch %d of epoch %d: %w", read, f.epoch, err)
+			}
+			if read++; read <= skip {
+				continue
+			}
+			if err := f.step(ctx, batch); err != nil || f.ended {
+				return err
+			}
+		}
+		if read == 0 {
+			return ir.Attrf("epoch %d has no batches: there must be one or more", f.epoch)
+		}
+		skip = max(0, skip-read)
+		f.epoch++
+		if f.loop.Every == 0 && f.t.Steps() > f.reported && !f.complete() {
+			if err := f.report(ctx, false); err != nil || f.ended {
+				return err
+			}
+		}
+	}
+	if f.last.Step == f.t.Steps() && f.last.Step > 0 { // reported just now
+		f.last.Done, f.last.Epoch = true, f.epoch
+		return f.tell(f.last)
+	}
+	return f.report(ctx, true)
+}
+
+// complete reports whether all epochs or steps are done.
+func (f *fit) complete() bool {
+	l := f.loop
+	return l.Epochs > 0 && f.epoch >= l.Epochs || l.Steps > 0 && f.t.Steps() >= l.Steps
+}
+
+// step trains one batch, saves and reports if it is time, and ends with the last step.
+func (f *fit) step(ctx context.Context, batch Inputs) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := f.t.Step(ctx, batch); err != nil {
+		return err
+	}
+	n := f.t.Steps()
+	if f.loop.Steps > 0 && n >= f.loop.Steps {
+		return f.report(ctx, true)
+	}
+	if f.loop.Save.Every > 0 && n%f.loop.Save.Every == 0 {
+		if err := f.loop.Save.write(ctx, f.t); err != nil {
+			return err
+		}
+	}
+	if f.loop.Every > 0 && n%f.loop.Every == 0 {
+		return f.report(ctx, false)
+	}
+	return nil
+}
+
+// report measures, saves, and calls back. Afterwards ended says whether the training is over.
+func (f *fit) report(ctx context.Context, done bool) error {
+	r := Report{Step: f.t.Steps(), Steps: f.loop.Steps, Epoch: f.epoch, Epochs: f.loop.Epochs}
+	if r.Steps == 0 {
+		r.Steps = f.loop.EpochSteps * f.loop.Epochs
+	}
+	var err error
+	if r.Loss, err = f.meanLoss(ctx); err != nil {
+		return err
+	}
+	if seconds := time.Since(f.began).Seconds(); seconds > 0 {
+		r.Rate = float64(r.Step-f.reported) / seconds
+	}
+	if r.Metrics, err = f.metrics(ctx); err != nil {
+		return err
+	}
+	if f.loop.Eval.Entry != "" {
+		if r.Eval, err = f.loop.Eval.measure(ctx, f.t.Program()); err != nil {
+			return err
+		}
+		if r.Best, err = f.stop.better(r.Eval); err != nil {
+			return err
+		}
+	}
+	r.Done = done || f.stop.exhausted()
+	f.ended, f.last = r.Done, r
+	if err := f.keep(ctx, r); err != nil {
+		return err
+	}
+	if err := f.tell(r); err != nil {
+		return err
+	}
+	f.reported, f.began = r.Step, time.Now()
+	return nil
+}
+
+// keep writes the checkpoints of a report.
+func (f *fit) keep(ctx context.Context, r Report) error {
+	if r.Best {
+		if err := f.loop.Save.writeBest(ctx, f.t, f.stop.best); err != nil {
+			return err
+		}
+	}
+	if r.Done || f.loop.Save.Every == 0 {
+		return f.loop.Save.write(ctx, f.t)
+	}
+	return nil
+}
+
+// tell passes a report to the callbacks and to the writer.
+func (f *fit) tell(r Report) error {
+	if err := writeProgress(f.loop.Progress, r); err != nil {
+		return err
+	}
+	for _, call := range f.loop.Callbacks {
+		err := call(r)
+		if errors.Is(err, ErrStop) {
+			f.ended = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meanLoss returns the mean loss since the last report.
+func (f *fit) meanLoss(ctx context.Context) (float64, error) {
+	losses, err := f.t.Losses(ctx)
+	if err != nil {
+		return 0, err
+	}
+	recent := losses[max(0, len(losses)-(f.t.Steps()-f.reported)):]
+	sum := 0.
+	for _, x := range recent {
+		sum += float64(x)
+	}
+	return sum / float64(len(recent)), nil // NaN for none
+}
+
+// metrics returns the means of the metrics of the step and begins new ones.
+func (f *fit) metrics(ctx context.Context) (map[string]float64, error) {
+	var means map[string]float64
+	for _, s := range f.t.Program().Persistent() {
+		name, is := strings.CutPrefix(s.Name, nn.MetricPrefix)
+		if !is || s.DType != ir.F32 || !slices.Equal(s.Dims, []int{2}) {
+			continue
+		}
+		x, err := f.t.Program().Get(ctx, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		sums, err := x.Float32s()
+		if err != nil {
+			return nil, err
+		}
+		if means == nil {
+			means = map[string]float64{}
+		}
+		means[name] = float64(sums[0]) / float64(sums[1])
+		if err := f.t.Program().Set(ctx, s.Name, Float32s(make([]float32, 2))); err != nil {
+			return nil, err
+		}
+	}
+	return means, nil
+}
+
+// measure returns the means of the outputs of rank 0 over all batches.
+func (e Evaluation) measure(ctx context.Context, p *Program) (map[string]float64, error) {
+	sums, total := map[string]float64{}, 0.
+	for batch, err := range e.Data() {
+		if err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
+		}
+		out, err := p.Call(ctx, e.Entry, batch)
+		if err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
+		}
+		values := map[string]float64{}
+		for name, x := range out {
+			if v, ok := scalar(x); ok {
+				values[name] = v
+			}
+		}
+		weight := 1.
+		if e.Weight != "" {
+			var ok bool
+			if weight, ok = values[e.Weight]; !ok {
+				return nil, ir.Errorf(ir.ErrName, "Weight is %q: it must be an output of rank 0 of entry %q, one of %q", e.Weight, e.Entry, slices.Sorted(maps.Keys(values)))
+			}
+			delete(values, e.Weight)
+		}
+		total += weight
+		for name, v := range values {
+			sums[name] += weight * v
+		}
+	}
+	for name := range sums {
+		sums[name] /= total
+	}
+	return sums, nil
+}
+
+// scalar returns the value of a tensor of rank 0 of a type that metrics have.
+func scalar(x Tensor) (float64, bool) {
+	if len(x.Dims) != 0 {
+		return 0, false
+	}
+	if v, err := x.Float32s(); err == nil {
+		return float64(v[0]), true
+	}
+	if v, err := x.Int32s(); err == nil {
+		return float64(v[0]), true
+	}
+	return 0, false
+}

@@ -1,0 +1,224 @@
+package rlx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Checkpoints say where and when [Fit] saves ([Trainer.SaveFile]).
+type Checkpoints struct {
+	// Folder is where the files are: step-00000500.safetensors, and best.safetensors for the best
+	// evaluation with its value in best.txt. It is made if it does not exist; "" saves nothing.
+	Folder string
+	// Every is the number of steps between checkpoints; 0 means one at each report.
+	Every int
+	// Last is the number of checkpoints to keep, the best one aside; 0 means 1.
+	Last int
+	// Resume continues from the newest checkpoint in the folder, if there is one.
+	Resume bool
+}
+
+// Names of files in the folder of checkpoints.
+const (
+	stepPrefix    = "step-"
+	extension     = ".safetensors"
+	bestFile      = "best" + extension
+	bestValueFile = "best.txt"
+)
+
+func (c Checkpoints) check() error {
+	if c.Every < 0 || c.Last < 0 {
+		return ir.Attrf("Every is %d and Last %d: neither must be negative", c.Every, c.Last)
+	}
+	if c.Folder == "" && (c.Resume || c.Every > 0 || c.Last > 0) {
+		return ir.Attrf("Folder is empty: it must be given with Every, Last or Resume")
+	}
+	if c.Folder == "" {
+		return nil
+	}
+	return os.MkdirAll(c.Folder, 0o777)
+}
+
+// list returns the checkpoints in the folder, the oldest first.
+func (c Checkpoints) list() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(c.Folder, stepPrefix+"*"+extension))
+	slices.SortFunc(files, func(a, b string) int { return stepOf(a) - stepOf(b) })
+	return slices.DeleteFunc(files, func(name string) bool { return stepOf(name) < 0 }), err
+}
+
+// stepOf returns the step in the name of a checkpoint, -1 for other files.
+func stepOf(file string) int {
+	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), stepPrefix), extension)
+	n, err := strconv.Atoi(name)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
+func (c Checkpoints) resume(ctx context.Context, t *Trainer) error {
+	if !c.Resume {
+		return nil
+	}
+	files, err := c.list()
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	return t.LoadFile(ctx, files[len(files)-1])
+}
+
+// write saves the trainer and removes checkpoints that are no longer kept.
+func (c Checkpoints) write(ctx context.Context, t *Trainer) error {
+	if c.Folder == "" {
+		return nil
+	}
+	if err := t.SaveFile(ctx, filepath.Join(c.Folder, fmt.Sprintf("%s%08d%s", stepPrefix, t.Steps(), extension))); err != nil {
+		return err
+	}
+	files, err := c.list()
+	if err != nil {
+		return err
+	}
+	for _, name := range files[:max(0, len(files)-max(c.Last, 1))] {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeBest saves the trainer as the best one, with the value of its metric.
+func (c Checkpoints) writeBest(ctx context.Context, t *Trainer, value float64) error {
+	if c.Folder == "" {
+		return nil
+	}
+	if err := t.SaveFile(ctx, filepath.Join(c.Folder, bestFile)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.Folder, bestValueFile), []byte(strconv.FormatFloat(value, 'g', -1, 64)+"\n"), 0o666)
+}
+
+// stopper counts evaluations without an improvement.
+type stopper struct {
+	EarlyStop
+	best  float64
+	known bool // best is set
+	worse int  // evaluations since the best one
+}
+
+// read sets the best value from the folder of checkpoints of a training that is resumed.
+func (s *stopper) read(c Checkpoints) {
+	if !c.Resume {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(c.Folder, bestValueFile))
+	if err != nil {
+		return // no evaluation so far
+	}
+	if v, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil {
+		s.best, s.known = v, true
+	}
+}
+
+// better reports whether an evaluation is the best so far. NaN never is. The error is of kind
+// [ir.ErrName] if the metric is not among the outputs.
+func (s *stopper) better(eval map[string]float64) (bool, error) {
+	v, ok := eval[s.Metric]
+	switch {
+	case !ok && s.Patience > 0:
+		return false, ir.Errorf(ir.ErrName, "Metric is %q: it must be an output of rank 0 of the evaluation, one of %q", s.Metric, slices.Sorted(maps.Keys(eval)))
+	case !ok || math.IsNaN(v):
+		s.worse++
+		return false, nil
+	}
+	gain := s.best - v
+	if s.Larger {
+		gain = -gain
+	}
+	if s.known && !(gain > s.Least) {
+		s.worse++
+		return false, nil
+	}
+	s.best, s.known, s.worse = v, true, 0
+	return true, nil
+}
+
+// exhausted reports whether the patience is at its end.
+func (s *stopper) exhausted() bool { return s.Patience > 0 && s.worse >= s.Patience }
+
+// writeProgress writes a report: over the last line of a terminal, with a bar, or as a line.
+func writeProgress(w io.Writer, r Report) error {
+	if w == nil {
+		return nil
+	}
+	line := r.String()
+	if isTerminal(w) {
+		line = "\r\x1b[K" + bar(r) + line
+		if r.Done {
+			line += "\n"
+		}
+	} else {
+		line += "\n"
+	}
+	_, err := io.WriteString(w, line)
+	return err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&fs.ModeCharDevice != 0
+}
+
+// bar returns "[=====>    ] " for a training of known length, else "".
+func bar(r Report) string {
+	const width = 24
+	done := 0
+	switch {
+	case r.Steps > 0:
+		done = width * r.Step / r.Steps
+	case r.Epochs > 0:
+		done = width * r.Epoch / r.Epochs
+	default:
+		return ""
+	}
+	done = min(done, width)
+	return "[" + strings.Repeat("=", done) + strings.Repeat(" ", width-done) + "] "
+}
+
+// String returns "step 200/1000, epoch 2, loss 0.123, accuracy 0.98, eval loss 0.15 (best), 350
+// steps/s".
+func (r Report) String() string {
+	of := func(n, all int) string {
+		if all == 0 {
+			return strconv.Itoa(n)
+		}
+		return fmt.Sprintf("%d/%d", n, all)
+	}
+	parts := []string{"step " + of(r.Step, r.Steps), "epoch " + of(r.Epoch, r.Epochs), fmt.Sprintf("loss %.4g", r.Loss)}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		parts = append(parts, fmt.Sprintf("%s %.4g", name, r.Metrics[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Eval)) {
+		parts = append(parts, fmt.Sprintf("eval %s %.4g", name, r.Eval[name]))
+	}
+	if r.Best {
+		parts[len(parts)-1] += " (best)"
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%.3g steps/s", r.Rate)), ", ")
+}
