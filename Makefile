@@ -101,7 +101,7 @@ check: js demo-assets ## run the Go and Node tests that take minutes, for while 
 .PHONY: test-go
 test-go: ## run the Go tests, native WebGPU and CUDA kernels (compiled) included
 	$(GO_TEST) -timeout 30m ./... # suites on devices in software take long where others work too
-	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal ./native/coreml/driver
+	CGO_ENABLED=0 $(GO_TEST) -run=Missing ./native/metal ./internal/coreml/driver
 
 .PHONY: test-avx2
 test-avx2: ## test the code that the CPU backend has for AVX2 on a processor without AVX-512, in an emulator
@@ -155,9 +155,9 @@ test-metal: test-darwin ## test Metal: every kernel checked and run, the backend
 
 .PHONY: test-apple
 test-apple: ## on a Mac: test Metal and Core ML, measure, and print a report to send in
-	internal/metal/apple.sh build/apple
+	native/metal/apple.sh build/apple
 
-$(COREML)/.installed: native/coreml/suite/requirements.txt
+$(COREML)/.installed: internal/coreml/suite/requirements.txt
 	rm -rf $(COREML)
 	python3 -m venv $(COREML)
 	$(COREML)/bin/pip install --quiet --disable-pip-version-check -r $<
@@ -166,9 +166,9 @@ $(COREML)/.installed: native/coreml/suite/requirements.txt
 .PHONY: test-coreml
 test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sample to coremltools: types and values
 	rm -rf build/coreml
-	$(GO) run ./native/coreml/suite build/coreml
-	$(COREML)/bin/python native/coreml/suite/check.py build/coreml
-	$(GO) run ./native/coreml/suite -refuse build/coreml
+	$(GO) run ./internal/coreml/suite build/coreml
+	$(COREML)/bin/python internal/coreml/suite/check.py build/coreml
+	$(GO) run ./internal/coreml/suite -refuse build/coreml
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint

@@ -38,13 +38,13 @@ var layers = [][]string{
 	{"internal/codegen"},
 	{"internal/tune"},
 	{"native"},
-	{"internal/cuda", "internal/metal"},
+	{"internal/cuda", "internal/metal", "internal/coreml"},
 	{"internal/executor/fair"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
-	{"webgpu", "wasm", "native/coreml"}, // whose stand-in for Core ML computes on the CPU
-	{""},                                // the root
-	{"demo", "js", "native/opsdoc", "internal/applecheck/whole"},
+	{"webgpu", "wasm", "native/coreml", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
+	{""}, // the root
+	{"demo", "js", "native/opsdoc", "internal/applecheck/whole", "internal/coreml/suite"},
 }
 
 const module = "github.com/rlx-go/rlx"

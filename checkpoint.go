@@ -83,7 +83,7 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 		return err
 	}
 	if err := safetensors.WriteFile(name, values, nil); err != nil {
-		return fmt.Errorf("saving %s: %w", name, err)
+		return fmt.Errorf("save %s: %w", name, err)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (t *Trainer) LoadFile(ctx context.Context, name string) error {
 		return err
 	}
 	if err := t.load(ctx, values); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("load %s: %w", name, err)
 	}
 	return nil
 }

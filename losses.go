@@ -62,10 +62,10 @@ func stepCount(name string, x Tensor, limit int) (int, error) {
 		return 0, fmt.Errorf("state %q: %w", name, err)
 	}
 	if len(n) != 1 {
-		return 0, ir.Shapef("state %q is %s, no number", name, x)
+		return 0, ir.Shapef("state %q is %s; it must be a scalar", name, x)
 	}
 	if n[0] < 0 || int(n[0]) > limit {
-		return 0, ir.Errorf(ir.ErrIndex, "state %q counts %d steps, outside [0, %d]", name, n[0], limit)
+		return 0, ir.Errorf(ir.ErrIndex, "state %q is %d; it must be from 0 to %d", name, n[0], limit)
 	}
 	return int(n[0]), nil
 }

@@ -35,7 +35,7 @@ func (p Precision) half() (ir.DType, bool, error) {
 	case MixedF16:
 		return ir.F16, true, nil
 	}
-	return ir.F32, false, ir.Attrf("there is no precision %d", p)
+	return ir.F32, false, ir.Attrf("unknown precision %d", p)
 }
 
 // apply returns the module with its products in this precision.

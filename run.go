@@ -27,7 +27,7 @@ func (t *Trainer) Run(ctx context.Context, steps int, batch func(step int) error
 		return err
 	}
 	if steps < 0 {
-		return ir.Attrf("%d steps: their number is negative", steps)
+		return ir.Attrf("steps is %d; it must be 0 or greater", steps)
 	}
 	began, last := time.Now(), time.Now()
 	for k := range steps {

@@ -59,7 +59,7 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 		}
 	}
 	if !found {
-		return nil, ir.Errorf(ir.ErrName, "the program has no entry %q with an output %q, f32 of rank 0", stepEntry, loss)
+		return nil, ir.Errorf(ir.ErrName, "the program has no entry %q with an output %q of type f32[]", stepEntry, loss)
 	}
 	t.missing = len(t.inputs)
 	t.findStates(loss)
@@ -91,7 +91,7 @@ func (t *Trainer) markGiven(in *stepInput) {
 // checkCurrent returns an error if the program has another trainer now.
 func (t *Trainer) checkCurrent() error {
 	if t.program.trainer.Load() != t {
-		return fmt.Errorf("trainer: %w: its program has another trainer now", native.ErrClosed)
+		return fmt.Errorf("trainer: %w: a newer trainer owns its program", native.ErrClosed)
 	}
 	return nil
 }
@@ -104,10 +104,10 @@ func (t *Trainer) Program() *Program { return t.program }
 // no input for the rate.
 func (t *Trainer) SetRate(rate float64) error {
 	if t.rate == nil {
-		return ir.Errorf(ir.ErrName, "the step has no input %q for a learning rate: it may have a schedule", optim.RateInput)
+		return ir.Errorf(ir.ErrName, "the step has no input %q: its learning rate is constant or follows a schedule", optim.RateInput)
 	}
 	if x := float32(rate); !(x >= 0 && x <= math.MaxFloat32) {
-		return ir.Attrf("a learning rate of %v is negative or not finite", rate)
+		return ir.Attrf("rate is %v; it must be finite and 0 or greater", rate)
 	}
 	t.rate[0] = float32(rate)
 	return nil
@@ -130,7 +130,7 @@ func (t *Trainer) accept(batch Inputs) error {
 	for name, x := range batch {
 		in, ok := t.inputs[name]
 		if !ok {
-			return ir.Errorf(ir.ErrName, "the step has no input %q: it has %q", name, slices.Sorted(maps.Keys(t.inputs)))
+			return ir.Errorf(ir.ErrName, "unknown input %q: have %q", name, slices.Sorted(maps.Keys(t.inputs)))
 		}
 		if err := in.slot.Accept(x); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (t *Trainer) accept(batch Inputs) error {
 		}
 	}
 	slices.Sort(names)
-	return ir.Errorf(ir.ErrName, "the step needs values for the inputs %q, which were never given", names)
+	return ir.Errorf(ir.ErrName, "inputs %q have no values; the first step needs all inputs", names)
 }
 
 // Step runs one step on a batch. The tensors are copied. Inputs that are not in the batch keep

@@ -49,7 +49,7 @@ func (u *unset) check(entry string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value, %s: load or set them, or run an entry that does, as that of rlx.InitGraph", entry, formatNames(names))
+	return ir.Errorf(ir.ErrName, "entry %q reads parameters without a value: %s; set or load them, or run an entry of rlx.InitGraph first", entry, formatNames(names))
 }
 
 // markGiven records that parameters have a value.

@@ -79,7 +79,7 @@ func JVPOf(b *ir.Builder, f Function, xs, t []ir.Value) (values, tangents []ir.V
 		return []ir.Value{{}}, []ir.Value{{}}
 	}
 	if len(t) != len(xs) {
-		b.Fail(wrap("jvp of function", ir.Errorf(ir.ErrGraph, "%d tangents of %d values", len(t), len(xs))))
+		b.Fail(wrap("jvp of function", ir.Errorf(ir.ErrGraph, "%d tangents given for %d values", len(t), len(xs))))
 		return make([]ir.Value, len(c.g.Outputs())), make([]ir.Value, len(c.g.Outputs()))
 	}
 	values, tangents = derive.JVP(b, c.g, c.in, slices.Concat(t, make([]ir.Value, len(c.in)-len(t))))
@@ -113,7 +113,7 @@ func capture(b *ir.Builder, f Function, xs []ir.Value) *captured {
 	}
 	results := f(b, slices.Clone(marks))
 	if b.Err() == nil && len(results) == 0 {
-		b.Fail(ir.Errorf(ir.ErrGraph, "a function to differentiate returns no values"))
+		b.Fail(ir.Errorf(ir.ErrGraph, "the function to differentiate returns no values"))
 	}
 	whole := !slices.ContainsFunc(results, func(v ir.Value) bool { return !v.Valid() })
 	if !b.Require("derivative", "value for a result of the function", whole) {
@@ -212,7 +212,7 @@ func (c *captured) pull(b *ir.Builder, transform string) ([]ir.Value, func(ct []
 	return values, func(ct []ir.Value) []ir.Value {
 		grads := make([]ir.Value, c.xs)
 		if len(ct) != len(values) {
-			b.Fail(wrap(transform, ir.Errorf(ir.ErrGraph, "%d cotangents of %d values", len(ct), len(values))))
+			b.Fail(wrap(transform, ir.Errorf(ir.ErrGraph, "%d cotangents given for %d values", len(ct), len(values))))
 		}
 		if b.Err() != nil {
 			return grads

@@ -89,7 +89,7 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 	}
 	at := outputIndex(g, output)
 	if at < 0 || !derive.Differentiable(g.Outputs()[at].Value.DType()) {
-		return nil, wrap(transform, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output))
+		return nil, wrap(transform, ir.Errorf(ir.ErrName, "unknown differentiable output %q of graph %q", output, g.Name()))
 	}
 	for _, name := range o.Wrt {
 		if err := o.Missing.check(g, output, name); err != nil {

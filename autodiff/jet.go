@@ -41,7 +41,7 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 		return nil, err
 	}
 	if order < 1 || order > MaxOrder {
-		return nil, wrap(transform, ir.Attrf("series of order %d: from 1 to %d", order, MaxOrder))
+		return nil, wrap(transform, ir.Attrf("order is %d; it must be from 1 to %d", order, MaxOrder))
 	}
 	if len(o.Wrt) == 0 {
 		o.Wrt = differentiable(g)

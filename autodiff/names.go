@@ -88,10 +88,10 @@ func portIndices(g *ir.Graph, names []string) ([]int, error) {
 	for _, name := range names {
 		i := portIndex(g, name)
 		if i < 0 || seen[name] {
-			return nil, ir.Errorf(ir.ErrName, "graph %q has no port %q, or it is asked for twice", g.Name(), name)
+			return nil, ir.Errorf(ir.ErrName, "unknown or repeated port %q of graph %q", name, g.Name())
 		}
 		if t := g.Ports()[i].Value.Type(); !derive.Differentiable(t.DType) {
-			return nil, ir.DTypef("port %q is %s, which has no derivatives", name, t)
+			return nil, ir.DTypef("port %q is %s; a derivative needs floats", name, t)
 		}
 		seen[name] = true
 		out = append(out, i)
@@ -141,11 +141,11 @@ func scalarOutput(g *ir.Graph, name string) (int, error) {
 			continue
 		}
 		if t := o.Value.Type(); len(t.Shape) != 0 {
-			return 0, ir.Shapef("output %q is %s; a gradient is that of a scalar", name, t)
+			return 0, ir.Shapef("output %q is %s; a gradient needs a scalar", name, t)
 		} else if !t.DType.IsFloat() || !derive.Differentiable(t.DType) {
-			return 0, ir.DTypef("output %q is %s; a gradient is that of a real number", name, t)
+			return 0, ir.DTypef("output %q is %s; a gradient needs a real number", name, t)
 		}
 		return i, nil
 	}
-	return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
+	return 0, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, g.Name())
 }

@@ -90,7 +90,7 @@ func (p Policy) keeper() ir.Keeper {
 		f := Forward{forward, needed, steps}
 		keep, err := p(f)
 		if err == nil && len(keep) != len(forward.Nodes()) {
-			err = ir.Attrf("the policy says of %d nodes what is kept, there are %d", len(keep), len(forward.Nodes()))
+			err = ir.Attrf("the policy returned %d values; it must return one for each of %d nodes", len(keep), len(forward.Nodes()))
 		}
 		if err != nil || !f.savesMemory(keep) {
 			return nil, err
@@ -161,7 +161,7 @@ type cuts struct {
 func newCuts(f Forward) (*cuts, error) {
 	steps, ok := f.Steps.Const()
 	if !ok {
-		return nil, ir.Shapef("what to keep of a loop of %s steps cannot be known before its length: bind it first", f.Steps)
+		return nil, ir.Shapef("a loop has %s steps; the policy needs a number: bind it first", f.Steps)
 	}
 	n := len(f.Graph.Nodes())
 	c := &cuts{
@@ -184,7 +184,7 @@ func newCuts(f Forward) (*cuts, error) {
 		for _, t := range x.Types() {
 			size, err := t.Bytes()
 			if err != nil || c.live[i] && !constant(t.Shape) {
-				return nil, x.Fail(ir.Shapef("what to keep of %s cannot be known before its size: bind it first", t))
+				return nil, x.Fail(ir.Shapef("a value is %s; the policy needs its size: bind it first", t))
 			}
 			c.bytes[i] += size
 		}

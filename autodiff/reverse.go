@@ -229,11 +229,11 @@ func variablesOf(g *ir.Graph, names []string) (variables, error) {
 			continue
 		}
 		if t := g.Outputs()[at].Value.Type(); !derive.Differentiable(t.DType) {
-			return by, ir.DTypef("output %q is %s, which has no derivatives", name, t)
+			return by, ir.DTypef("output %q is %s; a derivative needs floats", name, t)
 		}
 		for _, other := range by.outputs {
 			if g.Outputs()[other].Value == g.Outputs()[at].Value {
-				return by, ir.Errorf(ir.ErrName, "output %q of graph %q is asked for twice, also as %q", name, g.Name(), g.Outputs()[other].Name)
+				return by, ir.Errorf(ir.ErrName, "output %q of graph %q is requested twice, also as %q", name, g.Name(), g.Outputs()[other].Name)
 			}
 		}
 		by.outputs = append(by.outputs, at)

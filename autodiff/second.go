@@ -68,7 +68,7 @@ func NthOrderWith(g *ir.Graph, output, wrt string, n int, missing Missing) (*ir.
 	}
 	port, ok := g.Port(wrt)
 	if ok && port.Value.Rank() != 0 {
-		return nil, wrap(transform, ir.Shapef("port %q is %s; derivatives of higher order are by a scalar", wrt, port.Value.Type()))
+		return nil, wrap(transform, ir.Shapef("port %q is %s; a derivative of higher order needs a scalar", wrt, port.Value.Type()))
 	}
 	d, err := nthOrder(g, output, wrt, n)
 	if err == nil {
@@ -94,7 +94,7 @@ const MaxOrder = 170
 func differentiableOutput(g *ir.Graph, name string, n int) (int, error) {
 	at := outputIndex(g, name)
 	if at < 0 {
-		return 0, ir.Errorf(ir.ErrName, "graph %q has no output %q", g.Name(), name)
+		return 0, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, g.Name())
 	}
 	if t := g.Outputs()[at].Value.Type(); n < 1 || n > MaxOrder || !derive.Differentiable(t.DType) {
 		return 0, ir.Attrf("derivative of order %d of output %q, %s", n, name, t)

@@ -21,7 +21,7 @@ func SplitVJP(g *ir.Graph, o Options) (forward, backward *ir.Graph, err error) {
 		return nil, nil, err
 	}
 	if o.Policy != nil {
-		return nil, nil, wrap(transform, ir.Attrf("a policy says what one graph keeps, here are two"))
+		return nil, nil, wrap(transform, ir.Attrf("a policy is given; a split derivative takes none"))
 	}
 	if len(o.Wrt) == 0 {
 		o.Wrt = differentiable(g)

@@ -64,18 +64,18 @@ func axisPosition(axis, rank int, name string) (int, error) {
 		at += rank + 1
 	}
 	if at < 0 || at > rank {
-		return 0, ir.Attrf("batch axis %d of %q, which has rank %d without it", axis, name, rank)
+		return 0, ir.Attrf("batch axis of %q is %d; it must be from %d to %d", name, axis, -rank-1, rank)
 	}
 	return at, nil
 }
 
 func (v *vmap) checkNames() error {
 	if !v.size.Valid() {
-		return ir.Attrf("batch size %s", v.size)
+		return ir.Attrf("batch size is %s; it must be 0 or greater", v.size)
 	}
 	for name := range v.options.In {
 		if portIndex(v.g, name) < 0 {
-			return ir.Errorf(ir.ErrName, "graph %q has no port %q", v.g.Name(), name)
+			return ir.Errorf(ir.ErrName, "unknown port %q of graph %q", name, v.g.Name())
 		}
 	}
 	outputs := append([]string(nil), v.options.Shared...)
@@ -84,7 +84,7 @@ func (v *vmap) checkNames() error {
 	}
 	for _, name := range outputs {
 		if _, ok := v.g.Output(name); !ok {
-			return ir.Errorf(ir.ErrName, "graph %q has no output %q", v.g.Name(), name)
+			return ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, v.g.Name())
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (v *vmap) outAxis(o ir.Output, has int) (int, error) {
 	}
 	if slices.Contains(v.options.Shared, o.Name) {
 		if has >= 0 {
-			return 0, ir.Shapef("output %q depends on the batch and cannot be shared", o.Name)
+			return 0, ir.Shapef("output %q depends on the batch; a shared output must not", o.Name)
 		}
 		return -1, nil
 	}

@@ -82,7 +82,7 @@ func (a *Array) Type() Type { return Type{a.DType, Dims(a.Dims...)} }
 // [ErrDType] if the elements are not in the field that the element type uses.
 func (a *Array) Check() error {
 	if a == nil {
-		return Shapef("there is no array")
+		return Shapef("no array given")
 	}
 	if err := checkType(a.Type()); err != nil {
 		return err
@@ -90,9 +90,9 @@ func (a *Array) Check() error {
 	n, _ := a.Type().Shape.Size().Const()
 	switch {
 	case a.numHeld() != len(a.F)+len(a.I)+len(a.C):
-		return DTypef("the elements of an array of %s are given as another type's", a.Type())
+		return DTypef("the elements of an array of %s have another type", a.Type())
 	case a.numHeld() != n:
-		return Shapef("%d elements in an array of %s", a.numHeld(), a.Type())
+		return Shapef("the array has %d elements; %s needs %d", a.numHeld(), a.Type(), n)
 	}
 	return nil
 }
@@ -111,9 +111,9 @@ func (a *Array) check(t Type) error {
 	}
 	switch {
 	case a.DType != t.DType:
-		return DTypef("%s where %s is wanted", a.Type(), t)
+		return DTypef("the value is %s; it must be %s", a.Type(), t)
 	case !a.Type().Shape.Equal(t.Shape):
-		return Shapef("%s where %s is wanted", a.Type(), t)
+		return Shapef("the value is %s; it must be %s", a.Type(), t)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func ArrayOf(t Type, data []byte) (*Array, error) {
 		return nil, err
 	}
 	if want != len(data) {
-		return nil, Shapef("%s takes %d bytes, not %d", t, want, len(data))
+		return nil, Shapef("the array has %d bytes; %s needs %d", len(data), t, want)
 	}
 	if t.DType.IsPacked() {
 		t = Type{U8, Dims(len(data))}

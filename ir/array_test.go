@@ -110,14 +110,14 @@ func TestArraysOfAnotherSizeAreRefused(t *testing.T) {
 		kind error
 		text string
 	}{
-		"too few":          {Floats(F32, []float64{1, 2, 3}, 2, 2), ErrShape, "3 elements in an array of f32[2,2]"},
-		"too many":         {Ints(I32, []int64{1, 2, 3, 4, 5}, 2, 2), ErrShape, "5 elements in an array of i32[2,2]"},
-		"more than one":    {Floats(F32, []float64{1, 2}, []int{}...), ErrShape, "2 elements in an array of f32[]"},
-		"negative dim":     {NewArray(F32, -1), ErrShape, "negative"},
-		"overflowing dims": {Floats(F32, nil, math.MaxInt, math.MaxInt), ErrShape, "too "},
-		"floats as i32":    {Floats(I32, []float64{1}), ErrDType, "i32[1]"},
-		"no element type":  {&Array{}, ErrDType, "no element type"},
-		"none":             {nil, ErrShape, "no array"},
+		"too few":                     {Floats(F32, []float64{1, 2, 3}, 2, 2), ErrShape, "the array has 3 elements; f32[2,2] needs 4"},
+		"too many":                    {Ints(I32, []int64{1, 2, 3, 4, 5}, 2, 2), ErrShape, "the array has 5 elements; i32[2,2] needs 4"},
+		"more than one":               {Floats(F32, []float64{1, 2}, []int{}...), ErrShape, "the array has 2 elements; f32[] needs 1"},
+		"negative dim":                {NewArray(F32, -1), ErrShape, "negative"},
+		"overflowing dims":            {Floats(F32, nil, math.MaxInt, math.MaxInt), ErrShape, "too "},
+		"floats as i32":               {Floats(I32, []float64{1}), ErrDType, "i32[1]"},
+		"the element type is missing": {&Array{}, ErrDType, "the element type is missing"},
+		"none":                        {nil, ErrShape, "no array"},
 	} {
 		if err := c.a.Check(); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %v that says %q", name, err, c.kind, c.text)

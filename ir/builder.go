@@ -52,7 +52,7 @@ func (b *Builder) run(f func(b *Builder)) (g *Graph, err error) {
 		}
 	}()
 	if f == nil {
-		return nil, Errorf(ErrGraph, "no function given that builds graph %q", b.name)
+		return nil, Errorf(ErrGraph, "no function given to build graph %q", b.name)
 	}
 	f(b)
 	return b.finish()
@@ -72,7 +72,7 @@ func (b *Builder) finish() (*Graph, error) {
 	}
 	for _, p := range b.ports {
 		if _, updated := b.named[portName{p.Name, spaceStates}]; p.Kind == StatePort && !updated {
-			return nil, Errorf(ErrGraph, "state %q of graph %q has no new value: each run sets one", p.Name, b.name)
+			return nil, Errorf(ErrGraph, "state %q of graph %q has no new value: call SetState", p.Name, b.name)
 		}
 	}
 	return &Graph{b.name, b.nodes, b.ports, b.outputs, b.named}, nil
@@ -247,10 +247,10 @@ func (b *Builder) posOf(n *Node) Pos {
 func (b *Builder) check(n *Node) ([]Type, error) {
 	for i, v := range n.inputs {
 		if v.node == nil {
-			return nil, Errorf(ErrGraph, "operand %d is no value", i)
+			return nil, Errorf(ErrGraph, "operand %d is not a value", i)
 		}
 		if v.node.owner != b {
-			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: what a loop or branch needs is passed to it", i)
+			return nil, Errorf(ErrGraph, "operand %d belongs to another graph: pass it to the loop or branch", i)
 		}
 	}
 	return infer(n)
@@ -355,13 +355,13 @@ func (b *Builder) port(name string, kind PortKind, attrs Attrs, types []Type) Va
 
 func (b *Builder) checkPort(kind PortKind, name string, t Type) error {
 	if kind > StatePort {
-		return Errorf(ErrGraph, "there is no port kind %d", kind)
+		return Errorf(ErrGraph, "unknown port kind %d", kind)
 	}
 	if err := checkType(t); err != nil {
 		return err
 	}
 	if name == "" {
-		return Errorf(ErrName, "%s without a name", kind)
+		return Errorf(ErrName, "the %s has no name", kind)
 	}
 	if i, taken := b.named[portName{name, spacePorts}]; taken {
 		return b.declaredTwice(name, b.ports[i])
@@ -397,7 +397,7 @@ func (b *Builder) SetState(name string, v Value) {
 	name = b.scoped(name)
 	i, ok := b.named[portName{name, spacePorts}]
 	if !ok || b.ports[i].Kind == InputPort {
-		b.failDeclared(wordState, name, Errorf(ErrName, "there is no state %q", name))
+		b.failDeclared(wordState, name, Errorf(ErrName, "unknown state %q", name))
 		return
 	}
 	if t := b.ports[i].Value.Type(); b.owns(wordState, name, v) && !t.Equal(v.Type()) {
@@ -421,7 +421,7 @@ func (b *Builder) output(space portSpace, o Output) {
 		return
 	}
 	if o.Name == "" {
-		b.failDeclared(word, o.Name, Errorf(ErrName, "output without a name"))
+		b.failDeclared(word, o.Name, Errorf(ErrName, "the output has no name"))
 		return
 	}
 	b.named[key] = len(b.outputs)

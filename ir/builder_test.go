@@ -28,14 +28,14 @@ func TestBuilderRefuses(t *testing.T) {
 			b.Add1(opAdd, nil, b.Port(InputPort, "x", f2), b.Port(InputPort, "y", f3))
 		}, ErrShape, "test.add(f32[2], f32[3])"},
 		{"dtypes that do not fit", func(b *Builder) { b.Add1(opAdd, nil, b.Input("x", F32), b.Input("y", I32)) }, ErrDType, "test.add(f32[], i32[])"},
-		{"unknown op", func(b *Builder) { b.Add1("nope", nil) }, ErrName, `no op "nope"`},
-		{"too few operands", func(b *Builder) { b.Add1(opAdd, nil, b.Input("x", F32)) }, ErrShape, "1 operands given, 2 wanted"},
-		{"too few of any number", func(b *Builder) { b.Add1(opFirst, nil) }, ErrShape, "0 operands given, at least 1 wanted"},
+		{"unknown op", func(b *Builder) { b.Add1("nope", nil) }, ErrName, `unknown op "nope"`},
+		{"too few operands", func(b *Builder) { b.Add1(opAdd, nil, b.Input("x", F32)) }, ErrShape, "1 operands given; it needs 2"},
+		{"too few of any number", func(b *Builder) { b.Add1(opFirst, nil) }, ErrShape, "0 operands given; it needs at least 1"},
 		{"too many operands", func(b *Builder) {
 			x := b.Input("x", F32)
 			b.Add1(opAttrs, &allAttrs{}, x, x, x)
-		}, ErrShape, "3 operands given, 1 to 2 wanted"},
-		{"zero Value", func(b *Builder) { b.Add1(opTwice, nil, Value{}) }, ErrGraph, "operand 0 is no value"},
+		}, ErrShape, "3 operands given; it needs 1 to 2"},
+		{"zero Value", func(b *Builder) { b.Add1(opTwice, nil, Value{}) }, ErrGraph, "operand 0 is not a value"},
 		{"value of another graph", func(b *Builder) { b.Add1(opTwice, nil, other) }, ErrGraph, "operand 0 belongs to another graph"},
 		{"value of the outer graph", func(b *Builder) {
 			x := b.Input("x", F32)
@@ -43,36 +43,36 @@ func TestBuilderRefuses(t *testing.T) {
 		}, ErrGraph, "belongs to another graph"},
 		{"attributes missing", func(b *Builder) { b.Add1(opShape, nil) }, ErrAttr, "attributes"},
 		{"attributes not wanted", func(b *Builder) { b.Add1(opTwice, &shapeAttrs{}, b.Input("x", F32)) }, ErrAttr, "attributes"},
-		{"subgraph missing", func(b *Builder) { b.Add1(opCall, nil) }, ErrGraph, "0 subgraphs given, 1 wanted"},
-		{"nil subgraph", func(b *Builder) { b.AddNode(opCall, nil, []*Graph{nil}) }, ErrGraph, "subgraph missing"},
+		{"no subgraph given", func(b *Builder) { b.Add1(opCall, nil) }, ErrGraph, "0 subgraphs given; it needs 1"},
+		{"nil subgraph", func(b *Builder) { b.AddNode(opCall, nil, []*Graph{nil}) }, ErrGraph, "no subgraph given"},
 		{"persistent value in a subgraph", func(b *Builder) { b.AddNode(opCall, nil, []*Graph{persistent}) }, ErrGraph, `param "x" in subgraph`},
 		{"results of a negative size", func(b *Builder) { b.Add1(opShape, &shapeAttrs{[]Dim{N(-1)}}) }, ErrShape, "axis 0"},
 		{"no result", func(b *Builder) {
 			b.AddNode(opCall, nil, []*Graph{b.Subgraph("empty", func(*Builder) {})})
 		}, ErrGraph, "no result"},
-		{"port made as an op", func(b *Builder) { b.Add1(OpPort, nil) }, ErrGraph, "method of its own"},
-		{"constant made as an op", func(b *Builder) { b.Add1(OpConstant, &ConstantAttrs{Type: f2}) }, ErrGraph, "method of its own"},
+		{"port made as an op", func(b *Builder) { b.Add1(OpPort, nil) }, ErrGraph, "its own method of Builder"},
+		{"constant made as an op", func(b *Builder) { b.Add1(OpConstant, &ConstantAttrs{Type: f2}) }, ErrGraph, "its own method of Builder"},
 
-		{"port without a name", func(b *Builder) { b.Param("", F32) }, ErrName, "param without a name"},
+		{"port without a name", func(b *Builder) { b.Param("", F32) }, ErrName, "the param has no name"},
 		{"port named twice", func(b *Builder) { b.Input("x", F32); b.Param("x", F32) }, ErrName, `: param "x": bad name: "x" is declared twice, first as input f32[]`},
 		{"port of no type", func(b *Builder) { b.Input("x", 0) }, ErrDType, `input "x"`},
 		{"port of an unknown type", func(b *Builder) { b.Input("x", 200) }, ErrDType, `input "x"`},
-		{"port of an unknown kind", func(b *Builder) { b.Port(9, "x", f2) }, ErrGraph, "no port kind 9"},
+		{"port of an unknown kind", func(b *Builder) { b.Port(9, "x", f2) }, ErrGraph, "unknown port kind 9"},
 		{"port of a negative size", func(b *Builder) { b.Input("x", F32, N(2), N(-1)) }, ErrShape, "axis 1"},
 		{"port of too many elements", func(b *Builder) { b.Input("x", F32, N(maxDim), N(2)) }, ErrShape, "too many elements"},
 		{"port with a bad symbol", func(b *Builder) { b.Input("x", F32, Sym("a b")) }, ErrShape, "axis 0"},
 
-		{"output without a name", func(b *Builder) { b.Output("", b.Input("x", F32)) }, ErrName, "output without a name"},
+		{"the output has no name", func(b *Builder) { b.Output("", b.Input("x", F32)) }, ErrName, "the output has no name"},
 		{"output named twice", func(b *Builder) { x := b.Input("x", F32); b.Output("y", x); b.Output("y", x) }, ErrName, `: output "y": bad name: "y" is declared twice`},
 		{"output of no value", func(b *Builder) { b.Output("y", Value{}) }, ErrGraph, "no value given"},
 		{"output of another graph", func(b *Builder) { b.Output("y", other) }, ErrGraph, "another graph"},
 		{"state without an update", func(b *Builder) { b.State("s", F32) }, ErrGraph, `state "s" of graph "g" has no new value`},
-		{"update without a state", func(b *Builder) { b.SetState("x", b.Input("x", F32)) }, ErrName, `: state "x": bad name: there is no state "x"`},
+		{"update without a state", func(b *Builder) { b.SetState("x", b.Input("x", F32)) }, ErrName, `: state "x": bad name: unknown state "x"`},
 		{"state updated twice", func(b *Builder) { s := b.State("s", F32); b.SetState("s", s); b.SetState("s", s) }, ErrName, `"s" is declared twice`},
 		{"update of another shape", func(b *Builder) { b.State("s", F32); b.SetState("s", b.Input("x", F32, N(1))) }, ErrShape, `state "s" is f32[], its new value f32[1]`},
 		{"update of another dtype", func(b *Builder) { b.State("s", F32); b.SetState("s", b.Input("x", F16)) }, ErrDType, `state "s" is f32[]`},
 
-		{"constant of the wrong length", func(b *Builder) { b.Constant(f2, make([]byte, 7)) }, ErrShape, "takes 8 bytes, not 7"},
+		{"constant of the wrong length", func(b *Builder) { b.Constant(f2, make([]byte, 7)) }, ErrShape, "the constant has 7 bytes; f32[2] needs 8"},
 		{"constant of symbolic size", func(b *Builder) { b.Constant(TypeOf(F32, Sym("n"), N(0)), nil) }, ErrShape, "symbolic"},
 		{"constant of no type", func(b *Builder) { b.Constant(Type{}, nil) }, ErrDType, "constant"},
 	}

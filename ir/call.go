@@ -19,7 +19,7 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	}
 	for _, name := range sortedKeys(inputs) {
 		if _, ok := g.Port(name); !ok {
-			b.failDeclared(word, g.name, Errorf(ErrName, "graph %q has no port %q", g.name, name))
+			b.failDeclared(word, g.name, Errorf(ErrName, "unknown port %q of graph %q", name, g.name))
 			return nil
 		}
 	}
@@ -33,7 +33,7 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 		v, given := inputs[p.Name]
 		switch {
 		case !given && p.Kind == InputPort:
-			b.failDeclared(word, g.name, Errorf(ErrName, "input %q of graph %q is not given", p.Name, g.name))
+			b.failDeclared(word, g.name, Errorf(ErrName, "input %q of graph %q has no value", p.Name, g.name))
 		case !given:
 			v = b.portFor(p)
 		}
@@ -73,7 +73,7 @@ func (g *Graph) bindTo(inputs map[string]Value) (*Graph, error) {
 				continue
 			}
 			if first, bound := sizes[symbol]; bound && first != n {
-				return g, Shapef("%s of graph %q is %d by %q and %d by %q", symbol, g.name, first, from[symbol], n, p.Name)
+				return g, Shapef("size %s of graph %q is %d in %q and %d in %q", symbol, g.name, first, from[symbol], n, p.Name)
 			}
 			sizes[symbol], from[symbol] = n, p.Name
 		}

@@ -159,8 +159,8 @@ func TestCallBindsSymbols(t *testing.T) {
 func TestCallRefusesSizesThatContradict(t *testing.T) {
 	inner := affine(t)
 	for want, shapes := range map[string][2][]ir.Dim{
-		`n of graph "affine" is 3 by "x" and 4 by "scale"`:     {ir.Dims(3, 2), ir.Dims(4)},
-		`"x" of graph "affine" is f64[3,2], f64[3,5] is given`: {ir.Dims(3, 5), ir.Dims(3)},
+		`size n of graph "affine" is 3 in "x" and 4 in "scale"`: {ir.Dims(3, 2), ir.Dims(4)},
+		`"x" of graph "affine" is f64[3,2], f64[3,5] is given`:  {ir.Dims(3, 5), ir.Dims(3)},
 	} {
 		_, err := ir.Build("g", func(b *ir.Builder) {
 			b.Call(inner, map[string]ir.Value{"x": b.Input("x", ir.F64, shapes[0]...), "scale": b.Input("scale", ir.F64, shapes[1]...)})

@@ -6,20 +6,20 @@ import "github.com/rlx-go/rlx/ir/scalar"
 func infer(n *Node) ([]Type, error) {
 	d := n.def
 	if d == nil {
-		return nil, Errorf(ErrName, "there is no op %q", string(n.op))
+		return nil, Errorf(ErrName, "unknown op %q", string(n.op))
 	}
 	if n.op == OpPort || n.op == OpConstant {
-		return nil, Errorf(ErrGraph, "%s is added by a method of its own", n.op)
+		return nil, Errorf(ErrGraph, "%s needs its own method of Builder", n.op)
 	}
 	least, most := d.arity()
 	if len(n.inputs) < least || most >= 0 && len(n.inputs) > most {
-		return nil, Shapef("%d operands given, %s wanted", len(n.inputs), arityString(least, most))
+		return nil, Shapef("%d operands given; it needs %s", len(n.inputs), arityString(least, most))
 	}
 	if (d.NewAttrs == nil) != (n.attrs == nil) {
-		return nil, Attrf("attributes missing or not wanted")
+		return nil, Attrf("attributes of another type given")
 	}
 	if len(n.subs) != d.Subgraphs {
-		return nil, Errorf(ErrGraph, "%d subgraphs given, %d wanted", len(n.subs), d.Subgraphs)
+		return nil, Errorf(ErrGraph, "%d subgraphs given; it needs %d", len(n.subs), d.Subgraphs)
 	}
 	for _, s := range n.subs {
 		if err := checkClosed(s); err != nil {
@@ -31,7 +31,7 @@ func infer(n *Node) ([]Type, error) {
 		return nil, err
 	}
 	if len(types) == 0 {
-		return nil, Errorf(ErrGraph, "the shape rule gives no result")
+		return nil, Errorf(ErrGraph, "the shape rule returned no result")
 	}
 	for _, t := range types {
 		if err := checkType(t); err != nil {
@@ -52,7 +52,7 @@ func checkScalar(n *Node) error {
 	x := make([]scalar.Expr, len(n.inputs))
 	for i, v := range n.inputs {
 		if !v.Shape().Equal(result.Shape) {
-			return Shapef("its Scalar body computes elements of %s from those of %s", result, v.Type())
+			return Shapef("its Scalar body reads %s; it must read the shape of %s", v.Type(), result)
 		}
 		x[i] = scalar.Arg(i, v.DType())
 	}
@@ -61,7 +61,7 @@ func checkScalar(n *Node) error {
 	case err != nil:
 		return DTypef("its Scalar body is wrong: %v", err)
 	case e == nil || e.Type != result.DType:
-		return DTypef("its Scalar body does not give %s", result.DType)
+		return DTypef("its Scalar body must return %s", result.DType)
 	}
 	return nil
 }
@@ -69,11 +69,11 @@ func checkScalar(n *Node) error {
 // checkClosed checks that a graph can be owned by a node: its only ports are plain inputs.
 func checkClosed(g *Graph) error {
 	if g == nil {
-		return Errorf(ErrGraph, "subgraph missing")
+		return Errorf(ErrGraph, "no subgraph given")
 	}
 	for _, p := range g.ports {
 		if p.Kind != InputPort {
-			return Errorf(ErrGraph, "%s %q in subgraph %q: a node can own no persistent values", p.Kind, p.Name, g.name)
+			return Errorf(ErrGraph, "%s %q in subgraph %q: a subgraph must not own persistent values", p.Kind, p.Name, g.name)
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ func arityString(least, most int) string {
 // checkType checks that values of type t can exist.
 func checkType(t Type) error {
 	if !t.DType.Valid() {
-		return DTypef("no element type")
+		return DTypef("the element type is missing")
 	}
 	for i, d := range t.Shape {
 		if !d.Valid() {
@@ -114,7 +114,7 @@ func checkConstant(t Type, data []byte) error {
 		return err
 	}
 	if size != len(data) {
-		return Shapef("%s takes %d bytes, not %d", t, size, len(data))
+		return Shapef("the constant has %d bytes; %s needs %d", len(data), t, size)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func Register(d *Def) error {
 		return Errorf(ErrDef, "no definition given")
 	}
 	if !isOpName(d.Op) {
-		return Errorf(ErrName, "%q cannot be the name of an op", string(d.Op))
+		return Errorf(ErrName, "invalid op name %q", string(d.Op))
 	}
 	if fault := d.check(); fault != "" {
 		return Errorf(ErrDef, "op %q: %s", string(d.Op), fault)

@@ -83,8 +83,8 @@ func TestWrongScalarBodyIsFoundWhereTheNodeIsAskedFor(t *testing.T) {
 		"mixed types": {sameTypes, func(_ *Node, x []scalar.Expr) scalar.Expr {
 			return scalar.Add(x[0], scalar.ConstI(I32, 1))
 		}, ErrDType, "add(f32, i32)"},
-		"another type":  {sameTypes, func(_ *Node, x []scalar.Expr) scalar.Expr { return scalar.Convert(x[0], I32) }, ErrDType, "does not give f32"},
-		"nothing":       {sameTypes, func(*Node, []scalar.Expr) scalar.Expr { return nil }, ErrDType, "does not give f32"},
+		"another type":  {sameTypes, func(_ *Node, x []scalar.Expr) scalar.Expr { return scalar.Convert(x[0], I32) }, ErrDType, "must return f32"},
+		"nothing":       {sameTypes, func(*Node, []scalar.Expr) scalar.Expr { return nil }, ErrDType, "must return f32"},
 		"another shape": {two, first, ErrShape, "f32[2]"},
 	} {
 		op := Op("test.wrong_" + strings.ReplaceAll(name, " ", "_"))

@@ -111,17 +111,17 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 		for _, s := range t.symbols {
 			v, ok := values[s]
 			if !ok {
-				return 0, Errorf(ErrSymbol, "no number is given for %q, in the size %s", s, d)
+				return 0, Errorf(ErrSymbol, "symbol %q of size %s has no value", s, d)
 			}
 			if v < 0 {
-				return 0, Shapef("%q in %s is %d", s, d, v)
+				return 0, Shapef("symbol %q of size %s is %d; it must be 0 or greater", s, d, v)
 			}
 			c = c.mul(ratio{int64(v), 1})
 		}
 		sum = sum.add(c)
 	}
 	if sum.den != 1 || sum.num < 0 || sum.num > maxDim {
-		return 0, Shapef("%s is not a size for the given symbols", d)
+		return 0, Shapef("size %s is negative or too large for the given symbols", d)
 	}
 	return int(sum.num), nil
 }

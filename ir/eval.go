@@ -47,7 +47,7 @@ func Eval(g *Graph, inputs map[string]*Array, o EvalOptions) ([]*Array, error) {
 	}
 	for name := range inputs {
 		if _, ok := g.Port(name); !ok {
-			return nil, Errorf(ErrName, "graph %q has no port %q", g.name, name)
+			return nil, Errorf(ErrName, "unknown port %q of graph %q", name, g.name)
 		}
 	}
 	return evalGraph(&EvalContext{Options: o}, g, inputs)
@@ -82,7 +82,7 @@ func checkSize(n *Node) error {
 		elements := 1
 		for _, d := range dims {
 			if d > 0 && elements > left/d {
-				return Errorf(ErrUnsupported, "%s has more than the %d elements that Eval makes", t, maxEval)
+				return Errorf(ErrUnsupported, "%s is too large; Eval computes up to %d elements", t, maxEval)
 			}
 			elements *= d
 		}
@@ -98,7 +98,7 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 	case *PortAttrs:
 		x := inputs[a.Name]
 		if x == nil {
-			return nil, Errorf(ErrName, "no value is given")
+			return nil, Errorf(ErrName, "no value given")
 		}
 		if err := x.check(n.types[0]); err != nil {
 			return nil, err
@@ -136,11 +136,11 @@ func evalNode(c *EvalContext, n *Node, at func(Value) *Array, inputs map[string]
 // checkResults checks the results of a reference implementation against the shape rule.
 func checkResults(n *Node, out []*Array) error {
 	if len(out) != len(n.types) {
-		return Errorf(ErrGraph, "Eval gives %d results, Infer %d", len(out), len(n.types))
+		return Errorf(ErrGraph, "Eval returned %d results; Infer returned %d", len(out), len(n.types))
 	}
 	for i, x := range out {
 		if err := x.check(n.types[i]); err != nil {
-			return format.Errorf("result %d of Eval: %w", i, err)
+			return format.Errorf("Eval, result %d: %w", i, err)
 		}
 	}
 	return nil

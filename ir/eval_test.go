@@ -54,16 +54,16 @@ func TestEvalRefuses(t *testing.T) {
 		kind   error
 		msg    string
 	}{
-		{"missing input", twice, nil, ErrName, `input "x": bad name: no value is given`},
-		{"nil input", twice, map[string]*Array{"x": nil}, ErrName, `input "x": bad name: no value is given`},
-		{"unknown input", twice, map[string]*Array{"x": x2, "y": x2}, ErrName, `no port "y"`},
-		{"wrong dtype", twice, map[string]*Array{"x": Ints(I32, []int64{1, 2})}, ErrDType, `input "x": dtype mismatch: i32[2] where f32[2] is wanted`},
-		{"wrong size", twice, map[string]*Array{"x": Floats(F32, []float64{1, 2, 3})}, ErrShape, "f32[3] where f32[2]"},
-		{"wrong rank", twice, map[string]*Array{"x": Floats(F32, []float64{1, 2}, 1, 2)}, ErrShape, "f32[1,2] where f32[2]"},
+		{"missing input", twice, nil, ErrName, `input "x": bad name: no value given`},
+		{"nil input", twice, map[string]*Array{"x": nil}, ErrName, `input "x": bad name: no value given`},
+		{"unknown input", twice, map[string]*Array{"x": x2, "y": x2}, ErrName, `unknown port "y"`},
+		{"wrong dtype", twice, map[string]*Array{"x": Ints(I32, []int64{1, 2})}, ErrDType, `input "x": dtype mismatch: the value is i32[2]; it must be f32[2]`},
+		{"wrong size", twice, map[string]*Array{"x": Floats(F32, []float64{1, 2, 3})}, ErrShape, "the value is f32[3]; it must be f32[2]"},
+		{"wrong rank", twice, map[string]*Array{"x": Floats(F32, []float64{1, 2}, 1, 2)}, ErrShape, "the value is f32[1,2]; it must be f32[2]"},
 		{"dims that lie", twice, map[string]*Array{"x": {DType: F32, Dims: []int{2}, F: []float64{1}}}, ErrShape, "1 elements"},
-		{"elements of another kind", twice, map[string]*Array{"x": {DType: F32, Dims: []int{2}, I: []int64{1, 2}}}, ErrDType, "given as another type's"},
-		{"symbolic size", symbolic, map[string]*Array{"x": x2}, ErrShape, "f32[2] where f32[n]"},
-		{"meaning that does not keep to the shape rule", liar, map[string]*Array{"x": Float(F32, 1)}, ErrDType, "result 0 of Eval"},
+		{"elements of another kind", twice, map[string]*Array{"x": {DType: F32, Dims: []int{2}, I: []int64{1, 2}}}, ErrDType, "have another type"},
+		{"symbolic size", symbolic, map[string]*Array{"x": x2}, ErrShape, "the value is f32[2]; it must be f32[n]"},
+		{"meaning that does not keep to the shape rule", liar, map[string]*Array{"x": Float(F32, 1)}, ErrDType, "Eval, result 0"},
 		{"no meaning", noMeaning, nil, ErrNoRule, "test.shape has no Eval"},
 	}
 	for _, tt := range tests {

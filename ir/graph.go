@@ -339,7 +339,7 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 			return nil, Errorf(ErrGraph, "entry %q of module %q has no graph", e.Name, name)
 		}
 		if len(e.Graph.outputs) == 0 {
-			return nil, Errorf(ErrGraph, "graph %q, entry %q of module %q, has no outputs and no states: nothing would be computed", e.Graph.name, e.Name, name)
+			return nil, Errorf(ErrGraph, "graph %q, entry %q of module %q, has no outputs and no states; it needs one", e.Graph.name, e.Name, name)
 		}
 		seen[e.Name] = true
 		for _, p := range e.Graph.ports {

@@ -123,13 +123,13 @@ func parseLiteral(s string, t Type, splats *splatBudget) ([]byte, error) {
 		ok = err == nil
 	}
 	if !ok {
-		return nil, Errorf(ErrSyntax, "%q is no literal of %s", shorten(s), t.DType)
+		return nil, Errorf(ErrSyntax, "%q is not a literal of %s", shorten(s), t.DType)
 	}
 	if len(data) == 0 || len(data) != t.DType.Size() || len(data) == want {
 		return data, nil
 	}
 	if !splats.spend(max(want-len(data), 0)) {
-		return nil, Errorf(ErrSyntax, "the equal elements of all literals take more than %d bytes", maxSplat)
+		return nil, Errorf(ErrSyntax, "literals of equal elements take more than %d bytes", maxSplat)
 	}
 	return bytes.Repeat(data, want/len(data)), nil
 }
@@ -152,7 +152,7 @@ func parseList(s string, d DType) ([]byte, error) {
 func appendElement(data []byte, d DType, s string) ([]byte, error) {
 	bits, ok := parseElement(d, s)
 	if !ok {
-		return nil, Errorf(ErrSyntax, "%q is no element of %s", shorten(s), d)
+		return nil, Errorf(ErrSyntax, "%q is not an element of %s", shorten(s), d)
 	}
 	return appendBits(data, d.Size(), bits), nil
 }

@@ -95,7 +95,7 @@ func (l *KernelsLowering) For(n *Node, caps loop.Caps) (*Algorithm, error) {
 func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 	k := x.Kernel
 	if len(k.Scalars) > 0 || k.Counters > 0 {
-		return format.Errorf("it reads scalars or counters, which are those of other programs")
+		return format.Errorf("it reads scalars or counters; a kernel of an op must not")
 	}
 	storage := 0
 	for _, array := range k.Arrays {
@@ -103,7 +103,7 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 			continue
 		}
 		if storage++; storage > len(x.Arrays) {
-			return format.Errorf("it has more storage arrays than the %d given", len(x.Arrays))
+			return format.Errorf("it has more storage arrays than the launch lists, %d", len(x.Arrays))
 		}
 		m := x.Arrays[storage-1]
 		t, err := a.typeOf(n, m)
@@ -113,15 +113,15 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 		size, _ := t.Shape.Size().Const()
 		switch width := array.Width; {
 		case array.DType != t.DType || width != 1 && width != 4 || array.Len*width != max(size, 1):
-			return format.Errorf("array %q, %d × %d of %s, is not as %s", array.Name, array.Len, width, array.DType, t)
+			return format.Errorf("array %q is %d × %d of %s; it must be %s", array.Name, array.Len, width, array.DType, t)
 		case m.Space == OperandMemory && array.Access != loop.Read:
-			return format.Errorf("it writes operand %d", m.Number)
+			return format.Errorf("it writes operand %d; operands are read only", m.Number)
 		case slices.Index(x.Arrays, m) < storage-1:
-			return format.Errorf("array %q is another one's memory", array.Name)
+			return format.Errorf("array %q shares its memory with another array", array.Name)
 		}
 	}
 	if storage < len(x.Arrays) {
-		return format.Errorf("it has %d storage arrays of the %d given", storage, len(x.Arrays))
+		return format.Errorf("it has %d storage arrays; the launch lists %d", storage, len(x.Arrays))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (a *Algorithm) check(n *Node, x KernelLaunch) error {
 func (a *Algorithm) checkCall(n *Node, x KernelLaunch) error {
 	arrays := x.Routine.Arrays()
 	if len(arrays) != len(x.Arrays) {
-		return format.Errorf("it has %d arrays, not the %d given", len(arrays), len(x.Arrays))
+		return format.Errorf("it has %d arrays; the launch lists %d", len(arrays), len(x.Arrays))
 	}
 	for i, m := range x.Arrays {
 		t, err := a.typeOf(n, m)
@@ -140,9 +140,9 @@ func (a *Algorithm) checkCall(n *Node, x KernelLaunch) error {
 		size, _ := t.Shape.Size().Const()
 		switch bytes := size * loop.DeviceSize(t.DType); {
 		case bytes < arrays[i].Bytes:
-			return format.Errorf("array %d takes %d bytes, and %s has %d", i, arrays[i].Bytes, t, bytes)
+			return format.Errorf("array %d is %s of %d bytes; it must have %d", i, t, bytes, arrays[i].Bytes)
 		case m.Space == OperandMemory && arrays[i].Written:
-			return format.Errorf("it writes operand %d", m.Number)
+			return format.Errorf("it writes operand %d; operands are read only", m.Number)
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (a *Algorithm) checkCall(n *Node, x KernelLaunch) error {
 func (a *Algorithm) typeOf(n *Node, m Memory) (Type, error) {
 	types := [...][]Type{n.InTypes(), n.Types(), a.Scratch}
 	if int(m.Space) >= len(types) || m.Number < 0 || m.Number >= len(types[m.Space]) {
-		return Type{}, format.Errorf("there is no memory %d of space %d", m.Number, m.Space)
+		return Type{}, format.Errorf("unknown memory %d of space %d", m.Number, m.Space)
 	}
 	return types[m.Space][m.Number], nil
 }

@@ -36,7 +36,7 @@ func Parse(text string) (*Graph, error) {
 	g := p.graph(0)
 	p.space()
 	if p.pos < len(p.text) {
-		p.failf(p.pos, "nothing may follow the graph")
+		p.failf(p.pos, "text follows the graph")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -144,7 +144,7 @@ func (p *parser) node(k *block) {
 		results = p.call(k, Op(op), at)
 	}
 	if k.b.err == nil && p.err == nil && len(results) != len(names) {
-		p.failf(start, "%d names for %d results", len(names), len(results))
+		p.failf(start, "%d names given for %d results", len(names), len(results))
 	}
 	if p.err != nil || k.b.err != nil {
 		return
@@ -214,7 +214,7 @@ func (p *parser) constant(k *block) []Value {
 func (p *parser) call(k *block, op Op, at int) []Value {
 	d, ok := Lookup(op)
 	if !ok || d.Op == OpPort {
-		p.failf(at, "there is no op %q", shorten(string(op)))
+		p.failf(at, "unknown op %q", shorten(string(op)))
 		return nil
 	}
 	p.expect("(")
@@ -415,7 +415,7 @@ func (p *parser) dtype() DType {
 	w := p.word()
 	d, err := dtype.Parse(w)
 	if err != nil {
-		p.failf(at, "%q is no element type", shorten(w))
+		p.failf(at, "unknown element type %q", shorten(w))
 	}
 	return d
 }
@@ -486,7 +486,7 @@ func (a *attrParser) Int(name string, p *int) {
 func (p *parser) parseInt(at int, s string) int {
 	x, err := strconv.Atoi(s)
 	if err != nil {
-		p.failf(at, "%q is no integer", shorten(s))
+		p.failf(at, "%q is not an integer", shorten(s))
 	}
 	return x
 }
@@ -505,7 +505,7 @@ func (a *attrParser) Float(name string, p *float64) {
 func (p *parser) parseFloat(at int, s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		p.failf(at, "%q is no number", shorten(s))
+		p.failf(at, "%q is not a number", shorten(s))
 	}
 	return x
 }

@@ -35,10 +35,10 @@ type verifier struct {
 
 func (v *verifier) node(i int, n *Node) error {
 	if n.id != i || n.owner != v.g.nodes[0].owner {
-		return Errorf(ErrGraph, "the node is number %d of another graph", n.id)
+		return Errorf(ErrGraph, "it is node %d of another graph", n.id)
 	}
 	if d, _ := Lookup(n.op); d != n.def {
-		return Errorf(ErrGraph, "the definition is another op's")
+		return Errorf(ErrGraph, "its definition is that of another op")
 	}
 	for j, in := range n.inputs {
 		if err := v.operand(in, i); err != nil {
@@ -50,7 +50,7 @@ func (v *verifier) node(i int, n *Node) error {
 		return v.port(n, a)
 	case *ConstantAttrs:
 		if len(n.types) != 1 || !n.types[0].Equal(a.Type) {
-			return Errorf(ErrGraph, "a literal of %s stored as %s", a.Type, formatTypes(n.types))
+			return Errorf(ErrGraph, "a literal of %s is stored as %s", a.Type, formatTypes(n.types))
 		}
 		return checkConstant(a.Type, a.Data)
 	}
@@ -61,13 +61,13 @@ func (v *verifier) node(i int, n *Node) error {
 func (v *verifier) operand(in Value, limit int) error {
 	n := in.node
 	if n == nil {
-		return Errorf(ErrGraph, "no value")
+		return Errorf(ErrGraph, "it is not a value")
 	}
 	if n.id >= limit || v.g.nodes[n.id] != n {
-		return Errorf(ErrGraph, "a value that comes later or of another graph")
+		return Errorf(ErrGraph, "it is a later value or one of another graph")
 	}
 	if in.index < 0 || in.index >= len(n.types) {
-		return Errorf(ErrGraph, "result %d of %d", in.index, len(n.types))
+		return Errorf(ErrGraph, "it is result %d; the node has %d", in.index, len(n.types))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (v *verifier) port(n *Node, a *PortAttrs) error {
 func (v *verifier) name(name string, space portSpace) error {
 	key := portName{name, space}
 	if name == "" || v.named[key] {
-		return Errorf(ErrName, "%q is empty or declared twice", name)
+		return Errorf(ErrName, "the name %q is empty or declared twice", name)
 	}
 	v.named[key] = true
 	return nil
@@ -104,7 +104,7 @@ func (v *verifier) call(n *Node) error {
 		return err
 	}
 	if !slices.EqualFunc(types, n.types, Type.Equal) {
-		return Errorf(ErrGraph, "the shape rule gives %s, the node has %s", formatTypes(types), formatTypes(n.types))
+		return Errorf(ErrGraph, "the node is %s; the shape rule returned %s", formatTypes(n.types), formatTypes(types))
 	}
 	return checkAttrs(n)
 }
@@ -118,7 +118,7 @@ func checkAttrs(n *Node) error {
 		return Errorf(ErrAttr, "%s cannot be read back: %s", text, p.err.Msg)
 	}
 	if s := FormatAttrs(again); s != text {
-		return Errorf(ErrAttr, "%s is read back as %s", text, s)
+		return Errorf(ErrAttr, "%s reads back as %s", text, s)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func checkAttrs(n *Node) error {
 // ends checks ports and outputs.
 func (v *verifier) ends() error {
 	if v.ports != len(v.g.ports) {
-		return Errorf(ErrGraph, "%d ports declared, %d there", len(v.g.ports), v.ports)
+		return Errorf(ErrGraph, "%d ports declared; the graph has %d", len(v.g.ports), v.ports)
 	}
 	for _, o := range v.g.outputs {
 		if err := v.output(o); err != nil {
@@ -150,7 +150,7 @@ func (v *verifier) output(o Output) error {
 	}
 	p, ok := v.g.Port(o.Name)
 	if !ok || p.Kind == InputPort {
-		return Errorf(ErrName, "there is no such state")
+		return Errorf(ErrName, "unknown state %q", o.Name)
 	}
 	if t, u := p.Value.Type(), o.Value.Type(); !t.Equal(u) {
 		return mismatch(t, u, "the state is %s, its new value %s", t, u)

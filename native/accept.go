@@ -14,14 +14,14 @@ import (
 // [ir.ErrDType], [ir.ErrShape] or [ir.ErrIndex].
 func (s Slot) Accept(t Tensor) error {
 	if t.DType != s.DType {
-		return ir.DTypef("%s is %s, given as %s", s.Name, typeText(s.DType, s.Dims), t)
+		return ir.DTypef("%s is %s; it must be %s", s.Name, t, typeText(s.DType, s.Dims))
 	}
 	if !slices.Equal(t.Dims, s.Dims) {
 		hint := ""
 		if slices.Contains(t.Dims, 0) {
 			hint = ": an empty batch has no result"
 		}
-		return ir.Shapef("%s is %s, given as %s%s", s.Name, typeText(s.DType, s.Dims), t, hint)
+		return ir.Shapef("%s is %s; it must be %s%s", s.Name, t, typeText(s.DType, s.Dims), hint)
 	}
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
@@ -63,7 +63,7 @@ func checkRange[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](s Slot
 	lo, hi := int64(s.Lo), int64(s.Hi)
 	for i, x := range unsafe.Slice((*T)(unsafe.Pointer(&t.Data[0])), len(t.Data)/int(unsafe.Sizeof(zero))) {
 		if v := int64(x); v < lo || v >= hi {
-			return ir.Errorf(ir.ErrIndex, "element %d of %s is %d, outside [%d, %d)", i, s.Name, v, s.Lo, s.Hi)
+			return ir.Errorf(ir.ErrIndex, "element %d of %s is %d; it must be in [%d, %d)", i, s.Name, v, s.Lo, s.Hi)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func AcceptAll(backend, call string, slots []Slot, role Role, given map[string]T
 	}
 	if known < len(given) {
 		name, there := unknown(slots, role, given)
-		return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: name, Err: fmt.Errorf("there is no %s %q: there are %v", role, name, there)}
+		return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: name, Err: fmt.Errorf("unknown %s %q: have %v", role, name, there)}
 	}
 	if complete && missing != nil {
 		return &Error{Backend: backend, Call: call, Kind: ir.ErrName, Name: missing.Name, Err: fmt.Errorf("%s %q is missing", role, missing.Name)}

@@ -27,7 +27,7 @@ type Budget struct {
 // the device's. The error is of kind [ir.ErrAttr] for an invalid number of bytes.
 func (o Options) Budget(device Budget) (Budget, error) {
 	if o.Memory < 0 {
-		return Budget{}, ir.Attrf("the option Memory is %d bytes: the number must not be negative", o.Memory)
+		return Budget{}, ir.Attrf("Memory is %d bytes; it must be 0 or greater", o.Memory)
 	}
 	if o.Memory > 0 {
 		return Budget{o.Memory, "the option Memory"}, nil
@@ -61,7 +61,7 @@ func ParseBytes(text string) (int64, error) {
 	if bytes := n * unit; err == nil && known && bytes >= 1 && bytes < math.MaxInt64 {
 		return int64(bytes), nil
 	}
-	return 0, ir.Attrf("%q is not a number of bytes such as 8GiB, 500MB or 1048576", text)
+	return 0, ir.Attrf("%q is not a number of bytes; write it as 8GiB, 500MB or 1048576", text)
 }
 
 // FormatBytes formats a number of bytes: "1.50 GiB", "12 bytes".

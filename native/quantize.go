@@ -24,7 +24,7 @@ func Quantize(d ir.DType, x []float32, dims ...int) (Tensor, error) {
 		return Tensor{}, err
 	}
 	if n, ok := count(dims); !ok || n != len(x) {
-		return Tensor{}, ir.Shapef("%d numbers for %s", len(x), typeText(d, dims))
+		return Tensor{}, ir.Shapef("%d numbers given for %s", len(x), typeText(d, dims))
 	}
 	elems, size := d.Block()
 	last := len(dims) - 1
@@ -78,10 +78,10 @@ func largest(x []float32) float32 {
 
 func checkBlocks(d ir.DType, dims []int) error {
 	if d != dtype.Q8_0 && d != dtype.Q4_0 {
-		return ir.DTypef("%s is neither q8_0 nor q4_0", d)
+		return ir.DTypef("the element type is %s; it must be q8_0 or q4_0", d)
 	}
 	if elems, _ := d.Block(); len(dims) == 0 || dims[len(dims)-1]%elems != 0 {
-		return ir.Shapef("%s: the last axis is no whole number of blocks of %d", typeText(d, dims), elems)
+		return ir.Shapef("%s: the last axis must be a multiple of the block size %d", typeText(d, dims), elems)
 	}
 	return nil
 }

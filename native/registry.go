@@ -67,7 +67,7 @@ func Lookup(name string) (Backend, error) {
 	if pkg := packages[base]; pkg != "" && !slices.Contains(names, base) {
 		return nil, unknownError(fmt.Sprintf("unknown device %q: import _ %q", name, pkg))
 	}
-	return nil, unknownError(fmt.Sprintf("unknown device %q: this program has %s", name, strings.Join(names, ", ")))
+	return nil, unknownError(fmt.Sprintf("unknown device %q: have %s", name, strings.Join(names, ", ")))
 }
 
 // packages maps the names of rlx's own backends to the packages that register them.

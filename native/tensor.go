@@ -130,7 +130,7 @@ func (t Tensor) Bools() ([]bool, error) { return elements[bool](t, ir.Bool) }
 
 func elements[T Element](t Tensor, d ir.DType) ([]T, error) {
 	if t.DType != d {
-		return nil, ir.DTypef("a tensor of %s has no elements of %s", t.DType, d)
+		return nil, ir.DTypef("the tensor is %s; its elements cannot be read as %s", t.DType, d)
 	}
 	return Elements[T](t)
 }
@@ -156,7 +156,7 @@ func Elements[T Element](t Tensor) ([]T, error) {
 }
 
 func elementSize(d ir.DType, size int) error {
-	return ir.DTypef("an element of %s has %d bytes and is not one of a slice of %d", d, d.Size(), size)
+	return ir.DTypef("the element type is %s of %d bytes; the slice has elements of %d", d, d.Size(), size)
 }
 
 // Len returns the number of elements, 0 if the dims are invalid.
@@ -170,11 +170,11 @@ func (t Tensor) Len() int {
 // neither 0 nor 1.
 func (t Tensor) Check() error {
 	if !t.DType.Valid() {
-		return ir.DTypef("a tensor without an element type")
+		return ir.DTypef("the tensor has no element type")
 	}
 	n, ok := count(t.Dims)
 	if !ok {
-		return ir.Shapef("dims %v of a tensor", t.Dims)
+		return ir.Shapef("dims are %v; each must be 0 or greater", t.Dims)
 	}
 	bytes, err := t.DType.Bytes(n)
 	if err != nil {
@@ -182,13 +182,13 @@ func (t Tensor) Check() error {
 	}
 	if bytes != len(t.Data) {
 		if size := t.DType.Size(); size > 0 && len(t.Data)%size == 0 {
-			return ir.Shapef("%s has %d elements, given with %d", t, n, len(t.Data)/size)
+			return ir.Shapef("%s has %d elements; it must have %d", t, len(t.Data)/size, n)
 		}
-		return ir.Shapef("%s takes %d bytes, given with %d", t, bytes, len(t.Data))
+		return ir.Shapef("%s has %d bytes; it must have %d", t, len(t.Data), bytes)
 	}
 	if t.DType == ir.Bool {
 		if i := slices.IndexFunc(t.Data, func(b byte) bool { return b > 1 }); i >= 0 {
-			return ir.DTypef("element %d of %s is %d, which is no bool", i, t, t.Data[i])
+			return ir.DTypef("element %d of %s is %d; a bool must be 0 or 1", i, t, t.Data[i])
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ type none struct{}
 
 var errNone = &native.Error{
 	Backend: Name, Call: "probe", Kind: native.ErrUnavailable,
-	Err: errors.New("this program was built without cgo, which the GPU driver is reached through"),
+	Err: errors.New("this program was built without cgo: build it with CGO_ENABLED=1 and a C compiler"),
 }
 
 func (none) Name() string      { return Name }

@@ -55,7 +55,7 @@ func (p *program) Set(ctx context.Context, name string, t native.Tensor) error {
 
 func (p *program) Get(ctx context.Context, name string) (native.Tensor, error) {
 	if p.plan.Lookup(name) == nil { // the session would also read outputs
-		return native.Tensor{}, fault("get", ir.Errorf(ir.ErrName, "there is no parameter or state %q", name))
+		return native.Tensor{}, fault("get", ir.Errorf(ir.ErrName, "unknown parameter or state %q", name))
 	}
 	t, err := p.s.Read(ctx, name)
 	return native.Tensor(t), fault("get", err)
@@ -97,7 +97,7 @@ func (p *program) find(name string) (*entry, error) {
 	if e := p.entries[name]; e != nil {
 		return e, nil
 	}
-	return nil, fault(name, ir.Errorf(ir.ErrName, "there is no such entry: there are %v", p.Entries()))
+	return nil, fault(name, ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, p.Entries()))
 }
 
 func (p *program) Run(ctx context.Context, name string, in map[string]native.Tensor) (native.Run, error) {

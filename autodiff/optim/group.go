@@ -42,10 +42,10 @@ func completeGroups(groups []Group, opt Optimizer, trained []string) ([]*Group, 
 	var out []*Group
 	for i, g := range groups {
 		if g.Match == nil {
-			return nil, ir.Attrf("group %d of the step has no Match", i)
+			return nil, ir.Attrf("group %d has no Match; it needs the names of its parameters", i)
 		}
 		if !g.mayBeEmpty && !slices.ContainsFunc(trained, g.Match) {
-			return nil, ir.Errorf(ir.ErrName, "group %d of the step matches no trained parameter: there are %v", i, trained)
+			return nil, ir.Errorf(ir.ErrName, "group %d matches no trained parameter: have %v", i, trained)
 		}
 		if g.Optimizer == nil {
 			g.Optimizer = opt

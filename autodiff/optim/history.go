@@ -27,15 +27,15 @@ func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 	}
 	out, ok := step.Output(output)
 	if !ok || out.State {
-		return nil, ir.Errorf(ir.ErrName, "history: graph %s has no output %q", step.Name(), output)
+		return nil, ir.Errorf(ir.ErrName, "history: unknown output %q of graph %q", output, step.Name())
 	}
 	switch t := out.Value.Type(); {
 	case len(t.Shape) != 0:
-		return nil, ir.Errorf(ir.ErrShape, "history: output %q is %s, not of rank 0", output, t)
+		return nil, ir.Errorf(ir.ErrShape, "history: output %q is %s; it must be a scalar", output, t)
 	case t.DType != ir.F32:
-		return nil, ir.Errorf(ir.ErrDType, "history: output %q is %s, not f32", output, t)
+		return nil, ir.Errorf(ir.ErrDType, "history: output %q is %s; it must be f32", output, t)
 	case n < 1:
-		return nil, ir.Errorf(ir.ErrAttr, "history: %d values", n)
+		return nil, ir.Errorf(ir.ErrAttr, "history: n is %d; it must be 1 or greater", n)
 	}
 	return ir.Transform(step.Name(), func(b *ir.Builder) {
 		mapped := ir.NewMapping(step)

@@ -26,7 +26,7 @@ func (o Options) SlotState(slot, param string) string { return o.state(slot + "/
 
 func (o Options) checkName() error {
 	if strings.ContainsAny(o.Name, "/:") {
-		return ir.Errorf(ir.ErrName, "the name %q of an optimizer holds '/' or ':'", o.Name)
+		return ir.Errorf(ir.ErrName, "Name is %q; it must not contain '/' or ':'", o.Name)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (o SGD) Slots() []string {
 func (o SGD) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 	check(b, "sgd", hyper{"Momentum", o.Momentum, belowOne}, hyper{"WeightDecay", o.WeightDecay, notNegative})
 	if o.Nesterov && o.Momentum == 0 {
-		b.Fail(ir.Attrf("sgd: Momentum is 0; Nesterov needs a positive one"))
+		b.Fail(ir.Attrf("sgd: Momentum is 0; with Nesterov it must be positive"))
 	}
 	return func(b *ir.Builder, p, g ir.Value, slots []ir.Value) (ir.Value, []ir.Value) {
 		g = l2Decay(b, p, g, o.WeightDecay)

@@ -122,7 +122,7 @@ type Options struct {
 // depend on a parameter.
 func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph, error) {
 	if opt == nil {
-		return nil, ir.Attrf("a training step without an optimizer")
+		return nil, ir.Attrf("no optimizer given; a training step needs one")
 	}
 	if err := loss.Given(); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func trained(g *ir.Graph, frozen []string) ([]string, error) {
 		}
 	}
 	if i := slices.Index(matched, false); i >= 0 {
-		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameter %q to freeze", g.Name(), frozen[i])
+		return nil, ir.Errorf(ir.ErrName, "unknown parameter %q of graph %q in Frozen", frozen[i], g.Name())
 	}
 	if out == nil {
 		return nil, ir.Errorf(ir.ErrName, "graph %q has no parameters to train", g.Name())
@@ -351,7 +351,7 @@ func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 	wide := ops.Convert(b, p.value, p.grad.DType())
 	value, slots := rule(b, wide, p.grad, p.slots)
 	if b.Err() == nil && len(slots) != len(p.slots) {
-		b.Fail(ir.Errorf(ir.ErrGraph, "the rule of the optimizer gave %d slots for %q, not %d", len(slots), p.name, len(p.slots)))
+		b.Fail(ir.Errorf(ir.ErrGraph, "the optimizer returned %d slots for %q; it must return %d", len(slots), p.name, len(p.slots)))
 		return
 	}
 	now := func(name string, old, v ir.Value) {

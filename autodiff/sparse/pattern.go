@@ -57,7 +57,7 @@ func PatternOf(g *ir.Graph, output, port string) (*Pattern, error) {
 	}
 	k := differentiableIndex(g, output)
 	if k < 0 {
-		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q that has derivatives", g.Name(), output)
+		return nil, ir.Errorf(ir.ErrName, "unknown differentiable output %q of graph %q", output, g.Name())
 	}
 	// Tangents depend on the tangents of the ports through linear ops only.
 	tangent, seed := j.Outputs()[len(g.Outputs())+k].Value, j.Ports()[len(g.Ports())].Value

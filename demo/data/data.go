@@ -70,7 +70,7 @@ func read() (Set, error) {
 	for lines.Scan() {
 		fields := strings.Split(lines.Text(), ",")
 		if len(fields) != Pixels+1 {
-			return Set{}, fmt.Errorf("line %d has %d fields", s.Len()+1, len(fields))
+			return Set{}, fmt.Errorf("line %d has %d fields; it must have %d", s.Len()+1, len(fields), Pixels+1)
 		}
 		var row [Pixels + 1]uint8
 		for i, field := range fields {
@@ -86,7 +86,7 @@ func read() (Set, error) {
 		return Set{}, err
 	}
 	if s.Len() != Count {
-		return Set{}, fmt.Errorf("%d rows, not %d", s.Len(), Count)
+		return Set{}, fmt.Errorf("%d rows; want %d", s.Len(), Count)
 	}
 	return s, nil
 }

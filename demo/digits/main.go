@@ -123,7 +123,7 @@ type learner struct {
 func (l *learner) compile(ctx context.Context, s *rlx.Session, o options) error {
 	model, ok := models.All()[o.model]
 	if !ok {
-		return ir.Errorf(ir.ErrName, "there is no model %q: there are mlp and cnn", o.model)
+		return ir.Errorf(ir.ErrName, "unknown model %q: have mlp and cnn", o.model)
 	}
 	module, err := model.Module(l.test.Len())
 	if err != nil {

@@ -113,7 +113,7 @@ func read(file string) (data.Text, error) {
 func newLearner(out io.Writer, o options, text data.Text) (*learner, error) {
 	m, ok := sizes[o.size]
 	if !ok {
-		return nil, ir.Errorf(ir.ErrName, "there is no size %q: there are %s", o.size, strings.Join(slices.Sorted(maps.Keys(sizes)), " and "))
+		return nil, ir.Errorf(ir.ErrName, "unknown size %q: have %s", o.size, strings.Join(slices.Sorted(maps.Keys(sizes)), " and "))
 	}
 	if o.steps >= 0 {
 		m.Steps = o.steps
@@ -127,7 +127,7 @@ func newLearner(out io.Writer, o options, text data.Text) (*learner, error) {
 		return nil, ir.Errorf(ir.ErrAttr, "the prompt %q is empty, or has a character that the text does not have", o.prompt)
 	}
 	if _, ok := precisions[o.precision]; !ok {
-		return nil, ir.Errorf(ir.ErrName, "there is no precision %q: there are %s", o.precision, strings.Join(slices.Sorted(maps.Keys(precisions)), ", "))
+		return nil, ir.Errorf(ir.ErrName, "unknown precision %q: have %s", o.precision, strings.Join(slices.Sorted(maps.Keys(precisions)), ", "))
 	}
 	if !(o.temperature > 0) {
 		return nil, ir.Attrf("a temperature of %v is not above 0", o.temperature)

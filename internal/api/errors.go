@@ -14,7 +14,7 @@ import (
 )
 
 // makesError matches the names of functions that make an error of a format.
-var makesError = regexp.MustCompile(`^(Errorf|errorf|Attrf|attrf|Failf|failf|Fail|fail|Refuse|refuse|require)$`)
+var makesError = regexp.MustCompile(`^(Errorf|errorf|Shapef|DTypef|Attrf|attrf|Failf|failf|Fail|fail|Refuse|refuse|require|damaged|invalid)$`)
 
 // Errors returns the texts of the errors that the package in a folder makes, each on a line with the
 // function that makes it, in the order of files and lines. A text is the format of a call of

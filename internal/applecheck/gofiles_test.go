@@ -23,14 +23,14 @@ func TestGoFilesForMacsHoldTogether(t *testing.T) {
 	findStandardLibrary(t)
 	c := newChecker(t)
 	seen := map[string]bool{}
-	for _, path := range []string{"internal/metal/driver", "native/metal", "native/coreml/driver", "native/coreml"} {
+	for _, path := range []string{"internal/metal/driver", "native/metal", "internal/coreml/driver", "native/coreml"} {
 		for _, name := range c.check(path) {
 			seen[path+"/"+name] = true
 		}
 	}
 	for _, file := range []string{
-		"internal/metal/driver/load_darwin.go", "native/coreml/driver/load_darwin.go", "native/metal/gpu_test.go",
-		"native/coreml/driver/main_darwin_test.go", "native/coreml/main_darwin_test.go", "native/coreml/report_test.go",
+		"internal/metal/driver/load_darwin.go", "internal/coreml/driver/load_darwin.go", "native/metal/gpu_test.go",
+		"internal/coreml/driver/main_darwin_test.go", "native/coreml/main_darwin_test.go", "native/coreml/report_test.go",
 	} {
 		if !seen[file] {
 			t.Errorf("%s is not among the files", file)

@@ -35,7 +35,7 @@ func readOutside(t *testing.T) outside {
 		case len(words) == 4 && words[0] == "constant":
 			o.constants[words[1]] = words[2]
 		case !strings.HasPrefix(line, "#"):
-			t.Errorf("%s: %q is no fact", outsideFile, line)
+			t.Errorf("%s: malformed line %q", outsideFile, line)
 		}
 	}
 	return o

@@ -15,7 +15,7 @@ var external = regexp.MustCompile(`(?m)^(?:[a-z_]+[ *]+)+(rlx_\w+)\([^;{]*\) \{`
 // Core ML together: no function stands in both.
 func TestBindingsDefineSymbolsOfTheirOwn(t *testing.T) {
 	home := map[string]string{}
-	for _, folder := range []string{"../metal/driver", "../../native/coreml/driver"} {
+	for _, folder := range []string{"../metal/driver", "../coreml/driver"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_darwin.m"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no binding: %v", folder, err)
@@ -48,7 +48,7 @@ func TestBindingsDefineSymbolsOfTheirOwn(t *testing.T) {
 var accepted = regexp.MustCompile(`^-([DIOW].*|std=.*|f(no-)?objc-arc|f(no-)?blocks)$`)
 
 func TestGoAcceptsTheFlagsOfTheBindings(t *testing.T) {
-	for _, file := range []string{"../metal/driver/load_darwin.go", "../../native/coreml/driver/load_darwin.go"} {
+	for _, file := range []string{"../metal/driver/load_darwin.go", "../coreml/driver/load_darwin.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

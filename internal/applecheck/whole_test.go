@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/applecheck"
+	coreml "github.com/rlx-go/rlx/internal/coreml/apple"
 	metal "github.com/rlx-go/rlx/internal/metal/apple"
 	"github.com/rlx-go/rlx/native/backendtest"
-	coreml "github.com/rlx-go/rlx/native/coreml/apple"
 )
 
 // zigVariable is the environment variable that names zig, whose C compiler has the headers

@@ -25,7 +25,7 @@ const SourceName = "kernel.cu"
 
 // ErrNoCompiler means that no clang with a CUDA front end and a PTX back end was found.
 // Tests treat it as a failure.
-var ErrNoCompiler = errors.New("check: no clang for CUDA here (install clang-19, or name one in $RLX_CLANG)")
+var ErrNoCompiler = errors.New("no clang for CUDA: install clang-19 or set RLX_CLANG")
 
 // CompileError reports a source that the compiler refuses.
 type CompileError struct {
@@ -87,7 +87,7 @@ func run(source string, action ...string) (string, error) {
 		if errors.As(err, &exit) {
 			return "", &CompileError{Output: messages.String()}
 		}
-		return "", fmt.Errorf("check: run %s: %w", path, err)
+		return "", fmt.Errorf("run %s: %w", path, err)
 	}
 	return out.String(), nil
 }

@@ -73,7 +73,7 @@ func checkBatch(b *ir.Builder, n *ir.Node, out []ir.Value, axes []int, size ir.D
 		return
 	}
 	if len(out) != n.NumResults() || len(axes) != n.NumResults() {
-		b.Fail(n.Fail(ir.Errorf(ir.ErrGraph, "the batching rule gave %d values and %d axes, not %d", len(out), len(axes), n.NumResults())))
+		b.Fail(n.Fail(ir.Errorf(ir.ErrGraph, "the batching rule returned %d values and %d axes; it must return %d", len(out), len(axes), n.NumResults())))
 		return
 	}
 	for i, v := range out {
@@ -82,7 +82,7 @@ func checkBatch(b *ir.Builder, n *ir.Node, out []ir.Value, axes []int, size ir.D
 			want = withAxis(want, axes[i], size)
 		}
 		if !v.Type().Equal(want) {
-			b.Fail(n.Fail(ir.Shapef("the batching rule gave %s for %s", v.Type(), want)))
+			b.Fail(n.Fail(ir.Shapef("the batching rule returned %s; it must return %s", v.Type(), want)))
 			return
 		}
 	}

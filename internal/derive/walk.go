@@ -75,12 +75,12 @@ func checkRule(b *ir.Builder, n *ir.Node, rule string, got, want []ir.Value) {
 		return
 	}
 	if len(got) > len(want) {
-		b.Fail(n.Fail(ir.Errorf(ir.ErrGraph, "the %s rule gave %d values, not %d", rule, len(got), len(want))))
+		b.Fail(n.Fail(ir.Errorf(ir.ErrGraph, "the %s rule returned %d values; it must return %d", rule, len(got), len(want))))
 		return
 	}
 	for i, v := range got {
 		if v.Valid() && want[i].Valid() && !v.Type().Equal(want[i].Type()) {
-			b.Fail(n.Fail(ir.Shapef("the %s rule gave %s for %s", rule, v.Type(), want[i].Type())))
+			b.Fail(n.Fail(ir.Shapef("the %s rule returned %s; it must return %s", rule, v.Type(), want[i].Type())))
 			return
 		}
 	}

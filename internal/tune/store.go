@@ -74,7 +74,7 @@ func (s *Store) read(file []byte) {
 	for n := 1; lines.Scan(); n++ {
 		if n == 1 {
 			if lines.Text() != s.head() {
-				s.Problems = append(s.Problems, fmt.Errorf("%s: line 1 is %q, not %q", s.path, lines.Text(), s.head()))
+				s.Problems = append(s.Problems, fmt.Errorf("%s: line 1 is %q; it must be %q", s.path, lines.Text(), s.head()))
 				return
 			}
 			continue
@@ -94,7 +94,7 @@ func (s *Store) read(file []byte) {
 func parseResult(line string) (r Result, err error) {
 	fields := strings.Split(line, "\t")
 	if len(fields) != 4 {
-		return r, fmt.Errorf("%d fields, not 4", len(fields))
+		return r, fmt.Errorf("%d fields; want 4", len(fields))
 	}
 	if r.Key, err = sched.ParseKey(fields[0]); err != nil {
 		return r, err

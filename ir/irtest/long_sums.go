@@ -29,7 +29,7 @@ type LongSum struct {
 // Check returns an error unless the output "y" is within the bound.
 func (s *LongSum) Check(got []float64) error {
 	if len(got) != len(s.want) {
-		return fmt.Errorf("%d elements, not %d", len(got), len(s.want))
+		return fmt.Errorf("%d elements; want %d", len(got), len(s.want))
 	}
 	worst, at := 0.0, 0
 	for i, x := range got {
@@ -38,7 +38,7 @@ func (s *LongSum) Check(got []float64) error {
 		}
 	}
 	if !(worst <= s.bound) {
-		return fmt.Errorf("element %d of %d is %v, not %v: off by %.2g, more than %.2g", at, len(got), got[at], s.want[at], worst, s.bound)
+		return fmt.Errorf("element %d of %d is %v; want %v: off by %.2g, more than %.2g", at, len(got), got[at], s.want[at], worst, s.bound)
 	}
 	return nil
 }

@@ -120,10 +120,10 @@ func (l *interpreter) env() *scalar.Env {
 		Load: func(slot int, t ir.DType, index int64) (scalar.Value, error) {
 			a := l.in[slot]
 			if t != a.DType {
-				return scalar.Value{}, ir.DTypef("operand %d is %s, loaded as %s", slot, a.DType, t)
+				return scalar.Value{}, ir.DTypef("operand %d is %s; it is loaded as %s", slot, a.DType, t)
 			}
 			if index < 0 || index >= int64(a.Len()) {
-				return scalar.Value{}, ir.Errorf(ir.ErrIndex, "load outside operand %d", slot)
+				return scalar.Value{}, ir.Errorf(ir.ErrIndex, "a load of operand %d is out of bounds", slot)
 			}
 			return a.Element(int(index)), nil
 		},
@@ -141,12 +141,12 @@ type expressions struct {
 // compile checks the element types of expressions and compiles them.
 func (l *interpreter) compile(env *scalar.Env, want []ir.DType, list ...scalar.Expr) (*expressions, error) {
 	if len(want) != len(list) {
-		return nil, ir.DTypef("%d expressions for %d values", len(list), len(want))
+		return nil, ir.DTypef("%d expressions given for %d values", len(list), len(want))
 	}
 	rewritten := make([]scalar.Expr, len(list))
 	for i, e := range list {
 		if e.Type != want[i] {
-			return nil, ir.DTypef("expression %d is %s, not %s: %s", i, e.Type, want[i], e)
+			return nil, ir.DTypef("expression %d is %s; it must be %s: %s", i, e.Type, want[i], e)
 		}
 		rewritten[i] = l.rewrite(e)
 	}

@@ -41,7 +41,7 @@ func (l *interpreter) scatter(lower *ir.ScatterLowering) error {
 		place := 0
 		for i, d := range out.Dims {
 			if v[i].I < 0 || v[i].I >= int64(d) {
-				return ir.Errorf(ir.ErrIndex, "target %d is outside along axis %d", v[i].I, i)
+				return ir.Errorf(ir.ErrIndex, "index %d is out of range on axis %d", v[i].I, i)
 			}
 			place = place*d + int(v[i].I)
 		}
@@ -59,7 +59,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 	element0 := scalar.FreeVar("x", x.DType)
 	e := lower.Key(l.n, element0)
 	if e.Type != ir.U32 && e.Type != ir.U64 {
-		return ir.DTypef("keys are %s", e.Type)
+		return ir.DTypef("keys are %s; they must be u32 or u64", e.Type)
 	}
 	key, err := l.compile(env, []ir.DType{e.Type}, e)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *interpreter) sort(lower *ir.SortLowering) error {
 			}
 			keys[i] = uint64(v[0].I)
 			if bits := lower.Bits(l.n); bits < 64 && keys[i]>>bits != 0 {
-				return ir.Errorf(ir.ErrAttr, "key %#x has more than %d bits", keys[i], bits)
+				return ir.Errorf(ir.ErrAttr, "key %#x is too large; it must fit in %d bits", keys[i], bits)
 			}
 		}
 		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })

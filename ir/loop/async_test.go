@@ -26,44 +26,44 @@ func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
 		want  string
 	}{
 		{"a copy of 12 bytes", func(k *loop.Kernel) { copied(k).Count = 3 }, "12 bytes"},
-		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.ProductResult }, "not from storage to shared"},
-		{"a copy from shared memory", func(k *loop.Kernel) { copied(k).From = kerneltest.RightTile }, "not from storage to shared"},
+		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.ProductResult }, "it must be from storage to shared memory"},
+		{"a copy from shared memory", func(k *loop.Kernel) { copied(k).From = kerneltest.RightTile }, "it must be from storage to shared memory"},
 		{"a copy to another type", func(k *loop.Kernel) { k.Arrays[kerneltest.LeftTile].DType = dtype.U32 }, "left of f32 to left_tile of u32"},
 		{"a copy under a number", func(k *loop.Kernel) { copied(k).Valid = i32(1) }, "the condition is i32"},
-		{"a wait for a negative number", func(k *loop.Kernel) { k.Body = append(k.Body, &loop.CopyWait{Pending: -1}) }, "-1 groups"},
+		{"a wait for a negative number", func(k *loop.Kernel) { k.Body = append(k.Body, &loop.CopyWait{Pending: -1}) }, "wait for -1 groups; it must be 0 or greater"},
 		{"multiply-adds by some threads", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(loop.LocalID(0, 128), i32(64)), Then: []loop.Stmt{&loop.MmaWait{}}})
-		}, "not all threads"},
-		{"half a warp group", func(k *loop.Kernel) { k.Workgroup[0] = 64 }, "no multiple of a warp group"},
-		{"operands of f64", func(k *loop.Kernel) { mma(k).Shape.Operand = dtype.F64 }, "no multiply-add of f64"},
-		{"an odd number of columns", func(k *loop.Kernel) { mma(k).Shape.N = 12 }, "12 columns"},
-		{"too few sums", func(k *loop.Kernel) { mma(k).Terms[0].Sums = mma(k).Terms[0].Sums[1:] }, "3 sums, not 4"},
-		{"a sum twice", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum0", "sum3"} }, "sum0 is there twice"},
-		{"a sum that is no variable", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum2", "other"} }, "other is not defined by a Var"},
-		{"an operand in storage", func(k *loop.Kernel) { mma(k).Terms[0].B.Array = kerneltest.ProductRight }, "operand B is in right"},
-		{"panels of f32", func(k *loop.Kernel) { mma(k).Terms[0].B.Depth = 32 }, "in panels"},
-		{"an operand past the row", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 32 }, "begins at 32 of 32"},
-		{"an operand between its steps", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 4 }, "begins at 4"},
+		}, "divergent control flow; it must be uniform"},
+		{"half a warp group", func(k *loop.Kernel) { k.Workgroup[0] = 64 }, "64 threads; a multiply-add needs a multiple of 128"},
+		{"operands of f64", func(k *loop.Kernel) { mma(k).Shape.Operand = dtype.F64 }, "unknown multiply-add of f64"},
+		{"an odd number of columns", func(k *loop.Kernel) { mma(k).Shape.N = 12 }, "a multiply-add has the invalid column count 12"},
+		{"too few sums", func(k *loop.Kernel) { mma(k).Terms[0].Sums = mma(k).Terms[0].Sums[1:] }, "3 sums given; it needs 4"},
+		{"a sum twice", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum0", "sum3"} }, "register sum0 is given twice"},
+		{"a sum that is no variable", func(k *loop.Kernel) { mma(k).Terms[0].Sums = []string{"sum0", "sum1", "sum2", "other"} }, "other is not a Var of f32"},
+		{"an operand in storage", func(k *loop.Kernel) { mma(k).Terms[0].B.Array = kerneltest.ProductRight }, "operand B is right of f32; it must be shared memory of f32"},
+		{"panels of f32", func(k *loop.Kernel) { mma(k).Terms[0].B.Depth = 32 }, "operand B of f32 has the unsupported panel depth 32"},
+		{"an operand past the row", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 32 }, "operand A starts at 32 of 32 on axis k"},
+		{"an operand between its steps", func(k *loop.Kernel) { mma(k).Terms[0].A.K = 4 }, "operand A starts at 4 of 32 on axis k"},
 		{"registers of f32 for an operand of f16", func(k *loop.Kernel) {
 			m := mma(k)
 			m.Shape.Operand = dtype.F16
 			m.Terms[0].LeftRegisters = m.Terms[0].Sums
-		}, "sum0 is not defined by a Var of u32"},
+		}, "sum0 is not a Var of u32"},
 		{"a pair of f32", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.F32, Low: f32(0), High: f32(0)})
-		}, "pairs of f32"},
+		}, "pack of f32; it must be f16 or bf16"},
 		{"a pair in a register of f32", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Pack{Name: "sum0", Type: dtype.BF16, Low: f32(0), High: f32(0)})
-		}, "sum0 is not defined by a Var of u32"},
+		}, "sum0 is not a Var of u32"},
 		{"a pair of integers", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Var{Name: "pair", Init: scalar.ConstI(dtype.U32, 0)}, &loop.Pack{Name: "pair", Type: dtype.BF16, Low: i32(0), High: f32(0)})
 		}, "the value is i32"},
 		{"a shuffle beyond the warp", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.Shuffle{Name: "other", Value: f32(0), Xor: 32})
-		}, "across 32 of 32"},
+		}, "shuffle by 32; it must be below 32"},
 		{"a shuffle of some threads", func(k *loop.Kernel) {
 			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(loop.LocalID(0, 128), i32(64)), Then: []loop.Stmt{&loop.Shuffle{Name: "other", Value: f32(0), Xor: 1}}})
-		}, "not all threads"},
+		}, "divergent control flow; it must be uniform"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := kerneltest.NewProduct(dtype.F32, 8, false, false).Kernel()

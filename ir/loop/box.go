@@ -105,11 +105,11 @@ func (b *TensorMap) Check(d dtype.DType, length int) string {
 // checkBox checks a box, independent of its copies.
 func (c *checker) checkBox(b *TensorMap) error {
 	if b.Array < 0 || b.Array >= len(c.k.Arrays) {
-		return c.fail("a box of array %d, which there is not", b.Array)
+		return c.fail("unknown array %d of a box", b.Array)
 	}
 	a := c.k.Arrays[b.Array]
 	if a.Space != Storage || a.Access == Atomic || a.Width != 1 || a.Len == 0 {
-		return c.fail("a box of %s, which is no storage of width 1", a.Name)
+		return c.fail("box array %s must be storage of width 1", a.Name)
 	}
 	if wrong := b.Check(a.DType, a.Len); wrong != "" {
 		return c.fail("%s", wrong)
@@ -122,7 +122,7 @@ func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
 		return err
 	}
 	if s.Map < 0 || s.Map >= len(c.k.TensorMaps) {
-		return c.fail("there is no box %d", s.Map)
+		return c.fail("unknown box %d", s.Map)
 	}
 	to, err := c.access(s.To, 1, stores, s.ToAt)
 	if err != nil {
@@ -131,11 +131,11 @@ func (c *checker) copyBox(s *CopyTMA, uniform bool) error {
 	b := &c.k.TensorMaps[s.Map]
 	switch from := c.k.Arrays[b.Array]; {
 	case len(s.From) != len(b.Dims):
-		return c.fail("%d positions in a box of %d axes", len(s.From), len(b.Dims))
+		return c.fail("%d positions given for a box of %d axes", len(s.From), len(b.Dims))
 	case to.Space != Shared || to.DType != from.DType:
-		return c.fail("a copy from %s of %s to %s, not to shared memory of the same type", from.Name, from.DType, to.Name)
+		return c.fail("copy from %s of %s to %s; it must be to shared memory of its type", from.Name, from.DType, to.Name)
 	case c.threads != Warp:
-		return c.fail("%d threads begin a copy, not those of one warp", c.threads)
+		return c.fail("%d threads copy a box; one warp must", c.threads)
 	}
 	return nil
 }

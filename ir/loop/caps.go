@@ -198,7 +198,7 @@ func (l Limits) Check(k *Kernel) error {
 		case Storage:
 			storage++
 			if bytes > l.BindingBytes {
-				return c.fail("array %s takes %d bytes, over the limit of %d", a.Name, bytes, l.BindingBytes)
+				return c.fail("array %s has %d bytes; the limit is %d", a.Name, bytes, l.BindingBytes)
 			}
 		case Shared:
 			shared += bytes
@@ -220,7 +220,7 @@ func (l Limits) Check(k *Kernel) error {
 		{"workgroups along an axis", max(k.Groups[0], k.Groups[1], k.Groups[2]), l.Groups},
 	} {
 		if n.have > n.max {
-			return c.fail("%d %s, over the limit of %d", n.have, n.what, n.max)
+			return c.fail("%d %s; the limit is %d", n.have, n.what, n.max)
 		}
 	}
 	return nil
@@ -232,22 +232,22 @@ func (c Caps) Check(k *Kernel) error {
 	l := c.Limits
 	if k.HasMma() {
 		if !c.Mma {
-			return (&checker{k: k}).fail("the target has no multiply-adds of warp groups")
+			return (&checker{k: k}).fail("the target has no warp group multiply-adds")
 		}
 	}
 	if k.HasRoles() {
 		if !c.TensorMaps {
-			return (&checker{k: k}).fail("the target has no roles of threads")
+			return (&checker{k: k}).fail("the target has no warp specialisation")
 		}
 		l.Invocations += Warp
 		l.Workgroup[0] += Warp
 	}
 	if c.AtomicFloats == NoAtomicFloats && k.hasAtomicFloats() {
-		return (&checker{k: k}).fail("the target has no atomic additions of f32")
+		return (&checker{k: k}).fail("the target has no atomic f32 addition")
 	}
 	l.SharedBytes = max(l.SharedBytes, c.MmaBytes)
 	if !c.Fragments && k.HasFragments() {
-		return (&checker{k: k}).fail("the target has no multiply-adds of subgroups")
+		return (&checker{k: k}).fail("the target has no subgroup multiply-adds")
 	}
 	return l.Check(k)
 }

@@ -106,19 +106,19 @@ func (c *checker) fail(text string, args ...any) error {
 func (c *checker) header() error {
 	k := c.k
 	if !isKernelName(k.Name) {
-		return c.fail("the name is not made of lower-case letters, digits and underscores")
+		return c.fail("the name must be lower-case letters, digits and underscores")
 	}
 	for axis, n := range k.Workgroup {
 		if n < 1 || k.Groups[axis] < 1 {
-			return c.fail("the sizes %d of a workgroup and %d of the grid are not positive", k.Workgroup, k.Groups)
+			return c.fail("the workgroup is %d and the grid %d; sizes must be positive", k.Workgroup, k.Groups)
 		}
 	}
 	if s := k.Subgroup; s != [2]int{} {
 		if s[0] < 1 || s[1] < s[0] || s[0]&(s[0]-1) != 0 || s[1]&(s[1]-1) != 0 {
-			return c.fail("subgroup sizes %d to %d are no range of powers of two", s[0], s[1])
+			return c.fail("subgroup sizes are %d to %d; they must be powers of two in order", s[0], s[1])
 		}
 		if k.Threads()%s[1] != 0 {
-			return c.fail("%d threads are no multiple of the subgroup size %d", k.Threads(), s[1])
+			return c.fail("%d threads; the subgroup size needs a multiple of %d", k.Threads(), s[1])
 		}
 	}
 	seen := map[string]bool{}
@@ -132,7 +132,7 @@ func (c *checker) header() error {
 			return err
 		}
 		if seen[a.Name] {
-			return c.fail("two arrays are called %s", a.Name)
+			return c.fail("array %s is declared twice", a.Name)
 		}
 		seen[a.Name] = true
 	}
@@ -142,17 +142,17 @@ func (c *checker) header() error {
 func (c *checker) array(a Array) error {
 	switch {
 	case !isName(a.Name):
-		return c.fail("%q cannot be the name of an array", a.Name)
+		return c.fail("invalid array name %q", a.Name)
 	case !a.DType.Valid() || a.DType.IsPacked():
-		return c.fail("array %s has elements of type %s", a.Name, a.DType)
+		return c.fail("array %s has the invalid type %s", a.Name, a.DType)
 	case a.Width != 1 && a.Width != 2 && a.Width != 4:
-		return c.fail("array %s has width %d", a.Name, a.Width)
+		return c.fail("array %s has the invalid width %d", a.Name, a.Width)
 	case a.Len < 0, a.Len == 0 && a.Space != Storage:
-		return c.fail("array %s has length %d", a.Name, a.Len)
+		return c.fail("array %s has the invalid length %d", a.Name, a.Len)
 	case a.Space > Private || a.Access > Atomic:
-		return c.fail("array %s has no known space or access", a.Name)
+		return c.fail("array %s has an unknown space or access", a.Name)
 	case a.Access == Atomic && (a.Space != Storage || a.Width != 1 || a.DType != dtype.I32 && a.DType != dtype.U32 && a.DType != dtype.F32):
-		return c.fail("array %s is atomic but not storage of i32, u32 or f32 of width 1", a.Name)
+		return c.fail("array %s is atomic; it must be storage of i32, u32 or f32 of width 1", a.Name)
 	}
 	return nil
 }
@@ -222,25 +222,25 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 	if withAsync {
 		return nil, c.async(s, uniform)
 	}
-	return nil, c.fail("no statement of the loop IR")
+	return nil, c.fail("unknown statement")
 }
 
 // define brings a name into scope.
 func (c *checker) define(s Stmt, name string, t dtype.DType, uniform, mutable bool) error {
 	if !isName(name) {
-		return c.fail("%q cannot be the name of a variable", name)
+		return c.fail("invalid variable name %q", name)
 	}
 	if _, ok := c.scope[name]; ok {
-		return c.fail("the name %s is taken by a variable", name)
+		return c.fail("%s is already a variable", name)
 	}
 	for _, a := range c.k.Arrays {
 		if a.Name == name {
-			return c.fail("the name %s is taken by an array", name)
+			return c.fail("%s is already an array", name)
 		}
 	}
 	for _, m := range c.k.Mbarriers {
 		if m.Name == name {
-			return c.fail("the name %s is taken by an mbarrier", name)
+			return c.fail("%s is already an mbarrier", name)
 		}
 	}
 	b := c.bindings
@@ -285,7 +285,7 @@ func (c *checker) value(s Stmt, name string, e scalar.Expr, mutable bool) ([]str
 func (c *checker) assign(s *Assign, uniform bool) error {
 	l, ok := c.scope[s.Name]
 	if !ok || !l.mutable {
-		return c.fail("%s is not defined by a Var", s.Name)
+		return c.fail("%s is not a Var", s.Name)
 	}
 	same, err := c.exprs(l.typ, "the value", s.Value)
 	if err != nil {
@@ -317,7 +317,7 @@ func (c *checker) positions(what string, list ...scalar.Expr) (same bool, err er
 	}
 	for _, e := range list {
 		if e.Type != dtype.I32 && e.Type != dtype.I64 {
-			return false, c.fail("%s is %s, not i32", what, e.Type)
+			return false, c.fail("%s is %s; it must be i32", what, e.Type)
 		}
 	}
 	return same, nil
@@ -326,23 +326,23 @@ func (c *checker) positions(what string, list ...scalar.Expr) (same bool, err er
 // access checks that array i exists and allows the access.
 func (c *checker) access(i, width int, write bool, at scalar.Expr) (Array, error) {
 	if i < 0 || i >= len(c.k.Arrays) {
-		return Array{}, c.fail("there is no array %d", i)
+		return Array{}, c.fail("unknown array %d", i)
 	}
 	a := c.k.Arrays[i]
 	switch {
 	case write && a.Access == Atomic:
-		return a, c.fail("array %s is atomic and changed by atomic operations alone", a.Name)
+		return a, c.fail("array %s is atomic; it needs atomic operations", a.Name)
 	case a.Width != width:
-		return a, c.fail("array %s has width %d, the access %d", a.Name, a.Width, width)
+		return a, c.fail("array %s has width %d; the access has %d", a.Name, a.Width, width)
 	case write && a.Space == Storage && a.Access == Read:
-		return a, c.fail("array %s is only read", a.Name)
+		return a, c.fail("array %s is read only", a.Name)
 	}
 	switch {
 	case at.Type == dtype.I64 && a.Space == Storage:
 	case at.Type != dtype.I32:
-		return a, c.fail("the index of %s is %s, not i32", a.Name, at.Type)
+		return a, c.fail("the index of %s is %s; it must be i32", a.Name, at.Type)
 	case a.Len > MaxIndex:
-		return a, c.fail("the index of %s is i32, which does not count its %d elements", a.Name, a.Len)
+		return a, c.fail("the index of %s is i32; its %d elements need i64", a.Name, a.Len)
 	}
 	return a, nil
 }
@@ -365,7 +365,7 @@ func (c *checker) loadVec(s *LoadVec) ([]string, error) {
 		return nil, err
 	}
 	if len(s.Names) == 1 {
-		return nil, c.fail("one name is no vector")
+		return nil, c.fail("a vector load needs several names")
 	}
 	a, err := c.access(s.Array, len(s.Names), loads, s.At)
 	if err != nil {
@@ -385,12 +385,12 @@ func (c *checker) loop(s *For, uniform bool) error {
 		return err
 	}
 	if step, ok := s.Step.IntConst(); !ok || step < 1 {
-		return c.fail("the step is no positive constant")
+		return c.fail("the step of the loop must be a positive constant")
 	}
 	if s.Unroll {
 		_, start := s.Start.IntConst()
 		if _, end := s.End.IntConst(); !start || !end {
-			return c.fail("the bounds of an unrolled loop are not constant")
+			return c.fail("the bounds of an unrolled loop must be constant")
 		}
 	}
 	if err := c.define(s, s.Var, s.Type(), same, false); err != nil {
@@ -403,23 +403,23 @@ func (c *checker) loop(s *For, uniform bool) error {
 
 func (c *checker) requireUniform(uniform bool) error {
 	if !uniform {
-		return c.fail("not all threads of a workgroup come here together")
+		return c.fail("divergent control flow; it must be uniform")
 	}
 	return nil
 }
 
 func (c *checker) atomic(s *AtomicOp) ([]string, error) {
 	if s.Array < 0 || s.Array >= len(c.k.Arrays) || c.k.Arrays[s.Array].Access != Atomic {
-		return nil, c.fail("%s is not atomic", c.k.ArrayName(s.Array))
+		return nil, c.fail("array %s is not atomic", c.k.ArrayName(s.Array))
 	}
 	switch s.Op {
 	case scalar.OpAdd, scalar.OpMax, scalar.OpMin, scalar.OpOr:
 	default:
-		return nil, c.fail("%s is no atomic operation", s.Op)
+		return nil, c.fail("unknown atomic operation %s", s.Op)
 	}
 	t := c.k.Arrays[s.Array].DType
 	if t.IsFloat() && s.Op != scalar.OpAdd {
-		return nil, c.fail("%s is no atomic operation on %s", s.Op, t)
+		return nil, c.fail("unknown atomic operation %s on %s", s.Op, t)
 	}
 	if _, err := c.positions("the index", s.At); err != nil {
 		return nil, err
@@ -432,12 +432,12 @@ func (c *checker) atomic(s *AtomicOp) ([]string, error) {
 
 func (c *checker) subgroup(s *Subgroup, uniform bool) ([]string, error) {
 	if c.k.Subgroup == [2]int{} {
-		return nil, c.fail("the kernel states no subgroup sizes")
+		return nil, c.fail("the kernel has no subgroup sizes")
 	}
 	switch s.Op {
 	case scalar.OpAdd, scalar.OpMax, scalar.OpMin:
 	default:
-		return nil, c.fail("%s is no subgroup operation", s.Op)
+		return nil, c.fail("unknown subgroup operation %s", s.Op)
 	}
 	if err := c.requireUniform(uniform); err != nil {
 		return nil, err
@@ -446,7 +446,7 @@ func (c *checker) subgroup(s *Subgroup, uniform bool) ([]string, error) {
 		return nil, err
 	}
 	if !s.Value.Type.IsFloat() && !s.Value.Type.IsInteger() {
-		return nil, c.fail("a value of type %s cannot be combined", s.Value.Type)
+		return nil, c.fail("a subgroup operation cannot combine %s", s.Value.Type)
 	}
 	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
 }
@@ -460,7 +460,7 @@ func (c *checker) exprs(t dtype.DType, what string, list ...scalar.Expr) (same b
 			return false, c.fail("%s is missing", what)
 		}
 		if t != dtype.Invalid && e.Type != t {
-			return false, c.fail("%s is %s, not %s", what, e.Type, t)
+			return false, c.fail("%s is %s; it must be %s", what, e.Type, t)
 		}
 		scalar.Walk(e, func(n scalar.Expr) {
 			if err != nil {
@@ -482,13 +482,13 @@ func (c *checker) exprs(t dtype.DType, what string, list ...scalar.Expr) (same b
 func (c *checker) node(n scalar.Expr) (same bool, err error) {
 	switch n.Op {
 	case scalar.OpArg:
-		return false, c.fail("operand %%%d has no meaning in a kernel", n.Ref)
+		return false, c.fail("operand %%%d is not allowed in a kernel", n.Ref)
 	case scalar.OpVar:
 		return c.variable(n)
 	case scalar.OpLoad:
 		a, err := c.access(n.Ref, 1, loads, n.Args[0])
 		if err == nil && a.DType != n.Type {
-			err = c.fail("%s from array %s of %s", n.Type, a.Name, a.DType)
+			err = c.fail("a load of %s reads array %s of %s", n.Type, a.Name, a.DType)
 		}
 		return a.isConstant(), err
 	case scalar.OpCheck:
@@ -505,11 +505,11 @@ func (c *checker) variable(n scalar.Expr) (same bool, err error) {
 	l, ok := c.scope[n.Name]
 	switch {
 	case !ok:
-		return false, c.fail("%s is not defined here", n.Name)
+		return false, c.fail("unknown variable %s", n.Name)
 	case l.fragment:
 		return false, c.fail("%s is a fragment", n.Name)
 	case l.typ != n.Type:
-		return false, c.fail("%s is %s here and %s where it is defined", n.Name, n.Type, l.typ)
+		return false, c.fail("%s is %s here; it is defined as %s", n.Name, n.Type, l.typ)
 	}
 	return !c.varying[l.binding], nil
 }
@@ -530,27 +530,27 @@ func (c *checker) builtin(n scalar.Expr, kind Builtin, i int) (same bool, err er
 		hi = int64(c.k.Subgroup[1]) - 1
 	case BuiltinSubgroupIndex:
 		if hi = int64(c.k.Subgroups()) - 1; hi < 0 {
-			return false, c.fail("the kernel states no one subgroup size")
+			return false, c.fail("the kernel has no single subgroup size")
 		}
 	case BuiltinCounter:
 		same = true
 		if i >= c.k.Counters {
-			return false, c.fail("%s is beyond the %d counters", n.Name, c.k.Counters)
+			return false, c.fail("unknown counter %s: the kernel has %d", n.Name, c.k.Counters)
 		}
 	case BuiltinScalar:
 		same = true
 		if i >= len(c.k.Scalars) || c.k.Scalars[i] == dtype.Invalid {
-			return false, c.fail("%s is not declared", n.Name)
+			return false, c.fail("unknown scalar %s", n.Name)
 		}
 		want = c.k.Scalars[i]
 	}
 	switch {
 	case n.Type != want:
-		return false, c.fail("%s is %s, not %s", n.Name, want, n.Type)
+		return false, c.fail("%s is %s; it must be %s", n.Name, n.Type, want)
 	case kind == BuiltinLane && c.k.Subgroup == [2]int{}:
-		return false, c.fail("the kernel states no subgroup sizes")
+		return false, c.fail("the kernel has no subgroup sizes")
 	case n.Lo <= n.Hi && (n.Lo > lo || n.Hi < hi):
-		return false, c.fail("%s is from %d to %d, not %d to %d", n.Name, lo, hi, n.Lo, n.Hi)
+		return false, c.fail("%s has range %d to %d; it must be %d to %d", n.Name, n.Lo, n.Hi, lo, hi)
 	}
 	return same, nil
 }
@@ -562,7 +562,7 @@ const statusWords = 4
 func (c *checker) status() error {
 	i := c.k.StatusArray()
 	if i < 0 {
-		return c.fail("a checked index, but the last storage array is not %d atomic u32 for the status", statusWords)
+		return c.fail("a checked index needs %d atomic u32 as last storage array", statusWords)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (c *checker) async(s Stmt, uniform bool) error {
 	case *Roles:
 		return c.roles(s)
 	}
-	return c.fail("no statement of the loop IR")
+	return c.fail("unknown statement")
 }
 
 func (c *checker) copyAsync(s *CopyAsync) error {
@@ -52,11 +52,11 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 	bytes := s.Count * DeviceSize(from.DType)
 	switch {
 	case to.Space != Shared || from.Space != Storage || from.Access == Atomic:
-		return c.fail("a copy from %s to %s, not from storage to shared memory", from.Name, to.Name)
+		return c.fail("copy from %s to %s; it must be from storage to shared memory", from.Name, to.Name)
 	case to.DType != from.DType:
-		return c.fail("a copy from %s of %s to %s of %s", from.Name, from.DType, to.Name, to.DType)
+		return c.fail("copy from %s of %s to %s of %s; types must be equal", from.Name, from.DType, to.Name, to.DType)
 	case bytes != 4 && bytes != 8 && bytes != 16:
-		return c.fail("a copy of %d bytes, not 4, 8 or 16", bytes)
+		return c.fail("copy of %d bytes; it must be 4, 8 or 16", bytes)
 	case s.Valid == nil:
 		return nil
 	}
@@ -66,7 +66,7 @@ func (c *checker) copyAsync(s *CopyAsync) error {
 
 func (c *checker) pending(n int) error {
 	if n < 0 {
-		return c.fail("%d groups under way", n)
+		return c.fail("wait for %d groups; it must be 0 or greater", n)
 	}
 	return nil
 }
@@ -80,15 +80,15 @@ func (c *checker) mma(s *Mma, uniform bool) error {
 	switch a.Operand {
 	case dtype.F16, dtype.BF16, dtype.F32:
 	default:
-		return c.fail("no multiply-add of %s", a.Operand)
+		return c.fail("unknown multiply-add of %s", a.Operand)
 	}
 	switch {
 	case a.N < 8 || a.N > 256 || a.N%8 != 0:
-		return c.fail("a multiply-add of %d columns", a.N)
+		return c.fail("a multiply-add has the invalid column count %d", a.N)
 	case c.threads%WarpGroup != 0:
-		return c.fail("%d threads are no multiple of a warp group's %d", c.threads, WarpGroup)
+		return c.fail("%d threads; a multiply-add needs a multiple of %d", c.threads, WarpGroup)
 	case c.first%WarpGroup != 0:
-		return c.fail("a warp group begins at thread %d", c.first)
+		return c.fail("warp group at thread %d; it must be a multiple of %d", c.first, WarpGroup)
 	}
 	for i := range s.Terms {
 		if err := c.term(a, &s.Terms[i]); err != nil {
@@ -125,15 +125,15 @@ func (c *checker) mmaWait(s *MmaWait, uniform bool) error {
 // registers checks the variables that hold a fragment.
 func (c *checker) registers(what string, names []string, want int, types ...dtype.DType) error {
 	if len(names) != want {
-		return c.fail("%d %s, not %d", len(names), what, want)
+		return c.fail("%d %s given; it needs %d", len(names), what, want)
 	}
 	for i, name := range names {
 		l, ok := c.scope[name]
 		switch {
 		case !ok || !l.mutable || !slices.Contains(types, l.typ):
-			return c.fail("%s is not defined by a Var of %s", name, types[0])
+			return c.fail("%s is not a Var of %s", name, types[0])
 		case slices.Contains(names[:i], name):
-			return c.fail("%s is there twice", name)
+			return c.fail("register %s is given twice", name)
 		}
 		c.vary(l.binding)
 	}
@@ -143,7 +143,7 @@ func (c *checker) registers(what string, names []string, want int, types ...dtyp
 // pack checks a pair of values and their destination register.
 func (c *checker) pack(s *Pack) error {
 	if s.Type != dtype.F16 && s.Type != dtype.BF16 {
-		return c.fail("pairs of %s", s.Type)
+		return c.fail("pack of %s; it must be f16 or bf16", s.Type)
 	}
 	if _, err := c.exprs(dtype.F32, "the value", s.Low, s.High); err != nil {
 		return err
@@ -160,11 +160,11 @@ func (c *checker) shuffle(s *Shuffle, uniform bool) ([]string, error) {
 	}
 	switch warp := c.k.Warp(); {
 	case s.Xor < 1 || s.Xor >= warp:
-		return nil, c.fail("a shuffle across %d of %d threads", s.Xor, warp)
+		return nil, c.fail("shuffle by %d; it must be below %d", s.Xor, warp)
 	case c.k.Threads()%warp != 0:
-		return nil, c.fail("%d threads are no multiple of a warp's %d", c.k.Threads(), warp)
+		return nil, c.fail("%d threads; a shuffle needs a multiple of %d", c.k.Threads(), warp)
 	case DeviceSize(s.Value.Type) != 4:
-		return nil, c.fail("a shuffle of %s", s.Value.Type)
+		return nil, c.fail("shuffle of %s; it must be 32 bits wide", s.Value.Type)
 	}
 	return []string{s.Name}, c.define(s, s.Name, s.Value.Type, false, false)
 }
@@ -183,11 +183,11 @@ func (c *checker) tile(a MmaShape, what string, t *Tile) error {
 	}
 	switch {
 	case array.Space != Shared || array.DType != a.Operand:
-		return c.fail("operand %s is in %s of %s, not in shared memory of %s", what, array.Name, array.DType, a.Operand)
+		return c.fail("operand %s is %s of %s; it must be shared memory of %s", what, array.Name, array.DType, a.Operand)
 	case t.Depth != 0 && (a.Operand == dtype.F32 || t.Depth < 0 || t.Depth%8 != 0):
-		return c.fail("operand %s of %s in panels of depth %d", what, a.Operand, t.Depth)
+		return c.fail("operand %s of %s has the unsupported panel depth %d", what, a.Operand, t.Depth)
 	case t.K < 0 || t.K%a.K() != 0 || t.K+a.K() > depth:
-		return c.fail("operand %s begins at %d of %d along k", what, t.K, depth)
+		return c.fail("operand %s starts at %d of %d on axis k", what, t.K, depth)
 	}
 	return nil
 }

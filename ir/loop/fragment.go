@@ -64,13 +64,13 @@ func (c *checker) fragment(name string, types ...dtype.DType) (dtype.DType, erro
 			}
 		}
 	}
-	return dtype.Invalid, c.fail("%s is no fragment of %s", name, types[0])
+	return dtype.Invalid, c.fail("%s is not a fragment of %s", name, types[0])
 }
 
 // fragments checks what all fragment statements require.
 func (c *checker) fragments(uniform bool) error {
 	if c.k.Subgroup[0] == 0 || c.k.Subgroup[0] != c.k.Subgroup[1] {
-		return c.fail("fragments are for kernels of one subgroup size")
+		return c.fail("fragments need a kernel with a single subgroup size")
 	}
 	return c.requireUniform(uniform)
 }
@@ -109,7 +109,7 @@ func (c *checker) fragmentStore(s *FragmentStore, uniform bool) error {
 	if _, err := c.fragment(s.Name, dtype.F32); err != nil || t == dtype.F32 {
 		return err
 	}
-	return c.fail("a fragment of f32 does not go to an array of %s", t)
+	return c.fail("fragment of f32 stored in %s", t)
 }
 
 // fragmentPlace checks the memory of a fragment and returns its element type.
@@ -126,11 +126,11 @@ func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, un
 	}
 	switch {
 	case a.Space != Shared:
-		return dtype.Invalid, c.fail("a fragment is in %s memory, not in shared", a.Space)
+		return dtype.Invalid, c.fail("fragment in %s memory; it must be shared", a.Space)
 	case a.DType != dtype.F16 && a.DType != dtype.BF16 && a.DType != dtype.F32:
-		return dtype.Invalid, c.fail("a fragment of %s", a.DType)
+		return dtype.Invalid, c.fail("fragment of %s; it must be f16, bf16 or f32", a.DType)
 	case stride < FragmentSize:
-		return dtype.Invalid, c.fail("rows of a fragment are %d elements apart", stride)
+		return dtype.Invalid, c.fail("fragment with the invalid stride %d", stride)
 	}
 	return a.DType, nil
 }
@@ -138,7 +138,7 @@ func (c *checker) fragmentPlace(array int, at scalar.Expr, stride int, write, un
 // operand checks that a fragment was loaded as the left or right operand of products.
 func (c *checker) operand(name string, right bool) error {
 	if load, ok := c.scope[name].stmt.(*FragmentLoad); !ok || load.Right != right {
-		return c.fail("%s was not loaded to be that operand", name)
+		return c.fail("fragment %s is not loaded as this operand", name)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestLongArraysHaveIndicesOf64Bits(t *testing.T) {
 		k.Arrays[out].Len++
 		return k
 	}
-	refuses(t, k(i32(0)), "the index of out is i32, which does not count its 2147483648 elements")
+	refuses(t, k(i32(0)), "the index of out is i32; its 2147483648 elements need i64")
 	if err := loop.Check(k(scalar.ConstI(dtype.I64, 0))); err != nil {
 		t.Error(err)
 	}

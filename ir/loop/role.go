@@ -73,9 +73,9 @@ func (c *checker) objects(taken map[string]bool) error {
 	for _, m := range c.k.Mbarriers {
 		switch {
 		case !isName(m.Name) || taken[m.Name]:
-			return c.fail("%q cannot be the name of an mbarrier", m.Name)
+			return c.fail("invalid mbarrier name %q", m.Name)
 		case m.Len < 1 || m.Warps < 1:
-			return c.fail("mbarrier %s is of %d for %d warps", m.Name, m.Len, m.Warps)
+			return c.fail("mbarrier %s: length %d and %d warps must be positive", m.Name, m.Len, m.Warps)
 		}
 		taken[m.Name] = true
 	}
@@ -85,17 +85,17 @@ func (c *checker) objects(taken map[string]bool) error {
 // mbarrier checks a statement on an mbarrier and its indices.
 func (c *checker) mbarrier(number int, uniform bool, indices ...scalar.Expr) error {
 	if _, inRole := c.path[0].(*Roles); !inRole {
-		return c.fail("the threads have no role")
+		return c.fail("mbarrier outside of a role")
 	}
 	if err := c.requireUniform(uniform); err != nil {
 		return err
 	}
 	if number < 0 || number >= len(c.k.Mbarriers) {
-		return c.fail("there is no mbarrier %d", number)
+		return c.fail("unknown mbarrier %d", number)
 	}
 	same, err := c.exprs(dtype.I32, "the index", indices...)
 	if err == nil && !same {
-		err = c.fail("the threads name different places")
+		err = c.fail("divergent index of an mbarrier; it must be uniform")
 	}
 	return err
 }
@@ -104,17 +104,17 @@ func (c *checker) roles(s *Roles) error {
 	total := 0
 	for _, r := range s.List {
 		if r.Threads < Warp || r.Threads%Warp != 0 {
-			return c.fail("a role of %d threads is not of whole warps", r.Threads)
+			return c.fail("a role of %d threads must have whole warps", r.Threads)
 		}
 		total += r.Threads
 	}
 	switch {
 	case len(c.path) > 1:
-		return c.fail("roles are given out in a loop or a branch")
+		return c.fail("roles must be at the top level")
 	case len(s.List) > maxRoles:
-		return c.fail("%d roles, the most are %d", len(s.List), maxRoles)
+		return c.fail("%d roles; the limit is %d", len(s.List), maxRoles)
 	case total != c.k.Threads() || c.k.Workgroup[0] != total:
-		return c.fail("roles of %d threads for a workgroup of %d", total, c.k.Workgroup)
+		return c.fail("the roles have %d threads; the workgroup is %d", total, c.k.Workgroup)
 	}
 	defer func() { c.first, c.threads = 0, c.k.Threads() }()
 	c.first = 0

@@ -20,48 +20,48 @@ func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 		spoil func(k *loop.Kernel)
 		want  string
 	}{
-		{"half a warp", func(k *loop.Kernel) { roles(k)[1].Threads = 16 }, "16 threads is not of whole warps"},
-		{"too few threads", func(k *loop.Kernel) { k.Workgroup[0] += 32 }, "roles of 160 threads for a workgroup of [192 1 1]"},
-		{"a workgroup of two axes", func(k *loop.Kernel) { k.Workgroup = [3]int{80, 2, 1} }, "for a workgroup of [80 2 1]"},
+		{"half a warp", func(k *loop.Kernel) { roles(k)[1].Threads = 16 }, "a role of 16 threads must have whole warps"},
+		{"too few threads", func(k *loop.Kernel) { k.Workgroup[0] += 32 }, "the roles have 160 threads; the workgroup is [192 1 1]"},
+		{"a workgroup of two axes", func(k *loop.Kernel) { k.Workgroup = [3]int{80, 2, 1} }, "the roles have 160 threads; the workgroup is [80 2 1]"},
 		{"roles in a branch", func(k *loop.Kernel) {
 			k.Body = []loop.Stmt{&loop.If{Cond: scalar.Lt(loop.GroupID(0, 1), i32(1)), Then: k.Body}}
-		}, "in a loop or a branch"},
-		{"roles in a role", func(k *loop.Kernel) { append1(k, 1, &loop.Roles{}) }, "in a loop or a branch"},
+		}, "roles must be at the top level"},
+		{"roles in a role", func(k *loop.Kernel) { append1(k, 1, &loop.Roles{}) }, "roles must be at the top level"},
 		{"a warp group that begins within one", func(k *loop.Kernel) {
 			list := roles(k)
 			list[0], list[1] = list[1], list[0]
-		}, "begins at thread 32"},
+		}, "warp group at thread 32; it must be a multiple of 128"},
 		{"thread numbers of another role", func(k *loop.Kernel) {
 			append1(k, 1, &loop.Let{Name: "x", Value: loop.LocalID(0, loop.WarpGroup)})
-		}, "local_x is from 128 to 159, not 0 to 127"},
+		}, "local_x has range 0 to 127; it must be 128 to 159"},
 		{"a barrier for some threads of a role", func(k *loop.Kernel) {
 			append1(k, 0, &loop.If{Cond: scalar.Lt(loop.LocalID(0, loop.WarpGroup), i32(64)), Then: []loop.Stmt{&loop.Barrier{}}})
-		}, "not all threads"},
+		}, "divergent control flow; it must be uniform"},
 		{"what roles have changed, as if all had", func(k *loop.Kernel) {
 			k.Body = append([]loop.Stmt{&loop.Var{Name: "x", Init: i32(0)}}, k.Body...)
 			list := k.Body[1].(*loop.Roles).List
 			list[0].Body = append(list[0].Body, &loop.Assign{Name: "x", Value: i32(1)})
 			k.Body = append(k.Body, &loop.If{Cond: scalar.Lt(scalar.FreeVar("x", dtype.I32), i32(1)), Then: []loop.Stmt{&loop.Barrier{}}})
-		}, "not all threads"},
-		{"an arrival without a role", func(k *loop.Kernel) { k.Body = append(k.Body, &loop.Arrive{At: i32(0)}) }, "the threads have no role"},
-		{"a barrier that there is not", func(k *loop.Kernel) { append1(k, 0, &loop.Arrive{Mbarrier: 2, At: i32(0)}) }, "no mbarrier 2"},
+		}, "divergent control flow; it must be uniform"},
+		{"an arrival without a role", func(k *loop.Kernel) { k.Body = append(k.Body, &loop.Arrive{At: i32(0)}) }, "mbarrier outside of a role"},
+		{"a barrier that there is not", func(k *loop.Kernel) { append1(k, 0, &loop.Arrive{Mbarrier: 2, At: i32(0)}) }, "unknown mbarrier 2"},
 		{"a barrier that threads name differently", func(k *loop.Kernel) {
 			append1(k, 0, &loop.Arrive{At: loop.LocalID(0, loop.WarpGroup)})
-		}, "name different places"},
-		{"barriers for no warp", func(k *loop.Kernel) { k.Mbarriers[0].Warps = 0 }, "for 0 warps"},
-		{"two barriers of one name", func(k *loop.Kernel) { k.Mbarriers[1].Name = "full" }, `"full" cannot be the name`},
-		{"an array with a barrier's name", func(k *loop.Kernel) { k.Arrays[0].Name = "full" }, "called full"},
-		{"a variable with a barrier's name", func(k *loop.Kernel) { append1(k, 0, &loop.Let{Name: "full", Value: i32(0)}) }, "taken by an mbarrier"},
+		}, "divergent index of an mbarrier; it must be uniform"},
+		{"barriers for no warp", func(k *loop.Kernel) { k.Mbarriers[0].Warps = 0 }, "mbarrier full: length 2 and 0 warps must be positive"},
+		{"two barriers of one name", func(k *loop.Kernel) { k.Mbarriers[1].Name = "full" }, `invalid mbarrier name "full"`},
+		{"an array with a barrier's name", func(k *loop.Kernel) { k.Arrays[0].Name = "full" }, "array full is declared twice"},
+		{"a variable with a barrier's name", func(k *loop.Kernel) { append1(k, 0, &loop.Let{Name: "full", Value: i32(0)}) }, "full is already an mbarrier"},
 		{"copies by several warps", func(k *loop.Kernel) {
 			append1(k, 0, &loop.CopyTMA{Map: 0, From: []scalar.Expr{i32(0), i32(0)}, To: 3, ToAt: i32(0), At: i32(0)})
-		}, "128 threads begin a copy"},
-		{"a copy of no box", func(k *loop.Kernel) { copied(k).Map = 2 }, "no box 2"},
-		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions in a box of 2 axes"},
-		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.RelayResult }, "not to shared memory"},
-		{"a box of shared memory", func(k *loop.Kernel) { k.TensorMaps[0].Array = kerneltest.RelayLeftTile }, "no storage of width 1"},
+		}, "128 threads copy a box; one warp must"},
+		{"a copy of no box", func(k *loop.Kernel) { copied(k).Map = 2 }, "unknown box 2"},
+		{"a copy from one place", func(k *loop.Kernel) { copied(k).From = copied(k).From[:1] }, "1 positions given for a box of 2 axes"},
+		{"a copy to storage", func(k *loop.Kernel) { copied(k).To = kerneltest.RelayResult }, "copy from left of bf16 to result; it must be to shared memory of its type"},
+		{"a box of shared memory", func(k *loop.Kernel) { k.TensorMaps[0].Array = kerneltest.RelayLeftTile }, "must be storage of width 1"},
 		{"a box of what atomics change", func(k *loop.Kernel) {
 			k.Arrays[kerneltest.RelayLeft].DType, k.Arrays[kerneltest.RelayLeft].Access = dtype.U32, loop.Atomic
-		}, "no storage of width 1"},
+		}, "must be storage of width 1"},
 		{"a box beyond its array", func(k *loop.Kernel) { k.TensorMaps[0].Dims[1]++ }, "ends beyond the 9408 elements"},
 		{"rows at odd places", func(k *loop.Kernel) { k.TensorMaps[0].Strides[0] = 12 }, "12 elements apart"},
 		{"a box at an odd place", func(k *loop.Kernel) { k.TensorMaps[0].First = 4 }, "begins at element 4"},
@@ -81,7 +81,7 @@ func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
 func TestTargetsWithoutRolesRefuseThem(t *testing.T) {
 	k := kerneltest.NewRelay().Kernel()
 	caps := loop.Caps{Dialect: dtype.CUDA, Limits: loop.DefaultLimits(), Mma: true, MmaBytes: k.SharedBytes()}
-	if err := caps.Check(k); err == nil || !strings.Contains(err.Error(), "no roles") {
+	if err := caps.Check(k); err == nil || !strings.Contains(err.Error(), "no warp specialisation") {
 		t.Errorf("error %v without roles", err)
 	}
 	caps.TensorMaps = true

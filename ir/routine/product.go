@@ -91,18 +91,18 @@ func productOf(words []int) (Routine, error) {
 	var p Product
 	numbers := p.words()
 	if len(words) != typeWords+flagWords+len(numbers) {
-		return nil, format.Errorf("a product has %d words, not %d", typeWords+flagWords+len(numbers), len(words))
+		return nil, format.Errorf("the product has %d words; it must have %d", len(words), typeWords+flagWords+len(numbers))
 	}
 	for i, d := range []*dtype.DType{&p.Operand, &p.Result} {
 		if words[i] < 0 || words[i] >= len(types) {
-			return nil, format.Errorf("word %d of a product is %d: no element type", i, words[i])
+			return nil, format.Errorf("word %d of the product is %d; it must be an element type", i, words[i])
 		}
 		*d = types[words[i]]
 	}
 	for i, f := range p.flags() {
 		word := words[typeWords+i]
 		if word != 0 && word != 1 {
-			return nil, format.Errorf("word %d of a product is %d: no truth value", typeWords+i, word)
+			return nil, format.Errorf("word %d of the product is %d; it must be 0 or 1", typeWords+i, word)
 		}
 		*f = word == 1
 	}
@@ -120,34 +120,34 @@ const maxNumber = min(math.MaxInt32, math.MaxInt/8)
 // positive, matrices that are too large, overlapping rows or overlapping results.
 func (p Product) Check() error {
 	if p.Operand != dtype.F32 && p.Operand != dtype.F16 && p.Operand != dtype.BF16 || p.Result != dtype.F32 && p.Result != p.Operand {
-		return format.Errorf("products of %s do not give %s", p.Operand, p.Result)
+		return format.Errorf("a product of %s cannot have results of %s", p.Operand, p.Result)
 	}
 	if p.Out.Transposed || p.TF32 && p.Operand != dtype.F32 {
-		return format.Errorf("a product with a turned result, or with tf32 of %s", p.Operand)
+		return format.Errorf("a product of %s has a transposed result or tf32 without f32", p.Operand)
 	}
 	for _, n := range p.words() {
 		if *n < 0 || *n > maxNumber {
-			return format.Errorf("a product with the number %d", *n)
+			return format.Errorf("a size or stride is %d; it is out of range", *n)
 		}
 	}
 	if min(p.Batch, p.M, p.N, p.K) < 1 {
-		return format.Errorf("%d products of %d×%d and %d×%d", p.Batch, p.M, p.K, p.K, p.N)
+		return format.Errorf("%d products of %d×%d and %d×%d; sizes must be positive", p.Batch, p.M, p.K, p.K, p.N)
 	}
 	matrices := p.matrices()
 	for _, m := range append(matrices[:], p.added()...) {
 		if m.Row < m.across {
-			return format.Errorf("rows of %d elements that are %d apart", m.across, m.Row)
+			return format.Errorf("rows of %d elements have the stride %d; it must not be smaller", m.across, m.Row)
 		}
 		if m.elements(p.Batch) > maxNumber {
-			return format.Errorf("a matrix of more than %d elements", maxNumber)
+			return format.Errorf("a matrix has more than %d elements", maxNumber)
 		}
 	}
 	if !p.Adds && p.Added != (Layout{}) || p.Added.Transposed {
-		return format.Errorf("a matrix to add that is not there, or turned")
+		return format.Errorf("the matrix to add is missing or transposed")
 	}
 	between := int64(p.Out.Step) >= matrices[2].elements(1) || p.Out.Step >= p.N && int64(p.Out.Row) >= int64(p.Batch)*int64(p.Out.Step)
 	if p.Batch > 1 && !between {
-		return format.Errorf("results that overlap")
+		return format.Errorf("results of the batch overlap")
 	}
 	return nil
 }

@@ -90,17 +90,17 @@ func TestInvalidProductsAreRefused(t *testing.T) {
 		words  string
 	}{
 		"no rows":           {func(p *routine.Product) { p.M = 0 }, "2 products of 0×3"},
-		"a type":            {func(p *routine.Product) { p.Operand, p.Result = dtype.F64, dtype.F64 }, "products of f64"},
-		"a result":          {func(p *routine.Product) { p.Result = dtype.F16 }, "do not give f16"},
-		"tf32 of bf16":      {func(p *routine.Product) { p.Operand, p.TF32 = dtype.BF16, true }, "tf32 of bf16"},
-		"a turned result":   {func(p *routine.Product) { p.Out.Transposed = true }, "turned result"},
-		"rows that overlap": {func(p *routine.Product) { p.Right.Row = 1 }, "rows of 2 elements that are 1 apart"},
-		"results in others": {func(p *routine.Product) { p.Out.Row = 3 }, "results that overlap"},
+		"a type":            {func(p *routine.Product) { p.Operand, p.Result = dtype.F64, dtype.F64 }, "a product of f64"},
+		"a result":          {func(p *routine.Product) { p.Result = dtype.F16 }, "cannot have results of f16"},
+		"tf32 of bf16":      {func(p *routine.Product) { p.Operand, p.TF32 = dtype.BF16, true }, "a product of bf16 has a transposed result or tf32 without f32"},
+		"a turned result":   {func(p *routine.Product) { p.Out.Transposed = true }, "has a transposed result"},
+		"rows that overlap": {func(p *routine.Product) { p.Right.Row = 1 }, "rows of 2 elements have the stride 1"},
+		"results in others": {func(p *routine.Product) { p.Out.Row = 3 }, "results of the batch overlap"},
 		"a huge step":       {func(p *routine.Product) { p.Left.Step = min(math.MaxInt32, math.MaxInt/8) }, "elements"},
-		"nothing to add":    {func(p *routine.Product) { p.Added.Row = 2 }, "a matrix to add"},
-		"a turned addend":   {func(p *routine.Product) { p.Adds, p.Added = true, routine.Layout{Transposed: true, Row: 2} }, "a matrix to add"},
-		"addends overlap":   {func(p *routine.Product) { p.Adds, p.Added.Row = true, 1 }, "rows of 2 elements that are 1 apart"},
-		"a negative number": {func(p *routine.Product) { p.Workspace = -1 }, "the number -1"},
+		"nothing to add":    {func(p *routine.Product) { p.Added.Row = 2 }, "the matrix to add is missing or transposed"},
+		"a turned addend":   {func(p *routine.Product) { p.Adds, p.Added = true, routine.Layout{Transposed: true, Row: 2} }, "the matrix to add is missing or transposed"},
+		"addends overlap":   {func(p *routine.Product) { p.Adds, p.Added.Row = true, 1 }, "rows of 2 elements have the stride 1"},
+		"a negative number": {func(p *routine.Product) { p.Workspace = -1 }, "is -1"},
 	} {
 		p := odd
 		c.change(&p)

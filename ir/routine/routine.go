@@ -35,7 +35,7 @@ var kinds = map[string]func(words []int) (Routine, error){"product": productOf}
 func Of(name string, words []int) (Routine, error) {
 	kind, ok := kinds[name]
 	if !ok {
-		return nil, format.Errorf("there is no routine %q", name)
+		return nil, format.Errorf("unknown routine %q", name)
 	}
 	return kind(words)
 }

@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rlx-go/rlx/internal/coreml/driver"
 	"github.com/rlx-go/rlx/internal/executor/synchronous"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
 // Name is the backend's name.
@@ -30,9 +30,9 @@ func (backend) Name() string                      { return Name }
 func (backend) Support(n *ir.Node) native.Support { return Support(n) }
 
 // open returns Core ML if it supports the models that the backend writes.
-func open(call string) (driver.Runtime, driver.System, error) {
-	rt, err := driver.Open()
-	var s driver.System
+func open(call string) (Runtime, System, error) {
+	rt, err := Open()
+	var s System
 	if err == nil {
 		s, err = rt.System()
 	}
@@ -93,10 +93,10 @@ func (backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (nat
 }
 
 // compile makes a model of an entry, with checks of indices, through a temporary package.
-func compile(rt driver.Runtime, e ir.Entry) (*Model, error) {
+func compile(rt Runtime, e ir.Entry) (*Model, error) {
 	for _, p := range e.Graph.Ports() {
 		if _, constant := p.Value.Shape().Ints(); !constant {
-			return nil, p.Value.Node().Fail(ir.Shapef("%s has a symbolic size: bind it before", p.Value.Type()))
+			return nil, p.Value.Node().Fail(ir.Shapef("%s has a symbolic size: bind it first", p.Value.Type()))
 		}
 	}
 	alone, err := ir.NewModule(e.Name, e)
@@ -109,12 +109,12 @@ func compile(rt driver.Runtime, e ir.Entry) (*Model, error) {
 	}
 	dir, err := os.MkdirTemp("", "rlx-coreml-*")
 	if err != nil {
-		return nil, fmt.Errorf("a folder for the model of entry %q: %w", e.Name, err)
+		return nil, fmt.Errorf("create a folder for the model of entry %q: %w", e.Name, err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "entry.mlpackage")
 	if err := pkg.Write(path); err != nil {
 		return nil, err
 	}
-	return Load(rt, path, mainFunction, driver.DefaultUnits)
+	return Load(rt, path, mainFunction, DefaultUnits)
 }

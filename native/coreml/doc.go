@@ -10,12 +10,13 @@
 // anything is written; [Support] returns how a node is computed, and [Lint] what keeps a
 // model off the Neural Engine.
 //
-// [Load], [LoadSizes] and [LoadEntries] load a package through package driver and report
+// [Load], [LoadSizes] and [LoadEntries] load functions of a package and report
 // where Core ML would run it. Functions with states run on the CPU and the GPU by default,
-// see [driver.DefaultUnits]. Compiled packages are cached, see [driver.CacheVariable].
+// see [DefaultUnits]. Compiled packages are cached, in
+// the folder that RLX_COREML_CACHE names in the environment.
 //
-// Package mil has programs and their files, and package forms the lowering of each op to
-// MIL. Start reading at new.go and function.go.
+// In internal/coreml, package mil has programs and their files, forms the lowering of each op
+// to MIL, driver the binding of the framework. Start reading at new.go and function.go.
 //
 // `make test-coreml` checks the types and values of models against coremltools. Core ML
 // itself has not yet compiled or run a model of this package, for lack of a Mac.

@@ -10,7 +10,6 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // A layer with its weights becomes an .mlpackage, on any system.
@@ -28,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	p, err := coreml.New(m, coreml.Options{
-		Opset: mil.CoreML6, Half: true, // for iOS 16 and macOS 13, and the Neural Engine
+		Opset: coreml.CoreML6, Half: true, // for iOS 16 and macOS 13, and the Neural Engine
 		Weights: map[string]native.Tensor{
 			"w": native.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2), "b": native.Float32s([]float32{0, -1}),
 		},
@@ -45,7 +44,7 @@ func Example() {
 	if err := p.Write(path); err != nil {
 		log.Fatal(err)
 	}
-	if p, err = mil.Read(path); err != nil {
+	if p, err = coreml.Read(path); err != nil {
 		log.Fatal(err)
 	}
 	for _, op := range p.Program.Functions[0].Ops {

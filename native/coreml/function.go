@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/coreml/forms"
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/forms"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // function is a function under construction.
@@ -45,7 +45,7 @@ func (f *function) port(p ir.Port) (forms.Value, error) {
 	}
 	if f.graph.Updates(p.Name) && f.w.States || p.Kind == ir.ParamPort && f.w.ParamStates {
 		if t.DType != mil.Float16 {
-			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "states of Core ML hold fp16, this one is %s; ask for Half, or go without", t.DType))
+			return forms.Value{}, p.Value.Node().Fail(ir.Errorf(ir.ErrUnsupported, "the state is %s; a state of Core ML must be fp16: set Half or clear States", t.DType))
 		}
 		state := f.State(f.feature(p.Kind.String(), p.Name, p.Name, p.Value.Type()), t)
 		f.states[p.Name] = state
@@ -64,7 +64,7 @@ func (f *function) stored(p ir.Port, weights native.Tensor) (forms.Value, error)
 	f.w.used[p.Name] = true
 	a, err := weights.Array()
 	if err == nil && !a.Type().Equal(p.Value.Type()) {
-		err = ir.Shapef("weights are %s, the parameter is %s", a.Type(), p.Value.Type())
+		err = ir.Shapef("weights are %s; the parameter needs %s", a.Type(), p.Value.Type())
 	}
 	if err != nil {
 		return forms.Value{}, p.Value.Node().Fail(err)

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // integerProduct multiplies integers, the second factor as it lies or turned.

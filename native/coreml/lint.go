@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlx-go/rlx/native/coreml/mil"
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 )
 
 // Finding reports something that keeps an operation off the Neural Engine, or makes it slow
@@ -87,7 +87,7 @@ var rules = []rule{
 // slow there, in program order: types, operations, products that are not convolutions,
 // sizes, convolution kernels wider than 13, and argmax axes longer than 2,048. It skips
 // constants and moves to and from inputs.
-func Lint(p *mil.Package) []Finding {
+func Lint(p *Package) []Finding {
 	var out []Finding
 	for _, f := range p.Program.Functions {
 		types := map[string]mil.Type{}

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // feature is an input or an output, as seen by the graph and by the model.
@@ -40,9 +39,9 @@ var outsideTypes = map[mil.DType]ir.DType{mil.Float32: ir.F32, mil.Float16: ir.F
 // Load loads an entry of a package. An entry with several sizes is loaded by the name of a
 // function, as given by [New], such as "step_batch4"; [LoadSizes] loads all of them. The
 // model has states of its own; [LoadEntries] shares them. The error is an [*Error] of kind
-// [ir.ErrName] for an unknown entry or one with several sizes, a [*mil.Error] for an
+// [ir.ErrName] for an unknown entry or one with several sizes, a [*PackageError] for an
 // inconsistent package, or that of the runtime.
-func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, error) {
+func Load(rt Runtime, dir, entry string, units Units) (*Model, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func Load(rt driver.Runtime, dir, entry string, units driver.Units) (*Model, err
 }
 
 // load loads a function of a package.
-func load(rt driver.Runtime, dir string, p *mil.Package, f *mil.Function, units driver.Units) (m *Model, err error) {
+func load(rt Runtime, dir string, p *Package, f *mil.Function, units Units) (m *Model, err error) {
 	m = &Model{call: "predict"}
 	if err := m.describe(p, f); err != nil {
 		return nil, &Error{p.Metadata[f.Name], err}
@@ -65,7 +64,7 @@ func load(rt driver.Runtime, dir string, p *mil.Package, f *mil.Function, units 
 }
 
 // functionOf returns a function by its name, or by the name of an entry with only one.
-func functionOf(p *mil.Package, entry string) (*mil.Function, error) {
+func functionOf(p *Package, entry string) (*mil.Function, error) {
 	var named, of []string
 	for _, f := range p.Program.Functions {
 		if f.Name == entry {
@@ -78,15 +77,15 @@ func functionOf(p *mil.Package, entry string) (*mil.Function, error) {
 	}
 	switch len(of) {
 	case 0:
-		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry: it has %v", named)}
+		return nil, &Error{entry, ir.Errorf(ir.ErrName, "unknown entry %q: have %v", entry, named)}
 	case 1:
 		return p.Program.Function(of[0]), nil
 	}
-	return nil, &Error{entry, ir.Errorf(ir.ErrName, "the entry has several sizes: ask for one of %v", of)}
+	return nil, &Error{entry, ir.Errorf(ir.ErrName, "the entry has several sizes: load one of %v", of)}
 }
 
 // describe parses the metadata of the inputs and outputs of a function.
-func (m *Model) describe(p *mil.Package, f *mil.Function) error {
+func (m *Model) describe(p *Package, f *mil.Function) error {
 	for _, in := range f.Inputs {
 		d, _, err := featureOf(p, f.Name, in.Name, in.Type)
 		if err != nil {
@@ -131,17 +130,17 @@ func (m *Model) output(name string) *feature {
 
 // featureOf parses the metadata of an input or an output, such as "input f32[4,2] x", with
 // an optional second line for the range of its indices, such as "0 10".
-func featureOf(p *mil.Package, function, name string, t mil.Type) (f feature, role string, err error) {
+func featureOf(p *Package, function, name string, t mil.Type) (f feature, role string, err error) {
 	key := featureKey(function, name)
 	words := strings.SplitN(p.Metadata[key], " ", 3)
 	if len(words) != 3 {
-		return f, "", fmt.Errorf("%w: nothing tells what %q stands for", mil.ErrPackage, name)
+		return f, "", fmt.Errorf("%w: feature %q has no metadata", ErrPackage, name)
 	}
 	element, rest, _ := strings.Cut(words[1], "[")
 	d, err := dtype.Parse(element)
 	slotRole, known := roles[words[0]]
 	if err != nil || !known {
-		return f, "", fmt.Errorf("%w: %q stands for %q", mil.ErrPackage, name, words)
+		return f, "", fmt.Errorf("%w: feature %q has the invalid metadata %q", ErrPackage, name, words)
 	}
 	f = feature{
 		Slot:    native.Slot{Name: words[2], Role: slotRole, DType: d},
@@ -156,7 +155,7 @@ func featureOf(p *mil.Package, function, name string, t mil.Type) (f feature, ro
 	}
 	if bounds, checked := p.Metadata[rangeKey(key)]; checked {
 		if _, err := fmt.Sscan(bounds, &f.Lo, &f.Hi); err != nil {
-			return f, "", fmt.Errorf("%w: the indices of %q are in %q", mil.ErrPackage, name, bounds)
+			return f, "", fmt.Errorf("%w: feature %q has the invalid index range %q", ErrPackage, name, bounds)
 		}
 		f.Checked = true
 	}

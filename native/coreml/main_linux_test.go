@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/coreml/driver"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/software"
 )
 
 var library string

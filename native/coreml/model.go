@@ -4,9 +4,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/coreml/driver"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
 // Model is a function of a package with the names and types of its graph. It is not safe
@@ -56,7 +56,7 @@ func (m *Model) PredictTo(in, out map[string]native.Tensor) error {
 	}
 	for name := range out {
 		if m.output(name) == nil {
-			return m.failed(name, ir.Errorf(ir.ErrName, "there is no output %q", name))
+			return m.failed(name, ir.Errorf(ir.ErrName, "unknown output %q", name))
 		}
 	}
 	room := make(map[string]native.Tensor, len(m.outputs)+1)
@@ -103,7 +103,7 @@ func (m *Model) given(in map[string]native.Tensor) (map[string]native.Tensor, er
 	}
 	for name := range in {
 		if !slices.ContainsFunc(m.inputs, func(f feature) bool { return f.Name == name }) {
-			return nil, m.failed(name, ir.Errorf(ir.ErrName, "there is no input %q", name))
+			return nil, m.failed(name, ir.Errorf(ir.ErrName, "unknown input %q", name))
 		}
 	}
 	return given, nil
@@ -119,7 +119,7 @@ func (m *Model) faultIn(room map[string]native.Tensor) error {
 	if err != nil || code[0] == 0 {
 		return err
 	}
-	e := &native.Error{Backend: Name, Call: m.call, Kind: ir.ErrIndex, Err: ir.Errorf(ir.ErrIndex, "an index is outside its range")}
+	e := &native.Error{Backend: Name, Call: m.call, Kind: ir.ErrIndex, Err: ir.Errorf(ir.ErrIndex, "an index is out of range")}
 	if i := len(m.checks) - int(code[0]); i >= 0 && i < len(m.checks) {
 		e.Node = m.checks[i]
 	}
@@ -177,7 +177,7 @@ func (m *Model) Get(name string) (native.Tensor, error) {
 func (m *Model) state(name string) (feature, error) {
 	i := slices.IndexFunc(m.states, func(f feature) bool { return f.Name == name })
 	if i < 0 {
-		return feature{}, m.failed(name, ir.Errorf(ir.ErrName, "there is no state %q", name))
+		return feature{}, m.failed(name, ir.Errorf(ir.ErrName, "unknown state %q", name))
 	}
 	return m.states[i], nil
 }
@@ -185,7 +185,7 @@ func (m *Model) state(name string) (feature, error) {
 // Placements returns the processor of each operation and its share of the time, according
 // to Core ML's plan. The error is of kind [native.ErrUnavailable] before macOS 14.4 and iOS
 // 17.4.
-func (m *Model) Placements() ([]driver.Placement, error) {
+func (m *Model) Placements() ([]Placement, error) {
 	p, err := m.loaded.Plan()
 	if err != nil {
 		return nil, m.failed("", err)

@@ -7,17 +7,17 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/compiler/passes"
+	"github.com/rlx-go/rlx/internal/coreml/forms"
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/forms"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Options control the conversion of a module to a model.
 type Options struct {
 	// Opset is the set of operations, which determines the oldest system that runs the
 	// model; 0 means CoreML8, iOS 18 and macOS 15.
-	Opset mil.Opset
+	Opset Opset
 	// Half computes the graph's f32 in fp16, the only type of the Neural Engine. Inputs and
 	// outputs keep their types.
 	Half bool
@@ -65,15 +65,15 @@ const mainFunction = "main"
 // [ir.ErrUnsupported] for ops that MIL or the opset lacks, [ir.ErrSymbol] for a symbolic
 // dimension without sizes, [ir.ErrName] for unknown weights and duplicate shapes,
 // [ir.ErrShape] and [ir.ErrDType] for weights of another type.
-func New(m *ir.Module, o Options) (*mil.Package, error) {
+func New(m *ir.Module, o Options) (*Package, error) {
 	if o.Opset == 0 {
-		o.Opset = mil.CoreML8
+		o.Opset = CoreML8
 	}
 	shapes := o.Shapes
 	if shapes == nil {
 		shapes = []map[string]int{nil}
 	}
-	w := &writer{Options: o, used: map[string]bool{}, pkg: &mil.Package{
+	w := &writer{Options: o, used: map[string]bool{}, pkg: &Package{
 		Program: mil.Program{Opset: o.Opset}, Metadata: map[string]string{},
 	}}
 	alone := len(m.Entries)*len(shapes) == 1
@@ -90,7 +90,7 @@ func New(m *ir.Module, o Options) (*mil.Package, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Weights)) {
 		if !w.used[name] {
-			return nil, &Error{"", ir.Errorf(ir.ErrName, "weights are given for %q, which is no parameter", name)}
+			return nil, &Error{"", ir.Errorf(ir.ErrName, "unknown parameter %q in Weights", name)}
 		}
 	}
 	if err := mil.Validate(&w.pkg.Program); err != nil {
@@ -126,14 +126,14 @@ func identifier(name string) string {
 // writer builds a package, function by function.
 type writer struct {
 	Options
-	pkg  *mil.Package
+	pkg  *Package
 	used map[string]bool // weights
 }
 
 // entry adds the functions of an entry.
 func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error {
 	if w.pkg.Program.Function(name) != nil {
-		return ir.Errorf(ir.ErrName, "function %q is there twice", name)
+		return ir.Errorf(ir.ErrName, "function %q is declared twice", name)
 	}
 	g, err := entry.Graph.Bind(sizes)
 	if err != nil {

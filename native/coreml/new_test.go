@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 func module(t *testing.T, build func(b *ir.Builder)) *ir.Module {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/mil"
-	"github.com/rlx-go/rlx/native/coreml/read"
 )
 
 // TestPackedWeightsStayPacked: stored weights of every format of blocks are whole
@@ -93,7 +93,7 @@ func packedBits(t *testing.T, f *mil.Function) int {
 // sameNumbers holds what a function gives for an x of 1 to the numbers wanted.
 func sameNumbers(t *testing.T, f *mil.Function, want []float64, off float64) {
 	t.Helper()
-	g, err := read.Graph(f)
+	g, err := software.Graph(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/coreml/driver"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/driver"
 )
 
 // What follows is part of the report of `make test-apple`.

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/mil"
-	"github.com/rlx-go/rlx/native/coreml/read"
 )
 
 // TestEverySampleSurvivesItsPackage writes the samples of every op that a model can
@@ -82,7 +82,7 @@ func roundTrip(t *testing.T, entries []ir.Entry) *mil.Package {
 // compare holds a function to the meaning of the graph that it was made of.
 func compare(t *testing.T, p *mil.Package, f *mil.Function, g *ir.Graph, in map[string]*ir.Array, tol func(ir.DType) irtest.Tolerance) {
 	t.Helper()
-	got, err := read.Graph(f)
+	got, err := software.Graph(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Entries are the entries of a package with shared states, for any of their sizes. They are
@@ -22,7 +21,7 @@ type Entries struct {
 
 // LoadEntries loads entries of a package, with all of their sizes. The errors are those of
 // [Load], and of kind [ir.ErrShape] or [ir.ErrDType] for a state whose types differ.
-func LoadEntries(rt driver.Runtime, dir string, units driver.Units, entries ...string) (*Entries, error) {
+func LoadEntries(rt Runtime, dir string, units Units, entries ...string) (*Entries, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func (e *Entries) Entry(name string) (*Sizes, error) {
 	if s := e.sizes[name]; s != nil {
 		return s, nil
 	}
-	return nil, &Error{name, ir.Errorf(ir.ErrName, "the entry was not loaded: there are %v", e.names)}
+	return nil, &Error{name, ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, e.names)}
 }
 
 // Close releases the entries.
@@ -78,9 +77,9 @@ func (s shared) join(m *Model) error {
 		case there == nil:
 			s[f.Name] = &sharedState{feature: f, last: m}
 		case there.DType != f.DType || there.outside.DType != f.outside.DType:
-			return ir.Errorf(ir.ErrDType, "state %q is %s and, in another function, %s: a state that is shared has one type", f.Name, f.DType, there.DType)
+			return ir.Errorf(ir.ErrDType, "state %q is %s and %s in two functions; a shared state must have one type", f.Name, f.DType, there.DType)
 		case !slices.Equal(there.Dims, f.Dims):
-			return ir.Shapef("state %q is of the sizes %v and, in another function, %v: a state that is shared has one size, so none of those in Shapes", f.Name, f.Dims, there.Dims)
+			return ir.Shapef("state %q has the sizes %v and %v in two functions; a shared state must not depend on Shapes", f.Name, f.Dims, there.Dims)
 		}
 	}
 	return nil

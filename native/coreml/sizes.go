@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Sizes is an entry with a model for each of its enumerated sizes, which share states, see
@@ -19,7 +18,7 @@ type Sizes struct {
 }
 
 // LoadSizes loads all sizes of an entry. The errors are those of [LoadEntries].
-func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes, error) {
+func LoadSizes(rt Runtime, dir, entry string, units Units) (*Sizes, error) {
 	p, err := mil.Describe(dir)
 	if err != nil {
 		return nil, err
@@ -28,7 +27,7 @@ func LoadSizes(rt driver.Runtime, dir, entry string, units driver.Units) (*Sizes
 }
 
 // loadSizes is LoadSizes for a decoded package and shared states.
-func loadSizes(rt driver.Runtime, dir string, p *mil.Package, entry string, units driver.Units, held shared) (*Sizes, error) {
+func loadSizes(rt Runtime, dir string, p *Package, entry string, units Units, held shared) (*Sizes, error) {
 	s := &Sizes{}
 	for _, f := range p.Program.Functions {
 		if p.Metadata[f.Name] != entry {
@@ -44,7 +43,7 @@ func loadSizes(rt driver.Runtime, dir string, p *mil.Package, entry string, unit
 		}
 	}
 	if len(s.models) == 0 {
-		return nil, &Error{entry, ir.Errorf(ir.ErrName, "the package has no such entry")}
+		return nil, &Error{entry, ir.Errorf(ir.ErrName, "unknown entry %q", entry)}
 	}
 	return s, nil
 }
@@ -68,7 +67,7 @@ func (s *Sizes) Predict(in map[string]native.Tensor) (map[string]native.Tensor, 
 	for _, m := range s.models {
 		known = append(known, m.inputSizes())
 	}
-	return nil, s.models[0].failed("", ir.Shapef("no model is of the sizes given: there are %s", strings.Join(known, "; ")))
+	return nil, s.models[0].failed("", ir.Shapef("no function has the sizes of the inputs: have %s", strings.Join(known, "; ")))
 }
 
 // Set sets a state, or a parameter that is one, for all sizes, like [Model.Set].

@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/coreml/driver"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/software"
 )
 
 // older makes Core ML that of macOS 14.3 for a test.

@@ -3,10 +3,10 @@ package coreml
 import (
 	"fmt"
 
+	"github.com/rlx-go/rlx/internal/coreml/forms"
+	"github.com/rlx-go/rlx/internal/coreml/mil"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/forms"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Support returns how a CoreML8 model computes a node in f32, by lowering it: natively, as

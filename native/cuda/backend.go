@@ -94,7 +94,7 @@ func (b *backend) device() (*device, error) {
 }
 
 // errGone is the reason of errors after the GPU is lost.
-var errGone = errors.New("after an earlier error this process cannot use the GPU any more: start it again")
+var errGone = errors.New("this process lost the GPU after an earlier error: restart it")
 
 func (b *backend) Name() string { return b.name }
 

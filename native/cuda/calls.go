@@ -50,7 +50,7 @@ func (d *device) noteRefusal(r routine.Routine, err error) error {
 func (d *device) call(r routine.Routine) (call, error) {
 	p, ok := r.(routine.Product)
 	if !ok || d.multiplier == nil {
-		return nil, ir.Errorf(ir.ErrUnsupported, "the device has no routine %q", r.Name())
+		return nil, ir.Errorf(ir.ErrUnsupported, "unknown routine %q on CUDA", r.Name())
 	}
 	made, err := d.multiplier.Product(p)
 	if err != nil {

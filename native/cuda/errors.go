@@ -42,7 +42,7 @@ func (p *program) outOfMemory(what string, bytes int, err error) error {
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	return fmt.Errorf("%s takes %s, and of the %s of the device %s are free: %w", what, size(bytes), size(total), size(free), err)
+	return fmt.Errorf("%s takes %s; the device has %s of %s free: %w", what, size(bytes), size(free), size(total), err)
 }
 
 // size formats a number of bytes.

@@ -22,9 +22,9 @@ type none string
 
 // unavailable returns the error of all calls.
 func (n none) unavailable() error {
-	why := errors.New("this program was built without cgo, by which the driver is called: build it with CGO_ENABLED=1 and a C compiler")
+	why := errors.New("this program was built without cgo: build it with CGO_ENABLED=1 and a C compiler")
 	if system := runtime.GOOS + "/" + runtime.GOARCH; system != "linux/amd64" && system != "linux/arm64" {
-		why = fmt.Errorf("there is no CUDA on %s, for linux/amd64 and linux/arm64 alone", system)
+		why = fmt.Errorf("the system is %s; CUDA needs linux/amd64 or linux/arm64", system)
 	}
 	return &native.Error{Backend: string(n), Call: "probe", Kind: native.ErrUnavailable, Err: why}
 }

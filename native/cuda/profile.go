@@ -31,10 +31,10 @@ func (p *program) Profile(ctx context.Context, name string, runs int) ([]native.
 // profile is [program.Profile] of an entry.
 func (p *program) profile(ctx context.Context, e *entry, runs int) ([]native.Timing, error) {
 	if runs < 1 {
-		return nil, ir.Attrf("a profile of %d runs", runs)
+		return nil, ir.Attrf("runs is %d; it must be 1 or greater", runs)
 	}
 	if e.spec.Dispatches() > maxGraph {
-		return nil, ir.Errorf(ir.ErrUnsupported, "a profile of more than %d launches", maxGraph)
+		return nil, ir.Errorf(ir.ErrUnsupported, "the entry has too many launches to profile; the limit is %d", maxGraph)
 	}
 	f := &profile{e: e, runs: runs, total: map[plan.Step]*native.Timing{}}
 	var err error

@@ -62,7 +62,7 @@ all() {
   step "Core ML: what it says of itself" go test -count=1 -v -run '^TestWhatItIs$' ./native/coreml
   step "Core ML: conformance, as above" go test -count=1 -timeout 120m -run '^TestBackend$' ./native/coreml
   step "Core ML: digits: 60 steps" go test -count=1 -v -timeout 20m -run '^TestDigitsAreLearned$' ./native/coreml
-  step "Core ML: binding, states, sizes, training sessions" go test -count=1 -v ./native/coreml/driver
+  step "Core ML: binding, states, sizes, training sessions" go test -count=1 -v ./internal/coreml/driver
   step "Core ML: where operations run" go test -count=1 -v -run '^TestWhereOperationsRun$' ./native/coreml
   section summary
   printf '%s' "$results"

@@ -119,7 +119,7 @@ func (p *program) compile(ctx context.Context, m *ir.Module, t plan.Target) erro
 		return err
 	}
 	if len(made.Routines) > 0 {
-		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library that Metal does not have")
+		return ir.Errorf(ir.ErrUnsupported, "the plan calls a library; Metal has none")
 	}
 	if err := async.CheckMemory(made, p.budget); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (p *program) Kind(err error) error {
 }
 
 // errGone is the reason of errors after the GPU is lost.
-var errGone = errors.New("after an earlier error this process cannot use the GPU any more: start it again")
+var errGone = errors.New("this process lost the GPU after an earlier error: restart it")
 
 // Lost returns errGone if the device is lost.
 func (p *program) Lost() error {
@@ -67,12 +67,12 @@ func (s *stage) failed(err error) error {
 		p.limit = max(p.limit/shorter, 1)
 	}
 	if !s.torn || len(s.e.writes) == 0 {
-		failure.Err = fmt.Errorf("run %d is lost, and changes nothing: %w", s.number, err)
+		failure.Err = fmt.Errorf("run %d is lost and has no effect: %w", s.number, err)
 		return failure
 	}
 	behind := s.loseDependents()
 	failure.Steps += behind
-	failure.Err = fmt.Errorf("run %d is lost, with %d begun behind it, and %s may be written in part: set them, as from a checkpoint: %w",
+	failure.Err = fmt.Errorf("run %d is lost with %d queued after it, and %s may be partly written: set them, from a checkpoint for example: %w",
 		s.number, behind, strings.Join(p.tornNames(), ", "), err)
 	return failure
 }
@@ -100,7 +100,7 @@ func (s *stage) loseDependents() (lost int) {
 func (s *stage) lostError() error {
 	return &native.Error{
 		Backend: Name, Call: s.e.spec.Name, Kind: native.ErrDevice, Steps: 1,
-		Err: fmt.Errorf("run %d is lost, as run %d before it has failed", s.number, s.lostBy),
+		Err: fmt.Errorf("run %d is lost because run %d before it failed", s.number, s.lostBy),
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *program) tornError(s *plan.Slot, call string) error {
 	}
 	return &native.Error{
 		Backend: Name, Call: call, Kind: native.ErrDevice, Name: s.Name,
-		Err: fmt.Errorf("run %d has failed and may have written %q in part: set it, as from a checkpoint", run, s.Name),
+		Err: fmt.Errorf("run %d failed and %q may be partly written: set it, from a checkpoint for example", run, s.Name),
 	}
 }
 
@@ -142,5 +142,5 @@ func (p *program) outOfMemory(what string, bytes int, err error) error {
 		return err
 	}
 	i := p.device.Info()
-	return fmt.Errorf("%s takes %d bytes, and of the %d bytes of the device %d are free: %w", what, bytes, i.Memory, max(i.Memory-i.Allocated, 0), err)
+	return fmt.Errorf("%s takes %d bytes; the device has %d of %d bytes free: %w", what, bytes, max(i.Memory-i.Allocated, 0), i.Memory, err)
 }

@@ -162,7 +162,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	for want, set := range map[string][2]string{
 		"Software Metal is none of Apple's GPUs from the M1 on": {"RLX_SOFTWARE_FAMILY", "1005"},
 		"Metal has no device":                             {"RLX_SOFTWARE_FAMILY", "0"},
-		"there is no Metal on linux, on macOS alone":      {driver.LibraryVariable, ""},
+		"the system is linux; Metal needs macOS":          {driver.LibraryVariable, ""},
 		"/nowhere (from $" + driver.LibraryVariable + ")": {driver.LibraryVariable, "/nowhere"},
 	} {
 		t.Run(want, func(t *testing.T) {

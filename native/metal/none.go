@@ -27,9 +27,9 @@ func unavailable() error {
 // missing says what a program for a system lacks.
 func missing(goos string) string {
 	if goos == "darwin" {
-		return "this program was built without cgo, by which Metal is called: build it with CGO_ENABLED=1 and the command line tools of Xcode"
+		return "this program was built without cgo: build it with CGO_ENABLED=1 and the command line tools of Xcode"
 	}
-	return "there is no Metal on " + goos + ", on macOS alone"
+	return "the system is " + goos + "; Metal needs macOS"
 }
 
 func (none) Name() string      { return Name }

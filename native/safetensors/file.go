@@ -114,7 +114,7 @@ func target(name string) (file string, mode fs.FileMode, exists bool, err error)
 		case info.Mode().IsRegular():
 			return name, info.Mode().Perm(), true, nil
 		case info.Mode().Type() != fs.ModeSymlink:
-			return name, 0, false, &fs.PathError{Op: "replace", Path: name, Err: errors.New("it is no regular file")}
+			return name, 0, false, &fs.PathError{Op: "replace", Path: name, Err: errors.New("not a regular file")}
 		}
 		to, err := os.Readlink(name)
 		if err != nil {

@@ -41,7 +41,7 @@ type parser struct{ *json.Decoder }
 
 func parseHeader(text []byte) (*header, error) {
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("it is not UTF-8")
+		return nil, fmt.Errorf("not UTF-8")
 	}
 	p := parser{json.NewDecoder(bytes.NewReader(text))}
 	p.UseNumber()
@@ -59,7 +59,7 @@ func parseHeader(text []byte) (*header, error) {
 		return nil, err
 	}
 	if _, err := p.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something comes after it")
+		return nil, fmt.Errorf("text follows the object")
 	}
 	return h, nil
 }
@@ -85,7 +85,7 @@ func (p parser) object(value func(key string) error) error {
 		}
 		key, _ := t.(string) // a key is a string, or Token fails
 		if seen[key] {
-			return fmt.Errorf("%q is there twice", key)
+			return fmt.Errorf("key %q is repeated", key)
 		}
 		seen[key] = true
 		if err := value(key); err != nil {
@@ -112,7 +112,7 @@ func (p parser) place(name string) (place, error) {
 			given.offsets = true
 			at.from, at.to, err = p.offsets()
 		default:
-			err = fmt.Errorf("a tensor has no such key")
+			err = fmt.Errorf("unknown key of a tensor: have dtype, shape and data_offsets")
 		}
 		return err
 	})
@@ -126,7 +126,7 @@ func (p parser) text() (string, error) {
 	t, err := p.Token()
 	s, ok := t.(string)
 	if err == nil && !ok {
-		err = fmt.Errorf("%v is no string", t)
+		err = fmt.Errorf("%v is not a string", t)
 	}
 	return s, err
 }
@@ -135,7 +135,7 @@ func (p parser) dtype() (ir.DType, error) {
 	name, err := p.text()
 	d, ok := dtypes[name]
 	if err == nil && !ok {
-		err = fmt.Errorf("%q is no element type that is known here", name)
+		err = fmt.Errorf("unknown element type %q", name)
 	}
 	return d, err
 }
@@ -155,7 +155,7 @@ func (p parser) offsets() (from, to int, err error) {
 		return 0, 0, err
 	}
 	if len(list) != 2 {
-		return 0, 0, fmt.Errorf("%d offsets where there are two", len(list))
+		return 0, 0, fmt.Errorf("%d offsets; want 2", len(list))
 	}
 	return list[0], list[1], nil
 }
@@ -167,7 +167,7 @@ func (p parser) sizes(out []int, limit int) ([]int, error) {
 	}
 	for p.More() {
 		if len(out) == limit {
-			return nil, fmt.Errorf("a list of more than %d numbers", limit)
+			return nil, fmt.Errorf("the list has more than %d numbers", limit)
 		}
 		t, err := p.Token()
 		if err != nil {
@@ -176,7 +176,7 @@ func (p parser) sizes(out []int, limit int) ([]int, error) {
 		text, _ := t.(json.Number)
 		n, err := strconv.ParseUint(text.String(), 10, strconv.IntSize-1)
 		if err != nil {
-			return nil, fmt.Errorf("%v is no size", t)
+			return nil, fmt.Errorf("%v is not a size", t)
 		}
 		out = append(out, int(n))
 	}

@@ -51,7 +51,7 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 	}
 	for key, text := range metadata {
 		if !utf8.ValidString(key) || !utf8.ValidString(text) {
-			return ir.Errorf(ir.ErrName, "metadata %q: %q is not UTF-8", key, text)
+			return ir.Errorf(ir.ErrName, "metadata %q is %q; it must be UTF-8", key, text)
 		}
 	}
 	at := 0
@@ -59,16 +59,16 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 	for _, name := range order {
 		t := tensors[name]
 		if name == metadataKey {
-			return ir.Errorf(ir.ErrName, "a tensor cannot be called %q", name)
+			return ir.Errorf(ir.ErrName, "invalid tensor name %q", name)
 		}
 		if !utf8.ValidString(name) {
-			return ir.Errorf(ir.ErrName, "a tensor cannot be called %q: the format has UTF-8 alone", name)
+			return ir.Errorf(ir.ErrName, "invalid tensor name %q: it must be UTF-8", name)
 		}
 		if len(t.Dims) > maxRank {
-			return ir.Shapef("tensor %q has %d axes: the format is read with %d at most", name, len(t.Dims), maxRank)
+			return ir.Shapef("tensor %q has %d axes; the limit is %d", name, len(t.Dims), maxRank)
 		}
 		if names[t.DType] == "" {
-			return ir.DTypef("tensor %q: the format has no %s", name, t.DType)
+			return ir.DTypef("tensor %q is %s; the format has no such type", name, t.DType)
 		}
 		if err := t.Check(); err != nil {
 			return fmt.Errorf("tensor %q: %w", name, err)
@@ -109,11 +109,11 @@ func Read(r io.Reader) (tensors map[string]native.Tensor, metadata map[string]st
 // Decode reads a file in memory, like [Read]. The tensors do not share that memory.
 func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]string, err error) {
 	if len(data) < 8 {
-		return nil, nil, damaged("%d bytes", len(data))
+		return nil, nil, damaged("the file has %d bytes; a header needs 8", len(data))
 	}
 	n := binary.LittleEndian.Uint64(data)
 	if n > maxHeader || n > uint64(len(data)-8) {
-		return nil, nil, damaged("a header of %d bytes in a file of %d", n, len(data))
+		return nil, nil, damaged("the header has %d bytes; the file has %d", n, len(data))
 	}
 	h, err := parseHeader(data[8 : 8+n])
 	if err != nil {
@@ -144,12 +144,12 @@ func checkPlaces(places []place, size int) error {
 	at := 0
 	for _, p := range places {
 		if p.from != at || p.to < p.from {
-			return damaged("tensor %q is at bytes %d to %d, and those before it end at %d", p.name, p.from, p.to, at)
+			return damaged("tensor %q has bytes %d to %d; it must start at %d", p.name, p.from, p.to, at)
 		}
 		at = p.to
 	}
 	if at != size {
-		return damaged("%d bytes of data, %d of them a tensor's", size, at)
+		return damaged("the file has %d bytes of data; its tensors have %d", size, at)
 	}
 	return nil
 }

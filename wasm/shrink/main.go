@@ -67,7 +67,7 @@ func shrink(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(bodies) != len(functions.called) {
-		return nil, errors.New("the table of functions is not that of the code")
+		return nil, errors.New("the table of functions does not match the code")
 	}
 	replaceRuntime(bodies, functions.called)
 	dropped, err := dropUnused(m, bodies, functions.findAddresses(memory))

@@ -68,7 +68,7 @@ func readTable(memory []byte) (*table, error) {
 	}
 	at := bytes.Index(memory, []byte(magic))
 	if at < 0 || len(memory)-at < 72 {
-		return nil, errors.New("there is no table of functions")
+		return nil, errors.New("the table of functions is missing")
 	}
 	t := &table{memory: memory[at:]}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(t.memory[8*i:]) }
@@ -90,7 +90,7 @@ func (t *table) findModule(memory []byte, layout moduleLayout) error {
 	begin = binary.LittleEndian.AppendUint64(begin, base+t.names)
 	at := bytes.Index(memory, begin)
 	if at < 0 || at+layout.end+8 > len(memory) {
-		return errors.New("there is no description of the module")
+		return errors.New("the description of the module is missing")
 	}
 	t.module = func(offset int) uint64 { return binary.LittleEndian.Uint64(memory[at+offset:]) }
 	data, buckets, end := t.module(layout.data), t.module(moduleBuckets), t.module(layout.end)

@@ -40,7 +40,7 @@ func layoutOf(version string) (moduleLayout, error) {
 			return layout, nil
 		}
 	}
-	return moduleLayout{}, fmt.Errorf("the tables of %s are unknown, those of %s are known: build with SHRINK=0", version, strings.Join(slices.Sorted(maps.Keys(layouts)), " and "))
+	return moduleLayout{}, fmt.Errorf("unknown tables of %s: have those of %s: build with SHRINK=0", version, strings.Join(slices.Sorted(maps.Keys(layouts)), " and "))
 }
 
 // computed are the tables in memory that a module computes when it starts, in
@@ -91,7 +91,7 @@ func (t *table) clearIndex() error {
 		entry := funcs[8*i:][:4]
 		record := uint64(binary.LittleEndian.Uint32(funcs[8*i+4:]))
 		if !bytes.Equal(entry, funcs[record:][:4]) {
-			return errors.New("a function's record is not that of its address")
+			return errors.New("the record of a function does not match its address")
 		}
 		clear(funcs[record:][:4])
 	}

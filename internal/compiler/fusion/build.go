@@ -108,7 +108,7 @@ func lowerable(n *ir.Node, long int) error {
 	switch l := d.Lower.(type) {
 	case *ir.ScatterLowering:
 		if l.Mode > ir.ScatterMax {
-			return ir.Errorf(ir.ErrUnsupported, "there is no scatter mode %d", l.Mode)
+			return ir.Errorf(ir.ErrUnsupported, "unknown scatter mode %d", l.Mode)
 		}
 	case *ir.ContractLowering:
 		if _, fault := inverted(n, scalar.NewSimplifier()); fault != "" {
@@ -116,7 +116,7 @@ func lowerable(n *ir.Node, long int) error {
 		}
 	}
 	if d.Scalar == nil && d.Lower == nil && !isLeaf(n) {
-		return ir.Errorf(ir.ErrUnsupported, "no lowering: inline the composite first")
+		return ir.Errorf(ir.ErrUnsupported, "the composite has no lowering: inline it first")
 	}
 	for _, t := range slices.Concat(n.InTypes(), n.Types()) {
 		if tooLarge(t) && (long > 0 && !countsLong(n) || long == 0 && !countsAlongAxes(n)) {
@@ -138,7 +138,7 @@ func countsLong(n *ir.Node) bool {
 }
 
 func tooManyElements(t ir.Type) error {
-	return ir.Errorf(ir.ErrUnsupported, "%s has too many elements: positions are counted in i32", t)
+	return ir.Errorf(ir.ErrUnsupported, "%s has too many elements; i32 must hold their positions", t)
 }
 
 func tooLarge(t ir.Type) bool {
@@ -204,7 +204,7 @@ func (g *Group) checkSizes() error {
 	}
 	for _, points := range counted {
 		if points > loop.MaxElements {
-			return g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d points to go through are too many elements: positions are counted in i32", points))
+			return g.Members[0].Node.Fail(ir.Errorf(ir.ErrUnsupported, "%d iterations have too many elements; i32 must hold their positions", points))
 		}
 	}
 	for _, m := range g.Members {

@@ -48,7 +48,7 @@ func (c *Case) Compare(got [][]float64) error {
 			g := got[i][j]
 			near := math.Abs(g-w) <= c.Tolerance*max(1, math.Abs(w))
 			if !near && g != w && !(math.IsNaN(g) && math.IsNaN(w)) {
-				return fmt.Errorf("%s: %s[%d] is %v, not %v", c.Kernel.Name, c.Storage()[i].Name, j, g, w)
+				return fmt.Errorf("%s: %s[%d] is %v; want %v", c.Kernel.Name, c.Storage()[i].Name, j, g, w)
 			}
 		}
 	}

@@ -21,6 +21,6 @@ func Golden(t testing.TB, name, got string, update bool) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s is another now; look at the difference that go test -update makes:\n%s", file, got)
+		t.Errorf("%s has changed: run go test -update and read the difference\n%s", file, got)
 	}
 }

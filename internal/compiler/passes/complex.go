@@ -144,7 +144,7 @@ func (p *complexCopier) node(n *ir.Node) {
 	case n.Op() == ir.OpConstant:
 		p.constant(n)
 	case rule == nil:
-		p.b.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "%s of complex numbers has no rule for their parts", n.Op())))
+		p.b.Fail(n.Fail(ir.Errorf(ir.ErrUnsupported, "%s has no rule for the parts of complex numbers", n.Op())))
 	default:
 		in := make([]pair, len(n.Inputs()))
 		for i, v := range n.Inputs() {

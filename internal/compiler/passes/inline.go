@@ -40,7 +40,7 @@ func (r *run) isInlined(n *ir.Node) bool {
 // deep.
 func (r *run) expand(s site, depth int) []ir.Value {
 	if depth == 0 {
-		s.b.Fail(ir.Errorf(ir.ErrGraph, "composites contain each other more than %d levels deep", maxDepth))
+		s.b.Fail(ir.Errorf(ir.ErrGraph, "composites are nested more than %d deep", maxDepth))
 		return nil
 	}
 	body, err := r.bodyOf(s.n)

@@ -24,7 +24,7 @@ import (
 // The error is of kind [ir.ErrDType] for a type that is neither f16 nor bf16.
 func Mixed(g *ir.Graph, half ir.DType) (*ir.Graph, error) {
 	if half != ir.F16 && half != ir.BF16 {
-		return nil, ir.DTypef("products in %s: f16 and bf16 are half precision", half)
+		return nil, ir.DTypef("the type of products is %s; it must be f16 or bf16", half)
 	}
 	if err := g.Given(); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph
 func (r *run) checkResults(s site, results []ir.Value) {
 	for i, v := range results {
 		if i >= s.n.NumResults() || v.Valid() && !v.Type().Equal(s.n.Types()[i]) {
-			s.b.Fail(ir.Errorf(ir.ErrGraph, "result %d is replaced by a %s", i, v.Type()))
+			s.b.Fail(ir.Errorf(ir.ErrGraph, "result %d is replaced by %s", i, v.Type()))
 			return
 		}
 	}

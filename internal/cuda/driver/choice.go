@@ -107,7 +107,7 @@ func wheelOf(major int) string {
 // unusable explains why no compiler is usable for a GPU.
 func unusable(editions []edition, capability, driver int) string {
 	if len(editions) == 0 {
-		return "there is no NVRTC"
+		return "NVRTC is missing"
 	}
 	var out []string
 	for _, e := range editions {

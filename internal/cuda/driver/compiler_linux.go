@@ -63,7 +63,7 @@ func (l *Library) compilerFor(name string, capability int) (*Compiler, error) {
 	}
 	why := unusable(editions, capability, l.Version)
 	if broken != nil {
-		why += fmt.Sprintf("; one that is there cannot be used: %v", broken)
+		why += fmt.Sprintf("; one found cannot be used: %v", broken)
 	}
 	return nil, fmt.Errorf("kernels cannot be compiled for %s of compute capability %s under a driver for CUDA %s: %s: %s; looked in %s",
 		name, capabilityText(capability), versionText(l.Version), why, remedy(capability, l.Version), strings.Join(libraryDirs(l.environment), " "))
@@ -76,7 +76,7 @@ func describe(rtc *C.rlx_nvrtc, path string) (edition, error) {
 		return edition{}, fmt.Errorf("nvrtcVersion of %s: %d", path, r)
 	}
 	if r := C.rlx_nvrtc_count(rtc, &count); r != 0 || count < 1 {
-		return edition{}, fmt.Errorf("nvrtcGetNumSupportedArchs of %s: %d, %d of them", path, r, count)
+		return edition{}, fmt.Errorf("nvrtcGetNumSupportedArchs of %s: %d, %d architectures", path, r, count)
 	}
 	list := make([]C.int, count)
 	if r := C.rlx_nvrtc_capabilities(rtc, &list[0]); r != 0 {

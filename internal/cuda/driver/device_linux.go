@@ -48,7 +48,7 @@ func (l *Library) Open(ordinal int) (*Device, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if ordinal < 0 || ordinal >= n {
-		return nil, fmt.Errorf("%w: there is no device %d: the driver shows %d", ErrUnavailable, ordinal, n)
+		return nil, fmt.Errorf("%w: unknown device %d: the driver has %d", ErrUnavailable, ordinal, n)
 	}
 	d := &Device{library: l, c: (*C.rlx_device)(C.calloc(1, C.sizeof_rlx_device))}
 	if err := d.open(ordinal); err != nil {
@@ -73,7 +73,7 @@ func (d *Device) open(ordinal int) (err error) {
 	d.Bandwidth = bandwidthOf(int(info.memory_khz), int(info.bus_bits))
 	capability := 10*d.Major + d.Minor
 	if capability < oldestCapability {
-		return fmt.Errorf("%s has compute capability %s, and this program needs %s or later", d.Name, capabilityText(capability), capabilityText(oldestCapability))
+		return fmt.Errorf("%s has compute capability %s; %s or later is required", d.Name, capabilityText(capability), capabilityText(oldestCapability))
 	}
 	if d.Compiler, err = l.compilerFor(d.Name, capability); err != nil {
 		return err
@@ -168,7 +168,7 @@ type Module struct {
 func (d *Device) LoadModule(image []byte) (*Module, error) {
 	m := &Module{device: d}
 	if len(image) == 0 {
-		return nil, errors.New("no code")
+		return nil, errors.New("no code given")
 	}
 	var handle C.rlx_handle
 	err := d.check("cuModuleLoadDataEx", C.rlx_cuModuleLoadData(d.c, &handle, unsafe.Pointer(&image[0])))

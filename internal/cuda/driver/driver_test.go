@@ -77,10 +77,10 @@ func TestTheCompilerIsOneThatKnowsTheGPU(t *testing.T) {
 		{"130", "14000", "12.9 13.0", "13.0", "compute_121", ""},
 		{"120", "12030", "12.4", "", "", "NVRTC 12.4 (DIR/libnvrtc.so.12) compiles for compute capability 5.0 to 9.0, and its PTX is too new for a driver of CUDA 12.3: install NVRTC 12.8 to 12.9, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc-cu12, or set RLX_CUDA_PATH"},
 		{"70", "13000", "13.0", "", "", "Fake GPU 0 of compute capability 7.0 under a driver for CUDA 13.0: NVRTC 13.0 (DIR/libnvrtc.so.13) compiles for compute capability 7.5 to 12.1: install NVRTC 12.0 to 12.9, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc-cu12, or set"},
-		{"75", "13000", "", "", "", "there is no NVRTC: install NVRTC 12.0 or later, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc, or set"},
+		{"75", "13000", "", "", "", "NVRTC is missing: install NVRTC 12.0 or later, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc, or set"},
 		{"110", "12090", "", "", "", "install NVRTC 13.0 or later, and a driver for its version of CUDA"},
 		{"130", "13000", "", "", "", "install the newest NVRTC, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc, and a driver"},
-		{"61", "12090", "12.9", "", "", "Fake GPU 0 has compute capability 6.1, and this program needs 7.0 or later"},
+		{"61", "12090", "12.9", "", "", "Fake GPU 0 has compute capability 6.1; 7.0 or later is required"},
 	} {
 		t.Run(fmt.Sprintf("%s under %s with %s", c.capability, c.driver, c.compilers), func(t *testing.T) {
 			path := alone
@@ -123,10 +123,10 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(useless, "empty.c"), []byte("int nothing;"), 0o644))
 	must(t, exec.Command("gcc", "-shared", "-o", filepath.Join(useless, "libcuda.so.1"), filepath.Join(useless, "empty.c")).Run())
 	for name, c := range map[string]struct{ variable, value, want string }{
-		"an old driver":            {"RLX_FAKE_VERSION", "11080", "supports CUDA 11.8, and this program needs 12.0 or later"},
+		"an old driver":            {"RLX_FAKE_VERSION", "11080", "supports CUDA 11.8; 12.0 or later is required"},
 		"no device":                {"RLX_FAKE_FAIL", "cuInit 100 1", "cuInit: CUDA_ERROR_NO_DEVICE (100)"},
 		"no NVRTC":                 {driver.PathVariable, alone, "install NVRTC 12.0 or later, of a CUDA toolkit or by Python's package nvidia-cuda-nvrtc"},
-		"an NVRTC that is too new": {"RLX_FAKE_VERSION", "12080", "under a driver for CUDA 12.8: there is no NVRTC"},
+		"an NVRTC that is too new": {"RLX_FAKE_VERSION", "12080", "under a driver for CUDA 12.8: NVRTC is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(c.variable, c.value)

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnchanged means that the driver refused to edit a graph.
-var ErrUnchanged = errors.New("a graph could not be changed")
+var ErrUnchanged = errors.New("the graph cannot be updated")
 
 // FillName is the kernel of [FillSource].
 const FillName = "k_fill"

@@ -74,7 +74,7 @@ func (l *Library) loadDriver(e environment) error {
 		return err
 	}
 	if l.Version = int(version); l.Version < 1000*oldest {
-		return fmt.Errorf("the NVIDIA driver supports CUDA %s, and this program needs %d.0 or later: install driver 525 or later", versionText(l.Version), oldest)
+		return fmt.Errorf("the NVIDIA driver supports CUDA %s; %d.0 or later is required: install driver 525 or later", versionText(l.Version), oldest)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (p *Program) lookup(name string) (*entry, error) {
 	}
 	i := slices.IndexFunc(p.entries, func(e *entry) bool { return e.spec.Name == name })
 	if i < 0 {
-		return nil, Blame(p.machine, name, "", ir.Errorf(ir.ErrName, "there is no such entry: there are %v", p.Entries()))
+		return nil, Blame(p.machine, name, "", ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, p.Entries()))
 	}
 	return p.entries[i], nil
 }
@@ -100,7 +100,7 @@ func (p *Program) find(call, name string) (*plan.Slot, error) {
 	for _, s := range p.Persistent() {
 		names = append(names, s.Name)
 	}
-	return nil, Blame(p.machine, call, name, ir.Errorf(ir.ErrName, "there is no parameter or state %q: there are %v", name, names))
+	return nil, Blame(p.machine, call, name, ir.Errorf(ir.ErrName, "unknown parameter or state %q: have %v", name, names))
 }
 
 // Set writes a parameter or a state, after the runs begun before.

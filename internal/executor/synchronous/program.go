@@ -99,7 +99,7 @@ func (p *Program) lock(ctx context.Context, call string) error {
 func (p *Program) entry(name string) (int, error) {
 	i := slices.IndexFunc(p.signature.Entries, func(e Entry) bool { return e.Name == name })
 	if i < 0 {
-		return 0, p.fault(name, "", ir.Errorf(ir.ErrName, "there is no such entry: there are %v", p.Entries()))
+		return 0, p.fault(name, "", ir.Errorf(ir.ErrName, "unknown entry %q: have %v", name, p.Entries()))
 	}
 	return i, nil
 }
@@ -112,7 +112,7 @@ func (p *Program) find(call, name string) (int, error) {
 		for _, s := range p.signature.Persistent {
 			names = append(names, s.Name)
 		}
-		return 0, p.fault(call, name, ir.Errorf(ir.ErrName, "there is no parameter or state %q: there are %v", name, names))
+		return 0, p.fault(call, name, ir.Errorf(ir.ErrName, "unknown parameter or state %q: have %v", name, names))
 	}
 	return i, nil
 }

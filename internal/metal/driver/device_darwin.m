@@ -30,7 +30,7 @@ static void *open_device(rlx_error *e) {
 		if (!device) return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, "Metal has no device: this process may have no access to the GPU");
 		if (![device supportsFamily:MTLGPUFamilyApple7]) {
 			char text[256];
-			snprintf(text, sizeof text, "%s is none of Apple's GPUs from the M1 on", [[device name] UTF8String]);
+			snprintf(text, sizeof text, "the device is %s; an Apple GPU, M1 or later, is required", [[device name] UTF8String]);
 			[device release];
 			return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, text);
 		}
@@ -44,7 +44,7 @@ static void *open_device(rlx_error *e) {
 		}
 		[device release];
 		free(d);
-		return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, "Metal gives no command queue");
+		return rlx_metal_fail(e, RLX_UNAVAILABLE, nil, "Metal returned no command queue");
 	}
 }
 

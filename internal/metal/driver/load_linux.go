@@ -40,7 +40,7 @@ var Sources embed.FS
 func load() (*C.rlx_metal, error) {
 	path := os.Getenv(LibraryVariable)
 	if path == "" {
-		return nil, &Error{Call: "load", Kind: Unavailable, Text: "there is no Metal on linux, on macOS alone"}
+		return nil, &Error{Call: "load", Kind: Unavailable, Text: "the system is linux; Metal needs macOS"}
 	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

@@ -56,7 +56,7 @@ void *rlx_function(void *device, const char *source, const char *name, rlx_error
 		if (!library) return rlx_metal_fail(e, RLX_SOURCE, error, "");
 		id<MTLFunction> function = [library newFunctionWithName:[NSString stringWithUTF8String:name]];
 		[library release];
-		return function ? function : rlx_metal_fail(e, RLX_SOURCE, nil, "the source has no such kernel");
+		return function ? function : rlx_metal_fail(e, RLX_SOURCE, nil, "the source lacks the kernel");
 	}
 }
 
@@ -73,8 +73,8 @@ void *rlx_pipeline(void *device, void *function, uint64_t threads, void *archive
 			                                                                error:&error];
 		if (!pipeline) return rlx_metal_fail(e, RLX_SOURCE, error, "");
 		const char *unfit = NULL;
-		if ([pipeline maxTotalThreadsPerThreadgroup] < threads) unfit = "the kernel takes too many registers for its threads";
-		if ([pipeline threadExecutionWidth] != RLX_SIMD_GROUP) unfit = "the kernel's SIMD-groups are not of 32 threads";
+		if ([pipeline maxTotalThreadsPerThreadgroup] < threads) unfit = "the kernel needs too many registers for its threadgroup";
+		if ([pipeline threadExecutionWidth] != RLX_SIMD_GROUP) unfit = "the kernel has a SIMD-group size other than 32";
 		if (unfit) {
 			[pipeline release];
 			return rlx_metal_fail(e, RLX_SOURCE, nil, unfit);

@@ -107,7 +107,7 @@ static void completed(rlx_run *run, id<MTLCommandBuffer> buffer) {
 rlx_run *rlx_commit(void *device, const char *label, const rlx_command *list, size_t count, rlx_error *e) {
 	@autoreleasepool {
 		encoders x = {.buffer = [((rlx_device *)device)->queue commandBuffer]};
-		if (!x.buffer) return rlx_metal_fail(e, RLX_FAILED, nil, "Metal gives no command buffer");
+		if (!x.buffer) return rlx_metal_fail(e, RLX_FAILED, nil, "Metal returned no command buffer");
 		[x.buffer setLabel:[NSString stringWithUTF8String:label]];
 		for (size_t i = 0; i < count; i++) {
 			if (list[i].pipeline)

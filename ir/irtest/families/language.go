@@ -34,7 +34,9 @@ func bert(n *net, times int) ir.Value {
 func llama(n *net, times int) ir.Value {
 	b := n.Builder
 	const vocabulary, batch, length, width, heads, shared = 5003, 4, 128, 192, 6, 2
-	matrix := func(name string, x ir.Value, out int) ir.Value { return ops.MatMul(b, x, n.param(name, size(x, -1), out)) }
+	matrix := func(name string, x ir.Value, out int) ir.Value {
+		return ops.MatMul(b, x, n.param(name, size(x, -1), out))
+	}
 	norm := func(name string, x ir.Value) ir.Value { return ops.RMSNorm(b, x, n.param(name+"/scale", width), 1e-5) }
 	x := ops.Embedding(b, n.param("tokens", vocabulary, width), n.ids("ids", vocabulary, batch*times, length))
 	cos, sin := ops.RopeTable(b, ops.Iota(b, ir.I32, 0, ir.N(length)), width/heads, 0)

@@ -20,7 +20,7 @@ func init() {
 		Constraints: []string{"C1: x is f32"},
 		Infer: func(n *ir.Node) ([]ir.Type, error) {
 			if t := n.Input(0).Type(); t.DType != ir.F32 {
-				return nil, ir.DTypef("x is %s, not f32", t.DType)
+				return nil, ir.DTypef("x is %s; it must be f32", t.DType)
 			}
 			return n.InTypes(), nil
 		},

@@ -27,7 +27,7 @@ const (
 // of it.
 func gradientOf(forward *ir.Graph, loss string, params []string) (*ir.Graph, error) {
 	if _, ok := forward.Output(loss); !ok {
-		return nil, ir.Errorf(ir.ErrName, "graph %q has no output %q", forward.Name(), loss)
+		return nil, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", loss, forward.Name())
 	}
 	scaled, err := ir.Transform(forward.Name(), func(b *ir.Builder) {
 		m := ir.NewMapping(forward)
@@ -102,7 +102,7 @@ func (s *Session) gradients(batch map[string]native.Tensor) (float64, map[string
 // is part of the model.
 func (s *Session) Accumulate(batch map[string]native.Tensor) (Report, error) {
 	if s.fused {
-		return Report{}, ir.Errorf(ir.ErrUnsupported, "the update is part of the model, which takes one batch: leave Fuse out to accumulate")
+		return Report{}, ir.Errorf(ir.ErrUnsupported, "the update is part of the model, which takes one batch: clear Fuse to accumulate")
 	}
 	if err := s.curvature(context.Background(), batch); err != nil {
 		return Report{}, err
@@ -154,7 +154,7 @@ func number(t native.Tensor) (float64, error) {
 		return 0, err
 	}
 	if a.Len() != 1 {
-		return 0, ir.Shapef("%s is not one number", t)
+		return 0, ir.Shapef("the loss is %s; it must be a scalar", t)
 	}
 	return a.Float(0), nil
 }

@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/fake"
-	"github.com/rlx-go/rlx/native/coreml/mil"
+	"github.com/rlx-go/rlx/native/coreml"
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
 
@@ -69,9 +68,9 @@ func TestOverflowInjected(t *testing.T) {
 // TestHalfFollowsSingle: five steps of Adam with gradients in fp16, as the Neural Engine
 // has them, against the same in f32.
 func TestHalfFollowsSingle(t *testing.T) {
-	o := session.Options{Rate: 0.05, Units: driver.CPUOnly}
+	o := session.Options{Rate: 0.05, Units: coreml.CPUOnly}
 	single := open(t, bound(t, 8), o)
-	o.Half, o.Units = true, driver.CPUAndNeuralEngine
+	o.Half, o.Units = true, coreml.CPUAndNeuralEngine
 	half := open(t, bound(t, 8), o)
 	run(t, single, 5)
 	run(t, half, 5)
@@ -91,11 +90,11 @@ func TestParametersAreGivenOnceAnUpdate(t *testing.T) {
 		given int
 	}{
 		"fp16":                {session.Options{Half: true}, 1 + 3},
-		"fp16 before CoreML8": {session.Options{Half: true, Opset: mil.CoreML7}, 12},
+		"fp16 before CoreML8": {session.Options{Half: true, Opset: coreml.CoreML7}, 12},
 		"f32":                 {session.Options{}, 12},
 	} {
 		c.o.Rate = 0.05
-		rt := &fake.Runtime{}
+		rt := &software.Runtime{}
 		s, err := session.New(rt, bound(t, 2), map[string]native.Tensor{"w": native.Float32s([]float32{1, 0, 0.1}, 3, 1)}, c.o)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +122,7 @@ func TestParametersAreGivenOnceAnUpdate(t *testing.T) {
 // inputs give the same parameters, to the bit.
 func TestResidentParametersAreThoseOfTheHost(t *testing.T) {
 	var got [2][]float32
-	for i, opset := range []mil.Opset{mil.CoreML8, mil.CoreML7} {
+	for i, opset := range []coreml.Opset{coreml.CoreML8, coreml.CoreML7} {
 		s := open(t, bound(t, 8), session.Options{Half: true, Rate: 0.05, Opset: opset})
 		run(t, s, 30)
 		got[i] = param(t, s)

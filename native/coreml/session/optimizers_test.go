@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/fake"
 	"github.com/rlx-go/rlx/native/coreml/session"
 	"github.com/rlx-go/rlx/native/cpu"
 )
@@ -87,7 +87,7 @@ func TestStepsEqualTheCPUs(t *testing.T) {
 			in[port.Name] = native.Zeros(port.Value.DType(), dims...)
 		}
 	}
-	s, err := session.New(&fake.Runtime{}, loss, initial, session.Options{Rate: 0.05})
+	s, err := session.New(&software.Runtime{}, loss, initial, session.Options{Rate: 0.05})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,7 @@ package session
 
 import (
 	"github.com/rlx-go/rlx/autodiff/optim"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/mil"
+	"github.com/rlx-go/rlx/native/coreml"
 )
 
 // Path is the way a step is computed.
@@ -52,11 +51,11 @@ type Options struct {
 	Half bool
 	// Opset is the set of operations of the model, and with it the oldest system that
 	// runs it; 0 stands for CoreML8. See [Session.Resident] too.
-	Opset mil.Opset
+	Opset coreml.Opset
 	// Units are the processors that Core ML may use. By default they are all, but where the
 	// parameters are states ([Session.Resident]) the CPU and the GPU: see
-	// [driver.DefaultUnits].
-	Units driver.Units
+	// [coreml.DefaultUnits].
+	Units coreml.Units
 }
 
 // Report describes a step.

@@ -12,8 +12,6 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/driver"
-	"github.com/rlx-go/rlx/native/coreml/mil"
 )
 
 // Session trains a model. It is for one goroutine. Its errors are those of
@@ -38,7 +36,7 @@ const defaultRate = 1e-3
 // New makes a session of a graph with a loss. Parameters begin as initial says, f32
 // all; those that it lacks begin as zeros. The models are written to a temporary
 // directory, which is gone when New returns.
-func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
+func New(rt coreml.Runtime, forward *ir.Graph, initial map[string]native.Tensor, o Options) (*Session, error) {
 	if o.Loss == "" {
 		o.Loss = "loss"
 	}
@@ -58,7 +56,7 @@ func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 	for name, t := range initial {
 		zero, ok := s.values[name]
 		if !ok || t.DType != ir.F32 || !slices.Equal(t.Dims, zero.Dims) {
-			return nil, ir.Errorf(ir.ErrName, "initial value %s for %q, which is no parameter, or not one of that type", t, name)
+			return nil, ir.Errorf(ir.ErrName, "unknown parameter %q of type %s in the initial values", name, t)
 		}
 		s.values[name] = t.Clone()
 	}
@@ -69,7 +67,7 @@ func New(rt driver.Runtime, forward *ir.Graph, initial map[string]native.Tensor,
 }
 
 // prepare makes the model and, if it is not fused, the update.
-func (s *Session) prepare(rt driver.Runtime, forward *ir.Graph) error {
+func (s *Session) prepare(rt coreml.Runtime, forward *ir.Graph) error {
 	if s.options.Fuse && !s.options.Half && fusible(s.options.Optimizer) {
 		step, err := optim.Step(forward, s.options.Loss, s.options.Optimizer, optim.Options{})
 		if err != nil {
@@ -130,7 +128,7 @@ func (s *Session) begin(step *ir.Graph) {
 }
 
 // load writes a graph as a package and loads it.
-func (s *Session) load(rt driver.Runtime, g *ir.Graph) error {
+func (s *Session) load(rt coreml.Runtime, g *ir.Graph) error {
 	m, err := ir.NewModule(g.Name(), ir.Entry{Name: "step", Graph: g})
 	if err != nil {
 		return err
@@ -161,7 +159,7 @@ func (s *Session) FusedActive() bool { return s.fused }
 // states hold, by CoreML8 or later. Otherwise they are inputs, which Core ML reads from the
 // memory of the session.
 func (s *Session) Resident() bool {
-	return s.options.Half && (s.options.Opset == 0 || s.options.Opset >= mil.CoreML8)
+	return s.options.Half && (s.options.Opset == 0 || s.options.Opset >= coreml.CoreML8)
 }
 
 // Steps returns how many updates were done, skipped ones not counted.

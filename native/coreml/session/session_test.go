@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/coreml/software"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/fake"
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
 
@@ -56,7 +56,7 @@ func batch(from, to int) map[string]native.Tensor {
 
 func open(t *testing.T, g *ir.Graph, o session.Options) *session.Session {
 	t.Helper()
-	rt := &fake.Runtime{}
+	rt := &software.Runtime{}
 	s, err := session.New(rt, g, nil, o)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestCNNTrains(t *testing.T) {
 	in := map[string]native.Tensor{"x": native.Float32s(images, 4, 6, 6, 1), "labels": native.Int32s([]int32{0, 1, 0, 1})}
 	initial := map[string]native.Tensor{"k": small(3, 3, 1, 4), "w": small(16, 2)}
 	for name, half := range map[string]bool{"f32": false, "fp16": true} {
-		s, err := session.New(&fake.Runtime{}, cnn(t), initial, session.Options{Rate: 0.02, Half: half, Fuse: half})
+		s, err := session.New(&software.Runtime{}, cnn(t), initial, session.Options{Rate: 0.02, Half: half, Fuse: half})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestSessionsRefuseBadInput(t *testing.T) {
 		"no such param":  {map[string]native.Tensor{"v": native.Float32(1)}, session.Options{}, ir.ErrName},
 		"another type":   {map[string]native.Tensor{"w": native.Float32(1)}, session.Options{}, ir.ErrName},
 	} {
-		if _, err := session.New(&fake.Runtime{}, bound(t, 8), c.initial, c.o); !errors.Is(err, c.kind) {
+		if _, err := session.New(&software.Runtime{}, bound(t, 8), c.initial, c.o); !errors.Is(err, c.kind) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}

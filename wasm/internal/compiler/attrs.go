@@ -44,7 +44,7 @@ func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (a ir.Attrs, keep bool
 	})
 	if k := values[keepDims]; k != nil && d.Reduces != nil {
 		if keep = k.number != 0; k.tag != tagBool {
-			return nil, false, ir.Attrf("keepDims is %s, not a boolean", k)
+			return nil, false, ir.Attrf("keepDims is %s; it must be a boolean", k)
 		}
 		delete(values, keepDims)
 	}
@@ -58,7 +58,7 @@ func readAttrs(r *wire.Request, d *ir.Def, in []ir.Value) (a ir.Attrs, keep bool
 func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, error) {
 	if d.NewAttrs == nil {
 		if names := slices.Sorted(maps.Keys(values)); len(names) > 0 {
-			return nil, ir.Attrf("there is no attribute %s: the op has none", hostName(names[0]))
+			return nil, ir.Attrf("unknown attribute %s: have none", hostName(names[0]))
 		}
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func attrsFrom(values map[string]*given, d *ir.Def, in []ir.Value) (ir.Attrs, er
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !values[name].used {
-			return nil, ir.Attrf("there is no attribute %s: there are %s", hostName(name), hostName(strings.Join(s.names, ", ")))
+			return nil, ir.Attrf("unknown attribute %s: have %s", hostName(name), hostName(strings.Join(s.names, ", ")))
 		}
 	}
 	if c, ok := a.(ir.Defaulter); ok {
@@ -129,7 +129,7 @@ func (s *setter) find(name string, tag int) *given {
 // fail notes that an attribute was given as something else than what it is.
 func (s *setter) fail(name string, v *given, wanted string) {
 	if s.err == nil {
-		s.err = ir.Attrf("%s is %s, not %s", hostName(name), v, wanted)
+		s.err = ir.Attrf("%s is %s; it must be %s", hostName(name), v, wanted)
 	}
 }
 
@@ -236,7 +236,7 @@ func (s *setter) Dims(name string, p *[]ir.Dim) {
 			}
 		}
 		if err != nil && s.err == nil {
-			s.err = ir.Attrf("%s has %s as entry %d, which is no size", hostName(name), t, i)
+			s.err = ir.Attrf("entry %d of %s is %s; it must be a size", i, hostName(name), t)
 		}
 		(*p)[i] = d
 	}

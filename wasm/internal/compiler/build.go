@@ -40,7 +40,7 @@ func (b *builder) keep(w *wire.Response, values ...ir.Value) error {
 func (b *builder) value(r *wire.Request) ir.Value {
 	i := r.U32()
 	if i >= len(b.values) {
-		b.b.Fail(ir.Errorf(ir.ErrGraph, "value %d does not belong to this graph", i))
+		b.b.Fail(ir.Errorf(ir.ErrGraph, "value %d belongs to another graph", i))
 		return ir.Value{}
 	}
 	return b.values[i]
@@ -78,7 +78,7 @@ func addPort(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	kind, ok := portKinds[r.Text()]
 	if !ok {
-		return ir.Errorf(ir.ErrName, "a port is an input, a param or a state")
+		return ir.Errorf(ir.ErrName, "unknown port kind: have input, param, state")
 	}
 	name := r.Text()
 	t, err := readType(r)
@@ -145,7 +145,7 @@ func addOp(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	op := ir.Op(r.Text())
 	d, ok := ir.Lookup(op)
 	if !ok {
-		return ir.Errorf(ir.ErrName, "there is no op %q", string(op))
+		return ir.Errorf(ir.ErrName, "unknown op %q", string(op))
 	}
 	in := b.valueList(r)
 	attrs, keep, err := readAttrs(r, d, in)
@@ -224,7 +224,7 @@ func build(c *wire.Service, r *wire.Request, w *wire.Response) error {
 // arrange returns the graph with its ports, which are inputs, in another order.
 func arrange(g *ir.Graph, order []string) (*ir.Graph, error) {
 	if len(order) != len(g.Ports()) {
-		return nil, ir.Errorf(ir.ErrName, "%d ports are named, graph %q has %d", len(order), g.Name(), len(g.Ports()))
+		return nil, ir.Errorf(ir.ErrName, "%d ports given; graph %q has %d", len(order), g.Name(), len(g.Ports()))
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
 		made := map[string]ir.Value{}

@@ -71,7 +71,7 @@ func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	j.target.F16 = r.Bool()
 	if size := r.U32(); size > 0 {
 		if size > maxSubgroup || size&(size-1) != 0 {
-			return nil, ir.Attrf("subgroups of %d threads: a power of two up to %d is needed", size, maxSubgroup)
+			return nil, ir.Attrf("the subgroup size is %d; it must be a power of two up to %d", size, maxSubgroup)
 		}
 		j.target = j.target.WithSubgroups(int(size))
 	}

@@ -63,10 +63,10 @@ func callFunction(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	f, ok := functions[name]
 	if !ok {
-		return ir.Errorf(ir.ErrName, "there is no function %q", name)
+		return ir.Errorf(ir.ErrName, "unknown function %q", name)
 	}
 	if len(in) != f.values || len(numbers) != f.numbers {
-		return ir.Shapef("%s takes %d values and %d numbers, not %d and %d", name, f.values, f.numbers, len(in), len(numbers))
+		return ir.Shapef("%s is given %d values and %d numbers; it needs %d and %d", name, len(in), len(numbers), f.values, f.numbers)
 	}
 	return b.keep(w, f.call(b.b, in, numbers))
 }

@@ -127,7 +127,7 @@ func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		g, err = autodiff.HVP(g, output, names...)
 	case "nth":
 		if len(names) != 1 {
-			return ir.Errorf(ir.ErrName, "the derivative of order %d is by one port", order)
+			return ir.Errorf(ir.ErrName, "a derivative of order %d needs one port", order)
 		}
 		g, err = autodiff.NthOrder(g, output, names[0], order)
 	case "mixed":
@@ -137,7 +137,7 @@ func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		}
 		g, err = passes.Mixed(g, d)
 	default:
-		return ir.Errorf(ir.ErrName, "there is no transform %q", transform)
+		return ir.Errorf(ir.ErrName, "unknown transform %q", transform)
 	}
 	return keepGraph(c, w, g, err)
 }

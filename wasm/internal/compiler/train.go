@@ -54,7 +54,7 @@ func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
 	case "muon":
 		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
 	}
-	return nil, ir.Errorf(ir.ErrName, "there is no optimizer %q", name)
+	return nil, ir.Errorf(ir.ErrName, "unknown optimizer %q", name)
 }
 
 // schedule returns the learning rate as a function of the step, nil where it is
@@ -82,7 +82,7 @@ func schedule(name string, h map[string]float64) (optim.Schedule, error) {
 	case "one-cycle":
 		s = optim.OneCycle(h["rate"], steps, 0.3)
 	default:
-		return nil, ir.Errorf(ir.ErrName, "there is no schedule %q", name)
+		return nil, ir.Errorf(ir.ErrName, "unknown schedule %q", name)
 	}
 	if w := int(h["warm_up"]); w > 0 {
 		s = optim.WarmUp(w, s)

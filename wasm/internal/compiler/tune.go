@@ -43,7 +43,7 @@ func choices(c *wire.Service, r *wire.Request, w *wire.Response) error {
 func candidate(r *wire.Request, g *plan.Choice) (emit.Schedule, error) {
 	i := r.U32()
 	if i >= len(g.Candidates) {
-		return emit.Schedule{}, ir.Errorf(ir.ErrIndex, "%s has no schedule %d", g.Name, i)
+		return emit.Schedule{}, ir.Errorf(ir.ErrIndex, "unknown schedule %d of %s", i, g.Name)
 	}
 	return g.Candidates[i].Schedule, r.Err()
 }
@@ -57,7 +57,7 @@ func trial(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	i := r.U32()
 	if i >= len(t.groups) {
-		return ir.Errorf(ir.ErrIndex, "there is no group %d", i)
+		return ir.Errorf(ir.ErrIndex, "unknown group %d", i)
 	}
 	s, err := candidate(r, t.groups[i])
 	if err != nil {
@@ -77,7 +77,7 @@ func tuned(c *wire.Service, r *wire.Request, w *wire.Response) error {
 		return err
 	}
 	if n := r.U32(); n != len(t.groups) {
-		return ir.Shapef("%d schedules for %d groups", n, len(t.groups))
+		return ir.Shapef("%d schedules given for %d groups", n, len(t.groups))
 	}
 	t.target.Schedules = sched.Tuned{}
 	for _, g := range t.groups {

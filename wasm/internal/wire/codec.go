@@ -38,7 +38,7 @@ func (r *Request) Fail(err error) {
 
 func (r *Request) take(n int) []byte {
 	if r.err == nil && n > len(r.data) {
-		r.err = ir.Errorf(ir.ErrSyntax, "the request ends %d bytes too early", n-len(r.data))
+		r.err = ir.Errorf(ir.ErrSyntax, "the request is %d bytes short", n-len(r.data))
 	}
 	if r.err != nil {
 		return nil
@@ -99,7 +99,7 @@ func (r *Request) Symbols() map[string]int {
 		name := r.Text()
 		n := r.U32()
 		if old, ok := out[name]; ok && old != n {
-			r.Fail(ir.Errorf(ir.ErrSymbol, "%q is %d and %d", name, old, n))
+			r.Fail(ir.Errorf(ir.ErrSymbol, "symbol %q is %d and %d", name, old, n))
 		}
 		out[name] = n
 	})

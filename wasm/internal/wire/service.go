@@ -43,7 +43,7 @@ func (s *Service) Call(data []byte) (out []byte) {
 	name := r.Text()
 	m, ok := s.methods[name]
 	if !ok {
-		return failure(ir.Errorf(ir.ErrName, "there is no method %q", name))
+		return failure(ir.Errorf(ir.ErrName, "unknown method %q", name))
 	}
 	w := &Response{}
 	w.U32(0)
@@ -112,7 +112,7 @@ func Get[T any](s *Service, r *Request) (T, error) {
 	h := r.U32()
 	x, ok := s.objects[h].(T)
 	if !ok && r.err == nil {
-		return x, ir.Errorf(ir.ErrName, "handle %d is no %T, or was freed", h, x)
+		return x, ir.Errorf(ir.ErrName, "unknown or freed handle %d of %T", h, x)
 	}
 	return x, r.err
 }

@@ -90,7 +90,7 @@ func openGPU(inst *wgpu.Instance, opts Options) (*gpu, error) {
 	limits, required := requiredLimits(opts.Limits)
 	has := adapter.GetLimits().Limits
 	if !(plan.Requires{Limits: limits}).Met(nil, limitsOf(&has), [2]int{}) {
-		return nil, &Error{Kind: ErrLimit, Op: "open", Msg: fmt.Sprintf("asked for %+v, the adapter has %+v", limits, limitsOf(&has))}
+		return nil, &Error{Kind: ErrLimit, Op: "open", Msg: fmt.Sprintf("the limits are %+v; the adapter has %+v", limits, limitsOf(&has))}
 	}
 	dev, err := adapter.RequestDevice(&wgpu.DeviceDescriptor{Label: "rlx", RequiredLimits: required})
 	if err != nil {

@@ -60,7 +60,7 @@ func (e *Entry) Set(ctx context.Context, name string, t Tensor) error {
 	defer e.s.unlock()
 	slot := e.inputs[name]
 	if slot == nil {
-		return &Error{Kind: ir.ErrName, Op: e.spec.Name, Name: name, Msg: fmt.Sprintf("there is no input %q: there are %s", name, e.inputNames())}
+		return &Error{Kind: ir.ErrName, Op: e.spec.Name, Name: name, Msg: fmt.Sprintf("unknown input %q: have %s", name, e.inputNames())}
 	}
 	if slot.Role == plan.Scalar {
 		return e.setScalar(slot, t)
@@ -91,7 +91,7 @@ func (e *Entry) setScalar(slot *plan.Slot, t Tensor) error {
 	if len(t.Dims) == 1 {
 		dims, rows = t.Dims, t.Dims[0]
 		if rows < 1 || rows > maxSteps {
-			return &Error{Kind: ir.ErrShape, Op: e.spec.Name, Name: slot.Name, Msg: fmt.Sprintf("%s is given for %d steps, a run has 1 to %d", slot.Name, rows, maxSteps)}
+			return &Error{Kind: ir.ErrShape, Op: e.spec.Name, Name: slot.Name, Msg: fmt.Sprintf("%s has values for %d steps; a run has 1 to %d", slot.Name, rows, maxSteps)}
 		}
 	}
 	if err := check(e.spec.Name, slot, t, dims); err != nil {
@@ -127,7 +127,7 @@ func (e *Entry) Run(ctx context.Context, steps int, read ...string) (*Reading, e
 	}
 	defer s.unlock()
 	if steps < 1 || steps > maxSteps {
-		return nil, &Error{Kind: ErrLimit, Op: e.spec.Name, Msg: fmt.Sprintf("%d steps in one run are not 1 to %d", steps, maxSteps)}
+		return nil, &Error{Kind: ErrLimit, Op: e.spec.Name, Msg: fmt.Sprintf("steps is %d; it must be from 1 to %d", steps, maxSteps)}
 	}
 	if err := e.complete(steps); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func (b *builder) ops(steps []plan.Step, scalars *wgpu.Buffer, stride int) ([]op
 			}
 			out = append(out, made)
 		case *plan.Call:
-			return nil, ir.Errorf(ir.ErrUnsupported, "WebGPU has no routine %q", b.p.Routines[s.Routine].Name())
+			return nil, ir.Errorf(ir.ErrUnsupported, "unknown routine %q on WebGPU", b.p.Routines[s.Routine].Name())
 		case *plan.Copy:
 			out = append(out, &copyOp{
 				src: b.buffers[s.Src], srcOffset: uint64(s.SrcOffset),

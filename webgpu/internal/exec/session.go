@@ -49,7 +49,7 @@ func (d *Device) Load(ctx context.Context, p *plan.Plan) (*Session, error) {
 	candidates := append([]*plan.Plan{p}, p.Variants...)
 	i := slices.IndexFunc(candidates, fits)
 	if i < 0 {
-		return nil, &Error{Kind: ErrLimit, Op: "load", Msg: fmt.Sprintf("the plan is for %s and requires %+v, the device has %+v", p.Target, p.Requires, d.limits)}
+		return nil, &Error{Kind: ErrLimit, Op: "load", Msg: fmt.Sprintf("the plan is for %s and needs %+v; the device has %+v", p.Target, p.Requires, d.limits)}
 	}
 	p = candidates[i]
 	if err := plan.Validate(p); err != nil {

@@ -22,28 +22,30 @@ type Tensor struct {
 // check returns an error if t is not a valid value of the slot.
 func check(op string, s *plan.Slot, t Tensor, dims []int) error {
 	fail := func(kind error, format string, args ...any) error {
-		return &Error{Kind: kind, Op: op, Name: s.Name, Msg: fmt.Sprintf("%s is %s%s", s.Name, s.DType, ir.Dims(dims...)) + fmt.Sprintf(format, args...)}
+		return &Error{Kind: kind, Op: op, Name: s.Name, Msg: fmt.Sprintf(format, args...)}
 	}
+	want := func() string { return fmt.Sprintf("%s%s", s.DType, ir.Dims(dims...)) }
 	if t.DType != s.DType {
-		return fail(ir.ErrDType, ", given as %s", t.DType)
+		return fail(ir.ErrDType, "%s is %s; it must be %s", s.Name, t.DType, want())
 	}
 	if !slices.Equal(t.Dims, dims) {
+		hint := ""
 		if slices.Contains(t.Dims, 0) {
-			return fail(ir.ErrShape, ", given as %s: an empty batch has no result", ir.Dims(t.Dims...))
+			hint = ": an empty batch has no result"
 		}
-		return fail(ir.ErrShape, ", given as %s", ir.Dims(t.Dims...))
+		return fail(ir.ErrShape, "%s is %s%s; it must be %s%s", s.Name, t.DType, ir.Dims(t.Dims...), want(), hint)
 	}
 	n := 1
 	for _, d := range dims {
 		n *= d
 	}
-	if want, err := s.DType.Bytes(n); err != nil || len(t.Data) != want {
-		return fail(ir.ErrShape, " of %d bytes, given with %d", want, len(t.Data))
+	if bytes, err := s.DType.Bytes(n); err != nil || len(t.Data) != bytes {
+		return fail(ir.ErrShape, "%s has %d bytes; %s needs %d", s.Name, len(t.Data), want(), bytes)
 	}
 	if s.Checked {
 		for i := range n {
 			if v := integer(t, i); v < int64(s.Lo) || v >= int64(s.Hi) {
-				return fail(ir.ErrIndex, ", given with %d as element %d, outside [%d, %d)", v, i, s.Lo, s.Hi)
+				return fail(ir.ErrIndex, "element %d of %s is %d; it must be in [%d, %d)", i, s.Name, v, s.Lo, s.Hi)
 			}
 		}
 	}

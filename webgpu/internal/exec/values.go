@@ -39,7 +39,7 @@ func (s *Session) Write(ctx context.Context, name string, t Tensor) error {
 func (s *Session) accept(op, name string, t Tensor) (*plan.Slot, error) {
 	slot := s.persistent[name]
 	if slot == nil {
-		return nil, &Error{Kind: ir.ErrName, Op: op, Name: name, Msg: fmt.Sprintf("no parameter or state is named %q: there are %s", name, list(maps.Keys(s.persistent)))}
+		return nil, &Error{Kind: ir.ErrName, Op: op, Name: name, Msg: fmt.Sprintf("unknown parameter or state %q: have %s", name, list(maps.Keys(s.persistent)))}
 	}
 	return slot, check(op, slot, t, slot.Dims)
 }
@@ -116,7 +116,7 @@ func (s *Session) sources(op string, e *Entry, names []string) ([]*plan.Slot, er
 			out[i] = e.outputs[name]
 		}
 		if out[i] == nil {
-			return nil, &Error{Kind: ir.ErrName, Op: op, Name: name, Msg: fmt.Sprintf("there is no value %q to read: it is neither a parameter or state nor an output of the entry that ran last", name)}
+			return nil, &Error{Kind: ir.ErrName, Op: op, Name: name, Msg: fmt.Sprintf("unknown value %q: it must be a parameter, a state or an output of the entry that ran last", name)}
 		}
 	}
 	return out, nil

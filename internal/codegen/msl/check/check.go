@@ -45,7 +45,7 @@ func Compile(source string) error {
 		if errors.As(err, &exit) {
 			return &cuda.CompileError{Output: messages.String()}
 		}
-		return fmt.Errorf("check: run %s: %w", path, err)
+		return fmt.Errorf("run %s: %w", path, err)
 	}
 	return nil
 }

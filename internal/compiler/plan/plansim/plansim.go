@@ -97,7 +97,7 @@ func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) e
 	}
 	for buffer, data := range drafted {
 		if !bytes.Equal(data, d.buffers[buffer]) {
-			return ir.Errorf(ir.ErrGraph, "the draft of %s leaves other values in buffer %d", k.Name, buffer)
+			return ir.Errorf(ir.ErrGraph, "the draft of %s writes different values to buffer %d", k.Name, buffer)
 		}
 	}
 	return nil

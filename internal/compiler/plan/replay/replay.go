@@ -76,7 +76,7 @@ func (s *Session) lookup(name string) (*plan.Slot, error) {
 	if slot := s.plan.Lookup(name); slot != nil {
 		return slot, nil
 	}
-	return nil, ir.Errorf(ir.ErrName, "there is no parameter or state %q", name)
+	return nil, ir.Errorf(ir.ErrName, "unknown parameter or state %q", name)
 }
 
 // Run runs an entry and returns its outputs by name. Inputs that are not given
@@ -131,7 +131,7 @@ func (s *Session) entry(name string) (*plan.Entry, error) {
 	if e := s.plan.Entry(name); e != nil {
 		return e, nil
 	}
-	return nil, ir.Errorf(ir.ErrName, "there is no entry %q", name)
+	return nil, ir.Errorf(ir.ErrName, "unknown entry %q", name)
 }
 
 func (s *Session) steps(steps []plan.Step, scalars []byte, counters []int) error {
@@ -165,7 +165,7 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 	case *plan.While:
 		return s.while(step, scalars, counters)
 	}
-	return ir.Errorf(ir.ErrUnsupported, "a step of type %T", step)
+	return ir.Errorf(ir.ErrUnsupported, "unknown step type %T", step)
 }
 
 // while runs iterations until the word at w.Going is 0.
@@ -238,12 +238,12 @@ func (s *Session) status() error {
 			return ir.Errorf(ir.ErrIndex, "%s: %s", c.Node, c.Message)
 		}
 	}
-	return fmt.Errorf("replay: status code %d has no meaning", code)
+	return fmt.Errorf("replay: unknown status code %d", code)
 }
 
 func (s *Session) write(slot *plan.Slot, a *ir.Array) error {
 	if want := slotType(slot); !a.Type().Equal(want) {
-		return ir.Shapef("%q is %s, not %s", slot.Name, want, a.Type())
+		return ir.Shapef("%q is %s; it must be %s", slot.Name, a.Type(), want)
 	}
 	return s.device.Write(slot.Buffer, slot.Offset, loop.DeviceBytes(a.DType, a.Bytes()))
 }

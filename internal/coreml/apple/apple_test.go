@@ -1,0 +1,14 @@
+package apple_test
+
+import (
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/applecheck"
+	"github.com/rlx-go/rlx/internal/coreml/apple"
+)
+
+// TestTheBindingBuildsForMacs compiles and links the shipping Objective-C, and holds what
+// it asks of Core ML against testdata/selectors.txt.
+func TestTheBindingBuildsForMacs(t *testing.T) {
+	applecheck.Run(t, applecheck.Binding{Sources: "../driver/*_darwin.m", Headers: apple.Headers, Framework: "CoreML", Since: "12.0"})
+}

@@ -1,0 +1,208 @@
+package forms
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// elementwise adds a node by its scalar rule.
+func elementwise(e *Emitter, n *ir.Node, in []Value) Value {
+	args := make([]scalar.Expr, len(in))
+	refs := make([]mil.Ref, len(in))
+	for i, v := range in {
+		args[i], refs[i] = scalar.Arg(i, n.Input(i).DType()), v.Ref
+	}
+	return e.scalars(n.Def().Scalar(n, args), refs, whole(n.Types()[0]))
+}
+
+// scalars adds an expression, given what its arguments are, whose result has the
+// given sizes.
+func (e *Emitter) scalars(x scalar.Expr, args []mil.Ref, dims []int) Value {
+	p := &scalarPrinter{e, args, map[scalar.Expr]mil.Ref{}}
+	r := p.print(x)
+	if e.Err() == nil && len(r.Type.Dims) == 0 {
+		r = e.filled(r, []int{1})
+	}
+	return Value{r, fold(dims)}
+}
+
+// scalarPrinter writes scalar expressions as operations on tensors.
+type scalarPrinter struct {
+	*Emitter
+	args []mil.Ref
+	done map[scalar.Expr]mil.Ref
+}
+
+func (p *scalarPrinter) print(x scalar.Expr) mil.Ref {
+	if r, ok := p.done[x]; ok || p.Err() != nil {
+		return r
+	}
+	r := p.one(x)
+	p.done[x] = r
+	return r
+}
+
+// operations are those that MIL has for floats under a name of its own. Those of
+// integers are among them where MIL means the same.
+var operations = map[scalar.Op]string{
+	scalar.OpAbs: "abs", scalar.OpSign: "sign", scalar.OpFloor: "floor", scalar.OpCeil: "ceil", scalar.OpRound: "round",
+	scalar.OpExp: "exp", scalar.OpSqrt: "sqrt", scalar.OpSin: "sin", scalar.OpCos: "cos", scalar.OpTan: "tan",
+	scalar.OpAsin: "asin", scalar.OpAcos: "acos", scalar.OpAtan: "atan", scalar.OpSinh: "sinh", scalar.OpCosh: "cosh",
+	scalar.OpTanh: "tanh", scalar.OpSigmoid: "sigmoid", scalar.OpErf: "erf",
+	scalar.OpAdd: "add", scalar.OpSub: "sub", scalar.OpMul: "mul", scalar.OpDiv: "real_div", scalar.OpPow: "pow",
+	scalar.OpMin: "minimum", scalar.OpMax: "maximum",
+	scalar.OpEq: "equal", scalar.OpNe: "not_equal", scalar.OpLt: "less", scalar.OpLe: "less_equal", scalar.OpGt: "greater", scalar.OpGe: "greater_equal",
+}
+
+// logical lists the operations on bools.
+var logical = map[scalar.Op]string{
+	scalar.OpAnd: "logical_and", scalar.OpOr: "logical_or", scalar.OpXor: "logical_xor", scalar.OpNe: "logical_xor",
+}
+
+// bitwise lists the operations that MIL has at most for bools.
+var bitwise = map[scalar.Op]bool{
+	scalar.OpAnd: true, scalar.OpOr: true, scalar.OpXor: true, scalar.OpNot: true, scalar.OpShl: true, scalar.OpShr: true, scalar.OpPopCount: true,
+}
+
+// one adds a node of an expression that is not there yet.
+func (p *scalarPrinter) one(x scalar.Expr) mil.Ref {
+	switch x.Op {
+	case scalar.OpConst:
+		return p.constant(x)
+	case scalar.OpArg:
+		return p.args[x.Ref]
+	case scalar.OpConvert:
+		return p.convert(p.print(x.Args[0]), x.Args[0].Type, x.Type)
+	case scalar.OpCheck:
+		return p.print(x.Args[0]) // check.go checks indices
+	case scalar.OpBitcast:
+		if x.Type == x.Args[0].Type {
+			return p.print(x.Args[0])
+		}
+		return p.refuse("MIL has no bitcast of " + x.Args[0].Type.String())
+	}
+	if _, err := p.dtype(x.Type); err != nil {
+		p.Fail(err)
+		return mil.Ref{}
+	}
+	if rule, ok := rules[x.Op]; ok {
+		if y := rule(x); y != nil {
+			return p.print(y)
+		}
+	}
+	args := make([]mil.Ref, len(x.Args))
+	for i, a := range x.Args {
+		args[i] = p.print(a)
+	}
+	if p.Err() != nil {
+		return mil.Ref{}
+	}
+	return p.apply(x, args)
+}
+
+// apply adds an operation whose operands are there.
+func (p *scalarPrinter) apply(x scalar.Expr, args []mil.Ref) mil.Ref {
+	of := x.Args[len(x.Args)-1].Type
+	switch {
+	case of == ir.Bool && x.Op != scalar.OpSelect:
+		return p.ofBools(x.Op, args)
+	case bitwise[x.Op]:
+		return p.refuse("MIL has no bitwise operations on " + of.String())
+	case x.Op == scalar.OpSelect:
+		return p.choose(args[0], args[1], args[2])
+	case x.Op == scalar.OpNeg:
+		return p.op2("mul", args[0], p.number(args[0].Type.DType, -1))
+	case x.Op == scalar.OpRecip:
+		return p.op2("real_div", p.number(args[0].Type.DType, 1), args[0])
+	case x.Op == scalar.OpRsqrt:
+		return p.op2("real_div", p.number(args[0].Type.DType, 1), p.op1("sqrt", args[0]))
+	case x.Op == scalar.OpRem:
+		return p.remainder(args[0], args[1])
+	case x.Op == scalar.OpFma:
+		return p.op2("add", p.op2("mul", args[0], args[1]), args[2])
+	case x.Op == scalar.OpLog:
+		return p.Op("log", mil.Args{"x": args[0], "epsilon": 0.0})
+	case of == ir.I32 && x.Op == scalar.OpFloorDiv:
+		return p.op2("floor_div", args[0], args[1])
+	case x.Op == scalar.OpMod:
+		return p.op2("mod", args[0], args[1])
+	}
+	kind, ok := operations[x.Op]
+	switch {
+	case !ok || of == ir.I32 && x.Op == scalar.OpDiv:
+		return p.refuse(fmt.Sprintf("MIL has no operation %d on %s", x.Op, of))
+	case len(args) == 1:
+		return p.op1(kind, args[0])
+	}
+	return p.op2(kind, args[0], args[1])
+}
+
+// remainder has the sign of the first operand; MIL's mod has that of the second.
+func (p *scalarPrinter) remainder(x, y mil.Ref) mil.Ref {
+	zero := p.number(x.Type.DType, 0)
+	if x.Type.DType == mil.Int32 {
+		y = p.choose(p.op2("equal", y, zero), p.number(mil.Int32, 1), y)
+	}
+	r := p.op2("mod", p.op1("abs", x), p.op1("abs", y))
+	return p.choose(p.op2("less", x, zero), p.op2("mul", r, p.number(r.Type.DType, -1)), r)
+}
+
+// ofBools adds an operation on bools; their order is that of 0 and 1.
+func (p *scalarPrinter) ofBools(op scalar.Op, args []mil.Ref) mil.Ref {
+	switch {
+	case op == scalar.OpNot:
+		return p.op1("logical_not", args[0])
+	case op == scalar.OpEq:
+		return p.op1("logical_not", p.op2("logical_xor", args[0], args[1]))
+	case logical[op] != "":
+		return p.op2(logical[op], args[0], args[1])
+	}
+	if operations[op] == "" || len(args) != 2 {
+		return p.refuse("MIL has no such operation on bools")
+	}
+	return p.op2(operations[op], p.cast(args[0], mil.Int32), p.cast(args[1], mil.Int32))
+}
+
+func (p *scalarPrinter) refuse(reason string) mil.Ref {
+	p.Fail(ir.Errorf(ir.ErrUnsupported, "%s", reason))
+	return mil.Ref{}
+}
+
+func (p *scalarPrinter) constant(x scalar.Expr) mil.Ref {
+	d, err := p.dtype(x.Type)
+	if err != nil {
+		p.Fail(err)
+		return mil.Ref{}
+	}
+	if x.Type.IsFloat() {
+		return p.number(d, math.Float64frombits(x.Bits))
+	}
+	return p.number(d, float64(int64(x.Bits)))
+}
+
+// convert converts numbers as rlx does: floats become integers by cutting, with
+// the nearest integer for those too large and 0 for NaN.
+func (p *scalarPrinter) convert(x mil.Ref, from, to ir.DType) mil.Ref {
+	d, err := p.dtype(to)
+	if err != nil {
+		p.Fail(err)
+	}
+	if p.Err() != nil {
+		return mil.Ref{}
+	}
+	switch {
+	case to == ir.Bool && from != ir.Bool:
+		return p.op2("not_equal", x, p.number(x.Type.DType, 0))
+	case to != ir.I32 || !from.IsFloat():
+		return p.cast(x, d)
+	}
+	x = p.choose(p.op2("equal", x, x), x, p.number(x.Type.DType, 0))
+	x = p.cast(x, mil.Float32)
+	// The largest f32 below 2³¹; beyond it comes the largest integer.
+	inside := p.op2("minimum", p.op2("maximum", x, p.number(mil.Float32, math.MinInt32)), p.number(mil.Float32, 1<<31-128))
+	return p.choose(p.op2("less", x, p.number(mil.Float32, 1<<31)), p.cast(inside, mil.Int32), p.number(mil.Int32, math.MaxInt32))
+}

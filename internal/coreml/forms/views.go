@@ -1,0 +1,219 @@
+package forms
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Views and moves of tensors, each left out where it would do nothing. Sizes are
+// those of the graph, of any rank; tensors have them folded.
+
+// Whole returns a value with all its elements.
+func (e *Emitter) Whole(v Value) mil.Ref {
+	if slices.Equal(v.Ref.Type.Dims, v.Dims) || e.Err() != nil {
+		return v.Ref
+	}
+	small := slices.Concat(slices.Repeat([]int{1}, len(v.Dims)-len(v.Ref.Type.Dims)), v.Ref.Type.Dims)
+	reps := make([]int, len(small))
+	for i, d := range v.Dims {
+		reps[i] = d / small[i]
+	}
+	return e.tile(e.reshape(v.Ref, small), reps)
+}
+
+// value returns a tensor that holds a value of the given sizes of a graph.
+func (e *Emitter) value(r mil.Ref, dims []int) Value {
+	folded := fold(dims)
+	return Value{e.reshape(r, folded), folded}
+}
+
+// reshape gives a tensor other sizes. One of a tensor that was given its own is one
+// of the tensor before; constants are constants of the sizes.
+func (e *Emitter) reshape(r mil.Ref, dims []int) mil.Ref {
+	if before, ok := e.before[r.Name]; ok {
+		r = before
+	}
+	switch {
+	case slices.Equal(r.Type.Dims, dims) || e.Err() != nil:
+		return r
+	case r.Value != nil:
+		return e.Const(r.Value.Reshaped(dims))
+	}
+	y := e.Op("reshape", mil.Args{"x": r, "shape": dims})
+	if e.before == nil {
+		e.before = map[string]mil.Ref{}
+	}
+	e.before[y.Name] = r
+	return y
+}
+
+func (e *Emitter) tile(r mil.Ref, reps []int) mil.Ref {
+	if !slices.ContainsFunc(reps, func(n int) bool { return n != 1 }) {
+		return r
+	}
+	return e.Op("tile", mil.Args{"x": r, "reps": reps})
+}
+
+// transpose moves the axes of a tensor with the given sizes and returns it with
+// the sizes that it has then, folded. Axes that stay neighbours are moved as one.
+func (e *Emitter) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
+	out := make([]int, len(perm))
+	for i, p := range perm {
+		out[i] = dims[p]
+	}
+	runs := neighbours(dims, perm)
+	if len(runs) > 1 {
+		first := make([]int, len(runs)) // of each run, in the order of the result
+		for i, run := range runs {
+			first[i] = run[0]
+		}
+		order := slices.Sorted(slices.Values(first))
+		merged, moved := make([]int, len(runs)), make([]int, len(runs))
+		for i, run := range runs {
+			at := slices.Index(order, run[0])
+			moved[i] = at
+			for _, axis := range run {
+				merged[at] = max(merged[at], 1) * dims[axis]
+			}
+		}
+		if len(runs) > maxRank {
+			e.Fail(ir.Errorf(ir.ErrUnsupported, "a transpose moves %d axes; Core ML has tensors of up to five", len(runs)))
+			return mil.Ref{}, out
+		}
+		r = e.permute(e.reshape(r, merged), moved)
+	}
+	return e.reshape(r, fold(out)), out
+}
+
+// permute moves the axes of a tensor; constants are moved here.
+func (e *Emitter) permute(r mil.Ref, perm []int) mil.Ref {
+	switch {
+	case slices.IsSorted(perm) || e.Err() != nil:
+		return r
+	case r.Value != nil:
+		return e.Const(r.Value.Transposed(perm))
+	}
+	return e.Op("transpose", mil.Args{"x": r, "perm": perm})
+}
+
+// neighbours cuts a permutation into runs of axes that follow each other before
+// and after it. Axes of size 1 are left out.
+func neighbours(dims, perm []int) [][]int {
+	var runs [][]int
+	next := -1
+	for _, axis := range perm {
+		if dims[axis] == 1 {
+			continue
+		}
+		if axis != next || len(runs) == 0 {
+			runs = append(runs, nil)
+		}
+		last := len(runs) - 1
+		runs[last] = append(runs[last], axis)
+		for next = axis + 1; next < len(dims) && dims[next] == 1; next++ {
+		}
+	}
+	return runs
+}
+
+// around reshapes a tensor to three axes: those before an axis, the axis, and those after
+// it.
+func (e *Emitter) around(r mil.Ref, dims []int, axis int) mil.Ref {
+	return e.reshape(r, []int{product(dims[:axis]), dims[axis], product(dims[axis+1:])})
+}
+
+// along returns a tensor to work on along an axis, and which of its axes that is: as
+// it lies where Core ML can have it so.
+func (e *Emitter) along(r mil.Ref, dims []int, axis int) (mil.Ref, int) {
+	if len(dims) <= maxRank {
+		return r, axis
+	}
+	return e.around(r, dims, axis), 1
+}
+
+// cut returns the elements of an axis from start to end by steps.
+func (e *Emitter) cut(r mil.Ref, dims []int, axis, start, end, step int) (mil.Ref, []int) {
+	if start == 0 && end == dims[axis] && step == 1 {
+		return r, dims
+	}
+	out := slices.Clone(dims)
+	out[axis] = (end - start + step - 1) / step
+	x, axis := e.along(r, dims, axis)
+	rank := len(x.Type.Dims)
+	begin, stop, stride := make([]int, rank), slices.Clone(x.Type.Dims), slices.Repeat([]int{1}, rank)
+	begin[axis], stop[axis], stride[axis] = start, end, step
+	x = e.Op("slice_by_index", mil.Args{"x": x, "begin": begin, "end": stop, "stride": stride})
+	return e.reshape(x, fold(out)), out
+}
+
+// join lays tensors side by side along an axis, given the sizes of each.
+func (e *Emitter) join(parts []mil.Ref, dims [][]int, axis int) (mil.Ref, []int) {
+	out := slices.Clone(dims[0])
+	out[axis] = 0
+	values := make([]mil.Ref, len(parts))
+	for i, p := range parts {
+		out[axis] += dims[i][axis]
+		if values[i] = p; len(out) > maxRank {
+			values[i] = e.around(p, dims[i], axis)
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], out
+	}
+	at := axis
+	if len(out) > maxRank {
+		at = 1
+	}
+	r := e.Op("concat", mil.Args{"values": values, "axis": at, "interleave": false})
+	return e.reshape(r, fold(out)), out
+}
+
+// filled returns a tensor of the given sizes whose elements are all a number,
+// given as a tensor of one element.
+func (e *Emitter) filled(number mil.Ref, dims []int) mil.Ref {
+	return e.Whole(Value{number, fold(dims)})
+}
+
+// extend adds elements with a value before and after those of an axis.
+func (e *Emitter) extend(r mil.Ref, dims []int, axis, low, high int, with mil.Ref) (mil.Ref, []int) {
+	if low == 0 && high == 0 {
+		return r, dims
+	}
+	out := slices.Clone(dims)
+	out[axis] += low + high
+	if r.Type.DType.IsFloat() && with.Value != nil && with.Value.Type.Len() == 1 {
+		x, at := e.along(r, dims, axis)
+		pad := make([]int, 2*len(x.Type.Dims))
+		pad[2*at], pad[2*at+1] = low, high
+		x = e.Op("pad", mil.Args{"x": x, "pad": pad, "mode": "constant", "constant_val": with.Value.Number(0)})
+		return e.reshape(x, fold(out)), out
+	}
+	var parts []mil.Ref
+	var sizes [][]int
+	block := func(size int) {
+		if size > 0 {
+			part := slices.Clone(dims)
+			part[axis] = size
+			parts, sizes = append(parts, e.filled(with, part)), append(sizes, part)
+		}
+	}
+	block(low)
+	parts, sizes = append(parts, r), append(sizes, dims)
+	block(high)
+	return e.join(parts, sizes, axis)
+}
+
+// spread lays a number of elements with a value between those of an axis.
+func (e *Emitter) spread(r mil.Ref, dims []int, axis, between int, with mil.Ref) (mil.Ref, []int) {
+	if between == 0 || dims[axis] == 1 {
+		return r, dims
+	}
+	n := dims[axis]
+	view := []int{product(dims[:axis]) * n, 1, product(dims[axis+1:])}
+	x, _ := e.extend(e.reshape(r, view), view, 1, 0, between, with)
+	out := slices.Clone(dims)
+	out[axis] = n * (between + 1)
+	return e.cut(e.reshape(x, fold(out)), out, axis, 0, out[axis]-between, 1)
+}
