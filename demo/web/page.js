@@ -35,10 +35,10 @@ export const on = (id, type, handle) => find(id).addEventListener(type, async (e
 export const chosen = () => document.querySelector('input[name=model]:checked').value;
 
 /** Shows where a network runs, and why not elsewhere; `work` says what a step is on a GPU. */
-export function showDevice({ description }, kind, reason, work) {
+export function showDevice({ device }, kind, reason, work) {
   find('device-kind').textContent = kind === 'gpu' ? 'WebGPU' : 'CPU';
   find('device-kind').dataset.kind = kind;
-  find('device').textContent = kind === 'gpu' ? description : 'WebAssembly, in a worker';
+  find('device').textContent = kind === 'gpu' ? device.description : 'WebAssembly, in a worker';
   find('dispatches').textContent = kind === 'gpu' ? work : '';
   find('device-reason').hidden = !reason;
   find('device-reason').textContent = reason ? `${sentence(reason)} So the CPU does it.` : '';
