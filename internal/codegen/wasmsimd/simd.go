@@ -68,7 +68,7 @@ func (p Printer) Print(k *loop.Kernel) (string, error) {
 	}
 	w := &writer{k: loop.Unroll(k), relaxed: p.Relaxed, env: map[string]binding{}}
 	if k.Threads() != 1 {
-		w.fail("a workgroup of %d threads", k.Threads())
+		w.fail("workgroup of %d threads", k.Threads())
 	}
 	if k.Groups[1]*k.Groups[2] != 1 {
 		w.fail("a grid of several axes")
