@@ -86,9 +86,9 @@ func TestCallsThatDoNotFitTheirOpAreRefused(t *testing.T) {
 		f     func(a *ir.Algorithm)
 	}{
 		{"call.fewer", "4 arrays", func(a *ir.Algorithm) { a.Launches[0].Arrays = a.Launches[0].Arrays[1:] }},
-		{"call.small", "array 2 takes 64 bytes", func(a *ir.Algorithm) { a.Scratch[0] = ir.TypeOf(ir.U8, ir.N(4)) }},
+		{"call.small", "array 2 is u8[4] of 4 bytes; it must have 64", func(a *ir.Algorithm) { a.Scratch[0] = ir.TypeOf(ir.U8, ir.N(4)) }},
 		{"call.writes", "writes operand 0", func(a *ir.Algorithm) { a.Launches[0].Arrays[3] = a.Launches[0].Arrays[0] }},
-		{"call.none", "no memory 1", func(a *ir.Algorithm) { a.Launches[0].Arrays[2].Number = 1 }},
+		{"call.none", "unknown memory 1", func(a *ir.Algorithm) { a.Launches[0].Arrays[2].Number = 1 }},
 	} {
 		_, err := plan.Compile(calls(t, c.op, c.f), withLibrary(), plansim.Text)
 		if !errors.Is(err, ir.ErrDef) || !strings.Contains(err.Error(), c.words) || !strings.Contains(err.Error(), string(c.op)) {

@@ -133,8 +133,8 @@ func TestKernelsThatDoNotFitTheirOpAreRefused(t *testing.T) {
 		kind  error
 		f     func(a *ir.Algorithm)
 	}{
-		{"fit.operand", "no memory 1", ir.ErrDef, func(a *ir.Algorithm) { a.Launches[0].Arrays[0].Number = 1 }},
-		{"fit.scratch", "no memory 0", ir.ErrDef, func(a *ir.Algorithm) { a.Scratch = nil }},
+		{"fit.operand", "unknown memory 1", ir.ErrDef, func(a *ir.Algorithm) { a.Launches[0].Arrays[0].Number = 1 }},
+		{"fit.scratch", "unknown memory 0", ir.ErrDef, func(a *ir.Algorithm) { a.Scratch = nil }},
 		{"fit.length", "array \"sums\"", ir.ErrDef, func(a *ir.Algorithm) { a.Scratch[0] = ir.TypeOf(ir.F32, ir.N(3)) }},
 		{"fit.dtype", "array \"sums\"", ir.ErrDef, func(a *ir.Algorithm) { a.Scratch[0] = ir.TypeOf(ir.I32, ir.N(2)) }},
 		{"fit.fewer", "more storage arrays", ir.ErrDef, func(a *ir.Algorithm) { a.Launches[1].Arrays = a.Launches[1].Arrays[:2] }},
