@@ -261,40 +261,90 @@ func (s *serial) scan(x *fusion.Prefix) {
 			lines = append(lines, at)
 		}
 	}
-	last := len(x.Dims) - 1
+	lanes := len(lines) > 0 && x.Axis != len(x.Dims)-1
 	var write func(i int)
 	write = func(i int) {
 		if i < len(lines) {
-			s.collapsed(lines[i:i+1], i == len(lines)-1 && x.Axis != last, func() { write(i + 1) })
+			s.collapsed(lines[i:i+1], i == len(lines)-1 && lanes, func() { write(i + 1) })
 			return
 		}
-		s.line(x)
+		s.line(x, lanes)
 	}
 	write(0)
 }
 
-// line writes the scan of one line.
-func (s *serial) line(x *fusion.Prefix) {
+// line writes the scan of one line, or of one in each lane: additions of different lines do not wait
+// for each other.
+func (s *serial) line(x *fusion.Prefix, lanes bool) {
 	init := make([]scalar.Expr, len(x.Accumulators))
 	for i, a := range x.Accumulators {
 		init[i] = a.Init
 	}
 	running := s.Vars("running", init)
-	s.bind(x.Running, running)
 	n := x.Dims[x.Axis]
-	s.count("i", loop.Int(0), loop.Int(n), 1, n-1, false, func(i scalar.Expr) {
+	if x.Terms != nil && !lanes && n > fusion.SumBlockLen {
+		s.blockedLine(x, running)
+		return
+	}
+	s.bind(x.Running, running)
+	s.linePoints(x, loop.Int(0), n, func() { s.SetAll(running, s.exprs(x.Combined)) })
+}
+
+// linePoints writes the points of a line from the given one on; step adds a point to what runs.
+func (s *serial) linePoints(x *fusion.Prefix, from scalar.Expr, count int, step func()) {
+	last := x.Dims[x.Axis] - 1
+	s.count("i", loop.Int(0), loop.Int(count), 1, count-1, false, func(i scalar.Expr) {
+		i = scalar.Add(from, i)
 		if x.Reverse {
-			i = scalar.Sub(loop.Int(n-1), i)
+			i = scalar.Sub(loop.Int(last), i)
 		}
 		s.bind(x.At[x.Axis:x.Axis+1], []scalar.Expr{s.Simplify(i)})
 		if x.Exclusive {
 			s.storeAll(x.Stores)
 		}
-		s.SetAll(running, s.exprs(x.Combined))
+		step()
 		if !x.Exclusive {
 			s.storeAll(x.Stores)
 		}
 	})
+}
+
+// blockedLine writes the running sum of a line by blocks of [fusion.SumBlockLen]: a point is the sum
+// of all blocks before, which is compensated, plus the sum within its block, which is not. So a
+// point costs two additions, of which only one waits for the point before.
+func (s *serial) blockedLine(x *fusion.Prefix, running []scalar.Expr) {
+	n, sums := x.Dims[x.Axis], running[:len(x.Terms)]
+	rests := running[len(x.Terms):]
+	zeros := make([]scalar.Expr, len(sums))
+	for i := range zeros {
+		zeros[i] = scalar.Const(ir.F32, 0)
+	}
+	within := s.Vars("within", zeros)
+	block := func(first scalar.Expr, count int) {
+		s.SetAll(within, zeros)
+		point := make([]scalar.Expr, len(sums))
+		for i := range sums {
+			before := s.Let("before", scalar.Compensated(sums[i], rests[i]))
+			point[i] = scalar.Add(before, within[i])
+		}
+		s.bind(x.Running, append(point, zeros...))
+		s.linePoints(x, first, count, func() {
+			for i, v := range within {
+				s.Set(v, scalar.Add(v, s.expr(x.Terms[i])))
+			}
+		})
+		for i := range sums {
+			sum, rest := scalar.TwoSum(sums[i], within[i])
+			s.SetAll([]scalar.Expr{sums[i], rests[i]}, []scalar.Expr{sum, scalar.Add(rests[i], rest)})
+		}
+	}
+	whole := n / fusion.SumBlockLen
+	s.count("block", loop.Int(0), loop.Int(whole), 1, whole-1, false, func(i scalar.Expr) {
+		block(scalar.Mul(i, loop.Int(fusion.SumBlockLen)), fusion.SumBlockLen)
+	})
+	if rest := n % fusion.SumBlockLen; rest > 0 {
+		block(loop.Int(whole*fusion.SumBlockLen), rest)
+	}
 }
 
 // BindAll binds variables to values.
