@@ -378,7 +378,7 @@ func TestDevicesHaveNumbers(t *testing.T) {
 	if i := second.Info(); second.Name() != "cuda:1" || !strings.HasPrefix(i.Description, "Fake GPU 1, compute capability 9.0, driver for CUDA 13.0") || i.Memory != 1<<30 {
 		t.Errorf("%s is %+v", second.Name(), i)
 	}
-	if err := cuda.New(2).Probe(); !errors.Is(err, native.ErrUnavailable) || !strings.Contains(err.Error(), "no device 2: the driver shows 2") {
+	if err := cuda.New(2).Probe(); !errors.Is(err, native.ErrUnavailable) || !strings.Contains(err.Error(), "unknown device 2: the driver has 2") {
 		t.Errorf("a third device: %v", err)
 	}
 	b, err := native.Lookup("cuda:1")
