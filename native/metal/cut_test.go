@@ -145,7 +145,7 @@ func TestAFailureBeforeStatesAreWrittenLosesOneRun(t *testing.T) {
 			}
 			t.Setenv("RLX_SOFTWARE_FAIL", "commit "+code+" 1")
 			var typed *native.Error
-			if err := step(p); !errors.Is(err, kind) || !errors.As(err, &typed) || typed.Steps != 1 || !strings.Contains(err.Error(), "run 2 is lost, and changes nothing") {
+			if err := step(p); !errors.Is(err, kind) || !errors.As(err, &typed) || typed.Steps != 1 || !strings.Contains(err.Error(), "run 2 is lost and has no effect") {
 				t.Errorf("the run that fails: %v", err)
 			}
 			if n := commits(t, gpu); n >= whole {
@@ -186,7 +186,7 @@ func TestAFailureWhileStatesAreWrittenSaysWhich(t *testing.T) {
 	defer func() { must(t, p.Close(ctx)) }()
 	must(t, step(p))
 	t.Setenv("RLX_SOFTWARE_FAIL", "commit 2 "+string(rune('0'+commits(t, gpu))))
-	if err := step(p); !errors.Is(err, native.ErrDevice) || !strings.Contains(err.Error(), "total may be written in part") {
+	if err := step(p); !errors.Is(err, native.ErrDevice) || !strings.Contains(err.Error(), "total may be partly written") {
 		t.Errorf("the run that fails: %v", err)
 	}
 	if err := step(p); !errors.Is(err, native.ErrDevice) {

@@ -52,7 +52,7 @@ func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
 	t.Setenv("RLX_SOFTWARE_MEMORY", "49152")
 	b := metal.New()
 	compile(t, b, g)
-	if _, err := build(b, g); !errors.Is(err, native.ErrMemory) || !strings.Contains(err.Error(), "takes 24064 bytes, and of the 49152 bytes of the device") {
+	if _, err := build(b, g); !errors.Is(err, native.ErrMemory) || !strings.Contains(err.Error(), "takes 24064 bytes; the device has 20992 of 49152 bytes free") {
 		t.Errorf("a third program: %v", err)
 	}
 	t.Setenv("RLX_SOFTWARE_MEMORY", "")
@@ -96,7 +96,7 @@ func TestAFailureInTheMiddleLeavesStatesInDoubt(t *testing.T) {
 	p, bystander := compile(t, b, running(t)), compile(t, b, running(t))
 	t.Setenv("RLX_SOFTWARE_FAIL", "commit 2 1")
 	var typed *native.Error
-	if err := call(p); !errors.Is(err, native.ErrDevice) || !errors.As(err, &typed) || typed.Steps != 1 || typed.Call != "step" || !strings.Contains(err.Error(), "total may be written in part") {
+	if err := call(p); !errors.Is(err, native.ErrDevice) || !errors.As(err, &typed) || typed.Steps != 1 || typed.Call != "step" || !strings.Contains(err.Error(), "total may be partly written") {
 		t.Errorf("the run that fails: %v", err)
 	}
 	_, got := p.Get(ctx, "total")
@@ -128,7 +128,7 @@ func TestRunsBehindOneThatFailsAreLostToo(t *testing.T) {
 	}
 	_, err := runs[0].Wait(context.Background())
 	must(t, err)
-	for i, want := range []string{"run 2 is lost, with 1 begun behind it", "run 3 is lost, as run 2 before it has failed"} {
+	for i, want := range []string{"run 2 is lost with 1 queued after it", "run 3 is lost because run 2 before it failed"} {
 		var typed *native.Error
 		if _, err := runs[1+i].Wait(context.Background()); !errors.Is(err, native.ErrDevice) || !errors.As(err, &typed) || typed.Steps != 2-i || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v", err)
@@ -160,7 +160,7 @@ func TestAKernelOutsideItsBuffersIsNamed(t *testing.T) {
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	software.Install(t, false)
 	for want, set := range map[string][2]string{
-		"Software Metal is none of Apple's GPUs from the M1 on": {"RLX_SOFTWARE_FAMILY", "1005"},
+		"the device is Software Metal; an Apple GPU, M1 or later, is required": {"RLX_SOFTWARE_FAMILY", "1005"},
 		"Metal has no device":                             {"RLX_SOFTWARE_FAMILY", "0"},
 		"the system is linux; Metal needs macOS":          {driver.LibraryVariable, ""},
 		"/nowhere (from $" + driver.LibraryVariable + ")": {driver.LibraryVariable, "/nowhere"},
