@@ -73,7 +73,7 @@ func (e *Emitter) Type(t ir.Type) (mil.Type, error) {
 		return mil.Type{}, ir.Errorf(ir.ErrSymbol, "%s has a symbolic size", t)
 	}
 	if slices.Contains(dims, 0) {
-		return mil.Type{}, ir.Errorf(ir.ErrUnsupported, "%s has no elements; Core ML has no empty tensors", t)
+		return mil.Type{}, ir.Errorf(ir.ErrUnsupported, "%s has no elements; no tensor of Core ML is empty", t)
 	}
 	d, err := e.dtype(t.DType)
 	return mil.Type{DType: d, Dims: fold(dims)}, err
