@@ -93,7 +93,7 @@ for (const [webgpu, reason] of [['absent', /navigator\.gpu is missing/], ['no ad
     assert.match(await page.locator('#race-note').textContent(), /^There is no GPU to race here\. WebGPU is not here/);
     for (const id of ['race', 'race-table']) assert.ok(await page.locator(`#${id}`).isHidden(), id);
     await page.click('#show-kernels');
-    await page.waitForFunction(() => /^\d+ kernels for a GPU$/.test(document.getElementById('kernels-title').textContent));
+    await page.waitForFunction(() => /^\d+ kernels for a GPU$/.test(document.getElementById('kernels-title')?.textContent));
     assert.match(await page.locator('#kernels-text').textContent(), /Here the CPU computes/);
     await page.click('#close-kernels');
     await page.evaluate(() => scrollTo(0, 0));
