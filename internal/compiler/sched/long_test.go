@@ -1,3 +1,5 @@
+//go:build !386 && !arm && !wasm
+
 package sched_test
 
 import (
