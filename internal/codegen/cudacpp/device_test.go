@@ -3,15 +3,14 @@
 package cudacpp_test
 
 import (
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/native/backendtest"
 )
 
 func TestGPUComputesWhatPlainLoopsDo(t *testing.T) {
@@ -40,10 +39,7 @@ func open(t *testing.T) gpu {
 	if err == nil {
 		d, err = library.Open(0)
 	}
-	if err != nil && !slices.Contains(strings.Split(os.Getenv("RLX_REQUIRE"), ","), "cuda") {
-		t.Skip(err)
-	}
-	must(t, err)
+	backendtest.Require(t, "cuda", err)
 	t.Log(d.Name)
 	s, err := d.NewStream()
 	must(t, err)

@@ -3,15 +3,14 @@ package wgsl_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/native/backendtest"
 )
 
 // node runs a script of this package's check folder.
@@ -79,12 +78,7 @@ func testDawn(t *testing.T, backend string, cases []*kerneltest.Case) {
 		t.Fatal(err)
 	}
 	out, err := node(t, stdin, "check/run.mjs", "--backend="+backend)
-	if err != nil {
-		if !slices.Contains(strings.Split(os.Getenv("RLX_REQUIRE"), ","), "webgpu") {
-			t.Skipf("no %s device for Dawn: %v", backend, err)
-		}
-		t.Fatal(err)
-	}
+	backendtest.Require(t, "webgpu", err)
 	var results [][][]byte
 	if err := json.Unmarshal(out, &results); err != nil {
 		t.Fatal(err)

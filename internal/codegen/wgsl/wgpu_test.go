@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cogentcore/webgpu/wgpu"
@@ -14,6 +13,7 @@ import (
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
 	"github.com/rlx-go/rlx/internal/compiler/kerneltest"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/native/backendtest"
 )
 
 // wgpuDevice opens the software Vulkan device through wgpu, whose release here
@@ -27,12 +27,7 @@ func wgpuDevice(t *testing.T) *wgpu.Device {
 		}
 	}
 	adapter, err := wgpu.CreateInstance(nil).RequestAdapter(nil)
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RLX_REQUIRE"), ","), "webgpu") {
-			t.Fatal(err)
-		}
-		t.Skipf("no WebGPU device for wgpu: %v", err)
-	}
+	backendtest.Require(t, "webgpu", err)
 	device, err := adapter.RequestDevice(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/webgpu/internal/exec"
 )
 
@@ -27,12 +28,7 @@ var ctx = context.Background()
 func open(t testing.TB) *exec.Device {
 	t.Helper()
 	dev, err := exec.Open(exec.Options{})
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RLX_REQUIRE"), ","), "webgpu") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	backendtest.Require(t, "webgpu", err)
 	t.Cleanup(dev.Close)
 	return dev
 }
