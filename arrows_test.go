@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"internal/simd"},
 	{"internal/codegen"},
 	{"internal/tune"},
+	{"native/collective"},
 	{"native"},
 	{"internal/cuda", "internal/metal", "internal/coreml"},
 	{"internal/executor/fair"},
