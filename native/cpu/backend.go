@@ -77,7 +77,10 @@ func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (n
 	budget, err := o.Budget(native.HostMemory())
 	var p *program
 	if err == nil {
-		p, err = compile(ctx, b, m, budget)
+		p, err = compile(ctx, b, m, budget, o.Mesh)
+	}
+	if different := agree(ctx, m, o.Mesh, err); err == nil {
+		err = different
 	}
 	if err != nil {
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
