@@ -7,6 +7,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Inputs holds the input tensors of an entry by name.
@@ -62,6 +63,10 @@ type CompileOptions struct {
 	// RLX_MEMORY ("8GiB") or, if that is unset, the memory of the device: see [native.Options]. If
 	// the module needs more, the error is a [*native.MemoryError] and nothing is allocated.
 	Memory int64
+	// Mesh arranges the ranks that run the module together, for a module with collectives of several
+	// devices; nil means one device. All ranks compile the same module at the same time: see
+	// [native.Options].
+	Mesh *collective.Mesh
 }
 
 // CompileWith is [Session.Compile] with options. The error is of kind [ir.ErrAttr] for an option
@@ -81,7 +86,7 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory})
+	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory, Mesh: o.Mesh})
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,8 @@ type Training struct {
 	Eval []ir.Entry
 	// StopOnNaN reports a loss that is NaN or infinite as an error: see [Trainer.StopOnNaN].
 	StopOnNaN bool
+	// Parallel trains with several processes; nil means one.
+	Parallel *DataParallel
 }
 
 // DefaultRate is the learning rate of a trainer before [Trainer.SetRate].
@@ -68,11 +70,18 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision})
+	mesh, err := o.Parallel.mesh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision, Mesh: mesh})
 	if err != nil {
 		return nil, err
 	}
 	err = draw(ctx, p, first, o.Seed)
+	if err == nil {
+		err = o.Parallel.spread(ctx, p)
+	}
 	var t *Trainer
 	if err == nil {
 		t, err = o.newTrainer(ctx, p)
@@ -97,6 +106,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if o.Precision == MixedF16 && o.Options.Scale == nil {
 		o.Options.Scale = &optim.LossScale{}
 	}
+	o.Options.Gradients = o.Parallel.gradients(o.lossName(), o.Options.Gradients)
 	step, err := optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
 	if err != nil {
 		return nil, err

@@ -176,29 +176,6 @@ func aligned(data []byte, d ir.DType) bool {
 	return len(data) == 0 || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(d.Size(), 8)) == 0
 }
 
-// Bytes returns how many bytes a rank sends to others in the call, for a group of a size: what a
-// ring of ranks sends (a ring all-reduce sends 2·(n−1)/n of the array).
-func (c *Call) Bytes(size int) int64 { return WireBytes(c.Op, int64(len(c.Send)), size) }
-
-// WireBytes returns how many bytes a rank sends to others in a collective of an array of the given
-// bytes, for a group of a size. It is the least that any algorithm without help of the network
-// sends (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009).
-func WireBytes(op Op, bytes int64, size int) int64 {
-	n := int64(max(size, 1))
-	switch op {
-	case AllReduce:
-		return 2 * bytes * (n - 1) / n
-	case AllGather:
-		return bytes * (n - 1)
-	case ReduceScatter, AllToAll:
-		return bytes * (n - 1) / n
-	}
-	if n == 1 {
-		return 0
-	}
-	return bytes
-}
-
 // Sender returns the rank that sends to a rank in a Permute, -1 if none does.
 func (c *Call) Sender(to int) int {
 	for _, p := range c.Pairs {
