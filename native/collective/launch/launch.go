@@ -1,6 +1,5 @@
 // Package launch reads which rank of a run a process is from the environment that launchers set:
-// torchrun, Slurm, Open MPI, MPICH and Kubernetes' indexed jobs. It starts nothing and opens no
-// connection.
+// torchrun, Slurm, Open MPI, MPICH and Kubernetes' indexed jobs. [Start] is a launcher for one machine.
 package launch
 
 import (

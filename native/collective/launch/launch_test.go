@@ -2,8 +2,14 @@ package launch_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native/collective/launch"
@@ -80,4 +86,54 @@ func environment(variables string) func(name string) string {
 		values[name] = value
 	}
 	return func(name string) string { return values[name] }
+}
+
+// processVariable makes a process of the test a rank of [TestProcessesAreStarted]; it says what the
+// rank does.
+const processVariable = "RLX_TEST_LAUNCHED"
+
+// TestMain is the program that the tests start.
+func TestMain(m *testing.M) {
+	r, err := launch.Environment()
+	switch os.Getenv(processVariable) {
+	case "":
+		os.Exit(m.Run())
+	case "fail":
+		if r.Rank == 1 {
+			os.Exit(7)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	fmt.Printf("%d of %d, %s, %v\nno end", r.LocalRank, r.LocalSize, r.Launcher, err)
+	os.Exit(0)
+}
+
+// TestProcessesAreStarted as the ranks of a run, and their lines are kept apart.
+func TestProcessesAreStarted(t *testing.T) {
+	t.Setenv(processVariable, "say")
+	var out strings.Builder
+	if err := launch.Start(t.Context(), 3, []string{os.Args[0]}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	slices.Sort(lines)
+	want := []string{
+		"[0] 0 of 3, rlx, <nil>", "[0] no end", "[1] 1 of 3, rlx, <nil>", "[1] no end", "[2] 2 of 3, rlx, <nil>", "[2] no end",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("the output is %q", lines)
+	}
+}
+
+// TestTheFirstFailureIsReported, with the exit code of the process.
+func TestTheFirstFailureIsReported(t *testing.T) {
+	t.Setenv(processVariable, "fail")
+	err := launch.Start(t.Context(), 3, []string{os.Args[0]}, io.Discard, io.Discard)
+	var e *exec.ExitError
+	if !errors.As(err, &e) || e.ExitCode() != 7 || !strings.Contains(err.Error(), "rank 1") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := launch.Start(t.Context(), 0, []string{os.Args[0]}, io.Discard, io.Discard); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("no processes: %v", err)
+	}
 }
