@@ -177,7 +177,7 @@ func (a *subgroup) addTile(f fragment, c int, tile []string) {
 	}
 	a.Barrier()
 	a.eachTileElement(func(i, j int, at scalar.Expr) {
-		a.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
+		a.registers.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
 	})
 	a.Barrier()
 }
