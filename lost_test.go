@@ -77,7 +77,7 @@ func (b *fragileBound) Wait(ctx context.Context) error {
 	return b.Bound.Wait(ctx)
 }
 
-func TestALostDeviceEndsTrainingWithTheStepsItCost(t *testing.T) {
+func TestLostDeviceEndsTrainingAndReportsLostSteps(t *testing.T) {
 	cpu, err := native.Lookup("cpu")
 	if err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func TestNoFunctionIsAnError(t *testing.T) {
 }
 
 // An order that no derivative has is refused before graphs grow.
-func TestOrdersBeyondAnyDerivativeAreErrors(t *testing.T) {
+func TestDerivativeOrdersBeyondLimitAreErrors(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F32))) })
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func TestTwoOptimisersInOneModule(t *testing.T) {
 }
 
 // InitGraph leaves parameters that the step only reads to the step that trains them.
-func TestInitGraphLeavesOtherNetworks(t *testing.T) {
+func TestInitGraphKeepsOtherNetworks(t *testing.T) {
 	step := advance(t, twoNetworks(t, "gen"), "dis", optim.Options{})
 	g := must(rlx.InitGraph(step, []string{"gen/w"}, nil))(t)
 	if _, ok := g.Port("dis/w"); ok {

@@ -222,7 +222,7 @@ func batchOf(port string) func(g *ir.Graph) (*ir.Graph, error) {
 	}
 }
 
-func TestTransformsOfLoopsAndBranchesAreThoseOfUnrolledOnes(t *testing.T) {
+func TestTransformsOfControlFlowEqualUnrolled(t *testing.T) {
 	for _, c := range controlledFunctions {
 		for name, transform := range controlTransforms {
 			t.Run(c.name+"/"+name, func(t *testing.T) {

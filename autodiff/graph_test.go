@@ -47,7 +47,7 @@ func counted(t *testing.T) *ir.Graph {
 	})
 }
 
-func TestTransformsNameWhatTheyAdd(t *testing.T) {
+func TestTransformsNameAddedPorts(t *testing.T) {
 	g := counted(t)
 	ports := portNames(g)
 	with := func(names ...string) []string { return append(slices.Clone(ports), names...) }
@@ -202,7 +202,7 @@ func TestTransformsRefuseBadInput(t *testing.T) {
 	}
 }
 
-func TestVmapPutsTheAxisWhereAsked(t *testing.T) {
+func TestVmapPlacesOutputAxis(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x, w, n := b.Input("x", ir.F64, ir.N(2)), b.Param("w", ir.F64, ir.N(2)), b.State("n", ir.F64)
 		b.Output("y", ops.Mul(b, x, w))

@@ -8,10 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// TestThirdDerivativesOfEveryOpAreDifferencesOfSecondOnes moves all operands of a
+// TestThirdDerivativesMatchFiniteDifferences moves all operands of a
 // sample along a line and compares the third derivative along it with the central
 // difference of the second, by Richardson's rule from two steps.
-func TestThirdDerivativesOfEveryOpAreDifferencesOfSecondOnes(t *testing.T) {
+func TestThirdDerivativesMatchFiniteDifferences(t *testing.T) {
 	checked := map[ir.Op]int{}
 	eachSample(t, func(t *testing.T, d *ir.Def, s ir.Sample) {
 		if d.NoGrad != "" || s.NoGrad != "" || isComplex(s) || elements(s) > 160 || !inDoubles(s) {

@@ -77,7 +77,7 @@ func TestGraphsThatDifferHashDifferently(t *testing.T) {
 	}
 }
 
-func TestHashTellsOperandOrder(t *testing.T) {
+func TestHashDependsOnOperandOrder(t *testing.T) {
 	sub := func(swap bool) Hash {
 		return build(t, func(b *Builder) {
 			x, y := b.Input("x", F32), b.Input("y", F32)

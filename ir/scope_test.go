@@ -98,7 +98,7 @@ func TestACalledGraphBelongsToTheScope(t *testing.T) {
 	}
 }
 
-func TestScopesRefuseWhatDoesNotFit(t *testing.T) {
+func TestScopesRefuseInvalidOperands(t *testing.T) {
 	for name, build := range map[string]func(b *ir.Builder){
 		"no name":                 func(b *ir.Builder) { b.Scope("", func() {}) },
 		"no function":             func(b *ir.Builder) { b.Scope("a", nil) },

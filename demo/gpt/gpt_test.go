@@ -51,7 +51,7 @@ func TestTheLossFalls(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedTrainingGoesOnAsIfItHadNot(t *testing.T) {
+func TestResumedTrainingEqualsUninterrupted(t *testing.T) {
 	dir := t.TempDir()
 	o := small(8)
 	o.save = filepath.Join(dir, "whole")
@@ -117,7 +117,7 @@ func noise(n int) []byte {
 	return text
 }
 
-func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
+func TestInvalidFlagsAreRefusedBeforeTraining(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short.txt")
 	if err := os.WriteFile(short, []byte("To be, or not to be"), 0o600); err != nil {
 		t.Fatal(err)

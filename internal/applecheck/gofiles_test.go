@@ -16,10 +16,10 @@ import (
 
 const module = "github.com/rlx-go/rlx"
 
-// TestGoFilesForMacsHoldTogether type-checks the packages that a Mac compiles with cgo, and
+// TestDarwinFilesTypeCheckTogether type-checks the packages that a Mac compiles with cgo, and
 // their tests: vet cannot, as cgo for macOS takes Apple's headers of C. What is of C is
 // passed over; the files that ask it are compiled on Linux too.
-func TestGoFilesForMacsHoldTogether(t *testing.T) {
+func TestDarwinFilesTypeCheckTogether(t *testing.T) {
 	findStandardLibrary(t)
 	c := newChecker(t)
 	seen := map[string]bool{}

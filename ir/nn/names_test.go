@@ -64,9 +64,9 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 	},
 }
 
-// TestNamesStay lists the parameters and states that each layer declares. A name that changes here
+// TestNamesOfParametersAreStable lists the parameters and states that each layer declares. A name that changes here
 // makes the checkpoints of users unreadable.
-func TestNamesStay(t *testing.T) {
+func TestNamesOfParametersAreStable(t *testing.T) {
 	var out strings.Builder
 	list := func(name string, g *ir.Graph) {
 		out.WriteString(name + "\n")

@@ -112,5 +112,5 @@ var speaksOf = map[string][]string{
 var onlyStated = map[string]string{
 	"with unique, no two in-bounds index tuples are equal":                              "a promise that is not checked",
 	"the result has rank 0":                                                             "what comes out",
-	"a label is a class or an ignored label; any other is an error when the graph runs": "TestLabelsOutsideAreErrors runs it",
+	"a label is a class or an ignored label; any other is an error when the graph runs": "TestLabelsOutOfRangeAreErrors runs it",
 }

@@ -156,8 +156,8 @@ func TestProductWithPackedWeights(t *testing.T) {
 	}
 }
 
-// TestDropoutKeepsItsShare drops a quarter of ones: what stays is 4/3.
-func TestDropoutKeepsItsShare(t *testing.T) {
+// TestDropoutKeepsTheExpectedFraction drops a quarter of ones: what stays is 4/3.
+func TestDropoutKeepsTheExpectedFraction(t *testing.T) {
 	const n = 20000
 	y := evalBuilt(t, func(b *ir.Builder) ir.Value {
 		return ops.Dropout(b, ops.Ones(b, ir.F64, ir.N(n)), ops.Key(b, 3), 0.25)

@@ -73,10 +73,10 @@ var lengths = map[string]struct {
 	"zero":        {[]int{3, 2}, 2, 0, []float64{0, 0, 0}},
 }
 
-// TestLengthsOfTurnedRows looks for what turning rows promises: their first elements
+// TestRotatedRowsHaveSingularValuesAsNorms looks for what turning rows promises: their first elements
 // are orthogonal, so that their lengths are singular values, and since the turn is
 // orthogonal it leaves the products of whole columns as they were.
-func TestLengthsOfTurnedRows(t *testing.T) {
+func TestRotatedRowsHaveSingularValuesAsNorms(t *testing.T) {
 	for name, c := range lengths {
 		x := scaledPattern(c.dims, c.factor)
 		for form, out := range bothForms(t, x, func(b *ir.Builder, x ir.Value) {

@@ -93,8 +93,8 @@ func TestDegenerateMatrices(t *testing.T) {
 	}
 }
 
-// TestSignalsComeBack cuts signals into frames and puts them together again.
-func TestSignalsComeBack(t *testing.T) {
+// TestInverseTransformsRestoreSignals cuts signals into frames and puts them together again.
+func TestInverseTransformsRestoreSignals(t *testing.T) {
 	for name, a := range map[string]ops.FrameAttrs{"centred": {Hop: 4, Center: true}, "whole frames": {Hop: 3}} {
 		x := pattern(1, []int{2, 61})
 		g := must(ir.Build("g", func(b *ir.Builder) {

@@ -11,10 +11,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestLoweringsAgreeWithMeaning computes every sample of every primitive from
+// TestLoweringsEqualReference computes every sample of every primitive from
 // its Scalar rule or its Lowering, as it stands and simplified, and compares
 // with Eval, which is written without either.
-func TestLoweringsAgreeWithMeaning(t *testing.T) {
+func TestLoweringsEqualReference(t *testing.T) {
 	forEachSample(t, func(t *testing.T, d *ir.Def, s ir.Sample) {
 		if d.IsComposite() {
 			return

@@ -34,8 +34,8 @@ func TestSharedNodesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// TestAnyLooksBehindManyNodes: what a long expression ends in is found, too.
-func TestAnyLooksBehindManyNodes(t *testing.T) {
+// TestAnySearchesDeepExpressions: what a long expression ends in is found, too.
+func TestAnySearchesDeepExpressions(t *testing.T) {
 	e := Exp(FreeVar("last", dtype.F32))
 	for range 200 {
 		e = Add(FreeVar("x", dtype.F32), e)

@@ -14,10 +14,10 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// TestPackedWeightsStayPacked: stored weights of every format of blocks are whole
+// TestPackedWeightsAreStoredPacked: stored weights of every format of blocks are whole
 // numbers with scales in the package, and as bytes as many as that takes; those of other
 // formats are unpacked. Values are held to the meaning of the op.
-func TestPackedWeightsStayPacked(t *testing.T) {
+func TestPackedWeightsAreStoredPacked(t *testing.T) {
 	d, _ := ir.Lookup(ops.OpDequantize)
 	constants := map[string]int{} // by format, the bits of whole numbers
 	for _, s := range d.Samples() {

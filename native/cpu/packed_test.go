@@ -53,8 +53,8 @@ func TestProductsWithPackedWeights(t *testing.T) {
 	})
 }
 
-// TestPackedWeightsAreReadWhereTheyLie checks the backend's support for the product.
-func TestPackedWeightsAreReadWhereTheyLie(t *testing.T) {
+// TestPackedWeightsAreReadInPlace checks the backend's support for the product.
+func TestPackedWeightsAreReadInPlace(t *testing.T) {
 	for rows, want := range map[int]native.Level{1: native.Claimed, 8: native.Claimed, 9: native.Decomposed} {
 		g := build(t, func(b *ir.Builder) {
 			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(5, 68)...), "q8_0"))

@@ -236,7 +236,7 @@ func call(p native.Program) error {
 
 // A module that does not fit is refused with what it takes and what is free, and
 // others go on.
-func TestGPURefusesWhatDoesNotFit(t *testing.T) {
+func TestGPURefusesProgramsOverItsMemory(t *testing.T) {
 	b := gpu(t)
 	small := compile(t, b, running(t))
 	g, err := ir.Build("huge", func(b *ir.Builder) {

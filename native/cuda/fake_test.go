@@ -290,7 +290,7 @@ func TestKernelsAreCompiledOnceOnAMachine(t *testing.T) {
 	}
 }
 
-func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
+func TestRefusedKernelIsNamed(t *testing.T) {
 	fake.Install(t, false)
 	t.Setenv("RLX_FAKE_REFUSE", "void")
 	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: running(t)})
@@ -302,7 +302,7 @@ func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
+func TestOutOfMemoryRefusesOnlyTheNewProgram(t *testing.T) {
 	gpu := fake.Install(t, false)
 	t.Setenv("RLX_FAKE_MEMORY", "16000")
 	b := cuda.New(0)
@@ -338,7 +338,7 @@ func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
 	must(t, call(p))
 }
 
-func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
+func TestLostDeviceFailsAllPrograms(t *testing.T) {
 	fake.Install(t, false)
 	b := cuda.New(0)
 	p, bystander := compile(t, b, running(t)), compile(t, b, running(t))
@@ -359,7 +359,7 @@ func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
 	}
 }
 
-func TestKernelsAreWaitedForToFindTheOneThatFails(t *testing.T) {
+func TestDebugModeNamesFailingKernel(t *testing.T) {
 	fake.Install(t, false)
 	t.Setenv("RLX_CUDA_DEBUG", "1")
 	p := compile(t, cuda.New(0), running(t))

@@ -46,7 +46,7 @@ func TestProductsAreLaunchedWithTensorMaps(t *testing.T) {
 }
 
 // Operands may lie in one buffer with the result, as parameters and states do.
-func TestTensorMapsOfWhatLiesBesideTheResult(t *testing.T) {
+func TestTensorMapsWithNeighbouringResult(t *testing.T) {
 	gpu := fake.Install(t, false)
 	g, err := ir.Build("product", func(b *ir.Builder) {
 		dims := ir.Dims(1, 1024, 1024)

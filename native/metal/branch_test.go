@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-func TestBranchesAndLoopsOfUnknownLength(t *testing.T) {
+func TestBranchesAndUnboundedLoops(t *testing.T) {
 	for _, debug := range []string{"", "1"} {
 		t.Run("debug "+debug, func(t *testing.T) {
 			install(t, true)

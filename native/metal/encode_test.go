@@ -49,7 +49,7 @@ func encodings(t testing.TB, rounds int) (dispatches, told int) {
 
 // Encoders are not told again what they have: of a round more, each dispatch is told its
 // pipeline, that it is to run, and those of its buffers that the one before it had not.
-func TestEncodersAreToldWhatChanges(t *testing.T) {
+func TestEncodersSetOnlyChangedState(t *testing.T) {
 	short, few := encodings(t, 100)
 	long, many := encodings(t, 200)
 	if each := float64(many-few) / float64(long-short); each > 3.4 {

@@ -20,7 +20,7 @@ import (
 // What follows is for a Mac, see apple.sh; elsewhere it is skipped, unless RLX_REQUIRE
 // names metal.
 
-func TestGPUSaysWhatItIs(t *testing.T) { gpu(t) }
+func TestGPUReportsItsName(t *testing.T) { gpu(t) }
 
 func TestGPUPassesTheSuite(t *testing.T) { backendtest.Run(t, metal.Backend()) }
 

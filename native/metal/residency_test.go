@@ -18,7 +18,7 @@ func residents(calls []string) []string {
 
 // Heaps are resident from their beginning to their end: that of a program, and one for each
 // run under way. Kernels that bind another one would be told of.
-func TestHeapsAreResidentWhileTheyLive(t *testing.T) {
+func TestHeapsAreResidentWhileAllocated(t *testing.T) {
 	gpu := install(t, false)
 	if info := metal.New().Info(); !info.Software {
 		t.Errorf("%+v is said to be Metal itself", info)

@@ -132,7 +132,7 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 }
 
 // To read what a run leaves is to wait for that run, not for those after it.
-func TestAReadWaitsForItsOwnRunAlone(t *testing.T) {
+func TestReadWaitsOnlyForItsRun(t *testing.T) {
 	gpu := install(t, false)
 	p := compile(t, metal.New(), running(t))
 	must(t, call(p))
@@ -207,7 +207,7 @@ func TestPipelinesAreCompiledOnceOnAMachine(t *testing.T) {
 	}
 }
 
-func TestDigitsAreLearntAsTheyShould(t *testing.T) {
+func TestTrainingReachesExpectedAccuracy(t *testing.T) {
 	install(t, true)
 	b := metal.New()
 	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {

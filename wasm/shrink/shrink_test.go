@@ -134,7 +134,7 @@ func TestShrunkProgramRunsAsBefore(t *testing.T) {
 	}
 }
 
-func TestShrunkProgramTellsWhatItPanickedWith(t *testing.T) {
+func TestShrunkProgramPrintsPanicValue(t *testing.T) {
 	module := build(t, fatal)
 	if err := shrinkFile(module); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func portable() []*kerneltest.Case {
 
 // The address spaces of Metal are those of OpenCL, so clang can tell a pointer that
 // leaves its own.
-func TestGoldenKernelsKeepToTheirAddressSpaces(t *testing.T) {
+func TestGoldenKernelsRespectAddressSpaces(t *testing.T) {
 	for _, c := range golden(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

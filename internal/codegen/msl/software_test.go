@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/internal/metal/software"
 )
 
-func TestGoldenKernelsComputeWhatPlainLoopsDo(t *testing.T) {
+func TestGoldenKernelsEqualPlainLoops(t *testing.T) {
 	software.Install(t, true)
 	d, err := driver.Open()
 	must(t, err)
@@ -84,7 +84,7 @@ func finish(t *testing.T, d *driver.Device, list *driver.List) {
 
 // A dispatch whose grid lies in memory runs as many groups as that says when its turn
 // comes, and none where it says 0.
-func TestAGridInMemorySaysHowManyGroupsRun(t *testing.T) {
+func TestIndirectGridLimitsWorkgroups(t *testing.T) {
 	software.Install(t, true)
 	d, err := driver.Open()
 	must(t, err)

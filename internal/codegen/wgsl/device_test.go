@@ -47,7 +47,7 @@ type array struct {
 	Write bool   `json:"write"`
 }
 
-func TestShadersComputeOnDawnWhatPlainLoopsDo(t *testing.T) {
+func TestShadersOnDawnEqualPlainLoops(t *testing.T) {
 	t.Run("lavapipe", func(t *testing.T) {
 		testDawn(t, "lavapipe", slices.Concat(kerneltest.Cases(), kerneltest.Half(), kerneltest.AtomicFloats(), []*kerneltest.Case{kerneltest.Shuffled(8)}))
 	})

@@ -122,8 +122,8 @@ func TestSumsWrittenAsVectors(t *testing.T) {
 	}
 }
 
-// TestSumsOfOtherTypesStayApart has sums of f16: what is known of vectors is known of f32.
-func TestSumsOfOtherTypesStayApart(t *testing.T) {
+// TestSumsOfOtherTypesAreNotMerged has sums of f16: what is known of vectors is known of f32.
+func TestSumsOfOtherTypesAreNotMerged(t *testing.T) {
 	var define, body []loop.Stmt
 	for _, j := range "0123" {
 		sum, x := "c"+string(j), numbers(dtype.F16, "a0", "b"+string(j))

@@ -35,8 +35,8 @@ func mixed(t *testing.T, half ir.DType, f func(b *ir.Builder)) *ir.Graph {
 	return g
 }
 
-// TestMixedIsWhatOneWouldWrite compares with the same graph written by hand.
-func TestMixedIsWhatOneWouldWrite(t *testing.T) {
+// TestMixedEqualsHandWrittenGraph compares with the same graph written by hand.
+func TestMixedEqualsHandWrittenGraph(t *testing.T) {
 	graph := func(name string, wide, narrow func(b *ir.Builder, x ir.Value) ir.Value) func(b *ir.Builder) {
 		return func(b *ir.Builder) {
 			x, w := b.Input("x", ir.F32, ir.Dims(3, 4)...), b.Param("w", ir.F32, ir.Dims(4, 4)...)
@@ -185,10 +185,10 @@ func TestMixedRefusesOtherTypes(t *testing.T) {
 	}
 }
 
-// TestMixedSumsWhatProductsTake has a layer's gradient: that of the bias adds up the
+// TestMixedSumsOperandsOfProducts has a layer's gradient: that of the bias adds up the
 // rounded elements that the gradient of the weights is made of, 1 + 2⁻⁹ in bf16 being
 // 1. What is there already, or is taken by something else too, is summed as it is.
-func TestMixedSumsWhatProductsTake(t *testing.T) {
+func TestMixedSumsOperandsOfProducts(t *testing.T) {
 	x := []float64{1 + 0x1p-9, 1, 1, 1}
 	g := mixed(t, ir.BF16, func(b *ir.Builder) {
 		v := b.Input("x", ir.F32, ir.Dims(1, 4)...)

@@ -164,10 +164,10 @@ const (
 	fewWorkgroups  = "not split, which is to be mended"
 )
 
-// TestFamiliesKeepToTheFloor predicts for each launch of a training step how long memory and
+// TestFamiliesMeetTheMemoryFloor predicts for each launch of a training step how long memory and
 // waiting for it take with the workgroups that it has, beside the floor: its bytes at full
 // bandwidth and a launch. One that leaves most of a device idle is named here with a reason.
-func TestFamiliesKeepToTheFloor(t *testing.T) {
+func TestFamiliesMeetTheMemoryFloor(t *testing.T) {
 	var table strings.Builder
 	for _, target := range familyTargets {
 		for _, f := range allFamilies() {

@@ -74,7 +74,7 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	readBack(t, p)
 }
 
-func TestDraftsOfKernelsThatAreNotThere(t *testing.T) {
+func TestDraftsOfMissingKernels(t *testing.T) {
 	b := encoded(t, plantest.Drafted())
 	at := after(b, "DRFT", 20)
 	for _, kernel := range []uint32{7, 1<<32 - 1} {

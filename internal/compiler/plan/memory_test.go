@@ -20,10 +20,10 @@ type textPrinter struct{}
 func (textPrinter) Dialect() dtype.Dialect               { return dtype.WGSL }
 func (textPrinter) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
-// TestMemoryOfRandomGraphsHoldsWhatIsRead follows the steps of plans and keeps
+// TestMemoryOfRandomGraphsKeepsLiveValues follows the steps of plans and keeps
 // for every place the tensor that was written there last. What a kernel reads,
 // and what is given out in the end, must still be there.
-func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
+func TestMemoryOfRandomGraphsKeepsLiveValues(t *testing.T) {
 	steps := 0
 	for seed := range uint64(300) {
 		g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 7)), 3+int(seed)%60)
@@ -250,9 +250,9 @@ func randomPlan(t *testing.T, seed uint64) []byte {
 	return file
 }
 
-// TestWhatAnI32DoesNotCountHasABufferOfItsOwn: tensors that share a buffer may share a
+// TestTensorsBeyondI32HaveTheirOwnBuffer: tensors that share a buffer may share a
 // binding, in which indices are of 32 bits.
-func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
+func TestTensorsBeyondI32HaveTheirOwnBuffer(t *testing.T) {
 	const word = WordBytes
 	most := capacity{tensor: 64 * word * RowBytes, buffer: 16 * word * RowBytes}
 	tensor := func(rows int) *fusion.Tensor {

@@ -103,7 +103,7 @@ func TestPackagesAreCompiledOnceForASystem(t *testing.T) {
 	}
 }
 
-func TestDamagedEntriesAreMadeAgain(t *testing.T) {
+func TestDamagedEntriesAreRebuilt(t *testing.T) {
 	rt := runtime(t)
 	dir := scaling(t, 3)
 	cache, temporary := cacheFolder(t)

@@ -145,7 +145,7 @@ func TestAFourthRunWaitsForTheFirst(t *testing.T) {
 	}
 }
 
-func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
+func TestRunsWaitForHostDrivenRun(t *testing.T) {
 	m := &machine{held: true, hostDriven: true}
 	p := open(m)
 	_, err := p.Run(context.Background(), "step", x(1))
@@ -161,7 +161,7 @@ func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
 	must(t, p.Close(ctx))
 }
 
-func TestARunThatFailsIsToldOnce(t *testing.T) {
+func TestRunErrorIsReportedOnce(t *testing.T) {
 	m := &machine{}
 	p := open(m)
 	b, err := p.Bind(context.Background(), "step", x(2), nil)
@@ -181,7 +181,7 @@ func TestARunThatFailsIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestALostDeviceSaysHowManyRunsItCost(t *testing.T) {
+func TestDeviceLostErrorReportsLostRuns(t *testing.T) {
 	m := &machine{}
 	p := open(m)
 	first, err := p.Run(context.Background(), "step", x(1))

@@ -69,9 +69,9 @@ func one(x float32) map[string]native.Tensor {
 	return map[string]native.Tensor{"x": native.Float32s([]float32{x})}
 }
 
-// TestRunsComeOneAfterTheOther starts runs that cannot go on: each has the sum of those
+// TestRunsAreSequential starts runs that cannot go on: each has the sum of those
 // before it, and what is asked of a state waits for all of them.
-func TestRunsComeOneAfterTheOther(t *testing.T) {
+func TestRunsAreSequential(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()
 	var runs []native.Run
@@ -94,8 +94,8 @@ func TestRunsComeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestARunIsGivenUpBeforeItBegins cancels a run behind another one.
-func TestARunIsGivenUpBeforeItBegins(t *testing.T) {
+// TestCancelledRunDoesNotStart cancels a run behind another one.
+func TestCancelledRunDoesNotStart(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()
 	first, err := p.Run(ctx, "add", one(1))
@@ -120,8 +120,8 @@ func TestARunIsGivenUpBeforeItBegins(t *testing.T) {
 	}
 }
 
-// TestABoundRunTellsItsErrorOnce has the machine fail with an error of no kind.
-func TestABoundRunTellsItsErrorOnce(t *testing.T) {
+// TestBoundRunReportsItsErrorOnce has the machine fail with an error of no kind.
+func TestBoundRunReportsItsErrorOnce(t *testing.T) {
 	a := &adder{fail: errors.New("out of order")}
 	ctx := context.Background()
 	b, err := program(a).Bind(ctx, "add", one(1), nil)

@@ -197,7 +197,7 @@ func TestGradientStepEqualsClosedForm(t *testing.T) {
 	}
 }
 
-func TestUpdateTaskIsToldTruly(t *testing.T) {
+func TestUpdateTaskReportsActualState(t *testing.T) {
 	r, err := open(t, bound(t, 8), session.Options{}).Step(context.Background(), batch(0, 8))
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func planOf(t *testing.T, r *wire.Request) *plan.Plan {
 	return p
 }
 
-func TestGroupsAreTriedAndTheScheduleChosenIsTaken(t *testing.T) {
+func TestGroupsAreMeasuredAndFastestScheduleUsed(t *testing.T) {
 	s := New()
 	tuning, groups := choicesOf(t, s, sums, 0)
 	if len(groups) != 1 {
@@ -86,7 +86,7 @@ func TestWebAssemblyHasNothingToTune(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoScheduleIsRefused(t *testing.T) {
+func TestInvalidSchedulesAreRefused(t *testing.T) {
 	s := New()
 	tuning, _ := choicesOf(t, s, sums, 0)
 	for _, c := range []struct {

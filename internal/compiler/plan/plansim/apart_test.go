@@ -142,9 +142,9 @@ var runnings = map[string]apart{
 	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 1, 201 * kib, 101 * kib},
 }
 
-// TestManyValuesThatGoOnTogetherAreBound has two values and their factors, more
+// TestScansOfManyValuesFitBindings has two values and their factors, more
 // than a kernel binds along with what would go from chunk to chunk.
-func TestManyValuesThatGoOnTogetherAreBound(t *testing.T) {
+func TestScansOfManyValuesFitBindings(t *testing.T) {
 	apart{build: func(b *ir.Builder) {
 		var in []ir.Value
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -163,7 +163,7 @@ func halved(b *ir.Builder, in []ir.Value) []ir.Value {
 	return out
 }
 
-func TestRunningCombinationsOfAllSizes(t *testing.T) {
+func TestScansOfAllSizes(t *testing.T) {
 	for name, c := range runnings {
 		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })
 	}
@@ -257,9 +257,9 @@ func TestScattersAndSortsInLoops(t *testing.T) {
 	}
 }
 
-// TestBadIndexLeavesAnEmbeddingAlone trains the rows that indices name, once
+// TestBadIndexKeepsEmbedding trains the rows that indices name, once
 // with one outside.
-func TestBadIndexLeavesAnEmbeddingAlone(t *testing.T) {
+func TestBadIndexKeepsEmbedding(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.State("x", ir.F32, ir.Dims(50, 3)...)
 		i := ops.CheckIndex(b, b.Input("i", ir.I32, ir.N(100)), ir.N(50), "row")
@@ -361,9 +361,9 @@ func dispatches(steps []plan.Step) int {
 	return n
 }
 
-// TestCombinationsOfEqualOperandsAreToldApart has two running combinations that
+// TestScansOfEqualOperandsAreDistinguished has two running combinations that
 // differ in nothing but their graphs.
-func TestCombinationsOfEqualOperandsAreToldApart(t *testing.T) {
+func TestScansOfEqualOperandsAreDistinguished(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.N(9))
 		for name, op := range map[string]func(b *ir.Builder, x, y ir.Value) ir.Value{"sum": ops.Add, "largest": ops.Max} {

@@ -46,9 +46,9 @@ func TestEqualGroupsAreWorkedOutOnce(t *testing.T) {
 	}
 }
 
-// TestClippingTakesAsManyKernelsForAnyNumberOfParameters: the norm of all gradients is two,
+// TestClippingKernelsDoNotGrowWithParameters: the norm of all gradients is two,
 // of which the first is launched once for each few arenas that they lie in.
-func TestClippingTakesAsManyKernelsForAnyNumberOfParameters(t *testing.T) {
+func TestClippingKernelsDoNotGrowWithParameters(t *testing.T) {
 	for _, parameters := range []int{10, 1000} {
 		loss, err := ir.Build("loss", func(b *ir.Builder) {
 			squares := make([]ir.Value, parameters)

@@ -61,9 +61,9 @@ func roundsOf(t *testing.T, name string, n int) *ir.Graph {
 	return g
 }
 
-// TestManyRoundsStayInProportion: sources are bounded, and all of them together grow with
+// TestSourceSizeIsLinearInRounds: sources are bounded, and all of them together grow with
 // the number of rounds and no faster.
-func TestManyRoundsStayInProportion(t *testing.T) {
+func TestSourceSizeIsLinearInRounds(t *testing.T) {
 	for name := range rounds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 	}
 }
 
-func TestWhatFusesIntoHowManyKernels(t *testing.T) {
+func TestNumberOfFusedKernels(t *testing.T) {
 	x := func(b *ir.Builder, dims ...int) ir.Value { return b.Input("x", ir.F32, ir.Dims(dims...)...) }
 	cases := []struct {
 		name    string
