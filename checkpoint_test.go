@@ -194,7 +194,7 @@ func TestLoadNamesMissingValues(t *testing.T) {
 	}
 }
 
-// What a trainer gives a program that only infers holds no counters.
+// The values that a trainer gives a program for inference have no counters.
 func TestParamsLoadFromWeightsOnlyFile(t *testing.T) {
 	loss := must(ir.Build("loss", func(b *ir.Builder) {
 		step := b.State("rng/step", ir.U32)

@@ -63,7 +63,7 @@ func TestUnsetParametersAreNamed(t *testing.T) {
 	}
 }
 
-// A step alone tells its parameters, which it changes, from moments and counters, which
+// A step alone distinguishes its parameters, which it changes, from moments and counters, which
 // begin as zeros.
 func TestStepDistinguishesParametersFromMoments(t *testing.T) {
 	p := adrift(t, ir.Entry{Name: "step"})

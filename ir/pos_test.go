@@ -40,7 +40,7 @@ const lineOfInput = 15
 
 func twice(b *ir.Builder, x ir.Value) ir.Value { return ops.Add(b, x, x) }
 
-// BenchmarkBuild adds nodes as users do, with the places that they are asked for at.
+// BenchmarkBuild adds nodes as users do, with recorded call positions.
 func BenchmarkBuild(b *testing.B) {
 	_, err := ir.Build("g", func(bd *ir.Builder) {
 		x := bd.Input("x", ir.F32, ir.N(3))

@@ -43,7 +43,7 @@ func TestParseIsTheInverseOfString(t *testing.T) {
 	}
 }
 
-// Texts stay readable that were written before an op got an option.
+// Texts that were written before an op got an option stay readable.
 func TestTextFormMayOmitTrueAttributes(t *testing.T) {
 	const text = `graph "g" {
   %0 = input "x" : f32[]

@@ -126,7 +126,7 @@ func TestGeneratedTextIsStreamed(t *testing.T) {
 	}
 }
 
-// Each token is drawn anew, and a seed tells which ones.
+// Each token is drawn anew, and the seed determines them.
 func TestSeedDeterminesGeneratedText(t *testing.T) {
 	w := newWriter(t)
 	write := func(seed uint32) []int32 {

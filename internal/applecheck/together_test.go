@@ -12,7 +12,7 @@ import (
 var external = regexp.MustCompile(`(?m)^(?:[a-z_]+[ *]+)+(rlx_\w+)\([^;{]*\) \{`)
 
 // TestBindingsDefineDistinctSymbols holds that a program can link the bindings of Metal and
-// Core ML together: no function stands in both.
+// Core ML together: no function is defined in both.
 func TestBindingsDefineDistinctSymbols(t *testing.T) {
 	home := map[string]string{}
 	for _, folder := range []string{"../metal/driver", "../coreml/driver"} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAngleReduction compares the rest of angles of every size with that by integers of 1,300 bits.
+// TestAngleReduction compares the reduction of angles of every size with that by integers of 1,300 bits.
 func TestAngleReduction(t *testing.T) {
 	inverse := new(big.Int) // 2/π times 2^1280
 	for _, w := range twoOverPi[1:] {

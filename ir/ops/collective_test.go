@@ -75,7 +75,7 @@ func TestCollectivesOfSeveralDevicesAreThoseOfJAX(t *testing.T) {
 	}
 }
 
-// TestUnreceivedResultsAreZero sends one value of three on.
+// TestUnreceivedResultsAreZero sends one value of three.
 func TestUnreceivedResultsAreZero(t *testing.T) {
 	g := must(ir.Build("send", func(b *ir.Builder) {
 		b.Output("y", ops.CollectivePermute(b, b.Input("x", ir.F64), threeDevices, []int{2}, []int{0}))

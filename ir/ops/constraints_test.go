@@ -37,7 +37,7 @@ func TestEveryConstraintIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-// checkRefusal looks at what is said of a node that does not fit.
+// checkRefusal checks the error of an invalid node.
 func checkRefusal(t *testing.T, op ir.Op, err error) {
 	t.Helper()
 	var e *ir.OpError

@@ -25,7 +25,7 @@ func windowed(a ops.AttentionAttrs) func(b *ir.Builder, in values) ir.Value {
 }
 
 // goldenPlain are more cases of golden, by NumPy 2.4.6; attention with a window by
-// scaled_dot_product_attention of PyTorch 2.15 with the mask that the window stands for.
+// scaled_dot_product_attention of PyTorch 2.15 with the mask that equals the window.
 var goldenPlain = map[string]goldenCase{
 	"all": {shapes{{3, 5}}, asFloats(func(b *ir.Builder, in values) ir.Value {
 		return ops.All(b, ops.Gt(b, in[0], ops.ConstLike(b, in[0], -1.2)), 1)

@@ -73,9 +73,9 @@ var lengths = map[string]struct {
 	"zero":        {[]int{3, 2}, 2, 0, []float64{0, 0, 0}},
 }
 
-// TestRotatedRowsHaveSingularValuesAsNorms looks for what turning rows promises: their first elements
-// are orthogonal, so that their lengths are singular values, and since the turn is
-// orthogonal it leaves the products of whole columns as they were.
+// TestRotatedRowsHaveSingularValuesAsNorms checks the definition of the rotation: the rows' first elements
+// are orthogonal, so that their norms are singular values, and since the rotation is
+// orthogonal it preserves the products of whole columns.
 func TestRotatedRowsHaveSingularValuesAsNorms(t *testing.T) {
 	for name, c := range lengths {
 		x := scaledPattern(c.dims, c.factor)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLoweringsEqualReference computes every sample of every primitive from
-// its Scalar rule or its Lowering, as it stands and simplified, and compares
+// its Scalar rule or its Lowering, as written and simplified, and compares
 // with Eval, which is written without either.
 func TestLoweringsEqualReference(t *testing.T) {
 	forEachSample(t, func(t *testing.T, d *ir.Def, s ir.Sample) {

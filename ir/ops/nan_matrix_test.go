@@ -59,7 +59,7 @@ func bothWays(t *testing.T, op ir.Op, s ir.Sample) [2][]*ir.Array {
 	return out
 }
 
-// checkNaN looks for a NaN in the results for the matrix that element at lies in, and for
+// checkNaN looks for a NaN in the results for the matrix that contains element at, and for
 // differences in those for the others.
 func checkNaN(t *testing.T, place string, in *ir.Array, at int, out, clean []*ir.Array) {
 	t.Helper()

@@ -14,8 +14,8 @@ import (
 
 // TestRefusalsReadWell lists in testdata/refusals.txt what the shape rules of ops say of
 // operands of another element type or rank, and of attributes out of their domain: one sample
-// of each op, one operand or attribute changed at a time. A sentence stands there once, of the
-// first op that says it, whatever the numbers and types in it. What is said of an attribute
+// of each op, one operand or attribute changed at a time. Each sentence is listed once, for the
+// first op that returns it, whatever the numbers and types in it. The error of an attribute
 // names it.
 func TestRefusalsReadWell(t *testing.T) {
 	var lines []string

@@ -223,7 +223,7 @@ func TestExpandedPowersOfSmallIntegersAreExact(t *testing.T) {
 }
 
 // hostile evaluates e as a compiler may that assumes there are no infinities
-// and no NaN: arithmetic that meets one gives an arbitrary number, comparisons
+// and no NaN: arithmetic on one gives an arbitrary number, comparisons
 // with NaN the opposite result, conversions out of range an arbitrary integer.
 func hostile(e Expr, args ...float32) float64 {
 	value := map[*Node]Value{}

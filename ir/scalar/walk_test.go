@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// doubled returns a sum of so many levels whose operands are one node each: written out it
+// doubled returns a sum of the given number of levels whose operands are one node each: written out it
 // would be 2^levels long.
 func doubled(x Expr, levels int) Expr {
 	for range levels {
@@ -34,7 +34,7 @@ func TestSharedNodesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// TestAnySearchesDeepExpressions: what a long expression ends in is found, too.
+// TestAnySearchesDeepExpressions: a node at the end of a long expression is found.
 func TestAnySearchesDeepExpressions(t *testing.T) {
 	e := Exp(FreeVar("last", dtype.F32))
 	for range 200 {

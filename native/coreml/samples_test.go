@@ -17,7 +17,7 @@ import (
 
 // TestEverySampleSurvivesItsPackage writes the samples of every op that a model can
 // be made of as a package, reads it, and computes what it says. That it says so to
-// Core ML too is for coremltools to tell: make test-coreml.
+// Core ML too is tested by coremltools: make test-coreml.
 func TestEverySampleSurvivesItsPackage(t *testing.T) {
 	total := 0
 	for _, op := range ir.Ops() {

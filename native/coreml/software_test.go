@@ -26,7 +26,7 @@ func older(t *testing.T) {
 	t.Cleanup(func() { software.Older(library, false) })
 }
 
-// TestSystemDescriptionComesFromDriver: what is said of the device comes from it, and one that is too
+// TestSystemDescriptionComesFromDriver: the description of the device comes from the system, and one that is too
 // old is not available.
 func TestSystemDescriptionComesFromDriver(t *testing.T) {
 	info := coreml.Backend().Info()
@@ -79,7 +79,7 @@ func loaded(t *testing.T, o coreml.Options, units driver.Units, build func(b *ir
 }
 
 // TestPlacementsReportUnitsAndCosts: operations, processors and costs are those of the system, for
-// the units that were asked for; constants have none. The stand-in places fp16 on the
+// the requested units; constants have none. The stand-in places fp16 on the
 // Neural Engine and lets all cost alike.
 func TestPlacementsReportUnitsAndCosts(t *testing.T) {
 	before := alive()
@@ -118,8 +118,8 @@ func TestPlacementsReportUnitsAndCosts(t *testing.T) {
 	}
 }
 
-// TestChecksInUntakenBranchesDoNotFail: an index out of range is none in the branch that is
-// not taken, or in a turn that a loop does not do.
+// TestChecksInUntakenBranchesDoNotFail: an index out of range is no error in the branch that is
+// not taken, or in an iteration that a loop does not run.
 func TestChecksInUntakenBranchesDoNotFail(t *testing.T) {
 	m := loaded(t, coreml.Options{Checks: true}, driver.AllUnits, func(b *ir.Builder) {
 		i := b.Input("i", ir.I32)
@@ -161,8 +161,8 @@ func TestChecksInUntakenBranchesDoNotFail(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolderIsAnError: without a folder for packages the backend says so, and leaves
-// nothing behind.
+// TestUnwritableFolderIsAnError: without a folder for packages the backend returns an error, and writes
+// no files.
 func TestUnwritableFolderIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o444); err != nil {

@@ -43,7 +43,7 @@ func ByWarps() native.Backend {
 
 // Guarded returns a backend with a device of its own that puts the arrays of each launch
 // where nothing is mapped around them: their ends at that of their memory, or their
-// beginnings. Arrays are said to be shorter than they are by some bytes. Kernels compute all
+// beginnings. Arrays are declared shorter than they are by some bytes. Kernels compute all
 // products.
 func Guarded(behind bool, short int) native.Backend {
 	b := newBackend(0)

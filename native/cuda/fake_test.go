@@ -246,7 +246,7 @@ func TestALongLoopIsLaunchedKernelByKernel(t *testing.T) {
 	}
 }
 
-// compilations counts the kernels that NVRTC was asked for.
+// compilations counts the kernels that NVRTC compiled.
 func compilations(t *testing.T, gpu *fake.GPU) int {
 	n := 0
 	for _, c := range gpu.Calls(t) {

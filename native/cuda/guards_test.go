@@ -131,7 +131,7 @@ func TestAFakeGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	}
 }
 
-// goBeyond runs a program whose arrays are said to be four elements shorter than they are.
+// goBeyond runs a program whose arrays are declared four elements shorter than they are.
 func goBeyond(t *testing.T) error {
 	t.Helper()
 	return call(compile(t, cuda.Guarded(true, 16), running(t)))

@@ -289,7 +289,7 @@ func BenchmarkLong(b *testing.B) {
 	}
 }
 
-// bandwidth times the entry of a graph, which moves so many bytes.
+// bandwidth times the entry of a graph, which moves the given number of bytes.
 func bandwidth(b *testing.B, g *ir.Graph, bytes int) {
 	p := compile(b, roomy(b, 60), g)
 	must(b, cuda.Replay(p, "step", 3))

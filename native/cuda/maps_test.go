@@ -45,7 +45,7 @@ func TestProductsAreLaunchedWithTensorMaps(t *testing.T) {
 	}
 }
 
-// Operands may lie in one buffer with the result, as parameters and states do.
+// Operands may share a buffer with the result, as parameters and states do.
 func TestTensorMapsWithNeighbouringResult(t *testing.T) {
 	gpu := fake.Install(t, false)
 	g, err := ir.Build("product", func(b *ir.Builder) {

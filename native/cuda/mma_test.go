@@ -127,7 +127,7 @@ func sparse(seed uint64, n int) []int8 {
 	return out
 }
 
-// tensor returns a matrix of some rows and columns, turned if asked for.
+// tensor returns a matrix of the given rows and columns, transposed if turned.
 func tensor(d ir.DType, x []int8, rows, columns int, turned bool) native.Tensor {
 	out := native.Zeros(d, rows, columns)
 	if turned {

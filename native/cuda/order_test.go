@@ -39,7 +39,7 @@ func TestStepsWaitForTheirOperands(t *testing.T) {
 	}
 }
 
-// Neighbours in a buffer keep no order, and what shares a word does, however small.
+// Steps on neighbours in a buffer are independent; those that share a word are ordered, however small.
 func TestStepsSharingOneWordKeepTheirOrder(t *testing.T) {
 	p := &plan.Plan{Status: &plan.Status{Buffer: 9}, Kernels: []plan.Kernel{{Storage: []loop.Access{loop.ReadWrite}}}}
 	write := func(offset, bytes int) plan.Step {

@@ -108,9 +108,9 @@ func cached(t *testing.T) (out []string) {
 	return out
 }
 
-// What names a plan on disk is its target as it is printed: no field of it may be one that
-// prints as a place in memory. A type that says its contents itself, as
-// [routine.Refusals] does, prints as those.
+// The key of a plan on disk is its target as it is printed: no field of it may be one that
+// prints as an address in memory. A type with a String method, as
+// [routine.Refusals] has, prints its contents.
 func TestPrintedTargetHasNoAddresses(t *testing.T) {
 	var look func(path string, of reflect.Type)
 	look = func(path string, of reflect.Type) {

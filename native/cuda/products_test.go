@@ -133,7 +133,7 @@ func TestWithoutCuBLASLtKernelsMultiply(t *testing.T) {
 }
 
 // A product that cuBLASLt has no algorithm for is computed by kernels, and no other: whether
-// it says so when it is asked for one, or when it is called.
+// it fails when an algorithm is requested, or when it is called.
 func TestOnlyProductsWithoutAlgorithmUseKernels(t *testing.T) {
 	for _, when := range []string{"none", "later"} {
 		t.Run(when, func(t *testing.T) {

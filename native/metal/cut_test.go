@@ -18,8 +18,8 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// Estimates are held to what an M1 could do at best by Apple's figures for it, 68 GB/s and
-// 2.6 TFLOP/s: no job is faster, and none is taken to be slower by far.
+// Estimates are compared with the peak of an M1 by Apple's figures, 68 GB/s and
+// 2.6 TFLOP/s: none is faster, and none is much slower.
 func TestEstimatesAreWithinBoundsOfAnM1(t *testing.T) {
 	install(t, false)
 	for _, job := range jobs {
@@ -127,9 +127,9 @@ func checkTotal(t *testing.T, p native.Program, want float64) {
 	}
 }
 
-// A command buffer that fails before any state is written loses its run alone: the states
-// are those before it, and later runs go on from there. macOS ends long ones with error 2,
-// and has no memory for some with 8.
+// A command buffer that fails before any state is written fails its run only: the states
+// are those before it, and later runs continue from them. macOS ends long ones with error 2,
+// and those without memory with 8.
 func TestFailureBeforeStateWritesFailsOneRun(t *testing.T) {
 	for code, kind := range map[string]error{"2": native.ErrDevice, "1": native.ErrDevice, "8": native.ErrMemory} {
 		t.Run("error "+code, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestFailureBeforeStateWritesFailsOneRun(t *testing.T) {
 	}
 }
 
-// commits counts command buffers that were begun since it was last asked.
+// commits counts command buffers that were begun since its last call.
 func commits(t *testing.T, gpu interface {
 	Calls(testing.TB) []string
 	Forget(testing.TB)
@@ -239,7 +239,7 @@ func run(p native.Program, in map[string]native.Tensor) (map[string]native.Tenso
 	return r.Wait(ctx)
 }
 
-// A run behind one that fails is lost only where it uses what that was writing.
+// A run queued after one that fails is lost only if it uses what that one was writing.
 func TestIndependentQueuedRunsSucceedAfterFailure(t *testing.T) {
 	install(t, false)
 	t.Setenv("RLX_SOFTWARE_DELAY", "100000") // so that both are under way

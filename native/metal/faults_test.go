@@ -147,7 +147,7 @@ func TestDebugModeNamesFailingKernel(t *testing.T) {
 	}
 }
 
-// A kernel that leaves its buffers is told; so the suite would tell of one.
+// An access outside a buffer is an error, in the suite too.
 func TestAKernelOutsideItsBuffersIsNamed(t *testing.T) {
 	install(t, true)
 	p := compile(t, metal.New(), running(t))

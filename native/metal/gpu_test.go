@@ -77,7 +77,7 @@ func matmul(n int, d ir.DType) func() (*ir.Graph, error) {
 	}
 }
 
-// attention has 16 heads of 2,048 queries and keys; half of the products are asked for.
+// attention has 16 heads of 2,048 queries and keys; half of the products are computed.
 func attention() (*ir.Graph, error) {
 	return ir.Build("job", func(b *ir.Builder) {
 		of := func(name string) ir.Value { return b.Param(name, ir.F32, ir.Dims(16, 2048, 64)...) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// stand-ins for what apple.sh calls on a Mac. That of Go notes what it is asked for, and
+// stand-ins for what apple.sh calls on a Mac. That of Go records its arguments, and
 // fails for the suite of Core ML.
 var standIns = map[string]string{
 	"uname":   "echo Darwin",
@@ -25,7 +25,7 @@ var standIns = map[string]string{
 }
 
 // TestTheReportForAMac runs apple.sh over stand-ins: what it asks Go for is there, and a
-// step that fails is told of at the end and does not keep others from being done.
+// step that fails is reported at the end and does not stop the others.
 func TestTheReportForAMac(t *testing.T) {
 	dir := t.TempDir()
 	for name, script := range standIns {

@@ -32,7 +32,7 @@ func install(t testing.TB, kernels bool) *software.Device {
 	before := max(d.Living(), 0) // -1 before the first test
 	t.Cleanup(func() {
 		for end := time.Now().Add(5 * time.Second); d.Living() > before && time.Now().Before(end); {
-			time.Sleep(time.Millisecond) // a command buffer goes when it has told that it is done
+			time.Sleep(time.Millisecond) // a command buffer is released after its completion handler
 		}
 		if n := d.Living() - before; n > 0 {
 			t.Errorf("%d of Metal's objects were not given back", n)

@@ -37,7 +37,7 @@ func version(k byte) map[string]native.Tensor {
 	return map[string]native.Tensor{"w": {DType: ir.U8, Dims: []int{1 << 20}, Data: bytes.Repeat([]byte{k}, 1<<20)}}
 }
 
-// saveForEver tells on its output when the first version is in the file.
+// saveForEver prints when the first version is in the file.
 func saveForEver(name string) {
 	for k := 0; ; k++ {
 		if err := safetensors.WriteFile(name, version(byte(k)), nil); err != nil {

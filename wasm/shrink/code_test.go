@@ -62,7 +62,7 @@ func TestForwardJumpsAreDirect(t *testing.T) {
 	f := goFunction(append(append(head,
 		getSP, ifThen, i32(3), setPC, br(3), end, // place 3 is the end of the outermost block
 		i32(1), setPC, br(2), // place 1 that of the next
-		i32(0), setPC, br(2)), // place 0 lies above
+		i32(0), setPC, br(2)), // resume point 0 is above
 		tail...)...)
 	f.straightenJumps()
 	same(t, f, append(append(head, getSP, instr{op: opBrIf, a: 1}, br(0), i32(0), setPC, br(2)), tail...)...)

@@ -48,7 +48,7 @@ func portable() []*kerneltest.Case {
 	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(0)})
 }
 
-// The address spaces of Metal are those of OpenCL, so clang can tell a pointer that
+// The address spaces of Metal are those of OpenCL, so clang finds a pointer that
 // leaves its own.
 func TestGoldenKernelsRespectAddressSpaces(t *testing.T) {
 	for _, c := range golden(t) {

@@ -122,7 +122,7 @@ func TestSumsWrittenAsVectors(t *testing.T) {
 	}
 }
 
-// TestSumsOfOtherTypesAreNotMerged has sums of f16: what is known of vectors is known of f32.
+// TestSumsOfOtherTypesAreNotMerged has sums of f16: only those of f32 are merged into vectors.
 func TestSumsOfOtherTypesAreNotMerged(t *testing.T) {
 	var define, body []loop.Stmt
 	for _, j := range "0123" {

@@ -148,7 +148,7 @@ func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
 }
 
 // TestMixedProductsRoundAndSumAsStated has a product whose value f16 and bf16
-// tell apart from f32: closed forms.
+// distinguish from f32: closed forms.
 func TestMixedProductsRoundAndSumAsStated(t *testing.T) {
 	x := []float64{1 + 0x1p-9, 1, 1, 1}
 	for half, want := range map[ir.DType]float64{
@@ -185,9 +185,9 @@ func TestMixedRefusesOtherTypes(t *testing.T) {
 	}
 }
 
-// TestMixedSumsOperandsOfProducts has a layer's gradient: that of the bias adds up the
-// rounded elements that the gradient of the weights is made of, 1 + 2⁻⁹ in bf16 being
-// 1. What is there already, or is taken by something else too, is summed as it is.
+// TestMixedSumsOperandsOfProducts has a layer's gradient: that of the bias sums the
+// rounded elements that the gradient of the weights multiplies, 1 + 2⁻⁹ in bf16 being
+// 1. A value that is stored anyway, or has another user, is summed unrounded.
 func TestMixedSumsOperandsOfProducts(t *testing.T) {
 	x := []float64{1 + 0x1p-9, 1, 1, 1}
 	g := mixed(t, ir.BF16, func(b *ir.Builder) {

@@ -71,7 +71,7 @@ func compileEntry(t *testing.T, g *ir.Graph, target Target) *entryCompiler {
 	return ec
 }
 
-// memory knows what lies where, in rows of RowBytes.
+// memory records which tensor occupies which row of RowBytes.
 type memory struct {
 	ec     *entryCompiler
 	owner  map[place]*fusion.Tensor
@@ -306,7 +306,7 @@ func TestPlacesOfThePastAreForgotten(t *testing.T) {
 }
 
 // TestLivingValuesDoNotShareMemory places values of random sizes and lifetimes in the order in
-// which they come to life: no two that live at the same time lie over each other.
+// which they become live: no two that are live at the same time overlap.
 func TestLivingValuesDoNotShareMemory(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -18,7 +18,7 @@ import (
 )
 
 // sharedFile is what this package and js/test/plan.test.mjs both run: plan
-// files and what is to be said of them. `make golden` writes it.
+// files and their expected errors. `make golden` writes it.
 const sharedFile = "testdata/cases.json"
 
 // shared is the content of that file.
@@ -152,7 +152,7 @@ func short() *plan.Plan {
 }
 
 // narrow says that an int has 32 bits: a reader then refuses numbers that it does not
-// hold by rule 4, [numbersRule], before it comes to what else is wrong with them.
+// hold by rule 4, [numbersRule], before it checks them for other faults.
 const (
 	narrow      = strconv.IntSize == 32
 	numbersRule = 4

@@ -20,8 +20,8 @@ var printers = map[dtype.Dialect]plan.Printer{dtype.WGSL: wgsl.Printer{}, dtype.
 
 // TestSupportTableMatchesPrinter compiles, for each element type and
 // each dialect, kernels that load, compute and store; complex numbers by their
-// parts. Where the table does not
-// promise them the error is of the right kind and names the value and its type.
+// parts. If the table does not
+// list them the error is of the right kind and names the value and its type.
 func TestSupportTableMatchesPrinter(t *testing.T) {
 	for dialect, printer := range printers {
 		target := plan.WebGPU()

@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// scaling writes a package that multiplies by a weight which lies in its file of weights.
+// scaling writes a package that multiplies by a weight from its file of weights.
 func scaling(t *testing.T, weight float32) string {
 	w := make([]float32, 32)
 	for i := range w {

@@ -58,8 +58,8 @@ func written(t *testing.T, o coreml.Options, build func(b *ir.Builder)) string {
 	return dir
 }
 
-// TestOutputsAreWrittenInPlace: a vector into its backing, a matrix from rows that
-// are padded, integers and bools beside them.
+// TestOutputsAreWrittenInPlace: a vector is written into its backing, a matrix is read from rows that
+// are padded, and so are integers and bools.
 func TestOutputsAreWrittenInPlace(t *testing.T) {
 	rt := runtime(t)
 	dir := written(t, coreml.Options{}, func(b *ir.Builder) {
@@ -99,7 +99,7 @@ func TestOutputsAreWrittenInPlace(t *testing.T) {
 	}
 }
 
-// TestStatesPersistBetweenRuns: what a run leaves in a state the next one finds.
+// TestStatesPersistBetweenRuns: a run reads the states that the one before it wrote.
 func TestStatesPersistBetweenRuns(t *testing.T) {
 	rt := runtime(t)
 	dir := written(t, coreml.Options{States: true}, func(b *ir.Builder) {
@@ -174,7 +174,7 @@ func TestStatesAreSetAndRead(t *testing.T) {
 	}
 }
 
-// TestFunctionsAreChosen: of several sizes the one that is asked for is loaded.
+// TestFunctionsAreChosen: of several sizes the requested one is loaded.
 func TestFunctionsAreChosen(t *testing.T) {
 	rt := runtime(t)
 	dir := written(t, coreml.Options{Shapes: []map[string]int{{"n": 2}, {"n": 3}}}, func(b *ir.Builder) {

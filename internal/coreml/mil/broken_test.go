@@ -109,7 +109,7 @@ func again(p *mil.Package) {
 	p.Program.Functions = append(p.Program.Functions, &f)
 }
 
-// TestPackagesAreDeterministic: equal programs are equal files, and what is read is
+// TestPackagesAreDeterministic: equal programs are written as equal files, and reading returns
 // what was written.
 func TestPackagesAreDeterministic(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a.mlpackage"), filepath.Join(t.TempDir(), "b.mlpackage")

@@ -29,7 +29,7 @@ func (p *places) Write(data []byte) (int, error) {
 
 // TestWeightsBeyondTwoGigabytes: places in the file of weights are 64 bits wide. What is
 // written is counted and not kept; the weights are windows of one memory that nothing is
-// written to, but for the byte that tells them apart.
+// written to, but for the byte in which they differ.
 func TestWeightsBeyondTwoGigabytes(t *testing.T) {
 	memory := make([]byte, half+1)
 	memory[half] = 1
@@ -54,7 +54,7 @@ func TestWeightsBeyondTwoGigabytes(t *testing.T) {
 	}
 }
 
-// TestReadingBeyondTwoGigabytes reads the description of a package and a weight that lies
+// TestReadingBeyondTwoGigabytes reads the description of a package and a weight that is
 // behind 4 GiB of a file with holes.
 func TestReadingBeyondTwoGigabytes(t *testing.T) {
 	const at = 64 + 4<<30

@@ -50,7 +50,7 @@ func open() (*driver.Device, error) {
 }
 
 // A GPU is compiled for by an NVRTC that knows it, wherever in the search that is; else by
-// the driver, from PTX of a compiler that is not newer; else it is refused, and why is said.
+// the driver, from PTX of a compiler that is not newer; else it is refused with the reason.
 func TestCompilerSupportsTheGPU(t *testing.T) {
 	gpu := fake.Install(t, false)
 	alone := t.TempDir()

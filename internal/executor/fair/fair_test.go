@@ -67,7 +67,7 @@ func held(r *fair.Request) bool {
 	return r.Granted()
 }
 
-// TestCancelledRequestIsDequeued, wherever it stands in it.
+// TestCancelledRequestIsDequeued cancels requests at each position of the queue.
 func TestCancelledRequestIsDequeued(t *testing.T) {
 	done, cancel := context.WithCancel(always)
 	cancel()

@@ -70,7 +70,7 @@ func one(x float32) map[string]native.Tensor {
 }
 
 // TestRunsAreSequential starts runs that cannot go on: each has the sum of those
-// before it, and what is asked of a state waits for all of them.
+// before it, and a read of a state waits for all of them.
 func TestRunsAreSequential(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()

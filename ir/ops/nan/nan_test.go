@@ -32,7 +32,7 @@ func TestEveryOpHasOneNaNRule(t *testing.T) {
 }
 
 // TestOpsFollowTheirNaNRule puts a NaN at either end and in the middle of each operand of floats,
-// and compares with the results without it, by the meaning of an op and by its body.
+// and compares with the results without it, by the reference of an op and by its body.
 func TestOpsFollowTheirNaNRule(t *testing.T) {
 	for _, c := range nan.Conventions() {
 		d, ok := ir.Lookup(c.Op)

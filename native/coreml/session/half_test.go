@@ -15,7 +15,7 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
 
-// TestLossScaleAdapts: gradients that overflow fp16 are passed over until they fit.
+// TestLossScaleAdapts: gradients that overflow fp16 are skipped until they fit.
 func TestLossScaleAdapts(t *testing.T) {
 	g, err := ir.Build("large", func(b *ir.Builder) {
 		w := b.Param("w", ir.F32)
@@ -81,9 +81,9 @@ func TestF16StepsTrackF32(t *testing.T) {
 	}
 }
 
-// TestParametersArePassedOncePerUpdate counts what Core ML is given in three updates by four
-// parts of a batch each. Parameters that are states of it are given when they change; f32,
-// which no state holds, and opsets without states have them as inputs of every part.
+// TestParametersArePassedOncePerUpdate counts the parameters that Core ML gets in three updates by four
+// parts of a batch each. Parameters that are states of it are passed when they change; f32,
+// which no state can hold, and opsets without states have them as inputs of every part.
 func TestParametersArePassedOncePerUpdate(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     session.Options

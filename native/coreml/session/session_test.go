@@ -207,7 +207,7 @@ func TestUpdateTaskReportsActualState(t *testing.T) {
 	}
 }
 
-// cnn learns to tell a bright left half from a bright right one.
+// cnn learns to distinguish a bright left half from a bright right one.
 func cnn(t *testing.T) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("cnn", func(b *ir.Builder) {

@@ -20,7 +20,7 @@ const sums = `graph "sums" {
 }
 `
 
-// ways are what the host is told of a group.
+// ways are the schedules of a group that the host receives.
 type ways struct {
 	key, name string
 	schedules []string

@@ -424,8 +424,8 @@ func TestDeviceRequestsDefaultLimits(t *testing.T) {
 	}
 }
 
-// TestLongRunDoesNotReleaseObjectsEarly makes steps with a fresh batch and reads now and
-// then, and looks at the allocations that are left to the binding.
+// TestLongRunDoesNotReleaseObjectsEarly makes steps with new batches and occasional reads,
+// and counts the allocations that remain in the binding.
 func TestLongRunDoesNotReleaseObjectsEarly(t *testing.T) {
 	s := linear(t)
 	step := entry(t, s, "step")

@@ -142,8 +142,8 @@ var runnings = map[string]apart{
 	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 1, 201 * kib, 101 * kib},
 }
 
-// TestScansOfManyValuesFitBindings has two values and their factors, more
-// than a kernel binds along with what would go from chunk to chunk.
+// TestScansOfManyValuesFitBindings has two values with their factors, more
+// than a kernel can bind together with the partial results of chunks.
 func TestScansOfManyValuesFitBindings(t *testing.T) {
 	apart{build: func(b *ir.Builder) {
 		var in []ir.Value
@@ -226,7 +226,7 @@ func TestScattersAndSortsOnOtherDevices(t *testing.T) {
 	}
 }
 
-// TestScattersAndSortsInLoops has them change a carry where it lies, read a slice
+// TestScattersAndSortsInLoops has them change a carry in place, read a slice
 // of what a loop goes through, and leave one.
 func TestScattersAndSortsInLoops(t *testing.T) {
 	for name, make := range map[string]func(b *ir.Builder, x, u ir.Value) []ir.Value{
@@ -361,7 +361,7 @@ func dispatches(steps []plan.Step) int {
 	return n
 }
 
-// TestScansOfEqualOperandsAreDistinguished has two running combinations that
+// TestScansOfEqualOperandsAreDistinguished has two scans that
 // differ in nothing but their graphs.
 func TestScansOfEqualOperandsAreDistinguished(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {

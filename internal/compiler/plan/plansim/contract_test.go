@@ -92,7 +92,7 @@ func init() {
 }
 
 // TestContractionsWithoutTransposeAreUnsupported has results whose positions do
-// not tell row and column.
+// not distinguish rows from columns.
 func TestContractionsWithoutTransposeAreUnsupported(t *testing.T) {
 	for op, at := range map[ir.Op]position{
 		"test.sum":        func(m, n scalar.Expr, _, _ int) scalar.Expr { return scalar.Add(m, n) },

@@ -136,8 +136,8 @@ func backwards(rank int) []int {
 	return axes
 }
 
-// A sum over many rows with enough columns to be cut reads what is kept from memory,
-// and does not make it in its parts.
+// A sum over many rows with enough columns to be split reads the stored map from memory,
+// and does not compute it in each part.
 func TestMapIsStoredWithSplitReductions(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		y := ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 64)...))
@@ -150,7 +150,7 @@ func TestMapIsStoredWithSplitReductions(t *testing.T) {
 	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 }
 
-// Columns that are told by digits, as those of heads that are packed into rows are, are
+// Columns with several indices, as those of heads that are packed into rows, are
 // read side by side and cut like others.
 func TestColumnsOfDigitsAreCut(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {

@@ -61,8 +61,8 @@ func roundsOf(t *testing.T, name string, n int) *ir.Graph {
 	return g
 }
 
-// TestSourceSizeIsLinearInRounds: sources are bounded, and all of them together grow with
-// the number of rounds and no faster.
+// TestSourceSizeIsLinearInRounds: each source is bounded, and their total size grows with
+// the number of rounds, not faster.
 func TestSourceSizeIsLinearInRounds(t *testing.T) {
 	for name := range rounds {
 		t.Run(name, func(t *testing.T) {

@@ -169,7 +169,7 @@ func TestPartsAreAddedUpByVectors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		parts int
-		bias  []int // the axis of the results that it lies along
+		bias  []int // the axis of the results that it is along
 		by    string
 	}{
 		{"few parts", 3, []int{1}, "contract_"},
