@@ -19,7 +19,7 @@ import (
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// checkpointed is what [checkpoint] writes.
+// checkpointed is the content that [checkpoint] writes.
 var checkpointed map[string]rlx.Tensor
 
 // checkpoint writes a checkpoint of the classifier after 4 steps, changed by

@@ -108,7 +108,7 @@ func TestNormScalesStartAtOne(t *testing.T) {
 	}
 }
 
-// begun is what a parameter of ir/irtest/cases/initial.json begins with.
+// begun is the initial value of a parameter of ir/irtest/cases/initial.json.
 type begun struct {
 	Seed        uint32
 	Name, DType string
@@ -146,7 +146,7 @@ func bySeed(t *testing.T) map[uint32][]begun {
 	return out
 }
 
-// The same model and seed begin with the same bits in Go and in TypeScript, whatever order
+// The same model and seed have the same initial bits in Go and in TypeScript, in any order
 // the parameters are declared in.
 func TestParametersBeginWithTheSameBitsInBothLanguages(t *testing.T) {
 	for seed, params := range bySeed(t) {

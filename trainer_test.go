@@ -218,7 +218,7 @@ func TestInvalidBatchesAndFilesKeepTrainerState(t *testing.T) {
 	}
 }
 
-// What is compiled ahead of time learns as what a session trains does.
+// A plan compiled ahead of time trains as a session does.
 func TestEntriesAreThoseOfATraining(t *testing.T) {
 	how := rlx.Training{Seed: 5, Eval: []ir.Entry{{Name: "eval", Graph: classifier(t)}}}
 	entries, err := how.Entries(classifier(t))

@@ -166,8 +166,8 @@ func TestTrainersOfOneSessionAreIndependent(t *testing.T) {
 	}
 }
 
-// Runs of the step beside the trainer are steps too; losses that nobody read in
-// time are left out.
+// Runs of the step without the trainer are steps too; losses that are not read in
+// time are omitted.
 func TestStepsRunWithoutTheTrainerAreCounted(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	steps(t, tr, 2)

@@ -237,7 +237,7 @@ func TestTransformsOfControlFlowEqualUnrolled(t *testing.T) {
 	}
 }
 
-// reference is what a transform of a function is to compute, and from what.
+// reference is the expected results of a transform of a function, and its inputs.
 type reference struct{ in, out values }
 
 // referenceOf evaluates a transform. Values of ports are waves, seeded by the place of the

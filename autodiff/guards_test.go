@@ -74,7 +74,7 @@ func conditions(b *ir.Builder, n *ir.Node, in []ir.Value, depends []bool) []ir.V
 	return nil
 }
 
-// guardPoints are points at which guards are likely to be met.
+// guardPoints are points at which guards are likely to matter.
 func guardPoints(in values) map[string]values {
 	changed := func(f func(a *ir.Array)) values {
 		out := values{}

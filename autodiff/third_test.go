@@ -48,7 +48,7 @@ func TestThirdDerivativesMatchFiniteDifferences(t *testing.T) {
 			}
 		}
 	})
-	// Of what is easily left out: factorisations, transforms, recurrences, losses.
+	// Ops that are easily forgotten: factorisations, transforms, recurrences, losses.
 	for _, op := range []ir.Op{
 		"cholesky", "lu", "qr", "svd", "eigh", "det", "slogdet", "inv", "pinv", "expm", "spd_sqrtm", "spd_logm", "solve", "lstsq",
 		"dft", "lstm", "gru", "rnn", "bce_with_logits", "huber", "focal", "kl_div", "cross_entropy_loss", "softmax", "lgamma",

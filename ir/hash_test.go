@@ -2,7 +2,7 @@ package ir
 
 import "testing"
 
-// Golden: a hash is stored beside what was compiled from a graph and must stay
+// Golden: a hash is stored with what was compiled from a graph and must stay
 // the same from release to release.
 func TestHashIsStable(t *testing.T) {
 	if got := everything(t).Hash().String(); got != "4ba089004b4078b38aadf12c100b8697" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The tests of this package bring a few ops of their own: the real ones stand
+// The tests of this package define a few ops: the real ones are
 // on this package.
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// A node's place is the line that asks for it, through any number of functions of this
+// A node's position is the line that calls its constructor, through any number of functions of this
 // module, and through functions of the user's that the compiler may inline.
 func TestPlacesOfNodes(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {

@@ -107,7 +107,7 @@ func TestPatienceEndsWithTheBest(t *testing.T) {
 	}
 }
 
-// noise is a text in whose held-out part nothing is as in the other: what is learned
+// noise is a text whose held-out part has nothing in common with the other: what is learned
 // there makes the loss higher.
 func noise(n int) []byte {
 	text := bytes.Repeat([]byte("ab"), n/2)

@@ -19,7 +19,7 @@ const (
 	golden = "testdata"
 )
 
-// private are the names of folders whose packages nobody is promised: those below internal, and
+// private are the names of folders whose packages are not promised: those below internal, and
 // the programs of the demos and benchmarks.
 var private = []string{"internal", "demo", "js"}
 

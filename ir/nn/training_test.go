@@ -15,7 +15,7 @@ import (
 )
 
 // TestFrozenLayersKeepTheirParameters trains a model with a frozen part and LoRA: only what is not frozen changes,
-// and at first the added matrices change no result.
+// and initially the added matrices change no result.
 func TestFrozenLayersKeepTheirParameters(t *testing.T) {
 	model := func(b *ir.Builder, x ir.Value, lora bool) ir.Value {
 		nn.Frozen(b, func() { x = nn.BatchNorm(b, nn.Linear(b, x, 6)) })

@@ -108,7 +108,7 @@ var speaksOf = map[string][]string{
 	"a mean is one of floats":                                                                            {"x"},
 }
 
-// onlyStated are constraints that are no conditions on what is given.
+// onlyStated are constraints that are not conditions on operands or attributes.
 var onlyStated = map[string]string{
 	"with unique, no two in-bounds index tuples are equal":                              "a promise that is not checked",
 	"the result has rank 0":                                                             "what comes out",

@@ -61,7 +61,7 @@ var goldenPlain = map[string]goldenCase{
 	},
 }
 
-// TestPlainMeaningsByHand holds what is seen at a glance.
+// TestPlainMeaningsByHand checks values that are computed by hand.
 func TestPlainMeaningsByHand(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	largest := ir.F32.MaxFloat()

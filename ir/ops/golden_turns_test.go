@@ -135,9 +135,9 @@ func near(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// TestEigenvaluesOfZero asks for the factors of the matrix that no scaling makes 1
+// TestEigenvaluesOfZero has the factors of a matrix that no scaling makes 1
 // long, and for the derivatives of its trace, the sum of the eigenvalues: 1 on the
-// diagonal and 0 beside it.
+// diagonal and 0 next to it.
 func TestEigenvaluesOfZero(t *testing.T) {
 	const n = 3
 	unit := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}

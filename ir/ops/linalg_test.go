@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestDegenerateMatrices holds what is promised where a factorisation is not
+// TestDegenerateMatrices checks the documented results where a factorisation is not
 // unique or does not exist, by the plain meaning and by the bodies.
 func TestDegenerateMatrices(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)

@@ -61,7 +61,7 @@ func forEachSample(t *testing.T, f func(t *testing.T, d *ir.Def, s ir.Sample)) {
 	}
 }
 
-// tolerance is what a lowering may differ by, relative to the largest number
+// tolerance is the error of a lowering that is allowed, relative to the largest number
 // around: its sums are rounded at each step, those of Eval at the end.
 func tolerance(d ir.DType) float64 {
 	if eps := d.Epsilon(); eps != 0 {

@@ -149,7 +149,7 @@ func checkVariant(t *testing.T, d *ir.Def, v irtest.Variant) error {
 	return nil
 }
 
-// nearZero allows for what rounding leaves where terms cancel in all elements.
+// nearZero is the rounding error allowed where terms cancel in all elements.
 func nearZero(want, got *ir.Array, at int) bool {
 	return at >= 0 && math.Abs(want.Float(at)) < 1e-15 && math.Abs(got.Float(at)) < 1e-15 && want.DType.IsFloat()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestANaNInAMatrixIsInItsResults puts a NaN at either end of what is factorised: results
+// TestANaNInAMatrixIsInItsResults puts a NaN at either end of the matrix that is factorised: results
 // have one too, and those of the other matrices of a batch are as without it, by the plain
 // meaning and by the body.
 func TestANaNInAMatrixIsInItsResults(t *testing.T) {

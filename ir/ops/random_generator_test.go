@@ -12,7 +12,7 @@ import (
 
 // TestBothWordsMatch64BitWordsOfJAX uses jax.random.bits(key(42), (4,), uint64) of JAX 0.10.2
 // with jax_threefry_partitionable: two elements are the upper and the lower half of one, in
-// every shape and whatever follows.
+// every shape and epilogue.
 func TestBothWordsMatch64BitWordsOfJAX(t *testing.T) {
 	long := []uint64{0x6d3e048f1022172d, 0x3d7b32dadd083f4, 0x92fb20ea0f38d913, 0xbad56946354ba891}
 	var want []int64

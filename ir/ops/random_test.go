@@ -110,7 +110,7 @@ func checkMoments(t *testing.T, name string, x []float64, mean, variance, fourth
 	}
 }
 
-// TestHalvesEqualPairs holds the halves of blocks to the words that JAX's keys are
+// TestHalvesEqualPairs compares the halves of blocks with the words that JAX's keys are
 // made of, see TestRandomWordsAreThoseOfJAX.
 func TestHalvesEqualPairs(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {

@@ -128,7 +128,7 @@ func wrongTypes(t ir.Type) []ir.Type {
 	return out
 }
 
-// refused returns what the op says of operands of some types.
+// refused returns the op's error for operands of some types.
 func refused(op ir.Op, attrs ir.Attrs, subs []*ir.Graph, types []ir.Type) error {
 	_, err := ir.Build("refused", func(b *ir.Builder) {
 		var in []ir.Value

@@ -75,7 +75,7 @@ func TestPackRoundsToNearestEven(t *testing.T) {
 	}
 }
 
-// TestPackedNumbersRoundTrip is what keeps a value that is moved in its storage
+// TestPackedNumbersRoundTrip checks what preserves a value that is moved in its storage
 // type the same.
 func TestPackedNumbersRoundTrip(t *testing.T) {
 	for _, d := range narrowFloats {

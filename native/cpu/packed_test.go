@@ -69,7 +69,7 @@ func TestPackedWeightsAreReadInPlace(t *testing.T) {
 
 // BenchmarkPackedProduct multiplies a vector with a matrix of 8192×8192 quantised weights,
 // which exceeds the caches, and reports gigabytes of weights per second; for comparison, it
-// reports the same for a sum of as many bytes of f32.
+// reports the same for a sum of the same number of bytes of f32.
 func BenchmarkPackedProduct(b *testing.B) {
 	const n, k = 8192, 8192
 	for _, d := range []ir.DType{dtype.Q8_0, dtype.Q4_0} {

@@ -215,7 +215,7 @@ func TestARunIsOneLaunchOfAllItsKernels(t *testing.T) {
 	}
 }
 
-// A loop of very many launches, of more values than one kernel goes through, is no graph.
+// A loop of very many launches, of more values than one kernel handles, is no CUDA graph.
 func TestALongLoopIsLaunchedKernelByKernel(t *testing.T) {
 	gpu := fake.Install(t, false)
 	g, err := ir.Build("long", func(b *ir.Builder) {
@@ -388,7 +388,7 @@ func TestDevicesHaveNumbers(t *testing.T) {
 	}
 }
 
-// Multiply-adds are for devices and compilers that know them, those of warp groups and
+// Multiply-adds are for devices and compilers that have them, those of warp groups and
 // those of warps, for products that are worth it, and for f32 on request; their shared
 // memory comes with the launch.
 func TestProductsUseMultiplyAddsWhereTheyPay(t *testing.T) {

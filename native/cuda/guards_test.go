@@ -97,7 +97,7 @@ func TestProgramsOfAFakeGPUStayWithinTheirArrays(t *testing.T) {
 	}
 }
 
-// A kernel that goes four elements beyond its arrays is found, by its name. It happens in
+// A kernel that accesses four elements beyond its arrays is found, by its name. It happens in
 // a process of its own, whose GPU is lost.
 func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	backendtest.Require(t, "cuda", cuda.Backend().Probe())

@@ -260,7 +260,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkLong times what moves or reads a long matrix of f32, beside one of a quarter of
+// BenchmarkLong times kernels that move or read a long matrix of f32, and one of a quarter of
 // its rows, by the bytes that it moves.
 func BenchmarkLong(b *testing.B) {
 	for _, rows := range []int{longMatrix.rows / 4, longMatrix.rows} {

@@ -60,7 +60,7 @@ func TestTensorMapsWithNeighbouringResult(t *testing.T) {
 	}
 }
 
-// What the driver says of a map reaches the user, with the kernel.
+// The driver's error about a map reaches the user, with the kernel's name.
 func TestTensorMapsThatTheDriverRefuses(t *testing.T) {
 	fake.Install(t, false)
 	t.Setenv("RLX_FAKE_FAIL", "cuTensorMapEncodeTiled 1 1")

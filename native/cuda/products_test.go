@@ -21,7 +21,7 @@ import (
 )
 
 // twoProducts is a chain of products, of which something follows the second: it
-// turns 5×7 times 7×6 times 6×9 into a state.
+// stores 5×7 times 7×6 times 6×9 in a state.
 func twoProducts(t *testing.T) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("products", func(b *ir.Builder) {
@@ -236,7 +236,7 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	}
 }
 
-// NaN stays NaN in a relu behind a product of cuBLASLt, as [ops.Relu] says, and what is not
+// NaN stays NaN in a relu after a product of cuBLASLt, as for [ops.Relu], and what is not
 // positive becomes 0.
 func TestGPUReluKeepsNaN(t *testing.T) {
 	gpu(t)

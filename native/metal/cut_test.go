@@ -176,7 +176,7 @@ func commits(t *testing.T, gpu interface {
 	return n
 }
 
-// The last command buffer writes the state: entries that do not use it go on.
+// The last command buffer writes the state: entries that do not use it continue.
 func TestFailureDuringStateWritesNamesStates(t *testing.T) {
 	gpu := install(t, true)
 	metal.SetBufferTime(t, 100*time.Microsecond)

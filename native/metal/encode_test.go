@@ -13,7 +13,7 @@ import (
 )
 
 // chain is a program of many dispatches: the given number of rounds of a sum of more values than one
-// kernel goes through, and a map of them.
+// kernel handles, and a map of them.
 func chain(t testing.TB, rounds int) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("chain", func(b *ir.Builder) {

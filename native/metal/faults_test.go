@@ -114,7 +114,7 @@ func TestMidRunFailureMarksStatesInvalid(t *testing.T) {
 	must(t, err)
 }
 
-// Runs behind one that fails have read what it left.
+// Runs queued after one that fails have read its results.
 func TestQueuedRunsFailAfterFailure(t *testing.T) {
 	install(t, false)
 	t.Setenv("RLX_SOFTWARE_DELAY", "100000") // so that all are under way

@@ -51,7 +51,7 @@ func count(b *ir.Builder) {
 	b.SetState("runs", ops.Add(b, b.State("runs", ir.F32), ops.Const(b, ir.F32, 1)))
 }
 
-// jobs are measured beside the same ones in apple_mlx.py. Work is in units of 10⁹ for one
+// jobs are those that apple_mlx.py measures too. Work is in units of 10⁹ for one
 // run: operations, or bytes read and written.
 var jobs = []struct {
 	name, unit string

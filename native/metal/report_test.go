@@ -24,7 +24,7 @@ var standIns = map[string]string{
 	"go":      `echo "$@" >> "$NOTES"; case "$*" in *TestBackend*) echo "--- FAIL: TestBackend"; exit 1;; esac`,
 }
 
-// TestTheReportForAMac runs apple.sh over stand-ins: what it asks Go for is there, and a
+// TestTheReportForAMac runs apple.sh over stand-ins: the tests that it names exist, and a
 // step that fails is reported at the end and does not stop the others.
 func TestTheReportForAMac(t *testing.T) {
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestTheReportForAMac(t *testing.T) {
 	checkTestsAreThere(t, string(asked))
 }
 
-// pattern is what names tests or benchmarks in a call of go test: ^A$ or ^A(B|C)$.
+// pattern matches the names of tests or benchmarks in a call of go test: ^A$ or ^A(B|C)$.
 var pattern = regexp.MustCompile(`\^(\w+)(?:\(([\w|]+)\))?\$`)
 
 // checkTestsAreThere looks for the tests of calls of go test in the files of their packages.

@@ -68,7 +68,7 @@ func TestAttentionByFragments(t *testing.T) {
 	checkAttention(t, metal.New())
 }
 
-// What is measured on a Mac compiles, and its products and its attention go by fragments.
+// The benchmarks for Macs compile, and their products and attention use fragments.
 func TestJobsCompile(t *testing.T) {
 	for _, job := range jobs {
 		g, err := job.graph()
@@ -131,7 +131,7 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 	}
 }
 
-// To read what a run leaves is to wait for that run, not for those after it.
+// Reading the results of a run waits for that run, not for later ones.
 func TestReadWaitsOnlyForItsRun(t *testing.T) {
 	gpu := install(t, false)
 	p := compile(t, metal.New(), running(t))

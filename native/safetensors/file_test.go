@@ -149,7 +149,7 @@ func TestFailedWriteFileKeepsOldFile(t *testing.T) {
 }
 
 // TestThePermissionsHoldFromTheFirstByteOn looks at every file of the folder while a file
-// that nobody else may read is written.
+// that others may not read is written.
 func TestThePermissionsHoldFromTheFirstByteOn(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Log("Windows has no such permissions")
@@ -216,7 +216,7 @@ func TestWriteFileHandlesLongNamesAndDanglingLinks(t *testing.T) {
 	}
 }
 
-// TestTemporaryFilesOfKilledSavesAreRemoved, and nothing else.
+// TestTemporaryFilesOfKilledSavesAreRemoved checks that other files stay.
 func TestTemporaryFilesOfKilledSavesAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*") // no pattern
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -34,7 +34,7 @@ func TestResumePointsAreRenumberedByReachableEntries(t *testing.T) {
 	}
 }
 
-// Of each call the runtime asks for what tables say of the place behind it.
+// For each call the runtime looks up the return address in its tables.
 func TestRenumberedPlacesHaveTheSameValues(t *testing.T) {
 	data, err := os.ReadFile(build(t, program))
 	if err != nil {

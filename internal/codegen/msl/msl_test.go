@@ -73,7 +73,7 @@ func TestFragmentsOfBF16NeedBFloat(t *testing.T) {
 	}
 }
 
-// Metal adds floats by atomics on some devices only, so no kernel asks for it.
+// Metal adds floats by atomics on some devices only, so no kernel uses it.
 func TestAtomicFloatsAreRefused(t *testing.T) {
 	for _, c := range kerneltest.AtomicFloats() {
 		_, err := msl.Printer{}.Print(c.Kernel)

@@ -33,7 +33,7 @@ func TestTintAcceptsGoldenShaders(t *testing.T) {
 	}
 }
 
-// request is what check/run.mjs reads.
+// request is the input of check/run.mjs.
 type request struct {
 	Source   string  `json:"source"`
 	Groups   [3]int  `json:"groups"`

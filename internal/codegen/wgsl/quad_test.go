@@ -38,7 +38,7 @@ func numbers(t dtype.DType, names ...string) (list []s.Expr) {
 	return list
 }
 
-// TestSumsWrittenAsVectors has four sums that become a vector, and what keeps them apart.
+// TestSumsWrittenAsVectors has four sums that become a vector, and cases in which they do not.
 func TestSumsWrittenAsVectors(t *testing.T) {
 	f := func(name string) s.Expr { return s.FreeVar(name, dtype.F32) }
 	assign := func(name string, value s.Expr) loop.Stmt { return &loop.Assign{Name: name, Value: value} }

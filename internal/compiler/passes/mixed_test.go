@@ -103,7 +103,7 @@ func eachNode(g *ir.Graph, f func(n *ir.Node)) {
 
 // TestMixedTrainingStepRoundsEachWeightOnce looks at a whole step of a language
 // model: all products are in half, forward and backward, every weight is rounded
-// once, and what is kept between steps is f32.
+// once, and states are f32.
 func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
 	loss, err := irtest.GPT{Vocab: 11, Context: 4, Width: 8, Heads: 2, Blocks: 2, Batch: 2}.Loss()
 	if err != nil {

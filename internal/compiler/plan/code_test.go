@@ -127,7 +127,7 @@ func TestRulesOfCode(t *testing.T) {
 	rulesHold(t, func() *plan.Plan { p, _ := coded(); return p }, codeCases)
 }
 
-// TestModifiedModulesDecodeQuickly changes bytes of a module: whatever they are, the plan
+// TestModifiedModulesDecodeQuickly changes bytes of a module: for any change, the plan
 // is right or breaks the rule.
 func TestModifiedModulesDecodeQuickly(t *testing.T) {
 	p, _ := coded()

@@ -22,7 +22,7 @@ func (textPrinter) Print(k *loop.Kernel) (string, error) { return k.String(), ni
 
 // TestMemoryOfRandomGraphsKeepsLiveValues follows the steps of plans and keeps
 // for every place the tensor that was written there last. What a kernel reads,
-// and what is given out in the end, must still be there.
+// and results must not be overwritten before.
 func TestMemoryOfRandomGraphsKeepsLiveValues(t *testing.T) {
 	steps := 0
 	for seed := range uint64(300) {
@@ -123,7 +123,7 @@ func (m *memory) read(by string, t *fusion.Tensor) {
 }
 
 // follow runs steps inside depth loops, those of a repeat two or three times:
-// that shows what one iteration leaves to the next, and where the last one leaves
+// that shows what one iteration passes to the next, and where the last one stores
 // its results.
 func (m *memory) follow(steps []Step, depth int) {
 	for _, s := range steps {
@@ -283,7 +283,7 @@ func TestTensorsBeyondI32HaveTheirOwnBuffer(t *testing.T) {
 	}
 }
 
-// TestPlacesOfThePastAreForgotten holds what is searched for room to what may be in use: of
+// TestPlacesOfThePastAreForgotten checks that the search for space is limited to live ranges: of
 // many short lives in a row, and one that spans them all, few are left.
 func TestPlacesOfThePastAreForgotten(t *testing.T) {
 	a := liveRangeAllocator{p: &Plan{}, capacity: capacity{1 << 20, 1 << 20}, blocks: map[int][]block{}}

@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan/plantest"
 )
 
-// sharedFile is what this package and js/test/plan.test.mjs both run: plan
+// sharedFile has the cases that this package and js/test/plan.test.mjs both run: plan
 // files and their expected errors. `make golden` writes it.
 const sharedFile = "testdata/cases.json"
 
@@ -151,7 +151,7 @@ func short() *plan.Plan {
 	return p
 }
 
-// narrow says that an int has 32 bits: a reader then refuses numbers that it does not
+// narrow reports that an int has 32 bits: a reader then refuses numbers that it does not
 // hold by rule 4, [numbersRule], before it checks them for other faults.
 const (
 	narrow      = strconv.IntSize == 32
@@ -194,7 +194,7 @@ func sharedCases(t *testing.T) (base []byte, cases []sharedCase, seeds [][]byte)
 	return base, cases, seeds
 }
 
-// verdict returns what Decode says of a file: the kind of the error and the
+// verdict returns the error of Decode for a file: its kind and the
 // number of its rule.
 func verdict(t testing.TB, file []byte) (kind string, rule int) {
 	_, err := plan.Decode(file)

@@ -69,7 +69,7 @@ func cacheFolder(t *testing.T) (cache, temporary string) {
 	return cache, temporary
 }
 
-// entries returns what is in a folder.
+// entries returns the names in a folder.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -137,7 +137,7 @@ func replace(path string) error {
 }
 
 // TestACacheThatCannotBeWrittenTo: the package is compiled each time, and what was compiled
-// goes with the model.
+// is part of the model.
 func TestACacheThatCannotBeWrittenTo(t *testing.T) {
 	rt := runtime(t)
 	dir := scaling(t, 3)

@@ -10,7 +10,7 @@ import (
 // half is a weight of 1 GiB less 64 bytes, which with its record takes 1 GiB.
 const half = 1<<30 - blobAlign
 
-// places counts what is written, and notes the words of the record at some places.
+// places counts the bytes written, and records the words at some offsets.
 type places struct {
 	at      uint64
 	records map[uint64][]byte
@@ -27,7 +27,7 @@ func (p *places) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// TestWeightsBeyondTwoGigabytes: places in the file of weights are 64 bits wide. What is
+// TestWeightsBeyondTwoGigabytes: offsets in the file of weights have 64 bits. What is
 // written is counted and not kept; the weights are windows of one memory that nothing is
 // written to, but for the byte in which they differ.
 func TestWeightsBeyondTwoGigabytes(t *testing.T) {

@@ -49,7 +49,7 @@ func open() (*driver.Device, error) {
 	return l.Open(0)
 }
 
-// A GPU is compiled for by an NVRTC that knows it, wherever in the search that is; else by
+// Kernels for a GPU are compiled by an NVRTC that supports it, anywhere in the search; else by
 // the driver, from PTX of a compiler that is not newer; else it is refused with the reason.
 func TestCompilerSupportsTheGPU(t *testing.T) {
 	gpu := fake.Install(t, false)

@@ -16,11 +16,11 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// errGPU is what the machine of these tests calls a device that is gone.
+// errGPU is the error of a lost device in these tests.
 var errGPU = errors.New("the GPU is gone")
 
 // machine is a device whose entry adds its input to the state "sum" and returns the sum
-// and whether it is positive. Runs end when the test says so.
+// and whether it is positive. Runs end when the test ends them.
 type machine struct {
 	held       bool // runs under way do not end
 	hostDriven bool

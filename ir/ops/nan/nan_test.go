@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops/nan"
 )
 
-// TestEveryOpHasOneNaNRule holds that the table has each op once, and no other.
+// TestEveryOpHasOneNaNRule checks that the table has each op once, and no other.
 func TestEveryOpHasOneNaNRule(t *testing.T) {
 	seen := map[string]int{}
 	for _, c := range nan.Conventions() {

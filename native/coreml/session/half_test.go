@@ -44,7 +44,7 @@ func TestLossScaleAdapts(t *testing.T) {
 }
 
 // TestOverflowInjected: a batch whose gradients overflow fp16 changes nothing but the
-// scale, and training goes on after it.
+// scale, and training continues after it.
 func TestOverflowInjected(t *testing.T) {
 	s := open(t, bound(t, 8), session.Options{Optimizer: optim.Adam{}, Rate: 0.05, Half: true})
 	first, _ := run(t, s, 20)

@@ -81,7 +81,7 @@ func TestGraphBuiltByCallsIsThatOfItsText(t *testing.T) {
 	}
 }
 
-// steps is what the TypeScript tests compare with: the text form of a graph with
+// steps is the expectation of the TypeScript tests: the text form of a graph with
 // a loss, and the losses of the first steps of training it, by their meaning.
 type steps struct {
 	Text   string    `json:"text"`

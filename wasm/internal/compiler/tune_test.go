@@ -26,7 +26,7 @@ type ways struct {
 	schedules []string
 }
 
-// choicesOf asks for the groups of the job and returns its tuning, with its own arguments.
+// choicesOf requests the groups of the job and returns its tuning, with its own arguments.
 func choicesOf(t *testing.T, s *wire.Service, text string, target int) (tuning int, groups []ways) {
 	t.Helper()
 	g := Must(t, s, "parse", text).U32()

@@ -124,7 +124,7 @@ func recurrence(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
 	}
 }
 
-// runnings are sizes at which running combinations are cut, or go on for several
+// runnings are sizes at which scans are split, or continue for several
 // tiles. Each element is read once, or twice where rows are cut, and written
 // once; threads behind the end of a row read its last element again.
 var runnings = map[string]apart{
@@ -154,7 +154,7 @@ func TestScansOfManyValuesFitBindings(t *testing.T) {
 	}, dispatches: 2}.check(t, plan.WebGPU())
 }
 
-// halved makes values less than half, so that two that go on together stay small.
+// halved makes values less than half, so that scans of two stay small.
 func halved(b *ir.Builder, in []ir.Value) []ir.Value {
 	out := make([]ir.Value, len(in))
 	for i, x := range in {
@@ -227,7 +227,7 @@ func TestScattersAndSortsOnOtherDevices(t *testing.T) {
 }
 
 // TestScattersAndSortsInLoops has them change a carry in place, read a slice
-// of what a loop goes through, and leave one.
+// of a loop's operands, and return one.
 func TestScattersAndSortsInLoops(t *testing.T) {
 	for name, make := range map[string]func(b *ir.Builder, x, u ir.Value) []ir.Value{
 		"carry": func(b *ir.Builder, x, u ir.Value) []ir.Value {

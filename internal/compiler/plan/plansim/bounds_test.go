@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// mostSource is what the text of one kernel may take in WGSL, in bytes.
+// mostSource is the maximum size of one kernel's WGSL, in bytes.
 const mostSource = 24 << 10
 
 func planOf(t *testing.T, f func(b *ir.Builder)) *plan.Plan {
@@ -46,7 +46,7 @@ func checkSources(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// TestGroupsAreBounded: what is fused into one kernel ends, however many nodes there
+// TestGroupsAreBounded: the size of one fused kernel is bounded, however many nodes there
 // are, and what compiling allocates for a node does not grow with their number.
 func TestGroupsAreBounded(t *testing.T) {
 	for _, f := range irtest.Families {

@@ -32,7 +32,7 @@ func TestKernelsFollowNaNConventions(t *testing.T) {
 	}
 }
 
-// checkSpoilt asks for some NaN where the meaning of the op has one.
+// checkSpoilt requires some NaN where the reference of the op has one.
 func checkSpoilt(t *testing.T, target plan.Target, op ir.Op, s ir.Sample) {
 	t.Helper()
 	g, inputs, err := sampleGraph(op, s)

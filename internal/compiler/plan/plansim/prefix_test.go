@@ -9,8 +9,8 @@ import (
 )
 
 // TestScansOfMoreRowsThanTheGridLimit has rows whose workgroups lie in a
-// rectangle with some to spare, which must leave memory alone: they would write
-// the last row a second time, beside the workgroup that has it.
+// rectangle with some in excess, which must not write: they would store
+// the last row a second time, racing with the workgroup that has it.
 func TestScansOfMoreRowsThanTheGridLimit(t *testing.T) {
 	short := plan.WebGPU()
 	short.Limits.Groups = 7

@@ -69,7 +69,7 @@ func TestGradientsOfRandomGraphsEqualReference(t *testing.T) {
 
 // checkTwoRuns runs an entry twice in a row, since states that were overwritten
 // too early show in the second run at the latest. That run is judged by the
-// states which the first left: rounded, they may settle a maximum otherwise.
+// states of the first: rounded, they may decide a maximum differently.
 func checkTwoRuns(t *testing.T, g *ir.Graph, inputs map[string]*ir.Array, target plan.Target) {
 	checkRuns(t, 2, g, inputs, target)
 }
