@@ -3,7 +3,7 @@
 //	go run ./demo/build FOLDER
 //
 // digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and
-// for each model the plan made of it ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
+// for each model the plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
 // WebGPU, with variants for the CPU, which only the large GPT has not.
 package main
 

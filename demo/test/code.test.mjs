@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), 'rlx-code-'));
 
 after(() => rmSync(folder, { recursive: true }));
 
-/** Imports the code as it stands, with the package that was built. */
+/** Imports the unchanged code, with the package that was built. */
 function load(model) {
   const file = join(folder, `${model}.mjs`), code = read(`../web/code/${model}.js`).toString();
   writeFileSync(file, code.replace("'@rlx-go/rlx'", `'${new URL('../../js/dist/index.js', import.meta.url)}'`));

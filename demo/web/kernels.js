@@ -70,7 +70,7 @@ function opsOf({ name }) {
 
 /**
  * The names of the tensors that a dispatch reads and writes, of those that have names. An output
- * lies where others were before: it is what the last dispatch that writes there leaves.
+ * shares memory with earlier ones: its content is that of the last dispatch that writes there.
  */
 function slotsOf(plan, entry, dispatch) {
   const overlaps = (slot, { buffer, offset, bytes }) => slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes;

@@ -313,7 +313,7 @@ test('weights are saved and loaded, by keyboard where there is one', async (t) =
   assert.deepEqual(page.problems, []);
 });
 
-/** Files that are no weights of the MLP, made of one that is: what is wrong with each, and what the page says. */
+/** Invalid files of the MLP's weights, made from a valid one: the fault of each, and the page's message. */
 const damaged = [
   ['empty', /cut short/], ['cut', /cut short|does not fit/], ['noise', /cut short/],
   ['without w2', /w2 is missing/], ['with another', /has no w9/], ['turned', /w1 is f32\[128,64\], not f32\[64,128\]/],

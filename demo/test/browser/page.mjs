@@ -5,7 +5,7 @@ import { openChromium, plainHost } from '../../../js/test/rig/chromium.mjs';
 import { serve } from '../../../js/test/rig/serve.mjs';
 import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 
-/** Where tests leave screenshots, for people. */
+/** The folder in which tests save screenshots. */
 export const shots = new URL('../../../build/demo/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 

@@ -21,8 +21,8 @@ func (textPrinter) Dialect() dtype.Dialect               { return dtype.WGSL }
 func (textPrinter) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
 // TestMemoryOfRandomGraphsKeepsLiveValues follows the steps of plans and keeps
-// for every place the tensor that was written there last. What a kernel reads,
-// and results must not be overwritten before.
+// for every place the tensor that was written there last. Operands of kernels
+// and results must not be overwritten before they are read.
 func TestMemoryOfRandomGraphsKeepsLiveValues(t *testing.T) {
 	steps := 0
 	for seed := range uint64(300) {
