@@ -5,15 +5,11 @@ import { Editor } from './playground/editor.js';
 import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
 import { Inspector } from './playground/inspector.js';
+import { Runner } from './playground/runner.js';
 import { pack, unpack } from './playground/share.js';
 
 const figures = new Figures(find('figures')), inspector = new Inspector();
 const editor = new Editor(find('editor'), { onInput: () => { find('example').value = ''; }, onRun: () => run() });
-
-/** The worker of the run under way. */
-let worker;
-/** The compiler's module, which all runs share. */
-let compiler;
 
 /** The losses of a training, as a chart of a point a report. */
 const losses = new Map();
@@ -48,11 +44,10 @@ const handlers = {
   },
 };
 
-let begun;
+const runner = new Runner(handlers);
 
 /** Runs what is in the editor; what runs already ends. */
-async function run() {
-  worker?.terminate();
+function run() {
   figures.clear();
   inspector.clear();
   losses.clear();
@@ -62,25 +57,13 @@ async function run() {
   select('result');
   find('run').textContent = 'Stop';
   find('state').textContent = 'Running …';
-  const mine = worker = new Worker(new URL('playground/worker.js', import.meta.url), { type: 'module' });
-  mine.onmessage = ({ data }) => { if (worker === mine) handlers[data.type](data); };
-  mine.onerror = (event) => { if (worker === mine) handlers.failed({ kind: 'Error', message: event.message || 'the program could not be started' }); };
-  begun = performance.now();
-  compiler ??= WebAssembly.compileStreaming(fetch('/rlx/rlx.wasm'));
-  try {
-    const module = await compiler;
-    mine.postMessage({ source: editor.source, compiler: module });
-  } catch (reason) {
-    compiler = undefined;
-    handlers.failed({ kind: 'Error', message: `the compiler cannot be loaded: ${reason.message}` });
-  }
+  return runner.run(editor.source);
 }
 
 function finish(how) {
-  worker?.terminate();
-  worker = undefined;
+  const seconds = runner.stop();
   find('run').textContent = 'Run';
-  find('state').textContent = `${how} after ${((performance.now() - begun) / 1000).toFixed(1)} s.`;
+  find('state').textContent = `${how} after ${seconds.toFixed(1)} s.`;
   say(find('state').textContent);
 }
 
@@ -105,7 +88,7 @@ for (const [i, name] of tabs.entries()) {
   });
 }
 
-on('run', 'click', () => worker ? finish('Stopped') : run());
+on('run', 'click', () => runner.running ? finish('Stopped') : run());
 on('share', 'click', async () => {
   history.replaceState(null, '', `#code=${await pack(editor.source)}`);
   await navigator.clipboard.writeText(location.href);

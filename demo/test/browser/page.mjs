@@ -17,7 +17,7 @@ export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plain
  * @param {{path?: string, init?: (() => void)[], prepare?: (page) => unknown}} options and those of
  *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens
  */
-export async function openDemo(t, server, { path = '/', init = [], prepare, ...options } = {}) {
+export async function openDemo(t, server, { path = '/digits.html', init = [], prepare, ...options } = {}) {
   const browser = await openChromium(options);
   t.after(() => browser.close());
   const page = await browser.open();
