@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
-	{"demo", "js", "native/opsdoc", "internal/applecheck/whole", "internal/coreml/suite"},
+	{"demo", "js", "native/opsdoc", "native/rlx", "internal/applecheck/whole", "internal/coreml/suite"},
 }
 
 const module = "github.com/rlx-go/rlx"
