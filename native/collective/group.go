@@ -224,6 +224,7 @@ func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
 	}
 	for rank := range g.Size() {
 		if other := part(all, rank, g.Size()); [32]byte(other) != [32]byte(all) {
+			_ = g.Barrier(ctx) // all ranks have compared before one aborts the group
 			fault := &Fault{Kind: ErrMismatch, Peer: rank, Err: fmt.Errorf("%s is %.4x, and %.4x on rank 0", what, other, all)}
 			return g.fail(nil, fault)
 		}

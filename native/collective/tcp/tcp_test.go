@@ -20,7 +20,7 @@ import (
 )
 
 // freeAddress returns an address of this machine that nobody listens at.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,7 +31,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // join returns the groups of n ranks in this process, connected by TCP.
-func join(t *testing.T, n int, o collective.Options) []*collective.Group {
+func join(t testing.TB, n int, o collective.Options) []*collective.Group {
 	t.Helper()
 	address, groups := freeAddress(t), make([]*collective.Group, n)
 	for rank, err := range each(n, func(rank int) (err error) {
@@ -369,6 +369,33 @@ func TestRunsAreKeptApart(t *testing.T) {
 	}) {
 		if !errors.Is(err, collective.ErrJoin) || !strings.Contains(err.Error(), "3 ranks") {
 			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// BenchmarkAllReduce sums a bucket of gradients over ranks on this machine. A rank sends 2·(n−1)/n of
+// it.
+func BenchmarkAllReduce(b *testing.B) {
+	for _, n := range []int{2, 4} {
+		for _, bytes := range []int{4 << 10, 25 << 20} {
+			b.Run(fmt.Sprint(n, "x", bytes), func(b *testing.B) {
+				groups := join(b, n, collective.Options{})
+				b.SetBytes(int64(bytes))
+				b.ResetTimer()
+				for rank, err := range each(n, func(rank int) error {
+					send, recv := make([]byte, bytes), make([]byte, bytes)
+					for range b.N {
+						if err := groups[rank].AllReduce(b.Context(), ir.F32, collective.Sum, send, recv); err != nil {
+							return err
+						}
+					}
+					return nil
+				}) {
+					if err != nil {
+						b.Fatalf("rank %d: %v", rank, err)
+					}
+				}
+			})
 		}
 	}
 }
