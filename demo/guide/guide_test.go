@@ -87,7 +87,7 @@ func TestTheGuideShowsThePrograms(t *testing.T) {
 }
 
 // names finds the names of packages of this module in the table of other systems' names.
-var names = regexp.MustCompile("(?:nn|ops|optim|autodiff|rlx)\\.[A-Z]\\w*")
+var names = regexp.MustCompile(`(?:nn|ops|optim|autodiff|rlx)\.[A-Z]\w*`)
 
 // TestTheTableNamesWhatThereIs looks up each name in the last column of the table in the exported API.
 func TestTheTableNamesWhatThereIs(t *testing.T) {
