@@ -54,6 +54,8 @@ func TestGolden(t *testing.T) {
 		{"plan", []string{"plan", file, "-size", "batch=4", "-o", made}},
 		{"check-plan", []string{"check", made}},
 		{"show-plan", []string{"show", made}},
+		{"check-onnx", []string{"check", filepath.Join("testdata", "tiny.onnx"), "-device", "cpu"}},
+		{"run-onnx", []string{"run", filepath.Join("testdata", "tiny.onnx"), "-size", "batch=1", "-device", "cpu", "-in", "x=[[2,4]]"}},
 		{"completion-bash", []string{"completion", "bash"}},
 		{"completion-fish", []string{"completion", "fish"}},
 	} {
@@ -87,6 +89,7 @@ func TestWrongCommandLines(t *testing.T) {
 		return name
 	}
 	broken, cut := write("broken.txt", "graph \"g\" {\n  %0 = input \"x\"\n"), write("cut.rlxp", "RLXP\x01\x00")
+	torn := write("torn.onnx", "\xff\xff")
 	data := filepath.Join(folder, "data.safetensors")
 	if err := safetensors.WriteFile(data, rlx.Inputs{"x": rlx.Float32s([]float32{1, 2}, 1, 2)}, nil); err != nil {
 		t.Fatal(err)
@@ -108,6 +111,9 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"check", "absent.txt"}, exitError, "absent.txt"},
 		{[]string{"check", broken}, exitError, "broken.txt:3:"},
 		{[]string{"check", cut}, exitError, "damaged plan"},
+		{[]string{"check", torn}, exitError, "damaged ONNX"},
+		{[]string{"show", filepath.Join("testdata", "tiny.onnx")}, exitUsage, "-size batch=8"},
+		{[]string{"show", filepath.Join("testdata", "tiny.onnx"), "-size", "batch=1,depth=1"}, exitUsage, "names no symbol"},
 		{[]string{"check", file, "-device", "abacus"}, exitError, `unknown device "abacus"`},
 		{[]string{"show", file}, exitUsage, "-size batch=8"},
 		{[]string{"show", file, "-size", "batch"}, exitUsage, "as batch=8"},

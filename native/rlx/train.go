@@ -42,7 +42,7 @@ axis of the input. Progress is written to the standard error.`,
 			if err != nil {
 				return err
 			}
-			return l.train(ctx, m, o, device, std)
+			return l.train(ctx, m.module, o, device, std)
 		}
 	},
 }
