@@ -31,6 +31,7 @@ type testCase struct {
 	names   []string
 	rtol    float64
 	atol    float64
+	sizes   map[string]int // of symbols, by the inputs
 }
 
 func loadCase(folder string) (*testCase, error) {
@@ -55,6 +56,7 @@ func loadCase(folder string) (*testCase, error) {
 			return nil, err
 		}
 		c.names, c.in = append(c.names, in.Name), append(c.in, a)
+		c.bind(in, a)
 	}
 	for i := range c.model.Outputs() {
 		a, err := loadTensor(folder, "output", i)
@@ -64,6 +66,18 @@ func loadCase(folder string) (*testCase, error) {
 		c.out = append(c.out, a)
 	}
 	return c, nil
+}
+
+// bind gives the symbols of an input's shape the sizes of its value.
+func (c *testCase) bind(in onnx.Info, a *ir.Array) {
+	if c.sizes == nil {
+		c.sizes = map[string]int{}
+	}
+	for axis, d := range in.Shape {
+		if a != nil && axis < len(a.Dims) && len(d.Symbols()) == 1 {
+			c.sizes[d.String()] = a.Dims[axis]
+		}
+	}
 }
 
 // loadTensor returns nil for a value that is no tensor, or one of strings.
@@ -86,7 +100,7 @@ func loadTensor(folder, prefix string, i int) (*ir.Array, error) {
 func (c *testCase) importCase() (*onnx.Import, map[string]*ir.Array, error) {
 	fixed := map[string]*ir.Array{}
 	for {
-		m, err := c.model.Import(onnx.Options{Values: fixed, MaxSteps: 64})
+		m, err := c.model.Import(onnx.Options{Values: fixed, Sizes: c.sizes, MaxSteps: 64})
 		var need *onnx.NeedError
 		if !errors.As(err, &need) {
 			return m, fixed, err
@@ -230,6 +244,27 @@ func (c *testCase) differentiate(g *ir.Graph, fixed map[string]*ir.Array) error 
 		return errors.New(apart.Check)
 	}
 	return err
+}
+
+// TestModels compares models of other projects with the results of onnxruntime, which `make test-onnx`
+// writes to a folder.
+func TestModels(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join(os.Getenv("RLX_ONNX_MODELS"), "*"))
+	if err == nil && (len(folders) == 0 || os.Getenv("RLX_ONNX_MODELS") == "") {
+		err = errors.New("$RLX_ONNX_MODELS names no folder of models: make test-onnx does")
+	}
+	backendtest.Require(t, "onnx", err)
+	for _, f := range folders {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			c, err := loadCase(f)
+			if err == nil {
+				err = c.run(t.Context(), &result{})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 var update = flag.Bool("update", false, "write NODES.md")
