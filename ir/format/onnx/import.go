@@ -24,6 +24,10 @@ type Options struct {
 	Files fs.FS
 	// Frozen declares the weights as parameters that optimizers leave as they are.
 	Frozen bool
+	// Narrow computes with i32 in place of int64 wherever all values are shown to be in its range: sizes,
+	// indices, constants, and what is computed of them; the outputs that are made of those are i32. Int64
+	// inputs become i32: the caller has such values. It is for devices without i64, as WebGPU.
+	Narrow bool
 	// MaxSteps bounds the turns of loops whose number of turns is not known; 0 is no bound.
 	MaxSteps int
 }
@@ -85,6 +89,9 @@ func (m *Model) Import(o Options) (*Import, error) {
 		return nil, err
 	}
 	g, err := finish()
+	if err == nil && o.Narrow {
+		g, err = narrowed(g)
+	}
 	if err != nil {
 		return nil, err
 	}
