@@ -202,7 +202,6 @@ func (c *call) loop() {
 	turns, known := c.turns()
 	start := c.has(1) && c.in[1].array(c.im) == nil
 	if !lists {
-		calls := c.im.calls
 		if known && !start && c.staysTrue(y) {
 			c.loopScan(y, turns)
 		} else {
@@ -211,7 +210,6 @@ func (c *call) loop() {
 		if c.err == nil && c.b.Err() == nil {
 			return
 		}
-		c.im.calls = calls
 	}
 	first := cmpErr(c.err, c.b.TakeErr())
 	if first != nil && (!known || turns > unrollLimit || turns*len(y.g.nodes) > unrollLimit) {
