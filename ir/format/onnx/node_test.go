@@ -160,7 +160,7 @@ func (c *testCase) run(ctx context.Context, r *result) error {
 	}
 	r.gradient = c.differentiate(m.Graph, fixed)
 	r.long = longs(m.Graph) > 0
-	if r.long && c.fits() {
+	if r.long && c.fits() && len(m.Weights) == 0 {
 		if r.narrow, err = c.narrow(m.Graph, fixed); err != nil {
 			return err
 		}
