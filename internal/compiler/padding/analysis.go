@@ -214,9 +214,13 @@ func (a *Analysis) composite(n *ir.Node, in [][]ir.Extent) error {
 	return nil
 }
 
-// probes are sizes for which the body of a composite is built: small ones, and some beyond thresholds
-// of algorithms.
-var probes = []int{1, 2, 3, 8, 37, 130}
+// probes are factors of the sizes for which the body of a composite is built: small and large ones, odd
+// ones and those that divide. Each symbol has a prime of its own beside, so that no two axes happen to
+// have one size.
+var (
+	probes = []int{1, 12, 24}
+	primes = []int{5, 7, 11, 13, 17, 19, 23}
+)
 
 // checkBody returns an error if the body of a composite is built in another way for constant sizes than
 // for symbolic ones: its rules would then be those of another algorithm.
@@ -238,10 +242,11 @@ func (a *Analysis) checkBody(n *ir.Node, body *ir.Graph) error {
 		return err
 	}
 	symbols := symbolsOf(alone)
-	for _, size := range probes {
+	built := false
+	for _, factor := range probes {
 		sizes := map[string]int{}
-		for _, s := range symbols {
-			sizes[s] = size
+		for i, s := range symbols {
+			sizes[s] = factor * primes[i%len(primes)]
 		}
 		bound, err := alone.Bind(sizes)
 		if err != nil {
@@ -254,6 +259,10 @@ func (a *Analysis) checkBody(n *ir.Node, body *ir.Graph) error {
 		if got, err := body.Bind(sizes); err != nil || !got.Equal(want) {
 			return refuse("its algorithm depends on its sizes")
 		}
+		built = true
+	}
+	if !built {
+		return refuse("its sizes are too special to be tried")
 	}
 	a.checked[form] = true
 	return nil

@@ -30,6 +30,9 @@ func SizeOf(input string) (ir.Dim, bool) {
 	return d, err == nil
 }
 
+// SizeInput returns the name of the input that holds a true size.
+func SizeInput(d ir.Dim) string { return sizePrefix + d.String() }
+
 func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 
 func compareDims(x, y ir.Dim) int { return cmp.Compare(x.String(), y.String()) }
@@ -45,7 +48,7 @@ func (a *Analysis) Graph(bound map[string]int) (*ir.Graph, error) {
 		sizes := map[ir.Dim]ir.Value{}
 		e := &emitter{b: b, bound: bound, open: a.open, size: func(d ir.Dim) ir.Value {
 			if _, known := sizes[d]; !known {
-				sizes[d] = b.Input(sizePrefix+d.String(), ir.I32)
+				sizes[d] = b.Input(SizeInput(d), ir.I32)
 			}
 			return sizes[d]
 		}}
@@ -280,7 +283,7 @@ func (e *emitter) closed(b *ir.Builder, a *Analysis, sizes []ir.Dim, first int) 
 	sub := &emitter{b: b, bound: e.bound, open: e.open, size: func(d ir.Dim) ir.Value { return known[d] }}
 	in := sub.ports(a, 0, first)
 	for _, d := range sizes {
-		known[d] = b.Input(sizePrefix+d.String(), ir.I32)
+		known[d] = b.Input(SizeInput(d), ir.I32)
 	}
 	return sub, append(in, sub.ports(a, first, len(a.graph.Ports()))...)
 }

@@ -57,12 +57,12 @@ type marker struct {
 	lists int
 }
 
-func (*marker) Int(string, *int)         {}
-func (*marker) Ints(string, *[]int)      {}
-func (*marker) Float(string, *float64)   {}
-func (*marker) Bool(string, *bool)       {}
-func (*marker) Text(string, *string)     {}
-func (*marker) DType(string, *ir.DType)  {}
+func (*marker) Int(string, *int)        {}
+func (*marker) Ints(string, *[]int)     {}
+func (*marker) Float(string, *float64)  {}
+func (*marker) Bool(string, *bool)      {}
+func (*marker) Text(string, *string)    {}
+func (*marker) DType(string, *ir.DType) {}
 func (m *marker) Dims(_ string, p *[]ir.Dim) {
 	m.lists++
 	dims := slices.Clone(*p)
