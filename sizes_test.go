@@ -176,3 +176,51 @@ func TestOpenSizesRefuse(t *testing.T) {
 		t.Errorf("no elements: %v", err)
 	}
 }
+
+// TestOpenBatchTrains trains with batches of several sizes, padded and compiled for each of them.
+func TestOpenBatchTrains(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("batch"), ir.N(3))
+		h := nn.LayerNorm(b, ops.Gelu(b, nn.Linear(b, x, 8)))
+		b.Output("loss", ops.MSE(b, nn.Linear(b, h, 1), b.Input("y", ir.F32, ir.Sym("batch"), ir.N(1)), ops.LossMean))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses := map[bool][]float32{}
+	for _, exact := range []bool{false, true} {
+		trainer, err := session.Train(t.Context(), loss, rlx.Training{Rate: 0.02, Sizes: map[string]rlx.Size{"batch": {Exact: exact}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range 24 {
+			n := []int{8, 8, 3, 5}[step%4]
+			x, y := make([]float32, 3*n), make([]float32, n)
+			for i := range x {
+				x[i] = float32(math.Sin(float64(i*step + i)))
+				y[i/3] += x[i]
+			}
+			if err := trainer.Step(t.Context(), rlx.Inputs{"x": rlx.Float32s(x, n, 3), "y": rlx.Float32s(y, n, 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if losses[exact], err = trainer.Losses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := trainer.Program().Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range losses[true] {
+		if got := losses[false][i]; math.Abs(float64(got-want)) > 1e-4*(1+math.Abs(float64(want))) {
+			t.Errorf("step %d: the loss is %v, want %v", i, got, want)
+		}
+	}
+	if first, last := losses[true][0], losses[true][20]; !(last < first) {
+		t.Errorf("the loss goes from %v to %v", first, last)
+	}
+}

@@ -16,6 +16,10 @@ type part struct {
 // reshape regroups the parts of axes. An axis that is split or merged within the padding of a part has
 // true elements at other positions than the padded array has them.
 func reshape(p *ir.Padding) error {
+	if p.Node.Types()[0].Shape.Size().Is(0) {
+		p.Out = [][]ir.Extent{p.Extents(p.Node.Types()[0].Shape)}
+		return nil
+	}
 	var parts []part
 	for axis, e := range p.In[0] {
 		for _, d := range p.At(0, axis) {
