@@ -2,6 +2,7 @@ package padding
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -15,7 +16,8 @@ type Analysis struct {
 	nodes   []decision
 	extents [][][]ir.Extent // by node and result
 	zero    map[ir.Value]bool
-	sizes   map[ir.Dim]bool // sizes that must be valid for the true sizes
+	sizes   map[ir.Dim]bool // sizes of arrays, which the bound sizes must not make smaller
+	least   map[ir.Dim]bool // sizes that the true sizes must make valid
 	forms   *ir.Forms       // of composites
 	checked map[int]bool    // by form, composites whose bodies do not depend on sizes
 }
@@ -70,7 +72,7 @@ func memoized(f func(d ir.Dim) bool) func(d ir.Dim) bool {
 
 func newAnalysis(g *ir.Graph, open func(ir.Dim) bool) *Analysis {
 	return &Analysis{
-		graph: g, open: open, zero: map[ir.Value]bool{}, sizes: map[ir.Dim]bool{},
+		graph: g, open: open, zero: map[ir.Value]bool{}, sizes: map[ir.Dim]bool{}, least: map[ir.Dim]bool{},
 		nodes: make([]decision, len(g.Nodes())), extents: make([][][]ir.Extent, len(g.Nodes())),
 		forms: ir.NewForms(), checked: map[int]bool{},
 	}
@@ -81,9 +83,8 @@ func (a *Analysis) inner(g *ir.Graph, in [][]ir.Extent) (*Analysis, error) {
 	sub := newAnalysis(g, a.open)
 	sub.forms, sub.checked = a.forms, a.checked
 	err := sub.run(in)
-	for d := range sub.sizes {
-		a.sizes[d] = true
-	}
+	maps.Copy(a.sizes, sub.sizes)
+	maps.Copy(a.least, sub.least)
 	return sub, err
 }
 
@@ -111,7 +112,7 @@ func (a *Analysis) run(in [][]ir.Extent) error {
 	return nil
 }
 
-// require records sizes that the true sizes must make valid.
+// require records sizes of arrays.
 func (a *Analysis) require(dims ...ir.Dim) {
 	for _, d := range dims {
 		if _, constant := d.Const(); !constant {
@@ -177,7 +178,9 @@ func (a *Analysis) apply(n *ir.Node, in [][]ir.Extent, rule func(p *ir.Padding) 
 	if err := rule(p); err != nil {
 		return err
 	}
-	a.require(p.Least...)
+	for _, d := range p.Least {
+		a.least[d] = true
+	}
 	a.extents[n.ID()] = p.Out
 	for _, axes := range p.Out {
 		for _, e := range axes {
@@ -321,6 +324,11 @@ func (a *Analysis) Output(i int) []ir.Extent {
 // Check returns an error unless the graph padded to the bound sizes serves the true sizes, which an exact
 // graph may still do.
 func (a *Analysis) Check(sizes, bound map[string]int) error {
+	for _, d := range slices.SortedFunc(keys(a.least), compareDims) {
+		if _, err := d.Bind(sizes); err != nil {
+			return err
+		}
+	}
 	for _, d := range slices.SortedFunc(keys(a.sizes), compareDims) {
 		n, err := d.Bind(sizes)
 		if err != nil {

@@ -38,11 +38,13 @@ func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 func compareDims(x, y ir.Dim) int { return cmp.Compare(x.String(), y.String()) }
 
 // Graph returns the padded graph with its symbols bound: the ports and outputs of the graph, and an
-// input for each true size that it reads ([SizeOf]). The errors are those of [Analysis.Check] and
+// input for each true size that it reads ([SizeOf]). The errors are those of [ir.Dim.Bind] and
 // [ir.Graph.Bind].
 func (a *Analysis) Graph(bound map[string]int) (*ir.Graph, error) {
-	if err := a.Check(bound, bound); err != nil {
-		return nil, err
+	for _, d := range slices.SortedFunc(keys(a.sizes), compareDims) {
+		if _, err := d.Bind(bound); err != nil {
+			return nil, err
+		}
 	}
 	return ir.Transform(a.graph.Name(), func(b *ir.Builder) {
 		sizes := map[ir.Dim]ir.Value{}

@@ -110,7 +110,8 @@ func pad(p *ir.Padding) error {
 	a, x := p.Node.Attrs().(*ops.PadAttrs), p.Node.Input(0).Shape()
 	out := slices.Clone(p.In[0])
 	shape := p.Node.Types()[0].Shape
-	var masked, moved []int
+	var masked []int
+	moved, emits := make([]bool, len(x)), false
 	for axis := range x {
 		if a.Low[axis].Is(0) && a.High[axis].Is(0) && a.Interior[axis] == 0 {
 			continue
@@ -120,21 +121,20 @@ func pad(p *ir.Padding) error {
 			return err
 		}
 		out[axis] = ir.ExtentOf(shape[axis])
+		p.Least = append(p.Least, a.Low[axis], a.High[axis])
 		if p.IsOpen(e) {
 			masked = append(masked, axis)
 			if a.Interior[axis] > 0 {
 				p.Least = append(p.Least, x[axis].Sub(ir.N(1)))
 			}
 		}
-		if p.Open(a.Low[axis]) {
-			if a.Interior[axis] > 0 {
-				return refuse("axis %d has open padding before it, and padding between its elements", axis)
-			}
-			moved = append(moved, axis)
+		if moved[axis] = p.Open(a.Low[axis]); moved[axis] && a.Interior[axis] > 0 {
+			return refuse("axis %d has open padding before it, and padding between its elements", axis)
 		}
+		emits = emits || p.IsOpen(e) || moved[axis] || p.Open(a.High[axis])
 	}
 	p.Out = [][]ir.Extent{out}
-	if len(masked)+len(moved) == 0 {
+	if !emits {
 		return nil
 	}
 	p.Emit = func(e ir.PadEmitter, in []ir.Value) []ir.Value {
@@ -146,19 +146,27 @@ func pad(p *ir.Padding) error {
 	return nil
 }
 
-// padded pads with low padding of true sizes along the moved axes: x is padded at its end, and read from
-// as much before its begin.
-func padded(e ir.PadEmitter, a *ops.PadAttrs, shape ir.Shape, moved []int, in []ir.Value) ir.Value {
+// padded pads x to a shape, or crops it where its padding is longer. Along moved axes x is padded by the
+// bound size of the low padding, and read from as much before the begin of that as the true one is
+// shorter.
+func padded(e ir.PadEmitter, a *ops.PadAttrs, shape ir.Shape, moved []bool, in []ir.Value) ir.Value {
 	b := e.Builder()
-	low, high := make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape))
-	for axis := range shape {
-		low[axis], high[axis] = ir.N(e.Bound(a.Low[axis])), ir.N(e.Bound(a.High[axis]))
+	low, high, zero, size := make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape))
+	for axis, d := range shape {
+		before, all := e.Bound(a.Low[axis]), e.Bound(d)
+		length := before + max(0, (bound(in[0].Dim(axis))-1)*(a.Interior[axis]+1)+1)
+		low[axis], high[axis] = ir.N(before), ir.N(max(0, all-length))
+		if zero[axis], size[axis] = ir.N(0), ir.N(all); moved[axis] {
+			size[axis] = ir.N(max(all, length))
+		}
 	}
-	y := ops.PadDims(b, in[0], in[1], low, high, a.Interior)
-	for _, axis := range moved {
-		less := ops.Sub(b, ops.Const(b, ir.I32, float64(e.Bound(a.Low[axis]))), e.Size(a.Low[axis]))
-		places := ops.Add(b, ops.Iota(b, ir.I32, 0, y.Dim(axis)), less)
-		y = filledWindow(b, y, axis, places, in[1])
+	y := ops.Slice(b, ops.PadDims(b, in[0], in[1], low, high, a.Interior), zero, size, nil)
+	for axis, d := range shape {
+		if moved[axis] {
+			less := ops.Sub(b, ops.Const(b, ir.I32, float64(bound(low[axis]))), e.Size(a.Low[axis]))
+			places := ops.Iota(b, ir.I32, 0, ir.N(e.Bound(d)))
+			y = filledWindow(b, y, axis, ops.Add(b, places, ops.BroadcastTo(b, less, places.Shape())), in[1])
+		}
 	}
 	return y
 }
@@ -168,8 +176,9 @@ func filledWindow(b *ir.Builder, x ir.Value, axis int, places, value ir.Value) i
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	inside := ops.Lt(b, places, ops.Const(b, ir.I32, float64(bound(x.Dim(axis)))))
-	return ops.Select(b, ops.BroadcastInDim(b, inside, x.Shape(), []int{axis}), window(b, x, axis, places), ops.BroadcastTo(b, value, x.Shape()))
+	inside := ops.Lt(b, places, ops.ConstLike(b, places, float64(bound(x.Dim(axis)))))
+	y := window(b, x, axis, places)
+	return ops.Select(b, ops.BroadcastInDim(b, inside, y.Shape(), []int{axis}), y, ops.BroadcastTo(b, value, y.Shape()))
 }
 
 func bound(d ir.Dim) int {

@@ -307,15 +307,9 @@ func unified(p *ir.Padding, axis int) (ir.Extent, error) {
 func dot(p *ir.Padding) error {
 	a := p.Node.Attrs().(*ops.DotAttrs)
 	for i, l := range a.LhsContract {
-		e, err := p.Unify(p.In[0][l], p.In[1][a.RhsContract[i]])
-		if err != nil {
+		if err := fillPair(p, l, a.RhsContract[i]); err != nil {
 			return err
 		}
-		if e == nil {
-			e = p.At(0, l)
-		}
-		p.Fill(0, l, e, zeros(p.Node.Input(0).DType()))
-		p.Fill(1, a.RhsContract[i], e, zeros(p.Node.Input(1).DType()))
 	}
 	var out []ir.Extent
 	for i, l := range a.LhsBatch {
@@ -339,25 +333,34 @@ func dot(p *ir.Padding) error {
 	return nil
 }
 
+// fillPair fills the padding of a contracted axis of both operands with zeros.
+func fillPair(p *ir.Padding, lhs, rhs int) error {
+	e, err := p.Unify(p.In[0][lhs], p.In[1][rhs])
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		e = p.At(0, lhs)
+	}
+	p.Fill(0, lhs, e, zeros(p.Node.Input(0).DType()))
+	p.Fill(1, rhs, e, zeros(p.Node.Input(1).DType()))
+	return nil
+}
+
 // conv fills the padding of features and spatial axes with zeros, as the convolution itself pads.
 func conv(p *ir.Padding) error {
 	a := p.Node.Attrs().(*ops.ConvAttrs)
 	l, r := a.Lhs, a.Rhs
-	grouped := !a.FeatureGroups.Is(1) || !a.BatchGroups.Is(1)
-	if grouped && (p.IsOpen(p.At(0, l[1])) || p.IsOpen(p.At(1, r[0])) || p.IsOpen(p.At(1, r[1])) || !a.BatchGroups.Is(1) && p.IsOpen(p.At(0, l[0]))) {
+	grouped := !a.FeatureGroups.Is(1)
+	open := func(operand, axis int) bool { return p.IsOpen(p.At(operand, axis)) }
+	if grouped && (open(0, l[1]) || open(1, r[1])) || !a.BatchGroups.Is(1) && open(0, l[0]) || (grouped || !a.BatchGroups.Is(1)) && open(1, r[0]) {
 		return refuse("an axis that is divided into groups is open")
 	}
 	zero := zeros(p.Node.Input(0).DType())
-	features, err := p.Unify(p.In[0][l[1]], p.In[1][r[1]])
-	if !grouped && err != nil {
-		return err
-	}
 	if !grouped {
-		if features == nil {
-			features = p.At(0, l[1])
+		if err := fillPair(p, l[1], r[1]); err != nil {
+			return err
 		}
-		p.Fill(0, l[1], features, zero)
-		p.Fill(1, r[1], features, zero)
 	}
 	out := p.Extents(p.Node.Types()[0].Shape)
 	if out[a.Out[1]] = p.At(1, r[0]); a.BatchGroups.Is(1) {

@@ -87,8 +87,6 @@ func choices(s ir.Sample, f func(size int, at []place)) {
 			sizes[d] = true
 		}
 	}
-	dims := &marker{}
-	_ = dims
 	if s.Attrs != nil {
 		for d := 1; d <= 16; d++ {
 			m := &marker{size: d}
@@ -143,12 +141,12 @@ func paddedArray(a *ir.Array, dims []int) *ir.Array {
 		}
 	}
 	out.Round()
-	copyBox(out, a, a.Dims, false)
+	copyBox(out, a, a.Dims)
 	return out
 }
 
 // copyBox copies the elements of a box of the given sizes between arrays of the same rank.
-func copyBox(dst, src *ir.Array, box []int, _ bool) {
+func copyBox(dst, src *ir.Array, box []int) {
 	total := 1
 	for _, d := range box {
 		total *= d
@@ -189,7 +187,7 @@ func crop(t *testing.T, x *ir.Array, extents []ir.Extent, sizes map[string]int, 
 		t.Fatalf("the padded result has %v elements, extents %v", x.Dims, extents)
 	}
 	out := ir.NewArray(x.DType, box...)
-	copyBox(out, &src, box, true)
+	copyBox(out, &src, box)
 	out.Dims = dims
 	return out
 }
@@ -202,12 +200,16 @@ const (
 	refused
 	needsExact
 	equal
+	different
 )
 
 // tryPadded compares a padded graph with the exact one.
-func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, size int, tol irtest.Tolerance) (outcome, error) {
+func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, sizes map[string]int, tol irtest.Tolerance) (outcome, error) {
 	t.Helper()
-	sizes, bound := map[string]int{"n": size}, map[string]int{"n": size + more}
+	bound := map[string]int{}
+	for s, n := range sizes {
+		bound[s] = n + more
+	}
 	exact, err := g.Bind(sizes)
 	if err != nil {
 		return invalid, err
@@ -226,7 +228,6 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, size int, tol
 	if err := a.Check(sizes, bound); err != nil {
 		return needsExact, err
 	}
-	clear(a.zero) // garbage in the padding of inputs
 	if a, err = analyzeGarbage(g); err != nil {
 		t.Fatal(err)
 	}
@@ -247,8 +248,7 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, size int, tol
 	}
 	got, err := ir.Eval(padded, given, ir.EvalOptions{Bodies: true})
 	if err != nil {
-		t.Errorf("padded: %v\n%s", err, padded)
-		return equal, nil
+		return different, fmt.Errorf("padded: %w\n%s", err, padded)
 	}
 	if a.plain() {
 		tol = irtest.Tolerance{}
@@ -257,8 +257,7 @@ func tryPadded(t *testing.T, g *ir.Graph, in map[string]*ir.Array, size int, tol
 		x := crop(t, got[i], a.Output(i), sizes, bound, want[i].Dims)
 		for k := range want[i].Len() {
 			if !sameElement(x, want[i], k, tol) {
-				t.Errorf("output %d, element %d of %v: %v, want %v\n%s\n%s", i, k, want[i].Dims, x.Element(k), want[i].Element(k), g, padded)
-				return equal, nil
+				return different, fmt.Errorf("output %d, element %d of %v: %v, want %v\n%s\n%s", i, k, want[i].Dims, x.Element(k), want[i].Element(k), g, padded)
 			}
 		}
 	}
@@ -285,72 +284,101 @@ func analyzeGarbage(g *ir.Graph) (*Analysis, error) {
 	return a, a.run(in)
 }
 
+// trySamples calls f with what becomes of each sample of an op and of its gradient, for each way to make a
+// size of it open.
+func trySamples(t *testing.T, op ir.Op, f func(name string, o outcome, err error)) {
+	t.Helper()
+	d, _ := ir.Lookup(op)
+	if d.Samples == nil {
+		return
+	}
+	for i, s := range d.Samples() {
+		if slices.ContainsFunc(s.In, func(a *ir.Array) bool { return a.Len() > 3000 }) {
+			continue
+		}
+		_, n, err := irtest.SampleGraph(op, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		choices(s, func(size int, at []place) {
+			g, err := symbolicSample(op, s, at)
+			if err != nil {
+				return
+			}
+			tol := irtest.SampleTolerance(n, s, n.Types()[0].DType)
+			in, sizes := irtest.SampleInputs(s), map[string]int{"n": size}
+			name := fmt.Sprintf("%d %s %v", i, s.Name, at)
+			o, err := tryPadded(t, g, in, sizes, tol)
+			f(name+" value", o, err)
+			if n.NumResults() > 8 {
+				return
+			}
+			if g, err = autodiff.VJP(g); err != nil || addCotangents(g, in, sizes) != nil {
+				return
+			}
+			o, err = tryPadded(t, g, in, sizes, irtest.Tolerance{Abs: 100*tol.Abs + 1e-9, Rel: 100*tol.Rel + 1e-9})
+			f(name+" gradient", o, err)
+		})
+	}
+}
+
 // TestSamples holds every op: for each sample and each way to make a size of it open, the padded graph
 // has the results of the exact one, with garbage in all padding, or is refused. So have the gradients.
 func TestSamples(t *testing.T) {
 	for _, op := range ir.Ops() {
-		d, _ := ir.Lookup(op)
-		if d.Samples == nil {
-			continue
-		}
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
 			counts := map[outcome]int{}
-			var why []string
-			for i, s := range d.Samples() {
-				if slices.ContainsFunc(s.In, func(a *ir.Array) bool { return a.Len() > 3000 }) {
-					continue
+			trySamples(t, op, func(name string, o outcome, err error) {
+				counts[o]++
+				switch {
+				case o == different:
+					t.Errorf("%s: %v", name, err)
+				case o == refused:
+					t.Logf("%s: %s", name, strings.ReplaceAll(err.Error(), "\n", " "))
 				}
-				_, n, err := irtest.SampleGraph(op, s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				choices(s, func(size int, at []place) {
-					g, err := symbolicSample(op, s, at)
-					if err != nil || t.Failed() {
-						return
-					}
-					tol := irtest.SampleTolerance(n, s, n.Types()[0].DType)
-					for _, derived := range []bool{false, true} {
-						in, name := irtest.SampleInputs(s), "value"
-						if derived {
-							if n.NumResults() > 8 {
-								return
-							}
-							if g, err = autodiff.VJP(g); err != nil || addCotangents(g, in, size) != nil {
-								return
-							}
-							name = "gradient"
-							tol = irtest.Tolerance{Abs: 100*tol.Abs + 1e-9, Rel: 100*tol.Rel + 1e-9}
-						}
-						t.Run(fmt.Sprintf("%d %s/%v/%s", i, s.Name, at, name), func(t *testing.T) {
-							o, err := tryPadded(t, g, in, size, tol)
-							counts[o]++
-							if o == refused {
-								why = append(why, fmt.Sprintf("%v %s: %v", at, name, strings.ReplaceAll(err.Error(), "\n", " ")))
-							}
-						})
-					}
-				})
-			}
+			})
 			t.Logf("%d equal, %d refused, %d exact, %d invalid", counts[equal], counts[refused], counts[needsExact], counts[invalid])
-			slices.Sort(why)
-			for _, w := range slices.Compact(why) {
-				t.Log(w)
+		})
+	}
+}
+
+// TestRulesAreNeeded breaks each rule that writes into padding or reads by true sizes, and has a sample
+// or a model find it.
+func TestRulesAreNeeded(t *testing.T) {
+	for _, op := range slices.SortedFunc(keys(rules), func(x, y ir.Op) int { return strings.Compare(string(x), string(y)) }) {
+		t.Run(string(op), func(t *testing.T) {
+			rule, acts, found := rules[op], false, false
+			defer func() { rules[op] = rule }()
+			rules[op] = func(p *ir.Padding) error {
+				err := rule(p)
+				acts = acts || len(p.Fills) > 0 || p.Emit != nil
+				p.Fills, p.Emit = nil, nil
+				return err
+			}
+			trySamples(t, op, func(_ string, o outcome, _ error) { found = found || o == different })
+			for name := range models {
+				if acts && !found {
+					o, _ := tryModel(t, name)
+					found = o == different
+				}
+			}
+			if acts && !found {
+				t.Errorf("no sample of %s finds that its rule is broken", op)
 			}
 		})
 	}
 }
 
 // addCotangents adds values for the inputs of a gradient graph that the sample lacks.
-func addCotangents(g *ir.Graph, in map[string]*ir.Array, size int) error {
+func addCotangents(g *ir.Graph, in map[string]*ir.Array, sizes map[string]int) error {
 	for k, p := range g.Ports() {
 		if in[p.Name] != nil {
 			continue
 		}
 		dims := make([]int, p.Value.Rank())
 		for axis, d := range p.Value.Shape() {
-			n, err := d.Bind(map[string]int{"n": size})
+			n, err := d.Bind(sizes)
 			if err != nil {
 				return err
 			}
