@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rlx-go/rlx/internal/compiler/padding"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -36,9 +35,8 @@ type bucket struct {
 	exact   bool          // compiled without padding
 	ready   chan struct{} // closed when program and err are set
 	program native.Program
-	sizes   []ir.Dim  // true sizes that the program takes, by input
-	graph   *ir.Graph // that is compiled
-	buffers sync.Pool // of map[string]Tensor, padded inputs
+	ports   []native.Slot // the inputs of the program
+	buffers sync.Pool     // of map[string]Tensor, padded inputs
 	err     error
 	users   int  // guarded by openProgram.mu
 	evicted bool // guarded by openProgram.mu
@@ -119,18 +117,7 @@ func (p *openProgram) Slots(entry string) []native.Slot {
 		}
 		return p.base.Slots(entry)
 	}
-	var out []native.Slot
-	for _, port := range e.graph.Ports() {
-		if port.Kind == ir.InputPort {
-			out = append(out, openSlot(port.Name, native.Input, port.Value))
-		}
-	}
-	for _, o := range e.graph.Outputs() {
-		if !o.State {
-			out = append(out, openSlot(o.Name, native.Output, o.Value))
-		}
-	}
-	return out
+	return slices.Clone(e.slots)
 }
 
 func openSlot(name string, role native.Role, v ir.Value) native.Slot {
@@ -198,20 +185,15 @@ func (p *openProgram) fault(call string, err error) error {
 	return &native.Error{Backend: p.session.backend.Name(), Call: call, Kind: native.KindOf(err), Err: err}
 }
 
-// acquire returns the bucket for sizes, compiled. The caller releases it.
-func (p *openProgram) acquire(ctx context.Context, e *openEntry, sizes map[string]int) (*bucket, error) {
-	bound, err := e.buckets(sizes)
-	if err != nil {
-		return nil, err
-	}
-	exact := e.analysis == nil || hasZero(sizes) || e.analysis.Check(sizes, bound) != nil
-	if !exact {
-		b, err := p.compiled(ctx, e, bound, false)
+// acquire returns the bucket for a call, compiled. The caller releases it.
+func (p *openProgram) acquire(ctx context.Context, e *openEntry, c *call) (*bucket, error) {
+	if !c.exact {
+		b, err := p.compiled(ctx, e, c.bound, false)
 		if err == nil || !errors.Is(err, errNotPadded) {
 			return b, err
 		}
 	}
-	return p.compiled(ctx, e, sizes, true)
+	return p.compiled(ctx, e, c.sizes, true)
 }
 
 // errNotPadded is the error of a bucket whose sizes the padded graph cannot have, such as an odd one
@@ -322,20 +304,21 @@ func (b *bucket) close() error {
 
 // compile compiles a bucket.
 func (p *openProgram) compile(ctx context.Context, b *bucket) (err error) {
+	var g *ir.Graph
 	if b.exact {
-		b.graph, err = b.entry.graph.Bind(b.bound)
-	} else if b.graph, err = b.entry.analysis.Graph(b.bound); err != nil {
+		g, err = b.entry.graph.Bind(b.bound)
+	} else if g, err = b.entry.analysis.Graph(b.bound); err != nil {
 		return errors.Join(errNotPadded, err)
 	}
 	if err != nil {
 		return err
 	}
-	for _, port := range b.graph.Ports() {
-		if d, is := padding.SizeOf(port.Name); is && !b.exact {
-			b.sizes = append(b.sizes, d)
+	for _, port := range g.Ports() {
+		if port.Kind == ir.InputPort {
+			b.ports = append(b.ports, native.SlotOf(port.Name, native.Input, port.Value))
 		}
 	}
-	m, err := ir.NewModule(p.module.Name, ir.Entry{Name: b.entry.name, Graph: b.graph})
+	m, err := ir.NewModule(p.module.Name, ir.Entry{Name: b.entry.name, Graph: g})
 	if err != nil {
 		return err
 	}
@@ -363,7 +346,11 @@ func (p *openProgram) prepare(ctx context.Context, entry string, sizes map[strin
 		}
 		used[s] = n
 	}
-	b, err := p.acquire(ctx, e, used)
+	c, err := e.newCall(used)
+	if err != nil {
+		return p.fault(entry, err)
+	}
+	b, err := p.acquire(ctx, e, c)
 	if err != nil {
 		return p.fault(entry, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rlx-go/rlx/internal/compiler/padding"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -16,70 +15,60 @@ func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tenso
 	if e == nil {
 		return p.base.Run(ctx, entry, in)
 	}
-	sizes, b, err := p.choose(ctx, e, in)
-	if err != nil {
-		return nil, p.fault(entry, err)
-	}
-	given, padded, err := b.inputs(sizes, in)
-	if err != nil {
-		p.release(b)
-		return nil, p.fault(entry, err)
-	}
-	r, err := b.program.Run(ctx, entry, given)
-	if err != nil {
-		p.release(b)
+	if err := native.AcceptAll(p.session.backend.Name(), entry, e.slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
-	open := &openRun{Run: r, p: p, b: b, sizes: sizes, padded: padded, done: make(chan struct{})}
+	c, err := e.callOf(in)
+	if err != nil {
+		return nil, p.fault(entry, err)
+	}
+	b, err := p.acquire(ctx, e, c)
+	if err != nil {
+		return nil, p.fault(entry, err)
+	}
+	given, padded, err := b.inputs(c, in)
+	var r native.Run
+	if err == nil {
+		r, err = b.program.Run(ctx, entry, given)
+	}
+	if err != nil {
+		p.release(b)
+		return nil, p.fault(entry, err)
+	}
+	open := &openRun{Run: r, p: p, b: b, call: c, padded: padded, done: make(chan struct{})}
 	go open.finish()
 	return open, nil
 }
 
-// choose binds the symbols to the shapes of inputs, and returns the bucket for them.
-func (p *openProgram) choose(ctx context.Context, e *openEntry, in map[string]Tensor) (map[string]int, *bucket, error) {
-	if err := native.AcceptAll(p.session.backend.Name(), e.name, p.Slots(e.name), native.Input, in, true); err != nil {
-		return nil, nil, err
-	}
-	sizes, err := e.bind(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := p.acquire(ctx, e, sizes)
-	return sizes, b, err
-}
-
 // inputs returns the inputs of the compiled program, padded with zeros and with true sizes, and the
 // memory of those that are padded, which serves again after the run.
-func (b *bucket) inputs(sizes map[string]int, in map[string]Tensor) (given, padded map[string]Tensor, err error) {
+func (b *bucket) inputs(c *call, in map[string]Tensor) (given, padded map[string]Tensor, err error) {
 	if b.exact {
 		return in, nil, nil
 	}
-	given = make(map[string]Tensor, len(in)+len(b.sizes))
+	given = make(map[string]Tensor, len(b.ports))
 	if padded, _ = b.buffers.Get().(map[string]Tensor); padded == nil {
 		padded = map[string]Tensor{}
 	}
-	for _, port := range b.graph.Ports() {
+	for _, port := range b.ports {
 		x, is := in[port.Name]
-		if !is {
-			continue // a true size, or a parameter or state
-		}
-		dims, _ := port.Value.Shape().Ints()
-		if slices.Equal(x.Dims, dims) {
+		switch {
+		case !is:
+			if given[port.Name], err = c.input(port.Name); err != nil {
+				return nil, nil, err
+			}
+			continue
+		case slices.Equal(x.Dims, port.Dims):
 			given[port.Name] = x
 			continue
 		}
-		if padded[port.Name].Data == nil {
-			padded[port.Name] = native.Zeros(x.DType, dims...)
+		to, made := padded[port.Name]
+		if !made {
+			to = native.Zeros(x.DType, port.Dims...)
+			padded[port.Name] = to
 		}
-		copyInto(padded[port.Name], x)
-		given[port.Name] = padded[port.Name]
-	}
-	for _, d := range b.sizes {
-		n, err := d.Bind(sizes)
-		if err != nil {
-			return nil, nil, err
-		}
-		given[padding.SizeInput(d)] = native.Int32(int32(n))
+		copyInto(to, x)
+		given[port.Name] = to
 	}
 	return given, padded, nil
 }
@@ -89,7 +78,7 @@ type openRun struct {
 	native.Run
 	p      *openProgram
 	b      *bucket
-	sizes  map[string]int
+	call   *call
 	padded map[string]Tensor
 	done   chan struct{}
 	out    map[string]Tensor
@@ -102,7 +91,7 @@ func (r *openRun) finish() {
 	defer r.p.release(r.b)
 	out, err := r.Run.Wait(context.Background())
 	if err == nil && !r.b.exact {
-		out, err = r.b.crop(out, r.sizes)
+		out = r.call.crop(out)
 		r.b.buffers.Put(r.padded)
 	}
 	r.out, r.err = out, err
@@ -121,43 +110,6 @@ func (r *openRun) Wait(ctx context.Context) (map[string]Tensor, error) {
 	case <-ctx.Done():
 		return nil, r.p.fault("wait", ctx.Err())
 	}
-}
-
-// crop returns the true elements of outputs.
-func (b *bucket) crop(out map[string]Tensor, sizes map[string]int) (map[string]Tensor, error) {
-	cropped := make(map[string]Tensor, len(out))
-	for i, o := range b.entry.graph.Outputs() {
-		x, given := out[o.Name]
-		if o.State || !given {
-			continue
-		}
-		var full, box []int
-		dims := make([]int, 0, o.Value.Rank())
-		for _, e := range b.entry.analysis.Output(i) {
-			n := 1
-			for _, d := range e {
-				has, err := d.Bind(sizes)
-				if err != nil {
-					return nil, err
-				}
-				most, err := d.Bind(b.bound)
-				if err != nil {
-					return nil, err
-				}
-				box, full, n = append(box, has), append(full, most), n*has
-			}
-			dims = append(dims, n)
-		}
-		if slices.Equal(box, full) {
-			cropped[o.Name] = x
-			continue
-		}
-		y := native.Zeros(x.DType, box...)
-		copyBox(y.Data, x.Data, box, box, full, x.DType.Size())
-		y.Dims = dims
-		cropped[o.Name] = y
-	}
-	return cropped, nil
 }
 
 // Bind fixes the memory of inputs and outputs. Their shapes choose the open sizes at each start.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/padding"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
 )
 
 // Size says for what sizes a symbol is compiled: see [CompileOptions.Sizes]. Calls of other sizes are
@@ -86,6 +87,9 @@ type openEntry struct {
 	symbols  []string
 	analysis *padding.Analysis // nil if all symbols are exact
 	sizes    map[string]Size
+	slots    []native.Slot
+	measured []string // inputs with open sizes
+	calls    calls
 }
 
 // newOpenEntry analyses an entry.
@@ -101,6 +105,7 @@ func newOpenEntry(e ir.Entry, sizes map[string]Size) (*openEntry, error) {
 			return nil, ir.Errorf(ir.ErrSymbol, "entry %q: symbol %q is not the size of an axis of an input, only part of one", e.Name, s)
 		}
 	}
+	made.addSlots()
 	isPadded := func(symbol string) bool { return !sizes[symbol].Exact }
 	if !slices.ContainsFunc(made.symbols, isPadded) {
 		return made, nil
@@ -110,6 +115,24 @@ func newOpenEntry(e ir.Entry, sizes map[string]Size) (*openEntry, error) {
 		return nil, fmt.Errorf("entry %q cannot be padded, Exact compiles it for each size: %w", e.Name, err)
 	}
 	return made, nil
+}
+
+// addSlots sets the slots of the entry.
+func (e *openEntry) addSlots() {
+	for _, p := range e.graph.Ports() {
+		if p.Kind != ir.InputPort {
+			continue
+		}
+		s := openSlot(p.Name, native.Input, p.Value)
+		if e.slots = append(e.slots, s); slices.Contains(s.Dims, native.OpenSize) {
+			e.measured = append(e.measured, p.Name)
+		}
+	}
+	for _, o := range e.graph.Outputs() {
+		if !o.State {
+			e.slots = append(e.slots, openSlot(o.Name, native.Output, o.Value))
+		}
+	}
 }
 
 func isSymbolic(d ir.Dim) bool { return len(d.Symbols()) > 0 }

@@ -30,4 +30,3 @@ func BenchmarkOpenSizes(b *testing.B) {
 		}
 	}
 }
-
