@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/derive"},
 	{"ir/ops"},
 	{"ir/nn"},
-	{"autodiff", "internal/compiler/passes", "ir/format"},
+	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
 	{"ir/irtest"},
 	{"internal/compiler/fusion", "internal/codegen/clike"},
 	{"internal/compiler/sched/emit"},

@@ -36,6 +36,9 @@ type Training struct {
 	Init map[string]Initializer
 	// Eval are further entries of the program; they read the current parameters.
 	Eval []ir.Entry
+	// Sizes says for what sizes symbols are compiled: see [CompileOptions.Sizes]. A batch whose size is
+	// a symbol may be smaller at the end of an epoch; means are over its true size.
+	Sizes map[string]Size
 	// StopOnNaN reports a loss that is NaN or infinite as an error: see [Trainer.StopOnNaN].
 	StopOnNaN bool
 	// Parallel trains with several processes; nil means one.
@@ -78,7 +81,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision, Mesh: mesh})
+	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision, Mesh: mesh, Sizes: o.Sizes})
 	if err != nil {
 		return nil, err
 	}
