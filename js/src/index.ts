@@ -5,7 +5,7 @@
  */
 
 export * from './runtime.js';
-export { type Branch, GraphBuilder, type LoopBody, type LoopOptions, type Operand, Value, type WhileBody, type WhileOptions } from './graph/builder.js';
+export { type Alike, type Branch, GraphBuilder, type LoopBody, type LoopOptions, type Operand, Value, type Values, type WhileBody, type WhileOptions } from './graph/builder.js';
 export { closeCompiler, init, type InitOptions, type Limits, type Target } from './compile/compiler.js';
 export { type Declaration, type Declarations, Graph, graph, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph/graph.js';
 export type { WasmSource } from './wasm/module.js';

@@ -4,7 +4,7 @@ import { Graph, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
 import { declaredParams, initialParams } from '../graph/params.js';
 import type { Program } from '../program/program.js';
-import type { GraphTypes, StepTypes, TypesOfGraphs } from '../program/types.js';
+import type { GraphTypes, PlanFile, StepTypes, TypesOfGraphs } from '../program/types.js';
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
@@ -54,7 +54,7 @@ function textOf(entry: string, graph: Graph | string): string {
 }
 
 /** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
-export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> {
+export async function compile<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }): Promise<PlanFile<TypesOfGraphs<G>>> {
   return asyncAtCaller(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
 }
 

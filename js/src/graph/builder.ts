@@ -74,15 +74,22 @@ export class Value extends ValueOps<Value> implements ValueType {
  * slices. It builds with the builder it is given; values of the graph around it may be used like
  * its own, and parameters that it declares are the graph's.
  */
-export type LoopBody = (b: GraphBuilder, consts: Value[], carries: Value[], slices: Value[]) => { carries: readonly Value[]; ys?: readonly Value[] };
+export type LoopBody<C extends Values = Values, K extends Values = Values, X extends Values = Values, Y extends Values = Values> =
+  (b: GraphBuilder, consts: Alike<C>, carries: Alike<K>, slices: Alike<X>) => { carries: K; ys?: Y };
 
-export interface LoopOptions {
+/** A list of values. */
+export type Values = readonly Value[];
+
+/** A list of as many values as another. */
+export type Alike<T extends Values> = { -readonly [I in keyof T]: Value };
+
+export interface LoopOptions<C extends Values = Values, K extends Values = Values, X extends Values = Values> {
   /** Values that are the same in every step. Those that the body takes from the graph around it join them. */
-  consts?: readonly Value[];
+  consts?: C;
   /** The initial carries. */
-  carries?: readonly Value[];
+  carries?: K;
   /** Values that are cut into slices along their first axis, one for each step. */
-  xs?: readonly Value[];
+  xs?: X;
   /** The number of steps; optional if there are `xs`. */
   length?: Dim;
   /** Whether the steps begin with the last slice. */
@@ -90,13 +97,13 @@ export interface LoopOptions {
 }
 
 /** A graph of a {@link GraphBuilder.whileLoop}. Like a {@link LoopBody} it may use outer values. */
-export type WhileBody<T> = (b: GraphBuilder, consts: Value[], carries: Value[]) => T;
+export type WhileBody<T, C extends Values = Values, K extends Values = Values> = (b: GraphBuilder, consts: Alike<C>, carries: Alike<K>) => T;
 
-export interface WhileOptions {
+export interface WhileOptions<C extends Values = Values, K extends Values = Values> {
   /** Values that are the same in every step. Those that the graphs take from the one around them join them. */
-  consts?: readonly Value[];
+  consts?: C;
   /** The initial carries. */
-  carries: readonly Value[];
+  carries: K;
   /**
    * The maximal number of steps, 0 for no bound. Reverse-mode derivatives need a bound. Without one a run on the GPU
    * synchronises with the device every 8 to 64 steps, to check the condition.
@@ -381,9 +388,11 @@ export class GraphBuilder extends BuilderOps<Value> {
   /**
    * A loop over slices. Returns the final carries, and the `ys` of all steps, stacked along a first axis.
    */
-  scan(options: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
+  scan<const C extends Values = [], const K extends Values = [], const X extends Values = [], const Y extends Values = []>(
+    options: LoopOptions<C, K, X>, body: LoopBody<C, NoInfer<K>, X, Y>,
+  ): { carries: Alike<K>; ys: Alike<Y> } {
     checkOptions('scan', options, 'consts carries xs length reverse');
-    const { consts = [], carries = [], xs = [], length, reverse = false } = options ?? {};
+    const { consts = [], carries = [], xs = [], length, reverse = false } = (options ?? {}) as LoopOptions;
     checkValues('scan', { consts, carries, xs });
     checkFunction('scan: a step is built by', body);
     const steps = length ?? xs[0]?.shape[0];
@@ -391,14 +400,14 @@ export class GraphBuilder extends BuilderOps<Value> {
     const like = [...consts, ...carries, ...xs.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }))];
     const cut = consts.length + carries.length;
     const step: Branch = (b, values) => {
-      const made = body(b, values.slice(0, consts.length), values.slice(consts.length, cut), values.slice(cut));
+      const made = (body as LoopBody)(b, values.slice(0, consts.length), values.slice(consts.length, cut), values.slice(cut));
       if (!Array.isArray(made?.carries)) throw new RlxError('graph', `scan: the body returns { carries, ys }, lists of values, not ${classOf(made)}`, { op: 'scan' });
       return [...made.carries, ...made.ys ?? []];
     };
     return this.#withBodies(like, consts.length, { step }, (captured, graphs) => {
       const attributes = { consts: consts.length + captured.length, carries: carries.length, length: [steps], reverse };
       const out = this.apply('scan', [...consts, ...captured, ...carries, ...xs], attributes, graphs);
-      return { carries: out.slice(0, carries.length), ys: out.slice(carries.length) };
+      return { carries: out.slice(0, carries.length) as Alike<K>, ys: out.slice(carries.length) as Alike<Y> };
     });
   }
 
@@ -406,39 +415,41 @@ export class GraphBuilder extends BuilderOps<Value> {
    * A loop: runs `step`, which returns the next carries, while `condition` returns true, a boolean of rank 0.
    * Returns the final carries.
    */
-  whileLoop(options: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+  whileLoop<const C extends Values = [], const K extends Values = []>(
+    options: WhileOptions<C, K>, condition: WhileBody<Value, C, K>, step: WhileBody<NoInfer<K>, C, NoInfer<K>>,
+  ): Alike<K> {
     checkOptions('while_loop', options, 'consts carries maxSteps');
-    const { consts = [], carries, maxSteps = 0 } = options ?? {};
+    const { consts = [], carries, maxSteps = 0 } = (options ?? {}) as WhileOptions;
     checkValues('while_loop', { consts, carries });
     checkFunction('while_loop: the condition is built by', condition);
     checkFunction('while_loop: a step is built by', step);
     const n = consts.length;
     const bodies: Record<string, Branch> = {
-      condition: (b, values) => [condition(b, values.slice(0, n), values.slice(n))],
-      step: (b, values) => step(b, values.slice(0, n), values.slice(n)),
+      condition: (b, values) => [(condition as WhileBody<Value>)(b, values.slice(0, n), values.slice(n))],
+      step: (b, values) => (step as WhileBody<Values>)(b, values.slice(0, n), values.slice(n)),
     };
     return this.#withBodies([...consts, ...carries], n, bodies, (captured, graphs) =>
-      this.apply('while_loop', [...consts, ...captured, ...carries], { consts: n + captured.length, maxSteps }, graphs));
+      this.apply('while_loop', [...consts, ...captured, ...carries], { consts: n + captured.length, maxSteps }, graphs)) as Alike<K>;
   }
 
   /**
    * A conditional: the results of the first graph if the predicate, a boolean of rank 0, is true, else of the
    * second. The graphs may capture other values of this graph.
    */
-  cond(predicate: Value, operands: readonly Value[], whenTrue: Branch, whenFalse: Branch): Value[] {
+  cond<const O extends Values, const R extends Values>(predicate: Value, operands: O, whenTrue: Branch<O, R>, whenFalse: Branch<O, NoInfer<R>>): Alike<R> {
     checkValues('cond', { predicate: [predicate], operands });
-    return this.#withBodies(operands, operands.length, { when_true: whenTrue, when_false: whenFalse }, (captured, graphs) =>
-      this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
+    return this.#withBodies(operands, operands.length, { when_true: whenTrue as Branch, when_false: whenFalse as Branch }, (captured, graphs) =>
+      this.apply('cond', [predicate, ...operands, ...captured], {}, graphs)) as Alike<R>;
   }
 
   /**
    * The results of a part of the graph that the backward pass recomputes from its operands, without storing its values
    * (JAX's checkpoint). The part may capture other values of this graph and declare parameters.
    */
-  checkpoint(operands: readonly Value[], build: Branch): Value[] {
+  checkpoint<const O extends Values, const R extends Values>(operands: O, build: Branch<O, R>): Alike<R> {
     checkValues('checkpoint', { operands });
-    return this.#withBodies(operands, operands.length, { part: build }, (captured, graphs) =>
-      this.apply('checkpoint', [...operands, ...captured], { residuals: 0 }, graphs));
+    return this.#withBodies(operands, operands.length, { part: build as Branch }, (captured, graphs) =>
+      this.apply('checkpoint', [...operands, ...captured], { residuals: 0 }, graphs)) as Alike<R>;
   }
 
   /** Finishes the graph and returns its handle; its ports are in the order of the names, if given. @internal */
@@ -457,6 +468,6 @@ export class GraphBuilder extends BuilderOps<Value> {
 }
 
 /** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
-export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];
+export type Branch<O extends Values = any, R extends Values = Values> = (b: GraphBuilder, values: Alike<O>) => R;
 
 [Value, ValueOps, GraphBuilder, BuilderOps].forEach(methodsAtCaller);

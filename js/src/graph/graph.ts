@@ -1,4 +1,4 @@
-import type { GraphTypes, Name, StepTypes } from '../program/types.js';
+import type { GradTypes, GraphTypes, HVPTypes, JVPTypes, Name, StepTypes, ValueAndGradTypes, ValueNames, VJPTypes } from '../program/types.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
@@ -150,15 +150,15 @@ export class Graph<T extends GraphTypes = GraphTypes> {
    * The gradients of an output of rank 0, as outputs `grad/x`, without the graph's own outputs. By the
    * parameters if no ports are named.
    */
-  grad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: `grad/${B}` | ParamValues<T> }> { return this.#derive('grad', output, by); }
+  grad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<GradTypes<T, B>> { return this.#derive('grad', output, by); }
   /** {@link Graph.grad}, with the graph's own outputs. */
-  valueAndGrad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: T['values'] | `grad/${B}` }> { return this.#derive('value_and_grad', output, by); }
+  valueAndGrad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<ValueAndGradTypes<T, B>> { return this.#derive('value_and_grad', output, by); }
   /** Adds an input `cotangent/y` for each output, and outputs `grad/x`: the cotangents times the Jacobian. */
-  vjp(...by: string[]): Graph { return this.#derive('vjp', '', by); }
+  vjp<B extends string>(...by: B[]): Graph<VJPTypes<T, B>> { return this.#derive('vjp', '', by); }
   /** Adds an input `tangent/x` for each port named, and outputs `tangent/y`: the Jacobian times the tangents. */
-  jvp(...by: string[]): Graph { return this.#derive('jvp', '', by); }
+  jvp<B extends string>(...by: B[]): Graph<JVPTypes<T, B>> { return this.#derive('jvp', '', by); }
   /** Adds inputs `tangent/x` and outputs `hvp/x`: the Hessian of an output of rank 0, times the tangents. */
-  hvp(output: string, ...by: string[]): Graph { return this.#derive('hvp', output, by); }
+  hvp<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<HVPTypes<T, B>> { return this.#derive('hvp', output, by); }
   /** The derivative of any order of an output by a port of rank 0. */
   nth(output: string, by: string, order: number): Graph { return this.#derive('nth', output, [by], order); }
 
@@ -231,6 +231,8 @@ export interface Declarations {
   readonly inputs?: Readonly<Record<string, Declaration>>;
   readonly params?: Readonly<Record<string, Declaration>>;
   readonly states?: Readonly<Record<string, Declaration>>;
+  /** The outputs whose types are to be checked. TypeScript then knows their element types. */
+  readonly outputs?: Readonly<Record<string, Declaration>>;
 }
 
 /** Names of declarations. */
@@ -239,16 +241,20 @@ type Declared<P extends Declarations, K extends keyof Declarations> = P[K] exten
 /** The types of a graph that is declared. A name with a slash is of a scope, which a declaration does not list. */
 export interface DeclaredTypes<P extends Declarations, O> {
   inputs: { readonly [N in Declared<P, 'inputs'>]: NonNullable<P['inputs']>[N][0] };
-  values: Declared<P, 'params'> | Declared<P, 'states'> | keyof O & string | `${string}/${string}`;
+  values: { readonly [N in Declared<P, 'params'>]: NonNullable<P['params']>[N][0] } & { readonly [N in Declared<P, 'states'>]: NonNullable<P['states']>[N][0] } & OutputTypes<P, O> & Scoped;
+  outputs: OutputTypes<P, O>;
 }
 
-/** The readable values besides outputs, if known from scopes. */
-type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `${string}/${string}`;
+/** The element types of outputs, as far as they are declared. */
+type OutputTypes<P extends Declarations, O> = { readonly [N in Exclude<keyof O & string, Declared<P, 'states'>>]: N extends keyof P['outputs'] ? NonNullable<P['outputs']>[N] extends Declaration ? NonNullable<P['outputs']>[N][0] : string : string };
+
+/** Values of scopes. */
+type Scoped = { readonly [N in `${string}/${string}`]: string };
 
 /** The signatures of {@link graph}. */
 export interface GraphFunction {
   <const P extends Declarations, O extends Readonly<Record<string, Value>>>(
-    name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O,
+    name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O & Readonly<Record<Declared<P, 'outputs'>, Value>>,
   ): Graph<DeclaredTypes<P, O>>;
   (name: string, build: (b: GraphBuilder) => void): Graph;
 }
@@ -265,7 +271,8 @@ export interface GraphFunction {
  * ```
  *
  * With declarations TypeScript knows the names and element types of inputs, and what can be read:
- * the function gets their values, and returns outputs, and the next values of states, by name.
+ * the function gets their values, and returns outputs, and the next values of states, by name. Outputs that are
+ * declared are checked against what the function returns, and TypeScript knows their element types, too.
  *
  * ```ts
  * const model = graph('line', { inputs: { x: ['f32', [8, 3]], t: ['f32', [8]] }, params: { w: ['f32', [3]] } }, (b, { x, t, w }) => {
@@ -280,9 +287,9 @@ export const graph: GraphFunction = atCaller((name: string, first: unknown, buil
 /** Builds a graph from declarations and a function. */
 function declared(name: string, declarations: Declarations, build: unknown): (b: GraphBuilder) => unknown {
   if (build === undefined) checkFunction(`graph ${shown(name)} is built by`, declarations);
-  checkOptions('graph', declarations, 'inputs params states');
+  checkOptions('graph', declarations, 'inputs params states outputs');
   checkFunction(`graph ${shown(name)} is built by`, build);
-  const { inputs = {}, params = {}, states = {} } = declarations ?? {};
+  const { inputs = {}, params = {}, states = {}, outputs } = declarations ?? {};
   return (b) => {
     const ports: Record<string, Value> = {};
     const declare = (list: Readonly<Record<string, Declaration>>, make: (port: string, dtype: DType, shape: readonly Dim[], initial?: Initial) => Value) => {
@@ -297,9 +304,20 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     const made = callBack(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
     if (made instanceof Promise) return made;
     if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
+    if (outputs) checkOutputs(name, outputs, made as Record<string, Value>);
     for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
     return undefined;
   };
+}
+
+/** Refuses outputs that are not as declared. */
+function checkOutputs(graph: string, declared: NonNullable<Declarations['outputs']>, made: Readonly<Record<string, Value>>): void {
+  for (const [name, [dtype, shape = []]] of Object.entries(declared)) {
+    const given = made[name];
+    if (!given) throw new RlxError('missing', `graph ${graph}: output ${name} is declared as ${dtype}[${shape}], and the function does not return it`, { name });
+    const type = `${given.dtype}[${given.shape}]`;
+    if (type !== `${dtype}[${shape}]`) throw new RlxError(given.dtype === dtype ? 'shape' : 'dtype', `graph ${graph}: output ${name} is declared as ${dtype}[${shape}], given as ${type}`, { name });
+  }
 }
 
 function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
