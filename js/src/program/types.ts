@@ -69,6 +69,9 @@ export interface VJPTypes<T extends GraphTypes, B extends string> { inputs: T['i
 export interface JVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', B>; values: T['values'] & Prefixed<'tangent', keyof OutputsOf<T> & string> }
 export interface HVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', B>; values: T['values'] & Prefixed<'hvp', B> }
 
+export interface JacobianTypes<T extends GraphTypes, V extends string, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'jacobian', `${V}/${B}`> }
+export interface HessianTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'hessian', `${B}/${B}`> }
+
 /** The names of the readable values of a graph. */
 export type ValueNames<T extends GraphTypes> = keyof T['values'] & string;
 

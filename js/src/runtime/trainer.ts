@@ -117,11 +117,10 @@ export class Trainer<E extends EntryTypes = any> {
    */
   async run<B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(options: TrainOptions<EntryInputs<E, 'step'>, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Summary> {
     checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
-    const { steps, batches, inputs, signal, stopOnNaN, onProgress } = options ?? {};
-    let { every = 10 } = options ?? {};
+    const { steps, batches, inputs, every = 10, signal, stopOnNaN, onProgress } = options ?? {};
     checkCount('steps', steps, 0);
     checkCount('every', every, 1);
-    const history = this.#history, key = history?.count ?? this;
+    const history = this.#history, key = history?.count ?? this, readEvery = Math.min(every, history?.ring.shape[0] ?? every);
     if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
     const source = open(batches as BatchSource, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
@@ -147,13 +146,11 @@ export class Trainer<E extends EntryTypes = any> {
     };
     running.add(key);
     try {
-      if (history) { // its current contents may be of an earlier run or of a file
-        every = Math.min(every, history.ring.shape[0]!);
-        this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
-      }
+      // The current contents of a history may be of an earlier run or of a file.
+      if (history) this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
       let batch: Batch | undefined;
       while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
-        const read = done + 1 === steps || (done + 1) % every === 0;
+        const read = done + 1 === steps || (done + 1) % readEvery === 0;
         const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
         const run = await this.#program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
         done++;
@@ -212,9 +209,9 @@ export class Trainer<E extends EntryTypes = any> {
   /** All parameters and states, for {@link Trainer.load}. */
   save(): Promise<Record<string, HostTensor>> { return this.program.save(); }
 
-  /** The values of {@link Trainer.save} without the optimizer's states and the losses, for inference. */
+  /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
-    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history)\//.test(name)));
+    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
   }
 
   /**
@@ -231,7 +228,7 @@ export class Trainer<E extends EntryTypes = any> {
   }
 }
 
-const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
+const noBatch = () => new RlxError('missing', 'no batch: an iterator serves one run');
 
 /** The maximal count of steps in a file: it is an i32 on the device, and must not overflow in later steps. */
 const maxCount = 2 ** 30;
