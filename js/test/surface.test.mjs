@@ -38,6 +38,16 @@ test('gradients inside a graph, of any order, with what the function captures', 
   close(await run(t, g, { x: f32(1, 2), k: 2 }), { grad: [6, 24], value: [30], more: [1, 2], second: [12, 24] });
 });
 
+test('an op of an outer and an inner value is the body\'s', async (t) => {
+  const g = graph('mixed', (b) => {
+    const x = b.input('x', 'f32', [2]), k = b.input('k', 'f32', [2]);
+    b.output('grad', b.grad([x], (_, [x]) => [k.mul(x).matmul(x)])[0]);
+    const { carries: [sum] } = b.scan({ carries: [b.full('f32', [], 1)], length: 3 }, (_, __, [last]) => ({ carries: [k.sum().mul(last)] }));
+    b.output('sum', sum);
+  });
+  close(await run(t, g, { x: f32(1, 2), k: f32(3, 4) }), { grad: [6, 16], sum: [343] });
+});
+
 test('tangents and cotangents inside a graph', async (t) => {
   const g = graph('inner', (b) => {
     const x = b.input('x', 'f32', [2]), f = (_, [x]) => [x.square(), x.exp()];

@@ -364,6 +364,16 @@ export class GraphBuilder extends BuilderOps<Value> {
     return made;
   }
 
+  /** This builder, or that of a body in it which one of the operands belongs to: ops of outer and inner values are the body's. */
+  #innermost(operands: readonly unknown[]): GraphBuilder {
+    let found: GraphBuilder = this;
+    for (const operand of operands) {
+      if (!(operand instanceof Value)) continue;
+      for (let b: GraphBuilder | undefined = operand.builder; b; b = b.#outer) if (b === found) found = operand.builder;
+    }
+    return found;
+  }
+
   #idOf(value: Value): number { return (value?.builder === this ? value : this.#capture(value).value).id; }
 
   /** The input of a body for a captured value of an enclosing graph. */
@@ -382,7 +392,8 @@ export class GraphBuilder extends BuilderOps<Value> {
   /** Adds an op. Numbers get the element type of the first value that is not boolean, or f32. @internal */
   apply(op: string, operands: readonly (Operand | undefined)[], attributes: Attributes = {}, graphs: readonly number[] = []): Value[] {
     if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are a list, given as ${classOf(operands)}`, { op });
-    const given = operands.filter((operand) => operand !== undefined);
+    const given = operands.filter((operand) => operand !== undefined), inner = this.#innermost(given);
+    if (inner !== this) return inner.apply(op, operands, attributes, graphs);
     const typed = given.find((operand): operand is Value => operand instanceof Value && operand.dtype !== 'bool');
     const ids = given.map((operand) => this.#idOf(this.value(operand, (typed?.dtype ?? 'f32') as DType)));
     if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are an object, given as ${classOf(attributes)}`, { op });
@@ -399,6 +410,8 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** Calls a function of the compiler that adds several ops. @internal */
   callFunction(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
+    const inner = this.#innermost(values);
+    if (inner !== this) return inner.callFunction(name, values, numbers);
     for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: a number is expected, given as ${classOf(n)}`, { op: name });
     const request = this.#request('call', name).text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
     return this.#value(request);

@@ -19,8 +19,8 @@ export interface OwnOp<O extends Values = Values> {
  * with `jvp` it has a derivative of its own, to any order and in both modes.
  *
  * ```ts
- * const softSign = defineOp('soft_sign', {
- *   body: (_, x: Value) => x.mul(x.square().add(1).rsqrt()),
+ * const softSign = defineOp<[Value]>('soft_sign', {
+ *   body: (_, x) => x.mul(x.square().add(1).rsqrt()),
  *   jvp: (_, [x], [t]) => t!.mul(x.square().add(1).pow(-1.5)),
  * });
  * const y = softSign(x);
