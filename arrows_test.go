@@ -13,7 +13,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet"},
+	{"internal/format", "internal/api", "internal/elementary", "internal/sourcevet", "internal/mapped"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},
@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/derive"},
 	{"ir/ops"},
 	{"ir/nn"},
-	{"autodiff", "internal/compiler/passes"},
+	{"autodiff", "internal/compiler/passes", "ir/format"},
 	{"ir/irtest"},
 	{"internal/compiler/fusion", "internal/codegen/clike"},
 	{"internal/compiler/sched/emit"},
@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
-	{"demo", "js", "native/opsdoc", "internal/applecheck/whole", "internal/coreml/suite"},
+	{"demo", "js", "native/opsdoc", "native/rlx", "internal/applecheck/whole", "internal/coreml/suite"},
 }
 
 const module = "github.com/rlx-go/rlx"

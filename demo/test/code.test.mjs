@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { openProgram, program } from '../../js/dist/index.js';
-import { Digits, testCount, trainCount } from '../web/digits.js';
+import { Digits, testCount, trainCount } from '../web/digit-data.js';
 import { Text } from '../web/text.js';
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));

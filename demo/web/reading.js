@@ -1,6 +1,6 @@
 // The drawing, what the network gets of it, and what it reads.
 
-import { testCount } from './digits.js';
+import { testCount } from './digit-data.js';
 import { counts } from './ink.js';
 import { Pad } from './pad.js';
 import { find } from './page.js';
