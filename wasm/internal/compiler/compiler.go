@@ -7,7 +7,10 @@
 // builders stay on this side; the host holds them by handle and frees them.
 package compiler
 
-import "github.com/rlx-go/rlx/wasm/internal/wire"
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
+)
 
 //go:generate go run ../../gen ../../../js/src/graph/ops.gen.ts
 
@@ -21,8 +24,8 @@ func New() *wire.Service {
 		"op":       addOp,
 		"call":     callFunction,
 		"label":    setLabel,
-		"output":   addOutput,
-		"state":    setState,
+		"output":   named((*ir.Builder).Output),
+		"state":    named((*ir.Builder).SetState),
 		"build":    build,
 		"parse":    parse,
 		"text":     text,
