@@ -100,7 +100,11 @@ func run(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintf(std.err, "rlx %s: %v\n\"rlx help %s\" describes the command\n", name, err, name)
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "rlx %s: %v\n", name, err)
+	interrupted := ""
+	if ctx.Err() != nil {
+		interrupted = "\ninterrupted: " // below a progress bar
+	}
+	fmt.Fprintf(std.err, "%srlx %s: %v\n", interrupted, name, err)
 	return exitError
 }
 
