@@ -145,21 +145,21 @@ func (c *call) rangeOf() ir.Value {
 		return ir.Value{}
 	}
 	n := rangeLength(start.Float(0), limit.Float(0), delta.Float(0))
-	if n > maxElements {
+	if n > maxElements || int64(int(n)) != n {
 		c.fail(ir.Shapef("a range of %d elements", n))
 		return ir.Value{}
 	}
 	scalarOf := func(a *ir.Array) ir.Value { return ops.Reshape(c.b, ops.Literal(c.b, a)) }
-	return ops.Add(c.b, ops.Mul(c.b, ops.Iota(c.b, d, 0, ir.N(n)), scalarOf(delta)), scalarOf(start))
+	return ops.Add(c.b, ops.Mul(c.b, ops.Iota(c.b, d, 0, ir.N(int(n))), scalarOf(delta)), scalarOf(start))
 }
 
 // rangeLength returns the number of elements from start to limit.
-func rangeLength(start, limit, delta float64) int {
+func rangeLength(start, limit, delta float64) int64 {
 	n := (limit - start) / delta
 	if !(n > 0) {
 		return 0
 	}
-	whole := int(min(n, maxElements+1))
+	whole := int64(min(n, maxElements+1))
 	if float64(whole) < n {
 		whole++
 	}
