@@ -253,7 +253,7 @@ func (s *scope) lookup(name string) *value {
 
 // maxCalls bounds the nodes that are imported besides the model's own: those of functions at each call and
 // of loops in each turn, which could take exponential time.
-const maxCalls = 1 << 18
+const maxCalls = 1 << 17
 
 // nodes imports nodes in order. ONNX asks that they are sorted.
 func (s *scope) nodes(list []*node) error {
@@ -430,6 +430,9 @@ func (c *call) fold(op *opInfo) (done bool, err error) {
 	for _, v := range c.in {
 		if v == nil {
 			continue
+		}
+		if v.tensor != nil && c.im.isWeight(v) {
+			return false, nil // it stays a parameter, which training can reach
 		}
 		if n, ok := v.typ.Shape.Size().Const(); !ok || n > foldElements || v.array(c.im) == nil {
 			return false, nil

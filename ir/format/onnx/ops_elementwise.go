@@ -24,7 +24,7 @@ func init() {
 		add(name, func(c *call) []ir.Value { return one(f(c.b, c.x(0))) })
 	}
 	for name, f := range map[string]binaryOp{
-		"Add": ops.Add, "Sub": ops.Sub, "Mul": ops.Mul, "Div": divide, "And": ops.And, "Or": ops.Or, "Xor": ops.Xor,
+		"Add": ops.Add, "Sub": ops.Sub, "Mul": ops.Mul, "Div": ops.Div, "And": ops.And, "Or": ops.Or, "Xor": ops.Xor,
 		"BitwiseAnd": ops.And, "BitwiseOr": ops.Or, "BitwiseXor": ops.Xor,
 		"Equal": ops.Eq, "Less": ops.Lt, "LessOrEqual": ops.Le, "Greater": ops.Gt, "GreaterOrEqual": ops.Ge, "PRelu": prelu,
 	} {
@@ -72,9 +72,6 @@ func init() {
 }
 
 func identity(_ *ir.Builder, x ir.Value) ir.Value { return x }
-
-// divide is division, of integers toward zero.
-func divide(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Div(b, x, y) }
 
 // prelu is PRelu, whose slope broadcasts.
 func prelu(b *ir.Builder, x, slope ir.Value) ir.Value {
