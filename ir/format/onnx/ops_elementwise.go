@@ -65,7 +65,8 @@ func init() {
 	add("Where", func(c *call) []ir.Value { return one(ops.Select(c.b, c.x(0), c.x(1), c.x(2))) })
 	addSince("Clip", 1, func(c *call) []ir.Value {
 		x := c.x(0)
-		return one(c.clip(x, ops.ConstLike(c.b, x, c.float("min", -math.MaxFloat32)), ops.ConstLike(c.b, x, c.float("max", math.MaxFloat32))))
+		number := func(v float64) ir.Value { return ops.Const(c.b, x.DType(), v) }
+		return one(c.clip(x, number(c.float("min", math.Inf(-1))), number(c.float("max", math.Inf(1)))))
 	})
 	addSince("Clip", 11, func(c *call) []ir.Value { return one(c.clip(c.x(0), c.opt(1), c.opt(2))) })
 	add("Dropout", (*call).dropout)
