@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -213,7 +214,7 @@ func (im *importer) shapeOf(in valueInfo) (ir.Shape, error) {
 			size, given = im.o.Sizes[symbol]
 		}
 		switch {
-		case d.given && d.size >= 0 && d.size <= maxElements:
+		case d.given && d.size >= 0 && d.size <= min(maxElements, math.MaxInt):
 			shape = append(shape, ir.N(int(d.size)))
 		case given:
 			shape = append(shape, ir.N(size))

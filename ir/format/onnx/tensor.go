@@ -75,8 +75,8 @@ func sizes(dims []int64) ([]int, error) {
 		if d < 0 || d > maxElements {
 			return nil, ir.Shapef("an axis has size %d", d)
 		}
-		if d > 0 && product > maxElements/d {
-			return nil, ir.Shapef("there are more than 2^48 elements")
+		if d > 0 && product > min(maxElements, math.MaxInt/16)/d {
+			return nil, ir.Shapef("there are more than 2^48 elements, or than an int counts bytes of")
 		}
 		out[i], product = int(d), product*d
 	}
