@@ -120,7 +120,7 @@ func (p place) check() error {
 	if p.dtype.Valid() {
 		n := 1
 		for _, d := range p.dims {
-			if d > 0 && n > math.MaxInt/d {
+			if d > 0 && n > math.MaxInt/8/d {
 				return fmt.Errorf("the shape %v is too large", p.dims)
 			}
 			n *= d

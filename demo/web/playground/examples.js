@@ -7,6 +7,7 @@ export const examples = [
   { name: 'picture', title: 'A picture learned by heart' },
   { name: 'sort', title: 'A transformer that sorts' },
   { name: 'diffusion', title: 'Diffusion: a spiral out of noise' },
+  { name: 'gan', title: 'A generative adversarial network' },
   { name: 'race', title: 'Optimisers race down a valley' },
   { name: 'pole', title: 'A pole, balanced through physics' },
   { name: 'derivatives', title: 'Four derivatives of a function' },

@@ -51,8 +51,8 @@ export async function train(model, options) {
   return trainer;
 }
 
-/** The options of a training that its step has. */
-function stepOptions({ optimizer, loss, schedule, frozen, constantKeys, allowUnreached, history = 64, precision }) {
-  const all = { optimizer, loss, schedule, frozen, constantKeys, allowUnreached, history, precision };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+/** The options of a training that its step has, with as many losses kept as `train` keeps. */
+function stepOptions(options) {
+  const names = ['optimizer', 'loss', 'schedule', 'frozen', 'groups', 'policy', 'name', 'constantKeys', 'allowUnreached', 'measureNorm', 'history', 'precision'];
+  return Object.fromEntries(Object.entries({ history: 64, ...options }).filter(([name, value]) => names.includes(name) && value !== undefined));
 }

@@ -247,7 +247,7 @@ func (r *reader) infos(n uint64) []tensorInfo {
 		product := uint64(1)
 		for i := range t.Dims {
 			d := r.u64()
-			if d > maxSize || d > 0 && product > maxSize/d {
+			if d > maxSize || d > math.MaxInt || d > 0 && product > maxSize/d {
 				r.fail("tensor %q has more than 2^48 elements", t.name)
 				return nil
 			}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -213,7 +214,7 @@ func (im *importer) shapeOf(in valueInfo) (ir.Shape, error) {
 			size, given = im.o.Sizes[symbol]
 		}
 		switch {
-		case d.given && d.size >= 0 && d.size <= maxElements:
+		case d.given && d.size >= 0 && d.size <= min(maxElements, math.MaxInt):
 			shape = append(shape, ir.N(int(d.size)))
 		case given:
 			shape = append(shape, ir.N(size))
@@ -253,7 +254,7 @@ func (s *scope) lookup(name string) *value {
 
 // maxCalls bounds the nodes that are imported besides the model's own: those of functions at each call and
 // of loops in each turn, which could take exponential time.
-const maxCalls = 1 << 18
+const maxCalls = 1 << 17
 
 // nodes imports nodes in order. ONNX asks that they are sorted.
 func (s *scope) nodes(list []*node) error {
@@ -430,6 +431,9 @@ func (c *call) fold(op *opInfo) (done bool, err error) {
 	for _, v := range c.in {
 		if v == nil {
 			continue
+		}
+		if v.tensor != nil && c.im.isWeight(v) {
+			return false, nil // it stays a parameter, which training can reach
 		}
 		if n, ok := v.typ.Shape.Size().Const(); !ok || n > foldElements || v.array(c.im) == nil {
 			return false, nil

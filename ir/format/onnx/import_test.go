@@ -126,6 +126,26 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// A weight stays a parameter where nodes move or scale it before it is used.
+func TestWeightsStayParameters(t *testing.T) {
+	g := graphOf([]field{
+		node("Transpose", names("w"), names("t")), node("Mul", names("t", "two"), names("m")), node("MatMul", names("x", "m"), names("y")),
+	}, []field{tensorOf("w", onnx.Float, []int{1, 2}, floatBytes(3, 4)), tensorOf("two", onnx.Float, nil, floatBytes(2))},
+		[]field{info("x", onnx.Float, 1, 2)}, []field{info("y", onnx.Float, 1, 1)})
+	i := imported(t, 17, onnx.Options{}, g)
+	if len(i.Weights) != 1 || i.Weights[0].Name != "w" {
+		t.Fatalf("the weights are %v", i.Weights)
+	}
+	data, err := i.Weights[0].Bytes()
+	if err != nil || !slices.Equal(data, floatBytes(3, 4)) {
+		t.Errorf("got %v, %v", data, err)
+	}
+	in := map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{1, 1}, 1, 2), "w": ir.Floats(ir.F32, []float64{3, 4}, 1, 2)}
+	if got := evaluated(t, i, in).F; got[0] != 14 {
+		t.Errorf("got %v", got)
+	}
+}
+
 // Functions are inlined with their attributes and defaults, and may not call themselves.
 func TestFunctionsAreInlined(t *testing.T) {
 	leaky := node("LeakyRelu", names("a"), names("b"), field{5, []field{{1, "alpha"}, {21, "slope"}}})

@@ -115,9 +115,15 @@ func (n *narrower) source(node *ir.Node) bool {
 		}
 		n.set(x, ops.Iota(n.b, ir.I32, a.Axis, x.Shape()...), span{0, int64(max(size-1, 0))})
 	case ops.OpDimSize:
-		// A device without i64 has no array of 2³¹ elements.
 		a, _ := node.Attrs().(*ops.DimSizeAttrs)
-		n.set(x, ops.DimSize(n.b, ir.I32, a.Sizes...), span{0, math.MaxInt32})
+		s := span{0, math.MaxInt32} // a device without i64 has no array of 2³¹ elements
+		if size, ok := ir.Shape(a.Sizes).Size().Const(); ok {
+			s = span{int64(size), int64(size)}
+		}
+		if !s.fits() {
+			return false
+		}
+		n.set(x, ops.DimSize(n.b, ir.I32, a.Sizes...), s)
 	case ops.OpConvert:
 		s, ok := rangeOf(node.Input(0), 8)
 		if !ok || !s.fits() {

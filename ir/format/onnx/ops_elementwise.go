@@ -24,7 +24,7 @@ func init() {
 		add(name, func(c *call) []ir.Value { return one(f(c.b, c.x(0))) })
 	}
 	for name, f := range map[string]binaryOp{
-		"Add": ops.Add, "Sub": ops.Sub, "Mul": ops.Mul, "Div": divide, "And": ops.And, "Or": ops.Or, "Xor": ops.Xor,
+		"Add": ops.Add, "Sub": ops.Sub, "Mul": ops.Mul, "Div": ops.Div, "And": ops.And, "Or": ops.Or, "Xor": ops.Xor,
 		"BitwiseAnd": ops.And, "BitwiseOr": ops.Or, "BitwiseXor": ops.Xor,
 		"Equal": ops.Eq, "Less": ops.Lt, "LessOrEqual": ops.Le, "Greater": ops.Gt, "GreaterOrEqual": ops.Ge, "PRelu": prelu,
 	} {
@@ -65,16 +65,14 @@ func init() {
 	add("Where", func(c *call) []ir.Value { return one(ops.Select(c.b, c.x(0), c.x(1), c.x(2))) })
 	addSince("Clip", 1, func(c *call) []ir.Value {
 		x := c.x(0)
-		return one(c.clip(x, ops.ConstLike(c.b, x, c.float("min", -math.MaxFloat32)), ops.ConstLike(c.b, x, c.float("max", math.MaxFloat32))))
+		number := func(v float64) ir.Value { return ops.Const(c.b, x.DType(), v) }
+		return one(c.clip(x, number(c.float("min", math.Inf(-1))), number(c.float("max", math.Inf(1)))))
 	})
 	addSince("Clip", 11, func(c *call) []ir.Value { return one(c.clip(c.x(0), c.opt(1), c.opt(2))) })
 	add("Dropout", (*call).dropout)
 }
 
 func identity(_ *ir.Builder, x ir.Value) ir.Value { return x }
-
-// divide is division, of integers toward zero.
-func divide(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Div(b, x, y) }
 
 // prelu is PRelu, whose slope broadcasts.
 func prelu(b *ir.Builder, x, slope ir.Value) ir.Value {

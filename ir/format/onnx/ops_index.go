@@ -58,24 +58,23 @@ func (c *call) shorten(x, to ir.Value, but int) ir.Value {
 func (c *call) gatherND() ir.Value {
 	x, i := c.x(0), c.x(1)
 	batch := c.int("batch_dims", 0)
-	axes, n := c.tuples(x, i, batch)
+	axes := c.tuples(x, i, batch)
 	if c.err != nil {
 		return ir.Value{}
 	}
 	i = c.indexTuples(i, x, axes)
 	a := ops.IndexedAxes{Axes: axes, OperandBatch: all(batch), IndexBatch: all(batch), Outside: ops.OutsideClip}
-	_ = n
 	return ops.Gather(c.b, x, i, ops.GatherAttrs{IndexedAxes: a})
 }
 
 // tuples returns the axes of x that the last axis of indices addresses, those after the batch axes.
-func (c *call) tuples(x, i ir.Value, batch int) (axes []int, n int) {
+func (c *call) tuples(x, i ir.Value, batch int) []int {
 	n, ok := i.Dim(-1).Const()
 	if !ok || i.Rank() <= batch || batch < 0 || n+batch > x.Rank() {
 		c.fail(ir.Shapef("indices %s of %s with %d batch axes", i.Shape(), x.Shape(), batch))
-		return nil, 0
+		return nil
 	}
-	return all(batch + n)[batch:], n
+	return all(batch + n)[batch:]
 }
 
 // indexTuples counts negative entries of index tuples from the ends of their axes.
@@ -128,7 +127,7 @@ func (c *call) scatterElements() ir.Value {
 
 func (c *call) scatterND() ir.Value {
 	x, i, updates := c.x(0), c.x(1), c.x(2)
-	axes, _ := c.tuples(x, i, 0)
+	axes := c.tuples(x, i, 0)
 	if c.err != nil {
 		return ir.Value{}
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 func init() {
-	addSince("Resize", 10, func(c *call) []ir.Value { return one(c.resize(ir.Value{}, c.scales(1), nil)) })
+	addSince("Resize", 10, func(c *call) []ir.Value { return one(c.resize(c.scales(1), nil)) })
 	addSince("Resize", 11, func(c *call) []ir.Value { return one(c.resizeByOperands()) })
-	addSince("Upsample", 1, func(c *call) []ir.Value { return one(c.resize(ir.Value{}, c.attrFloats("scales"), nil)) })
-	addSince("Upsample", 9, func(c *call) []ir.Value { return one(c.resize(ir.Value{}, c.scales(1), nil)) })
+	addSince("Upsample", 1, func(c *call) []ir.Value { return one(c.resize(c.attrFloats("scales"), nil)) })
+	addSince("Upsample", 9, func(c *call) []ir.Value { return one(c.resize(c.scales(1), nil)) })
 }
 
 func (c *call) attrFloats(name string) []float64 {
@@ -35,7 +35,7 @@ func (c *call) resizeByOperands() ir.Value {
 	if c.has(3) && !c.in[3].typ.Shape.Size().Is(0) {
 		want = c.knownInts(3)
 	}
-	return c.resize(ir.Value{}, c.scales(2), want)
+	return c.resize(c.scales(2), want)
 }
 
 // line is how one axis is resized: to out elements, scale times the size.
@@ -46,7 +46,7 @@ type line struct {
 }
 
 // resize resizes each axis by itself: interpolation is separable.
-func (c *call) resize(_ ir.Value, scales []float64, want []int) ir.Value {
+func (c *call) resize(scales []float64, want []int) ir.Value {
 	x := c.x(0)
 	in := c.shape(x)
 	axes := all(x.Rank())

@@ -265,12 +265,11 @@ func (c *call) roiAlign() ir.Value {
 func (c *call) roiMax(s *sampler, at []ir.Value, binned func(y ir.Value, reduce reduceOp) ir.Value) ir.Value {
 	var high ir.Value
 	for corner := range 4 {
-		only := func(f ir.Value) []ir.Value { return c.linearWeights(f) }
 		taps := []int{corner & 1, corner >> 1}
 		place, weight := make([]ir.Value, 2), ir.Value{}
 		for i, v := range at {
 			floor := ops.Floor(c.b, v)
-			w := only(ops.Sub(c.b, v, floor))[taps[i]]
+			w := c.linearWeights(ops.Sub(c.b, v, floor))[taps[i]]
 			place[i] = c.offset(floor, float64(taps[i]))
 			if weight.Valid() {
 				w = ops.Mul(c.b, weight, w)

@@ -145,22 +145,28 @@ func (c *call) rangeOf() ir.Value {
 		return ir.Value{}
 	}
 	n := rangeLength(start.Float(0), limit.Float(0), delta.Float(0))
-	if n > maxElements || int64(int(n)) != n {
-		c.fail(ir.Shapef("a range of %d elements", n))
+	if n < 0 {
+		c.fail(ir.Shapef("a range of more than %d elements", maxRange))
 		return ir.Value{}
 	}
 	scalarOf := func(a *ir.Array) ir.Value { return ops.Reshape(c.b, ops.Literal(c.b, a)) }
-	return ops.Add(c.b, ops.Mul(c.b, ops.Iota(c.b, d, 0, ir.N(int(n))), scalarOf(delta)), scalarOf(start))
+	return ops.Add(c.b, ops.Mul(c.b, ops.Iota(c.b, d, 0, ir.N(n)), scalarOf(delta)), scalarOf(start))
 }
 
-// rangeLength returns the number of elements from start to limit.
-func rangeLength(start, limit, delta float64) int64 {
+// maxRange bounds the elements of a range.
+const maxRange = 1<<31 - 1
+
+// rangeLength returns the number of elements from start to limit, -1 if there are more than maxRange.
+func rangeLength(start, limit, delta float64) int {
 	n := (limit - start) / delta
 	if !(n > 0) {
 		return 0
 	}
-	whole := int64(min(n, maxElements+1))
-	if float64(whole) < n {
+	if n > maxRange {
+		return -1
+	}
+	whole := int(n)
+	if float64(whole) < n && whole < maxRange {
 		whole++
 	}
 	return whole

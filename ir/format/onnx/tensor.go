@@ -75,8 +75,8 @@ func sizes(dims []int64) ([]int, error) {
 		if d < 0 || d > maxElements {
 			return nil, ir.Shapef("an axis has size %d", d)
 		}
-		if d > 0 && product > maxElements/d {
-			return nil, ir.Shapef("there are more than 2^48 elements")
+		if d > 0 && product > min(maxElements, math.MaxInt/16)/d {
+			return nil, ir.Shapef("there are more than 2^48 elements, or than an int counts bytes of")
 		}
 		out[i], product = int(d), product*d
 	}
@@ -85,9 +85,8 @@ func sizes(dims []int64) ([]int, error) {
 
 // check compares the number of elements with what is stored.
 func (t *tensor) check(outside bool) error {
-	info, n := elements[t.elem], t.len()
 	switch {
-	case info.in == ir.DType(0):
+	case !elements[t.elem].in.Valid():
 		return nil // refused where it is used
 	case outside && t.external["location"] == "":
 		return damaged("tensor %q is external and has no location", t.name)
@@ -97,7 +96,6 @@ func (t *tensor) check(outside bool) error {
 		return damaged("tensor %q, %v of %v, has %d bytes; it needs %d", t.name, t.elem, t.dims, len(t.raw), t.fileBytes())
 	case !t.hasRaw && len(t.numbers) != t.fileNumbers():
 		return damaged("tensor %q, %v of %v, has %d numbers; it needs %d", t.name, t.elem, t.dims, len(t.numbers), t.fileNumbers())
-	case n == 0:
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -65,7 +67,8 @@ func (v *value) sizes(im *importer) ([]ir.Dim, bool) {
 // dimOf returns a number as a size, negative numbers too. Numbers that no size has, as ends of slices
 // that mean all, are cut.
 func dimOf(x int64) ir.Dim {
-	x = min(max(x, -maxElements), maxElements)
+	const limit = min(maxElements, math.MaxInt)
+	x = min(max(x, -limit), limit)
 	if x < 0 {
 		return ir.N(0).Sub(ir.N(int(-x)))
 	}

@@ -1,6 +1,7 @@
 """Writes real models with the results of onnxruntime, in the layout of cases.py.
 
-python real.py FOLDER takes the models of the packages of requirements.txt.
+python real.py FOLDER takes the models of the packages of models.txt, and those of older operator sets that
+the onnx package has, with its results.
 """
 
 import importlib.util
@@ -8,6 +9,7 @@ import pathlib
 import sys
 
 import numpy
+import onnx
 import onnxruntime
 from onnx import numpy_helper
 
@@ -57,7 +59,24 @@ def write(folder, path, feeds):
             (folder / "0" / f"{prefix}_{i}.pb").write_bytes(tensor.SerializeToString())
 
 
+def older(folder):
+    """Copies the models of older operator sets that the onnx package has, but those that no graph has."""
+    root = pathlib.Path(onnx.__file__).parent / "backend/test/data"
+    for model in sorted(root.glob("[ps]*/*/model.onnx")):
+        nodes = onnx.load(model).graph.node
+        below7 = any(a.name == "broadcast" for n in nodes for a in n.attribute) or any(n.op_type == "PRelu" for n in nodes)
+        if below7 or any(n.op_type in ("StringNormalizer", "Gradient") or n.op_type.startswith("Sequence") for n in nodes):
+            continue
+        at = folder / f"onnx_{model.parent.name}"
+        (at / "0").mkdir(parents=True, exist_ok=True)
+        (at / "model.onnx").write_bytes(model.read_bytes())
+        (at / "tolerance").write_text("1e-3 1e-7\n")
+        for file in (model.parent / "test_data_set_0").iterdir():
+            (at / "0" / file.name).write_bytes(file.read_bytes())
+
+
 def main(folder):
+    older(folder)
     for name, (path, inputs) in MODELS.items():
         package, rest = path.split("/", 1)
         root = pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0])
