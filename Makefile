@@ -51,6 +51,7 @@ PEERS      := js/bench/node_modules/.package-lock.json
 OUTSIDE    := js/outside/node_modules/.package-lock.json
 COREML     := build/coreml-venv
 NVRTC      := build/nvrtc
+ONNX       := build/onnx
 ZIG        := build/zig
 
 ##@ Build
@@ -94,7 +95,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 ##@ Check
 
 # The longest first, so that none runs alone at the end.
-TESTS := test-browser test-go test-js test-coreml test-arm64 test-nvrtc test-package test-386 test-avx2 test-wgsl size
+TESTS := test-browser test-go test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
 
 .PHONY: test
 test: deps ## run every test (JOBS targets at a time: 3); a missing device or tool is a failure
@@ -188,6 +189,17 @@ test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sa
 	$(GO) run ./internal/coreml/suite build/coreml
 	$(COREML)/bin/python internal/coreml/suite/check.py build/coreml
 	$(GO) run ./internal/coreml/suite -refuse build/coreml
+
+$(ONNX)/.installed: ir/format/onnx/suite/requirements.txt ir/format/onnx/suite/cases.py
+	rm -rf $(ONNX)
+	python3 -m venv $(ONNX)/venv
+	$(ONNX)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(ONNX)/venv/bin/python ir/format/onnx/suite/cases.py $(ONNX)/cases
+	touch $@
+
+.PHONY: test-onnx
+test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, and differentiate them
+	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run=Nodes ./ir/format/onnx
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint

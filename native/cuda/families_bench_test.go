@@ -40,7 +40,7 @@ func familyStep(loss func() (*ir.Graph, error), half ir.DType) (*ir.Graph, error
 }
 
 // BenchmarkFamilies times training steps with the batch that the device has. Verbose, it
-// prints where the time goes.
+// prints the time of each kernel.
 func BenchmarkFamilies(b *testing.B) {
 	d, ctx := gpu(b), context.Background()
 	for _, f := range families {
