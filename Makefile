@@ -32,10 +32,12 @@ JOBS ?= 3
 # memory: with larger heaps tests collect a quarter as often, which takes an eighth of their time.
 GO_TEST := GOGC=400 $(GO) test -vet=off
 
-# What `make check` leaves out: it compiles the kernels of all samples for a
-# device, or waits for a browser.
-SLOW_GO   := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo
-SLOW_NODE := -e conformance
+# What `make check` leaves out: it compiles the kernels of all samples for a device, runs every size
+# in the simulator, or waits for a browser. Of plansim it runs the tests of CHECK_PLANS.
+SLOW_GO     := -e /webgpu -e /native/cuda -e /native/metal -e /native/cpu -e /js/bench -e /demo -e /codegen/cudacpp -e /codegen/msl -e /plansim
+SLOW_TESTS  := MultiplyAddsInEveryTile|KernelsOfAllOps|EveryOpAndGradientIsInTheSuite
+CHECK_PLANS := SamplesOfAllOps|Random
+SLOW_NODE   := -e conformance -e same-plans -e curves
 
 # Inlined calls take room in a module, but those of Go's runtime, whose maps and allocator are
 # many small functions: without, compiling takes half as long again. SHRINK=0 leaves the module as
@@ -104,8 +106,16 @@ ci: deps ## lint and run every test, as test does
 	$(MAKE) --jobs=$(JOBS) --output-sync=target lint $(TESTS)
 
 .PHONY: check
-check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
-	$(GO_TEST) $$($(GO) list ./... | grep -v $(SLOW_GO))
+check: ## run the Go and Node tests that take up to three minutes, for while one works
+	$(MAKE) --jobs=2 --output-sync=target check-go check-js
+
+.PHONY: check-go
+check-go:
+	$(GO_TEST) -timeout=30m -skip '$(SLOW_TESTS)' $$($(GO) list ./... | grep -v $(SLOW_GO))
+	$(GO_TEST) -run '$(CHECK_PLANS)' ./internal/compiler/plan/plansim
+
+.PHONY: check-js
+check-js: js demo-assets
 	$(NODE_TEST) $$(ls js/test/*.test.mjs demo/test/*.test.mjs | grep -v $(SLOW_NODE))
 
 .PHONY: test-go

@@ -50,8 +50,8 @@ func TestProductsOfFactorsWithTables(t *testing.T) {
 	testTables(t, [][3]int{{64, 784, 300}, {40, 33, 520}, {300, 64, 65}})
 }
 
-// TestSmallProductsOfFactorsWithTablesAreExact is what an emulator has time for: each of the sizes is
-// beyond a block once.
+// TestSmallProductsOfFactorsWithTablesAreExact is the part that is fast enough in an emulator. Each of
+// its last three sizes is larger than a block in one direction.
 func TestSmallProductsOfFactorsWithTablesAreExact(t *testing.T) {
 	testTables(t, [][3]int{{5, 7, 3}, {13, 60, 40}, {13, blockN + 16, 20}, {5, 33, maxStep + 200}, {blockM + 60, 9, 65}})
 }
