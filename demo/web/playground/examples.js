@@ -9,6 +9,7 @@ export const examples = [
   { name: 'diffusion', title: 'Diffusion: a spiral out of noise' },
   { name: 'gan', title: 'A generative adversarial network' },
   { name: 'race', title: 'Optimisers race down a valley' },
+  { name: 'pinn', title: 'A network that obeys physics' },
   { name: 'pole', title: 'A pole, balanced through physics' },
   { name: 'derivatives', title: 'Four derivatives of a function' },
   { name: 'mandelbrot', title: 'The Mandelbrot set' },
