@@ -22,6 +22,10 @@ var models = map[string]func(b *ir.Builder) ir.Value{
 		flat := ops.Reshape(b, logits, ir.Sym("b").Mul(ir.Sym("s")), ir.N(11))
 		return ops.CrossEntropyMean(b, flat, ops.Reshape(b, labels, ir.Sym("b").Mul(ir.Sym("s"))))
 	},
+	"flat mean": func(b *ir.Builder) ir.Value { // its gradient is a number, repeated over all rows and then divided
+		x := ops.Square(b, nn.Linear(b, sequence(b), 4))
+		return ops.Mean(b, ops.Reshape(b, x, ir.Sym("b").Mul(ir.Sym("s")), ir.N(4)))
+	},
 	"dropout": func(b *ir.Builder) ir.Value {
 		nn.Train(b)
 		return ops.Mean(b, nn.Dropout(b, nn.Linear(b, sequence(b), 4), 0.3))
