@@ -136,3 +136,15 @@ func wrt(g *ir.Graph) []string {
 	}
 	return out
 }
+
+// TestEveryPrimitiveHasARule finds ops whose open sizes would be refused for want of a rule.
+func TestEveryPrimitiveHasARule(t *testing.T) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		_, isLoop := d.Lower.(*ir.ControlLowering)
+		derived := d.Scalar != nil || d.Body != nil || isLoop || op == ir.OpPort || op == ir.OpConstant
+		if !derived && d.Pad == nil && rules[op] == nil {
+			t.Errorf("%s has no rule", op)
+		}
+	}
+}
