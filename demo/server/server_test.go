@@ -33,6 +33,9 @@ func serve(t testing.TB) server {
 	requests := make(chan request, maxBatch)
 	go run(program, requests)
 	s := httptest.NewServer(handler(requests))
+	if t, ok := s.Client().Transport.(*http.Transport); ok {
+		t.MaxIdleConnsPerHost = 64 // a connection for each client
+	}
 	t.Cleanup(func() {
 		s.Close()
 		close(requests)
