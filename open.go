@@ -50,6 +50,9 @@ const holderEntry = "rlx.hold"
 
 // open compiles what has no open sizes of a module.
 func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions) (native.Program, error) {
+	if o.Mesh != nil { // ranks could choose different buckets, and would wait for each other
+		return nil, ir.Errorf(ir.ErrUnsupported, "the module has open sizes; with a Mesh all sizes must be bound")
+	}
 	p := &openProgram{session: s, options: o, module: m, entries: map[string]*openEntry{}, buckets: map[string]*list.Element{}}
 	var closed []ir.Entry
 	for _, e := range m.Entries {

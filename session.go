@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Inputs holds the input tensors of an entry by name.
@@ -65,6 +66,10 @@ type CompileOptions struct {
 	// RLX_MEMORY ("8GiB") or, if that is unset, the memory of the device: see [native.Options]. If
 	// the module needs more, the error is a [*native.MemoryError] and nothing is allocated.
 	Memory int64
+	// Mesh arranges the ranks that run the module together, for a module with collectives of several
+	// devices; nil means one device. All ranks compile the same module at the same time: see
+	// [native.Options].
+	Mesh *collective.Mesh
 	// Sizes says what is compiled for open sizes, by symbol. A symbol that it lacks has the zero
 	// [Size]: powers of two.
 	Sizes map[string]Size
@@ -112,7 +117,7 @@ func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, w
 	if err != nil {
 		return nil, err
 	}
-	options := native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory}
+	options := native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory, Mesh: o.Mesh}
 	if with == nil {
 		return s.backend.Compile(ctx, m, options)
 	}

@@ -30,7 +30,9 @@ type Trainer struct {
 	steps     int               // steps started, including those of a loaded checkpoint
 	first     int               // the step of losses[0]
 	losses    []float32
-	stopOnNaN bool // stop at a loss that is not finite
+	stopOnNaN bool       // stop at a loss that is not finite
+	watched   []string   // what [Training.Watch] watches, in order; nil without it
+	objective *Objective // of [Session.TrainJointly]; nil for the only trainer of a program
 }
 
 // stepInput is an input of the step and its host memory, which has the sizes of the last batch where
@@ -50,8 +52,18 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 		return nil, ir.Errorf(ir.ErrGraph, "no program given")
 	}
 	t := &Trainer{program: p, inputs: map[string]*stepInput{}}
+	if err := t.bind(ctx, stepEntry, loss); err != nil {
+		return nil, err
+	}
+	p.trainer.Store(t)
+	return t, t.resume(ctx)
+}
+
+// bind finds the inputs and states of the entry with the step, and binds it.
+func (t *Trainer) bind(ctx context.Context, entry, loss string) error {
+	p := t.program
 	in, found := map[string]Tensor{}, false
-	for _, s := range p.Slots(stepEntry) {
+	for _, s := range p.Slots(entry) {
 		switch {
 		case s.Role == native.Input:
 			t.inputs[s.Name] = &stepInput{slot: s}
@@ -64,7 +76,7 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 		}
 	}
 	if !found {
-		return nil, ir.Errorf(ir.ErrName, "the program has no entry %q with an output %q of type f32[]", stepEntry, loss)
+		return ir.Errorf(ir.ErrName, "the program has no entry %q with an output %q of type f32[]", entry, loss)
 	}
 	t.missing, t.feed = len(t.inputs), in
 	t.findStates(loss)
@@ -79,11 +91,8 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 		t.rate[0] = DefaultRate
 	}
 	var err error
-	if t.bound, err = p.Bind(ctx, stepEntry, in, out); err != nil {
-		return nil, err
-	}
-	p.trainer.Store(t)
-	return t, t.resume(ctx)
+	t.bound, err = p.Bind(ctx, entry, in, out)
+	return err
 }
 
 // resize gives the memory the sizes of x, which differ where they are open.
@@ -106,7 +115,7 @@ func (t *Trainer) markGiven(in *stepInput) {
 
 // checkCurrent returns an error if the program has another trainer now.
 func (t *Trainer) checkCurrent() error {
-	if t.program.trainer.Load() != t {
+	if t.objective == nil && t.program.trainer.Load() != t {
 		return fmt.Errorf("trainer: %w: a newer trainer owns its program", native.ErrClosed)
 	}
 	return nil
@@ -209,7 +218,7 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 		return err
 	}
 	t.losses = append(t.losses, x[0])
-	return t.checkFinite(len(t.losses) - 1)
+	return t.checkFinite(ctx, len(t.losses)-1)
 }
 
 // Steps returns the number of steps done, including those of a loaded checkpoint.

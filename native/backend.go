@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Backend is a kind of device. Its methods may be called from several
@@ -88,6 +89,11 @@ type Options struct {
 	// else the memory of the device. If the module needs more, Compile returns a
 	// [*MemoryError] and allocates nothing.
 	Memory int64
+	// Mesh arranges the ranks that run the module together, for a module with collectives of
+	// several devices; nil means one device. Compile is then a collective itself: all ranks call it
+	// with the same module, and the error is of kind [collective.ErrMismatch] on all ranks if one
+	// differs. Only the CPU has collectives.
+	Mesh *collective.Mesh
 }
 
 // Role is the role of a slot for the caller.

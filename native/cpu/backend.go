@@ -110,7 +110,10 @@ func (b backend) compile(ctx context.Context, m *ir.Module, o native.Options, sh
 	budget, err := o.Budget(native.HostMemory())
 	var p *program
 	if err == nil {
-		p, err = compile(ctx, b, m, budget, shared)
+		p, err = compile(ctx, b, m, budget, shared, o.Mesh)
+	}
+	if different := agree(ctx, m, o.Mesh, err); err == nil {
+		err = different
 	}
 	if err != nil {
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
@@ -121,7 +124,7 @@ func (b backend) compile(ctx context.Context, m *ir.Module, o native.Options, sh
 // Check implements [native.Checker].
 func (b backend) Check(m *ir.Module) error {
 	for _, e := range m.Entries {
-		if _, err := buildPartition(b, e); err != nil {
+		if _, err := buildPartition(b, e, nil); err != nil {
 			return &native.Error{Backend: Name, Call: "check", Kind: native.KindOf(err), Err: err}
 		}
 	}

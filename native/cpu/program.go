@@ -9,6 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // program is a compiled module with its memory. It executes for a [synchronous.Program].
@@ -18,6 +19,7 @@ type program struct {
 	shared     map[string]*stored // of another program
 	kept       []*stored          // the values of persistent, in order of appearance
 	memory     ledger
+	mesh       *collective.Mesh // nil without one
 }
 
 // stored is a parameter or a state.
@@ -37,8 +39,11 @@ type entry struct {
 	inputs  []input
 	outputs []output
 	checks  []*ir.Node
-	// onlyReads says that a run writes no state.
+	// onlyReads says that a run writes no state and is free to run beside others.
 	onlyReads bool
+	world     *collective.Group // nil for an entry without collectives
+	runs      int64             // runs begun, for errors of collectives
+	lost      error             // why a collective of the current run failed
 }
 
 // runner holds what the steps of an entry need at run time.
@@ -199,7 +204,7 @@ func (p *program) Release() error {
 	p.memory = ledger{}
 	for _, e := range p.entries {
 		e.env, e.runner, e.steps, e.inputs, e.outputs, e.checks = nil, runner{}, nil, nil, nil, nil
-		e.names = nil
+		e.names, e.world = nil, nil
 	}
 	return nil
 }
@@ -209,12 +214,17 @@ func (e *entry) run() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &native.Error{Backend: Name, Call: e.name, Kind: native.ErrDevice, Err: fmt.Errorf("%v", x)}
+			e.giveUp(err)
 		}
 	}()
 	e.env.status.take()
+	e.runs++
+	e.lost = nil
 	runSteps(&e.runner, e.steps)
 	if code := e.env.status.take(); code != 0 {
-		return e.failedCheck(code)
+		err := e.failedCheck(code)
+		e.giveUp(err)
+		return err
 	}
 	return nil
 }
@@ -222,6 +232,9 @@ func (e *entry) run() (err error) {
 // failedCheck returns the error of the check with a status code; it names the node.
 func (e *entry) failedCheck(code uint32) error {
 	n := e.checks[int(code)-firstCode]
+	if e.lost != nil {
+		return &native.Error{Backend: Name, Call: e.name, Kind: native.KindOf(e.lost), Node: n.Label(), Err: e.lost}
+	}
 	name := n.Label()
 	if name == "" {
 		name = fmt.Sprintf("%s %d", n.Op(), n.ID())
