@@ -15,6 +15,9 @@
 // other entries of the program, such as an evaluation, read the same parameters. The file to read
 // first is session.go.
 //
+// Sizes that are symbols ([ir.Sym]) stay open in a program: each call chooses them by the shapes of its
+// inputs, and results have the sizes that follow. See [CompileOptions.Sizes] and [Program.Prepare].
+//
 // The CPU is always available. Other devices come with packages that a program imports for their
 // side effect. They need cgo, but no driver, toolkit or device at build time:
 //

@@ -19,7 +19,10 @@ type openProgram struct {
 	options CompileOptions
 	module  *ir.Module
 	base    native.Program
+	move    *mover // nil if programs share parameters and states, or have none
 	entries map[string]*openEntry
+
+	compiles sync.WaitGroup // begun with mu locked and closed unset
 
 	mu      sync.Mutex
 	buckets map[string]*list.Element // of *bucket, by key
@@ -73,6 +76,9 @@ func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions) (nat
 	}
 	if p.base, err = s.compile(ctx, base, o, nil); err != nil {
 		return nil, err
+	}
+	if _, shares := s.backend.(native.Sharer); !shares && len(p.base.Persistent()) > 0 {
+		p.move = newMover(p.base)
 	}
 	return p, nil
 }
@@ -140,22 +146,38 @@ func (p *openProgram) Persistent() []native.Slot { return p.base.Persistent() }
 
 // Set writes a parameter or a state.
 func (p *openProgram) Set(ctx context.Context, name string, t Tensor) error {
-	return p.base.Set(ctx, name, t)
+	return p.SetAll(ctx, map[string]Tensor{name: t})
 }
 
 // Get returns a parameter or a state.
-func (p *openProgram) Get(ctx context.Context, name string) (Tensor, error) {
-	return p.base.Get(ctx, name)
+func (p *openProgram) Get(ctx context.Context, name string) (x Tensor, err error) {
+	err = p.withBase(ctx, "get", false, func() (err error) {
+		x, err = p.base.Get(ctx, name)
+		return err
+	})
+	return x, err
 }
 
 // GetAll returns all parameters and states.
-func (p *openProgram) GetAll(ctx context.Context) (map[string]Tensor, error) {
-	return p.base.GetAll(ctx)
+func (p *openProgram) GetAll(ctx context.Context) (values map[string]Tensor, err error) {
+	err = p.withBase(ctx, "get", false, func() (err error) {
+		values, err = p.base.GetAll(ctx)
+		return err
+	})
+	return values, err
 }
 
 // SetAll writes parameters and states.
 func (p *openProgram) SetAll(ctx context.Context, values map[string]Tensor) error {
-	return p.base.SetAll(ctx, values)
+	return p.withBase(ctx, "set", true, func() error { return p.base.SetAll(ctx, values) })
+}
+
+// withBase calls f while the base program has the newest parameters and states.
+func (p *openProgram) withBase(ctx context.Context, call string, writes bool, f func() error) error {
+	if p.move == nil {
+		return f()
+	}
+	return p.fault(call, p.move.do(ctx, p.base, writes, f))
 }
 
 // Memory returns the bytes of all compiled programs.
@@ -212,7 +234,8 @@ func hasZero(sizes map[string]int) bool {
 	return false
 }
 
-// compiled returns the bucket for bound sizes. The first caller compiles it, others wait.
+// compiled returns the bucket for bound sizes. The first caller has it compiled, even if its own ctx ends
+// before, and all wait.
 func (p *openProgram) compiled(ctx context.Context, e *openEntry, bound map[string]int, exact bool) (*bucket, error) {
 	key := e.name + "\x00" + formatSizes(bound)
 	if exact {
@@ -225,9 +248,14 @@ func (p *openProgram) compiled(ctx context.Context, e *openEntry, bound map[stri
 	}
 	at, known := p.buckets[key]
 	if !known {
-		b := &bucket{key: key, entry: e, bound: bound, exact: exact, ready: make(chan struct{})}
+		b := &bucket{key: key, entry: e, bound: bound, exact: exact, ready: make(chan struct{}), users: 1}
 		at = p.recent.PushFront(b)
 		p.buckets[key] = at
+		p.compiles.Go(func() {
+			defer p.release(b)
+			defer close(b.ready)
+			b.err = p.compile(context.WithoutCancel(ctx), b)
+		})
 	}
 	b := at.Value.(*bucket)
 	p.recent.MoveToFront(at)
@@ -235,11 +263,7 @@ func (p *openProgram) compiled(ctx context.Context, e *openEntry, bound map[stri
 	dropped := p.evict()
 	p.mu.Unlock()
 	for _, d := range dropped {
-		d.close()
-	}
-	if !known {
-		b.err = p.compile(ctx, b)
-		close(b.ready)
+		p.closeBucket(d)
 	}
 	select {
 	case <-b.ready:
@@ -293,16 +317,21 @@ func (p *openProgram) release(b *bucket) {
 	last := b.evicted && b.users == 0
 	p.mu.Unlock()
 	if last {
-		b.close()
+		p.closeBucket(b)
 	}
 }
 
-// close frees the program of a bucket without users.
-func (b *bucket) close() error {
+// closeBucket frees the program of a bucket without users.
+func (p *openProgram) closeBucket(b *bucket) error {
 	if !b.isReady() || b.program == nil {
 		return nil
 	}
-	return b.program.Close(context.Background())
+	ctx := context.Background()
+	var moved error
+	if p.move != nil {
+		moved = p.move.forget(ctx, b.program)
+	}
+	return errors.Join(moved, b.program.Close(ctx))
 }
 
 // compile compiles a bucket.
@@ -326,7 +355,7 @@ func (p *openProgram) compile(ctx context.Context, b *bucket) (err error) {
 		return err
 	}
 	with := p.base
-	if len(p.base.Persistent()) == 0 {
+	if p.move != nil || len(p.base.Persistent()) == 0 {
 		with = nil
 	}
 	b.program, err = p.session.compile(ctx, m, p.options, with)
@@ -364,9 +393,10 @@ func (p *openProgram) prepare(ctx context.Context, entry string, sizes map[strin
 // Close closes all programs.
 func (p *openProgram) Close(ctx context.Context) error {
 	p.mu.Lock()
-	if !p.closed {
-		p.closed = true
-	}
+	p.closed = true
+	p.mu.Unlock()
+	p.compiles.Wait()
+	p.mu.Lock()
 	var idle []*bucket
 	for p.recent.Len() > 0 {
 		if b := p.remove(p.recent.Front()); b.users == 0 {
@@ -376,7 +406,7 @@ func (p *openProgram) Close(ctx context.Context) error {
 	p.mu.Unlock()
 	var failed error
 	for _, b := range idle {
-		failed = errors.Join(failed, b.close())
+		failed = errors.Join(failed, p.closeBucket(b))
 	}
 	return errors.Join(failed, p.base.Close(ctx))
 }

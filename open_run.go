@@ -2,7 +2,6 @@ package rlx
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -13,7 +12,7 @@ import (
 func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
 	e := p.entries[entry]
 	if e == nil {
-		return p.base.Run(ctx, entry, in)
+		return p.runClosed(ctx, entry, in)
 	}
 	if err := native.AcceptAll(p.session.backend.Name(), entry, e.slots, native.Input, in, true); err != nil {
 		return nil, err
@@ -29,7 +28,7 @@ func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tenso
 	given, padded, err := b.inputs(c, in)
 	var r native.Run
 	if err == nil {
-		r, err = b.program.Run(ctx, entry, given)
+		r, err = p.start(ctx, b.program, e.graph, entry, given)
 	}
 	if err != nil {
 		p.release(b)
@@ -38,6 +37,27 @@ func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tenso
 	open := &openRun{Run: r, p: p, b: b, call: c, padded: padded, done: make(chan struct{})}
 	go open.finish()
 	return open, nil
+}
+
+// runClosed starts an entry without open sizes.
+func (p *openProgram) runClosed(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
+	for _, e := range p.module.Entries {
+		if e.Name == entry {
+			return p.start(ctx, p.base, e.Graph, entry, in)
+		}
+	}
+	return nil, p.fault(entry, ir.Errorf(ir.ErrName, "unknown entry %q: have %q", entry, p.Entries()))
+}
+
+// start starts an entry of a compiled program.
+func (p *openProgram) start(ctx context.Context, program native.Program, g *ir.Graph, entry string, in map[string]Tensor) (native.Run, error) {
+	if p.move == nil {
+		return program.Run(ctx, entry, in)
+	}
+	if err := native.AcceptAll(p.session.backend.Name(), entry, program.Slots(entry), native.Input, in, true); err != nil {
+		return nil, err
+	}
+	return p.move.run(ctx, program, entry, writes(g), in), nil
 }
 
 // inputs returns the inputs of the compiled program, padded with zeros and with true sizes, and the
@@ -115,16 +135,18 @@ func (r *openRun) Wait(ctx context.Context) (map[string]Tensor, error) {
 // Bind fixes the memory of inputs and outputs. Their shapes choose the open sizes at each start.
 func (p *openProgram) Bind(ctx context.Context, entry string, in, out map[string]Tensor) (native.Bound, error) {
 	e := p.entries[entry]
-	if e == nil {
+	if e == nil && p.move == nil {
 		return p.base.Bind(ctx, entry, in, out)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, p.fault(entry, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(out)) {
-		if _, is := e.graph.Output(name); !is {
-			return nil, p.fault(entry, ir.Errorf(ir.ErrName, "unknown output %q", name))
-		}
+	slots := p.Slots(entry)
+	if err := native.AcceptAll(p.session.backend.Name(), entry, slots, native.Output, out, false); err != nil {
+		return nil, err
+	}
+	if slots == nil {
+		return nil, p.fault(entry, ir.Errorf(ir.ErrName, "unknown entry %q: have %q", entry, p.Entries()))
 	}
 	return &openBound{p: p, entry: entry, in: in, out: out}, nil
 }

@@ -74,7 +74,7 @@ type CompileOptions struct {
 	// [Size]: powers of two.
 	Sizes map[string]Size
 	// Buckets bounds the number of compiled programs for open sizes that are kept; the least recently
-	// used goes first. 0 means 16.
+	// used goes first. 0 means 16. Memory bounds each of them.
 	Buckets int
 }
 
@@ -111,7 +111,7 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 }
 
 // compile compiles a module of constant sizes, whose parameters and states are those of a program
-// unless that is nil.
+// of a [native.Sharer] unless that is nil.
 func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
 	m, err := o.Precision.apply(m)
 	if err != nil {
@@ -121,11 +121,7 @@ func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, w
 	if with == nil {
 		return s.backend.Compile(ctx, m, options)
 	}
-	sharer, ok := s.backend.(native.Sharer)
-	if !ok {
-		return nil, ir.Errorf(ir.ErrUnsupported, "device %q cannot share parameters between programs, which open sizes take", s.backend.Name())
-	}
-	return sharer.CompileShared(ctx, m, options, with)
+	return s.backend.(native.Sharer).CompileShared(ctx, m, options, with)
 }
 
 // Program is a compiled module and its memory on the device.

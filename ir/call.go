@@ -4,7 +4,8 @@ package ir
 // of ports of g to values. A parameter or state that is not in inputs is the port of b with the
 // same name, within its [Builder.Scope]; it is declared if b has none, and updated as g does. If a
 // state is in inputs, g reads that value and its update is dropped. All inputs of g must be given.
-// If values of constant size are given for symbolic sizes, g is bound to them ([Graph.Bind]).
+// A symbol that is the size of an axis of an input stands for the size of the value that is given,
+// constant or symbolic ([Graph.Substitute]).
 //
 // Errors are recorded in b: of kind [ErrGraph] if g is nil, [ErrName] for a missing input or an
 // unknown name, and [ErrShape] or [ErrDType] for a value that does not have the type of its port.
@@ -57,31 +58,30 @@ func (b *Builder) Call(g *Graph, inputs map[string]Value) map[string]Value {
 	return out
 }
 
-// bindTo returns the graph with its symbols bound to the constant sizes of the given inputs, or the
-// graph itself if there are none.
+// bindTo returns the graph with its symbols replaced by the sizes of the given inputs, or the graph itself
+// if none differs.
 func (g *Graph) bindTo(inputs map[string]Value) (*Graph, error) {
-	sizes, from := map[string]int{}, map[string]string{}
+	sizes, from, same := map[string]Dim{}, map[string]string{}, true
 	for _, p := range g.ports {
 		v := inputs[p.Name]
 		if v.node == nil || len(v.Shape()) != len(p.Value.Shape()) {
 			continue // reported by Call
 		}
 		for axis, d := range p.Value.Shape() {
-			n, constant := v.Shape()[axis].Const()
-			symbol := d.String()
-			if d.sym == "" || !constant || !isSymbol(symbol) {
+			symbol, n := d.String(), v.Shape()[axis]
+			if d.sym == "" || !isSymbol(symbol) {
 				continue
 			}
 			if first, bound := sizes[symbol]; bound && first != n {
-				return g, Shapef("size %s of graph %q is %d in %q and %d in %q", symbol, g.name, first, from[symbol], n, p.Name)
+				return g, Shapef("size %s of graph %q is %s in %q and %s in %q", symbol, g.name, first, from[symbol], n, p.Name)
 			}
-			sizes[symbol], from[symbol] = n, p.Name
+			sizes[symbol], from[symbol], same = n, p.Name, same && n == d
 		}
 	}
-	if len(sizes) == 0 {
+	if same {
 		return g, nil
 	}
-	bound, err := g.Bind(sizes)
+	bound, err := g.Substitute(sizes)
 	if err != nil {
 		return g, err
 	}

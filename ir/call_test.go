@@ -156,6 +156,37 @@ func TestCallBindsSymbols(t *testing.T) {
 	}
 }
 
+// A graph with symbols is called with sizes of other symbols, and bound afterwards.
+func TestCallSubstitutesSymbols(t *testing.T) {
+	inner := affine(t)
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		rows := ir.Sym("batch").Mul(ir.Sym("seq"))
+		x := b.Input("x", ir.F64, ir.Sym("batch"), ir.Sym("seq"), ir.N(2))
+		y := b.Call(inner, map[string]ir.Value{"x": ops.Reshape(b, x, rows, ir.N(2)), "scale": ops.Ones(b, ir.F64, rows)})
+		b.Output("y", y["y"])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := g.Output("y"); o.Value.Type().String() != "f64[batch*seq]" {
+		t.Errorf("the result is %s", o.Value.Type())
+	}
+	bound, err := g.Bind(map[string]int{"batch": 1, "seq": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F64, []float64{1, 2, 3, 4}, 1, 2, 2), "w": ir.Floats(ir.F64, []float64{10, 1}, 2)}, ir.EvalOptions{})
+	if err != nil || out[0].F[0] != 12 || out[0].F[1] != 34 {
+		t.Errorf("%v, %v", out, err)
+	}
+	_, err = ir.Build("g", func(b *ir.Builder) {
+		b.Call(inner, map[string]ir.Value{"x": b.Input("x", ir.F64, ir.Sym("n"), ir.N(2)), "scale": b.Input("scale", ir.F64, ir.Sym("m"))})
+	})
+	if want := `size n of graph "affine" is n in "x" and m in "scale"`; !errors.Is(err, ir.ErrShape) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v instead of %s", err, want)
+	}
+}
+
 func TestCallRefusesSizesThatContradict(t *testing.T) {
 	inner := affine(t)
 	for want, shapes := range map[string][2][]ir.Dim{

@@ -126,6 +126,30 @@ func (d Dim) Bind(values map[string]int) (int, error) {
 	return int(sum.num), nil
 }
 
+// Substitute returns d with its symbols replaced by sizes, of which some may be symbolic. Symbols without
+// one remain. The result is not valid where it is a constant that is negative or no integer.
+func (d Dim) Substitute(values map[string]Dim) Dim {
+	if d.sym == "" {
+		return d
+	}
+	var sum poly
+	for _, t := range d.poly() {
+		product := poly{{t.coef, nil}}
+		for _, s := range t.symbols {
+			v, given := values[s]
+			if !given {
+				v = Sym(s)
+			}
+			if v == invalidDim {
+				return invalidDim
+			}
+			product = product.mul(v.poly())
+		}
+		sum = append(sum, product...)
+	}
+	return dimOf(sum)
+}
+
 // ParseDim reads the normal form written by [Dim.String], and any sum of products such as
 // seq*2*batch-n/2+1.
 func ParseDim(s string) (Dim, error) {

@@ -243,3 +243,14 @@ func FuzzDim(f *testing.F) {
 		}
 	})
 }
+
+func TestDimSubstitute(t *testing.T) {
+	values := map[string]Dim{"n": Sym("k").Mul(N(2)), "m": N(3), "bad": Sym("a b")}
+	for text, want := range map[string]string{
+		"n*m+2": "6*k+2", "n*n": "4*k*k", "n/2": "k", "other-m": "other-3", "m/2": "invalid", "2-m": "-1", "bad": "invalid", "7": "7",
+	} {
+		if got := parseDim(t, text).Substitute(values); got.String() != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+	}
+}

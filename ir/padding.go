@@ -113,7 +113,7 @@ func (p *Padding) Extents(s Shape) []Extent {
 // The errors are those of [Graph.Bind].
 func BindAttrs(n *Node, values map[string]int) (Attrs, error) {
 	b := newBuilder("")
-	a := bindAttrs(b, n, values)
+	a := sizeRule(func(d Dim) (Dim, error) { return bindDim(d, values) }).attrs(b, n)
 	return a, b.err
 }
 

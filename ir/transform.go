@@ -110,51 +110,72 @@ func (b *Builder) CopyOutput(o Output, v Value) {
 // error is of kind [ErrSymbol] if a symbol is missing, and [ErrShape] if a size is not an integer
 // or an op does not accept it.
 func (g *Graph) Bind(values map[string]int) (*Graph, error) {
-	return Transform(g.name, func(b *Builder) { bindInto(b, g, values) })
+	return g.withSizes(func(d Dim) (Dim, error) { return bindDim(d, values) })
 }
 
-func bindInto(b *Builder, g *Graph, values map[string]int) {
+func bindDim(d Dim, values map[string]int) (Dim, error) {
+	n, err := d.Bind(values)
+	return N(n), err
+}
+
+// Substitute returns the graph with symbolic dimensions replaced by sizes, of which some may be
+// symbolic, also in subgraphs. Symbols without one remain. The error is of kind [ErrShape] if a size is
+// not valid or an op does not accept it.
+func (g *Graph) Substitute(values map[string]Dim) (*Graph, error) {
+	return g.withSizes(func(d Dim) (Dim, error) {
+		to := d.Substitute(values)
+		if !to.Valid() {
+			return to, Shapef("size %s is negative, too large or no integer for the given sizes", d)
+		}
+		return to, nil
+	})
+}
+
+// sizeRule replaces a size.
+type sizeRule func(d Dim) (Dim, error)
+
+func (g *Graph) withSizes(rule sizeRule) (*Graph, error) {
+	return Transform(g.name, func(b *Builder) { rule.graph(b, g) })
+}
+
+func (r sizeRule) graph(b *Builder, g *Graph) {
 	m := NewMapping(g)
 	for _, n := range g.nodes {
 		if a, ok := n.attrs.(*PortAttrs); ok {
 			b.At(n.pos)
-			m.Set(n.Result(0), b.portWith(a.Name, a.Kind, a.Options, bindType(b, n.types[0], values)))
+			t := Type{n.types[0].DType, r.dims(b, n.types[0].Shape)}
+			m.Set(n.Result(0), b.portWith(a.Name, a.Kind, a.Options, t))
 			continue
 		}
 		subs := make([]*Graph, len(n.subs))
 		for i, s := range n.subs {
-			subs[i] = b.Subgraph(s.name, func(sb *Builder) { bindInto(sb, s, values) })
+			subs[i] = b.Subgraph(s.name, func(sb *Builder) { r.graph(sb, s) })
 		}
-		m.SetAll(n, b.CopyWith(n, bindAttrs(b, n, values), subs, m.Inputs(n)))
+		m.SetAll(n, b.CopyWith(n, r.attrs(b, n), subs, m.Inputs(n)))
 	}
 	for _, o := range g.outputs {
 		b.CopyOutput(o, m.Get(o.Value))
 	}
 }
 
-func bindType(b *Builder, t Type, values map[string]int) Type {
-	return Type{t.DType, bindDims(b, t.Shape, values)}
-}
-
-func bindDims(b *Builder, dims []Dim, values map[string]int) []Dim {
+func (r sizeRule) dims(b *Builder, dims []Dim) []Dim {
 	out := make([]Dim, len(dims))
 	for i, d := range dims {
-		n, err := d.Bind(values)
-		if err != nil {
+		var err error
+		if out[i], err = r(d); err != nil {
 			b.Fail(err)
 		}
-		out[i] = N(n)
 	}
 	return out
 }
 
-// bindAttrs returns a copy of the node's attributes with all lists of sizes bound.
-func bindAttrs(b *Builder, n *Node, values map[string]int) Attrs {
+// attrs returns a copy of the node's attributes with all lists of sizes replaced.
+func (r sizeRule) attrs(b *Builder, n *Node) Attrs {
 	c := CopyAttrs(n)
 	if c == nil {
 		return nil
 	}
-	c.Visit(dimVisitor{func(p *[]Dim) { *p = bindDims(b, *p, values) }})
+	c.Visit(dimVisitor{func(p *[]Dim) { *p = r.dims(b, *p) }})
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // Analysis is what padding means in a graph, for any sizes of its symbols.
@@ -159,6 +160,12 @@ func (a *Analysis) node(n *ir.Node) error {
 	switch {
 	case rule != nil:
 		return a.apply(n, in, rule)
+	case isAttention(n.Op()):
+		if p := (&ir.Padding{Node: n, In: in, Open: a.open}); attention(p) {
+			a.adopt(p)
+			return nil
+		}
+		return a.composite(n, in)
 	case len(n.Subgraphs()) > 0 && d.Body == nil:
 		return a.control(n, in)
 	case d.Scalar != nil:
@@ -178,6 +185,17 @@ func (a *Analysis) apply(n *ir.Node, in [][]ir.Extent, rule func(p *ir.Padding) 
 	if err := rule(p); err != nil {
 		return err
 	}
+	a.adopt(p)
+	return nil
+}
+
+func isAttention(op ir.Op) bool {
+	return op == ops.OpAttention || op == ops.OpAttentionForward || op == ops.OpAttentionBackward
+}
+
+// adopt decides about a node as its rule says.
+func (a *Analysis) adopt(p *ir.Padding) {
+	n := p.Node
 	for _, d := range p.Least {
 		a.least[d] = true
 	}
@@ -194,7 +212,6 @@ func (a *Analysis) apply(n *ir.Node, in [][]ir.Extent, rule func(p *ir.Padding) 
 			d.fills = append(d.fills, f)
 		}
 	}
-	return nil
 }
 
 // composite keeps a composite whose body sees no padding, and replaces others by their bodies.

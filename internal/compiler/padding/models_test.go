@@ -22,6 +22,10 @@ var models = map[string]func(b *ir.Builder) ir.Value{
 		flat := ops.Reshape(b, logits, ir.Sym("b").Mul(ir.Sym("s")), ir.N(11))
 		return ops.CrossEntropyMean(b, flat, ops.Reshape(b, labels, ir.Sym("b").Mul(ir.Sym("s"))))
 	},
+	"flat mean": func(b *ir.Builder) ir.Value { // its gradient is a number, repeated over all rows and then divided
+		x := ops.Square(b, nn.Linear(b, sequence(b), 4))
+		return ops.Mean(b, ops.Reshape(b, x, ir.Sym("b").Mul(ir.Sym("s")), ir.N(4)))
+	},
 	"dropout": func(b *ir.Builder) ir.Value {
 		nn.Train(b)
 		return ops.Mean(b, nn.Dropout(b, nn.Linear(b, sequence(b), 4), 0.3))
@@ -131,4 +135,16 @@ func wrt(g *ir.Graph) []string {
 		}
 	}
 	return out
+}
+
+// TestEveryPrimitiveHasARule finds ops whose open sizes would be refused for want of a rule.
+func TestEveryPrimitiveHasARule(t *testing.T) {
+	for _, op := range ir.Ops() {
+		d, _ := ir.Lookup(op)
+		_, isLoop := d.Lower.(*ir.ControlLowering)
+		derived := d.Scalar != nil || d.Body != nil || isLoop || op == ir.OpPort || op == ir.OpConstant
+		if !derived && d.Pad == nil && rules[op] == nil {
+			t.Errorf("%s has no rule", op)
+		}
+	}
 }

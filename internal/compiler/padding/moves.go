@@ -146,9 +146,8 @@ func pad(p *ir.Padding) error {
 	return nil
 }
 
-// padded pads x to a shape, or crops it where its padding is longer. Along moved axes x is padded by the
-// bound size of the low padding, and read from as much before the begin of that as the true one is
-// shorter.
+// padded pads x to a shape, or crops it where its own padding is longer. Along moved axes x is padded by
+// the bound size of the low padding, and then shifted back by the difference to the true size.
 func padded(e ir.PadEmitter, a *ops.PadAttrs, shape ir.Shape, moved []bool, in []ir.Value) ir.Value {
 	b := e.Builder()
 	low, high, zero, size := make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape)), make([]ir.Dim, len(shape))

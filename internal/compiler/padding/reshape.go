@@ -54,7 +54,7 @@ func take(p *ir.Padding, parts []part, want ir.Dim) (taken, rest []part, err err
 			continue
 		}
 		inner, err := next.size.Div(left)
-		if _, constant := inner.Const(); err != nil || p.Open(next.size) && !constant {
+		if _, constant := inner.Const(); err != nil || p.Open(next.size) && !constant && !next.equal {
 			return nil, nil, refuse("an axis of size %s is divided within its padding, for one of size %s", next.size, want)
 		}
 		taken = append(taken, part{left, next.equal})

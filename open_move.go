@@ -1,0 +1,141 @@
+package rlx
+
+import (
+	"context"
+
+	"github.com/rlx-go/rlx/internal/executor/fair"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// mover keeps the parameters and states of programs equal that have memory of their own: it copies
+// them to a program before a run, where another one has newer values. Devices that implement
+// [native.Sharer] need none.
+type mover struct {
+	base   native.Program
+	order  fair.Lock // runs and reads are one after the other
+	newest native.Program
+	has    map[native.Program]bool // the values of newest
+}
+
+func newMover(base native.Program) *mover {
+	return &mover{base: base, newest: base, has: map[native.Program]bool{base: true}}
+}
+
+// update copies the newest values to a program. The mover is locked.
+func (m *mover) update(ctx context.Context, p native.Program) error {
+	if m.has[p] {
+		return nil
+	}
+	if !m.has[m.base] {
+		values, err := m.newest.GetAll(ctx)
+		if err == nil {
+			err = m.base.SetAll(ctx, values)
+		}
+		if err != nil {
+			return err
+		}
+		m.has[m.base] = true
+	}
+	if p == m.base {
+		return nil
+	}
+	values, err := m.base.GetAll(ctx)
+	if err != nil {
+		return err
+	}
+	own := map[string]Tensor{}
+	for _, s := range p.Persistent() {
+		own[s.Name] = values[s.Name]
+	}
+	if err := p.SetAll(ctx, own); err != nil {
+		return err
+	}
+	m.has[p] = true
+	return nil
+}
+
+// changed records that a program alone has the newest values. The mover is locked.
+func (m *mover) changed(p native.Program) {
+	m.newest = p
+	clear(m.has)
+	m.has[p] = true
+}
+
+// do calls f with a program that has the newest values, which f changes if writes is set.
+func (m *mover) do(ctx context.Context, p native.Program, writes bool, f func() error) error {
+	if err := m.order.Lock(ctx); err != nil {
+		return err
+	}
+	defer m.order.Unlock()
+	if err := m.update(ctx, p); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil && writes {
+		m.changed(p)
+	}
+	return err
+}
+
+// forget ends the use of a program that is to be closed.
+func (m *mover) forget(ctx context.Context, p native.Program) error {
+	return m.do(ctx, m.base, false, func() error {
+		if m.newest == p {
+			m.newest = m.base
+		}
+		delete(m.has, p)
+		return nil
+	})
+}
+
+// writes reports whether a graph changes a parameter or a state.
+func writes(g *ir.Graph) bool {
+	for _, o := range g.Outputs() {
+		if o.State {
+			return true
+		}
+	}
+	return false
+}
+
+// movedRun is a run that waits for its turn.
+type movedRun struct {
+	done chan struct{}
+	out  map[string]Tensor
+	err  error
+}
+
+// run starts an entry of a program after the runs before.
+func (m *mover) run(ctx context.Context, p native.Program, entry string, changes bool, in map[string]Tensor) native.Run {
+	r := &movedRun{done: make(chan struct{})}
+	turn := m.order.Join(false)
+	go func() {
+		defer close(r.done)
+		if r.err = turn.Wait(ctx); r.err != nil {
+			return
+		}
+		defer turn.Release()
+		if r.err = m.update(ctx, p); r.err != nil {
+			return
+		}
+		started, err := p.Run(ctx, entry, in)
+		if err == nil {
+			r.out, err = started.Wait(context.WithoutCancel(ctx))
+		}
+		if r.err = err; err == nil && changes {
+			m.changed(p)
+		}
+	}()
+	return r
+}
+
+// Wait waits for the run.
+func (r *movedRun) Wait(ctx context.Context) (map[string]Tensor, error) {
+	select {
+	case <-r.done:
+		return r.out, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
