@@ -16,7 +16,7 @@
 #   build/cuda/h200.sh check              there: training and multiply-adds under compute-sanitizer
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-export RLX_REQUIRE=cuda
+export RLX_REQUIRE=cuda RLX_BENCH_TIMES=${RLX_BENCH_TIMES:-8}
 export RLX_CUDA_CACHE=${RLX_CUDA_CACHE:-$(mktemp -d)}
 
 pack() {

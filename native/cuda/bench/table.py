@@ -74,7 +74,7 @@ def families(own, lines):
         ms, memory = values["ms"], values["planned-MiB"]
         line = f"{family:16s} {precision} {ms:8.3f}"
         if peer := theirs.get((family, precision)):
-            line += f" {peer[0]:8.3f} {ms / peer[0]:6.2f} {memory:7.0f} {peer[1]:8.0f} {memory / peer[1]:6.2f}  {peer[2]}"
+            line += f" {peer[0]:8.3f} {ms / peer[0]:6.2f} {memory:7.0f} {peer[1]:8.0f} {memory / max(peer[1], 1):6.2f}  {peer[2]}"
         else:
             line += f" {'–':>8s} {'–':>6s} {memory:7.0f}"
         print(line)
