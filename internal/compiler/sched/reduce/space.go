@@ -93,6 +93,8 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	load.Sectors = load.Bytes
 	if short := min(s.Lanes, length); s.Family == emit.Rows && short < emit.SectorElements {
 		load.Sectors *= float64(emit.SectorElements) / float64(short)
+	} else if s.Family == emit.Rows && w.Group.RowsAreContiguous() {
+		load.Sectors *= emit.SectorElements
 	}
 	d := w.e.Caps.Profile()
 	time := load.Time(d)
@@ -167,10 +169,28 @@ const (
 // shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
 // and short rows share a workgroup.
 func shapeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
-	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
-	if g.RowsAreContiguous() {
-		return shapeColumns(e, rows, length)
+	if !g.RowsAreContiguous() {
+		return shapeWholeRows(e, g)
 	}
+	columns := shapeColumns(e, fusion.Product(g.Outer), fusion.Product(g.Inner))
+	if g.Splits() {
+		return columns
+	}
+	rows, w := shapeWholeRows(e, g), NewSpace(e, g)
+	if w.Fits(rows) && strided*w.cost(rows) < w.cost(columns) {
+		return rows
+	}
+	return columns
+}
+
+// strided is by how much a workgroup per row must be faster than contiguous rows together: its
+// threads read elements that are apart, and the sectors that rows share come from the cache at
+// best.
+const strided = 2
+
+// shapeWholeRows is shapeRows for rows whose own elements are contiguous.
+func shapeWholeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
+	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
 	s := emit.Schedule{Family: emit.Rows, Lanes: min(emit.UsualThreads(e.Caps), emit.PowerOfTwo(length)), Rows: 1, Split: 1}
 	for s.Lanes < min(e.Caps.Invocations, emit.PowerOfTwo(length)) && exceedsCache(e, g, s.Lanes) {
 		s.Lanes *= 2
