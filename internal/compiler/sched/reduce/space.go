@@ -20,6 +20,9 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
 	s := shapeRows(w.e, w.Group)
+	if s.Each > 0 {
+		return s
+	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
 	return s
 }
@@ -32,6 +35,12 @@ func (w *Space) Candidates() []emit.Ranked {
 		if s != rule && w.Fits(s) {
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		}
+	}
+	if rule.Each > 0 {
+		rule = shapeContiguous(w.e, w.Group)
+		add(rule)
+	} else {
+		add(VectorPerThread)
 	}
 	for _, lanes := range []int{rule.Lanes / 4, rule.Lanes / 2, 2 * rule.Lanes} {
 		s := rule
@@ -50,9 +59,12 @@ func (w *Space) Candidates() []emit.Ranked {
 	return list
 }
 
-// Fits accepts powers of two of threads, as the trees over lanes need, and splits that leave
-// each thread an element.
+// Fits accepts powers of two of threads, as the trees over lanes need, splits that leave each
+// thread an element, and vectors of adjacent rows.
 func (w *Space) Fits(s emit.Schedule) bool {
+	if s.Each > 0 {
+		return s == VectorPerThread && canShareThread(w.e, w.Group)
+	}
 	if s.Family != emit.Rows && s.Family != emit.Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||
 		s != (emit.Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Split: s.Split}) {
 		return false
@@ -83,8 +95,8 @@ func (w *Space) splits() bool {
 // lanes of a row.
 func (w *Space) cost(s emit.Schedule) float64 {
 	rows, length := max(fusion.Product(w.Group.Outer), 1), max(fusion.Product(w.Group.Inner), 1)
-	groups := emit.CeilDiv(rows, s.Rows) * s.Split
-	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes)
+	groups := emit.CeilDiv(rows, s.Rows*max(s.Each, 1)) * s.Split
+	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes) * max(s.Each, 1)
 	load := hardware.Work{
 		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
 		Threads: groups * s.Lanes * s.Rows, BytesInFlight: 4 * min(each, MaxUnroll),
@@ -172,6 +184,15 @@ func shapeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
 	if !g.RowsAreContiguous() {
 		return shapeWholeRows(e, g)
 	}
+	if s, ok := shareThread(e, g); ok {
+		return s
+	}
+	return shapeContiguous(e, g)
+}
+
+// shapeContiguous is shapeRows for rows that are contiguous across rows, with one row or less per
+// thread.
+func shapeContiguous(e *emit.Emitter, g *fusion.Group) emit.Schedule {
 	columns := shapeColumns(e, fusion.Product(g.Outer), fusion.Product(g.Inner))
 	if g.Splits() {
 		return columns
