@@ -23,8 +23,9 @@ export RLX_REQUIRE
 # same system would be the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
-# Targets of `make test` that run at the same time: most use one processor for much of their time.
-JOBS ?= 1
+# Targets of `make test` and `make ci` that run at the same time: many wait, or use one processor, for
+# much of their time.
+JOBS ?= 3
 # `make lint` vets all code, so that no test does so again.
 GO_TEST := $(GO) test -vet=off
 
@@ -45,6 +46,7 @@ PEERS      := js/bench/node_modules/.package-lock.json
 OUTSIDE    := js/outside/node_modules/.package-lock.json
 COREML     := build/coreml-venv
 NVRTC      := build/nvrtc
+ONNX       := build/onnx
 ZIG        := build/zig
 
 ##@ Build
@@ -87,11 +89,16 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 
 ##@ Check
 
-TESTS := test-go test-arm64 test-js test-browser test-package test-nvrtc test-coreml test-avx2 test-386 test-wgsl size
+# The longest first, so that none runs alone at the end.
+TESTS := test-browser test-go test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
 
 .PHONY: test
-test: deps ## run every test (JOBS=2: two targets at a time); a missing device or tool is a failure
+test: deps ## run every test (JOBS targets at a time: 3); a missing device or tool is a failure
 	$(MAKE) --jobs=$(JOBS) --output-sync=target $(TESTS)
+
+.PHONY: ci
+ci: deps ## lint and run every test, as test does
+	$(MAKE) --jobs=$(JOBS) --output-sync=target lint $(TESTS)
 
 .PHONY: check
 check: js demo-assets ## run the Go and Node tests that take minutes, for while one works
@@ -115,8 +122,8 @@ test-arm64: ## test the code that the CPU backend has for arm64, in an emulator
 
 .PHONY: test-386
 test-386: ## test the compiler where an int has 32 bits: right, or refused
-	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) $(INT32_PACKAGES)
-	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -run '$(INT32_TESTS)' ./internal/compiler/sched/... ./internal/compiler/plan/plansim
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -timeout=30m $(INT32_PACKAGES)
+	CGO_ENABLED=0 GOARCH=386 $(GO_TEST) -timeout=30m -run '$(INT32_TESTS)' ./internal/compiler/sched/... ./internal/compiler/plan/plansim
 
 .PHONY: test-cuda
 test-cuda: ## test CUDA: every kernel compiled with clang, the backend on a fake GPU
@@ -135,7 +142,7 @@ $(NVRTC)/.installed: native/cuda/nvrtc.txt
 
 .PHONY: test-nvrtc
 test-nvrtc: $(NVRTC)/.installed ## compile CUDA kernels by NVIDIA's NVRTC of CUDA 12.0 to 13.5, for every GPU, without one
-	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO_TEST) -count=1 -run=NVRTC ./native/cuda
+	RLX_NVRTC=$(CURDIR)/$(NVRTC) RLX_REQUIRE=nvrtc $(GO_TEST) -timeout=30m -count=1 -run=NVRTC ./native/cuda
 
 $(ZIG)/.installed: internal/applecheck/zig.txt
 	rm -rf $(ZIG)
@@ -169,6 +176,17 @@ test-coreml: $(COREML)/.installed test-darwin ## hold Core ML models of every sa
 	$(GO) run ./internal/coreml/suite build/coreml
 	$(COREML)/bin/python internal/coreml/suite/check.py build/coreml
 	$(GO) run ./internal/coreml/suite -refuse build/coreml
+
+$(ONNX)/.installed: ir/format/onnx/suite/requirements.txt ir/format/onnx/suite/cases.py
+	rm -rf $(ONNX)
+	python3 -m venv $(ONNX)/venv
+	$(ONNX)/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(ONNX)/venv/bin/python ir/format/onnx/suite/cases.py $(ONNX)/cases
+	touch $@
+
+.PHONY: test-onnx
+test-onnx: $(ONNX)/.installed ## run the node tests of the onnx package on the CPU, and differentiate them
+	RLX_ONNX=$(CURDIR)/$(ONNX)/cases RLX_REQUIRE=onnx $(GO_TEST) -count=1 -run=Nodes ./ir/format/onnx
 
 .PHONY: test-wgsl
 test-wgsl: $(JS_TOOLS) ## check every golden shader with Tint

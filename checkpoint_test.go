@@ -19,7 +19,7 @@ import (
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// checkpointed is what [checkpoint] writes.
+// checkpointed is the content that [checkpoint] writes.
 var checkpointed map[string]rlx.Tensor
 
 // checkpoint writes a checkpoint of the classifier after 4 steps, changed by
@@ -59,7 +59,7 @@ func saved(t testing.TB, tr *rlx.Trainer) []byte {
 	return file.Bytes()
 }
 
-func TestFilesThatAreNoCheckpointLeaveTheTrainerAlone(t *testing.T) {
+func TestInvalidCheckpointKeepsTrainerState(t *testing.T) {
 	count := func(name string, n int32) func(map[string]rlx.Tensor) {
 		return func(v map[string]rlx.Tensor) { v[name] = rlx.Int32(n) }
 	}
@@ -104,7 +104,7 @@ func TestFilesThatAreNoCheckpointLeaveTheTrainerAlone(t *testing.T) {
 }
 
 // A count can also come from the states, which are the user's to set.
-func TestHostileCountsOfStatesAreErrors(t *testing.T) {
+func TestHugeStateCountsAreErrors(t *testing.T) {
 	for _, n := range []int32{-1, math.MinInt32} {
 		tr := trainer(t, rlx.Training{})
 		steps(t, tr, 1)
@@ -120,7 +120,7 @@ func TestHostileCountsOfStatesAreErrors(t *testing.T) {
 	}
 }
 
-func TestCheckpointsAreFilesThatAreReplacedAsAWhole(t *testing.T) {
+func TestCheckpointsAreReplacedAtomically(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "model.safetensors")
 	tr := trainer(t, rlx.Training{Seed: 13})
 	steps(t, tr, 3)
@@ -147,7 +147,7 @@ func TestCheckpointsAreFilesThatAreReplacedAsAWhole(t *testing.T) {
 
 // A part of a checkpoint, as when a network begins with the weights of another,
 // is loaded by way of the program.
-func TestAProgramTakesAPartOfItsValues(t *testing.T) {
+func TestProgramLoadsSubsetOfValues(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	values, _, err := safetensors.ReadFile(checkpoint(t, nil))
 	if err != nil {
@@ -167,7 +167,7 @@ func TestAProgramTakesAPartOfItsValues(t *testing.T) {
 }
 
 // Weights that a file lacks, or that no program has, are named, unless they are let pass.
-func TestAProgramNamesWhatAFileLacks(t *testing.T) {
+func TestLoadNamesMissingValues(t *testing.T) {
 	s := must(rlx.Open("cpu"))(t)
 	g := must(ir.Build("infer", func(b *ir.Builder) {
 		b.Output("y", ops.Add(b, b.Param("w", ir.F32, ir.N(2)), b.Param("b", ir.F32, ir.N(2))))
@@ -194,8 +194,8 @@ func TestAProgramNamesWhatAFileLacks(t *testing.T) {
 	}
 }
 
-// What a trainer gives a program that only infers holds no counters.
-func TestParamsLoadWhereOnlyWeightsAre(t *testing.T) {
+// The values that a trainer gives a program for inference have no counters.
+func TestParamsLoadFromWeightsOnlyFile(t *testing.T) {
 	loss := must(ir.Build("loss", func(b *ir.Builder) {
 		step := b.State("rng/step", ir.U32)
 		key := ops.FoldIn(b, ops.Key(b, 3), step)

@@ -2,9 +2,7 @@ package rlx
 
 import (
 	"cmp"
-	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -52,7 +50,8 @@ func Fastest() Device {
 }
 
 // FirstUnsupported returns the first node of a graph that the named device cannot compute, and the
-// reason; or nil if the device can compute the whole graph. The error is of kind [ir.ErrName] for
+// reason; or nil if the device can compute the whole graph. It asks node by node, the bodies of
+// composites included; [ReportOn] asks the compiler, too. The error is of kind [ir.ErrName] for
 // an unknown device and [native.ErrUnavailable] for one that is not usable.
 func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	b, err := native.Lookup(device)
@@ -65,40 +64,6 @@ func FirstUnsupported(g *ir.Graph, device string) (*ir.Node, string, error) {
 	if err := b.Probe(); err != nil {
 		return nil, "", err
 	}
-	n, reason := firstUnsupported(b, g)
+	n, reason := newReporter(b).first(g)
 	return n, reason, nil
-}
-
-func firstUnsupported(b native.Backend, g *ir.Graph) (*ir.Node, string) {
-	for _, n := range g.Nodes() {
-		switch s := b.Support(n); s.Level {
-		case native.Unsupported:
-			return n, s.Reason
-		case native.Decomposed:
-			if reason := decomposeFailure(n); reason != "" {
-				return n, reason
-			}
-		}
-		for _, sub := range n.Subgraphs() {
-			if n, reason := firstUnsupported(b, sub); n != nil {
-				return n, reason
-			}
-		}
-	}
-	return nil, ""
-}
-
-// decomposeFailure returns why the decomposition of a composite op fails, or "" if it succeeds.
-func decomposeFailure(n *ir.Node) string {
-	_, err := ir.Build(string(n.Op()), func(b *ir.Builder) {
-		in := make([]ir.Value, len(n.Inputs()))
-		for i, v := range n.Inputs() {
-			in[i] = b.Port(ir.InputPort, strconv.Itoa(i), v.Type())
-		}
-		n.Def().Body(b, n, in)
-	})
-	if !errors.Is(err, ir.ErrUnsupported) {
-		return ""
-	}
-	return err.Error()
 }

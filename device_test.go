@@ -26,7 +26,7 @@ func TestTheCPUIsAlwaysThere(t *testing.T) {
 	}
 }
 
-func TestAnUnknownDeviceIsNamedWithThoseThereAre(t *testing.T) {
+func TestUnknownDeviceErrorListsDevices(t *testing.T) {
 	_, err := rlx.Open("abacus")
 	if !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), "abacus") || !strings.Contains(err.Error(), "cpu") {
 		t.Errorf("error %v", err)
@@ -42,7 +42,7 @@ func (absent) Probe() error {
 	return &native.Error{Backend: "absent", Call: "probe", Kind: native.ErrUnavailable, Err: errors.New("no driver")}
 }
 
-func TestAMissingDeviceSaysWhatIsMissing(t *testing.T) {
+func TestMissingDeviceErrorNamesTheReason(t *testing.T) {
 	if err := native.Register(absent{}); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ var variables = regexp.MustCompile(`(?:"|process\.env\.|\$\{?|^|[ =])(RLX_[A-Z0-
 
 // TestCONTRIBUTINGListsTheEnvironment finds environment variables that the table of
 // CONTRIBUTING lacks, and rows whose variable nothing reads. A row that ends in an ellipsis
-// stands for all variables that begin so.
+// matches all variables with that prefix.
 func TestCONTRIBUTINGListsTheEnvironment(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "## Environment variables\n")
 	table, _, _ = strings.Cut(table, "\n## ")

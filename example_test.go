@@ -131,7 +131,7 @@ func ExampleSession_Compile_batchSizes() {
 	// many [12 34 56 78] <nil>
 }
 
-// What was trained goes into a program that only infers, by way of a file.
+// A program for inference loads the trained parameters from a file.
 func ExampleTrainer_Params() {
 	ctx := context.Background()
 	line := func(b *ir.Builder, x ir.Value) ir.Value {

@@ -82,7 +82,7 @@ func TestFitTrains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(reports) != 16 || last.Step != 150 || last.Epoch != 30 || !last.Done { // the last one tells the end
+	if len(reports) != 16 || last.Step != 150 || last.Epoch != 30 || !last.Done { // the last one reports the end
 		t.Fatalf("%d reports, the last %+v", len(reports), last)
 	}
 	losses, err := trainer.Losses(ctx)

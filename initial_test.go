@@ -50,7 +50,7 @@ func moments(t *testing.T, init rlx.Initializer) (mean, variance float64) {
 	return mean, variance
 }
 
-func TestInitializersHaveTheMomentsTheyPromise(t *testing.T) {
+func TestInitializersHaveDocumentedMoments(t *testing.T) {
 	for name, c := range map[string]struct {
 		init           rlx.Initializer
 		mean, variance float64
@@ -74,7 +74,7 @@ func TestInitializersHaveTheMomentsTheyPromise(t *testing.T) {
 
 // What a norm scales by begins as ones, as in PyTorch and JAX (flax): at 0 a layer would
 // say nothing, and learn nothing below it.
-func TestScalesOfNormsBeginAsOnes(t *testing.T) {
+func TestNormScalesStartAtOne(t *testing.T) {
 	loss, err := ir.Build("norms", func(b *ir.Builder) {
 		vector := func(name string) ir.Value { return b.Param(name, ir.F32, ir.N(4)) }
 		x := ops.LayerNorm(b, b.Input("x", ir.F32, ir.Dims(2, 4)...), vector("layer"), vector("bias"), 1e-5)
@@ -108,7 +108,7 @@ func TestScalesOfNormsBeginAsOnes(t *testing.T) {
 	}
 }
 
-// begun is what a parameter of ir/irtest/cases/initial.json begins with.
+// begun is the initial value of a parameter of ir/irtest/cases/initial.json.
 type begun struct {
 	Seed        uint32
 	Name, DType string
@@ -146,7 +146,7 @@ func bySeed(t *testing.T) map[uint32][]begun {
 	return out
 }
 
-// The same model and seed begin with the same bits in Go and in TypeScript, whatever order
+// The same model and seed have the same initial bits in Go and in TypeScript, in any order
 // the parameters are declared in.
 func TestParametersBeginWithTheSameBitsInBothLanguages(t *testing.T) {
 	for seed, params := range bySeed(t) {

@@ -29,7 +29,7 @@ type fragileProgram struct {
 	left, done int
 }
 
-// lost returns the error of a device that is gone, nil while there are runs left.
+// lost returns the error of a lost device, nil while there are runs left.
 func (p *fragileProgram) lost(call string) error {
 	if p.left > 0 {
 		return nil
@@ -77,7 +77,7 @@ func (b *fragileBound) Wait(ctx context.Context) error {
 	return b.Bound.Wait(ctx)
 }
 
-func TestALostDeviceEndsTrainingWithTheStepsItCost(t *testing.T) {
+func TestLostDeviceEndsTrainingAndReportsLostSteps(t *testing.T) {
 	cpu, err := native.Lookup("cpu")
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestNoGraphIsAnError(t *testing.T) {
 	}
 }
 
-// Where an op is to be made of a function and none is given, the error names the op.
+// An op whose function is nil is an error that names the op.
 func TestNoFunctionIsAnError(t *testing.T) {
 	vs := func(v ir.Value) []ir.Value { return []ir.Value{v} }
 	for op, add := range map[ir.Op]func(b *ir.Builder, x ir.Value){
@@ -76,7 +76,7 @@ func TestNoFunctionIsAnError(t *testing.T) {
 }
 
 // An order that no derivative has is refused before graphs grow.
-func TestOrdersBeyondAnyDerivativeAreErrors(t *testing.T) {
+func TestDerivativeOrdersBeyondLimitAreErrors(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", ir.F32))) })
 	if err != nil {
 		t.Fatal(err)

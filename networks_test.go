@@ -84,8 +84,8 @@ func TestTwoOptimisersInOneModule(t *testing.T) {
 	}
 }
 
-// InitGraph leaves parameters that the step only reads to the step that trains them.
-func TestInitGraphLeavesOtherNetworks(t *testing.T) {
+// InitGraph does not set parameters that the step only reads: the step that trains them does.
+func TestInitGraphKeepsOtherNetworks(t *testing.T) {
 	step := advance(t, twoNetworks(t, "gen"), "dis", optim.Options{})
 	g := must(rlx.InitGraph(step, []string{"gen/w"}, nil))(t)
 	if _, ok := g.Port("dis/w"); ok {

@@ -69,7 +69,7 @@ func TestRefusalsAreThoseOfTypeScript(t *testing.T) {
 	}
 }
 
-// try does what the case asks for, with its remedy or without.
+// try runs the case, with its remedy or without.
 func (c *decomposeFailure) try(t *testing.T, g *ir.Graph, remedied bool) error {
 	if c.Run != "" {
 		p := must(session(t).Compile(ctx, must(ir.NewModule("m", ir.Entry{Name: c.Run, Graph: g}))(t)))(t)

@@ -2,6 +2,7 @@ package rlx
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -15,26 +16,24 @@ type Inputs = map[string]native.Tensor
 // Outputs holds the output tensors of an entry by name.
 type Outputs = map[string]native.Tensor
 
-// Session is an open device.
+// Session is an open device. Its methods may be called from several goroutines.
 type Session struct {
-	backend native.Backend
-	info    native.Info
+	backend  native.Backend
+	info     native.Info
+	programs programs
 }
 
-// Open returns a session on the named device; "" is the fastest usable device ([Fastest]). The
-// errors are those of [Available].
+// Open returns a session on the named device: "cpu", "cuda:1", "webgpu:vulkan". A list, as
+// "cuda,webgpu,cpu", is the first usable device of it; "" is the list in the environment variable
+// RLX_DEVICE or, if that is unset, the fastest usable device ([Fastest]). See [ParsePolicy] for the
+// form of lists. The errors are those of [Available], joined for a list of which no device is
+// usable.
 func Open(device string) (*Session, error) {
-	if device == "" {
-		device = Fastest().Name
-	}
-	b, err := native.Lookup(device)
+	policy, err := policyOf(device)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Probe(); err != nil {
-		return nil, err
-	}
-	return &Session{b, b.Info()}, nil
+	return policy.open(nil)
 }
 
 // Device describes the session's device.
@@ -85,12 +84,17 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Program: p, unset: unsetParams(m)}, nil
+	out := &Program{Program: p, unset: unsetParams(m), owner: &s.programs}
+	if err := s.programs.add(out); err != nil {
+		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+	}
+	return out, nil
 }
 
 // Program is a compiled module and its memory on the device.
 type Program struct {
 	native.Program
+	owner   *programs // of the session, which closes it; nil without one
 	unset   *unset
 	trainer atomic.Pointer[Trainer] // the current trainer, which counts the steps
 }

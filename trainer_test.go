@@ -79,7 +79,7 @@ func steps(t *testing.T, tr *rlx.Trainer, n int) {
 	}
 }
 
-func TestTrainingMakesTheLossSmallAndKeepsAllOfThem(t *testing.T) {
+func TestTrainingReducesAndRecordsLosses(t *testing.T) {
 	const n = 700 // more than the device keeps
 	tr := trainer(t, rlx.Training{Seed: 3, Rate: 0.01})
 	steps(t, tr, n)
@@ -163,7 +163,7 @@ func TestTheSameSeedGivesTheSameWeights(t *testing.T) {
 	}
 }
 
-func TestTrainingGoesOnFromASavedFileAsIfItHadNotStopped(t *testing.T) {
+func TestResumedTrainingEqualsUninterrupted(t *testing.T) {
 	one := trainer(t, rlx.Training{Seed: 7})
 	steps(t, one, 20)
 	var file bytes.Buffer
@@ -193,7 +193,7 @@ func TestTrainingGoesOnFromASavedFileAsIfItHadNotStopped(t *testing.T) {
 	}
 }
 
-func TestWrongBatchesAndFilesLeaveTheTrainerAsItWas(t *testing.T) {
+func TestInvalidBatchesAndFilesKeepTrainerState(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	steps(t, tr, 1)
 	wrong := examples()
@@ -218,7 +218,7 @@ func TestWrongBatchesAndFilesLeaveTheTrainerAsItWas(t *testing.T) {
 	}
 }
 
-// What is compiled ahead of time learns as what a session trains does.
+// A plan compiled ahead of time trains as a session does.
 func TestEntriesAreThoseOfATraining(t *testing.T) {
 	how := rlx.Training{Seed: 5, Eval: []ir.Entry{{Name: "eval", Graph: classifier(t)}}}
 	entries, err := how.Entries(classifier(t))
@@ -272,7 +272,7 @@ func TestEntriesAreThoseOfATraining(t *testing.T) {
 	}
 }
 
-func TestTrainingRefusesWhatCannotBeTrained(t *testing.T) {
+func TestTrainingRefusesInvalidLosses(t *testing.T) {
 	s := session(t)
 	for name, c := range map[string]struct {
 		o    rlx.Training
@@ -296,7 +296,7 @@ func TestTrainingRefusesWhatCannotBeTrained(t *testing.T) {
 	}
 }
 
-func TestStepsAllocateNothing(t *testing.T) {
+func TestStepsDoNotAllocate(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	batch := examples()
 	if err := tr.Step(ctx, batch); err != nil {
@@ -312,7 +312,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestRunReportsProgressAndStopsWhenAsked(t *testing.T) {
+func TestRunReportsProgressAndStopsOnRequest(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	stopping, stop := context.WithCancel(ctx)
 	for name, x := range examples() {

@@ -37,7 +37,7 @@ func TestInputsThatWereNeverGivenAreNamed(t *testing.T) {
 	}
 }
 
-func TestMemoryThatWasAskedForCountsAsGiven(t *testing.T) {
+func TestInputsWrittenInPlaceNeedNoBatch(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	for name, x := range examples() {
 		copy(tr.Input(name).Data, x.Data)
@@ -102,7 +102,7 @@ func diverging(t *testing.T, stop bool) *rlx.Trainer {
 	return tr
 }
 
-func TestALossThatIsNotANumberStopsWhereThatIsAskedFor(t *testing.T) {
+func TestNaNLossStopsTrainingIfRequested(t *testing.T) {
 	tr := diverging(t, true)
 	err := tr.Run(ctx, 1000, nil, nil)
 	if !errors.Is(err, rlx.ErrDiverged) || !strings.Contains(err.Error(), "step 2") || tr.Steps() > 128 {
@@ -140,7 +140,7 @@ func TestAProgramHasOneTrainer(t *testing.T) {
 	}
 }
 
-func TestTwoTrainersOfOneSessionAreApart(t *testing.T) {
+func TestTrainersOfOneSessionAreIndependent(t *testing.T) {
 	s := session(t)
 	var each [2][]float32
 	var trainers [2]*rlx.Trainer
@@ -166,9 +166,9 @@ func TestTwoTrainersOfOneSessionAreApart(t *testing.T) {
 	}
 }
 
-// Runs of the step beside the trainer are steps too; losses that nobody read in
-// time are left out.
-func TestStepsBesideTheTrainerAreCounted(t *testing.T) {
+// Runs of the step without the trainer are steps too; losses that are not read in
+// time are omitted.
+func TestStepsRunWithoutTheTrainerAreCounted(t *testing.T) {
 	tr := trainer(t, rlx.Training{})
 	steps(t, tr, 2)
 	in := examples()

@@ -40,7 +40,7 @@ func namesUnset(err error, entry, params string) bool {
 
 // A module compiled by hand has no weights until somebody gives them: an entry that reads
 // them is no network of zeros.
-func TestParametersThatNobodySetAreNamed(t *testing.T) {
+func TestUnsetParametersAreNamed(t *testing.T) {
 	p := adrift(t, ir.Entry{Name: "y"}, ir.Entry{Name: "step"}, ir.Entry{Name: "init"})
 	in := rlx.Inputs{"x": three}
 	if _, err := p.Call(ctx, "y", in); !namesUnset(err, "y", `["w" "b"]`) {
@@ -63,9 +63,9 @@ func TestParametersThatNobodySetAreNamed(t *testing.T) {
 	}
 }
 
-// A step alone tells its parameters, which it changes, from moments and counters, which
+// A step alone distinguishes its parameters, which it changes, from moments and counters, which
 // begin as zeros.
-func TestAStepAloneKnowsItsParameters(t *testing.T) {
+func TestStepDistinguishesParametersFromMoments(t *testing.T) {
 	p := adrift(t, ir.Entry{Name: "step"})
 	tr := must(rlx.NewTrainer(ctx, p, "loss"))(t)
 	batch := rlx.Inputs{"x": three}

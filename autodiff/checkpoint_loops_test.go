@@ -84,7 +84,7 @@ func checkpointedFunctions() []controlled {
 		}})
 }
 
-func TestTransformsOfCheckpointedLoopsAreThoseOfUnrolledOnes(t *testing.T) {
+func TestTransformsOfCheckpointedLoopsEqualUnrolled(t *testing.T) {
 	for _, c := range checkpointedFunctions() {
 		for name, transform := range controlTransforms {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
@@ -166,9 +166,9 @@ func evaluations(g *ir.Graph, op ir.Op) int {
 	return count
 }
 
-// TestCheckpointsComputeAgainOncePerLevel counts the steps of loops within loops, each
+// TestCheckpointsRecomputeOncePerLevel counts the steps of loops within loops, each
 // of which takes one tanh. The way back needs its value.
-func TestCheckpointsComputeAgainOncePerLevel(t *testing.T) {
+func TestCheckpointsRecomputeOncePerLevel(t *testing.T) {
 	const steps = 4 * 5 * 6
 	nested := func(r ...region) *ir.Graph {
 		return build(t, func(b *ir.Builder) {

@@ -198,7 +198,7 @@ func TestCheckpointIsTheFunctionToEveryOrder(t *testing.T) {
 	}
 }
 
-func TestPoliciesRefuseWhatTheyCannotJudge(t *testing.T) {
+func TestPoliciesRefuseUnsupportedGraphs(t *testing.T) {
 	g, _ := models["mlp"].graph(t, ir.Sym("batch"))
 	for name, c := range map[string]struct {
 		keep autodiff.Policy

@@ -147,7 +147,7 @@ var smooth = []function{
 }
 
 // kinks are functions at points where a derivative does not exist, is infinite,
-// or is easily computed to NaN. What is asked for is the convention of package
+// or is easily computed to NaN. The expected value is the convention of package
 // ops.
 var kinks = []function{
 	{"relu at 0", ops.Relu, at(0), fixed(0, 0, 0, 0)},

@@ -13,7 +13,7 @@ import (
 // thirdDerivative is a graph of the third derivative of another along three directions.
 type thirdDerivative struct {
 	g, forward, reverse *ir.Graph
-	// lenient takes what is not finite for equal to anything.
+	// lenient treats values that are not finite as equal to anything.
 	lenient bool
 }
 

@@ -222,7 +222,7 @@ func batchOf(port string) func(g *ir.Graph) (*ir.Graph, error) {
 	}
 }
 
-func TestTransformsOfLoopsAndBranchesAreThoseOfUnrolledOnes(t *testing.T) {
+func TestTransformsOfControlFlowEqualUnrolled(t *testing.T) {
 	for _, c := range controlledFunctions {
 		for name, transform := range controlTransforms {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestTransformsOfLoopsAndBranchesAreThoseOfUnrolledOnes(t *testing.T) {
 	}
 }
 
-// reference is what a transform of a function is to compute, and from what.
+// reference is the expected results of a transform of a function, and its inputs.
 type reference struct{ in, out values }
 
 // referenceOf evaluates a transform. Values of ports are waves, seeded by the place of the

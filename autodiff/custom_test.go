@@ -72,7 +72,7 @@ func TestCustomDerivativesPassGradcheckAndVmap(t *testing.T) {
 	}
 }
 
-func TestCustomDerivativesWithIntegersHaveNoneForThem(t *testing.T) {
+func TestCustomDerivativesSkipIntegerOperands(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x, i := b.Input("x", ir.F64), b.Input("i", ir.I32)
 		out := autodiff.CustomVJP(b, []ir.Value{i, x}, func(b *ir.Builder, in []ir.Value) (results, kept []ir.Value) {
@@ -118,8 +118,8 @@ func TestDirectionalDerivativesContractWithEachDirection(t *testing.T) {
 	checkFloats(t, "d3", got["d3/y"], []float64{6 * (-5 + 140)}, 1e-14)
 }
 
-// TestDirectionalDerivativesOfDirectionalOnes nests them: of Σ x³ along u, then v and w.
-func TestDirectionalDerivativesOfDirectionalOnes(t *testing.T) {
+// TestNestedDirectionalDerivatives nests them: of Σ x³ along u, then v and w.
+func TestNestedDirectionalDerivatives(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64, ir.N(2))
 		b.Output("y", ops.ReduceSum(b, ops.Mul(b, x, ops.Mul(b, x, x))))

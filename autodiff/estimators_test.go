@@ -37,7 +37,7 @@ func gradients(t *testing.T, in map[string]*ir.Array, wrt []string, loss func(b 
 	return named
 }
 
-// TestEstimatorsOfRounding checks what is taken for the derivative of rounding,
+// TestEstimatorsOfRounding checks the estimators of the derivative of rounding,
 // by the formulas of its names.
 func TestEstimatorsOfRounding(t *testing.T) {
 	x := []float64{-2, -1.01, -0.3, 0, 0.99, 1.2, 1.6}

@@ -151,7 +151,7 @@ func lstmsGoOnWhereTheyStopped(t *testing.T) {
 	checkOnDevices(t, g, in)
 }
 
-// exponentialsOfNaNAreNaN asks the CPU: WGSL does not promise NaN.
+// exponentialsOfNaNAreNaN runs on the CPU: WGSL does not promise NaN.
 func exponentialsOfNaNAreNaN(t *testing.T) {
 	x := ir.NewArray(ir.F32, 67)
 	for i := range x.F {

@@ -127,7 +127,7 @@ func gradientsAreFoundByName(t *testing.T) {
 	checkFloats(t, "another result", got["y"], []float64{10, 21}, 0)
 }
 
-// whatADeviceLacksIsNamed asks for the one node of two alike that needs two devices.
+// whatADeviceLacksIsNamed checks that the error names the one node of two alike that needs two devices.
 func whatADeviceLacksIsNamed(t *testing.T) {
 	var wanted *ir.Node
 	g := build(t, func(b *ir.Builder) {

@@ -236,7 +236,7 @@ func ropeTurnsByItsFormula(t *testing.T) {
 	checkFloats(t, "turned", got["y"], want, 1e-6)
 }
 
-// longLoopsHaveDerivatives: of 300 turns of x ← 0.99·x + x₀/300.
+// longLoopsHaveDerivatives: of 300 iterations of x ← 0.99·x + x₀/300.
 func longLoopsHaveDerivatives(t *testing.T) {
 	const turns, factor = 300, 0.99
 	got := gradientsOf(t, func(b *ir.Builder, in []ir.Value) ir.Value {

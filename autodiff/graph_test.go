@@ -34,7 +34,7 @@ func outputNames(g *ir.Graph) []string {
 }
 
 // counted is a graph with all kinds of port and output: a loss, a count of runs
-// and a result no derivative goes through.
+// and a result without a derivative.
 func counted(t *testing.T) *ir.Graph {
 	return build(t, func(b *ir.Builder) {
 		x, w := b.Input("x", ir.F64, ir.N(2)), b.Param("w", ir.F64, ir.N(2))
@@ -47,7 +47,7 @@ func counted(t *testing.T) *ir.Graph {
 	})
 }
 
-func TestTransformsNameWhatTheyAdd(t *testing.T) {
+func TestTransformsNameAddedPorts(t *testing.T) {
 	g := counted(t)
 	ports := portNames(g)
 	with := func(names ...string) []string { return append(slices.Clone(ports), names...) }
@@ -202,7 +202,7 @@ func TestTransformsRefuseBadInput(t *testing.T) {
 	}
 }
 
-func TestVmapPutsTheAxisWhereAsked(t *testing.T) {
+func TestVmapPlacesOutputAxis(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x, w, n := b.Input("x", ir.F64, ir.N(2)), b.Param("w", ir.F64, ir.N(2)), b.State("n", ir.F64)
 		b.Output("y", ops.Mul(b, x, w))
@@ -273,7 +273,7 @@ func fanInIsSummedInABalancedTree(t *testing.T) {
 }
 
 func TestGradientGraphHasNoDeadForwardTangents(t *testing.T) {
-	// Aux outputs have no cotangents, so their derivatives leave no node behind.
+	// Aux outputs have no cotangents, so their derivatives add no nodes.
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64)
 		b.Output("loss", ops.Mul(b, x, x))
@@ -295,8 +295,8 @@ func TestGradientGraphHasNoDeadForwardTangents(t *testing.T) {
 }
 
 func TestGradcheckFindsAWrongDerivative(t *testing.T) {
-	// gelu by tanh, held to be the exact gelu, is a wrong derivative of about
-	// 1e-3; here the forward values of one stand beside the slope of the other.
+	// gelu by tanh, taken as the exact gelu, has a wrong derivative by about
+	// 1e-3; here the forward values of one are paired with the slope of the other.
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64, ir.N(3))
 		right, wrong := ops.Gelu(b, x), ops.GeluTanh(b, x)

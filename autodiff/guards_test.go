@@ -74,7 +74,7 @@ func conditions(b *ir.Builder, n *ir.Node, in []ir.Value, depends []bool) []ir.V
 	return nil
 }
 
-// guardPoints are points at which guards are likely to be met.
+// guardPoints are points at which guards are likely to matter.
 func guardPoints(in values) map[string]values {
 	changed := func(f func(a *ir.Array)) values {
 		out := values{}
@@ -207,9 +207,9 @@ func checkGuards(t *testing.T, op ir.Op, s ir.Sample, fell map[string]int64) {
 	}
 }
 
-// TestAGuardThatHidesADerivativeIsFound checks the check by a power whose derivative by
+// TestGuardHidingADerivativeIsFound checks the check by a power whose derivative by
 // the base is 0 for an exponent of 0, also where it is differentiated by that.
-func TestAGuardThatHidesADerivativeIsFound(t *testing.T) {
+func TestGuardHidingADerivativeIsFound(t *testing.T) {
 	power := func(hides bool) *ir.Graph {
 		return build(t, func(b *ir.Builder) {
 			in := []ir.Value{b.Input("x", ir.F64), b.Input("y", ir.F64)}

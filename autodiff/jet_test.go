@@ -183,7 +183,7 @@ func TestEighthDerivativeOfTanh(t *testing.T) {
 	}
 }
 
-func TestSeriesRefuseWhatTheyCannotTake(t *testing.T) {
+func TestSeriesRefuseUnsupportedGraphs(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64)
 		b.Output("y", ops.Sin(b, x))

@@ -17,7 +17,7 @@ func partly(t *testing.T) *ir.Graph {
 	})
 }
 
-// TestPortsWithoutAPathAreTreatedAlike asks every transform for the derivative
+// TestPortsWithoutAPathAreTreatedAlike requests from every transform the derivative
 // by a port that has none, with either option.
 func TestPortsWithoutAPathAreTreatedAlike(t *testing.T) {
 	type options = autodiff.Options

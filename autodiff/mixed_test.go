@@ -13,7 +13,7 @@ import (
 
 // partials are derivatives by the variables that their keys name: "xxy" is the
 // third derivative, twice by x and once by y, in that order if the table has the
-// others too. What a table leaves out is 0.
+// others too. What a table omits is 0.
 type partials map[string]float64
 
 // mixedCase is a function of two numbers at a point where its rule has a guard.

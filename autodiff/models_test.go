@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// golden is what testdata/models.py computed with JAX for one model.
+// golden is the values that testdata/models.py computed with JAX for one model.
 type golden struct {
 	Loss       float64
 	Grads, HVP map[string][]float64

@@ -180,8 +180,8 @@ func TestSplitVJPIsVJPInTwoGraphs(t *testing.T) {
 	}
 }
 
-// TestSwishHasAGradientByItsBeta: of x·σ(βx) it is x²·σ(βx)·(1 − σ(βx)).
-func TestSwishHasAGradientByItsBeta(t *testing.T) {
+// TestSwishGradientByBeta: of x·σ(βx) it is x²·σ(βx)·(1 − σ(βx)).
+func TestSwishGradientByBeta(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x, beta := b.Input("x", ir.F64, ir.N(3)), b.Param("beta", ir.F64)
 		b.Output("loss", ops.ReduceSum(b, ops.Swish(b, x, beta)))

@@ -54,7 +54,7 @@ func gradientsHaveTheTypeOfTheirPort(t *testing.T) {
 	}
 }
 
-func TestAnInfiniteDerivativeOfAMaskedBranchReachesNothing(t *testing.T) {
+func TestMaskedInfiniteDerivativeDoesNotPropagate(t *testing.T) {
 	// A norm that is masked at 0: sqrt has an infinite slope there and no
 	// cotangent.
 	g := build(t, func(b *ir.Builder) {

@@ -8,10 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// TestThirdDerivativesOfEveryOpAreDifferencesOfSecondOnes moves all operands of a
+// TestThirdDerivativesMatchFiniteDifferences moves all operands of a
 // sample along a line and compares the third derivative along it with the central
 // difference of the second, by Richardson's rule from two steps.
-func TestThirdDerivativesOfEveryOpAreDifferencesOfSecondOnes(t *testing.T) {
+func TestThirdDerivativesMatchFiniteDifferences(t *testing.T) {
 	checked := map[ir.Op]int{}
 	eachSample(t, func(t *testing.T, d *ir.Def, s ir.Sample) {
 		if d.NoGrad != "" || s.NoGrad != "" || isComplex(s) || elements(s) > 160 || !inDoubles(s) {
@@ -48,7 +48,7 @@ func TestThirdDerivativesOfEveryOpAreDifferencesOfSecondOnes(t *testing.T) {
 			}
 		}
 	})
-	// Of what is easily left out: factorisations, transforms, recurrences, losses.
+	// Ops that are easily forgotten: factorisations, transforms, recurrences, losses.
 	for _, op := range []ir.Op{
 		"cholesky", "lu", "qr", "svd", "eigh", "det", "slogdet", "inv", "pinv", "expm", "spd_sqrtm", "spd_logm", "solve", "lstsq",
 		"dft", "lstm", "gru", "rnn", "bce_with_logits", "huber", "focal", "kl_div", "cross_entropy_loss", "softmax", "lgamma",

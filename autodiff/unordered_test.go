@@ -9,7 +9,7 @@ import (
 )
 
 // TestDerivativesAddAsTheirOpsAllow has scatters in derivatives, of first and second order,
-// add in any order where what they are derivatives of may, and nowhere else.
+// add in any order only if the functions that they differentiate may.
 func TestDerivativesAddAsTheirOpsAllow(t *testing.T) {
 	at := func(unordered bool) ops.IndexedAxes { return ops.IndexedAxes{Axes: []int{0}, Unordered: unordered} }
 	for name, f := range map[string]func(b *ir.Builder, x, i ir.Value, unordered bool) ir.Value{

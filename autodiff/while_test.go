@@ -11,7 +11,7 @@ import (
 )
 
 // growing takes steps while a sum of squares is below most, 7 at the most, as a
-// while_loop, or with turns that change nothing once it is not.
+// while_loop, or with iterations that change nothing once it is false.
 func growing(most float64, asNode bool) *controlled {
 	small := func(b *ir.Builder, v ir.Value) ir.Value {
 		return ops.Lt(b, ops.ReduceSum(b, ops.Mul(b, v, v)), ops.Const(b, ir.F64, most))

@@ -132,7 +132,7 @@ func TestArraysOfAnotherSizeAreRefused(t *testing.T) {
 
 // The rule is that of package native's makers: a slice is a vector unless dims
 // say otherwise.
-func TestOneElementIsAVectorAndANumberIsNot(t *testing.T) {
+func TestOneElementSliceIsAVectorAndNumberIsAScalar(t *testing.T) {
 	for _, c := range []struct {
 		a    *Array
 		text string
@@ -148,7 +148,7 @@ func TestOneElementIsAVectorAndANumberIsNot(t *testing.T) {
 	}
 }
 
-func TestArraysShareNothing(t *testing.T) {
+func TestArraysDoNotShareMemory(t *testing.T) {
 	dims := []int{2}
 	a := NewArray(F32, dims...)
 	c := a.Clone()

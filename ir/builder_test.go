@@ -110,7 +110,7 @@ func TestErrorsNameThePlaceOfTheCaller(t *testing.T) {
 	}
 }
 
-func TestNodesKnowTheirPlace(t *testing.T) {
+func TestNodesRecordTheirPosition(t *testing.T) {
 	var line int
 	g := build(t, func(b *Builder) {
 		line = here() + 1

@@ -49,7 +49,7 @@ func TestCallPutsAGraphIntoAnother(t *testing.T) {
 	}
 }
 
-func TestCallRefusesWhatDoesNotFit(t *testing.T) {
+func TestCallRefusesInvalidOperands(t *testing.T) {
 	inner := counter(t)
 	for name, c := range map[string]struct {
 		call func(b *ir.Builder)

@@ -12,9 +12,9 @@ import (
 
 func first(_ *Node, x []scalar.Expr) scalar.Expr { return x[0] }
 
-// TestRegisterRefusesWhatIsNotWhole takes something away from a definition that
+// TestRegisterRefusesIncompleteDefinitions takes something away from a definition that
 // is whole, or adds what does not go with it.
-func TestRegisterRefusesWhatIsNotWhole(t *testing.T) {
+func TestRegisterRefusesIncompleteDefinitions(t *testing.T) {
 	noJVP := func(*Builder, *Node, []Value, []Value, []Value) []Value { return nil }
 	body := func(_ *Builder, _ *Node, in []Value) []Value { return in }
 	for name, change := range map[string]func(d *Def){
@@ -70,9 +70,9 @@ func TestRegistryIsSafeForManyGoroutines(t *testing.T) {
 	wait.Wait()
 }
 
-// TestWrongScalarBodyIsFoundWhereTheNodeIsAskedFor uses elementwise ops whose
+// TestWrongScalarBodyIsAnErrorOfTheNode uses elementwise ops whose
 // bodies do not fit their shape rules.
-func TestWrongScalarBodyIsFoundWhereTheNodeIsAskedFor(t *testing.T) {
+func TestWrongScalarBodyIsAnErrorOfTheNode(t *testing.T) {
 	two := func(*Node) ([]Type, error) { return []Type{TypeOf(F32, N(2))}, nil }
 	for name, c := range map[string]struct {
 		infer func(n *Node) ([]Type, error)

@@ -34,7 +34,7 @@ func texts(f testing.TB, random uint64) []string {
 	return out
 }
 
-// Whatever the text, Parse gives an error or a graph that is well formed and
+// For any text, Parse returns an error or a graph that is well formed and
 // that its own text gives again.
 func FuzzParse(f *testing.F) {
 	for _, s := range texts(f, 20) {

@@ -160,7 +160,7 @@ func TestSpliceTakesPortsInOrder(t *testing.T) {
 	}
 }
 
-func TestCopyAttrsSharesNothing(t *testing.T) {
+func TestCopyAttrsDoesNotShareMemory(t *testing.T) {
 	g := everything(t)
 	c := CopyAttrs(g.Nodes()[4]).(*allAttrs)
 	text := FormatAttrs(c)

@@ -2,7 +2,7 @@ package ir
 
 import "testing"
 
-// Golden: a hash is stored beside what was compiled from a graph and must stay
+// Golden: a hash is stored with what was compiled from a graph and must stay
 // the same from release to release.
 func TestHashIsStable(t *testing.T) {
 	if got := everything(t).Hash().String(); got != "4ba089004b4078b38aadf12c100b8697" {
@@ -77,7 +77,7 @@ func TestGraphsThatDifferHashDifferently(t *testing.T) {
 	}
 }
 
-func TestHashTellsOperandOrder(t *testing.T) {
+func TestHashDependsOnOperandOrder(t *testing.T) {
 	sub := func(swap bool) Hash {
 		return build(t, func(b *Builder) {
 			x, y := b.Input("x", F32), b.Input("y", F32)

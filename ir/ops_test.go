@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The tests of this package bring a few ops of their own: the real ones stand
-// on this package.
+// The tests of this package define a few ops: the real ones
+// import this package.
 
 const (
 	opAdd   Op = "test.add"   // two operands of one type

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// A node's place is the line that asks for it, through any number of functions of this
+// A node's position is the line that calls its constructor, through any number of functions of this
 // module, and through functions of the user's that the compiler may inline.
 func TestPlacesOfNodes(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
@@ -40,7 +40,7 @@ const lineOfInput = 15
 
 func twice(b *ir.Builder, x ir.Value) ir.Value { return ops.Add(b, x, x) }
 
-// BenchmarkBuild adds nodes as users do, with the places that they are asked for at.
+// BenchmarkBuild adds nodes as users do, with recorded call positions.
 func BenchmarkBuild(b *testing.B) {
 	_, err := ir.Build("g", func(bd *ir.Builder) {
 		x := bd.Input("x", ir.F32, ir.N(3))

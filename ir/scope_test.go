@@ -98,7 +98,7 @@ func TestACalledGraphBelongsToTheScope(t *testing.T) {
 	}
 }
 
-func TestScopesRefuseWhatDoesNotFit(t *testing.T) {
+func TestScopesRefuseInvalidOperands(t *testing.T) {
 	for name, build := range map[string]func(b *ir.Builder){
 		"no name":                 func(b *ir.Builder) { b.Scope("", func() {}) },
 		"no function":             func(b *ir.Builder) { b.Scope("a", nil) },
@@ -115,7 +115,7 @@ func TestScopesRefuseWhatDoesNotFit(t *testing.T) {
 }
 
 // Layers are functions, or graphs that are called. A scope keeps the parameters of one
-// apart from those of the next.
+// distinct from those of the next.
 func ExampleBuilder_Scope() {
 	dense := func(b *ir.Builder, x ir.Value, out int) ir.Value {
 		return ops.Linear(b, x, b.Param("w", ir.F32, x.Dim(-1), ir.N(out)), b.Param("b", ir.F32, ir.N(out)))

@@ -41,7 +41,10 @@ func (pr *printer) write(parts ...string) {
 	}
 }
 
-func (pr *printer) graph(g *Graph, indent string) {
+func (pr *printer) graph(g *Graph, indent string) { pr.named(g, g.name, indent) }
+
+// named writes a graph with a name that may be another than its own.
+func (pr *printer) named(g *Graph, title, indent string) {
 	first := make([]int, len(g.nodes)) // number of each node's first result
 	total := 0
 	for i, n := range g.nodes {
@@ -49,7 +52,7 @@ func (pr *printer) graph(g *Graph, indent string) {
 	}
 	name := func(v Value) string { return "%" + itoa(first[v.node.id]+v.index) }
 
-	pr.write(indent, "graph ", strconv.Quote(g.name), " {\n")
+	pr.write(indent, "graph ", strconv.Quote(title), " {\n")
 	for _, n := range g.nodes {
 		pr.node(n, indent+indentStep, name)
 	}

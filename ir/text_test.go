@@ -43,8 +43,8 @@ func TestParseIsTheInverseOfString(t *testing.T) {
 	}
 }
 
-// Texts stay readable that were written before an op got an option.
-func TestTruthsMayBeLeftOutOfATextForm(t *testing.T) {
+// Texts that were written before an op got an option stay readable.
+func TestTextFormMayOmitTrueAttributes(t *testing.T) {
 	const text = `graph "g" {
   %0 = input "x" : f32[]
   %1 = test.attrs(%0) {i=-3 l=[1,-2] f=0.1 b=false s="a" d=bf16 n=[2]} : f32[]
@@ -223,7 +223,7 @@ func TestParseIsFreeInSpaceNamesAndComments(t *testing.T) {
 }
 
 // Time and memory must stay in proportion to the text.
-func TestParseOfManyNodesIsQuick(t *testing.T) {
+func TestParseOfManyNodesIsFast(t *testing.T) {
 	var sb strings.Builder
 	sb.WriteString("graph \"g\" {\n")
 	for i := range 50_000 {

@@ -2,7 +2,7 @@ package ir
 
 import "testing"
 
-func TestVerifyAcceptsWhatBuildMakes(t *testing.T) {
+func TestVerifyAcceptsBuiltGraphs(t *testing.T) {
 	if err := Verify(everything(t)); err != nil {
 		t.Error(err)
 	}

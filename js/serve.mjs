@@ -9,7 +9,9 @@ import { isolation, serve, strictCSP } from './test/rig/serve.mjs';
 
 const root = join(import.meta.dirname, '..');
 export const demoMounts = { '/': join(root, 'demo/web'), '/rlx': join(root, 'js/dist') };
-export const demoOptions = { csp: strictCSP, headers: isolation };
+/** The worker that runs what a visitor wrote loads it from a blob; no other script may. */
+const policies = { '/playground/worker.js': strictCSP.replace("script-src 'self'", "script-src 'self' blob:") };
+export const demoOptions = { csp: strictCSP, policies, headers: isolation };
 
 // listen takes port 8080 if it is free, any other if not, unless one was asked for.
 async function listen(options) {

@@ -162,6 +162,23 @@ type Program interface {
 	Close(ctx context.Context) error
 }
 
+// Syncer is a [Program] that can wait for its runs. All backends of this module have it.
+type Syncer interface {
+	// Sync waits until the runs started before are done. Their errors are reported by
+	// the calls that started or wait for them. It fails with [ErrClosed] after Close,
+	// and with the error of ctx if that is done first.
+	Sync(ctx context.Context) error
+}
+
+// Checker is a [Backend] that can say without compiling for the device whether it can
+// compute a module.
+type Checker interface {
+	// Check returns the error of kind [ir.ErrUnsupported] with which Compile would refuse
+	// a module, whose sizes are constant, for an op, an element type or a limit of the
+	// device; nil if there is none. It allocates no memory on the device.
+	Check(m *ir.Module) error
+}
+
 // Run is one run of an entry.
 type Run interface {
 	// Wait waits for the run and returns its outputs or its error. It may be called

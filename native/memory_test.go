@@ -23,7 +23,7 @@ func TestParseBytes(t *testing.T) {
 	}
 }
 
-func TestTheOptionComesBeforeTheVariableAndThatBeforeTheDevice(t *testing.T) {
+func TestMemoryLimitPrecedence(t *testing.T) {
 	device := Budget{100, "the device"}
 	for _, c := range []struct {
 		option   int64
@@ -44,7 +44,7 @@ func TestTheOptionComesBeforeTheVariableAndThatBeforeTheDevice(t *testing.T) {
 	}
 }
 
-func TestAModuleOverTheBudgetSaysWhatItTakesAndWhatFits(t *testing.T) {
+func TestOverBudgetErrorGivesNeedAndLimit(t *testing.T) {
 	slots := []Slot{
 		{Name: "x", Role: Input, DType: ir.F32, Dims: []int{100, 25}},
 		{Name: "labels", Role: Input, DType: ir.I32, Dims: []int{100}},

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-func TestTensorsShareTheMemoryTheyAreMadeOf(t *testing.T) {
+func TestTensorsAliasTheirSource(t *testing.T) {
 	x := []float32{1, 2, 3, 4}
 	y, err := native.Float32s(x, 2, 2).Float32s()
 	if err != nil {

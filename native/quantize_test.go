@@ -45,7 +45,7 @@ func TestQuantizeMakesTheBlocksOfGGUF(t *testing.T) {
 	}
 }
 
-func TestQuantizedNumbersComeBack(t *testing.T) {
+func TestQuantizedNumbersRoundTrip(t *testing.T) {
 	for d, want := range golden {
 		x, err := native.Quantize(d, weights(), 2, 32)
 		if err != nil {
@@ -75,7 +75,7 @@ func TestQuantizedNumbersComeBack(t *testing.T) {
 	}
 }
 
-func TestQuantizeRefusesWhatHasNoBlocks(t *testing.T) {
+func TestQuantizeRefusesPartialBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		d    ir.DType
 		n    int

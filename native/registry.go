@@ -48,9 +48,20 @@ type MultiDevice interface {
 	Device(number int) Backend
 }
 
-// Lookup returns the backend with a name: "cpu", or "cuda:1" for the second device
-// of a [MultiDevice] backend. The error is of kind [ir.ErrName] and says which
-// package to import.
+// VariantDevice is a backend that reaches its device by several drivers. The backend
+// itself chooses one; "webgpu:vulkan" is the variant "vulkan" of "webgpu".
+type VariantDevice interface {
+	Backend
+	// Variants returns the names of the variants, sorted.
+	Variants() []string
+	// Variant returns the backend of a variant, nil for an unknown name. Its Probe
+	// fails if this machine does not have it.
+	Variant(name string) Backend
+}
+
+// Lookup returns the backend with a name: "cpu", "cuda:1" for the second device of a
+// [MultiDevice] backend, or "webgpu:vulkan" for a variant of a [VariantDevice]. The error
+// is of kind [ir.ErrName] and says which package to import, or what to use instead.
 func Lookup(name string) (Backend, error) {
 	base, digits, _ := strings.Cut(name, ":")
 	number, notANumber := strconv.ParseUint(digits, 10, 16)
@@ -62,12 +73,35 @@ func Lookup(name string) (Backend, error) {
 		if n, ok := b.(MultiDevice); ok && b.Name() == base && notANumber == nil {
 			return n.Device(int(number)), nil
 		}
+		if v, ok := b.(VariantDevice); ok && b.Name() == base && digits != "" {
+			if variant := v.Variant(digits); variant != nil {
+				return variant, nil
+			}
+			return nil, unknownError(fmt.Sprintf("unknown device %q: %q has %s", name, base, strings.Join(v.Variants(), ", ")))
+		}
 		names = append(names, b.Name())
 	}
 	if pkg := packages[base]; pkg != "" && !slices.Contains(names, base) {
 		return nil, unknownError(fmt.Sprintf("unknown device %q: import _ %q", name, pkg))
 	}
+	if other := instead[strings.ToLower(base)]; other != "" {
+		return nil, unknownError(fmt.Sprintf("unknown device %q: %s", name, other))
+	}
 	return nil, unknownError(fmt.Sprintf("unknown device %q: have %s", name, strings.Join(names, ", ")))
+}
+
+// instead says what serves for devices that users of other systems ask for.
+var instead = map[string]string{
+	"gpu":     `"cuda", "metal" and "webgpu" are the GPUs, and "" is the fastest device`,
+	"vulkan":  `"webgpu:vulkan" is WebGPU by Vulkan`,
+	"opengl":  `"webgpu:opengl" is WebGPU by OpenGL`,
+	"directx": `"webgpu:d3d12" is WebGPU by Direct3D 12`,
+	"d3d12":   `"webgpu:d3d12" is WebGPU by Direct3D 12`,
+	"rocm":    `there is no backend for ROCm; "webgpu" runs on AMD's GPUs`,
+	"mps":     `"metal" and "coreml" run on Apple's GPUs`,
+	"mlx":     `"metal" and "coreml" run on Apple's GPUs`,
+	"xpu":     `there is no backend for oneAPI; "webgpu" runs on Intel's GPUs`,
+	"tpu":     "there is no backend for TPUs",
 }
 
 // packages maps the names of rlx's own backends to the packages that register them.

@@ -3,6 +3,7 @@ package native_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -33,6 +34,14 @@ func TestADeviceOfSeveralIsNamedByItsNumber(t *testing.T) {
 	for _, name := range []string{"several:", "several:-1", "several:x", "several:1:2", "several:99999999999"} {
 		if _, err := native.Lookup(name); !errors.Is(err, ir.ErrName) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLookupNamesWhatServesInstead(t *testing.T) {
+	for name, want := range map[string]string{"vulkan": `"webgpu:vulkan"`, "ROCm": `"webgpu" runs on AMD's GPUs`, "mps": `"metal"`, "tpu": "no backend for TPUs"} {
+		if _, err := native.Lookup(name); !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, not %s", name, err, want)
 		}
 	}
 }

@@ -20,15 +20,37 @@ import (
 // instead.
 func init() { _ = native.Register(the) }
 
-// the is the only backend; its device is opened on first use.
+// the is the backend that leaves the choice of the graphics API to wgpu. Devices are opened on
+// first use.
 var the = &backend{}
+
+// byAPI are the backends with a graphics API of the caller's choice.
+var byAPI = sync.OnceValue(func() map[string]*backend {
+	out := map[string]*backend{}
+	for _, api := range exec.APIs() {
+		out[api] = &backend{api: api}
+	}
+	return out
+})
 
 // Backend returns the backend.
 func Backend() native.Backend { return the }
 
 type backend struct {
+	api string // "" for any
 	mu  sync.Mutex
 	dev *exec.Device
+}
+
+// Variants implements [native.VariantDevice].
+func (b *backend) Variants() []string { return exec.APIs() }
+
+// Variant implements [native.VariantDevice].
+func (b *backend) Variant(name string) native.Backend {
+	if v := byAPI()[name]; v != nil {
+		return v
+	}
+	return nil
 }
 
 // device returns the device and opens it on first use. It retries after a failure.
@@ -38,7 +60,7 @@ func (b *backend) device() (*exec.Device, error) {
 	if b.dev != nil {
 		return b.dev, nil
 	}
-	dev, err := exec.Open(exec.Options{})
+	dev, err := exec.Open(exec.Options{API: b.api})
 	if err != nil {
 		return nil, fault("probe", err)
 	}
@@ -46,7 +68,12 @@ func (b *backend) device() (*exec.Device, error) {
 	return dev, nil
 }
 
-func (b *backend) Name() string { return Name }
+func (b *backend) Name() string {
+	if b.api == "" {
+		return Name
+	}
+	return Name + ":" + b.api
+}
 
 func (b *backend) Probe() error {
 	_, err := b.device()
@@ -70,6 +97,16 @@ func (b *backend) Info() native.Info {
 // without a device and assumes what every device supports.
 func (b *backend) Support(n *ir.Node) native.Support {
 	return async.Support(n, plan.WebGPU(), "WGSL shaders")
+}
+
+// Check implements [native.Checker].
+func (b *backend) Check(m *ir.Module) error {
+	dev, err := b.device()
+	if err != nil {
+		return err
+	}
+	_, err = plan.Compile(m, dev.Target(), wgsl.Printer{})
+	return fault("check", err)
 }
 
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {

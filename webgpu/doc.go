@@ -3,7 +3,8 @@
 //
 //	import _ "github.com/rlx-go/rlx/webgpu"
 //
-// It needs cgo; without, Probe says so. It compiles a module to a plan with WGSL kernels
+// "webgpu:vulkan", "webgpu:metal", "webgpu:d3d12" and "webgpu:opengl" name the graphics API to use;
+// "webgpu" leaves the choice to wgpu. It needs cgo; without, Probe says so. It compiles a module to a plan with WGSL kernels
 // and runs the plan through webgpu/internal/exec. Start reading at backend.go, then
 // program.go.
 package webgpu

@@ -81,6 +81,9 @@ func (p *program) GetAll(ctx context.Context) (map[string]native.Tensor, error) 
 	return out, nil
 }
 
+// Sync implements [native.Syncer].
+func (p *program) Sync(ctx context.Context) error { return fault("sync", p.s.Sync(ctx)) }
+
 func (p *program) Close(ctx context.Context) error {
 	if !p.turns.TryLock() {
 		if err := p.turns.Lock(ctx); err != nil {

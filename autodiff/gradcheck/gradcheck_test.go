@@ -44,7 +44,7 @@ var point = map[string]*ir.Array{
 	"w": ir.Floats(ir.F32, []float64{2, 1e-3}),
 }
 
-func TestCheckFindsWhatIsWrong(t *testing.T) {
+func TestCheckFindsWrongDerivatives(t *testing.T) {
 	// A linear map whose transpose is not its own: forward is right, reverse is
 	// three times too large.
 	wrongTranspose := func(b *ir.Builder, x ir.Value) ir.Value {
@@ -108,7 +108,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCheckEvaluatesWhereItIsTold(t *testing.T) {
+func TestCheckEvaluatesAtGivenPoints(t *testing.T) {
 	calls := 0
 	err := gradcheck.Check(graphOf(t, func(b *ir.Builder, x, w ir.Value) ir.Value { return ops.Mul(b, x, w) }), point, gradcheck.Options{
 		Eps: 1e-2, Tol: 1e-3,

@@ -42,9 +42,9 @@ func TestFrozenParametersAreNamedByPatterns(t *testing.T) {
 	}
 }
 
-// TestDecayOfMatricesLeavesVectorsAlone takes steps of every optimizer with a gradient of
-// 0: what is left of a step is weight decay.
-func TestDecayOfMatricesLeavesVectorsAlone(t *testing.T) {
+// TestMatrixDecayExcludesVectors takes steps of every optimizer with a gradient of
+// 0: the rest of a step is weight decay.
+func TestMatrixDecayExcludesVectors(t *testing.T) {
 	loss := build(t, func(b *ir.Builder) {
 		w, bias := b.Param("w", ir.F64, ir.N(2), ir.N(2)), b.Param("bias", ir.F64, ir.N(2))
 		zero := b.Input("zero", ir.F64)

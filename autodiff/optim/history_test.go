@@ -26,7 +26,7 @@ func doubled(t *testing.T) *ir.Graph {
 	return g
 }
 
-func TestHistoryKeepsTheLastValuesInARing(t *testing.T) {
+func TestHistoryIsARingBuffer(t *testing.T) {
 	g, err := optim.History(doubled(t), "loss", 3)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestHistoryKeepsTheLastValuesInARing(t *testing.T) {
 	}
 }
 
-func TestHistoryRefusesWhatItCannotKeep(t *testing.T) {
+func TestHistoryRefusesUnsupportedValues(t *testing.T) {
 	for _, c := range []struct {
 		output string
 		n      int

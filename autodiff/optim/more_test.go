@@ -112,9 +112,9 @@ func trainingOf(t *testing.T, opt optim.Optimizer, o optim.Options) *stepper {
 	})
 }
 
-// TestMicroBatchesMakeOneStep trains a loss that is a mean over examples on
+// TestMicroBatchesEqualOneStep trains a loss that is a mean over examples on
 // whole batches and on their quarters.
-func TestMicroBatchesMakeOneStep(t *testing.T) {
+func TestMicroBatchesEqualOneStep(t *testing.T) {
 	const quarters, examples, updates = 4, 8, 5
 	mean := func(n int) *ir.Graph {
 		return build(t, func(b *ir.Builder) {

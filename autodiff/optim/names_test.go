@@ -41,7 +41,7 @@ func stepOf(t *testing.T, loss *ir.Graph, o optim.Options) *ir.Graph {
 
 // Two steps of one module that train different parameters must not share a counter; those
 // that train the same ones may.
-func TestCheckTellsOptimisersApart(t *testing.T) {
+func TestCheckDistinguishesOptimisers(t *testing.T) {
 	loss := lossOf(t, "gen/w", "dis/w")
 	gen := optim.Options{Frozen: []string{"dis"}}
 	dis := optim.Options{Frozen: []string{"gen"}}
@@ -96,7 +96,7 @@ func TestStatesOfANamedOptimizer(t *testing.T) {
 	}
 }
 
-func TestGroupsThatMatchNothingAreRefused(t *testing.T) {
+func TestGroupsWithoutMatchesAreRefused(t *testing.T) {
 	loss := lossOf(t, "head/w", "body/w")
 	for name, g := range map[string]optim.Group{
 		"misspelt": {Match: func(name string) bool { return strings.HasPrefix(name, "heads/") }},

@@ -35,10 +35,10 @@ func halfLoss(t *testing.T) *ir.Graph {
 	})
 }
 
-// TestScaleFindsItsWay follows a scale that begins too high, meets an infinite
+// TestLossScaleAdapts follows a scale that begins too high, gets an infinite
 // input, and grows again. With x = (4, 1) the gradient 4·2ᵏ is an f16 up to
 // k = 13, as the largest f16 is 65504: closed forms all the way.
-func TestScaleFindsItsWay(t *testing.T) {
+func TestLossScaleAdapts(t *testing.T) {
 	g, err := optim.Step(halfLoss(t), "loss", optim.Adam{}, optim.Options{Scale: &optim.LossScale{Interval: 2}})
 	if err != nil {
 		t.Fatal(err)

@@ -316,7 +316,7 @@ func TestStatesOfTheLossGraphAreKept(t *testing.T) {
 	}
 }
 
-// forgetful is a wrong optimizer: it asks for a slot and gives no new value.
+// forgetful is a wrong optimizer: it declares a slot and gives it no new value.
 type forgetful struct{ optim.Adam }
 
 func (forgetful) Begin(*ir.Builder, ir.Value, ir.Value) optim.Rule {

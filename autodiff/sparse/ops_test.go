@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// TestPatternsOfEveryOpHoldAllThatIsNotZero compares, for samples of every op and
+// TestPatternsCoverNonzerosOfEveryOp compares, for samples of every op and
 // each operand, the pattern of the first result with its dense Jacobian.
-func TestPatternsOfEveryOpHoldAllThatIsNotZero(t *testing.T) {
+func TestPatternsCoverNonzerosOfEveryOp(t *testing.T) {
 	checked, full := 0, 0
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)

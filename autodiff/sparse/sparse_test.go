@@ -75,7 +75,7 @@ var problems = map[string]struct {
 	}, 1, 30},
 }
 
-func TestSparseJacobiansAreTheDenseOnesInFewPasses(t *testing.T) {
+func TestSparseJacobiansEqualDenseInFewPasses(t *testing.T) {
 	for name, c := range problems {
 		t.Run(name, func(t *testing.T) {
 			g := build(t, func(b *ir.Builder) {
@@ -146,10 +146,10 @@ func output(t *testing.T, g *ir.Graph, in map[string]*ir.Array, name string) *ir
 	return nil
 }
 
-// TestSparseHessiansAreTheDenseOnesInFewPasses takes Rosenbrock's chain, whose
+// TestSparseHessiansEqualDenseInFewPasses takes Rosenbrock's chain, whose
 // Hessian has three diagonals, and an arrow: a full row, a full column and the
 // diagonal, which columns of different colours would need a pass each for.
-func TestSparseHessiansAreTheDenseOnesInFewPasses(t *testing.T) {
+func TestSparseHessiansEqualDenseInFewPasses(t *testing.T) {
 	first := func(b *ir.Builder, x ir.Value, from, n int) ir.Value {
 		return ops.Slice(b, x, ir.Dims(from), ir.Dims(n), []int{1})
 	}
@@ -189,7 +189,7 @@ func TestSparseHessiansAreTheDenseOnesInFewPasses(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoPatternIsRefused(t *testing.T) {
+func TestGraphsWithoutPatternAreRefused(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x := b.Input("x", ir.F64, ir.Sym("n"))
 		b.Output("y", ops.Exp(b, x))
@@ -210,8 +210,8 @@ func TestWhatHasNoPatternIsRefused(t *testing.T) {
 	}
 }
 
-// TestPathsOfFourHaveThreeColors tries star colourings of random symmetric patterns.
-func TestPathsOfFourHaveThreeColors(t *testing.T) {
+// TestStarColoringOfPaths tries star colourings of random symmetric patterns.
+func TestStarColoringOfPaths(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := 4 + r.IntN(10)

@@ -3,7 +3,7 @@
 //	go run ./demo/build FOLDER
 //
 // digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and
-// for each model the plan made of it ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for
+// for each model the plan compiled ahead of time, field.rlxp, digits-NAME.rlxp or gpt-NAME.rlxp: for
 // WebGPU, with variants for the CPU, which only the large GPT has not.
 package main
 
@@ -35,13 +35,16 @@ func write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	for _, part := range []func(string) error{writeDigits, writeText} {
+	for _, part := range []func(string) error{writeField, writeDigits, writeText} {
 		if err := part(folder); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// writeField writes what the home page fetches.
+func writeField(folder string) error { return writePlan(folder, "field", true, models.FieldModule) }
 
 // writeDigits writes what the page of digits fetches.
 func writeDigits(folder string) error {

@@ -1,4 +1,4 @@
-// Package cli is what the demos on the command line have in common.
+// Package cli has the parts that the demos on the command line share.
 package cli
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx"
 )
 
-// Open opens a device and says what it is; with "auto" the fastest, and then also
+// Open opens a device and prints its name; with "auto" the fastest, and then also
 // why others are not used.
 func Open(out io.Writer, name string) (*rlx.Session, error) {
 	if name == "auto" {
@@ -38,7 +38,7 @@ type Bar struct {
 	out      io.Writer
 	terminal bool
 	next     int  // the tenth that has the next line
-	shown    bool // on a terminal, and not left yet
+	shown    bool // on a terminal, and still to be cleared
 }
 
 // NewBar returns a bar on out.
@@ -51,7 +51,7 @@ func NewBar(out io.Writer) *Bar {
 	return b
 }
 
-// Show shows how far a training is, with what else is to be said of it.
+// Show shows the progress of a training, with an additional text.
 func (b *Bar) Show(p rlx.Progress, more string) {
 	const width = 30
 	done := p.Step * width / p.Steps

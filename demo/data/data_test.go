@@ -2,7 +2,7 @@ package data
 
 import "testing"
 
-func TestDigitsAreSplitAsTheyLie(t *testing.T) {
+func TestDigitsAreSplitInOrder(t *testing.T) {
 	train, test, err := Digits()
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestDigitsAreSplitAsTheyLie(t *testing.T) {
 	}
 }
 
-func TestBatchesGoRound(t *testing.T) {
+func TestBatchesWrapAround(t *testing.T) {
 	train, _, err := Digits()
 	if err != nil {
 		t.Fatal(err)

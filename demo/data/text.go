@@ -33,7 +33,7 @@ func Shakespeare() ([]byte, error) {
 
 // Text is a text as numbers of the characters, here bytes, that occur in it.
 type Text struct {
-	// Characters are those that occur, in order: number i stands for
+	// Characters are those that occur, in order: number i means
 	// Characters[i].
 	Characters []byte
 	// Train is the first nine tenths of the text, Held the rest, which is for
@@ -99,7 +99,7 @@ func (t Text) Batch(seed uint32, step, context int, tokens, next []int32) {
 	}
 }
 
-// Windows returns how many rows of length context lie one after the other in the
+// Windows returns the number of consecutive rows of length context in the
 // text held out.
 func (t Text) Windows(context int) int { return max(0, (len(t.Held)-1)/context) }
 

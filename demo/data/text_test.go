@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestShakespeareIsWhole(t *testing.T) {
+func TestShakespeareIsComplete(t *testing.T) {
 	text, err := Shakespeare()
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestShakespeareIsWhole(t *testing.T) {
 	}
 }
 
-func TestBatchesOfTextAreOneCharacterApartAndRepeat(t *testing.T) {
+func TestTextTargetsAreShiftedByOneCharacter(t *testing.T) {
 	x := NewText([]byte(strings.Repeat("the quick brown fox. ", 20)))
 	const context = 8
 	tokens, next := make([]int32, 4*context), make([]int32, 4*context)

@@ -74,7 +74,7 @@ func TestInterruptionStopsMeasuresAndSaves(t *testing.T) {
 	}
 }
 
-func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
+func TestInvalidFlagsAreRefusedBeforeTraining(t *testing.T) {
 	dir := t.TempDir()
 	mlp := filepath.Join(dir, "mlp.safetensors")
 	train(t, context.Background(), options{model: "mlp", device: "cpu", steps: 1, rate: rlx.DefaultRate, save: mlp})
@@ -108,7 +108,7 @@ type curves struct {
 
 // The trainer on every device of this machine gives the losses that the page
 // gives too.
-func TestLossesAreThoseOfTheReferenceOnEveryDevice(t *testing.T) {
+func TestLossesEqualReferenceOnEveryDevice(t *testing.T) {
 	text, err := os.ReadFile("../testdata/curves.json")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Command digits trains a network on handwritten digits and tells how well it
+// Command digits trains a network on handwritten digits and prints how well it
 // does on digits it has not seen:
 //
 //	go run ./demo/digits                      an MLP, on the fastest device
@@ -27,7 +27,7 @@ import (
 	_ "github.com/rlx-go/rlx/webgpu" // the GPU, where there is one
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	model, device string
 	steps         int
@@ -96,7 +96,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil && !stopped {
 		return err
 	}
-	// What follows is to be done even where ctx is: it is what Ctrl-C asks for.
+	// The rest runs even if ctx is done, which is the effect of Ctrl-C.
 	ctx = context.WithoutCancel(ctx)
 	l.finish(stopped, time.Since(began))
 	if o.save != "" {

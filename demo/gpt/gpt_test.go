@@ -51,7 +51,7 @@ func TestTheLossFalls(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedTrainingGoesOnAsIfItHadNot(t *testing.T) {
+func TestResumedTrainingEqualsUninterrupted(t *testing.T) {
 	dir := t.TempDir()
 	o := small(8)
 	o.save = filepath.Join(dir, "whole")
@@ -107,7 +107,7 @@ func TestPatienceEndsWithTheBest(t *testing.T) {
 	}
 }
 
-// noise is a text in whose held-out part nothing is as in the other: what is learned
+// noise is a text whose held-out part has nothing in common with the other: what is learned
 // there makes the loss higher.
 func noise(n int) []byte {
 	text := bytes.Repeat([]byte("ab"), n/2)
@@ -117,7 +117,7 @@ func noise(n int) []byte {
 	return text
 }
 
-func TestWhatCannotWorkIsRefusedBeforeTraining(t *testing.T) {
+func TestInvalidFlagsAreRefusedBeforeTraining(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short.txt")
 	if err := os.WriteFile(short, []byte("To be, or not to be"), 0o600); err != nil {
 		t.Fatal(err)

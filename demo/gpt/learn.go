@@ -22,7 +22,7 @@ type learner struct {
 	model   models.GPT
 	prompt  []int32
 	trainer *rlx.Trainer
-	dir     string // for files of its own
+	dir     string // for its files
 	bar     *cli.Bar
 	// The memory of the step's batch.
 	tokens, next []int32
@@ -35,7 +35,7 @@ type learner struct {
 // measured is how many batches a measurement takes, other than the last one.
 const measured = 20
 
-// learn runs the steps that are left, and now and then measures, saves and shows a
+// learn runs the remaining steps, and at intervals measures, saves and shows a
 // sample.
 func (l *learner) learn(ctx context.Context) error {
 	every := max(1, l.options.every)

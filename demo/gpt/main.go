@@ -7,7 +7,7 @@
 //
 // The full size is nanoGPT's model of characters, for a large GPU. Ctrl-C stops
 // the training; what was learned so far is measured and saved. From a file that
-// was saved, training goes on as if it had never stopped.
+// was saved, training continues as if it had not stopped.
 package main
 
 import (
@@ -88,7 +88,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	// What follows is to be done even where ctx is: it is what Ctrl-C asks for.
+	// The rest runs even if ctx is done, which is the effect of Ctrl-C.
 	ctx = context.WithoutCancel(ctx)
 	if o.profile {
 		if err := l.profile(ctx); err != nil {
@@ -135,7 +135,7 @@ func newLearner(out io.Writer, o options, text data.Text) (*learner, error) {
 	return l, nil
 }
 
-// The entries beside the training step.
+// The entries other than the training step.
 const (
 	evalEntry = "eval"
 	drawEntry = "draw"

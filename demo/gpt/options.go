@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	size, device, text string
 	steps              int // -1 for those of the size
@@ -27,7 +27,7 @@ var precisions = map[string]rlx.Precision{
 	"f32": rlx.AsWritten, "tf32": rlx.TF32, "bf16": rlx.MixedBF16, "f16": rlx.MixedF16,
 }
 
-// parse returns what a command line says. It ends the process as package flag does
+// parse returns the options of a command line. It ends the process as package flag does
 // where the line cannot be read.
 func parse(args []string) (options, error) {
 	var o options

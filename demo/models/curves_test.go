@@ -29,7 +29,7 @@ type curves struct {
 
 const curveSteps = 50
 
-func TestCurvesOnTheCPUAreThoseOfTheMeaning(t *testing.T) {
+func TestCurvesOnTheCPUEqualReference(t *testing.T) {
 	if *update {
 		writeCurves(t)
 	}

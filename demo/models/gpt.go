@@ -74,7 +74,7 @@ func (m GPT) draw(b *ir.Builder, tokens, length, key ir.Value) ir.Value {
 	return ops.Categorical(b, key, ops.Div(b, l.head(last), temperature), -1)
 }
 
-// seedKey declares the input Seed and returns the random key that it stands for.
+// seedKey declares the input Seed and returns the random key made from it.
 func seedKey(b *ir.Builder) ir.Value {
 	seed := ops.Reshape(b, b.Input(Seed, ir.U32), ir.N(1))
 	return ops.Concatenate(b, 0, ops.Zeros(b, ir.U32, ir.N(1)), seed)
@@ -119,7 +119,7 @@ func (m GPT) tokens(b *ir.Builder, name string, rows int) ir.Value {
 	return b.Input(name, ir.I32, ir.Dims(rows, m.Context)...)
 }
 
-// layers adds layers to a graph, and knows what they share.
+// layers adds layers to a graph, and has what they share.
 type layers struct {
 	*ir.Builder
 	table ir.Value // of tokens, f32[vocab,width]

@@ -5,7 +5,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// States of what a GPT in a page is writing. They lie on the device, so that a run of many
+// States of the text that a GPT in a page generates. They are on the device, so that a run of many
 // steps writes many tokens in one submission.
 const (
 	Written       = "text/tokens" // i32[1,context], the last tokens, from the first place on

@@ -100,7 +100,7 @@ func (w writer) of(text []int32) rlx.Inputs {
 
 // Where the likeliest token is taken, what is written on the device is what drawing tokens
 // one by one gives, before the context is full and after.
-func TestATextIsWrittenAsTokensAreDrawn(t *testing.T) {
+func TestGeneratedTextIsStreamed(t *testing.T) {
 	w := newWriter(t)
 	cold := rlx.Float32(1e-4)
 	text := []int32{4, 9}
@@ -126,8 +126,8 @@ func TestATextIsWrittenAsTokensAreDrawn(t *testing.T) {
 	}
 }
 
-// Each token is drawn anew, and a seed tells which ones.
-func TestASeedTellsWhatIsWritten(t *testing.T) {
+// Each token is drawn anew, and the seed determines them.
+func TestSeedDeterminesGeneratedText(t *testing.T) {
 	w := newWriter(t)
 	write := func(seed uint32) []int32 {
 		in := w.of([]int32{1})

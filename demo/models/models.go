@@ -1,6 +1,6 @@
 // Package models describes the networks of the demos as graphs: an MLP and a
 // CNN for handwritten digits of 8×8 counts from 0 to 16. Everything a demo runs
-// is a graph made here, so that it computes the same wherever it runs.
+// is a graph made here, so that it computes the same on every device.
 package models
 
 import (
@@ -173,7 +173,7 @@ func (m Model) PredictGraph(batch int) (*ir.Graph, error) {
 
 // InitGraph returns the graph that makes everything new for a seed: weights
 // normal with variance 2/(number of inputs), after He et al., biases, moments
-// and the history zero. step is what StepGraph returned.
+// and the history zero. step is the result of StepGraph.
 func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 	return ir.Build(m.Name+"_init", func(b *ir.Builder) {
 		key := seedKey(b)

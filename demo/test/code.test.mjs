@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { openProgram, program } from '../../js/dist/index.js';
-import { Digits, testCount, trainCount } from '../web/digits.js';
+import { Digits, testCount, trainCount } from '../web/digit-data.js';
 import { Text } from '../web/text.js';
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));
@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), 'rlx-code-'));
 
 after(() => rmSync(folder, { recursive: true }));
 
-/** Imports the code as it stands, with the package that was built. */
+/** Imports the unchanged code, with the package that was built. */
 function load(model) {
   const file = join(folder, `${model}.mjs`), code = read(`../web/code/${model}.js`).toString();
   writeFileSync(file, code.replace("'@rlx-go/rlx'", `'${new URL('../../js/dist/index.js', import.meta.url)}'`));

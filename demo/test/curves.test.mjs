@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { openProgram, Trainer } from '../../js/dist/runtime.js';
 import { openGPU } from '../../js/test/rig/dawn.mjs';
-import { Digits } from '../web/digits.js';
+import { Digits } from '../web/digit-data.js';
 
 const read = (path) => readFileSync(new URL(path, import.meta.url));
 const { seed, rate, losses: curves } = JSON.parse(read('../testdata/curves.json'));

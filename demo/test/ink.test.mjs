@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { openProgram } from '../../js/dist/runtime.js';
 import { decodeSafetensors } from '../../js/dist/safetensors.js';
 import { openGPU } from '../../js/test/rig/dawn.mjs';
-import { Digits } from '../web/digits.js';
+import { Digits } from '../web/digit-data.js';
 import { bitmap, bitmapSide, counts } from '../web/ink.js';
 
 const read = (path) => new Uint8Array(readFileSync(new URL(path, import.meta.url)));

@@ -1,4 +1,4 @@
-// The demo's server: what it answers to what is asked wrongly, and what it lets others do.
+// The demo's server: its answers to invalid requests, and what it permits.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The text that the language model learns from, and what the page says of its models.
+// The text that the language model learns from, and the page's description of its models.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -56,7 +56,7 @@ const studio = new Studio({
   evaluate,
 });
 
-/** Looks at the test digits: accuracy, mistakes, first layer; and at the drawing anew. */
+/** Looks at the test digits: accuracy, mistakes, first layer; and at the drawing again. */
 async function evaluate(engine) {
   const step = engine.steps;
   looked = { engine, ...await engine.evaluate() };

@@ -7,7 +7,7 @@ const margin = { left: 42, right: 12, top: 8, bottom: 22 };
 /** Neighbouring points of a curve are merged when it has more than this: drawing it takes no longer, however long it is. */
 const mostPoints = 1024;
 
-/** A vertical axis: where a value lies from 0 (bottom) to 1 (top), and the values that are marked. */
+/** A vertical axis: the height of a value from 0 (bottom) to 1 (top), and the values that are marked. */
 export const scales = {
   loss: {
     place: (v) => (Math.log10(Math.max(v, 1e-3)) + 2.3) / 3,
@@ -17,7 +17,7 @@ export const scales = {
     place: (v) => v / 100,
     marks: [[0, '0 %'], [50, '50 %'], [100, '100 %']],
   },
-  // ln 65 = 4.17 is where a model of 65 characters begins; below 1 it knows much of its text by heart.
+  // ln 65 = 4.17 is the initial loss of a model of 65 characters; below 1 it has memorised much of its text.
   nats: {
     place: (v) => (v - 0.8) / 3.6,
     marks: [[1, '1'], [2, '2'], [3, '3'], [4, '4']],
@@ -30,7 +30,7 @@ function stepMarks(most) {
   return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);
 }
 
-/** The values of a curve by step, no more of them than are drawn apart: each stands for `width` steps. */
+/** The values of a curve by step, no more of them than can be distinguished: each is of `width` steps. */
 export class Points {
   /** @type {{step: number, sum: number, n: number, low: number, high: number}[]} */ list = [];
   width = 1;
@@ -63,7 +63,7 @@ export class Points {
   }
 }
 
-/** The steps that charts side by side have in common: all of them reach as far as the curve that goes on longest. */
+/** The steps that charts side by side have in common: all of them end with the longest curve. */
 export class Steps {
   /** @type {Chart[]} */ charts = [];
   #due = false;
@@ -115,7 +115,7 @@ export class Chart {
    * @param {HTMLCanvasElement} canvas
    * @param {Steps} steps
    * @param {{scale: object, colors: string[], describe: (...last: ({step: number, value: number} | undefined)[]) => string}} options
-   *   colors are those of the curves; describe tells the last point of each in words
+   *   colors are those of the curves; describe gives the last point of each in words
    */
   constructor(canvas, steps, { scale, colors, describe }) {
     this.curves = colors.map((color) => new Curve(steps, color));

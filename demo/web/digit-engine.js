@@ -25,7 +25,7 @@ export class DigitEngine extends Engine {
   /**
    * @param {object} program an open program
    * @param {string} name its model's name
-   * @param {import('./digits.js').Digits} digits
+   * @param {import('./digit-data.js').Digits} digits
    */
   constructor(program, name, digits) {
     super(program, { name, rate: models[name].rate, batches: () => digits.batches() });

@@ -1,4 +1,4 @@
-// A network in training: a program on the GPU, in a worker; or on the CPU, with the reason told.
+// A network in training: a program on the GPU, in a worker; or on the CPU, with the reason.
 
 import { openProgram, Trainer } from '/rlx/runtime.js';
 import { fetchOK } from './page.js';
@@ -29,7 +29,7 @@ export function lossesSince(tensors, since) {
   return ring.length === 0 ? [] : Array.from({ length: Math.max(0, steps - from) }, (_, i) => ({ step: from + i + 1, loss: ring[(from + i) % ring.length] }));
 }
 
-/** A network in training. It tells what happens by calling the functions it is given. */
+/** A network in training. It reports events by calling the functions it is given. */
 export class Engine {
   #program;
   #trainer;
@@ -59,7 +59,7 @@ export class Engine {
   get steps() { return this.#before + this.#trainer.steps - this.#counted; }
   get training() { return this.#stop !== undefined; }
 
-  /** Makes everything new; then, if tensors are given, goes on from what `save` gave, or from what a file has of it. */
+  /** Makes everything new; then, if tensors are given, continues from those of `save`, or from those in a file. */
   async reset(seed, tensors) {
     await this.#program.run('init', { seed });
     await this.prepare();
@@ -75,7 +75,7 @@ export class Engine {
   /** The learning rate of a step. */
   rateAt() { return this.rate; }
 
-  /** The state of one moment, and after how many steps it was. Training goes on meanwhile. */
+  /** The state at one moment, and the number of steps before it. Training continues meanwhile. */
   async save() {
     const tensors = await this.inTurn(() => this.#program.save());
     return { steps: tensors['history/count'].data[0], tensors };
@@ -124,7 +124,7 @@ export class Engine {
   /** Ends training before the next step. */
   pause() { this.#stop?.abort(); }
 
-  /** Runs an entry, in its turn, and reads what it left: one moment, one submission. */
+  /** Runs an entry, in its turn, and reads its results: one moment, one submission. */
   look(entry, inputs, read) {
     return this.inTurn(async () => (await (await this.#program.run(entry, inputs, { read })).reading).values);
   }

@@ -3,7 +3,7 @@
 import { Engine, open as openPlan } from './engine.js';
 
 /**
- * What the page offers to train. Rates of 5e-3 and 8e-3 left the least loss on the text held out after
+ * What the page offers to train. Rates of 5e-3 and 8e-3 had the least loss on the held-out text after
  * 600 steps of the tiny and of the small model, 1.6e-3 a tenth of a nat more; the others' rates are
  * those of demo/gpt.
  */
@@ -17,7 +17,7 @@ export const models = {
 /** The name of a model's files. */
 export const fileOf = (name) => `gpt-${name}`;
 
-/** The model to begin with: what learns in a minute or two on the GPU that there is, one made of software, or the CPU. */
+/** The model to begin with: one that learns in a minute or two on this GPU, on a software GPU, or on the CPU. */
 export async function fitting() {
   const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
   if (!adapter) return 'small';
@@ -60,7 +60,7 @@ export class GPTEngine extends Engine {
 
   /**
    * How many characters one submission writes: each takes what the way forward of one row takes, and
-   * so many together no more than a training step. They fit the context, from which they are read,
+   * this many together no more than a training step. They fit the context, from which they are read,
    * and 64 the program.
    */
   get #atATime() { return Math.min(3 * this.#rows, this.#context, 64); }
@@ -83,7 +83,7 @@ export class GPTEngine extends Engine {
 
   /**
    * Writes on from a text, after what is being written now.
-   * @param {number[]} tokens the text's, at least one; the last ones count, as many as the context holds
+   * @param {number[]} tokens the text's, at least one; the last ones count, up to the length of the context
    * @param {{length: number, temperature: number, seed: number, signal: AbortSignal, onTokens: (tokens: Int32Array) => void}} options
    *   length is how many are written, onTokens gets some of them at a time; the same seed draws the same random numbers
    */

@@ -6,7 +6,7 @@ const words = {
 };
 const classes = ['comment', 'text', 'keyword', 'attribute', 'number'];
 const tokens = Object.fromEntries(Object.entries(words).map(([language, list]) => [
-  language, new RegExp(`(\\/\\/.*)|('[^']*')|\\b(${list})\\b|(@\\w+)|\\b(\\d[\\w.]*)\\b`, 'g'),
+  language, new RegExp(`(\\/\\/.*)|('[^'\n]*'|\`[^\`]*\`)|\\b(${list})\\b|(@\\w+)|\\b(\\d[\\w.]*)\\b`, 'g'),
 ]));
 
 /**

@@ -1,5 +1,5 @@
-// From strokes to what the network knows: the way the digits of the data were made. They were
-// bitmaps of 32×32, cut at the ink and centred, and each of the 8×8 counts says how many pixels
+// From strokes to inputs of the network: the way the digits of the data were made. They were
+// bitmaps of 32×32, cut at the ink and centred, and each of the 8×8 counts is the number of pixels
 // of a 4×4 block have ink.
 
 /** The side of the bitmap, and of a block of it that becomes one count. */
@@ -8,7 +8,7 @@ export const bitmapSide = 32, blockSide = 4;
 /** The side of the picture that a network gets. */
 export const side = bitmapSide / blockSide;
 
-/** The pixels with ink in a bitmap of the data: whatever the digit, it is close to this mean. */
+/** The pixels with ink in a bitmap of the data: for every digit it is close to this mean. */
 const usualInk = 313;
 
 /** The pen, in pixels of the bitmap, is never finer or broader than this. */

@@ -34,8 +34,8 @@ const words = {
 /** What kernels do that are named after the part of a network, and not their ops. */
 const kinds = { map: 'element by element', reduce: 'sums', contract: 'matrix product' };
 
-/** The dispatches of an entry, in order, those in repeats too. */
-const flat = (steps) => steps.flatMap((step) => step.kind === 'repeat' ? flat(step.steps) : step.kind === 'dispatch' ? [step] : []);
+/** The dispatches of steps, in order, those in repeats once. */
+export const dispatchesOf = (steps) => steps.flatMap((step) => step.kind === 'repeat' ? dispatchesOf(step.steps) : step.kind === 'dispatch' ? [step] : []);
 
 /** How often each kernel is dispatched in a run of an entry. */
 function uses(steps, times = 1, found = new Map()) {
@@ -70,12 +70,12 @@ function opsOf({ name }) {
 
 /**
  * The names of the tensors that a dispatch reads and writes, of those that have names. An output
- * lies where others were before: it is what the last dispatch that writes there leaves.
+ * shares memory with earlier ones: its content is that of the last dispatch that writes there.
  */
 function slotsOf(plan, entry, dispatch) {
   const overlaps = (slot, { buffer, offset, bytes }) => slot.buffer === buffer && slot.offset < offset + bytes && offset < slot.offset + slot.bytes;
   const writes = ({ kernel, bindings }, slot) => bindings.some((binding, i) => plan.kernels[kernel].storage[i] !== 'read' && overlaps(slot, binding));
-  const outputs = entry.outputs.map((i) => plan.slots[i]).filter((slot) => flat(entry.steps).findLast((one) => writes(one, slot)) === dispatch);
+  const outputs = entry.outputs.map((i) => plan.slots[i]).filter((slot) => dispatchesOf(entry.steps).findLast((one) => writes(one, slot)) === dispatch);
   const lasting = plan.slots.filter(({ role }) => role === 'param' || role === 'state');
   const touched = [...entry.inputs.map((i) => plan.slots[i]), ...lasting].filter((slot) => dispatch.bindings.some((binding) => overlaps(slot, binding)));
   return { touched: [...new Set([...touched, ...outputs])], updated: lasting.filter((slot) => slot.role === 'param' && writes(dispatch, slot)) };
@@ -94,6 +94,49 @@ export function describe(plan, entry, dispatch) {
 }
 
 /**
+ * Lists kernels, and shows the source of the one that is chosen: the first, at the beginning.
+ * @param {import('@rlx-go/rlx/runtime').Plan} plan
+ * @param {Record<string, string>} titles what its entries are for, in the order in which they are shown
+ * @param {{list: HTMLElement, text: HTMLElement, source: HTMLElement}} elements for the kernels, for words about the chosen one, and for its source
+ * @param {{onOver?: (kernel: number | undefined) => void}} [options] onOver gets the kernel that the pointer is over
+ * @returns {{mark: (kernel: number | undefined) => void}} mark shows one of the kernels as linked with something else
+ */
+export function listKernels(plan, titles, { list, text, source }, { onOver = () => {} } = {}) {
+  const counts = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
+  const buttons = new Map();
+  const select = (index) => {
+    const kernel = plan.kernels[index];
+    for (const button of buttons.values()) button.removeAttribute('aria-current');
+    buttons.get(index).setAttribute('aria-current', 'true');
+    const where = counts.filter((entry) => entry.uses.has(index)).map((entry) => `${entry.name} ×${entry.uses.get(index)}`);
+    text.textContent = `${kernel.name}, in ${where.join(', ')}; workgroups of ${kernel.workgroup.filter((n) => n > 1).join('×') || 1}`;
+    highlight(source, kernel.source, 'wgsl');
+    source.parentElement.scrollTop = 0;
+  };
+  const groups = Object.entries(titles).map(([name, title]) => {
+    const entry = plan.entries.find((one) => one.name === name);
+    const items = document.createElement('ol');
+    for (const dispatch of dispatchesOf(entry.steps)) {
+      if (buttons.has(dispatch.kernel)) continue;
+      const item = document.createElement('li'), button = document.createElement('button'), { title: what, about } = describe(plan, entry, dispatch);
+      button.type = 'button';
+      button.append(what, Object.assign(document.createElement('small'), { textContent: about }));
+      button.addEventListener('click', () => select(dispatch.kernel));
+      button.addEventListener('pointerenter', () => onOver(dispatch.kernel));
+      button.addEventListener('pointerleave', () => onOver(undefined));
+      buttons.set(dispatch.kernel, button);
+      item.append(button);
+      items.append(item);
+    }
+    return [Object.assign(document.createElement('h3'), { textContent: title }), items];
+  });
+  list.replaceChildren(...groups.flat());
+  const [first] = buttons.keys();
+  if (first !== undefined) select(first);
+  return { mark: (kernel) => { for (const [index, button] of buttons) button.classList.toggle('linked', index === kernel); } };
+}
+
+/**
  * Shows the kernels of a plan in the dialog.
  * @param {import('@rlx-go/rlx/runtime').Plan} plan
  * @param {boolean} runs whether these are the kernels that run in this page
@@ -104,34 +147,8 @@ export function showKernels(plan, runs, titles) {
     document.body.insertAdjacentHTML('beforeend', dialog);
     on('close-kernels', 'click', () => find('kernels').close());
   }
-  const counts = plan.entries.map(({ name, steps }) => ({ name, uses: uses(steps) }));
-  const select = (index, button) => {
-    const kernel = plan.kernels[index];
-    for (const other of find('kernel-list').querySelectorAll('button')) other.removeAttribute('aria-current');
-    button.setAttribute('aria-current', 'true');
-    const where = counts.filter((entry) => entry.uses.has(index)).map((entry) => `${entry.name} ×${entry.uses.get(index)}`);
-    find('kernel-text').textContent = `${kernel.name}, in ${where.join(', ')}; workgroups of ${kernel.workgroup.filter((n) => n > 1).join('×') || 1}`;
-    highlight(find('kernel-source'), kernel.source, 'wgsl');
-    find('kernel-source').parentElement.scrollTop = 0;
-  };
-  const seen = new Set();
-  const groups = Object.entries(titles).map(([name, title]) => {
-    const entry = plan.entries.find((one) => one.name === name);
-    const items = flat(entry.steps).filter(({ kernel }) => !seen.has(kernel) && seen.add(kernel)).map((dispatch) => {
-      const item = document.createElement('li'), button = document.createElement('button'), { title: what, about } = describe(plan, entry, dispatch);
-      button.type = 'button';
-      button.append(what, Object.assign(document.createElement('small'), { textContent: about }));
-      button.addEventListener('click', () => select(dispatch.kernel, button));
-      item.append(button);
-      return item;
-    });
-    const heading = Object.assign(document.createElement('h3'), { textContent: title }), list = document.createElement('ol');
-    list.append(...items);
-    return [heading, list];
-  });
-  find('kernel-list').replaceChildren(...groups.flat());
+  listKernels(plan, titles, { list: find('kernel-list'), text: find('kernel-text'), source: find('kernel-source') });
   find('kernels-title').textContent = runs ? `${plan.kernels.length} kernels` : `${plan.kernels.length} kernels for a GPU`;
   find('kernels-text').textContent = runs ? 'The very WGSL that this page runs, in the order of a step.' : 'They run where a browser has WebGPU. Here the CPU computes, by WebAssembly made of the same graphs.';
-  find('kernel-list').querySelector('button').click();
   find('kernels').showModal();
 }

@@ -6,7 +6,7 @@ export const find = (id) => document.getElementById(id);
 export const count = (n) => n.toLocaleString('en');
 export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-/** Gets what a path stands for, or says that it cannot. */
+/** Fetches a path, or throws an error that names it. */
 export async function fetchOK(path) {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`${path} cannot be loaded: ${response.status}`);
@@ -22,7 +22,7 @@ export function tell(text) {
   find('notice').hidden = false;
 }
 
-/** Handles an event. An error that did not end the program is told; one that did is, where it ended. */
+/** Handles an event. An error that did not end the program is shown; one that did is shown where it ended. */
 export const on = (id, type, handle) => find(id).addEventListener(type, async (event) => {
   try {
     await handle(event);
@@ -34,7 +34,7 @@ export const on = (id, type, handle) => find(id).addEventListener(type, async (e
 /** The model that is chosen. */
 export const chosen = () => document.querySelector('input[name=model]:checked').value;
 
-/** Shows where a network runs, and why not elsewhere; `work` says what a step is on a GPU. */
+/** Shows where a network runs, and why not elsewhere; `work` describes a step on a GPU. */
 export function showDevice({ device }, kind, reason, work) {
   find('device-kind').textContent = kind === 'gpu' ? 'WebGPU' : 'CPU';
   find('device-kind').dataset.kind = kind;
@@ -45,11 +45,11 @@ export function showDevice({ device }, kind, reason, work) {
   find('show-kernels').textContent = kind === 'gpu' ? 'Show the WGSL' : 'Show the WGSL for GPUs';
 }
 
-/** The scales of sliders: from where one stands to its value, and back. */
+/** The scales of sliders: from its position to its value, and back. */
 export const plain = { value: Number, place: (value) => value };
 export const powers = { value: (place) => 10 ** place, place: Math.log10 };
 
-/** A slider with its value as two digits beside it: `id`, and `id-value`. */
+/** A slider with its value as two digits next to it: `id`, and `id-value`. */
 export class Slider {
   #slider;
   #scale;

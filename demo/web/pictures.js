@@ -1,6 +1,6 @@
 // Small pictures on canvases: digits as the network gets them, and weights.
 
-/** Calls a function, at most once a frame, when what it drew is to be drawn anew: in other colours, or on canvases that a lost GPU took. */
+/** Calls a function, at most once a frame, when it must draw again: in other colours, or on canvases that a lost GPU took. */
 export function whenToRedraw(draw) {
   let due = false;
   const later = () => {
@@ -24,7 +24,7 @@ function parse(color) {
   return parsed.get(color);
 }
 
-/** The colours of the style sheet that pictures are made of. */
+/** The colours of the style sheet that pictures use. */
 function palette(canvas) {
   const style = getComputedStyle(canvas);
   return Object.fromEntries(['paper', 'ink', 'plus', 'minus'].map((name) => [name, parse(style.getPropertyValue(`--${name}`))]));
@@ -71,7 +71,7 @@ export function drawCounts(canvas, counts) {
 }
 
 /**
- * Draws as many digits as fit beside and below each other.
+ * Draws as many digits as fit in rows and columns.
  * @param {HTMLCanvasElement} canvas
  * @param {(i: number) => ArrayLike<number>} digit the counts of digit i
  * @param {number} most how many there are

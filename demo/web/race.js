@@ -6,7 +6,7 @@ import { find } from './page.js';
 const steps = 100, mostSeconds = 8;
 
 /**
- * Trains anew on one device, and tells how far it has come.
+ * Trains from the start on one device, and reports its progress.
  * @param {{model: string, where: 'gpu' | 'cpu', digits: object, rate: number, onProgress: (p: Lap) => void}} options
  * @typedef {{steps: number, perSecond: number, loss: number, device: string}} Lap
  * @returns {Promise<Lap & {losses: number[]}>}
@@ -33,7 +33,7 @@ async function lap({ model, where, digits, rate, onProgress }) {
   }
 }
 
-/** Shows how far a device has come; its bar is as long as its speed beside the faster one's. */
+/** Shows how far a device has come; its bar is as long as its speed relative to the faster one's. */
 function show(laps) {
   const fastest = Math.max(...Object.values(laps).map(({ perSecond }) => perSecond));
   for (const [where, { steps: done, perSecond, loss, device }] of Object.entries(laps)) {
@@ -63,7 +63,7 @@ export function prepareRace(reason) {
 }
 
 /**
- * Runs both and shows them. What cannot run is told in a sentence.
+ * Runs both and shows them. A sentence names a device that cannot run.
  * @param {{model: string, digits: object, rate: number}} options
  */
 export async function race(options) {

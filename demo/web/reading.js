@@ -1,6 +1,6 @@
 // The drawing, what the network gets of it, and what it reads.
 
-import { testCount } from './digits.js';
+import { testCount } from './digit-data.js';
 import { counts } from './ink.js';
 import { Pad } from './pad.js';
 import { find } from './page.js';
@@ -12,7 +12,7 @@ const parade = [3, 1, 4, 1, 5, 9, 2, 6], paradeEvery = 2400;
 /** The reading follows the training no more often than this, in milliseconds. */
 const liveEvery = 100;
 
-/** A drawing is said aloud when it has not changed for this long, in milliseconds. */
+/** A drawing is announced when it has not changed for this long, in milliseconds. */
 const settled = 700;
 
 function makeBars() {
@@ -45,8 +45,8 @@ export class Reading {
   /**
    * @param {object} options
    * @param {(image: ArrayLike<number>) => Promise<{probabilities: Float32Array, steps: number} | undefined>} options.ask
-   *   asks the network, undefined where there is none
-   * @param {(text: string) => void} options.say says something to those who do not see the page
+   *   runs the network, undefined without one
+   * @param {(text: string) => void} options.say announces a text to screen readers
    */
   constructor({ ask, say }) {
     this.#ask = ask;
@@ -119,7 +119,7 @@ export class Reading {
     }, settled);
   }
 
-  /** Asks again while the network learns, unless it was just asked. */
+  /** Runs the network again while it learns, unless it ran just before. */
   live() {
     if (!this.#busy && performance.now() - this.#asked > liveEvery) this.refresh();
   }

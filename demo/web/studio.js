@@ -10,7 +10,7 @@ import { chosen, count, download, find, on, perSecond, powers, say, showDevice, 
 const seed = 1;
 
 /**
- * What a page has of its own.
+ * The parts that differ between pages.
  * @typedef {object} Page
  * @property {Record<string, {title: string, text: string, rate: number}>} models what can be chosen
  * @property {(name: string) => string} fileOf the name of a model's files
@@ -22,7 +22,7 @@ const seed = 1;
  * @property {(name: string) => void} choose shows what is chosen, before there is a program
  * @property {(name: string) => Promise<{engine: import('./engine.js').Engine, kind: 'gpu' | 'cpu', reason?: string}>} open
  * @property {(kind: 'gpu' | 'cpu', reason?: string) => void} [opened] there is a program
- * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or goes on from where it was kept
+ * @property {(engine: object, goesOn: boolean) => void} [renewed] the network is new, or of a file, or continues from where it was kept
  * @property {(engine: object) => Promise<void>} evaluate looks at the network, and shows it
  * @property {(engine: object) => void} [began] training begins
  * @property {(engine: object) => void} [stepped]
@@ -49,7 +49,7 @@ export class Studio {
   #pending = 0;
   /** The step that was evaluated last. */
   #evaluated = 0;
-  /** Milliseconds from a choice to its program, until its first step is told. */
+  /** Milliseconds from a choice to its program, until its first step is reported. */
   #opened;
 
   /** @param {Page} page */
@@ -75,7 +75,7 @@ export class Studio {
     for (const id of this.#page.controls) find(id).disabled = !on;
   }
 
-  /** Shows an error that ended the program with its kind, and from where one can go on. */
+  /** Shows an error that ended the program with its kind, and where training can continue from. */
   fail(error) {
     this.engine?.pause();
     const last = this.#kept.get(chosen());
@@ -94,7 +94,7 @@ export class Studio {
     if (this.engine === engine && error.kind !== 'closed') this.fail(error);
   }
 
-  /** Opens a program for the chosen network, which goes on from what was kept of it, unless it is to begin anew. */
+  /** Opens a program for the chosen network, which continues from its kept state, unless it is to start again. */
   async start({ anew = false } = {}) {
     const turn = ++this.#opening, name = chosen(), old = this.engine, { models } = this.#page;
     this.engine = undefined;
@@ -168,7 +168,7 @@ export class Studio {
     this.#page.began?.(current);
     const timers = [
       setInterval(() => { if (this.#pending === 0 && current.steps >= this.#evaluated + evaluations.steps) this.evaluate(current); }, evaluations.every),
-      setInterval(() => { if (this.engine === current) this.#keep(current).catch(() => {}); }, keepEvery(current)), // what is wrong, the training tells
+      setInterval(() => { if (this.engine === current) this.#keep(current).catch(() => {}); }, keepEvery(current)), // the training reports faults
     ];
     try {
       await current.train({ onLosses: this.#follow(current) });
@@ -228,7 +228,7 @@ export class Studio {
     showKernels(runs ? plan : decodePlan(await planFile(fileOf(chosen()))), runs, entries);
   }
 
-  /** Gives the browser the whole file, of one moment, or nothing. Training goes on. */
+  /** Gives the browser the whole file, of one moment, or nothing. Training continues. */
   async #save() {
     const { name } = this.engine, [{ steps, tensors }, { encodeWeights }] = await Promise.all([this.engine.save(), import('./weights.js')]);
     download(`${this.#page.fileOf(name)}.safetensors`, encodeWeights(name, tensors));

@@ -16,7 +16,7 @@ function mix(n) {
 }
 
 export class Text {
-  /** The characters that occur, in order: number i stands for characters[i]. */
+  /** The characters that occur, in order: number i means characters[i]. */
   characters;
   #numbers;
   #train;
@@ -45,7 +45,7 @@ export class Text {
   decode(tokens) { return Array.from(tokens, (token) => this.characters[token]).join(''); }
 
   /**
-   * The rows of a step are at places that its number stands for, the same everywhere. The arrays are
+   * The rows of a step are at places that its number determines, the same everywhere. The arrays are
    * used again for the next step.
    * @param {number} rows @param {number} context
    */
@@ -57,7 +57,7 @@ export class Text {
     };
   }
 
-  /** Batches of the text held out, the same each time, of rows as far apart as can be. The arrays are used again for the next one. */
+  /** Batches of the text held out, the same each time, of rows as far apart as possible. The arrays are used again for the next one. */
   *held(rows, context, batches) {
     const tokens = new Int32Array(rows * context), next = new Int32Array(rows * context), apart = (this.#held.length - 1 - context) / (rows * batches);
     for (let batch = 0; batch < batches; batch++) {

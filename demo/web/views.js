@@ -1,6 +1,6 @@
 // What the page shows of a network besides its curves: what it misreads, and what its first layer learned.
 
-import { testCount } from './digits.js';
+import { testCount } from './digit-data.js';
 import { models } from './digit-engine.js';
 import { find } from './page.js';
 import { drawDigit, drawWeights } from './pictures.js';

@@ -12,7 +12,7 @@ export const encodeWeights = (name, tensors) => encodeSafetensors(tensors, { mod
 
 /**
  * Reads a file and checks all of it against a plan: parameters must be there, what is unknown must
- * not, and every number must be one to train on from. What else is missing begins anew.
+ * not, and every number must be one to train on from. Other missing tensors are initialised.
  * @param {ArrayBuffer} file
  * @param {string} name the model
  * @param {Record<string, {title: string}>} models all that there are

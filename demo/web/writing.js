@@ -5,19 +5,19 @@ import { chosen, count, find, on, plain, say, Slider } from './page.js';
 /** Characters of a sample, and of what is written on request. */
 const sampleLength = 320, answerLength = 480;
 
-/** A sample begins with this, as what each speaker says does. */
+/** A sample begins with this, as each speech does. */
 const beginning = '\n';
 
 /**
- * While training a sample is written anew so often, in milliseconds, where motion is wanted and where
- * it is not; and after so many steps, which take several times as long as a sample.
+ * While training a sample is written at this interval, in milliseconds, with motion and with
+ * reduced motion; and after this many steps, which take several times as long as a sample.
  */
 const sampleEvery = 1000, calmlyEvery = 5000, sampleSteps = 20;
 
 /** How often is looked whether a sample is due, in milliseconds. */
 const lookEvery = 50;
 
-/** Samples of these steps, two for each power of ten, are there to look back at; so many characters of each. */
+/** Samples of these steps, two for each power of ten, are kept to look at; this many characters of each. */
 const milestones = [0, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000], excerpt = 90;
 
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
@@ -42,7 +42,7 @@ class Paper {
     this.#old.textContent = this.#old.textContent.slice(text.length);
   }
 
-  /** Takes away what is left of the text before. */
+  /** Removes the rest of the text before. */
   end() { this.#old.textContent = ''; }
 }
 
@@ -77,7 +77,7 @@ export class Writing {
   /** Takes the text whose characters are written. */
   begin(text) { this.#text = text; }
 
-  /** Shows what a network writes that was just begun, or taken from a file, or goes on from where it was kept. */
+  /** Shows the text of a network that is new, or of a file, or continues from where it was kept. */
   renew(engine, goesOn) {
     this.#sampling.abort();
     if (!goesOn) this.#kept.delete(engine.name);
@@ -139,7 +139,7 @@ export class Writing {
     }));
   }
 
-  /** Tells which characters of a prompt the network does not know. */
+  /** Shows which characters of a prompt the network does not have. */
   #refuse(unknown) {
     find('prompt').setAttribute('aria-invalid', String(unknown.length > 0));
     find('prompt-problem').hidden = unknown.length === 0;

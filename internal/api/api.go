@@ -2,12 +2,17 @@ package api
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/doc"
 	"go/format"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,28 +20,16 @@ import (
 
 // Print returns the exported declarations of the package in a folder, one after the other in
 // the order of their names: constants, variables and functions, then each type with its
-// exported fields, its constructors and its methods. Function bodies, comments and unexported
-// members are left out. Files are chosen as ctx says; tests are not among them.
+// exported fields, its constructors and its methods. Below an alias of a type of a package that
+// lies below a folder named internal stands that type, whose members are exported by the alias
+// alone. Function bodies, comments and unexported members are left out. Files are chosen as ctx
+// says; tests are not among them.
 func Print(ctx *build.Context, dir string) (string, error) {
-	found, err := ctx.ImportDir(dir, 0)
+	p := printer{ctx: ctx, fset: token.NewFileSet()}
+	pkg, err := p.load(dir)
 	if err != nil {
 		return "", err
 	}
-	fset := token.NewFileSet()
-	var files []*ast.File
-	for _, name := range slices.Concat(found.GoFiles, found.CgoFiles) {
-		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, 0)
-		if err != nil {
-			return "", err
-		}
-		files = append(files, file)
-	}
-	// The mode of go doc without -u: what is not exported is cut from the declarations.
-	pkg, err := doc.NewFromFiles(fset, files, found.ImportPath)
-	if err != nil {
-		return "", err
-	}
-	p := printer{fset: fset}
 	p.values(pkg.Consts)
 	p.values(pkg.Vars)
 	p.funcs(pkg.Funcs)
@@ -46,12 +39,93 @@ func Print(ctx *build.Context, dir string) (string, error) {
 		p.values(t.Vars)
 		p.funcs(t.Funcs)
 		p.funcs(t.Methods)
+		if err := p.aliased(dir, pkg, t); err != nil {
+			return "", err
+		}
 	}
 	return p.out.String(), p.err
 }
 
+// load reads the package in a folder, in the mode of go doc without -u: what is not exported is
+// cut from the declarations.
+func (p *printer) load(dir string) (*doc.Package, error) {
+	found, err := p.ctx.ImportDir(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	var files []*ast.File
+	for _, name := range slices.Concat(found.GoFiles, found.CgoFiles) {
+		file, err := parser.ParseFile(p.fset, filepath.Join(dir, name), nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	pkg, err := doc.NewFromFiles(p.fset, files, found.ImportPath)
+	if err != nil {
+		return nil, err
+	}
+	pkg.Imports = found.Imports
+	return pkg, nil
+}
+
+// aliased prints the internal types that a declaration of types in pkg names by aliases.
+func (p *printer) aliased(dir string, pkg *doc.Package, t *doc.Type) error {
+	for _, spec := range t.Decl.Specs {
+		spec, ok := spec.(*ast.TypeSpec)
+		if !ok || !spec.Assign.IsValid() {
+			continue
+		}
+		of, ok := spec.Type.(*ast.SelectorExpr)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(pkg.Imports, func(imported string) bool { return path.Base(imported) == of.X.(*ast.Ident).Name })
+		if at < 0 || !slices.Contains(strings.Split(pkg.Imports[at], "/"), "internal") {
+			continue
+		}
+		folder, err := folderOf(dir, pkg.Imports[at])
+		if err != nil {
+			return err
+		}
+		inner, err := p.load(folder)
+		if err != nil {
+			return err
+		}
+		for _, x := range inner.Types {
+			if x.Name == of.Sel.Name {
+				p.decl(x.Decl)
+				p.funcs(x.Methods)
+			}
+		}
+	}
+	return nil
+}
+
+// folderOf returns the folder of a package of the module that dir lies in.
+func folderOf(dir, pkg string) (string, error) {
+	for up := dir; ; up = filepath.Join(up, "..") {
+		text, err := os.ReadFile(filepath.Join(up, "go.mod"))
+		if errors.Is(err, fs.ErrNotExist) {
+			if above, err := filepath.Abs(up); err == nil && above != filepath.Dir(above) {
+				continue
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+		module, _, _ := strings.Cut(strings.TrimPrefix(string(text), "module "), "\n")
+		rel, ok := strings.CutPrefix(pkg, module+"/")
+		if !ok {
+			return "", fmt.Errorf("package %s: want one of module %s", pkg, module)
+		}
+		return filepath.Join(up, filepath.FromSlash(rel)), nil
+	}
+}
+
 // A printer writes declarations and keeps the first error.
 type printer struct {
+	ctx  *build.Context
 	fset *token.FileSet
 	out  bytes.Buffer
 	err  error

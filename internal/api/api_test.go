@@ -19,7 +19,7 @@ const (
 	golden = "testdata"
 )
 
-// private are the names of folders whose packages nobody is promised: those below internal, and
+// private are the names of folders whose packages are not promised: those below internal, and
 // the programs of the demos and benchmarks.
 var private = []string{"internal", "demo", "js"}
 
@@ -136,8 +136,8 @@ func firstDifference(old, now string) string {
 	return "one has more lines than the other"
 }
 
-// TestPrintLeavesOutWhatIsNotExported holds the printer to a package of its own.
-func TestPrintLeavesOutWhatIsNotExported(t *testing.T) {
+// TestPrintOmitsUnexportedNames holds the printer to a package of its own.
+func TestPrintOmitsUnexportedNames(t *testing.T) {
 	dir := t.TempDir()
 	const source = `package shapes
 
@@ -170,6 +170,45 @@ type Box struct {
 }
 
 func New(w, h int) *Box
+
+func (b *Box) Area() int
+
+`
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestPrintShowsAliasedInternalTypes checks that the members of an internal type that a public
+// package exports by an alias are printed below the alias, and those of a public type are not.
+func TestPrintShowsAliasedInternalTypes(t *testing.T) {
+	dir := t.TempDir()
+	for name, source := range map[string]string{
+		"go.mod":               "module example.com/shapes\n",
+		"shapes.go":            "package shapes\n\nimport (\n\t\"example.com/shapes/area\"\n\t\"example.com/shapes/internal/box\"\n)\n\ntype Box = box.Box\n\ntype Area = area.Area\n",
+		"area/area.go":         "package area\n\ntype Area int\n\nfunc (a Area) Double() Area { return 2 * a }\n",
+		"internal/box/box.go":  "package box\n\ntype Box struct {\n\tW, H int\n\tdepth int\n}\n\nfunc (b *Box) Area() int { return b.W * b.H }\nfunc (b *Box) hidden() {}\n",
+		"internal/box/more.go": "package box\n\ntype Other int\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := api.Print(linux(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `type Area = area.Area
+
+type Box = box.Box
+
+type Box struct {
+	W, H int
+}
 
 func (b *Box) Area() int
 

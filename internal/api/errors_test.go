@@ -11,7 +11,7 @@ import (
 )
 
 // TestErrorMessages compares the texts of all errors with a golden file, so that they can be read as
-// a whole. A message names the operand, says what was given, then what is required.
+// a whole. A message names the operand, what was given, then what is required.
 func TestErrorMessages(t *testing.T) {
 	var got strings.Builder
 	for _, pkg := range packages(t) {

@@ -16,10 +16,10 @@ import (
 
 const module = "github.com/rlx-go/rlx"
 
-// TestGoFilesForMacsHoldTogether type-checks the packages that a Mac compiles with cgo, and
-// their tests: vet cannot, as cgo for macOS takes Apple's headers of C. What is of C is
-// passed over; the files that ask it are compiled on Linux too.
-func TestGoFilesForMacsHoldTogether(t *testing.T) {
+// TestDarwinFilesTypeCheckTogether type-checks the packages that a Mac compiles with cgo, and
+// their tests: vet cannot, as cgo for macOS needs Apple's headers. C code is
+// skipped; the files that call it are compiled on Linux too.
+func TestDarwinFilesTypeCheckTogether(t *testing.T) {
 	findStandardLibrary(t)
 	c := newChecker(t)
 	seen := map[string]bool{}
@@ -55,7 +55,7 @@ func newChecker(t *testing.T) *checker {
 	return c
 }
 
-// findStandardLibrary tells go/build where the standard library is, which a test that was
+// findStandardLibrary gives go/build the path of the standard library, which a test that was
 // built with -trimpath does not know by itself.
 func findStandardLibrary(t *testing.T) {
 	t.Helper()

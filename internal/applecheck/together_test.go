@@ -11,9 +11,9 @@ import (
 // external matches the definition of a C function that other files can call.
 var external = regexp.MustCompile(`(?m)^(?:[a-z_]+[ *]+)+(rlx_\w+)\([^;{]*\) \{`)
 
-// TestBindingsDefineSymbolsOfTheirOwn holds that a program can link the bindings of Metal and
-// Core ML together: no function stands in both.
-func TestBindingsDefineSymbolsOfTheirOwn(t *testing.T) {
+// TestBindingsDefineDistinctSymbols checks that a program can link the bindings of Metal and
+// Core ML together: no function is defined in both.
+func TestBindingsDefineDistinctSymbols(t *testing.T) {
 	home := map[string]string{}
 	for _, folder := range []string{"../metal/driver", "../coreml/driver"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_darwin.m"))
@@ -64,7 +64,7 @@ func TestGoAcceptsTheFlagsOfTheBindings(t *testing.T) {
 	}
 }
 
-// TestMetalLinksCoreGraphics holds that programs link the framework without which
+// TestMetalLinksCoreGraphics checks that programs link the framework without which
 // MTLCreateSystemDefaultDevice finds no device in one without a window.
 func TestMetalLinksCoreGraphics(t *testing.T) {
 	text, err := os.ReadFile("../metal/driver/load_darwin.go")

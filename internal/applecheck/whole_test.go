@@ -58,8 +58,8 @@ func findZig() (string, error) {
 	return zig, err
 }
 
-// writeSDK writes the headers and stubs where the linker looks for frameworks. The name of
-// the folder tells its content, as the go command keeps what it has compiled by the name.
+// writeSDK writes the headers and stubs where the linker looks for frameworks. The
+// name of the folder identifies its content, as the go command keeps what it has compiled by the name.
 func writeSDK() (dir string, err error) {
 	files, sum := map[string][]byte{}, sha256.New()
 	for _, from := range []fs.FS{applecheck.System, metal.Headers, coreml.Headers} {
@@ -133,7 +133,7 @@ func checkLibraries(t *testing.T, file *macho.File) {
 	}
 }
 
-// checkSymbols looks for what each backend is called by: in the program, or asked of the
+// checkSymbols looks for the symbols of each backend: defined in the program, or imported from the
 // system.
 func checkSymbols(t *testing.T, file *macho.File) {
 	t.Helper()

@@ -38,7 +38,7 @@ func names(g *ir.Graph) []string {
 	return out
 }
 
-func TestSplitComputesWhatIsKnownOnce(t *testing.T) {
+func TestSplitComputesKnownValuesOnce(t *testing.T) {
 	g := build(t, func(b *ir.Builder) {
 		x, y, t := b.Input("x", ir.F32, ir.N(2)), b.Input("y", ir.F32, ir.N(2)), b.Input("t", ir.F32, ir.N(2))
 		e := ops.Exp(b, x)
@@ -87,7 +87,7 @@ func TestSplitKeepsForcedOutputsWithTheUnknown(t *testing.T) {
 	}
 }
 
-func TestTransposeRefusesWhatIsNotLinear(t *testing.T) {
+func TestTransposeRefusesNonlinearGraphs(t *testing.T) {
 	g := build(t, func(b *ir.Builder) { b.Output("y", ops.Exp(b, b.Input("t", ir.F32))) })
 	_, err := ir.Build("transposed", func(b *ir.Builder) {
 		ct := b.Input("ct", ir.F32)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRestsOfAngles compares the rest of angles of every size with that by integers of 1,300 bits.
-func TestRestsOfAngles(t *testing.T) {
+// TestAngleReduction compares the reduction of angles of every size with that by integers of 1,300 bits.
+func TestAngleReduction(t *testing.T) {
 	inverse := new(big.Int) // 2/π times 2^1280
 	for _, w := range twoOverPi[1:] {
 		inverse.Or(inverse.Lsh(inverse, 64), new(big.Int).SetUint64(w))

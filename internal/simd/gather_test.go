@@ -50,7 +50,7 @@ func TestProductsOfFactorsWithTables(t *testing.T) {
 	testTables(t, [][3]int{{64, 784, 300}, {40, 33, 520}, {300, 64, 65}})
 }
 
-// TestSmallProductsOfFactorsWithTablesAreExact is what an emulator has time for.
+// TestSmallProductsOfFactorsWithTablesAreExact is the part that is fast enough in an emulator.
 func TestSmallProductsOfFactorsWithTablesAreExact(t *testing.T) {
 	testTables(t, [][3]int{{5, 7, 3}, {13, 60, 40}})
 }

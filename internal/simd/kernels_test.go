@@ -26,7 +26,7 @@ func TestKernelsAreInGoWithoutGeneratedCode(t *testing.T) {
 	}
 }
 
-// BenchmarkGenerate is what the first use of each kind of kernels costs.
+// BenchmarkGenerate times the first use of each kind of kernels.
 func BenchmarkGenerate(b *testing.B) {
 	level := Levels()[len(Levels())-1]
 	for _, c := range []struct {

@@ -1,5 +1,10 @@
 package simd
 
+import (
+	"encoding/binary"
+	"strings"
+)
+
 // cpuid executes CPUID, xgetbv XGETBV for the registers that the operating system saves.
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
@@ -24,4 +29,21 @@ func beyondGo() []Level {
 		return []Level{AVX2}
 	}
 	return []Level{AVX2, AVX512}
+}
+
+// Processor returns the name that the processor reports, "" for none.
+func Processor() string {
+	const first, last = 0x80000002, 0x80000004
+	if highest, _, _, _ := cpuid(0x80000000, 0); highest < last {
+		return ""
+	}
+	var text []byte
+	for leaf := uint32(first); leaf <= last; leaf++ {
+		a, b, c, d := cpuid(leaf, 0)
+		for _, word := range []uint32{a, b, c, d} {
+			text = binary.LittleEndian.AppendUint32(text, word)
+		}
+	}
+	name, _, _ := strings.Cut(string(text), "\x00")
+	return strings.Join(strings.Fields(name), " ")
 }

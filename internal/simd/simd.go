@@ -25,6 +25,11 @@ const (
 // String returns the level's name.
 func (l Level) String() string { return [...]string{"go", "avx2", "avx512", "neon"}[l] }
 
+// Title returns the level as its maker writes it, such as "AVX-512"; "no vector instructions" for Go.
+func (l Level) Title() string {
+	return [...]string{"no vector instructions", "AVX2", "AVX-512", "NEON"}[l]
+}
+
 // Levels returns the levels that the processor supports, the best one last.
 func Levels() []Level { return append([]Level{Go}, beyondGo()...) }
 

@@ -71,7 +71,7 @@ func module(t *testing.T, d *device, s *tune.Store) []tune.Result {
 	return r
 }
 
-func TestTheFastestIsTakenAndKept(t *testing.T) {
+func TestFastestScheduleIsChosenAndCached(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(tune.Variable, dir)
 	d, s := &device{}, tune.Open("a  device")
@@ -115,7 +115,7 @@ func TestTheFastestIsTakenAndKept(t *testing.T) {
 	}
 }
 
-func TestWhatTheDeviceCannotRunIsPassedOver(t *testing.T) {
+func TestUnsupportedSchedulesAreSkipped(t *testing.T) {
 	t.Setenv(tune.Variable, "off")
 	s := tune.Open("a device")
 	for _, r := range module(t, &device{bad: "_parts"}, s) {
@@ -128,7 +128,7 @@ func TestWhatTheDeviceCannotRunIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestDamageIsMeasuredAgain(t *testing.T) {
+func TestDamagedEntryIsMeasuredAgain(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(tune.Variable, dir)
 	s := tune.Open("a device")
@@ -197,7 +197,7 @@ func TestTunedSchedulesThatDoNotFit(t *testing.T) {
 }
 
 // Keys differ where targets do.
-func TestKeysTellTargetsApart(t *testing.T) {
+func TestKeysDistinguishTargets(t *testing.T) {
 	seen := map[sched.Key]string{}
 	for name, change := range map[string]func(c *loop.Caps){
 		"none": func(*loop.Caps) {}, "f16": func(c *loop.Caps) { c.F16 = true }, "shared": func(c *loop.Caps) { c.SharedBytes *= 2 },

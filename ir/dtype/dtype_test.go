@@ -81,7 +81,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestBytesRefusesWhatHasNoSize(t *testing.T) {
+func TestBytesRefusesTypesWithoutSize(t *testing.T) {
 	for _, tt := range []struct {
 		d dtype.DType
 		n int

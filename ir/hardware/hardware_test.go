@@ -41,7 +41,7 @@ func TestDevicesAreKnownByName(t *testing.T) {
 }
 
 // Every profile sets all parameters of the cost model.
-func TestProfilesAreWhole(t *testing.T) {
+func TestProfilesAreComplete(t *testing.T) {
 	for _, p := range append(hardware.All(), hardware.Unknown()) {
 		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared) <= 0 ||
 			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 ||

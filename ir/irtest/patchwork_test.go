@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// TestEveryOpStandsInARandomPatchwork looks for ops that no patchwork has.
-func TestEveryOpStandsInARandomPatchwork(t *testing.T) {
+// TestPatchworksCoverEveryOp looks for ops that no patchwork has.
+func TestPatchworksCoverEveryOp(t *testing.T) {
 	found := map[ir.Op]bool{}
 	for n := range irtest.Patchworks(nil) {
 		p := irtest.RandomPatchwork(n, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-func TestCheckNamesWhatIsWrongWithAsynchronousWork(t *testing.T) {
+func TestCheckNamesFaultsOfAsynchronousWork(t *testing.T) {
 	copied := func(k *loop.Kernel) *loop.CopyAsync { return k.Body[0].(*loop.CopyAsync) }
 	mma := func(k *loop.Kernel) (out *loop.Mma) {
 		loop.Walk(k.Body, func(s loop.Stmt) {
@@ -96,7 +96,7 @@ func TestTileOffsetsAgree(t *testing.T) {
 }
 
 // Each copy of an unrolled body has its own registers and addresses.
-func TestUnrollRenamesWhatMultiplyAddsTouch(t *testing.T) {
+func TestUnrollRenamesVariablesOfMultiplyAdds(t *testing.T) {
 	k := kerneltest.NewProduct(dtype.F32, 8, false, true).Kernel()
 	once := len(k.Body)
 	k.Body = []loop.Stmt{&loop.For{Var: "turn", Start: i32(0), End: i32(2), Step: i32(1), Unroll: true, Body: k.Body}}

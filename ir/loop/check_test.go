@@ -58,7 +58,7 @@ func f32(x float64) scalar.Expr            { return scalar.ConstF(dtype.F32, x) 
 func iv(name string) scalar.Expr           { return scalar.FreeVar(name, dtype.I32) }
 func load(array int, at int64) scalar.Expr { return scalar.LoadAt(array, dtype.F32, i32(at)) }
 
-func TestCheckNamesWhatIsWrong(t *testing.T) {
+func TestCheckNamesTheFault(t *testing.T) {
 	store := func(array int, at, value scalar.Expr) loop.Stmt {
 		return &loop.Store{Array: array, At: at, Value: value}
 	}
@@ -160,7 +160,7 @@ func TestCheckAllowsBarriersThatAllThreadsReach(t *testing.T) {
 	}
 }
 
-func TestLimitsNameWhatIsExceeded(t *testing.T) {
+func TestLimitErrorsNameTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(k *loop.Kernel)

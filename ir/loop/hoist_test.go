@@ -47,9 +47,9 @@ func TestHoistMovesInvariants(t *testing.T) {
 	}
 }
 
-// TestHoistLeavesConstantsToAddresses has a loop over lanes: load instructions add a constant
+// TestHoistKeepsConstantsInAddresses has a loop over lanes: load instructions add a constant
 // offset for free, and the rest is a common subexpression.
-func TestHoistLeavesConstantsToAddresses(t *testing.T) {
+func TestHoistKeepsConstantsInAddresses(t *testing.T) {
 	n, k := scalar.FreeVar("n", dtype.I32), scalar.FreeVar("k", dtype.I32)
 	place := func(c int64) scalar.Expr { return scalar.Add(scalar.Mul(n, i32(3)), i32(c)) }
 	body := []loop.Stmt{

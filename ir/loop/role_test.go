@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-func TestCheckNamesWhatIsWrongWithRoles(t *testing.T) {
+func TestCheckNamesFaultsOfRoles(t *testing.T) {
 	roles := func(k *loop.Kernel) []loop.Role { return k.Body[0].(*loop.Roles).List }
 	fetch := func(k *loop.Kernel) []loop.Stmt { return roles(k)[1].Body[0].(*loop.For).Body }
 	copied := func(k *loop.Kernel) *loop.CopyTMA { return fetch(k)[1].(*loop.CopyTMA) }

@@ -115,8 +115,8 @@ func TestWidenedArithmeticIsRoundedAndWraps(t *testing.T) {
 	}
 }
 
-// TestKernelsWithoutNarrowTypesStay checks that Widen returns other kernels unchanged.
-func TestKernelsWithoutNarrowTypesStay(t *testing.T) {
+// TestWidenKeepsKernelsWithoutNarrowTypes checks that Widen returns other kernels unchanged.
+func TestWidenKeepsKernelsWithoutNarrowTypes(t *testing.T) {
 	for _, caps := range memories() {
 		for _, c := range kerneltest.Cases() {
 			if loop.Widen(c.Kernel, caps) != c.Kernel {

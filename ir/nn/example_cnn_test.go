@@ -20,7 +20,7 @@ func cnn(b *ir.Builder, h ir.Value, classes int) ir.Value {
 	return nn.Linear(b, nn.Dropout(b, ops.Flatten(b, h, 1), 0.1), classes)
 }
 
-// A convolutional network learns to tell upright from level bars.
+// A convolutional network learns to distinguish vertical from horizontal bars.
 func Example_cnn() {
 	loss := must(ir.Build("cnn", func(b *ir.Builder) {
 		nn.Train(b)

@@ -264,7 +264,7 @@ func TestDropoutDropsInTrainingOnly(t *testing.T) {
 	}
 }
 
-// TestTheRandomStreamResumes cuts a training with dropout and goes on from its checkpoint: the
+// TestTheRandomStreamResumes interrupts a training with dropout and resumes it from its checkpoint: the
 // losses are those of a training that was not cut.
 func TestTheRandomStreamResumes(t *testing.T) {
 	loss := must(ir.Build("loss", func(b *ir.Builder) {
@@ -431,7 +431,7 @@ func TestStacksDrawInEachBlock(t *testing.T) {
 				kept++
 			}
 		}
-		// A quarter is kept by two blocks that draw apart, a half by two that drop the same.
+		// Two blocks that draw independently keep a quarter, two that drop the same elements a half.
 		if kept < 850 || kept > 1150 {
 			t.Errorf("%+v: two blocks keep %d of 4,000", o, kept)
 		}

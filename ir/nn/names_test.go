@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files of testdata")
 
-// models are graphs whose names are held beside those of the layers of PyTorch's values.
+// models are graphs whose names are checked in addition to those of the layers of PyTorch's values.
 var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 	"batch_norm frozen": func(b *ir.Builder, x ir.Value) (y ir.Value) {
 		nn.Train(b)
@@ -64,9 +64,9 @@ var models = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 	},
 }
 
-// TestNamesStay lists the parameters and states that each layer declares. A name that changes here
+// TestNamesOfParametersAreStable lists the parameters and states that each layer declares. A name that changes here
 // makes the checkpoints of users unreadable.
-func TestNamesStay(t *testing.T) {
+func TestNamesOfParametersAreStable(t *testing.T) {
 	var out strings.Builder
 	list := func(name string, g *ir.Graph) {
 		out.WriteString(name + "\n")

@@ -103,9 +103,9 @@ func planOf(tb testing.TB, loss func(depth int) (*ir.Graph, error), depth int) [
 	return file
 }
 
-// TestLayersCostNothing asserts that a training step built with layers has the same plan, to the
+// TestLayersHaveTheSamePlanAsOps asserts that a training step built with layers has the same plan, to the
 // byte, as one built of ops with the same names.
-func TestLayersCostNothing(t *testing.T) {
+func TestLayersHaveTheSamePlanAsOps(t *testing.T) {
 	layers, hand := planOf(t, byLayers, depth), planOf(t, byHand, depth)
 	if !bytes.Equal(layers, hand) {
 		t.Errorf("a plan of %d bytes by layers and another of %d by hand", len(layers), len(hand))

@@ -35,7 +35,7 @@ var sequences = map[string]func(b *ir.Builder, x ir.Value) ir.Value{
 }
 
 // TestCachesContinueSequences runs a sequence of seven positions at once, and with a cache as three
-// and then one by one: the results are the same. Setting the count to 0 begins anew.
+// and then one by one: the results are the same. Setting the count to 0 restarts.
 func TestCachesContinueSequences(t *testing.T) {
 	const rows, positions, wide = 2, 7, 8
 	for name, f := range sequences {

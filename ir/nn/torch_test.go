@@ -198,7 +198,7 @@ func (c torchCase) graph(t *testing.T) *ir.Graph {
 }
 
 // TestLayersAreThoseOfPyTorch compares results, gradients and new states of each layer with those
-// of PyTorch with the same weights. values.py beside the values says how they were made.
+// of PyTorch with the same weights. values.py in the same folder computed the values.
 func TestLayersAreThoseOfPyTorch(t *testing.T) {
 	for _, c := range torchCases(t) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestFrozenPartsStay trains a model with a frozen part and LoRA: only what is not frozen changes,
-// and at first the added matrices change no result.
-func TestFrozenPartsStay(t *testing.T) {
+// TestFrozenLayersKeepTheirParameters trains a model with a frozen part and LoRA: only what is not frozen changes,
+// and initially the added matrices change no result.
+func TestFrozenLayersKeepTheirParameters(t *testing.T) {
 	model := func(b *ir.Builder, x ir.Value, lora bool) ir.Value {
 		nn.Frozen(b, func() { x = nn.BatchNorm(b, nn.Linear(b, x, 6)) })
 		attend := func() { x = nn.Attention(b, x, 2) }
@@ -236,8 +236,8 @@ func TestTrainingStartsByTheDeclaredRules(t *testing.T) {
 	}
 }
 
-// TestLayersTakeSymbols builds layers for a batch whose size is a symbol, and binds it.
-func TestLayersTakeSymbols(t *testing.T) {
+// TestLayersAcceptSymbolicSizes builds layers for a batch whose size is a symbol, and binds it.
+func TestLayersAcceptSymbolicSizes(t *testing.T) {
 	g := must(ir.Build("symbolic", func(b *ir.Builder) {
 		nn.Infer(b)
 		rows := ir.Sym("rows")

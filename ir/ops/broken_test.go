@@ -31,7 +31,7 @@ type refusal struct {
 }
 
 // broken changes the nodes of an op's samples one thing at a time, each operand and each
-// attribute in several ways, and returns what is refused.
+// attribute in several ways, and returns those that are refused.
 func broken(d *ir.Def) []refusal {
 	var out []refusal
 	for _, s := range d.Samples() {

@@ -75,8 +75,8 @@ func TestCollectivesOfSeveralDevicesAreThoseOfJAX(t *testing.T) {
 	}
 }
 
-// TestDevicesThatGetNothingHaveZeros sends one value of three on.
-func TestDevicesThatGetNothingHaveZeros(t *testing.T) {
+// TestUnreceivedResultsAreZero sends one value of three.
+func TestUnreceivedResultsAreZero(t *testing.T) {
 	g := must(ir.Build("send", func(b *ir.Builder) {
 		b.Output("y", ops.CollectivePermute(b, b.Input("x", ir.F64), threeDevices, []int{2}, []int{0}))
 	}))(t)
@@ -86,8 +86,8 @@ func TestDevicesThatGetNothingHaveZeros(t *testing.T) {
 	}
 }
 
-// TestSeveralDevicesAreRefusedOnOne evaluates as one device.
-func TestSeveralDevicesAreRefusedOnOne(t *testing.T) {
+// TestMeshLargerThanOneDeviceIsRefused evaluates as one device.
+func TestMeshLargerThanOneDeviceIsRefused(t *testing.T) {
 	for name, c := range collectives {
 		g := must(ir.Build(name, func(b *ir.Builder) { b.Output("y", c.f(b, b.Input("x", ir.F64, ir.Dims(6, 2)...))) }))(t)
 		_, err := ir.Eval(g, map[string]*ir.Array{"x": pattern(1, []int{6, 2})}, ir.EvalOptions{})

@@ -37,7 +37,7 @@ func TestEveryConstraintIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-// checkRefusal looks at what is said of a node that does not fit.
+// checkRefusal checks the error of an invalid node.
 func checkRefusal(t *testing.T, op ir.Op, err error) {
 	t.Helper()
 	var e *ir.OpError
@@ -108,9 +108,9 @@ var speaksOf = map[string][]string{
 	"a mean is one of floats":                                                                            {"x"},
 }
 
-// onlyStated are constraints that are no conditions on what is given.
+// onlyStated are constraints that are not conditions on operands or attributes.
 var onlyStated = map[string]string{
 	"with unique, no two in-bounds index tuples are equal":                              "a promise that is not checked",
 	"the result has rank 0":                                                             "what comes out",
-	"a label is a class or an ignored label; any other is an error when the graph runs": "TestLabelsOutsideAreErrors runs it",
+	"a label is a class or an ignored label; any other is an error when the graph runs": "TestLabelsOutOfRangeAreErrors runs it",
 }

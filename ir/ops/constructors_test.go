@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// TestEveryConstructorIsCalled holds that some code calls each exported function of this package
+// TestEveryConstructorIsCalled checks that some code calls each exported function of this package
 // that adds to a builder: definitions are tested by their samples, which reach no constructor.
 func TestEveryConstructorIsCalled(t *testing.T) {
 	called := map[string]bool{}

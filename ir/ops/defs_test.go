@@ -69,7 +69,7 @@ func count(conditions ...bool) int {
 }
 
 // TestSamplesAreValid infers and evaluates every sample: it has a name, and the
-// types of the results are those that Infer says.
+// types of the results are those that Infer returns.
 func TestSamplesAreValid(t *testing.T) {
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)

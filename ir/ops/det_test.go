@@ -157,7 +157,7 @@ func alongElement(t *testing.T, g *ir.Graph, n int, at [2]int, isGradient bool) 
 
 // TestSingularMatrices holds what functions of matrices and their first two derivatives are at
 // diag(1, 2, 0): finite where the function is smooth there or takes a rank as given, and not
-// finite where it has no value, which is what JAX and PyTorch have.
+// finite where it has no value, as in JAX and PyTorch.
 func TestSingularMatrices(t *testing.T) {
 	x := ir.Floats(ir.F64, []float64{1, 0, 0, 0, 2, 0, 0, 0, 0}, 3, 3)
 	sum := func(b *ir.Builder, y ir.Value) ir.Value { return ops.ReduceSum(b, y) }

@@ -164,7 +164,7 @@ func TestIntegersWrapAndDivideAsStated(t *testing.T) {
 	})
 }
 
-func TestViewsPutElementsWhereTheySay(t *testing.T) {
+func TestViewsMoveElementsToTheirIndices(t *testing.T) {
 	x := matrix(2, 3, 1, 2, 3, 4, 5, 6)
 	with := func(f func(b *ir.Builder, x ir.Value) ir.Value) func(b *ir.Builder, in []ir.Value) ir.Value {
 		return of1(f)
@@ -212,7 +212,7 @@ func TestViewsPutElementsWhereTheySay(t *testing.T) {
 	})
 }
 
-func TestReductionsOfAllAndOfNothing(t *testing.T) {
+func TestReductionsOverAllAxesAndNone(t *testing.T) {
 	x := matrix(2, 3, 1, 5, 3, 4, 2, 6)
 	none := ir.NewArray(ir.F32, 0, 2)
 	noInts := ir.NewArray(ir.I8, 0, 1)

@@ -77,7 +77,7 @@ func TestFunctionsHaveTheValuesOfOtherSystems(t *testing.T) {
 	}
 }
 
-// checkValues compares by relative error, which tells whether a formula cancels.
+// checkValues compares by relative error, which shows whether a formula cancels.
 // Those of lgamma and digamma do near zeros of the functions.
 func checkValues(t *testing.T, op ir.Op, want []float64, in ...[]float64) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 
 func init() { maps.Copy(golden, goldenLayers) }
 
-// ctc is the loss of fixed labels: of steps and labels only so many count.
+// ctc is the loss of fixed labels: only the first of the given numbers of steps and labels count.
 func ctc(steps []int64, a ops.CTCAttrs) func(b *ir.Builder, in values) ir.Value {
 	return func(b *ir.Builder, in values) ir.Value {
 		logs := ops.LogSoftmax(b, in[0], -1)

@@ -25,7 +25,7 @@ func windowed(a ops.AttentionAttrs) func(b *ir.Builder, in values) ir.Value {
 }
 
 // goldenPlain are more cases of golden, by NumPy 2.4.6; attention with a window by
-// scaled_dot_product_attention of PyTorch 2.15 with the mask that the window stands for.
+// scaled_dot_product_attention of PyTorch 2.15 with the mask that equals the window.
 var goldenPlain = map[string]goldenCase{
 	"all": {shapes{{3, 5}}, asFloats(func(b *ir.Builder, in values) ir.Value {
 		return ops.All(b, ops.Gt(b, in[0], ops.ConstLike(b, in[0], -1.2)), 1)
@@ -61,7 +61,7 @@ var goldenPlain = map[string]goldenCase{
 	},
 }
 
-// TestPlainMeaningsByHand holds what is seen at a glance.
+// TestPlainMeaningsByHand checks values that are computed by hand.
 func TestPlainMeaningsByHand(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	largest := ir.F32.MaxFloat()
@@ -156,8 +156,8 @@ func TestProductWithPackedWeights(t *testing.T) {
 	}
 }
 
-// TestDropoutKeepsItsShare drops a quarter of ones: what stays is 4/3.
-func TestDropoutKeepsItsShare(t *testing.T) {
+// TestDropoutKeepsTheExpectedFraction drops a quarter of ones: what stays is 4/3.
+func TestDropoutKeepsTheExpectedFraction(t *testing.T) {
 	const n = 20000
 	y := evalBuilt(t, func(b *ir.Builder) ir.Value {
 		return ops.Dropout(b, ops.Ones(b, ir.F64, ir.N(n)), ops.Key(b, 3), 0.25)

@@ -73,10 +73,10 @@ var lengths = map[string]struct {
 	"zero":        {[]int{3, 2}, 2, 0, []float64{0, 0, 0}},
 }
 
-// TestLengthsOfTurnedRows looks for what turning rows promises: their first elements
-// are orthogonal, so that their lengths are singular values, and since the turn is
-// orthogonal it leaves the products of whole columns as they were.
-func TestLengthsOfTurnedRows(t *testing.T) {
+// TestRotatedRowsHaveSingularValuesAsNorms checks the definition of the rotation: the rows' first elements
+// are orthogonal, so that their norms are singular values, and since the rotation is
+// orthogonal it preserves the products of whole columns.
+func TestRotatedRowsHaveSingularValuesAsNorms(t *testing.T) {
 	for name, c := range lengths {
 		x := scaledPattern(c.dims, c.factor)
 		for form, out := range bothForms(t, x, func(b *ir.Builder, x ir.Value) {
@@ -135,9 +135,9 @@ func near(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// TestEigenvaluesOfZero asks for the factors of the matrix that no scaling makes 1
+// TestEigenvaluesOfZero has the factors of a matrix that no scaling makes 1
 // long, and for the derivatives of its trace, the sum of the eigenvalues: 1 on the
-// diagonal and 0 beside it.
+// diagonal and 0 next to it.
 func TestEigenvaluesOfZero(t *testing.T) {
 	const n = 3
 	unit := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// TestRowsBecomeOrthogonalByBlocks turns the rows of the second difference of 150
+// TestRowsBecomeOrthogonalByBlocks rotates the rows of the second difference of 150
 // points, whose eigenvalues are 2 - 2·cos(jπ/151), by blocks: the lengths of the rows
 // are the eigenvalues then, since it is symmetric and positive definite.
 func TestRowsBecomeOrthogonalByBlocks(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestDegenerateMatrices holds what is promised where a factorisation is not
+// TestDegenerateMatrices checks the documented results where a factorisation is not
 // unique or does not exist, by the plain meaning and by the bodies.
 func TestDegenerateMatrices(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
@@ -120,8 +120,8 @@ func TestLargeMatricesAreHalved(t *testing.T) {
 	}
 }
 
-// TestSignalsComeBack cuts signals into frames and puts them together again.
-func TestSignalsComeBack(t *testing.T) {
+// TestInverseTransformsRestoreSignals cuts signals into frames and puts them together again.
+func TestInverseTransformsRestoreSignals(t *testing.T) {
 	for name, a := range map[string]ops.FrameAttrs{"centred": {Hop: 4, Center: true}, "whole frames": {Hop: 3}} {
 		x := pattern(1, []int{2, 61})
 		g := must(ir.Build("g", func(b *ir.Builder) {

@@ -26,7 +26,7 @@ func subgraph(b *ir.Builder, operands int, f func(b *ir.Builder, in values) valu
 
 // TestReverseDerivativeWithoutTranspose gives a function a reverse derivative
 // that no rule can transpose: reverse mode does not need the transpose, and
-// forward mode says that it is missing.
+// forward mode reports that it is missing.
 func TestReverseDerivativeWithoutTranspose(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		forward := subgraph(b, 1, func(b *ir.Builder, in values) values { return values{ops.Exp(b, in[0]), in[0]} })

@@ -11,10 +11,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestLoweringsAgreeWithMeaning computes every sample of every primitive from
-// its Scalar rule or its Lowering, as it stands and simplified, and compares
+// TestLoweringsEqualReference computes every sample of every primitive from
+// its Scalar rule or its Lowering, as written and simplified, and compares
 // with Eval, which is written without either.
-func TestLoweringsAgreeWithMeaning(t *testing.T) {
+func TestLoweringsEqualReference(t *testing.T) {
 	forEachSample(t, func(t *testing.T, d *ir.Def, s ir.Sample) {
 		if d.IsComposite() {
 			return
@@ -61,7 +61,7 @@ func forEachSample(t *testing.T, f func(t *testing.T, d *ir.Def, s ir.Sample)) {
 	}
 }
 
-// tolerance is what a lowering may differ by, relative to the largest number
+// tolerance is the error of a lowering that is allowed, relative to the largest number
 // around: its sums are rounded at each step, those of Eval at the end.
 func tolerance(d ir.DType) float64 {
 	if eps := d.Epsilon(); eps != 0 {

@@ -92,8 +92,8 @@ func byResults(op ir.Op, s ir.Sample) []irtest.Variant {
 
 // sensitive are ops whose results for some matrices are rounding or are not unique, as
 // eigenvectors of equal eigenvalues are. For special values, and for matrices of size 37
-// whose rows are nearly those of a smaller one again, only some result is asked of them here;
-// TestANaNInAMatrixIsInItsResults asks what can be asked.
+// whose rows are nearly those of a smaller one again, only the existence of a result is checked here;
+// TestANaNInAMatrixIsInItsResults checks the values.
 var sensitive = []ir.Op{
 	"cholesky", "eigh", "householder", "inv", "jacobi", "lgamma", "lu", "lyapunov", "qr", "slogdet", "solve", "spd_logm", "svd", "triangular_solve",
 }
@@ -149,7 +149,7 @@ func checkVariant(t *testing.T, d *ir.Def, v irtest.Variant) error {
 	return nil
 }
 
-// nearZero allows for what rounding leaves where terms cancel in all elements.
+// nearZero is the rounding error allowed where terms cancel in all elements.
 func nearZero(want, got *ir.Array, at int) bool {
 	return at >= 0 && math.Abs(want.Float(at)) < 1e-15 && math.Abs(got.Float(at)) < 1e-15 && want.DType.IsFloat()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestANaNInAMatrixIsInItsResults puts a NaN at either end of what is factorised: results
+// TestANaNInAMatrixIsInItsResults puts a NaN at either end of the matrix that is factorised: results
 // have one too, and those of the other matrices of a batch are as without it, by the plain
 // meaning and by the body.
 func TestANaNInAMatrixIsInItsResults(t *testing.T) {
@@ -59,7 +59,7 @@ func bothWays(t *testing.T, op ir.Op, s ir.Sample) [2][]*ir.Array {
 	return out
 }
 
-// checkNaN looks for a NaN in the results for the matrix that element at lies in, and for
+// checkNaN looks for a NaN in the results for the matrix that contains element at, and for
 // differences in those for the others.
 func checkNaN(t *testing.T, place string, in *ir.Array, at int, out, clean []*ir.Array) {
 	t.Helper()

@@ -15,7 +15,7 @@ func valueOf(t *testing.T, f function, x float64) float64 {
 	return valueAt(t, g, []float64{x})[0]
 }
 
-// TestFunctionsOutsideTheirDomain holds that functions are NaN where they have no value.
+// TestFunctionsOutsideTheirDomain checks that functions are NaN outside their domain.
 func TestFunctionsOutsideTheirDomain(t *testing.T) {
 	for name, c := range map[string]struct {
 		f  function
@@ -60,7 +60,7 @@ func TestLogSumExpOfInfinity(t *testing.T) {
 	}
 }
 
-// TestSoftmaxOfNaN holds that a NaN in a row makes all of the row NaN, as in JAX and PyTorch,
+// TestSoftmaxOfNaN checks that a NaN in a row makes all of the row NaN, as in JAX and PyTorch,
 // and that derivatives of the row are NaN, too.
 func TestSoftmaxOfNaN(t *testing.T) {
 	for name, f := range map[string]function{

@@ -8,9 +8,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestOrdersScattersAndRunningCombinations holds meanings against numbers that
+// TestSortsScattersAndScans holds meanings against numbers that
 // are worked out by hand.
-func TestOrdersScattersAndRunningCombinations(t *testing.T) {
+func TestSortsScattersAndScans(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	row := func(x ...float64) *ir.Array { return ir.Floats(ir.F64, x, len(x)) }
 	places := func(x ...int64) *ir.Array { return ir.Ints(ir.I32, x, len(x), 1) }

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// Running combinations of several operands mean the same where a target cannot bind them
-// all, and they are made of other ops.
-func TestRunningCombinationsApart(t *testing.T) {
+// Scans of several operands have the same results where a target cannot bind them
+// all and they are decomposed into other ops.
+func TestScansByPrefixDoublingEqualReference(t *testing.T) {
 	tried := 0
 	forEachSampleOf(t, func(d *ir.Def, s ir.Sample) {
 		l, ok := d.Lower.(*ir.PrefixLowering)

@@ -9,9 +9,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestWholeNumbersAreThoseOfONNX takes the examples of ONNX's documentation of
+// TestQuantizedIntegersMatchONNX takes the examples of ONNX's documentation of
 // QuantizeLinear, DequantizeLinear and QLinearMatMul.
-func TestWholeNumbersAreThoseOfONNX(t *testing.T) {
+func TestQuantizedIntegersMatchONNX(t *testing.T) {
 	u8 := func(x []int64, dims ...int) *ir.Array { return ir.Ints(ir.U8, x, dims...) }
 	for name, c := range map[string]struct {
 		in    []*ir.Array
@@ -51,10 +51,10 @@ func TestWholeNumbersAreThoseOfONNX(t *testing.T) {
 	}
 }
 
-// TestConvolutionOfWholeNumbersIsThatOfWhatTheyStandFor quantizes the result of
+// TestQuantizedConvolutionEqualsDequantized quantizes the result of
 // a convolution of floats, with scales that are powers of two: nothing is
 // rounded but the result.
-func TestConvolutionOfWholeNumbersIsThatOfWhatTheyStandFor(t *testing.T) {
+func TestQuantizedConvolutionEqualsDequantized(t *testing.T) {
 	const xScale, wScale, yScale = 1. / 16, 1. / 64, 1. / 4
 	x, w, bias := ir.NewArray(ir.I8, 1, 5, 4, 4), ir.NewArray(ir.I8, 3, 2, 2, 6), ir.NewArray(ir.I32, 6)
 	for i := range x.I {

@@ -10,10 +10,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestBothWordsAreThe64BitWordsOfJAX uses jax.random.bits(key(42), (4,), uint64) of JAX 0.10.2
+// TestBothWordsMatch64BitWordsOfJAX uses jax.random.bits(key(42), (4,), uint64) of JAX 0.10.2
 // with jax_threefry_partitionable: two elements are the upper and the lower half of one, in
-// every shape and whatever follows.
-func TestBothWordsAreThe64BitWordsOfJAX(t *testing.T) {
+// every shape and epilogue.
+func TestBothWordsMatch64BitWordsOfJAX(t *testing.T) {
 	long := []uint64{0x6d3e048f1022172d, 0x3d7b32dadd083f4, 0x92fb20ea0f38d913, 0xbad56946354ba891}
 	var want []int64
 	for _, x := range long {
@@ -29,11 +29,11 @@ func TestBothWordsAreThe64BitWordsOfJAX(t *testing.T) {
 	}
 }
 
-// TestNumbersOfBothWordsAreMadeAsThoseOfJAX has the numbers that jax.random.uniform and
-// jax.random.normal make of a word for those of TestBothWordsAreThe64BitWordsOfJAX: the upper 23
+// TestFloatsFromBothWordsMatchJAX has the numbers that jax.random.uniform and
+// jax.random.normal make of a word for those of TestBothWordsMatch64BitWordsOfJAX: the upper 23
 // bits by 2⁻²³, and √2·erfinv of that between the number after −1 and 1, by
 // jax.scipy.special.erfinv in f64.
-func TestNumbersOfBothWordsAreMadeAsThoseOfJAX(t *testing.T) {
+func TestFloatsFromBothWordsMatchJAX(t *testing.T) {
 	for name, c := range map[string]struct {
 		draw  func(b *ir.Builder) ir.Value
 		want  []float64
@@ -103,7 +103,7 @@ func TestWordsOfABlockAreIndependent(t *testing.T) {
 	}
 }
 
-// isFair reports where so many heads of n coins are five standard deviations from their mean.
+// isFair reports the number of heads of n coins if it is five standard deviations from its mean.
 func isFair(t *testing.T, name string, heads, n int) {
 	t.Helper()
 	if off := math.Abs(float64(heads) - float64(n)/2); off > 2.5*math.Sqrt(float64(n)) {

@@ -94,9 +94,9 @@ func TestPermutationIsThatOfJAX(t *testing.T) {
 	}
 }
 
-// TestTokensAreDrawnFromThoseLeft draws from logits that are logarithms of
+// TestTokensAreDrawnFromRemainingCandidates draws from logits that are logarithms of
 // probabilities, 0.5, 0.25, 0.125, 0.0625 and 0.0625.
-func TestTokensAreDrawnFromThoseLeft(t *testing.T) {
+func TestTokensAreDrawnFromRemainingCandidates(t *testing.T) {
 	p := []float64{0.0625, 0.5, 0.125, 0.25, 0.0625}
 	for name, c := range map[string]struct {
 		a    ops.SampleAttrs

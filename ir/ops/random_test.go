@@ -110,9 +110,9 @@ func checkMoments(t *testing.T, name string, x []float64, mean, variance, fourth
 	}
 }
 
-// TestHalvesAreThoseOfPairs holds the halves of blocks to the words that JAX's keys are
+// TestHalvesEqualPairs compares the halves of blocks with the words that JAX's keys are
 // made of, see TestRandomWordsAreThoseOfJAX.
-func TestHalvesAreThoseOfPairs(t *testing.T) {
+func TestHalvesEqualPairs(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		key := ops.Key(b, 0x0123456789abcdef)
 		b.Output("halves", b.Add1(ops.OpRandomBits, &ops.RandomBitsAttrs{RandomAttrs: ops.RandomAttrs{Shape: ir.Dims(3, 6)}, Halves: true}, key))

@@ -14,8 +14,8 @@ import (
 
 // TestRefusalsReadWell lists in testdata/refusals.txt what the shape rules of ops say of
 // operands of another element type or rank, and of attributes out of their domain: one sample
-// of each op, one operand or attribute changed at a time. A sentence stands there once, of the
-// first op that says it, whatever the numbers and types in it. What is said of an attribute
+// of each op, one operand or attribute changed at a time. Each sentence is listed once, for the
+// first op that returns it, whatever the numbers and types in it. The error of an attribute
 // names it.
 func TestRefusalsReadWell(t *testing.T) {
 	var lines []string
@@ -128,7 +128,7 @@ func wrongTypes(t ir.Type) []ir.Type {
 	return out
 }
 
-// refused returns what the op says of operands of some types.
+// refused returns the op's error for operands of some types.
 func refused(op ir.Op, attrs ir.Attrs, subs []*ir.Graph, types []ir.Type) error {
 	_, err := ir.Build("refused", func(b *ir.Builder) {
 		var in []ir.Value

@@ -93,7 +93,7 @@ var refusedOps = []struct {
 	{ops.OpWeightNorm, &ops.AxisAttrs{Axis: 1}, list("f32[3,4]", "f32[3]"), ir.ErrShape, "g is f32[3], not f32[4]"},
 }
 
-func TestOpsSayWhatDoesNotFit(t *testing.T) {
+func TestOpErrorsNameOperandAndRequirement(t *testing.T) {
 	for i, c := range refusedOps {
 		t.Run(strconv.Itoa(i)+" "+string(c.op), func(t *testing.T) {
 			_, err := ir.Build("bad", func(b *ir.Builder) {

@@ -271,7 +271,7 @@ func types(list ...string) []ir.Type {
 
 func sum(b *ir.Builder, in values) { ops.Add(b, in[0], in[1]) }
 
-func TestRefusalsSayWhatDoesNotFit(t *testing.T) {
+func TestRefusalsNameOperandAndRequirement(t *testing.T) {
 	for name, c := range refusals {
 		t.Run(name, func(t *testing.T) {
 			_, err := ir.Build("bad", func(b *ir.Builder) {
@@ -291,8 +291,8 @@ func TestRefusalsSayWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestLabelsOutsideAreErrors runs ops on indices that are out of range.
-func TestLabelsOutsideAreErrors(t *testing.T) {
+// TestLabelsOutOfRangeAreErrors runs ops on indices that are out of range.
+func TestLabelsOutOfRangeAreErrors(t *testing.T) {
 	for name, build := range map[string]func(b *ir.Builder, x, i ir.Value) ir.Value{
 		"cross_entropy": func(b *ir.Builder, x, i ir.Value) ir.Value { return ops.CrossEntropy(b, x, i) },
 		"embedding":     ops.Embedding,

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestShapesOfTheFunctionsWithoutANode checks what is made of moves alone.
+// TestShapesOfTheFunctionsWithoutANode checks functions that consist of moves alone.
 func TestShapesOfTheFunctionsWithoutANode(t *testing.T) {
 	x := ir.Floats(ir.F64, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3, 4)
 	for name, c := range map[string]struct {

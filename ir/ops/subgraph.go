@@ -351,6 +351,12 @@ func prunedNode(b *ir.Builder, n *ir.Node, attrs ir.Attrs, in []ir.Value, takes,
 		subs[i] = restricted(b, g, takes[len(takes)-len(g.Ports()):], out)
 	}
 	results := b.CopyWith(n, attrs, subs, pick(in, where(takes)))
+	return placeResults(b, results, out)
+}
+
+// placeResults returns a value for each element of out: the results in order where it is true, nil
+// elsewhere.
+func placeResults(b *ir.Builder, results []ir.Value, out []bool) []ir.Value {
 	all := make([]ir.Value, len(out))
 	if b.Err() != nil {
 		return all

@@ -30,7 +30,7 @@ func TestSumAllIsTheSumOfCounts(t *testing.T) {
 	}
 }
 
-func TestSumAllRefusesWhatItCannotAddUp(t *testing.T) {
+func TestSumAllRefusesInvalidOperands(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   []ir.DType
 		want error

@@ -151,14 +151,7 @@ func pruneWhile(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Valu
 	graphs := []*ir.Graph{restricted(b, cond, takes, []bool{true}), restricted(b, body, takes, out)}
 	attrs := &WhileAttrs{len(where(takes[:a.Consts])), a.MaxSteps}
 	results := b.CopyWith(n, attrs, graphs, pick(in, where(takes)))
-	all := make([]ir.Value, len(out))
-	if b.Err() != nil {
-		return all
-	}
-	for i, at := range where(out) {
-		all[at] = results[i]
-	}
-	return all
+	return placeResults(b, results, out)
 }
 
 // jvpWhile makes one loop of the node and its derivative, with the same condition:

@@ -33,15 +33,15 @@ var optioned = map[string]any{
 	"Welch": ops.Welch, "Window": ops.Window, "Windows": ops.Windows,
 }
 
-// inward are constructors of what derivatives are made of, that take functions, or whose
-// devices cannot be left out.
+// inward are constructors that derivatives use, that take functions, or whose
+// devices cannot be omitted.
 var inward = map[string]bool{
 	"AttentionForward": true, "AttentionBackward": true, "LinearRecurrences": true, "AssociativeScan": true,
 	"AllReduce": true, "AllGather": true, "ReduceScatter": true, "AllToAll": true, "CollectivePermute": true, "CollectiveBroadcast": true,
 }
 
 // TestZeroAttributesAreTheDefaults calls each constructor with a zero struct of attributes:
-// it makes the node that TypeScript makes where they are left out, or refuses what TypeScript
+// it makes the node that TypeScript makes where they are omitted, or refuses what TypeScript
 // refuses too.
 func TestZeroAttributesAreTheDefaults(t *testing.T) {
 	for _, name := range constructorsWithAttrs(t) {
@@ -189,7 +189,7 @@ func constructorsWithAttrs(t *testing.T) (names []string) {
 	return names
 }
 
-// omission is a case of ir/irtest/cases/defaults.json: the node that is made of an op where no
+// omission is a case of ir/irtest/cases/defaults.json: the node that an op makes where no
 // attribute is given, or words of why none is.
 type omission struct {
 	Op    ir.Op    `json:"op"`
@@ -200,7 +200,7 @@ type omission struct {
 
 const defaultsFile = "../irtest/cases/defaults.json"
 
-// TestDefaultsAreThoseOfTypeScript keeps the file of what attributes are that are left out,
+// TestDefaultsAreThoseOfTypeScript keeps the file of default attributes,
 // by which the tests of TypeScript hold its methods to the same.
 func TestDefaultsAreThoseOfTypeScript(t *testing.T) {
 	var lines []string

@@ -176,7 +176,7 @@ func TestConversionsThereAndBackKeepValues(t *testing.T) {
 	}
 }
 
-func TestIdentitiesApply(t *testing.T) {
+func TestAlgebraicIdentities(t *testing.T) {
 	x, y, i, b := Arg(0, dtype.F32), Arg(1, dtype.F32), Arg(2, dtype.I32), Arg(3, dtype.Bool)
 	f, c := func(v float64) Expr { return ConstF(dtype.F32, v) }, func(v int64) Expr { return ConstI(dtype.I32, v) }
 	for _, tt := range []struct {

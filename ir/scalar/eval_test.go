@@ -10,7 +10,7 @@ import (
 
 // Each row is a meaning that the package's comment or a constructor's states,
 // with the value worked out by hand.
-func TestEvalMeaning(t *testing.T) {
+func TestEvalReference(t *testing.T) {
 	i32s := func(x int64) Expr { return ConstI(dtype.I32, x) }
 	u8 := func(x int64) Expr { return ConstI(dtype.U8, x) }
 	f := func(x float64) Expr { return ConstF(dtype.F32, x) }
@@ -100,7 +100,7 @@ func TestEvalModes(t *testing.T) {
 	}
 }
 
-func TestEvalLeaves(t *testing.T) {
+func TestEvalOfLeaves(t *testing.T) {
 	i := NewVar("i", dtype.I32, 0, 9)
 	e := Add(LoadAt(3, dtype.F32, Add(i, ConstI(dtype.I32, 1))), Arg(1, dtype.F32))
 	full := Env{

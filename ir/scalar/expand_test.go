@@ -223,7 +223,7 @@ func TestExpandedPowersOfSmallIntegersAreExact(t *testing.T) {
 }
 
 // hostile evaluates e as a compiler may that assumes there are no infinities
-// and no NaN: arithmetic that meets one gives an arbitrary number, comparisons
+// and no NaN: arithmetic on one gives an arbitrary number, comparisons
 // with NaN the opposite result, conversions out of range an arbitrary integer.
 func hostile(e Expr, args ...float32) float64 {
 	value := map[*Node]Value{}
@@ -345,8 +345,8 @@ func TestExpandNarrowFloatsThroughF32(t *testing.T) {
 	}
 }
 
-// TestExpandKeepsIntegerMeaning compares on all pairs of 8-bit operands.
-func TestExpandKeepsIntegerMeaning(t *testing.T) {
+// TestExpandPreservesIntegerResults compares on all pairs of 8-bit operands.
+func TestExpandPreservesIntegerResults(t *testing.T) {
 	ops := []Op{OpDiv, OpRem, OpFloorDiv, OpMod, OpShl, OpShr, OpMulZero, OpMin, OpMax}
 	for _, typ := range []dtype.DType{dtype.I8, dtype.U8} {
 		for _, op := range ops {
@@ -368,7 +368,7 @@ func TestExpandKeepsIntegerMeaning(t *testing.T) {
 	}
 }
 
-func TestExpandAccurateKeepsFloatMeaning(t *testing.T) {
+func TestExpandAccuratePreservesFloatResults(t *testing.T) {
 	a, b := Arg(0, dtype.F64), Arg(1, dtype.F64)
 	for _, e := range []Expr{
 		Min(a, b), Max(a, b), Sign(a), Recip(a), MulZero(a, b), Clamp(a, ConstF(dtype.F64, -1), b),
@@ -390,8 +390,8 @@ func TestExpandAccurateKeepsFloatMeaning(t *testing.T) {
 	}
 }
 
-// TestExpandLeavesWhatTargetsHave checks the list in the comment of Expand.
-func TestExpandLeavesWhatTargetsHave(t *testing.T) {
+// TestExpandKeepsSupportedOperations checks the list in the comment of Expand.
+func TestExpandKeepsSupportedOperations(t *testing.T) {
 	for op := range opCount {
 		info := op.info()
 		if info.result == ofNode || info.result == ofComplex || info.operands&kReal == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-func TestBindSharedBindsWhatRecurs(t *testing.T) {
+func TestBindSharedBindsRepeatedSubexpressions(t *testing.T) {
 	x, y := Arg(0, dtype.F32), Arg(1, dtype.F32)
 	e := Exp(Neg(x))
 	s := BindShared("v", Add(e, Mul(Exp(Neg(x)), y)), e, Neg(x), y, y)

@@ -75,9 +75,9 @@ func TestPackRoundsToNearestEven(t *testing.T) {
 	}
 }
 
-// TestPackedNumbersComeBack is what keeps a value that is moved in its storage
+// TestPackedNumbersRoundTrip checks what preserves a value that is moved in its storage
 // type the same.
-func TestPackedNumbersComeBack(t *testing.T) {
+func TestPackedNumbersRoundTrip(t *testing.T) {
 	for _, d := range narrowFloats {
 		f := evaluator(t, scalar.Pack(scalar.Unpack(scalar.Arg(0, dtype.U32), d), d), dtype.U32)
 		for b := range uint32(1) << d.Bits() {

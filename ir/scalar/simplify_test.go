@@ -59,7 +59,7 @@ func TestSimplifyRewritesIndexArithmetic(t *testing.T) {
 	}
 }
 
-func TestSimplifyLeavesWrappingSumsShared(t *testing.T) {
+func TestSimplifyKeepsWrappingSumsShared(t *testing.T) {
 	// A sum that may wrap is not taken apart, so a chain that uses each sum
 	// twice keeps its length.
 	x, y := Arg(0, dtype.U32), Arg(1, dtype.U32)
@@ -83,7 +83,7 @@ func TestSimplifyKeepsDividendsInsideTheType(t *testing.T) {
 	}
 }
 
-func TestSimplifyLeavesComparisonsWithNaN(t *testing.T) {
+func TestSimplifyPreservesComparisonsWithNaN(t *testing.T) {
 	x, y := Arg(0, dtype.F32), Arg(1, dtype.F32)
 	for _, e := range []Expr{Not(Lt(x, y)), Not(Le(x, y)), Not(Eq(x, y)), Not(Ge(x, y)), Eq(x, x), Ne(x, x), Le(x, x)} {
 		for _, v := range someValues(dtype.F32) {

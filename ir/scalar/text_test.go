@@ -42,7 +42,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-func TestKeysTellStructuresApart(t *testing.T) {
+func TestKeysDistinguishStructures(t *testing.T) {
 	x, y := Arg(0, dtype.F32), Arg(1, dtype.F32)
 	shared := Mul(x, y)
 	distinct := []Expr{

@@ -8,7 +8,7 @@ import (
 	. "github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestTwoSum asks math/big-like identities of f64 for f32: sum and rest together are exact.
+// TestTwoSum checks in f64 that the sum and the error of f32 are exact together.
 func TestTwoSum(t *testing.T) {
 	a, b := FreeVar("a", dtype.F32), FreeVar("b", dtype.F32)
 	sum, rest := TwoSum(a, b)

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
-// doubled returns a sum of so many levels whose operands are one node each: written out it
+// doubled returns a sum of the given number of levels whose operands are one node each: written out it
 // would be 2^levels long.
 func doubled(x Expr, levels int) Expr {
 	for range levels {
@@ -34,8 +34,8 @@ func TestSharedNodesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// TestAnyLooksBehindManyNodes: what a long expression ends in is found, too.
-func TestAnyLooksBehindManyNodes(t *testing.T) {
+// TestAnySearchesDeepExpressions: a node at the end of a long expression is found.
+func TestAnySearchesDeepExpressions(t *testing.T) {
 	e := Exp(FreeVar("last", dtype.F32))
 	for range 200 {
 		e = Add(FreeVar("x", dtype.F32), e)

@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-func TestWhatMayOverflowIsDoneOnUnsignedIntegers(t *testing.T) {
+func TestOverflowingArithmeticIsUnsigned(t *testing.T) {
 	x, y := scalar.Arg(0, dtype.I32), scalar.Arg(1, dtype.I32)
 	i, one := scalar.NewVar("i", dtype.I32, 0, 1000), scalar.ConstI(dtype.I32, 1)
 	long := scalar.Arg(0, dtype.I64)

@@ -1,4 +1,4 @@
-// Bundles a benchmark program with the peers it imports into a folder of its own.
+// Bundles a benchmark program with the peers it imports into a new folder.
 
 import { basename } from 'node:path';
 import { build } from 'esbuild';

@@ -1,5 +1,5 @@
 // Runs jobs of one peer in Chromium on this machine's GPU and prints the results as JSON, as node.mjs
-// does in Node. Run it bundled (bundle.mjs), with page.mjs bundled into the folder page beside it.
+// does in Node. Run it bundled (bundle.mjs), with page.mjs bundled into the folder page next to it.
 //
 //   RLX_PLANS=build/plans node chromium.mjs PEER host|gpu STEPS REPEATS
 

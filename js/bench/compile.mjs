@@ -1,4 +1,4 @@
-// The compiler in Chromium beside the same compiler as a native program: from the text of a
+// The compiler in Chromium compared with the same compiler as a native program: from the text of a
 // training step's graph to the bytes of its plan, in milliseconds. A page compiles in one thread;
 // the native program collects its memory in others. The two take turns, and the least of the
 // rounds counts, as others may use the machine; so does processor time, of the page's main thread
@@ -8,7 +8,7 @@
 //   node js/bench/compile.mjs [ROUNDS [NAME]...]
 //
 // Where names are given, only these graphs of compile/main.go are compiled, which may be large
-// ones that nobody waits for otherwise: branches-100000.
+// ones that take too long otherwise: branches-100000.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -39,7 +39,7 @@ const program = join(root, 'build/compile');
 execFileSync('go', ['build', '-o', program, './js/bench/compile'], { cwd: root, stdio: 'inherit' });
 const native = () => execFileSync(program, [folder, String(compilations), ...names], { encoding: 'utf8' }).trim().split('\n').map((line) => JSON.parse(line));
 
-// inPage compiles a graph in a page of its own.
+// inPage compiles a graph in a new page.
 async function inPage(browser, origin, name) {
   const page = await browser.open(`${origin}/`), session = await page.context().newCDPSession(page), rounds = [];
   await page.waitForFunction(() => globalThis.ready);

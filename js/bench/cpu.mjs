@@ -1,5 +1,5 @@
-// The page without a GPU: rlx's WebAssembly beside that of jax-js, in one Chromium, by turns, each in the
-// main thread of a page of its own; rlx also in a page that is isolated from other origins, where it has
+// The page without a GPU: rlx's WebAssembly and that of jax-js, in one Chromium, alternately, each in the
+// main thread of its page; rlx also in a page that is isolated from other origins, where it has
 // threads. The least of some rounds counts, as others may use the machine. What threads give is told
 // beside what they can: two pages that do the same job at once, each with one thread. Processors that
 // share their units of arithmetic are not two.
@@ -19,7 +19,7 @@ const plans = join(here, '../../build/plans'); // by plans/main.go
 const rounds = Number(process.argv[2] ?? 3);
 const pages = [{ name: 'rlx' }, { name: 'jax' }, { name: 'rlx', headers: isolation, as: 'rlx with threads' }, { name: 'rlx', as: 'rlx twice' }];
 
-// How long a job is timed in a round: engines compile what runs often once more, beside it.
+// How long a job is timed in a round: engines recompile hot code in the background.
 const milliseconds = 4000;
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
@@ -34,7 +34,7 @@ async function once(page, index) {
   return { loss, wall: Math.min(...walls), usual: median(walls) };
 }
 
-// best is the best of each page at a job: the last runs it beside the first.
+// best is the best of each page at a job: the last runs it together with the first.
 async function best(opened, index) {
   const [plain, peer, threads, twin] = opened, results = opened.map(() => ({ wall: Infinity, usual: Infinity }));
   const keep = (i, { wall, usual, loss }) => {

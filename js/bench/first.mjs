@@ -5,7 +5,7 @@
 //   go run ./js/bench/plans build/plans
 //   node js/bench/first.mjs [ROUNDS]
 //
-// runs small graphs on GPUs made of software, and also where nothing computes: that is this project's
+// runs small graphs on GPUs made of software, and also on a GPU that computes nothing: that is this project's
 // and Dawn's own part. With RLX_DAWN_BACKEND=default the language models of jobs.mjs run on this
 // machine's GPU, as a program for h200/pack.mjs too; in Chromium only where $CHROMIUM names one.
 
@@ -35,7 +35,7 @@ const inNode = (name, backend) => firstStep(name, {
   text: readFileSync(join(plans, `first-${name}.txt`), 'utf8'), gpu: openGPU({ backend }), wasm: pathToFileURL(join(js, 'dist/rlx.wasm')),
 });
 
-// inChromium does a first step in a browser of its own.
+// inChromium does a first step in a new browser.
 async function inChromium(name) {
   const { openChromium } = await import('../test/rig/chromium.mjs'); // a machine without a browser lacks what drives one
   const server = await serve({ '/': scriptPage, '/page.mjs': { body: script, type: 'text/javascript' }, '/js': js, '/plans': plans });

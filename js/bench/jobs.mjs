@@ -109,7 +109,7 @@ const lm = (context, width, heads, blocks, batch) => ({
 
 const digits = [64, 64, 10], large = [784, 512, 512, 10];
 
-/** Jobs small enough that the host's work is what counts. */
+/** Jobs small enough that the host's work dominates. */
 export const hostJobs = [mlp(digits, 128, false), mlp(digits, 128, true)];
 
 /** Jobs for a real GPU. */
@@ -130,7 +130,7 @@ export const cpuJobs = [
   { name: 'cnn batch 128', kind: 'cnn', options: { batch: 128, rate: 1e-3 }, rate: (ms) => `${(1e3 / ms).toFixed(0)} steps/s` },
 ];
 
-/** The sets of jobs by the names that pages are asked for. */
+/** The sets of jobs by the names in pages' addresses. */
 export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];

@@ -1,5 +1,5 @@
-// The host's work per training step, rlx beside its peers: over Dawn in Node, and in
-// Chromium. The GPUs here are software, so this says nothing about kernels.
+// The host's work per training step, of rlx and its peers: over Dawn in Node, and in
+// Chromium. The GPUs here are software, so this does not measure kernels.
 //
 //   node js/bench/run.mjs [PEER...]
 
@@ -23,7 +23,7 @@ const steps = 10;
 
 const addon = join(dirname(createRequire(import.meta.url).resolve('webgpu')), `dist/${process.platform}-${process.arch}/dawn.node`);
 
-// inNode runs one peer in a process of its own.
+// inNode runs one peer in a new process.
 function inNode(program, peer, backend, repeats) {
   const output = execFileSync(process.execPath, [program, peer, backend, 'host', String(steps), String(repeats)], {
     env: { ...process.env, RLX_DAWN_NODE: addon, RLX_PLANS: plans }, stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8',
@@ -37,7 +37,7 @@ async function mainThread(session) {
   return 1e3 * metrics.find(({ name }) => name === 'TaskDuration').value;
 }
 
-// inChromium runs one peer in a browser of its own.
+// inChromium runs one peer in a new browser.
 async function inChromium(origin, peer, repeats) {
   const browser = await openChromium();
   const page = await browser.open(`${origin}/bench.html`);

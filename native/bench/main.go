@@ -65,7 +65,7 @@ func replace(text, section, where, output string) (string, error) {
 
 var model = regexp.MustCompile(`(?m)^model name\s*: (.*)$`)
 
-// where says when and on what processor a benchmark ran.
+// where is the date and the processor of a benchmark.
 func where(now time.Time) string {
 	processor := runtime.GOARCH
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -31,7 +31,7 @@ func TestASectionIsReplaced(t *testing.T) {
 	}
 }
 
-func TestABenchmarkThatPrintsNothingIsNotRecorded(t *testing.T) {
+func TestBenchmarkWithoutOutputIsNotRecorded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.md")
 	if err := os.WriteFile(file, []byte("## CPU\n\nolder\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// integerProduct multiplies integers, the second factor as it lies or turned.
+// integerProduct multiplies integers, the second factor as stored or transposed.
 func integerProduct(t *testing.T, rows, inner int, turned bool) ir.Entry {
 	t.Helper()
 	g, err := ir.Build("product", func(b *ir.Builder) {
@@ -28,7 +28,7 @@ func integerProduct(t *testing.T, rows, inner int, turned bool) ir.Entry {
 }
 
 // Core ML does not load some products of int32 (error -14, apple/coremltools #2575), so
-// none is asked for. They wrap as integers do, which no route by floats would.
+// none is requested. They wrap as integers do, which no route by floats would.
 func TestIntegersAreMultipliedWithoutMatMul(t *testing.T) {
 	for _, turned := range []bool{false, true} {
 		e := integerProduct(t, 3, 4, turned)

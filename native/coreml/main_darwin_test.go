@@ -2,5 +2,5 @@
 
 package coreml_test
 
-// alive is 0, as Core ML does not tell.
+// alive is 0, as Core ML does not report it.
 func alive() int { return 0 }

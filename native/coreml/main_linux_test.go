@@ -23,7 +23,7 @@ func alive() int { return software.Alive(library) }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run has the tests use the Core ML in software, and looks before that what is said
+// run makes the tests use the Core ML in software, and before that checks the error
 // without it.
 func run(m *testing.M) int {
 	if err := rlx.Available(coreml.Name); !errors.Is(err, native.ErrUnavailable) {

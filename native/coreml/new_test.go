@@ -27,9 +27,9 @@ func module(t *testing.T, build func(b *ir.Builder)) *ir.Module {
 	return m
 }
 
-// TestWhatAModelCannotSayIsRefused: the error is typed, and names the node where one
-// is to blame.
-func TestWhatAModelCannotSayIsRefused(t *testing.T) {
+// TestUnsupportedGraphsAreRefused: the error is typed, and names the node if one
+// is the cause.
+func TestUnsupportedGraphsAreRefused(t *testing.T) {
 	input := func(d ir.DType, dims ...int) func(b *ir.Builder) {
 		return func(b *ir.Builder) { b.Output("y", ops.Neg(b, b.Input("x", d, ir.Dims(dims...)...))) }
 	}

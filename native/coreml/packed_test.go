@@ -14,10 +14,10 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// TestPackedWeightsStayPacked: stored weights of every format of blocks are whole
+// TestPackedWeightsAreStoredPacked: stored weights of every format of blocks are whole
 // numbers with scales in the package, and as bytes as many as that takes; those of other
-// formats are unpacked. Values are held to the meaning of the op.
-func TestPackedWeightsStayPacked(t *testing.T) {
+// formats are unpacked. Values are compared with the reference of the op.
+func TestPackedWeightsAreStoredPacked(t *testing.T) {
 	d, _ := ir.Lookup(ops.OpDequantize)
 	constants := map[string]int{} // by format, the bits of whole numbers
 	for _, s := range d.Samples() {
@@ -25,7 +25,7 @@ func TestPackedWeightsStayPacked(t *testing.T) {
 		if s.In[0].Len() == 0 {
 			continue
 		}
-		// What an offset leaves of a number is as exact as the largest one of its group;
+		// A number minus an offset is as exact as the largest one of its group;
 		// fp16 has 11 bits, and no number smaller than 6e-8.
 		for name, c := range map[string]struct {
 			options coreml.Options

@@ -15,7 +15,7 @@ import (
 
 // What follows is part of the report of `make test-apple`.
 
-func TestWhatItIs(t *testing.T) {
+func TestReportDescribesDevice(t *testing.T) {
 	b := coreml.Backend()
 	backendtest.Require(t, b.Name(), b.Probe())
 	if t.Log(b.Info().Description); b.Info().Description == "" {
@@ -23,9 +23,9 @@ func TestWhatItIs(t *testing.T) {
 	}
 }
 
-// TestWhereOperationsRun lists, for models in fp16, how many operations Core ML would run
+// TestReportListsPlacements lists, for models in fp16, how many operations Core ML would run
 // on which processor, and what part of the time that would be.
-func TestWhereOperationsRun(t *testing.T) {
+func TestReportListsPlacements(t *testing.T) {
 	b := coreml.Backend()
 	backendtest.Require(t, b.Name(), b.Probe())
 	rt, err := driver.Open()

@@ -17,7 +17,7 @@ import (
 
 // TestEverySampleSurvivesItsPackage writes the samples of every op that a model can
 // be made of as a package, reads it, and computes what it says. That it says so to
-// Core ML too is for coremltools to tell: make test-coreml.
+// Core ML too is tested by coremltools: make test-coreml.
 func TestEverySampleSurvivesItsPackage(t *testing.T) {
 	total := 0
 	for _, op := range ir.Ops() {
@@ -79,7 +79,7 @@ func roundTrip(t *testing.T, entries []ir.Entry) *mil.Package {
 	return p
 }
 
-// compare holds a function to the meaning of the graph that it was made of.
+// compare compares a function with the reference of the graph that it was compiled from.
 func compare(t *testing.T, p *mil.Package, f *mil.Function, g *ir.Graph, in map[string]*ir.Array, tol func(ir.DType) irtest.Tolerance) {
 	t.Helper()
 	got, err := software.Graph(f)

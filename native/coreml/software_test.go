@@ -26,9 +26,9 @@ func older(t *testing.T) {
 	t.Cleanup(func() { software.Older(library, false) })
 }
 
-// TestTheSystemIsAsked: what is said of the device comes from it, and one that is too
+// TestSystemDescriptionComesFromDriver: the description of the device comes from the system, and one that is too
 // old is not available.
-func TestTheSystemIsAsked(t *testing.T) {
+func TestSystemDescriptionComesFromDriver(t *testing.T) {
 	info := coreml.Backend().Info()
 	if !strings.Contains(info.Description, "CPU, GPU, Neural Engine of 16 cores") || !info.Software {
 		t.Errorf("the device is %+v", info)
@@ -78,10 +78,10 @@ func loaded(t *testing.T, o coreml.Options, units driver.Units, build func(b *ir
 	return m
 }
 
-// TestPlacementsAreTold: operations, processors and costs are those of the system, for
-// the units that were asked for; constants have none. The stand-in places fp16 on the
+// TestPlacementsReportUnitsAndCosts: operations, processors and costs are those of the system, for
+// the requested units; constants have none. The stand-in places fp16 on the
 // Neural Engine and lets all cost alike.
-func TestPlacementsAreTold(t *testing.T) {
+func TestPlacementsReportUnitsAndCosts(t *testing.T) {
 	before := alive()
 	product := func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(2, 3)...)
@@ -118,9 +118,9 @@ func TestPlacementsAreTold(t *testing.T) {
 	}
 }
 
-// TestChecksCountWhereTheyAreComeTo: an index out of range is none in the branch that is
-// not taken, or in a turn that a loop does not do.
-func TestChecksCountWhereTheyAreComeTo(t *testing.T) {
+// TestChecksInUntakenBranchesDoNotFail: an index out of range is no error in the branch that is
+// not taken, or in an iteration that a loop does not run.
+func TestChecksInUntakenBranchesDoNotFail(t *testing.T) {
 	m := loaded(t, coreml.Options{Checks: true}, driver.AllUnits, func(b *ir.Builder) {
 		i := b.Input("i", ir.I32)
 		checked := func(label string) func(b *ir.Builder, in []ir.Value) []ir.Value {
@@ -161,9 +161,9 @@ func TestChecksCountWhereTheyAreComeTo(t *testing.T) {
 	}
 }
 
-// TestNowhereToWrite: without a folder for packages the backend says so, and leaves
-// nothing behind.
-func TestNowhereToWrite(t *testing.T) {
+// TestUnwritableFolderIsAnError: without a folder for packages the backend returns an error, and writes
+// no files.
+func TestUnwritableFolderIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o444); err != nil {
 		t.Fatal(err)

@@ -17,12 +17,14 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/executor/synchronous"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -53,9 +55,19 @@ func (backend) Probe() error { return nil }
 func (backend) Info() native.Info {
 	cores := runtime.GOMAXPROCS(0)
 	return native.Info{
-		Description: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, cores),
+		Description: titleOf(simd.Processor(), cores),
 		Software:    true, Memory: native.HostMemory().Bytes, Speed: 16 * float64(cores),
 	}
+}
+
+// titleOf returns "AMD EPYC, AVX-512, 2 cores", or "linux/arm64, NEON, 1 core" for a processor
+// without a name.
+func titleOf(processor string, cores int) string {
+	unit := "cores"
+	if cores == 1 {
+		unit = "core"
+	}
+	return fmt.Sprintf("%s, %s, %d %s", cmp.Or(processor, runtime.GOOS+"/"+runtime.GOARCH), simd.Has.Title(), cores, unit)
 }
 
 func (backend) Support(n *ir.Node) native.Support {
@@ -83,6 +95,16 @@ func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (n
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
 	}
 	return &profiler{synchronous.NewProgram(p.signature(), p), p}, nil
+}
+
+// Check implements [native.Checker].
+func (b backend) Check(m *ir.Module) error {
+	for _, e := range m.Entries {
+		if _, err := buildPartition(b, e); err != nil {
+			return &native.Error{Backend: Name, Call: "check", Kind: native.KindOf(err), Err: err}
+		}
+	}
+	return nil
 }
 
 // supported returns an error for the first node of a graph or its subgraphs that the backend

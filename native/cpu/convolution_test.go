@@ -64,8 +64,8 @@ func TestGradientsOfConvolutions(t *testing.T) {
 	})
 }
 
-// TestConvolutionsLeaveWhatTheyReadAlone pads images into a tensor that is also a result.
-func TestConvolutionsLeaveWhatTheyReadAlone(t *testing.T) {
+// TestConvolutionsDoNotModifyOperands pads images into a tensor that is also a result.
+func TestConvolutionsDoNotModifyOperands(t *testing.T) {
 	const batch, in, out, size = 4, 3, 5, 20
 	x, w := random(batch*in*size*size), random(out*in*9)
 	results := func(padded bool) map[string][]float32 {

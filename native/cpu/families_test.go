@@ -15,7 +15,7 @@ import (
 // BenchmarkFamilies runs training steps of all families, and those of PyTorch, eager and
 // compiled, where Python has it. They are measured in turns; it reports the minimum times in ms
 // and the ratio of ours to the better of PyTorch's. PYTHON names the interpreter. Verbose, it
-// prints where our time goes.
+// prints the time of each of our steps.
 func BenchmarkFamilies(b *testing.B) {
 	torch := startPython(b, "PyTorch", "../bench/families.py")
 	for _, f := range families.All {
@@ -149,7 +149,7 @@ func TestFamiliesTrain(t *testing.T) {
 	}
 }
 
-// writeProfile prints where the time of a step goes.
+// writeProfile prints the time of each part of a step.
 func writeProfile(tb testing.TB, p native.Program) {
 	tb.Helper()
 	timings, err := p.(native.Profiler).Profile(context.Background(), "step", 5)

@@ -53,8 +53,8 @@ func TestProductsWithPackedWeights(t *testing.T) {
 	})
 }
 
-// TestPackedWeightsAreReadWhereTheyLie checks the backend's support for the product.
-func TestPackedWeightsAreReadWhereTheyLie(t *testing.T) {
+// TestPackedWeightsAreReadInPlace checks the backend's support for the product.
+func TestPackedWeightsAreReadInPlace(t *testing.T) {
 	for rows, want := range map[int]native.Level{1: native.Claimed, 8: native.Claimed, 9: native.Decomposed} {
 		g := build(t, func(b *ir.Builder) {
 			b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, 64)...), b.Input("w", ir.U8, ir.Dims(5, 68)...), "q8_0"))
@@ -69,7 +69,7 @@ func TestPackedWeightsAreReadWhereTheyLie(t *testing.T) {
 
 // BenchmarkPackedProduct multiplies a vector with a matrix of 8192×8192 quantised weights,
 // which exceeds the caches, and reports gigabytes of weights per second; for comparison, it
-// reports the same for a sum of as many bytes of f32.
+// reports the same for a sum of the same number of bytes of f32.
 func BenchmarkPackedProduct(b *testing.B) {
 	const n, k = 8192, 8192
 	for _, d := range []ir.DType{dtype.Q8_0, dtype.Q4_0} {

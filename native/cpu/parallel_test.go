@@ -156,7 +156,7 @@ func TestLargeProductsInEveryLayout(t *testing.T) {
 	}
 }
 
-func TestBoundStepsAllocateNothing(t *testing.T) {
+func TestBoundStepsDoNotAllocate(t *testing.T) {
 	// Large enough for all cores, and with everything a model has.
 	step := mlpStep(t, 128, 64, 256, 10)
 	runBound(t, step)
@@ -212,8 +212,8 @@ func TestConvolutionsOfManyPoints(t *testing.T) {
 	}
 }
 
-// TestChoicesThatAreNoPadding has selects that resemble padding.
-func TestChoicesThatAreNoPadding(t *testing.T) {
+// TestSelectsThatAreNotPadding has selects that resemble padding.
+func TestSelectsThatAreNotPadding(t *testing.T) {
 	const rows, cols = 40, 50
 	x := random(rows * cols)
 	got := outputs(t, graph(t, func(b *ir.Builder) {

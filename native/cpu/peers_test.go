@@ -31,7 +31,7 @@ func leastOf(tb testing.TB, step native.Bound) float64 {
 	return least
 }
 
-// peer is a process that times the jobs; nil where there is none.
+// peer is a process that times the jobs; nil without one.
 type peer struct {
 	name string
 	in   io.Writer

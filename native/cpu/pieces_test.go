@@ -89,9 +89,9 @@ func TestShiftsInPieces(t *testing.T) {
 	}
 }
 
-// TestRunsOfLanes sums over axes that are not neighbours, of widths below and around that of a
+// TestContiguousLanes sums over axes that are not neighbours, of widths below and around that of a
 // vector, after a product with a factor for each element of the last axes.
-func TestRunsOfLanes(t *testing.T) {
+func TestContiguousLanes(t *testing.T) {
 	for _, width := range []int{2, 3, 4, 8, 17} {
 		const batch, length, groups = 3, 130, 5
 		x, scale := random(batch*length*groups*width), random(groups*width)

@@ -67,7 +67,7 @@ func TestProfileTimesEveryStep(t *testing.T) {
 	}
 }
 
-func TestProfileRefusesWhatItCannotTime(t *testing.T) {
+func TestProfileRefusesUntimedPrograms(t *testing.T) {
 	p, ctx := compileGraphs(t, ir.Entry{Name: "run", Graph: square(t, 4)}).(native.Profiler), context.Background()
 	if _, err := p.Profile(ctx, "run", 0); !errors.Is(err, ir.ErrAttr) {
 		t.Errorf("no runs: %v", err)

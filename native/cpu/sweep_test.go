@@ -14,10 +14,10 @@ import (
 // and are longer than lane registers or not.
 var rowLengths = []int{4, 8, 16, 32, 48, 64, 100, 512, 528, 4096, 4128}
 
-// TestRowsThatDependOnTheirPlace has sums under a causal mask, which uses the coordinates of
+// TestRowsThatDependOnTheirIndex has sums under a causal mask, which uses the coordinates of
 // rows and of lanes, with two axes of rows, one of them reversed. The expected values are
 // computed in float64.
-func TestRowsThatDependOnTheirPlace(t *testing.T) {
+func TestRowsThatDependOnTheirIndex(t *testing.T) {
 	const batch, rows = 37, 5 // chunks end within a batch
 	everyLevel(t, func(t *testing.T) {
 		for _, n := range rowLengths {
@@ -50,9 +50,9 @@ func TestRowsThatDependOnTheirPlace(t *testing.T) {
 	})
 }
 
-// TestRowsThatLieWhereTheirDataSays gathers rows of a table and normalises them: the address
+// TestRowsAtDataDependentOffsets gathers rows of a table and normalises them: the address
 // of a row is computed before it.
-func TestRowsThatLieWhereTheirDataSays(t *testing.T) {
+func TestRowsAtDataDependentOffsets(t *testing.T) {
 	const rows, table = 6, 4
 	places := []int32{3, 0, 2, 2, 1, 3}
 	everyLevel(t, func(t *testing.T) {

@@ -126,7 +126,7 @@ func checkOnGPU(t *testing.T, b native.Backend, g *ir.Graph) {
 
 // BenchmarkAttention times attention of 16,384 tokens in 16 heads, forward and with
 // its derivative, by the operations that count for it: of the derivative 2.5 times
-// those of the forward pass, whatever is computed anew, and under a causal mask half.
+// those of the forward pass, whatever is recomputed, and under a causal mask half.
 // Products of f32 are those of TF32.
 func BenchmarkAttention(b *testing.B) { benchmarkAttention(b, gpu(b), timedAttention) }
 

@@ -124,6 +124,16 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	return async.Support(n, Target(), "CUDA kernels")
 }
 
+// Check implements [native.Checker].
+func (b *backend) Check(m *ir.Module) error {
+	d, err := b.device()
+	if err != nil {
+		return err
+	}
+	_, err = planOf(m, targetOf(d, native.Options{}, b.choice))
+	return async.Fault(&program{name: b.name, device: d}, "check", err)
+}
+
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	d, err := b.device()
 	if err != nil {

@@ -51,7 +51,7 @@ func cnn(batch int) (*ir.Graph, error) {
 }
 
 // BenchmarkStep times training steps, Adam included: with the batch that the
-// device has, and with one that the host gives anew. Verbose, it prints where the time goes.
+// device has, and with one that the host passes again. Verbose, it prints the time of each part.
 func BenchmarkStep(b *testing.B) {
 	d, ctx := gpu(b), context.Background()
 	for _, m := range models {
@@ -106,7 +106,7 @@ func writeProfile(b *testing.B, p native.Program) {
 	must(b, native.WriteTimings(os.Stdout, timings))
 }
 
-// BenchmarkUpdate times what an optimiser does apart from the model: the parameters
+// BenchmarkUpdate times an optimiser without a model: the parameters
 // of language models are updated by AdamW, and their gradients, which are there, are
 // clipped by their norm. Bytes are what has to be read and written at least.
 func BenchmarkUpdate(b *testing.B) {
@@ -174,7 +174,7 @@ func update(b *testing.B, gpt irtest.GPT) (*ir.Graph, int) {
 }
 
 // BenchmarkCompile times the way from a graph to a program, with all kernels
-// compiled anew and with those on disk.
+// compiled again and with those on disk.
 func BenchmarkCompile(b *testing.B) {
 	d := gpu(b)
 	for _, m := range models {

@@ -54,7 +54,7 @@ func TestBranchesAreNodesOfTheGraph(t *testing.T) {
 	}
 }
 
-func TestAConditionThatCannotBeMadeIsNamed(t *testing.T) {
+func TestFailedConditionKernelIsNamed(t *testing.T) {
 	f := fake.Install(t, false)
 	t.Setenv("RLX_FAKE_FAIL", "cuGraphAddNode 1 2")
 	m, err := ir.NewModule("m", ir.Entry{Name: "step", Graph: backendtest.Branching(t)})

@@ -240,9 +240,9 @@ func call(p native.Program) error {
 	return err
 }
 
-// A module that does not fit is refused with what it takes and what is free, and
-// others go on.
-func TestGPURefusesWhatDoesNotFit(t *testing.T) {
+// A module that does not fit is refused with its size and the free memory, and
+// others continue.
+func TestGPURefusesProgramsOverItsMemory(t *testing.T) {
 	b := gpu(t)
 	small := compile(t, b, running(t))
 	g, err := ir.Build("huge", func(b *ir.Builder) {

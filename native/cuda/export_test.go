@@ -17,7 +17,7 @@ import (
 // New returns a backend with a device of its own.
 func New(number int) native.Backend { return newBackend(number) }
 
-// With returns a backend with a device of its own that leaves some products to
+// With returns a backend with a new device that computes some products by
 // cuBLASLt.
 func With(p loop.Products) native.Backend {
 	b := newBackend(0)
@@ -34,7 +34,7 @@ func Long() native.Backend {
 }
 
 // ByWarps returns a backend with a device of its own whose warps multiply by themselves, as
-// those of devices without warp groups, and leaves no product to cuBLASLt.
+// those of devices without warp groups, and without cuBLASLt.
 func ByWarps() native.Backend {
 	b := newBackend(0)
 	b.choice, b.warps = loop.NoProducts, true
@@ -43,7 +43,7 @@ func ByWarps() native.Backend {
 
 // Guarded returns a backend with a device of its own that puts the arrays of each launch
 // where nothing is mapped around them: their ends at that of their memory, or their
-// beginnings. Arrays are said to be shorter than they are by some bytes. Kernels compute all
+// beginnings. Arrays are declared shorter than they are by some bytes. Kernels compute all
 // products.
 func Guarded(behind bool, short int) native.Backend {
 	b := newBackend(0)
@@ -91,7 +91,7 @@ func Calls(p native.Program) int {
 	return n
 }
 
-// Replay asks for the steps of an entry a number of times, with the inputs that
+// Replay submits the steps of an entry a number of times, with the inputs that
 // the device has, and waits for the last.
 func Replay(p native.Program, entry string, times int) error {
 	c := p.(*program)
@@ -105,7 +105,7 @@ func Replay(p native.Program, entry string, times int) error {
 	})
 }
 
-// Issue asks for the steps of an entry while the device is idle, a number of times,
+// Issue submits the steps of an entry while the device is idle, a number of times,
 // and returns the least time that the host took for it.
 func Issue(p native.Program, entry string, times int) (time.Duration, error) {
 	c := p.(*program)

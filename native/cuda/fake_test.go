@@ -215,7 +215,7 @@ func TestARunIsOneLaunchOfAllItsKernels(t *testing.T) {
 	}
 }
 
-// A loop of very many launches, of more values than one kernel goes through, is no graph.
+// A loop of very many launches, of more values than one kernel handles, is no CUDA graph.
 func TestALongLoopIsLaunchedKernelByKernel(t *testing.T) {
 	gpu := fake.Install(t, false)
 	g, err := ir.Build("long", func(b *ir.Builder) {
@@ -246,7 +246,7 @@ func TestALongLoopIsLaunchedKernelByKernel(t *testing.T) {
 	}
 }
 
-// compilations counts the kernels that NVRTC was asked for.
+// compilations counts the kernels that NVRTC compiled.
 func compilations(t *testing.T, gpu *fake.GPU) int {
 	n := 0
 	for _, c := range gpu.Calls(t) {
@@ -290,7 +290,7 @@ func TestKernelsAreCompiledOnceOnAMachine(t *testing.T) {
 	}
 }
 
-func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
+func TestRefusedKernelIsNamed(t *testing.T) {
 	fake.Install(t, false)
 	t.Setenv("RLX_FAKE_REFUSE", "void")
 	m, err := ir.NewModule("module", ir.Entry{Name: "step", Graph: running(t)})
@@ -302,7 +302,7 @@ func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
+func TestOutOfMemoryRefusesOnlyTheNewProgram(t *testing.T) {
 	gpu := fake.Install(t, false)
 	t.Setenv("RLX_FAKE_MEMORY", "16000")
 	b := cuda.New(0)
@@ -338,7 +338,7 @@ func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
 	must(t, call(p))
 }
 
-func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
+func TestLostDeviceFailsAllPrograms(t *testing.T) {
 	fake.Install(t, false)
 	b := cuda.New(0)
 	p, bystander := compile(t, b, running(t)), compile(t, b, running(t))
@@ -359,7 +359,7 @@ func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
 	}
 }
 
-func TestKernelsAreWaitedForToFindTheOneThatFails(t *testing.T) {
+func TestDebugModeNamesFailingKernel(t *testing.T) {
 	fake.Install(t, false)
 	t.Setenv("RLX_CUDA_DEBUG", "1")
 	p := compile(t, cuda.New(0), running(t))
@@ -388,7 +388,7 @@ func TestDevicesHaveNumbers(t *testing.T) {
 	}
 }
 
-// Multiply-adds are for devices and compilers that know them, those of warp groups and
+// Multiply-adds are for devices and compilers that have them, those of warp groups and
 // those of warps, for products that are worth it, and for f32 on request; their shared
 // memory comes with the launch.
 func TestProductsUseMultiplyAddsWhereTheyPay(t *testing.T) {

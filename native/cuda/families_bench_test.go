@@ -28,8 +28,8 @@ var stepPrecisions = []struct {
 }{{"bf16", ir.BF16, native.Options{}}, {"tf32", 0, native.Options{TF32: true}}, {"f32", 0, native.Options{}}}
 
 // BenchmarkResNets times training steps by SGD with momentum of ResNets at the size of ImageNet,
-// which bench/peers.py has too, with the batch that the device has. Verbose, it prints where the
-// time goes.
+// which bench/peers.py has too, with the batch that the device has. Verbose, it prints the
+// time of each kernel.
 func BenchmarkResNets(b *testing.B) {
 	d := gpu(b)
 	for _, f := range []struct {
@@ -62,7 +62,7 @@ func familyTimes(b *testing.B) int {
 }
 
 // BenchmarkFamilies times training steps by AdamW of the models of package families, and reports
-// the memory of their plans. Verbose, it prints where the time goes.
+// the memory of their plans. Verbose, it prints the time of each kernel.
 func BenchmarkFamilies(b *testing.B) {
 	d, times := gpu(b), familyTimes(b)
 	for _, f := range families.All {

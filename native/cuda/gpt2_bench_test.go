@@ -41,7 +41,7 @@ func gpt2Step(half ir.DType) (*ir.Graph, error) {
 
 // BenchmarkGPT2 trains GPT-2 124M with 16 sequences of 1024 tokens: steps, the time
 // from nothing to the end of the first step with and without the kernels on disk, the
-// host's time for a step, and memory. It prints where the time goes.
+// host's time for a step, and memory. It prints the time of each part.
 func BenchmarkGPT2(b *testing.B) {
 	d := gpu(b)
 	for _, p := range precisions {

@@ -97,7 +97,7 @@ func TestProgramsOfAFakeGPUStayWithinTheirArrays(t *testing.T) {
 	}
 }
 
-// A kernel that goes four elements beyond its arrays is found, by its name. It happens in
+// A kernel that accesses four elements beyond its arrays is found, by its name. It happens in
 // a process of its own, whose GPU is lost.
 func TestGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	backendtest.Require(t, "cuda", cuda.Backend().Probe())
@@ -131,7 +131,7 @@ func TestAFakeGPUFindsAnAccessBeyondAnArray(t *testing.T) {
 	}
 }
 
-// goBeyond runs a program whose arrays are said to be four elements shorter than they are.
+// goBeyond runs a program whose arrays are declared four elements shorter than they are.
 func goBeyond(t *testing.T) error {
 	t.Helper()
 	return call(compile(t, cuda.Guarded(true, 16), running(t)))

@@ -260,7 +260,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkLong times what moves or reads a long matrix of f32, beside one of a quarter of
+// BenchmarkLong times kernels that move or read a long matrix of f32, and one of a quarter of
 // its rows, by the bytes that it moves.
 func BenchmarkLong(b *testing.B) {
 	for _, rows := range []int{longMatrix.rows / 4, longMatrix.rows} {
@@ -289,7 +289,7 @@ func BenchmarkLong(b *testing.B) {
 	}
 }
 
-// bandwidth times the entry of a graph, which moves so many bytes.
+// bandwidth times the entry of a graph, which moves the given number of bytes.
 func bandwidth(b *testing.B, g *ir.Graph, bytes int) {
 	p := compile(b, roomy(b, 60), g)
 	must(b, cuda.Replay(p, "step", 3))

@@ -45,8 +45,8 @@ func TestProductsAreLaunchedWithTensorMaps(t *testing.T) {
 	}
 }
 
-// Operands may lie in one buffer with the result, as parameters and states do.
-func TestTensorMapsOfWhatLiesBesideTheResult(t *testing.T) {
+// Operands may share a buffer with the result, as parameters and states do.
+func TestTensorMapsWithNeighbouringResult(t *testing.T) {
 	gpu := fake.Install(t, false)
 	g, err := ir.Build("product", func(b *ir.Builder) {
 		dims := ir.Dims(1, 1024, 1024)
@@ -60,7 +60,7 @@ func TestTensorMapsOfWhatLiesBesideTheResult(t *testing.T) {
 	}
 }
 
-// What the driver says of a map reaches the user, with the kernel.
+// The driver's error about a map reaches the user, with the kernel's name.
 func TestTensorMapsThatTheDriverRefuses(t *testing.T) {
 	fake.Install(t, false)
 	t.Setenv("RLX_FAKE_FAIL", "cuTensorMapEncodeTiled 1 1")

@@ -12,10 +12,10 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// TestAProgramTakesTheMemoryOfItsPlan: the device gives out what the plan's buffers take and
+// TestProgramAllocatesTheMemoryOfItsPlan: the device gives out what the plan's buffers take and
 // the inputs of a run that arrive while another computes, no more while it runs, and has
 // all of it back at the end.
-func TestAProgramTakesTheMemoryOfItsPlan(t *testing.T) {
+func TestProgramAllocatesTheMemoryOfItsPlan(t *testing.T) {
 	fake.Install(t, false)
 	b := cuda.New(0)
 	taken := func() int {

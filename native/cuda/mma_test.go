@@ -70,7 +70,7 @@ func productOf(t *testing.T, b native.Backend, d ir.DType, m, n, k int, layout s
 	return compileWith(t, b, productGraph(t, d, m, n, k, layout), o)
 }
 
-// productGraph is a product of m×k times k×n, each stored as it is or turned, with
+// productGraph is a product of m×k times k×n, each as stored or transposed, with
 // something behind it.
 func productGraph(t *testing.T, d ir.DType, m, n, k int, layout string) *ir.Graph {
 	t.Helper()
@@ -127,7 +127,7 @@ func sparse(seed uint64, n int) []int8 {
 	return out
 }
 
-// tensor returns a matrix of some rows and columns, turned if asked for.
+// tensor returns a matrix of the given rows and columns, transposed if turned.
 func tensor(d ir.DType, x []int8, rows, columns int, turned bool) native.Tensor {
 	out := native.Zeros(d, rows, columns)
 	if turned {
@@ -153,7 +153,7 @@ func multiplies(p native.Program) bool {
 }
 
 // Products of f32 by our own kernels are what integers give, with edges that are no whole
-// tile: their operands are copied beside the arithmetic, in wide tiles and in others.
+// tile: their operands are copied during the arithmetic, in wide tiles and in others.
 func TestGPUPipelinesProducts(t *testing.T) {
 	gpu(t)
 	for _, s := range []struct{ m, n, k int }{{4092, 4092, 2056}, {1000, 520, 2056}} {

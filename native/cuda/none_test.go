@@ -12,7 +12,7 @@ import (
 	_ "github.com/rlx-go/rlx/native/cuda"
 )
 
-func TestAProgramWithoutCUDASaysWhy(t *testing.T) {
+func TestMissingCUDAErrorNamesTheReason(t *testing.T) {
 	for _, name := range []string{"cuda", "cuda:1"} {
 		b, err := native.Lookup(name)
 		if err != nil {

@@ -90,7 +90,7 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 }
 
 // openWith opens a GPU that pretends, with one compiler; nil where that is refused, which
-// it is for capabilities that the compiler does not know any more.
+// it is for capabilities that the compiler no longer supports.
 func openWith(t *testing.T, alone string, n nvrtc, capability int, name string) (*driver.Device, plan.Target) {
 	t.Helper()
 	t.Setenv(driver.PathVariable, alone+":"+n.dir)
@@ -156,7 +156,7 @@ func runJobs(t *testing.T, jobs []job) {
 }
 
 // conditionJob compiles the kernel that sets conditions as programs do: by compilers before
-// 12.3, which do not know the function that it calls, to PTX.
+// 12.3, which lack the function that it calls, to PTX.
 func conditionJob(name string, n nvrtc, c *driver.Compiler) job {
 	code := c.Code
 	code.PTX = code.PTX || slices.Contains([]string{"12.0", "12.1", "12.2"}, n.version)

@@ -16,7 +16,7 @@ import (
 // A step waits for those that wrote what it reads, and that read or wrote what it writes,
 // but not for those that others of them wait for. Codes in the status word may come in any
 // order, and are all there for who reads it.
-func TestStepsWaitForWhatTheyNeed(t *testing.T) {
+func TestStepsWaitForTheirOperands(t *testing.T) {
 	const x, y, z, status = 0, 1, 2, 3
 	p := &plan.Plan{Status: &plan.Status{Buffer: status}}
 	var steps []plan.Step
@@ -39,8 +39,8 @@ func TestStepsWaitForWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// Neighbours in a buffer keep no order, and what shares a word does, however small.
-func TestStepsThatShareOneWordKeepTheirOrder(t *testing.T) {
+// Steps on neighbours in a buffer are independent; those that share a word are ordered, however small.
+func TestStepsSharingOneWordKeepTheirOrder(t *testing.T) {
 	p := &plan.Plan{Status: &plan.Status{Buffer: 9}, Kernels: []plan.Kernel{{Storage: []loop.Access{loop.ReadWrite}}}}
 	write := func(offset, bytes int) plan.Step {
 		return &plan.Dispatch{Bindings: []plan.Binding{{Offset: offset, Bytes: bytes}}}

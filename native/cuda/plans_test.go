@@ -37,7 +37,7 @@ func tall(t *testing.T, number float64) *ir.Graph {
 
 // A plan is made once for equal graphs, targets and programs, and made again where its
 // file is damaged.
-func TestPlansAreKeptOnDisk(t *testing.T) {
+func TestPlansAreCachedOnDisk(t *testing.T) {
 	fake.Install(t, false)
 	compiled := func(number float64, o native.Options) native.Program {
 		p := compileWith(t, cuda.New(0), tall(t, number), o)
@@ -108,10 +108,10 @@ func cached(t *testing.T) (out []string) {
 	return out
 }
 
-// What names a plan on disk is its target as it is printed: no field of it may be one that
-// prints as a place in memory. A type that says its contents itself, as
-// [routine.Refusals] does, prints as those.
-func TestATargetIsPrintedWhole(t *testing.T) {
+// The key of a plan on disk is its target as it is printed: no field of it may be one that
+// prints as an address in memory. A type with a String method, as
+// [routine.Refusals] has, prints its contents.
+func TestPrintedTargetHasNoAddresses(t *testing.T) {
 	var look func(path string, of reflect.Type)
 	look = func(path string, of reflect.Type) {
 		if of == reflect.TypeFor[*routine.Refusals]() {

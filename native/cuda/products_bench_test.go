@@ -14,7 +14,7 @@ import (
 )
 
 // products are the shapes of products that are timed: m×k times k×n, many at once
-// where batch is more than 1, each stored as it is or turned.
+// where batch is more than 1, each as stored or transposed.
 var products = []struct {
 	batch, m, n, k int
 	layout         string
@@ -59,7 +59,7 @@ var products = []struct {
 }
 
 // BenchmarkProducts compares products by kernels with those by cuBLASLt, alone and
-// with a sum and a maximum behind them: what [loop.FasterProducts] goes by.
+// with a sum and a maximum as epilogue: the measurements behind [loop.FasterProducts].
 func BenchmarkProducts(b *testing.B) {
 	gpu(b)
 	ways := []struct {
@@ -90,7 +90,7 @@ func BenchmarkProducts(b *testing.B) {
 	}
 }
 
-// productIn leaves products, or the larger of them plus a bias and 0, in a state.
+// productIn stores products, or the larger of them plus a bias and 0, in a state.
 func productIn(b *testing.B, d ir.DType, batch, m, n, k int, layout string, behind bool) *ir.Graph {
 	g, err := ir.Build("product", func(b *ir.Builder) {
 		operand := func(name string, turned bool, r, c int) ir.Value {

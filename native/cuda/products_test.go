@@ -21,7 +21,7 @@ import (
 )
 
 // twoProducts is a chain of products, of which something follows the second: it
-// turns 5×7 times 7×6 times 6×9 into a state.
+// stores 5×7 times 7×6 times 6×9 in a state.
 func twoProducts(t *testing.T) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("products", func(b *ir.Builder) {
@@ -95,7 +95,7 @@ func TestProductsOfCuBLASLtAreInTheGraph(t *testing.T) {
 }
 
 // A driver that does not let graphs be changed keeps the nodes that fill memory.
-func TestAGraphThatCannotBeChangedStaysAsItIs(t *testing.T) {
+func TestFailedGraphUpdateKeepsGraph(t *testing.T) {
 	gpu := fake.Install(t, true)
 	fake.Products(t, gpu.Dir, 13)
 	t.Setenv("RLX_FAKE_FAIL", "cuGraphAddKernelNode 1")
@@ -133,8 +133,8 @@ func TestWithoutCuBLASLtKernelsMultiply(t *testing.T) {
 }
 
 // A product that cuBLASLt has no algorithm for is computed by kernels, and no other: whether
-// it says so when it is asked for one, or when it is called.
-func TestOnlyTheProductWithoutAnAlgorithmIsLeftToKernels(t *testing.T) {
+// it fails when an algorithm is requested, or when it is called.
+func TestOnlyProductsWithoutAlgorithmUseKernels(t *testing.T) {
 	for _, when := range []string{"none", "later"} {
 		t.Run(when, func(t *testing.T) {
 			gpu := fake.Install(t, true)
@@ -162,7 +162,7 @@ func TestOnlyTheProductWithoutAnAlgorithmIsLeftToKernels(t *testing.T) {
 }
 
 // A product that only lacks an algorithm with a bias behind it is computed without.
-func TestAProductThatTakesNoBiasIsComputedWithoutIt(t *testing.T) {
+func TestBiasIsAddedByKernelIfUnsupported(t *testing.T) {
 	fake.Products(t, fake.Install(t, true).Dir, 13)
 	g, err := ir.Build("dense", func(b *ir.Builder) {
 		x, w, bias := b.Input("x", ir.F32, ir.Dims(5, 7)...), b.Param("w", ir.F32, ir.Dims(7, 6)...), b.Param("bias", ir.F32, ir.N(6))
@@ -236,7 +236,7 @@ func TestGPUMultipliesByCuBLASLt(t *testing.T) {
 	}
 }
 
-// NaN stays NaN in a relu behind a product of cuBLASLt, as [ops.Relu] says, and what is not
+// NaN stays NaN in a relu after a product of cuBLASLt, as for [ops.Relu], and what is not
 // positive becomes 0.
 func TestGPUReluKeepsNaN(t *testing.T) {
 	gpu(t)

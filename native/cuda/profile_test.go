@@ -65,7 +65,7 @@ func TestProfileTimesEveryStep(t *testing.T) {
 	}
 }
 
-func TestProfileRefusesWhatItCannotDo(t *testing.T) {
+func TestProfileRefusesUnsupportedPrograms(t *testing.T) {
 	fake.Install(t, true)
 	p := compile(t, cuda.New(0), twoProducts(t)).(native.Profiler)
 	ctx, cancel := context.WithCancel(context.Background())

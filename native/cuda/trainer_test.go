@@ -26,7 +26,7 @@ func TestGPUTrainerResumes(t *testing.T) {
 	trainsAndResumes(t, "cuda")
 }
 
-// trainsAndResumes trains on a device, saves halfway, and goes on in a second
+// trainsAndResumes trains on a device, saves halfway, and continues in a second
 // trainer with the very losses of the first.
 func trainsAndResumes(t *testing.T, device string) {
 	ctx := context.Background()

@@ -19,7 +19,7 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// TestTuningOnAFakeGPU compiles by measured schedules, and once more by those that were
+// TestTuningOnAFakeGPU compiles by measured schedules, and again by those that were
 // kept; either computes the same.
 func TestTuningOnAFakeGPU(t *testing.T) {
 	fake.Install(t, true)

@@ -81,6 +81,17 @@ func (b *backend) Support(n *ir.Node) native.Support {
 	return async.Support(n, Target(), "Metal kernels")
 }
 
+// Check implements [native.Checker].
+func (b *backend) Check(m *ir.Module) error {
+	d, err := b.device()
+	if err != nil {
+		return err
+	}
+	t := targetOf(d)
+	_, err = plan.Compile(m, t, msl.Printer{BFloat: t.BFloat})
+	return async.Fault(&program{device: d}, "check", err)
+}
+
 func (b *backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
 	d, err := b.device()
 	if err != nil {

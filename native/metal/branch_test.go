@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-func TestBranchesAndLoopsOfUnknownLength(t *testing.T) {
+func TestBranchesAndUnboundedLoops(t *testing.T) {
 	for _, debug := range []string{"", "1"} {
 		t.Run("debug "+debug, func(t *testing.T) {
 			install(t, true)
@@ -42,8 +42,8 @@ func counting(t *testing.T) *ir.Graph {
 	return g
 }
 
-// More and more rounds of a loop are begun before the host looks whether it goes on; runs come one after the other
-// though nobody waits for them.
+// More and more rounds of a loop are submitted before the host reads whether it continues; runs are sequential
+// though no caller waits for them.
 func TestALoopIsBegunInMoreAndMoreRounds(t *testing.T) {
 	gpu := install(t, true)
 	p := compile(t, metal.New(), counting(t))

@@ -18,9 +18,9 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// Estimates are held to what an M1 could do at best by Apple's figures for it, 68 GB/s and
-// 2.6 TFLOP/s: no job is faster, and none is taken to be slower by far.
-func TestEstimatesAreThoseOfASlowGPU(t *testing.T) {
+// Estimates are compared with the peak of an M1 by Apple's figures, 68 GB/s and
+// 2.6 TFLOP/s: none is faster, and none is much slower.
+func TestEstimatesAreWithinBoundsOfAnM1(t *testing.T) {
 	install(t, false)
 	for _, job := range jobs {
 		rate := map[string]float64{"GFLOP/s": 2600, "GB/s": 68}[job.unit]
@@ -127,10 +127,10 @@ func checkTotal(t *testing.T, p native.Program, want float64) {
 	}
 }
 
-// A command buffer that fails before any state is written loses its run alone: the states
-// are those before it, and later runs go on from there. macOS ends long ones with error 2,
-// and has no memory for some with 8.
-func TestAFailureBeforeStatesAreWrittenLosesOneRun(t *testing.T) {
+// A command buffer that fails before any state is written fails its run only: the states
+// are those before it, and later runs continue from them. macOS ends long ones with error 2,
+// and those without memory with 8.
+func TestFailureBeforeStateWritesFailsOneRun(t *testing.T) {
 	for code, kind := range map[string]error{"2": native.ErrDevice, "1": native.ErrDevice, "8": native.ErrMemory} {
 		t.Run("error "+code, func(t *testing.T) {
 			gpu := install(t, true)
@@ -161,7 +161,7 @@ func TestAFailureBeforeStatesAreWrittenLosesOneRun(t *testing.T) {
 	}
 }
 
-// commits counts command buffers that were begun since it was last asked.
+// commits counts command buffers that were begun since its last call.
 func commits(t *testing.T, gpu interface {
 	Calls(testing.TB) []string
 	Forget(testing.TB)
@@ -176,8 +176,8 @@ func commits(t *testing.T, gpu interface {
 	return n
 }
 
-// The last command buffer writes the state: entries that do not use it go on.
-func TestAFailureWhileStatesAreWrittenSaysWhich(t *testing.T) {
+// The last command buffer writes the state: entries that do not use it continue.
+func TestFailureDuringStateWritesNamesStates(t *testing.T) {
 	gpu := install(t, true)
 	metal.SetBufferTime(t, 100*time.Microsecond)
 	ctx := context.Background()
@@ -239,8 +239,8 @@ func run(p native.Program, in map[string]native.Tensor) (map[string]native.Tenso
 	return r.Wait(ctx)
 }
 
-// A run behind one that fails is lost only where it uses what that was writing.
-func TestRunsBehindThatUseNothingOfItGoOn(t *testing.T) {
+// A run queued after one that fails is lost only if it uses what that one was writing.
+func TestIndependentQueuedRunsSucceedAfterFailure(t *testing.T) {
 	install(t, false)
 	t.Setenv("RLX_SOFTWARE_DELAY", "100000") // so that both are under way
 	t.Setenv("RLX_SOFTWARE_FAIL", "commit 2 1")

@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// chain is a program of many dispatches: so many rounds of a sum of more values than one
-// kernel goes through, and a map of them.
+// chain is a program of many dispatches: the given number of rounds of a sum of more values than one
+// kernel handles, and a map of them.
 func chain(t testing.TB, rounds int) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("chain", func(b *ir.Builder) {
@@ -29,7 +29,7 @@ func chain(t testing.TB, rounds int) *ir.Graph {
 	return g
 }
 
-// encodings returns how many dispatches a run has, and how often its encoders are told
+// encodings returns how many dispatches a run has, and how often its encoders set
 // something.
 func encodings(t testing.TB, rounds int) (dispatches, told int) {
 	gpu := install(t, false)
@@ -47,9 +47,9 @@ func encodings(t testing.TB, rounds int) (dispatches, told int) {
 	return metal.Plan(p).Entries[0].Dispatches(), gpu.Encoded() - before
 }
 
-// Encoders are not told again what they have: of a round more, each dispatch is told its
-// pipeline, that it is to run, and those of its buffers that the one before it had not.
-func TestEncodersAreToldWhatChanges(t *testing.T) {
+// Encoders do not set what is set already: for one more round, each dispatch sets its
+// pipeline and those of its buffers that the dispatch before it had not, and is run.
+func TestEncodersSetOnlyChangedState(t *testing.T) {
 	short, few := encodings(t, 100)
 	long, many := encodings(t, 200)
 	if each := float64(many-few) / float64(long-short); each > 3.4 {

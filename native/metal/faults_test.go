@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
+func TestRefusedKernelIsNamed(t *testing.T) {
 	for _, c := range [][2]string{{"REFUSE", "void"}, {"FAIL", "threads 1 1"}, {"FAIL", "width 16 1"}} {
 		t.Run(c[1], func(t *testing.T) {
 			install(t, false)
@@ -38,7 +38,7 @@ func TestAKernelThatIsRefusedIsNamed(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
+func TestOutOfMemoryRefusesOnlyTheNewProgram(t *testing.T) {
 	install(t, false)
 	t.Setenv("RLX_SOFTWARE_MEMORY", "40960")
 	p := compile(t, metal.New(), running(t))
@@ -68,7 +68,7 @@ func TestWhatDoesNotFitIsRefusedAndOthersGoOn(t *testing.T) {
 	must(t, call(p))
 }
 
-func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
+func TestLostDeviceFailsAllPrograms(t *testing.T) {
 	install(t, false)
 	b := metal.New()
 	p, bystander := compile(t, b, running(t)), compile(t, b, running(t))
@@ -90,7 +90,7 @@ func TestALostDeviceIsLostToAllPrograms(t *testing.T) {
 
 // A command buffer that fails in the middle, of a timeout for one, has written what it
 // has written: the program is not lost, but what it was writing has to be set again.
-func TestAFailureInTheMiddleLeavesStatesInDoubt(t *testing.T) {
+func TestMidRunFailureMarksStatesInvalid(t *testing.T) {
 	install(t, false)
 	ctx, b := context.Background(), metal.New()
 	p, bystander := compile(t, b, running(t)), compile(t, b, running(t))
@@ -114,8 +114,8 @@ func TestAFailureInTheMiddleLeavesStatesInDoubt(t *testing.T) {
 	must(t, err)
 }
 
-// Runs behind one that fails have read what it left.
-func TestRunsBehindOneThatFailsAreLostToo(t *testing.T) {
+// Runs queued after one that fails have read its results.
+func TestQueuedRunsFailAfterFailure(t *testing.T) {
 	install(t, false)
 	t.Setenv("RLX_SOFTWARE_DELAY", "100000") // so that all are under way
 	t.Setenv("RLX_SOFTWARE_FAIL", "commit 2 2")
@@ -136,7 +136,7 @@ func TestRunsBehindOneThatFailsAreLostToo(t *testing.T) {
 	}
 }
 
-func TestKernelsAreWaitedForToFindTheOneThatFails(t *testing.T) {
+func TestDebugModeNamesFailingKernel(t *testing.T) {
 	install(t, false)
 	t.Setenv("RLX_METAL_DEBUG", "1")
 	p := compile(t, metal.New(), running(t))
@@ -147,7 +147,7 @@ func TestKernelsAreWaitedForToFindTheOneThatFails(t *testing.T) {
 	}
 }
 
-// A kernel that leaves its buffers is told; so the suite would tell of one.
+// An access outside a buffer is an error, in the suite too.
 func TestAKernelOutsideItsBuffersIsNamed(t *testing.T) {
 	install(t, true)
 	p := compile(t, metal.New(), running(t))
@@ -157,7 +157,7 @@ func TestAKernelOutsideItsBuffersIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingDriverErrorNamesTheReason(t *testing.T) {
 	software.Install(t, false)
 	for want, set := range map[string][2]string{
 		"the device is Software Metal; an Apple GPU, M1 or later, is required": {"RLX_SOFTWARE_FAMILY", "1005"},
@@ -180,7 +180,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 }
 
 // A bound run without outputs fails on the device.
-func TestARunNobodyWaitsForFails(t *testing.T) {
+func TestFailureOfUnawaitedRunIsReported(t *testing.T) {
 	install(t, true)
 	ctx := context.Background()
 	g, err := ir.Build("pick", func(b *ir.Builder) {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// checkFragments computes products that are large enough to go by fragments, with what is
+// checkFragments computes products that are large enough to use fragments, with what is
 // before and behind them, and in sums of several parts. Their elements are small whole
 // numbers, of which no bit is lost.
 // Factors of bf16 are multiplied as bfloat where the compiler has that.

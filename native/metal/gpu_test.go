@@ -20,7 +20,7 @@ import (
 // What follows is for a Mac, see apple.sh; elsewhere it is skipped, unless RLX_REQUIRE
 // names metal.
 
-func TestGPUSaysWhatItIs(t *testing.T) { gpu(t) }
+func TestGPUReportsItsName(t *testing.T) { gpu(t) }
 
 func TestGPUPassesTheSuite(t *testing.T) { backendtest.Run(t, metal.Backend()) }
 
@@ -51,7 +51,7 @@ func count(b *ir.Builder) {
 	b.SetState("runs", ops.Add(b, b.State("runs", ir.F32), ops.Const(b, ir.F32, 1)))
 }
 
-// jobs are measured beside the same ones in apple_mlx.py. Work is in units of 10⁹ for one
+// jobs are those that apple_mlx.py measures too. Work is in units of 10⁹ for one
 // run: operations, or bytes read and written.
 var jobs = []struct {
 	name, unit string
@@ -77,7 +77,7 @@ func matmul(n int, d ir.DType) func() (*ir.Graph, error) {
 	}
 }
 
-// attention has 16 heads of 2,048 queries and keys; half of the products are asked for.
+// attention has 16 heads of 2,048 queries and keys; half of the products are computed.
 func attention() (*ir.Graph, error) {
 	return ir.Build("job", func(b *ir.Builder) {
 		of := func(name string) ir.Value { return b.Param(name, ir.F32, ir.Dims(16, 2048, 64)...) }

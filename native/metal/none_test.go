@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingDriverErrorNamesTheReason(t *testing.T) {
 	for goos, want := range map[string]string{"darwin": "CGO_ENABLED=1", "windows": "the system is windows", "linux": "the system is linux"} {
 		if got := missing(goos); !strings.Contains(got, want) {
 			t.Errorf("on %s: %s", goos, got)

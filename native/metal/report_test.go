@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// stand-ins for what apple.sh calls on a Mac. That of Go notes what it is asked for, and
+// stand-ins for what apple.sh calls on a Mac. That of Go records its arguments, and
 // fails for the suite of Core ML.
 var standIns = map[string]string{
 	"uname":   "echo Darwin",
@@ -24,8 +24,8 @@ var standIns = map[string]string{
 	"go":      `echo "$@" >> "$NOTES"; case "$*" in *TestBackend*) echo "--- FAIL: TestBackend"; exit 1;; esac`,
 }
 
-// TestTheReportForAMac runs apple.sh over stand-ins: what it asks Go for is there, and a
-// step that fails is told of at the end and does not keep others from being done.
+// TestTheReportForAMac runs apple.sh over stand-ins: the tests that it names exist, and a
+// step that fails is reported at the end and does not stop the others.
 func TestTheReportForAMac(t *testing.T) {
 	dir := t.TempDir()
 	for name, script := range standIns {
@@ -62,7 +62,7 @@ func TestTheReportForAMac(t *testing.T) {
 	checkTestsAreThere(t, string(asked))
 }
 
-// pattern is what names tests or benchmarks in a call of go test: ^A$ or ^A(B|C)$.
+// pattern matches the names of tests or benchmarks in a call of go test: ^A$ or ^A(B|C)$.
 var pattern = regexp.MustCompile(`\^(\w+)(?:\(([\w|]+)\))?\$`)
 
 // checkTestsAreThere looks for the tests of calls of go test in the files of their packages.

@@ -17,8 +17,8 @@ func residents(calls []string) []string {
 }
 
 // Heaps are resident from their beginning to their end: that of a program, and one for each
-// run under way. Kernels that bind another one would be told of.
-func TestHeapsAreResidentWhileTheyLive(t *testing.T) {
+// run under way. The software device reports kernels that bind another one.
+func TestHeapsAreResidentWhileAllocated(t *testing.T) {
 	gpu := install(t, false)
 	if info := metal.New().Info(); !info.Software {
 		t.Errorf("%+v is said to be Metal itself", info)
@@ -35,7 +35,7 @@ func TestHeapsAreResidentWhileTheyLive(t *testing.T) {
 	}
 }
 
-// Before macOS 15 there are no residency sets, and nothing else is asked of the system.
+// Before macOS 15 there are no residency sets, and the backend makes no other calls in their place.
 func TestSystemsWithoutResidencySets(t *testing.T) {
 	gpu := install(t, false)
 	t.Setenv("RLX_SOFTWARE_RESIDENCY", "0")

@@ -32,7 +32,7 @@ func install(t testing.TB, kernels bool) *software.Device {
 	before := max(d.Living(), 0) // -1 before the first test
 	t.Cleanup(func() {
 		for end := time.Now().Add(5 * time.Second); d.Living() > before && time.Now().Before(end); {
-			time.Sleep(time.Millisecond) // a command buffer goes when it has told that it is done
+			time.Sleep(time.Millisecond) // a command buffer is released after its completion handler
 		}
 		if n := d.Living() - before; n > 0 {
 			t.Errorf("%d of Metal's objects were not given back", n)
@@ -68,7 +68,7 @@ func TestAttentionByFragments(t *testing.T) {
 	checkAttention(t, metal.New())
 }
 
-// What is measured on a Mac compiles, and its products and its attention go by fragments.
+// The benchmarks for Macs compile, and their products and attention use fragments.
 func TestJobsCompile(t *testing.T) {
 	for _, job := range jobs {
 		g, err := job.graph()
@@ -131,8 +131,8 @@ func TestARunIsOneCommandBufferOfAllItsKernels(t *testing.T) {
 	}
 }
 
-// To read what a run leaves is to wait for that run, not for those after it.
-func TestAReadWaitsForItsOwnRunAlone(t *testing.T) {
+// Reading the results of a run waits for that run, not for later ones.
+func TestReadWaitsOnlyForItsRun(t *testing.T) {
 	gpu := install(t, false)
 	p := compile(t, metal.New(), running(t))
 	must(t, call(p))
@@ -207,7 +207,7 @@ func TestPipelinesAreCompiledOnceOnAMachine(t *testing.T) {
 	}
 }
 
-func TestDigitsAreLearntAsTheyShould(t *testing.T) {
+func TestTrainingReachesExpectedAccuracy(t *testing.T) {
 	install(t, true)
 	b := metal.New()
 	for name, steps := range map[string]int{"mlp": 50, "cnn": 4} {

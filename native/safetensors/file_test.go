@@ -37,7 +37,7 @@ func version(k byte) map[string]native.Tensor {
 	return map[string]native.Tensor{"w": {DType: ir.U8, Dims: []int{1 << 20}, Data: bytes.Repeat([]byte{k}, 1<<20)}}
 }
 
-// saveForEver tells on its output when the first version is in the file.
+// saveForEver prints when the first version is in the file.
 func saveForEver(name string) {
 	for k := 0; ; k++ {
 		if err := safetensors.WriteFile(name, version(byte(k)), nil); err != nil {
@@ -49,7 +49,7 @@ func saveForEver(name string) {
 	}
 }
 
-func TestAKilledProcessLeavesTheOldFileOrTheNew(t *testing.T) {
+func TestKilledWriteKeepsOldOrNewFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "w.safetensors")
 	interrupted := 0
 	for range 200 {
@@ -123,7 +123,7 @@ func TestWriteFileKeepsPermissionsAndLinks(t *testing.T) {
 	}
 }
 
-func TestWriteFileThatFailsLeavesEverythingAsItWas(t *testing.T) {
+func TestFailedWriteFileKeepsOldFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "w.safetensors")
 	if err := safetensors.WriteFile(name, version(1), nil); err != nil {
@@ -149,7 +149,7 @@ func TestWriteFileThatFailsLeavesEverythingAsItWas(t *testing.T) {
 }
 
 // TestThePermissionsHoldFromTheFirstByteOn looks at every file of the folder while a file
-// that nobody else may read is written.
+// that others may not read is written.
 func TestThePermissionsHoldFromTheFirstByteOn(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Log("Windows has no such permissions")
@@ -188,7 +188,7 @@ func TestThePermissionsHoldFromTheFirstByteOn(t *testing.T) {
 	}
 }
 
-func TestWriteFileTakesLongNamesAndLinksToNothing(t *testing.T) {
+func TestWriteFileHandlesLongNamesAndDanglingLinks(t *testing.T) {
 	dir := t.TempDir()
 	long := filepath.Join(dir, strings.Repeat("n", 255))
 	if err := safetensors.WriteFile(long, version(1), nil); err != nil {
@@ -216,8 +216,8 @@ func TestWriteFileTakesLongNamesAndLinksToNothing(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledSaveHasLeftIsRemovedByALaterOne, and nothing else.
-func TestWhatAKilledSaveHasLeftIsRemovedByALaterOne(t *testing.T) {
+// TestTemporaryFilesOfKilledSavesAreRemoved checks that other files stay.
+func TestTemporaryFilesOfKilledSavesAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*") // no pattern
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -266,8 +266,8 @@ func TestNamesThatTheFormatCannotHoldAreRefused(t *testing.T) {
 	}
 }
 
-// TestAHostileRankTakesNoMemory reads 10 MB that declare 5,000,001 axes.
-func TestAHostileRankTakesNoMemory(t *testing.T) {
+// TestHostileRankDoesNotAllocate reads 10 MB that declare 5,000,001 axes.
+func TestHostileRankDoesNotAllocate(t *testing.T) {
 	text := `{"a":{"dtype":"F32","shape":[` + strings.Repeat("1,", 5_000_000) + `1],"data_offsets":[0,4]}}`
 	text += strings.Repeat(" ", -len(text)&7)
 	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)

@@ -20,9 +20,10 @@ type header struct {
 // place is the location of a tensor in the bytes after the header.
 type place struct {
 	name     string
-	dtype    ir.DType
+	typeName string   // of the element type in the format
+	dtype    ir.DType // invalid if tensors have no such type
 	dims     []int
-	from, to int
+	from, to int64
 }
 
 // dtypes maps the format's names of element types.
@@ -104,7 +105,8 @@ func (p parser) place(name string) (place, error) {
 		switch key {
 		case "dtype":
 			given.dtype = true
-			at.dtype, err = p.dtype()
+			at.typeName, err = p.text()
+			at.dtype = dtypes[at.typeName]
 		case "shape":
 			given.shape = true
 			at.dims, err = p.sizes(at.dims, maxRank)
@@ -131,15 +133,6 @@ func (p parser) text() (string, error) {
 	return s, err
 }
 
-func (p parser) dtype() (ir.DType, error) {
-	name, err := p.text()
-	d, ok := dtypes[name]
-	if err == nil && !ok {
-		err = fmt.Errorf("unknown element type %q", name)
-	}
-	return d, err
-}
-
 func (p parser) texts() (map[string]string, error) {
 	out := map[string]string{}
 	err := p.object(func(key string) (err error) {
@@ -149,8 +142,8 @@ func (p parser) texts() (map[string]string, error) {
 	return out, err
 }
 
-func (p parser) offsets() (from, to int, err error) {
-	list, err := p.sizes(nil, 2)
+func (p parser) offsets() (from, to int64, err error) {
+	list, err := p.numbers(nil, 2, 63)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -160,8 +153,17 @@ func (p parser) offsets() (from, to int, err error) {
 	return list[0], list[1], nil
 }
 
-// sizes appends a list of integers from 0 to limit.
+// sizes appends a list of at most limit sizes.
 func (p parser) sizes(out []int, limit int) ([]int, error) {
+	list, err := p.numbers(nil, limit, strconv.IntSize-1)
+	for _, n := range list {
+		out = append(out, int(n))
+	}
+	return out, err
+}
+
+// numbers appends a list of at most limit integers from 0, of some bits.
+func (p parser) numbers(out []int64, limit, bits int) ([]int64, error) {
 	if err := p.begin('[', "a list"); err != nil {
 		return nil, err
 	}
@@ -174,11 +176,11 @@ func (p parser) sizes(out []int, limit int) ([]int, error) {
 			return nil, err
 		}
 		text, _ := t.(json.Number)
-		n, err := strconv.ParseUint(text.String(), 10, strconv.IntSize-1)
+		n, err := strconv.ParseUint(text.String(), 10, bits)
 		if err != nil {
 			return nil, fmt.Errorf("%v is not a size", t)
 		}
-		out = append(out, int(n))
+		out = append(out, int64(n))
 	}
 	_, err := p.Token()
 	return out, err

@@ -1,7 +1,7 @@
 // Package safetensors reads and writes files of named tensors in the safetensors format
 // (https://github.com/huggingface/safetensors): the length of the header as a little-endian
 // u64, the header in JSON, then the bytes of all tensors without gaps. Start reading at
-// [WriteFile] and [ReadFile].
+// [WriteFile] and [ReadFile]; [Open] reads tensors of large files as they are asked for.
 package safetensors
 
 import (
@@ -45,6 +45,62 @@ var names = map[ir.DType]string{
 // [ir.ErrDType] for an element type that the format lacks, and [ir.ErrShape] for more than
 // 64 axes.
 func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]string) error {
+	var entries []Entry
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		t := tensors[name]
+		entries = append(entries, Entry{Name: name, DType: t.DType, Dims: t.Dims, Write: func(w io.Writer) error {
+			_, err := w.Write(t.Data)
+			return err
+		}})
+		if err := entries[len(entries)-1].check(); err != nil {
+			return err
+		}
+		if err := t.Check(); err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+	}
+	return WriteEntries(w, entries, metadata)
+}
+
+// Entry is a tensor to write whose elements need not be in memory with the others.
+type Entry struct {
+	Name  string
+	DType ir.DType
+	Dims  []int
+	// Write writes the elements, little endian and row-major, as many bytes as the type has.
+	Write func(w io.Writer) error
+}
+
+func (e Entry) check() error {
+	switch {
+	case e.Name == metadataKey:
+		return ir.Errorf(ir.ErrName, "invalid tensor name %q", e.Name)
+	case !utf8.ValidString(e.Name):
+		return ir.Errorf(ir.ErrName, "invalid tensor name %q: it must be UTF-8", e.Name)
+	case len(e.Dims) > maxRank:
+		return ir.Shapef("tensor %q has %d axes; the limit is %d", e.Name, len(e.Dims), maxRank)
+	case names[e.DType] == "":
+		return ir.DTypef("tensor %q is %s; the format has no such type", e.Name, e.DType)
+	}
+	return nil
+}
+
+// bytes returns the number of bytes of the elements.
+func (e Entry) bytes() (int64, error) {
+	n := int64(e.DType.Size())
+	for _, d := range e.Dims {
+		if d < 0 || d > 0 && n > (1<<62)/int64(d) {
+			return 0, ir.Shapef("tensor %q has shape %v", e.Name, e.Dims)
+		}
+		n *= int64(d)
+	}
+	return n, nil
+}
+
+// WriteEntries writes tensors in the given order, one after the other: the memory that it takes is that
+// of the header. The errors are those of [Write], and [ir.ErrShape] for an entry that writes more or
+// fewer bytes than its type has, [ir.ErrName] for a name that is given twice.
+func WriteEntries(w io.Writer, entries []Entry, metadata map[string]string) error {
 	header := map[string]any{}
 	if len(metadata) > 0 {
 		header[metadataKey] = metadata
@@ -54,27 +110,20 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 			return ir.Errorf(ir.ErrName, "metadata %q is %q; it must be UTF-8", key, text)
 		}
 	}
-	at := 0
-	order := slices.Sorted(maps.Keys(tensors))
-	for _, name := range order {
-		t := tensors[name]
-		if name == metadataKey {
-			return ir.Errorf(ir.ErrName, "invalid tensor name %q", name)
+	at := int64(0)
+	for _, e := range entries {
+		if err := e.check(); err != nil {
+			return err
 		}
-		if !utf8.ValidString(name) {
-			return ir.Errorf(ir.ErrName, "invalid tensor name %q: it must be UTF-8", name)
+		n, err := e.bytes()
+		if err != nil {
+			return err
 		}
-		if len(t.Dims) > maxRank {
-			return ir.Shapef("tensor %q has %d axes; the limit is %d", name, len(t.Dims), maxRank)
+		if header[e.Name] != nil {
+			return ir.Errorf(ir.ErrName, "tensor %q is given twice", e.Name)
 		}
-		if names[t.DType] == "" {
-			return ir.DTypef("tensor %q is %s; the format has no such type", name, t.DType)
-		}
-		if err := t.Check(); err != nil {
-			return fmt.Errorf("tensor %q: %w", name, err)
-		}
-		header[name] = map[string]any{"dtype": names[t.DType], "shape": append([]int{}, t.Dims...), "data_offsets": [2]int{at, at + len(t.Data)}}
-		at += len(t.Data)
+		header[e.Name] = map[string]any{"dtype": names[e.DType], "shape": append([]int{}, e.Dims...), "data_offsets": [2]int64{at, at + n}}
+		at += n
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -88,12 +137,36 @@ func Write(w io.Writer, tensors map[string]native.Tensor, metadata map[string]st
 	if _, err := out.Write(text); err != nil {
 		return err
 	}
-	for _, name := range order {
-		if _, err := out.Write(tensors[name].Data); err != nil {
+	for _, e := range entries {
+		if err := e.writeTo(out); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
+}
+
+// writeTo writes the elements and counts their bytes.
+func (e Entry) writeTo(w io.Writer) error {
+	c := &counter{w: w}
+	if err := e.Write(c); err != nil {
+		return err
+	}
+	if n, _ := e.bytes(); c.n != n {
+		return ir.Shapef("tensor %q has written %d bytes; its type has %d", e.Name, c.n, n)
+	}
+	return nil
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+// Write counts the bytes that it passes on.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // Read reads all tensors of a file. Errors are of kind [ErrDamaged] or those of r. The
@@ -121,11 +194,14 @@ func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]
 	}
 	body := data[8+n:]
 	// Memory is allocated only after this check: the tensors do not overlap.
-	if err := checkPlaces(h.places, len(body)); err != nil {
+	if err := checkPlaces(h.places, int64(len(body))); err != nil {
 		return nil, nil, err
 	}
 	tensors = make(map[string]native.Tensor, len(h.places))
 	for _, p := range h.places {
+		if !p.dtype.Valid() {
+			return nil, nil, damaged("tensor %q: unknown element type %q", p.name, p.typeName)
+		}
 		t := native.Tensor{DType: p.dtype, Dims: p.dims, Data: body[p.from:p.to]}
 		if err := t.Check(); err != nil {
 			return nil, nil, damaged("tensor %q: %v", p.name, err)
@@ -137,11 +213,11 @@ func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]
 
 // checkPlaces checks that the tensors cover the body without gap or overlap. It sorts them
 // by offset.
-func checkPlaces(places []place, size int) error {
+func checkPlaces(places []place, size int64) error {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
-	at := 0
+	at := int64(0)
 	for _, p := range places {
 		if p.from != at || p.to < p.from {
 			return damaged("tensor %q has bytes %d to %d; it must start at %d", p.name, p.from, p.to, at)

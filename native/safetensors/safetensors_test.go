@@ -21,7 +21,7 @@ func file(header string, body ...byte) []byte {
 	return append(append(out, header...), body...)
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestReadInvertsWrite(t *testing.T) {
 	tensors := map[string]native.Tensor{
 		"w":     native.Float32s([]float32{1, 2, 3, 4, 5, 6}, 2, 3),
 		"step":  native.Int32(7),
@@ -144,7 +144,7 @@ func TestOverlapsAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 	}
 }
 
-func TestWriteRefusesWhatTheFormatLacks(t *testing.T) {
+func TestWriteRefusesUnsupportedTypes(t *testing.T) {
 	for name, c := range map[string]struct {
 		tensors map[string]native.Tensor
 		kind    error

@@ -18,9 +18,9 @@ func TestGeneratedFileIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestPagesKnowEveryTypeOfWebGPU compares the types that pages declare with the table of
+// TestPagesSupportEveryTypeOfWebGPU compares the types that pages declare with the table of
 // support.
-func TestPagesKnowEveryTypeOfWebGPU(t *testing.T) {
+func TestPagesSupportEveryTypeOfWebGPU(t *testing.T) {
 	const file = "js/src/values/dtype.ts"
 	source, err := os.ReadFile("../../" + file)
 	if err != nil {

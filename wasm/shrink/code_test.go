@@ -62,7 +62,7 @@ func TestForwardJumpsAreDirect(t *testing.T) {
 	f := goFunction(append(append(head,
 		getSP, ifThen, i32(3), setPC, br(3), end, // place 3 is the end of the outermost block
 		i32(1), setPC, br(2), // place 1 that of the next
-		i32(0), setPC, br(2)), // place 0 lies above
+		i32(0), setPC, br(2)), // resume point 0 is above
 		tail...)...)
 	f.straightenJumps()
 	same(t, f, append(append(head, getSP, instr{op: opBrIf, a: 1}, br(0), i32(0), setPC, br(2)), tail...)...)
@@ -84,7 +84,7 @@ func TestUnwindingReturns(t *testing.T) {
 	same(t, f, body...)
 }
 
-func TestNothingComesBehindPanics(t *testing.T) {
+func TestCodeAfterPanicIsDropped(t *testing.T) {
 	behind := []instr{{op: opGlobalGet, a: spGlobal}, {op: opLocalSet, a: spLocal}, ifThen, i32(1), {op: opReturn}, end}
 	call := func(callee int64) []instr { return append([]instr{i32(0), {op: opCall, a: callee}}, behind...) }
 	f := goFunction(slices.Concat(call(7), []instr{nothing}, call(8), call(7), []instr{end})...)
@@ -204,7 +204,7 @@ func TestPlacesInAFrameAreOffsets(t *testing.T) {
 	}
 }
 
-func TestPairsBecomeOne(t *testing.T) {
+func TestPairsAreMerged(t *testing.T) {
 	step := func(n int64) []instr {
 		return []instr{getSP, i32(n), {op: opI32Add}, {op: opLocalTee, a: spLocal}, {op: opGlobalSet, a: spGlobal}}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestMapsThatNothingAsksForAreLeftOut(t *testing.T) {
+func TestUnusedFunctionDataIsDropped(t *testing.T) {
 	r := &record{maps: values{{noValue, 1}, {3, 2}, {0, 4}, {2, 5}, {3, 9}}}
 	asked := r.orderMaps()
 	if want := []int32{0, 3, 2}; !slices.Equal(asked, want) {
@@ -64,7 +64,7 @@ func TestDataOfFunctionsIsPackedByContent(t *testing.T) {
 }
 
 // At each place the collector finds the pointers that it found before, and the stack objects.
-func TestPackedDataSaysTheSame(t *testing.T) {
+func TestPackedDataDecodesToOriginal(t *testing.T) {
 	data, err := os.ReadFile(build(t, program))
 	if err != nil {
 		t.Fatal(err)

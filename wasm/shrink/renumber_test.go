@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestPlacesAreCountedByWhatIsEntered(t *testing.T) {
+func TestResumePointsAreRenumberedByReachableEntries(t *testing.T) {
 	const trap = 77
 	base := baseOf(5)
 	call := func(place, callee int64, unwind instr) []instr {
@@ -34,7 +34,7 @@ func TestPlacesAreCountedByWhatIsEntered(t *testing.T) {
 	}
 }
 
-// Of each call the runtime asks for what tables say of the place behind it.
+// For each call the runtime looks up the return address in its tables.
 func TestRenumberedPlacesHaveTheSameValues(t *testing.T) {
 	data, err := os.ReadFile(build(t, program))
 	if err != nil {
@@ -139,7 +139,7 @@ func TestValuesAreWrittenAsTheyWereRead(t *testing.T) {
 	}
 }
 
-func TestBlocksThatNothingLeavesAreDropped(t *testing.T) {
+func TestBlocksWithoutBranchesAreDropped(t *testing.T) {
 	table := instr{op: opBrTable, labels: []uint32{0, 2}}
 	f := goFunction(loop, block, block, block, getPC, table, end, getSP, instr{op: opBrIf, a: 1}, end, br(1), end, br(0), end, end)
 	f.dropBlocks()

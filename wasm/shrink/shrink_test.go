@@ -12,7 +12,7 @@ import (
 
 // program panics in ways the runtime looks at names and tables for, goes on
 // behind panics and switches of goroutines, calls methods that only tables of
-// types lead to, collects garbage on a deep stack, and says that all went well.
+// types lead to, collects garbage on a deep stack, and prints that all went well.
 const program = `package main
 
 import "runtime"
@@ -40,7 +40,7 @@ func deep(n int, p *[100]int) int {
 	return deep(n-1, q)
 }
 
-// count is left at each of its calls by a panic or a switch of goroutines.
+// count is interrupted at each of its calls by a panic or a switch of goroutines.
 func count(n int, c chan int) (sum int) {
 	defer func() {
 		c <- sum // after the panic: the runtime goes on where count returns
@@ -100,7 +100,7 @@ func main() {
 }
 `
 
-// fatal ends with a panic that nobody catches.
+// fatal ends with an uncaught panic.
 const fatal = `package main
 
 func main() { panic("what went wrong") }
@@ -134,7 +134,7 @@ func TestShrunkProgramRunsAsBefore(t *testing.T) {
 	}
 }
 
-func TestShrunkProgramTellsWhatItPanickedWith(t *testing.T) {
+func TestShrunkProgramPrintsPanicValue(t *testing.T) {
 	module := build(t, fatal)
 	if err := shrinkFile(module); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestNamesOfCompositeTypesAreBlanked(t *testing.T) {
 		}
 		want = append(want, name(flags, text)...)
 	}
-	// What is no name: another length than is stated, and a text in the middle of one.
+	// Not names: a text of another length than is stated, and one within a name.
 	others := append(name(0, "*func(int)\x01"), "as in *func(int) and *[]string"...)
 	memory, want = append(memory, others...), append(want, others...)
 	if blankTypeNames(memory); !bytes.Equal(memory, want) {

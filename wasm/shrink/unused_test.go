@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFunctionsThatNothingLeadsToAreDropped(t *testing.T) {
+func TestUnreachableFunctionsAreDropped(t *testing.T) {
 	const imports = 3
 	body := func(i ...instr) []byte { return (&function{body: append(i, instr{op: opEnd})}).write() }
 	leaf := body(instr{op: opDrop})
@@ -54,7 +54,7 @@ func TestFunctionsThatNothingLeadsToAreDropped(t *testing.T) {
 	}
 }
 
-func TestTheRuntimeIsReplacedWhereItHasNothingToDo(t *testing.T) {
+func TestUnusedRuntimeFunctionsAreReplaced(t *testing.T) {
 	names := []string{"main.main", "runtime.traceback", "runtime.traceLocker.GoPark", "runtime.traceLocker.ok", "runtime.mProf_Malloc", "runtime.saveAncestors"}
 	check := func(names []string, want ...[]byte) {
 		t.Helper()

@@ -1,4 +1,4 @@
-// Package clitest is what the tests of the demos on the command line share.
+// Package clitest has helpers for tests of the demos on the command line.
 package clitest
 
 import "bytes"

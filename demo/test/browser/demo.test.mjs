@@ -159,7 +159,7 @@ test('the learning rate, and a step, create nothing; the WGSL shown is the WGSL 
       return original.call(this, descriptor);
     };
   };
-  const page = await openDemo(t, server, { path: '/?worker=off', init: [countGPU, recordShaders] });
+  const page = await openDemo(t, server, { path: '/digits.html?worker=off', init: [countGPU, recordShaders] });
   await page.click('#train');
   await stepsOf(page, 6);
   const { counts, live } = await page.evaluate(async () => {
@@ -197,9 +197,10 @@ test('the learning rate, and a step, create nothing; the WGSL shown is the WGSL 
 
 test('the same seed gives the losses of the meaning', async (t) => {
   const page = await openDemo(t, server);
-  for (const [model, steps] of [['mlp', 50], ['cnn', 50]]) {
+  // More steps of the CNN, whose steps are slow here, are those of curves.test.mjs.
+  for (const [model, steps] of [['mlp', 50], ['cnn', 15]]) {
     const losses = await page.evaluate(async ([name, n, { rate, seed }]) => {
-      const [{ DigitEngine, open }, { loadDigits }] = await Promise.all([import('/digit-engine.js'), import('/digits.js')]);
+      const [{ DigitEngine, open }, { loadDigits }] = await Promise.all([import('/digit-engine.js'), import('/digit-data.js')]);
       const { program } = await open(name, 'gpu'), engine = new DigitEngine(program, name, await loadDigits()), all = [];
       engine.rate = rate;
       await engine.reset(seed);
@@ -313,7 +314,7 @@ test('weights are saved and loaded, by keyboard where there is one', async (t) =
   assert.deepEqual(page.problems, []);
 });
 
-/** Files that are no weights of the MLP, made of one that is: what is wrong with each, and what the page says. */
+/** Invalid files of the MLP's weights, made from a valid one: the fault of each, and the page's message. */
 const damaged = [
   ['empty', /cut short/], ['cut', /cut short|does not fit/], ['noise', /cut short/],
   ['without w2', /w2 is missing/], ['with another', /has no w9/], ['turned', /w1 is f32\[128,64\], not f32\[64,128\]/],

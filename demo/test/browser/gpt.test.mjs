@@ -13,7 +13,7 @@ after(() => server.close());
 
 const textOf = (page, id) => page.locator(`#${id}`).textContent();
 
-/** Waits until a sample was written after so many steps. */
+/** Waits until a sample was written after the given number of steps. */
 const sampleOf = (page, steps) => page.waitForFunction((least) => Number(/\d[\d,]*/.exec(document.getElementById('sample-text').textContent)?.[0].replaceAll(',', '') ?? -1) >= least, steps, { timeout: 120_000, polling: 50 });
 
 /** Waits until the text held out was measured after the first step. */

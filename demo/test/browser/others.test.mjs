@@ -41,7 +41,7 @@ async function train(t, name, module, webgpu) {
   return value;
 }
 
-const digits = visiting('', {
+const digits = visiting('digits.html', {
   enough: "(best = Math.max(best ?? 0, parseFloat(text('accuracy')))) >= 94",
   report: "verdict: text('verdict')",
 });

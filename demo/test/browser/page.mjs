@@ -5,7 +5,7 @@ import { openChromium, plainHost } from '../../../js/test/rig/chromium.mjs';
 import { serve } from '../../../js/test/rig/serve.mjs';
 import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 
-/** Where tests leave screenshots, for people. */
+/** The folder in which tests save screenshots. */
 export const shots = new URL('../../../build/demo/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 
@@ -17,7 +17,7 @@ export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plain
  * @param {{path?: string, init?: (() => void)[], prepare?: (page) => unknown}} options and those of
  *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens
  */
-export async function openDemo(t, server, { path = '/', init = [], prepare, ...options } = {}) {
+export async function openDemo(t, server, { path = '/digits.html', init = [], prepare, ...options } = {}) {
   const browser = await openChromium(options);
   t.after(() => browser.close());
   const page = await browser.open();
@@ -69,12 +69,13 @@ export async function draw(page, strokes) {
 }
 
 /** How many pixels of a canvas have another colour than its corner: 0 for a blank one. */
-export const inked = (page, id) => page.evaluate((name) => {
-  const canvas = document.getElementById(name), { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+export const inkOf = (locator) => locator.evaluate((canvas) => {
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   let different = 0;
   for (let i = 0; i < data.length; i += 4) different += [0, 1, 2, 3].some((c) => Math.abs(data[i + c] - data[c]) > 24);
   return different;
-}, id);
+});
+export const inked = (page, id) => inkOf(page.locator(`#${id}`));
 
 /** How many pixels of a canvas are close to a colour of the style sheet. */
 export const colored = (page, id, property) => page.evaluate(([name, variable]) => {

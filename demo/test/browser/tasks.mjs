@@ -1,5 +1,5 @@
 // How long the tasks of a page's main thread are, in time that the thread itself was running:
-// on a busy machine the clock on the wall says more about the neighbours.
+// on a busy machine wall time depends on other processes.
 
 /** Begins to trace a page. */
 export async function traceTasks(page) {

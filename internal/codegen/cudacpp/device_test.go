@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/native/backendtest"
 )
 
-func TestGPUComputesWhatPlainLoopsDo(t *testing.T) {
+func TestGPUKernelsEqualPlainLoops(t *testing.T) {
 	gpu := open(t)
 	for _, c := range slices.Concat(kerneltest.Cases(), kerneltest.Wide(), kerneltest.AtomicFloats(), kerneltest.Relays(), kerneltest.Products(), kerneltest.HalfProducts()) {
 		t.Run(c.Kernel.Name, func(t *testing.T) {

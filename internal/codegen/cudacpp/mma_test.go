@@ -27,7 +27,7 @@ func multiplying() map[string]plan.Target {
 }
 
 // TestClangAcceptsMultiplyAdds compiles products and attention by multiply-adds of each
-// type, with operands as they lie and turned.
+// type, with operands as stored and transposed.
 func TestClangAcceptsMultiplyAdds(t *testing.T) {
 	for name, target := range multiplying() {
 		for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
@@ -58,7 +58,7 @@ func TestClangAcceptsMultiplyAdds(t *testing.T) {
 }
 
 // TestClangAcceptsPipelinedProducts compiles large products of f32 in f32, whose operands are
-// copied as they lie and turned.
+// copied as stored and transposed.
 func TestClangAcceptsPipelinedProducts(t *testing.T) {
 	target := multiplying()["warp groups"]
 	target.TF32 = false
@@ -92,12 +92,12 @@ func heads(b *ir.Builder, d ir.DType, name string) ir.Value {
 	return b.Input(name, d, ir.Dims(64, 512, 64)...)
 }
 
-// product is one of two matrices, each stored as it is or turned.
+// product is one of two matrices, each as stored or transposed.
 func product(b *ir.Builder, d ir.DType, name, layout string) ir.Value {
 	return squares(b, d, 1024, name, layout)
 }
 
-// squares is the product of two matrices of n×n, each stored as it is or turned.
+// squares is the product of two matrices of n×n, each as stored or transposed.
 func squares(b *ir.Builder, d ir.DType, n int, name, layout string) ir.Value {
 	x, y := b.Input("x"+name, d, ir.Dims(n, n)...), b.Input("y"+name, d, ir.Dims(n, n)...)
 	if layout[0] == 't' {
@@ -109,8 +109,8 @@ func squares(b *ir.Builder, d ir.DType, n int, name, layout string) ir.Value {
 	return ops.MatMul(b, x, y)
 }
 
-// checkMultiplyAdds compiles the kernels of a graph, of which some of products and so many
-// of attention have the multiply-adds of the target.
+// checkMultiplyAdds compiles the kernels of a graph, of which the given number
+// of products and of attention have the multiply-adds of the target.
 func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})

@@ -58,8 +58,8 @@ func TestMoreValuesThanRegisters(t *testing.T) {
 	})
 }
 
-// TestRunningValuesLeaveOutLanesThatDoNotCount has other numbers in the masked lanes.
-func TestRunningValuesLeaveOutLanesThatDoNotCount(t *testing.T) {
+// TestScansIgnoreMaskedLanes has other numbers in the masked lanes.
+func TestScansIgnoreMaskedLanes(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		for n := 1; n <= 3*MaxLanes; n++ {
 			k := &Kernel{}

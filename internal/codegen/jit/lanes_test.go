@@ -145,8 +145,8 @@ func TestFunctionsKeepTheirErrorBounds(t *testing.T) {
 	})
 }
 
-// TestLanesAreWhatTheirExpressionsSay compares bit by bit, except the bits of NaN.
-func TestLanesAreWhatTheirExpressionsSay(t *testing.T) {
+// TestLanesEqualScalarEvaluation compares bit by bit, except the bits of NaN.
+func TestLanesEqualScalarEvaluation(t *testing.T) {
 	const n = 3008
 	everyLevel(t, func(t *testing.T) {
 		for k, o := range Operations() {

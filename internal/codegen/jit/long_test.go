@@ -64,9 +64,9 @@ func longValue(d dtype.DType, bits uint64) scalar.Value {
 	return scalar.Value{I: int64(bits)}
 }
 
-// TestLongLanesAreWhatTheirExpressionsSay compares every operation on numbers of 64 bits
+// TestLongLanesEqualScalarEvaluation compares every operation on numbers of 64 bits
 // with the evaluator of package scalar, by the bits.
-func TestLongLanesAreWhatTheirExpressionsSay(t *testing.T) {
+func TestLongLanesEqualScalarEvaluation(t *testing.T) {
 	const n = 4096
 	everyLevel(t, func(t *testing.T) {
 		for _, o := range LongOperations() {

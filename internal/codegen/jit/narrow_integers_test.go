@@ -30,9 +30,9 @@ func narrowOperations(t dtype.DType) []Operation {
 	return append(out, Operation{scalar.OpConvert, dtype.Bool, t})
 }
 
-// TestNarrowIntegersAreAsTheirExpressionsSay compares all pairs of 8-bit integers, many of 16
+// TestNarrowIntegersEqualScalarEvaluation compares all pairs of 8-bit integers, many of 16
 // bits, and booleans, from memory to memory, with the evaluator of package scalar.
-func TestNarrowIntegersAreAsTheirExpressionsSay(t *testing.T) {
+func TestNarrowIntegersEqualScalarEvaluation(t *testing.T) {
 	const n = 1 << 16
 	everyLevel(t, func(t *testing.T) {
 		for _, d := range []dtype.DType{dtype.I8, dtype.U8, dtype.I16, dtype.U16} {

@@ -32,7 +32,7 @@ kernel void k_fault(
 
 // What the software device watches for, each in a kernel that does it: a test that passes
 // on it has done none of it.
-func TestTheSoftwareDeviceTellsWhatKernelsDoWrong(t *testing.T) {
+func TestSoftwareDeviceFindsFaultsOfKernels(t *testing.T) {
 	software.Install(t, true)
 	d, err := driver.Open()
 	must(t, err)
@@ -62,7 +62,7 @@ func TestTheSoftwareDeviceTellsWhatKernelsDoWrong(t *testing.T) {
 	}
 }
 
-// fault runs a kernel on 64 threes and returns what the device says.
+// fault runs a kernel on 64 threes and returns the device's error.
 func fault(t *testing.T, d *driver.Device, source string) error {
 	f, err := d.Compile(source, "k_fault")
 	must(t, err)
@@ -91,7 +91,7 @@ func fault(t *testing.T, d *driver.Device, source string) error {
 }
 
 // A pointer keeps to its address space, as Apple's compiler demands.
-func TestClangTellsAddressSpacesApart(t *testing.T) {
+func TestClangDistinguishesAddressSpaces(t *testing.T) {
 	for name, body := range map[string]string{
 		"a threadgroup's as a thread's": "thread float *q = &s[0];\n  x[i] = *q;",
 		"a device's as a threadgroup's": "threadgroup float *q = x;\n  x[i] = *q;",

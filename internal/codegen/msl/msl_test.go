@@ -48,9 +48,9 @@ func portable() []*kerneltest.Case {
 	return slices.Concat(kerneltest.Cases(), wide, kerneltest.Half(), []*kerneltest.Case{kerneltest.Shuffled(0)})
 }
 
-// The address spaces of Metal are those of OpenCL, so clang can tell a pointer that
+// The address spaces of Metal are those of OpenCL, so clang finds a pointer that
 // leaves its own.
-func TestGoldenKernelsKeepToTheirAddressSpaces(t *testing.T) {
+func TestGoldenKernelsRespectAddressSpaces(t *testing.T) {
 	for _, c := range golden(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestFragmentsOfBF16NeedBFloat(t *testing.T) {
 	}
 }
 
-// Metal adds floats by atomics on some devices only, so no kernel asks for it.
+// Metal adds floats by atomics on some devices only, so no kernel uses it.
 func TestAtomicFloatsAreRefused(t *testing.T) {
 	for _, c := range kerneltest.AtomicFloats() {
 		_, err := msl.Printer{}.Print(c.Kernel)

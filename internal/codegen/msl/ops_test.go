@@ -20,9 +20,9 @@ import (
 	"github.com/rlx-go/rlx/native/metal"
 )
 
-// TestKernelsOfAllOpsKeepToTheirAddressSpaces has clang take the kernels of every sample of
+// TestOpKernelsRespectAddressSpaces has clang take the kernels of every sample of
 // every op that Metal has types for.
-func TestKernelsOfAllOpsKeepToTheirAddressSpaces(t *testing.T) {
+func TestOpKernelsRespectAddressSpaces(t *testing.T) {
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if d.Samples == nil {
@@ -46,9 +46,9 @@ func TestKernelsOfAllOpsKeepToTheirAddressSpaces(t *testing.T) {
 	}
 }
 
-// TestKernelsOfTrainingStepsKeepToTheirAddressSpaces does the same with whole models, whose
+// TestTrainingKernelsRespectAddressSpaces does the same with whole models, whose
 // products are wide enough for fragments.
-func TestKernelsOfTrainingStepsKeepToTheirAddressSpaces(t *testing.T) {
+func TestTrainingKernelsRespectAddressSpaces(t *testing.T) {
 	for name, model := range map[string]func() (*ir.Graph, error){
 		"MLP": func() (*ir.Graph, error) { return irtest.MLP(128, 784, 512, 512, 10) },
 		"GPT": irtest.GPT{Vocab: 65, Context: 64, Width: 128, Heads: 4, Blocks: 2, Batch: 12}.Loss,
@@ -68,9 +68,9 @@ func TestKernelsOfTrainingStepsKeepToTheirAddressSpaces(t *testing.T) {
 	}
 }
 
-// TestKernelsOfAttentionKeepToTheirAddressSpaces does the same with attention whose scores
+// TestAttentionKernelsRespectAddressSpaces does the same with attention whose scores
 // are not kept.
-func TestKernelsOfAttentionKeepToTheirAddressSpaces(t *testing.T) {
+func TestAttentionKernelsRespectAddressSpaces(t *testing.T) {
 	target := newest()
 	target.ScoreBytes = 1
 	var batch cuda.Batch

@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/internal/metal/software"
 )
 
-func TestGoldenKernelsComputeWhatPlainLoopsDo(t *testing.T) {
+func TestGoldenKernelsEqualPlainLoops(t *testing.T) {
 	software.Install(t, true)
 	d, err := driver.Open()
 	must(t, err)
@@ -82,9 +82,9 @@ func finish(t *testing.T, d *driver.Device, list *driver.List) {
 	}
 }
 
-// A dispatch whose grid lies in memory runs as many groups as that says when its turn
-// comes, and none where it says 0.
-func TestAGridInMemorySaysHowManyGroupsRun(t *testing.T) {
+// A dispatch with an indirect grid runs the number of groups that is in memory when it
+// starts, and none if that is 0.
+func TestIndirectGridLimitsWorkgroups(t *testing.T) {
 	software.Install(t, true)
 	d, err := driver.Open()
 	must(t, err)

@@ -90,7 +90,7 @@ const (
 	callSine   = "\x10\x04"
 )
 
-func TestLanesWhereTypesHaveVectors(t *testing.T) {
+func TestVectorizedTypes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		k     *loop.Kernel
@@ -151,7 +151,7 @@ func TestFunctionsOfDoublesAreThoseOfMath(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestUnsupportedKernelsAreRefused(t *testing.T) {
 	wide := scaled(dtype.F32, 8, double)
 	wide.Workgroup[0] = 64
 	for _, c := range []struct {

@@ -33,7 +33,7 @@ func TestTintAcceptsGoldenShaders(t *testing.T) {
 	}
 }
 
-// request is what check/run.mjs reads.
+// request is the input of check/run.mjs.
 type request struct {
 	Source   string  `json:"source"`
 	Groups   [3]int  `json:"groups"`
@@ -47,7 +47,7 @@ type array struct {
 	Write bool   `json:"write"`
 }
 
-func TestShadersComputeOnDawnWhatPlainLoopsDo(t *testing.T) {
+func TestShadersOnDawnEqualPlainLoops(t *testing.T) {
 	t.Run("lavapipe", func(t *testing.T) {
 		testDawn(t, "lavapipe", slices.Concat(kerneltest.Cases(), kerneltest.Half(), kerneltest.AtomicFloats(), []*kerneltest.Case{kerneltest.Shuffled(8)}))
 	})

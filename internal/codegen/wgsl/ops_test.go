@@ -51,7 +51,7 @@ func tintAcceptsAllOps(t *testing.T, target plan.Target) {
 }
 
 // The product of a linear layer, with what follows it, is in subgroup matrices where a
-// device has them, and the plan asks for these.
+// device has them, and the plan requires these.
 func TestTintAcceptsProductsInSubgroupMatrices(t *testing.T) {
 	g, err := ir.Build("linear", func(b *ir.Builder) {
 		x, w := b.Input("x", ir.F32, ir.Dims(512, 300)...), b.Input("w", ir.F32, ir.Dims(300, 256)...)

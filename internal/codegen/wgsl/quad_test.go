@@ -38,7 +38,7 @@ func numbers(t dtype.DType, names ...string) (list []s.Expr) {
 	return list
 }
 
-// TestSumsWrittenAsVectors has four sums that become a vector, and what keeps them apart.
+// TestSumsWrittenAsVectors has four sums that become a vector, and cases in which they do not.
 func TestSumsWrittenAsVectors(t *testing.T) {
 	f := func(name string) s.Expr { return s.FreeVar(name, dtype.F32) }
 	assign := func(name string, value s.Expr) loop.Stmt { return &loop.Assign{Name: name, Value: value} }
@@ -122,8 +122,8 @@ func TestSumsWrittenAsVectors(t *testing.T) {
 	}
 }
 
-// TestSumsOfOtherTypesStayApart has sums of f16: what is known of vectors is known of f32.
-func TestSumsOfOtherTypesStayApart(t *testing.T) {
+// TestSumsOfOtherTypesAreNotMerged has sums of f16: only those of f32 are merged into vectors.
+func TestSumsOfOtherTypesAreNotMerged(t *testing.T) {
 	var define, body []loop.Stmt
 	for _, j := range "0123" {
 		sum, x := "c"+string(j), numbers(dtype.F16, "a0", "b"+string(j))

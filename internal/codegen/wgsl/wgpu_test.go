@@ -133,7 +133,7 @@ func (r wgpuRun) run(c *kerneltest.Case, source string) [][]float64 {
 	return got
 }
 
-func TestShadersComputeOnWgpuWhatPlainLoopsDo(t *testing.T) {
+func TestShadersOnWgpuEqualPlainLoops(t *testing.T) {
 	device := wgpuDevice(t)
 	for _, c := range append(kerneltest.Cases(), kerneltest.AtomicFloats()...) {
 		if c.Kernel.Subgroup != [2]int{} {

@@ -11,7 +11,7 @@ import (
 
 const opCounted ir.Op = "test.counted"
 
-var written int // how often the lowering of opCounted was asked
+var written int // how often the lowering of opCounted was called
 
 func init() {
 	if err := ir.Register(&ir.Def{

@@ -24,9 +24,9 @@ func inPairs(a *ir.Array) *ir.Array {
 	return out
 }
 
-// TestPairsComputeWhatComplexNumbersDo takes all samples of ops with complex
+// TestPairsEqualComplexArithmetic takes all samples of ops with complex
 // operands or results.
-func TestPairsComputeWhatComplexNumbersDo(t *testing.T) {
+func TestPairsEqualComplexArithmetic(t *testing.T) {
 	checked := map[ir.Op]bool{}
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)

@@ -35,8 +35,8 @@ func mixed(t *testing.T, half ir.DType, f func(b *ir.Builder)) *ir.Graph {
 	return g
 }
 
-// TestMixedIsWhatOneWouldWrite compares with the same graph written by hand.
-func TestMixedIsWhatOneWouldWrite(t *testing.T) {
+// TestMixedEqualsHandWrittenGraph compares with the same graph written by hand.
+func TestMixedEqualsHandWrittenGraph(t *testing.T) {
 	graph := func(name string, wide, narrow func(b *ir.Builder, x ir.Value) ir.Value) func(b *ir.Builder) {
 		return func(b *ir.Builder) {
 			x, w := b.Input("x", ir.F32, ir.Dims(3, 4)...), b.Param("w", ir.F32, ir.Dims(4, 4)...)
@@ -103,7 +103,7 @@ func eachNode(g *ir.Graph, f func(n *ir.Node)) {
 
 // TestMixedTrainingStepRoundsEachWeightOnce looks at a whole step of a language
 // model: all products are in half, forward and backward, every weight is rounded
-// once, and what is kept between steps is f32.
+// once, and states are f32.
 func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
 	loss, err := irtest.GPT{Vocab: 11, Context: 4, Width: 8, Heads: 2, Blocks: 2, Batch: 2}.Loss()
 	if err != nil {
@@ -148,7 +148,7 @@ func TestMixedTrainingStepRoundsEachWeightOnce(t *testing.T) {
 }
 
 // TestMixedProductsRoundAndSumAsStated has a product whose value f16 and bf16
-// tell apart from f32: closed forms.
+// distinguish from f32: closed forms.
 func TestMixedProductsRoundAndSumAsStated(t *testing.T) {
 	x := []float64{1 + 0x1p-9, 1, 1, 1}
 	for half, want := range map[ir.DType]float64{
@@ -185,10 +185,10 @@ func TestMixedRefusesOtherTypes(t *testing.T) {
 	}
 }
 
-// TestMixedSumsWhatProductsTake has a layer's gradient: that of the bias adds up the
-// rounded elements that the gradient of the weights is made of, 1 + 2⁻⁹ in bf16 being
-// 1. What is there already, or is taken by something else too, is summed as it is.
-func TestMixedSumsWhatProductsTake(t *testing.T) {
+// TestMixedSumsOperandsOfProducts has a layer's gradient: that of the bias sums the
+// rounded elements that the gradient of the weights multiplies, 1 + 2⁻⁹ in bf16 being
+// 1. A value that is stored anyway, or has another user, is summed unrounded.
+func TestMixedSumsOperandsOfProducts(t *testing.T) {
 	x := []float64{1 + 0x1p-9, 1, 1, 1}
 	g := mixed(t, ir.BF16, func(b *ir.Builder) {
 		v := b.Input("x", ir.F32, ir.Dims(1, 4)...)

@@ -42,8 +42,8 @@ func readArchive(t *testing.T, path string) []section {
 
 // An archive holds cases for the pass it is named after: the graph before, in
 // a section with the name of the case, and the graph after, in a section
-// "after". What passes leave behind for dce is swept away.
-func TestPassesDoAsInTestdata(t *testing.T) {
+// "after". Dead nodes that passes leave to dce are removed.
+func TestPassesMatchTestdata(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no testdata", err)
@@ -204,7 +204,7 @@ func TestEveryPassOfTheTableHasTestdata(t *testing.T) {
 	}
 }
 
-func TestOrderOfTheTableHoldsItsReasons(t *testing.T) {
+func TestOrderOfPassesFollowsItsReasons(t *testing.T) {
 	if err := checkOrder(table()); err != nil {
 		t.Error(err)
 	}

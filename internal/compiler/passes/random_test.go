@@ -67,7 +67,7 @@ func difference(got, want *ir.Array) int {
 }
 
 // The text form of graphs as they come must be read back to the same graph.
-func TestRandomGraphsGoThroughTheirText(t *testing.T) {
+func TestRandomGraphsRoundTripThroughText(t *testing.T) {
 	for seed := range uint64(100) {
 		g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 2)), 20)
 		again, err := ir.Parse(g.String())

@@ -49,7 +49,7 @@ func boxKernel(p *plan.Plan) *plan.Kernel { return &p.Kernels[len(p.Kernels)-1] 
 
 func boxOf(p *plan.Plan) *plan.TensorMap { return &boxKernel(p).TensorMaps[0] }
 
-func TestRulesOfBoxes(t *testing.T) { rulesHold(t, boxing, boxCases) }
+func TestRulesOfTensorMaps(t *testing.T) { rulesHold(t, boxing, boxCases) }
 
 func TestPlansWithBoxesInFiles(t *testing.T) {
 	b := readBack(t, boxing())
@@ -64,7 +64,7 @@ func TestPlansWithBoxesInFiles(t *testing.T) {
 }
 
 // The boxes of kernels go into the plan, with the numbers of their storage arrays.
-func TestProductsOfWarpGroupsHaveBoxes(t *testing.T) {
+func TestProductsOfWarpGroupsHaveTensorMaps(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x, y := b.Input("x", ir.BF16, ir.Dims(1024, 512)...), b.Input("y", ir.BF16, ir.Dims(512, 1024)...)
 		b.Output("z", ops.MatMul(b, x, y))

@@ -79,7 +79,7 @@ func TestPlansWithCallsInFiles(t *testing.T) {
 }
 
 // Under a condition everything is a kernel, which can be held back.
-func TestNothingIsCalledUnderACondition(t *testing.T) {
+func TestRoutinesAreNotConditional(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(8, 8)...)
 		below := func(b *ir.Builder, _, c []ir.Value) ir.Value {

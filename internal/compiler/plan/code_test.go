@@ -127,9 +127,9 @@ func TestRulesOfCode(t *testing.T) {
 	rulesHold(t, func() *plan.Plan { p, _ := coded(); return p }, codeCases)
 }
 
-// TestModulesThatAreChangedAreReadSoon changes bytes of a module: whatever they are, the plan
+// TestModifiedModulesDecodeQuickly changes bytes of a module: for any change, the plan
 // is right or breaks the rule.
-func TestModulesThatAreChangedAreReadSoon(t *testing.T) {
+func TestModifiedModulesDecodeQuickly(t *testing.T) {
 	p, _ := coded()
 	whole := p.Code
 	random := rand.New(rand.NewPCG(1, 2))

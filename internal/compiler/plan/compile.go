@@ -32,6 +32,27 @@ func Compile(m *ir.Module, t Target, pr Printer) (*Plan, error) {
 type Printed struct {
 	*loop.Kernel
 	Draft *loop.Kernel
+	// Written reports for each storage array whether the kernel stores to it. The access of an array
+	// may be wider: it is that of its buffer.
+	Written []bool
+}
+
+// Partitions returns the fusion groups of each entry of a module on a target. The errors are those
+// of [Compile].
+func Partitions(m *ir.Module, t Target, pr Printer) ([]*fusion.Partition, error) {
+	if m == nil || pr == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no module or no printer given")
+	}
+	c := newCompiler(m, t, pr)
+	var out []*fusion.Partition
+	for _, e := range m.Entries {
+		p, err := c.fuse(e)
+		if err != nil {
+			return nil, format.Errorf("entry %q of module %q: %w", e.Name, m.Name, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // CompileKernels is [Compile] that also returns the kernels in the loop IR, in the

@@ -21,7 +21,7 @@ type Launch struct {
 const registerBytes = 16
 
 // Launches returns the launches of kernels of a module's first entry, but for those that are
-// bundles of small maps. Those in loops stand once.
+// bundles of small maps. Those in loops count once.
 func Launches(m *ir.Module, t Target, pr Printer) ([]Launch, error) {
 	c := newCompiler(m, t, pr)
 	p, err := c.fuse(m.Entries[0])

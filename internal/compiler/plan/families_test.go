@@ -164,10 +164,10 @@ const (
 	fewWorkgroups  = "not split, which is to be mended"
 )
 
-// TestFamiliesKeepToTheFloor predicts for each launch of a training step how long memory and
-// waiting for it take with the workgroups that it has, beside the floor: its bytes at full
-// bandwidth and a launch. One that leaves most of a device idle is named here with a reason.
-func TestFamiliesKeepToTheFloor(t *testing.T) {
+// TestFamiliesMeetTheMemoryFloor estimates for each launch of a training step how long memory traffic and
+// latency take with the workgroups that it has, and compares with the floor: its bytes at full
+// bandwidth and a launch. A launch that keeps most of a device idle is listed here with a reason.
+func TestFamiliesMeetTheMemoryFloor(t *testing.T) {
 	var table strings.Builder
 	for _, target := range familyTargets {
 		for _, f := range allFamilies() {

@@ -74,7 +74,7 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	readBack(t, p)
 }
 
-func TestDraftsOfKernelsThatAreNotThere(t *testing.T) {
+func TestDraftsOfMissingKernels(t *testing.T) {
 	b := encoded(t, plantest.Drafted())
 	at := after(b, "DRFT", 20)
 	for _, kernel := range []uint32{7, 1<<32 - 1} {
@@ -223,7 +223,7 @@ func TestRequirementsAreMet(t *testing.T) {
 }
 
 // FuzzDecode gives the decoder files with a right header, so that what is
-// behind the checksum is reached. Whatever is accepted must be encodable and
+// behind the checksum is reached. Every accepted file must be encodable and
 // decode to the same again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})

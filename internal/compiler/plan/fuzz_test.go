@@ -19,7 +19,7 @@ var kinds = []error{ir.ErrUnsupported, ir.ErrShape, ir.ErrDType, ir.ErrAttr, ir.
 
 // FuzzCompile takes graphs as no constructor would make them: those of all ops with a
 // number changed. Compiling gives a plan that is valid, or an error that blames the graph:
-// never a panic, and never an error that stands for one in the compiler. It makes some 200
+// never a panic, and never an error that reports one in the compiler. It makes some 200
 // executions a second: a compilation takes milliseconds, and some hundred where it prints
 // the kernels of a factorisation.
 func FuzzCompile(f *testing.F) {

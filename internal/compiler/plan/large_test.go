@@ -85,10 +85,10 @@ var large = map[string]func(n int) *plan.Plan{
 	},
 }
 
-// TestLargePlansAreReadSoon reads files whose checks took from 8 to 23 seconds
+// TestLargePlansDecodeQuickly reads files whose checks took from 8 to 23 seconds
 // when they went pair by pair; now they take a twentieth of what is allowed
 // here, even where other tests run beside.
-func TestLargePlansAreReadSoon(t *testing.T) {
+func TestLargePlansDecodeQuickly(t *testing.T) {
 	for name, of := range large {
 		file := encodedAnyway(of(80_000))
 		begun := time.Now()

@@ -20,10 +20,10 @@ type textPrinter struct{}
 func (textPrinter) Dialect() dtype.Dialect               { return dtype.WGSL }
 func (textPrinter) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
-// TestMemoryOfRandomGraphsHoldsWhatIsRead follows the steps of plans and keeps
-// for every place the tensor that was written there last. What a kernel reads,
-// and what is given out in the end, must still be there.
-func TestMemoryOfRandomGraphsHoldsWhatIsRead(t *testing.T) {
+// TestMemoryOfRandomGraphsKeepsLiveValues follows the steps of plans and keeps
+// for every place the tensor that was written there last. Operands of kernels
+// and results must not be overwritten before they are read.
+func TestMemoryOfRandomGraphsKeepsLiveValues(t *testing.T) {
 	steps := 0
 	for seed := range uint64(300) {
 		g, _ := irtest.RandomGraph(rand.New(rand.NewPCG(seed, 7)), 3+int(seed)%60)
@@ -71,7 +71,7 @@ func compileEntry(t *testing.T, g *ir.Graph, target Target) *entryCompiler {
 	return ec
 }
 
-// memory knows what lies where, in rows of RowBytes.
+// memory records which tensor occupies which row of RowBytes.
 type memory struct {
 	ec     *entryCompiler
 	owner  map[place]*fusion.Tensor
@@ -123,7 +123,7 @@ func (m *memory) read(by string, t *fusion.Tensor) {
 }
 
 // follow runs steps inside depth loops, those of a repeat two or three times:
-// that shows what one iteration leaves to the next, and where the last one leaves
+// that shows what one iteration passes to the next, and where the last one stores
 // its results.
 func (m *memory) follow(steps []Step, depth int) {
 	for _, s := range steps {
@@ -250,9 +250,9 @@ func randomPlan(t *testing.T, seed uint64) []byte {
 	return file
 }
 
-// TestWhatAnI32DoesNotCountHasABufferOfItsOwn: tensors that share a buffer may share a
+// TestTensorsBeyondI32HaveTheirOwnBuffer: tensors that share a buffer may share a
 // binding, in which indices are of 32 bits.
-func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
+func TestTensorsBeyondI32HaveTheirOwnBuffer(t *testing.T) {
 	const word = WordBytes
 	most := capacity{tensor: 64 * word * RowBytes, buffer: 16 * word * RowBytes}
 	tensor := func(rows int) *fusion.Tensor {
@@ -283,7 +283,7 @@ func TestWhatAnI32DoesNotCountHasABufferOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestPlacesOfThePastAreForgotten holds what is searched for room to what may be in use: of
+// TestPlacesOfThePastAreForgotten checks that the search for space is limited to live ranges: of
 // many short lives in a row, and one that spans them all, few are left.
 func TestPlacesOfThePastAreForgotten(t *testing.T) {
 	a := liveRangeAllocator{p: &Plan{}, capacity: capacity{1 << 20, 1 << 20}, blocks: map[int][]block{}}
@@ -306,7 +306,7 @@ func TestPlacesOfThePastAreForgotten(t *testing.T) {
 }
 
 // TestLivingValuesDoNotShareMemory places values of random sizes and lifetimes in the order in
-// which they come to life: no two that live at the same time lie over each other.
+// which they become live: no two that are live at the same time overlap.
 func TestLivingValuesDoNotShareMemory(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -11,9 +11,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestWhatATargetCannotRunIsRefused compiles graphs that are right in
-// themselves. The error has a kind and says what is in the way.
-func TestWhatATargetCannotRunIsRefused(t *testing.T) {
+// TestUnsupportedOpsAreRefused compiles graphs that are right in
+// themselves. The error has a kind and names the reason.
+func TestUnsupportedOpsAreRefused(t *testing.T) {
 	sineOf := func(d ir.DType, dims ...ir.Dim) func(*ir.Builder) {
 		return func(b *ir.Builder) { b.Output("y", ops.Sin(b, b.Input("x", d, dims...))) }
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan/plantest"
 )
 
-// sharedFile is what this package and js/test/plan.test.mjs both run: plan
-// files and what is to be said of them. `make golden` writes it.
+// sharedFile has the cases that this package and js/test/plan.test.mjs both run: plan
+// files and their expected errors. `make golden` writes it.
 const sharedFile = "testdata/cases.json"
 
 // shared is the content of that file.
@@ -151,8 +151,8 @@ func short() *plan.Plan {
 	return p
 }
 
-// narrow says that an int has 32 bits: a reader then refuses numbers that it does not
-// hold by rule 4, [numbersRule], before it comes to what else is wrong with them.
+// narrow reports that an int has 32 bits: a reader then refuses numbers that it does not
+// hold by rule 4, [numbersRule], before it checks them for other faults.
 const (
 	narrow      = strconv.IntSize == 32
 	numbersRule = 4
@@ -194,7 +194,7 @@ func sharedCases(t *testing.T) (base []byte, cases []sharedCase, seeds [][]byte)
 	return base, cases, seeds
 }
 
-// verdict returns what Decode says of a file: the kind of the error and the
+// verdict returns the error of Decode for a file: its kind and the
 // number of its rule.
 func verdict(t testing.TB, file []byte) (kind string, rule int) {
 	_, err := plan.Decode(file)

@@ -248,6 +248,17 @@ func withAccess(of *loop.Kernel, access string) *loop.Kernel {
 	return &k
 }
 
+// stores returns which storage arrays a kernel as it was scheduled stores to.
+func stores(k *loop.Kernel) []bool {
+	var out []bool
+	for _, a := range k.Arrays {
+		if a.Space == loop.Storage {
+			out = append(out, a.Access != loop.Read)
+		}
+	}
+	return out
+}
+
 // kernel prints a kernel, unless it is known, and returns its index. Kernels with
 // equal text and access are shared.
 func (c *entryCompiler) kernel(key kernelKey) (int, error) {
@@ -258,7 +269,7 @@ func (c *entryCompiler) kernel(key kernelKey) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, text := Printed{Kernel: k}, key.access+source // binary code does not contain the access
+	p, text := Printed{Kernel: k, Written: stores(key.kernel)}, key.access+source // binary code does not contain the access
 	draft := ""
 	if key.draft != nil {
 		if p.Draft, draft, err = c.print(key.draft, key.access); err != nil {

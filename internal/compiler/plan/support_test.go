@@ -18,11 +18,11 @@ import (
 // nothing.
 var printers = map[dtype.Dialect]plan.Printer{dtype.WGSL: wgsl.Printer{}, dtype.CUDA: cudacpp.Printer{}, dtype.MSL: msl.Printer{}}
 
-// TestTheSupportTablePromisesWhatIsPrinted compiles, for each element type and
+// TestSupportTableMatchesPrinter compiles, for each element type and
 // each dialect, kernels that load, compute and store; complex numbers by their
-// parts. Where the table does not
-// promise them the error is of the right kind and names the value and its type.
-func TestTheSupportTablePromisesWhatIsPrinted(t *testing.T) {
+// parts. If the table does not
+// list them the error is of the right kind and names the value and its type.
+func TestSupportTableMatchesPrinter(t *testing.T) {
 	for dialect, printer := range printers {
 		target := plan.WebGPU()
 		target.Dialect = dialect

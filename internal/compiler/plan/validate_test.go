@@ -243,7 +243,7 @@ func rows(p *plan.Plan, n int) {
 }
 
 // fold returns the outer repeat of entry fold.
-// until has the entry predict go on until a word is 0.
+// until makes the entry predict repeat until a word is 0.
 func until(p *plan.Plan, going plan.GridAddress) *plan.While {
 	e := &p.Entries[entryPredict]
 	w := &plan.While{Condition: going, Steps: e.Steps}

@@ -17,7 +17,7 @@ func looping() *plan.Plan {
 	return p
 }
 
-func TestLoopsOfUnknownLengthInFiles(t *testing.T) {
+func TestUnboundedLoopsInFiles(t *testing.T) {
 	want := looping()
 	file, err := plan.Encode(want)
 	if err != nil {

@@ -140,8 +140,8 @@ var elsewhere = map[emit.Family]bool{
 	emit.Flash: true, emit.FlashFragments: true, emit.FlashMma: true, // no choice without features
 }
 
-// TestTrials runs plans of one group each on the simulator, repeatedly.
-func TestTrials(t *testing.T) {
+// TestTrialPlansRunRepeatedly runs plans of one group each on the simulator, repeatedly.
+func TestTrialPlansRunRepeatedly(t *testing.T) {
 	for name, f := range choosing {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range schedtest.Choices(t, schedtest.Build(t, f), schedtest.Choosy()) {

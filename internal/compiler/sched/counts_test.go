@@ -137,10 +137,10 @@ func count(t *testing.T, g *ir.Graph, target plan.Target, counted func(k *loop.K
 	}
 }
 
-// TestKernelsKeepToTheirCounts compares the operations of the kernels of some graphs with
+// TestKernelsMatchGoldenCounts compares the operations of the kernels of some graphs with
 // testdata/counts.txt, to catch schedules that get worse. After an intended change, `go test
 // ./internal/compiler/sched -run Counts -update` rewrites the file.
-func TestKernelsKeepToTheirCounts(t *testing.T) {
+func TestKernelsMatchGoldenCounts(t *testing.T) {
 	var got strings.Builder
 	got.WriteString(countsHead)
 	inBlocks := schedtest.Apple()

@@ -7,9 +7,9 @@ import (
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
-// TestKeysTellTargetsApart finds a number of a target that the keys of groups do not hash: a
+// TestKeysDistinguishTargets finds a number of a target that the keys of groups do not hash: a
 // schedule measured on one target would be used on another.
-func TestKeysTellTargetsApart(t *testing.T) {
+func TestKeysDistinguishTargets(t *testing.T) {
 	base := loop.Caps{}
 	plain := capsWords(base)
 	without := map[string]string{

@@ -21,137 +21,291 @@ func applyStep(e scalar.Expr, args [3]column, out column) step {
 	}
 }
 
-// rounder returns the rounding to float type t.
-func rounder(t dtype.DType) func(float64) float64 {
+// rounder returns the rounding of the active values to float type t, nil where none is needed.
+func rounder(t dtype.DType) func(o []float64, active []int32) {
 	switch t {
 	case dtype.F32:
-		return func(x float64) float64 { return float64(float32(x)) }
+		return func(o []float64, active []int32) {
+			for _, t := range active {
+				o[t] = float64(float32(o[t]))
+			}
+		}
 	case dtype.F64:
-		return func(x float64) float64 { return x }
+		return nil
 	}
-	return t.Round
+	return func(o []float64, active []int32) {
+		for _, i := range active {
+			o[i] = t.Round(o[i])
+		}
+	}
 }
 
 // floatStep is a faster path for common operations on floats, nil for others.
 func floatStep(e scalar.Expr, args [3]column, out column) step {
 	a, b, c, o := args[0].f, args[1].f, args[2].f, out.f
-	round := rounder(e.Type)
 	switch e.Op {
 	case scalar.OpFma:
+		return rounded(e.Type, o, func(active []int32) {
+			for _, t := range active {
+				o[t] = math.FMA(a[t], b[t], c[t])
+			}
+		})
+	case scalar.OpSelect:
+		return selectStep(args[0].i, b, c, o)
+	case scalar.OpNeg:
 		return func(active []int32) {
 			for _, t := range active {
-				o[t] = round(math.FMA(a[t], b[t], c[t]))
+				o[t] = -a[t]
 			}
 		}
-	case scalar.OpSelect:
-		cond := args[0].i
-		return func(active []int32) {
-			for _, t := range active {
-				if o[t] = c[t]; cond[t] != 0 {
-					o[t] = b[t]
-				}
-			}
+	case scalar.OpConvert:
+		if e.Type.IsFloat() {
+			return rounded(e.Type, o, func(active []int32) { out.copyFrom(args[0], active) })
 		}
 	}
 	if f := floatBinary[e.Op]; f != nil {
-		return func(active []int32) {
-			for _, t := range active {
-				o[t] = round(f(a[t], b[t]))
-			}
-		}
+		return rounded(e.Type, o, func(active []int32) { f(o, a, b, active) })
 	}
 	if f := floatCompare[e.Op]; f != nil {
-		return func(active []int32) {
-			for _, t := range active {
-				if out.i[t] = 0; f(a[t], b[t]) {
-					out.i[t] = 1
-				}
-			}
-		}
+		return func(active []int32) { f(out.i, a, b, active) }
 	}
 	return nil
 }
 
-var floatBinary = map[scalar.Op]func(a, b float64) float64{
-	scalar.OpAdd: func(a, b float64) float64 { return a + b },
-	scalar.OpSub: func(a, b float64) float64 { return a - b },
-	scalar.OpMul: func(a, b float64) float64 { return a * b },
-	scalar.OpDiv: func(a, b float64) float64 { return a / b },
-	scalar.OpMin: func(a, b float64) float64 { return min(a, b) },
-	scalar.OpMax: func(a, b float64) float64 { return max(a, b) },
+// rounded appends the rounding to type t of o to a step.
+func rounded(t dtype.DType, o []float64, s step) step {
+	round := rounder(t)
+	if round == nil {
+		return s
+	}
+	return func(active []int32) {
+		s(active)
+		round(o, active)
+	}
 }
 
-var floatCompare = map[scalar.Op]func(a, b float64) bool{
-	scalar.OpEq: func(a, b float64) bool { return a == b },
-	scalar.OpNe: func(a, b float64) bool { return a != b },
-	scalar.OpLt: func(a, b float64) bool { return a < b },
-	scalar.OpLe: func(a, b float64) bool { return a <= b },
-	scalar.OpGt: func(a, b float64) bool { return a > b },
-	scalar.OpGe: func(a, b float64) bool { return a >= b },
+// selectStep sets o to b where the condition holds, and to c elsewhere.
+func selectStep[T float64 | int64](cond []int64, b, c, o []T) step {
+	return func(active []int32) {
+		for _, t := range active {
+			if o[t] = c[t]; cond[t] != 0 {
+				o[t] = b[t]
+			}
+		}
+	}
+}
+
+// The tables below hold a loop for each operation, not a function of two values: most time of a
+// simulation is spent here, and a call for each value takes several times as long.
+
+// floatBinary holds operations on floats in 64 bits, whose results are then rounded to the type.
+var floatBinary = map[scalar.Op]func(o, a, b []float64, active []int32){
+	scalar.OpAdd: func(o, a, b []float64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] + b[t]
+		}
+	},
+	scalar.OpSub: func(o, a, b []float64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] - b[t]
+		}
+	},
+	scalar.OpMul: func(o, a, b []float64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] * b[t]
+		}
+	},
+	scalar.OpDiv: func(o, a, b []float64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] / b[t]
+		}
+	},
+	scalar.OpMin: func(o, a, b []float64, active []int32) {
+		for _, t := range active {
+			o[t] = min(a[t], b[t])
+		}
+	},
+	scalar.OpMax: func(o, a, b []float64, active []int32) {
+		for _, t := range active {
+			o[t] = max(a[t], b[t])
+		}
+	},
+}
+
+// floatCompare holds comparisons of floats.
+var floatCompare = map[scalar.Op]func(o []int64, a, b []float64, active []int32){
+	scalar.OpEq: equal[float64],
+	scalar.OpNe: unequal[float64],
+	scalar.OpLt: less[float64],
+	scalar.OpLe: lessEqual[float64],
+	scalar.OpGt: greater[float64],
+	scalar.OpGe: greaterEqual[float64],
+}
+
+// wrapper returns the wrapping of the active values to integer type t, nil where none is needed.
+func wrapper(t dtype.DType) func(o []int64, active []int32) {
+	switch t {
+	case dtype.Bool, dtype.I64:
+		return nil // comparisons give 0 and 1
+	case dtype.I32:
+		return func(o []int64, active []int32) {
+			for _, t := range active {
+				o[t] = int64(int32(o[t]))
+			}
+		}
+	case dtype.U32:
+		return func(o []int64, active []int32) {
+			for _, t := range active {
+				o[t] = int64(uint32(o[t]))
+			}
+		}
+	}
+	return func(o []int64, active []int32) {
+		for _, i := range active {
+			o[i] = t.Wrap(o[i])
+		}
+	}
 }
 
 // intStep is a faster path for common operations on integers other than u64, nil for others.
 func intStep(e scalar.Expr, args [3]column, out column) step {
 	a, b, c, o := args[0].i, args[1].i, args[2].i, out.i
-	wrap := e.Type.Wrap
-	switch e.Op {
-	case scalar.OpSelect:
+	wrap := wrapper(e.Type)
+	var s step
+	switch f := intBinary[e.Op]; {
+	case e.Op == scalar.OpSelect:
+		return selectStep(a, b, c, o)
+	case e.Op == scalar.OpConvert && e.Type.IsInteger():
+		s = func(active []int32) { out.copyFrom(args[0], active) }
+	case e.Op == scalar.OpConvert && e.Type == dtype.F32:
 		return func(active []int32) {
 			for _, t := range active {
-				if o[t] = c[t]; a[t] != 0 {
-					o[t] = b[t]
-				}
+				out.f[t] = float64(float32(a[t]))
 			}
 		}
-	case scalar.OpConvert:
-		if e.Type.IsInteger() {
-			return func(active []int32) {
-				for _, t := range active {
-					o[t] = wrap(a[t])
-				}
-			}
-		}
+	case f != nil:
+		s = func(active []int32) { f(o, a, b, active) }
 	}
-	f := intBinary[e.Op]
-	if f == nil {
-		return nil
+	if s == nil || wrap == nil {
+		return s
 	}
 	return func(active []int32) {
-		for _, t := range active {
-			o[t] = wrap(f(a[t], b[t]))
-		}
+		s(active)
+		wrap(o, active)
 	}
+}
+
+// boolStep is a faster path for common operations on bools, nil for others.
+func boolStep(e scalar.Expr, args [3]column, out column) step {
+	a, b, c, o := args[0].i, args[1].i, args[2].i, out.i
+	switch f := intBinary[e.Op]; e.Op {
+	case scalar.OpSelect:
+		return selectStep(a, b, c, o)
+	case scalar.OpAnd, scalar.OpOr:
+		return func(active []int32) { f(o, a, b, active) }
+	}
+	return nil
 }
 
 // intBinary holds operations on integers in 64 bits, whose results are then wrapped to the
 // type. A zero divisor counts as one.
-var intBinary = map[scalar.Op]func(a, b int64) int64{
-	scalar.OpAdd: func(a, b int64) int64 { return a + b },
-	scalar.OpSub: func(a, b int64) int64 { return a - b },
-	scalar.OpMul: func(a, b int64) int64 { return a * b },
-	scalar.OpMin: func(a, b int64) int64 { return min(a, b) },
-	scalar.OpMax: func(a, b int64) int64 { return max(a, b) },
-	scalar.OpAnd: func(a, b int64) int64 { return a & b },
-	scalar.OpOr:  func(a, b int64) int64 { return a | b },
-	scalar.OpXor: func(a, b int64) int64 { return a ^ b },
-	scalar.OpDiv: func(a, b int64) int64 {
-		if b == 0 {
-			return a
+var intBinary = map[scalar.Op]func(o, a, b []int64, active []int32){
+	scalar.OpAdd: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] + b[t]
 		}
-		return a / b
 	},
-	scalar.OpRem: func(a, b int64) int64 {
-		if b == 0 {
-			return 0
+	scalar.OpSub: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] - b[t]
 		}
-		return a % b
 	},
-	scalar.OpEq: func(a, b int64) int64 { return bit(a == b) },
-	scalar.OpNe: func(a, b int64) int64 { return bit(a != b) },
-	scalar.OpLt: func(a, b int64) int64 { return bit(a < b) },
-	scalar.OpLe: func(a, b int64) int64 { return bit(a <= b) },
-	scalar.OpGt: func(a, b int64) int64 { return bit(a > b) },
-	scalar.OpGe: func(a, b int64) int64 { return bit(a >= b) },
+	scalar.OpMul: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] * b[t]
+		}
+	},
+	scalar.OpMin: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = min(a[t], b[t])
+		}
+	},
+	scalar.OpMax: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = max(a[t], b[t])
+		}
+	},
+	scalar.OpAnd: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] & b[t]
+		}
+	},
+	scalar.OpOr: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] | b[t]
+		}
+	},
+	scalar.OpXor: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			o[t] = a[t] ^ b[t]
+		}
+	},
+	scalar.OpDiv: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			if o[t] = a[t]; b[t] != 0 {
+				o[t] = a[t] / b[t]
+			}
+		}
+	},
+	scalar.OpRem: func(o, a, b []int64, active []int32) {
+		for _, t := range active {
+			if o[t] = 0; b[t] != 0 {
+				o[t] = a[t] % b[t]
+			}
+		}
+	},
+	scalar.OpEq: equal[int64],
+	scalar.OpNe: unequal[int64],
+	scalar.OpLt: less[int64],
+	scalar.OpLe: lessEqual[int64],
+	scalar.OpGt: greater[int64],
+	scalar.OpGe: greaterEqual[int64],
+}
+
+func equal[T float64 | int64](o []int64, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = bit(a[t] == b[t])
+	}
+}
+
+func unequal[T float64 | int64](o []int64, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = bit(a[t] != b[t])
+	}
+}
+
+func less[T float64 | int64](o []int64, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = bit(a[t] < b[t])
+	}
+}
+
+func lessEqual[T float64 | int64](o []int64, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = bit(a[t] <= b[t])
+	}
+}
+
+func greater[T float64 | int64](o []int64, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = bit(a[t] > b[t])
+	}
+}
+
+func greaterEqual[T float64 | int64](o []int64, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = bit(a[t] >= b[t])
+	}
 }
 
 func bit(b bool) int64 {

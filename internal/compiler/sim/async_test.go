@@ -181,7 +181,7 @@ func TestRegistersAreFreeOnceNamed(t *testing.T) {
 }
 
 // A first product ignores the previous values of its accumulator.
-func TestFirstProductsForgetWhatTheSumsHeld(t *testing.T) {
+func TestFirstProductsOverwriteAccumulators(t *testing.T) {
 	p := kerneltest.NewProduct(dtype.BF16, 8, false, false)
 	for _, s := range p.Fragments {
 		s.(*loop.Var).Init = f32(7)

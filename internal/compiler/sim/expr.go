@@ -107,6 +107,8 @@ func (c *compiler) operator(e scalar.Expr) column {
 		s = floatStep(e, args, out)
 	case operand.IsInteger() && operand != dtype.U64:
 		s = intStep(e, args, out)
+	case operand == dtype.Bool:
+		s = boolStep(e, args, out)
 	}
 	if s == nil {
 		s = applyStep(e, args, out)

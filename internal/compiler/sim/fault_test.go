@@ -235,7 +235,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 
 // Threads may access elements that others accessed before a barrier, and all may read the same
 // element.
-func TestInnocentKernelsAreNotAccused(t *testing.T) {
+func TestRaceFreeKernelsPass(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		k    *loop.Kernel

@@ -87,6 +87,25 @@ func (m *machine) bindStorage(windows []Binding) error {
 			a.Len = w.Bytes / (a.size * a.Width)
 		}
 	}
+	m.bindCells(storage, windows, units, written)
+	return nil
+}
+
+// span is a range of bytes.
+type span struct{ from, to int }
+
+// bindCells gives the arrays of each written buffer, identified by its first byte, common cells:
+// one for each unit of bytes that an array is bound to.
+func (m *machine) bindCells(storage []*array, windows []Binding, units map[*byte]int, written map[*byte]bool) {
+	bound := map[*byte]span{}
+	for _, w := range windows {
+		id := &w.Buffer[0]
+		s, ok := bound[id]
+		if !ok {
+			s = span{w.Offset, w.Offset}
+		}
+		bound[id] = span{min(s.from, w.Offset), max(s.to, w.Offset+w.Bytes)}
+	}
 	cells := map[*byte][]cell{}
 	for i, a := range storage {
 		id := &windows[i].Buffer[0]
@@ -94,12 +113,12 @@ func (m *machine) bindStorage(windows []Binding) error {
 		if a.Access == loop.Atomic || !written[id] {
 			continue
 		}
+		s, unit := bound[id], units[id]
 		if cells[id] == nil {
-			cells[id] = make([]cell, len(windows[i].Buffer)/units[id]+1)
+			cells[id] = make([]cell, (s.to-s.from)/unit+1)
 		}
-		a.cells, a.unit, a.first = cells[id], a.size/units[id], windows[i].Offset/units[id]
+		a.cells, a.unit, a.first = cells[id], a.size/unit, (windows[i].Offset-s.from)/unit
 	}
-	return nil
 }
 
 // index returns the first element of the vector at an index, or fails if it is out of bounds.
@@ -185,6 +204,26 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 		c.writeEpoch, c.writer, c.writeGroup = m.epoch, t, m.group
 	}
 	return true
+}
+
+// readOnlyF32 reports whether [machine.loadF32] reads the array.
+func (a *array) readOnlyF32() bool {
+	return a.Space == loop.Storage && a.DType == dtype.F32 && a.Width == 1 && a.cells == nil
+}
+
+// loadF32 is a faster path for most loads: of floats that no thread writes.
+func (m *machine) loadF32(a *array, at []int64, out []float64, active []int32) {
+	for _, t := range active {
+		elem, ok := m.index(a, at[t], t)
+		if !ok {
+			return
+		}
+		out[t] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.data[elem*4:])))
+	}
+	if c := m.opts.Counts; c != nil {
+		c.Read += 4 * len(active)
+		m.countAccess(a, column{i: at}, active)
+	}
 }
 
 // get loads an element into thread t's value of a column.

@@ -67,7 +67,7 @@ func TestFaultsOfRolesAreFound(t *testing.T) {
 }
 
 // A copy in a phase that does not end is in flight when the kernel ends.
-func TestCopiesOfAPhaseThatDoesNotEnd(t *testing.T) {
+func TestCopiesOfUnfinishedPhase(t *testing.T) {
 	r := kerneltest.NewRelay()
 	k := r.Case()
 	more := *r.Copies[0].(*loop.CopyTMA)

@@ -76,7 +76,7 @@ func TestSubgroupsOfEverySize(t *testing.T) {
 	}
 }
 
-func TestSampleRunsFirstLastAndSomeBetween(t *testing.T) {
+func TestSampleRunsFirstLastAndRandomGroups(t *testing.T) {
 	const n = 100
 	k := &loop.Kernel{
 		Name: "mark", Workgroup: [3]int{1, 1, 1}, Groups: [3]int{10, 10, 1},

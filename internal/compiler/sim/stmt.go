@@ -50,22 +50,36 @@ func newCompiler(k *loop.Kernel) *compiler {
 // block compiles a sequence of statements.
 func (c *compiler) block(body []loop.Stmt) step {
 	depth := len(c.path)
-	var steps []step
+	var list []statement
 	var defined []string
 	for _, s := range body {
 		c.path = append(c.path[:depth], c.m.k.Label(s))
 		at := strings.Join(c.path, " > ")
-		m := c.m
-		steps = append(steps, func([]int32) { m.at = at })
 		names := c.stmt(s)
 		defined = append(defined, names...)
-		steps = append(steps, c.steps...)
+		list = append(list, statement{at, c.steps})
 	}
 	c.path = c.path[:depth]
 	for _, name := range defined {
 		delete(c.scope, name)
 	}
-	return c.m.sequence(steps)
+	m := c.m
+	return func(active []int32) {
+		for i := range list {
+			m.at = list[i].at
+			for _, s := range list[i].steps {
+				if s(active); m.fault != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// statement is a compiled statement.
+type statement struct {
+	at    string // its path
+	steps []step
 }
 
 // sequence runs steps until one faults.
@@ -202,6 +216,10 @@ func (c *compiler) store(a *array, at column, values ...column) {
 func (c *compiler) load(a *array, at column, outs ...column) {
 	m := c.m
 	c.add(func(active []int32) {
+		if a.readOnlyF32() && len(outs) == 1 {
+			m.loadF32(a, at.i, outs[0].f, active)
+			return
+		}
 		for _, t := range active {
 			elem, ok := m.index(a, at.i[t], t)
 			if !ok {

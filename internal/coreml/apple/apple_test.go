@@ -8,7 +8,7 @@ import (
 )
 
 // TestTheBindingBuildsForMacs compiles and links the shipping Objective-C, and holds what
-// it asks of Core ML against testdata/selectors.txt.
+// it uses of Core ML against testdata/selectors.txt.
 func TestTheBindingBuildsForMacs(t *testing.T) {
 	applecheck.Run(t, applecheck.Binding{Sources: "../driver/*_darwin.m", Headers: apple.Headers, Framework: "CoreML", Since: "12.0"})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// scaling writes a package that multiplies by a weight which lies in its file of weights.
+// scaling writes a package that multiplies by a weight from its file of weights.
 func scaling(t *testing.T, weight float32) string {
 	w := make([]float32, 32)
 	for i := range w {
@@ -69,7 +69,7 @@ func cacheFolder(t *testing.T) (cache, temporary string) {
 	return cache, temporary
 }
 
-// entries returns what is in a folder.
+// entries returns the names in a folder.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -103,7 +103,7 @@ func TestPackagesAreCompiledOnceForASystem(t *testing.T) {
 	}
 }
 
-func TestDamagedEntriesAreMadeAgain(t *testing.T) {
+func TestDamagedEntriesAreRebuilt(t *testing.T) {
 	rt := runtime(t)
 	dir := scaling(t, 3)
 	cache, temporary := cacheFolder(t)
@@ -137,7 +137,7 @@ func replace(path string) error {
 }
 
 // TestACacheThatCannotBeWrittenTo: the package is compiled each time, and what was compiled
-// goes with the model.
+// is part of the model.
 func TestACacheThatCannotBeWrittenTo(t *testing.T) {
 	rt := runtime(t)
 	dir := scaling(t, 3)

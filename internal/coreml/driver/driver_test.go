@@ -58,9 +58,9 @@ func written(t *testing.T, o coreml.Options, build func(b *ir.Builder)) string {
 	return dir
 }
 
-// TestOutputsComeWhereTheyBelong: a vector into its backing, a matrix from rows that
-// are padded, integers and bools beside them.
-func TestOutputsComeWhereTheyBelong(t *testing.T) {
+// TestOutputsAreWrittenInPlace: a vector is written into its backing, a matrix is read from rows that
+// are padded, and so are integers and bools.
+func TestOutputsAreWrittenInPlace(t *testing.T) {
 	rt := runtime(t)
 	dir := written(t, coreml.Options{}, func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Dims(2, 3, 5)...)
@@ -99,8 +99,8 @@ func TestOutputsComeWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// TestStatesStay: what a run leaves in a state the next one finds.
-func TestStatesStay(t *testing.T) {
+// TestStatesPersistBetweenRuns: a run reads the states that the one before it wrote.
+func TestStatesPersistBetweenRuns(t *testing.T) {
 	rt := runtime(t)
 	dir := written(t, coreml.Options{States: true}, func(b *ir.Builder) {
 		sum := ops.Add(b, b.State("sum", ir.F16, ir.N(3)), b.Input("x", ir.F16, ir.N(3)))
@@ -174,7 +174,7 @@ func TestStatesAreSetAndRead(t *testing.T) {
 	}
 }
 
-// TestFunctionsAreChosen: of several sizes the one that is asked for is loaded.
+// TestFunctionsAreChosen: of several sizes the requested one is loaded.
 func TestFunctionsAreChosen(t *testing.T) {
 	rt := runtime(t)
 	dir := written(t, coreml.Options{Shapes: []map[string]int{{"n": 2}, {"n": 3}}}, func(b *ir.Builder) {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlx-go/rlx/native/coreml"
 )
 
-// TestInputsAreReadWhereTheyLie: Core ML is given the memory of the caller, not a copy.
-func TestInputsAreReadWhereTheyLie(t *testing.T) {
+// TestInputsAreReadInPlace: Core ML is given the memory of the caller, not a copy.
+func TestInputsAreReadInPlace(t *testing.T) {
 	rt := runtime(t)
 	m, err := coreml.Load(rt, written(t, coreml.Options{}, func(b *ir.Builder) {
 		b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.Dims(3, 5)...)))

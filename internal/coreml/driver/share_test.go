@@ -158,7 +158,7 @@ func TestStatesOfSeveralSizesAreRefused(t *testing.T) {
 	}
 }
 
-// The Neural Engine gets functions with states where it is asked for alone.
+// The Neural Engine gets functions with states if it alone is requested.
 func TestUnitsOfFunctionsWithStates(t *testing.T) {
 	for units, want := range map[driver.Units][2]driver.Units{
 		driver.DefaultUnits: {driver.AllUnits, driver.CPUAndGPU}, driver.AllUnits: {driver.AllUnits, driver.AllUnits},

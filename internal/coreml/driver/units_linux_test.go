@@ -13,9 +13,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestCoreMLIsAskedForUnits holds what arrives at Core ML to the numbers of MLComputeUnits
+// TestUnitsArePassedToCoreML holds what arrives at Core ML to the numbers of MLComputeUnits
 // in Apple's documentation.
-func TestCoreMLIsAskedForUnits(t *testing.T) {
+func TestUnitsArePassedToCoreML(t *testing.T) {
 	rt := runtime(t)
 	stateless := written(t, coreml.Options{}, func(b *ir.Builder) { b.Output("y", ops.Neg(b, b.Input("x", ir.F32, ir.N(2)))) })
 	stateful := running(t, ir.N(1))

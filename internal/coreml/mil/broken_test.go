@@ -109,9 +109,9 @@ func again(p *mil.Package) {
 	p.Program.Functions = append(p.Program.Functions, &f)
 }
 
-// TestPackagesAreTheSameBytes: equal programs are equal files, and what is read is
+// TestPackagesAreDeterministic: equal programs are written as equal files, and reading returns
 // what was written.
-func TestPackagesAreTheSameBytes(t *testing.T) {
+func TestPackagesAreDeterministic(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a.mlpackage"), filepath.Join(t.TempDir(), "b.mlpackage")
 	if err := model(t).Write(a); err != nil {
 		t.Fatal(err)
@@ -184,9 +184,9 @@ func TestDamagedPackagesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWeightsLieWhereTheProgramSays: a record that is none, of another type, or
+// TestWeightOffsetsMatchTheProgram: a record that is none, of another type, or
 // outside the file is refused.
-func TestWeightsLieWhereTheProgramSays(t *testing.T) {
+func TestWeightOffsetsMatchTheProgram(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "m.mlpackage")
 	if err := model(t).Write(dir); err != nil {
 		t.Fatal(err)
@@ -224,8 +224,8 @@ func TestUnknownOpsetsAreRefused(t *testing.T) {
 	}
 }
 
-// TestNowhereToWrite: a folder that cannot be made is an error of the file system.
-func TestNowhereToWrite(t *testing.T) {
+// TestUnwritableFolderIsAnError: a folder that cannot be made is an error of the file system.
+func TestUnwritableFolderIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o444); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // half is a weight of 1 GiB less 64 bytes, which with its record takes 1 GiB.
 const half = 1<<30 - blobAlign
 
-// places counts what is written, and notes the words of the record at some places.
+// places counts the bytes written, and records the words at some offsets.
 type places struct {
 	at      uint64
 	records map[uint64][]byte
@@ -27,9 +27,9 @@ func (p *places) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// TestWeightsBeyondTwoGigabytes: places in the file of weights are 64 bits wide. What is
+// TestWeightsBeyondTwoGigabytes: offsets in the file of weights have 64 bits. What is
 // written is counted and not kept; the weights are windows of one memory that nothing is
-// written to, but for the byte that tells them apart.
+// written to, but for the byte in which they differ.
 func TestWeightsBeyondTwoGigabytes(t *testing.T) {
 	memory := make([]byte, half+1)
 	memory[half] = 1
@@ -54,7 +54,7 @@ func TestWeightsBeyondTwoGigabytes(t *testing.T) {
 	}
 }
 
-// TestReadingBeyondTwoGigabytes reads the description of a package and a weight that lies
+// TestReadingBeyondTwoGigabytes reads the description of a package and a weight that is
 // behind 4 GiB of a file with holes.
 func TestReadingBeyondTwoGigabytes(t *testing.T) {
 	const at = 64 + 4<<30

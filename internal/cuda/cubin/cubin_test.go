@@ -33,7 +33,7 @@ func files(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestWhatIsPutIsGot(t *testing.T) {
+func TestGetReturnsStoredEntry(t *testing.T) {
 	s, dir := open(t)
 	key, other := cubin.KeyOf("source", "13.0"), cubin.KeyOf("source1", "3.0")
 	if _, ok := s.Get(key); ok {
@@ -53,7 +53,7 @@ func TestWhatIsPutIsGot(t *testing.T) {
 	}
 }
 
-func TestADamagedEntryIsMissingUntilItIsPutAgain(t *testing.T) {
+func TestDamagedEntryIsMissingUntilStoredAgain(t *testing.T) {
 	s, dir := open(t)
 	key := cubin.KeyOf("source")
 	put := func() {
@@ -83,7 +83,7 @@ func TestADamagedEntryIsMissingUntilItIsPutAgain(t *testing.T) {
 	}
 }
 
-func TestManyWritersOfOneEntryAreNeverSeenHalf(t *testing.T) {
+func TestConcurrentWritersOfOneEntryAreAtomic(t *testing.T) {
 	s, dir := open(t)
 	key, image := cubin.KeyOf("source"), bytes.Repeat([]byte("code"), 1<<16)
 	var all sync.WaitGroup
@@ -105,7 +105,7 @@ func TestManyWritersOfOneEntryAreNeverSeenHalf(t *testing.T) {
 	}
 }
 
-func TestAStoreWithoutAFolderHoldsNothing(t *testing.T) {
+func TestStoreWithoutFolderIsEmpty(t *testing.T) {
 	t.Setenv(cubin.Variable, "off")
 	off := cubin.Open()
 	if err := off.Put(cubin.Key{}, []byte("code")); err != nil {

@@ -195,7 +195,7 @@ typedef struct {
 int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *info, const char **call);
 static inline int rlx_retain(rlx_device *d) { return d->cu->cuDevicePrimaryCtxRetain(&d->context, d->number); }
 
-// rlx_launch starts a kernel whose parameters lie one after the other in params:
+// rlx_launch starts a kernel whose parameters are consecutive in params:
 // 8-byte pointers, 4-byte numbers, then tensor maps.
 int rlx_launch(rlx_device *d, rlx_handle f, const unsigned *grid, const unsigned *block, rlx_handle stream,
                unsigned shared, char *params, int pointers, int numbers, int maps);

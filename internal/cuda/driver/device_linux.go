@@ -41,7 +41,7 @@ type Device struct {
 type Ptr uint64
 
 // Open opens a device by its ordinal, with a compiler for it. The error is of kind
-// [ErrUnavailable] and says what to install.
+// [ErrUnavailable] and names what to install.
 func (l *Library) Open(ordinal int) (*Device, error) {
 	n, err := l.Count()
 	if err != nil {

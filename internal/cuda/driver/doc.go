@@ -31,5 +31,5 @@
 // The first NVRTC in that order that compiles for the GPU (nvrtcGetSupportedArchs) is used:
 // for compute capability 7.0 one of CUDA 12, for 10.0 and 12.0 one from 12.8 on. If there is
 // none, it is the one with the nearest older PTX, if it is not newer than the driver, which
-// then compiles the PTX. Otherwise [Library.Open] says which version to install.
+// then compiles the PTX. Otherwise the error of [Library.Open] names the version to install.
 package driver

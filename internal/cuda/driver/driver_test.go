@@ -16,7 +16,7 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/fake"
 )
 
-func TestOneMajorVersionForAllLibraries(t *testing.T) {
+func TestLibrariesHaveOneMajorVersion(t *testing.T) {
 	fake.Install(t, false)
 	for _, c := range []struct {
 		driver    string
@@ -49,9 +49,9 @@ func open() (*driver.Device, error) {
 	return l.Open(0)
 }
 
-// A GPU is compiled for by an NVRTC that knows it, wherever in the search that is; else by
-// the driver, from PTX of a compiler that is not newer; else it is refused, and why is said.
-func TestTheCompilerIsOneThatKnowsTheGPU(t *testing.T) {
+// Kernels for a GPU are compiled by an NVRTC that supports it, anywhere in the search; else by
+// the driver, from PTX of a compiler that is not newer; else it is refused with the reason.
+func TestCompilerSupportsTheGPU(t *testing.T) {
 	gpu := fake.Install(t, false)
 	alone := t.TempDir()
 	fake.Libraries(t, alone)
@@ -116,7 +116,7 @@ func TestTheCompilerIsOneThatKnowsTheGPU(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingDriverErrorNamesTheReason(t *testing.T) {
 	fake.Install(t, false)
 	alone, useless := t.TempDir(), t.TempDir()
 	fake.Libraries(t, alone)

@@ -40,7 +40,7 @@ static int replace(rlx_device *d, rlx_handle graph, rlx_handle node, rlx_handle 
 	RLX_TRY(cuGraphNodeGetDependencies, (node, 0, &before));
 	RLX_TRY(cuGraphNodeGetDependentNodes, (node, 0, &behind));
 	rlx_handle *nodes = calloc(before + 2 * behind + 1, sizeof *nodes), *from = nodes + before, *to = from + behind, made = 0;
-	if (before) RLX_TRY(cuGraphNodeGetDependencies, (node, nodes, &before)); // no list of none is asked for
+	if (before) RLX_TRY(cuGraphNodeGetDependencies, (node, nodes, &before)); // the driver refuses an empty list
 	if (behind) RLX_TRY(cuGraphNodeGetDependentNodes, (node, to, &behind));
 	unsigned width = p->width * p->element, rows = p->height, pitch = rows > 1 ? p->pitch : 0, word = repeated(p);
 	unsigned groups = (width / 4 + fill_threads) / fill_threads;

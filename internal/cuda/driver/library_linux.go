@@ -25,7 +25,7 @@ type Library struct {
 	Version int
 }
 
-// Load loads the driver. The error is of kind [ErrUnavailable] and says what is missing and
+// Load loads the driver. The error is of kind [ErrUnavailable] and names what is missing and
 // where it was searched.
 func Load() (*Library, error) { return load(system()) }
 

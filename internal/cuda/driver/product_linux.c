@@ -49,7 +49,7 @@ static void discard(const rlx_blas *blas, rlx_product *p) {
 
 int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call) {
 	const int32_t turned = operation_turned;
-	const rlx_ptr somewhere = 256; // a bias is asked for its alignment
+	const rlx_ptr somewhere = 256; // only the alignment of the bias is read
 	rlx_handle preference = 0;
 	heuristic_result found;
 	int count = 0, r = d->cu->cuCtxSetCurrent(d->context);

@@ -18,7 +18,7 @@ const oldest = 12
 type environment struct {
 	get  func(name string) string
 	glob func(pattern string) []string
-	path func(program string) string // where a program on the PATH lies, or ""
+	path func(program string) string // the path of a program on the PATH, or ""
 }
 
 // system is the environment of this process.
@@ -64,7 +64,7 @@ func systemDirs() []string {
 }
 
 // libraryDirs returns the folders to search for the toolkit's libraries, in order; the last,
-// "", stands for the search of the system's loader.
+// "", means the search of the system's loader.
 func libraryDirs(e environment) []string {
 	out := filepath.SplitList(e.get(PathVariable))
 	add := func(patterns ...string) {

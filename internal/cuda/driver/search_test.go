@@ -23,7 +23,7 @@ func machine(variables map[string]string, folders ...string) environment {
 	}
 }
 
-func TestLibrariesAreLookedForInTheDocumentedOrder(t *testing.T) {
+func TestLibrarySearchOrderIsDocumented(t *testing.T) {
 	wheel := func(root string) string { return root + "/lib/python3.12/site-packages/nvidia/cu13/lib" }
 	folders := []string{
 		"/root/.local/lib/python3.12/site-packages/nvidia/cu13/lib", "/usr/lib64", "/opt/cuda/lib64", "/usr/local/cuda-13.0/lib64",
@@ -47,7 +47,7 @@ func TestLibrariesAreLookedForInTheDocumentedOrder(t *testing.T) {
 	}
 }
 
-func TestTheDriversMajorVersionIsLookedForEverywhereFirst(t *testing.T) {
+func TestDriversMajorVersionIsPreferred(t *testing.T) {
 	e := machine(map[string]string{PathVariable: "/mine"})
 	var got []string
 	for _, c := range candidates(e, "nvrtc", 13010) {

@@ -129,7 +129,7 @@ func (s *Stream) Capture(fill *Function, record func() error) (*Graph, error) {
 	var graph, exec C.rlx_handle
 	err := d.check("cuStreamEndCapture", C.rlx_cuStreamEndCapture(d.c, s.handle, &graph))
 	if failed != nil {
-		err = failed // the capture ends with an error that says less
+		err = failed // the capture ends with a less specific error
 	}
 	if graph != nil {
 		defer C.rlx_cuGraphDestroy(d.c, graph)

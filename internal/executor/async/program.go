@@ -245,6 +245,19 @@ func Pause(waited time.Duration) {
 	time.Sleep(min(waited/16, time.Millisecond))
 }
 
+// Sync waits for the runs started before, whose errors are left to their own calls. See
+// [native.Syncer].
+func (p *Program) Sync(ctx context.Context) error {
+	if err := p.lock(ctx, "sync"); err != nil {
+		return err
+	}
+	defer p.unlock()
+	if err := p.usable("sync"); err != nil {
+		return err
+	}
+	return p.drain(ctx, "sync")
+}
+
 // Close waits for the runs in flight; their results can still be waited for. See
 // [native.Program].
 func (p *Program) Close(ctx context.Context) error {

@@ -16,11 +16,11 @@ import (
 	"github.com/rlx-go/rlx/native"
 )
 
-// errGPU is what the machine of these tests calls a device that is gone.
+// errGPU is the error of a lost device in these tests.
 var errGPU = errors.New("the GPU is gone")
 
 // machine is a device whose entry adds its input to the state "sum" and returns the sum
-// and whether it is positive. Runs end when the test says so.
+// and whether it is positive. Runs end when the test ends them.
 type machine struct {
 	held       bool // runs under way do not end
 	hostDriven bool
@@ -145,7 +145,7 @@ func TestAFourthRunWaitsForTheFirst(t *testing.T) {
 	}
 }
 
-func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
+func TestRunsWaitForHostDrivenRun(t *testing.T) {
 	m := &machine{held: true, hostDriven: true}
 	p := open(m)
 	_, err := p.Run(context.Background(), "step", x(1))
@@ -161,7 +161,7 @@ func TestNothingBeginsWhileTheHostLeadsARun(t *testing.T) {
 	must(t, p.Close(ctx))
 }
 
-func TestARunThatFailsIsToldOnce(t *testing.T) {
+func TestRunErrorIsReportedOnce(t *testing.T) {
 	m := &machine{}
 	p := open(m)
 	b, err := p.Bind(context.Background(), "step", x(2), nil)
@@ -181,7 +181,7 @@ func TestARunThatFailsIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestALostDeviceSaysHowManyRunsItCost(t *testing.T) {
+func TestDeviceLostErrorReportsLostRuns(t *testing.T) {
 	m := &machine{}
 	p := open(m)
 	first, err := p.Run(context.Background(), "step", x(1))

@@ -34,8 +34,8 @@ func TestRequestsAreServedInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestAWriterIsNotKeptOutByReaders: readers that come without end wait behind it.
-func TestAWriterIsNotKeptOutByReaders(t *testing.T) {
+// TestWriterIsNotStarvedByReaders: readers that come without end wait behind it.
+func TestWriterIsNotStarvedByReaders(t *testing.T) {
 	var l fair.Lock
 	must(t, l.RLock(always))
 	must(t, l.RLock(always)) // readers share it
@@ -67,8 +67,8 @@ func held(r *fair.Request) bool {
 	return r.Granted()
 }
 
-// TestARequestThatIsGivenUpLeavesTheQueue, wherever it stands in it.
-func TestARequestThatIsGivenUpLeavesTheQueue(t *testing.T) {
+// TestCancelledRequestIsDequeued cancels requests at each position of the queue.
+func TestCancelledRequestIsDequeued(t *testing.T) {
 	done, cancel := context.WithCancel(always)
 	cancel()
 	for left := range 3 {
@@ -99,8 +99,8 @@ func TestARequestThatIsGivenUpLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// TestReadersBehindAWriterThatLeavesGoOn: they share the lock with those who hold it.
-func TestReadersBehindAWriterThatLeavesGoOn(t *testing.T) {
+// TestReadersProceedAfterCancelledWriter: they share the lock with those who hold it.
+func TestReadersProceedAfterCancelledWriter(t *testing.T) {
 	var l fair.Lock
 	must(t, l.RLock(always))
 	short, cancel := context.WithCancel(always)

@@ -185,6 +185,15 @@ func (p *Program) GetAll(ctx context.Context) (map[string]native.Tensor, error) 
 	return out, nil
 }
 
+// Sync waits for the runs started before. See [native.Syncer].
+func (p *Program) Sync(ctx context.Context) error {
+	if err := p.lock(ctx, "sync"); err != nil {
+		return err
+	}
+	p.order.Unlock()
+	return nil
+}
+
 // Close releases the machine after the last run. See [native.Program].
 func (p *Program) Close(ctx context.Context) error {
 	if !p.order.TryLock() {

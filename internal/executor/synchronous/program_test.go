@@ -69,9 +69,9 @@ func one(x float32) map[string]native.Tensor {
 	return map[string]native.Tensor{"x": native.Float32s([]float32{x})}
 }
 
-// TestRunsComeOneAfterTheOther starts runs that cannot go on: each has the sum of those
-// before it, and what is asked of a state waits for all of them.
-func TestRunsComeOneAfterTheOther(t *testing.T) {
+// TestRunsAreSequential starts runs that block: each has the sum of those
+// before it, and a read of a state waits for all of them.
+func TestRunsAreSequential(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()
 	var runs []native.Run
@@ -94,8 +94,8 @@ func TestRunsComeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestARunIsGivenUpBeforeItBegins cancels a run behind another one.
-func TestARunIsGivenUpBeforeItBegins(t *testing.T) {
+// TestCancelledRunDoesNotStart cancels a run behind another one.
+func TestCancelledRunDoesNotStart(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()
 	first, err := p.Run(ctx, "add", one(1))
@@ -120,8 +120,8 @@ func TestARunIsGivenUpBeforeItBegins(t *testing.T) {
 	}
 }
 
-// TestABoundRunTellsItsErrorOnce has the machine fail with an error of no kind.
-func TestABoundRunTellsItsErrorOnce(t *testing.T) {
+// TestBoundRunReportsItsErrorOnce has the machine fail with an error of no kind.
+func TestBoundRunReportsItsErrorOnce(t *testing.T) {
 	a := &adder{fail: errors.New("out of order")}
 	ctx := context.Background()
 	b, err := program(a).Bind(ctx, "add", one(1), nil)
@@ -191,7 +191,7 @@ func TestEntriesThatOnlyReadRunAtTheSameTime(t *testing.T) {
 	if _, err := first.Wait(ctx); err != nil {
 		t.Error(err)
 	}
-	// The same entry and one that writes run alone, or the machine says so.
+	// The same entry and one that writes run alone, or the machine fails.
 	var runs []native.Run
 	for i := range 60 {
 		r, err := p.Run(ctx, []string{"first", "write", "first"}[i%3], nil)
@@ -238,7 +238,7 @@ func (m *meeting) Run(int, []native.Tensor) error {
 	return nil
 }
 
-// TestCloseGivesUpWithItsContext while a run is under way, and leaves the program open.
+// TestCloseGivesUpWithItsContext closes with a cancelled context during a run: the program stays open.
 func TestCloseGivesUpWithItsContext(t *testing.T) {
 	a := &adder{gate: make(chan struct{})}
 	p, ctx := program(a), context.Background()

@@ -8,7 +8,7 @@ import (
 )
 
 // TestTheBindingBuildsForMacs compiles and links the shipping Objective-C, and holds what
-// it asks of Metal against testdata/selectors.txt.
+// it uses of Metal against testdata/selectors.txt.
 func TestTheBindingBuildsForMacs(t *testing.T) {
 	applecheck.Run(t, applecheck.Binding{Sources: "../driver/*_darwin.m", Headers: apple.Headers, Framework: "Metal", Since: "11.0"})
 }

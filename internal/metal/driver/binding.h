@@ -1,5 +1,5 @@
 // The C functions through which package driver calls Metal, implemented in the Objective-C
-// files beside this one.
+// files next to this one.
 #ifndef RLX_BINDING_H
 #define RLX_BINDING_H
 
@@ -65,7 +65,7 @@ typedef struct {
 enum { RLX_RUNNING, RLX_DONE, RLX_BROKEN };
 typedef struct {
 	uint32_t state;
-	uint32_t users; // of the struct: who asked, and Metal until it is done
+	uint32_t users; // of the struct: the caller, and Metal until it is done
 	rlx_error error;
 } rlx_run;
 

@@ -27,8 +27,8 @@ type Device struct {
 	heaps  sync.Mutex // serialises making and releasing heaps
 }
 
-// Open opens the device, anew each time. The error is an [*Error] of kind Unavailable that
-// says what is missing.
+// Open opens the device, a new one each time. The error is an [*Error] of kind Unavailable that
+// names what is missing.
 func Open() (*Device, error) {
 	m, err := load()
 	if err != nil {

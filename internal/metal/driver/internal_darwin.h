@@ -28,7 +28,7 @@ typedef struct {
 // rlx_metal_fail fills an error from Metal's, which may be nil, and returns NULL.
 void *rlx_metal_fail(rlx_error *e, int kind, NSError *from, const char *what);
 
-// rlx_has_bfloat asks the compiler.
+// rlx_has_bfloat compiles a kernel to find out.
 int rlx_has_bfloat(id<MTLDevice> device);
 
 void *rlx_archive_open(void *device, const char *path, rlx_error *e);

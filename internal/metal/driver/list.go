@@ -40,7 +40,7 @@ type Dispatch struct {
 }
 
 // List is a list of commands under construction, and then one that can be committed
-// repeatedly. It lies in C memory, so one call encodes it.
+// repeatedly. It is in C memory, so one call encodes it.
 type List struct {
 	label    *C.char
 	commands []C.rlx_command

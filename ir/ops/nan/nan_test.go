@@ -12,8 +12,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops/nan"
 )
 
-// TestEveryOpHasOneRule holds that the table has each op once, and no other.
-func TestEveryOpHasOneRule(t *testing.T) {
+// TestEveryOpHasOneNaNRule checks that the table has each op once, and no other.
+func TestEveryOpHasOneNaNRule(t *testing.T) {
 	seen := map[string]int{}
 	for _, c := range nan.Conventions() {
 		seen[string(c.Op)]++
@@ -31,9 +31,9 @@ func TestEveryOpHasOneRule(t *testing.T) {
 	}
 }
 
-// TestOpsKeepTheirRule puts a NaN at either end and in the middle of each operand of floats,
-// and compares with the results without it, by the meaning of an op and by its body.
-func TestOpsKeepTheirRule(t *testing.T) {
+// TestOpsFollowTheirNaNRule puts a NaN at either end and in the middle of each operand of floats,
+// and compares with the results without it, by the reference of an op and by its body.
+func TestOpsFollowTheirNaNRule(t *testing.T) {
 	for _, c := range nan.Conventions() {
 		d, ok := ir.Lookup(c.Op)
 		if !ok {
@@ -132,8 +132,8 @@ func bothWays(t *testing.T, op ir.Op, s ir.Sample) [][]*ir.Array {
 	return out
 }
 
-// TestCasesComeOut runs the cases of the table.
-func TestCasesComeOut(t *testing.T) {
+// TestNaNCases runs the cases of the table.
+func TestNaNCases(t *testing.T) {
 	for _, c := range nan.Conventions() {
 		for _, s := range c.Cases {
 			for way, out := range bothWays(t, c.Op, s.Sample) {

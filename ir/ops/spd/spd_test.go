@@ -90,9 +90,9 @@ func TestGeometryIsThatOfSciPy(t *testing.T) {
 	}
 }
 
-// TestGeometryAtOnePoint takes q = p, where the eigenvalues of p⁻¹·q are equal: the
+// TestGeometryAtEqualPoints takes q = p, where the eigenvalues of p⁻¹·q are equal: the
 // squared distance is 0 with a gradient of 0, and its Hessian is twice the metric.
-func TestGeometryAtOnePoint(t *testing.T) {
+func TestGeometryAtEqualPoints(t *testing.T) {
 	g := build(t, func(b *ir.Builder, p, _, v ir.Value) ir.Value { return spd.SquaredDistance(b, p, spd.Exp(b, p, v)) })
 	in := map[string]*ir.Array{"p": p, "q": q, "v": ir.NewArray(ir.F64, 3, 3)}
 	out, err := ir.Eval(g, in, ir.EvalOptions{})

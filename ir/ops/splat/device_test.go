@@ -28,9 +28,9 @@ func gradient(t testing.TB, n int, m splat.Image) *ir.Module {
 	return module
 }
 
-// TestKernelsOfTilesComputeWhatTheyMean runs the kernels of WebGPU in the simulator and
+// TestTileKernelsEqualReference runs the kernels of WebGPU in the simulator and
 // those of the CPU.
-func TestKernelsOfTilesComputeWhatTheyMean(t *testing.T) {
+func TestTileKernelsEqualReference(t *testing.T) {
 	const n = 12
 	m := splat.Image{Height: 13, Width: 18, Near: 1, Tile: 4, Pairs: 120}
 	module, in := gradient(t, n, m), gaussians(ir.F32, n, m, 2)

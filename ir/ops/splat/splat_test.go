@@ -106,9 +106,9 @@ func checkImage(t *testing.T, m splat.Image) {
 	}
 }
 
-// TestNearGaussiansAreNotShown hides all of them: the background stays, and nothing
+// TestGaussiansBehindNearPlaneAreCulled hides all of them: the background stays, and nothing
 // has a gradient but that.
-func TestNearGaussiansAreNotShown(t *testing.T) {
+func TestGaussiansBehindNearPlaneAreCulled(t *testing.T) {
 	g, in := scene(t, 10)
 	d, err := autodiff.VJP(g)
 	if err != nil {

@@ -105,7 +105,7 @@ func onlyPorts(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 	return out
 }
 
-// TestTooManyPairsAreAnError says how many there would have to be room for: each of 3
+// TestTooManyPairsAreAnError checks the number of pairs in the error: each of 3
 // Gaussians is seen in all 4 tiles.
 func TestTooManyPairsAreAnError(t *testing.T) {
 	m := splat.Image{Height: 8, Width: 8, Tile: 4}

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Command compile times the compiler as a native program, beside what js/bench/compile.mjs
+// Command compile times the compiler as a native program, to compare with js/bench/compile.mjs, which
 // times in a page: from a graph's text form to the bytes of its plan.
 //
 //	go run ./js/bench/compile FOLDER ROUNDS [NAME]...
@@ -43,7 +43,7 @@ type result struct {
 	Rounds []took `json:"rounds"`
 }
 
-// took is what a compilation took, in milliseconds.
+// took is the time of a compilation, in milliseconds.
 type took struct {
 	Wall float64 `json:"wall"`
 	CPU  float64 `json:"cpu"`
@@ -115,7 +115,7 @@ func measure(folder, name string, rounds int) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-// processorTime is what the threads of this process have used so far.
+// processorTime is the CPU time of this process's threads so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

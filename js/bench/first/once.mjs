@@ -14,9 +14,9 @@ const graphs = {
 /** What a first step consists of, in order; compiler: to load and start it. */
 export const parts = ['compiler', 'graph', 'adapter', 'plan', 'device', 'pipelines', 'parameters', 'step'];
 
-// stamped tells when a program has its step's graph and parameters (and so asks for an adapter), its
-// adapter, its plan (and so asks for a device), its device, and all pipelines that it asked for: first
-// those that it runs with, and later those that drafts stand in for.
+// stamped records when a program has its step's graph and parameters (and so requests an adapter), its
+// adapter, its plan (and so requests a device), its device, and all pipelines that it requested: first
+// those that it runs with, and later those that replace drafts.
 function stamped(gpu, stamp) {
   const replace = (object, method, make) => { object[method] = make(object[method].bind(object)); };
   let asked = false;

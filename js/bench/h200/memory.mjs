@@ -4,7 +4,7 @@
 //   RLX_PLANS=build/plans RLX_DAWN_BACKEND=default node js/bench/h200/memory.mjs [NAME]...
 //
 // Prints the milliseconds of a step, and gigabytes or billions of keys a second. So many
-// steps go in one submission (RLX_STEPS, 16): a submission of its own costs a GPU some 12 µs
+// steps share one submission (RLX_STEPS, 16): each submission costs a GPU some 12 µs
 // besides, which is as much as a tenth of these kernels. The best of four runs counts.
 
 import { readFileSync } from 'node:fs';

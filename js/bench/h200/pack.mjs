@@ -21,7 +21,7 @@ const addon = join(dirname(createRequire(import.meta.url).resolve('webgpu')), `d
 
 const newer = (made, from) => existsSync(made) && statSync(made).mtimeMs > statSync(from).mtimeMs;
 
-// compress writes FILE.xz into the folder. Python's lzma is what unpacks it there.
+// compress writes FILE.xz into the folder. Python's lzma unpacks it there.
 function compress(file, name, folder) {
   const target = join(folder, `${name}.xz`);
   if (newer(target, file)) return;

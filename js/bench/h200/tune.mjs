@@ -13,8 +13,8 @@ import { openProgram } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
 const repeats = 5;
-const hopeless = 2.5; // what has taken so many times as long as the fastest after two rounds is timed no more
-const unlikely = 8; // what is expected to take so many times as long as the best is not timed: by 20 launches of half a second
+const hopeless = 2.5; // candidates slower than the fastest by this factor after two rounds are not timed again
+const unlikely = 8; // candidates whose estimate exceeds the best by this factor are not timed: 20 launches could take half a second each
 
 const read = (name) => readFileSync(join(process.env.RLX_DATA, 'trials', name));
 const wanted = process.argv.slice(2);
@@ -24,7 +24,7 @@ const adapter = await gpu.requestAdapter();
 const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
 const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 
-// The first trial of a group is what is taken untuned.
+// The first trial of a group is the rule's choice.
 const groups = [...new Set(trials.map(({ group }) => group))].map((key) => {
   const group = trials.filter((trial) => trial.group === key), least = Math.min(...group.map(({ cost }) => cost));
   return group.filter(({ cost }, k) => k === 0 || cost <= unlikely * least);

@@ -1,4 +1,4 @@
-// The peers by the names that the programs take; each is loaded only when it is asked for.
+// The peers by the names that the programs take; each is loaded only when needed.
 export const peers = {
   rlx: () => import('./rlx.mjs'),
   jax: () => import('./jax.mjs'),

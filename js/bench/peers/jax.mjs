@@ -7,7 +7,7 @@ import { adam, convolutionParameters, initialParameters, makeBatches, randoms } 
 const array = (data, shape) => np.array(data).reshape(shape);
 
 // repeated is a job of one function whose result each step replaces the last. A step waits: what is
-// given away before anybody asked for it is never computed.
+// released before it is read is never computed.
 function repeated(run, dispose) {
   let result;
   return {

@@ -10,12 +10,12 @@ async function loadPlan(name) {
   return (await fetch(`/plans/${name}.rlxp`)).arrayBuffer();
 }
 
-// suffix is what the names of plans end in for the device that is measured.
+// suffix is the suffix of the plans' names for the device that is measured.
 let suffix = '';
 
 const openPlan = async (name) => openProgram(await loadPlan(name + suffix), { drafts: false });
 
-// common is what every job has: a number of the last result, and its memory given back.
+// common has the members of every job: a number of the last result, and its memory given back.
 const common = (program) => ({
   async sync() {
     const { reading } = await program.run('probe', {}, { read: ['first'] });
@@ -82,7 +82,7 @@ async function lm({ context, width, heads, blocks, batch, vocab, rate }) {
   };
 }
 
-/** Opens rlx; each job makes a device of its own from navigator.gpu, or runs on the CPU. */
+/** Opens rlx; each job makes a new device from navigator.gpu, or runs on the CPU. */
 export async function open({ device } = {}) {
   suffix = device === 'wasm' ? '.wasm' : '';
   return {

@@ -162,7 +162,7 @@ func writePlan(path string, p *plan.Plan) error {
 	return os.WriteFile(path, file, 0o644)
 }
 
-// memoryBytes is what a tensor of a job that is bound by memory takes at most.
+// memoryBytes is the maximum size of a tensor of a job that is bound by memory.
 const memoryBytes = 256 << 20
 
 // writeMemory writes the jobs that are bound by memory, and the list of them.

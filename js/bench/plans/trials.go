@@ -19,7 +19,7 @@ const (
 	// little of it.
 	trialRounds = 20
 	// leastTrial is from what estimate on a group is tried, in nanoseconds: below,
-	// launching takes most of the time, whatever is launched.
+	// launching takes most of the time, for any kernel.
 	leastTrial = 15e3
 )
 

@@ -15,7 +15,7 @@ import (
 // have that is taken where nobody has measured.
 const asNear = 0.85
 
-// TestUntunedIsNearTuned holds what is taken untuned to times that a device took for the
+// TestUntunedIsNearTuned compares the rule's choice with the times that a device took for the
 // candidates: testdata/tuned_h200.txt is what js/bench/h200/tune.mjs printed on an NVIDIA
 // H200. A rule may take nothing that was not measured. Where other things are fused groups
 // are others; once a quarter of them are gone, it is time to measure again.

@@ -70,7 +70,7 @@ function pathOf({ url }) {
   }
 }
 
-async function answer(request, response, { mounts, headers, hosts }) {
+async function answer(request, response, { mounts, headers, policies, hosts }) {
   const refuse = (status, text, more) => {
     response.writeHead(status, { 'content-type': types['.txt'], ...headers, ...more });
     response.end(`${text}\n`);
@@ -83,7 +83,7 @@ async function answer(request, response, { mounts, headers, hosts }) {
   const found = target && (isText(target) ? target : await fileAt(target));
   if (!found) return refuse(404, `not found: ${path}`);
   const type = found.type ?? types[extname(found.name ?? path)] ?? 'application/octet-stream';
-  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...headers, ...found.headers });
+  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...headers, ...found.headers, ...policies[path] && { 'content-security-policy': policies[path] } });
   if (request.method === 'HEAD') return response.end();
   return isText(found) ? response.end(found.body) : pipeline(createReadStream(found.name), response).catch(() => {}); // whoever asked has gone
 }
@@ -92,17 +92,17 @@ async function answer(request, response, { mounts, headers, hosts }) {
  * Serves files on 127.0.0.1.
  * @param {Record<string, string | {body: string | Buffer, type?: string, headers?: object}>} mounts
  *   URL prefixes to folders (or single files), or URL paths to texts made on the spot.
- * @param {{csp?: string, headers?: Record<string, string>, hosts?: string[], port?: number}} options csp becomes the
- *   Content-Security-Policy of every answer; hosts are names that it answers to beside this machine's own; port 0, the default, takes any free one.
+ * @param {{csp?: string, policies?: Record<string, string>, headers?: Record<string, string>, hosts?: string[], port?: number}} options csp becomes the
+ *   Content-Security-Policy of every answer, but for the paths of policies, which have others; hosts are names that it answers to beside this machine's own; port 0, the default, takes any free one.
  * @returns {Promise<{origin: string, requests: string[], server: import('node:http').Server, close: () => Promise<void>}>}
  *   requests lists the paths asked for so far, in order; server.ref() keeps the process alive.
  */
-export async function serve(mounts, { csp, headers = {}, hosts = [], port = 0 } = {}) {
+export async function serve(mounts, { csp, policies = {}, headers = {}, hosts = [], port = 0 } = {}) {
   const all = { ...always, ...csp && { 'content-security-policy': csp }, ...headers };
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(request.url);
-    answer(request, response, { mounts, headers: all, hosts }).catch((error) => {
+    answer(request, response, { mounts, headers: all, policies, hosts }).catch((error) => {
       console.error(error);
       if (response.headersSent) return response.destroy();
       response.writeHead(500, { 'content-type': types['.txt'], ...all });

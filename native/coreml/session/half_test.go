@@ -15,8 +15,8 @@ import (
 	"github.com/rlx-go/rlx/native/coreml/session"
 )
 
-// TestScaleFindsItsWay: gradients that overflow fp16 are passed over until they fit.
-func TestScaleFindsItsWay(t *testing.T) {
+// TestLossScaleAdapts: gradients that overflow fp16 are skipped until they fit.
+func TestLossScaleAdapts(t *testing.T) {
 	g, err := ir.Build("large", func(b *ir.Builder) {
 		w := b.Param("w", ir.F32)
 		b.Output("loss", ops.Mul(b, ops.Mul(b, w, b.Input("x", ir.F32)), ops.Const(b, ir.F32, 100)))
@@ -44,7 +44,7 @@ func TestScaleFindsItsWay(t *testing.T) {
 }
 
 // TestOverflowInjected: a batch whose gradients overflow fp16 changes nothing but the
-// scale, and training goes on after it.
+// scale, and training continues after it.
 func TestOverflowInjected(t *testing.T) {
 	s := open(t, bound(t, 8), session.Options{Optimizer: optim.Adam{}, Rate: 0.05, Half: true})
 	first, _ := run(t, s, 20)
@@ -65,9 +65,9 @@ func TestOverflowInjected(t *testing.T) {
 	}
 }
 
-// TestHalfFollowsSingle: five steps of Adam with gradients in fp16, as the Neural Engine
+// TestF16StepsTrackF32: five steps of Adam with gradients in fp16, as the Neural Engine
 // has them, against the same in f32.
-func TestHalfFollowsSingle(t *testing.T) {
+func TestF16StepsTrackF32(t *testing.T) {
 	o := session.Options{Rate: 0.05, Units: coreml.CPUOnly}
 	single := open(t, bound(t, 8), o)
 	o.Half, o.Units = true, coreml.CPUAndNeuralEngine
@@ -81,10 +81,10 @@ func TestHalfFollowsSingle(t *testing.T) {
 	}
 }
 
-// TestParametersAreGivenOnceAnUpdate counts what Core ML is given in three updates by four
-// parts of a batch each. Parameters that are states of it are given when they change; f32,
-// which no state holds, and opsets without states have them as inputs of every part.
-func TestParametersAreGivenOnceAnUpdate(t *testing.T) {
+// TestParametersArePassedOncePerUpdate counts the parameters that Core ML gets in three updates by four
+// parts of a batch each. Parameters that are states of it are passed when they change; f32,
+// which no state can hold, and opsets without states have them as inputs of every part.
+func TestParametersArePassedOncePerUpdate(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     session.Options
 		given int

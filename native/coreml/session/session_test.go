@@ -197,7 +197,7 @@ func TestGradientStepEqualsClosedForm(t *testing.T) {
 	}
 }
 
-func TestUpdateTaskIsToldTruly(t *testing.T) {
+func TestUpdateTaskReportsActualState(t *testing.T) {
 	r, err := open(t, bound(t, 8), session.Options{}).Step(context.Background(), batch(0, 8))
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestUpdateTaskIsToldTruly(t *testing.T) {
 	}
 }
 
-// cnn learns to tell a bright left half from a bright right one.
+// cnn learns to distinguish a bright left half from a bright right one.
 func cnn(t *testing.T) *ir.Graph {
 	t.Helper()
 	g, err := ir.Build("cnn", func(b *ir.Builder) {

@@ -81,7 +81,7 @@ func TestGraphBuiltByCallsIsThatOfItsText(t *testing.T) {
 	}
 }
 
-// steps is what the TypeScript tests compare with: the text form of a graph with
+// steps is the expectation of the TypeScript tests: the text form of a graph with
 // a loss, and the losses of the first steps of training it, by their meaning.
 type steps struct {
 	Text   string    `json:"text"`
@@ -91,7 +91,7 @@ type steps struct {
 // element is the formula of all numbers of the test, exact in f32.
 func element(seed, i int) float64 { return float64((i*7919+seed*104729)%1024)/1024 - 0.5 }
 
-func TestTrainingStepMatchesItsMeaning(t *testing.T) {
+func TestTrainingStepEqualsReference(t *testing.T) {
 	h, g := perceptron(t)
 	step := Must(t, h.Service, "step", g, "loss", "adam", List{}, "constant", Entries(1, "rate", 0.125), List{}, 8).U32()
 	text := Must(t, h.Service, "text", g).Text()
@@ -206,7 +206,7 @@ func TestModuleCompilesToAPlan(t *testing.T) {
 	}
 }
 
-func TestTransformsNameWhatTheyAdd(t *testing.T) {
+func TestTransformsNameAddedPorts(t *testing.T) {
 	h, g := perceptron(t)
 	for _, c := range []struct {
 		transform string
@@ -246,7 +246,7 @@ func TestTransformsNameWhatTheyAdd(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsATypedError(t *testing.T) {
+func TestInvalidRequestsAreTypedErrors(t *testing.T) {
 	h := begin(t, "bad")
 	b := h.builder
 	x, y, flag := h.port("input", "x", "f32", "2", "3"), h.port("input", "y", "f32", "4", "3"), h.port("input", "p", "bool")
@@ -376,7 +376,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-func TestARefusedOpLeavesTheBuilderUsable(t *testing.T) {
+func TestBuilderIsUsableAfterRefusedOp(t *testing.T) {
 	h := begin(t, "g")
 	x, y := h.port("input", "x", "f32", "2"), h.port("input", "y", "f32", "3")
 	for range 2 {

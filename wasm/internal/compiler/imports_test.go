@@ -10,7 +10,7 @@ import (
 
 // Each of these packages adds more to what a page downloads than all that the
 // compiler would use of it: see package format.
-func TestModuleGoesWithoutLargePackages(t *testing.T) {
+func TestModuleDoesNotImportLargePackages(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "../..")
 	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	out, err := list.Output()

@@ -20,13 +20,13 @@ const sums = `graph "sums" {
 }
 `
 
-// ways are what the host is told of a group.
+// ways are the schedules of a group that the host receives.
 type ways struct {
 	key, name string
 	schedules []string
 }
 
-// choicesOf asks for the groups of the job and returns its tuning, with its own arguments.
+// choicesOf requests the groups of the job and returns its tuning, with its own arguments.
 func choicesOf(t *testing.T, s *wire.Service, text string, target int) (tuning int, groups []ways) {
 	t.Helper()
 	g := Must(t, s, "parse", text).U32()
@@ -48,7 +48,7 @@ func planOf(t *testing.T, r *wire.Request) *plan.Plan {
 	return p
 }
 
-func TestGroupsAreTriedAndTheScheduleChosenIsTaken(t *testing.T) {
+func TestGroupsAreMeasuredAndFastestScheduleUsed(t *testing.T) {
 	s := New()
 	tuning, groups := choicesOf(t, s, sums, 0)
 	if len(groups) != 1 {
@@ -86,7 +86,7 @@ func TestWebAssemblyHasNothingToTune(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoScheduleIsRefused(t *testing.T) {
+func TestInvalidSchedulesAreRefused(t *testing.T) {
 	s := New()
 	tuning, _ := choicesOf(t, s, sums, 0)
 	for _, c := range []struct {

@@ -3,9 +3,12 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/executor/fair"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
@@ -23,7 +27,17 @@ type Options struct {
 	Limits loop.Limits
 	// LowPower prefers a power-saving GPU.
 	LowPower bool
+	// API is the graphics API to use, one of [APIs]; "" leaves the choice to wgpu.
+	API string
 }
+
+// apis are the graphics APIs by name.
+var apis = map[string]wgpu.InstanceBackend{
+	"vulkan": wgpu.InstanceBackendVulkan, "metal": wgpu.InstanceBackendMetal, "d3d12": wgpu.InstanceBackendDX12, "opengl": wgpu.InstanceBackendGL,
+}
+
+// APIs returns the names of the graphics APIs, sorted.
+func APIs() []string { return slices.Sorted(maps.Keys(apis)) }
 
 // Info describes a device.
 type Info struct {
@@ -56,8 +70,11 @@ var opened struct {
 }
 
 // Open opens the fastest GPU. The error is of kind [ErrDevice] or [ErrLimit] and says what
-// is missing.
+// is missing, or of kind [ir.ErrName] for an unknown API.
 func Open(opts Options) (*Device, error) {
+	if _, known := apis[opts.API]; !known && opts.API != "" {
+		return nil, &Error{Kind: ir.ErrName, Op: "open", Msg: fmt.Sprintf("unknown graphics API %q: have %q", opts.API, APIs())}
+	}
 	opened.Lock()
 	defer opened.Unlock()
 	if g := opened.gpus[opts]; g != nil {
@@ -78,13 +95,10 @@ func Open(opts Options) (*Device, error) {
 }
 
 func openGPU(inst *wgpu.Instance, opts Options) (*gpu, error) {
-	power := wgpu.PowerPreferenceHighPerformance
-	if opts.LowPower {
-		power = wgpu.PowerPreferenceLowPower
-	}
-	adapter, err := inst.RequestAdapter(&wgpu.RequestAdapterOptions{PowerPreference: power})
-	if err != nil {
-		return nil, &Error{Kind: ErrDevice, Op: "open", Msg: "no adapter: there is no GPU, or no Vulkan, Metal or Direct3D 12 driver"}
+	adapter := findAdapter(inst, opts)
+	if adapter == nil {
+		driver := cmp.Or(opts.API, "Vulkan, Metal or Direct3D 12")
+		return nil, &Error{Kind: ErrDevice, Op: "open", Msg: "no adapter: there is no GPU, or no " + driver + " driver"}
 	}
 	defer adapter.Release()
 	limits, required := requiredLimits(opts.Limits)
@@ -101,6 +115,43 @@ func openGPU(inst *wgpu.Instance, opts Options) (*gpu, error) {
 		dev: dev, queue: dev.GetQueue(), limits: limits,
 		info: Info{Name: info.DriverDescription, Backend: info.BackendType.String(), CPU: info.AdapterType == wgpu.AdapterTypeCPU},
 	}, nil
+}
+
+// findAdapter returns the adapter that options ask for, nil if there is none.
+func findAdapter(inst *wgpu.Instance, opts Options) *wgpu.Adapter {
+	if opts.API == "" {
+		power := wgpu.PowerPreferenceHighPerformance
+		if opts.LowPower {
+			power = wgpu.PowerPreferenceLowPower
+		}
+		adapter, err := inst.RequestAdapter(&wgpu.RequestAdapterOptions{PowerPreference: power})
+		if err != nil {
+			return nil
+		}
+		return adapter
+	}
+	// A request cannot name the API: this wgpu ignores its backend type.
+	first := []wgpu.AdapterType{wgpu.AdapterTypeDiscreteGPU, wgpu.AdapterTypeIntegratedGPU}
+	if opts.LowPower {
+		slices.Reverse(first)
+	}
+	rank := func(a *wgpu.Adapter) int {
+		if i := slices.Index(first, a.GetInfo().AdapterType); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	all := inst.EnumerateAdapters(&wgpu.InstanceEnumerateAdapterOptons{Backends: apis[opts.API]})
+	if len(all) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(all, func(a, b *wgpu.Adapter) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, a := range all {
+		if a != best {
+			a.Release()
+		}
+	}
+	return best
 }
 
 // requiredLimits returns the limits to request, defaults included, in the plan's and in the

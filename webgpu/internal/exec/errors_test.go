@@ -28,7 +28,7 @@ func TestErrorsOfTheBindingKeepTheirKind(t *testing.T) {
 	}
 }
 
-func TestALostDeviceTellsTheStepsItCost(t *testing.T) {
+func TestDeviceLostErrorReportsLostSteps(t *testing.T) {
 	s := &Session{steps: 30, savedAt: 12}
 	err := s.fail(&Error{Kind: ErrLost})
 	var e *Error

@@ -177,7 +177,7 @@ func TestTrainingEqualsTheReference(t *testing.T) {
 	}
 }
 
-func TestReadingsArriveLaterWithTheirOwnStep(t *testing.T) {
+func TestReadbacksCarryTheirStep(t *testing.T) {
 	s := linear(t)
 	step := entry(t, s, "step")
 	must(t, step.Set(ctx, "rate", floats([]float32{0.1})))
@@ -215,7 +215,7 @@ func TestRepeatsCountAndACopyEndsInAState(t *testing.T) {
 	}
 }
 
-func TestSeveralStepsInOneRunTakeAScalarEach(t *testing.T) {
+func TestStepsOfOneRunHaveScalarsOfTheirOwn(t *testing.T) {
 	s := linear(t)
 	run(t, entry(t, s, "init"), 1)
 	step, w := entry(t, s, "step"), []float64{0.5, 1, 1.5}
@@ -266,7 +266,7 @@ func TestAFailedCheckIsNamedAndChangesNoState(t *testing.T) {
 	}
 }
 
-func TestALoadThatIsRefusedWritesNothing(t *testing.T) {
+func TestRefusedLoadWritesNothing(t *testing.T) {
 	s := load(t, open(t), plantest.Linear())
 	err := s.Load(ctx, map[string]exec.Tensor{"w": floats([]float32{1, 2, 3}, 3), "zoo": floats([]float32{1})})
 	if !errors.Is(err, ir.ErrName) || !strings.Contains(err.Error(), "zoo") {
@@ -279,7 +279,7 @@ func TestALoadThatIsRefusedWritesNothing(t *testing.T) {
 	}
 }
 
-func TestSavedStateGoesIntoAnotherSession(t *testing.T) {
+func TestSavedStateLoadsIntoAnotherSession(t *testing.T) {
 	dev := open(t)
 	one, other := load(t, dev, plantest.Linear()), load(t, dev, plantest.Linear())
 	run(t, entry(t, one, "init"), 1)
@@ -411,7 +411,7 @@ func TestClosedAndCancelled(t *testing.T) {
 	}
 }
 
-func TestDeviceAsksForDefaultLimits(t *testing.T) {
+func TestDeviceRequestsDefaultLimits(t *testing.T) {
 	dev := open(t)
 	if target := dev.Target(); target.Limits != loop.DefaultLimits() || target.Name != "webgpu" || target.F16 || target.Subgroups {
 		t.Errorf("target %+v", target)
@@ -424,9 +424,9 @@ func TestDeviceAsksForDefaultLimits(t *testing.T) {
 	}
 }
 
-// TestLongRunKeepsItsObjects makes steps with a fresh batch and reads now and
-// then, and looks at the allocations that are left to the binding.
-func TestLongRunKeepsItsObjects(t *testing.T) {
+// TestLongRunDoesNotReleaseObjectsEarly makes steps with new batches and occasional reads,
+// and counts the allocations that remain in the binding.
+func TestLongRunDoesNotReleaseObjectsEarly(t *testing.T) {
 	s := linear(t)
 	step := entry(t, s, "step")
 	must(t, step.Set(ctx, "rate", floats([]float32{0.01})))

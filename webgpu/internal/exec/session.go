@@ -139,6 +139,15 @@ func (s *Session) fail(err error) error {
 	return err
 }
 
+// Sync waits until the device is done with what was submitted before.
+func (s *Session) Sync(ctx context.Context) error {
+	if err := s.lock(ctx, "sync"); err != nil {
+		return err
+	}
+	defer s.unlock()
+	return s.drain(ctx)
+}
+
 // Close releases all memory when the device is done with it. A second call does nothing. If
 // ctx is done first, the session stays open; an idle session is closed even if ctx is done.
 func (s *Session) Close(ctx context.Context) error {

@@ -94,7 +94,7 @@ func TestLoopsWithoutABoundRunOnTheDevice(t *testing.T) {
 	}
 }
 
-func TestALoopWithoutAnEndIsLeftWithItsContext(t *testing.T) {
+func TestEndlessLoopStopsWithItsContext(t *testing.T) {
 	dev := open(t)
 	s := load(t, dev, compiled(t, dev, func(b *ir.Builder) {
 		b.Output("y", counted(b, b.Input("x", ir.F32), math.Inf(1)))

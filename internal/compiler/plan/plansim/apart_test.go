@@ -124,7 +124,7 @@ func recurrence(a ops.CumSumAttrs, dims ...int) func(b *ir.Builder) {
 	}
 }
 
-// runnings are sizes at which running combinations are cut, or go on for several
+// runnings are sizes at which scans are split, or continue for several
 // tiles. Each element is read once, or twice where rows are cut, and written
 // once; threads behind the end of a row read its last element again.
 var runnings = map[string]apart{
@@ -142,9 +142,9 @@ var runnings = map[string]apart{
 	"recurrence in many columns": {recurrence(ops.CumSumAttrs{}, 640, 40), 0, 1, 201 * kib, 101 * kib},
 }
 
-// TestManyValuesThatGoOnTogetherAreBound has two values and their factors, more
-// than a kernel binds along with what would go from chunk to chunk.
-func TestManyValuesThatGoOnTogetherAreBound(t *testing.T) {
+// TestScansOfManyValuesFitBindings has two values with their factors, more
+// than a kernel can bind together with the partial results of chunks.
+func TestScansOfManyValuesFitBindings(t *testing.T) {
 	apart{build: func(b *ir.Builder) {
 		var in []ir.Value
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -154,7 +154,7 @@ func TestManyValuesThatGoOnTogetherAreBound(t *testing.T) {
 	}, dispatches: 2}.check(t, plan.WebGPU())
 }
 
-// halved makes values less than half, so that two that go on together stay small.
+// halved makes values less than half, so that scans of two stay small.
 func halved(b *ir.Builder, in []ir.Value) []ir.Value {
 	out := make([]ir.Value, len(in))
 	for i, x := range in {
@@ -163,7 +163,7 @@ func halved(b *ir.Builder, in []ir.Value) []ir.Value {
 	return out
 }
 
-func TestRunningCombinationsOfAllSizes(t *testing.T) {
+func TestScansOfAllSizes(t *testing.T) {
 	for name, c := range runnings {
 		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })
 	}
@@ -226,8 +226,8 @@ func TestScattersAndSortsOnOtherDevices(t *testing.T) {
 	}
 }
 
-// TestScattersAndSortsInLoops has them change a carry where it lies, read a slice
-// of what a loop goes through, and leave one.
+// TestScattersAndSortsInLoops has them change a carry in place, read a slice
+// of a loop's operands, and return one.
 func TestScattersAndSortsInLoops(t *testing.T) {
 	for name, make := range map[string]func(b *ir.Builder, x, u ir.Value) []ir.Value{
 		"carry": func(b *ir.Builder, x, u ir.Value) []ir.Value {
@@ -257,9 +257,9 @@ func TestScattersAndSortsInLoops(t *testing.T) {
 	}
 }
 
-// TestBadIndexLeavesAnEmbeddingAlone trains the rows that indices name, once
+// TestBadIndexKeepsEmbedding trains the rows that indices name, once
 // with one outside.
-func TestBadIndexLeavesAnEmbeddingAlone(t *testing.T) {
+func TestBadIndexKeepsEmbedding(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.State("x", ir.F32, ir.Dims(50, 3)...)
 		i := ops.CheckIndex(b, b.Input("i", ir.I32, ir.N(100)), ir.N(50), "row")
@@ -361,9 +361,9 @@ func dispatches(steps []plan.Step) int {
 	return n
 }
 
-// TestCombinationsOfEqualOperandsAreToldApart has two running combinations that
+// TestScansOfEqualOperandsAreDistinguished has two scans that
 // differ in nothing but their graphs.
-func TestCombinationsOfEqualOperandsAreToldApart(t *testing.T) {
+func TestScansOfEqualOperandsAreDistinguished(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.N(9))
 		for name, op := range map[string]func(b *ir.Builder, x, y ir.Value) ir.Value{"sum": ops.Add, "largest": ops.Max} {

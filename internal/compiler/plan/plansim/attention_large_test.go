@@ -55,9 +55,9 @@ func TestTrainingOnALongContextFitsTheDefaultLimits(t *testing.T) {
 	}
 }
 
-// TestKernelsOfAttentionStaySmall bounds the source and the workgroup memory of
+// TestAttentionKernelsHaveBoundedSize bounds the source and the workgroup memory of
 // kernels with all that there can be in them.
-func TestKernelsOfAttentionStaySmall(t *testing.T) {
+func TestAttentionKernelsHaveBoundedSize(t *testing.T) {
 	for _, depth := range []int{64, 128, 256} {
 		for name, mask := range map[string][]ir.Dim{"none": nil, "bias": ir.Dims(2, 1, 2000)} {
 			t.Run(fmt.Sprintf("%d, %s", depth, name), func(t *testing.T) {

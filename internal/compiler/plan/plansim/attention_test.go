@@ -20,9 +20,9 @@ func inBlocks() plan.Target {
 	return t
 }
 
-// TestAttentionInBlocksEqualsItsMeaning runs all samples, by themselves and in
+// TestAttentionInBlocksEqualsReference runs all samples, by themselves and in
 // one graph, in kernels that keep no scores.
-func TestAttentionInBlocksEqualsItsMeaning(t *testing.T) {
+func TestAttentionInBlocksEqualsReference(t *testing.T) {
 	for _, op := range []ir.Op{ops.OpAttentionForward, ops.OpAttentionBackward} {
 		d, _ := ir.Lookup(op)
 		for _, s := range d.Samples() {

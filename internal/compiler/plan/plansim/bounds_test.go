@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// mostSource is what the text of one kernel may take in WGSL, in bytes.
+// mostSource is the maximum size of one kernel's WGSL, in bytes.
 const mostSource = 24 << 10
 
 func planOf(t *testing.T, f func(b *ir.Builder)) *plan.Plan {
@@ -46,7 +46,7 @@ func checkSources(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// TestGroupsAreBounded: what is fused into one kernel ends, however many nodes there
+// TestGroupsAreBounded: the size of one fused kernel is bounded, however many nodes there
 // are, and what compiling allocates for a node does not grow with their number.
 func TestGroupsAreBounded(t *testing.T) {
 	for _, f := range irtest.Families {
@@ -68,10 +68,10 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAProductIsPrintedOnce: a thread has many sums of a product, and the
+// TestEpilogueIsPrintedOnce: a thread has many sums of a product, and the
 // random bits of a dropout behind them are computed in a loop over these. 0x1bd11bda is
 // Threefry's constant, which a block has once (Salmon et al. 2011).
-func TestWhatFollowsAProductIsPrintedOnce(t *testing.T) {
+func TestEpilogueIsPrintedOnce(t *testing.T) {
 	p := planOf(t, func(b *ir.Builder) {
 		x, w := b.Input("x", ir.F32, ir.Dims(2048, 64)...), b.Param("w", ir.F32, ir.Dims(64, 2048)...)
 		h := ops.Relu(b, ops.MatMul(b, x, w))

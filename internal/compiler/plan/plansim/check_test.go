@@ -68,9 +68,9 @@ var checkPrograms = []struct {
 	}},
 }
 
-// TestBadIndexLeavesStatesAlone runs each program with good indices, then with
+// TestBadIndexKeepsStates runs each program with good indices, then with
 // one bad index, then with good ones again.
-func TestBadIndexLeavesStatesAlone(t *testing.T) {
+func TestBadIndexKeepsStates(t *testing.T) {
 	for _, p := range checkPrograms {
 		t.Run(p.name, func(t *testing.T) {
 			g, err := ir.Build("g", p.make)
@@ -114,9 +114,9 @@ func TestBadIndexLeavesStatesAlone(t *testing.T) {
 	}
 }
 
-// TestBranchThatIsNotTakenChecksNothing has indices that are wrong for the
+// TestUntakenBranchChecksNothing has indices that are wrong for the
 // branch which is not taken: by itself, and in a loop.
-func TestBranchThatIsNotTakenChecksNothing(t *testing.T) {
+func TestUntakenBranchChecksNothing(t *testing.T) {
 	good := func(b *ir.Builder, in []ir.Value) []ir.Value {
 		return []ir.Value{ops.BroadcastTo(b, ops.ReduceSum(b, in[0]), in[1].Shape())}
 	}

@@ -91,9 +91,9 @@ func init() {
 	}
 }
 
-// TestContractionsWithoutAWayBackAreUnsupported has results whose positions do
-// not tell row and column.
-func TestContractionsWithoutAWayBackAreUnsupported(t *testing.T) {
+// TestContractionsWithoutTransposeAreUnsupported has results whose positions do
+// not distinguish rows from columns.
+func TestContractionsWithoutTransposeAreUnsupported(t *testing.T) {
 	for op, at := range map[ir.Op]position{
 		"test.sum":        func(m, n scalar.Expr, _, _ int) scalar.Expr { return scalar.Add(m, n) },
 		"test.overlap":    func(m, n scalar.Expr, _, columns int) scalar.Expr { return scalar.Add(times(m, columns-1), n) },

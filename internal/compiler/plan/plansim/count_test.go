@@ -143,7 +143,7 @@ func stepBytes(t *testing.T, p *plan.Plan) int {
 
 // TestManyPartsOfAllLengths runs updates of more states than a kernel has bodies
 // for, and the sum of all their squares: in one arena and in many small ones, and
-// with so many elements that each thread has two.
+// with enough elements that each thread has two.
 func TestManyPartsOfAllLengths(t *testing.T) {
 	lengths := []int{1, 255, 256, 257, 0, 1024, 1025, 3, 4097, 8192, 8193, 700, 16000}
 	small := plan.WebGPU()

@@ -245,9 +245,9 @@ func lonely(g *ir.Graph) plan.Target {
 	return t
 }
 
-// TestCrowdedGraphs: no graph whose tensors each fit a binding is refused for how many it
+// TestGraphsOverTheBindingLimit: no graph whose tensors each fit a binding is refused for how many it
 // has, also where no two tensors share a buffer, and neither are its derivatives.
-func TestCrowdedGraphs(t *testing.T) {
+func TestGraphsOverTheBindingLimit(t *testing.T) {
 	for name, build := range crowded {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

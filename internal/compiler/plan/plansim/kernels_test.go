@@ -36,9 +36,9 @@ func runGraph(t *testing.T, inputs map[string]*ir.Array, f func(b *ir.Builder)) 
 	return s, out
 }
 
-// What such an op reads and leaves may be a literal, be computed where it is read,
-// be a slice that a loop is at, or be a state: its kernels know whole arrays alone.
-func TestKernelsOfAnOpGetWholeArrays(t *testing.T) {
+// An operand or result of such an op may be a literal, be computed where it is read,
+// be a slice of a loop, or be a state: its kernels have whole arrays only.
+func TestOpKernelsHaveDenseOperands(t *testing.T) {
 	x := ir.Floats(ir.F32, []float64{1, 2, 6, 1, 0, 5, 4, 4, 4}, 3, 3)
 	s, out := runGraph(t, map[string]*ir.Array{"x": x}, func(b *ir.Builder) {
 		in := b.Input("x", ir.F32, ir.Dims(3, 3)...)

@@ -20,9 +20,9 @@ func outer(b *ir.Builder) ir.Value {
 	return ops.Add(b, rows, columns)
 }
 
-// TestOnlyWhatIsStoredOrGoneThroughIsBounded works with a matrix that has more
+// TestOnlyStoredOrIteratedSizesAreBounded works with a matrix that has more
 // elements than can be counted.
-func TestOnlyWhatIsStoredOrGoneThroughIsBounded(t *testing.T) {
+func TestOnlyStoredOrIteratedSizesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(b *ir.Builder, m ir.Value) ir.Value
 		fits bool

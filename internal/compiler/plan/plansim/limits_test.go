@@ -44,9 +44,9 @@ func cnnModel(batch int) model {
 	return model{fmt.Sprintf("cnn, %d MiB", batch*8*8*16*4>>20), func() (*ir.Graph, error) { return cnn(batch) }}
 }
 
-// TestNoModelWhoseTensorsFitIsRefused compiles training steps of models up to the
+// TestModelsWhoseTensorsFitAreAccepted compiles training steps of models up to the
 // last size of which each tensor fits a binding of the smallest WebGPU device.
-func TestNoModelWhoseTensorsFitIsRefused(t *testing.T) {
+func TestModelsWhoseTensorsFitAreAccepted(t *testing.T) {
 	character := func(batch int) irtest.GPT {
 		c := irtest.CharacterGPT
 		c.Batch = batch

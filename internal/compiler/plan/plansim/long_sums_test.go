@@ -7,7 +7,7 @@ import (
 	"github.com/rlx-go/rlx/ir/irtest"
 )
 
-// TestLongSums holds sums of 10⁵ equal terms to what they come to in f64.
+// TestLongSums compares sums of 10⁵ equal terms with those in f64.
 func TestLongSums(t *testing.T) {
 	for name, target := range map[string]plan.Target{
 		"webgpu": plan.WebGPU(), "subgroups": plan.WebGPU().WithSubgroups(32), "cuda": inBytes(), "one thread": undivided,

@@ -15,8 +15,8 @@ func counting64() plan.Target {
 	return target
 }
 
-// TestSamplesCountedIn64BitsEqualTheirMeaning is TestSamplesOfAllOpsEqualTheirMeaning with
+// TestSamplesCountedIn64BitsEqualReference is TestSamplesOfAllOpsEqualReference with
 // positions of 64 bits, whose kernels mix them with numbers of 32.
-func TestSamplesCountedIn64BitsEqualTheirMeaning(t *testing.T) {
+func TestSamplesCountedIn64BitsEqualReference(t *testing.T) {
 	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) { checkSampleOn(t, counting64(), op, s) })
 }

@@ -224,7 +224,7 @@ var loopPrograms = []struct {
 	}},
 }
 
-func TestLoopsEqualTheirMeaning(t *testing.T) {
+func TestLoopsEqualReference(t *testing.T) {
 	for _, p := range loopPrograms {
 		t.Run(p.name, func(t *testing.T) {
 			g, err := ir.Build("g", func(b *ir.Builder) {

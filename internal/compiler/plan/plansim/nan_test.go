@@ -12,9 +12,9 @@ import (
 	"github.com/rlx-go/rlx/ir/ops/nan"
 )
 
-// TestKernelsKeepTheConventionsOfNaN runs samples of every op with a NaN: kernels give NaN
+// TestKernelsFollowNaNConventions runs samples of every op with a NaN: kernels give NaN
 // where the meaning of the op does.
-func TestKernelsKeepTheConventionsOfNaN(t *testing.T) {
+func TestKernelsFollowNaNConventions(t *testing.T) {
 	for _, c := range nan.Conventions() {
 		t.Run(string(c.Op), func(t *testing.T) {
 			for _, s := range nan.Samples(c.Op) {
@@ -32,7 +32,7 @@ func TestKernelsKeepTheConventionsOfNaN(t *testing.T) {
 	}
 }
 
-// checkSpoilt asks for some NaN where the meaning of the op has one.
+// checkSpoilt requires some NaN where the reference of the op has one.
 func checkSpoilt(t *testing.T, target plan.Target, op ir.Op, s ir.Sample) {
 	t.Helper()
 	g, inputs, err := sampleGraph(op, s)

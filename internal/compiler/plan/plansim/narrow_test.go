@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// inBytes is a target whose memory is made of bytes and that stores types of 8 and
+// inBytes is a target whose memory is addressed by bytes and that stores types of 8 and
 // 16 bits, as CUDA does.
 func inBytes() plan.Target {
 	target := plan.WebGPU()

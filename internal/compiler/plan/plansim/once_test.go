@@ -26,8 +26,8 @@ func (c counting) Print(k *loop.Kernel) (string, error) {
 }
 
 // TestEqualGroupsAreWorkedOutOnce compiles training steps of 4, 12 and 24 equal blocks, of
-// which a block more has 47 dispatches: what is printed, and so what was scheduled and checked
-// before, hardly grows. What does are maps that lie beside others in some layers alone, and
+// which each block adds 47 dispatches: the kernels printed, and so those scheduled and checked
+// before, hardly increase. Those that do are maps that are fused with others only in some layers, and
 // kernels of parts in grids of other sizes, which turn out to be equal when they are printed.
 func TestEqualGroupsAreWorkedOutOnce(t *testing.T) {
 	for _, blocks := range []int{4, 12, 24} {
@@ -46,9 +46,9 @@ func TestEqualGroupsAreWorkedOutOnce(t *testing.T) {
 	}
 }
 
-// TestClippingTakesAsManyKernelsForAnyNumberOfParameters: the norm of all gradients is two,
+// TestClippingKernelsDoNotGrowWithParameters: the norm of all gradients is two,
 // of which the first is launched once for each few arenas that they lie in.
-func TestClippingTakesAsManyKernelsForAnyNumberOfParameters(t *testing.T) {
+func TestClippingKernelsDoNotGrowWithParameters(t *testing.T) {
 	for _, parameters := range []int{10, 1000} {
 		loss, err := ir.Build("loss", func(b *ir.Builder) {
 			squares := make([]ir.Value, parameters)

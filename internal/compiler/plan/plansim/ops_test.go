@@ -15,10 +15,10 @@ import (
 	_ "github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestSamplesOfAllOpsEqualTheirMeaning compiles every sample of every op, by
+// TestSamplesOfAllOpsEqualReference compiles every sample of every op, by
 // itself, runs the plan in the simulator and compares with the reference
 // meaning in float64.
-func TestSamplesOfAllOpsEqualTheirMeaning(t *testing.T) {
+func TestSamplesOfAllOpsEqualReference(t *testing.T) {
 	eachSample(t, func(t *testing.T, op ir.Op, s ir.Sample) { checkSample(t, op, s) })
 }
 

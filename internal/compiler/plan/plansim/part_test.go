@@ -66,7 +66,7 @@ func checkText(t *testing.T, text string) {
 	checkTwoRuns(t, g, inputs, plan.WebGPU())
 }
 
-func TestNamesThatComeToOneInAKernelAreToldApart(t *testing.T) {
+func TestCollidingKernelNamesAreDistinguished(t *testing.T) {
 	checkText(t, `graph "g" {
 		%a = input "w.1" : f32[3]
 		%b = input "w_1" : f32[3]

@@ -24,9 +24,9 @@ func onWebGPU(op ir.Op, s ir.Sample) bool {
 	return true
 }
 
-// TestRandomPatchworksEqualTheirMeaning compiles random patchworks, which together hold every
+// TestRandomPatchworksEqualReference compiles random patchworks, which together hold every
 // op that WebGPU has, and compares what their kernels compute with what they mean.
-func TestRandomPatchworksEqualTheirMeaning(t *testing.T) {
+func TestRandomPatchworksEqualReference(t *testing.T) {
 	numbers := irtest.Corpus
 	for n := range irtest.Patchworks(onWebGPU) {
 		numbers = append(numbers[:len(numbers):len(numbers)], n)

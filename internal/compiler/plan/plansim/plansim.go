@@ -55,6 +55,40 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 	return s, err
 }
 
+// SetStates sets the states and parameters of a graph by name. Those that the plan does not have,
+// since passes drop a port that nothing depends on, are skipped.
+func (s *Session) SetStates(g *ir.Graph, values map[string]*ir.Array) error {
+	for _, p := range g.Ports() {
+		if p.Kind == ir.InputPort || values[p.Name] == nil || s.Plan().Lookup(p.Name) == nil {
+			continue
+		}
+		if err := s.Set(p.Name, values[p.Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunGraph runs an entry, which was compiled from g, and returns the values of the outputs of g in
+// their order, those of states read after the run.
+func (s *Session) RunGraph(entry string, g *ir.Graph, inputs map[string]*ir.Array) ([]*ir.Array, error) {
+	results, err := s.Run(entry, inputs)
+	if err != nil {
+		return nil, err
+	}
+	var out []*ir.Array
+	for _, o := range g.Outputs() {
+		a := results[o.Name]
+		if o.State {
+			if a, err = s.Get(o.Name); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
 // device is the memory and the kernels of a plan.
 type device struct {
 	kernels []plan.Printed

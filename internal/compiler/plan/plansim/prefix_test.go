@@ -8,10 +8,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestRunningSumsOfMoreRowsThanAGridIsWide has rows whose workgroups lie in a
-// rectangle with some to spare, which must leave memory alone: they would write
-// the last row a second time, beside the workgroup that has it.
-func TestRunningSumsOfMoreRowsThanAGridIsWide(t *testing.T) {
+// TestScansOfMoreRowsThanTheGridLimit has rows whose workgroups lie in a
+// rectangle with some in excess, which must not write: they would store
+// the last row a second time, racing with the workgroup that has it.
+func TestScansOfMoreRowsThanTheGridLimit(t *testing.T) {
 	short := plan.WebGPU()
 	short.Limits.Groups = 7
 	for name, c := range map[string]struct {

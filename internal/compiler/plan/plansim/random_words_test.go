@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestRandomNumbersAreOneKernel counts kernels of random numbers and what is made of them, and
+// TestRandomNumbersAreOneKernel counts kernels of random numbers and of functions of them, and
 // the blocks of Threefry-2x32 that a thread computes for its four elements: a word is turned
 // by 26 bits three times in one of 20 rounds, and twice in one of 13 (Salmon et al. 2011).
 func TestRandomNumbersAreOneKernel(t *testing.T) {

@@ -109,7 +109,7 @@ var reducePrograms = []struct {
 // longer than a workgroup, cut over workgroups, and many of them.
 var reduceShapes = [][]int{{0}, {1}, {7}, {300}, {9000}, {0, 3}, {3, 0}, {1, 1}, {5, 1}, {1, 5}, {3, 33}, {300, 3}, {3, 300}, {70, 70}, {2, 5000}, {5000, 2}, {2, 3, 4}, {3, 1, 40}, {4, 40, 3}}
 
-func TestReductionsOfAllShapesEqualTheirMeaning(t *testing.T) {
+func TestReductionsOfAllShapesEqualReference(t *testing.T) {
 	for _, p := range reducePrograms {
 		for _, dims := range reduceShapes {
 			t.Run(p.name+ir.Dims(dims...).String(), func(t *testing.T) {
@@ -136,9 +136,9 @@ func backwards(rank int) []int {
 	return axes
 }
 
-// A sum over many rows with enough columns to be cut reads what is kept from memory,
-// and does not make it in its parts.
-func TestAMapIsKeptBesideSumsThatAreCut(t *testing.T) {
+// A sum over many rows with enough columns to be split reads the stored map from memory,
+// and does not compute it in each part.
+func TestMapIsStoredWithSplitReductions(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {
 		y := ops.Exp(b, b.Input("x", ir.F32, ir.Dims(2100, 64)...))
 		b.Output("y", y)
@@ -150,7 +150,7 @@ func TestAMapIsKeptBesideSumsThatAreCut(t *testing.T) {
 	checkTwoRuns(t, g, someValues(g), plan.WebGPU())
 }
 
-// Columns that are told by digits, as those of heads that are packed into rows are, are
+// Columns with several indices, as those of heads that are packed into rows, are
 // read side by side and cut like others.
 func TestColumnsOfDigitsAreCut(t *testing.T) {
 	g, err := ir.Build("g", func(b *ir.Builder) {

@@ -61,9 +61,9 @@ func roundsOf(t *testing.T, name string, n int) *ir.Graph {
 	return g
 }
 
-// TestManyRoundsStayInProportion: sources are bounded, and all of them together grow with
-// the number of rounds and no faster.
-func TestManyRoundsStayInProportion(t *testing.T) {
+// TestSourceSizeIsLinearInRounds: each source is bounded, and their total size grows with
+// the number of rounds, not faster.
+func TestSourceSizeIsLinearInRounds(t *testing.T) {
 	for name := range rounds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 )
 
 // opScatterRows sets rows of a matrix: x[indices[p]] = updates[p] for one p after
-// the other, indices outside left out. Its samples run with those of all ops.
+// the other, indices out of range dropped. Its samples run with those of all ops.
 const opScatterRows ir.Op = "test.scatter_rows"
 
 func init() {

@@ -10,7 +10,7 @@ import (
 )
 
 // The schedules for one thread in the simulator, which watches bounds and memory
-// that nobody has written.
+// that has not been written.
 
 // undivided is a target whose kernels have one workgroup each, divided one whose
 // kernels have as many as they can have: the simulator watches too that these do

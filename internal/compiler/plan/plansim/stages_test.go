@@ -26,7 +26,7 @@ func normOf(dims []int, axes ...int) func(b *ir.Builder) {
 // Norms whose rows are few workgroups are computed stage by stage, each cut into parts, and
 // by one kernel where a processor has a row to itself. A launch
 // that takes no time makes small ones worth cutting.
-func TestNormsOfFewRowsAreCutStageByStage(t *testing.T) {
+func TestNormsOfFewRowsAreSplitByStage(t *testing.T) {
 	many := plan.WebGPU()
 	many.Device = hardware.Unknown()
 	many.Device.Launch = 1

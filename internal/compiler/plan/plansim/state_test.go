@@ -148,7 +148,7 @@ var statePrograms = []struct {
 	}},
 }
 
-func TestStatesChangeAfterEverythingHasReadThem(t *testing.T) {
+func TestStatesAreWrittenAfterAllReads(t *testing.T) {
 	small := plan.WebGPU()
 	small.Limits.StorageBuffers = 4
 	for _, p := range statePrograms {

@@ -10,10 +10,10 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Drivers for processors write out loops of up to 32 turns, and take seconds for what then
-// loads much. Of a small product they are not shown how many turns its loop has: it begins
-// at a zero that they do not know, or at the number of a thread.
-func TestSmallProductsStayLoops(t *testing.T) {
+// Drivers for processors unroll loops of up to 32 iterations, and then take seconds to compile what
+// loads much. The trip count of a small product is hidden from them: its loop begins
+// at a zero that is not a constant, or at the number of a thread.
+func TestLoopsOfSmallProductsHideTheirTripCount(t *testing.T) {
 	for _, c := range []struct{ depth, loads int }{{24, 4}, {30, 2}, {64, 4}, {128, 4}, {256, 4}} {
 		g, err := ir.Build("product", func(b *ir.Builder) {
 			b.Output("y", ops.MatMul(b, b.Input("x", ir.F32, ir.Dims(24, c.depth)...), b.Input("w", ir.F32, ir.Dims(c.depth, 24)...)))

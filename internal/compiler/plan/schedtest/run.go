@@ -63,28 +63,18 @@ func RunWithin(t *testing.T, g *ir.Graph, target plan.Target, whole int, toleran
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range g.Ports() {
-		if p.Kind != ir.InputPort {
-			if err := s.Set(p.Name, inputs[p.Name]); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := s.SetStates(g, inputs); err != nil {
+		t.Fatal(err)
 	}
-	got, err := s.Run("run", inputs)
+	got, err := s.RunGraph("run", g, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, o := range g.Outputs() {
-		a := got[o.Name]
-		if o.State {
-			if a, err = s.Get(o.Name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		most := tolerance(a.DType)
+		limit := tolerance(got[i].DType)
 		for j := range want[i].Len() {
-			x, y := a.Float(j), want[i].Float(j)
-			if math.Abs(x-y) > most*math.Max(1, math.Abs(y)) {
+			x, y := got[i].Float(j), want[i].Float(j)
+			if math.Abs(x-y) > limit*math.Max(1, math.Abs(y)) {
 				t.Fatalf("%s: element %d is %v, not %v", o.Name, j, x, y)
 			}
 		}

@@ -3,7 +3,6 @@ package attention
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -50,11 +49,10 @@ type kernel struct {
 	read       ir.Load
 	exists     scalar.Expr // false in workgroups beyond the last
 	rows, cols side
-	byQuery    bool       // the rows are queries
-	queryHead  ir.Index   // the current head of the queries
-	keyHead    ir.Index   // and of the keys
-	sums       []fragment // accumulators over all blocks
-	unmasked   bool       // no position of the current block is masked by its position
+	byQuery    bool // the rows are queries
+	heads      heads
+	registers  registers
+	visible    visibility
 }
 
 // fragments is how the threads of a workgroup hold tables (scores or accumulators) and multiply:
@@ -83,13 +81,31 @@ type fragments interface {
 // matrix is an operand with rows of length elements.
 type matrix struct{ operand, length int }
 
-func (n *attention) q() matrix { return matrix{0, n.spec.Depth} }
+// The numbers of operands that are multiplied. Operands 3 and 4 of a backward node are the numbers
+// of each query.
+const (
+	queryOperand     = 0
+	keyOperand       = 1
+	valueOperand     = 2
+	cotangentOperand = 5
+)
 
-func (n *attention) k() matrix { return matrix{1, n.spec.Depth} }
+func (n *attention) q() matrix { return matrix{queryOperand, n.spec.Depth} }
 
-func (n *attention) v() matrix { return matrix{2, n.spec.Width} }
+func (n *attention) k() matrix { return matrix{keyOperand, n.spec.Depth} }
 
-func (n *attention) dout() matrix { return matrix{5, n.spec.Width} }
+func (n *attention) v() matrix { return matrix{valueOperand, n.spec.Width} }
+
+func (n *attention) dout() matrix { return matrix{cotangentOperand, n.spec.Width} }
+
+// maskDims returns the dimensions of the mask, nil without one.
+func (n *attention) maskDims() []int {
+	if n.spec.Mask < 0 {
+		return nil
+	}
+	dims, _ := n.m.Node.Input(n.spec.Mask).Shape().Ints()
+	return dims
+}
 
 // newKernel returns the emitter of a kernel.
 func (n *attention) newKernel(kind kernelKind) *kernel {
@@ -104,8 +120,11 @@ func (n *attention) newKernel(kind kernelKind) *kernel {
 		a.fragments = newPlain(a)
 	}
 	l := a.layout()
-	a.rows = side{count: a.spec.Queries, block: l.rows}
-	a.cols = side{count: a.spec.Keys, block: l.cols}
+	a.rows = side{e: a.Emitter, count: a.spec.Queries, block: l.rows, thread: func(i int) (scalar.Expr, int) { return l.row, l.rowAt(i) }}
+	a.cols = side{e: a.Emitter, count: a.spec.Keys, block: l.cols, thread: func(c int) (scalar.Expr, int) { return l.column, l.columnAt(c) }}
+	a.heads = heads{e: a.Emitter, dims: a.spec.Heads, share: a.spec.Share}
+	a.registers = registers{e: a.Emitter, l: l}
+	a.visible = visibility{e: a.Emitter, spec: &a.spec, byQuery: a.byQuery, rows: &a.rows, cols: &a.cols}
 	if !a.byQuery {
 		a.rows.count, a.cols.count = a.spec.Keys, a.spec.Queries
 	}
@@ -146,67 +165,6 @@ type layout struct {
 	subgroup        int         // required subgroup size, 0 for any
 }
 
-// fragment is a table in the registers of a workgroup: rows × columns elements in each thread.
-type fragment struct {
-	name          string
-	rows, columns int
-}
-
-// zeros declares a fragment of a table with rows of length elements.
-func (a *kernel) zeros(prefix string, length int) fragment {
-	l := a.layout()
-	f := fragment{a.Name(prefix), l.own, l.columns(length)}
-	f.each(func(i, c int) { a.Add(&loop.Var{Name: f.register(i, c), Init: scalar.ConstF(ir.F32, 0)}) })
-	return f
-}
-
-// accumulators declares a fragment of accumulators over all blocks.
-func (a *kernel) accumulators(prefix string, length int) fragment {
-	f := a.zeros(prefix, length)
-	a.sums = append(a.sums, f)
-	return f
-}
-
-// each calls visit for each element of a thread.
-func (f fragment) each(visit func(i, c int)) {
-	for i := range f.rows {
-		for c := range f.columns {
-			visit(i, c)
-		}
-	}
-}
-
-func (f fragment) register(i, c int) string {
-	return f.name + "_" + strconv.Itoa(i*f.columns+c)
-}
-
-func (f fragment) at(i, c int) scalar.Expr { return scalar.FreeVar(f.register(i, c), ir.F32) }
-
-// assign sets an element.
-func (a *kernel) assign(f fragment, i, c int, x scalar.Expr) {
-	a.Add(&loop.Assign{Name: f.register(i, c), Value: x})
-}
-
-// vars declares a variable for each row of a thread.
-func (a *kernel) vars(prefix string, init scalar.Expr) []string {
-	out := make([]string, a.layout().own)
-	for i := range out {
-		out[i] = a.Name(prefix)
-		a.Add(&loop.Var{Name: out[i], Init: init})
-	}
-	return out
-}
-
-// row returns the position of a thread's row i.
-func (a *kernel) row(i int) scalar.Expr {
-	return sum(a.rows.first, a.layout().row, loop.Int(a.layout().rowAt(i)))
-}
-
-// column returns the position of a thread's column c.
-func (a *kernel) column(c int) scalar.Expr {
-	return sum(a.cols.first, a.layout().column, loop.Int(a.layout().columnAt(c)))
-}
-
 // storeSums stores a thread's rows of accumulators as rows of a result.
 func (a *kernel) storeSums(t *fusion.Tensor, head ir.Index, length int, value func(i, c int) scalar.Expr) {
 	l := a.layout()
@@ -216,9 +174,9 @@ func (a *kernel) storeSums(t *fusion.Tensor, head ir.Index, length int, value fu
 			col = a.Let("column", col)
 		}
 		for i := range l.own {
-			_, exists := a.rows.clamp(a.row(i))
+			_, exists := a.rows.clamp(a.rows.position(i))
 			a.When(exists, func() {
-				root, offset := a.Emitter.Partition.Place(t, slices.Concat(head, ir.Index{a.row(i), col}))
+				root, offset := a.Emitter.Partition.Place(t, slices.Concat(head, ir.Index{a.rows.position(i), col}))
 				if a.storePairs(root, offset, l.columns(length), func(c int) scalar.Expr { return scalar.Convert(value(i, c), t.DType) }) {
 					return
 				}
@@ -254,8 +212,8 @@ func (a *kernel) storePairs(root *fusion.Tensor, offset scalar.Expr, columns int
 func (a *kernel) storeRows(t *fusion.Tensor, head ir.Index, value func(i int) scalar.Expr) {
 	a.When(scalar.And(a.exists, a.layout().first), func() {
 		for i := range a.layout().own {
-			_, exists := a.rows.clamp(a.row(i))
-			at := append(slices.Clone(head), a.row(i))
+			_, exists := a.rows.clamp(a.rows.position(i))
+			at := append(slices.Clone(head), a.rows.position(i))
 			a.When(exists, func() { a.Save(t, at, scalar.Convert(value(i), t.DType)) })
 		}
 	})
@@ -266,33 +224,6 @@ type query struct {
 	first      scalar.Expr // first visible key; nil means 0
 	end        scalar.Expr // end of the visible keys, exclusive
 	lse, delta scalar.Expr // columns of stats, in backward kernels
-}
-
-// visibleEnd names the exclusive end of the keys visible to the query at a position.
-func (a *kernel) visibleEnd(s *side, at scalar.Expr) scalar.Expr {
-	limit := loop.Int(a.spec.Keys)
-	if a.unmasked {
-		return limit
-	}
-	if a.spec.Causal {
-		limit = scalar.Min(scalar.Max(scalar.Add(at, loop.Int(a.spec.Keys-a.spec.Queries+1)), loop.Int(0)), limit)
-	}
-	if _, ok := s.clamp(at); ok.Op != scalar.OpConst {
-		limit = scalar.Select(ok, limit, loop.Int(0))
-	}
-	if limit.Op == scalar.OpConst {
-		return limit
-	}
-	return a.Let("limit", limit)
-}
-
-// firstVisible names the first key visible to the query at a position, or returns nil without a
-// window.
-func (a *kernel) firstVisible(at scalar.Expr) scalar.Expr {
-	if a.unmasked || a.spec.Window == 0 {
-		return nil
-	}
-	return a.Let("first_seen", scalar.Add(at, loop.Int(a.spec.Keys-a.spec.Queries-a.spec.Window+1)))
 }
 
 // element is the score of a query and a key.
@@ -316,16 +247,17 @@ func (a *kernel) scoreDerivative(capped scalar.Expr) scalar.Expr {
 // eachScore replaces the products of a fragment by f of their scores. queries has one entry for
 // each row, or for each column if rows are keys.
 func (a *kernel) eachScore(products fragment, queries []query, f func(i, c int, x element) scalar.Expr) {
-	rows, rowsInMask := a.positions("row", &a.rows, products.rows, a.row)
-	cols, colsInMask := a.positions("column", &a.cols, products.columns, a.column)
+	rows, rowsInMask := a.positions("row", &a.rows, products.rows, a.rows.position)
+	cols, colsInMask := a.positions("column", &a.cols, products.columns, a.cols.position)
+	maskDims := a.maskDims()
 	for i := range rows {
 		for c := range cols {
 			of, key, query, masked := i, cols[c], rowsInMask[i], colsInMask[c]
 			if !a.byQuery {
 				of, key, query, masked = c, rows[i], masked, query
 			}
-			x := a.element(products.at(i, c), key, queries[of], a.maskAt(query, masked))
-			a.assign(products, i, c, f(i, c, x))
+			x := a.element(products.at(i, c), key, queries[of], a.heads.inMask(maskDims, query, masked))
+			a.registers.assign(products, i, c, f(i, c, x))
 		}
 	}
 }
@@ -334,7 +266,7 @@ func (a *kernel) eachScore(products fragment, queries []query, f func(i, c int, 
 func (a *kernel) positions(prefix string, s *side, n int, position func(i int) scalar.Expr) (at, inMask []scalar.Expr) {
 	for i := range n {
 		pos := position(i)
-		if !a.unmasked || a.spec.Mask >= 0 {
+		if !a.visible.unmasked || a.spec.Mask >= 0 {
 			pos = a.Let(prefix, pos)
 		}
 		at, inMask = append(at, pos), append(inMask, pos)
@@ -347,13 +279,7 @@ func (a *kernel) positions(prefix string, s *side, n int, position func(i int) s
 
 // element applies scale, soft cap and mask to the product x with the key at a position.
 func (a *kernel) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
-	e := element{score: x, visible: scalar.ConstBool(true)}
-	if !a.unmasked {
-		e.visible = a.Simplify(scalar.Lt(key, q.end))
-		if q.first != nil {
-			e.visible = a.Simplify(scalar.And(e.visible, scalar.Ge(key, q.first)))
-		}
-	}
+	e := element{score: x, visible: a.visible.of(key, q)}
 	if !a.scaledLast() {
 		e.score = scalar.Mul(x, scalar.ConstF(ir.F32, a.spec.Scale))
 	}
@@ -371,22 +297,6 @@ func (a *kernel) element(x, key scalar.Expr, q query, maskAt ir.Index) element {
 		e.score = scalar.Add(e.score, scalar.Convert(mask, ir.F32))
 	}
 	return e
-}
-
-// maskAt returns the index into the mask for a score of the current head.
-func (a *kernel) maskAt(row, col scalar.Expr) ir.Index {
-	if a.spec.Mask < 0 {
-		return nil
-	}
-	dims, _ := a.m.Node.Input(a.spec.Mask).Shape().Ints()
-	all := slices.Concat(a.queryHead, ir.Index{row, col})
-	at := all[len(all)-len(dims):]
-	for i, d := range dims {
-		if d == 1 {
-			at[i] = loop.Int(0)
-		}
-	}
-	return at
 }
 
 // floats returns variables of f32.
@@ -447,45 +357,6 @@ func times(x scalar.Expr, by float64) scalar.Expr {
 	return scalar.Mul(x, scalar.ConstF(ir.F32, by))
 }
 
-// side is one axis of the scores: queries or keys.
-type side struct {
-	count int         // all positions
-	block int         // positions of a block
-	first scalar.Expr // first position of the current block
-}
-
-func (s *side) blocks() int { return emit.CeilDiv(s.count, s.block) }
-
-// setBlock sets the current block of a side.
-func (a *kernel) setBlock(s *side, block scalar.Expr) {
-	s.first = a.Let("first", scalar.Mul(block, loop.Int(s.block)))
-}
-
-// clamp clamps a position, and returns the condition that it was in range.
-func (s *side) clamp(pos scalar.Expr) (at, ok scalar.Expr) {
-	return withinBounds(pos, s.count, s.count%s.block == 0)
-}
-
-// setHead sets the current head of the queries, and of the keys that they share.
-func (a *kernel) setHead(head scalar.Expr) {
-	a.queryHead = a.Unflatten(head, a.spec.Heads)
-	for i, h := range a.queryHead {
-		a.queryHead[i] = a.Let("head", h)
-	}
-	a.keyHead = slices.Clone(a.queryHead)
-	if last := len(a.keyHead) - 1; last >= 0 {
-		a.keyHead[last] = a.Let("key_head", scalar.FloorDiv(a.keyHead[last], loop.Int(a.spec.Share)))
-	}
-}
-
-// head returns the current head of an operand.
-func (a *kernel) head(operand int) ir.Index {
-	if operand == a.k().operand || operand == a.v().operand {
-		return a.keyHead
-	}
-	return a.queryHead
-}
-
 // repeat runs body for 0, 1, … n-1; without a loop if n is 1.
 func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 	if n == 1 {
@@ -495,50 +366,14 @@ func (a *kernel) repeat(prefix string, n int, body func(i scalar.Expr)) {
 	a.Times(prefix, n, body)
 }
 
-// columnBlocks loops over the blocks of columns in [lo, hi) that are not masked for all of the
-// current rows by causality or the window.
+// columnBlocks loops over the blocks of columns in [lo, hi) that are visible to some of the
+// current rows.
 func (a *kernel) columnBlocks(lo, hi scalar.Expr, body func()) {
-	later := a.spec.Keys - a.spec.Queries // query i is at the position of key i + later
-	block := loop.Int(a.cols.block)
-	whole := [2]scalar.Expr{lo, scalar.Min(hi, loop.Int(a.cols.count/a.cols.block))}
-	if a.spec.Causal && a.byQuery {
-		seen := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block+later)), loop.Int(0))
-		hi = scalar.Min(hi, scalar.FloorDiv(scalar.Add(seen, loop.Int(a.cols.block-1)), block))
-		byAll := scalar.Max(scalar.Add(a.rows.first, loop.Int(later+1)), loop.Int(0))
-		whole[1] = scalar.Min(whole[1], scalar.FloorDiv(byAll, block))
-	}
-	if a.spec.Causal && !a.byQuery {
-		seeing := scalar.Max(scalar.Sub(a.rows.first, loop.Int(later)), loop.Int(0))
-		lo = scalar.Max(lo, scalar.FloorDiv(seeing, block))
-		all := scalar.Max(scalar.Add(a.rows.first, loop.Int(a.rows.block-1-later+a.cols.block-1)), loop.Int(0))
-		whole[0] = scalar.Max(lo, scalar.FloorDiv(all, block))
-	}
-	if a.spec.Window > 0 {
-		lo, hi, whole = a.windowBlocks(lo, hi, whole)
-	}
+	lo, hi, whole := a.visible.blocks(lo, hi)
 	for i := range whole {
 		whole[i] = a.Simplify(whole[i])
 	}
 	a.blocks(a.Simplify(lo), a.Simplify(hi), whole, body)
-}
-
-// windowBlocks narrows [lo, hi) to the blocks that the window leaves visible to some of the
-// current rows, and whole to those visible to all.
-func (a *kernel) windowBlocks(lo, hi scalar.Expr, whole [2]scalar.Expr) (first, end scalar.Expr, inner [2]scalar.Expr) {
-	later, block := a.spec.Keys-a.spec.Queries, loop.Int(a.cols.block)
-	from := func(offset int) scalar.Expr {
-		return scalar.Max(scalar.Add(a.rows.first, loop.Int(offset)), loop.Int(0))
-	}
-	up := a.cols.block - 1 // rounds a quotient up
-	if a.byQuery {
-		hidden := later - a.spec.Window + 1 // query i does not attend to the keys before i + hidden
-		lo = scalar.Max(lo, scalar.FloorDiv(from(hidden), block))
-		byAll := scalar.FloorDiv(from(hidden+a.rows.block-1+up), block)
-		return lo, hi, [2]scalar.Expr{scalar.Max(lo, byAll), whole[1]}
-	}
-	seeing := a.spec.Window - later // queries from j + seeing on do not attend to key j
-	hi = scalar.Min(hi, scalar.FloorDiv(from(seeing+a.rows.block-1+up), block))
-	return lo, hi, [2]scalar.Expr{whole[0], scalar.Min(whole[1], scalar.FloorDiv(from(seeing), block))}
 }
 
 // withinBounds clamps a position below n, and returns the condition that it was.

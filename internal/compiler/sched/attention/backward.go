@@ -51,16 +51,16 @@ func (n *attention) pack() emit.Launch {
 // stat names a number of stats for a query of the current head.
 func (a *kernel) stat(s *side, query scalar.Expr, which int) scalar.Expr {
 	at, _ := s.clamp(query)
-	return a.Let("stat", a.Load(a.stats, slices.Concat(a.queryHead, ir.Index{at, loop.Int(which)})))
+	return a.Let("stat", a.Load(a.stats, slices.Concat(a.heads.query, ir.Index{at, loop.Int(which)})))
 }
 
 // rowQueries returns the queries of a thread's rows, with their stats in backward kernels.
 func (a *kernel) rowQueries() []query {
 	out := make([]query, a.layout().own)
 	for i := range out {
-		out[i].end, out[i].first = a.visibleEnd(&a.rows, a.row(i)), a.firstVisible(a.row(i))
+		out[i].end, out[i].first = a.visible.end(&a.rows, a.rows.position(i)), a.visible.first(a.rows.position(i))
 		if a.spec.Backward {
-			out[i].lse, out[i].delta = a.stat(&a.rows, a.row(i), statLSE), a.stat(&a.rows, a.row(i), statDelta)
+			out[i].lse, out[i].delta = a.stat(&a.rows, a.rows.position(i), statLSE), a.stat(&a.rows, a.rows.position(i), statDelta)
 		}
 	}
 	return out
@@ -71,7 +71,7 @@ func (a *kernel) columnQueries() []query {
 	out := make([]query, a.columns())
 	for c := range out {
 		out[c] = query{
-			end: a.visibleEnd(&a.cols, a.column(c)), first: a.firstVisible(a.column(c)),
+			end: a.visible.end(&a.cols, a.cols.position(c)), first: a.visible.first(a.cols.position(c)),
 			lse: a.columnStat(c, statLSE), delta: a.columnStat(c, statDelta),
 		}
 	}
@@ -86,7 +86,7 @@ func (a *kernel) weight(x element, q query) scalar.Expr {
 // cotangents returns the cotangents of a block's scores, or with slope those of the unscaled
 // products. Rows are queries.
 func (a *kernel) cotangents(queries []query, slope bool) fragment {
-	weights, by := a.zeros("w", a.cols.block), a.zeros("b", a.cols.block)
+	weights, by := a.registers.zeros("w", a.cols.block), a.registers.zeros("b", a.cols.block)
 	ready, readyBy := a.product(weights, a.q(), a.k()), a.product(by, a.dout(), a.v())
 	ready()
 	a.eachScore(weights, queries, func(i, _ int, x element) scalar.Expr {
@@ -97,7 +97,7 @@ func (a *kernel) cotangents(queries []query, slope bool) fragment {
 	})
 	readyBy()
 	weights.each(func(i, c int) {
-		a.assign(weights, i, c, scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta)))
+		a.registers.assign(weights, i, c, scalar.Mul(weights.at(i, c), scalar.Sub(by.at(i, c), queries[i].delta)))
 	})
 	return weights
 }
@@ -106,11 +106,11 @@ func (a *kernel) cotangents(queries []query, slope bool) fragment {
 func (n *attention) queries() emit.Launch {
 	a := n.overQueries(queriesKernel)
 	queries := a.rowQueries()
-	sums := a.accumulators("s", n.spec.Depth)
+	sums := a.registers.accumulators("s", n.spec.Depth)
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
 		a.accumulate(sums, a.cotangents(queries, true), a.k())()
 	})
-	a.storeSums(n.m.Store[0], a.queryHead, n.spec.Depth, a.scaled(sums))
+	a.storeSums(n.m.Store[0], a.heads.query, n.spec.Depth, a.scaled(sums))
 	return a.launch(n.prefix + "_queries")
 }
 
@@ -125,18 +125,18 @@ func (n *attention) keys() emit.Launch {
 	a := n.newKernel(keysKernel)
 	blocks := a.rows.blocks()
 	workgroup := a.workgroups(fusion.Product(n.spec.Heads) / n.spec.Share * blocks)
-	a.setBlock(&a.rows, scalar.Mod(workgroup, loop.Int(blocks)))
-	a.setKeyHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
-	keys, values := a.accumulators("s", n.spec.Depth), a.accumulators("s", n.spec.Width)
+	a.rows.setBlock(scalar.Mod(workgroup, loop.Int(blocks)))
+	a.heads.setKey(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	keys, values := a.registers.accumulators("s", n.spec.Depth), a.registers.accumulators("s", n.spec.Width)
 	a.repeat("head", n.spec.Share, func(of scalar.Expr) {
-		a.setQueryHead(of)
+		a.heads.setSharing(of)
 		a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() { a.accumulateQueries(keys, values) })
 	})
 	if t := n.m.Store[1]; t != nil {
-		a.storeSums(t, a.keyHead, n.spec.Depth, a.scaled(keys))
+		a.storeSums(t, a.heads.key, n.spec.Depth, a.scaled(keys))
 	}
 	if t := n.m.Store[2]; t != nil {
-		a.storeSums(t, a.keyHead, n.spec.Width, values.at)
+		a.storeSums(t, a.heads.key, n.spec.Width, values.at)
 	}
 	return a.launch(n.prefix + "_keys")
 }
@@ -145,22 +145,22 @@ func (n *attention) keys() emit.Launch {
 // cotangents of keys and values.
 func (a *kernel) accumulateQueries(keys, values fragment) {
 	queries := a.columnQueries()
-	weights, by := a.zeros("w", a.cols.block), fragment{}
+	weights, by := a.registers.zeros("w", a.cols.block), fragment{}
 	ready, readyBy := a.product(weights, a.k(), a.q()), func() {}
 	if a.m.Store[1] != nil {
-		by = a.zeros("b", a.cols.block)
+		by = a.registers.zeros("b", a.cols.block)
 		readyBy = a.product(by, a.v(), a.dout())
 	}
 	ready()
 	capped := func(_, _ int) scalar.Expr { return nil }
 	var caps fragment
 	if a.spec.Softcap != 0 {
-		caps = a.zeros("c", a.cols.block)
+		caps = a.registers.zeros("c", a.cols.block)
 		capped = caps.at
 	}
 	a.eachScore(weights, queries, func(i, c int, x element) scalar.Expr {
 		if a.spec.Softcap != 0 {
-			a.assign(caps, i, c, x.capped)
+			a.registers.assign(caps, i, c, x.capped)
 		}
 		return a.weight(x, queries[c])
 	})
@@ -175,33 +175,11 @@ func (a *kernel) accumulateQueries(keys, values fragment) {
 	readyBy()
 	weights.each(func(i, c int) {
 		slope := scalar.Mul(weights.at(i, c), a.scoreDerivative(capped(i, c)))
-		a.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
+		a.registers.assign(weights, i, c, scalar.Mul(slope, scalar.Sub(by.at(i, c), queries[c].delta)))
 	})
 	addKeys := a.accumulate(keys, weights, a.q())
 	add()
 	addKeys()
-}
-
-// setKeyHead sets the current head of the keys.
-func (a *kernel) setKeyHead(head scalar.Expr) {
-	dims := slices.Clone(a.spec.Heads)
-	if last := len(dims) - 1; last >= 0 {
-		dims[last] /= a.spec.Share
-	}
-	a.keyHead = a.Unflatten(head, dims)
-	for i, h := range a.keyHead {
-		a.keyHead[i] = a.Let("key_head", h)
-	}
-}
-
-// setQueryHead sets the current head of the queries to one of those that share the current head
-// of the keys.
-func (a *kernel) setQueryHead(of scalar.Expr) {
-	a.queryHead = slices.Clone(a.keyHead)
-	if last := len(a.keyHead) - 1; last >= 0 {
-		head := scalar.Add(scalar.Mul(a.keyHead[last], loop.Int(a.spec.Share)), of)
-		a.queryHead[last] = a.Let("head", head)
-	}
 }
 
 // maskEmitter writes the kernel of an additive mask's cotangent. Each workgroup has a block of
@@ -233,7 +211,7 @@ func (n *attention) mask() emit.Launch {
 	for i, h := range x.at {
 		x.at[i] = a.Let("mask_head", h)
 	}
-	x.cotangent = a.zeros("s", a.cols.block)
+	x.cotangent = a.registers.zeros("s", a.cols.block)
 	row := a.Let("row_block", scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(cols)), loop.Int(rows)))
 	column := a.Let("column_block", scalar.Mod(workgroup, loop.Int(cols)))
 	x.overHeads(func() { x.overRows(row, func() { x.overColumns(column) }) })
@@ -252,7 +230,7 @@ func (x *maskEmitter) overHeads(body func()) {
 		for i, other := range x.Unflatten(n, rest) {
 			head = sum(scalar.Mul(head, loop.Int(x.spec.Heads[i])), x.at[i], other) // one of the two is 0
 		}
-		x.setHead(x.Simplify(head))
+		x.heads.set(x.Simplify(head))
 		body()
 	})
 }
@@ -261,12 +239,12 @@ func (x *maskEmitter) overHeads(body func()) {
 // broadcast along the rows.
 func (x *maskEmitter) overRows(block scalar.Expr, body func()) {
 	if x.dims[len(x.at)] > 1 {
-		x.setBlock(&x.rows, block)
+		x.rows.setBlock(block)
 		body()
 		return
 	}
 	x.Times("row_block", x.rows.blocks(), func(block scalar.Expr) {
-		x.setBlock(&x.rows, block)
+		x.rows.setBlock(block)
 		body()
 	})
 }
@@ -280,16 +258,16 @@ func (x *maskEmitter) overColumns(block scalar.Expr) {
 	}
 	x.columnBlocks(lo, hi, func() {
 		ds := x.cotangents(queries, false)
-		ds.each(func(i, c int) { x.assign(x.cotangent, i, c, scalar.Add(x.cotangent.at(i, c), ds.at(i, c))) })
+		ds.each(func(i, c int) { x.registers.assign(x.cotangent, i, c, scalar.Add(x.cotangent.at(i, c), ds.at(i, c))) })
 	})
 }
 
 // reduceAndStore reduces the threads' cotangents along the broadcast axes and stores the sums.
 func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) {
-	x.setBlock(&x.rows, row)
-	x.setBlock(&x.cols, column)
-	rows, rowAt, rowExists := 4, x.row, func(i int) scalar.Expr { return x.inRange(&x.rows, x.row(i)) }
-	cols, colAt, colExists := 4, x.column, func(c int) scalar.Expr { return x.inRange(&x.cols, x.column(c)) }
+	x.rows.setBlock(row)
+	x.cols.setBlock(column)
+	rows, rowAt, rowExists := 4, x.rows.position, func(i int) scalar.Expr { return x.inRange(&x.rows, x.rows.position(i)) }
+	cols, colAt, colExists := 4, x.cols.position, func(c int) scalar.Expr { return x.inRange(&x.cols, x.cols.position(c)) }
 	first := func(int) scalar.Expr { return loop.Int(0) }
 	value := x.cotangent.at
 	if x.dims[len(x.at)+1] == 1 {
@@ -316,7 +294,7 @@ func (x *maskEmitter) reduceAndStore(t *fusion.Tensor, row, column scalar.Expr) 
 
 // totals sums four values of each thread over the threads of a row, or of a column.
 func (x *maskEmitter) totals(across bool, value func(i int) scalar.Expr) []scalar.Expr {
-	totals := x.vars("total", scalar.ConstF(ir.F32, 0))
+	totals := x.registers.vars("total", scalar.ConstF(ir.F32, 0))
 	x.plain.reduceThreads(totals, []scalar.Expr{value(0), value(1), value(2), value(3)}, across, scalar.Add)
 	return floats(totals)
 }

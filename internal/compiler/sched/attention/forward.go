@@ -18,9 +18,9 @@ func (n *attention) forward() emit.Launch {
 	none := scalar.FreeVar("none", ir.F32)
 	a.Add(&loop.Let{Name: none.Name, Value: scalar.ConstF(ir.F32, math.Inf(-1))})
 	queries := a.rowQueries()
-	r := onlineSoftmax{a.vars("greatest", none), a.vars("total", scalar.ConstF(ir.F32, 0)), a.accumulators("o", n.spec.Width)}
+	r := onlineSoftmax{a.registers.vars("greatest", none), a.registers.vars("total", scalar.ConstF(ir.F32, 0)), a.registers.accumulators("o", n.spec.Width)}
 	a.columnBlocks(loop.Int(0), loop.Int(a.cols.blocks()), func() {
-		scores := a.zeros("s", a.cols.block)
+		scores := a.registers.zeros("s", a.cols.block)
 		a.product(scores, a.q(), a.k())()
 		a.eachScore(scores, queries, func(_, _ int, x element) scalar.Expr { return scalar.Select(x.visible, x.score, none) })
 		a.rescale(scores, r)
@@ -40,8 +40,8 @@ func (n *attention) overQueries(kind kernelKind) *kernel {
 	if n.spec.Causal {
 		block = scalar.Sub(loop.Int(blocks-1), block)
 	}
-	a.setBlock(&a.rows, block)
-	a.setHead(scalar.FloorDiv(workgroup, loop.Int(blocks)))
+	a.rows.setBlock(block)
+	a.heads.set(scalar.FloorDiv(workgroup, loop.Int(blocks)))
 	return a
 }
 
@@ -73,12 +73,12 @@ func (a *kernel) rescale(scores fragment, r onlineSoftmax) {
 			a.Set(greatest, scalar.FreeVar(next[i], ir.F32))
 			a.Set(total, scalar.Mul(total, factor))
 			for c := range r.out.columns {
-				a.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
+				a.registers.assign(r.out, i, c, scalar.Mul(r.out.at(i, c), factor))
 			}
 		})
 		top := a.Let("top", a.exponent(finiteOrZero(greatest)))
 		for c := range scores.columns {
-			a.assign(scores, i, c, a.exponential(scalar.Sub(a.exponent(scores.at(i, c)), top)))
+			a.registers.assign(scores, i, c, a.exponential(scalar.Sub(a.exponent(scores.at(i, c)), top)))
 			a.Set(total, scalar.Add(total, scores.at(i, c)))
 		}
 	}
@@ -111,7 +111,7 @@ func (n *attention) maxScore(a, b scalar.Expr) scalar.Expr {
 // storeForward stores the requested results.
 func (a *kernel) storeForward(r onlineSoftmax, none scalar.Expr) {
 	zero := scalar.ConstF(ir.F32, 0)
-	names := a.vars("sum", zero)
+	names := a.registers.vars("sum", zero)
 	a.fold(names, floats(r.total), scalar.Add)
 	sums := floats(names)
 	if t := a.m.Store[0]; t != nil {
@@ -120,10 +120,10 @@ func (a *kernel) storeForward(r onlineSoftmax, none scalar.Expr) {
 		for i := range factors {
 			factors[i] = a.Let("factor", scalar.Div(one, scalar.Select(scalar.Eq(sums[i], zero), one, sums[i])))
 		}
-		a.storeSums(t, a.queryHead, a.spec.Width, func(i, c int) scalar.Expr { return scalar.Mul(r.out.at(i, c), factors[i]) })
+		a.storeSums(t, a.heads.query, a.spec.Width, func(i, c int) scalar.Expr { return scalar.Mul(r.out.at(i, c), factors[i]) })
 	}
 	if t := a.m.Store[1]; t != nil {
-		a.storeRows(t, a.queryHead, func(i int) scalar.Expr {
+		a.storeRows(t, a.heads.query, func(i int) scalar.Expr {
 			lse := scalar.Add(a.scaledScore(finiteOrZero(scalar.FreeVar(r.maxima[i], ir.F32))), scalar.Log(sums[i]))
 			return scalar.Select(scalar.Eq(sums[i], zero), none, lse)
 		})

@@ -293,7 +293,7 @@ func (m *mma) product(f fragment, rows, cols matrix) (ready func()) {
 // later wait does.
 func (m *mma) accumulate(sums, weights fragment, x matrix) (begin func()) {
 	h := m.find(x, m.needsTransposed())
-	packed := m.packed[slices.IndexFunc(m.sums, func(f fragment) bool { return f.name == sums.name })]
+	packed := m.packed[slices.IndexFunc(m.registers.sums, func(f fragment) bool { return f.name == sums.name })]
 	s := &loop.Mma{Shape: loop.MmaShape{Operand: m.operand, N: x.length}}
 	for k := 0; k < m.t.columns; k += s.Shape.K() {
 		left := packed[4*len(s.Terms):][:4]
@@ -328,7 +328,7 @@ func (m *mma) pack(atom loop.MmaShape, registers []string, weights fragment, col
 // It names the variables that outlive the iteration and may be used again.
 func (m *mma) wait(number int, names []string) {
 	busy := slices.Concat(m.inFlight[number:]...)
-	for i, f := range m.sums {
+	for i, f := range m.registers.sums {
 		if lasting := slices.Concat(f.sums(), m.packed[i]); !slices.Contains(busy, lasting[0]) {
 			names = append(names, lasting...)
 		}
@@ -379,11 +379,11 @@ func (m *mma) blocks(lo, hi scalar.Expr, whole [2]scalar.Expr, body func()) {
 		if scalar.Equal(end, at) {
 			continue
 		}
-		m.unmasked = i == 1
+		m.visible.unmasked = i == 1
 		m.Loop("block", at, end, 1, m.cols.blocks()-1, func(block scalar.Expr) { m.iterate(block, hi, body) })
 		at = end
 	}
-	m.unmasked, m.inFlight, m.waited = false, nil, 0
+	m.visible.unmasked, m.inFlight, m.waited = false, nil, 0
 	m.wait(0, nil)
 	m.Add(&loop.CopyWait{}, &loop.Barrier{})
 }
@@ -395,7 +395,7 @@ func (m *mma) iterate(block, hi scalar.Expr, body func()) {
 	m.Add(&loop.CopyWait{Pending: m.t.inFlight() - 1}, &loop.ProxyFence{}, &loop.Barrier{})
 	m.stage = m.Let("stage", scalar.Mod(block, loop.Int(m.t.stages)))
 	m.next = func() { m.prefetch(scalar.Add(block, loop.Int(m.t.inFlight())), hi) }
-	m.setBlock(&m.cols, block)
+	m.cols.setBlock(block)
 	m.inFlight, m.waited = nil, 0
 	body()
 	if last := len(m.inFlight) - 1; m.waited < last {
@@ -453,12 +453,12 @@ func (m *mma) startCopies(h *sharedOperand, first, place scalar.Expr) {
 // in range.
 func (m *mma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p emit.Piece, exists scalar.Expr) {
 	if h.transposed {
-		at := slices.Concat(m.head(h.operand), ir.Index{r, scalar.Add(first, column)})
+		at := slices.Concat(m.heads.of(h.operand), ir.Index{r, scalar.Add(first, column)})
 		root, from := m.Emitter.Partition.Place(m.transposed[h.operand], at)
 		return emit.Piece{Array: root.ID, At: from}, scalar.ConstBool(true)
 	}
 	pos, exists := h.side.clamp(m.Simplify(scalar.Add(first, r)))
-	p, ok := m.piece(h.operand, m.Emitter, m.read, m.head(h.operand), pos, m.Simplify(column))
+	p, ok := m.piece(h.operand, m.Emitter, m.read, m.heads.of(h.operand), pos, m.Simplify(column))
 	if !ok {
 		panic("an operand's layout has changed")
 	}
@@ -469,7 +469,7 @@ func (m *mma) blockPiece(h *sharedOperand, first, r, column scalar.Expr) (p emit
 func (m *mma) copyStats(first, place scalar.Expr) {
 	m.distribute(m.cols.block, func(id scalar.Expr) {
 		pos, exists := m.cols.clamp(m.Simplify(scalar.Add(first, id)))
-		root, from := m.Emitter.Partition.Place(m.stats, slices.Concat(m.queryHead, ir.Index{pos, loop.Int(0)}))
+		root, from := m.Emitter.Partition.Place(m.stats, slices.Concat(m.heads.query, ir.Index{pos, loop.Int(0)}))
 		c := &loop.CopyAsync{
 			To: m.statsArray, ToAt: m.Simplify(scalar.Add(place, scalar.Mul(id, loop.Int(2)))),
 			From: root.ID, FromAt: m.Simplify(from), Count: 2,
@@ -548,7 +548,7 @@ func (n *attention) stageOperand(operand int) emit.Launch {
 }
 
 // operandNames are the names of operands, by number.
-var operandNames = map[int]string{0: "q", 1: "k", 2: "v", 5: "dout"}
+var operandNames = map[int]string{queryOperand: "q", keyOperand: "k", valueOperand: "v", cotangentOperand: "dout"}
 
 // operandType returns the type that is multiplied.
 func (n *attention) operandType() ir.DType { return n.m.Node.Input(0).DType() }

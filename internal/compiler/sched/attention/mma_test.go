@@ -178,9 +178,9 @@ func TestAttentionOfF32ByMultiplyAdds(t *testing.T) {
 	}
 }
 
-// TestOperandsOfAttentionAreStagedWhereTheyMustBe expects operands that are computed or not
+// TestAttentionStagesUnalignedOperands expects operands that are computed or not
 // contiguous along rows to be staged in scratch memory, and slices of larger arrays not to be.
-func TestOperandsOfAttentionAreStagedWhereTheyMustBe(t *testing.T) {
+func TestAttentionStagesUnalignedOperands(t *testing.T) {
 	for name, c := range map[string]struct {
 		view func(b *ir.Builder, x ir.Value) ir.Value
 		want int

@@ -138,19 +138,19 @@ func (a *plain) threadCoords() {
 func (a *plain) layout() *layout { return &a.l }
 
 func (a *plain) columnStat(c, which int) scalar.Expr {
-	return a.stat(&a.cols, a.kernel.column(c), which)
+	return a.stat(&a.cols, a.cols.position(c), which)
 }
 
 func (a *plain) blocks(lo, hi scalar.Expr, _ [2]scalar.Expr, body func()) {
 	a.Loop("block", lo, hi, 1, a.cols.blocks()-1, func(block scalar.Expr) {
-		a.setBlock(&a.cols, block)
+		a.cols.setBlock(block)
 		body()
 	})
 }
 
 // element returns an element of an operand in the current head, in f32.
 func (a *plain) element(operand int, pos, at scalar.Expr) scalar.Expr {
-	index := append(append(ir.Index{}, a.head(operand)...), pos, at)
+	index := append(append(ir.Index{}, a.heads.of(operand)...), pos, at)
 	return scalar.Convert(a.read(operand, index), ir.F32)
 }
 

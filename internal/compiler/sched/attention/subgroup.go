@@ -177,7 +177,7 @@ func (a *subgroup) addTile(f fragment, c int, tile []string) {
 	}
 	a.Barrier()
 	a.eachTileElement(func(i, j int, at scalar.Expr) {
-		a.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
+		a.registers.assign(f, i, c+j, scalar.Add(f.at(i, c+j), scalar.LoadAt(a.left, ir.F32, at)))
 	})
 	a.Barrier()
 }
@@ -233,7 +233,7 @@ func (a *subgroup) stageElements(slot, rows, columns, stride int, element func(r
 // fold reduces over the threads of a row, which are neighbours, by shuffles.
 func (a *subgroup) fold(into []string, values []scalar.Expr, combine func(a, b scalar.Expr) scalar.Expr) {
 	for i, value := range values {
-		mine := a.Variable("mine", value)
+		mine := a.Var("mine", value)
 		for across := 1; across < a.plain.t.across; across *= 2 {
 			other := a.Name("other")
 			a.Add(&loop.Shuffle{Name: other, Value: mine, Xor: across})

@@ -28,25 +28,24 @@ type Launch struct {
 // arrays by tensor ID, or by a negative slot for the kernel's own memory; Finish numbers them
 // as the kernel's arrays.
 type Emitter struct {
-	Simplifier *scalar.Simplifier // of the kernel's expressions
-	Partition  *fusion.Partition  // has the tensors
-	Caps       loop.Caps          // of the target
-	Long       bool               // workgroup numbers, and what is computed from them, are I64
-	Workgroup  [3]int             // threads of a workgroup
-	Groups     [3]int             // workgroups of the grid
-	Resident   int                // see [loop.Kernel]
-	Own        []loop.Array       // workgroup memory and registers; slot -1-i is Own[i]
-	TensorMaps []loop.TensorMap   // tensor maps, by tensor ID
+	*loop.Writer // appends to Body
+	Grid
+	Body       []loop.Stmt       // written so far
+	Partition  *fusion.Partition // has the tensors
+	Caps       loop.Caps         // of the target
+	Resident   int               // see [loop.Kernel]
+	Own        []loop.Array      // workgroup memory and registers; slot -1-i is Own[i]
+	TensorMaps []loop.TensorMap  // tensor maps, by tensor ID
 	mbarriers  []loop.Mbarrier
 	Widths     map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
 	Args       []*fusion.Tensor // the first arguments, where their order matters
-	fresh      int
-	Body       []loop.Stmt // written so far, see writer.go
 }
 
 // New returns an emitter for one kernel.
 func New(p *fusion.Partition, caps loop.Caps) *Emitter {
-	return &Emitter{Simplifier: scalar.NewSimplifier(), Partition: p, Caps: caps, Widths: map[int]int{}}
+	e := &Emitter{Writer: loop.NewWriter(), Grid: Grid{maxGroups: caps.Groups}, Partition: p, Caps: caps, Widths: map[int]int{}}
+	e.Writer.Body = &e.Body
+	return e
 }
 
 // Sibling returns an emitter for one more kernel of the same group.
@@ -59,17 +58,8 @@ func (e *Emitter) Sibling() *Emitter {
 // Reader returns a reader for the kernel.
 func (e *Emitter) Reader() *fusion.Reader { return fusion.NewReader(e.Partition, e.Simplifier) }
 
-// Simplify returns an equal expression in canonical form, see [scalar.Simplifier].
-func (e *Emitter) Simplify(x scalar.Expr) scalar.Expr { return e.Simplifier.Simplify(x) }
-
 // statusSlot is the slot of the status words in kernels that only read them.
 const statusSlot = -1 << 20
-
-// Name returns a new variable name.
-func (e *Emitter) Name(prefix string) string {
-	e.fresh++
-	return prefix + strconv.Itoa(e.fresh)
-}
 
 // Shared declares workgroup memory and returns its slot.
 func (e *Emitter) Shared(name string, d ir.DType, width, length int) int {
@@ -173,32 +163,6 @@ func (e *Emitter) NameAll(values []scalar.Expr) []loop.Stmt {
 	return body
 }
 
-// LinearGroup sets a grid of at least n workgroups and returns the linear workgroup ID. An axis
-// of a dispatch is bounded, so IDs of n and more may occur and must do nothing.
-func (e *Emitter) LinearGroup(n int) scalar.Expr {
-	n = max(n, 1)
-	cols, rows := n, 1
-	if n > e.Caps.Groups {
-		rows = CeilDiv(n, e.Caps.Groups)
-		cols = CeilDiv(n, rows)
-	}
-	e.Groups = [3]int{cols, rows, 1}
-	x, y := loop.GroupID(0, cols), loop.GroupID(1, rows)
-	if e.Long {
-		x, y = loop.Long(x), loop.Long(y)
-	}
-	return scalar.Add(x, scalar.Mul(y, loop.Int(cols)))
-}
-
-// Position returns a variable with the range of n elements.
-func (e *Emitter) Position(name string, n int) scalar.Expr {
-	t := ir.I32
-	if e.Long {
-		t = ir.I64
-	}
-	return scalar.NewVar(name, t, 0, int64(n-1))
-}
-
 // Load returns the load of an element of a tensor.
 func (e *Emitter) Load(t *fusion.Tensor, at ir.Index) scalar.Expr {
 	return e.Partition.Load(e.Simplifier, t, at)
@@ -207,16 +171,6 @@ func (e *Emitter) Load(t *fusion.Tensor, at ir.Index) scalar.Expr {
 // Unflatten returns the row-major coordinates of element i.
 func (e *Emitter) Unflatten(i scalar.Expr, dims []int) ir.Index {
 	return fusion.Unflatten(e.Simplifier, i, dims)
-}
-
-// BoundedGroup is linearGroup for kernels whose barriers need all threads: the ID is clamped
-// below n, and exists is false for workgroups past the end, which must store nothing.
-func (e *Emitter) BoundedGroup(n int) (workgroup, exists scalar.Expr) {
-	workgroup = e.LinearGroup(n)
-	if !e.Overshoots() {
-		return workgroup, scalar.ConstBool(true)
-	}
-	return scalar.Min(workgroup, loop.Int(n-1)), scalar.Lt(workgroup, loop.Int(n))
 }
 
 // Finish builds the kernel from its body: it collects the tensors and numbers the arrays,
@@ -379,9 +333,6 @@ func Guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
 	}
 	return []loop.Stmt{&loop.If{Cond: cond, Then: then}}
 }
-
-// Overshoots reports whether the grid may have more workgroups than asked for.
-func (e *Emitter) Overshoots() bool { return e.Groups[1] > 1 }
 
 // IsWordType reports whether values of a type are 32-bit words.
 func IsWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }

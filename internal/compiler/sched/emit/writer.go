@@ -17,49 +17,8 @@ func (e *Emitter) WithThreads(threads int) *Emitter {
 // Launch finishes the kernel.
 func (e *Emitter) Launch(name string) Launch { return e.Finish(name, e.Body) }
 
-// on returns the loop writer that appends to the body.
-func (e *Emitter) on() *loop.Writer {
-	return &loop.Writer{Simplifier: e.Simplifier, Body: &e.Body, Name: e.Name}
-}
-
-// Add appends statements.
-func (e *Emitter) Add(s ...loop.Stmt) { e.Body = append(e.Body, s...) }
-
-// Let names a value and returns its variable.
-func (e *Emitter) Let(prefix string, x scalar.Expr) scalar.Expr { return e.on().Let(prefix, x) }
-
-// Variable declares a variable and returns it.
-func (e *Emitter) Variable(prefix string, init scalar.Expr) scalar.Expr {
-	return e.on().Var(prefix, init)
-}
-
-// Set assigns a variable.
-func (e *Emitter) Set(v, x scalar.Expr) { e.on().Set(v, x) }
-
-// When writes the statements of f under a condition.
-func (e *Emitter) When(cond scalar.Expr, f func()) { e.on().When(cond, f) }
-
-// Choose writes then under a condition and otherwise under its negation.
-func (e *Emitter) Choose(cond scalar.Expr, then, otherwise func()) {
-	e.on().Choose(cond, then, otherwise)
-}
-
-// Loop writes f in a loop over i from from to to, exclusive; last bounds i.
-func (e *Emitter) Loop(prefix string, from, to scalar.Expr, step, last int, f func(i scalar.Expr)) {
-	e.on().Loop(prefix, from, to, step, last, f)
-}
-
-// Times writes f in a loop over i from 0 to n, exclusive.
-func (e *Emitter) Times(prefix string, n int, f func(i scalar.Expr)) { e.on().Times(prefix, n, f) }
-
-// Nested returns the statements that f writes.
-func (e *Emitter) Nested(f func()) []loop.Stmt { return e.on().Nested(f) }
-
 // Put stores an element of workgroup memory.
-func (e *Emitter) Put(slot int, at, value scalar.Expr) { e.on().Store(slot, at, value) }
-
-// Barrier writes a workgroup barrier.
-func (e *Emitter) Barrier() { e.on().Barrier() }
+func (e *Emitter) Put(slot int, at, value scalar.Expr) { e.Writer.Store(slot, at, value) }
 
 // Save stores an element of a tensor.
 func (e *Emitter) Save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
@@ -79,7 +38,7 @@ func (e *Emitter) LetAll(prefix string, values []scalar.Expr) []scalar.Expr {
 func (e *Emitter) Vars(prefix string, init []scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(init))
 	for i, x := range init {
-		out[i] = e.Variable(prefix, x)
+		out[i] = e.Var(prefix, x)
 	}
 	return out
 }

@@ -109,12 +109,12 @@ func (s *scatterEmitter) bySearch() emit.Launch {
 			other, inside := s.Row(w.Simplifier, j, s.load(w))
 			return scalar.And(inside, scalar.Eq(other, row))
 		}
-		first := w.Variable("first", scalar.ConstBool(true))
+		first := w.Var("first", scalar.ConstBool(true))
 		w.Loop("j", loop.Int(0), i, 1, s.Positions-1, func(j scalar.Expr) {
 			w.When(same(j), func() { w.Set(first, scalar.ConstBool(false)) })
 		})
 		w.When(first, func() {
-			acc := w.Variable("acc", s.updated(w, i, x))
+			acc := w.Var("acc", s.updated(w, i, x))
 			w.Loop("j", scalar.Add(i, loop.Int(1)), loop.Int(s.Positions), 1, s.Positions-1, func(j scalar.Expr) {
 				w.When(same(j), func() { w.Set(acc, s.Lowering.Mode.Combine(acc, s.updated(w, j, x))) })
 			})
@@ -321,7 +321,7 @@ func (r *runs) combine() emit.Launch {
 	w := r.s.writer()
 	r.each(w, func(chunk, x, from, to scalar.Expr) {
 		before, after := r.neighbours(w, from, to)
-		row := w.Variable("row", r.rowAt(w, from))
+		row := w.Var("row", r.rowAt(w, from))
 		acc := r.sum(w)
 		end := func() { r.endRun(w, chunk, x, row, acc.value(), before, after) }
 		step := func(i, next, update scalar.Expr) {
@@ -347,9 +347,9 @@ func (r *runs) adds() bool { return r.s.Lowering.Mode == ir.ScatterAdd && r.s.Su
 type runSum struct{ block, before, neutral scalar.Expr }
 
 func (r *runs) sum(w *emit.Emitter) *runSum {
-	s := &runSum{block: w.Variable("acc", r.s.Neutral()), neutral: r.s.Neutral()}
+	s := &runSum{block: w.Var("acc", r.s.Neutral()), neutral: r.s.Neutral()}
 	if r.adds() && r.chunk > fusion.SumBlockLen {
-		s.before = w.Variable("blocks", s.neutral)
+		s.before = w.Var("blocks", s.neutral)
 	}
 	return s
 }
@@ -412,7 +412,7 @@ func (r *runs) join() emit.Launch {
 		begins := scalar.And(scalar.Ne(row, before), scalar.Eq(row, after))
 		w.When(scalar.And(begins, scalar.Lt(row, emit.Word(r.s.Rows))), func() {
 			last := scalar.FloorDiv(scalar.Sub(r.endOf(w, row, to), loop.Int(1)), loop.Int(r.chunk))
-			acc := w.Variable("acc", w.Load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
+			acc := w.Var("acc", w.Load(r.parts, ir.Index{loop.Int(firstPart), chunk, x}))
 			next := scalar.Add(chunk, loop.Int(1))
 			r.add(w, acc, x, next, scalar.Add(w.Let("last", last), loop.Int(1)))
 			r.s.apply(w, scalar.Convert(row, ir.I32), x, acc)
@@ -443,7 +443,7 @@ func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int
 			w.Set(acc, scalar.Add(acc, w.Load(r.parts, ir.Index{loop.Int(laterPart), first, x})))
 			return
 		}
-		block := w.Variable("sum", r.s.Neutral())
+		block := w.Var("sum", r.s.Neutral())
 		r.addBlocks(w, block, x, first, w.Let("end", scalar.Min(scalar.Add(first, loop.Int(size)), to)), size/partBlock)
 		w.Set(acc, scalar.Add(acc, block))
 	})
@@ -451,7 +451,7 @@ func (r *runs) addBlocks(w *emit.Emitter, acc, x, from, to scalar.Expr, size int
 
 // endOf returns the end of a run by binary search from a position on.
 func (r *runs) endOf(w *emit.Emitter, row, from scalar.Expr) scalar.Expr {
-	low, high := w.Variable("low", from), w.Variable("high", scalar.Convert(loop.Int(r.s.Positions), from.Type))
+	low, high := w.Var("low", from), w.Var("high", scalar.Convert(loop.Int(r.s.Positions), from.Type))
 	w.Times("halving", bits.Len(uint(r.s.Positions)), func(scalar.Expr) {
 		middle := w.Let("middle", scalar.FloorDiv(scalar.Add(low, high), loop.Int(2)))
 		w.When(scalar.Lt(low, high), func() {

@@ -354,7 +354,7 @@ func (r *radixPass) histogram() emit.Launch {
 	parts := r.threads / digits
 	sums := t.Shared("sums", ir.U32, 1, r.threads)
 	digit, part := t.Let("digit", scalar.FloorDiv(t.lane, loop.Int(parts))), t.Let("part", scalar.Mod(t.lane, loop.Int(parts)))
-	sum := t.Variable("sum", emit.Word(0))
+	sum := t.Var("sum", emit.Word(0))
 	t.Loop("from", part, loop.Int(r.threads), parts, r.threads-1, func(from scalar.Expr) {
 		at := scalar.Add(scalar.Mul(scalar.And(digit, loop.Int(digitPair-1)), loop.Int(r.threads)), from)
 		t.Set(sum, scalar.Add(sum, scalar.And(scalar.Shr(scalar.LoadAt(t.tally, ir.U32, at), bitOffset(digit)), emit.Word(0xffff))))
@@ -362,7 +362,7 @@ func (r *radixPass) histogram() emit.Launch {
 	t.Put(sums, t.lane, sum)
 	t.Barrier()
 	t.When(scalar.And(t.exists, scalar.Lt(t.lane, loop.Int(digits))), func() {
-		total := t.Variable("total", emit.Word(0))
+		total := t.Var("total", emit.Word(0))
 		own := scalar.Min(t.lane, loop.Int(digits-1))
 		t.Times("part", parts, func(part scalar.Expr) {
 			t.Set(total, scalar.Add(total, scalar.LoadAt(sums, ir.U32, scalar.Add(scalar.Mul(own, loop.Int(parts)), part))))
@@ -379,7 +379,7 @@ func (r *radixPass) scanCounts() emit.Launch {
 	row, exists := w.BoundedGroup(r.rows)
 	lane := loop.LocalID(0, r.threads)
 	n, block := digits*r.tiles, r.threads*tileEach
-	carry := w.Variable("carry", emit.Word(0))
+	carry := w.Var("carry", emit.Word(0))
 	scan := newBlockScan(w, ir.U32, r.threads)
 	w.Loop("block", loop.Int(0), loop.Int(n), block, n-1, func(from scalar.Expr) {
 		first := w.Let("first", scalar.Add(from, scalar.Mul(lane, loop.Int(tileEach))))
@@ -389,10 +389,10 @@ func (r *radixPass) scanCounts() emit.Launch {
 				w.When(scalar.Lt(i, loop.Int(n)), func() { f(ir.Index{row, scalar.Min(i, loop.Int(n-1))}, i) })
 			})
 		}
-		sum := w.Variable("sum", emit.Word(0))
+		sum := w.Var("sum", emit.Word(0))
 		each(func(at ir.Index, _ scalar.Expr) { w.Set(sum, scalar.Add(sum, w.Load(r.counts, at))) })
 		before, total := scan.run(sum)
-		running := w.Variable("running", scalar.Add(carry, before))
+		running := w.Var("running", scalar.Add(carry, before))
 		each(func(at ir.Index, _ scalar.Expr) {
 			own := w.Let("own", w.Load(r.counts, at))
 			w.When(exists, func() { w.Save(r.counts, at, running) })
@@ -447,10 +447,10 @@ func (t *sortTile) rank() {
 	each := func(f func(at scalar.Expr)) {
 		t.Times("each", digitPair, func(each scalar.Expr) { f(t.Let("at", scalar.Add(first, each))) })
 	}
-	sum := t.Variable("sum", emit.Word(0))
+	sum := t.Var("sum", emit.Word(0))
 	each(func(at scalar.Expr) { t.Set(sum, scalar.Add(sum, scalar.LoadAt(t.tally, ir.U32, at))) })
 	before, total := newBlockScan(t.Emitter, ir.U32, t.r.threads).run(sum)
-	running := t.Variable("running", scalar.Add(before, scalar.Shl(total, emit.Word(16))))
+	running := t.Var("running", scalar.Add(before, scalar.Shl(total, emit.Word(16))))
 	each(func(at scalar.Expr) {
 		own := t.Let("own", scalar.LoadAt(t.tally, ir.U32, at))
 		t.Put(t.tally, at, running)

@@ -56,7 +56,7 @@ func TestSampleContractionsInEveryTile(t *testing.T) {
 	}
 }
 
-func TestWhatFusesIntoHowManyKernels(t *testing.T) {
+func TestNumberOfFusedKernels(t *testing.T) {
 	x := func(b *ir.Builder, dims ...int) ir.Value { return b.Input("x", ir.F32, ir.Dims(dims...)...) }
 	cases := []struct {
 		name    string
@@ -169,7 +169,7 @@ func TestPartsAreAddedUpByVectors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		parts int
-		bias  []int // the axis of the results that it lies along
+		bias  []int // the axis of the results that it is along
 		by    string
 	}{
 		{"few parts", 3, []int{1}, "contract_"},

@@ -36,9 +36,9 @@ func TestProductsByALibrary(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAProductByALibrary covers the epilogues that a library computes, a bias and a
+// TestEpilogueOfProductByALibrary covers the epilogues that a library computes, a bias and a
 // matrix. Anything else is a kernel, also a relu, whose NaN differs in the library.
-func TestWhatFollowsAProductByALibrary(t *testing.T) {
+func TestEpilogueOfProductByALibrary(t *testing.T) {
 	const m, n, k = 13, 18, 21
 	type follows func(b *ir.Builder, z ir.Value) ir.Value
 	vector := func(b *ir.Builder, z ir.Value) ir.Value { return ops.Add(b, z, b.Param("bias", ir.F32, ir.N(n))) }
@@ -149,9 +149,9 @@ func TestFormsOfProductsByALibrary(t *testing.T) {
 	}
 }
 
-// TestTheFasterWayIsChosen holds the choice between kernels and library to measurements: the
+// TestFasterScheduleIsChosen holds the choice between kernels and library to measurements: the
 // chosen one may take at most a sixth longer than the other.
-func TestTheFasterWayIsChosen(t *testing.T) {
+func TestFasterScheduleIsChosen(t *testing.T) {
 	measured, err := os.ReadFile("testdata/products_h200.txt")
 	if err != nil {
 		t.Fatal(err)

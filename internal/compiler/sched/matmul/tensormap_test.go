@@ -37,9 +37,9 @@ var boxCases = []struct {
 	}},
 }
 
-// TestOperandsThatAreBoxes expects copies by tensor map for operands that have one, and right
+// TestOperandsCopiedByTensorMaps expects copies by tensor map for operands that have one, and right
 // results for all, also beyond the ends.
-func TestOperandsThatAreBoxes(t *testing.T) {
+func TestOperandsCopiedByTensorMaps(t *testing.T) {
 	for _, c := range boxCases {
 		t.Run(c.name, func(t *testing.T) {
 			g := schedtest.Build(t, c.f)

@@ -399,7 +399,7 @@ func (e *rowPoint) place(k *keptRows, at scalar.Expr) scalar.Expr {
 func (e *rowPoint) reduce(r fusion.Reduction, inner []scalar.Expr) {
 	running := make([]scalar.Expr, len(r.Running))
 	for i, a := range r.Accumulators {
-		running[i] = e.Variable("running", e.expr(a.Init))
+		running[i] = e.Var("running", e.expr(a.Init))
 	}
 	n, at := serial.SizeOf(inner), 8
 	for n%at != 0 {

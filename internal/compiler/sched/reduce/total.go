@@ -94,7 +94,7 @@ func totalOfSums(e *emit.Emitter, g *fusion.Group, sums *fusion.Tensor) emit.Lau
 // takes every GroupThreads-th i, then a tree combines the threads.
 func sum(w *emit.Emitter, d ir.DType, from, to scalar.Expr, element func(i scalar.Expr) scalar.Expr) scalar.Expr {
 	lane := loop.LocalID(0, emit.GroupThreads)
-	sum := w.Variable("sum", scalar.Const(d, 0))
+	sum := w.Var("sum", scalar.Const(d, 0))
 	w.Loop("i", scalar.Add(from, lane), to, emit.GroupThreads, loop.MaxElements-1, func(i scalar.Expr) {
 		w.Set(sum, scalar.Add(sum, scalar.Convert(element(i), d)))
 	})

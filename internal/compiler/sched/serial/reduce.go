@@ -152,7 +152,7 @@ func (f *fold) width(n int) int {
 func (f *fold) begin() {
 	f.running = nil
 	for _, a := range f.accumulators() {
-		f.running = append(f.running, f.s.Variable("acc", a.Init))
+		f.running = append(f.running, f.s.Var("acc", a.Init))
 	}
 	f.beginSums()
 }
@@ -329,7 +329,7 @@ func (f *fold) beginSums() {
 	}
 	for i := range f.compensated {
 		x := &f.compensated[i]
-		x.sum, x.err = f.s.Variable("sum", scalar.Const(ir.F32, 0)), f.s.Variable("rest", scalar.Const(ir.F32, 0))
+		x.sum, x.err = f.s.Var("sum", scalar.Const(ir.F32, 0)), f.s.Var("rest", scalar.Const(ir.F32, 0))
 	}
 }
 

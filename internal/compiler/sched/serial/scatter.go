@@ -53,7 +53,7 @@ func (o *compensatedScatter) find() {
 	o.eachUpdate(o.x, func(row, _ scalar.Expr) {
 		o.Save(o.places, ir.Index{row}, scalar.Add(o.Load(o.places, ir.Index{row}), loop.Int(1)))
 	})
-	last := o.Variable("last", loop.Int(0))
+	last := o.Var("last", loop.Int(0))
 	rows(func(row scalar.Expr) {
 		often := o.Let("often", scalar.Gt(o.Load(o.places, ir.Index{row}), loop.Int(fusion.SumBlockLen)))
 		o.Set(last, scalar.Select(often, scalar.Add(last, loop.Int(1)), last))

@@ -1,4 +1,4 @@
-// A fake cuBLASLt: products of f32, column by column, with a bias and a matrix behind them. RLX_FAKE_PRODUCTS says what it lacks.
+// A fake cuBLASLt: products of f32, column by column, with a bias and a matrix added. RLX_FAKE_PRODUCTS names what it lacks.
 #include "fake.h"
 
 #include <stdint.h>
@@ -46,7 +46,7 @@ EXPORT int cublasLtMatmulPreferenceDestroy(preference *p) { return free(p), 0; }
 // size returns a size of what an operation takes of a matrix.
 static uint64_t size(const layout *l, int turned, int columns) { return turned != columns ? l->columns : l->rows; }
 
-// lacks reports whether the library says of a product, now or later, that it has no algorithm.
+// lacks reports whether the library returns for a product, now or later, that it has no algorithm.
 static int lacks(const char *when, const operation *o, const layout *a, const layout *d) {
 	unsigned long long m = 0, n = 0, k = 0;
 	char which[16] = "";

@@ -70,7 +70,7 @@ static int outside(devptr p, size_t bytes) {
 	return 1;
 }
 
-// Memory that is mapped by hand: the addresses around it are nobody's, as a device's.
+// Memory that is mapped by hand: the addresses around it are unmapped, as a device's.
 EXPORT int cuMemGetAllocationGranularity(size_t *page, const void *what, int which) { return *page = 1 << 16, 0; }
 EXPORT int cuMemAddressReserve(devptr *p, size_t bytes, size_t alignment, devptr where, unsigned long long flags) {
 	CALL("cuMemAddressReserve");
@@ -165,7 +165,7 @@ static int ask(stream *s, node *n) {
 // rlx_fake_clear is how a fake library has memory cleared.
 EXPORT int rlx_fake_clear(stream *s, void *p, size_t bytes) { return ask(s, &(node){.to = (devptr)p, .bytes = bytes}); }
 
-// rlx_fake_call is how a fake library asks a stream for work of its own.
+// rlx_fake_call enqueues work of a fake library on a stream.
 EXPORT int rlx_fake_call(stream *s, void (*f)(void *), const void *data, size_t bytes) {
 	node n = {.call = f};
 	memcpy(n.cells, data, bytes);
@@ -321,7 +321,7 @@ EXPORT int cuGraphLaunch(graph *g, stream *s) {
 	perform_all(g);
 	return 0;
 }
-EXPORT int cuGraphDestroy(graph *g) { return 0; } // the executable one goes on
+EXPORT int cuGraphDestroy(graph *g) { return 0; } // the executable one stays valid
 static void destroy(graph *g) {
 	for (node *n = g->first, *next; n; n = next) {
 		next = n->next;

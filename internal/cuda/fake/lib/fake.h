@@ -24,7 +24,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...) 
 	fclose(log);
 }
 
-// image is what the fake compiler makes and the fake driver loads: a head, then
+// image is the fake compiler's output, which the fake driver loads: a head, then
 // a shared object with the kernel's code, or nothing.
 #define IMAGE_MAGIC 0x58494d4147454b46ull
 typedef struct {

@@ -92,7 +92,7 @@ static int build(program *p, const char *clang) {
 }
 
 // target notes what a program is compiled for: "sm_90a" is a cubin, "compute_90" PTX. An
-// architecture that its version does not know is an invalid option.
+// architecture that its version does not support is an invalid option.
 static int target(program *p, const char *option) {
 	int major, minor, v = version(&major, &minor);
 	const char *number = strchr(option, '_');

@@ -3,7 +3,7 @@
 
 NSString *sw_contents(NSString *path) { return [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:NULL]; }
 
-// SWArchive is a file of one line for each pipeline: a number made of its source.
+// SWArchive is a file of one line for each pipeline: a hash of its source.
 @interface SWBinaryArchiveDescriptor : MTLBinaryArchiveDescriptor {
 @public
 	NSURL *url;

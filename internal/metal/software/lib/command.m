@@ -1,5 +1,5 @@
 // The queue of the software device: command buffers are lists of work, done in their
-// order by a thread of its own, after commit has returned.
+// order by its thread, after commit has returned.
 #import "software.h"
 
 #include <Block.h>

@@ -34,7 +34,7 @@ static char *complaint;
 static size_t complaint_bytes;
 
 static void complain(const char *format, ...) {
-	if (*complaint) return; // the first one is what matters
+	if (*complaint) return; // only the first one is reported
 	va_list list;
 	va_start(list, format);
 	vsnprintf(complaint, complaint_bytes, format, list);
@@ -87,7 +87,7 @@ int sw_agree(const void *at, long row, int line) {
 	return now->self.lane == 0;
 }
 
-// What clang calls where a check fails that -fsanitize asked for; data begins with the
+// The function that clang calls where a check of -fsanitize fails; data begins with the
 // place in the source.
 typedef struct {
 	const char *file;
@@ -125,7 +125,7 @@ static void resume(fiber *f) {
 	setcontext(&f->start);
 }
 
-// release lets the fibers from first to last go on, if all of them wait for that.
+// release resumes the fibers from first to last, if all of them wait.
 static int release(unsigned first, unsigned last, enum wait why) {
 	for (unsigned i = first; i < last; i++)
 		if (fibers[i].wait != why || fibers[i].line != fibers[first].line) return 0;

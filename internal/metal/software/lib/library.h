@@ -25,7 +25,7 @@
 @end
 NSString *sw_contents(NSString *path);
 // sw_translate makes C++ of a library's source with one kernel: its parameters become ones
-// that know their bounds, and a function that calls it has the name sw_call_ and the
+// that have bounds, and a function that calls it has the name sw_call_ and the
 // number. NO where it is not what Metal would take.
 BOOL sw_translate(SWLibrary *lib);
 // sw_archived reports whether one of some archives has the pipeline of a library.

@@ -1,5 +1,5 @@
 // Libraries and pipelines of the software device: MSL becomes code for this processor, by
-// way of clang and the header metal_stdlib beside this file.
+// way of clang and the header metal_stdlib next to this file.
 #import "library.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 @interface SWCompileOptions : MTLCompileOptions {
 @public
-	BOOL fast, slow; // asked for
+	BOOL fast, slow; // as requested
 	MTLLanguageVersion version;
 }
 @end

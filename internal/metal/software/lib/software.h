@@ -8,7 +8,7 @@ typedef struct {
 	size_t bytes;
 } sw_argument;
 
-// sw_thread is what a thread of a kernel knows of itself.
+// sw_thread is the position of a kernel's thread.
 typedef struct {
 	unsigned local[3], group[3], index, lane;
 } sw_thread;

@@ -1,4 +1,4 @@
-// The part of Metal that package driver uses, declared anew from Apple's documentation:
+// The part of Metal that package driver uses, declared from Apple's documentation:
 // the page of each declaration is its name under https://developer.apple.com/documentation/metal,
 // and testdata/selectors.txt lists the methods with their pages. On a Mac Apple's own header is used.
 #import <Foundation/Foundation.h>

@@ -1,2 +1,2 @@
-// GNUstep asks for this header of another Objective-C runtime to have blocks.
+// GNUstep includes this header of another Objective-C runtime to have blocks.
 #include <Block.h>

@@ -1,0 +1,54 @@
+// The home page in Chromium.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { axe } from '../../../js/test/rig/chromium.mjs';
+import { inked, openDemo, serveDemo, shots } from './page.mjs';
+
+let server;
+before(async () => { server = await serveDemo(); });
+after(() => server.close());
+
+/** Waits until the network has made that many steps. */
+const learned = (page, steps) => page.waitForFunction((least) => {
+  const [, text = '0'] = /after ([\d,]+) steps/.exec(document.getElementById('learned').ariaLabel) ?? [];
+  return Number(text.replaceAll(',', '')) >= least;
+}, steps, { timeout: 60_000, polling: 50 });
+
+test('a network learns by itself, goes on with what is painted, and a program runs where it stands', async (t) => {
+  const page = await openDemo(t, server, { path: '/' }), from = server.requests.length;
+  await learned(page, 4);
+  assert.match(await page.locator('#live-text').textContent(), /^\d+ steps.*On your GPU, by WebGPU: /);
+  assert.ok(await inked(page, 'learned') > 2000, 'the picture');
+  assert.deepEqual(server.requests.slice(from).filter((path) => /rlx\.wasm|index\.js/.test(path)), [], 'the compiler is not loaded yet');
+  const before = await page.evaluate(() => document.getElementById('target').toDataURL());
+  const { x, y, width } = await page.locator('#target').boundingBox();
+  await page.mouse.move(x + 10, y + 10);
+  await page.mouse.down();
+  await page.mouse.move(x + width / 2, y + width / 2);
+  await page.mouse.up();
+  assert.notEqual(await page.evaluate(() => document.getElementById('target').toDataURL()), before, 'it is painted on');
+  await page.click('#another');
+  await page.click('#forget');
+  await learned(page, 2);
+
+  await page.click('#run');
+  await page.waitForFunction(() => /^loss 0\.00\d+ after 500 steps in /.test(document.getElementById('log').textContent), null, { timeout: 60_000, polling: 50 });
+  await page.fill('#source', 'nothing();\n');
+  await page.press('#source', 'Control+Enter');
+  await page.waitForFunction(() => document.getElementById('log').textContent === 'Line 1: nothing is not defined\n', null, { polling: 50 });
+  assert.match(await page.getAttribute('#open', 'href'), /^playground\.html#code=[\w-]+$/);
+  await page.screenshot({ path: `${shots}home.png`, fullPage: true });
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});
+
+test('the home page fits a phone in the dark, on the CPU', async (t) => {
+  const page = await openDemo(t, server, { path: '/', webgpu: 'absent', viewport: { width: 360, height: 740 }, touch: true, prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
+  await learned(page, 50);
+  assert.match(await page.locator('#live-text').textContent(), /On the CPU of your device/);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is wider than the screen');
+  await page.screenshot({ path: `${shots}home-phone.png`, fullPage: true });
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});

@@ -1,0 +1,92 @@
+// The playground in Chromium: what a visitor writes runs, and is shown.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { axe } from '../../../js/test/rig/chromium.mjs';
+import { examples } from '../../web/playground/examples.js';
+import { inkOf, openDemo, serveDemo, shots } from './page.mjs';
+
+let server;
+before(async () => { server = await serveDemo(); });
+after(() => server.close());
+
+const ended = (page, how = 'Ended') => page.waitForFunction((word) => document.getElementById('state').textContent.startsWith(word), how, { timeout: 60_000, polling: 50 });
+
+/** Writes a program into the editor and runs it. */
+async function write(page, source) {
+  await page.fill('#source', source);
+  await page.press('#source', 'Control+Enter');
+}
+
+test('the first example runs by itself; its graphs, kernels and memory are shown', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html' });
+  await ended(page);
+  assert.match(await page.locator('#log').textContent(), /^1500 steps on /);
+  const labels = await page.locator('#figures canvas').evaluateAll((all) => all.map(({ ariaLabel }) => ariaLabel));
+  assert.match(labels.join('\n'), /^Loss: wave, 0\.\d+ at its end$/m);
+  assert.match(labels.join('\n'), /^What it has learned: data, 256 points; network, /m);
+  assert.ok(await inkOf(page.locator('#figures canvas').last()) > 1000, 'the points');
+  await page.screenshot({ path: `${shots}playground.png`, fullPage: true });
+  assert.deepEqual(await axe(page), []);
+
+  await page.click('#graph-tab');
+  await page.selectOption('#graph-choice', 'step (compiled)');
+  assert.match(await page.locator('#graph-text').textContent(), /state "w1" = %\d+/);
+  await page.hover('#graph-text [data-value="%6"]');
+  assert.ok(await page.locator('#graph-text .linked').count() > 1, 'a value and its uses are marked');
+  assert.deepEqual(await axe(page), []);
+
+  await page.click('#kernel-tab');
+  assert.match(await page.locator('#kernel-note').textContent(), /^\d+ dispatches of \d+ kernels/);
+  assert.match(await page.locator('#kernel-wgsl').textContent(), /@compute @workgroup_size/);
+  assert.ok(await page.locator('#memory .life').count() > 3);
+  const { x, y, width } = await page.locator('#memory').boundingBox();
+  await page.mouse.move(x + width - 4, y + 100);
+  assert.equal(await page.locator('#kernel-items button.linked').count(), 1, 'the kernel of the column is marked');
+  await page.screenshot({ path: `${shots}playground-kernels.png`, fullPage: true });
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(page.problems, []);
+});
+
+test('an error shows its line, an endless program can be stopped, and a link brings a program back', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html' });
+  const failure = page.locator('#failure');
+  await write(page, "import { graph, init } from '@rlx-go/rlx';\nawait init();\n\ngraph('g', (b) => b.output('y', b.input('x', 'f32', [2, 3]).matmul(b.input('w', 'f32', [2, 3]))));\n");
+  await ended(page, 'Failed');
+  assert.match(await failure.textContent(), /^Line 4: Matmul\(f32\[2,3\], f32\[2,3\]\).*\(shape\)$/);
+  assert.equal(await page.locator('#editor .wrong').textContent(), '4');
+  await write(page, 'const = 1;\n');
+  await ended(page, 'Failed');
+  assert.match(await failure.textContent(), /SyntaxError/);
+
+  await write(page, "console.log('begun', [1, 2], new Float32Array(2));\nfor (;;);\n");
+  await page.waitForFunction(() => document.getElementById('log').textContent === 'begun [1,2] [0, 0]\n', null, { polling: 50 });
+  await page.click('#run');
+  assert.match(await page.locator('#state').textContent(), /^Stopped after /);
+
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.fill('#source', "console.log('from a link');\n");
+  await page.click('#share');
+  await page.waitForFunction(() => document.getElementById('share').textContent === 'Copied');
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(link, /playground\.html#code=[\w-]+$/);
+  const other = await page.context().newPage();
+  await other.goto(link);
+  await other.waitForFunction(() => document.documentElement.dataset.ready);
+  assert.equal(await other.inputValue('#source'), "console.log('from a link');\n");
+  assert.equal(await other.locator('#log').textContent(), '', 'it does not run by itself');
+  await other.goto(`${link.slice(0, -9)}`);
+  await other.waitForFunction(() => /no program that can be read/.test(document.getElementById('notice-text').textContent));
+  assert.deepEqual(page.problems, []);
+});
+
+test('every example begins and shows something, on a phone too', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html', viewport: { width: 390, height: 844 }, touch: true });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is wider than the screen');
+  for (const { name } of examples) {
+    await page.selectOption('#example', name);
+    await page.waitForFunction(() => document.querySelector('#figures canvas, #log span, #failure:not([hidden])'), null, { timeout: 60_000, polling: 50 });
+    assert.equal(await page.locator('#failure').textContent(), '', name);
+  }
+  assert.deepEqual(page.problems, []);
+});

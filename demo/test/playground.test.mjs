@@ -1,0 +1,48 @@
+// The parts of the playground that need no page.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countOps } from '../web/playground/graphs.js';
+import { lifetimes } from '../web/playground/memory.js';
+import { placeOf, withAddresses } from '../web/playground/program.js';
+import { pack, unpack } from '../web/playground/share.js';
+
+test('a program imports the package by its name, and lines stay where they are', () => {
+  const source = "import { graph } from '@rlx-go/rlx';\nimport * as nn from \"@rlx-go/rlx/nn\";\nimport { plot } from './draw.js';\nconst other = await import('other');\n// from '@rlx-go/none'\n";
+  assert.equal(withAddresses(source, 'http://a.test/demo/playground/worker.js'),
+    "import { graph } from 'http://a.test/demo/playground/rlx.js';\nimport * as nn from \"http://a.test/rlx/nn.js\";\nimport { plot } from 'http://a.test/demo/playground/draw.js';\nconst other = await import('other');\n// from '@rlx-go/none'\n");
+});
+
+test('an error is found in the program by its stack', () => {
+  const address = 'blob:http://a.test/1-2';
+  assert.deepEqual(placeOf(`Error: x\n    at f (http://a.test/rlx.js:1:2)\n    at ${address}:12:7\n    at ${address}:40:1`, address), { line: 12, column: 7 });
+  for (const stack of [undefined, '', 'Error: x\n    at f (http://a.test/rlx.js:1:2)']) assert.equal(placeOf(stack, address), undefined);
+});
+
+test('a program goes into an address and comes back', async () => {
+  for (const source of ['', 'const x = 1;\n', `// ${'π → ∞ 😀 '.repeat(5000)}`]) {
+    const packed = await pack(source);
+    assert.match(packed, /^[\w-]*$/);
+    assert.equal(await unpack(packed), source);
+  }
+  for (const damaged of ['%%%', 'AAAA', `${(await pack('const x = 1;'.repeat(50))).slice(0, 20)}`]) assert.equal(await unpack(damaged), undefined, damaged);
+});
+
+test('ops are counted without ports and constants', () => {
+  assert.equal(countOps('graph "g" {\n  %0 = input "x" : f32[4]\n  %1 = constant 1 : f32[]\n  %2 = add(%0, %1) : f32[4]\n  %3, %4 = split(%2) : f32[2], f32[2]\n  output "y" = %3\n}\n'), 2);
+});
+
+test('a tensor is in memory from the dispatch that writes it to the last that reads it', () => {
+  const at = (buffer, offset) => ({ buffer, offset, bytes: 16 });
+  const plan = { buffers: [{ kind: 'input', bytes: 16 }, { kind: 'temp', bytes: 32 }], kernels: [{ storage: ['read', 'write'] }] };
+  const dispatch = (...bindings) => ({ kind: 'dispatch', kernel: 0, groups: [1, 1, 1], bindings });
+  const steps = [
+    dispatch(at(0, 0), at(1, 0)), // writes a
+    { kind: 'repeat', count: 3, odd: [], steps: [dispatch(at(1, 0), at(1, 16))] }, // a to b
+    dispatch(at(1, 16), at(1, 0)), // b to c, where a was
+    dispatch(at(1, 0), at(1, 0)), // c, in place: it goes on
+  ];
+  const life = (offset, first, last) => ({ buffer: 1, offset, bytes: 16, first, last });
+  const found = lifetimes(plan, { steps }).sort((a, b) => a.first - b.first || a.last - b.last);
+  assert.deepEqual(found, [life(0, 0, 1), life(16, 1, 2), life(0, 2, 3)]);
+});

@@ -1,0 +1,126 @@
+// The playground: an editor, a worker that runs what is in it, and views of what comes of it.
+
+import { find, on, say, sentence, tell } from './page.js';
+import { Editor } from './playground/editor.js';
+import { examples, sourceOf } from './playground/examples.js';
+import { Figures } from './playground/figures.js';
+import { Inspector } from './playground/inspector.js';
+import { Runner } from './playground/runner.js';
+import { pack, unpack } from './playground/share.js';
+
+const figures = new Figures(find('figures')), inspector = new Inspector();
+const editor = new Editor(find('editor'), { onInput: () => { find('example').value = ''; }, onRun: () => run() });
+
+/** The losses of a training, as a chart of a point a report. */
+const losses = new Map();
+
+/** What the messages of a program do. */
+const handlers = {
+  log({ level, text }) {
+    const line = document.createElement('span'), log = find('log');
+    line.className = level;
+    line.textContent = `${text}\n`;
+    log.append(line);
+    while (log.children.length > 500) log.firstChild.remove();
+    log.scrollTop = log.scrollHeight;
+  },
+  figure: (message) => figures.show(message),
+  graph: (message) => inspector.addGraph(message),
+  plan: (message) => inspector.addPlan(message),
+  losses({ name, step, losses: fresh }) {
+    if (!losses.has(name)) losses.set(name, { x: [], y: [] });
+    const { x, y } = losses.get(name);
+    x.push(step);
+    y.push(fresh.reduce((sum, loss) => sum + loss, 0) / fresh.length);
+    const series = [...losses].map(([of, curve]) => ({ name: of, x: curve.x, y: curve.y, dots: false }));
+    figures.show({ kind: 'plot', title: 'Loss', series, log: y.every((loss) => loss > 0), ranges: {} });
+  },
+  end: () => finish('Ended'),
+  failed({ kind, message, place }) {
+    find('failure').textContent = `${place ? `Line ${place.line}: ` : ''}${sentence(message)}${kind === 'Error' ? '' : ` (${kind})`}`;
+    find('failure').hidden = false;
+    editor.mark(place?.line);
+    finish('Failed');
+  },
+};
+
+const runner = new Runner(handlers);
+
+/** Runs what is in the editor; what runs already ends. */
+function run() {
+  figures.clear();
+  inspector.clear();
+  losses.clear();
+  find('log').replaceChildren();
+  find('failure').hidden = true;
+  editor.mark(undefined);
+  select('result');
+  find('run').textContent = 'Stop';
+  find('state').textContent = 'Running …';
+  return runner.run(editor.source);
+}
+
+function finish(how) {
+  const seconds = runner.stop();
+  find('run').textContent = 'Run';
+  find('state').textContent = `${how} after ${seconds.toFixed(1)} s.`;
+  say(find('state').textContent);
+}
+
+const tabs = ['result', 'graph', 'kernel'];
+
+function select(name) {
+  for (const one of tabs) {
+    const tab = find(`${one}-tab`);
+    tab.setAttribute('aria-selected', one === name);
+    tab.tabIndex = one === name ? 0 : -1;
+    find(`${one}-panel`).hidden = one !== name;
+  }
+}
+
+for (const [i, name] of tabs.entries()) {
+  on(`${name}-tab`, 'click', () => select(name));
+  on(`${name}-tab`, 'keydown', ({ key }) => {
+    const to = tabs[(i + { ArrowRight: 1, ArrowLeft: tabs.length - 1 }[key]) % tabs.length];
+    if (!to) return;
+    select(to);
+    find(`${to}-tab`).focus();
+  });
+}
+
+on('run', 'click', () => runner.running ? finish('Stopped') : run());
+on('share', 'click', async () => {
+  history.replaceState(null, '', `#code=${await pack(editor.source)}`);
+  await navigator.clipboard.writeText(location.href);
+  say('The link is copied.');
+  find('share').textContent = 'Copied';
+  setTimeout(() => { find('share').textContent = 'Copy link'; }, 2000);
+});
+on('close-notice', 'click', () => { find('notice').hidden = true; });
+on('example', 'change', async () => {
+  const name = find('example').value;
+  editor.source = await sourceOf(name);
+  history.replaceState(null, '', `#${name}`);
+  await run();
+});
+
+/** Opens what the address says: the program in it, an example, or else the first one, which runs by itself. */
+async function open() {
+  const [, packed] = /^#code=(.+)/.exec(location.hash) ?? [], shared = packed && await unpack(packed);
+  find('example').replaceChildren(new Option('Your program', '', false, false), ...examples.map(({ name, title }) => new Option(title, name)));
+  if (packed && shared === undefined) tell('The link has no program that can be read: here is an example instead.');
+  if (shared !== undefined) {
+    find('example').value = '';
+    editor.source = shared;
+    find('state').textContent = 'A program from a link: read it before you run it.';
+    return;
+  }
+  const named = location.hash.slice(1), { name } = examples.find((one) => one.name === named) ?? examples[0];
+  find('example').value = name;
+  editor.source = await sourceOf(name);
+  await run();
+}
+
+window.addEventListener('hashchange', () => open().catch(({ message }) => tell(message)));
+await open();
+document.documentElement.dataset.ready = 'true';

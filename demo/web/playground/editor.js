@@ -1,0 +1,75 @@
+// The editor: a text area over its own text in colours.
+
+import { highlight } from '../highlight.js';
+
+export class Editor {
+  #area;
+  #colored;
+  #lines;
+  #wrong;
+
+  /** @param {HTMLElement} element has a textarea, a pre for the colours and one for the numbers of lines */
+  constructor(element, { onInput, onRun }) {
+    this.#area = element.querySelector('textarea');
+    this.#colored = element.querySelector('.colored');
+    this.#lines = element.querySelector('.lines');
+    this.#area.addEventListener('input', () => {
+      this.#wrong = undefined;
+      this.#draw();
+      onInput();
+    });
+    this.#area.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        onRun();
+      } else if (event.key === 'Enter') {
+        event.preventDefault();
+        this.#insert(`\n${this.#indent()}`);
+      } else if (event.key === 'Tab' && !event.shiftKey && !this.#leaving) {
+        event.preventDefault();
+        this.#insert('  ');
+      }
+      this.#leaving = event.key === 'Escape'; // after Escape, Tab goes on to the next control
+    });
+  }
+
+  #leaving = false;
+
+  get source() { return this.#area.value; }
+  set source(text) {
+    this.#area.value = text;
+    this.#area.scrollTop = 0;
+    this.mark(undefined);
+  }
+
+  /** Marks the line of an error, or none. */
+  mark(line) {
+    this.#wrong = line;
+    this.#draw();
+  }
+
+  /** The white space that the line of the cursor begins with. */
+  #indent() {
+    const before = this.source.slice(0, this.#area.selectionStart);
+    return /^[ \t]*/.exec(before.slice(before.lastIndexOf('\n') + 1))[0];
+  }
+
+  /** Types text, so that the browser can undo it. */
+  #insert(text) {
+    if (!document.execCommand('insertText', false, text)) {
+      this.#area.setRangeText(text, this.#area.selectionStart, this.#area.selectionEnd, 'end');
+      this.#area.dispatchEvent(new Event('input'));
+    }
+  }
+
+  #draw() {
+    highlight(this.#colored, `${this.source}\n`, 'js');
+    const count = this.source.split('\n').length;
+    this.#lines.replaceChildren(...Array.from({ length: count }, (_, i) => {
+      const number = document.createElement('span');
+      number.textContent = i + 1;
+      if (i + 1 === this.#wrong) number.className = 'wrong';
+      return number;
+    }));
+  }
+}

@@ -1,0 +1,22 @@
+// The examples of the playground: a file each in the folder examples.
+
+/** @type {{name: string, title: string}[]} in the order in which they are listed */
+export const examples = [
+  { name: 'sine', title: 'A wave from noisy points' },
+  { name: 'moons', title: 'Two moons: a line between them' },
+  { name: 'picture', title: 'A picture learned by heart' },
+  { name: 'sort', title: 'A transformer that sorts' },
+  { name: 'diffusion', title: 'Diffusion: a spiral out of noise' },
+  { name: 'race', title: 'Optimisers race down a valley' },
+  { name: 'pole', title: 'A pole, balanced through physics' },
+  { name: 'derivatives', title: 'Four derivatives of a function' },
+  { name: 'mandelbrot', title: 'The Mandelbrot set' },
+  { name: 'reaction', title: 'Patterns of a reaction' },
+];
+
+/** The source of an example. */
+export async function sourceOf(name) {
+  const response = await fetch(new URL(`examples/${name}.js`, import.meta.url));
+  if (!response.ok) throw new Error(`the example ${name} cannot be loaded: ${response.status}`);
+  return response.text();
+}

@@ -1,0 +1,81 @@
+// What the compiler made of a program: its graphs, their kernels, and memory over time.
+
+import { dispatchesOf, listKernels } from '../kernels.js';
+import { find } from '../page.js';
+import { countOps, linkValues, showGraph } from './graphs.js';
+import { bytesText, showMemory } from './memory.js';
+
+/** Fills a list of choices, and keeps what was chosen if it is still there. */
+function fill(select, names) {
+  const { value } = select;
+  select.replaceChildren(...names.map((name) => new Option(name, name)));
+  if (names.includes(value)) select.value = value;
+}
+
+export class Inspector {
+  #graphs = new Map();
+  #plans = new Map();
+
+  constructor() {
+    linkValues(find('graph-text'));
+    find('graph-choice').addEventListener('change', () => this.#showGraph());
+    find('entry-choice').addEventListener('change', () => this.#showEntry());
+  }
+
+  clear() {
+    this.#graphs.clear();
+    this.#plans.clear();
+    this.#update();
+  }
+
+  /** A graph as it was written, or an entry as it is compiled. */
+  addGraph({ name, text, entry }) {
+    this.#graphs.set(entry ? `${name} (compiled)` : name, text);
+    this.#update();
+  }
+
+  addPlan({ name, plan, runs }) {
+    this.#plans.set(name, { plan, runs });
+    this.#update();
+  }
+
+  #update() {
+    fill(find('graph-choice'), [...this.#graphs.keys()]);
+    fill(find('entry-choice'), [...this.#plans].flatMap(([name, { plan }]) => plan.entries.map((entry) => this.#plans.size > 1 ? `${name}: ${entry.name}` : entry.name)));
+    for (const [id, some] of [['graph-panel', this.#graphs.size], ['kernel-panel', this.#plans.size]]) find(id).dataset.empty = some === 0;
+    this.#showGraph();
+    this.#showEntry();
+  }
+
+  #showGraph() {
+    const text = this.#graphs.get(find('graph-choice').value) ?? '';
+    showGraph(find('graph-text'), text);
+    find('graph-note').textContent = text && `${countOps(text)} ops. Point at a value to see where it is used.`;
+  }
+
+  #showEntry() {
+    let at = find('entry-choice').selectedIndex;
+    for (const { plan, runs } of this.#plans.values()) {
+      if (at >= plan.entries.length || at < 0) {
+        at -= plan.entries.length;
+        continue;
+      }
+      return this.#showKernels(plan, plan.entries[at], runs);
+    }
+  }
+
+  #showKernels(plan, entry, runs) {
+    const dispatches = dispatchesOf(entry.steps), mark = (at) => {
+      memory.mark(at);
+      kernels.mark(at === undefined ? undefined : dispatches[at].kernel);
+    };
+    const kernels = listKernels(plan, { [entry.name]: `${entry.name}, in order` }, { list: find('kernel-items'), text: find('kernel-words'), source: find('kernel-wgsl') }, {
+      onOver: (kernel) => memory.mark(kernel === undefined ? undefined : dispatches.findIndex((one) => one.kernel === kernel)),
+    });
+    const memory = showMemory(find('memory'), plan, entry, mark);
+    find('memory-note').textContent = memory.bytes > 0
+      ? `${bytesText(memory.bytes)} for what is computed on the way: each bar is a tensor from its first use to its last, each column a dispatch.`
+      : 'Nothing is stored on the way.';
+    find('kernel-note').textContent = `${dispatches.length} dispatches of ${new Set(dispatches.map(({ kernel }) => kernel)).size} kernels make a run of this entry${runs ? '' : ' where a browser has WebGPU; here it ran on the CPU'}.`;
+  }
+}

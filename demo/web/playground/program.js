@@ -1,0 +1,25 @@
+// A program of the playground as a module that a browser can load.
+
+/** What a program may import, and where that is. */
+const modules = {
+  '@rlx-go/rlx': 'rlx.js',
+  '@rlx-go/rlx/nn': '/rlx/nn.js',
+  '@rlx-go/rlx/safetensors': '/rlx/safetensors.js',
+  './draw.js': 'draw.js',
+};
+const specifier = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\2/g;
+
+/**
+ * Replaces the names of imported modules by their addresses. Lines stay where they are.
+ * @param {string} source
+ * @param {string | URL} base the address of this folder
+ */
+export const withAddresses = (source, base) => source.replace(specifier, (whole, keyword, quote, name) =>
+  modules[name] ? `${keyword}${quote}${new URL(modules[name], base)}${quote}` : whole);
+
+/** The line and column of the program at which an error was made, from its stack, or undefined. */
+export function placeOf(stack, address) {
+  const at = stack?.indexOf(address) ?? -1;
+  const [, line, column] = at < 0 ? [] : /^:(\d+):(\d+)/.exec(stack.slice(at + address.length)) ?? [];
+  return line && { line: Number(line), column: Number(column) };
+}

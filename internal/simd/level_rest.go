@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package simd
+
+// Processor returns the name that the processor reports: "", as other processors report none to
+// programs.
+func Processor() string { return "" }

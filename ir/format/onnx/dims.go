@@ -1,0 +1,195 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// foldDims computes an op on sizes, which may be symbolic. It reports whether it has set the
+// results; what it does not know the graph computes.
+func (c *call) foldDims() bool {
+	if c.n.domain != "" {
+		return false
+	}
+	switch c.n.op {
+	case "Shape":
+		return c.foldShape()
+	case "Size":
+		if len(c.in) == 1 && c.in[0] != nil {
+			c.out = []*value{newDims(Int64, []ir.Dim{c.in[0].typ.Shape.Size()}, 0)}
+		}
+		return len(c.out) > 0
+	}
+	symbolic := slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.dims != nil })
+	fold, ok := dimFolds[c.n.op]
+	if !symbolic || !ok || c.in[0] == nil {
+		return false
+	}
+	x, ok := c.in[0].sizes(c.im)
+	if !ok {
+		return false
+	}
+	out, rank, ok := fold(c, x)
+	if ok {
+		elem := c.in[0].elem
+		if c.n.op == "Cast" {
+			elem = Element(c.int("to", 0))
+		}
+		v := newDims(elem, out, rank)
+		v.from = c.sources()
+		c.out = []*value{v}
+	}
+	return ok
+}
+
+func (c *call) foldShape() bool {
+	if len(c.in) != 1 || c.in[0] == nil || c.in[0].isList() {
+		return false
+	}
+	shape := c.in[0].typ.Shape
+	n := shape.Rank()
+	within := func(x int) int {
+		if x < 0 {
+			x += n
+		}
+		return min(max(x, 0), n)
+	}
+	from, to := within(c.int("start", 0)), within(c.int("end", n))
+	c.out = []*value{newDims(Int64, shape[from:max(from, to)], 1)}
+	return true
+}
+
+// dimFolds are the ops on sizes: from the elements of the first operand to those of the result and
+// its number of axes.
+var dimFolds = map[string]func(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool){
+	"Identity": func(c *call, x []ir.Dim) ([]ir.Dim, int, bool) { return x, c.in[0].typ.Shape.Rank(), true },
+	"Cast": func(c *call, x []ir.Dim) ([]ir.Dim, int, bool) {
+		to := Element(c.int("to", 0))
+		return x, c.in[0].typ.Shape.Rank(), to == Int64 || to == Int32
+	},
+	"Gather":     foldGather,
+	"Slice":      foldSlice,
+	"Concat":     foldConcat,
+	"Squeeze":    func(c *call, x []ir.Dim) ([]ir.Dim, int, bool) { return x, 0, len(x) == 1 },
+	"Unsqueeze":  func(c *call, x []ir.Dim) ([]ir.Dim, int, bool) { return x, 1, c.in[0].typ.Shape.Rank() == 0 },
+	"Reshape":    foldReshape,
+	"ReduceProd": foldProduct,
+	"Add":        foldPairs(func(x, y ir.Dim) (ir.Dim, bool) { return x.Add(y), true }),
+	"Sub":        foldPairs(func(x, y ir.Dim) (ir.Dim, bool) { return x.Sub(y), true }),
+	"Mul":        foldPairs(func(x, y ir.Dim) (ir.Dim, bool) { return x.Mul(y), true }),
+	"Div": foldPairs(func(x, y ir.Dim) (ir.Dim, bool) {
+		q, err := x.Div(y)
+		return q, err == nil
+	}),
+	"Max": foldPairs(func(x, y ir.Dim) (ir.Dim, bool) { return x, x == y }),
+	"Min": foldPairs(func(x, y ir.Dim) (ir.Dim, bool) { return x, x == y }),
+}
+
+func foldGather(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
+	if !c.has(1) || c.in[0].typ.Shape.Rank() != 1 {
+		return nil, 0, false
+	}
+	a := c.in[1].array(c.im)
+	if a == nil || len(a.Dims) > 1 {
+		return nil, 0, false
+	}
+	for _, i := range a.I {
+		if i < 0 {
+			i += int64(len(x))
+		}
+		if i < 0 || int(i) >= len(x) {
+			return nil, 0, false
+		}
+		out = append(out, x[i])
+	}
+	return out, len(a.Dims), true
+}
+
+func foldSlice(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
+	one := func(i, otherwise int) (int64, bool) {
+		if c.opset < 10 {
+			list := c.ints(map[int]string{1: "starts", 2: "ends"}[i])
+			if i > 2 {
+				return int64(otherwise), true
+			}
+			return int64(slices.Concat(list, []int{0})[0]), len(list) == 1
+		}
+		if !c.has(i) {
+			return int64(otherwise), true
+		}
+		a := c.in[i].array(c.im)
+		if a == nil || len(a.I) != 1 {
+			return 0, false
+		}
+		return a.I[0], true
+	}
+	start, ok1 := one(1, 0)
+	end, ok2 := one(2, 0)
+	step, ok3 := one(4, 1)
+	if !ok1 || !ok2 || !ok3 || step == 0 {
+		return nil, 0, false
+	}
+	from, n := slicedNumbers(int64(len(x)), start, end, step)
+	for i := range n {
+		out = append(out, x[from+i*max(step, -step)])
+	}
+	if step < 0 {
+		slices.Reverse(out)
+	}
+	return out, 1, true
+}
+
+func foldConcat(c *call, _ []ir.Dim) (out []ir.Dim, rank int, ok bool) {
+	for _, v := range c.in {
+		if v == nil {
+			return nil, 0, false
+		}
+		x, ok := v.sizes(c.im)
+		if !ok {
+			return nil, 0, false
+		}
+		out = append(out, x...)
+	}
+	return out, 1, len(out) <= foldElements
+}
+
+func foldReshape(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
+	if !c.has(1) {
+		return nil, 0, false
+	}
+	a := c.in[1].array(c.im)
+	if a == nil || len(a.I) > 1 {
+		return nil, 0, false
+	}
+	return x, len(a.I), true
+}
+
+func foldProduct(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
+	product := ir.N(1)
+	for _, d := range x {
+		product = product.Mul(d)
+	}
+	return []ir.Dim{product}, c.int("keepdims", 1), true
+}
+
+// foldPairs applies f to pairs of elements, of which one operand may have one.
+func foldPairs(f func(x, y ir.Dim) (ir.Dim, bool)) func(c *call, x []ir.Dim) ([]ir.Dim, int, bool) {
+	return func(c *call, x []ir.Dim) (out []ir.Dim, rank int, ok bool) {
+		if len(c.in) != 2 || c.in[1] == nil {
+			return nil, 0, false
+		}
+		y, ok := c.in[1].sizes(c.im)
+		if !ok || len(x) != len(y) && len(x) != 1 && len(y) != 1 {
+			return nil, 0, false
+		}
+		for i := range max(len(x), len(y)) {
+			d, ok := f(x[min(i, len(x)-1)], y[min(i, len(y)-1)])
+			if !ok {
+				return nil, 0, false
+			}
+			out = append(out, d)
+		}
+		return out, max(c.in[0].typ.Shape.Rank(), c.in[1].typ.Shape.Rank()), true
+	}
+}

@@ -1,0 +1,25 @@
+// Package onnx reads ONNX models of the operator sets 7 to 28 and builds their graphs.
+//
+//	model, err := onnx.ReadFile("model.onnx")
+//	imported, err := model.Import(onnx.Options{Sizes: map[string]int{"batch": 1}})
+//	// imported.Graph has the model's inputs and outputs, and imported.Weights as parameters.
+//
+// The graph is an ordinary one: it can be differentiated and trained. The files to read first are
+// import.go and table.go, which finds how an op is imported; the ops are in ops_*.go.
+//
+// # What is computed at import
+//
+// A graph has static shapes, or shapes of symbols, while ONNX computes shapes in the graph: the importer
+// evaluates nodes whose operands are known, and integers that come from shapes as polynomials of
+// the symbols. What remains unknown and decides about a shape is a [NeedError], which names the
+// inputs to fix by [Options.Values]. Functions are inlined, and a condition that is known takes its
+// branch. Loops become scans or while loops, or are written out. Sequences and optionals exist at
+// import alone.
+//
+// # Element types
+//
+// Types that a graph has not, of 2, 4 and 6 bits and some floats of 8, are held in wider ones
+// ([Element.DType]); casts to them round as ONNX says. Strings are refused.
+//
+// Of the node tests of the onnx package, NODES.md lists what fails, and why.
+package onnx

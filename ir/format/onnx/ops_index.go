@@ -1,0 +1,217 @@
+package onnx
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+func init() {
+	add("Gather", func(c *call) []ir.Value {
+		x := c.x(0)
+		axis := c.axis("axis", 0, x.Rank())
+		return one(ops.Take(c.b, x, c.index(c.x(1), x.Dim(axis)), axis, ops.OutsideClip))
+	})
+	add("GatherElements", func(c *call) []ir.Value { return one(c.gatherElements()) })
+	add("GatherND", func(c *call) []ir.Value { return one(c.gatherND()) })
+	for _, name := range []string{"ScatterElements", "Scatter"} {
+		add(name, func(c *call) []ir.Value { return one(c.scatterElements()) })
+	}
+	add("ScatterND", func(c *call) []ir.Value { return one(c.scatterND()) })
+	add("OneHot", func(c *call) []ir.Value { return one(c.oneHot()) })
+	add("TensorScatter", func(c *call) []ir.Value { return one(c.tensorScatter()) })
+	add("Einsum", func(c *call) []ir.Value { return one(ops.Einsum(c.b, c.text("equation", ""), c.xs()...)) })
+	add("MatMul", func(c *call) []ir.Value { return one(ops.MatMul(c.b, c.x(0), c.x(1))) })
+	add("Gemm", func(c *call) []ir.Value { return one(c.gemm()) })
+}
+
+// index counts negative indices from the end of an axis.
+func (c *call) index(i ir.Value, size ir.Dim) ir.Value {
+	if !i.Valid() || i.DType().IsUnsigned() {
+		return i
+	}
+	n := ops.DimSize(c.b, i.DType(), size)
+	return ops.Select(c.b, ops.Lt(c.b, i, ops.ConstLike(c.b, i, 0)), ops.Add(c.b, i, n), i)
+}
+
+// gatherElements takes, at each index, the element there along the axis and at the index's own
+// place along the others, which may be shorter than those of the operand.
+func (c *call) gatherElements() ir.Value {
+	x, i := c.x(0), c.x(1)
+	axis := c.axis("axis", 0, x.Rank())
+	i = c.index(i, x.Dim(axis))
+	return ops.TakeAlongAxis(c.b, c.shorten(x, i, axis), i, axis, ops.OutsideClip)
+}
+
+// shorten cuts the axes of x but one to the sizes of another value.
+func (c *call) shorten(x, to ir.Value, but int) ir.Value {
+	if x.Rank() != to.Rank() {
+		return x
+	}
+	for axis := range x.Rank() {
+		if axis != but && x.Dim(axis) != to.Dim(axis) {
+			x = ops.SliceAxis(c.b, x, axis, ir.N(0), to.Dim(axis))
+		}
+	}
+	return x
+}
+
+func (c *call) gatherND() ir.Value {
+	x, i := c.x(0), c.x(1)
+	batch := c.int("batch_dims", 0)
+	axes, n := c.tuples(x, i, batch)
+	if c.err != nil {
+		return ir.Value{}
+	}
+	i = c.indexTuples(i, x, axes)
+	a := ops.IndexedAxes{Axes: axes, OperandBatch: all(batch), IndexBatch: all(batch), Outside: ops.OutsideClip}
+	_ = n
+	return ops.Gather(c.b, x, i, ops.GatherAttrs{IndexedAxes: a})
+}
+
+// tuples returns the axes of x that the last axis of indices addresses, those after the batch axes.
+func (c *call) tuples(x, i ir.Value, batch int) (axes []int, n int) {
+	n, ok := i.Dim(-1).Const()
+	if !ok || i.Rank() <= batch || batch < 0 || n+batch > x.Rank() {
+		c.fail(ir.Shapef("indices %s of %s with %d batch axes", i.Shape(), x.Shape(), batch))
+		return nil, 0
+	}
+	return all(batch + n)[batch:], n
+}
+
+// indexTuples counts negative entries of index tuples from the ends of their axes.
+func (c *call) indexTuples(i, x ir.Value, axes []int) ir.Value {
+	var sizes []ir.Value
+	for _, axis := range axes {
+		sizes = append(sizes, ops.Reshape(c.b, ops.DimSize(c.b, i.DType(), x.Dim(axis)), ir.N(1)))
+	}
+	if len(sizes) == 0 {
+		return i
+	}
+	n := ops.Concatenate(c.b, 0, sizes...)
+	return ops.Select(c.b, ops.Lt(c.b, i, ops.ConstLike(c.b, i, 0)), ops.Add(c.b, i, n), i)
+}
+
+type scatterOp = func(b *ir.Builder, x, indices, updates ir.Value, a ops.ScatterAttrs) ir.Value
+
+// scatter returns the op of the attribute reduction.
+func (c *call) scatter() scatterOp {
+	table := map[string]scatterOp{"none": ops.Scatter, "add": ops.ScatterAdd, "mul": ops.ScatterMul, "max": ops.ScatterMax, "min": ops.ScatterMin}
+	f := table[c.text("reduction", "none")]
+	if f == nil {
+		c.failf("reduction %q", c.text("reduction", ""))
+		f = ops.Scatter
+	}
+	return f
+}
+
+// scatterElements is a scatter of single elements: their index along the axis is given, those along
+// the others are their own places.
+func (c *call) scatterElements() ir.Value {
+	x, i, updates := c.x(0), c.x(1), c.x(2)
+	axis := c.axis("axis", 0, x.Rank())
+	i = c.index(i, x.Dim(axis))
+	var parts []ir.Value
+	for k := range i.Rank() {
+		part := i
+		if k != axis {
+			part = ops.Iota(c.b, i.DType(), k, i.Shape()...)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		c.fail(ir.Shapef("indices of no axes"))
+		return ir.Value{}
+	}
+	tuples := ops.Stack(c.b, i.Rank(), parts...)
+	return c.scatter()(c.b, x, tuples, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank())}})
+}
+
+func (c *call) scatterND() ir.Value {
+	x, i, updates := c.x(0), c.x(1), c.x(2)
+	axes, _ := c.tuples(x, i, 0)
+	if c.err != nil {
+		return ir.Value{}
+	}
+	i = c.indexTuples(i, x, axes)
+	return c.scatter()(c.b, x, i, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: axes}})
+}
+
+// oneHot has the on value at the index, which counts from the end where negative, and the off value
+// elsewhere.
+func (c *call) oneHot() ir.Value {
+	i, values := c.x(0), c.x(2)
+	depth := c.sizes(1)
+	if len(depth) != 1 {
+		if a := c.known(1); a == nil || a.Len() != 1 {
+			return ir.Value{}
+		}
+		c.err = nil
+		depth = []ir.Dim{ir.N(int(c.in[1].array(c.im).Float(0)))}
+	}
+	axis := c.axisOf(c.int("axis", -1), i.Rank()+1)
+	d := ir.I64
+	i = c.index(ops.Convert(c.b, i, d), depth[0])
+	shape := append(append(i.Shape()[:axis].Clone(), depth[0]), i.Shape()[axis:]...)
+	hot := ops.Eq(c.b, ops.ExpandDims(c.b, i, axis), ops.Iota(c.b, d, axis, shape...))
+	value := func(k int) ir.Value { return ops.Reshape(c.b, ops.SliceAxis(c.b, values, 0, ir.N(k), ir.N(1))) }
+	return ops.Select(c.b, hot, value(1), value(0))
+}
+
+// tensorScatter writes an update at a place of each batch along an axis, in a ring if mode is
+// circular.
+func (c *call) tensorScatter() ir.Value {
+	x, update := c.x(0), c.x(1)
+	axis := c.axis("axis", -2, x.Rank())
+	if update.Rank() != x.Rank() || axis == 0 {
+		c.fail(ir.Shapef("update %s of %s along axis %d", update.Shape(), x.Shape(), axis))
+		return ir.Value{}
+	}
+	rows := append(ir.Shape{}, update.Shape()...)
+	at := ops.Iota(c.b, ir.I64, axis, rows...)
+	if c.has(2) {
+		shape := make(ir.Shape, x.Rank())
+		for i := range shape {
+			shape[i] = ir.N(1)
+		}
+		shape[0] = x.Dim(0)
+		at = ops.Add(c.b, at, ops.Reshape(c.b, ops.Convert(c.b, c.x(2), ir.I64), shape...))
+	}
+	switch mode := c.text("mode", "linear"); mode {
+	case "linear":
+	case "circular":
+		at = ops.Mod(c.b, at, ops.DimSize(c.b, ir.I64, x.Dim(axis)))
+	default:
+		c.failf("mode %q", mode)
+	}
+	var parts []ir.Value
+	for k := range x.Rank() {
+		part := at
+		if k != axis {
+			part = ops.Iota(c.b, ir.I64, k, rows...)
+		}
+		parts = append(parts, part)
+	}
+	tuples := ops.Stack(c.b, x.Rank(), parts...)
+	return ops.Scatter(c.b, x, tuples, update, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank()), Unique: true}})
+}
+
+// gemm is alpha·a·b + beta·c, with a and b transposed as their attributes say.
+func (c *call) gemm() ir.Value {
+	x, y := c.x(0), c.x(1)
+	if x.Rank() != 2 || y.Rank() != 2 {
+		c.fail(ir.Shapef("needs matrices, not %s and %s", x.Shape(), y.Shape()))
+		return ir.Value{}
+	}
+	a := ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}}
+	if c.bool("transA") {
+		a.LhsContract[0] = 0
+	}
+	if c.bool("transB") {
+		a.RhsContract[0] = 1
+	}
+	product := c.scale(ops.DotGeneral(c.b, x, y, a), c.float("alpha", 1))
+	if !c.has(2) {
+		return product
+	}
+	return ops.Add(c.b, product, c.scale(c.x(2), c.float("beta", 1)))
+}

@@ -1,0 +1,155 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Sequences and optionals exist at import alone: their number of elements and the places that are
+// taken must be known. They are no inputs and no outputs.
+func init() {
+	for name, f := range map[string]func(c *call){
+		"SequenceEmpty":     func(c *call) { c.list([]*value{}) },
+		"SequenceConstruct": func(c *call) { c.list(slices.Clone(c.in)) },
+		"SequenceAt":        (*call).sequenceAt,
+		"SequenceLength":    func(c *call) { c.out = []*value{newDims(Int64, []ir.Dim{ir.N(len(c.sequence(0)))}, 0)} },
+		"SequenceInsert":    (*call).sequenceInsert,
+		"SequenceErase":     (*call).sequenceErase,
+		"SplitToSequence":   (*call).splitToSequence,
+		"ConcatFromSequence": func(c *call) {
+			var xs []ir.Value
+			for _, v := range c.sequence(0) {
+				xs = append(xs, c.emit(v))
+			}
+			if len(xs) == 0 {
+				c.failf("a concatenation of no tensors")
+				return
+			}
+			c.results(one(c.joined(xs)))
+		},
+		"Optional": func(c *call) {
+			c.list(slices.Clone(c.in))
+			c.out[0].optional = true
+		},
+		"OptionalHasElement": func(c *call) {
+			has := int64(0)
+			if c.has(0) && (!c.in[0].optional || len(c.in[0].list) > 0) {
+				has = 1
+			}
+			c.out = []*value{{elem: Bool, typ: ir.TypeOf(ir.Bool), known: ir.Int(ir.Bool, has)}}
+		},
+		"OptionalGetElement": func(c *call) {
+			switch {
+			case !c.has(0) || c.in[0].optional && len(c.in[0].list) == 0:
+				c.failf("the element of an optional that is empty")
+			case c.in[0].optional:
+				c.out = c.in[0].list[:1]
+			default:
+				c.out = c.in[:1]
+			}
+		},
+	} {
+		addTo("", name, opInfo{since: 1, values: f})
+	}
+}
+
+// list sets the result, a list.
+func (c *call) list(elements []*value) {
+	if elements == nil {
+		elements = []*value{}
+	}
+	c.out = []*value{{list: elements}}
+}
+
+// sequence returns the elements of an operand.
+func (c *call) sequence(i int) []*value {
+	if !c.has(i) || !c.in[i].isList() {
+		c.failf("operand %d is no sequence whose elements are known", i)
+		return nil
+	}
+	return c.in[i].list
+}
+
+// place returns the place that an operand names in a list of n elements.
+func (c *call) place(i, otherwise, n int) int {
+	at := c.knownInt(i, otherwise)
+	if at < 0 {
+		at += n
+	}
+	if at < 0 || at > n {
+		c.fail(ir.Errorf(ir.ErrIndex, "place %d in a sequence of %d", at, n))
+		return 0
+	}
+	return at
+}
+
+func (c *call) sequenceAt() {
+	list := c.sequence(0)
+	at := c.place(1, 0, len(list))
+	if c.err == nil && at < len(list) {
+		c.out = list[at : at+1]
+		return
+	}
+	c.fail(ir.Errorf(ir.ErrIndex, "place %d in a sequence of %d", at, len(list)))
+}
+
+func (c *call) sequenceInsert() {
+	list := c.sequence(0)
+	at := c.place(2, len(list), len(list))
+	if c.err == nil && c.has(1) {
+		c.list(slices.Insert(slices.Clone(list), at, c.in[1]))
+	}
+}
+
+func (c *call) sequenceErase() {
+	list := c.sequence(0)
+	at := c.place(1, len(list)-1, len(list))
+	if c.err == nil && at < len(list) {
+		c.list(slices.Delete(slices.Clone(list), at, at+1))
+	}
+}
+
+func (c *call) splitToSequence() {
+	x := c.x(0)
+	axis := c.axis("axis", 0, x.Rank())
+	size := x.Dim(axis)
+	n, ok := size.Const()
+	if !ok {
+		c.failf("a split of %s", size)
+		return
+	}
+	each := []int{1}
+	if c.has(1) {
+		each = c.knownInts(1)
+	}
+	if c.err != nil || len(each) == 0 || len(each) == 1 && each[0] < 1 || n > foldElements {
+		c.fail(damaged("a split into parts of %v", each))
+		return
+	}
+	var parts []ir.Dim
+	if !c.has(1) || c.in[1].typ.Shape.Rank() == 0 {
+		for at := 0; at < n; at += each[0] {
+			parts = append(parts, ir.N(min(each[0], n-at)))
+		}
+	} else {
+		parts = c.sizes(1)
+	}
+	var list []*value
+	for _, part := range ops.Split(c.b, x, axis, parts...) {
+		if !c.has(1) && c.int("keepdims", 1) == 0 {
+			part = ops.Squeeze(c.b, part, axis)
+		}
+		list = append(list, placed(c.b, part, c.in[0].elem))
+	}
+	c.list(list)
+}
+
+// joined concatenates tensors along an axis, a new one with new_axis.
+func (c *call) joined(xs []ir.Value) ir.Value {
+	if c.bool("new_axis") {
+		return ops.Stack(c.b, c.axisOf(c.int("axis", 0), xs[0].Rank()+1), xs...)
+	}
+	return ops.Concatenate(c.b, c.axis("axis", 0, xs[0].Rank()), xs...)
+}

@@ -1,0 +1,257 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+func init() {
+	addSince("Resize", 10, func(c *call) []ir.Value { return one(c.resize(ir.Value{}, c.scales(1), nil)) })
+	addSince("Resize", 11, func(c *call) []ir.Value { return one(c.resizeByOperands()) })
+	addSince("Upsample", 1, func(c *call) []ir.Value { return one(c.resize(ir.Value{}, c.attrFloats("scales"), nil)) })
+	addSince("Upsample", 9, func(c *call) []ir.Value { return one(c.resize(ir.Value{}, c.scales(1), nil)) })
+}
+
+func (c *call) attrFloats(name string) []float64 {
+	if a := c.attr(name); a != nil {
+		return a.floats
+	}
+	return nil
+}
+
+// scales returns an operand of numbers, nil if it is left out or empty.
+func (c *call) scales(i int) []float64 {
+	if !c.has(i) || c.in[i].typ.Shape.Size().Is(0) {
+		return nil
+	}
+	return c.knownFloats(i)
+}
+
+func (c *call) resizeByOperands() ir.Value {
+	var want []int
+	if c.has(3) && !c.in[3].typ.Shape.Size().Is(0) {
+		want = c.knownInts(3)
+	}
+	return c.resize(ir.Value{}, c.scales(2), want)
+}
+
+// line is how one axis is resized: to out elements, scale times the size.
+type line struct {
+	in, out    int
+	scale      float64
+	start, end float64 // of the region of interest, as parts of the axis
+}
+
+// resize resizes each axis by itself: interpolation is separable.
+func (c *call) resize(_ ir.Value, scales []float64, want []int) ir.Value {
+	x := c.x(0)
+	in := c.shape(x)
+	axes := all(x.Rank())
+	if c.hasAttr("axes") {
+		axes = c.axesOf(c.ints("axes"), x.Rank())
+	}
+	if c.err != nil || scales == nil && want == nil || scales != nil && len(scales) != len(axes) || want != nil && len(want) != len(axes) {
+		c.fail(ir.Shapef("scales %v or sizes %v for the axes %v", scales, want, axes))
+		return ir.Value{}
+	}
+	var roi []float64
+	if c.opset >= 11 && c.has(1) {
+		roi = c.scales(1)
+	}
+	lines := c.lines(in, axes, scales, want)
+	d := x.DType()
+	for i, axis := range axes {
+		l := lines[i]
+		l.start, l.end = 0, 1
+		if len(roi) == 2*len(axes) {
+			l.start, l.end = roi[i], roi[i+len(axes)]
+		}
+		if l.in == l.out && l.scale == 1 && l.start == 0 && l.end == 1 {
+			continue
+		}
+		if l.out < 0 || l.out > maxResized || l.in < 1 {
+			c.fail(ir.Shapef("axis %d of %d elements to %d", axis, l.in, l.out))
+			return ir.Value{}
+		}
+		x = c.resizeAxis(x, axis, l)
+	}
+	return ops.Convert(c.b, x, d)
+}
+
+// maxResized bounds an axis of a resized tensor: its matrix is a constant of the graph.
+const maxResized = 1 << 16
+
+// lines returns how each axis is resized.
+func (c *call) lines(in, axes []int, scales []float64, want []int) []line {
+	out := make([]line, len(axes))
+	for i, axis := range axes {
+		out[i].in = in[axis]
+		if want == nil {
+			out[i].scale, out[i].out = scales[i], int(math.Floor(scales[i]*float64(in[axis])))
+			continue
+		}
+		out[i].scale, out[i].out = float64(want[i])/float64(max(in[axis], 1)), want[i]
+	}
+	policy := c.text("keep_aspect_ratio_policy", "stretch")
+	if want == nil || policy == "stretch" || len(out) == 0 {
+		return out
+	}
+	scale := out[0].scale
+	for _, l := range out {
+		if policy == "not_larger" {
+			scale = min(scale, l.scale)
+		} else {
+			scale = max(scale, l.scale)
+		}
+	}
+	for i := range out {
+		out[i].scale, out[i].out = scale, int(math.Floor(scale*float64(out[i].in)+0.5))
+	}
+	return out
+}
+
+// resizeAxis multiplies one axis with the matrix of its weights, or takes the nearest elements.
+func (c *call) resizeAxis(x ir.Value, axis int, l line) ir.Value {
+	mode := c.text("mode", "nearest")
+	weights, outside := make([]float64, l.out*l.in), make([]bool, l.out)
+	index := make([]int64, l.out)
+	for i := range l.out {
+		at := c.coordinate(l, i)
+		outside[i] = c.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" && (at < 0 || at > float64(l.in-1))
+		if mode == "nearest" {
+			index[i] = int64(min(max(c.nearest(at), 0), l.in-1))
+			continue
+		}
+		c.interpolate(weights[i*l.in:][:l.in], at, l.scale, mode == "cubic")
+	}
+	var y ir.Value
+	switch mode {
+	case "nearest":
+		y = ops.Take(c.b, x, ops.Literal(c.b, ir.Ints(ir.I32, index)), axis, ops.OutsideClip)
+	case "linear", "cubic", "bilinear", "trilinear":
+		d := x.DType()
+		if !d.IsFloat() {
+			d = ir.F32
+		}
+		matrix := ops.Literal(c.b, ir.Floats(d, weights, l.out, l.in))
+		product := ops.DotGeneral(c.b, ops.Convert(c.b, x, d), matrix, ops.DotAttrs{LhsContract: []int{axis}, RhsContract: []int{1}})
+		y = ops.MoveAxis(c.b, product, product.Rank()-1, axis)
+	default:
+		c.failf("mode %q", mode)
+		return ir.Value{}
+	}
+	if !slices.Contains(outside, true) {
+		return y
+	}
+	a := ir.NewArray(ir.Bool, l.out)
+	for i, o := range outside {
+		if o {
+			a.I[i] = 1
+		}
+	}
+	shape := make(ir.Shape, x.Rank())
+	for i := range shape {
+		shape[i] = ir.N(1)
+	}
+	shape[axis] = ir.N(l.out)
+	hidden := ops.Reshape(c.b, ops.Literal(c.b, a), shape...)
+	return ops.Select(c.b, hidden, ops.Const(c.b, y.DType(), c.float("extrapolation_value", 0)), y)
+}
+
+// coordinate returns where element i of the result is in the operand.
+func (c *call) coordinate(l line, i int) float64 {
+	x, in := float64(i), float64(l.in)
+	length := l.scale * in
+	mode := c.text("coordinate_transformation_mode", "half_pixel")
+	if c.n.op == "Upsample" || c.opset < 11 {
+		mode = "asymmetric"
+	}
+	switch mode {
+	case "half_pixel":
+	case "pytorch_half_pixel":
+		if length <= 1 {
+			return -0.5
+		}
+	case "align_corners":
+		if length == 1 {
+			return 0
+		}
+		return x * (in - 1) / (length - 1)
+	case "asymmetric":
+		return x / l.scale
+	case "tf_crop_and_resize":
+		if length <= 1 {
+			return 0.5 * (l.start + l.end) * (in - 1)
+		}
+		return l.start*(in-1) + x*(l.end-l.start)*(in-1)/(length-1)
+	case "half_pixel_symmetric":
+		return in/2*(1-float64(l.out)/length) + (x+0.5)/l.scale - 0.5
+	default:
+		c.failf("coordinate_transformation_mode %q", mode)
+	}
+	return (x+0.5)/l.scale - 0.5
+}
+
+func (c *call) nearest(at float64) int {
+	mode := c.text("nearest_mode", "round_prefer_floor")
+	if c.n.op == "Upsample" || c.opset < 11 {
+		mode = "floor"
+	}
+	switch mode {
+	case "floor":
+		return int(math.Floor(at))
+	case "ceil":
+		return int(math.Ceil(at))
+	case "round_prefer_ceil":
+		return int(math.Floor(at + 0.5))
+	}
+	return int(math.Ceil(at - 0.5))
+}
+
+// interpolate adds the weights of the neighbours of a place to a row of the matrix.
+func (c *call) interpolate(row []float64, at, scale float64, cubic bool) {
+	stretch, reach := 1.0, 1.0
+	if cubic {
+		reach = 2
+	}
+	if c.bool("antialias") && scale < 1 {
+		stretch = 1 / scale
+	}
+	a := c.float("cubic_coeff_a", -0.75)
+	type neighbour struct {
+		i int
+		w float64
+	}
+	var list []neighbour
+	sum := 0.0
+	for i := int(math.Floor(at - reach*stretch)); i <= int(math.Ceil(at+reach*stretch)); i++ {
+		d := math.Abs(at-float64(i)) / stretch
+		w := max(1-d, 0)
+		if cubic {
+			w = keys(d, a)
+		}
+		if w == 0 || c.bool("exclude_outside") && (i < 0 || i >= len(row)) {
+			continue
+		}
+		list = append(list, neighbour{i, w})
+		sum += w
+	}
+	for _, n := range list {
+		row[min(max(n.i, 0), len(row)-1)] += n.w / sum
+	}
+}
+
+// keys is the kernel of cubic convolution (Keys, Cubic Convolution Interpolation for Digital Image
+// Processing) with parameter a.
+func keys(d, a float64) float64 {
+	switch {
+	case d <= 1:
+		return ((a+2)*d-(a+3))*d*d + 1
+	case d < 2:
+		return ((a*d-5*a)*d+8*a)*d - 4*a
+	}
+	return 0
+}

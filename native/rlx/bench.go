@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+)
+
+var benchCommand = command{
+	name: "bench", args: "FILE", short: "measure how long an entry takes, and its kernels",
+	long: `Runs an entry again and again, and prints the time to compile it, the least, the median and the
+ninetieth percentile of the times of runs, the rate of its products, and where a device can say, the
+time of each kernel. Inputs and outputs are copied with each run.`,
+	define: func(f *flag.FlagSet) runner {
+		o := openFlags(f)
+		asJSON, in := jsonFlag(f), inputsFlag(f)
+		whole := f.Duration("time", 2*time.Second, "`DURATION` of the measurement")
+		return func(ctx context.Context, std stdio, args []string) error {
+			file, err := one(args, "FILE")
+			if err != nil {
+				return err
+			}
+			if *whole <= 0 {
+				return usagef("-time is %v: it must be more than 0", *whole)
+			}
+			w, err := o.open(ctx, file, std)
+			if err != nil {
+				return err
+			}
+			defer w.session.Close(context.WithoutCancel(ctx))
+			inputs, err := in.inputs(w.program.Slots(w.entry), uint64(o.seed))
+			if err != nil {
+				return err
+			}
+			t, err := timeRuns(ctx, w.program, w.entry, inputs, *whole)
+			if err != nil {
+				return err
+			}
+			b := benchJSON{
+				Device: w.session.Device().Name, Entry: w.entry, Compile: millis(w.compile), Runs: t.runs,
+				Least: millis(t.least), Median: millis(t.median), P90: millis(t.p90), Memory: w.program.Memory(),
+			}
+			if e, err := entryOf(w.module, w.entry); err == nil {
+				b.Operations = operations(e.Graph)
+				b.TFLOPs = b.Operations / max(float64(t.median), 1) / 1e3
+			}
+			if p, ok := w.program.Program.(native.Profiler); ok {
+				if b.profile, err = p.Profile(ctx, w.entry, 3); err != nil {
+					return err
+				}
+			}
+			return b.write(std.out, *asJSON)
+		}
+	},
+}
+
+// benchJSON is the output of "bench". Times are in milliseconds.
+type benchJSON struct {
+	Device     string       `json:"device"`
+	Entry      string       `json:"entry"`
+	Compile    float64      `json:"compileMs"`
+	Runs       int          `json:"runs"`
+	Least      float64      `json:"minMs"`
+	Median     float64      `json:"medianMs"`
+	P90        float64      `json:"p90Ms"`
+	Memory     int64        `json:"memory"`     // bytes on the device
+	Operations float64      `json:"operations"` // multiplications and additions of products in a run
+	TFLOPs     float64      `json:"tflops"`     // of products, by the median
+	GBs        float64      `json:"gbs,omitempty"`
+	Kernels    []kernelJSON `json:"kernels,omitempty"`
+	profile    []native.Timing
+}
+
+type kernelJSON struct {
+	Name     string  `json:"name"`
+	Launches int     `json:"launches"`
+	Micros   float64 `json:"us"`
+	GBs      float64 `json:"gbs"`
+}
+
+func (b *benchJSON) write(w io.Writer, asJSON bool) error {
+	var bytes int64
+	for _, t := range b.profile {
+		bytes += t.Bytes
+		b.Kernels = append(b.Kernels, kernelJSON{t.Name, t.Launches, float64(t.Time) / 1e3, float64(t.Bytes) / max(float64(t.Time), 1)})
+	}
+	if b.Median > 0 {
+		b.GBs = float64(bytes) / (1e6 * b.Median)
+	}
+	if asJSON {
+		return writeJSON(w, b)
+	}
+	fmt.Fprintf(w, "entry %q on %s: compiled in %.4g ms, holds %s\n", b.Entry, b.Device, b.Compile, bytesText(b.Memory))
+	fmt.Fprintf(w, "%d runs: min %.4g ms, median %.4g ms, 90%% within %.4g ms\n", b.Runs, b.Least, b.Median, b.P90)
+	if b.Operations > 0 {
+		fmt.Fprintf(w, "products: %.4g GFLOP, %.3g TFLOP/s\n", b.Operations/1e9, b.TFLOPs)
+	}
+	if b.GBs > 0 {
+		fmt.Fprintf(w, "memory: at most %s moved, %.3g GB/s\n", bytesText(bytes), b.GBs)
+	}
+	if len(b.profile) == 0 {
+		fmt.Fprintln(w, "the device times no kernels")
+		return nil
+	}
+	fmt.Fprintln(w)
+	return native.WriteTimings(w, b.profile)
+}
+
+// operations returns the multiplications and additions of products, convolutions and attention in a
+// run of a graph. A loop counts its body once for each step, of a branch the more expensive side.
+func operations(g *ir.Graph) float64 {
+	sum := 0.
+	for _, n := range g.Nodes() {
+		sum += operationsOf(n)
+	}
+	return sum
+}
+
+func operationsOf(n *ir.Node) float64 {
+	switch l := n.Def().Lower.(type) {
+	case *ir.ContractLowering:
+		c := l.Spec(n)
+		return 2 * size(c.Batch) * size(c.M) * size(c.N) * size(c.K)
+	case *ir.AttendLowering:
+		a := l.Spec(n)
+		products := 2 * size(a.Heads) * float64(a.Queries) * float64(a.Keys) * float64(a.Depth+a.Width)
+		if a.Backward {
+			products *= 2.5 // five products in place of two
+		}
+		return products
+	}
+	if n.Def().IsComposite() {
+		body, err := ir.Body(n)
+		if err != nil {
+			return 0
+		}
+		return operations(body)
+	}
+	most, all := 0., 0.
+	for _, sub := range n.Subgraphs() {
+		most, all = max(most, operations(sub)), all+operations(sub)
+	}
+	if a, ok := n.Attrs().(*ops.ScanAttrs); ok {
+		steps, _ := a.Length.Const()
+		return all * float64(steps)
+	}
+	return most
+}
+
+// size returns the number of points of a space.
+func size(dims []int) float64 {
+	n := 1.
+	for _, d := range dims {
+		n *= float64(d)
+	}
+	return n
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	_ "github.com/rlx-go/rlx/ir/nn" // all ops
+	_ "github.com/rlx-go/rlx/ir/ops"
+	_ "github.com/rlx-go/rlx/ir/ops/spd"
+	_ "github.com/rlx-go/rlx/ir/ops/splat"
+)
+
+// model is what a file holds: a module, or a plan made ahead of time.
+type model struct {
+	module *ir.Module
+	plan   *plan.Plan
+}
+
+// planMagic begins a plan file.
+const planMagic = "RLXP"
+
+// load reads a file, "-" for the standard input.
+func load(name string, in io.Reader) (*model, error) {
+	data, err := read(name, in)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(data, []byte(planMagic)) {
+		p, err := plan.Decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return &model{plan: p}, nil
+	}
+	title := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	if name == "-" {
+		title = "stdin"
+	}
+	m, err := ir.ParseModule(title, string(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	return &model{module: m}, nil
+}
+
+func read(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(name)
+}
+
+// loadModule reads a file with graphs and binds their symbols.
+func loadModule(name string, in io.Reader, s sizes) (*ir.Module, error) {
+	m, err := load(name, in)
+	if err != nil {
+		return nil, err
+	}
+	if m.module == nil {
+		return nil, fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", name, m.plan.Target)
+	}
+	return s.bind(m.module)
+}
+
+// sizes are the sizes of symbols, a flag that may be given several times: "batch=8,seq=128".
+type sizes map[string]int
+
+func sizesFlag(f *flag.FlagSet) sizes {
+	s := sizes{}
+	f.Var(s, "size", "`NAME=N` is the size of a symbol; commas separate several")
+	return s
+}
+
+func (s sizes) String() string { return "" }
+
+func (s sizes) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, ok := strings.Cut(part, "=")
+		n, err := strconv.Atoi(number)
+		if !ok || name == "" || err != nil || n < 1 {
+			return fmt.Errorf("%q must be a name and a size of 1 or more, as batch=8", part)
+		}
+		s[name] = n
+	}
+	return nil
+}
+
+// bind returns the module with its symbols bound. The error is a [usageError] that names the symbols
+// without a size, or the names that are no symbols.
+func (s sizes) bind(m *ir.Module) (*ir.Module, error) {
+	known := map[string]bool{}
+	for _, e := range m.Entries {
+		for _, symbol := range e.Graph.Symbols() {
+			known[symbol] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !known[name] {
+			return nil, usagef("-size %s=%d names no symbol of the model: it has %q", name, s[name], slices.Sorted(maps.Keys(known)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if s[name] == 0 {
+			return nil, usagef("the model leaves the size %q open: add -size %s=8", name, name)
+		}
+	}
+	entries := slices.Clone(m.Entries)
+	for i, e := range entries {
+		own := map[string]int{}
+		for _, symbol := range e.Graph.Symbols() {
+			own[symbol] = s[symbol]
+		}
+		var err error
+		if entries[i].Graph, err = e.Graph.Bind(own); err != nil {
+			return nil, err
+		}
+	}
+	return ir.NewModule(m.Name, entries...)
+}
+
+// entryOf returns the entry of a name, the only one or the first if the name is empty.
+func entryOf(m *ir.Module, name string) (ir.Entry, error) {
+	var names []string
+	for _, e := range m.Entries {
+		if e.Name == name || name == "" {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return ir.Entry{}, usagef("unknown entry %q: have %q", name, names)
+}

@@ -1,0 +1,206 @@
+// Command rlx shows what this machine can run, and checks, shows, runs, trains and measures models in
+// files:
+//
+//	go run github.com/rlx-go/rlx/native/rlx@latest devices
+//
+// A model is a file with the text form of a graph, or of several graphs, which are the entries of a
+// module: what [ir.Graph.String] and [ir.Module.String] return. "rlx help" lists the commands, "rlx
+// help show" describes one. The exit status is 0 for success, 1 for an error, 2 for a command line
+// that is wrong, and 3 for a model that no device asked for can compute.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	_ "github.com/rlx-go/rlx/native/coreml"
+	_ "github.com/rlx-go/rlx/native/cuda"
+	_ "github.com/rlx-go/rlx/native/metal"
+	_ "github.com/rlx-go/rlx/webgpu"
+)
+
+// The exit statuses.
+const (
+	exitError  = 1
+	exitUsage  = 2
+	exitCannot = 3
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// stdio are the streams of a command.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// command is a subcommand.
+type command struct {
+	name, args, short, long string
+	// define adds the flags of the command and returns what runs it.
+	define func(f *flag.FlagSet) runner
+}
+
+// runner runs a command with the arguments that are not flags.
+type runner func(ctx context.Context, std stdio, args []string) error
+
+// commands are the subcommands, in the order of the help.
+func commands() []command {
+	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, completionCommand}
+}
+
+// usageError is an error in the command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+func usagef(text string, args ...any) error { return usageError(fmt.Sprintf(text, args...)) }
+
+// errCannot is the error of a check that fails; the reasons are in the output.
+var errCannot = errors.New("no device can compute the model")
+
+// run runs the command line and returns the exit status.
+func run(ctx context.Context, args []string, std stdio) int {
+	if len(args) == 0 {
+		writeHelp(std.err)
+		return exitUsage
+	}
+	name, args := args[0], args[1:]
+	if name == "help" || name == "-h" || name == "-help" || name == "--help" {
+		return help(args, std)
+	}
+	c := find(name)
+	if c == nil {
+		fmt.Fprintf(std.err, "rlx: unknown command %q: \"rlx help\" lists them\n", name)
+		return exitUsage
+	}
+	err := c.run(ctx, args, std)
+	var wrong usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, flag.ErrHelp):
+		c.help(std.out)
+		return 0
+	case errors.Is(err, errCannot):
+		return exitCannot
+	case errors.As(err, &wrong):
+		fmt.Fprintf(std.err, "rlx %s: %v\n\"rlx help %s\" describes the command\n", name, err, name)
+		return exitUsage
+	}
+	fmt.Fprintf(std.err, "rlx %s: %v\n", name, err)
+	return exitError
+}
+
+// find returns the command of a name, nil for none.
+func find(name string) *command {
+	for _, c := range commands() {
+		if c.name == name {
+			return &c
+		}
+	}
+	return nil
+}
+
+// run parses the flags, which may stand before and behind other arguments, and runs the command.
+func (c *command) run(ctx context.Context, args []string, std stdio) error {
+	f := c.flags()
+	run := c.define(f)
+	var rest []string
+	for len(args) > 0 {
+		if err := f.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return err
+			}
+			return usageError(err.Error())
+		}
+		if args = f.Args(); len(args) > 0 {
+			rest, args = append(rest, args[0]), args[1:]
+		}
+	}
+	return run(ctx, std, rest)
+}
+
+// flags returns an empty set of flags that writes nothing by itself.
+func (c *command) flags() *flag.FlagSet {
+	f := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	return f
+}
+
+func help(args []string, std stdio) int {
+	if len(args) == 0 {
+		writeHelp(std.out)
+		return 0
+	}
+	c := find(args[0])
+	if c == nil {
+		fmt.Fprintf(std.err, "rlx: unknown command %q: \"rlx help\" lists them\n", args[0])
+		return exitUsage
+	}
+	c.help(std.out)
+	return 0
+}
+
+func writeHelp(w io.Writer) {
+	fmt.Fprint(w, "rlx runs models on the devices of this machine.\n\nusage: rlx COMMAND [FLAGS] [FILE]\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-12s %s\n", c.name, c.short)
+	}
+	fmt.Fprint(w, "  help         describe a command: rlx help show\n\n"+fileHelp+"\n"+exitHelp)
+}
+
+const fileHelp = `FILE is the text form of a graph, or of several, the entries of a module: what Graph.String and
+Module.String return. "-" is the standard input.
+`
+
+const exitHelp = `The exit status is 0 for success, 1 for an error, 2 for a wrong command line, and 3 for a model
+that no device asked for can compute.
+`
+
+// help describes a command and its flags.
+func (c *command) help(w io.Writer) {
+	fmt.Fprintf(w, "usage: rlx %s\n\n%s\n", strings.TrimSpace(c.name+" [FLAGS] "+c.args), c.long)
+	f := c.flags()
+	c.define(f)
+	first := true
+	f.VisitAll(func(x *flag.Flag) {
+		if first {
+			fmt.Fprint(w, "\nflags:\n")
+			first = false
+		}
+		value, usage := flag.UnquoteUsage(x)
+		fmt.Fprintf(w, "  -%-18s %s%s\n", strings.TrimSpace(x.Name+" "+value), usage, defaultOf(x))
+	})
+}
+
+// defaultOf returns " (default 10)", "" for a zero value.
+func defaultOf(x *flag.Flag) string {
+	if x.DefValue == "" || x.DefValue == "0" || x.DefValue == "false" {
+		return ""
+	}
+	return " (default " + x.DefValue + ")"
+}
+
+// one returns the only argument.
+func one(args []string, what string) (string, error) {
+	switch len(args) {
+	case 0:
+		return "", usagef("%s is missing", what)
+	case 1:
+		return args[0], nil
+	}
+	return "", usagef("%q follows %s: one must be given", args[1], what)
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// call runs a command line and returns the exit status and what it wrote.
+func call(t *testing.T, stdin string, args ...string) (code int, out, err string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(t.Context(), args, stdio{strings.NewReader(stdin), &o, &e})
+	return code, o.String(), e.String()
+}
+
+// times are the parts of an output that differ from run to run.
+var times = regexp.MustCompile(`[0-9.e+-]+ (ms|steps/s)|"ms": [0-9.]+`)
+
+// TestGolden compares the output of commands with files. -update writes them.
+func TestGolden(t *testing.T) {
+	file := filepath.Join("testdata", "scale.txt")
+	made := filepath.Join(t.TempDir(), "scale.rlxp")
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"help", []string{"help"}},
+		{"help-show", []string{"help", "show"}},
+		{"help-train", []string{"train", "-h"}},
+		{"check", []string{"check", file, "-device", "cpu", "-all"}},
+		{"check-json", []string{"check", "-json", "-device=cpu", "-size", "batch=2", file}},
+		{"show", []string{"show", file, "-size", "batch=4", "-part", "graph,groups,kernels,memory", "-entry", "scale"}},
+		{"show-json", []string{"show", file, "-size", "batch=4", "-json"}},
+		{"run", []string{"run", file, "-size", "batch=2", "-device", "cpu", "-in", "x=[[1,2],[3,4]]"}},
+		{"run-json", []string{"run", file, "-size", "batch=2", "-device", "cpu", "-in", "x=[1,2,3,4]", "-json"}},
+		{"plan", []string{"plan", file, "-size", "batch=4", "-o", made}},
+		{"check-plan", []string{"check", made}},
+		{"show-plan", []string{"show", made}},
+		{"completion-bash", []string{"completion", "bash"}},
+		{"completion-fish", []string{"completion", "fish"}},
+	} {
+		code, out, stderr := call(t, "", c.args...)
+		if code != 0 || stderr != "" {
+			t.Errorf("%v: exit status %d, %s", c.args, code, stderr)
+		}
+		out = times.ReplaceAllString(strings.ReplaceAll(out, made, "scale.rlxp"), "TIME")
+		golden := filepath.Join("testdata", c.name+".golden")
+		if *update {
+			if err := os.WriteFile(golden, []byte(out), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || string(want) != out {
+			t.Errorf("%v: %v\n%s\nnot\n%s", c.args, err, out, want)
+		}
+	}
+}
+
+// TestWrongCommandLines gives command lines and files that are wrong: each has its exit status and an
+// error that names what is wrong.
+func TestWrongCommandLines(t *testing.T) {
+	file := filepath.Join("testdata", "scale.txt")
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	broken, cut := write("broken.txt", "graph \"g\" {\n  %0 = input \"x\"\n"), write("cut.rlxp", "RLXP\x01\x00")
+	data := filepath.Join(folder, "data.safetensors")
+	if err := safetensors.WriteFile(data, rlx.Inputs{"x": rlx.Float32s([]float32{1, 2}, 1, 2)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{nil, exitUsage, "usage: rlx COMMAND"},
+		{[]string{"fly"}, exitUsage, `unknown command "fly"`},
+		{[]string{"help", "fly"}, exitUsage, `unknown command "fly"`},
+		{[]string{"devices", "cpu"}, exitUsage, `unknown argument "cpu"`},
+		{[]string{"check"}, exitUsage, "FILE is missing"},
+		{[]string{"check", file, file}, exitUsage, "one must be given"},
+		{[]string{"check", "-colour", file}, exitUsage, "-colour"},
+		{[]string{"check", "absent.txt"}, exitError, "absent.txt"},
+		{[]string{"check", broken}, exitError, "broken.txt:3:"},
+		{[]string{"check", cut}, exitError, "damaged plan"},
+		{[]string{"check", file, "-device", "abacus"}, exitError, `unknown device "abacus"`},
+		{[]string{"show", file}, exitUsage, "-size batch=8"},
+		{[]string{"show", file, "-size", "batch"}, exitUsage, "as batch=8"},
+		{[]string{"show", file, "-size", "batch=0"}, exitUsage, "as batch=8"},
+		{[]string{"show", file, "-size", "batch=1,depth=2"}, exitUsage, "names no symbol"},
+		{[]string{"show", file, "-size", "batch=1", "-target", "abacus"}, exitUsage, "unknown target"},
+		{[]string{"show", file, "-size", "batch=1", "-part", "all"}, exitUsage, "unknown part"},
+		{[]string{"show", file, "-size", "batch=1", "-entry", "eval"}, exitUsage, "unknown entry"},
+		{[]string{"show", file, "-size", "batch=1", "-entry", "scale", "-svg", folder}, exitError, folder},
+		{[]string{"run", file, "-size", "batch=1", "-in", "x=[1,"}, exitUsage, "must be a number or lists"},
+		{[]string{"run", file, "-size", "batch=1", "-in", "x=@absent.json"}, exitUsage, "absent.json"},
+		{[]string{"run", file, "-size", "batch=1", "-in", `x=["a","b"]`}, exitError, "numbers alone"},
+		{[]string{"run", file, "-size", "batch=1", "-in", "x=[1,2,3]"}, exitError, "it must have 2"},
+		{[]string{"run", file, "-size", "batch=1", "-in", "z=1"}, exitUsage, `unknown input "z"`},
+		{[]string{"run", file, "-size", "batch=2", "-in", data, "-device", "cpu"}, exitError, "shape mismatch"},
+		{[]string{"run", file, "-size", "batch=1", "-weights", data, "-device", "cpu"}, exitError, `missing ["w"]`},
+		{[]string{"run", file, "-size", "batch=1", "-precision", "f8"}, exitUsage, "unknown precision"},
+		{[]string{"run", file, "-size", "batch=1", "-device", "cpu,"}, exitError, "empty name"},
+		{[]string{"bench", file, "-size", "batch=1", "-time", "0s"}, exitUsage, "more than 0"},
+		{[]string{"train", file, "-size", "batch=1"}, exitUsage, "-data is missing"},
+		{[]string{"train", file, "-size", "batch=1", "-entry", "loss", "-data", data}, exitError, `no tensor "y"`},
+		{[]string{"train", file, "-size", "batch=1", "-data", data, "-optimizer", "magic"}, exitUsage, "unknown optimizer"},
+		{[]string{"plan", file, "-size", "batch=1", "-target", "cuda"}, exitUsage, "unknown or given twice"},
+		{[]string{"plan", file, "-size", "batch=1", "-o", folder}, exitError, folder},
+		{[]string{"completion", "tcsh"}, exitUsage, "unknown shell"},
+	} {
+		code, out, stderr := call(t, "", c.args...)
+		if code != c.code || !strings.Contains(stderr, c.text) || out != "" {
+			t.Errorf("%v: exit status %d, not %d: %s%s", c.args, code, c.code, stderr, out)
+		}
+	}
+}
+
+// TestCheckFailsForWhatNoDeviceComputes checks a graph of a type that kernels do not have.
+func TestCheckFailsForWhatNoDeviceComputes(t *testing.T) {
+	text := "graph \"g\" {\n  %0 = input \"x\" : f64[4]\n  %1 = exp(%0) : f64[4]\n  output \"y\" = %1\n}\n"
+	if code, out, err := call(t, text, "check", "-", "-device", "cpu"); code != 0 {
+		t.Errorf("exit status %d: %s%s", code, out, err)
+	}
+	err := writeReports(io.Discard, []*rlx.DeviceReport{{}}, false, false)
+	if err != nil {
+		t.Errorf("a graph without nodes: %v", err)
+	}
+	if err := writeReports(io.Discard, nil, false, false); !errors.Is(err, errCannot) {
+		t.Errorf("no device: %v", err)
+	}
+}
+
+// TestTrainLearns trains w of y = w·x from files, resumes, and serves the result.
+func TestTrainLearns(t *testing.T) {
+	folder := t.TempDir()
+	data, weights := filepath.Join(folder, "data.safetensors"), filepath.Join(folder, "w.safetensors")
+	x, y := make([]float32, 64), make([]float32, 64)
+	for i := range x {
+		x[i] = float32(i%7) - 3
+		y[i] = x[i] * []float32{2, -1}[i%2]
+	}
+	if err := safetensors.WriteFile(data, rlx.Inputs{"x": rlx.Float32s(x, 32, 2), "y": rlx.Float32s(y, 32, 2)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	train := []string{
+		"train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", "batch=8", "-data", data, "-device", "cpu",
+		"-rate", "0.05", "-every", "50", "-checkpoints", filepath.Join(folder, "steps"), "-save", weights,
+	}
+	for _, steps := range []string{"150", "300"} { // the second goes on from the checkpoint of the first
+		code, out, err := call(t, "", append(train, "-steps", steps)...)
+		if code != 0 || !strings.HasPrefix(out, "step "+steps+"/"+steps) || !strings.Contains(err, "device cpu: ") {
+			t.Fatalf("exit status %d: %s%s", code, out, err)
+		}
+	}
+	code, out, stderr := call(t, "", "run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-in", "x=[1,1]", "-weights", weights, "-json", "-device", "cpu")
+	var r runJSON
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
+		t.Fatalf("exit status %d: %s%s, %v", code, out, stderr, err)
+	}
+	if got := r.Outputs["y"].Data; len(got) != 2 || got[0] < 1.99 || got[0] > 2.01 || got[1] < -1.01 || got[1] > -0.99 {
+		t.Errorf("it learned %v, not 2 and -1", got)
+	}
+}
+
+// TestPlanOfTraining makes a plan of a training step.
+func TestPlanOfTraining(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "step.rlxp")
+	code, _, stderr := call(t, "", "plan", filepath.Join("testdata", "scale.txt"), "-size", "batch=4", "-train", "-entry", "loss", "-target", "wasm,webgpu", "-o", name)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Decode(data)
+	if err != nil || p.Target != "wasm" || len(p.Variants) != 2 || p.Variants[1].Target != "webgpu" || p.Entry("step") == nil || p.Entry("scale") == nil {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// TestBenchCountsOperations compares the count of a transformer with that by hand: per token and
+// block 2·12·width² for the products of the block, and 2·2·context·width for attention.
+func TestBenchCountsOperations(t *testing.T) {
+	const width, context, vocab, blocks, batch = 32, 16, 65, 2, 3
+	g, err := irtest.GPT{Vocab: vocab, Context: context, Width: width, Heads: 4, Blocks: blocks, Batch: batch}.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := float64(batch * context * (blocks*(24*width*width+4*context*width) + 2*width*vocab))
+	if got := operations(g); got != want {
+		t.Errorf("%v operations, not %v", got, want)
+	}
+	code, out, stderr := call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms", "-json")
+	var b benchJSON
+	if err := json.Unmarshal([]byte(out), &b); err != nil || code != 0 || b.Operations != want || b.Runs < 3 || b.Least > b.Median || b.Median > b.P90 || len(b.Kernels) == 0 {
+		t.Errorf("exit status %d: %+v, %s, %v", code, b, stderr, err)
+	}
+	code, out, stderr = call(t, g.String(), "bench", "-", "-device", "cpu", "-time", "1ms")
+	if code != 0 || !strings.Contains(out, "TFLOP/s\n") || !strings.Contains(out, "launches") {
+		t.Errorf("exit status %d: %s%s", code, out, stderr)
+	}
+}
+
+// TestPicturesAreWellFormed draws a transformer, and reads the picture as XML: it has a row for each
+// stage and a rectangle for each value.
+func TestPicturesAreWellFormed(t *testing.T) {
+	g, err := irtest.GPT{Vocab: 65, Context: 16, Width: 32, Heads: 4, Blocks: 2, Batch: 3}.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "gpt.svg")
+	for _, target := range targetNames() {
+		if code, out, err := call(t, g.String(), "show", "-", "-svg", name, "-target", target); code != 0 || out != name+"\n" {
+			t.Fatalf("exit status %d: %s%s", code, out, err)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := (&showOptions{target: target, parts: "graph"}).load("-", strings.NewReader(g.String()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages := stagesOf(v.plan, v.entries[0], v.written)
+		values := valuesOf(v.plan, v.entries[0], stages)
+		if n := bytes.Count(text, []byte(`class="value"`)); n != len(values) || n < 10 {
+			t.Errorf("%s: %d values of %d", target, n, len(values))
+		}
+		if n := bytes.Count(text, []byte(`class="written"`)); n != len(stages) {
+			t.Errorf("%s: %d stages of %d", target, n, len(stages))
+		}
+		checkValues(t, v.plan, values)
+	}
+}
+
+// checkValues asserts that no two values share bytes while both live, as the planner places them: a
+// value that dies may give its memory to one that the same kernel writes.
+func checkValues(t *testing.T, p *plan.Plan, values []value) {
+	t.Helper()
+	for i, a := range values {
+		if p.Buffers[a.buffer].Kind != plan.TempBuffer || a.last < a.first {
+			t.Errorf("value %+v", a)
+		}
+		for _, b := range values[:i] {
+			if a.overlaps(b.window) && a.first < b.last && b.first < a.last {
+				t.Errorf("%+v and %+v overlap", a, b)
+			}
+		}
+	}
+}
+
+// TestCancelledCommands ends with the error of the context.
+func TestCancelledCommands(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	code := run(ctx, []string{"run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-device", "cpu"}, stdio{strings.NewReader(""), io.Discard, &stderr})
+	if code != exitError || !strings.Contains(stderr.String(), "context canceled") {
+		t.Errorf("exit status %d: %s", code, stderr.String())
+	}
+}
+
+// TestRandomInputsKeepToTheBounds draws the indices of an embedding.
+func TestRandomInputsKeepToTheBounds(t *testing.T) {
+	g, err := irtest.GPT{Vocab: 65, Context: 16, Width: 32, Heads: 4, Blocks: 1, Batch: 3}.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range g.Ports() {
+		if o.Kind == ir.InputPort && o.Value.DType() != ir.I32 {
+			t.Fatalf("%s is %s", o.Name, o.Value.DType())
+		}
+	}
+	if code, out, err := call(t, g.String(), "run", "-", "-device", "cpu", "-json"); code != 0 || !strings.Contains(out, `"loss"`) {
+		t.Errorf("exit status %d: %s%s", code, out, err)
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+var runCommand = command{
+	name: "run", args: "FILE", short: "run an entry of a model and print its outputs",
+	long: `Runs an entry once, with inputs from the command line or random ones, and prints its outputs.
+Parameters come from -weights or are drawn by the rules that the model declares.`,
+	define: func(f *flag.FlagSet) runner {
+		o := openFlags(f)
+		asJSON, in := jsonFlag(f), inputsFlag(f)
+		out := f.String("out", "", "safetensors `FILE` to write the outputs to")
+		return func(ctx context.Context, std stdio, args []string) error {
+			file, err := one(args, "FILE")
+			if err != nil {
+				return err
+			}
+			w, err := o.open(ctx, file, std)
+			if err != nil {
+				return err
+			}
+			defer w.session.Close(context.WithoutCancel(ctx))
+			inputs, err := in.inputs(w.program.Slots(w.entry), uint64(o.seed))
+			if err != nil {
+				return err
+			}
+			begin := time.Now()
+			outputs, err := w.program.Call(ctx, w.entry, inputs)
+			if err != nil {
+				return err
+			}
+			took := time.Since(begin)
+			if *out != "" {
+				if err := safetensors.WriteFile(*out, outputs, nil); err != nil {
+					return err
+				}
+			}
+			return writeOutputs(std, w, outputs, took, *asJSON)
+		}
+	},
+}
+
+// openOptions are the flags of commands that run an entry on a device.
+type openOptions struct {
+	sizes                  sizes
+	device, entry, weights string
+	precision              string
+	seed                   uint
+	tune                   bool
+}
+
+func openFlags(f *flag.FlagSet) *openOptions {
+	o := &openOptions{sizes: sizesFlag(f)}
+	deviceFlag(f, &o.device)
+	precisionFlag(f, &o.precision)
+	f.StringVar(&o.entry, "entry", "", "`NAME` of the entry; the first by default")
+	f.StringVar(&o.weights, "weights", "", "safetensors `FILE` with the parameters")
+	f.UintVar(&o.seed, "seed", 1, "`SEED` of random inputs and parameters")
+	f.BoolVar(&o.tune, "tune", false, "measure schedules first (CUDA)")
+	return o
+}
+
+func deviceFlag(f *flag.FlagSet, to *string) {
+	f.StringVar(to, "device", "", "`NAMES` of devices, the first choice first, as cuda,webgpu,cpu; "+rlx.DeviceVariable+" or the fastest that can compute the model by default")
+}
+
+// precisions are the precisions of products by name.
+var precisions = map[string]rlx.Precision{"f32": rlx.AsWritten, "tf32": rlx.TF32, "bf16": rlx.MixedBF16, "f16": rlx.MixedF16}
+
+func precisionFlag(f *flag.FlagSet, to *string) {
+	f.StringVar(to, "precision", "f32", "`TYPE` that products of f32 are computed in: f32, tf32, bf16 or f16")
+}
+
+func precisionOf(name string) (rlx.Precision, error) {
+	p, ok := precisions[name]
+	if !ok {
+		return p, usagef("unknown precision %q: have %q", name, slices.Sorted(maps.Keys(precisions)))
+	}
+	return p, nil
+}
+
+// work is an entry that is ready to run.
+type work struct {
+	session *rlx.Session
+	program *rlx.Program
+	module  *ir.Module
+	entry   string
+	compile time.Duration
+}
+
+// openSession opens the device that the policy of a list chooses for a module.
+func openSession(m *ir.Module, list string) (*rlx.Session, error) {
+	if list == "" {
+		list = os.Getenv(rlx.DeviceVariable)
+	}
+	var policy rlx.Policy
+	if list != "" {
+		var err error
+		if policy, err = rlx.ParsePolicy(list); err != nil {
+			return nil, err
+		}
+	}
+	return rlx.OpenFor(m, policy)
+}
+
+// open loads a file, opens a device for it and compiles it.
+func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, error) {
+	precision, err := precisionOf(o.precision)
+	if err != nil {
+		return nil, err
+	}
+	m, err := loadModule(file, std.in, o.sizes)
+	if err != nil {
+		return nil, err
+	}
+	e, err := entryOf(m, o.entry)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSession(m, o.device)
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	p, err := s.CompileWith(ctx, m, rlx.CompileOptions{Precision: precision, Tune: o.tune})
+	if err != nil {
+		return nil, err
+	}
+	w := &work{s, p, m, e.Name, time.Since(begin)}
+	return w, setParams(ctx, p, m, o.weights, uint32(o.seed))
+}
+
+// runJSON is the output of "run".
+type runJSON struct {
+	Device  string             `json:"device"`
+	Entry   string             `json:"entry"`
+	Millis  float64            `json:"ms"`
+	Outputs map[string]summary `json:"outputs"`
+}
+
+func writeOutputs(std stdio, w *work, outputs rlx.Outputs, took time.Duration, asJSON bool) error {
+	r := runJSON{Device: w.session.Device().Name, Entry: w.entry, Millis: millis(took), Outputs: map[string]summary{}}
+	for name, x := range outputs {
+		s, err := summarize(x, asJSON)
+		if err != nil {
+			return err
+		}
+		r.Outputs[name] = s
+	}
+	if asJSON {
+		return writeJSON(std.out, r)
+	}
+	fmt.Fprintf(std.out, "entry %q on %s, %.3g ms\n", r.Entry, r.Device, r.Millis)
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		fmt.Fprintf(std.out, "%s  %s\n", name, r.Outputs[name])
+	}
+	return nil
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+var trainCommand = command{
+	name: "train", args: "FILE", short: "train the parameters of a loss",
+	long: `Trains the parameters of a graph whose output is the loss, an f32 of rank 0. -data has a tensor for
+each input of the graph, with its examples along the first axis; each step takes as many as the first
+axis of the input. Progress is written to the standard error.`,
+	define: func(f *flag.FlagSet) runner {
+		o, s := trainFlags(f), sizesFlag(f)
+		var device string
+		deviceFlag(f, &device)
+		var l learning
+		f.StringVar(&l.data, "data", "", "safetensors `FILE` with the examples")
+		f.IntVar(&l.steps, "steps", 1000, "`N` steps in all, those of a checkpoint included")
+		f.IntVar(&l.every, "every", 100, "`N` steps between reports and checkpoints")
+		f.StringVar(&l.save, "save", "", "safetensors `FILE` to write the trained parameters to")
+		f.StringVar(&l.folder, "checkpoints", "", "`FOLDER` for checkpoints; training resumes from the last one there")
+		return func(ctx context.Context, std stdio, args []string) error {
+			file, err := one(args, "FILE")
+			if err != nil {
+				return err
+			}
+			if l.data == "" {
+				return usagef("-data is missing: it must name a safetensors file with the inputs")
+			}
+			m, err := loadModule(file, std.in, s)
+			if err != nil {
+				return err
+			}
+			return l.train(ctx, m, o, device, std)
+		}
+	},
+}
+
+// learning are the flags of "train" beside those of the step.
+type learning struct {
+	data, save, folder string
+	steps, every       int
+}
+
+func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, device string, std stdio) error {
+	e, err := entryOf(m, o.entry)
+	if err != nil {
+		return err
+	}
+	training, err := o.training()
+	if err != nil {
+		return err
+	}
+	examples, _, err := safetensors.ReadFile(l.data)
+	if err != nil {
+		return err
+	}
+	rows, err := batchSize(e.Graph, examples)
+	if err != nil {
+		return err
+	}
+	s, err := openSession(m, device)
+	if err != nil {
+		return err
+	}
+	defer s.Close(context.WithoutCancel(ctx))
+	fmt.Fprintf(std.err, "device %s: %s\n", s.Device().Name, s.Device().Description)
+	t, err := s.Train(ctx, e.Graph, training)
+	if err != nil {
+		return err
+	}
+	loop := rlx.Loop{Data: rlx.Shuffled(examples, rows, uint64(training.Seed)), Steps: l.steps, Every: l.every, Progress: std.err}
+	if l.folder != "" {
+		loop.Save = rlx.Checkpoints{Folder: l.folder, Resume: true}
+	}
+	last, err := rlx.Fit(ctx, t, loop)
+	if err != nil {
+		return errors.Join(err, l.write(context.WithoutCancel(ctx), t))
+	}
+	fmt.Fprintln(std.out, last)
+	return l.write(ctx, t)
+}
+
+// write writes the parameters.
+func (l *learning) write(ctx context.Context, t *rlx.Trainer) error {
+	if l.save == "" {
+		return nil
+	}
+	params, err := t.Params(ctx)
+	if err != nil {
+		return err
+	}
+	return safetensors.WriteFile(l.save, params, nil)
+}
+
+// batchSize returns the number of examples in a batch: the first axis of all inputs. It deletes
+// examples that are no input.
+func batchSize(g *ir.Graph, examples rlx.Inputs) (int, error) {
+	rows, first := 0, ""
+	inputs := map[string]bool{}
+	for _, p := range g.Ports() {
+		if p.Kind != ir.InputPort {
+			continue
+		}
+		inputs[p.Name] = true
+		if _, ok := examples[p.Name]; !ok {
+			return 0, ir.Errorf(ir.ErrName, "the data has no tensor %q: it must have one for each input, it has %q", p.Name, slices.Sorted(maps.Keys(examples)))
+		}
+		dims, _ := p.Value.Shape().Ints()
+		if len(dims) == 0 {
+			return 0, ir.Shapef("input %q has rank 0: it must have an axis of examples", p.Name)
+		}
+		if first != "" && dims[0] != rows {
+			return 0, ir.Shapef("input %q has %d examples: it must have as many as %q, %d", p.Name, dims[0], first, rows)
+		}
+		rows, first = dims[0], p.Name
+	}
+	if first == "" {
+		return 0, ir.Errorf(ir.ErrName, "the graph %q has no inputs: it must have one to train by data", g.Name())
+	}
+	maps.DeleteFunc(examples, func(name string, _ native.Tensor) bool { return !inputs[name] })
+	return rows, nil
+}
+
+// trainOptions are the flags of a training step.
+type trainOptions struct {
+	entry, loss, optimizer, precision string
+	rate, clip                        float64
+	seed                              uint
+}
+
+func trainFlags(f *flag.FlagSet) *trainOptions {
+	o := &trainOptions{}
+	f.StringVar(&o.entry, "entry", "", "`NAME` of the entry with the loss; the first by default")
+	f.StringVar(&o.loss, "loss", "loss", "`NAME` of the output to minimise")
+	f.StringVar(&o.optimizer, "optimizer", "adam", "`NAME` of the update rule: "+fmt.Sprint(slices.Sorted(maps.Keys(optimizers))))
+	f.Float64Var(&o.rate, "rate", rlx.DefaultRate, "learning `RATE`")
+	f.Float64Var(&o.clip, "clip", 0, "greatest `NORM` of all gradients; 0 for no bound")
+	precisionFlag(f, &o.precision)
+	f.UintVar(&o.seed, "seed", 1, "`SEED` of initial parameters and of the order of examples")
+	return o
+}
+
+// optimizers are the update rules by name, with their defaults.
+var optimizers = map[string]optim.Optimizer{
+	"adam": optim.Adam{}, "adamw": optim.AdamW{}, "sgd": optim.SGD{}, "momentum": optim.SGD{Momentum: 0.9}, "rmsprop": optim.RMSProp{}, "adagrad": optim.Adagrad{},
+	"adadelta": optim.Adadelta{}, "lamb": optim.LAMB{}, "lion": optim.Lion{}, "muon": optim.Muon{}, "nadam": optim.NAdam{}, "radam": optim.RAdam{}, "adafactor": optim.Adafactor{},
+}
+
+func (o *trainOptions) training() (rlx.Training, error) {
+	rule, ok := optimizers[o.optimizer]
+	if !ok {
+		return rlx.Training{}, usagef("unknown optimizer %q: have %q", o.optimizer, slices.Sorted(maps.Keys(optimizers)))
+	}
+	precision, err := precisionOf(o.precision)
+	return rlx.Training{
+		Loss: o.loss, Optimizer: rule, Rate: o.rate, Precision: precision, Seed: uint32(o.seed), StopOnNaN: true,
+		Options: optim.Options{ClipNorm: o.clip},
+	}, err
+}
+
+// stepOf returns the module of the training step of a loss, whose other entries stay.
+func (o *trainOptions) stepOf(m *ir.Module) (*ir.Module, error) {
+	e, err := entryOf(m, o.entry)
+	if err != nil {
+		return nil, err
+	}
+	t, err := o.training()
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range m.Entries {
+		if other.Name != e.Name {
+			t.Eval = append(t.Eval, other)
+		}
+	}
+	entries, err := t.Entries(e.Graph)
+	if err != nil {
+		return nil, err
+	}
+	return ir.NewModule(m.Name, entries...)
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// given are the inputs of the command line: by name, or files with several.
+type given struct {
+	values map[string]json.RawMessage
+	files  []string
+}
+
+func inputsFlag(f *flag.FlagSet) *given {
+	g := &given{values: map[string]json.RawMessage{}}
+	f.Var(g, "in", "`NAME=VALUE` is an input: a number, nested lists of numbers in JSON, or @FILE with them; a safetensors file without NAME has several. Inputs that are not given are random")
+	return g
+}
+
+func (g *given) String() string { return "" }
+
+func (g *given) Set(text string) error {
+	name, value, named := strings.Cut(text, "=")
+	if !named {
+		g.files = append(g.files, text)
+		return nil
+	}
+	if file, is := strings.CutPrefix(value, "@"); is {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		value = string(data)
+	}
+	if !json.Valid([]byte(value)) {
+		return fmt.Errorf("input %q is %.40q: it must be a number or lists of numbers in JSON", name, value)
+	}
+	g.values[name] = json.RawMessage(value)
+	return nil
+}
+
+// inputs returns the inputs of an entry: those given, and random ones for the others.
+func (g *given) inputs(slots []native.Slot, seed uint64) (rlx.Inputs, error) {
+	read := map[string]rlx.Tensor{}
+	for _, file := range g.files {
+		tensors, _, err := safetensors.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(read, tensors)
+	}
+	known, in := map[string]bool{}, rlx.Inputs{}
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, s := range slots {
+		if s.Role != native.Input {
+			continue
+		}
+		known[s.Name] = true
+		x, ok := read[s.Name]
+		if text, is := g.values[s.Name]; is {
+			var err error
+			if x, err = tensorOf(s, text); err != nil {
+				return nil, err
+			}
+			ok = true
+		}
+		if !ok {
+			x = randomTensor(s, random)
+		}
+		in[s.Name] = x
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.values)) {
+		if !known[name] {
+			return nil, usagef("unknown input %q: have %q", name, slices.Sorted(maps.Keys(known)))
+		}
+	}
+	return in, nil
+}
+
+// tensorOf reads the elements of a slot from JSON: nested lists or one flat list.
+func tensorOf(s native.Slot, text json.RawMessage) (rlx.Tensor, error) {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return rlx.Tensor{}, fmt.Errorf("input %q: %w", s.Name, err)
+	}
+	var all []float64
+	var flatten func(v any) error
+	flatten = func(v any) error {
+		switch v := v.(type) {
+		case float64:
+			all = append(all, v)
+		case bool:
+			x := 0.
+			if v {
+				x = 1
+			}
+			all = append(all, x)
+		case []any:
+			for _, e := range v {
+				if err := flatten(e); err != nil {
+					return err
+				}
+			}
+		default:
+			return fmt.Errorf("input %q has %v: it must have numbers alone", s.Name, v)
+		}
+		return nil
+	}
+	if err := flatten(v); err != nil {
+		return rlx.Tensor{}, err
+	}
+	a := ir.NewArray(s.DType, s.Dims...)
+	if len(all) != a.Len() {
+		return rlx.Tensor{}, ir.Shapef("input %q has %d numbers: it must have %d, those of %s%v", s.Name, len(all), a.Len(), s.DType, s.Dims)
+	}
+	for i, x := range all {
+		set(a, i, x)
+	}
+	return native.FromArray(a), nil
+}
+
+// set sets element i of an array.
+func set(a *ir.Array, i int, x float64) {
+	switch {
+	case a.C != nil:
+		a.C[i] = complex(x, 0)
+	case a.F != nil:
+		a.F[i] = x
+	case i < len(a.I):
+		a.I[i] = int64(x)
+	}
+}
+
+// randomTensor draws elements: normal for floats, uniform in the bounds of the slot for integers, 0 or
+// 1 without bounds.
+func randomTensor(s native.Slot, r *rand.Rand) rlx.Tensor {
+	if s.DType.IsPacked() {
+		return native.Zeros(s.DType, s.Dims...)
+	}
+	a := ir.NewArray(s.DType, s.Dims...)
+	for i := range a.Len() {
+		switch {
+		case s.DType.IsFloat() || s.DType.IsComplex():
+			set(a, i, r.NormFloat64())
+		case s.Checked && s.Hi > s.Lo:
+			set(a, i, float64(s.Lo+r.IntN(s.Hi-s.Lo)))
+		default:
+			set(a, i, float64(r.IntN(2)))
+		}
+	}
+	a.Round()
+	return native.FromArray(a)
+}
+
+// setParams gives the parameters of a program their values: those of a file or, without one, initial
+// values drawn on the CPU.
+func setParams(ctx context.Context, p *rlx.Program, m *ir.Module, file string, seed uint32) error {
+	if file != "" {
+		values, _, err := safetensors.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return p.LoadWith(ctx, values, rlx.LoadOptions{AllowExtra: true})
+	}
+	host, err := rlx.Open("cpu")
+	if err != nil {
+		return err
+	}
+	defer host.Close(context.WithoutCancel(ctx))
+	for _, e := range m.Entries {
+		if err := drawInitial(ctx, host, p, e.Graph, seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drawInitial sets the parameters and states of a graph to initial values.
+func drawInitial(ctx context.Context, host *rlx.Session, p *rlx.Program, g *ir.Graph, seed uint32) error {
+	by, names := map[string]rlx.Initializer{}, []string{}
+	ones := g.InitAsOnes()
+	for _, port := range g.Ports() {
+		if port.Kind == ir.ParamPort {
+			names = append(names, port.Name)
+		}
+		if ones[port.Name] && port.Options().Initial.IsZero() {
+			by[port.Name] = rlx.Constant(1)
+		}
+	}
+	first, err := rlx.InitGraph(g, names, by)
+	if err != nil || len(first.Outputs()) == 0 {
+		return err
+	}
+	m, err := ir.NewModule("init", ir.Entry{Name: "init", Graph: first})
+	if err != nil {
+		return err
+	}
+	from, err := host.Compile(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer from.Close(context.WithoutCancel(ctx))
+	if _, err := from.Call(ctx, "init", rlx.Inputs{rlx.SeedInput: rlx.Uint32(seed)}); err != nil {
+		return err
+	}
+	values, err := from.Save(ctx)
+	if err != nil {
+		return err
+	}
+	return p.SetAll(ctx, values)
+}
+
+// summary describes a tensor of results.
+type summary struct {
+	DType string    `json:"dtype"`
+	Dims  []int     `json:"dims"`
+	Least *float64  `json:"min,omitempty"` // nil for no elements and for complex numbers
+	Most  *float64  `json:"max,omitempty"`
+	Mean  *float64  `json:"mean,omitempty"`
+	NaN   int       `json:"notFinite,omitempty"` // elements that are NaN or infinite
+	Data  []float64 `json:"data,omitempty"`      // row by row; not with elements that are not finite
+	array *ir.Array
+}
+
+// summarize returns the summary of a tensor, with its elements if data is set.
+func summarize(x rlx.Tensor, data bool) (summary, error) {
+	s := summary{DType: x.DType.String(), Dims: x.Dims}
+	a, err := x.Array()
+	if err != nil || x.DType.IsComplex() || a.Len() == 0 {
+		return s, err
+	}
+	s.array = a
+	least, most, sum, n := math.Inf(1), math.Inf(-1), 0., 0
+	for i := range a.Len() {
+		v := a.Float(i)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			s.NaN++
+			continue
+		}
+		least, most, sum, n = min(least, v), max(most, v), sum+v, n+1
+		if data {
+			s.Data = append(s.Data, v)
+		}
+	}
+	if s.NaN > 0 {
+		s.Data = nil
+	}
+	if n > 0 {
+		mean := sum / float64(n)
+		s.Least, s.Most, s.Mean = &least, &most, &mean
+	}
+	return s, nil
+}
+
+// String returns "f32[2,3]  min -1  mean 0.5  max 2  [0.1 0.2 …]".
+func (s summary) String() string {
+	text := s.DType + strings.ReplaceAll(fmt.Sprint(s.Dims), " ", ",")
+	if s.array == nil {
+		return text
+	}
+	const shown = 8
+	var first []string
+	for i := range min(s.array.Len(), shown) {
+		first = append(first, fmt.Sprintf("%.6g", s.array.Float(i)))
+	}
+	if s.array.Len() > shown {
+		first = append(first, "…")
+	}
+	if s.Least != nil && s.array.Len() > 1 {
+		text += fmt.Sprintf("  min %.4g  mean %.4g  max %.4g", *s.Least, *s.Mean, *s.Most)
+	}
+	if s.NaN > 0 {
+		text += fmt.Sprintf("  %d not finite", s.NaN)
+	}
+	return text + "  [" + strings.Join(first, " ") + "]"
+}

@@ -1,0 +1,72 @@
+package rlx
+
+import (
+	"iter"
+	"slices"
+)
+
+// Prefetch returns data for [Loop.Data] whose batches are made by another goroutine, at most n, 1 or
+// more, ahead of the training. It copies batches, so that those of data may share memory with each
+// other, and reuses the copies: a batch shares memory with later ones. When an epoch ends early, the
+// goroutine ends with the batch that it is making.
+func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch int) iter.Seq2[Inputs, error] {
+	n = max(n, 1)
+	return func(epoch int) iter.Seq2[Inputs, error] {
+		return func(yield func(Inputs, error) bool) {
+			ready, free, done := make(chan fetched, n), make(chan Inputs, n+1), make(chan struct{})
+			ended := make(chan struct{})
+			defer func() { close(done); <-ended }()
+			go func() {
+				defer close(ended)
+				defer close(ready)
+				fetch(data(epoch), ready, free, done)
+			}()
+			for f := range ready {
+				if !yield(f.batch, f.err) {
+					return
+				}
+				select {
+				case free <- f.batch:
+				default:
+				}
+			}
+		}
+	}
+}
+
+// fetched is a batch, or the error in its place.
+type fetched struct {
+	batch Inputs
+	err   error
+}
+
+// fetch sends copies of batches until done is closed. free has copies that can be written again.
+func fetch(data iter.Seq2[Inputs, error], ready chan<- fetched, free <-chan Inputs, done <-chan struct{}) {
+	for batch, err := range data {
+		var into Inputs
+		select {
+		case into = <-free:
+		default:
+		}
+		select {
+		case ready <- fetched{copyBatch(into, batch), err}:
+		case <-done:
+			return
+		}
+	}
+}
+
+// copyBatch copies a batch to the memory of another one where the tensors have one type.
+func copyBatch(into, batch Inputs) Inputs {
+	out := Inputs{}
+	for name, x := range batch {
+		to := into[name]
+		if to.DType != x.DType || !slices.Equal(to.Dims, x.Dims) || len(to.Data) != len(x.Data) {
+			out[name] = x.Clone()
+			continue
+		}
+		copy(to.Data, x.Data)
+		out[name] = to
+	}
+	return out
+}
