@@ -19,6 +19,8 @@ const (
 	StepState = StatePrefix + "step"
 	// RateInput is the learning rate input of a step without a schedule, a rank-0 f32.
 	RateInput = "lr"
+	// NormState is the state of [Options.MeasureNorm], named as the metrics of package nn.
+	NormState = "metric/gradient norm"
 )
 
 // SlotState returns the name of a slot of a parameter: "optim/m/w" for slot "m" of parameter "w".
@@ -110,8 +112,16 @@ type Options struct {
 	ConstantKeys bool
 	// Missing selects what to do with a trained parameter that the loss does not depend on.
 	Missing autodiff.Missing
+	// MeasureNorm adds the Euclidean norm of all gradients together, before clipping, to the metric
+	// "gradient norm", which rlx.Fit reports: the state [NormState], f32[2], sums the norms and
+	// counts the steps.
+	MeasureNorm bool
 	// Policy chooses the residuals that reverse mode stores; nil stores all that the gradients need.
 	Policy autodiff.Policy
+	// Gradients, if not nil, rewrites the graph of the loss and its gradients before the update. It
+	// returns a graph with the same ports and outputs: those of the loss, and "grad/" followed by
+	// the name of each trained parameter. Package parallel has passes for several devices.
+	Gradients func(g *ir.Graph) (*ir.Graph, error)
 }
 
 // Step returns the graph of a training step. It has the outputs of the loss graph, computed with
@@ -157,10 +167,39 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
+	if err := s.rewriteGradients(); err != nil {
+		return nil, err
+	}
 	for _, name := range params {
 		s.params = append(s.params, param{name: name, group: groupOf(groups, name)})
 	}
 	return ir.Build(loss.Name(), s.build)
+}
+
+// rewriteGradients applies [Options.Gradients]. The error is of kind [ir.ErrGraph] if the result has
+// other ports or outputs.
+func (s *step) rewriteGradients() error {
+	if s.options.Gradients == nil {
+		return nil
+	}
+	g, err := s.options.Gradients(s.grads)
+	if err != nil {
+		return err
+	}
+	if err := g.Given(); err != nil {
+		return err
+	}
+	samePort := func(a, b ir.Port) bool {
+		return a.Name == b.Name && a.Kind == b.Kind && a.Value.Type().Equal(b.Value.Type())
+	}
+	sameOutput := func(a, b ir.Output) bool {
+		return a.Name == b.Name && a.State == b.State && a.Value.Type().Equal(b.Value.Type())
+	}
+	if !slices.EqualFunc(g.Ports(), s.grads.Ports(), samePort) || !slices.EqualFunc(g.Outputs(), s.grads.Outputs(), sameOutput) {
+		return ir.Errorf(ir.ErrGraph, "optim.Options.Gradients returned a graph with other ports or outputs than those of %q", s.grads.Name())
+	}
+	s.grads = g
+	return nil
 }
 
 // trained returns the names of the parameters that are not frozen, by a pattern or where they are
@@ -244,6 +283,7 @@ func (s *step) build(b *ir.Builder) {
 	if s.scaling != nil {
 		s.scaling.unscale(b, s.params)
 	}
+	s.measure(b)
 	s.accumulate(b, due)
 	s.clip(b, scalar)
 	rules := map[*Group]Rule{}
@@ -319,6 +359,20 @@ func updateType(d ir.DType) ir.DType {
 		return d
 	}
 	return ir.F32
+}
+
+// measure adds the norm of the gradients to its metric, unless it is not finite and the step skipped.
+func (s *step) measure(b *ir.Builder) {
+	if !s.options.MeasureNorm {
+		return
+	}
+	grads := make([]ir.Value, len(s.params))
+	for i, p := range s.params {
+		grads[i] = ops.Convert(b, p.grad, ir.F32)
+	}
+	old := b.State(NormState, ir.F32, ir.N(2))
+	now := ops.Add(b, old, ops.Stack(b, 0, GlobalNorm(b, grads), ops.Const(b, ir.F32, 1)))
+	b.SetState(NormState, s.scaling.unlessSkipped(b, now, old))
 }
 
 // clip limits the elements of the gradients, and then their global norm.
