@@ -56,6 +56,9 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 		l, pivots := choleskyFactor(b, eliminate(b, x))
 		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
 	}
+	if n > maxBlocks*matrixBlock {
+		return choleskyHalves(b, x)
+	}
 	size, at := roundUp(n, matrixBlock), x.Rank()-2
 	_, ys := Scan(b, Loop{
 		Carries: []ir.Value{padIdentity(b, x, size)}, Xs: []ir.Value{steps(b, size/matrixBlock)},
@@ -71,9 +74,25 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	if b.Err() != nil {
 		return ir.Value{}
 	}
-	l := sliceMatrix(b, mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1), n, n)
+	return checkedFactor(b, sliceMatrix(b, mergeAxes(b, MoveAxis(b, ys[0], 0, at+1), at+1), n, n))
+}
+
+// checkedFactor returns the factors l, and NaN for those whose diagonal is not positive.
+func checkedFactor(b *ir.Builder, l ir.Value) ir.Value {
 	diagonal := Diagonal(b, l, 0)
 	return orNaN(b, Gt(b, diagonal, ZerosLike(b, diagonal)), l)
+}
+
+// choleskyHalves factors the first half of the columns of symmetric matrices, then what remains of
+// the second.
+func choleskyHalves(b *ir.Builder, x ir.Value) ir.Value {
+	n, _ := matrixDims(x)
+	half := middleOf(n)
+	first := choleskyBody(b, partOf(b, x, 0, half, 0, half))
+	below := TriangularSolve(b, first, partOf(b, x, half, n-half, 0, half), TriangularAttrs{Lower: true, TransposeA: true})
+	rest := Sub(b, partOf(b, x, half, n-half, half, n-half), MatMul(b, below, adjoint(b, below)))
+	top := Concatenate(b, -1, first, ZerosLike(b, adjoint(b, below)))
+	return checkedFactor(b, Concatenate(b, -2, top, Concatenate(b, -1, below, choleskyBody(b, rest))))
 }
 
 // eliminate subtracts from each column of symmetric matrices its projection on the earlier

@@ -139,6 +139,9 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 		attrs.TransposeA, attrs.Lower = false, !attrs.Lower
 		return triangularBody(b, adjoint(b, a), y, attrs)
 	}
+	if n, _ := matrixDims(a); n > maxBlocks*matrixBlock {
+		return solveHalves(b, a, y, attrs)
+	}
 	if !attrs.Lower {
 		attrs.Lower = true
 		return Reverse(b, triangularBody(b, Reverse(b, a, -2, -1), Reverse(b, y, -2), attrs), -2)
@@ -152,6 +155,40 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 		return MatMul(b, invertLower(b, a, n), y)
 	}
 	return forwardBlocks(b, a, y)
+}
+
+// maxBlocks is the number of blocks that a loop solves or factors one by one: each step updates the
+// whole matrix. Larger matrices are halved, which updates every element once in each halving.
+const maxBlocks = 8
+
+// middleOf returns where matrices of n rows are halved: at a whole number of blocks.
+func middleOf(n int) int { return roundUp(n/2, matrixBlock) }
+
+// partOf returns the rows and columns of matrices from the given ones on.
+func partOf(b *ir.Builder, x ir.Value, row, rows, col, cols int) ir.Value {
+	return SliceAxis(b, SliceAxis(b, x, -2, ir.N(row), ir.N(rows)), -1, ir.N(col), ir.N(cols))
+}
+
+// solveHalves solves a·x = y for triangles a on the left: one half of the rows, then the other with
+// the product of the first taken off.
+func solveHalves(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
+	n, cols := matrixDims(y)
+	half := middleOf(n)
+	first := func(rest ir.Value) ir.Value {
+		return triangularBody(b, partOf(b, a, 0, half, 0, half), rest, attrs)
+	}
+	second := func(rest ir.Value) ir.Value {
+		return triangularBody(b, partOf(b, a, half, n-half, half, n-half), rest, attrs)
+	}
+	top, bottom := partOf(b, y, 0, half, 0, cols), partOf(b, y, half, n-half, 0, cols)
+	if attrs.Lower {
+		top = first(top)
+		bottom = second(Sub(b, bottom, MatMul(b, partOf(b, a, half, n-half, 0, half), top)))
+	} else {
+		bottom = second(bottom)
+		top = first(Sub(b, top, MatMul(b, partOf(b, a, 0, half, half, n-half), bottom)))
+	}
+	return Concatenate(b, -2, top, bottom)
 }
 
 // invertLower inverts lower triangular n×n matrices by recursive doubling: from the

@@ -93,6 +93,33 @@ func TestDegenerateMatrices(t *testing.T) {
 	}
 }
 
+// TestLargeMatricesAreHalved factors min(i, j) + 1, whose factor is the triangle of ones, and the same
+// with a last pivot of -1, which has none, by the body.
+func TestLargeMatricesAreHalved(t *testing.T) {
+	const n = 520
+	for _, c := range []struct{ last, want float64 }{{n, 1}, {n - 2, math.NaN()}} {
+		x := ir.NewArray(ir.F64, n, n)
+		for i := range x.F {
+			x.F[i] = float64(min(i/n, i%n) + 1)
+		}
+		x.F[n*n-1] = c.last
+		g := must(ir.Build("g", func(b *ir.Builder) { b.Output("l", ops.Cholesky(b, b.Input("x", ir.F64, ir.Dims(n, n)...))) }))(t)
+		out, err := evalHeld(must(passes.Run(g, passes.Options{}))(t), map[string]*ir.Array{"x": x}, ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range out[0].F {
+			want := c.want
+			if i/n < i%n && !math.IsNaN(want) {
+				want = 0
+			}
+			if !closeTo(want, l, 1e-12) {
+				t.Fatalf("last pivot %v: element %d, %d is %v, want %v", c.last-n+1, i/n, i%n, l, want)
+			}
+		}
+	}
+}
+
 // TestInverseTransformsRestoreSignals cuts signals into frames and puts them together again.
 func TestInverseTransformsRestoreSignals(t *testing.T) {
 	for name, a := range map[string]ops.FrameAttrs{"centred": {Hop: 4, Center: true}, "whole frames": {Hop: 3}} {

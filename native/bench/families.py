@@ -5,6 +5,7 @@ shapes. Reads "eager NAME" or "compile NAME" a line and writes the least time of
     PYTHON=python3 go test -run='^$' -bench=Families -timeout=2h ./native/cpu
 """
 import functools
+import os
 import sys
 
 from serve import serve
@@ -17,6 +18,10 @@ except ImportError:
     sys.exit(0)
 
 from torch import nn
+
+
+# By how much batches, points and edges are multiplied, as the argument of Family.Loss.
+TIMES = int(os.environ.get("RLX_BENCH_TIMES", "1"))
 
 
 class Family(nn.Module):
@@ -39,8 +44,8 @@ def conv_norm(i, o, window, stride=1, groups=1):
 class Residual(Family):
     def __init__(self):
         super().__init__()
-        self.put_images("x", 8, 3, 64, 64)
-        self.ids("labels", 100, 8)
+        self.put_images("x", 8 * TIMES, 3, 64, 64)
+        self.ids("labels", 100, 8 * TIMES)
         self.stem, self.blocks, channels = conv_norm(3, 32, 7, 2), nn.ModuleList(), 32
         for i in range(4):
             o, stride = 32 << i, min(1 + i, 2)
@@ -60,8 +65,8 @@ class Residual(Family):
 class Depthwise(Family):
     def __init__(self):
         super().__init__()
-        self.put_images("x", 8, 3, 64, 64)
-        self.ids("labels", 100, 8)
+        self.put_images("x", 8 * TIMES, 3, 64, 64)
+        self.ids("labels", 100, 8 * TIMES)
         layers, channels = [conv_norm(3, 32, 3, 2), nn.ReLU6()], 32
         for o, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1)):
             layers += [conv_norm(channels, channels, 3, stride, channels), nn.ReLU6(), conv_norm(channels, o, 1), nn.ReLU6()]
@@ -95,8 +100,8 @@ class ConvNeXtBlock(nn.Module):
 class ConvNeXt(Family):
     def __init__(self):
         super().__init__()
-        self.put_images("x", 8, 3, 64, 64)
-        self.ids("labels", 100, 8)
+        self.put_images("x", 8 * TIMES, 3, 64, 64)
+        self.ids("labels", 100, 8 * TIMES)
         self.body = nn.Sequential(
             nn.Conv2d(3, 64, 4, 4), ChannelNorm(64), ConvNeXtBlock(64), ConvNeXtBlock(64),
             ChannelNorm(64), nn.Conv2d(64, 128, 2, 2), ConvNeXtBlock(128), ConvNeXtBlock(128),
@@ -135,9 +140,9 @@ class UNetBlock(nn.Module):
 class UNet(Family):
     def __init__(self):
         super().__init__()
-        self.put_images("x", 4, 3, 32, 32)
-        self.put_images("noise", 4, 3, 32, 32)
-        self.put("t", 4, 32)
+        self.put_images("x", 4 * TIMES, 3, 32, 32)
+        self.put_images("noise", 4 * TIMES, 3, 32, 32)
+        self.put("t", 4 * TIMES, 32)
         self.time = nn.Sequential(nn.Linear(32, 64), nn.SiLU(), nn.Linear(64, 64))
         self.start, self.shrink, self.grow = nn.Conv2d(3, 32, 3, padding=1), nn.Conv2d(32, 64, 3, 2, 1), nn.Conv2d(64, 32, 3, padding=1)
         self.down1, self.down2, self.up2, self.up1 = UNetBlock(32, 32), UNetBlock(64, 64), UNetBlock(128, 64), UNetBlock(64, 32)
@@ -164,8 +169,8 @@ class Feed(nn.Sequential):
 class ViT(Family):
     def __init__(self):
         super().__init__()
-        self.put_images("x", 8, 3, 64, 64)
-        self.ids("labels", 100, 8)
+        self.put_images("x", 8 * TIMES, 3, 64, 64)
+        self.ids("labels", 100, 8 * TIMES)
         self.patches, self.positions = nn.Conv2d(3, 192, 8, 8), nn.Parameter(torch.zeros(64, 192))
         make = lambda: nn.ModuleList([nn.LayerNorm(192), Attend(192, 3), nn.LayerNorm(192), Feed(192)])
         self.blocks, self.norm, self.head = nn.ModuleList(make() for _ in range(4)), nn.LayerNorm(192), nn.Linear(192, 100)
@@ -181,15 +186,15 @@ class ViT(Family):
 class Bert(Family):
     def __init__(self):
         super().__init__()
-        self.ids("tokens", 1000, 8, 128)
-        self.ids("lengths", 128, 8)
-        self.ids("labels", 1000, 8, 128)
+        self.ids("tokens", 1000, 8 * TIMES, 128)
+        self.ids("lengths", 128, 8 * TIMES)
+        self.ids("labels", 1000, 8 * TIMES, 128)
         self.table, self.positions = nn.Embedding(1000, 128), nn.Parameter(torch.zeros(128, 128))
         make = lambda: nn.ModuleList([Attend(128, 4), nn.LayerNorm(128), Feed(128), nn.LayerNorm(128)])
         self.norm, self.blocks, self.head = nn.LayerNorm(128), nn.ModuleList(make() for _ in range(2)), nn.Linear(128, 1000)
 
     def forward(self):
-        mask = (torch.arange(128) <= self.lengths[:, None])[:, None, None]
+        mask = (torch.arange(128, device=self.lengths.device) <= self.lengths[:, None])[:, None, None]
         x = F.dropout(self.norm(self.table(self.tokens) + self.positions), 0.1)
         for attend, norm1, feed, norm2 in self.blocks:
             x = norm1(x + F.dropout(attend(x, mask), 0.1))
@@ -223,8 +228,8 @@ class LlamaBlock(nn.Module):
 class Llama(Family):
     def __init__(self):
         super().__init__()
-        self.ids("tokens", 5003, 4, 128)
-        self.ids("labels", 5003, 4, 128)
+        self.ids("tokens", 5003, 4 * TIMES, 128)
+        self.ids("labels", 5003, 4 * TIMES, 128)
         self.table, self.blocks = nn.Embedding(5003, 192), nn.ModuleList(LlamaBlock(192, 6, 2) for _ in range(2))
         self.norm, self.head = nn.RMSNorm(192), nn.Linear(192, 5003, bias=False)
         angles = torch.arange(128)[:, None] * 10000 ** (-torch.arange(16) / 16)
@@ -243,7 +248,7 @@ class Mixture(Family):
 
     def __init__(self):
         super().__init__()
-        self.tokens, self.capacity, self.experts, width = 1024, 512, 8, 128
+        self.tokens, self.capacity, self.experts, width = 1024 * TIMES, 512 * TIMES, 8, 128
         self.put("x", self.tokens, width)
         self.ids("labels", 100, self.tokens)
         self.norm, self.router, self.head = nn.LayerNorm(width), nn.Linear(width, 8, bias=False), nn.Linear(width, 100)
@@ -279,8 +284,8 @@ class Mamba(Family):
 
     def __init__(self):
         super().__init__()
-        self.put("x", 4, 128, 64)
-        self.ids("labels", 100, 4, 128)
+        self.put("x", 4 * TIMES, 128, 64)
+        self.ids("labels", 100, 4 * TIMES, 128)
         self.norm, self.start, self.conv = nn.LayerNorm(64), nn.Linear(64, 256), Causal(128, 128, 4, groups=128)
         self.delta, self.b, self.c = nn.Linear(128, 128), nn.Linear(128, 16), nn.Linear(128, 16)
         self.a, self.d = nn.Parameter(torch.zeros(128, 16)), nn.Parameter(torch.ones(128))
@@ -306,20 +311,20 @@ class GatedDelta(Family):
 
     def __init__(self):
         super().__init__()
-        self.put("x", 4, 128, 128)
-        self.ids("labels", 100, 4, 128)
+        self.put("x", 4 * TIMES, 128, 128)
+        self.ids("labels", 100, 4 * TIMES, 128)
         self.norm = nn.LayerNorm(128)
         self.q, self.k, self.v, self.out = (nn.Linear(128, 128) for _ in range(4))
         self.gate, self.beta, self.head = nn.Linear(128, 4), nn.Linear(128, 4), nn.Linear(128, 100)
 
     def forward(self):
         chunk, h = 32, self.norm(self.x)
-        parts = lambda x: x.view(4, 4, chunk, 4, -1).permute(1, 0, 3, 2, 4)  # [chunks, batch, heads, chunk, d]
+        parts = lambda x: x.view(4 * TIMES, 4, chunk, 4, -1).permute(1, 0, 3, 2, 4)  # [chunks, batch, heads, chunk, d]
         unit = lambda x: x * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6)
         q, k, v = unit(parts(self.q(h))), unit(parts(self.k(h))), parts(self.v(h))
         g, beta = parts(F.logsigmoid(self.gate(h))).cumsum(3), parts(self.beta(h).sigmoid())
         decay = (g - g.transpose(3, 4)).tril().exp().tril()
-        a = ((beta * k) @ k.mT * decay).tril(-1) + torch.eye(chunk)
+        a = ((beta * k) @ k.mT * decay).tril(-1) + torch.eye(chunk, device=h.device)
         w = torch.linalg.solve_triangular(a, torch.cat([beta * v, beta * g.exp() * k], -1), upper=False, unitriangular=True)
         state, out = 0 * (k[0].mT @ v[0]), []
         for i in range(4):
@@ -327,15 +332,15 @@ class GatedDelta(Family):
             out.append((q[i] * g[i].exp()) @ state + (q[i] @ k[i].mT * decay[i]) @ u)
             last = g[i, :, :, -1:]
             state = state * last.exp() + (k[i] * (last - g[i]).exp()).mT @ u
-        y = torch.stack(out, 1).permute(0, 1, 3, 2, 4).reshape(4, 128, 128)
+        y = torch.stack(out, 1).permute(0, 1, 3, 2, 4).reshape(4 * TIMES, 128, 128)
         return F.cross_entropy(self.head(self.x + self.out(y)).flatten(0, 1), self.labels.flatten())
 
 
 class Recurrent(Family):
     def __init__(self, kind):
         super().__init__()
-        self.ids("tokens", 1000, 32, 16)
-        self.ids("labels", 1000, 32, 16)
+        self.ids("tokens", 1000, 32, 16 * TIMES)
+        self.ids("labels", 1000, 32, 16 * TIMES)
         self.table, self.body, self.head = nn.Embedding(1000, 128), kind(128, 256), nn.Linear(256, 1000)
 
     def forward(self):
@@ -345,8 +350,8 @@ class Recurrent(Family):
 class WaveNet(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 4, 1, 1024)
-        self.ids("labels", 256, 4, 1024)
+        self.put("x", 4 * TIMES, 1, 1024)
+        self.ids("labels", 256, 4 * TIMES, 1024)
         make = lambda i: nn.ModuleList([Causal(32, 64, 2, 1 << i), nn.Conv1d(32, 64, 1), nn.Conv1d(32, 32, 1) if i < 6 else None])
         self.start, self.layers, self.head = nn.Conv1d(1, 32, 1), nn.ModuleList(map(make, range(7))), nn.Conv1d(64, 256, 1)
 
@@ -364,8 +369,8 @@ class WaveNet(Family):
 class CTC(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 8, 80, 128)
-        self.register_buffer("labels", torch.randint(1, 29, (8, 24)))
+        self.put("x", 8 * TIMES, 80, 128)
+        self.register_buffer("labels", torch.randint(1, 29, (8 * TIMES, 24)))
         self.convs, self.head = nn.ModuleList(Causal(i, 128, 5) for i in (80, 128, 128)), nn.Linear(128, 29)
 
     def forward(self):
@@ -373,7 +378,7 @@ class CTC(Family):
         for conv in self.convs:
             x = F.relu(conv(x))
         logs = self.head(x.transpose(1, 2)).transpose(0, 1).log_softmax(2)
-        return F.ctc_loss(logs, self.labels, torch.full((8,), 128), torch.full((8,), 24))
+        return F.ctc_loss(logs, self.labels, torch.full((8 * TIMES,), 128), torch.full((8 * TIMES,), 24))
 
 
 def mlp(act, *sizes):
@@ -386,9 +391,9 @@ def mlp(act, *sizes):
 class Recommender(Family):
     def __init__(self):
         super().__init__()
-        self.put("dense", 512, 13)
-        self.put("click", 512, 1)
-        self.ids("rows", 20000, 8, 512)
+        self.put("dense", 512 * TIMES, 13)
+        self.put("click", 512 * TIMES, 1)
+        self.ids("rows", 20000, 8, 512 * TIMES)
         self.bottom, self.top = mlp(nn.ReLU, 13, 128, 32), mlp(nn.ReLU, 32 + 81, 128, 64, 1)
         self.tables = nn.ModuleList(nn.Embedding(20000, 32) for _ in range(8))
 
@@ -402,10 +407,10 @@ class Recommender(Family):
 class Messages(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 5000, 32)
-        self.ids("source", 5000, 50000)
-        self.ids("target", 5000, 50000)
-        self.ids("labels", 10, 5000)
+        self.put("x", 5000 * TIMES, 32)
+        self.ids("source", 5000 * TIMES, 50000 * TIMES)
+        self.ids("target", 5000 * TIMES, 50000 * TIMES)
+        self.ids("labels", 10, 5000 * TIMES)
         self.rounds = nn.ModuleList(nn.ModuleList(nn.Linear(32, 32) for _ in range(3)) for _ in range(2))
         self.head = nn.Linear(32, 10)
 
@@ -413,15 +418,15 @@ class Messages(Family):
         x = self.x
         for source, target, update in self.rounds:
             sent = F.relu(source(x)[self.source] + target(x)[self.target])
-            x = x + F.relu(update(torch.zeros_like(x).index_add(0, self.target, sent)))
+            x = x + F.relu(update(torch.zeros_like(x).index_add(0, self.target, sent.to(x.dtype))))
         return F.cross_entropy(self.head(x), self.labels)
 
 
 class VAE(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 128, 784)
-        self.put("noise", 128, 20)
+        self.put("x", 128 * TIMES, 784)
+        self.put("noise", 128 * TIMES, 20)
         self.encode, self.mean, self.spread, self.decode = nn.Linear(784, 400), nn.Linear(400, 20), nn.Linear(400, 20), mlp(nn.ReLU, 20, 400, 784)
 
     def forward(self):
@@ -436,8 +441,8 @@ class GAN(Family):
     def __init__(self):
         super().__init__()
         leaky = lambda: nn.LeakyReLU(0.2)
-        self.put("noise", 64, 64)
-        self.put("x", 64, 784)
+        self.put("noise", 64 * TIMES, 64)
+        self.put("x", 64 * TIMES, 784)
         self.make, self.judge = mlp(leaky, 64, 256, 512, 784), mlp(leaky, 784, 512, 256, 1)
 
     def forward(self):
@@ -451,7 +456,7 @@ class PINN(Family):
     def __init__(self):
         super().__init__()
         for name in ("x", "t", "u"):
-            self.put(name, 512, 1)
+            self.put(name, 512 * TIMES, 1)
         self.net = mlp(nn.Tanh, 2, 64, 64, 64, 1)
 
     def forward(self):
@@ -466,8 +471,8 @@ class PINN(Family):
 class NeRF(Family):
     def __init__(self):
         super().__init__()
-        self.put("points", 256, 32, 3)
-        self.put("pixels", 256, 3)
+        self.put("points", 256 * TIMES, 32, 3)
+        self.put("pixels", 256 * TIMES, 3)
         self.first, self.second = mlp(nn.ReLU, 63, 128, 128), mlp(nn.ReLU, 191, 128, 128)
         self.density, self.colour = nn.Linear(128, 1), nn.Linear(128, 3)
 
@@ -479,7 +484,7 @@ class NeRF(Family):
             parts += [angle.sin(), angle.cos()]
         coded = torch.cat(parts, 1)
         h = F.relu(self.second(torch.cat([F.relu(self.first(coded)), coded], 1)))
-        density, colour = F.softplus(self.density(h).view(256, 32)), self.colour(h).view(256, 32, 3).sigmoid()
+        density, colour = F.softplus(self.density(h).view(-1, 32)), self.colour(h).view(-1, 32, 3).sigmoid()
         weight = torch.exp(density - density.cumsum(1)) * (1 - torch.exp(-density))
         return F.mse_loss((weight[..., None] * colour).sum(1), self.pixels)
 
@@ -487,15 +492,15 @@ class NeRF(Family):
 class Process(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 512, 8)
-        self.put("y", 512, 1)
+        self.put("x", 512 * TIMES, 8)
+        self.put("y", 512 * TIMES, 1)
         self.length, self.noise = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.zeros(1))
 
     def forward(self):
         z = self.x / self.length.exp()
         square = z.square().sum(1, keepdim=True)
         apart = (square + square.T - 2 * z @ z.T).clamp(min=0)
-        l = torch.linalg.cholesky(torch.exp(-0.5 * apart) + torch.eye(512) * (self.noise.exp() + 1e-3))
+        l = torch.linalg.cholesky(torch.exp(-0.5 * apart) + torch.eye(len(z), device=z.device) * (self.noise.exp() + 1e-3))
         half = torch.linalg.solve_triangular(l, self.y, upper=False)
         return 0.5 * half.square().sum() + l.diagonal().log().sum()
 
@@ -503,29 +508,29 @@ class Process(Family):
 class Splats(Family):
     def __init__(self):
         super().__init__()
-        self.put("depth", 128)
+        self.put("depth", 128 * TIMES)
         self.put("image", 4096, 3)
-        self.at, self.colour = (nn.Parameter(torch.rand(128, n)) for n in (2, 3))
-        self.size, self.opacity = nn.Parameter(torch.zeros(128)), nn.Parameter(torch.zeros(128))
+        self.at, self.colour = (nn.Parameter(torch.rand(128 * TIMES, n)) for n in (2, 3))
+        self.size, self.opacity = (nn.Parameter(torch.zeros(128 * TIMES)) for _ in range(2))
 
     def forward(self):
         order = self.depth.argsort()
         at, size, colour, opacity = self.at[order], self.size[order], self.colour[order], self.opacity[order]
-        axis = torch.arange(64) / 64
+        axis = torch.arange(64, device=at.device) / 64
         far = (axis[:, None, None] - at[:, 0]) ** 2 + (axis[None, :, None] - at[:, 1]) ** 2
         alpha = opacity.sigmoid() * torch.exp(-far * size.exp())
         logs = torch.log(1.001 - alpha)
         passed = torch.exp(logs.cumsum(2) - logs)
-        return F.mse_loss((alpha * passed).view(4096, 128) @ colour, self.image)
+        return F.mse_loss((alpha * passed).view(4096, -1) @ colour, self.image)
 
 
 class QLearning(Family):
     def __init__(self):
         super().__init__()
-        self.put("before", 256, 8)
-        self.put("after", 256, 8)
-        self.put("reward", 256, 1)
-        self.ids("action", 4, 256, 1)
+        self.put("before", 256 * TIMES, 8)
+        self.put("after", 256 * TIMES, 8)
+        self.put("reward", 256 * TIMES, 1)
+        self.ids("action", 4, 256 * TIMES, 1)
         self.q, self.target = mlp(nn.ReLU, 8, 64, 64, 4), mlp(nn.ReLU, 8, 64, 64, 4).requires_grad_(False)
 
     def forward(self):
@@ -536,7 +541,7 @@ class QLearning(Family):
 class Tiny(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 16, 32)
+        self.put("x", 16 * TIMES, 32)
         self.scales, self.shifts = (nn.ParameterList(torch.full((32,), v) for _ in range(500)) for v in (1.0, 0.0))
 
     def forward(self):
@@ -551,8 +556,8 @@ class Tiny(Family):
 class Chain(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 1 << 20)
-        self.w = nn.Parameter(torch.rand(1 << 20))
+        self.put("x", TIMES << 20)
+        self.w = nn.Parameter(torch.rand(TIMES << 20))
 
     def forward(self):
         y = x = self.x * self.w
@@ -565,7 +570,7 @@ class Chain(Family):
 class Sorted(Family):
     def __init__(self):
         super().__init__()
-        self.put("x", 32, 4096)
+        self.put("x", 32 * TIMES, 4096)
         self.w = nn.Parameter(torch.rand(4096))
 
     def forward(self):
@@ -581,14 +586,18 @@ FAMILIES = {
 }
 
 
+def built(name, compiled, device="cpu"):
+    """A model, and the function of its loss."""
+    torch.manual_seed(0)
+    model = FAMILIES[name]().to(device)
+    return model, torch.compile(model) if compiled else model
+
+
 @functools.cache
 def step(name, compiled):
     """One step of AdamW. Calls after the first return the same function."""
-    torch.manual_seed(0)
-    model = FAMILIES[name]()
+    model, loss = built(name, compiled)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3, foreach=True)
-    loss = torch.compile(model) if compiled else model
-
     def run():
         optimizer.zero_grad()
         loss().backward()

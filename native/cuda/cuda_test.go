@@ -77,6 +77,12 @@ func step(t testing.TB, loss *ir.Graph, err error) *ir.Graph {
 // integers are below classes.
 func begin(t testing.TB, p native.Program, g *ir.Graph, classes int) map[string]native.Tensor {
 	t.Helper()
+	return beginBelow(t, p, g, func(string) int { return classes })
+}
+
+// beginBelow is begin with integers below a bound for each input.
+func beginBelow(t testing.TB, p native.Program, g *ir.Graph, below func(name string) int) map[string]native.Tensor {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	in := map[string]native.Tensor{}
 	for _, port := range g.Ports() {
@@ -99,7 +105,7 @@ func begin(t testing.TB, p native.Program, g *ir.Graph, classes int) map[string]
 			values, err := x.Int32s()
 			must(t, err)
 			for i := range values {
-				values[i] = int32(rng.IntN(classes))
+				values[i] = int32(rng.IntN(below(port.Name)))
 			}
 		}
 		if port.Kind == ir.InputPort {

@@ -4,71 +4,113 @@ package cuda_test
 
 import (
 	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/irtest/families"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// families are models of other kinds than language models, whose training steps by SGD with
-// momentum bench/peers.py has too.
-var families = []struct {
-	name    string
-	images  int // of a batch
-	classes int
-	loss    func() (*ir.Graph, error)
-}{
-	{"resnet18", irtest.ResNet18.Batch, irtest.ResNet18.Classes, irtest.ResNet18.Loss},
-	{"resnet50", irtest.ResNet50.Batch, irtest.ResNet50.Classes, irtest.ResNet50.Loss},
-}
+// stepPrecisions are those of the products of training steps.
+var stepPrecisions = []struct {
+	name string
+	half ir.DType // of products, where they are not of f32
+	o    native.Options
+}{{"bf16", ir.BF16, native.Options{}}, {"tf32", 0, native.Options{TF32: true}}, {"f32", 0, native.Options{}}}
 
-// familyStep is a training step whose products are of half, or of f32.
-func familyStep(loss func() (*ir.Graph, error), half ir.DType) (*ir.Graph, error) {
-	g, err := loss()
-	if err != nil {
-		return nil, err
-	}
-	g, err = optim.Step(g, "loss", optim.SGD{Momentum: 0.9}, optim.Options{Schedule: optim.Constant(1e-3)})
-	if err != nil || half == 0 {
-		return g, err
-	}
-	return passes.Mixed(g, half)
-}
-
-// BenchmarkFamilies times training steps with the batch that the device has. Verbose, it
-// prints the time of each kernel.
-func BenchmarkFamilies(b *testing.B) {
-	d, ctx := gpu(b), context.Background()
-	for _, f := range families {
-		for _, c := range []struct {
-			name string
-			half ir.DType
-			o    native.Options
-		}{{"bf16", ir.BF16, native.Options{}}, {"tf32", 0, native.Options{TF32: true}}, {"f32", 0, native.Options{}}} {
+// BenchmarkResNets times training steps by SGD with momentum of ResNets at the size of ImageNet,
+// which bench/peers.py has too, with the batch that the device has. Verbose, it prints the
+// time of each kernel.
+func BenchmarkResNets(b *testing.B) {
+	d := gpu(b)
+	for _, f := range []struct {
+		name string
+		net  irtest.ResNet
+	}{{"resnet18", irtest.ResNet18}, {"resnet50", irtest.ResNet50}} {
+		for _, c := range stepPrecisions {
 			b.Run(f.name+"/"+c.name, func(b *testing.B) {
-				g, err := familyStep(f.loss, c.half)
+				g, err := f.net.Loss()
 				must(b, err)
-				p := compileWith(b, d, g, c.o)
-				bound, err := p.Bind(ctx, "step", begin(b, p, g, f.classes), nil)
+				g, err = optim.Step(g, "loss", optim.SGD{Momentum: 0.9}, optim.Options{Schedule: optim.Constant(1e-3)})
 				must(b, err)
-				for range 3 {
-					must(b, bound.Start(ctx))
-				}
-				_, err = p.Get(ctx, p.Persistent()[0].Name)
-				must(b, err)
-				b.ResetTimer()
-				must(b, cuda.Replay(p, "step", b.N))
-				b.StopTimer()
-				b.ReportMetric(float64(cuda.Launches(p)), "launches")
-				b.ReportMetric(float64(f.images)*float64(b.N)/b.Elapsed().Seconds(), "images/s")
-				if testing.Verbose() {
-					writeProfile(b, p)
-				}
+				took := timeStep(b, d, mixed(b, g, c.half), c.o, func(string) int { return f.net.Classes })
+				b.ReportMetric(float64(f.net.Batch)/took.Seconds(), "images/s")
 			})
 		}
 	}
+}
+
+// familyTimes is by how much the batches of package families are multiplied, in
+// bench/family_peers.py, too.
+func familyTimes(b *testing.B) int {
+	value := os.Getenv("RLX_BENCH_TIMES")
+	if value == "" {
+		return 8
+	}
+	times, err := strconv.Atoi(value)
+	must(b, err)
+	return times
+}
+
+// BenchmarkFamilies times training steps by AdamW of the models of package families, and reports
+// the memory of their plans. Verbose, it prints the time of each kernel.
+func BenchmarkFamilies(b *testing.B) {
+	d, times := gpu(b), familyTimes(b)
+	for _, f := range families.All {
+		for _, c := range stepPrecisions[:2] {
+			b.Run(strings.ReplaceAll(f.Name, " ", "_")+"/"+c.name, func(b *testing.B) {
+				g, below, err := f.Step(times)
+				must(b, err)
+				timeStep(b, d, mixed(b, g, c.half), c.o, func(name string) int { return below[name] })
+			})
+		}
+	}
+}
+
+// mixed is a training step whose products are of half, or as they are.
+func mixed(b *testing.B, g *ir.Graph, half ir.DType) *ir.Graph {
+	if half != 0 {
+		var err error
+		g, err = passes.Mixed(g, half)
+		must(b, err)
+	}
+	return g
+}
+
+// timeStep reports and returns the time of a step: the median of five groups of ten.
+func timeStep(b *testing.B, d native.Backend, g *ir.Graph, o native.Options, below func(name string) int) time.Duration {
+	const groups, each = 5, 10
+	ctx := context.Background()
+	p := compileWith(b, d, g, o)
+	bound, err := p.Bind(ctx, "step", beginBelow(b, p, g, below), nil)
+	must(b, err)
+	for range 3 {
+		must(b, bound.Start(ctx))
+	}
+	must(b, cuda.Replay(p, "step", each))
+	var took []time.Duration
+	for range groups {
+		begun := time.Now()
+		must(b, cuda.Replay(p, "step", each))
+		took = append(took, time.Since(begun)/each)
+	}
+	slices.Sort(took)
+	median := took[groups/2]
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median.Seconds()*1e3, "ms")
+	b.ReportMetric(float64(cuda.PlannedBytes(p))/(1<<20), "planned-MiB")
+	b.ReportMetric(float64(cuda.Launches(p)), "launches")
+	if testing.Verbose() {
+		writeProfile(b, p)
+	}
+	return median
 }

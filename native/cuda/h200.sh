@@ -7,7 +7,8 @@
 #   build/cuda/h200.sh test               there: every test that takes a GPU
 #   build/cuda/h200.sh bench              there: the table of speeds
 #   build/cuda/h200.sh gpt2               there: GPT-2 124M, and where the time goes
-#   build/cuda/h200.sh families           there: ResNets, and where the time goes; peers families times PyTorch's
+#   build/cuda/h200.sh resnets            there: ResNets, and where the time goes; peers resnets times PyTorch's
+#   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh peers              there: the same jobs in PyTorch and JAX
@@ -15,7 +16,7 @@
 #   build/cuda/h200.sh check              there: training and multiply-adds under compute-sanitizer
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-export RLX_REQUIRE=cuda
+export RLX_REQUIRE=cuda RLX_BENCH_TIMES=${RLX_BENCH_TIMES:-8}
 export RLX_CUDA_CACHE=${RLX_CUDA_CACHE:-$(mktemp -d)}
 
 pack() {
@@ -26,7 +27,7 @@ pack() {
     (cd "$here" && CGO_ENABLED=1 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$dir/" "$package")
   done
   cp "$0" "$1/h200.sh"
-  cp "$here/bench/peers.py" "$here/bench/table.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/../bench/families.py" "$here/../bench/serve.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -36,7 +37,14 @@ pack) pack "${2:?a folder to pack into}" ;;
 test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test" -test.run '^TestGPU' ;;
 bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
 gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
-families) describe && "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkFamilies$' -test.benchtime "${2:-10x}" ;;
+resnets) describe && "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkResNets$' -test.benchtime 1x ;;
+families)
+  describe
+  logs=${2:-$(mktemp -d)}
+  "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkFamilies$' -test.benchtime 1x >"$logs/bench" || true
+  python3 "$here/family_peers.py" >"$logs/peers" 2>"$logs/refusals"
+  python3 "$here/table.py" families "$logs/bench" "$logs/peers"
+  ;;
 first) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkFirst$' -test.benchtime 1x ;;
 products)
   "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
@@ -60,5 +68,5 @@ check)
     done
   done
   ;;
-*) sed -n '2,17s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,18s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

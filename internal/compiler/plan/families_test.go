@@ -145,20 +145,23 @@ var slow = map[string]string{
 	"ctc, WebGPU, map_broadcast_in_dim_select":              ofStep,
 	"ctc, WebGPU, loop_map_select":                          inOneWorkgroup,
 
-	"gp, H200, bf16, reduce_reduce_min_reduce_sum": ofMatrix,
-	"gp, WebGPU, reduce_reduce_min":                ofMatrix,
-	"gp, WebGPU, reduce_reduce_sum_add":            ofMatrix,
+	"recommender, H200, bf16, scatter_scatter_add_rows": ofTable,
 
-	"unet, H200, bf16, reduce_add_reduce_sum_mul": fewWorkgroups,
-	"q learning, WebGPU, reduce_reduce_sum_mul":   fewWorkgroups,
-	"sort, WebGPU, reduce_reduce_sum_add_parts":   fewWorkgroups,
-	"sort, H200, bf16, scatter_scatter_add":       fewWorkgroups,
-	"sort, WebGPU, scatter_scatter_add":           fewWorkgroups,
+	"gp, H200, bf16, reduce_reduce_min_reduce_sum":             ofMatrix,
+	"gp, H200, bf16, reduce_reduce_min":                        ofMatrix,
+	"gp, WebGPU, reduce_reduce_min":                            ofMatrix,
+	"gp, WebGPU, reduce_reduce_sum_concatenate_reduce_sum_add": ofMatrix,
+
+	"q learning, WebGPU, reduce_reduce_sum_mul": fewWorkgroups,
+	"sort, WebGPU, reduce_reduce_sum_add_parts": fewWorkgroups,
+	"sort, H200, bf16, scatter_scatter_add":     fewWorkgroups,
+	"sort, WebGPU, scatter_scatter_add":         fewWorkgroups,
 }
 
 // The reasons. The arrays of a kernel are counted as wholes.
 const (
 	ofStep         = "one step of the arrays of all"
+	ofTable        = "the rows of a table that indices name"
 	ofMatrix       = "the diagonal of a matrix"
 	inOneWorkgroup = "a whole loop in one workgroup, which saves its launches"
 	fewWorkgroups  = "not split, which is to be mended"

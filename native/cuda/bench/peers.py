@@ -1,5 +1,5 @@
 """Times what BenchmarkStep, BenchmarkGPT2, BenchmarkMatMul, BenchmarkRows, BenchmarkMatrices,
-BenchmarkFourier, BenchmarkAttention and BenchmarkFamilies of native/cuda time, in PyTorch and JAX on the same GPU.
+BenchmarkFourier, BenchmarkAttention and BenchmarkResNets of native/cuda time, in PyTorch and JAX on the same GPU.
 
     python3 peers.py            every job, each in a process of its own
     python3 peers.py gpt2 rows  some
@@ -297,8 +297,8 @@ def gpt2():
         del model, compiled, adam, step
 
 
-def families():
-    """Training steps of BenchmarkFamilies: SGD with momentum, channels last."""
+def resnets():
+    """Training steps of BenchmarkResNets: SGD with momentum, channels last."""
     import torch
     import torchvision
 
@@ -325,7 +325,7 @@ def families():
             del model, compiled, sgd, step
 
 
-JOBS = {job.__name__: job for job in (matmul, rows, matrices, fourier, mlp, cnn, attention, gpt2, families)}
+JOBS = {job.__name__: job for job in (matmul, rows, matrices, fourier, mlp, cnn, attention, gpt2, resnets)}
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:

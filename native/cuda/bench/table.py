@@ -1,8 +1,7 @@
 """Prints what the benchmarks of native/cuda and peers.py have written, job by job.
 
-    python3 table.py bench.log peers.log
-
-The table is Markdown: rlx, and each peer with how many times as fast rlx is.
+    python3 table.py bench.log peers.log            Markdown: rlx, and each peer with how many times as fast rlx is
+    python3 table.py families bench.log peers.log   of BenchmarkFamilies and family_peers.py: times, memory, and ratios to PyTorch's
 """
 import re
 import sys
@@ -60,15 +59,45 @@ def cell(own, other, unit):
     return f"{other[unit]:,.0f} (× {ratio:.2f})"
 
 
-def main():
-    lines = [line for name in sys.argv[1:] for line in open(name, encoding="utf-8")]
-    own, others = benchmarks(lines), peers(lines)
+def families(own, lines):
+    """Prints a line for each step of BenchmarkFamilies; lines are of family_peers.py."""
+    theirs = {}
+    for line in lines:
+        if found := re.match(r"(\w+(?: \w+)?) +(bf16|tf32) ([\d.]+) (\d+) (.+)", line):
+            theirs[found[1], found[2]] = float(found[3]), float(found[4]), found[5]
+    print(f"{'family':16s} {'':4s} {'rlx ms':>8s} {'PyTorch':>8s} {'ratio':>6s} {'MiB':>7s} {'PyTorch':>8s} {'ratio':>6s}  PyTorch's step")
+    for name, values in own.items():
+        if not name.startswith("BenchmarkFamilies/"):
+            continue
+        _, family, precision = name.split("/")
+        family = family.replace("_", " ")
+        ms, memory = values["ms"], values["planned-MiB"]
+        line = f"{family:16s} {precision} {ms:8.3f}"
+        if peer := theirs.get((family, precision)):
+            line += f" {peer[0]:8.3f} {ms / peer[0]:6.2f} {memory:7.0f} {peer[1]:8.0f} {memory / max(peer[1], 1):6.2f}  {peer[2]}"
+        else:
+            line += f" {'–':>8s} {'–':>6s} {memory:7.0f}"
+        print(line)
+
+
+def jobs(own, others):
+    """Prints a line of Markdown for each of JOBS."""
     print("| job | unit | rlx | PyTorch | JAX |\n|---|---|---|---|---|")
     for job, name, unit in JOBS:
         if name in own:
             x = own[name][unit]
             cells = [cell(x, others.get((job, column)), unit) for column in ("PyTorch", "JAX")]
             print(f"| {job} | {unit.replace('us', 'µs')} | {x:,.0f} | {' | '.join(cells)} |")
+
+
+def main():
+    wanted = sys.argv[1:]
+    apart = wanted[:1] == ["families"]
+    lines = [line for name in wanted[apart:] for line in open(name, encoding="utf-8")]
+    if apart:
+        families(benchmarks(lines), lines)
+    else:
+        jobs(benchmarks(lines), peers(lines))
 
 
 main()

@@ -289,6 +289,33 @@ func (r *runs) neighbours(w *emit.Emitter, from, to scalar.Expr) (before, after 
 	return w.Let("before", before), w.Let("after", after)
 }
 
+// ahead is the number of sorted positions whose updates a thread loads before it combines the first:
+// each waits for its position, then for its update.
+const ahead = 4
+
+// stepAhead writes step for each of the next positions before to, after the loads of all.
+func (r *runs) stepAhead(w *emit.Emitter, i, x, to scalar.Expr, step func(i, next, update scalar.Expr)) {
+	whole := r.s.Positions%ahead == 0 // as chunks are
+	var at, rows, updates [ahead]scalar.Expr
+	for k := range ahead {
+		at[k] = scalar.Add(i, loop.Int(k))
+		from := at[k]
+		if !whole {
+			from = w.Let("near", scalar.Min(from, loop.Int(r.s.Positions-1)))
+		}
+		rows[k] = w.Let("next", r.rowAt(w, from))
+		position := w.Let("position", w.Load(r.from, ir.Index{from}))
+		updates[k] = w.Let("update", r.s.updated(w, position, x))
+	}
+	for k := range ahead {
+		exists := scalar.ConstBool(true)
+		if !whole {
+			exists = scalar.Lt(at[k], to)
+		}
+		w.When(exists, func() { step(at[k], rows[k], updates[k]) })
+	}
+}
+
 // combine combines the runs of each chunk.
 func (r *runs) combine() emit.Launch {
 	w := r.s.writer()
@@ -297,19 +324,16 @@ func (r *runs) combine() emit.Launch {
 		row := w.Var("row", r.rowAt(w, from))
 		acc := r.sum(w)
 		end := func() { r.endRun(w, chunk, x, row, acc.value(), before, after) }
-		w.Loop("i", from, to, 1, r.s.Positions-1, func(i scalar.Expr) {
-			next := w.Let("next", r.rowAt(w, i))
+		step := func(i, next, update scalar.Expr) {
 			w.When(scalar.Ne(next, row), func() {
 				end()
 				w.Set(row, next)
 				acc.clear(w)
 			})
 			acc.nextBlock(w, i)
-			w.When(scalar.Lt(next, emit.Word(r.s.Rows)), func() {
-				position := w.Let("position", w.Load(r.from, ir.Index{i}))
-				w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, r.s.updated(w, position, x)))
-			})
-		})
+			w.When(scalar.Lt(next, emit.Word(r.s.Rows)), func() { w.Set(acc.block, r.s.Lowering.Mode.Combine(acc.block, update)) })
+		}
+		w.Loop("i", from, to, ahead, r.s.Positions-1, func(i scalar.Expr) { r.stepAhead(w, i, x, to, step) })
 		end()
 	})
 	return w.Launch(r.s.g.Name() + "_rows")

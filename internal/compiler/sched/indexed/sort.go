@@ -6,6 +6,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -57,11 +58,18 @@ func (s *sorting) launches() []emit.Launch {
 	return s.radix()
 }
 
+// networkBytes is the workgroup memory of a network on CUDA: what every GPU has, which is more than
+// other kernels take. A network reads and writes memory once, a radix sort in each of its passes.
+const networkBytes = 48 << 10
+
 // capacity is the number of elements, a power of two, whose keys and positions fit workgroup
 // memory.
 func (s *sorting) capacity() int {
-	each := s.keyType.Size() + ir.I32.Size()
-	return 1 << (bits.Len(uint(s.caps.SharedBytes/each)) - 1)
+	each, room := s.keyType.Size()+ir.I32.Size(), s.caps.SharedBytes
+	if s.caps.Dialect == dtype.CUDA {
+		room = max(room, networkBytes)
+	}
+	return 1 << (bits.Len(uint(room/each)) - 1)
 }
 
 // minNetworkSlots is the minimum number of elements per workgroup, a pair for each of 256
@@ -77,8 +85,8 @@ func (s *sorting) network() emit.Launch {
 		perGroup /= 2
 	}
 	slots := width * perGroup
-	w := emit.New(s.p, s.caps).WithThreads(min(emit.UsualThreads(s.caps), slots/2))
-	threads := w.Workgroup[0]
+	threads := s.networkThreads(emit.CeilDiv(s.rows, perGroup), slots)
+	w := emit.New(s.p, s.caps).WithThreads(threads)
 	workgroup, exists := w.BoundedGroup(emit.CeilDiv(s.rows, perGroup))
 	lane := loop.LocalID(0, threads)
 	keys, from := w.Shared("keys", s.keyType, 1, slots), w.Shared("from", ir.I32, 1, slots)
@@ -104,6 +112,19 @@ func (s *sorting) network() emit.Launch {
 		})
 	})
 	return w.Launch(s.name)
+}
+
+// networkThreads returns the workgroup size of a network: the usual one, and on CUDA more where few
+// workgroups leave processors idle.
+func (s *sorting) networkThreads(groups, slots int) int {
+	threads := min(emit.UsualThreads(s.caps), slots/2)
+	if s.caps.Dialect != dtype.CUDA {
+		return threads
+	}
+	for 2*threads <= min(s.caps.Invocations, slots/2) && 2*threads*groups <= s.caps.Profile().Resident() {
+		threads *= 2
+	}
+	return threads
 }
 
 // merge sorts each run of width slots.

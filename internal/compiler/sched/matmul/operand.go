@@ -247,7 +247,8 @@ type tensorMap struct {
 // layout's axis.
 type operandAt func(batch, free, k scalar.Expr) (p emit.Piece, ok bool)
 
-// tensorMapOf returns the tensor map of an operand, or false if it has none.
+// tensorMapOf returns the tensor map of an operand, or false if it has none. Its strides are not
+// negative: a reversed axis has none.
 func tensorMapOf(e *emit.Emitter, d ir.DType, layout mmaLayout, batches, free, length int, at operandAt) (b tensorMap, ok bool) {
 	each := loop.ChunkElements(d)
 	axes := [3]axis{{"k", length, each}, {"f", free, 1}, {"b", batches, 1}}
@@ -268,7 +269,7 @@ func tensorMapOf(e *emit.Emitter, d ir.DType, layout mmaLayout, batches, free, l
 	for i, a := range axes {
 		stride, linear := strideOf(e, read, axes, i)
 		switch {
-		case !linear || i == 0 && stride != each || i == 1 && stride == 0 || stride%each != 0:
+		case !linear || i == 0 && stride != each || i == 1 && stride == 0 || stride < 0 || stride%each != 0:
 			return b, false
 		case i == 2 && stride == 0: // one for all batches
 			return b, true

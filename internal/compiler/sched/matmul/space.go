@@ -72,6 +72,9 @@ func (w *Space) Candidates() []emit.Ranked {
 	if fusion.Product(w.c.K) <= shortSpace {
 		list = append(list, w.ranked(reduce.RowPerThread(w.reduction.Group)), w.ranked(reduce.RowPerFewThreads(w.reduction.Group)))
 	}
+	if w.reduction.Fits(reduce.VectorPerThread) {
+		list = append(list, w.ranked(reduce.VectorPerThread))
+	}
 	if !tileable(w.c) {
 		return list
 	}

@@ -31,6 +31,10 @@ var boxCases = []struct {
 		x := ops.Slice(b, b.Input("x", ir.BF16, ir.Dims(140, 96)...), ir.Dims(2, 8), ir.Dims(136, 72), nil)
 		b.Output("z", ops.MatMul(b, x, b.Input("y", ir.BF16, ir.Dims(72, 72)...)))
 	}},
+	{"rows in reverse", 0, func(b *ir.Builder) {
+		x := ops.Reverse(b, b.Input("x", ir.BF16, ir.Dims(136, 72)...), 0)
+		b.Output("z", ops.MatMul(b, x, b.Input("y", ir.BF16, ir.Dims(72, 72)...)))
+	}},
 	{"a matrix with zeros around it, which is staged", 2, func(b *ir.Builder) {
 		x := ops.Pad(b, b.Input("x", ir.BF16, ir.Dims(120, 72)...), ops.Const(b, ir.BF16, 0), []int{8, 0}, []int{8, 0}, []int{0, 0})
 		b.Output("z", ops.MatMul(b, x, b.Input("y", ir.BF16, ir.Dims(72, 72)...)))

@@ -45,6 +45,12 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 	if s.Split > 1 {
 		return emitSplit(e, g, s)
 	}
+	if emit.WithMma && s.Each > 0 {
+		if l, ok := adjacentRows(e, g); ok {
+			return []emit.Launch{l}
+		}
+		s = shapeContiguous(e, g)
+	}
 	shape := rowLayoutOf(s, g)
 	if emit.WithMma && shape.byVectors(g, e.Caps.Dialect) {
 		r := wholeRows(e.Sibling(), g, shape)

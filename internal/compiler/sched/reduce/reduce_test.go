@@ -1,11 +1,14 @@
 package reduce_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
+	"github.com/rlx-go/rlx/internal/compiler/sched/reduce"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -123,4 +126,76 @@ func TestColumnUnrolling(t *testing.T) {
 			schedtest.RunOn(t, g, schedtest.Hopper(), 0)
 		})
 	}
+}
+
+// shortReductions are short reductions whose rows are contiguous, with the channels given.
+var shortReductions = []struct {
+	name  string
+	build func(b *ir.Builder, batch, side, channels int) ir.Value
+}{
+	{"gradient of a max pool", func(b *ir.Builder, batch, side, channels int) ir.Value {
+		x := b.Input("x", ir.BF16, ir.Dims(batch, side, side, channels)...)
+		pool := func(b *ir.Builder, in []ir.Value) []ir.Value {
+			attrs := ops.PoolAttrs{Sizes: []int{3, 3}, Strides: []int{2, 2}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}
+			return []ir.Value{ops.ReduceSum(b, ops.Sin(b, ops.MaxPool(b, ops.Convert(b, in[0], ir.F32), attrs)))}
+		}
+		return autodiff.GradOf(b, pool, []ir.Value{x})[0]
+	}},
+	{"depthwise convolution", func(b *ir.Builder, batch, side, channels int) ir.Value {
+		x := b.Input("x", ir.BF16, ir.Dims(batch, side, side, channels)...)
+		w := ops.Convert(b, b.Input("w", ir.F32, ir.Dims(5, 5, 1, channels)...), ir.BF16)
+		return ops.Conv2D(b, x, w, ir.Value{}, ops.Conv2DAttrs{PadLo: []int{2, 2}, PadHi: []int{2, 2}, Groups: channels})
+	}},
+	{"mean over positions", func(b *ir.Builder, batch, side, channels int) ir.Value {
+		return ops.Relu(b, ops.Mean(b, b.Input("x", ir.F32, ir.Dims(4*batch*side, side, channels)...), 1))
+	}},
+}
+
+// TestAdjacentRowsShareAThread reduces short rows a vector of them per thread, where there are
+// enough; the values are those of the reference.
+func TestAdjacentRowsShareAThread(t *testing.T) {
+	target := schedtest.Hopper()
+	for _, c := range shortReductions {
+		for _, size := range []struct {
+			batch, side, channels int
+			vectors               bool
+		}{{64, 32, 64, true}, {1, 16, 64, false}, {64, 32, 66, false}} {
+			g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", c.build(b, size.batch, size.side, size.channels)) })
+			if found := countVectors(schedtest.Kernels(t, g, target)) > 0; found != size.vectors {
+				t.Errorf("%s of %v: vectors: %t", c.name, size, found)
+			}
+		}
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", c.build(b, 2, 7, 12)) })
+			shared := 0
+			forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) {
+				for _, r := range o.Candidates {
+					if r.Schedule == reduce.VectorPerThread {
+						shared++
+						return r.Schedule, true
+					}
+				}
+				return emit.Schedule{}, false
+			})
+			if shared == 0 {
+				t.Error("no reduction can share a thread")
+			}
+			schedtest.RunOn(t, g, forced, 0)
+		})
+	}
+}
+
+// countVectors counts the vector loads of short reductions.
+func countVectors(kernels []*loop.Kernel) (n int) {
+	for _, k := range kernels {
+		if !strings.HasPrefix(k.Name, "reduce") {
+			continue
+		}
+		loop.Walk(k.Body, func(s loop.Stmt) {
+			if _, is := s.(*loop.LoadVec); is {
+				n++
+			}
+		})
+	}
+	return n
 }

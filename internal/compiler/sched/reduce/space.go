@@ -20,6 +20,9 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space { return &Space{e, g} }
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
 	s := shapeRows(w.e, w.Group)
+	if s.Each > 0 {
+		return s
+	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
 	return s
 }
@@ -32,6 +35,12 @@ func (w *Space) Candidates() []emit.Ranked {
 		if s != rule && w.Fits(s) {
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		}
+	}
+	if rule.Each > 0 {
+		rule = shapeContiguous(w.e, w.Group)
+		add(rule)
+	} else {
+		add(VectorPerThread)
 	}
 	for _, lanes := range []int{rule.Lanes / 4, rule.Lanes / 2, 2 * rule.Lanes} {
 		s := rule
@@ -50,9 +59,12 @@ func (w *Space) Candidates() []emit.Ranked {
 	return list
 }
 
-// Fits accepts powers of two of threads, as the trees over lanes need, and splits that leave
-// each thread an element.
+// Fits accepts powers of two of threads, as the trees over lanes need, splits that leave each
+// thread an element, and vectors of adjacent rows.
 func (w *Space) Fits(s emit.Schedule) bool {
+	if s.Each > 0 {
+		return s == VectorPerThread && canShareThread(w.e, w.Group)
+	}
 	if s.Family != emit.Rows && s.Family != emit.Columns || s.Lanes < 1 || s.Rows < 1 || s.Split < 1 ||
 		s != (emit.Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Split: s.Split}) {
 		return false
@@ -83,8 +95,8 @@ func (w *Space) splits() bool {
 // lanes of a row.
 func (w *Space) cost(s emit.Schedule) float64 {
 	rows, length := max(fusion.Product(w.Group.Outer), 1), max(fusion.Product(w.Group.Inner), 1)
-	groups := emit.CeilDiv(rows, s.Rows) * s.Split
-	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes)
+	groups := emit.CeilDiv(rows, s.Rows*max(s.Each, 1)) * s.Split
+	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes) * max(s.Each, 1)
 	load := hardware.Work{
 		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
 		Threads: groups * s.Lanes * s.Rows, BytesInFlight: 4 * min(each, MaxUnroll),
@@ -93,6 +105,8 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	load.Sectors = load.Bytes
 	if short := min(s.Lanes, length); s.Family == emit.Rows && short < emit.SectorElements {
 		load.Sectors *= float64(emit.SectorElements) / float64(short)
+	} else if s.Family == emit.Rows && w.Group.RowsAreContiguous() {
+		load.Sectors *= emit.SectorElements
 	}
 	d := w.e.Caps.Profile()
 	time := load.Time(d)
@@ -167,10 +181,37 @@ const (
 // shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
 // and short rows share a workgroup.
 func shapeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
-	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
-	if g.RowsAreContiguous() {
-		return shapeColumns(e, rows, length)
+	if !g.RowsAreContiguous() {
+		return shapeWholeRows(e, g)
 	}
+	if s, ok := shareThread(e, g); ok {
+		return s
+	}
+	return shapeContiguous(e, g)
+}
+
+// shapeContiguous is shapeRows for rows that are contiguous across rows, with one row or less per
+// thread.
+func shapeContiguous(e *emit.Emitter, g *fusion.Group) emit.Schedule {
+	columns := shapeColumns(e, fusion.Product(g.Outer), fusion.Product(g.Inner))
+	if g.Splits() {
+		return columns
+	}
+	rows, w := shapeWholeRows(e, g), NewSpace(e, g)
+	if w.Fits(rows) && strided*w.cost(rows) < w.cost(columns) {
+		return rows
+	}
+	return columns
+}
+
+// strided is by how much a workgroup per row must be faster than contiguous rows together: its
+// threads read elements that are apart, and the sectors that rows share come from the cache at
+// best.
+const strided = 2
+
+// shapeWholeRows is shapeRows for rows whose own elements are contiguous.
+func shapeWholeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
+	rows, length := fusion.Product(g.Outer), fusion.Product(g.Inner)
 	s := emit.Schedule{Family: emit.Rows, Lanes: min(emit.UsualThreads(e.Caps), emit.PowerOfTwo(length)), Rows: 1, Split: 1}
 	for s.Lanes < min(e.Caps.Invocations, emit.PowerOfTwo(length)) && exceedsCache(e, g, s.Lanes) {
 		s.Lanes *= 2
