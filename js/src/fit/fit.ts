@@ -2,7 +2,7 @@
 
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import type { Program } from '../program/program.js';
-import type { EntryTypes, Inputs } from '../program/types.js';
+import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.js';
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { RlxError, unknownName } from '../values/errors.js';
@@ -22,7 +22,7 @@ import { type Report, reportLine } from './report.js';
  * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
  * ```
  */
-export async function fit<E extends EntryTypes>(trainer: Trainer<E>, loop: Loop<E>): Promise<Report> {
+export async function fit<E extends EntryTypes, B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(trainer: Trainer<E>, loop: Loop<E, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Report> {
   return asyncAtCaller(fit, async () => {
     checkLoop(trainer, loop as Loop);
     return new Fit(trainer as Trainer<any>, loop as Loop).run();
