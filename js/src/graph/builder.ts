@@ -68,6 +68,7 @@ export class Value extends ValueOps<Value> implements ValueType {
   sum(axes?: readonly number[], keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
   /** Without the axes of size 1, or without those that are named. */
   squeeze(axes: readonly number[] = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
+    if (!Array.isArray(axes) || !axes.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
     const gone = axes.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
     if (wrong !== undefined) throw new RlxError('shape', `squeeze(${this.dtype}[${this.shape}]): axis ${wrong} has the size ${this.shape[wrong]}, not 1`, { op: 'squeeze' });
     return this.reshape(this.shape.filter((_, i) => !gone.includes(i)));
@@ -83,7 +84,7 @@ export class Value extends ValueOps<Value> implements ValueType {
     if (padding !== undefined) checkWord('conv2d: padding', padding, 'same valid');
     if (padding !== undefined && (rest.padLo ?? rest.padHi)) throw new RlxError('attr', `conv2d: padding is '${padding}' and padLo or padHi are given: give one of them`, { op: 'conv2d' });
     if (padding !== 'same') return super.conv2d(weight, bias, rest);
-    const total = [0, 1].map((i) => (Number((weight as Value).shape?.[i]) - 1) * (rest.dilations?.[i] ?? 1));
+    const total = [0, 1].map((i) => (Number((weight as Value | undefined)?.shape?.[i]) - 1) * (rest.dilations?.[i] ?? 1));
     return super.conv2d(weight, bias, { ...rest, padLo: total.map((n) => Math.floor(n / 2)), padHi: total.map((n) => Math.ceil(n / 2)) });
   }
   /** A new axis of size 1. */
@@ -599,7 +600,6 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** Builds a body that uses nothing but its operands, and returns its handle with the types of its results. */
   #closed(op: string, name: string, like: readonly ValueType[], build: Branch): { graph: number; results: ValueType[] } {
-    checkFunction(`${op}: ${name} is built by`, build);
     const body = new GraphBuilder(name, this), results: ValueType[] = [];
     try {
       body.#fill(like, (b, values) => {
@@ -629,6 +629,8 @@ export class GraphBuilder extends BuilderOps<Value> {
    */
   customJVP<const O extends Values, const R extends Values>(operands: O, f: Branch<O, R>, jvp: (b: GraphBuilder, operands: Alike<O>, tangents: Value[]) => Values): Alike<R> {
     checkValues('customJVP', { operands });
+    checkFunction('customJVP: the function is built by', f);
+    checkFunction('customJVP: the derivative is built by', jvp);
     const n = operands.length, floats = operands.filter(isFloat);
     const primal = this.#closed('customJVP', 'the function', operands, f as Branch);
     const tangent = this.#closed('customJVP', 'the derivative', [...operands, ...floats], (b, values) => jvp(b, values.slice(0, n) as Alike<O>, values.slice(n)));
@@ -644,6 +646,8 @@ export class GraphBuilder extends BuilderOps<Value> {
     operands: O, forward: (b: GraphBuilder, operands: Alike<O>) => { results: R; kept: K }, backward: (b: GraphBuilder, kept: Alike<K>, cotangents: Value[]) => Values,
   ): Alike<R> {
     checkValues('customVJP', { operands });
+    checkFunction('customVJP: the function is built by', forward);
+    checkFunction('customVJP: the derivative is built by', backward);
     let n = 0;
     const f = this.#closed('customVJP', 'the function', operands, (b, values) => {
       const made = forward(b, values as Alike<O>);

@@ -29,7 +29,7 @@ export interface OwnOp<O extends Values = Values> {
 export function defineOp<O extends Values>(name: string, op: OwnOp<O>): (...operands: O) => Value {
   if (typeof name !== 'string' || !/^[a-z]\w*$/i.test(name)) throw new RlxError('name', `defineOp: the name is ${typeof name === 'string' ? `'${name}'` : classOf(name)}: it must be a word`, { op: 'defineOp' });
   checkOptions(`op ${name}`, op, 'body jvp');
-  const { body, jvp } = op;
+  const { body, jvp } = op ?? {} as OwnOp<O>;
   checkFunction(`op ${name}: the body is built by`, body);
   if (jvp !== undefined) checkFunction(`op ${name}: the tangent is built by`, jvp);
   return (...operands) => {
