@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // Backend is a kind of device. Its methods may be called from several
@@ -22,6 +23,16 @@ type Backend interface {
 	// must be constant ([ir.Graph.Bind]). Errors are [*Error]s; one wraps a
 	// [*MemoryError] if the module needs more memory than [Options] allow.
 	Compile(ctx context.Context, m *ir.Module, o Options) (Program, error)
+}
+
+// Sharer is a [Backend] whose programs can have parameters and states in common.
+type Sharer interface {
+	Backend
+	// CompileShared is Compile for a module whose parameters and states are those of another program
+	// of the backend, with their memory, where they have the same names. Runs of both programs are
+	// ordered as those of one program are. The memory lives until both are closed. The error is of
+	// kind [ir.ErrShape] or [ir.ErrDType] for types that differ.
+	CompileShared(ctx context.Context, m *ir.Module, o Options, with Program) (Program, error)
 }
 
 // Info describes a device.
@@ -78,6 +89,11 @@ type Options struct {
 	// else the memory of the device. If the module needs more, Compile returns a
 	// [*MemoryError] and allocates nothing.
 	Memory int64
+	// Mesh arranges the ranks that run the module together, for a module with collectives of
+	// several devices; nil means one device. Compile is then a collective itself: all ranks call it
+	// with the same module, and the error is of kind [collective.ErrMismatch] on all ranks if one
+	// differs. Only the CPU has collectives.
+	Mesh *collective.Mesh
 }
 
 // Role is the role of a slot for the caller.
@@ -108,12 +124,16 @@ type Slot struct {
 	Name  string
 	Role  Role
 	DType ir.DType
-	Dims  []int
+	// Dims are the sizes; [OpenSize] is one that each call chooses.
+	Dims []int
 	// If Checked is set, elements of an input outside [Lo, Hi) are refused before
 	// the run.
 	Lo, Hi  int
 	Checked bool
 }
+
+// OpenSize stands among the Dims of a [Slot] for a size that each call chooses.
+const OpenSize = -1
 
 // SlotOf returns the slot of a value of a graph whose sizes are constant.
 func SlotOf(name string, role Role, v ir.Value) Slot {

@@ -118,6 +118,10 @@ type Options struct {
 	MeasureNorm bool
 	// Policy chooses the residuals that reverse mode stores; nil stores all that the gradients need.
 	Policy autodiff.Policy
+	// Gradients, if not nil, rewrites the graph of the loss and its gradients before the update. It
+	// returns a graph with the same ports and outputs: those of the loss, and "grad/" followed by
+	// the name of each trained parameter. Package parallel has passes for several devices.
+	Gradients func(g *ir.Graph) (*ir.Graph, error)
 }
 
 // Step returns the graph of a training step. It has the outputs of the loss graph, computed with
@@ -163,10 +167,39 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
+	if err := s.rewriteGradients(); err != nil {
+		return nil, err
+	}
 	for _, name := range params {
 		s.params = append(s.params, param{name: name, group: groupOf(groups, name)})
 	}
 	return ir.Build(loss.Name(), s.build)
+}
+
+// rewriteGradients applies [Options.Gradients]. The error is of kind [ir.ErrGraph] if the result has
+// other ports or outputs.
+func (s *step) rewriteGradients() error {
+	if s.options.Gradients == nil {
+		return nil
+	}
+	g, err := s.options.Gradients(s.grads)
+	if err != nil {
+		return err
+	}
+	if err := g.Given(); err != nil {
+		return err
+	}
+	samePort := func(a, b ir.Port) bool {
+		return a.Name == b.Name && a.Kind == b.Kind && a.Value.Type().Equal(b.Value.Type())
+	}
+	sameOutput := func(a, b ir.Output) bool {
+		return a.Name == b.Name && a.State == b.State && a.Value.Type().Equal(b.Value.Type())
+	}
+	if !slices.EqualFunc(g.Ports(), s.grads.Ports(), samePort) || !slices.EqualFunc(g.Outputs(), s.grads.Outputs(), sameOutput) {
+		return ir.Errorf(ir.ErrGraph, "optim.Options.Gradients returned a graph with other ports or outputs than those of %q", s.grads.Name())
+	}
+	s.grads = g
+	return nil
 }
 
 // trained returns the names of the parameters that are not frozen, by a pattern or where they are

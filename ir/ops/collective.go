@@ -64,14 +64,89 @@ func defineCollective(c collective) {
 			}
 			return b.Add(n.Op(), attrs, MoveAxis(b, in[0], axes[0], 0)), []int{0}
 		},
-		Body: aloneBody,
+		Body: func(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
+			if v := contiguous(b, n, in[0]); v.Valid() {
+				return []ir.Value{v}
+			}
+			return aloneBody(b, n, in)
+		},
+		Lower: &ir.RoutineLowering{},
 	})
 }
 
 const (
 	meshConstraint = "mesh_axis is named, and devices is at least 1"
-	onOneDevice    = " One device is supported everywhere; a graph compiled for one device refuses several."
+	onOneDevice    = " One device is supported everywhere; a graph compiled without a mesh of several refuses them."
 )
+
+// MeshOf returns the mesh axis of a collective or an axis_index; ok is false for any other node.
+func MeshOf(n *ir.Node) (mesh MeshAttrs, ok bool) {
+	a, ok := n.Attrs().(meshed)
+	if !ok {
+		return MeshAttrs{}, false
+	}
+	return *a.mesh(), true
+}
+
+// IsCollective reports whether a node moves data between several devices.
+func IsCollective(n *ir.Node) bool {
+	mesh, ok := MeshOf(n)
+	return ok && mesh.Devices > 1 && n.Op() != OpAxisIndex
+}
+
+// IsContiguous reports whether a collective sends and receives whole arrays in row-major order and
+// only reduces by a sum or an extremum, as libraries of collectives do. The body of any other
+// collective of several devices consists of such ones and views.
+func IsContiguous(n *ir.Node) bool {
+	switch a := n.Attrs().(type) {
+	case *AllReduceAttrs:
+		return a.Reduction != AllReduceMean
+	case *AlongAttrs:
+		return a.Axis == 0
+	case *AllToAllAttrs:
+		return a.SplitAxis == 0 && a.ConcatAxis == 0
+	}
+	return true
+}
+
+// contiguous expresses a collective of several devices by one that [IsContiguous] accepts, and is
+// an invalid Value if it is one, or of one device.
+func contiguous(b *ir.Builder, n *ir.Node, x ir.Value) ir.Value {
+	if !IsCollective(n) || IsContiguous(n) {
+		return ir.Value{}
+	}
+	switch a := n.Attrs().(type) {
+	case *AllReduceAttrs:
+		sum := AllReduce(b, x, a.MeshAttrs, AllReduceSum)
+		return Div(b, sum, ConstLike(b, sum, float64(a.Devices)))
+	case *AlongAttrs:
+		y := b.Add1(n.Op(), &AlongAttrs{MeshAttrs: a.MeshAttrs}, MoveAxis(b, x, a.Axis, 0))
+		return MoveAxis(b, y, 0, a.Axis)
+	case *AllToAllAttrs:
+		return frontToAll(b, x, a)
+	}
+	return ir.Value{}
+}
+
+// frontToAll is an all_to_all by one along the first axis, whose result has a block of each device
+// there.
+func frontToAll(b *ir.Builder, x ir.Value, a *AllToAllAttrs) ir.Value {
+	y := b.Add1(OpAllToAll, &AllToAllAttrs{MeshAttrs: a.MeshAttrs}, MoveAxis(b, x, a.SplitAxis, 0))
+	if b.Err() != nil {
+		return ir.Value{}
+	}
+	shape := y.Shape()
+	part, err := shape[0].Div(ir.N(a.Devices))
+	if err != nil {
+		b.Fail(err)
+		return ir.Value{}
+	}
+	blocks := Reshape(b, y, slices.Concat(ir.Shape{ir.N(a.Devices), part}, shape[1:])...)
+	blocks = MoveAxis(b, blocks, 1, a.SplitAxis+1)
+	shape = blocks.Shape()[1:].Clone()
+	shape[a.ConcatAxis] = shape[a.ConcatAxis].Mul(ir.N(a.Devices))
+	return Reshape(b, MoveAxis(b, blocks, 0, a.ConcatAxis), shape...)
+}
 
 func checkMesh(n *ir.Node) error {
 	if m := n.Attrs().(meshed).mesh(); m.MeshAxis == "" || m.Devices < 1 {
@@ -114,6 +189,7 @@ func defineAxisIndex() {
 			}
 			return []ir.Value{Const(b, ir.I32, 0)}
 		},
+		Lower: &ir.RoutineLowering{},
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // step is one action of an entry. A run executes the steps in order.
@@ -33,6 +34,7 @@ type compiler struct {
 	temps []temporary
 	// largest is the largest tensor of the arena, for error messages.
 	largest native.Allocation
+	checks  []*ir.Node // of the partition of the entry, by status code
 }
 
 // temporary is a buffer at an offset of the arena.
@@ -43,15 +45,19 @@ type temporary struct {
 
 // compile compiles all entries of a module. It checks the memory against the budget twice:
 // before constants are copied, and once the steps have reserved what they need.
-func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget) (*program, error) {
-	p := &program{persistent: map[string]*stored{}}
+// Parameters and states that shared has are those of another program.
+func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget, shared map[string]*stored, mesh *collective.Mesh) (*program, error) {
+	p := &program{persistent: map[string]*stored{}, shared: shared, mesh: mesh}
+	if err := p.checkShared(m); err != nil {
+		return nil, err
+	}
 	sources := make([]source, len(m.Entries))
 	blame := func(e ir.Entry, err error) error { return fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err) }
 	for i, e := range m.Entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		made, err := buildPartition(b, e)
+		made, err := buildPartition(b, e, mesh)
 		if err != nil {
 			return nil, blame(e, err)
 		}
@@ -80,8 +86,11 @@ func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget)
 
 // buildPartition checks that the backend supports an entry's graph, and partitions the lowered
 // graph.
-func buildPartition(b backend, e ir.Entry) (*fusion.Partition, error) {
+func buildPartition(b backend, e ir.Entry, mesh *collective.Mesh) (*fusion.Partition, error) {
 	if err := b.supported(e.Graph); err != nil {
+		return nil, err
+	}
+	if err := checkMesh(e.Graph, mesh); err != nil {
 		return nil, err
 	}
 	g, err := lowerComposites(e.Graph)
@@ -93,9 +102,9 @@ func buildPartition(b backend, e ir.Entry) (*fusion.Partition, error) {
 
 func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
-	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph)}
+	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !hasExchange(s.entry.Graph)}
 	made.runner.env = made.env
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog)}
+	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, last: lastUses(prog), checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -114,6 +123,9 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	}
 	c.finish(prog)
 	made.steps, made.checks = c.steps, prog.Checks
+	if hasExchange(s.entry.Graph) {
+		made.world = p.mesh.World()
+	}
 	return made, nil
 }
 

@@ -9,14 +9,17 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
 )
 
 // program is a compiled module with its memory. It executes for a [synchronous.Program].
 type program struct {
 	entries    []*entry
 	persistent map[string]*stored
-	kept       []*stored // the values of persistent, in order of appearance
+	shared     map[string]*stored // of another program
+	kept       []*stored          // the values of persistent, in order of appearance
 	memory     ledger
+	mesh       *collective.Mesh // nil without one
 }
 
 // stored is a parameter or a state.
@@ -36,8 +39,11 @@ type entry struct {
 	inputs  []input
 	outputs []output
 	checks  []*ir.Node
-	// onlyReads says that a run writes no state.
+	// onlyReads says that a run writes no state and is free to run beside others.
 	onlyReads bool
+	world     *collective.Group // nil for an entry without collectives
+	runs      int64             // runs begun, for errors of collectives
+	lost      error             // why a collective of the current run failed
 }
 
 // runner holds what the steps of an entry need at run time.
@@ -68,11 +74,36 @@ func (p *program) store(t *fusion.Tensor) *buffer {
 	if s := p.persistent[t.Name]; s != nil {
 		return s.buf
 	}
-	b := &buffer{dtype: t.DType, elems: t.Len()}
-	p.memory.reserve(allocationOf(t), func(data []byte) { b.data = data })
+	var b *buffer
+	if s := p.shared[t.Name]; s != nil {
+		b = s.buf
+	} else {
+		b = &buffer{dtype: t.DType, elems: t.Len()}
+		p.memory.reserve(allocationOf(t), func(data []byte) { b.data = data })
+	}
 	kept := &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
 	p.persistent[t.Name], p.kept = kept, append(p.kept, kept)
 	return b
+}
+
+// checkShared returns an error for a parameter or a state that has another type in the program whose
+// memory it is to share.
+func (p *program) checkShared(m *ir.Module) error {
+	for _, e := range m.Entries {
+		for _, port := range e.Graph.Ports() {
+			s, t := p.shared[port.Name], port.Value.Type()
+			if port.Kind == ir.InputPort || s == nil {
+				continue
+			}
+			if s.buf == nil {
+				return native.ErrClosed
+			}
+			if of := (ir.Type{DType: s.slot.DType, Shape: ir.Dims(s.slot.Dims...)}); !of.Equal(t) {
+				return ir.Shapef("%s %q is %s; the program that it is shared with has %s", port.Kind, port.Name, t, of)
+			}
+		}
+	}
+	return nil
 }
 
 // markParams gives the role of a parameter to all that are a parameter of some entry; the
@@ -173,7 +204,7 @@ func (p *program) Release() error {
 	p.memory = ledger{}
 	for _, e := range p.entries {
 		e.env, e.runner, e.steps, e.inputs, e.outputs, e.checks = nil, runner{}, nil, nil, nil, nil
-		e.names = nil
+		e.names, e.world = nil, nil
 	}
 	return nil
 }
@@ -183,12 +214,17 @@ func (e *entry) run() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &native.Error{Backend: Name, Call: e.name, Kind: native.ErrDevice, Err: fmt.Errorf("%v", x)}
+			e.giveUp(err)
 		}
 	}()
 	e.env.status.take()
+	e.runs++
+	e.lost = nil
 	runSteps(&e.runner, e.steps)
 	if code := e.env.status.take(); code != 0 {
-		return e.failedCheck(code)
+		err := e.failedCheck(code)
+		e.giveUp(err)
+		return err
 	}
 	return nil
 }
@@ -196,6 +232,9 @@ func (e *entry) run() (err error) {
 // failedCheck returns the error of the check with a status code; it names the node.
 func (e *entry) failedCheck(code uint32) error {
 	n := e.checks[int(code)-firstCode]
+	if e.lost != nil {
+		return &native.Error{Backend: Name, Call: e.name, Kind: native.KindOf(e.lost), Node: n.Label(), Err: e.lost}
+	}
 	name := n.Label()
 	if name == "" {
 		name = fmt.Sprintf("%s %d", n.Op(), n.ID())

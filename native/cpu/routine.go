@@ -26,7 +26,7 @@ type matrixFunction[T simd.Float] func(w *workspace[T], n *ir.Node, in, out [][]
 func claims(n *ir.Node) bool {
 	_, packed := packingOf(n)
 	_, ok := routines[n.Op()]
-	return packed || ok
+	return packed || ok || isExchange(n)
 }
 
 // routineStep runs a routine for each matrix of a batch.
@@ -42,10 +42,14 @@ type routineStep[T simd.Float] struct {
 // routine compiles a call: it materialises the operands, computes all matrices, and stores the
 // used results.
 func (c *compiler) routine(g *fusion.Group) error {
-	if p, ok := packingOf(g.Members[0].Node); ok {
+	n := g.Members[0].Node
+	if p, ok := packingOf(n); ok {
 		return c.packedProduct(g, p)
 	}
-	r, x := routines[g.Members[0].Node.Op()], g.Routine()
+	if isExchange(n) {
+		return c.exchange(g)
+	}
+	r, x := routines[n.Op()], g.Routine()
 	if r.single != nil && x.Node.Input(0).DType() != ir.F64 {
 		return routineOf(c, g, x, ir.F32, r.single)
 	}

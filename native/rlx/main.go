@@ -4,7 +4,7 @@
 //	go run github.com/rlx-go/rlx/native/rlx@latest devices
 //
 // A model is a file with the text form of a graph, or of several graphs, which are the entries of a
-// module: what [ir.Graph.String] and [ir.Module.String] return. "rlx help" lists the commands, "rlx
+// module: what [ir.Graph.String] and [ir.Module.String] return; or an ONNX model. "rlx help" lists the commands, "rlx
 // help show" describes one. The exit status is 0 for success, 1 for an error, 2 for a command line
 // that is wrong, and 3 for a model that no device asked for can compute.
 package main
@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	_ "github.com/rlx-go/rlx/native/coreml"
@@ -57,7 +58,7 @@ type runner func(ctx context.Context, std stdio, args []string) error
 
 // commands are the subcommands, in the order of the help.
 func commands() []command {
-	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, completionCommand}
+	return []command{devicesCommand, checkCommand, showCommand, runCommand, trainCommand, benchCommand, planCommand, launchCommand, completionCommand}
 }
 
 // usageError is an error in the command line.
@@ -99,7 +100,11 @@ func run(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintf(std.err, "rlx %s: %v\n\"rlx help %s\" describes the command\n", name, err, name)
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "rlx %s: %v\n", name, err)
+	interrupted := ""
+	if ctx.Err() != nil {
+		interrupted = "\ninterrupted: " // below a progress bar
+	}
+	fmt.Fprintf(std.err, "%srlx %s: %v\n", interrupted, name, err)
 	return exitError
 }
 
@@ -113,11 +118,15 @@ func find(name string) *command {
 	return nil
 }
 
-// run parses the flags, which may stand before and behind other arguments, and runs the command.
+// run parses the flags, which may stand before and behind other arguments but not behind "--", and
+// runs the command.
 func (c *command) run(ctx context.Context, args []string, std stdio) error {
 	f := c.flags()
 	run := c.define(f)
-	var rest []string
+	var rest, after []string
+	if end := slices.Index(args, "--"); end >= 0 {
+		args, after = args[:end], args[end+1:]
+	}
 	for len(args) > 0 {
 		if err := f.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
@@ -129,7 +138,7 @@ func (c *command) run(ctx context.Context, args []string, std stdio) error {
 			rest, args = append(rest, args[0]), args[1:]
 		}
 	}
-	return run(ctx, std, rest)
+	return run(ctx, std, append(rest, after...))
 }
 
 // flags returns an empty set of flags that writes nothing by itself.
@@ -163,7 +172,7 @@ func writeHelp(w io.Writer) {
 }
 
 const fileHelp = `FILE is the text form of a graph, or of several, the entries of a module: what Graph.String and
-Module.String return. "-" is the standard input.
+Module.String return; or an ONNX model, with the extension .onnx. "-" is the standard input.
 `
 
 const exitHelp = `The exit status is 0 for success, 1 for an error, 2 for a wrong command line, and 3 for a model

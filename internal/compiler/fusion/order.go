@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // producers returns the groups that b reads, in order.
@@ -98,9 +99,9 @@ func (p *Partition) gate(after []*Group) *Group {
 	return g
 }
 
-// gateOfChecks returns a gate after all groups that check indices, or nil if there are
-// none. Groups that write states wait for it, so that an index out of range leaves the
-// states unchanged.
+// gateOfChecks returns a gate after all groups that check indices and all collectives, or nil if
+// there are none. Groups that write states wait for it, so that an index out of range or a lost
+// device leaves the states unchanged.
 func (p *Partition) gateOfChecks() *Group {
 	if p.allChecked != nil {
 		p.groups = slices.DeleteFunc(p.groups, func(g *Group) bool { return g == p.allChecked })
@@ -120,7 +121,7 @@ func (p *Partition) gateOfChecks() *Group {
 func (p *Partition) checks(g *Group) bool {
 	for _, part := range g.HorizontalParts() {
 		for _, m := range part.Members {
-			if p.spaceOf(m.Node).checks || slices.ContainsFunc(m.Node.Subgraphs(), HasChecks) {
+			if p.spaceOf(m.Node).checks || ops.IsCollective(m.Node) || slices.ContainsFunc(m.Node.Subgraphs(), HasChecks) {
 				return true
 			}
 		}
@@ -128,7 +129,7 @@ func (p *Partition) checks(g *Group) bool {
 	return false
 }
 
-// collectLoads sets the tensors a group loads.
+// collectLoads sets the tensors a group loads, and gives a collective its status code.
 func (p *Partition) collectLoads(g *Group) {
 	seen := map[*Tensor]bool{}
 	add := func(t *Tensor) {
@@ -143,6 +144,11 @@ func (p *Partition) collectLoads(g *Group) {
 	for _, part := range g.HorizontalParts() {
 		for _, c := range part.Copies {
 			add(c.From.viewed())
+		}
+		for _, m := range part.Members {
+			if ops.IsCollective(m.Node) {
+				p.code(m.Node)
+			}
 		}
 	}
 }

@@ -21,8 +21,8 @@ type Partition struct {
 	// Outputs are the tensors of the plain outputs, by index in Graph.Outputs (nil for
 	// state updates).
 	Outputs []*Tensor
-	// Checks are the nodes whose indices are checked on the device. Their status codes
-	// count up from Options.FirstCode.
+	// Checks are the nodes whose indices are checked on the device, and the collectives. Their
+	// status codes count up from Options.FirstCode.
 	Checks []*ir.Node
 
 	parent         *Partition // the partition with the control-flow node that runs this one

@@ -174,10 +174,11 @@ func (br brancher) scan(n *ir.Node, in []ir.Value) []ir.Value {
 	return br.b.CopyWith(n, &a, []*ir.Graph{body}, in)
 }
 
-// HasChecks reports whether a graph or one of its subgraphs checks indices.
+// HasChecks reports whether a graph or one of its subgraphs checks indices or has a collective: what
+// may fail during a run.
 func HasChecks(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return n.Op() == ops.OpCheckIndex || slices.ContainsFunc(n.Subgraphs(), HasChecks)
+		return n.Op() == ops.OpCheckIndex || ops.IsCollective(n) || slices.ContainsFunc(n.Subgraphs(), HasChecks)
 	})
 }
 

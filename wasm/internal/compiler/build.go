@@ -207,26 +207,17 @@ func splice(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	return b.keep(w, b.b.Splice(g, in)...)
 }
 
-// addOutput (builder, name, value).
-func addOutput(c *wire.Service, r *wire.Request, _ *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
+// named returns the handler of (builder, name, value), which add adds to the builder.
+func named(add func(b *ir.Builder, name string, v ir.Value)) wire.Method {
+	return func(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+		b, err := wire.Get[*builder](c, r)
+		if err != nil {
+			return err
+		}
+		name := r.Text()
+		add(b.b, name, b.value(r))
+		return b.b.TakeErr()
 	}
-	name := r.Text()
-	b.b.Output(name, b.value(r))
-	return b.b.TakeErr()
-}
-
-// setState (builder, name, value).
-func setState(c *wire.Service, r *wire.Request, _ *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
-	}
-	name := r.Text()
-	b.b.SetState(name, b.value(r))
-	return b.b.TakeErr()
 }
 
 // build (builder, names of ports) → graph, with its ports in that order, or in

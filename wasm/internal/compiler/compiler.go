@@ -7,7 +7,10 @@
 // builders stay on this side; the host holds them by handle and frees them.
 package compiler
 
-import "github.com/rlx-go/rlx/wasm/internal/wire"
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
+)
 
 //go:generate go run ../../gen ../../../js/src/graph/ops.gen.ts
 
@@ -22,8 +25,8 @@ func New() *wire.Service {
 		"call":      callFunction,
 		"label":     setLabel,
 		"splice":    splice,
-		"output":    addOutput,
-		"state":     setState,
+		"output":    named((*ir.Builder).Output),
+		"state":     named((*ir.Builder).SetState),
 		"build":     build,
 		"parse":     parse,
 		"text":      text,

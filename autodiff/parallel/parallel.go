@@ -1,0 +1,291 @@
+// Package parallel rewrites graphs of gradients so that several devices train one model together.
+// Its passes take a graph and return a graph with collectives ([ops.AllReduce] and others), and a
+// [Report] of what they did and of the bytes that each device sends per step.
+//
+// [Data.Gradients] is data parallelism: every device computes the gradients of its own part of a
+// batch, and all update the parameters by the mean. It is the Gradients option of package optim.
+package parallel
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rlx-go/rlx/internal/format"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// Data describes data parallelism along an axis of the mesh.
+type Data struct {
+	// Mesh is the axis along which the batch is divided.
+	Mesh ops.MeshAttrs
+	// Loss is the output with the loss, which becomes the mean over devices; "" means "loss".
+	Loss string
+	// Weight, if not "", names an output of rank 0 with the weight of a device's loss, 0 or greater:
+	// the number of rows, tokens or unmasked elements whose mean the loss is. The mean over devices
+	// is weighted by it, and so that of all rows, however they are distributed. A device of weight
+	// 0 contributes nothing, also if its loss is NaN. Without it, devices weigh the same.
+	Weight string
+	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
+	// [DefaultBucket]. The first bucket has at most [FirstBucket].
+	Bucket int
+}
+
+// The sizes of buckets in bytes, those of PyTorch's DistributedDataParallel. The first bucket is
+// small so that communication starts early in the backward pass.
+const (
+	DefaultBucket = 25 << 20
+	FirstBucket   = 1 << 20
+)
+
+// gradPrefix is the prefix of the outputs that are gradients, see autodiff.GradWith.
+const gradPrefix = "grad/"
+
+// Gradients returns a graph with the ports and outputs of g, the graph of a loss and its gradients
+// (autodiff.GradWith), in which the gradients, the loss, and the states of floating types that the
+// loss updates, such as running statistics, are means over the devices. Other outputs stay those of
+// each device. Gradients of one element type are reduced in buckets in the order in which the
+// backward pass produces them. A mesh of one device changes nothing. The error is of kind
+// [ir.ErrName] for a loss or weight that is no output, [ir.ErrShape] or [ir.ErrDType] if one is no
+// float of rank 0 (the weight may be an integer), [ir.ErrSymbol] for a gradient whose size is not
+// constant, and [ir.ErrAttr] for an empty axis, a device count below 1 or a negative bucket.
+func (d Data) Gradients(g *ir.Graph) (*ir.Graph, Report, error) {
+	r := Report{Mesh: d.Mesh}
+	if err := g.Given(); err != nil {
+		return nil, r, err
+	}
+	if d.Mesh.MeshAxis == "" || d.Mesh.Devices < 1 || d.Bucket < 0 {
+		return nil, r, ir.Attrf("data parallel over %d devices along %q in buckets of %d bytes; the axis must have a name, and be of 1 device or more, and the bucket not be negative", d.Mesh.Devices, d.Mesh.MeshAxis, d.Bucket)
+	}
+	loss, weight, err := d.outputs(g)
+	if err != nil || d.Mesh.Devices == 1 {
+		return g, r, err
+	}
+	buckets, err := d.buckets(g)
+	if err != nil {
+		return nil, r, err
+	}
+	out, err := ir.Transform(g.Name(), func(b *ir.Builder) {
+		m := ir.NewMapping(g)
+		b.CopyPorts(g, m)
+		in := make([]ir.Value, len(g.Ports()))
+		for i, p := range g.Ports() {
+			in[i] = m.Get(p.Value)
+		}
+		values := b.Splice(g, in)
+		if b.Err() != nil {
+			return
+		}
+		mean := d.newMean(b, values, weight)
+		for _, k := range buckets {
+			k.reduce(b, mean, values)
+		}
+		for i, o := range g.Outputs() {
+			if i == loss || o.State && o.Value.DType().IsFloat() && !isUnchanged(g, o) {
+				values[i] = mean.of(b, values[i])
+			}
+		}
+		for i, o := range g.Outputs() {
+			b.CopyOutput(o, values[i])
+		}
+	})
+	if err != nil {
+		return nil, r, err
+	}
+	for _, k := range buckets {
+		r.Buckets = append(r.Buckets, Bucket{k.names, k.dtype, k.bytes})
+	}
+	r.Sent, err = Traffic(out)
+	return out, r, err
+}
+
+// isUnchanged reports whether an output leaves a state as it is.
+func isUnchanged(g *ir.Graph, o ir.Output) bool {
+	p, _ := g.Port(o.Name)
+	return p.Value == o.Value
+}
+
+// outputs returns the indices of the loss and the weight among the outputs; -1 for no weight.
+func (d *Data) outputs(g *ir.Graph) (loss, weight int, err error) {
+	find := func(name string) (int, error) {
+		i := slices.IndexFunc(g.Outputs(), func(o ir.Output) bool { return o.Name == name && !o.State })
+		if i < 0 {
+			return i, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", name, g.Name())
+		}
+		if v := g.Outputs()[i].Value; v.Rank() != 0 {
+			return i, ir.Shapef("output %q is %s; the loss and its weight must be of rank 0", name, v.Type())
+		} else if !v.DType().IsFloat() && (name != d.Weight || !v.DType().IsInteger()) {
+			return i, ir.DTypef("output %q is %s; the loss must be a float, and its weight a number", name, v.Type())
+		}
+		return i, nil
+	}
+	if loss, err = find(cmp.Or(d.Loss, "loss")); err != nil || d.Weight == "" {
+		return loss, -1, err
+	}
+	weight, err = find(d.Weight)
+	return loss, weight, err
+}
+
+// bucket is a list of outputs, gradients of one element type, that are reduced together.
+type bucket struct {
+	names   []string
+	outputs []int
+	dtype   ir.DType
+	bytes   int
+}
+
+// buckets groups the gradients in the order of production: that of the nodes.
+func (d *Data) buckets(g *ir.Graph) ([]*bucket, error) {
+	var order []int
+	for i, o := range g.Outputs() {
+		if strings.HasPrefix(o.Name, gradPrefix) && !o.State {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		return g.Outputs()[i].Value.Node().ID() - g.Outputs()[j].Value.Node().ID()
+	})
+	full := cmp.Or(d.Bucket, DefaultBucket)
+	var out []*bucket
+	open := map[ir.DType]*bucket{}
+	for _, i := range order {
+		o := g.Outputs()[i]
+		size, ok := o.Value.Shape().Size().Const()
+		if !ok {
+			return nil, ir.Errorf(ir.ErrSymbol, "gradient %q is %s; a bucket needs its size", o.Name, o.Value.Type())
+		}
+		bytes, limit := size*o.Value.DType().Size(), full
+		if len(out) < 2 {
+			limit = min(full, FirstBucket)
+		}
+		k := open[o.Value.DType()]
+		if k == nil || k.bytes+bytes > limit {
+			k = &bucket{dtype: o.Value.DType()}
+			open[k.dtype], out = k, append(out, k)
+		}
+		k.names = append(k.names, strings.TrimPrefix(o.Name, gradPrefix))
+		k.outputs, k.bytes = append(k.outputs, i), k.bytes+bytes
+	}
+	return out, nil
+}
+
+// reduce replaces the values of the bucket by their means.
+func (k *bucket) reduce(b *ir.Builder, mean *mean, values []ir.Value) {
+	if len(k.outputs) == 1 {
+		values[k.outputs[0]] = mean.of(b, values[k.outputs[0]])
+		return
+	}
+	flat := make([]ir.Value, len(k.outputs))
+	for i, at := range k.outputs {
+		flat[i] = ops.Reshape(b, values[at], ir.N(-1))
+	}
+	all := mean.of(b, ops.Concatenate(b, 0, flat...))
+	if b.Err() != nil {
+		return
+	}
+	from := 0
+	for i, at := range k.outputs {
+		size, _ := flat[i].Shape()[0].Const()
+		values[at] = ops.Reshape(b, ops.SliceAxis(b, all, 0, ir.N(from), ir.N(size)), values[at].Shape()...)
+		from += size
+	}
+}
+
+// mean is a mean over devices.
+type mean struct {
+	mesh          ops.MeshAttrs
+	weight, total ir.Value // of this device and of all, f32 or f64; invalid if devices weigh the same
+}
+
+func (d *Data) newMean(b *ir.Builder, values []ir.Value, weight int) *mean {
+	m := &mean{mesh: d.Mesh}
+	if weight >= 0 {
+		m.weight = values[weight]
+		if m.weight.DType() != ir.F64 {
+			m.weight = ops.Convert(b, m.weight, ir.F32)
+		}
+		m.total = ops.AllReduce(b, m.weight, d.Mesh, ops.AllReduceSum)
+	}
+	return m
+}
+
+// of returns the mean of x over devices: Σ w·x / Σ w, where x of a device without weight does not
+// count, and zeros if no device has weight.
+func (m *mean) of(b *ir.Builder, x ir.Value) ir.Value {
+	if !m.weight.Valid() {
+		return ops.AllReduce(b, x, m.mesh, ops.AllReduceMean)
+	}
+	zero := ops.ZerosLike(b, m.weight)
+	part := ops.Convert(b, ops.Div(b, m.weight, ops.Select(b, ops.Gt(b, m.total, zero), m.total, ops.OnesLike(b, m.total))), x.DType())
+	counts := ops.BroadcastTo(b, ops.Gt(b, m.weight, zero), x.Shape())
+	return ops.AllReduce(b, ops.Select(b, counts, ops.Mul(b, x, part), ops.ZerosLike(b, x)), m.mesh, ops.AllReduceSum)
+}
+
+// Bucket is a list of gradients that are reduced together, by the names of their parameters.
+type Bucket struct {
+	Params []string
+	DType  ir.DType
+	Bytes  int // of the gradients
+}
+
+// Report says what a pass did.
+type Report struct {
+	Mesh    ops.MeshAttrs
+	Buckets []Bucket
+	Sent    int64 // bytes that each device sends per step, see [Traffic]
+}
+
+// String returns a line for the whole and one for each bucket.
+func (r Report) String() string {
+	var sb strings.Builder
+	gradients, bytes := 0, 0
+	for _, k := range r.Buckets {
+		gradients, bytes = gradients+len(k.Params), bytes+k.Bytes
+	}
+	sb.WriteString(format.Sprintf("data parallel over %d devices along %q: %d gradients of %d bytes in %d buckets, %d bytes sent by each device per step\n", r.Mesh.Devices, r.Mesh.MeshAxis, gradients, bytes, len(r.Buckets), r.Sent))
+	for i, k := range r.Buckets {
+		sb.WriteString(format.Sprintf("bucket %d: %s, %d bytes, from %s to %s\n", i, k.DType, k.Bytes, k.Params[0], k.Params[len(k.Params)-1]))
+	}
+	return sb.String()
+}
+
+// Traffic returns how many bytes each device sends to others in the collectives of a graph, in one
+// run, if each sends the least that an algorithm without help of the network can (for an all-reduce
+// 2·(n−1)/n of the array: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). The
+// body of a loop counts once. The error is of kind [ir.ErrSymbol] if a size is not constant.
+func Traffic(g *ir.Graph) (int64, error) {
+	var sum int64
+	for _, n := range g.Nodes() {
+		for _, sub := range n.Subgraphs() {
+			inner, err := Traffic(sub)
+			if err != nil {
+				return 0, err
+			}
+			sum += inner
+		}
+		if !ops.IsCollective(n) {
+			continue
+		}
+		size, ok := n.Input(0).Shape().Size().Const()
+		if !ok {
+			return 0, n.Fail(ir.Errorf(ir.ErrSymbol, "its size is not constant"))
+		}
+		mesh, _ := ops.MeshOf(n)
+		sum += sent(n.Op(), int64(size*n.Input(0).DType().Size()), int64(mesh.Devices))
+	}
+	return sum, nil
+}
+
+// sent returns the bytes that each of some devices sends in a collective of an array.
+func sent(op ir.Op, bytes, devices int64) int64 {
+	switch op {
+	case ops.OpAllReduce:
+		return 2 * bytes * (devices - 1) / devices
+	case ops.OpAllGather:
+		return bytes * (devices - 1)
+	case ops.OpReduceScatter, ops.OpAllToAll:
+		return bytes * (devices - 1) / devices
+	}
+	return bytes
+}

@@ -1,0 +1,126 @@
+package parallel_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+var four = ops.MeshAttrs{MeshAxis: "data", Devices: 4}
+
+// chain is a loss of four layers of width 10, with an f64 shift, an i32 count and running state.
+func chain() (*ir.Graph, error) {
+	return ir.Build("chain", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(3, 10)...)
+		for i := range 4 {
+			x = ops.Tanh(b, ops.MatMul(b, x, b.Param(fmt.Sprint("w", i), ir.F32, ir.Dims(10, 10)...)))
+		}
+		shift := ops.Convert(b, b.Param("shift", ir.F64), ir.F32)
+		b.Output("loss", ops.Mean(b, ops.Mul(b, x, ops.Add(b, x, shift))))
+		b.Output("count", ops.Const(b, ir.I32, 3))
+		b.SetState("running", ops.Add(b, b.State("running", ir.F32), ops.Mean(b, x)))
+		b.SetState("steps", ops.Add(b, b.State("steps", ir.I32), ops.Const(b, ir.I32, 1)))
+	})
+}
+
+func gradients(t *testing.T) *ir.Graph {
+	t.Helper()
+	g, err := chain()
+	if err == nil {
+		g, err = autodiff.GradWith(g, autodiff.GradOptions{Loss: "loss"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestGradientsAreReducedInTheOrderOfProduction: the last layer first, in buckets of at most the
+// size that is given, each element type of its own.
+func TestGradientsAreReducedInTheOrderOfProduction(t *testing.T) {
+	g := gradients(t)
+	out, report, err := parallel.Data{Mesh: four, Bucket: 800}.Gradients(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f32 []string
+	for _, k := range report.Buckets {
+		if k.DType == ir.F32 {
+			f32 = append(f32, strings.Join(k.Params, " "))
+		}
+	}
+	if want := []string{"w3 w2", "w1 w0"}; !slices.Equal(f32, want) || len(report.Buckets) != 3 {
+		t.Errorf("the buckets are %v, want %q and one of f64", report.Buckets, want)
+	}
+	// Gradients of 1,608 bytes, the loss and the running mean; a ring sends 2·3/4 of each.
+	if want := int64(2 * 3 * (1608 + 4 + 4) / 4); report.Sent != want {
+		t.Errorf("each device sends %d bytes, want %d", report.Sent, want)
+	}
+	for i, o := range g.Outputs() {
+		if got := out.Outputs()[i]; got.Name != o.Name || got.State != o.State || !got.Value.Type().Equal(o.Value.Type()) {
+			t.Errorf("output %d is %q, %s", i, got.Name, got.Value.Type())
+		}
+	}
+	if text := report.String(); !strings.Contains(text, `over 4 devices along "data": 5 gradients of 1608 bytes in 3 buckets, 2424 bytes sent`) || !strings.Contains(text, "f32, 800 bytes, from w3 to w2") {
+		t.Error(text)
+	}
+}
+
+// TestOneDeviceChangesNothing: the graph is the same.
+func TestOneDeviceChangesNothing(t *testing.T) {
+	g := gradients(t)
+	out, _, err := parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: 1}}.Gradients(g)
+	if err != nil || out != g {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWrongOptionsAreRefused with the kinds that the documentation says.
+func TestWrongOptionsAreRefused(t *testing.T) {
+	g := gradients(t)
+	for _, c := range []struct {
+		data parallel.Data
+		kind error
+	}{
+		{parallel.Data{}, ir.ErrAttr},
+		{parallel.Data{Mesh: four, Bucket: -1}, ir.ErrAttr},
+		{parallel.Data{Mesh: four, Loss: "lost"}, ir.ErrName},
+		{parallel.Data{Mesh: four, Weight: "lost"}, ir.ErrName},
+		{parallel.Data{Mesh: four, Loss: "count"}, ir.ErrDType},
+		{parallel.Data{Mesh: four, Weight: "grad/w0"}, ir.ErrShape},
+	} {
+		if _, _, err := c.data.Gradients(g); !errors.Is(err, c.kind) {
+			t.Errorf("%+v: %v", c.data, err)
+		}
+	}
+	if _, _, err := (parallel.Data{Mesh: four, Weight: "count"}).Gradients(g); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := (parallel.Data{Mesh: four}).Gradients(nil); !errors.Is(err, ir.ErrGraph) {
+		t.Errorf("no graph: %v", err)
+	}
+}
+
+// TestAStepRefusesGradientsOfAnotherForm: optim's option must keep ports and outputs.
+func TestAStepRefusesGradientsOfAnotherForm(t *testing.T) {
+	loss, err := chain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []func(*ir.Graph) (*ir.Graph, error){
+		func(*ir.Graph) (*ir.Graph, error) { return loss, nil },
+		func(*ir.Graph) (*ir.Graph, error) { return nil, nil },
+	} {
+		if _, err := optim.Step(loss, "loss", optim.Adam{}, optim.Options{Gradients: f}); !errors.Is(err, ir.ErrGraph) {
+			t.Errorf("%v", err)
+		}
+	}
+}

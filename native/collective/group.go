@@ -1,0 +1,257 @@
+package collective
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rlx-go/rlx/ir"
+)
+
+// Engine moves data between the ranks of a group. It has one rank of the group. Calls come one at a
+// time, except Abort, which may come at any time and ends a call that is in flight.
+type Engine interface {
+	// Name returns the name of the engine: "local", "tcp".
+	Name() string
+	// Rank and Size return the rank and the number of ranks.
+	Rank() int
+	Size() int
+	// Do makes a call that has been checked, the collective of the given number. It fails with a
+	// [*Fault], of kind [ErrDeadline] once ctx is done.
+	Do(ctx context.Context, number int64, c *Call) error
+	// Sub returns the engine of the group of some ranks, which include this one: members are their
+	// ranks here, in the order of their new ranks. All members call it; the other ranks call it for
+	// their own groups, which color numbers.
+	Sub(ctx context.Context, color int, members []int) (Engine, error)
+	// Abort ends the calls of all ranks with an error of kind [ErrAborted] and that reason. It
+	// does not wait for the other ranks.
+	Abort(reason error)
+	// Close ends the use of the engine by this rank, once no call is in flight.
+	Close() error
+}
+
+// DefaultDeadline is how long a rank waits in one collective for the others: that of PyTorch.
+const DefaultDeadline = 10 * time.Minute
+
+// Options are the options of a group.
+type Options struct {
+	// Deadline bounds the time of one collective, which includes the time that other ranks need to
+	// come to it; 0 means [DefaultDeadline].
+	Deadline time.Duration
+}
+
+// Group is one rank's view of a group of processes that make the same collectives in the same
+// order. Calls from several goroutines are served one after the other.
+type Group struct {
+	engine   Engine
+	deadline time.Duration
+
+	mu       sync.Mutex // held by the call in flight
+	sequence int64      // collectives begun
+	splits   int
+	record   record
+	failed   *failure // shared with the groups that are split from this one
+}
+
+// failure is the first error of a group and those that are split from it.
+type failure struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *failure) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// set records the error unless there is one, and reports whether it was the first.
+func (f *failure) set(err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return false
+	}
+	f.err = err
+	return true
+}
+
+// NewGroup returns the group of an engine.
+func NewGroup(e Engine, o Options) *Group {
+	g := &Group{engine: e, deadline: o.Deadline, failed: &failure{}}
+	if g.deadline <= 0 {
+		g.deadline = DefaultDeadline
+	}
+	return g
+}
+
+// Rank returns this process's number in the group, from 0.
+func (g *Group) Rank() int { return g.engine.Rank() }
+
+// Size returns the number of ranks.
+func (g *Group) Size() int { return g.engine.Size() }
+
+// Engine returns the name of the engine.
+func (g *Group) Engine() string { return g.engine.Name() }
+
+// Deadline returns how long a collective waits for the other ranks.
+func (g *Group) Deadline() time.Duration { return g.deadline }
+
+// Do makes a collective. It returns once Recv holds the result and Send may be changed. An error of
+// kind [ir.ErrAttr], [ir.ErrDType] or [ir.ErrShape] means that the call is malformed, and nothing
+// was sent. Any other error is an [*Error] and aborts the group on all ranks; it comes within the
+// deadline of the group, or at once when ctx is done.
+func (g *Group) Do(ctx context.Context, c *Call) error {
+	if err := c.check(g.Size()); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sequence++
+	if err := g.failed.get(); err != nil {
+		return g.wrap(c, err)
+	}
+	entry := g.record.begin(g.sequence, c)
+	limited, cancel := context.WithTimeout(ctx, g.deadline)
+	defer cancel()
+	err := g.engine.Do(limited, g.sequence, c)
+	entry.end(err)
+	if err == nil {
+		return nil
+	}
+	return g.fail(c, err)
+}
+
+// fail aborts the group on all ranks because of an error of a call.
+func (g *Group) fail(c *Call, err error) error {
+	err = g.wrap(c, err)
+	if g.failed.set(err) {
+		g.engine.Abort(err)
+	}
+	return err
+}
+
+// wrap returns the error of a call.
+func (g *Group) wrap(c *Call, err error) error {
+	e := &Error{Kind: ErrAborted, Rank: g.Rank(), Size: g.Size(), Peer: -1, Err: err}
+	if c != nil {
+		e.Call, e.Sequence, e.Bytes = c.String(), g.sequence, int64(len(c.Send))
+	}
+	if f := (*Fault)(nil); errors.As(err, &f) {
+		e.Kind, e.Peer, e.Err = f.Kind, f.Peer, f.Err
+	} else if earlier := (*Error)(nil); errors.As(err, &earlier) {
+		e.Kind, e.Peer = earlier.Kind, earlier.Peer
+	}
+	return e
+}
+
+// AllReduce gives every rank the reduction of send over all ranks.
+func (g *Group) AllReduce(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
+	return g.Do(ctx, &Call{Op: AllReduce, Reduction: r, DType: d, Send: send, Recv: recv})
+}
+
+// AllGather gives every rank the arrays of all ranks, in the order of ranks.
+func (g *Group) AllGather(ctx context.Context, d ir.DType, send, recv []byte) error {
+	return g.Do(ctx, &Call{Op: AllGather, DType: d, Send: send, Recv: recv})
+}
+
+// ReduceScatter gives rank i part i of the reduction of send over all ranks.
+func (g *Group) ReduceScatter(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
+	return g.Do(ctx, &Call{Op: ReduceScatter, Reduction: r, DType: d, Send: send, Recv: recv})
+}
+
+// AllToAll gives rank i part i of the array of every rank, in the order of ranks.
+func (g *Group) AllToAll(ctx context.Context, d ir.DType, send, recv []byte) error {
+	return g.Do(ctx, &Call{Op: AllToAll, DType: d, Send: send, Recv: recv})
+}
+
+// Permute gives the receiver of each pair the array of the sender, zeros to other ranks.
+func (g *Group) Permute(ctx context.Context, d ir.DType, pairs [][2]int, send, recv []byte) error {
+	return g.Do(ctx, &Call{Op: Permute, DType: d, Pairs: pairs, Send: send, Recv: recv})
+}
+
+// Broadcast gives every rank the array of the root.
+func (g *Group) Broadcast(ctx context.Context, d ir.DType, root int, send, recv []byte) error {
+	return g.Do(ctx, &Call{Op: Broadcast, DType: d, Root: root, Send: send, Recv: recv})
+}
+
+// Barrier returns once all ranks have called it.
+func (g *Group) Barrier(ctx context.Context) error {
+	return g.AllReduce(ctx, ir.I32, Max, make([]byte, 4), make([]byte, 4))
+}
+
+// Split divides the group: ranks that give the same color, 0 or greater, become a group, in the
+// order of key and then of their ranks here. All ranks call it. The groups fail together: an error
+// of one aborts all.
+func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
+	if color < 0 {
+		return nil, ir.Attrf("color is %d; it must be 0 or greater", color)
+	}
+	own := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(color)), uint64(key))
+	all := make([]byte, len(own)*g.Size())
+	if err := g.AllGather(ctx, ir.I64, own, all); err != nil {
+		return nil, err
+	}
+	at := func(rank, i int) int { return int(binary.LittleEndian.Uint64(all[16*rank+8*i:])) }
+	var members []int
+	for rank := range g.Size() {
+		if at(rank, 0) == color {
+			members = append(members, rank)
+		}
+	}
+	slices.SortStableFunc(members, func(a, b int) int { return at(a, 1) - at(b, 1) })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.splits++
+	e, err := g.engine.Sub(ctx, color, members)
+	if err != nil {
+		return nil, g.fail(nil, err)
+	}
+	return &Group{engine: e, deadline: g.deadline, failed: g.failed}, nil
+}
+
+// Agree returns an error of kind [ErrMismatch] on every rank unless all ranks give the same digest
+// of the same thing, such as a plan. The error names the first rank that differs from rank 0.
+func (g *Group) Agree(ctx context.Context, what string, digest [32]byte) error {
+	all := make([]byte, len(digest)*g.Size())
+	c := &Call{Op: AllGather, DType: ir.U8, Send: digest[:], Recv: all}
+	if err := g.Do(ctx, c); err != nil {
+		return fmt.Errorf("comparing %s: %w", what, err)
+	}
+	for rank := range g.Size() {
+		if other := part(all, rank, g.Size()); [32]byte(other) != [32]byte(all) {
+			_ = g.Barrier(ctx) // all ranks have compared before one aborts the group
+			fault := &Fault{Kind: ErrMismatch, Peer: rank, Err: fmt.Errorf("%s is %.4x, and %.4x on rank 0", what, other, all)}
+			return g.fail(nil, fault)
+		}
+	}
+	return nil
+}
+
+// Abort ends the collectives of all ranks with an error of kind [ErrAborted], for a rank that
+// cannot go on. The group is of no use after it.
+func (g *Group) Abort(reason error) {
+	if reason == nil {
+		reason = errors.New("no reason given")
+	}
+	f := &Error{Kind: ErrAborted, Rank: g.Rank(), Size: g.Size(), Peer: g.Rank(), Err: reason}
+	if g.failed.set(f) {
+		g.engine.Abort(f)
+	}
+}
+
+// Err returns the error that ended the group, nil while it is of use.
+func (g *Group) Err() error { return g.failed.get() }
+
+// Close ends the use of the group by this rank, after the call in flight. The other ranks may close
+// theirs later; a collective with a rank that has closed its group fails with [ErrPeer].
+func (g *Group) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failed.set(&Error{Kind: ErrClosed, Rank: g.Rank(), Size: g.Size(), Peer: -1})
+	return g.engine.Close()
+}

@@ -1,0 +1,199 @@
+package collective
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+// Local returns the groups of n ranks of one process, each for one goroutine: for tests, and to run
+// a program of several ranks where there is one machine. Sums are in the order of ranks.
+func Local(n int, o Options) []*Group {
+	hall := &hall{rooms: map[string]*room{}, down: make(chan struct{})}
+	out := make([]*Group, n)
+	for i := range out {
+		out[i] = NewGroup(&local{hall: hall, room: hall.room("world", n), rank: i, name: "world"}, o)
+	}
+	return out
+}
+
+// hall is what all groups of [Local] share.
+type hall struct {
+	mu     sync.Mutex
+	rooms  map[string]*room
+	down   chan struct{} // closed by Abort
+	reason error         // set before down is closed
+}
+
+// room returns the room of a group, the same for all ranks.
+func (h *hall) room(name string, size int) *room {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.rooms[name]
+	if r == nil {
+		r = &room{size: size, gone: make([]bool, size)}
+		h.rooms[name] = r
+	}
+	return r
+}
+
+// room is where the ranks of a group wait for each other.
+type room struct {
+	mu    sync.Mutex
+	size  int
+	round *round
+	gone  []bool // ranks that have closed the group
+	fault error  // set once a rank has left a round before the others came
+}
+
+// round is one collective.
+type round struct {
+	calls  []*Call
+	number []int64
+	joined int
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// local is the engine of one rank of a group in one process.
+type local struct {
+	hall   *hall
+	room   *room
+	rank   int
+	name   string
+	splits int
+}
+
+func (e *local) Name() string { return "local" }
+func (e *local) Rank() int    { return e.rank }
+func (e *local) Size() int    { return e.room.size }
+
+func (e *local) Do(ctx context.Context, number int64, c *Call) error {
+	r, err := e.room.join(e.rank, number, c)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-e.hall.down:
+		return e.room.leave(r, &Fault{Kind: ErrAborted, Peer: -1, Err: e.hall.reason})
+	case <-ctx.Done():
+		return e.room.leave(r, &Fault{Kind: ErrDeadline, Peer: e.room.missing(r), Err: ctx.Err()})
+	}
+}
+
+// join adds the call of a rank to the current round. The last rank computes the results.
+func (m *room) join(rank int, number int64, c *Call) (*round, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for other, gone := range m.gone {
+		if gone {
+			return nil, closed(other)
+		}
+	}
+	if m.fault != nil {
+		return nil, m.fault
+	}
+	if m.round == nil {
+		m.round = &round{calls: make([]*Call, m.size), number: make([]int64, m.size), done: make(chan struct{})}
+	}
+	r := m.round
+	r.calls[rank], r.number[rank] = c, number
+	if r.joined++; r.joined < m.size {
+		return r, nil
+	}
+	m.round = nil
+	if r.err = r.compare(); r.err == nil {
+		Reference(r.calls)
+	}
+	close(r.done)
+	return r, nil
+}
+
+// leave ends a round that a rank no longer waits in, unless the round is complete: the memory of
+// the rank must not be written any more. It returns the error of the rank.
+func (m *room) leave(r *round, fault error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.round != r {
+		return r.err
+	}
+	m.end(fault)
+	return fault
+}
+
+// end makes the current round and all later calls fail. The room is locked.
+func (m *room) end(fault error) {
+	m.fault = fault
+	if r := m.round; r != nil {
+		m.round, r.err = nil, fault
+		close(r.done)
+	}
+}
+
+// compare returns an error unless all ranks make the same call.
+func (r *round) compare() error {
+	want := r.calls[0].String()
+	for i, c := range r.calls {
+		if got := c.String(); got != want || r.number[i] != r.number[0] {
+			return &Fault{Kind: ErrMismatch, Peer: i, Err: fmt.Errorf("it makes collective %d, %s, and rank 0 collective %d, %s", r.number[i], got, r.number[0], want)}
+		}
+	}
+	return nil
+}
+
+// closed is the fault of a rank that has closed the group.
+func closed(rank int) error {
+	return &Fault{Kind: ErrPeer, Peer: rank, Err: errors.New("it has closed the group")}
+}
+
+// missing returns a rank that has not come to a round.
+func (m *room) missing(r *round) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, c := range r.calls {
+		if c == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+func (e *local) Sub(_ context.Context, color int, members []int) (Engine, error) {
+	e.splits++
+	name := e.name + "/" + strconv.Itoa(e.splits) + "." + strconv.Itoa(color)
+	rank := -1
+	for i, m := range members {
+		if m == e.rank {
+			rank = i
+		}
+	}
+	return &local{hall: e.hall, room: e.hall.room(name, len(members)), rank: rank, name: name}, nil
+}
+
+func (e *local) Abort(reason error) {
+	e.hall.mu.Lock()
+	defer e.hall.mu.Unlock()
+	if e.hall.reason == nil {
+		e.hall.reason = reason
+		close(e.hall.down)
+	}
+}
+
+func (e *local) Close() error {
+	e.room.mu.Lock()
+	defer e.room.mu.Unlock()
+	e.room.gone[e.rank] = true
+	if r := e.room.round; r != nil && r.calls[e.rank] == nil {
+		e.room.end(closed(e.rank))
+	}
+	return nil
+}

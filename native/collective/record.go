@@ -1,0 +1,96 @@
+package collective
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// recordLength is the number of collectives that a group keeps a record of.
+const recordLength = 64
+
+// Entry is the record of one collective of one rank.
+type Entry struct {
+	Sequence int64 // the number of the collective in its group, from 1
+	Call     string
+	Bytes    int64     // of the array that was sent
+	Begun    time.Time // when this rank began it
+	Took     time.Duration
+	Done     bool  // false while it waits for other ranks, and if it failed
+	Err      error // why it failed
+}
+
+// String returns a line without a line break.
+func (e Entry) String() string {
+	state := "waiting"
+	switch {
+	case e.Err != nil:
+		state = "failed after " + e.Took.String()
+	case e.Done:
+		state = "took " + e.Took.String()
+	}
+	return fmt.Sprintf("%d %s, %d bytes, begun %s, %s", e.Sequence, e.Call, e.Bytes, e.Begun.Format("15:04:05.000000"), state)
+}
+
+// record is a ring of the last collectives.
+type record struct {
+	mu      sync.Mutex
+	entries []kept
+	next    int
+}
+
+// kept holds what an entry says, as text only once it is asked for.
+type kept struct {
+	Entry
+	call   Call
+	record *record
+}
+
+// begin adds the entry of a call. It keeps no memory of the caller.
+func (r *record) begin(sequence int64, c *Call) *kept {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries == nil {
+		r.entries = make([]kept, recordLength)
+	}
+	k := &r.entries[r.next]
+	r.next = (r.next + 1) % recordLength
+	*k = kept{Entry: Entry{Sequence: sequence, Bytes: int64(len(c.Send)), Begun: time.Now()}, call: *c, record: r}
+	k.call.Recv = nil
+	return k
+}
+
+// end notes the end of the call.
+func (k *kept) end(err error) {
+	k.record.mu.Lock()
+	defer k.record.mu.Unlock()
+	k.Took, k.Done, k.Err = time.Since(k.Begun), err == nil, err
+}
+
+// Record returns the last 64 collectives of the group on this rank, the oldest first. Where a group
+// hangs, the rank whose last sequence number is smallest is the one that the others wait for.
+func (g *Group) Record() []Entry {
+	r := &g.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Entry
+	for i := range r.entries {
+		if k := &r.entries[(r.next+i)%recordLength]; k.Sequence > 0 {
+			e := k.Entry
+			e.Call = k.call.String()
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// FormatRecord returns the record of a group, a line for each collective.
+func (g *Group) FormatRecord() string {
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "rank %d of %d, the last collectives:\n", g.Rank(), g.Size())
+	for _, e := range g.Record() {
+		fmt.Fprintln(&sb, e)
+	}
+	return sb.String()
+}

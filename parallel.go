@@ -1,0 +1,133 @@
+package rlx
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlx-go/rlx/autodiff/parallel"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/collective"
+	"github.com/rlx-go/rlx/native/collective/launch"
+	"github.com/rlx-go/rlx/native/collective/tcp"
+)
+
+// DataAxis is the mesh axis of [DataParallel].
+const DataAxis = "data"
+
+// DataParallel trains one model with several processes that a launcher has started, see package
+// launch: each trains on its own part of every batch and all make the same updates. With one
+// process, training is that without the option. Each rank calls the same methods of its trainer the
+// same number of times. Losses are those of the whole batch on every rank. A step that one rank
+// refuses or fails is an error on all ranks, an [*collective.Error] on those that were not at fault,
+// within the deadline of the group; start again from a checkpoint then.
+//
+// Other outputs of a step, and the states of other than floating types, are those of each rank. Give
+// ranks different random keys if dropout is to differ between them: see [ops.AxisIndex].
+type DataParallel struct {
+	// Group is the group of all ranks: see [Session.Group].
+	Group *collective.Group
+	// Weight names an output of the loss with the number of rows, tokens or unmasked elements whose
+	// mean the loss is: see [parallel.Data]. "" means that it is the same on all ranks.
+	Weight string
+	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
+	// [parallel.DefaultBucket].
+	Bucket int
+	// Log, if not nil, receives what the pass did: [parallel.Report].
+	Log io.Writer
+}
+
+// joined is the group of this process's run, which is formed once.
+var joined struct {
+	sync.Mutex
+	group *collective.Group
+}
+
+// Group returns the group of all processes of the run that a launcher has started this one for, by
+// torchrun's, Slurm's, MPI's or Kubernetes' variables: see [launch.From]. The first call waits for
+// all processes; later calls, also of other sessions, return the same group with its deadline.
+// Without a launcher the group has one rank. The errors are those of [launch.From] and [tcp.Join].
+// The device is the CPU; the error is of kind [ir.ErrUnsupported] for several ranks on another one.
+func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.Group, error) {
+	run, err := launch.Environment()
+	if err != nil {
+		return nil, err
+	}
+	if run.Size > 1 && s.backend.Name() != "cpu" {
+		return nil, ir.Errorf(ir.ErrUnsupported, "%d ranks on device %q; several ranks run on the CPU only", run.Size, s.backend.Name())
+	}
+	joined.Lock()
+	defer joined.Unlock()
+	if joined.group == nil {
+		joined.group, err = tcp.Join(ctx, run, o)
+	}
+	return joined.group, err
+}
+
+// size returns the number of ranks, 1 without the option.
+func (d *DataParallel) size() int {
+	if d == nil || d.Group == nil {
+		return 1
+	}
+	return d.Group.Size()
+}
+
+// mesh returns the mesh to compile for, nil for one rank.
+func (d *DataParallel) mesh(ctx context.Context) (*collective.Mesh, error) {
+	if d.size() == 1 {
+		return nil, nil
+	}
+	return collective.NewMesh(ctx, d.Group, collective.Axis{Name: DataAxis, Size: d.size()})
+}
+
+// gradients returns the option Gradients of a step: the mean over ranks, and then what the caller
+// has set.
+func (d *DataParallel) gradients(loss string, then func(*ir.Graph) (*ir.Graph, error)) func(*ir.Graph) (*ir.Graph, error) {
+	if d.size() == 1 {
+		return then
+	}
+	pass := parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: DataAxis, Devices: d.size()}, Loss: loss, Weight: d.Weight, Bucket: d.Bucket}
+	return func(g *ir.Graph) (*ir.Graph, error) {
+		g, report, err := pass.Gradients(g)
+		if err != nil {
+			return nil, err
+		}
+		if d.Log != nil {
+			if _, err := fmt.Fprint(d.Log, report); err != nil {
+				return nil, err
+			}
+		}
+		if then == nil {
+			return g, nil
+		}
+		return then(g)
+	}
+}
+
+// spread gives all ranks the parameters and states of rank 0: initial values of two kinds of
+// processor can differ in the last bit.
+func (d *DataParallel) spread(ctx context.Context, p *Program) error {
+	if d.size() == 1 {
+		return nil
+	}
+	values, err := p.GetAll(ctx)
+	if err != nil {
+		return err
+	}
+	slots := p.Persistent()
+	slices.SortFunc(slots, func(a, b native.Slot) int { return strings.Compare(a.Name, b.Name) })
+	for _, s := range slots {
+		x := values[s.Name]
+		first := native.Zeros(x.DType, x.Dims...)
+		if err := d.Group.Broadcast(ctx, x.DType, 0, x.Data, first.Data); err != nil {
+			return fmt.Errorf("initial value of %q: %w", s.Name, err)
+		}
+		values[s.Name] = first
+	}
+	return p.SetAll(ctx, values)
+}
