@@ -36,8 +36,8 @@ const matches = (pattern, name) => new RegExp(`^${pattern.replaceAll('.', '\\.')
 function counterpart(name, given, names) {
   const found = given[name] ?? Object.entries(given).sort(([a], [b]) => b.length - a.length).find(([pattern]) => pattern.includes('*') && matches(pattern, name))?.[1];
   const [type, method] = name.split('.');
-  if (found?.endsWith('.*')) return `${found.slice(0, -1)}${lowerFirst(method)}`;
-  if (found) return found;
+  if (found && !found.endsWith('.*')) return found;
+  if (found) return [`${found.slice(0, -1)}${lowerFirst(method)}`].find((one) => names.has(one));
   const own = method ? `${type}.${lowerFirst(method)}` : [lowerFirst(name), name].find((one) => names.has(one));
   return own && names.has(own) ? own : undefined;
 }

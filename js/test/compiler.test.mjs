@@ -81,9 +81,9 @@ test('a graph of declarations is the one that its builder declares', () => {
   const one = { inputs: { x: ['f32'] } };
   for (const [declarations, build, kind, message] of [
     [{ input: {} }, () => ({}), 'name', /graph has no option input: there are inputs, params, states/],
-    [{ inputs: { x: 'f32' } }, () => ({}), 'attr', /x is declared by \[dtype, shape\], given as String/],
-    [one, undefined, 'graph', /built by a function, given as Object/], [one, null, 'graph', /given as Null/], [one, () => 5, 'graph', /returns outputs by name, not Number/],
-    [one, () => ({ y: 5 }), 'graph', /a value of the graph is expected, given as Number/], [one, async () => ({}), 'graph', /returns a promise/],
+    [{ inputs: { x: 'f32' } }, () => ({}), 'attr', /x is String: it must be declared by \[dtype, shape\]/],
+    [one, undefined, 'graph', /built by Object: it must be a function/], [one, null, 'graph', /by Null: it must be/], [one, () => 5, 'graph', /returns Number: it must return outputs by name/],
+    [one, () => ({ y: 5 }), 'graph', /a value is Number: it must be one of the graph/], [one, async () => ({}), 'graph', /returns a promise/],
   ]) assert.throws(() => graph('g', declarations, build), isError(kind, message));
 });
 
@@ -243,7 +243,7 @@ test('a body has no outputs and sets no states, and its values stay in it', () =
   });
   assert.throws(loop(() => (s, _, [c]) => { s.output('y', c); return { carries: [c] }; }), isError('graph', /y cannot be set in a body: return/));
   assert.throws(loop(() => (s, _, [c]) => { s.setState('n', c); return { carries: [c] }; }), isError('graph', /n cannot be set in a body/));
-  assert.throws(loop(() => async (s, _, [c]) => ({ carries: [c] })), isError('graph', /returns \{ carries, ys \}, lists of values, not Promise/));
+  assert.throws(loop(() => async (s, _, [c]) => ({ carries: [c] })), isError('graph', /body returns Promise: it must return \{ carries, ys \}/));
   assert.throws(loop((b) => {
     let stranger;
     b.scan({ carries: [b.full('f32', [], 0)], length: 2 }, (s, _, [c]) => ({ carries: [stranger = c.add(1)] }));

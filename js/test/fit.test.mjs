@@ -246,22 +246,22 @@ test('a folder has files, which are complete or not there', async (t) => {
 describe('what a loop is given is checked', () => {
   const data = shuffled(points(), 4, 1), full = { list: async () => [], read: async () => undefined, write: async () => { throw new Error('no space left on device'); } };
   const rows = [
-    ['no loop', undefined, 'missing', /^fit: data is a function of the epoch, given as Undefined$/],
-    ['no data', { epochs: 1 }, 'missing', /data is a function/],
+    ['no loop', undefined, 'missing', /^fit: data is Undefined: it must be a function of the epoch$/],
+    ['no data', { epochs: 1 }, 'missing', /^fit: data is Undefined: it must be/],
     ['no end', { data }, 'missing', /^fit: epochs and steps are not given: one of them is required$/],
     ['no epochs', { data, epochs: 0 }, 'limit', /^fit: epochs is 0, not a whole number from 1/],
     ['steps that are no number', { data, steps: '3' }, 'limit', /^fit: steps is 3, not/],
     ['a misspelt option', { data, epochs: 1, evry: 2 }, 'name', /^fit has no option evry: there are data, epochs/],
     ['an unknown entry', { data, epochs: 1, eval: { entry: 'evall', data } }, 'name', /^fit: the plan has no entry evall: there are step, eval$/],
-    ['no data to evaluate', { data, epochs: 1, eval: { entry: 'eval' } }, 'missing', /data of eval is a function/],
+    ['no data to evaluate', { data, epochs: 1, eval: { entry: 'eval' } }, 'missing', /data of eval is Undefined: it must be a function/],
     ['patience without evaluation', { data, epochs: 1, stop: { patience: 2 } }, 'missing', /patience is 2 and eval is not given/],
     ['an unknown metric', { data, epochs: 1, eval: evaluation(), stop: { patience: 2, metric: 'acc' } }, 'name', /metric of stop: the evaluation has no output of rank 0 acc: there are loss, accuracy/],
     ['an unknown weight', { data, epochs: 1, eval: { ...evaluation(), weight: 'rows' } }, 'name', /weight of eval: entry eval has no output of rank 0 rows/],
     ['a log without a folder', { data, epochs: 1, log: 'x' }, 'attr', /log is the file x, and save has no folder/],
-    ['no folder', { data, epochs: 1, save: {} }, 'missing', /folder of save is a path/],
+    ['no folder', { data, epochs: 1, save: {} }, 'missing', /folder of save is Undefined: it must be a path/],
     ['an empty epoch', { data: () => [], epochs: 1 }, 'missing', /^fit: step 0: epoch 0 has no batch$/],
-    ['an epoch that is none', { data: () => 5, epochs: 1 }, 'missing', /^fit: step 0: fit: data returns an iterable of batches, given as Number$/],
-    ['a wrong batch', { data: () => [{ x: new Int32Array(8) }], epochs: 1 }, 'dtype', /^fit: step 0: step: x is f32/],
+    ['an epoch that is none', { data: () => 5, epochs: 1 }, 'missing', /^fit: step 0: fit: what data returns is Number: it must be an iterable of batches$/],
+    ['a wrong batch', { data: () => [{ x: new Int32Array(8) }], epochs: 1 }, 'dtype', /^fit: step 0: step: x is Int32Array: it must be Float32Array, of f32/],
     ['a full disk', { data, epochs: 1, save: { folder: full } }, 'store', /^fit: step 5: .*no space left/],
     ['an aborted signal', { data, epochs: 1, signal: AbortSignal.abort() }, 'abort', /^fit: step 0: the signal is aborted$/],
   ];
@@ -271,7 +271,7 @@ describe('what a loop is given is checked', () => {
       await assert.rejects(fit(trainer, loop), { name: 'RlxError', kind, message });
     });
   }
-  test('no trainer', () => assert.rejects(fit(undefined, { data, epochs: 1 }), { kind: 'missing', message: /the first argument is a trainer/ }));
+  test('no trainer', () => assert.rejects(fit(undefined, { data, epochs: 1 }), { kind: 'missing', message: /the first argument is Undefined: it must be a trainer/ }));
   test('a loss that is no number', async (t) => {
     const trainer = await pointsTrainer(t), bad = { ...[...data(0)][0], x: { data: new Float32Array(8).fill(NaN), shape: [4, 2] } };
     await assert.rejects(fit(trainer, { data: () => [bad], steps: 3, stopOnNaN: true }), { kind: 'nan', message: /^fit: step \d: loss is NaN at step 1$/ });

@@ -77,17 +77,17 @@ test('a graph is called within another: sizes, scopes, parameters, states', asyn
 
 describe('a call that does not fit is refused', () => {
   const rows = [
-    ['no graph', (b) => b.call(undefined, {}), 'missing', /^call: the first argument is a graph, given as Undefined$/],
-    ['no inputs', (b) => b.call(part()), 'missing', /^call: the inputs of graph part are values by name, given as Undefined$/],
+    ['no graph', (b) => b.call(undefined, {}), 'missing', /^call: the first argument is Undefined: it must be a graph$/],
+    ['no inputs', (b) => b.call(part()), 'missing', /^call: the inputs of graph part are Undefined: they must be values by name$/],
     ['an input that is missing', (b) => b.call(part(), {}), 'missing', /^call: input x of graph part is f32\[n,2\], and is not given$/],
     ['an unknown port', (b, x) => b.call(part(), { x, z: x }), 'name', /^call: graph part has no port z: there are x, w, seen$/],
-    ['another element type', (b, x) => b.call(part(), { x: x.convert('i32') }), 'dtype', /call: "x" of graph "part" is f32\[3,2\], given as i32\[3,2\]$/],
-    ['another shape', (b, x) => b.call(part(), { x: x.reshape([6]) }), 'shape', /call: "x" of graph "part" is f32\[6,2\], given as f32\[6\]$/],
-    ['a number', (b) => b.call(part(), { x: 1 }), 'graph', /^call: inputs are values of a graph/],
-    ['no function', (b, x) => b.grad([x]), 'graph', /^grad is built by a function, given as Undefined$/],
+    ['another element type', (b, x) => b.call(part(), { x: x.convert('i32') }), 'dtype', /call: "x" is i32\[3,2\]: it must be f32\[3,2\], as in graph "part"$/],
+    ['another shape', (b, x) => b.call(part(), { x: x.reshape([6]) }), 'shape', /call: "x" is f32\[6\]: it must be f32\[6,2\], as in graph "part"$/],
+    ['a number', (b) => b.call(part(), { x: 1 }), 'graph', /^call: inputs have Number in them: they must be values of a graph/],
+    ['no function', (b, x) => b.grad([x]), 'graph', /^grad is built by Undefined: it must be a function$/],
     ['a result that is no number', (b, x) => b.grad([x], (_, [x]) => [x]), 'shape', /f32\[3,2\]/],
     ['what a derivative captures', (b, x) => b.customJVP([x], (_, [y]) => [y.mul(x)], (_, [y], [t]) => [t]), 'graph', /^customJVP: the function uses 1 values of the graph around it: give them as operands$/],
-    ['no residuals', (b, x) => b.customVJP([x], (_, [y]) => [y], (_, __, ct) => ct), 'graph', /^customVJP: the function returns \{ results, kept \}/],
+    ['no residuals', (b, x) => b.customVJP([x], (_, [y]) => [y], (_, __, ct) => ct), 'graph', /^customVJP: the function returns Array: it must return \{ results, kept \}/],
     ['an axis that is longer', (_, x) => x.squeeze([0]), 'shape', /^squeeze\(f32\[3,2\]\): axis 0 has the size 3, not 1$/],
     ['padding of a word', (_, x) => x.conv2d(x, undefined, { padding: 'full' }), 'name', /^conv2d: padding cannot be full: there are same, valid$/],
     ['padding twice', (_, x) => x.conv2d(x, undefined, { padding: 'same', padLo: [1, 1] }), 'attr', /give one of them/],
@@ -110,7 +110,7 @@ test('own ops and derivatives, in both modes', async (t) => {
   const plain = defineOp('twice', { body: (_, x) => x.mul(2) });
   close(await run(t, graph('plain', (b) => b.output('y', plain(b.input('x', 'f32')))).valueAndGrad('y', 'x'), { x: 3 }), { y: [6], 'grad/x': [2] });
   assert.throws(() => defineOp('a b', { body: (_, x) => x }), { kind: 'name' });
-  assert.throws(() => plain(3), { kind: 'graph', message: /^twice: an operand is a value of a graph, given as Number$/ });
+  assert.throws(() => plain(3), { kind: 'graph', message: /^twice: the first operand is Number: it must be a value of a graph$/ });
   const custom = graph('custom', (b) => {
     const x = b.input('x', 'f32', [2]);
     const [y] = b.customVJP([x], (_, [x]) => ({ results: [x.exp()], kept: [x] }), (_, [x], [ct]) => [ct.mul(x).mul(100)]);
@@ -174,7 +174,7 @@ test('every optimizer trains', async (t) => {
     const { loss } = await trainer.run({ steps: 20, batches: () => ({ x }) });
     assert.ok(loss < 13.5, `${kind}: ${loss}`); // it begins at 13.5
   }
-  assert.throws(() => line().curvature({ optimizer: { kind: 'adam' } }), { kind: 'attr', message: /^curvature: the optimizer is sophia, given as adam$/ });
+  assert.throws(() => line().curvature({ optimizer: { kind: 'adam' } }), { kind: 'attr', message: /^curvature: the optimizer is adam: it must be sophia$/ });
 });
 
 test('one file for several targets', async () => {

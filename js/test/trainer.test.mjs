@@ -137,16 +137,16 @@ test('a loss that is no number stops it where that is wanted, and tells the step
 describe('what a run or an evaluation is given is checked', async () => {
   const rows = [
     ['no batches', (t) => t.run({ steps: 1 }), 'missing', /batches are an iterable.*Undefined/],
-    ['batches that are none', (t) => t.run({ steps: 1, batches: 5 }), 'missing', /given as Number/],
-    ['no batches to evaluate', (t) => t.evaluate({ entry: 'step' }), 'missing', /given as Undefined/],
+    ['batches that are none', (t) => t.run({ steps: 1, batches: 5 }), 'missing', /^batches is Number: it must be an iterable/],
+    ['no batches to evaluate', (t) => t.evaluate({ entry: 'step' }), 'missing', /^batches is Undefined: it must be/],
     ['an empty evaluation', (t) => t.evaluate({ entry: 'step', batches: [] }), 'missing', /no batch/],
     ['every 0', (t) => t.run({ steps: 1, batches: batch, every: 0 }), 'limit', /every is 0, not a whole number from 1/],
     ['no number of steps', (t) => t.run({ batches: batch }), 'limit', /steps is undefined/],
     ['a misspelt option', (t) => t.run({ step: 5, steps: 1, batches: batch }), 'name', /no option step/],
     ['a misspelt option of a trainer', async (t) => new Trainer(t.program, { los: 'loss' }), 'name', /no option los/],
     ['a misspelt option of batches', async () => [...batches({}, { sise: 1 })], 'name', /no option sise/],
-    ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'attr', /last: options are an object, given as String/],
-    ['a column of another class', async () => [...batches({ y: { dtype: 'f32', shape: [3], data: new Float64Array(3) } }, { size: 1 })], 'dtype', /batches: y is f32, given as Float32Array, not as Float64Array/],
+    ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'attr', /last: options is String: it must be an object/],
+    ['a column of another class', async () => [...batches({ y: { dtype: 'f32', shape: [3], data: new Float64Array(3) } }, { size: 1 })], 'dtype', /batches: y is Float64Array: it must be Float32Array, of f32/],
     ['nothing to load', (t) => t.load({}), 'missing', /load: there is no tensor/],
     ['a column without its shape', async () => [...batches({ y: new Int32Array(3) }, { size: 1 })], 'dtype', /y is a tensor/],
   ];

@@ -42,12 +42,12 @@ function jobOf(module: Module): Job {
   checkOptions('a module', module, 'name entries symbols limits target targets tune');
   const { name = 'main', entries, symbols = {}, limits = {}, target, targets = [target ?? 'webgpu'] } = module ?? {};
   if (target !== undefined && module.targets) throw new RlxError('attr', `a module: target is '${target}' and targets are given: give one of them`, { name: 'target' });
-  if (!Array.isArray(targets) || !targets.length) throw new RlxError('attr', `a module: targets are a list of one or more, given as ${classOf(targets)}`, { name: 'targets' });
+  if (!Array.isArray(targets) || !targets.length) throw new RlxError('attr', `a module: targets are ${classOf(targets)}: they must be a list of one or more`, { name: 'targets' });
   for (const one of targets) checkWord('target', one, allTargets.join(' '));
   if (new Set(targets).size < targets.length) throw new RlxError('attr', `a module: targets are ${targets.join(', ')}: each is given once`, { name: 'targets' });
-  if (typeof name !== 'string') throw new RlxError('attr', `a module: the name is a text, given as ${classOf(name)}`, { name: 'name' });
+  if (typeof name !== 'string') throw new RlxError('attr', `a module: the name is ${classOf(name)}: it must be a text`, { name: 'name' });
   checkLimits(limits);
-  if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are graphs by name, given as ${classOf(entries)}`);
+  if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are ${classOf(entries)}: they must be graphs by name`);
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
   return { name, entries: texts, symbols, limits, targets };
 }
@@ -55,7 +55,7 @@ function jobOf(module: Module): Job {
 function textOf(entry: string, graph: Graph | string): string {
   if (typeof graph === 'string') return graph;
   if (graph instanceof Graph) return graph.text();
-  throw new RlxError('missing', `entry ${entry} is a graph or its text, given as ${classOf(graph)}`, { name: entry });
+  throw new RlxError('missing', `entry ${entry} is ${classOf(graph)}: it must be a graph or its text`, { name: entry });
 }
 
 /** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
@@ -93,7 +93,7 @@ async function programOn(module: Module, options: ModuleProgramOptions): Promise
 function checkLimits(limits: Limits): void {
   const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';
   checkOptions('limits', limits, `f16 device ${counts}`);
-  if (typeof (limits?.device ?? '') !== 'string') throw new RlxError('attr', `limits.device is a text, given as ${classOf(limits.device)}`, { name: 'device' });
+  if (typeof (limits?.device ?? '') !== 'string') throw new RlxError('attr', `limits.device is ${classOf(limits.device)}: it must be a text`, { name: 'device' });
   for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
 }
 
@@ -176,7 +176,7 @@ export async function train<T extends GraphTypes, const G extends Readonly<Recor
 async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${programOptions}`);
   const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
-  if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
+  if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is ${classOf(graph)}: it must be a graph`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;

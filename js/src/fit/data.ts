@@ -39,7 +39,7 @@ function cut<D extends Columns>(data: D, size: number, seedOf?: (epoch: number) 
  * source must not use the arrays of a batch again. For batches that are read or made asynchronously.
  */
 export function prefetch<I = Inputs>(data: Data<I>, ahead: number): Data<I> {
-  need(typeof data === 'function', 'missing', 'prefetch: data is a function of the epoch', data);
+  need(typeof data === 'function', 'missing', 'prefetch: data', 'a function of the epoch', data);
   checkCount('prefetch: ahead', ahead, 1);
   const { from, epochSteps } = data;
   return Object.assign((epoch: number) => early(data(epoch), ahead), {
@@ -71,6 +71,6 @@ async function* early<I>(source: Epoch<I>, ahead: number): AsyncGenerator<I, voi
 /** The iterator of an iterable of either kind. Throws an {@link RlxError} of kind `missing` for anything else. */
 export function iteratorOf<I>(source: Epoch<I>): Iterator<I, unknown> | AsyncIterator<I, unknown> {
   const begin = (source as Iterable<I>)?.[Symbol.iterator] ?? (source as AsyncIterable<I>)?.[Symbol.asyncIterator];
-  need(begin, 'missing', 'fit: data returns an iterable of batches', source);
+  need(begin, 'missing', 'fit: what data returns', 'an iterable of batches', source);
   return begin.call(source) as Iterator<I, unknown> | AsyncIterator<I, unknown>;
 }

@@ -2,7 +2,7 @@
 
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import type { Program } from '../program/program.js';
-import type { EntryTypes, Inputs } from '../program/types.js';
+import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.js';
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { RlxError, unknownName } from '../values/errors.js';
@@ -22,7 +22,7 @@ import { type Report, reportLine } from './report.js';
  * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
  * ```
  */
-export async function fit<E extends EntryTypes>(trainer: Trainer<E>, loop: Loop<E>): Promise<Report> {
+export async function fit<E extends EntryTypes, B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(trainer: Trainer<E>, loop: Loop<E, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Report> {
   return asyncAtCaller(fit, async () => {
     checkLoop(trainer, loop as Loop);
     return new Fit(trainer as Trainer<any>, loop as Loop).run();
@@ -145,7 +145,7 @@ class Fit {
   /** Trains until the next report or checkpoint, or the end of the batches. Returns the number of steps. */
   async #segment(batches: Reader): Promise<number> {
     const { signal, stopOnNaN = false, every, steps, save } = this.#loop, n = this.#untilNext;
-    const counted = batches.upTo(n, (rows) => { this.#rows += rows; });
+    const counted = batches.upTo(n, (rows) => { this.#rows += rows; }, signal);
     const summary = await this.#trainer.run({
       steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, ...signal && { signal },
       onProgress: ({ losses }) => this.#losses.push(...losses),
@@ -229,12 +229,12 @@ class Reader {
   /** Forgets the batch that was looked at. */
   drop(): void { this.#next = undefined; }
 
-  /** At most n batches; the reader stays open after them. */
-  upTo(n: number, each: (rows: number) => void): AsyncIterable<Batch> {
+  /** At most n batches, none once the signal is aborted; the reader stays open after them. */
+  upTo(n: number, each: (rows: number) => void, signal?: AbortSignal): AsyncIterable<Batch> {
     let taken = 0;
     const next = async (): Promise<IteratorResult<Batch>> => {
       const one = taken++ < n ? await this.#ask() : { done: true };
-      if (one.done) return { done: true, value: undefined };
+      if (one.done || signal?.aborted) return { done: true, value: undefined };
       this.drop();
       const { value: inputs } = one as IteratorYieldResult<Inputs>, rows = this.#rowsOf(inputs);
       each(rows);

@@ -62,8 +62,8 @@ export interface Checkpoints {
 }
 
 /** The options of {@link fit}. `data` and one of `epochs` and `steps` are required. */
-export interface Loop<E extends EntryTypes = any> {
-  data: Data<EntryInputs<E, 'step'>>;
+export interface Loop<E extends EntryTypes = any, B = EntryInputs<E, 'step'>> {
+  data: Data<B>;
   /** The number of epochs. */
   epochs?: number;
   /** The number of steps, those before a resumed training included. The training ends with whichever comes first. */
@@ -92,9 +92,9 @@ const counts = { epochs: 1, steps: 1, epochSteps: 1, every: 1 };
 
 /** Refuses a loop that is incomplete, and values outside of their domains. */
 export function checkLoop(trainer: Trainer, loop: Loop): void {
-  need(typeof trainer?.evaluate === 'function', 'missing', 'fit: the first argument is a trainer', trainer);
+  need(typeof trainer?.evaluate === 'function', 'missing', 'fit: the first argument', 'a trainer', trainer);
   checkOptions('fit', loop, 'data epochs steps epochSteps every eval stop save callbacks progress log signal stopOnNaN');
-  need(typeof loop?.data === 'function', 'missing', 'fit: data is a function of the epoch', loop?.data);
+  need(typeof loop?.data === 'function', 'missing', 'fit: data', 'a function of the epoch', loop?.data);
   if (loop.epochs === undefined && loop.steps === undefined) throw new RlxError('missing', 'fit: epochs and steps are not given: one of them is required');
   for (const [name, min] of Object.entries(counts)) {
     const n = loop[name as keyof typeof counts];
@@ -104,9 +104,9 @@ export function checkLoop(trainer: Trainer, loop: Loop): void {
   const { save, log, callbacks = [] } = loop;
   if (save !== undefined) checkSave(save);
   if (typeof log === 'string' ? !save : log !== undefined && typeof log !== 'function') {
-    throw new RlxError('attr', `fit: log is ${typeof log === 'string' ? `the file ${log}, and save has no folder for it` : `given as ${classOf(log)}`}: it is a function, or a file in save.folder`, { name: 'log' });
+    throw new RlxError('attr', `fit: log is ${typeof log === 'string' ? `the file ${log}, and save has no folder for it` : classOf(log)}: it must be a function, or a file in save.folder`, { name: 'log' });
   }
-  for (const call of callbacks) need(typeof call === 'function', 'attr', 'fit: callbacks are functions', call);
+  for (const call of callbacks) need(typeof call === 'function', 'attr', 'fit: a callback', 'a function', call);
 }
 
 function checkEvaluation(trainer: Trainer, { eval: evaluation, stop }: Loop): void {
@@ -118,13 +118,13 @@ function checkEvaluation(trainer: Trainer, { eval: evaluation, stop }: Loop): vo
     return;
   }
   checkOptions('fit: eval', evaluation, 'entry data weight');
-  need(typeof evaluation.data === 'function', 'missing', 'fit: data of eval is a function', evaluation.data);
+  need(typeof evaluation.data === 'function', 'missing', 'fit: data of eval', 'a function', evaluation.data);
   const entries = trainer.program.plan.entries.map(({ name }) => name);
   if (!entries.includes(evaluation.entry)) throw unknownName('fit: the plan has no entry', evaluation.entry, entries, 'fit');
 }
 
 function checkSave(save: Checkpoints): void {
   checkOptions('fit: save', save, 'folder every last resume');
-  need(save.folder && (typeof save.folder === 'string' || typeof save.folder === 'object'), 'missing', 'fit: folder of save is a path or an object with files', save.folder);
+  need(save.folder && (typeof save.folder === 'string' || typeof save.folder === 'object'), 'missing', 'fit: folder of save', 'a path or an object with files', save.folder);
   for (const name of ['every', 'last'] as const) if (save[name] !== undefined) checkCount(`fit: ${name} of save`, save[name], 1);
 }

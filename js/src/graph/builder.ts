@@ -68,6 +68,7 @@ export class Value extends ValueOps<Value> implements ValueType {
   sum(axes?: readonly number[], keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
   /** Without the axes of size 1, or without those that are named. */
   squeeze(axes: readonly number[] = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
+    if (!Array.isArray(axes) || !axes.every(Number.isInteger)) throw new RlxError('attr', `squeeze: axes are ${shown(axes)}: they must be a list of whole numbers`, { op: 'squeeze' });
     const gone = axes.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
     if (wrong !== undefined) throw new RlxError('shape', `squeeze(${this.dtype}[${this.shape}]): axis ${wrong} has the size ${this.shape[wrong]}, not 1`, { op: 'squeeze' });
     return this.reshape(this.shape.filter((_, i) => !gone.includes(i)));
@@ -83,7 +84,7 @@ export class Value extends ValueOps<Value> implements ValueType {
     if (padding !== undefined) checkWord('conv2d: padding', padding, 'same valid');
     if (padding !== undefined && (rest.padLo ?? rest.padHi)) throw new RlxError('attr', `conv2d: padding is '${padding}' and padLo or padHi are given: give one of them`, { op: 'conv2d' });
     if (padding !== 'same') return super.conv2d(weight, bias, rest);
-    const total = [0, 1].map((i) => (Number((weight as Value).shape?.[i]) - 1) * (rest.dilations?.[i] ?? 1));
+    const total = [0, 1].map((i) => (Number((weight as Value | undefined)?.shape?.[i]) - 1) * (rest.dilations?.[i] ?? 1));
     return super.conv2d(weight, bias, { ...rest, padLo: total.map((n) => Math.floor(n / 2)), padHi: total.map((n) => Math.ceil(n / 2)) });
   }
   /** A new axis of size 1. */
@@ -148,7 +149,7 @@ export interface Callee<T extends GraphTypes = any> {
 
 /** Throws unless the value is a function. `what` begins the message. @internal */
 export function checkFunction(what: string, given: unknown): void {
-  if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
+  if (typeof given !== 'function') throw new RlxError('graph', `${what} ${classOf(given)}: it must be a function`);
 }
 
 /** Whether values of a type have tangents. */
@@ -172,8 +173,8 @@ function checkValues(op: string, lists: Readonly<Record<string, readonly unknown
   for (const [name, list] of Object.entries(lists)) {
     const wrong = Array.isArray(list) ? list.findIndex((one) => !(one instanceof Value)) : 0;
     if (wrong < 0) continue;
-    const given = Array.isArray(list) ? `one of them given as ${classOf(list[wrong])}` : `given as ${classOf(list)}`;
-    throw new RlxError(list === undefined ? 'missing' : 'graph', `${op}: ${name} are values of a graph, ${given}`, { op, name });
+    const given = Array.isArray(list) ? `have ${classOf(list[wrong])} in them` : `are ${classOf(list)}`;
+    throw new RlxError(list === undefined ? 'missing' : 'graph', `${op}: ${name} ${given}: they must be values of a graph`, { op, name });
   }
 }
 
@@ -223,7 +224,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   #port(kind: string, name: string, dtype: DType, shape: readonly Dim[], initial?: Initial, frozen = false): Value {
     if (initial !== undefined) checkInitial(name, initial);
-    if (typeof frozen !== 'boolean') throw new RlxError('attr', `${kind}: frozen is a boolean, given as ${classOf(frozen)}`, { name: shown(name) });
+    if (typeof frozen !== 'boolean') throw new RlxError('attr', `${kind}: frozen is ${classOf(frozen)}: it must be a boolean`, { name: shown(name) });
     const request = this.#request('port', kind).text(kind).text(name).text(dtype, `the element type of ${name}`).texts(shape, `the shape of ${name}`);
     const { rule = '', args = [] } = ruleOf(initial) ?? {};
     const made = this.#value(request.text(rule).list(args, (r, n) => r.f64(n)).u32(Number(frozen)));
@@ -300,7 +301,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** {@link GraphBuilder.scope}, whose function is called as `call` does. @internal */
   scoped<T>(name: string, build: () => T, call: (build: () => T) => T = (run) => run()): T {
-    if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
+    if (!name || typeof name !== 'string') throw new RlxError('name', `scope: the name is ${name === '' ? "''" : classOf(name)}: it must be a text that is not empty`);
     checkFunction(`scope ${name} is built by`, build);
     const scope = this.#scope, label = this.#label;
     this.#scope = this.#within(name);
@@ -313,7 +314,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** A name in the open scopes. An empty name stays empty, and is refused. */
   #within(name: string): string {
-    if (typeof name !== 'string') throw new RlxError(name === undefined ? 'missing' : 'attr', `the name is a text, given as ${classOf(name)}`);
+    if (typeof name !== 'string') throw new RlxError(name === undefined ? 'missing' : 'attr', `the name is ${classOf(name)}: it must be a text`);
     return this.#scope && name ? `${this.#scope}/${name}` : name;
   }
 
@@ -338,7 +339,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** A literal: elements in row-major order. */
   constant(dtype: DType, shape: readonly number[], data: TensorData): Value {
-    if (!ArrayBuffer.isView(data)) throw new RlxError('dtype', `constant: the elements are in a typed array, given as ${classOf(data)}`, { op: 'constant' });
+    if (!ArrayBuffer.isView(data)) throw new RlxError('dtype', `constant: the elements are ${classOf(data)}: they must be in a typed array`, { op: 'constant' });
     const request = this.#request('constant').text(dtype, 'the element type').texts(shape, 'the shape');
     if (Object.hasOwn(arrayTypes, dtype)) checkType('constant: the literal', dtype, data);
     return this.#value(request.data(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
@@ -356,7 +357,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   value(operand: Operand, dtype: DType): Value {
     if (operand instanceof Value) return operand;
     if (typeof operand !== 'number' && typeof operand !== 'boolean') {
-      throw new RlxError('dtype', `an operand is a value, a number or a boolean, given as ${classOf(operand)}`);
+      throw new RlxError('dtype', `an operand is ${classOf(operand)}: it must be a value, a number or a boolean`);
     }
     const type: DType = typeof operand === 'boolean' ? 'bool' : dtype, key = `${type} ${Number(operand)}`;
     let made = this.#numbers.get(key);
@@ -378,7 +379,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** The input of a body for a captured value of an enclosing graph. */
   #capture(value: Value): { name: string; value: Value } {
-    if (!(value instanceof Value)) throw new RlxError('graph', `a value of the graph is expected, given as ${classOf(value)}`);
+    if (!(value instanceof Value)) throw new RlxError('graph', `a value is ${classOf(value)}: it must be one of the graph`);
     if (!this.#outer) throw new RlxError('graph', `a value, ${value.dtype}[${value.shape}], belongs to another graph: one of a body is to be returned from it`);
     const outer = value.builder === this.#outer ? value : this.#outer.#capture(value).value;
     let inner = this.#captured.get(outer);
@@ -391,16 +392,16 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** Adds an op. Numbers get the element type of the first value that is not boolean, or f32. @internal */
   apply(op: string, operands: readonly (Operand | undefined)[], attributes: Attributes = {}, graphs: readonly number[] = []): Value[] {
-    if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are a list, given as ${classOf(operands)}`, { op });
+    if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are ${classOf(operands)}: they must be a list`, { op });
     const given = operands.filter((operand) => operand !== undefined), inner = this.#innermost(given);
     if (inner !== this) return inner.apply(op, operands, attributes, graphs);
     const typed = given.find((operand): operand is Value => operand instanceof Value && operand.dtype !== 'bool');
     const ids = given.map((operand) => this.#idOf(this.value(operand, (typed?.dtype ?? 'f32') as DType)));
-    if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are an object, given as ${classOf(attributes)}`, { op });
+    if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are ${classOf(attributes)}: they must be an object`, { op });
     const named = Object.entries(attributes).filter(([, value]) => value !== undefined);
     for (const [name, value] of named) {
       if (/number|boolean|string/.test(typeof value) || Array.isArray(value) || ArrayBuffer.isView(value)) continue;
-      throw new RlxError('attr', `${op}: ${name} is a number, a boolean, a text or a list of those, given as ${classOf(value)}`, { op, name });
+      throw new RlxError('attr', `${op}: ${name} is ${classOf(value)}: it must be a number, a boolean, a text or a list of those`, { op, name });
     }
     const request = this.#request('op', op).text(op).list(ids, (r, id) => r.u32(id))
       .list(named, (r, [name, value]) => r.text(snake(name)).attribute(value!))
@@ -412,7 +413,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   callFunction(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
     const inner = this.#innermost(values);
     if (inner !== this) return inner.callFunction(name, values, numbers);
-    for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: a number is expected, given as ${classOf(n)}`, { op: name });
+    for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: an argument is ${classOf(n)}: it must be a number`, { op: name });
     const request = this.#request('call', name).text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
     return this.#value(request);
   }
@@ -445,7 +446,7 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   #fill(like: readonly ValueType[], build: Branch): void {
     const inputs = like.map(({ dtype, shape }, i) => this.#port('input', `in${i}`, dtype as DType, shape)), results = callBack(() => build(this, inputs));
-    if (!Array.isArray(results)) throw new RlxError('graph', `a body returns a list of values, not ${classOf(results)}`);
+    if (!Array.isArray(results)) throw new RlxError('graph', `a body returns ${classOf(results)}: it must return a list of values`);
     results.forEach((value, i) => invoke(this.#request('output').text(`out${i}`).u32(this.#idOf(value)), this.#instance));
   }
 
@@ -465,7 +466,7 @@ export class GraphBuilder extends BuilderOps<Value> {
     const cut = consts.length + carries.length;
     const step: Branch = (b, values) => {
       const made = (body as LoopBody)(b, values.slice(0, consts.length), values.slice(consts.length, cut), values.slice(cut));
-      if (!Array.isArray(made?.carries)) throw new RlxError('graph', `scan: the body returns { carries, ys }, lists of values, not ${classOf(made)}`, { op: 'scan' });
+      if (!Array.isArray(made?.carries)) throw new RlxError('graph', `scan: the body returns ${classOf(made)}: it must return { carries, ys }, lists of values`, { op: 'scan' });
       return [...made.carries, ...made.ys ?? []];
     };
     return this.#withBodies(like, consts.length, { step }, (captured, graphs) => {
@@ -527,8 +528,8 @@ export class GraphBuilder extends BuilderOps<Value> {
    * declared if there is none, and updated as the graph does. The update of a state that is given is dropped.
    */
   call<T extends GraphTypes>(graph: Callee<T>, inputs: { readonly [N in keyof T['inputs']]: Value } & Readonly<Record<string, Value>>): { readonly [N in keyof OutputsOf<T>]: Value } {
-    if (typeof graph?.handle !== 'number') throw new RlxError(graph === undefined ? 'missing' : 'graph', `call: the first argument is a graph, given as ${classOf(graph)}`, { op: 'call' });
-    if (Object(inputs) !== inputs) throw new RlxError(inputs === undefined ? 'missing' : 'graph', `call: the inputs of graph ${graph.name} are values by name, given as ${classOf(inputs)}`, { op: 'call' });
+    if (typeof graph?.handle !== 'number') throw new RlxError(graph === undefined ? 'missing' : 'graph', `call: the first argument is ${classOf(graph)}: it must be a graph`, { op: 'call' });
+    if (Object(inputs) !== inputs) throw new RlxError(inputs === undefined ? 'missing' : 'graph', `call: the inputs of graph ${graph.name} are ${classOf(inputs)}: they must be values by name`, { op: 'call' });
     checkValues('call', { inputs: Object.values(inputs) });
     for (const name of Object.keys(inputs)) if (!graph.ports.some((port) => port.name === name)) throw unknownName(`call: graph ${graph.name} has no port`, name, graph.ports.map((port) => port.name), 'call');
     const symbols = sizesFor(graph, inputs), bound = Object.keys(symbols).length ? graph.bind(symbols) : graph;
@@ -599,7 +600,6 @@ export class GraphBuilder extends BuilderOps<Value> {
 
   /** Builds a body that uses nothing but its operands, and returns its handle with the types of its results. */
   #closed(op: string, name: string, like: readonly ValueType[], build: Branch): { graph: number; results: ValueType[] } {
-    checkFunction(`${op}: ${name} is built by`, build);
     const body = new GraphBuilder(name, this), results: ValueType[] = [];
     try {
       body.#fill(like, (b, values) => {
@@ -629,6 +629,8 @@ export class GraphBuilder extends BuilderOps<Value> {
    */
   customJVP<const O extends Values, const R extends Values>(operands: O, f: Branch<O, R>, jvp: (b: GraphBuilder, operands: Alike<O>, tangents: Value[]) => Values): Alike<R> {
     checkValues('customJVP', { operands });
+    checkFunction('customJVP: the function is built by', f);
+    checkFunction('customJVP: the derivative is built by', jvp);
     const n = operands.length, floats = operands.filter(isFloat);
     const primal = this.#closed('customJVP', 'the function', operands, f as Branch);
     const tangent = this.#closed('customJVP', 'the derivative', [...operands, ...floats], (b, values) => jvp(b, values.slice(0, n) as Alike<O>, values.slice(n)));
@@ -644,10 +646,12 @@ export class GraphBuilder extends BuilderOps<Value> {
     operands: O, forward: (b: GraphBuilder, operands: Alike<O>) => { results: R; kept: K }, backward: (b: GraphBuilder, kept: Alike<K>, cotangents: Value[]) => Values,
   ): Alike<R> {
     checkValues('customVJP', { operands });
+    checkFunction('customVJP: the function is built by', forward);
+    checkFunction('customVJP: the derivative is built by', backward);
     let n = 0;
     const f = this.#closed('customVJP', 'the function', operands, (b, values) => {
       const made = forward(b, values as Alike<O>);
-      if (!Array.isArray(made?.results) || !Array.isArray(made.kept)) throw new RlxError('graph', `customVJP: the function returns { results, kept }, lists of values, not ${classOf(made)}`, { op: 'customVJP' });
+      if (!Array.isArray(made?.results) || !Array.isArray(made.kept)) throw new RlxError('graph', `customVJP: the function returns ${classOf(made)}: it must return { results, kept }, lists of values`, { op: 'customVJP' });
       n = made.results.length;
       return [...made.results, ...made.kept] as Values;
     });

@@ -230,7 +230,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
   curvature(options: { optimizer: Optimizer; loss?: string; frozen?: readonly string[]; name?: string; seed?: number }): Graph<T> {
     checkOptions('curvature', options, 'optimizer loss frozen name seed');
     const { optimizer, loss = 'loss', frozen = [], name = '', seed = 0 } = options ?? {};
-    if (optimizer?.kind !== 'sophia') throw new RlxError('attr', `curvature: the optimizer is sophia, given as ${shown(optimizer?.kind)}`, { name: 'optimizer' });
+    if (optimizer?.kind !== 'sophia') throw new RlxError('attr', `curvature: the optimizer is ${shown(optimizer?.kind)}: it must be sophia`, { name: 'optimizer' });
     const request = this.#request('curvature').text(loss, 'loss').numbers(hyperOf(optimizer), 'f64').texts(frozen, 'frozen').text(name, 'name').u32(seed, 'seed');
     return new Graph(invoke(request).u32(), this.initial);
   }
@@ -282,7 +282,7 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 
 /** The hyper-parameters of an optimizer. */
 function hyperOf(optimizer: Optimizer): Record<string, number> {
-  if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
+  if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is ${classOf(optimizer)}: it must be { kind: 'sgd' | 'adam' | 'adamw', ... }`, { name: 'optimizer' });
   checkOptions('an optimizer', optimizer, 'kind momentum nesterov beta1 beta2 epsilon gamma every weightDecay decayMatrices clipNorm clipValue centered accumulate average');
   const { kind, ...hyper } = optimizer;
   return reals(hyper);
@@ -293,7 +293,7 @@ function wordsOf(policy: Policy | undefined): readonly (string | number)[] {
   if (policy === undefined || typeof policy === 'string') return policy === undefined ? [] : [policy];
   checkOptions('policy', policy, 'ops labels within');
   const [[kind, given] = ['', []], ...more] = Object.entries(policy ?? {}) as [string, number | readonly string[]][];
-  if (!kind || more.length) throw new RlxError('attr', `policy is a word, or one of { ops }, { labels } and { within }, given with ${Object.keys(policy ?? {}).join(' and ') || 'none'}`, { name: 'policy' });
+  if (!kind || more.length) throw new RlxError('attr', `policy has ${Object.keys(policy ?? {}).join(' and ') || 'nothing'}: it must be a word, or have one of ops, labels and within`, { name: 'policy' });
   return [kind, ...Array.isArray(given) ? given as string[] : [given as number]];
 }
 
@@ -301,7 +301,7 @@ function wordsOf(policy: Policy | undefined): readonly (string | number)[] {
 function reals(options: object): Record<string, number> {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => {
-    if (typeof value !== 'number' && typeof value !== 'boolean') throw new RlxError('attr', `step: ${name} is a number or a boolean, given as ${classOf(value)}`, { op: 'step', name });
+    if (typeof value !== 'number' && typeof value !== 'boolean') throw new RlxError('attr', `step: ${name} is ${classOf(value)}: it must be a number or a boolean`, { op: 'step', name });
     return [snake(name), Number(value)];
   }));
 }
@@ -386,7 +386,7 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     const ports: Record<string, Value> = {};
     const declare = (list: Readonly<Record<string, Declaration>>, make: (port: string, dtype: DType, shape: readonly Dim[], initial?: Initial) => Value) => {
       for (const [port, type] of Object.entries(list)) {
-        if (!Array.isArray(type)) throw new RlxError('attr', `graph ${name}: ${port} is declared by [dtype, shape], given as ${classOf(type)}`, { name: port });
+        if (!Array.isArray(type)) throw new RlxError('attr', `graph ${name}: ${port} is ${classOf(type)}: it must be declared by [dtype, shape]`, { name: port });
         ports[port] = make(port, type[0], type[1] ?? [], type[2]);
       }
     };
@@ -395,7 +395,7 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     declare(states, (port, dtype, shape) => b.state(port, dtype, shape));
     const made = callBack(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
     if (made instanceof Promise) return made;
-    if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
+    if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns ${classOf(made)}: it must return outputs by name`);
     if (outputs) checkOutputs(name, outputs, made as Record<string, Value>);
     for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
     return undefined;
@@ -408,12 +408,12 @@ function checkOutputs(graph: string, declared: NonNullable<Declarations['outputs
     const given = made[name];
     if (!given) throw new RlxError('missing', `graph ${graph}: output ${name} is declared as ${dtype}[${shape}], and the function does not return it`, { name });
     const type = `${given.dtype}[${given.shape}]`;
-    if (type !== `${dtype}[${shape}]`) throw new RlxError(given.dtype === dtype ? 'shape' : 'dtype', `graph ${graph}: output ${name} is declared as ${dtype}[${shape}], given as ${type}`, { name });
+    if (type !== `${dtype}[${shape}]`) throw new RlxError(given.dtype === dtype ? 'shape' : 'dtype', `graph ${graph}: output ${name} is ${type}: it must be ${dtype}[${shape}], as declared`, { name });
   }
 }
 
 function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {
-  if (typeof name !== 'string') throw new RlxError('attr', `graph: the name is a text, given as ${classOf(name)}`, { op: 'graph' });
+  if (typeof name !== 'string') throw new RlxError('attr', `graph: the name is ${classOf(name)}: it must be a text`, { op: 'graph' });
   checkFunction(`graph ${name} is built by`, build);
   const b = new GraphBuilder(name);
   try {

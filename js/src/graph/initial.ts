@@ -18,7 +18,7 @@ export type Initial = number | TensorData | 'glorot' | 'he' | InitialRule;
 export function checkInitial(name: string, initial: Initial): void {
   if (typeof initial === 'number' || ArrayBuffer.isView(initial) || initial === 'glorot' || initial === 'he' || isRule(initial)) return;
   const given = typeof initial === 'string' ? initial : classOf(initial);
-  throw new RlxError('attr', `parameter ${name} begins with a number, its elements in a typed array, 'glorot', 'he' or a rule { rule, args }, not with ${given}`, { name });
+  throw new RlxError('attr', `parameter ${name} begins with ${given}: it must be a number, elements in a typed array, 'glorot', 'he' or a rule { rule, args }`, { name });
 }
 
 /** The elements of a parameter of constant shape. Equal names and seeds give equal elements everywhere. */

@@ -27,14 +27,14 @@ export interface OwnOp<O extends Values = Values> {
  * ```
  */
 export function defineOp<O extends Values>(name: string, op: OwnOp<O>): (...operands: O) => Value {
-  if (typeof name !== 'string' || !/^[a-z]\w*$/i.test(name)) throw new RlxError('name', `defineOp: the name is a word, given as ${typeof name === 'string' ? `'${name}'` : classOf(name)}`, { op: 'defineOp' });
+  if (typeof name !== 'string' || !/^[a-z]\w*$/i.test(name)) throw new RlxError('name', `defineOp: the name is ${typeof name === 'string' ? `'${name}'` : classOf(name)}: it must be a word`, { op: 'defineOp' });
   checkOptions(`op ${name}`, op, 'body jvp');
-  const { body, jvp } = op;
+  const { body, jvp } = op ?? {} as OwnOp<O>;
   checkFunction(`op ${name}: the body is built by`, body);
   if (jvp !== undefined) checkFunction(`op ${name}: the tangent is built by`, jvp);
   return (...operands) => {
     const b = operands.find((one) => one instanceof Value)?.builder;
-    need(b, 'graph', `${name}: an operand is a value of a graph`, operands[0]);
+    need(b, 'graph', `${name}: the first operand`, 'a value of a graph', operands[0]);
     return b.scope(name, () => jvp
       ? b.customJVP(operands, (inner, values) => [body(inner, ...values as Alike<O>)], (inner, values, tangents) => [jvp(inner, values as Alike<O>, tangents)])[0]
       : body(b, ...operands as unknown as Alike<O>)) as Value;

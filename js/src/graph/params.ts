@@ -16,8 +16,8 @@ const declaredOf = (graph: Graph, { name, initial }: Port): Initial | undefined 
  * equal values everywhere.
  */
 export function initialParams(graph: Graph, given: Readonly<Record<string, Initial>> = {}, seed = 0): Record<string, HostTensor> {
-  if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is a graph, given as ${classOf(graph)}`);
-  if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is a number, given as ${classOf(seed)}`);
+  if (typeof Object(graph).step !== 'function') throw new RlxError('missing', `initialParams: the first argument is ${classOf(graph)}: it must be a graph`);
+  if (typeof seed !== 'number') throw new RlxError('attr', `initialParams: the seed is ${classOf(seed)}: it must be a number`);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const params = paramsOf(graph), own = byParameter(graph, params.map(({ name }) => name), given ?? {});
   return Object.fromEntries([...params, ...graph.ports.filter((port) => port.kind === 'state' && (port.ones || declaredOf(graph, port) !== undefined))].map((port) => {

@@ -57,7 +57,7 @@ export function tie(b: GraphBuilder, name: string): Value {
  */
 export function key(b: GraphBuilder, name: string): Value {
   return inside(key, b, () => {
-    if (typeof name !== 'string') throw new RlxError('attr', `nn.key: the name of the stream is a text, given as ${classOf(name)}`, { op: 'nn.key' });
+    if (typeof name !== 'string') throw new RlxError('attr', `nn.key: the name of the stream is ${classOf(name)}: it must be a text`, { op: 'nn.key' });
     return drawKey(b, name);
   });
 }

@@ -76,9 +76,9 @@ export const here = '.';
 const { captureStackTrace } = Error as { captureStackTrace?(error: object, called: Called): void };
 
 /** Throws unless a value has a class; the stack begins at the caller of `called`. */
-export function checkGiven(called: Called, ok: unknown, what: string, given: unknown): void {
+export function checkGiven(called: Called, ok: unknown, what: string, must: string, given: unknown): void {
   if (ok) return;
-  const error = new RlxError(given === undefined ? 'missing' : 'graph', `nn: ${what}, given as ${classOf(given)}`, { op: 'nn' });
+  const error = new RlxError(given === undefined ? 'missing' : 'graph', `nn: ${what} is ${classOf(given)}: it must be ${must}`, { op: 'nn' });
   captureStackTrace?.(error, called);
   throw error;
 }
@@ -88,19 +88,19 @@ export const isValue = (x: unknown): x is Value => typeof (x as Value | null)?.b
 
 /** Runs a function over a builder: its errors begin at the caller of `called`. */
 export function inside<T>(called: Called, b: GraphBuilder, run: () => T): T {
-  checkGiven(called, typeof b?.inside === 'function', 'the first argument is a builder', b);
+  checkGiven(called, typeof b?.inside === 'function', 'the first argument', 'a builder', b);
   return b.inside(called, run);
 }
 
 /** The builder of a value, for {@link inside}. */
 export function builderOf(called: Called, x: Value): GraphBuilder {
-  checkGiven(called, isValue(x), 'x is a value of a graph', x);
+  checkGiven(called, isValue(x), 'x', 'a value of a graph', x);
   return x.builder;
 }
 
 /** Refuses what is no function. */
 export function checkBuild(called: Called, build: unknown): void {
-  checkGiven(called, typeof build === 'function', 'the layers are in a function', build);
+  checkGiven(called, typeof build === 'function', 'what builds the layers', 'a function', build);
 }
 
 /** Options of all layers. */

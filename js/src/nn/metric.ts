@@ -30,7 +30,7 @@ function addMean(called: Called, v: Value, kind: string, prefix: string, name: s
 }
 
 function checkName(l: Layer, name: unknown): void {
-  if (typeof name !== 'string' || !name) l.fail('name', `the name is a text that is not empty, given as ${name === '' ? "''" : classOf(name)}`);
+  if (typeof name !== 'string' || !name) l.fail('name', `the name is ${name === '' ? "''" : classOf(name)}: it must be a text that is not empty`);
 }
 
 /** Adds f32 numbers to a state outside of all scopes. They have no derivative. */
@@ -61,7 +61,7 @@ export function topKAccuracy(logits: Value, labels: Value, k: number): Value {
 }
 
 function checkLabels(l: Layer, labels: Value): void {
-  if (!isValue(labels)) l.fail('graph', `the labels are a value of the graph, given as ${classOf(labels)}`);
+  if (!isValue(labels)) l.fail('graph', `the labels are ${classOf(labels)}: they must be a value of the graph`);
   if (!isInteger(labels.dtype)) l.fail('dtype', `the labels are ${labels.dtype}[${labels.shape}]: they are integers`);
 }
 

@@ -14,12 +14,12 @@ export const wrong = (kind: ErrorKind, op: string, name: string, what: string, p
   new RlxError(kind, `${op}: ${name} ${what}`, { op, name, ...place });
 
 function checkShape(op: string, { name, dtype, shape: expected }: Held, shape: readonly number[]): void {
-  if (`${shape}` !== `${expected}`) throw wrong('shape', op, name, `is ${dtype}[${expected}], given with the shape [${shape}]`, { shape, expected });
+  if (`${shape}` !== `${expected}`) throw wrong('shape', op, name, `has the shape [${shape}]: it must be ${dtype}[${expected}]`, { shape, expected });
 }
 
 /** Refuses another element type than the slot's. */
 export function checkDType(op: string, { name, dtype }: Held, given: unknown): void {
-  if (given !== dtype) throw wrong('dtype', op, name, `is ${dtype}, given as ${given}`);
+  if (given !== dtype) throw wrong('dtype', op, name, `is ${given}: it must be ${dtype}`);
 }
 
 /** Refuses elements outside the slot's range. */
@@ -51,7 +51,7 @@ export function hostBytes(op: string, slot: Held, value: Exclude<Input, Tensor>)
     const size = arrayLength(dtype, expected, slot.bytes);
     if (data.length !== size) {
       const empty = data.length ? '' : ': an empty batch has no result';
-      throw wrong('shape', op, name, `is ${dtype}[${expected}] of ${size} elements, given with ${data.length}${empty}`, { shape: [data.length], expected });
+      throw wrong('shape', op, name, `has ${data.length} elements: it must be ${dtype}[${expected}] of ${size}${empty}`, { shape: [data.length], expected });
     }
   }
   checkRange(op, slot, data);
@@ -67,12 +67,12 @@ export function deviceInput(op: string, slot: Slot, tensor: Tensor, owner: objec
 
 /** Throws unless the value is a tensor in host memory. */
 export function checkHost(op: string, name: string, value: HostTensor): void {
-  if (!Array.isArray(value?.shape)) throw wrong('dtype', op, name, `is a tensor { dtype, shape, data }, given as ${classOf(value)}`);
+  if (!Array.isArray(value?.shape)) throw wrong('dtype', op, name, `is ${classOf(value)}: it must be a tensor { dtype, shape, data }`);
 }
 
 /** Throws unless the value is a list of names to read. */
 export function checkNames(names: readonly string[]): readonly string[] {
-  need(Array.isArray(names), 'name', 'what to read is a list of names', names);
+  need(Array.isArray(names), 'name', 'what to read', 'a list of names', names);
   return names;
 }
 
@@ -87,6 +87,6 @@ export function scalarBytes(op: string, slot: Slot, value: Input, steps?: number
     if (value.length !== steps) throw wrong('shape', op, name, `has ${value.length} values for ${steps} steps`, { shape: [value.length], expected: [steps] });
     return value.flatMap((one: Input) => scalarBytes(op, slot, one));
   }
-  if (!isNumber(value)) throw wrong('dtype', op, name, `is one ${dtype}, given as ${classOf(value)}`);
+  if (!isNumber(value)) throw wrong('dtype', op, name, `is ${classOf(value)}: it must be one ${dtype}`);
   return [hostBytes(op, slot, value)];
 }

@@ -91,7 +91,7 @@ export class Trainer<E extends EntryTypes = any> {
     checkOptions('a trainer', options, 'entry loss history');
     const { entry = 'step', loss = 'loss', history } = options ?? {};
     checkOptions('history', history, 'ring count');
-    need(program?.plan, 'missing', 'a trainer has a program', program);
+    need(program?.plan, 'missing', "a trainer's program", 'a Program', program);
     this.program = program;
     this.#program = program as Program<any>;
     this.#entry = entry;
@@ -277,7 +277,7 @@ type Batches = Iterator<Batch, unknown, number> | AsyncIterator<Batch, unknown, 
 function iterate(source: BatchSource): Batches {
   if (typeof source === 'function') return { next: async (step: number) => ({ value: { inputs: await source(step), rows: 0 } }) };
   const begin: (() => Batches) | undefined = (source as Iterable<Batch>)?.[Symbol.iterator] ?? (source as AsyncIterable<Batch>)?.[Symbol.asyncIterator];
-  need(begin, 'missing', 'batches are an iterable or a function', source);
+  need(begin, 'missing', 'batches', 'an iterable or a function', source);
   return begin.call(source);
 }
 

@@ -37,14 +37,14 @@ const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax'
  * hold, `syntax` for metadata that are not texts.
  */
 export function encodeSafetensors(tensors: Readonly<Record<string, StoredTensor>>, metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
-  need(isObject(tensors), 'missing', 'encodeSafetensors: the tensors are an object', tensors);
+  need(isObject(tensors), 'missing', 'encodeSafetensors: the first argument', 'an object of tensors', tensors);
   const entries = Object.entries(tensors).sort(([a], [b]) => a < b ? -1 : 1);
   if (!isTexts(metadata ?? {})) throw bad('metadata are texts by name');
   const header: Record<string, unknown> = Object.create(null); // which a tensor called __proto__ does not change
   if (metadata) header['__metadata__'] = metadata;
   let end = 0;
   for (const [name, tensor] of entries) {
-    if (!isSizes(tensor?.shape)) throw new RlxError('dtype', `safetensors: ${name} is a tensor { dtype, shape, data }, given as ${classOf(tensor)}`, { name });
+    if (!isSizes(tensor?.shape)) throw new RlxError('dtype', `safetensors: ${name} is ${classOf(tensor)}: it must be a tensor { dtype, shape, data }`, { name });
     const { dtype, shape, data } = tensor, size = sizeOf(shape) * (dtype === 'c64' ? 2 : 1);
     if (name === '__metadata__') throw new RlxError('name', `safetensors: no tensor can be called ${name}`, { name });
     if (!Object.hasOwn(names, dtype)) throw new RlxError('dtype', `safetensors has no type for ${shown(dtype)}, the type of ${name}`, { name });
@@ -69,7 +69,7 @@ export function encodeSafetensors(tensors: Readonly<Record<string, StoredTensor>
 function checkClass(name: string, dtype: string, data: StoredData): void {
   const type = arrayOf(dtype), got = classOf(data);
   if (data instanceof type || dtype === 'f16' && got === 'Float16Array') return;
-  throw new RlxError('dtype', `${name} is ${dtype}, given as ${type.name}, not as ${got}`, { name });
+  throw new RlxError('dtype', `${name} is ${got}: it must be ${type.name}, of ${dtype}`, { name });
 }
 
 /** The location of a tensor in the bytes after the header. */
@@ -105,7 +105,7 @@ export function decodeSafetensors(file: Uint8Array | ArrayBuffer, options?: Deco
 
 function chosen(places: Place[], only: readonly string[] | undefined): Place[] {
   if (only === undefined) return places;
-  need(Array.isArray(only), 'attr', 'decodeSafetensors: only is a list of names', only);
+  need(Array.isArray(only), 'attr', 'decodeSafetensors: only', 'a list of names', only);
   return only.map((name) => {
     const found = places.find((place) => place.name === name);
     if (!found) throw new RlxError('missing', `safetensors: the file has no tensor ${shown(name)}`, { name: shown(name) });

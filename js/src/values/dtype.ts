@@ -56,6 +56,6 @@ export function toDevice(dtype: string, data: TensorData): Uint8Array<ArrayBuffe
 export function checkType(what: string, dtype: string, data: TensorData): void {
   const type = arrayType(dtype), got = classOf(data);
   if (!(data instanceof type) && !(dtype === 'f16' && got === 'Float16Array')) {
-    throw new RlxError('dtype', `${what} is ${dtype}, given as ${type.name}, not as ${got}`);
+    throw new RlxError('dtype', `${what} is ${got}: it must be ${type.name}, of ${dtype}`);
   }
 }

@@ -69,9 +69,9 @@ export const classOf = (value: unknown): string => ({}).toString.call(value).sli
 /** A value for messages: itself, or the class of an object. */
 export const shown = (value: unknown): string => Object(value) === value ? classOf(value) : String(value);
 
-/** Throws unless a value is of the class. `what` names the requirement. */
-export function need(ok: unknown, kind: ErrorKind, what: string, value: unknown): asserts ok {
-  if (!ok) throw new RlxError(kind, `${what}, given as ${classOf(value)}`);
+/** Throws unless a value is what it must be. */
+export function need(ok: unknown, kind: ErrorKind, what: string, must: string, value: unknown): asserts ok {
+  if (!ok) throw new RlxError(kind, `${what} is ${classOf(value)}: it must be ${must}`);
 }
 
 /** The error for an unknown name. `what` begins the message. */
@@ -82,7 +82,7 @@ export function unknownName(what: string, name: unknown, known: Iterable<string>
 
 /** Refuses options that are no object, and names that are not in a list, separated by spaces: a misspelt option would have no effect. */
 export function checkOptions(what: string, given: unknown, known: string): void {
-  need(!given || typeof given === 'object', 'attr', `${what}: options are an object`, given);
+  need(!given || typeof given === 'object', 'attr', `${what}: options`, 'an object', given);
   const names = known.split(' ');
   for (const name in given as object) if (!names.includes(name)) throw unknownName(`${what} has no option`, name, names, what);
 }

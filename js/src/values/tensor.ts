@@ -105,7 +105,7 @@ export class TensorScope {
 
   /** Takes a tensor over. */
   add(tensor: Tensor): void {
-    need(tensor instanceof Tensor, 'attr', 'a scope takes a Tensor', tensor);
+    need(tensor instanceof Tensor, 'attr', 'what a scope takes', 'a Tensor', tensor);
     this.#tensors.add(tensor);
   }
 

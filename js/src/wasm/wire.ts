@@ -26,7 +26,7 @@ export class Request {
   }
 
   #need(ok: boolean, name: string, type: string, given: unknown): void {
-    if (!ok) throw new RlxError(given === undefined ? 'missing' : 'attr', `${this.#what}: ${name} is ${type}, given as ${typeof given === 'number' ? given : classOf(given)}`, { op: this.#what, name });
+    if (!ok) throw new RlxError(given === undefined ? 'missing' : 'attr', `${this.#what}: ${name} is ${typeof given === 'number' ? given : classOf(given)}: it must be ${type}`, { op: this.#what, name });
   }
 
   /** The bytes written. */

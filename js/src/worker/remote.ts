@@ -45,7 +45,7 @@ export async function openRemote(
   { worker, device, gpu, ...options }: WorkerOptions & DeviceOptions & GPUProgramOptions,
 ): Promise<Program> {
   if (device || gpu) throw new RlxError('device', 'a worker has a device of its own');
-  need(worker === true || (worker as Worker).postMessage, 'attr', 'a worker is true or a Worker', worker);
+  need(worker === true || (worker as Worker).postMessage, 'attr', 'worker', 'true or a Worker', worker);
   const own = worker === true, thread = own ? startWorker() : worker as Worker; // one of our own ends with the program
   let kind: ErrorKind = 'device';
   const caller = new Caller(thread, (how) => new RlxError(kind, `the worker ${how}`));

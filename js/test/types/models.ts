@@ -1,6 +1,7 @@
 // What strict TypeScript refuses of a model that was built in TypeScript, and what it takes.
 
 import { batches, compile, graph, init, type Program, program, type TensorData, train, Trainer } from '@rlx-go/rlx';
+import { fit, inOrder, prefetch, shuffled } from '@rlx-go/rlx/fit';
 import { openProgram } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 
@@ -48,6 +49,17 @@ await trainer.run({ steps: 1, batches: batches(rows, { size: 3, last: { mask: 'm
 await trainer.run({ steps: 1, batches: () => ({ xx: x }) });
 // @ts-expect-error integers for floats
 await trainer.run({ steps: 1, batches: () => ({ x: labels, labels }) });
+
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'eval', data: inOrder(rows, 8) } });
+await fit(trainer, { data: prefetch((epoch: number) => [{ x, labels, lr: epoch }], 2), steps: 3 });
+// @ts-expect-error no entry of this name
+await fit(trainer, { data: shuffled(rows, 8, 1), epochs: 1, eval: { entry: 'evall', data: inOrder(rows, 8) } });
+// @ts-expect-error floats for integers
+await fit(trainer, { data: shuffled({ x: rows.x, labels: rows.x }, 8, 1), epochs: 1 });
+// @ts-expect-error one input of this name too many
+await fit(trainer, { data: shuffled({ ...rows, label: rows.labels }, 8, 1), epochs: 1 });
+// @ts-expect-error one input of this name too many
+await fit(trainer, { data: () => [{ x, labels, label: labels }], epochs: 1 });
 
 const opened = trainer.program;
 await opened.run('step', { x: { data: x, shape: [8, 3] }, labels, lr: 0.1 });

@@ -201,7 +201,7 @@ func splice(c *wire.Service, r *wire.Request, w *wire.Response) error {
 			if t.DType != in[i].DType() {
 				kind = ir.ErrDType
 			}
-			return ir.Errorf(kind, "call: %q of graph %q is %s, given as %s", p.Name, g.Name(), t, in[i].Type())
+			return ir.Errorf(kind, "call: %q is %s: it must be %s, as in graph %q", p.Name, in[i].Type(), t, g.Name())
 		}
 	}
 	return b.keep(w, b.b.Splice(g, in)...)

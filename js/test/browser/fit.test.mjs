@@ -1,0 +1,64 @@
+// The loop of a training in Chromium, with checkpoints in the origin's private file system.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { batch, close, linearPlan, reference } from '../linear.mjs';
+import { openChromium } from '../rig/chromium.mjs';
+import { serve, strictCSP } from '../rig/serve.mjs';
+
+const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
+const script = `
+import { files, fit } from '/dist/fit.js';
+import { openProgram, Trainer } from '/dist/runtime.js';
+const batch = ${batch};
+globalThis.files = files;
+globalThis.train = async (steps, cut) => {
+  const program = await openProgram(await (await fetch('/linear.rlxp')).arrayBuffer());
+  await program.run('init');
+  const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } }), stop = new AbortController();
+  const data = function* () {
+    for (let i = 0; ; i++) {
+      if (trainer.steps >= cut) stop.abort();
+      yield { ...batch(i), rate: 0.2 };
+    }
+  };
+  const save = { folder: 'runs/linear', every: 7, last: 2, resume: true };
+  const end = await fit(trainer, { data, steps, every: 5, save, log: 'log.jsonl', signal: stop.signal }).catch(({ kind }) => kind);
+  return { end: end.kind ?? end, steps: trainer.steps, w: [...await program.read('w')] };
+};
+globalThis.ready = true;
+`;
+
+let server;
+before(async () => {
+  server = await serve({
+    '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/linear.rlxp': { body: Buffer.from(linearPlan()) },
+    '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
+  }, { csp: strictCSP });
+});
+after(() => server.close());
+
+test('a training is cut, the page reloads, and it goes on from its checkpoint', async (t) => {
+  const browser = await openChromium();
+  t.after(() => browser.close());
+  const page = await browser.open(`${server.origin}/`);
+  const run = async (...args) => {
+    await page.waitForFunction(() => globalThis.ready);
+    return page.evaluate((args) => globalThis.train(...args), args);
+  };
+  const first = await run(40, 18);
+  assert.deepEqual([first.end, first.steps], ['abort', 18]);
+  await page.reload();
+  const second = await run(40, Infinity);
+  assert.equal(second.end.step, 40);
+  const want = reference();
+  for (let i = 0; i < 40; i++) want.step(batch(i), Math.fround(0.2));
+  assert.ok(close(second.w, want.w, 1e-4), `${second.w} instead of ${want.w}`);
+  const { names, lines } = await page.evaluate(async () => {
+    const folder = await globalThis.files('runs/linear');
+    return { names: await folder.list(), lines: new TextDecoder().decode(await folder.read('log.jsonl')).trim().split('\n') };
+  });
+  assert.deepEqual(names.sort(), ['log.jsonl', 'step-00000035.safetensors', 'step-00000040.safetensors']);
+  assert.deepEqual(lines.map((line) => JSON.parse(line).step), [5, 10, 15, 15, 20, 25, 30, 35, 40]);
+  assert.deepEqual(page.problems, []);
+});
