@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/derive"},
 	{"ir/ops"},
 	{"ir/nn"},
-	{"autodiff", "internal/compiler/passes", "ir/format"},
+	{"autodiff", "internal/compiler/padding", "internal/compiler/passes", "ir/format"},
 	{"ir/irtest"},
 	{"internal/compiler/fusion", "internal/codegen/clike"},
 	{"internal/compiler/sched/emit"},
@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/cuda", "internal/metal", "internal/coreml"},
 	{"internal/executor/fair"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
-	{"native/safetensors", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
+	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "webgpu/internal/exec", "internal/conformance"},
 	{"webgpu", "wasm", "native/coreml", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
 	{""}, // the root
 	{"demo", "js", "native/opsdoc", "native/rlx", "internal/applecheck/whole", "internal/coreml/suite"},

@@ -91,7 +91,7 @@ func maskedSum(data []byte) uint32 {
 // and tensorflow/core/framework/summary.proto number them, with their wire types.
 const (
 	eventTime    = 1<<3 | 1 // double
-	eventStep    = 2<<3 | 0 // int64
+	eventStep    = 2 << 3   // int64: wire type 0
 	eventVersion = 3<<3 | 2 // string
 	eventSummary = 5<<3 | 2 // Summary
 	summaryValue = 1<<3 | 2 // Summary.Value

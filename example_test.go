@@ -81,27 +81,20 @@ func ExampleSession_Compile() {
 	// Output: [2 4 6] <nil>
 }
 
-// A program is compiled for fixed sizes. A model whose batch is a symbol becomes an entry
-// for each size that is wanted; all of them have the same parameters.
-func ExampleSession_Compile_batchSizes() {
+// A size that is a symbol stays open: each call chooses it, and results have it. Calls of like sizes
+// share a compiled program, which Prepare makes ahead.
+func ExampleProgram_Prepare() {
 	ctx := context.Background()
 	model, err := ir.Build("scale", func(b *ir.Builder) {
 		x := b.Input("x", ir.F32, ir.Sym("rows"), ir.N(2))
-		b.Output("y", ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(2, 1)...)))
+		y := ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(2, 1)...))
+		b.Output("y", y)
+		b.Output("mean", ops.Mean(b, y))
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sizes := map[string]int{"one": 1, "many": 4}
-	var entries []ir.Entry
-	for name, rows := range sizes {
-		g, err := model.Bind(map[string]int{"rows": rows})
-		if err != nil {
-			log.Fatal(err)
-		}
-		entries = append(entries, ir.Entry{Name: name, Graph: g})
-	}
-	module, err := ir.NewModule("scale", entries...)
+	module, err := ir.NewModule("scale", ir.Entry{Name: "infer", Graph: model})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -109,7 +102,7 @@ func ExampleSession_Compile_batchSizes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program, err := session.Compile(ctx, module)
+	program, err := session.CompileWith(ctx, module, rlx.CompileOptions{Sizes: map[string]rlx.Size{"rows": {Max: 64}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -117,18 +110,25 @@ func ExampleSession_Compile_batchSizes() {
 	if err := program.Set(ctx, "w", rlx.Float32s([]float32{10, 1}, 2, 1)); err != nil {
 		log.Fatal(err)
 	}
-	for _, entry := range []string{"one", "many"} {
-		x := rlx.Float32s([]float32{1, 2, 3, 4, 5, 6, 7, 8}[:2*sizes[entry]], sizes[entry], 2)
-		out, err := program.Call(ctx, entry, rlx.Inputs{"x": x})
+	if err := program.Prepare(ctx, "infer", map[string]int{"rows": 4}); err != nil {
+		log.Fatal(err)
+	}
+	for _, rows := range []int{1, 3} {
+		x := rlx.Float32s([]float32{1, 2, 3, 4, 5, 6}[:2*rows], rows, 2)
+		out, err := program.Call(ctx, "infer", rlx.Inputs{"x": x})
 		if err != nil {
 			log.Fatal(err)
 		}
 		y, err := out["y"].Float32s()
-		fmt.Println(entry, y, err)
+		if err != nil {
+			log.Fatal(err)
+		}
+		mean, err := out["mean"].Float32s()
+		fmt.Println(y, mean, err)
 	}
 	// Output:
-	// one [12] <nil>
-	// many [12 34 56 78] <nil>
+	// [12] [12] <nil>
+	// [12 34 56] [34] <nil>
 }
 
 // A program for inference loads the trained parameters from a file.

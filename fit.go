@@ -8,11 +8,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/nn"
 )
 
 // Loop holds the options of [Fit]. Data and one of Epochs and Steps are required.
@@ -74,8 +72,16 @@ type Report struct {
 	Epoch, Epochs int     // epochs done, and epochs to do; 0 if that is unknown
 	Loss          float64 // the mean over the steps since the last report; NaN without one
 	Rate          float64 // steps per second since the last report
-	// Metrics are the means since the last report of what the step measures ([nn.Metric]).
+	// Throughput is the number of examples per second since the last report: the rows of the first
+	// axis of the inputs, of the most of them if they differ.
+	Throughput float64
+	// Metrics are what the step measures since the last report: means ([nn.Metric], [nn.Perplexity],
+	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), and the accuracy and the mean F1 of confusion
+	// matrices.
 	Metrics map[string]float64
+	// Confusion are the confusion matrices since the last report ([nn.Confusion]): the number of
+	// examples by label and prediction.
+	Confusion map[string][][]float64
 	// Eval are the means of the outputs of the evaluation; nil without one.
 	Eval map[string]float64
 	// Best is set if the evaluation is the best so far.
@@ -115,6 +121,7 @@ type fit struct {
 	loop     Loop
 	epoch    int // epochs done
 	reported int // the step of the last report
+	rows     int // examples since the last report
 	began    time.Time
 	last     Report
 	stop     stopper
@@ -202,6 +209,7 @@ func (f *fit) step(ctx context.Context, batch Inputs) error {
 	if err := f.t.Step(ctx, batch); err != nil {
 		return err
 	}
+	f.rows += rowsIn(batch)
 	n := f.t.Steps()
 	if f.loop.Steps > 0 && n >= f.loop.Steps {
 		return f.report(ctx, true)
@@ -228,9 +236,9 @@ func (f *fit) report(ctx context.Context, done bool) error {
 		return err
 	}
 	if seconds := time.Since(f.began).Seconds(); seconds > 0 {
-		r.Rate = float64(r.Step-f.reported) / seconds
+		r.Rate, r.Throughput = float64(r.Step-f.reported)/seconds, float64(f.rows)/seconds
 	}
-	if r.Metrics, err = f.metrics(ctx); err != nil {
+	if err := readMetrics(ctx, f.t.Program(), &r); err != nil {
 		return err
 	}
 	if f.loop.Eval.Entry != "" {
@@ -249,7 +257,7 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if err := f.tell(r); err != nil {
 		return err
 	}
-	f.reported, f.began = r.Step, time.Now()
+	f.reported, f.rows, f.began = r.Step, 0, time.Now()
 	return nil
 }
 
@@ -296,33 +304,6 @@ func (f *fit) meanLoss(ctx context.Context) (float64, error) {
 		sum += float64(x)
 	}
 	return sum / float64(len(recent)), nil // NaN for none
-}
-
-// metrics returns the means of the metrics of the step and begins new ones.
-func (f *fit) metrics(ctx context.Context) (map[string]float64, error) {
-	var means map[string]float64
-	for _, s := range f.t.Program().Persistent() {
-		name, is := strings.CutPrefix(s.Name, nn.MetricPrefix)
-		if !is || s.DType != ir.F32 || !slices.Equal(s.Dims, []int{2}) {
-			continue
-		}
-		x, err := f.t.Program().Get(ctx, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		sums, err := x.Float32s()
-		if err != nil {
-			return nil, err
-		}
-		if means == nil {
-			means = map[string]float64{}
-		}
-		means[name] = float64(sums[0]) / float64(sums[1])
-		if err := f.t.Program().Set(ctx, s.Name, Float32s(make([]float32, 2))); err != nil {
-			return nil, err
-		}
-	}
-	return means, nil
 }
 
 // measure returns the means of the outputs of rank 0 over all batches.

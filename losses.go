@@ -16,6 +16,10 @@ var ErrDiverged = errors.New("the loss is not finite")
 
 // findStates notes which states keep the losses and count the steps.
 func (t *Trainer) findStates(loss string) {
+	if t.objective != nil {
+		t.counter = t.objective.Options.StepState()
+		return
+	}
 	counts := ""
 	for _, s := range t.program.Persistent() {
 		switch s.Name {
@@ -71,7 +75,7 @@ func stepCount(name string, x Tensor, limit int) (int, error) {
 }
 
 // StopOnNaN sets whether a loss that is NaN or infinite is an error. The error is of kind
-// [ErrDiverged] and names the step. It comes from the call that reads the loss: [Trainer.Losses],
+// [ErrDiverged] and names the step; after [Training.Watch], the value that went wrong first, too. It comes from the call that reads the loss: [Trainer.Losses],
 // [Trainer.Run] or [Trainer.Step]. If the device keeps a history of losses, Step reports it up to
 // 128 steps late (half the history). By default such losses are recorded like any other and
 // training continues.
@@ -103,18 +107,18 @@ func (t *Trainer) readLosses(ctx context.Context) error {
 	for t.steps = t.first + read; t.steps < count; t.steps++ {
 		t.losses = append(t.losses, ring[t.steps%len(ring)])
 	}
-	return errors.Join(failed, t.checkFinite(read))
+	return errors.Join(failed, t.checkFinite(ctx, read))
 }
 
 // checkFinite returns an error for the first loss, at or after index from, that is not finite, if
 // StopOnNaN is set.
-func (t *Trainer) checkFinite(from int) error {
+func (t *Trainer) checkFinite(ctx context.Context, from int) error {
 	if !t.stopOnNaN {
 		return nil
 	}
 	for k, x := range t.losses[from:] {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("step %d: %w: %v", t.first+from+k, ErrDiverged, x)
+			return t.diverged(ctx, t.first+from+k, x)
 		}
 	}
 	return nil

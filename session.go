@@ -42,8 +42,12 @@ func (s *Session) Device() Device { return Device{Name: s.backend.Name(), Info: 
 
 // Compile compiles the entries of a module and allocates the memory of the program. States start as
 // zeros. Parameters start without a value, and an entry that reads one is refused until it has one:
-// see [Program.Run]. All dimensions must be constant: bind symbolic sizes with [ir.Graph.Bind].
-// Graphs bound to different batch sizes can be entries of one module and share its parameters.
+// see [Program.Run].
+//
+// Sizes that are symbols stay open: each call binds them by the shapes of its inputs, and is compiled
+// for when sizes like it first come ([CompileOptions.Sizes]). The error is of kind [ir.ErrUnsupported]
+// for an op that cannot be padded, and of kind [ir.ErrSymbol] for a symbol that no axis of an input has
+// alone.
 func (s *Session) Compile(ctx context.Context, m *ir.Module) (*Program, error) {
 	return s.CompileWith(ctx, m, CompileOptions{})
 }
@@ -66,6 +70,12 @@ type CompileOptions struct {
 	// devices; nil means one device. All ranks compile the same module at the same time: see
 	// [native.Options].
 	Mesh *collective.Mesh
+	// Sizes says what is compiled for open sizes, by symbol. A symbol that it lacks has the zero
+	// [Size]: powers of two.
+	Sizes map[string]Size
+	// Buckets bounds the number of compiled programs for open sizes that are kept; the least recently
+	// used goes first. 0 means 16.
+	Buckets int
 }
 
 // CompileWith is [Session.Compile] with options. The error is of kind [ir.ErrAttr] for an option
@@ -81,11 +91,15 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 	if err := optim.Check(m); err != nil {
 		return nil, err
 	}
-	m, err = o.Precision.apply(m)
-	if err != nil {
+	if err := checkSizes(m, o); err != nil {
 		return nil, err
 	}
-	p, err := s.backend.Compile(ctx, m, native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory, Mesh: o.Mesh})
+	var p native.Program
+	if isOpen(m) {
+		p, err = s.open(ctx, m, o)
+	} else {
+		p, err = s.compile(ctx, m, o, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +108,24 @@ func (s *Session) CompileWith(ctx context.Context, m *ir.Module, o CompileOption
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
 	}
 	return out, nil
+}
+
+// compile compiles a module of constant sizes, whose parameters and states are those of a program
+// unless that is nil.
+func (s *Session) compile(ctx context.Context, m *ir.Module, o CompileOptions, with native.Program) (native.Program, error) {
+	m, err := o.Precision.apply(m)
+	if err != nil {
+		return nil, err
+	}
+	options := native.Options{TF32: o.Precision == TF32, Tune: o.Tune, Memory: o.Memory, Mesh: o.Mesh}
+	if with == nil {
+		return s.backend.Compile(ctx, m, options)
+	}
+	sharer, ok := s.backend.(native.Sharer)
+	if !ok {
+		return nil, ir.Errorf(ir.ErrUnsupported, "device %q cannot share parameters between programs, which open sizes take", s.backend.Name())
+	}
+	return sharer.CompileShared(ctx, m, options, with)
 }
 
 // Program is a compiled module and its memory on the device.

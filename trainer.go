@@ -20,19 +20,23 @@ type Trainer struct {
 	program   *Program
 	bound     native.Bound
 	inputs    map[string]*stepInput
-	missing   int       // inputs without a value so far
-	rate      []float32 // the memory of input "lr"; nil without that input
-	loss      Tensor    // the memory of the loss; without data if the step keeps a history
-	history   string    // the state with the history of losses; "" without one
-	readEvery int       // steps between two reads of the history: half its length
-	counter   string    // the state that counts steps; "" without one
-	steps     int       // steps started, including those of a loaded checkpoint
-	first     int       // the step of losses[0]
+	feed      map[string]Tensor // the memory of inputs, which bound reads
+	missing   int               // inputs without a value so far
+	rate      []float32         // the memory of input "lr"; nil without that input
+	loss      Tensor            // the memory of the loss; without data if the step keeps a history
+	history   string            // the state with the history of losses; "" without one
+	readEvery int               // steps between two reads of the history: half its length
+	counter   string            // the state that counts steps; "" without one
+	steps     int               // steps started, including those of a loaded checkpoint
+	first     int               // the step of losses[0]
 	losses    []float32
-	stopOnNaN bool // stop at a loss that is not finite
+	stopOnNaN bool       // stop at a loss that is not finite
+	watched   []string   // what [Training.Watch] watches, in order; nil without it
+	objective *Objective // of [Session.TrainJointly]; nil for the only trainer of a program
 }
 
-// stepInput is an input of the step and its host memory.
+// stepInput is an input of the step and its host memory, which has the sizes of the last batch where
+// sizes are open.
 type stepInput struct {
 	slot   native.Slot
 	memory Tensor
@@ -48,20 +52,33 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 		return nil, ir.Errorf(ir.ErrGraph, "no program given")
 	}
 	t := &Trainer{program: p, inputs: map[string]*stepInput{}}
+	if err := t.bind(ctx, stepEntry, loss); err != nil {
+		return nil, err
+	}
+	p.trainer.Store(t)
+	return t, t.resume(ctx)
+}
+
+// bind finds the inputs and states of the entry with the step, and binds it.
+func (t *Trainer) bind(ctx context.Context, entry, loss string) error {
+	p := t.program
 	in, found := map[string]Tensor{}, false
-	for _, s := range p.Slots(stepEntry) {
+	for _, s := range p.Slots(entry) {
 		switch {
 		case s.Role == native.Input:
-			in[s.Name] = native.Zeros(s.DType, s.Dims...)
-			t.inputs[s.Name] = &stepInput{slot: s, memory: in[s.Name]}
+			t.inputs[s.Name] = &stepInput{slot: s}
+			if !slices.Contains(s.Dims, native.OpenSize) {
+				in[s.Name] = native.Zeros(s.DType, s.Dims...)
+				t.inputs[s.Name].memory = in[s.Name]
+			}
 		case s.Name == loss && s.DType == ir.F32 && len(s.Dims) == 0:
 			found = true
 		}
 	}
 	if !found {
-		return nil, ir.Errorf(ir.ErrName, "the program has no entry %q with an output %q of type f32[]", stepEntry, loss)
+		return ir.Errorf(ir.ErrName, "the program has no entry %q with an output %q of type f32[]", entry, loss)
 	}
-	t.missing = len(t.inputs)
+	t.missing, t.feed = len(t.inputs), in
 	t.findStates(loss)
 	out := map[string]Tensor{}
 	if t.history == "" {
@@ -74,11 +91,19 @@ func NewTrainer(ctx context.Context, p *Program, loss string) (*Trainer, error) 
 		t.rate[0] = DefaultRate
 	}
 	var err error
-	if t.bound, err = p.Bind(ctx, stepEntry, in, out); err != nil {
-		return nil, err
+	t.bound, err = p.Bind(ctx, entry, in, out)
+	return err
+}
+
+// resize gives the memory the sizes of x, which differ where they are open.
+func (in *stepInput) resize(x Tensor) {
+	switch n := len(x.Data); {
+	case slices.Equal(in.memory.Dims, x.Dims):
+	case n <= cap(in.memory.Data):
+		in.memory.Data, in.memory.Dims = in.memory.Data[:n], slices.Clone(x.Dims)
+	default:
+		in.memory = native.Zeros(x.DType, x.Dims...)
 	}
-	p.trainer.Store(t)
-	return t, t.resume(ctx)
 }
 
 func (t *Trainer) markGiven(in *stepInput) {
@@ -90,7 +115,7 @@ func (t *Trainer) markGiven(in *stepInput) {
 
 // checkCurrent returns an error if the program has another trainer now.
 func (t *Trainer) checkCurrent() error {
-	if t.program.trainer.Load() != t {
+	if t.objective == nil && t.program.trainer.Load() != t {
 		return fmt.Errorf("trainer: %w: a newer trainer owns its program", native.ErrClosed)
 	}
 	return nil
@@ -114,10 +139,11 @@ func (t *Trainer) SetRate(rate float64) error {
 }
 
 // Input returns the memory of an input of the step, for batches that are written in place; the
-// input then counts as given. It returns the zero Tensor if the step has no such input.
+// input then counts as given. It returns the zero Tensor if the step has no such input, or one with open
+// sizes, which only [Trainer.Step] takes.
 func (t *Trainer) Input(name string) Tensor {
 	in := t.inputs[name]
-	if in == nil {
+	if in == nil || slices.Contains(in.slot.Dims, native.OpenSize) {
 		return Tensor{}
 	}
 	t.markGiven(in)
@@ -168,7 +194,9 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 	}
 	for name, x := range batch {
 		in := t.inputs[name]
+		in.resize(x)
 		copy(in.memory.Data, x.Data)
+		t.feed[name] = in.memory
 		t.markGiven(in)
 	}
 	if err := t.bound.Start(ctx); err != nil {
@@ -190,7 +218,7 @@ func (t *Trainer) Step(ctx context.Context, batch Inputs) error {
 		return err
 	}
 	t.losses = append(t.losses, x[0])
-	return t.checkFinite(len(t.losses) - 1)
+	return t.checkFinite(ctx, len(t.losses)-1)
 }
 
 // Steps returns the number of steps done, including those of a loaded checkpoint.

@@ -36,10 +36,17 @@ type Training struct {
 	Init map[string]Initializer
 	// Eval are further entries of the program; they read the current parameters.
 	Eval []ir.Entry
+	// Sizes says for what sizes symbols are compiled: see [CompileOptions.Sizes]. A batch whose size is
+	// a symbol may be smaller at the end of an epoch; means are over its true size.
+	Sizes map[string]Size
 	// StopOnNaN reports a loss that is NaN or infinite as an error: see [Trainer.StopOnNaN].
 	StopOnNaN bool
 	// Parallel trains with several processes; nil means one.
 	Parallel *DataParallel
+	// Watch looks in each step for the first value that is not finite, and StopOnNaN names it: a
+	// parameter, or the result of a layer or of a node without a label. It costs a reduction of each
+	// of these values.
+	Watch bool
 }
 
 // DefaultRate is the learning rate of a trainer before [Trainer.SetRate].
@@ -74,7 +81,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision, Mesh: mesh})
+	p, err := s.CompileWith(ctx, m, CompileOptions{Precision: o.Precision, Mesh: mesh, Sizes: o.Sizes})
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +92,9 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	var t *Trainer
 	if err == nil {
 		t, err = o.newTrainer(ctx, p)
+	}
+	if err == nil && o.Watch {
+		_, t.watched, err = watch(loss)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
@@ -97,17 +107,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 // and the last losses as states ([optim.History]). Entry "init" has the input "seed" ([InitGraph]).
 // The entries of Eval follow. The errors are those of [optim.Step] and [InitGraph].
 func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
-	if loss == nil {
-		return nil, ir.Errorf(ir.ErrGraph, "no graph given")
-	}
-	if o.Optimizer == nil {
-		o.Optimizer = optim.Adam{}
-	}
-	if o.Precision == MixedF16 && o.Options.Scale == nil {
-		o.Options.Scale = &optim.LossScale{}
-	}
-	o.Options.Gradients = o.Parallel.gradients(o.lossName(), o.Options.Gradients)
-	step, err := optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
+	step, err := o.step(loss)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +117,36 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 	if step, err = optim.History(step, o.lossName(), historySteps); err != nil {
 		return nil, err
 	}
+	first, err := o.initial(loss, step)
+	if err != nil {
+		return nil, err
+	}
+	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
+}
+
+// step returns the training step of a loss.
+func (o Training) step(loss *ir.Graph) (*ir.Graph, error) {
+	if loss == nil {
+		return nil, ir.Errorf(ir.ErrGraph, "no graph given")
+	}
+	if o.Optimizer == nil {
+		o.Optimizer = optim.Adam{}
+	}
+	if o.Precision == MixedF16 && o.Options.Scale == nil {
+		o.Options.Scale = &optim.LossScale{}
+	}
+	if o.Watch {
+		var err error
+		if loss, _, err = watch(loss); err != nil {
+			return nil, err
+		}
+	}
+	o.Options.Gradients = o.Parallel.gradients(o.lossName(), o.Options.Gradients)
+	return optim.Step(loss, o.lossName(), o.Optimizer, o.Options)
+}
+
+// initial returns the graph that initialises the states of the step of a loss.
+func (o Training) initial(loss, step *ir.Graph) (*ir.Graph, error) {
 	var params []string
 	for _, p := range loss.Ports() {
 		if p.Kind == ir.ParamPort {
@@ -132,11 +162,7 @@ func (o Training) Entries(loss *ir.Graph) ([]ir.Entry, error) {
 			by[name] = Constant(1)
 		}
 	}
-	first, err := InitGraph(step, params, by)
-	if err != nil {
-		return nil, err
-	}
-	return append([]ir.Entry{{Name: stepEntry, Graph: step}, {Name: initEntry, Graph: first}}, o.Eval...), nil
+	return InitGraph(step, params, by)
 }
 
 // checkCurvature returns an error of kind [ir.ErrGraph] if the step reads an optimizer state that

@@ -17,6 +17,9 @@ func TestThirdDerivativesMatchFiniteDifferences(t *testing.T) {
 		if d.NoGrad != "" || s.NoGrad != "" || isComplex(s) || elements(s) > 160 || !inDoubles(s) {
 			return
 		}
+		if d.Op == "reduce_prod" && elements(s) > 60 {
+			return // the third derivative has a term for each three factors: those of 8 factors are the same code
+		}
 		g, in := sampleGraph(t, d.Op, s)
 		if _, refused := autodiff.JVP(g); refused != nil || !isFinite(t, g, in) {
 			return

@@ -81,6 +81,13 @@ type Def struct {
 	// Body builds the composite from primitives and returns its results.
 	Body func(b *Builder, n *Node, in []Value) []Value
 
+	// Pad says what the op makes of padding, where a graph is compiled for sizes larger than the true
+	// ones: which padding must hold what value, and where results have padding. An error, of kind
+	// [ErrUnsupported], says that true sizes are needed. Nil stands for the rule of an elementwise op
+	// where Scalar is set, and for the rules of the body of a composite; any other op without a rule
+	// needs true sizes. The ops of package ops have theirs in internal/compiler/padding.
+	Pad func(p *Padding) error
+
 	// Samples returns cases for the generated tests. Those of package ops are in ops/samples, which
 	// only tests import: see [AddSamples].
 	Samples func() []Sample

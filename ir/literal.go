@@ -176,14 +176,17 @@ func parseElement(d DType, s string) (bits uint64, ok bool) {
 	return 0, false
 }
 
+// hasInf reports whether a float type has infinities.
+func hasInf(d DType) bool { return math.IsInf(d.Round(math.Inf(1)), 1) }
+
 func parseFloat(d DType, s string) (bits uint64, ok bool) {
 	switch s {
 	case "nan":
 		return d.QuietNaN(), true
 	case "inf":
-		return d.FloatBits(math.Inf(1)), d != F8E4M3 // F8E4M3 has no infinity
+		return d.FloatBits(math.Inf(1)), hasInf(d)
 	case "-inf":
-		return d.FloatBits(math.Inf(-1)), d != F8E4M3
+		return d.FloatBits(math.Inf(-1)), hasInf(d)
 	}
 	// Parse with the precision of the type: rounding an f32 through float64 would round twice.
 	width := 64

@@ -16,7 +16,7 @@ func (s Slot) Accept(t Tensor) error {
 	if t.DType != s.DType {
 		return ir.DTypef("%s is %s; it must be %s", s.Name, t, typeText(s.DType, s.Dims))
 	}
-	if !slices.Equal(t.Dims, s.Dims) {
+	if !slices.EqualFunc(t.Dims, s.Dims, func(given, dim int) bool { return given == dim || dim == OpenSize && given >= 0 }) {
 		hint := ""
 		if slices.Contains(t.Dims, 0) {
 			hint = ": an empty batch has no result"

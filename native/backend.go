@@ -25,6 +25,16 @@ type Backend interface {
 	Compile(ctx context.Context, m *ir.Module, o Options) (Program, error)
 }
 
+// Sharer is a [Backend] whose programs can have parameters and states in common.
+type Sharer interface {
+	Backend
+	// CompileShared is Compile for a module whose parameters and states are those of another program
+	// of the backend, with their memory, where they have the same names. Runs of both programs are
+	// ordered as those of one program are. The memory lives until both are closed. The error is of
+	// kind [ir.ErrShape] or [ir.ErrDType] for types that differ.
+	CompileShared(ctx context.Context, m *ir.Module, o Options, with Program) (Program, error)
+}
+
 // Info describes a device.
 type Info struct {
 	// Description is the name that the driver or the processor reports.
@@ -114,12 +124,16 @@ type Slot struct {
 	Name  string
 	Role  Role
 	DType ir.DType
-	Dims  []int
+	// Dims are the sizes; [OpenSize] is one that each call chooses.
+	Dims []int
 	// If Checked is set, elements of an input outside [Lo, Hi) are refused before
 	// the run.
 	Lo, Hi  int
 	Checked bool
 }
+
+// OpenSize stands among the Dims of a [Slot] for a size that each call chooses.
+const OpenSize = -1
 
 // SlotOf returns the slot of a value of a graph whose sizes are constant.
 func SlotOf(name string, role Role, v ir.Value) Slot {

@@ -222,7 +222,15 @@ func (t Tensor) Array() (*ir.Array, error) {
 func (t Tensor) String() string { return typeText(t.DType, t.Dims) }
 
 // typeText formats a type as the text form of graphs does.
-func typeText(d ir.DType, dims []int) string { return d.String() + ir.Dims(dims...).String() }
+func typeText(d ir.DType, dims []int) string {
+	shape := ir.Dims(dims...)
+	for axis, n := range dims {
+		if n == OpenSize {
+			shape[axis] = ir.Sym("any")
+		}
+	}
+	return d.String() + shape.String()
+}
 
 // count returns the product of dims, false if one is negative or the product overflows.
 func count(dims []int) (int, bool) {

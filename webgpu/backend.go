@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
@@ -27,7 +28,7 @@ var the = &backend{}
 // byAPI are the backends with a graphics API of the caller's choice.
 var byAPI = sync.OnceValue(func() map[string]*backend {
 	out := map[string]*backend{}
-	for _, api := range exec.APIs() {
+	for _, api := range apis {
 		out[api] = &backend{api: api}
 	}
 	return out
@@ -43,7 +44,7 @@ type backend struct {
 }
 
 // Variants implements [native.VariantDevice].
-func (b *backend) Variants() []string { return exec.APIs() }
+func (b *backend) Variants() []string { return slices.Clone(apis) }
 
 // Variant implements [native.VariantDevice].
 func (b *backend) Variant(name string) native.Backend {

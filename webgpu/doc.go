@@ -11,3 +11,6 @@ package webgpu
 
 // Name is the name of the backend.
 const Name = "webgpu"
+
+// apis are the graphics APIs that variants of the backend name, sorted.
+var apis = []string{"d3d12", "metal", "opengl", "vulkan"}

@@ -5,6 +5,7 @@ package webgpu
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -26,6 +27,17 @@ var errNone = &native.Error{
 func (none) Name() string      { return Name }
 func (none) Probe() error      { return errNone }
 func (none) Info() native.Info { return native.Info{} }
+
+// Variants implements [native.VariantDevice].
+func (none) Variants() []string { return slices.Clone(apis) }
+
+// Variant implements [native.VariantDevice].
+func (none) Variant(name string) native.Backend {
+	if !slices.Contains(apis, name) {
+		return nil
+	}
+	return none{}
+}
 
 func (none) Support(*ir.Node) native.Support {
 	return native.Support{Level: native.Unsupported, Reason: errNone.Err.Error()}

@@ -19,6 +19,8 @@ const (
 	StepState = StatePrefix + "step"
 	// RateInput is the learning rate input of a step without a schedule, a rank-0 f32.
 	RateInput = "lr"
+	// NormState is the state of [Options.MeasureNorm], named as the metrics of package nn.
+	NormState = "metric/gradient norm"
 )
 
 // SlotState returns the name of a slot of a parameter: "optim/m/w" for slot "m" of parameter "w".
@@ -110,6 +112,10 @@ type Options struct {
 	ConstantKeys bool
 	// Missing selects what to do with a trained parameter that the loss does not depend on.
 	Missing autodiff.Missing
+	// MeasureNorm adds the Euclidean norm of all gradients together, before clipping, to the metric
+	// "gradient norm", which rlx.Fit reports: the state [NormState], f32[2], sums the norms and
+	// counts the steps.
+	MeasureNorm bool
 	// Policy chooses the residuals that reverse mode stores; nil stores all that the gradients need.
 	Policy autodiff.Policy
 	// Gradients, if not nil, rewrites the graph of the loss and its gradients before the update. It
@@ -277,6 +283,7 @@ func (s *step) build(b *ir.Builder) {
 	if s.scaling != nil {
 		s.scaling.unscale(b, s.params)
 	}
+	s.measure(b)
 	s.accumulate(b, due)
 	s.clip(b, scalar)
 	rules := map[*Group]Rule{}
@@ -352,6 +359,20 @@ func updateType(d ir.DType) ir.DType {
 		return d
 	}
 	return ir.F32
+}
+
+// measure adds the norm of the gradients to its metric, unless it is not finite and the step skipped.
+func (s *step) measure(b *ir.Builder) {
+	if !s.options.MeasureNorm {
+		return
+	}
+	grads := make([]ir.Value, len(s.params))
+	for i, p := range s.params {
+		grads[i] = ops.Convert(b, p.grad, ir.F32)
+	}
+	old := b.State(NormState, ir.F32, ir.N(2))
+	now := ops.Add(b, old, ops.Stack(b, 0, GlobalNorm(b, grads), ops.Const(b, ir.F32, 1)))
+	b.SetState(NormState, s.scaling.unlessSkipped(b, now, old))
 }
 
 // clip limits the elements of the gradients, and then their global norm.

@@ -88,7 +88,7 @@ func writeSelectors(t *testing.T, sent []string, pages map[string]string) {
 	}
 }
 
-// checkDeclarations fails for methods that the header declares and nobody sends, since they
+// checkDeclarations fails for methods that the header declares and no file sends, since they
 // have no page.
 func (b Binding) checkDeclarations(t *testing.T) {
 	pages := documented(t)

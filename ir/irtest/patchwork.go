@@ -50,7 +50,7 @@ func Patchworks(usable func(op ir.Op, s ir.Sample) bool) uint64 {
 // RandomPatchwork returns patchwork number seed: the steps of [RandomGraph], and among
 // them ops in alphabetical order, on operands near those of a usable sample: the sample's
 // floats plus a small value that the graph computes. Results of these ops are outputs, and
-// what later steps go on with.
+// operands of later steps.
 func RandomPatchwork(seed uint64, usable func(op ir.Op, s ir.Sample) bool) Patchwork {
 	p := Patchwork{Inputs: map[string]*ir.Array{}}
 	rng := rand.New(rand.NewPCG(seed, 9))
@@ -179,7 +179,7 @@ func (r *generator) apply(p *Patchwork, t turn) {
 }
 
 // operand declares an input with the value a, or two for a complex one, and returns it,
-// moved where that is asked for and the type has room for it.
+// moved if moves is set and the type has room for it.
 func (r *generator) operand(p *Patchwork, name string, a *ir.Array, moves bool) ir.Value {
 	if a.C != nil {
 		re, im := ir.NewArray(a.DType.Real(), a.Dims...), ir.NewArray(a.DType.Real(), a.Dims...)

@@ -79,7 +79,7 @@ func Frozen(b *ir.Builder, f func()) {
 }
 
 // Shared calls f, whose parameters may have been declared before, by the same function outside of
-// Shared: they are then the same parameters, and their gradients add up. Names of layers count anew
+// Shared: they are then the same parameters, and their gradients add up. Names of layers count from 1
 // in it. States cannot be shared, as each run sets them once. The error is of kind [ir.ErrGraph] if
 // f is nil.
 func Shared(b *ir.Builder, f func()) {
@@ -138,7 +138,7 @@ func Tie(b *ir.Builder, name string) ir.Value {
 // Key returns a random key, u32[2], that no other call in this graph gets and that changes with
 // every step. It depends on the state "rng", u32[2], the open scope, the name of the stream
 // ("dropout", "sample") and the number of earlier calls with both. The state starts by the seed of
-// the training and is saved with checkpoints, so that a training that was cut goes on as it would
+// the training and is saved with checkpoints, so that an interrupted training continues as it would
 // have. A graph that draws nothing has no such state.
 func Key(b *ir.Builder, name string) ir.Value {
 	s := contextOf(b).random

@@ -106,10 +106,24 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"residual's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Residual(b, x, func(x ir.Value) ir.Value { return nn.Linear(b, x, 2) })
 		}},
-		"no function":    {ir.ErrGraph, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Residual(b, x, nil) }},
-		"metric's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", x); return x }},
-		"metric's type":  {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", ops.Const(b, ir.Bool, 1)); return x }},
-		"metric's name":  {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "", ops.Const(b, ir.F32, 1)); return x }},
+		"no function":        {ir.ErrGraph, func(b *ir.Builder, x ir.Value) ir.Value { return nn.Residual(b, x, nil) }},
+		"metric's shape":     {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", x); return x }},
+		"metric's type":      {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "m", ops.Const(b, ir.Bool, 1)); return x }},
+		"metric's name":      {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value { nn.Metric(b, "", ops.Const(b, ir.F32, 1)); return x }},
+		"perplexity's shape": {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { nn.Perplexity(b, x); return x }},
+		"k of top k":         {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value { return nn.TopKAccuracy(b, x, x, 0) }},
+		"classes": {ir.ErrAttr, func(b *ir.Builder, x ir.Value) ir.Value {
+			labels := ops.Const(b, ir.I32, 0, ir.N(4))
+			nn.Confusion(b, "m", labels, labels, 1)
+			return x
+		}},
+		"predictions": {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value {
+			nn.Confusion(b, "m", x, ops.Const(b, ir.I32, 0, x.Shape()...), 2)
+			return x
+		}},
+		"labels of auc":  {ir.ErrDType, func(b *ir.Builder, x ir.Value) ir.Value { nn.AUC(b, "m", x, x); return x }},
+		"shapes of auc":  {ir.ErrShape, func(b *ir.Builder, x ir.Value) ir.Value { nn.AUC(b, "m", x, ops.Const(b, ir.I32, 0)); return x }},
+		"no name of auc": {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value { nn.AUC(b, "", x, x); return x }},
 		"same name": {ir.ErrName, func(b *ir.Builder, x ir.Value) ir.Value {
 			return nn.Linear(b, nn.Linear(b, x, 8, nn.LinearOptions{Name: "a"}), 8, nn.LinearOptions{Name: "a"})
 		}},

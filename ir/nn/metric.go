@@ -5,15 +5,31 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// MetricPrefix is the prefix of the states of [Metric].
-const MetricPrefix = "metric/"
+// Prefixes of the states of metrics.
+const (
+	// MetricPrefix is the prefix of the states of [Metric], [Confusion] and [AUC].
+	MetricPrefix = "metric/"
+	// MetricExpPrefix is the prefix of the states of means whose exponential is reported, as of
+	// [Perplexity].
+	MetricExpPrefix = MetricPrefix + "exp/"
+)
+
+// AUCBins is the number of bins of the scores of [AUC].
+const AUCBins = 200
 
 // Metric adds v, of rank 0 and a float or integer type, to the mean of the metric name, which the
 // device keeps in the state "metric/name", f32[2]: the sum and the number of runs. rlx.Fit reads
 // the mean at each report and begins a new one. Errors are recorded in b: of kind [ir.ErrShape] or
 // [ir.ErrDType] for another type, [ir.ErrName] for an empty name or one that is taken.
-func Metric(b *ir.Builder, name string, v ir.Value) {
-	const op ir.Op = "nn.metric"
+func Metric(b *ir.Builder, name string, v ir.Value) { addMean(b, "nn.metric", MetricPrefix, name, v) }
+
+// Perplexity adds the loss, the mean cross-entropy of a batch as f32 of rank 0, to the metric
+// "perplexity": the exponential of the mean loss. The errors are those of [Metric].
+func Perplexity(b *ir.Builder, loss ir.Value) {
+	addMean(b, "nn.perplexity", MetricExpPrefix, "perplexity", loss)
+}
+
+func addMean(b *ir.Builder, op ir.Op, prefix, name string, v ir.Value) {
 	if !b.Require(op, "value", v.Valid()) {
 		return
 	}
@@ -26,14 +42,80 @@ func Metric(b *ir.Builder, name string, v ir.Value) {
 	case !d.IsFloat() && !d.IsInteger():
 		b.Failf(op, in, ir.DTypef("metric %q is %s: it must be a number", name, v.Type()))
 	}
-	if b.Err() != nil {
+	if b.Err() == nil {
+		addSums(b, prefix+name, ops.Stack(b, 0, ops.Convert(b, v, ir.F32), ops.Const(b, ir.F32, 1)))
+	}
+}
+
+// addSums adds now, f32, to a state outside of all scopes. It has no derivative.
+func addSums(b *ir.Builder, state string, now ir.Value) {
+	b.Unscoped(func() {
+		sums := b.State(state, ir.F32, now.Shape()...)
+		b.SetState(state, ops.Add(b, sums, ops.StopGradient(b, now)))
+	})
+}
+
+// Confusion adds the examples of a batch to the confusion matrix name, which the device keeps in
+// the state "metric/name", f32[classes, classes]: a row for each label and a column for each
+// prediction. predictions and labels are integers of one shape, for example
+// ops.ArgMax(b, logits, -1) and the labels; examples with a class outside [0, classes) are ignored.
+// rlx.Fit reports the matrix, and the metrics "name accuracy" and "name f1", the mean of F1 over
+// the classes. Errors are recorded in b: of kind [ir.ErrAttr] for fewer than two classes,
+// [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
+func Confusion(b *ir.Builder, name string, predictions, labels ir.Value, classes int) {
+	const op ir.Op = "nn.confusion"
+	if !checkPair(b, op, name, predictions, labels, ir.DType.IsInteger, "an integer") {
 		return
 	}
-	b.Unscoped(func() {
-		sums := b.State(MetricPrefix+name, ir.F32, ir.N(2))
-		now := ops.Stack(b, 0, ops.StopGradient(b, ops.Convert(b, v, ir.F32)), ops.Const(b, ir.F32, 1))
-		b.SetState(MetricPrefix+name, ops.Add(b, sums, now))
-	})
+	if classes < 2 {
+		b.Failf(op, []ir.Value{predictions, labels}, ir.Attrf("classes is %d: it must be 2 or more", classes))
+		return
+	}
+	n := ops.Const(b, ir.I32, float64(classes))
+	p, l := ops.Convert(b, predictions, ir.I32), ops.Convert(b, labels, ir.I32)
+	zero := ops.Const(b, ir.I32, 0)
+	valid := ops.And(b, ops.And(b, ops.Ge(b, p, zero), ops.Lt(b, p, n)), ops.And(b, ops.Ge(b, l, zero), ops.Lt(b, l, n)))
+	cell := ops.Select(b, valid, ops.Add(b, ops.Mul(b, l, n), p), ops.Const(b, ir.I32, -1))
+	counts := ops.Convert(b, ops.Bincount(b, cell, classes*classes), ir.F32)
+	addSums(b, MetricPrefix+name, ops.Reshape(b, counts, ir.Dims(classes, classes)...))
+}
+
+// AUC adds the examples of a batch to histograms of the scores, in [0, 1], of examples with label 0
+// and with another label, an integer. The device keeps them in the state "metric/name",
+// f32[2, AUCBins]; rlx.Fit reports the area under the curve of true against false positives. Two
+// scores in one bin count as equal. scores and labels have one shape. Errors are recorded in b: of
+// kind [ir.ErrShape], [ir.ErrDType], [ir.ErrName].
+func AUC(b *ir.Builder, name string, scores, labels ir.Value) {
+	const op ir.Op = "nn.auc"
+	if !checkPair(b, op, name, scores, labels, ir.DType.IsFloat, "a float") {
+		return
+	}
+	x := ops.Convert(b, ops.StopGradient(b, scores), ir.F32)
+	negative, outside := ops.Eq(b, labels, ops.Const(b, labels.DType(), 0)), ops.Const(b, ir.F32, -1)
+	count := func(which ir.Value) ir.Value {
+		return ops.Convert(b, ops.Histogram(b, ops.Select(b, which, x, outside), AUCBins, 0, 1), ir.F32)
+	}
+	addSums(b, MetricPrefix+name, ops.Stack(b, 0, count(negative), count(ops.Not(b, negative))))
+}
+
+// checkPair records an error unless x and the labels have one shape, x has an element type that ok
+// accepts, and the labels are integers. It reports whether there is none.
+func checkPair(b *ir.Builder, op ir.Op, name string, x, labels ir.Value, ok func(ir.DType) bool, what string) bool {
+	if !b.Require(op, "value", x.Valid() && labels.Valid()) {
+		return false
+	}
+	in := []ir.Value{x, labels}
+	switch {
+	case name == "":
+		b.Failf(op, in, ir.Errorf(ir.ErrName, "the name is empty: it must not be"))
+	case !ok(x.DType()):
+		b.Failf(op, in, ir.DTypef("metric %q is of %s: it must be of %s type", name, x.Type(), what))
+	case !labels.DType().IsInteger():
+		b.Failf(op, in, ir.DTypef("the labels of metric %q are %s: they must be integers", name, labels.Type()))
+	case !x.Shape().Equal(labels.Shape()):
+		b.Failf(op, in, ir.Shapef("metric %q is of %s, its labels are %s: they must have one shape", name, x.Type(), labels.Type()))
+	}
+	return b.Err() == nil
 }
 
 // Accuracy returns the fraction of examples whose label, an integer [...], is the class of the
@@ -41,4 +123,21 @@ func Metric(b *ir.Builder, name string, v ir.Value) {
 func Accuracy(b *ir.Builder, logits, labels ir.Value) ir.Value {
 	hit := ops.Eq(b, ops.ArgMax(b, logits, -1), ops.Convert(b, labels, ir.I32))
 	return ops.Mean(b, ops.Convert(b, hit, ir.F32))
+}
+
+// TopKAccuracy returns the fraction of examples whose label, an integer [...], is among the classes
+// of the k highest scores of logits [..., classes]: f32 of rank 0. Classes with the score of the
+// label count as lower. Errors are recorded in b: of kind [ir.ErrAttr] for k below 1.
+func TopKAccuracy(b *ir.Builder, logits, labels ir.Value, k int) ir.Value {
+	const op ir.Op = "nn.top_k_accuracy"
+	if !b.Require(op, "value", logits.Valid() && labels.Valid()) {
+		return ir.Value{}
+	}
+	if k < 1 {
+		b.Failf(op, []ir.Value{logits, labels}, ir.Attrf("k is %d: it must be 1 or more", k))
+		return ir.Value{}
+	}
+	score := ops.TakeAlongAxis(b, logits, ops.ExpandDims(b, ops.Convert(b, labels, ir.I32), -1), -1, ops.OutsideFill)
+	higher := ops.ReduceSum(b, ops.Convert(b, ops.Gt(b, logits, score), ir.I32), -1)
+	return ops.Mean(b, ops.Convert(b, ops.Lt(b, higher, ops.Const(b, ir.I32, float64(k))), ir.F32))
 }

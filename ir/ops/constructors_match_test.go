@@ -33,6 +33,7 @@ func TestEveryConstructorAddsItsOp(t *testing.T) {
 	names := constructors(t)
 	if *update {
 		writeConstructors(t, names)
+		return // the table that is compiled in is the old one
 	}
 	if have := slices.Sorted(maps.Keys(allConstructors)); !slices.Equal(have, names) {
 		t.Fatalf("allConstructors are not the exported functions that take a builder: go test ./ir/ops -run EveryConstructor -update")

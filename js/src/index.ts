@@ -5,14 +5,15 @@
  */
 
 export * from './runtime.js';
-export { type Branch, GraphBuilder, type LoopBody, type LoopOptions, type Operand, Value, type WhileBody, type WhileOptions } from './graph/builder.js';
+export { type Alike, type Branch, type Callee, GraphBuilder, type LoopBody, type LoopOptions, type Operand, Value, type Values, type WhileBody, type WhileOptions } from './graph/builder.js';
 export { closeCompiler, init, type InitOptions, type Limits, type Target } from './compile/compiler.js';
-export { type Declaration, type Declarations, Graph, graph, type Optimizer, type Output, parseGraph, type Port, type Schedule, type StepOptions } from './graph/graph.js';
+export { type Declaration, type Declarations, Graph, graph, type GradOptions, type Optimizer, type Output, parseGraph, type ParamGroup, type Policy, type Port, type Schedule, type StepOptions } from './graph/graph.js';
 export type { WasmSource } from './wasm/module.js';
 export { compile, type Module, type ModuleProgramOptions, program, train, type TrainingOptions } from './compile/train.js';
 export type { Measured, TuneOptions } from './compile/tune.js';
 export { planCode } from './compile/plan-code.js';
 export type { Initial } from './graph/initial.js';
+export { defineOp, type OwnOp } from './graph/own-op.js';
 export type { InitialRule } from './graph/rule.js';
 export { initialParams } from './graph/params.js';
 export type { Dim, ValueType } from './graph/types.js';

@@ -13,6 +13,6 @@ export { decodePlan } from './plan/decode.js';
 export type { Entry, Kernel, Plan, Slot } from './plan/plan.js';
 export { startWorker } from './worker/remote.js';
 export type { Device, LoadOptions, Program, Reading, Run, RunOptions } from './program/program.js';
-export type { EntryTypes, GraphTypes, Input, Inputs, InputsOf } from './program/types.js';
+export type { EntryTypes, GraphTypes, Input, Inputs, InputsOf, PlanFile } from './program/types.js';
 export { type HostTensor, liveTensors, scope, type StoredTensor, Tensor, type TensorScope } from './values/tensor.js';
 export { type BatchSource, type EvaluateOptions, type Progress, type Summary, Trainer, type TrainerOptions, type TrainOptions } from './runtime/trainer.js';

@@ -19,7 +19,7 @@ const layers = [
   ['worker'],
   ['cpu'],
   ['runtime'],
-  ['compile', 'nn'],
+  ['compile', 'fit', 'nn'],
   ['.'],
 ];
 

@@ -49,7 +49,7 @@ function slow({ fail = false } = {}) {
   return { device, asked, async release() { release(); await settled(); } };
 }
 
-/** Runs predict, and tells the groups of its dispatch. */
+/** Runs predict, and returns the groups of its dispatch. */
 async function predict(program) {
   counter.take();
   const { reading } = await program.run('predict', { x }, { read: ['prediction'] });

@@ -55,7 +55,7 @@ console.log(values, openProgram, decodeSafetensors);
 `;
 
 /** The examples of the package's README and LAYERS.md, as files of the project. */
-const guide = Object.fromEntries([...['README', 'LAYERS'].map((name) => readFileSync(new URL(`../${name}.md`, import.meta.url), 'utf8')).join('\n').matchAll(/```ts\n([^]*?)```/g)].map(([, code], i) => [`guide${i}.ts`, code]));
+const guide = Object.fromEntries([...['README', 'LAYERS', 'GUIDE'].map((name) => readFileSync(new URL(`../${name}.md`, import.meta.url), 'utf8')).join('\n').matchAll(/```ts\n([^]*?)```/g)].map(([, code], i) => [`guide${i}.ts`, code]));
 
 let project;
 before(async () => {
@@ -75,7 +75,7 @@ const env = { RIG: new URL('rig/dawn.mjs', import.meta.url).href };
 
 test('it holds modules, types and licence, and no source', async () => {
   const files = await project.list('node_modules/@rlx-go/rlx');
-  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/nn.js', 'dist/rlx.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'LICENSE', 'README.md', 'OPS.md', 'LAYERS.md']) {
+  for (const name of ['dist/index.js', 'dist/index.d.ts', 'dist/runtime.js', 'dist/nn.js', 'dist/fit.js', 'dist/rlx.wasm', 'dist/worker.js', 'dist/compiler-worker.js', 'LICENSE', 'README.md', 'OPS.md', 'LAYERS.md', 'GUIDE.md', 'PARITY.md']) {
     assert.ok(files.includes(name), `${name} is not in the package`);
   }
   assert.ok(!files.some((name) => name.startsWith('src') || name.startsWith('test')));

@@ -308,7 +308,7 @@ async function ended(t, options) {
     return admitted;
   };
   await settle();
-  return async (ms) => { // so many after the last, all end that are under way
+  return async (ms) => { // this long after the last, all runs in flight end
     now += ms;
     for (const resolve of done.splice(0)) resolve();
     return settle();
@@ -504,7 +504,7 @@ test('a device of the program\'s own has default limits and goes with it', async
   assert.equal((await device.lost).reason, 'destroyed');
 });
 
-/** The plan with the requirement of so many storage buffers. */
+/** The plan with the requirement of the given number of storage buffers. */
 function linearPlanFor(storageBuffers) {
   const bytes = linearPlan(), at = Buffer.from(bytes).indexOf('REQS') + 16; // after tag, flags, length, and no features
   new DataView(bytes.buffer).setUint32(at, storageBuffers, true);

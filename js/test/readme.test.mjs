@@ -1,15 +1,26 @@
-// The TypeScript examples of the READMEs and of LAYERS.md, run as they stand there, in Node.
+// The TypeScript examples of the READMEs, of LAYERS.md and of GUIDE.md, run as they stand there, in Node.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { transform } from 'esbuild';
+import * as fit from '../dist/fit.js';
 import * as rlx from '../dist/index.js';
 import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
 import { openDawn } from './rig/dawn.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors };
+
+// Examples write files.
+const folder = mkdtempSync(join(tmpdir(), 'rlx-guide-'));
+process.chdir(folder);
+after(() => {
+  process.chdir('/');
+  rmSync(folder, { recursive: true });
+});
 
 /** The examples of a file, by the headings over them. */
 async function examplesIn(path) {
@@ -44,6 +55,25 @@ const expected = {
     'Derivatives and loops': (lines) => assert.deepEqual(lines, ['slope 12, powers 2,4,8,16']),
     Errors: (lines) => assert.deepEqual(lines, ['shape: matmul(f32[2,3], f32[2,3]): shape mismatch: rows of [2,3] have 3 elements, columns of [2,3] have 2']),
   },
+  'js/GUIDE.md': {
+    'Train and evaluate': ([line]) => assert.ok(Number(line.match(/^accuracy (\S+) after \d+ epochs$/)[1]) > 0.9),
+    'Save and resume': ([cut, end]) => {
+      assert.equal(cut, 'abort: fit: step 100: the signal is aborted');
+      assert.ok(Math.abs(end.match(/^step 300, slope (\S+)$/)[1] - 2) < 0.05);
+    },
+    Infer: ([trained, alone]) => {
+      assert.ok(Math.abs(trained.match(/^while it trains (\S+)$/)[1] - 21) < 0.1);
+      assert.equal(alone.split(' ')[1], trained.split(' ')[3]);
+    },
+    Sizes: (lines) => assert.deepEqual(lines, ['one 5', 'many 5,10,13']),
+    'An op of your own': (lines) => assert.deepEqual(lines, ['0 by 0.3536,1.0000,0.3536']),
+    'A loop of your own': ([line]) => assert.ok(line.match(/^loss (\S+) after \d+ steps$/)[1] < 1e-4),
+    'A GAN': ([line]) => assert.ok(Math.abs(line.match(/^mean (\S+)$/)[1] - 3) < 1),
+    LoRA: ([line]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05),
+    'PyTorch weights': (lines) => assert.deepEqual(lines, ['y 5,10']),
+    'Ahead of time': (lines) => assert.deepEqual(lines, ['y 0.25,0.25,0.25,0.25']),
+    Errors: (lines) => assert.deepEqual(lines.map((line) => line.split(':')[0]), ['shape', 'missing', 'shape']),
+  },
   'js/LAYERS.md': {
     'A convolutional network': ([line]) => assert.ok(Number(line.match(/^loss (\S+)$/)[1]) < 0.01),
     'A language model': ([line]) => assert.match(line, /^loss 0\.[0-4]\d*: quick brown fox/),
@@ -51,8 +81,8 @@ const expected = {
   },
 };
 
-for (const [path, checks] of Object.entries(expected)) {
-  const examples = await examplesIn(path);
+const all = await Promise.all(Object.entries(expected).map(async ([path, checks]) => ({ path, checks, examples: await examplesIn(path) })));
+for (const { path, checks, examples } of all) {
   test(`${path} has the examples that are checked`, () => assert.deepEqual(examples.map(({ name }) => name), Object.keys(checks)));
   for (const { name, code } of examples) {
     test(`${path}: ${name}`, async () => {

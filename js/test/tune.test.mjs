@@ -1,4 +1,4 @@
-// Tuning over Dawn in Node, where there is no IndexedDB: all is measured, and a problem is told.
+// Tuning over Dawn in Node, where there is no IndexedDB: everything is measured, and a problem is reported.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -14,7 +14,7 @@ after(() => dawn.close());
 
 const sums = () => graph('sums', (b) => b.output('sums', b.input('x', 'f32', [2, 9000]).reduceSum([1])));
 
-/** Options that collect what is told. */
+/** Options that collect reports. */
 function listening() {
   const measured = [], problems = [];
   return { measured, problems, tune: { onMeasured: (group) => measured.push(group), onProblem: (problem) => problems.push(problem) } };

@@ -69,6 +69,8 @@ func Programs(t *testing.T, b native.Backend) {
 	t.Run("bound memory is read and written by every run", func(t *testing.T) { boundMemory(t, b) })
 	t.Run("memory that overlaps is refused", func(t *testing.T) { overlappingMemory(t, b) })
 	t.Run("runs from many goroutines take turns", func(t *testing.T) { manyRuns(t, b) })
+	t.Run("sync waits for runs", func(t *testing.T) { syncs(t, b) })
+	t.Run("a check takes what is compiled", func(t *testing.T) { checks(t, b) })
 	t.Run("memory has a budget", func(t *testing.T) { memoryBudget(t, b) })
 	t.Run("absurd sizes are refused", func(t *testing.T) { absurdSizes(t, b) })
 	t.Run("calls without end keep nobody out", func(t *testing.T) { fairTurns(t, b) })

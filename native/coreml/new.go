@@ -139,7 +139,8 @@ func (w *writer) entry(name string, entry ir.Entry, sizes map[string]int) error 
 	if err != nil {
 		return err
 	}
-	e := &forms.Emitter{Builder: mil.NewBuilder(name, w.Opset), Half: w.Half}
+	e := forms.NewEmitter(mil.NewBuilder(name, w.Opset))
+	e.Half = w.Half
 	if err := e.Err(); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // Support returns how a CoreML8 model computes a node in f32, by lowering it: natively, as
 // one composite (claimed), or by its body.
 func Support(n *ir.Node) native.Support {
-	e := &forms.Emitter{Builder: mil.NewBuilder(mainFunction, mil.CoreML8)}
+	e := forms.NewEmitter(mil.NewBuilder(mainFunction, mil.CoreML8))
 	for _, t := range n.Types() {
 		if _, err := e.Type(t); err != nil {
 			return native.Support{Level: native.Unsupported, Reason: err.Error()}

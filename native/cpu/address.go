@@ -69,11 +69,11 @@ func (m *nestBuilder) address(offset scalar.Expr) *address {
 	if !m.runs(a, sum) {
 		return m.general(offset)
 	}
-	switch s := m.wideSpace(); {
+	switch s := m.n.wideSpace(); {
 	case a.run > 0:
-		a.wide, a.level, a.start = true, m.wideLevel(), s.start
+		a.wide, a.level, a.start = true, m.n.wideLevel(), s.start
 	case a.stride != 0:
-		a.wide, a.level = true, m.wideLevel()
+		a.wide, a.level = true, m.n.wideLevel()
 		a.terms = append(a.terms, term{a.stride, s.start})
 	}
 	for _, t := range sum.terms {
@@ -133,15 +133,17 @@ func (m *nestBuilder) general(offset scalar.Expr) *address {
 	return &address{general: true, index: v.reg, wide: v.wide, level: v.level}
 }
 
-func (m *nestBuilder) wideSpace() *space {
-	if m.n.wideInner {
-		return &m.n.inner
+// wideSpace returns the coordinates over which the nest is vectorised.
+func (n *nest) wideSpace() *space {
+	if n.wideInner {
+		return &n.inner
 	}
-	return &m.n.outer
+	return &n.outer
 }
 
-func (m *nestBuilder) wideLevel() level {
-	if m.n.wideInner {
+// wideLevel returns the level of values that differ between lanes.
+func (n *nest) wideLevel() level {
+	if n.wideInner {
 		return perElement
 	}
 	return perBlock
@@ -150,7 +152,7 @@ func (m *nestBuilder) wideLevel() level {
 // runs sets the stride of an address, and its runs where neighbouring lanes are not the same
 // distance apart everywhere. It returns false for lanes that lie in more than two levels.
 func (m *nestBuilder) runs(a *address, sum affine) bool {
-	wides := m.wideSpace().wides()
+	wides := m.n.wideSpace().wides()
 	length, seen := 1, false // of the run so far
 	for i := len(wides) - 1; i >= 0; i-- {
 		x := wides[i]

@@ -86,10 +86,31 @@ func (backend) Support(n *ir.Node) native.Support {
 }
 
 func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
+	p, err := b.compile(ctx, m, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &profiler{synchronous.NewProgram(p.signature(), p), p}, nil
+}
+
+// CompileShared implements [native.Sharer].
+func (b backend) CompileShared(ctx context.Context, m *ir.Module, o native.Options, with native.Program) (native.Program, error) {
+	other, ok := with.(*profiler)
+	if !ok {
+		return nil, &native.Error{Backend: Name, Call: "compile", Kind: ir.ErrUnsupported, Err: ir.Errorf(ir.ErrUnsupported, "the other program is not one of the CPU")}
+	}
+	p, err := b.compile(ctx, m, o, other.p.persistent)
+	if err != nil {
+		return nil, err
+	}
+	return &profiler{other.Sharing(p.signature(), p), p}, nil
+}
+
+func (b backend) compile(ctx context.Context, m *ir.Module, o native.Options, shared map[string]*stored) (*program, error) {
 	budget, err := o.Budget(native.HostMemory())
 	var p *program
 	if err == nil {
-		p, err = compile(ctx, b, m, budget, o.Mesh)
+		p, err = compile(ctx, b, m, budget, shared, o.Mesh)
 	}
 	if different := agree(ctx, m, o.Mesh, err); err == nil {
 		err = different
@@ -97,7 +118,7 @@ func (b backend) Compile(ctx context.Context, m *ir.Module, o native.Options) (n
 	if err != nil {
 		return nil, &native.Error{Backend: Name, Call: "compile", Kind: native.KindOf(err), Err: err}
 	}
-	return &profiler{synchronous.NewProgram(p.signature(), p), p}, nil
+	return p, nil
 }
 
 // Check implements [native.Checker].

@@ -45,8 +45,12 @@ type temporary struct {
 
 // compile compiles all entries of a module. It checks the memory against the budget twice:
 // before constants are copied, and once the steps have reserved what they need.
-func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget, mesh *collective.Mesh) (*program, error) {
-	p := &program{persistent: map[string]*stored{}, mesh: mesh}
+// Parameters and states that shared has are those of another program.
+func compile(ctx context.Context, b backend, m *ir.Module, budget native.Budget, shared map[string]*stored, mesh *collective.Mesh) (*program, error) {
+	p := &program{persistent: map[string]*stored{}, shared: shared, mesh: mesh}
+	if err := p.checkShared(m); err != nil {
+		return nil, err
+	}
 	sources := make([]source, len(m.Entries))
 	blame := func(e ir.Entry, err error) error { return fmt.Errorf("entry %q of module %q: %w", e.Name, m.Name, err) }
 	for i, e := range m.Entries {

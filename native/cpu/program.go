@@ -16,7 +16,8 @@ import (
 type program struct {
 	entries    []*entry
 	persistent map[string]*stored
-	kept       []*stored // the values of persistent, in order of appearance
+	shared     map[string]*stored // of another program
+	kept       []*stored          // the values of persistent, in order of appearance
 	memory     ledger
 	mesh       *collective.Mesh // nil without one
 }
@@ -73,11 +74,36 @@ func (p *program) store(t *fusion.Tensor) *buffer {
 	if s := p.persistent[t.Name]; s != nil {
 		return s.buf
 	}
-	b := &buffer{dtype: t.DType, elems: t.Len()}
-	p.memory.reserve(allocationOf(t), func(data []byte) { b.data = data })
+	var b *buffer
+	if s := p.shared[t.Name]; s != nil {
+		b = s.buf
+	} else {
+		b = &buffer{dtype: t.DType, elems: t.Len()}
+		p.memory.reserve(allocationOf(t), func(data []byte) { b.data = data })
+	}
 	kept := &stored{native.Slot{Name: t.Name, Role: native.State, DType: t.DType, Dims: t.Dims}, b}
 	p.persistent[t.Name], p.kept = kept, append(p.kept, kept)
 	return b
+}
+
+// checkShared returns an error for a parameter or a state that has another type in the program whose
+// memory it is to share.
+func (p *program) checkShared(m *ir.Module) error {
+	for _, e := range m.Entries {
+		for _, port := range e.Graph.Ports() {
+			s, t := p.shared[port.Name], port.Value.Type()
+			if port.Kind == ir.InputPort || s == nil {
+				continue
+			}
+			if s.buf == nil {
+				return native.ErrClosed
+			}
+			if of := (ir.Type{DType: s.slot.DType, Shape: ir.Dims(s.slot.Dims...)}); !of.Equal(t) {
+				return ir.Shapef("%s %q is %s; the program that it is shared with has %s", port.Kind, port.Name, t, of)
+			}
+		}
+	}
+	return nil
 }
 
 // markParams gives the role of a parameter to all that are a parameter of some entry; the

@@ -53,17 +53,17 @@ mlx() {
 all() {
   section machine
   machine
-  step "what the device says" go test -count=1 -v -run '^TestGPUSaysWhatItIs$' ./native/metal
+  step "what the device says" go test -count=1 -v -run '^TestGPUReportsItsName$' ./native/metal
   step "conformance: ops, gradients, training, programs, wrong input" go test -count=1 -timeout 60m -run '^TestGPUPassesTheSuite$' ./native/metal
   step "branches and loops; products and attention by matrices of SIMD-groups" go test -count=1 -v -run '^TestGPU(Branches|MultipliesByFragments|Attends)$' ./native/metal
   step "digits: 50 steps of two networks" go test -count=1 -v -timeout 20m -run '^TestGPULearnsDigits$' ./native/metal
   step "speed" go test -count=1 -run '^$' -bench '^BenchmarkGPU$' -benchtime 1s -timeout 20m ./native/metal
   step "speed of MLX" mlx
-  step "Core ML: what it says of itself" go test -count=1 -v -run '^TestWhatItIs$' ./native/coreml
+  step "Core ML: what it says of itself" go test -count=1 -v -run '^TestReportDescribesDevice$' ./native/coreml
   step "Core ML: conformance, as above" go test -count=1 -timeout 120m -run '^TestBackend$' ./native/coreml
   step "Core ML: digits: 60 steps" go test -count=1 -v -timeout 20m -run '^TestDigitsAreLearned$' ./native/coreml
   step "Core ML: binding, states, sizes, training sessions" go test -count=1 -v ./internal/coreml/driver
-  step "Core ML: where operations run" go test -count=1 -v -run '^TestWhereOperationsRun$' ./native/coreml
+  step "Core ML: where operations run" go test -count=1 -v -run '^TestReportListsPlacements$' ./native/coreml
   section summary
   printf '%s' "$results"
   return $failed

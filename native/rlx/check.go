@@ -26,7 +26,7 @@ gives them. A plan file is checked by the rules of its format.`,
 			if err != nil {
 				return err
 			}
-			m, err := load(file, std.in)
+			m, err := load(file, std.in, s)
 			if err != nil {
 				return err
 			}
@@ -34,7 +34,7 @@ gives them. A plan file is checked by the rules of its format.`,
 				return writePlanCheck(std.out, m.plan, *asJSON)
 			}
 			if len(s) > 0 {
-				if m.module, err = s.bind(m.module); err != nil {
+				if m.module, err = s.bind(m); err != nil {
 					return err
 				}
 			}

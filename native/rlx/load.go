@@ -12,8 +12,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format/onnx"
 	_ "github.com/rlx-go/rlx/ir/nn" // all ops
 	_ "github.com/rlx-go/rlx/ir/ops"
 	_ "github.com/rlx-go/rlx/ir/ops/spd"
@@ -24,13 +26,20 @@ import (
 type model struct {
 	module *ir.Module
 	plan   *plan.Plan
+	// An ONNX model has its weights, and symbols that are bound when it is imported.
+	weights rlx.Inputs
+	bound   []string
 }
 
 // planMagic begins a plan file.
 const planMagic = "RLXP"
 
-// load reads a file, "-" for the standard input.
-func load(name string, in io.Reader) (*model, error) {
+// load reads a file, "-" for the standard input. Sizes are for the import of an ONNX model alone: see
+// [sizes.bind].
+func load(name string, in io.Reader, s sizes) (*model, error) {
+	if filepath.Ext(name) == ".onnx" {
+		return loadONNX(name, s)
+	}
 	data, err := read(name, in)
 	if err != nil {
 		return nil, err
@@ -53,6 +62,35 @@ func load(name string, in io.Reader) (*model, error) {
 	return &model{module: m}, nil
 }
 
+// loadONNX imports an ONNX model as a module with the entry "run".
+func loadONNX(name string, s sizes) (*model, error) {
+	file, err := onnx.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	imported, err := file.Import(onnx.Options{Sizes: s})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	m := &model{weights: rlx.Inputs{}}
+	for _, input := range file.Inputs() {
+		for _, d := range input.Shape {
+			m.bound = append(m.bound, d.String())
+		}
+	}
+	for _, w := range imported.Weights {
+		data, err := w.Bytes()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		dims, _ := w.Type.Shape.Ints()
+		m.weights[w.Name] = rlx.Tensor{DType: w.Type.DType, Dims: dims, Data: data}
+	}
+	title := strings.TrimSuffix(filepath.Base(name), ".onnx")
+	m.module, err = ir.NewModule(title, ir.Entry{Name: "run", Graph: imported.Graph})
+	return m, err
+}
+
 func read(name string, in io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(in)
@@ -61,15 +99,16 @@ func read(name string, in io.Reader) ([]byte, error) {
 }
 
 // loadModule reads a file with graphs and binds their symbols.
-func loadModule(name string, in io.Reader, s sizes) (*ir.Module, error) {
-	m, err := load(name, in)
+func loadModule(name string, in io.Reader, s sizes) (*model, error) {
+	m, err := load(name, in, s)
 	if err != nil {
 		return nil, err
 	}
 	if m.module == nil {
 		return nil, fmt.Errorf("%s is a plan for %s: it must be the text form of graphs", name, m.plan.Target)
 	}
-	return s.bind(m.module)
+	m.module, err = s.bind(m)
+	return m, err
 }
 
 // sizes are the sizes of symbols, a flag that may be given several times: "batch=8,seq=128".
@@ -97,15 +136,15 @@ func (s sizes) Set(text string) error {
 
 // bind returns the module with its symbols bound. The error is a [usageError] that names the symbols
 // without a size, or the names that are no symbols.
-func (s sizes) bind(m *ir.Module) (*ir.Module, error) {
-	known := map[string]bool{}
+func (s sizes) bind(of *model) (*ir.Module, error) {
+	m, known := of.module, map[string]bool{}
 	for _, e := range m.Entries {
 		for _, symbol := range e.Graph.Symbols() {
 			known[symbol] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if !known[name] {
+		if !known[name] && !slices.Contains(of.bound, name) {
 			return nil, usagef("-size %s=%d names no symbol of the model: it has %q", name, s[name], slices.Sorted(maps.Keys(known)))
 		}
 	}

@@ -4,7 +4,7 @@
 //	go run github.com/rlx-go/rlx/native/rlx@latest devices
 //
 // A model is a file with the text form of a graph, or of several graphs, which are the entries of a
-// module: what [ir.Graph.String] and [ir.Module.String] return. "rlx help" lists the commands, "rlx
+// module: what [ir.Graph.String] and [ir.Module.String] return; or an ONNX model. "rlx help" lists the commands, "rlx
 // help show" describes one. The exit status is 0 for success, 1 for an error, 2 for a command line
 // that is wrong, and 3 for a model that no device asked for can compute.
 package main
@@ -100,7 +100,11 @@ func run(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintf(std.err, "rlx %s: %v\n\"rlx help %s\" describes the command\n", name, err, name)
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "rlx %s: %v\n", name, err)
+	interrupted := ""
+	if ctx.Err() != nil {
+		interrupted = "\ninterrupted: " // below a progress bar
+	}
+	fmt.Fprintf(std.err, "%srlx %s: %v\n", interrupted, name, err)
 	return exitError
 }
 
@@ -168,7 +172,7 @@ func writeHelp(w io.Writer) {
 }
 
 const fileHelp = `FILE is the text form of a graph, or of several, the entries of a module: what Graph.String and
-Module.String return. "-" is the standard input.
+Module.String return; or an ONNX model, with the extension .onnx. "-" is the standard input.
 `
 
 const exitHelp = `The exit status is 0 for success, 1 for an error, 2 for a wrong command line, and 3 for a model

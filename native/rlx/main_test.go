@@ -54,6 +54,8 @@ func TestGolden(t *testing.T) {
 		{"plan", []string{"plan", file, "-size", "batch=4", "-o", made}},
 		{"check-plan", []string{"check", made}},
 		{"show-plan", []string{"show", made}},
+		{"check-onnx", []string{"check", filepath.Join("testdata", "tiny.onnx"), "-device", "cpu"}},
+		{"run-onnx", []string{"run", filepath.Join("testdata", "tiny.onnx"), "-size", "batch=1", "-device", "cpu", "-in", "x=[[2,4]]"}},
 		{"completion-bash", []string{"completion", "bash"}},
 		{"completion-fish", []string{"completion", "fish"}},
 	} {
@@ -87,8 +89,13 @@ func TestWrongCommandLines(t *testing.T) {
 		return name
 	}
 	broken, cut := write("broken.txt", "graph \"g\" {\n  %0 = input \"x\"\n"), write("cut.rlxp", "RLXP\x01\x00")
+	torn := write("torn.onnx", "\xff\xff")
 	data := filepath.Join(folder, "data.safetensors")
 	if err := safetensors.WriteFile(data, rlx.Inputs{"x": rlx.Float32s([]float32{1, 2}, 1, 2)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	both := filepath.Join(folder, "both.safetensors")
+	if err := safetensors.WriteFile(both, rlx.Inputs{"x": rlx.Float32s([]float32{1, 2}, 1, 2), "y": rlx.Float32s([]float32{1, 2}, 1, 2)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -108,6 +115,9 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"check", "absent.txt"}, exitError, "absent.txt"},
 		{[]string{"check", broken}, exitError, "broken.txt:3:"},
 		{[]string{"check", cut}, exitError, "damaged plan"},
+		{[]string{"check", torn}, exitError, "damaged ONNX"},
+		{[]string{"show", filepath.Join("testdata", "tiny.onnx")}, exitUsage, "-size batch=8"},
+		{[]string{"show", filepath.Join("testdata", "tiny.onnx"), "-size", "batch=1,depth=1"}, exitUsage, "names no symbol"},
 		{[]string{"check", file, "-device", "abacus"}, exitError, `unknown device "abacus"`},
 		{[]string{"show", file}, exitUsage, "-size batch=8"},
 		{[]string{"show", file, "-size", "batch"}, exitUsage, "as batch=8"},
@@ -129,6 +139,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"bench", file, "-size", "batch=1", "-time", "0s"}, exitUsage, "more than 0"},
 		{[]string{"train", file, "-size", "batch=1"}, exitUsage, "-data is missing"},
 		{[]string{"train", file, "-size", "batch=1", "-entry", "loss", "-data", data}, exitError, `no tensor "y"`},
+		{[]string{"train", file, "-size", "batch=1", "-data", both, "-device", "cpu", "-entry", "loss", "-log", folder}, exitError, folder},
+		{[]string{"train", file, "-size", "batch=1", "-data", both, "-device", "cpu", "-entry", "loss", "-events", both}, exitError, both},
 		{[]string{"train", file, "-size", "batch=1", "-data", data, "-optimizer", "magic"}, exitUsage, "unknown optimizer"},
 		{[]string{"plan", file, "-size", "batch=1", "-target", "cuda"}, exitUsage, "unknown or given twice"},
 		{[]string{"plan", file, "-size", "batch=1", "-o", folder}, exitError, folder},
@@ -171,12 +183,19 @@ func TestTrainLearns(t *testing.T) {
 	train := []string{
 		"train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", "batch=8", "-data", data, "-device", "cpu",
 		"-rate", "0.05", "-every", "50", "-checkpoints", filepath.Join(folder, "steps"), "-save", weights,
+		"-log", filepath.Join(folder, "log.jsonl"), "-events", filepath.Join(folder, "events"),
 	}
 	for _, steps := range []string{"150", "300"} { // the second goes on from the checkpoint of the first
 		code, out, err := call(t, "", append(train, "-steps", steps)...)
 		if code != 0 || !strings.HasPrefix(out, "step "+steps+"/"+steps) || !strings.Contains(err, "device cpu: ") {
 			t.Fatalf("exit status %d: %s%s", code, out, err)
 		}
+	}
+	if lines, err := os.ReadFile(filepath.Join(folder, "log.jsonl")); err != nil || bytes.Count(lines, []byte("\n")) != 6 {
+		t.Errorf("the log is %s, %v", lines, err) // after each 50 of 300 steps
+	}
+	if files, err := filepath.Glob(filepath.Join(folder, "events", "*")); err != nil || len(files) != 2 {
+		t.Errorf("event files %v, %v", files, err)
 	}
 	code, out, stderr := call(t, "", "run", filepath.Join("testdata", "scale.txt"), "-size", "batch=1", "-in", "x=[1,1]", "-weights", weights, "-json", "-device", "cpu")
 	var r runJSON
@@ -280,6 +299,26 @@ func checkValues(t *testing.T, p *plan.Plan, values []value) {
 				t.Errorf("%+v and %+v overlap", a, b)
 			}
 		}
+	}
+}
+
+// TestDevicesListsTheCPU reads the list as JSON, and the table.
+func TestDevicesListsTheCPU(t *testing.T) {
+	code, out, stderr := call(t, "", "devices", "-json")
+	var rows []deviceRow
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || code != 0 || len(rows) < 5 {
+		t.Fatalf("exit status %d: %s%s, %v", code, out, stderr, err)
+	}
+	for _, r := range rows {
+		if r.Name == "cpu" && (!r.Usable || r.Memory <= 0 || !strings.Contains(r.Description, " core")) || r.Usable == (r.Reason != "") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if code, out, _ = call(t, "", "devices"); code != 0 || !strings.HasPrefix(out, "NAME ") || strings.Count(out, "\n") != len(rows)+1 {
+		t.Errorf("exit status %d:\n%s", code, out)
+	}
+	if gflops, gbs, err := measure(t.Context(), "cpu"); err != nil || gflops <= 0 || gbs <= 0 {
+		t.Errorf("%v GFLOP/s, %v GB/s, %v", gflops, gbs, err)
 	}
 }
 

@@ -29,10 +29,11 @@ that its device can run.`,
 			if err != nil {
 				return err
 			}
-			m, err := loadModule(file, std.in, s)
+			loaded, err := loadModule(file, std.in, s)
 			if err != nil {
 				return err
 			}
+			m := loaded.module
 			if *train {
 				if m, err = o.stepOf(m); err != nil {
 					return err

@@ -121,10 +121,11 @@ func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, 
 	if err != nil {
 		return nil, err
 	}
-	m, err := loadModule(file, std.in, o.sizes)
+	loaded, err := loadModule(file, std.in, o.sizes)
 	if err != nil {
 		return nil, err
 	}
+	m := loaded.module
 	e, err := entryOf(m, o.entry)
 	if err != nil {
 		return nil, err
@@ -139,6 +140,9 @@ func (o *openOptions) open(ctx context.Context, file string, std stdio) (*work, 
 		return nil, err
 	}
 	w := &work{s, p, m, e.Name, time.Since(begin)}
+	if loaded.weights != nil && o.weights == "" {
+		return w, p.Load(ctx, loaded.weights)
+	}
 	return w, setParams(ctx, p, m, o.weights, uint32(o.seed))
 }
 

@@ -96,13 +96,13 @@ func (o *showOptions) load(file string, in io.Reader, s sizes) (*view, error) {
 	if !ok {
 		return nil, usagef("unknown target %q: have %s", o.target, strings.Join(targetNames(), ", "))
 	}
-	m, err := load(file, in)
+	m, err := load(file, in, s)
 	if err != nil {
 		return nil, err
 	}
 	v := &view{plan: m.plan, target: t}
 	if m.module != nil {
-		if v.module, err = s.bind(m.module); err != nil {
+		if v.module, err = s.bind(m); err != nil {
 			return nil, err
 		}
 		var kernels []plan.Printed

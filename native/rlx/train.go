@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/rlx-go/rlx"
@@ -29,6 +31,8 @@ axis of the input. Progress is written to the standard error.`,
 		f.IntVar(&l.steps, "steps", 1000, "`N` steps in all, those of a checkpoint included")
 		f.IntVar(&l.every, "every", 100, "`N` steps between reports and checkpoints")
 		f.StringVar(&l.save, "save", "", "safetensors `FILE` to write the trained parameters to")
+		f.StringVar(&l.log, "log", "", "`FILE` to append reports to, as lines of JSON")
+		f.StringVar(&l.events, "events", "", "`FOLDER` for an event file of TensorBoard")
 		f.StringVar(&l.folder, "checkpoints", "", "`FOLDER` for checkpoints; training resumes from the last one there")
 		return func(ctx context.Context, std stdio, args []string) error {
 			file, err := one(args, "FILE")
@@ -42,7 +46,7 @@ axis of the input. Progress is written to the standard error.`,
 			if err != nil {
 				return err
 			}
-			return l.train(ctx, m, o, device, std)
+			return l.train(ctx, m.module, o, device, std)
 		}
 	},
 }
@@ -50,6 +54,7 @@ axis of the input. Progress is written to the standard error.`,
 // learning are the flags of "train" beside those of the step.
 type learning struct {
 	data, save, folder string
+	log, events        string
 	steps, every       int
 }
 
@@ -84,12 +89,44 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	if l.folder != "" {
 		loop.Save = rlx.Checkpoints{Folder: l.folder, Resume: true}
 	}
+	end, err := l.observe(&loop)
+	if err != nil {
+		return err
+	}
 	last, err := rlx.Fit(ctx, t, loop)
+	err = errors.Join(err, end())
 	if err != nil {
 		return errors.Join(err, l.write(context.WithoutCancel(ctx), t))
 	}
 	fmt.Fprintln(std.out, last)
 	return l.write(ctx, t)
+}
+
+// observe adds the callbacks for -log and -events, and returns what closes their files.
+func (l *learning) observe(loop *rlx.Loop) (end func() error, err error) {
+	var files []io.Closer
+	end = func() error {
+		var failed []error
+		for _, f := range files {
+			failed = append(failed, f.Close())
+		}
+		return errors.Join(failed...)
+	}
+	if l.log != "" {
+		f, err := os.OpenFile(l.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		files, loop.Callbacks = append(files, f), append(loop.Callbacks, rlx.JSONLines(f))
+	}
+	if l.events != "" {
+		e, err := rlx.NewEvents(l.events)
+		if err != nil {
+			return nil, errors.Join(err, end())
+		}
+		files, loop.Callbacks = append(files, e), append(loop.Callbacks, e.Report)
+	}
+	return end, nil
 }
 
 // write writes the parameters.

@@ -37,7 +37,7 @@ func (u Units) For(states bool) Units {
 
 // Runtime loads model packages: Core ML, or a stand-in for tests.
 type Runtime interface {
-	// System tells what computes, or what is missing for models of CoreML8: an error
+	// System describes the system, or names what is missing for models of CoreML8: an error
 	// of kind [native.ErrUnavailable].
 	System() (System, error)
 	// Load makes a function of a package ready to run. Errors are those of the

@@ -9,9 +9,9 @@ import (
 )
 
 // block is a format of packed numbers that are whole numbers times a scale, less an
-// offset in some: what Core ML has too, of 4 or 8 bits. Where the parts of a block lie is
-// told by patches, by which the op itself takes it apart: with all scales 1 and no
-// offsets it gives the whole numbers, with these 1 the scales.
+// offset in some: Core ML has such, of 4 or 8 bits. Patches give the positions of the parts of a
+// block, which the op itself then decomposes: with all scales 1 and no offsets the results
+// are the whole numbers, with these 1 the scales.
 type block struct {
 	elements, bytes int
 	group           int       // elements with one scale

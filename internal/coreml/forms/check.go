@@ -8,8 +8,8 @@ import (
 
 func init() { add(ops.OpCheckIndex, single(checkIndex)) }
 
-// check is a node that checks indices, with an int32 of one element that is 1 where one
-// of them is outside and the node is come to.
+// check is a node that checks indices, with an int32 of one element that is 1 if one
+// of them is out of range and the node runs.
 type check struct {
 	node  *ir.Node
 	fault mil.Ref
@@ -44,8 +44,8 @@ func (e *Emitter) where(cond mil.Ref, branch func() []Value) []Value {
 	return branch()
 }
 
-// Faults returns the nodes that check indices, and an int32 of one element that tells
-// which check failed: 0 for none, else how many nodes there are from it to the last
+// Faults returns the nodes that check indices, and an int32 of one element that identifies
+// the check that failed: 0 for none, else the number of nodes from it to the last
 // one. Without such nodes there is no tensor.
 func (e *Emitter) Faults() ([]*ir.Node, mil.Ref) {
 	var nodes []*ir.Node

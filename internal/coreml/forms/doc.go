@@ -23,5 +23,5 @@
 // maximum, minimum and reductions keep a NaN, what an integer does when it
 // overflows, in which order updates with one place arrive at scatter with set,
 // and how exact its functions are. Whether an index is one that check_index
-// refuses is an output of its own, where it is asked for ([Emitter.Faults]).
+// refuses is a separate output, on request ([Emitter.Faults]).
 package forms

@@ -23,17 +23,19 @@ type Value struct {
 
 // Emitter adds the nodes of graphs to a function.
 type Emitter struct {
-	*mil.Builder
+	moves
 	// Half computes f32 values in fp16.
 	Half bool
 	// Packed are the bytes of parameters that are stored with the model and hold
 	// numbers packed into blocks, by name.
 	Packed map[string]*ir.Array
 
-	before map[string]mil.Ref // what a tensor was before it was given other sizes
 	checks []check
 	under  mil.Ref // the bool under which what is added counts, invalid for always
 }
+
+// NewEmitter returns an emitter that adds to a function.
+func NewEmitter(b *mil.Builder) *Emitter { return &Emitter{moves: moves{Builder: b}} }
 
 // form adds a node to a function and returns its results.
 type form func(e *Emitter, n *ir.Node, in []Value) []Value

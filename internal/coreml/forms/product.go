@@ -33,7 +33,7 @@ func pick(dims, axes []int) []int {
 }
 
 // dotGeneral brings the factors to [batch, m, k] and [batch, k, n], the second one
-// as it lies where it can be taken transposed.
+// unchanged where it can be read transposed.
 func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	a := n.Attrs().(*ops.DotAttrs)
 	x, y := whole(n.Input(0).Type()), whole(n.Input(1).Type())

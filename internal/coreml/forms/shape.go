@@ -39,24 +39,24 @@ func init() {
 }
 
 // reversed returns a tensor with the elements of an axis the other way round.
-func (e *Emitter) reversed(r mil.Ref, dims []int, axis int) mil.Ref {
+func (m *moves) reversed(r mil.Ref, dims []int, axis int) mil.Ref {
 	if dims[axis] == 1 {
 		return r
 	}
-	x, at := e.along(r, dims, axis)
-	return e.reshape(e.Op("reverse", mil.Args{"x": x, "axes": []int{at}}), fold(dims))
+	x, at := m.along(r, dims, axis)
+	return m.reshape(m.Op("reverse", mil.Args{"x": x, "axes": []int{at}}), fold(dims))
 }
 
 // repeated returns a value of the given sizes, of which axes[i] is axis i of a
 // tensor, or repeats it. It stays small where MIL can repeat it by itself.
-func (e *Emitter) repeated(r mil.Ref, from, axes, dims []int) Value {
+func (m *moves) repeated(r mil.Ref, from, axes, dims []int) Value {
 	if !slices.IsSorted(axes) {
 		perm := make([]int, len(axes))
 		for i := range perm {
 			perm[i] = i
 		}
 		slices.SortFunc(perm, func(a, b int) int { return axes[a] - axes[b] })
-		r, from = e.transpose(r, from, perm)
+		r, from = m.transpose(r, from, perm)
 		axes = slices.Sorted(slices.Values(axes))
 	}
 	small := slices.Repeat([]int{1}, len(dims))
@@ -69,7 +69,7 @@ func (e *Emitter) repeated(r mil.Ref, from, axes, dims []int) Value {
 		if product(small[:first]) != 1 && !slices.Equal(small[:first], group) {
 			rest := product(small[first:])
 			if first+1 > maxRank {
-				e.Fail(ir.Errorf(ir.ErrUnsupported, "a tile has %d axes; Core ML has tensors of up to five", len(dims)))
+				m.Fail(ir.Errorf(ir.ErrUnsupported, "a tile has %d axes; Core ML has tensors of up to five", len(dims)))
 				return Value{}
 			}
 			reps := make([]int, first+1)
@@ -77,12 +77,12 @@ func (e *Emitter) repeated(r mil.Ref, from, axes, dims []int) Value {
 				reps[i] = group[i] / small[i]
 			}
 			reps[first] = 1
-			r = e.tile(e.reshape(r, append(slices.Clone(small[:first]), rest)), reps)
+			r = m.tile(m.reshape(r, append(slices.Clone(small[:first]), rest)), reps)
 			copy(small, group)
 		}
 	}
 	folded := fold(dims)
-	return Value{e.reshape(r, fold(small)), folded}
+	return Value{m.reshape(r, fold(small)), folded}
 }
 
 func sliced(e *Emitter, n *ir.Node, in []Value) Value {
@@ -109,7 +109,7 @@ func padded(e *Emitter, n *ir.Node, in []Value) Value {
 
 // padAxis adds elements before and after those of an axis, or takes some away
 // where a count is negative.
-func (e *Emitter) padAxis(r mil.Ref, dims []int, axis, low, high int, with mil.Ref) (mil.Ref, []int) {
-	r, dims = e.extend(r, dims, axis, max(low, 0), max(high, 0), with)
-	return e.cut(r, dims, axis, max(-low, 0), dims[axis]-max(-high, 0), 1)
+func (m *moves) padAxis(r mil.Ref, dims []int, axis, low, high int, with mil.Ref) (mil.Ref, []int) {
+	r, dims = m.extend(r, dims, axis, max(low, 0), max(high, 0), with)
+	return m.cut(r, dims, axis, max(-low, 0), dims[axis]-max(-high, 0), 1)
 }

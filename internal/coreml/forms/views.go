@@ -7,12 +7,16 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Views and moves of tensors, each left out where it would do nothing. Sizes are
+// moves adds views and moves of tensors, each omitted where it would do nothing. Sizes are
 // those of the graph, of any rank; tensors have them folded.
+type moves struct {
+	*mil.Builder
+	before map[string]mil.Ref // by name of a reshaped tensor: the tensor before
+}
 
 // Whole returns a value with all its elements.
-func (e *Emitter) Whole(v Value) mil.Ref {
-	if slices.Equal(v.Ref.Type.Dims, v.Dims) || e.Err() != nil {
+func (m *moves) Whole(v Value) mil.Ref {
+	if slices.Equal(v.Ref.Type.Dims, v.Dims) || m.Err() != nil {
 		return v.Ref
 	}
 	small := slices.Concat(slices.Repeat([]int{1}, len(v.Dims)-len(v.Ref.Type.Dims)), v.Ref.Type.Dims)
@@ -20,45 +24,45 @@ func (e *Emitter) Whole(v Value) mil.Ref {
 	for i, d := range v.Dims {
 		reps[i] = d / small[i]
 	}
-	return e.tile(e.reshape(v.Ref, small), reps)
+	return m.tile(m.reshape(v.Ref, small), reps)
 }
 
 // value returns a tensor that holds a value of the given sizes of a graph.
-func (e *Emitter) value(r mil.Ref, dims []int) Value {
+func (m *moves) value(r mil.Ref, dims []int) Value {
 	folded := fold(dims)
-	return Value{e.reshape(r, folded), folded}
+	return Value{m.reshape(r, folded), folded}
 }
 
 // reshape gives a tensor other sizes. One of a tensor that was given its own is one
 // of the tensor before; constants are constants of the sizes.
-func (e *Emitter) reshape(r mil.Ref, dims []int) mil.Ref {
-	if before, ok := e.before[r.Name]; ok {
+func (m *moves) reshape(r mil.Ref, dims []int) mil.Ref {
+	if before, ok := m.before[r.Name]; ok {
 		r = before
 	}
 	switch {
-	case slices.Equal(r.Type.Dims, dims) || e.Err() != nil:
+	case slices.Equal(r.Type.Dims, dims) || m.Err() != nil:
 		return r
 	case r.Value != nil:
-		return e.Const(r.Value.Reshaped(dims))
+		return m.Const(r.Value.Reshaped(dims))
 	}
-	y := e.Op("reshape", mil.Args{"x": r, "shape": dims})
-	if e.before == nil {
-		e.before = map[string]mil.Ref{}
+	y := m.Op("reshape", mil.Args{"x": r, "shape": dims})
+	if m.before == nil {
+		m.before = map[string]mil.Ref{}
 	}
-	e.before[y.Name] = r
+	m.before[y.Name] = r
 	return y
 }
 
-func (e *Emitter) tile(r mil.Ref, reps []int) mil.Ref {
+func (m *moves) tile(r mil.Ref, reps []int) mil.Ref {
 	if !slices.ContainsFunc(reps, func(n int) bool { return n != 1 }) {
 		return r
 	}
-	return e.Op("tile", mil.Args{"x": r, "reps": reps})
+	return m.Op("tile", mil.Args{"x": r, "reps": reps})
 }
 
 // transpose moves the axes of a tensor with the given sizes and returns it with
 // the sizes that it has then, folded. Axes that stay neighbours are moved as one.
-func (e *Emitter) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
+func (m *moves) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
 	out := make([]int, len(perm))
 	for i, p := range perm {
 		out[i] = dims[p]
@@ -79,23 +83,23 @@ func (e *Emitter) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
 			}
 		}
 		if len(runs) > maxRank {
-			e.Fail(ir.Errorf(ir.ErrUnsupported, "a transpose moves %d axes; Core ML has tensors of up to five", len(runs)))
+			m.Fail(ir.Errorf(ir.ErrUnsupported, "a transpose moves %d axes; Core ML has tensors of up to five", len(runs)))
 			return mil.Ref{}, out
 		}
-		r = e.permute(e.reshape(r, merged), moved)
+		r = m.permute(m.reshape(r, merged), moved)
 	}
-	return e.reshape(r, fold(out)), out
+	return m.reshape(r, fold(out)), out
 }
 
 // permute moves the axes of a tensor; constants are moved here.
-func (e *Emitter) permute(r mil.Ref, perm []int) mil.Ref {
+func (m *moves) permute(r mil.Ref, perm []int) mil.Ref {
 	switch {
-	case slices.IsSorted(perm) || e.Err() != nil:
+	case slices.IsSorted(perm) || m.Err() != nil:
 		return r
 	case r.Value != nil:
-		return e.Const(r.Value.Transposed(perm))
+		return m.Const(r.Value.Transposed(perm))
 	}
-	return e.Op("transpose", mil.Args{"x": r, "perm": perm})
+	return m.Op("transpose", mil.Args{"x": r, "perm": perm})
 }
 
 // neighbours cuts a permutation into runs of axes that follow each other before
@@ -120,43 +124,43 @@ func neighbours(dims, perm []int) [][]int {
 
 // around reshapes a tensor to three axes: those before an axis, the axis, and those after
 // it.
-func (e *Emitter) around(r mil.Ref, dims []int, axis int) mil.Ref {
-	return e.reshape(r, []int{product(dims[:axis]), dims[axis], product(dims[axis+1:])})
+func (m *moves) around(r mil.Ref, dims []int, axis int) mil.Ref {
+	return m.reshape(r, []int{product(dims[:axis]), dims[axis], product(dims[axis+1:])})
 }
 
-// along returns a tensor to work on along an axis, and which of its axes that is: as
-// it lies where Core ML can have it so.
-func (e *Emitter) along(r mil.Ref, dims []int, axis int) (mil.Ref, int) {
+// along returns a tensor to work on along an axis, and the number of that axis in it:
+// the tensor itself where its rank is not too large for Core ML.
+func (m *moves) along(r mil.Ref, dims []int, axis int) (mil.Ref, int) {
 	if len(dims) <= maxRank {
 		return r, axis
 	}
-	return e.around(r, dims, axis), 1
+	return m.around(r, dims, axis), 1
 }
 
 // cut returns the elements of an axis from start to end by steps.
-func (e *Emitter) cut(r mil.Ref, dims []int, axis, start, end, step int) (mil.Ref, []int) {
+func (m *moves) cut(r mil.Ref, dims []int, axis, start, end, step int) (mil.Ref, []int) {
 	if start == 0 && end == dims[axis] && step == 1 {
 		return r, dims
 	}
 	out := slices.Clone(dims)
 	out[axis] = (end - start + step - 1) / step
-	x, axis := e.along(r, dims, axis)
+	x, axis := m.along(r, dims, axis)
 	rank := len(x.Type.Dims)
 	begin, stop, stride := make([]int, rank), slices.Clone(x.Type.Dims), slices.Repeat([]int{1}, rank)
 	begin[axis], stop[axis], stride[axis] = start, end, step
-	x = e.Op("slice_by_index", mil.Args{"x": x, "begin": begin, "end": stop, "stride": stride})
-	return e.reshape(x, fold(out)), out
+	x = m.Op("slice_by_index", mil.Args{"x": x, "begin": begin, "end": stop, "stride": stride})
+	return m.reshape(x, fold(out)), out
 }
 
 // join lays tensors side by side along an axis, given the sizes of each.
-func (e *Emitter) join(parts []mil.Ref, dims [][]int, axis int) (mil.Ref, []int) {
+func (m *moves) join(parts []mil.Ref, dims [][]int, axis int) (mil.Ref, []int) {
 	out := slices.Clone(dims[0])
 	out[axis] = 0
 	values := make([]mil.Ref, len(parts))
 	for i, p := range parts {
 		out[axis] += dims[i][axis]
 		if values[i] = p; len(out) > maxRank {
-			values[i] = e.around(p, dims[i], axis)
+			values[i] = m.around(p, dims[i], axis)
 		}
 	}
 	if len(parts) == 1 {
@@ -166,29 +170,29 @@ func (e *Emitter) join(parts []mil.Ref, dims [][]int, axis int) (mil.Ref, []int)
 	if len(out) > maxRank {
 		at = 1
 	}
-	r := e.Op("concat", mil.Args{"values": values, "axis": at, "interleave": false})
-	return e.reshape(r, fold(out)), out
+	r := m.Op("concat", mil.Args{"values": values, "axis": at, "interleave": false})
+	return m.reshape(r, fold(out)), out
 }
 
 // filled returns a tensor of the given sizes whose elements are all a number,
 // given as a tensor of one element.
-func (e *Emitter) filled(number mil.Ref, dims []int) mil.Ref {
-	return e.Whole(Value{number, fold(dims)})
+func (m *moves) filled(number mil.Ref, dims []int) mil.Ref {
+	return m.Whole(Value{number, fold(dims)})
 }
 
 // extend adds elements with a value before and after those of an axis.
-func (e *Emitter) extend(r mil.Ref, dims []int, axis, low, high int, with mil.Ref) (mil.Ref, []int) {
+func (m *moves) extend(r mil.Ref, dims []int, axis, low, high int, with mil.Ref) (mil.Ref, []int) {
 	if low == 0 && high == 0 {
 		return r, dims
 	}
 	out := slices.Clone(dims)
 	out[axis] += low + high
 	if r.Type.DType.IsFloat() && with.Value != nil && with.Value.Type.Len() == 1 {
-		x, at := e.along(r, dims, axis)
+		x, at := m.along(r, dims, axis)
 		pad := make([]int, 2*len(x.Type.Dims))
 		pad[2*at], pad[2*at+1] = low, high
-		x = e.Op("pad", mil.Args{"x": x, "pad": pad, "mode": "constant", "constant_val": with.Value.Number(0)})
-		return e.reshape(x, fold(out)), out
+		x = m.Op("pad", mil.Args{"x": x, "pad": pad, "mode": "constant", "constant_val": with.Value.Number(0)})
+		return m.reshape(x, fold(out)), out
 	}
 	var parts []mil.Ref
 	var sizes [][]int
@@ -196,24 +200,24 @@ func (e *Emitter) extend(r mil.Ref, dims []int, axis, low, high int, with mil.Re
 		if size > 0 {
 			part := slices.Clone(dims)
 			part[axis] = size
-			parts, sizes = append(parts, e.filled(with, part)), append(sizes, part)
+			parts, sizes = append(parts, m.filled(with, part)), append(sizes, part)
 		}
 	}
 	block(low)
 	parts, sizes = append(parts, r), append(sizes, dims)
 	block(high)
-	return e.join(parts, sizes, axis)
+	return m.join(parts, sizes, axis)
 }
 
 // spread lays a number of elements with a value between those of an axis.
-func (e *Emitter) spread(r mil.Ref, dims []int, axis, between int, with mil.Ref) (mil.Ref, []int) {
+func (m *moves) spread(r mil.Ref, dims []int, axis, between int, with mil.Ref) (mil.Ref, []int) {
 	if between == 0 || dims[axis] == 1 {
 		return r, dims
 	}
 	n := dims[axis]
 	view := []int{product(dims[:axis]) * n, 1, product(dims[axis+1:])}
-	x, _ := e.extend(e.reshape(r, view), view, 1, 0, between, with)
+	x, _ := m.extend(m.reshape(r, view), view, 1, 0, between, with)
 	out := slices.Clone(dims)
 	out[axis] = n * (between + 1)
-	return e.cut(e.reshape(x, fold(out)), out, axis, 0, out[axis]-between, 1)
+	return m.cut(m.reshape(x, fold(out)), out, axis, 0, out[axis]-between, 1)
 }

@@ -63,7 +63,7 @@ func (b *blobs) write(to io.Writer) error {
 	return w.Flush() // which returns the first error of all writes
 }
 
-// blobRecord returns what stands before the data of a constant at a place.
+// blobRecord returns the header of the data of a constant at an offset.
 func blobRecord(v *Value, at uint64) []byte {
 	record := make([]byte, blobAlign)
 	binary.LittleEndian.PutUint32(record, blobSentinel)

@@ -22,7 +22,7 @@ func (e *encoder) model(p *Package) message {
 	return m
 }
 
-// description tells the features of the functions: of one alone they stand in
+// description lists the features of the functions: those of a single one are in
 // the description itself, which is how models before CoreML8 have them.
 func (e *encoder) description(p *Package) message {
 	var m message

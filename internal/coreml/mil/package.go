@@ -14,7 +14,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// Package is a model as it lies on disk: a directory that Core ML calls an
+// Package is a model on disk: a directory that Core ML calls an
 // .mlpackage.
 type Package struct {
 	Program Program

@@ -37,8 +37,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Program is the functions of a model. The first one is the one that runs where
-// none is asked for.
+// Program is the functions of a model. The first one runs where
+// none is named.
 type Program struct {
 	Opset     Opset
 	Functions []*Function

@@ -154,7 +154,7 @@ func (c *call) typ(name string) Type {
 	return c.in[name][0].Type
 }
 
-// ints returns the elements of a constant parameter, or what stands for it where
+// ints returns the elements of a constant parameter, or otherwise if
 // it is not given.
 func (c *call) ints(name string, otherwise []int) []int {
 	if !c.has(name) || c.in[name][0].Value == nil {

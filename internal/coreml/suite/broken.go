@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/internal/coreml/mil"
 )
 
-// brokenFolder is where a whole package lies that check.py breaks in several ways, each of
+// brokenFolder is the folder of a whole package that check.py breaks in several ways, each of
 // which coremltools refuses.
 const brokenFolder, wholeName = "broken", "whole.mlpackage"
 

@@ -164,8 +164,8 @@ func writeEntries(dir, name string, entries []ir.Entry, cases []one, o coreml.Op
 	return os.WriteFile(filepath.Join(dir, name+".json"), text, 0o644)
 }
 
-// valuesOf computes what a function gives, and notes it by the names that the
-// metadata of the package tell.
+// valuesOf computes the results of a function, and records them by the names in the
+// metadata of the package.
 func valuesOf(p *mil.Package, f *mil.Function, c one) (values, error) {
 	v := values{Inputs: map[string]array{}, Outputs: map[string]array{}}
 	want, err := ir.Eval(c.graph, c.in, ir.EvalOptions{Reference: true})

@@ -16,15 +16,20 @@ type Program struct {
 	signature Signature
 	machine   Machine
 
-	order   fair.Lock      // of the machine; a read lock for calls that change no parameter and no state
+	order   *fair.Lock     // of the machine and those that share memory with it; a read lock for calls that change no parameter and no state
 	entries []fair.Lock    // serialise the runs of each entry
 	index   map[string]int // of parameters and states in signature.Persistent, by name
 	closed  atomic.Bool    // set with order locked
 }
 
 // NewProgram returns a program that runs on a machine.
-func NewProgram(s Signature, m Machine) *Program {
-	p := &Program{signature: s, machine: m, entries: make([]fair.Lock, len(s.Entries)), index: map[string]int{}}
+func NewProgram(s Signature, m Machine) *Program { return newProgram(s, m, &fair.Lock{}) }
+
+// Sharing returns a program on a machine that shares parameters or states with that of p.
+func (p *Program) Sharing(s Signature, m Machine) *Program { return newProgram(s, m, p.order) }
+
+func newProgram(s Signature, m Machine, order *fair.Lock) *Program {
+	p := &Program{signature: s, machine: m, order: order, entries: make([]fair.Lock, len(s.Entries)), index: map[string]int{}}
 	for i, s := range s.Persistent {
 		p.index[s.Name] = i
 	}

@@ -123,8 +123,14 @@ func (c *call) sizes(i int) []ir.Dim {
 	return d
 }
 
-// shape returns the sizes of a value's axes where they must be numbers.
+// maxRank is more than the axes that any op here looks at.
+const maxRank = 64
+
+// shape returns the sizes of a value's axes where they must be numbers, and after an error zeros.
 func (c *call) shape(x ir.Value) []int {
+	if !x.Valid() {
+		return make([]int, maxRank)
+	}
 	s, ok := x.Shape().Ints()
 	if !ok {
 		c.failf("needs sizes that are numbers, not %s: give them in Options.Sizes", x.Shape())

@@ -38,12 +38,21 @@ type NeedError struct {
 	Value string   // the value that the node needs
 	Type  ir.Type  // its type
 	From  []string // the inputs of the graph that it depends on
+	// Reason is why a branch cannot be imported that the value decides about; nil for other values.
+	Reason error
 }
 
 // Error returns the reason.
 func (e *NeedError) Error() string {
-	return fmt.Sprintf("the elements of %q, %s, must be known at import; it depends on the inputs %q", e.Value, e.Type, e.From)
+	text := fmt.Sprintf("the elements of %q, %s, must be known at import; it depends on the inputs %q", e.Value, e.Type, e.From)
+	if e.Reason != nil {
+		text += fmt.Sprintf("; of the branches, both of which would be in the graph, one cannot be: %v", e.Reason)
+	}
+	return text
 }
+
+// Unwrap returns the reason of a branch.
+func (e *NeedError) Unwrap() error { return e.Reason }
 
 // Is reports the kind, [ir.ErrUnsupported].
 func (e *NeedError) Is(kind error) bool { return kind == ir.ErrUnsupported }

@@ -24,6 +24,10 @@ type Options struct {
 	Files fs.FS
 	// Frozen declares the weights as parameters that optimizers leave as they are.
 	Frozen bool
+	// Narrow computes with i32 in place of int64 wherever all values are shown to be in its range: sizes,
+	// indices, constants, and what is computed of them; the outputs that are made of those are i32. Int64
+	// inputs become i32: the caller has such values. It is for devices without i64, as WebGPU.
+	Narrow bool
 	// MaxSteps bounds the turns of loops whose number of turns is not known; 0 is no bound.
 	MaxSteps int
 }
@@ -58,6 +62,12 @@ const inlineElements = 1
 // foldElements bounds the tensors that the importer computes with.
 const foldElements = 1 << 14
 
+// Bounds of what the importer computes, in elements and products: for a node, and in all.
+const (
+	foldNode = 1 << 22
+	foldAll  = 1 << 27
+)
+
 // importer imports one model.
 type importer struct {
 	m       *Model
@@ -67,6 +77,7 @@ type importer struct {
 	own     map[*graph]map[string]*value
 	calls   int // nodes imported, those of functions at each call
 	depth   int // of function calls and graphs
+	folded  int // what was computed
 	root    *ir.Builder
 }
 
@@ -85,6 +96,9 @@ func (m *Model) Import(o Options) (*Import, error) {
 		return nil, err
 	}
 	g, err := finish()
+	if err == nil && o.Narrow {
+		g, err = narrowed(g)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -237,15 +251,15 @@ func (s *scope) lookup(name string) *value {
 	return nil
 }
 
-// maxCalls bounds the nodes that are imported, those of functions at each call: functions that call
-// others twice would take exponential time.
-const maxCalls = 1 << 21
+// maxCalls bounds the nodes that are imported besides the model's own: those of functions at each call and
+// of loops in each turn, which could take exponential time.
+const maxCalls = 1 << 18
 
 // nodes imports nodes in order. ONNX asks that they are sorted.
 func (s *scope) nodes(list []*node) error {
 	for _, n := range list {
-		if s.im.calls++; s.im.calls > maxCalls {
-			return damaged("the functions have more than %d nodes", maxCalls)
+		if s.im.calls++; s.im.calls-s.im.m.nodes > maxCalls {
+			return damaged("functions and loops have more than %d nodes", maxCalls)
 		}
 		if err := s.node(n); err != nil {
 			return err
@@ -440,6 +454,11 @@ func (c *call) fold(op *opInfo) (done bool, err error) {
 	if err != nil {
 		return true, err
 	}
+	work := foldWork(g)
+	if work > foldNode || c.im.folded+work > foldAll {
+		return false, nil
+	}
+	c.im.folded += work
 	arrays, err := ir.Eval(g, nil, ir.EvalOptions{})
 	if err != nil {
 		return true, err
@@ -453,6 +472,25 @@ func (c *call) fold(op *opInfo) (done bool, err error) {
 		c.out = append(c.out, v)
 	}
 	return true, nil
+}
+
+// foldWork returns the number of elements that a graph computes, and of products in contractions.
+func foldWork(g *ir.Graph) int {
+	work := 0
+	for _, n := range g.Nodes() {
+		for _, t := range n.Types() {
+			size, ok := t.Shape.Size().Const()
+			if !ok || size > foldNode {
+				return foldNode + 1
+			}
+			if n.Op() == ops.OpDotGeneral || n.Op() == ops.OpConvGeneral {
+				k, _ := n.Input(1).Shape().Size().Const()
+				size *= min(max(k, 1), foldNode)
+			}
+			work = min(work+size, foldNode+1)
+		}
+	}
+	return work
 }
 
 // function inlines a function of the model.

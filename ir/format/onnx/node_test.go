@@ -31,6 +31,7 @@ type testCase struct {
 	names   []string
 	rtol    float64
 	atol    float64
+	sizes   map[string]int // of symbols, by the inputs
 }
 
 func loadCase(folder string) (*testCase, error) {
@@ -55,6 +56,7 @@ func loadCase(folder string) (*testCase, error) {
 			return nil, err
 		}
 		c.names, c.in = append(c.names, in.Name), append(c.in, a)
+		c.bind(in, a)
 	}
 	for i := range c.model.Outputs() {
 		a, err := loadTensor(folder, "output", i)
@@ -64,6 +66,18 @@ func loadCase(folder string) (*testCase, error) {
 		c.out = append(c.out, a)
 	}
 	return c, nil
+}
+
+// bind gives the symbols of an input's shape the sizes of its value.
+func (c *testCase) bind(in onnx.Info, a *ir.Array) {
+	if c.sizes == nil {
+		c.sizes = map[string]int{}
+	}
+	for axis, d := range in.Shape {
+		if a != nil && axis < len(a.Dims) && len(d.Symbols()) == 1 {
+			c.sizes[d.String()] = a.Dims[axis]
+		}
+	}
 }
 
 // loadTensor returns nil for a value that is no tensor, or one of strings.
@@ -86,7 +100,7 @@ func loadTensor(folder, prefix string, i int) (*ir.Array, error) {
 func (c *testCase) importCase() (*onnx.Import, map[string]*ir.Array, error) {
 	fixed := map[string]*ir.Array{}
 	for {
-		m, err := c.model.Import(onnx.Options{Values: fixed, MaxSteps: 64})
+		m, err := c.model.Import(onnx.Options{Values: fixed, Sizes: c.sizes, MaxSteps: 64})
 		var need *onnx.NeedError
 		if !errors.As(err, &need) {
 			return m, fixed, err
@@ -145,6 +159,12 @@ func (c *testCase) run(ctx context.Context, r *result) error {
 		return err
 	}
 	r.gradient = c.differentiate(m.Graph, fixed)
+	r.long = longs(m.Graph) > 0
+	if r.long && c.fits() && len(m.Weights) == 0 {
+		if r.narrow, err = c.narrow(m.Graph, fixed); err != nil {
+			return err
+		}
+	}
 	for i, out := range c.model.Outputs() {
 		got, err := results[out.Name].Array()
 		if err != nil {
@@ -186,7 +206,56 @@ type result struct {
 	name     string
 	err      error // of importing, running and comparing
 	decided  bool  // all of the graph was computed at import
+	long     bool  // there is i64 in the graph
+	narrow   bool  // there is none with Options.Narrow
 	gradient error // errNoGradient where the case has none
+}
+
+// fits reports whether all int64 inputs are i32.
+func (c *testCase) fits() bool {
+	return !slices.ContainsFunc(c.in, func(a *ir.Array) bool {
+		return a != nil && a.DType == ir.I64 && slices.ContainsFunc(a.I, func(x int64) bool { return x != int64(int32(x)) })
+	})
+}
+
+// narrow compares the graph with i32 in place of i64, where the importer shows that this is the same, with
+// the graph as it is, and reports whether no i64 remains.
+func (c *testCase) narrow(g *ir.Graph, fixed map[string]*ir.Array) (bool, error) {
+	m, err := c.model.Import(onnx.Options{Values: fixed, Sizes: c.sizes, MaxSteps: 64, Narrow: true})
+	if err != nil {
+		return false, err
+	}
+	if len(m.Graph.Nodes()) > 400 {
+		return false, nil
+	}
+	inputs := func(g *ir.Graph) map[string]*ir.Array {
+		in := map[string]*ir.Array{}
+		for i, name := range c.names {
+			if p, used := g.Port(name); used && fixed[name] == nil && c.in[i] != nil {
+				in[name] = c.in[i]
+				if d := p.Value.DType(); d != c.in[i].DType {
+					in[name] = ir.Ints(d, c.in[i].I, append([]int{}, c.in[i].Dims...)...)
+				}
+			}
+		}
+		return in
+	}
+	want, err := ir.Eval(g, inputs(g), ir.EvalOptions{})
+	if err != nil {
+		return false, err
+	}
+	got, err := ir.Eval(m.Graph, inputs(m.Graph), ir.EvalOptions{})
+	if err != nil {
+		return false, err
+	}
+	for i, w := range want {
+		for k := range w.Len() {
+			if g, w := got[i].Float(k), w.Float(k); g != w && !(math.IsNaN(g) && math.IsNaN(w)) {
+				return false, fmt.Errorf("with i32 in place of i64 element %d of output %d is %v, not %v", k, i, g, w)
+			}
+		}
+	}
+	return longs(m.Graph) == 0, nil
 }
 
 var errNoGradient = errors.New("nothing to differentiate")
@@ -230,6 +299,27 @@ func (c *testCase) differentiate(g *ir.Graph, fixed map[string]*ir.Array) error 
 		return errors.New(apart.Check)
 	}
 	return err
+}
+
+// TestModels compares models of other projects with the results of onnxruntime, which `make test-onnx`
+// writes to a folder.
+func TestModels(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join(os.Getenv("RLX_ONNX_MODELS"), "*"))
+	if err == nil && (len(folders) == 0 || os.Getenv("RLX_ONNX_MODELS") == "") {
+		err = errors.New("$RLX_ONNX_MODELS names no folder of models: make test-onnx does")
+	}
+	backendtest.Require(t, "onnx", err)
+	for _, f := range folders {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			c, err := loadCase(f)
+			if err == nil {
+				err = c.run(t.Context(), &result{})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 var update = flag.Bool("update", false, "write NODES.md")
@@ -284,7 +374,7 @@ func TestNodes(t *testing.T) {
 
 // tableOf writes what became of the cases.
 func tableOf(results []result) string {
-	pass, decided, gradients := 0, 0, 0
+	pass, decided, gradients, long, narrow := 0, 0, 0, 0, 0
 	var failed, apart []string
 	for _, r := range results {
 		if r.err != nil {
@@ -294,6 +384,12 @@ func tableOf(results []result) string {
 		pass++
 		if r.decided {
 			decided++
+		}
+		if r.long {
+			long++
+		}
+		if r.narrow {
+			narrow++
 		}
 		switch {
 		case r.gradient == nil:
@@ -308,7 +404,8 @@ func tableOf(results []result) string {
 
 %d of %d pass on the CPU, %.1f %%. Of these, %d have nothing left to run: the importer has computed them, because the size
 of a result depends on all of their inputs, or because they have none. Inputs that decide about shapes are fixed at
-import. Numbers of 16 bits may be one place apart.
+import. Numbers of 16 bits may be one place apart. There is i64 in the graphs of %d; with i32 where it is the same
+(Options.Narrow) %d of them have none.
 
 The derivatives of %d imported graphs agree with finite differences. %d more, of functions with steps, do not:
 
@@ -319,7 +416,7 @@ These fail:
 
 | case | reason |
 |---|---|
-%s`, onnxVersion, pass, len(results), 100*float64(pass)/float64(len(results)), decided, gradients, len(apart), strings.Join(apart, ""), strings.Join(failed, ""))
+%s`, onnxVersion, pass, len(results), 100*float64(pass)/float64(len(results)), decided, long, narrow, gradients, len(apart), strings.Join(apart, ""), strings.Join(failed, ""))
 }
 
 // onnxVersion is that of suite/requirements.txt.

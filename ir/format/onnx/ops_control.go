@@ -178,6 +178,10 @@ func (c *call) ifOp() {
 		return func(b *ir.Builder, in []ir.Value) []ir.Value { return y.values(b, in, nil) }
 	}
 	c.results(ops.Cond(c.b, predicate, operands, build(then), build(other)))
+	if err := cmpErr(c.err, c.b.TakeErr()); err != nil {
+		// A branch for other inputs than those at hand need not fit: the condition decides.
+		c.err = &NeedError{Value: c.in[0].name, Type: c.in[0].typ, From: c.in[0].from, Reason: err}
+	}
 }
 
 // unrollLimit bounds the nodes that a loop is written out to.
@@ -198,7 +202,6 @@ func (c *call) loop() {
 	turns, known := c.turns()
 	start := c.has(1) && c.in[1].array(c.im) == nil
 	if !lists {
-		calls := c.im.calls
 		if known && !start && c.staysTrue(y) {
 			c.loopScan(y, turns)
 		} else {
@@ -207,7 +210,6 @@ func (c *call) loop() {
 		if c.err == nil && c.b.Err() == nil {
 			return
 		}
-		c.im.calls = calls
 	}
 	first := cmpErr(c.err, c.b.TakeErr())
 	if first != nil && (!known || turns > unrollLimit || turns*len(y.g.nodes) > unrollLimit) {

@@ -69,6 +69,10 @@ func (c *call) unique() []ir.Value {
 	if a == nil {
 		return nil
 	}
+	if a.Len() > foldElements { // the time is that of all pairs
+		c.failf("%d elements, more than %d", a.Len(), foldElements)
+		return nil
+	}
 	axis, count, inner := 0, a.Len(), 1
 	outer := 1
 	if c.hasAttr("axis") {
@@ -151,6 +155,10 @@ func (c *call) suppress() ir.Value {
 	}
 	if len(boxes.Dims) != 3 || len(scores.Dims) != 3 || boxes.Dims[2] != 4 || scores.Dims[0] != boxes.Dims[0] || scores.Dims[2] != boxes.Dims[1] {
 		c.fail(ir.Shapef("boxes %v and scores %v", boxes.Dims, scores.Dims))
+		return ir.Value{}
+	}
+	if boxes.Len() > 4*foldElements {
+		c.failf("%d boxes, more than %d", boxes.Len()/4, foldElements)
 		return ir.Value{}
 	}
 	limit := c.knownInt(2, 0)

@@ -111,6 +111,10 @@ func (c *call) counts(x, y ir.Value, w window) ir.Value {
 		if c.bool("count_include_pad") {
 			from, to = -w.lo[i], to+w.explicit[i]
 		}
+		if out[i+2] > maxResized || w.sizes[i] > maxMatrix/max(out[i+2], 1) {
+			c.failf("a pool over %d positions of %d elements with padding", out[i+2], w.sizes[i])
+			return counts
+		}
 		list := make([]float64, out[i+2])
 		for p := range list {
 			for k := range w.sizes[i] {

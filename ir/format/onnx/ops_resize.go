@@ -84,6 +84,9 @@ func (c *call) resize(_ ir.Value, scales []float64, want []int) ir.Value {
 // maxResized bounds an axis of a resized tensor: its matrix is a constant of the graph.
 const maxResized = 1 << 16
 
+// maxMatrix bounds a matrix that the importer computes.
+const maxMatrix = 1 << 24
+
 // lines returns how each axis is resized.
 func (c *call) lines(in, axes []int, scales []float64, want []int) []line {
 	out := make([]line, len(axes))
@@ -116,7 +119,15 @@ func (c *call) lines(in, axes []int, scales []float64, want []int) []line {
 // resizeAxis multiplies one axis with the matrix of its weights, or takes the nearest elements.
 func (c *call) resizeAxis(x ir.Value, axis int, l line) ir.Value {
 	mode := c.text("mode", "nearest")
-	weights, outside := make([]float64, l.out*l.in), make([]bool, l.out)
+	var weights []float64
+	if mode != "nearest" {
+		if l.in > maxMatrix/max(l.out, 1) {
+			c.fail(ir.Shapef("axis %d of %d elements to %d", axis, l.in, l.out))
+			return ir.Value{}
+		}
+		weights = make([]float64, l.out*l.in)
+	}
+	outside := make([]bool, l.out)
 	index := make([]int64, l.out)
 	for i := range l.out {
 		at := c.coordinate(l, i)

@@ -181,7 +181,11 @@ func (c *call) affineGrid() ir.Value {
 	for k := range n {
 		axis := n - 1 - k // the last axis is the first coordinate
 		m := size[axis+2]
-		list := make([]float64, max(m, 0))
+		if m < 0 || m > maxResized {
+			c.fail(ir.Shapef("an axis of %d elements", m))
+			return ir.Value{}
+		}
+		list := make([]float64, m)
 		for i := range list {
 			list[i] = (2*float64(i)+1)/float64(m) - 1
 			if c.bool("align_corners") {
@@ -202,7 +206,7 @@ func (c *call) roiAlign() ir.Value {
 	x, rois := c.x(0), ops.Convert(c.b, c.x(1), ir.F32)
 	b, ratio := c.b, c.int("sampling_ratio", 0)
 	h, w := c.int("output_height", 1), c.int("output_width", 1)
-	if x.Rank() != 4 || rois.Rank() != 2 || !rois.Dim(1).Is(4) || h < 1 || w < 1 {
+	if x.Rank() != 4 || rois.Rank() != 2 || !rois.Dim(1).Is(4) || h < 1 || w < 1 || max(h, w, ratio) > maxTransform || max(h, w)*ratio > maxResized {
 		c.fail(ir.Shapef("regions %s of %s", rois.Shape(), x.Shape()))
 		return ir.Value{}
 	}
@@ -289,7 +293,7 @@ func (c *call) deformConv() ir.Value {
 	kernel := c.kernel(weight)
 	w := c.window(x, kernel)
 	groups, shared := c.int("group", 1), c.int("offset_group", 1)
-	if len(kernel) != 2 || x.Rank() != 4 || offset.Rank() != 4 || groups < 1 || shared < 1 || c.err != nil {
+	if len(kernel) != 2 || kernel[0] > maxTransform || kernel[1] > maxTransform || x.Rank() != 4 || offset.Rank() != 4 || groups < 1 || shared < 1 || c.err != nil {
 		c.failf("a convolution over %d axes, in %d groups, with offsets %s", len(kernel), groups, offset.Shape())
 		return ir.Value{}
 	}

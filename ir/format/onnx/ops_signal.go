@@ -201,7 +201,7 @@ func (c *call) cosineWindow(coefficients []float64) ir.Value {
 func (c *call) melMatrix() ir.Value {
 	bands, length, rate := c.knownInt(0, 0), c.knownInt(1, 0), c.knownInt(2, 0)
 	low, high := c.knownFloats(3), c.knownFloats(4)
-	if c.err != nil || bands < 1 || length < 1 || rate < 1 || len(low) != 1 || len(high) != 1 || bands > foldElements || length > foldElements {
+	if c.err != nil || bands < 1 || length < 1 || rate < 1 || len(low) != 1 || len(high) != 1 || bands > foldElements || length > foldElements || bands*length > maxMatrix {
 		c.fail(ir.Shapef("%d bands of %d frequencies", bands, length))
 		return ir.Value{}
 	}
@@ -210,7 +210,7 @@ func (c *call) melMatrix() ir.Value {
 	edge := make([]int, bands+2)
 	for i := range edge {
 		f := 700 * (math.Pow(10, (lo+float64(i)*(hi-lo)/float64(bands+2))/2595) - 1)
-		edge[i] = int(math.Floor(float64(length+1) * f / float64(rate)))
+		edge[i] = int(min(max(math.Floor(float64(length+1)*f/float64(rate)), 0), float64(length)))
 	}
 	rows := length/2 + 1
 	m := make([]float64, rows*bands)

@@ -62,8 +62,10 @@ func (v *value) sizes(im *importer) ([]ir.Dim, bool) {
 	return out, true
 }
 
-// dimOf returns a number as a size, negative numbers too.
+// dimOf returns a number as a size, negative numbers too. Numbers that no size has, as ends of slices
+// that mean all, are cut.
 func dimOf(x int64) ir.Dim {
+	x = min(max(x, -maxElements), maxElements)
 	if x < 0 {
 		return ir.N(0).Sub(ir.N(int(-x)))
 	}

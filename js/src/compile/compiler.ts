@@ -45,7 +45,7 @@ export interface Job {
   entries: { name: string; text: string }[];
   symbols: Readonly<Record<string, number>>;
   limits: Limits;
-  target: Target;
+  targets: readonly Target[];
 }
 
 /** The targets of plans: a GPU, or the CPU by WebAssembly, with or without relaxed SIMD. */
@@ -100,7 +100,7 @@ function use(more: number): void {
 }
 
 /** Makes a call about a job, whose graphs are the compiler's as long as it takes. */
-function ask(instance: Instance, method: string, { name, entries, symbols, limits, target }: Job): Response {
+function ask(instance: Instance, method: string, { name, entries, symbols, limits, targets: given }: Job): Response {
   const graphs: { name: string; handle: number }[] = [];
   try {
     for (const entry of entries) graphs.push({ name: entry.name, handle: invoke(new Request('parse').text(entry.text), instance).u32() });
@@ -109,7 +109,7 @@ function ask(instance: Instance, method: string, { name, entries, symbols, limit
       limits.maxStorageBuffersPerShaderStage, limits.maxStorageBufferBindingSize, limits.maxBufferSize,
       limits.maxComputeWorkgroupStorageSize, limits.maxComputeInvocationsPerWorkgroup,
     ]) request.f64(limit ?? 0);
-    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).text(limits.device ?? '').u32(targets.indexOf(target)), instance);
+    return invoke(request.u32(Number(limits.f16 ?? false)).u32(limits.subgroup ?? 0).text(limits.device ?? '').list(given, (r, target) => r.u32(targets.indexOf(target))), instance);
   } finally {
     for (const { handle } of graphs) release(instance, handle);
   }

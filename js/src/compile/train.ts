@@ -4,11 +4,11 @@ import { Graph, type StepOptions } from '../graph/graph.js';
 import { type Initial } from '../graph/initial.js';
 import { declaredParams, initialParams } from '../graph/params.js';
 import type { Program } from '../program/program.js';
-import type { GraphTypes, StepTypes, TypesOfGraphs } from '../program/types.js';
+import type { GraphTypes, PlanFile, StepTypes, TypesOfGraphs } from '../program/types.js';
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
 import { checkCount, checkOptions, checkWord, classOf, RlxError } from '../values/errors.js';
-import { call, initOptions, type Job, type Limits, type Target, targets } from './compiler.js';
+import { call, initOptions, type Job, type Limits, type Target, targets as allTargets } from './compiler.js';
 import { compileTuned, type TuneOptions } from './tune.js';
 
 /** Graphs that are compiled together: entries share parameters and states. */
@@ -21,6 +21,8 @@ export interface Module {
   symbols?: Readonly<Record<string, number>>;
   /** The device's capabilities; by default those of every WebGPU device. */
   limits?: Limits;
+  /** Several targets, for one file: a program runs the first that the device allows. */
+  targets?: readonly Target[];
   /** `webgpu` if not given. `wasm` is for every browser's CPU, `wasm-relaxed` for those with relaxed SIMD, which is faster. */
   target?: Target;
   /**
@@ -37,14 +39,17 @@ export interface ModuleProgramOptions extends ProgramOptions {
 }
 
 function jobOf(module: Module): Job {
-  checkOptions('a module', module, 'name entries symbols limits target tune');
-  const { name = 'main', entries, symbols = {}, limits = {}, target = 'webgpu' } = module ?? {};
-  checkWord('target', target, targets.join(' '));
+  checkOptions('a module', module, 'name entries symbols limits target targets tune');
+  const { name = 'main', entries, symbols = {}, limits = {}, target, targets = [target ?? 'webgpu'] } = module ?? {};
+  if (target !== undefined && module.targets) throw new RlxError('attr', `a module: target is '${target}' and targets are given: give one of them`, { name: 'target' });
+  if (!Array.isArray(targets) || !targets.length) throw new RlxError('attr', `a module: targets are a list of one or more, given as ${classOf(targets)}`, { name: 'targets' });
+  for (const one of targets) checkWord('target', one, allTargets.join(' '));
+  if (new Set(targets).size < targets.length) throw new RlxError('attr', `a module: targets are ${targets.join(', ')}: each is given once`, { name: 'targets' });
   if (typeof name !== 'string') throw new RlxError('attr', `a module: the name is a text, given as ${classOf(name)}`, { name: 'name' });
   checkLimits(limits);
   if (Object(entries) !== entries) throw new RlxError('missing', `the entries of a module are graphs by name, given as ${classOf(entries)}`);
   const texts = Object.entries(entries).map(([entry, graph]) => ({ name: entry, text: textOf(entry, graph) }));
-  return { name, entries: texts, symbols, limits, target };
+  return { name, entries: texts, symbols, limits, targets };
 }
 
 function textOf(entry: string, graph: Graph | string): string {
@@ -54,13 +59,13 @@ function textOf(entry: string, graph: Graph | string): string {
 }
 
 /** Compiles graphs to a plan file, which {@link openProgram} runs, here or in a page without the compiler. */
-export async function compile(module: Module): Promise<Uint8Array<ArrayBuffer>> {
+export async function compile<const G extends Module['entries'] = Module['entries']>(module: Module & { entries: G }): Promise<PlanFile<TypesOfGraphs<G>>> {
   return asyncAtCaller(compile, async () => compileJob(jobOf(module), module.tune, initOptions()));
 }
 
 /** Compiles, after tuning on a device if requested and useful. */
 function compileJob(job: Job, tune: Module['tune'], where: DeviceOptions): Promise<Uint8Array<ArrayBuffer>> {
-  return tune && job.target === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
+  return tune && job.targets[0] === 'webgpu' ? compileTuned(job, tune === true ? {} : tune, where) : call('compile', job);
 }
 
 /**
@@ -92,7 +97,7 @@ function checkLimits(limits: Limits): void {
   for (const [name, n] of Object.entries(limits ?? {})) if (counts.includes(name) && n !== undefined) checkCount(`limits.${name}`, n, 0);
 }
 
-const trainingOptions = 'optimizer loss schedule frozen constantKeys allowUnreached history precision rate entries params seed symbols limits tune';
+const trainingOptions = 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision rate entries params seed symbols limits tune';
 
 async function openModule(module: Module, { on = 'best', ...given }: ModuleProgramOptions): Promise<Program> {
   checkPlace(on);
@@ -128,7 +133,7 @@ const relaxedModule = Uint8Array.of(
 /** Compiles for the CPU and opens a program there, in a worker unless that is not wanted. */
 async function openOnCPU(job: Job, { worker = initOptions().worker ?? true, device, gpu, ...options }: ProgramOptions): Promise<Program> {
   const target = WebAssembly.validate(relaxedModule) ? 'wasm-relaxed' : 'wasm';
-  return openProgram(await call('compile', { ...job, target }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
+  return openProgram(await call('compile', { ...job, targets: [target] }), { ...options, worker: typeof Worker === 'function' && worker, on: 'cpu' });
 }
 
 /** The options with the defaults of `init`: programs live in a worker where there are workers and the page gives no device of its own. */
@@ -170,12 +175,12 @@ export async function train<T extends GraphTypes, const G extends Readonly<Recor
 
 async function trainerOf(graph: Graph, options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${programOptions}`);
-  const { optimizer, loss = 'loss', schedule, frozen, constantKeys, allowUnreached, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
+  const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries = {}, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, ...rest } = options ?? {} as TrainingOptions;
   if (!(graph instanceof Graph)) throw new RlxError('missing', `train: the first argument is a graph, given as ${classOf(graph)}`);
   if (rate !== undefined && schedule) throw new RlxError('attr', `train: rate is ${rate}, and the schedule is '${schedule.kind}' with a rate of its own: give one of them`, { name: 'rate' });
   if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw new RlxError('attr', `rate is ${rate}: a learning rate is a finite number from 0 on`, { name: 'rate' });
   const bound = Object.keys(symbols).length > 0 ? graph.bind(symbols) : graph;
-  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...precision && { precision } });
+  const step = bound.step({ optimizer, loss, history, ...schedule && { schedule }, ...frozen && { frozen }, ...groups && { groups }, ...policy && { policy }, ...name && { name }, ...constantKeys && { constantKeys }, ...allowUnreached && { allowUnreached }, ...measureNorm && { measureNorm }, ...precision && { precision } });
   const begin = initialParams(bound, params, seed); // before the compilation, which takes longer
   const made = await openModule({ name: graph.name, entries: { step, ...entries }, symbols, limits, tune }, rest);
   try {

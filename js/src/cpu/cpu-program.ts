@@ -29,7 +29,7 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
     return new Uint8Array(memory, addresses[buffer]! + offset, bytes);
   }
 
-  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
+  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run<any>> {
     const { target, steps, slots } = this.options(name, options);
     this.store(this.accept(target, inputs ?? {}, steps));
     for (let k = 0; k < steps; k++) this.#step(target, k);

@@ -65,7 +65,7 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
     return this.error;
   }
 
-  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run> {
+  async run(name: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run<any>> {
     const { target, steps, slots } = this.options(name, options);
     const admitted = this.#limiter.acquire();
     if (admitted) {

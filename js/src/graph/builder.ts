@@ -1,12 +1,13 @@
 import { checkType, type DType, arrayTypes, type TensorData } from '../values/dtype.js';
-import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
+import { checkOptions, checkWord, classOf, RlxError, shown, unknownName } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
 import type { Instance } from '../wasm/module.js';
 import { Request } from '../wasm/wire.js';
+import type { GraphTypes, OutputsOf } from '../program/types.js';
 import { callBack, type Called, methodsAtCaller, trimmedTo } from './caller-stack.js';
 import { checkInitial, type Initial } from './initial.js';
 import { BuilderOps, ValueOps } from './ops.gen.js';
-import { ruleOf } from './rule.js';
+import { type InitialRule, ruleOf } from './rule.js';
 import { type Attributes, type Dim, dimOf, type OperandOf, snake, type ValueType } from './types.js';
 
 /** An operand: a value, or a number, which gets the element type of the op's other operands. */
@@ -49,24 +50,46 @@ export class Value extends ValueOps<Value> implements ValueType {
   }
 
   /** The matrix product, over the last axis and the one before last; axes before those are batch axes. */
-  matmul(y: Value): Value { return this.builder.call('matmul', [this, y]); }
+  matmul(y: Value): Value { return this.builder.callFunction('matmul', [this, y]); }
   /** The mean over rows of the cross-entropy of logits and integer labels. A label out of range is an error at run time. */
-  crossEntropyMean(labels: Value): Value { return this.builder.call('cross_entropy_mean', [this, labels]); }
+  crossEntropyMean(labels: Value): Value { return this.builder.callFunction('cross_entropy_mean', [this, labels]); }
   /**
    * The slices along an axis at indices; an index out of range gives zeros, the nearest slice, or wraps around. With
    * `unordered` the derivative may add f32 in any order: faster, but not reproducible.
    */
   take(indices: Value, axis = 0, outside: Outside = 'fill', unordered = false): Value {
-    return this.builder.call(unordered ? 'take_unordered' : 'take', [this, indices], [axis, codeOf('take', outside)]);
+    return this.builder.callFunction(unordered ? 'take_unordered' : 'take', [this, indices], [axis, codeOf('take', outside)]);
   }
   /** The elements along an axis at indices of the same rank; indices out of range are as in `take`. */
   takeAlongAxis(indices: Value, axis = -1, outside: Outside = 'fill'): Value {
-    return this.builder.call('take_along_axis', [this, indices], [axis, codeOf('takeAlongAxis', outside)]);
+    return this.builder.callFunction('take_along_axis', [this, indices], [axis, codeOf('takeAlongAxis', outside)]);
+  }
+  /** {@link Value.reduceSum}. */
+  sum(axes?: readonly number[], keepDims?: boolean): Value { return this.reduceSum(axes, keepDims); }
+  /** Without the axes of size 1, or without those that are named. */
+  squeeze(axes: readonly number[] = this.shape.flatMap((size, i) => size === 1 ? [i] : [])): Value {
+    const gone = axes.map((axis) => axis < 0 ? axis + this.shape.length : axis), wrong = gone.find((axis) => this.shape[axis] !== 1);
+    if (wrong !== undefined) throw new RlxError('shape', `squeeze(${this.dtype}[${this.shape}]): axis ${wrong} has the size ${this.shape[wrong]}, not 1`, { op: 'squeeze' });
+    return this.reshape(this.shape.filter((_, i) => !gone.includes(i)));
+  }
+  /** x where this condition is true, else y: `select`. */
+  where(x: Operand, y: Operand): Value { return this.select(x, y); }
+  /**
+   * A convolution, see {@link ValueOps.conv2d}. With `padding: 'same'` a stride of 1 keeps the sizes; an odd element of padding
+   * is at the end, as in PyTorch. `'valid'` has no padding.
+   */
+  override conv2d(weight: Operand, bias?: Operand, attributes: Parameters<ValueOps<Value>['conv2d']>[2] & { padding?: 'same' | 'valid' } = {}): Value {
+    const { padding, ...rest } = attributes ?? {};
+    if (padding !== undefined) checkWord('conv2d: padding', padding, 'same valid');
+    if (padding !== undefined && (rest.padLo ?? rest.padHi)) throw new RlxError('attr', `conv2d: padding is '${padding}' and padLo or padHi are given: give one of them`, { op: 'conv2d' });
+    if (padding !== 'same') return super.conv2d(weight, bias, rest);
+    const total = [0, 1].map((i) => (Number((weight as Value).shape?.[i]) - 1) * (rest.dilations?.[i] ?? 1));
+    return super.conv2d(weight, bias, { ...rest, padLo: total.map((n) => Math.floor(n / 2)), padHi: total.map((n) => Math.ceil(n / 2)) });
   }
   /** A new axis of size 1. */
-  expandDims(axis: number): Value { return this.builder.call('expand_dims', [this], [axis]); }
+  expandDims(axis: number): Value { return this.builder.callFunction('expand_dims', [this], [axis]); }
   /** A random key made from this one and an integer. */
-  foldIn(n: Operand): Value { return this.builder.call('fold_in', [this, this.builder.value(n, 'u32')]); }
+  foldIn(n: Operand): Value { return this.builder.callFunction('fold_in', [this, this.builder.value(n, 'u32')]); }
 }
 
 /**
@@ -74,15 +97,22 @@ export class Value extends ValueOps<Value> implements ValueType {
  * slices. It builds with the builder it is given; values of the graph around it may be used like
  * its own, and parameters that it declares are the graph's.
  */
-export type LoopBody = (b: GraphBuilder, consts: Value[], carries: Value[], slices: Value[]) => { carries: readonly Value[]; ys?: readonly Value[] };
+export type LoopBody<C extends Values = Values, K extends Values = Values, X extends Values = Values, Y extends Values = Values> =
+  (b: GraphBuilder, consts: Alike<C>, carries: Alike<K>, slices: Alike<X>) => { carries: K; ys?: Y };
 
-export interface LoopOptions {
+/** A list of values. */
+export type Values = readonly Value[];
+
+/** A list of as many values as another. */
+export type Alike<T extends Values> = { -readonly [I in keyof T]: Value };
+
+export interface LoopOptions<C extends Values = Values, K extends Values = Values, X extends Values = Values> {
   /** Values that are the same in every step. Those that the body takes from the graph around it join them. */
-  consts?: readonly Value[];
+  consts?: C;
   /** The initial carries. */
-  carries?: readonly Value[];
+  carries?: K;
   /** Values that are cut into slices along their first axis, one for each step. */
-  xs?: readonly Value[];
+  xs?: X;
   /** The number of steps; optional if there are `xs`. */
   length?: Dim;
   /** Whether the steps begin with the last slice. */
@@ -90,13 +120,13 @@ export interface LoopOptions {
 }
 
 /** A graph of a {@link GraphBuilder.whileLoop}. Like a {@link LoopBody} it may use outer values. */
-export type WhileBody<T> = (b: GraphBuilder, consts: Value[], carries: Value[]) => T;
+export type WhileBody<T, C extends Values = Values, K extends Values = Values> = (b: GraphBuilder, consts: Alike<C>, carries: Alike<K>) => T;
 
-export interface WhileOptions {
+export interface WhileOptions<C extends Values = Values, K extends Values = Values> {
   /** Values that are the same in every step. Those that the graphs take from the one around them join them. */
-  consts?: readonly Value[];
+  consts?: C;
   /** The initial carries. */
-  carries: readonly Value[];
+  carries: K;
   /**
    * The maximal number of steps, 0 for no bound. Reverse-mode derivatives need a bound. Without one a run on the GPU
    * synchronises with the device every 8 to 64 steps, to check the condition.
@@ -104,9 +134,37 @@ export interface WhileOptions {
   maxSteps?: number;
 }
 
+/** A graph that {@link GraphBuilder.call} adds to another: a {@link Graph}. */
+export interface Callee<T extends GraphTypes = any> {
+  readonly types?: T;
+  readonly name: string;
+  readonly handle: number;
+  readonly ports: readonly (ValueType & { readonly name: string; readonly kind: 'input' | 'param' | 'state'; readonly initial?: InitialRule; readonly frozen: boolean })[];
+  readonly outputs: readonly { readonly name: string; readonly state: boolean }[];
+  readonly initial: ReadonlyMap<string, Initial>;
+  bind(symbols: Readonly<Record<string, number>>): Callee<T>;
+  free(): void;
+}
+
 /** Throws unless the value is a function. `what` begins the message. @internal */
 export function checkFunction(what: string, given: unknown): void {
   if (typeof given !== 'function') throw new RlxError('graph', `${what} a function, given as ${classOf(given)}`);
+}
+
+/** Whether values of a type have tangents. */
+const isFloat = ({ dtype }: ValueType): boolean => /^(b?f(16|32|64)|c64)$/.test(dtype);
+
+/** The numbers that values give to the symbols of a graph's ports. */
+function sizesFor({ name: graph, ports }: Callee, inputs: Readonly<Record<string, Value>>): Record<string, number> {
+  const sizes: Record<string, number> = {};
+  for (const { name, shape } of ports) {
+    shape.forEach((dim, axis) => {
+      const size = inputs[name]?.shape[axis];
+      if (typeof dim !== 'string' || !/^[A-Za-z_]\w*$/.test(dim) || typeof size !== 'number') return;
+      if ((sizes[dim] ??= size) !== size) throw new RlxError('shape', `call: size ${dim} of graph ${graph} is ${sizes[dim]}, and ${size} in ${name}`, { op: 'call', name });
+    });
+  }
+  return sizes;
 }
 
 /** Refuses lists of an op that are not lists of values. */
@@ -292,7 +350,7 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   /** A random key, u32[2], from a seed. */
-  randomKey(seed: number): Value { return this.call('random_key', [], [seed]); }
+  randomKey(seed: number): Value { return this.callFunction('random_key', [], [seed]); }
 
   /** An operand as a value: numbers become constants without axes. */
   value(operand: Operand, dtype: DType): Value {
@@ -304,6 +362,16 @@ export class GraphBuilder extends BuilderOps<Value> {
     let made = this.#numbers.get(key);
     if (!made) this.#numbers.set(key, made = this.full(type, [], Number(operand)));
     return made;
+  }
+
+  /** This builder, or that of a body in it which one of the operands belongs to: ops of outer and inner values are the body's. */
+  #innermost(operands: readonly unknown[]): GraphBuilder {
+    let found: GraphBuilder = this;
+    for (const operand of operands) {
+      if (!(operand instanceof Value)) continue;
+      for (let b: GraphBuilder | undefined = operand.builder; b; b = b.#outer) if (b === found) found = operand.builder;
+    }
+    return found;
   }
 
   #idOf(value: Value): number { return (value?.builder === this ? value : this.#capture(value).value).id; }
@@ -324,7 +392,8 @@ export class GraphBuilder extends BuilderOps<Value> {
   /** Adds an op. Numbers get the element type of the first value that is not boolean, or f32. @internal */
   apply(op: string, operands: readonly (Operand | undefined)[], attributes: Attributes = {}, graphs: readonly number[] = []): Value[] {
     if (!Array.isArray(operands)) throw new RlxError(operands === undefined ? 'missing' : 'dtype', `${op}: the operands are a list, given as ${classOf(operands)}`, { op });
-    const given = operands.filter((operand) => operand !== undefined);
+    const given = operands.filter((operand) => operand !== undefined), inner = this.#innermost(given);
+    if (inner !== this) return inner.apply(op, operands, attributes, graphs);
     const typed = given.find((operand): operand is Value => operand instanceof Value && operand.dtype !== 'bool');
     const ids = given.map((operand) => this.#idOf(this.value(operand, (typed?.dtype ?? 'f32') as DType)));
     if (Object(attributes) !== attributes) throw new RlxError('attr', `${op}: the attributes are an object, given as ${classOf(attributes)}`, { op });
@@ -340,7 +409,9 @@ export class GraphBuilder extends BuilderOps<Value> {
   }
 
   /** Calls a function of the compiler that adds several ops. @internal */
-  call(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
+  callFunction(name: string, values: readonly Value[], numbers: readonly number[] = []): Value {
+    const inner = this.#innermost(values);
+    if (inner !== this) return inner.callFunction(name, values, numbers);
     for (const n of numbers) if (typeof n !== 'number') throw new RlxError(n === undefined ? 'missing' : 'attr', `${name}: a number is expected, given as ${classOf(n)}`, { op: name });
     const request = this.#request('call', name).text(name).list(values, (r, value) => r.u32(this.#idOf(value))).list(numbers, (r, n) => r.f64(n));
     return this.#value(request);
@@ -381,9 +452,11 @@ export class GraphBuilder extends BuilderOps<Value> {
   /**
    * A loop over slices. Returns the final carries, and the `ys` of all steps, stacked along a first axis.
    */
-  scan(options: LoopOptions, body: LoopBody): { carries: Value[]; ys: Value[] } {
+  scan<const C extends Values = [], const K extends Values = [], const X extends Values = [], const Y extends Values = []>(
+    options: LoopOptions<C, K, X>, body: LoopBody<C, NoInfer<K>, X, Y>,
+  ): { carries: Alike<K>; ys: Alike<Y> } {
     checkOptions('scan', options, 'consts carries xs length reverse');
-    const { consts = [], carries = [], xs = [], length, reverse = false } = options ?? {};
+    const { consts = [], carries = [], xs = [], length, reverse = false } = (options ?? {}) as LoopOptions;
     checkValues('scan', { consts, carries, xs });
     checkFunction('scan: a step is built by', body);
     const steps = length ?? xs[0]?.shape[0];
@@ -391,14 +464,14 @@ export class GraphBuilder extends BuilderOps<Value> {
     const like = [...consts, ...carries, ...xs.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }))];
     const cut = consts.length + carries.length;
     const step: Branch = (b, values) => {
-      const made = body(b, values.slice(0, consts.length), values.slice(consts.length, cut), values.slice(cut));
+      const made = (body as LoopBody)(b, values.slice(0, consts.length), values.slice(consts.length, cut), values.slice(cut));
       if (!Array.isArray(made?.carries)) throw new RlxError('graph', `scan: the body returns { carries, ys }, lists of values, not ${classOf(made)}`, { op: 'scan' });
       return [...made.carries, ...made.ys ?? []];
     };
     return this.#withBodies(like, consts.length, { step }, (captured, graphs) => {
       const attributes = { consts: consts.length + captured.length, carries: carries.length, length: [steps], reverse };
       const out = this.apply('scan', [...consts, ...captured, ...carries, ...xs], attributes, graphs);
-      return { carries: out.slice(0, carries.length), ys: out.slice(carries.length) };
+      return { carries: out.slice(0, carries.length) as Alike<K>, ys: out.slice(carries.length) as Alike<Y> };
     });
   }
 
@@ -406,39 +479,181 @@ export class GraphBuilder extends BuilderOps<Value> {
    * A loop: runs `step`, which returns the next carries, while `condition` returns true, a boolean of rank 0.
    * Returns the final carries.
    */
-  whileLoop(options: WhileOptions, condition: WhileBody<Value>, step: WhileBody<readonly Value[]>): Value[] {
+  whileLoop<const C extends Values = [], const K extends Values = []>(
+    options: WhileOptions<C, K>, condition: WhileBody<Value, C, K>, step: WhileBody<NoInfer<K>, C, NoInfer<K>>,
+  ): Alike<K> {
     checkOptions('while_loop', options, 'consts carries maxSteps');
-    const { consts = [], carries, maxSteps = 0 } = options ?? {};
+    const { consts = [], carries, maxSteps = 0 } = (options ?? {}) as WhileOptions;
     checkValues('while_loop', { consts, carries });
     checkFunction('while_loop: the condition is built by', condition);
     checkFunction('while_loop: a step is built by', step);
     const n = consts.length;
     const bodies: Record<string, Branch> = {
-      condition: (b, values) => [condition(b, values.slice(0, n), values.slice(n))],
-      step: (b, values) => step(b, values.slice(0, n), values.slice(n)),
+      condition: (b, values) => [(condition as WhileBody<Value>)(b, values.slice(0, n), values.slice(n))],
+      step: (b, values) => (step as WhileBody<Values>)(b, values.slice(0, n), values.slice(n)),
     };
     return this.#withBodies([...consts, ...carries], n, bodies, (captured, graphs) =>
-      this.apply('while_loop', [...consts, ...captured, ...carries], { consts: n + captured.length, maxSteps }, graphs));
+      this.apply('while_loop', [...consts, ...captured, ...carries], { consts: n + captured.length, maxSteps }, graphs)) as Alike<K>;
   }
 
   /**
    * A conditional: the results of the first graph if the predicate, a boolean of rank 0, is true, else of the
    * second. The graphs may capture other values of this graph.
    */
-  cond(predicate: Value, operands: readonly Value[], whenTrue: Branch, whenFalse: Branch): Value[] {
+  cond<const O extends Values, const R extends Values>(predicate: Value, operands: O, whenTrue: Branch<O, R>, whenFalse: Branch<O, NoInfer<R>>): Alike<R> {
     checkValues('cond', { predicate: [predicate], operands });
-    return this.#withBodies(operands, operands.length, { when_true: whenTrue, when_false: whenFalse }, (captured, graphs) =>
-      this.apply('cond', [predicate, ...operands, ...captured], {}, graphs));
+    return this.#withBodies(operands, operands.length, { when_true: whenTrue as Branch, when_false: whenFalse as Branch }, (captured, graphs) =>
+      this.apply('cond', [predicate, ...operands, ...captured], {}, graphs)) as Alike<R>;
   }
 
   /**
    * The results of a part of the graph that the backward pass recomputes from its operands, without storing its values
    * (JAX's checkpoint). The part may capture other values of this graph and declare parameters.
    */
-  checkpoint(operands: readonly Value[], build: Branch): Value[] {
+  checkpoint<const O extends Values, const R extends Values>(operands: O, build: Branch<O, R>): Alike<R> {
     checkValues('checkpoint', { operands });
-    return this.#withBodies(operands, operands.length, { part: build }, (captured, graphs) =>
-      this.apply('checkpoint', [...operands, ...captured], { residuals: 0 }, graphs));
+    return this.#withBodies(operands, operands.length, { part: build as Branch }, (captured, graphs) =>
+      this.apply('checkpoint', [...operands, ...captured], { residuals: 0 }, graphs)) as Alike<R>;
+  }
+
+  /** `x` where the condition is true, else `y`. */
+  where(condition: Value, x: Operand, y: Operand): Value { return this.apply('select', [condition, x, y])[0]!; }
+  /** {@link GraphBuilder.concatenate}. */
+  concat(values: readonly Operand[], axis?: number): Value { return this.concatenate(values, axis); }
+
+  /**
+   * Adds a graph and returns its outputs by name. `inputs` has a value for each of its inputs; symbolic sizes get those of the
+   * values. A parameter or state that is not among them is this graph's of the same name, within the open scope: it is
+   * declared if there is none, and updated as the graph does. The update of a state that is given is dropped.
+   */
+  call<T extends GraphTypes>(graph: Callee<T>, inputs: { readonly [N in keyof T['inputs']]: Value } & Readonly<Record<string, Value>>): { readonly [N in keyof OutputsOf<T>]: Value } {
+    if (typeof graph?.handle !== 'number') throw new RlxError(graph === undefined ? 'missing' : 'graph', `call: the first argument is a graph, given as ${classOf(graph)}`, { op: 'call' });
+    if (Object(inputs) !== inputs) throw new RlxError(inputs === undefined ? 'missing' : 'graph', `call: the inputs of graph ${graph.name} are values by name, given as ${classOf(inputs)}`, { op: 'call' });
+    checkValues('call', { inputs: Object.values(inputs) });
+    for (const name of Object.keys(inputs)) if (!graph.ports.some((port) => port.name === name)) throw unknownName(`call: graph ${graph.name} has no port`, name, graph.ports.map((port) => port.name), 'call');
+    const symbols = sizesFor(graph, inputs), bound = Object.keys(symbols).length ? graph.bind(symbols) : graph;
+    try {
+      const made = this.#splice(bound.handle, bound.ports.map((port) => inputs[port.name] ?? this.#portFor(graph, port)));
+      const results: Record<string, Value> = {};
+      graph.outputs.forEach(({ name, state }, i) => {
+        if (!state) results[name] = made[i]!;
+        else if (!inputs[name]) this.setState(name, made[i]!);
+      });
+      return results as { readonly [N in keyof OutputsOf<T>]: Value };
+    } finally {
+      if (bound !== graph) bound.free();
+    }
+  }
+
+  /** The port of this graph for one of a called graph. */
+  #portFor({ name: graph, initial }: Callee, { name, kind, dtype, shape, initial: rule, frozen }: Callee['ports'][number]): Value {
+    if (kind === 'input') throw new RlxError('missing', `call: input ${name} of graph ${graph} is ${dtype}[${shape}], and is not given`, { op: 'call', name });
+    const begin = initial.get(name) ?? rule;
+    return this.declared(this.#within(name)) ?? (kind === 'param' ? this.param(name, dtype as DType, shape, begin, frozen) : this.state(name, dtype as DType, shape, begin));
+  }
+
+  /** The outputs of a graph for values of its ports. */
+  #splice(graph: number, values: Values): Value[] {
+    return this.#values(this.#request('splice', 'call').u32(graph).list(values, (r, value) => r.u32(this.#idOf(value))));
+  }
+
+  /** The outputs of a derivative of a function, for the operands, the values that the function captures, and more. */
+  #derived(op: string, transform: string, xs: Values, build: Branch, more: Values): Value[] {
+    checkValues(op, { operands: xs, more });
+    return this.#withBodies(xs, xs.length, { [op]: build }, (captured, [graph]) => {
+      const request = new Request('derive', op).u32(graph!).text(transform).text('out0').texts(xs.map((_, i) => `in${i}`)).u32(1).u32(0).texts([]);
+      const derived = invoke(request, this.#instance).u32();
+      try {
+        return this.#splice(derived, [...xs, ...captured, ...more]);
+      } finally {
+        release(this.#instance, derived);
+      }
+    });
+  }
+
+  /**
+   * The results of a function, and the gradients of the first of them, of rank 0, by each of `xs`, which are floats. It
+   * differentiates inside a graph, for example for an inner training step. Other values that the function uses are constants.
+   */
+  valueAndGrad<const X extends Values, const R extends Values>(xs: X, build: Branch<X, R>): { values: Alike<R>; grads: Alike<X> } {
+    const made = this.#derived('valueAndGrad', 'value_and_grad', xs, build, []), cut = made.length - xs.length;
+    return { values: made.slice(0, cut) as Alike<R>, grads: made.slice(cut) as Alike<X> };
+  }
+
+  /** The gradients of {@link GraphBuilder.valueAndGrad}. */
+  grad<const X extends Values>(xs: X, build: Branch<X>): Alike<X> {
+    return this.#derived('grad', 'value_and_grad', xs, build, []).slice(-xs.length) as Alike<X>;
+  }
+
+  /** The results of a function of `xs`, which are floats, and their tangents, for a tangent for each of `xs`. */
+  jvp<const X extends Values, const R extends Values>(xs: X, tangents: Alike<X>, build: Branch<X, R>): { values: Alike<R>; tangents: Alike<R> } {
+    const made = this.#derived('jvp', 'jvp', xs, build, tangents as Values), cut = made.length / 2;
+    return { values: made.slice(0, cut) as Alike<R>, tangents: made.slice(cut) as Alike<R> };
+  }
+
+  /** The results of a function of `xs`, which are floats, and a cotangent for each of `xs`, from those of the results. */
+  vjp<const X extends Values, const R extends Values>(xs: X, cotangents: Alike<NoInfer<R>>, build: Branch<X, R>): { values: Alike<R>; cotangents: Alike<X> } {
+    const made = this.#derived('vjp', 'vjp', xs, build, cotangents as Values), cut = made.length - xs.length;
+    return { values: made.slice(0, cut) as Alike<R>, cotangents: made.slice(cut) as Alike<X> };
+  }
+
+  /** Builds a body that uses nothing but its operands, and returns its handle with the types of its results. */
+  #closed(op: string, name: string, like: readonly ValueType[], build: Branch): { graph: number; results: ValueType[] } {
+    checkFunction(`${op}: ${name} is built by`, build);
+    const body = new GraphBuilder(name, this), results: ValueType[] = [];
+    try {
+      body.#fill(like, (b, values) => {
+        const made = build(b, values);
+        if (Array.isArray(made)) results.push(...made as ValueType[]);
+        return made;
+      });
+      if (body.#captured.size) throw new RlxError('graph', `${op}: ${name} uses ${body.#captured.size} values of the graph around it: give them as operands`, { op });
+      return { graph: body.finish(), results };
+    } finally {
+      body.drop();
+    }
+  }
+
+  #custom(op: string, operands: Values, attributes: Attributes, bodies: readonly { graph: number }[]): Value[] {
+    try {
+      return this.apply(op, operands, attributes, bodies.map(({ graph }) => graph));
+    } finally {
+      for (const { graph } of bodies) release(this.#instance, graph);
+    }
+  }
+
+  /**
+   * A function with its own forward derivative. `jvp` gets the operands and a tangent for each that is a float, and returns a
+   * tangent for each float result; it is linear in the tangents. Reverse mode transposes it, higher orders differentiate it.
+   * Both functions use nothing but their arguments.
+   */
+  customJVP<const O extends Values, const R extends Values>(operands: O, f: Branch<O, R>, jvp: (b: GraphBuilder, operands: Alike<O>, tangents: Value[]) => Values): Alike<R> {
+    checkValues('customJVP', { operands });
+    const n = operands.length, floats = operands.filter(isFloat);
+    const primal = this.#closed('customJVP', 'the function', operands, f as Branch);
+    const tangent = this.#closed('customJVP', 'the derivative', [...operands, ...floats], (b, values) => jvp(b, values.slice(0, n) as Alike<O>, values.slice(n)));
+    return this.#custom('custom_jvp', operands, {}, [primal, tangent]) as Alike<R>;
+  }
+
+  /**
+   * A function with its own reverse derivative. `forward` returns results, and what `backward` needs; `backward` gets the
+   * latter and a cotangent for each float result, and returns one for each float operand. It is linear in the cotangents.
+   * Both functions use nothing but their arguments.
+   */
+  customVJP<const O extends Values, const R extends Values, const K extends Values>(
+    operands: O, forward: (b: GraphBuilder, operands: Alike<O>) => { results: R; kept: K }, backward: (b: GraphBuilder, kept: Alike<K>, cotangents: Value[]) => Values,
+  ): Alike<R> {
+    checkValues('customVJP', { operands });
+    let n = 0;
+    const f = this.#closed('customVJP', 'the function', operands, (b, values) => {
+      const made = forward(b, values as Alike<O>);
+      if (!Array.isArray(made?.results) || !Array.isArray(made.kept)) throw new RlxError('graph', `customVJP: the function returns { results, kept }, lists of values, not ${classOf(made)}`, { op: 'customVJP' });
+      n = made.results.length;
+      return [...made.results, ...made.kept] as Values;
+    });
+    const kept = f.results.slice(n), floats = f.results.slice(0, n).filter(isFloat);
+    const g = this.#closed('customVJP', 'the derivative', [...kept, ...floats], (b, values) => backward(b, values.slice(0, kept.length) as Alike<K>, values.slice(kept.length)));
+    return this.#custom('custom_vjp', operands, { results: n }, [f, g]).slice(0, n) as Alike<R>;
   }
 
   /** Finishes the graph and returns its handle; its ports are in the order of the names, if given. @internal */
@@ -457,6 +672,6 @@ export class GraphBuilder extends BuilderOps<Value> {
 }
 
 /** One side of a {@link GraphBuilder.cond}: a builder and the operands in, values out. Like a {@link LoopBody} it may use outer values. */
-export type Branch = (b: GraphBuilder, values: Value[]) => readonly Value[];
+export type Branch<O extends Values = any, R extends Values = Values> = (b: GraphBuilder, values: Alike<O>) => R;
 
 [Value, ValueOps, GraphBuilder, BuilderOps].forEach(methodsAtCaller);

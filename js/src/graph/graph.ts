@@ -1,4 +1,4 @@
-import type { GraphTypes, Name, StepTypes } from '../program/types.js';
+import type { GradTypes, GraphTypes, HessianTypes, HVPTypes, JacobianTypes, JVPTypes, Name, StepTypes, ValueAndGradTypes, ValueNames, VJPTypes } from '../program/types.js';
 import type { DType } from '../values/dtype.js';
 import { checkOptions, checkWord, classOf, RlxError, shown } from '../values/errors.js';
 import { compiler, invoke, release } from '../wasm/compiler.js';
@@ -29,7 +29,7 @@ export interface Output extends ValueType {
 }
 
 export interface Optimizer {
-  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free';
+  kind: 'sgd' | 'adam' | 'adamw' | 'nadam' | 'radam' | 'lamb' | 'lion' | 'adagrad' | 'rmsprop' | 'adadelta' | 'adafactor' | 'muon' | 'schedule-free' | 'soap' | 'sophia' | 'mars';
   /** Of `sgd` and `rmsprop`: 0 if not given. Of `muon`: 0.95. */
   momentum?: number;
   /** Of `sgd`. */
@@ -40,6 +40,10 @@ export interface Optimizer {
   beta1?: number;
   beta2?: number;
   epsilon?: number;
+  /** Of `sophia` and `mars`: 0.01 and 0.025 if not given. */
+  gamma?: number;
+  /** Of `soap`: the number of steps between two changes of the basis. 10 if not given. */
+  every?: number;
   /** 0 if not given; of `adamw` 0.01, of `muon` 0.1. */
   weightDecay?: number;
   /** Keeps weight decay from parameters of fewer than two axes: biases, and the scales of norms. */
@@ -71,6 +75,36 @@ export interface Schedule {
   warmUp?: number;
 }
 
+/**
+ * What reverse mode keeps for the backward pass, which computes the rest again: nothing, the results of products, what takes
+ * the least memory, the results of ops or of nodes whose labels match a pattern, or as much as fits in some bytes.
+ */
+export type Policy = 'nothing' | 'products' | 'min-cut' | { readonly ops: readonly string[] } | { readonly labels: readonly string[] } | { readonly within: number };
+
+/** Options of {@link Graph.gradWith}. */
+export interface GradOptions<V extends string = string, B extends string = string> {
+  /** An output of rank 0. */
+  output: V;
+  /** All parameters if not given. */
+  by?: readonly B[];
+  /** The gradient by a port that the output does not depend on: an error if not given. */
+  missing?: 'error' | 'zero';
+  /** All that is needed is kept if not given. */
+  policy?: Policy;
+  /** Leaves out the graph's own outputs. */
+  dropOutputs?: boolean;
+}
+
+/** Parameters with an optimizer or a rate of their own. A parameter belongs to the first group that matches it. */
+export interface ParamGroup {
+  /** Names and patterns, as of {@link StepOptions.frozen}. */
+  params: readonly string[];
+  /** That of the other parameters if not given. */
+  optimizer?: Optimizer;
+  /** Multiplies the learning rate. 1 if not given. */
+  rate?: number;
+}
+
 export interface StepOptions {
   optimizer: Optimizer;
   /** The output to minimise. `loss` if not given. */
@@ -79,10 +113,17 @@ export interface StepOptions {
   schedule?: Schedule;
   /** Parameters that are not trained, by name or by a pattern in which `*` matches any text between slashes. The name of a scope matches all in it. */
   frozen?: readonly string[];
+  groups?: readonly ParamGroup[];
+  /** What the backward pass keeps. All that it needs if not given. */
+  policy?: Policy;
+  /** Separates the states of this optimizer from those of others in one module, as of a GAN's: `optim/name:m/w`. */
+  name?: string;
   /** Lets random ops draw the same numbers in every step, as fixed random features do. A key that depends on no input and on no state that changes is refused if not given. */
   constantKeys?: boolean;
   /** Treats missing gradients of parameters that the loss does not depend on as zeros. By default they are an error; `frozen` excludes parameters. */
   allowUnreached?: boolean;
+  /** Adds the norm of all gradients together, before clipping, to the metric `gradient norm`, which `fit` reports. */
+  measureNorm?: boolean;
   /** The number of losses to keep on the device. 0 if not given to `step`. */
   history?: number;
   /**
@@ -133,8 +174,9 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 
   #request(method: string, what = method): Request { return new Request(method, what).u32(this.handle); }
 
-  #derive(transform: string, output: string, names: readonly string[], order = 1): Graph<any> {
-    return new Graph(invoke(this.#request('derive', transform).text(transform).text(output, 'the output').texts(names, 'the list of ports').u32(order, 'order')).u32(), this.initial);
+  #derive(transform: string, output: string, names: readonly string[], order = 1, zeros = false, policy?: Policy): Graph<any> {
+    const request = this.#request('derive', transform).text(transform).text(output, 'the output').texts(names, 'the list of ports').u32(order, 'order');
+    return new Graph(invoke(request.u32(Number(zeros)).texts(wordsOf(policy))).u32(), this.initial);
   }
 
   /** The parameters that each pattern, like those of {@link StepOptions.frozen}, matches. @internal */
@@ -150,15 +192,48 @@ export class Graph<T extends GraphTypes = GraphTypes> {
    * The gradients of an output of rank 0, as outputs `grad/x`, without the graph's own outputs. By the
    * parameters if no ports are named.
    */
-  grad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: `grad/${B}` | ParamValues<T> }> { return this.#derive('grad', output, by); }
+  grad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<GradTypes<T, B>> { return this.#derive('grad', output, by); }
   /** {@link Graph.grad}, with the graph's own outputs. */
-  valueAndGrad<V extends string, B extends string>(output: Name<V, T['values']>, ...by: B[]): Graph<{ inputs: T['inputs']; values: T['values'] | `grad/${B}` }> { return this.#derive('value_and_grad', output, by); }
+  valueAndGrad<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<ValueAndGradTypes<T, B>> { return this.#derive('value_and_grad', output, by); }
   /** Adds an input `cotangent/y` for each output, and outputs `grad/x`: the cotangents times the Jacobian. */
-  vjp(...by: string[]): Graph { return this.#derive('vjp', '', by); }
+  vjp<B extends string>(...by: B[]): Graph<VJPTypes<T, B>> { return this.#derive('vjp', '', by); }
   /** Adds an input `tangent/x` for each port named, and outputs `tangent/y`: the Jacobian times the tangents. */
-  jvp(...by: string[]): Graph { return this.#derive('jvp', '', by); }
+  jvp<B extends string>(...by: B[]): Graph<JVPTypes<T, B>> { return this.#derive('jvp', '', by); }
   /** Adds inputs `tangent/x` and outputs `hvp/x`: the Hessian of an output of rank 0, times the tangents. */
-  hvp(output: string, ...by: string[]): Graph { return this.#derive('hvp', output, by); }
+  hvp<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<HVPTypes<T, B>> { return this.#derive('hvp', output, by); }
+  /** {@link Graph.grad} or {@link Graph.valueAndGrad} with options. */
+  gradWith<V extends string, B extends string>(options: GradOptions<Name<V, ValueNames<T>>, B>): Graph<ValueAndGradTypes<T, B>> {
+    checkOptions('gradWith', options, 'output by missing policy dropOutputs');
+    const { output, by = [], missing = 'error', policy, dropOutputs = false } = options ?? {} as GradOptions<Name<V, ValueNames<T>>, B>;
+    checkWord('gradWith: missing', missing, 'error zero');
+    return this.#derive(dropOutputs ? 'grad' : 'value_and_grad', output, by, 1, missing === 'zero', policy);
+  }
+  /**
+   * Adds outputs `jacobian/y/x`, of the shape of y followed by that of x, for one output and each port named. `forward`
+   * batches over the elements of the port, and is for ports that are smaller than the output; `reverse` over those of the output.
+   */
+  jacobian<V extends string, B extends string>(mode: 'forward' | 'reverse', output: Name<V, ValueNames<T>>, ...by: B[]): Graph<JacobianTypes<T, V, B>> {
+    checkWord('jacobian: mode', mode, 'forward reverse');
+    return this.#derive(`jacobian_${mode}`, output, by);
+  }
+  /** Adds outputs `hessian/x/z` for an output of rank 0 and each pair of the ports named; all parameters if none are. */
+  hessian<V extends string, B extends string>(output: Name<V, ValueNames<T>>, ...by: B[]): Graph<HessianTypes<T, B>> { return this.#derive('hessian', output, by); }
+  /**
+   * The derivatives along a curve up to an order (Taylor mode): adds inputs `series/1/x` to `series/n/x` for those of each port
+   * named, and outputs `series/1/y` to `series/n/y` for those of each output. All ports of a float type if none are named.
+   */
+  jet(order: number, ...by: string[]): Graph { return this.#derive('jet', '', by, order); }
+  /**
+   * The graph of an entry that updates the curvature of a step with the optimizer `sophia`, to be run every ten steps or so. It
+   * has the inputs of this graph.
+   */
+  curvature(options: { optimizer: Optimizer; loss?: string; frozen?: readonly string[]; name?: string; seed?: number }): Graph<T> {
+    checkOptions('curvature', options, 'optimizer loss frozen name seed');
+    const { optimizer, loss = 'loss', frozen = [], name = '', seed = 0 } = options ?? {};
+    if (optimizer?.kind !== 'sophia') throw new RlxError('attr', `curvature: the optimizer is sophia, given as ${shown(optimizer?.kind)}`, { name: 'optimizer' });
+    const request = this.#request('curvature').text(loss, 'loss').numbers(hyperOf(optimizer), 'f64').texts(frozen, 'frozen').text(name, 'name').u32(seed, 'seed');
+    return new Graph(invoke(request).u32(), this.initial);
+  }
   /** The derivative of any order of an output by a port of rank 0. */
   nth(output: string, by: string, order: number): Graph { return this.#derive('nth', output, [by], order); }
 
@@ -184,14 +259,14 @@ export class Graph<T extends GraphTypes = GraphTypes> {
 
   /** A training step: the graph's outputs with the old parameters, and the update of the parameters. */
   step(options: StepOptions): Graph<StepTypes<T>> {
-    checkOptions('step', options, 'optimizer loss schedule frozen constantKeys allowUnreached history precision');
-    const { optimizer, loss = 'loss', schedule, frozen = [], constantKeys, allowUnreached, history = 0, precision } = options ?? {};
-    if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
-    checkOptions('an optimizer', optimizer, 'kind momentum nesterov beta1 beta2 epsilon weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+    checkOptions('step', options, 'optimizer loss schedule frozen groups policy name constantKeys allowUnreached measureNorm history precision');
+    const { optimizer, loss = 'loss', schedule, frozen = [], groups = [], policy, name = '', constantKeys, allowUnreached, measureNorm, history = 0, precision } = options ?? {};
     checkOptions('a schedule', schedule, 'kind rate finalRate steps warmUp factor exponent growth');
     if (precision !== undefined) checkWord('step: precision', precision, 'bf16 f16');
-    const { kind, ...hyper } = optimizer, { kind: shape = '', ...rates } = schedule ?? {};
-    const request = this.#request('step').text(loss, 'loss').text(kind, 'kind of the optimizer').numbers(reals({ ...hyper, constantKeys, allowUnreached, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history');
+    const hyper = hyperOf(optimizer), { kind: shape = '', ...rates } = schedule ?? {};
+    const request = this.#request('step').text(loss, 'loss').text(optimizer.kind, 'kind of the optimizer').numbers(reals({ ...hyper, constantKeys, allowUnreached, measureNorm, ...precision === 'f16' && { lossScale: 65536 } }), 'f64').text(shape, 'kind of the schedule').numbers(reals(rates), 'f64').texts(frozen, 'frozen').u32(history, 'history')
+      .list(groups, (r, { params, optimizer: own, rate = 0 }) => r.texts(params, 'params of a group').text(own?.kind ?? '').numbers(own ? hyperOf(own) : {}, 'f64').f64(rate, 'rate of a group'), 'groups')
+      .texts(wordsOf(policy)).text(name, 'name');
     const step = new Graph<StepTypes<T>>(invoke(request).u32(), this.initial);
     return precision ? step.mixed(precision) : step;
   }
@@ -203,6 +278,23 @@ export class Graph<T extends GraphTypes = GraphTypes> {
     dropped.unregister(this);
     release(this.#instance, this.#handle);
   }
+}
+
+/** The hyper-parameters of an optimizer. */
+function hyperOf(optimizer: Optimizer): Record<string, number> {
+  if (!optimizer?.kind) throw new RlxError('missing', `the optimizer is { kind: 'sgd' | 'adam' | 'adamw', ... }, given as ${classOf(optimizer)}`, { name: 'optimizer' });
+  checkOptions('an optimizer', optimizer, 'kind momentum nesterov beta1 beta2 epsilon gamma every weightDecay decayMatrices clipNorm clipValue centered accumulate average');
+  const { kind, ...hyper } = optimizer;
+  return reals(hyper);
+}
+
+/** A policy as the compiler reads it. */
+function wordsOf(policy: Policy | undefined): readonly (string | number)[] {
+  if (policy === undefined || typeof policy === 'string') return policy === undefined ? [] : [policy];
+  checkOptions('policy', policy, 'ops labels within');
+  const [[kind, given] = ['', []], ...more] = Object.entries(policy ?? {}) as [string, number | readonly string[]][];
+  if (!kind || more.length) throw new RlxError('attr', `policy is a word, or one of { ops }, { labels } and { within }, given with ${Object.keys(policy ?? {}).join(' and ') || 'none'}`, { name: 'policy' });
+  return [kind, ...Array.isArray(given) ? given as string[] : [given as number]];
 }
 
 /** Options as the compiler names them, without those that are not given. */
@@ -231,6 +323,8 @@ export interface Declarations {
   readonly inputs?: Readonly<Record<string, Declaration>>;
   readonly params?: Readonly<Record<string, Declaration>>;
   readonly states?: Readonly<Record<string, Declaration>>;
+  /** The outputs whose types are to be checked. TypeScript then knows their element types. */
+  readonly outputs?: Readonly<Record<string, Declaration>>;
 }
 
 /** Names of declarations. */
@@ -239,16 +333,20 @@ type Declared<P extends Declarations, K extends keyof Declarations> = P[K] exten
 /** The types of a graph that is declared. A name with a slash is of a scope, which a declaration does not list. */
 export interface DeclaredTypes<P extends Declarations, O> {
   inputs: { readonly [N in Declared<P, 'inputs'>]: NonNullable<P['inputs']>[N][0] };
-  values: Declared<P, 'params'> | Declared<P, 'states'> | keyof O & string | `${string}/${string}`;
+  values: { readonly [N in Declared<P, 'params'>]: NonNullable<P['params']>[N][0] } & { readonly [N in Declared<P, 'states'>]: NonNullable<P['states']>[N][0] } & OutputTypes<P, O> & Scoped;
+  outputs: OutputTypes<P, O>;
 }
 
-/** The readable values besides outputs, if known from scopes. */
-type ParamValues<T extends GraphTypes> = string extends T['values'] ? string : `${string}/${string}`;
+/** The element types of outputs, as far as they are declared. */
+type OutputTypes<P extends Declarations, O> = { readonly [N in Exclude<keyof O & string, Declared<P, 'states'>>]: N extends keyof P['outputs'] ? NonNullable<P['outputs']>[N] extends Declaration ? NonNullable<P['outputs']>[N][0] : string : string };
+
+/** Values of scopes. */
+type Scoped = { readonly [N in `${string}/${string}`]: string };
 
 /** The signatures of {@link graph}. */
 export interface GraphFunction {
   <const P extends Declarations, O extends Readonly<Record<string, Value>>>(
-    name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O,
+    name: string, declarations: P, build: (b: GraphBuilder, ports: { readonly [N in Declared<P, 'inputs'> | Declared<P, 'params'> | Declared<P, 'states'>]: Value }) => O & Readonly<Record<Declared<P, 'outputs'>, Value>>,
   ): Graph<DeclaredTypes<P, O>>;
   (name: string, build: (b: GraphBuilder) => void): Graph;
 }
@@ -265,7 +363,8 @@ export interface GraphFunction {
  * ```
  *
  * With declarations TypeScript knows the names and element types of inputs, and what can be read:
- * the function gets their values, and returns outputs, and the next values of states, by name.
+ * the function gets their values, and returns outputs, and the next values of states, by name. Outputs that are
+ * declared are checked against what the function returns, and TypeScript knows their element types, too.
  *
  * ```ts
  * const model = graph('line', { inputs: { x: ['f32', [8, 3]], t: ['f32', [8]] }, params: { w: ['f32', [3]] } }, (b, { x, t, w }) => {
@@ -280,9 +379,9 @@ export const graph: GraphFunction = atCaller((name: string, first: unknown, buil
 /** Builds a graph from declarations and a function. */
 function declared(name: string, declarations: Declarations, build: unknown): (b: GraphBuilder) => unknown {
   if (build === undefined) checkFunction(`graph ${shown(name)} is built by`, declarations);
-  checkOptions('graph', declarations, 'inputs params states');
+  checkOptions('graph', declarations, 'inputs params states outputs');
   checkFunction(`graph ${shown(name)} is built by`, build);
-  const { inputs = {}, params = {}, states = {} } = declarations ?? {};
+  const { inputs = {}, params = {}, states = {}, outputs } = declarations ?? {};
   return (b) => {
     const ports: Record<string, Value> = {};
     const declare = (list: Readonly<Record<string, Declaration>>, make: (port: string, dtype: DType, shape: readonly Dim[], initial?: Initial) => Value) => {
@@ -297,9 +396,20 @@ function declared(name: string, declarations: Declarations, build: unknown): (b:
     const made = callBack(() => (build as (b: GraphBuilder, ports: Record<string, Value>) => unknown)(b, ports));
     if (made instanceof Promise) return made;
     if (Object(made) !== made) throw new RlxError('graph', `graph ${name}: the function returns outputs by name, not ${classOf(made)}`);
+    if (outputs) checkOutputs(name, outputs, made as Record<string, Value>);
     for (const [output, value] of Object.entries(made as Record<string, Value>)) b[Object.hasOwn(states, output) ? 'setState' : 'output'](output, value);
     return undefined;
   };
+}
+
+/** Refuses outputs that are not as declared. */
+function checkOutputs(graph: string, declared: NonNullable<Declarations['outputs']>, made: Readonly<Record<string, Value>>): void {
+  for (const [name, [dtype, shape = []]] of Object.entries(declared)) {
+    const given = made[name];
+    if (!given) throw new RlxError('missing', `graph ${graph}: output ${name} is declared as ${dtype}[${shape}], and the function does not return it`, { name });
+    const type = `${given.dtype}[${given.shape}]`;
+    if (type !== `${dtype}[${shape}]`) throw new RlxError(given.dtype === dtype ? 'shape' : 'dtype', `graph ${graph}: output ${name} is declared as ${dtype}[${shape}], given as ${type}`, { name });
+  }
 }
 
 function graphOf(name: string, build: (b: GraphBuilder) => unknown): Graph {

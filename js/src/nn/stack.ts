@@ -68,13 +68,13 @@ function scanned(l: Layer, n: number, f: (x: Value) => Value, checkpoint: boolea
     return b.param(name, type.dtype as DType, [n, ...shape], rule && stackedInitial(rule, shape), frozen);
   });
   const keys = random ? [drawKey(b, 'block').randomBits(undefined, { shape: [n], pairs: true })] : [];
-  const block = (body: GraphBuilder, [input, ...slices]: readonly Value[]): Value[] => {
+  const block = (body: GraphBuilder, [input, ...slices]: readonly Value[]): [Value] => {
     body.slices = new Map(params.map(({ name }, i) => [name, slices[i]!]));
     return [during(body, blockContext(random ? slices.at(-1) : undefined), () => called(l, input!, f))];
   };
   const { carries } = b.scan({ carries: [x], xs: [...stacked, ...keys], length: n }, (body, _, carry, slices) =>
     ({ carries: checkpoint ? body.checkpoint([...carry, ...slices], block) : block(body, [...carry, ...slices]) }));
-  return carries[0]!;
+  return carries[0];
 }
 
 /** The parameters that a block declares, and whether it draws random numbers: found in a graph of its own. */

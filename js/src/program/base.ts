@@ -60,7 +60,7 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
     this.lost = new Promise((resolve) => this.#announce = resolve);
   }
 
-  abstract run(entry: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run>;
+  abstract run(entry: string, inputs?: Inputs | null, options?: RunOptions | null): Promise<Run<any>>;
   /** Applies inputs. */
   protected abstract store(uploads: Upload[]): void;
   /** The contents of slots as of now. */
@@ -155,7 +155,7 @@ export abstract class BaseProgram<E extends Runnable = Runnable> implements Prog
 
   async read(name: string): Promise<TensorData> { return (await this.readAll([name])).values[name]!; }
 
-  async readAll(names: readonly string[]): Promise<Reading> {
+  async readAll(names: readonly string[]): Promise<Reading<any>> {
     this.check();
     return this.capture(this.#sources(names));
   }

@@ -4,7 +4,7 @@ import type { Plan } from '../plan/plan.js';
 import type { TensorData } from '../values/dtype.js';
 import type { RlxError } from '../values/errors.js';
 import type { HostTensor, StoredTensor, Tensor } from '../values/tensor.js';
-import type { EntryTypes, Input, InputsOf, Name, ValuesOf } from './types.js';
+import type { DataByName, DataOf, EntryTypes, Input, InputsOf, Name, ValuesOf } from './types.js';
 
 /** How {@link Program.load} handles tensors and parameters whose names do not match. */
 export interface LoadOptions {
@@ -22,22 +22,26 @@ export interface RunOptions<V extends string = string> {
 }
 
 /** Values as they were after a step. */
-export interface Reading {
+export interface Reading<V = Record<string, TensorData>> {
   /** The number of steps that had been run. */
   step: number;
-  values: Record<string, TensorData>;
+  /** The elements by name. */
+  values: V;
 }
 
-/** A run that was submitted. */
-export interface Run {
+/** A run that was submitted. R is the type of its reading. */
+export interface Run<R = Promise<Reading> | undefined> {
   /** The number of steps that have been run, with this one. */
   step: number;
   /**
-   * The values asked for with `read`. It resolves when the device is done.
+   * The values asked for with `read`; undefined without. It resolves when the device is done.
    * If all staging buffers are in use the values are those of a later step, whose number it has.
    */
-  reading?: Promise<Reading> | undefined;
+  reading: R;
 }
+
+/** The reading of a run that reads the values V of a program: undefined for none. */
+export type ReadingOf<E extends EntryTypes, V extends string> = [V] extends [never] ? undefined : Promise<Reading<DataByName<E, V>>>;
 
 /** A device that programs run on. */
 export interface Device {
@@ -69,13 +73,13 @@ export interface Program<E extends EntryTypes = any> {
    * flight (option `inFlight`). Every input must be given unless it is bound. The caller may change arrays once
    * the promise has resolved. Runs happen in the order of the calls.
    */
-  run<N extends keyof E & string, V extends string>(entry: N, inputs?: InputsOf<E[N]>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run>;
+  run<N extends keyof E & string, V extends string = never>(entry: N, inputs?: InputsOf<E[N]>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run<ReadingOf<E, V>>>;
   /** Uploads inputs that later runs of the entry use, until a run gives another value. */
   bind<N extends keyof E & string>(entry: N, inputs: InputsOf<E[N]>): Promise<void>;
   /** The value of an output of the last run, of a parameter or of a state, as of now. */
-  read<V extends string>(name: Name<V, ValuesOf<E>>): Promise<TensorData>;
+  read<V extends string>(name: Name<V, ValuesOf<E>>): Promise<DataOf<E, V>>;
   /** Several values of the same moment, in one transfer. */
-  readAll<V extends string>(names: readonly Name<V, ValuesOf<E>>[]): Promise<Reading>;
+  readAll<V extends string>(names: readonly Name<V, ValuesOf<E>>[]): Promise<Reading<DataByName<E, V>>>;
   /** Sets a parameter or a state. */
   write<V extends string>(name: Name<V, ValuesOf<E>>, value: Input): Promise<void>;
   /** Copies a tensor to the device, for use as an input. */

@@ -14,10 +14,14 @@ export type Input = number | boolean | TensorData | { data: TensorData; shape: r
 /** Values for an entry's inputs and scalars, by name. */
 export type Inputs = Readonly<Record<string, Input>>;
 
-/** The inputs of a graph, with their element types, and the names of its readable values. */
+/** The names and element types of a graph. `string` stands for an element type that is not known. */
 export interface GraphTypes {
+  /** Its inputs. */
   inputs: Readonly<Record<string, string>>;
-  values: string;
+  /** What can be read after a run: outputs, parameters and states. */
+  values: Readonly<Record<string, string>>;
+  /** Its outputs; all of `values` if not given. */
+  outputs?: Readonly<Record<string, string>>;
 }
 
 /** The graphs of a program, by entry. */
@@ -35,20 +39,67 @@ export type InputOf<D> = number | boolean | readonly number[] | Tensor | ArrayOf
 /** The inputs of a graph; those that are bound need not be given. */
 export type InputsOf<T extends GraphTypes> = string extends keyof T['inputs'] ? Inputs : { readonly [N in keyof T['inputs']]?: InputOf<T['inputs'][N]> };
 
-/** The readable values of a program. */
-export type ValuesOf<E extends EntryTypes> = E[keyof E]['values'];
+type IsAny<T> = 0 extends 1 & T ? true : false;
+
+/** The names of the readable values of a program. */
+export type ValuesOf<E extends EntryTypes> = IsAny<E> extends true ? string : { [K in keyof E]: keyof E[K]['values'] & string }[keyof E];
+
+/** The element type of a readable value of a program. */
+type TypeOf<E extends EntryTypes, N extends string> = { [K in keyof E]: N extends keyof E[K]['values'] ? E[K]['values'][N] : never }[keyof E];
+
+/** The elements of a readable value of a program. */
+export type DataOf<E extends EntryTypes, N extends string> = IsAny<E> extends true ? TensorData : string extends N ? TensorData : ArrayOf<TypeOf<E, N>>;
+
+/** The elements of values by their names. */
+export type DataByName<E extends EntryTypes, V extends string> = { readonly [N in V]: DataOf<E, N> };
 
 /** A literal name has to be a known one; a computed one may be any. */
 export type Name<N extends string, Known extends string> = string extends N ? N : N extends Known ? N : Known;
 
+/** Names with a prefix. */
+type Prefixed<Prefix extends string, B extends string> = { readonly [N in `${Prefix}/${B}`]: string };
+
+/** The gradients by parameters of scopes, which a declaration does not list. */
+type ScopedGradients<T extends GraphTypes> = string extends keyof T['values'] ? Readonly<Record<string, string>> : { readonly [N in `grad/${string}/${string}`]: string };
+
+/** The types of derivatives of a graph by the ports B. */
+export interface GradTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: Prefixed<'grad', B> & ScopedGradients<T> }
+export interface ValueAndGradTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'grad', B> }
+export interface VJPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'cotangent', keyof OutputsOf<T> & string>; values: T['values'] & Prefixed<'grad', B> }
+export interface JVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', B>; values: T['values'] & Prefixed<'tangent', keyof OutputsOf<T> & string> }
+export interface HVPTypes<T extends GraphTypes, B extends string> { inputs: T['inputs'] & Prefixed<'tangent', B>; values: T['values'] & Prefixed<'hvp', B> }
+
+export interface JacobianTypes<T extends GraphTypes, V extends string, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'jacobian', `${V}/${B}`> }
+export interface HessianTypes<T extends GraphTypes, B extends string> { inputs: T['inputs']; values: T['values'] & Prefixed<'hessian', `${B}/${B}`> }
+
+/** The names of the readable values of a graph. */
+export type ValueNames<T extends GraphTypes> = keyof T['values'] & string;
+
+/** Refuses the properties of G that K does not list. */
+export type Exactly<G, K> = [Exclude<keyof G, K>] extends [never] ? G : G & { readonly [N in Exclude<keyof G, K>]: never };
+
+/** The values that the optimizer and the history of losses keep. */
+type StepStates = { readonly [N in `optim/${string}` | `history/${string}`]: string };
+
 /** The types of a training step of a graph. */
 export interface StepTypes<T extends GraphTypes> {
   inputs: string extends keyof T['inputs'] ? T['inputs'] : T['inputs'] & { readonly lr: 'f32' };
-  values: T['values'] | `optim/${string}` | `history/${string}`;
+  values: T['values'] & StepStates;
+  outputs: OutputsOf<T>;
 }
+
+/** A plan file, with the types of its entries where it was just compiled. */
+export type PlanFile<E extends EntryTypes = any> = Uint8Array<ArrayBuffer> & { readonly types?: E };
+
+/** The outputs of a graph. */
+export type OutputsOf<T extends GraphTypes> = T extends { outputs: infer O extends Readonly<Record<string, string>> } ? O : T['values'];
 
 /** The graphs of a module, or their texts, and their types. */
 export type TypesOfGraphs<G> = { readonly [N in keyof G]: G[N] extends { readonly types?: infer T } ? Extract<T, GraphTypes> extends infer U extends GraphTypes ? U : GraphTypes : GraphTypes };
 
 /** The inputs of an entry, if a program has it. */
 export type EntryInputs<E extends EntryTypes, N extends string> = N extends keyof E ? InputsOf<E[N]> : Inputs;
+
+/** The results of {@link Trainer.evaluate} for an entry. */
+export type ResultsOf<E extends EntryTypes, N extends string> = IsAny<E> extends true ? Record<string, number | TensorData> :
+  N extends keyof E ? { readonly [O in keyof OutputsOf<E[N]>]: number | ArrayOf<OutputsOf<E[N]>[O]> } : Record<string, number | TensorData>;

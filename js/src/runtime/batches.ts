@@ -14,11 +14,11 @@ export type LastBatch =
   /** It is run by an entry of its own, compiled for just that many rows. */
   | { entry: string };
 
-export interface BatchOptions {
+export interface BatchOptions<L extends LastBatch = LastBatch> {
   /** Rows in a batch. */
   size: number;
   /** The handling of remaining rows. Required if the data is not a multiple of `size`. */
-  last?: LastBatch;
+  last?: L;
   /** A seed: each epoch takes the rows in another order. Without it they come in their own. */
   shuffle?: number;
   /** How often to go through the data. Without end if not given. */
@@ -26,14 +26,20 @@ export interface BatchOptions {
 }
 
 /** Inputs for a step, and the entry to run it with, if that is another one. */
-export interface Batch { inputs: Inputs; entry?: string; rows: number }
+export interface Batch<I = Inputs> { inputs: I; entry?: string; rows: number }
+
+/** The inputs of batches of some data. */
+export type Rows<D extends Readonly<Record<string, HostTensor>>> = { readonly [N in keyof D]: { data: D[N]['data']; shape: number[] } };
+
+/** The input that marks real rows. */
+type MaskOf<L> = [L] extends [never] ? unknown : L extends { readonly mask: infer M extends string } ? { readonly [N in M]: Float32Array } : unknown;
 
 /**
  * Cuts data into batches along the first axis. The arrays of a batch are used again for the
  * next one, so a batch is good until the next is asked for. Throws an {@link RlxError} at once:
  * `name`, `dtype`, `shape`, `limit`.
  */
-export function batches(data: Readonly<Record<string, HostTensor>>, options: BatchOptions): Generator<Batch, void, void> {
+export function batches<D extends Readonly<Record<string, HostTensor>>, const L extends LastBatch = never>(data: D, options: BatchOptions<L>): Generator<Batch<Rows<D> & MaskOf<L>>, void, void> {
   checkOptions('batches', options, 'size last shuffle epochs');
   const { size, last, shuffle, epochs = Infinity } = options ?? {};
   const columns = Object.entries(data ?? {}), rows = columns[0]?.[1]?.shape?.[0] ?? 0;
@@ -43,7 +49,7 @@ export function batches(data: Readonly<Record<string, HostTensor>>, options: Bat
     checkType(`batches: ${name}`, dtype, given);
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
-  if (!(typeof size === 'number' && size >= 1) || size % 1 || !rows) throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${shown(size)}`);
+  if (!(Number.isInteger(size) && size > 0 && rows)) throw new RlxError('shape', `batches: an empty batch: ${rows} rows by ${shown(size)}`);
   if (last !== 'drop') checkOptions('last', last, 'mask entry');
   const { mask, entry }: { mask?: string; entry?: string } = Object(last), short = last === 'drop' ? 0 : rows % size;
   if (short && !mask && !entry) {
@@ -56,7 +62,7 @@ export function batches(data: Readonly<Record<string, HostTensor>>, options: Bat
     const inputs = collect(order.subarray(at, at + rows));
     return { inputs: mask ? { ...inputs, [mask]: new Float32Array(size).fill(1, 0, rows) } : inputs, rows };
   };
-  return function* () {
+  return function* (): Generator<Batch<any>, void, void> {
     for (let epoch = 0; epoch < epochs; epoch++) {
       if (random) shuffleRows(order, random);
       for (let at = 0; at + size <= rows; at += size) yield batch(at, size);

@@ -4,7 +4,7 @@ import { GPUProgram, unlessLost } from '../gpu/gpu-program.js';
 import { decodePlan } from '../plan/decode.js';
 import type { Plan } from '../plan/plan.js';
 import type { Program } from '../program/program.js';
-import type { EntryTypes } from '../program/types.js';
+import type { EntryTypes, PlanFile } from '../program/types.js';
 import { asError, checkCount, checkOptions, checkWord, RlxError } from '../values/errors.js';
 import { openRemote, type WorkerOptions } from '../worker/remote.js';
 
@@ -46,10 +46,10 @@ export interface ProgramOptions extends DeviceOptions, GPUProgramOptions, Worker
  * const program = await openProgram(await (await fetch('digits.rlxp')).arrayBuffer());
  * await program.run('init');
  * const { reading } = await program.run('step', { x, labels, rate: 1e-3 }, { read: ['loss'] });
- * console.log((await reading!).values.loss);
+ * console.log((await reading).values.loss);
  * ```
  */
-export async function openProgram<E extends EntryTypes = any>(file: Uint8Array | ArrayBuffer, options: ProgramOptions = {}): Promise<Program<E>> {
+export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> | Uint8Array | ArrayBuffer, options: ProgramOptions = {}): Promise<Program<E>> {
   options ??= {};
   checkOptions('openProgram', options, programOptions);
   return (options.worker ? openRemote(file, options) : openLocal(decodePlan(file), options)) as Promise<Program<any>>;

@@ -1,6 +1,6 @@
 import type { Slot } from '../plan/plan.js';
-import type { LoadOptions, Program, Run, RunOptions } from '../program/program.js';
-import type { EntryInputs, EntryTypes, Inputs, Name, ValuesOf } from '../program/types.js';
+import type { LoadOptions, Program, ReadingOf, Run, RunOptions } from '../program/program.js';
+import type { EntryInputs, EntryTypes, Exactly, Inputs, Name, ResultsOf, ValuesOf } from '../program/types.js';
 import { sizeOf, type StoredData, type TensorData } from '../values/dtype.js';
 import { checkCount, checkOptions, need, RlxError } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
@@ -23,12 +23,12 @@ export interface TrainerOptions {
 }
 
 /** The inputs of a series of steps: an iterable, or a function of the step. */
-export type BatchSource<I = Inputs> = Iterable<Batch> | AsyncIterable<Batch> | ((step: number) => I | Promise<I>);
+export type BatchSource<I = Inputs> = Iterable<Batch<I>> | AsyncIterable<Batch<I>> | ((step: number) => I | Promise<I>);
 
-export interface TrainOptions<I = Inputs> {
+export interface TrainOptions<I = Inputs, B = I> {
   steps: number;
   /** An iterator is closed at the end of the run: give an iterable, or a function, for several runs. */
-  batches: BatchSource<I>;
+  batches: BatchSource<B>;
   /** Inputs of every step besides its batch, such as a learning rate: read before each step. */
   inputs?: I | ((step: number) => I);
   /** The number of steps between two reads of losses. 10 if not given; at most the length of the plan's history. */
@@ -40,10 +40,10 @@ export interface TrainOptions<I = Inputs> {
   onProgress?: (progress: Progress) => void;
 }
 
-export interface EvaluateOptions<N extends string = string> {
+export interface EvaluateOptions<N extends string = string, B = Inputs> {
   /** `eval` if not given. */
   entry?: N;
-  batches: Iterable<Batch> | AsyncIterable<Batch>;
+  batches: Iterable<Batch<B>> | AsyncIterable<Batch<B>>;
 }
 
 /** The progress of a run, as far as it was read back. */
@@ -105,23 +105,22 @@ export class Trainer<E extends EntryTypes = any> {
   }
 
   /** One step. See {@link Program.run}. */
-  async step<V extends string>(inputs: EntryInputs<E, 'step'>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run> {
+  async step<V extends string = never>(inputs: EntryInputs<E, 'step'>, options?: RunOptions<Name<V, ValuesOf<E>>>): Promise<Run<ReadingOf<E, V>>> {
     const run = await this.#program.run(this.#entry, inputs as Inputs, options);
     this.steps += options?.steps ?? 1;
-    return run;
+    return run as Run<any>;
   }
 
   /**
    * Runs many steps. The page stays responsive, and a hidden tab goes on. Losses are read every few steps
    * with the step's own submission, without a wait.
    */
-  async run(options: TrainOptions<EntryInputs<E, 'step'>>): Promise<Summary> {
+  async run<B extends EntryInputs<E, 'step'> = EntryInputs<E, 'step'>>(options: TrainOptions<EntryInputs<E, 'step'>, Exactly<B, keyof EntryInputs<E, 'step'>>>): Promise<Summary> {
     checkOptions('run', options, 'steps batches inputs every signal stopOnNaN onProgress');
-    const { steps, batches, inputs, signal, stopOnNaN, onProgress } = options ?? {};
-    let { every = 10 } = options ?? {};
+    const { steps, batches, inputs, every = 10, signal, stopOnNaN, onProgress } = options ?? {};
     checkCount('steps', steps, 0);
     checkCount('every', every, 1);
-    const history = this.#history, key = history?.count ?? this;
+    const history = this.#history, key = history?.count ?? this, readEvery = Math.min(every, history?.ring.shape[0] ?? every);
     if (running.has(key)) throw new RlxError('busy', 'a trainer with this history is running');
     const source = open(batches as BatchSource, signal), pause = yieldTask(), begun = performance.now(), first = this.steps;
     const seconds = () => (performance.now() - begun) / 1000;
@@ -147,13 +146,11 @@ export class Trainer<E extends EntryTypes = any> {
     };
     running.add(key);
     try {
-      if (history) { // its current contents may be of an earlier run or of a file
-        every = Math.min(every, history.ring.shape[0]!);
-        this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
-      }
+      // The current contents of a history may be of an earlier run or of a file.
+      if (history) this.#reported = countIn(history.count.name, await this.#program.read(history.count.name));
       let batch: Batch | undefined;
       while (done < steps && !signal?.aborted && !failure && (batch = await source.next(done))) {
-        const read = done + 1 === steps || (done + 1) % every === 0;
+        const read = done + 1 === steps || (done + 1) % readEvery === 0;
         const more = typeof inputs === 'function' ? (inputs as (step: number) => Inputs)(done) : inputs;
         const run = await this.#program.run(batch.entry ?? this.#entry, { ...batch.inputs, ...more }, read ? { read: this.#names() } : {});
         done++;
@@ -189,10 +186,10 @@ export class Trainer<E extends EntryTypes = any> {
    * Runs another entry over batches and gathers its outputs. An output of rank 0 becomes its mean over
    * all rows, or, of an integer type, its sum; any other is concatenated, without masked rows.
    */
-  async evaluate(options: EvaluateOptions<keyof E & string>): Promise<Record<string, number | TensorData>> {
+  async evaluate<N extends keyof E & string = 'eval' & keyof E, B extends EntryInputs<E, N> = EntryInputs<E, N>>(options: EvaluateOptions<N, Exactly<B, keyof EntryInputs<E, N>>>): Promise<ResultsOf<E, N>> {
     checkOptions('evaluate', options, 'entry batches');
     const { entry = 'eval', batches } = options ?? {};
-    const pause = yieldTask(), source = open(batches), parts: Part[] = [];
+    const pause = yieldTask(), source = open(batches as BatchSource), parts: Part[] = [];
     const { plan } = this.program, target = named('the plan has no entry', entry, new Map(plan.entries.map((one) => [one.name, one])));
     const outputs = target.outputs.map((i) => plan.slots[i]!);
     try {
@@ -206,15 +203,15 @@ export class Trainer<E extends EntryTypes = any> {
       await source.close();
     }
     if (!parts.length) throw noBatch();
-    return byName(outputs, (slot) => gather(slot, parts));
+    return byName(outputs, (slot) => gather(slot, parts)) as ResultsOf<E, N>;
   }
 
   /** All parameters and states, for {@link Trainer.load}. */
   save(): Promise<Record<string, HostTensor>> { return this.program.save(); }
 
-  /** The values of {@link Trainer.save} without the optimizer's states and the losses, for inference. */
+  /** The values of {@link Trainer.save} without the states of the optimizer, losses and metrics, for inference. */
   async saveParams(): Promise<Record<string, HostTensor>> {
-    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history)\//.test(name)));
+    return Object.fromEntries(Object.entries(await this.save()).filter(([name]) => !/^(optim|history|metric)\//.test(name)));
   }
 
   /**
@@ -231,7 +228,7 @@ export class Trainer<E extends EntryTypes = any> {
   }
 }
 
-const noBatch = () => new RlxError('missing', 'there is no batch: an iterator serves one run');
+const noBatch = () => new RlxError('missing', 'no batch: an iterator serves one run');
 
 /** The maximal count of steps in a file: it is an i32 on the device, and must not overflow in later steps. */
 const maxCount = 2 ** 30;

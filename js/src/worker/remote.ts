@@ -98,10 +98,10 @@ class RemoteProgram implements Program {
     });
   }
 
-  async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run> {
+  async run(entry: string, inputs?: Inputs, options?: RunOptions): Promise<Run<any>> {
     const { step, reading } = await this.#call<{ step: number; reading?: number }>('run', entry, this.#packAll(inputs), options);
     this.steps = step;
-    if (reading === undefined) return { step };
+    if (reading === undefined) return { step } as Run<any>;
     const arriving = this.#call<Reading>('reading', reading);
     arriving.catch(() => {});
     return { step, reading: arriving };
@@ -109,7 +109,7 @@ class RemoteProgram implements Program {
 
   async bind(entry: string, inputs: Inputs): Promise<void> { return this.#call('bind', entry, this.#packAll(inputs)); }
   async read(name: string): Promise<TensorData> { return this.#call('read', name); }
-  async readAll(names: readonly string[]): Promise<Reading> { return this.#call('readAll', names); }
+  async readAll(names: readonly string[]): Promise<Reading<any>> { return this.#call('readAll', names); }
   async write(name: string, value: Input): Promise<void> { return this.#call('write', name, this.#pack(value)); }
   async upload(tensor: HostTensor): Promise<Tensor> { return this.#unpack(await this.#call('upload', tensor)); }
   async keep(name: string): Promise<Tensor> { return this.#unpack(await this.#call('keep', name)); }

@@ -1,4 +1,4 @@
-// Training in Chromium without WebGPU: on the CPU, in a worker, with the reason told.
+// Training in Chromium without WebGPU: on the CPU, in a worker, with the reason.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const network = () => graph('network', (b) => {
 globalThis.longTrain = async (ownGPU) => {
   await init(ownGPU ? { gpu: navigator.gpu } : {});
   const given = { x: new Float32Array(8 * 16 * 16 * 4).fill(0.5), labels: new Int32Array(8) };
-  await new Promise((done) => setTimeout(done, 200)); // what loading has cost is told by then
+  await new Promise((done) => setTimeout(done, 200)); // the cost of loading is reported by then
   rigLongTasks.length = 0;
   const begun = performance.now();
   const trainer = await train(network(), { optimizer: { kind: 'adam' }, rate: 1e-3 });

@@ -90,7 +90,7 @@ test('what was measured is taken, and not measured again by another page', async
 test('a schedule that is kept decides, and one that is damaged is measured again', async (t) => {
   const open = await openBrowser(t), page = await open();
   const [plain, { measured: [{ name }] }] = [await page.evaluate(() => globalThis.untuned()), await page.evaluate(() => globalThis.tuned())];
-  // Two rows are cut over workgroups where nobody has measured, and one workgroup can have them whole.
+  // By the rule two rows are split over workgroups; a candidate has them in one workgroup.
   assert.deepEqual(plain.kernels.map((kernel) => kernel.includes('_part')), [true, false]);
   await page.evaluate(() => globalThis.stored({ schedule: 'rows lanes=256 rows=1 split=1', untuned: 2, tuned: 1 }));
   const { kernels, measured, problems, sums } = await page.evaluate(() => globalThis.tuned());

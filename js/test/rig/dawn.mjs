@@ -65,7 +65,7 @@ export function openGPU({ backend = defaultBackend, toggles = [] } = {}) {
 /**
  * Opens an adapter and a device with the limits that every WebGPU device has: what
  * needs more than the defaults fails here, however generous the software GPU is.
- * An error that nobody caught in a scope ends the process, so that no test passes over it.
+ * An error that no scope caught ends the process, so that no test ignores it.
  * @param {{backend?: string, features?: string[], optional?: string[], toggles?: string[], onError?: (e: Error) => void}} options
  *   features must be there; optional ones are asked for where they are
  * @returns {Promise<{gpu: GPU, adapter: GPUAdapter, device: GPUDevice, close: () => void}>}

@@ -1,6 +1,6 @@
 // What strict TypeScript refuses of a model that was built in TypeScript, and what it takes.
 
-import { batches, graph, init, type Program, program, train, Trainer } from '@rlx-go/rlx';
+import { batches, compile, graph, init, type Program, program, type TensorData, train, Trainer } from '@rlx-go/rlx';
 import { openProgram } from '@rlx-go/rlx/runtime';
 import { decodeSafetensors } from '@rlx-go/rlx/safetensors';
 
@@ -22,10 +22,28 @@ await trainer.step({ x: new Int32Array(24), labels });
 await trainer.step({ x, labels: new Float32Array(8) });
 // @ts-expect-error no value of this name
 await trainer.step({ x, labels }, { read: ['los'] });
-await trainer.evaluate({ entry: 'eval', batches: batches({ x: { dtype: 'f32', shape: [8, 3], data: x } }, { size: 8 }) });
+const rows = { x: { dtype: 'f32', shape: [8, 3], data: x }, labels: { dtype: 'i32', shape: [8], data: labels } };
+const measured = await trainer.evaluate({ entry: 'eval', batches: batches(rows, { size: 8 }) });
+measured.loss satisfies number | TensorData;
+// @ts-expect-error no output of this name
+measured.los;
+// @ts-expect-error a parameter, which is no output
+measured.w;
+// @ts-expect-error no input of this name
+await trainer.evaluate({ entry: 'eval', batches: batches({ x: rows.x, label: rows.labels }, { size: 8 }) });
 // @ts-expect-error no entry of this name
 await trainer.evaluate({ entry: 'evall', batches: [] });
 await trainer.run({ steps: 1, batches: () => ({ x, labels }) });
+await trainer.run({ steps: 1, batches: (step) => ({ x, labels, lr: step }) });
+await trainer.run({ steps: 1, batches: batches(rows, { size: 8 }), inputs: { lr: 0.1 } });
+// @ts-expect-error one input of this name too many
+await trainer.run({ steps: 1, batches: () => ({ x, labels, label: labels }) });
+// @ts-expect-error one input of this name too many
+await trainer.run({ steps: 1, batches: batches({ ...rows, label: rows.labels }, { size: 8 }) });
+// @ts-expect-error floats for integers
+await trainer.run({ steps: 1, batches: batches({ x: rows.x, labels: rows.x }, { size: 8 }) });
+// @ts-expect-error no input to mark real rows with
+await trainer.run({ steps: 1, batches: batches(rows, { size: 3, last: { mask: 'mask' } }) });
 // @ts-expect-error no inputs of these names
 await trainer.run({ steps: 1, batches: () => ({ xx: x }) });
 // @ts-expect-error integers for floats
@@ -42,6 +60,16 @@ await opened.run('eval', { x, labels, lr: 0.1 });
 // @ts-expect-error no entry of this name
 await opened.bind('stepp', {});
 await opened.read('loss');
+(await opened.read('w')) satisfies Float32Array;
+(await opened.read('seen')) satisfies Int32Array;
+// @ts-expect-error integers, not floats
+(await opened.read('seen')) satisfies Float32Array;
+const { reading } = await opened.run('eval', { x, labels }, { read: ['loss', 'w'] });
+(await reading).values.w satisfies Float32Array;
+// @ts-expect-error a value that was not read
+(await reading).values.seen;
+(await opened.run('eval', { x, labels })).reading satisfies undefined;
+(await opened.readAll(['seen'])).values.seen satisfies Int32Array;
 await opened.read('block/w');
 await opened.read(dynamic);
 await opened.readAll(['loss', 'w']);
@@ -67,6 +95,45 @@ await slopes.read('gradw');
 // @ts-expect-error no output of this name
 line.grad('los', 'w');
 
+// Declared outputs have element types, and are required.
+const exact = graph('exact', { inputs: { x: ['f32', [4]] }, outputs: { sum: ['f32'], best: ['i32'] } }, (_, { x }) => ({ sum: x.mean(), best: x.argmax() }));
+const both = await program({ entries: { exact } });
+(await both.read('best')) satisfies Int32Array;
+// @ts-expect-error integers, not floats
+(await both.read('best')) satisfies Float32Array;
+// @ts-expect-error an output is not returned
+graph('exact', { inputs: { x: ['f32', [4]] }, outputs: { sum: ['f32'], best: ['i32'] } }, (_, { x }) => ({ sum: x.mean() }));
+
+// A plan that was just compiled has the types of its graphs.
+const again = await openProgram(await compile({ entries: { exact } }));
+await again.run('exact', { x });
+// @ts-expect-error no entry of this name
+await again.run('exct', { x });
+// @ts-expect-error no input of this name
+await again.run('exact', { y: x });
+
+// Loops and branches return as many values as they are given.
+graph('loops', { inputs: { x: ['f32', [4]] } }, (b, { x }) => {
+  const { carries: [sum], ys: [all, more] } = b.scan({ carries: [b.full('f32', [], 0)], xs: [x] }, (_, __, [last], [one]) => {
+    const next = last.add(one);
+    return { carries: [next], ys: [next, one] };
+  });
+  const [count] = b.whileLoop({ carries: [sum] }, (_, __, [n]) => n.lt(10), (_, __, [n]) => [n.add(1)]);
+  const [either] = b.cond(sum.gt(0), [sum], (_, [x]) => [x], (_, [x]) => [x.neg()]);
+  const [again] = b.checkpoint([either], (_, [x]) => [x.exp()]);
+  // @ts-expect-error one carry, not two
+  b.scan({ carries: [sum], xs: [x] }, (_, __, [last]) => ({ carries: [last, last] }));
+  return { all, more, count, again };
+});
+
+// Derivatives add names.
+const directional = await program({ entries: { jvp: line.jvp('w'), vjp: line.vjp('w') } });
+await directional.run('jvp', { x, labels, 'tangent/w': new Float32Array(3) }, { read: ['tangent/loss'] });
+// @ts-expect-error no tangent of this name
+await directional.run('jvp', { 'tangent/x': x });
+// @ts-expect-error no output of this name
+await directional.run('vjp', { 'cotangent/los': 1 });
+
 // Of what was built without declarations, or read from a file, any name is taken.
 const loose = graph('loose', (b) => b.output('loss', b.param('w', 'f32', []).mul(b.input('x', 'f32')).mean()));
 const free = await program({ entries: { main: loose, text: loose.text() } });
@@ -75,7 +142,7 @@ await free.read('any');
 const planned: Program = await openProgram(new Uint8Array(8));
 await planned.run('any', { thing: labels }, { read: ['any'] });
 new Trainer(planned, { loss: 'any' });
-const typed = await openProgram<{ step: { inputs: { x: 'f32' }; values: 'loss' } }>(new Uint8Array(8));
+const typed = await openProgram<{ step: { inputs: { x: 'f32' }; values: { loss: 'f32' } } }>(new Uint8Array(8));
 await typed.run('step', { x: 1 }, { read: ['loss'] });
 // @ts-expect-error no entry of this name
 await typed.run('stepp', { x: 1 });

@@ -181,26 +181,43 @@ func typesOf(in []ir.Value) []ir.Type {
 	return out
 }
 
-// addOutput (builder, name, value).
-func addOutput(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+// splice (builder, graph, a value for each port) → the values of its outputs, those of states included.
+func splice(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	b, err := wire.Get[*builder](c, r)
 	if err != nil {
 		return err
 	}
-	name := r.Text()
-	b.b.Output(name, b.value(r))
-	return b.b.TakeErr()
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	in := b.valueList(r)
+	if len(in) != len(g.Ports()) {
+		return ir.Errorf(ir.ErrName, "%d values given for the %d ports of graph %q", len(in), len(g.Ports()), g.Name())
+	}
+	for i, p := range g.Ports() {
+		if t := p.Value.Type(); b.b.Err() == nil && !t.Equal(in[i].Type()) {
+			kind := ir.ErrShape
+			if t.DType != in[i].DType() {
+				kind = ir.ErrDType
+			}
+			return ir.Errorf(kind, "call: %q of graph %q is %s, given as %s", p.Name, g.Name(), t, in[i].Type())
+		}
+	}
+	return b.keep(w, b.b.Splice(g, in)...)
 }
 
-// setState (builder, name, value).
-func setState(c *wire.Service, r *wire.Request, _ *wire.Response) error {
-	b, err := wire.Get[*builder](c, r)
-	if err != nil {
-		return err
+// named returns the handler of (builder, name, value), which add adds to the builder.
+func named(add func(b *ir.Builder, name string, v ir.Value)) wire.Method {
+	return func(c *wire.Service, r *wire.Request, _ *wire.Response) error {
+		b, err := wire.Get[*builder](c, r)
+		if err != nil {
+			return err
+		}
+		name := r.Text()
+		add(b.b, name, b.value(r))
+		return b.b.TakeErr()
 	}
-	name := r.Text()
-	b.b.SetState(name, b.value(r))
-	return b.b.TakeErr()
 }
 
 // build (builder, names of ports) → graph, with its ports in that order, or in

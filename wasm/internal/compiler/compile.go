@@ -50,18 +50,21 @@ type job struct {
 	module  *ir.Module
 	target  plan.Target
 	printer plan.Printer
+	// others are the further targets, whose plans are variants of the first.
+	others []job
 }
 
 // readJob reads a job: a module, limits, f16, subgroup, device and the target. Limits are
 // those of loop.Limits in order; 0 stands for the default. f16 says that the device computes
 // with it, subgroup is the one size of its subgroups, 0 where it has several or that
-// is not known, and device what it is called: see [hardware.Named]. All count for WebGPU alone.
+// is not known, and device what it is called: see [hardware.Named]. All count for WebGPU alone. The
+// targets are a list: the plans of those after the first are its variants.
 func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 	m, err := module(c, r)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{m, plan.WebGPU(), wgsl.Printer{}}
+	j := &job{module: m, target: plan.WebGPU(), printer: wgsl.Printer{}}
 	l := &j.target.Limits
 	for _, p := range []*int{&l.StorageBuffers, &l.BindingBytes, &l.BufferBytes, &l.SharedBytes, &l.Invocations} {
 		if n := int(r.F64()); n > 0 {
@@ -76,9 +79,18 @@ func readJob(c *wire.Service, r *wire.Request) (*job, error) {
 		j.target = j.target.WithSubgroups(int(size))
 	}
 	j.target.Device = hardware.Named(r.Text())
-	if target := r.U32(); target != targetWebGPU {
-		relaxed := target == targetRelaxedWASM
-		j.target, j.printer = plan.WebAssembly(relaxed), wasmsimd.Printer{Relaxed: relaxed}
+	gpu := *j
+	for i := range r.U32() {
+		one := gpu
+		if target := r.U32(); target != targetWebGPU {
+			relaxed := target == targetRelaxedWASM
+			one.target, one.printer = plan.WebAssembly(relaxed), wasmsimd.Printer{Relaxed: relaxed}
+		}
+		if i == 0 {
+			*j = one
+		} else {
+			j.others = append(j.others, one)
+		}
 	}
 	return j, r.Err()
 }
@@ -99,6 +111,13 @@ func (j *job) compile(w *wire.Response) error {
 	p, err := plan.Compile(j.module, j.target, j.printer)
 	if err != nil {
 		return err
+	}
+	for _, o := range j.others {
+		variant, err := plan.Compile(o.module, o.target, o.printer)
+		if err != nil {
+			return err
+		}
+		p.Variants = append(p.Variants, variant)
 	}
 	return writePlan(w, p)
 }

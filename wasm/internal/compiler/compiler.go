@@ -7,35 +7,40 @@
 // builders stay on this side; the host holds them by handle and frees them.
 package compiler
 
-import "github.com/rlx-go/rlx/wasm/internal/wire"
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/wasm/internal/wire"
+)
 
 //go:generate go run ../../gen ../../../js/src/graph/ops.gen.ts
 
 // New returns a compiler without any objects.
 func New() *wire.Service {
 	return wire.New(map[string]wire.Method{
-		"builder":  newBuilder,
-		"port":     addPort,
-		"constant": addConstant,
-		"full":     addFull,
-		"op":       addOp,
-		"call":     callFunction,
-		"label":    setLabel,
-		"output":   addOutput,
-		"state":    setState,
-		"build":    build,
-		"parse":    parse,
-		"text":     text,
-		"describe": describe,
-		"matching": matching,
-		"bind":     bind,
-		"derive":   deriveGraph,
-		"vmap":     vmap,
-		"step":     trainingStep,
-		"init":     initialState,
-		"compile":  compile,
-		"choices":  choices,
-		"trial":    trial,
-		"tuned":    tuned,
+		"builder":   newBuilder,
+		"port":      addPort,
+		"constant":  addConstant,
+		"full":      addFull,
+		"op":        addOp,
+		"call":      callFunction,
+		"label":     setLabel,
+		"splice":    splice,
+		"output":    named((*ir.Builder).Output),
+		"state":     named((*ir.Builder).SetState),
+		"build":     build,
+		"parse":     parse,
+		"text":      text,
+		"describe":  describe,
+		"matching":  matching,
+		"bind":      bind,
+		"derive":    deriveGraph,
+		"vmap":      vmap,
+		"step":      trainingStep,
+		"curvature": curvature,
+		"init":      initialState,
+		"compile":   compile,
+		"choices":   choices,
+		"trial":     trial,
+		"tuned":     tuned,
 	})
 }

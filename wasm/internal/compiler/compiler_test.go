@@ -93,7 +93,7 @@ func element(seed, i int) float64 { return float64((i*7919+seed*104729)%1024)/10
 
 func TestTrainingStepEqualsReference(t *testing.T) {
 	h, g := perceptron(t)
-	step := Must(t, h.Service, "step", g, "loss", "adam", List{}, "constant", Entries(1, "rate", 0.125), List{}, 8).U32()
+	step := Must(t, h.Service, "step", g, "loss", "adam", List{}, "constant", Entries(1, "rate", 0.125), List{}, 8, List{}, List{}, "").U32()
 	text := Must(t, h.Service, "text", g).Text()
 	loss, err := ir.Parse(text)
 	if err != nil {
@@ -172,8 +172,8 @@ func train(t *testing.T, g *ir.Graph, values map[string]*ir.Array, n int) (losse
 
 func TestModuleCompilesToAPlan(t *testing.T) {
 	h, g := perceptron(t)
-	step := Must(t, h.Service, "step", g, "loss", "sgd", List{}, "", List{}, List{}, 0).U32()
-	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", 0}
+	step := Must(t, h.Service, "step", g, "loss", "sgd", List{}, "", List{}, List{}, 0, List{}, List{}, "").U32()
+	limits := []any{10.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", Of(0)}
 	r := Must(t, h.Service, "compile", append([]any{"mlp", Entries(2, "step", step, "eval", g), List{}}, limits...)...)
 	p, err := plan.Decode(r.Bytes())
 	if err != nil {
@@ -183,7 +183,7 @@ func TestModuleCompilesToAPlan(t *testing.T) {
 		t.Errorf("%d entries, for %d storage buffers", len(p.Entries), p.Requires.Limits.StorageBuffers)
 	}
 	for target, features := range map[int]int{1: 0, 2: 1} { // WebAssembly, with relaxed SIMD or without
-		r := Must(t, h.Service, "compile", "mlp", Entries(2, "step", step, "eval", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", target)
+		r := Must(t, h.Service, "compile", "mlp", Entries(2, "step", step, "eval", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", Of(target))
 		p, err := plan.Decode(r.Bytes())
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestModuleCompilesToAPlan(t *testing.T) {
 	if p.Requires.Subgroup != [2]int{8, 8} || !slices.Equal(p.Requires.Features, []string{"subgroups", "subgroup-size-control"}) {
 		t.Errorf("for subgroups of 8 the plan requires %d and %q", p.Requires.Subgroup, p.Requires.Features)
 	}
-	init := Must(t, h.Service, "init", Must(t, h.Service, "step", g, "loss", "adam", List{}, "", List{}, List{}, 0).U32()).U32()
+	init := Must(t, h.Service, "init", Must(t, h.Service, "step", g, "loss", "adam", List{}, "", List{}, List{}, 0, List{}, List{}, "").U32()).U32()
 	if text := Must(t, h.Service, "text", init).Text(); !strings.Contains(text, "optim/m/w1") {
 		t.Errorf("the initial state is\n%s", text)
 	}
@@ -219,16 +219,16 @@ func TestTransformsNameAddedPorts(t *testing.T) {
 		{"jvp", []string{"w1"}, `output "tangent/loss"`},
 		{"hvp", []string{"w2"}, `output "hvp/w2"`},
 	} {
-		made := Must(t, h.Service, "derive", g, c.transform, "loss", Of(c.names...), 1).U32()
+		made := Must(t, h.Service, "derive", g, c.transform, "loss", Of(c.names...), 1, 0, List{}).U32()
 		if text := Must(t, h.Service, "text", made).Text(); !strings.Contains(text, c.want) {
 			t.Errorf("%s has no %s:\n%s", c.transform, c.want, text)
 		}
 	}
-	half := Must(t, h.Service, "derive", g, "mixed", "bf16", List{}, 1).U32()
+	half := Must(t, h.Service, "derive", g, "mixed", "bf16", List{}, 1, 0, List{}).U32()
 	if text := Must(t, h.Service, "text", half).Text(); !strings.Contains(text, "bf16[") {
 		t.Errorf("nothing is bf16 in\n%s", text)
 	}
-	scaled := Must(t, h.Service, "step", g, "loss", "sgd", Entries(1, "loss_scale", 1024.0), "", List{}, List{}, 0).U32()
+	scaled := Must(t, h.Service, "step", g, "loss", "sgd", Entries(1, "loss_scale", 1024.0), "", List{}, List{}, 0, List{}, List{}, "").U32()
 	if text := Must(t, h.Service, "text", scaled).Text(); !strings.Contains(text, "optim/scale") {
 		t.Errorf("there is no scale in\n%s", text)
 	}
@@ -240,7 +240,7 @@ func TestTransformsNameAddedPorts(t *testing.T) {
 	h.builder = Must(t, h.Service, "builder", "cube").U32()
 	x := h.port("input", "x", "f32")
 	cube := h.build("y", h.op("mul", x, h.op("mul", x, x)))
-	third := Must(t, h.Service, "derive", cube, "nth", "y", Of("x"), 3).U32()
+	third := Must(t, h.Service, "derive", cube, "nth", "y", Of("x"), 3, 0, List{}).U32()
 	if text := Must(t, h.Service, "text", third).Text(); !strings.Contains(text, "output") {
 		t.Errorf("third derivative:\n%s", text)
 	}
@@ -300,7 +300,7 @@ func TestInvalidRequestsAreTypedErrors(t *testing.T) {
 func TestWrongModulesAreTypedErrors(t *testing.T) {
 	h, g := perceptron(t)
 	many := Must(t, h.Service, "vmap", g, "n", Entries(1, "x", 0.0), List{}).U32()
-	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", 0}
+	limits := []any{0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", Of(0)}
 	for _, c := range []struct {
 		name, method string
 		args         []any
@@ -309,18 +309,18 @@ func TestWrongModulesAreTypedErrors(t *testing.T) {
 		{"unbound symbol", "compile", append([]any{"m", Entries(1, "f", many), List{}}, limits...), "symbol"},
 		{"symbol bound twice", "compile", append([]any{"m", Entries(1, "f", many), Entries(2, "n", 3, "n", 4)}, limits...), "symbol"},
 		{"entries of one name", "compile", append([]any{"m", Entries(2, "f", g, "f", g), List{}}, limits...), "name"},
-		{"subgroups of three", "compile", []any{"m", Entries(1, "f", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 3, "", 0}, "attr"},
-		{"unknown loss", "derive", []any{g, "grad", "nonsense", List{}, 1}, "name"},
-		{"no path", "derive", []any{g, "grad", "loss", Of("labels"), 1}, "dtype"},
-		{"products in no half precision", "derive", []any{g, "mixed", "i8", List{}, 1}, "dtype"},
-		{"products in no type", "derive", []any{g, "mixed", "half", List{}, 1}, "dtype"},
-		{"scale that is no power of two", "step", []any{g, "loss", "sgd", Entries(1, "loss_scale", 3.0), "", List{}, List{}, 0}, "attr"},
-		{"unknown transform", "derive", []any{g, "nonsense", "loss", List{}, 1}, "name"},
-		{"order by two ports", "derive", []any{g, "nth", "loss", Of("w1", "w2"), 2}, "name"},
-		{"unknown optimizer", "step", []any{g, "loss", "nonsense", List{}, "", List{}, List{}, 0}, "name"},
-		{"unknown schedule", "step", []any{g, "loss", "sgd", List{}, "nonsense", List{}, List{}, 0}, "name"},
-		{"frozen parameter that is none", "step", []any{g, "loss", "sgd", List{}, "", List{}, Of("w9"), 0}, "name"},
-		{"decay below zero", "step", []any{g, "loss", "adam", Entries(1, "weight_decay", -1.0), "", List{}, List{}, 0}, "attr"},
+		{"subgroups of three", "compile", []any{"m", Entries(1, "f", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 3, "", Of(0)}, "attr"},
+		{"unknown loss", "derive", []any{g, "grad", "nonsense", List{}, 1, 0, List{}}, "name"},
+		{"no path", "derive", []any{g, "grad", "loss", Of("labels"), 1, 0, List{}}, "dtype"},
+		{"products in no half precision", "derive", []any{g, "mixed", "i8", List{}, 1, 0, List{}}, "dtype"},
+		{"products in no type", "derive", []any{g, "mixed", "half", List{}, 1, 0, List{}}, "dtype"},
+		{"scale that is no power of two", "step", []any{g, "loss", "sgd", Entries(1, "loss_scale", 3.0), "", List{}, List{}, 0, List{}, List{}, ""}, "attr"},
+		{"unknown transform", "derive", []any{g, "nonsense", "loss", List{}, 1, 0, List{}}, "name"},
+		{"order by two ports", "derive", []any{g, "nth", "loss", Of("w1", "w2"), 2, 0, List{}}, "name"},
+		{"unknown optimizer", "step", []any{g, "loss", "nonsense", List{}, "", List{}, List{}, 0, List{}, List{}, ""}, "name"},
+		{"unknown schedule", "step", []any{g, "loss", "sgd", List{}, "nonsense", List{}, List{}, 0, List{}, List{}, ""}, "name"},
+		{"frozen parameter that is none", "step", []any{g, "loss", "sgd", List{}, "", List{}, Of("w9"), 0, List{}, List{}, ""}, "name"},
+		{"decay below zero", "step", []any{g, "loss", "adam", Entries(1, "weight_decay", -1.0), "", List{}, List{}, 0, List{}, List{}, ""}, "attr"},
 	} {
 		_, err := Call(h.Service, c.method, c.args...)
 		if err == nil {
@@ -356,11 +356,11 @@ func FuzzRequests(f *testing.F) {
 		Request("build", 1, List{}),
 		Request("build", 1, Of("w")),
 		Request("describe", 2),
-		Request("derive", 2, "grad", "y", Of("w"), 1),
+		Request("derive", 2, "grad", "y", Of("w"), 1, 0, List{}),
 		Request("vmap", 2, "3", Entries(1, "w", 0.0), List{}),
 		Request("bind", 2, Entries(1, "n", 4)),
-		Request("step", 2, "y", "adam", List{}, "cosine", Entries(1, "steps", 9.0), List{}, 2),
-		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0, "", 0),
+		Request("step", 2, "y", "adam", List{}, "cosine", Entries(1, "steps", 9.0), List{}, 2, List{}, List{}, ""),
+		Request("compile", "m", Entries(1, "f", 2), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0, "", Of(0)),
 	} {
 		f.Add(request)
 	}

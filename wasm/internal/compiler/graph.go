@@ -102,44 +102,96 @@ func bind(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	return keepGraph(c, w, g, err)
 }
 
-// deriveGraph (graph, transform, output, names, order) → graph. Which of the
-// arguments count depends on the transform; of mixed, output is the element type
-// of products.
+// deriveGraph (graph, transform, output, names, order, missing gradients as zeros?, policy) → graph.
+// Which of the arguments count depends on the transform; of mixed, output is the element type of products.
 func deriveGraph(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
 		return err
 	}
-	transform, output, names, order := r.Text(), r.Text(), r.Texts(), r.U32()
-	if r.Err() != nil {
-		return r.Err()
+	transform, output, o, order := r.Text(), r.Text(), autodiff.Options{Wrt: r.Texts()}, r.U32()
+	if r.Bool() {
+		o.Missing = autodiff.MissingIsZero
 	}
-	switch transform {
-	case "grad":
-		g, err = autodiff.Grad(g, output, names...)
-	case "value_and_grad":
-		g, err = autodiff.ValueAndGrad(g, output, names...)
-	case "vjp":
-		g, err = autodiff.VJP(g, names...)
-	case "jvp":
-		g, err = autodiff.JVP(g, names...)
-	case "hvp":
-		g, err = autodiff.HVP(g, output, names...)
-	case "nth":
-		if len(names) != 1 {
-			return ir.Errorf(ir.ErrName, "a derivative of order %d needs one port", order)
-		}
-		g, err = autodiff.NthOrder(g, output, names[0], order)
-	case "mixed":
-		d, bad := dtype.Parse(output)
-		if bad != nil {
-			return ir.DTypef("%v", bad)
-		}
-		g, err = passes.Mixed(g, d)
-	default:
-		return ir.Errorf(ir.ErrName, "unknown transform %q", transform)
+	if o.Policy, err = policy(r.Texts()); err == nil {
+		err = r.Err()
 	}
+	if err != nil {
+		return err
+	}
+	g, err = derived(g, transform, output, order, o)
 	return keepGraph(c, w, g, err)
+}
+
+func derived(g *ir.Graph, transform, output string, order int, o autodiff.Options) (*ir.Graph, error) {
+	switch transform {
+	case "grad", "value_and_grad":
+		return autodiff.GradWith(g, autodiff.GradOptions{Loss: output, Wrt: o.Wrt, Missing: o.Missing, Policy: o.Policy, DropOutputs: transform == "grad"})
+	case "vjp":
+		return autodiff.VJPWith(g, zeros(o))
+	case "jvp":
+		return autodiff.JVPWith(g, zeros(o))
+	case "hvp":
+		return autodiff.HVPWith(g, output, o)
+	case "nth":
+		if len(o.Wrt) != 1 {
+			return nil, ir.Errorf(ir.ErrName, "a derivative of order %d needs one port", order)
+		}
+		return autodiff.NthOrderWith(g, output, o.Wrt[0], order, autodiff.MissingIsZero)
+	case "jacobian_forward":
+		return autodiff.JacobianForwardWith(g, output, zeros(o))
+	case "jacobian_reverse":
+		return autodiff.JacobianReverseWith(g, output, zeros(o))
+	case "hessian":
+		return autodiff.HessianWith(g, output, o)
+	case "jet":
+		return autodiff.JetWith(g, order, zeros(o))
+	case "mixed":
+		d, err := dtype.Parse(output)
+		if err != nil {
+			return nil, ir.DTypef("%v", err)
+		}
+		return passes.Mixed(g, d)
+	}
+	return nil, ir.Errorf(ir.ErrName, "unknown transform %q", transform)
+}
+
+// zeros returns the options with missing derivatives as zeros.
+func zeros(o autodiff.Options) autodiff.Options {
+	o.Missing = autodiff.MissingIsZero
+	return o
+}
+
+// policy returns a checkpoint policy: its name, followed by its arguments.
+func policy(words []string) (autodiff.Policy, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	switch name, args := words[0], words[1:]; name {
+	case "nothing":
+		return autodiff.SaveNothing(), nil
+	case "products":
+		return autodiff.SaveProducts(), nil
+	case "min-cut":
+		return autodiff.SaveMinCut(), nil
+	case "labels":
+		return autodiff.SaveLabels(args...), nil
+	case "ops":
+		kept := make([]ir.Op, len(args))
+		for i, arg := range args {
+			kept[i] = ir.Op(arg)
+		}
+		return autodiff.SaveOps(kept...), nil
+	case "within":
+		if len(args) == 1 {
+			if n, ok := atoi(args[0]); ok && n > 0 {
+				return autodiff.SaveWithin(n), nil
+			}
+		}
+		return nil, ir.Attrf("the policy is within %v bytes; it must be one positive number", args)
+	default:
+		return nil, ir.Errorf(ir.ErrName, "unknown policy %q", name)
+	}
 }
 
 // vmap (graph, size, ports with axes, outputs with axes) → graph.

@@ -1,6 +1,9 @@
 package compiler
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
@@ -51,10 +54,53 @@ func optimizer(name string, h map[string]float64) (optim.Optimizer, error) {
 		return optim.Adadelta{Rho: adam.Beta2, Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
 	case "adafactor":
 		return optim.Adafactor{WeightDecay: adam.WeightDecay}, nil
+	case "soap":
+		return optim.SOAP{Beta1: adam.Beta1, Beta2: adam.Beta2, Eps: adam.Eps, Every: int(h["every"]), WeightDecay: adam.WeightDecay}, nil
+	case "mars":
+		return optim.MARS{Beta1: adam.Beta1, Beta2: adam.Beta2, Gamma: h["gamma"], Eps: adam.Eps, WeightDecay: adam.WeightDecay}, nil
+	case "sophia":
+		return sophia(h), nil
 	case "muon":
 		return optim.Muon{Momentum: h["momentum"], WeightDecay: adam.WeightDecay, Rest: optim.AdamW{WeightDecay: adam.WeightDecay}}, nil
 	}
 	return nil, ir.Errorf(ir.ErrName, "unknown optimizer %q", name)
+}
+
+func sophia(h map[string]float64) optim.Sophia {
+	return optim.Sophia{Beta1: h["beta1"], Beta2: h["beta2"], Gamma: h["gamma"], Eps: h["epsilon"], WeightDecay: h[weightDecay]}
+}
+
+// curvature (loss graph, loss, hyper-parameters of Sophia, frozen, name of its states, seed) → graph that updates the curvature.
+func curvature(c *wire.Service, r *wire.Request, w *wire.Response) error {
+	g, err := wire.Get[*ir.Graph](c, r)
+	if err != nil {
+		return err
+	}
+	loss, h, frozen, stateName, seed := r.Text(), hyper(r), r.Texts(), r.Text(), r.U32()
+	if r.Err() != nil {
+		return r.Err()
+	}
+	g, err = sophia(h).Curvature(g, loss, uint64(seed), optim.Options{Frozen: frozen, Name: stateName})
+	return keepGraph(c, w, g, err)
+}
+
+// readGroups reads groups of parameters: patterns, optimizer, its hyper-parameters and the factor of
+// the rate, each.
+func readGroups(r *wire.Request) ([]optim.Group, error) {
+	var groups []optim.Group
+	var err error
+	r.List(func() {
+		patterns, name, h, rate := r.Texts(), r.Text(), hyper(r), r.F64()
+		group := optim.Group{Rate: rate, Match: func(param string) bool {
+			return slices.ContainsFunc(patterns, func(p string) bool { return optim.Covers(p, param) })
+		}}
+		if name != "" {
+			o, e := optimizer(name, h)
+			group.Optimizer, err = o, cmp.Or(err, e)
+		}
+		groups = append(groups, group)
+	})
+	return groups, cmp.Or(err, r.Err())
 }
 
 // schedule returns the learning rate as a function of the step, nil where it is
@@ -91,7 +137,8 @@ func schedule(name string, h map[string]float64) (optim.Schedule, error) {
 }
 
 // trainingStep (loss graph, loss, optimizer, hyper-parameters, schedule, its
-// parameters, frozen, how many losses to keep) → step graph.
+// parameters, frozen, how many losses to keep, groups, checkpoint policy, name of the optimizer's
+// states) → step graph.
 func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	g, err := wire.Get[*ir.Graph](c, r)
 	if err != nil {
@@ -99,6 +146,15 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	loss, name, h := r.Text(), r.Text(), hyper(r)
 	scheduleName, sh, frozen, kept := r.Text(), hyper(r), r.Texts(), r.U32()
+	groups, err := readGroups(r)
+	if err != nil {
+		return err
+	}
+	keep, err := policy(r.Texts())
+	if err != nil {
+		return err
+	}
+	stateName := r.Text()
 	if r.Err() != nil {
 		return r.Err()
 	}
@@ -112,15 +168,16 @@ func trainingStep(c *wire.Service, r *wire.Request, w *wire.Response) error {
 	}
 	o := optim.Options{
 		Schedule: s, ClipNorm: h["clip_norm"], ClipValue: h["clip_value"], Accumulate: int(h["accumulate"]), Average: h["average"], Frozen: frozen,
+		Groups: groups, Policy: keep, Name: stateName,
 	}
-	o.ConstantKeys = h["constant_keys"] != 0
+	o.ConstantKeys, o.MeasureNorm = h["constant_keys"] != 0, h["measure_norm"] != 0
 	if h["allow_unreached"] != 0 {
 		o.Missing = autodiff.MissingIsZero
 	}
 	if h["decay_matrices"] != 0 {
 		h[weightDecay] = optim.NoDecay
 		rest, _ := optimizer(name, h)
-		o.Groups = []optim.Group{optim.BelowRank2(g, rest)}
+		o.Groups = append(o.Groups, optim.BelowRank2(g, rest))
 	}
 	if scale := h["loss_scale"]; scale != 0 {
 		o.Scale = &optim.LossScale{Initial: scale}

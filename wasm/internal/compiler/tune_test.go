@@ -30,7 +30,7 @@ type ways struct {
 func choicesOf(t *testing.T, s *wire.Service, text string, target int) (tuning int, groups []ways) {
 	t.Helper()
 	g := Must(t, s, "parse", text).U32()
-	r := Must(t, s, "choices", "sums", Entries(1, "main", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", target)
+	r := Must(t, s, "choices", "sums", Entries(1, "main", g), List{}, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", Of(target))
 	tuning = r.U32()
 	r.List(func() { groups = append(groups, ways{r.Text(), r.Text(), r.Texts()}) })
 	if r.Err() != nil {

@@ -117,7 +117,7 @@ func (p *scan) scanTotals(cut chunking) []emit.Launch {
 	starts.save = func(w *emit.Emitter, row, i scalar.Expr, acc []scalar.Expr) {
 		emit.SaveAll(w, cut.starts, ir.Index{i, row}, acc)
 	}
-	return starts.launches(starts.rule())
+	return starts.launches(space{&starts}.rule())
 }
 
 // scratch allocates memory for sets of running values.
@@ -231,10 +231,11 @@ const maxGathered = 16
 // gathers reports whether workgroups combine the totals of the chunks before theirs. Each total
 // is then read once for every later chunk, from the cache; otherwise a launch scans the totals.
 func (p *scan) gathers(s emit.Schedule) bool {
-	if s.Family == emit.SerialScan || p.chunking(s).chunks > maxGathered*s.Lanes || s.Family == emit.RegisterScan && !p.fitsPartials(s.Lanes*s.Rows, s.Each/emit.VectorWidth+1) {
+	if s.Family == emit.SerialScan || p.chunking(s).chunks > maxGathered*s.Lanes || s.Family == emit.RegisterScan && !(space{p}).fitsPartials(s.Lanes*s.Rows, s.Each/emit.VectorWidth+1) {
 		return false
 	}
-	d, apart, gathering := p.e.Caps.Profile(), p.work(s), p.work(s)
+	work := space{p}.work(s)
+	d, apart, gathering := p.e.Caps.Profile(), work, work
 	gathering.Sectors += p.gatheredBytes(s)
 	return gathering.Time(d) <= apart.Time(d)+d.Launch
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // space is the schedule space of a scan: the threads and workgroups that share a row.
-type space struct{ p *scan } // nil where there are no elements
+type space struct{ *scan } // nil without elements
 
 // NewSpace returns the schedule space of a scan.
 func NewSpace(e *emit.Emitter, g *fusion.Group) emit.Space { return space{scanOf(e, g)} }
@@ -41,7 +41,7 @@ func fullWorkgroups(caps loop.Caps) int { return rowGroups * caps.Profile().Proc
 const rowGroups = 32
 
 // rule returns the default schedule.
-func (p *scan) rule() emit.Schedule {
+func (p space) rule() emit.Schedule {
 	s := p.blockScan()
 	switch {
 	case p.stride >= minAdjacent:
@@ -58,11 +58,11 @@ func (p *scan) rule() emit.Schedule {
 }
 
 // arrays is the number of tensors that the last launch of split rows binds.
-func (p *scan) arrays() int { return p.tensors + len(p.accs) }
+func (p space) arrays() int { return p.tensors + len(p.accs) }
 
 // serialScan returns a serial-scan schedule with enough threads per row to fill a device, with
 // split rows where a workgroup is not enough.
-func (p *scan) serialScan() emit.Schedule {
+func (p space) serialScan() emit.Schedule {
 	s := emit.Schedule{Family: emit.SerialScan, Lanes: 1, Rows: min(serialRows, emit.PowerOfTwo(p.rows)), Each: 1, Split: 1}
 	if p.length < minScanSteps {
 		s.Rows = min(p.e.Caps.Invocations, emit.GroupThreads)
@@ -82,7 +82,7 @@ func (p *scan) serialScan() emit.Schedule {
 // blockScan returns a block-scan schedule with tiles as large as workgroup memory holds beside
 // the running values of all threads, twice. Short rows share a workgroup; few long ones are
 // split.
-func (p *scan) blockScan() emit.Schedule {
+func (p space) blockScan() emit.Schedule {
 	threads, each := min(p.e.Caps.Invocations, emit.GroupThreads), scanEach
 	for !p.fitsTile(threads, each) && threads > 32 {
 		threads /= 2
@@ -105,7 +105,7 @@ const minLanes = 8
 
 // registerScan returns a register-scan schedule with as many strips as workgroup memory has
 // room for.
-func (p *scan) registerScan() emit.Schedule {
+func (p space) registerScan() emit.Schedule {
 	s := emit.Schedule{Family: emit.RegisterScan, Each: emit.VectorWidth * maxStrips, Rows: 1, Split: 1}
 	threads := min(p.e.Caps.Invocations, emit.GroupThreads)
 	for s.Each > emit.VectorWidth && (!p.fitsPartials(threads, s.Each/emit.VectorWidth) || s.Each/2 >= p.length) {
@@ -127,7 +127,7 @@ func (p *scan) registerScan() emit.Schedule {
 }
 
 // split splits rows of many tiles over as many workgroups as fill a device.
-func (p *scan) split(s *emit.Schedule) {
+func (p space) split(s *emit.Schedule) {
 	s.Split = 1
 	if tiles := emit.CeilDiv(p.length, s.Lanes*s.Each); tiles >= minTiles {
 		s.Split = max(1, min(fullWorkgroups(p.e.Caps)/p.rows, tiles))
@@ -136,12 +136,12 @@ func (p *scan) split(s *emit.Schedule) {
 
 // fitsPartials reports whether workgroup memory holds the partial results of the strips of all
 // threads, twice.
-func (p *scan) fitsPartials(threads, strips int) bool {
+func (p space) fitsPartials(threads, strips int) bool {
 	return 2*threads*strips*p.accBytes() <= p.e.Caps.SharedBytes
 }
 
 // fitsTile reports whether workgroup memory holds a tile.
-func (p *scan) fitsTile(threads, each int) bool {
+func (p space) fitsTile(threads, each int) bool {
 	n := threads * each
 	return (n+n/padding+2*threads)*p.accBytes() <= p.e.Caps.SharedBytes
 }
@@ -157,25 +157,25 @@ func (p *scan) accBytes() int {
 
 // Rule returns the default schedule, see [emit.Space].
 func (w space) Rule() emit.Schedule {
-	if w.p == nil {
+	if w.scan == nil {
 		return emit.Schedule{}
 	}
-	return w.p.rule()
+	return w.rule()
 }
 
 // Candidates returns the schedules worth measuring, see [emit.Space].
 func (w space) Candidates() []emit.Ranked {
-	if w.p == nil {
+	if w.scan == nil {
 		return []emit.Ranked{{}}
 	}
-	rule := w.p.rule()
-	list := []emit.Ranked{{Schedule: rule, Cost: w.p.cost(rule)}}
+	rule := w.rule()
+	list := []emit.Ranked{{Schedule: rule, Cost: w.cost(rule)}}
 	add := func(s emit.Schedule) {
 		if w.Fits(s) {
-			list = append(list, emit.Ranked{Schedule: s, Cost: w.p.cost(s)})
+			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		}
 	}
-	for _, base := range []emit.Schedule{rule, w.p.blockScan(), w.p.serialScan(), w.p.registerScan()} {
+	for _, base := range []emit.Schedule{rule, w.blockScan(), w.serialScan(), w.registerScan()} {
 		for _, split := range []int{base.Split, 1, base.Split / 4, base.Split / 2, 2 * base.Split} {
 			s := base
 			s.Split = split
@@ -192,10 +192,10 @@ func (w space) Candidates() []emit.Ranked {
 
 // Fits reports whether the group can be lowered by a schedule.
 func (w space) Fits(s emit.Schedule) bool {
-	if w.p == nil {
+	if w.scan == nil {
 		return s == emit.Schedule{}
 	}
-	p := w.p
+	p := w
 	if s.Lanes < 1 || s.Rows < 1 || s.Each < 1 || s.Split < 1 ||
 		s != (emit.Schedule{Family: s.Family, Lanes: s.Lanes, Rows: s.Rows, Each: s.Each, Split: s.Split}) {
 		return false
@@ -220,15 +220,15 @@ func (w space) Fits(s emit.Schedule) bool {
 
 // Emit returns the launches of a schedule that fits.
 func (w space) Emit(s emit.Schedule) []emit.Launch {
-	if w.p == nil {
+	if w.scan == nil {
 		return nil
 	}
-	return w.p.launches(s)
+	return w.launches(s)
 }
 
 // cost estimates the time to read the elements, once more where rows are split, and to store
 // the results.
-func (p *scan) cost(s emit.Schedule) float64 {
+func (p space) cost(s emit.Schedule) float64 {
 	d, cut, elements := p.e.Caps.Profile(), p.chunking(s), float64(p.rows)*float64(p.length)
 	load, apart := p.work(s), 0.0
 	if cut.chunks > 1 {
@@ -245,7 +245,7 @@ func (p *scan) cost(s emit.Schedule) float64 {
 }
 
 // work is the work of the launch that stores the results, without the gathered totals.
-func (p *scan) work(s emit.Schedule) hardware.Work {
+func (p space) work(s emit.Schedule) hardware.Work {
 	elements := float64(p.rows) * float64(p.length)
 	threads := emit.CeilDiv(p.rows, s.Rows) * p.chunking(s).chunks * s.Rows * s.Lanes
 	load := hardware.Work{Bytes: 4 * elements * float64(p.tensors), Threads: threads, BytesInFlight: 4 * s.Each}

@@ -29,7 +29,8 @@ func Emit(g *fusion.Group, caps loop.Caps) []emit.Launch {
 
 // writeSerial writes parts of a group, divided among workgroups.
 func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.Caps) *serial {
-	s := &serial{Emitter: emit.New(g.Partition(), caps).WithThreads(1), division: division{shares: shares}}
+	e := emit.New(g.Partition(), caps).WithThreads(1)
+	s := &serial{Emitter: e, division: division{e: e, shares: shares}}
 	s.Groups = [3]int{1, 1, 1}
 	for _, part := range parts {
 		s.bound, s.kept = map[string]scalar.Expr{}, nil
@@ -67,7 +68,7 @@ func (s *serial) group(g *fusion.Group) {
 	case fusion.ContractKind:
 		s.contract(g)
 	case fusion.PrefixKind:
-		s.scan(g.Prefix())
+		(&scanner{s, g.Prefix()}).write()
 	case fusion.ScatterKind:
 		s.outermost(func(bool) { s.scatter(g) }) // one update after the other
 	default:
@@ -253,100 +254,6 @@ func (s *serial) divisions(vars, list []scalar.Expr) int {
 	return n
 }
 
-// scan writes a scan, vectorised across lines where they are adjacent.
-func (s *serial) scan(x *fusion.Prefix) {
-	var lines []scalar.Expr
-	for axis, at := range x.At {
-		if axis != x.Axis {
-			lines = append(lines, at)
-		}
-	}
-	lanes := len(lines) > 0 && x.Axis != len(x.Dims)-1
-	var write func(i int)
-	write = func(i int) {
-		if i < len(lines) {
-			s.collapsed(lines[i:i+1], i == len(lines)-1 && lanes, func() { write(i + 1) })
-			return
-		}
-		s.line(x, lanes)
-	}
-	write(0)
-}
-
-// line writes the scan of one line, or of one in each lane: additions of different lines do not wait
-// for each other.
-func (s *serial) line(x *fusion.Prefix, lanes bool) {
-	init := make([]scalar.Expr, len(x.Accumulators))
-	for i, a := range x.Accumulators {
-		init[i] = a.Init
-	}
-	running := s.Vars("running", init)
-	n := x.Dims[x.Axis]
-	if x.Terms != nil && !lanes && n > fusion.SumBlockLen {
-		s.blockedLine(x, running)
-		return
-	}
-	s.bind(x.Running, running)
-	s.linePoints(x, loop.Int(0), n, func() { s.SetAll(running, s.exprs(x.Combined)) })
-}
-
-// linePoints writes the points of a line from the given one on; step adds a point to what runs.
-func (s *serial) linePoints(x *fusion.Prefix, from scalar.Expr, count int, step func()) {
-	last := x.Dims[x.Axis] - 1
-	s.count("i", loop.Int(0), loop.Int(count), 1, count-1, false, func(i scalar.Expr) {
-		i = scalar.Add(from, i)
-		if x.Reverse {
-			i = scalar.Sub(loop.Int(last), i)
-		}
-		s.bind(x.At[x.Axis:x.Axis+1], []scalar.Expr{s.Simplify(i)})
-		if x.Exclusive {
-			s.storeAll(x.Stores)
-		}
-		step()
-		if !x.Exclusive {
-			s.storeAll(x.Stores)
-		}
-	})
-}
-
-// blockedLine writes the running sum of a line by blocks of [fusion.SumBlockLen]: a point is the sum
-// of all blocks before, which is compensated, plus the sum within its block, which is not. So a
-// point costs two additions, of which only one waits for the point before.
-func (s *serial) blockedLine(x *fusion.Prefix, running []scalar.Expr) {
-	n, sums := x.Dims[x.Axis], running[:len(x.Terms)]
-	rests := running[len(x.Terms):]
-	zeros := make([]scalar.Expr, len(sums))
-	for i := range zeros {
-		zeros[i] = scalar.Const(ir.F32, 0)
-	}
-	within := s.Vars("within", zeros)
-	block := func(first scalar.Expr, count int) {
-		s.SetAll(within, zeros)
-		point := make([]scalar.Expr, len(sums))
-		for i := range sums {
-			before := s.Let("before", scalar.Compensated(sums[i], rests[i]))
-			point[i] = scalar.Add(before, within[i])
-		}
-		s.bind(x.Running, append(point, zeros...))
-		s.linePoints(x, first, count, func() {
-			for i, v := range within {
-				s.Set(v, scalar.Add(v, s.expr(x.Terms[i])))
-			}
-		})
-		for i := range sums {
-			sum, rest := scalar.TwoSum(sums[i], within[i])
-			s.SetAll([]scalar.Expr{sums[i], rests[i]}, []scalar.Expr{sum, scalar.Add(rests[i], rest)})
-		}
-	}
-	whole := n / fusion.SumBlockLen
-	s.count("block", loop.Int(0), loop.Int(whole), 1, whole-1, false, func(i scalar.Expr) {
-		block(scalar.Mul(i, loop.Int(fusion.SumBlockLen)), fusion.SumBlockLen)
-	})
-	if rest := n % fusion.SumBlockLen; rest > 0 {
-		block(loop.Int(whole*fusion.SumBlockLen), rest)
-	}
-}
-
 // BindAll binds variables to values.
 func BindAll(bound map[string]scalar.Expr, vars, values []scalar.Expr) {
 	for i, v := range vars {
@@ -368,6 +275,7 @@ const (
 
 // division is the division of a kernel: along its outermost loop, if there is only one.
 type division struct {
+	e       *emit.Emitter
 	shares  int // 1: not divided
 	depth   int // nesting depth of the loops being written
 	regions int // outermost regions so far
@@ -377,44 +285,44 @@ type division struct {
 
 // outermost writes, by f, a region that may be divided if it is not nested in another; divided
 // reports whether it is.
-func (s *serial) outermost(f func(divided bool)) {
-	if s.depth == 0 {
-		s.regions++
-		s.begin = len(s.Body)
-		defer func() { s.end = len(s.Body) }()
+func (d *division) outermost(f func(divided bool)) {
+	if d.depth == 0 {
+		d.regions++
+		d.begin = len(d.e.Body)
+		defer func() { d.end = len(d.e.Body) }()
 	}
-	s.depth++
-	f(s.depth == 1 && s.shares > 1)
-	s.depth--
+	d.depth++
+	f(d.depth == 1 && d.shares > 1)
+	d.depth--
 }
 
 // interval is a range of iterations.
 type interval struct{ from, to scalar.Expr }
 
 // share returns the workgroup's part of [0, n), in multiples of step.
-func (s *serial) share(n, step int) interval {
-	size := roundUp(emit.CeilDiv(n, s.shares), step)
-	return s.portion(s.LinearGroup(emit.CeilDiv(n, size)), n, size)
+func (d *division) share(n, step int) interval {
+	size := roundUp(emit.CeilDiv(n, d.shares), step)
+	return d.portion(d.e.LinearGroup(emit.CeilDiv(n, size)), n, size)
 }
 
 // portion returns part i of [0, n), split into parts of a size.
-func (s *serial) portion(i scalar.Expr, n, size int) interval {
+func (d *division) portion(i scalar.Expr, n, size int) interval {
 	if size >= n {
 		return interval{loop.Int(0), loop.Int(n)}
 	}
-	from := s.Let("from", scalar.Mul(i, loop.Int(size)))
-	return interval{from, s.Let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))}
+	from := d.e.Let("from", scalar.Mul(i, loop.Int(size)))
+	return interval{from, d.e.Let("to", scalar.Min(loop.Int(n), scalar.Add(from, loop.Int(size))))}
 }
 
 // chooseShares returns the number of workgroups that pays for what was written, 1 where it
 // cannot be divided.
-func (s *serial) chooseShares() int {
+func (d *division) chooseShares() int {
 	isLet := func(x loop.Stmt) bool { _, ok := x.(*loop.Let); return ok }
-	outside := slices.Concat(s.Body[:s.begin], s.Body[s.end:])
-	if s.Caps.ShareOps == 0 || s.regions != 1 || slices.ContainsFunc(outside, func(x loop.Stmt) bool { return !isLet(x) }) || hasChecks(s.Body) {
+	outside := slices.Concat(d.e.Body[:d.begin], d.e.Body[d.end:])
+	if d.e.Caps.ShareOps == 0 || d.regions != 1 || slices.ContainsFunc(outside, func(x loop.Stmt) bool { return !isLet(x) }) || hasChecks(d.e.Body) {
 		return 1
 	}
-	return int(max(1, min(maxShares, operations(s.Body)/float64(s.Caps.ShareOps))))
+	return int(max(1, min(maxShares, operations(d.e.Body)/float64(d.e.Caps.ShareOps))))
 }
 
 // hasChecks reports whether statements check indices: the report of the first bad index takes

@@ -1,0 +1,314 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// span is the numbers from low to high, both within i32, that elements of an i64 value may be.
+type span struct{ low, high int64 }
+
+func (s span) union(t span) span { return span{min(s.low, t.low), max(s.high, t.high)} }
+
+func (s span) fits() bool { return s.low >= math.MinInt32 && s.high <= math.MaxInt32 }
+
+// narrower rebuilds a graph with i32 in place of i64 where all elements are shown to be in its range, for
+// devices without i64.
+type narrower struct {
+	b     *ir.Builder
+	m     *ir.Mapping
+	spans map[ir.Value]span // of values of the old graph that are i32 in the new one
+	wides map[ir.Value]ir.Value
+}
+
+// narrowed returns g with i32 in place of i64 where that is shown to be the same. Its i64 inputs become
+// i32.
+func narrowed(g *ir.Graph) (*ir.Graph, error) {
+	return ir.Transform(g.Name(), func(b *ir.Builder) {
+		n := &narrower{b: b, m: ir.NewMapping(g), spans: map[ir.Value]span{}, wides: map[ir.Value]ir.Value{}}
+		for _, p := range g.Ports() {
+			if p.Kind != ir.InputPort || p.Value.DType() != ir.I64 {
+				n.m.Set(p.Value, b.CopyPort(p))
+				continue
+			}
+			n.set(p.Value, b.Input(p.Name, ir.I32, p.Value.Shape()...), span{math.MinInt32, math.MaxInt32})
+		}
+		for _, node := range g.Nodes() {
+			if node.Op() != ir.OpPort {
+				n.node(node)
+			}
+		}
+		for _, o := range g.Outputs() {
+			v := n.m.Get(o.Value)
+			if o.State {
+				v = n.wide(o.Value)
+			}
+			b.CopyOutput(o, v)
+		}
+	})
+}
+
+// set maps a value to one of i32.
+func (n *narrower) set(v, to ir.Value, s span) {
+	n.m.Set(v, to)
+	n.spans[v] = s
+}
+
+// wide returns a value as the old graph has it.
+func (n *narrower) wide(v ir.Value) ir.Value {
+	to := n.m.Get(v)
+	if _, narrow := n.spans[v]; !narrow {
+		return to
+	}
+	if w, ok := n.wides[v]; ok {
+		return w
+	}
+	n.wides[v] = ops.Convert(n.b, to, ir.I64)
+	return n.wides[v]
+}
+
+// node adds a node: with i32 where a rule shows that this is the same, and otherwise as it is.
+func (n *narrower) node(node *ir.Node) {
+	n.b.At(node.Pos())
+	n.b.Label(node.Label())
+	if n.source(node) || n.chosenIndex(node) || n.moved(node) || n.computed(node) || n.indexed(node) {
+		return
+	}
+	var in []ir.Value
+	for _, v := range node.Inputs() {
+		in = append(in, n.wide(v))
+	}
+	n.m.SetAll(node, n.b.Copy(node, in))
+}
+
+// source adds a node that makes i64 of something else: a constant, sizes, positions, a conversion.
+func (n *narrower) source(node *ir.Node) bool {
+	x := node.Result(0)
+	if x.DType() != ir.I64 {
+		return n.converted(node)
+	}
+	switch node.Op() {
+	case ir.OpConstant:
+		c, _ := node.Attrs().(*ir.ConstantAttrs)
+		a, err := ir.ArrayOf(c.Type, c.Data)
+		if err != nil {
+			return false
+		}
+		s := span{}
+		for i, v := range a.I {
+			if i == 0 {
+				s = span{v, v}
+			}
+			s = s.union(span{v, v})
+		}
+		if !s.fits() {
+			return false
+		}
+		n.set(x, ops.Literal(n.b, ir.Ints(ir.I32, a.I, append([]int{}, a.Dims...)...)), s)
+	case ops.OpIota:
+		a, _ := node.Attrs().(*ops.IotaAttrs)
+		size, ok := x.Dim(a.Axis).Const()
+		if !ok || size > math.MaxInt32 {
+			return false
+		}
+		n.set(x, ops.Iota(n.b, ir.I32, a.Axis, x.Shape()...), span{0, int64(max(size-1, 0))})
+	case ops.OpDimSize:
+		// A device without i64 has no array of 2³¹ elements.
+		a, _ := node.Attrs().(*ops.DimSizeAttrs)
+		n.set(x, ops.DimSize(n.b, ir.I32, a.Sizes...), span{0, math.MaxInt32})
+	case ops.OpConvert:
+		s, ok := rangeOf(node.Input(0), 8)
+		if !ok || !s.fits() {
+			return false
+		}
+		n.set(x, ops.Convert(n.b, n.m.Get(node.Input(0)), ir.I32), s)
+	default:
+		return false
+	}
+	return true
+}
+
+// rangeOf returns the numbers that an integer value may have: places along an axis, also where steps that
+// move elements follow, and otherwise those of its type.
+func rangeOf(v ir.Value, steps int) (span, bool) {
+	node := v.Node()
+	switch op := node.Op(); {
+	case op == ops.OpArgMax || op == ops.OpArgMin:
+		a, _ := node.Attrs().(*ops.ArgAttrs)
+		if size, ok := node.Input(0).Dim(a.Axis).Const(); ok && size > 0 {
+			return span{0, int64(size - 1)}, true
+		}
+	case op == ops.OpTopK && v.Index() == 1:
+		a, _ := node.Attrs().(*ops.TopKAttrs)
+		if size, ok := node.Input(0).Dim(a.Axis).Const(); ok && size > 0 {
+			return span{0, int64(size - 1)}, true
+		}
+	case steps > 0 && (op == ops.OpReshape || op == ops.OpTranspose || op == ops.OpBroadcastInDim || op == ops.OpSlice):
+		return rangeOf(node.Input(0), steps-1)
+	}
+	if v.DType().IsBool() {
+		return span{0, 1}, true
+	}
+	low, high, ok := v.DType().IntRange()
+	return span{low, high}, ok
+}
+
+// converted adds a conversion of i64 to another type.
+func (n *narrower) converted(node *ir.Node) bool {
+	if node.Op() != ops.OpConvert {
+		return false
+	}
+	if _, narrow := n.spans[node.Input(0)]; !narrow {
+		return false
+	}
+	n.m.Set(node.Result(0), ops.Convert(n.b, n.m.Get(node.Input(0)), node.Result(0).DType()))
+	return true
+}
+
+// chosenIndex adds an index that counts from the end where it is negative, select(x < 0, x + n, x): the
+// sum, which could leave the range, is not taken where it does.
+func (n *narrower) chosenIndex(node *ir.Node) bool {
+	if node.Op() != ops.OpSelect || node.Result(0).DType() != ir.I64 {
+		return false
+	}
+	test, sum, x := node.Input(0).Node(), node.Input(1).Node(), node.Input(2)
+	s, narrow := n.spans[x]
+	if !narrow || test.Op() != ops.OpLt || sum.Op() != ops.OpAdd || test.Input(0) != x || sum.Input(0) != x {
+		return false
+	}
+	zero, isZero := n.spans[test.Input(1)]
+	more, isSize := n.spans[sum.Input(1)]
+	if !isZero || zero != (span{}) || !isSize || more.low < 0 {
+		return false
+	}
+	// x is at least MinInt32 and the size at least 0, so that no sum of those taken leaves i32.
+	b := n.b
+	to := ops.Select(b, n.m.Get(node.Input(0)), ops.Add(b, n.m.Get(x), n.m.Get(sum.Input(1))), n.m.Get(x))
+	n.set(node.Result(0), to, span{min(s.low+more.low, max(s.low, 0)), max(s.high, more.high-1)})
+	return true
+}
+
+// movers are the ops whose results are elements of their operands of the same type.
+var movers = map[ir.Op]bool{
+	ops.OpReshape: true, ops.OpTranspose: true, ops.OpSlice: true, ops.OpBroadcastInDim: true, ops.OpReverse: true, ops.OpConcatenate: true,
+	ops.OpStack: true, ops.OpSelect: true, ops.OpPad: true, ops.OpMax: true, ops.OpMin: true, ops.OpClamp: true, ops.OpReduceMax: true,
+	ops.OpReduceMin: true, ops.OpStopGradient: true, ops.OpWindows: true, ops.OpSplit: true, ops.OpUnstack: true, ops.OpTile: true,
+}
+
+// moved adds an op that moves or picks elements, and comparisons: with i32 if all i64 operands are.
+func (n *narrower) moved(node *ir.Node) bool {
+	compared := node.Op() == ops.OpEq || node.Op() == ops.OpNe || node.Op() == ops.OpLt || node.Op() == ops.OpLe || node.Op() == ops.OpGt || node.Op() == ops.OpGe
+	if !movers[node.Op()] && !compared {
+		return false
+	}
+	s, any := n.operands(node)
+	if !any || node.Input(0).Shape().Size().Is(0) {
+		return false
+	}
+	out := n.b.Copy(node, n.m.Inputs(node))
+	n.m.SetAll(node, out)
+	for i, x := range node.Results() {
+		if x.DType() == ir.I64 && i < len(out) {
+			n.spans[x] = s
+		}
+	}
+	return true
+}
+
+// operands returns the span of all i64 operands, false unless there are some and all are i32.
+func (n *narrower) operands(node *ir.Node) (s span, any bool) {
+	for _, v := range node.Inputs() {
+		if v.DType() != ir.I64 {
+			continue
+		}
+		t, narrow := n.spans[v]
+		if !narrow {
+			return s, false
+		}
+		if !any {
+			s = t
+		}
+		s, any = s.union(t), true
+	}
+	return s, any
+}
+
+// computed adds arithmetic whose results are shown to be in the range.
+func (n *narrower) computed(node *ir.Node) bool {
+	if _, any := n.operands(node); !any || len(node.Results()) != 1 {
+		return false
+	}
+	x := n.spans[node.Input(0)]
+	y := x
+	if len(node.Inputs()) > 1 {
+		y = n.spans[node.Input(1)]
+	}
+	s, ok := arithmetic(node, x, y)
+	if !ok || !s.fits() {
+		return false
+	}
+	n.set(node.Result(0), n.b.Copy(node, n.m.Inputs(node))[0], s)
+	return true
+}
+
+// arithmetic returns what a node makes of operands within spans.
+func arithmetic(node *ir.Node, x, y span) (span, bool) {
+	switch node.Op() {
+	case ops.OpAdd:
+		return span{x.low + y.low, x.high + y.high}, true
+	case ops.OpSub:
+		return span{x.low - y.high, x.high - y.low}, true
+	case ops.OpMul:
+		a, b, c, d := x.low*y.low, x.low*y.high, x.high*y.low, x.high*y.high
+		return span{min(a, b, c, d), max(a, b, c, d)}, true
+	case ops.OpDiv:
+		most := max(-x.low, x.high)
+		return span{-most, most}, y.low > 0 || y.high < 0 // division by 0 is not the same in all types
+	case ops.OpMod:
+		return span{min(y.low, 0), max(y.high, 0)}, true
+	case ops.OpRem:
+		return span{min(x.low, 0), max(x.high, 0)}, true
+	case ops.OpNeg:
+		return span{-x.high, -x.low}, true
+	case ops.OpAbs:
+		return span{0, max(-x.low, x.high)}, true
+	case ops.OpReduceSum, ops.OpCumSum:
+		n, ok := node.Input(0).Shape().Size().Const()
+		if !ok || n > math.MaxInt32 {
+			return span{}, false
+		}
+		return span{min(x.low*int64(n), 0), max(x.high*int64(n), 0)}, true
+	}
+	return span{}, false
+}
+
+// indexed adds a gather or scatter, whose indices may be of a type of their own.
+func (n *narrower) indexed(node *ir.Node) bool {
+	if node.Op() != ops.OpGather && node.Op() != ops.OpScatter {
+		return false
+	}
+	in := []ir.Value{}
+	for _, v := range node.Inputs() {
+		in = append(in, n.wide(v))
+	}
+	if _, narrow := n.spans[node.Input(1)]; narrow {
+		in[1] = n.m.Get(node.Input(1))
+	}
+	s, data := n.spans[node.Input(0)]
+	if node.Op() == ops.OpScatter {
+		t, updates := n.spans[node.Input(2)]
+		s, data = s.union(t), data && updates
+	}
+	if !data {
+		n.m.SetAll(node, n.b.Copy(node, in))
+		return true
+	}
+	in[0] = n.m.Get(node.Input(0))
+	if node.Op() == ops.OpScatter {
+		in[2] = n.m.Get(node.Input(2))
+	}
+	n.set(node.Result(0), n.b.Copy(node, in)[0], s.union(span{})) // 0 fills what is outside
+	return true
+}

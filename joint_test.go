@@ -1,0 +1,165 @@
+package rlx_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// pursuit are two objectives over the parameters "a/x" and "b/x": a is to be at b, b at the input.
+func pursuit(t *testing.T) rlx.JointTraining {
+	t.Helper()
+	build := func(name string, f func(b *ir.Builder, x, y ir.Value) ir.Value) *ir.Graph {
+		g, err := ir.Build(name, func(b *ir.Builder) {
+			b.Output("loss", f(b, b.Param("a/x", ir.F32), b.Param("b/x", ir.F32)))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	square := func(b *ir.Builder, x, y ir.Value) ir.Value { return ops.Square(b, ops.Sub(b, x, y)) }
+	return rlx.JointTraining{
+		Objectives: []rlx.Objective{
+			{Name: "a", Loss: build("a", square), Optimizer: optim.SGD{}, Rate: 0.25, Options: optim.Options{Frozen: []string{"b"}}},
+			{Name: "b", Optimizer: optim.SGD{}, Options: optim.Options{Frozen: []string{"a"}, Schedule: optim.Constant(0.5)}, Loss: build("b", func(b *ir.Builder, _, y ir.Value) ir.Value {
+				return square(b, y, b.Input("at", ir.F32))
+			})},
+		},
+		Init: map[string]rlx.Initializer{"a/x": rlx.Constant(8), "b/*": rlx.Constant(4)},
+	}
+}
+
+func scalarsOf(t *testing.T, j *rlx.Joint) (a, b float32) {
+	t.Helper()
+	values, err := j.Program().Save(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := values["a/x"], values["b/x"]
+	p, _ := x.Float32s()
+	q, _ := y.Float32s()
+	return p[0], q[0]
+}
+
+// TestJointTrainingUpdatesItsOwn compares steps with those by hand: a goes half of the way to b, b all
+// of the way to the input.
+func TestJointTrainingUpdatesItsOwn(t *testing.T) {
+	o := pursuit(t)
+	j, err := session(t).TrainJointly(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Program().Close(ctx)
+	at := rlx.Inputs{"at": rlx.Float32(16)}
+	step := func(name string, batch rlx.Inputs, wantA, wantB float32) {
+		t.Helper()
+		if err := j.Trainer(name).Step(ctx, batch); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := scalarsOf(t, j); a != wantA || b != wantB {
+			t.Errorf("after a step of %s a is %v and b %v, not %v and %v", name, a, b, wantA, wantB)
+		}
+	}
+	step("a", nil, 6, 4)
+	step("a", nil, 5, 4)
+	var saved bytes.Buffer
+	if err := j.Save(ctx, &saved); err != nil {
+		t.Fatal(err)
+	}
+	step("b", at, 5, 16)
+	step("a", nil, 10.5, 16)
+	if a, b := j.Trainer("a").Steps(), j.Trainer("b").Steps(); a != 3 || b != 1 {
+		t.Errorf("%d steps of a and %d of b", a, b)
+	}
+	if losses, err := j.Trainer("a").Losses(ctx); err != nil || len(losses) != 3 || losses[0] != 16 || losses[2] != 121 {
+		t.Errorf("losses %v, %v", losses, err)
+	}
+	if err := j.Load(ctx, bytes.NewReader(saved.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := j.Trainer("a").Steps(), j.Trainer("b").Steps(); a != 2 || b != 0 {
+		t.Errorf("after loading %d steps of a and %d of b", a, b)
+	}
+	if err := j.Trainer("a").SetRate(0.5); err != nil {
+		t.Fatal(err)
+	}
+	step("a", nil, 4, 4)
+	if err := j.Trainer("b").SetRate(1); !errors.Is(err, ir.ErrName) {
+		t.Errorf("the rate of a schedule: %v", err)
+	}
+	if err := j.Load(ctx, strings.NewReader("x")); err == nil {
+		t.Error("a damaged file loads")
+	}
+}
+
+func TestJointTrainingRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(o *rlx.JointTraining)
+		kind   error
+	}{
+		"no objectives":   {func(o *rlx.JointTraining) { o.Objectives = nil }, ir.ErrGraph},
+		"no name":         {func(o *rlx.JointTraining) { o.Objectives[0].Name = "" }, ir.ErrName},
+		"one name":        {func(o *rlx.JointTraining) { o.Objectives[1].Name = "a" }, ir.ErrName},
+		"bad name":        {func(o *rlx.JointTraining) { o.Objectives[1].Name = "a/b" }, ir.ErrName},
+		"no graph":        {func(o *rlx.JointTraining) { o.Objectives[1].Loss = nil }, ir.ErrGraph},
+		"no output":       {func(o *rlx.JointTraining) { o.Objectives[1].Output = "cost" }, ir.ErrName},
+		"rate and policy": {func(o *rlx.JointTraining) { o.Objectives[1].Rate = 1 }, ir.ErrName},
+		"unknown init":    {func(o *rlx.JointTraining) { o.Init["c/*"] = rlx.Constant(1) }, ir.ErrName},
+	} {
+		o := pursuit(t)
+		c.change(&o)
+		if _, err := session(t).TrainJointly(ctx, o); !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v, not of kind %v", name, err, c.kind)
+		}
+	}
+}
+
+// TestWatchNamesTheFirstLayer trains until the logarithm in the second layer is that of a negative
+// number: in the forward pass of the third step. A later layer is not finite, too.
+func TestWatchNamesTheFirstLayer(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x := nn.Linear(b, b.Input("x", ir.F32, ir.Dims(1, 2)...), 2, nn.LinearOptions{Name: "first"})
+		b.Label("second")
+		y := ops.Log(b, x)
+		b.Label("")
+		y = nn.Linear(b, y, 2, nn.LinearOptions{Name: "third"})
+		b.Output("loss", ops.Mean(b, y))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, watch := range []bool{false, true} {
+		trainer, err := session(t).Train(ctx, loss, rlx.Training{
+			Optimizer: optim.SGD{}, Rate: 1e-6, StopOnNaN: true, Watch: watch,
+			Init: map[string]rlx.Initializer{"first/*": rlx.Constant(1), "third/*": rlx.Constant(1)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, bad := rlx.Inputs{"x": rlx.Float32s([]float32{1, 1}, 1, 2)}, rlx.Inputs{"x": rlx.Float32s([]float32{-8, 1}, 1, 2)}
+		for _, batch := range []rlx.Inputs{good, good, bad, good} {
+			if err := trainer.Step(ctx, batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		losses, err := trainer.Losses(ctx)
+		if !errors.Is(err, rlx.ErrDiverged) || !strings.HasPrefix(err.Error(), "step 2: ") || !math.IsNaN(float64(losses[2])) {
+			t.Errorf("%v, %v", losses, err)
+		}
+		if got := strings.HasSuffix(err.Error(), `; the first value that is not finite is that of layer "second" (log)`); got != watch {
+			t.Errorf("watch %t: %v", watch, err)
+		}
+		if err := trainer.Program().Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Checkpoints of a training: the newest, the best, and the continuation from them.
+
+import type { Trainer } from '../runtime/trainer.js';
+import { decodeSafetensors, encodeSafetensors } from '../safetensors/file.js';
+import { caught, type Files, files } from './files.js';
+import type { Checkpoints } from './loop.js';
+
+const bestFile = 'best.safetensors', bestValueFile = 'best.txt';
+
+/** The step in the name of a checkpoint, -1 for other files. */
+const stepOf = (name: string): number => Number(/^step-(\d+)\.safetensors$/.exec(name)?.[1] ?? -1);
+
+/** The folder of the checkpoints of a training. */
+export class Folder {
+  readonly files: Files;
+  readonly #last: number;
+
+  constructor(files: Files, last: number) {
+    this.files = files;
+    this.#last = last;
+  }
+
+  static async open({ folder, last = 1 }: Checkpoints): Promise<Folder> {
+    return new Folder(typeof folder === 'string' ? await files(folder) : caught('of checkpoints', folder), last);
+  }
+
+  /** The names of the checkpoints, the oldest first. */
+  async #list(): Promise<string[]> {
+    return (await this.files.list()).filter((name) => stepOf(name) >= 0).sort((a, b) => stepOf(a) - stepOf(b));
+  }
+
+  /** Loads the newest checkpoint, and returns the best value so far; undefined if there is none. */
+  async resume(trainer: Trainer): Promise<number | undefined> {
+    const newest = (await this.#list()).at(-1), bytes = newest && await this.files.read(newest);
+    if (bytes) {
+      await trainer.load(decodeSafetensors(bytes).tensors);
+      trainer.steps = stepOf(newest); // a plan without a history of losses does not count
+    }
+    const text = await this.files.read(bestValueFile);
+    return text && parseFloat(new TextDecoder().decode(text));
+  }
+
+  /** Saves the trainer and removes checkpoints that are no longer kept. */
+  async write(trainer: Trainer): Promise<void> {
+    await this.files.write(`step-${String(trainer.steps).padStart(8, '0')}.safetensors`, encodeSafetensors(await trainer.save()));
+    for (const name of (await this.#list()).slice(0, -this.#last)) await this.files.remove(name);
+  }
+
+  /** Saves the trainer as the best one, with the value of its metric. */
+  async writeBest(trainer: Trainer, value: number): Promise<void> {
+    await this.files.write(bestFile, encodeSafetensors(await trainer.save()));
+    await this.files.write(bestValueFile, new TextEncoder().encode(`${value}\n`));
+  }
+}

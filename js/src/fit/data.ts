@@ -1,0 +1,76 @@
+// Batches of data for a training.
+
+import type { Inputs } from '../program/types.js';
+import { batches, type Rows } from '../runtime/batches.js';
+import { checkCount, need, RlxError } from '../values/errors.js';
+import type { HostTensor } from '../values/tensor.js';
+import type { Data, Epoch } from './loop.js';
+
+type Columns = Readonly<Record<string, HostTensor>>;
+
+/**
+ * Batches for {@link Loop.data}: `size` rows of each tensor, along its first axis, in an order that depends on the seed and
+ * the epoch. Rows that fill no batch are left out; each epoch leaves out others. The arrays of a batch are used again for the
+ * next one. Throws an {@link RlxError}: `shape` if the tensors have different numbers of rows or fewer than `size`, `limit`
+ * for a seed that is no count, `dtype`.
+ */
+export function shuffled<const D extends Columns>(data: D, size: number, seed: number): Data<Rows<D>> {
+  checkCount('shuffled: seed', seed, 0, 2 ** 32 - 1);
+  return cut(data, size, (epoch) => Math.imul(seed, 0x9e3779b9) ^ Math.imul(epoch + 1, 0x85ebca6b));
+}
+
+/** Batches for `data` of an evaluation, and of a training: `size` rows of each tensor in order. Otherwise as {@link shuffled}. */
+export function inOrder<const D extends Columns>(data: D, size: number): Data<Rows<D>> & (() => Epoch<Rows<D>>) { return cut(data, size); }
+
+function cut<D extends Columns>(data: D, size: number, seedOf?: (epoch: number) => number): Data<Rows<D>> & (() => Epoch<Rows<D>>) {
+  const read = (epoch: number) => batches(data, { size, last: 'drop', epochs: 1, ...seedOf && { shuffle: seedOf(epoch) } });
+  read(0); // which checks the data
+  const rows = Object.values(data)[0]!.shape[0]!;
+  if (rows < size) throw new RlxError('shape', `batches: there are ${rows} rows: they must fill a batch of ${size}`);
+  const from = function* (epoch: number, skip: number) {
+    let i = 0;
+    for (const { inputs } of read(epoch)) if (i++ >= skip) yield inputs as Rows<D>;
+  };
+  return Object.assign((epoch = 0) => from(epoch, 0), { epochSteps: Math.floor(rows / size), from });
+}
+
+/**
+ * The same batches, asked for before they are needed: up to `ahead` of them wait while the device computes, and no more. The
+ * source must not use the arrays of a batch again. For batches that are read or made asynchronously.
+ */
+export function prefetch<I = Inputs>(data: Data<I>, ahead: number): Data<I> {
+  need(typeof data === 'function', 'missing', 'prefetch: data is a function of the epoch', data);
+  checkCount('prefetch: ahead', ahead, 1);
+  const { from, epochSteps } = data;
+  return Object.assign((epoch: number) => early(data(epoch), ahead), {
+    ...epochSteps !== undefined && { epochSteps },
+    ...from && { from: (epoch: number, skip: number) => early(from(epoch, skip), ahead) },
+  });
+}
+
+async function* early<I>(source: Epoch<I>, ahead: number): AsyncGenerator<I, void, void> {
+  const iterator = iteratorOf(source), waiting: Promise<IteratorResult<I>>[] = [];
+  const ask = () => {
+    const next = Promise.resolve(iterator.next());
+    next.catch(() => {}); // it is thrown when its turn comes
+    waiting.push(next);
+  };
+  try {
+    while (waiting.length <= ahead) ask();
+    for (;;) {
+      const { done, value } = await waiting.shift()!;
+      if (done) return;
+      ask();
+      yield value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+/** The iterator of an iterable of either kind. Throws an {@link RlxError} of kind `missing` for anything else. */
+export function iteratorOf<I>(source: Epoch<I>): Iterator<I, unknown> | AsyncIterator<I, unknown> {
+  const begin = (source as Iterable<I>)?.[Symbol.iterator] ?? (source as AsyncIterable<I>)?.[Symbol.asyncIterator];
+  need(begin, 'missing', 'fit: data returns an iterable of batches', source);
+  return begin.call(source) as Iterator<I, unknown> | AsyncIterator<I, unknown>;
+}

@@ -1,0 +1,300 @@
+// The loop of a training.
+
+import { asyncAtCaller } from '../graph/caller-stack.js';
+import type { Program } from '../program/program.js';
+import type { EntryTypes, Inputs } from '../program/types.js';
+import type { Batch } from '../runtime/batches.js';
+import type { Trainer } from '../runtime/trainer.js';
+import { RlxError, unknownName } from '../values/errors.js';
+import { Folder } from './checkpoints.js';
+import { iteratorOf } from './data.js';
+import { checkLoop, type EarlyStop, type Epoch, type Evaluation, type Loop } from './loop.js';
+import { metricSlots, takeMetrics } from './metrics.js';
+import { type Report, reportLine } from './report.js';
+
+/**
+ * Trains until the loop ends and returns the last report. Steps that the trainer did before, those of a checkpoint included,
+ * count: their batches are skipped. Errors end it between steps, and name the step; they are those of {@link Trainer.run},
+ * of data and callbacks, of kind `abort` once the signal is aborted, `store` where a checkpoint cannot be written, and
+ * `missing`, `attr`, `name` or `limit` for a loop that is incomplete.
+ *
+ * ```ts
+ * const last = await fit(trainer, { data: shuffled({ x, labels }, 32, 1), epochs: 10, save: { folder: 'digits', resume: true } });
+ * ```
+ */
+export async function fit<E extends EntryTypes>(trainer: Trainer<E>, loop: Loop<E>): Promise<Report> {
+  return asyncAtCaller(fit, async () => {
+    checkLoop(trainer, loop as Loop);
+    return new Fit(trainer as Trainer<any>, loop as Loop).run();
+  });
+}
+
+/** A training in progress. */
+class Fit {
+  readonly #trainer: Trainer;
+  readonly #loop: Loop;
+  readonly #epochSteps: number;
+  readonly #stopper: Stopper;
+  readonly #readEvery: number;
+  #folder: Folder | undefined;
+  /** Epochs done. */
+  #epoch = 0;
+  /** The step of the last report, and when it was. */
+  #reported = 0;
+  #began = performance.now();
+  /** The losses and the rows of examples since the last report. */
+  #losses: number[] = [];
+  #rows = 0;
+  #last: Report | undefined;
+  #ended = false;
+
+  constructor(trainer: Trainer, loop: Loop) {
+    this.#trainer = trainer;
+    this.#loop = loop;
+    this.#epochSteps = loop.epochSteps ?? loop.data.epochSteps ?? 0;
+    this.#stopper = new Stopper(loop.stop ?? {});
+    // Where a history of losses is kept on the device they are read as seldom as it allows.
+    this.#readEvery = trainer.program.plan.slots.some(({ name, role }) => role === 'state' && name.startsWith('history/')) ? Infinity : 1;
+  }
+
+  async run(): Promise<Report> {
+    const { save } = this.#loop;
+    if (save) this.#folder = await Folder.open(save);
+    if (save?.resume) this.#stopper.best = await this.#folder!.resume(this.#trainer);
+    this.#reported = this.#trainer.steps;
+    this.#began = performance.now();
+    try {
+      await this.#train();
+    } catch (reason) {
+      if (!(reason instanceof RlxError)) throw reason;
+      const { kind, message, place } = reason;
+      throw new RlxError(kind, `fit: step ${this.#trainer.steps}: ${message}`, { ...place, cause: reason });
+    }
+    return this.#last!;
+  }
+
+  /** Trains epoch by epoch. */
+  async #train(): Promise<void> {
+    let skip = this.#trainer.steps;
+    if (this.#epochSteps) {
+      this.#epoch = Math.floor(skip / this.#epochSteps);
+      skip %= this.#epochSteps;
+    }
+    while (!this.#complete) {
+      const read = await this.#runEpoch(skip);
+      if (this.#ended) return;
+      if (!read) throw new RlxError('missing', `epoch ${this.#epoch} has no batch`);
+      skip = Math.max(0, skip - read);
+      this.#epoch++;
+      if (this.#loop.every === undefined && this.#trainer.steps > this.#reported && !this.#complete) await this.#report(false);
+      if (this.#ended) return;
+    }
+    if (this.#last?.step !== this.#trainer.steps) return this.#report(true);
+    this.#last = { ...this.#last, done: true, epoch: this.#epoch }; // reported just now
+    await this.#publish(this.#last);
+  }
+
+  /** Whether all epochs or steps are done. */
+  get #complete(): boolean {
+    const { epochs = Infinity, steps = Infinity } = this.#loop;
+    return this.#epoch >= epochs || this.#trainer.steps >= steps;
+  }
+
+  /** Trains on the batches of an epoch after the first `skip`, and returns the number of batches of the epoch that were read or skipped. */
+  async #runEpoch(skip: number): Promise<number> {
+    const { data } = this.#loop, seek = skip > 0 && data.from;
+    const batches = new Reader(seek ? seek(this.#epoch, skip) : data(this.#epoch), (inputs) => rowsIn(this.#trainer.program, inputs));
+    try {
+      let read = seek ? skip : 0;
+      for (; read < skip; read++) if (!await batches.peek()) return read;
+        else batches.drop();
+      while (await this.#peek(batches)) {
+        const steps = await this.#segment(batches);
+        read += steps;
+        if (this.#ended) break;
+      }
+      return read;
+    } finally {
+      await batches.close();
+    }
+  }
+
+  /** Waits for a batch, unless the signal is aborted. */
+  async #peek(batches: Reader): Promise<boolean> {
+    const { signal } = this.#loop;
+    if (!signal) return batches.peek();
+    let stop: (() => void) | undefined;
+    const aborted = new Promise<never>((_, reject) => {
+      stop = () => reject(abortError(signal));
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop);
+    });
+    try {
+      return await Promise.race([batches.peek(), aborted]);
+    } finally {
+      signal.removeEventListener('abort', stop!);
+    }
+  }
+
+  /** The number of steps to the next report or checkpoint. */
+  get #untilNext(): number {
+    const { every, steps = Infinity, save } = this.#loop, done = this.#trainer.steps;
+    return Math.min(steps - done, ...[every, save?.every].map((n) => n ? n - done % n : Infinity));
+  }
+
+  /** Trains until the next report or checkpoint, or the end of the batches. Returns the number of steps. */
+  async #segment(batches: Reader): Promise<number> {
+    const { signal, stopOnNaN = false, every, steps, save } = this.#loop, n = this.#untilNext;
+    const counted = batches.upTo(n, (rows) => { this.#rows += rows; });
+    const summary = await this.#trainer.run({
+      steps: Number.isFinite(n) ? n : 2 ** 30, batches: counted, every: this.#readEvery, stopOnNaN, ...signal && { signal },
+      onProgress: ({ losses }) => this.#losses.push(...losses),
+    });
+    if (summary.end === 'signal') throw abortError(signal!);
+    const done = this.#trainer.steps;
+    if (steps !== undefined && done >= steps) await this.#report(true);
+    else {
+      if (save?.every && done % save.every === 0) await this.#folder!.write(this.#trainer);
+      if (every && done % every === 0) await this.#report(false);
+    }
+    if (steps !== undefined && done >= steps) this.#ended = true;
+    return summary.steps;
+  }
+
+  /** Measures, saves, and calls back. Afterwards `#ended` says whether the training is over. */
+  async #report(done: boolean): Promise<void> {
+    const { epochs = 0, steps = this.#epochSteps * epochs, eval: evaluation, save } = this.#loop, { program, steps: step } = this.#trainer;
+    const seconds = (performance.now() - this.#began) / 1000, losses = this.#losses;
+    const report: Report = {
+      step, steps, epoch: this.#epoch, epochs, loss: losses.reduce((a, b) => a + b, 0) / losses.length,
+      rate: (step - this.#reported) / seconds, throughput: this.#rows / seconds, ...await takeMetrics(program, metricSlots(program)), best: false, done,
+    };
+    if (evaluation) {
+      report.eval = await measure(program, evaluation);
+      report.best = this.#stopper.better(report.eval);
+    }
+    report.done ||= this.#stopper.exhausted;
+    this.#ended = report.done;
+    this.#last = report;
+    if (report.best) await this.#folder?.writeBest(this.#trainer, this.#stopper.best!);
+    if (report.done || !save?.every) await this.#folder?.write(this.#trainer);
+    await this.#publish(report);
+    this.#reported = step;
+    this.#losses = [];
+    this.#rows = 0;
+    this.#began = performance.now();
+  }
+
+  /** Passes a report to the log and the callbacks. */
+  async #publish(report: Report): Promise<void> {
+    const { progress, log, callbacks = [] } = this.#loop;
+    progress?.(reportLine(report));
+    const line = JSON.stringify(report);
+    if (typeof log === 'string') await this.#folder!.files.append(log, new TextEncoder().encode(`${line}\n`));
+    else await log?.(line);
+    for (const call of callbacks) if (await call(report) === 'stop') this.#ended = true;
+  }
+}
+
+const abortError = ({ reason }: AbortSignal): RlxError => new RlxError('abort', 'the signal is aborted', { cause: reason });
+
+/** The number of examples of a batch: the size of the longest first axis. */
+function rowsIn(program: Program, inputs: Inputs): number {
+  const { slots } = program.plan;
+  return Math.max(0, ...Object.keys(inputs).map((name) => slots.find((slot) => slot.name === name && slot.role === 'input')?.shape[0] ?? 0));
+}
+
+/** Reads batches one at a time, with one to look at before it is used. */
+class Reader {
+  readonly #iterator: Iterator<Inputs, unknown> | AsyncIterator<Inputs, unknown>;
+  #next: Promise<IteratorResult<Inputs>> | undefined;
+  #waiting = false;
+
+  readonly #rowsOf: (inputs: Inputs) => number;
+
+  constructor(source: Epoch, rowsOf: (inputs: Inputs) => number) {
+    this.#iterator = iteratorOf(source);
+    this.#rowsOf = rowsOf;
+  }
+
+  #ask(): Promise<IteratorResult<Inputs>> {
+    if (this.#next) return this.#next;
+    this.#waiting = true;
+    return this.#next = (async () => this.#iterator.next())().finally(() => { this.#waiting = false; });
+  }
+
+  /** Whether there is another batch. */
+  async peek(): Promise<boolean> { return !(await this.#ask()).done; }
+
+  /** Forgets the batch that was looked at. */
+  drop(): void { this.#next = undefined; }
+
+  /** At most n batches; the reader stays open after them. */
+  upTo(n: number, each: (rows: number) => void): AsyncIterable<Batch> {
+    let taken = 0;
+    const next = async (): Promise<IteratorResult<Batch>> => {
+      const one = taken++ < n ? await this.#ask() : { done: true };
+      if (one.done) return { done: true, value: undefined };
+      this.drop();
+      const { value: inputs } = one as IteratorYieldResult<Inputs>, rows = this.#rowsOf(inputs);
+      each(rows);
+      return { value: { inputs, rows } };
+    };
+    return { [Symbol.asyncIterator]: () => ({ next }) };
+  }
+
+  /** Closes the source, without waiting for a batch in progress. */
+  async close(): Promise<void> {
+    const closing = (async () => this.#iterator.return?.())();
+    if (this.#waiting) closing.catch(() => {});
+    else await closing;
+  }
+}
+
+/** The means of the outputs of rank 0 over all batches. */
+async function measure(program: Program, { entry, data, weight }: Evaluation): Promise<Record<string, number>> {
+  const { entries, slots } = program.plan, names = entries.find(({ name }) => name === entry)!.outputs.map((i) => slots[i]!).filter(({ shape, dtype }) => !shape.length && /^[biuf]/.test(dtype)).map(({ name }) => name);
+  if (weight !== undefined && !names.includes(weight)) throw unknownName(`fit: weight of eval: entry ${entry} has no output of rank 0`, weight, names, 'fit');
+  const sums: Record<string, number> = {}, reader = new Reader(data() as Epoch, () => 0);
+  let total = 0;
+  try {
+    for await (const { inputs } of reader.upTo(Infinity, () => {})) {
+      const { values } = await (await program.run(entry, inputs, { read: names })).reading!;
+      const by = weight === undefined ? 1 : values[weight]![0]!;
+      total += by;
+      for (const name of names) if (name !== weight) sums[name] = (sums[name] ?? 0) + by * values[name]![0]!;
+    }
+  } finally {
+    await reader.close();
+  }
+  if (!total) throw new RlxError('missing', 'the evaluation has no batch');
+  for (const name of Object.keys(sums)) sums[name]! /= total;
+  return sums;
+}
+
+/** Counts evaluations without an improvement. */
+class Stopper {
+  /** The best value so far. */
+  best: number | undefined;
+  readonly #stop: EarlyStop;
+  #worse = 0;
+
+  constructor(stop: EarlyStop) { this.#stop = stop; }
+
+  /** Whether an evaluation is the best so far. NaN never is. */
+  better(measured: Readonly<Record<string, number>>): boolean {
+    const { metric = 'loss', larger, least = 0, patience } = this.#stop, value = measured[metric];
+    if (value === undefined && patience !== undefined) throw unknownName('fit: metric of stop: the evaluation has no output of rank 0', metric, Object.keys(measured), 'fit');
+    const gain = this.best === undefined ? Infinity : (this.best - value!) * (larger ? -1 : 1);
+    if (value === undefined || Number.isNaN(value) || !(gain > least)) {
+      this.#worse++;
+      return false;
+    }
+    this.best = value;
+    this.#worse = 0;
+    return true;
+  }
+
+  /** Whether the patience is at its end. */
+  get exhausted(): boolean { return this.#worse >= (this.#stop.patience ?? Infinity); }
+}

@@ -1,0 +1,284 @@
+// The loop of a training, on the CPU.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { closeCompiler, graph, init, train } from '../dist/index.js';
+import { files, fit, inOrder, prefetch, reportLine, shuffled } from '../dist/fit.js';
+import * as nn from '../dist/nn.js';
+
+before(() => init({ compileWorker: false, worker: false }));
+after(closeCompiler);
+
+/** 20 examples of two classes, by the sign of the sum of their coordinates. */
+const points = () => {
+  const x = Float32Array.from({ length: 40 }, (_, i) => i % 2 ? Math.cos(5 * (i >> 1)) : Math.sin(3 * (i >> 1)));
+  const labels = Int32Array.from({ length: 20 }, (_, i) => Number(x[2 * i] + x[2 * i + 1] > 0));
+  return { x: { dtype: 'f32', shape: [20, 2], data: x }, labels: { dtype: 'i32', shape: [20], data: labels } };
+};
+
+const network = (b, rows) => {
+  const x = b.input('x', 'f32', [rows, 2]), labels = b.input('labels', 'i32', [rows]);
+  const logits = nn.linear(nn.dropout(nn.linear(x, 16).relu(), 0.1), 2);
+  return { logits, labels, loss: logits.crossEntropyMean(labels), accuracy: nn.accuracy(logits, labels) };
+};
+
+/** A trainer of a small network with dropout and a metric, whose program has the entry `eval` for all points. */
+async function pointsTrainer(t, options = {}) {
+  const model = graph('loss', (b) => {
+    nn.train(b);
+    const { loss, accuracy } = network(b, 4);
+    nn.metric(accuracy, 'accuracy');
+    b.output('loss', loss);
+  });
+  const evaluation = graph('eval', (b) => {
+    nn.infer(b);
+    const { loss, accuracy } = network(b, 20);
+    b.output('loss', loss);
+    b.output('accuracy', accuracy);
+  });
+  const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 0.05, seed: 2, on: 'cpu', worker: false, entries: { eval: evaluation }, ...options });
+  t.after(() => trainer.program.close());
+  return trainer;
+}
+
+const evaluation = () => ({ entry: 'eval', data: inOrder(points(), 20) });
+
+function folderOf(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'rlx-fit-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test('it trains with reports, metrics and evaluations', async (t) => {
+  const trainer = await pointsTrainer(t, { measureNorm: true }), reports = [], lines = [], json = [];
+  const last = await fit(trainer, {
+    data: shuffled(points(), 4, 1), epochs: 30, every: 10, eval: evaluation(), progress: (line) => lines.push(line), log: (line) => { json.push(line); },
+    callbacks: [(r) => { reports.push(r); }],
+  });
+  assert.equal(reports.length, 16); // the last one repeats the report before, at the end
+  assert.deepEqual([last.step, last.steps, last.epoch, last.done], [150, 150, 30, true]);
+  reports.forEach((r, i) => {
+    assert.equal(r.step, Math.min(10 * (i + 1), 150));
+    const hits = r.metrics.accuracy * 40; // of ten batches of four
+    assert.ok(Math.abs(hits - Math.round(hits)) < 1e-4 && hits <= 40 && r.rate > 0 && Math.abs(r.throughput - 4 * r.rate) < 1e-6 * r.throughput, JSON.stringify(r));
+    assert.ok(r.metrics['gradient norm'] > 0);
+  });
+  assert.ok(last.eval.loss < reports[0].eval.loss / 2 && last.eval.accuracy >= 0.95 && last.loss < reports[0].loss, JSON.stringify(last));
+  assert.match(lines[0], /^step 10\/150, epoch 1\/30, loss 0\.\d+, accuracy 0?\.?\d+, gradient norm [\d.]+, eval accuracy \S+, eval loss \S+ \(best\), \S+ steps\/s$/);
+  assert.equal(JSON.parse(json[4]).step, 50);
+});
+
+test('the mean loss of a report is that of the steps since the last one', async (t) => {
+  const whole = await pointsTrainer(t), losses = [], data = shuffled(points(), 4, 3), inputs = [...data(0), ...data(1)].length;
+  assert.equal(inputs, 10);
+  const again = await pointsTrainer(t, { history: 0 }), reports = [];
+  await fit(whole, { data, steps: 10, every: 5, callbacks: [(r) => { losses.push(r.loss); }] });
+  let sum = 0, n = 0;
+  for (const epoch of [0, 1]) for (const batch of data(epoch)) {
+    const { reading } = await again.step(batch, { read: ['loss'] });
+    sum += (await reading).values.loss[0];
+    if (++n % 5 === 0) {
+      reports.push(sum / 5);
+      sum = 0;
+    }
+  }
+  losses.slice(0, 2).forEach((loss, i) => assert.ok(Math.abs(loss - reports[i]) < 1e-6, `${losses} instead of ${reports}`));
+});
+
+const params = async (trainer) => Object.fromEntries(Object.entries(await trainer.save()).filter(([name]) => !name.startsWith('metric/')).map(([name, { data }]) => [name, [...data]]));
+
+test('a training that is cut at random steps ends with the same bits', async (t) => {
+  const loop = { data: shuffled(points(), 4, 7), steps: 23, eval: evaluation() };
+  const whole = await pointsTrainer(t);
+  await fit(whole, loop);
+  const want = await params(whole);
+  let random = 12345;
+  const draw = (n) => (random = Math.imul(random, 1103515245) + 12345 >>> 0) % n;
+  for (let turn = 0; turn < 4; turn++) {
+    const folder = folderOf(t), save = { folder, every: 1 + turn, last: 2, resume: true };
+    const { data } = loop, plain = turn % 2 ? data : (epoch) => data(epoch); // the second cannot seek
+    let trainer = await pointsTrainer(t, { seed: 100 + turn });
+    for (let cut = 2 + draw(4); cut < 22; cut += 1 + draw(6)) {
+      const stop = new AbortController();
+      const source = (epoch) => function* () {
+        for (const batch of plain(epoch)) {
+          if (trainer.steps >= cut) stop.abort();
+          yield batch;
+        }
+      }();
+      const seek = plain.from && { epochSteps: plain.epochSteps, from: (epoch, skip) => function* () {
+        for (const batch of plain.from(epoch, skip)) {
+          if (trainer.steps >= cut) stop.abort();
+          yield batch;
+        }
+      }() };
+      if (!readdirSync(folder).length) trainer = await pointsTrainer(t);
+      await assert.rejects(fit(trainer, { ...loop, save, data: Object.assign(source, seek), signal: stop.signal }), { kind: 'abort', message: /^fit: step \d+: the signal is aborted$/ });
+      trainer = await pointsTrainer(t, { seed: 99 }); // other parameters: those of the checkpoint count
+    }
+    await fit(trainer, { ...loop, data: plain, save });
+    assert.deepEqual(await params(trainer), want);
+    const kept = readdirSync(folder).filter((name) => name.startsWith('step-'));
+    assert.ok(kept.length === 2 && kept.includes('step-00000023.safetensors'), `${kept}`);
+  }
+});
+
+test('data that seeks is not read from its begin', async (t) => {
+  const folder = folderOf(t), { from, epochSteps } = shuffled(points(), 4, 1), asked = [];
+  const data = Object.assign(() => { throw new Error('not asked for'); }, { epochSteps, from: (epoch, skip) => { asked.push([epoch, skip]); return from(epoch, skip); } });
+  const save = { folder, resume: true, every: 1 };
+  await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), steps: 8, save });
+  await fit(await pointsTrainer(t), { data, steps: 10, save });
+  assert.deepEqual(asked, [[1, 3]]);
+});
+
+test('early stop, the best checkpoint and the log', async (t) => {
+  const folder = folderOf(t), trainer = await pointsTrainer(t);
+  const last = await fit(trainer, {
+    data: shuffled(points(), 4, 1), epochs: 1000, eval: evaluation(), stop: { patience: 3, metric: 'accuracy', larger: true }, save: { folder }, log: 'log.jsonl',
+  });
+  assert.ok(last.done && last.epoch < 1000);
+  const reports = readFileSync(join(folder, 'log.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line)), best = reports.findLast((r) => r.best);
+  assert.equal(reports.length - 1 - reports.indexOf(best), 3);
+  assert.equal(Number(readFileSync(join(folder, 'best.txt'), 'utf8')), best.eval.accuracy);
+  const { values } = await trainer.program.readAll(['linear0/weight']), better = await pointsTrainer(t);
+  const { decodeSafetensors } = await import('../dist/safetensors.js');
+  await better.load(decodeSafetensors(readFileSync(join(folder, 'best.safetensors'))).tensors);
+  assert.equal(better.steps, best.step);
+  assert.notDeepEqual((await better.program.readAll(['linear0/weight'])).values, values);
+  // A training that goes on knows the best value.
+  const more = await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), epochs: last.epoch + 1, eval: evaluation(), stop: { metric: 'accuracy', larger: true }, save: { folder, resume: true } });
+  assert.deepEqual([more.best, more.epoch], [false, last.epoch + 1]);
+});
+
+test('a callback ends it', async (t) => {
+  const last = await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), epochs: 9, callbacks: [(r) => r.step === 10 ? 'stop' : undefined] });
+  assert.deepEqual([last.step, last.epoch], [10, 2]);
+});
+
+test('values of metrics', async (t) => {
+  const model = graph('measured', (b) => {
+    const w = b.param('w', 'f32', [2], new Float32Array(2)), probe = b.constant('f32', [2], Float32Array.of(3, 4));
+    const scores = b.input('scores', 'f32', [4]), binary = b.input('binary', 'i32', [4]), loss = b.input('given', 'f32');
+    nn.confusion(b.input('predictions', 'i32', [6]), b.input('labels', 'i32', [6]), 3);
+    nn.auc(scores, binary);
+    nn.perplexity(loss);
+    const logits = b.input('logits', 'f32', [4, 3]), classes = b.input('classes', 'i32', [4]);
+    nn.metric(nn.topKAccuracy(logits, classes, 2), 'top 2');
+    nn.metric(nn.accuracy(logits, classes), 'top 1');
+    b.output('loss', w.mul(probe).reduceSum());
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0, measureNorm: true, on: 'cpu', worker: false });
+  t.after(() => trainer.program.close());
+  // The examples of scikit-learn's f1_score (macro 0.2667), roc_auc_score (0.75) and top_k_accuracy_score (0.75).
+  const batch = (given) => ({
+    labels: Int32Array.of(0, 1, 2, 0, 1, 2), predictions: Int32Array.of(0, 2, 1, 0, 0, 1), binary: Int32Array.of(0, 0, 1, 1), scores: Float32Array.of(0.1, 0.4, 0.35, 0.8),
+    classes: Int32Array.of(0, 1, 2, 2), logits: Float32Array.of(0.5, 0.2, 0.2, 0.3, 0.4, 0.2, 0.2, 0.4, 0.3, 0.7, 0.2, 0.1), given,
+  });
+  const { metrics, confusion } = await fit(trainer, { data: () => [batch(1), batch(3)], epochs: 1 });
+  assert.deepEqual(confusion, { confusion: [[4, 0, 0], [2, 0, 2], [0, 4, 0]] });
+  const want = { 'gradient norm': 5, auc: 0.75, 'confusion accuracy': 2 / 6, 'confusion f1': 0.8 / 3, perplexity: Math.exp(2), 'top 2': 0.75, 'top 1': 0.5 };
+  assert.deepEqual(Object.keys(metrics).sort(), Object.keys(want).sort());
+  for (const [name, value] of Object.entries(want)) assert.ok(Math.abs(metrics[name] - value) < 1e-6, `${name} is ${metrics[name]}, not ${value}`);
+  assert.deepEqual([...await trainer.program.read('metric/confusion')], Array(9).fill(0));
+});
+
+test('batches that are made ahead are no more than asked for, in order', async (t) => {
+  const made = [], taken = [];
+  const source = async function* () {
+    for (let i = 0; i < 6; i++) {
+      made.push(i);
+      yield i;
+    }
+  };
+  for await (const i of prefetch(source, 2)(0)) {
+    taken.push(i);
+    await new Promise((resolve) => setTimeout(resolve));
+    assert.ok(made.length <= taken.length + 3, `${made.length} after ${taken.length}`);
+  }
+  assert.deepEqual(taken, [0, 1, 2, 3, 4, 5]);
+  const slow = Object.assign((epoch) => async function* () {
+    for (const batch of shuffled(points(), 4, 5)(epoch)) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      yield { x: { ...batch.x, data: batch.x.data.slice() }, labels: { ...batch.labels, data: batch.labels.data.slice() } };
+    }
+  }(), { epochSteps: 5 });
+  const plain = await pointsTrainer(t), early = await pointsTrainer(t);
+  await fit(plain, { data: shuffled(points(), 4, 5), epochs: 3 });
+  await fit(early, { data: prefetch(slow, 3), epochs: 3 });
+  assert.deepEqual(await params(early), await params(plain));
+});
+
+test('shuffled and inOrder give the rows of each epoch', () => {
+  const column = { x: { dtype: 'i32', shape: [7], data: Int32Array.of(0, 1, 2, 3, 4, 5, 6) } };
+  const rows = (data, epoch) => [...data(epoch)].flatMap(({ x }) => [...x.data]).slice();
+  const collect = (iterable) => Array.from(iterable, ({ x }) => [...x.data]);
+  const data = shuffled(column, 3, 1);
+  assert.deepEqual(collect(inOrder(column, 3)()), [[0, 1, 2], [3, 4, 5]]);
+  assert.deepEqual(collect(data(4)), collect(data(4)));
+  assert.notDeepEqual(collect(data(4)), collect(data(5)));
+  assert.notDeepEqual(collect(data(4)), collect(shuffled(column, 3, 2)(4)));
+  assert.deepEqual(collect(data.from(4, 1)), collect(data(4)).slice(1));
+  assert.equal(new Set(collect(data(4)).flat()).size, 6);
+  const all = new Set();
+  for (let epoch = 0; epoch < 20; epoch++) for (const x of collect(data(epoch)).flat()) all.add(x);
+  assert.equal(all.size, 7);
+  assert.ok(rows(data, 0).length === 6);
+});
+
+test('a folder has files, which are complete or not there', async (t) => {
+  const folder = await files(join(folderOf(t), 'a/b')), bytes = (text) => new TextEncoder().encode(text), text = async (name) => new TextDecoder().decode(await folder.read(name));
+  assert.equal(await folder.read('x'), undefined);
+  await folder.write('x', bytes('one'));
+  await folder.write('x', bytes('two'));
+  await folder.append('log', bytes('a'));
+  await folder.append('log', bytes('b'));
+  assert.deepEqual([(await folder.list()).sort(), await text('x'), await text('log')], [['log', 'x'], 'two', 'ab']);
+  await folder.remove('x');
+  await folder.remove('x');
+  assert.deepEqual(await folder.list(), ['log']);
+  await assert.rejects(files('/dev/null/x'), { kind: 'store', message: /^folder \/dev\/null\/x: / });
+});
+
+describe('what a loop is given is checked', () => {
+  const data = shuffled(points(), 4, 1), full = { list: async () => [], read: async () => undefined, write: async () => { throw new Error('no space left on device'); } };
+  const rows = [
+    ['no loop', undefined, 'missing', /^fit: data is a function of the epoch, given as Undefined$/],
+    ['no data', { epochs: 1 }, 'missing', /data is a function/],
+    ['no end', { data }, 'missing', /^fit: epochs and steps are not given: one of them is required$/],
+    ['no epochs', { data, epochs: 0 }, 'limit', /^fit: epochs is 0, not a whole number from 1/],
+    ['steps that are no number', { data, steps: '3' }, 'limit', /^fit: steps is 3, not/],
+    ['a misspelt option', { data, epochs: 1, evry: 2 }, 'name', /^fit has no option evry: there are data, epochs/],
+    ['an unknown entry', { data, epochs: 1, eval: { entry: 'evall', data } }, 'name', /^fit: the plan has no entry evall: there are step, eval$/],
+    ['no data to evaluate', { data, epochs: 1, eval: { entry: 'eval' } }, 'missing', /data of eval is a function/],
+    ['patience without evaluation', { data, epochs: 1, stop: { patience: 2 } }, 'missing', /patience is 2 and eval is not given/],
+    ['an unknown metric', { data, epochs: 1, eval: evaluation(), stop: { patience: 2, metric: 'acc' } }, 'name', /metric of stop: the evaluation has no output of rank 0 acc: there are loss, accuracy/],
+    ['an unknown weight', { data, epochs: 1, eval: { ...evaluation(), weight: 'rows' } }, 'name', /weight of eval: entry eval has no output of rank 0 rows/],
+    ['a log without a folder', { data, epochs: 1, log: 'x' }, 'attr', /log is the file x, and save has no folder/],
+    ['no folder', { data, epochs: 1, save: {} }, 'missing', /folder of save is a path/],
+    ['an empty epoch', { data: () => [], epochs: 1 }, 'missing', /^fit: step 0: epoch 0 has no batch$/],
+    ['an epoch that is none', { data: () => 5, epochs: 1 }, 'missing', /^fit: step 0: fit: data returns an iterable of batches, given as Number$/],
+    ['a wrong batch', { data: () => [{ x: new Int32Array(8) }], epochs: 1 }, 'dtype', /^fit: step 0: step: x is f32/],
+    ['a full disk', { data, epochs: 1, save: { folder: full } }, 'store', /^fit: step 5: .*no space left/],
+    ['an aborted signal', { data, epochs: 1, signal: AbortSignal.abort() }, 'abort', /^fit: step 0: the signal is aborted$/],
+  ];
+  for (const [name, loop, kind, message] of rows) {
+    test(name, async (t) => {
+      const trainer = await pointsTrainer(t);
+      await assert.rejects(fit(trainer, loop), { name: 'RlxError', kind, message });
+    });
+  }
+  test('no trainer', () => assert.rejects(fit(undefined, { data, epochs: 1 }), { kind: 'missing', message: /the first argument is a trainer/ }));
+  test('a loss that is no number', async (t) => {
+    const trainer = await pointsTrainer(t), bad = { ...[...data(0)][0], x: { data: new Float32Array(8).fill(NaN), shape: [4, 2] } };
+    await assert.rejects(fit(trainer, { data: () => [bad], steps: 3, stopOnNaN: true }), { kind: 'nan', message: /^fit: step \d: loss is NaN at step 1$/ });
+  });
+});
+
+test('a report is a line', () => {
+  const report = { step: 200, steps: 1000, epoch: 2, epochs: 0, loss: 0.123456, rate: 350.4, metrics: { b: 1, a: 0.98 }, eval: { loss: 0.15 }, best: true };
+  assert.equal(reportLine(report), 'step 200/1000, epoch 2, loss 0.1235, a 0.98, b 1, eval loss 0.15 (best), 350 steps/s');
+});

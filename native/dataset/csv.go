@@ -1,0 +1,165 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Column is a tensor that [ReadCSV] makes of fields.
+type Column struct {
+	// Name is the name of the tensor.
+	Name string
+	// Fields are the names of the fields in the first line or, without such a line, their numbers
+	// from 0: "0", "1". A tensor of one field is [rows], of several [rows, fields].
+	Fields []string
+	// Classes, if not nil, are the values of the one field in order: the tensor is i32 and has their
+	// indices. Other values are an error.
+	Classes []string
+	// DType is the element type without Classes, [ir.F32] or [ir.I32]; the zero DType is F32.
+	DType ir.DType
+}
+
+// CSVOptions are the options of [ReadCSV].
+type CSVOptions struct {
+	Columns []Column
+	// Comma separates fields; 0 means a comma.
+	Comma rune
+	// Header says that the first line has the names of the fields.
+	Header bool
+}
+
+// ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line
+// with too few fields and for a field that is not a number, with its line; [ir.ErrName] for an unknown
+// field, and [ir.ErrAttr] for options that are incomplete.
+func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
+	in := csv.NewReader(r)
+	in.ReuseRecord, in.FieldsPerRecord = true, -1
+	if o.Comma != 0 {
+		in.Comma = o.Comma
+	}
+	var header []string
+	if o.Header {
+		first, err := in.Read()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, damagedf("%v", err)
+		}
+		header = slices.Clone(first)
+	}
+	columns, err := columnsOf(o, header)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		fields, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, damagedf("%v", err)
+		}
+		line, _ := in.FieldPos(0)
+		for _, c := range columns {
+			if err := c.add(fields, line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := map[string]native.Tensor{}
+	for _, c := range columns {
+		out[c.Name] = c.tensor()
+	}
+	return out, nil
+}
+
+// column collects the elements of a tensor.
+type column struct {
+	Column
+	at     []int // the numbers of the fields
+	floats []float32
+	ints   []int32
+}
+
+func columnsOf(o CSVOptions, header []string) ([]*column, error) {
+	if len(o.Columns) == 0 {
+		return nil, ir.Attrf("no columns given")
+	}
+	var out []*column
+	for _, c := range o.Columns {
+		if c.DType == 0 {
+			c.DType = ir.F32
+		}
+		if c.Classes != nil {
+			c.DType = ir.I32
+		}
+		if c.Name == "" || len(c.Fields) == 0 || c.Classes != nil && len(c.Fields) != 1 || c.DType != ir.F32 && c.DType != ir.I32 {
+			return nil, ir.Attrf("column %q is %s of the fields %q: it must have a name, f32 or i32, and one field with classes, else one or more", c.Name, c.DType, c.Fields)
+		}
+		x := &column{Column: c}
+		for _, f := range c.Fields {
+			at := slices.Index(header, f)
+			if header == nil {
+				n, err := strconv.ParseUint(f, 10, 16)
+				if at = int(n); err != nil {
+					at = -1
+				}
+			}
+			if at < 0 {
+				return nil, ir.Errorf(ir.ErrName, "column %q: unknown field %q: have %q", c.Name, f, header)
+			}
+			x.at = append(x.at, at)
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// add adds the fields of a line.
+func (c *column) add(fields []string, line int) error {
+	for _, at := range c.at {
+		if at >= len(fields) {
+			return damagedf("line %d has %d fields: column %q needs field %d", line, len(fields), c.Name, at)
+		}
+		text := strings.TrimSpace(fields[at])
+		switch {
+		case c.Classes != nil:
+			class := slices.Index(c.Classes, text)
+			if class < 0 {
+				return damagedf("line %d: %q is no class of column %q, which has %q", line, text, c.Name, c.Classes)
+			}
+			c.ints = append(c.ints, int32(class))
+		case c.DType == ir.I32:
+			n, err := strconv.ParseInt(text, 10, 32)
+			if err != nil {
+				return damagedf("line %d: %q of column %q is not an i32", line, text, c.Name)
+			}
+			c.ints = append(c.ints, int32(n))
+		default:
+			x, err := strconv.ParseFloat(text, 32)
+			if err != nil && !math.IsInf(x, 0) {
+				return damagedf("line %d: %q of column %q is not a number", line, text, c.Name)
+			}
+			c.floats = append(c.floats, float32(x))
+		}
+	}
+	return nil
+}
+
+func (c *column) tensor() native.Tensor {
+	n := len(c.floats) + len(c.ints)
+	dims := []int{n / len(c.at)}
+	if len(c.at) > 1 {
+		dims = append(dims, len(c.at))
+	}
+	if c.DType == ir.I32 {
+		return native.Int32s(c.ints, dims...)
+	}
+	return native.Float32s(c.floats, dims...)
+}

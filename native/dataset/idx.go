@@ -1,0 +1,62 @@
+package dataset
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// idxTypes are the element types of IDX files by their code.
+var idxTypes = map[byte]ir.DType{0x08: ir.U8, 0x09: ir.I8, 0x0b: ir.I16, 0x0c: ir.I32, 0x0d: ir.F32, 0x0e: ir.F64}
+
+// ReadIDX reads a tensor in the format of MNIST (http://yann.lecun.com/exdb/mnist): two zeros, a code
+// of the element type, the rank, the sizes as u32, and the elements, all big endian. It may be
+// compressed by gzip. The error is of kind [ErrDamaged].
+func ReadIDX(r io.Reader) (native.Tensor, error) {
+	in := bufio.NewReader(r)
+	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return native.Tensor{}, damagedf("%v", err)
+		}
+		in = bufio.NewReader(z)
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return native.Tensor{}, damagedf("the header is cut short")
+	}
+	d, ok := idxTypes[head[2]]
+	if head[0] != 0 || head[1] != 0 || !ok {
+		return native.Tensor{}, damagedf("it begins with %x: it must with two zeros and a code of an element type", head)
+	}
+	dims, bytes := make([]int, head[3]), int64(d.Size())
+	for i := range dims {
+		var n uint32
+		if err := binary.Read(in, binary.BigEndian, &n); err != nil {
+			return native.Tensor{}, damagedf("the sizes are cut short")
+		}
+		if n > math.MaxInt32 || n > 0 && bytes > math.MaxInt32*int64(64)/int64(n) {
+			return native.Tensor{}, damagedf("the sizes %v and %d are too large", dims[:i], n)
+		}
+		dims[i], bytes = int(n), bytes*int64(n)
+	}
+	data, err := io.ReadAll(io.LimitReader(in, bytes)) // grows by what is there, not by what the header says
+	if err != nil {
+		return native.Tensor{}, damagedf("%v", err)
+	}
+	if int64(len(data)) < bytes {
+		return native.Tensor{}, damagedf("it has %d bytes of elements: %s%v needs %d", len(data), d, dims, bytes)
+	}
+	for element := range slices.Chunk(data, d.Size()) {
+		slices.Reverse(element)
+	}
+	t := native.Zeros(d, dims...)
+	copy(t.Data, data)
+	return t, nil
+}

@@ -1,0 +1,150 @@
+package dataset
+
+import (
+	"image"
+	_ "image/gif" // formats of image.Decode
+	_ "image/jpeg"
+	_ "image/png"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"path"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Images are the files of a folder with a folder for each class, as torchvision's ImageFolder takes
+// it. They are decoded when a batch has them.
+type Images struct {
+	Classes []string // the names of the folders, sorted
+	Files   []string // sorted
+	Labels  []int32  // the class of each file
+
+	files fs.FS
+}
+
+// maxPixels is the greatest number of pixels of an image: larger ones are refused before they are
+// decoded.
+const maxPixels = 1 << 26
+
+// OpenImages lists the files of a folder: CLASS/NAME with the extension .png, .jpg, .jpeg or .gif.
+// The error is of kind [ErrDamaged] if there are none.
+func OpenImages(folder fs.FS) (*Images, error) {
+	m := &Images{files: folder}
+	entries, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, class := range entries {
+		if !class.IsDir() {
+			continue
+		}
+		files, err := fs.ReadDir(folder, class.Name())
+		if err != nil {
+			return nil, err
+		}
+		label := int32(len(m.Classes))
+		m.Classes = append(m.Classes, class.Name())
+		for _, f := range files {
+			if slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, path.Ext(f.Name())) {
+				m.Files, m.Labels = append(m.Files, path.Join(class.Name(), f.Name())), append(m.Labels, label)
+			}
+		}
+	}
+	if len(m.Files) == 0 {
+		return nil, damagedf("the folder has no images: they must be CLASS/NAME with the extension .png, .jpg or .gif")
+	}
+	return m, nil
+}
+
+// Read decodes image i, scales it to height × width by the mean of the pixels under each, and writes
+// red, green and blue from 0 to 1 to to, which has height·width·3 elements. The error is of kind
+// [ir.ErrIndex] for an unknown image, [ir.ErrShape] for another length of to, and [ErrDamaged] for a
+// file that is no image or has more than 2²⁶ pixels.
+func (m *Images) Read(i, height, width int, to []float32) error {
+	if i < 0 || i >= len(m.Files) {
+		return ir.Errorf(ir.ErrIndex, "image %d: it must be in [0, %d)", i, len(m.Files))
+	}
+	if height < 1 || width < 1 || len(to) != 3*height*width {
+		return ir.Shapef("%d elements for an image of %d × %d: there must be %d", len(to), height, width, 3*height*width)
+	}
+	f, err := m.files.Open(m.Files[i])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, _, err := image.DecodeConfig(f)
+	if err != nil {
+		return damagedf("%s: %v", m.Files[i], err)
+	}
+	if size.Width < 1 || size.Height < 1 || size.Width > maxPixels/size.Height {
+		return damagedf("%s has %d × %d pixels: there must be from 1 to %d", m.Files[i], size.Width, size.Height, maxPixels)
+	}
+	again, err := m.files.Open(m.Files[i])
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	picture, _, err := image.Decode(again)
+	if err != nil {
+		return damagedf("%s: %v", m.Files[i], err)
+	}
+	scale(picture, height, width, to)
+	return nil
+}
+
+// scale writes the means of the pixels of a picture under each pixel of the result. Where the result
+// is larger than the picture, that is the nearest pixel.
+func scale(p image.Image, height, width int, to []float32) {
+	b := p.Bounds()
+	for y := range height {
+		top, bottom := b.Min.Y+y*b.Dy()/height, b.Min.Y+(y+1)*b.Dy()/height
+		for x := range width {
+			left, right := b.Min.X+x*b.Dx()/width, b.Min.X+(x+1)*b.Dx()/width
+			var sum [3]float64
+			n := 0.
+			for v := top; v < max(bottom, top+1); v++ {
+				for u := left; u < max(right, left+1); u++ {
+					r, g, blue, _ := p.At(u, v).RGBA()
+					sum[0], sum[1], sum[2], n = sum[0]+float64(r), sum[1]+float64(g), sum[2]+float64(blue), n+1
+				}
+			}
+			for c := range sum {
+				to[3*(y*width+x)+c] = float32(sum[c] / n / 0xffff)
+			}
+		}
+	}
+}
+
+// Batches returns batches for rlx.Loop.Data: "x", f32[size, height, width, 3] with values from 0 to 1,
+// and "labels", i32[size], in an order that depends on the seed and the epoch. Images that fill no
+// batch are left out. A batch shares memory with the next one. An epoch yields the errors of
+// [Images.Read], and one of kind [ir.ErrAttr] for a size below 1 or above the number of images.
+func (m *Images) Batches(size, height, width int, seed uint64) func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
+	return func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
+		return func(yield func(map[string]native.Tensor, error) bool) {
+			if size < 1 || size > len(m.Files) {
+				yield(nil, ir.Attrf("size is %d: it must be from 1 to the number of images, %d", size, len(m.Files)))
+				return
+			}
+			n := 3 * height * width
+			x, labels := make([]float32, size*n), make([]int32, size)
+			batch := map[string]native.Tensor{"x": native.Float32s(x, size, height, width, 3), "labels": native.Int32s(labels)}
+			order := rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(len(m.Files))
+			for rows := range slices.Chunk(order[:len(order)/size*size], size) {
+				for i, row := range rows {
+					if err := m.Read(row, height, width, x[i*n:(i+1)*n]); err != nil {
+						yield(nil, err)
+						return
+					}
+					labels[i] = m.Labels[row]
+				}
+				if !yield(batch, nil) {
+					return
+				}
+			}
+		}
+	}
+}

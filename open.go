@@ -1,0 +1,382 @@
+package rlx
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// openProgram is a [native.Program] with open sizes: a program for parameters, states and entries
+// without open sizes, and one for each bucket, which shares the parameters and states.
+type openProgram struct {
+	session *Session
+	options CompileOptions
+	module  *ir.Module
+	base    native.Program
+	entries map[string]*openEntry
+
+	mu      sync.Mutex
+	buckets map[string]*list.Element // of *bucket, by key
+	recent  list.List                // the most recently used first
+	closed  bool
+}
+
+// bucket is an entry compiled for some sizes.
+type bucket struct {
+	key     string
+	entry   *openEntry
+	bound   map[string]int
+	exact   bool          // compiled without padding
+	ready   chan struct{} // closed when program and err are set
+	program native.Program
+	ports   []native.Slot // the inputs of the program
+	buffers sync.Pool     // of map[string]Tensor, padded inputs
+	err     error
+	users   int  // guarded by openProgram.mu
+	evicted bool // guarded by openProgram.mu
+}
+
+// holderEntry is the entry of the base program that declares parameters and states.
+const holderEntry = "rlx.hold"
+
+// open compiles what has no open sizes of a module.
+func (s *Session) open(ctx context.Context, m *ir.Module, o CompileOptions) (native.Program, error) {
+	if o.Mesh != nil { // ranks could choose different buckets, and would wait for each other
+		return nil, ir.Errorf(ir.ErrUnsupported, "the module has open sizes; with a Mesh all sizes must be bound")
+	}
+	p := &openProgram{session: s, options: o, module: m, entries: map[string]*openEntry{}, buckets: map[string]*list.Element{}}
+	var closed []ir.Entry
+	for _, e := range m.Entries {
+		if len(e.Graph.Symbols()) == 0 {
+			closed = append(closed, e)
+			continue
+		}
+		made, err := newOpenEntry(e, o.Sizes)
+		if err != nil {
+			return nil, err
+		}
+		p.entries[e.Name] = made
+	}
+	holder, err := holderGraph(m)
+	if err != nil {
+		return nil, err
+	}
+	base, err := ir.NewModule(m.Name, append(closed, ir.Entry{Name: holderEntry, Graph: holder})...)
+	if err != nil {
+		return nil, err
+	}
+	if p.base, err = s.compile(ctx, base, o, nil); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// holderGraph returns a graph that declares all parameters and states of a module.
+func holderGraph(m *ir.Module) (*ir.Graph, error) {
+	return ir.Build(m.Name, func(b *ir.Builder) {
+		kinds := map[string]ir.PortKind{}
+		for _, e := range m.Entries {
+			for _, p := range e.Graph.Ports() {
+				kinds[p.Name] = max(kinds[p.Name], p.Kind)
+				if p.Kind == ir.ParamPort {
+					kinds[p.Name] = ir.ParamPort
+				}
+			}
+		}
+		for _, e := range m.Entries {
+			for _, p := range e.Graph.Ports() {
+				if _, declared := b.Declared(p.Name); declared || p.Kind == ir.InputPort {
+					continue
+				}
+				p.Kind = kinds[p.Name]
+				b.SetState(p.Name, b.PortLike(p, p.Value.Shape()))
+			}
+		}
+		b.Output("none", b.Constant(ir.TypeOf(ir.I32), make([]byte, 4)))
+	})
+}
+
+// Entries returns the names of the entries, in the order of the module.
+func (p *openProgram) Entries() []string {
+	var out []string
+	for _, e := range p.module.Entries {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+// Slots returns the inputs and outputs of an entry, in which open sizes are [native.OpenSize].
+func (p *openProgram) Slots(entry string) []native.Slot {
+	e := p.entries[entry]
+	if e == nil {
+		if entry == holderEntry {
+			return nil
+		}
+		return p.base.Slots(entry)
+	}
+	return slices.Clone(e.slots)
+}
+
+func openSlot(name string, role native.Role, v ir.Value) native.Slot {
+	s := native.Slot{Name: name, Role: role, DType: v.DType(), Dims: make([]int, v.Rank())}
+	for axis, d := range v.Shape() {
+		n, constant := d.Const()
+		if !constant {
+			n = native.OpenSize
+		}
+		s.Dims[axis] = n
+	}
+	return s
+}
+
+// Persistent returns the parameters and states.
+func (p *openProgram) Persistent() []native.Slot { return p.base.Persistent() }
+
+// Set writes a parameter or a state.
+func (p *openProgram) Set(ctx context.Context, name string, t Tensor) error {
+	return p.base.Set(ctx, name, t)
+}
+
+// Get returns a parameter or a state.
+func (p *openProgram) Get(ctx context.Context, name string) (Tensor, error) {
+	return p.base.Get(ctx, name)
+}
+
+// GetAll returns all parameters and states.
+func (p *openProgram) GetAll(ctx context.Context) (map[string]Tensor, error) {
+	return p.base.GetAll(ctx)
+}
+
+// SetAll writes parameters and states.
+func (p *openProgram) SetAll(ctx context.Context, values map[string]Tensor) error {
+	return p.base.SetAll(ctx, values)
+}
+
+// Memory returns the bytes of all compiled programs.
+func (p *openProgram) Memory() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := p.base.Memory()
+	for at := p.recent.Front(); at != nil; at = at.Next() {
+		if b := at.Value.(*bucket); b.isReady() && b.program != nil {
+			sum += b.program.Memory()
+		}
+	}
+	return sum
+}
+
+func (b *bucket) isReady() bool {
+	select {
+	case <-b.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// fault wraps an error as one of a call.
+func (p *openProgram) fault(call string, err error) error {
+	if typed := (*native.Error)(nil); err == nil || errors.As(err, &typed) {
+		return err
+	}
+	return &native.Error{Backend: p.session.backend.Name(), Call: call, Kind: native.KindOf(err), Err: err}
+}
+
+// acquire returns the bucket for a call, compiled. The caller releases it.
+func (p *openProgram) acquire(ctx context.Context, e *openEntry, c *call) (*bucket, error) {
+	if !c.exact {
+		b, err := p.compiled(ctx, e, c.bound, false)
+		if err == nil || !errors.Is(err, errNotPadded) {
+			return b, err
+		}
+	}
+	return p.compiled(ctx, e, c.sizes, true)
+}
+
+// errNotPadded is the error of a bucket whose sizes the padded graph cannot have, such as an odd one
+// that is halved.
+var errNotPadded = errors.New("the sizes of the bucket do not fit the graph")
+
+func hasZero(sizes map[string]int) bool {
+	for _, n := range sizes {
+		if n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// compiled returns the bucket for bound sizes. The first caller compiles it, others wait.
+func (p *openProgram) compiled(ctx context.Context, e *openEntry, bound map[string]int, exact bool) (*bucket, error) {
+	key := e.name + "\x00" + formatSizes(bound)
+	if exact {
+		key += "\x00exact"
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, native.ErrClosed
+	}
+	at, known := p.buckets[key]
+	if !known {
+		b := &bucket{key: key, entry: e, bound: bound, exact: exact, ready: make(chan struct{})}
+		at = p.recent.PushFront(b)
+		p.buckets[key] = at
+	}
+	b := at.Value.(*bucket)
+	p.recent.MoveToFront(at)
+	b.users++
+	dropped := p.evict()
+	p.mu.Unlock()
+	for _, d := range dropped {
+		d.close()
+	}
+	if !known {
+		b.err = p.compile(ctx, b)
+		close(b.ready)
+	}
+	select {
+	case <-b.ready:
+	case <-ctx.Done():
+		p.release(b)
+		return nil, ctx.Err()
+	}
+	if b.err != nil {
+		p.forget(b)
+		return nil, b.err
+	}
+	return b, nil
+}
+
+// evict removes the least recently used buckets beyond the limit, and returns those without users.
+func (p *openProgram) evict() []*bucket {
+	var idle []*bucket
+	for p.recent.Len() > cmp.Or(p.options.Buckets, defaultBuckets) {
+		b := p.remove(p.recent.Back())
+		if b.users == 0 {
+			idle = append(idle, b)
+		}
+	}
+	return idle
+}
+
+// remove removes a bucket from the cache. Its last user closes it.
+func (p *openProgram) remove(at *list.Element) *bucket {
+	b := at.Value.(*bucket)
+	p.recent.Remove(at)
+	delete(p.buckets, b.key)
+	b.evicted = true
+	return b
+}
+
+// forget removes a bucket that does not compile, so that the next call tries again, unless its sizes do
+// not fit, which remains so.
+func (p *openProgram) forget(b *bucket) {
+	p.mu.Lock()
+	if at := p.buckets[b.key]; at != nil && at.Value == b && !errors.Is(b.err, errNotPadded) {
+		p.remove(at)
+	}
+	p.mu.Unlock()
+	p.release(b)
+}
+
+// release ends a use of a bucket.
+func (p *openProgram) release(b *bucket) {
+	p.mu.Lock()
+	b.users--
+	last := b.evicted && b.users == 0
+	p.mu.Unlock()
+	if last {
+		b.close()
+	}
+}
+
+// close frees the program of a bucket without users.
+func (b *bucket) close() error {
+	if !b.isReady() || b.program == nil {
+		return nil
+	}
+	return b.program.Close(context.Background())
+}
+
+// compile compiles a bucket.
+func (p *openProgram) compile(ctx context.Context, b *bucket) (err error) {
+	var g *ir.Graph
+	if b.exact {
+		g, err = b.entry.graph.Bind(b.bound)
+	} else if g, err = b.entry.analysis.Graph(b.bound); err != nil {
+		return errors.Join(errNotPadded, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, port := range g.Ports() {
+		if port.Kind == ir.InputPort {
+			b.ports = append(b.ports, native.SlotOf(port.Name, native.Input, port.Value))
+		}
+	}
+	m, err := ir.NewModule(p.module.Name, ir.Entry{Name: b.entry.name, Graph: g})
+	if err != nil {
+		return err
+	}
+	with := p.base
+	if len(p.base.Persistent()) == 0 {
+		with = nil
+	}
+	b.program, err = p.session.compile(ctx, m, p.options, with)
+	return err
+}
+
+func (p *openProgram) prepare(ctx context.Context, entry string, sizes map[string]int) error {
+	e := p.entries[entry]
+	if e == nil {
+		if !slices.Contains(p.Entries(), entry) {
+			return p.fault(entry, ir.Errorf(ir.ErrName, "unknown entry %q: have %q", entry, p.Entries()))
+		}
+		return nil
+	}
+	used := map[string]int{}
+	for _, s := range e.symbols {
+		n, given := sizes[s]
+		if !given || n < 0 {
+			return p.fault(entry, ir.Errorf(ir.ErrSymbol, "symbol %q needs a size of 0 or greater; given are %s", s, formatSizes(sizes)))
+		}
+		used[s] = n
+	}
+	c, err := e.newCall(used)
+	if err != nil {
+		return p.fault(entry, err)
+	}
+	b, err := p.acquire(ctx, e, c)
+	if err != nil {
+		return p.fault(entry, err)
+	}
+	p.release(b)
+	return nil
+}
+
+// Close closes all programs.
+func (p *openProgram) Close(ctx context.Context) error {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+	}
+	var idle []*bucket
+	for p.recent.Len() > 0 {
+		if b := p.remove(p.recent.Front()); b.users == 0 {
+			idle = append(idle, b)
+		}
+	}
+	p.mu.Unlock()
+	var failed error
+	for _, b := range idle {
+		failed = errors.Join(failed, b.close())
+	}
+	return errors.Join(failed, p.base.Close(ctx))
+}

@@ -1,0 +1,141 @@
+package rlx
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/rlx-go/rlx/internal/compiler/padding"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// call is what follows from the sizes of the symbols alone, for all calls of these sizes.
+type call struct {
+	sizes  map[string]int
+	bound  map[string]int // the sizes to compile for
+	exact  bool           // compile for the true sizes, without padding
+	inputs sync.Map       // of Tensor, the true sizes by the names of inputs
+	crops  []cropping
+}
+
+// cropping is how the true elements of an output lie in the padded one: both with axes that are divided
+// so that the elements are at the beginning of each.
+type cropping struct {
+	name      string
+	dims      []int
+	box, full []int
+}
+
+// maxCalls bounds the calls that an entry remembers.
+const maxCalls = 1024
+
+// calls are the calls of an entry by their sizes.
+type calls struct {
+	mu    sync.Mutex
+	known map[string]*call
+}
+
+// callOf binds the symbols to the shapes of inputs that fit the slots.
+func (e *openEntry) callOf(in Inputs) (*call, error) {
+	var memory [64]byte
+	key := memory[:0]
+	for _, name := range e.measured {
+		for _, n := range in[name].Dims {
+			key = append(strconv.AppendInt(key, int64(n), 10), ' ')
+		}
+	}
+	e.calls.mu.Lock()
+	c := e.calls.known[string(key)]
+	e.calls.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	sizes, err := e.bind(in)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = e.newCall(sizes); err != nil {
+		return nil, err
+	}
+	e.calls.mu.Lock()
+	defer e.calls.mu.Unlock()
+	if len(e.calls.known) >= maxCalls || e.calls.known == nil {
+		e.calls.known = map[string]*call{}
+	}
+	e.calls.known[string(key)] = c
+	return c, nil
+}
+
+// newCall returns the call for sizes of the symbols.
+func (e *openEntry) newCall(sizes map[string]int) (*call, error) {
+	bound, err := e.buckets(sizes)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{sizes: sizes, bound: bound}
+	if e.analysis == nil || hasZero(sizes) || e.analysis.Check(sizes, bound) != nil {
+		c.exact = true
+		return c, nil
+	}
+	for i, o := range e.graph.Outputs() {
+		if o.State {
+			continue
+		}
+		crop, err := newCropping(o.Name, e.analysis.Output(i), sizes, bound)
+		if err != nil {
+			return nil, err
+		}
+		c.crops = append(c.crops, crop)
+	}
+	return c, nil
+}
+
+func newCropping(name string, extents []ir.Extent, sizes, bound map[string]int) (cropping, error) {
+	c := cropping{name: name, dims: []int{}}
+	for _, e := range extents {
+		all := 1
+		for _, d := range e {
+			n, err := d.Bind(sizes)
+			if err != nil {
+				return c, err
+			}
+			most, err := d.Bind(bound)
+			if err != nil {
+				return c, err
+			}
+			c.box, c.full, all = append(c.box, n), append(c.full, most), all*n
+		}
+		c.dims = append(c.dims, all)
+	}
+	return c, nil
+}
+
+// input returns the true size that an input holds.
+func (c *call) input(name string) (Tensor, error) {
+	if x, known := c.inputs.Load(name); known {
+		return x.(Tensor), nil
+	}
+	d, _ := padding.SizeOf(name)
+	n, err := d.Bind(c.sizes)
+	if err != nil {
+		return Tensor{}, err
+	}
+	x := native.Int32(int32(n))
+	c.inputs.Store(name, x)
+	return x, nil
+}
+
+// crop returns the true elements of outputs.
+func (c *call) crop(out map[string]Tensor) map[string]Tensor {
+	for _, crop := range c.crops {
+		x, given := out[crop.name]
+		if !given || slices.Equal(crop.box, crop.full) {
+			continue
+		}
+		y := native.Zeros(x.DType, crop.dims...)
+		copyBox(y.Data, x.Data, crop.box, crop.box, crop.full, x.DType.Size())
+		out[crop.name] = y
+	}
+	return out
+}

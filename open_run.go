@@ -1,0 +1,181 @@
+package rlx
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Run starts an entry with inputs that choose the open sizes.
+func (p *openProgram) Run(ctx context.Context, entry string, in map[string]Tensor) (native.Run, error) {
+	e := p.entries[entry]
+	if e == nil {
+		return p.base.Run(ctx, entry, in)
+	}
+	if err := native.AcceptAll(p.session.backend.Name(), entry, e.slots, native.Input, in, true); err != nil {
+		return nil, err
+	}
+	c, err := e.callOf(in)
+	if err != nil {
+		return nil, p.fault(entry, err)
+	}
+	b, err := p.acquire(ctx, e, c)
+	if err != nil {
+		return nil, p.fault(entry, err)
+	}
+	given, padded, err := b.inputs(c, in)
+	var r native.Run
+	if err == nil {
+		r, err = b.program.Run(ctx, entry, given)
+	}
+	if err != nil {
+		p.release(b)
+		return nil, p.fault(entry, err)
+	}
+	open := &openRun{Run: r, p: p, b: b, call: c, padded: padded, done: make(chan struct{})}
+	go open.finish()
+	return open, nil
+}
+
+// inputs returns the inputs of the compiled program, padded with zeros and with true sizes, and the
+// memory of those that are padded, which serves again after the run.
+func (b *bucket) inputs(c *call, in map[string]Tensor) (given, padded map[string]Tensor, err error) {
+	if b.exact {
+		return in, nil, nil
+	}
+	given = make(map[string]Tensor, len(b.ports))
+	if padded, _ = b.buffers.Get().(map[string]Tensor); padded == nil {
+		padded = map[string]Tensor{}
+	}
+	for _, port := range b.ports {
+		x, is := in[port.Name]
+		switch {
+		case !is:
+			if given[port.Name], err = c.input(port.Name); err != nil {
+				return nil, nil, err
+			}
+			continue
+		case slices.Equal(x.Dims, port.Dims):
+			given[port.Name] = x
+			continue
+		}
+		to, made := padded[port.Name]
+		if !made {
+			to = native.Zeros(x.DType, port.Dims...)
+			padded[port.Name] = to
+		}
+		copyInto(to, x)
+		given[port.Name] = to
+	}
+	return given, padded, nil
+}
+
+// openRun is a run of a bucket.
+type openRun struct {
+	native.Run
+	p      *openProgram
+	b      *bucket
+	call   *call
+	padded map[string]Tensor
+	done   chan struct{}
+	out    map[string]Tensor
+	err    error
+}
+
+// finish waits for the run, crops its results and releases the bucket.
+func (r *openRun) finish() {
+	defer close(r.done)
+	defer r.p.release(r.b)
+	out, err := r.Run.Wait(context.Background())
+	if err == nil && !r.b.exact {
+		out = r.call.crop(out)
+		r.b.buffers.Put(r.padded)
+	}
+	r.out, r.err = out, err
+}
+
+// Wait waits for the run and returns its outputs.
+func (r *openRun) Wait(ctx context.Context) (map[string]Tensor, error) {
+	select {
+	case <-r.done:
+		return r.out, r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.out, r.err
+	case <-ctx.Done():
+		return nil, r.p.fault("wait", ctx.Err())
+	}
+}
+
+// Bind fixes the memory of inputs and outputs. Their shapes choose the open sizes at each start.
+func (p *openProgram) Bind(ctx context.Context, entry string, in, out map[string]Tensor) (native.Bound, error) {
+	e := p.entries[entry]
+	if e == nil {
+		return p.base.Bind(ctx, entry, in, out)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, p.fault(entry, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if _, is := e.graph.Output(name); !is {
+			return nil, p.fault(entry, ir.Errorf(ir.ErrName, "unknown output %q", name))
+		}
+	}
+	return &openBound{p: p, entry: entry, in: in, out: out}, nil
+}
+
+// openBound is an entry with fixed memory and open sizes. It reads the tensors of in at each start.
+type openBound struct {
+	p       *openProgram
+	entry   string
+	in, out map[string]Tensor
+	run     native.Run
+	err     error
+}
+
+// Start begins a run, after the one before.
+func (b *openBound) Start(ctx context.Context) error {
+	if err := b.settle(ctx); err != nil {
+		b.err = err
+	}
+	r, err := b.p.Run(ctx, b.entry, b.in)
+	b.run = r
+	return err
+}
+
+// Wait waits until the outputs hold the results.
+func (b *openBound) Wait(ctx context.Context) error {
+	err := b.settle(ctx)
+	if b.err != nil {
+		err, b.err = b.err, nil
+	}
+	return err
+}
+
+// settle waits for the run in flight and copies its results.
+func (b *openBound) settle(ctx context.Context) error {
+	if b.run == nil {
+		return nil
+	}
+	results, err := b.run.Wait(ctx)
+	if ctx.Err() != nil && err != nil {
+		return err
+	}
+	b.run = nil
+	if err != nil {
+		return err
+	}
+	for name, to := range b.out {
+		x := results[name]
+		if !slices.Equal(x.Dims, to.Dims) {
+			return b.p.fault(b.entry, ir.Shapef("output %q is %s; the memory for it is %s", name, x, to))
+		}
+		copy(to.Data, x.Data)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package rlx
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlx-go/rlx/internal/compiler/padding"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/native"
+)
+
+// Size says for what sizes a symbol is compiled: see [CompileOptions.Sizes]. Calls of other sizes are
+// padded to the next larger one, and computed as if they were not: results have the elements of a
+// program for the true size, up to the order of sums.
+type Size struct {
+	// Exact compiles for each size that comes, without padding.
+	Exact bool
+	// Buckets are the sizes to compile for, ascending; nil means the powers of two.
+	Buckets []int
+	// Max is the largest size; a larger one is refused. 0 means the last of Buckets, or no bound.
+	Max int
+}
+
+// defaultBuckets is the default of [CompileOptions.Buckets].
+const defaultBuckets = 16
+
+// bucket returns the size to compile for.
+func (s Size) bucket(symbol string, size int) (int, error) {
+	most := s.Max
+	if most == 0 && len(s.Buckets) > 0 {
+		most = s.Buckets[len(s.Buckets)-1]
+	}
+	if most > 0 && size > most {
+		return 0, ir.Shapef("size %s is %d, more than the largest, %d", symbol, size, most)
+	}
+	if s.Exact || size == 0 {
+		return size, nil
+	}
+	if i, _ := slices.BinarySearch(s.Buckets, size); i < len(s.Buckets) {
+		return s.Buckets[i], nil
+	}
+	next := 1 << bits.Len(uint(size-1))
+	if most > 0 {
+		next = min(next, most)
+	}
+	return next, nil
+}
+
+// checkSizes returns an error of kind [ir.ErrAttr] for an option about sizes outside its domain, and
+// [ir.ErrName] for a symbol that the module lacks.
+func checkSizes(m *ir.Module, o CompileOptions) error {
+	if o.Buckets < 0 {
+		return ir.Attrf("Buckets is %d; it must be 0 or greater", o.Buckets)
+	}
+	have := symbols(m)
+	for symbol, s := range o.Sizes {
+		if !slices.Contains(have, symbol) {
+			return ir.Errorf(ir.ErrName, "Sizes has symbol %q; the module has %q", symbol, have)
+		}
+		if s.Max < 0 || slices.ContainsFunc(s.Buckets, func(n int) bool { return n < 1 }) || !slices.IsSorted(s.Buckets) {
+			return ir.Attrf("the size of symbol %q has Max %d and Buckets %v; Max must be 0 or greater, and Buckets ascending from 1", symbol, s.Max, s.Buckets)
+		}
+	}
+	return nil
+}
+
+// symbols returns the symbols of the ports of a module, sorted.
+func symbols(m *ir.Module) []string {
+	var out []string
+	for _, e := range m.Entries {
+		out = append(out, e.Graph.Symbols()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func isOpen(m *ir.Module) bool { return len(symbols(m)) > 0 }
+
+// openEntry is an entry with open sizes.
+type openEntry struct {
+	name     string
+	graph    *ir.Graph
+	symbols  []string
+	analysis *padding.Analysis // nil if all symbols are exact
+	sizes    map[string]Size
+	slots    []native.Slot
+	measured []string // inputs with open sizes
+	calls    calls
+}
+
+// newOpenEntry analyses an entry.
+func newOpenEntry(e ir.Entry, sizes map[string]Size) (*openEntry, error) {
+	made := &openEntry{name: e.Name, graph: e.Graph, symbols: e.Graph.Symbols(), sizes: sizes}
+	for _, p := range e.Graph.Ports() {
+		if p.Kind != ir.InputPort && slices.ContainsFunc(p.Value.Shape(), isSymbolic) {
+			return nil, ir.Errorf(ir.ErrSymbol, "entry %q: %s has an open size; only inputs may", e.Name, p.Value.Node())
+		}
+	}
+	for _, s := range made.symbols {
+		if !slices.ContainsFunc(e.Graph.Ports(), func(p ir.Port) bool { return slices.Contains(p.Value.Shape(), ir.Sym(s)) }) {
+			return nil, ir.Errorf(ir.ErrSymbol, "entry %q: symbol %q is not the size of an axis of an input, only part of one", e.Name, s)
+		}
+	}
+	made.addSlots()
+	isPadded := func(symbol string) bool { return !sizes[symbol].Exact }
+	if !slices.ContainsFunc(made.symbols, isPadded) {
+		return made, nil
+	}
+	var err error
+	if made.analysis, err = padding.Analyze(e.Graph, isPadded); err != nil {
+		return nil, fmt.Errorf("entry %q cannot be padded, Exact compiles it for each size: %w", e.Name, err)
+	}
+	return made, nil
+}
+
+// addSlots sets the slots of the entry.
+func (e *openEntry) addSlots() {
+	for _, p := range e.graph.Ports() {
+		if p.Kind != ir.InputPort {
+			continue
+		}
+		s := openSlot(p.Name, native.Input, p.Value)
+		if e.slots = append(e.slots, s); slices.Contains(s.Dims, native.OpenSize) {
+			e.measured = append(e.measured, p.Name)
+		}
+	}
+	for _, o := range e.graph.Outputs() {
+		if !o.State {
+			e.slots = append(e.slots, openSlot(o.Name, native.Output, o.Value))
+		}
+	}
+}
+
+func isSymbolic(d ir.Dim) bool { return len(d.Symbols()) > 0 }
+
+// bind returns the sizes of the symbols for inputs whose element types and ranks fit. The error is of
+// kind [ir.ErrSymbol] if two inputs differ, and of kind [ir.ErrShape] for an axis of another size.
+func (e *openEntry) bind(in Inputs) (map[string]int, error) {
+	sizes, from := make(map[string]int, len(e.symbols)), make(map[string]string, len(e.symbols))
+	for _, p := range e.graph.Ports() {
+		x, given := in[p.Name]
+		if p.Kind != ir.InputPort || !given || len(x.Dims) != p.Value.Rank() {
+			continue // reported when the inputs are accepted
+		}
+		for axis, d := range p.Value.Shape() {
+			symbol := d.String()
+			if _, constant := d.Const(); constant || d != ir.Sym(symbol) {
+				continue
+			}
+			n := x.Dims[axis]
+			if first, bound := sizes[symbol]; bound && first != n {
+				return nil, ir.Errorf(ir.ErrSymbol, "size %s is %d in input %q and %d in input %q", symbol, first, from[symbol], n, p.Name)
+			}
+			sizes[symbol], from[symbol] = n, p.Name
+		}
+	}
+	for _, p := range e.graph.Ports() {
+		x, given := in[p.Name]
+		for axis, d := range p.Value.Shape() {
+			if !given || len(x.Dims) != p.Value.Rank() {
+				break
+			}
+			if n, err := d.Bind(sizes); err != nil || n != x.Dims[axis] {
+				return nil, ir.Shapef("input %q is %s; axis %d must be of size %s for %s", p.Name, x, axis, d, formatSizes(sizes))
+			}
+		}
+	}
+	return sizes, nil
+}
+
+// formatSizes returns "batch=3, seq=7".
+func formatSizes(sizes map[string]int) string {
+	var parts []string
+	for s, n := range sizes {
+		parts = append(parts, s+"="+strconv.Itoa(n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// buckets returns the sizes to compile for.
+func (e *openEntry) buckets(sizes map[string]int) (map[string]int, error) {
+	bound := make(map[string]int, len(sizes))
+	for symbol, n := range sizes {
+		to, err := e.sizes[symbol].bucket(symbol, n)
+		if err != nil {
+			return nil, err
+		}
+		bound[symbol] = to
+	}
+	return bound, nil
+}
+
+// Prepare compiles an entry for sizes of its symbols, so that the first call of such sizes finds it
+// compiled. It does nothing for an entry without open sizes. The error is of kind [ir.ErrName] for an
+// unknown entry and [ir.ErrSymbol] for a symbol without a size.
+func (p *Program) Prepare(ctx context.Context, entry string, sizes map[string]int) error {
+	open, ok := p.Program.(*openProgram)
+	if !ok {
+		if !slices.Contains(p.Entries(), entry) {
+			return ir.Errorf(ir.ErrName, "unknown entry %q: have %q", entry, p.Entries())
+		}
+		return nil
+	}
+	return open.prepare(ctx, entry, sizes)
+}

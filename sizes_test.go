@@ -1,0 +1,226 @@
+package rlx_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// encoder is a transformer over batch sequences of seq tokens, with the mean over the sequence.
+func encoder(t testing.TB) *ir.Graph {
+	t.Helper()
+	g, err := ir.Build("encoder", func(b *ir.Builder) {
+		tokens := b.Input("tokens", ir.I32, ir.Sym("batch"), ir.Sym("seq"))
+		x := nn.Embedding(b, tokens, 50, 16)
+		x = nn.TransformerBlock(b, x, 2)
+		b.Output("states", x)
+		b.Output("mean", ops.Mean(b, x, 1))
+		b.Output("best", ops.ArgMax(b, ops.ReduceMax(b, x, 2), 1))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func compileEncoder(t testing.TB, g *ir.Graph, o rlx.CompileOptions) *rlx.Program {
+	t.Helper()
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ir.NewModule("encoder", ir.Entry{Name: "encode", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := session.CompileWith(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close(context.Background()) })
+	for _, s := range p.Persistent() {
+		x := rlx.Zeros(s.DType, s.Dims...)
+		r := rand.New(rand.NewPCG(1, uint64(len(s.Name)*100+len(s.Dims))))
+		values, _ := x.Float32s()
+		for i := range values {
+			values[i] = float32(r.NormFloat64()) / 4
+		}
+		if err := p.Set(t.Context(), s.Name, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func tokens(batch, seq int) rlx.Inputs {
+	x := make([]int32, batch*seq)
+	for i := range x {
+		x[i] = int32(i*7%49 + 1)
+	}
+	return rlx.Inputs{"tokens": rlx.Int32s(x, batch, seq)}
+}
+
+// TestOpenSizes compares calls of many sizes with programs compiled for each of them.
+func TestOpenSizes(t *testing.T) {
+	g := encoder(t)
+	open := compileEncoder(t, g, rlx.CompileOptions{Buckets: 4})
+	for _, size := range [][2]int{{1, 1}, {3, 5}, {4, 8}, {2, 7}, {5, 3}, {3, 5}, {1, 13}} {
+		bound, err := g.Bind(map[string]int{"batch": size[0], "seq": size[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := tokens(size[0], size[1])
+		want, err := compileEncoder(t, bound, rlx.CompileOptions{}).Call(t.Context(), "encode", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := open.Call(t.Context(), "encode", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, w := range want {
+			sameTensor(t, name, got[name], w)
+		}
+	}
+}
+
+func sameTensor(t *testing.T, name string, got, want rlx.Tensor) {
+	t.Helper()
+	if got.String() != want.String() {
+		t.Fatalf("%s is %s, want %s", name, got, want)
+	}
+	if want.DType != ir.F32 {
+		if string(got.Data) != string(want.Data) {
+			t.Errorf("%s is %v, want %v", name, got.Data, want.Data)
+		}
+		return
+	}
+	x, _ := got.Float32s()
+	y, _ := want.Float32s()
+	for i := range y {
+		if math.Abs(float64(x[i]-y[i])) > 2e-5*(1+math.Abs(float64(y[i]))) || x[i] != x[i] {
+			t.Fatalf("%s: element %d is %v, want %v", name, i, x[i], y[i])
+		}
+	}
+}
+
+// TestOpenSizesOfManyCallers calls one program of two buckets from goroutines, which compile and evict
+// each other's buckets.
+func TestOpenSizesOfManyCallers(t *testing.T) {
+	open := compileEncoder(t, encoder(t), rlx.CompileOptions{Buckets: 2})
+	want := map[int]rlx.Outputs{}
+	for seq := 1; seq < 9; seq++ {
+		out, err := open.Call(t.Context(), "encode", tokens(2, seq))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[seq] = out
+	}
+	var all sync.WaitGroup
+	for k := range 4 {
+		all.Go(func() {
+			for i := range 12 {
+				seq := (i*5+k)%8 + 1
+				got, err := open.Call(t.Context(), "encode", tokens(2, seq))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				sameTensor(t, "states", got["states"], want[seq]["states"])
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestOpenSizesRefuse names what does not fit.
+func TestOpenSizesRefuse(t *testing.T) {
+	pair, err := ir.Build("pair", func(b *ir.Builder) {
+		x, y := b.Input("x", ir.F32, ir.Sym("n")), b.Input("y", ir.F32, ir.Sym("n"))
+		b.Output("z", ops.Add(b, x, y))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compileEncoder(t, pair, rlx.CompileOptions{Sizes: map[string]rlx.Size{"n": {Max: 8}}})
+	for name, c := range map[string]struct {
+		x, y int
+		kind error
+		says []string
+	}{
+		"two sizes": {3, 4, ir.ErrSymbol, []string{`"x"`, `"y"`, "size n", "3", "4"}},
+		"too large": {9, 9, ir.ErrShape, []string{"size n is 9", "8"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := p.Call(t.Context(), "encode", rlx.Inputs{"x": rlx.Zeros(ir.F32, c.x), "y": rlx.Zeros(ir.F32, c.y)})
+			if !errors.Is(err, c.kind) {
+				t.Fatalf("the error is %v, want kind %v", err, c.kind)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("%v does not say %s", err, s)
+				}
+			}
+		})
+	}
+	if _, err := p.Call(t.Context(), "encode", rlx.Inputs{"x": rlx.Zeros(ir.F32, 0), "y": rlx.Zeros(ir.F32, 0)}); err != nil {
+		t.Errorf("no elements: %v", err)
+	}
+}
+
+// TestOpenBatchTrains trains with batches of several sizes, padded and compiled for each of them.
+func TestOpenBatchTrains(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("batch"), ir.N(3))
+		h := nn.LayerNorm(b, ops.Gelu(b, nn.Linear(b, x, 8)))
+		b.Output("loss", ops.MSE(b, nn.Linear(b, h, 1), b.Input("y", ir.F32, ir.Sym("batch"), ir.N(1)), ops.LossMean))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses := map[bool][]float32{}
+	for _, exact := range []bool{false, true} {
+		trainer, err := session.Train(t.Context(), loss, rlx.Training{Rate: 0.02, Sizes: map[string]rlx.Size{"batch": {Exact: exact}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range 24 {
+			n := []int{8, 8, 3, 5}[step%4]
+			x, y := make([]float32, 3*n), make([]float32, n)
+			for i := range x {
+				x[i] = float32(math.Sin(float64(i*step + i)))
+				y[i/3] += x[i]
+			}
+			if err := trainer.Step(t.Context(), rlx.Inputs{"x": rlx.Float32s(x, n, 3), "y": rlx.Float32s(y, n, 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if losses[exact], err = trainer.Losses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := trainer.Program().Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range losses[true] {
+		if got := losses[false][i]; math.Abs(float64(got-want)) > 1e-4*(1+math.Abs(float64(want))) {
+			t.Errorf("step %d: the loss is %v, want %v", i, got, want)
+		}
+	}
+	if first, last := losses[true][0], losses[true][20]; !(last < first) {
+		t.Errorf("the loss goes from %v to %v", first, last)
+	}
+}
