@@ -72,8 +72,10 @@ func rankOfTest(ctx context.Context, fault string) error {
 			switch fault {
 			case "killed":
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				time.Sleep(time.Minute)
 			case "stopped":
 				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				time.Sleep(time.Minute) // the signal takes effect a little later
 			case "late":
 				time.Sleep(5 * time.Second)
 			}
