@@ -51,7 +51,8 @@ var joined struct {
 // Group returns the group of all processes of the run that a launcher has started this one for, by
 // torchrun's, Slurm's, MPI's or Kubernetes' variables: see [launch.From]. The first call waits for
 // all processes; later calls, also of other sessions, return the same group with its deadline.
-// Without a launcher the group has one rank. The errors are those of [launch.From] and [tcp.Join].
+// Without a launcher the group has one rank. The errors are those of [launch.From] and [tcp.Join], and
+// the one that ended the group, if there is one.
 // The device is the CPU; the error is of kind [ir.ErrUnsupported] for several ranks on another one.
 func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.Group, error) {
 	run, err := launch.Environment()
@@ -63,9 +64,10 @@ func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.
 	}
 	joined.Lock()
 	defer joined.Unlock()
-	if joined.group == nil {
-		joined.group, err = tcp.Join(ctx, run, o)
+	if joined.group != nil {
+		return joined.group, joined.group.Err()
 	}
+	joined.group, err = tcp.Join(ctx, run, o)
 	return joined.group, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlx-go/rlx/ir"
@@ -55,6 +56,7 @@ type Group struct {
 	splits   int
 	record   record
 	failed   *failure // shared with the groups that are split from this one
+	closed   atomic.Bool
 }
 
 // failure is the first error of a group and those that are split from it.
@@ -112,7 +114,7 @@ func (g *Group) Do(ctx context.Context, c *Call) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sequence++
-	if err := g.failed.get(); err != nil {
+	if err := g.Err(); err != nil {
 		return g.wrap(c, err)
 	}
 	entry := g.record.begin(g.sequence, c)
@@ -245,13 +247,19 @@ func (g *Group) Abort(reason error) {
 }
 
 // Err returns the error that ended the group, nil while it is of use.
-func (g *Group) Err() error { return g.failed.get() }
+func (g *Group) Err() error {
+	if err := g.failed.get(); err != nil || !g.closed.Load() {
+		return err
+	}
+	return &Error{Kind: ErrClosed, Rank: g.Rank(), Size: g.Size(), Peer: -1}
+}
 
-// Close ends the use of the group by this rank, after the call in flight. The other ranks may close
-// theirs later; a collective with a rank that has closed its group fails with [ErrPeer].
+// Close ends the use of the group by this rank, after the call in flight, and that of the groups that
+// are split from it. The other ranks may close theirs later; a collective with a rank that has closed
+// its group fails with [ErrPeer].
 func (g *Group) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.failed.set(&Error{Kind: ErrClosed, Rank: g.Rank(), Size: g.Size(), Peer: -1})
+	g.closed.Store(true)
 	return g.engine.Close()
 }

@@ -89,8 +89,8 @@ export abstract class ValueOps<V> {
 
   /**
    * The concatenation along an axis of the values of all devices along a mesh axis, on each of
-   * them (JAX's all_gather, tiled). One device is supported everywhere; a graph compiled for one
-   * device refuses several.
+   * them (JAX's all_gather, tiled). One device is supported everywhere; a graph compiled without
+   * a mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: axis is an axis of x
@@ -102,7 +102,7 @@ export abstract class ValueOps<V> {
   /**
    * The sum, mean, maximum or minimum over all devices along a mesh axis, on each of them (JAX's
    * psum, pmean, pmax and pmin). Devices that attain an extremum share its derivative equally.
-   * One device is supported everywhere; a graph compiled for one device refuses several.
+   * One device is supported everywhere; a graph compiled without a mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: reduction is "sum" of numbers, "mean" of float or complex ones, or "max" or "min" of
@@ -116,7 +116,7 @@ export abstract class ValueOps<V> {
    * The exchange of slices between the devices along a mesh axis: each splits its value along
    * split_axis, sends slice i to device i, and concatenates the received slices along
    * concat_axis (JAX's all_to_all, tiled). One device is supported everywhere; a graph compiled
-   * for one device refuses several.
+   * without a mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: split_axis and concat_axis are axes of x; the size of split_axis is a multiple of
@@ -451,7 +451,7 @@ export abstract class ValueOps<V> {
 
   /**
    * The value of one device along a mesh axis, on each of them (JAX's pbroadcast). One device is
-   * supported everywhere; a graph compiled for one device refuses several.
+   * supported everywhere; a graph compiled without a mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: root is a device index
@@ -462,8 +462,8 @@ export abstract class ValueOps<V> {
 
   /**
    * The value of the sending device: sources[i] sends to targets[i]. A device that receives none
-   * gets zeros (JAX's ppermute). One device is supported everywhere; a graph compiled for one
-   * device refuses several.
+   * gets zeros (JAX's ppermute). One device is supported everywhere; a graph compiled without a
+   * mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: sources and targets are lists of one length of distinct device indices
@@ -2299,8 +2299,8 @@ export abstract class ValueOps<V> {
 
   /**
    * The sum over all devices along a mesh axis, split along an axis: device i gets slice i
-   * (JAX's psum_scatter, tiled). One device is supported everywhere; a graph compiled for one
-   * device refuses several.
+   * (JAX's psum_scatter, tiled). One device is supported everywhere; a graph compiled without a
+   * mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    * - C2: axis is an axis of x, whose size is a multiple of devices
@@ -3240,7 +3240,7 @@ export abstract class BuilderOps<V> {
 
   /**
    * The index of the device along a mesh axis, an i32 (JAX's axis_index). One device is
-   * supported everywhere; a graph compiled for one device refuses several.
+   * supported everywhere; a graph compiled without a mesh of several refuses them.
    *
    * - C1: mesh_axis is named, and devices is at least 1
    *

@@ -17,6 +17,7 @@ type engine struct {
 	rank    int   // of this process among members
 	id      uint64
 	splits  int
+	split   bool // from another group, with whose connections it ends
 }
 
 func (e *engine) Name() string { return "tcp" }
@@ -64,7 +65,7 @@ func (e *engine) Sub(_ context.Context, color int, members []int) (collective.En
 	e.splits++
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%x/%d.%d", e.id, e.splits, color)
-	sub := &engine{world: e.world, id: h.Sum64(), rank: slices.Index(members, e.rank)}
+	sub := &engine{world: e.world, split: true, id: h.Sum64(), rank: slices.Index(members, e.rank)}
 	for _, m := range members {
 		sub.members = append(sub.members, e.members[m])
 	}
@@ -78,10 +79,9 @@ func (e *engine) Abort(reason error) {
 	e.world.fail(&collective.Fault{Kind: collective.ErrAborted, Peer: e.members[e.rank], Err: reason})
 }
 
-// Close says goodbye where the group is that of all ranks; groups that are split from it share its
-// connections.
+// Close says goodbye. Groups that are split from this one share its connections.
 func (e *engine) Close() error {
-	if len(e.members) == len(e.world.peers) {
+	if !e.split {
 		e.world.close()
 	}
 	return nil

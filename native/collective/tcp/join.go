@@ -87,9 +87,18 @@ func (j *joiner) join() error {
 	return j.follow()
 }
 
-// listen opens a listener that closes when the context is done.
-func (j *joiner) listen(address string) (net.Listener, func(), error) {
+// listen opens a listener at a port, "0" for any, that closes when the context is done. Where rank 0
+// is on the loopback interface, all ranks listen there alone.
+func (j *joiner) listen(port string) (net.Listener, func(), error) {
 	var config net.ListenConfig
+	host, _, err := net.SplitHostPort(j.run.Address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the address of the run: %w", err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		host = ""
+	}
+	address := net.JoinHostPort(host, port)
 	l, err := config.Listen(j.ctx, "tcp", address)
 	if err != nil {
 		return nil, nil, err
@@ -104,7 +113,7 @@ func (j *joiner) lead() error {
 	if err != nil {
 		return fmt.Errorf("the address of the run: %w", err)
 	}
-	l, closeIt, err := j.listen(net.JoinHostPort("", port))
+	l, closeIt, err := j.listen(port)
 	if err != nil {
 		return err
 	}
@@ -129,23 +138,32 @@ func (j *joiner) accept(l net.Listener, first int) error {
 		if err != nil {
 			return fmt.Errorf("ranks %v of %d have not come: %w", j.missing(first), j.run.Size, reason(j.ctx, err))
 		}
-		var h hello
-		if err := receive(j.ctx, c, &h); err == nil {
-			err = j.admit(c, h, first)
-			if err == nil {
-				missing--
-				continue
-			}
-			_ = send(c, answer{Refused: err.Error()})
+		h, err := j.hello(c)
+		if err != nil {
 			c.Close()
-			if h.Token == hashed(j.run.Token) {
-				return err
-			}
 			continue
 		}
+		if err = j.admit(c, h, first); err == nil {
+			missing--
+			continue
+		}
+		_ = send(c, answer{Refused: err.Error()})
 		c.Close()
+		if h.Token == hashed(j.run.Token) {
+			return err
+		}
 	}
 	return nil
+}
+
+// helloTime bounds how long a process that has connected may take to say who it is: others wait.
+const helloTime = 5 * time.Second
+
+func (j *joiner) hello(c net.Conn) (h hello, err error) {
+	short, cancel := context.WithTimeout(j.ctx, helloTime)
+	defer cancel()
+	err = receive(short, c, &h)
+	return h, err
 }
 
 // admit takes the connection of a process, or says why it does not belong here.
@@ -184,7 +202,7 @@ func (j *joiner) missing(first int) []int {
 // follow is [joiner.join] for other ranks: it connects to the ranks below and accepts those above.
 func (j *joiner) follow() error {
 	me := hello{Token: hashed(j.run.Token), Rank: j.run.Rank, Size: j.run.Size}
-	l, closeIt, err := j.listen(":0")
+	l, closeIt, err := j.listen("0")
 	if err != nil {
 		return err
 	}

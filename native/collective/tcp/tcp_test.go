@@ -399,3 +399,55 @@ func BenchmarkAllReduce(b *testing.B) {
 		}
 	}
 }
+
+// TestASilentConnectionDoesNotStopARun: a process that connects and says nothing is left after some
+// seconds, and one that says nonsense at once.
+func TestASilentConnectionDoesNotStopARun(t *testing.T) {
+	address := freeAddress(t)
+	errs := each(4, func(i int) error {
+		if i < 2 {
+			time.Sleep(time.Duration(i) * 300 * time.Millisecond)
+			_, err := tcp.Join(t.Context(), launch.Run{Rank: i, Size: 2, Address: address}, collective.Options{})
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if i == 2 {
+			_, err = c.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+			return err
+		}
+		_, _ = c.Read(make([]byte, 1)) // returns once the other side has given up
+		return nil
+	})
+	for i, err := range errs {
+		if err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// TestClosingASplitGroupLeavesTheOther usable, also if both have the same ranks.
+func TestClosingASplitGroupLeavesTheOther(t *testing.T) {
+	groups := join(t, 2, collective.Options{})
+	for rank, err := range each(2, func(rank int) error {
+		sub, err := groups[rank].Split(t.Context(), 0, -rank)
+		if err != nil {
+			return err
+		}
+		if sub.Rank() != 1-rank {
+			return fmt.Errorf("its rank is %d", sub.Rank())
+		}
+		if err := sub.Close(); err != nil {
+			return err
+		}
+		return groups[rank].Barrier(t.Context())
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
