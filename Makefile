@@ -25,12 +25,10 @@ export RLX_REQUIRE
 # same system would be the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
-# Targets of `make test` and `make ci` that run at the same time: many wait, or use one processor, for
-# much of their time.
-JOBS ?= 3
-# `make lint` vets all code, so that no test does so again. Graphs, plans and simulations are short-lived
-# memory: with larger heaps tests collect a quarter as often, which takes an eighth of their time.
-GO_TEST := GOGC=400 $(GO) test -vet=off
+# Targets of `make test` and `make ci` that run at the same time. Three at a time take more than 24 GB of memory.
+JOBS ?= 1
+# `make lint` vets all code, so that no test does so again.
+GO_TEST := $(GO) test -vet=off
 
 # What `make check` leaves out: it compiles the kernels of all samples for a device, runs every size
 # in the simulator, or waits for a browser. Of plansim it runs the tests of CHECK_PLANS.
@@ -98,7 +96,7 @@ demo: build demo-assets ## build everything and serve the demo on this machine
 TESTS := test-browser test-go test-js test-coreml test-arm64 test-nvrtc test-package test-onnx test-386 test-avx2 test-wgsl size
 
 .PHONY: test
-test: deps ## run every test (JOBS targets at a time: 3); a missing device or tool is a failure
+test: deps ## run every test (JOBS targets at a time); a missing device or tool is a failure
 	$(MAKE) --jobs=$(JOBS) --output-sync=target $(TESTS)
 
 .PHONY: ci
