@@ -56,7 +56,7 @@ func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 		l, pivots := choleskyFactor(b, eliminate(b, x))
 		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
 	}
-	if n > maxBlocks*matrixBlock {
+	if isHalved(n) {
 		return choleskyHalves(b, x)
 	}
 	size, at := roundUp(n, matrixBlock), x.Rank()-2

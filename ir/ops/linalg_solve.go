@@ -139,7 +139,7 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 		attrs.TransposeA, attrs.Lower = false, !attrs.Lower
 		return triangularBody(b, adjoint(b, a), y, attrs)
 	}
-	if n, _ := matrixDims(a); n > maxBlocks*matrixBlock {
+	if n, _ := matrixDims(a); isHalved(n) {
 		return solveHalves(b, a, y, attrs)
 	}
 	if !attrs.Lower {
@@ -160,6 +160,13 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 // maxBlocks is the number of blocks that a loop solves or factors one by one: each step updates the
 // whole matrix. Larger matrices are halved, which updates every element once in each halving.
 const maxBlocks = 8
+
+// maxHalved is the number of rows of the largest matrices that are halved, as the graph grows with
+// them. A loop over blocks has one size for all.
+const maxHalved = 1 << 14
+
+// isHalved reports whether matrices of n rows are solved or factored by halves.
+func isHalved(n int) bool { return n > maxBlocks*matrixBlock && n <= maxHalved }
 
 // middleOf returns where matrices of n rows are halved: at a whole number of blocks.
 func middleOf(n int) int { return roundUp(n/2, matrixBlock) }
