@@ -137,9 +137,16 @@ func whatADeviceLacksIsNamed(t *testing.T) {
 		wanted = y.Node()
 		b.Output("y", ops.Neg(b, y))
 	})
-	n, reason, err := rlx.FirstUnsupported(g, "cpu")
-	if err != nil || n == nil || n.ID() != wanted.ID() || reason == "" {
-		t.Errorf("node %v, reason %q, error %v; want node %d", n, reason, err, wanted.ID())
+	m, err := ir.NewModule("m", ir.Entry{Name: "main", Graph: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rlx.ReportOn(m, "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := r.Unsupported(); len(rows) != 1 || rows[0].Node.ID() != wanted.ID() || rows[0].Reason == "" {
+		t.Errorf("unsupported are %v; want node %d", rows, wanted.ID())
 	}
 }
 
