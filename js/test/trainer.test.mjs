@@ -136,7 +136,7 @@ test('a loss that is no number stops it where that is wanted, and tells the step
 
 describe('what a run or an evaluation is given is checked', async () => {
   const rows = [
-    ['no batches', (t) => t.run({ steps: 1 }), 'missing', /batches are an iterable.*Undefined/],
+    ['no batches', (t) => t.run({ steps: 1 }), 'missing', /^batches is Undefined: it must be an iterable/],
     ['batches that are none', (t) => t.run({ steps: 1, batches: 5 }), 'missing', /^batches is Number: it must be an iterable/],
     ['no batches to evaluate', (t) => t.evaluate({ entry: 'step' }), 'missing', /^batches is Undefined: it must be/],
     ['an empty evaluation', (t) => t.evaluate({ entry: 'step', batches: [] }), 'missing', /no batch/],
@@ -148,7 +148,7 @@ describe('what a run or an evaluation is given is checked', async () => {
     ['a last batch that is neither', async () => [...batches({ y: { dtype: 'i32', shape: [3], data: new Int32Array(3) } }, { size: 2, last: 'pad' })], 'attr', /last: options is String: it must be an object/],
     ['a column of another class', async () => [...batches({ y: { dtype: 'f32', shape: [3], data: new Float64Array(3) } }, { size: 1 })], 'dtype', /batches: y is Float64Array: it must be Float32Array, of f32/],
     ['nothing to load', (t) => t.load({}), 'missing', /load: there is no tensor/],
-    ['a column without its shape', async () => [...batches({ y: new Int32Array(3) }, { size: 1 })], 'dtype', /y is a tensor/],
+    ['a column without its shape', async () => [...batches({ y: new Int32Array(3) }, { size: 1 })], 'dtype', /y is Int32Array: it must be a tensor/],
   ];
   for (const [what, call, kind, message] of rows) {
     test(what, async (t) => {
