@@ -25,8 +25,9 @@ export RLX_REQUIRE
 # same system would be the same code.
 TARGETS := linux/arm64 linux/386 darwin/arm64 windows/amd64
 
-# Targets of `make test` and `make ci` that run at the same time. Three at a time take more than 24 GB of memory.
-JOBS ?= 1
+# Targets of `make test` and `make ci` that run at the same time: some wait, or use one processor, for much
+# of their time. Two take up to 10 GB of memory.
+JOBS ?= 2
 # `make lint` vets all code, so that no test does so again.
 GO_TEST := $(GO) test -vet=off
 
