@@ -100,36 +100,16 @@ func selectStep[T float64 | int64](cond []int64, b, c, o []T) step {
 
 // floatBinary holds operations on floats in 64 bits, whose results are then rounded to the type.
 var floatBinary = map[scalar.Op]func(o, a, b []float64, active []int32){
-	scalar.OpAdd: func(o, a, b []float64, active []int32) {
-		for _, t := range active {
-			o[t] = a[t] + b[t]
-		}
-	},
-	scalar.OpSub: func(o, a, b []float64, active []int32) {
-		for _, t := range active {
-			o[t] = a[t] - b[t]
-		}
-	},
-	scalar.OpMul: func(o, a, b []float64, active []int32) {
-		for _, t := range active {
-			o[t] = a[t] * b[t]
-		}
-	},
+	scalar.OpAdd: sum[float64],
+	scalar.OpSub: difference[float64],
+	scalar.OpMul: product[float64],
 	scalar.OpDiv: func(o, a, b []float64, active []int32) {
 		for _, t := range active {
 			o[t] = a[t] / b[t]
 		}
 	},
-	scalar.OpMin: func(o, a, b []float64, active []int32) {
-		for _, t := range active {
-			o[t] = min(a[t], b[t])
-		}
-	},
-	scalar.OpMax: func(o, a, b []float64, active []int32) {
-		for _, t := range active {
-			o[t] = max(a[t], b[t])
-		}
-	},
+	scalar.OpMin: smaller[float64],
+	scalar.OpMax: larger[float64],
 }
 
 // floatCompare holds comparisons of floats.
@@ -210,31 +190,11 @@ func boolStep(e scalar.Expr, args [3]column, out column) step {
 // intBinary holds operations on integers in 64 bits, whose results are then wrapped to the
 // type. A zero divisor counts as one.
 var intBinary = map[scalar.Op]func(o, a, b []int64, active []int32){
-	scalar.OpAdd: func(o, a, b []int64, active []int32) {
-		for _, t := range active {
-			o[t] = a[t] + b[t]
-		}
-	},
-	scalar.OpSub: func(o, a, b []int64, active []int32) {
-		for _, t := range active {
-			o[t] = a[t] - b[t]
-		}
-	},
-	scalar.OpMul: func(o, a, b []int64, active []int32) {
-		for _, t := range active {
-			o[t] = a[t] * b[t]
-		}
-	},
-	scalar.OpMin: func(o, a, b []int64, active []int32) {
-		for _, t := range active {
-			o[t] = min(a[t], b[t])
-		}
-	},
-	scalar.OpMax: func(o, a, b []int64, active []int32) {
-		for _, t := range active {
-			o[t] = max(a[t], b[t])
-		}
-	},
+	scalar.OpAdd: sum[int64],
+	scalar.OpSub: difference[int64],
+	scalar.OpMul: product[int64],
+	scalar.OpMin: smaller[int64],
+	scalar.OpMax: larger[int64],
 	scalar.OpAnd: func(o, a, b []int64, active []int32) {
 		for _, t := range active {
 			o[t] = a[t] & b[t]
@@ -270,6 +230,36 @@ var intBinary = map[scalar.Op]func(o, a, b []int64, active []int32){
 	scalar.OpLe: lessEqual[int64],
 	scalar.OpGt: greater[int64],
 	scalar.OpGe: greaterEqual[int64],
+}
+
+func sum[T float64 | int64](o, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = a[t] + b[t]
+	}
+}
+
+func difference[T float64 | int64](o, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = a[t] - b[t]
+	}
+}
+
+func product[T float64 | int64](o, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = a[t] * b[t]
+	}
+}
+
+func smaller[T float64 | int64](o, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = min(a[t], b[t])
+	}
+}
+
+func larger[T float64 | int64](o, a, b []T, active []int32) {
+	for _, t := range active {
+		o[t] = max(a[t], b[t])
+	}
 }
 
 func equal[T float64 | int64](o []int64, a, b []T, active []int32) {
