@@ -2,8 +2,9 @@
 
 import { openProgram, Trainer } from '/rlx/runtime.js';
 import { planFile } from './engine.js';
-import { count, find, on, perSecond, Speedometer, tell } from './page.js';
+import { count, fetchOK, find, on, perSecond, Speedometer, tell } from './page.js';
 import { Editor } from './playground/editor.js';
+import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
 import { pack } from './playground/share.js';
 import { scenes } from './scenes.js';
@@ -162,20 +163,15 @@ async function live() {
 /** The program beside it. */
 function ten() {
   const editor = new Editor(find('editor'), { onInput: link, onRun: run });
-  const print = (text, level) => {
-    const line = Object.assign(document.createElement('span'), { className: level ?? 'log', textContent: `${text}\n` }), log = find('log');
-    log.append(line);
-    log.scrollTop = log.scrollHeight;
-  };
   const stop = () => {
     runner.stop();
     find('run').textContent = 'Run';
   };
   const runner = new Runner({
-    log: ({ text, level }) => print(text, level),
+    log: ({ text, level }) => print(find('log'), text, level),
     end: stop,
     failed({ message, place }) {
-      print(`${place ? `Line ${place.line}: ` : ''}${message}`, 'error');
+      print(find('log'), `${lineOf(place)}${message}`, 'error');
       editor.mark(place?.line);
       stop();
     },
@@ -189,7 +185,7 @@ function ten() {
   }
   async function link() { find('open').href = `playground.html#code=${await pack(editor.source)}`; }
   on('run', 'click', run);
-  return fetch('code/xor.js').then((response) => response.text()).then((source) => {
+  return fetchOK('code/xor.js').then((response) => response.text()).then((source) => {
     editor.source = source;
     return link();
   });

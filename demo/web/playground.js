@@ -5,6 +5,7 @@ import { Editor } from './playground/editor.js';
 import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
 import { Inspector } from './playground/inspector.js';
+import { lineOf, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
 import { pack, unpack } from './playground/share.js';
 
@@ -16,14 +17,7 @@ const losses = new Map();
 
 /** What the messages of a program do. */
 const handlers = {
-  log({ level, text }) {
-    const line = document.createElement('span'), log = find('log');
-    line.className = level;
-    line.textContent = `${text}\n`;
-    log.append(line);
-    while (log.children.length > 500) log.firstChild.remove();
-    log.scrollTop = log.scrollHeight;
-  },
+  log: ({ level, text }) => print(find('log'), text, level),
   figure: (message) => figures.show(message),
   graph: (message) => inspector.addGraph(message),
   plan: (message) => inspector.addPlan(message),
@@ -37,7 +31,7 @@ const handlers = {
   },
   end: () => finish('Ended'),
   failed({ kind, message, place }) {
-    find('failure').textContent = `${place ? `Line ${place.line}: ` : ''}${sentence(message)}${kind === 'Error' ? '' : ` (${kind})`}`;
+    find('failure').textContent = `${lineOf(place)}${sentence(message)}${kind === 'Error' ? '' : ` (${kind})`}`;
     find('failure').hidden = false;
     editor.mark(place?.line);
     finish('Failed');

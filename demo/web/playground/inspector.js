@@ -15,6 +15,8 @@ function fill(select, names) {
 export class Inspector {
   #graphs = new Map();
   #plans = new Map();
+  /** The entries of all plans, by the names in the list of choices. */
+  #entries = new Map();
 
   constructor() {
     linkValues(find('graph-text'));
@@ -25,25 +27,32 @@ export class Inspector {
   clear() {
     this.#graphs.clear();
     this.#plans.clear();
-    this.#update();
+    this.#listGraphs();
+    this.#listEntries();
   }
 
   /** A graph as it was written, or an entry as it is compiled. */
   addGraph({ name, text, entry }) {
     this.#graphs.set(entry ? `${name} (compiled)` : name, text);
-    this.#update();
+    this.#listGraphs();
   }
 
   addPlan({ name, plan, runs }) {
     this.#plans.set(name, { plan, runs });
-    this.#update();
+    this.#listEntries();
   }
 
-  #update() {
+  #listGraphs() {
     fill(find('graph-choice'), [...this.#graphs.keys()]);
-    fill(find('entry-choice'), [...this.#plans].flatMap(([name, { plan }]) => plan.entries.map((entry) => this.#plans.size > 1 ? `${name}: ${entry.name}` : entry.name)));
-    for (const [id, some] of [['graph-panel', this.#graphs.size], ['kernel-panel', this.#plans.size]]) find(id).dataset.empty = some === 0;
+    find('graph-panel').dataset.empty = this.#graphs.size === 0;
     this.#showGraph();
+  }
+
+  #listEntries() {
+    const several = this.#plans.size > 1;
+    this.#entries = new Map([...this.#plans].flatMap(([name, { plan, runs }]) => plan.entries.map((entry) => [several ? `${name}: ${entry.name}` : entry.name, { plan, entry, runs }])));
+    fill(find('entry-choice'), [...this.#entries.keys()]);
+    find('kernel-panel').dataset.empty = this.#entries.size === 0;
     this.#showEntry();
   }
 
@@ -54,17 +63,11 @@ export class Inspector {
   }
 
   #showEntry() {
-    let at = find('entry-choice').selectedIndex;
-    for (const { plan, runs } of this.#plans.values()) {
-      if (at >= plan.entries.length || at < 0) {
-        at -= plan.entries.length;
-        continue;
-      }
-      return this.#showKernels(plan, plan.entries[at], runs);
-    }
+    const chosen = this.#entries.get(find('entry-choice').value);
+    if (chosen) this.#showKernels(chosen);
   }
 
-  #showKernels(plan, entry, runs) {
+  #showKernels({ plan, entry, runs }) {
     const dispatches = dispatchesOf(entry.steps), mark = (at) => {
       memory.mark(at);
       kernels.mark(at === undefined ? undefined : dispatches[at].kernel);
