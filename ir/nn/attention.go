@@ -108,6 +108,7 @@ func (a *attention) complete() bool {
 	if a.Err() == nil && o.Dropout > 0 && a.training() {
 		a.rate = o.Dropout
 	}
+	a.require(!a.cached || a.rate == 0, "Dropout is %v: in training it must be 0 with a cache", o.Dropout)
 	return a.Err() == nil
 }
 
@@ -125,7 +126,7 @@ func (a *attention) build() ir.Value {
 	}
 	a.causal = a.o.Causal
 	if a.cached {
-		k, v = a.append(k, v)
+		return a.projected(a.attendCache(q, k, v))
 	}
 	a.masks(q, k)
 	if a.Err() != nil {
@@ -170,38 +171,6 @@ func (a *attention) split(x ir.Value, heads int) ir.Value {
 	return ops.SwapAxes(a.Builder, ops.Reshape(a.Builder, x, append(lead, ir.N(heads), ir.N(a.o.HeadSize))...), -3, -2)
 }
 
-// append writes keys and values to the caches and returns these. Each query then sees the positions
-// up to its own.
-func (a *attention) append(k, v ir.Value) (ir.Value, ir.Value) {
-	b, c := a.Builder, contextOf(a.Builder).cache
-	time := k.Dim(-2)
-	past := c.before(a.layer, time)
-	start := make([]ir.Value, k.Rank())
-	for i := range start {
-		start[i] = ops.Const(b, ir.I32, 0)
-	}
-	start[k.Rank()-2] = past
-	at := ops.Stack(b, 0, start...)
-	write := func(name string, x ir.Value) ir.Value {
-		shape := x.Shape().Clone()
-		shape[x.Rank()-2] = ir.N(c.length)
-		x = ops.DynamicUpdateSlice(b, b.State(name, x.DType(), shape...), x, at)
-		b.SetState(name, x)
-		return x
-	}
-	k, v = write("k_cache", k), write("v_cache", v)
-	grid := ir.Shape{time, ir.N(c.length)}
-	query := ops.Add(b, ops.Iota(b, ir.I32, 0, grid...), past)
-	key := ops.Iota(b, ir.I32, 1, grid...)
-	a.allowed = ops.Le(b, key, query)
-	if a.o.Window > 0 {
-		near := ops.Lt(b, ops.Sub(b, query, key), ops.Const(b, ir.I32, float64(a.o.Window)))
-		a.allowed = ops.And(b, a.allowed, near)
-	}
-	a.causal, a.o.Window = false, 0
-	return k, v
-}
-
 // masks sorts the masks into allowed and added.
 func (a *attention) masks(q, k ir.Value) {
 	b := a.Builder
@@ -225,6 +194,23 @@ func (a *attention) masks(q, k ir.Value) {
 		a.added = ops.Select(b, a.allowed, bias, ops.ConstLike(b, bias, math.Inf(-1)))
 		a.allowed = ir.Value{}
 	}
+}
+
+// attendCache appends keys and values to the caches and returns the weighted values. Each query sees the
+// positions up to its own.
+func (a *attention) attendCache(q, k, v ir.Value) ir.Value {
+	c := contextOf(a.Builder).cache
+	if c.Past.Valid() && (q.Rank() != 4 || q.Dim(0) != c.Past.Dim(0)) {
+		a.fail(ir.Shapef("x is %s and Past of the cache %s: x must be [sequences, time, width]", a.x.Type(), c.Past.Type()))
+		return ir.Value{}
+	}
+	past := c.before(a.layer, k.Dim(-2))
+	k, v = c.write(a.layer, "k_cache", k), c.write(a.layer, "v_cache", v)
+	row := c.Row
+	if c.Rows > 0 && !row.Valid() && a.Err() == nil {
+		row = ops.Iota(a.Builder, ir.I32, 0, q.Dim(0))
+	}
+	return ops.CachedAttention(a.Builder, q, k, v, past, row, ops.CachedAttentionAttrs{Scale: a.o.Scale, Softcap: a.o.Softcap, Window: a.o.Window})
 }
 
 // attend returns the weighted values, [..., heads, time, size].
