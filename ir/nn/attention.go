@@ -112,12 +112,55 @@ func (a *attention) complete() bool {
 	return a.Err() == nil
 }
 
+// Attend returns the attention of queries q, [..., heads, m, size], over keys and values, [..., kv heads,
+// m, size], with the heads side by side: [..., m, heads·size]. It is [Attention] between its projections, for
+// models whose projections are their own. Of the options it takes Name, Causal, Window, Mask, Rope, ALiBi,
+// Scale, Softcap and Dropout. With a [Cache] it appends k and v, rotated, to the states k_cache and
+// v_cache. Errors are recorded in b: of kind [ir.ErrShape] for operands of other shapes, and those of
+// [Attention].
+func Attend(b *ir.Builder, q, k, v ir.Value, o ...AttentionOptions) (y ir.Value) {
+	opts := option(b, "attend", o)
+	if !b.Require("nn.attend", "input", k.Valid()) || !b.Require("nn.attend", "input", v.Valid()) {
+		return ir.Value{}
+	}
+	within(b, "attend", opts.Name, q, func(l *layer) {
+		a := &attention{layer: l, o: opts}
+		if a.headsOf(q, k, v) && a.complete() {
+			if y = a.attendRotated(q, k, v); b.Err() == nil {
+				y = a.joined(y)
+			}
+		}
+	})
+	return y
+}
+
+// headsOf sets the number and size of heads to those of projected queries, keys and values.
+func (a *attention) headsOf(q, k, v ir.Value) bool {
+	if !a.rank(3, "[..., heads, time, size]") {
+		return false
+	}
+	if k.Rank() != q.Rank() || !k.Type().Equal(v.Type()) || k.DType() != q.DType() || k.Dim(-1) != q.Dim(-1) {
+		a.fail(ir.Shapef("k is %s and v %s: they must have the type of q, %s, but for the number of heads", k.Type(), v.Type(), q.Type()))
+		return false
+	}
+	a.heads = a.size(-3)
+	a.o.HeadSize = a.size(-1)
+	a.o.KVHeads = (&layer{a.Builder, a.kind, k}).size(-3)
+	return a.Err() == nil
+}
+
 func (a *attention) build() ir.Value {
 	q, k, v := a.project()
 	q, k, v = a.split(q, a.heads), a.split(k, a.o.KVHeads), a.split(v, a.o.KVHeads)
 	if a.o.NormQK {
 		q, k = RMSNorm(a.Builder, q, NormOptions{Name: "q_norm"}), RMSNorm(a.Builder, k, NormOptions{Name: "k_norm"})
 	}
+	return a.projected(a.attendRotated(q, k, v))
+}
+
+// attendRotated rotates queries and keys, appends keys and values to the caches, and returns the weighted
+// values, [..., heads, time, size].
+func (a *attention) attendRotated(q, k, v ir.Value) ir.Value {
 	if a.o.Rope != nil && a.Err() == nil {
 		q, k = a.rotate(*a.o.Rope, a.o.HeadSize, q, k)
 	}
@@ -126,13 +169,13 @@ func (a *attention) build() ir.Value {
 	}
 	a.causal = a.o.Causal
 	if a.cached {
-		return a.projected(a.attendCache(q, k, v))
+		return a.attendCache(q, k, v)
 	}
 	a.masks(q, k)
 	if a.Err() != nil {
 		return ir.Value{}
 	}
-	return a.projected(a.attend(q, k, v))
+	return a.attend(q, k, v)
 }
 
 // project returns queries, keys and values, [..., time, heads·size].
@@ -149,12 +192,12 @@ func (a *attention) project() (q, k, v ir.Value) {
 		}
 		return to("q_proj", a.x, inner), to("k_proj", from, kv), to("v_proj", from, kv)
 	}
-	weight := a.param("in_proj_weight", o.Init, GlorotUniform(), a.width, inner+2*kv)
+	in := a.param("in_proj_weight", o.Init, GlorotUniform(), a.width, inner+2*kv)
 	var bias ir.Value
 	if !o.NoBias {
 		bias = a.param("in_proj_bias", ir.Initial{}, Constant(0), inner+2*kv)
 	}
-	all := a.linearOf(weight, bias, a.width, inner+2*kv)
+	all := a.linearOf(weight{value: in}, bias, a.width, inner+2*kv)
 	if b.Err() != nil {
 		return q, k, v
 	}
@@ -257,7 +300,14 @@ func (a *attention) projected(y ir.Value) ir.Value {
 	if a.Err() != nil {
 		return ir.Value{}
 	}
-	shape := append(a.x.Shape()[:a.x.Rank()-1].Clone(), ir.N(a.heads*a.o.HeadSize))
-	y = ops.Reshape(a.Builder, ops.SwapAxes(a.Builder, y, -3, -2), shape...)
-	return Linear(a.Builder, y, a.width, LinearOptions{Name: "out_proj", NoBias: a.o.NoBias, Init: a.o.OutInit, BiasInit: Constant(0)})
+	return Linear(a.Builder, a.joined(y), a.width, LinearOptions{Name: "out_proj", NoBias: a.o.NoBias, Init: a.o.OutInit, BiasInit: Constant(0)})
+}
+
+// joined returns [..., heads, time, size] as [..., time, heads·size].
+func (a *attention) joined(y ir.Value) ir.Value {
+	y = ops.SwapAxes(a.Builder, y, -3, -2)
+	if a.Err() != nil {
+		return ir.Value{}
+	}
+	return ops.Reshape(a.Builder, y, append(y.Shape()[:y.Rank()-2].Clone(), ir.N(a.heads*a.o.HeadSize))...)
 }

@@ -217,23 +217,52 @@ type RopeOptions struct {
 	// Interleaved pairs neighbours, as in GPT-J; by default the halves of the rotated features are
 	// paired, as in GPT-NeoX and Llama.
 	Interleaved bool
+	// Frequencies, if not nil, are the angles of one position for each pair, Size/2 of them, used instead of
+	// base^(−2i/Size): those of models whose context was extended. Their number is Size/2; Size may be left
+	// out.
+	Frequencies []float64
+	// Amplitude multiplies the rotated features, as YaRN has it; 0 means 1.
+	Amplitude float64
 }
 
 // rotate applies rotary positions to heads of queries and keys, [..., heads, time, features].
 func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir.Value) {
 	size := o.Size
-	if size == 0 {
+	switch {
+	case size == 0 && o.Frequencies != nil:
+		size = 2 * len(o.Frequencies)
+	case size == 0:
 		size = features
 	}
 	if !l.require(size > 0 && size%2 == 0 && size <= features, "Size is %d: it must be even and at most the features of a head, %d", size, features) ||
-		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "Base is %v: it must be finite and not negative", o.Base) {
+		!l.require(o.Base >= 0 && !math.IsInf(o.Base, 0), "Base is %v: it must be finite and not negative", o.Base) ||
+		!l.require(o.Frequencies == nil || len(o.Frequencies) == size/2, "Frequencies has %d numbers: it must have half of Size, %d", len(o.Frequencies), size) ||
+		!l.require(o.Amplitude >= 0 && !math.IsInf(o.Amplitude, 0), "Amplitude is %v: it must be finite and not negative", o.Amplitude) {
 		return q, k
 	}
-	cos, sin := ops.RopeTable(l.Builder, l.positions(q.Dim(-2)), size, o.Base)
+	cos, sin := l.ropeTable(o, size, q.Dim(-2))
 	if cos.Rank() > 2 { // positions of each sequence, for all heads
 		cos, sin = ops.ExpandDims(l.Builder, cos, 1), ops.ExpandDims(l.Builder, sin, 1)
 	}
 	cos, sin = ops.Convert(l.Builder, cos, q.DType()), ops.Convert(l.Builder, sin, q.DType())
 	attrs := ops.RopeAttrs{Interleaved: o.Interleaved}
 	return ops.Rope(l.Builder, q, cos, sin, attrs), ops.Rope(l.Builder, k, cos, sin, attrs)
+}
+
+// ropeTable returns the cosines and sines of the angles of n positions, f32[n, size/2].
+func (l *layer) ropeTable(o RopeOptions, size int, n ir.Dim) (cos, sin ir.Value) {
+	b, at := l.Builder, l.positions(n)
+	if o.Frequencies == nil {
+		cos, sin = ops.RopeTable(b, at, size, o.Base)
+	} else {
+		frequencies := ir.NewArray(ir.F32, len(o.Frequencies))
+		copy(frequencies.F, o.Frequencies)
+		frequencies.Round()
+		angles := ops.Mul(b, ops.ExpandDims(b, ops.Convert(b, at, ir.F32), -1), ops.Literal(b, frequencies))
+		cos, sin = ops.Cos(b, angles), ops.Sin(b, angles)
+	}
+	if a := o.Amplitude; a != 0 && a != 1 && b.Err() == nil {
+		cos, sin = ops.Mul(b, cos, ops.ConstLike(b, cos, a)), ops.Mul(b, sin, ops.ConstLike(b, sin, a))
+	}
+	return cos, sin
 }

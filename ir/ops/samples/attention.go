@@ -111,21 +111,17 @@ func cachedAttentionSamples() []ir.Sample {
 		}
 		return s
 	}
-	at := func(past ...int64) *ir.Array {
-		if len(past) == 1 {
-			return ir.Ints(ir.I32, past)
-		}
-		return ir.Ints(ir.I32, past, len(past))
-	}
+	at := func(past ...int64) *ir.Array { return ir.Ints(ir.I32, past, len(past)) }
+	count := func(past int64) *ir.Array { return ir.Ints(ir.I32, []int64{past}) }
 	plain := ops.CachedAttentionAttrs{Scale: 0.5}
 	return []ir.Sample{
-		sample("first position", ir.F32, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, at(0)),
+		sample("first position", ir.F32, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, count(0)),
 		sample("grouped queries", ir.F32, plain, []int{2, 6, 1, 4}, []int{2, 2, 9, 4}, 5, at(3, 8)),
-		sample("several positions", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Softcap: 0.7}, []int{2, 3, 4}, []int{2, 7, 4}, 4, at(2)),
-		sample("across blocks", ir.F32, plain, []int{1, 2, 2, 3}, []int{1, 1, 300, 3}, 70, at(270)),
+		sample("several positions", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Softcap: 0.7}, []int{2, 3, 4}, []int{2, 7, 4}, 4, count(2)),
+		sample("across blocks", ir.F32, plain, []int{1, 2, 2, 3}, []int{1, 1, 300, 3}, 70, count(270)),
 		sample("window", ir.F32, ops.CachedAttentionAttrs{Scale: 0.5, Window: 5}, []int{1, 2, 2, 4}, []int{1, 2, 300, 4}, 3, at(262)),
 		sample("rows", ir.F32, plain, []int{3, 2, 1, 4}, []int{4, 1, 6, 4}, 2, at(5, 0, 2), 3, 0, 2),
-		sample("many positions", ir.F32, plain, []int{1, 2, 20, 4}, []int{1, 2, 40, 4}, 3, at(7)),
+		sample("many positions", ir.F32, plain, []int{1, 2, 20, 4}, []int{1, 2, 40, 4}, 3, count(7)),
 		sample("half", ir.F16, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, at(6)),
 		sample("no positions", ir.F32, plain, []int{1, 2, 0, 4}, []int{1, 2, 9, 4}, 3, at(6)),
 	}
