@@ -18,9 +18,6 @@ import (
 const (
 	cachedTile  = 64  // maximum queries of a tile
 	cachedBlock = 256 // maximum keys of a block
-	// fewQueries is the number of queries up to which dot products with a key are faster than a product of
-	// matrices, which packs the keys.
-	fewQueries = 4
 	// splitKeys is the minimum number of keys that repays waking another core.
 	splitKeys = 256
 )
@@ -78,11 +75,11 @@ func (c *compiler) cachedAttention(g *fusion.Group) error {
 	if s.maxSplits = 1; s.heads*s.tiles < 2*workers() {
 		s.maxSplits = max(1, min(2*workers()/(s.heads*s.tiles), s.room/splitKeys))
 	}
-	s.perWk = tile * (cachedBlock + s.width)
+	s.perWk = tile * (2*cachedBlock + s.depth + s.width)
 	s.work = c.scratch(ir.F32, workers()*s.perWk)
 	s.parts = c.scratch(ir.F32, s.heads*s.tiles*s.maxSplits*tile*(s.width+2))
 	s.out = c.scratch(ir.F32, s.heads*s.rows*s.width)
-	s.env.spaces.grow(&contraction{m: tile, n: max(cachedBlock, s.width), k: max(cachedBlock, s.depth)})
+	s.env.spaces.grow(&contraction{m: cachedBlock, n: max(tile, s.width), k: max(cachedBlock, s.depth)})
 	c.add(s)
 	return c.storeResult(g.Name(), *x.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(0, value) })
 }
@@ -134,7 +131,10 @@ func (s *cachedStep) do(worker, chunk int) {
 		t.most[i] = float32(math.Inf(-1))
 	}
 	work := view[float32](s.work)[worker*s.perWk:]
-	t.scores, t.product = work[:size*cachedBlock], work[size*cachedBlock:][:size*s.width]
+	t.scores, work = work[:size*cachedBlock], work[size*cachedBlock:]
+	t.weights, work = work[:size*cachedBlock], work[size*cachedBlock:]
+	t.product, t.q = work[:size*s.width], work[size*s.width:][:size*s.depth]
+	t.transpose()
 	from, to := t.keys()
 	per := (to - from + s.splits - 1) / s.splits
 	from, to = from+split*per, min(to, from+(split+1)*per)
@@ -150,7 +150,19 @@ type cachedPart struct {
 	past               int
 	space              *simd.Space[float32]
 	sums, most, total  []float32 // of each query: weighted values, the maximum score, and the sum of the weights
-	scores, product    []float32
+	q                  []float32 // the queries, transposed: [depth, count]
+	scores, weights    []float32 // of a block of keys: [keys, count] and [count, keys]
+	product            []float32
+}
+
+// transpose sets the queries, each scaled.
+func (t *cachedPart) transpose() {
+	q, scale := view[float32](t.cachedStep.q)[(t.head*t.rows+t.first)*t.depth:], float32(t.attrs.Scale)
+	for i := range t.count {
+		for j, x := range q[i*t.depth:][:t.depth] {
+			t.q[j*t.count+i] = x * scale
+		}
+	}
 }
 
 // visible returns the range of keys that query i of the tile attends to.
@@ -174,56 +186,54 @@ func (t *cachedPart) keys() (from, to int) {
 
 // block adds a block of keys.
 func (t *cachedPart) block(from, to int) {
-	n, q := to-from, view[float32](t.q)[(t.head*t.rows+t.first)*t.depth:]
-	at := t.cacheOf(t.head)*t.room + from
+	n, at := to-from, t.cacheOf(t.head)*t.room+from
 	k, v := view[float32](t.k)[at*t.depth:], view[float32](t.v)[at*t.width:]
-	if t.count <= fewQueries {
-		for i := range t.count {
-			simd.Dots(t.space, n, t.depth, k, t.depth, q[i*t.depth:], t.scores[i*n:], 1)
-		}
-	} else {
-		simd.Product(t.space, t.count, n, t.depth, simd.Matrix[float32]{Data: q, Row: t.depth, Col: 1}, simd.Matrix[float32]{Data: k, Row: 1, Col: t.depth}, t.scores, n)
-	}
+	simd.Product(t.space, n, t.count, t.depth, rowsOf(k, t.depth), rowsOf(t.q, t.count), t.scores, t.count)
 	for i := range t.count {
-		t.weigh(i, t.scores[i*n:][:n], from)
+		t.weigh(i, t.weights[i*n:][:n], from)
 	}
-	simd.Product(t.space, t.count, t.width, n, simd.Matrix[float32]{Data: t.scores, Row: n, Col: 1}, simd.Matrix[float32]{Data: v, Row: t.width, Col: 1}, t.product, t.width)
+	simd.Product(t.space, t.count, t.width, n, rowsOf(t.weights, n), rowsOf(v, t.width), t.product, t.width)
 	for i, x := range t.product[:t.count*t.width] {
 		t.sums[i] += x
 	}
 }
 
-// weigh replaces the products of query i with keys, counted from a position, by weights relative to the
-// new maximum, and scales what was summed before.
-func (t *cachedPart) weigh(i int, scores []float32, position int) {
+// rowsOf returns a matrix of contiguous rows.
+func rowsOf(x []float32, columns int) simd.Matrix[float32] {
+	return simd.Matrix[float32]{Data: x, Row: columns, Col: 1}
+}
+
+// weigh sets the weights of keys, counted from a position, for query i relative to the new maximum, and
+// scales what was summed before.
+func (t *cachedPart) weigh(i int, weights []float32, position int) {
 	from, to := t.visible(i)
-	from, to = min(max(from-position, 0), len(scores)), min(max(to-position, 0), len(scores))
-	to = max(from, to)
-	clear(scores[:from])
-	clear(scores[to:])
-	scores = scores[from:to]
-	if len(scores) == 0 {
+	from = min(max(from-position, 0), len(weights))
+	to = max(from, min(max(to-position, 0), len(weights)))
+	clear(weights[:from])
+	clear(weights[to:])
+	weights = weights[from:to]
+	if len(weights) == 0 {
 		return
 	}
-	scale, most := float32(t.attrs.Scale), t.most[i]
-	for j, s := range scores {
-		s *= scale
+	most, scores := t.most[i], t.scores[from*t.count+i:]
+	for j := range weights {
+		s := scores[j*t.count]
 		if c := float32(t.attrs.Softcap); c != 0 {
 			s = c * tanh32(s/c)
 		}
-		scores[j] = s
+		weights[j] = s
 		if !(s <= most) { // a NaN, too
 			most = s
 		}
 	}
 	if most == float32(math.Inf(-1)) { // the products are
-		clear(scores)
+		clear(weights)
 		return
 	}
 	old, sum := exp32(t.most[i]-most), float32(0)
-	for j, s := range scores {
+	for j, s := range weights {
 		w := exp32(s - most)
-		scores[j], sum = w, sum+w
+		weights[j], sum = w, sum+w
 	}
 	t.most[i], t.total[i] = most, t.total[i]*old+sum
 	if old != 1 {

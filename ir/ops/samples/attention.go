@@ -112,7 +112,11 @@ func cachedAttentionSamples() []ir.Sample {
 		return s
 	}
 	at := func(past ...int64) *ir.Array { return ir.Ints(ir.I32, past, len(past)) }
-	count := func(past int64) *ir.Array { return ir.Ints(ir.I32, []int64{past}) }
+	count := func(past int64) *ir.Array {
+		a := ir.NewArray(ir.I32)
+		a.I[0] = past
+		return a
+	}
 	plain := ops.CachedAttentionAttrs{Scale: 0.5}
 	return []ir.Sample{
 		sample("first position", ir.F32, plain, []int{1, 2, 1, 4}, []int{1, 2, 9, 4}, 3, count(0)),
