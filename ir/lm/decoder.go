@@ -12,6 +12,9 @@ import (
 type DecoderOptions struct {
 	// Last returns the logits of the last position alone, [..., 1, vocabulary].
 	Last bool
+	// At, i32[sequences], returns the logits of one position of each sequence, [sequences, 1, vocabulary],
+	// for tokens of [sequences, time] that are padded at the end. It replaces Last.
+	At ir.Value
 	// Checkpoint has the backward pass recompute each block from its input ([nn.Stack]). It cannot be
 	// used with a cache.
 	Checkpoint bool
@@ -48,7 +51,16 @@ func Decoder(b *ir.Builder, c Config, tokens ir.Value, o ...DecoderOptions) ir.V
 		layer++
 		return y
 	}, nn.StackOptions{Checkpoint: opts.Checkpoint})
-	if opts.Last && b.Err() == nil {
+	switch {
+	case b.Err() != nil:
+	case opts.At.Valid():
+		if x.Rank() != 3 || !opts.At.Type().Equal(ir.Type{DType: ir.I32, Shape: ir.Shape{x.Dim(0)}}) {
+			b.Failf(op, []ir.Value{tokens, opts.At}, ir.Shapef("tokens are %s and At %s: they must be [sequences, time] and i32[sequences]", tokens.Type(), opts.At.Type()))
+			return ir.Value{}
+		}
+		at := ops.BroadcastTo(b, ops.Reshape(b, opts.At, x.Dim(0), ir.N(1), ir.N(1)), ir.Shape{x.Dim(0), ir.N(1), x.Dim(2)})
+		x = ops.TakeAlongAxis(b, x, at, 1, ops.OutsideClip)
+	case opts.Last:
 		time := x.Dim(-2)
 		x = ops.SliceAxis(b, x, -2, time.Sub(ir.N(1)), ir.N(1))
 	}
