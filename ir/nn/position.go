@@ -173,7 +173,11 @@ func PositionalEmbedding(b *ir.Builder, x ir.Value, length int, o ...PositionalE
 		table := l.param("weight", opts.Init, Normal(0, 0.02), length, width)
 		switch {
 		case contextOf(b).cache != nil:
-			table = ops.Embedding(b, table, l.positions(time))
+			at := l.positions(time)
+			if contextOf(b).cache.Past.Valid() { // padding may lie outside
+				at = ops.Clamp(b, at, ops.Const(b, ir.I32, 0), ops.Const(b, ir.I32, float64(length-1)))
+			}
+			table = ops.Embedding(b, table, at)
 		case !time.Is(length):
 			table = ops.SliceAxis(b, table, 0, ir.N(0), time)
 		}
