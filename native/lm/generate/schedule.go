@@ -226,7 +226,7 @@ func (l *scheduler) prefill(s *slot) (*flight, error) {
 	in := l.sampling([]*request{r}, final)
 	in["tokens"], in["count"] = rlx.Int32s(tokens, 1, chunk), rlx.Int32s([]int32{int32(n)}, 1)
 	in["row"], in["past"] = rlx.Int32s([]int32{int32(s.number)}, 1), rlx.Int32s([]int32{int32(s.past)}, 1)
-	in["first"], in["final"] = rlx.Int32(flag(s.fed == r.stats.Reused)), rlx.Int32s([]int32{flag(final)}, 1)
+	in["first"], in["final"] = rlx.Int32(flag(s.fed == r.stats.Reused)), rlx.Int32(flag(final))
 	s.fed, s.past = s.fed+n, s.past+n
 	if final {
 		r.issued++
