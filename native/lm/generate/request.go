@@ -45,14 +45,16 @@ type Token struct {
 	Text string
 	// LogProbability is that of the token by the model, without the options of sampling.
 	LogProbability float64
-	// Finish is set in the last token: [FinishStop] or [FinishLength]. A last token that ended the text is not
-	// part of it.
+	// Finish is set in the last token: [FinishStop] or [FinishLength].
 	Finish string
 	// Stats is set in the last token.
 	Stats *Stats
 
 	ended bool // the token itself ends the text
 }
+
+// Ends reports whether the token itself ended the text: it is not part of the result.
+func (t Token) Ends() bool { return t.ended }
 
 // Why a result ends: at a token or string that ends a text, or at the bound of its length.
 const (
