@@ -158,8 +158,9 @@ func (s *source) fit(c Config, t Tensors, p ir.Port, o BindOptions) error {
 	matrix := p.Value.Rank() == 2
 	dims, _ := p.Value.Shape().Ints()
 	want := dims
-	table := strings.HasSuffix(p.Name, c.tables().embedding+"/weight") || strings.HasSuffix(p.Name, c.tables().positions+"/weight")
-	inOut := c.InOut && matrix && !table && !t.GGUF() && !strings.HasPrefix(p.Name, c.tables().head)
+	f := c.tables()
+	positions := p.Name == f.positions+"/weight"
+	inOut := c.InOut && matrix && !t.GGUF() && !positions && p.Name != f.embedding+"/weight" && p.Name != f.head+"/weight"
 	if inOut {
 		want = []int{dims[1], dims[0]}
 	}
@@ -188,7 +189,7 @@ func (s *source) fit(c Config, t Tensors, p ir.Port, o BindOptions) error {
 		}
 	default:
 		s.nn = nn.Storage{OutIn: true, Format: s.info.Packed.String()}
-		if _, _, known := ops.PackedBlock(s.nn.Format); !known || o.Unpack || table && strings.HasSuffix(p.Name, c.tables().positions+"/weight") {
+		if _, _, known := ops.PackedBlock(s.nn.Format); !known || o.Unpack || positions {
 			s.nn.Format, s.nn.DType = "", ir.F32
 			if o.DType.Valid() {
 				s.nn.DType = o.DType
