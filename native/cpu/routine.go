@@ -26,7 +26,7 @@ type matrixFunction[T simd.Float] func(w *workspace[T], n *ir.Node, in, out [][]
 func claims(n *ir.Node) bool {
 	_, packed := packingOf(n)
 	_, ok := routines[n.Op()]
-	return packed || ok || isExchange(n)
+	return packed || ok || isExchange(n) || isCached(n)
 }
 
 // routineStep runs a routine for each matrix of a batch.
@@ -48,6 +48,9 @@ func (c *compiler) routine(g *fusion.Group) error {
 	}
 	if isExchange(n) {
 		return c.exchange(g)
+	}
+	if isCached(n) {
+		return c.cachedAttention(g)
 	}
 	r, x := routines[n.Op()], g.Routine()
 	if r.single != nil && x.Node.Input(0).DType() != ir.F64 {

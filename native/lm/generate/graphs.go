@@ -1,0 +1,146 @@
+package generate
+
+import (
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/ir/nn"
+	"github.com/rlx-go/rlx/ir/ops"
+)
+
+// The entries.
+const (
+	prefillEntry = "prefill"
+	decodeEntry  = "decode"
+	verifyEntry  = "verify"
+)
+
+// maxBiases is the maximum number of biased tokens of a request.
+const maxBiases = 300
+
+// module returns the entries, which share keys, values, and the states of sampling: seen and counts, for the
+// penalties, and the last token of each slot.
+func (e *Engine) module() (*ir.Module, error) {
+	m := &ir.Module{Name: "generate"}
+	build := func(name string, f func(g *graph)) error {
+		g, err := ir.Build(name, func(b *ir.Builder) {
+			nn.Infer(b)
+			f(&graph{Builder: b, e: e})
+		})
+		m.Entries = append(m.Entries, ir.Entry{Name: name, Graph: g})
+		return err
+	}
+	if err := build(prefillEntry, (*graph).prefill); err != nil {
+		return nil, err
+	}
+	if err := build(decodeEntry, (*graph).decode); err != nil {
+		return nil, err
+	}
+	if e.options.Draft > 0 {
+		return m, build(verifyEntry, (*graph).verify)
+	}
+	return m, nil
+}
+
+// graph builds one entry.
+type graph struct {
+	*ir.Builder
+	e *Engine
+}
+
+func (g *graph) input(name string, d ir.DType, dims ...int) ir.Value {
+	return g.Input(name, d, ir.Dims(dims...)...)
+}
+
+// state returns a state of sampling, i32.
+func (g *graph) state(name string, dims ...int) ir.Value {
+	return g.State("sampler/"+name, ir.I32, ir.Dims(dims...)...)
+}
+
+func (g *graph) set(name string, v ir.Value) { g.SetState("sampler/"+name, v) }
+
+func (g *graph) integer(x int) ir.Value { return ops.Const(g.Builder, ir.I32, float64(x)) }
+
+// sample returns the tokens of rows with the inputs of sampling.
+func (g *graph) sample(logits, seen, counts ir.Value, rows int) ir.Value {
+	o := lm.SampleOptions{
+		Seen: seen, Counts: counts, Allowed: g.input("allowed", ir.U32, rows, g.e.words),
+		BiasTokens: g.input("biased", ir.I32, rows, maxBiases), Biases: g.input("biases", ir.F32, rows, maxBiases),
+	}
+	token, p := lm.Sample(g.Builder, ops.Squeeze(g.Builder, logits, 1), g.input("by", ir.F32, rows, lm.SamplingFields), o)
+	g.Output("token", token)
+	g.Output("probability", p)
+	return token
+}
+
+// prefill takes a chunk of the prompt of the slot row: count tokens of tokens, the others are padding. With
+// first it begins a request, and forgets what the slot had seen. Its token is the first of the result if
+// final is 1, and else ignored.
+func (g *graph) prefill() {
+	b, chunk, vocabulary, slots := g.Builder, g.e.options.Chunk, g.e.model.Config.Vocabulary, g.e.options.Slots
+	tokens, count := g.input("tokens", ir.I32, 1, chunk), g.input("count", ir.I32, 1)
+	row := g.input("row", ir.I32, 1)
+	first, final := g.input("first", ir.I32), g.input("final", ir.I32)
+	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: slots, Row: row})
+	logits := g.e.model.Decoder(b, tokens, lm.DecoderOptions{At: ops.Sub(b, count, g.integer(1))})
+
+	at := ops.Concatenate(b, 0, row, ops.Const(b, ir.I32, 0, ir.N(1)))
+	kept := ops.Sub(b, g.integer(1), first)
+	rowOf := func(state ir.Value) ir.Value {
+		return ops.Mul(b, ops.DynamicSlice(b, state, at, ir.Dims(1, vocabulary)...), kept)
+	}
+	seen, counts, last := g.state("seen", slots, vocabulary), g.state("counts", slots, vocabulary), g.state("token", slots)
+	real := ops.Lt(b, ops.Iota(b, ir.I32, 1, ir.Dims(1, chunk)...), count)
+	marked := ops.Select(b, real, tokens, g.integer(vocabulary)) // beyond the vocabulary: dropped
+	ones := ops.Const(b, ir.I32, 1, ir.Dims(1, chunk)...)
+	seenRow := g.scatter(ops.ScatterMax, rowOf(seen), marked, ones)
+	countsRow := rowOf(counts)
+	token := g.sample(logits, seenRow, countsRow, 1)
+	if b.Err() != nil {
+		return
+	}
+	drawn := ops.ExpandDims(b, token, 1)
+	one := ops.Reshape(b, final, ir.Dims(1, 1)...)
+	g.set("seen", ops.DynamicUpdateSlice(b, seen, g.scatter(ops.ScatterMax, seenRow, drawn, one), at))
+	g.set("counts", ops.DynamicUpdateSlice(b, counts, g.scatter(ops.ScatterAdd, countsRow, drawn, one), at))
+	g.set("token", ops.DynamicUpdateSlice(b, last, token, row))
+}
+
+// scatter combines updates with the elements of x, [rows, vocabulary], at tokens, [rows, n].
+func (g *graph) scatter(f func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs) ir.Value, x, tokens, updates ir.Value) ir.Value {
+	at := ops.Stack(g.Builder, -1, ops.Iota(g.Builder, ir.I32, 0, tokens.Shape()...), tokens)
+	return f(g.Builder, x, at, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}, Outside: ops.OutsideDrop}})
+}
+
+// decode takes the next token of each slot: the last one that was sampled, or given if that is not
+// negative. Slots that are not active keep their states; keys and values after past are not read before they
+// are written again.
+func (g *graph) decode() {
+	b, slots, vocabulary := g.Builder, g.e.options.Slots, g.e.model.Config.Vocabulary
+	seen, counts, last := g.state("seen", slots, vocabulary), g.state("counts", slots, vocabulary), g.state("token", slots)
+	given, active := g.input("given", ir.I32, slots), g.input("active", ir.I32, slots)
+	tokens := ops.Select(b, ops.Lt(b, given, g.integer(0)), last, given)
+	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, slots)})
+	logits := g.e.model.Decoder(b, ops.ExpandDims(b, tokens, 1), lm.DecoderOptions{})
+	token := g.sample(logits, seen, counts, slots)
+	if b.Err() != nil {
+		return
+	}
+	drawn, one := ops.ExpandDims(b, token, 1), ops.ExpandDims(b, active, 1)
+	g.set("seen", g.scatter(ops.ScatterMax, seen, drawn, one))
+	g.set("counts", g.scatter(ops.ScatterAdd, counts, drawn, one))
+	g.set("token", ops.Select(b, ops.Gt(b, active, g.integer(0)), token, last))
+}
+
+// verify takes a token of the slot row and a draft of those that follow, and returns the greedy token after
+// each.
+func (g *graph) verify() {
+	b, n := g.Builder, g.e.options.Draft+1
+	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, 1), Rows: g.e.options.Slots, Row: g.input("row", ir.I32, 1)})
+	logits := g.e.model.Decoder(b, g.input("tokens", ir.I32, 1, n), lm.DecoderOptions{})
+	g.Output("token", ops.ArgMax(b, logits, -1))
+	if b.Err() != nil {
+		return
+	}
+	chosen := ops.KeepDims(b, ops.ReduceMax, logits, -1)
+	g.Output("probability", ops.Sub(b, ops.Squeeze(b, chosen, -1), ops.LogSumExp(b, logits, -1)))
+}
