@@ -53,14 +53,17 @@ var joined struct {
 // all processes; later calls, also of other sessions, return the same group with its deadline.
 // Without a launcher the group has one rank. The errors are those of [launch.From] and [tcp.Join], and
 // the one that ended the group, if there is one.
-// The device is the CPU; the error is of kind [ir.ErrUnsupported] for several ranks on another one.
+// The devices are the CPU and CUDA GPUs; the error is of kind [ir.ErrUnsupported] for several ranks on
+// another one, and [native.ErrUnavailable] if NCCL, which GPUs need, is missing.
 func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.Group, error) {
 	run, err := launch.Environment()
 	if err != nil {
 		return nil, err
 	}
-	if run.Size > 1 && s.backend.Name() != "cpu" {
-		return nil, ir.Errorf(ir.ErrUnsupported, "%d ranks on device %q; several ranks run on the CPU only", run.Size, s.backend.Name())
+	if run.Size > 1 {
+		if err := s.collectives(); err != nil {
+			return nil, err
+		}
 	}
 	joined.Lock()
 	defer joined.Unlock()
@@ -69,6 +72,37 @@ func (s *Session) Group(ctx context.Context, o collective.Options) (*collective.
 	}
 	joined.group, err = tcp.Join(ctx, run, o)
 	return joined.group, err
+}
+
+// collectives returns an error if the device cannot move data between ranks.
+func (s *Session) collectives() error {
+	b, ok := s.backend.(native.Collectives)
+	if !ok {
+		return ir.Errorf(ir.ErrUnsupported, "several ranks on device %q; the devices with collectives are \"cpu\" and \"cuda\"", s.backend.Name())
+	}
+	if err := b.Collectives(); err != nil {
+		return &native.Error{Backend: s.backend.Name(), Call: "group", Kind: native.ErrUnavailable, Err: err}
+	}
+	return nil
+}
+
+// localDevice returns the device of a backend for this process: of several devices the one whose
+// number is that of the process on its machine, if a launcher has started it, unless it is the only
+// one that the process sees.
+func localDevice(b native.Backend) native.Backend {
+	several, ok := b.(native.MultiDevice)
+	if !ok {
+		return b
+	}
+	run, err := launch.Environment() // an error is that of Session.Group
+	if err != nil || run.LocalRank == 0 {
+		return b
+	}
+	own := several.Device(run.LocalRank)
+	if own.Probe() != nil && several.Device(1).Probe() != nil {
+		return b // CUDA_VISIBLE_DEVICES shows each process a device of its own
+	}
+	return own
 }
 
 // size returns the number of ranks, 1 without the option.
