@@ -94,6 +94,14 @@ func (p *program) warmCollectives() error {
 	done := make([]bool, len(p.calls))
 	for i, r := range p.plan.Routines {
 		done[i] = !isCollective(r)
+		if x, ok := r.(routine.Collective); ok {
+			c := joint.CallOf(x)
+			w, err := p.ranks.comms[x.Axis].Begin(&c, func() bool { return false })
+			if err != nil {
+				return err
+			}
+			defer w.End(nil)
+		}
 	}
 	for i := range p.plan.Entries {
 		if err := p.warmSteps(p.plan.Entries[i].Steps, done); err != nil {
