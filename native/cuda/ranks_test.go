@@ -30,12 +30,14 @@ const rankVariable = "RLX_TEST_CUDA_RANK"
 // jobs are what processes of several ranks do.
 var jobs = map[string]func(ctx context.Context, r *rank) error{
 	"collectives": collectivesOfARank, "outside of graphs": collectivesOfARank,
+	"curve": curveOfARank, "small curve": curveOfARank, "gpt2": gpt2OfARank, "bandwidth": bandwidthOfARank,
 	"killed": stepsOfARank, "late": stepsOfARank, "plan": stepsOfARank, "refused": stepsOfARank, "broken": stepsOfARank,
 }
 
 // rank is a process of a job.
 type rank struct {
 	launch.Run
+	t       *testing.T
 	job     string
 	group   *collective.Group
 	backend native.Backend
@@ -49,23 +51,23 @@ func TestRank(t *testing.T) {
 	}
 	run, err := launch.Environment()
 	must(t, err)
-	deadline := 30 * time.Second
+	deadline := time.Minute
 	if job == "late" || job == "killed" {
 		deadline = 2 * time.Second
 	}
 	group, err := tcp.Join(t.Context(), run, collective.Options{Deadline: deadline})
 	must(t, err)
-	err = jobs[job](t.Context(), &rank{run, job, group, cuda.New(run.LocalRank)})
+	err = jobs[job](t.Context(), &rank{run, t, job, group, cuda.New(run.LocalRank)})
 	var e *collective.Error
 	fmt.Printf("ended, typed %t: %v\n", errors.As(err, &e), err)
 	must(t, group.Close())
 }
 
 // runRanks runs a job with n processes on the devices 0 to n-1 and returns what each has written.
-func runRanks(t *testing.T, job string, n int) []string {
+func runRanks(t testing.TB, job string, n int) []string {
 	t.Helper()
 	t.Setenv(rankVariable, job)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	if err := launch.Start(ctx, n, []string{os.Args[0], "-test.run=^TestRank$", "-test.v"}, &out, &out); err != nil && job != "killed" {
