@@ -38,7 +38,11 @@ type DataParallel struct {
 	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
 	// [parallel.DefaultBucket].
 	Bucket int
-	// Log, if not nil, receives what the pass did: [parallel.Report].
+	// Shard divides the states of the optimizer among the ranks, as stage 1 of ZeRO does: see
+	// [parallel.Shard]. Then [Program.Save] gives a rank its own part of them, so that every rank
+	// saves, and loads what it has saved in a run of as many ranks.
+	Shard bool
+	// Log, if not nil, receives what the passes did: [parallel.Report] and [parallel.ShardReport].
 	Log io.Writer
 }
 
@@ -127,22 +131,45 @@ func (d *DataParallel) gradients(loss string, then func(*ir.Graph) (*ir.Graph, e
 	if d.size() == 1 {
 		return then
 	}
-	pass := parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: DataAxis, Devices: d.size()}, Loss: loss, Weight: d.Weight, Bucket: d.Bucket}
+	pass := parallel.Data{Mesh: d.axis(), Loss: loss, Weight: d.Weight, Bucket: d.Bucket, Scatter: d.Shard}
 	return func(g *ir.Graph) (*ir.Graph, error) {
 		g, report, err := pass.Gradients(g)
 		if err != nil {
 			return nil, err
 		}
-		if d.Log != nil {
-			if _, err := fmt.Fprint(d.Log, report); err != nil {
-				return nil, err
-			}
+		if err := d.log(report); err != nil {
+			return nil, err
 		}
 		if then == nil {
 			return g, nil
 		}
 		return then(g)
 	}
+}
+
+// axis is the mesh axis of the ranks in a graph.
+func (d *DataParallel) axis() ops.MeshAttrs {
+	return ops.MeshAttrs{MeshAxis: DataAxis, Devices: d.size()}
+}
+
+func (d *DataParallel) log(report fmt.Stringer) error {
+	if d.Log == nil {
+		return nil
+	}
+	_, err := fmt.Fprint(d.Log, report)
+	return err
+}
+
+// shard divides the states of the optimizer of a step, if the option is set.
+func (d *DataParallel) shard(step *ir.Graph) (*ir.Graph, error) {
+	if d.size() == 1 || !d.Shard {
+		return step, nil
+	}
+	step, report, err := parallel.Shard{Mesh: d.axis(), Bucket: d.Bucket}.States(step)
+	if err != nil {
+		return nil, err
+	}
+	return step, d.log(report)
 }
 
 // spread gives all ranks the parameters and states of rank 0: initial values of two kinds of

@@ -30,6 +30,9 @@ type Data struct {
 	// Bucket is the size in bytes up to which gradients are reduced together; 0 means
 	// [DefaultBucket]. The first bucket has at most [FirstBucket].
 	Bucket int
+	// Scatter reduces gradients by a reduce_scatter and an all_gather, in parts that [Shard] can use:
+	// it then leaves the all_gather out.
+	Scatter bool
 }
 
 // The sizes of buckets in bytes, those of PyTorch's DistributedDataParallel. The first bucket is
@@ -203,6 +206,10 @@ func (d *Data) buckets(g *ir.Graph) ([]*bucket, error) {
 func (c *copier) reduce(k *bucket) {
 	b := c.b
 	own := func(i int) ir.Value { return c.m.Get(c.g.Outputs()[k.outputs[i]].Value) }
+	if c.d.Scatter {
+		c.scatter(k, own)
+		return
+	}
 	if len(k.outputs) == 1 {
 		c.values[k.outputs[0]] = c.mean.of(b, own(0))
 		return
@@ -220,6 +227,20 @@ func (c *copier) reduce(k *bucket) {
 		size, _ := flat[i].Shape()[0].Const()
 		c.values[at] = ops.Reshape(b, ops.SliceAxis(b, all, 0, ir.N(from), ir.N(size)), own(i).Shape()...)
 		from += size
+	}
+}
+
+// scatter is reduce by a reduce_scatter and an all_gather.
+func (c *copier) scatter(k *bucket, own func(i int) ir.Value) {
+	l := layout{c.b, c.d.Mesh}
+	parts, types := make([]ir.Value, len(k.outputs)), make([]ir.Type, len(k.outputs))
+	for i := range parts {
+		types[i] = own(i).Type()
+		parts[i] = l.rows(c.mean.part(c.b, own(i)))
+	}
+	sum := ops.ReduceScatter(c.b, ops.Concatenate(c.b, 1, parts...), c.d.Mesh, 0)
+	for i, x := range l.gather(c.mean.whole(c.b, sum), types) {
+		c.values[k.outputs[i]] = x
 	}
 }
 
@@ -247,10 +268,26 @@ func (m *mean) of(b *ir.Builder, x ir.Value) ir.Value {
 	if !m.weight.Valid() {
 		return ops.AllReduce(b, x, m.mesh, ops.AllReduceMean)
 	}
+	return ops.AllReduce(b, m.part(b, x), m.mesh, ops.AllReduceSum)
+}
+
+// part returns what a device contributes to the sum of which whole makes the mean.
+func (m *mean) part(b *ir.Builder, x ir.Value) ir.Value {
+	if !m.weight.Valid() {
+		return x
+	}
 	zero := ops.ZerosLike(b, m.weight)
 	part := ops.Convert(b, ops.Div(b, m.weight, ops.Select(b, ops.Gt(b, m.total, zero), m.total, ops.OnesLike(b, m.total))), x.DType())
 	counts := ops.BroadcastTo(b, ops.Gt(b, m.weight, zero), x.Shape())
-	return ops.AllReduce(b, ops.Select(b, counts, ops.Mul(b, x, part), ops.ZerosLike(b, x)), m.mesh, ops.AllReduceSum)
+	return ops.Select(b, counts, ops.Mul(b, x, part), ops.ZerosLike(b, x))
+}
+
+// whole returns the mean, given the sum of all parts.
+func (m *mean) whole(b *ir.Builder, sum ir.Value) ir.Value {
+	if m.weight.Valid() {
+		return sum
+	}
+	return ops.Div(b, sum, ops.ConstLike(b, sum, float64(m.mesh.Devices)))
 }
 
 // Bucket is a list of gradients that are reduced together, by the names of their parameters.

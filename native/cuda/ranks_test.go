@@ -30,7 +30,8 @@ const rankVariable = "RLX_TEST_CUDA_RANK"
 // jobs are what processes of several ranks do.
 var jobs = map[string]func(ctx context.Context, r *rank) error{
 	"collectives": collectivesOfARank, "outside of graphs": collectivesOfARank,
-	"curve": curveOfARank, "small curve": curveOfARank, "gpt2": gpt2OfARank, "bandwidth": bandwidthOfARank,
+	"curve": curveOfARank, "small curve": curveOfARank, "curve sharded": curveOfARank, "small curve sharded": curveOfARank,
+	"gpt2 sharded": gpt2OfARank, "gpt2": gpt2OfARank, "bandwidth": bandwidthOfARank,
 	"killed": stepsOfARank, "late": stepsOfARank, "plan": stepsOfARank, "refused": stepsOfARank, "broken": stepsOfARank,
 }
 

@@ -26,13 +26,13 @@ import (
 )
 
 // BenchmarkSeveral trains GPT-2 124M in bf16 by data parallelism with 1, 2, 4 and 8 GPUs, as many as
-// there are: each rank has 16 sequences of 1024 tokens. It also times all-reduces of 256 MiB. Each rank
+// there are, also with the states of AdamW divided: each rank has 16 sequences of 1024 tokens. It times all-reduces of 256 MiB. Each rank
 // writes what it measures.
 func BenchmarkSeveral(b *testing.B) {
 	gpu(b)
 	for n := 1; n <= 8 && cuda.New(n-1).Probe() == nil; n *= 2 {
-		for _, job := range []string{"gpt2", "bandwidth"} {
-			if n == 1 && job == "bandwidth" {
+		for _, job := range []string{"gpt2", "gpt2 sharded", "bandwidth"} {
+			if n == 1 && job != "gpt2" {
 				continue
 			}
 			for i, said := range runRanks(b, job, n) {
@@ -69,7 +69,9 @@ func (r *rank) dataParallel(model func() (*ir.Graph, error), rate float64, half 
 	if err != nil {
 		return nil, err
 	}
-	pass := parallel.Data{Mesh: ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}}
+	mesh := ops.MeshAttrs{MeshAxis: "data", Devices: r.Size}
+	sharded := strings.HasSuffix(r.job, "sharded")
+	pass := parallel.Data{Mesh: mesh, Scatter: sharded}
 	g, err := optim.Step(loss, "loss", optim.AdamW{}, optim.Options{
 		Schedule: optim.Constant(rate),
 		Gradients: func(g *ir.Graph) (*ir.Graph, error) {
@@ -77,6 +79,9 @@ func (r *rank) dataParallel(model func() (*ir.Graph, error), rate float64, half 
 			return g, err
 		},
 	})
+	if err == nil && sharded {
+		g, _, err = parallel.Shard{Mesh: mesh}.States(g)
+	}
 	if err != nil || half == 0 {
 		return g, err
 	}
@@ -124,8 +129,8 @@ func gpt2OfARank(ctx context.Context, r *rank) error {
 	slices.Sort(times)
 	step := times[len(times)/2]
 	tokens := float64(r.Size*irtest.PeerGPT2.Batch*irtest.PeerGPT2.Context) / step
-	fmt.Printf("Several: GPT-2 124M bf16, %d GPUs: %.0f tokens/s, step %.3f ms (%.3f to %.3f), first step after %.1f s, planned %.0f MiB, %d kernel nodes\n",
-		r.Size, tokens, 1e3*step, 1e3*times[0], 1e3*times[len(times)-1], first.Seconds(), float64(cuda.PlannedBytes(p))/(1<<20), cuda.Kinds(p)[0])
+	fmt.Printf("Several: %s 124M bf16, %d GPUs: %.0f tokens/s, step %.3f ms (%.3f to %.3f), first step after %.1f s, planned %.0f MiB, %d kernel nodes\n",
+		r.job, r.Size, tokens, 1e3*step, 1e3*times[0], 1e3*times[len(times)-1], first.Seconds(), float64(cuda.PlannedBytes(p))/(1<<20), cuda.Kinds(p)[0])
 	return p.Close(ctx)
 }
 
@@ -165,7 +170,7 @@ const curveBatch = 16
 func curveOfARank(ctx context.Context, r *rank) error {
 	model := irtest.GPT{Vocab: 256, Context: 64, Width: 128, Heads: 4, Blocks: 2, Batch: curveBatch / r.Size, Tied: true, Packed: true, Tanh: true}
 	loss, rate := model.Loss, 3e-3
-	if r.job == "small curve" {
+	if strings.HasPrefix(r.job, "small") {
 		loss, rate = func() (*ir.Graph, error) { return twoLayers(curveBatch / r.Size) }, 0.05
 	}
 	g, err := r.dataParallel(loss, rate, 0)
@@ -250,12 +255,14 @@ func TestGPURanksTrainAsOne(t *testing.T) {
 		return
 	}
 	trainAsOne(t, "curve", 0.5)
+	trainAsOne(t, "curve sharded", 0.5)
 }
 
 // TestRanksTrainAsOneOnFakeGPUs does so with a smaller model.
 func TestRanksTrainAsOneOnFakeGPUs(t *testing.T) {
 	fakeRanks(t)
 	trainAsOne(t, "small curve", 0.8)
+	trainAsOne(t, "small curve sharded", 0.8)
 }
 
 // trainAsOne compares the losses of a job with one rank and with two. The last is at most a part of
@@ -272,7 +279,7 @@ func trainAsOne(t *testing.T, job string, part float64) {
 			worst = max(worst, math.Abs(two[k]-one[k])/one[k])
 		}
 	}
-	t.Logf("losses from %v to %v, which differ by %.2g of their size at most", one[0], one[len(one)-1], worst)
+	t.Logf("%s: losses from %v to %v, which differ by %.2g of their size at most", job, one[0], one[len(one)-1], worst)
 	if worst > 1e-5 || one[len(one)-1] > part*one[0] {
 		t.Errorf("one rank has the losses %v", one)
 	}
