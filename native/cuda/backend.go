@@ -46,9 +46,10 @@ type backend struct {
 	dev    *device
 	// choice selects the products that cuBLASLt computes, if it is installed.
 	choice loop.Products
-	// The rest is for tests: guarded makes the guards of a program, warps disables wgmma,
-	// and long is [loop.Caps.Long].
+	// The rest is for tests: guarded makes the guards of a program, warps disables wgmma, serial
+	// has the steps of a graph run one after the other, and long is [loop.Caps.Long].
 	guarded func() *guards
+	serial  bool
 	warps   bool
 	long    int
 }
@@ -177,7 +178,7 @@ func (b *backend) compileFor(ctx context.Context, m *ir.Module, o native.Options
 // compile makes a program with the ranks and the timings so far of another. It compiles again, with
 // kernels for the refused products, if cuBLASLt turns out to lack an algorithm.
 func (b *backend) compile(ctx context.Context, d *device, m *ir.Module, t plan.Target, budget native.Budget, from *program) (*program, error) {
-	p := &program{name: b.name, device: d, budget: budget, made: from.made, ranks: from.ranks}
+	p := &program{name: b.name, device: d, budget: budget, made: from.made, ranks: from.ranks, serial: b.serial}
 	if b.guarded != nil {
 		p.guards = b.guarded()
 	}

@@ -37,6 +37,7 @@ type program struct {
 	guards    *guards         // for tests, else nil
 	made      []native.Timing // the phases of compilation
 	ranks     *ranks          // nil without collectives
+	serial    bool            // graphs are lists, for tests
 }
 
 // build allocates and loads everything that the plan needs.

@@ -58,7 +58,12 @@ func TestRank(t *testing.T) {
 	}
 	group, err := tcp.Join(t.Context(), run, collective.Options{Deadline: deadline})
 	must(t, err)
-	err = jobs[job](t.Context(), &rank{run, t, job, group, cuda.New(run.LocalRank)})
+	b := cuda.New(run.LocalRank)
+	if strings.HasPrefix(job, "serial ") {
+		b = cuda.Serial(run.LocalRank)
+	}
+	job = strings.TrimPrefix(job, "serial ")
+	err = jobs[job](t.Context(), &rank{run, t, job, group, b})
 	var e *collective.Error
 	fmt.Printf("ended, typed %t: %v\n", errors.As(err, &e), err)
 	must(t, group.Close())
@@ -110,7 +115,7 @@ func TestGPURanksExchange(t *testing.T) {
 }
 
 func exchange(t *testing.T, sizes ...int) {
-	for _, job := range []string{"collectives", "outside of graphs"} {
+	for _, job := range []string{"collectives", "serial collectives", "outside of graphs"} {
 		t.Setenv("RLX_CUDA_DEBUG", map[string]string{"outside of graphs": "1"}[job])
 		for _, n := range sizes {
 			for i, said := range runRanks(t, job, n) {

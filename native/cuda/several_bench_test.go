@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,12 +27,13 @@ import (
 )
 
 // BenchmarkSeveral trains GPT-2 124M in bf16 by data parallelism with 1, 2, 4 and 8 GPUs, as many as
-// there are, also with the states of AdamW divided: each rank has 16 sequences of 1024 tokens. It times all-reduces of 256 MiB. Each rank
+// there are, also without overlap and with the states of AdamW divided: each rank has 16 sequences of 1024
+// tokens. It times all-reduces of 256 MiB. Each rank
 // writes what it measures.
 func BenchmarkSeveral(b *testing.B) {
 	gpu(b)
 	for n := 1; n <= 8 && cuda.New(n-1).Probe() == nil; n *= 2 {
-		for _, job := range []string{"gpt2", "gpt2 sharded", "bandwidth"} {
+		for _, job := range []string{"gpt2", "serial gpt2", "gpt2 sharded", "bandwidth"} {
 			if n == 1 && job != "gpt2" {
 				continue
 			}
@@ -130,7 +132,7 @@ func gpt2OfARank(ctx context.Context, r *rank) error {
 	step := times[len(times)/2]
 	tokens := float64(r.Size*irtest.PeerGPT2.Batch*irtest.PeerGPT2.Context) / step
 	fmt.Printf("Several: %s 124M bf16, %d GPUs: %.0f tokens/s, step %.3f ms (%.3f to %.3f), first step after %.1f s, planned %.0f MiB, %d kernel nodes\n",
-		r.job, r.Size, tokens, 1e3*step, 1e3*times[0], 1e3*times[len(times)-1], first.Seconds(), float64(cuda.PlannedBytes(p))/(1<<20), cuda.Kinds(p)[0])
+		os.Getenv(rankVariable), r.Size, tokens, 1e3*step, 1e3*times[0], 1e3*times[len(times)-1], first.Seconds(), float64(cuda.PlannedBytes(p))/(1<<20), cuda.Kinds(p)[0])
 	return p.Close(ctx)
 }
 
