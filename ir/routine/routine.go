@@ -28,7 +28,9 @@ type Array struct {
 }
 
 // kinds holds the decoders of routines by name.
-var kinds = map[string]func(words []int) (Routine, error){"product": productOf}
+var kinds = map[string]func(words []int) (Routine, error){
+	"product": productOf, "collective": collectiveOf, "device_index": deviceIndexOf,
+}
 
 // Of decodes the routine with a name and words, the inverse of Name and Words. The sizes of
 // its arrays can be added without overflow.
