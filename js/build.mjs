@@ -69,6 +69,7 @@ async function code(input, codeSplitting) {
   const { output } = await build({
     input,
     platform: 'neutral',
+    external: /^node:/,
     plugins: [shortLines],
     checks: { pluginTimings: false },
     transform: { target: 'es2022', define: { compilerBuild: JSON.stringify(compilerBuild) } },
@@ -82,6 +83,6 @@ const isWorker = (path) => path.endsWith('worker.ts');
 const entries = entryPoints(), workers = entries.filter(isWorker);
 const made = await Promise.all([code(entries.filter((path) => !isWorker(path)), chunks), ...workers.map((path) => code(path, false))]);
 removeOldCode(made.flat());
-execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', here], { stdio: 'inherit' });
+for (const project of ['tsconfig.json', 'tsconfig.node.json']) execFileSync(process.execPath, [join(here, 'node_modules/typescript/lib/tsc.js'), '-p', join(here, project)], { stdio: 'inherit' });
 // npm packs nothing from above.
 for (const path of ['LICENSE', 'ir/ops/OPS.md']) copyFileSync(join(here, '..', path), join(here, basename(path)));

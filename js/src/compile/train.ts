@@ -74,6 +74,21 @@ export async function compile<const G extends Module['entries'] = Module['entrie
   });
 }
 
+/**
+ * The plan files of a module, one for each device with more than all have, and then one for each target that it does not name; and what is
+ * computed of its graphs. @internal
+ */
+export async function compileAll<T>(module: ModuleSource, otherwise: readonly Target[], levels: readonly Limits[], use: (made: Module) => T): Promise<{ files: Uint8Array[]; starts: T }> {
+  const check = openCheck(), { job, starts } = await ofGraphs('ahead', module, (made: Module) => ({
+    job: jobOf(made.target || made.targets ? made : { ...made, targets: otherwise }), starts: use(made),
+  }));
+  for (const level of levels) checkLimits(level);
+  const more = job.targets.includes('webgpu') ? levels.map((level): Job => ({ ...job, limits: { ...job.limits, ...level }, targets: ['webgpu'] })) : [];
+  const files: Uint8Array[] = [];
+  for (const one of [...more, ...job.targets.map((target): Job => ({ ...job, targets: [target] }))]) files.push(await compileJob({ job: one, check }, {}));
+  return { files, starts };
+}
+
 /** What is computed of the graphs of a source. */
 const ofGraphs = <S, T>(what: string, source: S | (() => S), use: (made: S) => T): Promise<T> => built(what, source, planCache(), freshCompiler, use);
 
