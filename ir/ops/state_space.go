@@ -298,7 +298,9 @@ func deltaChunk(time ir.Dim) int {
 func deltaByChunks(b *ir.Builder, q, k, v, g, beta, state ir.Value) (y, last ir.Value) {
 	time, width, chunk := v.Dim(1), v.Dim(3), ir.N(deltaChunk(v.Dim(1)))
 	// parts returns [batch, time, heads, ...] as [chunks, batch, heads, chunk, ...].
-	parts := func(x ir.Value) ir.Value { return Transpose(b, chunked(b, x, chunk), []int{1, 0, 3, 2, 4}[:x.Rank()+1]...) }
+	parts := func(x ir.Value) ir.Value {
+		return Transpose(b, chunked(b, x, chunk), []int{1, 0, 3, 2, 4}[:x.Rank()+1]...)
+	}
 	q, k, v, beta = parts(q), parts(k), parts(v), ExpandDims(b, parts(beta), -1)
 	since := CumSum(b, parts(g), CumSumAttrs{Axis: 3})
 	decay := decayBetween(b, since)

@@ -59,10 +59,10 @@ func TestShareOrdersSortsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, w := range want {
+	for k, w := range want {
 		for i, x := range w.F {
-			if got[name].F[i] != x {
-				t.Fatalf("%s: element %d is %v, not %v", name, i, got[name].F[i], x)
+			if got[k].F[i] != x {
+				t.Fatalf("%s: element %d is %v, not %v", g.Outputs()[k].Name, i, got[k].F[i], x)
 			}
 		}
 	}
