@@ -395,7 +395,7 @@ export abstract class ValueOps<V> {
    *   there, and row is i32 with the size of that of q, and in bounds
    * - C4: scale is finite, softcap and window are not negative
    *
-   * If not given, `scale` is 1, `softcap` is 0, `window` is 0.
+   * If not given, `scale` is 1/√d for operands [..., d], `softcap` is 0, `window` is 0.
    */
   cachedAttention(k: OperandOf<V>, v: OperandOf<V>, past: OperandOf<V>, row?: OperandOf<V>, attributes: { scale?: number; softcap?: number; window?: number } = {}): V { return this.apply('cached_attention', [k, v, past, row], attributes)[0]!; }
 
