@@ -103,7 +103,8 @@ type Engine struct {
 	model   Model
 	options Options
 	program *rlx.Program
-	words   int // of a mask
+	words   int   // of a mask
+	rows    []int // of the entries that decode, ascending
 
 	mu      sync.Mutex
 	waiting []*request
@@ -124,7 +125,7 @@ func New(ctx context.Context, s *rlx.Session, m Model, o Options) (*Engine, erro
 	if t := m.Tokenizer; t != nil && t.Size() > m.Config.Vocabulary {
 		return nil, fmt.Errorf("generate: the tokenizer has %d tokens: it must have at most those of the model, %d", t.Size(), m.Config.Vocabulary)
 	}
-	e := &Engine{model: m, options: o, words: (m.Config.Vocabulary + 31) / 32, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	e := &Engine{model: m, options: o, words: (m.Config.Vocabulary + 31) / 32, rows: rowsOf(o.Slots), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	module, err := e.module()
 	if err != nil {
 		return nil, err

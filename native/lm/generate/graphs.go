@@ -1,6 +1,8 @@
 package generate
 
 import (
+	"strconv"
+
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/nn"
@@ -10,9 +12,20 @@ import (
 // The entries.
 const (
 	prefillEntry = "prefill"
-	decodeEntry  = "decode"
 	verifyEntry  = "verify"
 )
+
+// decodeEntry returns the name of the entry that decodes some slots.
+func decodeEntry(rows int) string { return "decode " + strconv.Itoa(rows) }
+
+// rowsOf returns the numbers of rows for which decode is compiled: powers of two, and all slots. A run costs by
+// its rows, those of slots in use rounded up.
+func rowsOf(slots int) (rows []int) {
+	for n := 1; n < slots; n *= 2 {
+		rows = append(rows, n)
+	}
+	return append(rows, slots)
+}
 
 // maxBiases is the maximum number of biased tokens of a request.
 const maxBiases = 300
@@ -32,8 +45,10 @@ func (e *Engine) module() (*ir.Module, error) {
 	if err := build(prefillEntry, (*graph).prefill); err != nil {
 		return nil, err
 	}
-	if err := build(decodeEntry, (*graph).decode); err != nil {
-		return nil, err
+	for _, rows := range e.rows {
+		if err := build(decodeEntry(rows), func(g *graph) { g.decode(rows) }); err != nil {
+			return nil, err
+		}
 	}
 	if e.options.Draft > 0 {
 		return m, build(verifyEntry, (*graph).verify)
@@ -106,30 +121,38 @@ func (g *graph) prefill() {
 }
 
 // scatter combines updates with the elements of x, [rows, vocabulary], at tokens, [rows, n].
-func (g *graph) scatter(f func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs) ir.Value, x, tokens, updates ir.Value) ir.Value {
+func (g *graph) scatter(f scatterer, x, tokens, updates ir.Value) ir.Value {
 	at := ops.Stack(g.Builder, -1, ops.Iota(g.Builder, ir.I32, 0, tokens.Shape()...), tokens)
 	return f(g.Builder, x, at, updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}, Outside: ops.OutsideDrop}})
 }
 
-// decode takes the next token of each slot: the last one that was sampled, or given if that is not
-// negative. Slots that are not active keep their states; keys and values after past are not read before they
-// are written again.
-func (g *graph) decode() {
+// decode takes the next token of some slots, by their numbers in row: the last one that was sampled, or given
+// if that is not negative. Rows with the number of slots are padding: with a past of -1 they neither read nor
+// write.
+func (g *graph) decode(rows int) {
 	b, slots, vocabulary := g.Builder, g.e.options.Slots, g.e.model.Config.Vocabulary
 	seen, counts, last := g.state("seen", slots, vocabulary), g.state("counts", slots, vocabulary), g.state("token", slots)
-	given, active := g.input("given", ir.I32, slots), g.input("active", ir.I32, slots)
-	tokens := ops.Select(b, ops.Lt(b, given, g.integer(0)), last, given)
-	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, slots)})
+	row, given := g.input("row", ir.I32, rows), g.input("given", ir.I32, rows)
+	of := func(state ir.Value) ir.Value { return ops.Take(b, state, row, 0, ops.OutsideClip) }
+	tokens := ops.Select(b, ops.Lt(b, given, g.integer(0)), of(last), given)
+	nn.Cache(b, g.e.options.Context, nn.CacheOptions{Past: g.input("past", ir.I32, rows), Rows: slots, Row: row})
 	logits := g.e.model.Decoder(b, ops.ExpandDims(b, tokens, 1), lm.DecoderOptions{})
-	token := g.sample(logits, seen, counts, slots)
+	token := g.sample(logits, of(seen), of(counts), rows)
 	if b.Err() != nil {
 		return
 	}
-	drawn, one := ops.ExpandDims(b, token, 1), ops.ExpandDims(b, active, 1)
-	g.set("seen", g.scatter(ops.ScatterMax, seen, drawn, one))
-	g.set("counts", g.scatter(ops.ScatterAdd, counts, drawn, one))
-	g.set("token", ops.Select(b, ops.Gt(b, active, g.integer(0)), token, last))
+	one := ops.Const(b, ir.I32, 1, ir.N(rows))
+	put := func(f scatterer, state, updates ir.Value, axes int, at ...ir.Value) ir.Value {
+		indexed := ops.IndexedAxes{Axes: []int{0, 1}[:axes], Outside: ops.OutsideDrop, Unique: true}
+		return f(b, state, ops.Stack(b, -1, at...), updates, ops.ScatterAttrs{IndexedAxes: indexed})
+	}
+	g.set("seen", put(ops.ScatterMax, seen, one, 2, row, token))
+	g.set("counts", put(ops.ScatterAdd, counts, one, 2, row, token))
+	g.set("token", put(ops.Scatter, last, token, 1, row))
 }
+
+// scatterer is the constructor of a scatter.
+type scatterer = func(b *ir.Builder, x, at, updates ir.Value, a ops.ScatterAttrs) ir.Value
 
 // verify takes a token of the slot row and a draft of those that follow, and returns the greedy token after
 // each.

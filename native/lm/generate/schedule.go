@@ -3,6 +3,7 @@ package generate
 import (
 	"context"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/rlx-go/rlx"
@@ -236,24 +237,24 @@ func (l *scheduler) prefill(s *slot) (*flight, error) {
 
 // decode starts the run of the next token of some slots.
 func (l *scheduler) decode(ready []*slot) (*flight, error) {
-	n := len(l.slots)
-	past, given, active, of := make([]int32, n), make([]int32, n), make([]int32, n), make([]*request, n)
+	n := l.e.rows[sort.SearchInts(l.e.rows, len(ready))]
+	row, past, given, of := make([]int32, n), make([]int32, n), make([]int32, n), make([]*request, n)
 	for i := range n {
-		past[i], given[i] = -1, -1 // nothing is read or written
+		row[i], past[i], given[i] = int32(len(l.slots)), -1, -1 // padding
 	}
-	for _, s := range ready {
-		past[s.number], active[s.number], of[s.number] = int32(s.past), 1, s.r
+	for i, s := range ready {
+		row[i], past[i], of[i] = int32(s.number), int32(s.past), s.r
 		if l.drafts(s.r) {
-			given[s.number] = s.r.result[len(s.r.result)-1]
+			given[i] = s.r.result[len(s.r.result)-1]
 		}
 	}
 	in := l.sampling(of, true)
-	in["past"], in["given"], in["active"] = rlx.Int32s(past, n), rlx.Int32s(given, n), rlx.Int32s(active, n)
+	in["row"], in["past"], in["given"] = rlx.Int32s(row, n), rlx.Int32s(past, n), rlx.Int32s(given, n)
 	for _, s := range ready {
 		s.past++
 		s.r.issued++
 	}
-	return l.start(decodeEntry, in, &flight{slots: ready, final: true})
+	return l.start(decodeEntry(n), in, &flight{slots: ready, final: true})
 }
 
 // verify starts a run that compares a draft with the tokens of the model.
@@ -321,13 +322,9 @@ func (l *scheduler) read(f *flight) error {
 		if r.flying--; s.r != r || !f.final {
 			continue
 		}
-		row := 0
-		if len(tokens) == len(l.slots) && f.draft == nil {
-			row = s.number
-		}
 		if f.draft != nil {
 			l.accept(s, f.draft, tokens, probabilities)
-		} else if r.push(tokens[row], float64(probabilities[row])) {
+		} else if r.push(tokens[i], float64(probabilities[i])) {
 			s.free()
 		}
 	}

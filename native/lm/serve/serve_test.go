@@ -289,12 +289,12 @@ func TestServersEnd(t *testing.T) {
 	<-begun
 	c, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	go func() {
-		if err := server.Config.Shutdown(c); err != nil {
-			t.Error(err)
-		}
-	}()
+	ended := make(chan error)
+	go func() { ended <- server.Config.Shutdown(c) }()
 	events(t, <-done)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 	if err := e.Close(ctx); err != nil {
 		t.Error(err)
 	}
