@@ -144,7 +144,7 @@ func (p *program) abandon(err error) error {
 // Release frees the program's resources on the device. A lost device has freed them already, and after
 // a rank is lost the end of the process does.
 func (p *program) Release() error {
-	if p.device.lost.Load() || p.ranks.failed() != nil {
+	if p.device.lost.Load() || p.ranks.ended() != nil {
 		return nil // graphs with collectives of an aborted communicator cannot be destroyed
 	}
 	var failed error

@@ -114,19 +114,24 @@ func (p *program) warmCollectives() error {
 // reason returns why a communicator is of no use rather than the error that came of it, which may be
 // nil.
 func (r *ranks) reason(err error) error {
-	if failed := r.failed(); failed != nil {
-		return failed
+	if ended := r.ended(); ended != nil {
+		return ended
 	}
 	return err
 }
 
-// failed returns why the program cannot go on: a rank was lost or has failed.
-func (r *ranks) failed() error {
+// ended returns why no collective can be made any more, and failed why the program is of no use: a rank
+// was lost or has failed during a run.
+func (r *ranks) ended() error  { return r.first((*nccl.Comm).Err) }
+func (r *ranks) failed() error { return r.first((*nccl.Comm).Broken) }
+
+// first returns the first error of the communicators.
+func (r *ranks) first(of func(*nccl.Comm) error) error {
 	if r == nil {
 		return nil
 	}
 	for _, c := range r.comms {
-		if err := c.Err(); err != nil {
+		if err := of(c); err != nil {
 			return err
 		}
 	}

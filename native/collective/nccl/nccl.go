@@ -23,6 +23,7 @@ type Comm struct {
 
 	mu     sync.Mutex
 	err    error // why the communicator is of no use
+	broken bool  // work was on the device when it ended
 	work   map[*Work]bool
 	closed chan struct{}
 	users  int // graphs that hold collectives, without which the communicator is freed
@@ -126,6 +127,17 @@ func (c *Comm) Err() error {
 	return c.err
 }
 
+// Broken returns the error of Err if it came while the device had work of the communicator, whose results
+// are then of no use.
+func (c *Comm) Broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.broken {
+		return nil
+	}
+	return c.err
+}
+
 // Hold keeps the communicator for graphs that hold collectives, until Release.
 func (c *Comm) Hold() { c.count(1) }
 
@@ -184,6 +196,7 @@ func (c *Comm) watch() {
 		case <-c.closed:
 			return
 		case <-c.group.Down():
+			c.settle()
 			c.abort(c.group.Err())
 			return
 		case <-tick.C:
@@ -193,6 +206,28 @@ func (c *Comm) watch() {
 			}
 		}
 	}
+}
+
+// grace is how long work may take to end once the group is down: a process that has done its part may
+// have ended in good order.
+const grace = 500 * time.Millisecond
+
+func (c *Comm) settle() {
+	for begun := time.Now(); time.Since(begun) < grace && c.unfinished(); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// unfinished reports whether the device has work of the communicator.
+func (c *Comm) unfinished() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for w := range c.work {
+		if !w.done() {
+			return true
+		}
+	}
+	return false
 }
 
 // look returns the error of the communicator or of work that is late, which ends the group.
@@ -237,9 +272,9 @@ const patience = time.Second
 
 // abort ends the work of the communicator: its kernels end, and all later calls fail.
 func (c *Comm) abort(why error) {
-	first := c.first()
+	first, broken := c.first(), c.unfinished()
 	c.mu.Lock()
-	c.err = why
+	c.err, c.broken = why, broken
 	if e := (*collective.Error)(nil); first != nil && errors.As(why, &e) && e.Call == "" {
 		c.err = first.pending.Fail(&collective.Fault{Kind: e.Kind, Peer: e.Peer, Err: e.Err})
 	}
