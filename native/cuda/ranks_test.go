@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/internal/cuda/fake"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -48,6 +49,10 @@ type rank struct {
 func TestRank(t *testing.T) {
 	job := os.Getenv(rankVariable)
 	if job == "" {
+		return
+	}
+	if job == "open" {
+		must(t, openOfARank(t.Context()))
 		return
 	}
 	run, err := launch.Environment()
@@ -389,5 +394,37 @@ func failures(t *testing.T, wants map[string][]string) {
 				}
 			}
 		})
+	}
+}
+
+// openOfARank prints the device that a process takes, and its group.
+func openOfARank(ctx context.Context) error {
+	s, err := rlx.Open("cuda")
+	if err != nil {
+		return err
+	}
+	named, err := rlx.Open("cuda:0")
+	if err != nil {
+		return err
+	}
+	g, err := s.Group(ctx, collective.Options{Deadline: time.Minute})
+	if err != nil {
+		return fmt.Errorf("the group of %q: %w", s.Device().Name, err)
+	}
+	fmt.Printf("device %s, named %s, rank %d of %d\n", s.Device().Name, named.Device().Name, g.Rank(), g.Size())
+	return g.Close()
+}
+
+// TestAProcessTakesTheDeviceOfItsNumber, or the only one that it sees; one that is named is taken.
+func TestAProcessTakesTheDeviceOfItsNumber(t *testing.T) {
+	fakeRanks(t)
+	for devices, second := range map[string]string{"4": "cuda:1", "1": "cuda"} {
+		t.Setenv("RLX_FAKE_DEVICES", devices)
+		said := runRanks(t, "open", 2)
+		for i, want := range []string{"device cuda, named cuda:0, rank 0 of 2", "device " + second + ", named cuda:0, rank 1 of 2"} {
+			if !strings.Contains(strings.ReplaceAll(said[i], "named cuda,", "named cuda:0,"), want) {
+				t.Errorf("with %s devices, %s", devices, said[i])
+			}
+		}
 	}
 }

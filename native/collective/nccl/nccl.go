@@ -213,21 +213,9 @@ func (c *Comm) watch() {
 const grace = 500 * time.Millisecond
 
 func (c *Comm) settle() {
-	for begun := time.Now(); time.Since(begun) < grace && c.unfinished(); {
+	for begun := time.Now(); time.Since(begun) < grace && c.first() != nil; {
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// unfinished reports whether the device has work of the communicator.
-func (c *Comm) unfinished() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for w := range c.work {
-		if !w.done() {
-			return true
-		}
-	}
-	return false
 }
 
 // look returns the error of the communicator or of work that is late, which ends the group.
@@ -239,18 +227,18 @@ func (c *Comm) look() error {
 			return c.blame(&collective.Fault{Kind: collective.ErrPeer, Peer: -1, Err: err})
 		}
 	}
-	if w := c.first(); w != nil && time.Since(w.pending.Begun()) > c.group.Deadline() && !w.done() {
+	if w := c.first(); w != nil && time.Since(w.pending.Begun()) > c.group.Deadline() {
 		return w.pending.Fail(&collective.Fault{Kind: collective.ErrDeadline, Peer: -1, Err: context.DeadlineExceeded})
 	}
 	return nil
 }
 
-// first returns the oldest work.
+// first returns the oldest work that the device has not finished, nil without any.
 func (c *Comm) first() (first *Work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range c.work {
-		if first == nil || w.pending.Begun().Before(first.pending.Begun()) {
+		if (first == nil || w.pending.Begun().Before(first.pending.Begun())) && !w.done() {
 			first = w
 		}
 	}
@@ -272,9 +260,9 @@ const patience = time.Second
 
 // abort ends the work of the communicator: its kernels end, and all later calls fail.
 func (c *Comm) abort(why error) {
-	first, broken := c.first(), c.unfinished()
+	first := c.first()
 	c.mu.Lock()
-	c.err, c.broken = why, broken
+	c.err, c.broken = why, first != nil
 	if e := (*collective.Error)(nil); first != nil && errors.As(why, &e) && e.Call == "" {
 		c.err = first.pending.Fail(&collective.Fault{Kind: e.Kind, Peer: e.Peer, Err: e.Err})
 	}
