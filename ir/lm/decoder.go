@@ -183,8 +183,8 @@ func (d *decoder) feed(x ir.Value) ir.Value {
 }
 
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
-// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). An expert that no token uses
-// is not computed.
+// scores, normalised to sum to 1 (Jiang et al., Mixtral of Experts). Every expert is computed for every
+// token: the cost is that of all experts, not of those chosen.
 func (d *decoder) mixture(x ir.Value) ir.Value {
 	b := d.Builder
 	scores := d.linear(d.router, x, d.Experts, false)
